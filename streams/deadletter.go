@@ -1,0 +1,7 @@
+package streams
+
+// Attributes of a dead letter.
+const (
+	letterSource = "source"
+	letterID     = "id"
+)

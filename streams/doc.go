@@ -1,0 +1,2 @@
+// Package streams polls DynamoDB Streams.
+package streams

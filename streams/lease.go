@@ -1,0 +1,7 @@
+package streams
+
+// Attributes of a lease item.
+const (
+	leaseStream = "stream"
+	leaseShard  = "shardId"
+)
