@@ -1,0 +1,91 @@
+package transitions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"ratchet/workflow"
+)
+
+// allot applies a request that lets its id be allotted: current plus one. It costs
+// one read, or none when the caller's IfMatch says what is current. A lost race
+// returns the newer image, from which the id is derived again.
+func (o *Orders) allot(ctx context.Context, r Request, order *Order) (Result, error) {
+	if order == nil {
+		read, found, err := o.Get(ctx, r.OrderID)
+		if err != nil || !found {
+			return Result{Verdict: NotFound}, err
+		}
+		order = read
+	}
+	for range o.cfg.Attempts {
+		if t, found, err := o.madeBefore(ctx, r, order); err != nil {
+			return Result{}, err
+		} else if found {
+			return compare(write{request: r, trace: traceAllotted}, t, order), nil
+		}
+		to, legal := o.def.Next(order.State, r.Event)
+		if !legal || (r.From != "" && r.From != order.State) {
+			return o.wrongState(r, order), nil
+		}
+		w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: to}, traceAllotted)
+		newImage, oldImage, err := o.send(ctx, w)
+		if err != nil {
+			return Result{}, err
+		}
+		if newImage != nil {
+			return o.applied(newImage, w.id)
+		}
+		if len(oldImage) == 0 {
+			return Result{Verdict: NotFound}, nil
+		}
+		if order, err = decode(oldImage); err != nil {
+			return Result{}, err
+		}
+		if t, _ := order.byRequest(r.RequestID.digest()); t.call == w.call {
+			return Result{Verdict: Applied, Transition: t, Order: order}, nil
+		}
+	}
+	return Result{}, ErrContended
+}
+
+func (o *Orders) wrongState(r Request, order *Order) Result {
+	expected := o.def.Sources(r.Event)
+	if r.From != "" {
+		expected = slices.DeleteFunc(expected, func(s workflow.State) bool { return s != r.From })
+	}
+	return Result{Verdict: WrongState, Order: order, Expected: expected}
+}
+
+// madeBefore looks for the transition that this request id has made: in the ring,
+// and where the ring may have forgotten some, in the journal.
+func (o *Orders) madeBefore(ctx context.Context, r Request, order *Order) (Transition, bool, error) {
+	if t, found := order.byRequest(r.RequestID.digest()); found {
+		return t, true, nil
+	}
+	forgotten := order.oldestForgotten()
+	if forgotten == 0 {
+		return Transition{}, false, nil
+	}
+	if o.cfg.JournalTable == "" {
+		return Transition{}, false, ErrEvidenceGone
+	}
+	t, found, err := o.evidenceOfRequest(ctx, r, forgotten)
+	if err != nil {
+		return Transition{}, false, fmt.Errorf("read the journal: %w", err)
+	}
+	return t, found, nil
+}
+
+// oldestForgotten returns the largest id that some slot may have held before its
+// present one, or 0 when the ring has never overwritten anything.
+func (o *Order) oldestForgotten() TransitionID {
+	var last TransitionID
+	for _, t := range o.ring {
+		if t.ID > RingSize {
+			last = max(last, t.ID-RingSize)
+		}
+	}
+	return last
+}

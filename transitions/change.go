@@ -1,0 +1,59 @@
+package transitions
+
+import "fmt"
+
+// Change is one applied transition as the orders' stream reports it.
+type Change struct {
+	// Old is the order before, nil when it was placed. New is the order after.
+	Old, New   *Order
+	Transition Transition
+}
+
+// PreviousID is the id of the transition before this one, 0 for the first.
+func (c Change) PreviousID() TransitionID {
+	if c.Old == nil {
+		return 0
+	}
+	return c.Old.TransitionID
+}
+
+// EffectKey names what a handler does about this change, everywhere and for ever:
+// orderId/transitionId/handler.
+func (c Change) EffectKey(handler string) string {
+	return EffectKey(c.New.ID, c.Transition.ID, handler)
+}
+
+// EffectKey names the effect of one handler about one transition.
+func EffectKey(order OrderID, id TransitionID, handler string) string {
+	return fmt.Sprintf("%s/%d/%s", order, id, handler)
+}
+
+// FromRecord reads the two images of a stream record. It reports false when the
+// record is no transition: the order was deleted, or its transitionId did not
+// grow (an address was corrected, a note added, a replica wrote the same image
+// again). The event name of the record plays no part.
+func FromRecord(oldImage, newImage image) (Change, bool, error) {
+	if len(newImage) == 0 {
+		return Change{}, false, nil
+	}
+	c := Change{}
+	var err error
+	if c.New, err = decode(newImage); err != nil {
+		return Change{}, false, err
+	}
+	if len(oldImage) > 0 {
+		if c.Old, err = decode(oldImage); err != nil {
+			return Change{}, false, err
+		}
+	}
+	if c.New.TransitionID <= c.PreviousID() {
+		return Change{}, false, nil
+	}
+	t, found := c.New.slot(c.New.TransitionID)
+	if !found {
+		// Somebody else's writer moved the order and left no trace in the ring.
+		t = Transition{ID: c.New.TransitionID, To: c.New.State, From: c.New.PreviousState, At: c.New.UpdatedAt}
+	}
+	c.Transition = t
+	return c, true, nil
+}

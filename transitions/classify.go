@@ -1,0 +1,77 @@
+package transitions
+
+import (
+	"context"
+	"fmt"
+)
+
+// classify turns a failed condition into a verdict. All it looks at is the image
+// that DynamoDB returned with the failure; the journal is asked only about a slot
+// that a later transition has overwritten.
+func (o *Orders) classify(ctx context.Context, w write, img image) (Result, error) {
+	if len(img) == 0 {
+		return Result{Verdict: NotFound}, nil
+	}
+	order, err := decode(img)
+	if err != nil {
+		return Result{}, err
+	}
+	if w.trace != traceNone {
+		if t, found := order.byRequest(w.request.RequestID.digest()); found {
+			return compare(w, t, order), nil
+		}
+	}
+	slot, same := order.slot(w.id)
+	switch {
+	case same:
+		return compare(w, slot, order), nil
+	case slot.ID > w.id:
+		return o.fromJournal(ctx, w, order)
+	case order.TransitionID >= w.id:
+		// The slot was free for this id and holds an older one: the id was skipped,
+		// and the guard transitionId < :id will refuse it for ever.
+		return Result{Verdict: Superseded, Order: order}, nil
+	case w.request.IfMatch != nil && order.TransitionID < *w.request.IfMatch:
+		// Nobody can have seen an id that the order has not reached.
+		return Result{Verdict: Conflict, Order: order}, nil
+	}
+	return Result{Verdict: WrongState, Order: order}, nil
+}
+
+// compare judges a request against the transition that stands under its id or
+// carries its request id.
+func compare(w write, t Transition, order *Order) Result {
+	mine := w.request.RequestID != "" && t.request == w.request.RequestID.digest()
+	sameContent := t.content == w.request.content()
+	switch {
+	case w.call != "" && t.call == w.call:
+		// The write was ours, its answer was lost, and a retry met it.
+		return Result{Verdict: Applied, Transition: t, Order: order}
+	case mine && sameContent:
+		return Result{Verdict: Replayed, Transition: t, Order: order}
+	case mine:
+		return Result{Verdict: Conflict, Order: order}
+	case w.trace == traceAllotted || t.allotted:
+		// Nobody chose this id twice: one of the two had it allotted. That is a
+		// lost race, not a caller's mistake.
+		return Result{Verdict: Superseded, Order: order}
+	case sameContent && w.request.RequestID == "" && t.request == digest{}:
+		return Result{Verdict: Replayed, Transition: t, Order: order}
+	}
+	return Result{Verdict: Conflict, Order: order}
+}
+
+// fromJournal judges a request whose slot has been overwritten.
+func (o *Orders) fromJournal(ctx context.Context, w write, order *Order) (Result, error) {
+	if o.cfg.JournalTable == "" {
+		return Result{}, ErrEvidenceGone
+	}
+	t, found, err := o.evidence(ctx, w.request.OrderID, w.id)
+	switch {
+	case err != nil:
+		return Result{}, fmt.Errorf("read the journal: %w", err)
+	case found:
+		return compare(w, t, order), nil
+	}
+	return Result{Verdict: Superseded, Order: order}, nil
+}

@@ -1,0 +1,144 @@
+package transitions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/workflow"
+)
+
+// NewOrder is an order to be placed.
+type NewOrder struct {
+	ID OrderID `json:"orderId"`
+	// Items: at most 1,000 lines, each with a quantity of at least 1 and a price of
+	// at least 0.
+	Items []Item `json:"items,omitempty"`
+	// Total is what the customer pays, at least 0.
+	Total Money `json:"total"`
+}
+
+// PlaceID is the transitionId of placing an order.
+const PlaceID TransitionID = 1
+
+const maxItems = 1000
+
+var (
+	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
+	skuRule      = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
+)
+
+// Validate names the first field that breaks a rule, and the rule.
+func (n NewOrder) Validate() error {
+	switch {
+	case !orderIDRule.MatchString(string(n.ID)):
+		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(n.ID)))
+	case len(n.Items) > maxItems:
+		return fmt.Errorf("%w: items: %d lines, at most %d", ErrInvalidRequest, len(n.Items), maxItems)
+	case n.Total.Amount < 0:
+		return fmt.Errorf("%w: total.amount %d: minor units, at least 0", ErrInvalidRequest, n.Total.Amount)
+	case !currencyRule.MatchString(n.Total.Currency):
+		return fmt.Errorf("%w: total.currency %q: three capital letters (ISO 4217)", ErrInvalidRequest, clip(n.Total.Currency))
+	}
+	for i, line := range n.Items {
+		switch {
+		case !skuRule.MatchString(line.SKU):
+			return fmt.Errorf("%w: items[%d].sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, i)
+		case line.Quantity < 1:
+			return fmt.Errorf("%w: items[%d].quantity %d: at least 1", ErrInvalidRequest, i, line.Quantity)
+		case line.Price < 0:
+			return fmt.Errorf("%w: items[%d].price %d: minor units, at least 0", ErrInvalidRequest, i, line.Price)
+		}
+	}
+	return nil
+}
+
+// content is what must be equal between two placings of one order.
+func (n NewOrder) content() digest {
+	parts := []string{fmt.Sprint(n.Total.Amount), n.Total.Currency}
+	for _, line := range n.Items {
+		parts = append(parts, line.SKU, fmt.Sprint(line.Quantity), fmt.Sprint(line.Price))
+	}
+	return digestOf(parts...)
+}
+
+// Create places an order, once: Applied for the call that created it, Replayed for
+// every later call with the same content, Conflict with other content.
+func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
+	result, err := o.create(ctx, n)
+	if err != nil {
+		return Result{}, &Error{Order: n.ID, Event: o.def.Place(), TransitionID: PlaceID, Err: err}
+	}
+	o.cfg.Log.DebugContext(ctx, "transition", "order", n.ID, "event", o.def.Place(), "transition", PlaceID, "verdict", result.Verdict)
+	return result, nil
+}
+
+func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
+	if err := n.Validate(); err != nil {
+		return Result{}, err
+	}
+	w := o.prepare(Request{OrderID: n.ID, Event: o.def.Place()}, PlaceID, workflow.Group{To: o.def.Initial()}, traceNone)
+	item := o.newItem(n, w)
+	for attempt := 1; ; attempt++ {
+		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+		var exists *types.ConditionalCheckFailedException
+		switch {
+		case err == nil:
+			return o.applied(item, PlaceID)
+		case errors.As(err, &exists):
+			return placedBefore(exists.Item, n, w)
+		case !ambiguous(ctx, err):
+			return Result{}, err
+		case attempt == o.cfg.Attempts || !pause(ctx, attempt):
+			return Result{}, errors.Join(ErrOutcomeUnknown, err)
+		}
+	}
+}
+
+var absent = "attribute_not_exists(orderId)"
+
+// newItem is the item of a new order, its placing in the ring's slot 1.
+func (o *Orders) newItem(n NewOrder, w write) image {
+	lines := make([]types.AttributeValue, len(n.Items))
+	for i, line := range n.Items {
+		lines[i] = mapOf(image{"sku": str(line.SKU), "quantity": num(line.Quantity), "price": num(line.Price)})
+	}
+	ring := emptyRing()
+	ring.(*types.AttributeValueMemberM).Value[slotNames[PlaceID%RingSize]] = mapOf(image{
+		"id": num(int64(PlaceID)), "event": str(string(o.def.Place())), "to": str(string(o.def.Initial())),
+		"at": num(w.at.UnixMilli()), "hash": bin(w.request.content()), "call": str(w.call),
+	})
+	return image{
+		"orderId": str(string(n.ID)), "orderState": str(string(o.def.Initial())), "transitionId": num(int64(PlaceID)),
+		"definitionVersion": num(int64(o.def.Version())), "createdAt": num(w.at.UnixMilli()), "updatedAt": num(w.at.UnixMilli()),
+		"placeHash": bin(n.content()), "recent": ring, "items": &types.AttributeValueMemberL{Value: lines},
+		"total": mapOf(image{"amount": num(n.Total.Amount), "currency": str(n.Total.Currency)}),
+	}
+}
+
+// placedBefore judges a placing that found the order already there. The hash of
+// the content stays in the item for its whole life, so the ring is not needed.
+func placedBefore(img image, n NewOrder, w write) (Result, error) {
+	order, err := decode(img)
+	if err != nil {
+		return Result{}, err
+	}
+	t, held := order.slot(PlaceID)
+	if !held {
+		t = Transition{ID: PlaceID, Event: w.request.Event, To: w.group.To, At: order.CreatedAt}
+	}
+	switch {
+	case order.placed != n.content():
+		return Result{Verdict: Conflict, Order: order}, nil
+	case held && t.call == w.call:
+		return Result{Verdict: Applied, Transition: t, Order: order}, nil
+	}
+	return Result{Verdict: Replayed, Transition: t, Order: order}, nil
+}

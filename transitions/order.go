@@ -1,0 +1,223 @@
+package transitions
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/workflow"
+)
+
+// RingSize is how many recent transitions an order's item remembers. Slot
+// recent.s<id mod RingSize> holds the transition with that id. It is part of the
+// data format.
+const RingSize = 8
+
+// Order is an order as its item says.
+type Order struct {
+	ID OrderID `json:"orderId"`
+	// State is where the order stands; PreviousState where it came from.
+	State         workflow.State `json:"state"`
+	PreviousState workflow.State `json:"previousState,omitempty"`
+	// TransitionID is the id of the newest transition.
+	TransitionID TransitionID `json:"transitionId"`
+	// DefinitionVersion is the workflow version that made the newest transition.
+	DefinitionVersion int       `json:"definitionVersion"`
+	Items             []Item    `json:"items,omitempty"`
+	Total             Money     `json:"total"`
+	CreatedAt         time.Time `json:"createdAt,omitzero"`
+	UpdatedAt         time.Time `json:"updatedAt,omitzero"`
+
+	placed digest
+	ring   [RingSize]Transition
+}
+
+// Item is one line of an order. Price is that of one piece, in the minor units
+// of the order's currency.
+type Item struct {
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
+	Price    int64  `json:"price"`
+}
+
+// Money is an amount in minor units (cents) with its ISO 4217 code.
+type Money struct {
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
+}
+
+// Transition is one applied transition.
+type Transition struct {
+	ID    TransitionID   `json:"transitionId"`
+	Event workflow.Event `json:"event"`
+	From  workflow.State `json:"from,omitempty"`
+	To    workflow.State `json:"to"`
+	At    time.Time      `json:"at"`
+
+	content  digest
+	request  digest // zero: the caller sent no request id
+	call     string // names the call that wrote it; empty in the journal
+	allotted bool
+}
+
+// slot returns the ring's entry for id, and whether it is that very id.
+func (o *Order) slot(id TransitionID) (Transition, bool) {
+	t := o.ring[id%RingSize]
+	return t, t.ID == id
+}
+
+// byRequest finds the transition that the request id made, among those that the
+// ring still holds.
+func (o *Order) byRequest(request digest) (Transition, bool) {
+	for _, t := range o.ring {
+		if t.ID != 0 && t.request == request {
+			return t, true
+		}
+	}
+	return Transition{}, false
+}
+
+// Recent returns the transitions that the item remembers, oldest first.
+func (o *Order) Recent() []Transition {
+	var out []Transition
+	for id := o.TransitionID - RingSize + 1; id <= o.TransitionID; id++ {
+		if id > 0 {
+			if t, ok := o.slot(id); ok {
+				out = append(out, t)
+			}
+		}
+	}
+	return out
+}
+
+type image = map[string]types.AttributeValue
+
+// decode reads an order's item. It refuses what it cannot read: a guess about a
+// state would be worse than an error.
+func decode(item image) (*Order, error) {
+	r := reader{}
+	o := &Order{
+		ID:                OrderID(r.text(item, "orderId")),
+		State:             workflow.State(r.text(item, "orderState")),
+		PreviousState:     workflow.State(r.optional(item, "previousState")),
+		TransitionID:      TransitionID(r.number(item, "transitionId")),
+		DefinitionVersion: int(r.number(item, "definitionVersion")),
+		CreatedAt:         r.time(item, "createdAt"),
+		UpdatedAt:         r.time(item, "updatedAt"),
+		placed:            r.digest(item, "placeHash"),
+	}
+	if total, ok := item["total"].(*types.AttributeValueMemberM); ok {
+		o.Total = Money{Amount: r.number(total.Value, "amount"), Currency: r.text(total.Value, "currency")}
+	}
+	if items, ok := item["items"].(*types.AttributeValueMemberL); ok {
+		for _, v := range items.Value {
+			if line, ok := v.(*types.AttributeValueMemberM); ok {
+				o.Items = append(o.Items, Item{SKU: r.text(line.Value, "sku"),
+					Quantity: r.number(line.Value, "quantity"), Price: r.number(line.Value, "price")})
+			}
+		}
+	}
+	if recent, ok := item["recent"].(*types.AttributeValueMemberM); ok {
+		for i := range o.ring {
+			if slot, ok := recent.Value[slotNames[i]].(*types.AttributeValueMemberM); ok && len(slot.Value) > 0 {
+				o.ring[i] = r.transition(slot.Value)
+			}
+		}
+	}
+	if r.err != nil {
+		return nil, fmt.Errorf("read order %q: %w", o.ID, r.err)
+	}
+	return o, nil
+}
+
+// slotNames are the keys of the ring: s0 to s7.
+var slotNames = func() (names [RingSize]string) {
+	for i := range names {
+		names[i] = "s" + strconv.Itoa(i)
+	}
+	return names
+}()
+
+// reader reads attributes and keeps the first error.
+type reader struct{ err error }
+
+func (r *reader) fail(name, want string) {
+	if r.err == nil {
+		r.err = fmt.Errorf("attribute %s is not %s", name, want)
+	}
+}
+
+func (r *reader) text(item image, name string) string {
+	v, ok := item[name].(*types.AttributeValueMemberS)
+	if !ok {
+		r.fail(name, "a string")
+		return ""
+	}
+	return v.Value
+}
+
+func (r *reader) optional(item image, name string) string {
+	if item[name] == nil {
+		return ""
+	}
+	return r.text(item, name)
+}
+
+// number reads an optional number; absent is 0.
+func (r *reader) number(item image, name string) int64 {
+	if item[name] == nil {
+		return 0
+	}
+	v, ok := item[name].(*types.AttributeValueMemberN)
+	if !ok {
+		r.fail(name, "a number")
+		return 0
+	}
+	n, err := strconv.ParseInt(v.Value, 10, 64)
+	if err != nil {
+		r.fail(name, "a whole number")
+	}
+	return n
+}
+
+func (r *reader) time(item image, name string) time.Time {
+	if ms := r.number(item, name); ms != 0 {
+		return time.UnixMilli(ms).UTC()
+	}
+	return time.Time{}
+}
+
+func (r *reader) digest(item image, name string) (d digest) {
+	if item[name] == nil {
+		return d
+	}
+	v, ok := item[name].(*types.AttributeValueMemberB)
+	if !ok || len(v.Value) != len(d) {
+		r.fail(name, "a digest of 12 bytes")
+		return d
+	}
+	return digest(v.Value)
+}
+
+func (r *reader) transition(slot image) Transition {
+	return Transition{
+		ID:       TransitionID(r.number(slot, "id")),
+		Event:    workflow.Event(r.text(slot, "event")),
+		From:     workflow.State(r.optional(slot, "from")),
+		To:       workflow.State(r.text(slot, "to")),
+		At:       r.time(slot, "at"),
+		content:  r.digest(slot, "hash"),
+		request:  r.digest(slot, "req"),
+		call:     r.optional(slot, "call"),
+		allotted: slot["allotted"] != nil,
+	}
+}
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+func num(n int64) types.AttributeValue {
+	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
+}
+func bin(d digest) types.AttributeValue  { return &types.AttributeValueMemberB{Value: d[:]} }
+func mapOf(m image) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }

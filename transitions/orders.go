@@ -1,0 +1,73 @@
+package transitions
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/workflow"
+)
+
+// dynamo is what this package calls of a *dynamodb.Client.
+type dynamo interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+}
+
+// Config says where orders live. DynamoDB and Table must be set.
+type Config struct {
+	DynamoDB dynamo
+	// Table holds the orders, JournalTable their history. Without a JournalTable a
+	// request older than the ring ends in ErrEvidenceGone.
+	Table, JournalTable string
+	// Definition is what orders may do. Default: workflow.Order().
+	Definition *workflow.Definition
+	// Attempts bounds how often a write with an unknown outcome is sent again, and
+	// how often an id is allotted afresh after a lost race. Default 8.
+	Attempts int
+	// Log gets one debug line per verdict. Default: slog.Default().
+	Log *slog.Logger
+	// Now stamps what is written; no decision reads it. Default: time.Now.
+	Now func() time.Time
+}
+
+// Orders applies transitions. Its methods may be called from many goroutines.
+type Orders struct {
+	cfg     Config
+	def     *workflow.Definition
+	updates [RingSize][traces]string
+}
+
+// New checks cfg and returns the orders behind it.
+func New(cfg Config) (*Orders, error) {
+	switch {
+	case cfg.DynamoDB == nil:
+		return nil, errors.New("transitions: Config.DynamoDB is nil")
+	case cfg.Table == "":
+		return nil, errors.New("transitions: Config.Table is empty")
+	case cfg.Attempts < 0:
+		return nil, errors.New("transitions: Config.Attempts is negative")
+	}
+	if cfg.Definition == nil {
+		cfg.Definition = workflow.Order()
+	}
+	if cfg.Attempts == 0 {
+		cfg.Attempts = 8
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	return &Orders{cfg: cfg, def: cfg.Definition, updates: updateExpressions()}, nil
+}
+
+// Definition is what these orders may do.
+func (o *Orders) Definition() *workflow.Definition { return o.def }

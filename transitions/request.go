@@ -1,0 +1,96 @@
+package transitions
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"regexp"
+
+	"ratchet/workflow"
+)
+
+// OrderID names an order: 1 to 128 characters of A-Z a-z 0-9 _ . : -
+// (no slash: effect keys are orderId/transitionId/handler).
+type OrderID string
+
+// TransitionID numbers the transitions of one order, from 1 (placing it), always
+// upwards, gaps allowed.
+type TransitionID int64
+
+// RequestID names one request of a caller that lets the id be allotted, like the
+// Idempotency-Key header: 1 to 255 printable ASCII characters.
+type RequestID string
+
+var (
+	orderIDRule   = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
+	requestIDRule = regexp.MustCompile(`^[\x20-\x7e]{1,255}$`)
+)
+
+// Request asks for one event on one order. It carries a TransitionID, or a
+// RequestID, or both.
+type Request struct {
+	OrderID OrderID        `json:"orderId"`
+	Event   workflow.Event `json:"event"`
+	// From narrows the event to one source state. Empty: any source.
+	From workflow.State `json:"from,omitempty"`
+	// TransitionID is the id under which the event shall be applied. 0: Apply
+	// allots the order's current id plus one, and RequestID must be set.
+	TransitionID TransitionID `json:"transitionId,omitempty"`
+	RequestID    RequestID    `json:"requestId,omitempty"`
+	// IfMatch is the transitionId that the caller has seen; the request is
+	// Superseded when the order has moved since. It saves the read that allotting
+	// an id costs. Only without TransitionID.
+	IfMatch *TransitionID `json:"ifMatch,omitempty"`
+}
+
+// Validate names the first field that breaks a rule, and the rule.
+func (r Request) Validate() error {
+	switch {
+	case !orderIDRule.MatchString(string(r.OrderID)):
+		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(r.OrderID)))
+	case r.Event == "":
+		return fmt.Errorf("%w: event is empty", ErrInvalidRequest)
+	case r.TransitionID < 0:
+		return fmt.Errorf("%w: transitionId %d: ids count from 1", ErrInvalidRequest, r.TransitionID)
+	case r.RequestID != "" && !requestIDRule.MatchString(string(r.RequestID)):
+		return fmt.Errorf("%w: requestId: 1 to 255 printable ASCII characters", ErrInvalidRequest)
+	case r.TransitionID == 0 && r.RequestID == "":
+		return fmt.Errorf("%w: one of transitionId and requestId must be set", ErrInvalidRequest)
+	case r.IfMatch != nil && r.TransitionID != 0:
+		return fmt.Errorf("%w: ifMatch: not together with transitionId", ErrInvalidRequest)
+	case r.IfMatch != nil && *r.IfMatch < 0:
+		return fmt.Errorf("%w: ifMatch %d: ids count from 1", ErrInvalidRequest, *r.IfMatch)
+	}
+	return nil
+}
+
+// clip keeps a stranger's text short enough for an error.
+func clip(s string) string {
+	if len(s) > 64 {
+		return s[:64] + "..."
+	}
+	return s
+}
+
+// digest is the first 96 bits of a SHA-256: enough to tell the few requests of
+// one order apart, small enough to keep in its item.
+type digest [12]byte
+
+// content is what must be equal between two sendings of one request.
+func (r Request) content() digest { return digestOf(string(r.Event), string(r.From)) }
+
+// digest returns the trace of the request id that the item keeps.
+func (id RequestID) digest() digest { return digestOf(string(id)) }
+
+// digestOf hashes the parts, each with its length, so that ("a","bc") and
+// ("ab","c") differ.
+func digestOf(parts ...string) digest {
+	h := sha256.New()
+	var n [8]byte
+	for _, p := range parts {
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		h.Write([]byte(p))
+	}
+	return digest(h.Sum(nil)[:12])
+}

@@ -1,0 +1,227 @@
+package transitions
+
+import (
+	"context"
+	crand "crypto/rand"
+	"encoding/base64"
+	"errors"
+	mrand "math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"ratchet/workflow"
+)
+
+// A write leaves one of three traces of its caller in the ring's slot.
+const (
+	traceNone     = iota // the id was given, without a request id
+	traceRequest         // the id was given, with a request id
+	traceAllotted        // the id was allotted to a request id
+	traces
+)
+
+// slotAliases stand for the members of a slot that are reserved words of
+// DynamoDB's expressions (FROM, TO, AT, HASH, CALL) or might become so.
+var slotAliases = map[string]string{"#event": "event", "#from": "from", "#to": "to", "#at": "at", "#hash": "hash", "#call": "call"}
+
+// updateExpressions writes the update once per slot and trace.
+func updateExpressions() (out [RingSize][traces]string) {
+	const set = "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, " +
+		"$.id = :id, $.#event = :event, $.#from = orderState, $.#to = :to, $.#at = :at, $.#hash = :hash, $.#call = :call"
+	tails := [traces]string{
+		traceNone:     " REMOVE $.req, $.allotted",
+		traceRequest:  ", $.req = :req REMOVE $.allotted",
+		traceAllotted: ", $.req = :req, $.allotted = :true",
+	}
+	for slot := range out {
+		for trace, tail := range tails {
+			out[slot][trace] = strings.ReplaceAll(set+tail, "$", "recent."+slotNames[slot])
+		}
+	}
+	return out
+}
+
+// write is one conditional update, ready to be sent any number of times.
+type write struct {
+	request Request
+	id      TransitionID
+	group   workflow.Group
+	trace   int
+	call    string
+	at      time.Time
+}
+
+// prepare fixes everything that must not change between two sendings.
+func (o *Orders) prepare(r Request, id TransitionID, group workflow.Group, trace int) write {
+	var nonce [9]byte
+	_, _ = crand.Read(nonce[:]) // never fails since Go 1.24
+	return write{request: r, id: id, group: group, trace: trace,
+		call: base64.RawURLEncoding.EncodeToString(nonce[:]), at: o.cfg.Now()}
+}
+
+// input builds the UpdateItem of the write.
+func (o *Orders) input(w write) *dynamodb.UpdateItemInput {
+	values := image{
+		":to": str(string(w.group.To)), ":id": num(int64(w.id)), ":version": num(int64(o.def.Version())),
+		":at": num(w.at.UnixMilli()), ":event": str(string(w.request.Event)),
+		":hash": bin(w.request.content()), ":call": str(w.call),
+	}
+	if w.trace != traceNone {
+		values[":req"] = bin(w.request.RequestID.digest())
+	}
+	if w.trace == traceAllotted {
+		values[":true"] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+	return &dynamodb.UpdateItemInput{
+		TableName:                           &o.cfg.Table,
+		Key:                                 image{"orderId": str(string(w.request.OrderID))},
+		ConditionExpression:                 condition(w, values),
+		UpdateExpression:                    &o.updates[w.id%RingSize][w.trace],
+		ExpressionAttributeNames:            slotAliases,
+		ExpressionAttributeValues:           values,
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// condition guards the write by the states that it may leave and by the id; with
+// IfMatch by the very id that the caller has seen.
+func condition(w write, values image) *string {
+	from := w.group.From
+	var b strings.Builder
+	b.WriteString("attribute_exists(orderId) AND orderState ")
+	if len(from) == 1 {
+		b.WriteString("= :from0")
+	} else {
+		b.WriteString("IN (")
+		for i := range from {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(":from" + strconv.Itoa(i))
+		}
+		b.WriteString(")")
+	}
+	for i, s := range from {
+		values[":from"+strconv.Itoa(i)] = str(string(s))
+	}
+	guard := " AND (attribute_not_exists(transitionId) OR transitionId < :id)"
+	if seen := w.request.IfMatch; seen != nil {
+		values[":seen"] = num(int64(*seen))
+		guard = " AND transitionId = :seen"
+		if *seen == 0 {
+			guard = " AND (attribute_not_exists(transitionId) OR transitionId = :seen)"
+		}
+	}
+	b.WriteString(guard)
+	s := b.String()
+	return &s
+}
+
+// send sends the write until DynamoDB has decided. It returns the new image when
+// the condition held, or the old one (nil for no item) when it did not.
+func (o *Orders) send(ctx context.Context, w write) (newImage image, oldImage image, err error) {
+	input := o.input(w)
+	adopted := false
+	for attempt := 1; ; attempt++ {
+		out, err := o.cfg.DynamoDB.UpdateItem(ctx, input)
+		var failed *types.ConditionalCheckFailedException
+		switch {
+		case err == nil:
+			return out.Attributes, nil, nil
+		case errors.As(err, &failed):
+			return nil, failed.Item, nil
+		case !adopted && ringMissing(err):
+			adopted = true
+			if err := o.adopt(ctx, w); err != nil {
+				return nil, nil, err
+			}
+		case !ambiguous(ctx, err):
+			return nil, nil, err
+		case attempt == o.cfg.Attempts:
+			return nil, nil, errors.Join(ErrOutcomeUnknown, err)
+		default:
+			if !pause(ctx, attempt) {
+				return nil, nil, errors.Join(ErrOutcomeUnknown, context.Cause(ctx), err)
+			}
+		}
+	}
+}
+
+var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
+
+// ambiguous reports whether the write may have been made although it failed, or
+// may be made later: time-outs, lost answers, throttling, server faults. The SDK
+// has then already retried on its own. TransactionConflict is retried by nobody
+// else (aws-sdk-go-v2 leaves it to the caller).
+func ambiguous(ctx context.Context, err error) bool {
+	if ctx.Err() != nil {
+		return true
+	}
+	var conflict *types.TransactionConflictException
+	return errors.As(err, &conflict) || retryables.IsErrorRetryable(err).Bool()
+}
+
+// pause waits before the next attempt, with full jitter up to 25 ms * 2^attempt,
+// at most 1 s. It reports false when ctx ends first.
+func pause(ctx context.Context, attempt int) bool {
+	limit := min(25*time.Millisecond<<min(attempt, 6), time.Second)
+	timer := time.NewTimer(rand64(limit))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+func rand64(limit time.Duration) time.Duration {
+	return time.Duration(mrand.Int64N(int64(limit))) //nolint:gosec // jitter, not a secret
+}
+
+// ringMissing recognises the refusal of an update whose document path leads
+// through a map that the item does not have.
+func ringMissing(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
+		strings.Contains(api.ErrorMessage(), "document path")
+}
+
+// adopt gives an order that somebody else created the ring (and the slot) that
+// the update writes into. It changes nothing else and may run any number of times.
+func (o *Orders) adopt(ctx context.Context, w write) error {
+	slot := "recent." + slotNames[w.id%RingSize]
+	for _, step := range []struct {
+		path  string
+		value types.AttributeValue
+	}{{"recent", emptyRing()}, {slot, mapOf(image{})}} {
+		update := "SET " + step.path + " = if_not_exists(" + step.path + ", :empty)"
+		exists := "attribute_exists(orderId)"
+		_, err := o.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+			TableName: &o.cfg.Table, Key: image{"orderId": str(string(w.request.OrderID))},
+			UpdateExpression: &update, ConditionExpression: &exists,
+			ExpressionAttributeValues: image{":empty": step.value},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emptyRing is a ring without transitions. Its slots exist from the start, since
+// an update can only set members of a map that is there.
+func emptyRing() types.AttributeValue {
+	ring := image{}
+	for _, name := range slotNames {
+		ring[name] = mapOf(image{})
+	}
+	return mapOf(ring)
+}
