@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -184,8 +183,9 @@ func (s *Stock) close(ctx context.Context, order, status, counter string) error 
 func (s *Stock) move(l Line, from, to string) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &s.table, Key: key(l.SKU),
-		ConditionExpression:       aws.String(from + " >= :q"),
-		UpdateExpression:          aws.String("SET " + from + " = " + from + " - :q, " + to + " = if_not_exists(" + to + ", :zero) + :q"),
+		ConditionExpression:       aws.String("#from >= :q"),
+		UpdateExpression:          aws.String("SET #from = #from - :q, #to = if_not_exists(#to, :zero) + :q"),
+		ExpressionAttributeNames:  map[string]string{"#from": from, "#to": to},
 		ExpressionAttributeValues: image{":q": num(l.Quantity), ":zero": num(0)},
 	}}
 }
