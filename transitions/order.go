@@ -221,3 +221,27 @@ func num(n int64) types.AttributeValue {
 }
 func bin(d digest) types.AttributeValue  { return &types.AttributeValueMemberB{Value: d[:]} }
 func mapOf(m image) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
+
+// Position is where an order stands: what an execution carries from step to step.
+type Position struct {
+	OrderID      OrderID        `json:"orderId"`
+	State        workflow.State `json:"state"`
+	TransitionID TransitionID   `json:"transitionId"`
+}
+
+// Position is where the order stands now.
+func (o *Order) Position() Position { return Position{o.ID, o.State, o.TransitionID} }
+
+// Reached reports whether the order stands in the state, or has passed through it
+// after transition since, as far as the ring remembers.
+func (o *Order) Reached(s workflow.State, since TransitionID) bool {
+	if o.State == s {
+		return true
+	}
+	for _, t := range o.ring {
+		if t.ID > since && t.To == s {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,122 @@
+package parked
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Token is a task token.
+type Token string
+
+// String is a short digest, enough to tell two tokens apart in a log.
+func (t Token) String() string {
+	sum := sha256.Sum256([]byte(t))
+	return hex.EncodeToString(sum[:4])
+}
+
+// LogValue is String.
+func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
+
+// Task is one parked task.
+type Task struct {
+	OrderID, Awaited string
+	Token            Token
+}
+
+type dynamo interface {
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+}
+
+// Tasks is the table of parked tasks. Its methods may be called from many goroutines.
+type Tasks struct {
+	db    dynamo
+	table string
+}
+
+// New returns the parked tasks in the table.
+func New(db dynamo, table string) *Tasks { return &Tasks{db: db, table: table} }
+
+type image = map[string]types.AttributeValue
+
+// ExpiryAttribute holds the epoch second after which TTL may delete a task.
+const ExpiryAttribute = "expiresAt"
+
+// Park stores the token until the order reaches the awaited state. expires is when
+// the task has timed out for sure.
+func (t *Tasks) Park(ctx context.Context, task Task, expires time.Time) error {
+	_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.table, Item: image{
+		"orderId": str(task.OrderID), "awaitedState": str(task.Awaited), "taskToken": str(string(task.Token)),
+		ExpiryAttribute: &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.Unix(), 10)},
+	}})
+	if err != nil {
+		return fmt.Errorf("park the task of order %s awaiting %s: %w", task.OrderID, task.Awaited, err)
+	}
+	return nil
+}
+
+// Waiting returns the tasks parked for the order. There are at most as many as the
+// definition has states.
+func (t *Tasks) Waiting(ctx context.Context, orderID string) ([]Task, error) {
+	out, err := t.db.Query(ctx, &dynamodb.QueryInput{
+		TableName: &t.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("orderId = :order"),
+		ExpressionAttributeValues: image{":order": str(orderID)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("parked tasks of order %s: %w", orderID, err)
+	}
+	tasks := make([]Task, len(out.Items))
+	for i, item := range out.Items {
+		tasks[i] = Task{OrderID: orderID, Awaited: text(item, "awaitedState"), Token: Token(text(item, "taskToken"))}
+	}
+	return tasks, nil
+}
+
+// Remove forgets the task, unless another token has been parked in its place.
+func (t *Tasks) Remove(ctx context.Context, task Task) error {
+	_, err := t.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &t.table, Key: image{"orderId": str(task.OrderID), "awaitedState": str(task.Awaited)},
+		ConditionExpression: aws.String("taskToken = :token"), ExpressionAttributeValues: image{":token": str(string(task.Token))},
+	})
+	var replaced *types.ConditionalCheckFailedException
+	if err != nil && !errors.As(err, &replaced) {
+		return fmt.Errorf("remove the parked task of order %s awaiting %s: %w", task.OrderID, task.Awaited, err)
+	}
+	return nil
+}
+
+// TableInput describes the table of parked tasks: keys orderId and awaitedState.
+func TableInput(name string) *dynamodb.CreateTableInput {
+	return &dynamodb.CreateTableInput{
+		TableName: &name, BillingMode: types.BillingModePayPerRequest,
+		AttributeDefinitions: []types.AttributeDefinition{
+			{AttributeName: aws.String("orderId"), AttributeType: types.ScalarAttributeTypeS},
+			{AttributeName: aws.String("awaitedState"), AttributeType: types.ScalarAttributeTypeS},
+		},
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String("orderId"), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String("awaitedState"), KeyType: types.KeyTypeRange},
+		},
+	}
+}
+
+func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+func text(item image, name string) string {
+	v, _ := item[name].(*types.AttributeValueMemberS)
+	if v == nil {
+		return ""
+	}
+	return v.Value
+}
