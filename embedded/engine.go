@@ -1,75 +1,95 @@
-// Package embedded is an engine in the same process that speaks the wire
-// protocols of DynamoDB, DynamoDB Streams and Step Functions and keeps its data
-// on disk.
 package embedded
 
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"net/http"
 	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"ratchet/embedded/internal/dynamodb"
 	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
 )
 
-// Config says where the engine keeps its data and under which names it answers.
-// Only Dir must be set.
-type Config struct {
-	// Dir is the data directory; it is created when it does not exist. One
-	// engine at a time may have it open.
-	Dir string
-	// Region and AccountID stand in the ARNs. Defaults: "us-east-1", "000000000000".
-	Region, AccountID string
-	// Log gets the engine's own faults. Default: slog.Default().
-	Log *slog.Logger
-}
-
-// Engine is an open engine. Close it when Run has returned.
+// Engine is an open engine. Its methods may be called from many goroutines.
+// Close it when Run has returned.
 type Engine struct {
-	cfg     Config
-	db      *store.DB
-	handler *wire.Handler
-	close   sync.Once
+	cfg      Config
+	db       *store.DB
+	dynamodb *dynamodb.Service
+	streams  *streams.Service
+	handler  *wire.Handler
+	close    sync.Once
 }
 
 // Open opens the engine over cfg.Dir and recovers what was acknowledged before.
 func Open(cfg Config) (*Engine, error) {
-	if cfg.Dir == "" {
-		return nil, errors.New("open engine: Config.Dir is empty")
-	}
-	if cfg.Region == "" {
-		cfg.Region = "us-east-1"
-	}
-	if cfg.AccountID == "" {
-		cfg.AccountID = "000000000000"
-	}
-	if cfg.Log == nil {
-		cfg.Log = slog.Default()
+	if err := cfg.complete(); err != nil {
+		return nil, err
 	}
 	db, err := store.Open(cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{cfg: cfg, db: db, handler: wire.NewHandler(cfg.Log)}, nil
+	e := &Engine{cfg: cfg, db: db}
+	if err := e.serve(); err != nil {
+		return nil, errors.Join(fmt.Errorf("open engine in %s: %w", cfg.Dir, err), db.Close())
+	}
+	return e, nil
+}
+
+// serve starts the services over the open store.
+func (e *Engine) serve() (err error) {
+	e.streams, err = streams.New(e.db, streams.Config{
+		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log,
+		InitialShards: e.cfg.Streams.InitialShards, RollEvery: e.cfg.Streams.RollEvery, Retention: e.cfg.Streams.Retention,
+	})
+	if err != nil {
+		return err
+	}
+	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
+		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log, SweepEvery: e.cfg.SweepEvery,
+	})
+	if err != nil {
+		return err
+	}
+	// Step Functions: stepfunctions.New goes here, its Wire() below, its Run in Engine.Run.
+	e.handler = wire.NewHandler(e.cfg.Log, e.dynamodb.Wire())
+	return nil
 }
 
 // Run drives what happens without a caller: timers of executions, expiry of
-// items, the life of stream shards. It returns nil once ctx ends.
+// items, the life of stream shards. It returns nil once ctx ends. An engine that
+// does not run still serves every call.
 func (e *Engine) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-// Handler serves all three services, for a listener.
+// Handler serves all services, for a listener.
 func (e *Engine) Handler() http.Handler { return e.handler }
 
 // HTTPClient reaches the engine without a socket, for aws.Config.HTTPClient.
 func (e *Engine) HTTPClient() *http.Client { return wire.InProcess(e.handler) }
 
+// AWSConfig is all that an SDK client needs to speak to this engine from the
+// same process: dynamodb.NewFromConfig(engine.AWSConfig()).
+func (e *Engine) AWSConfig() aws.Config {
+	return aws.Config{
+		Region:       e.cfg.Region,
+		Credentials:  credentials.NewStaticCredentialsProvider("embedded", "embedded", ""),
+		HTTPClient:   e.HTTPClient(),
+		BaseEndpoint: aws.String("http://embedded.ratchet.internal"),
+	}
+}
+
 // Close releases the data directory. Calls still running fail.
 func (e *Engine) Close() (err error) {
-	e.close.Do(func() { err = e.db.Close() })
+	e.close.Do(func() { err = errors.Join(e.dynamodb.Close(), e.db.Close()) })
 	return err
 }

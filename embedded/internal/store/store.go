@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -22,7 +23,11 @@ const (
 )
 
 // DB is an open key space. Its methods may be called from many goroutines.
-type DB struct{ pebble *pebble.DB }
+type DB struct {
+	pebble *pebble.DB
+	// unsynced counts the batches between Apply and the end of Sync.
+	unsynced atomic.Int64
+}
 
 // Open opens or creates the key space in dir. A second Open of the same
 // directory fails while the first is open, in this process or another.
@@ -83,12 +88,24 @@ func (d *DB) Scan(lo, hi []byte, reverse bool, fn func(key, value []byte) (more 
 	return it.Error()
 }
 
+// Barrier returns once everything that was visible when it was called is on
+// disk. A reader that looks at many keys calls it before it tells what it saw.
+// It costs nothing while no batch is being flushed.
+func (d *DB) Barrier() error {
+	if d.unsynced.Load() == 0 {
+		return nil
+	}
+	b := d.NewBatch()
+	must(b.b.LogData(nil, nil)) // batches reach the disk in order, this one last
+	return b.Commit()
+}
+
 // NewBatch starts an empty batch. A batch belongs to one goroutine.
-func (d *DB) NewBatch() *Batch { return &Batch{db: d.pebble, b: d.pebble.NewBatch()} }
+func (d *DB) NewBatch() *Batch { return &Batch{db: d, b: d.pebble.NewBatch()} }
 
 // Batch is a set of changes applied together or not at all.
 type Batch struct {
-	db *pebble.DB
+	db *DB
 	b  *pebble.Batch
 }
 
@@ -108,14 +125,26 @@ func (b *Batch) Empty() bool { return b.b.Empty() }
 // returns; batches become durable in the order in which they were applied. A
 // caller that needs visibility in a given order calls Apply under its own lock
 // and Sync outside it, so that many callers share one flush to disk.
-func (b *Batch) Apply() error { return b.db.ApplyNoSyncWait(b.b, pebble.Sync) }
+func (b *Batch) Apply() error {
+	b.db.unsynced.Add(1)
+	err := b.db.pebble.ApplyNoSyncWait(b.b, pebble.Sync)
+	if err != nil {
+		b.db.unsynced.Add(-1)
+	}
+	return err
+}
 
 // Sync waits until the applied batch is on disk and releases it.
-func (b *Batch) Sync() error { return errors.Join(b.b.SyncWait(), b.b.Close()) }
+func (b *Batch) Sync() error {
+	err := b.b.SyncWait()
+	b.db.unsynced.Add(-1)
+	return errors.Join(err, b.b.Close())
+}
 
-// Commit is Apply and Sync.
+// Commit is Apply and Sync. It releases the batch in any case.
 func (b *Batch) Commit() error {
 	if err := b.Apply(); err != nil {
+		b.Discard()
 		return err
 	}
 	return b.Sync()

@@ -54,9 +54,14 @@ type Error struct {
 	// Members are further members of the error's shape, like "Item" or
 	// "CancellationReasons"; values are marshalled as they are.
 	Members map[string]any
+
+	cause error
 }
 
 func (e *Error) Error() string { return e.Type + ": " + e.Message }
+
+// Unwrap returns what made Decode fail.
+func (e *Error) Unwrap() error { return e.cause }
 
 // Errorf builds a refusal with status 400.
 func Errorf(typ, format string, args ...any) *Error {

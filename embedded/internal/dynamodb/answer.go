@@ -1,0 +1,55 @@
+package dynamodb
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// answer builds the JSON object of an answer by hand: the item paths are too hot
+// for reflection.
+type answer struct{ buf []byte }
+
+func newAnswer(size int) *answer {
+	return &answer{append(make([]byte, 0, size+64), '{')}
+}
+
+// name starts a member; the caller appends its value to buf.
+func (a *answer) name(name string) *answer {
+	if last := a.buf[len(a.buf)-1]; last != '{' && last != '[' {
+		a.buf = append(a.buf, ',')
+	}
+	a.buf = append(a.buf, '"')
+	a.buf = append(a.buf, name...)
+	a.buf = append(a.buf, '"', ':')
+	return a
+}
+
+func (a *answer) item(name string, item attr.Item) {
+	a.name(name).buf = item.AppendJSON(a.buf)
+}
+
+func (a *answer) int(name string, n int) {
+	a.name(name).buf = strconv.AppendInt(a.buf, int64(n), 10)
+}
+
+func (a *answer) text(name, value string) {
+	a.name(name).buf = appendText(a.buf, value)
+}
+
+func (a *answer) raw(name string, value []byte) {
+	a.name(name).buf = append(a.buf, value...)
+}
+
+// done closes the object.
+func (a *answer) done() json.RawMessage { return append(a.buf, '}') }
+
+// appendText appends s as a JSON string. What reaches it has been decoded from
+// JSON, so it is valid UTF-8 and quoting cannot fail.
+func appendText(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
+}

@@ -1,0 +1,46 @@
+package dynamodb
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+func (s *Service) loadCounts(t *table) error {
+	raw, ok, err := s.db.Get(tablePrefix(kindCounts, t.no))
+	if err != nil || !ok {
+		return err
+	}
+	if err := json.Unmarshal(raw, &t.saved); err != nil {
+		return fmt.Errorf("read the counts of table %s: %w", t.name, err)
+	}
+	t.count.Store(t.saved.Items)
+	t.bytes.Store(t.saved.Bytes)
+	return nil
+}
+
+// saveCounts writes the counts that have changed since it last ran. They are
+// not part of the items' batches: after a crash they are short of the changes
+// since the last save, as DynamoDB's own lag behind by hours.
+func (s *Service) saveCounts() error {
+	s.countsMu.Lock()
+	defer s.countsMu.Unlock()
+	b := s.db.NewBatch()
+	for _, t := range *s.tables.tables.Load() {
+		now := counts{t.count.Load(), t.bytes.Load()}
+		if now == t.saved {
+			continue
+		}
+		t.saved = now
+		raw, err := json.Marshal(now)
+		if err != nil {
+			b.Discard()
+			return fmt.Errorf("encode the counts of table %s: %w", t.name, err)
+		}
+		b.Set(tablePrefix(kindCounts, t.no), raw)
+	}
+	if b.Empty() {
+		b.Discard()
+		return nil
+	}
+	return b.Commit()
+}

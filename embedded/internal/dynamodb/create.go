@@ -1,0 +1,237 @@
+package dynamodb
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/streams"
+	"ratchet/embedded/internal/wire"
+)
+
+type keyElement struct{ AttributeName, KeyType string }
+
+type attributeDefinition struct{ AttributeName, AttributeType string }
+
+type throughput struct {
+	ReadCapacityUnits  *int64
+	WriteCapacityUnits *int64
+}
+
+type streamSpecification struct {
+	StreamEnabled  bool
+	StreamViewType string
+}
+
+type tag struct{ Key, Value string }
+
+type createTableIn struct {
+	TableName                 *string
+	KeySchema                 []keyElement
+	AttributeDefinitions      []attributeDefinition
+	BillingMode               string
+	ProvisionedThroughput     *throughput
+	StreamSpecification       *streamSpecification
+	DeletionProtectionEnabled bool
+	TableClass                string
+	Tags                      []tag
+	GlobalSecondaryIndexes    []jsontext.Value
+	LocalSecondaryIndexes     []jsontext.Value
+	VectorIndexes             []jsontext.Value
+	GlobalTableSourceArn      *string
+	ResourcePolicy            *string
+}
+
+func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error) {
+	name, err := s.tableName(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	record, err := in.record(name)
+	if err != nil {
+		return nil, err
+	}
+	s.tables.ddl.Lock()
+	defer s.tables.ddl.Unlock()
+	if s.tables.get(name) != nil {
+		return nil, wire.Errorf("ResourceInUseException", "Table already exists: %s", name)
+	}
+	now := time.Now()
+	b := s.db.NewBatch()
+	record.Created, record.BillingSince, record.No, record.ID = now, now, s.nextNumber(b), newTableID()
+	state := &tableState{record: *record}
+	if in.StreamSpecification != nil && in.StreamSpecification.StreamEnabled {
+		if err := s.enableStream(b, state, now, in.StreamSpecification.StreamViewType); err != nil {
+			b.Discard()
+			return nil, err
+		}
+	}
+	if err := stageTable(b, &state.record); err != nil {
+		b.Discard()
+		return nil, err
+	}
+	if err := b.Commit(); err != nil {
+		return nil, fmt.Errorf("create table %s: %w", name, err)
+	}
+	if state.stream != nil {
+		s.streams.Add(state.stream)
+	}
+	t := newTable(state)
+	s.tables.change(func(all map[string]*table) { all[name] = t })
+	return map[string]any{"TableDescription": s.describe(t, state)}, nil
+}
+
+func newTableID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// record checks the request and returns the table it describes.
+func (in *createTableIn) record(name string) (*tableRecord, error) {
+	for _, refused := range []struct {
+		what string
+		is   bool
+	}{
+		{"GlobalSecondaryIndexes", len(in.GlobalSecondaryIndexes) > 0},
+		{"LocalSecondaryIndexes", len(in.LocalSecondaryIndexes) > 0},
+		{"VectorIndexes", len(in.VectorIndexes) > 0},
+		{"GlobalTableSourceArn", in.GlobalTableSourceArn != nil},
+		{"ResourcePolicy", in.ResourcePolicy != nil},
+	} {
+		if refused.is {
+			return nil, invalid("%s are not supported by the embedded engine", refused.what)
+		}
+	}
+	r := &tableRecord{Name: name, DeletionProtection: in.DeletionProtectionEnabled}
+	var err error
+	if r.Keys, err = in.keys(); err != nil {
+		return nil, err
+	}
+	if err := r.bill(in.BillingMode, in.ProvisionedThroughput); err != nil {
+		return nil, err
+	}
+	if err := r.classify(in.TableClass); err != nil {
+		return nil, err
+	}
+	return r, r.tag(in.Tags)
+}
+
+func (r *tableRecord) classify(class string) error {
+	if err := oneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS"); err != nil {
+		return err
+	}
+	if class != "" {
+		r.Class = class
+	}
+	return nil
+}
+
+// keys checks KeySchema against AttributeDefinitions.
+func (in *createTableIn) keys() (k keySchema, err error) {
+	if len(in.KeySchema) == 0 {
+		return k, badParameter("null", "keySchema", "Member must not be null")
+	}
+	if len(in.KeySchema) > 2 {
+		return k, badParameter("'"+fmt.Sprint(in.KeySchema)+"'", "keySchema", "Member must have length less than or equal to 2")
+	}
+	kinds := map[string]attr.Kind{}
+	for _, d := range in.AttributeDefinitions {
+		kind, ok := keyKinds[d.AttributeType]
+		if !ok {
+			return k, badEnum(d.AttributeType, "attributeDefinitions.1.member.attributeType", "B", "N", "S")
+		}
+		if _, twice := kinds[d.AttributeName]; twice {
+			return k, invalid("Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
+		}
+		kinds[d.AttributeName] = kind
+	}
+	for i, e := range in.KeySchema {
+		want, at := "HASH", &k.Hash
+		if i == 1 {
+			want, at = "RANGE", &k.Range
+		}
+		if e.KeyType != want {
+			if err := oneOf(e.KeyType, fmt.Sprintf("keySchema.%d.member.keyType", i+1), "HASH", "RANGE"); err != nil {
+				return k, err
+			}
+			if i == 0 {
+				return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
+			}
+			return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
+		}
+		if n := len(e.AttributeName); n < 1 || n > 255 {
+			return k, badParameter("'"+e.AttributeName+"'", fmt.Sprintf("keySchema.%d.member.attributeName", i+1),
+				"Member must have length between 1 and 255")
+		}
+		kind, ok := kinds[e.AttributeName]
+		if !ok {
+			return k, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: %v",
+				e.AttributeName, in.defined())
+		}
+		*at = keyAttr{e.AttributeName, kind}
+	}
+	if k.Hash.Name == k.Range.Name {
+		return k, invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
+	}
+	if len(kinds) != len(in.KeySchema) {
+		return k, invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
+	}
+	return k, nil
+}
+
+func (in *createTableIn) defined() (names []string) {
+	for _, d := range in.AttributeDefinitions {
+		names = append(names, d.AttributeName)
+	}
+	return names
+}
+
+// bill sets how the table is paid for. The engine throttles in neither mode.
+func (r *tableRecord) bill(mode string, t *throughput) error {
+	if err := oneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST"); err != nil {
+		return err
+	}
+	if mode == "PAY_PER_REQUEST" {
+		if t != nil {
+			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
+		}
+		r.Billing, r.ReadUnits, r.WriteUnits = mode, 0, 0
+		return nil
+	}
+	if t == nil || t.ReadCapacityUnits == nil || t.WriteCapacityUnits == nil {
+		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
+	}
+	if err := within(t.ReadCapacityUnits, "provisionedThroughput.readCapacityUnits", 1, 1e12); err != nil {
+		return err
+	}
+	if err := within(t.WriteCapacityUnits, "provisionedThroughput.writeCapacityUnits", 1, 1e12); err != nil {
+		return err
+	}
+	r.Billing, r.ReadUnits, r.WriteUnits = "PROVISIONED", *t.ReadCapacityUnits, *t.WriteCapacityUnits
+	return nil
+}
+
+// enableStream stages a new stream for the table; state is changed with it.
+func (s *Service) enableStream(b *store.Batch, state *tableState, now time.Time, view string) error {
+	if view == "" {
+		return invalid("One or more parameter values were invalid: StreamViewType must be specified when StreamEnabled is true")
+	}
+	v := streams.View(view)
+	if !v.Valid() {
+		return badEnum(view, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+	}
+	r := &state.record
+	st, err := s.streams.Create(b, now, streams.Spec{Table: r.Name, View: v, HashKey: r.Keys.Hash.Name, RangeKey: r.Keys.Range.Name})
+	if err != nil {
+		return err
+	}
+	state.stream, r.StreamARN, r.StreamOn = st, st.ARN(), true
+	return nil
+}

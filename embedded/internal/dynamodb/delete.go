@@ -1,0 +1,98 @@
+package dynamodb
+
+import (
+	"context"
+	"encoding/json"
+
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/expression"
+)
+
+type deleteItemIn struct {
+	TableName           *string
+	Key                 attr.Item
+	ConditionExpression *string
+	expressionIn
+	returnsIn
+	legacyIn
+}
+
+func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
+	if err := in.legacyIn.refuse(); err != nil {
+		return nil, err
+	}
+	if err := in.returnsIn.check(); err != nil {
+		return nil, err
+	}
+	if err := onlyOld(in.ReturnValues); err != nil {
+		return nil, err
+	}
+	t, err := s.lookup(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	a, err := newKeyed(remove, t, in.Key)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.conditioned(in.ConditionExpression, &in.expressionIn); err != nil {
+		return nil, err
+	}
+	return s.answerWrite(a, &in.returnsIn)
+}
+
+// newKeyed is an action on the item of a key.
+func newKeyed(v verb, t *table, key attr.Item) (*action, error) {
+	if key == nil {
+		return nil, badParameter("null", "key", "Member must not be null")
+	}
+	k, err := t.keyOf(key)
+	if err != nil {
+		return nil, err
+	}
+	return &action{verb: v, table: t, key: k}, nil
+}
+
+// onlyOld refuses the ReturnValues that PutItem and DeleteItem do not know.
+func onlyOld(returnValues string) error {
+	if returnValues == "" || returnValues == "NONE" || returnValues == "ALL_OLD" {
+		return nil
+	}
+	return invalid("Return values set to invalid value")
+}
+
+// conditioned parses the condition of a Put, Delete or ConditionCheck, the only
+// expression it has.
+func (a *action) conditioned(condition *string, in *expressionIn) error {
+	p, err := in.params("ConditionExpression is", condition != nil)
+	if err != nil || condition == nil {
+		return err
+	}
+	if a.cond, err = parseCondition("ConditionExpression", *condition, p); err != nil {
+		return err
+	}
+	return p.Unused()
+}
+
+func parseCondition(field, src string, p *expression.Params) (*expression.Condition, error) {
+	if src == "" {
+		return nil, invalid("Invalid %s: The expression can not be empty;", field)
+	}
+	return expression.ParseCondition(field, src, p)
+}
+
+// answerWrite carries the action out and answers as PutItem and DeleteItem do.
+func (s *Service) answerWrite(a *action, in *returnsIn) (json.RawMessage, error) {
+	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
+	a.needOld = in.ReturnValues == "ALL_OLD"
+	c, err := s.perform(a)
+	if err != nil {
+		return nil, err
+	}
+	out := newAnswer(0)
+	if a.needOld && c.old != nil {
+		out.item("Attributes", c.old)
+	}
+	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.writeUnits())
+	return out.done(), nil
+}

@@ -1,0 +1,117 @@
+package dynamodb
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"ratchet/embedded/internal/wire"
+)
+
+type tableIn struct{ TableName *string }
+
+// known is lookup with the message of the control operations.
+func (s *Service) known(name *string) (*table, error) {
+	n, err := s.tableName(name)
+	if err != nil {
+		return nil, err
+	}
+	if t := s.tables.get(n); t != nil {
+		return t, nil
+	}
+	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: Table: %s not found", n)
+}
+
+func (s *Service) describeTable(_ context.Context, in *tableIn) (any, error) {
+	t, err := s.known(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"Table": s.describe(t, t.state.Load())}, nil
+}
+
+// seconds is a moment on the wire.
+func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// describe is the TableDescription.
+func (s *Service) describe(t *table, state *tableState) map[string]any {
+	r := &state.record
+	d := map[string]any{
+		"TableName":                 r.Name,
+		"TableArn":                  s.arnPrefix() + r.Name,
+		"TableId":                   r.ID,
+		"TableStatus":               "ACTIVE",
+		"CreationDateTime":          seconds(r.Created),
+		"KeySchema":                 r.Keys.elements(),
+		"AttributeDefinitions":      r.Keys.definitions(),
+		"ItemCount":                 max(0, t.count.Load()),
+		"TableSizeBytes":            max(0, t.bytes.Load()),
+		"DeletionProtectionEnabled": r.DeletionProtection,
+		"ProvisionedThroughput": map[string]any{
+			"ReadCapacityUnits": r.ReadUnits, "WriteCapacityUnits": r.WriteUnits, "NumberOfDecreasesToday": 0,
+		},
+	}
+	if r.Billing == "PAY_PER_REQUEST" {
+		d["BillingModeSummary"] = map[string]any{
+			"BillingMode": r.Billing, "LastUpdateToPayPerRequestDateTime": seconds(r.BillingSince),
+		}
+	}
+	if r.Class != "" {
+		d["TableClassSummary"] = map[string]any{"TableClass": r.Class}
+	}
+	if r.StreamARN != "" {
+		d["LatestStreamArn"] = r.StreamARN
+		d["LatestStreamLabel"] = r.StreamARN[len(r.StreamARN)-len("2006-01-02T15:04:05.000"):]
+	}
+	if state.stream != nil {
+		d["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": state.stream.View()}
+	}
+	return d
+}
+
+func (k *keySchema) elements() []keyElement {
+	list := []keyElement{{k.Hash.Name, "HASH"}}
+	if k.Range.Name != "" {
+		list = append(list, keyElement{k.Range.Name, "RANGE"})
+	}
+	return list
+}
+
+func (k *keySchema) definitions() []attributeDefinition {
+	list := []attributeDefinition{{k.Hash.Name, k.Hash.Kind.String()}}
+	if k.Range.Name != "" {
+		list = append(list, attributeDefinition{k.Range.Name, k.Range.Kind.String()})
+	}
+	return list
+}
+
+type listTablesIn struct {
+	ExclusiveStartTableName *string
+	Limit                   *int64
+}
+
+func (s *Service) listTables(_ context.Context, in *listTablesIn) (any, error) {
+	if err := within(in.Limit, "limit", 1, 100); err != nil {
+		return nil, err
+	}
+	limit := 100
+	if in.Limit != nil {
+		limit = int(*in.Limit)
+	}
+	names := slices.Sorted(maps.Keys(*s.tables.tables.Load()))
+	if in.ExclusiveStartTableName != nil {
+		at, found := slices.BinarySearch(names, *in.ExclusiveStartTableName)
+		if found {
+			at++
+		}
+		names = names[at:]
+	}
+	out := map[string]any{}
+	if len(names) > limit {
+		names = names[:limit]
+		out["LastEvaluatedTableName"] = names[limit-1]
+	}
+	out["TableNames"] = append([]string{}, names...)
+	return out, nil
+}

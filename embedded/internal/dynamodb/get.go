@@ -1,0 +1,98 @@
+package dynamodb
+
+import (
+	"context"
+
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/expression"
+)
+
+type getItemIn struct {
+	TableName                *string
+	Key                      attr.Item
+	ConsistentRead           bool
+	ProjectionExpression     *string
+	ExpressionAttributeNames map[string]string
+	ReturnConsumedCapacity   string
+	legacyIn
+}
+
+func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
+	if err := in.legacyIn.refuse(); err != nil {
+		return nil, err
+	}
+	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
+		return nil, err
+	}
+	t, err := s.lookup(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	if in.Key == nil {
+		return nil, badParameter("null", "key", "Member must not be null")
+	}
+	key, err := t.keyOf(in.Key)
+	if err != nil {
+		return nil, err
+	}
+	project, err := projection(in.ProjectionExpression, in.ExpressionAttributeNames)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := s.read(key)
+	if err != nil {
+		return nil, err
+	}
+	out := newAnswer(2 * raw.size())
+	if raw != nil {
+		item, err := raw.item()
+		if err != nil {
+			return nil, err
+		}
+		if project != nil {
+			item = project.Apply(item)
+		}
+		out.item("Item", item)
+	}
+	out.consumed(in.ReturnConsumedCapacity, t.name, readUnits(raw.size(), in.ConsistentRead))
+	return out.done(), nil
+}
+
+// read returns an item as it is on disk: a change that is visible already but
+// not yet flushed is waited for, so that nothing seen can vanish in a crash. It
+// returns nil when there is no item.
+func (s *Service) read(key primary) (stored, error) {
+	st := s.stripes.of(key.lock)
+	if before := st.version.Load(); before%2 == 0 {
+		raw, _, err := s.db.Get(key.bytes)
+		if err != nil || st.version.Load() == before {
+			return raw, err
+		}
+	}
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	raw, _, err := s.db.Get(key.bytes)
+	return raw, err
+}
+
+// projection parses an optional ProjectionExpression, the only expression of its
+// request.
+func projection(src *string, names map[string]string) (*expression.Projection, error) {
+	in := expressionIn{ExpressionAttributeNames: names}
+	p, err := in.params("", src != nil)
+	if err != nil || src == nil {
+		return nil, err
+	}
+	project, err := parseProjection(*src, p)
+	if err != nil {
+		return nil, err
+	}
+	return project, p.Unused()
+}
+
+func parseProjection(src string, p *expression.Params) (*expression.Projection, error) {
+	if src == "" {
+		return nil, invalid("Invalid ProjectionExpression: The expression can not be empty;")
+	}
+	return expression.ParseProjection(src, p)
+}

@@ -1,0 +1,54 @@
+package dynamodb
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// stored is an item as the store holds it: its size as DynamoDB counts it, then
+// its encoding. The size is kept so that nobody decodes an item to charge for it.
+type stored []byte
+
+func newStored(item attr.Item, size int) stored {
+	raw := binary.AppendUvarint(make([]byte, 0, size+len(item)*4+16), uint64(size)) //nolint:gosec // sizes are not negative
+	return attr.AppendBinary(raw, item)
+}
+
+// split returns the size and the encoding.
+func (s stored) split() (size int, encoding []byte, err error) {
+	n, width := binary.Uvarint(s)
+	if width <= 0 {
+		return 0, nil, errors.New("a stored item has no size")
+	}
+	return int(n), s[width:], nil //nolint:gosec // written from an int
+}
+
+// size is the item's size, 0 for no item.
+func (s stored) size() int {
+	n, _ := binary.Uvarint(s)
+	return int(n) //nolint:gosec // written from an int
+}
+
+// encoding is the item's encoding, nil for no item.
+func (s stored) encoding() []byte {
+	if s == nil {
+		return nil
+	}
+	_, width := binary.Uvarint(s)
+	return s[max(width, 0):]
+}
+
+func (s stored) item() (attr.Item, error) {
+	_, encoding, err := s.split()
+	if err != nil {
+		return nil, err
+	}
+	item, err := attr.DecodeBinary(encoding)
+	if err != nil {
+		return nil, fmt.Errorf("decode a stored item: %w", err)
+	}
+	return item, nil
+}

@@ -1,0 +1,159 @@
+package dynamodb
+
+import (
+	"encoding/json"
+
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/expression"
+)
+
+// maxPage is how many bytes of items one Query or Scan goes through.
+const maxPage = 1 << 20
+
+// pageIn is what Query and Scan have in common.
+type pageIn struct {
+	TableName              *string
+	IndexName              *string
+	ConsistentRead         bool
+	ExclusiveStartKey      attr.Item
+	FilterExpression       *string
+	Limit                  *int64
+	ProjectionExpression   *string
+	ReturnConsumedCapacity string
+	Select                 string
+	expressionIn
+	legacyIn
+}
+
+// check validates what does not depend on the table.
+func (in *pageIn) check() error {
+	if err := in.legacyIn.refuse(); err != nil {
+		return err
+	}
+	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
+		return err
+	}
+	if in.IndexName != nil {
+		return invalid("The table does not have the specified index: %s (the embedded engine has no secondary indexes)", *in.IndexName)
+	}
+	if err := within(in.Limit, "limit", 1, 1<<31-1); err != nil {
+		return err
+	}
+	if err := oneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"); err != nil {
+		return err
+	}
+	switch {
+	case in.Select == "ALL_PROJECTED_ATTRIBUTES":
+		return invalid("One or more parameter values were invalid: Select type ALL_PROJECTED_ATTRIBUTES is supported only for indexes")
+	case in.Select == "SPECIFIC_ATTRIBUTES" && in.ProjectionExpression == nil:
+		return invalid("One or more parameter values were invalid: Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
+	case in.ProjectionExpression != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
+		return invalid("Cannot specify the ProjectionExpression when choosing to get %s", in.Select)
+	}
+	return nil
+}
+
+// page collects one page of items between two store keys.
+type page struct {
+	in      *pageIn
+	table   *table
+	filter  *expression.Condition
+	project *expression.Projection
+
+	items          []byte // JSON elements
+	count, scanned int
+	bytes          int
+	last           attr.Item // where to go on, nil at the end
+}
+
+// expressions parses the filter and the projection with p.
+func (pg *page) expressions(p *expression.Params) (err error) {
+	if pg.in.FilterExpression != nil {
+		if pg.filter, err = parseCondition("FilterExpression", *pg.in.FilterExpression, p); err != nil {
+			return err
+		}
+	}
+	if pg.in.ProjectionExpression != nil {
+		pg.project, err = parseProjection(*pg.in.ProjectionExpression, p)
+	}
+	return err
+}
+
+// read goes through the items with lo <= key < hi. Items that were changed but
+// are not on disk yet are waited for before anything is answered.
+func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
+	limit := -1
+	if pg.in.Limit != nil {
+		limit = int(*pg.in.Limit)
+	}
+	var lastKey attr.Item
+	err := s.db.Scan(lo, hi, reverse, func(_, value []byte) (bool, error) {
+		if pg.bytes >= maxPage {
+			pg.last = lastKey
+			return false, nil
+		}
+		item, err := pg.take(value)
+		if err != nil {
+			return false, err
+		}
+		switch {
+		case pg.scanned == limit:
+			pg.last = pg.table.keyAttrs(item)
+			return false, nil
+		case pg.bytes >= maxPage:
+			lastKey = pg.table.keyAttrs(item)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	return s.db.Barrier()
+}
+
+// take counts one item and adds it to the page if the filter lets it.
+func (pg *page) take(value []byte) (attr.Item, error) {
+	// The store takes its bytes back after the call; an item lives on.
+	raw := stored(append([]byte(nil), value...))
+	pg.scanned++
+	pg.bytes += raw.size()
+	item, err := raw.item()
+	if err != nil {
+		return nil, err
+	}
+	if pg.filter != nil {
+		if match, err := pg.filter.Match(item); err != nil || !match {
+			return item, err
+		}
+	}
+	pg.count++
+	if pg.in.Select == "COUNT" {
+		return item, nil
+	}
+	out := item
+	if pg.project != nil {
+		out = pg.project.Apply(item)
+	}
+	if len(pg.items) > 0 {
+		pg.items = append(pg.items, ',')
+	}
+	pg.items = out.AppendJSON(pg.items)
+	return item, nil
+}
+
+// answer is the output shape of Query and Scan.
+func (pg *page) answer() json.RawMessage {
+	out := newAnswer(len(pg.items) + 256)
+	out.int("Count", pg.count)
+	out.int("ScannedCount", pg.scanned)
+	if pg.in.Select != "COUNT" {
+		out.name("Items")
+		out.buf = append(out.buf, '[')
+		out.buf = append(append(out.buf, pg.items...), ']')
+	}
+	if pg.last != nil {
+		out.item("LastEvaluatedKey", pg.last)
+	}
+	out.consumed(pg.in.ReturnConsumedCapacity, pg.table.name, readUnits(pg.bytes, pg.in.ConsistentRead))
+	return out.done()
+}

@@ -1,0 +1,67 @@
+package dynamodb
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/streams"
+	"ratchet/embedded/internal/wire"
+)
+
+// Config sets up the service. Region, AccountID and Log must be set.
+type Config struct {
+	Region, AccountID string
+	// SweepEvery is the pause between two searches for items whose time to live
+	// has ended. Default: 10 seconds. Negative: never; expired items stay.
+	SweepEvery time.Duration
+	Log        *slog.Logger
+}
+
+// Service serves the tables of one engine.
+type Service struct {
+	cfg      Config
+	db       *store.DB
+	streams  *streams.Service
+	tables   catalog
+	stripes  *stripes
+	countsMu sync.Mutex
+}
+
+// New loads the tables that db holds. Their streams live in s.
+func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
+	if cfg.SweepEvery == 0 {
+		cfg.SweepEvery = 10 * time.Second
+	}
+	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes)}
+	if err := svc.loadTables(); err != nil {
+		return nil, err
+	}
+	return svc, nil
+}
+
+// Wire names the operations for an endpoint.
+func (s *Service) Wire() wire.Service {
+	return wire.Service{
+		Target:        "DynamoDB_20120810",
+		ErrorPrefix:   "com.amazonaws.dynamodb.v20120810#",
+		MessageKey:    "message",
+		InternalError: "InternalServerError",
+		Operations: map[string]wire.Operation{
+			"CreateTable":   operation(s.createTable),
+			"DescribeTable": operation(s.describeTable),
+			"ListTables":    operation(s.listTables),
+			"DeleteTable":   operation(s.deleteTable),
+			"PutItem":       operation(s.putItem),
+			"GetItem":       operation(s.getItem),
+			"UpdateItem":    operation(s.updateItem),
+			"DeleteItem":    operation(s.deleteItem),
+			"Query":         operation(s.query),
+			"Scan":          operation(s.scan),
+		},
+	}
+}
+
+// Close saves what only lives in memory. The store is closed by its owner.
+func (s *Service) Close() error { return s.saveCounts() }

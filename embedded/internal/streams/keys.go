@@ -1,0 +1,37 @@
+package streams
+
+import (
+	"encoding/binary"
+
+	"ratchet/embedded/internal/store"
+)
+
+// Second byte of this package's keys.
+const (
+	kindStream byte = 'm' // stream number -> streamRecord
+	kindShard  byte = 'h' // stream number, shard number -> shardRecord
+	kindRecord byte = 'r' // stream number, shard number, sequence -> change
+)
+
+func key(kind byte, numbers ...uint64) []byte {
+	k := append(make([]byte, 0, 2+8*len(numbers)), store.PrefixStreams, kind)
+	for _, n := range numbers {
+		k = binary.BigEndian.AppendUint64(k, n)
+	}
+	return k
+}
+
+func streamKey(stream uint64) []byte           { return key(kindStream, stream) }
+func shardKey(stream, shard uint64) []byte     { return key(kindShard, stream, shard) }
+func recordPrefix(stream, shard uint64) []byte { return key(kindRecord, stream, shard) }
+
+// after is the smallest key above every key that starts with prefix.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}
