@@ -89,6 +89,8 @@ type Config struct {
 	Start Position
 	// OnGap applies when records were trimmed unread.
 	OnGap GapPolicy
+	// NeedImages refuses a stream whose view type is not NEW_AND_OLD_IMAGES.
+	NeedImages bool
 
 	// PollActive is the pause after an empty page of a shard that had records
 	// lately; it doubles with every further one up to PollIdle. While pages are

@@ -1,0 +1,217 @@
+package streams
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// storedRecord is a record as a dead letter keeps it. Attribute values are in
+// DynamoDB's own JSON, e.g. {"S":"text"}.
+type storedRecord struct {
+	StreamARN string         `json:"streamArn"`
+	ShardID   string         `json:"shardId"`
+	Sequence  string         `json:"sequenceNumber"`
+	EventID   string         `json:"eventId,omitempty"`
+	EventName EventName      `json:"eventName"`
+	Keys      map[string]any `json:"keys,omitempty"`
+	Old       map[string]any `json:"oldImage,omitempty"`
+	New       map[string]any `json:"newImage,omitempty"`
+	CreatedAt time.Time      `json:"createdAt"`
+	SizeBytes int64          `json:"sizeBytes,omitempty"`
+	Principal string         `json:"principalId,omitempty"`
+	Type      string         `json:"principalType,omitempty"`
+	Owner     string         `json:"owner,omitempty"`
+	Epoch     int64          `json:"epoch,omitempty"`
+	Handler   string         `json:"handler,omitempty"`
+	Attempt   int            `json:"attempt,omitempty"`
+}
+
+func encodeRecord(r Record) (_ []byte, err error) {
+	s := storedRecord{
+		StreamARN: r.StreamARN, ShardID: r.ShardID, Sequence: r.SequenceNumber, EventID: r.EventID,
+		EventName: r.EventName, CreatedAt: r.CreatedAt, SizeBytes: r.SizeBytes,
+		Principal: r.Identity.PrincipalID, Type: r.Identity.Type,
+		Owner: r.Owner, Epoch: r.Epoch, Handler: r.Handler, Attempt: r.Attempt,
+	}
+	for _, m := range []struct {
+		to   *map[string]any
+		from item
+	}{{&s.Keys, r.Keys}, {&s.Old, r.Old}, {&s.New, r.New}} {
+		if *m.to, err = encodeMap(m.from); err != nil {
+			return nil, err
+		}
+	}
+	return json.Marshal(s)
+}
+
+func decodeRecord(body []byte) (r Record, err error) {
+	var s storedRecord
+	if err := json.Unmarshal(body, &s); err != nil {
+		return r, err
+	}
+	r = Record{
+		StreamARN: s.StreamARN, ShardID: s.ShardID, SequenceNumber: s.Sequence, EventID: s.EventID,
+		EventName: s.EventName, CreatedAt: s.CreatedAt, SizeBytes: s.SizeBytes,
+		Identity: Identity{PrincipalID: s.Principal, Type: s.Type},
+		Owner:    s.Owner, Epoch: s.Epoch, Handler: s.Handler, Attempt: s.Attempt,
+	}
+	for _, m := range []struct {
+		to   *item
+		from map[string]any
+	}{{&r.Keys, s.Keys}, {&r.Old, s.Old}, {&r.New, s.New}} {
+		if *m.to, err = decodeMap(m.from); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}
+
+func encodeMap(in item) (map[string]any, error) {
+	if in == nil {
+		return nil, nil
+	}
+	out := make(map[string]any, len(in))
+	for k, v := range in {
+		e, err := encodeValue(v)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %s: %w", k, err)
+		}
+		out[k] = e
+	}
+	return out, nil
+}
+
+func encodeValue(in ddbtypes.AttributeValue) (any, error) {
+	switch v := in.(type) {
+	case *ddbtypes.AttributeValueMemberS:
+		return map[string]any{"S": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberN:
+		return map[string]any{"N": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberB:
+		return map[string]any{"B": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberBOOL:
+		return map[string]any{"BOOL": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberNULL:
+		return map[string]any{"NULL": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberSS:
+		return map[string]any{"SS": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberNS:
+		return map[string]any{"NS": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberBS:
+		return map[string]any{"BS": v.Value}, nil
+	case *ddbtypes.AttributeValueMemberM:
+		m, err := encodeMap(v.Value)
+		if m == nil {
+			m = map[string]any{}
+		}
+		return map[string]any{"M": m}, err
+	case *ddbtypes.AttributeValueMemberL:
+		l := make([]any, len(v.Value))
+		for i, e := range v.Value {
+			var err error
+			if l[i], err = encodeValue(e); err != nil {
+				return nil, err
+			}
+		}
+		return map[string]any{"L": l}, nil
+	}
+	return nil, fmt.Errorf("value of unknown type %T", in)
+}
+
+func decodeMap(in map[string]any) (item, error) {
+	if in == nil {
+		return nil, nil
+	}
+	out := make(item, len(in))
+	for k, v := range in {
+		d, err := decodeValue(v)
+		if err != nil {
+			return nil, fmt.Errorf("attribute %s: %w", k, err)
+		}
+		out[k] = d
+	}
+	return out, nil
+}
+
+func decodeValue(in any) (ddbtypes.AttributeValue, error) {
+	m, ok := in.(map[string]any)
+	if !ok || len(m) != 1 {
+		return nil, fmt.Errorf("want an object with one member, got %T", in)
+	}
+	for kind, v := range m {
+		switch v := v.(type) {
+		case string:
+			return decodeScalar(kind, v)
+		case bool:
+			if kind == "BOOL" {
+				return &ddbtypes.AttributeValueMemberBOOL{Value: v}, nil
+			}
+			if kind == "NULL" {
+				return &ddbtypes.AttributeValueMemberNULL{Value: v}, nil
+			}
+		case map[string]any:
+			if kind == "M" {
+				inner, err := decodeMap(v)
+				return &ddbtypes.AttributeValueMemberM{Value: inner}, err
+			}
+		case []any:
+			return decodeList(kind, v)
+		}
+		return nil, fmt.Errorf("type %s with a %T", kind, v)
+	}
+	return nil, nil
+}
+
+func decodeScalar(kind, v string) (ddbtypes.AttributeValue, error) {
+	switch kind {
+	case "S":
+		return &ddbtypes.AttributeValueMemberS{Value: v}, nil
+	case "N":
+		return &ddbtypes.AttributeValueMemberN{Value: v}, nil
+	case "B":
+		b, err := base64.StdEncoding.DecodeString(v)
+		return &ddbtypes.AttributeValueMemberB{Value: b}, err
+	}
+	return nil, fmt.Errorf("type %s with a string", kind)
+}
+
+func decodeList(kind string, in []any) (ddbtypes.AttributeValue, error) {
+	if kind == "L" {
+		l := make([]ddbtypes.AttributeValue, len(in))
+		for i, e := range in {
+			var err error
+			if l[i], err = decodeValue(e); err != nil {
+				return nil, err
+			}
+		}
+		return &ddbtypes.AttributeValueMemberL{Value: l}, nil
+	}
+	texts := make([]string, len(in))
+	for i, e := range in {
+		s, ok := e.(string)
+		if !ok {
+			return nil, fmt.Errorf("type %s with a %T", kind, e)
+		}
+		texts[i] = s
+	}
+	switch kind {
+	case "SS":
+		return &ddbtypes.AttributeValueMemberSS{Value: texts}, nil
+	case "NS":
+		return &ddbtypes.AttributeValueMemberNS{Value: texts}, nil
+	case "BS":
+		bs := make([][]byte, len(texts))
+		for i, s := range texts {
+			var err error
+			if bs[i], err = base64.StdEncoding.DecodeString(s); err != nil {
+				return nil, err
+			}
+		}
+		return &ddbtypes.AttributeValueMemberBS{Value: bs}, nil
+	}
+	return nil, fmt.Errorf("type %s with a list", kind)
+}

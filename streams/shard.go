@@ -1,0 +1,281 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// childTries is how often a closed shard is asked for its children before the
+// stream's own state decides.
+const childTries = 10
+
+// shard is one shard while this worker holds its lease.
+type shard struct {
+	p      *Poller
+	stream *stream
+	id     string
+	hold   *hold
+	group  *group
+	reader *reader
+
+	hasChild atomic.Bool
+	// reading ends with leave, for a stop or a hand-over; work, the parent of the
+	// handlers' contexts, ends with cut.
+	reading, work context.Context
+	leave         context.CancelFunc
+	cut           context.CancelCauseFunc
+
+	mu     sync.Mutex
+	gap    Gap
+	stored progress // the last progress written
+	gaps   int64
+}
+
+func (p *Poller) newShard(ctx context.Context, st *stream, t *leaseTable, l Lease, at time.Time) *shard {
+	s := &shard{p: p, stream: st, id: l.Shard, hold: newHold(t, l, at, p.cfg.LeaseDuration), gaps: l.Gaps}
+	s.reading, s.leave = context.WithCancel(ctx)
+	s.work, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
+	s.group = p.lanes.group(s.work, s.hold, newWindow(p.cfg.MaxPending, p.cfg.MaxPendingBytes, p.cfg.Window))
+	s.reader = &reader{
+		p: p, shard: s, wake: make(chan struct{}, 1),
+		last: l.Checkpoint, lastAt: l.HandledAt, startAt: l.StartAt,
+	}
+	return s
+}
+
+// run works on the shard until its context ends, the lease is handed over or
+// lost, or the shard is finished. Only a gap under GapHalt is an error.
+func (s *shard) run() error {
+	defer s.cut(ErrStopped)
+	defer s.leave()
+	keeping, release := context.WithCancel(context.WithoutCancel(s.reading))
+	kept := make(chan struct{})
+	go func() { defer close(kept); s.keep(keeping) }()
+
+	end := s.read(s.reading)
+	// From here on nothing new begins; what runs may finish.
+	s.drain()
+	release()
+	<-kept
+	return s.close(end)
+}
+
+// read pages to the shard's end and waits until every record is finished. It
+// comes back with nil when reading was told to stop.
+func (s *shard) read(ctx context.Context) error {
+	for {
+		end := s.reader.run(ctx)
+		if !errors.Is(end, errShardEnd) && !errors.Is(end, errShardGone) {
+			return end
+		}
+		if s.group.window.empty(ctx) != nil {
+			return nil
+		}
+		if errors.Is(end, errShardGone) {
+			return end
+		}
+		open, err := s.bequeath(ctx)
+		if err != nil {
+			return nil
+		}
+		if !open {
+			return end
+		}
+	}
+}
+
+// bequeath stores the leases of the shard's children. It reports whether the
+// shard turned out to be open after all. The error is ctx's.
+func (s *shard) bequeath(ctx context.Context) (open bool, err error) {
+	pause := 50 * time.Millisecond
+	for try := 1; ; try++ {
+		children, err := s.stream.children(ctx, s.id)
+		if err == nil && len(children) == 0 && try >= childTries {
+			var l listing
+			if l, err = s.stream.list(ctx); err == nil {
+				sh, listed := l.shards[s.id]
+				if children = l.children(s.id); len(children) == 0 {
+					open = listed && !l.closed() && (sh.SequenceNumberRange == nil || sh.SequenceNumberRange.EndingSequenceNumber == nil)
+					return open, nil
+				}
+			}
+		}
+		if err == nil && len(children) > 0 {
+			if err = s.adopt(ctx, children); err == nil {
+				return false, nil
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			s.p.cfg.fault("DescribeStream", s.id, err)
+		}
+		if !rest(ctx, pause*4/5+rand.N(pause*2/5)) {
+			return false, ctx.Err()
+		}
+		pause = min(2*pause, time.Second)
+	}
+}
+
+// adopt stores a lease for every child that has none. They begin with their
+// first record, wherever the parent began.
+func (s *shard) adopt(ctx context.Context, children []string) error {
+	for _, id := range children {
+		if _, err := s.hold.table.insert(ctx, Lease{Shard: id, Parent: s.id, Epoch: time.Now().Unix()}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drain waits until no handler of the shard runs: first for DrainTimeout, then
+// with their contexts ended.
+func (s *shard) drain() {
+	idle := s.group.stop()
+	timer := time.NewTimer(s.p.cfg.DrainTimeout)
+	defer timer.Stop()
+	select {
+	case <-idle:
+	case <-s.work.Done():
+	case <-timer.C:
+		s.cut(ErrStopped)
+	}
+	<-idle
+}
+
+// close writes the last state of the lease: finished, released or nothing, if
+// the lease is no longer ours.
+func (s *shard) close(end error) error {
+	change := LeaseReleased
+	if errors.Is(context.Cause(s.work), ErrLeaseLost) {
+		s.report(LeaseLost)
+		return nil
+	}
+	p := s.progress()
+	if p.release = true; errors.Is(end, errShardEnd) || errors.Is(end, errShardGone) {
+		change, p.release, p.finished = LeaseFinished, false, time.Now()
+	}
+	final, cancel := context.WithDeadline(context.WithoutCancel(s.reading), s.hold.fenceAt())
+	defer cancel()
+	for {
+		err := s.hold.write(final, p)
+		if err == nil {
+			s.report(change)
+			break
+		}
+		if errors.Is(err, ErrLeaseLost) || final.Err() != nil {
+			s.report(LeaseLost)
+			break
+		}
+		s.p.cfg.fault("UpdateItem", s.id, err)
+		rest(final, faultPause)
+	}
+	var halt *GapError
+	if errors.As(end, &halt) {
+		return end
+	}
+	return nil
+}
+
+// keep renews the lease and stores progress until ctx ends or the lease is lost.
+func (s *shard) keep(ctx context.Context) {
+	cfg := &s.p.cfg
+	tick := time.NewTicker(max(min(cfg.CheckpointEvery, cfg.LeaseDuration/10), time.Millisecond))
+	defer tick.Stop()
+	var reported time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := time.Now()
+		if f := cfg.Events.Lag; f != nil && now.Sub(reported) >= time.Second {
+			reported = now
+			f(s.reader.lag(now))
+		}
+		p := s.progress()
+		since := now.Sub(s.hold.renewedAt())
+		if since < cfg.LeaseDuration/3 && (p == s.stored || since < cfg.CheckpointEvery) {
+			continue
+		}
+		if !s.renew(ctx, p) {
+			s.cut(ErrLeaseLost)
+			s.leave()
+			return
+		}
+	}
+}
+
+// renew writes once; it reports whether the lease may still be ours.
+func (s *shard) renew(ctx context.Context, p progress) bool {
+	fence := s.hold.fenceAt()
+	call, cancel := context.WithDeadline(ctx, fence)
+	defer cancel()
+	err := s.hold.write(call, p)
+	switch {
+	case err == nil:
+		s.stored = p
+	case errors.Is(err, ErrLeaseLost):
+		return false
+	case ctx.Err() == nil:
+		s.p.cfg.fault("UpdateItem", s.id, err)
+	}
+	return time.Now().Before(s.hold.fenceAt())
+}
+
+// progress is what there is to store now.
+func (s *shard) progress() progress {
+	var p progress
+	p.checkpoint, p.handledAt = s.group.window.checkpoint()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.gap.Until.IsZero() {
+		p.gaps, p.gapFrom, p.gapAt = s.gaps, s.gap.From, s.gap.Until
+	}
+	return p
+}
+
+func (s *shard) noteGap(g Gap) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gap = g
+	s.gaps++
+}
+
+func (s *shard) lastGap() *Gap {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.gap
+	return &g
+}
+
+// wake lets an idle reader look again at once.
+func (s *shard) wake() {
+	select {
+	case s.reader.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *shard) report(c LeaseChange) {
+	epoch := s.hold.epoch.Load()
+	s.p.cfg.Log.Debug("lease "+string(c), "shard", s.id, "epoch", epoch)
+	if f := s.p.cfg.Events.Lease; f != nil {
+		f(LeaseEvent{Shard: s.id, Change: c, Epoch: epoch})
+	}
+}
+
+// rest waits for d; false when ctx ended first.
+func rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
