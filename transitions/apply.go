@@ -33,8 +33,7 @@ func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, &Error{Order: r.OrderID, Event: r.Event, TransitionID: r.TransitionID, Err: err}
 	}
-	o.cfg.Log.DebugContext(ctx, "transition", "order", r.OrderID, "event", r.Event,
-		"transition", r.TransitionID, "request", r.RequestID, "verdict", result.Verdict)
+	o.decided(ctx, r, result.Verdict)
 	return result, nil
 }
 

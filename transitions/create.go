@@ -73,7 +73,7 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 	if err != nil {
 		return Result{}, &Error{Order: n.ID, Event: o.def.Place(), TransitionID: PlaceID, Err: err}
 	}
-	o.cfg.Log.DebugContext(ctx, "transition", "order", n.ID, "event", o.def.Place(), "transition", PlaceID, "verdict", result.Verdict)
+	o.decided(ctx, Request{OrderID: n.ID, Event: o.def.Place(), TransitionID: PlaceID}, result.Verdict)
 	return result, nil
 }
 

@@ -33,6 +33,9 @@ type Config struct {
 	Attempts int
 	// Log gets one debug line per verdict. Default: slog.Default().
 	Log *slog.Logger
+	// Decided, when set, is called with every verdict, for counting. It is called
+	// from the caller's goroutine and must not block.
+	Decided func(OrderID, workflow.Event, Verdict)
 	// Now stamps what is written; no decision reads it. Default: time.Now.
 	Now func() time.Time
 }
@@ -67,6 +70,15 @@ func New(cfg Config) (*Orders, error) {
 		cfg.Now = time.Now
 	}
 	return &Orders{cfg: cfg, def: cfg.Definition, updates: updateExpressions()}, nil
+}
+
+// decided tells the log and the counter of a verdict.
+func (o *Orders) decided(ctx context.Context, r Request, v Verdict) {
+	if o.cfg.Decided != nil {
+		o.cfg.Decided(r.OrderID, r.Event, v)
+	}
+	o.cfg.Log.DebugContext(ctx, "transition", "order", r.OrderID, "event", r.Event,
+		"transition", r.TransitionID, "request", r.RequestID, "verdict", v)
 }
 
 // Definition is what these orders may do.

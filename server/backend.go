@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"net/http"
+
+	"ratchet/embedded"
+	"ratchet/inventory"
+	"ratchet/once"
+	"ratchet/parked"
+	"ratchet/payments"
+	"ratchet/shipping"
+	"ratchet/streams/reactions"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Hooks count what happens. Nil fields count nothing; none may block.
+type Hooks struct {
+	Decided func(transitions.OrderID, workflow.Event, transitions.Verdict)
+	Reacted func(handler string, c transitions.Change)
+}
+
+// Backend is the place where the data is, and the parts that work on it.
+type Backend struct {
+	Config   Config
+	Tables   Tables
+	DynamoDB *dynamodb.Client
+	Streams  *dynamodbstreams.Client
+	SFN      *sfn.Client
+	// Engine is the embedded engine, nil when the backend is an endpoint or AWS.
+	Engine *embedded.Engine
+
+	Orders  *transitions.Orders
+	Claims  *once.Claims
+	Stock   *inventory.Stock
+	Parked  *parked.Tasks
+	Desk    *shipping.Desk
+	Gateway *payments.Sandbox
+	Carrier *shipping.Sandbox
+	Sink    reactions.Sink
+
+	hooks Hooks
+	log   *slog.Logger
+}
+
+// Connect opens the backend that cfg names. With an endpoint it is reached over
+// HTTP; with none and a region from the SDK's default chain it is AWS; otherwise the
+// embedded engine is opened over cfg.Data. Close it after use.
+func Connect(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) (*Backend, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	var awsConfig aws.Config
+	var err error
+	if cfg.EndpointURL != "" || regionConfigured(ctx) {
+		if awsConfig, err = remote(ctx, cfg); err != nil {
+			return nil, err
+		}
+		return assemble(cfg, awsConfig, nil, log, hooks)
+	}
+	return Embed(cfg, log, hooks)
+}
+
+// Embed opens the embedded engine over cfg.Data, whatever else is configured.
+func Embed(cfg Config, log *slog.Logger, hooks Hooks) (*Backend, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	engine, err := embedded.Open(embedded.Config{Dir: cfg.Data, Log: log})
+	if err != nil {
+		return nil, err
+	}
+	b, err := assemble(cfg, engine.AWSConfig(), engine, log, hooks)
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+	return b, nil
+}
+
+// regionConfigured asks the SDK's default chain (environment, shared config).
+func regionConfigured(ctx context.Context) bool {
+	c, err := config.LoadDefaultConfig(ctx)
+	return err == nil && c.Region != ""
+}
+
+// remote is the SDK configuration for an endpoint or AWS. A compatible endpoint
+// needs no credentials; when the environment names none, the chain is not searched
+// (it would end at the instance metadata service, which a laptop waits for in vain).
+func remote(ctx context.Context, cfg Config) (aws.Config, error) {
+	options := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConnsPerHost, t.MaxIdleConns = 256, 512 // one host takes all calls
+		})),
+	}
+	if cfg.EndpointURL != "" {
+		options = append(options, config.WithBaseEndpoint(cfg.EndpointURL))
+		if !regionConfigured(ctx) {
+			options = append(options, config.WithRegion("us-east-1"))
+		}
+		if os.Getenv("AWS_ACCESS_KEY_ID") == "" && os.Getenv("AWS_PROFILE") == "" {
+			options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("ratchet", "ratchet", "")))
+		}
+	}
+	c, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+	return c, nil
+}
+
+// assemble builds the parts over the clients.
+func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logger, hooks Hooks) (*Backend, error) {
+	if log == nil {
+		log = slog.Default()
+	}
+	b := &Backend{
+		Config: cfg, Tables: tablesFor(cfg.Prefix), Engine: engine, hooks: hooks, log: log,
+		DynamoDB: dynamodb.NewFromConfig(c), Streams: dynamodbstreams.NewFromConfig(c), SFN: sfn.NewFromConfig(c),
+	}
+	var err error
+	if b.Orders, err = transitions.New(transitions.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Orders,
+		JournalTable: b.Tables.Events, Log: log, Decided: hooks.Decided}); err != nil {
+		return nil, err
+	}
+	if b.Claims, err = once.New(once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once,
+		Lease: effectLease, Retention: effectRetention}); err != nil {
+		return nil, err
+	}
+	if b.Sink, err = sinkFor(cfg, log); err != nil {
+		return nil, err
+	}
+	b.Stock = inventory.New(b.DynamoDB, b.Tables.Inventory)
+	b.Parked = parked.New(b.DynamoDB, b.Tables.Parked)
+	b.Gateway = &payments.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
+		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)} //nolint:gosec // 0 to 100, validated
+	b.Carrier = &shipping.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxShipments,
+		Delay: cfg.CarrierDelay, Deliver: b.takeReport, Log: log}
+	b.Desk = shipping.NewDesk(b.Claims, b.Carrier)
+	return b, nil
+}
+
+// sinkFor builds the sink that cfg.Notify names.
+func sinkFor(cfg Config, log *slog.Logger) (reactions.Sink, error) {
+	dir, isFile := strings.CutPrefix(cfg.Notify, "file:")
+	switch {
+	case cfg.Notify == "log":
+		return reactions.Log{Logger: log}, nil
+	case isFile && dir != "":
+		return reactions.Files{Dir: dir}, nil
+	case strings.HasPrefix(cfg.Notify, "http://"), strings.HasPrefix(cfg.Notify, "https://"):
+		w, err := reactions.NewWebhook(cfg.Notify, []byte(cfg.WebhookSecret))
+		if err != nil {
+			return nil, fmt.Errorf("notify: %w", err)
+		}
+		return w, nil
+	}
+	return nil, fmt.Errorf(`notify %q: must be "log", "file:DIR" or an http(s) URL`, cfg.Notify)
+}
+
+// Close releases the embedded engine, if there is one.
+func (b *Backend) Close() error {
+	if b.Engine == nil {
+		return nil
+	}
+	return b.Engine.Close()
+}

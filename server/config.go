@@ -1,0 +1,91 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"time"
+)
+
+// Config says where Ratchet's data is and how its parts behave. The zero value
+// runs: embedded engine, data in .ratchet.
+type Config struct {
+	// EndpointURL is a compatible endpoint for all three services, like
+	// http://127.0.0.1:8700. Empty: AWS when a region is configured, the embedded
+	// engine otherwise.
+	EndpointURL string `koanf:"endpoint-url"`
+	// Data is the embedded engine's directory. Default ".ratchet".
+	Data string `koanf:"data"`
+	// Listen is where `ratchet dev` serves the engine. Default 127.0.0.1:8700.
+	Listen string `koanf:"listen"`
+	// Prefix begins the names of tables, activities and the state machine.
+	// Default "ratchet-".
+	Prefix string `koanf:"prefix"`
+	// RoleARN is the role of the state machine on AWS. The engine needs none.
+	RoleARN string `koanf:"role-arn"`
+	// Notify is where notifications go: "log", "file:DIR" or an http(s) URL, which
+	// needs WebhookSecret. Default "log".
+	Notify string `koanf:"notify"`
+	// WebhookSecret signs webhooks; 24 to 64 bytes. It is never printed.
+	WebhookSecret string `koanf:"webhook-secret"`
+	// Slots is how many tasks of one activity a worker holds at once. Default 32.
+	Slots int `koanf:"slots"`
+	// DeclinePercent and TimeoutPercent are how the sandbox gateway behaves, 0 to 100.
+	DeclinePercent int `koanf:"decline-percent"`
+	TimeoutPercent int `koanf:"timeout-percent"`
+	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
+	// deliver. Default 2 s.
+	CarrierDelay time.Duration `koanf:"carrier-delay"`
+}
+
+// DefaultListen is where `ratchet dev` serves unless told otherwise.
+const DefaultListen = "127.0.0.1:8700"
+
+// WithDefaults returns the configuration with every empty field filled.
+func (c Config) WithDefaults() Config {
+	fill := func(field *string, value string) {
+		if *field == "" {
+			*field = value
+		}
+	}
+	fill(&c.Data, ".ratchet")
+	fill(&c.Listen, DefaultListen)
+	fill(&c.Prefix, "ratchet-")
+	fill(&c.Notify, "log")
+	fill(&c.RoleARN, "arn:aws:iam::000000000000:role/ratchet")
+	if c.Slots == 0 {
+		c.Slots = 32
+	}
+	if c.CarrierDelay == 0 {
+		c.CarrierDelay = 2 * time.Second
+	}
+	return c
+}
+
+var prefixRule = regexp.MustCompile(`^[A-Za-z0-9_-]{0,40}$`)
+
+// Validate names the first field that breaks a rule, and the rule. It expects
+// defaults to be filled.
+func (c Config) Validate() error {
+	if c.EndpointURL != "" {
+		u, err := url.Parse(c.EndpointURL)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+			return fmt.Errorf("endpoint-url %q: must be http://HOST:PORT or https://HOST", c.EndpointURL)
+		}
+	}
+	switch {
+	case !prefixRule.MatchString(c.Prefix):
+		return fmt.Errorf("prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
+	case c.Slots < 1 || c.Slots > 1000:
+		return fmt.Errorf("slots %d: 1 to 1000", c.Slots)
+	case c.DeclinePercent < 0 || c.DeclinePercent > 100:
+		return fmt.Errorf("decline-percent %d: 0 to 100", c.DeclinePercent)
+	case c.TimeoutPercent < 0 || c.TimeoutPercent > 100:
+		return fmt.Errorf("timeout-percent %d: 0 to 100", c.TimeoutPercent)
+	case c.CarrierDelay < 0:
+		return errors.New("carrier-delay: must not be negative")
+	}
+	_, err := sinkFor(c, nil)
+	return err
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/transitions"
+)
+
+var executionNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+// ExecutionName is the name of an order's execution: the order's id where Step
+// Functions allows it as a name, a digest of it elsewhere. One order, one name: a
+// second start finds the first.
+func ExecutionName(id transitions.OrderID) string {
+	if executionNameRule.MatchString(string(id)) {
+		return string(id)
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "order-" + hex.EncodeToString(sum[:16])
+}
+
+// Start starts the execution of an order, once: a repeat with the same order returns
+// the same execution, also after its end.
+func (b *Backend) Start(ctx context.Context, stateMachineARN string, order transitions.NewOrder) (executionARN string, err error) {
+	if err := order.Validate(); err != nil {
+		return "", err
+	}
+	input, err := json.Marshal(order)
+	if err != nil {
+		return "", err
+	}
+	name := ExecutionName(order.ID)
+	out, err := b.SFN.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &stateMachineARN, Name: &name, Input: aws.String(string(input))})
+	var exists *types.ExecutionAlreadyExists
+	switch {
+	case err == nil:
+		return aws.ToString(out.ExecutionArn), nil
+	case errors.As(err, &exists):
+		return b.started(ctx, stateMachineARN, name, string(input))
+	}
+	return "", fmt.Errorf("start the execution of order %s: %w", order.ID, err)
+}
+
+// ErrOtherOrder: the order's id has been used with other content.
+var ErrOtherOrder = errors.New("an execution of this name was started with another order")
+
+// started finds the execution that has taken the name and compares its input.
+func (b *Backend) started(ctx context.Context, stateMachineARN, name, input string) (string, error) {
+	arn := executionARN(stateMachineARN, name)
+	out, err := b.SFN.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+	if err != nil {
+		return "", fmt.Errorf("describe execution %s: %w", name, err)
+	}
+	if aws.ToString(out.Input) != input {
+		return "", fmt.Errorf("start execution %s: %w", name, ErrOtherOrder)
+	}
+	return arn, nil
+}
+
+// executionARN is the ARN that Step Functions gives an execution of that name.
+func executionARN(stateMachineARN, name string) string {
+	return strings.Replace(stateMachineARN, ":stateMachine:", ":execution:", 1) + ":" + name
+}

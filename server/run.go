@@ -1,0 +1,93 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet"
+	"ratchet/activities"
+	"ratchet/activities/steps"
+	"ratchet/shipping"
+	"ratchet/streams"
+	"ratchet/streams/reactions"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Run is one worker: it serves every activity and polls the orders' stream until ctx
+// ends, then drains. The name shows in execution histories and leases.
+func (b *Backend) Run(ctx context.Context, name string) error {
+	worker, err := b.worker(ctx, name)
+	if err != nil {
+		return err
+	}
+	poller, err := b.poller(name)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return worker.Run(ctx) })
+	group.Go(func() error { return poller.Run(ctx) })
+	return group.Wait()
+}
+
+// worker builds the activity worker, with heartbeats as the state machine asks.
+func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, error) {
+	timings, err := steps.Timings(ratchet.StateMachine)
+	if err != nil {
+		return nil, err
+	}
+	arns, err := b.activityARNs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &steps.Steps{Orders: b.Orders, Stock: b.Stock, Gateway: b.Gateway, Desk: b.Desk, Parked: b.Parked, ParkFor: parkFor}
+	var served []activities.Activity
+	for _, step := range s.All() {
+		t, used := timings[step.Placeholder]
+		if !used {
+			return nil, fmt.Errorf("no state of statemachine.asl.json uses ${%s}", step.Placeholder)
+		}
+		served = append(served, activities.Activity{ARN: arns[step.Placeholder], Name: step.Name, Handle: step.Handle,
+			Slots: b.Config.Slots, Heartbeat: t.Heartbeat, Timeout: t.Timeout * 9 / 10})
+	}
+	return activities.New(activities.Config{SFN: b.SFN, Activities: served, WorkerName: name, ErrorPrefix: steps.ErrorPrefix, Log: b.log})
+}
+
+// parkFor is when a parked token is past use: the waiting states time out after an
+// hour and park afresh.
+const parkFor = 24 * time.Hour
+
+func (b *Backend) poller(name string) (*streams.Poller, error) {
+	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN,
+		Sink: b.Sink, Reacted: b.hooks.Reacted, Log: b.log}
+	cfg := streams.Config{Streams: b.Streams, DynamoDB: b.DynamoDB, TableName: b.Tables.Orders,
+		LeaseTable: b.Tables.Leases, DeadLetterTable: b.Tables.DeadLetters, Owner: name, Handlers: r.Handlers(), Log: b.log}
+	if b.Engine != nil {
+		// The engine is in this process: asking often costs no money and no network.
+		cfg.PollActive, cfg.PollIdle = 5*time.Millisecond, 50*time.Millisecond
+	}
+	return streams.New(cfg)
+}
+
+// takeReport is where the sandbox carrier's callbacks arrive: each is a transition
+// request under the report's own id, so a repeated report is Replayed.
+func (b *Backend) takeReport(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
+	event, then := workflow.Ship, workflow.Shipped
+	if r.Milestone == shipping.Delivered {
+		event, then = workflow.Deliver, workflow.Delivered
+	}
+	result, err := b.Orders.Apply(ctx, transitions.Request{OrderID: transitions.OrderID(r.OrderID), Event: event, RequestID: transitions.RequestID(r.ID)})
+	switch {
+	case err != nil:
+		return shipping.Later, err
+	case result.Verdict.Done():
+		return shipping.Taken, nil
+	case result.Verdict == transitions.WrongState && b.Orders.Definition().Reachable(result.Order.State, then) && result.Order.State != then:
+		return shipping.Later, nil // not paid yet, held, or shipped out of order
+	}
+	return shipping.Over, nil
+}

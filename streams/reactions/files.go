@@ -1,0 +1,80 @@
+package reactions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Files writes each notification into a file of its own below Dir, named after its
+// key: as in a maildir, a file that is there is complete, and a key that is there
+// has been sent. So it honours keys.
+type Files struct{ Dir string }
+
+// Send writes the notification unless its file exists. The file is on disk when
+// Send returns.
+func (f Files) Send(_ context.Context, n Notification) error {
+	// Order ids hold no slash; the order's two last characters spread the files.
+	id := string(n.OrderID)
+	dir := filepath.Join(f.Dir, "n"+id[max(0, len(id)-2):])
+	name := filepath.Join(dir, strings.ReplaceAll(n.Key, "/", "~")+".json")
+	if err := f.write(dir, name, n); err != nil {
+		return fmt.Errorf("notify about order %s: %w", n.OrderID, err)
+	}
+	return nil
+}
+
+func (f Files) write(dir, name string, n Notification) error {
+	if _, err := os.Stat(name); err == nil {
+		return nil
+	}
+	body, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(dir, ".tmp-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // the link below keeps the content
+	_, err = temp.Write(append(body, '\n'))
+	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return err
+	}
+	if err := os.Link(temp.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes a new name durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Count returns how many notifications lie below dir, for recounts.
+func (f Files) Count() (int, error) {
+	count := 0
+	err := filepath.WalkDir(f.Dir, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && strings.HasSuffix(e.Name(), ".json") {
+			count++
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	return count, err
+}
