@@ -1,0 +1,460 @@
+package attr
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// The wire's type names, as the service says them in a SerializationException.
+const (
+	javaString  = "class java.lang.String"
+	javaBoolean = "class java.lang.Boolean"
+	javaBytes   = "class java.nio.ByteBuffer"
+	javaValue   = "class com.amazonaws.dynamodb.v20120810.AttributeValue"
+	javaMap     = "java.util.Map<java.lang.String, com.amazonaws.dynamodb.v20120810.AttributeValue>"
+	notExpected = "Start of structure or map found where not expected"
+)
+
+func serialization(format string, args ...any) error {
+	return &SerializationError{fmt.Sprintf(format, args...)}
+}
+
+// UnmarshalJSONFrom reads an item in one pass; null gives a nil item. The error is
+// a *SerializationError or the decoder's own (the JSON is broken). Values that are
+// not data become Invalid: see Err.
+func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	item, message, err := decodeItem(d, 1)
+	if err != nil {
+		return err
+	}
+	if message != "" {
+		item = Item{"": invalid(message)}
+	}
+	*i = item
+	return nil
+}
+
+// UnmarshalJSONFrom reads a value in one pass, with Item.UnmarshalJSONFrom's rules.
+func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	value, err := decodeValue(d, 1)
+	if err != nil {
+		return err
+	}
+	*v = value
+	return nil
+}
+
+// UnmarshalJSON reads an item, for encoding/json.
+func (i *Item) UnmarshalJSON(b []byte) error {
+	return unwrap(json.UnmarshalDecode(jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true)), i))
+}
+
+// UnmarshalJSON reads a value, for encoding/json.
+func (v *Value) UnmarshalJSON(b []byte) error {
+	return unwrap(json.UnmarshalDecode(jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true)), v))
+}
+
+// unwrap takes away the JSON package's wrapping of this package's own errors.
+func unwrap(err error) error {
+	var s *SerializationError
+	if errors.As(err, &s) {
+		return s
+	}
+	return err
+}
+
+// decodeItem reads an object of values. message is why a name cannot stand.
+func decodeItem(d *jsontext.Decoder, depth int) (item Item, message string, err error) {
+	switch d.PeekKind() {
+	case 'n':
+		_, err := d.ReadToken()
+		return nil, "", err
+	case '{':
+	case '[':
+		return nil, "", serialization("Unrecognized collection type %s", javaMap)
+	default:
+		return nil, "", unexpected(d, "Unexpected field type")
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, "", err
+	}
+	item = Item{}
+	for d.PeekKind() != '}' {
+		name, err := readString(d)
+		if err != nil {
+			return nil, "", err
+		}
+		v, err := decodeValue(d, depth)
+		if err != nil {
+			return nil, "", err
+		}
+		switch {
+		case name == "":
+			message = msgEmptyName
+		case len(name) > MaxNameLength:
+			message = msgNameTooLarge
+		}
+		item[name] = v
+	}
+	_, err = d.ReadToken()
+	return item, message, err
+}
+
+// unexpected reports JSON of the wrong type, unless the JSON itself is broken.
+func unexpected(d *jsontext.Decoder, message string) error {
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	return &SerializationError{message}
+}
+
+// decodeValue reads {"S":"x"}. Members that are null or unknown do not count.
+func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
+	switch d.PeekKind() {
+	case 'n':
+		_, err := d.ReadToken()
+		return Value{}, err
+	case '{':
+	case '[':
+		return Value{}, serialization("Unrecognized collection type %s", javaValue)
+	default:
+		return Value{}, unexpected(d, "Unexpected value type in payload")
+	}
+	if depth > MaxDepth {
+		return invalid(msgTooDeep), d.SkipValue()
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return Value{}, err
+	}
+	var value Value
+	members := 0
+	for d.PeekKind() != '}' {
+		kind, err := readKind(d)
+		if err != nil {
+			return Value{}, err
+		}
+		if kind == Invalid || d.PeekKind() == 'n' {
+			if err := d.SkipValue(); err != nil {
+				return Value{}, err
+			}
+			continue
+		}
+		v, err := decodeMember(d, kind, depth)
+		if err != nil {
+			return Value{}, err
+		}
+		if members++; members == 1 || v.Kind == Invalid && value.Kind != Invalid {
+			value = v
+		}
+	}
+	if members > 1 && value.Kind != Invalid {
+		value = invalid(msgMany)
+	}
+	_, err := d.ReadToken()
+	return value, err
+}
+
+// readKind reads a member's name; an unknown one gives Invalid.
+func readKind(d *jsontext.Decoder) (Kind, error) {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return Invalid, err
+	}
+	switch string(raw) {
+	case `"S"`:
+		return S, nil
+	case `"N"`:
+		return N, nil
+	case `"M"`:
+		return M, nil
+	}
+	name, err := unquote(raw)
+	return KindOf(name), err
+}
+
+// decodeMember reads what stands behind a descriptor.
+func decodeMember(d *jsontext.Decoder, kind Kind, depth int) (Value, error) {
+	switch kind {
+	case S:
+		s, err := decodeString(d)
+		return Value{Kind: S, Str: s}, err
+	case N:
+		s, err := decodeString(d)
+		if err != nil {
+			return Value{}, err
+		}
+		n, err := ParseNumber(s)
+		if err != nil {
+			return invalid(err.Error()), nil
+		}
+		return Value{Kind: N, Str: n}, nil
+	case B:
+		b, err := decodeBytes(d)
+		return Value{Kind: B, Str: b}, err
+	case BOOL:
+		b, err := decodeBool(d)
+		return Value{Kind: BOOL, Bool: b}, err
+	case NULL:
+		b, err := decodeBool(d)
+		if !b && err == nil {
+			return invalid(msgNullTrue), nil
+		}
+		return Value{Kind: NULL, Bool: true}, err
+	case M:
+		return decodeMap(d, depth)
+	case L:
+		return decodeList(d, depth)
+	default:
+		return decodeSet(d, kind)
+	}
+}
+
+func decodeMap(d *jsontext.Decoder, depth int) (Value, error) {
+	m, message, err := decodeItem(d, depth+1)
+	if err != nil {
+		return Value{}, err
+	}
+	if message != "" {
+		return invalid(message), nil
+	}
+	if err := m.Err(); err != nil {
+		return invalid(err.Error()), nil
+	}
+	return Value{Kind: M, Map: m}, nil
+}
+
+func decodeList(d *jsontext.Decoder, depth int) (Value, error) {
+	if err := beginList(d); err != nil {
+		return Value{}, err
+	}
+	list := Value{Kind: L, List: []Value{}}
+	for d.PeekKind() != ']' {
+		v, err := decodeValue(d, depth+1)
+		if err != nil {
+			return Value{}, err
+		}
+		if err := v.Err(); err != nil && list.Kind != Invalid {
+			list = invalid(err.Error())
+		}
+		list.List = append(list.List, v)
+	}
+	if list.Kind == Invalid {
+		list.List = nil
+	}
+	_, err := d.ReadToken()
+	return list, err
+}
+
+// beginList reads the opening bracket.
+func beginList(d *jsontext.Decoder) error {
+	switch d.PeekKind() {
+	case '[':
+		_, err := d.ReadToken()
+		return err
+	case '{':
+		return serialization(notExpected)
+	default:
+		return unexpected(d, "Unexpected field type")
+	}
+}
+
+// decodeSet reads a set and puts it into order.
+func decodeSet(d *jsontext.Decoder, kind Kind) (Value, error) {
+	if err := beginList(d); err != nil {
+		return Value{}, err
+	}
+	var members []string
+	message := ""
+	for d.PeekKind() != ']' {
+		m, why, err := decodeSetMember(d, kind)
+		if err != nil {
+			return Value{}, err
+		}
+		if message == "" {
+			message = why
+		}
+		members = append(members, m)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return Value{}, err
+	}
+	if message != "" {
+		return invalid(message), nil
+	}
+	return newSet(kind, members), nil
+}
+
+func decodeSetMember(d *jsontext.Decoder, kind Kind) (member, why string, err error) {
+	if d.PeekKind() == 'n' {
+		_, err := d.ReadToken()
+		return "", map[Kind]string{SS: msgNullInSS, NS: msgNotNumeric, BS: msgNullInBS}[kind], err
+	}
+	if kind == BS {
+		member, err = decodeBytes(d)
+		return member, "", err
+	}
+	member, err = decodeString(d)
+	if err != nil || kind == SS {
+		return member, "", err
+	}
+	member, invalidNumber := ParseNumber(member)
+	if invalidNumber != nil {
+		return "", invalidNumber.Error(), nil
+	}
+	return member, "", nil
+}
+
+// newSet builds the set of the members in the order in which they came, or the
+// Invalid that says why there is none. It keeps and sorts the slice.
+func newSet(kind Kind, members []string) Value {
+	if len(members) == 0 {
+		return invalid(map[Kind]string{SS: msgEmptySS, NS: msgEmptyNS, BS: msgEmptyBS}[kind])
+	}
+	given := members
+	if kind != NS && len(members) > 1 {
+		given = slices.Clone(members) // a refusal lists them as they came
+	}
+	SortSet(kind, members)
+	for n := 1; n < len(members); n++ {
+		if members[n] == members[n-1] {
+			return invalid(duplicates(kind, given))
+		}
+	}
+	return Value{Kind: kind, Set: members}
+}
+
+func duplicates(kind Kind, given []string) string {
+	switch kind {
+	case NS:
+		return msgDuplicateNS
+	case BS:
+		texts := make([]string, len(given))
+		for n, m := range given {
+			texts[n] = base64.StdEncoding.EncodeToString([]byte(m))
+		}
+		return "One or more parameter values were invalid: Input collection [" + strings.Join(texts, ", ") + "]of type BS contains duplicates."
+	default:
+		return "One or more parameter values were invalid: Input collection [" + strings.Join(given, ", ") + "] contains duplicates."
+	}
+}
+
+// SortSet puts members of a set of that kind into the order in which Value.Set
+// holds them.
+func SortSet(kind Kind, members []string) {
+	if kind == NS {
+		slices.SortFunc(members, CompareNumber)
+		return
+	}
+	slices.Sort(members)
+}
+
+// decodeString reads a string where the protocol has one.
+func decodeString(d *jsontext.Decoder) (string, error) {
+	if d.PeekKind() != '"' {
+		return "", mismatch(d, "String", javaString)
+	}
+	return readString(d)
+}
+
+// decodeBool reads a boolean, or one of the words that the service takes for one.
+func decodeBool(d *jsontext.Decoder) (bool, error) {
+	switch d.PeekKind() {
+	case 't', 'f':
+		tok, err := d.ReadToken()
+		return err == nil && tok.Kind() == 't', err
+	case '"':
+		s, err := readString(d)
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToUpper(s) {
+		case "TRUE", "1", "YES":
+			return true, nil
+		case "FALSE", "0", "NO":
+			return false, nil
+		}
+		return false, serialization("Unexpected token received from parser")
+	default:
+		return false, mismatch(d, "Boolean", javaBoolean)
+	}
+}
+
+// mismatch says what stood in the place of a scalar.
+func mismatch(d *jsontext.Decoder, want, class string) error {
+	switch d.PeekKind() {
+	case '{':
+		return serialization(notExpected)
+	case '[':
+		return serialization("Unrecognized collection type %s", class)
+	}
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch text := string(raw); {
+	case text == "null":
+		return serialization("NULL_VALUE cannot be converted to %s", want)
+	case text == "true" || text == "false":
+		return serialization("%s_VALUE cannot be converted to %s", strings.ToUpper(text), want)
+	case strings.ContainsAny(text, ".eE"):
+		return serialization("DECIMAL_VALUE cannot be converted to %s", want)
+	default:
+		return serialization("NUMBER_VALUE cannot be converted to %s", want)
+	}
+}
+
+// decodeBytes reads padded base64. The messages are the service's, misspelling included.
+func decodeBytes(d *jsontext.Decoder) (string, error) {
+	switch d.PeekKind() {
+	case '"':
+	case '{':
+		return "", serialization(notExpected)
+	case '[':
+		return "", serialization("Unrecognized collection type %s", javaBytes)
+	default:
+		return "", unexpected(d, "only base-64-encoded strings are convertible to bytes")
+	}
+	s, err := readString(d)
+	if err != nil {
+		return "", err
+	}
+	if len(s)%4 != 0 {
+		return "", serialization("Base64 encoded length is expected a multiple of 4 bytes but found: %d", len(s))
+	}
+	if strings.ContainsAny(s, "\r\n") { // which encoding/base64 would skip
+		return "", serialization("Invalid base 64 character")
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil {
+		return "", serialization("Invalid last non-pad Base64 character dectected")
+	}
+	return string(b), nil
+}
+
+// readString reads a JSON string, which the caller knows to come next, or a name.
+func readString(d *jsontext.Decoder) (string, error) {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return "", err
+	}
+	return unquote(raw)
+}
+
+func unquote(raw jsontext.Value) (string, error) {
+	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	b, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		return "", serialization("Invalid UTF-8 or escape in a string")
+	}
+	return string(b), nil
+}

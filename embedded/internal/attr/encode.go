@@ -1,0 +1,118 @@
+package attr
+
+import (
+	"encoding/base64"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// namesOnStack is how many attributes an item may have before sorting its names
+// takes memory from the heap.
+const namesOnStack = 32
+
+// AppendJSON appends the item as AWS JSON, names sorted: {"id":{"S":"o-1"}}. A nil
+// item is written as {}.
+func (i Item) AppendJSON(dst []byte) []byte {
+	var buf [namesOnStack]string
+	dst = append(dst, '{')
+	for n, name := range i.appendNames(buf[:0]) {
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, name)
+		dst = append(dst, ':')
+		dst = i[name].AppendJSON(dst)
+	}
+	return append(dst, '}')
+}
+
+// AppendJSON appends the value as AWS JSON: {"N":"1"}. An Invalid is written as {}.
+func (v Value) AppendJSON(dst []byte) []byte {
+	if v.Kind == Invalid {
+		return append(dst, "{}"...)
+	}
+	dst = append(dst, '{', '"')
+	dst = append(dst, v.Kind.String()...)
+	dst = append(dst, '"', ':')
+	switch v.Kind {
+	case S:
+		dst = appendString(dst, v.Str)
+	case N:
+		dst = append(append(append(dst, '"'), v.Str...), '"')
+	case B:
+		dst = appendBase64(dst, v.Str)
+	case BOOL:
+		if v.Bool {
+			dst = append(dst, "true"...)
+		} else {
+			dst = append(dst, "false"...)
+		}
+	case NULL:
+		dst = append(dst, "true"...)
+	case M:
+		dst = v.Map.AppendJSON(dst)
+	case L:
+		dst = append(dst, '[')
+		for n, e := range v.List {
+			if n > 0 {
+				dst = append(dst, ',')
+			}
+			dst = e.AppendJSON(dst)
+		}
+		dst = append(dst, ']')
+	case SS, NS, BS:
+		dst = appendSet(dst, v)
+	}
+	return append(dst, '}')
+}
+
+func appendSet(dst []byte, v Value) []byte {
+	dst = append(dst, '[')
+	for n, m := range v.Set {
+		if n > 0 {
+			dst = append(dst, ',')
+		}
+		if v.Kind == BS {
+			dst = appendBase64(dst, m)
+		} else {
+			dst = appendString(dst, m)
+		}
+	}
+	return append(dst, ']')
+}
+
+func appendBase64(dst []byte, raw string) []byte {
+	dst = append(dst, '"')
+	dst = base64.StdEncoding.AppendEncode(dst, []byte(raw))
+	return append(dst, '"')
+}
+
+// appendString writes a JSON string. Text that is not UTF-8 gets U+FFFD in its
+// place; decoding lets none in.
+func appendString(dst []byte, s string) []byte {
+	for n := range len(s) {
+		if c := s[n]; c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
+			dst, _ = jsontext.AppendQuote(dst, s)
+			return dst
+		}
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
+}
+
+// MarshalJSONTo writes the item as AWS JSON.
+func (i Item) MarshalJSONTo(e *jsontext.Encoder) error {
+	return e.WriteValue(i.AppendJSON(e.AvailableBuffer()))
+}
+
+// MarshalJSONTo writes the value as AWS JSON.
+func (v Value) MarshalJSONTo(e *jsontext.Encoder) error {
+	return e.WriteValue(v.AppendJSON(e.AvailableBuffer()))
+}
+
+// MarshalJSON writes the item as AWS JSON, for encoding/json.
+func (i Item) MarshalJSON() ([]byte, error) { return i.AppendJSON(nil), nil }
+
+// MarshalJSON writes the value as AWS JSON, for encoding/json.
+func (v Value) MarshalJSON() ([]byte, error) { return v.AppendJSON(nil), nil }

@@ -1,0 +1,56 @@
+package attr
+
+import "errors"
+
+// ValidationError is what DynamoDB answers as ValidationException: well-formed
+// JSON that is no attribute value.
+type ValidationError struct{ Message string }
+
+func (e *ValidationError) Error() string { return e.Message }
+
+// SerializationError is what DynamoDB answers as SerializationException: JSON of
+// another shape than the protocol's.
+type SerializationError struct{ Message string }
+
+func (e *SerializationError) Error() string { return e.Message }
+
+// The refusals in DynamoDB's words. Where DynamoDB Local words them differently,
+// the service's own text stands here, as recorded against the service by
+// https://github.com/architect/dynalite (test/putItem.js, test/helpers.js).
+const (
+	msgEmpty        = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+	msgMany         = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
+	msgNotNumeric   = "The parameter cannot be converted to a numeric value"
+	msgOverflow     = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+	msgUnderflow    = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+	msgPrecision    = "Attempting to store more than 38 significant digits in a Number"
+	msgNullTrue     = "One or more parameter values were invalid: Null attribute value types must have the value of true"
+	msgEmptySS      = "One or more parameter values were invalid: An string set  may not be empty"
+	msgEmptyNS      = "One or more parameter values were invalid: An number set  may not be empty"
+	msgEmptyBS      = "One or more parameter values were invalid: Binary sets should not be empty"
+	msgNullInSS     = "One or more parameter values were invalid: An string set may not have a null string as a member"
+	msgNullInBS     = "One or more parameter values were invalid: Binary sets may not contain null values"
+	msgDuplicateNS  = "Input collection contains duplicates"
+	msgEmptyName    = "Empty attribute name"
+	msgNameTooLarge = "Attribute name is too large, must be less than 65536 bytes"
+	msgTooDeep      = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
+)
+
+// MaxNameLength is the longest attribute name in bytes.
+const MaxNameLength = 65535
+
+// MaxDepth is how many levels a value may have: a scalar has one, a list of
+// scalars two.
+const MaxDepth = 32
+
+var (
+	errOverflow  = &ValidationError{msgOverflow}
+	errUnderflow = &ValidationError{msgUnderflow}
+	errPrecision = &ValidationError{msgPrecision}
+)
+
+// IsValidation reports whether err is a refusal of data (ValidationException).
+func IsValidation(err error) bool {
+	var v *ValidationError
+	return errors.As(err, &v)
+}
