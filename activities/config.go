@@ -76,6 +76,11 @@ type Config struct {
 	// contexts end and they have DrainGrace to return and be answered.
 	// Defaults 30 s and 10 s.
 	DrainTimeout, DrainGrace time.Duration
+	// PollGrace is how long a stop waits for polls that are open: the service may
+	// hand a task to a poll that was cut off, and such a task is lost until its
+	// heartbeat times out. At most 65 s make sense. Default DrainTimeout; negative
+	// cuts polls off at once, which is right for an engine in the same process.
+	PollGrace time.Duration
 	// AnswerTimeout is how long an answer is retried. Default 5 min.
 	AnswerTimeout time.Duration
 	// PollTimeout bounds one poll. The service holds a poll open for 60 s, so it
@@ -119,6 +124,7 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.ErrorPrefix, "Worker.")
 	or(&c.DrainTimeout, 30*time.Second)
 	or(&c.DrainGrace, 10*time.Second)
+	or(&c.PollGrace, c.DrainTimeout)
 	or(&c.AnswerTimeout, 5*time.Minute)
 	or(&c.PollTimeout, 70*time.Second)
 	or(&c.FatalAfter, 2*time.Minute)

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -79,24 +78,20 @@ func (e *PanicError) Error() string {
 }
 
 // nameOf finds the name and cause under which err is reported.
-func (c *Config) nameOf(ctx context.Context, err error) (name, cause string) {
+func (c *Config) nameOf(err error) (name, cause string) {
 	var named *Error
 	var panicked *PanicError
 	switch {
 	case errors.As(err, &panicked):
 		return c.ErrorPrefix + NamePanic, panicked.Error() + "\n" + string(panicked.Stack)
-	case errors.As(err, &named):
-		name, cause = named.Name, named.Cause
-		if cause == "" && named.Err != nil {
-			cause = named.Err.Error()
+	case errors.As(err, &named) && named.Name != "" && !strings.HasPrefix(named.Name, "States."):
+		if named.Cause == "" && named.Err != nil {
+			return named.Name, named.Err.Error()
 		}
-		if name == "" || strings.HasPrefix(name, "States.") {
-			return c.ErrorPrefix + NameUnknown, err.Error()
-		}
-		return name, cause
-	case errors.Is(context.Cause(ctx), ErrDeadline):
+		return named.Name, named.Cause
+	case errors.Is(err, ErrDeadline):
 		return c.ErrorPrefix + NameDeadline, err.Error()
-	case errors.Is(context.Cause(ctx), ErrShutdown):
+	case errors.Is(err, ErrShutdown):
 		return c.ErrorPrefix + NameShutdown, err.Error()
 	}
 	return c.ErrorPrefix + NameUnknown, err.Error()
