@@ -1,0 +1,160 @@
+package streams
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// table is a lease table in memory for the planner alone: it applies plans as
+// the conditional writes would.
+type fleetModel struct {
+	leases map[string]*Lease
+	seen   map[string]map[string]*sighting // by worker
+	held   map[string]map[string]bool
+	now    time.Time
+	moves  int
+}
+
+const modelLease, modelScan = 10 * time.Second, 500 * time.Millisecond
+
+func newFleetModel(shards int) *fleetModel {
+	m := &fleetModel{leases: map[string]*Lease{}, seen: map[string]map[string]*sighting{}, held: map[string]map[string]bool{}, now: time.Unix(0, 0)}
+	for i := range shards {
+		id := fmt.Sprintf("s%02d", i)
+		m.leases[id] = &Lease{Shard: id}
+	}
+	return m
+}
+
+// turn lets every worker look once and do as planned; the living renew.
+func (m *fleetModel) turn(workers []string) {
+	for _, w := range workers {
+		if m.held[w] == nil {
+			m.held[w] = map[string]bool{}
+		}
+		for id := range m.held[w] {
+			m.leases[id].Counter++
+		}
+	}
+	for _, w := range workers {
+		var list []Lease
+		for _, l := range m.leases {
+			list = append(list, *l)
+		}
+		m.seen[w] = see(m.seen[w], list, m.now)
+		p := planner{me: w, lease: modelLease, scan: modelScan, held: func(s string) bool { return m.held[w][s] }}.decide(m.seen[w], m.now)
+		for _, s := range p.take {
+			l := m.leases[s.Shard]
+			if l.Epoch != s.Epoch || l.Counter != s.Counter {
+				continue
+			}
+			l.Owner, l.Wanted = w, ""
+			l.Epoch++
+			l.Counter++
+			m.held[w][s.Shard] = true
+			m.moves++
+		}
+		for _, s := range p.want {
+			if l := m.leases[s.Shard]; l.Epoch == s.Epoch && l.Owner == s.Owner && l.Wanted == "" {
+				l.Wanted = w
+			}
+		}
+		for _, id := range p.handOver {
+			l := m.leases[id]
+			l.Owner = ""
+			l.Counter++
+			delete(m.held[w], id)
+		}
+		for _, s := range p.unwant {
+			m.leases[s.Shard].Wanted = ""
+		}
+	}
+	m.now = m.now.Add(modelScan)
+}
+
+func (m *fleetModel) load(w string) int { return len(m.held[w]) }
+
+// Workers come and go; soon every shard has exactly one living reader and nobody
+// has two more than another.
+func TestLeasesSpreadFairly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		shards := rapid.IntRange(1, 24).Draw(t, "shards")
+		m := newFleetModel(shards)
+		var alive []string
+		for step := range rapid.IntRange(1, 4).Draw(t, "changes") {
+			if len(alive) > 1 && rapid.Bool().Draw(t, "crash") {
+				m.held[alive[0]] = nil
+				alive = alive[1:]
+			} else {
+				for range rapid.IntRange(1, 3).Draw(t, "join") {
+					alive = append(alive, fmt.Sprintf("w%d-%d", step, len(alive)))
+				}
+			}
+			before := m.moves
+			for range 200 {
+				m.turn(alive)
+			}
+			lo, hi, sum := shards, 0, 0
+			for _, w := range alive {
+				n := m.load(w)
+				lo, hi, sum = min(lo, n), max(hi, n), sum+n
+			}
+			if sum != shards || hi-lo > 1 {
+				t.Fatalf("%d of %d shards held, between %d and %d each", sum, shards, lo, hi)
+			}
+			if moved := m.moves - before; moved > 2*shards {
+				t.Fatalf("%d moves for %d shards", moved, shards)
+			}
+			for range 100 {
+				before = m.moves
+				m.turn(alive)
+				if m.moves != before {
+					t.Fatal("leases still move although all is fair")
+				}
+			}
+		}
+	})
+}
+
+func TestACrashedWorkersLeasesExpireByTheLocalClock(t *testing.T) {
+	m := newFleetModel(4)
+	for range 10 {
+		m.turn([]string{"a"})
+	}
+	began := m.now
+	m.held["a"] = nil
+	for m.load("b") < 4 {
+		m.turn([]string{"b"})
+		if m.now.Sub(began) > modelLease+time.Second {
+			t.Fatalf("b has %d of 4 leases %v after a's end", m.load("b"), m.now.Sub(began))
+		}
+	}
+	if m.now.Sub(began) < modelLease {
+		t.Fatalf("taken over after %v, before the lease was over", m.now.Sub(began))
+	}
+}
+
+func TestAChildWaitsForItsParent(t *testing.T) {
+	now := time.Unix(0, 0)
+	p := planner{me: "w", lease: modelLease, scan: modelScan, held: func(string) bool { return false }}
+	for _, c := range []struct {
+		name string
+		rows []Lease
+		want int
+	}{
+		{"the parent is unfinished", []Lease{{Shard: "p"}, {Shard: "c", Parent: "p"}}, 1},
+		{"the parent is finished", []Lease{{Shard: "p", FinishedAt: now.Add(1)}, {Shard: "c", Parent: "p"}}, 1},
+		{"the parent is not known", []Lease{{Shard: "c", Parent: "p"}}, 0},
+		{"the parent is known to be gone", []Lease{{Shard: "c", Parent: "p", ParentDone: true}}, 1},
+		{"three generations", []Lease{{Shard: "a"}, {Shard: "b", Parent: "a"}, {Shard: "c", Parent: "b"}}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := p.decide(see(nil, c.rows, now), now).take; len(got) != c.want {
+				t.Fatalf("%d shards to take, want %d", len(got), c.want)
+			}
+		})
+	}
+}
