@@ -1,0 +1,154 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/server"
+	"ratchet/shipping"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Sent counts what was sent.
+type Sent struct {
+	// Starts are requests to start an execution, Repeated those sent once more.
+	Starts, Repeated atomic.Int64
+	// Cancels are requests to cancel, with their repetitions in CancelsRepeated.
+	Cancels, CancelsRepeated atomic.Int64
+	// Reports are the carrier's callbacks, with their repetitions in ReportsRepeated
+	// and those that came too early in ReportsEarly.
+	Reports, ReportsRepeated, ReportsEarly atomic.Int64
+}
+
+// drivers bounds how many orders are placed at once.
+const drivers = 32
+
+// Fill puts the plan's stock in place.
+func (p Plan) Fill(ctx context.Context, b *server.Backend) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(drivers)
+	for sku, quantity := range p.Stock() {
+		group.Go(func() error { return b.Stock.Set(ctx, sku, quantity) })
+	}
+	return group.Wait()
+}
+
+// Drive places every order of the plan in a random order, some of them twice from
+// different goroutines, and cancels some while they are under way. It returns when
+// every request is answered; what the orders do then is the workers' affair. A
+// request whose answer is an error is sent again until ctx ends, as a real client
+// would.
+func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent) error {
+	arn, err := b.StateMachineARN(ctx)
+	if err != nil {
+		return err
+	}
+	var requests []func(context.Context) error
+	for i := range p.Orders {
+		order := p.Order(i)
+		start := func(ctx context.Context) error {
+			return insist(ctx, func() error { _, err := b.Start(ctx, arn, order); return err })
+		}
+		requests = append(requests, func(ctx context.Context) error { sent.Starts.Add(1); return start(ctx) })
+		if draw("again", string(order.ID)) < p.Duplicates {
+			requests = append(requests, func(ctx context.Context) error { sent.Repeated.Add(1); return start(ctx) })
+		}
+		if draw("cancel", string(order.ID)) < p.Cancelled {
+			requests = append(requests, func(ctx context.Context) error { return cancelTwice(ctx, b, order.ID, sent) })
+		}
+	}
+	rand.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(drivers)
+	for _, request := range requests {
+		group.Go(func() error { return request(ctx) })
+	}
+	return group.Wait()
+}
+
+// insist repeats a call until it succeeds or ctx ends.
+func insist(ctx context.Context, call func() error) error {
+	for {
+		err := call()
+		if err == nil || errors.Is(err, server.ErrOtherOrder) || errors.Is(err, transitions.ErrInvalidRequest) {
+			return err
+		}
+		if !pause(ctx, 20*time.Millisecond) {
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// cancelTwice cancels an order under one request id, from two goroutines. A request
+// that comes before the order waits for it, up to patience.
+func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID, sent *Sent) error {
+	const patience = 50
+	group, ctx := errgroup.WithContext(ctx)
+	for range 2 {
+		group.Go(func() error {
+			for range patience {
+				var result transitions.Result
+				err := insist(ctx, func() (err error) {
+					result, err = b.Orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Cancel, RequestID: transitions.RequestID(fmt.Sprintf("cancel/%s", id))})
+					return err
+				})
+				if err != nil || result.Verdict != transitions.NotFound {
+					return err
+				}
+				if !pause(ctx, 20*time.Millisecond) {
+					return context.Cause(ctx)
+				}
+			}
+			return nil
+		})
+	}
+	sent.Cancels.Add(1)
+	sent.CancelsRepeated.Add(1)
+	return group.Wait()
+}
+
+// Confuse makes the backend's carrier report twice and, now and then, report the
+// delivery before the shipment.
+func (p Plan) Confuse(b *server.Backend, sent *Sent) {
+	deliver := b.Carrier.Deliver
+	b.Carrier.Deliver = func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
+		sent.Reports.Add(1)
+		if r.Milestone == shipping.Shipped && draw("early", r.OrderID) < 10 {
+			early := r
+			early.Milestone, early.ID = shipping.Delivered, r.ID+"-early"
+			sent.ReportsEarly.Add(1)
+			if _, err := deliver(ctx, early); err != nil {
+				return shipping.Later, err
+			}
+		}
+		if draw("report", r.ID) >= p.Duplicates {
+			return deliver(ctx, r)
+		}
+		sent.ReportsRepeated.Add(1)
+		var answers [2]shipping.Answer
+		group, both := errgroup.WithContext(ctx)
+		for i := range answers {
+			group.Go(func() (err error) { answers[i], err = deliver(both, r); return err })
+		}
+		err := group.Wait()
+		return min(answers[0], answers[1]), err
+	}
+}

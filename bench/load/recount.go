@@ -1,0 +1,278 @@
+package load
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/server"
+	"ratchet/streams/reactions"
+	"ratchet/workflow"
+)
+
+// Discrepancy is something that does not add up.
+type Discrepancy struct {
+	// OrderID is the order, or what else it is about.
+	OrderID string `json:"orderId"`
+	What    string `json:"what"`
+}
+
+// Count is what the tables hold.
+type Count struct {
+	// ByState counts the orders by the state they are in.
+	ByState map[string]int
+	// Transitions counts rows of the journal, Shipments bookings at the carrier,
+	// Notices notifications. MostShipments is the largest number of bookings that
+	// one order had: one, or something is wrong.
+	Transitions, Shipments, Notices, MostShipments int
+	Discrepancies                                  []Discrepancy
+}
+
+// recount collects what the tables say, order by order.
+type recount struct {
+	Count
+	orders  map[string]item   // by order
+	journal map[string][]item // by order, ascending
+	effects map[string]item   // claims by key
+	shipped map[string]item   // bookings by effect key
+	charges map[string]item   // by order
+	stock   map[string]item   // by sku, reservations among them
+	endings map[string]string // status of the execution, by its name
+}
+
+type item = map[string]types.AttributeValue
+
+// Recount reads every table and compares: orders with the plan, with their journal
+// and with the definition; effects with transitions, one each and none besides;
+// charges, stock and executions with how the orders ended.
+func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
+	r := &recount{Count: Count{ByState: map[string]int{}}}
+	if err := r.read(ctx, b); err != nil {
+		return Count{}, fmt.Errorf("recount: %w", err)
+	}
+	for i := range p.Orders {
+		id := string(p.Order(i).ID)
+		if r.orders[id] == nil {
+			r.wrong(id, "was placed and is not there")
+		}
+	}
+	wanted := map[string]bool{}
+	for id, order := range r.orders {
+		r.ByState[text(order, "orderState")]++
+		r.checkJournal(id, order, wanted)
+		r.checkEnding(id, text(order, "orderState"))
+	}
+	r.checkEffects(wanted)
+	r.checkStock(p.Stock())
+	if files, ok := b.Sink.(reactions.Files); ok {
+		count, err := files.Count()
+		if err != nil {
+			return Count{}, err
+		}
+		if count != r.Notices {
+			r.wrong("-", fmt.Sprintf("%d notification files for %d notifications", count, r.Notices))
+		}
+	}
+	slices.SortFunc(r.Discrepancies, func(a, b Discrepancy) int { return strings.Compare(a.OrderID+a.What, b.OrderID+b.What) })
+	return r.Count, nil
+}
+
+func (r *recount) wrong(id, what string) {
+	r.Discrepancies = append(r.Discrepancies, Discrepancy{id, what})
+}
+
+// read scans the tables.
+func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
+	byKey := func(table, key string) map[string]item {
+		out := map[string]item{}
+		if err == nil {
+			err = scan(ctx, b.DynamoDB, table, func(i item) { out[text(i, key)] = i })
+		}
+		return out
+	}
+	r.orders = byKey(b.Tables.Orders, "orderId")
+	r.effects = byKey(b.Tables.Once, "idempotencyKey")
+	r.charges = byKey(b.Tables.SandboxCharges, "paymentKey")
+	r.stock = byKey(b.Tables.Inventory, "sku")
+	r.shipped = map[string]item{}
+	for key, row := range byKey(b.Tables.SandboxShipments, "pk") {
+		if effect, ok := strings.CutPrefix(key, "shipment#"); ok {
+			r.shipped[effect] = row
+		}
+	}
+	r.journal = map[string][]item{}
+	if err == nil {
+		err = scan(ctx, b.DynamoDB, b.Tables.Events, func(i item) {
+			r.journal[text(i, "orderId")] = append(r.journal[text(i, "orderId")], i)
+		})
+	}
+	if err == nil {
+		err = r.readExecutions(ctx, b)
+	}
+	return err
+}
+
+func scan(ctx context.Context, db *dynamodb.Client, table string, fn func(item)) error {
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("scan %s: %w", table, err)
+		}
+		for _, i := range page.Items {
+			fn(i)
+		}
+	}
+	return nil
+}
+
+func (r *recount) readExecutions(ctx context.Context, b *server.Backend) error {
+	arn, err := b.StateMachineARN(ctx)
+	if err != nil {
+		return err
+	}
+	r.endings = map[string]string{}
+	pages := sfn.NewListExecutionsPaginator(b.SFN, &sfn.ListExecutionsInput{StateMachineArn: &arn, MaxResults: 1000})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, e := range page.Executions {
+			r.endings[aws.ToString(e.Name)] = string(e.Status)
+		}
+	}
+	return nil
+}
+
+// checkJournal walks the order's history and notes the effects that it calls for.
+func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
+	rows := r.journal[id]
+	slices.SortFunc(rows, func(a, b item) int { return int(number(a, "transitionId") - number(b, "transitionId")) })
+	state, last := "", int64(0)
+	for _, row := range rows {
+		r.Transitions++
+		n, event, from, to := number(row, "transitionId"), text(row, "event"), text(row, "fromState"), text(row, "toState")
+		if n != last+1 || number(row, "previousId") != last || from != state {
+			r.wrong(id, fmt.Sprintf("journal: transition %d from %q follows transition %d in %q", n, from, last, state))
+		}
+		if legal, ok := workflow.Order().Next(workflow.State(from), workflow.Event(event)); n > 1 && (!ok || string(legal) != to) {
+			r.wrong(id, fmt.Sprintf("journal: transition %d (%s from %s to %s) is not legal", n, event, from, to))
+		}
+		if to == string(workflow.PaymentReceived) && from == string(workflow.Pending) {
+			wanted[fmt.Sprintf("%s/%d/shipping", id, n)] = true
+		}
+		if to != from && slices.Contains([]string{"PAYMENT_RECEIVED", "PAYMENT_FAILED", "SHIPPED", "DELIVERED", "CANCELLED"}, to) {
+			wanted[fmt.Sprintf("%s/%d/notify", id, n)] = true
+		}
+		state, last = to, n
+	}
+	if state != text(order, "orderState") || last != number(order, "transitionId") {
+		r.wrong(id, fmt.Sprintf("the journal ends in %q at %d, the order is %q at %d", state, last, text(order, "orderState"), number(order, "transitionId")))
+	}
+}
+
+// checkEnding compares what stock, bank and execution say with the order's state.
+func (r *recount) checkEnding(id, state string) {
+	charge, reservation := text(r.charges[id+"/payment"], "status"), text(r.stock["order#"+id], "status")
+	want := map[string][2]string{
+		"DELIVERED":      {"CHARGED", "COMMITTED"},
+		"PAYMENT_FAILED": {"VOIDED", "RELEASED"},
+		"CANCELLED":      {"VOIDED", "RELEASED"},
+	}[state]
+	switch {
+	case want[0] == "":
+		r.wrong(id, "ended as "+state)
+	case charge != want[0] || reservation != want[1]:
+		r.wrong(id, fmt.Sprintf("is %s, its payment %q and its stock %q instead of %q and %q", state, charge, reservation, want[0], want[1]))
+	}
+	if e := r.endings[id]; e != string(sfntypes.ExecutionStatusSucceeded) {
+		r.wrong(id, fmt.Sprintf("its execution is %q", e))
+	}
+}
+
+// checkEffects compares effects with the transitions that call for them.
+func (r *recount) checkEffects(wanted map[string]bool) {
+	for key := range wanted {
+		id, _, _ := strings.Cut(key, "/")
+		if text(r.effects[key], "status") != "COMPLETED" {
+			r.wrong(id, "effect "+key+" is missing")
+		}
+		if strings.HasSuffix(key, "/shipping") && r.shipped[key] == nil {
+			r.wrong(id, "shipment "+key+" was never booked")
+		}
+	}
+	perOrder := map[string]int{}
+	for key := range r.effects {
+		id, _, _ := strings.Cut(key, "/")
+		if !wanted[key] {
+			r.wrong(id, "effect "+key+" belongs to no transition")
+		}
+		if strings.HasSuffix(key, "/notify") {
+			r.Notices++
+		}
+	}
+	for key, row := range r.shipped {
+		id, _, _ := strings.Cut(key, "/")
+		if text(row, "orderId") == "" {
+			continue // cancelled before it was booked
+		}
+		r.Shipments++
+		perOrder[id]++
+		r.MostShipments = max(r.MostShipments, perOrder[id])
+		if !wanted[key] {
+			r.wrong(id, "shipment "+key+" belongs to no transition")
+		}
+		if perOrder[id] > 1 {
+			r.wrong(id, "was shipped more than once")
+		}
+	}
+}
+
+// checkStock adds the pieces up.
+func (r *recount) checkStock(initial map[string]int64) {
+	sold := map[string]int64{}
+	for key, row := range r.stock {
+		if !strings.HasPrefix(key, "order#") || text(row, "status") != "COMMITTED" {
+			continue
+		}
+		lines, _ := row["lines"].(*types.AttributeValueMemberL)
+		for _, l := range lines.Value {
+			if m, ok := l.(*types.AttributeValueMemberM); ok {
+				sold[text(m.Value, "sku")] += number(m.Value, "quantity")
+			}
+		}
+	}
+	for sku, began := range initial {
+		row := r.stock[sku]
+		available, reserved, committed := number(row, "available"), number(row, "reserved"), number(row, "committed")
+		if available+reserved+committed != began || reserved != 0 || committed != sold[sku] {
+			r.wrong(sku, fmt.Sprintf("stock: began with %d, has %d available, %d reserved, %d committed; %d were sold", began, available, reserved, committed, sold[sku]))
+		}
+	}
+}
+
+func text(i item, name string) string {
+	v, _ := i[name].(*types.AttributeValueMemberS)
+	if v == nil {
+		return ""
+	}
+	return v.Value
+}
+
+func number(i item, name string) int64 {
+	v, _ := i[name].(*types.AttributeValueMemberN)
+	if v == nil {
+		return 0
+	}
+	n, _ := strconv.ParseInt(v.Value, 10, 64) // whole numbers, or the comparison fails
+	return n
+}

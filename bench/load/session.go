@@ -1,0 +1,105 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/server"
+)
+
+// Session is one driven plan.
+type Session struct {
+	Plan  Plan
+	Sent  Sent
+	Meter Meter
+	// Took is the time from the first request to the end of the last execution.
+	Took time.Duration
+}
+
+// settle bounds the wait for reactions after the last execution has ended.
+const settle = 20 * time.Second
+
+// Run drives the plan on an embedded backend with two competing workers, waits until
+// every execution has ended and every effect is done, and recounts. The backend must
+// have been opened with the session's Meter.Hooks.
+func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
+	if err := b.Init(ctx); err != nil {
+		return Count{}, err
+	}
+	if err := s.Plan.Fill(ctx, b); err != nil {
+		return Count{}, err
+	}
+	s.Plan.Confuse(b, &s.Sent)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return b.Engine.Run(ctx) })
+	group.Go(func() error { return b.Carrier.Run(ctx) })
+	for _, name := range []string{"worker-1", "worker-2"} {
+		group.Go(func() error { return b.Run(ctx, name) })
+	}
+	var count Count
+	group.Go(func() (err error) {
+		began := time.Now()
+		if err = s.Plan.Drive(ctx, b, &s.Sent); err != nil {
+			return err
+		}
+		if err = Wait(ctx, b); err != nil {
+			return err
+		}
+		s.Took = time.Since(began)
+		count, err = s.Plan.Settle(ctx, b)
+		stop(errDone)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return Count{}, err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, errDone) {
+		return Count{}, cause
+	}
+	return count, nil
+}
+
+var errDone = errors.New("done")
+
+// Wait waits until no execution is running.
+func Wait(ctx context.Context, b *server.Backend) error {
+	arn, err := b.StateMachineARN(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		out, err := b.SFN.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &arn, StatusFilter: sfntypes.ExecutionStatusRunning, MaxResults: 1})
+		if err != nil {
+			return fmt.Errorf("list running executions: %w", err)
+		}
+		if len(out.Executions) == 0 {
+			return nil
+		}
+		if !pause(ctx, 50*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Settle recounts until everything adds up, or nothing will change any more: the
+// stream's last reactions come after the last execution's end.
+func (p Plan) Settle(ctx context.Context, b *server.Backend) (Count, error) {
+	deadline := time.Now().Add(settle)
+	for {
+		count, err := p.Recount(ctx, b)
+		if err != nil || len(count.Discrepancies) == 0 || time.Now().After(deadline) {
+			return count, err
+		}
+		if !pause(ctx, 100*time.Millisecond) {
+			return count, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"ratchet/server"
+)
+
+// endpointFile lies in a data directory while `ratchet dev` serves it, and holds the
+// URL under which it does.
+const endpointFile = "endpoint"
+
+// open connects to the backend that the settings name. A data directory that
+// `ratchet dev` serves is reached through it: only one process may have it open.
+func (s *settings) open(ctx context.Context, hooks server.Hooks) (*server.Backend, error) {
+	cfg, log, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.EndpointURL == "" {
+		if served, ok := servedBy(cfg.Data); ok {
+			cfg.EndpointURL = served
+		}
+	}
+	b, err := server.Connect(ctx, cfg, log, hooks)
+	if err != nil {
+		return nil, err
+	}
+	if b.Engine != nil {
+		// The directory may be new: one command must be enough to begin.
+		if err := b.Init(ctx); err != nil {
+			return nil, errors.Join(err, b.Close())
+		}
+	}
+	return b, nil
+}
+
+// servedBy returns the URL of the `ratchet dev` that serves the directory, if one
+// answers there. A file left behind by a killed process is ignored.
+func servedBy(data string) (string, bool) {
+	text, err := os.ReadFile(filepath.Join(data, endpointFile))
+	if err != nil {
+		return "", false
+	}
+	served := strings.TrimSpace(string(text))
+	u, err := url.Parse(served)
+	if err != nil {
+		return "", false
+	}
+	conn, err := net.DialTimeout("tcp", u.Host, time.Second)
+	if err != nil {
+		return "", false
+	}
+	return served, conn.Close() == nil
+}
+
+// with runs fn on the backend and closes it afterwards.
+func (s *settings) with(ctx context.Context, fn func(*server.Backend) error) error {
+	b, err := s.open(ctx, server.Hooks{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(fn(b), b.Close())
+}
+
+// loopback refuses an address that other machines could reach: the engine knows no
+// callers and checks no signatures.
+func loopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("listen %q: must be HOST:PORT: %w", address, err)
+	}
+	ip := net.ParseIP(host)
+	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return fmt.Errorf("listen %q: only loopback addresses (127.0.0.1, [::1], localhost): the engine does not authenticate callers", address)
+	}
+	return nil
+}

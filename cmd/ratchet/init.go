@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func initCommand(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "init", Short: "Create the tables, activities and state machine that are missing", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				if err := b.Init(c.Context()); err != nil {
+					return err
+				}
+				arn, err := b.StateMachineARN(c.Context())
+				if err != nil {
+					return err
+				}
+				if s.json {
+					return printJSON(c.OutOrStdout(), map[string]any{"stateMachineArn": arn, "tables": b.Tables})
+				}
+				fmt.Fprintf(c.OutOrStdout(), "ready: tables %s*, state machine %s\n", b.Config.Prefix, arn)
+				return nil
+			})
+		},
+	}
+}

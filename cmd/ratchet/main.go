@@ -1,0 +1,69 @@
+// Command ratchet runs and watches the order state machine that only moves forward.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+// Exit statuses, as `ratchet --help` lists them.
+const (
+	exitOK       = 0
+	exitFailure  = 1 // something went wrong, or a check found a discrepancy
+	exitUsage    = 2 // bad arguments or bad input
+	exitRefused  = 3 // the request was judged and not applied
+	exitNotFound = 4 // no such order or execution
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newRoot().ExecuteContext(ctx)
+	stop()
+	os.Exit(report(err))
+}
+
+// statusError carries an exit status. A nil err means that everything worth saying
+// has been printed.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return fmt.Sprint(e.err) }
+func (e *statusError) Unwrap() error { return e.err }
+
+func usageError(format string, args ...any) error {
+	return &statusError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// report prints the error and returns the exit status that belongs to it.
+func report(err error) int {
+	var s *statusError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		if s.err != nil {
+			fmt.Fprintln(os.Stderr, "ratchet:", s.err)
+		}
+		return s.status
+	}
+	fmt.Fprintln(os.Stderr, "ratchet:", err)
+	switch {
+	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder):
+		return exitUsage
+	case errors.Is(err, errNotFound):
+		return exitNotFound
+	}
+	return exitFailure
+}
+
+// errNotFound: there is no such order or execution.
+var errNotFound = errors.New("not found")

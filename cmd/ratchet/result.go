@@ -1,0 +1,48 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"io"
+
+	"ratchet/transitions"
+)
+
+// newRequestID names one request.
+func newRequestID() string { return rand.Text() }
+
+// printResult prints a verdict; what was not applied gets its own exit status.
+func printResult(out io.Writer, asJSON bool, id transitions.OrderID, r transitions.Result) error {
+	if asJSON {
+		if err := printJSON(out, r); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintln(out, describe(id, r))
+	}
+	switch {
+	case r.Verdict.Done():
+		return nil
+	case r.Verdict == transitions.NotFound:
+		return &statusError{exitNotFound, nil}
+	}
+	return &statusError{exitRefused, nil}
+}
+
+// describe says a verdict in one line for a person.
+func describe(id transitions.OrderID, r transitions.Result) string {
+	switch r.Verdict {
+	case transitions.Applied, transitions.Replayed:
+		return fmt.Sprintf("%s: order %s is %s since transition %d (%s)", r.Verdict, id, r.Transition.To, r.Transition.ID, r.Transition.Event)
+	case transitions.Superseded:
+		return fmt.Sprintf("%s: order %s has moved on to %s (transition %d); this request was never applied", r.Verdict, id, r.Order.State, r.Order.TransitionID)
+	case transitions.WrongState:
+		return fmt.Sprintf("%s: order %s is %s (transition %d); the event needs %v", r.Verdict, id, r.Order.State, r.Order.TransitionID, r.Expected)
+	case transitions.Conflict:
+		return fmt.Sprintf("%s: order %s has seen this id with other content; it is %s (transition %d)", r.Verdict, id, r.Order.State, r.Order.TransitionID)
+	case transitions.NotFound:
+		return fmt.Sprintf("%s: there is no order %s", r.Verdict, id)
+	default:
+		return fmt.Sprintf("%s: no order may do this (see `ratchet workflow show`)", r.Verdict)
+	}
+}

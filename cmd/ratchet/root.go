@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/providers/posflag"
+	"github.com/knadh/koanf/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"ratchet/server"
+)
+
+const rootHelp = `Ratchet moves orders forward, each transition at most once.
+
+Where the data is, first match: --endpoint-url (any compatible endpoint, for instance
+the one that ` + "`ratchet dev`" + ` prints), AWS when the SDK's default chain has a region, else
+the embedded engine over --data; while ` + "`ratchet dev`" + ` serves that directory, commands
+go to it.
+
+Settings come from flags, then RATCHET_* variables (RATCHET_ENDPOINT_URL for
+--endpoint-url), then the file named by --config (YAML, same names), then defaults.
+
+Exit status: 0 done, 1 failed or a check found a discrepancy, 2 bad arguments or
+input, 3 the request was judged and not applied, 4 no such order or execution.`
+
+// settings are the global flags of one invocation.
+type settings struct {
+	flags *pflag.FlagSet
+	json  bool
+}
+
+func newRoot() *cobra.Command {
+	s := &settings{}
+	root := &cobra.Command{
+		Use: "ratchet", Short: "The order state machine that only moves forward", Long: rootHelp,
+		SilenceErrors: true, SilenceUsage: true, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	defaults := server.Config{}.WithDefaults()
+	f := root.PersistentFlags()
+	f.String("config", "", "a YAML file with settings")
+	f.String("endpoint-url", "", "compatible endpoint for DynamoDB, Streams and Step Functions")
+	f.String("data", defaults.Data, "data directory of the embedded engine")
+	f.String("prefix", defaults.Prefix, "prefix of tables, activities and the state machine")
+	f.String("role-arn", defaults.RoleARN, "role of the state machine on AWS")
+	f.String("notify", defaults.Notify, `where notifications go: "log", "file:DIR" or a URL`)
+	f.Int("slots", defaults.Slots, "tasks of one activity that a worker holds at once")
+	f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
+	f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")
+	f.Duration("carrier-delay", defaults.CarrierDelay, "how long the sandbox carrier takes to ship, and to deliver")
+	f.String("log-level", "info", "debug, info, warn or error")
+	f.BoolVar(&s.json, "json", false, "print JSON for scripts")
+	s.flags = f
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, err} })
+	root.AddCommand(initCommand(s), devCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
+		ordersCommand(s), executionsCommand(s), workflowCommand())
+	strictArgs(root)
+	return root
+}
+
+// strictArgs makes every command answer wrong arguments with the usage status.
+func strictArgs(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error {
+			if err := check(c, args); err != nil {
+				return usageError("%w\nusage: %s", err, c.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, sub := range c.Commands() {
+		strictArgs(sub)
+	}
+}
+
+// group is a command that only holds others; an unknown one is an error, not a help page.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(subs...)
+	return c
+}
+
+// load merges file, environment and flags into a configuration and sets up the log.
+func (s *settings) load() (server.Config, *slog.Logger, error) {
+	k := koanf.New(".")
+	if name, _ := s.flags.GetString("config"); name != "" {
+		if err := k.Load(file.Provider(name), yaml.Parser()); err != nil {
+			return server.Config{}, nil, usageError("config %s: %w", name, err)
+		}
+	}
+	fromEnv := env.Provider(".", env.Opt{Prefix: "RATCHET_", TransformFunc: func(k, v string) (string, any) {
+		return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(k, "RATCHET_")), "_", "-"), v
+	}})
+	if err := errors.Join(k.Load(fromEnv, nil), k.Load(posflag.Provider(s.flags, ".", k), nil)); err != nil {
+		return server.Config{}, nil, usageError("settings: %w", err)
+	}
+	for _, key := range []string{"config", "json", "help"} {
+		k.Delete(key)
+	}
+	level := k.String("log-level")
+	k.Delete("log-level")
+	var cfg server.Config
+	decode := koanf.UnmarshalConf{DecoderConfig: decoderFor(&cfg)}
+	if err := k.UnmarshalWithConf("", &cfg, decode); err != nil {
+		return server.Config{}, nil, usageError("settings: %w", err)
+	}
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return server.Config{}, nil, &statusError{exitUsage, err}
+	}
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return server.Config{}, nil, usageError("log-level %q: must be debug, info, warn or error", level)
+	}
+	return cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
+}
+
+// printJSON writes one value as one line.
+func printJSON(w io.Writer, v any) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, string(line))
+	return err
+}
