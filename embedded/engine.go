@@ -9,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/dynamodb"
 	"ratchet/embedded/internal/store"
@@ -59,7 +60,7 @@ func (e *Engine) serve() (err error) {
 		return err
 	}
 	// Step Functions: stepfunctions.New goes here, its Wire() below, its Run in Engine.Run.
-	e.handler = wire.NewHandler(e.cfg.Log, e.dynamodb.Wire())
+	e.handler = wire.NewHandler(e.cfg.Log, e.dynamodb.Wire(), e.streams.Wire(), e.streams.AdminWire())
 	return nil
 }
 
@@ -67,8 +68,10 @@ func (e *Engine) serve() (err error) {
 // items, the life of stream shards. It returns nil once ctx ends. An engine that
 // does not run still serves every call.
 func (e *Engine) Run(ctx context.Context) error {
-	<-ctx.Done()
-	return nil
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return e.dynamodb.Run(ctx) })
+	g.Go(func() error { return e.streams.Run(ctx) })
+	return g.Wait()
 }
 
 // Handler serves all services, for a listener.

@@ -1,10 +1,14 @@
 package dynamodb
 
-import "strconv"
+import (
+	"strconv"
+
+	"ratchet/embedded/internal/wire"
+)
 
 // checkCapacity validates ReturnConsumedCapacity.
 func checkCapacity(value string) error {
-	return oneOf(value, "returnConsumedCapacity", "INDEXES", "TOTAL", "NONE")
+	return wire.OneOf(value, "returnConsumedCapacity", "INDEXES", "TOTAL", "NONE")
 }
 
 // Units are counted in halves, so that they stay whole numbers.

@@ -124,7 +124,7 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 }
 
 func (r *tableRecord) classify(class string) error {
-	if err := oneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS"); err != nil {
+	if err := wire.OneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS"); err != nil {
 		return err
 	}
 	if class != "" {
@@ -136,16 +136,19 @@ func (r *tableRecord) classify(class string) error {
 // keys checks KeySchema against AttributeDefinitions.
 func (in *createTableIn) keys() (k keySchema, err error) {
 	if len(in.KeySchema) == 0 {
-		return k, badParameter("null", "keySchema", "Member must not be null")
+		return k, wire.Missing("keySchema")
 	}
 	if len(in.KeySchema) > 2 {
-		return k, badParameter("'"+fmt.Sprint(in.KeySchema)+"'", "keySchema", "Member must have length less than or equal to 2")
+		return k, wire.BadParameter("'"+fmt.Sprint(in.KeySchema)+"'", "keySchema", "Member must have length less than or equal to 2")
 	}
 	kinds := map[string]attr.Kind{}
 	for _, d := range in.AttributeDefinitions {
 		kind, ok := keyKinds[d.AttributeType]
+		if d.AttributeType == "" {
+			return k, wire.Missing("attributeDefinitions.1.member.attributeType")
+		}
 		if !ok {
-			return k, badEnum(d.AttributeType, "attributeDefinitions.1.member.attributeType", "B", "N", "S")
+			return k, wire.OneOf(d.AttributeType, "attributeDefinitions.1.member.attributeType", "B", "N", "S")
 		}
 		if _, twice := kinds[d.AttributeName]; twice {
 			return k, invalid("Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
@@ -158,7 +161,7 @@ func (in *createTableIn) keys() (k keySchema, err error) {
 			want, at = "RANGE", &k.Range
 		}
 		if e.KeyType != want {
-			if err := oneOf(e.KeyType, fmt.Sprintf("keySchema.%d.member.keyType", i+1), "HASH", "RANGE"); err != nil {
+			if err := wire.OneOf(e.KeyType, fmt.Sprintf("keySchema.%d.member.keyType", i+1), "HASH", "RANGE"); err != nil {
 				return k, err
 			}
 			if i == 0 {
@@ -167,7 +170,7 @@ func (in *createTableIn) keys() (k keySchema, err error) {
 			return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 		}
 		if n := len(e.AttributeName); n < 1 || n > 255 {
-			return k, badParameter("'"+e.AttributeName+"'", fmt.Sprintf("keySchema.%d.member.attributeName", i+1),
+			return k, wire.BadParameter("'"+e.AttributeName+"'", fmt.Sprintf("keySchema.%d.member.attributeName", i+1),
 				"Member must have length between 1 and 255")
 		}
 		kind, ok := kinds[e.AttributeName]
@@ -195,7 +198,7 @@ func (in *createTableIn) defined() (names []string) {
 
 // bill sets how the table is paid for. The engine throttles in neither mode.
 func (r *tableRecord) bill(mode string, t *throughput) error {
-	if err := oneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST"); err != nil {
+	if err := wire.OneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST"); err != nil {
 		return err
 	}
 	if mode == "PAY_PER_REQUEST" {
@@ -208,10 +211,10 @@ func (r *tableRecord) bill(mode string, t *throughput) error {
 	if t == nil || t.ReadCapacityUnits == nil || t.WriteCapacityUnits == nil {
 		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 	}
-	if err := within(t.ReadCapacityUnits, "provisionedThroughput.readCapacityUnits", 1, 1e12); err != nil {
+	if err := wire.Within(t.ReadCapacityUnits, "provisionedThroughput.readCapacityUnits", 1, 1e12); err != nil {
 		return err
 	}
-	if err := within(t.WriteCapacityUnits, "provisionedThroughput.writeCapacityUnits", 1, 1e12); err != nil {
+	if err := wire.Within(t.WriteCapacityUnits, "provisionedThroughput.writeCapacityUnits", 1, 1e12); err != nil {
 		return err
 	}
 	r.Billing, r.ReadUnits, r.WriteUnits = "PROVISIONED", *t.ReadCapacityUnits, *t.WriteCapacityUnits
@@ -225,7 +228,7 @@ func (s *Service) enableStream(b *store.Batch, state *tableState, now time.Time,
 	}
 	v := streams.View(view)
 	if !v.Valid() {
-		return badEnum(view, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
+		return wire.OneOf(view, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
 	}
 	r := &state.record
 	st, err := s.streams.Create(b, now, streams.Spec{Table: r.Name, View: v, HashKey: r.Keys.Hash.Name, RangeKey: r.Keys.Range.Name})

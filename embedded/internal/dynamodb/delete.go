@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/wire"
 )
 
 type deleteItemIn struct {
@@ -44,7 +45,7 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 // newKeyed is an action on the item of a key.
 func newKeyed(v verb, t *table, key attr.Item) (*action, error) {
 	if key == nil {
-		return nil, badParameter("null", "key", "Member must not be null")
+		return nil, wire.Missing("key")
 	}
 	k, err := t.keyOf(key)
 	if err != nil {

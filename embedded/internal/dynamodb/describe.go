@@ -92,7 +92,7 @@ type listTablesIn struct {
 }
 
 func (s *Service) listTables(_ context.Context, in *listTablesIn) (any, error) {
-	if err := within(in.Limit, "limit", 1, 100); err != nil {
+	if err := wire.Within(in.Limit, "limit", 1, 100); err != nil {
 		return nil, err
 	}
 	limit := 100

@@ -2,39 +2,26 @@ package dynamodb
 
 import (
 	"errors"
-	"strings"
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
 	"ratchet/embedded/internal/wire"
 )
 
-// Names before "__type" that differ from the service's own.
-const coral = "com.amazon.coral.validate#"
-
 // MaxItem is the largest item, names and values counted, in bytes.
 const MaxItem = 400 << 10
 
 // invalid is a ValidationException.
-func invalid(format string, args ...any) *wire.Error {
-	e := wire.Errorf("ValidationException", format, args...)
-	e.Prefix = coral
-	return e
-}
-
-// badParameter is the ValidationException for a parameter that breaks its
-// declared constraint; value is the text as DynamoDB quotes it ("null" or "'x'").
-func badParameter(value, parameter, constraint string) *wire.Error {
-	return invalid("1 validation error detected: Value %s at '%s' failed to satisfy constraint: %s", value, parameter, constraint)
-}
-
-// badEnum is badParameter for a value outside its enumeration.
-func badEnum(value, parameter string, allowed ...string) *wire.Error {
-	return badParameter("'"+value+"'", parameter, "Member must satisfy enum value set: ["+strings.Join(allowed, ", ")+"]")
-}
+func invalid(format string, args ...any) *wire.Error { return wire.Invalid(format, args...) }
 
 func tableMissing() *wire.Error {
 	return wire.Errorf("ResourceNotFoundException", "Requested resource not found")
+}
+
+// isMissing reports whether err says that a table is not there.
+func isMissing(err error) bool {
+	var e *wire.Error
+	return errors.As(err, &e) && e.Type == "ResourceNotFoundException"
 }
 
 // refusal turns an error of the packages below into the answer DynamoDB gives;

@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/wire"
 )
 
 type getItemIn struct {
@@ -29,7 +30,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		return nil, err
 	}
 	if in.Key == nil {
-		return nil, badParameter("null", "key", "Member must not be null")
+		return nil, wire.Missing("key")
 	}
 	key, err := t.keyOf(in.Key)
 	if err != nil {

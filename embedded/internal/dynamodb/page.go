@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/wire"
 )
 
 // maxPage is how many bytes of items one Query or Scan goes through.
@@ -36,10 +37,10 @@ func (in *pageIn) check() error {
 	if in.IndexName != nil {
 		return invalid("The table does not have the specified index: %s (the embedded engine has no secondary indexes)", *in.IndexName)
 	}
-	if err := within(in.Limit, "limit", 1, 1<<31-1); err != nil {
+	if err := wire.Within(in.Limit, "limit", 1, 1<<31-1); err != nil {
 		return err
 	}
-	if err := oneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"); err != nil {
+	if err := wire.OneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"); err != nil {
 		return err
 	}
 	switch {

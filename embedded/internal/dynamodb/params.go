@@ -5,6 +5,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/wire"
 )
 
 // expressionIn is the part of a request that expressions draw on.
@@ -48,17 +49,17 @@ func (r *returnsIn) check() error {
 	if err := checkCapacity(r.ReturnConsumedCapacity); err != nil {
 		return err
 	}
-	if err := oneOf(r.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
+	if err := wire.OneOf(r.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
 		return err
 	}
-	if err := oneOf(r.ReturnValues, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"); err != nil {
+	if err := wire.OneOf(r.ReturnValues, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"); err != nil {
 		return err
 	}
 	return checkOnFailure(r.ReturnValuesOnConditionCheckFailure)
 }
 
 func checkOnFailure(value string) error {
-	return oneOf(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
+	return wire.OneOf(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
 // legacyIn names the parameters from before expressions. The engine refuses

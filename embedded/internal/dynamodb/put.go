@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/wire"
 )
 
 type putItemIn struct {
@@ -42,7 +43,7 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 // newPut checks the item against the table.
 func newPut(t *table, item attr.Item) (*action, error) {
 	if item == nil {
-		return nil, badParameter("null", "item", "Member must not be null")
+		return nil, wire.Missing("item")
 	}
 	if item.Size() > MaxItem {
 		return nil, invalid("Item size has exceeded the maximum allowed size")

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+
+	"ratchet/embedded/internal/wire"
 )
 
 type scanIn struct {
@@ -59,10 +61,10 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 }
 
 func (in *scanIn) checkSegments() error {
-	if err := within(in.TotalSegments, "totalSegments", 1, maxSegments); err != nil {
+	if err := wire.Within(in.TotalSegments, "totalSegments", 1, maxSegments); err != nil {
 		return err
 	}
-	if err := within(in.Segment, "segment", 0, maxSegments-1); err != nil {
+	if err := wire.Within(in.Segment, "segment", 0, maxSegments-1); err != nil {
 		return err
 	}
 	switch {

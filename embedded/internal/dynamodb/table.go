@@ -12,6 +12,7 @@ import (
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
+	"ratchet/embedded/internal/wire"
 )
 
 // tableRecord is what the store keeps of a table.
@@ -169,7 +170,7 @@ func (s *Service) lookup(name *string) (*table, error) {
 // tableName checks a TableName parameter and takes the name out of an ARN.
 func (s *Service) tableName(name *string) (string, error) {
 	if name == nil {
-		return "", badParameter("null", "tableName", "Member must not be null")
+		return "", wire.Missing("tableName")
 	}
 	n := *name
 	if s.tables.get(n) != nil {
@@ -184,12 +185,12 @@ func (s *Service) tableName(name *string) (string, error) {
 func checkTableName(n string) error {
 	const pattern = "[a-zA-Z0-9_.-]+"
 	if n == "" {
-		return badParameter("''", "tableName", "Member must have length greater than or equal to 1")
+		return wire.BadParameter("''", "tableName", "Member must have length greater than or equal to 1")
 	}
 	for i := range len(n) {
 		c := n[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
-			return badParameter("'"+n+"'", "tableName", "Member must satisfy regular expression pattern: "+pattern)
+			return wire.BadParameter("'"+n+"'", "tableName", "Member must satisfy regular expression pattern: "+pattern)
 		}
 	}
 	if len(n) < 3 || len(n) > 255 {

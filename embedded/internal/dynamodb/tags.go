@@ -19,10 +19,10 @@ func (r *tableRecord) tag(tags []tag) error {
 	}
 	for _, t := range tags {
 		if n := len([]rune(t.Key)); n < 1 || n > 128 {
-			return badParameter("'"+t.Key+"'", "tags.1.member.key", "Member must have length between 1 and 128")
+			return wire.BadParameter("'"+t.Key+"'", "tags.1.member.key", "Member must have length between 1 and 128")
 		}
 		if len([]rune(t.Value)) > 256 {
-			return badParameter("'"+t.Value+"'", "tags.1.member.value", "Member must have length less than or equal to 256")
+			return wire.BadParameter("'"+t.Value+"'", "tags.1.member.value", "Member must have length less than or equal to 256")
 		}
 		next[t.Key] = t.Value
 	}
@@ -86,7 +86,7 @@ func (s *Service) listTags(_ context.Context, in *tagResourceIn) (any, error) {
 // resource finds the table of an ARN.
 func (s *Service) resource(arn *string) (*table, error) {
 	if arn == nil {
-		return nil, badParameter("null", "resourceArn", "Member must not be null")
+		return nil, wire.Missing("resourceArn")
 	}
 	name, ok := strings.CutPrefix(*arn, s.arnPrefix())
 	if !ok {

@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"bytes"
+	"encoding/json"
 	"time"
 
 	"ratchet/embedded/internal/attr"
@@ -34,8 +35,9 @@ type action struct {
 	returnOld bool
 	// needOld asks for change.old even where the action itself does without.
 	needOld bool
-	// expired marks a removal by the sweep.
-	expired bool
+	// expireAt marks a removal by the sweep: only of an item whose time to live
+	// ended at that second or before. 0: an ordinary action.
+	expireAt int64
 }
 
 // change is an action judged against the item as it was.
@@ -100,6 +102,10 @@ func (s *Service) judge(a *action) (*change, error) {
 			}
 		}
 	}
+	if a.expireAt != 0 && !c.lapsed() {
+		c.newRaw, c.newSize = c.oldRaw, c.oldSize
+		return c, nil
+	}
 	if a.cond != nil {
 		match, err := a.cond.Match(c.old)
 		if err != nil {
@@ -160,7 +166,7 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 		return record, false
 	}
 	record = streams.Change{
-		Stream: c.state.stream, Hash: c.key.partition, Event: streams.Modify, Expired: c.expired,
+		Stream: c.state.stream, Hash: c.key.partition, Event: streams.Modify, Expired: c.expireAt != 0,
 		Keys: attr.AppendBinary(nil, c.key.attrs), New: c.newRaw.encoding(), Old: c.oldRaw.encoding(),
 		Size: c.key.attrs.Size() + c.newSize + c.oldSize,
 	}
@@ -192,7 +198,7 @@ func (c *change) account() {
 func (c *change) conditionFailed() *wire.Error {
 	e := wire.Errorf("ConditionalCheckFailedException", "The conditional request failed")
 	if c.returnOld && c.old != nil {
-		e.Members = map[string]any{"Item": c.old.AppendJSON(make([]byte, 0, 2*c.oldSize))}
+		e.Members = map[string]any{"Item": json.RawMessage(c.old.AppendJSON(make([]byte, 0, 2*c.oldSize)))}
 	}
 	return e
 }

@@ -141,6 +141,12 @@ func (b *Batch) Sync() error {
 	return errors.Join(err, b.b.Close())
 }
 
+// CommitLater makes the batch visible and lets it become durable with whatever
+// is flushed next; Barrier does not wait for it, a later Commit or Sync does.
+func (b *Batch) CommitLater() error {
+	return errors.Join(b.db.pebble.Apply(b.b, pebble.NoSync), b.b.Close())
+}
+
 // Commit is Apply and Sync. It releases the batch in any case.
 func (b *Batch) Commit() error {
 	if err := b.Apply(); err != nil {

@@ -18,10 +18,16 @@ func (s *Stream) reshape(b *store.Batch, now time.Time, parents, children []*sha
 		p.mu.Lock()
 		defer p.mu.Unlock()
 	}
+	var moment sequence
+	if len(children) > 0 {
+		moment = children[0].record.Start
+	} else {
+		moment = s.clock.next(now)
+	}
 	closed := make([]shardRecord, len(parents))
 	for i, p := range parents {
 		r := p.record
-		r.Closed = now
+		r.Closed = moment
 		// The last record's number; an empty shard ends where it started.
 		r.End = max(p.last, r.Start)
 		closed[i] = r

@@ -108,8 +108,11 @@ func (s *Stream) recover() error {
 		if err != nil {
 			return err
 		}
+		if h := sh.record.Horizon; h > 0 { // the last record may have been trimmed
+			sh.last = max(sh.last, h-1)
+		}
 		s.clock.raise(sh.last)
-		sh.durable.Store(uint64(sh.last))
+		sh.durable.Store(uint64(max(sh.last, sh.record.End)))
 	}
 	s.publish()
 	return nil
@@ -179,4 +182,3 @@ func (s *Service) Disable(b *store.Batch, st *Stream, now time.Time) error {
 }
 
 func (s *Stream) openShards() []*shard { return *s.open.Load() }
-

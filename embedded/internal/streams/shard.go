@@ -10,15 +10,19 @@ import (
 
 // shardRecord is what the store keeps of a shard, under its number.
 type shardRecord struct {
-	No      uint64    `json:"no"`
-	ID      string    `json:"id"`
-	Parent  string    `json:"parent,omitempty"`
-	Lo      uint64    `json:"lo"` // partition-key hashes lo..hi, both inclusive
-	Hi      uint64    `json:"hi"`
-	Start   sequence  `json:"start"`
-	End     sequence  `json:"end,omitempty"`     // 0: open
-	Closed  time.Time `json:"closed,omitzero"`   // when End was set
-	Horizon sequence  `json:"horizon,omitempty"` // records below are trimmed
+	No     uint64   `json:"no"`
+	ID     string   `json:"id"`
+	Parent string   `json:"parent,omitempty"`
+	Lo     uint64   `json:"lo"` // partition-key hashes lo..hi, both inclusive
+	Hi     uint64   `json:"hi"`
+	Start  sequence `json:"start"`
+	// End is the last record's sequence of a closed shard, Start when it has
+	// none; 0 while the shard is open. Closed is allotted at the closing: above
+	// every record, not above the children's Start.
+	End    sequence `json:"end,omitempty"`
+	Closed sequence `json:"closed,omitempty"`
+	// Horizon: records below it were trimmed.
+	Horizon sequence `json:"horizon,omitempty"`
 }
 
 // shard is one lane of a stream.

@@ -1,0 +1,124 @@
+package embedded
+
+import (
+	"context"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixture is an open engine with its clients.
+type fixture struct {
+	*testing.T
+	*Engine
+	db  *dynamodb.Client
+	str *dynamodbstreams.Client
+}
+
+// open opens an engine over a fresh directory, closed with the test.
+func open(t *testing.T, edit ...func(*Config)) *fixture {
+	t.Helper()
+	return reopen(t, t.TempDir(), edit...)
+}
+
+func reopen(t *testing.T, dir string, edit ...func(*Config)) *fixture {
+	t.Helper()
+	cfg := Config{Dir: dir}
+	for _, e := range edit {
+		e(&cfg)
+	}
+	e, err := Open(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &fixture{T: t, Engine: e, db: dynamodb.NewFromConfig(e.AWSConfig()), str: dynamodbstreams.NewFromConfig(e.AWSConfig())}
+}
+
+type item = map[string]types.AttributeValue
+
+func str(s string) types.AttributeValue  { return &types.AttributeValueMemberS{Value: s} }
+func num(s string) types.AttributeValue  { return &types.AttributeValueMemberN{Value: s} }
+func text(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
+
+// number reads an N; "" where there is none.
+func number(v types.AttributeValue) string {
+	n, ok := v.(*types.AttributeValueMemberN)
+	if !ok {
+		return ""
+	}
+	return n.Value
+}
+
+// table creates an on-demand table with a string key, and a string sort key when
+// one is named.
+func (f *fixture) table(name, hash, rng string, view types.StreamViewType) *types.TableDescription {
+	f.Helper()
+	in := &dynamodb.CreateTableInput{
+		TableName:            aws.String(name),
+		BillingMode:          types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String(hash), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String(hash), AttributeType: types.ScalarAttributeTypeS}},
+	}
+	if rng != "" {
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(rng), KeyType: types.KeyTypeRange})
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(rng), AttributeType: types.ScalarAttributeTypeS})
+	}
+	if view != "" {
+		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view}
+	}
+	out, err := f.db.CreateTable(context.Background(), in)
+	if err != nil {
+		f.Fatal(err)
+	}
+	return out.TableDescription
+}
+
+func (f *fixture) put(table string, it item) {
+	f.Helper()
+	if _, err := f.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
+		f.Fatal(err)
+	}
+}
+
+func (f *fixture) get(table string, key item) item {
+	f.Helper()
+	out, err := f.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &table, Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return out.Item
+}
+
+func TestPutGetScanSurviveReopen(t *testing.T) {
+	dir := t.TempDir()
+	f := reopen(t, dir)
+	f.table("orders", "id", "", types.StreamViewTypeNewAndOldImages)
+	f.put("orders", item{"id": str("o-1"), "n": num("1")})
+	f.put("orders", item{"id": str("o-2"), "n": num("2.50")})
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f = reopen(t, dir)
+	if got := f.get("orders", item{"id": str("o-2")}); number(got["n"]) != "2.5" {
+		t.Fatalf("o-2 is %v", got)
+	}
+	out, err := f.db.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String("orders")})
+	if err != nil || out.Count != 2 {
+		t.Fatalf("scan: %v, %v", out, err)
+	}
+	d, err := f.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
+	if err != nil || *d.Table.ItemCount != 2 || d.Table.LatestStreamArn == nil {
+		t.Fatalf("describe: %+v, %v", d, err)
+	}
+}

@@ -1,0 +1,121 @@
+package dynamodb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ratchet/embedded/internal/store"
+)
+
+type updateTableIn struct {
+	TableName                   *string
+	BillingMode                 string
+	ProvisionedThroughput       *throughput
+	StreamSpecification         *streamSpecification
+	DeletionProtectionEnabled   *bool
+	TableClass                  string
+	GlobalSecondaryIndexUpdates []jsontext.Value
+	ReplicaUpdates              []jsontext.Value
+	VectorIndexUpdates          []jsontext.Value
+	GlobalTableWitnessUpdates   []jsontext.Value
+}
+
+func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error) {
+	for _, refused := range []struct {
+		what string
+		list []jsontext.Value
+	}{
+		{"GlobalSecondaryIndexUpdates", in.GlobalSecondaryIndexUpdates},
+		{"ReplicaUpdates", in.ReplicaUpdates},
+		{"VectorIndexUpdates", in.VectorIndexUpdates},
+		{"GlobalTableWitnessUpdates", in.GlobalTableWitnessUpdates},
+	} {
+		if len(refused.list) > 0 {
+			return nil, invalid("%s are not supported by the embedded engine", refused.what)
+		}
+	}
+	s.tables.ddl.Lock()
+	defer s.tables.ddl.Unlock()
+	t, err := s.known(in.TableName)
+	if err != nil {
+		return nil, err
+	}
+	next := *t.state.Load()
+	if err := in.apply(&next.record); err != nil {
+		return nil, err
+	}
+	if in.StreamSpecification == nil {
+		err = s.replace(t, &next)
+	} else {
+		err = s.turnStream(t, &next, in.StreamSpecification)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"TableDescription": s.describe(t, &next)}, nil
+}
+
+// apply changes everything but the stream.
+func (in *updateTableIn) apply(r *tableRecord) error {
+	if in.BillingMode != "" || in.ProvisionedThroughput != nil {
+		mode := in.BillingMode
+		if mode == "" {
+			mode = r.Billing
+		}
+		before := r.Billing
+		if err := r.bill(mode, in.ProvisionedThroughput); err != nil {
+			return err
+		}
+		if r.Billing != before {
+			r.BillingSince = time.Now()
+		}
+	}
+	if in.DeletionProtectionEnabled != nil {
+		r.DeletionProtection = *in.DeletionProtectionEnabled
+	}
+	return r.classify(in.TableClass)
+}
+
+// turnStream enables or disables the table's stream and saves next. Under ddl.
+func (s *Service) turnStream(t *table, next *tableState, spec *streamSpecification) error {
+	b := s.db.NewBatch()
+	commit := b.Commit
+	now := time.Now()
+	switch {
+	case spec.StreamEnabled && next.stream != nil:
+		b.Discard()
+		return invalid("Table already has an enabled stream: TableName: %s", t.name)
+	case !spec.StreamEnabled && next.stream == nil:
+		b.Discard()
+		return invalid("Table has no enabled stream: TableName: %s", t.name)
+	case spec.StreamEnabled:
+		if err := s.enableStream(b, next, now, spec.StreamViewType); err != nil {
+			b.Discard()
+			return err
+		}
+	default:
+		// Writers that still hold the old state find no open shard.
+		old := next.stream
+		next.stream, next.record.StreamOn = nil, false
+		commit = func() error { return s.streams.Disable(b, old, now) }
+	}
+	if err := stageAndCommit(b, next, commit); err != nil {
+		return fmt.Errorf("change the stream of table %s: %w", t.name, err)
+	}
+	if next.stream != nil {
+		s.streams.Add(next.stream)
+	}
+	t.state.Store(next)
+	return nil
+}
+
+func stageAndCommit(b *store.Batch, next *tableState, commit func() error) error {
+	if err := stageTable(b, &next.record); err != nil {
+		b.Discard()
+		return err
+	}
+	return commit()
+}

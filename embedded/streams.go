@@ -1,0 +1,37 @@
+package embedded
+
+import (
+	"context"
+
+	"ratchet/embedded/internal/streams"
+)
+
+// RollShards closes every open shard of an enabled stream and continues each in
+// one child, as the schedule does every StreamsConfig.RollEvery.
+func (e *Engine) RollShards(ctx context.Context, streamARN string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return e.streams.Roll(streamARN)
+}
+
+// SplitShard closes an open shard and continues it in two children, each with
+// half of its partition-key hashes, as AWS does when a table grows.
+func (e *Engine) SplitShard(ctx context.Context, streamARN, shardID string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return e.streams.Split(streamARN, shardID)
+}
+
+// TrimPoint is where TrimStream cuts. Zero means now: every record so far goes.
+type TrimPoint = streams.TrimPoint
+
+// TrimStream removes the records before a point, as retention does after
+// StreamsConfig.Retention; shards closed before it disappear from the listing.
+func (e *Engine) TrimStream(ctx context.Context, streamARN string, before TrimPoint) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return e.streams.Trim(streamARN, before)
+}
