@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fixture is an open engine with its clients.
 type fixture struct {
-	*testing.T
+	t *testing.T
 	*Engine
 	db  *dynamodb.Client
 	str *dynamodbstreams.Client
@@ -42,7 +42,7 @@ func reopen(t *testing.T, dir string, edit ...func(*Config)) *fixture {
 			t.Error(err)
 		}
 	})
-	return &fixture{T: t, Engine: e, db: dynamodb.NewFromConfig(e.AWSConfig()), str: dynamodbstreams.NewFromConfig(e.AWSConfig())}
+	return &fixture{t: t, Engine: e, db: dynamodb.NewFromConfig(e.AWSConfig()), str: dynamodbstreams.NewFromConfig(e.AWSConfig())}
 }
 
 type item = map[string]types.AttributeValue
@@ -63,7 +63,7 @@ func number(v types.AttributeValue) string {
 // table creates an on-demand table with a string key, and a string sort key when
 // one is named.
 func (f *fixture) table(name, hash, rng string, view types.StreamViewType) *types.TableDescription {
-	f.Helper()
+	f.t.Helper()
 	in := &dynamodb.CreateTableInput{
 		TableName:            aws.String(name),
 		BillingMode:          types.BillingModePayPerRequest,
@@ -79,23 +79,23 @@ func (f *fixture) table(name, hash, rng string, view types.StreamViewType) *type
 	}
 	out, err := f.db.CreateTable(context.Background(), in)
 	if err != nil {
-		f.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return out.TableDescription
 }
 
 func (f *fixture) put(table string, it item) {
-	f.Helper()
+	f.t.Helper()
 	if _, err := f.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
-		f.Fatal(err)
+		f.t.Fatal(err)
 	}
 }
 
 func (f *fixture) get(table string, key item) item {
-	f.Helper()
+	f.t.Helper()
 	out, err := f.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &table, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		f.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return out.Item
 }
