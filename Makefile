@@ -1,0 +1,85 @@
+# Ratchet. `make` alone prints this help.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+CACHE := $(CURDIR)/.cache
+TOOLS := $(CACHE)/bin
+VULNDB := $(CURDIR)/../shared/data/vulndb
+
+GOLANGCI_LINT := $(TOOLS)/golangci-lint-2.15.0
+GOVULNCHECK := $(TOOLS)/govulncheck-1.1.4
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+##@ Use
+
+.PHONY: demo
+demo: build ## run 1,000 orders through everything and check the result
+	./bin/ratchet demo
+
+.PHONY: dev
+dev: build ## run everything here until Ctrl-C: engine, workers, poller
+	./bin/ratchet dev
+
+.PHONY: build
+build: ## build bin/ratchet
+	CGO_ENABLED=0 go build -trimpath -o bin/ratchet ./cmd/ratchet
+
+##@ Test
+
+.PHONY: test
+test: ## run every test that needs only Go
+	go test ./...
+
+.PHONY: race
+race: ## run the tests under the race detector
+	go test -race ./...
+
+.PHONY: check
+check: format vet lint race vuln ## everything CI checks, without Java
+
+.PHONY: conformance
+conformance: ## compare the engine with the vendor's DynamoDB Local (needs Java 17 and Maven)
+	tests/conformance/fetch.sh "$(CACHE)/dynamodb-local"
+	go test -tags conformance -count=1 ./tests/conformance/... -args -dynamodb-local "$(CACHE)/dynamodb-local"
+
+.PHONY: fuzz
+fuzz: ## fuzz each parser for FUZZTIME (default 20s)
+	@set -e; for pkg in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-20s} $$pkg; done; done
+
+.PHONY: bench
+bench: ## measure, each figure beside a baseline; BENCH_JSON=file writes them as JSON
+	go run ./bench
+
+##@ Keep clean
+
+.PHONY: format
+format: ## fail when a file is not formatted
+	@out="$$(gofmt -l $$(git ls-files '*.go'))"; test -z "$$out" || { echo "not formatted: $$out"; exit 1; }
+
+.PHONY: vet
+vet: ## go vet
+	go vet ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## golangci-lint
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: vuln
+vuln: $(GOVULNCHECK) ## known vulnerabilities that the code reaches
+	@if [ -d "$(VULNDB)" ]; then $(GOVULNCHECK) -db "file://$$(realpath $(VULNDB))" ./...; else $(GOVULNCHECK) ./...; fi
+
+.PHONY: clean
+clean: ## remove what was built and fetched
+	rm -rf bin .cache
+
+$(GOLANGCI_LINT):
+	GOBIN="$(TOOLS)" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	mv "$(TOOLS)/golangci-lint" $@
+
+$(GOVULNCHECK):
+	GOBIN="$(TOOLS)" go install golang.org/x/vuln/cmd/govulncheck@v1.1.4
+	mv "$(TOOLS)/govulncheck" $@

@@ -1,0 +1,136 @@
+package transitions_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// toAndFro moves a delivered order between DELIVERED and RETURN_REQUESTED until it
+// stands at id. Rows go into the journal up to the given id.
+func (s *shop) toAndFro(t *testing.T, order transitions.OrderID, to, journalUpTo transitions.TransitionID) {
+	t.Helper()
+	var old map[string]types.AttributeValue
+	s.place(t, order)
+	now := s.item(t, order)
+	s.record(t, old, now)
+	events := map[transitions.TransitionID]workflow.Event{2: workflow.Pay, 3: workflow.Ship, 4: workflow.Deliver}
+	for id := transitions.TransitionID(2); id <= to; id++ {
+		event := events[id]
+		if event == "" {
+			event = workflow.RequestReturn
+			if id%2 == 0 {
+				event = workflow.RejectReturn
+			}
+		}
+		s.want(t, given(order, event, id), transitions.Applied)
+		old, now = now, s.item(t, order)
+		if id <= journalUpTo {
+			s.record(t, old, now)
+		}
+	}
+}
+
+func TestEvidenceOlderThanTheRingComesFromTheJournal(t *testing.T) {
+	s := newShop(t)
+	s.toAndFro(t, "o-1", 30, 30)
+	result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
+	if result.Transition.To != workflow.PaymentReceived || result.Transition.ID != 2 {
+		t.Errorf("the same result is returned: %+v", result.Transition)
+	}
+	s.want(t, given("o-1", workflow.Cancel, 2), transitions.Conflict)
+}
+
+func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
+	s := newShop(t)
+	s.toAndFro(t, "o-1", 30, 3)
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the row is there
+	_, err := s.Apply(t.Context(), given("o-1", workflow.RequestReturn, 5))
+	if !errors.Is(err, transitions.ErrJournalBehind) || !transitions.Retryable(err) {
+		t.Errorf("id 5 is in neither ring nor journal: got %v, want ErrJournalBehind", err)
+	}
+	_, err = s.Apply(t.Context(), keyed("o-1", workflow.RequestReturn, "late"))
+	if !errors.Is(err, transitions.ErrJournalBehind) {
+		t.Errorf("a request id may hide in the rows that are missing: got %v", err)
+	}
+}
+
+func TestAnAllottedRequestIsFoundInTheJournal(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	now := s.item(t, "o-1")
+	s.record(t, nil, now)
+	step := func(r transitions.Request) {
+		s.want(t, r, transitions.Applied)
+		old := now
+		now = s.item(t, "o-1")
+		s.record(t, old, now)
+	}
+	step(keyed("o-1", workflow.Pay, "pay-1"))
+	step(given("o-1", workflow.Ship, 3))
+	step(given("o-1", workflow.Deliver, 4))
+	for id := transitions.TransitionID(5); id < 1000; id += 2 {
+		step(given("o-1", workflow.RequestReturn, id))
+		step(given("o-1", workflow.RejectReturn, id+1))
+	}
+	result := s.want(t, keyed("o-1", workflow.Pay, "pay-1"), transitions.Replayed)
+	if result.Transition.ID != 2 {
+		t.Errorf("replayed %+v", result.Transition)
+	}
+	s.want(t, keyed("o-1", workflow.RequestReturn, "new"), transitions.Applied)
+}
+
+// TestALostAnswerIsSettledInsideApply drops the answer of a write that was made. The
+// SDK's own retry meets the order's new state; the caller must learn that it won.
+func TestALostAnswerIsSettledInsideApply(t *testing.T) {
+	for name, request := range map[string]transitions.Request{
+		"id given": given("o-1", workflow.Pay, 2), "id allotted": keyed("o-1", workflow.Pay, "r"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newShop(t)
+			s.place(t, "o-1")
+			lost := 0
+			s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
+				if lost == 0 && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
+					lost++
+					return nil, io.ErrUnexpectedEOF
+				}
+				return response, nil
+			}
+			result := s.want(t, request, transitions.Applied)
+			if lost != 1 || result.Transition.ID != 2 {
+				t.Errorf("lost %d answers, transition %+v", lost, result.Transition)
+			}
+			s.want(t, request, transitions.Replayed)
+		})
+	}
+}
+
+// TestACancelledCallerIsToldThatTheOutcomeIsUnknown ends the caller's context after
+// the write was made and before its answer arrives.
+func TestACancelledCallerIsToldThatTheOutcomeIsUnknown(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	ctx, cancel := context.WithCancel(t.Context())
+	s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
+		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
+			cancel()
+			return nil, context.Canceled
+		}
+		return response, nil
+	}
+	_, err := s.Apply(ctx, given("o-1", workflow.Pay, 2))
+	if !errors.Is(err, transitions.ErrOutcomeUnknown) || !transitions.Retryable(err) {
+		t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+	}
+	s.wire.after = nil
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the same request tells
+}

@@ -1,0 +1,125 @@
+package transitions_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"go.uber.org/goleak"
+
+	"ratchet/embedded"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
+
+// shop is a set of orders on an embedded engine of its own.
+type shop struct {
+	*transitions.Orders
+	db *dynamodb.Client
+	// wire is what the calls go through; a test may put a faulty one in its place.
+	wire *faultyWire
+}
+
+// faultyWire passes requests on and lets a test interfere.
+type faultyWire struct {
+	client *http.Client
+	// after, when set, may replace the answer of a request that was carried out.
+	after func(*http.Request, *http.Response) (*http.Response, error)
+}
+
+func (w *faultyWire) Do(r *http.Request) (*http.Response, error) {
+	response, err := w.client.Do(r)
+	if err == nil && w.after != nil {
+		return w.after(r, response)
+	}
+	return response, err
+}
+
+func newShop(t testing.TB) *shop {
+	t.Helper()
+	engine, err := embedded.Open(embedded.Config{Dir: t.TempDir(), Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := engine.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	cfg := engine.AWSConfig()
+	s := &shop{wire: &faultyWire{client: engine.HTTPClient()}}
+	cfg.HTTPClient = s.wire
+	s.db = dynamodb.NewFromConfig(cfg)
+	for _, table := range []*dynamodb.CreateTableInput{transitions.OrdersTable("orders"), transitions.JournalTable("events")} {
+		if _, err := s.db.CreateTable(t.Context(), table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Orders, err = transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Log: quiet}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// place creates an order with one line.
+func (s *shop) place(t testing.TB, id transitions.OrderID) {
+	t.Helper()
+	result, err := s.Create(t.Context(), transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: 1250}},
+		Total: transitions.Money{Amount: 2500, Currency: "EUR"}})
+	if err != nil || result.Verdict != transitions.Applied {
+		t.Fatalf("place %s: verdict %s, error %v", id, result.Verdict, err)
+	}
+}
+
+// want applies a request and checks the verdict.
+func (s *shop) want(t testing.TB, r transitions.Request, want transitions.Verdict) transitions.Result {
+	t.Helper()
+	result, err := s.Apply(t.Context(), r)
+	if err != nil {
+		t.Fatalf("apply %+v: %v", r, err)
+	}
+	if result.Verdict != want {
+		t.Fatalf("apply %+v: verdict %s, want %s (order %+v)", r, result.Verdict, want, result.Order)
+	}
+	return result
+}
+
+func given(id transitions.OrderID, event workflow.Event, n transitions.TransitionID) transitions.Request {
+	return transitions.Request{OrderID: id, Event: event, TransitionID: n}
+}
+
+func keyed(id transitions.OrderID, event workflow.Event, key transitions.RequestID) transitions.Request {
+	return transitions.Request{OrderID: id, Event: event, RequestID: key}
+}
+
+// item reads the order's raw item.
+func (s *shop) item(t testing.TB, id transitions.OrderID) map[string]types.AttributeValue {
+	t.Helper()
+	out, err := s.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"),
+		Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Item
+}
+
+// record writes the journal row of the order's newest transition, as the stream's
+// reaction would.
+func (s *shop) record(t testing.TB, old, now map[string]types.AttributeValue) {
+	t.Helper()
+	change, grew, err := transitions.FromRecord(old, now)
+	if err != nil || !grew {
+		t.Fatalf("FromRecord: grew %v, error %v", grew, err)
+	}
+	if err := s.Record(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+}
