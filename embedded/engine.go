@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/dynamodb"
+	"ratchet/embedded/internal/stepfunctions"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -20,12 +21,13 @@ import (
 // Engine is an open engine. Its methods may be called from many goroutines.
 // Close it when Run has returned.
 type Engine struct {
-	cfg      Config
-	db       *store.DB
-	dynamodb *dynamodb.Service
-	streams  *streams.Service
-	handler  *wire.Handler
-	close    sync.Once
+	cfg           Config
+	db            *store.DB
+	dynamodb      *dynamodb.Service
+	streams       *streams.Service
+	stepfunctions *stepfunctions.Service
+	handler       *wire.Handler
+	close         sync.Once
 }
 
 // Open opens the engine over cfg.Dir and recovers what was acknowledged before.
@@ -59,8 +61,14 @@ func (e *Engine) serve() (err error) {
 	if err != nil {
 		return err
 	}
-	// Step Functions: stepfunctions.New goes here, its Wire() below, its Run in Engine.Run.
-	e.handler = wire.NewHandler(e.cfg.Log, e.dynamodb.Wire(), e.streams.Wire(), e.streams.AdminWire())
+	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
+		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log,
+	})
+	if err != nil {
+		return err
+	}
+	e.handler = wire.NewHandler(e.cfg.Log,
+		e.dynamodb.Wire(), e.streams.Wire(), e.streams.AdminWire(), e.stepfunctions.Wire())
 	return nil
 }
 
@@ -71,6 +79,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return e.dynamodb.Run(ctx) })
 	g.Go(func() error { return e.streams.Run(ctx) })
+	g.Go(func() error { return e.stepfunctions.Run(ctx) })
 	return g.Wait()
 }
 

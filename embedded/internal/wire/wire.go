@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // MaxBody is the largest request body read: DynamoDB's own limit for one
@@ -100,7 +102,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"%s.%s is not supported by the embedded engine", target, operation))
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+	body, err := readBody(w, r)
 	if err != nil {
 		h.refuse(w, service, id, &Error{Type: "SerializationException", Status: http.StatusRequestEntityTooLarge,
 			Message: fmt.Sprintf("the request body could not be read: %v", err)})
@@ -140,15 +142,49 @@ func (h *Handler) refuse(w http.ResponseWriter, s Service, id string, err error)
 	if status == 0 {
 		status = http.StatusBadRequest
 	}
-	members := map[string]any{"__type": prefix + e.Type, s.MessageKey: e.Message}
-	for k, v := range e.Members {
-		members[k] = v
+	send(w, status, e.body(prefix, s.MessageKey))
+}
+
+// body is the error's JSON. Refusals are as hot as answers where callers race
+// for the same item, so it goes without reflection as far as it can.
+func (e *Error) body(prefix, messageKey string) []byte {
+	size := 64 + len(e.Message)
+	for _, m := range e.Members {
+		if raw, ok := m.(json.RawMessage); ok {
+			size += len(raw) + 32
+		}
 	}
-	raw, err := json.Marshal(members)
-	if err != nil {
-		raw = []byte(`{"__type":"InternalFailure"}`)
+	b := appendText(append(make([]byte, 0, size), `{"__type":`...), prefix+e.Type)
+	if messageKey != "" {
+		b = appendText(append(appendText(append(b, ','), messageKey), ':'), e.Message)
 	}
-	send(w, status, raw)
+	for name, member := range e.Members {
+		raw, ok := member.(json.RawMessage)
+		if !ok {
+			var err error
+			if raw, err = json.Marshal(member); err != nil {
+				continue // an error that cannot be told in full is still told
+			}
+		}
+		b = append(append(appendText(append(b, ','), name), ':'), raw...)
+	}
+	return append(b, '}')
+}
+
+// appendText appends s as a JSON string; what is not UTF-8 becomes U+FFFD.
+func appendText(b []byte, s string) []byte {
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+// readBody reads the whole request body, in one piece when its length is known.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if n := r.ContentLength; n > 0 && n <= MaxBody {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+		return body, err
+	}
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 }
 
 func send(w http.ResponseWriter, status int, body []byte) {
