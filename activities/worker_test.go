@@ -1,0 +1,382 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+)
+
+func TestATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
+	big := strings.Repeat("x", maxOutput)
+	for _, c := range []struct {
+		name   string
+		handle HandlerFunc
+		want   string // prefix of the execution's result
+	}{
+		{"an output is sent as JSON", func(_ context.Context, t Task) (any, error) {
+			return map[string]any{"in": t.Input, "by": t.Worker, "html": "<&>"}, nil
+		}, `{"by":"w","html":"<&>","in":{"a":1}}`},
+		{"no output is null", func(context.Context, Task) (any, error) { return nil, nil }, "null"},
+		{"raw JSON goes through", func(context.Context, Task) (any, error) { return json.RawMessage(`[1, 2]`), nil }, "[1, 2]"},
+		{"a named error keeps its name", func(context.Context, Task) (any, error) {
+			return nil, fmt.Errorf("outer: %w", Fail("Order.Declined", errors.New("no money")))
+		}, "Order.Declined: no money"},
+		{"any other error is unknown", func(context.Context, Task) (any, error) { return nil, errors.New("what") }, "Order.Unknown: what"},
+		{"names of the service's own are not used", func(context.Context, Task) (any, error) {
+			return nil, Fail("States.Timeout", errors.New("pretence"))
+		}, "Order.Unknown: States.Timeout: pretence"},
+		{"a panic", func(context.Context, Task) (any, error) { panic("boom") }, "Order.Panic: handler panicked: boom"},
+		{"runtime.Goexit", func(context.Context, Task) (any, error) { runtime.Goexit(); return nil, nil }, "Order.Panic: handler called runtime.Goexit"},
+		{"output that is no JSON", func(context.Context, Task) (any, error) { return json.RawMessage(`{"a":`), nil }, "Order.InvalidOutput: "},
+		{"output that cannot be encoded", func(context.Context, Task) (any, error) { return make(chan int), nil }, "Order.InvalidOutput: "},
+		{"output that is too large", func(context.Context, Task) (any, error) { return big, nil }, "Order.DataLimit: "},
+		{"a cause that is too long is cut between runes", func(context.Context, Task) (any, error) {
+			return nil, Fail("Order.Long", errors.New(strings.Repeat("ü", maxCause)))
+		}, "Order.Long: " + strings.Repeat("ü", maxCause/2)},
+		{"a handler that takes too long", func(ctx context.Context, _ Task) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
+			"Order.Deadline: activities: handler took too long: context deadline exceeded"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, "")
+			r := w.start(w.config(c.handle, func(cfg *Config) { cfg.Activities[0].Timeout = 300 * time.Millisecond }))
+			if got := w.result(w.execute(`{"a":1}`)); !strings.HasPrefix(got, c.want) {
+				t.Errorf("result %.300s, want %.300s", got, c.want)
+			}
+			if err := r.stop(); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+		})
+	}
+}
+
+func TestALargeOutputIsOffloaded(t *testing.T) {
+	w := newWorld(t, "")
+	r := w.start(w.config(func(context.Context, Task) (any, error) { return strings.Repeat("x", maxOutput), nil }, func(c *Config) {
+		c.Offload = func(_ context.Context, _ Task, output json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(fmt.Sprintf(`{"stored":%d}`, len(output))), nil
+		}
+	}))
+	if got := w.result(w.execute(`{}`)); got != `{"stored":262146}` {
+		t.Errorf("result %s", got)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestNoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
+	w := newWorld(t, "")
+	var held, most atomic.Int32
+	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
+		n := held.Add(1)
+		defer held.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		pause(ctx, time.Millisecond)
+		return nil, nil
+	}, func(c *Config) { c.Activities[0].Slots, c.Activities[0].Pollers = 3, 8 }))
+	var all []string
+	for range 60 {
+		all = append(all, w.execute(`{}`))
+	}
+	for _, arn := range all {
+		w.result(arn)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if most.Load() > 3 || len(w.ends(60)) != 60 {
+		t.Errorf("%d tasks at once with 3 slots", most.Load())
+	}
+}
+
+func TestAParkedTaskIsAnsweredBySomebodyElse(t *testing.T) {
+	w := newWorld(t, "")
+	token := make(chan Token, 1)
+	r := w.start(w.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, Park() }))
+	arn := w.execute(`{}`)
+	parked := <-token
+	if d := w.ends(1)[0]; d.Outcome != Parked || d.Err != nil {
+		t.Errorf("ended as %+v", d)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	text, output := string(parked), `"later"`
+	if _, err := w.sfn.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: &text, Output: &output}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.result(arn); got != output {
+		t.Errorf("result %s", got)
+	}
+}
+
+func TestHeartbeatsKeepALongTaskAlive(t *testing.T) {
+	w := newWorld(t, `"HeartbeatSeconds":1,`)
+	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
+		pause(ctx, 2500*time.Millisecond)
+		return "done", ctx.Err()
+	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
+	if got := w.result(w.execute(`{}`)); got != `"done"` {
+		t.Errorf("result %s", got)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	beats := w.faults.count("SendTaskHeartbeat")
+	if beats < 6 || beats > 12 {
+		t.Errorf("%d heartbeats in 2.5 s", beats)
+	}
+}
+
+func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *testing.T) {
+	w := newWorld(t, `"HeartbeatSeconds":1,`)
+	w.faults.set(func(op, _ string) error {
+		if op == "SendTaskHeartbeat" {
+			return awsRefusal("ThrottlingException")
+		}
+		return nil
+	})
+	var took atomic.Int64
+	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
+		began := time.Now()
+		<-ctx.Done()
+		took.Store(int64(time.Since(began)))
+		return nil, context.Cause(ctx)
+	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
+	arn := w.execute(`{}`)
+	d := w.ends(1)[0]
+	if d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
+		t.Errorf("ended as %+v", d)
+	}
+	if d := time.Duration(took.Load()); d >= time.Second || d < 500*time.Millisecond {
+		t.Errorf("the handler ended after %v", d)
+	}
+	if w.faults.count("SendTaskFailure") != 0 {
+		t.Error("a task that may be another's was answered")
+	}
+	if got := w.result(arn); !strings.HasPrefix(got, "States.Timeout") && !strings.HasPrefix(got, "States.HeartbeatTimeout") {
+		t.Errorf("result %s", got)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestAStoppedExecutionEndsTheHandler(t *testing.T) {
+	w := newWorld(t, `"HeartbeatSeconds":1,`)
+	entered := make(chan struct{})
+	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
+		close(entered)
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
+	arn := w.execute(`{}`)
+	<-entered
+	if _, err := w.sfn.StopExecution(context.Background(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
+		t.Fatal(err)
+	}
+	if d := w.ends(1)[0]; d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
+		t.Errorf("ended as %+v", d)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
+	w := newWorld(t, "")
+	w.faults.set(func(op, _ string) error {
+		if op == "SendTaskSuccess" && w.faults.count(op) < 4 {
+			return awsRefusal("ThrottlingException")
+		}
+		return nil
+	})
+	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }))
+	if got := w.result(w.execute(`{}`)); got != "1" {
+		t.Errorf("result %s", got)
+	}
+	if d := w.ends(1)[0]; d.Outcome != Succeeded {
+		t.Errorf("ended as %+v", d)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestALostAnswerCountsAndIsReportedAsLost(t *testing.T) {
+	w := newWorld(t, "")
+	w.faults.set(func(op, _ string) error {
+		if op == "SendTaskSuccess" && w.faults.count(op) == 1 {
+			return errLostResponse
+		}
+		return nil
+	})
+	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }))
+	if got := w.result(w.execute(`{}`)); got != "1" {
+		t.Errorf("result %s", got)
+	}
+	if d := w.ends(1)[0]; d.Outcome != Lost {
+		t.Errorf("ended as %+v", d)
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestAnUndeliverableAnswerGivesTheSlotBack(t *testing.T) {
+	w := newWorld(t, "")
+	w.faults.set(func(op, _ string) error {
+		if strings.HasPrefix(op, "SendTask") {
+			return errors.New("no network")
+		}
+		return nil
+	})
+	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
+		c.AnswerTimeout, c.Activities[0].Slots = 100*time.Millisecond, 1
+	}))
+	w.execute(`{}`)
+	w.execute(`{}`)
+	for _, d := range w.ends(2) {
+		if d.Outcome != Unanswered || d.Err == nil {
+			t.Errorf("ended as %+v", d)
+		}
+	}
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestAStopLetsTasksFinishThenInterruptsThemThenAnswersForThem(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		handle HandlerFunc
+		want   string
+		err    error
+	}{
+		{"a task that finishes in time succeeds", func(ctx context.Context, _ Task) (any, error) {
+			pause(ctx, 100*time.Millisecond)
+			return "ok", ctx.Err()
+		}, `"ok"`, nil},
+		{"a task that does not is interrupted", func(ctx context.Context, _ Task) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
+			"Order.WorkerShutdown: activities: worker shutting down: context canceled", nil},
+		{"a task that ignores that is answered for", func(ctx context.Context, _ Task) (any, error) {
+			pause(context.Background(), time.Second)
+			return nil, nil
+		}, "Order.WorkerShutdown: the worker stopped and the handler did not", ErrStuck},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t, "")
+			entered, left := make(chan struct{}), make(chan struct{})
+			r := w.start(w.config(func(ctx context.Context, t Task) (any, error) {
+				close(entered)
+				defer close(left)
+				return c.handle(ctx, t)
+			}, func(c *Config) { c.DrainTimeout, c.DrainGrace = 300*time.Millisecond, 200*time.Millisecond }))
+			arn := w.execute(`{}`)
+			<-entered
+			if err := r.stop(); !errors.Is(err, c.err) {
+				t.Errorf("Run: %v, want %v", err, c.err)
+			}
+			if got := w.result(arn); got != c.want {
+				t.Errorf("result %s, want %s", got, c.want)
+			}
+			<-left
+		})
+	}
+}
+
+func TestAHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.T) {
+	w := newWorld(t, "")
+	release := make(chan struct{})
+	var n atomic.Int32
+	r := w.start(w.config(func(context.Context, Task) (any, error) {
+		if n.Add(1) == 1 {
+			<-release
+		}
+		return "ok", nil
+	}, func(c *Config) {
+		c.Activities[0].Slots, c.Activities[0].Timeout, c.DrainGrace = 1, 50*time.Millisecond, 50*time.Millisecond
+	}))
+	if got := w.result(w.execute(`{}`)); got != "Order.Deadline: the handler did not return" {
+		t.Errorf("result %s", got)
+	}
+	if got := w.result(w.execute(`{}`)); got != `"ok"` {
+		t.Errorf("result %s", got)
+	}
+	close(release)
+	if err := r.stop(); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestPollErrorsAreWaitedOutAndBecomeFatalOnlyWhenIncurable(t *testing.T) {
+	w := newWorld(t, "")
+	refuse := func(code string) {
+		w.faults.set(func(op, _ string) error {
+			if op == "GetActivityTask" {
+				return awsRefusal(code)
+			}
+			return nil
+		})
+	}
+	refuse("ActivityWorkerLimitExceeded")
+	var failures atomic.Int32
+	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
+		c.FatalAfter = 200 * time.Millisecond
+		c.Events.PollFailed = func(string, error) { failures.Add(1) }
+	}))
+	w.until("a poll was refused", func() bool { return failures.Load() >= 2 })
+	w.faults.set(nil)
+	if got := w.result(w.execute(`{}`)); got != "1" {
+		t.Errorf("result %s", got)
+	}
+	if err := r.Ready(); err != nil {
+		t.Errorf("Ready: %v", err)
+	}
+	refuse("ActivityDoesNotExist")
+	w.execute(`{}`)
+	<-r.done
+	if err := r.stop(); err == nil || !strings.Contains(err.Error(), "ActivityDoesNotExist") {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+func TestTokensAreNotPrinted(t *testing.T) {
+	secret := Token("AAAAsecret")
+	task := Task{Token: secret, Activity: "a", Worker: "w", Input: json.RawMessage(`{"card":1}`)}
+	var out strings.Builder
+	log := slog.New(slog.NewTextHandler(&out, nil))
+	log.Info("x", "token", secret, "task", task)
+	fmt.Fprintf(&out, "%v %s %#v %+v", secret, secret, secret, []any{secret})
+	if s := out.String(); strings.Contains(s, "secret") || strings.Contains(s, "card") || strings.Count(s, secret.String()) < 5 {
+		t.Error(s)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	w := newWorld(t, "")
+	nop := func(context.Context, Task) (any, error) { return nil, nil }
+	for want, edit := range map[string]func(*Config){
+		"activities: Config.SFN must be set":                                               func(c *Config) { c.SFN = nil },
+		"activities: Config.Activities is empty":                                           func(c *Config) { c.Activities = nil },
+		"activities: Config.WorkerName has more than 80 characters":                        func(c *Config) { c.WorkerName = strings.Repeat("x", 81) },
+		`activities: Config.ErrorPrefix starts with "States.", which is the service's own`: func(c *Config) { c.ErrorPrefix = "States." },
+		"activities: activity 0 needs an ARN and a Handle":                                 func(c *Config) { c.Activities[0].Handle = nil },
+		"activities: " + w.activity + " is served twice":                                   func(c *Config) { c.Activities = append(c.Activities, c.Activities[0]) },
+		"activities: heartbeat of " + w.activity + " is 1ms, want at least 1s":             func(c *Config) { c.Activities[0].Heartbeat = time.Millisecond },
+	} {
+		if _, err := New(w.config(nop, edit)); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
