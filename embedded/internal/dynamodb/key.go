@@ -51,6 +51,9 @@ type primary struct {
 
 // keyOf checks a request's Key, which must hold the key attributes and no others.
 func (t *table) keyOf(key attr.Item) (primary, error) {
+	if err := key.Err(); err != nil {
+		return primary{}, err
+	}
 	want := 1
 	if t.keys.Range.Name != "" {
 		want = 2

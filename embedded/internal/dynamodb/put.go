@@ -45,6 +45,9 @@ func newPut(t *table, item attr.Item) (*action, error) {
 	if item == nil {
 		return nil, wire.Missing("item")
 	}
+	if err := item.Err(); err != nil {
+		return nil, err
+	}
 	if item.Size() > MaxItem {
 		return nil, invalid("Item size has exceeded the maximum allowed size")
 	}
