@@ -1,8 +1,6 @@
 package transitions_test
 
 import (
-	"io"
-	"log/slog"
 	"net/http"
 	"testing"
 
@@ -11,14 +9,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
-	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-var quiet = slog.New(slog.NewTextHandler(io.Discard, nil))
 
 // shop is a set of orders on an embedded engine of its own.
 type shop struct {
@@ -45,25 +41,14 @@ func (w *faultyWire) Do(r *http.Request) (*http.Response, error) {
 
 func newShop(t testing.TB) *shop {
 	t.Helper()
-	engine, err := embedded.Open(embedded.Config{Dir: t.TempDir(), Log: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := engine.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	engine := embeddedtest.Open(t)
 	cfg := engine.AWSConfig()
 	s := &shop{wire: &faultyWire{client: engine.HTTPClient()}}
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg)
-	for _, table := range []*dynamodb.CreateTableInput{transitions.OrdersTable("orders"), transitions.JournalTable("events")} {
-		if _, err := s.db.CreateTable(t.Context(), table); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s.Orders, err = transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Log: quiet}); err != nil {
+	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
+	var err error
+	if s.Orders, err = transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}); err != nil {
 		t.Fatal(err)
 	}
 	return s

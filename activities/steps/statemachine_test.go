@@ -1,0 +1,82 @@
+package steps_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ratchet"
+	"ratchet/activities/steps"
+)
+
+type state struct {
+	Type, Resource                   string
+	TimeoutSeconds, HeartbeatSeconds int
+	Retry, Catch                     []struct {
+		ErrorEquals []string
+		MaxAttempts *int
+		Next        string
+	}
+}
+
+func states(t *testing.T) map[string]state {
+	t.Helper()
+	var doc struct{ States map[string]state }
+	if err := json.Unmarshal([]byte(ratchet.StateMachine), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc.States
+}
+
+// TestTheStateMachineKnowsTheStepsErrors holds statemachine.asl.json and the steps
+// together: every task retries exactly what may be retried, nothing terminal is
+// retried, and every task says what happens in the end.
+func TestTheStateMachineKnowsTheStepsErrors(t *testing.T) {
+	for name, s := range states(t) {
+		if s.Type != "Task" {
+			continue
+		}
+		var retried []string
+		for _, r := range s.Retry {
+			retried = append(retried, r.ErrorEquals...)
+		}
+		slices.Sort(retried)
+		want := steps.RetryableErrors()
+		slices.Sort(want)
+		if diff := cmp.Diff(want, slices.Compact(retried)); diff != "" {
+			t.Errorf("%s retries other errors (-want +got):\n%s", name, diff)
+		}
+		if n := len(s.Catch); n == 0 || !slices.Equal(s.Catch[n-1].ErrorEquals, []string{"States.ALL"}) {
+			t.Errorf("%s: what no other Catch takes must have an end, too", name)
+		}
+		for _, c := range s.Catch {
+			for _, e := range steps.OvertakenErrors() {
+				if slices.Contains(c.ErrorEquals, e) && c.Next != "Overtaken" {
+					t.Errorf("%s: %s leads to %s", name, e, c.Next)
+				}
+			}
+		}
+		if s.TimeoutSeconds == 0 || (s.HeartbeatSeconds == 0 && s.Resource != "${AwaitOrderArn}") {
+			t.Errorf("%s: TimeoutSeconds %d, HeartbeatSeconds %d", name, s.TimeoutSeconds, s.HeartbeatSeconds)
+		}
+	}
+}
+
+// TestEveryStepIsUsedAndEveryTaskHasAStep compares placeholders with steps.
+func TestEveryStepIsUsedAndEveryTaskHasAStep(t *testing.T) {
+	timings, err := steps.Timings(ratchet.StateMachine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range (&steps.Steps{}).All() {
+		if _, used := timings[s.Placeholder]; !used {
+			t.Errorf("step %s is used by no state", s.Name)
+		}
+		delete(timings, s.Placeholder)
+	}
+	if len(timings) > 0 {
+		t.Errorf("no step does %v", timings)
+	}
+}

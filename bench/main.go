@@ -1,0 +1,90 @@
+// Command bench measures Ratchet beside a baseline in the same run and prints a table;
+// with BENCH_JSON=file it also writes a flat JSON object of name to number. With
+// BENCH_SHORT=1 it does less work, to see that it runs.
+//
+// Figures are compared within one run only: the machine's speed is not a constant.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"text/tabwriter"
+)
+
+// figure is one measured number.
+type figure struct {
+	name  string
+	value float64
+	unit  string
+	about string
+}
+
+// size says how much work to do.
+type size struct{ rounds, perRound, orders int }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to stop
+	}
+}
+
+func run(ctx context.Context, out io.Writer) error {
+	work := size{rounds: 9, perRound: 4000, orders: 2000}
+	if os.Getenv("BENCH_SHORT") != "" {
+		work = size{rounds: 3, perRound: 400, orders: 200}
+	}
+	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+	var figures []figure
+	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchApply, benchOrders} {
+		f, err := part(ctx, work)
+		if err != nil {
+			return err
+		}
+		figures = append(figures, f...)
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%d cores, %s\n", runtime.NumCPU(), runtime.Version())
+	for _, f := range figures {
+		fmt.Fprintf(w, "%s\t%.2f %s\t%s\n", f.name, f.value, f.unit, f.about)
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return writeJSON(os.Getenv("BENCH_JSON"), figures)
+}
+
+// writeJSON writes the figures as one flat object.
+func writeJSON(name string, figures []figure) error {
+	if name == "" {
+		return nil
+	}
+	values := map[string]float64{}
+	for _, f := range figures {
+		values[f.name] = f.value
+	}
+	text, err := json.MarshalIndent(values, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(text, '\n'), 0o600)
+}
+
+// median of the values; the slice is sorted in place.
+func median(values []float64) float64 {
+	slices.Sort(values)
+	n := len(values)
+	if n%2 == 1 {
+		return values[n/2]
+	}
+	return (values[n/2-1] + values[n/2]) / 2
+}
