@@ -75,3 +75,16 @@ func (d *decimal) pairs() int {
 	}
 	return (d.n + lead + 1) / 2
 }
+
+// Depth is how many levels the value has: 1 for a scalar, a set, or an empty map or
+// list.
+func (v Value) Depth() int {
+	below := 0
+	for _, e := range v.List {
+		below = max(below, e.Depth())
+	}
+	for _, e := range v.Map {
+		below = max(below, e.Depth())
+	}
+	return 1 + below
+}

@@ -1,0 +1,262 @@
+package expression
+
+import (
+	"maps"
+	"slices"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// Apply returns the item as it is after the update. It changes neither the item,
+// which may be nil, nor anything in it; what the update does not touch is shared.
+// The error is an *Error: a path that leads nowhere, an attribute or a type that is
+// missing, a number out of range.
+func (u *Update) Apply(item attr.Item) (attr.Item, error) {
+	for _, a := range u.actions {
+		if !a.path.reachable(item) {
+			return nil, errorf(msgInvalidPath)
+		}
+	}
+	values := make([]attr.Value, len(u.actions))
+	for n, a := range u.actions {
+		v, err := a.evaluate(item)
+		if err != nil {
+			return nil, err
+		}
+		values[n] = v
+	}
+	next := maps.Clone(item)
+	if next == nil {
+		next = attr.Item{}
+	}
+	removes := u.removes
+	for _, n := range u.writes {
+		if values[n].Kind == attr.Invalid {
+			removes = u.alsoRemove(removes, n)
+			continue
+		}
+		if err := u.actions[n].path.set(next, values[n]); err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range removes {
+		u.actions[n].path.remove(next)
+	}
+	return next, nil
+}
+
+// alsoRemove adds a DELETE that took a set's last member to the REMOVEs.
+func (u *Update) alsoRemove(removes []int, n int) []int {
+	at, _ := slices.BinarySearchFunc(removes, n, func(a, b int) int {
+		return u.actions[b].path.compare(u.actions[a].path)
+	})
+	return slices.Insert(slices.Clone(removes), at, n)
+}
+
+// reachable reports whether what should hold the path's last step is there.
+func (p Path) reachable(item attr.Item) bool {
+	if len(p) == 1 {
+		return true
+	}
+	holder, ok := p[:len(p)-1].lookup(item)
+	if p[len(p)-1].List {
+		return ok && holder.Kind == attr.L
+	}
+	return ok && holder.Kind == attr.M
+}
+
+// evaluate computes the action's new value from the item as it was. An Invalid
+// means that there is none: REMOVE, or a DELETE that leaves nothing.
+func (a action) evaluate(item attr.Item) (attr.Value, error) {
+	switch a.section {
+	case kSet:
+		v, ok, err := a.value.updateOperand(item)
+		if err == nil && !ok {
+			err = errorf(msgNoAttribute)
+		}
+		if err == nil && len(a.path)-1+v.Depth() > attr.MaxDepth {
+			err = errorf(msgTooDeep)
+		}
+		if err != nil {
+			return attr.Value{}, err
+		}
+		return v, nil
+	case kAdd:
+		return a.add(item)
+	case kDelete:
+		return a.subtract(item)
+	default:
+		return attr.Value{}, nil
+	}
+}
+
+// updateOperand evaluates the right side of a SET. ok is false for a path that is
+// not there.
+func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error) {
+	switch n.op {
+	case opPath:
+		v, ok = n.path.lookup(item)
+		return v, ok, nil
+	case opValue:
+		return n.value, true, nil
+	}
+	left, ok, err := n.args[0].updateOperand(item)
+	if err != nil {
+		return left, false, err
+	}
+	if functionOf(n.text) == fnIfNotExists {
+		if ok {
+			return left, true, nil
+		}
+		return n.args[1].updateOperand(item)
+	}
+	right, there, err := n.args[1].updateOperand(item)
+	switch {
+	case err != nil:
+		return right, false, err
+	case !ok || !there:
+		return left, false, errorf(msgNoAttribute)
+	case n.op == opCall:
+		v, err = listAppend(left, right)
+	default:
+		v, err = calculate(n.op, left, right)
+	}
+	return v, true, err
+}
+
+func listAppend(a, b attr.Value) (attr.Value, *Error) {
+	if a.Kind != attr.L || b.Kind != attr.L {
+		return a, errorf(msgOperandType)
+	}
+	return attr.Value{Kind: attr.L, List: slices.Concat(a.List, b.List)}, nil
+}
+
+func calculate(op op, a, b attr.Value) (attr.Value, *Error) {
+	if a.Kind != attr.N || b.Kind != attr.N {
+		return a, errorf(msgOperandType)
+	}
+	compute := attr.AddNumber
+	if op == opMinus {
+		compute = attr.SubNumber
+	}
+	text, err := compute(a.Str, b.Str)
+	if err != nil {
+		return a, &Error{err.Error()}
+	}
+	return attr.Value{Kind: attr.N, Str: text}, nil
+}
+
+// add is ADD: a sum, or the union of two sets.
+func (a action) add(item attr.Item) (attr.Value, error) {
+	old, ok := a.path.lookup(item)
+	switch {
+	case !ok:
+		return a.value.value, nil
+	case old.Kind != a.value.value.Kind:
+		return old, errorf(msgOperandType)
+	case old.Kind == attr.N:
+		v, err := calculate(opPlus, old, a.value.value)
+		if err != nil {
+			return old, err
+		}
+		return v, nil
+	}
+	set := slices.Concat(old.Set, a.value.value.Set)
+	attr.SortSet(old.Kind, set)
+	return attr.Value{Kind: old.Kind, Set: slices.Compact(set)}, nil
+}
+
+// subtract is DELETE: a set without the members of another.
+func (a action) subtract(item attr.Item) (attr.Value, error) {
+	old, ok := a.path.lookup(item)
+	if !ok {
+		return attr.Value{}, nil
+	}
+	if old.Kind != a.value.value.Kind {
+		return old, errorf(msgOperandType)
+	}
+	gone := a.value.value.Set
+	left := slices.DeleteFunc(slices.Clone(old.Set), func(m string) bool { return slices.Contains(gone, m) })
+	if len(left) == 0 {
+		return attr.Value{}, nil
+	}
+	return attr.Value{Kind: old.Kind, Set: left}, nil
+}
+
+// set puts v at the path. item is the caller's own; maps and lists below it are
+// copied, for they may be shared. An index behind the end of a list appends.
+func (p Path) set(item attr.Item, v attr.Value) error {
+	if len(p) == 1 {
+		item[p[0].Name] = v
+		return nil
+	}
+	held, ok := p[1:].put(item[p[0].Name], v)
+	if !ok {
+		return errorf(msgInvalidPath)
+	}
+	item[p[0].Name] = held
+	return nil
+}
+
+// put returns a copy of holder with v at the path below it.
+func (p Path) put(holder, v attr.Value) (attr.Value, bool) {
+	step := p[0]
+	if len(p) > 1 {
+		child, ok := step.child(holder)
+		if !ok {
+			return holder, false
+		}
+		if v, ok = p[1:].put(child, v); !ok {
+			return holder, false
+		}
+	}
+	switch {
+	case !step.List && holder.Kind == attr.M:
+		m := maps.Clone(holder.Map)
+		if m == nil {
+			m = attr.Item{}
+		}
+		m[step.Name] = v
+		holder.Map = m
+	case step.List && holder.Kind == attr.L && step.Index < len(holder.List):
+		holder.List = slices.Clone(holder.List)
+		holder.List[step.Index] = v
+	case step.List && holder.Kind == attr.L:
+		holder.List = append(slices.Clip(holder.List), v)
+	default:
+		return holder, false
+	}
+	return holder, true
+}
+
+// remove takes away what is at the path, if anything is.
+func (p Path) remove(item attr.Item) {
+	if len(p) == 1 {
+		delete(item, p[0].Name)
+		return
+	}
+	if held, ok := item[p[0].Name]; ok {
+		item[p[0].Name] = p[1:].without(held)
+	}
+}
+
+// without returns a copy of holder that lacks the path below it.
+func (p Path) without(holder attr.Value) attr.Value {
+	step := p[0]
+	child, ok := step.child(holder)
+	if !ok {
+		return holder
+	}
+	switch {
+	case len(p) > 1:
+		if next, ok := p[:1].put(holder, p[1:].without(child)); ok {
+			return next
+		}
+	case step.List:
+		holder.List = slices.Delete(slices.Clone(holder.List), step.Index, step.Index+1)
+	default:
+		holder.Map = maps.Clone(holder.Map)
+		delete(holder.Map, step.Name)
+	}
+	return holder
+}

@@ -1,0 +1,163 @@
+package expression
+
+import "ratchet/embedded/internal/attr"
+
+// Condition is a ConditionExpression or FilterExpression, ready to be evaluated.
+type Condition struct{ root *node }
+
+// ParseCondition reads a condition. field is the request's member and goes into
+// the messages: "ConditionExpression" or "FilterExpression".
+func ParseCondition(field, src string, p *Params) (*Condition, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	root, err := parseCondition(src, p)
+	if err != nil {
+		return nil, invalidExpression(field, err)
+	}
+	return &Condition{root}, nil
+}
+
+func invalidExpression(field string, err *Error) error {
+	return errorf("Invalid %s: %s", field, err.Message)
+}
+
+// Match reports whether the item, which may be nil, satisfies the condition. The
+// error is always nil: what could fail has been refused by ParseCondition.
+func (c *Condition) Match(item attr.Item) (bool, error) { return c.root.match(item), nil }
+
+// TopLevel lists the top-level attribute names that the condition reads, sorted (a
+// FilterExpression of a Query may not name key attributes).
+func (c *Condition) TopLevel() []string { return topLevel(c.Paths()) }
+
+// Paths lists the document paths that the condition reads, in the order of the source.
+func (c *Condition) Paths() []Path { return c.root.appendPaths(nil) }
+
+func (n *node) appendPaths(paths []Path) []Path {
+	if n.op == opPath {
+		return append(paths, n.path)
+	}
+	for _, a := range n.args {
+		paths = a.appendPaths(paths)
+	}
+	return paths
+}
+
+func parseCondition(src string, params *Params) (*node, *Error) {
+	p, err := newParser(src)
+	if err != nil {
+		return nil, err
+	}
+	root, err := p.or(false)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	if err := root.check(asCondition); err != nil {
+		return nil, err
+	}
+	return root, root.bind(params)
+}
+
+// or reads conditions joined by OR. Inside parentheses an operand alone may stand
+// in the place of the first of them: (a) = :x.
+func (p *parser) or(operandToo bool) (*node, *Error) {
+	left, err := p.and(operandToo)
+	for err == nil && p.kind == kOr {
+		p.advance()
+		var right *node
+		if right, err = p.and(false); err == nil {
+			left = p.node(opOr, "OR", left, right)
+		}
+	}
+	return left, err
+}
+
+func (p *parser) and(operandToo bool) (*node, *Error) {
+	left, err := p.not(operandToo)
+	for err == nil && p.kind == kAnd {
+		p.advance()
+		var right *node
+		if right, err = p.not(false); err == nil {
+			left = p.node(opAnd, "AND", left, right)
+		}
+	}
+	return left, err
+}
+
+func (p *parser) not(operandToo bool) (*node, *Error) {
+	if p.kind != kNot {
+		return p.comparison(operandToo)
+	}
+	p.advance()
+	n, err := p.not(false)
+	if err != nil {
+		return nil, err
+	}
+	return p.node(opNot, "NOT", n), nil
+}
+
+// comparison reads a comparison, a call, or a condition in parentheses.
+func (p *parser) comparison(operandToo bool) (*node, *Error) {
+	left, err := p.group()
+	if err != nil {
+		return nil, err
+	}
+	if left.op > opCall {
+		return left, nil
+	}
+	switch p.kind {
+	case kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual:
+		op, text := opEqual+op(p.kind-kEqual), p.text()
+		p.advance()
+		right, err := p.operand()
+		if err != nil {
+			return nil, err
+		}
+		return p.node(op, text, left, right), nil
+	case kBetween:
+		return p.between(left)
+	case kIn:
+		p.advance()
+		list, err := p.operands()
+		if err != nil {
+			return nil, err
+		}
+		return p.node(opIn, "IN", append([]*node{left}, list...)...), nil
+	}
+	if left.op == opCall || operandToo && p.kind == kClose {
+		return left, nil
+	}
+	return nil, p.syntaxError()
+}
+
+func (p *parser) between(left *node) (*node, *Error) {
+	p.advance()
+	lo, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.expect(kAnd); err != nil {
+		return nil, err
+	}
+	hi, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	return p.node(opBetween, "BETWEEN", left, lo, hi), nil
+}
+
+// group reads an operand, or whatever stands in parentheses.
+func (p *parser) group() (*node, *Error) {
+	if p.kind != kOpen {
+		return p.operand()
+	}
+	p.advance()
+	n, err := p.or(true)
+	if err != nil {
+		return nil, err
+	}
+	return p.wrap(n), p.expect(kClose)
+}

@@ -1,0 +1,143 @@
+package expression
+
+import (
+	"slices"
+	"strings"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// Params are the references of one request: what its expressions' #names and
+// :values stand for. It belongs to one goroutine.
+type Params struct {
+	Names  map[string]string
+	Values map[string]attr.Value
+
+	err        error
+	usedNames  []string
+	usedValues []string
+}
+
+// NewParams takes ExpressionAttributeNames and ExpressionAttributeValues as they
+// came; nil means that the request had none. Faults in them are reported by the
+// first Parse function that gets the Params, and by Unused.
+func NewParams(names map[string]string, values map[string]attr.Value) *Params {
+	p := &Params{Names: names, Values: values}
+	if names != nil {
+		p.err = checkNames(names)
+	}
+	if values != nil && p.err == nil {
+		p.err = checkValues(values)
+	}
+	return p
+}
+
+// Err returns what is wrong with the names and values themselves.
+func (p *Params) Err() error { return p.err }
+
+// Unused returns an error when a name or value was given that no expression parsed
+// with p refers to, or when the names and values themselves are faulty. Call it
+// after the last Parse.
+func (p *Params) Unused() error {
+	if p.err != nil {
+		return p.err
+	}
+	if len(p.usedNames) < len(p.Names) {
+		return unused("ExpressionAttributeNames", p.Names, p.usedNames)
+	}
+	if len(p.usedValues) < len(p.Values) {
+		return unused("ExpressionAttributeValues", p.Values, p.usedValues)
+	}
+	return nil
+}
+
+func unused[V any](field string, given map[string]V, used []string) error {
+	var left []string
+	for key := range given {
+		if !slices.Contains(used, key) {
+			left = append(left, key)
+		}
+	}
+	slices.Sort(left)
+	return errorf("Value provided in %s unused in expressions: keys: {%s}", field, strings.Join(left, ", "))
+}
+
+// name resolves a #reference.
+func (p *Params) name(ref string) (string, bool) {
+	name, ok := p.Names[ref]
+	if ok && !slices.Contains(p.usedNames, ref) {
+		p.usedNames = append(p.usedNames, ref)
+	}
+	return name, ok
+}
+
+// value resolves a :reference.
+func (p *Params) value(ref string) (attr.Value, bool) {
+	v, ok := p.Values[ref]
+	if ok && !slices.Contains(p.usedValues, ref) {
+		p.usedValues = append(p.usedValues, ref)
+	}
+	return v, ok
+}
+
+func checkNames(names map[string]string) error {
+	const field = "ExpressionAttributeNames"
+	if err := checkKeys(field, '#', names); err != nil {
+		return err
+	}
+	return firstFault(names, func(key, name string) *Error {
+		switch {
+		case name == "":
+			return errorf("%s contains invalid value: Empty attribute name for key %s", field, key)
+		case len(name) > attr.MaxNameLength:
+			return errorf("%s contains invalid value: Attribute name is too large, must be less than 65536 bytes for key %s", field, key)
+		}
+		return nil
+	})
+}
+
+func checkValues(values map[string]attr.Value) error {
+	const field = "ExpressionAttributeValues"
+	if err := checkKeys(field, ':', values); err != nil {
+		return err
+	}
+	return firstFault(values, func(key string, v attr.Value) *Error {
+		if err := v.Err(); err != nil {
+			return errorf("%s contains invalid value: %v for key %s", field, err, key)
+		}
+		return nil
+	})
+}
+
+func checkKeys[V any](field string, mark byte, given map[string]V) error {
+	if len(given) == 0 {
+		return errorf("%s must not be empty", field)
+	}
+	return firstFault(given, func(key string, _ V) *Error {
+		switch {
+		case key == "":
+			return errorf("%s contains invalid key: The expression attribute map contains an empty key;", field)
+		case len(key) > maxReference:
+			return errorf("%s contains invalid key: The expression attribute map contains a key that is too long; size of key: %d", field, len(key))
+		case key[0] != mark || len(key) == 1 || !wordEndsAt(key, 1, len(key)):
+			return errorf("%s contains invalid key: Syntax error; key: %q", field, key)
+		}
+		return nil
+	})
+}
+
+// firstFault returns the fault of the smallest key that has one, so that the same
+// request always gets the same answer.
+func firstFault[V any](given map[string]V, check func(key string, v V) *Error) error {
+	var fault *Error
+	at := ""
+	for key, v := range given {
+		if err := check(key, v); err != nil && (fault == nil || key < at) {
+			fault, at = err, key
+		}
+	}
+	if fault == nil {
+		return nil
+	}
+	return fault
+}

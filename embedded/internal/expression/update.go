@@ -1,0 +1,235 @@
+package expression
+
+import (
+	"slices"
+	"strconv"
+
+	"ratchet/embedded/internal/attr"
+)
+
+func integer(n int) attr.Value { return attr.Value{Kind: attr.N, Str: strconv.Itoa(n)} }
+
+// Update is an UpdateExpression, ready to be applied.
+type Update struct {
+	actions []action
+	// writes are the actions but REMOVE, removes the REMOVEs: lists grow from the
+	// front and are thinned out from the back, so that every index means a position
+	// before the update.
+	writes, removes []int
+}
+
+// action is one clause: SET path = value, REMOVE path, ADD path :value, DELETE path :value.
+type action struct {
+	section kind
+	path    Path
+	value   *node
+}
+
+// ParseUpdate reads an UpdateExpression.
+func ParseUpdate(src string, params *Params) (*Update, error) {
+	if params.err != nil {
+		return nil, params.err
+	}
+	u, err := parseUpdate(src, params)
+	if err != nil {
+		return nil, invalidExpression("UpdateExpression", err)
+	}
+	return u, nil
+}
+
+// Paths lists the document paths that the update writes, in the order of the source.
+func (u *Update) Paths() []Path {
+	paths := make([]Path, len(u.actions))
+	for n, a := range u.actions {
+		paths[n] = a.path
+	}
+	return paths
+}
+
+// TopLevel lists the top-level attribute names that the update writes, sorted.
+func (u *Update) TopLevel() []string { return topLevel(u.Paths()) }
+
+// Project returns of an item, the one before the update or the one after, what the
+// update touches: ReturnValues UPDATED_OLD and UPDATED_NEW. Of a map or list of
+// which an element was written it has that element alone.
+func (u *Update) Project(item attr.Item) attr.Item { return newProjection(u.Paths()).Apply(item) }
+
+func parseUpdate(src string, params *Params) (*Update, *Error) {
+	p, err := newParser(src)
+	if err != nil {
+		return nil, err
+	}
+	u := &Update{}
+	var sections []string
+	for first := true; first || p.kind != kEnd; first = false {
+		section, word := p.kind, ""
+		switch section {
+		case kSet:
+			word = "SET"
+		case kRemove:
+			word = "REMOVE"
+		case kAdd:
+			word = "ADD"
+		case kDelete:
+			word = "DELETE"
+		default:
+			return nil, p.syntaxError()
+		}
+		sections = append(sections, word)
+		p.advance()
+		if err := p.actions(u, section); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.finish(); err != nil {
+		return nil, err
+	}
+	if err := u.check(sections); err != nil {
+		return nil, err
+	}
+	if err := u.bind(params); err != nil {
+		return nil, err
+	}
+	u.arrange()
+	return u, nil
+}
+
+// actions reads the clauses of one section.
+func (p *parser) actions(u *Update, section kind) *Error {
+	for {
+		path, err := p.path()
+		if err != nil {
+			return err
+		}
+		a := action{section: section, path: path}
+		switch section {
+		case kSet:
+			if err := p.expect(kEqual); err != nil {
+				return err
+			}
+			a.value, err = p.sum()
+		case kAdd, kDelete:
+			if p.kind != kValue {
+				return p.syntaxError()
+			}
+			a.value, err = p.operand()
+		}
+		if err != nil {
+			return err
+		}
+		u.actions = append(u.actions, a)
+		if p.kind != kComma {
+			return nil
+		}
+		p.advance()
+	}
+}
+
+// sum reads the value of a SET: an operand, or two joined by + or -, or that in
+// parentheses.
+func (p *parser) sum() (*node, *Error) {
+	left, err := p.addend()
+	if err != nil || left.op >= opPlus || p.kind != kPlus && p.kind != kMinus {
+		return left, err
+	}
+	op, text := opPlus, p.text()
+	if p.kind == kMinus {
+		op = opMinus
+	}
+	p.advance()
+	right, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	return p.node(op, text, left, right), nil
+}
+
+func (p *parser) addend() (*node, *Error) {
+	if p.kind != kOpen {
+		return p.operand()
+	}
+	p.advance()
+	n, err := p.sum()
+	if err != nil {
+		return nil, err
+	}
+	return p.wrap(n), p.expect(kClose)
+}
+
+func (u *Update) check(sections []string) *Error {
+	for _, a := range u.actions {
+		if err := a.path.check(); err != nil {
+			return err
+		}
+		if a.value != nil {
+			if err := a.value.check(asUpdate); err != nil {
+				return err
+			}
+		}
+	}
+	for n, word := range sections {
+		if slices.Contains(sections[:n], word) {
+			return errorf("The %q section can only be used once in an update expression;", word)
+		}
+	}
+	return nil
+}
+
+func (u *Update) bind(params *Params) *Error {
+	for _, a := range u.actions {
+		if err := a.path.bind(params); err != nil {
+			return err
+		}
+	}
+	if err := checkPaths(u.Paths()); err != nil {
+		return err
+	}
+	for _, a := range u.actions {
+		if a.section == kAdd || a.section == kDelete {
+			if err := a.checkSetOperand(params); err != nil {
+				return err
+			}
+		}
+	}
+	for _, a := range u.actions {
+		if a.value != nil {
+			if err := a.value.bind(params); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// longNames are the types as the refusals of ADD and DELETE call them.
+var longNames = map[attr.Kind]string{attr.S: "STRING", attr.N: "NUMBER", attr.B: "BINARY",
+	attr.BOOL: "BOOLEAN", attr.NULL: "NULL", attr.M: "MAP", attr.L: "LIST"}
+
+// checkSetOperand refuses what ADD and DELETE cannot take; an undefined reference is
+// found later.
+func (a action) checkSetOperand(params *Params) *Error {
+	v, ok := params.Values[a.value.text]
+	name, refused := longNames[v.Kind]
+	if !ok || !refused || a.section == kAdd && v.Kind == attr.N {
+		return nil
+	}
+	word := "ADD"
+	if a.section == kDelete {
+		word = "DELETE"
+	}
+	return errorf("Incorrect operand type for operator or function; operator: %s, operand type: %s, typeSet: ALLOWED_FOR_%s_OPERAND", word, name, word)
+}
+
+// arrange puts the actions into the order in which they are applied.
+func (u *Update) arrange() {
+	for n, a := range u.actions {
+		if a.section == kRemove {
+			u.removes = append(u.removes, n)
+		} else {
+			u.writes = append(u.writes, n)
+		}
+	}
+	byPath := func(a, b int) int { return u.actions[a].path.compare(u.actions[b].path) }
+	slices.SortFunc(u.writes, byPath)
+	slices.SortFunc(u.removes, func(a, b int) int { return byPath(b, a) })
+}
