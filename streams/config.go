@@ -58,8 +58,8 @@ type Retry struct {
 	Base, Max time.Duration // defaults 100 ms, 30 s
 }
 
-// Config says what to poll and how. Streams, DynamoDB, Handlers, LeaseTable and
-// one of TableName and StreamARN must be set.
+// Config says what to poll and how. Streams, DynamoDB, Handlers, LeaseTable,
+// DeadLetterTable and one of TableName and StreamARN must be set.
 type Config struct {
 	// Streams and DynamoDB are the SDK's clients.
 	Streams  streamsAPI
@@ -72,8 +72,7 @@ type Config struct {
 	// its end after having been disabled.
 	StreamARN string
 	// LeaseTable and DeadLetterTable are made by LeaseTableInput and
-	// DeadLetterTableInput. DeadLetterTable may be empty when every handler
-	// retries without end.
+	// DeadLetterTableInput.
 	LeaseTable, DeadLetterTable string
 	// Owner is the worker's name in leases, for people. A random part is always
 	// added, so two workers with one name do no harm. Default: "worker".
@@ -104,9 +103,10 @@ type Config struct {
 	// Concurrency bounds the handler calls running at once, over all shards.
 	// Default 64.
 	Concurrency int
-	// MaxPending and MaxPendingBytes bound the records of one shard that are read
-	// but not finished. The reader pauses beyond either. One page may overshoot.
-	// Defaults 2000 and 8 MiB.
+	// MaxPending bounds the records of one shard that are read but not finished,
+	// MaxPendingBytes those of all shards together. Readers pause beyond either;
+	// one page may overshoot, and a shard with nothing pending may always read one.
+	// Defaults 2000 and 64 MiB.
 	MaxPending      int
 	MaxPendingBytes int64
 	// Window bounds how many records a shard's reader may be ahead of the oldest
@@ -140,8 +140,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, errors.New("streams: Config.Streams and Config.DynamoDB must be set")
 	case (c.TableName == "") == (c.StreamARN == ""):
 		return c, errors.New("streams: exactly one of Config.TableName and Config.StreamARN must be set")
-	case c.LeaseTable == "":
-		return c, errors.New("streams: Config.LeaseTable must be set")
+	case c.LeaseTable == "" || c.DeadLetterTable == "":
+		return c, errors.New("streams: Config.LeaseTable and Config.DeadLetterTable must be set")
 	case len(c.Handlers) == 0:
 		return c, errors.New("streams: Config.Handlers is empty")
 	case c.PageSize < 0 || c.PageSize > 1000:
@@ -156,7 +156,7 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.PageSize, 1000)
 	or(&c.Concurrency, 64)
 	or(&c.MaxPending, 2000)
-	or(&c.MaxPendingBytes, 8<<20)
+	or(&c.MaxPendingBytes, 64<<20)
 	or(&c.Window, 100_000)
 	or(&c.LeaseDuration, 10*time.Second)
 	or(&c.CheckpointEvery, time.Second)
@@ -189,9 +189,6 @@ func (c Config) withHandlers() (Config, error) {
 		seen[h.Name] = true
 		or(&h.Attempts, c.Retry.Attempts)
 		or(&h.Timeout, c.HandlerTimeout)
-		if h.Attempts > 0 && c.DeadLetterTable == "" {
-			return c, fmt.Errorf("streams: handler %q gives up after %d attempts, so Config.DeadLetterTable must be set", h.Name, h.Attempts)
-		}
 		for j := len(c.Middleware) - 1; j >= 0; j-- {
 			h.Handle = c.Middleware[j](h.Handle)
 		}

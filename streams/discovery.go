@@ -81,7 +81,10 @@ func (f *fleet) bootstrap(ctx context.Context) error {
 		return nil
 	}
 	for id, sh := range l.shards {
-		lease := Lease{Shard: id, Parent: deref(sh.ParentShardId), StartAt: mark.startAt, Epoch: time.Now().Unix()}
+		lease := Lease{
+			Shard: id, Parent: deref(sh.ParentShardId), StartAt: mark.startAt, AtHorizon: mark.startAt.IsZero(),
+			Epoch: time.Now().Unix(),
+		}
 		if _, err := f.table.insert(ctx, lease); err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ const (
 	leaseCheckpoint = "checkpoint"
 	leaseHandledAt  = "handledAt"
 	leaseStartAt    = "startAt"
+	leaseAtHorizon  = "atHorizon"
 	leaseWanted     = "wanted"
 	leaseFinished   = "finishedAt"
 	leaseGaps       = "gaps"
@@ -50,6 +51,9 @@ type Lease struct {
 	// StartAt is where reading starts while there is no checkpoint; zero means at
 	// the oldest record.
 	StartAt time.Time
+	// AtHorizon marks a shard of the first listing under TrimHorizon: whatever is
+	// left of it is all that was asked for, and what is not is no gap.
+	AtHorizon bool
 	// Wanted names the worker that asked to have the lease handed over.
 	Wanted string
 	// FinishedAt is when the shard had been handled to its end; zero before.
@@ -162,7 +166,7 @@ func decodeLease(it item) Lease {
 		Parent: str(it, leaseParent), ParentDone: boolean(it, leaseParentDone),
 		Owner: str(it, leaseOwner), Epoch: num(it, leaseEpoch), Counter: num(it, leaseCounter),
 		Checkpoint: str(it, leaseCheckpoint), HandledAt: millis(it, leaseHandledAt),
-		StartAt: millis(it, leaseStartAt), Wanted: str(it, leaseWanted),
+		StartAt: millis(it, leaseStartAt), AtHorizon: boolean(it, leaseAtHorizon), Wanted: str(it, leaseWanted),
 		FinishedAt: millis(it, leaseFinished),
 		Gaps:       num(it, leaseGaps), GapFrom: str(it, leaseGapFrom), GapAt: millis(it, leaseGapAt),
 	}
@@ -187,6 +191,9 @@ func (l Lease) encode() item {
 	}
 	if l.ParentDone {
 		it[leaseParentDone] = avBool(true)
+	}
+	if l.AtHorizon {
+		it[leaseAtHorizon] = avBool(true)
 	}
 	if l.Gaps != 0 {
 		it[leaseGaps] = avN(l.Gaps)

@@ -19,8 +19,9 @@ var ErrStreamEnded = errStreamEnded
 // Poller reads a stream and hands its records to handlers, together with the
 // other workers that share its lease table. Make it with New; Run it once.
 type Poller struct {
-	cfg   Config
-	lanes *lanes
+	cfg    Config
+	lanes  *lanes
+	memory memory
 
 	mu   sync.Mutex
 	held map[*shard]struct{}
@@ -32,7 +33,7 @@ func New(cfg Config) (*Poller, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Poller{cfg: cfg, held: map[*shard]struct{}{}}
+	p := &Poller{cfg: cfg, held: map[*shard]struct{}{}, memory: memory{limit: cfg.MaxPendingBytes}}
 	p.lanes = &lanes{cfg: &p.cfg, limit: cfg.Concurrency, letters: &letterTable{api: cfg.DynamoDB, table: cfg.DeadLetterTable}}
 	return p, nil
 }

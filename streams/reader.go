@@ -131,7 +131,7 @@ func (r *reader) idle() time.Duration {
 	if quiet <= 0 {
 		return cfg.PollActive
 	}
-	// Pauses grow with the silence: as long again as the last ones together.
+	// Pauses grow with the silence, so that idle shards cost next to nothing.
 	return min(cfg.PollActive+quiet/4, cfg.PollIdle)
 }
 
@@ -267,7 +267,7 @@ func (r *reader) failed(ctx context.Context, err error) error {
 // trimmed declares a gap and goes on at the oldest record that is left, or
 // halts. A closed shard that was handled to its last record has no gap.
 func (r *reader) trimmed(ctx context.Context, cause error) error {
-	if r.last == "" {
+	if r.last == "" && r.startAt.IsZero() {
 		// The horizon itself is out of reach: nothing to skip to, so ask again.
 		return cause
 	}

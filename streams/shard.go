@@ -39,12 +39,28 @@ func (p *Poller) newShard(ctx context.Context, st *stream, t *leaseTable, l Leas
 	s := &shard{p: p, stream: st, id: l.Shard, hold: newHold(t, l, at, p.cfg.LeaseDuration), gaps: l.Gaps}
 	s.reading, s.leave = context.WithCancel(ctx)
 	s.work, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
-	s.group = p.lanes.group(s.work, s.hold, newWindow(p.cfg.MaxPending, p.cfg.MaxPendingBytes, p.cfg.Window))
+	s.group = p.lanes.group(s.work, s.hold, newWindow(p.cfg.MaxPending, p.cfg.Window, &p.memory))
 	s.reader = &reader{
 		p: p, shard: s, wake: make(chan struct{}, 1),
 		last: l.Checkpoint, lastAt: l.HandledAt, startAt: l.StartAt,
 	}
+	if since := unread(l); !since.IsZero() && at.Sub(since) > horizon {
+		s.reader.gap = &Gap{Shard: l.Shard, Since: since, Until: at}
+	}
 	return s
+}
+
+// unread is since when a shard has waited for its first reader; zero when it has
+// had one or when nothing older is asked for. After 24 h its first records may
+// be gone, and nothing but this would tell.
+func unread(l Lease) time.Time {
+	switch {
+	case l.Checkpoint != "" || l.AtHorizon:
+		return time.Time{}
+	case !l.StartAt.IsZero():
+		return l.StartAt
+	}
+	return born(l.Shard)
 }
 
 // run works on the shard until its context ends, the lease is handed over or
@@ -59,6 +75,7 @@ func (s *shard) run() error {
 	end := s.read(s.reading)
 	// From here on nothing new begins; what runs may finish.
 	s.drain()
+	s.group.window.close()
 	release()
 	<-kept
 	return s.close(end)

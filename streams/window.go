@@ -10,8 +10,8 @@ import (
 // the order of the stream. The checkpoint is the last record before it.
 type window struct {
 	maxPending int
-	maxBytes   int64
 	maxLen     int
+	memory     *memory
 
 	mu      sync.Mutex
 	slots   []slot // ring
@@ -37,8 +37,8 @@ type entry struct {
 	left int // handlers that have not finished it; guarded by window.mu
 }
 
-func newWindow(maxPending int, maxBytes int64, maxLen int) *window {
-	return &window{maxPending: maxPending, maxBytes: maxBytes, maxLen: maxLen, slots: make([]slot, 64)}
+func newWindow(maxPending, maxLen int, m *memory) *window {
+	return &window{maxPending: maxPending, maxLen: maxLen, memory: m, slots: make([]slot, 64)}
 }
 
 // add appends a record that e.left handlers must finish.
@@ -49,6 +49,7 @@ func (w *window) add(e *entry) {
 	e.slot = w.push(&e.rec, false)
 	w.pending++
 	w.bytes += e.size
+	w.memory.take(e.size)
 }
 
 // skip appends a record that concerns nobody.
@@ -87,6 +88,7 @@ func (w *window) finish(e *entry) {
 	w.slots[e.slot%uint64(len(w.slots))].done = true
 	w.pending--
 	w.bytes -= e.size
+	w.memory.give(e.size)
 	w.advance()
 	if w.moved != nil {
 		close(w.moved)
@@ -126,9 +128,19 @@ func (w *window) oldest() (at time.Time, pending int) {
 
 // room waits until another page may be read.
 func (w *window) room(ctx context.Context) error {
-	return w.wait(ctx, func() bool {
-		return w.pending < w.maxPending && w.bytes < w.maxBytes && int(w.next-w.head) < w.maxLen
-	})
+	err := w.wait(ctx, func() bool { return w.pending < w.maxPending && int(w.next-w.head) < w.maxLen })
+	if err != nil {
+		return err
+	}
+	return w.memory.room(ctx, func() bool { _, n := w.oldest(); return n == 0 })
+}
+
+// close gives up what is unfinished; nothing is added or finished any more.
+func (w *window) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.memory.give(w.bytes)
+	w.bytes = 0
 }
 
 // empty waits until every record is finished.
@@ -148,6 +160,54 @@ func (w *window) wait(ctx context.Context, ok func() bool) error {
 		}
 		moved := w.moved
 		w.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-moved:
+		}
+	}
+}
+
+// memory counts the bytes of unfinished records over all shards.
+type memory struct {
+	limit int64
+
+	mu    sync.Mutex
+	used  int64
+	moved chan struct{} // made by a waiter, closed when it should look again
+}
+
+func (m *memory) take(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.used += n
+}
+
+func (m *memory) give(n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.used -= n; m.moved != nil {
+		close(m.moved)
+		m.moved = nil
+	}
+}
+
+// room waits until there is room or needy says that there must be.
+func (m *memory) room(ctx context.Context, needy func() bool) error {
+	for {
+		m.mu.Lock()
+		if m.used < m.limit {
+			m.mu.Unlock()
+			return nil
+		}
+		if m.moved == nil {
+			m.moved = make(chan struct{})
+		}
+		moved := m.moved
+		m.mu.Unlock()
+		if needy() {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -11,8 +11,9 @@ import (
 // one before the oldest unfinished.
 func TestCheckpointIsTheContiguousPrefix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
+		mem := memory{limit: 1 << 30}
 		n := rapid.IntRange(1, 300).Draw(t, "records")
-		w := newWindow(1<<20, 1<<30, 1<<20)
+		w := newWindow(1<<20, 1<<20, &mem)
 		var entries []*entry
 		finished := make([]bool, n)
 		left := make([]int, n)
@@ -51,8 +52,8 @@ func TestCheckpointIsTheContiguousPrefix(t *testing.T) {
 				t.Fatalf("%d pending, want %d", pending, len(entries))
 			}
 		}
-		if w.bytes != 0 {
-			t.Fatalf("%d bytes held by no record", w.bytes)
+		if mem.used != 0 {
+			t.Fatalf("%d bytes held by no record", mem.used)
 		}
 	})
 }
