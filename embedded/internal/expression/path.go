@@ -103,11 +103,15 @@ func clash(one, two Path) *Error {
 	return errorf("Two document paths overlap with each other; must remove or rewrite one of these paths; path one: %v, path two: %v", one, two)
 }
 
-// checkPaths holds all paths of an expression against each other.
-func checkPaths(paths []Path) *Error {
-	for n, two := range paths {
-		for _, one := range paths[:n] {
-			if err := clash(one, two); err != nil {
+// bindPaths resolves the paths of an expression, the last one first, and holds them
+// against each other.
+func bindPaths(paths []Path, params *Params) *Error {
+	for n := len(paths) - 1; n >= 0; n-- {
+		if err := paths[n].bind(params); err != nil {
+			return err
+		}
+		for _, later := range paths[n+1:] {
+			if err := clash(paths[n], later); err != nil {
 				return err
 			}
 		}

@@ -61,12 +61,7 @@ func parsePaths(src string, params *Params) ([]Path, *Error) {
 			return nil, err
 		}
 	}
-	for _, path := range paths {
-		if err := path.bind(params); err != nil {
-			return nil, err
-		}
-	}
-	return paths, checkPaths(paths)
+	return paths, bindPaths(paths, params)
 }
 
 func newProjection(paths []Path) *Projection {

@@ -24,6 +24,7 @@ func isReserved(name string) bool {
 }
 
 // reserved holds the words of
+// (DynamoDB Local lets CONVERT and SIZE pass; the list is the service's.)
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ReservedWords.html
 var reserved = func() map[string]struct{} {
 	words := strings.Fields(reservedWords)

@@ -175,25 +175,21 @@ func (u *Update) check(sections []string) *Error {
 	return nil
 }
 
+// bind goes from the last clause to the first, all paths before all values, as the
+// service does; the order shows only in which of several faults is reported.
 func (u *Update) bind(params *Params) *Error {
-	for _, a := range u.actions {
-		if err := a.path.bind(params); err != nil {
-			return err
-		}
-	}
-	if err := checkPaths(u.Paths()); err != nil {
+	if err := bindPaths(u.Paths(), params); err != nil {
 		return err
 	}
-	for _, a := range u.actions {
-		if a.section == kAdd || a.section == kDelete {
-			if err := a.checkSetOperand(params); err != nil {
-				return err
-			}
+	for _, a := range slices.Backward(u.actions) {
+		if a.value == nil {
+			continue
 		}
-	}
-	for _, a := range u.actions {
-		if a.value != nil {
-			if err := a.value.bind(params); err != nil {
+		if err := a.value.bind(params); err != nil {
+			return err
+		}
+		if a.section != kSet {
+			if err := a.checkSetOperand(); err != nil {
 				return err
 			}
 		}
@@ -205,12 +201,11 @@ func (u *Update) bind(params *Params) *Error {
 var longNames = map[attr.Kind]string{attr.S: "STRING", attr.N: "NUMBER", attr.B: "BINARY",
 	attr.BOOL: "BOOLEAN", attr.NULL: "NULL", attr.M: "MAP", attr.L: "LIST"}
 
-// checkSetOperand refuses what ADD and DELETE cannot take; an undefined reference is
-// found later.
-func (a action) checkSetOperand(params *Params) *Error {
-	v, ok := params.Values[a.value.text]
-	name, refused := longNames[v.Kind]
-	if !ok || !refused || a.section == kAdd && v.Kind == attr.N {
+// checkSetOperand refuses what ADD and DELETE cannot take.
+func (a action) checkSetOperand() *Error {
+	k := a.value.value.Kind
+	name, refused := longNames[k]
+	if !refused || a.section == kAdd && k == attr.N {
 		return nil
 	}
 	word := "ADD"
