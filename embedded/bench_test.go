@@ -1,0 +1,164 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// benchEngine is an open engine with a table of orders.
+func benchEngine(b *testing.B, view types.StreamViewType) (*Engine, *dynamodb.Client) {
+	b.Helper()
+	e, err := Open(Config{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	db := dynamodb.NewFromConfig(e.AWSConfig())
+	in := &dynamodb.CreateTableInput{
+		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
+		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("orderId"), KeyType: types.KeyTypeHash}},
+		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("orderId"), AttributeType: types.ScalarAttributeTypeS}},
+	}
+	if view != "" {
+		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view}
+	}
+	if _, err := db.CreateTable(b.Context(), in); err != nil {
+		b.Fatal(err)
+	}
+	return e, db
+}
+
+const benchItems = 1000
+
+func benchOrder(i int) item {
+	return item{
+		"orderId": str(fmt.Sprintf("order-%06d", i)), "orderState": str("PAYMENT_RECEIVED"), "transitionId": num("0"),
+		"updatedAt": str("2026-11-21T08:00:00Z"), "total": num("129900"), "currency": str("EUR"), "customer": str("c-123456"),
+		"items": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+			&types.AttributeValueMemberM{Value: item{"sku": str("sku-1"), "n": num("1"), "price": num("100000")}},
+			&types.AttributeValueMemberM{Value: item{"sku": str("sku-2"), "n": num("2"), "price": num("14950")}},
+		}},
+	}
+}
+
+func benchFill(b *testing.B, db *dynamodb.Client) {
+	b.Helper()
+	for i := 0; i < benchItems; i += 25 {
+		var writes []types.WriteRequest
+		for n := range 25 {
+			writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: benchOrder(i + n)}})
+		}
+		if _, err := db.BatchWriteItem(b.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"orders": writes}}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// discard is a ResponseWriter that keeps the status only.
+type discard struct {
+	header http.Header
+	status int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(status int)      { d.status = status }
+
+// raw calls the handler without a client.
+func raw(b *testing.B, h http.Handler, operation string, body []byte) {
+	r, _ := http.NewRequestWithContext(context.Background(), http.MethodPost, "/", nil)
+	r.Header["X-Amz-Target"] = []string{"DynamoDB_20120810." + operation}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	w := &discard{header: http.Header{}}
+	h.ServeHTTP(w, r)
+	if w.status != http.StatusOK {
+		b.Errorf("%s: status %d", operation, w.status)
+	}
+}
+
+func BenchmarkRawGetItem(b *testing.B) {
+	e, db := benchEngine(b, "")
+	benchFill(b, db)
+	var n atomic.Int64
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			raw(b, e.Handler(), "GetItem", fmt.Appendf(nil, `{"TableName":"orders","Key":{"orderId":{"S":"order-%06d"}},"ConsistentRead":true}`, n.Add(1)%benchItems))
+		}
+	})
+}
+
+func BenchmarkRawUpdateItem(b *testing.B) {
+	for _, view := range []types.StreamViewType{"", types.StreamViewTypeNewAndOldImages} {
+		b.Run("stream="+string(view), func(b *testing.B) {
+			e, db := benchEngine(b, view)
+			benchFill(b, db)
+			var n atomic.Int64
+			b.ReportAllocs()
+			b.SetParallelism(100)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					i := n.Add(1)
+					raw(b, e.Handler(), "UpdateItem", fmt.Appendf(nil, `{"TableName":"orders","Key":{"orderId":{"S":"order-%06d"}},`+
+						`"ConditionExpression":"attribute_exists(orderId) AND orderState = :from AND (attribute_not_exists(transitionId) OR transitionId < :id)",`+
+						`"UpdateExpression":"SET orderState = :to, transitionId = :id, updatedAt = :at",`+
+						`"ExpressionAttributeValues":{":from":{"S":"PAYMENT_RECEIVED"},":to":{"S":"PAYMENT_RECEIVED"},":id":{"N":"%d"},":at":{"S":"2026-11-21T08:00:01Z"}},`+
+						`"ReturnValues":"ALL_NEW","ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`, i%benchItems, i/benchItems+1))
+				}
+			})
+		})
+	}
+}
+
+func BenchmarkSDKGetItem(b *testing.B) {
+	_, db := benchEngine(b, "")
+	benchFill(b, db)
+	var n atomic.Int64
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			_, err := db.GetItem(b.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"), ConsistentRead: aws.Bool(true),
+				Key: item{"orderId": str(fmt.Sprintf("order-%06d", n.Add(1)%benchItems))}})
+			if err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
+
+func BenchmarkSDKUpdateItem(b *testing.B) {
+	_, db := benchEngine(b, types.StreamViewTypeNewAndOldImages)
+	benchFill(b, db)
+	var n atomic.Int64
+	b.ReportAllocs()
+	b.SetParallelism(100)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			i := n.Add(1)
+			_, err := db.UpdateItem(b.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
+				Key:                 item{"orderId": str(fmt.Sprintf("order-%06d", i%benchItems))},
+				ConditionExpression: aws.String("attribute_exists(orderId) AND orderState = :from AND (attribute_not_exists(transitionId) OR transitionId < :id)"),
+				UpdateExpression:    aws.String("SET orderState = :to, transitionId = :id, updatedAt = :at"),
+				ExpressionAttributeValues: item{":from": str("PAYMENT_RECEIVED"), ":to": str("PAYMENT_RECEIVED"),
+					":id": num(fmt.Sprint(i/benchItems + 1)), ":at": str("2026-11-21T08:00:01Z")},
+				ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			})
+			if err != nil {
+				b.Error(err)
+			}
+		}
+	})
+}
