@@ -72,3 +72,12 @@ func (b *Backend) started(ctx context.Context, stateMachineARN, name, input stri
 func executionARN(stateMachineARN, name string) string {
 	return strings.Replace(stateMachineARN, ":stateMachine:", ":execution:", 1) + ":" + name
 }
+
+// ExecutionARN is the ARN of the order's execution, whether it was started or not.
+func (b *Backend) ExecutionARN(ctx context.Context, id transitions.OrderID) (string, error) {
+	arn, err := b.StateMachineARN(ctx)
+	if err != nil {
+		return "", err
+	}
+	return executionARN(arn, ExecutionName(id)), nil
+}

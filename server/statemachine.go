@@ -17,7 +17,7 @@ import (
 // Init creates the tables, the activities and the state machine that are missing,
 // and brings the state machine up to date. It may be run any number of times.
 func (b *Backend) Init(ctx context.Context) error {
-	if err := b.createTables(ctx); err != nil {
+	if err := b.CreateTables(ctx); err != nil {
 		return err
 	}
 	_, err := b.createStateMachine(ctx)

@@ -60,8 +60,8 @@ func (t Tables) all() []table {
 	}
 }
 
-// createTables creates the tables that are missing and waits until all are active.
-func (b *Backend) createTables(ctx context.Context) error {
+// CreateTables creates the tables that are missing and waits until all are active.
+func (b *Backend) CreateTables(ctx context.Context) error {
 	for _, t := range b.Tables.all() {
 		_, err := b.DynamoDB.CreateTable(ctx, t.input)
 		var exists *types.ResourceInUseException

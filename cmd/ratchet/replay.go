@@ -95,7 +95,7 @@ func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() err
 		return nil, nil, errors.Join(err, os.RemoveAll(cfg.Data))
 	}
 	clean := func() error { return errors.Join(b.Close(), os.RemoveAll(cfg.Data)) }
-	if err := b.Init(ctx); err != nil {
+	if err := b.CreateTables(ctx); err != nil {
 		return nil, nil, errors.Join(err, clean())
 	}
 	return b, clean, nil
