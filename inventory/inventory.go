@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
 )
 
 // MaxLines is how many different SKUs one order can reserve.
@@ -58,7 +60,7 @@ type Stock struct {
 // New returns the stock in the table.
 func New(db dynamo, table string) *Stock { return &Stock{db: db, table: table} }
 
-type image = map[string]types.AttributeValue
+type image = attribute.Item
 
 const (
 	reserved  = "RESERVED"
@@ -75,7 +77,7 @@ func (s *Stock) Set(ctx context.Context, sku string, quantity int64) error {
 	_, err := s.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.table, Key: key(sku),
 		UpdateExpression:          aws.String("SET available = :q, reserved = if_not_exists(reserved, :zero), committed = if_not_exists(committed, :zero)"),
-		ExpressionAttributeValues: image{":q": num(quantity), ":zero": num(0)},
+		ExpressionAttributeValues: image{":q": attribute.N(quantity), ":zero": attribute.N(0)},
 	})
 	if err != nil {
 		return fmt.Errorf("set stock of %q: %w", sku, err)
@@ -89,8 +91,8 @@ func (s *Stock) Level(ctx context.Context, sku string) (Level, bool, error) {
 	if err != nil {
 		return Level{}, false, fmt.Errorf("level of %q: %w", sku, err)
 	}
-	return Level{SKU: sku, Available: number(out.Item, "available"), Reserved: number(out.Item, "reserved"),
-		Committed: number(out.Item, "committed")}, len(out.Item) > 0, nil
+	return Level{SKU: sku, Available: attribute.Number(out.Item, "available"), Reserved: attribute.Number(out.Item, "reserved"),
+		Committed: attribute.Number(out.Item, "committed")}, len(out.Item) > 0, nil
 }
 
 // Reserve sets the lines aside for the order, all or none. A repeat with a
@@ -115,10 +117,10 @@ func (s *Stock) Reserve(ctx context.Context, order string, lines []Line) error {
 	case reasons == nil:
 		return nil
 	case failed(reasons[0]): // the order's own record decides, whatever else failed
-		if text(reasons[0].Item, "status") == reserved {
+		if attribute.Text(reasons[0].Item, "status") == reserved {
 			return nil
 		}
-		return fmt.Errorf("reserve for order %s: %w: %s", order, ErrClosed, text(reasons[0].Item, "status"))
+		return fmt.Errorf("reserve for order %s: %w: %s", order, ErrClosed, attribute.Text(reasons[0].Item, "status"))
 	}
 	return fmt.Errorf("reserve for order %s: %w: %s", order, ErrOutOfStock, lacking(reasons, lines))
 }
@@ -156,7 +158,7 @@ func (s *Stock) close(ctx context.Context, order, status, counter string) error 
 	}
 	record := &types.Put{
 		TableName: &s.table, Item: reservation(order, status, lines), ConditionExpression: &condition,
-		ExpressionAttributeNames: map[string]string{"#status": "status"}, ExpressionAttributeValues: image{":from": str(from)},
+		ExpressionAttributeNames: map[string]string{"#status": "status"}, ExpressionAttributeValues: image{":from": attribute.S(from)},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 	items := []types.TransactWriteItem{{Put: record}}
@@ -169,12 +171,12 @@ func (s *Stock) close(ctx context.Context, order, status, counter string) error 
 		return fmt.Errorf("%s for order %s: %w", verb, order, err)
 	case reasons == nil:
 		return nil
-	case failed(reasons[0]) && text(reasons[0].Item, "status") == status:
+	case failed(reasons[0]) && attribute.Text(reasons[0].Item, "status") == status:
 		return nil
 	case failed(reasons[0]) && len(out.Item) == 0:
 		return s.close(ctx, order, status, counter) // a reservation arrived in between; it is there for good now
 	case failed(reasons[0]):
-		return fmt.Errorf("%s for order %s: %w: %s", verb, order, ErrClosed, text(reasons[0].Item, "status"))
+		return fmt.Errorf("%s for order %s: %w: %s", verb, order, ErrClosed, attribute.Text(reasons[0].Item, "status"))
 	}
 	return fmt.Errorf("%s for order %s: the counters hold less than the reservation: %s", verb, order, lacking(reasons, lines))
 }
@@ -186,7 +188,7 @@ func (s *Stock) move(l Line, from, to string) types.TransactWriteItem {
 		ConditionExpression:       aws.String("#from >= :q"),
 		UpdateExpression:          aws.String("SET #from = #from - :q, #to = if_not_exists(#to, :zero) + :q"),
 		ExpressionAttributeNames:  map[string]string{"#from": from, "#to": to},
-		ExpressionAttributeValues: image{":q": num(l.Quantity), ":zero": num(0)},
+		ExpressionAttributeValues: image{":q": attribute.N(l.Quantity), ":zero": attribute.N(0)},
 	}}
 }
 

@@ -1,11 +1,11 @@
 package inventory
 
 import (
-	"strconv"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
 )
 
 // TableInput describes the inventory's table: key sku.
@@ -20,14 +20,14 @@ func TableInput(name string) *dynamodb.CreateTableInput {
 // orderKey is where an order's reservation lies among the SKUs.
 func orderKey(order string) string { return "order#" + order }
 
-func key(sku string) image { return image{"sku": str(sku)} }
+func key(sku string) image { return image{"sku": attribute.S(sku)} }
 
 func reservation(order, status string, lines []Line) image {
 	list := make([]types.AttributeValue, len(lines))
 	for i, l := range lines {
-		list[i] = &types.AttributeValueMemberM{Value: image{"sku": str(l.SKU), "quantity": num(l.Quantity)}}
+		list[i] = &types.AttributeValueMemberM{Value: image{"sku": attribute.S(l.SKU), "quantity": attribute.N(l.Quantity)}}
 	}
-	return image{"sku": str(orderKey(order)), "status": str(status), "lines": &types.AttributeValueMemberL{Value: list}}
+	return image{"sku": attribute.S(orderKey(order)), "status": attribute.S(status), "lines": &types.AttributeValueMemberL{Value: list}}
 }
 
 func linesOf(item image) []Line {
@@ -38,30 +38,8 @@ func linesOf(item image) []Line {
 	var lines []Line
 	for _, v := range list.Value {
 		if m, ok := v.(*types.AttributeValueMemberM); ok {
-			lines = append(lines, Line{SKU: text(m.Value, "sku"), Quantity: number(m.Value, "quantity")})
+			lines = append(lines, Line{SKU: attribute.Text(m.Value, "sku"), Quantity: attribute.Number(m.Value, "quantity")})
 		}
 	}
 	return lines
-}
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func text(item image, name string) string {
-	v, _ := item[name].(*types.AttributeValueMemberS)
-	if v == nil {
-		return ""
-	}
-	return v.Value
-}
-
-func number(item image, name string) int64 {
-	v, _ := item[name].(*types.AttributeValueMemberN)
-	if v == nil {
-		return 0
-	}
-	n, _ := strconv.ParseInt(v.Value, 10, 64) // we wrote it
-	return n
 }

@@ -7,11 +7,12 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
 )
 
 // MaxResult is the largest result that is stored, in bytes. A DynamoDB item holds
@@ -118,7 +119,7 @@ const (
 	heldCondition = "#owner = :owner AND fence = :fence AND #status = :inProgress AND leaseUntil > :now"
 )
 
-type image = map[string]types.AttributeValue
+type image = attribute.Item
 
 // Claim takes the key, or returns the result of who had completed it. It fails with
 // ErrInProgress or ErrMismatch when neither is possible. Payload is what the work
@@ -129,33 +130,33 @@ func (c *Claims) Claim(ctx context.Context, key string, payload []byte) (*Claim,
 	}
 	now, owner, hash := c.cfg.Now(), newOwner(), sha256.Sum256(payload)
 	values := image{
-		":inProgress": str(inProgress), ":released": str(released), ":owner": str(owner), ":hash": &types.AttributeValueMemberB{Value: hash[:]},
-		":zero": num(0), ":one": num(1), ":now": num(now.UnixMilli()), ":nowSeconds": num(now.Unix()),
-		":stale":   num(now.Add(-c.cfg.Margin).UnixMilli()),
-		":lease":   num(now.Add(c.cfg.Lease).UnixMilli()),
-		":expires": num(now.Add(c.cfg.Retention).Unix()),
+		":inProgress": attribute.S(inProgress), ":released": attribute.S(released), ":owner": attribute.S(owner), ":hash": &types.AttributeValueMemberB{Value: hash[:]},
+		":zero": attribute.N(0), ":one": attribute.N(1), ":now": attribute.N(now.UnixMilli()), ":nowSeconds": attribute.N(now.Unix()),
+		":stale":   attribute.N(now.Add(-c.cfg.Margin).UnixMilli()),
+		":lease":   attribute.N(now.Add(c.cfg.Lease).UnixMilli()),
+		":expires": attribute.N(now.Add(c.cfg.Retention).Unix()),
 	}
 	out, err := c.cfg.DynamoDB.UpdateItem(ctx, c.update(key, claimCondition, claimUpdate, values))
 	var failed *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
-		return &Claim{Key: key, Fence: readNumber(out.Attributes, "fence"), owner: owner, claims: c}, nil
+		return &Claim{Key: key, Fence: attribute.Number(out.Attributes, "fence"), owner: owner, claims: c}, nil
 	case !errors.As(err, &failed):
 		return nil, fmt.Errorf("claim %q: %w", key, err)
 	}
 	old := failed.Item
 	held := old["payloadHash"]
 	switch {
-	case readString(old, "owner") == owner && readString(old, "status") == inProgress:
+	case attribute.Text(old, "owner") == owner && attribute.Text(old, "status") == inProgress:
 		// The claim was ours; its answer was lost and the SDK's retry met it.
-		return &Claim{Key: key, Fence: readNumber(old, "fence"), owner: owner, claims: c}, nil
+		return &Claim{Key: key, Fence: attribute.Number(old, "fence"), owner: owner, claims: c}, nil
 	case !sameBytes(held, hash[:]):
 		return nil, fmt.Errorf("claim %q: %w", key, ErrMismatch)
-	case readString(old, "status") == completed:
-		return &Claim{Key: key, Fence: readNumber(old, "fence"), Completed: true, Result: readBytes(old, "result")}, nil
+	case attribute.Text(old, "status") == completed:
+		return &Claim{Key: key, Fence: attribute.Number(old, "fence"), Completed: true, Result: attribute.Bytes(old, "result")}, nil
 	}
 	return nil, fmt.Errorf("claim %q: %w until %s", key, ErrInProgress,
-		time.UnixMilli(readNumber(old, "leaseUntil")).Add(c.cfg.Margin).UTC().Format(time.RFC3339))
+		time.UnixMilli(attribute.Number(old, "leaseUntil")).Add(c.cfg.Margin).UTC().Format(time.RFC3339))
 }
 
 // Complete stores the result and ends the claim. A nil error means that this claim's
@@ -179,8 +180,8 @@ func (c *Claim) end(ctx context.Context, verb, status string, result []byte) err
 	now := cfg.Now()
 	update := "SET #status = :status, updatedAt = :now, expiresAt = :expires, #result = :result"
 	values := image{
-		":status": str(status), ":inProgress": str(inProgress), ":owner": str(c.owner), ":fence": num(c.Fence),
-		":now": num(now.UnixMilli()), ":expires": num(now.Add(cfg.Retention).Unix()),
+		":status": attribute.S(status), ":inProgress": attribute.S(inProgress), ":owner": attribute.S(c.owner), ":fence": attribute.N(c.Fence),
+		":now": attribute.N(now.UnixMilli()), ":expires": attribute.N(now.Add(cfg.Retention).Unix()),
 		":result": &types.AttributeValueMemberB{Value: append([]byte{}, result...)},
 	}
 	_, err := cfg.DynamoDB.UpdateItem(ctx, c.claims.update(c.Key, heldCondition, update, values))
@@ -193,19 +194,19 @@ func (c *Claim) end(ctx context.Context, verb, status string, result []byte) err
 	}
 	old := failed.Item
 	switch {
-	case readString(old, "owner") != c.owner || readNumber(old, "fence") != c.Fence:
+	case attribute.Text(old, "owner") != c.owner || attribute.Number(old, "fence") != c.Fence:
 		return fmt.Errorf("%s %q: %w", verb, c.Key, ErrStaleOwner)
-	case readString(old, "status") == status && string(readBytes(old, "result")) == string(result):
+	case attribute.Text(old, "status") == status && string(attribute.Bytes(old, "result")) == string(result):
 		return nil // it was done before; the answer was lost
-	case readString(old, "status") == inProgress:
+	case attribute.Text(old, "status") == inProgress:
 		return fmt.Errorf("%s %q: %w", verb, c.Key, ErrLeaseExpired)
 	}
-	return fmt.Errorf("%s %q: %w: it has ended as %s", verb, c.Key, ErrInvalid, readString(old, "status"))
+	return fmt.Errorf("%s %q: %w: it has ended as %s", verb, c.Key, ErrInvalid, attribute.Text(old, "status"))
 }
 
 func (c *Claims) update(key, condition, update string, values image) *dynamodb.UpdateItemInput {
 	return &dynamodb.UpdateItemInput{
-		TableName: &c.cfg.Table, Key: image{"idempotencyKey": str(key)},
+		TableName: &c.cfg.Table, Key: image{"idempotencyKey": attribute.S(key)},
 		ConditionExpression: &condition, UpdateExpression: &update,
 		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 		ReturnValues:                        types.ReturnValueAllNew,
@@ -218,36 +219,6 @@ func newOwner() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails since Go 1.24
 	return base64.RawURLEncoding.EncodeToString(b[:])
-}
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-
-func readString(item image, name string) string {
-	v, _ := item[name].(*types.AttributeValueMemberS)
-	if v == nil {
-		return ""
-	}
-	return v.Value
-}
-
-func readNumber(item image, name string) int64 {
-	v, _ := item[name].(*types.AttributeValueMemberN)
-	if v == nil {
-		return 0
-	}
-	n, _ := strconv.ParseInt(v.Value, 10, 64) // we wrote it
-	return n
-}
-
-func readBytes(item image, name string) []byte {
-	v, _ := item[name].(*types.AttributeValueMemberB)
-	if v == nil {
-		return nil
-	}
-	return v.Value
 }
 
 func sameBytes(v types.AttributeValue, want []byte) bool {

@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
 )
 
 // Token is a task token.
@@ -48,7 +50,7 @@ type Tasks struct {
 // New returns the parked tasks in the table.
 func New(db dynamo, table string) *Tasks { return &Tasks{db: db, table: table} }
 
-type image = map[string]types.AttributeValue
+type image = attribute.Item
 
 // ExpiryAttribute holds the epoch second after which TTL may delete a task.
 const ExpiryAttribute = "expiresAt"
@@ -57,7 +59,7 @@ const ExpiryAttribute = "expiresAt"
 // the task has timed out for sure.
 func (t *Tasks) Park(ctx context.Context, task Task, expires time.Time) error {
 	_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.table, Item: image{
-		"orderId": str(task.OrderID), "awaitedState": str(task.Awaited), "taskToken": str(string(task.Token)),
+		"orderId": attribute.S(task.OrderID), "awaitedState": attribute.S(task.Awaited), "taskToken": attribute.S(string(task.Token)),
 		ExpiryAttribute: &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.Unix(), 10)},
 	}})
 	if err != nil {
@@ -71,14 +73,14 @@ func (t *Tasks) Park(ctx context.Context, task Task, expires time.Time) error {
 func (t *Tasks) Waiting(ctx context.Context, orderID string) ([]Task, error) {
 	out, err := t.db.Query(ctx, &dynamodb.QueryInput{
 		TableName: &t.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("orderId = :order"),
-		ExpressionAttributeValues: image{":order": str(orderID)},
+		ExpressionAttributeValues: image{":order": attribute.S(orderID)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("parked tasks of order %s: %w", orderID, err)
 	}
 	tasks := make([]Task, len(out.Items))
 	for i, item := range out.Items {
-		tasks[i] = Task{OrderID: orderID, Awaited: text(item, "awaitedState"), Token: Token(text(item, "taskToken"))}
+		tasks[i] = Task{OrderID: orderID, Awaited: attribute.Text(item, "awaitedState"), Token: Token(attribute.Text(item, "taskToken"))}
 	}
 	return tasks, nil
 }
@@ -86,8 +88,8 @@ func (t *Tasks) Waiting(ctx context.Context, orderID string) ([]Task, error) {
 // Remove forgets the task, unless another token has been parked in its place.
 func (t *Tasks) Remove(ctx context.Context, task Task) error {
 	_, err := t.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &t.table, Key: image{"orderId": str(task.OrderID), "awaitedState": str(task.Awaited)},
-		ConditionExpression: aws.String("taskToken = :token"), ExpressionAttributeValues: image{":token": str(string(task.Token))},
+		TableName: &t.table, Key: image{"orderId": attribute.S(task.OrderID), "awaitedState": attribute.S(task.Awaited)},
+		ConditionExpression: aws.String("taskToken = :token"), ExpressionAttributeValues: image{":token": attribute.S(string(task.Token))},
 	})
 	var replaced *types.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &replaced) {
@@ -109,14 +111,4 @@ func TableInput(name string) *dynamodb.CreateTableInput {
 			{AttributeName: aws.String("awaitedState"), KeyType: types.KeyTypeRange},
 		},
 	}
-}
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func text(item image, name string) string {
-	v, _ := item[name].(*types.AttributeValueMemberS)
-	if v == nil {
-		return ""
-	}
-	return v.Value
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
 )
 
 type dynamo interface {
@@ -58,8 +60,8 @@ func (s *Sandbox) Charge(ctx context.Context, c Charge) (string, error) {
 	_, err := s.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &s.Table, ConditionExpression: aws.String("attribute_not_exists(paymentKey)"),
 		Item: map[string]types.AttributeValue{
-			"paymentKey": str(c.Key), "orderId": str(c.OrderID), "status": str(status),
-			"amount": &types.AttributeValueMemberN{Value: strconv.FormatInt(c.Amount, 10)}, "currency": str(c.Currency),
+			"paymentKey": attribute.S(c.Key), "orderId": attribute.S(c.OrderID), "status": attribute.S(status),
+			"amount": &types.AttributeValueMemberN{Value: strconv.FormatInt(c.Amount, 10)}, "currency": attribute.S(c.Currency),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -80,13 +82,13 @@ func (s *Sandbox) Charge(ctx context.Context, c Charge) (string, error) {
 // settled answers a charge whose key has been used.
 func (s *Sandbox) settled(c Charge, item map[string]types.AttributeValue) (string, error) {
 	amount, _ := item["amount"].(*types.AttributeValueMemberN)
-	switch text(item, "status") {
+	switch attribute.Text(item, "status") {
 	case voided:
 		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrVoided)
 	case declined:
 		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrDeclined)
 	}
-	if text(item, "orderId") != c.OrderID || amount == nil || amount.Value != strconv.FormatInt(c.Amount, 10) {
+	if attribute.Text(item, "orderId") != c.OrderID || amount == nil || amount.Value != strconv.FormatInt(c.Amount, 10) {
 		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrConflict)
 	}
 	return chargeID(c.Key), nil
@@ -95,10 +97,10 @@ func (s *Sandbox) settled(c Charge, item map[string]types.AttributeValue) (strin
 // Void closes the key, whatever was charged under it.
 func (s *Sandbox) Void(ctx context.Context, key string) error {
 	_, err := s.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.Table, Key: map[string]types.AttributeValue{"paymentKey": str(key)},
+		TableName: &s.Table, Key: map[string]types.AttributeValue{"paymentKey": attribute.S(key)},
 		UpdateExpression:          aws.String("SET #status = :voided, chargedBefore = if_not_exists(chargedBefore, if_not_exists(#status, :nothing))"),
 		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":voided": str(voided), ":nothing": str("NOTHING")},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":voided": attribute.S(voided), ":nothing": attribute.S("NOTHING")},
 	})
 	if err != nil {
 		return fmt.Errorf("void payment %s: %w", key, err)
@@ -115,14 +117,4 @@ func SandboxTable(name string) *dynamodb.CreateTableInput {
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("paymentKey"), AttributeType: types.ScalarAttributeTypeS}},
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("paymentKey"), KeyType: types.KeyTypeHash}},
 	}
-}
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func text(item map[string]types.AttributeValue, name string) string {
-	v, _ := item[name].(*types.AttributeValueMemberS)
-	if v == nil {
-		return ""
-	}
-	return v.Value
 }

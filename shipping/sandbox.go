@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/attribute"
 )
 
 type dynamo interface {
@@ -76,13 +78,13 @@ const (
 	parallel = 32
 )
 
-type image = map[string]types.AttributeValue
+type image = attribute.Item
 
 // Book stores the booking and queues its first report, in one transaction.
 func (s *Sandbox) Book(ctx context.Context, key, orderID string) (string, error) {
 	_, err := s.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{TableName: &s.Table, ConditionExpression: aws.String("attribute_not_exists(pk)"),
-			Item:                                image{"pk": str("shipment#" + key), "sk": str("-"), "orderId": str(orderID), "status": str(booked)},
+			Item:                                image{"pk": attribute.S("shipment#" + key), "sk": attribute.S("-"), "orderId": attribute.S(orderID), "status": attribute.S(booked)},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}},
 		{Put: &types.Put{TableName: &s.Table, Item: s.due(time.Now(), key, orderID, Shipped)}},
 	}})
@@ -92,7 +94,7 @@ func (s *Sandbox) Book(ctx context.Context, key, orderID string) (string, error)
 		return tracking(key), nil
 	case !errors.As(err, &refused) || len(refused.CancellationReasons) == 0 || aws.ToString(refused.CancellationReasons[0].Code) != "ConditionalCheckFailed":
 		return "", fmt.Errorf("book %s: %w", key, err)
-	case text(refused.CancellationReasons[0].Item, "status") == canceled:
+	case attribute.Text(refused.CancellationReasons[0].Item, "status") == canceled:
 		return "", ErrCancelled
 	}
 	return tracking(key), nil
@@ -101,10 +103,10 @@ func (s *Sandbox) Book(ctx context.Context, key, orderID string) (string, error)
 // Cancel marks the shipment; its open report is dropped when it falls due.
 func (s *Sandbox) Cancel(ctx context.Context, key string) error {
 	_, err := s.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.Table, Key: image{"pk": str("shipment#" + key), "sk": str("-")},
+		TableName: &s.Table, Key: image{"pk": attribute.S("shipment#" + key), "sk": attribute.S("-")},
 		UpdateExpression:          aws.String("SET #status = :canceled"),
 		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: image{":canceled": str(canceled)},
+		ExpressionAttributeValues: image{":canceled": attribute.S(canceled)},
 	})
 	return err
 }
@@ -114,7 +116,7 @@ func tracking(key string) string { return "trk-" + strings.ReplaceAll(key, "/", 
 // due is the queue's item of one report; it sorts by the time it falls due.
 func (s *Sandbox) due(from time.Time, key, orderID string, m Milestone) image {
 	at := fmt.Sprintf("%020d#%s#%s", from.Add(s.Delay).UnixMilli(), key, m)
-	return image{"pk": str(queue), "sk": str(at), "orderId": str(orderID), "shipment": str(key), "milestone": str(string(m))}
+	return image{"pk": attribute.S(queue), "sk": attribute.S(at), "orderId": attribute.S(orderID), "shipment": attribute.S(key), "milestone": attribute.S(string(m))}
 }
 
 // Run makes the reports that fall due until ctx ends.
@@ -145,7 +147,7 @@ func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
 	input := &dynamodb.QueryInput{
 		TableName: &s.Table, Limit: aws.Int32(256), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("pk = :queue AND sk < :now"),
-		ExpressionAttributeValues: image{":queue": str(queue), ":now": str(fmt.Sprintf("%020d", time.Now().UnixMilli()))},
+		ExpressionAttributeValues: image{":queue": attribute.S(queue), ":now": attribute.S(fmt.Sprintf("%020d", time.Now().UnixMilli()))},
 	}
 	for {
 		page, err := s.DynamoDB.Query(ctx, input)
@@ -157,7 +159,7 @@ func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
 		for _, item := range page.Items {
 			group.Go(func() error {
 				if err := s.report(work, item); err != nil && work.Err() == nil {
-					log.WarnContext(work, "sandbox carrier's report", "order", text(item, "orderId"), "error", err)
+					log.WarnContext(work, "sandbox carrier's report", "order", attribute.Text(item, "orderId"), "error", err)
 				}
 				return nil
 			})
@@ -173,8 +175,8 @@ func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
 
 // report makes one report and takes it off the queue once the shop has answered.
 func (s *Sandbox) report(ctx context.Context, item image) error {
-	key, m := text(item, "shipment"), Milestone(text(item, "milestone"))
-	r := Report{ID: "carrier/" + key + "/" + string(m), OrderID: text(item, "orderId"), Milestone: m}
+	key, m := attribute.Text(item, "shipment"), Milestone(attribute.Text(item, "milestone"))
+	r := Report{ID: "carrier/" + key + "/" + string(m), OrderID: attribute.Text(item, "orderId"), Milestone: m}
 	answer, err := s.Deliver(ctx, r)
 	if err != nil || answer == Later {
 		return err
@@ -195,7 +197,7 @@ func (s *Sandbox) report(ctx context.Context, item image) error {
 // very same next one.
 func dueTime(item image) time.Time {
 	var ms int64
-	_, _ = fmt.Sscanf(text(item, "sk"), "%d", &ms) // we wrote it
+	_, _ = fmt.Sscanf(attribute.Text(item, "sk"), "%d", &ms) // we wrote it
 	return time.UnixMilli(ms)
 }
 
@@ -212,14 +214,4 @@ func SandboxTable(name string) *dynamodb.CreateTableInput {
 			{AttributeName: aws.String("sk"), KeyType: types.KeyTypeRange},
 		},
 	}
-}
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-
-func text(item image, name string) string {
-	v, _ := item[name].(*types.AttributeValueMemberS)
-	if v == nil {
-		return ""
-	}
-	return v.Value
 }

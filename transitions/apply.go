@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
 
@@ -126,7 +127,7 @@ func (o *Orders) Get(ctx context.Context, id OrderID) (*Order, bool, error) {
 	}
 	consistent := true
 	out, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &o.cfg.Table, Key: image{"orderId": str(string(id))}, ConsistentRead: &consistent})
+		TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(id))}, ConsistentRead: &consistent})
 	if err != nil {
 		return nil, false, fmt.Errorf("get order %s: %w", id, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
 
@@ -108,18 +109,18 @@ var absent = "attribute_not_exists(orderId)"
 func (o *Orders) newItem(n NewOrder, w write) image {
 	lines := make([]types.AttributeValue, len(n.Items))
 	for i, line := range n.Items {
-		lines[i] = mapOf(image{"sku": str(line.SKU), "quantity": num(line.Quantity), "price": num(line.Price)})
+		lines[i] = attribute.M(image{"sku": attribute.S(line.SKU), "quantity": attribute.N(line.Quantity), "price": attribute.N(line.Price)})
 	}
 	ring := emptyRing()
-	ring.(*types.AttributeValueMemberM).Value[slotNames[PlaceID%RingSize]] = mapOf(image{
-		"id": num(int64(PlaceID)), "event": str(string(o.def.Place())), "to": str(string(o.def.Initial())),
-		"at": num(w.at.UnixMilli()), "hash": bin(w.request.content()), "call": str(w.call),
+	ring.(*types.AttributeValueMemberM).Value[slotNames[PlaceID%RingSize]] = attribute.M(image{
+		"id": attribute.N(int64(PlaceID)), "event": attribute.S(string(o.def.Place())), "to": attribute.S(string(o.def.Initial())),
+		"at": attribute.N(w.at.UnixMilli()), "hash": w.request.content().value(), "call": attribute.S(w.call),
 	})
 	return image{
-		"orderId": str(string(n.ID)), "orderState": str(string(o.def.Initial())), "transitionId": num(int64(PlaceID)),
-		"definitionVersion": num(int64(o.def.Version())), "createdAt": num(w.at.UnixMilli()), "updatedAt": num(w.at.UnixMilli()),
-		"placeHash": bin(n.content()), "recent": ring, "items": &types.AttributeValueMemberL{Value: lines},
-		"total": mapOf(image{"amount": num(n.Total.Amount), "currency": str(n.Total.Currency)}),
+		"orderId": attribute.S(string(n.ID)), "orderState": attribute.S(string(o.def.Initial())), "transitionId": attribute.N(int64(PlaceID)),
+		"definitionVersion": attribute.N(int64(o.def.Version())), "createdAt": attribute.N(w.at.UnixMilli()), "updatedAt": attribute.N(w.at.UnixMilli()),
+		"placeHash": n.content().value(), "recent": ring, "items": &types.AttributeValueMemberL{Value: lines},
+		"total": attribute.M(image{"amount": attribute.N(n.Total.Amount), "currency": attribute.S(n.Total.Currency)}),
 	}
 }
 

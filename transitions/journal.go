@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
 
@@ -25,15 +26,15 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	}
 	t := c.Transition
 	row := image{
-		"orderId": str(string(c.New.ID)), "transitionId": num(int64(t.ID)), "previousId": num(int64(c.PreviousID())),
-		"event": str(string(t.Event)), "toState": str(string(t.To)), "at": num(t.At.UnixMilli()),
-		"definitionVersion": num(int64(c.New.DefinitionVersion)), "hash": bin(t.content),
+		"orderId": attribute.S(string(c.New.ID)), "transitionId": attribute.N(int64(t.ID)), "previousId": attribute.N(int64(c.PreviousID())),
+		"event": attribute.S(string(t.Event)), "toState": attribute.S(string(t.To)), "at": attribute.N(t.At.UnixMilli()),
+		"definitionVersion": attribute.N(int64(c.New.DefinitionVersion)), "hash": t.content.value(),
 	}
 	if t.From != "" {
-		row["fromState"] = str(string(t.From))
+		row["fromState"] = attribute.S(string(t.From))
 	}
 	if t.request != (digest{}) {
-		row["req"] = bin(t.request)
+		row["req"] = t.request.value()
 	}
 	if t.allotted {
 		row["allotted"] = &types.AttributeValueMemberBOOL{Value: true}
@@ -106,7 +107,7 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 	condition, consistent := "orderId = :order AND transitionId >= :from", true
 	input := &dynamodb.QueryInput{
 		TableName: &o.cfg.JournalTable, KeyConditionExpression: &condition, ConsistentRead: &consistent,
-		ExpressionAttributeValues: image{":order": str(string(id)), ":from": num(int64(from))},
+		ExpressionAttributeValues: image{":order": attribute.S(string(id)), ":from": attribute.N(int64(from))},
 	}
 	if page > 0 {
 		limit := int32(min(page, 1000)) //nolint:gosec // bounded

@@ -6,6 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
 
@@ -34,10 +35,10 @@ func (o *Orders) List(ctx context.Context, p Page) (orders []*Order, next OrderI
 	input := &dynamodb.ScanInput{TableName: &o.cfg.Table, ConsistentRead: &consistent, Limit: &limit}
 	if p.State != "" {
 		filter := "orderState = :state"
-		input.FilterExpression, input.ExpressionAttributeValues = &filter, image{":state": str(string(p.State))}
+		input.FilterExpression, input.ExpressionAttributeValues = &filter, image{":state": attribute.S(string(p.State))}
 	}
 	if p.After != "" {
-		input.ExclusiveStartKey = image{"orderId": str(string(p.After))}
+		input.ExclusiveStartKey = image{"orderId": attribute.S(string(p.After))}
 	}
 	for {
 		out, err := o.cfg.DynamoDB.Scan(ctx, input)

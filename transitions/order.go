@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
 
@@ -92,7 +93,7 @@ func (o *Order) Recent() []Transition {
 	return out
 }
 
-type image = map[string]types.AttributeValue
+type image = attribute.Item
 
 // decode reads an order's item. It refuses what it cannot read: a guess about a
 // state would be worse than an error.
@@ -214,13 +215,6 @@ func (r *reader) transition(slot image) Transition {
 		allotted: slot["allotted"] != nil,
 	}
 }
-
-func str(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
-func num(n int64) types.AttributeValue {
-	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
-}
-func bin(d digest) types.AttributeValue  { return &types.AttributeValueMemberB{Value: d[:]} }
-func mapOf(m image) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
 
 // Position is where an order stands: what an execution carries from step to step.
 type Position struct {

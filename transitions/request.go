@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"regexp"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
 
@@ -75,6 +78,9 @@ func clip(s string) string {
 // digest is the first 96 bits of a SHA-256: enough to tell the few requests of
 // one order apart, small enough to keep in its item.
 type digest [12]byte
+
+// value is the digest as an attribute.
+func (d digest) value() types.AttributeValue { return attribute.B(d[:]) }
 
 // content is what must be equal between two sendings of one request.
 func (r Request) content() digest { return digestOf(string(r.Event), string(r.From)) }

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
+	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
 
@@ -68,19 +69,19 @@ func (o *Orders) prepare(r Request, id TransitionID, group workflow.Group, trace
 // input builds the UpdateItem of the write.
 func (o *Orders) input(w write) *dynamodb.UpdateItemInput {
 	values := image{
-		":to": str(string(w.group.To)), ":id": num(int64(w.id)), ":version": num(int64(o.def.Version())),
-		":at": num(w.at.UnixMilli()), ":event": str(string(w.request.Event)),
-		":hash": bin(w.request.content()), ":call": str(w.call),
+		":to": attribute.S(string(w.group.To)), ":id": attribute.N(int64(w.id)), ":version": attribute.N(int64(o.def.Version())),
+		":at": attribute.N(w.at.UnixMilli()), ":event": attribute.S(string(w.request.Event)),
+		":hash": w.request.content().value(), ":call": attribute.S(w.call),
 	}
 	if w.trace != traceNone {
-		values[":req"] = bin(w.request.RequestID.digest())
+		values[":req"] = w.request.RequestID.digest().value()
 	}
 	if w.trace == traceAllotted {
 		values[":true"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &o.cfg.Table,
-		Key:                                 image{"orderId": str(string(w.request.OrderID))},
+		Key:                                 image{"orderId": attribute.S(string(w.request.OrderID))},
 		ConditionExpression:                 condition(w, values),
 		UpdateExpression:                    &o.updates[w.id%RingSize][w.trace],
 		ExpressionAttributeNames:            slotAliases,
@@ -109,11 +110,11 @@ func condition(w write, values image) *string {
 		b.WriteString(")")
 	}
 	for i, s := range from {
-		values[":from"+strconv.Itoa(i)] = str(string(s))
+		values[":from"+strconv.Itoa(i)] = attribute.S(string(s))
 	}
 	guard := " AND (attribute_not_exists(transitionId) OR transitionId < :id)"
 	if seen := w.request.IfMatch; seen != nil {
-		values[":seen"] = num(int64(*seen))
+		values[":seen"] = attribute.N(int64(*seen))
 		guard = " AND transitionId = :seen"
 		if *seen == 0 {
 			guard = " AND (attribute_not_exists(transitionId) OR transitionId = :seen)"
@@ -201,11 +202,11 @@ func (o *Orders) adopt(ctx context.Context, w write) error {
 	for _, step := range []struct {
 		path  string
 		value types.AttributeValue
-	}{{"recent", emptyRing()}, {slot, mapOf(image{})}} {
+	}{{"recent", emptyRing()}, {slot, attribute.M(image{})}} {
 		update := "SET " + step.path + " = if_not_exists(" + step.path + ", :empty)"
 		exists := "attribute_exists(orderId)"
 		_, err := o.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &o.cfg.Table, Key: image{"orderId": str(string(w.request.OrderID))},
+			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(w.request.OrderID))},
 			UpdateExpression: &update, ConditionExpression: &exists,
 			ExpressionAttributeValues: image{":empty": step.value},
 		})
@@ -221,7 +222,7 @@ func (o *Orders) adopt(ctx context.Context, w write) error {
 func emptyRing() types.AttributeValue {
 	ring := image{}
 	for _, name := range slotNames {
-		ring[name] = mapOf(image{})
+		ring[name] = attribute.M(image{})
 	}
-	return mapOf(ring)
+	return attribute.M(ring)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/internal/attribute"
 	"ratchet/server"
 	"ratchet/streams/reactions"
 	"ratchet/workflow"
@@ -66,9 +66,9 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	}
 	wanted := map[string]bool{}
 	for id, order := range r.orders {
-		r.ByState[text(order, "orderState")]++
+		r.ByState[attribute.Text(order, "orderState")]++
 		r.checkJournal(id, order, wanted)
-		r.checkEnding(id, text(order, "orderState"))
+		r.checkEnding(id, attribute.Text(order, "orderState"))
 	}
 	r.checkEffects(wanted)
 	r.checkStock(p.Stock())
@@ -94,7 +94,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	byKey := func(table, key string) map[string]item {
 		out := map[string]item{}
 		if err == nil {
-			err = scan(ctx, b.DynamoDB, table, func(i item) { out[text(i, key)] = i })
+			err = scan(ctx, b.DynamoDB, table, func(i item) { out[attribute.Text(i, key)] = i })
 		}
 		return out
 	}
@@ -111,7 +111,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	r.journal = map[string][]item{}
 	if err == nil {
 		err = scan(ctx, b.DynamoDB, b.Tables.Events, func(i item) {
-			r.journal[text(i, "orderId")] = append(r.journal[text(i, "orderId")], i)
+			r.journal[attribute.Text(i, "orderId")] = append(r.journal[attribute.Text(i, "orderId")], i)
 		})
 	}
 	if err == nil {
@@ -156,12 +156,14 @@ func (r *recount) readExecutions(ctx context.Context, b *server.Backend) error {
 // checkJournal walks the order's history and notes the effects that it calls for.
 func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 	rows := r.journal[id]
-	slices.SortFunc(rows, func(a, b item) int { return int(number(a, "transitionId") - number(b, "transitionId")) })
+	slices.SortFunc(rows, func(a, b item) int {
+		return int(attribute.Number(a, "transitionId") - attribute.Number(b, "transitionId"))
+	})
 	state, last := "", int64(0)
 	for _, row := range rows {
 		r.Transitions++
-		n, event, from, to := number(row, "transitionId"), text(row, "event"), text(row, "fromState"), text(row, "toState")
-		if n != last+1 || number(row, "previousId") != last || from != state {
+		n, event, from, to := attribute.Number(row, "transitionId"), attribute.Text(row, "event"), attribute.Text(row, "fromState"), attribute.Text(row, "toState")
+		if n != last+1 || attribute.Number(row, "previousId") != last || from != state {
 			r.wrong(id, fmt.Sprintf("journal: transition %d from %q follows transition %d in %q", n, from, last, state))
 		}
 		if legal, ok := workflow.Order().Next(workflow.State(from), workflow.Event(event)); n > 1 && (!ok || string(legal) != to) {
@@ -175,14 +177,14 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 		}
 		state, last = to, n
 	}
-	if state != text(order, "orderState") || last != number(order, "transitionId") {
-		r.wrong(id, fmt.Sprintf("the journal ends in %q at %d, the order is %q at %d", state, last, text(order, "orderState"), number(order, "transitionId")))
+	if state != attribute.Text(order, "orderState") || last != attribute.Number(order, "transitionId") {
+		r.wrong(id, fmt.Sprintf("the journal ends in %q at %d, the order is %q at %d", state, last, attribute.Text(order, "orderState"), attribute.Number(order, "transitionId")))
 	}
 }
 
 // checkEnding compares what stock, bank and execution say with the order's state.
 func (r *recount) checkEnding(id, state string) {
-	charge, reservation := text(r.charges[id+"/payment"], "status"), text(r.stock["order#"+id], "status")
+	charge, reservation := attribute.Text(r.charges[id+"/payment"], "status"), attribute.Text(r.stock["order#"+id], "status")
 	want := map[string][2]string{
 		"DELIVERED":      {"CHARGED", "COMMITTED"},
 		"PAYMENT_FAILED": {"VOIDED", "RELEASED"},
@@ -203,7 +205,7 @@ func (r *recount) checkEnding(id, state string) {
 func (r *recount) checkEffects(wanted map[string]bool) {
 	for key := range wanted {
 		id, _, _ := strings.Cut(key, "/")
-		if text(r.effects[key], "status") != "COMPLETED" {
+		if attribute.Text(r.effects[key], "status") != "COMPLETED" {
 			r.wrong(id, "effect "+key+" is missing")
 		}
 		if strings.HasSuffix(key, "/shipping") && r.shipped[key] == nil {
@@ -222,7 +224,7 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 	}
 	for key, row := range r.shipped {
 		id, _, _ := strings.Cut(key, "/")
-		if text(row, "orderId") == "" {
+		if attribute.Text(row, "orderId") == "" {
 			continue // cancelled before it was booked
 		}
 		r.Shipments++
@@ -241,38 +243,21 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 func (r *recount) checkStock(initial map[string]int64) {
 	sold := map[string]int64{}
 	for key, row := range r.stock {
-		if !strings.HasPrefix(key, "order#") || text(row, "status") != "COMMITTED" {
+		if !strings.HasPrefix(key, "order#") || attribute.Text(row, "status") != "COMMITTED" {
 			continue
 		}
 		lines, _ := row["lines"].(*types.AttributeValueMemberL)
 		for _, l := range lines.Value {
 			if m, ok := l.(*types.AttributeValueMemberM); ok {
-				sold[text(m.Value, "sku")] += number(m.Value, "quantity")
+				sold[attribute.Text(m.Value, "sku")] += attribute.Number(m.Value, "quantity")
 			}
 		}
 	}
 	for sku, began := range initial {
 		row := r.stock[sku]
-		available, reserved, committed := number(row, "available"), number(row, "reserved"), number(row, "committed")
+		available, reserved, committed := attribute.Number(row, "available"), attribute.Number(row, "reserved"), attribute.Number(row, "committed")
 		if available+reserved+committed != began || reserved != 0 || committed != sold[sku] {
 			r.wrong(sku, fmt.Sprintf("stock: began with %d, has %d available, %d reserved, %d committed; %d were sold", began, available, reserved, committed, sold[sku]))
 		}
 	}
-}
-
-func text(i item, name string) string {
-	v, _ := i[name].(*types.AttributeValueMemberS)
-	if v == nil {
-		return ""
-	}
-	return v.Value
-}
-
-func number(i item, name string) int64 {
-	v, _ := i[name].(*types.AttributeValueMemberN)
-	if v == nil {
-		return 0
-	}
-	n, _ := strconv.ParseInt(v.Value, 10, 64) // whole numbers, or the comparison fails
-	return n
 }

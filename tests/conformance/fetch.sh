@@ -1,0 +1,48 @@
+#!/bin/sh
+# Fetches DynamoDB Local, the vendor's own emulator, from Maven Central into the
+# folder named by the first argument (default: .cache/dynamodb-local at the root
+# of this repository). Nothing happens when it is already there.
+set -eu
+
+version=3.1.0
+sqlite4java=1.0.392
+root=$(cd "$(dirname "$0")/../.." && pwd)
+dir=${1:-$root/.cache/dynamodb-local}
+
+for tool in java mvn; do
+	if ! command -v "$tool" >/dev/null 2>&1; then
+		echo "conformance: $tool is not on the PATH; Java 17 and Maven are needed to run the vendor's DynamoDB Local" >&2
+		exit 1
+	fi
+done
+if [ -f "$dir/fetched-$version" ]; then
+	exit 0
+fi
+
+mkdir -p "$dir"
+cat >"$dir/pom.xml" <<POM
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>ratchet</groupId>
+  <artifactId>conformance</artifactId>
+  <version>1</version>
+  <packaging>pom</packaging>
+  <dependencies>
+    <dependency>
+      <groupId>software.amazon.dynamodb</groupId>
+      <artifactId>DynamoDBLocal</artifactId>
+      <version>$version</version>
+    </dependency>
+    <dependency>
+      <groupId>com.almworks.sqlite4java</groupId>
+      <artifactId>libsqlite4java-linux-amd64</artifactId>
+      <version>$sqlite4java</version>
+      <type>so</type>
+    </dependency>
+  </dependencies>
+</project>
+POM
+mvn --batch-mode --quiet --file "$dir/pom.xml" \
+	org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+	-DincludeScope=runtime -DoutputDirectory="$dir/lib"
+touch "$dir/fetched-$version"
