@@ -1,0 +1,183 @@
+package embedded
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	stypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"go.uber.org/goleak"
+)
+
+// crashDir names the data directory of a child process that writes until it is
+// killed.
+const crashDir = "RATCHET_EMBEDDED_CRASH_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(crashDir); dir != "" {
+		if err := writeUntilKilled(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+const (
+	crashWriters = 16
+)
+
+// writeUntilKilled tells every acknowledged write on stdout: "u <writer> <n>"
+// for the n-th update of the writer's order, "t <writer> <n>" for its n-th
+// transfer of one cent.
+func writeUntilKilled(dir string) error {
+	e, err := Open(Config{Dir: dir})
+	if err != nil {
+		return err
+	}
+	db := dynamodb.NewFromConfig(e.AWSConfig())
+	errs := make(chan error)
+	go func() {
+		for {
+			streams, err := db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
+			if err == nil {
+				err = e.RollShards(context.Background(), *streams.Table.LatestStreamArn)
+			}
+			if err != nil {
+				errs <- err
+			}
+		}
+	}()
+	for w := range crashWriters {
+		go func() { errs <- crashWriter(db, w) }()
+	}
+	return <-errs
+}
+
+func crashWriter(db *dynamodb.Client, w int) error {
+	id := fmt.Sprint(w)
+	for {
+		out, err := db.UpdateItem(context.Background(), &dynamodb.UpdateItemInput{
+			TableName: aws.String("orders"), Key: item{"id": str(id)},
+			UpdateExpression: aws.String("ADD n :one"), ExpressionAttributeValues: item{":one": num("1")}, ReturnValues: types.ReturnValueUpdatedNew,
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("u %d %s\n", w, number(out.Attributes["n"]))
+		move := func(account, step string) types.TransactWriteItem {
+			return types.TransactWriteItem{Update: &types.Update{TableName: aws.String("accounts"), Key: item{"id": str(account + id)},
+				UpdateExpression: aws.String("ADD balance :step"), ExpressionAttributeValues: item{":step": num(step)}}}
+		}
+		if _, err := db.TransactWriteItems(context.Background(), &dynamodb.TransactWriteItemsInput{
+			TransactItems: []types.TransactWriteItem{move("from-", "-1"), move("to-", "1")}}); err != nil {
+			return err
+		}
+		fmt.Printf("t %d\n", w)
+	}
+}
+
+// TestKill kills a writing process again and again: what it acknowledged is
+// there, in the table and in the stream, and no transaction is there by half.
+func TestKill(t *testing.T) {
+	dir := t.TempDir()
+	f := reopen(t, dir)
+	f.table("orders", "id", "", types.StreamViewTypeNewImage)
+	f.table("accounts", "id", "", "")
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var updates, transfers [crashWriters]int
+	for round := range 4 {
+		killAfter(t, dir, 1500, func(line string) {
+			var w, n int
+			if _, err := fmt.Sscanf(line, "u %d %d", &w, &n); err == nil {
+				updates[w] = n
+			} else if _, err := fmt.Sscanf(line, "t %d", &w); err == nil {
+				transfers[w]++
+			}
+		})
+		f := reopen(t, dir)
+		seen := map[string]int{}
+		d, err := f.db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.readForest(*d.Table.LatestStreamArn, func(r stypes.Record) {
+			id := r.Dynamodb.Keys["id"].(*stypes.AttributeValueMemberS).Value
+			n := atoi(t, r.Dynamodb.NewImage["n"].(*stypes.AttributeValueMemberN).Value)
+			if n != seen[id]+1 {
+				t.Fatalf("round %d: in the stream update %d of order %s follows %d", round, n, id, seen[id])
+			}
+			seen[id] = n
+		})
+		for w := range crashWriters {
+			id := fmt.Sprint(w)
+			n := atoi(t, number(f.get("orders", item{"id": str(id)})["n"]))
+			if n < updates[w] || n > updates[w]+1 || seen[id] != n {
+				t.Errorf("round %d, order %d: acknowledged %d, in the table %d, in the stream %d", round, w, updates[w], n, seen[id])
+			}
+			from, to := number(f.get("accounts", item{"id": str("from-" + id)})["balance"]), number(f.get("accounts", item{"id": str("to-" + id)})["balance"])
+			moved := atoi(t, to)
+			if atoi(t, from) != -moved || moved < transfers[w] || moved > transfers[w]+1 {
+				t.Errorf("round %d, account %d: acknowledged %d, from %s, to %s", round, w, transfers[w], from, to)
+			}
+			transfers[w] = moved // what was done but not told is there for good
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func atoi(t *testing.T, s string) (n int) {
+	t.Helper()
+	if s == "" {
+		return 0
+	}
+	if _, err := fmt.Sscan(s, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// killAfter runs this test binary as a writer over dir and kills it with SIGKILL
+// once it has told a number of lines; every complete line told goes to see.
+func killAfter(t *testing.T, dir string, lines int, see func(string)) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this very binary
+	cmd.Env = append(os.Environ(), crashDir+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var kill sync.Once
+	scanner := bufio.NewScanner(out)
+	told := 0
+	for ; scanner.Scan(); told++ {
+		see(scanner.Text())
+		if told == lines {
+			kill.Do(func() {
+				if err := cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	_ = cmd.Wait() // it was killed
+	if told < lines {
+		t.Fatalf("the writer ended after %d lines", told)
+	}
+}
