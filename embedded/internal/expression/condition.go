@@ -121,11 +121,11 @@ func (p *parser) comparison(operandToo bool) (*node, *Error) {
 		return p.between(left)
 	case kIn:
 		p.advance()
-		list, err := p.operands()
+		args, err := p.operands([]*node{left})
 		if err != nil {
 			return nil, err
 		}
-		return p.node(opIn, "IN", append([]*node{left}, list...)...), nil
+		return p.node(opIn, "IN", args...), nil
 	}
 	if left.op == opCall || operandToo && p.kind == kClose {
 		return left, nil

@@ -12,13 +12,15 @@ import (
 type parser struct {
 	lexer
 	nodes     []node
+	links     []*node // what the nodes' args are cut from
 	steps     []Step
 	redundant bool
 	operators int
 }
 
-// nodesPerBlock fits a condition of three comparisons.
-const nodesPerBlock = 12
+// bytesPerNode is how much source a node usually takes; the first block of nodes is
+// made to fit.
+const bytesPerNode = 8
 
 func newParser(src string) (*parser, *Error) {
 	if src == "" {
@@ -46,15 +48,23 @@ func (p *parser) finish() *Error {
 	}
 }
 
+// node makes a node over args, which are copied.
 func (p *parser) node(op op, text string, args ...*node) *node {
 	if len(p.nodes) == cap(p.nodes) {
-		p.nodes = make([]node, 0, nodesPerBlock)
+		p.nodes = make([]node, 0, len(p.src)/bytesPerNode+2)
 	}
-	p.nodes = append(p.nodes, node{op: op, text: text, args: args})
+	p.nodes = append(p.nodes, node{op: op, text: text})
+	n := &p.nodes[len(p.nodes)-1]
 	if op > opValue {
 		p.operators++
+		from := len(p.links)
+		if p.links == nil {
+			p.links = make([]*node, 0, cap(p.nodes))
+		}
+		p.links = append(p.links, args...)
+		n.args = p.links[from:len(p.links):len(p.links)]
 	}
-	return &p.nodes[len(p.nodes)-1]
+	return n
 }
 
 // expect moves past a token that must come now.
@@ -108,19 +118,19 @@ func (p *parser) operand() (*node, *Error) {
 func (p *parser) call() (*node, *Error) {
 	name := p.text()
 	p.advance()
-	args, err := p.operands()
+	var buf [2]*node
+	args, err := p.operands(buf[:0])
 	if err != nil {
 		return nil, err
 	}
 	return p.node(opCall, name, args...), nil
 }
 
-// operands reads (operand, ...), at least one.
-func (p *parser) operands() ([]*node, *Error) {
+// operands reads (operand, ...), at least one, and appends them to args.
+func (p *parser) operands(args []*node) ([]*node, *Error) {
 	if err := p.expect(kOpen); err != nil {
 		return nil, err
 	}
-	args := make([]*node, 0, 2)
 	for {
 		n, err := p.operand()
 		if err != nil {

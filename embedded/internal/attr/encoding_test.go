@@ -1,0 +1,173 @@
+package attr
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+)
+
+// genValue draws any value of at most the given depth.
+func genValue(depth int) *rapid.Generator[Value] {
+	text := rapid.StringN(0, 6, 20)
+	raw := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 0xFE, 0xFF}), 0, 4), func(b []byte) string { return string(b) })
+	set := func(kind Kind, members *rapid.Generator[string]) *rapid.Generator[Value] {
+		return rapid.Map(rapid.SliceOfNDistinct(members, 1, 4, rapid.ID[string]), func(m []string) Value {
+			SortSet(kind, m)
+			return Value{Kind: kind, Set: m}
+		})
+	}
+	kinds := []*rapid.Generator[Value]{
+		rapid.Map(text, func(s string) Value { return Value{Kind: S, Str: s} }),
+		rapid.Map(genNumber(), func(s string) Value { return Value{Kind: N, Str: s} }),
+		rapid.Map(raw, func(s string) Value { return Value{Kind: B, Str: s} }),
+		rapid.Map(rapid.Bool(), func(b bool) Value { return Value{Kind: BOOL, Bool: b} }),
+		rapid.Just(Value{Kind: NULL, Bool: true}),
+		set(SS, text), set(NS, genNumber()), set(BS, raw),
+	}
+	if depth > 1 {
+		kinds = append(kinds,
+			rapid.Map(rapid.SliceOfN(rapid.Deferred(func() *rapid.Generator[Value] { return genValue(depth - 1) }), 0, 3),
+				func(l []Value) Value { return Value{Kind: L, List: append([]Value{}, l...)} }),
+			rapid.Map(genItem(depth-1), func(i Item) Value { return Value{Kind: M, Map: i} }))
+	}
+	return rapid.OneOf(kinds...)
+}
+
+func genItem(depth int) *rapid.Generator[Item] {
+	return rapid.Map(rapid.MapOfN(rapid.StringN(1, 6, 20), rapid.Deferred(func() *rapid.Generator[Value] { return genValue(depth) }), 0, 4),
+		func(m map[string]Value) Item { return m })
+}
+
+func TestEncodingsRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		item := genItem(4).Draw(t, "item")
+		binary := AppendBinary(nil, item)
+		back, err := DecodeBinary(binary)
+		if err != nil || !EqualItems(item, back) {
+			t.Fatalf("binary: got %v, %v", back, err)
+		}
+		if again := AppendBinary(nil, back); !bytes.Equal(binary, again) {
+			t.Fatalf("equal items are encoded differently:\n%x\n%x", binary, again)
+		}
+		text := item.AppendJSON(nil)
+		var fromJSON Item
+		if err := json.Unmarshal(text, &fromJSON); err != nil || fromJSON.Err() != nil || !EqualItems(item, fromJSON) {
+			t.Fatalf("JSON %s: got %v, %v, %v", text, fromJSON, err, fromJSON.Err())
+		}
+		if size := item.Size(); size != back.Size() || size < 0 {
+			t.Fatalf("size %d becomes %d", size, back.Size())
+		}
+	})
+}
+
+// Keys compare as their values do, and the shorter of two concatenations never
+// hides in the longer.
+func TestKeyOrderIsValueOrder(t *testing.T) {
+	text := rapid.StringMatching(`[\x00\x01a\x{FF}]{0,4}`)
+	pair := func(t *rapid.T, label string) Value {
+		switch rapid.IntRange(0, 2).Draw(t, label) {
+		case 0:
+			return Value{Kind: S, Str: text.Draw(t, label)}
+		case 1:
+			return Value{Kind: B, Str: text.Draw(t, label)}
+		default:
+			return Value{Kind: N, Str: genNumber().Draw(t, label)}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := pair(t, "a"), pair(t, "b")
+		ka, kb := AppendKey(nil, a), AppendKey(nil, b)
+		if !bytes.Equal(ka, kb) && (bytes.HasPrefix(ka, kb) || bytes.HasPrefix(kb, ka)) {
+			t.Fatalf("the key of %v is a prefix of the other's: %x, %x", a, ka, kb)
+		}
+		if order, ok := Compare(a, b); ok && bytes.Compare(ka, kb) != order {
+			t.Fatalf("%q and %q: order %d, keys %x and %x", a.Str, b.Str, order, ka, kb)
+		}
+		tail := pair(t, "tail")
+		if !bytes.Equal(ka, kb) {
+			long, other := AppendKey(bytes.Clone(ka), tail), AppendKey(bytes.Clone(kb), tail)
+			if bytes.Compare(long, other) != bytes.Compare(ka, kb) {
+				t.Fatalf("what follows changes the order of %x and %x", ka, kb)
+			}
+		}
+		if a.Kind != N {
+			if prefix := AppendKeyPrefix(nil, Value{Kind: a.Kind, Str: a.Str[:len(a.Str)/2]}); !bytes.HasPrefix(ka, prefix) {
+				t.Fatalf("%x does not begin with its prefix %x", ka, prefix)
+			}
+		}
+	})
+}
+
+func TestDecodeBinaryRefusesDamage(t *testing.T) {
+	whole := AppendBinary(nil, Item{"a": {Kind: S, Str: "x"}, "n": {Kind: NS, Set: []string{"1", "20"}}, "m": {Kind: M, Map: Item{"k": {Kind: NULL}}}})
+	for n := range whole {
+		if item, err := DecodeBinary(whole[:n]); err == nil {
+			t.Errorf("the first %d of %d bytes decode to %v", n, len(whole), item)
+		}
+	}
+	if _, err := DecodeBinary(append(bytes.Clone(whole), 0)); err == nil {
+		t.Error("a byte too many is accepted")
+	}
+	other := bytes.Clone(whole)
+	other[0]++
+	if _, err := DecodeBinary(other); err == nil {
+		t.Error("another version is accepted")
+	}
+}
+
+func FuzzDecodeBinary(f *testing.F) {
+	f.Add(AppendBinary(nil, Item{"a": {Kind: S, Str: "x"}, "l": {Kind: L, List: []Value{{Kind: N, Str: "1"}}}}))
+	f.Add(AppendBinary(nil, Item{"s": {Kind: BS, Set: []string{"", "a"}}, "m": {Kind: M, Map: Item{}}}))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		item, err := DecodeBinary(b)
+		if err != nil {
+			return
+		}
+		if again := AppendBinary(nil, item); !bytes.Equal(b, again) {
+			t.Fatalf("%x decodes, but is encoded as %x", b, again)
+		}
+		item.Size()
+	})
+}
+
+func FuzzDecodeJSON(f *testing.F) {
+	for _, s := range []string{`{"a":{"S":"x"}}`, `{"a":{"N":"1e3"},"b":{"L":[{"BOOL":true},{"NULL":true}]}}`,
+		`{"s":{"SS":["a","b"]},"n":{"NS":["1","2"]},"b":{"BS":["YQ=="]}}`, `{"m":{"M":{"x":{"M":{}}}}}`, `{"a":{}}`, `null`, `[`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var item Item
+		err := json.Unmarshal(b, &item)
+		if err != nil || item == nil || item.Err() != nil {
+			return
+		}
+		var again Item
+		if err := json.Unmarshal(item.AppendJSON(nil), &again); err != nil || !EqualItems(item, again) {
+			t.Fatalf("%s becomes %s: %v", b, item.AppendJSON(nil), err)
+		}
+		stored, err := DecodeBinary(AppendBinary(nil, item))
+		if err != nil || !EqualItems(item, stored) {
+			t.Fatalf("%s cannot be stored: %v", b, err)
+		}
+	})
+}
+
+func TestKeyOfADocumentPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Fatal("no panic")
+		}
+	}()
+	AppendKey(nil, Value{Kind: M})
+}
+
+func TestStandardErrorsUnwrap(t *testing.T) {
+	var v Value
+	var s *SerializationError
+	if err := v.UnmarshalJSON([]byte(`{"S":1}`)); !errors.As(err, &s) {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -1,0 +1,64 @@
+package expression
+
+import (
+	"errors"
+	"testing"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// seeds gives the fuzzer the recorded expressions to start from.
+func seeds(f *testing.F) vendorAnswers {
+	f.Helper()
+	var all vendorAnswers
+	for _, file := range []string{"conditions.json", "updates.json", "projections.json", "keyconditions.json"} {
+		all = readAnswers(f, file)
+		for n, row := range all.Rows {
+			if n%5 == 0 {
+				f.Add(row.Expression)
+			}
+		}
+	}
+	all = readAnswers(f, "updates.json")
+	return all
+}
+
+// FuzzParse feeds every parser. None may panic, every refusal is an *Error, and what
+// was parsed can be evaluated without touching the item.
+func FuzzParse(f *testing.F) {
+	v := seeds(f)
+	before := string(attr.AppendBinary(nil, v.Item))
+	f.Fuzz(func(t *testing.T, src string) {
+		if c, err := ParseCondition("FilterExpression", src, v.params(src)); parsed(t, err) {
+			if _, err := c.Match(v.Item); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if u, err := ParseUpdate(src, v.params(src)); parsed(t, err) {
+			if next, err := u.Apply(v.Item); parsed(t, err) {
+				u.Project(next)
+				if _, err := attr.DecodeBinary(attr.AppendBinary(nil, next)); err != nil {
+					t.Fatalf("%q makes an item that cannot be stored: %v", src, err)
+				}
+			}
+		}
+		if p, err := ParseProjection(src, v.params(src)); parsed(t, err) {
+			p.Apply(v.Item)
+		}
+		_, err := ParseKeyCondition(src, "h", "r", v.params(src))
+		parsed(t, err)
+		if string(attr.AppendBinary(nil, v.Item)) != before {
+			t.Fatalf("%q changed the item it was given", src)
+		}
+	})
+}
+
+// parsed reports whether there is no error; any error must be an *Error with a text.
+func parsed(t *testing.T, err error) bool {
+	t.Helper()
+	var e *Error
+	if err != nil && (!errors.As(err, &e) || e == nil || e.Message == "") {
+		t.Fatalf("got an error of type %T: %v", err, err)
+	}
+	return err == nil
+}

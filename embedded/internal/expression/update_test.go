@@ -1,0 +1,127 @@
+package expression
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ratchet/embedded/internal/attr"
+)
+
+// UPDATED_NEW and UPDATED_OLD return the fragment that was written, as the service
+// does (https://github.com/ExtendDB/extenddb/issues/98); DynamoDB Local returns the
+// whole attribute.
+func TestProjectReturnsTheFragment(t *testing.T) {
+	item := attr.Item{
+		"a": {Kind: attr.S, Str: "x"},
+		"m": {Kind: attr.M, Map: attr.Item{"k": {Kind: attr.S, Str: "x"}, "other": {Kind: attr.S, Str: "y"}}},
+		"l": {Kind: attr.L, List: []attr.Value{{Kind: attr.N, Str: "1"}, {Kind: attr.N, Str: "2"}}},
+	}
+	for _, tt := range []struct{ src, before, after string }{
+		{"SET m.k = :v", `{"m":{"M":{"k":{"S":"x"}}}}`, `{"m":{"M":{"k":{"S":"v"}}}}`},
+		{"SET l[1] = :v", `{"l":{"L":[{"N":"2"}]}}`, `{"l":{"L":[{"S":"v"}]}}`},
+		{"SET l[9] = :v", `{}`, `{}`},
+		{"SET z = :v", `{}`, `{"z":{"S":"v"}}`},
+		{"SET z = :v REMOVE a", `{"a":{"S":"x"}}`, `{"z":{"S":"v"}}`},
+	} {
+		u, err := ParseUpdate(tt.src, NewParams(nil, map[string]attr.Value{":v": {Kind: attr.S, Str: "v"}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, err := u.Apply(item)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before, after := string(u.Project(item).AppendJSON(nil)), string(u.Project(next).AppendJSON(nil)); before != tt.before || after != tt.after {
+			t.Errorf("%s: got %s and %s, want %s and %s", tt.src, before, after, tt.before, tt.after)
+		}
+	}
+}
+
+func TestUpdateCannotNestTooDeep(t *testing.T) {
+	deep := attr.Value{Kind: attr.S, Str: "x"}
+	for range 31 {
+		deep = attr.Value{Kind: attr.L, List: []attr.Value{deep}}
+	}
+	u, err := ParseUpdate("SET m.x = a", NewParams(nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = u.Apply(attr.Item{"a": deep, "m": {Kind: attr.M, Map: attr.Item{}}})
+	if err == nil || err.Error() != msgTooDeep {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// genUpdate draws an update over the attributes of genItem; most of them fit.
+func genUpdate() *rapid.Generator[string] {
+	path := rapid.SampledFrom([]string{"a", "b", "n", "s", "m.a", "m.n", "m.l[0]", "m.l[7]", "l[0]", "l[1]", "l[2].a", "l[9]", "z"})
+	value := rapid.SampledFrom([]string{":n", ":s", ":l", "a", "n", "m", "l", "n + :n", "n - m.n", ":n + :n",
+		"list_append(l, :l)", "list_append(:l, m.l)", "if_not_exists(z, :s)", "if_not_exists(n, :n) + :n"})
+	return rapid.Custom(func(t *rapid.T) string {
+		var parts []string
+		section := func(word string, clause func() string) {
+			if count := rapid.IntRange(0, 3).Draw(t, word); count > 0 {
+				clauses := make([]string, count)
+				for n := range clauses {
+					clauses[n] = clause()
+				}
+				parts = append(parts, word+" "+strings.Join(clauses, ", "))
+			}
+		}
+		section("SET", func() string { return path.Draw(t, "path") + " = " + value.Draw(t, "value") })
+		section("REMOVE", func() string { return path.Draw(t, "path") })
+		section("ADD", func() string {
+			return path.Draw(t, "path") + " " + rapid.SampledFrom([]string{":n", ":ss"}).Draw(t, "value")
+		})
+		section("DELETE", func() string { return path.Draw(t, "path") + " :ss" })
+		return strings.Join(parts, " ")
+	})
+}
+
+func updateItem() attr.Item {
+	number := func(n int) attr.Value { return attr.Value{Kind: attr.N, Str: fmt.Sprint(n)} }
+	text := attr.Value{Kind: attr.S, Str: "x"}
+	return attr.Item{
+		"a": text, "b": text, "n": number(5), "s": {Kind: attr.SS, Set: []string{"a", "b"}},
+		"m": {Kind: attr.M, Map: attr.Item{"a": text, "n": number(2), "l": {Kind: attr.L, List: []attr.Value{number(1)}}}},
+		"l": {Kind: attr.L, List: []attr.Value{number(1), text, {Kind: attr.M, Map: attr.Item{"a": text}}}},
+	}
+}
+
+// An update never changes the item it reads, not even where the new item shares
+// parts of it, and does the same thing every time.
+func TestUpdateNeverChangesItsInput(t *testing.T) {
+	values := map[string]attr.Value{
+		":n": {Kind: attr.N, Str: "3"}, ":s": {Kind: attr.S, Str: "new"}, ":ss": {Kind: attr.SS, Set: []string{"a", "c"}},
+		":l": {Kind: attr.L, List: []attr.Value{{Kind: attr.S, Str: "new"}}},
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		item := updateItem()
+		before := string(item.AppendJSON(nil))
+		for range rapid.IntRange(1, 4).Draw(t, "updates") {
+			src := genUpdate().Draw(t, "update")
+			if src == "" {
+				continue
+			}
+			u, err := ParseUpdate(src, NewParams(nil, values))
+			if err != nil {
+				continue
+			}
+			next, err := u.Apply(item)
+			if got := string(item.AppendJSON(nil)); got != before {
+				t.Fatalf("%s changed its input:\n%s\n%s", src, before, got)
+			}
+			if err != nil {
+				continue
+			}
+			again, err := u.Apply(item)
+			if err != nil || !attr.EqualItems(next, again) {
+				t.Fatalf("%s applied twice differs: %v", src, err)
+			}
+			item, before = next, string(next.AppendJSON(nil))
+		}
+	})
+}
