@@ -36,6 +36,7 @@ type lane struct {
 	laneKey
 	group      *group
 	head, tail *task
+	running    bool
 	timer      *time.Timer // while the head waits for its next attempt
 	next       *lane       // in the ready list
 }
@@ -59,9 +60,10 @@ type group struct {
 
 	// Guarded by lanes.mu.
 	open    map[laneKey]*lane
-	active  int // lanes of the group that are running
-	stopped bool
-	idle    chan struct{} // closed when stopped and nothing runs
+	top     uint64        // the newest record that a handler has been called with
+	stopped bool          // nothing newer than top is begun any more
+	dropped bool          // nothing is begun any more
+	idle    chan struct{} // closed when stopped and no lane is left
 }
 
 func (l *lanes) group(work context.Context, h *hold, w *window) *group {
@@ -182,8 +184,9 @@ func (l *lanes) pick() *lane {
 		ln := l.ready
 		l.ready = ln.next
 		ln.next = nil
-		if !ln.group.stopped {
-			ln.group.active++
+		if g := ln.group; !g.over(ln) {
+			ln.running = true
+			g.top = max(g.top, ln.head.entry.slot)
 			return ln
 		}
 	}
@@ -292,18 +295,16 @@ func (l *lanes) settle(ln *lane, t *task, done bool, pause time.Duration) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	g.active--
-	if g.stopped {
-		if g.active == 0 {
-			close(g.idle)
-		}
-		return
-	}
+	ln.running = false
 	if done {
 		if ln.head = t.next; ln.head == nil {
-			delete(g.open, ln.laneKey)
+			g.remove(ln)
 			return
 		}
+	}
+	if g.over(ln) {
+		g.remove(ln)
+		return
 	}
 	if pause == 0 || done {
 		l.enqueue(ln)
@@ -312,30 +313,60 @@ func (l *lanes) settle(ln *lane, t *task, done bool, pause time.Duration) {
 	ln.timer = time.AfterFunc(pause, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		if ln.timer = nil; !g.stopped {
+		if ln.timer = nil; !g.over(ln) {
 			l.enqueue(ln)
 		}
 	})
 }
 
-// stop drops what has not begun and returns a channel that is closed when the
-// calls that are running have returned.
-func (g *group) stop() <-chan struct{} {
-	l := g.lanes
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if g.stopped {
-		return g.idle
+// over reports whether the lane's next record must not be begun; lanes.mu is held.
+func (g *group) over(ln *lane) bool {
+	return g.dropped || (g.stopped && ln.head.entry.slot > g.top)
+}
+
+// remove takes a lane off that has nothing to do; lanes.mu is held.
+func (g *group) remove(ln *lane) {
+	delete(g.open, ln.laneKey)
+	if g.stopped && len(g.open) == 0 {
+		close(g.idle)
 	}
-	g.stopped = true
+}
+
+// stop begins no record that is newer than all those begun so far: the older
+// ones must still be handled, or the next holder would have to repeat what came
+// after them. The channel is closed when that is done.
+func (g *group) stop() <-chan struct{} {
+	g.lanes.mu.Lock()
+	defer g.lanes.mu.Unlock()
+	if !g.stopped {
+		g.stopped = true
+		g.prune()
+	}
+	return g.idle
+}
+
+// drop begins nothing any more; only running calls are left.
+func (g *group) drop() {
+	g.lanes.mu.Lock()
+	defer g.lanes.mu.Unlock()
+	if !g.dropped && len(g.open) > 0 {
+		g.dropped = true
+		g.prune()
+	}
+}
+
+// prune takes off the lanes that are over, after a stop; lanes.mu is held.
+func (g *group) prune() {
 	for _, ln := range g.open {
+		if ln.running || !g.over(ln) {
+			continue
+		}
 		if ln.timer != nil {
 			ln.timer.Stop()
 		}
+		delete(g.open, ln.laneKey)
 	}
-	clear(g.open)
-	if g.active == 0 {
+	if len(g.open) == 0 {
 		close(g.idle)
 	}
-	return g.idle
 }

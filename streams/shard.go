@@ -9,9 +9,13 @@ import (
 	"time"
 )
 
-// childTries is how often a closed shard is asked for its children before the
-// stream's own state decides.
-const childTries = 10
+// A closed shard is asked for its children childTries times before the stream's
+// whole listing is looked at as well, and lastTries times in all. Children that
+// turn up later still are found by the regular listings.
+const (
+	childTries = 3
+	lastTries  = 10
+)
 
 // shard is one shard while this worker holds its lease.
 type shard struct {
@@ -110,23 +114,16 @@ func (s *shard) read(ctx context.Context) error {
 func (s *shard) bequeath(ctx context.Context) (open bool, err error) {
 	pause := 50 * time.Millisecond
 	for try := 1; ; try++ {
-		children, err := s.stream.children(ctx, s.id)
-		if err == nil && len(children) == 0 && try >= childTries {
-			var l listing
-			if l, err = s.stream.list(ctx); err == nil {
-				sh, listed := l.shards[s.id]
-				if children = l.children(s.id); len(children) == 0 {
-					open = listed && !l.closed() && (sh.SequenceNumberRange == nil || sh.SequenceNumberRange.EndingSequenceNumber == nil)
-					return open, nil
-				}
-			}
-		}
-		if err == nil && len(children) > 0 {
-			if err = s.adopt(ctx, children); err == nil {
-				return false, nil
-			}
-		}
-		if err != nil && ctx.Err() == nil {
+		verdict, err := s.lookForChildren(ctx, try)
+		switch {
+		case err == nil && verdict == hasChildren, err == nil && verdict == childless:
+			return false, nil
+		case err == nil && verdict == stillOpen:
+			return true, nil
+		case err == nil && try >= lastTries:
+			s.p.cfg.Log.Warn("a closed shard has no children", "shard", s.id)
+			return false, nil
+		case err != nil && ctx.Err() == nil:
 			s.p.cfg.fault("DescribeStream", s.id, err)
 		}
 		if !rest(ctx, pause*4/5+rand.N(pause*2/5)) {
@@ -134,6 +131,41 @@ func (s *shard) bequeath(ctx context.Context) (open bool, err error) {
 		}
 		pause = min(2*pause, time.Second)
 	}
+}
+
+// offspring is what is known about a closed shard's children.
+type offspring int
+
+const (
+	unknownYet  offspring = iota
+	hasChildren           // and their leases are stored
+	childless             // the stream is disabled: none will come
+	stillOpen             // the shard is not closed at all
+)
+
+func (s *shard) lookForChildren(ctx context.Context, try int) (offspring, error) {
+	children, err := s.stream.children(ctx, s.id)
+	if err != nil {
+		return unknownYet, err
+	}
+	verdict := unknownYet
+	if len(children) == 0 && try >= childTries {
+		l, err := s.stream.recent(ctx)
+		if err != nil {
+			return unknownYet, err
+		}
+		sh, listed := l.shards[s.id]
+		switch children = l.children(s.id); {
+		case l.closed():
+			verdict = childless
+		case listed && (sh.SequenceNumberRange == nil || sh.SequenceNumberRange.EndingSequenceNumber == nil):
+			verdict = stillOpen
+		}
+	}
+	if len(children) == 0 {
+		return verdict, nil
+	}
+	return hasChildren, s.adopt(ctx, children)
 }
 
 // adopt stores a lease for every child that has none. They begin with their
@@ -147,18 +179,21 @@ func (s *shard) adopt(ctx context.Context, children []string) error {
 	return nil
 }
 
-// drain waits until no handler of the shard runs: first for DrainTimeout, then
-// with their contexts ended.
+// drain waits until no handler of the shard runs: records that others have
+// overtaken are handled yet, for DrainTimeout at most; then, or when the lease is
+// lost, only what runs is waited for, with its context ended.
 func (s *shard) drain() {
 	idle := s.group.stop()
 	timer := time.NewTimer(s.p.cfg.DrainTimeout)
 	defer timer.Stop()
 	select {
 	case <-idle:
+		return
 	case <-s.work.Done():
 	case <-timer.C:
 		s.cut(ErrStopped)
 	}
+	s.group.drop()
 	<-idle
 }
 

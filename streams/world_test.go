@@ -30,13 +30,13 @@ const (
 
 // world is an embedded engine with the three tables.
 type world struct {
-	*testing.T
+	testing.TB
 	engine *embedded.Engine
 	db     *dynamodb.Client
 	arn    string
 }
 
-func newWorld(t *testing.T, shards int) *world {
+func newWorld(t testing.TB, shards int) *world {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Config{
 		Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, shards int) *world {
 			t.Error(err)
 		}
 	})
-	w := &world{T: t, engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig())}
+	w := &world{TB: t, engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig())}
 	orders := tableInput(ordersTable, "id", "part")
 	orders.StreamSpecification = images()
 	for _, in := range []*dynamodb.CreateTableInput{orders, LeaseTableInput(leasesTable), DeadLetterTableInput(deadTable)} {

@@ -1,0 +1,76 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// BenchmarkPoller measures a record's way from the stream through a handler
+// that does nothing; the records are there when the clock starts.
+func BenchmarkPoller(b *testing.B) {
+	for _, shards := range []int{1, 4} {
+		b.Run(fmt.Sprintf("%d shards", shards), func(b *testing.B) {
+			w := newWorld(b, shards)
+			var writers sync.WaitGroup
+			for i := range 8 {
+				writers.Go(func() {
+					for n := i; n < b.N; n += 8 {
+						w.write("o-"+strconv.Itoa(n%500), n)
+					}
+				})
+			}
+			writers.Wait()
+			var left atomic.Int64
+			left.Store(int64(b.N))
+			done := make(chan struct{})
+			cfg := w.config(func(context.Context, Record) error {
+				if left.Add(-1) == 0 {
+					close(done)
+				}
+				return nil
+			}, func(c *Config) { c.CheckpointEvery = time.Second })
+			b.ReportAllocs()
+			b.ResetTimer()
+			p := w.start(cfg)
+			<-done
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "records/s")
+			b.StopTimer()
+			w.stopped(p)
+		})
+	}
+}
+
+// BenchmarkLanes measures the lanes alone.
+func BenchmarkLanes(b *testing.B) {
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	done := make(chan struct{})
+	cfg := Config{Handlers: []Handler{{Name: "h", Attempts: 1, Timeout: time.Minute, Handle: func(context.Context, Record) error {
+		if left.Add(-1) == 0 {
+			close(done)
+		}
+		return nil
+	}}}, Key: func(r Record) string { return r.ShardID }}
+	l := &lanes{cfg: &cfg, limit: 64}
+	mem := memory{limit: 1 << 40}
+	w := newWindow(2000, 1<<20, &mem)
+	g := l.group(context.Background(), newHold(nil, Lease{}, time.Now(), time.Hour), w)
+	page := make([]Record, 1000)
+	b.ReportAllocs()
+	for n := 0; n < b.N; n += len(page) {
+		page = page[:min(len(page), b.N-n)]
+		for i := range page {
+			page[i] = Record{ShardID: strconv.Itoa(i % 300), SequenceNumber: "1"}
+		}
+		_ = w.room(context.Background())
+		g.submit(page)
+	}
+	<-done
+	<-g.stop()
+	l.goroutines.Wait()
+}
