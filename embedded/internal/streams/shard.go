@@ -44,9 +44,16 @@ func newShard(streamNo uint64, r shardRecord) *shard {
 }
 
 // shardID looks like AWS's: creation in milliseconds, then eight hex digits that
-// tell shards of one millisecond apart.
-func shardID(created time.Time, streamNo, no uint64) string {
-	return fmt.Sprintf("shardId-%020d-%08x", created.UnixMilli(), uint32(mix(streamNo<<32|no))) //nolint:gosec // any 32 bits do
+// tell shards of one millisecond apart. A child's ID is always above its parent's.
+func shardID(created time.Time, parent string, streamNo, no uint64) string {
+	ms := created.UnixMilli()
+	if parent != "" {
+		var before int64
+		if _, err := fmt.Sscanf(parent, "shardId-%020d-", &before); err == nil {
+			ms = max(ms, before+1)
+		}
+	}
+	return fmt.Sprintf("shardId-%020d-%08x", ms, uint32(mix(streamNo<<32|no))) //nolint:gosec // any 32 bits do
 }
 
 // mix spreads the bits of n; it is one to one.

@@ -104,7 +104,7 @@ func (s *Stream) birth(b *store.Batch, now time.Time, parent string, lo, hi uint
 	s.record.Shards++
 	no := s.record.Shards
 	sh := newShard(s.record.No, shardRecord{
-		No: no, ID: shardID(now, s.record.No, no), Parent: parent, Lo: lo, Hi: hi, Start: s.clock.next(now),
+		No: no, ID: shardID(now, parent, s.record.No, no), Parent: parent, Lo: lo, Hi: hi, Start: s.clock.next(now),
 	})
 	return sh, s.stageShard(b, sh.record)
 }
