@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // First byte of every key, so that services never meet.
@@ -31,11 +32,14 @@ type DB struct {
 
 // Open opens or creates the key space in dir. A second Open of the same
 // directory fails while the first is open, in this process or another.
-func Open(dir string, log *slog.Logger) (*DB, error) {
+func Open(dir string, log *slog.Logger) (*DB, error) { return openOn(vfs.Default, dir, log) }
+
+func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	if dir == "" {
 		return nil, errors.New("open store: the data directory is empty")
 	}
 	db, err := pebble.Open(dir, &pebble.Options{
+		FS:                    fs,
 		Logger:                pebbleLogger{log},
 		MemTableSize:          32 << 20,
 		FormatMajorVersion:    pebble.FormatNewest,
