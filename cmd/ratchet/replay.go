@@ -184,7 +184,7 @@ func parseLine(text []byte) (line, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&l); err != nil {
-		return l, fmt.Errorf("no such JSON object: %w", err)
+		return l, fmt.Errorf("not a JSON request: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return l, errors.New("more than one JSON value on the line")

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"errors"
+	"os/exec"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"ratchet": main})
+}
+
+// TestScripts runs the commands as a user types them; each script in testdata/script
+// reads as what they promise.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// status N program args... runs the program and checks its exit status.
+			"status": func(ts *testscript.TestScript, _ bool, args []string) {
+				want, err := strconv.Atoi(args[0])
+				ts.Check(err)
+				err = ts.Exec(args[1], args[2:]...)
+				got := 0
+				var exit *exec.ExitError
+				switch {
+				case errors.As(err, &exit):
+					got = exit.ExitCode()
+				case err != nil:
+					ts.Fatalf("%v: %v", args[1:], err)
+				}
+				if got != want {
+					ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
+				}
+			},
+		},
+	})
+}
