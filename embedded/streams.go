@@ -35,3 +35,10 @@ func (e *Engine) TrimStream(ctx context.Context, streamARN string, before TrimPo
 	}
 	return e.streams.Trim(streamARN, before)
 }
+
+// WatchStream returns a channel that receives a value soon after records have
+// become readable in a stream, so that a reader need not poll for them. Several
+// records may share one value. stop ends the watch.
+func (e *Engine) WatchStream(streamARN string) (hints <-chan struct{}, stop func(), err error) {
+	return e.streams.Watch(streamARN)
+}

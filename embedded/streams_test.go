@@ -429,3 +429,32 @@ func TestReenabledStream(t *testing.T) {
 		t.Errorf("streams: %+v, %v", list, err)
 	}
 }
+
+// TestWatchStream: a hint follows every write that leaves a record.
+func TestWatchStream(t *testing.T) {
+	f := open(t)
+	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
+	hints, stop, err := f.WatchStream(arn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	it := f.iterator(arn, f.shards(arn)[0].ShardId, stypes.ShardIteratorTypeTrimHorizon, nil)
+	for i := range 3 {
+		f.put("orders", item{"id": str(fmt.Sprint(i))})
+		<-hints
+		var got []stypes.Record
+		if got, it = f.records(it); len(got) != 1 {
+			t.Fatalf("%d records behind the hint, want 1", len(got))
+		}
+	}
+	stop()
+	f.put("orders", item{"id": str("unwatched")})
+	select {
+	case <-hints:
+		t.Error("a hint after the end of the watch")
+	default:
+	}
+	if _, _, err := f.WatchStream("arn:nothing"); err == nil {
+		t.Error("a stream that does not exist can be watched")
+	}
+}

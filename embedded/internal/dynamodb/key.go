@@ -9,12 +9,11 @@ import (
 
 // Second byte of this package's keys.
 const (
-	kindTable   byte = 't' // table name -> tableRecord
-	kindCounts  byte = 'c' // table number -> counts
-	kindItem    byte = 'i' // table number, hash of the partition key, key -> size, item
-	kindExpiry  byte = 'e' // table number, expiry in seconds, item key's suffix -> nothing
-	kindToken   byte = 'k' // client request token -> tokenRecord
-	kindTokenAt byte = 'o' // expiry in milliseconds, client request token -> nothing
+	kindTable  byte = 't' // table name -> tableRecord
+	kindCounts byte = 'c' // nothing -> table numbers given; table number -> counts
+	kindItem   byte = 'i' // table number, hash of the partition key, key -> size, item
+	kindExpiry byte = 'e' // table number, expiry in seconds, item key's suffix -> nothing
+	kindToken  byte = 'k' // span of time, client request token -> expiry, digest
 )
 
 // Limits of key attributes in bytes.

@@ -114,8 +114,7 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 
 // take counts one item and adds it to the page if the filter lets it.
 func (pg *page) take(value []byte) (attr.Item, error) {
-	// The store takes its bytes back after the call; an item lives on.
-	raw := stored(append([]byte(nil), value...))
+	raw := stored(value) // decoding copies what it keeps
 	pg.scanned++
 	pg.bytes += raw.size()
 	item, err := raw.item()

@@ -27,6 +27,8 @@ type Service struct {
 	tables   catalog
 	stripes  *stripes
 	countsMu sync.Mutex
+	// forgotten is the last span of request tokens that was removed; Run's.
+	forgotten uint64
 }
 
 // New loads the tables that db holds. Their streams live in s.

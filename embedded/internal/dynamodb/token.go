@@ -16,6 +16,12 @@ import (
 // tokenLife is how long a ClientRequestToken protects from a second execution.
 const tokenLife = 10 * time.Minute
 
+// Tokens are kept by spans of their life: one is written under the span it falls
+// into and found under that or the next; a whole span is forgotten at once.
+
+// span numbers the span of a moment.
+func span(now time.Time) uint64 { return uint64(now.UnixMilli() / tokenLife.Milliseconds()) } //nolint:gosec // after 1970
+
 // token is a ClientRequestToken with the digest of the request it came with.
 type token struct {
 	text   string
@@ -24,14 +30,12 @@ type token struct {
 }
 
 func newToken(text string, in *transactWriteIn) *token {
-	return &token{text: text, digest: in.digest(), lock: hashBytes(tokenKey([]byte(text)))}
+	return &token{text: text, digest: in.digest(), lock: hashBytes([]byte(text))}
 }
 
-func tokenKey(text []byte) []byte { return storeKey(kindToken, text...) }
+func spanPrefix(n uint64) []byte { return binary.BigEndian.AppendUint64(storeKey(kindToken), n) }
 
-func tokenAtKey(expires uint64, text []byte) []byte {
-	return append(binary.BigEndian.AppendUint64(storeKey(kindTokenAt), expires), text...)
-}
+func (t *token) key(span uint64) []byte { return append(spanPrefix(span), t.text...) }
 
 // digest identifies what a transaction asks for, whatever the order in which its
 // maps were written.
@@ -70,61 +74,42 @@ func (in *transactWriteIn) digest() [sha256.Size]byte {
 // seen tells whether the token was used within its life, and whether for the
 // same request. The caller holds the token's stripe.
 func (s *Service) seen(t *token, now time.Time) (used, same bool, err error) {
-	raw, ok, err := s.db.Get(tokenKey([]byte(t.text)))
-	if err != nil || !ok {
-		return false, false, err
+	for _, n := range []uint64{span(now), span(now) - 1} {
+		raw, ok, err := s.db.Get(t.key(n))
+		if err != nil {
+			return false, false, err
+		}
+		if !ok {
+			continue
+		}
+		if len(raw) != 8+sha256.Size {
+			return false, false, errors.New("a stored request token has the wrong length")
+		}
+		expires := time.UnixMilli(int64(binary.BigEndian.Uint64(raw))) //nolint:gosec // written by stage
+		if expires.After(now) {
+			return true, bytes.Equal(raw[8:], t.digest[:]), nil
+		}
 	}
-	if len(raw) != 8+sha256.Size {
-		return false, false, errors.New("a stored request token has the wrong length")
-	}
-	if int64(binary.BigEndian.Uint64(raw)) <= now.UnixMilli() { //nolint:gosec // written by stage
-		return false, false, nil
-	}
-	return true, bytes.Equal(raw[8:], t.digest[:]), nil
+	return false, false, nil
 }
 
 // stage puts the token into the batch of its transaction.
 func (t *token) stage(b *store.Batch, now time.Time) {
 	expires := uint64(now.Add(tokenLife).UnixMilli()) //nolint:gosec // after 1970
-	b.Set(tokenKey([]byte(t.text)), append(binary.BigEndian.AppendUint64(nil, expires), t.digest[:]...))
-	b.Set(tokenAtKey(expires, []byte(t.text)), nil)
+	b.Set(t.key(span(now)), append(binary.BigEndian.AppendUint64(nil, expires), t.digest[:]...))
 }
 
-// forgetTokens removes the tokens whose life has ended.
+// forgetTokens removes the spans that are behind both where a token is looked for.
 func (s *Service) forgetTokens(now time.Time) error {
-	lo := storeKey(kindTokenAt)
-	hi := tokenAtKey(uint64(now.UnixMilli()), nil) //nolint:gosec // after 1970
-	for lo != nil {
-		keys, next, err := s.keysFrom(lo, hi)
-		if err != nil {
-			return err
-		}
-		lo = next
-		for _, k := range keys {
-			if err := s.forgetToken(k); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// forgetToken removes one entry of the index of tokens, and the token itself
-// unless it has been used anew.
-func (s *Service) forgetToken(at []byte) error {
-	expires, text := at[2:10], at[10:]
-	key := tokenKey(text)
-	st := s.stripes.of(hashBytes(key))
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	raw, ok, err := s.db.Get(key)
-	if err != nil {
-		return err
+	current := span(now)
+	if current-2 <= s.forgotten {
+		return nil
 	}
 	b := s.db.NewBatch()
-	b.Delete(at)
-	if ok && bytes.HasPrefix(raw, expires) {
-		b.Delete(key)
+	b.DeleteRange(storeKey(kindToken), spanPrefix(current-1))
+	if err := b.Commit(); err != nil {
+		return err
 	}
-	return b.CommitLater()
+	s.forgotten = current - 2
+	return nil
 }

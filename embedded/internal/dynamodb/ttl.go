@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"time"
 
 	"ratchet/embedded/internal/wire"
@@ -196,33 +197,62 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// expire removes the items behind entries of the index of expiries.
+// expire removes the items behind entries of the index of expiries, some at a
+// time with one flush to disk.
 func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now time.Time) error {
-	for _, entry := range entries {
+	for group := range slices.Chunk(entries, 100) {
 		if ctx.Err() != nil {
 			return nil
 		}
-		raw, ok, err := s.db.Get(append(bytes.Clone(t.items), entry[18:]...))
-		if err != nil {
-			return err
+		var actions []*action
+		for _, entry := range group {
+			a, err := s.expiry(t, entry, now)
+			if err != nil {
+				return err
+			}
+			if a != nil {
+				actions = append(actions, a)
+			}
 		}
-		if !ok {
-			continue
-		}
-		item, err := stored(raw).item()
-		if err != nil {
-			return err
-		}
-		key, err := t.keyIn(item)
-		if err != nil {
-			return err
-		}
-		a := &action{verb: remove, table: t, key: key, expireAt: now.Unix()}
-		if _, err := s.perform(a); err != nil && !isMissing(err) {
+		if err := s.removeExpired(actions); err != nil && !isMissing(err) {
 			return err
 		}
 	}
 	return nil
+}
+
+// expiry is the removal that an entry of the index of expiries asks for, nil when
+// its item is gone already.
+func (s *Service) expiry(t *table, entry []byte, now time.Time) (*action, error) {
+	raw, ok, err := s.db.Get(append(bytes.Clone(t.items), entry[18:]...))
+	if err != nil || !ok {
+		return nil, err
+	}
+	item, err := stored(raw).item()
+	if err != nil {
+		return nil, err
+	}
+	key, err := t.keyIn(item)
+	if err != nil {
+		return nil, err
+	}
+	return &action{verb: remove, table: t, key: key, expireAt: now.Unix()}, nil
+}
+
+func (s *Service) removeExpired(actions []*action) error {
+	hashes := make([]uint64, len(actions))
+	for i, a := range actions {
+		hashes[i] = a.key.lock
+	}
+	defer s.stripes.lock(hashes)()
+	changes := make([]*change, len(actions))
+	for i, a := range actions {
+		var err error
+		if changes[i], err = s.judge(a); err != nil {
+			return err
+		}
+	}
+	return s.writeAll(changes, hashes, time.Now(), nil)
 }
 
 // lapsed reports whether the sweep may remove the item as it is now: it may

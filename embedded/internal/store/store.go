@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -22,6 +23,9 @@ const (
 	PrefixStreams       byte = 's'
 	PrefixStepFunctions byte = 'f'
 )
+
+// cacheSize is the memory for blocks of data read from disk, in bytes.
+const cacheSize = 64 << 20
 
 // DB is an open key space. Its methods may be called from many goroutines.
 type DB struct {
@@ -38,13 +42,22 @@ func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	if dir == "" {
 		return nil, errors.New("open store: the data directory is empty")
 	}
-	db, err := pebble.Open(dir, &pebble.Options{
+	cache := pebble.NewCache(cacheSize)
+	defer cache.Unref() // the open database holds it
+	options := &pebble.Options{
 		FS:                    fs,
+		Cache:                 cache,
 		Logger:                pebbleLogger{log},
 		MemTableSize:          32 << 20,
 		FormatMajorVersion:    pebble.FormatNewest,
 		L0CompactionThreshold: 4,
-	})
+	}
+	for i := range options.Levels {
+		// Most conditional writes ask for keys that are not there: a filter
+		// answers that without touching the tables.
+		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	db, err := pebble.Open(dir, options)
 	if err != nil {
 		return nil, fmt.Errorf("open store in %s: %w", dir, err)
 	}

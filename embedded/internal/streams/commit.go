@@ -69,16 +69,16 @@ func commitOne(b *store.Batch, now time.Time, c *Change) error {
 	if err := b.Sync(); err != nil {
 		return err
 	}
-	sh.settle(seq)
+	sh.settled(c.Stream, seq)
 	return nil
 }
 
 func commitAll(b *store.Batch, now time.Time, changes []Change) error {
 	routes, locked := lockShards(changes)
-	last := make(map[*shard]sequence, len(locked))
+	last := make([]sequence, len(changes))
 	for i := range changes {
 		if sh := routes[i]; sh != nil {
-			last[sh] = sh.append(b, now, &changes[i])
+			last[i] = sh.append(b, now, &changes[i])
 		}
 	}
 	err := b.Apply()
@@ -92,8 +92,10 @@ func commitAll(b *store.Batch, now time.Time, changes []Change) error {
 	if err := b.Sync(); err != nil {
 		return err
 	}
-	for sh, seq := range last {
-		sh.settle(seq)
+	for i := range changes {
+		if sh := routes[i]; sh != nil {
+			sh.settled(changes[i].Stream, last[i])
+		}
 	}
 	return nil
 }

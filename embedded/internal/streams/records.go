@@ -122,8 +122,7 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 	if p.count == p.limit {
 		return false, nil
 	}
-	// The store takes its bytes back after the call; decoded items live on.
-	c, err := decodeChange(append([]byte(nil), raw...))
+	c, err := decodeChange(raw) // it shares raw's bytes, which end with this call
 	if err != nil {
 		return false, err
 	}

@@ -65,6 +65,12 @@ func mix(n uint64) uint64 {
 	return n ^ n>>33
 }
 
+// settled is settle, with word to those who watch the stream.
+func (s *shard) settled(st *Stream, seq sequence) {
+	s.settle(seq)
+	st.wake()
+}
+
 // settle records that everything up to s is on disk. Batches reach the disk in
 // the order they were applied, so s vouches for all before it.
 func (s *shard) settle(seq sequence) {

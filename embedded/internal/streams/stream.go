@@ -60,6 +60,8 @@ type Stream struct {
 	all    []*shard // by number, so parents stand before children
 	// open routes writers: the open shards by hash range. Empty once disabled.
 	open atomic.Pointer[[]*shard]
+	// watchers want to know of new records; replaced as a whole, under mu.
+	watchers atomic.Pointer[[]chan struct{}]
 }
 
 // ARN names the stream, ending in "/stream/" and its label.
