@@ -56,7 +56,7 @@ func benchApplyWith(ctx context.Context, work size, callers int) ([]figure, erro
 		return nil, err
 	}
 	defer b.Close()
-	if err := b.Init(ctx); err != nil {
+	if err := b.CreateTables(ctx); err != nil {
 		return nil, err
 	}
 	perRound := work.perRound
