@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
 	"ratchet"
@@ -24,10 +26,11 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	poller, err := b.poller(name)
+	poller, release, err := b.poller(ctx, name)
 	if err != nil {
 		return err
 	}
+	defer release()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return worker.Run(ctx) })
 	group.Go(func() error { return poller.Run(ctx) })
@@ -61,16 +64,28 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 // hour and park afresh.
 const parkFor = 24 * time.Hour
 
-func (b *Backend) poller(name string) (*streams.Poller, error) {
+// poller builds the stream poller. On the embedded engine it is woken by commits
+// instead of asking; release ends that.
+func (b *Backend) poller(ctx context.Context, name string) (p *streams.Poller, release func(), err error) {
 	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN,
 		Sink: b.Sink, Reacted: b.hooks.Reacted, Log: b.log}
 	cfg := streams.Config{Streams: b.Streams, DynamoDB: b.DynamoDB, TableName: b.Tables.Orders,
 		LeaseTable: b.Tables.Leases, DeadLetterTable: b.Tables.DeadLetters, Owner: name, Handlers: r.Handlers(), Log: b.log}
+	release = func() {}
 	if b.Engine != nil {
-		// The engine is in this process: asking often costs no money and no network.
-		cfg.PollActive, cfg.PollIdle = 5*time.Millisecond, 50*time.Millisecond
+		table, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.Tables.Orders})
+		if err != nil {
+			return nil, nil, fmt.Errorf("describe table %s: %w", b.Tables.Orders, err)
+		}
+		if cfg.Hint, release, err = b.Engine.WatchStream(aws.ToString(table.Table.LatestStreamArn)); err != nil {
+			return nil, nil, err
+		}
 	}
-	return streams.New(cfg)
+	if p, err = streams.New(cfg); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return p, release, nil
 }
 
 // takeReport is where the sandbox carrier's callbacks arrive: each is a transition
