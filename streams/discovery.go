@@ -31,6 +31,9 @@ const tombstoneFor = horizon + 2*time.Hour
 // before its child is not kept waiting any longer.
 const absences = 3
 
+// errView refuses a stream whose records lack what handlers need.
+var errView = errors.New("streams: wrong view type")
+
 // marker says how reading of a stream began, and whose turn it is to list it.
 type marker struct {
 	created time.Time // the stream's creation: another one means another stream
@@ -58,7 +61,7 @@ func (f *fleet) bootstrap(ctx context.Context) error {
 		return fmt.Errorf("%w: %s does not exist", errStreamEnded, f.stream.arn)
 	}
 	if v := l.view; f.p.cfg.NeedImages && v != "" && v != streamtypes.StreamViewTypeNewAndOldImages {
-		return fmt.Errorf("streams: %s has the view type %s, want NEW_AND_OLD_IMAGES", f.stream.arn, v)
+		return fmt.Errorf("%w: %s has %s, want NEW_AND_OLD_IMAGES", errView, f.stream.arn, v)
 	}
 	leases, mark, err := queryLeases(ctx, f.table.api, f.table.table, f.table.stream)
 	if err != nil {

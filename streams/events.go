@@ -1,6 +1,9 @@
 package streams
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Events are optional hooks for metrics and alarms. They are called from the
 // poller's goroutines, several at once, and must neither block nor panic.
@@ -78,4 +81,21 @@ type Lag struct {
 	ToHorizon time.Duration
 	// Pending counts records read and not finished.
 	Pending int
+}
+
+// sparse lets a message about a lasting trouble into the log once a minute.
+type sparse struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (s *sparse) due() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if !s.last.IsZero() && now.Sub(s.last) < time.Minute {
+		return false
+	}
+	s.last = now
+	return true
 }

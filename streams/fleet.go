@@ -13,6 +13,9 @@ import (
 // end, or does not exist any more.
 var errStreamEnded = errors.New("streams: stream ended")
 
+// startTries is how often the beginning is tried, over some seconds.
+const startTries = 5
+
 // fleet is this worker's part in reading one stream: it watches the leases,
 // takes what is due, hands over what is asked for, and keeps the list of shards
 // up to date.
@@ -50,11 +53,19 @@ func (p *Poller) newFleet(arn string, start Position) *fleet {
 // run works until ctx ends (nil), the stream has ended (errStreamEnded) or a gap
 // halts it.
 func (f *fleet) run(ctx context.Context) error {
-	if err := f.bootstrap(ctx); err != nil {
+	for try := 1; ; try++ {
+		err := f.bootstrap(ctx)
+		if err == nil {
+			break
+		}
 		if ctx.Err() != nil {
 			return nil
 		}
-		return err
+		if try >= startTries || errors.Is(err, errStreamEnded) || errors.Is(err, errView) {
+			return err
+		}
+		f.p.cfg.fault("Leases", "", err)
+		rest(ctx, faultPause<<try)
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.watch(gctx, g) })
@@ -66,7 +77,7 @@ func (f *fleet) run(ctx context.Context) error {
 func (f *fleet) watch(ctx context.Context, g *errgroup.Group) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	var logged time.Time
+	var log sparse
 	for {
 		select {
 		case <-ctx.Done():
@@ -80,8 +91,7 @@ func (f *fleet) watch(ctx context.Context, g *errgroup.Group) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			f.p.cfg.fault("Leases", "", err)
-			if now := time.Now(); now.Sub(logged) >= time.Minute {
-				logged = now
+			if log.due() {
 				f.p.cfg.Log.Warn("looking after the leases failed; retrying", "stream", f.stream.arn, "err", err)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 type lanes struct {
 	cfg     *Config
 	letters *letterTable
+	log     sparse
 
 	mu         sync.Mutex
 	ready      *lane // FIFO of lanes that may run
@@ -277,6 +278,9 @@ func (l *lanes) bury(g *group, h *Handler, t *task) error {
 	if err := l.letters.put(ctx, rec, t.failed); err != nil {
 		t.pauses++
 		l.cfg.fault("PutItem", rec.ShardID, err)
+		if l.log.due() {
+			l.cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", rec.ShardID, "err", err)
+		}
 		return err
 	}
 	l.cfg.Log.Warn("record became a dead letter", "handler", h.Name, "shard", rec.ShardID,

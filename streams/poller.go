@@ -89,20 +89,30 @@ func (p *Poller) follow(ctx context.Context) error {
 			return err
 		}
 		p.cfg.Log.Info("the table's stream has ended; waiting for its successor", "stream", current)
-		next := current
-		for next == current || next == "" {
-			if next, err = p.latest(ctx); err != nil {
-				p.cfg.fault("DescribeTable", "", err)
-				next = current
-			}
-			if next == current && !rest(ctx, min(p.cfg.DiscoverEvery, 5*time.Second)) {
-				return nil
-			}
+		next, ok := p.successor(ctx, current)
+		if !ok {
+			return nil
 		}
 		if err := p.setCurrent(ctx, next); err != nil {
 			return orStopped(ctx, err)
 		}
 		current, start = next, TrimHorizon
+	}
+}
+
+// successor waits until the table has another stream; false when ctx ended first.
+func (p *Poller) successor(ctx context.Context, current string) (string, bool) {
+	for {
+		next, err := p.latest(ctx)
+		switch {
+		case err != nil:
+			p.cfg.fault("DescribeTable", "", err)
+		case next != "" && next != current:
+			return next, true
+		}
+		if !rest(ctx, min(p.cfg.DiscoverEvery, 5*time.Second)) {
+			return "", false
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -116,9 +117,9 @@ func TestLostAnswersOfLeaseWritesDoNotCostTheLease(t *testing.T) {
 	w := newWorld(t, 2)
 	l := newLedger()
 	f := w.faults()
-	var n, moves atomic.Int32
+	var moves atomic.Int32
 	f.set(func(op string, _ []byte) error {
-		if op == "UpdateItem" && n.Add(1)%2 == 0 {
+		if op == "UpdateItem" && rand.N(3) == 0 {
 			return errLostResponse
 		}
 		return nil

@@ -60,9 +60,9 @@ type reader struct {
 	skipUntil time.Time // drop older records: AT_TIMESTAMP is not served
 	gap       *Gap      // declared, its end not yet known
 
-	faults   int       // in a row
-	logged   time.Time // when a fault was last logged
-	empties  int       // empty pages in a row
+	faults   int // in a row
+	log      sparse
+	empties  int // empty pages in a row
 	activeAt time.Time
 	caughtUp atomic.Int64 // when the shard was last found empty, Unix ns; 0 after records
 	newest   atomic.Int64 // creation of the newest record read, Unix ms
@@ -307,8 +307,7 @@ func (r *reader) declare(to string) {
 func (r *reader) fault(err error) time.Duration {
 	r.faults++
 	r.p.cfg.fault("GetRecords", r.shard.id, err)
-	if now := time.Now(); now.Sub(r.logged) >= time.Minute {
-		r.logged = now
+	if r.log.due() {
 		r.p.cfg.Log.Warn("reading a shard failed; retrying", "shard", r.shard.id, "err", err)
 	}
 	d := min(faultPause<<min(r.faults-1, 10), faultPauseMax)

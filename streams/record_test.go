@@ -48,7 +48,7 @@ func TestAStreamWithoutBothImagesIsRefusedWhenTheyAreNeeded(t *testing.T) {
 	w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddbtypes.StreamViewTypeKeysOnly})
 	p := w.start(w.config(newLedger().handle, func(c *Config) { c.NeedImages = true }))
 	<-p.done
-	if err := p.stop(); err == nil || err.Error() != "streams: "+w.latest()+" has the view type KEYS_ONLY, want NEW_AND_OLD_IMAGES" {
+	if err := p.stop(); err == nil || err.Error() != "streams: wrong view type: "+w.latest()+" has KEYS_ONLY, want NEW_AND_OLD_IMAGES" {
 		t.Errorf("Run: %v", err)
 	}
 }

@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ type shard struct {
 	mu     sync.Mutex
 	gap    Gap
 	stored progress // the last progress written
+	log    sparse
 	gaps   int64
 }
 
@@ -263,8 +265,8 @@ func (s *shard) keep(ctx context.Context) {
 
 // renew writes once; it reports whether the lease may still be ours.
 func (s *shard) renew(ctx context.Context, p progress) bool {
-	fence := s.hold.fenceAt()
-	call, cancel := context.WithDeadline(ctx, fence)
+	// A call that hangs must leave time for another before the fence.
+	call, cancel := context.WithDeadline(ctx, earlier(s.hold.fenceAt(), time.Now().Add(s.p.cfg.LeaseDuration/4)))
 	defer cancel()
 	err := s.hold.write(call, p)
 	switch {
@@ -274,6 +276,9 @@ func (s *shard) renew(ctx context.Context, p progress) bool {
 		return false
 	case ctx.Err() == nil:
 		s.p.cfg.fault("UpdateItem", s.id, err)
+		if s.log.due() {
+			s.p.cfg.Log.Warn("renewing a lease failed; retrying", "shard", s.id, "err", err)
+		}
 	}
 	return time.Now().Before(s.hold.fenceAt())
 }
@@ -314,10 +319,21 @@ func (s *shard) wake() {
 
 func (s *shard) report(c LeaseChange) {
 	epoch := s.hold.epoch.Load()
-	s.p.cfg.Log.Debug("lease "+string(c), "shard", s.id, "epoch", epoch)
+	level := slog.LevelDebug
+	if c == LeaseLost {
+		level = slog.LevelWarn
+	}
+	s.p.cfg.Log.Log(context.Background(), level, "lease "+string(c), "shard", s.id, "epoch", epoch)
 	if f := s.p.cfg.Events.Lease; f != nil {
 		f(LeaseEvent{Shard: s.id, Change: c, Epoch: epoch})
 	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // rest waits for d; false when ctx ended first.
