@@ -27,6 +27,8 @@
 //	...
 //	err = p.Run(ctx) // until ctx ends; then it drains and gives its leases back
 //
+// The same handlers run behind a Lambda event source mapping: see [Lambda].
+//
 // # Guarantees
 //
 //   - Every record is handed to every handler whose filter takes it, at least

@@ -157,13 +157,23 @@ func (d DeadLetters) failed(ctx context.Context, h Handler, id string, l DeadLet
 	return err
 }
 
-func callOnce(ctx context.Context, h Handler, r Record) (err error) {
+// callOnce calls a handler on a goroutine of its own, so that runtime.Goexit
+// ends nothing but the call.
+func callOnce(ctx context.Context, h Handler, r Record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, ErrTimeout)
 	defer cancel()
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Value: v, Stack: debug.Stack()}
-		}
+	result := make(chan error, 1)
+	go func() {
+		returned := false
+		var err error
+		defer func() {
+			if !returned {
+				err = &PanicError{Value: recover(), Stack: debug.Stack()}
+			}
+			result <- err
+		}()
+		err = h.Handle(ctx, r)
+		returned = true
 	}()
-	return h.Handle(ctx, r)
+	return <-result
 }

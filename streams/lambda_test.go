@@ -1,0 +1,73 @@
+package streams
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func lambdaEvent(records ...string) json.RawMessage {
+	return json.RawMessage(`{"Records":[` + strings.Join(records, ",") + `]}`)
+}
+
+func lambdaModify(id string, version, seq int) string {
+	return fmt.Sprintf(`{"eventID":"e","eventName":"MODIFY","eventSourceARN":"arn:aws:dynamodb:r:1:table/orders/stream/L",
+		"userIdentity":{"principalId":"dynamodb.amazonaws.com","type":"Service"},
+		"dynamodb":{"ApproximateCreationDateTime":1700000000.0,"SequenceNumber":"%d","SizeBytes":12,
+		"Keys":{"id":{"S":%q}},"NewImage":{"id":{"S":%q},"version":{"N":"%d"}},"OldImage":{"id":{"S":%q}}}}`, seq, id, id, version, id)
+}
+
+func TestLambdaReportsWhatFailedAndWhatStandsBehindIt(t *testing.T) {
+	l := newLedger()
+	fn := Lambda{Handlers: []Handler{
+		{Name: "all", Handle: func(ctx context.Context, r Record) error {
+			if id, v := keyAndVersion(r); id == "o-1" && v == 2 {
+				return errors.New("no")
+			}
+			return l.handle(ctx, r)
+		}},
+		{Name: "exits", Filter: func(r Record) bool { id, _ := keyAndVersion(r); return id == "o-3" }, Handle: func(context.Context, Record) error {
+			runtime.Goexit()
+			return nil
+		}},
+		{Name: "none", Filter: func(Record) bool { return false }, Handle: func(context.Context, Record) error { panic("not asked for") }},
+	}}
+	out, err := fn.Handle(context.Background(), lambdaEvent(
+		lambdaModify("o-1", 1, 98), lambdaModify("o-2", 1, 99), lambdaModify("o-1", 2, 100), lambdaModify("o-1", 3, 101), lambdaModify("o-2", 2, 102), lambdaModify("o-3", 1, 103)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := json.Marshal(out)
+	if string(body) != `{"batchItemFailures":[{"itemIdentifier":"100"},{"itemIdentifier":"101"},{"itemIdentifier":"103"}]}` {
+		t.Errorf("response %s", body)
+	}
+	if got := fmt.Sprint(l.of("o-1"), l.of("o-2")); got != "[1] [1 2]" {
+		t.Errorf("handled %s", got)
+	}
+	ok, err := fn.Handle(context.Background(), lambdaEvent())
+	if body, _ := json.Marshal(ok); err != nil || string(body) != `{"batchItemFailures":[]}` {
+		t.Errorf("empty batch: %s, %v", body, err)
+	}
+	if _, err := fn.Handle(context.Background(), json.RawMessage(`{"Records":[{}]}`)); err == nil {
+		t.Error("a record without a sequence number was accepted")
+	}
+}
+
+func TestLambdaPutsPermanentFailuresIntoTheDeadLetters(t *testing.T) {
+	w := newWorld(t, 1)
+	fn := Lambda{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: []Handler{
+		{Name: "h", Handle: func(context.Context, Record) error { return Permanent(errors.New("never")) }},
+	}}
+	out, err := fn.Handle(context.Background(), lambdaEvent(lambdaModify("o-1", 1, 1)))
+	if err != nil || len(out.Failures) != 0 {
+		t.Fatalf("%v, %v", out, err)
+	}
+	letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
+	if err != nil || len(letters) != 1 || letters[0].Record.Identity.Type != "Service" || letters[0].Record.CreatedAt.Unix() != 1700000000 {
+		t.Fatalf("%+v, %v", letters, err)
+	}
+}
