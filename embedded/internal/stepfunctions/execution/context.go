@@ -1,0 +1,74 @@
+package execution
+
+import (
+	"strconv"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// context builds the context object ($$) of a thread.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
+func (t *turn) context(th *thread) []byte {
+	for inner := th; inner.parent != 0; {
+		outer := t.s.thread(inner.parent)
+		if t.state(outer).Kind == asl.Map {
+			return t.contextWith(th, inner.index, t.item(outer, inner.index))
+		}
+		inner = outer
+	}
+	return t.contextWith(th, -1, nil)
+}
+
+// item is the array element that an iteration works on.
+func (t *turn) item(th *thread, index int) []byte {
+	s := t.state(th)
+	raw, err := t.raw(th)
+	if err == nil {
+		var in *Doc
+		if in, err = t.pick(th, s.InputPath, raw); err == nil {
+			if in, err = t.items(th, s, in); err == nil {
+				v, _ := rawjson.Element(in.JSON, index)
+				return v
+			}
+		}
+	}
+	if t.err == nil {
+		t.err = err
+	}
+	return []byte("null")
+}
+
+// contextWith builds the context object with a map item, when index is not -1.
+func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
+	input, err := t.document(Ref{Chunk: 1, ID: 1})
+	if err != nil {
+		if t.err == nil {
+			t.err = err
+		}
+		input = []byte("null")
+	}
+	id := t.env.Identity
+	b := make([]byte, 0, 512+len(input)+len(value))
+	text := func(before, s string) { b = rawjson.AppendText(append(b, before...), s) }
+	text(`{"Execution":{"Id":`, id.ARN)
+	b = append(append(b, `,"Input":`...), input...)
+	text(`,"Name":`, t.s.Name)
+	text(`,"RoleArn":`, id.RoleARN)
+	text(`,"StartTime":`, stamp(t.s.Started))
+	b = strconv.AppendInt(append(b, `,"RedriveCount":`...), int64(t.s.Redrives), 10)
+	if t.s.Redrives > 0 {
+		text(`,"RedriveTime":`, stamp(t.s.Redriven))
+	}
+	text(`},"StateMachine":{"Id":`, id.MachineARN)
+	text(`,"Name":`, id.MachineName)
+	text(`},"State":{"Name":`, t.state(th).Name)
+	text(`,"EnteredTime":`, stamp(th.entered))
+	b = strconv.AppendInt(append(b, `,"RetryCount":`...), th.retries, 10)
+	b = append(b, '}')
+	if index >= 0 {
+		b = strconv.AppendInt(append(b, `,"Map":{"Item":{"Index":`...), int64(index), 10)
+		b = append(append(append(b, `,"Value":`...), value...), "}}"...)
+	}
+	return append(b, '}')
+}

@@ -1,0 +1,262 @@
+package execution
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// world is an execution in memory. Every stimulus goes through the stored forms
+// of state and events, as in production.
+type world struct {
+	machine *asl.Machine
+	now     time.Time
+	stored  []byte
+	chunks  map[int64][]byte
+	events  []Event
+	queue   []Task
+	tokens  map[int64][TokenSize]byte
+	seq     uint64
+	random  *rand.Rand
+}
+
+func (w *world) Document(ref Ref) ([]byte, error) { return FindDocument(ref, w.chunks[ref.Chunk]) }
+
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func newWorld(t testing.TB, definition string) *world {
+	t.Helper()
+	m, found := asl.Parse([]byte(definition))
+	if m == nil {
+		t.Fatal(found.Err())
+	}
+	return &world{machine: m, now: epoch, chunks: map[int64][]byte{}, tokens: map[int64][TokenSize]byte{}, random: rand.New(rand.NewPCG(1, 2))}
+}
+
+func (w *world) env() *Env {
+	return &Env{
+		Machine: w.machine, Now: w.now, Random: w.random, History: w,
+		Identity:       &Identity{ARN: "arn:x:e", RoleARN: "arn:role", MachineARN: "arn:m", MachineName: "m"},
+		ActivityExists: func(arn string) bool { return !strings.HasSuffix(arn, ":missing") },
+		Sequence:       func() uint64 { w.seq++; return w.seq },
+	}
+}
+
+// step applies one stimulus to the stored state and stores what follows.
+func (w *world) step(apply func(e *Env, s *State) (*Turn, error)) error {
+	s := &State{Name: "run"}
+	if w.stored != nil {
+		var err error
+		if s, err = ReadState(w.stored); err != nil {
+			return err
+		}
+	}
+	turn, err := apply(w.env(), s)
+	if turn == nil {
+		return err
+	}
+	if len(turn.Events) > 0 {
+		w.chunks[turn.Chunk()] = AppendEvents(nil, turn.Events)
+		w.events = append(w.events, turn.Events...)
+	}
+	for _, task := range turn.Dequeued {
+		for i := range w.queue {
+			if w.queue[i] == task {
+				w.queue = append(w.queue[:i], w.queue[i+1:]...)
+				break
+			}
+		}
+	}
+	w.queue = append(w.queue, turn.Queued...)
+	w.stored = AppendState(nil, s)
+	return err
+}
+
+func (w *world) state() *State {
+	s, err := ReadState(w.stored)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func (w *world) start(input string) error {
+	return w.step(func(e *Env, s *State) (*Turn, error) { return e.Start(s, []byte(input)) })
+}
+
+// take starts the oldest queued task of a state and returns its thread and input.
+func (w *world) take(state string) (id int64, input string, err error) {
+	for _, task := range w.queue {
+		th := w.state().thread(task.Thread)
+		if w.machine.States[th.state].Name != state {
+			continue
+		}
+		token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt), 7}
+		w.tokens[task.Thread] = token
+		err = w.step(func(e *Env, s *State) (*Turn, error) {
+			in, turn, err := e.StartTask(s, task.Thread, task.Attempt, "worker", token)
+			input = string(in)
+			return turn, err
+		})
+		return task.Thread, input, err
+	}
+	return 0, "", fmt.Errorf("no task of %s is queued", state)
+}
+
+// started finds the thread whose task is with a worker.
+func (w *world) started(state string) (int64, error) {
+	for _, th := range w.state().threads {
+		if th.phase == started && w.machine.States[th.state].Name == state {
+			return th.id, nil
+		}
+	}
+	return 0, fmt.Errorf("no task of %s is started", state)
+}
+
+// sleep lets time pass, with a tick whenever one is due.
+func (w *world) sleep(d time.Duration) error {
+	until := w.now.Add(d)
+	for {
+		next := w.state().NextTimer()
+		if next == 0 || next > until.UnixMilli() {
+			w.now = until
+			return nil
+		}
+		w.now = time.UnixMilli(max(next, w.now.UnixMilli()))
+		if err := w.step(func(e *Env, s *State) (*Turn, error) { return e.Tick(s) }); err != nil {
+			return err
+		}
+	}
+}
+
+// command runs one line of a scenario.
+func (w *world) command(line string) error {
+	verb, rest, _ := strings.Cut(line, " ")
+	state, value, _ := strings.Cut(rest, " ")
+	switch verb {
+	case "sleep":
+		d, err := time.ParseDuration(rest)
+		if err != nil {
+			return err
+		}
+		return w.sleep(d)
+	case "stop":
+		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Stop(s, state, value) })
+	case "redrive":
+		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Redrive(s) })
+	case "take":
+		_, input, err := w.take(state)
+		if err == nil && value != "" && !rawjson.Equal([]byte(input), []byte(value)) {
+			err = fmt.Errorf("the task's input is %s", input)
+		}
+		return err
+	}
+	id, err := w.started(state)
+	if err != nil {
+		if id, _, err = w.take(state); err != nil {
+			return err
+		}
+	}
+	return w.step(func(e *Env, s *State) (*Turn, error) {
+		switch verb {
+		case "succeed":
+			return e.Succeed(s, id, w.tokens[id], []byte(value))
+		case "fail":
+			name, cause, _ := strings.Cut(value, " ")
+			return e.Fail(s, id, w.tokens[id], name, cause)
+		case "beat":
+			return e.Heartbeat(s, id, w.tokens[id])
+		}
+		return nil, errors.New("unknown command " + verb)
+	})
+}
+
+// history renders events as "id<prev Type state".
+func (w *world) history() string {
+	var out strings.Builder
+	for i := range w.events {
+		e := &w.events[i]
+		fmt.Fprintf(&out, "%d<%d %s", e.ID, e.Prev, e.Name(w.machine))
+		if e.Type == StateEntered || e.Type == StateExited {
+			fmt.Fprintf(&out, " %s", w.machine.States[e.State].Name)
+		}
+		switch e.Type {
+		case MapIterationStarted, MapIterationSucceeded, MapIterationFailed, MapIterationAborted, MapStateStarted:
+			fmt.Fprintf(&out, " %d", e.Index)
+		default:
+		}
+		if e.Error != "" {
+			fmt.Fprintf(&out, " %s", e.Error)
+		}
+		out.WriteByte('\n')
+	}
+	return out.String()
+}
+
+// TestScenarios runs the files of testdata. Each has sections "-- name --":
+// the definition, the input, commands, and what must have come of it.
+func TestScenarios(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scenarios", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runScenario(t, file) })
+	}
+}
+
+func runScenario(t *testing.T, file string) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := map[string]string{}
+	for _, part := range strings.Split("\n"+string(text), "\n-- ")[1:] {
+		name, body, _ := strings.Cut(part, " --\n")
+		sections[name] = strings.TrimSpace(body)
+	}
+	const activity = `"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`
+	w := newWorld(t, strings.ReplaceAll(sections["definition"], `"WORK":1`, activity))
+	if err := w.start(sections["input"]); err != nil {
+		t.Fatal(err)
+	}
+	for n, line := range strings.Split(sections["script"], "\n") {
+		line, want, _ := strings.Cut(strings.TrimSpace(line), " => ")
+		if line == "" {
+			continue
+		}
+		err := w.command(line)
+		if got := fmt.Sprint(err); err != nil && (want == "" || !strings.Contains(got, want)) || err == nil && want != "" {
+			t.Fatalf("command %d %q: %v, want %q\n%s", n+1, line, err, want, w.history())
+		}
+	}
+	s := w.state()
+	got := map[string]string{"status": s.Status.String(), "error": s.Error, "cause": s.Cause, "history": strings.TrimSpace(w.history()),
+		"elapsed": strconv.FormatInt(w.now.UnixMilli()-s.Started, 10), "queued": strconv.Itoa(len(w.queue))}
+	if s.Status == Succeeded {
+		output, err := w.Document(s.Output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got["output"] = string(output)
+	}
+	for name, want := range sections {
+		value, known := got[name]
+		switch {
+		case name == "definition" || name == "input" || name == "script":
+		case name == "output" && known && rawjson.Equal([]byte(value), []byte(want)):
+		case name == "cause" && want != "" && strings.Contains(value, want):
+		case value != want:
+			t.Errorf("%s:\n%s\nwant:\n%s\n\n%s %s %s", name, value, want, s.Status, s.Error, s.Cause)
+		}
+	}
+}

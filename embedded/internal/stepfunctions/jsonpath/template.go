@@ -1,0 +1,142 @@
+package jsonpath
+
+import (
+	"fmt"
+	"strings"
+
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// Template is a compiled payload template: JSON in which a member "name.$"
+// holds an expression and becomes the member "name" with its value.
+type Template struct {
+	literal []byte // the whole template when nothing in it is computed
+	members []templateMember
+	items   []*Template
+	array   bool
+}
+
+type templateMember struct {
+	key   []byte // quoted, without ".$"
+	field string // as written, for error texts
+	value *Template
+	expr  *Expression
+}
+
+// FieldError says which member of a template could not be computed.
+type FieldError struct {
+	Field string
+	Err   error
+}
+
+func (e *FieldError) Error() string { return fmt.Sprintf("field %q: %v", e.Field, e.Err) }
+func (e *FieldError) Unwrap() error { return e.Err }
+
+// CompileTemplate reads a payload template from valid JSON.
+func CompileTemplate(text []byte) (*Template, error) {
+	t, dynamic, err := compileTemplate(text)
+	if err != nil {
+		return nil, err
+	}
+	if !dynamic {
+		return &Template{literal: rawjson.AppendCompact(nil, text)}, nil
+	}
+	return t, nil
+}
+
+func compileTemplate(text []byte) (t *Template, dynamic bool, err error) {
+	kind := rawjson.KindOf(text)
+	if kind != rawjson.Object && kind != rawjson.Array {
+		return &Template{literal: rawjson.AppendCompact(nil, text)}, false, nil
+	}
+	t = &Template{array: kind == rawjson.Array}
+	seen := map[string]bool{}
+	for c := rawjson.Walk(text); c.Next(); {
+		if t.array {
+			item, d, err := compileTemplate(c.Value)
+			if err != nil {
+				return nil, false, err
+			}
+			t.items, dynamic = append(t.items, item), dynamic || d
+			continue
+		}
+		m, d, err := compileMember(&c)
+		if err != nil {
+			return nil, false, err
+		}
+		if seen[string(m.key)] {
+			return nil, false, fmt.Errorf("the field %s is set twice", m.key)
+		}
+		seen[string(m.key)] = true
+		t.members, dynamic = append(t.members, m), dynamic || d
+	}
+	if !dynamic {
+		return &Template{literal: rawjson.AppendCompact(nil, text)}, false, nil
+	}
+	return t, true, nil
+}
+
+func compileMember(c *rawjson.Cursor) (m templateMember, dynamic bool, err error) {
+	name, _ := rawjson.Text(c.Key)
+	m.field = name
+	if bare, ok := strings.CutSuffix(name, ".$"); ok {
+		m.key = rawjson.AppendText(nil, bare)
+		source, isText := rawjson.Text(c.Value)
+		if !isText {
+			return m, false, fmt.Errorf("the value for the field '%s' must be a STRING that contains a JSONPath or an intrinsic function", name)
+		}
+		if m.expr, err = CompileExpression(source); err != nil {
+			return m, false, fmt.Errorf("the value for the field '%s' must be a valid JSONPath or a valid intrinsic function call: %w", name, err)
+		}
+		return m, true, nil
+	}
+	m.key = append([]byte(nil), c.Key...)
+	m.value, dynamic, err = compileTemplate(c.Value)
+	return m, dynamic, err
+}
+
+// Evaluate computes the template. A failing member gives a *FieldError.
+func (t *Template) Evaluate(s *Scope) ([]byte, error) {
+	if t.literal != nil {
+		return t.literal, nil
+	}
+	return t.append(nil, s)
+}
+
+func (t *Template) append(out []byte, s *Scope) (_ []byte, err error) {
+	switch {
+	case t.literal != nil:
+		return append(out, t.literal...), nil
+	case t.array:
+		out = append(out, '[')
+		for i, item := range t.items {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			if out, err = item.append(out, s); err != nil {
+				return nil, err
+			}
+		}
+		return append(out, ']'), nil
+	}
+	out = append(out, '{')
+	for i := range t.members {
+		m := &t.members[i]
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, m.key...), ':')
+		if m.expr == nil {
+			if out, err = m.value.append(out, s); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		v, err := m.expr.Evaluate(s)
+		if err != nil {
+			return nil, &FieldError{Field: m.field, Err: err}
+		}
+		out = append(out, v...)
+	}
+	return append(out, '}'), nil
+}

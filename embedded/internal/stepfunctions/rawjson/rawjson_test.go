@@ -1,0 +1,111 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+)
+
+func TestSet(t *testing.T) {
+	for _, row := range []struct {
+		says, doc, value, want string
+		way                    []Step
+	}{
+		{"the root is replaced", `{"a":1}`, `2`, `2`, nil},
+		{"a member is replaced in place", `{"a":1,"b":2}`, `[3]`, `{"a":[3],"b":2}`, []Step{{Name: "a"}}},
+		{"a missing member is added at the end", `{"a":1}`, `2`, `{"a":1,"b":2}`, []Step{{Name: "b"}}},
+		{"members are made on the way", `{ }`, `2`, `{ "a":{"b":2}}`, []Step{{Name: "a"}, {Name: "b"}}},
+		{"an element is replaced", `{"a":[1,2]}`, `9`, `{"a":[1,9]}`, []Step{{Name: "a"}, {Index: 1, IsIndex: true}}},
+		{"past the end is refused", `{"a":[1,2]}`, `9`, ``, []Step{{Name: "a"}, {Index: 2, IsIndex: true}}},
+		{"through a number is refused", `{"a":3}`, `9`, ``, []Step{{Name: "a"}, {Name: "b"}}},
+		{"of two equal names the last counts", `{"a":1,"a":2}`, `3`, `{"a":1,"a":3}`, []Step{{Name: "a"}}},
+		{"an escaped name is found", `{"\u0061":1}`, `3`, `{"\u0061":3}`, []Step{{Name: "a"}}},
+	} {
+		got, ok := Set([]byte(row.doc), row.way, []byte(row.value))
+		if ok != (row.want != "") || string(got) != row.want {
+			t.Errorf("%s: got %s, %v; want %s", row.says, got, ok, row.want)
+		}
+	}
+}
+
+func TestCompareNumbers(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		want int
+	}{
+		{"1", "1.0", 0}, {"10", "1e1", 0}, {"-0", "0", 0}, {"0.1", "0.09", 1}, {"-2", "1", -1}, {"-2", "-1", -1},
+		{"9007199254740993", "9007199254740992", 1}, {"1e400", "1e399", 1}, {"1e-400", "0", 1}, {"100", "99.5", 1},
+	} {
+		if got := CompareNumbers([]byte(row.a), []byte(row.b)); got != row.want {
+			t.Errorf("%s against %s: %d, want %d", row.a, row.b, got, row.want)
+		}
+	}
+}
+
+func TestInt(t *testing.T) {
+	for text, want := range map[string]int64{"12": 12, "1.2e1": 12, "-0": 0, "9007199254740993": 9007199254740993, "120e-1": 12, "0.0": 0} {
+		if got, ok := Int([]byte(text)); !ok || got != want {
+			t.Errorf("%s: %d %v, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"1.5", "1e40", `"1"`, "null", "1e999999999999"} {
+		if _, ok := Int([]byte(text)); ok {
+			t.Errorf("%s counts as a whole number", text)
+		}
+	}
+}
+
+// FuzzValid holds Valid against encoding/json and every reader against crashes.
+func FuzzValid(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,2.5e-3,"x\u00e9\ud83d\ude00"],"b":null}`, `[]`, `"\ud800"`, `-0`, `01`, `{"a":}`, ` tru`, "\"\xff\""} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		valid := Valid(text) == nil
+		if want := json.Valid(text) && utf8.Valid(text); valid != want {
+			t.Fatalf("Valid says %v, encoding/json %v", valid, want)
+		}
+		if !valid {
+			return
+		}
+		var want any
+		if err := json.Unmarshal(text, &want); err != nil {
+			return // a number out of float64's range
+		}
+		if s, ok := want.(string); ok {
+			if got, _ := Text(text); got != s {
+				t.Fatalf("Text %q, want %q", got, s)
+			}
+		}
+		if !Equal(text, AppendCompact(nil, text)) {
+			t.Fatal("compact text is another value")
+		}
+		if m, ok := want.(map[string]any); ok {
+			for name, member := range m {
+				raw, ok := Member(text, name)
+				var got any
+				if err := json.Unmarshal(raw, &got); !ok || err != nil || !reflect.DeepEqual(got, member) {
+					t.Fatalf("member %q is %s, want %v", name, raw, member)
+				}
+			}
+		}
+	})
+}
+
+// TestTextRound: what AppendText writes, Text and encoding/json read back.
+func TestTextRound(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := rapid.String().Draw(t, "s")
+		quoted := AppendText(nil, s)
+		var std string
+		if err := json.Unmarshal(quoted, &std); err != nil || std != s {
+			t.Fatalf("%q reads as %q, %v", quoted, std, err)
+		}
+		if got, ok := Text(quoted); !ok || got != s {
+			t.Fatalf("%q reads as %q", quoted, got)
+		}
+	})
+}
