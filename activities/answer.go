@@ -128,7 +128,7 @@ func (r *run) send(rep reply) (Outcome, error) {
 				return Failed, rep.err
 			}
 		}
-		pause(ctx, wait/2+rand.N(wait/2+1))
+		pause(ctx, wait/2+rand.N(wait/2+1)) //nolint:gosec // jitter
 		if ctx.Err() != nil {
 			return Unanswered, err
 		}

@@ -152,7 +152,7 @@ func (d *desk) failed(err error, i int) (wait time.Duration, fatal error) {
 		return 0, fmt.Errorf("activities: poll %s: failing for %v: %w", d.act.ARN, now.Sub(d.failing).Round(time.Second), err)
 	}
 	wait = min(base<<min(d.faults-1, 8), pollPauseMax)
-	return wait/2 + rand.N(wait/2+1) + base/2, nil
+	return wait/2 + rand.N(wait/2+1) + base/2, nil //nolint:gosec // jitter
 }
 
 // ready returns nil while the activity is being polled.

@@ -38,7 +38,7 @@ func newBeats(r *run) *beats {
 // spread so that tasks that began together do not beat together.
 func (b *beats) interval() time.Duration {
 	third := b.r.desk.act.Heartbeat / 3
-	return third*3/4 + rand.N(third/4+1)
+	return third*3/4 + rand.N(third/4+1) //nolint:gosec // jitter
 }
 
 // fenceAt is when the task must be taken for lost if no beat gets through: some

@@ -124,9 +124,9 @@ func (r *run) finish(output any, err error) {
 		}
 	}
 	r.cancel(context.Canceled)
+	r.report(done)
 	<-r.desk.slots
 	r.w.leave(r)
-	r.report(done)
 }
 
 // lost reports whether answering makes no sense: the service has disowned us, or

@@ -74,3 +74,31 @@ func BenchmarkLanes(b *testing.B) {
 	<-g.stop()
 	l.goroutines.Wait()
 }
+
+// BenchmarkReaction measures the time from a write to its handler, one after the
+// other, woken by the engine.
+func BenchmarkReaction(b *testing.B) {
+	w := newWorld(b, 1)
+	handled := make(chan struct{}, 1)
+	hint, release, err := w.engine.WatchStream(w.arn)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer release()
+	p := w.start(w.config(func(context.Context, Record) error { handled <- struct{}{}; return nil }, func(c *Config) {
+		c.Hint, c.PollActive, c.PollIdle, c.CheckpointEvery = hint, time.Second, time.Second, time.Second
+	}))
+	w.write("warm", 0)
+	<-handled
+	b.ResetTimer()
+	var writing time.Duration
+	for n := range b.N {
+		began := time.Now()
+		w.write("o-1", n)
+		writing += time.Since(began)
+		<-handled
+	}
+	b.ReportMetric(float64((b.Elapsed()-writing).Microseconds())/float64(b.N), "µs/reaction")
+	b.StopTimer()
+	w.stopped(p)
+}

@@ -265,7 +265,7 @@ func (c *Config) backoff(n int) time.Duration {
 			d = e
 		}
 	}
-	return d/2 + rand.N(d/2+1)
+	return d/2 + rand.N(d/2+1) //nolint:gosec // jitter
 }
 
 // bury stores the dead letter. Until that has worked the record is not finished,

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -232,4 +233,23 @@ func TestANamedStreamEnds(t *testing.T) {
 	if l.count() != 1 {
 		t.Errorf("%d records handled before the end", l.count())
 	}
+}
+
+func TestAnIdleShardIsPolledEveryFiveSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &reader{p: &Poller{cfg: Config{PollActive: 250 * time.Millisecond, PollIdle: 5 * time.Second}}, activeAt: time.Now()}
+		count := func(span time.Duration) (n int) {
+			for end := time.Now().Add(span); time.Now().Before(end); n++ {
+				time.Sleep(r.idle())
+			}
+			return n
+		}
+		if n := count(10 * time.Second); n != 40 {
+			t.Errorf("%d polls in the ten seconds after a record, want 40", n)
+		}
+		count(time.Minute)
+		if n := count(24 * time.Hour); n > 24*3600/5+1 {
+			t.Errorf("%d polls in a day without records", n)
+		}
+	})
 }

@@ -311,7 +311,7 @@ func (r *reader) fault(err error) time.Duration {
 		r.p.cfg.Log.Warn("reading a shard failed; retrying", "shard", r.shard.id, "err", err)
 	}
 	d := min(faultPause<<min(r.faults-1, 10), faultPauseMax)
-	return d/2 + rand.N(d/2+1)
+	return d/2 + rand.N(d/2+1) //nolint:gosec // jitter
 }
 
 // lag tells how far the shard is behind at now.

@@ -128,7 +128,7 @@ func (s *shard) bequeath(ctx context.Context) (open bool, err error) {
 		case err != nil && ctx.Err() == nil:
 			s.p.cfg.fault("DescribeStream", s.id, err)
 		}
-		if !rest(ctx, pause*4/5+rand.N(pause*2/5)) {
+		if !rest(ctx, pause*4/5+rand.N(pause*2/5)) { //nolint:gosec // jitter
 			return false, ctx.Err()
 		}
 		pause = min(2*pause, time.Second)
