@@ -23,7 +23,7 @@ import (
 
 // world is an embedded engine with one activity and a state machine around it.
 type world struct {
-	*testing.T
+	testing.TB
 	engine   *embedded.Engine
 	sfn      *sfn.Client
 	faults   *faults
@@ -36,7 +36,7 @@ type world struct {
 
 // newWorld makes a machine of one task; task holds further members of its state,
 // e.g. `"HeartbeatSeconds": 3,`.
-func newWorld(t *testing.T, task string) *world {
+func newWorld(t testing.TB, task string) *world {
 	t.Helper()
 	engine, err := embedded.Open(embedded.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -51,7 +51,7 @@ func newWorld(t *testing.T, task string) *world {
 			t.Error(err)
 		}
 	})
-	w := &world{T: t, engine: engine, faults: &faults{next: engine.HTTPClient().Transport, calls: map[string]int{}}}
+	w := &world{TB: t, engine: engine, faults: &faults{next: engine.HTTPClient().Transport, calls: map[string]int{}}}
 	cfg := engine.AWSConfig()
 	w.sfn = sfn.NewFromConfig(cfg)
 	act, err := w.sfn.CreateActivity(context.Background(), &sfn.CreateActivityInput{Name: aws.String("greet")})
@@ -116,12 +116,12 @@ type running struct {
 
 func (w *world) start(cfg Config) *running {
 	w.Helper()
-	r := begin(w.T, cfg)
+	r := begin(w.TB, cfg)
 	w.Cleanup(func() { _ = r.stop() })
 	return r
 }
 
-func begin(t *testing.T, cfg Config) *running {
+func begin(t testing.TB, cfg Config) *running {
 	t.Helper()
 	worker, err := New(cfg)
 	if err != nil {
