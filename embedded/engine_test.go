@@ -2,6 +2,10 @@ package embedded
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -39,6 +43,10 @@ func reopen(t *testing.T, dir string, edit ...func(*Config)) *fixture {
 			t.Error(err)
 		}
 	})
+	return newFixture(t, e)
+}
+
+func newFixture(t *testing.T, e *Engine) *fixture {
 	return &fixture{t: t, Engine: e, db: dynamodb.NewFromConfig(e.AWSConfig()), str: dynamodbstreams.NewFromConfig(e.AWSConfig())}
 }
 
@@ -117,5 +125,34 @@ func TestPutGetScanSurviveReopen(t *testing.T) {
 	d, err := f.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
 	if err != nil || *d.Table.ItemCount != 2 || d.Table.LatestStreamArn == nil {
 		t.Fatalf("describe: %+v, %v", d, err)
+	}
+}
+
+// TestCallsBehindClose are refused, not answered from a closed store.
+func TestCallsBehindClose(t *testing.T) {
+	f := open(t)
+	f.table("orders", "id", "", "")
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				_, err := f.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: item{"id": str("1"), "n": num(fmt.Sprint(i))}},
+					func(o *dynamodb.Options) { o.RetryMaxAttempts = 1 })
+				if err == nil {
+					continue
+				}
+				if !strings.Contains(err.Error(), "StatusCode: 503") {
+					t.Errorf("behind Close: %v", err)
+				}
+				return
+			}
+		})
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	wg.Wait()
+	if err := f.RollShards(t.Context(), "arn"); !errors.Is(err, ErrClosed) {
+		t.Errorf("a command behind Close: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 
 	"ratchet/embedded/internal/streams"
 )
@@ -9,19 +10,13 @@ import (
 // RollShards closes every open shard of an enabled stream and continues each in
 // one child, as the schedule does every StreamsConfig.RollEvery.
 func (e *Engine) RollShards(ctx context.Context, streamARN string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return e.streams.Roll(streamARN)
+	return e.command(ctx, func() error { return e.streams.Roll(streamARN) })
 }
 
 // SplitShard closes an open shard and continues it in two children, each with
 // half of its partition-key hashes, as AWS does when a table grows.
 func (e *Engine) SplitShard(ctx context.Context, streamARN, shardID string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return e.streams.Split(streamARN, shardID)
+	return e.command(ctx, func() error { return e.streams.Split(streamARN, shardID) })
 }
 
 // TrimPoint is where TrimStream cuts. Zero means now: every record so far goes.
@@ -30,10 +25,7 @@ type TrimPoint = streams.TrimPoint
 // TrimStream removes the records before a point, as retention does after
 // StreamsConfig.Retention; shards closed before it disappear from the listing.
 func (e *Engine) TrimStream(ctx context.Context, streamARN string, before TrimPoint) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return e.streams.Trim(streamARN, before)
+	return e.command(ctx, func() error { return e.streams.Trim(streamARN, before) })
 }
 
 // WatchStream returns a channel that receives a value soon after records have
@@ -41,4 +33,19 @@ func (e *Engine) TrimStream(ctx context.Context, streamARN string, before TrimPo
 // records may share one value. stop ends the watch.
 func (e *Engine) WatchStream(streamARN string) (hints <-chan struct{}, stop func(), err error) {
 	return e.streams.Watch(streamARN)
+}
+
+// ErrClosed is returned by methods of an engine that has been closed.
+var ErrClosed = errors.New("the embedded engine is closed")
+
+// command runs one command inside the gate.
+func (e *Engine) command(ctx context.Context, do func() error) error {
+	defer e.gate.leave()
+	if !e.gate.enter() {
+		return ErrClosed
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return do()
 }

@@ -26,8 +26,8 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer r.Body.Close()
 	w := &response{header: http.Header{}, status: http.StatusOK}
 	t.handler.ServeHTTP(w, r)
-	if err := r.Context().Err(); err != nil && w.body.Len() == 0 {
-		return nil, err
+	if err := r.Context().Err(); err != nil && w.status == http.StatusServiceUnavailable {
+		return nil, err // h gave up because the caller did
 	}
 	return &http.Response{
 		Status: http.StatusText(w.status), StatusCode: w.status,

@@ -128,12 +128,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) refuse(w http.ResponseWriter, s Service, id string, err error) {
 	var e *Error
 	if !errors.As(err, &e) {
-		if errors.Is(err, context.Canceled) {
-			return // the caller has gone; there is nobody to answer
+		if errors.Is(err, context.Canceled) { // the caller has gone, or the engine is closing
+			e = &Error{Type: "ServiceUnavailable", Status: http.StatusServiceUnavailable, Message: "the call was cancelled"}
+		} else {
+			h.log.Error("engine fault", "request", id, "error", err)
+			e = &Error{Type: s.InternalError, Status: http.StatusInternalServerError,
+				Message: "the embedded engine failed; its log has the cause under request " + id}
 		}
-		h.log.Error("engine fault", "request", id, "error", err)
-		e = &Error{Type: s.InternalError, Status: http.StatusInternalServerError,
-			Message: "the embedded engine failed; its log has the cause under request " + id}
 	}
 	prefix, status := s.ErrorPrefix, e.Status
 	if e.Prefix != "" {
