@@ -41,7 +41,7 @@ func parseIterator(text string) (arn string, it iterator, err error) {
 	if !ok {
 		return "", it, bad
 	}
-	b, err := base64.RawStdEncoding.DecodeString(rest)
+	b, err := base64.RawStdEncoding.Strict().DecodeString(rest)
 	if err != nil || len(b) != 28 {
 		return "", it, bad
 	}

@@ -1,0 +1,160 @@
+package dynamodb
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/expression"
+)
+
+func testTable() *table {
+	return newTable(&tableState{record: tableRecord{Name: "t", No: 7, Keys: keySchema{
+		Hash: keyAttr{"id", attr.S}, Range: keyAttr{"sk", attr.S},
+	}}})
+}
+
+func text(s string) attr.Value { return attr.Value{Kind: attr.S, Str: s} }
+
+// TestBounds: a key condition covers exactly the sort keys that satisfy it.
+func TestBounds(t *testing.T) {
+	tb := testTable()
+	any3 := rapid.StringMatching(`[ab\x00\xff]{1,3}`)
+	rapid.Check(t, func(t *rapid.T) {
+		sk, lo, hi := any3.Draw(t, "sk"), any3.Draw(t, "lo"), any3.Draw(t, "hi")
+		key, err := tb.keyOf(attr.Item{"id": text("p"), "sk": text(sk)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for op, want := range map[expression.RangeOp]bool{
+			expression.RangeNone: true, expression.RangeEqual: sk == lo, expression.RangeLess: sk < lo,
+			expression.RangeLessEqual: sk <= lo, expression.RangeGreater: sk > lo, expression.RangeGreaterEqual: sk >= lo,
+			expression.RangeBetween:    lo <= sk && sk <= hi,
+			expression.RangeBeginsWith: len(sk) >= len(lo) && sk[:len(lo)] == lo,
+		} {
+			from, to, err := tb.bounds(&expression.KeyCondition{Hash: text("p"), Range: expression.Range{Op: op, Lo: text(lo), Hi: text(hi)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := bytes.Compare(key.bytes, from) >= 0 && bytes.Compare(key.bytes, to) < 0; got != want {
+				t.Fatalf("operator %d, key %q, bounds %q %q: inside %v, want %v", op, sk, lo, hi, got, want)
+			}
+		}
+	})
+}
+
+// TestSegments: the segments of any division follow on each other without gap.
+func TestSegments(t *testing.T) {
+	tb := testTable()
+	for _, total := range []int64{1, 2, 3, 7, 1000, 999_983, maxSegments} {
+		edge := tb.items
+		for n := range total {
+			if total > 1000 && n > 5 && n < total-5 {
+				n = total - 5
+			}
+			lo, hi := tb.segment(&n, &total)
+			if n <= 5 && bytes.Compare(lo, edge) < 0 || bytes.Compare(lo, hi) >= 0 {
+				t.Fatalf("segment %d of %d: %x to %x behind %x", n, total, lo, hi, edge)
+			}
+			edge = hi
+		}
+		if !bytes.Equal(edge, after(tb.items)) {
+			t.Fatalf("the last of %d segments ends at %x", total, edge)
+		}
+	}
+}
+
+// TestStripesExclude: two holders of sets of stripes never overlap, whatever
+// order they name them in.
+func TestStripesExclude(t *testing.T) {
+	s := new(stripes)
+	held := make([]int, 10)
+	var wg sync.WaitGroup
+	for g := range 16 {
+		wg.Go(func() {
+			for i := range 200 {
+				set := []uint64{uint64(g*i) % 10, uint64(g+i) % 10, uint64(i) % 10} //nolint:gosec // small
+				unlock := s.lock(set)
+				slices.Sort(set)
+				for _, n := range slices.Compact(set) {
+					held[n]++ // the race detector and the count both watch
+				}
+				unlock()
+			}
+		})
+	}
+	wg.Wait()
+	s.pass()
+	if sum := func() (n int) {
+		for _, h := range held {
+			n += h
+		}
+		return n
+	}(); sum < 16*200 {
+		t.Errorf("%d increments", sum)
+	}
+}
+
+func TestDigest(t *testing.T) {
+	request := func(edit func(*transactAction)) *transactWriteIn {
+		name, expr := "t", "SET a = :a"
+		a := &transactAction{TableName: &name, Key: attr.Item{"id": text("1")}, UpdateExpression: &expr, expressionIn: expressionIn{
+			ExpressionAttributeNames:  map[string]string{"#a": "x", "#b": "y"},
+			ExpressionAttributeValues: attr.Item{":a": text("1"), ":b": text("2")},
+		}}
+		edit(a)
+		return &transactWriteIn{TransactItems: []transactWriteItem{{Update: a}}}
+	}
+	base := request(func(*transactAction) {}).digest()
+	for range 20 { // maps are walked in another order each time
+		if request(func(*transactAction) {}).digest() != base {
+			t.Fatal("one request has two digests")
+		}
+	}
+	for name, edit := range map[string]func(*transactAction){
+		"key":        func(a *transactAction) { a.Key = attr.Item{"id": text("2")} },
+		"value":      func(a *transactAction) { a.ExpressionAttributeValues[":a"] = text("9") },
+		"name":       func(a *transactAction) { a.ExpressionAttributeNames["#a"] = "z" },
+		"expression": func(a *transactAction) { a.UpdateExpression = nil },
+		"condition":  func(a *transactAction) { a.ConditionExpression = new("a = :a") },
+	} {
+		if request(edit).digest() == base {
+			t.Errorf("another %s, the same digest", name)
+		}
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	for number, want := range map[string]int64{"1763712000": 1763712000, "1763712000.9": 1763712000, "0": 0, "-5": 0, "1E+50": 0} {
+		got, has := expiry(attr.Item{"ttl": {Kind: attr.N, Str: number}}, "ttl")
+		if has != (want > 0) || has && got != want {
+			t.Errorf("%s: %d, %v", number, got, has)
+		}
+	}
+	if _, has := expiry(attr.Item{"ttl": text("1763712000")}, "ttl"); has {
+		t.Error("a string is no expiry")
+	}
+}
+
+func TestUnits(t *testing.T) {
+	for bytes, want := range map[int]halves{0: 2, 1: 2, 4096: 2, 4097: 4, 8192: 4, 400 << 10: 200} {
+		if got := readUnits(bytes, true); got != want {
+			t.Errorf("consistent read of %d bytes: %d halves, want %d", bytes, got, want)
+		}
+		if got := readUnits(bytes, false); got != want/2 {
+			t.Errorf("eventually consistent read of %d bytes: %d halves, want %d", bytes, got, want/2)
+		}
+	}
+}
+
+func TestSpans(t *testing.T) {
+	at := time.UnixMilli(1_800_000_000_000)
+	if span(at) != span(at.Add(tokenLife-time.Millisecond))-0 && span(at.Add(tokenLife)) != span(at)+1 {
+		t.Error("a span is as long as a token lives")
+	}
+}
