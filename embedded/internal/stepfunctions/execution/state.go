@@ -145,6 +145,9 @@ func (t *thread) append(b []byte) []byte {
 	return b
 }
 
+// StoredStatus is the status in a stored state.
+func StoredStatus(data []byte) Status { return Status(data[1]) }
+
 // ReadState reads what AppendState wrote.
 func ReadState(data []byte) (*State, error) {
 	r := &reader{b: data}

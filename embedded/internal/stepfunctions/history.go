@@ -1,0 +1,220 @@
+package stepfunctions
+
+import (
+	"context"
+	"fmt"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/execution"
+)
+
+// historyBytes is how much data a page of history holds, beside its last event.
+const historyBytes = 4 << 20
+
+// executionHistory answers GetExecutionHistory.
+func (s *Service) executionHistory(_ context.Context, in *struct {
+	ExecutionArn         string
+	IncludeExecutionData *bool
+	MaxResults           int
+	NextToken            string
+	ReverseOrder         bool
+}) (any, error) {
+	key, m, err := s.executionNamed(in.ExecutionArn)
+	if err != nil {
+		return nil, err
+	}
+	size, err := pageSize(in.MaxResults)
+	if err != nil {
+		return nil, err
+	}
+	st, err := s.read(key)
+	if err != nil {
+		return nil, err
+	}
+	rev, err := s.revision(m.ID, st.Revision)
+	if err != nil {
+		return nil, err
+	}
+	at := uint64(1)
+	if in.ReverseOrder {
+		at = uint64(st.LastEvent) //nolint:gosec // event ids count from 1
+	}
+	if in.NextToken != "" {
+		if at, err = readPageToken(in.NextToken, keyHistory, key.id); err != nil {
+			return nil, err
+		}
+	}
+	p := &historyPage{reader: history{s.db, key}, program: rev.program, role: rev.RoleARN, size: size,
+		data: in.IncludeExecutionData == nil || *in.IncludeExecutionData}
+	next, err := p.fill(s, key, int64(at), in.ReverseOrder) //nolint:gosec // event ids count from 1
+	if err != nil {
+		return nil, err
+	}
+	answer := struct {
+		Events    []map[string]any `json:"events"`
+		NextToken *string          `json:"nextToken,omitempty"`
+	}{Events: p.events}
+	if next > 0 {
+		answer.NextToken = pageToken(keyHistory, key.id, uint64(next))
+	}
+	return answer, nil
+}
+
+// historyPage gathers events as they appear outside.
+type historyPage struct {
+	reader  history
+	program *asl.Machine
+	role    string
+	size    int
+	data    bool
+	bytes   int
+	events  []map[string]any
+}
+
+// fill reads events from the one with id at and returns the id of the first that
+// did not fit, or 0.
+func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool) (next int64, err error) {
+	p.events = []map[string]any{}
+	lo, hi := key.history(0), key.history(at+1)
+	if !reverse {
+		// The turn that holds at starts at or before it.
+		lo, hi = key.history(at), key.history(1<<62)
+		err = s.db.Scan(key.history(0), key.history(at+1), true, func(k, _ []byte) (bool, error) {
+			lo = append([]byte(nil), k...)
+			return false, nil
+		})
+		if err != nil {
+			return 0, fmt.Errorf("read history: %w", err)
+		}
+	}
+	err = s.db.Scan(lo, hi, reverse, func(k, v []byte) (bool, error) {
+		var turn []execution.Event
+		err := execution.ReadEvents(int64(number(k)), v, func(e *execution.Event) bool { //nolint:gosec // event ids count from 1
+			if reverse && e.ID <= at || !reverse && e.ID >= at {
+				turn = append(turn, *e)
+			}
+			return true
+		})
+		if err != nil {
+			return false, err
+		}
+		for i := range turn {
+			e := &turn[i]
+			if reverse {
+				e = &turn[len(turn)-1-i]
+			}
+			if len(p.events) == p.size || p.bytes > historyBytes {
+				next = e.ID
+				return false, nil
+			}
+			if err := p.add(e); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	return next, err
+}
+
+// add renders one event.
+func (p *historyPage) add(e *execution.Event) error {
+	event := map[string]any{"id": e.ID, "previousEventId": e.Prev, "timestamp": stamp(e.At), "type": e.Name(p.program)}
+	name, details := p.details(e)
+	if details != nil {
+		if e.Doc != nil {
+			if err := p.document(e, details); err != nil {
+				return err
+			}
+		}
+		if e.Error != "" {
+			details["error"] = e.Error
+		}
+		if e.Cause != "" {
+			details["cause"] = e.Cause
+		}
+		event[name] = details
+	}
+	p.events = append(p.events, event)
+	return nil
+}
+
+// document adds the event's input or output.
+func (p *historyPage) document(e *execution.Event, details map[string]any) error {
+	field := "output"
+	switch e.Type {
+	case execution.ExecutionStarted, execution.StateEntered, execution.ActivityScheduled:
+		field = "input"
+	default:
+	}
+	if !p.data {
+		return nil
+	}
+	text := e.Doc.JSON
+	if text == nil {
+		var err error
+		if text, err = p.reader.Document(e.Doc.Ref); err != nil {
+			return err
+		}
+	}
+	p.bytes += len(text)
+	details[field] = string(text)
+	details[field+"Details"] = map[string]bool{"truncated": false}
+	return nil
+}
+
+// details names the event's member of details and fills what is its own.
+func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
+	name := func() string { return p.program.States[e.State].Name }
+	iteration := func() map[string]any { return map[string]any{"name": name(), "index": e.Index} }
+	switch e.Type {
+	case execution.ExecutionStarted:
+		return "executionStartedEventDetails", map[string]any{"roleArn": p.role}
+	case execution.ExecutionSucceeded:
+		return "executionSucceededEventDetails", map[string]any{}
+	case execution.ExecutionFailed:
+		return "executionFailedEventDetails", map[string]any{}
+	case execution.ExecutionAborted:
+		return "executionAbortedEventDetails", map[string]any{}
+	case execution.ExecutionTimedOut:
+		return "executionTimedOutEventDetails", map[string]any{}
+	case execution.ExecutionRedriven:
+		return "executionRedrivenEventDetails", map[string]any{"redriveCount": e.Index}
+	case execution.ActivityScheduled:
+		d := map[string]any{"resource": p.program.States[e.State].Resource}
+		if e.Timeout > 0 {
+			d["timeoutInSeconds"] = e.Timeout
+		}
+		if e.Heartbeat > 0 {
+			d["heartbeatInSeconds"] = e.Heartbeat
+		}
+		return "activityScheduledEventDetails", d
+	case execution.ActivityStarted:
+		d := map[string]any{}
+		if e.Worker != "" {
+			d["workerName"] = e.Worker
+		}
+		return "activityStartedEventDetails", d
+	case execution.ActivitySucceeded:
+		return "activitySucceededEventDetails", map[string]any{}
+	case execution.ActivityFailed:
+		return "activityFailedEventDetails", map[string]any{}
+	case execution.ActivityTimedOut:
+		return "activityTimedOutEventDetails", map[string]any{}
+	case execution.MapStateStarted:
+		return "mapStateStartedEventDetails", map[string]any{"length": e.Index}
+	case execution.MapIterationStarted:
+		return "mapIterationStartedEventDetails", iteration()
+	case execution.MapIterationSucceeded:
+		return "mapIterationSucceededEventDetails", iteration()
+	case execution.MapIterationFailed:
+		return "mapIterationFailedEventDetails", iteration()
+	case execution.MapIterationAborted:
+		return "mapIterationAbortedEventDetails", iteration()
+	case execution.StateEntered:
+		return "stateEnteredEventDetails", map[string]any{"name": name()}
+	case execution.StateExited:
+		return "stateExitedEventDetails", map[string]any{"name": name()}
+	default:
+		return "", nil
+	}
+}

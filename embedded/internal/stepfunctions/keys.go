@@ -1,0 +1,66 @@
+package stepfunctions
+
+import (
+	"encoding/binary"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
+)
+
+// Second byte of every key; numbers are big-endian, so keys sort by them.
+const (
+	keySequence byte = 'c' // the next number to hand out after a restart
+	keyMachine  byte = 'm' // name -> machine record
+	keyRevision byte = 'r' // revision -> definition
+	keyActivity byte = 'v' // name -> activity record
+	// Keys under a machine's number.
+	keyName    byte = 'n' // machine, execution name -> execution number
+	keyRunning byte = 'a' // machine, execution -> state of a running execution
+	keyEnded   byte = 'x' // machine, execution -> state of an ended execution
+	keyStatus  byte = 'l' // machine, status, execution -> nothing
+	keyHistory byte = 'h' // machine, execution, first event -> events of one turn
+)
+
+// executionKey numbers an execution. Numbers grow with time and are not reused.
+type executionKey struct{ machine, id uint64 }
+
+func key(kind byte, parts ...uint64) []byte {
+	b := make([]byte, 2, 2+8*len(parts))
+	b[0], b[1] = store.PrefixStepFunctions, kind
+	for _, p := range parts {
+		b = binary.BigEndian.AppendUint64(b, p)
+	}
+	return b
+}
+
+func nameKey(kind byte, name string) []byte { return append(key(kind), name...) }
+
+func executionNameKey(machine uint64, name string) []byte {
+	return append(key(keyName, machine), name...)
+}
+
+func (k executionKey) running() []byte { return key(keyRunning, k.machine, k.id) }
+func (k executionKey) ended() []byte   { return key(keyEnded, k.machine, k.id) }
+
+func (k executionKey) status(s execution.Status) []byte {
+	b := append(key(keyStatus, k.machine), byte(s))
+	return binary.BigEndian.AppendUint64(b, k.id)
+}
+
+func (k executionKey) history(chunk int64) []byte {
+	return key(keyHistory, k.machine, k.id, uint64(chunk)) //nolint:gosec // event ids count from 1
+}
+
+// number reads the number at the end of a key.
+func number(k []byte) uint64 { return binary.BigEndian.Uint64(k[len(k)-8:]) }
+
+// after is the first key behind all keys that start with prefix.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return end
+}

@@ -1,0 +1,50 @@
+package stepfunctions
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"ratchet/embedded/internal/wire"
+)
+
+// maxName is the length of names, in characters.
+const maxName = 80
+
+func (s *Service) arn(resource, name string) string {
+	return "arn:aws:states:" + s.cfg.Region + ":" + s.cfg.AccountID + ":" + resource + ":" + name
+}
+
+func (s *Service) executionARN(machine, name string) string {
+	return s.arn("execution", machine) + ":" + name
+}
+
+// checkName refuses names that AWS refuses.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html
+func checkName(name string) error {
+	bad := strings.ContainsFunc(name, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("<>{}[]?*\"#%\\^|~`$&,;:/", r) ||
+			r == '\uFFFE' || r == '\uFFFF' || r == utf8.RuneError
+	})
+	if n := utf8.RuneCountInString(name); n == 0 || n > maxName || bad {
+		return wire.Errorf("InvalidName", "Invalid Name: '%s'", name)
+	}
+	return nil
+}
+
+func invalidARN(arn, why string) error {
+	return wire.Errorf("InvalidArn", "Invalid Arn: '%s: %s'", why, arn)
+}
+
+// resourceName takes the name out of an ARN of this account and region. One of
+// another account is well formed and leads nowhere: ok is false.
+func (s *Service) resourceName(arn, resource string) (name string, ok bool, err error) {
+	parts := strings.SplitN(arn, ":", 7)
+	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "states" {
+		return "", false, invalidARN(arn, "Invalid ARN prefix")
+	}
+	if parts[5] != resource {
+		return "", false, invalidARN(arn, "Resource type not valid in this context")
+	}
+	return parts[6], strings.HasPrefix(arn, s.arn(resource, "")), nil
+}

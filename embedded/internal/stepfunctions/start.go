@@ -1,0 +1,130 @@
+package stepfunctions
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
+)
+
+// startExecution starts an execution. A name starts once: again with the same
+// input while it runs gives the same answer, anything else
+// ExecutionAlreadyExists, also long after its end.
+func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
+	in, err := members(body, "stateMachineArn", "name", "input")
+	if err != nil {
+		return nil, err
+	}
+	arn, name, input := in[0], in[1], []byte(in[2])
+	if len(input) == 0 {
+		input = []byte("{}")
+	}
+	if len(input) > execution.MaxDocument {
+		return nil, validation("1 validation error detected: Value at 'input' failed to satisfy constraint: "+
+			"Member must have length less than or equal to %d", execution.MaxDocument)
+	}
+	if err := rawjson.Valid(input); err != nil {
+		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%v'", err)
+	}
+	if name == "" {
+		name = s.newName()
+	} else if err := checkName(name); err != nil {
+		return nil, err
+	}
+	machineName, ours, err := s.resourceName(arn, "stateMachine")
+	if err != nil {
+		return nil, err
+	}
+	batch, started, err := s.start(arn, machineName, ours, name, input)
+	if err != nil {
+		return nil, err
+	}
+	if batch == nil { // the same execution again: as durable as the first answer
+		err = s.db.Barrier()
+	} else {
+		err = batch.Sync()
+	}
+	return struct {
+		ExecutionArn string `json:"executionArn"`
+		StartDate    stamp  `json:"startDate"`
+	}{s.executionARN(machineName, name), stamp(started)}, err
+}
+
+// newName makes up a name in the form of a random UUID.
+func (s *Service) newName() string {
+	hi, lo := s.random.Uint64(), s.random.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&(1<<48-1))
+}
+
+// start stores a new execution, or finds the one that has the name; then the
+// batch is nil.
+func (s *Service) start(arn, machineName string, ours bool, name string, input []byte) (*store.Batch, int64, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	m := s.machines[machineName]
+	switch {
+	case m == nil || !ours:
+		return nil, 0, noMachine(arn)
+	case m.Deleting:
+		return nil, 0, wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", arn)
+	}
+	rev, err := s.revision(m.ID, m.Revision)
+	if err != nil {
+		return nil, 0, err
+	}
+	named := executionNameKey(m.ID, name)
+	h := fnv.New64a()
+	_, _ = h.Write(named)
+	lock := &s.nameLocks[h.Sum64()%lockStripes]
+	lock.Lock()
+	defer lock.Unlock()
+	id, taken, err := s.db.Get(named)
+	if err != nil {
+		return nil, 0, fmt.Errorf("look up execution %s: %w", name, err)
+	}
+	if taken {
+		started, err := s.startedAgain(executionKey{m.ID, binary.BigEndian.Uint64(id)}, m.Name, name, input)
+		return nil, started, err
+	}
+	next, err := s.ids.next()
+	if err != nil {
+		return nil, 0, err
+	}
+	return s.begin(executionKey{m.ID, next}, named, name, rev, input)
+}
+
+// begin runs the execution's first turn.
+func (s *Service) begin(key executionKey, named []byte, name string, rev *revision, input []byte) (*store.Batch, int64, error) {
+	lock := s.lock(key)
+	lock.Lock()
+	defer lock.Unlock()
+	st := &execution.State{Name: name, Revision: rev.ID}
+	env := s.env(key, name, rev)
+	turn, err := env.Start(st, input)
+	if err != nil {
+		return nil, 0, err
+	}
+	batch, err := s.store(key, nil, st, execution.AppendState(nil, st), turn, named)
+	return batch, st.Started, err
+}
+
+// startedAgain answers the start of a name that is taken.
+func (s *Service) startedAgain(key executionKey, machine, name string, input []byte) (int64, error) {
+	_, st, err := s.load(key)
+	if err != nil {
+		return 0, err
+	}
+	first, err := history{s.db, key}.Document(execution.Ref{Chunk: 1, ID: 1})
+	if err != nil {
+		return 0, err
+	}
+	if st.Status == execution.Running && string(first) == string(input) {
+		return st.Started, nil
+	}
+	return 0, wire.Errorf("ExecutionAlreadyExists", "Execution Already Exists: '%s'", s.executionARN(machine, name))
+}

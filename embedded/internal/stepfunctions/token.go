@@ -1,0 +1,48 @@
+package stepfunctions
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/binary"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/wire"
+)
+
+// taskToken names a started task: where it is, and the secret of the attempt.
+type taskToken struct {
+	execution executionKey
+	thread    int64
+	secret    [execution.TokenSize]byte
+}
+
+const (
+	tokenVersion = 1
+	tokenBytes   = 1 + 8 + 8 + 8 + execution.TokenSize
+)
+
+func newSecret() (secret [execution.TokenSize]byte) {
+	_, _ = rand.Read(secret[:]) // never fails: crypto/rand ends the process instead
+	return secret
+}
+
+func (t taskToken) String() string {
+	b := make([]byte, 1, tokenBytes)
+	b[0] = tokenVersion
+	b = binary.BigEndian.AppendUint64(b, t.execution.machine)
+	b = binary.BigEndian.AppendUint64(b, t.execution.id)
+	b = binary.BigEndian.AppendUint64(b, uint64(t.thread)) //nolint:gosec // threads count from 1
+	return base64.RawURLEncoding.EncodeToString(append(b, t.secret[:]...))
+}
+
+func readToken(text string) (t taskToken, err error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err != nil || len(b) != tokenBytes || b[0] != tokenVersion {
+		return t, wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
+	}
+	t.execution.machine = binary.BigEndian.Uint64(b[1:])
+	t.execution.id = binary.BigEndian.Uint64(b[9:])
+	t.thread = int64(binary.BigEndian.Uint64(b[17:])) //nolint:gosec // compared only
+	copy(t.secret[:], b[25:])
+	return t, nil
+}
