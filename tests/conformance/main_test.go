@@ -1,0 +1,61 @@
+//go:build conformance
+
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+
+	"ratchet/embedded"
+)
+
+// The two that are compared.
+var engineSide, vendorSide *side
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(1)
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	v, err := startVendor(ctx)
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if stopErr := v.stop(); err == nil {
+			err = stopErr
+		}
+	}()
+	dir, err := os.MkdirTemp("", "conformance")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	engine, err := embedded.Open(embedded.Config{Dir: dir})
+	if err != nil {
+		return 1, err
+	}
+	defer func() {
+		if closeErr := engine.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	engineSide = &side{name: "engine", url: "http://engine.invalid", http: engine.HTTPClient()}
+	vendorSide = &side{name: "vendor", url: v.url, http: &http.Client{Timeout: time.Minute}}
+	code = m.Run()
+	if code == 0 {
+		code = reportUnused()
+	}
+	return code, nil
+}
