@@ -38,7 +38,7 @@ func (it iterator) text(arn string) string {
 func parseIterator(text string) (arn string, it iterator, err error) {
 	bad := errors.New("not an iterator of this engine")
 	arn, rest, ok := strings.Cut(text, "|1|")
-	if !ok {
+	if !ok || len(rest) != base64.RawStdEncoding.EncodedLen(28) {
 		return "", it, bad
 	}
 	b, err := base64.RawStdEncoding.Strict().DecodeString(rest)
