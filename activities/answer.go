@@ -60,7 +60,7 @@ func (w *Worker) compose(r *run, output any, err error) reply {
 
 // offload stores a large output; it may take as long as an answer may.
 func (w *Worker) offload(r *run, body json.RawMessage) (_ json.RawMessage, err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), w.cfg.AnswerTimeout)
+	ctx, cancel := context.WithTimeout(w.answers, w.cfg.AnswerTimeout)
 	defer cancel()
 	defer func() {
 		if v := recover(); v != nil {
@@ -112,7 +112,7 @@ func cut(s string, n int) string {
 // send delivers the reply. It returns "" when the service accepted it, Lost when
 // the task is not ours any more, and Unanswered when time ran out.
 func (r *run) send(rep reply) (Outcome, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), r.w.cfg.AnswerTimeout)
+	ctx, cancel := context.WithTimeout(r.w.answers, r.w.cfg.AnswerTimeout)
 	defer cancel()
 	for wait := answerPause; ; wait = min(2*wait, answerPauseMax) {
 		err := r.try(ctx, rep)

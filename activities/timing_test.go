@@ -375,3 +375,24 @@ func TestNotBeingPolledForLongMakesAWorkerUnready(t *testing.T) {
 		wantNil(t, r.stop())
 	})
 }
+
+func TestAServiceOutOfReachDoesNotKeepAWorkerForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("t")
+		s.set(func(op, _ string) error {
+			if op == "SendTaskSuccess" {
+				return errors.New("no network")
+			}
+			return nil
+		})
+		var done Done
+		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil },
+			func(c *Config) { c.Events.Done = func(d Done) { done = d } }))
+		time.Sleep(time.Second)
+		began := time.Now()
+		wantNil(t, r.stop())
+		if took := time.Since(began); took > 51*time.Second || done.Outcome != Unanswered {
+			t.Errorf("stopped after %v, the task ended as %+v", took, done)
+		}
+	})
+}

@@ -15,6 +15,9 @@ type Worker struct {
 	cfg    Config
 	desks  []*desk
 	budget budget
+	// answers is the parent of every answer's context; it ends only when a stop
+	// has waited for answers long enough.
+	answers context.Context
 
 	mu      sync.Mutex
 	running map[*run]struct{}
@@ -38,15 +41,19 @@ func New(cfg Config) (*Worker, error) {
 // had ended. Their tasks were answered for them.
 var ErrStuck = errors.New("activities: handlers did not stop")
 
-// Run serves until ctx ends and every task held is answered, then returns nil;
-// or ErrStuck, when handlers ignored the end of their contexts for
-// Config.DrainGrace. It also ends, after the same drain, with an error when an
-// activity could not be polled for Config.FatalAfter.
+// Run serves until ctx ends and every task held is answered, then returns nil.
+// After a stop that takes DrainTimeout and twice DrainGrace at most (see
+// Config.PollGrace for polls that are still open). It returns ErrStuck when
+// handlers ignored the end of their contexts for DrainGrace, and an error, after
+// the same drain, when an activity could not be polled for Config.FatalAfter.
 func (w *Worker) Run(ctx context.Context) error {
 	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cut(ErrShutdown)
 	polls, endPolls := context.WithCancel(context.WithoutCancel(ctx))
 	defer endPolls()
+	answers, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer giveUp()
+	w.answers = answers
 
 	g, stop := errgroup.WithContext(ctx)
 	for _, d := range w.desks {
@@ -57,12 +64,12 @@ func (w *Worker) Run(ctx context.Context) error {
 	polled := make(chan error, 1)
 	go func() { polled <- g.Wait() }()
 	<-stop.Done()
-	return w.drain(polled, endPolls, cut)
+	return w.drain(polled, endPolls, cut, giveUp)
 }
 
 // drain ends the polls and then the tasks, each with patience first and with
 // force later.
-func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut context.CancelCauseFunc) error {
+func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut context.CancelCauseFunc, giveUp context.CancelFunc) error {
 	began := time.Now()
 	var err error
 	grace := time.NewTimer(w.cfg.PollGrace)
@@ -89,6 +96,10 @@ func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut con
 	if waitFor(idle, w.cfg.DrainGrace) {
 		return err
 	}
+	// The last answers have as long again; a service that is out of reach must not
+	// keep a worker for ever.
+	last := time.AfterFunc(w.cfg.DrainGrace, giveUp)
+	defer last.Stop()
 	stuck := w.abandon()
 	<-idle
 	if stuck > 0 {
