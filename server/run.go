@@ -57,7 +57,13 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 		served = append(served, activities.Activity{ARN: arns[step.Placeholder], Name: step.Name, Handle: step.Handle,
 			Slots: b.Config.Slots, Heartbeat: t.Heartbeat, Timeout: t.Timeout * 9 / 10})
 	}
-	return activities.New(activities.Config{SFN: b.SFN, Activities: served, WorkerName: name, ErrorPrefix: steps.ErrorPrefix, Log: b.log})
+	cfg := activities.Config{SFN: b.SFN, Activities: served, WorkerName: name, ErrorPrefix: steps.ErrorPrefix, Log: b.log}
+	if b.Engine != nil {
+		// The engine is in this process and gives no task to a poll that has ended, so
+		// a stop need not wait for open polls.
+		cfg.PollGrace = time.Millisecond
+	}
+	return activities.New(cfg)
 }
 
 // parkFor is when a parked token is past use: the waiting states time out after an

@@ -18,9 +18,9 @@ func twoStates() workflow.Spec {
 
 func TestNewRefusesABrokenSpecAndNamesTheFault(t *testing.T) {
 	rows := []struct {
-		name   string
-		break_ func(*workflow.Spec)
-		want   string
+		name  string
+		spoil func(*workflow.Spec)
+		want  string
 	}{
 		{"versions count from 1", func(s *workflow.Spec) { s.Version = 0 }, "versions count from 1"},
 		{"a name outside the alphabet", func(s *workflow.Spec) { s.States[0].State = "A B" }, `state "A B": names match`},
@@ -42,7 +42,7 @@ func TestNewRefusesABrokenSpecAndNamesTheFault(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			spec := twoStates()
-			row.break_(&spec)
+			row.spoil(&spec)
 			_, err := workflow.New(spec)
 			if err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Fatalf("New: got error %v, want one that says %q", err, row.want)
