@@ -13,6 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	stypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
 // benchEngine is an open engine with a table of orders.
@@ -96,15 +98,18 @@ func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(status int)      { d.status = status }
 
-// raw calls the handler without a client.
-func raw(b *testing.B, h http.Handler, operation string, body []byte) {
+func request(target string, body []byte) *http.Request {
 	r, _ := http.NewRequestWithContext(context.Background(), http.MethodPost, "/", nil)
-	r.Header["X-Amz-Target"] = []string{"DynamoDB_20120810." + operation}
+	r.Header["X-Amz-Target"] = []string{target}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return r
+}
+
+// call calls the handler without a client.
+func call(b *testing.B, h http.Handler, target string, body []byte) {
 	w := &discard{header: http.Header{}}
-	h.ServeHTTP(w, r)
-	if w.status != http.StatusOK {
-		b.Errorf("%s: status %d", operation, w.status)
+	if h.ServeHTTP(w, request(target, body)); w.status != http.StatusOK {
+		b.Errorf("%s: status %d", target, w.status)
 	}
 }
 
@@ -114,7 +119,7 @@ func BenchmarkRawGetItem(b *testing.B) {
 	var n atomic.Int64
 	cpuPerOp(b, func(pb *testing.PB) {
 		for pb.Next() {
-			raw(b, e.Handler(), "GetItem", fmt.Appendf(nil, `{"TableName":"orders","Key":{"orderId":{"S":"order-%06d"}},"ConsistentRead":true}`, n.Add(1)%benchItems))
+			call(b, e.Handler(), "DynamoDB_20120810.GetItem", fmt.Appendf(nil, `{"TableName":"orders","Key":{"orderId":{"S":"order-%06d"}},"ConsistentRead":true}`, n.Add(1)%benchItems))
 		}
 	})
 }
@@ -129,7 +134,7 @@ func BenchmarkRawUpdateItem(b *testing.B) {
 			cpuPerOp(b, func(pb *testing.PB) {
 				for pb.Next() {
 					i := n.Add(1)
-					raw(b, e.Handler(), "UpdateItem", fmt.Appendf(nil, `{"TableName":"orders","Key":{"orderId":{"S":"order-%06d"}},`+
+					call(b, e.Handler(), "DynamoDB_20120810.UpdateItem", fmt.Appendf(nil, `{"TableName":"orders","Key":{"orderId":{"S":"order-%06d"}},`+
 						`"ConditionExpression":"attribute_exists(orderId) AND orderState = :from AND (attribute_not_exists(transitionId) OR transitionId < :id)",`+
 						`"UpdateExpression":"SET orderState = :to, transitionId = :id, updatedAt = :at",`+
 						`"ExpressionAttributeValues":{":from":{"S":"PAYMENT_RECEIVED"},":to":{"S":"PAYMENT_RECEIVED"},":id":{"N":"%d"},":at":{"S":"2026-11-21T08:00:01Z"}},`+
@@ -173,6 +178,49 @@ func BenchmarkSDKUpdateItem(b *testing.B) {
 			})
 			if err != nil {
 				b.Error(err)
+			}
+		}
+	})
+}
+
+// BenchmarkRawGetRecords reads pages of 1000 records with both images.
+func BenchmarkRawGetRecords(b *testing.B) {
+	e, db := benchEngine(b, types.StreamViewTypeNewAndOldImages)
+	benchFill(b, db)
+	streams := dynamodbstreams.NewFromConfig(e.AWSConfig())
+	list, err := streams.ListStreams(b.Context(), &dynamodbstreams.ListStreamsInput{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	d, err := streams.DescribeStream(b.Context(), &dynamodbstreams.DescribeStreamInput{StreamArn: list.Streams[0].StreamArn})
+	if err != nil {
+		b.Fatal(err)
+	}
+	it, err := streams.GetShardIterator(b.Context(), &dynamodbstreams.GetShardIteratorInput{StreamArn: list.Streams[0].StreamArn,
+		ShardId: d.StreamDescription.Shards[0].ShardId, ShardIteratorType: stypes.ShardIteratorTypeTrimHorizon})
+	if err != nil {
+		b.Fatal(err)
+	}
+	body := fmt.Appendf(nil, `{"ShardIterator":%q}`, *it.ShardIterator)
+	cpuPerOp(b, func(pb *testing.PB) {
+		for pb.Next() {
+			call(b, e.Handler(), "DynamoDBStreams_20120810.GetRecords", body)
+		}
+	})
+}
+
+// BenchmarkRawLostRace is an UpdateItem whose condition fails, the item returned.
+func BenchmarkRawLostRace(b *testing.B) {
+	e, db := benchEngine(b, types.StreamViewTypeNewAndOldImages)
+	benchFill(b, db)
+	cpuPerOp(b, func(pb *testing.PB) {
+		for pb.Next() {
+			r := request("DynamoDB_20120810.UpdateItem", []byte(`{"TableName":"orders","Key":{"orderId":{"S":"order-000001"}},`+
+				`"ConditionExpression":"attribute_exists(orderId) AND orderState = :from","UpdateExpression":"SET orderState = :to",`+
+				`"ExpressionAttributeValues":{":from":{"S":"NEW"},":to":{"S":"PAYMENT_RECEIVED"}},"ReturnValuesOnConditionCheckFailure":"ALL_OLD"}`))
+			w := &discard{header: http.Header{}}
+			if e.Handler().ServeHTTP(w, r); w.status != http.StatusBadRequest {
+				b.Errorf("status %d", w.status)
 			}
 		}
 	})

@@ -292,7 +292,27 @@ func TestStreamOrderUnderReshaping(t *testing.T) {
 			t.Errorf("%s: %d changes, want %d", id, n, writes)
 		}
 	}
-	t.Logf("%d shards", len(f.shards(arn)))
+	f.checkForest(arn)
+}
+
+// checkForest: a child starts above the end of its parent.
+func (f *fixture) checkForest(arn string) {
+	f.t.Helper()
+	all := f.shards(arn)
+	ends := map[string]string{}
+	for _, sh := range all {
+		if end := sh.SequenceNumberRange.EndingSequenceNumber; end != nil {
+			ends[*sh.ShardId] = *end
+		}
+	}
+	for _, sh := range all {
+		if sh.ParentShardId == nil {
+			continue
+		}
+		if end, closed := ends[*sh.ParentShardId]; !closed || end >= *sh.SequenceNumberRange.StartingSequenceNumber {
+			f.t.Errorf("shard %s starts at %s, its parent %s ends at %q", *sh.ShardId, *sh.SequenceNumberRange.StartingSequenceNumber, *sh.ParentShardId, end)
+		}
+	}
 }
 
 // readForest reads every shard to its end or tip, parents before children.

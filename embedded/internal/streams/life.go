@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -58,33 +57,26 @@ func (s *Service) tick(now time.Time) error {
 func (s *Stream) roll(now time.Time, due func(*shard) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var parents, children []*shard
-	b := s.db.NewBatch()
+	var parents []*shard
 	for _, sh := range s.openShards() {
-		if !due(sh) {
-			continue
+		if due(sh) {
+			parents = append(parents, sh)
 		}
-		child, err := s.birth(b, now, sh.record.ID, sh.record.Lo, sh.record.Hi)
-		if err != nil {
-			b.Discard()
-			return err
-		}
-		parents, children = append(parents, sh), append(children, child)
 	}
 	if len(parents) == 0 {
-		b.Discard()
 		return nil
 	}
-	return s.commitShape(b, now, parents, children)
-}
-
-// commitShape is reshape with the stream's own record, which counts its shards.
-func (s *Stream) commitShape(b *store.Batch, now time.Time, parents, children []*shard) error {
-	if err := s.stageSelf(b); err != nil {
-		b.Discard()
-		return err
-	}
-	return s.reshape(b, now, parents, children, nil)
+	b := s.db.NewBatch()
+	return s.reshape(b, now, parents, func() (children []*shard, err error) {
+		for _, sh := range parents {
+			child, err := s.birth(b, now, sh.record.ID, sh.record.Lo, sh.record.Hi)
+			if err != nil {
+				return nil, err
+			}
+			children = append(children, child)
+		}
+		return children, nil
+	}, nil)
 }
 
 // split closes an open shard and gives each half of its hashes a child.
@@ -102,17 +94,14 @@ func (s *Stream) split(now time.Time, id string) error {
 	}
 	middle := sh.record.Lo + (sh.record.Hi-sh.record.Lo)/2
 	b := s.db.NewBatch()
-	low, err := s.birth(b, now, id, sh.record.Lo, middle)
-	if err != nil {
-		b.Discard()
-		return err
-	}
-	high, err := s.birth(b, now, id, middle+1, sh.record.Hi)
-	if err != nil {
-		b.Discard()
-		return err
-	}
-	return s.commitShape(b, now, []*shard{sh}, []*shard{low, high})
+	return s.reshape(b, now, []*shard{sh}, func() ([]*shard, error) {
+		low, err := s.birth(b, now, id, sh.record.Lo, middle)
+		if err != nil {
+			return nil, err
+		}
+		high, err := s.birth(b, now, id, middle+1, sh.record.Hi)
+		return []*shard{low, high}, err
+	}, nil)
 }
 
 // trim removes the records below cut, and closed shards that were closed before.

@@ -7,34 +7,22 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// reshape closes the shards of parents, puts children in their place and
-// commits b with both; then calls done. Writers to the parents wait meanwhile
-// and go on in the children. Under the stream's mu; children were staged in b by
-// birth.
-func (s *Stream) reshape(b *store.Batch, now time.Time, parents, children []*shard, done func()) error {
+// reshape closes the shards of parents, puts the children that bear stages in b in
+// their place and commits b with both; then calls done. Writers to the parents
+// wait meanwhile and go on in the children. bear, which may be nil, runs when no
+// writer can reach the parents any more, so that children start above all their
+// parents' records. Under the stream's mu. b is used up in any case.
+func (s *Stream) reshape(b *store.Batch, now time.Time, parents []*shard, bear func() ([]*shard, error), done func()) error {
 	parents = slices.Clone(parents)
 	slices.SortFunc(parents, func(a, b *shard) int { return slices.Compare(a.prefix, b.prefix) })
 	for _, p := range parents {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 	}
-	var moment sequence
-	if len(children) > 0 {
-		moment = children[0].record.Start
-	} else {
-		moment = s.clock.next(now)
-	}
-	closed := make([]shardRecord, len(parents))
-	for i, p := range parents {
-		r := p.record
-		r.Closed = moment
-		// The last record's number; an empty shard ends where it started.
-		r.End = max(p.last, r.Start)
-		closed[i] = r
-		if err := s.stageShard(b, r); err != nil {
-			b.Discard()
-			return err
-		}
+	closed, children, err := s.stageShape(b, s.clock.next(now), parents, bear)
+	if err != nil {
+		b.Discard()
+		return err
 	}
 	// This commit follows every record of the parents in the log: once it is on
 	// disk, so are they.
@@ -51,4 +39,25 @@ func (s *Stream) reshape(b *store.Batch, now time.Time, parents, children []*sha
 	}
 	s.publish()
 	return nil
+}
+
+// stageShape stages the parents as closed at a moment, and their children.
+func (s *Stream) stageShape(b *store.Batch, moment sequence, parents []*shard, bear func() ([]*shard, error)) (closed []shardRecord, children []*shard, err error) {
+	closed = make([]shardRecord, len(parents))
+	for i, p := range parents {
+		closed[i] = p.record
+		closed[i].Closed = moment
+		// The last record's number; an empty shard ends where it started.
+		closed[i].End = max(p.last, p.record.Start)
+		if err := s.stageShard(b, closed[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if bear == nil {
+		return closed, nil, nil
+	}
+	if children, err = bear(); err != nil {
+		return nil, nil, err
+	}
+	return closed, children, s.stageSelf(b) // it counts its shards
 }

@@ -18,7 +18,7 @@ type shardRecord struct {
 	Start  sequence `json:"start"`
 	// End is the last record's sequence of a closed shard, Start when it has
 	// none; 0 while the shard is open. Closed is allotted at the closing: above
-	// every record, not above the children's Start.
+	// every record, below the children's Start.
 	End    sequence `json:"end,omitempty"`
 	Closed sequence `json:"closed,omitempty"`
 	// Horizon: records below it were trimmed.
