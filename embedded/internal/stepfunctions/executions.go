@@ -113,7 +113,7 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 	if in.IncludedData == "METADATA_ONLY" {
 		return d, nil
 	}
-	h := history{s.db, key}
+	h := history{s, key}
 	input, err := h.Document(execution.Ref{Chunk: 1, ID: 1})
 	if err != nil {
 		return nil, err

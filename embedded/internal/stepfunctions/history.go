@@ -44,7 +44,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 			return nil, err
 		}
 	}
-	p := &historyPage{reader: history{s.db, key}, program: rev.program, role: rev.RoleARN, size: size,
+	p := &historyPage{reader: history{s, key}, program: rev.program, role: rev.RoleARN, size: size,
 		data: in.IncludeExecutionData == nil || *in.IncludeExecutionData}
 	next, err := p.fill(s, key, int64(at), in.ReverseOrder) //nolint:gosec // event ids count from 1
 	if err != nil {

@@ -35,6 +35,7 @@ type Service struct {
 	// queueOrder numbers tasks as they join a queue.
 	queueOrder atomic.Uint64
 	timers     timers
+	recent     recent
 
 	// mu guards machines; starting an execution holds it for reading, so that a
 	// deleted machine starts none.

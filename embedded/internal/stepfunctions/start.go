@@ -119,7 +119,7 @@ func (s *Service) startedAgain(key executionKey, machine, name string, input []b
 	if err != nil {
 		return 0, err
 	}
-	first, err := history{s.db, key}.Document(execution.Ref{Chunk: 1, ID: 1})
+	first, err := history{s, key}.Document(execution.Ref{Chunk: 1, ID: 1})
 	if err != nil {
 		return 0, err
 	}

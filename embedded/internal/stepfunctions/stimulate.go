@@ -68,12 +68,23 @@ func (s *Service) store(key executionKey, before []byte, st *execution.State, st
 		batch.Set(key.ended(), state)
 		batch.Set(key.status(st.Status), nil)
 	}
+	var chunk int64
+	var events []byte
 	if len(turn.Events) > 0 {
-		batch.Set(key.history(turn.Chunk()), execution.AppendEvents(nil, turn.Events))
+		events = execution.AppendEvents(nil, turn.Events)
+		batch.Set(key.history(turn.Chunk()), events)
+		if turn.Documents {
+			chunk = turn.Chunk()
+		}
 	}
 	if err := batch.Apply(); err != nil {
 		batch.Discard()
 		return nil, fmt.Errorf("store a turn of execution %d: %w", key.id, err)
+	}
+	if st.Status == execution.Running {
+		s.recent.put(key, state, chunk, events)
+	} else {
+		s.recent.remove(key)
 	}
 	for _, t := range turn.Dequeued {
 		s.queue(t.Resource).remove(queued{key, t.Thread, t.Attempt})
@@ -87,7 +98,12 @@ func (s *Service) store(key executionKey, before []byte, st *execution.State, st
 
 // load reads an execution's state, running or ended, and its stored form.
 func (s *Service) load(key executionKey) ([]byte, *execution.State, error) {
-	data, ok, err := s.db.Get(key.running())
+	var data []byte
+	var err error
+	item, ok := s.recent.get(key)
+	if data = item.state; !ok {
+		data, ok, err = s.db.Get(key.running())
+	}
 	if err == nil && !ok {
 		data, ok, err = s.db.Get(key.ended())
 	}
@@ -106,12 +122,15 @@ func (s *Service) load(key executionKey) ([]byte, *execution.State, error) {
 
 // history reads documents of one execution.
 type history struct {
-	db  *store.DB
+	s   *Service
 	key executionKey
 }
 
 func (h history) Document(ref execution.Ref) ([]byte, error) {
-	data, ok, err := h.db.Get(h.key.history(ref.Chunk))
+	if item, ok := h.s.recent.get(h.key); ok && item.chunk == ref.Chunk {
+		return execution.FindDocument(ref, item.events)
+	}
+	data, ok, err := h.s.db.Get(h.key.history(ref.Chunk))
 	if err != nil {
 		return nil, fmt.Errorf("read the history of execution %d: %w", h.key.id, err)
 	}
@@ -129,13 +148,15 @@ func (randomness) Uint64() uint64 { return rand.Uint64() } //nolint:gosec // jit
 func (s *Service) env(key executionKey, name string, rev *revision) *execution.Env {
 	return &execution.Env{
 		Machine: rev.program,
-		Identity: &execution.Identity{
-			ARN: s.executionARN(rev.Machine, name), RoleARN: rev.RoleARN,
-			MachineARN: s.arn("stateMachine", rev.Machine), MachineName: rev.Machine,
+		Identity: func() execution.Identity {
+			return execution.Identity{
+				ARN: s.executionARN(rev.Machine, name), RoleARN: rev.RoleARN,
+				MachineARN: s.arn("stateMachine", rev.Machine), MachineName: rev.Machine,
+			}
 		},
 		Now:            time.Now(),
 		Random:         s.random,
-		History:        history{s.db, key},
+		History:        history{s, key},
 		ActivityExists: s.activityExists,
 		Sequence:       func() uint64 { return s.queueOrder.Add(1) },
 	}

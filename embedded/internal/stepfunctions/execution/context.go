@@ -48,7 +48,7 @@ func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
 		}
 		input = []byte("null")
 	}
-	id := t.env.Identity
+	id := t.env.Identity()
 	b := make([]byte, 0, 512+len(input)+len(value))
 	text := func(before, s string) { b = rawjson.AppendText(append(b, before...), s) }
 	text(`{"Execution":{"Id":`, id.ARN)

@@ -52,8 +52,9 @@ type History interface {
 
 // Env is what a stimulus meets: the definition, the time, and the world.
 type Env struct {
-	Machine  *asl.Machine
-	Identity *Identity
+	Machine *asl.Machine
+	// Identity is asked for only when the context object is read.
+	Identity func() Identity
 	// Now decides everything in the stimulus.
 	Now    time.Time
 	Random *rand.Rand
@@ -70,6 +71,8 @@ type Turn struct {
 	Events []Event
 	// Queued tasks joined their queue; Dequeued tasks left it.
 	Queued, Dequeued []Task
+	// Documents says that the events hold documents of their own.
+	Documents bool
 }
 
 // Chunk is the id of the turn's first event.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
 )
@@ -97,14 +98,24 @@ func (e *Event) Name(m *asl.Machine) string {
 
 // AppendEvents appends the stored form of one turn's events.
 func AppendEvents(dst []byte, events []Event) []byte {
-	var body []byte
+	size := 0
 	for i := range events {
-		body = appendEvent(body[:0], &events[i])
-		dst = binary.AppendUvarint(dst, uint64(len(body)))
-		dst = append(dst, body...)
+		if e := &events[i]; e.Doc != nil && e.Doc.Ref.ID == e.ID {
+			size += len(e.Doc.JSON)
+		}
+		size += eventSize
+	}
+	dst = slices.Grow(dst, size)
+	for i := range events {
+		at := len(dst)
+		dst = appendEvent(append(dst, 0, 0, 0, 0), &events[i])
+		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4)) //nolint:gosec // documents and causes are bounded
 	}
 	return dst
 }
+
+// eventSize is about what an event takes beside its document.
+const eventSize = 48
 
 func appendEvent(b []byte, e *Event) []byte {
 	b = append(b, byte(e.Type))
@@ -128,15 +139,19 @@ func appendEvent(b []byte, e *Event) []byte {
 }
 
 // ReadEvents calls fn for each event of a stored turn until fn returns false.
-// Documents share memory with data.
+// Documents share memory with data; e is reused.
 func ReadEvents(chunk int64, data []byte, fn func(e *Event) bool) error {
+	var e Event
 	for id := chunk; len(data) > 0; id++ {
-		n, width := binary.Uvarint(data)
-		if width <= 0 || n > uint64(len(data)-width) {
+		if len(data) < 4 {
 			return errCorrupt
 		}
-		r := reader{b: data[width : width+int(n)]} //nolint:gosec // bounded above
-		e := Event{ID: id, Type: EventType(r.byte())}
+		n := int(binary.BigEndian.Uint32(data))
+		if data = data[4:]; n > len(data) {
+			return errCorrupt
+		}
+		r := reader{b: data[:n]}
+		e = Event{ID: id, Type: EventType(r.byte())}
 		e.Prev = id - r.int()
 		e.At = r.int()
 		e.State, e.Index = int(r.int()), int(r.int())
@@ -154,23 +169,34 @@ func ReadEvents(chunk int64, data []byte, fn func(e *Event) bool) error {
 		if !fn(&e) {
 			return nil
 		}
-		data = data[width+int(n):] //nolint:gosec // bounded above
+		data = data[n:]
 	}
 	return nil
 }
 
 // FindDocument returns the document that event id holds in a stored turn.
-func FindDocument(ref Ref, data []byte) (doc []byte, err error) {
-	err = ReadEvents(ref.Chunk, data, func(e *Event) bool {
-		if e.ID == ref.ID && e.Doc != nil {
-			doc = e.Doc.JSON
+func FindDocument(ref Ref, data []byte) ([]byte, error) {
+	for id := ref.Chunk; len(data) >= 4; id++ {
+		n := int(binary.BigEndian.Uint32(data))
+		if n > len(data)-4 {
+			return nil, errCorrupt
 		}
-		return e.ID < ref.ID
-	})
-	if err == nil && doc == nil {
-		err = fmt.Errorf("event %d of the turn at %d holds no document", ref.ID, ref.Chunk)
+		if id == ref.ID {
+			var doc []byte
+			err := ReadEvents(id, data[:4+n], func(e *Event) bool {
+				if e.Doc != nil {
+					doc = e.Doc.JSON
+				}
+				return false
+			})
+			if err == nil && doc == nil {
+				err = fmt.Errorf("event %d holds no document: %w", id, errCorrupt)
+			}
+			return doc, err
+		}
+		data = data[4+n:]
 	}
-	return doc, err
+	return nil, fmt.Errorf("event %d is not in the turn at %d: %w", ref.ID, ref.Chunk, errCorrupt)
 }
 
 var errCorrupt = errors.New("stored execution is damaged")

@@ -45,7 +45,9 @@ func newWorld(t testing.TB, definition string) *world {
 func (w *world) env() *Env {
 	return &Env{
 		Machine: w.machine, Now: w.now, Random: w.random, History: w,
-		Identity:       &Identity{ARN: "arn:x:e", RoleARN: "arn:role", MachineARN: "arn:m", MachineName: "m"},
+		Identity: func() Identity {
+			return Identity{ARN: "arn:x:e", RoleARN: "arn:role", MachineARN: "arn:m", MachineName: "m"}
+		},
 		ActivityExists: func(arn string) bool { return !strings.HasSuffix(arn, ":missing") },
 		Sequence:       func() uint64 { w.seq++; return w.seq },
 	}

@@ -33,7 +33,7 @@ type item struct {
 }
 
 func (e *Env) turn(s *State) *turn {
-	return &turn{env: e, s: s, now: e.Now.UnixMilli(), chunk: s.LastEvent + 1, before: s.Tasks(e.Machine)}
+	return &turn{env: e, s: s, now: e.Now.UnixMilli(), chunk: s.LastEvent + 1, events: make([]Event, 0, 6), before: s.Tasks(e.Machine)}
 }
 
 // end runs what can run and closes the turn.
@@ -52,7 +52,7 @@ func (t *turn) end() (*Turn, error) {
 	if t.exhausted {
 		t.exhaust()
 	}
-	turn := &Turn{Events: t.events}
+	turn := &Turn{Events: t.events, Documents: t.bytes > 0}
 	after := t.s.Tasks(t.env.Machine)
 	for _, task := range t.before {
 		if !slices.Contains(after, task) {
