@@ -7,11 +7,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
 )
 
 // fixture is an open engine with its clients.
@@ -155,4 +158,30 @@ func TestCallsBehindClose(t *testing.T) {
 	if err := f.RollShards(t.Context(), "arn"); !errors.Is(err, ErrClosed) {
 		t.Errorf("a command behind Close: %v", err)
 	}
+}
+
+// TestPollEndsWithTheEngine: a worker that waits for a task does not hold up Close.
+func TestPollEndsWithTheEngine(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		f := reopen(t, dir)
+		steps := sfn.NewFromConfig(f.AWSConfig(), func(o *sfn.Options) { o.RetryMaxAttempts = 1 })
+		a, err := steps.CreateActivity(t.Context(), &sfn.CreateActivityInput{Name: aws.String("ship")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		polled := make(chan error, 1)
+		go func() {
+			_, err := steps.GetActivityTask(t.Context(), &sfn.GetActivityTaskInput{ActivityArn: a.ActivityArn})
+			polled <- err
+		}()
+		synctest.Wait() // the poll is waiting
+		start := time.Now()
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-polled; time.Since(start) > time.Second {
+			t.Errorf("the poll ended after %v with %v", time.Since(start), err)
+		}
+	})
 }
