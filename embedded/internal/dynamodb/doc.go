@@ -39,5 +39,7 @@
 // BatchWriteItem is atomic and leaves nothing unprocessed. Enabling a time to live
 // walks the whole table before it answers. Expired items are removed by Run,
 // within Config.SweepEvery. ReturnItemCollectionMetrics is accepted and answered
-// with nothing, as for every table without local indexes.
+// with nothing, as for every table without local indexes. SSESpecification,
+// OnDemandThroughput and WarmThroughput are accepted and mean nothing here: nothing
+// is encrypted, nothing is throttled.
 package dynamodb
