@@ -1,0 +1,121 @@
+package jsonpath
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func testRandom() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
+
+const functionInput = `{"name":"Ann","n":41,"list":[1,2,3,3,"a",{"k":[1]},{"k":[1.0]}],"text":"{\"x\":1}","o1":{"a":1,"b":{"x":1}},"o2":{"b":2,"c":3},"brace":"{}","half":1.5}`
+
+// TestFunctions has the examples of the AWS documentation among its rows.
+func TestFunctions(t *testing.T) {
+	for _, row := range []struct{ call, want string }{
+		{`States.Format('Hello, my name is {}.', $.name)`, `"Hello, my name is Ann."`},
+		{`States.Format('\'{}\' \{\} \\ {} {}', $.n, $.o1, null)`, `"'41' {} \\ {\"a\":1,\"b\":{\"x\":1}} null"`},
+		{`States.Format($.brace, 'x')`, `"x"`},
+		{`States.StringToJson($.text)`, `{"x":1}`},
+		{`States.JsonToString($.o1)`, `"{\"a\":1,\"b\":{\"x\":1}}"`},
+		{`States.Array($.n, 'x', true, null, 1.50, States.Array())`, `[41,"x",true,null,1.50,[]]`},
+		{`States.ArrayPartition($.list, 4)`, `[[1,2,3,3],["a",{"k":[1]},{"k":[1.0]}]]`},
+		{`States.ArrayContains($.list, 'a')`, `true`},
+		{`States.ArrayContains($.list, 2.0)`, `true`},
+		{`States.ArrayContains($.list, 'b')`, `false`},
+		{`States.ArrayRange(1, 9, 2)`, `[1,3,5,7,9]`},
+		{`States.ArrayRange(3, 1, -1)`, `[3,2,1]`},
+		{`States.ArrayRange(3, 1, 1)`, `[]`},
+		{`States.ArrayGetItem($.list, 4)`, `"a"`},
+		{`States.ArrayLength($.list)`, `7`},
+		{`States.ArrayUnique($.list)`, `[1,2,3,"a",{"k":[1]}]`},
+		{`States.Base64Encode('Data to encode')`, `"RGF0YSB0byBlbmNvZGU="`},
+		{`States.Base64Decode('RGVjb2RlZCBkYXRh')`, `"Decoded data"`},
+		{`States.Hash('input data', 'SHA-1')`, `"aaff4a450a104cd177d28d18d74485e8cae074b7"`},
+		{`States.Hash('', 'MD5')`, `"d41d8cd98f00b204e9800998ecf8427e"`},
+		{`States.JsonMerge($.o1, $.o2, false)`, `{"a":1,"b":2,"c":3}`},
+		{`States.MathAdd($.n, 1)`, `42`},
+		{`States.MathAdd(9007199254740993, -1)`, `9007199254740992`},
+		{`States.MathAdd(1.5, 1)`, `3`},
+		{`States.StringSplit('1,2,3,4,5', ',')`, `["1","2","3","4","5"]`},
+		{`States.StringSplit('This.is+a,test=string', '.+,=')`, `["This","is","a","test","string"]`},
+		{`States.ArrayGetItem(States.StringSplit($.name, 'n'), 0)`, `"A"`},
+	} {
+		e, err := CompileExpression(row.call)
+		if err != nil {
+			t.Errorf("%s: %v", row.call, err)
+			continue
+		}
+		got, err := e.Evaluate(&Scope{Input: []byte(functionInput), Random: testRandom()})
+		if err != nil || string(got) != row.want {
+			t.Errorf("%s: %s, %v; want %s", row.call, got, err, row.want)
+		}
+	}
+}
+
+func TestFunctionsRefuse(t *testing.T) {
+	for _, call := range []string{
+		`States.Format('{}')`, `States.Format('x', 1)`, `States.Format('}', 1)`, `States.Format($.n)`, `States.StringToJson('{')`,
+		`States.ArrayPartition($.list, 0)`, `States.ArrayPartition($.n, 1)`, `States.ArrayRange(1, 2, 0)`, `States.ArrayRange(1, 1001, 1)`,
+		`States.ArrayGetItem($.list, 7)`, `States.ArrayGetItem($.list, -1)`, `States.ArrayLength($.o1)`, `States.Base64Decode('%')`,
+		`States.Hash('x', 'SHA-2')`, `States.JsonMerge($.o1, $.o2, true)`, `States.JsonMerge($.o1, $.n, false)`, `States.MathRandom(2, 2)`,
+		`States.MathAdd('1', 1)`, `States.MathAdd(9223372036854775807, 1)`, `States.StringSplit(1, ',')`, `States.MathAdd($.missing, 1)`,
+	} {
+		e, err := CompileExpression(call)
+		if err != nil {
+			t.Errorf("%s does not compile: %v", call, err)
+			continue
+		}
+		if got, err := e.Evaluate(&Scope{Input: []byte(functionInput), Random: testRandom()}); err == nil {
+			t.Errorf("%s gives %s", call, got)
+		}
+	}
+	for _, call := range []string{`States.Format()`, `States.UUID(1)`, `States.MathAdd(1)`, `States.Array(1`, `States.Array(x)`, `States.Array('x)`, `States.Foo(1)`,
+		strings.Repeat("States.Array(", 11) + strings.Repeat(")", 11)} {
+		if _, err := CompileExpression(call); err == nil {
+			t.Errorf("%s compiles", call)
+		}
+	}
+}
+
+func TestRandomFunctions(t *testing.T) {
+	e, err := CompileExpression(`States.Format('{}|{}|{}', States.UUID(), States.MathRandom(1, 4), States.MathRandom(1, 1000, 7))`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := regexp.MustCompile(`^"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\|[1-3]\|(\d+)"$`)
+	random, seeded := testRandom(), ""
+	for range 1000 {
+		v, err := e.Evaluate(&Scope{Random: random})
+		m := form.FindStringSubmatch(string(v))
+		if err != nil || m == nil || seeded != "" && seeded != m[1] {
+			t.Fatalf("%s, %v; seeded before: %s", v, err, seeded)
+		}
+		seeded = m[1]
+	}
+}
+
+func TestTemplates(t *testing.T) {
+	for _, row := range []struct{ template, want string }{
+		{`{"a":1, "b":{"c.$":"$.n"}, "d":[{"e.$":"$$.x"}, 2]}`, `{"a":1,"b":{"c":41},"d":[{"e":"ctx"},2]}`},
+		{`{ "a" : [ 1 , "b.$" ] }`, `{"a":[1,"b.$"]}`},
+		{`5`, `5`},
+		{`{"x.$":"States.MathAdd($.n, 1)","$":"y"}`, `{"x":42,"$":"y"}`},
+	} {
+		tpl, err := CompileTemplate([]byte(row.template))
+		if err != nil {
+			t.Errorf("%s: %v", row.template, err)
+			continue
+		}
+		got, err := tpl.Evaluate(&Scope{Input: []byte(functionInput), Context: func() []byte { return []byte(`{"x":"ctx"}`) }})
+		if err != nil || string(got) != row.want {
+			t.Errorf("%s: %s, %v; want %s", row.template, got, err, row.want)
+		}
+	}
+	for _, bad := range []string{`{"a.$":1}`, `{"a.$":"x"}`, `{"a":1,"a.$":"$"}`, `{"a.$":"$."}`, `{"a":[{"b.$":"no"}]}`} {
+		if _, err := CompileTemplate([]byte(bad)); err == nil {
+			t.Errorf("%s compiles", bad)
+		}
+	}
+}
