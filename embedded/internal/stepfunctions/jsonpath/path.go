@@ -119,12 +119,19 @@ func (p *parser) path() (*Path, error) {
 	return path, nil
 }
 
+// maxDescents bounds what a path can cost: each .. multiplies the places it visits.
+const maxDescents = 3
+
 // steps reads as many steps as follow.
 func (p *parser) steps() ([]step, error) {
 	var steps []step
+	descents := 0
 	for {
 		switch {
 		case p.take(".."):
+			if descents++; descents > maxDescents {
+				return nil, p.errorf("a path may descend with .. %d times at most", maxDescents)
+			}
 			steps = append(steps, step{kind: stepDescend})
 			if p.peek() == '[' {
 				continue

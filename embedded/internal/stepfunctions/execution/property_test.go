@@ -1,0 +1,197 @@
+package execution
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// maze has every kind of state, nested, with retries and catches around.
+const maze = `{"StartAt":"In","TimeoutSeconds":5000,"States":{
+ "In":{"Type":"Pass","Result":[1,2,3,4],"ResultPath":"$.list","Next":"Fan"},
+ "Fan":{"Type":"Map","ItemsPath":"$.list","MaxConcurrency":2,"ResultPath":"$.fan",
+  "Retry":[{"ErrorEquals":["Again"],"IntervalSeconds":3,"MaxAttempts":2,"JitterStrategy":"FULL"}],
+  "Catch":[{"ErrorEquals":["States.Timeout"],"ResultPath":"$.e","Next":"Rest"},{"ErrorEquals":["Caught"],"ResultPath":"$.e","Next":"Both"}],
+  "ItemProcessor":{"StartAt":"Work","States":{
+   "Work":{WORK,"TimeoutSeconds":40,"HeartbeatSeconds":15,"Parameters":{"v.$":"$","i.$":"$$.Map.Item.Index"},"Retry":[{"ErrorEquals":["States.HeartbeatTimeout"],"IntervalSeconds":1,"MaxAttempts":1}],"Next":"Pick"},
+   "Pick":{"Type":"Choice","Choices":[{"Variable":"$.long","IsPresent":true,"Next":"Nap"}],"Default":"Out"},
+   "Nap":{"Type":"Wait","Seconds":20,"Next":"Out"},"Out":{"Type":"Succeed"}}},"Next":"Both"},
+ "Both":{"Type":"Parallel","ResultPath":"$.both","Retry":[{"ErrorEquals":["States.TaskFailed"],"IntervalSeconds":2,"MaxAttempts":1}],
+  "Branches":[{"StartAt":"L","States":{"L":{WORK,"ResultPath":null,"Next":"L2"},"L2":{"Type":"Wait","Seconds":5,"End":true}}},
+              {"StartAt":"R","States":{"R":{WORK,"HeartbeatSeconds":10,"Catch":[{"ErrorEquals":["States.ALL"],"Next":"R2"}],"End":true},"R2":{"Type":"Pass","End":true}}}],"Next":"Rest"},
+ "Rest":{"Type":"Wait","Seconds":1,"Next":"Back"},
+ "Back":{"Type":"Choice","Choices":[{"Variable":"$.e","IsPresent":true,"Next":"Bad"}],"Default":"Last"},
+ "Bad":{"Type":"Fail","ErrorPath":"$.e.Error"},"Last":{WORK,"End":true}}}`
+
+// TestProperties drives the maze with whatever may happen and checks after each
+// stimulus what must always hold.
+func TestProperties(t *testing.T) {
+	definition := string(bytes.ReplaceAll([]byte(maze), []byte("WORK"), []byte(`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`)))
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t, definition)
+		if err := w.start(`{"in":true}`); err != nil {
+			rt.Fatal(err)
+		}
+		w.check(rt)
+		for range rapid.IntRange(1, 60).Draw(rt, "stimuli") {
+			err := w.anything(rt)
+			var refused *NotRedrivableError
+			switch {
+			case err == nil, errors.Is(err, ErrTaskTimedOut), errors.Is(err, ErrNotScheduled), errors.Is(err, ErrNotRunning), errors.As(err, &refused):
+			default:
+				rt.Fatalf("%v\n%s", err, w.history())
+			}
+			w.check(rt)
+		}
+	})
+}
+
+func (w *world) anything(rt *rapid.T) error {
+	pick := rapid.IntRange(0, 99).Draw(rt, "what")
+	if pick < 35 && len(w.queue) > 0 {
+		task := w.queue[rapid.IntRange(0, len(w.queue)-1).Draw(rt, "task")]
+		token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt), 1}
+		w.tokens[task.Thread] = token
+		return w.step(func(e *Env, s *State) (*Turn, error) {
+			_, turn, err := e.StartTask(s, task.Thread, task.Attempt, "", token)
+			return turn, err
+		})
+	}
+	switch {
+	case pick < 75 && len(w.tokens) > 0:
+		var ids []int64
+		for id := range w.tokens {
+			ids = append(ids, id)
+		}
+		slices.Sort(ids)
+		id := rapid.SampledFrom(ids).Draw(rt, "thread")
+		return w.step(func(e *Env, s *State) (*Turn, error) {
+			switch how := rapid.IntRange(0, 9).Draw(rt, "how"); {
+			case how < 6:
+				return e.Succeed(s, id, w.tokens[id], []byte(rapid.SampledFrom([]string{`{}`, `{"long":1}`, `5`}).Draw(rt, "output")))
+			case how < 8:
+				return e.Fail(s, id, w.tokens[id], rapid.SampledFrom([]string{"Again", "Caught", "Other", ""}).Draw(rt, "error"), "")
+			default:
+				return e.Heartbeat(s, id, w.tokens[id])
+			}
+		})
+	case pick < 96:
+		return w.sleep(time.Duration(rapid.IntRange(1, 30000).Draw(rt, "ms")) * time.Millisecond)
+	case pick < 98:
+		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Redrive(s) })
+	default:
+		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Stop(s, "Stopped", "") })
+	}
+}
+
+// check holds the state against what must be true between stimuli.
+func (w *world) check(rt *rapid.T) {
+	s := w.state()
+	if again := AppendState(nil, s); !bytes.Equal(again, w.stored) {
+		rt.Fatalf("the state reads back as another")
+	}
+	for i := range w.events {
+		e := &w.events[i]
+		if e.ID != int64(i+1) || e.Prev >= e.ID {
+			rt.Fatalf("event %d follows %d at place %d", e.ID, e.Prev, i+1)
+		}
+	}
+	if s.LastEvent != int64(len(w.events)) {
+		rt.Fatalf("last event %d of %d", s.LastEvent, len(w.events))
+	}
+	tasks := s.Tasks(w.machine)
+	if len(tasks) != len(w.queue) {
+		rt.Fatalf("the queue has %v, the state %v", w.queue, tasks)
+	}
+	for _, task := range tasks {
+		if !slices.Contains(w.queue, task) {
+			rt.Fatalf("task %v is not in the queue", task)
+		}
+	}
+	if s.Status != Running {
+		if s.NextTimer() != 0 || s.Stopped == 0 {
+			rt.Fatalf("an ended execution waits for %d", s.NextTimer())
+		}
+		return
+	}
+	for _, th := range s.threads {
+		switch th.phase {
+		case scheduled, started:
+		case waiting, backoff, ready:
+			if th.wake == 0 {
+				rt.Fatalf("thread %d in %s waits for nothing\n%s", th.id, w.machine.States[th.state].Name, w.history())
+			}
+		case joining:
+			children := 0
+			for _, o := range s.threads {
+				if o.parent == th.id {
+					children++
+				}
+			}
+			if children == 0 || children != th.running {
+				rt.Fatalf("thread %d waits for %d children and has %d\n%s", th.id, th.running, children, w.history())
+			}
+		default:
+			rt.Fatalf("thread %d is halted in a running execution\n%s", th.id, w.history())
+		}
+	}
+}
+
+// TestHistoryIsComplete: every document that an event refers to is there.
+func TestHistoryIsComplete(t *testing.T) {
+	w := newWorld(t, string(bytes.ReplaceAll([]byte(maze), []byte("WORK"), []byte(`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`))))
+	if err := w.start(`{}`); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 {
+		for _, state := range []string{"Work", "L", "R", "Last"} {
+			_ = w.command("succeed " + state + ` {"long":1}`)
+		}
+		if err := w.sleep(time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := w.state(); s.Status != Succeeded {
+		t.Fatalf("%s %s %s\n%s", s.Status, s.Error, s.Cause, w.history())
+	}
+	documents := 0
+	for chunk, data := range w.chunks {
+		err := ReadEvents(chunk, data, func(e *Event) bool {
+			if e.Doc != nil {
+				documents++
+				if _, err := w.Document(e.Doc.Ref); err != nil {
+					t.Errorf("event %d: %v", e.ID, err)
+				}
+			}
+			return true
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if documents < 50 {
+		t.Errorf("only %d documents", documents)
+	}
+}
+
+// FuzzRead: damaged stored forms give errors, not crashes.
+func FuzzRead(f *testing.F) {
+	w := newWorld(f, `{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}},{"StartAt":"X","States":{"X":{"Type":"Pass","End":true}}}]}}}`)
+	if err := w.start(`{"a":1}`); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(w.stored, w.chunks[1])
+	f.Fuzz(func(t *testing.T, state, events []byte) {
+		if s, err := ReadState(state); err == nil {
+			if _, err := ReadState(AppendState(nil, s)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = ReadEvents(1, events, func(*Event) bool { return true })
+		_, _ = FindDocument(Ref{Chunk: 1, ID: 2}, events)
+	})
+}
