@@ -17,6 +17,8 @@ const (
 	// within is what may stand before a fault of a value in a message, and after it.
 	within = `(ExpressionAttributeValues contains invalid value: )?`
 	forKey = `( for key :\w+)?`
+	// atItem is what an update can find out against the item only.
+	atItem = `(The document path provided in the update expression is invalid for update|The provided expression refers to an attribute that does not exist in the item|An operand in the update expression has an incorrect data type)`
 )
 
 // differences lists where the service answers otherwise than DynamoDB Local 3.1.0,
@@ -75,6 +77,12 @@ var differences = []difference{
 		vendor: invalid + `Nesting Levels have exceeded supported limits`,
 		aws:    invalid + `ExpressionAttributeValues contains invalid value: Nesting Levels have exceeded supported limits: .*`,
 		reason: "DynamoDB Local lets one level too many into an expression and refuses it in the item; the limit of 32 holds for both", source: devGuide + "ServiceQuotas.html",
+	},
+
+	{
+		vendor: invalid + `ExpressionAttributeValues contains invalid value: .* for key :[nm]`,
+		aws:    invalid + `ExpressionAttributeValues contains invalid value: .* for key :[nm]`,
+		reason: "of several bad values either side names one; DynamoDB Local the first of a hash map", source: apiDocs + "API_UpdateItem.html",
 	},
 
 	// Keys.
@@ -153,8 +161,8 @@ var differences = []difference{
 
 	// Expressions.
 	{
-		vendor: invalid + `Invalid (Condition|Filter)Expression: Internal server error`,
-		aws:    invalid + `Invalid (Condition|Filter)Expression: Syntax error; .*`,
+		vendor: invalid + `Invalid \w+Expression: (Internal server error|Syntax error; .*)`,
+		aws:    invalid + `Invalid \w+Expression: Syntax error; token: ":\w+", near: "\. ?:.*`,
 		reason: "DynamoDB Local's parser fails on a value behind a dot", source: dynalite + " db/conditionParser.pegjs",
 	},
 	{
@@ -163,7 +171,12 @@ var differences = []difference{
 		reason: "DynamoDB Local lists types that only it knows", source: dynalite + " db/conditionParser.pegjs",
 	},
 	{
-		vendor: `400 ConditionalCheckFailedException: .*|200 .*`,
+		vendor: invalid + `(Invalid \w+Expression: The BETWEEN operator requires .*)java.nio.HeapByteBuffer.*`,
+		aws:    invalid + `Invalid \w+Expression: The BETWEEN operator requires .*`,
+		reason: "DynamoDB Local shows a Java object in the place of binary", source: apiDocs + "API_AttributeValue.html",
+	},
+	{
+		vendor: `.*`,
 		aws:    invalid + `Invalid \w+Expression: Attribute name is a reserved keyword; reserved keyword: (?i:size|convert)`,
 		reason: "the service reserves SIZE and CONVERT, DynamoDB Local does not", source: devGuide + "ReservedWords.html",
 	},
@@ -186,6 +199,12 @@ var differences = []difference{
 		vendor: `200 \{"Item":\{"id":\{"S":"(remove|delete)"\}\}\}`,
 		aws:    `200 \{\}`,
 		reason: "an update that only removes creates no item", source: alternator,
+	},
+
+	{
+		vendor: invalid + atItem,
+		aws:    invalid + atItem,
+		reason: "of several faults against the item DynamoDB Local reports one by the order of a hash map", source: apiDocs + "API_UpdateItem.html",
 	},
 
 	// Reads.
@@ -227,7 +246,7 @@ var differences = []difference{
 		reason: "the service ends this message with no full stop", source: apiDocs + "API_TransactWriteItems.html",
 	},
 	{
-		vendor: invalid + `(The document path provided in the update expression is invalid for update|The provided expression refers to an attribute that does not exist in the item|An operand in the update expression has an incorrect data type)`,
+		vendor: invalid + atItem,
 		aws:    `400 TransactionCanceledException: Transaction cancelled, .*ValidationError.*`,
 		reason: "what an update can only find out in the transaction cancels it, with the reason in its place", source: apiDocs + "API_TransactWriteItems.html",
 	},

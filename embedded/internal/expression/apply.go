@@ -12,18 +12,9 @@ import (
 // The error is an *Error: a path that leads nowhere, an attribute or a type that is
 // missing, a number out of range.
 func (u *Update) Apply(item attr.Item) (attr.Item, error) {
-	for _, a := range u.actions {
-		if !a.path.reachable(item) {
-			return nil, errorf(msgInvalidPath)
-		}
-	}
-	values := make([]attr.Value, len(u.actions))
-	for n, a := range u.actions {
-		v, err := a.evaluate(item)
-		if err != nil {
-			return nil, err
-		}
-		values[n] = v
+	values, err := u.evaluate(item)
+	if err != nil {
+		return nil, err
 	}
 	next := maps.Clone(item)
 	if next == nil {
@@ -43,6 +34,25 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		u.actions[n].path.remove(next)
 	}
 	return next, nil
+}
+
+// evaluate computes the new value of every action. Paths that lead nowhere are found
+// first, then what is wrong with a value, from the last action to the first.
+func (u *Update) evaluate(item attr.Item) ([]attr.Value, error) {
+	for _, a := range u.actions {
+		if !a.path.reachable(item) {
+			return nil, errorf(msgInvalidPath)
+		}
+	}
+	values := make([]attr.Value, len(u.actions))
+	for n, a := range slices.Backward(u.actions) {
+		v, err := a.evaluate(item)
+		if err != nil {
+			return nil, err
+		}
+		values[n] = v
+	}
+	return values, nil
 }
 
 // alsoRemove adds a DELETE that took a set's last member to the REMOVEs.
@@ -105,36 +115,53 @@ func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error)
 		return left, false, err
 	}
 	if functionOf(n.text) == fnIfNotExists {
-		if ok {
+		// The second argument must be there even when it isn't needed.
+		right, there, err := n.args[1].updateOperand(item)
+		switch {
+		case err != nil:
+			return right, false, err
+		case !there:
+			return right, false, errorf(msgNoAttribute)
+		case ok:
 			return left, true, nil
+		default:
+			return right, true, nil
 		}
-		return n.args[1].updateOperand(item)
 	}
-	right, there, err := n.args[1].updateOperand(item)
-	switch {
-	case err != nil:
+	want := attr.N
+	if n.op == opCall {
+		want = attr.L
+	}
+	if err := operandFits(left, ok, want); err != nil {
+		return left, false, err
+	}
+	right, ok, err := n.args[1].updateOperand(item)
+	if err == nil {
+		err = operandFits(right, ok, want)
+	}
+	if err != nil {
 		return right, false, err
-	case !ok || !there:
-		return left, false, errorf(msgNoAttribute)
-	case n.op == opCall:
-		v, err = listAppend(left, right)
-	default:
-		v, err = calculate(n.op, left, right)
 	}
+	if n.op == opCall {
+		return attr.Value{Kind: attr.L, List: slices.Concat(left.List, right.List)}, true, nil
+	}
+	v, err = calculate(n.op, left, right)
 	return v, true, err
 }
 
-func listAppend(a, b attr.Value) (attr.Value, *Error) {
-	if a.Kind != attr.L || b.Kind != attr.L {
-		return a, errorf(msgOperandType)
+func operandFits(v attr.Value, ok bool, want attr.Kind) *Error {
+	switch {
+	case !ok:
+		return errorf(msgNoAttribute)
+	case v.Kind != want:
+		return errorf(msgOperandType)
+	default:
+		return nil
 	}
-	return attr.Value{Kind: attr.L, List: slices.Concat(a.List, b.List)}, nil
 }
 
+// calculate adds or subtracts two numbers.
 func calculate(op op, a, b attr.Value) (attr.Value, *Error) {
-	if a.Kind != attr.N || b.Kind != attr.N {
-		return a, errorf(msgOperandType)
-	}
 	compute := attr.AddNumber
 	if op == opMinus {
 		compute = attr.SubNumber

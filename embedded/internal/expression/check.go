@@ -160,6 +160,7 @@ func (n *node) checkOperands() *Error {
 		if n.args[0].op != opPath {
 			return errorf("Operator or function requires a document path; operator or function: %s", n.text)
 		}
+		return n.checkDistinct()
 	case fnAttributeType:
 		return n.checkTypeName()
 	case fnBeginsWith:
@@ -227,10 +228,10 @@ func (n *node) checkTypeName() *Error {
 }
 
 func (n *node) checkBetween() *Error {
-	if err := n.checkDistinct(); err != nil {
+	if err := n.checkOrdered(); err != nil {
 		return err
 	}
-	if err := n.checkOrdered(); err != nil {
+	if err := n.checkDistinct(); err != nil {
 		return err
 	}
 	lo, hi := n.args[1], n.args[2]

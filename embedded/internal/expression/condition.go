@@ -106,7 +106,12 @@ func (p *parser) comparison(operandToo bool) (*node, *Error) {
 		return nil, err
 	}
 	if left.op > opCall {
-		return left, nil
+		return left.settled()
+	}
+	if p.kind == kBetween || p.kind == kIn || p.kind >= kEqual && p.kind <= kGreaterEqual {
+		if _, err := left.settled(); err != nil {
+			return nil, err
+		}
 	}
 	switch p.kind {
 	case kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual:
@@ -127,8 +132,11 @@ func (p *parser) comparison(operandToo bool) (*node, *Error) {
 		}
 		return p.node(opIn, "IN", args...), nil
 	}
-	if left.op == opCall || operandToo && p.kind == kClose {
+	if operandToo && p.kind == kClose {
 		return left, nil
+	}
+	if left.op == opCall {
+		return left.settled()
 	}
 	return nil, p.syntaxError()
 }
@@ -152,12 +160,15 @@ func (p *parser) between(left *node) (*node, *Error) {
 // group reads an operand, or whatever stands in parentheses.
 func (p *parser) group() (*node, *Error) {
 	if p.kind != kOpen {
-		return p.operand()
+		p.deferred = true
+		n, err := p.operand()
+		p.deferred = false
+		return n, err
 	}
 	p.advance()
 	n, err := p.or(true)
 	if err != nil {
 		return nil, err
 	}
-	return p.wrap(n), p.expect(kClose)
+	return p.wrap(n)
 }

@@ -30,6 +30,8 @@ const (
 type node struct {
 	op     op
 	parens bool // stands in parentheses of its own
+	// redundant: stands in two pairs of them.
+	redundant bool
 	// text is the name of a function, the sign of an operator, or a :reference.
 	text  string
 	path  Path

@@ -14,8 +14,10 @@ type parser struct {
 	nodes     []node
 	links     []*node // what the nodes' args are cut from
 	steps     []Step
-	redundant bool
 	operators int
+	// deferred: what is read may be the left side of a comparison or a condition of
+	// its own. Redundant parentheses in it count once that is known.
+	deferred bool
 }
 
 // bytesPerNode is how much source a node usually takes; the first block of nodes is
@@ -41,8 +43,6 @@ func (p *parser) finish() *Error {
 		return p.syntaxError()
 	case p.operators > maxOperators:
 		return errorf("The expression contains too many operators; operator count: %d", maxOperators+1)
-	case p.redundant:
-		return errorf("The expression has redundant parentheses;")
 	default:
 		return nil
 	}
@@ -76,11 +76,22 @@ func (p *parser) expect(k kind) *Error {
 	return nil
 }
 
-// wrap notes that n stands in parentheses; twice around the same is refused.
-func (p *parser) wrap(n *node) *node {
-	p.redundant = p.redundant || n.parens
-	n.parens = true
-	return n
+// wrap reads the parenthesis that closes around n. Two pairs around the same are
+// refused at once, except around what may still turn out to be no operand.
+func (p *parser) wrap(n *node) (*node, *Error) {
+	if err := p.expect(kClose); err != nil {
+		return nil, err
+	}
+	n.redundant, n.parens = n.redundant || n.parens, true
+	return n, nil
+}
+
+// settled refuses n when it stands in redundant parentheses.
+func (n *node) settled() (*node, *Error) {
+	if n.redundant {
+		return nil, errorf("The expression has redundant parentheses;")
+	}
+	return n, nil
 }
 
 // operand reads a path, a value, a call, or one of these in parentheses.
@@ -92,7 +103,10 @@ func (p *parser) operand() (*node, *Error) {
 		if err != nil {
 			return nil, err
 		}
-		return p.wrap(n), p.expect(kClose)
+		if n, err = p.wrap(n); err != nil || p.deferred {
+			return n, err
+		}
+		return n.settled()
 	case kValue:
 		n := p.node(opValue, p.text())
 		p.advance()
@@ -123,7 +137,11 @@ func (p *parser) call() (*node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.node(opCall, name, args...), nil
+	n := p.node(opCall, name, args...)
+	for _, a := range args {
+		n.redundant = n.redundant || a.redundant
+	}
+	return n, nil
 }
 
 // operands reads (operand, ...), at least one, and appends them to args.

@@ -153,7 +153,10 @@ func (p *parser) addend() (*node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.wrap(n), p.expect(kClose)
+	if n, err = p.wrap(n); err != nil {
+		return nil, err
+	}
+	return n.settled()
 }
 
 func (u *Update) check(sections []string) *Error {
