@@ -1,0 +1,130 @@
+package stepfunctions
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"golang.org/x/sync/errgroup"
+)
+
+// killDir makes the test process the victim of TestKill.
+const killDir = "STEPFUNCTIONS_KILL_DIR"
+
+// TestKill kills a process in the middle of its work with SIGKILL and finds
+// everything that it had been told again: started executions, held tokens,
+// completions.
+func TestKill(t *testing.T) {
+	if dir := os.Getenv(killDir); dir != "" {
+		victim(t, dir)
+		return
+	}
+	dir := t.TempDir()
+	for range 3 {
+		heard := killAfter(t, dir, 150)
+		b := open(t, dir)
+		machine := "arn:aws:states:us-east-1:000000000000:stateMachine:m"
+		for name, last := range heard.said {
+			arn := strings.Replace(machine, "stateMachine:m", "execution:m:"+name, 1)
+			h, err := b.GetExecutionHistory(t.Context(), &sfn.GetExecutionHistoryInput{ExecutionArn: &arn})
+			if err != nil {
+				t.Fatalf("%s was started: %v", name, err)
+			}
+			found := map[types.HistoryEventType]int{}
+			for _, e := range h.Events {
+				found[e.Type]++
+			}
+			if last == "done" && found[types.HistoryEventTypeActivitySucceeded] != 1 || found[types.HistoryEventTypeActivityStarted] > 1 {
+				t.Errorf("%s was %s: %v", name, last, found)
+			}
+		}
+		for name, token := range heard.held {
+			if err := b.succeed(aws.String(token), `"after the crash"`); err != nil && (code(err) != "TaskTimedOut" || heard.said[name] != "taken") {
+				t.Errorf("the token of %s: %v", name, err)
+			}
+		}
+		b.stop()
+	}
+}
+
+type heard struct{ said, held map[string]string }
+
+// killAfter runs the victim until it has said so many lines, and kills it.
+func killAfter(t *testing.T, dir string, lines int) heard {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKill$") //nolint:gosec // this very binary
+	cmd.Env = append(os.Environ(), killDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	h := heard{said: map[string]string{}, held: map[string]string{}}
+	in := bufio.NewScanner(out)
+	for n := 0; in.Scan(); n++ {
+		what, rest, _ := strings.Cut(in.Text(), " ")
+		name, token, _ := strings.Cut(rest, " ")
+		switch what {
+		case "started":
+			if h.said[name] == "" {
+				h.said[name] = what
+			}
+		case "taken":
+			h.said[name], h.held[name] = what, token
+		case "done":
+			h.said[name] = what
+			delete(h.held, name)
+		}
+		if n == lines {
+			_ = cmd.Process.Kill()
+		}
+	}
+	_ = cmd.Wait() // "signal: killed"
+	if len(h.said) == 0 {
+		t.Fatal("the victim said nothing")
+	}
+	return h
+}
+
+// victim starts and completes executions for ever and says what it was told.
+func victim(t *testing.T, dir string) {
+	b := open(t, dir)
+	activity := b.activity("work")
+	machine := b.machine("m", task(activity, ""))
+	var g errgroup.Group
+	for w := range 4 {
+		g.Go(func() error {
+			for i := 0; ; i++ {
+				name := fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i)
+				_, err := b.StartExecution(context.Background(), &sfn.StartExecutionInput{StateMachineArn: &machine, Name: &name, Input: aws.String(`"` + name + `"`)})
+				if err != nil {
+					return err
+				}
+				fmt.Println("started", name)
+				got, err := b.GetActivityTask(context.Background(), &sfn.GetActivityTaskInput{ActivityArn: &activity})
+				if err != nil {
+					return err
+				}
+				of := strings.Trim(*got.Input, `"`)
+				fmt.Println("taken", of, *got.TaskToken)
+				if i%3 == 2 {
+					continue // keeps the token
+				}
+				if _, err := b.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: got.TaskToken, Output: aws.String("1")}); err != nil {
+					return err
+				}
+				fmt.Println("done", of)
+			}
+		})
+	}
+	t.Fatal(g.Wait())
+}

@@ -1,0 +1,168 @@
+package stepfunctions
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+)
+
+func TestRefusals(t *testing.T) {
+	b := open(t, t.TempDir())
+	ctx := t.Context()
+	activity := b.activity("work")
+	ok := task(activity, "")
+	machine := b.machine("m", ok)
+	role := aws.String("arn:aws:iam::000000000000:role/r")
+	create := func(name, definition string, kind types.StateMachineType) error {
+		_, err := b.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{Name: &name, Definition: &definition, RoleArn: role, Type: kind})
+		return err
+	}
+	start := func(arn, name, input string) error {
+		_, err := b.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &arn, Name: &name, Input: &input})
+		return err
+	}
+	none := "arn:aws:states:us-east-1:000000000000:execution:m:none"
+	for _, row := range []struct {
+		says string
+		err  error
+		want string
+	}{
+		{"the same machine again", create("m", ok, ""), "<nil>"},
+		{"another definition", create("m", task(activity, `,"TimeoutSeconds":1`), ""), "StateMachineAlreadyExists"},
+		{"express", create("x", ok, types.StateMachineTypeExpress), "StateMachineTypeNotSupported"},
+		{"a bad name", create("x y", ok, ""), "InvalidName"},
+		{"a bad definition", create("x", `{"StartAt":"A","States":{"A":{"Type":"Pass"}}}`, ""), "InvalidDefinition"},
+		{"a lambda", create("x", task("arn:aws:lambda:us-east-1:000000000000:function:f", ""), ""), "InvalidDefinition"},
+		{"JSONata", create("x", `{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Succeed"}}}`, ""), "InvalidDefinition"},
+		{"input that is not JSON", start(machine, "a", `{`), "InvalidExecutionInput"},
+		{"input over the limit", start(machine, "a", `"`+strings.Repeat("x", 256<<10)+`"`), "ValidationException"},
+		{"no such machine", start(machine+"x", "a", `{}`), "StateMachineDoesNotExist"},
+		{"a machine's version", start(machine+":1", "a", `{}`), "StateMachineDoesNotExist"},
+		{"not an ARN", start("m", "a", `{}`), "InvalidArn"},
+		{"a token that is none", b.succeed(aws.String("abc"), `1`), "InvalidToken"},
+		{"a token of nothing", b.succeed(aws.String(taskToken{}.String()), `1`), "TaskDoesNotExist"},
+		{"no such execution", func() error {
+			_, err := b.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &none})
+			return err
+		}(), "ExecutionDoesNotExist"},
+		{"no such activity", func() error {
+			_, err := b.GetActivityTask(ctx, &sfn.GetActivityTaskInput{ActivityArn: aws.String(activity + "x")})
+			return err
+		}(), "ActivityDoesNotExist"},
+		{"an operation of the future", func() error {
+			_, err := b.PublishStateMachineVersion(ctx, &sfn.PublishStateMachineVersionInput{StateMachineArn: &machine})
+			return err
+		}(), "UnknownOperationException"},
+	} {
+		if got := code(row.err); got != row.want {
+			t.Errorf("%s: %s, want %s (%v)", row.says, got, row.want, row.err)
+		}
+	}
+	b.start(machine, "ok", `{}`)
+	if err := b.succeed(b.poll(activity).TaskToken, `{`); code(err) != "InvalidOutput" {
+		t.Error(err)
+	}
+}
+
+func TestMachineLife(t *testing.T) {
+	b := open(t, t.TempDir())
+	ctx := t.Context()
+	activity := b.activity("work")
+	machine := b.machine("m", task(activity, ""))
+	old := b.start(machine, "old", `{}`)
+	changed := task(activity, `,"Comment":"changed"`)
+	up, err := b.UpdateStateMachine(ctx, &sfn.UpdateStateMachineInput{StateMachineArn: &machine, Definition: &changed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := b.DescribeStateMachine(ctx, &sfn.DescribeStateMachineInput{StateMachineArn: &machine})
+	if err != nil || *d.Definition != changed || *d.RevisionId != *up.RevisionId || d.Status != types.StateMachineStatusActive {
+		t.Fatal(d, err)
+	}
+	pinned, err := b.DescribeStateMachineForExecution(ctx, &sfn.DescribeStateMachineForExecutionInput{ExecutionArn: &old})
+	if err != nil || *pinned.Definition == changed {
+		t.Fatal("a running execution is not pinned to its definition", err)
+	}
+	for _, status := range []types.ExecutionStatus{"", types.ExecutionStatusRunning, types.ExecutionStatusAborted} {
+		l, err := b.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &machine, StatusFilter: status})
+		want := 1
+		if status == types.ExecutionStatusAborted {
+			want = 0
+		}
+		if err != nil || len(l.Executions) != want {
+			t.Errorf("list %q: %v, %v", status, l, err)
+		}
+	}
+	if _, err := b.DeleteStateMachine(ctx, &sfn.DeleteStateMachineInput{StateMachineArn: &machine}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &old}); code(err) != "ExecutionDoesNotExist" {
+		t.Error(err)
+	}
+	b.machine("m", changed)
+	if again := b.start(machine, "old", `{}`); again != old {
+		t.Error(again)
+	}
+	list, err := b.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
+	if err != nil || len(list.StateMachines) != 1 {
+		t.Error(list, err)
+	}
+	if got := b.poll(activity); *got.Input != `{}` {
+		t.Error("the deleted machine's task is still handed out")
+	}
+	if n := b.svc.queue(activity).tasks.len(); n != 0 {
+		t.Errorf("%d tasks are left in the queue", n)
+	}
+}
+
+func TestListPages(t *testing.T) {
+	b := open(t, t.TempDir())
+	activity := b.activity("work")
+	machine := b.machine("m", task(activity, ""))
+	for i := range 7 {
+		b.start(machine, fmt.Sprint("e", i), `{}`)
+		if i%2 == 0 {
+			if err := b.succeed(b.poll(activity).TaskToken, `1`); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			b.poll(activity)
+		}
+	}
+	for status, want := range map[types.ExecutionStatus]string{"": "e6 e5 e4 e3 e2 e1 e0", types.ExecutionStatusSucceeded: "e6 e4 e2 e0", types.ExecutionStatusRunning: "e5 e3 e1"} {
+		p := sfn.NewListExecutionsPaginator(b, &sfn.ListExecutionsInput{StateMachineArn: &machine, MaxResults: 2, StatusFilter: status})
+		var names []string
+		for p.HasMorePages() {
+			page, err := p.NextPage(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range page.Executions {
+				names = append(names, *e.Name)
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%q: %s, want %s", status, got, want)
+		}
+	}
+}
+
+func TestValidateDefinition(t *testing.T) {
+	b := open(t, t.TempDir())
+	out, err := b.ValidateStateMachineDefinition(t.Context(), &sfn.ValidateStateMachineDefinitionInput{
+		Definition: aws.String(`{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},"C":{"Type":"Succeed","Foo":1}}}`)})
+	if err != nil || out.Result != types.ValidateStateMachineDefinitionResultCodeFail || len(out.Diagnostics) < 3 {
+		t.Fatal(out, err)
+	}
+	found, _ := json.Marshal(out.Diagnostics)
+	for _, want := range []string{"MISSING_TRANSITION_TARGET", "SCHEMA_VALIDATION_FAILED", "/States/A/Next", "not reachable"} {
+		if !strings.Contains(string(found), want) {
+			t.Errorf("%s is not in %s", want, found)
+		}
+	}
+}
