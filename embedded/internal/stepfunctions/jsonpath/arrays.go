@@ -1,0 +1,128 @@
+package jsonpath
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+func list(values [][]byte) []byte {
+	out := []byte{'['}
+	for i, v := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, v...)
+	}
+	return append(out, ']')
+}
+
+func elements(v []byte) ([][]byte, error) {
+	if rawjson.KindOf(v) != rawjson.Array {
+		return nil, errors.New("the first argument must be an array")
+	}
+	var out [][]byte
+	for c := rawjson.Walk(v); c.Next(); {
+		out = append(out, c.Value)
+	}
+	return out, nil
+}
+
+func arrayPartition(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
+	items, err := elements(a[0])
+	if err != nil {
+		return nil, err
+	}
+	size, err := whole(a[1], "chunk size")
+	if err != nil || size < 1 {
+		return nil, errors.New("the chunk size must be a positive integer")
+	}
+	var parts [][]byte
+	for len(items) > 0 {
+		n := len(items)
+		if size < int64(n) {
+			n = int(size)
+		}
+		parts, items = append(parts, list(items[:n])), items[n:]
+	}
+	return list(parts), nil
+}
+
+func contains(items [][]byte, v []byte) bool {
+	for _, item := range items {
+		if rawjson.Equal(item, v) {
+			return true
+		}
+	}
+	return false
+}
+
+func arrayContains(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
+	items, err := elements(a[0])
+	return strconv.AppendBool(nil, contains(items, a[1])), err
+}
+
+func arrayRange(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
+	var n [3]int64
+	for i, what := range []string{"first value", "last value", "increment"} {
+		var err error
+		if n[i], err = whole(a[i], what); err != nil {
+			return nil, err
+		}
+	}
+	first, last, by := n[0], n[1], n[2]
+	if by == 0 {
+		return nil, errors.New("the increment must not be 0")
+	}
+	out := []byte{'['}
+	count := 0
+	for v := first; by > 0 && v <= last || by < 0 && v >= last; v += by {
+		if count++; count > maxRange {
+			return nil, fmt.Errorf("the range has more than %d elements", maxRange)
+		}
+		if count > 1 {
+			out = append(out, ',')
+		}
+		out = strconv.AppendInt(out, v, 10)
+		if next := v + by; (next > v) != (by > 0) {
+			break // past the end of int64
+		}
+	}
+	return append(out, ']'), nil
+}
+
+func arrayGetItem(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
+	items, err := elements(a[0])
+	if err != nil {
+		return nil, err
+	}
+	i, err := whole(a[1], "index")
+	if err != nil {
+		return nil, err
+	}
+	if i < 0 || i >= int64(len(items)) {
+		return nil, fmt.Errorf("the index %d is outside the array of %d", i, len(items))
+	}
+	return items[i], nil
+}
+
+func arrayLength(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
+	items, err := elements(a[0])
+	return strconv.AppendInt(nil, int64(len(items)), 10), err
+}
+
+func arrayUnique(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
+	items, err := elements(a[0])
+	if err != nil {
+		return nil, err
+	}
+	var unique [][]byte
+	for _, item := range items {
+		if !contains(unique, item) {
+			unique = append(unique, item)
+		}
+	}
+	return list(unique), nil
+}
