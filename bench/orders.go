@@ -22,7 +22,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	defer os.RemoveAll(dir)
 	s := &load.Session{Plan: load.Default(work.orders)}
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notifications"),
-		DeclinePercent: 5, TimeoutPercent: 3, CarrierDelay: 200 * time.Millisecond}, nil, s.Meter.Hooks())
+		DeclinePercent: 5, TimeoutPercent: 3, CarrierDelay: 100 * time.Millisecond}, nil, s.Meter.Hooks())
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,10 @@ func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 // Task is one parked task.
 type Task struct {
 	OrderID, Awaited string
-	Token            Token
+	// Since is the transition that the waiting execution knew of: the order may have
+	// passed through the awaited state after it, before anybody parked.
+	Since int64
+	Token Token
 }
 
 type dynamo interface {
@@ -59,7 +62,7 @@ const ExpiryAttribute = "expiresAt"
 // the task has timed out for sure.
 func (t *Tasks) Park(ctx context.Context, task Task, expires time.Time) error {
 	_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.table, Item: image{
-		"orderId": attribute.S(task.OrderID), "awaitedState": attribute.S(task.Awaited), "taskToken": attribute.S(string(task.Token)),
+		"orderId": attribute.S(task.OrderID), "awaitedState": attribute.S(task.Awaited), "taskToken": attribute.S(string(task.Token)), "since": attribute.N(task.Since),
 		ExpiryAttribute: &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.Unix(), 10)},
 	}})
 	if err != nil {
@@ -80,7 +83,7 @@ func (t *Tasks) Waiting(ctx context.Context, orderID string) ([]Task, error) {
 	}
 	tasks := make([]Task, len(out.Items))
 	for i, item := range out.Items {
-		tasks[i] = Task{OrderID: orderID, Awaited: attribute.Text(item, "awaitedState"), Token: Token(attribute.Text(item, "taskToken"))}
+		tasks[i] = Task{OrderID: orderID, Awaited: attribute.Text(item, "awaitedState"), Since: attribute.Number(item, "since"), Token: Token(attribute.Text(item, "taskToken"))}
 	}
 	return tasks, nil
 }

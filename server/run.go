@@ -61,7 +61,7 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 	if b.Engine != nil {
 		// The engine is in this process and gives no task to a poll that has ended, so
 		// a stop need not wait for open polls.
-		cfg.PollGrace = time.Millisecond
+		cfg.PollGrace = -1
 	}
 	return activities.New(cfg)
 }

@@ -66,7 +66,7 @@ func (s *Steps) awaitOrder(ctx context.Context, t activities.Task) (any, error) 
 	if now == nil {
 		now = time.Now
 	}
-	task := parked.Task{OrderID: string(in.OrderID), Awaited: string(in.Awaited), Token: parked.Token(t.Token)}
+	task := parked.Task{OrderID: string(in.OrderID), Awaited: string(in.Awaited), Since: int64(in.Since), Token: parked.Token(t.Token)}
 	if err := s.Parked.Park(ctx, task, now().Add(s.ParkFor)); err != nil {
 		return nil, named(err)
 	}

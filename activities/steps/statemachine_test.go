@@ -53,7 +53,8 @@ func TestTheStateMachineKnowsTheStepsErrors(t *testing.T) {
 		}
 		for _, c := range s.Catch {
 			for _, e := range steps.OvertakenErrors() {
-				if slices.Contains(c.ErrorEquals, e) && c.Next != "Overtaken" {
+				// Once the goods are delivered or past that, nothing is left to be done.
+				if slices.Contains(c.ErrorEquals, e) && c.Next != "Overtaken" && name != "AwaitDelivered" {
 					t.Errorf("%s: %s leads to %s", name, e, c.Next)
 				}
 			}

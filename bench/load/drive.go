@@ -44,8 +44,9 @@ func (p Plan) Fill(ctx context.Context, b *server.Backend) error {
 // different goroutines, and cancels some while they are under way. It returns when
 // every request is answered; what the orders do then is the workers' affair. A
 // request whose answer is an error is sent again until ctx ends, as a real client
-// would.
-func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent) error {
+// would. admit, when not nil, is called before an order's first request and may hold
+// it back.
+func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit func(context.Context, transitions.OrderID) error) error {
 	arn, err := b.StateMachineARN(ctx)
 	if err != nil {
 		return err
@@ -54,6 +55,11 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent) error {
 	for i := range p.Orders {
 		order := p.Order(i)
 		start := func(ctx context.Context) error {
+			if admit != nil {
+				if err := admit(ctx, order.ID); err != nil {
+					return err
+				}
+			}
 			return insist(ctx, func() error { _, err := b.Start(ctx, arn, order); return err })
 		}
 		requests = append(requests, func(ctx context.Context) error { sent.Starts.Add(1); return start(ctx) })
@@ -100,7 +106,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // cancelTwice cancels an order under one request id, from two goroutines. A request
 // that comes before the order waits for it, up to patience.
 func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID, sent *Sent) error {
-	const patience = 50
+	const patience = 40
 	group, ctx := errgroup.WithContext(ctx)
 	for range 2 {
 		group.Go(func() error {
@@ -113,7 +119,7 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 				if err != nil || result.Verdict != transitions.NotFound {
 					return err
 				}
-				if !pause(ctx, 20*time.Millisecond) {
+				if !pause(ctx, 250*time.Millisecond) {
 					return context.Cause(ctx)
 				}
 			}

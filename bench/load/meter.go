@@ -1,6 +1,7 @@
 package load
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,10 +16,54 @@ import (
 // Meter counts verdicts and reactions while a plan is driven.
 type Meter struct {
 	verdicts [8]atomic.Int64
-	settled  atomic.Int64
 
 	mu      sync.Mutex
 	latency []time.Duration
+	// settled are the orders that have come to an end, running those admitted before.
+	settled, running map[transitions.OrderID]bool
+	// ended wakes who waits for a place among the running.
+	ended chan struct{}
+}
+
+// admit lets an order in when fewer than limit are running, and waits until then.
+func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) error {
+	return func(ctx context.Context, id transitions.OrderID) error {
+		for {
+			m.mu.Lock()
+			if m.running == nil {
+				m.running, m.ended = map[transitions.OrderID]bool{}, make(chan struct{})
+			}
+			if m.running[id] || m.settled[id] || len(m.running) < limit {
+				if !m.settled[id] {
+					m.running[id] = true
+				}
+				m.mu.Unlock()
+				return nil
+			}
+			ended := m.ended
+			m.mu.Unlock()
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-ended:
+			}
+		}
+	}
+}
+
+// settle notes that an order has come to an end.
+func (m *Meter) settle(id transitions.OrderID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.settled == nil {
+		m.settled = map[transitions.OrderID]bool{}
+	}
+	m.settled[id] = true
+	if m.running[id] {
+		delete(m.running, id)
+		close(m.ended)
+		m.ended = make(chan struct{})
+	}
 }
 
 // Hooks connects the meter to a backend.
@@ -34,7 +79,7 @@ func (m *Meter) Hooks() server.Hooks {
 func (m *Meter) reacted(handler string, c transitions.Change) {
 	if handler == reactions.JournalHandler {
 		if c.New.State == workflow.Delivered || workflow.Order().Terminal(c.New.State) {
-			m.settled.Add(1)
+			m.settle(c.New.ID)
 		}
 		return
 	}
@@ -50,9 +95,12 @@ func (m *Meter) reacted(handler string, c transitions.Change) {
 // Verdicts returns how often the verdict was given.
 func (m *Meter) Verdicts(v transitions.Verdict) int64 { return m.verdicts[v].Load() }
 
-// Settled returns how many orders were reported to have come to an end. A record
-// that is handed over twice counts twice: for a progress bar, not for a check.
-func (m *Meter) Settled() int64 { return m.settled.Load() }
+// Settled returns how many orders were reported to have come to an end.
+func (m *Meter) Settled() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.settled)
+}
 
 // Latency returns the time from transition to effect that the share q (0 to 1) of
 // all effects did not exceed. Transitions are stamped in milliseconds.

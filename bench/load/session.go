@@ -22,6 +22,10 @@ type Session struct {
 	Took time.Duration
 }
 
+// inFlight is how many orders are under way at once: enough to keep two cores busy,
+// few enough that a reaction waits for work and not for a queue.
+const inFlight = 128
+
 // settle bounds the wait for reactions after the last execution has ended.
 const settle = 20 * time.Second
 
@@ -47,7 +51,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	var count Count
 	group.Go(func() (err error) {
 		began := time.Now()
-		if err = s.Plan.Drive(ctx, b, &s.Sent); err != nil {
+		if err = s.Plan.Drive(ctx, b, &s.Sent, s.Meter.admit(inFlight)); err != nil {
 			return err
 		}
 		if err = Wait(ctx, b); err != nil {

@@ -53,7 +53,7 @@ its order, and the exit status is 1.`,
 			cfg.TimeoutPercent = 3
 		}
 		if !s.flags.Changed("carrier-delay") {
-			cfg.CarrierDelay = 200 * time.Millisecond
+			cfg.CarrierDelay = 100 * time.Millisecond
 		}
 		session := &load.Session{Plan: load.Default(*orders)}
 		b, err := server.Embed(cfg, log, session.Meter.Hooks())
@@ -103,8 +103,7 @@ func showProgress(w io.Writer, s *load.Session, done <-chan struct{}) {
 		return fmt.Sprintf("applied %d  replayed %d  refused %d", m.Verdicts(transitions.Applied), m.Verdicts(transitions.Replayed),
 			m.Verdicts(transitions.WrongState)+m.Verdicts(transitions.Superseded)+m.Verdicts(transitions.NotFound))
 	}
-	total := int64(s.Plan.Orders)
-	settled := func() int64 { return min(s.Meter.Settled(), total) }
+	total, settled := int64(s.Plan.Orders), func() int64 { return int64(s.Meter.Settled()) }
 	every, show, finish := 2*time.Second, func() { fmt.Fprintf(w, "%d of %d orders  %s\n", settled(), total, counts()) }, func() {}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) { //nolint:gosec // a file descriptor
 		bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))

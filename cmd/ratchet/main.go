@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"ratchet/server"
@@ -23,6 +24,11 @@ const (
 )
 
 func main() {
+	if os.Getenv("GOGC") == "" {
+		// Much short-lived garbage over a small heap: collecting four times less often
+		// costs some tens of megabytes and saves about a sixth of the time.
+		debug.SetGCPercent(400)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newRoot().ExecuteContext(ctx)
 	stop()

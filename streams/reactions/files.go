@@ -29,28 +29,28 @@ func (f Files) Send(_ context.Context, n Notification) error {
 	return nil
 }
 
+// write puts the whole file into place at once. A file that is there holds the same
+// content, so replacing it changes nothing.
 func (f Files) write(dir, name string, n Notification) error {
-	if _, err := os.Stat(name); err == nil {
-		return nil
-	}
 	body, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
 	temp, err := os.CreateTemp(dir, ".tmp-*")
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			temp, err = os.CreateTemp(dir, ".tmp-*")
+		}
+	}
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // the link below keeps the content
 	_, err = temp.Write(append(body, '\n'))
-	if err := errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
+		err = os.Rename(temp.Name(), name)
 	}
-	if err := os.Link(temp.Name(), name); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	if err != nil {
+		return errors.Join(err, os.Remove(temp.Name()))
 	}
 	return syncDir(dir)
 }

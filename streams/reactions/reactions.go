@@ -63,7 +63,7 @@ func (r *Reactions) Handlers() []streams.Handler {
 		{Name: JournalHandler, Handle: r.on(JournalHandler, always, r.Orders.Record), Attempts: -1},
 		{Name: ShippingHandler, Handle: r.on(ShippingHandler, startsShipping, r.ship)},
 		{Name: NotifyHandler, Handle: r.on(NotifyHandler, concernsCustomer, r.notify)},
-		{Name: ParkedHandler, Handle: r.on(ParkedHandler, always, r.answerParked)},
+		{Name: ParkedHandler, Handle: r.on(ParkedHandler, movesOn, r.answerParked)},
 	}
 }
 
@@ -87,6 +87,10 @@ func (r *Reactions) on(name string, passes func(transitions.Change) bool, fn fun
 }
 
 func always(transitions.Change) bool { return true }
+
+// movesOn: somebody can have waited for this. Nobody waits for an order that has only
+// just been placed: who parks reads the order first.
+func movesOn(c transitions.Change) bool { return c.Old != nil }
 
 // startsShipping: the order has just been paid. One that only comes back from being
 // held has had its shipment requested before.
@@ -123,7 +127,7 @@ func (r *Reactions) notify(ctx context.Context, c transitions.Change) error {
 }
 
 // answerParked answers the executions that wait for this order: with success when
-// the awaited state is reached, with failure when it never will be.
+// the awaited state is reached or has been passed, with failure when it never will be.
 func (r *Reactions) answerParked(ctx context.Context, c transitions.Change) error {
 	tasks, err := r.Parked.Waiting(ctx, string(c.New.ID))
 	if err != nil || len(tasks) == 0 {
@@ -135,7 +139,7 @@ func (r *Reactions) answerParked(ctx context.Context, c transitions.Change) erro
 	}
 	for _, task := range tasks {
 		switch {
-		case workflow.State(task.Awaited) == c.New.State:
+		case c.New.Reached(workflow.State(task.Awaited), transitions.TransitionID(task.Since)):
 			_, err = r.SFN.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: aws.String(string(task.Token)), Output: aws.String(string(where))})
 		case !r.Orders.Definition().Reachable(c.New.State, workflow.State(task.Awaited)):
 			_, err = r.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: aws.String(string(task.Token)),

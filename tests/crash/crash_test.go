@@ -124,7 +124,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	defer cancel()
 	driven := make(chan error, 1)
 	var sent load.Sent
-	go func() { driven <- plan.Drive(ctx, b, &sent) }()
+	go func() { driven <- plan.Drive(ctx, b, &sent, nil) }()
 	for quarter := 1; quarter <= 3; quarter++ {
 		untilPlaced(ctx, t, b, quarter*orders/4)
 		running.kill(t)
