@@ -32,7 +32,7 @@ var differences = []difference{
 	},
 	{
 		vendor: `200 .*|400 ValidationException: .*`,
-		aws:    `400 SerializationException: (\w+_VALUE cannot be converted to \w+|.*cannot unmarshal JSON number.*)`,
+		aws:    `400 SerializationException: (\w+_VALUE cannot be converted to \w+|json: .* unmarshal JSON (number|boolean) .*)`,
 		reason: "DynamoDB Local takes numbers and booleans for strings", source: dynalite + " test/helpers.js",
 	},
 	{
@@ -132,6 +132,11 @@ var differences = []difference{
 		vendor: `200 \{"TableDescription":.*`,
 		aws:    invalid + `One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST`,
 		reason: "DynamoDB Local takes both", source: dynalite + " test/createTable.js",
+	},
+	{
+		vendor: invalid + `(The requested throughput value equals the current value|Nothing to update)`,
+		aws:    invalid + `(The provisioned throughput for the table will not change\. .*|At least one of ProvisionedThroughput, BillingMode, .* is required)`,
+		reason: "the service says it at length", source: dynalite + " actions/updateTable.js",
 	},
 	{
 		vendor: `200 \{"TableDescription":.*"TableStatus":"ACTIVE"\}\}`,

@@ -85,3 +85,16 @@ func TestRecordedExpressions(t *testing.T) {
 		})
 	}
 }
+
+// Requests with more than one fault, of which the sides report different ones; every
+// such difference is shown here at least once.
+func TestManyFaults(t *testing.T) {
+	withTables(t, map[string]string{"single": "id:S"})
+	quietly(t, "PutItem", `{"TableName":"single","Item":{"id":{"S":"a"},"n":{"N":"1"}}}`)
+	update := `{"TableName":"single","Key":{"id":{"S":"a"}},"UpdateExpression":`
+	compareRows(t, []row{
+		{"a path that leads nowhere and a wrong type", "UpdateItem", update + `"SET nope.x = :s ADD n :ss","ExpressionAttributeValues":{":s":{"S":"x"},":ss":{"SS":["a"]}}}`},
+		{"two bad numbers", "UpdateItem", update + `"SET a = :n + :m","ExpressionAttributeValues":{":n":{"N":"1e126"},":m":{"N":"1e126"}}}`},
+		{"bounds of two types, one of them binary", "Scan", `{"TableName":"single","FilterExpression":"n BETWEEN :s AND :b","ExpressionAttributeValues":{":s":{"S":"x"},":b":{"B":"YQ=="}}}`},
+	})
+}
