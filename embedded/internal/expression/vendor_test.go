@@ -60,7 +60,7 @@ func (v vendorAnswers) params(src string) *Params {
 }
 
 // awsKnowsBetter are the expressions that DynamoDB answers in other words than
-// DynamoDB Local. The reasons stand in tests/conformance/differences.go.
+// DynamoDB Local. The reasons stand in tests/conformance/differences_test.go.
 var awsKnowsBetter = map[string]string{
 	"a.:s = :s":                     `Invalid ConditionExpression: Syntax error; token: ":s", near: ".:s ="`,
 	"size = :n":                     "Invalid ConditionExpression: Attribute name is a reserved keyword; reserved keyword: size",

@@ -1,0 +1,113 @@
+package attr
+
+import (
+	"bytes"
+	"encoding/base64"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// decodeString reads a string where the protocol has one.
+func decodeString(d *jsontext.Decoder) (string, error) {
+	if d.PeekKind() != '"' {
+		return "", mismatch(d, "String", javaString)
+	}
+	return readString(d)
+}
+
+// decodeBool reads a boolean, or one of the words that the service takes for one.
+func decodeBool(d *jsontext.Decoder) (bool, error) {
+	switch d.PeekKind() {
+	case 't', 'f':
+		tok, err := d.ReadToken()
+		return err == nil && tok.Kind() == 't', err
+	case '"':
+		s, err := readString(d)
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToUpper(s) {
+		case "TRUE", "1", "YES":
+			return true, nil
+		case "FALSE", "0", "NO":
+			return false, nil
+		}
+		return false, serialization("Unexpected token received from parser")
+	default:
+		return false, mismatch(d, "Boolean", javaBoolean)
+	}
+}
+
+// mismatch says what stood in the place of a scalar.
+func mismatch(d *jsontext.Decoder, want, class string) error {
+	switch d.PeekKind() {
+	case '{':
+		return serialization(notExpected)
+	case '[':
+		return serialization("Unrecognized collection type %s", class)
+	}
+	raw, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	switch text := string(raw); {
+	case text == "null":
+		return serialization("NULL_VALUE cannot be converted to %s", want)
+	case text == "true" || text == "false":
+		return serialization("%s_VALUE cannot be converted to %s", strings.ToUpper(text), want)
+	case strings.ContainsAny(text, ".eE"):
+		return serialization("DECIMAL_VALUE cannot be converted to %s", want)
+	default:
+		return serialization("NUMBER_VALUE cannot be converted to %s", want)
+	}
+}
+
+// decodeBytes reads padded base64. The messages are the service's, misspelling included.
+func decodeBytes(d *jsontext.Decoder) (string, error) {
+	switch d.PeekKind() {
+	case '"':
+	case '{':
+		return "", serialization(notExpected)
+	case '[':
+		return "", serialization("Unrecognized collection type %s", javaBytes)
+	default:
+		return "", unexpected(d, "only base-64-encoded strings are convertible to bytes")
+	}
+	s, err := readString(d)
+	if err != nil {
+		return "", err
+	}
+	if len(s)%4 != 0 {
+		return "", serialization("Base64 encoded length is expected a multiple of 4 bytes but found: %d", len(s))
+	}
+	if strings.ContainsAny(s, "\r\n") { // which encoding/base64 would skip
+		return "", serialization("Invalid base 64 character")
+	}
+	b, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil {
+		return "", serialization("Invalid last non-pad Base64 character dectected")
+	}
+	return string(b), nil
+}
+
+// readString reads a JSON string, which the caller knows to come next, or a name.
+func readString(d *jsontext.Decoder) (string, error) {
+	raw, err := d.ReadValue()
+	if err != nil {
+		return "", err
+	}
+	return unquote(raw)
+}
+
+func unquote(raw jsontext.Value) (string, error) {
+	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
+		return string(raw[1 : len(raw)-1]), nil
+	}
+	b, err := jsontext.AppendUnquote(nil, raw)
+	if err != nil {
+		return "", serialization("Invalid UTF-8 or escape in a string")
+	}
+	return string(b), nil
+}

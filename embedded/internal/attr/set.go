@@ -1,0 +1,99 @@
+package attr
+
+import (
+	"encoding/base64"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// decodeSet reads a set and puts it into order.
+func decodeSet(d *jsontext.Decoder, kind Kind) (Value, error) {
+	if err := beginList(d); err != nil {
+		return Value{}, err
+	}
+	var members []string
+	message := ""
+	for d.PeekKind() != ']' {
+		m, why, err := decodeSetMember(d, kind)
+		if err != nil {
+			return Value{}, err
+		}
+		if message == "" {
+			message = why
+		}
+		members = append(members, m)
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return Value{}, err
+	}
+	if message != "" {
+		return invalid(message), nil
+	}
+	return newSet(kind, members), nil
+}
+
+func decodeSetMember(d *jsontext.Decoder, kind Kind) (member, why string, err error) {
+	if d.PeekKind() == 'n' {
+		_, err := d.ReadToken()
+		return "", map[Kind]string{SS: msgNullInSS, NS: msgNotNumeric, BS: msgNullInBS}[kind], err
+	}
+	if kind == BS {
+		member, err = decodeBytes(d)
+		return member, "", err
+	}
+	member, err = decodeString(d)
+	if err != nil || kind == SS {
+		return member, "", err
+	}
+	member, invalidNumber := ParseNumber(member)
+	if invalidNumber != nil {
+		return "", invalidNumber.Error(), nil
+	}
+	return member, "", nil
+}
+
+// newSet builds the set of the members in the order in which they came, or the
+// Invalid that says why there is none. It keeps and sorts the slice.
+func newSet(kind Kind, members []string) Value {
+	if len(members) == 0 {
+		return invalid(map[Kind]string{SS: msgEmptySS, NS: msgEmptyNS, BS: msgEmptyBS}[kind])
+	}
+	given := members
+	if kind != NS && len(members) > 1 {
+		given = slices.Clone(members) // a refusal lists them as they came
+	}
+	SortSet(kind, members)
+	for n := 1; n < len(members); n++ {
+		if members[n] == members[n-1] {
+			return invalid(duplicates(kind, given))
+		}
+	}
+	return Value{Kind: kind, Set: members}
+}
+
+func duplicates(kind Kind, given []string) string {
+	switch kind {
+	case NS:
+		return msgDuplicateNS
+	case BS:
+		texts := make([]string, len(given))
+		for n, m := range given {
+			texts[n] = base64.StdEncoding.EncodeToString([]byte(m))
+		}
+		return "One or more parameter values were invalid: Input collection [" + strings.Join(texts, ", ") + "]of type BS contains duplicates."
+	default:
+		return "One or more parameter values were invalid: Input collection [" + strings.Join(given, ", ") + "] contains duplicates."
+	}
+}
+
+// SortSet puts members of a set of that kind into the order in which Value.Set
+// holds them.
+func SortSet(kind Kind, members []string) {
+	if kind == NS {
+		slices.SortFunc(members, CompareNumber)
+		return
+	}
+	slices.Sort(members)
+}
