@@ -40,21 +40,43 @@ type StateSpec struct {
 	Doc string
 }
 
-// Transition leads from any of the sources to one target.
+// Transition leads from any of the sources to one target, if its guards hold.
 type Transition struct {
 	Event Event
 	From  []State
 	To    State
+	// Guards must all hold. Transitions of one event may share a source when their
+	// guards exclude each other; [New] refuses them when it cannot show that.
+	Guards []Guard
 }
 
 // Pair is one move of an order.
 type Pair struct{ From, To State }
 
-// Group is the sources of an event that share a target: they fit into one
-// condition, orderState IN (From...).
+// Group is the sources of an event that share a target and guards: they fit into
+// one condition, orderState IN (From...) AND the guards.
 type Group struct {
-	From []State
-	To   State
+	From   []State
+	To     State
+	Guards []Guard
+}
+
+// several marks a (state, event) whose target depends on guards.
+const several = 255
+
+// fault is what is wrong with a spec, and where: the part ("version", "state",
+// "transition"...) and its index, so that a reader of files can name the line.
+type fault struct {
+	part  string
+	index int
+	err   error
+}
+
+func (f *fault) Error() string { return f.err.Error() }
+func (f *fault) Unwrap() error { return f.err }
+
+func faulty(part string, index int, format string, args ...any) error {
+	return &fault{part, index, fmt.Errorf(format, args...)}
 }
 
 // Definition is a checked Spec. It never changes.
@@ -63,20 +85,24 @@ type Definition struct {
 	states map[State]int
 	events map[Event]int
 	order  []Event
-	// next[s][e] is the target's index plus one; 0 means that s has no such event.
-	next   [][]uint8
-	groups map[Event][]Group
+	// next[s][e] is the target's index plus one; 0 means that s has no such event,
+	// several that guards choose between targets.
+	next [][]uint8
+	// choices holds the transitions of every legal (state, event), by index.
+	choices map[[2]int][]Transition
+	groups  map[Event][]Group
 	// reach[s][t] tells whether some events lead from s to t (also in no step).
 	reach [][]bool
 }
 
 // New checks spec and returns its definition. The error names the first fault:
-// a bad name, a duplicate or unknown state, a duplicate (event, source), a state
+// a bad name, a duplicate or unknown state, a duplicate (event, source) or one whose
+// guards do not exclude each other, a guard that DynamoDB cannot express, a state
 // that nothing reaches, a dead end that is not terminal, a terminal state that an
 // event leaves, or a disagreement with looplab/fsm.
 func New(spec Spec) (*Definition, error) {
-	d := &Definition{spec: spec, states: map[State]int{}, events: map[Event]int{}, groups: map[Event][]Group{}}
-	for _, step := range []func() error{d.indexStates, d.indexEvents, d.fill, d.checkGraph, d.crossCheck} {
+	d := &Definition{spec: spec.clone(), states: map[State]int{}, events: map[Event]int{}, groups: map[Event][]Group{}, choices: map[[2]int][]Transition{}}
+	for _, step := range []func() error{d.indexStates, d.indexEvents, d.checkGuards, d.fill, d.checkGraph, d.crossCheck} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("workflow %q version %d: %w", spec.Name, spec.Version, err)
 		}
@@ -84,42 +110,67 @@ func New(spec Spec) (*Definition, error) {
 	return d, nil
 }
 
+// clone copies the lists, so that a definition does not change under its users.
+func (s Spec) clone() Spec {
+	s.States = slices.Clone(s.States)
+	s.Transitions = slices.Clone(s.Transitions)
+	for i := range s.Transitions {
+		t := &s.Transitions[i]
+		t.From = slices.Clone(t.From)
+		t.Guards = slices.Clone(t.Guards)
+	}
+	return s
+}
+
 func (d *Definition) indexStates() error {
 	if d.spec.Version < 1 {
-		return fmt.Errorf("the version is %d; versions count from 1", d.spec.Version)
+		return faulty("version", 0, "the version is %d; versions count from 1", d.spec.Version)
 	}
-	if len(d.spec.States) > 255 {
-		return fmt.Errorf("%d states; at most 255 are supported", len(d.spec.States))
+	if len(d.spec.States) >= several {
+		return faulty("states", 0, "%d states; at most %d are supported", len(d.spec.States), several-1)
 	}
 	for i, s := range d.spec.States {
 		if !name.MatchString(string(s.State)) {
-			return fmt.Errorf("state %q: names match %s", s.State, name)
+			return faulty("state", i, "state %q: names match %s", s.State, name)
 		}
 		if _, dup := d.states[s.State]; dup {
-			return fmt.Errorf("state %s is listed twice", s.State)
+			return faulty("state", i, "state %s is listed twice", s.State)
 		}
 		d.states[s.State] = i
 	}
 	if _, ok := d.states[d.spec.Initial]; !ok {
-		return fmt.Errorf("the initial state %q is not among the states", d.spec.Initial)
+		return faulty("initial", 0, "the initial state %q is not among the states", d.spec.Initial)
 	}
 	return nil
 }
 
 func (d *Definition) indexEvents() error {
 	if !name.MatchString(string(d.spec.Place)) {
-		return fmt.Errorf("place event %q: names match %s", d.spec.Place, name)
+		return faulty("place", 0, "place event %q: names match %s", d.spec.Place, name)
 	}
-	for _, t := range d.spec.Transitions {
+	for i, t := range d.spec.Transitions {
 		if !name.MatchString(string(t.Event)) {
-			return fmt.Errorf("event %q: names match %s", t.Event, name)
+			return faulty("transition", i, "event %q: names match %s", t.Event, name)
 		}
 		if t.Event == d.spec.Place {
-			return fmt.Errorf("event %s creates orders; no transition may use it", t.Event)
+			return faulty("transition", i, "event %s creates orders; no transition may use it", t.Event)
 		}
 		if _, known := d.events[t.Event]; !known {
 			d.events[t.Event] = len(d.order)
 			d.order = append(d.order, t.Event)
+		}
+	}
+	return nil
+}
+
+func (d *Definition) checkGuards() error {
+	for i, t := range d.spec.Transitions {
+		for j, g := range t.Guards {
+			g, err := g.checked()
+			if err != nil {
+				return faulty("transition", i, "event %s to %s: %w", t.Event, t.To, err)
+			}
+			t.Guards[j] = g
 		}
 	}
 	return nil
@@ -130,26 +181,48 @@ func (d *Definition) fill() error {
 	for i := range d.next {
 		d.next[i] = make([]uint8, len(d.order))
 	}
-	for _, t := range d.spec.Transitions {
+	for i, t := range d.spec.Transitions {
 		to, ok := d.states[t.To]
 		if !ok {
-			return fmt.Errorf("event %s leads to %q, which is not among the states", t.Event, t.To)
+			return faulty("transition", i, "event %s leads to %q, which is not among the states", t.Event, t.To)
 		}
 		if len(t.From) == 0 {
-			return fmt.Errorf("event %s to %s has no source", t.Event, t.To)
+			return faulty("transition", i, "event %s to %s has no source", t.Event, t.To)
 		}
 		for _, from := range t.From {
 			s, ok := d.states[from]
 			if !ok {
-				return fmt.Errorf("event %s starts from %q, which is not among the states", t.Event, from)
+				return faulty("transition", i, "event %s starts from %q, which is not among the states", t.Event, from)
 			}
-			cell := &d.next[s][d.events[t.Event]]
-			if *cell != 0 {
-				return fmt.Errorf("event %s from %s is defined twice", t.Event, from)
+			if err := d.put(i, s, d.events[t.Event], to); err != nil {
+				return err
 			}
-			*cell = uint8(to + 1) //nolint:gosec // at most 255 states, checked in indexStates
 		}
 		d.addGroup(t)
+	}
+	return nil
+}
+
+// put enters one source of transition i into the tables.
+func (d *Definition) put(i, s, e, to int) error {
+	t := d.spec.Transitions[i]
+	from := d.spec.States[s].State
+	key := [2]int{s, e}
+	for _, other := range d.choices[key] {
+		switch {
+		case len(t.Guards) == 0 || len(other.Guards) == 0:
+			return faulty("transition", i, "event %s from %s is defined twice", t.Event, from)
+		case !exclusive(t.Guards, other.Guards):
+			return faulty("transition", i, "event %s from %s is ambiguous: it leads to %s and to %s, and the guards may hold at the same time", t.Event, from, other.To, t.To)
+		}
+	}
+	d.choices[key] = append(d.choices[key], Transition{Event: t.Event, From: []State{from}, To: t.To, Guards: t.Guards})
+	cell := &d.next[s][e]
+	switch {
+	case *cell == 0:
+		*cell = uint8(to + 1) //nolint:gosec // at most 254 states, checked in indexStates
+	case int(*cell) != to+1:
+		*cell = several
 	}
 	return nil
 }
@@ -157,12 +230,16 @@ func (d *Definition) fill() error {
 func (d *Definition) addGroup(t Transition) {
 	groups := d.groups[t.Event]
 	for i := range groups {
-		if groups[i].To == t.To {
+		if groups[i].To == t.To && sameGuards(groups[i].Guards, t.Guards) {
 			groups[i].From = append(slices.Clone(groups[i].From), t.From...)
 			return
 		}
 	}
-	d.groups[t.Event] = append(groups, Group{From: slices.Clone(t.From), To: t.To})
+	d.groups[t.Event] = append(groups, Group{From: slices.Clone(t.From), To: t.To, Guards: t.Guards})
+}
+
+func sameGuards(a, b []Guard) bool {
+	return slices.EqualFunc(a, b, func(g, h Guard) bool { return g.Name == h.Name && g.String() == h.String() })
 }
 
 // checkGraph computes who reaches whom and refuses states that are unreachable,
@@ -179,11 +256,11 @@ func (d *Definition) checkGraph() error {
 		leaves := slices.ContainsFunc(d.next[i], func(c uint8) bool { return c != 0 })
 		switch {
 		case !d.reach[initial][i]:
-			return fmt.Errorf("state %s cannot be reached from %s", s.State, d.spec.Initial)
+			return faulty("state", i, "state %s cannot be reached from %s", s.State, d.spec.Initial)
 		case s.Terminal && leaves:
-			return fmt.Errorf("state %s is terminal, but an event leaves it", s.State)
+			return faulty("state", i, "state %s is terminal, but an event leaves it", s.State)
 		case !s.Terminal && !leaves:
-			return fmt.Errorf("state %s is a dead end: no event leaves it and it is not terminal", s.State)
+			return faulty("state", i, "state %s is a dead end: no event leaves it and it is not terminal", s.State)
 		}
 	}
 	return nil
@@ -194,9 +271,9 @@ func (d *Definition) visit(s int, seen []bool) {
 		return
 	}
 	seen[s] = true
-	for _, c := range d.next[s] {
-		if c != 0 {
-			d.visit(int(c)-1, seen)
+	for e := range d.next[s] {
+		for _, to := range d.targets(s, e) {
+			d.visit(to, seen)
 		}
 	}
 }
@@ -213,17 +290,30 @@ func (d *Definition) Initial() State { return d.spec.Initial }
 // Place is the event that creates an order.
 func (d *Definition) Place() Event { return d.spec.Place }
 
-// Next returns the state to which event leads from state, and whether there is one.
+// Next returns the state to which event leads from state, guards aside, and whether
+// there is exactly one. Where guards choose between several it says no: ask
+// [Definition.Choices] or [Definition.Decide].
 func (d *Definition) Next(from State, event Event) (State, bool) {
 	s, ok := d.states[from]
 	if !ok {
 		return "", false
 	}
 	e, ok := d.events[event]
-	if !ok || d.next[s][e] == 0 {
+	if !ok || d.next[s][e] == 0 || d.next[s][e] == several {
 		return "", false
 	}
 	return d.spec.States[d.next[s][e]-1].State, true
+}
+
+// Choices returns the transitions of event from state: none, one, or several whose
+// guards exclude each other. The result is shared and must not be changed.
+func (d *Definition) Choices(from State, event Event) []Transition {
+	s, ok := d.states[from]
+	e, ok2 := d.events[event]
+	if !ok || !ok2 {
+		return nil
+	}
+	return d.choices[[2]int{s, e}]
 }
 
 // Groups returns the event's sources by target, nil for an unknown event. The
@@ -234,7 +324,7 @@ func (d *Definition) Groups(event Event) []Group { return d.groups[event] }
 func (d *Definition) Sources(event Event) []State {
 	var from []State
 	for _, s := range d.spec.States {
-		if _, ok := d.Next(s.State, event); ok {
+		if len(d.Choices(s.State, event)) > 0 {
 			from = append(from, s.State)
 		}
 	}
@@ -263,3 +353,25 @@ func (d *Definition) States() []StateSpec { return slices.Clone(d.spec.States) }
 
 // Events returns the events in the definition's order, without Place.
 func (d *Definition) Events() []Event { return slices.Clone(d.order) }
+
+// Spec returns a copy of what the definition was made from.
+func (d *Definition) Spec() Spec { return d.spec.clone() }
+
+// targets lists the states to which the event, by its column, may lead from the
+// state, by its row: one, or several that guards tell apart.
+func (d *Definition) targets(s, e int) []int {
+	switch c := d.next[s][e]; c {
+	case 0:
+		return nil
+	default:
+		return []int{int(c) - 1}
+	case several:
+		var to []int
+		for _, t := range d.choices[[2]int{s, e}] {
+			if i := d.states[t.To]; !slices.Contains(to, i) {
+				to = append(to, i)
+			}
+		}
+		return to
+	}
+}

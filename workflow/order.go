@@ -45,13 +45,7 @@ const (
 // (commercetools, Saleor, Vendure, Medusa; see docs/orders.md): a paid order may
 // be cancelled until the first parcel leaves, later only returned; a held order
 // ships nothing and remembers whether it was paid; ends are final.
-var Order = sync.OnceValue(func() *Definition {
-	d, err := New(orderSpec())
-	if err != nil {
-		panic(err) // the spec below is constant: a test would have failed first
-	}
-	return d
-})
+var Order = sync.OnceValue(func() *Definition { return must(orderSpec()) })
 
 func orderSpec() Spec {
 	return Spec{
@@ -74,23 +68,23 @@ func orderSpec() Spec {
 			{Expired, true, "never paid in time"},
 		},
 		Transitions: []Transition{
-			{Pay, []State{Pending}, PaymentReceived},
-			{FailPayment, []State{Pending}, PaymentFailed},
-			{Hold, []State{Pending}, OnHold},
-			{Hold, []State{PaymentReceived}, PaidOnHold},
-			{Release, []State{OnHold}, Pending},
-			{Release, []State{PaidOnHold}, PaymentReceived},
-			{ShipPart, []State{PaymentReceived, PartiallyShipped}, PartiallyShipped},
-			{Ship, []State{PaymentReceived, PartiallyShipped}, Shipped},
-			{Deliver, []State{Shipped}, Delivered},
-			{RequestReturn, []State{Delivered}, ReturnRequested},
-			{RejectReturn, []State{ReturnRequested}, Delivered},
-			{ReceiveReturn, []State{ReturnRequested}, Returned},
-			{Refund, []State{Returned}, Refunded},
-			{Chargeback, []State{PaymentReceived, PartiallyShipped, Shipped, Delivered}, ChargedBack},
-			{Close, []State{Delivered}, Completed},
-			{Cancel, []State{Pending, OnHold, PaymentReceived, PaidOnHold}, Cancelled},
-			{Expire, []State{Pending, OnHold}, Expired},
+			{Event: Pay, From: []State{Pending}, To: PaymentReceived},
+			{Event: FailPayment, From: []State{Pending}, To: PaymentFailed},
+			{Event: Hold, From: []State{Pending}, To: OnHold},
+			{Event: Hold, From: []State{PaymentReceived}, To: PaidOnHold},
+			{Event: Release, From: []State{OnHold}, To: Pending},
+			{Event: Release, From: []State{PaidOnHold}, To: PaymentReceived},
+			{Event: ShipPart, From: []State{PaymentReceived, PartiallyShipped}, To: PartiallyShipped},
+			{Event: Ship, From: []State{PaymentReceived, PartiallyShipped}, To: Shipped},
+			{Event: Deliver, From: []State{Shipped}, To: Delivered},
+			{Event: RequestReturn, From: []State{Delivered}, To: ReturnRequested},
+			{Event: RejectReturn, From: []State{ReturnRequested}, To: Delivered},
+			{Event: ReceiveReturn, From: []State{ReturnRequested}, To: Returned},
+			{Event: Refund, From: []State{Returned}, To: Refunded},
+			{Event: Chargeback, From: []State{PaymentReceived, PartiallyShipped, Shipped, Delivered}, To: ChargedBack},
+			{Event: Close, From: []State{Delivered}, To: Completed},
+			{Event: Cancel, From: []State{Pending, OnHold, PaymentReceived, PaidOnHold}, To: Cancelled},
+			{Event: Expire, From: []State{Pending, OnHold}, To: Expired},
 		},
 	}
 }

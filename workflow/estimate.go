@@ -1,0 +1,347 @@
+package workflow
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// What Step Functions counts and asks for, Standard workflows.
+// https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html and
+// https://aws.amazon.com/step-functions/pricing/ (us-east-1).
+const (
+	historyLimit         = 25_000
+	dollarsPerTransition = 0.025 / 1000
+)
+
+// weight is what a state or a path uses.
+type weight struct{ transitions, events, seconds float64 }
+
+func (w weight) plus(o weight) weight {
+	return weight{w.transitions + o.transitions, w.events + o.events, w.seconds + o.seconds}
+}
+
+func (w weight) times(n float64) weight {
+	return weight{w.transitions * n, w.events * n, w.seconds * n}
+}
+
+// larger takes the larger of each.
+func (w weight) larger(o weight) weight {
+	return weight{max(w.transitions, o.transitions), max(w.events, o.events), max(w.seconds, o.seconds)}
+}
+
+func (w weight) estimate() Estimate {
+	whole := func(f float64) int64 { return int64(min(f, math.MaxInt64/2)) }
+	return Estimate{Transitions: whole(w.transitions), HistoryEvents: whole(w.events),
+		Dollars: math.Round(w.transitions*dollarsPerTransition*1e9) / 1e9, Seconds: w.seconds}
+}
+
+// visitEvents are the history events of one visit without retries and without what
+// is inside: entered and exited, and for a Task scheduled, started and succeeded.
+func (s *aslState) visitEvents() float64 {
+	switch s.kind {
+	case "Fail":
+		return 1
+	case "Task":
+		if strings.HasSuffix(s.resource, ".waitForTaskToken") || strings.Contains(s.resource, ".sync") {
+			return 6 // submitted, too
+		}
+		return 5
+	case "Parallel", "Map":
+		return 4 // started and succeeded
+	}
+	return 2
+}
+
+// tries is how often the state can be tried, and how long the pauses between take.
+func (s *aslState) tries() (n, pauses float64) {
+	n = 1
+	for _, r := range s.retry {
+		n += float64(r.attempts)
+		pause := float64(r.interval)
+		for i := int64(0); i < r.attempts; i++ {
+			if r.maxDelay > 0 && pause >= float64(r.maxDelay) {
+				pauses += float64(r.maxDelay) * float64(r.attempts-i)
+				break
+			}
+			if r.backoff <= 1 {
+				pauses += pause * float64(r.attempts)
+				break
+			}
+			pauses += pause
+			if pause *= r.backoff; math.IsInf(pauses, 0) || i > 10_000 {
+				return n, math.Inf(1)
+			}
+		}
+	}
+	return n, pauses
+}
+
+// measure computes a state's weight. worst uses every retry up; fewest counts a Map
+// as empty.
+func (s *aslState) measure(worst, fewest bool) weight {
+	w := weight{transitions: 1, events: s.visitEvents(), seconds: s.wait}
+	n, pauses := 1.0, 0.0
+	if worst {
+		n, pauses = s.tries()
+	}
+	if s.kind == "Task" {
+		limit := float64(noTimeout)
+		if s.timeout.set && !s.timeout.dynamic {
+			limit = float64(s.timeout.seconds)
+		}
+		w.transitions = n
+		w.events += 3 * (n - 1) // scheduled, started and timed out or failed
+		w.seconds = n*limit + pauses
+		return w
+	}
+	for _, b := range s.branches {
+		if s.kind == "Map" && fewest {
+			continue
+		}
+		inner := b.longest(worst)
+		if fewest {
+			inner = b.shortest()
+		}
+		if s.kind == "Map" {
+			inner.events += 2 // iteration started and succeeded
+			if s.distributed {
+				inner.events = 2 // the items run in executions of their own
+			}
+		}
+		seconds := max(w.seconds, inner.seconds) // branches run side by side
+		w = w.plus(inner)
+		w.seconds = seconds
+	}
+	if worst && len(s.branches) > 0 {
+		w = w.times(n)
+		w.seconds += pauses
+	}
+	return w
+}
+
+// out lists where the state leads inside its scope; planned leaves Catch out.
+func (s *aslState) out(planned bool) []*aslState {
+	var to []*aslState
+	s.targets(func(next string, _ int, what string) {
+		if t := s.scope.byName[next]; t != nil && !(planned && what == "Catch") && !slices.Contains(to, t) {
+			to = append(to, t)
+		}
+	})
+	return to
+}
+
+// shortest is the path with the fewest history events that ends well: without any
+// error if there is one, else with errors, else one that fails.
+func (sc *aslScope) shortest() weight {
+	if w, well := sc.nearest(true); well {
+		return w
+	}
+	w, _ := sc.nearest(false)
+	return w
+}
+
+// nearest finds the nearest end and tells whether it is a good one. Weights are
+// positive, so settling the nearest state first is right (Dijkstra).
+func (sc *aslScope) nearest(planned bool) (w weight, well bool) {
+	best := map[*aslState]weight{sc.byName[sc.startAt]: {}}
+	settled := map[*aslState]bool{}
+	var failed *weight
+	for {
+		var s *aslState
+		for _, c := range sc.states { // in the file's order, so that ties are stable
+			if w, seen := best[c]; seen && !settled[c] && (s == nil || w.events < best[s].events) {
+				s = c
+			}
+		}
+		if s == nil {
+			break
+		}
+		settled[s] = true
+		w := best[s].plus(s.measure(false, true))
+		switch {
+		case s.kind == "Fail":
+			if failed == nil {
+				failed = &w
+			}
+		case s.end || s.kind == "Succeed":
+			return w, true
+		}
+		for _, t := range s.out(planned) {
+			if old, seen := best[t]; !seen || w.events < old.events {
+				best[t] = w
+			}
+		}
+	}
+	if failed == nil {
+		return weight{}, false
+	}
+	return *failed, false
+}
+
+// longest is an upper bound of a path that visits each state at most once: states
+// of a loop are counted together, then the loops form a graph without loops.
+func (sc *aslScope) longest(worst bool) weight {
+	loops := sc.loops()
+	done := map[int]weight{}
+	in := map[*aslState]int{}
+	for i, loop := range loops {
+		for _, s := range loop {
+			in[s] = i
+		}
+	}
+	// Tarjan yields a loop after every loop that it leads to.
+	for i, loop := range loops {
+		var w, next weight
+		for _, s := range loop {
+			w = w.plus(s.measure(worst, false))
+			for _, t := range s.out(false) {
+				if in[t] != i {
+					next = next.larger(done[in[t]])
+				}
+			}
+		}
+		done[i] = w.plus(next)
+	}
+	if start := sc.byName[sc.startAt]; start != nil {
+		return done[in[start]]
+	}
+	return weight{}
+}
+
+// loops are the strongly connected parts of the scope's graph (Tarjan), a state
+// without a loop being a part of its own.
+func (sc *aslScope) loops() [][]*aslState {
+	index, low := map[*aslState]int{}, map[*aslState]int{}
+	on := map[*aslState]bool{}
+	var stack []*aslState
+	var loops [][]*aslState
+	var visit func(s *aslState)
+	visit = func(s *aslState) {
+		index[s] = len(index) + 1
+		low[s] = index[s]
+		stack = append(stack, s)
+		on[s] = true
+		for _, t := range s.out(false) {
+			if index[t] == 0 {
+				visit(t)
+				low[s] = min(low[s], low[t])
+			} else if on[t] {
+				low[s] = min(low[s], index[t])
+			}
+		}
+		if low[s] != index[s] {
+			return
+		}
+		at := slices.Index(stack, s)
+		loop := slices.Clone(stack[at:])
+		stack = stack[:at]
+		for _, t := range loop {
+			on[t] = false
+		}
+		loops = append(loops, loop)
+	}
+	for _, s := range sc.states {
+		if index[s] == 0 {
+			visit(s)
+		}
+	}
+	return loops
+}
+
+// estimate fills the report's estimates and reports limits that they pass.
+func (c *checker) estimate(r *Report) {
+	around := weight{events: 2} // execution started and succeeded
+	shortest := c.m.top.shortest()
+	shortest.seconds = 0
+	longest, worst := c.m.top.longest(false), c.m.top.longest(true)
+	if c.m.timeout > 0 {
+		longest.seconds, worst.seconds = min(longest.seconds, float64(c.m.timeout)), min(worst.seconds, float64(c.m.timeout))
+	}
+	r.Shortest, r.Longest, r.Worst = shortest.plus(around).estimate(), longest.plus(around).estimate(), worst.plus(around).estimate()
+	switch {
+	case longest.events+2 > historyLimit:
+		c.add(Finding{Severity: SeverityError, Code: "history-limit", Message: fmt.Sprintf("the longest path has %d history events without any retry; an execution ends at 25,000", r.Longest.HistoryEvents)})
+	case worst.events+2 > historyLimit:
+		c.add(Finding{Severity: SeverityWarning, Code: "history-limit", Message: fmt.Sprintf("with every retry used up the longest path has %d history events; an execution ends at 25,000", r.Worst.HistoryEvents)})
+	}
+	c.estimateLoops(c.m.top)
+	for _, s := range c.m.all {
+		if w := s.measure(true, false); s.kind == "Task" && c.m.timeout > 0 && w.seconds > float64(c.m.timeout) {
+			n, _ := s.tries()
+			c.at(SeverityInfo, "retries-outlast-execution", s, 0, "%.0f tries may take %.0f s; the execution ends after %d s", n, w.seconds, c.m.timeout)
+		}
+	}
+}
+
+// estimateLoops says how often each loop can turn before the history is full.
+func (c *checker) estimateLoops(sc *aslScope) {
+	for _, loop := range sc.loops() {
+		if len(loop) == 1 && !slices.Contains(loop[0].out(false), loop[0]) {
+			continue
+		}
+		turn := loop[0].shortestTurn()
+		names := make([]string, len(loop))
+		for i, s := range loop {
+			names[i] = s.name
+		}
+		sev, note := SeverityInfo, "every turn needs an error that a Catch takes"
+		if planned(loop) {
+			sev, note = SeverityWarning, "no error is needed for a turn; let the loop end, or go on in a new execution"
+		}
+		c.at(sev, "loop", loop[0], 0, "%d states form a loop (%s): the shortest turn takes %d history events, so %d turns fit into 25,000; %s",
+			len(loop), strings.Join(names, ", "), int(turn), int(historyLimit/turn), note)
+	}
+	for _, s := range sc.states {
+		for _, b := range s.branches {
+			c.estimateLoops(b)
+		}
+	}
+}
+
+// shortestTurn is the fewest events with which the state comes back to itself.
+func (s *aslState) shortestTurn() float64 {
+	best := map[*aslState]float64{s: 0}
+	for range s.scope.states { // Bellman and Ford: at most one round per state
+		for _, from := range s.scope.states {
+			at, seen := best[from]
+			if !seen {
+				continue
+			}
+			for _, to := range from.out(false) {
+				cost := at + from.measure(false, true).events
+				if old, seen := best[to]; to != s && (!seen || cost < old) {
+					best[to] = cost
+				}
+			}
+		}
+	}
+	turn := math.Inf(1)
+	for from, at := range best {
+		if slices.Contains(from.out(false), s) {
+			turn = min(turn, at+from.measure(false, true).events)
+		}
+	}
+	return turn
+}
+
+// planned reports whether the loop turns without any Catch.
+func planned(loop []*aslState) bool {
+	var walk func(s, goal *aslState, seen map[*aslState]bool) bool
+	walk = func(s, goal *aslState, seen map[*aslState]bool) bool {
+		for _, t := range s.out(true) {
+			if t == goal {
+				return true
+			}
+			if slices.Contains(loop, t) && !seen[t] {
+				seen[t] = true
+				if walk(t, goal, seen) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(loop, func(s *aslState) bool { return walk(s, s, map[*aslState]bool{}) })
+}

@@ -1,0 +1,276 @@
+package workflow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// layout places states in layers from left to right (after Sugiyama: break the
+// loops, put every state right of its sources, bend long lines around what stands
+// between, and order each layer by where its neighbours are).
+type layout struct {
+	d             *Definition
+	layers        [][]*point
+	boxes         []*point // of the states, by index
+	routes        []route
+	width, height float64
+}
+
+// point is a state's box, or a bend of a long line.
+type point struct {
+	state    int // -1 for a bend
+	layer    int
+	x, y, w  float64
+	before   []*point
+	after    []*point
+	position float64 // within the layer while ordering
+}
+
+// route is one drawn line: every event between the same two states.
+type route struct {
+	path           string
+	labels         []string
+	labelX, labelY float64
+}
+
+// line joins two states through bends; back tells that it runs right to left.
+type line struct {
+	from, to int
+	labels   []string
+	back     bool
+	points   []*point
+}
+
+func newLayout(d *Definition) *layout {
+	l := &layout{d: d, boxes: make([]*point, len(d.spec.States))}
+	lines := l.lines()
+	l.assignLayers(lines)
+	l.addBends(lines)
+	l.order()
+	l.place(lines)
+	for i := range lines {
+		l.routes = append(l.routes, l.route(&lines[i]))
+	}
+	return l
+}
+
+// lines merges the arrows between the same states and finds out which run back.
+func (l *layout) lines() []line {
+	var lines []line
+	at := map[[2]int]int{}
+	for _, a := range l.d.arrows() {
+		key := [2]int{l.d.states[a.from], l.d.states[a.to]}
+		i, known := at[key]
+		if !known {
+			i = len(lines)
+			at[key] = i
+			lines = append(lines, line{from: key[0], to: key[1]})
+		}
+		lines[i].labels = append(lines[i].labels, a.label)
+	}
+	// A line to a state from which the search has not come back yet closes a loop.
+	const fresh, open, done = 0, 1, 2
+	mark := make([]int, len(l.boxes))
+	var visit func(s int)
+	visit = func(s int) {
+		mark[s] = open
+		for i := range lines {
+			if lines[i].from != s {
+				continue
+			}
+			switch mark[lines[i].to] {
+			case fresh:
+				visit(lines[i].to)
+			case open:
+				lines[i].back = true
+			}
+		}
+		mark[s] = done
+	}
+	visit(l.d.states[l.d.spec.Initial])
+	return lines
+}
+
+// assignLayers puts every state one layer right of its rightmost source.
+func (l *layout) assignLayers(lines []line) {
+	layer := make([]int, len(l.boxes))
+	for moved := true; moved; { // without back lines there are no loops, so this ends
+		moved = false
+		for _, e := range lines {
+			if !e.back && layer[e.to] < layer[e.from]+1 {
+				layer[e.to], moved = layer[e.from]+1, true
+			}
+		}
+	}
+	for s, spec := range l.d.spec.States {
+		w := letter*float64(len(spec.State)) + 24
+		l.boxes[s] = &point{state: s, layer: layer[s], w: w}
+		for len(l.layers) <= layer[s] {
+			l.layers = append(l.layers, nil)
+		}
+		l.layers[layer[s]] = append(l.layers[layer[s]], l.boxes[s])
+	}
+}
+
+// addBends gives every line a point in each layer that it crosses.
+func (l *layout) addBends(lines []line) {
+	for i := range lines {
+		e := &lines[i]
+		if e.from == e.to {
+			continue
+		}
+		left, right := l.boxes[e.from], l.boxes[e.to]
+		if e.back {
+			left, right = right, left
+		}
+		e.points = append(e.points, left)
+		last := left
+		for layer := left.layer + 1; layer < right.layer; layer++ {
+			bend := &point{state: -1, layer: layer}
+			l.layers[layer] = append(l.layers[layer], bend)
+			connect(last, bend)
+			e.points = append(e.points, bend)
+			last = bend
+		}
+		connect(last, right)
+		e.points = append(e.points, right)
+	}
+}
+
+func connect(a, b *point) {
+	a.after = append(a.after, b)
+	b.before = append(b.before, a)
+}
+
+// order sorts each layer by the mean position of its neighbours, to and fro.
+func (l *layout) order() {
+	number := func(layer []*point) {
+		for i, p := range layer {
+			p.position = float64(i) - float64(len(layer)-1)/2
+		}
+	}
+	for _, layer := range l.layers {
+		number(layer)
+	}
+	sweep := func(layer []*point, near func(*point) []*point) {
+		for _, p := range layer {
+			if n := near(p); len(n) > 0 {
+				sum := 0.0
+				for _, q := range n {
+					sum += q.position
+				}
+				p.position = sum / float64(len(n))
+			}
+		}
+		slices.SortStableFunc(layer, func(a, b *point) int { return cmp.Compare(a.position, b.position) })
+		number(layer)
+	}
+	for range 12 {
+		for i := 1; i < len(l.layers); i++ {
+			sweep(l.layers[i], func(p *point) []*point { return p.before })
+		}
+		for i := len(l.layers) - 2; i >= 0; i-- {
+			sweep(l.layers[i], func(p *point) []*point { return p.after })
+		}
+	}
+}
+
+// place turns layers and positions into coordinates.
+func (l *layout) place(lines []line) {
+	gaps := make([]float64, len(l.layers)) // room for labels right of each layer
+	for _, e := range lines {
+		if e.from == e.to {
+			continue
+		}
+		at := e.points[0].layer
+		for _, text := range e.labels {
+			gaps[at] = max(gaps[at], labelSpace*float64(len(text)))
+		}
+	}
+	x := margin + 16
+	tallest := 0.0
+	heights := make([]float64, len(l.layers))
+	for i, layer := range l.layers {
+		widest := 0.0
+		for _, p := range layer {
+			widest = max(widest, p.w)
+			heights[i] += p.tall()
+		}
+		tallest = max(tallest, heights[i])
+		for _, p := range layer {
+			p.x = x + widest/2
+			if p.state < 0 {
+				p.w = widest // the line runs straight past the boxes of its layer
+			}
+		}
+		x += widest + gaps[i] + layerGap
+	}
+	for i, layer := range l.layers {
+		y := margin + (tallest-heights[i])/2
+		for _, p := range layer {
+			p.y = y + p.tall()/2
+			y += p.tall()
+		}
+	}
+	l.width, l.height = x-gaps[len(gaps)-1]-layerGap+margin, tallest+2*margin
+}
+
+func (p *point) tall() float64 {
+	if p.state < 0 {
+		return 30
+	}
+	return boxHeight + rowGap
+}
+
+// route draws a line through its points. Lines that run back leave and enter a
+// little lower, so that a pair of opposite lines stays apart.
+func (l *layout) route(e *line) route {
+	r := route{labels: e.labels}
+	if e.from == e.to {
+		p := l.boxes[e.from]
+		top := p.y - boxHeight/2
+		r.path = fmt.Sprintf("M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", p.x-18, top, p.x-26, top-28, p.x+26, top-28, p.x+18, top)
+		r.labelX, r.labelY = p.x, top-22
+		return r
+	}
+	shift := -6.0
+	if e.back {
+		shift = 8
+	}
+	var b strings.Builder
+	first := e.points[0]
+	x, y := first.x+first.w/2, first.y+shift
+	var curves []string
+	for i, p := range e.points[1:] {
+		toX, toY := p.x-p.w/2, p.y+shift
+		if p.state < 0 {
+			toY = p.y
+		}
+		mid := (x + toX) / 2
+		curves = append(curves, fmt.Sprintf("%.1f %.1f %.1f %.1f %.1f %.1f %.1f %.1f", x, y, mid, y, mid, toY, toX, toY))
+		if i == 0 {
+			r.labelX, r.labelY = mid, (y+toY)/2
+		}
+		if p.state < 0 {
+			curves = append(curves, fmt.Sprintf("%.1f %.1f %.1f %.1f %.1f %.1f %.1f %.1f", toX, toY, p.x, toY, p.x, toY, p.x+p.w/2, toY))
+		}
+		x, y = p.x+p.w/2, toY
+	}
+	if e.back {
+		slices.Reverse(curves)
+	}
+	for i, c := range curves {
+		f := strings.Fields(c)
+		if e.back { // the same curve from its other end
+			f = []string{f[6], f[7], f[4], f[5], f[2], f[3], f[0], f[1]}
+		}
+		if i == 0 {
+			fmt.Fprintf(&b, "M%s %s", f[0], f[1])
+		}
+		fmt.Fprintf(&b, "C%s %s %s %s %s %s", f[2], f[3], f[4], f[5], f[6], f[7])
+	}
+	r.path = b.String()
+	return r
+}

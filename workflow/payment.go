@@ -1,0 +1,115 @@
+package workflow
+
+import (
+	"fmt"
+	"sync"
+)
+
+// The attributes that the guards of a payment compare, in minor units of one
+// currency: what the order costs, what has been taken, what has been given back.
+const (
+	PaymentTotal    = "total"
+	PaymentCaptured = "captured"
+	PaymentRefunded = "refunded"
+)
+
+// Payment returns the definition of a payment, a small machine beside the order's:
+// authorized, captured in one or several parts, refunded in one or several parts. The
+// partial states are chosen by guards over the money, never by a label alone. The
+// states are those that commercetools, Saleor and Stripe share.
+var Payment = sync.OnceValue(func() *Definition { return must(paymentSpec()) })
+
+// must builds a definition of this package: its spec is constant, and a test builds it.
+func must(spec Spec) *Definition {
+	d, err := New(spec)
+	if err != nil {
+		panic(err)
+	}
+	return d
+}
+
+func paymentSpec() Spec {
+	covered := Guard{Name: "total-covered", Attribute: PaymentCaptured, Op: OpAtLeast, Other: PaymentTotal}
+	part := Guard{Name: "part-covered", Attribute: PaymentCaptured, Op: OpLess, Other: PaymentTotal}
+	all := Guard{Name: "all-refunded", Attribute: PaymentRefunded, Op: OpAtLeast, Other: PaymentCaptured}
+	some := Guard{Name: "part-refunded", Attribute: PaymentRefunded, Op: OpLess, Other: PaymentCaptured}
+	untouched := Guard{Name: "nothing-refunded", Attribute: PaymentRefunded, Op: OpEqual, Value: int64(0)}
+	touched := Guard{Name: "something-refunded", Attribute: PaymentRefunded, Op: OpMore, Value: int64(0)}
+	none := Guard{Name: "nothing-captured", Attribute: PaymentCaptured, Op: OpEqual, Value: int64(0)}
+	taken := Guard{Name: "something-captured", Attribute: PaymentCaptured, Op: OpMore, Value: int64(0)}
+	pending := []State{"REFUND_PENDING"}
+	return Spec{
+		Name: "payment", Version: 1, Place: "open", Initial: "NONE",
+		States: []StateSpec{
+			{"NONE", false, "nothing has been tried"},
+			{"REQUIRES_ACTION", false, "the customer must confirm, for instance by 3-D Secure"},
+			{"AUTHORIZED", false, "the money is held, not taken"},
+			{"AUTH_EXPIRED", false, "the hold ran out; it may be asked for again"},
+			{"CAPTURING", false, "asked to take the money; the outcome is not known yet"},
+			{"PARTIALLY_CAPTURED", false, "a part of the total is taken"},
+			{"CAPTURED", false, "the total is taken"},
+			{"VOIDED", true, "the hold was given up, nothing was taken"},
+			{"REFUND_PENDING", false, "asked to give money back; the outcome is not known yet"},
+			{"PARTIALLY_REFUNDED", false, "a part of what was taken is given back"},
+			{"REFUNDED", true, "everything that was taken is given back"},
+			{"CHARGED_BACK", true, "the bank took the money back"},
+			{"FAILED", true, "declined for good"},
+		},
+		Transitions: []Transition{
+			{Event: "require_action", From: []State{"NONE"}, To: "REQUIRES_ACTION"},
+			{Event: "authorize", From: []State{"NONE", "REQUIRES_ACTION", "AUTH_EXPIRED"}, To: "AUTHORIZED"},
+			{Event: "expire", From: []State{"AUTHORIZED"}, To: "AUTH_EXPIRED"},
+			{Event: "fail", From: []State{"NONE", "REQUIRES_ACTION", "AUTHORIZED", "AUTH_EXPIRED"}, To: "FAILED"},
+			{Event: "fail", From: []State{"CAPTURING"}, To: "FAILED", Guards: []Guard{none}},
+			{Event: "fail", From: []State{"CAPTURING"}, To: "PARTIALLY_CAPTURED", Guards: []Guard{taken}},
+			{Event: "void", From: []State{"NONE", "REQUIRES_ACTION", "AUTHORIZED", "AUTH_EXPIRED"}, To: "VOIDED"},
+			{Event: "capture", From: []State{"AUTHORIZED", "PARTIALLY_CAPTURED"}, To: "CAPTURING"},
+			{Event: "settle", From: []State{"CAPTURING"}, To: "CAPTURED", Guards: []Guard{covered}},
+			{Event: "settle", From: []State{"CAPTURING"}, To: "PARTIALLY_CAPTURED", Guards: []Guard{part}},
+			{Event: "request_refund", From: []State{"PARTIALLY_CAPTURED", "CAPTURED", "PARTIALLY_REFUNDED"}, To: "REFUND_PENDING"},
+			{Event: "refund", From: pending, To: "REFUNDED", Guards: []Guard{all}},
+			{Event: "refund", From: pending, To: "PARTIALLY_REFUNDED", Guards: []Guard{some}},
+			{Event: "fail_refund", From: pending, To: "CAPTURED", Guards: []Guard{untouched, covered}},
+			{Event: "fail_refund", From: pending, To: "PARTIALLY_CAPTURED", Guards: []Guard{untouched, part}},
+			{Event: "fail_refund", From: pending, To: "PARTIALLY_REFUNDED", Guards: []Guard{touched}},
+			{Event: "chargeback", From: []State{"PARTIALLY_CAPTURED", "CAPTURED", "REFUND_PENDING", "PARTIALLY_REFUNDED"}, To: "CHARGED_BACK"},
+		},
+	}
+}
+
+// Charge says how much of an order's money has been taken and given back.
+type Charge string
+
+// The charges, as Saleor derives them.
+const (
+	ChargeNone              Charge = "none"
+	ChargePartial           Charge = "partial"
+	ChargeFull              Charge = "full"
+	ChargeOver              Charge = "overcharged"
+	ChargePartiallyRefunded Charge = "partially_refunded"
+	ChargeRefunded          Charge = "refunded"
+)
+
+// ChargeStatus derives the charge from the money, all in minor units of one currency:
+// total is what the order costs, captured what was taken in sum, refunded what was
+// given back in sum. Once anything was given back, that is what counts. Negative
+// amounts, and refunds of more than was captured, are errors.
+func ChargeStatus(total, captured, refunded int64) (Charge, error) {
+	switch {
+	case total < 0 || captured < 0 || refunded < 0:
+		return "", fmt.Errorf("charge of total %d, captured %d, refunded %d: amounts are not negative", total, captured, refunded)
+	case refunded > captured:
+		return "", fmt.Errorf("charge of total %d: refunded %d is more than the captured %d", total, refunded, captured)
+	case refunded > 0 && refunded == captured:
+		return ChargeRefunded, nil
+	case refunded > 0:
+		return ChargePartiallyRefunded, nil
+	case captured > total:
+		return ChargeOver, nil
+	case captured == total:
+		return ChargeFull, nil // also an order that costs nothing
+	case captured > 0:
+		return ChargePartial, nil
+	}
+	return ChargeNone, nil
+}
