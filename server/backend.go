@@ -142,7 +142,7 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 		return nil, err
 	}
 	if b.Claims, err = once.New(once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once,
-		Lease: effectLease, Retention: effectRetention}); err != nil {
+		Lease: cfg.EffectLease, Retention: effectRetention}); err != nil {
 		return nil, err
 	}
 	if b.Sink, err = sinkFor(cfg, log); err != nil {

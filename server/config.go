@@ -34,6 +34,10 @@ type Config struct {
 	// DeclinePercent and TimeoutPercent are how the sandbox gateway behaves, 0 to 100.
 	DeclinePercent int `koanf:"decline-percent"`
 	TimeoutPercent int `koanf:"timeout-percent"`
+	// EffectLease is how long a worker may take for one effect; after that another one
+	// repeats it under the same key. It must be longer than a webhook's time-out
+	// (15 s) when webhooks are used. Default 20 s.
+	EffectLease time.Duration `koanf:"effect-lease"`
 	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
 	// deliver. Default 2 s.
 	CarrierDelay time.Duration `koanf:"carrier-delay"`
@@ -56,6 +60,9 @@ func (c Config) WithDefaults() Config {
 	fill(&c.RoleARN, "arn:aws:iam::000000000000:role/ratchet")
 	if c.Slots == 0 {
 		c.Slots = 32
+	}
+	if c.EffectLease == 0 {
+		c.EffectLease = 20 * time.Second
 	}
 	if c.CarrierDelay == 0 {
 		c.CarrierDelay = 2 * time.Second
@@ -83,6 +90,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("decline-percent %d: 0 to 100", c.DeclinePercent)
 	case c.TimeoutPercent < 0 || c.TimeoutPercent > 100:
 		return fmt.Errorf("timeout-percent %d: 0 to 100", c.TimeoutPercent)
+	case c.EffectLease < time.Second || c.EffectLease > time.Hour:
+		return fmt.Errorf("effect-lease %s: 1s to 1h", c.EffectLease)
 	case c.CarrierDelay < 0:
 		return errors.New("carrier-delay: must not be negative")
 	}

@@ -54,8 +54,12 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 		if !used {
 			return nil, fmt.Errorf("no state of statemachine.asl.json uses ${%s}", step.Placeholder)
 		}
+		timeout := t.Timeout * 9 / 10
+		if timeout == 0 {
+			timeout = parkTimeout
+		}
 		served = append(served, activities.Activity{ARN: arns[step.Placeholder], Name: step.Name, Handle: step.Handle,
-			Slots: b.Config.Slots, Heartbeat: t.Heartbeat, Timeout: t.Timeout * 9 / 10})
+			Slots: b.Config.Slots, Heartbeat: t.Heartbeat, Timeout: timeout})
 	}
 	cfg := activities.Config{SFN: b.SFN, Activities: served, WorkerName: name, ErrorPrefix: steps.ErrorPrefix, Log: b.log}
 	if b.Engine != nil {
@@ -66,9 +70,17 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 	return activities.New(cfg)
 }
 
-// parkFor is when a parked token is past use: the waiting states time out after an
-// hour and park afresh.
-const parkFor = 24 * time.Hour
+// parkFor is when a parked token is past use: the state machine gives an execution 30
+// days.
+const parkFor = 31 * 24 * time.Hour
+
+// parkTimeout bounds the parking of a token; the states that wait have no time-out of
+// their own that would.
+const parkTimeout = 10 * time.Second
+
+// embeddedLease is how long a restarted worker waits for the leases of its killed
+// predecessor.
+const embeddedLease = 2 * time.Second
 
 // poller builds the stream poller. On the embedded engine it is woken by commits
 // instead of asking; release ends that.
@@ -83,6 +95,9 @@ func (b *Backend) poller(ctx context.Context, name string) (p *streams.Poller, r
 		if err != nil {
 			return nil, nil, fmt.Errorf("describe table %s: %w", b.Tables.Orders, err)
 		}
+		// Whoever held a shard's lease before this process is dead: only one process can
+		// have the data directory open.
+		cfg.LeaseDuration = embeddedLease
 		if cfg.Hint, release, err = b.Engine.WatchStream(aws.ToString(table.Table.LatestStreamArn)); err != nil {
 			return nil, nil, err
 		}

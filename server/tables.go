@@ -35,8 +35,6 @@ func tablesFor(prefix string) Tables {
 }
 
 const (
-	// effectLease is how long one effect may take before another worker repeats it.
-	effectLease = time.Minute
 	// effectRetention is how long an effect is remembered: longer than the stream's
 	// 24 h and any redrive of a dead letter.
 	effectRetention = 30 * 24 * time.Hour

@@ -9,7 +9,8 @@ import (
 
 // HandlerFunc acts on one record. A nil error finishes the record for this
 // handler. Any other is retried after a pause, and after the handler's attempts
-// the record becomes a dead letter; Permanent skips the retries.
+// the record becomes a dead letter; Permanent skips the retries, and NotYet retries
+// without counting.
 //
 // The context ends when the call has taken Handler.Timeout, when the lease of
 // the shard is lost, or when the poller's drain is over (context.Cause tells
@@ -69,6 +70,28 @@ func (e *permanentError) Unwrap() error { return e.err }
 func IsPermanent(err error) bool {
 	var p *permanentError
 	return errors.As(err, &p)
+}
+
+// NotYet marks an error that is nobody's fault and will pass: another worker is doing
+// this very thing, say. The call is no attempt and is repeated, after a pause of a
+// second at most, for as long as it takes; the item's later records wait. NotYet(nil)
+// is nil.
+func NotYet(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &notYetError{err}
+}
+
+type notYetError struct{ err error }
+
+func (e *notYetError) Error() string { return e.err.Error() }
+func (e *notYetError) Unwrap() error { return e.err }
+
+// IsNotYet reports whether err or one that it wraps came from NotYet.
+func IsNotYet(err error) bool {
+	var n *notYetError
+	return errors.As(err, &n)
 }
 
 // PanicError is what a panicking handler is taken to have returned.

@@ -46,6 +46,7 @@ type lane struct {
 type task struct {
 	entry    *entry
 	attempts int
+	waits    int   // calls that ended in NotYet
 	failed   error // what the last attempt returned; nil before
 	giveUp   bool  // store it as a dead letter
 	pauses   int   // how often the dead letter could not be stored
@@ -220,6 +221,10 @@ func (l *lanes) judge(g *group, h *Handler, t *task, err error) time.Duration {
 	case g.work.Err() != nil || errors.Is(err, ErrLeaseLost):
 		// Cut short by a stop or a lost lease: no attempt; the next holder repeats it.
 		return l.cfg.Retry.Base
+	case IsNotYet(err):
+		t.attempts--
+		t.waits++
+		return min(l.cfg.backoff(t.waits), time.Second)
 	}
 	t.failed = err
 	if t.giveUp = IsPermanent(err) || (h.Attempts > 0 && t.attempts >= h.Attempts); t.giveUp {

@@ -10,18 +10,19 @@ import (
 // Timing is what the state machine says about a step's tasks.
 type Timing struct {
 	// Heartbeat is the shortest HeartbeatSeconds of the states that use the step,
-	// 0 when they have none. Timeout is the shortest TimeoutSeconds.
+	// 0 when they have none. Timeout is the shortest TimeoutSeconds, 0 when all of
+	// them read it from the state data (TimeoutSecondsPath).
 	Heartbeat, Timeout time.Duration
 }
 
 // Timings reads from an ASL document how long the tasks of each placeholder may take,
-// so that workers beat as the state machine expects. A task without TimeoutSeconds
-// is refused: a token lost on the wire would hang its execution.
+// so that workers beat as the state machine expects. A task without a time-out is
+// refused: a token lost on the wire would hang its execution.
 func Timings(asl string) (map[string]Timing, error) {
 	var doc struct {
 		States map[string]struct {
-			Type, Resource                   string
-			TimeoutSeconds, HeartbeatSeconds int
+			Type, Resource, TimeoutSecondsPath string
+			TimeoutSeconds, HeartbeatSeconds   int
 		}
 	}
 	if err := json.Unmarshal([]byte(asl), &doc); err != nil {
@@ -32,18 +33,24 @@ func Timings(asl string) (map[string]Timing, error) {
 		if s.Type != "Task" {
 			continue
 		}
-		if s.TimeoutSeconds == 0 {
-			return nil, fmt.Errorf("state %s has no TimeoutSeconds", name)
+		if s.TimeoutSeconds == 0 && s.TimeoutSecondsPath == "" {
+			return nil, fmt.Errorf("state %s has neither TimeoutSeconds nor TimeoutSecondsPath", name)
 		}
 		placeholder := strings.TrimSuffix(strings.TrimPrefix(s.Resource, "${"), "}")
 		t := Timing{Heartbeat: time.Duration(s.HeartbeatSeconds) * time.Second, Timeout: time.Duration(s.TimeoutSeconds) * time.Second}
 		if known, ok := out[placeholder]; ok {
-			t.Timeout = min(t.Timeout, known.Timeout)
-			if known.Heartbeat != 0 && (t.Heartbeat == 0 || known.Heartbeat < t.Heartbeat) {
-				t.Heartbeat = known.Heartbeat
-			}
+			t.Timeout = shorter(t.Timeout, known.Timeout)
+			t.Heartbeat = shorter(t.Heartbeat, known.Heartbeat)
 		}
 		out[placeholder] = t
 	}
 	return out, nil
+}
+
+// shorter is the smaller of two durations of which 0 means none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
 }

@@ -52,8 +52,10 @@ func dev(ctx context.Context, out io.Writer, b *server.Backend, asJSON bool) err
 		return fmt.Errorf("listen on %s: %w", b.Config.Listen, err)
 	}
 	endpoint := "http://" + listener.Addr().String()
-	web := &http.Server{Handler: b.Engine.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 	group, running := errgroup.WithContext(ctx)
+	web := &http.Server{Handler: b.Engine.Handler(), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
+		// A poll for tasks waits up to a minute; it ends when the server does.
+		BaseContext: func(net.Listener) context.Context { return running }}
 	group.Go(func() error { return b.Engine.Run(running) })
 	group.Go(func() error {
 		if err := web.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -57,6 +57,7 @@ func newRoot() *cobra.Command {
 	f.Int("slots", defaults.Slots, "tasks of one activity that a worker holds at once")
 	f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
 	f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")
+	f.Duration("effect-lease", defaults.EffectLease, "how long a worker may take for one effect before another repeats it")
 	f.Duration("carrier-delay", defaults.CarrierDelay, "how long the sandbox carrier takes to ship, and to deliver")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&s.json, "json", false, "print JSON for scripts")

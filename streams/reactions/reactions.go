@@ -82,8 +82,17 @@ func (r *Reactions) on(name string, passes func(transitions.Change) bool, fn fun
 		if err == nil && r.Reacted != nil {
 			r.Reacted(name, change)
 		}
+		if claimed(err) {
+			return streams.NotYet(err)
+		}
 		return err
 	}
+}
+
+// claimed: somebody else is doing this, or died while doing it. Either way the claim
+// ends with its lease, and then it is our turn or there is nothing left to do.
+func claimed(err error) bool {
+	return errors.Is(err, once.ErrInProgress) || errors.Is(err, once.ErrStaleOwner) || errors.Is(err, once.ErrLeaseExpired)
 }
 
 func always(transitions.Change) bool { return true }

@@ -37,6 +37,9 @@ func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error)
 			return nil, invalid("%s are not supported by the embedded engine", refused.what)
 		}
 	}
+	if in.nothing() {
+		return nil, invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
+	}
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 	t, err := s.known(in.TableName)
@@ -58,6 +61,12 @@ func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error)
 	return map[string]any{"TableDescription": s.describe(t, &next)}, nil
 }
 
+// nothing reports whether the request asks for no change at all.
+func (in *updateTableIn) nothing() bool {
+	return in.BillingMode == "" && in.ProvisionedThroughput == nil && in.StreamSpecification == nil &&
+		in.DeletionProtectionEnabled == nil && in.TableClass == ""
+}
+
 // apply changes everything but the stream.
 func (in *updateTableIn) apply(r *tableRecord) error {
 	if in.BillingMode != "" || in.ProvisionedThroughput != nil {
@@ -65,11 +74,18 @@ func (in *updateTableIn) apply(r *tableRecord) error {
 		if mode == "" {
 			mode = r.Billing
 		}
-		before := r.Billing
+		before := *r
 		if err := r.bill(mode, in.ProvisionedThroughput); err != nil {
 			return err
 		}
-		if r.Billing != before {
+		if in.ProvisionedThroughput != nil && r.Billing == before.Billing && r.ReadUnits == before.ReadUnits && r.WriteUnits == before.WriteUnits {
+			return invalid("The provisioned throughput for the table will not change. The requested value equals the current value. "+
+				"Current ReadCapacityUnits provisioned for the table: %d. Requested ReadCapacityUnits: %d. "+
+				"Current WriteCapacityUnits provisioned for the table: %d. Requested WriteCapacityUnits: %d. "+
+				"Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.",
+				before.ReadUnits, r.ReadUnits, before.WriteUnits, r.WriteUnits)
+		}
+		if r.Billing != before.Billing {
 			r.BillingSince = time.Now()
 		}
 	}

@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -249,7 +250,13 @@ func (r *writeRequest) action(t *table) (*action, error) {
 	case r.PutRequest != nil && r.DeleteRequest != nil:
 		return nil, invalid("A WriteRequest takes either a PutRequest or a DeleteRequest, not both")
 	case r.PutRequest != nil:
-		return newPut(t, r.PutRequest.Item)
+		a, err := newPut(t, r.PutRequest.Item)
+		var mismatch *schemaError
+		if errors.As(err, &mismatch) {
+			// Only PutItem says which key and which type.
+			return nil, invalid("The provided key element does not match the schema")
+		}
+		return a, err
 	case r.DeleteRequest != nil:
 		return newKeyed(remove, t, r.DeleteRequest.Key)
 	}

@@ -18,6 +18,15 @@ func tableMissing() *wire.Error {
 	return wire.Errorf("ResourceNotFoundException", "Requested resource not found")
 }
 
+// schemaError is a refusal that DynamoDB finds only when it holds an action against
+// the table's key schema. Within a transaction it is a reason to cancel; other
+// refusals of a request are not.
+// Source: https://github.com/paritysuite/dynamodb-conformance/pull/46
+type schemaError struct{ refusal *wire.Error }
+
+func (e *schemaError) Error() string { return e.refusal.Error() }
+func (e *schemaError) Unwrap() error { return e.refusal }
+
 // isMissing reports whether err says that a table is not there.
 func isMissing(err error) bool {
 	var e *wire.Error

@@ -61,8 +61,15 @@ func (t *table) keyOf(key attr.Item) (primary, error) {
 		return primary{}, invalid("The provided key element does not match the schema")
 	}
 	for _, k := range []keyAttr{t.keys.Hash, t.keys.Range} {
-		if k.Name != "" && key[k.Name].Kind != k.Kind {
+		if k.Name == "" {
+			continue
+		}
+		v, ok := key[k.Name]
+		if !ok {
 			return primary{}, invalid("The provided key element does not match the schema")
+		}
+		if v.Kind != k.Kind {
+			return primary{}, &schemaError{invalid("The provided key element does not match the schema")}
 		}
 	}
 	return t.primaryOf(key)
@@ -79,8 +86,8 @@ func (t *table) keyIn(item attr.Item) (primary, error) {
 			return primary{}, invalid("One or more parameter values were invalid: Missing the key %s in the item", k.Name)
 		}
 		if v.Kind != k.Kind {
-			return primary{}, invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s",
-				k.Name, k.Kind, v.Kind)
+			return primary{}, &schemaError{invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s",
+				k.Name, k.Kind, v.Kind)}
 		}
 	}
 	return t.primaryOf(t.keyAttrs(item))

@@ -22,7 +22,11 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if in.KeyConditionExpression == nil || *in.KeyConditionExpression == "" {
+	if in.KeyConditionExpression == nil {
+		used := in.FilterExpression != nil || in.ProjectionExpression != nil
+		if _, err := in.params("FilterExpression and KeyConditionExpression are", used); err != nil {
+			return nil, err
+		}
 		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
 	p, err := in.params("", true)
@@ -66,8 +70,12 @@ func (t *table) noKeysIn(filter *expression.Condition) error {
 	if filter == nil {
 		return nil
 	}
-	for _, name := range filter.TopLevel() {
-		if t.keys.has(name) {
+	for _, path := range filter.Paths() {
+		switch name := path[0].Name; {
+		case !t.keys.has(name):
+		case len(path) > 1:
+			return invalid("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: %s", name)
+		default:
 			return invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
 		}
 	}
@@ -89,6 +97,9 @@ func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 		return prefix, end, nil
 	}
 	if err := t.conditionKind(t.keys.Range, r.Lo); err != nil {
+		return nil, nil, err
+	}
+	if err := checkKeyValue(t.keys.Range.Name, r.Lo); err != nil {
 		return nil, nil, err
 	}
 	if r.Op == expression.RangeBeginsWith {
@@ -113,6 +124,9 @@ func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 		return at, end, nil
 	default: // RangeBetween
 		if err := t.conditionKind(t.keys.Range, r.Hi); err != nil {
+			return nil, nil, err
+		}
+		if err := checkKeyValue(t.keys.Range.Name, r.Hi); err != nil {
 			return nil, nil, err
 		}
 		return at, append(attr.AppendKey(bytes.Clone(prefix), r.Hi), 0), nil

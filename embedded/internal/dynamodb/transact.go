@@ -81,8 +81,15 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 	}
 	actions := make([]*action, len(in.TransactItems))
 	seen := make(map[string]bool, len(actions))
+	failures := make([]*wire.Error, len(actions))
+	failed := false
 	for i := range in.TransactItems {
 		a, err := s.transactAction(&in.TransactItems[i])
+		var mismatch *schemaError
+		if errors.As(err, &mismatch) {
+			failures[i], failed = mismatch.refusal, true
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -91,6 +98,9 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 		}
 		seen[string(a.key.bytes)] = true
 		actions[i] = a
+	}
+	if failed {
+		return nil, canceled(failures)
 	}
 	return actions, nil
 }

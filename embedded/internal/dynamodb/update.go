@@ -63,18 +63,21 @@ func newUpdate(t *table, key attr.Item, src, condition *string, in *expressionIn
 		if a.update, err = expression.ParseUpdate(*src, p); err != nil {
 			return nil, err
 		}
-		for _, name := range a.update.TopLevel() {
-			if t.keys.has(name) {
-				return nil, invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)
-			}
-		}
 	}
 	if condition != nil {
 		if a.cond, err = parseCondition("ConditionExpression", *condition, p); err != nil {
 			return nil, err
 		}
 	}
-	return a, p.Unused()
+	if err := p.Unused(); err != nil || a.update == nil {
+		return a, err
+	}
+	for _, name := range a.update.TopLevel() {
+		if t.keys.has(name) {
+			return nil, &schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
+		}
+	}
+	return a, nil
 }
 
 // returned is what ReturnValues asks to see of an update.

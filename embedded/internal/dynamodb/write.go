@@ -168,7 +168,16 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	record = streams.Change{
 		Stream: c.state.stream, Hash: c.key.partition, Event: streams.Modify, Expired: c.expireAt != 0,
 		Keys: attr.AppendBinary(nil, c.key.attrs), New: c.newRaw.encoding(), Old: c.oldRaw.encoding(),
-		Size: c.key.attrs.Size() + c.newSize + c.oldSize,
+		Size: c.key.attrs.Size(),
+	}
+	// A record's size counts what its view shows.
+	switch c.state.stream.View() {
+	case streams.NewImage:
+		record.Size += c.newSize
+	case streams.OldImage:
+		record.Size += c.oldSize
+	case streams.NewAndOldImages:
+		record.Size += c.newSize + c.oldSize
 	}
 	switch {
 	case c.oldRaw == nil:
