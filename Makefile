@@ -41,8 +41,7 @@ check: format vet lint race vuln ## everything CI checks, without Java
 
 .PHONY: conformance
 conformance: ## compare the engine with the vendor's DynamoDB Local (needs Java 17 and Maven)
-	tests/conformance/fetch.sh "$(CACHE)/dynamodb-local"
-	go test -tags conformance -count=1 ./tests/conformance/... -args -dynamodb-local "$(CACHE)/dynamodb-local"
+	go test -tags conformance -count=1 ./tests/conformance
 
 .PHONY: fuzz
 fuzz: ## fuzz each parser for FUZZTIME (default 20s)
