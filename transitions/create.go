@@ -109,7 +109,7 @@ var absent = "attribute_not_exists(orderId)"
 func (o *Orders) newItem(n NewOrder, w write) image {
 	lines := make([]types.AttributeValue, len(n.Items))
 	for i, line := range n.Items {
-		lines[i] = attribute.M(image{"sku": attribute.S(line.SKU), "quantity": attribute.N(line.Quantity), "price": attribute.N(line.Price)})
+		lines[i] = line.value()
 	}
 	ring := emptyRing()
 	ring.(*types.AttributeValueMemberM).Value[slotNames[PlaceID%RingSize]] = attribute.M(image{
@@ -119,7 +119,7 @@ func (o *Orders) newItem(n NewOrder, w write) image {
 	return image{
 		"orderId": attribute.S(string(n.ID)), "orderState": attribute.S(string(o.def.Initial())), "transitionId": attribute.N(int64(PlaceID)),
 		"definitionVersion": attribute.N(int64(o.def.Version())), "createdAt": attribute.N(w.at.UnixMilli()), "updatedAt": attribute.N(w.at.UnixMilli()),
-		"placeHash": n.content().value(), "recent": ring, "items": &types.AttributeValueMemberL{Value: lines},
+		"placeHash": n.content().value(), "recent": ring, processedEvents: attribute.M(image{}), "items": &types.AttributeValueMemberL{Value: lines},
 		"total": attribute.M(image{"amount": attribute.N(n.Total.Amount), "currency": attribute.S(n.Total.Currency)}),
 	}
 }

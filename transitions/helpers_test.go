@@ -47,11 +47,19 @@ func newShop(t testing.TB) *shop {
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
+	s.reconfigure(t, func(*transitions.Config) {})
+	return s
+}
+
+// reconfigure gives the shop orders with another configuration.
+func (s *shop) reconfigure(t testing.TB, change func(*transitions.Config)) {
+	t.Helper()
+	cfg := transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}
+	change(&cfg)
 	var err error
-	if s.Orders, err = transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}); err != nil {
+	if s.Orders, err = transitions.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 // place creates an order with one line.

@@ -25,14 +25,20 @@ type Order struct {
 	// TransitionID is the id of the newest transition.
 	TransitionID TransitionID `json:"transitionId"`
 	// DefinitionVersion is the workflow version that made the newest transition.
-	DefinitionVersion int       `json:"definitionVersion"`
-	Items             []Item    `json:"items,omitempty"`
-	Total             Money     `json:"total"`
-	CreatedAt         time.Time `json:"createdAt,omitzero"`
-	UpdatedAt         time.Time `json:"updatedAt,omitzero"`
+	DefinitionVersion int    `json:"definitionVersion"`
+	Items             []Item `json:"items,omitempty"`
+	Total             Money  `json:"total"`
+	// ContentVersion counts the edits of the content: items, total, addresses, notes.
+	ContentVersion ContentVersion `json:"contentVersion,omitempty"`
+	Shipping       Address        `json:"shippingAddress,omitempty"`
+	Billing        Address        `json:"billingAddress,omitempty"`
+	Notes          []Note         `json:"notes,omitempty"`
+	CreatedAt      time.Time      `json:"createdAt,omitzero"`
+	UpdatedAt      time.Time      `json:"updatedAt,omitzero"`
 
 	placed digest
 	ring   [RingSize]Transition
+	edits  image // the attribute processedEvents as it came
 }
 
 // Item is one line of an order. Price is that of one piece, in the minor units
@@ -108,6 +114,13 @@ func decode(item image) (*Order, error) {
 		CreatedAt:         r.time(item, "createdAt"),
 		UpdatedAt:         r.time(item, "updatedAt"),
 		placed:            r.digest(item, "placeHash"),
+		ContentVersion:    ContentVersion(r.number(item, "contentVersion")),
+		Shipping:          r.address(item, ShippingAddress.attribute()),
+		Billing:           r.address(item, BillingAddress.attribute()),
+		Notes:             r.notes(item),
+	}
+	if edits, ok := item[processedEvents].(*types.AttributeValueMemberM); ok {
+		o.edits = edits.Value
 	}
 	if total, ok := item["total"].(*types.AttributeValueMemberM); ok {
 		o.Total = Money{Amount: r.number(total.Value, "amount"), Currency: r.text(total.Value, "currency")}
@@ -200,6 +213,31 @@ func (r *reader) digest(item image, name string) (d digest) {
 		return d
 	}
 	return digest(v.Value)
+}
+
+func (r *reader) address(item image, name string) Address {
+	m, ok := item[name].(*types.AttributeValueMemberM)
+	if !ok {
+		return nil
+	}
+	a := Address{}
+	for field := range m.Value {
+		a[field] = r.text(m.Value, field)
+	}
+	return a
+}
+
+func (r *reader) notes(item image) (notes []Note) {
+	list, ok := item["notes"].(*types.AttributeValueMemberL)
+	if !ok {
+		return nil
+	}
+	for _, v := range list.Value {
+		if m, ok := v.(*types.AttributeValueMemberM); ok {
+			notes = append(notes, Note{At: r.time(m.Value, "at"), By: r.optional(m.Value, "by"), Text: r.text(m.Value, "text")})
+		}
+	}
+	return notes
 }
 
 func (r *reader) transition(slot image) Transition {

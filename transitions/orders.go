@@ -3,6 +3,7 @@ package transitions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -31,20 +32,30 @@ type Config struct {
 	// Attempts bounds how often a write with an unknown outcome is sent again, and
 	// how often an id is allotted afresh after a lost race. Default 8.
 	Attempts int
+	// EditMemory is how many edits an order remembers, so that a repeated one is
+	// Replayed: when it is full, the oldest quarter is forgotten. 4 to 64, default 32.
+	// Each takes about 80 bytes of the item.
+	EditMemory int
+	// EditAge is after what time an edit may be forgotten although there is room.
+	// At least a minute, default 7 days.
+	EditAge time.Duration
 	// Log gets one debug line per verdict. Default: slog.Default().
 	Log *slog.Logger
 	// Decided, when set, is called with every verdict, for counting. It is called
 	// from the caller's goroutine and must not block.
 	Decided func(OrderID, workflow.Event, Verdict)
-	// Now stamps what is written; no decision reads it. Default: time.Now.
+	// Edited, when set, is called with the verdict of every edit, like Decided.
+	Edited func(OrderID, EditKind, Verdict)
+	// Now stamps what is written; no verdict on a transition reads it. Default: time.Now.
 	Now func() time.Time
 }
 
 // Orders applies transitions. Its methods may be called from many goroutines.
 type Orders struct {
-	cfg     Config
-	def     *workflow.Definition
-	updates [RingSize][traces]string
+	cfg      Config
+	def      *workflow.Definition
+	editable []workflow.State
+	updates  [RingSize][traces]string
 }
 
 // New checks cfg and returns the orders behind it.
@@ -56,6 +67,10 @@ func New(cfg Config) (*Orders, error) {
 		return nil, errors.New("transitions: Config.Table is empty")
 	case cfg.Attempts < 0:
 		return nil, errors.New("transitions: Config.Attempts is negative")
+	case cfg.EditMemory != 0 && (cfg.EditMemory < 4 || cfg.EditMemory > 64):
+		return nil, fmt.Errorf("transitions: Config.EditMemory %d: 4 to 64", cfg.EditMemory)
+	case cfg.EditAge != 0 && cfg.EditAge < time.Minute:
+		return nil, fmt.Errorf("transitions: Config.EditAge %s: at least a minute", cfg.EditAge)
 	}
 	if cfg.Definition == nil {
 		cfg.Definition = workflow.Order()
@@ -63,13 +78,19 @@ func New(cfg Config) (*Orders, error) {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = 8
 	}
+	if cfg.EditMemory == 0 {
+		cfg.EditMemory = 32
+	}
+	if cfg.EditAge == 0 {
+		cfg.EditAge = 7 * 24 * time.Hour
+	}
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Orders{cfg: cfg, def: cfg.Definition, updates: updateExpressions()}, nil
+	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition), updates: updateExpressions()}, nil
 }
 
 // decided tells the log and the counter of a verdict.

@@ -60,10 +60,14 @@ type write struct {
 
 // prepare fixes everything that must not change between two sendings.
 func (o *Orders) prepare(r Request, id TransitionID, group workflow.Group, trace int) write {
-	var nonce [9]byte
-	_, _ = crand.Read(nonce[:]) // never fails since Go 1.24
-	return write{request: r, id: id, group: group, trace: trace,
-		call: base64.RawURLEncoding.EncodeToString(nonce[:]), at: o.cfg.Now()}
+	return write{request: r, id: id, group: group, trace: trace, call: nonce(), at: o.cfg.Now()}
+}
+
+// nonce names one call: 72 random bits.
+func nonce() string {
+	var b [9]byte
+	_, _ = crand.Read(b[:]) // never fails since Go 1.24
+	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
 // input builds the UpdateItem of the write.
@@ -128,7 +132,13 @@ func condition(w write, values image) *string {
 // send sends the write until DynamoDB has decided. It returns the new image when
 // the condition held, or the old one (nil for no item) when it did not.
 func (o *Orders) send(ctx context.Context, w write) (newImage image, oldImage image, err error) {
-	input := o.input(w)
+	return o.update(ctx, o.input(w), w.request.OrderID, int(w.id%RingSize))
+}
+
+// update sends an UpdateItem until DynamoDB has decided, as send does. An order that
+// lacks the maps into which the update writes is given them: the ring's slot, or with
+// noSlot the memory of edits.
+func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, id OrderID, slot int) (newImage image, oldImage image, err error) {
 	adopted := false
 	for attempt := 1; ; attempt++ {
 		out, err := o.cfg.DynamoDB.UpdateItem(ctx, input)
@@ -138,9 +148,9 @@ func (o *Orders) send(ctx context.Context, w write) (newImage image, oldImage im
 			return out.Attributes, nil, nil
 		case errors.As(err, &failed):
 			return nil, failed.Item, nil
-		case !adopted && ringMissing(err):
+		case !adopted && mapMissing(err):
 			adopted = true
-			if err := o.adopt(ctx, w); err != nil {
+			if err := o.adopt(ctx, id, slot); err != nil {
 				return nil, nil, err
 			}
 		case !ambiguous(ctx, err):
@@ -187,28 +197,35 @@ func rand64(limit time.Duration) time.Duration {
 	return time.Duration(mrand.Int64N(int64(limit))) //nolint:gosec // jitter, not a secret
 }
 
-// ringMissing recognises the refusal of an update whose document path leads
+// mapMissing recognises the refusal of an update whose document path leads
 // through a map that the item does not have.
-func ringMissing(err error) bool {
+func mapMissing(err error) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
 		strings.Contains(api.ErrorMessage(), "document path")
 }
 
-// adopt gives an order that somebody else created the ring (and the slot) that
-// the update writes into. It changes nothing else and may run any number of times.
-func (o *Orders) adopt(ctx context.Context, w write) error {
-	slot := "recent." + slotNames[w.id%RingSize]
-	for _, step := range []struct {
+// noSlot stands for the memory of edits where a slot of the ring is meant otherwise.
+const noSlot = -1
+
+// adopt gives an order that somebody else created the maps that an update writes
+// into. It changes nothing else and may run any number of times.
+func (o *Orders) adopt(ctx context.Context, id OrderID, slot int) error {
+	type step struct {
 		path  string
 		value types.AttributeValue
-	}{{"recent", emptyRing()}, {slot, attribute.M(image{})}} {
-		update := "SET " + step.path + " = if_not_exists(" + step.path + ", :empty)"
+	}
+	steps := []step{{processedEvents, attribute.M(image{})}}
+	if slot != noSlot {
+		steps = []step{{"recent", emptyRing()}, {"recent." + slotNames[slot], attribute.M(image{})}}
+	}
+	for _, s := range steps {
+		update := "SET " + s.path + " = if_not_exists(" + s.path + ", :empty)"
 		exists := "attribute_exists(orderId)"
 		_, err := o.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(w.request.OrderID))},
+			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(id))},
 			UpdateExpression: &update, ConditionExpression: &exists,
-			ExpressionAttributeValues: image{":empty": step.value},
+			ExpressionAttributeValues: image{":empty": s.value},
 		})
 		if err != nil {
 			return err

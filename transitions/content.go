@@ -1,0 +1,332 @@
+package transitions
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
+)
+
+// The bounds of an order's content. Full on all sides an order has less than 310 KB;
+// DynamoDB takes 400.
+const (
+	maxAdded     = 100                   // lines in one AddItems
+	maxNotes     = 100                   // notes in an order
+	maxNoteBytes = 1000                  // of a note's text
+	maxByBytes   = 128                   // of a note's author
+	maxFields    = 32                    // of an address
+	maxFieldText = 512                   // bytes of one field
+	maxAddress   = 4 << 10               // bytes of an address, names and texts
+	maxQuantity  = 1_000_000             // of an edited line
+	maxPrice     = 1_000_000_000         // minor units, of one piece of an edited line
+	maxAmount    = 1_000_000_000_000_000 // minor units, of a total after an edit; exact in JSON
+)
+
+// AddressKind says which address.
+type AddressKind string
+
+// The two addresses of an order.
+const (
+	ShippingAddress AddressKind = "shipping"
+	BillingAddress  AddressKind = "billing"
+)
+
+func (k AddressKind) attribute() string { return string(k) + "Address" }
+
+// Address is where to send goods or bills: 1 to 32 fields whose names (1 to 64
+// characters of A-Z a-z 0-9 _ . -) and meaning are the caller's, each with up to 512
+// bytes of text, at most 4 KB together. It is kept as it comes and prints as
+// "[address]", so that no log or error shows where somebody lives.
+type Address map[string]string
+
+func (Address) String() string { return "[address]" }
+
+// GoString hides the address from %#v.
+func (Address) GoString() string { return "[address]" }
+
+// LogValue hides the address from slog.
+func (Address) LogValue() slog.Value { return slog.StringValue("[address]") }
+
+// Note is a remark about an order. Its text prints as "[note]": people write names
+// into notes.
+type Note struct {
+	// At is when it was added; AddNote sets it.
+	At time.Time `json:"at,omitzero"`
+	// By says who wrote it: up to 128 bytes, may be empty.
+	By string `json:"by,omitempty"`
+	// Text: 1 to 1,000 bytes of UTF-8.
+	Text string `json:"text"`
+}
+
+func (Note) String() string { return "[note]" }
+
+// GoString hides the note from %#v.
+func (Note) GoString() string { return "[note]" }
+
+// LogValue hides the note from slog.
+func (Note) LogValue() slog.Value { return slog.StringValue("[note]") }
+
+var (
+	fieldRule = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+	// reasons that an edit of an order in the right state is refused
+	noSuchLine    = "the order has no line with this sku"
+	negativeTotal = "the total would be below 0"
+	noTotal       = "the order has no total that could be adjusted"
+)
+
+func (i Item) validate(field string) error {
+	switch {
+	case !skuRule.MatchString(i.SKU):
+		return fmt.Errorf("%w: %s.sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, field)
+	case i.Quantity < 1 || i.Quantity > maxQuantity:
+		return fmt.Errorf("%w: %s.quantity %d: 1 to %d", ErrInvalidRequest, field, i.Quantity, maxQuantity)
+	case i.Price < 0 || i.Price > maxPrice:
+		return fmt.Errorf("%w: %s.price %d: minor units, 0 to %d", ErrInvalidRequest, field, i.Price, maxPrice)
+	}
+	return nil
+}
+
+func (i Item) value() types.AttributeValue {
+	return attribute.M(image{"sku": attribute.S(i.SKU), "quantity": attribute.N(i.Quantity), "price": attribute.N(i.Price)})
+}
+
+// cost is what the line costs; an error when that is beyond every total (Create
+// bounds neither quantity nor price from above).
+func (i Item) cost() (int64, error) {
+	if i.Price > 0 && i.Quantity > maxAmount/i.Price {
+		return 0, &LimitError{What: "total.amount", Limit: maxAmount}
+	}
+	return i.Quantity * i.Price, nil
+}
+
+func (i Item) parts() []string {
+	return []string{i.SKU, strconv.FormatInt(i.Quantity, 10), strconv.FormatInt(i.Price, 10)}
+}
+
+// moveTotal adds delta to the order's total, which must stay between 0 and maxAmount.
+// With the order at hand it says why it would not.
+func (d *draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
+	if order != nil {
+		switch sum := order.Total.Amount + delta; {
+		case order.Total.Currency == "":
+			return WrongState, noTotal, nil
+		case delta < 0 && sum < 0:
+			return WrongState, negativeTotal, nil
+		case delta > 0 && sum > maxAmount:
+			return 0, "", &LimitError{What: "total.amount", Limit: maxAmount}
+		}
+	}
+	amount := d.name("total") + "." + d.name("amount")
+	switch {
+	case delta < 0:
+		d.require(amount + " >= " + d.value(attribute.N(-delta)))
+	case delta > 0:
+		d.require(amount + " <= " + d.value(attribute.N(maxAmount-delta)))
+	default:
+		d.require("attribute_exists(" + amount + ")")
+	}
+	d.set(amount + " = " + amount + " + " + d.value(attribute.N(delta)))
+	return 0, "", nil
+}
+
+type addItems struct{ lines []Item }
+
+func (c *addItems) validate() error {
+	if len(c.lines) == 0 || len(c.lines) > maxAdded {
+		return fmt.Errorf("%w: items: %d lines, 1 to %d at once", ErrInvalidRequest, len(c.lines), maxAdded)
+	}
+	for i, line := range c.lines {
+		if err := line.validate("items[" + strconv.Itoa(i) + "]"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *addItems) content() digest {
+	var parts []string
+	for _, line := range c.lines {
+		parts = append(parts, line.parts()...)
+	}
+	return digestOf(parts...)
+}
+
+func (c *addItems) blind() bool { return true }
+
+func (c *addItems) plan(order *Order, d *draft) (Verdict, string, error) {
+	room := maxItems - len(c.lines)
+	if order != nil && len(order.Items) > room {
+		return 0, "", &LimitError{What: "items", Limit: maxItems}
+	}
+	items := d.name("items")
+	d.require("(attribute_not_exists(" + items + ") OR size(" + items + ") <= " + d.value(attribute.N(int64(room))) + ")")
+	var delta int64
+	values := make([]types.AttributeValue, len(c.lines))
+	for i, line := range c.lines {
+		values[i] = line.value()
+		cost, err := line.cost()
+		if err != nil {
+			return 0, "", err
+		}
+		delta += cost // at most 100 times maxAmount
+	}
+	if delta > maxAmount {
+		return 0, "", &LimitError{What: "total.amount", Limit: maxAmount}
+	}
+	d.appendTo("items", values...)
+	return d.moveTotal(order, delta)
+}
+
+// pin requires that line i is still what the plan took it for, and returns its path.
+func (d *draft) pin(i int, line Item) string {
+	path := d.name("items") + "[" + strconv.Itoa(i) + "]"
+	d.require(path + "." + d.name("sku") + " = " + d.value(attribute.S(line.SKU)))
+	d.require(path + "." + d.name("quantity") + " = " + d.value(attribute.N(line.Quantity)))
+	d.require(path + "." + d.name("price") + " = " + d.value(attribute.N(line.Price)))
+	return path
+}
+
+type changeItem struct{ line Item }
+
+func (c *changeItem) validate() error { return c.line.validate("item") }
+func (c *changeItem) content() digest { return digestOf(c.line.parts()...) }
+func (c *changeItem) blind() bool     { return false }
+
+func (c *changeItem) plan(order *Order, d *draft) (Verdict, string, error) {
+	i := slices.IndexFunc(order.Items, func(l Item) bool { return l.SKU == c.line.SKU })
+	if i < 0 {
+		return NotFound, noSuchLine, nil
+	}
+	d.requireVersion(order.ContentVersion)
+	old := order.Items[i]
+	before, err := old.cost()
+	if err != nil {
+		return 0, "", err
+	}
+	after, err := c.line.cost()
+	if err != nil {
+		return 0, "", err
+	}
+	path := d.pin(i, old)
+	d.set(path + "." + d.name("quantity") + " = " + d.value(attribute.N(c.line.Quantity)))
+	d.set(path + "." + d.name("price") + " = " + d.value(attribute.N(c.line.Price)))
+	return d.moveTotal(order, after-before)
+}
+
+type removeItem struct{ sku string }
+
+func (c *removeItem) validate() error {
+	if !skuRule.MatchString(c.sku) {
+		return fmt.Errorf("%w: sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest)
+	}
+	return nil
+}
+func (c *removeItem) content() digest { return digestOf(c.sku) }
+func (c *removeItem) blind() bool     { return false }
+
+// maxRemoved bounds how many lines one write takes out: expressions have 4 KB.
+const maxRemoved = 20
+
+func (c *removeItem) plan(order *Order, d *draft) (Verdict, string, error) {
+	var delta int64
+	removed := 0
+	for i, line := range order.Items {
+		if line.SKU != c.sku {
+			continue
+		}
+		if removed++; removed > maxRemoved {
+			return 0, "", &LimitError{What: "lines with one sku that can be removed at once", Limit: maxRemoved}
+		}
+		cost, err := line.cost()
+		if err != nil {
+			return 0, "", err
+		}
+		d.remove(d.pin(i, line))
+		delta -= cost
+	}
+	if removed == 0 {
+		return NotFound, noSuchLine, nil
+	}
+	d.requireVersion(order.ContentVersion)
+	return d.moveTotal(order, delta)
+}
+
+type setAddress struct {
+	kind    AddressKind
+	address Address
+}
+
+func (c *setAddress) validate() error {
+	switch {
+	case c.kind != ShippingAddress && c.kind != BillingAddress:
+		return fmt.Errorf("%w: address kind %q: must be %s or %s", ErrInvalidRequest, clip(string(c.kind)), ShippingAddress, BillingAddress)
+	case len(c.address) == 0 || len(c.address) > maxFields:
+		return fmt.Errorf("%w: address: %d fields, 1 to %d", ErrInvalidRequest, len(c.address), maxFields)
+	}
+	size := 0
+	for name, text := range c.address {
+		switch {
+		case !fieldRule.MatchString(name):
+			return fmt.Errorf("%w: address: names of fields have 1 to 64 characters of A-Z a-z 0-9 _ . -", ErrInvalidRequest)
+		case len(text) > maxFieldText || !utf8.ValidString(text):
+			return fmt.Errorf("%w: address.%s: UTF-8, at most %d bytes", ErrInvalidRequest, name, maxFieldText)
+		}
+		size += len(name) + len(text)
+	}
+	if size > maxAddress {
+		return fmt.Errorf("%w: address: %d bytes, at most %d", ErrInvalidRequest, size, maxAddress)
+	}
+	return nil
+}
+
+func (c *setAddress) content() digest {
+	parts := []string{string(c.kind)}
+	for _, name := range slices.Sorted(maps.Keys(c.address)) {
+		parts = append(parts, name, c.address[name])
+	}
+	return digestOf(parts...)
+}
+
+func (c *setAddress) blind() bool { return true }
+
+func (c *setAddress) plan(_ *Order, d *draft) (Verdict, string, error) {
+	fields := image{}
+	for name, text := range c.address {
+		fields[name] = attribute.S(text)
+	}
+	d.set(d.name(c.kind.attribute()) + " = " + d.value(attribute.M(fields)))
+	return 0, "", nil
+}
+
+type addNote struct{ note Note }
+
+func (c *addNote) validate() error {
+	switch {
+	case c.note.Text == "" || len(c.note.Text) > maxNoteBytes || !utf8.ValidString(c.note.Text):
+		return fmt.Errorf("%w: note.text: UTF-8, 1 to %d bytes", ErrInvalidRequest, maxNoteBytes)
+	case len(c.note.By) > maxByBytes || !utf8.ValidString(c.note.By):
+		return fmt.Errorf("%w: note.by: UTF-8, at most %d bytes", ErrInvalidRequest, maxByBytes)
+	}
+	return nil
+}
+
+func (c *addNote) content() digest { return digestOf(c.note.By, c.note.Text) }
+func (c *addNote) blind() bool     { return true }
+
+func (c *addNote) plan(order *Order, d *draft) (Verdict, string, error) {
+	if order != nil && len(order.Notes) >= maxNotes {
+		return 0, "", &LimitError{What: "notes", Limit: maxNotes}
+	}
+	notes := d.name("notes")
+	d.require("(attribute_not_exists(" + notes + ") OR size(" + notes + ") < " + d.value(attribute.N(maxNotes)) + ")")
+	d.appendTo("notes", attribute.M(image{"at": attribute.N(c.note.At.UnixMilli()), "by": attribute.S(c.note.By), "text": attribute.S(c.note.Text)}))
+	return 0, "", nil
+}

@@ -1,0 +1,260 @@
+package transitions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ratchet/workflow"
+)
+
+// Edit names one change of an order's content. Content is what may be corrected
+// before payment: lines, addresses, notes. An edit makes no transition: it leaves
+// state and transitionId alone, and the stream's readers pass it over.
+type Edit struct {
+	OrderID OrderID `json:"orderId"`
+	// EventID names this very edit: 1 to 255 printable ASCII characters. The same
+	// EventID with the same content is one edit, however often it is sent, as long
+	// as the order remembers it (see [Config].EditMemory).
+	EventID RequestID `json:"eventId"`
+	// IfMatch is the contentVersion that the caller has seen; the edit is Superseded
+	// when the content has changed since. Nil: any.
+	IfMatch *ContentVersion `json:"ifMatch,omitempty"`
+	// Seen is the order as the caller read it, or had it from the edit before. It
+	// saves ChangeItem and RemoveItem their read. It may be out of date: then it
+	// costs one more write, never a wrong answer.
+	Seen *Order `json:"-"`
+}
+
+// ContentVersion counts the edits of an order's content: 0 as it was placed, then
+// one more with each edit.
+type ContentVersion int64
+
+// EditKind says what an edit does.
+type EditKind string
+
+// The kinds of edits.
+const (
+	EditAddItems   EditKind = "add_items"
+	EditChangeItem EditKind = "change_item"
+	EditRemoveItem EditKind = "remove_item"
+	EditSetAddress EditKind = "set_address"
+	EditAddNote    EditKind = "add_note"
+)
+
+// EditResult is the answer to an edit. Its verdicts are Applied, Replayed,
+// Superseded and Conflict as with a transition, WrongState (the order may not be
+// edited any more, or not like this) and NotFound (no such order, or no such line).
+type EditResult struct {
+	Verdict Verdict `json:"verdict"`
+	// ContentVersion is the one that this edit made, when Applied or Replayed.
+	ContentVersion ContentVersion `json:"contentVersion,omitempty"`
+	// Order is the order as it is now; nil when there is none.
+	Order *Order `json:"order,omitempty"`
+	// Expected lists the states in which the order could have been edited, when that
+	// is what was wrong.
+	Expected []workflow.State `json:"expected,omitempty"`
+	// Reason says in words why an order in the right state was refused.
+	Reason string `json:"reason,omitempty"`
+}
+
+// editable is the closed set of states in which content may be edited: before the
+// payment, when nothing has been charged, packed or sent for it.
+var editable = []workflow.State{workflow.Pending, workflow.OnHold}
+
+// Editable returns the states of the definition in which an order's content may be
+// edited: PENDING and ON_HOLD, as far as the definition knows them.
+func (o *Orders) Editable() []workflow.State { return slices.Clone(o.editable) }
+
+func editableIn(d *workflow.Definition) []workflow.State {
+	return slices.DeleteFunc(slices.Clone(editable), func(s workflow.State) bool { return !d.HasState(s) })
+}
+
+// ErrOrderFull: the order has reached a bound of its content. The error is a
+// [*LimitError]; the same edit fails again until something is removed.
+var ErrOrderFull = errors.New("the order is full")
+
+// LimitError says which bound an edit would pass.
+type LimitError struct {
+	// What is counted: "items", "notes", "total.amount" or "item bytes".
+	What string
+	// Limit is the bound.
+	Limit int64
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%v: %s: at most %d", ErrOrderFull, e.What, e.Limit)
+}
+
+// Is reports whether target is ErrOrderFull.
+func (e *LimitError) Is(target error) bool { return target == ErrOrderFull }
+
+// AddItems appends lines and raises the total by what they cost. At most 100 lines
+// at once, at most 1,000 in an order. One write, no read.
+func (o *Orders) AddItems(ctx context.Context, e Edit, lines ...Item) (EditResult, error) {
+	return o.edit(ctx, e, EditAddItems, &addItems{lines})
+}
+
+// ChangeItem gives the first line with the SKU another quantity and price, and moves
+// the total by the difference. One read (none with Edit.Seen), one write.
+func (o *Orders) ChangeItem(ctx context.Context, e Edit, line Item) (EditResult, error) {
+	return o.edit(ctx, e, EditChangeItem, &changeItem{line})
+}
+
+// RemoveItem takes every line with the SKU out of the order and lowers the total by
+// what they cost. One read (none with Edit.Seen), one write.
+func (o *Orders) RemoveItem(ctx context.Context, e Edit, sku string) (EditResult, error) {
+	return o.edit(ctx, e, EditRemoveItem, &removeItem{sku})
+}
+
+// SetAddress replaces an address. One write, no read.
+func (o *Orders) SetAddress(ctx context.Context, e Edit, kind AddressKind, address Address) (EditResult, error) {
+	return o.edit(ctx, e, EditSetAddress, &setAddress{kind, address})
+}
+
+// AddNote appends a note, at most 100 to an order; its time is the moment of the
+// call. One write, no read.
+func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (EditResult, error) {
+	note.At = o.cfg.Now()
+	return o.edit(ctx, e, EditAddNote, &addNote{note})
+}
+
+// change is what one kind of edit does.
+type change interface {
+	// validate names the first field that breaks a rule.
+	validate() error
+	// content is what must be equal between two sendings of the edit.
+	content() digest
+	// blind reports whether the write can be planned without knowing the order.
+	blind() bool
+	// plan adds the change to the draft. The order may be nil when blind. A refusal
+	// is a verdict with its reason; an error is a LimitError.
+	plan(order *Order, d *draft) (refusal Verdict, reason string, err error)
+}
+
+func (e Edit) validate() error {
+	switch {
+	case !orderIDRule.MatchString(string(e.OrderID)):
+		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(e.OrderID)))
+	case !requestIDRule.MatchString(string(e.EventID)):
+		return fmt.Errorf("%w: eventId: 1 to 255 printable ASCII characters", ErrInvalidRequest)
+	case e.IfMatch != nil && *e.IfMatch < 0:
+		return fmt.Errorf("%w: ifMatch %d: content versions count from 0", ErrInvalidRequest, *e.IfMatch)
+	case e.Seen != nil && e.Seen.ID != e.OrderID:
+		return fmt.Errorf("%w: seen: is order %s, not %s", ErrInvalidRequest, e.Seen.ID, e.OrderID)
+	}
+	return nil
+}
+
+// edit decides and applies one edit.
+func (o *Orders) edit(ctx context.Context, e Edit, kind EditKind, c change) (EditResult, error) {
+	err := e.validate()
+	if err == nil {
+		err = c.validate()
+	}
+	var result EditResult
+	if err == nil {
+		result, err = o.applyEdit(ctx, e, kind, c)
+	}
+	if err != nil {
+		return EditResult{}, &Error{Order: e.OrderID, Event: workflow.Event(kind), Err: err}
+	}
+	if o.cfg.Edited != nil {
+		o.cfg.Edited(e.OrderID, kind, result.Verdict)
+	}
+	o.cfg.Log.DebugContext(ctx, "edit", "order", e.OrderID, "kind", kind, "edit", e.EventID, "verdict", result.Verdict)
+	return result, nil
+}
+
+// applyEdit sends the edit. When the condition fails, the returned image either
+// judges it or is the base of the next attempt.
+func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change) (EditResult, error) {
+	if len(o.editable) == 0 {
+		return EditResult{Verdict: Illegal}, nil
+	}
+	w := editWrite{edit: e, content: contentOf(kind, c), call: nonce(), at: o.cfg.Now()}
+	base, fresh := e.Seen, false
+	if base == nil && !c.blind() {
+		read, found, err := o.Get(ctx, e.OrderID)
+		if err != nil || !found {
+			return EditResult{Verdict: NotFound}, err
+		}
+		base, fresh = read, true
+	}
+	for range o.cfg.Attempts {
+		if fresh {
+			if result, decided := o.judgeEdit(w, base); decided {
+				return result, nil
+			}
+		}
+		d := o.draft(w, base)
+		verdict, reason, err := c.plan(base, d)
+		if verdict != 0 || err != nil {
+			if fresh {
+				return EditResult{Verdict: verdict, Order: base, Reason: reason}, err
+			}
+			// What the caller has seen does not decide: the order may have changed.
+			read, found, err := o.Get(ctx, e.OrderID)
+			if err != nil || !found {
+				return EditResult{Verdict: NotFound}, err
+			}
+			base, fresh = read, true
+			continue
+		}
+		newImage, oldImage, err := o.update(ctx, d.input(o.cfg.Table, e.OrderID), e.OrderID, noSlot)
+		switch {
+		case itemTooLarge(err):
+			return EditResult{}, errors.Join(&LimitError{What: "item bytes", Limit: maxItemBytes}, err)
+		case err != nil:
+			return EditResult{}, err
+		case newImage != nil:
+			return editApplied(newImage)
+		case len(oldImage) == 0:
+			return EditResult{Verdict: NotFound}, nil
+		}
+		if base, err = decode(oldImage); err != nil {
+			return EditResult{}, err
+		}
+		fresh = true
+	}
+	return EditResult{}, ErrContended
+}
+
+// contentOf is what must be equal between two sendings of an edit.
+func contentOf(kind EditKind, c change) digest {
+	content := c.content()
+	return digestOf(string(kind), string(content[:]))
+}
+
+// judgeEdit decides what the order's image alone decides. It reports false when the
+// edit may still be applied.
+func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
+	if done, found := order.processed(w.edit.EventID.digest()); found {
+		result := EditResult{Verdict: Replayed, ContentVersion: done.version, Order: order}
+		switch {
+		case done.call == w.call:
+			result.Verdict = Applied // the answer was lost and a retry met its own write
+		case done.content != w.content:
+			result = EditResult{Verdict: Conflict, Order: order, Reason: "the event id was used for another edit"}
+		}
+		return result, true
+	}
+	switch seen := w.edit.IfMatch; {
+	case !slices.Contains(o.editable, order.State):
+		return EditResult{Verdict: WrongState, Order: order, Expected: o.Editable()}, true
+	case seen != nil && order.ContentVersion > *seen:
+		return EditResult{Verdict: Superseded, Order: order}, true
+	case seen != nil && order.ContentVersion < *seen:
+		return EditResult{Verdict: Conflict, Order: order, Reason: "ifMatch names a content version that the order has not reached"}, true
+	}
+	return EditResult{}, false
+}
+
+func editApplied(img image) (EditResult, error) {
+	order, err := decode(img)
+	if err != nil {
+		return EditResult{}, err
+	}
+	return EditResult{Verdict: Applied, ContentVersion: order.ContentVersion, Order: order}, nil
+}
