@@ -101,14 +101,18 @@ func work(ctx context.Context, out io.Writer, b *server.Backend, endpoint string
 }
 
 func banner(out io.Writer, b *server.Backend, endpoint, arn string) {
+	ratchet := "ratchet"
+	if b.Config.Data != (server.Config{}).WithDefaults().Data {
+		ratchet += " --data " + b.Config.Data
+	}
 	fmt.Fprintf(out, `Ratchet runs. One endpoint for DynamoDB, DynamoDB Streams and Step Functions:
 
   %s   (loopback; callers are not authenticated)
 
 In a second terminal:
-  ratchet --data %[2]s orders create o-1 --item mug:2:1250
-  ratchet --data %[2]s orders watch o-1
-  ratchet --data %[2]s executions list
+  %[5]s orders create o-1 --item mug:2:1250 --stock 10
+  %[5]s orders watch o-1
+  %[5]s executions list
 
 With the AWS CLI (any credentials do):
   export AWS_ENDPOINT_URL=%[1]s AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x
@@ -116,5 +120,5 @@ With the AWS CLI (any credentials do):
   aws stepfunctions list-executions --state-machine-arn %[4]s
 
 Data: %[2]s. Stop with Ctrl-C; nothing is lost.
-`, endpoint, b.Config.Data, b.Tables.Orders, arn)
+`, endpoint, b.Config.Data, b.Tables.Orders, arn, ratchet)
 }
