@@ -1,0 +1,145 @@
+package linearizability
+
+import (
+	"fmt"
+
+	"github.com/anishathalye/porcupine"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// call is what a client asked: an Apply, or with verb "create" or "get" one of the
+// others.
+type call struct {
+	verb    string
+	request transitions.Request
+	total   int64
+}
+
+// made is a transition as answers show it.
+type made struct {
+	id       transitions.TransitionID
+	event    workflow.Event
+	from, to workflow.State
+}
+
+// answer is what a client was told.
+type answer struct {
+	// unknown: the call may take effect at any later moment, or never.
+	unknown bool
+	verdict transitions.Verdict
+	// transition is what Applied and Replayed carry.
+	transition made
+	// found says that the answer carries the order; state and id say where it stood.
+	found bool
+	state workflow.State
+	id    transitions.TransitionID
+	// ring is what the order remembered, in answers to get.
+	ring []made
+}
+
+// model is the specification that Porcupine checks a history of one order against.
+func model() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return (*order)(nil) },
+		Step: func(state, input, output any) (bool, any) {
+			return step(state.(*order), input.(call), output.(answer))
+		},
+		Equal: func(a, b any) bool { return equal(a.(*order), b.(*order)) },
+		Hash: func(state any) uint64 {
+			if o := state.(*order); o != nil {
+				return o.hash
+			}
+			return 0
+		},
+		DescribeOperation: func(input, output any) string { return input.(call).String() + " -> " + output.(answer).String() },
+		DescribeState: func(state any) string {
+			if o := state.(*order); o != nil {
+				return fmt.Sprintf("%s at %d", o.to, o.id)
+			}
+			return "no order"
+		},
+	}
+}
+
+// step says whether the order could have given the answer, and what it is then.
+func step(o *order, c call, a answer) (bool, *order) {
+	if c.verb == "get" {
+		return a.standsAt(o) && a.remembers(o), o
+	}
+	verdict, entry, after := transitions.Verdict(0), (*order)(nil), o
+	if c.verb == "create" {
+		verdict, entry, after = o.place(c.total)
+	} else {
+		verdict, entry, after = o.judge(c.request)
+	}
+	if a.unknown {
+		return true, after
+	}
+	if entry != nil && a.transition != entry.made() {
+		return false, o
+	}
+	switch {
+	case verdict == transitions.Applied && a.id > entry.id:
+		// The answer was lost, and the image is that of a later moment. When the slot
+		// had been used again by then, the journal knew the transition but not the call.
+		forgotten := a.id >= entry.id+transitions.RingSize
+		return a.verdict == transitions.Applied || (forgotten && a.verdict == transitions.Replayed), after
+	case verdict == transitions.Illegal || verdict == transitions.NotFound:
+		return a.verdict == verdict && !a.found, after
+	}
+	return a.verdict == verdict && a.standsAt(after), after
+}
+
+// place judges a creation.
+func (o *order) place(total int64) (transitions.Verdict, *order, *order) {
+	switch {
+	case o == nil:
+		after := o.with(order{id: transitions.PlaceID, event: place, to: placed, total: total})
+		return transitions.Applied, after, after
+	case o.total != total:
+		return transitions.Conflict, nil, o
+	}
+	return transitions.Replayed, o.under(transitions.PlaceID), o
+}
+
+func (o *order) made() made { return made{o.id, o.event, o.from, o.to} }
+
+// standsAt reports whether the answer shows the order as it is.
+func (a answer) standsAt(o *order) bool {
+	if o == nil || !a.found {
+		return o == nil && !a.found
+	}
+	return a.state == o.to && a.id == o.id
+}
+
+// remembers reports whether the ring in the answer holds exactly the order's
+// transitions of the last RingSize ids.
+func (a answer) remembers(o *order) bool {
+	for i := len(a.ring) - 1; i >= 0; i-- {
+		if o == nil || o.made() != a.ring[i] {
+			return false
+		}
+		o = o.before
+	}
+	return o == nil || o.id <= a.id-transitions.RingSize
+}
+
+func (c call) String() string {
+	switch r := c.request; {
+	case c.verb != "":
+		return fmt.Sprintf("%s %d", c.verb, c.total)
+	case r.IfMatch != nil:
+		return fmt.Sprintf("%s%s by %s if-match %d", r.Event, r.From, r.RequestID, *r.IfMatch)
+	default:
+		return fmt.Sprintf("%s%s by %q under %d", r.Event, r.From, r.RequestID, r.TransitionID)
+	}
+}
+
+func (a answer) String() string {
+	if a.unknown {
+		return "unknown"
+	}
+	return fmt.Sprintf("%s %v (%s at %d)", a.verdict, a.transition, a.state, a.id)
+}

@@ -1,0 +1,148 @@
+package linearizability
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+
+	"ratchet/transitions"
+)
+
+// forgery is one lie planted in a true history. Nothing is planted when the history
+// has no call that it fits; plant reports whether it has.
+type forgery struct {
+	name  string
+	plant func(history []porcupine.Operation) bool
+}
+
+// forge changes the last answer that fits, for later calls know what was true.
+func forge(fits func(call, answer) bool, lie func(*answer)) func([]porcupine.Operation) bool {
+	return func(history []porcupine.Operation) bool {
+		for i := len(history) - 1; i >= 0; i-- {
+			c, a := history[i].Input.(call), history[i].Output.(answer)
+			if !a.unknown && fits(c, a) {
+				lie(&a)
+				history[i].Output = a
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func has(v transitions.Verdict) func(call, answer) bool {
+	return func(c call, a answer) bool { return c.verb == "" && a.verdict == v }
+}
+
+func says(v transitions.Verdict) func(*answer) { return func(a *answer) { a.verdict = v } }
+
+func isGet(c call, a answer) bool { return c.verb == "get" && a.found && a.id > 1 }
+
+var forgeries = []forgery{
+	{"one request is answered Applied twice", forge(has(transitions.Replayed), says(transitions.Applied))},
+	{"an application is called a replay", forge(has(transitions.Applied), says(transitions.Replayed))},
+	{"an application is denied", forge(has(transitions.Applied), says(transitions.WrongState))},
+	{"an overtaken request is told that it was applied", forge(has(transitions.Superseded), says(transitions.Replayed))},
+	{"a replay is told that it was overtaken", forge(has(transitions.Replayed), says(transitions.Superseded))},
+	{"a refusal is called an application", forge(has(transitions.WrongState), says(transitions.Applied))},
+	{"a clash is passed over", forge(has(transitions.Conflict), says(transitions.Superseded))},
+	{"an id is used twice", forge(has(transitions.Applied), func(a *answer) { a.transition.id-- })},
+	{"a replay returns another transition", forge(has(transitions.Replayed), func(a *answer) { a.transition.id++ })},
+	{"a read is stale", forge(isGet, func(a *answer) { a.id-- })},
+	{"the ring has lost a transition", forge(isGet, func(a *answer) { a.ring = slices.Delete(slices.Clone(a.ring), 0, 1) })},
+	{"an order that is there is not found", forge(isGet, func(a *answer) { *a = answer{} })},
+	{"an application is left out", func(history []porcupine.Operation) bool {
+		for i := range history {
+			// It becomes a question that every state allows.
+			if a := history[i].Output.(answer); history[i].Input.(call).verb == "" && a.verdict == transitions.Applied && !a.unknown {
+				history[i].Input, history[i].Output = call{request: transitions.Request{Event: unheard}}, answer{verdict: transitions.Illegal}
+				return true
+			}
+		}
+		return false
+	}},
+}
+
+// TestEveryForgeryIsFound plants each lie in a history that has just been found true.
+func TestEveryForgeryIsFound(t *testing.T) {
+	s := openShop(t)
+	var truths [][]porcupine.Operation
+	for n := range 6 {
+		history := s.quiet(t.Context(), t, transitions.OrderID(fmt.Sprintf("o-%d", n)), *flagSeed+uint64(n)<<20, 100) //nolint:gosec // small
+		if err := verify(t, "true", history); err != nil {
+			t.Fatal(err)
+		}
+		truths = append(truths, history)
+	}
+	for _, f := range forgeries {
+		t.Run(f.name, func(t *testing.T) {
+			planted := 0
+			for n, truth := range truths {
+				history := slices.Clone(truth)
+				if !f.plant(history) {
+					continue
+				}
+				planted++
+				if got := porcupine.CheckOperationsTimeout(model(), history, patience); got != porcupine.Illegal {
+					t.Errorf("history %d: %s", n, got)
+				}
+			}
+			if planted == 0 {
+				t.Error("no history had a place for it")
+			}
+		})
+	}
+}
+
+// sabotage is a mistake in the write itself, made on the wire: the text that find
+// matches in the request becomes with.
+type sabotage struct {
+	name, find, with string
+}
+
+var sabotages = []sabotage{
+	{"the condition ignores the id", `transitionId (<|\\u003c) :id`, `attribute_exists(orderId)`},
+	{"the condition ignores the state", `orderState (= :from0|IN \([^)]*\))`, `(orderState $1 OR attribute_exists(orderId))`},
+	{"the update forgets whose call it was", `, recent\.s(\d)\.#call = :call`, `, recent.s$1.#call = if_not_exists(orderId, :call)`},
+	{"the update forgets the content", `, recent\.s(\d)\.#hash = :hash`, `, recent.s$1.#hash = if_not_exists(placeHash, :hash)`},
+	{"the update forgets the request id", `, recent\.s(\d)\.req = :req`, `, recent.s$1.seen = :req`},
+}
+
+// TestEverySabotageIsFound lets real clients work on a system whose write is broken.
+// Faults are on: one of the mistakes shows only when an answer is lost.
+func TestEverySabotageIsFound(t *testing.T) {
+	for _, b := range sabotages {
+		t.Run(b.name, func(t *testing.T) {
+			s := openShop(t)
+			find, hits := regexp.MustCompile(b.find), atomic.Int64{}
+			s.wire.tamper = func(body string) string {
+				if strings.Contains(body, "attribute_exists(orderId) AND orderState") && find.MatchString(body) {
+					hits.Add(1)
+					return find.ReplaceAllString(body, b.with)
+				}
+				return body
+			}
+			for n := range 40 {
+				order := transitions.OrderID(fmt.Sprintf("o-%d", n))
+				history, err := s.play(t.Context(), order, *flagSeed+uint64(n)<<20, 4, 48, 20) //nolint:gosec // small
+				if errors.Is(err, errUnanswered) {
+					t.Logf("found in history %d: %v", n, err)
+					return
+				} else if err != nil {
+					t.Fatal(err) // a write that is refused is no mistake that could be missed
+				}
+				if porcupine.CheckOperationsTimeout(model(), history, patience) == porcupine.Illegal {
+					t.Logf("found in history %d, after %d mistakes", n, hits.Load())
+					return
+				}
+			}
+			t.Errorf("not found; the mistake was made %d times", hits.Load())
+		})
+	}
+}

@@ -1,0 +1,217 @@
+package linearizability
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	"go.uber.org/goleak"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shop is the system under test: orders behind a wire that can fail, and the poller
+// that writes their journal.
+type shop struct {
+	*transitions.Orders
+	wire    *wire
+	journal *journal
+	start   time.Time
+	tally   tally
+}
+
+// tally counts what was reached: a run that never saw a verdict or a fault proves
+// nothing about it.
+type tally struct {
+	calls, unknown, behind, contended, failed atomic.Int64
+	verdicts                                  [transitions.Illegal + 1]atomic.Int64
+}
+
+// open starts a shop that stops with the test.
+func openShop(t testing.TB) *shop {
+	t.Helper()
+	engine := embeddedtest.Open(t)
+	clean := dynamodb.NewFromConfig(engine.AWSConfig())
+	embeddedtest.Create(t, clean, transitions.OrdersTable("orders"), transitions.JournalTable("events"),
+		streams.LeaseTableInput("leases"), streams.DeadLetterTableInput("dead-letters"))
+	s := &shop{wire: &wire{client: engine.HTTPClient()}, start: time.Now()}
+	cfg := engine.AWSConfig()
+	cfg.HTTPClient = s.wire
+	// As in production, but without its pauses and its budget of retries: faults are
+	// far more frequent here.
+	cfg.Retryer = func() aws.Retryer {
+		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.RateLimiter = time.Millisecond, ratelimit.None })
+	}
+	var err error
+	s.Orders, err = transitions.New(transitions.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "orders", JournalTable: "events",
+		Definition: definition(), Attempts: 3, Log: embeddedtest.Quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.journal = keepJournal(t, s.Orders, clean, dynamodbstreams.NewFromConfig(engine.AWSConfig()))
+	return s
+}
+
+// journal is the poller that writes the journal, and what it has written so far.
+type journal struct {
+	mu   sync.Mutex
+	grew *sync.Cond
+	upTo map[transitions.OrderID]transitions.TransitionID
+	err  error
+}
+
+func keepJournal(t testing.TB, orders *transitions.Orders, db *dynamodb.Client, stream *dynamodbstreams.Client) *journal {
+	t.Helper()
+	j := &journal{upTo: map[transitions.OrderID]transitions.TransitionID{}}
+	j.grew = sync.NewCond(&j.mu)
+	poller, err := streams.New(streams.Config{
+		Streams: stream, DynamoDB: db, TableName: "orders", LeaseTable: "leases", DeadLetterTable: "dead-letters",
+		PollActive: 5 * time.Millisecond, PollIdle: 20 * time.Millisecond, Log: embeddedtest.Quiet(),
+		Handlers: []streams.Handler{{Name: "journal", Handle: func(ctx context.Context, r streams.Record) error {
+			return j.record(ctx, orders, r)
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		err := poller.Run(ctx)
+		j.mu.Lock()
+		j.err = errors.Join(errors.New("the poller has ended"), err)
+		j.mu.Unlock()
+		j.grew.Broadcast()
+		ended <- err
+	}()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Errorf("the journal's poller: %v", err)
+		}
+	})
+	return j
+}
+
+func (j *journal) record(ctx context.Context, orders *transitions.Orders, r streams.Record) error {
+	change, grew, err := transitions.FromRecord(r.Old, r.New)
+	if err != nil || !grew {
+		return err
+	}
+	if err := orders.Record(ctx, change); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.upTo[change.New.ID] = change.New.TransitionID
+	j.grew.Broadcast()
+	return nil
+}
+
+// wait waits until the journal has the order's transition.
+func (j *journal) wait(order transitions.OrderID, id transitions.TransitionID) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for j.upTo[order] < id && j.err == nil {
+		j.grew.Wait()
+	}
+	return j.err
+}
+
+// forget drops what is known of an order.
+func (j *journal) forget(order transitions.OrderID) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.upTo, order)
+}
+
+// ask makes one call and says what it was told. told is false when the call ended in
+// an error that vouches for no effect: there is nothing to check then but that.
+func (s *shop) ask(ctx context.Context, order transitions.OrderID, c call, t *trouble) (a answer, told bool, err error) {
+	s.tally.calls.Add(1)
+	if t != nil {
+		ctx, t.cancel = context.WithCancel(ctx)
+		defer t.cancel()
+		ctx = context.WithValue(ctx, troubleKey{}, t)
+	}
+	a, err = s.send(ctx, order, c)
+	struck := t != nil && t.struck > 0
+	switch {
+	case err == nil:
+		s.tally.verdicts[a.verdict].Add(1)
+		return a, true, nil
+	case errors.Is(err, transitions.ErrOutcomeUnknown) && struck:
+		s.tally.unknown.Add(1)
+		return answer{unknown: true}, true, nil
+	case errors.Is(err, transitions.ErrJournalBehind):
+		// An answer may have been lost before the slot was used again.
+		s.tally.behind.Add(1)
+		return answer{unknown: true}, struck, nil
+	case errors.Is(err, transitions.ErrContended):
+		s.tally.contended.Add(1)
+		return answer{}, false, nil
+	case struck && c.verb != "create":
+		// Only reads fail like this: what was struck was no write.
+		s.tally.failed.Add(1)
+		return answer{}, false, nil
+	}
+	return answer{}, false, err
+}
+
+// send makes the call and translates its result.
+func (s *shop) send(ctx context.Context, id transitions.OrderID, c call) (answer, error) {
+	var result transitions.Result
+	var err error
+	switch c.verb {
+	case "get":
+		found, exists, err := s.Get(ctx, id)
+		a := answer{}
+		if exists {
+			a.found, a.state, a.id = true, found.State, found.TransitionID
+			for _, t := range found.Recent() {
+				a.ring = append(a.ring, made{t.ID, t.Event, t.From, t.To})
+			}
+		}
+		return a, err
+	case "create":
+		result, err = s.Create(ctx, transitions.NewOrder{ID: id, Total: transitions.Money{Amount: c.total, Currency: "EUR"}})
+	default:
+		r := c.request
+		r.OrderID = id
+		result, err = s.Apply(ctx, r)
+	}
+	t := result.Transition
+	a := answer{verdict: result.Verdict, transition: made{t.ID, t.Event, t.From, t.To}}
+	if o := result.Order; o != nil {
+		a.found, a.state, a.id = true, o.State, o.TransitionID
+	}
+	return a, err
+}
+
+// misfortune draws the trouble of one call; nil for none.
+func misfortune(rng *rand.Rand, percent int) *trouble {
+	if rng.IntN(100) >= percent {
+		return nil
+	}
+	t := &trouble{rng: rng, skip: rng.IntN(3) * rng.IntN(2), left: 1 + rng.IntN(2), kind: fault(rng.IntN(int(faults)))}
+	switch rng.IntN(60) {
+	case 0: // as long as Apply tries
+		t.left, t.kind = 9, fault(rng.IntN(int(givenUpBefore)))
+	case 1, 2, 3: // any mixture
+		t.left, t.kind = 1+rng.IntN(4), faults
+	}
+	return t
+}
