@@ -30,24 +30,42 @@ func (o *Orders) allot(ctx context.Context, r Request, order *Order) (Result, er
 			return o.wrongState(r, order), nil
 		}
 		w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: to}, traceAllotted)
-		newImage, oldImage, err := o.send(ctx, w)
-		if err != nil {
+		moved, old, err := o.sendKnown(ctx, w, order)
+		switch {
+		case err != nil:
 			return Result{}, err
-		}
-		if newImage != nil {
-			return o.applied(newImage, w.id)
-		}
-		if len(oldImage) == 0 {
+		case moved != nil:
+			t, _ := moved.slot(w.id)
+			return Result{Verdict: Applied, Transition: t, Order: moved}, nil
+		case old == nil:
 			return Result{Verdict: NotFound}, nil
 		}
-		if order, err = decode(oldImage); err != nil {
-			return Result{}, err
-		}
+		order = old
 		if t, _ := order.byRequest(r.RequestID.digest()); t.call == w.call {
 			return Result{Verdict: Applied, Transition: t, Order: order}, nil
 		}
 	}
 	return Result{}, ErrContended
+}
+
+// sendKnown sends a write to an order that has been read, in the way that the journal
+// asks for. It returns the order after it, or the order (nil for none) that refused it.
+func (o *Orders) sendKnown(ctx context.Context, w write, base *Order) (moved, old *Order, err error) {
+	if o.cfg.Journal == JournalTransactional {
+		return o.transact(ctx, w, base)
+	}
+	newImage, oldImage, err := o.send(ctx, w)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case newImage != nil:
+		moved, err = decode(newImage)
+		return moved, nil, err
+	case len(oldImage) == 0:
+		return nil, nil, nil
+	}
+	old, err = decode(oldImage)
+	return nil, old, err
 }
 
 func (o *Orders) wrongState(r Request, order *Order) Result {

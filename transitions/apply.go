@@ -59,6 +59,9 @@ func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 	if r.IfMatch != nil {
 		id, trace = *r.IfMatch+1, traceAllotted
 	}
+	if o.cfg.Journal == JournalTransactional {
+		return o.applyKnown(ctx, r, id, groups, trace)
+	}
 	return o.applyUnder(ctx, r, id, groups, trace)
 }
 

@@ -16,6 +16,13 @@ func (o *Orders) classify(ctx context.Context, w write, img image) (Result, erro
 	if err != nil {
 		return Result{}, err
 	}
+	return o.judge(ctx, w, order)
+}
+
+// judge finds the verdict that the order as it stands gives the write. WrongState
+// also stands for "nothing in the way but perhaps the state": who knows which states
+// the event has looks at those.
+func (o *Orders) judge(ctx context.Context, w write, order *Order) (Result, error) {
 	if w.trace != traceNone {
 		if t, found := order.byRequest(w.request.RequestID.digest()); found {
 			return compare(w, t, order), nil

@@ -84,6 +84,9 @@ func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
 	}
 	w := o.prepare(Request{OrderID: n.ID, Event: o.def.Place()}, PlaceID, workflow.Group{To: o.def.Initial()}, traceNone)
 	item := o.newItem(n, w)
+	if o.cfg.Journal == JournalTransactional {
+		return o.createJournaled(ctx, n, item, w)
+	}
 	for attempt := 1; ; attempt++ {
 		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent,

@@ -77,11 +77,7 @@ func (o *Orders) draft(w editWrite, base *Order) *draft {
 
 // requireVersion pins the content to a version.
 func (d *draft) requireVersion(v ContentVersion) {
-	clause := "contentVersion = " + d.value(attribute.N(int64(v)))
-	if v == 0 {
-		clause = "(attribute_not_exists(contentVersion) OR " + clause + ")"
-	}
-	d.require(clause)
+	d.require(isOrAbsent("contentVersion", d.value(attribute.N(int64(v))), v == 0))
 }
 
 func (d *draft) input(table string, id OrderID) *dynamodb.UpdateItemInput {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -40,13 +39,15 @@ func (s *shop) toAndFro(t *testing.T, order transitions.OrderID, to, journalUpTo
 }
 
 func TestEvidenceOlderThanTheRingComesFromTheJournal(t *testing.T) {
-	s := newShop(t)
-	s.toAndFro(t, "o-1", 30, 30)
-	result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
-	if result.Transition.To != workflow.PaymentReceived || result.Transition.ID != 2 {
-		t.Errorf("the same result is returned: %+v", result.Transition)
-	}
-	s.want(t, given("o-1", workflow.Cancel, 2), transitions.Conflict)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.toAndFro(t, "o-1", 30, 30)
+		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
+		if result.Transition.To != workflow.PaymentReceived || result.Transition.ID != 2 {
+			t.Errorf("the same result is returned: %+v", result.Transition)
+		}
+		s.want(t, given("o-1", workflow.Cancel, 2), transitions.Conflict)
+	})
 }
 
 func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
@@ -64,73 +65,79 @@ func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
 }
 
 func TestAnAllottedRequestIsFoundInTheJournal(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	now := s.item(t, "o-1")
-	s.record(t, nil, now)
-	step := func(r transitions.Request) {
-		s.want(t, r, transitions.Applied)
-		old := now
-		now = s.item(t, "o-1")
-		s.record(t, old, now)
-	}
-	step(keyed("o-1", workflow.Pay, "pay-1"))
-	step(given("o-1", workflow.Ship, 3))
-	step(given("o-1", workflow.Deliver, 4))
-	for id := transitions.TransitionID(5); id < 1000; id += 2 {
-		step(given("o-1", workflow.RequestReturn, id))
-		step(given("o-1", workflow.RejectReturn, id+1))
-	}
-	result := s.want(t, keyed("o-1", workflow.Pay, "pay-1"), transitions.Replayed)
-	if result.Transition.ID != 2 {
-		t.Errorf("replayed %+v", result.Transition)
-	}
-	s.want(t, keyed("o-1", workflow.RequestReturn, "new"), transitions.Applied)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		now := s.item(t, "o-1")
+		s.record(t, nil, now)
+		step := func(r transitions.Request) {
+			s.want(t, r, transitions.Applied)
+			old := now
+			now = s.item(t, "o-1")
+			s.record(t, old, now)
+		}
+		step(keyed("o-1", workflow.Pay, "pay-1"))
+		step(given("o-1", workflow.Ship, 3))
+		step(given("o-1", workflow.Deliver, 4))
+		for id := transitions.TransitionID(5); id < 1000; id += 2 {
+			step(given("o-1", workflow.RequestReturn, id))
+			step(given("o-1", workflow.RejectReturn, id+1))
+		}
+		result := s.want(t, keyed("o-1", workflow.Pay, "pay-1"), transitions.Replayed)
+		if result.Transition.ID != 2 {
+			t.Errorf("replayed %+v", result.Transition)
+		}
+		s.want(t, keyed("o-1", workflow.RequestReturn, "new"), transitions.Applied)
+	})
 }
 
 // TestALostAnswerIsSettledInsideApply drops the answer of a write that was made. The
 // SDK's own retry meets the order's new state; the caller must learn that it won.
 func TestALostAnswerIsSettledInsideApply(t *testing.T) {
-	for name, request := range map[string]transitions.Request{
-		"id given": given("o-1", workflow.Pay, 2), "id allotted": keyed("o-1", workflow.Pay, "r"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
-			s.place(t, "o-1")
-			lost := 0
-			s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
-				if lost == 0 && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
-					lost++
-					return nil, io.ErrUnexpectedEOF
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		for name, request := range map[string]transitions.Request{
+			"id given": given("o-1", workflow.Pay, 2), "id allotted": keyed("o-1", workflow.Pay, "r"),
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newShop(t)
+				s.place(t, "o-1")
+				lost := 0
+				s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
+					if lost == 0 && moves(r) {
+						lost++
+						return nil, io.ErrUnexpectedEOF
+					}
+					return response, nil
 				}
-				return response, nil
-			}
-			result := s.want(t, request, transitions.Applied)
-			if lost != 1 || result.Transition.ID != 2 {
-				t.Errorf("lost %d answers, transition %+v", lost, result.Transition)
-			}
-			s.want(t, request, transitions.Replayed)
-		})
-	}
+				result := s.want(t, request, transitions.Applied)
+				if lost != 1 || result.Transition.ID != 2 {
+					t.Errorf("lost %d answers, transition %+v", lost, result.Transition)
+				}
+				s.want(t, request, transitions.Replayed)
+			})
+		}
+	})
 }
 
 // TestACancelledCallerIsToldThatTheOutcomeIsUnknown ends the caller's context after
 // the write was made and before its answer arrives.
 func TestACancelledCallerIsToldThatTheOutcomeIsUnknown(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	ctx, cancel := context.WithCancel(t.Context())
-	s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
-		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
-			cancel()
-			return nil, context.Canceled
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		ctx, cancel := context.WithCancel(t.Context())
+		s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
+			if moves(r) {
+				cancel()
+				return nil, context.Canceled
+			}
+			return response, nil
 		}
-		return response, nil
-	}
-	_, err := s.Apply(ctx, given("o-1", workflow.Pay, 2))
-	if !errors.Is(err, transitions.ErrOutcomeUnknown) || !transitions.Retryable(err) {
-		t.Fatalf("got %v, want ErrOutcomeUnknown", err)
-	}
-	s.wire.after = nil
-	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the same request tells
+		_, err := s.Apply(ctx, given("o-1", workflow.Pay, 2))
+		if !errors.Is(err, transitions.ErrOutcomeUnknown) || !transitions.Retryable(err) {
+			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
+		}
+		s.wire.after = nil
+		s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the same request tells
+	})
 }

@@ -2,6 +2,7 @@ package transitions_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -27,11 +28,18 @@ type shop struct {
 // faultyWire passes requests on and lets a test interfere.
 type faultyWire struct {
 	client *http.Client
+	// before, when set, may answer a request that is then not carried out.
+	before func(*http.Request) *http.Response
 	// after, when set, may replace the answer of a request that was carried out.
 	after func(*http.Request, *http.Response) (*http.Response, error)
 }
 
 func (w *faultyWire) Do(r *http.Request) (*http.Response, error) {
+	if w.before != nil {
+		if response := w.before(r); response != nil {
+			return response, nil
+		}
+	}
 	response, err := w.client.Do(r)
 	if err == nil && w.after != nil {
 		return w.after(r, response)
@@ -39,7 +47,28 @@ func (w *faultyWire) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-func newShop(t testing.TB) *shop {
+// maker opens a shop.
+type maker = func(testing.TB) *shop
+
+// inBothModes runs a part of the acceptance suite: what a caller sees is the same,
+// whoever writes the journal.
+func inBothModes(t *testing.T, test func(*testing.T, maker)) {
+	for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
+		t.Run(mode.String(), func(t *testing.T) {
+			test(t, func(t testing.TB) *shop { return newShopIn(t, mode) })
+		})
+	}
+}
+
+// moves reports whether the request may move an order.
+func moves(r *http.Request) bool {
+	target := r.Header.Get("X-Amz-Target")
+	return strings.HasSuffix(target, ".UpdateItem") || strings.HasSuffix(target, ".TransactWriteItems")
+}
+
+func newShop(t testing.TB) *shop { return newShopIn(t, transitions.JournalByStream) }
+
+func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
 	t.Helper()
 	engine := embeddedtest.Open(t)
 	cfg := engine.AWSConfig()
@@ -47,7 +76,7 @@ func newShop(t testing.TB) *shop {
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
-	s.reconfigure(t, func(*transitions.Config) {})
+	s.reconfigure(t, func(c *transitions.Config) { c.Journal = mode })
 	return s
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // The journal is the history of every order: one row per applied transition, key
-// orderId + transitionId, written once, by whoever reads the orders' stream. Each
-// row names the id before it, so that a reader can tell "never applied" from "not
+// orderId + transitionId, written once, by whoever reads the orders' stream or with the
+// transition itself (see [JournalMode]). Each row names the id before it, so that a reader can tell "never applied" from "not
 // written yet": only an unbroken chain is evidence.
 
 // Record writes the change's transition into the journal. A row that is there
@@ -25,10 +25,22 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 		return fmt.Errorf("record transition %d of order %s: no journal table is configured", c.Transition.ID, c.New.ID)
 	}
 	t := c.Transition
+	row := journalRow(c.New.ID, t, c.PreviousID(), c.New.DefinitionVersion)
+	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &o.cfg.JournalTable, Item: row, ConditionExpression: &absent})
+	var exists *types.ConditionalCheckFailedException
+	if err != nil && !errors.As(err, &exists) {
+		return fmt.Errorf("record transition %d of order %s: %w", t.ID, c.New.ID, err)
+	}
+	return nil
+}
+
+// journalRow is the row of a transition.
+func journalRow(id OrderID, t Transition, previous TransitionID, version int) image {
 	row := image{
-		"orderId": attribute.S(string(c.New.ID)), "transitionId": attribute.N(int64(t.ID)), "previousId": attribute.N(int64(c.PreviousID())),
+		"orderId": attribute.S(string(id)), "transitionId": attribute.N(int64(t.ID)), "previousId": attribute.N(int64(previous)),
 		"event": attribute.S(string(t.Event)), "toState": attribute.S(string(t.To)), "at": attribute.N(t.At.UnixMilli()),
-		"definitionVersion": attribute.N(int64(c.New.DefinitionVersion)), "hash": t.content.value(),
+		"definitionVersion": attribute.N(int64(version)), "hash": t.content.value(),
 	}
 	if t.From != "" {
 		row["fromState"] = attribute.S(string(t.From))
@@ -39,13 +51,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	if t.allotted {
 		row["allotted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
-	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &o.cfg.JournalTable, Item: row, ConditionExpression: &absent})
-	var exists *types.ConditionalCheckFailedException
-	if err != nil && !errors.As(err, &exists) {
-		return fmt.Errorf("record transition %d of order %s: %w", t.ID, c.New.ID, err)
-	}
-	return nil
+	return row
 }
 
 // History returns up to limit transitions of the order with an id above after,

@@ -38,7 +38,8 @@ type Order struct {
 
 	placed digest
 	ring   [RingSize]Transition
-	edits  image // the attribute processedEvents as it came
+	ringed [RingSize]bool // the slots that the item has, filled or not
+	edits  image          // the attribute processedEvents as it came
 }
 
 // Item is one line of an order. Price is that of one piece, in the minor units
@@ -135,7 +136,9 @@ func decode(item image) (*Order, error) {
 	}
 	if recent, ok := item["recent"].(*types.AttributeValueMemberM); ok {
 		for i := range o.ring {
-			if slot, ok := recent.Value[slotNames[i]].(*types.AttributeValueMemberM); ok && len(slot.Value) > 0 {
+			slot, ok := recent.Value[slotNames[i]].(*types.AttributeValueMemberM)
+			o.ringed[i] = ok
+			if ok && len(slot.Value) > 0 {
 				o.ring[i] = r.transition(slot.Value)
 			}
 		}

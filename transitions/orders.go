@@ -18,6 +18,7 @@ type dynamo interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
@@ -27,6 +28,9 @@ type Config struct {
 	// Table holds the orders, JournalTable their history. Without a JournalTable a
 	// request older than the ring ends in ErrEvidenceGone.
 	Table, JournalTable string
+	// Journal says who writes the JournalTable: the stream's reader (the default), or
+	// the transition itself.
+	Journal JournalMode
 	// Definition is what orders may do. Default: workflow.Order().
 	Definition *workflow.Definition
 	// Attempts bounds how often a write with an unknown outcome is sent again, and
@@ -67,6 +71,10 @@ func New(cfg Config) (*Orders, error) {
 		return nil, errors.New("transitions: Config.Table is empty")
 	case cfg.Attempts < 0:
 		return nil, errors.New("transitions: Config.Attempts is negative")
+	case cfg.Journal > JournalTransactional:
+		return nil, fmt.Errorf("transitions: Config.Journal: %s is not known", cfg.Journal)
+	case cfg.Journal == JournalTransactional && cfg.JournalTable == "":
+		return nil, errors.New("transitions: Config.Journal is transactional and Config.JournalTable is empty")
 	case cfg.EditMemory != 0 && (cfg.EditMemory < 4 || cfg.EditMemory > 64):
 		return nil, fmt.Errorf("transitions: Config.EditMemory %d: 4 to 64", cfg.EditMemory)
 	case cfg.EditAge != 0 && cfg.EditAge < time.Minute:

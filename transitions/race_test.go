@@ -16,83 +16,87 @@ import (
 // same orders from 200 goroutines and recounts: each id was applied once, and each
 // order's history is a path through the definition.
 func TestTwoHundredGoroutinesCompete(t *testing.T) {
-	const orders, goroutines = 10, 200
-	s := newShop(t)
-	for i := range orders {
-		s.place(t, transitions.OrderID(fmt.Sprintf("o-%d", i)))
-	}
-	var applied [orders][8]atomic.Int32
-	var group sync.WaitGroup
-	for g := range goroutines {
-		group.Go(func() {
-			for i := range orders {
-				id := transitions.OrderID(fmt.Sprintf("o-%d", i))
-				for n, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver} {
-					if g%3 == 0 { // a third of them wants to cancel instead, at any moment
-						event = workflow.Cancel
-					}
-					result, err := s.Apply(t.Context(), given(id, event, transitions.TransitionID(n+2)))
-					if err != nil {
-						t.Errorf("apply: %v", err)
-						return
-					}
-					if result.Verdict == transitions.Applied {
-						applied[i][n+2].Add(1)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		const orders, goroutines = 10, 200
+		s := newShop(t)
+		for i := range orders {
+			s.place(t, transitions.OrderID(fmt.Sprintf("o-%d", i)))
+		}
+		var applied [orders][8]atomic.Int32
+		var group sync.WaitGroup
+		for g := range goroutines {
+			group.Go(func() {
+				for i := range orders {
+					id := transitions.OrderID(fmt.Sprintf("o-%d", i))
+					for n, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver} {
+						if g%3 == 0 { // a third of them wants to cancel instead, at any moment
+							event = workflow.Cancel
+						}
+						result, err := s.Apply(t.Context(), given(id, event, transitions.TransitionID(n+2)))
+						if err != nil {
+							t.Errorf("apply: %v", err)
+							return
+						}
+						if result.Verdict == transitions.Applied {
+							applied[i][n+2].Add(1)
+						}
 					}
 				}
+			})
+		}
+		group.Wait()
+		for i := range orders {
+			order, _, err := s.Get(t.Context(), transitions.OrderID(fmt.Sprintf("o-%d", i)))
+			if err != nil {
+				t.Fatal(err)
 			}
-		})
-	}
-	group.Wait()
-	for i := range orders {
-		order, _, err := s.Get(t.Context(), transitions.OrderID(fmt.Sprintf("o-%d", i)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		state := workflow.State("")
-		for _, tr := range order.Recent() {
-			if next, ok := workflow.Order().Next(state, tr.Event); tr.ID > 1 && (!ok || next != tr.To || tr.From != state) {
-				t.Errorf("%s: %s from %s to %s after %s is not legal", order.ID, tr.Event, tr.From, tr.To, state)
+			state := workflow.State("")
+			for _, tr := range order.Recent() {
+				if next, ok := workflow.Order().Next(state, tr.Event); tr.ID > 1 && (!ok || next != tr.To || tr.From != state) {
+					t.Errorf("%s: %s from %s to %s after %s is not legal", order.ID, tr.Event, tr.From, tr.To, state)
+				}
+				if n := applied[i][tr.ID].Load(); tr.ID > 1 && n != 1 {
+					t.Errorf("%s: transition %d was answered Applied %d times", order.ID, tr.ID, n)
+				}
+				state = tr.To
 			}
-			if n := applied[i][tr.ID].Load(); tr.ID > 1 && n != 1 {
-				t.Errorf("%s: transition %d was answered Applied %d times", order.ID, tr.ID, n)
+			total := int32(0)
+			for n := range applied[i] {
+				total += applied[i][n].Load()
 			}
-			state = tr.To
+			if int(total) != len(order.Recent())-1 || state != order.State {
+				t.Errorf("%s: %d answers Applied, the item remembers %+v", order.ID, total, order.Recent())
+			}
 		}
-		total := int32(0)
-		for n := range applied[i] {
-			total += applied[i][n].Load()
-		}
-		if int(total) != len(order.Recent())-1 || state != order.State {
-			t.Errorf("%s: %d answers Applied, the item remembers %+v", order.ID, total, order.Recent())
-		}
-	}
+	})
 }
 
 // TestOneWinnerAmongAllottedIds lets 50 callers, each with a request id of its own,
 // cancel one order: one is Applied, the rest learn that the state is wrong.
 func TestOneWinnerAmongAllottedIds(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	var winners atomic.Int32
-	var group sync.WaitGroup
-	for g := range 50 {
-		group.Go(func() {
-			result, err := s.Apply(t.Context(), keyed("o-1", workflow.Cancel, transitions.RequestID(fmt.Sprint(g))))
-			switch {
-			case err != nil:
-				t.Error(err)
-			case result.Verdict == transitions.Applied:
-				winners.Add(1)
-			case result.Verdict != transitions.WrongState:
-				t.Errorf("caller %d: %s", g, result.Verdict)
-			}
-		})
-	}
-	group.Wait()
-	if winners.Load() != 1 {
-		t.Errorf("%d callers won", winners.Load())
-	}
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		var winners atomic.Int32
+		var group sync.WaitGroup
+		for g := range 50 {
+			group.Go(func() {
+				result, err := s.Apply(t.Context(), keyed("o-1", workflow.Cancel, transitions.RequestID(fmt.Sprint(g))))
+				switch {
+				case err != nil:
+					t.Error(err)
+				case result.Verdict == transitions.Applied:
+					winners.Add(1)
+				case result.Verdict != transitions.WrongState:
+					t.Errorf("caller %d: %s", g, result.Verdict)
+				}
+			})
+		}
+		group.Wait()
+		if winners.Load() != 1 {
+			t.Errorf("%d callers won", winners.Load())
+		}
+	})
 }
 
 // model is one order as a person would keep it: where it is, and which request took
@@ -109,35 +113,37 @@ type model struct {
 // each verdict with a plain model. Histories stay within the ring: what is older is
 // the journal's affair.
 func TestVerdictsFollowTheModel(t *testing.T) {
-	s := newShop(t)
-	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		n++
-		id := transitions.OrderID(fmt.Sprintf("o-%d", n))
-		s.place(t, id)
-		m := model{state: workflow.Pending, id: 1, applied: map[transitions.TransitionID]workflow.Event{1: workflow.Place},
-			keys: map[transitions.RequestID]workflow.Event{}, keyOf: map[transitions.TransitionID]bool{}}
-		events := []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Cancel, workflow.Hold, workflow.Release, workflow.RequestReturn, workflow.RejectReturn}
-		for range rapid.IntRange(1, 12).Draw(rt, "requests") {
-			event := rapid.SampledFrom(events).Draw(rt, "event")
-			r := transitions.Request{OrderID: id, Event: event}
-			if rapid.Bool().Draw(rt, "keyed") {
-				r.RequestID = transitions.RequestID(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "key"))
-			} else {
-				r.TransitionID = transitions.TransitionID(rapid.IntRange(1, transitions.RingSize).Draw(rt, "id"))
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		n := 0
+		rapid.Check(t, func(rt *rapid.T) {
+			n++
+			id := transitions.OrderID(fmt.Sprintf("o-%d", n))
+			s.place(t, id)
+			m := model{state: workflow.Pending, id: 1, applied: map[transitions.TransitionID]workflow.Event{1: workflow.Place},
+				keys: map[transitions.RequestID]workflow.Event{}, keyOf: map[transitions.TransitionID]bool{}}
+			events := []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Cancel, workflow.Hold, workflow.Release, workflow.RequestReturn, workflow.RejectReturn}
+			for range rapid.IntRange(1, 12).Draw(rt, "requests") {
+				event := rapid.SampledFrom(events).Draw(rt, "event")
+				r := transitions.Request{OrderID: id, Event: event}
+				if rapid.Bool().Draw(rt, "keyed") {
+					r.RequestID = transitions.RequestID(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "key"))
+				} else {
+					r.TransitionID = transitions.TransitionID(rapid.IntRange(1, transitions.RingSize).Draw(rt, "id"))
+				}
+				if r.RequestID != "" && m.id >= transitions.RingSize {
+					return
+				}
+				want := m.judge(r)
+				result, err := s.Apply(t.Context(), r)
+				if err != nil || result.Verdict != want {
+					rt.Fatalf("%+v on %+v: got %s (error %v), the model says %s", r, m, result.Verdict, err, want)
+				}
+				if order, _, err := s.Get(t.Context(), id); err != nil || order.State != m.state || order.TransitionID != m.id {
+					rt.Fatalf("after %+v the order is %+v (error %v), the model %s at %d", r, order, err, m.state, m.id)
+				}
 			}
-			if r.RequestID != "" && m.id >= transitions.RingSize {
-				return
-			}
-			want := m.judge(r)
-			result, err := s.Apply(t.Context(), r)
-			if err != nil || result.Verdict != want {
-				rt.Fatalf("%+v on %+v: got %s (error %v), the model says %s", r, m, result.Verdict, err, want)
-			}
-			if order, _, err := s.Get(t.Context(), id); err != nil || order.State != m.state || order.TransitionID != m.id {
-				rt.Fatalf("after %+v the order is %+v (error %v), the model %s at %d", r, order, err, m.state, m.id)
-			}
-		}
+		})
 	})
 }
 

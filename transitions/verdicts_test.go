@@ -27,199 +27,225 @@ func sameTransition(t *testing.T, got, want transitions.Transition) {
 }
 
 func TestAppliedMovesTheOrderAndRecordsIt(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
-	if result.Order.State != workflow.PaymentReceived || result.Order.TransitionID != 2 || result.Order.PreviousState != workflow.Pending {
-		t.Errorf("order %+v", result.Order)
-	}
-	if tr := result.Transition; tr.ID != 2 || tr.From != workflow.Pending || tr.To != workflow.PaymentReceived || tr.Event != workflow.Pay || tr.At.IsZero() {
-		t.Errorf("transition %+v", tr)
-	}
-	recent := result.Order.Recent()
-	if len(recent) != 2 || recent[0].Event != workflow.Place || recent[1].Event != workflow.Pay {
-		t.Errorf("the item remembers %+v", recent)
-	}
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+		if result.Order.State != workflow.PaymentReceived || result.Order.TransitionID != 2 || result.Order.PreviousState != workflow.Pending {
+			t.Errorf("order %+v", result.Order)
+		}
+		if tr := result.Transition; tr.ID != 2 || tr.From != workflow.Pending || tr.To != workflow.PaymentReceived || tr.Event != workflow.Pay || tr.At.IsZero() {
+			t.Errorf("transition %+v", tr)
+		}
+		recent := result.Order.Recent()
+		if len(recent) != 2 || recent[0].Event != workflow.Place || recent[1].Event != workflow.Pay {
+			t.Errorf("the item remembers %+v", recent)
+		}
+	})
 }
 
 func TestReplayedReturnsTheSameResultHoweverLate(t *testing.T) {
-	for name, request := range map[string]transitions.Request{
-		"id given":    given("o-1", workflow.Pay, 2),
-		"id allotted": keyed("o-1", workflow.Pay, "r-1"),
-		"both":        {OrderID: "o-1", Event: workflow.Pay, TransitionID: 2, RequestID: "r-1"},
-		"if-match":    {OrderID: "o-1", Event: workflow.Pay, RequestID: "r-1", IfMatch: seen(1)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newShop(t)
-			s.place(t, "o-1")
-			first := s.want(t, request, transitions.Applied)
-			sameTransition(t, s.want(t, request, transitions.Replayed).Transition, first.Transition)
-			s.want(t, given("o-1", workflow.Ship, 3), transitions.Applied)
-			s.want(t, given("o-1", workflow.Deliver, 4), transitions.Applied)
-			late := s.want(t, request, transitions.Replayed)
-			sameTransition(t, late.Transition, first.Transition)
-			if late.Order.State != workflow.Delivered {
-				t.Errorf("a replay carries the order as it is now, got %s", late.Order.State)
-			}
-		})
-	}
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		for name, request := range map[string]transitions.Request{
+			"id given":    given("o-1", workflow.Pay, 2),
+			"id allotted": keyed("o-1", workflow.Pay, "r-1"),
+			"both":        {OrderID: "o-1", Event: workflow.Pay, TransitionID: 2, RequestID: "r-1"},
+			"if-match":    {OrderID: "o-1", Event: workflow.Pay, RequestID: "r-1", IfMatch: seen(1)},
+		} {
+			t.Run(name, func(t *testing.T) {
+				s := newShop(t)
+				s.place(t, "o-1")
+				first := s.want(t, request, transitions.Applied)
+				sameTransition(t, s.want(t, request, transitions.Replayed).Transition, first.Transition)
+				s.want(t, given("o-1", workflow.Ship, 3), transitions.Applied)
+				s.want(t, given("o-1", workflow.Deliver, 4), transitions.Applied)
+				late := s.want(t, request, transitions.Replayed)
+				sameTransition(t, late.Transition, first.Transition)
+				if late.Order.State != workflow.Delivered {
+					t.Errorf("a replay carries the order as it is now, got %s", late.Order.State)
+				}
+			})
+		}
+	})
 }
 
 func TestSupersededStaysSuperseded(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	s.want(t, given("o-1", workflow.Pay, 5), transitions.Applied)
-	for range 2 {
-		result := s.want(t, given("o-1", workflow.Cancel, 3), transitions.Superseded)
-		if result.Order.TransitionID != 5 {
-			t.Errorf("the verdict carries the order as it is: %+v", result.Order)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.want(t, given("o-1", workflow.Pay, 5), transitions.Applied)
+		for range 2 {
+			result := s.want(t, given("o-1", workflow.Cancel, 3), transitions.Superseded)
+			if result.Order.TransitionID != 5 {
+				t.Errorf("the verdict carries the order as it is: %+v", result.Order)
+			}
 		}
-	}
-	s.want(t, given("o-1", workflow.Ship, 6), transitions.Applied)
-	s.want(t, given("o-1", workflow.Cancel, 3), transitions.Superseded)
+		s.want(t, given("o-1", workflow.Ship, 6), transitions.Applied)
+		s.want(t, given("o-1", workflow.Cancel, 3), transitions.Superseded)
+	})
 }
 
 func TestAnExecutionOvertakenByAnAllottedIdIsSuperseded(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	s.want(t, keyed("o-1", workflow.Cancel, "customer"), transitions.Applied) // takes id 2
-	result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Superseded)
-	if result.Order.State != workflow.Cancelled {
-		t.Errorf("the verdict says where the order is: %+v", result.Order)
-	}
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.want(t, keyed("o-1", workflow.Cancel, "customer"), transitions.Applied) // takes id 2
+		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Superseded)
+		if result.Order.State != workflow.Cancelled {
+			t.Errorf("the verdict says where the order is: %+v", result.Order)
+		}
+	})
 }
 
 func TestWrongStateSaysActualAndExpectedAndRecordsNothing(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	before := s.item(t, "o-1")
-	for _, r := range []transitions.Request{given("o-1", workflow.Ship, 2), keyed("o-1", workflow.Ship, "r")} {
-		result := s.want(t, r, transitions.WrongState)
-		if result.Order.State != workflow.Pending {
-			t.Errorf("actual state %s", result.Order.State)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		before := s.item(t, "o-1")
+		for _, r := range []transitions.Request{given("o-1", workflow.Ship, 2), keyed("o-1", workflow.Ship, "r")} {
+			result := s.want(t, r, transitions.WrongState)
+			if result.Order.State != workflow.Pending {
+				t.Errorf("actual state %s", result.Order.State)
+			}
+			if diff := cmp.Diff([]workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}, result.Expected); diff != "" {
+				t.Errorf("expected states (-want +got):\n%s", diff)
+			}
 		}
-		if diff := cmp.Diff([]workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}, result.Expected); diff != "" {
-			t.Errorf("expected states (-want +got):\n%s", diff)
+		if diff := cmp.Diff(before, s.item(t, "o-1"), cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{},
+			types.AttributeValueMemberM{}, types.AttributeValueMemberL{}, types.AttributeValueMemberB{})); diff != "" {
+			t.Errorf("a refusal changed the item:\n%s", diff)
 		}
-	}
-	if diff := cmp.Diff(before, s.item(t, "o-1"), cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{},
-		types.AttributeValueMemberM{}, types.AttributeValueMemberL{}, types.AttributeValueMemberB{})); diff != "" {
-		t.Errorf("a refusal changed the item:\n%s", diff)
-	}
-	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
-	s.want(t, given("o-1", workflow.Ship, 3), transitions.Applied)
+		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+		s.want(t, given("o-1", workflow.Ship, 3), transitions.Applied)
+	})
 }
 
 func TestFromNarrowsTheEvent(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	r := given("o-1", workflow.Cancel, 2)
-	r.From = workflow.PaymentReceived
-	result := s.want(t, r, transitions.WrongState)
-	if diff := cmp.Diff([]workflow.State{workflow.PaymentReceived}, result.Expected); diff != "" {
-		t.Errorf("expected states (-want +got):\n%s", diff)
-	}
-	r.From = workflow.Pending
-	s.want(t, r, transitions.Applied)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		r := given("o-1", workflow.Cancel, 2)
+		r.From = workflow.PaymentReceived
+		result := s.want(t, r, transitions.WrongState)
+		if diff := cmp.Diff([]workflow.State{workflow.PaymentReceived}, result.Expected); diff != "" {
+			t.Errorf("expected states (-want +got):\n%s", diff)
+		}
+		r.From = workflow.Pending
+		s.want(t, r, transitions.Applied)
+	})
 }
 
 func TestConflictIsTheSameIdWithOtherContent(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
-	s.want(t, given("o-1", workflow.Cancel, 2), transitions.Conflict)
-	s.want(t, keyed("o-1", workflow.Ship, "r"), transitions.Applied)
-	s.want(t, keyed("o-1", workflow.Deliver, "r"), transitions.Conflict)
-	two := given("o-1", workflow.Deliver, 4)
-	two.RequestID = "a"
-	s.want(t, two, transitions.Applied)
-	two.RequestID = "b"
-	s.want(t, two, transitions.Conflict)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+		s.want(t, given("o-1", workflow.Cancel, 2), transitions.Conflict)
+		s.want(t, keyed("o-1", workflow.Ship, "r"), transitions.Applied)
+		s.want(t, keyed("o-1", workflow.Deliver, "r"), transitions.Conflict)
+		two := given("o-1", workflow.Deliver, 4)
+		two.RequestID = "a"
+		s.want(t, two, transitions.Applied)
+		two.RequestID = "b"
+		s.want(t, two, transitions.Conflict)
+	})
 }
 
 func TestNotFoundAndIllegal(t *testing.T) {
-	s := newShop(t)
-	s.want(t, given("nobody", workflow.Pay, 2), transitions.NotFound)
-	s.want(t, keyed("nobody", workflow.Pay, "r"), transitions.NotFound)
-	s.want(t, given("nobody", "no_such_event", 2), transitions.Illegal)
-	r := given("nobody", workflow.Cancel, 2)
-	r.From = workflow.Shipped
-	s.want(t, r, transitions.Illegal)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.want(t, given("nobody", workflow.Pay, 2), transitions.NotFound)
+		s.want(t, keyed("nobody", workflow.Pay, "r"), transitions.NotFound)
+		s.want(t, given("nobody", "no_such_event", 2), transitions.Illegal)
+		r := given("nobody", workflow.Cancel, 2)
+		r.From = workflow.Shipped
+		s.want(t, r, transitions.Illegal)
+	})
 }
 
 func TestAnEventWithTwoTargetsFollowsTheImage(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
-	result := s.want(t, given("o-1", workflow.Hold, 3), transitions.Applied)
-	if result.Order.State != workflow.PaidOnHold || result.Transition.From != workflow.PaymentReceived {
-		t.Errorf("a paid order is held as paid: %+v", result.Transition)
-	}
-	if back := s.want(t, given("o-1", workflow.Release, 4), transitions.Applied); back.Order.State != workflow.PaymentReceived {
-		t.Errorf("release returns it to %s", back.Order.State)
-	}
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+		result := s.want(t, given("o-1", workflow.Hold, 3), transitions.Applied)
+		if result.Order.State != workflow.PaidOnHold || result.Transition.From != workflow.PaymentReceived {
+			t.Errorf("a paid order is held as paid: %+v", result.Transition)
+		}
+		if back := s.want(t, given("o-1", workflow.Release, 4), transitions.Applied); back.Order.State != workflow.PaymentReceived {
+			t.Errorf("release returns it to %s", back.Order.State)
+		}
+	})
 }
 
 func TestCreateIsOncePerContent(t *testing.T) {
-	s := newShop(t)
-	order := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}
-	for i, want := range []transitions.Verdict{transitions.Applied, transitions.Replayed} {
-		result, err := s.Create(t.Context(), order)
-		if err != nil || result.Verdict != want || result.Transition.ID != transitions.PlaceID {
-			t.Errorf("call %d: %+v, error %v, want %s", i, result, err, want)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		order := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}
+		for i, want := range []transitions.Verdict{transitions.Applied, transitions.Replayed} {
+			result, err := s.Create(t.Context(), order)
+			if err != nil || result.Verdict != want || result.Transition.ID != transitions.PlaceID {
+				t.Errorf("call %d: %+v, error %v, want %s", i, result, err, want)
+			}
 		}
-	}
-	order.Total.Amount = 6
-	if result, err := s.Create(t.Context(), order); err != nil || result.Verdict != transitions.Conflict {
-		t.Errorf("other content: %s, error %v", result.Verdict, err)
-	}
+		order.Total.Amount = 6
+		if result, err := s.Create(t.Context(), order); err != nil || result.Verdict != transitions.Conflict {
+			t.Errorf("other content: %s, error %v", result.Verdict, err)
+		}
+	})
 }
 
 func TestAnOrderSomebodyElseCreatedIsAdopted(t *testing.T) {
-	s := newShop(t)
-	_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
-		"orderId": &types.AttributeValueMemberS{Value: "foreign"}, "orderState": &types.AttributeValueMemberS{Value: "PENDING"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.want(t, given("foreign", workflow.Pay, 1), transitions.Applied)
-	s.want(t, given("foreign", workflow.Pay, 1), transitions.Replayed)
-	s.want(t, keyed("foreign", workflow.Ship, "r"), transitions.Applied)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+			"orderId": &types.AttributeValueMemberS{Value: "foreign"}, "orderState": &types.AttributeValueMemberS{Value: "PENDING"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.want(t, given("foreign", workflow.Pay, 1), transitions.Applied)
+		s.want(t, given("foreign", workflow.Pay, 1), transitions.Replayed)
+		s.want(t, keyed("foreign", workflow.Ship, "r"), transitions.Applied)
+	})
 }
 
 func TestIfMatchRefusesWhatTheCallerHasNotSeen(t *testing.T) {
-	s := newShop(t)
-	s.place(t, "o-1")
-	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
-	r := keyed("o-1", workflow.Cancel, "r")
-	r.IfMatch = seen(1)
-	s.want(t, r, transitions.Superseded)
-	r.IfMatch = seen(9)
-	s.want(t, r, transitions.Conflict)
-	r.IfMatch = seen(2)
-	s.want(t, r, transitions.Applied)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+		r := keyed("o-1", workflow.Cancel, "r")
+		r.IfMatch = seen(1)
+		s.want(t, r, transitions.Superseded)
+		r.IfMatch = seen(9)
+		s.want(t, r, transitions.Conflict)
+		r.IfMatch = seen(2)
+		s.want(t, r, transitions.Applied)
+	})
 }
 
 func TestInvalidRequestsNameTheField(t *testing.T) {
-	s := newShop(t)
-	rows := []struct {
-		request transitions.Request
-		field   string
-	}{
-		{transitions.Request{Event: "pay", TransitionID: 1}, "orderId"},
-		{transitions.Request{OrderID: "a/b", Event: "pay", TransitionID: 1}, "orderId"},
-		{transitions.Request{OrderID: transitions.OrderID(strings.Repeat("x", 129)), Event: "pay", TransitionID: 1}, "orderId"},
-		{transitions.Request{OrderID: "o", TransitionID: 1}, "event"},
-		{transitions.Request{OrderID: "o", Event: "pay"}, "transitionId and requestId"},
-		{transitions.Request{OrderID: "o", Event: "pay", TransitionID: -1}, "transitionId"},
-		{transitions.Request{OrderID: "o", Event: "pay", RequestID: "ü"}, "requestId"},
-		{transitions.Request{OrderID: "o", Event: "pay", TransitionID: 1, IfMatch: seen(1)}, "ifMatch"},
-		{transitions.Request{OrderID: "o", Event: workflow.Place, TransitionID: 1}, "Create"},
-	}
-	for _, row := range rows {
-		_, err := s.Apply(t.Context(), row.request)
-		if !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), row.field) {
-			t.Errorf("%+v: got %v, want an invalid request that names %s", row.request, err, row.field)
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		rows := []struct {
+			request transitions.Request
+			field   string
+		}{
+			{transitions.Request{Event: "pay", TransitionID: 1}, "orderId"},
+			{transitions.Request{OrderID: "a/b", Event: "pay", TransitionID: 1}, "orderId"},
+			{transitions.Request{OrderID: transitions.OrderID(strings.Repeat("x", 129)), Event: "pay", TransitionID: 1}, "orderId"},
+			{transitions.Request{OrderID: "o", TransitionID: 1}, "event"},
+			{transitions.Request{OrderID: "o", Event: "pay"}, "transitionId and requestId"},
+			{transitions.Request{OrderID: "o", Event: "pay", TransitionID: -1}, "transitionId"},
+			{transitions.Request{OrderID: "o", Event: "pay", RequestID: "ü"}, "requestId"},
+			{transitions.Request{OrderID: "o", Event: "pay", TransitionID: 1, IfMatch: seen(1)}, "ifMatch"},
+			{transitions.Request{OrderID: "o", Event: workflow.Place, TransitionID: 1}, "Create"},
 		}
-	}
+		for _, row := range rows {
+			_, err := s.Apply(t.Context(), row.request)
+			if !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), row.field) {
+				t.Errorf("%+v: got %v, want an invalid request that names %s", row.request, err, row.field)
+			}
+		}
+	})
 }

@@ -70,8 +70,8 @@ func nonce() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// input builds the UpdateItem of the write.
-func (o *Orders) input(w write) *dynamodb.UpdateItemInput {
+// values are what the update sets.
+func (o *Orders) values(w write) image {
 	values := image{
 		":to": attribute.S(string(w.group.To)), ":id": attribute.N(int64(w.id)), ":version": attribute.N(int64(o.def.Version())),
 		":at": attribute.N(w.at.UnixMilli()), ":event": attribute.S(string(w.request.Event)),
@@ -83,6 +83,12 @@ func (o *Orders) input(w write) *dynamodb.UpdateItemInput {
 	if w.trace == traceAllotted {
 		values[":true"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
+	return values
+}
+
+// input builds the UpdateItem of the write.
+func (o *Orders) input(w write) *dynamodb.UpdateItemInput {
+	values := o.values(w)
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &o.cfg.Table,
 		Key:                                 image{"orderId": attribute.S(string(w.request.OrderID))},
@@ -119,10 +125,7 @@ func condition(w write, values image) *string {
 	guard := " AND (attribute_not_exists(transitionId) OR transitionId < :id)"
 	if seen := w.request.IfMatch; seen != nil {
 		values[":seen"] = attribute.N(int64(*seen))
-		guard = " AND transitionId = :seen"
-		if *seen == 0 {
-			guard = " AND (attribute_not_exists(transitionId) OR transitionId = :seen)"
-		}
+		guard = " AND " + isOrAbsent("transitionId", ":seen", *seen == 0)
 	}
 	b.WriteString(guard)
 	s := b.String()
