@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -62,8 +61,8 @@ func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, li
 		return nil, fmt.Errorf("history of order %s: no journal table is configured", id)
 	}
 	var out []Transition
-	err := o.journal(ctx, id, after+1, limit, func(t Transition, _ TransitionID) bool {
-		out = append(out, t)
+	err := o.journal(ctx, id, after+1, limit, func(row Row) bool {
+		out = append(out, row.Transition)
 		return limit <= 0 || len(out) < limit
 	})
 	if err != nil {
@@ -76,8 +75,8 @@ func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, li
 // proved never applied: the chain jumps over the id.
 func (o *Orders) evidence(ctx context.Context, id OrderID, want TransitionID) (t Transition, found bool, err error) {
 	passed := false
-	err = o.journal(ctx, id, want, 1, func(row Transition, previous TransitionID) bool {
-		t, found, passed = row, row.ID == want, previous < want
+	err = o.journal(ctx, id, want, 1, func(row Row) bool {
+		t, found, passed = row.Transition, row.ID == want, row.PreviousID < want
 		return false
 	})
 	if err == nil && !found && !passed {
@@ -92,12 +91,12 @@ func (o *Orders) evidenceOfRequest(ctx context.Context, r Request, upTo Transiti
 	want := r.RequestID.digest()
 	var last TransitionID
 	broken := false
-	err = o.journal(ctx, r.OrderID, 0, 0, func(row Transition, previous TransitionID) bool {
+	err = o.journal(ctx, r.OrderID, 0, 0, func(row Row) bool {
 		if row.request == want {
-			t, found = row, true
+			t, found = row.Transition, true
 			return false
 		}
-		broken = broken || previous != last
+		broken = broken || row.PreviousID != last
 		last = row.ID
 		return last < upTo
 	})
@@ -107,9 +106,8 @@ func (o *Orders) evidenceOfRequest(ctx context.Context, r Request, upTo Transiti
 	return t, found, err
 }
 
-// journal calls fn for the order's rows from the id on, with the id before each,
-// until fn returns false.
-func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, page int, fn func(t Transition, previous TransitionID) bool) error {
+// journal calls fn for the order's rows from the id on, until fn returns false.
+func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
 	condition, consistent := "orderId = :order AND transitionId >= :from", true
 	input := &dynamodb.QueryInput{
 		TableName: &o.cfg.JournalTable, KeyConditionExpression: &condition, ConsistentRead: &consistent,
@@ -124,12 +122,12 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 		if err != nil {
 			return err
 		}
-		for _, row := range out.Items {
-			t, previous, err := decodeRow(row)
+		for _, item := range out.Items {
+			row, err := decodeRow(item)
 			if err != nil {
 				return err
 			}
-			if !fn(t, previous) {
+			if !fn(row) {
 				return nil
 			}
 		}
@@ -139,21 +137,33 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 	}
 }
 
-func decodeRow(row image) (Transition, TransitionID, error) {
+func decodeRow(item image) (Row, error) {
 	r := reader{}
-	t := Transition{
-		ID:       TransitionID(r.number(row, "transitionId")),
-		Event:    workflow.Event(r.text(row, "event")),
-		From:     workflow.State(r.optional(row, "fromState")),
-		To:       workflow.State(r.text(row, "toState")),
-		At:       r.time(row, "at"),
-		content:  r.digest(row, "hash"),
-		request:  r.digest(row, "req"),
-		allotted: row["allotted"] != nil,
+	row := Row{
+		Transition: Transition{
+			ID:       TransitionID(r.number(item, "transitionId")),
+			Event:    workflow.Event(r.text(item, "event")),
+			From:     workflow.State(r.optional(item, "fromState")),
+			To:       workflow.State(r.text(item, "toState")),
+			At:       r.time(item, "at"),
+			content:  r.digest(item, "hash"),
+			request:  r.digest(item, "req"),
+			allotted: item["allotted"] != nil,
+		},
+		PreviousID:        TransitionID(r.number(item, "previousId")),
+		DefinitionVersion: int(r.number(item, "definitionVersion")),
 	}
-	previous := TransitionID(r.number(row, "previousId"))
 	if r.err != nil {
-		return t, 0, errors.New("journal row " + strconv.FormatInt(int64(t.ID), 10) + ": " + r.err.Error())
+		return Row{}, &RowError{row.ID, r.err}
 	}
-	return t, previous, nil
+	return row, nil
 }
+
+// RowError says which row of a journal cannot be read, and why.
+type RowError struct {
+	ID  TransitionID
+	Err error
+}
+
+func (e *RowError) Error() string { return fmt.Sprintf("journal row %d: %v", e.ID, e.Err) }
+func (e *RowError) Unwrap() error { return e.Err }

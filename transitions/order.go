@@ -1,7 +1,9 @@
 package transitions
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -87,16 +89,16 @@ func (o *Order) byRequest(request digest) (Transition, bool) {
 	return Transition{}, false
 }
 
-// Recent returns the transitions that the item remembers, oldest first.
+// Recent returns the transitions that the item remembers, oldest first: the newest,
+// and where ids were skipped some older than RingSize.
 func (o *Order) Recent() []Transition {
 	var out []Transition
-	for id := o.TransitionID - RingSize + 1; id <= o.TransitionID; id++ {
-		if id > 0 {
-			if t, ok := o.slot(id); ok {
-				out = append(out, t)
-			}
+	for _, t := range o.ring {
+		if t.ID != 0 {
+			out = append(out, t)
 		}
 	}
+	slices.SortFunc(out, func(a, b Transition) int { return cmp.Compare(a.ID, b.ID) })
 	return out
 }
 
