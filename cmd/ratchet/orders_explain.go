@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func ordersExplain(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "explain ORDER", Short: "Say why an order is where it is, and what it may do now", Args: cobra.ExactArgs(1),
+		Long: "Shows the order's way from its journal and its ring, who remembers what, which ids were\n" +
+			"skipped, and for every event whether it would be legal now, and why not. Requests that were\n" +
+			"refused are not shown: a refusal records nothing, so that asking costs nothing and a later\n" +
+			"retry is judged afresh. The debug log (--log-level debug) of the caller has them.",
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				e, err := b.Orders.Explain(c.Context(), transitions.OrderID(args[0]))
+				if errors.Is(err, transitions.ErrUnknownOrder) {
+					return fmt.Errorf("order %s: %w", args[0], errNotFound)
+				}
+				if err != nil {
+					return err
+				}
+				if s.json {
+					return printJSON(c.OutOrStdout(), e)
+				}
+				return printExplanation(c.OutOrStdout(), e, b.Orders.Definition())
+			})
+		},
+	}
+}
+
+func printExplanation(out io.Writer, e transitions.Explanation, d *workflow.Definition) error {
+	o := e.Order
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "order %s is %s since transition %d\n", o.ID, o.State, o.TransitionID)
+	if i := slices.IndexFunc(d.States(), func(s workflow.StateSpec) bool { return s.State == o.State }); i >= 0 {
+		fmt.Fprintf(w, "  %s: %s\n", o.State, d.States()[i].Doc)
+	}
+	if e.OtherVersion != 0 {
+		fmt.Fprintf(w, "  moved by version %d of the definition; the options below are those of version %d\n", e.OtherVersion, d.Version())
+	}
+	fmt.Fprintln(w, "\nhow it came there")
+	fmt.Fprintln(w, "ID\tEVENT\tFROM\tTO\tAT\tID FROM\tRECORDED IN")
+	for _, step := range e.Steps {
+		if step.Skipped > 0 {
+			fmt.Fprintf(w, "\t(%d ids before it were never applied)\n", step.Skipped)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", step.ID, step.Event, step.From, step.To, stamp(step.At), chosenBy(step), recordedIn(step))
+	}
+	if e.Missing != "" {
+		fmt.Fprintf(w, "incomplete: %s\n", e.Missing)
+	}
+	if o.ContentVersion > 0 {
+		fmt.Fprintf(w, "its content was edited %d times; the last change of any kind was at %s\n", o.ContentVersion, stamp(o.UpdatedAt))
+	}
+	fmt.Fprintln(w, "refused requests are not recorded, by design")
+	fmt.Fprintln(w, "\nwhat it may do now")
+	for _, option := range e.Options {
+		fmt.Fprintf(w, "%s\t%s\n", option.Event, reasonFor(option))
+	}
+	edit := "not any more: it is past its payment, or ended"
+	if e.Editable {
+		edit = "yes: lines, addresses, notes"
+	}
+	fmt.Fprintf(w, "edit its content\t%s\n", edit)
+	return w.Flush()
+}
+
+func chosenBy(s transitions.Step) string {
+	switch {
+	case s.Allotted:
+		return "allotted to a request id"
+	case s.Named:
+		return "caller, with a request id"
+	}
+	return "caller"
+}
+
+func recordedIn(s transitions.Step) string {
+	switch {
+	case s.Journal && s.Ring:
+		return "journal, ring"
+	case s.Journal:
+		return "journal"
+	}
+	return "ring"
+}
+
+func reasonFor(o transitions.Option) string {
+	if o.Legal {
+		return "leads to " + string(o.To)
+	}
+	needs := make([]string, len(o.Needs))
+	for i, s := range o.Needs {
+		needs[i] = string(s)
+	}
+	when := "it cannot come there any more"
+	if o.Ahead {
+		when = "it may still come there"
+	}
+	return "not now: needs " + strings.Join(needs, " or ") + "; " + when
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+func verifyCommand(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "verify", Short: "Compare every order with its journal", Args: cobra.NoArgs,
+		Long: "Rebuilds every order from its journal and prints where the two disagree. Reads both tables\n" +
+			"whole and writes nothing; orders may move meanwhile. A journal written by the stream follows\n" +
+			"its orders: what is missing, is still in the order's ring and is younger than --lag is\n" +
+			"counted, and no mismatch. Exit status 1 on any mismatch.",
+	}
+	lag := c.Flags().Duration("lag", time.Minute, "how far the journal may be behind, 0 or more")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *lag < 0 {
+			return usageError("lag %s: 0 or more", *lag)
+		}
+		return s.with(c.Context(), func(b *server.Backend) error {
+			v := &verification{out: c.OutOrStdout(), progress: c.ErrOrStderr(), json: s.json, since: time.Now().Add(-*lag), told: time.Now()}
+			if err := b.Orders.Verify(c.Context(), v.take); err != nil {
+				return err
+			}
+			return v.end()
+		})
+	}
+	return c
+}
+
+// verification counts and prints what Verify finds.
+type verification struct {
+	out, progress io.Writer
+	json          bool
+	since         time.Time // what is missing in the journal since then is its lag
+	told          time.Time // when progress was last told
+
+	counts verificationCounts
+}
+
+type verificationCounts struct {
+	Orders     int `json:"orders"`
+	Rows       int `json:"rows"`
+	Lagging    int `json:"lagging"`
+	Mismatched int `json:"mismatched"`
+}
+
+// take handles one order.
+func (v *verification) take(c transitions.Check) error {
+	v.counts.Orders++
+	v.counts.Rows += c.Rows
+	if now := time.Now(); now.Sub(v.told) >= 2*time.Second {
+		v.told = now
+		fmt.Fprintf(v.progress, "%d orders compared, %d mismatched\n", v.counts.Orders, v.counts.Mismatched)
+	}
+	var mismatches []transitions.Finding
+	for _, f := range c.Findings {
+		if f.Kind == transitions.FindingBehind && f.Since.After(v.since) {
+			v.counts.Lagging++
+			continue
+		}
+		mismatches = append(mismatches, f)
+	}
+	if len(mismatches) == 0 {
+		return nil
+	}
+	v.counts.Mismatched++
+	if v.json {
+		c.Findings = mismatches
+		return printJSON(v.out, c)
+	}
+	for _, f := range mismatches {
+		if _, err := fmt.Fprintf(v.out, "order %s (%s, transition %d): %s: %s\n", c.OrderID, c.State, c.TransitionID, f.Kind, f.Detail); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// end prints the sum and turns mismatches into the exit status.
+func (v *verification) end() error {
+	var err error
+	if v.json {
+		err = printJSON(v.out, v.counts)
+	} else {
+		_, err = fmt.Fprintf(v.out, "%d orders and %d rows compared: %d mismatched, %d whose journal follows within the lag\n",
+			v.counts.Orders, v.counts.Rows, v.counts.Mismatched, v.counts.Lagging)
+	}
+	if err == nil && v.counts.Mismatched > 0 {
+		err = &statusError{exitFailure, nil}
+	}
+	return err
+}
