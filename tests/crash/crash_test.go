@@ -65,10 +65,15 @@ func start(t *testing.T, bin, dir, listen string) *dev {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if cmd.ProcessState == nil { // the test ended early
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	})
 	var banner struct{ Endpoint string }
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &banner) != nil || banner.Endpoint == "" {
-		_ = cmd.Process.Kill()
 		t.Fatalf("ratchet dev did not come up: %q; its log: %s", lines.Text(), read(log.Name()))
 	}
 	return &dev{cmd}
