@@ -47,5 +47,5 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable reports whether the same request may succeed later.
 func Retryable(err error) bool {
-	return errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrJournalBehind) || errors.Is(err, ErrContended)
+	return errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrJournalBehind) || errors.Is(err, ErrContended) || errors.Is(err, ErrNotSent)
 }
