@@ -30,10 +30,12 @@ type Result struct {
 // A cancelled context does not take back a write that was sent: the error is then
 // ErrOutcomeUnknown.
 func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
-	result, err := o.apply(ctx, r)
+	counting, meter := o.metered()
+	result, err := counting.apply(ctx, r)
 	if err != nil {
 		return Result{}, &Error{Order: r.OrderID, Event: r.Event, TransitionID: r.TransitionID, Err: err}
 	}
+	o.consumed(meter, result.Verdict)
 	o.decided(ctx, r, result.Verdict)
 	return result, nil
 }

@@ -70,10 +70,12 @@ func (n NewOrder) content() digest {
 // Create places an order, once: Applied for the call that created it, Replayed for
 // every later call with the same content, Conflict with other content.
 func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
-	result, err := o.create(ctx, n)
+	counting, meter := o.metered()
+	result, err := counting.create(ctx, n)
 	if err != nil {
 		return Result{}, &Error{Order: n.ID, Event: o.def.Place(), TransitionID: PlaceID, Err: err}
 	}
+	o.consumed(meter, result.Verdict)
 	o.decided(ctx, Request{OrderID: n.ID, Event: o.def.Place(), TransitionID: PlaceID}, result.Verdict)
 	return result, nil
 }

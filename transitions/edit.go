@@ -154,12 +154,14 @@ func (o *Orders) edit(ctx context.Context, e Edit, kind EditKind, c change) (Edi
 		err = c.validate()
 	}
 	var result EditResult
+	counting, meter := o.metered()
 	if err == nil {
-		result, err = o.applyEdit(ctx, e, kind, c)
+		result, err = counting.applyEdit(ctx, e, kind, c)
 	}
 	if err != nil {
 		return EditResult{}, &Error{Order: e.OrderID, Event: workflow.Event(kind), Err: err}
 	}
+	o.consumed(meter, result.Verdict)
 	if o.cfg.Edited != nil {
 		o.cfg.Edited(e.OrderID, kind, result.Verdict)
 	}

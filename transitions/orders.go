@@ -50,6 +50,10 @@ type Config struct {
 	Decided func(OrderID, workflow.Event, Verdict)
 	// Edited, when set, is called with the verdict of every edit, like Decided.
 	Edited func(OrderID, EditKind, Verdict)
+	// Consumed, when set, is called with the capacity units of every Apply, Create and
+	// edit that ended in a verdict, all their requests added up. DynamoDB bills a
+	// failed condition like a write, but reports no units with it: those are not in.
+	Consumed func(v Verdict, readUnits, writeUnits float64)
 	// Now stamps what is written; no verdict on a transition reads it. Default: time.Now.
 	Now func() time.Time
 }

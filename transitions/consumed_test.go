@@ -1,0 +1,69 @@
+package transitions_test
+
+import (
+	"testing"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+type units struct {
+	verdict     transitions.Verdict
+	read, write float64
+}
+
+// meteredShop counts what the last call consumed.
+func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want units)) {
+	s := newShop(t)
+	var calls []units
+	s.reconfigure(t, func(c *transitions.Config) {
+		c.Journal = mode
+		c.Consumed = func(v transitions.Verdict, read, write float64) { calls = append(calls, units{v, read, write}) }
+	})
+	return s, func(want units) {
+		t.Helper()
+		if len(calls) != 1 || calls[0] != want {
+			t.Errorf("consumed %+v, want %+v", calls, want)
+		}
+		calls = nil
+	}
+}
+
+// TestATransitionCostsOneWriteUnit is the promise of the package: for an order of up to
+// 1 KB, its ring with four transitions included, one write unit and no read.
+func TestATransitionCostsOneWriteUnit(t *testing.T) {
+	s, consumed := meteredShop(t, transitions.JournalByStream)
+	s.place(t, "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2")
+	consumed(units{transitions.Applied, 0, 1})
+	for i, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver} {
+		s.want(t, given("8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2", event, transitions.TransitionID(i+2)), transitions.Applied)
+		consumed(units{transitions.Applied, 0, 1})
+	}
+	size := itemSize(s.item(t, "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"))
+	if size > 1024 {
+		t.Errorf("an order with one line and four transitions has %d bytes", size)
+	}
+	t.Logf("an order with one line and four transitions has %d bytes", size)
+	s.want(t, given("8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2", workflow.Pay, 2), transitions.Replayed)
+	consumed(units{transitions.Replayed, 0, 0}) // DynamoDB bills a failed condition, and does not say so
+}
+
+func TestWhatOtherWaysCost(t *testing.T) {
+	s, consumed := meteredShop(t, transitions.JournalByStream)
+	s.place(t, "o-1")
+	consumed(units{transitions.Applied, 0, 1})
+	s.want(t, keyed("o-1", workflow.Hold, "r"), transitions.Applied) // an id allotted costs a read
+	consumed(units{transitions.Applied, 1, 1})
+	r := keyed("o-1", workflow.Release, "r2")
+	r.IfMatch = seen(2) // unless the caller knows what is current
+	s.want(t, r, transitions.Applied)
+	consumed(units{transitions.Applied, 0, 1})
+	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
+	consumed(units{transitions.Applied, 0, 1})
+
+	s, consumed = meteredShop(t, transitions.JournalTransactional)
+	s.place(t, "o-1")
+	consumed(units{transitions.Applied, 0, 4}) // two writes, each double
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+	consumed(units{transitions.Applied, 1, 4})
+}
