@@ -41,7 +41,7 @@ type desk struct {
 
 func newDesk(w *Worker, a *Activity) *desk {
 	d := &desk{w: w, act: a, slots: make(chan struct{}, a.Slots)}
-	d.allowed.Store(int32(a.Pollers)) //nolint:gosec // at most 1000
+	d.allowed.Store(int32(a.Pollers))
 	return d
 }
 
@@ -66,7 +66,7 @@ func (d *desk) poll(stop, polls, work context.Context, i int) error {
 		}
 		task, err := d.ask(polls)
 		if task.Token != "" {
-			d.w.start(d, work, task)
+			d.w.start(work, d, task)
 			continue
 		}
 		<-d.slots
@@ -119,7 +119,7 @@ func (d *desk) answered(now time.Time) {
 	if n := int(d.allowed.Load()); n < d.act.Pollers {
 		if d.calm++; d.calm >= 10 {
 			d.calm = 0
-			d.allowed.Store(int32(n + 1)) //nolint:gosec // at most 1000
+			d.allowed.Store(int32(n + 1))
 		}
 	}
 }

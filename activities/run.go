@@ -26,7 +26,7 @@ type run struct {
 }
 
 // start runs a task on a goroutine of its own. The desk's slot goes with it.
-func (w *Worker) start(d *desk, work context.Context, task Task) {
+func (w *Worker) start(work context.Context, d *desk, task Task) {
 	r := &run{w: w, desk: d, task: task, at: time.Now()}
 	r.ctx, r.cancel = context.WithCancelCause(work)
 	w.enter(r)

@@ -153,7 +153,7 @@ func atoi(t *testing.T, s string) (n int) {
 // once it has told a number of lines; every complete line told goes to see.
 func killAfter(t *testing.T, dir string, lines int, see func(string)) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this very binary
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), crashDir+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -249,7 +249,7 @@ func (l *lanes) call(g *group, h *Handler, t *task) (err error) {
 		if !returned {
 			err = &PanicError{Value: recover(), Stack: debug.Stack()}
 		}
-		if err != nil && context.Cause(ctx) == ErrTimeout {
+		if err != nil && errors.Is(context.Cause(ctx), ErrTimeout) {
 			err = fmt.Errorf("%w after %v: %w", ErrTimeout, h.Timeout, err)
 		}
 		cancel()

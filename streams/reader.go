@@ -151,7 +151,7 @@ func (r *reader) page(ctx context.Context) (int, error) {
 	began := time.Now()
 	call, cancel := context.WithTimeout(ctx, 30*time.Second)
 	out, err := r.p.cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
-		ShardIterator: &r.iterator, Limit: aws.Int32(int32(min(r.p.cfg.PageSize, r.p.cfg.MaxPending))), //nolint:gosec // at most 1000
+		ShardIterator: &r.iterator, Limit: aws.Int32(int32(min(r.p.cfg.PageSize, r.p.cfg.MaxPending))),
 	}, unretried)
 	cancel()
 	if err != nil {

@@ -26,7 +26,7 @@ func (s *settings) open(ctx context.Context, hooks server.Hooks) (*server.Backen
 		return nil, err
 	}
 	if cfg.EndpointURL == "" {
-		if served, ok := servedBy(cfg.Data); ok {
+		if served, ok := servedBy(ctx, cfg.Data); ok {
 			cfg.EndpointURL = served
 		}
 	}
@@ -45,7 +45,7 @@ func (s *settings) open(ctx context.Context, hooks server.Hooks) (*server.Backen
 
 // servedBy returns the URL of the `ratchet dev` that serves the directory, if one
 // answers there. A file left behind by a killed process is ignored.
-func servedBy(data string) (string, bool) {
+func servedBy(ctx context.Context, data string) (string, bool) {
 	text, err := os.ReadFile(filepath.Join(data, endpointFile))
 	if err != nil {
 		return "", false
@@ -55,7 +55,7 @@ func servedBy(data string) (string, bool) {
 	if err != nil {
 		return "", false
 	}
-	conn, err := net.DialTimeout("tcp", u.Host, time.Second)
+	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", u.Host)
 	if err != nil {
 		return "", false
 	}

@@ -105,7 +105,7 @@ func showProgress(w io.Writer, s *load.Session, done <-chan struct{}) {
 	}
 	total, settled := int64(s.Plan.Orders), func() int64 { return int64(s.Meter.Settled()) }
 	every, show, finish := 2*time.Second, func() { fmt.Fprintf(w, "%d of %d orders  %s\n", settled(), total, counts()) }, func() {}
-	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) { //nolint:gosec // a file descriptor
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
 		bar := bars.AddBar(total, mpb.PrependDecorators(decor.CountersNoUnit("%d of %d orders ")),
 			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return counts() })))

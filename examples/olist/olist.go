@@ -78,7 +78,7 @@ func Read(r io.Reader, order func(History) error, bad func(line int, reason erro
 		line, _ := rows.FieldPos(0)
 		var syntax *csv.ParseError
 		switch {
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return nil
 		case errors.As(err, &syntax):
 			bad(syntax.StartLine, syntax.Err)

@@ -55,7 +55,7 @@ func start(t *testing.T, bin, dir, listen string) *dev {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "dev", "--json", "--data", filepath.Join(dir, "data"), "--listen", listen, //nolint:gosec // our own binary
+	cmd := exec.Command(bin, "dev", "--json", "--data", filepath.Join(dir, "data"), "--listen", listen,
 		"--notify", "file:"+filepath.Join(dir, "notifications"), "--carrier-delay", "100ms", "--effect-lease", "3s", "--decline-percent", "5", "--timeout-percent", "3")
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()

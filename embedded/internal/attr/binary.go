@@ -147,7 +147,7 @@ func (r *reader) count() int {
 		r.fail("a length of %d exceeds what is left", n)
 		return 0
 	}
-	return int(n) //nolint:gosec // bounded just above
+	return int(n)
 }
 
 func (r *reader) text() string {

@@ -64,7 +64,7 @@ func appendKeyNumber(dst []byte, text string) []byte {
 		dst = append(dst, keyPositive)
 	}
 	exponent := (d.exponent - minExponent) / 2 // 0..127: the pair that holds the first digit
-	dst = append(dst, byte(exponent)^invert)   //nolint:gosec // bounded by decimal.check
+	dst = append(dst, byte(exponent)^invert)
 	at := 0
 	if d.exponent%2 == 0 {
 		dst, at = append(dst, (d.digits[0]-'0'+1)^invert), 1

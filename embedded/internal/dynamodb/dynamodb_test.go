@@ -78,7 +78,7 @@ func TestStripesExclude(t *testing.T) {
 	for g := range 16 {
 		wg.Go(func() {
 			for i := range 200 {
-				set := []uint64{uint64(g*i) % 10, uint64(g+i) % 10, uint64(i) % 10} //nolint:gosec // small
+				set := []uint64{uint64(g*i) % 10, uint64(g+i) % 10, uint64(i) % 10}
 				unlock := s.lock(set)
 				slices.Sort(set)
 				for _, n := range slices.Compact(set) {

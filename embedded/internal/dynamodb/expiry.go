@@ -26,7 +26,7 @@ func (t *table) expiryKey(seconds int64, item []byte) []byte {
 	k := make([]byte, 0, 18+len(item)-len(t.items))
 	k = append(k, store.PrefixDynamoDB, kindExpiry)
 	k = binary.BigEndian.AppendUint64(k, t.no)
-	k = binary.BigEndian.AppendUint64(k, uint64(seconds)) //nolint:gosec // positive
+	k = binary.BigEndian.AppendUint64(k, uint64(seconds))
 	return append(k, item[len(t.items):]...)
 }
 

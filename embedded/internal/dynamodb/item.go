@@ -13,7 +13,7 @@ import (
 type stored []byte
 
 func newStored(item attr.Item, size int) stored {
-	raw := binary.AppendUvarint(make([]byte, 0, size+len(item)*4+16), uint64(size)) //nolint:gosec // sizes are not negative
+	raw := binary.AppendUvarint(make([]byte, 0, size+len(item)*4+16), uint64(size))
 	return attr.AppendBinary(raw, item)
 }
 
@@ -23,13 +23,13 @@ func (s stored) split() (size int, encoding []byte, err error) {
 	if width <= 0 {
 		return 0, nil, errors.New("a stored item has no size")
 	}
-	return int(n), s[width:], nil //nolint:gosec // written from an int
+	return int(n), s[width:], nil
 }
 
 // size is the item's size, 0 for no item.
 func (s stored) size() int {
 	n, _ := binary.Uvarint(s)
-	return int(n) //nolint:gosec // written from an int
+	return int(n)
 }
 
 // encoding is the item's encoding, nil for no item.

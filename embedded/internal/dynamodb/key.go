@@ -135,7 +135,7 @@ func (t *table) partitionKey(hash attr.Value) (prefix []byte, partition uint64) 
 	at := len(prefix)
 	prefix = attr.AppendKey(prefix, hash)
 	partition = hashBytes(prefix[at:])
-	binary.BigEndian.PutUint32(prefix[at-4:], uint32(partition>>32)) //nolint:gosec // the upper half
+	binary.BigEndian.PutUint32(prefix[at-4:], uint32(partition>>32))
 	return prefix, partition
 }
 

@@ -20,7 +20,7 @@ const tokenLife = 10 * time.Minute
 // into and found under that or the next; a whole span is forgotten at once.
 
 // span numbers the span of a moment.
-func span(now time.Time) uint64 { return uint64(now.UnixMilli() / tokenLife.Milliseconds()) } //nolint:gosec // after 1970
+func span(now time.Time) uint64 { return uint64(now.UnixMilli() / tokenLife.Milliseconds()) }
 
 // token is a ClientRequestToken with the digest of the request it came with.
 type token struct {
@@ -85,7 +85,7 @@ func (s *Service) seen(t *token, now time.Time) (used, same bool, err error) {
 		if len(raw) != 8+sha256.Size {
 			return false, false, errors.New("a stored request token has the wrong length")
 		}
-		expires := time.UnixMilli(int64(binary.BigEndian.Uint64(raw))) //nolint:gosec // written by stage
+		expires := time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))
 		if expires.After(now) {
 			return true, bytes.Equal(raw[8:], t.digest[:]), nil
 		}
@@ -95,7 +95,7 @@ func (s *Service) seen(t *token, now time.Time) (used, same bool, err error) {
 
 // stage puts the token into the batch of its transaction.
 func (t *token) stage(b *store.Batch, now time.Time) {
-	expires := uint64(now.Add(tokenLife).UnixMilli()) //nolint:gosec // after 1970
+	expires := uint64(now.Add(tokenLife).UnixMilli())
 	b.Set(t.key(span(now)), append(binary.BigEndian.AppendUint64(nil, expires), t.digest[:]...))
 }
 

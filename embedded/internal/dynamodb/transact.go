@@ -126,7 +126,7 @@ func (s *Service) transactAction(in *transactWriteItem) (a *action, err error) {
 		if only != nil {
 			return nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 		}
-		kind, only = verb(v), part //nolint:gosec // 0 to 3
+		kind, only = verb(v), part
 	}
 	if only == nil {
 		return nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")

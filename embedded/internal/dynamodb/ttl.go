@@ -180,7 +180,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 		}
 		prefix := tablePrefix(kindExpiry, t.no)
 		edge := func(at time.Time) []byte {
-			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0))) //nolint:gosec // not negative
+			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
 		}
 		hi := edge(now.Add(time.Second))
 		for lo := edge(now.Add(-lapsed)); lo != nil; {

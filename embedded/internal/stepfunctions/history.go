@@ -37,7 +37,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	}
 	at := uint64(1)
 	if in.ReverseOrder {
-		at = uint64(st.LastEvent) //nolint:gosec // event ids count from 1
+		at = uint64(st.LastEvent)
 	}
 	if in.NextToken != "" {
 		if at, err = readPageToken(in.NextToken, keyHistory, key.id); err != nil {
@@ -46,7 +46,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	}
 	p := &historyPage{reader: history{s, key}, program: rev.program, role: rev.RoleARN, size: size,
 		data: in.IncludeExecutionData == nil || *in.IncludeExecutionData}
-	next, err := p.fill(s, key, int64(at), in.ReverseOrder) //nolint:gosec // event ids count from 1
+	next, err := p.fill(s, key, int64(at), in.ReverseOrder)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 	}
 	err = s.db.Scan(lo, hi, reverse, func(k, v []byte) (bool, error) {
 		var turn []execution.Event
-		err := execution.ReadEvents(int64(number(k)), v, func(e *execution.Event) bool { //nolint:gosec // event ids count from 1
+		err := execution.ReadEvents(int64(number(k)), v, func(e *execution.Event) bool {
 			if reverse && e.ID <= at || !reverse && e.ID >= at {
 				turn = append(turn, *e)
 			}

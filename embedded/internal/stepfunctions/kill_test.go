@@ -59,7 +59,7 @@ type heard struct{ said, held map[string]string }
 // killAfter runs the victim until it has said so many lines, and kills it.
 func killAfter(t *testing.T, dir string, lines int) heard {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKill$") //nolint:gosec // this very binary
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKill$")
 	cmd.Env = append(os.Environ(), killDir+"="+dir)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -97,7 +97,7 @@ func (s *Service) recoverExecutions() error {
 			return false, err
 		}
 		for _, t := range st.Tasks(rev.program) {
-			s.queue(t.Resource).put(taskOrder{queued{id, t.Thread, t.Attempt}, int64(t.Queue)}) //nolint:gosec // a counter
+			s.queue(t.Resource).put(taskOrder{queued{id, t.Thread, t.Attempt}, int64(t.Queue)})
 			s.queueOrder.Store(max(s.queueOrder.Load(), t.Queue))
 		}
 		s.timers.set(id, st.NextTimer())

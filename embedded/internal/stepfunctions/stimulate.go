@@ -90,7 +90,7 @@ func (s *Service) store(key executionKey, before []byte, st *execution.State, st
 		s.queue(t.Resource).remove(queued{key, t.Thread, t.Attempt})
 	}
 	for _, t := range turn.Queued {
-		s.queue(t.Resource).put(taskOrder{queued{key, t.Thread, t.Attempt}, int64(t.Queue)}) //nolint:gosec // a counter
+		s.queue(t.Resource).put(taskOrder{queued{key, t.Thread, t.Attempt}, int64(t.Queue)})
 	}
 	s.timers.set(key, st.NextTimer())
 	return batch, nil

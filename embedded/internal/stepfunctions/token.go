@@ -31,7 +31,7 @@ func (t taskToken) String() string {
 	b[0] = tokenVersion
 	b = binary.BigEndian.AppendUint64(b, t.execution.machine)
 	b = binary.BigEndian.AppendUint64(b, t.execution.id)
-	b = binary.BigEndian.AppendUint64(b, uint64(t.thread)) //nolint:gosec // threads count from 1
+	b = binary.BigEndian.AppendUint64(b, uint64(t.thread))
 	return base64.RawURLEncoding.EncodeToString(append(b, t.secret[:]...))
 }
 
@@ -42,7 +42,7 @@ func readToken(text string) (t taskToken, err error) {
 	}
 	t.execution.machine = binary.BigEndian.Uint64(b[1:])
 	t.execution.id = binary.BigEndian.Uint64(b[9:])
-	t.thread = int64(binary.BigEndian.Uint64(b[17:])) //nolint:gosec // compared only
+	t.thread = int64(binary.BigEndian.Uint64(b[17:]))
 	copy(t.secret[:], b[25:])
 	return t, nil
 }

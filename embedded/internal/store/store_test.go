@@ -41,7 +41,7 @@ func TestPowerFailure(t *testing.T) {
 	db := open(t, fs)
 	const writers = 8
 	key := func(w, n int) []byte {
-		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(w)), uint32(n)) //nolint:gosec // small
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(w)), uint32(n))
 	}
 	var mu sync.Mutex // orders Apply over all writers
 	var order [][2]int

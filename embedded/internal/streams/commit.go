@@ -154,7 +154,7 @@ func (c *Change) encode(view View) []byte {
 	}
 	dst := make([]byte, 0, 16+len(c.Keys)+len(newImage)+len(oldImage))
 	dst = append(dst, byte(c.Event), flags)
-	dst = binary.AppendUvarint(dst, uint64(c.Size)) //nolint:gosec // sizes are not negative
+	dst = binary.AppendUvarint(dst, uint64(c.Size))
 	for _, part := range [][]byte{c.Keys, newImage, oldImage} {
 		dst = binary.AppendUvarint(dst, uint64(len(part)))
 		dst = append(dst, part...)

@@ -30,7 +30,7 @@ func (it iterator) text(arn string) string {
 	b := make([]byte, 0, 28)
 	b = binary.BigEndian.AppendUint64(b, it.shard)
 	b = binary.BigEndian.AppendUint64(b, uint64(it.next))
-	b = binary.BigEndian.AppendUint64(b, uint64(it.issued.UnixMilli())) //nolint:gosec // after 1970
+	b = binary.BigEndian.AppendUint64(b, uint64(it.issued.UnixMilli()))
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(append(b, arn...)))
 	return arn + "|1|" + base64.RawStdEncoding.EncodeToString(b)
 }
@@ -51,7 +51,7 @@ func parseIterator(text string) (arn string, it iterator, err error) {
 	}
 	it.shard = binary.BigEndian.Uint64(b)
 	it.next = sequence(binary.BigEndian.Uint64(b[8:]))
-	it.issued = time.UnixMilli(int64(binary.BigEndian.Uint64(b[16:]))) //nolint:gosec // written by text
+	it.issued = time.UnixMilli(int64(binary.BigEndian.Uint64(b[16:])))
 	return arn, it, nil
 }
 

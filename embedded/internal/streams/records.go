@@ -185,7 +185,7 @@ func decodeChange(raw []byte) (*Change, error) {
 	if width <= 0 {
 		return nil, short
 	}
-	c.Size, raw = int(size), raw[width:] //nolint:gosec // written from an int
+	c.Size, raw = int(size), raw[width:]
 	for _, part := range []*[]byte{&c.Keys, &c.New, &c.Old} {
 		n, width := binary.Uvarint(raw)
 		if width <= 0 || n > uint64(len(raw)-width) {

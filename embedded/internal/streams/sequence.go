@@ -20,7 +20,7 @@ func sequenceAt(t time.Time) sequence {
 	return sequence(max(t.UnixMilli(), 0)) << counterBits
 }
 
-func (s sequence) time() time.Time { return time.UnixMilli(int64(s >> counterBits)) } //nolint:gosec // 44 bits
+func (s sequence) time() time.Time { return time.UnixMilli(int64(s >> counterBits)) }
 
 // String is the number as callers see it: always 21 digits, no leading zero, so
 // that comparing texts and comparing numbers agree.

@@ -53,7 +53,7 @@ func shardID(created time.Time, parent string, streamNo, no uint64) string {
 			ms = max(ms, before+1)
 		}
 	}
-	return fmt.Sprintf("shardId-%020d-%08x", ms, uint32(mix(streamNo<<32|no))) //nolint:gosec // any 32 bits do
+	return fmt.Sprintf("shardId-%020d-%08x", ms, uint32(mix(streamNo<<32|no)))
 }
 
 // mix spreads the bits of n; it is one to one.

@@ -130,10 +130,10 @@ func stage(b *store.Batch, key []byte, value any) error {
 
 // cut divides all hashes into n ranges of nearly equal width.
 func cut(n int) (bounds [][2]uint64) {
-	width := math.MaxUint64/uint64(n) + 1 //nolint:gosec // n is positive
-	for i := range uint64(n) {            //nolint:gosec // n is positive
+	width := math.MaxUint64/uint64(n) + 1
+	for i := range uint64(n) {
 		hi := i*width + (width - 1)
-		if i == uint64(n)-1 { //nolint:gosec // n is positive
+		if i == uint64(n)-1 {
 			hi = math.MaxUint64
 		}
 		bounds = append(bounds, [2]uint64{i * width, hi})

@@ -121,7 +121,6 @@ type builder struct {
 	declared []declared
 	states   map[string]*State
 	targets  map[*State][]*State
-	ends     bool
 }
 
 type declared struct {

@@ -31,7 +31,7 @@ func (b *builder) compile(d declared) {
 		b.fault(CodeSchema, d.at+"/Type", "the value for the field 'Type' must be one of %s", strings.Join(kinds[:], ", "))
 		return
 	}
-	s.Kind = Kind(kind) //nolint:gosec // an index into kinds
+	s.Kind = Kind(kind)
 	b.queryLanguage(o)
 	o.allow("a "+s.Kind.String()+" state", append([]string{"Type", "Comment", "QueryLanguage"}, fields[kind]...)...)
 	o.text("Comment")

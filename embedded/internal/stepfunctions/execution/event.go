@@ -109,7 +109,7 @@ func AppendEvents(dst []byte, events []Event) []byte {
 	for i := range events {
 		at := len(dst)
 		dst = appendEvent(append(dst, 0, 0, 0, 0), &events[i])
-		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4)) //nolint:gosec // documents and causes are bounded
+		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	}
 	return dst
 }
@@ -243,7 +243,7 @@ func (r *reader) count() int {
 		return 0
 	}
 	r.b = r.b[n:]
-	return int(v) //nolint:gosec // bounded above
+	return int(v)
 }
 
 func (r *reader) text() string {

@@ -27,7 +27,7 @@ func (s Status) String() string { return statuses[s] }
 func StatusNamed(name string) (Status, bool) {
 	for s, n := range statuses {
 		if n == name {
-			return Status(s), true //nolint:gosec // an index into statuses
+			return Status(s), true
 		}
 	}
 	return 0, false
