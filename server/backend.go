@@ -151,7 +151,7 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	b.Stock = inventory.New(b.DynamoDB, b.Tables.Inventory)
 	b.Parked = parked.New(b.DynamoDB, b.Tables.Parked)
 	b.Gateway = &payments.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
-		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)} //nolint:gosec // 0 to 100, validated
+		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)}
 	b.Carrier = &shipping.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxShipments,
 		Delay: cfg.CarrierDelay, Deliver: b.takeReport, Log: log}
 	b.Desk = shipping.NewDesk(b.Claims, b.Carrier)
