@@ -19,7 +19,7 @@ import (
 
 func ordersCommand(s *settings) *cobra.Command {
 	return group("orders", "Create, read and move orders",
-		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersWatch(s), ordersApply(s))
+		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s))
 }
 
 func ordersCreate(s *settings) *cobra.Command {
