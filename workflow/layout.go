@@ -3,8 +3,8 @@ package workflow
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 )
 
 // layout places states in layers from left to right (after Sugiyama: break the
@@ -32,6 +32,7 @@ type point struct {
 type route struct {
 	path           string
 	labels         []string
+	spots          [][2]float64 // where the labels may go, best first
 	labelX, labelY float64
 }
 
@@ -53,6 +54,7 @@ func newLayout(d *Definition) *layout {
 	for i := range lines {
 		l.routes = append(l.routes, l.route(&lines[i]))
 	}
+	l.placeLabels()
 	return l
 }
 
@@ -128,11 +130,11 @@ func (l *layout) addBends(lines []line) {
 		e.points = append(e.points, left)
 		last := left
 		for layer := left.layer + 1; layer < right.layer; layer++ {
-			bend := &point{state: -1, layer: layer}
-			l.layers[layer] = append(l.layers[layer], bend)
-			connect(last, bend)
-			e.points = append(e.points, bend)
-			last = bend
+			turn := &point{state: -1, layer: layer}
+			l.layers[layer] = append(l.layers[layer], turn)
+			connect(last, turn)
+			e.points = append(e.points, turn)
+			last = turn
 		}
 		connect(last, right)
 		e.points = append(e.points, right)
@@ -224,6 +226,24 @@ func (p *point) tall() float64 {
 	return boxHeight + rowGap
 }
 
+// curve is a cubic Bézier curve: start, two handles, end.
+type curve [4][2]float64
+
+func bend(x, y, toX, toY float64) curve {
+	mid := (x + toX) / 2
+	return curve{{x, y}, {mid, y}, {mid, toY}, {toX, toY}}
+}
+
+// at is the point of the curve at t, from 0 to 1.
+func (c curve) at(t float64) [2]float64 {
+	var p [2]float64
+	u := 1 - t
+	for i := range p {
+		p[i] = u*u*u*c[0][i] + 3*u*u*t*c[1][i] + 3*u*t*t*c[2][i] + t*t*t*c[3][i]
+	}
+	return p
+}
+
 // route draws a line through its points. Lines that run back leave and enter a
 // little lower, so that a pair of opposite lines stays apart.
 func (l *layout) route(e *line) route {
@@ -231,46 +251,88 @@ func (l *layout) route(e *line) route {
 	if e.from == e.to {
 		p := l.boxes[e.from]
 		top := p.y - boxHeight/2
-		r.path = fmt.Sprintf("M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", p.x-18, top, p.x-26, top-28, p.x+26, top-28, p.x+18, top)
-		r.labelX, r.labelY = p.x, top-22
+		r.path = curve{{p.x - 18, top}, {p.x - 26, top - 28}, {p.x + 26, top - 28}, {p.x + 18, top}}.path(true)
+		r.spots = [][2]float64{{p.x, top - 26}}
 		return r
 	}
 	shift := -6.0
 	if e.back {
 		shift = 8
 	}
-	var b strings.Builder
 	first := e.points[0]
 	x, y := first.x+first.w/2, first.y+shift
-	var curves []string
-	for i, p := range e.points[1:] {
-		toX, toY := p.x-p.w/2, p.y+shift
+	var curves []curve
+	for _, p := range e.points[1:] {
+		left, toY := p.x-p.w/2, p.y+shift
 		if p.state < 0 {
 			toY = p.y
 		}
-		mid := (x + toX) / 2
-		curves = append(curves, fmt.Sprintf("%.1f %.1f %.1f %.1f %.1f %.1f %.1f %.1f", x, y, mid, y, mid, toY, toX, toY))
-		if i == 0 {
-			r.labelX, r.labelY = mid, (y+toY)/2
-		}
-		if p.state < 0 {
-			curves = append(curves, fmt.Sprintf("%.1f %.1f %.1f %.1f %.1f %.1f %.1f %.1f", toX, toY, p.x, toY, p.x, toY, p.x+p.w/2, toY))
-		}
+		curves = append(curves, bend(x, y, left, toY))
 		x, y = p.x+p.w/2, toY
+		if p.state < 0 { // straight past the boxes of the layer
+			curves = append(curves, bend(left, toY, x, toY))
+		}
+	}
+	for _, t := range []float64{0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75} {
+		r.spots = append(r.spots, curves[0].at(t))
+	}
+	if len(curves) > 1 {
+		r.spots = append(r.spots, curves[1].at(0.5), curves[len(curves)-1].at(0.5))
 	}
 	if e.back {
 		slices.Reverse(curves)
 	}
 	for i, c := range curves {
-		f := strings.Fields(c)
-		if e.back { // the same curve from its other end
-			f = []string{f[6], f[7], f[4], f[5], f[2], f[3], f[0], f[1]}
+		if e.back {
+			slices.Reverse(c[:])
 		}
-		if i == 0 {
-			fmt.Fprintf(&b, "M%s %s", f[0], f[1])
-		}
-		fmt.Fprintf(&b, "C%s %s %s %s %s %s", f[2], f[3], f[4], f[5], f[6], f[7])
+		r.path += c.path(i == 0)
 	}
-	r.path = b.String()
 	return r
+}
+
+// path writes the curve in SVG's language.
+func (c curve) path(begin bool) string {
+	text := fmt.Sprintf("C%.1f %.1f %.1f %.1f %.1f %.1f", c[1][0], c[1][1], c[2][0], c[2][1], c[3][0], c[3][1])
+	if begin {
+		return fmt.Sprintf("M%.1f %.1f", c[0][0], c[0][1]) + text
+	}
+	return text
+}
+
+// area is a rectangle around its middle.
+type area struct{ x, y, w, h float64 }
+
+func (a area) overlaps(b area) bool {
+	return math.Abs(a.x-b.x) < (a.w+b.w)/2 && math.Abs(a.y-b.y) < (a.h+b.h)/2
+}
+
+// placeLabels puts every label on its line where it covers no box and no other
+// label; where no spot is free, it moves up and down until one is.
+func (l *layout) placeLabels() {
+	var taken []area
+	for _, p := range l.boxes {
+		taken = append(taken, area{p.x, p.y, p.w, boxHeight})
+	}
+	for i := range l.routes {
+		r := &l.routes[i]
+		label := area{h: 13 * float64(len(r.labels))}
+		for _, text := range r.labels {
+			label.w = max(label.w, labelSpace*float64(len(text)))
+		}
+		free := func(spot [2]float64) bool {
+			label.x, label.y = spot[0], spot[1]
+			return !slices.ContainsFunc(taken, label.overlaps)
+		}
+		at := slices.IndexFunc(r.spots, free)
+		for step := 1.0; at < 0 && step < 12; step++ {
+			for _, up := range []float64{-7 * step, 7 * step} {
+				if at < 0 && free([2]float64{r.spots[0][0], r.spots[0][1] + up}) {
+					at = 0
+				}
+			}
+		}
+		r.labelX, r.labelY = label.x, label.y
+		taken = append(taken, label)
+	}
 }

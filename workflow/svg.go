@@ -11,7 +11,7 @@ import (
 const (
 	letter     = 7.3 // width at 12 px
 	boxHeight  = 44.0
-	rowGap     = 34.0
+	rowGap     = 40.0
 	layerGap   = 60.0 // beside the labels
 	margin     = 24.0
 	labelSpace = 6.6 // width of a letter of a label, 11 px
@@ -34,7 +34,8 @@ func (d *Definition) svg(counts map[State]int) string {
 		l.box(&b, s, counts)
 	}
 	at := l.boxes[d.states[d.spec.Initial]]
-	fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="6" fill="#1f2328"/>`+"\n", margin/2, at.y)
+	fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="5" fill="#1f2328"/><path d="M%.1f %.1fH%.1f" stroke="#57606a" stroke-width="1.2" marker-end="url(#head)"/>`+"\n",
+		margin/2, at.y, margin/2, at.y, at.x-at.w/2)
 	for _, r := range l.routes {
 		for i, line := range r.labels {
 			// A white rim keeps words readable where lines cross them.
