@@ -3,7 +3,6 @@ package transitions
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"ratchet/workflow"
 )
@@ -11,13 +10,10 @@ import (
 // allot applies a request that lets its id be allotted: current plus one. It costs
 // one read, or none when the caller's IfMatch says what is current. A lost race
 // returns the newer image, from which the id is derived again.
-func (o *Orders) allot(ctx context.Context, r Request, order *Order) (Result, error) {
-	if order == nil {
-		read, found, err := o.Get(ctx, r.OrderID)
-		if err != nil || !found {
-			return Result{Verdict: NotFound}, err
-		}
-		order = read
+func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) (Result, error) {
+	order, found, err := o.Get(ctx, r.OrderID)
+	if err != nil || !found {
+		return Result{Verdict: NotFound}, err
 	}
 	for range o.cfg.Attempts {
 		if t, found, err := o.madeBefore(ctx, r, order); err != nil {
@@ -25,11 +21,11 @@ func (o *Orders) allot(ctx context.Context, r Request, order *Order) (Result, er
 		} else if found {
 			return compare(write{request: r, trace: traceAllotted}, t, order), nil
 		}
-		to, legal := o.def.Next(order.State, r.Event)
-		if !legal || (r.From != "" && r.From != order.State) {
-			return o.wrongState(r, order), nil
+		move, reason, possible, err := choose(r, groups, order)
+		if err != nil || !possible {
+			return Result{Verdict: WrongState, Order: order, Expected: sources(groups), Reason: reason}, err
 		}
-		w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: to}, traceAllotted)
+		w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAllotted)
 		moved, old, err := o.sendKnown(ctx, w, order)
 		switch {
 		case err != nil:
@@ -66,14 +62,6 @@ func (o *Orders) sendKnown(ctx context.Context, w write, base *Order) (moved, ol
 	}
 	old, err = decode(oldImage)
 	return nil, old, err
-}
-
-func (o *Orders) wrongState(r Request, order *Order) Result {
-	expected := o.def.Sources(r.Event)
-	if r.From != "" {
-		expected = slices.DeleteFunc(expected, func(s workflow.State) bool { return s != r.From })
-	}
-	return Result{Verdict: WrongState, Order: order, Expected: expected}
 }
 
 // madeBefore looks for the transition that this request id has made: in the ring,

@@ -21,6 +21,9 @@ type Result struct {
 	// Expected lists the states from which the event would have been legal, when
 	// the verdict is WrongState.
 	Expected []workflow.State `json:"expected,omitempty"`
+	// Reason names the guards that were in the way, when the order is in one of those
+	// states and the verdict is WrongState all the same.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Apply decides and applies one transition. Refusals are verdicts, not errors; an
@@ -51,8 +54,11 @@ func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 	if !legal {
 		return Result{Verdict: Illegal}, nil
 	}
+	if err := r.checkValues(groups); err != nil {
+		return Result{}, err
+	}
 	if r.TransitionID == 0 && r.IfMatch == nil {
-		return o.allot(ctx, r, nil)
+		return o.allot(ctx, r, groups)
 	}
 	id, trace := r.TransitionID, traceNone
 	if r.RequestID != "" {
@@ -73,8 +79,11 @@ func (o *Orders) candidates(r Request) ([]workflow.Group, bool) {
 		groups := o.def.Groups(r.Event)
 		return groups, len(groups) > 0
 	}
-	to, ok := o.def.Next(r.From, r.Event)
-	return []workflow.Group{{From: []workflow.State{r.From}, To: to}}, ok
+	var groups []workflow.Group
+	for _, t := range o.def.Choices(r.From, r.Event) {
+		groups = append(groups, workflow.Group{From: []workflow.State{r.From}, To: t.To, Guards: t.Guards})
+	}
+	return groups, len(groups) > 0
 }
 
 // applyUnder writes under a fixed id. An event with several targets starts with
@@ -94,22 +103,26 @@ func (o *Orders) applyUnder(ctx context.Context, r Request, id TransitionID, gro
 		if err != nil || result.Verdict != WrongState {
 			return result, err
 		}
-		i := slices.IndexFunc(groups, func(g workflow.Group) bool { return slices.Contains(g.From, result.Order.State) })
-		if i < 0 {
-			result.Expected = sources(groups)
-			return result, nil
+		move, reason, possible, err := choose(r, groups, result.Order)
+		if err != nil || !possible {
+			result.Expected, result.Reason = sources(groups), reason
+			return result, err
 		}
 		if attempt == o.cfg.Attempts {
 			return Result{}, ErrContended
 		}
-		group = groups[i]
+		group = move
 	}
 }
 
 func sources(groups []workflow.Group) []workflow.State {
 	var all []workflow.State
 	for _, g := range groups {
-		all = append(all, g.From...)
+		for _, s := range g.From {
+			if !slices.Contains(all, s) { // guards may lead from one state to several
+				all = append(all, s)
+			}
+		}
 	}
 	return all
 }

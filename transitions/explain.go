@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"ratchet/workflow"
 )
@@ -44,9 +45,13 @@ type Step struct {
 // Option is what an event would do to the order now.
 type Option struct {
 	Event workflow.Event `json:"event"`
-	// Legal says that the event could be applied now, To where it would lead.
+	// Legal says that the event could be applied now, To where it would lead, If what
+	// a guard asks of the request (it may then be refused all the same).
 	Legal bool           `json:"legal"`
 	To    workflow.State `json:"to,omitempty"`
+	If    string         `json:"if,omitempty"`
+	// Unmet names the guards that are in the way, in the right state.
+	Unmet string `json:"unmet,omitempty"`
 	// Needs lists the states from which the event would be legal.
 	Needs []workflow.State `json:"needs,omitempty"`
 	// Ahead says, of an event that is not legal now, that the order can still come to
@@ -72,7 +77,7 @@ func (o *Orders) Explain(ctx context.Context, id OrderID) (Explanation, error) {
 		return Explanation{}, fmt.Errorf("explain order %s: %w", id, err)
 	}
 	for _, event := range o.def.Events() {
-		e.Options = append(e.Options, o.option(order.State, event))
+		e.Options = append(e.Options, o.option(order, event))
 	}
 	return e, nil
 }
@@ -115,13 +120,37 @@ func (e *Explanation) add(t Transition, previous TransitionID, journal, ring boo
 		Named: t.request != digest{}, Skipped: int64(t.ID - previous - 1)})
 }
 
-// option judges one event.
-func (o *Orders) option(state workflow.State, event workflow.Event) Option {
-	to, legal := o.def.Next(state, event)
-	option := Option{Event: event, Legal: legal, To: to}
-	if !legal {
+// option judges one event. A guard that asks the request cannot be judged without one.
+func (o *Orders) option(order *Order, event workflow.Event) Option {
+	option := Option{Event: event}
+	var asks, unmet []string
+	data := plainMap(order.item)
+	for _, t := range o.def.Choices(order.State, event) {
+		var refusal, question string
+		for _, g := range t.Guards {
+			if g.Request != "" {
+				question = g.String()
+			} else if holds, err := g.Holds(data, nil); err != nil || !holds {
+				refusal = fmt.Sprintf("guard %s (to %s) needs %s", g.Name, t.To, g)
+			}
+		}
+		switch {
+		case refusal != "":
+			unmet = append(unmet, refusal)
+		default:
+			if !option.Legal {
+				option.Legal, option.To = true, t.To
+			}
+			if question != "" {
+				asks = append(asks, question+" (to "+string(t.To)+")")
+			}
+		}
+	}
+	option.If = strings.Join(asks, "; ")
+	if !option.Legal {
+		option.Unmet = strings.Join(unmet, "; ")
 		option.Needs = o.def.Sources(event)
-		option.Ahead = slices.ContainsFunc(option.Needs, func(s workflow.State) bool { return o.def.Reachable(state, s) })
+		option.Ahead = slices.ContainsFunc(option.Needs, func(s workflow.State) bool { return o.def.Reachable(order.State, s) })
 	}
 	return option
 }

@@ -23,6 +23,7 @@ type shop struct {
 	db *dynamodb.Client
 	// wire is what the calls go through; a test may put a faulty one in its place.
 	wire *faultyWire
+	mode transitions.JournalMode
 }
 
 // faultyWire passes requests on and lets a test interfere.
@@ -72,7 +73,7 @@ func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
 	t.Helper()
 	engine := embeddedtest.Open(t)
 	cfg := engine.AWSConfig()
-	s := &shop{wire: &faultyWire{client: engine.HTTPClient()}}
+	s := &shop{mode: mode, wire: &faultyWire{client: engine.HTTPClient()}}
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))

@@ -39,6 +39,7 @@ type Order struct {
 	UpdatedAt      time.Time      `json:"updatedAt,omitzero"`
 
 	placed digest
+	item   image // as it came, for guards; nil when it did not come whole
 	ring   [RingSize]Transition
 	ringed [RingSize]bool // the slots that the item has, filled or not
 	edits  image          // the attribute processedEvents as it came
@@ -109,6 +110,7 @@ type image = attribute.Item
 func decode(item image) (*Order, error) {
 	r := reader{}
 	o := &Order{
+		item:              item,
 		ID:                OrderID(r.text(item, "orderId")),
 		State:             workflow.State(r.text(item, "orderState")),
 		PreviousState:     workflow.State(r.optional(item, "previousState")),

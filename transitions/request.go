@@ -44,6 +44,10 @@ type Request struct {
 	// Superseded when the order has moved since. It saves the read that allotting
 	// an id costs. Only without TransitionID.
 	IfMatch *TransitionID `json:"ifMatch,omitempty"`
+	// Values are what the event's guards ask of the request (see [workflow.Guard]),
+	// like the beginning of the return window: strings, whole numbers, truth values.
+	// They judge the request and are no part of it: a retry may carry others.
+	Values map[string]any `json:"values,omitempty"`
 }
 
 // Validate names the first field that breaks a rule, and the rule.

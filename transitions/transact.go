@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -59,15 +58,15 @@ func (o *Orders) applyKnown(ctx context.Context, r Request, id TransitionID, gro
 		if err != nil || result.Verdict != WrongState {
 			return result, err
 		}
-		i := slices.IndexFunc(groups, func(g workflow.Group) bool { return slices.Contains(g.From, order.State) })
-		if i < 0 {
-			result.Expected = sources(groups)
-			return result, nil
+		move, reason, possible, err := choose(r, groups, order)
+		if err != nil || !possible {
+			result.Expected, result.Reason = sources(groups), reason
+			return result, err
 		}
 		if attempt == o.cfg.Attempts {
 			return Result{}, ErrContended
 		}
-		w.group = workflow.Group{From: []workflow.State{order.State}, To: groups[i].To}
+		w.group = workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}
 		moved, old, err := o.transact(ctx, w, order)
 		switch {
 		case err != nil:
@@ -93,12 +92,15 @@ func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old
 	after := base.moved(w, o.def.Version())
 	t, _ := after.slot(w.id)
 	values := o.values(w)
-	condition := pinned(base, values)
+	condition, names, err := w.guarded(pinned(base, values), values)
+	if err != nil {
+		return nil, nil, err
+	}
 	img, failed, err := o.transactAll(ctx, base.ID, []types.TransactWriteItem{
 		{Update: &types.Update{
 			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(base.ID))},
 			ConditionExpression: &condition, UpdateExpression: &o.updates[w.id%RingSize][w.trace],
-			ExpressionAttributeNames: slotAliases, ExpressionAttributeValues: values,
+			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}},
 		o.rowPut(base.ID, t, base.TransitionID),
@@ -215,6 +217,7 @@ func describeReasons(e *types.TransactionCanceledException) string {
 // moved is the order after the write, which was pinned to this very order.
 func (o *Order) moved(w write, version int) *Order {
 	after := *o
+	after.item = nil
 	at := time.UnixMilli(w.at.UnixMilli()).UTC()
 	after.PreviousState, after.State, after.TransitionID = o.State, w.group.To, w.id
 	after.DefinitionVersion, after.UpdatedAt = version, at

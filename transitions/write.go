@@ -87,23 +87,27 @@ func (o *Orders) values(w write) image {
 }
 
 // input builds the UpdateItem of the write.
-func (o *Orders) input(w write) *dynamodb.UpdateItemInput {
+func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 	values := o.values(w)
+	condition, names, err := w.guarded(condition(w, values), values)
+	if err != nil {
+		return nil, err
+	}
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &o.cfg.Table,
 		Key:                                 image{"orderId": attribute.S(string(w.request.OrderID))},
-		ConditionExpression:                 condition(w, values),
+		ConditionExpression:                 &condition,
 		UpdateExpression:                    &o.updates[w.id%RingSize][w.trace],
-		ExpressionAttributeNames:            slotAliases,
+		ExpressionAttributeNames:            names,
 		ExpressionAttributeValues:           values,
 		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	}
+	}, nil
 }
 
 // condition guards the write by the states that it may leave and by the id; with
 // IfMatch by the very id that the caller has seen.
-func condition(w write, values image) *string {
+func condition(w write, values image) string {
 	from := w.group.From
 	var b strings.Builder
 	b.WriteString("attribute_exists(orderId) AND orderState ")
@@ -128,14 +132,17 @@ func condition(w write, values image) *string {
 		guard = " AND " + isOrAbsent("transitionId", ":seen", *seen == 0)
 	}
 	b.WriteString(guard)
-	s := b.String()
-	return &s
+	return b.String()
 }
 
 // send sends the write until DynamoDB has decided. It returns the new image when
 // the condition held, or the old one (nil for no item) when it did not.
 func (o *Orders) send(ctx context.Context, w write) (newImage image, oldImage image, err error) {
-	return o.update(ctx, o.input(w), w.request.OrderID, int(w.id%RingSize))
+	input, err := o.input(w)
+	if err != nil {
+		return nil, nil, err
+	}
+	return o.update(ctx, input, w.request.OrderID, int(w.id%RingSize))
 }
 
 // update sends an UpdateItem until DynamoDB has decided, as send does. An order that

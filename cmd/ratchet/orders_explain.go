@@ -98,8 +98,13 @@ func recordedIn(s transitions.Step) string {
 }
 
 func reasonFor(o transitions.Option) string {
-	if o.Legal {
+	switch {
+	case o.Legal && o.If != "":
+		return fmt.Sprintf("leads to %s, if the request satisfies %s", o.To, o.If)
+	case o.Legal:
 		return "leads to " + string(o.To)
+	case o.Unmet != "":
+		return "not now: " + o.Unmet
 	}
 	needs := make([]string, len(o.Needs))
 	for i, s := range o.Needs {

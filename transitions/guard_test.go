@@ -1,0 +1,197 @@
+package transitions_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// guardedDefinition: an order is paid when its total is covered, sent in parts while
+// lines are open, and closed when its return window is over.
+func guardedDefinition(t testing.TB) *workflow.Definition {
+	t.Helper()
+	d, err := workflow.New(workflow.Spec{
+		Name: "guarded", Version: 7, Place: "place", Initial: workflow.Pending,
+		States: []workflow.StateSpec{{State: workflow.Pending}, {State: workflow.PaymentReceived}, {State: workflow.PartiallyShipped},
+			{State: workflow.Shipped}, {State: workflow.Completed, Terminal: true}},
+		Transitions: []workflow.Transition{
+			{Event: "pay", From: []workflow.State{workflow.Pending}, To: workflow.PaymentReceived, Guards: []workflow.Guard{
+				{Name: "total-covered", Attribute: "payment.captured", Op: workflow.OpAtLeast, Other: "total.amount"},
+				{Name: "not-blocked", Attribute: "blocked", Op: workflow.OpMissing}}},
+			{Event: "ship", From: []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}, To: workflow.Shipped, Guards: []workflow.Guard{
+				{Name: "nothing-open", Attribute: "openLines", Op: workflow.OpEqual, Value: 0}}},
+			{Event: "ship", From: []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}, To: workflow.PartiallyShipped, Guards: []workflow.Guard{
+				{Name: "something-open", Attribute: "openLines", Op: workflow.OpMore, Value: 0}}},
+			{Event: "close", From: []workflow.State{workflow.Shipped}, To: workflow.Completed, Guards: []workflow.Guard{
+				{Name: "window-over", Attribute: "shippedAt", Op: workflow.OpLess, Request: "windowBegins"}}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// guardedShop places an order under the guarded definition.
+func guardedShop(t *testing.T, newShop maker) *shop {
+	s := newShop(t)
+	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, guardedDefinition(t) })
+	s.place(t, "o-1") // its total is 2500
+	return s
+}
+
+// put sets an attribute that somebody else keeps.
+func (s *shop) put(t testing.TB, name string, value types.AttributeValue) {
+	t.Helper()
+	if _, err := s.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
+		Key:              map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}},
+		UpdateExpression: aws.String("SET #n = :v"), ExpressionAttributeNames: map[string]string{"#n": name},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":v": value}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func num(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
+
+func captured(n int) types.AttributeValue {
+	return &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"captured": num(n)}}
+}
+
+func TestAGuardRefusesInTheSameWrite(t *testing.T) {
+	for name, pay := range map[string]transitions.Request{"id given": given("o-1", "pay", 2), "id allotted": keyed("o-1", "pay", "r"),
+		"if-match": {OrderID: "o-1", Event: "pay", RequestID: "r", IfMatch: seen(1)}, "from": {OrderID: "o-1", Event: "pay", TransitionID: 2, From: workflow.Pending}} {
+		t.Run(name, func(t *testing.T) {
+			inBothModes(t, func(t *testing.T, newShop maker) {
+				s := guardedShop(t, newShop)
+				refused := s.want(t, pay, transitions.WrongState)
+				if !strings.Contains(refused.Reason, "total-covered") || refused.Order.State != workflow.Pending {
+					t.Errorf("reason %q, order %+v", refused.Reason, refused.Order)
+				}
+				s.put(t, "payment", captured(2499))
+				s.want(t, pay, transitions.WrongState)
+				s.put(t, "payment", captured(2500))
+				s.put(t, "blocked", &types.AttributeValueMemberBOOL{Value: true})
+				if refused := s.want(t, pay, transitions.WrongState); !strings.Contains(refused.Reason, "not-blocked") || strings.Contains(refused.Reason, "total-covered") {
+					t.Errorf("reason %q", refused.Reason)
+				}
+				if _, err := s.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
+					Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}, UpdateExpression: aws.String("REMOVE blocked")}); err != nil {
+					t.Fatal(err)
+				}
+				s.want(t, pay, transitions.Applied)
+				s.put(t, "payment", captured(0)) // what was applied stays applied
+				s.want(t, pay, transitions.Replayed)
+				if wrong := s.want(t, given("o-1", "pay", 9), transitions.WrongState); wrong.Reason != "" {
+					t.Errorf("the state alone is wrong, yet the reason is %q", wrong.Reason)
+				}
+			})
+		})
+	}
+}
+
+func TestGuardsChooseTheTarget(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := guardedShop(t, newShop)
+		s.put(t, "payment", captured(9999))
+		s.want(t, given("o-1", "pay", 2), transitions.Applied)
+		if refused := s.want(t, given("o-1", "ship", 3), transitions.WrongState); !strings.Contains(refused.Reason, "nothing-open") || !strings.Contains(refused.Reason, "something-open") {
+			t.Errorf("without the count neither target is allowed: %q", refused.Reason)
+		}
+		s.put(t, "openLines", num(2))
+		if r := s.want(t, given("o-1", "ship", 3), transitions.Applied); r.Order.State != workflow.PartiallyShipped {
+			t.Errorf("with lines open it goes to %s", r.Order.State)
+		}
+		s.put(t, "openLines", num(0))
+		if r := s.want(t, keyed("o-1", "ship", "r"), transitions.Applied); r.Order.State != workflow.Shipped {
+			t.Errorf("with none open it goes to %s", r.Order.State)
+		}
+	})
+}
+
+func TestAGuardMayAskTheRequest(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := guardedShop(t, newShop)
+		s.put(t, "payment", captured(2500))
+		s.put(t, "openLines", num(0))
+		s.put(t, "shippedAt", num(1000))
+		s.want(t, given("o-1", "pay", 2), transitions.Applied)
+		s.want(t, given("o-1", "ship", 3), transitions.Applied)
+		request := given("o-1", "close", 4)
+		if _, err := s.Apply(t.Context(), request); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "windowBegins") {
+			t.Errorf("a request that does not say what the guard asks: %v", err)
+		}
+		request.Values = map[string]any{"windowBegins": 1000}
+		if r := s.want(t, request, transitions.WrongState); !strings.Contains(r.Reason, "window-over") {
+			t.Errorf("reason %q", r.Reason)
+		}
+		request.Values = map[string]any{"windowBegins": int64(1001)}
+		s.want(t, request, transitions.Applied)
+		request.Values = map[string]any{"windowBegins": 2000}
+		s.want(t, request, transitions.Replayed) // the clock has gone on; it is the same request
+	})
+}
+
+// TestAGuardHoldsUnderConcurrency lets a guard's attribute change while many callers
+// ask: each order is paid only while its total is covered.
+func TestAGuardHoldsUnderConcurrency(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := guardedShop(t, newShop)
+		var applied atomic.Int32
+		var group sync.WaitGroup
+		for i := range 20 {
+			group.Go(func() {
+				if i == 10 {
+					s.put(t, "payment", captured(2500))
+				}
+				r, err := s.Apply(t.Context(), keyed("o-1", "pay", transitions.RequestID(fmt.Sprint(i))))
+				if err != nil {
+					t.Error(err)
+				}
+				if r.Verdict == transitions.Applied {
+					applied.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		if applied.Load() != 1 {
+			t.Errorf("%d callers paid", applied.Load())
+		}
+	})
+}
+
+func TestExplainNamesTheGuards(t *testing.T) {
+	s := guardedShop(t, newShop)
+	e, err := s.Explain(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := map[workflow.Event]transitions.Option{}
+	for _, o := range e.Options {
+		options[o.Event] = o
+	}
+	if o := options["pay"]; o.Legal || !strings.Contains(o.Unmet, "total-covered") {
+		t.Errorf("pay: %+v", o)
+	}
+	s.put(t, "payment", captured(2500))
+	s.put(t, "openLines", num(0))
+	s.want(t, given("o-1", "pay", 2), transitions.Applied)
+	s.want(t, given("o-1", "ship", 3), transitions.Applied)
+	if e, err = s.Explain(t.Context(), "o-1"); err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range e.Options {
+		if o.Event == "close" && (!o.Legal || o.To != workflow.Completed || !strings.Contains(o.If, "windowBegins")) {
+			t.Errorf("close: %+v", o)
+		}
+	}
+}
