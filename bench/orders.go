@@ -21,7 +21,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	}
 	defer os.RemoveAll(dir)
 	s := &load.Session{Plan: load.Default(work.orders)}
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notifications"),
+	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notifications.jsonl"),
 		DeclinePercent: 5, TimeoutPercent: 3, CarrierDelay: 100 * time.Millisecond}, nil, s.Meter.Hooks())
 	if err != nil {
 		return nil, err

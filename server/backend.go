@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -160,12 +161,14 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 
 // sinkFor builds the sink that cfg.Notify names.
 func sinkFor(cfg Config, log *slog.Logger) (reactions.Sink, error) {
-	dir, isFile := strings.CutPrefix(cfg.Notify, "file:")
+	kind, path, _ := strings.Cut(cfg.Notify, ":")
 	switch {
 	case cfg.Notify == "log":
 		return reactions.Log{Logger: log}, nil
-	case isFile && dir != "":
-		return reactions.Files{Dir: dir}, nil
+	case kind == "file" && path != "":
+		return reactions.OpenFile(path)
+	case kind == "dir" && path != "":
+		return reactions.Dir{Path: path}, nil
 	case strings.HasPrefix(cfg.Notify, "http://"), strings.HasPrefix(cfg.Notify, "https://"):
 		w, err := reactions.NewWebhook(cfg.Notify, []byte(cfg.WebhookSecret))
 		if err != nil {
@@ -173,13 +176,16 @@ func sinkFor(cfg Config, log *slog.Logger) (reactions.Sink, error) {
 		}
 		return w, nil
 	}
-	return nil, fmt.Errorf(`notify %q: must be "log", "file:DIR" or an http(s) URL`, cfg.Notify)
+	return nil, fmt.Errorf(notifyRule, cfg.Notify)
 }
 
-// Close releases the embedded engine, if there is one.
-func (b *Backend) Close() error {
-	if b.Engine == nil {
-		return nil
+// Close releases the embedded engine and the notification file, if there are any.
+func (b *Backend) Close() (err error) {
+	if sink, ok := b.Sink.(io.Closer); ok {
+		err = sink.Close()
 	}
-	return b.Engine.Close()
+	if b.Engine != nil {
+		err = errors.Join(err, b.Engine.Close())
+	}
+	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -24,8 +25,9 @@ type Config struct {
 	Prefix string `koanf:"prefix"`
 	// RoleARN is the role of the state machine on AWS. The engine needs none.
 	RoleARN string `koanf:"role-arn"`
-	// Notify is where notifications go: "log", "file:DIR" or an http(s) URL, which
-	// needs WebhookSecret. Default "log".
+	// Notify is where notifications go: "log"; "file:FILE", one line of JSON each;
+	// "dir:DIR", one file each, which honours the notification's key; or an http(s)
+	// URL, which needs WebhookSecret. Default "log".
 	Notify string `koanf:"notify"`
 	// WebhookSecret signs webhooks; 24 to 64 bytes. It is never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
@@ -95,6 +97,15 @@ func (c Config) Validate() error {
 	case c.CarrierDelay < 0:
 		return errors.New("carrier-delay: must not be negative")
 	}
-	_, err := sinkFor(c, nil)
-	return err
+	switch kind, rest, _ := strings.Cut(c.Notify, ":"); kind {
+	case "log", "file", "dir", "http", "https":
+		if (kind == "log") != (rest == "") {
+			return fmt.Errorf(notifyRule, c.Notify)
+		}
+	default:
+		return fmt.Errorf(notifyRule, c.Notify)
+	}
+	return nil
 }
+
+const notifyRule = `notify %q: must be "log", "file:FILE", "dir:DIR" or an http(s) URL`

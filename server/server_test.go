@@ -31,7 +31,7 @@ func newShop(t *testing.T) *shop {
 	t.Helper()
 	dir := t.TempDir()
 	s := &shop{moved: make(chan transitions.Change, 1000)}
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notices"), CarrierDelay: time.Millisecond},
+	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"), CarrierDelay: time.Millisecond},
 		embeddedtest.Quiet(), server.Hooks{Reacted: func(handler string, c transitions.Change) {
 			if handler == "journal" {
 				s.moved <- c
@@ -196,7 +196,7 @@ func TestACancelledOrderIsUndone(t *testing.T) {
 func TestManyOrdersAddUp(t *testing.T) {
 	dir := t.TempDir()
 	session := &load.Session{Plan: load.Default(120)}
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notices"),
+	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
 		CarrierDelay: 5 * time.Millisecond, DeclinePercent: 10, TimeoutPercent: 5}, embeddedtest.Quiet(), session.Meter.Hooks())
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,12 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"ratchet/activities"
+	"ratchet/once"
 	"ratchet/parked"
 	"ratchet/shipping"
 	"ratchet/transitions"
@@ -17,11 +19,26 @@ type shipInput struct {
 	TransitionID transitions.TransitionID `json:"transitionId"`
 }
 
+// bookPatience bounds the pauses between two looks at a booking that the reaction is
+// just making; a retry of the state machine takes a second and five events.
+const bookPatience = 320 * time.Millisecond
+
 // requestShipment books under the effect key of the transition that paid the order,
 // which is the stream reaction's key, too.
 func (s *Steps) requestShipment(ctx context.Context, in shipInput) (any, error) {
-	tracking, err := s.Desk.Book(ctx, transitions.EffectKey(in.OrderID, in.TransitionID, shipping.Effect), string(in.OrderID))
-	return map[string]string{"tracking": tracking}, err
+	for pause := 10 * time.Millisecond; ; pause *= 2 {
+		tracking, err := s.Desk.Book(ctx, transitions.EffectKey(in.OrderID, in.TransitionID, shipping.Effect), string(in.OrderID))
+		if !errors.Is(err, once.ErrInProgress) || pause > bookPatience {
+			return map[string]string{"tracking": tracking}, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, context.Cause(ctx)
+		case <-timer.C:
+		}
+	}
 }
 
 // cancelShipment stops every shipment that the order can have: one per transition

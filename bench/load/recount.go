@@ -3,6 +3,7 @@ package load
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -72,14 +73,8 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	}
 	r.checkEffects(wanted)
 	r.checkStock(p.Stock())
-	if files, ok := b.Sink.(reactions.Files); ok {
-		count, err := files.Count()
-		if err != nil {
-			return Count{}, err
-		}
-		if count != r.Notices {
-			r.wrong("-", fmt.Sprintf("%d notification files for %d notifications", count, r.Notices))
-		}
+	if err := r.checkNotices(b.Config.Notify); err != nil {
+		return Count{}, err
 	}
 	slices.SortFunc(r.Discrepancies, func(a, b Discrepancy) int { return strings.Compare(a.OrderID+a.What, b.OrderID+b.What) })
 	return r.Count, nil
@@ -237,6 +232,31 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 			r.wrong(id, "was shipped more than once")
 		}
 	}
+}
+
+// checkNotices counts what the customers were sent, where that lies in files.
+func (r *recount) checkNotices(notify string) error {
+	kind, path, _ := strings.Cut(notify, ":")
+	sent := 0
+	switch kind {
+	case "dir":
+		var err error
+		if sent, err = (reactions.Dir{Path: path}).Count(); err != nil {
+			return err
+		}
+	case "file":
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		sent = strings.Count(string(text), "\n")
+	default:
+		return nil
+	}
+	if sent != r.Notices {
+		r.wrong("-", fmt.Sprintf("%d notifications were sent for %d transitions that customers hear of", sent, r.Notices))
+	}
+	return nil
 }
 
 // checkStock adds the pieces up.

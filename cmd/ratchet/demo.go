@@ -45,7 +45,7 @@ its order, and the exit status is 1.`,
 		if err != nil {
 			return err
 		}
-		cfg.Data, cfg.Notify = filepath.Join(dir, "data"), "file:"+filepath.Join(dir, "notifications")
+		cfg.Data, cfg.Notify = filepath.Join(dir, "data"), "file:"+filepath.Join(dir, "notifications.jsonl")
 		if !s.flags.Changed("decline-percent") {
 			cfg.DeclinePercent = 5
 		}

@@ -53,7 +53,7 @@ func newRoot() *cobra.Command {
 	f.String("data", defaults.Data, "data directory of the embedded engine")
 	f.String("prefix", defaults.Prefix, "prefix of tables, activities and the state machine")
 	f.String("role-arn", defaults.RoleARN, "role of the state machine on AWS")
-	f.String("notify", defaults.Notify, `where notifications go: "log", "file:DIR" or a URL`)
+	f.String("notify", defaults.Notify, `where notifications go: "log", "file:FILE", "dir:DIR" or a URL`)
 	f.Int("slots", defaults.Slots, "tasks of one activity that a worker holds at once")
 	f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
 	f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -23,8 +24,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var notice = reactions.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()}
 
-func TestFilesHonourTheKey(t *testing.T) {
-	files := reactions.Files{Dir: filepath.Join(t.TempDir(), "out")}
+func TestADirectoryHonoursTheKey(t *testing.T) {
+	files := reactions.Dir{Path: filepath.Join(t.TempDir(), "out")}
 	if n, err := files.Count(); n != 0 || err != nil {
 		t.Fatalf("an absent directory holds nothing: %d, %v", n, err)
 	}
@@ -39,6 +40,37 @@ func TestFilesHonourTheKey(t *testing.T) {
 	group.Wait()
 	if n, err := files.Count(); n != 1 || err != nil {
 		t.Errorf("%d files, %v", n, err)
+	}
+}
+
+func TestAFileHoldsOneLineEachEvenAfterATornOne(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "out.jsonl")
+	if err := os.WriteFile(name, []byte(`{"key":"o-0/2/no`), 0o600); err != nil { // a crash cut this line short
+		t.Fatal(err)
+	}
+	file, err := reactions.OpenFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			if err := file.Send(t.Context(), notice); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(name)
+	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+	if err != nil || len(lines) != 21 || !strings.HasPrefix(lines[20], `{"key":"o-1/3/notify"`) {
+		t.Errorf("%d lines, %v, the last is %q", len(lines), err, lines[len(lines)-1])
+	}
+	if err := file.Send(t.Context(), notice); err == nil {
+		t.Error("a closed file takes nothing")
 	}
 }
 

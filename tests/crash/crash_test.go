@@ -56,7 +56,7 @@ func start(t *testing.T, bin, dir, listen string) *dev {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(bin, "dev", "--json", "--data", filepath.Join(dir, "data"), "--listen", listen,
-		"--notify", "file:"+filepath.Join(dir, "notifications"), "--carrier-delay", "100ms", "--effect-lease", "3s", "--decline-percent", "5", "--timeout-percent", "3")
+		"--notify", "dir:"+filepath.Join(dir, "notifications"), "--carrier-delay", "100ms", "--effect-lease", "3s", "--decline-percent", "5", "--timeout-percent", "3")
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -116,7 +116,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 		}
 	})
 	running := start(t, bin, dir, listen)
-	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, Notify: "file:" + filepath.Join(dir, "notifications")},
+	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, Notify: "dir:" + filepath.Join(dir, "notifications")},
 		embeddedtest.Quiet(), server.Hooks{})
 	if err != nil {
 		t.Fatal(err)

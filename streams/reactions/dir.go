@@ -11,19 +11,19 @@ import (
 	"strings"
 )
 
-// Files writes each notification into a file of its own below Dir, named after its
+// Dir writes each notification into a file of its own below Path, named after its
 // key: as in a maildir, a file that is there is complete, and a key that is there
 // has been sent. So it honours keys.
-type Files struct{ Dir string }
+type Dir struct{ Path string }
 
 // Send writes the notification unless its file exists. The file is on disk when
 // Send returns.
-func (f Files) Send(_ context.Context, n Notification) error {
+func (d Dir) Send(_ context.Context, n Notification) error {
 	// Order ids hold no slash; the order's two last characters spread the files.
 	id := string(n.OrderID)
-	dir := filepath.Join(f.Dir, "n"+id[max(0, len(id)-2):])
+	dir := filepath.Join(d.Path, "n"+id[max(0, len(id)-2):])
 	name := filepath.Join(dir, strings.ReplaceAll(n.Key, "/", "~")+".json")
-	if err := f.write(dir, name, n); err != nil {
+	if err := d.write(dir, name, n); err != nil {
 		return fmt.Errorf("notify about order %s: %w", n.OrderID, err)
 	}
 	return nil
@@ -31,7 +31,7 @@ func (f Files) Send(_ context.Context, n Notification) error {
 
 // write puts the whole file into place at once. A file that is there holds the same
 // content, so replacing it changes nothing.
-func (f Files) write(dir, name string, n Notification) error {
+func (d Dir) write(dir, name string, n Notification) error {
 	body, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -57,17 +57,17 @@ func (f Files) write(dir, name string, n Notification) error {
 
 // syncDir makes a new name durable.
 func syncDir(dir string) error {
-	d, err := os.Open(dir)
+	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(f.Sync(), f.Close())
 }
 
 // Count returns how many notifications lie below dir, for recounts.
-func (f Files) Count() (int, error) {
+func (d Dir) Count() (int, error) {
 	count := 0
-	err := filepath.WalkDir(f.Dir, func(_ string, e fs.DirEntry, err error) error {
+	err := filepath.WalkDir(d.Path, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && strings.HasSuffix(e.Name(), ".json") {
 			count++
 		}
