@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"text/tabwriter"
 )
@@ -43,6 +44,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if os.Getenv("BENCH_SHORT") != "" {
 		work = size{rounds: 3, perRound: 400, orders: 200}
 	}
+	debug.SetGCPercent(400) // as the ratchet command does
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	var figures []figure
 	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchApply, benchOrders} {
