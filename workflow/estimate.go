@@ -268,7 +268,7 @@ func (c *checker) estimate(r *Report) {
 	}
 	c.estimateLoops(c.m.top)
 	for _, s := range c.m.all {
-		if w := s.measure(true, false); s.kind == "Task" && c.m.timeout > 0 && w.seconds > float64(c.m.timeout) {
+		if w := s.measure(true, false); s.kind == "Task" && s.timeout.set && !s.timeout.dynamic && c.m.timeout > 0 && w.seconds > float64(c.m.timeout) {
 			n, _ := s.tries()
 			c.at(SeverityInfo, "retries-outlast-execution", s, 0, "%.0f tries may take %.0f s; the execution ends after %d s", n, w.seconds, c.m.timeout)
 		}

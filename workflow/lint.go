@@ -170,17 +170,28 @@ func (c *checker) lintClocks(s *aslState) {
 // lintHeartbeat judges an activity without HeartbeatSeconds. A parked task has
 // nobody who beats; it then needs an end of its own and another try after that.
 func (c *checker) lintHeartbeat(s *aslState) {
-	retried := slices.ContainsFunc(s.retry, func(r aslRetry) bool {
+	again := slices.ContainsFunc(s.retry, func(r aslRetry) bool {
 		return r.attempts > 0 && (slices.Contains(r.errors, "States.Timeout") || slices.Contains(r.errors, "States.ALL"))
+	}) || slices.ContainsFunc(s.catch, func(k aslCatch) bool {
+		return slices.Contains(k.errors, "States.Timeout") && leadsTo(s.scope.byName[k.next], s, map[*aslState]bool{})
 	})
 	switch {
 	case !s.effect.Parks && !strings.HasSuffix(s.resource, ".waitForTaskToken"):
 		c.at(SeverityError, "missing-heartbeat", s, 0, "no HeartbeatSeconds: a lost task is noticed only when TimeoutSeconds is over")
-	case s.timeout.set && retried:
-		c.at(SeverityInfo, "parked-without-heartbeat", s, 0, "no HeartbeatSeconds, as nobody beats for a parked task; allowed, because TimeoutSeconds ends a lost one and Retry on States.Timeout starts it again")
+	case s.timeout.set && again:
+		c.at(SeverityInfo, "parked-without-heartbeat", s, 0, "no HeartbeatSeconds, as nobody beats for a parked task; allowed, because its time-out ends a lost one, and Retry or Catch on States.Timeout starts it again")
 	default:
-		c.at(SeverityError, "missing-heartbeat", s, 0, "no HeartbeatSeconds: a parked task may go without when TimeoutSeconds ends a lost one and a Retry on States.Timeout starts it again")
+		c.at(SeverityError, "missing-heartbeat", s, 0, "no HeartbeatSeconds: a parked task may go without when its time-out ends a lost one and Retry or Catch on States.Timeout starts it again")
 	}
+}
+
+// leadsTo reports whether the goal can be reached without any further error.
+func leadsTo(from, goal *aslState, seen map[*aslState]bool) bool {
+	if from == nil || seen[from] {
+		return false
+	}
+	seen[from] = true
+	return from == goal || slices.ContainsFunc(from.out(true), func(t *aslState) bool { return leadsTo(t, goal, seen) })
 }
 
 // lintChoice checks a Choice for rules about states that no order has.
