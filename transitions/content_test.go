@@ -174,6 +174,9 @@ func TestAStaleOrderInHandIsNoDanger(t *testing.T) {
 	if r := edited(t, transitions.Applied)(s.RemoveItem(t.Context(), e, "cup")); len(r.Order.Items) != 1 || r.Order.Total.Amount != 2500 {
 		t.Errorf("the line that the stale order lacks was removed: %+v", r.Order)
 	}
+	if r := edited(t, transitions.Replayed)(s.RemoveItem(t.Context(), e, "cup")); len(r.Order.Items) != 1 {
+		t.Errorf("a replay shows the order as it is: %+v", r.Order)
+	}
 	e.EventID = "c"
 	if r := edited(t, transitions.Applied)(s.ChangeItem(t.Context(), e, transitions.Item{SKU: "mug", Quantity: 1, Price: 1})); r.Order.Total.Amount != 1 {
 		t.Errorf("total %d", r.Order.Total.Amount)
@@ -214,6 +217,11 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 	if n := traces(); n != 1 {
 		t.Errorf("what is older than EditAge goes with the next write: %d traces, want 1", n)
 	}
+	now = now.Add(2 * time.Hour)
+	if e.Seen, _, err = s.Get(t.Context(), "o-1"); err != nil {
+		t.Fatal(err)
+	}
+	edited(t, transitions.Replayed)(s.AddNote(t.Context(), e, transitions.Note{Text: "late"})) // old, but still remembered
 }
 
 // TestAFullOrderStaysFarBelow400KB fills an order on all sides.

@@ -45,7 +45,8 @@ const (
 
 // EditResult is the answer to an edit. Its verdicts are Applied, Replayed,
 // Superseded and Conflict as with a transition, WrongState (the order may not be
-// edited any more, or not like this) and NotFound (no such order, or no such line).
+// edited any more, or not like this), NotFound (no such order, or no such line) and
+// Illegal (the definition has no state in which orders are edited).
 type EditResult struct {
 	Verdict Verdict `json:"verdict"`
 	// ContentVersion is the one that this edit made, when Applied or Replayed.
@@ -177,6 +178,11 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 	}
 	w := editWrite{edit: e, content: contentOf(kind, c), call: nonce(), at: o.cfg.Now()}
 	base, fresh := e.Seen, false
+	if base != nil {
+		if _, made := base.processed(e.EventID.digest()); made {
+			base = nil // the edit was made, and only the order as it is now belongs in the answer
+		}
+	}
 	if base == nil && !c.blind() {
 		read, found, err := o.Get(ctx, e.OrderID)
 		if err != nil || !found {

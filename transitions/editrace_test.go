@@ -1,0 +1,53 @@
+package transitions_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// TestNoEditSlipsInBehindThePayment lets editors and a payer race: what was paid for is
+// what the order holds, and the payer's result shows it.
+func TestNoEditSlipsInBehindThePayment(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 100 })
+		for n := range 10 {
+			id := transitions.OrderID(fmt.Sprintf("o-%d", n))
+			s.place(t, id)
+			var paid transitions.Result
+			var group sync.WaitGroup
+			for i := range 10 {
+				group.Go(func() {
+					r, err := s.AddItems(t.Context(), edit(id, fmt.Sprint(i)), cup)
+					if err != nil || (r.Verdict != transitions.Applied && r.Verdict != transitions.WrongState) {
+						t.Errorf("edit: %s, %v", r.Verdict, err)
+					}
+					if r.Verdict == transitions.Applied && r.Order.State != workflow.Pending {
+						t.Errorf("an order was edited when it was %s", r.Order.State)
+					}
+				})
+			}
+			group.Go(func() {
+				var err error
+				if paid, err = s.Apply(t.Context(), given(id, workflow.Pay, 2)); err != nil || paid.Verdict != transitions.Applied {
+					t.Errorf("pay: %s, %v", paid.Verdict, err)
+				}
+			})
+			group.Wait()
+			now, _, err := s.Get(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if now.ContentVersion != paid.Order.ContentVersion || now.Total != paid.Order.Total || len(now.Items) != len(paid.Order.Items) {
+				t.Errorf("paid at version %d for %d, the order is at version %d for %d", paid.Order.ContentVersion, paid.Order.Total.Amount, now.ContentVersion, now.Total.Amount)
+			}
+			if want := 2500 + 1200*int64(now.ContentVersion); now.Total.Amount != want || len(now.Items) != 1+int(now.ContentVersion) {
+				t.Errorf("after %d edits the total is %d, want %d", now.ContentVersion, now.Total.Amount, want)
+			}
+		}
+	})
+}
