@@ -64,7 +64,7 @@ func newRoot() *cobra.Command {
 	s.flags = f
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, err} })
 	root.AddCommand(initCommand(s), devCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
-		ordersCommand(s), executionsCommand(s), workflowCommand(), checkCommand(), verifyCommand(s))
+		ordersCommand(s), executionsCommand(s), workflowCommand(), checkCommand(), verifyCommand(s), engineCommand(s))
 	strictArgs(root)
 	return root
 }
