@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
 )
 
 // settle bounds the write that ends a claim after the caller's context has ended.
@@ -54,11 +54,7 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(con
 // TableInput describes the table of claims: key idempotencyKey. Expiry is switched
 // on apart from it, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
-	return &dynamodb.CreateTableInput{
-		TableName: &name, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("idempotencyKey"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("idempotencyKey"), KeyType: types.KeyTypeHash}},
-	}
+	return attribute.Table(name, attribute.TextKey("idempotencyKey"))
 }
 
 // ExpiryAttribute holds the epoch second after which TTL may delete a claim.

@@ -103,15 +103,5 @@ func (t *Tasks) Remove(ctx context.Context, task Task) error {
 
 // TableInput describes the table of parked tasks: keys orderId and awaitedState.
 func TableInput(name string) *dynamodb.CreateTableInput {
-	return &dynamodb.CreateTableInput{
-		TableName: &name, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{
-			{AttributeName: aws.String("orderId"), AttributeType: types.ScalarAttributeTypeS},
-			{AttributeName: aws.String("awaitedState"), AttributeType: types.ScalarAttributeTypeS},
-		},
-		KeySchema: []types.KeySchemaElement{
-			{AttributeName: aws.String("orderId"), KeyType: types.KeyTypeHash},
-			{AttributeName: aws.String("awaitedState"), KeyType: types.KeyTypeRange},
-		},
-	}
+	return attribute.Table(name, attribute.TextKey("orderId"), attribute.TextKey("awaitedState"))
 }

@@ -112,9 +112,5 @@ func chargeID(key string) string { return "ch_" + key }
 
 // SandboxTable describes the sandbox's table: key paymentKey.
 func SandboxTable(name string) *dynamodb.CreateTableInput {
-	return &dynamodb.CreateTableInput{
-		TableName: &name, BillingMode: types.BillingModePayPerRequest,
-		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("paymentKey"), AttributeType: types.ScalarAttributeTypeS}},
-		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("paymentKey"), KeyType: types.KeyTypeHash}},
-	}
+	return attribute.Table(name, attribute.TextKey("paymentKey"))
 }

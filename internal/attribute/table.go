@@ -1,0 +1,29 @@
+package attribute
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Key is one part of a primary key.
+type Key struct {
+	Name string
+	Type types.ScalarAttributeType
+}
+
+// TextKey is a key of type S.
+func TextKey(name string) Key { return Key{name, types.ScalarAttributeTypeS} }
+
+// NumberKey is a key of type N.
+func NumberKey(name string) Key { return Key{name, types.ScalarAttributeTypeN} }
+
+// Table describes an on-demand table with a partition key and, perhaps, a sort key.
+func Table(name string, keys ...Key) *dynamodb.CreateTableInput {
+	in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest}
+	kinds := []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}
+	for i, k := range keys {
+		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &k.Name, AttributeType: k.Type})
+		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &k.Name, KeyType: kinds[i]})
+	}
+	return in
+}
