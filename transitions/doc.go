@@ -5,22 +5,36 @@
 //
 // An order is one DynamoDB item with a state and a transitionId that only grows.
 // A [Request] asks for an event under an id; [Orders.Apply] sends ONE UpdateItem
-// whose condition holds the expected state and "transitionId < :id", and whose
-// update leaves a trace of the request in the item (the ring, [RingSize] slots).
-// When the condition fails, DynamoDB returns the item as it stands, and the
-// [Verdict] is read off that image alone; only evidence that the ring has already
-// overwritten comes from the journal. Who issues the ids: a Step Functions
-// execution computes them from its own data, so that its retries carry the same
-// id; any other caller sends a RequestID and lets Apply allot current+1.
+// whose condition holds the expected state, the event's guards and
+// "transitionId < :id", and whose update leaves a trace of the request in the item
+// (the ring, [RingSize] slots). When the condition fails, DynamoDB returns the item as
+// it stands, and the [Verdict] is read off that image alone; only evidence that the
+// ring has already overwritten comes from the journal. Who issues the ids: a Step
+// Functions execution computes them from its own data, so that its retries carry the
+// same id; any other caller sends a RequestID and lets Apply allot current+1.
+//
+// The journal has one row per transition. The reader of the orders' stream writes it
+// ([JournalByStream]), or the transition itself ([JournalTransactional]). From it come
+// [Orders.History], an order as it was ([Orders.StateAt]), what an order must be
+// ([Rebuild]), and the comparison of all orders with it ([Orders.Verify]).
+//
+// Before payment the content of an order may be edited ([Orders.AddItems] and the
+// others): one conditional write each, told apart by an event id, keeping the total
+// in step with the lines. An edit is no transition; streams and executions do not see
+// it.
 //
 // # Guarantees
 //
 //   - For an order and a transitionId at most one request is ever applied.
 //   - The transitionId of an order strictly increases, and every change of state
-//     is one that the workflow definition allows.
+//     is one that the workflow definition allows, with its guards.
 //   - Every call ends in exactly one verdict, or in an error that says whether the
 //     outcome is known. Once Applied, every retry of the request is Replayed with
 //     the same result; once Superseded, always Superseded. Refusals record nothing.
+//   - An edit is applied at most once while the order remembers it: at least the
+//     newest three quarters of [Config].EditMemory. None is applied after payment.
+//   - A transition of an order up to 1 KB costs one write unit, and no read where the
+//     id is given.
 //
 // A small program:
 //
@@ -35,4 +49,8 @@
 // that must be told apart sends a RequestID, too. A request whose write was sent
 // and whose context then ended returns [ErrOutcomeUnknown]; sending the same
 // request again tells what happened.
+//
+// Whoever else writes items of an order must count contentVersion up. Addresses and
+// notes are personal data: they print as placeholders and are never logged, but they
+// are in the JSON of an [Order].
 package transitions
