@@ -18,8 +18,10 @@ type aslScope struct {
 	states  []*aslState
 	byName  map[string]*aslState
 	parent  *aslState // the Parallel or Map around it, nil at the top
-	index   int       // the scope's place among the parent's branches
 	acts    bool      // whether some Task inside does something to the order
+
+	least *weight          // of shortest, once it is known
+	most  map[bool]*weight // of longest, likewise
 }
 
 // aslMachine is a state machine in Amazon States Language.
@@ -110,7 +112,7 @@ func readASL(file string, data []byte) (*aslMachine, error) {
 	if q := doc.get("QueryLanguage"); q != nil {
 		r.m.jsonata = r.str(q, "QueryLanguage") == "JSONata"
 	}
-	r.m.top = r.scope(doc, nil, 0)
+	r.m.top = r.scope(doc, nil)
 	for _, m := range doc.members {
 		switch m.name {
 		case "Comment", "StartAt", "States", "Version", "QueryLanguage":
@@ -128,8 +130,8 @@ type aslReader struct {
 	m *aslMachine
 }
 
-func (r *aslReader) scope(n *node, parent *aslState, index int) *aslScope {
-	s := &aslScope{line: n.line, byName: map[string]*aslState{}, parent: parent, index: index}
+func (r *aslReader) scope(n *node, parent *aslState) *aslScope {
+	s := &aslScope{line: n.line, byName: map[string]*aslState{}, parent: parent, most: map[bool]*weight{}}
 	if !r.want(n, isMap, "state machine") {
 		return s
 	}
@@ -237,11 +239,11 @@ func (r *aslReader) list(s *aslState, m member, what string) {
 			s.rules = append(s.rules, rule)
 		}
 	case "Branches":
-		for i, item := range v.items {
-			s.branches = append(s.branches, r.scope(item, s, i))
+		for _, item := range v.items {
+			s.branches = append(s.branches, r.scope(item, s))
 		}
 	case "Iterator", "ItemProcessor":
-		s.branches = append(s.branches, r.scope(v, s, 0))
+		s.branches = append(s.branches, r.scope(v, s))
 		if mode := v.get("ProcessorConfig").get("Mode"); mode != nil {
 			s.distributed = r.str(mode, what+": Mode") == "DISTRIBUTED"
 		}

@@ -31,9 +31,12 @@ func (w weight) larger(o weight) weight {
 	return weight{max(w.transitions, o.transitions), max(w.events, o.events), max(w.seconds, o.seconds)}
 }
 
+// estimate rounds. Absurd machines are cut off at a quadrillion, so that every number
+// stays one in JSON.
 func (w weight) estimate() Estimate {
-	whole := func(f float64) int64 { return int64(min(f, math.MaxInt64/2)) }
-	return Estimate{Transitions: whole(w.transitions), HistoryEvents: whole(w.events),
+	const most = 1e15
+	w = weight{min(w.transitions, most), min(w.events, most), min(w.seconds, most)}
+	return Estimate{Transitions: int64(w.transitions), HistoryEvents: int64(w.events),
 		Dollars: math.Round(w.transitions*dollarsPerTransition*1e9) / 1e9, Seconds: w.seconds}
 }
 
@@ -58,6 +61,9 @@ func (s *aslState) visitEvents() float64 {
 func (s *aslState) tries() (n, pauses float64) {
 	n = 1
 	for _, r := range s.retry {
+		if r.attempts < 0 || r.interval < 0 {
+			continue // reported as bad-retry
+		}
 		n += float64(r.attempts)
 		pause := float64(r.interval)
 		for i := int64(0); i < r.attempts; i++ {
@@ -135,11 +141,14 @@ func (s *aslState) out(planned bool) []*aslState {
 // shortest is the path with the fewest history events that ends well: without any
 // error if there is one, else with errors, else one that fails.
 func (sc *aslScope) shortest() weight {
-	if w, well := sc.nearest(true); well {
-		return w
+	if sc.least == nil {
+		w, well := sc.nearest(true)
+		if !well {
+			w, _ = sc.nearest(false)
+		}
+		sc.least = &w
 	}
-	w, _ := sc.nearest(false)
-	return w
+	return *sc.least
 }
 
 // nearest finds the nearest end and tells whether it is a good one. Weights are
@@ -183,6 +192,14 @@ func (sc *aslScope) nearest(planned bool) (w weight, well bool) {
 // longest is an upper bound of a path that visits each state at most once: states
 // of a loop are counted together, then the loops form a graph without loops.
 func (sc *aslScope) longest(worst bool) weight {
+	if sc.most[worst] == nil {
+		w := sc.furthest(worst)
+		sc.most[worst] = &w
+	}
+	return *sc.most[worst]
+}
+
+func (sc *aslScope) furthest(worst bool) weight {
 	loops := sc.loops()
 	done := map[int]weight{}
 	in := map[*aslState]int{}
@@ -281,7 +298,7 @@ func (c *checker) estimateLoops(sc *aslScope) {
 		if len(loop) == 1 && !slices.Contains(loop[0].out(false), loop[0]) {
 			continue
 		}
-		turn := loop[0].shortestTurn()
+		turn := shortestTurn(loop)
 		names := make([]string, len(loop))
 		for i, s := range loop {
 			names[i] = s.name
@@ -300,27 +317,23 @@ func (c *checker) estimateLoops(sc *aslScope) {
 	}
 }
 
-// shortestTurn is the fewest events with which the state comes back to itself.
-func (s *aslState) shortestTurn() float64 {
-	best := map[*aslState]float64{s: 0}
-	for range s.scope.states { // Bellman and Ford: at most one round per state
-		for _, from := range s.scope.states {
-			at, seen := best[from]
-			if !seen {
+// shortestTurn is the fewest events with which the loop's first state comes back to
+// itself. A way back never leaves the loop.
+func shortestTurn(loop []*aslState) float64 {
+	goal, turn := loop[0], math.Inf(1)
+	best := map[*aslState]float64{goal: 0}
+	for queue := []*aslState{goal}; len(queue) > 0; queue = queue[1:] {
+		from := queue[0]
+		cost := best[from] + from.measure(false, true).events
+		for _, to := range from.out(false) {
+			if to == goal {
+				turn = min(turn, cost)
 				continue
 			}
-			for _, to := range from.out(false) {
-				cost := at + from.measure(false, true).events
-				if old, seen := best[to]; to != s && (!seen || cost < old) {
-					best[to] = cost
-				}
+			if old, seen := best[to]; slices.Contains(loop, to) && (!seen || cost < old) {
+				best[to] = cost
+				queue = append(queue, to)
 			}
-		}
-	}
-	turn := math.Inf(1)
-	for from, at := range best {
-		if slices.Contains(from.out(false), s) {
-			turn = min(turn, at+from.measure(false, true).events)
 		}
 	}
 	return turn

@@ -110,6 +110,9 @@ func (g Guard) checked() (Guard, error) {
 		if err := checkPath(g.Other); err != nil {
 			return fail("%w", err)
 		}
+		if g.Other == g.Attribute {
+			return fail("%s is compared with itself, which DynamoDB refuses", g.Attribute)
+		}
 	}
 	if g.Request != "" && !name.MatchString(g.Request) {
 		return fail("request value %q: names match %s", g.Request, name)

@@ -83,6 +83,7 @@ func TestWhatDynamoDBCannotExpressIsRefused(t *testing.T) {
 		{"an empty list", guard("a", "in", []any{}), "1 to 100"},
 		{"an operand for exists", guard("a", "exists", 1), "takes no operand"},
 		{"no operand", guard("a", "=", nil), "takes one operand"},
+		{"an attribute and itself", workflow.Guard{Name: "g", Attribute: "a", Op: "<", Other: "a"}, "compared with itself"},
 		{"a regular expression", guard("a", "~", "x"), `operation "~"`},
 		{"a name outside the alphabet", workflow.Guard{Name: "a b", Attribute: "a", Op: "exists"}, "names match"},
 		{"a path that is none", guard("a..b", "=", 1), "not the path"},

@@ -98,7 +98,7 @@ func (c *checker) lintEnds(sc *aslScope, reached map[*aslState]bool) {
 	ends := map[*aslState]bool{}
 	for grown := true; grown; {
 		grown = false
-		for _, s := range sc.states {
+		for _, s := range slices.Backward(sc.states) { // ends tend to be last: one round is then enough
 			if ends[s] {
 				continue
 			}

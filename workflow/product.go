@@ -54,7 +54,8 @@ type explorer struct {
 	*checker
 	base, last string // of the variable: "$.order" and "state"
 	outside    [][]drift
-	words      map[string]uint16 // needed facts by bit
+	beside     map[*aslScope][][]drift // by the events of a branch's siblings
+	words      map[string]uint16       // needed facts by bit
 	visits     []visit
 	index      map[spot]int32
 	edges      []edge
@@ -67,7 +68,7 @@ type explorer struct {
 }
 
 func (c *checker) explore(report *Report) error {
-	x := &explorer{checker: c, index: map[spot]int32{}, ends: map[int32]bool{}, accepted: map[int16]bool{}, words: map[string]uint16{},
+	x := &explorer{checker: c, index: map[spot]int32{}, beside: map[*aslScope][][]drift{}, ends: map[int32]bool{}, accepted: map[int16]bool{}, words: map[string]uint16{},
 		rules: map[*aslState]map[int]bool{}, ok: map[*aslState]bool{}, reported: map[string]bool{}}
 	if dot := strings.LastIndexByte(c.opts.Variable, '.'); dot > 0 {
 		x.base, x.last = c.opts.Variable[:dot], c.opts.Variable[dot+1:]
@@ -272,16 +273,18 @@ func (x *explorer) leaveScope(sc *aslScope, v view, how string) {
 		x.leave(p, x.written(p, v, false), how, false)
 		return
 	}
-	others := x.siblings(sc)
+	if x.beside[sc] == nil {
+		x.beside[sc] = x.drifts(x.siblings(sc))
+	}
 	if !sc.acts && p.scope.acts && slices.ContainsFunc(p.branches, func(b *aslScope) bool { return b.acts }) {
 		x.ends[x.at] = true // the acting branches say how it goes on
 		return
 	}
 	x.leave(p, x.written(p, v, false), how, false)
-	if v.actual < 0 || len(others) == 0 {
+	if v.actual < 0 {
 		return
 	}
-	for _, d := range x.drifts(others)[v.actual] {
+	for _, d := range x.beside[sc][v.actual] {
 		x.leave(p, x.written(p, view{d.to, d.to, v.facts}, false), strings.Replace(d.how, "somebody", "another branch", 1), false)
 	}
 }
