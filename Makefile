@@ -24,7 +24,7 @@ dev: build ## run everything here until Ctrl-C: engine, workers, poller
 
 .PHONY: build
 build: ## build bin/ratchet
-	CGO_ENABLED=0 go build -trimpath -o bin/ratchet ./cmd/ratchet
+	go build -o bin/ratchet ./cmd/ratchet
 
 ##@ Test
 

@@ -145,7 +145,9 @@ func (r *run) report(done Done) {
 	done.Took = time.Since(r.at)
 	switch log := r.w.cfg.Log; done.Outcome {
 	case Lost:
-		log.Warn("task lost before it was answered", "task", r.task, "ran", done.Ran)
+		// Somebody else has answered, or a repeated answer met its own success: news, but
+		// no alarm.
+		log.Info("task lost before it was answered", "task", r.task, "ran", done.Ran)
 	case Unanswered:
 		log.Error("task could not be answered", "task", r.task, "err", done.Err)
 	case Failed:

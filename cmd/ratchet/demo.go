@@ -37,6 +37,11 @@ its order, and the exit status is 1.`,
 		if *orders < 1 || *orders > 100_000 {
 			return usageError("orders %d: 1 to 100000", *orders)
 		}
+		if !s.flags.Changed("log-level") { // what a demo provokes on purpose is no news
+			if err := s.flags.Set("log-level", "warn"); err != nil {
+				return err
+			}
+		}
 		cfg, log, err := s.load()
 		if err != nil {
 			return err
