@@ -1,11 +1,14 @@
 package transitions_test
 
 import (
+	"crypto/rand"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
@@ -67,13 +70,28 @@ func moves(r *http.Request) bool {
 	return strings.HasSuffix(target, ".UpdateItem") || strings.HasSuffix(target, ".TransactWriteItems")
 }
 
+// backend is an embedded engine of the test's own, or the DynamoDB Local whose URL is
+// in RATCHET_TEST_DYNAMODB_LOCAL: the same suite runs against the vendor's. It keeps
+// the data of each access key apart.
+func backend(t testing.TB) (aws.Config, *http.Client) {
+	t.Helper()
+	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
+	if endpoint == "" {
+		engine := embeddedtest.Open(t)
+		return engine.AWSConfig(), engine.HTTPClient()
+	}
+	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	t.Cleanup(client.CloseIdleConnections)
+	return aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}, client
+}
+
 func newShop(t testing.TB) *shop { return newShopIn(t, transitions.JournalByStream) }
 
 func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
 	t.Helper()
-	engine := embeddedtest.Open(t)
-	cfg := engine.AWSConfig()
-	s := &shop{mode: mode, wire: &faultyWire{client: engine.HTTPClient()}}
+	cfg, client := backend(t)
+	s := &shop{mode: mode, wire: &faultyWire{client: client}}
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
