@@ -151,42 +151,26 @@ func (sc *aslScope) shortest() weight {
 	return *sc.least
 }
 
-// nearest finds the nearest end and tells whether it is a good one. Weights are
-// positive, so settling the nearest state first is right (Dijkstra).
+// nearest finds the nearest end and tells whether it is a good one.
 func (sc *aslScope) nearest(planned bool) (w weight, well bool) {
-	best := map[*aslState]weight{sc.byName[sc.startAt]: {}}
-	settled := map[*aslState]bool{}
-	var failed *weight
-	for {
-		var s *aslState
-		for _, c := range sc.states { // in the file's order, so that ties are stable
-			if w, seen := best[c]; seen && !settled[c] && (s == nil || w.events < best[s].events) {
-				s = c
-			}
-		}
-		if s == nil {
-			break
-		}
-		settled[s] = true
-		w := best[s].plus(s.measure(false, true))
-		switch {
-		case s.kind == "Fail":
-			if failed == nil {
-				failed = &w
-			}
-		case s.end || s.kind == "Succeed":
-			return w, true
+	start := sc.byName[sc.startAt]
+	best := map[*aslState]weight{start: {}}
+	ended := false
+	for queue := []*aslState{start}; len(queue) > 0; queue = queue[1:] {
+		s := queue[0]
+		after := best[s].plus(s.measure(false, true))
+		good := s.end || s.kind == "Succeed"
+		if (good && !well) || (good == well && (good || s.kind == "Fail") && (!ended || after.events < w.events)) {
+			w, well, ended = after, good, true
 		}
 		for _, t := range s.out(planned) {
-			if old, seen := best[t]; !seen || w.events < old.events {
-				best[t] = w
+			if old, seen := best[t]; !seen || after.events < old.events {
+				best[t] = after
+				queue = append(queue, t)
 			}
 		}
 	}
-	if failed == nil {
-		return weight{}, false
-	}
-	return *failed, false
+	return w, well
 }
 
 // longest is an upper bound of a path that visits each state at most once: states
@@ -251,7 +235,10 @@ func (sc *aslScope) loops() [][]*aslState {
 		if low[s] != index[s] {
 			return
 		}
-		at := slices.Index(stack, s)
+		at := len(stack) - 1
+		for stack[at] != s {
+			at--
+		}
 		loop := slices.Clone(stack[at:])
 		stack = stack[:at]
 		for _, t := range loop {
@@ -299,9 +286,13 @@ func (c *checker) estimateLoops(sc *aslScope) {
 			continue
 		}
 		turn := shortestTurn(loop)
-		names := make([]string, len(loop))
-		for i, s := range loop {
-			names[i] = s.name
+		const most = 12
+		var names []string
+		for _, s := range loop[:min(len(loop), most)] {
+			names = append(names, s.name)
+		}
+		if len(loop) > most {
+			names = append(names, "...")
 		}
 		sev, note := SeverityInfo, "every turn needs an error that a Catch takes"
 		if planned(loop) {
@@ -320,7 +311,7 @@ func (c *checker) estimateLoops(sc *aslScope) {
 // shortestTurn is the fewest events with which the loop's first state comes back to
 // itself. A way back never leaves the loop.
 func shortestTurn(loop []*aslState) float64 {
-	goal, turn := loop[0], math.Inf(1)
+	in, goal, turn := set(loop), loop[0], math.Inf(1)
 	best := map[*aslState]float64{goal: 0}
 	for queue := []*aslState{goal}; len(queue) > 0; queue = queue[1:] {
 		from := queue[0]
@@ -330,7 +321,7 @@ func shortestTurn(loop []*aslState) float64 {
 				turn = min(turn, cost)
 				continue
 			}
-			if old, seen := best[to]; slices.Contains(loop, to) && (!seen || cost < old) {
+			if old, seen := best[to]; in[to] && (!seen || cost < old) {
 				best[to] = cost
 				queue = append(queue, to)
 			}
@@ -341,20 +332,23 @@ func shortestTurn(loop []*aslState) float64 {
 
 // planned reports whether the loop turns without any Catch.
 func planned(loop []*aslState) bool {
-	var walk func(s, goal *aslState, seen map[*aslState]bool) bool
-	walk = func(s, goal *aslState, seen map[*aslState]bool) bool {
-		for _, t := range s.out(true) {
-			if t == goal {
-				return true
-			}
-			if slices.Contains(loop, t) && !seen[t] {
-				seen[t] = true
-				if walk(t, goal, seen) {
-					return true
-				}
-			}
-		}
-		return false
+	const open, done = 1, 2
+	in, mark := set(loop), map[*aslState]int{}
+	var turns func(s *aslState) bool
+	turns = func(s *aslState) bool {
+		mark[s] = open
+		defer func() { mark[s] = done }()
+		return slices.ContainsFunc(s.out(true), func(t *aslState) bool {
+			return in[t] && (mark[t] == open || (mark[t] == 0 && turns(t)))
+		})
 	}
-	return slices.ContainsFunc(loop, func(s *aslState) bool { return walk(s, s, map[*aslState]bool{}) })
+	return slices.ContainsFunc(loop, func(s *aslState) bool { return mark[s] == 0 && turns(s) })
+}
+
+func set(loop []*aslState) map[*aslState]bool {
+	in := make(map[*aslState]bool, len(loop))
+	for _, s := range loop {
+		in[s] = true
+	}
+	return in
 }

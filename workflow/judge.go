@@ -45,13 +45,13 @@ func (x *explorer) judgeTask(s *aslState, spots []int32) {
 	for _, i := range spots {
 		v := x.visits[i]
 		name := string(x.stateName(v.actual))
-		if v.known == v.actual || v.known == lost {
+		if !v.stale || v.known == lost {
 			fresh = true
 		}
 		if !slices.Contains(here, name) {
 			here = append(here, name)
 		}
-		if v.known == v.actual && e.Event != "" && len(x.after(v.actual, e.Event)) == 0 && !slices.Contains(refused, name) {
+		if !v.stale && e.Event != "" && len(x.after(v.actual, e.Event)) == 0 && !slices.Contains(refused, name) {
 			refused = append(refused, name)
 		}
 	}

@@ -16,10 +16,25 @@ const (
 )
 
 // view is what a spot knows beside its ASL state: where the data says the order is,
-// where it is, and which of the needed facts hold.
+// where it is, which of the needed facts hold, and whether the order has been moved
+// since the data was written. It may have come back to the same state.
 type view struct {
 	known, actual int16
 	facts         uint16
+	stale         bool
+}
+
+// moved is the view after somebody brought the order elsewhere.
+func (v view) moved(d drift) view {
+	v.actual = d.to
+	v.stale = v.stale || d.how != ""
+	return v
+}
+
+// adopted is the view after the order's position was written into the data.
+func (v view) adopted() view {
+	v.known, v.stale = v.actual, false
+	return v
 }
 
 // spot is one point of the product.
@@ -119,25 +134,28 @@ func (x *explorer) listWords() error {
 func (x *explorer) start() {
 	first := x.m.top.byName[x.m.top.startAt]
 	if slices.ContainsFunc(x.m.all, func(s *aslState) bool { return s.effect.Creates }) {
-		x.visits = append(x.visits, visit{spot{first, view{noOrder, noOrder, 0}}, -1, ""})
+		x.visits = append(x.visits, visit{spot{first, view{known: noOrder, actual: noOrder}}, -1, ""})
 		x.index[x.visits[0].spot] = 0
 		return
 	}
 	for i := range x.d.spec.States {
-		p := spot{first, view{int16(i), int16(i), 0}} //nolint:gosec // at most 255 states
-		x.index[p] = int32(i)                         //nolint:gosec // the same
+		p := spot{first, view{known: int16(i), actual: int16(i)}} //nolint:gosec // at most 255 states
+		x.index[p] = int32(i)                                     //nolint:gosec // the same
 		x.visits = append(x.visits, visit{p, -1, ""})
 	}
 }
 
 // drifts computes for every state where the events can bring an order, by the
-// shortest way. The state itself is not among its drifts.
+// shortest way. The state itself is among its drifts when they can bring it back.
 func (x *explorer) drifts(events []Event) [][]drift {
 	all := make([][]drift, len(x.d.spec.States))
 	for from := range all {
-		seen := map[int16]bool{int16(from): true}   //nolint:gosec // at most 255 states
-		queue := []drift{{int16(from), "somebody"}} //nolint:gosec // the same
+		queue := []drift{{int16(from), "somebody"}} //nolint:gosec // at most 255 states
+		seen := map[int16]bool{}
 		for i := 0; i < len(queue); i++ {
+			if i > 0 && queue[i].to == queue[0].to {
+				continue // back again; from here on it is the same
+			}
 			for _, e := range events {
 				for _, to := range x.after(queue[i].to, e) {
 					if seen[to] {
@@ -285,7 +303,7 @@ func (x *explorer) leaveScope(sc *aslScope, v view, how string) {
 		return
 	}
 	for _, d := range x.beside[sc][v.actual] {
-		x.leave(p, x.written(p, view{d.to, d.to, v.facts}, false), strings.Replace(d.how, "somebody", "another branch", 1), false)
+		x.leave(p, x.written(p, view{d.to, d.to, v.facts, true}, false), strings.Replace(d.how, "somebody", "another branch", 1), false)
 	}
 }
 

@@ -15,7 +15,7 @@ func (x *explorer) task(s *aslState, v view) {
 			x.blame(SeverityWarning, "created-again", s, "the order exists already when this task creates it")
 		}
 		initial := int16(x.d.states[x.d.Initial()]) //nolint:gosec // at most 255 states
-		x.leave(s, x.written(s, view{v.known, initial, v.facts}, true), "", false)
+		x.leave(s, x.written(s, view{known: v.known, actual: initial, facts: v.facts}, true), "", false)
 		x.fail(s, v, v)
 	case e.order() && v.actual == noOrder:
 		x.ends[x.at] = true
@@ -46,7 +46,7 @@ func (x *explorer) task(s *aslState, v view) {
 // apply follows a task that applies an event. With a fence it succeeds only where
 // the execution knows the order to be; the order may have been moved meanwhile.
 func (x *explorer) apply(s *aslState, v view, event Event) {
-	stale := v.known >= 0 && v.known != v.actual
+	stale := v.known != lost && v.stale
 	unsure := []view{v} // where the order is when the task gives up: the write may have come through
 	for _, d := range x.somewhere(v.actual) {
 		targets := x.after(d.to, event)
@@ -59,11 +59,12 @@ func (x *explorer) apply(s *aslState, v view, event Event) {
 			if !fits {
 				break
 			}
-			x.leave(s, x.written(s, view{v.known, to, v.facts}, true), join(d.how, string(event)), false)
-			unsure = append(unsure, view{v.known, to, v.facts})
+			done := v.moved(drift{to, "by this task"})
+			x.leave(s, x.written(s, done, true), join(d.how, string(event)), false)
+			unsure = append(unsure, done)
 		}
 		if !fits {
-			x.refuse(s, view{v.known, d.to, v.facts}, d.how)
+			x.refuse(s, v.moved(d), d.how)
 		}
 	}
 	x.fail(s, unsure...)
@@ -94,11 +95,11 @@ func (x *explorer) await(s *aslState, v view) {
 				if late.how != "" {
 					how = join(how, "then "+late.how)
 				}
-				x.leave(s, x.written(s, view{v.known, late.to, v.facts}, true), how, false)
+				x.leave(s, x.written(s, v.moved(drift{late.to, how}), true), how, false)
 			}
 		}
 		if !x.d.reach[d.to][w] {
-			x.refuse(s, view{v.known, d.to, v.facts}, d.how)
+			x.refuse(s, v.moved(d), d.how)
 		}
 	}
 	x.fail(s, v)
@@ -195,12 +196,12 @@ func (x *explorer) written(s *aslState, v view, order bool) view {
 	case v.actual == noOrder:
 		return v
 	case s.jsonata:
-		v.known = v.actual // Assign and Output are expressions; they are trusted
+		v = v.adopted() // Assign and Output are expressions; they are trusted
 		return v
 	case s.resultPath == "":
 	case s.resultPath == x.base || s.resultPath == x.opts.Variable:
 		if order || s.kind == "Pass" {
-			v.known = v.actual
+			v = v.adopted()
 		} else {
 			v.known = lost
 		}
@@ -228,9 +229,9 @@ func (x *explorer) replaced(s *aslState, v view) view {
 	case s.kind == "Pass" && s.parameters.get(field+".$") != nil && s.parameters.get(field+".$").text == x.base:
 		return v
 	case s.kind == "Pass" && (s.parameters.get(field+".$") != nil || s.parameters.get(field) != nil):
-		v.known = v.actual
+		v = v.adopted()
 	case s.kind == "Pass" && s.input != "$" && s.parameters == nil && !s.hasResult:
-		v.known = v.actual // an earlier copy of the data
+		v = v.adopted() // an earlier copy of the data
 	default:
 		v.known = lost
 	}
