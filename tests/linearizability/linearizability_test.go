@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	flagOps      = flag.Int("ops", 10_000, "calls per test")
+	flagOps      = flag.Int("ops", 7_000, "calls per test")
 	flagClients  = flag.Int("clients", 16, "clients at once, a multiple of 8")
 	flagPerOrder = flag.Int("per-order", 80, "calls per order, at most 1,000")
 	flagSeed     = flag.Uint64("seed", 1, "seed of the clients' choices")
@@ -32,7 +32,7 @@ const writers = 8
 const patience = time.Minute
 
 func TestLinearizableWithoutFaults(t *testing.T) {
-	s := openShop(t)
+	s := openShop(t, transitions.JournalByStream)
 	s.run(t, *flagOps, 0)
 	if n := s.tally.unknown.Load() + s.tally.failed.Load(); n != 0 {
 		t.Errorf("%d calls failed on a perfect wire", n)
@@ -41,7 +41,12 @@ func TestLinearizableWithoutFaults(t *testing.T) {
 }
 
 func TestLinearizableWithFaults(t *testing.T) {
-	s := openShop(t)
+	for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
+		t.Run(mode.String(), func(t *testing.T) { withFaults(t, openShop(t, mode)) })
+	}
+}
+
+func withFaults(t *testing.T, s *shop) {
 	s.run(t, *flagOps, 8)
 	s.tally.mustReach(t)
 	for kind, name := range faultNames {

@@ -114,16 +114,32 @@ func (a answer) standsAt(o *order) bool {
 	return a.state == o.to && a.id == o.id
 }
 
-// remembers reports whether the ring in the answer holds exactly the order's
-// transitions of the last RingSize ids.
+// remembers reports whether the ring in the answer holds what it must: for each slot
+// the newest transition that belongs there, oldest first.
 func (a answer) remembers(o *order) bool {
-	for i := len(a.ring) - 1; i >= 0; i-- {
-		if o == nil || o.made() != a.ring[i] {
-			return false
+	var slots [transitions.RingSize]bool
+	for i := len(a.ring); o != nil; o = o.before {
+		if slot := o.id % transitions.RingSize; !slots[slot] {
+			slots[slot] = true
+			if i--; i < 0 || a.ring[i] != o.made() {
+				return false
+			}
+			if i == 0 {
+				return !o.older(slots)
+			}
 		}
-		o = o.before
 	}
-	return o == nil || o.id <= a.id-transitions.RingSize
+	return len(a.ring) == 0
+}
+
+// older reports whether an entry before this one belongs into a slot not yet seen.
+func (o *order) older(slots [transitions.RingSize]bool) bool {
+	for e := o.before; e != nil; e = e.before {
+		if !slots[e.id%transitions.RingSize] {
+			return true
+		}
+	}
+	return false
 }
 
 func (c call) String() string {

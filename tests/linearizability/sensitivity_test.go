@@ -71,7 +71,7 @@ var forgeries = []forgery{
 
 // TestEveryForgeryIsFound plants each lie in a history that has just been found true.
 func TestEveryForgeryIsFound(t *testing.T) {
-	s := openShop(t)
+	s := openShop(t, transitions.JournalByStream)
 	var truths [][]porcupine.Operation
 	for n := range 6 {
 		history := s.quiet(t.Context(), t, transitions.OrderID(fmt.Sprintf("o-%d", n)), *flagSeed+uint64(n)<<20, 100) //nolint:gosec // small
@@ -119,7 +119,7 @@ var sabotages = []sabotage{
 func TestEverySabotageIsFound(t *testing.T) {
 	for _, b := range sabotages {
 		t.Run(b.name, func(t *testing.T) {
-			s := openShop(t)
+			s := openShop(t, transitions.JournalByStream)
 			find, hits := regexp.MustCompile(b.find), atomic.Int64{}
 			s.wire.tamper = func(body string) string {
 				if strings.Contains(body, "attribute_exists(orderId) AND orderState") && find.MatchString(body) {
