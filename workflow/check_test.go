@@ -286,3 +286,35 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+// TestABranchIsFollowedInside: states of a branch are named after what is around them,
+// and what a branch raises reaches the Catch around it.
+func TestABranchIsFollowedInside(t *testing.T) {
+	asl := func(event string) []byte {
+		return []byte(`{"StartAt":"Place","TimeoutSeconds":99,"States":{
+"Place":{"Type":"Task","Resource":"${PlaceOrderArn}","ResultPath":"$.order","TimeoutSeconds":9,"HeartbeatSeconds":3,"Next":"Both"},
+"Both":{"Type":"Parallel","ResultPath":null,"Next":"Done","Catch":[{"ErrorEquals":["States.ALL"],"ResultPath":"$.e","Next":"Stopped"}],"Branches":[
+ {"StartAt":"Act","States":{"Act":{"Type":"Task","Resource":"${ApplyTransitionArn}","ResultPath":"$.order","TimeoutSeconds":9,"HeartbeatSeconds":3,
+  "Parameters":{"event":"` + event + `","transitionId.$":"$.id"},"End":true}}},
+ {"StartAt":"Mail","States":{"Mail":{"Type":"Pass","End":true}}}]},
+"Done":{"Type":"Succeed"},"Stopped":{"Type":"Fail"}}}`)
+	}
+	illegal := func(event string) []workflow.Step {
+		for _, f := range check(t, asl(event), workflow.CheckOptions{}).Findings {
+			switch f.Code {
+			case "illegal-event":
+				return f.Path
+			case "overtaken-not-caught", "endless-path", "event-before-creation":
+				t.Errorf("%s: %+v", event, f)
+			}
+		}
+		return nil
+	}
+	if path := illegal("cancel"); path != nil {
+		t.Errorf("cancel is legal from PENDING: %+v", path)
+	}
+	path := illegal("deliver")
+	if len(path) != 3 || path[2].State != "Both/Act" || path[2].Order != workflow.Pending {
+		t.Errorf("deliver is not legal from PENDING: %+v", path)
+	}
+}

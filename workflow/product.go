@@ -278,51 +278,6 @@ func (x *explorer) leave(s *aslState, v view, how string, failure bool) {
 	x.leaveScope(s.scope, v, how)
 }
 
-func (x *explorer) leaveScope(sc *aslScope, v view, how string) {
-	p := sc.parent
-	if p == nil {
-		x.ends[x.at] = true
-		x.accept(v)
-		x.settle(v)
-		return
-	}
-	if p.kind == "Map" {
-		x.emit(sc.byName[sc.startAt], v, "next item", false)
-		x.leave(p, x.written(p, v, false), how, false)
-		return
-	}
-	if x.beside[sc] == nil {
-		x.beside[sc] = x.drifts(x.siblings(sc))
-	}
-	if !sc.acts && p.scope.acts && slices.ContainsFunc(p.branches, func(b *aslScope) bool { return b.acts }) {
-		x.ends[x.at] = true // the acting branches say how it goes on
-		return
-	}
-	x.leave(p, x.written(p, v, false), how, false)
-	if v.actual < 0 {
-		return
-	}
-	for _, d := range x.beside[sc][v.actual] {
-		x.leave(p, x.written(p, view{d.to, d.to, v.facts, true}, false), strings.Replace(d.how, "somebody", "another branch", 1), false)
-	}
-}
-
-// siblings lists the events that the other branches of a Parallel apply.
-func (x *explorer) siblings(sc *aslScope) []Event {
-	var events []Event
-	for _, s := range x.m.all {
-		if s.effect.Event == "" {
-			continue
-		}
-		for in := s.scope; in.parent != nil; in = in.parent.scope {
-			if in.parent == sc.parent && in != sc {
-				events = append(events, s.effect.Event)
-			}
-		}
-	}
-	return events
-}
-
 // choose follows the rules in order, with what is known of the order.
 func (x *explorer) choose(s *aslState, v view) {
 	if x.rules[s] == nil {

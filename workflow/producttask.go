@@ -32,12 +32,7 @@ func (x *explorer) task(s *aslState, v view) {
 		x.await(s, v)
 	default:
 		after := v
-		for _, word := range e.Gives {
-			after.facts |= x.words[word]
-		}
-		for _, word := range e.Takes {
-			after.facts &^= x.words[word]
-		}
+		after.facts = x.succeeded(e, v.facts)
 		x.leave(s, x.written(s, after, false), "", false)
 		x.fail(s, v, v)
 	}
