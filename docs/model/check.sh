@@ -2,8 +2,8 @@
 # Checks the model of a transition with Spin, every state of each configuration, and
 # then that Spin notices when a rule of the protocol is dropped. Installs nothing.
 #
-#   docs/model/check.sh          a minute or two, 0.5 GB of memory
-#   docs/model/check.sh --large  more losses, more disorder: some minutes more, 1 GB
+#   docs/model/check.sh          a minute or two, 0.3 GB of memory
+#   docs/model/check.sh --large  more losses, more disorder: three minutes, 0.6 GB
 #
 # SPIN and CC name other commands. Exit: 0 all as expected, 1 not, 2 no spin or no cc.
 set -euo pipefail
@@ -21,11 +21,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 bad=0
 
-# search NAME OPTION...: builds the model with the options and searches all of it.
-# Sets errors, states, depth, trail.
+# search OPTIMISATION OPTION...: builds the model with the options and searches all of
+# it, or up to the first error. Sets errors, states, depth, cause.
 search() {
-  local name=$1 optimise=$2
-  shift 2
+  local optimise=$1
+  shift
   rm -rf "${work:?}/run" && mkdir "$work/run" && cd "$work/run"
   cp "$here/transition.pml" .
   if ! "$spin" -a "$@" transition.pml >spin.log 2>&1; then
@@ -48,7 +48,7 @@ search() {
 holds() {
   local name=$1
   shift
-  search "$name" -O1 "$@"
+  search -O1 "$@"
   printf 'holds    %-58s %12s states, depth %s\n' "$name" "$states" "$depth"
   if [[ $errors != 0 ]]; then
     echo "FAILED   $name: errors $errors: $cause (options $*)"
@@ -61,7 +61,7 @@ holds() {
 ends() {
   local name=$1
   shift
-  search "$name" -O1 "$@"
+  search -O1 "$@"
   (cd "$work/run" && "$cc" -O1 -w -DNP -DCOLLAPSE -DVECTORSZ=2048 -DMEMLIM=4096 -o pan pan.c && ./pan -l -m1000000 >pan.log 2>&1) || true
   if grep -q 'errors: 0' "$work/run/pan.log" && ! grep -qE 'max search depth|out of memory|not completed' "$work/run/pan.log"; then
     printf 'ends     %s\n' "$name"
@@ -75,7 +75,7 @@ ends() {
 breaks() {
   local name=$1
   shift
-  search "$name" -O0 "$@"
+  search -O0 "$@"
   if [[ $errors == 0 || -z $errors ]]; then
     echo "FAILED   no counter-example: $name (options $*)"
     bad=1
@@ -88,7 +88,7 @@ breaks() {
 reached() {
   local name=$1
   shift
-  search "$name" -O0 "$@"
+  search -O0 "$@"
   if [[ $errors == 0 || -z $errors ]]; then
     echo "FAILED   never reached: $name (options $*)"
     bad=1

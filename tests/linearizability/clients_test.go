@@ -39,7 +39,7 @@ func (s *shop) play(ctx context.Context, order transitions.OrderID, seed uint64,
 	var group sync.WaitGroup
 	for n := range clients {
 		group.Go(func() {
-			c := &client{scene: sc, n: n, rng: rand.New(rand.NewPCG(seed, uint64(n)))} //nolint:gosec // a test's choices
+			c := &client{scene: sc, n: n, rng: rand.New(rand.NewPCG(seed, uint64(n)))}
 			for range calls / clients {
 				sc.fail(c.act(ctx))
 			}

@@ -68,11 +68,9 @@ func step(o *order, c call, a answer) (bool, *order) {
 	if c.verb == "get" {
 		return a.standsAt(o) && a.remembers(o), o
 	}
-	verdict, entry, after := transitions.Verdict(0), (*order)(nil), o
+	verdict, entry, after := o.judge(c.request)
 	if c.verb == "create" {
 		verdict, entry, after = o.place(c.total)
-	} else {
-		verdict, entry, after = o.judge(c.request)
 	}
 	if a.unknown {
 		return true, after

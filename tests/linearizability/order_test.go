@@ -34,14 +34,14 @@ func (o *order) with(next order) *order {
 		next.from, next.total, next.depth = o.to, o.total, o.depth+1
 	}
 	type fields struct {
-		before         uint64
-		id             transitions.TransitionID
-		event          workflow.Event
-		narrowed, to   workflow.State
-		key            transitions.RequestID
-		allotted       bool
-		total          int64
-		exists, placed bool
+		before       uint64
+		id           transitions.TransitionID
+		event        workflow.Event
+		narrowed, to workflow.State
+		key          transitions.RequestID
+		allotted     bool
+		total        int64
+		placed       bool
 	}
 	f := fields{id: next.id, event: next.event, narrowed: next.narrowed, to: next.to, key: next.key, allotted: next.allotted, total: next.total, placed: o == nil}
 	if o != nil {

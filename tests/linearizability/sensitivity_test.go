@@ -74,7 +74,7 @@ func TestEveryForgeryIsFound(t *testing.T) {
 	s := openShop(t, transitions.JournalByStream)
 	var truths [][]porcupine.Operation
 	for n := range 6 {
-		history := s.quiet(t.Context(), t, transitions.OrderID(fmt.Sprintf("o-%d", n)), *flagSeed+uint64(n)<<20, 100) //nolint:gosec // small
+		history := s.quiet(t.Context(), t, transitions.OrderID(fmt.Sprintf("o-%d", n)), *flagSeed+uint64(n)<<20, 100)
 		if err := verify(t, "true", history); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +130,7 @@ func TestEverySabotageIsFound(t *testing.T) {
 			}
 			for n := range 40 {
 				order := transitions.OrderID(fmt.Sprintf("o-%d", n))
-				history, err := s.play(t.Context(), order, *flagSeed+uint64(n)<<20, 4, 48, 20) //nolint:gosec // small
+				history, err := s.play(t.Context(), order, *flagSeed+uint64(n)<<20, 4, 48, 20)
 				if errors.Is(err, errUnanswered) {
 					t.Logf("found in history %d: %v", n, err)
 					return
