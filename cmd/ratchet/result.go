@@ -37,6 +37,9 @@ func describe(id transitions.OrderID, r transitions.Result) string {
 	case transitions.Superseded:
 		return fmt.Sprintf("%s: order %s has moved on to %s (transition %d); this request was never applied", r.Verdict, id, r.Order.State, r.Order.TransitionID)
 	case transitions.WrongState:
+		if r.Reason != "" {
+			return fmt.Sprintf("%s: order %s is %s (transition %d); in the way: %s", r.Verdict, id, r.Order.State, r.Order.TransitionID, r.Reason)
+		}
 		return fmt.Sprintf("%s: order %s is %s (transition %d); the event needs %v", r.Verdict, id, r.Order.State, r.Order.TransitionID, r.Expected)
 	case transitions.Conflict:
 		return fmt.Sprintf("%s: order %s has seen this id with other content; it is %s (transition %d)", r.Verdict, id, r.Order.State, r.Order.TransitionID)
