@@ -114,7 +114,7 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 		ExpressionAttributeValues: image{":order": attribute.S(string(id)), ":from": attribute.N(int64(from))},
 	}
 	if page > 0 {
-		limit := int32(min(page, 1000)) //nolint:gosec // bounded
+		limit := int32(min(page, 1000))
 		input.Limit = &limit
 	}
 	for {

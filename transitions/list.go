@@ -31,7 +31,7 @@ func (o *Orders) List(ctx context.Context, p Page) (orders []*Order, next OrderI
 	case p.State != "" && !o.def.HasState(p.State):
 		return nil, "", fmt.Errorf("list orders: %w: state %q is not one of the definition's", ErrInvalidRequest, clip(string(p.State)))
 	}
-	consistent, limit := true, int32(p.Limit) //nolint:gosec // at most 1000
+	consistent, limit := true, int32(p.Limit)
 	input := &dynamodb.ScanInput{TableName: &o.cfg.Table, ConsistentRead: &consistent, Limit: &limit}
 	if p.State != "" {
 		filter := "orderState = :state"

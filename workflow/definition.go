@@ -220,7 +220,7 @@ func (d *Definition) put(i, s, e, to int) error {
 	cell := &d.next[s][e]
 	switch {
 	case *cell == 0:
-		*cell = uint8(to + 1) //nolint:gosec // at most 254 states, checked in indexStates
+		*cell = uint8(to + 1)
 	case int(*cell) != to+1:
 		*cell = several
 	}

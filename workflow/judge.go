@@ -10,7 +10,7 @@ import (
 func (x *explorer) judge() {
 	byState := map[*aslState][]int32{}
 	for i, v := range x.visits {
-		byState[v.state] = append(byState[v.state], int32(i)) //nolint:gosec // at most maxSpots
+		byState[v.state] = append(byState[v.state], int32(i))
 	}
 	for _, s := range x.m.all {
 		if len(byState[s]) == 0 {
@@ -127,7 +127,7 @@ func inside(s *aslState, sc *aslScope) bool {
 // judgeEnds reports terminal states with which no execution ends well.
 func (x *explorer) judgeEnds() {
 	for i, s := range x.d.spec.States {
-		if s.Terminal && !x.accepted[int16(i)] { //nolint:gosec // at most 255 states
+		if s.Terminal && !x.accepted[int16(i)] {
 			x.add(Finding{Severity: SeverityError, Code: "terminal-state-not-accepted",
 				Message: fmt.Sprintf("no path ends with the order known to be %s (%s), though the order can end there", s.State, s.Doc)})
 		}
@@ -146,9 +146,9 @@ func (x *explorer) judgeLoops() {
 	var queue []int32
 	ends := make([]bool, len(x.visits))
 	for i, v := range x.visits {
-		if x.ends[int32(i)] || x.doomed(v.state) { //nolint:gosec // at most maxSpots
+		if x.ends[int32(i)] || x.doomed(v.state) {
 			ends[i] = true
-			queue = append(queue, int32(i)) //nolint:gosec // the same
+			queue = append(queue, int32(i))
 		}
 	}
 	for ; len(queue) > 0; queue = queue[1:] {
@@ -161,7 +161,7 @@ func (x *explorer) judgeLoops() {
 	}
 	for i, v := range x.visits {
 		if !ends[i] {
-			x.at = int32(i) //nolint:gosec // at most maxSpots
+			x.at = int32(i)
 			x.blame(SeverityError, "endless-path", v.state, "from here on no end can be reached but by a failure: the execution goes round in circles")
 			return // what follows or precedes would say the same
 		}

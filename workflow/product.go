@@ -97,7 +97,7 @@ func (c *checker) explore(report *Report) error {
 		if len(x.visits) > maxSpots {
 			return fmt.Errorf("more than %d combinations of states; the machine is too large to explore", maxSpots)
 		}
-		x.at = int32(i) //nolint:gosec // at most maxSpots
+		x.at = int32(i)
 		x.expand(x.visits[i].spot)
 	}
 	x.judge()
@@ -139,8 +139,8 @@ func (x *explorer) start() {
 		return
 	}
 	for i := range x.d.spec.States {
-		p := spot{first, view{known: int16(i), actual: int16(i)}} //nolint:gosec // at most 255 states
-		x.index[p] = int32(i)                                     //nolint:gosec // the same
+		p := spot{first, view{known: int16(i), actual: int16(i)}}
+		x.index[p] = int32(i)
 		x.visits = append(x.visits, visit{p, -1, ""})
 	}
 }
@@ -150,7 +150,7 @@ func (x *explorer) start() {
 func (x *explorer) drifts(events []Event) [][]drift {
 	all := make([][]drift, len(x.d.spec.States))
 	for from := range all {
-		queue := []drift{{int16(from), "somebody"}} //nolint:gosec // at most 255 states
+		queue := []drift{{int16(from), "somebody"}}
 		seen := map[int16]bool{}
 		for i := 0; i < len(queue); i++ {
 			if i > 0 && queue[i].to == queue[0].to {
@@ -186,7 +186,7 @@ func (x *explorer) after(from int16, e Event) []int16 {
 	}
 	var to []int16
 	for _, t := range x.d.targets(int(from), col) {
-		to = append(to, int16(t)) //nolint:gosec // at most 255 states
+		to = append(to, int16(t))
 	}
 	return to
 }
@@ -211,7 +211,7 @@ func (x *explorer) emit(to *aslState, v view, how string, failure bool) {
 	p := spot{to, v}
 	i, known := x.index[p]
 	if !known {
-		i = int32(len(x.visits)) //nolint:gosec // at most maxSpots and one state's successors
+		i = int32(len(x.visits))
 		x.index[p] = i
 		x.visits = append(x.visits, visit{p, x.at, how})
 	}

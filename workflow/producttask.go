@@ -14,7 +14,7 @@ func (x *explorer) task(s *aslState, v view) {
 		if v.known != noOrder {
 			x.blame(SeverityWarning, "created-again", s, "the order exists already when this task creates it")
 		}
-		initial := int16(x.d.states[x.d.Initial()]) //nolint:gosec // at most 255 states
+		initial := int16(x.d.states[x.d.Initial()])
 		x.leave(s, x.written(s, view{known: v.known, actual: initial, facts: v.facts}, true), "", false)
 		x.fail(s, v, v)
 	case e.order() && v.actual == noOrder:
@@ -81,7 +81,7 @@ func (x *explorer) demand(s *aslState, v view, event Event) {
 // await follows a task that waits for a state. It may return late: then the order
 // has gone on.
 func (x *explorer) await(s *aslState, v view) {
-	w := int16(x.d.states[s.effect.Awaits]) //nolint:gosec // at most 255 states
+	w := int16(x.d.states[s.effect.Awaits])
 	for _, d := range x.somewhere(v.actual) {
 		if d.to == w {
 			x.ok[s] = true

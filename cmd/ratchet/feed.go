@@ -125,7 +125,7 @@ func (f *feed) add(ctx context.Context, l line) error {
 	}
 	f.mu.Unlock()
 	select {
-	case f.lanes[draw(string(l.OrderID), "lane")%uint32(len(f.lanes))] <- l: //nolint:gosec // 1 to 1024
+	case f.lanes[draw(string(l.OrderID), "lane")%uint32(len(f.lanes))] <- l:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

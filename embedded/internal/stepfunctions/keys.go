@@ -48,7 +48,7 @@ func (k executionKey) status(s execution.Status) []byte {
 }
 
 func (k executionKey) history(chunk int64) []byte {
-	return key(keyHistory, k.machine, k.id, uint64(chunk)) //nolint:gosec // event ids count from 1
+	return key(keyHistory, k.machine, k.id, uint64(chunk))
 }
 
 // number reads the number at the end of a key.
