@@ -43,6 +43,10 @@ check: format vet lint race vuln ## everything CI checks, without Java
 conformance: ## compare the engine with the vendor's DynamoDB Local (needs Java 17 and Maven)
 	go test -tags conformance -count=1 ./tests/conformance
 
+.PHONY: model
+model: ## check the protocol's model exhaustively (needs spin and a C compiler)
+	docs/model/check.sh
+
 .PHONY: fuzz
 fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 	@set -e; for pkg in $$(go list ./...); do \

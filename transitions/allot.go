@@ -64,6 +64,27 @@ func (o *Orders) sendKnown(ctx context.Context, w write, base *Order) (moved, ol
 	return nil, old, err
 }
 
+// usedBefore looks for the request id of a write under a given id where the ring may
+// have forgotten it; what the ring holds the write's own condition looks at. It costs
+// a read, and only where an id is so high that something may have been forgotten.
+func (o *Orders) usedBefore(ctx context.Context, w write) (result Result, decided bool, err error) {
+	if w.trace == traceNone || w.id <= RingSize+1 {
+		return Result{}, false, nil
+	}
+	order, found, err := o.Get(ctx, w.request.OrderID)
+	if err != nil || !found {
+		return Result{Verdict: NotFound}, err == nil, err
+	}
+	if _, same := order.slot(w.id); same {
+		return Result{}, false, nil // the ring has the answer
+	}
+	t, made, err := o.madeBefore(ctx, w.request, order)
+	if err != nil || !made {
+		return Result{}, false, err
+	}
+	return compare(w, t, order), true, nil
+}
+
 // madeBefore looks for the transition that this request id has made: in the ring,
 // and where the ring may have forgotten some, in the journal.
 func (o *Orders) madeBefore(ctx context.Context, r Request, order *Order) (Transition, bool, error) {

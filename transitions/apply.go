@@ -67,6 +67,9 @@ func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 	if r.IfMatch != nil {
 		id, trace = *r.IfMatch+1, traceAllotted
 	}
+	if result, decided, err := o.usedBefore(ctx, write{request: r, id: id, trace: trace}); err != nil || decided {
+		return result, err
+	}
 	if o.cfg.Journal == JournalTransactional {
 		return o.applyKnown(ctx, r, id, groups, trace)
 	}
@@ -147,7 +150,7 @@ func (o *Orders) Get(ctx context.Context, id OrderID) (*Order, bool, error) {
 	out, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(id))}, ConsistentRead: &consistent})
 	if err != nil {
-		return nil, false, fmt.Errorf("get order %s: %w", id, err)
+		return nil, false, fmt.Errorf("get order %s: %w", id, unanswered(ctx, err))
 	}
 	if len(out.Item) == 0 {
 		return nil, false, nil

@@ -6,8 +6,8 @@ import (
 )
 
 // classify turns a failed condition into a verdict. All it looks at is the image
-// that DynamoDB returned with the failure; the journal is asked only about a slot
-// that a later transition has overwritten.
+// that DynamoDB returned with the failure; the journal is asked only about what the
+// ring has forgotten: the slot of the id, or any slot where a request id counts.
 func (o *Orders) classify(ctx context.Context, w write, img image) (Result, error) {
 	if len(img) == 0 {
 		return Result{Verdict: NotFound}, nil
@@ -24,7 +24,9 @@ func (o *Orders) classify(ctx context.Context, w write, img image) (Result, erro
 // the event has looks at those.
 func (o *Orders) judge(ctx context.Context, w write, order *Order) (Result, error) {
 	if w.trace != traceNone {
-		if t, found := order.byRequest(w.request.RequestID.digest()); found {
+		if t, found, err := o.madeBefore(ctx, w.request, order); err != nil {
+			return Result{}, err
+		} else if found {
 			return compare(w, t, order), nil
 		}
 	}

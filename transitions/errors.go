@@ -21,6 +21,8 @@ var (
 	// ErrJournalBehind: the order's ring has forgotten the id and the journal does
 	// not prove yet what happened to it. Retry after the stream has been read.
 	ErrJournalBehind = errors.New("the journal has not passed this transition yet; retry later")
+	// ErrUnavailable: DynamoDB did not answer a read; nothing was decided.
+	ErrUnavailable = errors.New("DynamoDB did not answer; retry later")
 	// ErrContended: other requests moved the order each time an id was allotted.
 	ErrContended = errors.New("the order moved during every attempt; retry later")
 )
@@ -47,5 +49,5 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Retryable reports whether the same request may succeed later.
 func Retryable(err error) bool {
-	return errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrJournalBehind) || errors.Is(err, ErrContended) || errors.Is(err, ErrNotSent)
+	return errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrJournalBehind) || errors.Is(err, ErrContended) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotSent)
 }

@@ -120,7 +120,7 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 	for {
 		out, err := o.cfg.DynamoDB.Query(ctx, input)
 		if err != nil {
-			return err
+			return unanswered(ctx, err)
 		}
 		for _, item := range out.Items {
 			row, err := decodeRow(item)

@@ -20,6 +20,10 @@ type OrderID string
 // upwards, gaps allowed.
 type TransitionID int64
 
+// MaxTransitionID is the largest id, 2^53-1: JSON's numbers are exact up to there, and
+// Step Functions computes ids in JSON.
+const MaxTransitionID TransitionID = 1<<53 - 1
+
 // RequestID names one request of a caller that lets the id be allotted, like the
 // Idempotency-Key header: 1 to 255 printable ASCII characters.
 type RequestID string
@@ -57,16 +61,16 @@ func (r Request) Validate() error {
 		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(r.OrderID)))
 	case r.Event == "":
 		return fmt.Errorf("%w: event is empty", ErrInvalidRequest)
-	case r.TransitionID < 0:
-		return fmt.Errorf("%w: transitionId %d: ids count from 1", ErrInvalidRequest, r.TransitionID)
+	case r.TransitionID < 0 || r.TransitionID > MaxTransitionID:
+		return fmt.Errorf("%w: transitionId %d: 1 to %d", ErrInvalidRequest, r.TransitionID, MaxTransitionID)
 	case r.RequestID != "" && !requestIDRule.MatchString(string(r.RequestID)):
 		return fmt.Errorf("%w: requestId: 1 to 255 printable ASCII characters", ErrInvalidRequest)
 	case r.TransitionID == 0 && r.RequestID == "":
 		return fmt.Errorf("%w: one of transitionId and requestId must be set", ErrInvalidRequest)
 	case r.IfMatch != nil && r.TransitionID != 0:
 		return fmt.Errorf("%w: ifMatch: not together with transitionId", ErrInvalidRequest)
-	case r.IfMatch != nil && *r.IfMatch < 0:
-		return fmt.Errorf("%w: ifMatch %d: ids count from 1", ErrInvalidRequest, *r.IfMatch)
+	case r.IfMatch != nil && (*r.IfMatch < 0 || *r.IfMatch >= MaxTransitionID):
+		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, MaxTransitionID-1)
 	}
 	return nil
 }

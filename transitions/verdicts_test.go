@@ -2,6 +2,7 @@ package transitions_test
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 
@@ -237,6 +238,8 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 			{transitions.Request{OrderID: "o", TransitionID: 1}, "event"},
 			{transitions.Request{OrderID: "o", Event: "pay"}, "transitionId and requestId"},
 			{transitions.Request{OrderID: "o", Event: "pay", TransitionID: -1}, "transitionId"},
+			{transitions.Request{OrderID: "o", Event: "pay", TransitionID: math.MaxInt64}, "transitionId"},
+			{transitions.Request{OrderID: "o", Event: "pay", RequestID: "r", IfMatch: seen(math.MaxInt64)}, "ifMatch"},
 			{transitions.Request{OrderID: "o", Event: "pay", RequestID: "ü"}, "requestId"},
 			{transitions.Request{OrderID: "o", Event: "pay", TransitionID: 1, IfMatch: seen(1)}, "ifMatch"},
 			{transitions.Request{OrderID: "o", Event: workflow.Place, TransitionID: 1}, "Create"},
@@ -247,5 +250,36 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 				t.Errorf("%+v: got %v, want an invalid request that names %s", row.request, err, row.field)
 			}
 		}
+	})
+}
+
+// A caller that reads again and refreshes its If-Match between two tries, or gives
+// another id, is still the same request.
+func TestAUsedRequestIdIsNotAppliedUnderAnotherId(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+		r := keyed("o-1", workflow.ShipPart, "k")
+		r.IfMatch = seen(2)
+		first := s.want(t, r, transitions.Applied)
+		r.IfMatch = seen(3)
+		sameTransition(t, s.want(t, r, transitions.Replayed).Transition, first.Transition)
+		r.IfMatch, r.TransitionID = nil, 7
+		sameTransition(t, s.want(t, r, transitions.Replayed).Transition, first.Transition)
+		r.Event = workflow.Ship
+		s.want(t, r, transitions.Conflict)
+		for id := transitions.TransitionID(4); id < 14; id++ {
+			s.want(t, given("o-1", workflow.ShipPart, id), transitions.Applied)
+		}
+		if s.mode == transitions.JournalByStream {
+			r.Event, r.TransitionID, r.IfMatch = workflow.ShipPart, 0, seen(13)
+			if _, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrJournalBehind) {
+				t.Errorf("the ring has forgotten it and nobody has written the journal: %v", err)
+			}
+			return
+		}
+		r.Event, r.TransitionID, r.IfMatch = workflow.ShipPart, 0, seen(13)
+		sameTransition(t, s.want(t, r, transitions.Replayed).Transition, first.Transition)
 	})
 }

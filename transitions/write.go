@@ -5,6 +5,7 @@ import (
 	crand "crypto/rand"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	mrand "math/rand/v2"
 	"strconv"
 	"strings"
@@ -132,8 +133,21 @@ func condition(w write, values image) string {
 		guard = " AND " + isOrAbsent("transitionId", ":seen", *seen == 0)
 	}
 	b.WriteString(guard)
+	if w.trace != traceNone {
+		b.WriteString(unusedKey)
+	}
 	return b.String()
 }
+
+// unusedKey refuses a request id that the ring remembers, under whatever id: a caller
+// that refreshes its If-Match between two tries is still the same caller.
+var unusedKey = func() string {
+	used := make([]string, RingSize)
+	for i, slot := range slotNames {
+		used[i] = "recent." + slot + ".req = :req"
+	}
+	return " AND NOT (" + strings.Join(used, " OR ") + ")"
+}()
 
 // send sends the write until DynamoDB has decided. It returns the new image when
 // the condition held, or the old one (nil for no item) when it did not.
@@ -187,6 +201,14 @@ func ambiguous(ctx context.Context, err error) bool {
 	}
 	var conflict *types.TransactionConflictException
 	return errors.As(err, &conflict) || retryables.IsErrorRetryable(err).Bool()
+}
+
+// unanswered marks a read that failed in a way that may pass.
+func unanswered(ctx context.Context, err error) error {
+	if ambiguous(ctx, err) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
 }
 
 // pause waits before the next attempt, with full jitter up to 25 ms * 2^attempt,

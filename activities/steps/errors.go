@@ -69,6 +69,7 @@ var classes = []struct {
 	{transitions.ErrOutcomeUnknown, nameUnavailable},
 	{transitions.ErrJournalBehind, nameUnavailable},
 	{transitions.ErrContended, nameUnavailable},
+	{transitions.ErrUnavailable, nameUnavailable},
 	{context.DeadlineExceeded, nameUnavailable},
 }
 

@@ -20,7 +20,7 @@ var (
 	flagClients  = flag.Int("clients", 16, "clients at once, a multiple of 8")
 	flagPerOrder = flag.Int("per-order", 80, "calls per order, at most 1,000")
 	flagSeed     = flag.Uint64("seed", 1, "seed of the clients' choices")
-	flagMoved    = flag.Bool("moved-keys", false, "send used request ids under other ids and If-Matches, too")
+	flagMoved    = flag.Bool("moved-keys", true, "send used request ids under other ids and If-Matches, too")
 	flagPictures = flag.String("pictures", "", "folder for pictures of failed histories (default: the test's own)")
 )
 
