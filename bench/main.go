@@ -40,7 +40,7 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	work := size{rounds: 9, perRound: 4000, orders: 2000}
+	work := size{rounds: 12, perRound: 4000, orders: 2000}
 	if os.Getenv("BENCH_SHORT") != "" {
 		work = size{rounds: 3, perRound: 400, orders: 200}
 	}

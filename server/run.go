@@ -59,7 +59,7 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 			timeout = parkTimeout
 		}
 		served = append(served, activities.Activity{ARN: arns[step.Placeholder], Name: step.Name, Handle: step.Handle,
-			Slots: b.Config.Slots, Heartbeat: t.Heartbeat, Timeout: timeout})
+			Slots: b.Config.Slots, Pollers: max(1, b.Config.Slots/4), Heartbeat: t.Heartbeat, Timeout: timeout})
 	}
 	cfg := activities.Config{SFN: b.SFN, Activities: served, WorkerName: name, ErrorPrefix: steps.ErrorPrefix, Log: b.log}
 	if b.Engine != nil {

@@ -110,6 +110,9 @@ func (o *Orders) decided(ctx context.Context, r Request, v Verdict) {
 	if o.cfg.Decided != nil {
 		o.cfg.Decided(r.OrderID, r.Event, v)
 	}
+	if !o.cfg.Log.Enabled(ctx, slog.LevelDebug) {
+		return // spares the arguments' allocations
+	}
 	o.cfg.Log.DebugContext(ctx, "transition", "order", r.OrderID, "event", r.Event,
 		"transition", r.TransitionID, "request", r.RequestID, "verdict", v)
 }
