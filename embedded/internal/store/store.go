@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -59,6 +60,9 @@ func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	}
 	db, err := pebble.Open(dir, options)
 	if err != nil {
+		if errors.Is(err, syscall.EAGAIN) { // the lock file is held
+			err = fmt.Errorf("another process has this directory open (%w)", err)
+		}
 		return nil, fmt.Errorf("open store in %s: %w", dir, err)
 	}
 	return &DB{pebble: db}, nil
