@@ -36,7 +36,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	}
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return []figure{
-		{"orders_per_second", float64(work.orders) / s.Took.Seconds(), "1/s", fmt.Sprintf("%d orders through the whole path, seven activities each, synced to disk", work.orders)},
+		{"orders_per_second", float64(work.orders) / s.Took.Seconds(), "1/s", fmt.Sprintf("%d orders through the whole path, eight activities each, synced to disk", work.orders)},
 		{"reaction_p50_ms", millis(s.Meter.Latency(0.5)), "ms", "from a transition to its effect"},
 		{"reaction_p99_ms", millis(s.Meter.Latency(0.99)), "ms", ""},
 	}, nil
