@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,13 +53,19 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 		return err
 	}
 	var requests []func(context.Context) error
+	// A cancellation that comes before its order waits for it; it must not take a
+	// driver's place meanwhile, or the order would wait for that.
+	cancels, cancelling := errgroup.WithContext(ctx)
 	for i := range p.Orders {
-		order := p.Order(i)
+		order, cancelled := p.Order(i), sync.Once{}
 		start := func(ctx context.Context) error {
 			if admit != nil {
 				if err := admit(ctx, order.ID); err != nil {
 					return err
 				}
+			}
+			if draw("cancel", string(order.ID)) < p.Cancelled {
+				cancelled.Do(func() { cancels.Go(func() error { return cancelTwice(cancelling, b, order.ID, sent) }) })
 			}
 			return insist(ctx, func() error { _, err := b.Start(ctx, arn, order); return err })
 		}
@@ -66,17 +73,14 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 		if draw("again", string(order.ID)) < p.Duplicates {
 			requests = append(requests, func(ctx context.Context) error { sent.Repeated.Add(1); return start(ctx) })
 		}
-		if draw("cancel", string(order.ID)) < p.Cancelled {
-			requests = append(requests, func(ctx context.Context) error { return cancelTwice(ctx, b, order.ID, sent) })
-		}
 	}
 	rand.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(drivers)
+	starts, starting := errgroup.WithContext(ctx)
+	starts.SetLimit(drivers)
 	for _, request := range requests {
-		group.Go(func() error { return request(ctx) })
+		starts.Go(func() error { return request(starting) })
 	}
-	return group.Wait()
+	return errors.Join(starts.Wait(), cancels.Wait())
 }
 
 // insist repeats a call until it succeeds or ctx ends.
@@ -119,7 +123,7 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 				if err != nil || result.Verdict != transitions.NotFound {
 					return err
 				}
-				if !pause(ctx, 250*time.Millisecond) {
+				if !pause(ctx, 10*time.Millisecond) {
 					return context.Cause(ctx)
 				}
 			}

@@ -24,7 +24,7 @@ type Session struct {
 
 // inFlight is how many orders are under way at once: enough to keep two cores busy,
 // few enough that a reaction waits for work and not for a queue.
-const inFlight = 256
+const inFlight = 160
 
 // settle bounds the wait for reactions after the last execution has ended.
 const settle = 20 * time.Second
