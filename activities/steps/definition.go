@@ -37,12 +37,11 @@ func Timings(asl string) (map[string]Timing, error) {
 			return nil, fmt.Errorf("state %s has neither TimeoutSeconds nor TimeoutSecondsPath", name)
 		}
 		placeholder := strings.TrimSuffix(strings.TrimPrefix(s.Resource, "${"), "}")
-		t := Timing{Heartbeat: time.Duration(s.HeartbeatSeconds) * time.Second, Timeout: time.Duration(s.TimeoutSeconds) * time.Second}
-		if known, ok := out[placeholder]; ok {
-			t.Timeout = shorter(t.Timeout, known.Timeout)
-			t.Heartbeat = shorter(t.Heartbeat, known.Heartbeat)
+		known := out[placeholder]
+		out[placeholder] = Timing{
+			Heartbeat: shorter(known.Heartbeat, time.Duration(s.HeartbeatSeconds)*time.Second),
+			Timeout:   shorter(known.Timeout, time.Duration(s.TimeoutSeconds)*time.Second),
 		}
-		out[placeholder] = t
 	}
 	return out, nil
 }

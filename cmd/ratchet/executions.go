@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -60,7 +61,7 @@ func executionsList(s *settings) *cobra.Command {
 			return usageError("limit %d: 1 to 1000", *limit)
 		}
 		filter := types.ExecutionStatus(strings.ToUpper(*status))
-		if filter != "" && !known(filter) {
+		if filter != "" && !slices.Contains(filter.Values(), filter) {
 			return usageError("status %q: must be RUNNING, SUCCEEDED, FAILED, TIMED_OUT or ABORTED", *status)
 		}
 		return s.with(c.Context(), func(b *server.Backend) error {
@@ -76,15 +77,6 @@ func executionsList(s *settings) *cobra.Command {
 		})
 	}
 	return c
-}
-
-func known(s types.ExecutionStatus) bool {
-	for _, v := range s.Values() {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 func printExecutions(out io.Writer, asJSON bool, executions []types.ExecutionListItem) error {
