@@ -1,0 +1,46 @@
+package queues
+
+import (
+	"strings"
+	"time"
+)
+
+// Message is one message as it was received.
+type Message struct {
+	// ID is given by the service and stays the same however often the message is
+	// received. Two sendings of one request are two messages with two IDs.
+	ID   string
+	Body string
+	// Attributes are the sender's message attributes, at most 10.
+	Attributes map[string]Attribute
+	// Queue is the queue's name; FIFO queues' names end with ".fifo".
+	Queue string
+	// GroupID and DeduplicationID are the sender's, or empty. On a FIFO queue the
+	// messages of one group come in order.
+	GroupID, DeduplicationID string
+	// SequenceNumber grows within a group of a FIFO queue; empty elsewhere.
+	SequenceNumber string
+	// Receives counts how often the message was received, this time included. The
+	// service calls it approximate.
+	Receives int
+	// SentAt is when the service took the message (ms).
+	SentAt time.Time
+
+	// receipt is the handle of this receive.
+	receipt string
+}
+
+// Attribute is a message attribute: a data type ("String", "Number", "Binary",
+// each optionally with a label like "Number.int"), and the value as text or as
+// bytes.
+type Attribute struct {
+	Type   string
+	Text   string // String, Number
+	Binary []byte // Binary
+}
+
+// FIFO reports whether the message came from a FIFO queue.
+func (m Message) FIFO() bool { return strings.HasSuffix(m.Queue, ".fifo") }
+
+// String names the message without its content, for logs and errors.
+func (m Message) String() string { return m.Queue + "/" + m.ID }
