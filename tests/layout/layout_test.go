@@ -19,6 +19,7 @@ import (
 // embedded/internal may import each other (embedded's own affair).
 var levels = map[string]int{
 	"ratchet": 0, "ratchet/internal/attribute": 0, "ratchet/workflow": 0, "ratchet/activities": 0, "ratchet/streams": 0, "ratchet/queues": 0, "ratchet/embedded": 0,
+	"ratchet/txn":         0,
 	"ratchet/transitions": 1, "ratchet/once": 1, "ratchet/inventory": 1, "ratchet/parked": 1, "ratchet/payments": 1,
 	"ratchet/shipping":         2,
 	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3,
