@@ -20,6 +20,8 @@ import (
 var levels = map[string]int{
 	"ratchet": 0, "ratchet/internal/attribute": 0, "ratchet/workflow": 0, "ratchet/activities": 0, "ratchet/streams": 0, "ratchet/queues": 0, "ratchet/embedded": 0,
 	"ratchet/txn":         0,
+	"ratchet/webhooks":    0,
+	"ratchet/actions":     1,
 	"ratchet/transitions": 1, "ratchet/once": 1, "ratchet/inventory": 1, "ratchet/parked": 1, "ratchet/payments": 1,
 	"ratchet/shipping":         2,
 	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3,

@@ -1,0 +1,66 @@
+package webhooks
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+)
+
+// The length of a secret in bytes, as Standard Webhooks has it.
+const (
+	MinSecret = 24
+	MaxSecret = 64
+)
+
+// ErrInvalid: a setting or an argument breaks a rule; the text names both.
+var ErrInvalid = errors.New("invalid webhook")
+
+const secretPrefix = "whsec_"
+
+// Secret is a key that sender and receiver share. It prints and logs as a placeholder.
+type Secret []byte
+
+// NewSecret makes a random secret of 32 bytes.
+func NewSecret() Secret {
+	s := make(Secret, 32)
+	_, _ = rand.Read(s) // never fails since Go 1.24
+	return s
+}
+
+// ParseSecret reads a secret as Standard Webhooks writes it, "whsec_" and base64, or
+// takes the bytes of any other text as they are.
+func ParseSecret(text string) (Secret, error) {
+	s := Secret(text)
+	if encoded, ok := strings.CutPrefix(text, secretPrefix); ok {
+		decoded, err := base64.StdEncoding.Strict().DecodeString(encoded)
+		if err != nil {
+			return nil, fmt.Errorf("%w: secret: what follows %q must be base64", ErrInvalid, secretPrefix)
+		}
+		s = decoded
+	}
+	return s, s.validate()
+}
+
+func (s Secret) validate() error {
+	if len(s) < MinSecret || len(s) > MaxSecret {
+		return fmt.Errorf("%w: secret: %d to %d bytes, got %d", ErrInvalid, MinSecret, MaxSecret, len(s))
+	}
+	return nil
+}
+
+// Reveal returns the secret in the form that [ParseSecret] reads, to be shown once.
+func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s) }
+
+func (Secret) String() string { return "[secret]" }
+
+// GoString keeps %#v from printing the bytes.
+func (Secret) GoString() string { return "[secret]" }
+
+// LogValue keeps loggers from printing the bytes.
+func (Secret) LogValue() slog.Value { return slog.StringValue("[secret]") }
+
+// MarshalText keeps encoders from writing the bytes.
+func (Secret) MarshalText() ([]byte, error) { return []byte("[secret]"), nil }

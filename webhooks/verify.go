@@ -1,0 +1,113 @@
+package webhooks
+
+import (
+	"crypto/hmac"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Why a message is not accepted. Answer all of them alike: a stranger need not learn
+// which it was.
+var (
+	// ErrMalformed: a header is missing, there twice, too long or not as it must be.
+	ErrMalformed = errors.New("the webhook's headers are malformed")
+	// ErrSignature: no signature is one of ours over this id, time and body.
+	ErrSignature = errors.New("the webhook's signature does not match")
+	// ErrTimestamp: the message is genuine, but from another time: a replay, or a
+	// clock that is wrong.
+	ErrTimestamp = errors.New("the webhook's timestamp is too far from now")
+	// ErrTooLarge: the body is longer than the reader allows.
+	ErrTooLarge = errors.New("the webhook's body is too large")
+)
+
+// Message is a verified message.
+type Message struct {
+	// ID names the message: equal for every repetition of it.
+	ID     string
+	SentAt time.Time
+	Body   []byte
+}
+
+// Verify checks the headers against the body's raw bytes, before anything parses
+// them. It fails with ErrMalformed, ErrSignature or ErrTimestamp.
+func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
+	now := k.cfg.Now()
+	id, sent, given, err := headers(h)
+	if err != nil {
+		return Message{}, err
+	}
+	seconds, err := strconv.ParseInt(sent, 10, 64)
+	if err != nil || strconv.FormatInt(seconds, 10) != sent || seconds < 0 || len(sent) > 11 {
+		return Message{}, fmt.Errorf("%w: %s must be whole seconds since 1970", ErrMalformed, HeaderTimestamp)
+	}
+	matched := false
+	for _, secret := range k.cfg.Secrets {
+		want := secret.mac(id, sent, body)
+		for _, signature := range given {
+			if hmac.Equal(signature, want) {
+				matched = true // and go on: the time taken tells nothing
+			}
+		}
+	}
+	sentAt := time.Unix(seconds, 0)
+	switch {
+	case !matched:
+		return Message{}, ErrSignature
+	case now.Sub(sentAt).Abs() > k.cfg.Tolerance:
+		return Message{}, fmt.Errorf("%w: sent %s, tolerated are %s", ErrTimestamp, sentAt.UTC().Format(time.RFC3339), k.cfg.Tolerance)
+	}
+	return Message{ID: id, SentAt: sentAt, Body: body}, nil
+}
+
+// Read reads the request's body, at most limit bytes, and verifies it.
+func (k *Keys) Read(r *http.Request, limit int64) (Message, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, limit+1))
+	switch {
+	case err != nil:
+		return Message{}, fmt.Errorf("read the webhook: %w", err)
+	case int64(len(body)) > limit:
+		return Message{}, fmt.Errorf("%w: at most %d bytes", ErrTooLarge, limit)
+	}
+	return k.Verify(r.Header, body)
+}
+
+// headers takes the three headers apart. Signatures of other versions are passed over.
+func headers(h http.Header) (id, sent string, signatures [][]byte, err error) {
+	var values [3]string
+	size := 0
+	for i, name := range []string{HeaderID, HeaderTimestamp, HeaderSignature} {
+		all := h.Values(name)
+		if len(all) != 1 {
+			return "", "", nil, fmt.Errorf("%w: %s: exactly one, got %d", ErrMalformed, name, len(all))
+		}
+		values[i] = all[0]
+		size += len(all[0])
+	}
+	if size > maxHeader {
+		return "", "", nil, fmt.Errorf("%w: at most %d bytes", ErrMalformed, maxHeader)
+	}
+	if !idRule.MatchString(values[0]) {
+		return "", "", nil, fmt.Errorf("%w: %s: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrMalformed, HeaderID)
+	}
+	if strings.Count(values[2], " ") >= MaxSignatures {
+		return "", "", nil, fmt.Errorf("%w: %s: at most %d signatures", ErrMalformed, HeaderSignature, MaxSignatures)
+	}
+	for part := range strings.SplitSeq(values[2], " ") {
+		encoded, ours := strings.CutPrefix(part, version)
+		if !ours {
+			continue
+		}
+		signature, err := base64.StdEncoding.Strict().DecodeString(encoded)
+		if err != nil {
+			return "", "", nil, fmt.Errorf("%w: %s: not base64", ErrMalformed, HeaderSignature)
+		}
+		signatures = append(signatures, signature)
+	}
+	return values[0], values[1], signatures, nil
+}
