@@ -51,7 +51,7 @@ func (o *Orders) judge(ctx context.Context, w write, order *Order) (Result, erro
 // carries its request id.
 func compare(w write, t Transition, order *Order) Result {
 	mine := w.request.RequestID != "" && t.request == w.request.RequestID.digest()
-	sameContent := t.content == w.request.content()
+	sameContent := t.answers(w.request)
 	switch {
 	case w.call != "" && t.call == w.call:
 		// The write was ours, its answer was lost, and a retry met it.

@@ -116,11 +116,7 @@ func (o *Orders) newItem(n NewOrder, w write) image {
 	for i, line := range n.Items {
 		lines[i] = line.value()
 	}
-	ring := emptyRing()
-	ring.(*types.AttributeValueMemberM).Value[slotNames[PlaceID%RingSize]] = attribute.M(image{
-		"id": attribute.N(int64(PlaceID)), "event": attribute.S(string(o.def.Place())), "to": attribute.S(string(o.def.Initial())),
-		"at": attribute.N(w.at.UnixMilli()), "hash": w.request.content().value(), "call": attribute.S(w.call),
-	})
+	ring := attribute.M(image{ringNames.slot[PlaceID%RingSize]: w.slot()})
 	return image{
 		"orderId": attribute.S(string(n.ID)), "orderState": attribute.S(string(o.def.Initial())), "transitionId": attribute.N(int64(PlaceID)),
 		"definitionVersion": attribute.N(int64(o.def.Version())), "createdAt": attribute.N(w.at.UnixMilli()), "updatedAt": attribute.N(w.at.UnixMilli()),

@@ -210,7 +210,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 			base, fresh = read, true
 			continue
 		}
-		newImage, oldImage, err := o.update(ctx, d.input(o.cfg.Table, e.OrderID), e.OrderID, noSlot)
+		newImage, oldImage, err := o.update(ctx, d.input(o.cfg.Table, e.OrderID), e.OrderID, processedEvents)
 		switch {
 		case itemTooLarge(err):
 			return EditResult{}, errors.Join(&LimitError{What: "item bytes", Limit: maxItemBytes}, err)

@@ -3,7 +3,6 @@ package transitions
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -65,18 +64,16 @@ func (r Request) checkValues(groups []workflow.Group) error {
 	return nil
 }
 
-// guarded adds the move's guards to a condition and returns the names that they need
-// beside those of the slot. checkValues has seen the request.
+// guarded adds the move's guards to a condition and returns the names that they need,
+// nil without guards. checkValues has seen the request.
 func (w write) guarded(condition string, values image) (string, map[string]string, error) {
 	if len(w.group.Guards) == 0 {
-		return condition, slotAliases, nil
+		return condition, nil, nil
 	}
 	c, err := workflow.RenderGuards(w.group.Guards, "g", w.request.Values)
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
 	}
-	names := maps.Clone(slotAliases)
-	maps.Copy(names, c.Names)
 	for name, v := range c.Values {
 		switch v := v.(type) {
 		case string:
@@ -89,7 +86,7 @@ func (w write) guarded(condition string, values image) (string, map[string]strin
 			return "", nil, fmt.Errorf("guard value %s is a %T", name, v)
 		}
 	}
-	return condition + " AND " + c.Expression, names, nil
+	return condition + " AND " + c.Expression, c.Names, nil
 }
 
 // plainMap turns an image into what guards are evaluated on.

@@ -39,7 +39,7 @@ func journalRow(id OrderID, t Transition, previous TransitionID, version int) im
 	row := image{
 		"orderId": attribute.S(string(id)), "transitionId": attribute.N(int64(t.ID)), "previousId": attribute.N(int64(previous)),
 		"event": attribute.S(string(t.Event)), "toState": attribute.S(string(t.To)), "at": attribute.N(t.At.UnixMilli()),
-		"definitionVersion": attribute.N(int64(version)), "hash": t.content.value(),
+		"definitionVersion": attribute.N(int64(version)),
 	}
 	if t.From != "" {
 		row["fromState"] = attribute.S(string(t.From))
@@ -49,6 +49,9 @@ func journalRow(id OrderID, t Transition, previous TransitionID, version int) im
 	}
 	if t.allotted {
 		row["allotted"] = &types.AttributeValueMemberBOOL{Value: true}
+	}
+	if t.narrowed {
+		row["narrowed"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 	return row
 }
@@ -146,9 +149,9 @@ func decodeRow(item image) (Row, error) {
 			From:     workflow.State(r.optional(item, "fromState")),
 			To:       workflow.State(r.text(item, "toState")),
 			At:       r.time(item, "at"),
-			content:  r.digest(item, "hash"),
 			request:  r.digest(item, "req"),
 			allotted: item["allotted"] != nil,
+			narrowed: item["narrowed"] != nil,
 		},
 		PreviousID:        TransitionID(r.number(item, "previousId")),
 		DefinitionVersion: int(r.number(item, "definitionVersion")),

@@ -13,11 +13,6 @@ import (
 	"ratchet/workflow"
 )
 
-// RingSize is how many recent transitions an order's item remembers. Slot
-// recent.s<id mod RingSize> holds the transition with that id. It is part of the
-// data format.
-const RingSize = 8
-
 // Order is an order as its item says.
 type Order struct {
 	ID OrderID `json:"orderId"`
@@ -41,8 +36,8 @@ type Order struct {
 	placed digest
 	item   image // as it came, for guards; nil when it did not come whole
 	ring   [RingSize]Transition
-	ringed [RingSize]bool // the slots that the item has, filled or not
-	edits  image          // the attribute processedEvents as it came
+	ringed bool  // the item has the map of the ring, filled or not
+	edits  image // the attribute processedEvents as it came
 }
 
 // Item is one line of an order. Price is that of one piece, in the minor units
@@ -67,16 +62,15 @@ type Transition struct {
 	To    workflow.State `json:"to"`
 	At    time.Time      `json:"at"`
 
-	content  digest
 	request  digest // zero: the caller sent no request id
 	call     string // names the call that wrote it; empty in the journal
-	allotted bool
+	allotted bool   // Apply chose the id
+	narrowed bool   // the request named the source state
 }
 
-// slot returns the ring's entry for id, and whether it is that very id.
-func (o *Order) slot(id TransitionID) (Transition, bool) {
-	t := o.ring[id%RingSize]
-	return t, t.ID == id
+// answers reports whether the transition is what the request asks for.
+func (t Transition) answers(r Request) bool {
+	return t.Event == r.Event && t.narrowed == (r.From != "") && (!t.narrowed || t.From == r.From)
 }
 
 // byRequest finds the transition that the request id made, among those that the
@@ -139,27 +133,13 @@ func decode(item image) (*Order, error) {
 		}
 	}
 	if recent, ok := item["recent"].(*types.AttributeValueMemberM); ok {
-		for i := range o.ring {
-			slot, ok := recent.Value[slotNames[i]].(*types.AttributeValueMemberM)
-			o.ringed[i] = ok
-			if ok && len(slot.Value) > 0 {
-				o.ring[i] = r.transition(slot.Value)
-			}
-		}
+		o.ring, o.ringed = r.ring(recent.Value), true
 	}
 	if r.err != nil {
 		return nil, fmt.Errorf("read order %q: %w", o.ID, r.err)
 	}
 	return o, nil
 }
-
-// slotNames are the keys of the ring: s0 to s7.
-var slotNames = func() (names [RingSize]string) {
-	for i := range names {
-		names[i] = "s" + strconv.Itoa(i)
-	}
-	return names
-}()
 
 // reader reads attributes and keeps the first error.
 type reader struct{ err error }
@@ -216,7 +196,7 @@ func (r *reader) digest(item image, name string) (d digest) {
 	}
 	v, ok := item[name].(*types.AttributeValueMemberB)
 	if !ok || len(v.Value) != len(d) {
-		r.fail(name, "a digest of 12 bytes")
+		r.fail(name, "a digest of 16 bytes")
 		return d
 	}
 	return digest(v.Value)
@@ -245,20 +225,6 @@ func (r *reader) notes(item image) (notes []Note) {
 		}
 	}
 	return notes
-}
-
-func (r *reader) transition(slot image) Transition {
-	return Transition{
-		ID:       TransitionID(r.number(slot, "id")),
-		Event:    workflow.Event(r.text(slot, "event")),
-		From:     workflow.State(r.optional(slot, "from")),
-		To:       workflow.State(r.text(slot, "to")),
-		At:       r.time(slot, "at"),
-		content:  r.digest(slot, "hash"),
-		request:  r.digest(slot, "req"),
-		call:     r.optional(slot, "call"),
-		allotted: slot["allotted"] != nil,
-	}
 }
 
 // Position is where an order stands: what an execution carries from step to step.

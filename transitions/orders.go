@@ -63,7 +63,6 @@ type Orders struct {
 	cfg      Config
 	def      *workflow.Definition
 	editable []workflow.State
-	updates  [RingSize][traces]string
 }
 
 // New checks cfg and returns the orders behind it.
@@ -102,7 +101,7 @@ func New(cfg Config) (*Orders, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition), updates: updateExpressions()}, nil
+	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition)}, nil
 }
 
 // decided tells the log and the counter of a verdict.

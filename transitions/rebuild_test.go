@@ -207,7 +207,7 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 		{"state", []transitions.FindingKind{transitions.FindingState}, func(id string) { set("orders", order(id), "SET orderState = :v", text("SHIPPED")) }},
 		{"previous", []transitions.FindingKind{transitions.FindingState}, func(id string) { set("orders", order(id), "REMOVE previousState", nil) }},
 		{"ring", []transitions.FindingKind{transitions.FindingRing}, func(id string) {
-			set("orders", order(id), "SET recent.s2.req = :v", &types.AttributeValueMemberB{Value: []byte("123456789012")})
+			set("orders", order(id), "SET recent.r2 = :v", &types.AttributeValueMemberB{Value: []byte("1234567890123456")})
 		}},
 		{"illegal", []transitions.FindingKind{transitions.FindingIllegal, transitions.FindingState}, func(id string) {
 			set("events", row(id, "3"), "SET toState = :v", text("DELIVERED"))

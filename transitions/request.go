@@ -83,15 +83,11 @@ func clip(s string) string {
 	return s
 }
 
-// digest is the first 96 bits of a SHA-256: enough to tell the few requests of
-// one order apart, small enough to keep in its item.
-type digest [12]byte
+// digest is the first 128 bits of a SHA-256: small enough to keep in an order's item.
+type digest [16]byte
 
 // value is the digest as an attribute.
 func (d digest) value() types.AttributeValue { return attribute.B(d[:]) }
-
-// content is what must be equal between two sendings of one request.
-func (r Request) content() digest { return digestOf(string(r.Event), string(r.From)) }
 
 // digest returns the trace of the request id that the item keeps.
 func (id RequestID) digest() digest { return digestOf(string(id)) }
@@ -106,5 +102,5 @@ func digestOf(parts ...string) digest {
 		h.Write(n[:])
 		h.Write([]byte(p))
 	}
-	return digest(h.Sum(nil)[:12])
+	return digest(h.Sum(nil)[:16])
 }

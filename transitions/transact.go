@@ -84,8 +84,8 @@ func (o *Orders) applyKnown(ctx context.Context, r Request, id TransitionID, gro
 // transact sends the write and its journal row until DynamoDB has decided. It returns
 // the order after the move, or the order (nil for none) that made the condition fail.
 func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old *Order, err error) {
-	if !base.ringed[w.id%RingSize] {
-		if err := o.adopt(ctx, base.ID, int(w.id%RingSize)); err != nil {
+	if !base.ringed {
+		if err := o.adopt(ctx, base.ID, "recent"); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -99,7 +99,7 @@ func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old
 	img, failed, err := o.transactAll(ctx, base.ID, []types.TransactWriteItem{
 		{Update: &types.Update{
 			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(base.ID))},
-			ConditionExpression: &condition, UpdateExpression: &o.updates[w.id%RingSize][w.trace],
+			ConditionExpression: &condition, UpdateExpression: w.updateExpression(),
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}},
@@ -221,12 +221,12 @@ func (o *Order) moved(w write, version int) *Order {
 	at := time.UnixMilli(w.at.UnixMilli()).UTC()
 	after.PreviousState, after.State, after.TransitionID = o.State, w.group.To, w.id
 	after.DefinitionVersion, after.UpdatedAt = version, at
-	t := Transition{ID: w.id, Event: w.request.Event, From: o.State, To: w.group.To, At: at, content: w.request.content(), call: w.call,
-		allotted: w.trace == traceAllotted}
+	t := Transition{ID: w.id, Event: w.request.Event, From: o.State, To: w.group.To, At: at, call: w.call,
+		allotted: w.trace == traceAllotted, narrowed: w.request.From != ""}
 	if w.trace != traceNone {
 		t.request = w.request.RequestID.digest()
 	}
-	after.ring[w.id%RingSize] = t
+	after.ring[w.id%RingSize], after.ringed = t, true
 	return &after
 }
 

@@ -20,35 +20,6 @@ import (
 	"ratchet/workflow"
 )
 
-// A write leaves one of three traces of its caller in the ring's slot.
-const (
-	traceNone     = iota // the id was given, without a request id
-	traceRequest         // the id was given, with a request id
-	traceAllotted        // the id was allotted to a request id
-	traces
-)
-
-// slotAliases stand for the members of a slot that are reserved words of
-// DynamoDB's expressions (FROM, TO, AT, HASH, CALL) or might become so.
-var slotAliases = map[string]string{"#event": "event", "#from": "from", "#to": "to", "#at": "at", "#hash": "hash", "#call": "call"}
-
-// updateExpressions writes the update once per slot and trace.
-func updateExpressions() (out [RingSize][traces]string) {
-	const set = "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, " +
-		"$.id = :id, $.#event = :event, $.#from = orderState, $.#to = :to, $.#at = :at, $.#hash = :hash, $.#call = :call"
-	tails := [traces]string{
-		traceNone:     " REMOVE $.req, $.allotted",
-		traceRequest:  ", $.req = :req REMOVE $.allotted",
-		traceAllotted: ", $.req = :req, $.allotted = :true",
-	}
-	for slot := range out {
-		for trace, tail := range tails {
-			out[slot][trace] = strings.ReplaceAll(set+tail, "$", "recent."+slotNames[slot])
-		}
-	}
-	return out
-}
-
 // write is one conditional update, ready to be sent any number of times.
 type write struct {
 	request Request
@@ -75,14 +46,10 @@ func nonce() string {
 func (o *Orders) values(w write) image {
 	values := image{
 		":to": attribute.S(string(w.group.To)), ":id": attribute.N(int64(w.id)), ":version": attribute.N(int64(o.def.Version())),
-		":at": attribute.N(w.at.UnixMilli()), ":event": attribute.S(string(w.request.Event)),
-		":hash": w.request.content().value(), ":call": attribute.S(w.call),
+		":at": attribute.N(w.at.UnixMilli()), ":slot": w.slot(),
 	}
 	if w.trace != traceNone {
 		values[":req"] = w.request.RequestID.digest().value()
-	}
-	if w.trace == traceAllotted {
-		values[":true"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 	return values
 }
@@ -98,7 +65,7 @@ func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 		TableName:                           &o.cfg.Table,
 		Key:                                 image{"orderId": attribute.S(string(w.request.OrderID))},
 		ConditionExpression:                 &condition,
-		UpdateExpression:                    &o.updates[w.id%RingSize][w.trace],
+		UpdateExpression:                    w.updateExpression(),
 		ExpressionAttributeNames:            names,
 		ExpressionAttributeValues:           values,
 		ReturnValues:                        types.ReturnValueAllNew,
@@ -139,16 +106,6 @@ func condition(w write, values image) string {
 	return b.String()
 }
 
-// unusedKey refuses a request id that the ring remembers, under whatever id: a caller
-// that refreshes its If-Match between two tries is still the same caller.
-var unusedKey = func() string {
-	used := make([]string, RingSize)
-	for i, slot := range slotNames {
-		used[i] = "recent." + slot + ".req = :req"
-	}
-	return " AND NOT (" + strings.Join(used, " OR ") + ")"
-}()
-
 // send sends the write until DynamoDB has decided. It returns the new image when
 // the condition held, or the old one (nil for no item) when it did not.
 func (o *Orders) send(ctx context.Context, w write) (newImage image, oldImage image, err error) {
@@ -156,13 +113,12 @@ func (o *Orders) send(ctx context.Context, w write) (newImage image, oldImage im
 	if err != nil {
 		return nil, nil, err
 	}
-	return o.update(ctx, input, w.request.OrderID, int(w.id%RingSize))
+	return o.update(ctx, input, w.request.OrderID, "recent")
 }
 
 // update sends an UpdateItem until DynamoDB has decided, as send does. An order that
-// lacks the maps into which the update writes is given them: the ring's slot, or with
-// noSlot the memory of edits.
-func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, id OrderID, slot int) (newImage image, oldImage image, err error) {
+// lacks the map into which the update writes is given it.
+func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, id OrderID, into string) (newImage image, oldImage image, err error) {
 	adopted := false
 	for attempt := 1; ; attempt++ {
 		out, err := o.cfg.DynamoDB.UpdateItem(ctx, input)
@@ -174,7 +130,7 @@ func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, id
 			return nil, failed.Item, nil
 		case !adopted && mapMissing(err):
 			adopted = true
-			if err := o.adopt(ctx, id, slot); err != nil {
+			if err := o.adopt(ctx, id, into); err != nil {
 				return nil, nil, err
 			}
 		case !ambiguous(ctx, err):
@@ -237,41 +193,14 @@ func mapMissing(err error) bool {
 		strings.Contains(api.ErrorMessage(), "document path")
 }
 
-// noSlot stands for the memory of edits where a slot of the ring is meant otherwise.
-const noSlot = -1
-
-// adopt gives an order that somebody else created the maps that an update writes
-// into. It changes nothing else and may run any number of times.
-func (o *Orders) adopt(ctx context.Context, id OrderID, slot int) error {
-	type step struct {
-		path  string
-		value types.AttributeValue
-	}
-	steps := []step{{processedEvents, attribute.M(image{})}}
-	if slot != noSlot {
-		steps = []step{{"recent", emptyRing()}, {"recent." + slotNames[slot], attribute.M(image{})}}
-	}
-	for _, s := range steps {
-		update := "SET " + s.path + " = if_not_exists(" + s.path + ", :empty)"
-		exists := "attribute_exists(orderId)"
-		_, err := o.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(id))},
-			UpdateExpression: &update, ConditionExpression: &exists,
-			ExpressionAttributeValues: image{":empty": s.value},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// emptyRing is a ring without transitions. Its slots exist from the start, since
-// an update can only set members of a map that is there.
-func emptyRing() types.AttributeValue {
-	ring := image{}
-	for _, name := range slotNames {
-		ring[name] = attribute.M(image{})
-	}
-	return attribute.M(ring)
+// adopt gives an order that somebody else created the map that an update writes into.
+// It changes nothing else and may run any number of times.
+func (o *Orders) adopt(ctx context.Context, id OrderID, name string) error {
+	update, exists := "SET "+name+" = if_not_exists("+name+", :empty)", "attribute_exists(orderId)"
+	_, err := o.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(id))},
+		UpdateExpression: &update, ConditionExpression: &exists,
+		ExpressionAttributeValues: image{":empty": attribute.M(image{})},
+	})
+	return err
 }

@@ -109,9 +109,9 @@ type sabotage struct {
 var sabotages = []sabotage{
 	{"the condition ignores the id", `transitionId (<|\\u003c) :id`, `attribute_exists(orderId)`},
 	{"the condition ignores the state", `orderState (= :from0|IN \([^)]*\))`, `(orderState $1 OR attribute_exists(orderId))`},
-	{"the update forgets whose call it was", `, recent\.s(\d)\.#call = :call`, `, recent.s$1.#call = if_not_exists(orderId, :call)`},
-	{"the update forgets the content", `, recent\.s(\d)\.#hash = :hash`, `, recent.s$1.#hash = if_not_exists(placeHash, :hash)`},
-	{"the update forgets the request id", `, recent\.s(\d)\.req = :req`, `, recent.s$1.seen = :req`},
+	{"the update forgets whose call it was", `(":slot":\{"S":"\d+ \S+ \S+ \d+) [\w-]{12}`, `$1 nobody`},
+	{"the update forgets the content", `(":slot":\{"S":"\d+) \S+`, `$1 something`},
+	{"the update forgets the request id", `, recent\.r(\d) = :req`, `, recent.x$1 = :req`},
 }
 
 // TestEverySabotageIsFound lets real clients work on a system whose write is broken.

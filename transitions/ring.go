@@ -1,0 +1,154 @@
+package transitions
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
+	"ratchet/workflow"
+)
+
+// RingSize is how many recent transitions an order's item remembers. It is part of
+// the data format.
+const RingSize = 8
+
+// The ring is the order's attribute "recent", a map with up to three members for each
+// slot k = transitionId mod RingSize:
+//
+//	s<k>  "<id> <event> <to> <epoch ms> <call>[ <flags>]", a string
+//	f<k>  the state that it left, copied by the same write; none for placing
+//	r<k>  the digest of its request id; none when the caller sent no request id
+//
+// Event and From of a request are all of its content, and they stand here in full: two
+// requests are compared, not their hashes. Every byte counts, since it is there eight
+// times and a write unit is 1 KB; a slot is one value, since one update cannot set a
+// map and a member of it.
+var ringNames = func() (names struct{ slot, from, request [RingSize]string }) {
+	for k := range RingSize {
+		n := strconv.Itoa(k)
+		names.slot[k], names.from[k], names.request[k] = "s"+n, "f"+n, "r"+n
+	}
+	return names
+}()
+
+// Flags of a slot.
+const (
+	flagAllotted = 'a' // the id was allotted, not given
+	flagNarrowed = 'f' // the request named the state that it left
+)
+
+// A write leaves one of three traces of its caller in the ring's slot.
+const (
+	traceNone     = iota // the id was given, without a request id
+	traceRequest         // the id was given, with a request id
+	traceAllotted        // the id was allotted to a request id
+)
+
+// updateExpressions holds the update of each slot: without a request id, and with one.
+var updateExpressions = func() (out [RingSize][2]string) {
+	for k := range out {
+		set := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, " +
+			"recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
+		request := "recent." + ringNames.request[k]
+		out[k] = [2]string{set + " REMOVE " + request, set + ", " + request + " = :req"}
+	}
+	return out
+}()
+
+// updateExpression is the update of the write.
+func (w write) updateExpression() *string {
+	named := 0
+	if w.trace != traceNone {
+		named = 1
+	}
+	return &updateExpressions[w.id%RingSize][named]
+}
+
+// unusedKey refuses a request id that the ring remembers, under whatever id: a caller
+// that refreshes its If-Match between two tries is still the same caller.
+var unusedKey = func() string {
+	used := make([]string, RingSize)
+	for k, name := range ringNames.request {
+		used[k] = "recent." + name + " = :req"
+	}
+	return " AND NOT (" + strings.Join(used, " OR ") + ")"
+}()
+
+// slot is the write's transition as the ring keeps it, without its source.
+func (w write) slot() types.AttributeValue {
+	text := make([]byte, 0, 64)
+	text = strconv.AppendInt(text, int64(w.id), 10)
+	text = append(append(text, ' '), w.request.Event...)
+	text = append(append(text, ' '), w.group.To...)
+	text = strconv.AppendInt(append(text, ' '), w.at.UnixMilli(), 10)
+	text = append(append(text, ' '), w.call...)
+	if flags := w.flags(); flags != "" {
+		text = append(append(text, ' '), flags...)
+	}
+	return attribute.S(string(text))
+}
+
+func (w write) flags() string {
+	allotted, narrowed := w.trace == traceAllotted, w.request.From != ""
+	switch {
+	case allotted && narrowed:
+		return string([]byte{flagAllotted, flagNarrowed})
+	case allotted:
+		return string(flagAllotted)
+	case narrowed:
+		return string(flagNarrowed)
+	}
+	return ""
+}
+
+// errSlot: a slot of the ring is not one that this package writes.
+var errSlot = errors.New(`is not "<id> <event> <to> <epoch ms> <call> [flags]"`)
+
+// parseSlot reads a slot; source and request id stand beside it.
+func parseSlot(text string) (Transition, error) {
+	var field [6]string
+	n, rest, more := 0, text, true
+	for ; more && n < len(field); n++ {
+		field[n], rest, more = strings.Cut(rest, " ")
+		if field[n] == "" {
+			return Transition{}, errSlot
+		}
+	}
+	id, errID := strconv.ParseInt(field[0], 10, 64)
+	at, errAt := strconv.ParseInt(field[3], 10, 64)
+	if more || n < 5 || errID != nil || errAt != nil || id < 1 {
+		return Transition{}, errSlot
+	}
+	return Transition{
+		ID: TransitionID(id), Event: workflow.Event(field[1]), To: workflow.State(field[2]), At: time.UnixMilli(at).UTC(), call: field[4],
+		allotted: strings.IndexByte(field[5], flagAllotted) >= 0, narrowed: strings.IndexByte(field[5], flagNarrowed) >= 0,
+	}, nil
+}
+
+// ring reads the attribute recent.
+func (r *reader) ring(recent image) (ring [RingSize]Transition) {
+	for k, name := range ringNames.slot {
+		if recent[name] == nil {
+			continue
+		}
+		t, err := parseSlot(r.text(recent, name))
+		if err != nil && r.err == nil {
+			r.err = fmt.Errorf("attribute recent.%s %w", name, err)
+		}
+		t.From = workflow.State(r.optional(recent, ringNames.from[k]))
+		t.request = r.digest(recent, ringNames.request[k])
+		ring[k] = t
+	}
+	return ring
+}
+
+// slot returns the ring's entry for id, and whether it is that very id.
+func (o *Order) slot(id TransitionID) (Transition, bool) {
+	t := o.ring[id%RingSize]
+	return t, t.ID == id
+}

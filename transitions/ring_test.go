@@ -1,0 +1,94 @@
+package transitions_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// recent reads the raw ring; a call's random name becomes "CALL", a digest its length.
+func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
+	t.Helper()
+	call := regexp.MustCompile(`^(\d+ \S+ \S+ \d+) [A-Za-z0-9_-]{12}\b`)
+	out := map[string]any{}
+	for name, v := range s.item(t, id)["recent"].(*types.AttributeValueMemberM).Value {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			out[name] = call.ReplaceAllString(v.Value, "$1 CALL")
+		case *types.AttributeValueMemberB:
+			out[name] = len(v.Value)
+		}
+	}
+	return out
+}
+
+// TestTheRingsFormat is the data format: orders live longer than a version of this
+// package.
+func TestTheRingsFormat(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.reconfigure(t, func(c *transitions.Config) {
+			c.Journal, c.Now = s.mode, func() time.Time { return time.UnixMilli(1763721672123) }
+		})
+		s.place(t, "o-1")
+		s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
+		narrowed := given("o-1", workflow.Release, 3)
+		narrowed.From, narrowed.RequestID = workflow.OnHold, "r-1"
+		s.want(t, narrowed, transitions.Applied)
+		s.want(t, keyed("o-1", workflow.Pay, "r-2"), transitions.Applied)
+		want := map[string]any{
+			"s1": "1 place PENDING 1763721672123 CALL",
+			"s2": "2 hold ON_HOLD 1763721672123 CALL", "f2": "PENDING",
+			"s3": "3 release PENDING 1763721672123 CALL f", "f3": "ON_HOLD", "r3": 16,
+			"s4": "4 pay PAYMENT_RECEIVED 1763721672123 CALL a", "f4": "PENDING", "r4": 16,
+		}
+		if diff := cmp.Diff(want, s.recent(t, "o-1")); diff != "" {
+			t.Errorf("the ring (-want +got):\n%s", diff)
+		}
+		s.want(t, given("o-1", workflow.Ship, 11), transitions.Applied) // slot 3 again, without a request id
+		want["s3"], want["f3"] = "11 ship SHIPPED 1763721672123 CALL", "PAYMENT_RECEIVED"
+		delete(want, "r3")
+		if diff := cmp.Diff(want, s.recent(t, "o-1")); diff != "" {
+			t.Errorf("an overwritten slot keeps nothing of the old one (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func imageWithSlot(slot string) map[string]types.AttributeValue {
+	text := func(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
+	return map[string]types.AttributeValue{
+		"orderId": text("o-1"), "orderState": text("SHIPPED"), "transitionId": &types.AttributeValueMemberN{Value: "3"},
+		"recent": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"s3": text(slot), "f3": text("PROCESSING")}},
+	}
+}
+
+func TestAnOrderWhoseRingCannotBeReadIsRefused(t *testing.T) {
+	for _, slot := range []string{"", " ", "3", "3 ship SHIPPED 1763721672123", "x ship SHIPPED 1763721672123 call", "0 ship SHIPPED 1 call",
+		"-3 ship SHIPPED 1 call", "3 ship SHIPPED now call", "3  SHIPPED 1 call", "3 ship SHIPPED 1 call f f", "3 ship SHIPPED 1 call ", "99999999999999999999 ship SHIPPED 1 call"} {
+		if c, _, err := transitions.FromRecord(nil, imageWithSlot(slot)); err == nil {
+			t.Errorf("slot %q was read as %+v", slot, c.Transition)
+		}
+	}
+}
+
+func FuzzRingSlot(f *testing.F) {
+	f.Add("3 ship SHIPPED 1763721672123 kJ3aB3dEf9xQ")
+	f.Add("3 ship SHIPPED 1763721672123 kJ3aB3dEf9xQ af")
+	f.Add("3 ship  1763721672123 ")
+	f.Fuzz(func(t *testing.T, slot string) {
+		c, grew, err := transitions.FromRecord(nil, imageWithSlot(slot))
+		if err != nil || !grew {
+			return
+		}
+		if t3 := c.Transition; t3.Event != "" && !strings.Contains(slot, " "+string(t3.Event)+" "+string(t3.To)+" ") {
+			t.Errorf("slot %q was read as %+v", slot, t3)
+		}
+	})
+}
