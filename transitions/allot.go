@@ -21,6 +21,9 @@ func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) 
 		} else if found {
 			return compare(write{request: r, trace: traceAllotted}, t, order), nil
 		}
+		if err := o.CheckVersion(order); err != nil {
+			return Result{}, err
+		}
 		move, reason, possible, err := choose(r, groups, order)
 		if err != nil || !possible {
 			return Result{Verdict: WrongState, Order: order, Expected: sources(groups), Reason: reason}, err

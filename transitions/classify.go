@@ -44,7 +44,7 @@ func (o *Orders) judge(ctx context.Context, w write, order *Order) (Result, erro
 		// Nobody can have seen an id that the order has not reached.
 		return Result{Verdict: Conflict, Order: order}, nil
 	}
-	return Result{Verdict: WrongState, Order: order}, nil
+	return Result{Verdict: WrongState, Order: order}, o.CheckVersion(order)
 }
 
 // compare judges a request against the transition that stands under its id or

@@ -65,6 +65,8 @@ func (o *Orders) draft(w editWrite, base *Order) *draft {
 		states[i] = d.value(attribute.S(string(s)))
 	}
 	d.require("orderState IN (" + strings.Join(states, ", ") + ")")
+	d.values[":version"] = attribute.N(int64(o.def.Version()))
+	d.require(o.ofVersion(0, d.values))
 	if seen := w.edit.IfMatch; seen != nil {
 		d.requireVersion(*seen)
 	}

@@ -195,6 +195,9 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 			if result, decided := o.judgeEdit(w, base); decided {
 				return result, nil
 			}
+			if err := o.CheckVersion(base); err != nil {
+				return EditResult{}, err
+			}
 		}
 		d := o.draft(w, base)
 		verdict, reason, err := c.plan(base, d)

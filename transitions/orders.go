@@ -33,6 +33,10 @@ type Config struct {
 	Journal JournalMode
 	// Definition is what orders may do. Default: workflow.Order().
 	Definition *workflow.Definition
+	// Versions are other versions of the definition whose orders may be moved as if
+	// they were of this one, as while two versions of the workers run side by side. An
+	// order of any other version is ErrUnknownVersion.
+	Versions []int
 	// Attempts bounds how often a write with an unknown outcome is sent again, and
 	// how often an id is allotted afresh after a lost race. Default 8.
 	Attempts int
@@ -63,6 +67,7 @@ type Orders struct {
 	cfg      Config
 	def      *workflow.Definition
 	editable []workflow.State
+	versions []int // known ones, the definition's first
 }
 
 // New checks cfg and returns the orders behind it.
@@ -101,7 +106,11 @@ func New(cfg Config) (*Orders, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition)}, nil
+	versions, err := knownVersions(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition), versions: versions}, nil
 }
 
 // decided tells the log and the counter of a verdict.

@@ -172,8 +172,11 @@ func (o *Orders) replay(ctx context.Context, order *Order, c *Check) (facts Fact
 
 // allows reports whether the definition has the transition.
 func (o *Orders) allows(t Transition) bool {
-	if t.Event == o.def.Place() {
+	switch t.Event {
+	case o.def.Place():
 		return t.From == "" && t.To == o.def.Initial()
+	case workflow.Migrate:
+		return o.def.HasState(t.To) // where it may lead, the migrations say
 	}
 	return slices.ContainsFunc(o.def.Groups(t.Event), func(g workflow.Group) bool {
 		return g.To == t.To && slices.Contains(g.From, t.From)

@@ -26,6 +26,7 @@ type write struct {
 	id      TransitionID
 	group   workflow.Group
 	trace   int
+	version int // the order must be of this version; 0: of any that is known
 	call    string
 	at      time.Time
 }
@@ -57,7 +58,7 @@ func (o *Orders) values(w write) image {
 // input builds the UpdateItem of the write.
 func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 	values := o.values(w)
-	condition, names, err := w.guarded(condition(w, values), values)
+	condition, names, err := w.guarded(o.condition(w, values), values)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +74,9 @@ func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 	}, nil
 }
 
-// condition guards the write by the states that it may leave and by the id; with
-// IfMatch by the very id that the caller has seen.
-func condition(w write, values image) string {
+// condition guards the write by the states that it may leave, the version of their
+// definition and the id; with IfMatch by the very id that the caller has seen.
+func (o *Orders) condition(w write, values image) string {
 	from := w.group.From
 	var b strings.Builder
 	b.WriteString("attribute_exists(orderId) AND orderState ")
@@ -100,6 +101,7 @@ func condition(w write, values image) string {
 		guard = " AND " + isOrAbsent("transitionId", ":seen", *seen == 0)
 	}
 	b.WriteString(guard)
+	b.WriteString(" AND " + o.ofVersion(w.version, values))
 	if w.trace != traceNone {
 		b.WriteString(unusedKey)
 	}

@@ -148,7 +148,13 @@ func (d *Definition) indexEvents() error {
 	if !name.MatchString(string(d.spec.Place)) {
 		return faulty("place", 0, "place event %q: names match %s", d.spec.Place, name)
 	}
+	if d.spec.Place == Migrate {
+		return faulty("place", 0, "event %s is reserved for changes of version", Migrate)
+	}
 	for i, t := range d.spec.Transitions {
+		if t.Event == Migrate {
+			return faulty("transition", i, "event %s is reserved for changes of version", Migrate)
+		}
 		if !name.MatchString(string(t.Event)) {
 			return faulty("transition", i, "event %q: names match %s", t.Event, name)
 		}

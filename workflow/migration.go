@@ -15,6 +15,8 @@ type Migration struct {
 	// States maps states of From to states of To. A state that is not listed keeps
 	// its name if To has it; if not, its orders have no mapping.
 	States map[State]State
+
+	where string // file and line, when it was read from a file
 }
 
 // Migrations are the known versions of a definition and the ways between them.
@@ -39,7 +41,7 @@ func NewMigrations(versions []*Definition, steps []Migration) (*Migrations, erro
 	}
 	for _, s := range steps {
 		if err := m.add(s); err != nil {
-			return nil, fmt.Errorf("migration from version %d to %d: %w", s.From, s.To, err)
+			return nil, fmt.Errorf("%smigration from version %d to %d: %w", s.where, s.From, s.To, err)
 		}
 	}
 	return m, nil
@@ -144,8 +146,10 @@ type MigrationPlan struct {
 	// Rows are sorted: without a mapping first, then by version and state. States
 	// without orders are left out.
 	Rows []MigrationRow `json:"rows"`
-	// Orders counts all, Unmapped those without a mapping.
+	// Orders counts all, Outdated those of other versions that have a mapping, Unmapped
+	// those without one.
 	Orders   int `json:"orders"`
+	Outdated int `json:"outdated"`
 	Unmapped int `json:"unmapped"`
 }
 
@@ -163,13 +167,20 @@ func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, 
 				continue
 			}
 			row := MigrationRow{Version: version, State: s, Orders: n}
-			next, err := m.Map(version, to, s)
+			from := version
+			if from == 0 { // orders that others have created are taken for the target's
+				from = to
+			}
+			next, err := m.Map(from, to, s)
 			if err != nil {
 				row.Problem = err.Error()
 				plan.Unmapped += n
 			} else {
-				ended := m.versions[version].Terminal(s)
+				ended := m.versions[from].Terminal(s)
 				row.To, row.Reopens, row.Ends = next, ended && !target.Terminal(next), !ended && target.Terminal(next)
+			}
+			if err == nil && from != to {
+				plan.Outdated += n
 			}
 			plan.Orders += n
 			plan.Rows = append(plan.Rows, row)
@@ -198,6 +209,6 @@ func (p MigrationPlan) Text() string {
 			fmt.Fprintf(&b, "-> %s\n", r.To)
 		}
 	}
-	fmt.Fprintf(&b, "%s orders to version %d, %s without a mapping\n", thousands(p.Orders), p.To, thousands(p.Unmapped))
+	fmt.Fprintf(&b, "%s orders: %s to be migrated to version %d, %s without a mapping\n", thousands(p.Orders), thousands(p.Outdated), p.To, thousands(p.Unmapped))
 	return b.String()
 }

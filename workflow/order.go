@@ -21,6 +21,10 @@ const (
 	Expired          State = "EXPIRED"
 )
 
+// Migrate is the event of an order's change to another version of its definition (see
+// [Migrations]). No definition may have it.
+const Migrate Event = "migrate"
+
 // The events of an order.
 const (
 	Place         Event = "place"

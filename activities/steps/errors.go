@@ -27,6 +27,7 @@ const (
 	namePaymentDeclined   = "Order.PaymentDeclined"
 	nameShipmentCancelled = "Order.ShipmentCancelled"
 	nameClosed            = "Order.Closed"
+	nameUnknownVersion    = "Order.UnknownVersion"
 )
 
 // RetryableErrors are the error names that every task of the state machine retries:
@@ -66,6 +67,7 @@ var classes = []struct {
 	{once.ErrStaleOwner, nameInProgress},
 	{once.ErrLeaseExpired, nameInProgress},
 	{transitions.ErrEvidenceGone, nameClosed},
+	{transitions.ErrUnknownVersion, nameUnknownVersion},
 	{transitions.ErrOutcomeUnknown, nameUnavailable},
 	{transitions.ErrJournalBehind, nameUnavailable},
 	{transitions.ErrContended, nameUnavailable},

@@ -95,7 +95,11 @@ func (s *Steps) awaitOrder(ctx context.Context, t activities.Task) (any, error) 
 		return nil, activities.Fail(verdictName(transitions.NotFound), fmt.Errorf("order %s does not exist", in.OrderID))
 	case order.Reached(in.Awaited, in.Since):
 		return order.Position(), named(s.Parked.Remove(ctx, task))
-	case !s.Orders.Definition().Reachable(order.State, in.Awaited):
+	}
+	if err := s.Orders.CheckVersion(order); err != nil {
+		return nil, named(errors.Join(err, s.Parked.Remove(ctx, task)))
+	}
+	if !s.Orders.Definition().Reachable(order.State, in.Awaited) {
 		if err := s.Parked.Remove(ctx, task); err != nil {
 			return nil, named(err)
 		}

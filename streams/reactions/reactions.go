@@ -77,6 +77,10 @@ func (r *Reactions) on(name string, passes func(transitions.Change) bool, fn fun
 			return streams.Permanent(err)
 		case !grew || !passes(change):
 			return nil
+		case name != JournalHandler && change.New.DefinitionVersion > r.Orders.Definition().Version():
+			if err := r.Orders.CheckVersion(change.New); err != nil {
+				return err // a newer worker knows what is to be done about it
+			}
 		}
 		err = fn(ctx, change)
 		if err == nil && r.Reacted != nil {
@@ -102,14 +106,15 @@ func always(transitions.Change) bool { return true }
 func movesOn(c transitions.Change) bool { return c.Old != nil }
 
 // startsShipping: the order has just been paid. One that only comes back from being
-// held has had its shipment requested before.
+// held has had its shipment requested before, and one that only changed the version of
+// its definition has not moved.
 func startsShipping(c transitions.Change) bool {
-	return c.New.State == workflow.PaymentReceived && (c.Old == nil || c.Old.State != workflow.PaidOnHold)
+	return c.Transition.Event != workflow.Migrate && c.New.State == workflow.PaymentReceived && (c.Old == nil || c.Old.State != workflow.PaidOnHold)
 }
 
 // concernsCustomer: the order has entered a state that a customer hears about.
 func concernsCustomer(c transitions.Change) bool {
-	return slices.Contains(notified, c.New.State) && (c.Old == nil || c.Old.State != c.New.State)
+	return c.Transition.Event != workflow.Migrate && slices.Contains(notified, c.New.State) && (c.Old == nil || c.Old.State != c.New.State)
 }
 
 func (r *Reactions) ship(ctx context.Context, c transitions.Change) error {
@@ -150,7 +155,7 @@ func (r *Reactions) answerParked(ctx context.Context, c transitions.Change) erro
 		switch {
 		case c.New.Reached(workflow.State(task.Awaited), transitions.TransitionID(task.Since)):
 			_, err = r.SFN.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: aws.String(string(task.Token)), Output: aws.String(string(where))})
-		case !r.Orders.Definition().Reachable(c.New.State, workflow.State(task.Awaited)):
+		case r.Orders.CheckVersion(c.New) == nil && !r.Orders.Definition().Reachable(c.New.State, workflow.State(task.Awaited)):
 			_, err = r.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: aws.String(string(task.Token)),
 				Error: aws.String("Order." + transitions.WrongState.String()), Cause: aws.String(string(where))})
 		default:
