@@ -33,6 +33,8 @@ import (
 type Hooks struct {
 	Decided func(transitions.OrderID, workflow.Event, transitions.Verdict)
 	Reacted func(handler string, c transitions.Change)
+	// Consumed is told the capacity units of every call that ended in a verdict.
+	Consumed func(id transitions.OrderID, v transitions.Verdict, readUnits, writeUnits float64)
 }
 
 // Backend is the place where the data is, and the parts that work on it.
@@ -137,9 +139,13 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 		Config: cfg, Tables: tablesFor(cfg.Prefix), Engine: engine, hooks: hooks, log: log,
 		DynamoDB: dynamodb.NewFromConfig(c), Streams: dynamodbstreams.NewFromConfig(c), SFN: sfn.NewFromConfig(c),
 	}
-	var err error
-	if b.Orders, err = transitions.New(transitions.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Orders,
-		JournalTable: b.Tables.Events, Log: log, Decided: hooks.Decided}); err != nil {
+	orders, err := cfg.orders()
+	if err != nil {
+		return nil, err
+	}
+	orders.DynamoDB, orders.Table, orders.JournalTable = b.DynamoDB, b.Tables.Orders, b.Tables.Events
+	orders.Log, orders.Decided, orders.Consumed = log, hooks.Decided, hooks.Consumed
+	if b.Orders, err = transitions.New(orders); err != nil {
 		return nil, err
 	}
 	if b.Claims, err = once.New(once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once,

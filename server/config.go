@@ -4,9 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"time"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 // Config says where Ratchet's data is and how its parts behave. The zero value
@@ -31,6 +35,16 @@ type Config struct {
 	Notify string `koanf:"notify"`
 	// WebhookSecret signs webhooks; 24 to 64 bytes. It is never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
+	// Journal says who writes the orders' journal: "stream" (the reader of the stream,
+	// the default) or "transactional" (each transition itself, see
+	// [transitions.JournalMode]).
+	Journal string `koanf:"journal"`
+	// OrderDefinition is the file (YAML or JSON, see [workflow.Parse]) of what orders may
+	// do. Default: [workflow.Order].
+	OrderDefinition string `koanf:"order-definition"`
+	// AcceptVersions are other versions of the definition whose orders may be moved as
+	// they are (see [transitions.Config]).
+	AcceptVersions []int `koanf:"accept-versions"`
 	// Slots is how many tasks of one activity a worker holds at once. Default 32.
 	Slots int `koanf:"slots"`
 	// DeclinePercent and TimeoutPercent are how the sandbox gateway behaves, 0 to 100.
@@ -59,6 +73,7 @@ func (c Config) WithDefaults() Config {
 	fill(&c.Listen, DefaultListen)
 	fill(&c.Prefix, "ratchet-")
 	fill(&c.Notify, "log")
+	fill(&c.Journal, transitions.JournalByStream.String())
 	fill(&c.RoleARN, "arn:aws:iam::000000000000:role/ratchet")
 	if c.Slots == 0 {
 		c.Slots = 32
@@ -86,6 +101,8 @@ func (c Config) Validate() error {
 	switch {
 	case !prefixRule.MatchString(c.Prefix):
 		return fmt.Errorf("prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
+	case c.Journal != transitions.JournalByStream.String() && c.Journal != transitions.JournalTransactional.String():
+		return fmt.Errorf(`journal %q: must be "stream" or "transactional"`, c.Journal)
 	case c.Slots < 1 || c.Slots > 1000:
 		return fmt.Errorf("slots %d: 1 to 1000", c.Slots)
 	case c.DeclinePercent < 0 || c.DeclinePercent > 100:
@@ -106,6 +123,26 @@ func (c Config) Validate() error {
 		return fmt.Errorf(notifyRule, c.Notify)
 	}
 	return nil
+}
+
+// orders is the configuration of the orders, clients and tables aside.
+func (c Config) orders() (transitions.Config, error) {
+	cfg := transitions.Config{Versions: c.AcceptVersions}
+	if c.Journal == transitions.JournalTransactional.String() {
+		cfg.Journal = transitions.JournalTransactional
+	}
+	if c.OrderDefinition == "" {
+		return cfg, nil
+	}
+	text, err := os.ReadFile(c.OrderDefinition)
+	if err != nil {
+		return cfg, fmt.Errorf("order-definition: %w", err)
+	}
+	spec, err := workflow.Parse(c.OrderDefinition, text)
+	if err == nil {
+		cfg.Definition, err = workflow.New(spec)
+	}
+	return cfg, err
 }
 
 const notifyRule = `notify %q: must be "log", "file:FILE", "dir:DIR" or an http(s) URL`

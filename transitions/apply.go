@@ -38,7 +38,7 @@ func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, &Error{Order: r.OrderID, Event: r.Event, TransitionID: r.TransitionID, Err: err}
 	}
-	o.consumed(meter, result.Verdict)
+	o.consumed(meter, r.OrderID, result.Verdict)
 	o.decided(ctx, r, result.Verdict)
 	return result, nil
 }

@@ -26,9 +26,9 @@ func (o *Orders) metered() (*Orders, *meter) {
 }
 
 // consumed tells the hook.
-func (o *Orders) consumed(m *meter, v Verdict) {
+func (o *Orders) consumed(m *meter, id OrderID, v Verdict) {
 	if m != nil {
-		o.cfg.Consumed(v, m.read, m.write)
+		o.cfg.Consumed(id, v, m.read, m.write)
 	}
 }
 

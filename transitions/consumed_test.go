@@ -18,7 +18,9 @@ func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want u
 	var calls []units
 	s.reconfigure(t, func(c *transitions.Config) {
 		c.Journal = mode
-		c.Consumed = func(v transitions.Verdict, read, write float64) { calls = append(calls, units{v, read, write}) }
+		c.Consumed = func(_ transitions.OrderID, v transitions.Verdict, read, write float64) {
+			calls = append(calls, units{v, read, write})
+		}
 	})
 	return s, func(want units) {
 		t.Helper()

@@ -75,7 +75,7 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 	if err != nil {
 		return Result{}, &Error{Order: n.ID, Event: o.def.Place(), TransitionID: PlaceID, Err: err}
 	}
-	o.consumed(meter, result.Verdict)
+	o.consumed(meter, n.ID, result.Verdict)
 	o.decided(ctx, Request{OrderID: n.ID, Event: o.def.Place(), TransitionID: PlaceID}, result.Verdict)
 	return result, nil
 }

@@ -162,7 +162,7 @@ func (o *Orders) edit(ctx context.Context, e Edit, kind EditKind, c change) (Edi
 	if err != nil {
 		return EditResult{}, &Error{Order: e.OrderID, Event: workflow.Event(kind), Err: err}
 	}
-	o.consumed(meter, result.Verdict)
+	o.consumed(meter, e.OrderID, result.Verdict)
 	if o.cfg.Edited != nil {
 		o.cfg.Edited(e.OrderID, kind, result.Verdict)
 	}

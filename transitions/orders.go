@@ -57,7 +57,7 @@ type Config struct {
 	// Consumed, when set, is called with the capacity units of every Apply, Create and
 	// edit that ended in a verdict, all their requests added up. DynamoDB bills a
 	// failed condition like a write, but reports no units with it: those are not in.
-	Consumed func(v Verdict, readUnits, writeUnits float64)
+	Consumed func(id OrderID, v Verdict, readUnits, writeUnits float64)
 	// Now stamps what is written; no verdict on a transition reads it. Default: time.Now.
 	Now func() time.Time
 }

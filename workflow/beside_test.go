@@ -159,14 +159,16 @@ func TestAMigrationPlanCountsWhatHasNoMapping(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := m.Plan(3, map[int]map[workflow.State]int{1: {"A": 5, "OLD": 2, "GONE": 7, "B": 0}, 2: {"B": 1, "LOST": 3}, 9: {"A": 4}, 3: {"A": 1}})
+	plan, err := m.Plan(3, map[int]map[workflow.State]int{0: {"A": 2, "OLD": 1}, 1: {"A": 5, "OLD": 2, "GONE": 7, "B": 0}, 2: {"B": 1, "LOST": 3}, 9: {"A": 4}, 3: {"A": 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := workflow.MigrationPlan{To: 3, Orders: 23, Unmapped: 14, Rows: []workflow.MigrationRow{
+	want := workflow.MigrationPlan{To: 3, Orders: 26, Outdated: 8, Unmapped: 15, Rows: []workflow.MigrationRow{
+		{Version: 0, State: "OLD", Orders: 1, Problem: `version 3 has no state "OLD"`},
 		{Version: 1, State: "GONE", Orders: 7, Problem: "version 2 has no state GONE, and the migration from version 1 does not say what becomes of it"},
 		{Version: 2, State: "LOST", Orders: 3, Problem: `version 2 has no state "LOST"`},
 		{Version: 9, State: "A", Orders: 4, Problem: "version 9 is not known"},
+		{Version: 0, State: "A", Orders: 2, To: "A"},
 		{Version: 1, State: "A", Orders: 5, To: "A"},
 		{Version: 1, State: "OLD", Orders: 2, To: "NEWER"},
 		{Version: 2, State: "B", Orders: 1, To: "A", Reopens: true},
@@ -175,7 +177,7 @@ func TestAMigrationPlanCountsWhatHasNoMapping(t *testing.T) {
 	if diff := cmp.Diff(want, plan); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if text := plan.Text(); !strings.Contains(text, "23 orders to version 3, 14 without a mapping") || !strings.Contains(text, "an end that is open again") {
+	if text := plan.Text(); !strings.Contains(text, "26 orders: 8 to be migrated to version 3, 15 without a mapping") || !strings.Contains(text, "an end that is open again") {
 		t.Error(text)
 	}
 }

@@ -5,10 +5,10 @@ import (
 )
 
 // decoderFor reads settings strictly: an unknown name is an error, durations are
-// written like "2s", and the environment's strings become numbers.
+// written like "2s", lists like "1,2", and the environment's strings become numbers.
 func decoderFor(target any) *mapstructure.DecoderConfig {
 	return &mapstructure.DecoderConfig{
 		Result: target, TagName: "koanf", ErrorUnused: true, WeaklyTypedInput: true,
-		DecodeHook: mapstructure.StringToTimeDurationHookFunc(),
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(",")),
 	}
 }

@@ -64,7 +64,12 @@ func servedBy(ctx context.Context, data string) (string, bool) {
 
 // with runs fn on the backend and closes it afterwards.
 func (s *settings) with(ctx context.Context, fn func(*server.Backend) error) error {
-	b, err := s.open(ctx, server.Hooks{})
+	return s.hooked(ctx, server.Hooks{}, fn)
+}
+
+// hooked is with, with hooks.
+func (s *settings) hooked(ctx context.Context, hooks server.Hooks, fn func(*server.Backend) error) error {
+	b, err := s.open(ctx, hooks)
 	if err != nil {
 		return err
 	}

@@ -61,17 +61,20 @@ its order, and the exit status is 1.`,
 			cfg.CarrierDelay = 100 * time.Millisecond
 		}
 		session := &load.Session{Plan: load.Default(*orders)}
-		b, err := server.Embed(cfg, log, session.Meter.Hooks())
+		consumed := &server.Consumption{PerOrder: true}
+		hooks := session.Meter.Hooks()
+		hooks.Consumed = consumed.Add
+		b, err := server.Embed(cfg, log, hooks)
 		if err != nil {
 			return errors.Join(err, os.RemoveAll(dir))
 		}
-		err = demo(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), b, session, s.json)
+		err = demo(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), b, session, consumed, s.json)
 		return errors.Join(err, b.Close(), os.RemoveAll(dir))
 	}
 	return c
 }
 
-func demo(ctx context.Context, out, progress io.Writer, b *server.Backend, session *load.Session, asJSON bool) error {
+func demo(ctx context.Context, out, progress io.Writer, b *server.Backend, session *load.Session, consumed *server.Consumption, asJSON bool) error {
 	if !asJSON {
 		fmt.Fprintf(out, "%d orders, two workers, %d%% of the requests sent twice\n", session.Plan.Orders, session.Plan.Duplicates)
 	}
@@ -88,9 +91,9 @@ func demo(ctx context.Context, out, progress io.Writer, b *server.Backend, sessi
 		return err
 	}
 	if asJSON {
-		err = printJSON(out, demoReport(session, count))
+		err = printJSON(out, demoReport(session, count, consumed))
 	} else {
-		err = demoTable(out, session, count)
+		err = demoTable(out, session, count, consumed)
 	}
 	if err == nil && len(count.Discrepancies) > 0 {
 		for _, d := range count.Discrepancies {
@@ -146,9 +149,14 @@ type demoResult struct {
 	OrdersPerSecond float64            `json:"ordersPerSecond"`
 	ReactionMillis  map[string]float64 `json:"reactionMillis"`
 	Discrepancies   []load.Discrepancy `json:"discrepancies"`
+	// Consumed are the capacity units of placings and transitions, by verdict;
+	// PerOrder the mean of an order, DearestOrder the most of one.
+	Consumed     map[string]server.Units `json:"consumed"`
+	PerOrder     server.Units            `json:"consumedPerOrder"`
+	DearestOrder server.Units            `json:"consumedByDearestOrder"`
 }
 
-func demoReport(s *load.Session, c load.Count) demoResult {
+func demoReport(s *load.Session, c load.Count, consumed *server.Consumption) demoResult {
 	r := demoResult{
 		Orders: s.Plan.Orders, ByState: c.ByState, Verdicts: map[string]int64{},
 		Duplicates:  s.Sent.Repeated.Load() + s.Sent.CancelsRepeated.Load() + s.Sent.ReportsRepeated.Load(),
@@ -160,13 +168,22 @@ func demoReport(s *load.Session, c load.Count) demoResult {
 	for _, v := range transitions.Verdicts() {
 		r.Verdicts[v.String()] = s.Meter.Verdicts(v)
 	}
+	r.Consumed = consumed.ByVerdict()
+	_, dearest, orders := consumed.Dearest()
+	r.DearestOrder = dearest
+	for _, sum := range r.Consumed {
+		r.PerOrder.Calls += sum.Calls
+		r.PerOrder.Read += sum.Read / float64(max(1, orders))
+		r.PerOrder.Write += sum.Write / float64(max(1, orders))
+	}
+	r.PerOrder.Calls /= int64(max(1, orders))
 	return r
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func demoTable(out io.Writer, s *load.Session, c load.Count) error {
-	r := demoReport(s, c)
+func demoTable(out io.Writer, s *load.Session, c load.Count, consumed *server.Consumption) error {
+	r := demoReport(s, c, consumed)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	states := make([]string, 0, len(r.ByState))
 	for state := range r.ByState {
@@ -181,6 +198,8 @@ func demoTable(out io.Writer, s *load.Session, c load.Count) error {
 			fmt.Fprintf(w, "requests %s\t%d\n", v, n)
 		}
 	}
+	fmt.Fprintf(w, "capacity of an order\t%.1f write and %.1f read units on average, at most %.0f and %.0f\n",
+		r.PerOrder.Write, r.PerOrder.Read, r.DearestOrder.Write, r.DearestOrder.Read)
 	fmt.Fprintf(w, "requests sent twice\t%d (executions %d, cancellations %d, carrier reports %d)\n", r.Duplicates,
 		s.Sent.Repeated.Load(), s.Sent.CancelsRepeated.Load(), s.Sent.ReportsRepeated.Load())
 	fmt.Fprintf(w, "carrier reports too early\t%d\n", s.Sent.ReportsEarly.Load())

@@ -224,10 +224,10 @@ func ordersWatch(s *settings) *cobra.Command {
 		if *every < 10*time.Millisecond {
 			return usageError("every %s: at least 10ms", *every)
 		}
-		if !workflow.Order().HasState(workflow.State(*until)) {
-			return usageError("until %q: no such state (see `ratchet workflow show`)", *until)
-		}
 		return s.with(c.Context(), func(b *server.Backend) error {
+			if !b.Orders.Definition().HasState(workflow.State(*until)) {
+				return usageError("until %q: no such state (see `ratchet workflow show`)", *until)
+			}
 			return watch(c.Context(), c.OutOrStdout(), b, args[0], *every, workflow.State(*until), s.json)
 		})
 	}

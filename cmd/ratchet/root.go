@@ -54,6 +54,9 @@ func newRoot() *cobra.Command {
 	f.String("prefix", defaults.Prefix, "prefix of tables, activities and the state machine")
 	f.String("role-arn", defaults.RoleARN, "role of the state machine on AWS")
 	f.String("notify", defaults.Notify, `where notifications go: "log", "file:FILE", "dir:DIR" or a URL`)
+	f.String("journal", defaults.Journal, `who writes the orders' journal: "stream" or "transactional"`)
+	f.String("order-definition", "", "file (YAML or JSON) of what orders may do; default: the built-in definition")
+	f.IntSlice("accept-versions", nil, "other versions of the definition whose orders may be moved as they are")
 	f.Int("slots", defaults.Slots, "tasks of one activity that a worker holds at once")
 	f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
 	f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")
@@ -64,7 +67,7 @@ func newRoot() *cobra.Command {
 	s.flags = f
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, err} })
 	root.AddCommand(initCommand(s), devCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
-		ordersCommand(s), executionsCommand(s), workflowCommand(), checkCommand(), verifyCommand(s), engineCommand(s))
+		ordersCommand(s), executionsCommand(s), workflowCommand(s), checkCommand(s), verifyCommand(s), engineCommand(s))
 	strictArgs(root)
 	return root
 }

@@ -1,23 +1,29 @@
 package main
 
 import (
+	"fmt"
+	"io"
+
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/server"
+	"ratchet/transitions"
 )
 
 func workerCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "worker", Short: "Run one worker on an endpoint or AWS: activities and stream poller",
 		Long: "Serves every activity of the state machine and polls the orders' stream until interrupted,\n" +
-			"then finishes what it has begun. Run `ratchet init` once before. Start as many as you like.",
+			"then finishes what it has begun and prints what its transitions consumed, by verdict. Run\n" +
+			"`ratchet init` once before. Start as many as you like.",
 		Args: cobra.NoArgs,
 	}
 	name := c.Flags().String("name", "worker", "shown in execution histories and leases")
 	sandbox := c.Flags().Bool("sandbox-carrier", false, "also play the carrier that reports shipments")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		return s.with(c.Context(), func(b *server.Backend) error {
+		consumed := &server.Consumption{}
+		return s.hooked(c.Context(), server.Hooks{Consumed: consumed.Add}, func(b *server.Backend) error {
 			if b.Engine != nil {
 				return usageError("worker needs --endpoint-url or an AWS region; `ratchet dev` runs the embedded engine with its worker")
 			}
@@ -26,8 +32,27 @@ func workerCommand(s *settings) *cobra.Command {
 			if *sandbox {
 				group.Go(func() error { return b.Carrier.Run(ctx) })
 			}
-			return group.Wait()
+			if err := group.Wait(); err != nil {
+				return err
+			}
+			return printConsumed(c.OutOrStdout(), s.json, consumed)
 		})
 	}
 	return c
+}
+
+// printConsumed prints the capacity units that a worker's calls have consumed.
+func printConsumed(out io.Writer, asJSON bool, consumed *server.Consumption) error {
+	sums := consumed.ByVerdict()
+	if asJSON {
+		return printJSON(out, map[string]any{"consumed": sums})
+	}
+	for _, v := range transitions.Verdicts() {
+		if sum, given := sums[v.String()]; given {
+			if _, err := fmt.Fprintf(out, "%s: %d calls, %.1f read and %.1f write units\n", v, sum.Calls, sum.Read, sum.Write); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

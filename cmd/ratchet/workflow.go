@@ -4,22 +4,26 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"ratchet"
+	"ratchet/server"
+	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
-func workflowCommand() *cobra.Command {
-	return group("workflow", "Look at what an order may do", showCommand(), checkCommand())
+func workflowCommand(s *settings) *cobra.Command {
+	return group("workflow", "Look at what an order may do", showCommand(s), checkCommand(s), migrateCommand(s))
 }
 
-func showCommand() *cobra.Command {
+func showCommand(s *settings) *cobra.Command {
 	show := &cobra.Command{Use: "show [order|payment|shipment]", Short: "Draw the states and events of an order, a payment or a shipment",
 		Args: cobra.MaximumNArgs(1), ValidArgs: []string{"order", "payment", "shipment"}}
 	format := show.Flags().String("format", "table", "svg, yaml, mermaid, dot or table")
 	file := show.Flags().String("file", "", "show the definition in this file (YAML or JSON; - is standard input)")
+	counts := show.Flags().Bool("counts", false, "with the number of orders in each state, counted in the orders' table")
 	show.RunE = func(c *cobra.Command, args []string) error {
 		name := "order"
 		if len(args) == 1 {
@@ -28,11 +32,20 @@ func showCommand() *cobra.Command {
 			}
 			name = args[0]
 		}
-		d, err := definition(c, name, *file)
+		if *counts && name != "order" {
+			return usageError("only orders are counted, not %ss", name)
+		}
+		d, err := s.definition(c, name, *file)
 		if err != nil {
 			return err
 		}
-		text, err := d.Render(*format)
+		var inStates map[workflow.State]int
+		if *counts {
+			if inStates, err = s.countOrders(c, d); err != nil {
+				return err
+			}
+		}
+		text, err := d.RenderWith(*format, inStates)
 		if err != nil {
 			return &statusError{exitUsage, err}
 		}
@@ -42,8 +55,54 @@ func showCommand() *cobra.Command {
 	return show
 }
 
-// definition is one of the built-in definitions, or the one in a file.
-func definition(c *cobra.Command, name, file string) (*workflow.Definition, error) {
+// countOrders counts the orders of the definition's version by state. What it leaves
+// out it says.
+func (s *settings) countOrders(c *cobra.Command, d *workflow.Definition) (map[workflow.State]int, error) {
+	inStates := map[workflow.State]int{}
+	err := s.with(c.Context(), func(b *server.Backend) error {
+		counts, err := b.Orders.Count(c.Context(), transitions.Sweep{Progress: told(c.ErrOrStderr(), "counted")})
+		if err != nil {
+			return err
+		}
+		left := 0
+		for version, states := range counts {
+			for state, n := range states {
+				if (version == d.Version() || version == 0) && d.HasState(state) {
+					inStates[state] += n
+				} else {
+					left += n
+				}
+			}
+		}
+		if left > 0 {
+			fmt.Fprintf(c.ErrOrStderr(), "%d orders of other versions or states are not in the picture (see `ratchet workflow migrate --dry-run`)\n", left)
+		}
+		return nil
+	})
+	return inStates, err
+}
+
+// told returns a function that tells the progress of a long run every two seconds.
+func told(out io.Writer, did string) func(orders int) {
+	last := time.Now()
+	return func(orders int) {
+		if now := time.Now(); now.Sub(last) >= 2*time.Second {
+			last = now
+			fmt.Fprintf(out, "%d orders %s\n", orders, did)
+		}
+	}
+}
+
+// definition is one of the built-in definitions, or the one in a file. Orders follow
+// the definition that the settings name.
+func (s *settings) definition(c *cobra.Command, name, file string) (*workflow.Definition, error) {
+	if file == "" && name == "order" {
+		cfg, _, err := s.load()
+		if err != nil {
+			return nil, err
+		}
+		file = cfg.OrderDefinition
+	}
 	if file == "" {
 		built, ok := map[string]func() *workflow.Definition{"order": workflow.Order, "payment": workflow.Payment, "shipment": workflow.Shipment}[name]
 		if !ok {
@@ -90,12 +149,12 @@ file the state machine that Ratchet deploys is checked; a file named - is standa
 Exit status: 0 no errors (warnings may be there), 1 errors, 2 the file cannot be read.`
 
 // checkCommand is `ratchet workflow check`, and `ratchet check` at the root.
-func checkCommand() *cobra.Command {
+func checkCommand(s *settings) *cobra.Command {
 	check := &cobra.Command{Use: "check [FILE]", Short: "Check a state machine against the order's definition",
 		Long: checkHelp, Args: cobra.MaximumNArgs(1)}
 	file := check.Flags().String("definition", "", "definition to check against (YAML or JSON, see `workflow show --format yaml`); default the order's")
 	check.RunE = func(c *cobra.Command, args []string) error {
-		d, err := definition(c, "order", *file)
+		d, err := s.definition(c, "order", *file)
 		if err != nil {
 			return err
 		}
