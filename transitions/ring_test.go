@@ -16,7 +16,7 @@ import (
 // recent reads the raw ring; a call's random name becomes "CALL", a digest its length.
 func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
 	t.Helper()
-	call := regexp.MustCompile(`^(\d+ \S+ \S+ \d+) [A-Za-z0-9_-]{12}\b`)
+	call := regexp.MustCompile(`^(\d+ \S+ \S+ \d+) [A-Za-z0-9_-]{12}`)
 	out := map[string]any{}
 	for name, v := range s.item(t, id)["recent"].(*types.AttributeValueMemberM).Value {
 		switch v := v.(type) {
