@@ -1,12 +1,12 @@
 // Package embedded is an engine in the same process that speaks the wire
-// protocols of DynamoDB, DynamoDB Streams and Step Functions and keeps its data
+// protocols of DynamoDB, DynamoDB Streams, Step Functions and SQS and keeps its data
 // on disk. Code written for AWS runs on it unchanged, through the same SDK
 // clients: nothing is mocked, and there is no second storage path.
 //
 //	engine, err := embedded.Open(embedded.Config{Dir: "data"})
 //	...
 //	defer engine.Close()
-//	go engine.Run(ctx) // timers, expiry, the life of stream shards
+//	go engine.Run(ctx) // timers, expiry, the life of stream shards and messages
 //	db := dynamodb.NewFromConfig(engine.AWSConfig())
 //
 // For clients in other processes serve Engine.Handler on a socket.

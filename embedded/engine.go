@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/dynamodb"
+	"ratchet/embedded/internal/sqs"
 	"ratchet/embedded/internal/stepfunctions"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
@@ -25,6 +26,7 @@ type Engine struct {
 	dynamodb      *dynamodb.Service
 	streams       *streams.Service
 	stepfunctions *stepfunctions.Service
+	sqs           *sqs.Service
 	gate          *gate
 	close         sync.Once
 }
@@ -66,19 +68,23 @@ func (e *Engine) serve() (err error) {
 	if err != nil {
 		return err
 	}
+	if e.sqs, err = sqs.New(e.db, sqs.Config{Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log}); err != nil {
+		return err
+	}
 	e.gate = newGate(wire.NewHandler(e.cfg.Log,
-		e.dynamodb.Wire(), e.streams.Wire(), e.streams.AdminWire(), e.stepfunctions.Wire()))
+		e.dynamodb.Wire(), e.streams.Wire(), e.streams.AdminWire(), e.stepfunctions.Wire(), e.sqs.Wire()))
 	return nil
 }
 
 // Run drives what happens without a caller: timers of executions, expiry of
-// items, the life of stream shards. It returns nil once ctx ends. An engine that
+// items, the life of stream shards, the end of old messages. It returns nil once ctx ends. An engine that
 // does not run still serves every call.
 func (e *Engine) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return e.dynamodb.Run(ctx) })
 	g.Go(func() error { return e.streams.Run(ctx) })
 	g.Go(func() error { return e.stepfunctions.Run(ctx) })
+	g.Go(func() error { return e.sqs.Run(ctx) })
 	return g.Wait()
 }
 

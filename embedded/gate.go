@@ -34,9 +34,9 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"__type":"ServiceUnavailable","message":"the embedded engine is closed"}`, http.StatusServiceUnavailable)
 		return
 	}
-	// Only Step Functions has calls that wait (GetActivityTask). The others are
-	// spared the cost of a context of their own.
-	if target := r.Header["X-Amz-Target"]; len(target) == 1 && strings.HasPrefix(target[0], "AWSStepFunctions.") {
+	// Only Step Functions and SQS have calls that wait (GetActivityTask,
+	// ReceiveMessage). The others are spared the cost of a context of their own.
+	if target := r.Header["X-Amz-Target"]; len(target) == 1 && (strings.HasPrefix(target[0], "AWSStepFunctions.") || target[0] == "AmazonSQS.ReceiveMessage") {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(g.alive, cancel)()

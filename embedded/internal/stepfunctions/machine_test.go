@@ -115,7 +115,7 @@ func TestMachineLife(t *testing.T) {
 	if got := b.poll(activity); *got.Input != `{}` {
 		t.Error("the deleted machine's task is still handed out")
 	}
-	if n := b.svc.queue(activity).tasks.len(); n != 0 {
+	if n := b.svc.queue(activity).tasks.Len(); n != 0 {
 		t.Errorf("%d tasks are left in the queue", n)
 	}
 }

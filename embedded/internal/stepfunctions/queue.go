@@ -3,6 +3,8 @@ package stepfunctions
 import (
 	"context"
 	"sync"
+
+	"ratchet/embedded/internal/ordered"
 )
 
 // queued is a task that waits for a worker.
@@ -15,7 +17,7 @@ type queued struct {
 // oldest poll. A task is at any moment in the heap or in the hands of one poll.
 type queue struct {
 	mu    sync.Mutex
-	tasks ordered[queued]
+	tasks ordered.Keys[queued]
 	polls []*poll
 }
 
@@ -34,7 +36,7 @@ type taskOrder struct {
 func (q *queue) put(t taskOrder) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.tasks.set(t.queued, t.order)
+	q.tasks.Set(t.queued, t.order)
 	q.match()
 }
 
@@ -42,20 +44,20 @@ func (q *queue) put(t taskOrder) {
 func (q *queue) remove(t queued) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.tasks.remove(t)
+	q.tasks.Remove(t)
 }
 
 // match hands tasks over while there are both tasks and polls.
 func (q *queue) match() {
-	for len(q.polls) > 0 && q.tasks.len() > 0 {
+	for len(q.polls) > 0 && q.tasks.Len() > 0 {
 		p := q.polls[0]
 		q.polls[0] = nil
 		q.polls = q.polls[1:]
 		if p.done {
 			continue
 		}
-		key, order, _ := q.tasks.min()
-		q.tasks.remove(key)
+		key, order, _ := q.tasks.Min()
+		q.tasks.Remove(key)
 		p.done = true
 		p.task <- taskOrder{key, order}
 	}
@@ -85,7 +87,7 @@ func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 		return t, false
 	}
 	t = <-p.task
-	q.tasks.set(t.queued, t.order)
+	q.tasks.Set(t.queued, t.order)
 	q.match()
 	return taskOrder{}, false
 }

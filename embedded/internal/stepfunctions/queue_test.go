@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-
-	"pgregory.net/rapid"
 )
 
 func at(n int64) taskOrder { return taskOrder{queued{thread: n}, n} }
@@ -46,38 +44,12 @@ func TestQueueIsFair(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		q.put(at(8))
-		if _, ok := q.take(ended); ok || q.tasks.len() != 1 {
+		if _, ok := q.take(ended); ok || q.tasks.Len() != 1 {
 			t.Error("a poll that had ended took a task")
 		}
 		q.remove(at(8).queued)
-		if q.tasks.len() != 0 || len(q.polls) != 0 {
+		if q.tasks.Len() != 0 || len(q.polls) != 0 {
 			t.Error("something is left")
-		}
-	})
-}
-
-// TestOrdered holds the heap against a sorted map.
-func TestOrdered(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var o ordered[int]
-		model := map[int]int64{}
-		for range rapid.IntRange(0, 200).Draw(t, "steps") {
-			key := rapid.IntRange(0, 30).Draw(t, "key")
-			if rapid.Bool().Draw(t, "set") {
-				model[key] = int64(rapid.IntRange(0, 50).Draw(t, "order"))
-				o.set(key, model[key])
-			} else {
-				delete(model, key)
-				o.remove(key)
-			}
-			_, first, ok := o.min()
-			least := int64(1 << 62)
-			for _, order := range model {
-				least = min(least, order)
-			}
-			if ok != (len(model) > 0) || ok && first != least || o.len() != len(model) {
-				t.Fatalf("first %d of %d, want %d of %d", first, o.len(), least, len(model))
-			}
 		}
 	})
 }

@@ -92,7 +92,7 @@ func TestTasksAreNotLostToLeavers(t *testing.T) {
 			lost++ // started for a leaver at the last moment: the answer was on its way
 		}
 	}
-	if n := b.svc.queue(activity).tasks.len(); n != 0 {
+	if n := b.svc.queue(activity).tasks.Len(); n != 0 {
 		t.Errorf("%d tasks are left in the queue", n)
 	}
 	if lost > executions/4 {

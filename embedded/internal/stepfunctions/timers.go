@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ratchet/embedded/internal/ordered"
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/store"
 )
@@ -13,7 +14,7 @@ import (
 // waits for a time, no goroutine.
 type timers struct {
 	mu   sync.Mutex
-	due  ordered[executionKey]
+	due  ordered.Keys[executionKey]
 	wake chan struct{} // something is due earlier than before
 }
 
@@ -22,11 +23,11 @@ func (t *timers) set(key executionKey, at int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at == 0 {
-		t.due.remove(key)
+		t.due.Remove(key)
 		return
 	}
-	t.due.set(key, at)
-	if first, _, _ := t.due.min(); first == key {
+	t.due.Set(key, at)
+	if first, _, _ := t.due.Min(); first == key {
 		select {
 		case t.wake <- struct{}{}:
 		default:
@@ -39,14 +40,14 @@ func (t *timers) pop(now int64, most int) (keys []executionKey, next int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for {
-		key, at, ok := t.due.min()
+		key, at, ok := t.due.Min()
 		if !ok {
 			return keys, 0
 		}
 		if at > now || len(keys) == most {
 			return keys, at
 		}
-		t.due.remove(key)
+		t.due.Remove(key)
 		keys = append(keys, key)
 	}
 }

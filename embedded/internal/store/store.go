@@ -23,6 +23,7 @@ const (
 	PrefixDynamoDB      byte = 'd'
 	PrefixStreams       byte = 's'
 	PrefixStepFunctions byte = 'f'
+	PrefixSQS           byte = 'q'
 )
 
 // cacheSize is the memory for blocks of data read from disk, in bytes.

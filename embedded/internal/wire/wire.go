@@ -40,7 +40,11 @@ type Service struct {
 	MessageKey string
 	// InternalError is the name of the service's own server fault.
 	InternalError string
-	Operations    map[string]Operation
+	// QueryCode gives the name that an error has in the service's older Query
+	// protocol, which goes into the header X-Amzn-Query-Error. Nil: the service never
+	// had one.
+	QueryCode  func(errorType string) string
+	Operations map[string]Operation
 }
 
 // Error is a refusal in the service's own words.
@@ -93,7 +97,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	service, ok := h.services[target]
 	if r.Method != http.MethodPost || !ok {
 		h.refuse(w, Service{MessageKey: "message"}, id, Errorf("UnknownOperationException",
-			"this endpoint takes POST with X-Amz-Target naming one of DynamoDB_20120810, DynamoDBStreams_20120810, AWSStepFunctions"))
+			"this endpoint takes POST with X-Amz-Target naming one of DynamoDB_20120810, DynamoDBStreams_20120810, AWSStepFunctions, AmazonSQS"))
 		return
 	}
 	call, ok := service.Operations[operation]
@@ -142,6 +146,13 @@ func (h *Handler) refuse(w http.ResponseWriter, s Service, id string, err error)
 	}
 	if status == 0 {
 		status = http.StatusBadRequest
+	}
+	if s.QueryCode != nil {
+		side := "Sender"
+		if status >= http.StatusInternalServerError {
+			side = "Receiver"
+		}
+		w.Header().Set("X-Amzn-Query-Error", s.QueryCode(e.Type)+";"+side)
 	}
 	send(w, status, e.body(prefix, s.MessageKey))
 }

@@ -1,0 +1,42 @@
+package sqs
+
+import (
+	"encoding/binary"
+
+	"ratchet/embedded/internal/store"
+)
+
+// Second byte of every key; numbers are big-endian, so keys sort by them.
+const (
+	keyQueue   byte = 'q' // name -> queue record
+	keyContent byte = 'c' // queue, message -> content
+	keyState   byte = 's' // queue, message -> state
+	keyDedup   byte = 'd' // queue, deduplication key -> what was sent under it
+)
+
+func key(kind byte, numbers ...uint64) []byte {
+	k := append(make([]byte, 0, 2+8*len(numbers)), store.PrefixSQS, kind)
+	for _, n := range numbers {
+		k = binary.BigEndian.AppendUint64(k, n)
+	}
+	return k
+}
+
+func queueKey(name string) []byte                { return append(key(keyQueue), name...) }
+func contentKey(queue, message uint64) []byte    { return key(keyContent, queue, message) }
+func stateKey(queue, message uint64) []byte      { return key(keyState, queue, message) }
+func dedupKey(queue uint64, dedup string) []byte { return append(key(keyDedup, queue), dedup...) }
+
+// number reads the number at the end of a key.
+func number(k []byte) uint64 { return binary.BigEndian.Uint64(k[len(k)-8:]) }
+
+// after is the smallest key above every key that starts with prefix.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for i := len(end) - 1; i >= 0; i-- {
+		if end[i]++; end[i] != 0 {
+			return end[:i+1]
+		}
+	}
+	return nil
+}

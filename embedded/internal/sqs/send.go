@@ -1,0 +1,231 @@
+package sqs
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
+)
+
+// sendEntry is what one message is sent with.
+type sendEntry struct {
+	ID                      string `json:"Id"`
+	MessageBody             *string
+	DelaySeconds            *int64
+	MessageAttributes       map[string]attribute
+	MessageSystemAttributes map[string]attribute
+	MessageDeduplicationID  *string `json:"MessageDeduplicationId"`
+	MessageGroupID          *string `json:"MessageGroupId"`
+}
+
+// sent is the answer for one message.
+type sent struct {
+	ID                     string `json:"Id,omitempty"`
+	MessageID              string `json:"MessageId"`
+	MD5OfMessageBody       string
+	MD5OfMessageAttributes string `json:",omitempty"`
+	MD5OfMessageSystem     string `json:"MD5OfMessageSystemAttributes,omitempty"`
+	SequenceNumber         string `json:",omitempty"`
+}
+
+func (s *Service) sendMessage(_ context.Context, in *struct {
+	QueueUrl string //nolint:revive // the wire's name
+	sendEntry
+}) (any, error) {
+	var out sent
+	err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
+		out, err = q.send(b, &in.sendEntry, now)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (s *Service) sendMessageBatch(_ context.Context, in *struct {
+	QueueUrl string //nolint:revive // the wire's name
+	Entries  []sendEntry
+}) (any, error) {
+	total := 0
+	ids := make([]string, len(in.Entries))
+	for i, e := range in.Entries {
+		ids[i] = e.ID
+		if e.MessageBody != nil {
+			total += size(*e.MessageBody, e.MessageAttributes)
+		}
+	}
+	if err := checkBatch(ids); err != nil {
+		return nil, err
+	}
+	if total > maxMessage {
+		return nil, wire.Errorf("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessage, total)
+	}
+	var out batchAnswer[sent]
+	err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
+		for i := range in.Entries {
+			answer, err := q.send(b, &in.Entries[i], now)
+			answer.ID = ids[i]
+			if err := out.add(ids[i], answer, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// send takes one message.
+func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error) {
+	if err := q.checkSend(in); err != nil {
+		return sent{}, err
+	}
+	c := &content{Body: *in.MessageBody, Attributes: in.MessageAttributes, Sent: now.UnixMilli()}
+	out := sent{MD5OfMessageBody: digest([]byte(c.Body)), MD5OfMessageAttributes: attributesDigest(c.Attributes), MD5OfMessageSystem: attributesDigest(in.MessageSystemAttributes)}
+	if trace, ok := in.MessageSystemAttributes[traceHeader]; ok {
+		c.Trace = *trace.StringValue
+	}
+	if in.MessageGroupID != nil {
+		c.Group = *in.MessageGroupID
+	}
+	c.Dedup = q.dedupID(in)
+	k := q.dedupKey(c)
+	if before, ok := q.dedup[k]; ok && q.fifo {
+		out.MessageID, out.SequenceNumber = before.ID, sequence(before.Seq)
+		return out, nil
+	}
+	delay := q.delay
+	if in.DelaySeconds != nil && !q.fifo {
+		delay = time.Duration(*in.DelaySeconds) * time.Second
+	}
+	c.ID = newID()
+	m, err := q.put(b, c, message{Sent: c.Sent, Visible: now.Add(delay).UnixMilli()}, now)
+	if err != nil {
+		return sent{}, err
+	}
+	out.MessageID = c.ID
+	if q.fifo {
+		out.SequenceNumber = sequence(m.seq)
+		d := dedup{c.ID, m.seq, c.Sent}
+		text, err := json.Marshal(d)
+		if err != nil {
+			return sent{}, err
+		}
+		b.Set(dedupKey(q.ID, k), text)
+		q.remember(k, d)
+	}
+	return out, nil
+}
+
+// put stores a message under a new number.
+func (q *queue) put(b *store.Batch, c *content, state message, now time.Time) (*message, error) {
+	text, err := c.encode()
+	if err != nil {
+		return nil, fmt.Errorf("store a message: %w", err)
+	}
+	m := &state
+	m.seq, m.Group = q.next(now), c.Group
+	b.Set(contentKey(q.ID, m.seq), text)
+	if err := q.storeState(b, m); err != nil {
+		return nil, err
+	}
+	q.add(m, now.UnixMilli())
+	return m, nil
+}
+
+func (q *queue) storeState(b *store.Batch, m *message) error {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("store the state of a message: %w", err)
+	}
+	b.Set(stateKey(q.ID, m.seq), text)
+	return nil
+}
+
+const traceHeader = "AWSTraceHeader"
+
+// Rule: API reference of SendMessage, MessageDeduplicationId and MessageGroupId.
+var idRule = regexp.MustCompile(`^[!-~]{1,128}$`)
+
+func (q *queue) checkSend(in *sendEntry) error {
+	switch {
+	case in.MessageBody == nil || *in.MessageBody == "":
+		return missingParameter("MessageBody")
+	case size(*in.MessageBody, in.MessageAttributes) > q.maxSize:
+		e := invalidParameter("", "", "")
+		e.Message = fmt.Sprintf("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.maxSize)
+		return e
+	case !allowed(*in.MessageBody):
+		return wire.Errorf("InvalidMessageContents", "Invalid characters found in the message body. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF.")
+	case in.DelaySeconds != nil && (*in.DelaySeconds < 0 || *in.DelaySeconds > 900):
+		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10), "DelaySeconds must be >= 0 and <= 900.")
+	case in.MessageGroupID != nil && !idRule.MatchString(*in.MessageGroupID):
+		return invalidParameter("MessageGroupId", *in.MessageGroupID, "MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+	case in.MessageDeduplicationID != nil && !idRule.MatchString(*in.MessageDeduplicationID):
+		return invalidParameter("MessageDeduplicationId", *in.MessageDeduplicationID, "MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+	case !q.fifo && in.MessageDeduplicationID != nil:
+		return invalidParameter("MessageDeduplicationId", *in.MessageDeduplicationID, "The request includes a parameter that is not valid for this queue type.")
+	case q.fifo && in.MessageGroupID == nil:
+		return missingParameter("MessageGroupId")
+	case q.fifo && in.DelaySeconds != nil && *in.DelaySeconds != 0:
+		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10), "The request include parameter that is not valid for this queue type.")
+	case q.fifo && in.MessageDeduplicationID == nil && !q.contentDedup:
+		e := invalidParameter("", "", "")
+		e.Message = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
+		return e
+	}
+	for name, a := range in.MessageSystemAttributes {
+		if name != traceHeader || a.DataType != "String" || a.StringValue == nil {
+			return invalidParameter("MessageSystemAttributes", name, "Only AWSTraceHeader of type String is supported.")
+		}
+	}
+	return checkMessageAttributes(in.MessageAttributes)
+}
+
+// dedupID is the sender's deduplication id, or the body's digest where the queue takes
+// that.
+func (q *queue) dedupID(in *sendEntry) string {
+	switch {
+	case !q.fifo:
+		return ""
+	case in.MessageDeduplicationID != nil:
+		return *in.MessageDeduplicationID
+	}
+	sum := sha256.Sum256([]byte(*in.MessageBody))
+	return hex.EncodeToString(sum[:])
+}
+
+// dedupKey is what must be new: ids have no spaces, so the parts cannot run together.
+func (q *queue) dedupKey(c *content) string {
+	if q.dedupByGroup {
+		return c.Group + " " + c.Dedup
+	}
+	return c.Dedup
+}
+
+func (q *queue) remember(k string, d dedup) {
+	q.dedup[k] = d
+	q.dedupAge.Set(k, d.Sent)
+}
+
+// sequence is a sequence number as the service writes it: 20 digits.
+func sequence(n uint64) string { return fmt.Sprintf("%020d", n) }
+
+// newID is a random UUID.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
