@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
 // FuzzRequests throws bodies at every operation: whatever comes, the engine
@@ -33,6 +34,9 @@ func FuzzRequests(f *testing.F) {
 		f.Fatal(err)
 	}
 	arn := *out.TableDescription.LatestStreamArn
+	if _, err := sqs.NewFromConfig(e.AWSConfig()).CreateQueue(f.Context(), &sqs.CreateQueueInput{QueueName: aws.String("q")}); err != nil {
+		f.Fatal(err)
+	}
 	const db12, st12 = "DynamoDB_20120810.", "DynamoDBStreams_20120810."
 	for _, seed := range [][2]string{
 		{db12 + "PutItem", `{"TableName":"orders","Item":{"id":{"S":"a"},"n":{"N":"1"},"l":{"L":[{"M":{"x":{"BOOL":true}}}]},"s":{"SS":["a","b"]}},"ConditionExpression":"attribute_not_exists(#i)","ExpressionAttributeNames":{"#i":"id"},"ReturnValues":"ALL_OLD"}`},
@@ -52,6 +56,15 @@ func FuzzRequests(f *testing.F) {
 		{st12 + "GetShardIterator", `{"StreamArn":"` + arn + `","ShardId":"x","ShardIteratorType":"AT_SEQUENCE_NUMBER","SequenceNumber":"100000000000000000000"}`},
 		{st12 + "GetRecords", `{"ShardIterator":"` + arn + `|1|AAAA"}`},
 		{st12 + "ListStreams", `{"TableName":"orders"}`},
+		{"AmazonSQS.CreateQueue", `{"QueueName":"f.fifo","Attributes":{"FifoQueue":"true","VisibilityTimeout":"1","RedrivePolicy":"{\"deadLetterTargetArn\":\"arn:aws:sqs:us-east-1:000000000000:f.fifo\",\"maxReceiveCount\":1}"}}`},
+		{"AmazonSQS.SendMessage", `{"QueueUrl":"http://x/0/q","MessageBody":"b","DelaySeconds":0,"MessageAttributes":{"n":{"DataType":"Number","StringValue":"1"},"b":{"DataType":"Binary","BinaryValue":"AQ=="}},"MessageSystemAttributes":{"AWSTraceHeader":{"DataType":"String","StringValue":"t"}}}`},
+		{"AmazonSQS.SendMessageBatch", `{"QueueUrl":"http://x/0/q","Entries":[{"Id":"1","MessageBody":"b","MessageGroupId":"g"},{"Id":"2"}]}`},
+		{"AmazonSQS.ReceiveMessage", `{"QueueUrl":"http://x/0/q","MaxNumberOfMessages":10,"VisibilityTimeout":0,"MessageAttributeNames":["b.*"],"AttributeNames":["All"]}`},
+		{"AmazonSQS.DeleteMessage", `{"QueueUrl":"http://x/0/q","ReceiptHandle":"AAAAAAAAAAEAAAAAAAAAAQAAAAAAAAAB"}`},
+		{"AmazonSQS.ChangeMessageVisibilityBatch", `{"QueueUrl":"http://x/0/q","Entries":[{"Id":"1","ReceiptHandle":"AAAAAAAAAAEAAAAAAAAAAQAAAAAAAAAB","VisibilityTimeout":43200}]}`},
+		{"AmazonSQS.SetQueueAttributes", `{"QueueUrl":"http://x/0/q","Attributes":{"MaximumMessageSize":"1024"}}`},
+		{"AmazonSQS.GetQueueAttributes", `{"QueueUrl":"http://x/0/q","AttributeNames":["All"]}`},
+		{"AmazonSQS.ListQueues", `{"MaxResults":1,"NextToken":"cQ"}`},
 		{"RatchetEngine_20261121.RollShards", `{"StreamArn":"` + arn + `"}`},
 		{"RatchetEngine_20261121.TrimStream", `{"StreamArn":"` + arn + `","BeforeTime":1e300}`},
 	} {

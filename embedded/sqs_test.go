@@ -500,8 +500,7 @@ func TestMessagesAreRefused(t *testing.T) {
 	expect(t, "more than ten", code(err), "InvalidParameterValue")
 }
 
-// TestAttributesAndDigests goes through a socket: the digests of bodies are checked by
-// the SDK, those of attributes against the value that AWS gives in its documentation.
+// TestAttributesAndDigests goes through a socket; the SDK checks the digests of bodies.
 func TestAttributesAndDigests(t *testing.T) {
 	f := open(t)
 	web := httptest.NewServer(f.Handler())
