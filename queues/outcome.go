@@ -39,19 +39,19 @@ type Outcome struct {
 	Err error
 }
 
-// Done: the work is done, now or before. The message is deleted.
+// Done says that the work is done, now or before. The message is deleted.
 func Done() Outcome { return Outcome{Kind: KindDone} }
 
-// Retry: the work failed and may succeed after a pause. With 0 the consumer chooses
-// the pause; it doubles with every receive. After the consumer's attempts a retry
-// becomes a rejection.
+// Retry says that the work failed and may succeed after a pause. With 0 the consumer
+// chooses the pause; it doubles with every receive. After the consumer's attempts a
+// retry becomes a rejection.
 func Retry(after time.Duration, err error) Outcome {
 	return Outcome{Kind: KindRetry, After: after, Err: err}
 }
 
-// InProgress: another worker holds a lease on this very work, for rest at most. The
-// message is kept and comes again after that; it is no attempt.
+// InProgress says that another worker holds a lease on this very work, for rest at
+// most. The message is kept and comes again after that; it is no attempt.
 func InProgress(rest time.Duration) Outcome { return Outcome{Kind: KindInProgress, After: rest} }
 
-// Reject: the message can never be handled; reason says why.
+// Reject says that the message can never be handled, and why.
 func Reject(reason error) Outcome { return Outcome{Kind: KindReject, Err: reason} }

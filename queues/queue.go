@@ -87,7 +87,7 @@ func (q *queue) hide(ctx context.Context, ms []Message, d time.Duration, options
 }
 
 // seconds rounds up.
-func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) } //nolint:gosec // at most 12 h
+func seconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
 
 // Attributes that a dead letter has beside those of its message.
 const (

@@ -86,9 +86,12 @@ func (q *queue) store(b *store.Batch) error {
 	return nil
 }
 
-func (s *Service) getQueueURL(_ context.Context, in *struct{ QueueName, QueueOwnerAWSAccountId string }) (any, error) {
+func (s *Service) getQueueURL(_ context.Context, in *struct {
+	QueueName string
+	Owner     string `json:"QueueOwnerAWSAccountId"`
+}) (any, error) {
 	err := s.change(func(*store.Batch) error {
-		if s.queues[in.QueueName] == nil || in.QueueOwnerAWSAccountId != "" && in.QueueOwnerAWSAccountId != s.cfg.AccountID {
+		if s.queues[in.QueueName] == nil || in.Owner != "" && in.Owner != s.cfg.AccountID {
 			return noQueue()
 		}
 		return nil
@@ -170,7 +173,7 @@ func (s *Service) listQueues(_ context.Context, in *struct {
 		limit = 1000
 	}
 	out := struct {
-		QueueUrls []string `json:",omitempty"` //nolint:revive // the wire's name
+		QueueUrls []string `json:",omitempty"`
 		NextToken string   `json:",omitempty"`
 	}{}
 	err = s.change(func(*store.Batch) error {
