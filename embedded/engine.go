@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/embedded/internal/dynamodb"
@@ -90,20 +89,6 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // Handler serves all services, for a listener.
 func (e *Engine) Handler() http.Handler { return e.gate }
-
-// HTTPClient reaches the engine without a socket, for aws.Config.HTTPClient.
-func (e *Engine) HTTPClient() *http.Client { return wire.InProcess(e.gate) }
-
-// AWSConfig is all that an SDK client needs to speak to this engine from the
-// same process: dynamodb.NewFromConfig(engine.AWSConfig()).
-func (e *Engine) AWSConfig() aws.Config {
-	return aws.Config{
-		Region:       e.cfg.Region,
-		Credentials:  aws.AnonymousCredentials{}, // nobody checks a signature here, and signing takes a fifth of a call
-		HTTPClient:   e.HTTPClient(),
-		BaseEndpoint: aws.String("http://embedded.ratchet.internal"),
-	}
-}
 
 // Close waits for running calls, refuses later ones and releases the data
 // directory. Closing twice is fine.

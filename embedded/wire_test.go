@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	stypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -43,9 +44,8 @@ func TestOverHTTP(t *testing.T) {
 	f := open(t)
 	server := httptest.NewServer(f.Handler())
 	defer server.Close()
-	cfg := f.AWSConfig()
-	cfg.HTTPClient, cfg.BaseEndpoint = server.Client(), aws.String(server.URL)
-	f.db = dynamodb.NewFromConfig(cfg)
+	f.db = dynamodb.NewFromConfig(aws.Config{Region: "us-east-1", HTTPClient: server.Client(), BaseEndpoint: aws.String(server.URL),
+		Credentials: credentials.NewStaticCredentialsProvider("any", "secret", "")})
 	f.table("orders", "id", "", "")
 	f.put("orders", item{"id": str("o-1"), "v": num("1")})
 	same(t, "item", f.get("orders", item{"id": str("o-1")}), item{"id": str("o-1"), "v": num("1")})

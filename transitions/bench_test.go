@@ -5,13 +5,17 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
 // BenchmarkApply moves orders to and fro from many goroutines; every write is synced.
+// The allocations are those of the caller, the SDK's client and the engine together.
 func BenchmarkApply(b *testing.B) {
-	s := newShop(b)
+	db := embeddedtest.DynamoDB(b, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
+	s := &shop{db: db}
+	s.reconfigure(b, func(*transitions.Config) {})
 	var next atomic.Int64
 	b.ReportAllocs()
 	b.SetParallelism(16)

@@ -81,8 +81,8 @@ var unusedKey = func() string {
 
 // slot is the write's transition as the ring keeps it, without its source.
 func (w write) slot() types.AttributeValue {
-	text := make([]byte, 0, 64)
-	text = strconv.AppendInt(text, int64(w.id), 10)
+	var buf [128]byte
+	text := strconv.AppendInt(buf[:0], int64(w.id), 10)
 	text = append(append(text, ' '), w.request.Event...)
 	text = append(append(text, ' '), w.group.To...)
 	text = strconv.AppendInt(append(text, ' '), w.at.UnixMilli(), 10)

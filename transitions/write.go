@@ -78,34 +78,42 @@ func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 // definition and the id; with IfMatch by the very id that the caller has seen.
 func (o *Orders) condition(w write, values image) string {
 	from := w.group.From
-	var b strings.Builder
-	b.WriteString("attribute_exists(orderId) AND orderState ")
-	if len(from) == 1 {
-		b.WriteString("= :from0")
-	} else {
-		b.WriteString("IN (")
-		for i := range from {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(":from" + strconv.Itoa(i))
-		}
-		b.WriteString(")")
-	}
 	for i, s := range from {
 		values[":from"+strconv.Itoa(i)] = attribute.S(string(s))
 	}
-	guard := " AND (attribute_not_exists(transitionId) OR transitionId < :id)"
+	leaves := ""
+	if len(from) < len(leaving) {
+		leaves = leaving[len(from)]
+	} else {
+		leaves = leavingOneOf(len(from))
+	}
+	id := "(attribute_not_exists(transitionId) OR transitionId < :id)"
 	if seen := w.request.IfMatch; seen != nil {
 		values[":seen"] = attribute.N(int64(*seen))
-		guard = " AND " + isOrAbsent("transitionId", ":seen", *seen == 0)
+		id = isOrAbsent("transitionId", ":seen", *seen == 0)
 	}
-	b.WriteString(guard)
-	b.WriteString(" AND " + o.ofVersion(w.version, values))
+	unused := ""
 	if w.trace != traceNone {
-		b.WriteString(unusedKey)
+		unused = unusedKey
 	}
-	return b.String()
+	return leaves + " AND " + id + " AND " + o.ofVersion(w.version, values) + unused
+}
+
+// leaving holds the usual beginnings of a condition, by the number of states that the
+// write may leave.
+var leaving = func() (out [9]string) {
+	for n := range out {
+		out[n] = leavingOneOf(n)
+	}
+	return out
+}()
+
+func leavingOneOf(n int) string {
+	from := make([]string, n)
+	for i := range from {
+		from[i] = ":from" + strconv.Itoa(i)
+	}
+	return "attribute_exists(orderId) AND orderState IN (" + strings.Join(from, ", ") + ")"
 }
 
 // send sends the write until DynamoDB has decided. It returns the new image when
@@ -124,10 +132,11 @@ func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, id
 	adopted := false
 	for attempt := 1; ; attempt++ {
 		out, err := o.cfg.DynamoDB.UpdateItem(ctx, input)
+		if err == nil {
+			return out.Attributes, nil, nil
+		}
 		var failed *types.ConditionalCheckFailedException
 		switch {
-		case err == nil:
-			return out.Attributes, nil, nil
 		case errors.As(err, &failed):
 			return nil, failed.Item, nil
 		case !adopted && mapMissing(err):

@@ -46,11 +46,11 @@ func KindOf(descriptor string) Kind {
 // item builds new values, so that values may be shared between items.
 type Value struct {
 	Kind Kind
+	// Bool holds a BOOL (a NULL is always true).
+	Bool bool
 	// Str holds an S, the canonical text of an N, or the raw bytes of a B. Of an
 	// Invalid it holds why it is.
 	Str string
-	// Bool holds a BOOL (a NULL is always true).
-	Bool bool
 	// Map holds an M, List an L. Set holds the members of SS, NS (canonical
 	// texts) or BS (raw bytes), sorted, without duplicates.
 	Map  Item

@@ -16,24 +16,22 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	if err != nil {
 		return nil, err
 	}
-	next := maps.Clone(item)
-	if next == nil {
-		next = attr.Item{}
-	}
+	next := edit{item: make(attr.Item, len(item)+1)}
+	maps.Copy(next.item, item)
 	removes := u.removes
 	for _, n := range u.writes {
 		if values[n].Kind == attr.Invalid {
 			removes = u.alsoRemove(removes, n)
 			continue
 		}
-		if err := u.actions[n].path.set(next, values[n]); err != nil {
+		if err := next.set(u.actions[n].path, values[n]); err != nil {
 			return nil, err
 		}
 	}
 	for _, n := range removes {
-		u.actions[n].path.remove(next)
+		next.remove(u.actions[n].path)
 	}
-	return next, nil
+	return next.item, nil
 }
 
 // evaluate computes the new value of every action. Paths that lead nowhere are found
@@ -208,82 +206,4 @@ func (a action) subtract(item attr.Item) (attr.Value, error) {
 		return attr.Value{}, nil
 	}
 	return attr.Value{Kind: old.Kind, Set: left}, nil
-}
-
-// set puts v at the path. item is the caller's own; maps and lists below it are
-// copied, for they may be shared. An index behind the end of a list appends.
-func (p Path) set(item attr.Item, v attr.Value) error {
-	if len(p) == 1 {
-		item[p[0].Name] = v
-		return nil
-	}
-	held, ok := p[1:].put(item[p[0].Name], v)
-	if !ok {
-		return errorf(msgInvalidPath)
-	}
-	item[p[0].Name] = held
-	return nil
-}
-
-// put returns a copy of holder with v at the path below it.
-func (p Path) put(holder, v attr.Value) (attr.Value, bool) {
-	step := p[0]
-	if len(p) > 1 {
-		child, ok := step.child(holder)
-		if !ok {
-			return holder, false
-		}
-		if v, ok = p[1:].put(child, v); !ok {
-			return holder, false
-		}
-	}
-	switch {
-	case !step.List && holder.Kind == attr.M:
-		m := maps.Clone(holder.Map)
-		if m == nil {
-			m = attr.Item{}
-		}
-		m[step.Name] = v
-		holder.Map = m
-	case step.List && holder.Kind == attr.L && step.Index < len(holder.List):
-		holder.List = slices.Clone(holder.List)
-		holder.List[step.Index] = v
-	case step.List && holder.Kind == attr.L:
-		holder.List = append(slices.Clip(holder.List), v)
-	default:
-		return holder, false
-	}
-	return holder, true
-}
-
-// remove takes away what is at the path, if anything is.
-func (p Path) remove(item attr.Item) {
-	if len(p) == 1 {
-		delete(item, p[0].Name)
-		return
-	}
-	if held, ok := item[p[0].Name]; ok {
-		item[p[0].Name] = p[1:].without(held)
-	}
-}
-
-// without returns a copy of holder that lacks the path below it.
-func (p Path) without(holder attr.Value) attr.Value {
-	step := p[0]
-	child, ok := step.child(holder)
-	if !ok {
-		return holder
-	}
-	switch {
-	case len(p) > 1:
-		if next, ok := p[:1].put(holder, p[1:].without(child)); ok {
-			return next
-		}
-	case step.List:
-		holder.List = slices.Delete(slices.Clone(holder.List), step.Index, step.Index+1)
-	default:
-		holder.Map = maps.Clone(holder.Map)
-		delete(holder.Map, step.Name)
-	}
-	return holder
 }

@@ -66,6 +66,9 @@ func unused[V any](field string, given map[string]V, used []string) error {
 func (p *Params) name(ref string) (string, bool) {
 	name, ok := p.Names[ref]
 	if ok && !slices.Contains(p.usedNames, ref) {
+		if p.usedNames == nil {
+			p.usedNames = make([]string, 0, len(p.Names))
+		}
 		p.usedNames = append(p.usedNames, ref)
 	}
 	return name, ok
@@ -75,6 +78,9 @@ func (p *Params) name(ref string) (string, bool) {
 func (p *Params) value(ref string) (attr.Value, bool) {
 	v, ok := p.Values[ref]
 	if ok && !slices.Contains(p.usedValues, ref) {
+		if p.usedValues == nil {
+			p.usedValues = make([]string, 0, len(p.Values))
+		}
 		p.usedValues = append(p.usedValues, ref)
 	}
 	return v, ok

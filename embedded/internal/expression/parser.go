@@ -20,9 +20,12 @@ type parser struct {
 	deferred bool
 }
 
-// bytesPerNode is how much source a node usually takes; the first block of nodes is
-// made to fit.
-const bytesPerNode = 8
+// How much source a node and a step of a path usually take; the first blocks of them
+// are made to fit.
+const (
+	bytesPerNode = 8
+	bytesPerStep = 12
+)
 
 func newParser(src string) (*parser, *Error) {
 	if src == "" {
@@ -192,7 +195,7 @@ func (p *parser) member() *Error {
 		return p.syntaxError()
 	}
 	if p.steps == nil {
-		p.steps = make([]Step, 0, 8)
+		p.steps = make([]Step, 0, len(p.src)/bytesPerStep+2)
 	}
 	p.steps = append(p.steps, Step{Name: p.text()})
 	p.advance()

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -121,9 +122,10 @@ func bindPaths(paths []Path, params *Params) *Error {
 
 // topLevel lists the first names of the paths, sorted, each once.
 func topLevel(paths []Path) []string {
-	set := make(attr.Item, len(paths))
-	for _, p := range paths {
-		set[p[0].Name] = attr.Value{}
+	names := make([]string, len(paths))
+	for n, p := range paths {
+		names[n] = p[0].Name
 	}
-	return set.Names()
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -3,6 +3,7 @@ package expression
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"ratchet/embedded/internal/attr"
 )
@@ -12,6 +13,7 @@ func integer(n int) attr.Value { return attr.Value{Kind: attr.N, Str: strconv.It
 // Update is an UpdateExpression, ready to be applied.
 type Update struct {
 	actions []action
+	paths   []Path // of the actions
 	// writes are the actions but REMOVE, removes the REMOVEs: lists grow from the
 	// front and are thinned out from the back, so that every index means a position
 	// before the update.
@@ -38,29 +40,25 @@ func ParseUpdate(src string, params *Params) (*Update, error) {
 }
 
 // Paths lists the document paths that the update writes, in the order of the source.
-func (u *Update) Paths() []Path {
-	paths := make([]Path, len(u.actions))
-	for n, a := range u.actions {
-		paths[n] = a.path
-	}
-	return paths
-}
+func (u *Update) Paths() []Path { return slices.Clone(u.paths) }
 
 // TopLevel lists the top-level attribute names that the update writes, sorted.
-func (u *Update) TopLevel() []string { return topLevel(u.Paths()) }
+func (u *Update) TopLevel() []string { return topLevel(u.paths) }
 
 // Project returns of an item, the one before the update or the one after, what the
 // update touches: ReturnValues UPDATED_OLD and UPDATED_NEW. Of a map or list of
 // which an element was written it has that element alone.
-func (u *Update) Project(item attr.Item) attr.Item { return newProjection(u.Paths()).Apply(item) }
+func (u *Update) Project(item attr.Item) attr.Item { return newProjection(u.paths).Apply(item) }
 
 func parseUpdate(src string, params *Params) (*Update, *Error) {
 	p, err := newParser(src)
 	if err != nil {
 		return nil, err
 	}
-	u := &Update{}
-	var sections []string
+	clauses := strings.Count(src, ",") + 4 // no fewer than there are
+	p.nodes = make([]node, 0, clauses)
+	u := &Update{actions: make([]action, 0, clauses), paths: make([]Path, 0, clauses)}
+	sections := make([]string, 0, 4)
 	for first := true; first || p.kind != kEnd; first = false {
 		section, word := p.kind, ""
 		switch section {
@@ -117,7 +115,7 @@ func (p *parser) actions(u *Update, section kind) *Error {
 		if err != nil {
 			return err
 		}
-		u.actions = append(u.actions, a)
+		u.actions, u.paths = append(u.actions, a), append(u.paths, path)
 		if p.kind != kComma {
 			return nil
 		}
@@ -181,7 +179,7 @@ func (u *Update) check(sections []string) *Error {
 // bind goes from the last clause to the first, all paths before all values, as the
 // service does; the order shows only in which of several faults is reported.
 func (u *Update) bind(params *Params) *Error {
-	if err := bindPaths(u.Paths(), params); err != nil {
+	if err := bindPaths(u.paths, params); err != nil {
 		return err
 	}
 	for _, a := range slices.Backward(u.actions) {
@@ -220,13 +218,19 @@ func (a action) checkSetOperand() *Error {
 
 // arrange puts the actions into the order in which they are applied.
 func (u *Update) arrange() {
+	order := make([]int, 0, len(u.actions))
 	for n, a := range u.actions {
-		if a.section == kRemove {
-			u.removes = append(u.removes, n)
-		} else {
-			u.writes = append(u.writes, n)
+		if a.section != kRemove {
+			order = append(order, n)
 		}
 	}
+	u.writes = slices.Clip(order)
+	for n, a := range u.actions {
+		if a.section == kRemove {
+			order = append(order, n)
+		}
+	}
+	u.removes = order[len(u.writes):]
 	byPath := func(a, b int) int { return u.actions[a].path.compare(u.actions[b].path) }
 	slices.SortFunc(u.writes, byPath)
 	slices.SortFunc(u.removes, func(a, b int) int { return byPath(b, a) })

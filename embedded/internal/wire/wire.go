@@ -92,7 +92,7 @@ func NewHandler(log *slog.Logger, services ...Service) *Handler {
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := strconv.FormatUint(h.requests.Add(1), 36)
-	w.Header().Set("X-Amzn-Requestid", id)
+	w.Header()["X-Amzn-Requestid"] = []string{id}
 	target, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	service, ok := h.services[target]
 	if r.Method != http.MethodPost || !ok {
@@ -199,11 +199,18 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 }
 
+// contentType is shared by all answers; nobody writes into it.
+var contentType = []string{"application/x-amz-json-1.0"}
+
+// send writes an answer. The body is then the writer's.
 func send(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
-	h.Set("Content-Type", "application/x-amz-json-1.0")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	h.Set("X-Amz-Crc32", strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10))
+	values := []string{strconv.Itoa(len(body)), strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)}
+	h["Content-Type"], h["Content-Length"], h["X-Amz-Crc32"] = contentType, values[:1:1], values[1:]
 	w.WriteHeader(status)
+	if local, ok := w.(*response); ok {
+		local.give(body)
+		return
+	}
 	_, _ = w.Write(body) // a caller that has gone is its own answer
 }
