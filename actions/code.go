@@ -1,0 +1,113 @@
+package actions
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// A code is an id that people type. A generated one is PREFIX-AAAAA-AAAAA-AAAAA-AAAAA
+// in Crockford's base32: one character for the version of the key, 4 for the hour of
+// expiry, 7 that tell it from others, and a MAC of 8 (40 bits). It is read in either
+// case, with or without hyphens, with O for 0 and I or L for 1.
+//
+// A chosen code, like SUMMER-24, carries nothing. Its item is the only memory that it
+// has been used, so that item is kept for good.
+const (
+	codeAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+	codeLength   = 20
+	codeExpiry   = 1 // where the expiry begins
+	codeName     = 5
+	codeMAC      = 12
+	codeGroup    = 5
+)
+
+var (
+	codePrefixRule = regexp.MustCompile(`^[A-Z0-9]{2,16}$`)
+	chosenRule     = regexp.MustCompile(`^[A-Z0-9][A-Z0-9-]{1,62}[A-Z0-9]$`)
+	// codeEpoch begins the hours of a code's expiry; they last until 2139.
+	codeEpoch  = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	codeTyping = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "")
+)
+
+// normalCode is a code as it is compared: upper case, hyphens for spaces.
+func normalCode(text string) string {
+	return strings.ToUpper(strings.Join(strings.Fields(text), "-"))
+}
+
+// generated takes a normal code apart if it has the form of a generated one.
+func generated(code string) (prefix, body string, ok bool) {
+	prefix, rest, _ := strings.Cut(code, "-")
+	body = codeTyping.Replace(rest)
+	return prefix, body, len(body) == codeLength && codePrefixRule.MatchString(prefix)
+}
+
+func (a *Actions) resolveCode(text string) (ref, bool) {
+	code := normalCode(text)
+	prefix, body, isGenerated := generated(code)
+	if !isGenerated {
+		return chosenRef(code), chosenRule.MatchString(code)
+	}
+	if strings.Trim(body, codeAlphabet) != "" {
+		return ref{}, false
+	}
+	key, known := a.keys.version(strings.IndexByte(codeAlphabet, body[0]))
+	if !known || !hmac.Equal([]byte(body[codeMAC:]), []byte(key.codeMAC(prefix, body[:codeMAC]))) {
+		return ref{}, false
+	}
+	hours := int64(0)
+	for _, c := range []byte(body[codeExpiry:codeName]) {
+		hours = hours<<5 | int64(strings.IndexByte(codeAlphabet, c))
+	}
+	return ref{key: "bulk:" + prefix + "-" + body[codeExpiry:codeMAC], expires: codeEpoch.Add(time.Duration(hours) * time.Hour)}, true
+}
+
+func chosenRef(code string) ref { return ref{key: "code:" + code} }
+
+func (k tenantKey) codeMAC(prefix, body string) string {
+	return base32(mac(k.code, prefix, body), codeLength-codeMAC)
+}
+
+// codeOf makes the code of a batch's index. Another try gives another code, for when
+// the first one's name was taken.
+func (k tenantKey) codeOf(b Batch, index, try int) (ID, ref) {
+	hours := int64((b.ExpiresAt.Sub(codeEpoch) + time.Hour - 1) / time.Hour)
+	expiry := make([]byte, codeName-codeExpiry)
+	for i := range expiry {
+		expiry[len(expiry)-1-i] = codeAlphabet[hours>>(5*i)&31]
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s/%d/%d", len(b.ID), b.ID, index, try))
+	name := string(expiry) + base32(sum[:], codeMAC-codeName)
+	body := string(codeAlphabet[k.version]) + name
+	body += k.codeMAC(b.Prefix, body)
+	text := b.Prefix
+	for i := 0; i < codeLength; i += codeGroup {
+		text += "-" + body[i:i+codeGroup]
+	}
+	return ID(text), ref{key: "bulk:" + b.Prefix + "-" + name, expires: codeEpoch.Add(time.Duration(hours) * time.Hour)}
+}
+
+// base32 is the first n characters of b, of which it takes 5 bits each.
+func base32(b []byte, n int) string {
+	out := make([]byte, n)
+	for i := range out {
+		bit := i * 5
+		pair := uint16(b[bit/8])<<8 | uint16(b[bit/8+1])
+		out[i] = codeAlphabet[pair>>(11-bit%8)&31]
+	}
+	return string(out)
+}
+
+// checkChosen names the rule that a code chosen by a person breaks.
+func checkChosen(code string) error {
+	switch _, _, isGenerated := generated(code); {
+	case !chosenRule.MatchString(code):
+		return fmt.Errorf("%w: code: 3 to 64 letters, digits and hyphens", ErrInvalid)
+	case isGenerated:
+		return fmt.Errorf("%w: code: a word, a hyphen and %d characters is the form of generated codes", ErrInvalid, codeLength)
+	}
+	return nil
+}

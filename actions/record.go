@@ -1,0 +1,84 @@
+package actions
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
+)
+
+type image = attribute.Item
+
+// What an action's item says of it. Pending, active and held follow from the times.
+const (
+	open     = "OPEN"
+	consumed = "CONSUMED"
+	canceled = "CANCELED"
+	expired  = "EXPIRED"
+)
+
+// record is an action as it is stored.
+type record struct {
+	status                           string
+	content                          []byte
+	payload                          json.RawMessage
+	createdAt, activeAt, expiresAt   time.Time
+	forgetAt, consumedAt, canceledAt time.Time
+	consumeID                        string
+	pinHash                          []byte
+	pinKey, maxAttempts              int
+	tries                            []string
+	holder                           string
+	fence                            int64
+	holdUntil                        time.Time
+	batch                            string
+	index                            int
+}
+
+func decode(i image) (record, error) {
+	at := func(name string) time.Time {
+		ms := attribute.Number(i, name)
+		if ms == 0 {
+			return time.Time{}
+		}
+		return time.UnixMilli(ms).UTC()
+	}
+	r := record{
+		status: attribute.Text(i, "status"), content: attribute.Bytes(i, "content"), payload: attribute.Bytes(i, "payload"),
+		createdAt: at("createdAt"), activeAt: at("activeAt"), expiresAt: at("expiresAt"),
+		consumedAt: at("consumedAt"), canceledAt: at("canceledAt"), consumeID: attribute.Text(i, "consumeId"),
+		pinHash: attribute.Bytes(i, "pinHash"), pinKey: int(attribute.Number(i, "pinKey")), maxAttempts: int(attribute.Number(i, "maxAttempts")),
+		holder: attribute.Text(i, "holder"), fence: attribute.Number(i, "fence"), holdUntil: at("holdUntil"),
+		batch: attribute.Text(i, "batchId"), index: int(attribute.Number(i, "batchIndex")),
+	}
+	if second := attribute.Number(i, ExpiryAttribute); second != 0 {
+		r.forgetAt = time.Unix(second, 0).UTC()
+	}
+	if set, ok := i["tries"].(*types.AttributeValueMemberSS); ok {
+		r.tries = set.Value
+	}
+	switch r.status {
+	case open, consumed, canceled, expired:
+	default:
+		return record{}, fmt.Errorf("%w: status %q", errUnreadable, r.status)
+	}
+	if r.expiresAt.IsZero() || (r.pinHash != nil && r.maxAttempts == 0) {
+		return record{}, fmt.Errorf("%w: expiresAt or maxAttempts is missing", errUnreadable)
+	}
+	return r, nil
+}
+
+// forgotten: the record's time is over, and whether TTL has deleted it yet is chance.
+func (r record) forgotten(now time.Time) bool { return !r.forgetAt.IsZero() && !now.Before(r.forgetAt) }
+
+// held: somebody's hold stands. For others it stands a margin longer than for them.
+func (r record) held(now time.Time, margin time.Duration) bool {
+	return r.holdUntil.Add(margin).After(now)
+}
+
+func (r record) locked() bool { return r.pinHash != nil && len(r.tries) >= r.maxAttempts }
+
+func millis(t time.Time) types.AttributeValue { return attribute.N(t.UnixMilli()) }
