@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"net/http"
 
+	"ratchet/actions"
 	"ratchet/embedded"
 	"ratchet/inventory"
 	"ratchet/once"
@@ -47,8 +48,10 @@ type Backend struct {
 	// Engine is the embedded engine, nil when the backend is an endpoint or AWS.
 	Engine *embedded.Engine
 
-	Orders  *transitions.Orders
-	Claims  *once.Claims
+	Orders *transitions.Orders
+	Claims *once.Claims
+	// Actions are the one-time actions of the tenant without a name.
+	Actions *actions.Actions
 	Stock   *inventory.Stock
 	Parked  *parked.Tasks
 	Desk    *shipping.Desk
@@ -150,6 +153,13 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	}
 	if b.Claims, err = once.New(once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once,
 		Lease: cfg.EffectLease, Retention: effectRetention}); err != nil {
+		return nil, err
+	}
+	keys, err := actionKeys(cfg, engine != nil)
+	if err != nil {
+		return nil, err
+	}
+	if b.Actions, err = actions.New(actions.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Actions, Keys: keys}); err != nil {
 		return nil, err
 	}
 	if b.Sink, err = sinkFor(cfg, log); err != nil {

@@ -45,6 +45,10 @@ type Config struct {
 	// AcceptVersions are other versions of the definition whose orders may be moved as
 	// they are (see [transitions.Config]).
 	AcceptVersions []int `koanf:"accept-versions"`
+	// ActionKeys sign the ids of one-time actions and hash their PINs: VERSION:BASE64, the
+	// signing one first, then older ones (`ratchet actions key` makes one). Empty: the
+	// keys in the data directory, where there is one; on AWS there are none. Never printed.
+	ActionKeys string `koanf:"action-keys"`
 	// Slots is how many tasks of one activity a worker holds at once. Default 32.
 	Slots int `koanf:"slots"`
 	// DeclinePercent and TimeoutPercent are how the sandbox gateway behaves, 0 to 100.

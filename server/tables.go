@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/actions"
 	"ratchet/inventory"
 	"ratchet/once"
 	"ratchet/parked"
@@ -22,6 +23,7 @@ import (
 // Tables are the names of the tables.
 type Tables struct {
 	Orders, Events, Once, Inventory, Parked, Leases, DeadLetters string
+	Actions                                                      string
 	// The sandboxes' own tables stand for the bank and the carrier.
 	SandboxCharges, SandboxShipments string
 }
@@ -30,6 +32,7 @@ func tablesFor(prefix string) Tables {
 	return Tables{
 		Orders: prefix + "orders", Events: prefix + "order-events", Once: prefix + "once", Inventory: prefix + "inventory",
 		Parked: prefix + "parked-tasks", Leases: prefix + "leases", DeadLetters: prefix + "dead-letters",
+		Actions:        prefix + "actions",
 		SandboxCharges: prefix + "sandbox-charges", SandboxShipments: prefix + "sandbox-shipments",
 	}
 }
@@ -52,7 +55,7 @@ func (t Tables) all() []table {
 	return []table{
 		{transitions.OrdersTable(t.Orders), ""}, {transitions.JournalTable(t.Events), ""},
 		{once.TableInput(t.Once), once.ExpiryAttribute}, {inventory.TableInput(t.Inventory), ""},
-		{parked.TableInput(t.Parked), parked.ExpiryAttribute},
+		{parked.TableInput(t.Parked), parked.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
 		{streams.LeaseTableInput(t.Leases), ""}, {streams.DeadLetterTableInput(t.DeadLetters), ""},
 		{payments.SandboxTable(t.SandboxCharges), ""}, {shipping.SandboxTable(t.SandboxShipments), ""},
 	}
