@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -19,7 +16,7 @@ import (
 
 func ordersCommand(s *settings) *cobra.Command {
 	return group("orders", "Create, read and move orders",
-		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s))
+		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s), ordersEdit(s))
 }
 
 func ordersCreate(s *settings) *cobra.Command {
@@ -76,17 +73,12 @@ func parseOrder(id string, items []string, currency string) (transitions.NewOrde
 		return order, usageError("an order needs at least one --item SKU:QUANTITY:PRICE")
 	}
 	for _, text := range items {
-		parts := strings.Split(text, ":")
-		if len(parts) < 3 {
-			return order, usageError("item %q: must be SKU:QUANTITY:PRICE", text)
+		item, err := parseItem(text)
+		if err != nil {
+			return order, err
 		}
-		quantity, err1 := strconv.ParseInt(parts[len(parts)-2], 10, 32)
-		price, err2 := strconv.ParseInt(parts[len(parts)-1], 10, 32)
-		if err := errors.Join(err1, err2); err != nil {
-			return order, usageError("item %q: quantity and price must be whole numbers below 2^31", text)
-		}
-		order.Items = append(order.Items, transitions.Item{SKU: strings.Join(parts[:len(parts)-2], ":"), Quantity: quantity, Price: price})
-		order.Total.Amount += quantity * price
+		order.Items = append(order.Items, item)
+		order.Total.Amount += item.Quantity * item.Price
 	}
 	return order, order.Validate()
 }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+const editHelp = `Edits lines, addresses and notes of an order that is not paid yet. Each edit is one
+conditional write and moves the total by what lines cost.
+
+Repeating a command with the same --event-id makes no second edit, as long as the order
+remembers the first; without one every call is an edit of its own. --if-match makes the
+edit only if the content still has that version (` + "`orders get --json`" + `: contentVersion).`
+
+// ordersEdit is the group of commands that change an order's content.
+func ordersEdit(s *settings) *cobra.Command {
+	c := group("edit", "Change lines, addresses and notes of an order before it is paid",
+		editCommand(s, "add-item ORDER SKU:QUANTITY:PRICE...", "Add lines; the price is that of one piece, in minor units", cobra.MinimumNArgs(2), addItems),
+		editCommand(s, "change-item ORDER SKU:QUANTITY:PRICE", "Give the first line with the SKU another quantity and price", cobra.ExactArgs(2), changeItem),
+		editCommand(s, "remove-item ORDER SKU", "Remove every line with the SKU", cobra.ExactArgs(2), removeItem),
+		editCommand(s, "set-address ORDER shipping|billing FIELD=TEXT...", "Replace an address; a single - reads it as a JSON object from standard input", cobra.MinimumNArgs(3), setAddress),
+		editCommand(s, "add-note ORDER TEXT", "Add a note; - reads it from standard input", cobra.ExactArgs(2), addNote))
+	c.Long = editHelp
+	return c
+}
+
+// sendEdit sends an edit whose content is fixed.
+type sendEdit func(*transitions.Orders, transitions.Edit) (transitions.EditResult, error)
+
+// edit reads the content of one kind of edit; args are those after the order.
+type edit func(c *cobra.Command, args []string) (sendEdit, error)
+
+func editCommand(s *settings, use, short string, args cobra.PositionalArgs, fn edit) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Args: args, Long: short + ".\n\n" + editHelp}
+	event := c.Flags().String("event-id", "", "names this edit; default: a new name for each call")
+	ifMatch := c.Flags().Int64("if-match", -1, "only if the content has this version; -1: any")
+	if strings.HasPrefix(use, "add-note") {
+		c.Flags().String("by", "", "who wrote the note")
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		send, err := fn(c, args[1:])
+		if err != nil {
+			return err
+		}
+		e := transitions.Edit{OrderID: transitions.OrderID(args[0]), EventID: transitions.RequestID(*event)}
+		if e.EventID == "" {
+			e.EventID = transitions.RequestID("cli-" + newRequestID())
+		}
+		switch {
+		case *ifMatch >= 0:
+			seen := transitions.ContentVersion(*ifMatch)
+			e.IfMatch = &seen
+		case *ifMatch < -1:
+			return usageError("if-match %d: content versions count from 0", *ifMatch)
+		}
+		return s.with(c.Context(), func(b *server.Backend) error {
+			result, err := send(b.Orders, e)
+			if err != nil {
+				return err
+			}
+			return printEdit(c.OutOrStdout(), s.json, e.OrderID, result)
+		})
+	}
+	return c
+}
+
+func addItems(c *cobra.Command, args []string) (sendEdit, error) {
+	lines := make([]transitions.Item, len(args))
+	for i, text := range args {
+		var err error
+		if lines[i], err = parseItem(text); err != nil {
+			return nil, err
+		}
+	}
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+		return o.AddItems(c.Context(), e, lines...)
+	}, nil
+}
+
+func changeItem(c *cobra.Command, args []string) (sendEdit, error) {
+	line, err := parseItem(args[0])
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+		return o.ChangeItem(c.Context(), e, line)
+	}, err
+}
+
+func removeItem(c *cobra.Command, args []string) (sendEdit, error) {
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+		return o.RemoveItem(c.Context(), e, args[0])
+	}, nil
+}
+
+func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
+	address := transitions.Address{}
+	if len(args) == 2 && args[1] == "-" {
+		text, err := readFile(c, "-")
+		if err == nil && json.Unmarshal(text, &address) != nil {
+			err = usageError("standard input: must be a JSON object of strings") // without what stands there
+		}
+		if err != nil {
+			return nil, err
+		}
+	} else {
+		for i, field := range args[1:] {
+			name, text, found := strings.Cut(field, "=")
+			if !found {
+				return nil, usageError("field %d of the address: must be FIELD=TEXT", i+1)
+			}
+			address[name] = text
+		}
+	}
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+		return o.SetAddress(c.Context(), e, transitions.AddressKind(args[0]), address)
+	}, nil
+}
+
+func addNote(c *cobra.Command, args []string) (sendEdit, error) {
+	by, _ := c.Flags().GetString("by")
+	note := transitions.Note{By: by, Text: args[0]}
+	if note.Text == "-" {
+		text, err := readFile(c, "-")
+		if err != nil {
+			return nil, err
+		}
+		note.Text = strings.TrimSpace(string(text))
+	}
+	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
+		return o.AddNote(c.Context(), e, note)
+	}, nil
+}
+
+// parseItem reads SKU:QUANTITY:PRICE; the SKU may have colons of its own.
+func parseItem(text string) (transitions.Item, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) < 3 {
+		return transitions.Item{}, usageError("item %q: must be SKU:QUANTITY:PRICE", text)
+	}
+	quantity, err1 := strconv.ParseInt(parts[len(parts)-2], 10, 32)
+	price, err2 := strconv.ParseInt(parts[len(parts)-1], 10, 32)
+	if err := errors.Join(err1, err2); err != nil {
+		return transitions.Item{}, usageError("item %q: quantity and price must be whole numbers below 2^31", text)
+	}
+	return transitions.Item{SKU: strings.Join(parts[:len(parts)-2], ":"), Quantity: quantity, Price: price}, nil
+}
+
+// printEdit prints an edit's verdict; what was not applied gets its own exit status.
+func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions.EditResult) error {
+	var err error
+	if asJSON {
+		err = printJSON(out, r)
+	} else {
+		_, err = fmt.Fprintln(out, describeEdit(id, r))
+	}
+	switch {
+	case err != nil || r.Verdict.Done():
+		return err
+	case r.Verdict == transitions.NotFound:
+		return &statusError{exitNotFound, nil}
+	}
+	return &statusError{exitRefused, nil}
+}
+
+// describeEdit says an edit's verdict in one line for a person.
+func describeEdit(id transitions.OrderID, r transitions.EditResult) string {
+	switch {
+	case r.Verdict.Done():
+		return fmt.Sprintf("%s: content version %d of order %s, which has %d lines and a total of %s",
+			r.Verdict, r.ContentVersion, id, len(r.Order.Items), money(r.Order.Total))
+	case r.Order == nil:
+		return fmt.Sprintf("%s: order %s", r.Verdict, id)
+	case r.Reason != "":
+		return fmt.Sprintf("%s: order %s: %s", r.Verdict, id, r.Reason)
+	case r.Verdict == transitions.WrongState:
+		return fmt.Sprintf("%s: order %s is %s; it can be edited in %v", r.Verdict, id, r.Order.State, r.Expected)
+	}
+	return fmt.Sprintf("%s: the content of order %s has version %d", r.Verdict, id, r.Order.ContentVersion)
+}
