@@ -67,15 +67,13 @@ func (c *Consumption) Order(id transitions.OrderID) Units {
 	return c.orders[id]
 }
 
-// Dearest returns the order that consumed the most write units, and how many orders
-// were counted.
-func (c *Consumption) Dearest() (id transitions.OrderID, sum Units, orders int) {
+// Most returns the largest numbers that any order has, each by itself, and how many
+// orders were counted.
+func (c *Consumption) Most() (most Units, orders int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for candidate, units := range c.orders {
-		if id == "" || units.Write > sum.Write || units.Write == sum.Write && candidate < id {
-			id, sum = candidate, units
-		}
+	for _, sum := range c.orders {
+		most.Calls, most.Read, most.Write = max(most.Calls, sum.Calls), max(most.Read, sum.Read), max(most.Write, sum.Write)
 	}
-	return id, sum, len(c.orders)
+	return most, len(c.orders)
 }

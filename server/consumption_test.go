@@ -29,8 +29,9 @@ func TestConsumptionIsAddedUpPerVerdictAndPerOrder(t *testing.T) {
 	if diff := cmp.Diff(want, c.ByVerdict()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if id, sum, orders := c.Dearest(); id != "b" || sum != (server.Units{Calls: 20, Read: 10, Write: 40}) || orders != 2 {
-		t.Errorf("%s %+v of %d", id, sum, orders)
+	c.Add("c", transitions.NotFound, 99, 0)
+	if most, orders := c.Most(); most != (server.Units{Calls: 20, Read: 99, Write: 40}) || orders != 3 {
+		t.Errorf("%+v of %d", most, orders)
 	}
 	if sum := c.Order("a"); sum != (server.Units{Calls: 10, Write: 10}) {
 		t.Errorf("%+v", sum)

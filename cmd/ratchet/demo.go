@@ -150,10 +150,10 @@ type demoResult struct {
 	ReactionMillis  map[string]float64 `json:"reactionMillis"`
 	Discrepancies   []load.Discrepancy `json:"discrepancies"`
 	// Consumed are the capacity units of placings and transitions, by verdict;
-	// PerOrder the mean of an order, DearestOrder the most of one.
-	Consumed     map[string]server.Units `json:"consumed"`
-	PerOrder     server.Units            `json:"consumedPerOrder"`
-	DearestOrder server.Units            `json:"consumedByDearestOrder"`
+	// PerOrder the mean of an order, AtMost the most of any.
+	Consumed map[string]server.Units `json:"consumed"`
+	PerOrder server.Units            `json:"consumedPerOrder"`
+	AtMost   server.Units            `json:"consumedPerOrderAtMost"`
 }
 
 func demoReport(s *load.Session, c load.Count, consumed *server.Consumption) demoResult {
@@ -169,8 +169,8 @@ func demoReport(s *load.Session, c load.Count, consumed *server.Consumption) dem
 		r.Verdicts[v.String()] = s.Meter.Verdicts(v)
 	}
 	r.Consumed = consumed.ByVerdict()
-	_, dearest, orders := consumed.Dearest()
-	r.DearestOrder = dearest
+	var orders int
+	r.AtMost, orders = consumed.Most()
 	for _, sum := range r.Consumed {
 		r.PerOrder.Calls += sum.Calls
 		r.PerOrder.Read += sum.Read / float64(max(1, orders))
@@ -199,7 +199,7 @@ func demoTable(out io.Writer, s *load.Session, c load.Count, consumed *server.Co
 		}
 	}
 	fmt.Fprintf(w, "capacity of an order\t%.1f write and %.1f read units on average, at most %.0f and %.0f\n",
-		r.PerOrder.Write, r.PerOrder.Read, r.DearestOrder.Write, r.DearestOrder.Read)
+		r.PerOrder.Write, r.PerOrder.Read, r.AtMost.Write, r.AtMost.Read)
 	fmt.Fprintf(w, "requests sent twice\t%d (executions %d, cancellations %d, carrier reports %d)\n", r.Duplicates,
 		s.Sent.Repeated.Load(), s.Sent.CancelsRepeated.Load(), s.Sent.ReportsRepeated.Load())
 	fmt.Fprintf(w, "carrier reports too early\t%d\n", s.Sent.ReportsEarly.Load())
