@@ -81,29 +81,26 @@ var unusedKey = func() string {
 
 // slot is the write's transition as the ring keeps it, without its source.
 func (w write) slot() types.AttributeValue {
-	var buf [128]byte
-	text := strconv.AppendInt(buf[:0], int64(w.id), 10)
-	text = append(append(text, ' '), w.request.Event...)
-	text = append(append(text, ' '), w.group.To...)
-	text = strconv.AppendInt(append(text, ' '), w.at.UnixMilli(), 10)
-	text = append(append(text, ' '), w.call...)
-	if flags := w.flags(); flags != "" {
-		text = append(append(text, ' '), flags...)
-	}
-	return attribute.S(string(text))
+	return Transition{ID: w.id, Event: w.request.Event, To: w.group.To, At: w.at, call: w.call,
+		allotted: w.trace == traceAllotted, narrowed: w.request.From != ""}.slot()
 }
 
-func (w write) flags() string {
-	allotted, narrowed := w.trace == traceAllotted, w.request.From != ""
+func (t Transition) slot() types.AttributeValue {
+	var buf [128]byte
+	text := strconv.AppendInt(buf[:0], int64(t.ID), 10)
+	text = append(append(text, ' '), t.Event...)
+	text = append(append(text, ' '), t.To...)
+	text = strconv.AppendInt(append(text, ' '), t.At.UnixMilli(), 10)
+	text = append(append(text, ' '), t.call...)
 	switch {
-	case allotted && narrowed:
-		return string([]byte{flagAllotted, flagNarrowed})
-	case allotted:
-		return string(flagAllotted)
-	case narrowed:
-		return string(flagNarrowed)
+	case t.allotted && t.narrowed:
+		text = append(text, ' ', flagAllotted, flagNarrowed)
+	case t.allotted:
+		text = append(text, ' ', flagAllotted)
+	case t.narrowed:
+		text = append(text, ' ', flagNarrowed)
 	}
-	return ""
+	return attribute.S(string(text))
 }
 
 // errSlot: a slot of the ring is not one that this package writes.

@@ -16,7 +16,7 @@ import (
 
 func ordersCommand(s *settings) *cobra.Command {
 	return group("orders", "Create, read and move orders",
-		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s), ordersEdit(s))
+		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s), ordersEdit(s), ordersRebuild(s))
 }
 
 func ordersCreate(s *settings) *cobra.Command {

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+func ordersRebuild(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "rebuild ORDER", Short: "Rebuild an order from its journal, and write it back", Args: cobra.ExactArgs(1),
+		Long: `Plays the order's journal and prints what the order must be. With --write, an order that is
+missing or behind its journal (as after a restore of one table) is brought to the
+journal's end by one conditional write, after the order's id has been typed on standard
+input. An order that is as far as its journal or further is never changed.
+
+What a journal does not hold cannot be rebuilt: lines, total, addresses, notes. An order
+that is there keeps its own; one that is missing comes back without them.
+
+With a journal written by the stream, let a worker read the stream to its end first: rows
+that are still to be written would be missing.
+
+Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
+	}
+	write := c.Flags().Bool("write", false, "write the order back; asks for its id first")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return s.with(c.Context(), func(b *server.Backend) error {
+			id := transitions.OrderID(args[0])
+			r, err := b.Orders.Restore(c.Context(), id, false)
+			if err == nil && *write {
+				if err := printRestoration(c.ErrOrStderr(), r); err != nil {
+					return err
+				}
+				if err := typed(c, string(id)); err != nil {
+					return err
+				}
+				r, err = b.Orders.Restore(c.Context(), id, true)
+			}
+			switch {
+			case errors.Is(err, transitions.ErrUnknownOrder):
+				return fmt.Errorf("order %s: %w", id, errNotFound)
+			case errors.Is(err, transitions.ErrNothingToRestore):
+				err = &statusError{exitRefused, err}
+			case err != nil:
+				return err
+			}
+			var printed error
+			if s.json {
+				printed = printJSON(c.OutOrStdout(), r)
+			} else {
+				printed = printRestoration(c.OutOrStdout(), r)
+			}
+			return errors.Join(printed, err)
+		})
+	}
+	return c
+}
+
+// typed wants a line on standard input that is the word.
+func typed(c *cobra.Command, word string) error {
+	fmt.Fprintf(c.ErrOrStderr(), "type the order's id to write it: ")
+	line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<10)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	if strings.TrimSpace(line) != word {
+		return usageError("nothing was written: the order's id was not typed")
+	}
+	return nil
+}
+
+func printRestoration(out io.Writer, r transitions.Restoration) error {
+	what := fmt.Sprintf("by its journal (%d rows) order %s is %s since transition %d, version %d of the definition, %s\n",
+		r.Rows, r.OrderID, r.State, r.TransitionID, r.DefinitionVersion, stamp(r.At))
+	switch {
+	case r.Order == nil:
+		what += "the order is missing; it comes back without " + strings.Join(r.Lost, ", ") + "\n"
+	default:
+		what += fmt.Sprintf("the order is %s at transition %d; its content stays as it is there\n", r.Order.State, r.Order.TransitionID)
+	}
+	if r.Written {
+		what += "written\n"
+	}
+	_, err := io.WriteString(out, what)
+	return err
+}

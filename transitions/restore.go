@@ -1,0 +1,134 @@
+package transitions
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
+)
+
+// ErrNothingToRestore: the order has made everything that its journal knows of.
+var ErrNothingToRestore = errors.New("the order is not behind its journal")
+
+// Restoration says what an order's journal would make of the order, or has made of it.
+type Restoration struct {
+	OrderID OrderID `json:"orderId"`
+	// Facts are what the journal says; Rows is how many rows it has.
+	Facts
+	Rows int `json:"rows"`
+	// Order is the order as it was found, nil when there was none.
+	Order *Order `json:"order,omitempty"`
+	// Lost lists what no journal holds and a missing order comes back without. An order
+	// that was found keeps its content, as old as it may be.
+	Lost []string `json:"lost,omitempty"`
+	// Written: the order is now what Facts say.
+	Written bool `json:"written"`
+}
+
+// lost is the content of an order, of which the journal knows nothing.
+var lost = []string{"items", "total", "shippingAddress", "billingAddress", "notes", "createdAt", "contentVersion and the memory of edits", "the content's digest, so that placing it again is a Conflict"}
+
+// Restore computes what an order must be from its journal, and with write it makes it
+// so: state, previous state, transitionId, version and ring, by one conditional write.
+// It only ever moves an order forward, to its journal's end: an order that is there must
+// be behind its journal and not move meanwhile, and keeps its content; one that is
+// missing comes back without any. Everything else is ErrNothingToRestore; a journal that
+// is no chain is a [*ChainError]. An order that moves meanwhile is ErrContended.
+//
+// With a journal written by the stream, call it only once the stream's reader has come to
+// the end: transitions whose rows are still to be written would be lost.
+func (o *Orders) Restore(ctx context.Context, id OrderID, write bool) (Restoration, error) {
+	r, err := o.restore(ctx, id, write)
+	if err != nil {
+		return r, fmt.Errorf("restore order %s: %w", id, err)
+	}
+	return r, nil
+}
+
+func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restoration, error) {
+	order, found, err := o.Get(ctx, id)
+	if err != nil {
+		return Restoration{}, err
+	}
+	r := Restoration{OrderID: id, Order: order}
+	if !found {
+		r.Lost = lost
+	}
+	if r.Facts, err = Rebuild(counted(o.Rows(ctx, id, 0), &r.Rows)); err != nil {
+		return r, err
+	}
+	switch {
+	case r.Rows == 0 && !found:
+		return r, ErrUnknownOrder
+	case found && order.TransitionID >= r.TransitionID:
+		return r, fmt.Errorf("%w: it is at transition %d, its journal ends at %d", ErrNothingToRestore, order.TransitionID, r.TransitionID)
+	case !write:
+		return r, nil
+	}
+	now, old, err := o.update(ctx, o.restoring(r), id, "recent")
+	switch {
+	case err != nil:
+		return r, err
+	case now == nil:
+		// The answer was lost and a retry met its own write, or another call wrote the
+		// same; otherwise the order has moved, or has gone.
+		same, err := decode(old)
+		if err != nil || same.TransitionID != r.TransitionID || same.State != r.State {
+			return r, ErrContended
+		}
+	}
+	r.Written = true
+	return r, nil
+}
+
+func counted(rows iter.Seq2[Row, error], n *int) iter.Seq2[Row, error] {
+	return func(yield func(Row, error) bool) {
+		for row, err := range rows {
+			if err == nil {
+				*n++
+			}
+			if !yield(row, err) {
+				return
+			}
+		}
+	}
+}
+
+// restoring is the write of the facts.
+func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
+	ring := image{}
+	for k, t := range r.ring {
+		if t.ID == 0 {
+			continue
+		}
+		// What no ring held is a dash: a slot has no empty parts.
+		t.call, t.Event = "-", cmp.Or(t.Event, "-")
+		ring[ringNames.slot[k]] = t.slot()
+		if t.From != "" {
+			ring[ringNames.from[k]] = attribute.S(string(t.From))
+		}
+		if t.request != (digest{}) {
+			ring[ringNames.request[k]] = t.request.value()
+		}
+	}
+	values := image{":state": attribute.S(string(r.State)), ":id": attribute.N(int64(r.TransitionID)), ":version": attribute.N(int64(r.DefinitionVersion)),
+		":at": attribute.N(r.At.UnixMilli()), ":ring": attribute.M(ring)}
+	update := "SET orderState = :state, transitionId = :id, definitionVersion = :version, updatedAt = :at, recent = :ring"
+	if r.PreviousState != "" {
+		values[":from"] = attribute.S(string(r.PreviousState))
+		update += ", previousState = :from"
+	}
+	condition := "attribute_not_exists(orderId)"
+	if r.Order != nil {
+		condition = pinned(r.Order, values)
+	}
+	return &dynamodb.UpdateItemInput{TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(r.OrderID))},
+		UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeValues: values,
+		ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
+}

@@ -1,0 +1,160 @@
+package transitions_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// history makes an order with more transitions than its ring remembers, and returns its
+// item as it was after the first few of them.
+func (s *shop) history(t testing.TB, id transitions.OrderID) (early map[string]types.AttributeValue) {
+	t.Helper()
+	s.place(t, id)
+	s.want(t, keyed(id, workflow.Hold, "h"), transitions.Applied)
+	s.want(t, given(id, workflow.Release, 4), transitions.Applied) // a gap
+	early = s.item(t, id)
+	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit(id, "e"), cup))
+	narrowed := given(id, workflow.Pay, 5)
+	narrowed.From = workflow.Pending
+	s.want(t, narrowed, transitions.Applied)
+	for n := range 9 {
+		s.want(t, given(id, workflow.ShipPart, transitions.TransitionID(n+6)), transitions.Applied)
+	}
+	return early
+}
+
+func (s *shop) restored(t testing.TB, write bool) transitions.Restoration {
+	t.Helper()
+	r, err := s.Restore(t.Context(), "o-1", write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// sound wants that Verify finds nothing and that old requests keep their verdicts.
+func (s *shop) sound(t testing.TB) {
+	t.Helper()
+	if err := s.Verify(t.Context(), func(c transitions.Check) error {
+		if len(c.Findings) > 0 {
+			t.Errorf("after restoring: %+v", c.Findings)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.want(t, keyed("o-1", workflow.Hold, "h"), transitions.Replayed)
+	s.want(t, given("o-1", workflow.Pay, 3), transitions.Superseded)
+	s.want(t, given("o-1", workflow.ShipPart, 14), transitions.Replayed)
+	s.want(t, given("o-1", workflow.Ship, 14), transitions.Conflict)
+	s.want(t, given("o-1", workflow.Ship, 15), transitions.Applied)
+}
+
+func TestAnOrderThatIsBehindItsJournalIsBroughtForward(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	early := s.history(t, "o-1")
+	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
+		t.Fatal(err) // the orders come from a backup, the journal does not
+	}
+	r := s.restored(t, false)
+	if r.Written || r.Rows != 13 || r.State != workflow.PartiallyShipped || r.TransitionID != 14 || r.Order.TransitionID != 4 || len(r.Lost) > 0 {
+		t.Errorf("dry run: %+v", r)
+	}
+	if order, _, _ := s.Get(t.Context(), "o-1"); order.TransitionID != 4 {
+		t.Errorf("the dry run wrote: %+v", order)
+	}
+	if r = s.restored(t, true); !r.Written {
+		t.Errorf("%+v", r)
+	}
+	order, _, err := s.Get(t.Context(), "o-1")
+	if err != nil || order.State != workflow.PartiallyShipped || order.TransitionID != 14 || len(order.Items) != 1 || order.ContentVersion != 0 {
+		t.Errorf("state and id are the journal's, the content is that of the backup: %+v, %v", order, err)
+	}
+	s.sound(t)
+}
+
+func TestAMissingOrderComesBackWithoutItsContent(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	key := map[string]types.AttributeValue{"orderId": s.history(t, "o-1")["orderId"]}
+	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: key}); err != nil {
+		t.Fatal(err)
+	}
+	lost := false
+	s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
+		if !lost && moves(r) {
+			lost = true
+			return nil, io.ErrUnexpectedEOF
+		}
+		return response, nil
+	}
+	r := s.restored(t, true)
+	if !r.Written || r.Order != nil || len(r.Lost) == 0 || !lost {
+		t.Errorf("%+v", r)
+	}
+	order, found, err := s.Get(t.Context(), "o-1")
+	if err != nil || !found || order.State != workflow.PartiallyShipped || len(order.Items) != 0 {
+		t.Errorf("%+v, %v", order, err)
+	}
+	if result, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Currency: "EUR"}}); err != nil || result.Verdict != transitions.Conflict {
+		t.Errorf("placing it again: %s, %v", result.Verdict, err)
+	}
+	s.sound(t)
+}
+
+// TestNothingIsTakenBack: an order that is as far as its journal or further is left
+// alone, and so is one that moves while it is looked at.
+func TestNothingIsTakenBack(t *testing.T) {
+	s := newShop(t) // nobody writes this journal
+	s.place(t, "o-1")
+	if _, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrNothingToRestore) {
+		t.Errorf("an order ahead of its journal: %v", err)
+	}
+	if _, err := s.Restore(t.Context(), "nobody", true); !errors.Is(err, transitions.ErrUnknownOrder) {
+		t.Errorf("no order, no journal: %v", err)
+	}
+	s = newShopIn(t, transitions.JournalTransactional)
+	early := s.history(t, "o-1")
+	if _, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrNothingToRestore) {
+		t.Errorf("an order as far as its journal: %v", err)
+	}
+	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
+		t.Fatal(err)
+	}
+	moved := false
+	s.wire.before = func(r *http.Request) *http.Response {
+		if !moved && moves(r) {
+			moved = true
+			edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "late"), cup))
+		}
+		return nil
+	}
+	if r, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrContended) || r.Written {
+		t.Errorf("an order that changes meanwhile: %+v, %v", r, err)
+	}
+}
+
+func TestABrokenJournalRestoresNothing(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	early := s.history(t, "o-1")
+	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("events"), Key: map[string]types.AttributeValue{
+		"orderId": early["orderId"], "transitionId": &types.AttributeValueMemberN{Value: "9"}}}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Restore(t.Context(), "o-1", true)
+	var chain *transitions.ChainError
+	if !errors.As(err, &chain) || chain.At != 10 || r.Written {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
