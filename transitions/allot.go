@@ -15,10 +15,14 @@ func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) 
 	if err != nil || !found {
 		return Result{Verdict: NotFound}, err
 	}
-	for range o.cfg.Attempts {
-		if t, found, err := o.madeBefore(ctx, r, order); err != nil {
+	for attempt := range o.cfg.Attempts {
+		t, found, err := o.madeBefore(ctx, r, order)
+		switch {
+		case err != nil && attempt > 0:
+			return Result{}, unsettled(err)
+		case err != nil:
 			return Result{}, err
-		} else if found {
+		case found:
 			return compare(write{request: r, trace: traceAllotted}, t, order), nil
 		}
 		if err := o.CheckVersion(order); err != nil {

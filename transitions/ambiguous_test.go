@@ -120,3 +120,26 @@ func TestATokenThatHasExpiredIsNotNeeded(t *testing.T) {
 		t.Errorf("rows %+v, error %v", rows, err)
 	}
 }
+
+// TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown: the write was refused, but an
+// earlier sending of it may have been made; only the journal could tell, and is silent.
+func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
+	s := newShop(t)
+	s.toAndFro(t, "o-1", 20, 20)
+	s.withoutRetries(t, 2)
+	s.wire.before = func(r *http.Request) *http.Response {
+		if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".Query") {
+			return nil
+		}
+		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Request: r, Body: http.NoBody}
+	}
+	_, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2))
+	if !errors.Is(err, transitions.ErrOutcomeUnknown) || !errors.Is(err, transitions.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); !errors.Is(err, transitions.ErrUnavailable) || errors.Is(err, transitions.ErrOutcomeUnknown) {
+		t.Errorf("nothing had been sent: %v", err)
+	}
+	s.wire.before = nil
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
+}

@@ -103,6 +103,7 @@ func (o *Orders) applyUnder(ctx context.Context, r Request, id TransitionID, gro
 			return o.applied(newImage, id)
 		}
 		result, err := o.classify(ctx, w, oldImage)
+		err = unsettled(err)
 		if err != nil || result.Verdict != WrongState {
 			return result, err
 		}

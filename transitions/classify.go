@@ -2,6 +2,7 @@ package transitions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -17,6 +18,15 @@ func (o *Orders) classify(ctx context.Context, w write, img image) (Result, erro
 		return Result{}, err
 	}
 	return o.judge(ctx, w, order)
+}
+
+// unsettled marks a failed read of evidence about a write that was sent: an answer to
+// it may have been lost on the way, and a retry of the SDK's have met it.
+func unsettled(err error) error {
+	if errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+	return err
 }
 
 // judge finds the verdict that the order as it stands gives the write. WrongState

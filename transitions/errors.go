@@ -21,7 +21,8 @@ var (
 	// ErrJournalBehind: the order's ring has forgotten the id and the journal does
 	// not prove yet what happened to it. Retry after the stream has been read.
 	ErrJournalBehind = errors.New("the journal has not passed this transition yet; retry later")
-	// ErrUnavailable: DynamoDB did not answer a read; nothing was decided.
+	// ErrUnavailable: DynamoDB did not answer a read. Together with ErrOutcomeUnknown the
+	// read was to settle a write that had been sent; otherwise nothing was sent.
 	ErrUnavailable = errors.New("DynamoDB did not answer; retry later")
 	// ErrContended: other requests moved the order each time an id was allotted.
 	ErrContended = errors.New("the order moved during every attempt; retry later")

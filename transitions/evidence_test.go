@@ -64,33 +64,6 @@ func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
 	}
 }
 
-func TestAnAllottedRequestIsFoundInTheJournal(t *testing.T) {
-	inBothModes(t, func(t *testing.T, newShop maker) {
-		s := newShop(t)
-		s.place(t, "o-1")
-		now := s.item(t, "o-1")
-		s.record(t, nil, now)
-		step := func(r transitions.Request) {
-			s.want(t, r, transitions.Applied)
-			old := now
-			now = s.item(t, "o-1")
-			s.record(t, old, now)
-		}
-		step(keyed("o-1", workflow.Pay, "pay-1"))
-		step(given("o-1", workflow.Ship, 3))
-		step(given("o-1", workflow.Deliver, 4))
-		for id := transitions.TransitionID(5); id < 1000; id += 2 {
-			step(given("o-1", workflow.RequestReturn, id))
-			step(given("o-1", workflow.RejectReturn, id+1))
-		}
-		result := s.want(t, keyed("o-1", workflow.Pay, "pay-1"), transitions.Replayed)
-		if result.Transition.ID != 2 {
-			t.Errorf("replayed %+v", result.Transition)
-		}
-		s.want(t, keyed("o-1", workflow.RequestReturn, "new"), transitions.Applied)
-	})
-}
-
 // TestALostAnswerIsSettledInsideApply drops the answer of a write that was made. The
 // SDK's own retry meets the order's new state; the caller must learn that it won.
 func TestALostAnswerIsSettledInsideApply(t *testing.T) {

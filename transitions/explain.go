@@ -93,7 +93,7 @@ func (o *Orders) steps(ctx context.Context, e *Explanation) error {
 			if row.ID > e.Order.TransitionID {
 				break // made since the order was read
 			}
-			if row.PreviousID != last && e.Missing == "" {
+			if !row.follows(last) && e.Missing == "" {
 				e.Missing = fmt.Sprintf("the journal lacks what happened between transition %d and %d", last, row.ID)
 			}
 			_, held := e.Order.slot(row.ID)

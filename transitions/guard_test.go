@@ -53,8 +53,13 @@ func guardedShop(t *testing.T, newShop maker) *shop {
 // put sets an attribute that somebody else keeps.
 func (s *shop) put(t testing.TB, name string, value types.AttributeValue) {
 	t.Helper()
+	s.putOn(t, "o-1", name, value)
+}
+
+func (s *shop) putOn(t testing.TB, id transitions.OrderID, name string, value types.AttributeValue) {
+	t.Helper()
 	if _, err := s.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
-		Key:              map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}},
+		Key:              map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}},
 		UpdateExpression: aws.String("SET #n = :v"), ExpressionAttributeNames: map[string]string{"#n": name},
 		ExpressionAttributeValues: map[string]types.AttributeValue{":v": value}}); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,10 @@ import (
 
 // The journal is the history of every order: one row per applied transition, key
 // orderId + transitionId, written once, by whoever reads the orders' stream or with the
-// transition itself (see [JournalMode]). Each row names the id before it, so that a reader can tell "never applied" from "not
-// written yet": only an unbroken chain is evidence.
+// transition itself (see [JournalMode]). Each row names the id before it, so that a reader
+// can tell "never applied" from "not written yet": only an unbroken chain is evidence. It
+// begins with placing, or with our first transition of an order that others had moved;
+// that row is marked as adopted, since the ids before it have no rows and never will.
 
 // Record writes the change's transition into the journal. A row that is there
 // already is left as it is.
@@ -24,7 +26,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 		return fmt.Errorf("record transition %d of order %s: no journal table is configured", c.Transition.ID, c.New.ID)
 	}
 	t := c.Transition
-	row := journalRow(c.New.ID, t, c.PreviousID(), c.New.DefinitionVersion)
+	row := journalRow(c.New.ID, t, c.Old, c.New.DefinitionVersion)
 	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &o.cfg.JournalTable, Item: row, ConditionExpression: &absent})
 	var exists *types.ConditionalCheckFailedException
@@ -34,12 +36,19 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	return nil
 }
 
-// journalRow is the row of a transition.
-func journalRow(id OrderID, t Transition, previous TransitionID, version int) image {
+// journalRow is the row of a transition; old is the order before it, nil for placing.
+func journalRow(id OrderID, t Transition, old *Order, version int) image {
+	var previous TransitionID
+	if old != nil {
+		previous = old.TransitionID
+	}
 	row := image{
 		"orderId": attribute.S(string(id)), "transitionId": attribute.N(int64(t.ID)), "previousId": attribute.N(int64(previous)),
 		"event": attribute.S(string(t.Event)), "toState": attribute.S(string(t.To)), "at": attribute.N(t.At.UnixMilli()),
 		"definitionVersion": attribute.N(int64(version)),
+	}
+	if previous > 0 && old.ring == ([RingSize]Transition{}) {
+		row["adopted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 	if t.From != "" {
 		row["fromState"] = attribute.S(string(t.From))
@@ -79,7 +88,7 @@ func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, li
 func (o *Orders) evidence(ctx context.Context, id OrderID, want TransitionID) (t Transition, found bool, err error) {
 	passed := false
 	err = o.journal(ctx, id, want, 1, func(row Row) bool {
-		t, found, passed = row.Transition, row.ID == want, row.PreviousID < want
+		t, found, passed = row.Transition, row.ID == want, row.PreviousID < want || row.adopted
 		return false
 	})
 	if err == nil && !found && !passed {
@@ -99,7 +108,7 @@ func (o *Orders) evidenceOfRequest(ctx context.Context, r Request, upTo Transiti
 			t, found = row.Transition, true
 			return false
 		}
-		broken = broken || row.PreviousID != last
+		broken = broken || !row.follows(last)
 		last = row.ID
 		return last < upTo
 	})
@@ -155,6 +164,7 @@ func decodeRow(item image) (Row, error) {
 		},
 		PreviousID:        TransitionID(r.number(item, "previousId")),
 		DefinitionVersion: int(r.number(item, "definitionVersion")),
+		adopted:           item["adopted"] != nil,
 	}
 	if r.err != nil {
 		return Row{}, &RowError{row.ID, r.err}

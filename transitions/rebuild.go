@@ -16,6 +16,13 @@ type Row struct {
 	Transition
 	PreviousID        TransitionID `json:"previousId"`
 	DefinitionVersion int          `json:"definitionVersion"`
+
+	adopted bool // the first row of an order that others had moved before
+}
+
+// follows reports whether the row continues a chain that ends with the id, 0 for none.
+func (r Row) follows(last TransitionID) bool {
+	return r.PreviousID == last || last == 0 && r.adopted
 }
 
 // Facts are what an order's journal says about the order: all that transitions write.
@@ -74,7 +81,7 @@ func Rebuild(rows iter.Seq2[Row, error]) (Facts, error) {
 // add moves the facts on by one row.
 func (f *Facts) add(row Row) error {
 	switch {
-	case row.PreviousID != f.TransitionID:
+	case !row.follows(f.TransitionID):
 		return &ChainError{row.ID, fmt.Sprintf("it follows transition %d, but the row before it is %d", row.PreviousID, f.TransitionID)}
 	case row.ID <= f.TransitionID:
 		return &ChainError{row.ID, fmt.Sprintf("it comes after transition %d", f.TransitionID)}

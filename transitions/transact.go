@@ -55,6 +55,9 @@ func (o *Orders) applyKnown(ctx context.Context, r Request, id TransitionID, gro
 	w := o.prepare(r, id, groups[0], trace)
 	for attempt := 0; ; attempt++ {
 		result, err := o.judge(ctx, w, order)
+		if attempt > 0 {
+			err = unsettled(err)
+		}
 		if err != nil || result.Verdict != WrongState {
 			return result, err
 		}
@@ -103,7 +106,7 @@ func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}},
-		o.rowPut(base.ID, t, base.TransitionID),
+		o.rowPut(base.ID, t, base),
 	})
 	switch {
 	case err != nil:
@@ -134,10 +137,10 @@ func isOrAbsent(attribute, placeholder string, zero bool) string {
 	return attribute + " = " + placeholder
 }
 
-// rowPut is the journal's row of a transition, written once.
-func (o *Orders) rowPut(id OrderID, t Transition, previous TransitionID) types.TransactWriteItem {
+// rowPut is the journal's row of a transition, written once; old is the order before it.
+func (o *Orders) rowPut(id OrderID, t Transition, old *Order) types.TransactWriteItem {
 	return types.TransactWriteItem{Put: &types.Put{
-		TableName: &o.cfg.JournalTable, Item: journalRow(id, t, previous, o.def.Version()), ConditionExpression: &absent,
+		TableName: &o.cfg.JournalTable, Item: journalRow(id, t, old, o.def.Version()), ConditionExpression: &absent,
 	}}
 }
 
@@ -240,7 +243,7 @@ func (o *Orders) createJournaled(ctx context.Context, n NewOrder, item image, w 
 	img, failed, err := o.transactAll(ctx, n.ID, []types.TransactWriteItem{
 		{Put: &types.Put{TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}},
-		o.rowPut(n.ID, t, 0),
+		o.rowPut(n.ID, t, nil),
 	})
 	switch {
 	case err != nil:

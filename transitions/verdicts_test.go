@@ -210,6 +210,44 @@ func TestAnOrderSomebodyElseCreatedIsAdopted(t *testing.T) {
 	})
 }
 
+// TestAnOrderThatSomebodyElseMovedIsAdopted: its ids before ours have no rows in the
+// journal and never will, so nobody waits for them.
+func TestAnOrderThatSomebodyElseMovedIsAdopted(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		now := map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"},
+			"orderState": &types.AttributeValueMemberS{Value: "PAYMENT_RECEIVED"}, "transitionId": &types.AttributeValueMemberN{Value: "5"}}
+		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: now}); err != nil {
+			t.Fatal(err)
+		}
+		step := func(r transitions.Request) {
+			t.Helper()
+			s.want(t, r, transitions.Applied)
+			old := now
+			now = s.item(t, "o-1")
+			s.record(t, old, now)
+		}
+		step(keyed("o-1", workflow.ShipPart, "first"))
+		for id := transitions.TransitionID(7); id < 20; id++ {
+			step(given("o-1", workflow.ShipPart, id))
+		}
+		step(keyed("o-1", workflow.ShipPart, "new")) // nowhere in the journal
+		s.want(t, keyed("o-1", workflow.ShipPart, "first"), transitions.Replayed)
+		s.want(t, given("o-1", workflow.ShipPart, 3), transitions.Superseded)
+		if err := s.Verify(t.Context(), func(c transitions.Check) error {
+			if len(c.Findings) > 0 {
+				t.Errorf("%+v", c.Findings)
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		if e, err := s.Explain(t.Context(), "o-1"); err != nil || e.Missing != "" || e.Steps[0].ID != 6 {
+			t.Errorf("%+v, %v", e.Steps[0], err)
+		}
+	})
+}
+
 func TestIfMatchRefusesWhatTheCallerHasNotSeen(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
