@@ -55,7 +55,7 @@ func newActionKeys(name string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(draft.Name())
+	defer func() { _ = os.Remove(draft.Name()) }() // gone already when all went well
 	_, err = draft.WriteString(actions.NewKey(1).Reveal() + "\n")
 	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err

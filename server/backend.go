@@ -27,6 +27,7 @@ import (
 	"ratchet/shipping"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"
+	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 
@@ -155,6 +156,7 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 		Lease: cfg.EffectLease, Retention: effectRetention}); err != nil {
 		return nil, err
 	}
+	dev := engine != nil || local(cfg.EndpointURL)
 	keys, err := actionKeys(cfg, engine != nil)
 	if err != nil {
 		return nil, err
@@ -162,7 +164,7 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	if b.Actions, err = actions.New(actions.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Actions, Keys: keys}); err != nil {
 		return nil, err
 	}
-	if b.Sink, err = sinkFor(cfg, log); err != nil {
+	if b.Sink, err = sinkFor(cfg, dev, log); err != nil {
 		return nil, err
 	}
 	b.Stock = inventory.New(b.DynamoDB, b.Tables.Inventory)
@@ -176,7 +178,7 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 }
 
 // sinkFor builds the sink that cfg.Notify names.
-func sinkFor(cfg Config, log *slog.Logger) (reactions.Sink, error) {
+func sinkFor(cfg Config, dev bool, log *slog.Logger) (reactions.Sink, error) {
 	kind, path, _ := strings.Cut(cfg.Notify, ":")
 	switch {
 	case cfg.Notify == "log":
@@ -186,13 +188,44 @@ func sinkFor(cfg Config, log *slog.Logger) (reactions.Sink, error) {
 	case kind == "dir" && path != "":
 		return reactions.Dir{Path: path}, nil
 	case strings.HasPrefix(cfg.Notify, "http://"), strings.HasPrefix(cfg.Notify, "https://"):
-		w, err := reactions.NewWebhook(cfg.Notify, []byte(cfg.WebhookSecret))
-		if err != nil {
-			return nil, fmt.Errorf("notify: %w", err)
-		}
-		return w, nil
+		return webhookTo(cfg, dev)
 	}
 	return nil, fmt.Errorf(notifyRule, cfg.Notify)
+}
+
+// webhookTo is a sink that delivers to cfg.Notify.
+func webhookTo(cfg Config, dev bool) (reactions.Sink, error) {
+	var secrets []webhooks.Secret
+	for text := range strings.FieldsSeq(cfg.WebhookSecret) {
+		secret, err := webhooks.ParseSecret(text)
+		if err != nil {
+			return nil, fmt.Errorf("webhook-secret: %w", err)
+		}
+		secrets = append(secrets, secret)
+	}
+	if len(secrets) == 0 {
+		return nil, fmt.Errorf("webhook-secret: must be set for webhooks, like %s", webhooks.NewSecret().Reveal())
+	}
+	keys, err := webhooks.New(webhooks.Config{Secrets: secrets})
+	if err != nil {
+		return nil, fmt.Errorf("webhook-secret: %w", err)
+	}
+	reach := webhooks.Reach(cfg.WebhookReach)
+	if reach == "" {
+		reach = webhooks.ReachPublic
+		if dev {
+			reach = webhooks.ReachLoopback
+		}
+	}
+	client, err := webhooks.NewClient(keys, reach)
+	if err != nil {
+		return nil, fmt.Errorf("webhook-reach: %w", err)
+	}
+	sink, err := reactions.NewWebhook(client, cfg.Notify)
+	if err != nil {
+		return nil, fmt.Errorf("notify: %w", err)
+	}
+	return sink, nil
 }
 
 // Close releases the embedded engine and the notification file, if there are any.

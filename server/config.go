@@ -33,8 +33,13 @@ type Config struct {
 	// "dir:DIR", one file each, which honours the notification's key; or an http(s)
 	// URL, which needs WebhookSecret. Default "log".
 	Notify string `koanf:"notify"`
-	// WebhookSecret signs webhooks; 24 to 64 bytes. It is never printed.
+	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text; the
+	// new one and the old one, separated by a space, while it is being changed. It is
+	// never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
+	// WebhookReach is how far webhooks go: "public", "loopback" or "private", see
+	// webhooks.Reach. Default: loopback where the data is on this machine, else public.
+	WebhookReach string `koanf:"webhook-reach"`
 	// Journal says who writes the orders' journal: "stream" (the reader of the stream,
 	// the default) or "transactional" (each transition itself, see
 	// [transitions.JournalMode]).

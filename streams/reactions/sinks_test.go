@@ -1,10 +1,6 @@
 package reactions_test
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +14,7 @@ import (
 
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/webhooks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -74,50 +71,59 @@ func TestAFileHoldsOneLineEachEvenAfterATornOne(t *testing.T) {
 	}
 }
 
-func TestWebhooksAreSignedAndKeepTheirId(t *testing.T) {
-	secret := []byte("0123456789abcdef0123456789abcdef")
-	var ids []string
-	answer := http.StatusNoContent
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		mac := hmac.New(sha256.New, secret)
-		mac.Write([]byte(r.Header.Get("Webhook-Id") + "." + r.Header.Get("Webhook-Timestamp") + "." + string(body)))
-		if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); r.Header.Get("Webhook-Signature") != want {
-			t.Errorf("signature %q, want %q", r.Header.Get("Webhook-Signature"), want)
-		}
-		if r.Header.Get("Idempotency-Key") != notice.Key || !strings.Contains(string(body), `"orderId":"o-1"`) {
-			t.Errorf("headers %v, body %s", r.Header, body)
-		}
-		ids = append(ids, r.Header.Get("Webhook-Id"))
-		w.WriteHeader(answer)
-	}))
-	defer receiver.Close()
-	hook, err := reactions.NewWebhook(receiver.URL, secret)
+// hook delivers to the URL from this machine to itself.
+func hook(t *testing.T, url string) (*reactions.Webhook, *webhooks.Keys, error) {
+	t.Helper()
+	keys, err := webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	client, err := webhooks.NewClient(keys, webhooks.ReachLoopback)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	sink, err := reactions.NewWebhook(client, url)
+	return sink, keys, err
+}
+
+func TestWebhooksAreSignedAndKeepTheirId(t *testing.T) {
+	var ids []string
+	var keys *webhooks.Keys
+	answer := http.StatusNoContent
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		m, err := keys.Read(r, 1<<10)
+		if err != nil || r.Header.Get("Idempotency-Key") != notice.Key || !strings.Contains(string(m.Body), `"orderId":"o-1"`) {
+			t.Errorf("headers %v, body %s, error %v", r.Header, m.Body, err)
+		}
+		ids = append(ids, m.ID)
+		w.WriteHeader(answer)
+	}))
+	defer receiver.Close()
+	sink, shared, err := hook(t, receiver.URL)
+	if keys = shared; err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
-		if err := hook.Send(t.Context(), notice); err != nil {
+		if err := sink.Send(t.Context(), notice); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(ids) != 2 || ids[0] != ids[1] || strings.Contains(ids[0], ".") {
+	if len(ids) != 2 || ids[0] != ids[1] {
 		t.Errorf("ids %v", ids)
 	}
 	for status, permanent := range map[int]bool{500: false, 302: false, 429: false, 410: true} {
 		answer = status
-		if err := hook.Send(t.Context(), notice); err == nil || streams.IsPermanent(err) != permanent {
+		if err := sink.Send(t.Context(), notice); err == nil || streams.IsPermanent(err) != permanent {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
-	http.DefaultClient.CloseIdleConnections()
 }
 
-func TestWebhookSettingsAreChecked(t *testing.T) {
-	good := []byte("0123456789abcdef0123456789abcdef")
-	for url, secret := range map[string][]byte{"ftp://host": good, "http://": good, "https://u:p@host": good, "https://host": []byte("short")} {
-		if _, err := reactions.NewWebhook(url, secret); err == nil {
-			t.Errorf("%s with %d bytes of secret was taken", url, len(secret))
+func TestAWebhooksURLIsChecked(t *testing.T) {
+	for _, url := range []string{"ftp://host", "http://", "https://u:p@host", "https://169.254.169.254"} {
+		if _, _, err := hook(t, url); err == nil {
+			t.Errorf("%s was taken", url)
 		}
 	}
 }
