@@ -1,0 +1,211 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ratchet/ledger"
+)
+
+func hold(id, account string, amount int64) ledger.NewHold {
+	return ledger.NewHold{ID: id, Account: account, Amount: amount, Currency: "EUR"}
+}
+
+func (b *bank) reserve(t testing.TB, n ledger.NewHold) {
+	t.Helper()
+	if _, _, err := b.Reserve(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// settle is a transfer from a hold.
+func settle(id, account, hold, to string, amount int64, release bool) ledger.Transfer {
+	return ledger.Transfer{ID: id, Currency: "EUR", Legs: []ledger.Leg{
+		{Account: account, Amount: -amount, Hold: hold, Release: release}, {Account: to, Amount: amount}}}
+}
+
+func TestAHoldSetsMoneyAside(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	for i := range 2 {
+		h, replayed, err := b.Reserve(t.Context(), hold("h-1", "alice", 700))
+		if err != nil || replayed != (i > 0) || h.Remaining != 700 {
+			t.Fatalf("%+v, %v, %v", h, replayed, err)
+		}
+		b.want(t, "alice", 1000, 300)
+	}
+	if _, err := b.Post(t.Context(), ledger.Move("t", "alice", "shop", 301, "EUR")); !errors.Is(err, ledger.ErrInsufficientFunds) {
+		t.Errorf("held money is not spent otherwise: %v", err)
+	}
+	for want, n := range map[error]ledger.NewHold{
+		ledger.ErrInsufficientFunds: hold("h-2", "alice", 301), ledger.ErrConflict: hold("h-1", "alice", 1), ledger.ErrUnknownAccount: hold("h", "nobody", 1),
+		ledger.ErrCurrencyMismatch: {ID: "h-3", Account: "alice", Amount: 1, Currency: "USD"}, ledger.ErrInvalid: hold("", "alice", 1),
+	} {
+		if _, _, err := b.Reserve(t.Context(), n); !errors.Is(err, want) {
+			t.Errorf("want %v, got %v", want, err)
+		}
+	}
+	if err := b.CloseAccount(t.Context(), "alice"); !errors.Is(err, ledger.ErrAccountInUse) {
+		t.Errorf("close with a hold: %v", err)
+	}
+	b.sound(t)
+}
+
+func TestAHoldIsSettledInPartsAndTheRestReleased(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	b.reserve(t, hold("h", "alice", 700))
+	for range 2 {
+		if _, err := b.Post(t.Context(), settle("s-1", "alice", "h", "shop", 200, false)); err != nil {
+			t.Fatal(err)
+		}
+		b.want(t, "alice", 800, 300)
+	}
+	if _, err := b.Post(t.Context(), settle("s-2", "alice", "h", "shop", 501, false)); !errors.Is(err, ledger.ErrHoldExceeded) {
+		t.Errorf("more than is left: %v", err)
+	}
+	if _, err := b.Post(t.Context(), settle("s-3", "alice", "h", "shop", 100, true)); err != nil {
+		t.Fatal(err)
+	}
+	b.want(t, "alice", 700, 700)
+	b.want(t, "shop", 300, 300)
+	if _, err := b.Post(t.Context(), settle("s-4", "alice", "h", "shop", 1, false)); !errors.Is(err, ledger.ErrHoldClosed) {
+		t.Errorf("a settled hold: %v", err)
+	}
+	if _, err := b.Release(t.Context(), "alice", "h"); !errors.Is(err, ledger.ErrHoldClosed) {
+		t.Errorf("release of a settled hold: %v", err)
+	}
+	h, found, err := b.Hold(t.Context(), "alice", "h")
+	if err != nil || !found || h.Status != ledger.HoldSettled || h.Remaining != 0 {
+		t.Errorf("%+v, %v, %v", h, found, err)
+	}
+	if again, err := b.Post(t.Context(), settle("s-3", "alice", "h", "shop", 100, true)); err != nil || !again.Replayed {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	b.reserve(t, hold("whole", "alice", 700))
+	if _, err := b.Post(t.Context(), settle("s-5", "alice", "whole", "shop", 700, false)); err != nil {
+		t.Fatal(err)
+	}
+	if h, _, _ := b.Hold(t.Context(), "alice", "whole"); h.Status != ledger.HoldSettled {
+		t.Errorf("a hold of which nothing is left is settled: %+v", h)
+	}
+	b.want(t, "alice", 0, 0)
+	b.sound(t)
+}
+
+func TestAReleasedHoldGivesItsMoneyBackOnce(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	b.reserve(t, hold("h", "alice", 700))
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			if h, err := b.Release(t.Context(), "alice", "h"); err != nil || h.Status != ledger.HoldReleased {
+				t.Errorf("%+v, %v", h, err)
+			}
+		})
+	}
+	group.Wait()
+	b.want(t, "alice", 1000, 1000)
+	if _, err := b.Post(t.Context(), settle("s", "alice", "h", "shop", 1, false)); !errors.Is(err, ledger.ErrHoldClosed) {
+		t.Errorf("a released hold: %v", err)
+	}
+	if _, err := b.Release(t.Context(), "alice", "none"); !errors.Is(err, ledger.ErrUnknownHold) {
+		t.Errorf("no such hold: %v", err)
+	}
+	b.sound(t)
+}
+
+func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	n := hold("h", "alice", 700)
+	n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+	b.reserve(t, n)
+	b.reserve(t, hold("for-ever", "alice", 100))
+	b.now.Add(time.Minute.Milliseconds() - 1)
+	if _, err := b.Post(t.Context(), settle("s-1", "alice", "h", "shop", 100, false)); err != nil {
+		t.Errorf("a millisecond before: %v", err)
+	}
+	if n, _, err := b.ReleaseExpired(t.Context(), ledger.HoldRef{}, 100); n != 0 || err != nil {
+		t.Errorf("%d released too early, %v", n, err)
+	}
+	b.now.Add(1)
+	if _, err := b.Post(t.Context(), settle("s-2", "alice", "h", "shop", 100, false)); !errors.Is(err, ledger.ErrHoldExpired) {
+		t.Errorf("at its end: %v", err)
+	}
+	b.want(t, "alice", 900, 200)
+	released, group := atomic.Int32{}, sync.WaitGroup{}
+	for range 4 {
+		group.Go(func() {
+			n, next, err := b.ReleaseExpired(t.Context(), ledger.HoldRef{}, 100)
+			if err != nil || next != (ledger.HoldRef{}) {
+				t.Errorf("next %v, %v", next, err)
+			}
+			released.Add(int32(n))
+		})
+	}
+	group.Wait()
+	b.want(t, "alice", 900, 800)
+	if _, err := b.Post(t.Context(), settle("s-3", "alice", "h", "shop", 100, false)); !errors.Is(err, ledger.ErrHoldExpired) {
+		t.Errorf("when its money is back: %v", err)
+	}
+	b.sound(t)
+}
+
+func TestASweepGoesOnWhereItStopped(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	for i := range 30 {
+		n := hold(fmt.Sprint("h-", i), "alice", 10)
+		if i%3 > 0 {
+			n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+		}
+		b.reserve(t, n)
+	}
+	b.now.Add(time.Hour.Milliseconds())
+	total, calls := 0, 0
+	for after := (ledger.HoldRef{}); ; calls++ {
+		n, next, err := b.ReleaseExpired(t.Context(), after, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += n
+		if after = next; after == (ledger.HoldRef{}) {
+			break
+		}
+	}
+	if total != 20 || calls < 3 {
+		t.Errorf("%d of 20 holds in %d calls", total, calls)
+	}
+	b.want(t, "alice", 1000, 900)
+	b.sound(t)
+}
+
+func TestAHoldOnAShardedAccountFindsAShardThatHasEnough(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "shop", Shards: 4}, 1000) // in one shard
+	b.open(t, ledger.NewAccount{ID: "alice"}, 0)
+	for i := range 5 {
+		b.reserve(t, hold(fmt.Sprint("h-", i), "shop", 200))
+	}
+	if _, _, err := b.Reserve(t.Context(), hold("more", "shop", 1)); !errors.Is(err, ledger.ErrInsufficientFunds) {
+		t.Errorf("nothing is left: %v", err)
+	}
+	for i := range 5 {
+		if _, err := b.Post(t.Context(), settle(fmt.Sprint("s-", i), "shop", fmt.Sprint("h-", i), "alice", 150, true)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.want(t, "shop", 250, 250)
+	b.want(t, "alice", 750, 750)
+	b.sound(t)
+}

@@ -1,0 +1,148 @@
+package ledger
+
+import (
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/attribute"
+)
+
+// accounts checks a page of accounts, each shard by itself.
+func (v *verification) accounts(page []image) error {
+	for _, item := range page {
+		a := accountOf(item)
+		if a.shard == 0 {
+			v.proof.Accounts++
+		}
+		v.proof.Sums[a.Currency] += a.Balance
+		if err := v.chain(a); err != nil {
+			return err
+		}
+		if err := v.held(a); err != nil {
+			return err
+		}
+		key := shardKey(a.ID, a.shard)
+		if !a.Overdraft && (a.Side == Credit && a.Available < 0 || a.Side == Debit && a.Available > 0) {
+			if err := v.report(FindingOverdrawn, key, "", "%d is available", a.Available); err != nil {
+				return err
+			}
+		}
+		v.step(v.proof)
+	}
+	return nil
+}
+
+// chain checks the account's entries up to the one that it had when it was read.
+func (v *verification) chain(a *Account) error {
+	key := shardKey(a.ID, a.shard)
+	last := Entry{}
+	for last.Sequence < a.Entries {
+		page, err := v.entries(v.ctx, key, last.Sequence, int(min(pageSize, a.Entries-last.Sequence)))
+		if err != nil {
+			return err
+		}
+		if len(page) == 0 || page[len(page)-1].Sequence > a.Entries {
+			return v.report(FindingChain, key, "", "entry %d is missing", last.Sequence+1)
+		}
+		if err := v.origins(key, page); err != nil {
+			return err
+		}
+		for _, e := range page {
+			v.proof.Entries++
+			if e.Sequence != last.Sequence+1 || e.Balance != last.Balance+e.Amount {
+				return v.report(FindingChain, key, e.TransferID, "entry %d brings %d to %d, before it entry %d left %d",
+					e.Sequence, e.Amount, e.Balance, last.Sequence, last.Balance)
+			}
+			last = e
+		}
+	}
+	if last.Balance != a.Balance {
+		return v.report(FindingBalance, key, "", "the balance is %d, the entries sum to %d", a.Balance, last.Balance)
+	}
+	return nil
+}
+
+// origins checks that each entry is one of its transfer's.
+func (v *verification) origins(key string, page []Entry) error {
+	var keys []image
+	seen := map[string]bool{}
+	for _, e := range page {
+		if !seen[e.TransferID] {
+			seen[e.TransferID] = true
+			keys = append(keys, transferKey(e.TransferID))
+		}
+	}
+	items, err := v.all(v.cfg.Tables.Transfers, keys)
+	if err != nil {
+		return err
+	}
+	made := map[string]bool{}
+	for _, item := range items {
+		for _, e := range postedOf(item).Postings {
+			made[fmt.Sprint(attribute.Text(item, "transferId"), e)] = true
+		}
+	}
+	for _, e := range page {
+		if !made[fmt.Sprint(e.TransferID, e.Posting)] {
+			if err := v.report(FindingForeign, key, e.TransferID, "entry %d is not one of the transfer's", e.Sequence); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// held compares what the account holds with its active holds. The two are not read at
+// one moment; a difference counts when the account has not changed meanwhile.
+func (v *verification) held(a *Account) error {
+	const tries = 5
+	key := shardKey(a.ID, a.shard)
+	for range tries {
+		total, count, err := v.holds(a)
+		if err != nil {
+			return err
+		}
+		if total == a.Held {
+			v.proof.Holds += count
+			return nil
+		}
+		out, err := v.cfg.DynamoDB.GetItem(v.ctx, &dynamodb.GetItemInput{TableName: &v.cfg.Tables.Accounts, Key: accountKey(key), ConsistentRead: aws.Bool(true)})
+		if err != nil {
+			return err
+		}
+		now := accountOf(out.Item)
+		if now == nil || now.revision == a.revision {
+			return v.report(FindingHeld, key, "", "%d is held, the active holds have %d left", a.Held, total)
+		}
+		a = now
+	}
+	v.proof.Busy++
+	return nil
+}
+
+// holds sums up what the active holds on the shard have left.
+func (v *verification) holds(a *Account) (total int64, count int, err error) {
+	in := &dynamodb.QueryInput{TableName: &v.cfg.Tables.Holds, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageSize),
+		KeyConditionExpression: aws.String("accountId = :account"), ExpressionAttributeValues: image{":account": attribute.S(a.ID)}}
+	for {
+		out, err := v.cfg.DynamoDB.Query(v.ctx, in)
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, item := range out.Items {
+			h := holdOf(item)
+			if h.Shard != a.shard {
+				continue
+			}
+			count++
+			if h.Status == HoldActive {
+				total += h.Remaining
+			}
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+			return total, count, nil
+		}
+	}
+}

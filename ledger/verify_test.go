@@ -1,0 +1,99 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"ratchet/ledger"
+)
+
+func TestVerifyFindsWhatWasTamperedWith(t *testing.T) {
+	entry := func(account string, n int64) item { return item{"accountId": str(account), "sequence": num(n)} }
+	account := func(id string) item { return item{"accountId": str(id)} }
+	transfer := item{"transferId": str("t-1")}
+	for name, c := range map[string]struct {
+		tamper func(*bank)
+		want   []ledger.FindingKind
+	}{
+		"nothing":               {func(*bank) {}, nil},
+		"a balance raised":      {func(b *bank) { b.tamper(t, "accounts", account("bob"), "SET available = :v", item{":v": num(900)}) }, []ledger.FindingKind{ledger.FindingBalance}},
+		"an account below zero": {func(b *bank) { b.tamper(t, "accounts", account("bob"), "SET available = :v", item{":v": num(-1)}) }, []ledger.FindingKind{ledger.FindingBalance, ledger.FindingOverdrawn}},
+		"held raised, balance kept": {func(b *bank) {
+			b.tamper(t, "accounts", account("alice"), "SET held = :h, available = :a", item{":h": num(101), ":a": num(499)})
+		}, []ledger.FindingKind{ledger.FindingHeld}},
+		"a hold shrunk": {func(b *bank) {
+			b.tamper(t, "holds", item{"accountId": str("alice"), "holdId": str("h")}, "SET remaining = :v", item{":v": num(1)})
+		}, []ledger.FindingKind{ledger.FindingHeld}},
+		"an entry changed":          {func(b *bank) { b.tamper(t, "ledger", entry("alice", 2), "SET amount = :v", item{":v": num(-1)}) }, []ledger.FindingKind{ledger.FindingForeign, ledger.FindingForeign, ledger.FindingChain}},
+		"an entry deleted":          {func(b *bank) { b.remove(t, "ledger", entry("alice", 2)) }, []ledger.FindingKind{ledger.FindingMissing, ledger.FindingChain}},
+		"the last entry deleted":    {func(b *bank) { b.remove(t, "ledger", entry("bob", 2)) }, []ledger.FindingKind{ledger.FindingMissing, ledger.FindingChain}},
+		"a transfer deleted":        {func(b *bank) { b.remove(t, "transfers", transfer) }, []ledger.FindingKind{ledger.FindingForeign, ledger.FindingForeign}},
+		"a transfer's text changed": {func(b *bank) { b.tamper(t, "transfers", transfer, "SET #reference = :v", item{":v": str("other")}) }, []ledger.FindingKind{ledger.FindingContent}},
+		"an account deleted":        {func(b *bank) { b.remove(t, "accounts", account("bob")) }, []ledger.FindingKind{ledger.FindingMissing, ledger.FindingMissing}},
+		"a posting that sums to one": {func(b *bank) {
+			b.tamper(t, "transfers", transfer, "SET postings[0].#amount = :v", item{":v": num(-301)})
+		}, []ledger.FindingKind{ledger.FindingSum, ledger.FindingForeign, ledger.FindingForeign}},
+	} {
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+		b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+		for i, amount := range []int64{300, 100} {
+			if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("t-", i+1), "alice", "bob", amount, "EUR")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.reserve(t, hold("h", "alice", 100))
+		c.tamper(b)
+		var got []ledger.FindingKind
+		proof, err := b.Verify(t.Context(), func(f ledger.Finding) error {
+			got = append(got, f.Kind)
+			return nil
+		}, nil)
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if err != nil || !slices.Equal(got, c.want) || proof.Findings != len(got) {
+			t.Errorf("%s: found %v, want %v; %+v, %v", name, got, c.want, proof, err)
+		}
+	}
+}
+
+func TestVerifyRunsBesideTransfers(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 100_000)
+	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+	var group sync.WaitGroup
+	for g := range 4 {
+		group.Go(func() {
+			for i := range 60 {
+				id := fmt.Sprint(g, "-", i)
+				if _, err := b.Post(t.Context(), ledger.Move(id, "alice", "bob", 1, "EUR")); err != nil {
+					t.Error(err)
+				}
+				if _, _, err := b.Reserve(t.Context(), hold(id, "alice", 1)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 5 {
+		proof, err := b.Verify(t.Context(), func(f ledger.Finding) error {
+			t.Errorf("%+v", f)
+			return nil
+		}, func(ledger.Proof) {})
+		if err != nil || proof.Findings != 0 {
+			t.Errorf("%+v, %v", proof, err)
+		}
+	}
+	group.Wait()
+	if proof := b.sound(t); proof.Transfers != 241 || proof.Entries != 482 || proof.Accounts != 3 || proof.Holds != 240 {
+		t.Errorf("%+v", proof)
+	}
+	stop := errors.New("stop")
+	b.remove(t, "transfers", item{"transferId": str("0-0")})
+	if _, err := b.Verify(t.Context(), func(ledger.Finding) error { return stop }, nil); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+}
