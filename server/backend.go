@@ -21,6 +21,7 @@ import (
 	"ratchet/actions"
 	"ratchet/embedded"
 	"ratchet/inventory"
+	"ratchet/ledger"
 	"ratchet/once"
 	"ratchet/parked"
 	"ratchet/payments"
@@ -54,6 +55,7 @@ type Backend struct {
 	// Actions are the one-time actions of the tenant without a name.
 	Actions *actions.Actions
 	Stock   *inventory.Stock
+	Ledger  *ledger.Ledger
 	Parked  *parked.Tasks
 	Desk    *shipping.Desk
 	Gateway *payments.Sandbox
@@ -168,6 +170,9 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 		return nil, err
 	}
 	b.Stock = inventory.New(b.DynamoDB, b.Tables.Inventory)
+	if b.Ledger, err = ledger.New(ledger.Config{DynamoDB: b.DynamoDB, Tables: b.Tables.Ledger}); err != nil {
+		return nil, err
+	}
 	b.Parked = parked.New(b.DynamoDB, b.Tables.Parked)
 	b.Gateway = &payments.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
 		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)}

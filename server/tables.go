@@ -12,6 +12,7 @@ import (
 
 	"ratchet/actions"
 	"ratchet/inventory"
+	"ratchet/ledger"
 	"ratchet/once"
 	"ratchet/parked"
 	"ratchet/payments"
@@ -24,6 +25,7 @@ import (
 type Tables struct {
 	Orders, Events, Once, Inventory, Parked, Leases, DeadLetters string
 	Actions                                                      string
+	Ledger                                                       ledger.Tables
 	// The sandboxes' own tables stand for the bank and the carrier.
 	SandboxCharges, SandboxShipments string
 }
@@ -32,7 +34,9 @@ func tablesFor(prefix string) Tables {
 	return Tables{
 		Orders: prefix + "orders", Events: prefix + "order-events", Once: prefix + "once", Inventory: prefix + "inventory",
 		Parked: prefix + "parked-tasks", Leases: prefix + "leases", DeadLetters: prefix + "dead-letters",
-		Actions:        prefix + "actions",
+		Actions: prefix + "actions",
+		Ledger: ledger.Tables{Accounts: prefix + "accounts", Entries: prefix + "ledger", Transfers: prefix + "transfers",
+			Holds: prefix + "holds"},
 		SandboxCharges: prefix + "sandbox-charges", SandboxShipments: prefix + "sandbox-shipments",
 	}
 }
@@ -52,13 +56,17 @@ type table struct {
 }
 
 func (t Tables) all() []table {
-	return []table{
+	all := []table{
 		{transitions.OrdersTable(t.Orders), ""}, {transitions.JournalTable(t.Events), ""},
 		{once.TableInput(t.Once), once.ExpiryAttribute}, {inventory.TableInput(t.Inventory), ""},
 		{parked.TableInput(t.Parked), parked.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
 		{streams.LeaseTableInput(t.Leases), ""}, {streams.DeadLetterTableInput(t.DeadLetters), ""},
 		{payments.SandboxTable(t.SandboxCharges), ""}, {shipping.SandboxTable(t.SandboxShipments), ""},
 	}
+	for _, input := range t.Ledger.Inputs() {
+		all = append(all, table{input, ""})
+	}
+	return all
 }
 
 // CreateTables creates the tables that are missing and waits until all are active.

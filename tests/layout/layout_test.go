@@ -22,6 +22,7 @@ var levels = map[string]int{
 	"ratchet/txn":         0,
 	"ratchet/webhooks":    0,
 	"ratchet/actions":     1,
+	"ratchet/ledger":      1,
 	"ratchet/transitions": 1, "ratchet/once": 1, "ratchet/inventory": 1, "ratchet/parked": 1, "ratchet/payments": 1,
 	"ratchet/shipping":         2,
 	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3,
