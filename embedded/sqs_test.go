@@ -225,6 +225,28 @@ func TestAReceiveWaitsForMessages(t *testing.T) {
 		if d := time.Since(start); d != 30*time.Second {
 			t.Errorf("visible after %v", d)
 		}
+		// So does one whose time is cut short, or is sent with a delay, during the wait.
+		q.send("b")
+		m := q.receive(1)[0]
+		for i, shorten := range []func() error{
+			func() error { return q.hide(m.ReceiptHandle, 2) },
+			func() error {
+				_, err := q.api.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: aws.String("c"), DelaySeconds: 2})
+				return err
+			},
+		} {
+			start = time.Now()
+			go func() {
+				got <- bodiesOf(q.receive(1, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 20 }))
+			}()
+			synctest.Wait()
+			if err := shorten(); err != nil {
+				t.Fatal(err)
+			}
+			if b := <-got; b == "" || time.Since(start) != 2*time.Second {
+				t.Errorf("wait %d: received %q after %v", i, b, time.Since(start))
+			}
+		}
 	})
 }
 

@@ -134,7 +134,9 @@ func (b *lambdaBatch) run(ctx, work context.Context, lane []Message) {
 		if work.Err() != nil {
 			return
 		}
-		outcome := b.policy.judge(b.call(work, m), m, 0)
+		call, cancel := context.WithTimeoutCause(work, b.timeout, ErrTimeout)
+		outcome := b.policy.judge(invoke(call, b.handler, m), m, 0)
+		cancel()
 		if !b.settle(ctx, m, outcome) {
 			return
 		}
@@ -142,20 +144,6 @@ func (b *lambdaBatch) run(ctx, work context.Context, lane []Message) {
 		b.done[m.ID] = true
 		b.mu.Unlock()
 	}
-}
-
-// call runs the handler in a goroutine of its own, so that runtime.Goexit ends
-// nothing else, and waits for it.
-func (b *lambdaBatch) call(work context.Context, m Message) (out Outcome) {
-	ctx, cancel := context.WithTimeoutCause(work, b.timeout, ErrTimeout)
-	defer cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		call(ctx, b.handler, m, &out)
-	}()
-	<-ended
-	return out
 }
 
 // settle tells the queue, as far as it can be told, and reports whether the message

@@ -113,7 +113,7 @@ func attributesDigest(attributes map[string]attribute) string {
 	}
 	var b []byte
 	part := func(p []byte) {
-		b = binary.BigEndian.AppendUint32(b, uint32(len(p))) //nolint:gosec // far below
+		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
 		b = append(b, p...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
