@@ -3,225 +3,290 @@ package once
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"unicode/utf8"
 
 	"ratchet/internal/attribute"
+	"ratchet/once/keys"
 )
 
-// MaxResult is the largest result that is stored, in bytes. A DynamoDB item holds
-// 400 KB; the rest of a claim needs far less than 16.
-const MaxResult = 384 << 10
-
-// maxKey is the longest partition key of DynamoDB, in bytes.
-const maxKey = 2048
-
-// What a claim, a completion or a release can meet.
-var (
-	// ErrInProgress: another owner holds the key and its lease has not run out. Retry later.
-	ErrInProgress = errors.New("another caller is working under this key")
-	// ErrMismatch: the key was used with another payload. A bug in the caller.
-	ErrMismatch = errors.New("this key was used with another payload")
-	// ErrStaleOwner: the claim was taken over; what its former holder did counts for nothing.
-	ErrStaleOwner = errors.New("the claim has been taken over by another caller")
-	// ErrLeaseExpired: the lease ran out before the work was completed. Nobody has
-	// taken the claim over yet.
-	ErrLeaseExpired = errors.New("the lease of the claim ran out before it was completed")
-	// ErrInvalid: an argument breaks a rule; the text names both.
-	ErrInvalid = errors.New("invalid claim")
-)
-
-type dynamo interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-}
-
-// Config says where claims live and for how long. DynamoDB and Table must be set.
-type Config struct {
-	DynamoDB dynamo
-	Table    string
-	// Lease is how long a claim stands before others may take it over. Default 5 min.
-	Lease time.Duration
-	// Retention is how long a finished claim keeps its result. Default 24 h. It must
-	// be longer than any caller may retry.
-	Retention time.Duration
-	// Margin is how far the clocks of two callers may differ: a lease counts as run
-	// out for others only that much later than for its holder. Default 2 s.
-	Margin time.Duration
-	// Now is the callers' clock. Default time.Now.
-	Now func() time.Time
-}
-
-// Claims gives out claims. Its methods may be called from many goroutines.
-type Claims struct{ cfg Config }
-
-// New checks cfg and returns the claims behind it.
-func New(cfg Config) (*Claims, error) {
-	switch {
-	case cfg.DynamoDB == nil:
-		return nil, errors.New("once: Config.DynamoDB is nil")
-	case cfg.Table == "":
-		return nil, errors.New("once: Config.Table is empty")
-	case cfg.Lease < 0 || cfg.Retention < 0 || cfg.Margin < 0:
-		return nil, errors.New("once: Config.Lease, Retention and Margin must not be negative")
-	}
-	if cfg.Lease == 0 {
-		cfg.Lease = 5 * time.Minute
-	}
-	if cfg.Retention == 0 {
-		cfg.Retention = 24 * time.Hour
-	}
-	if cfg.Margin == 0 {
-		cfg.Margin = 2 * time.Second
-	}
-	if cfg.Retention <= cfg.Lease {
-		return nil, fmt.Errorf("once: Config.Retention (%s) must be longer than Lease (%s)", cfg.Retention, cfg.Lease)
-	}
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	return &Claims{cfg: cfg}, nil
-}
-
-// Claim is a key that is held, or that was completed before.
+// Claim is a key that this caller holds, or whose work was done before.
 type Claim struct {
-	Key string
-	// Fence rises with every claim of the key, so that whoever guards a write with
-	// it refuses a former holder.
-	Fence int64
-	// Completed tells that the work had been done before; Result is what it gave.
-	Completed bool
-	Result    []byte
+	// Outcome is Acquired, TakenOver, Replayed or Untracked. After TakenOver somebody
+	// else has begun the work before; ask the far side what became of it.
+	Outcome Outcome
+	// Result is what the work gave, when it was Replayed.
+	Result []byte
 
-	owner  string
-	claims *Claims
+	key, owner string
+	fence      int64
+	lease      time.Duration
+	print      []byte
+	keyEnd     time.Time
+	claims     *Claims
+	state      atomic.Int32
 }
 
+// What has become of a claim in this process.
 const (
-	inProgress = "IN_PROGRESS"
-	completed  = "COMPLETED"
-	released   = "RELEASED"
+	claimGiven int32 = iota // it was never held: a replay
+	claimHeld
+	claimEnded
 )
 
-// The names are aliased where DynamoDB reserves them (STATUS, OWNER, RESULT).
-var names = map[string]string{"#status": "status", "#owner": "owner", "#result": "result"}
+// Key is the key that was claimed.
+func (c *Claim) Key() string { return c.key }
 
-const (
-	claimCondition = "attribute_not_exists(idempotencyKey) OR expiresAt < :nowSeconds OR " +
-		"(payloadHash = :hash AND (#status = :released OR (#status = :inProgress AND leaseUntil <= :stale)))"
-	claimUpdate = "SET #status = :inProgress, #owner = :owner, fence = if_not_exists(fence, :zero) + :one, " +
-		"leaseUntil = :lease, payloadHash = :hash, updatedAt = :now, expiresAt = :expires REMOVE #result"
-	heldCondition = "#owner = :owner AND fence = :fence AND #status = :inProgress AND leaseUntil > :now"
-)
+// Fence is larger than that of every earlier claim of the key, also after the record
+// was deleted: whoever guards a write with it refuses a former holder.
+func (c *Claim) Fence() int64 { return c.fence }
 
-type image = attribute.Item
+// attempt is the identity of one call: computed once, before anything is sent.
+type attempt struct {
+	key, owner, operation string
+	payload, print        []byte
+	lease                 time.Duration
+	keyEnd                time.Time // zero for keys that do not expire
+	tookOver              bool      // a write was sent that takes the key from another holder
+}
 
-// Claim takes the key, or returns the result of who had completed it. It fails with
-// ErrInProgress or ErrMismatch when neither is possible. Payload is what the work
-// depends on; two callers under one key must bring the same.
+func (c *Claims) newAttempt(key string, payload []byte, lease time.Duration) (*attempt, error) {
+	a := &attempt{key: key, owner: rand.Text(), operation: c.cfg.Operation, payload: payload, lease: lease}
+	if err := checkKey(key); err != nil {
+		return nil, err
+	}
+	if c.cfg.KeysExpire {
+		var err error
+		if a.keyEnd, err = keys.Expiry(key); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	var err error
+	a.print, err = fingerprint(c.cfg.Payload, c.cfg.Operation, payload)
+	return a, err
+}
+
+func checkKey(key string) error {
+	if key == "" || len(key) > keys.MaxBytes || !utf8.ValidString(key) {
+		return fmt.Errorf("%w: key: 1 to %d bytes of UTF-8, got %d", ErrInvalid, keys.MaxBytes, len(key))
+	}
+	for _, own := range []string{lockPrefix, chunkPrefix, probePrefix} {
+		if strings.HasPrefix(key, own) {
+			return fmt.Errorf("%w: key: must not begin with %s", ErrInvalid, own)
+		}
+	}
+	return nil
+}
+
+// Claim takes the key, or returns the result of who had completed it. The payload is
+// what the work depends on; callers under one key must bring the same. It fails with
+// a [Failure] when the work had failed for good, and with ErrInProgress, ErrMismatch,
+// ErrUnknownOutcome, ErrKeyExpired or ErrClockSkew when the key cannot be had.
 func (c *Claims) Claim(ctx context.Context, key string, payload []byte) (*Claim, error) {
-	if key == "" || len(key) > maxKey {
-		return nil, fmt.Errorf("%w: key: 1 to %d bytes, got %d", ErrInvalid, maxKey, len(key))
-	}
-	now, owner, hash := c.cfg.Now(), newOwner(), sha256.Sum256(payload)
-	values := image{
-		":inProgress": attribute.S(inProgress), ":released": attribute.S(released), ":owner": attribute.S(owner), ":hash": &types.AttributeValueMemberB{Value: hash[:]},
-		":zero": attribute.N(0), ":one": attribute.N(1), ":now": attribute.N(now.UnixMilli()), ":nowSeconds": attribute.N(now.Unix()),
-		":stale":   attribute.N(now.Add(-c.cfg.Margin).UnixMilli()),
-		":lease":   attribute.N(now.Add(c.cfg.Lease).UnixMilli()),
-		":expires": attribute.N(now.Add(c.cfg.Retention).Unix()),
-	}
-	out, err := c.cfg.DynamoDB.UpdateItem(ctx, c.update(key, claimCondition, claimUpdate, values))
-	var failed *types.ConditionalCheckFailedException
-	switch {
-	case err == nil:
-		return &Claim{Key: key, Fence: attribute.Number(out.Attributes, "fence"), owner: owner, claims: c}, nil
-	case !errors.As(err, &failed):
-		return nil, fmt.Errorf("claim %q: %w", key, err)
-	}
-	old := failed.Item
-	held := old["payloadHash"]
-	switch {
-	case attribute.Text(old, "owner") == owner && attribute.Text(old, "status") == inProgress:
-		// The claim was ours; its answer was lost and the SDK's retry met it.
-		return &Claim{Key: key, Fence: attribute.Number(old, "fence"), owner: owner, claims: c}, nil
-	case !sameBytes(held, hash[:]):
-		return nil, fmt.Errorf("claim %q: %w", key, ErrMismatch)
-	case attribute.Text(old, "status") == completed:
-		return &Claim{Key: key, Fence: attribute.Number(old, "fence"), Completed: true, Result: attribute.Bytes(old, "result")}, nil
-	}
-	return nil, fmt.Errorf("claim %q: %w until %s", key, ErrInProgress,
-		time.UnixMilli(attribute.Number(old, "leaseUntil")).Add(c.cfg.Margin).UTC().Format(time.RFC3339))
+	return c.claim(ctx, key, payload, c.cfg.Lease)
 }
 
-// Complete stores the result and ends the claim. A nil error means that this claim's
-// work counts: its result is what every later caller gets.
-func (c *Claim) Complete(ctx context.Context, result []byte) error {
-	if len(result) > MaxResult {
-		return fmt.Errorf("complete %q: %w: result: %d bytes, at most %d", c.Key, ErrInvalid, len(result), MaxResult)
+func (c *Claims) claim(ctx context.Context, key string, payload []byte, lease time.Duration) (*Claim, error) {
+	a, err := c.newAttempt(key, payload, lease)
+	if err != nil {
+		return nil, c.tell("claim", key, "", err)
 	}
-	return c.end(ctx, "complete", completed, result)
+	got, err := c.cached(a)
+	if got == nil && err == nil {
+		got, err = c.acquire(ctx, a)
+	}
+	if err == nil {
+		return got, c.tell("claim", key, got.Outcome, nil)
+	}
+	return nil, c.tell("claim", key, "", err)
 }
 
-// Release gives the key back without a result: the work was not done, or its effect
-// was undone. The next caller may claim the key at once.
-func (c *Claim) Release(ctx context.Context) error { return c.end(ctx, "release", released, nil) }
+// rounds bounds how often one look at a key is followed by another because the key
+// changed in between.
+const rounds = 4
 
-func (c *Claim) end(ctx context.Context, verb, status string, result []byte) error {
-	if c.claims == nil {
-		return fmt.Errorf("%s %q: %w: the claim is not held", verb, c.Key, ErrInvalid)
+// acquire claims a key that is thought to be free, and waits when the caller has the
+// patience.
+func (c *Claims) acquire(ctx context.Context, a *attempt) (*Claim, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	cfg := c.claims.cfg
-	now := cfg.Now()
-	update := "SET #status = :status, updatedAt = :now, expiresAt = :expires, #result = :result"
-	values := image{
-		":status": attribute.S(status), ":inProgress": attribute.S(inProgress), ":owner": attribute.S(c.owner), ":fence": attribute.N(c.Fence),
-		":now": attribute.N(now.UnixMilli()), ":expires": attribute.N(now.Add(cfg.Retention).Unix()),
-		":result": &types.AttributeValueMemberB{Value: append([]byte{}, result...)},
+	got, err := c.look(ctx, a, sight{})
+	if c.wait > 0 && errors.Is(err, ErrInProgress) {
+		return c.await(ctx, a, err)
 	}
-	_, err := cfg.DynamoDB.UpdateItem(ctx, c.claims.update(c.Key, heldCondition, update, values))
-	var failed *types.ConditionalCheckFailedException
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &failed):
-		return fmt.Errorf("%s %q: %w", verb, c.Key, err)
-	}
-	old := failed.Item
-	switch {
-	case attribute.Text(old, "owner") != c.owner || attribute.Number(old, "fence") != c.Fence:
-		return fmt.Errorf("%s %q: %w", verb, c.Key, ErrStaleOwner)
-	case attribute.Text(old, "status") == status && string(attribute.Bytes(old, "result")) == string(result):
-		return nil // it was done before; the answer was lost
-	case attribute.Text(old, "status") == inProgress:
-		return fmt.Errorf("%s %q: %w", verb, c.Key, ErrLeaseExpired)
-	}
-	return fmt.Errorf("%s %q: %w: it has ended as %s", verb, c.Key, ErrInvalid, attribute.Text(old, "status"))
+	return got, err
 }
 
-func (c *Claims) update(key, condition, update string, values image) *dynamodb.UpdateItemInput {
-	return &dynamodb.UpdateItemInput{
-		TableName: &c.cfg.Table, Key: image{"idempotencyKey": attribute.S(key)},
-		ConditionExpression: &condition, UpdateExpression: &update,
-		ExpressionAttributeNames: names, ExpressionAttributeValues: values,
-		ReturnValues:                        types.ReturnValueAllNew,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+// sight is a record as it was last seen, nil for none, and how far this clock is
+// ahead of the service's, as far as the answer told.
+type sight struct {
+	record *Record
+	ahead  time.Duration
+}
+
+// look does what the record calls for and follows what it meets.
+func (c *Claims) look(ctx context.Context, a *attempt, s sight) (*Claim, error) {
+	for range rounds {
+		now := c.cfg.Now()
+		if !a.keyEnd.IsZero() && !now.Before(a.keyEnd) {
+			return nil, ErrKeyExpired
+		}
+		verdict := a.decide(s.record, now, c.cfg.Margin, c.cfg.ExpiredIsUnknown)
+		var w write
+		switch {
+		case verdict == claimFree:
+			w = c.claimNew(a, now)
+		case verdict == takeOver && s.record.Status == StatusReleased:
+			w = c.claimSeen(a, now, s.record)
+		case (verdict == takeOver || verdict == suspect) && s.ahead > c.cfg.Margin:
+			return nil, fmt.Errorf("%w: %s ahead, at most %s", ErrClockSkew, s.ahead, c.cfg.Margin)
+		case verdict == takeOver:
+			w = c.claimSeen(a, now, s.record)
+		case verdict == suspect:
+			w = c.doubt(now, s.record)
+		default:
+			return c.answer(ctx, a, s.record, verdict)
+		}
+		won, next, err := c.apply(ctx, w)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			c.undo(ctx, a) // it may have been carried out
+			return nil, err
+		case err != nil:
+			return nil, err
+		case won && verdict == suspect:
+			return nil, ErrUnknownOutcome
+		case won && next.ahead < -c.cfg.Margin:
+			c.undo(ctx, a) // others would see the lease end before we do
+			return nil, fmt.Errorf("%w: %s behind, at most %s", ErrClockSkew, -next.ahead, c.cfg.Margin)
+		case won:
+			return c.holding(a, w.fence), nil
+		}
+		s = next
 	}
+	return nil, held{c.cfg.Now()} // the key changes hands faster than we look
 }
 
-// newOwner names one call of Claim: 128 random bits.
-func newOwner() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails since Go 1.24
-	return base64.RawURLEncoding.EncodeToString(b[:])
+// answer is what a record says that cannot be claimed.
+func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, verdict decision) (*Claim, error) {
+	switch verdict {
+	case ours:
+		return c.holding(a, r.Fence), nil
+	case replay:
+		result, err := c.resultOf(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		c.remember(a.key, finished{print: r.fingerprint, fence: r.Fence, result: result, until: r.ExpiresAt})
+		return &Claim{Outcome: Replayed, Result: result, key: a.key, fence: r.Fence, claims: c}, nil
+	case replayFailure:
+		failure, err := decodeFailure(r.failure, c.cfg.Failures)
+		if err != nil {
+			return nil, err
+		}
+		c.remember(a.key, finished{print: r.fingerprint, failure: failure, until: r.ExpiresAt})
+		return nil, failure
+	case refuseUnknown:
+		return nil, ErrUnknownOutcome
+	case refuseHeld:
+		return nil, held{r.LeaseUntil.Add(2 * c.cfg.Margin)}
+	}
+	return nil, ErrMismatch
 }
 
-func sameBytes(v types.AttributeValue, want []byte) bool {
-	b, ok := v.(*types.AttributeValueMemberB)
-	return ok && string(b.Value) == string(want)
+func (c *Claims) holding(a *attempt, fence int64) *Claim {
+	claim := &Claim{Outcome: Acquired, key: a.key, owner: a.owner, fence: fence, lease: a.lease, print: a.print, keyEnd: a.keyEnd, claims: c}
+	if a.tookOver {
+		claim.Outcome = TakenOver
+	}
+	claim.state.Store(claimHeld)
+	return claim
+}
+
+const (
+	claimed = "#status = :to, #owner = :owner, #fence = :fence, #lease = :lease, #print = :print, " +
+		"#operation = :operation, #claimed = :now, #updated = :now"
+	newCondition  = "attribute_not_exists(#key)"
+	seenCondition = "#fence = :seen AND ((#print = :seenPrint AND (#status = :released OR " +
+		"(#status = :inProgress AND #lease <= :stale))) OR #expires < :nowSeconds)"
+	formerEnd = "#result, #size, #ref, #refHash, #lost, #failure, #releasedBy, #reason"
+)
+
+// claimNew claims a key without a record. Its fence begins at the time, so that it is
+// larger than any that a deleted record had.
+func (c *Claims) claimNew(a *attempt, now time.Time) write {
+	return c.claimWith(a, now, now.Unix(), newCondition)
+}
+
+// claimSeen claims the key from the holder that was seen. The fence is pinned: a
+// request that arrives a second time, however late, changes nothing.
+func (c *Claims) claimSeen(a *attempt, now time.Time, r *Record) write {
+	a.tookOver = a.tookOver || r.Status == StatusInProgress && !r.expired(now)
+	w := c.claimWith(a, now, r.Fence+1, seenCondition)
+	w.remove = formerEnd
+	if c.cfg.ExpiredIsUnknown {
+		w.remove += ", #expires"
+	}
+	c.pin(w.values, r, now)
+	w.values[":released"] = attribute.S(string(StatusReleased))
+	w.values[":nowSeconds"] = attribute.N(now.Unix())
+	return w
+}
+
+// pin fills in the holder that was seen and the time until which its lease must have
+// ended.
+func (c *Claims) pin(values image, r *Record, now time.Time) {
+	values[":seen"], values[":seenPrint"] = attribute.N(r.Fence), attribute.B(r.fingerprint)
+	values[":inProgress"] = attribute.S(string(StatusInProgress))
+	values[":stale"] = attribute.N(now.Add(-2 * c.cfg.Margin).UnixMilli())
+}
+
+func (c *Claims) claimWith(a *attempt, now time.Time, fence int64, condition string) write {
+	w := write{key: a.key, condition: condition, set: claimed, fence: fence, values: image{
+		":to": attribute.S(string(StatusInProgress)), ":owner": attribute.S(a.owner), ":fence": attribute.N(fence),
+		":lease": attribute.N(now.Add(a.lease).UnixMilli()), ":print": attribute.B(a.print), ":operation": attribute.S(a.operation),
+		":now": attribute.N(now.UnixMilli()),
+	}}
+	if !c.cfg.ExpiredIsUnknown {
+		w.set += ", #expires = :expires"
+		w.values[":expires"] = attribute.N(c.keepUntil(now, a.keyEnd).Unix())
+	}
+	return w
+}
+
+// keepUntil is when a record may count as absent: after the retention, and for a key
+// that carries its end not before every clock has passed it.
+func (c *Claims) keepUntil(now, keyEnd time.Time) time.Time {
+	until := now.Add(c.cfg.Retention)
+	if end := keyEnd.Add(2*c.cfg.Margin + time.Second); !keyEnd.IsZero() && end.After(until) {
+		return end
+	}
+	return until
+}
+
+// doubt turns a claim whose lease ran out into one with an unknown outcome. It stays
+// until somebody resolves it.
+func (c *Claims) doubt(now time.Time, r *Record) write {
+	w := write{key: r.Key,
+		condition: "#fence = :seen AND #print = :seenPrint AND #status = :inProgress AND #lease <= :stale",
+		set:       "#status = :unknown, #updated = :now", remove: "#expires",
+		values: image{":unknown": attribute.S(string(StatusUnknown)), ":now": attribute.N(now.UnixMilli())}}
+	c.pin(w.values, r, now)
+	return w
+}
+
+// undo gives back what a cancelled call may have claimed, so that nobody has to wait
+// for a lease that nobody holds. When it fails the lease ends by itself.
+func (c *Claims) undo(ctx context.Context, a *attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settle)
+	defer cancel()
+	_, _, _ = c.apply(ctx, write{key: a.key, condition: "#owner = :owner AND #status = :inProgress",
+		set: "#status = :released, #updated = :now",
+		values: image{":owner": attribute.S(a.owner), ":inProgress": attribute.S(string(StatusInProgress)),
+			":released": attribute.S(string(StatusReleased)), ":now": attribute.N(c.cfg.Now().UnixMilli())}})
 }

@@ -1,0 +1,112 @@
+package once_test
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ratchet/once"
+)
+
+// machine returns claims of another machine, whose clock is off the service's.
+func (w *world) machine(t testing.TB, off time.Duration, change ...func(*once.Config)) *once.Claims {
+	return w.with(t, append(change, func(c *once.Config) { c.Now = func() time.Time { return w.clock.Now().Add(off) } })...)
+}
+
+func TestPoint16_AHolderCountsFromBeforeItsRequestAndAnObserverFromAfter(t *testing.T) {
+	w := newWorld(t)
+	// The request is slow: the clock moves on before it is carried out.
+	sent := w.clock.Now()
+	w.wire.breaks(func(target string) error {
+		if target == "UpdateItem" {
+			w.wire.breaks(nil, nil)
+			w.clock.advance(10 * time.Second)
+		}
+		return nil
+	}, nil)
+	held := take(t, w.Claims, "k")
+	r, _, err := w.Get(t.Context(), "k")
+	if err != nil || !r.LeaseUntil.Equal(sent.Add(time.Minute)) {
+		t.Fatalf("lease until %s, %v", r.LeaseUntil, err)
+	}
+	w.clock.advance(50 * time.Second)
+	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrLeaseExpired) {
+		t.Errorf("a minute after it was sent the lease has ended: %v", err)
+	}
+}
+
+// TestPoint17_NoTwoHoldWithinTheMargin draws two clocks within the margin and a moment
+// around the end of the lease.
+func TestPoint17_NoTwoHoldWithinTheMargin(t *testing.T) {
+	w := newWorld(t)
+	n, takenOver := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		key := strconv.Itoa(n)
+		off := rapid.Int64Range(-1000, 1000)
+		offA := time.Duration(off.Draw(rt, "a")) * time.Millisecond
+		a, b := w.machine(t, offA), w.machine(t, time.Duration(off.Draw(rt, "b"))*time.Millisecond)
+		held := take(t, a, key)
+		r, _, err := w.Get(t.Context(), key)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		w.clock.advance(time.Duration(rapid.Int64Range(58_000, 66_000).Draw(rt, "later")) * time.Millisecond)
+		second, err := b.Claim(t.Context(), key, payload)
+		if errors.Is(err, once.ErrInProgress) {
+			return
+		}
+		if err != nil || second.Fence() != held.Fence()+1 {
+			rt.Fatalf("%+v, %v", second, err)
+		}
+		takenOver++
+		if mine := w.clock.Now().Add(offA); mine.Before(r.LeaseUntil) {
+			rt.Fatalf("taken over %s before its holder's own end", r.LeaseUntil.Sub(mine))
+		}
+	})
+	if takenOver == 0 || takenOver == n {
+		t.Errorf("%d of %d were taken over: the moments are badly chosen", takenOver, n)
+	}
+}
+
+func TestPoint17_AClockBeyondTheMarginIsRefused(t *testing.T) {
+	w := newWorld(t)
+	fast, slow := w.machine(t, 5*time.Minute), w.machine(t, -5*time.Minute)
+	take(t, w.Claims, "k")
+	refused(t, fast, "k", once.ErrClockSkew)
+	refused(t, slow, "new", once.ErrClockSkew)
+	if got := take(t, w.Claims, "new"); got.Outcome != once.Acquired {
+		t.Errorf("what the slow one had claimed was given back: %s", got.Outcome)
+	}
+	w.clock.advance(2 * time.Minute)
+	if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
+		t.Errorf("the right clock takes over: %s", got.Outcome)
+	}
+}
+
+func TestPoint18_SecondsAndMillisecondsAreDifferentAttributesFromOneReading(t *testing.T) {
+	w := newWorld(t)
+	c := w.with(t, func(c *once.Config) {
+		c.Now = func() time.Time { w.clock.advance(time.Millisecond); return w.clock.Now() } // no two readings are equal
+	})
+	w.wire.service = nil // measuring the clock's offset is another reading
+	w.clock.advance(999 * time.Millisecond)
+	before := w.clock.Now()
+	if _, err := c.Claim(t.Context(), "k", payload); err != nil {
+		t.Fatal(err)
+	}
+	i := w.record(t, "k")
+	now := time.UnixMilli(numberOf(i["claimedAt"]))
+	if now.Sub(before) > 3*time.Millisecond {
+		t.Errorf("claimed at %s, begun at %s", now, before)
+	}
+	for name, want := range map[string]int64{"updatedAt": now.UnixMilli(), "leaseUntil": now.Add(time.Minute).UnixMilli(),
+		"expiresAt": now.Add(time.Hour).Unix()} {
+		if got := numberOf(i[name]); got != want {
+			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+}

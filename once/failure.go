@@ -1,0 +1,88 @@
+package once
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// maxFailure bounds the stored text of a failure, in bytes.
+const maxFailure = 1 << 10
+
+// Failure is a final failure: it is stored under the key, and every later caller gets
+// an equal one. Whoever got it by replay can still ask errors.Is and errors.As for
+// the error that [Config.Failures] registers under the code.
+type Failure struct {
+	Code    string
+	Message string
+	cause   error
+}
+
+// Fail makes err a final failure with a code. Work that returns it is not repeated.
+func Fail(code string, err error) error {
+	f := &Failure{Code: code, cause: err}
+	if err != nil {
+		f.Message = err.Error()
+	}
+	return f
+}
+
+func (f *Failure) Error() string {
+	if f.Message == "" {
+		return f.Code
+	}
+	return f.Message
+}
+
+func (f *Failure) Unwrap() error { return f.cause }
+
+// Is takes two failures with the same code for the same.
+func (f *Failure) Is(target error) bool {
+	other, ok := target.(*Failure)
+	return ok && other.Code == f.Code
+}
+
+// final returns the failure that an error of the work means, if it is a final one:
+// it was made by Fail, or is registered.
+func (c *Claims) final(err error) (*Failure, bool) {
+	var f *Failure
+	if errors.As(err, &f) && f.Code != "" {
+		return &Failure{Code: f.Code, Message: err.Error(), cause: err}, true
+	}
+	for _, code := range slices.Sorted(maps.Keys(c.cfg.Failures)) {
+		if errors.Is(err, c.cfg.Failures[code]) {
+			return &Failure{Code: code, Message: err.Error(), cause: err}, true
+		}
+	}
+	return nil, false
+}
+
+type storedFailure struct {
+	Code    string `json:"code"`
+	Message string `json:"message,omitempty"`
+}
+
+// encode bounds the text and keeps it valid.
+func (f *Failure) encode() []byte {
+	message := f.Message
+	for len(message) > maxFailure || !utf8.ValidString(message) {
+		message = message[:min(len(message)-1, maxFailure)]
+	}
+	text, _ := json.Marshal(storedFailure{f.Code, message}) // two strings
+	return text
+}
+
+// decodeFailure reads a stored failure and gives it back its registered identity.
+func decodeFailure(text []byte, registered map[string]error) (*Failure, error) {
+	var s storedFailure
+	if err := json.Unmarshal(text, &s); err != nil {
+		return nil, fmt.Errorf("%w: failure: %w", ErrCorrupt, err)
+	}
+	if s.Code == "" {
+		return nil, fmt.Errorf("%w: failure: the code is empty", ErrCorrupt)
+	}
+	return &Failure{Code: s.Code, Message: s.Message, cause: registered[s.Code]}, nil
+}
