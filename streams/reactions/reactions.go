@@ -41,6 +41,8 @@ type Reactions struct {
 	// Log gets one line per effect, with order and transition, without personal
 	// data. Default: slog.Default().
 	Log *slog.Logger
+
+	read readings
 }
 
 // Names of the handlers. A name is part of effect keys and dead letters: it never
@@ -71,7 +73,7 @@ func (r *Reactions) Handlers() []streams.Handler {
 // that cannot be read is a dead letter at once: no retry mends it.
 func (r *Reactions) on(name string, passes func(transitions.Change) bool, fn func(context.Context, transitions.Change) error) streams.HandlerFunc {
 	return func(ctx context.Context, record streams.Record) error {
-		change, grew, err := transitions.FromRecord(record.Old, record.New)
+		change, grew, err := r.read.of(record)
 		switch {
 		case err != nil:
 			return streams.Permanent(err)
