@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -16,31 +18,63 @@ import (
 )
 
 func ordersExplain(s *settings) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use: "explain ORDER", Short: "Say why an order is where it is, and what it may do now", Args: cobra.ExactArgs(1),
 		Long: "Shows the order's way from its journal and its ring, who remembers what, which ids were\n" +
-			"skipped, and for every event whether it would be legal now, and why not. Requests that were\n" +
-			"refused are not shown: a refusal records nothing, so that asking costs nothing and a later\n" +
-			"retry is judged afresh. The debug log (--log-level debug) of the caller has them.",
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.with(c.Context(), func(b *server.Backend) error {
-				e, err := b.Orders.Explain(c.Context(), transitions.OrderID(args[0]))
-				if errors.Is(err, transitions.ErrUnknownOrder) {
-					return fmt.Errorf("order %s: %w", args[0], errNotFound)
-				}
-				if err != nil {
-					return err
-				}
-				if s.json {
-					return printJSON(c.OutOrStdout(), e)
-				}
-				return printExplanation(c.OutOrStdout(), e, b.Orders.Definition())
-			})
-		},
+			"skipped, and for every event whether it would be legal now, and why not. In the tables a\n" +
+			"refusal records nothing, so that asking costs nothing and a later retry is judged afresh;\n" +
+			"what was refused, and when, is in the debug log (--log-level debug) of the workers and\n" +
+			"servers, and with --log it is shown from there.",
 	}
+	logs := c.Flags().StringArray("log", nil, "file with a log (text or JSON) to find refused requests in; - is standard input; repeat for more")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		refused, err := refusalsIn(c, *logs, transitions.OrderID(args[0]))
+		if err != nil {
+			return err
+		}
+		return s.with(c.Context(), func(b *server.Backend) error {
+			e, err := b.Orders.Explain(c.Context(), transitions.OrderID(args[0]))
+			if errors.Is(err, transitions.ErrUnknownOrder) {
+				return fmt.Errorf("order %s: %w", args[0], errNotFound)
+			}
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return printJSON(c.OutOrStdout(), struct {
+					transitions.Explanation
+					Refused []refusedRequest `json:"refused,omitempty"`
+				}{e, refused})
+			}
+			return printExplanation(c.OutOrStdout(), e, refused, len(*logs) > 0, b.Orders.Definition())
+		})
+	}
+	return c
 }
 
-func printExplanation(out io.Writer, e transitions.Explanation, d *workflow.Definition) error {
+// refusalsIn finds what was refused about the order in all the logs.
+func refusalsIn(c *cobra.Command, logs []string, id transitions.OrderID) (all []refusedRequest, err error) {
+	for _, name := range logs {
+		log := c.InOrStdin()
+		if name != "-" {
+			file, err := os.Open(name)
+			if err != nil {
+				return nil, usageError("log: %w", err)
+			}
+			defer file.Close()
+			log = file
+		}
+		found, err := refusals(log, id)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, found...)
+	}
+	slices.SortStableFunc(all, func(a, b refusedRequest) int { return a.At.Compare(b.At) })
+	return all, nil
+}
+
+func printExplanation(out io.Writer, e transitions.Explanation, refused []refusedRequest, logged bool, d *workflow.Definition) error {
 	o := e.Order
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "order %s is %s since transition %d\n", o.ID, o.State, o.TransitionID)
@@ -64,7 +98,14 @@ func printExplanation(out io.Writer, e transitions.Explanation, d *workflow.Defi
 	if o.ContentVersion > 0 {
 		fmt.Fprintf(w, "its content was edited %d times; the last change of any kind was at %s\n", o.ContentVersion, stamp(o.UpdatedAt))
 	}
-	fmt.Fprintln(w, "refused requests are not recorded, by design")
+	if logged {
+		fmt.Fprintf(w, "\nwhat was refused, by the logs: %d requests\n", len(refused))
+		for _, r := range refused {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", stamp(r.At), r.Event, r.Verdict, identified(r))
+		}
+	} else {
+		fmt.Fprintln(w, "refused requests are in the debug logs only (--log FILE)")
+	}
 	fmt.Fprintln(w, "\nwhat it may do now")
 	for _, option := range e.Options {
 		fmt.Fprintf(w, "%s\t%s\n", option.Event, reasonFor(option))
@@ -75,6 +116,14 @@ func printExplanation(out io.Writer, e transitions.Explanation, d *workflow.Defi
 	}
 	fmt.Fprintf(w, "edit its content\t%s\n", edit)
 	return w.Flush()
+}
+
+// identified says how the refused request was named.
+func identified(r refusedRequest) string {
+	if r.Request != "" {
+		return "request " + strconv.Quote(r.Request)
+	}
+	return fmt.Sprintf("transition %d", r.ID)
 }
 
 func chosenBy(s transitions.Step) string {

@@ -78,7 +78,7 @@ func TestOrdersExplain(t *testing.T) {
 	s := ordersAt(t, placeAndPay)
 	out, code := run(t, s, "explain", "o-1")
 	for _, want := range []string{"order o-1 is PAYMENT_RECEIVED since transition 4", "2 ids before it were never applied",
-		"refused requests are not recorded, by design", "leads to SHIPPED", "needs SHIPPED; it may still come there",
+		"refused requests are in the debug logs only", "leads to SHIPPED", "needs SHIPPED; it may still come there",
 		"needs PENDING; it cannot come there any more", "not any more"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
