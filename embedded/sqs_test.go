@@ -527,10 +527,8 @@ func TestAttributesAndDigests(t *testing.T) {
 	f := open(t)
 	web := httptest.NewServer(f.Handler())
 	defer web.Close()
-	cfg := f.AWSConfig()
-	cfg.BaseEndpoint, cfg.HTTPClient = &web.URL, web.Client()
 	q := newQueueing(f, "q", nil)
-	q.api = sqs.NewFromConfig(cfg)
+	q.api = sqs.NewFromConfig(overHTTP(web))
 	in := &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: aws.String("häβ\n😀"), MessageGroupId: aws.String("fair"),
 		MessageAttributes: map[string]qtypes.MessageAttributeValue{
 			"city":  {DataType: aws.String("String"), StringValue: aws.String("Any City")},

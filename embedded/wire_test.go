@@ -39,13 +39,18 @@ func post(t *testing.T, client *http.Client, url, target, body string) (status i
 	return res.StatusCode, answer
 }
 
+// overHTTP is the configuration of a client elsewhere, as for AWS.
+func overHTTP(server *httptest.Server) aws.Config {
+	return aws.Config{Region: "us-east-1", HTTPClient: server.Client(), BaseEndpoint: aws.String(server.URL),
+		Credentials: credentials.NewStaticCredentialsProvider("any", "secret", "")}
+}
+
 // TestOverHTTP serves the engine on a socket, for SDK clients and for plain HTTP.
 func TestOverHTTP(t *testing.T) {
 	f := open(t)
 	server := httptest.NewServer(f.Handler())
 	defer server.Close()
-	f.db = dynamodb.NewFromConfig(aws.Config{Region: "us-east-1", HTTPClient: server.Client(), BaseEndpoint: aws.String(server.URL),
-		Credentials: credentials.NewStaticCredentialsProvider("any", "secret", "")})
+	f.db = dynamodb.NewFromConfig(overHTTP(server))
 	f.table("orders", "id", "", "")
 	f.put("orders", item{"id": str("o-1"), "v": num("1")})
 	same(t, "item", f.get("orders", item{"id": str("o-1")}), item{"id": str("o-1"), "v": num("1")})

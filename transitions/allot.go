@@ -30,7 +30,7 @@ func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) 
 		}
 		move, reason, possible, err := choose(r, groups, order)
 		if err != nil || !possible {
-			return Result{Verdict: WrongState, Order: order, Expected: sources(groups), Reason: reason}, err
+			return Result{Verdict: WrongState, Order: order, Expected: expected(groups), Reason: reason}, err
 		}
 		w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAllotted)
 		moved, old, err := o.sendKnown(ctx, w, order)

@@ -109,7 +109,7 @@ func (o *Orders) applyUnder(ctx context.Context, r Request, id TransitionID, gro
 		}
 		move, reason, possible, err := choose(r, groups, result.Order)
 		if err != nil || !possible {
-			result.Expected, result.Reason = sources(groups), reason
+			result.Expected, result.Reason = expected(groups), reason
 			return result, err
 		}
 		if attempt == o.cfg.Attempts {
@@ -119,7 +119,8 @@ func (o *Orders) applyUnder(ctx context.Context, r Request, id TransitionID, gro
 	}
 }
 
-func sources(groups []workflow.Group) []workflow.State {
+// expected lists the states that the groups leave.
+func expected(groups []workflow.Group) []workflow.State {
 	var all []workflow.State
 	for _, g := range groups {
 		for _, s := range g.From {

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
 
@@ -67,7 +69,9 @@ type Orders struct {
 	cfg      Config
 	def      *workflow.Definition
 	editable []workflow.State
-	versions []int // known ones, the definition's first
+	versions []int                // known ones, the definition's first
+	version  types.AttributeValue // the definition's
+	sources  sources
 }
 
 // New checks cfg and returns the orders behind it.
@@ -110,7 +114,8 @@ func New(cfg Config) (*Orders, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition), versions: versions}, nil
+	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition), versions: versions,
+		version: attribute.N(int64(versions[0])), sources: newSources(len(cfg.Definition.States()))}, nil
 }
 
 // decided tells the log and the counter of a verdict.

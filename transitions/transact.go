@@ -63,7 +63,7 @@ func (o *Orders) applyKnown(ctx context.Context, r Request, id TransitionID, gro
 		}
 		move, reason, possible, err := choose(r, groups, order)
 		if err != nil || !possible {
-			result.Expected, result.Reason = sources(groups), reason
+			result.Expected, result.Reason = expected(groups), reason
 			return result, err
 		}
 		if attempt == o.cfg.Attempts {

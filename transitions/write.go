@@ -46,7 +46,7 @@ func nonce() string {
 // values are what the update sets.
 func (o *Orders) values(w write) image {
 	values := image{
-		":to": attribute.S(string(w.group.To)), ":id": attribute.N(int64(w.id)), ":version": attribute.N(int64(o.def.Version())),
+		":to": attribute.S(string(w.group.To)), ":id": attribute.N(int64(w.id)), ":version": o.version,
 		":at": attribute.N(w.at.UnixMilli()), ":slot": w.slot(),
 	}
 	if w.trace != traceNone {
@@ -79,13 +79,7 @@ func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 func (o *Orders) condition(w write, values image) string {
 	from := w.group.From
 	for i, s := range from {
-		values[":from"+strconv.Itoa(i)] = attribute.S(string(s))
-	}
-	leaves := ""
-	if len(from) < len(leaving) {
-		leaves = leaving[len(from)]
-	} else {
-		leaves = leavingOneOf(len(from))
+		values[o.sources.names[i]] = attribute.S(string(s))
 	}
 	id := "(attribute_not_exists(transitionId) OR transitionId < :id)"
 	if seen := w.request.IfMatch; seen != nil {
@@ -96,24 +90,21 @@ func (o *Orders) condition(w write, values image) string {
 	if w.trace != traceNone {
 		unused = unusedKey
 	}
-	return leaves + " AND " + id + " AND " + o.ofVersion(w.version, values) + unused
+	return o.sources.conditions[len(from)] + " AND " + id + " AND " + o.ofVersion(w.version, values) + unused
 }
 
-// leaving holds the usual beginnings of a condition, by the number of states that the
-// write may leave.
-var leaving = func() (out [9]string) {
-	for n := range out {
-		out[n] = leavingOneOf(n)
-	}
-	return out
-}()
+// sources are the texts about the states that a write may leave: their placeholders,
+// and by their number the condition that the order is in one of them.
+type sources struct{ names, conditions []string }
 
-func leavingOneOf(n int) string {
-	from := make([]string, n)
-	for i := range from {
-		from[i] = ":from" + strconv.Itoa(i)
+func newSources(most int) (s sources) {
+	for i := range most {
+		s.names = append(s.names, ":from"+strconv.Itoa(i))
 	}
-	return "attribute_exists(orderId) AND orderState IN (" + strings.Join(from, ", ") + ")"
+	for n := range most + 1 {
+		s.conditions = append(s.conditions, "attribute_exists(orderId) AND orderState IN ("+strings.Join(s.names[:n], ", ")+")")
+	}
+	return s
 }
 
 // send sends the write until DynamoDB has decided. It returns the new image when

@@ -33,6 +33,7 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 		return nil, err
 	}
 	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
+	a.needOld = in.ReturnValues == "ALL_OLD" || in.ReturnValues == "UPDATED_OLD"
 	c, err := s.perform(a)
 	if err != nil {
 		return nil, err

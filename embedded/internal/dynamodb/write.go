@@ -33,7 +33,8 @@ type action struct {
 	// returnOld asks for the item in a failed condition's answer
 	// (ReturnValuesOnConditionCheckFailure=ALL_OLD).
 	returnOld bool
-	// needOld asks for change.old even where the action itself does without.
+	// needOld asks for change.old even where the action itself does without, and to
+	// leave it as it is.
 	needOld bool
 	// expireAt marks a removal by the sweep: only of an item whose time to live
 	// ended at that second or before. 0: an ordinary action.
@@ -132,14 +133,22 @@ func (c *change) compute() error {
 			base = c.key.attrs
 		}
 		c.new = base
-		if c.update != nil {
-			var err error
-			if c.new, err = c.update.Apply(base); err != nil {
-				return err
-			}
-			if c.old == nil && len(c.new) == len(base) {
-				return nil // nothing but REMOVE and DELETE: they create no item
-			}
+		if c.update == nil {
+			break
+		}
+		var err error
+		if c.old != nil && !c.needOld && c.state.record.TTL == "" {
+			// Nobody looks at the old item again, so it becomes the new one.
+			c.new, err = c.update.Change(c.old)
+			c.old = nil
+		} else {
+			c.new, err = c.update.Apply(base)
+		}
+		if err != nil {
+			return err
+		}
+		if c.oldRaw == nil && len(c.new) == len(base) {
+			return nil // nothing but REMOVE and DELETE: they create no item
 		}
 	}
 	c.newSize = c.new.Size()

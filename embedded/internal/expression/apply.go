@@ -12,12 +12,23 @@ import (
 // The error is an *Error: a path that leads nowhere, an attribute or a type that is
 // missing, a number out of range.
 func (u *Update) Apply(item attr.Item) (attr.Item, error) {
+	next := edit{item: make(attr.Item, len(item)+1)}
+	maps.Copy(next.item, item)
+	return u.apply(item, next)
+}
+
+// Change is Apply to an item that the caller gives away: no part of it may be shared
+// with another one. After an error the item is of no use.
+func (u *Update) Change(item attr.Item) (attr.Item, error) {
+	return u.apply(item, edit{item: item, given: true})
+}
+
+func (u *Update) apply(item attr.Item, next edit) (attr.Item, error) {
 	values, err := u.evaluate(item)
 	if err != nil {
 		return nil, err
 	}
-	next := edit{item: make(attr.Item, len(item)+1)}
-	maps.Copy(next.item, item)
+	next.given = next.given && !u.shares(values)
 	removes := u.removes
 	for _, n := range u.writes {
 		if values[n].Kind == attr.Invalid {
@@ -32,6 +43,16 @@ func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 		next.remove(u.actions[n].path)
 	}
 	return next.item, nil
+}
+
+// shares reports whether a part of the item becomes a value at another place, too.
+func (u *Update) shares(values []attr.Value) bool {
+	for n, v := range values {
+		if (v.Kind == attr.M || v.Kind == attr.L) && u.actions[n].value.op != opValue {
+			return true
+		}
+	}
+	return false
 }
 
 // evaluate computes the new value of every action. Paths that lead nowhere are found

@@ -8,16 +8,17 @@ import (
 )
 
 // edit is an item that is being changed. The maps and lists below it may be shared
-// with the item as it was, so each is copied before it is written to, once.
+// with the item as it was; each is then copied before it is written to, once.
 type edit struct {
 	item   attr.Item
+	given  bool   // nothing is shared
 	copied []Path // to the maps and lists that are the edit's own
 }
 
 // own reports whether what the path leads to is the edit's own, and takes it for that
 // from now on.
 func (e *edit) own(p Path) bool {
-	if slices.ContainsFunc(e.copied, p.equal) {
+	if e.given || slices.ContainsFunc(e.copied, p.equal) {
 		return true
 	}
 	e.copied = append(e.copied, p)
@@ -54,9 +55,10 @@ func (e *edit) put(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, 
 	switch {
 	case !step.List && holder.Kind == attr.M:
 		if !e.own(p[:n]) {
-			m := make(attr.Item, len(holder.Map)+1)
-			maps.Copy(m, holder.Map)
-			holder.Map = m
+			holder.Map = maps.Clone(holder.Map)
+		}
+		if holder.Map == nil {
+			holder.Map = attr.Item{}
 		}
 		holder.Map[step.Name] = v
 	case step.List && holder.Kind == attr.L && step.Index < len(holder.List):

@@ -1,6 +1,7 @@
 package expression
 
 import (
+	"bytes"
 	"errors"
 	"testing"
 
@@ -19,6 +20,8 @@ func seeds(f *testing.F) vendorAnswers {
 			}
 		}
 	}
+	// What is a part of the item at two places must not change at both.
+	f.Add("SET b = m, m.x = :s")
 	all = readAnswers(f, "updates.json")
 	return all
 }
@@ -35,10 +38,23 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 		if u, err := ParseUpdate(src, v.params(src)); parsed(t, err) {
-			if next, err := u.Apply(v.Item); parsed(t, err) {
+			given, err := attr.DecodeBinary([]byte(before))
+			if err != nil {
+				t.Fatal(err)
+			}
+			changed, changeErr := u.Change(given)
+			next, err := u.Apply(v.Item)
+			if (err == nil) != (changeErr == nil) {
+				t.Fatalf("%q: Apply says %v, Change says %v", src, err, changeErr)
+			}
+			if parsed(t, err) {
 				u.Project(next)
-				if _, err := attr.DecodeBinary(attr.AppendBinary(nil, next)); err != nil {
+				stored := attr.AppendBinary(nil, next)
+				if _, err := attr.DecodeBinary(stored); err != nil {
 					t.Fatalf("%q makes an item that cannot be stored: %v", src, err)
+				}
+				if !bytes.Equal(stored, attr.AppendBinary(nil, changed)) {
+					t.Fatalf("%q: Change makes another item than Apply", src)
 				}
 			}
 		}

@@ -23,7 +23,7 @@ type parser struct {
 // How much source a node and a step of a path usually take; the first blocks of them
 // are made to fit.
 const (
-	bytesPerNode = 8
+	bytesPerNode = 10
 	bytesPerStep = 12
 )
 
@@ -135,12 +135,12 @@ func (p *parser) operand() (*node, *Error) {
 func (p *parser) call() (*node, *Error) {
 	name := p.text()
 	p.advance()
-	var buf [2]*node
-	args, err := p.operands(buf[:0])
+	args, err := p.operands(nil)
 	if err != nil {
 		return nil, err
 	}
-	n := p.node(opCall, name, args...)
+	n := p.node(opCall, name)
+	n.args = args
 	for _, a := range args {
 		n.redundant = n.redundant || a.redundant
 	}
