@@ -24,6 +24,7 @@ var levels = map[string]int{
 	"ratchet/actions":     1,
 	"ratchet/ledger":      1,
 	"ratchet/transitions": 1, "ratchet/once": 1, "ratchet/inventory": 1, "ratchet/parked": 1, "ratchet/payments": 1,
+	"ratchet/once/idempotency": 2, "ratchet/once/events": 2,
 	"ratchet/shipping":         2,
 	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3,
 	"ratchet/server":                6,

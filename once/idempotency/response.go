@@ -1,0 +1,103 @@
+package idempotency
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+)
+
+// response is what a handler answered.
+type response struct {
+	Status int         `json:"status"`
+	Header http.Header `json:"header,omitempty"`
+	Body   []byte      `json:"-"`
+}
+
+// format is the first byte of a stored response.
+const format = 1
+
+// encode writes format, the length of the head, the head as JSON, and the body.
+func (r *response) encode(stored []string) []byte {
+	kept := response{Status: r.Status, Header: http.Header{}}
+	for name, values := range r.Header {
+		if slices.Contains(stored, name) {
+			kept.Header[name] = values
+		}
+	}
+	head, _ := json.Marshal(kept) // text and numbers
+	out := binary.AppendUvarint([]byte{format}, uint64(len(head)))
+	return append(append(out, head...), r.Body...)
+}
+
+var errStored = errors.New("stored response")
+
+// decode reads what encode wrote.
+func decode(text []byte) (*response, error) {
+	if len(text) == 0 || text[0] != format {
+		return nil, fmt.Errorf("%w: its format is unknown to this version", errStored)
+	}
+	size, n := binary.Uvarint(text[1:])
+	if n <= 0 || size > uint64(len(text)-1-n) {
+		return nil, fmt.Errorf("%w: it is cut off", errStored)
+	}
+	head, body := text[1+n:1+n+int(size)], text[1+n+int(size):]
+	r := &response{}
+	if err := json.Unmarshal(head, r); err != nil {
+		return nil, fmt.Errorf("%w: %w", errStored, err)
+	}
+	if r.Status < 200 || r.Status > 999 {
+		return nil, fmt.Errorf("%w: status %d", errStored, r.Status)
+	}
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Body = body
+	return r, nil
+}
+
+func (r *response) write(w http.ResponseWriter) {
+	for name, values := range r.Header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(r.Status)
+	_, _ = w.Write(r.Body) //nolint:gosec // G705: the handler wrote it with its content type; a client that has gone repeats the request
+}
+
+// recorder keeps a response until it is stored. It can neither flush nor hijack.
+type recorder struct {
+	header   http.Header
+	sent     http.Header // as they were when the status was written
+	status   int
+	body     []byte
+	room     int
+	overflow bool
+}
+
+func (r *recorder) Header() http.Header { return r.header }
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 && status >= 200 { // informational ones are for this connection only
+		r.status, r.sent = status, r.header.Clone()
+	}
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	r.WriteHeader(http.StatusOK)
+	if len(r.body)+len(p) > r.room {
+		r.overflow = true
+		return 0, fmt.Errorf("response to a request with a key: more than %d bytes", r.room)
+	}
+	r.body = append(r.body, p...)
+	return len(p), nil
+}
+
+func (r *recorder) response() *response {
+	r.WriteHeader(http.StatusOK)
+	if _, given := r.sent["Content-Type"]; !given && len(r.body) > 0 {
+		r.sent.Set("Content-Type", http.DetectContentType(r.body))
+	}
+	return &response{Status: r.status, Header: r.sent, Body: r.body}
+}
