@@ -2,6 +2,7 @@ package queues
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -68,7 +69,7 @@ func (c *Consumer) deleteBatch(ctx context.Context, batch []*held) {
 		switch {
 		case failed == nil:
 			h.acked <- nil
-		case h.lost() || now.After(h.ackBy):
+		case h.lost() || now.After(h.ackBy) || errors.Is(context.Cause(h.ctx), ErrStopped):
 			h.acked <- failed
 		default:
 			h.refused++

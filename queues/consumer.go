@@ -73,26 +73,26 @@ func (c *Consumer) Run(ctx context.Context) error {
 	polled := make(chan error, 1)
 	go func() { polled <- g.Wait() }()
 	<-stop.Done()
-	return c.drain(polled, endPolls, cut)
+	return c.drain(polled, endPolls, cut, endCalls)
 }
 
-// drain ends the polls and then the handlers, each with patience first and with force
-// later.
-func (c *Consumer) drain(polled <-chan error, endPolls context.CancelFunc, cut context.CancelCauseFunc) error {
+// drain ends the polls, then the handlers, then the calls that tell what became of
+// their messages, each with patience first and with force later.
+func (c *Consumer) drain(polled <-chan error, endPolls context.CancelFunc, cut context.CancelCauseFunc, endCalls context.CancelFunc) error {
 	grace := time.NewTimer(c.cfg.PollGrace)
 	defer grace.Stop()
-	patience, giveUp := context.WithTimeout(context.Background(), c.cfg.DrainTimeout)
-	defer giveUp()
+	began := time.Now()
+	patience := time.NewTimer(c.cfg.DrainTimeout)
+	defer patience.Stop()
 	var err error
-	for open, over := true, patience.Done(); open; {
+	for open := true; open; {
 		select {
 		case err = <-polled:
 			open = false
 		case <-grace.C:
 			endPolls()
-		case <-over:
+		case <-patience.C:
 			cut(ErrStopped)
-			over = nil
 		}
 	}
 	idle := make(chan struct{})
@@ -100,22 +100,26 @@ func (c *Consumer) drain(polled <-chan error, endPolls context.CancelFunc, cut c
 		c.lanes.Wait()
 		close(idle)
 	}()
-	select {
-	case <-idle:
-		return err
-	case <-patience.Done():
-		cut(ErrStopped)
+	for _, step := range []struct {
+		after time.Duration
+		force func()
+	}{
+		{c.cfg.DrainTimeout - time.Since(began), func() { cut(ErrStopped) }},
+		{c.cfg.DrainGrace, endCalls},
+		{time.Second, func() {}}, // for what only had to be told
+	} {
+		timer := time.NewTimer(step.after)
+		select {
+		case <-idle:
+			timer.Stop()
+			return err
+		case <-timer.C:
+			step.force()
+		}
 	}
-	last := time.NewTimer(c.cfg.DrainGrace)
-	defer last.Stop()
-	select {
-	case <-idle:
-		return err
-	case <-last.C:
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return errors.Join(err, fmt.Errorf("%w: %d messages of %s", ErrStuck, len(c.held), c.queue.name()))
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return errors.Join(err, fmt.Errorf("%w: %d messages of %s", ErrStuck, len(c.held), c.queue.name()))
 }
 
 // start handles the messages of one poll, each lane on a goroutine of its own.

@@ -6,8 +6,8 @@
 //
 // A [Handler] gets one [Message] and answers with one of four outcomes: [Done]
 // deletes it; [Retry] lets it come again after a pause; [InProgress] lets it come
-// again when the worker who is at it must have ended, and is no attempt; [Reject]
-// sends it to the dead letters. A [Consumer] takes a free slot, polls, keeps every
+// again when the worker who is at it must have ended, and is no attempt ([NotYet] says
+// the same of something out of reach); [Reject] sends it to the dead letters. A [Consumer] takes a free slot, polls, keeps every
 // message that it holds invisible to others, and deletes in batches.
 //
 //	c, err := queues.New(queues.Config{

@@ -12,8 +12,9 @@ const (
 	KindRetry Kind = iota
 	// KindDone: the message is deleted.
 	KindDone
-	// KindInProgress: somebody else is doing this very work. The message comes again
-	// when that must have ended; the receive is nobody's fault and is no attempt.
+	// KindInProgress: nothing can be done now, and that is nobody's fault: somebody else
+	// is doing this very work, or what it needs is out of reach. The message comes again
+	// when that must have ended; the receive is no attempt.
 	KindInProgress
 	// KindReject: no retry will help. The message goes to the dead letters.
 	KindReject
@@ -28,13 +29,14 @@ func (k Kind) String() string {
 	return kindTexts[k]
 }
 
-// Outcome is a handler's answer. Make one with Done, Retry, InProgress or Reject.
+// Outcome is a handler's answer. Make one with Done, Retry, InProgress, NotYet or
+// Reject.
 type Outcome struct {
 	Kind Kind
 	// After is the pause before the message comes again (retry, in progress), to the
 	// next whole second and at most 12 h, which is as exact as the service is.
 	After time.Duration
-	// Err is why (retry, reject). It is logged and goes into the dead letter, so it
+	// Err is why; nil when done or in progress elsewhere. It is logged and goes into the dead letter, so it
 	// must not hold secrets or personal data.
 	Err error
 }
@@ -52,6 +54,13 @@ func Retry(after time.Duration, err error) Outcome {
 // InProgress says that another worker holds a lease on this very work, for rest at
 // most. The message is kept and comes again after that; it is no attempt.
 func InProgress(rest time.Duration) Outcome { return Outcome{Kind: KindInProgress, After: rest} }
+
+// NotYet says that what the work needs is out of reach for a while: a service does not
+// answer, say. Like InProgress it is no attempt, so that an outage empties no queue into
+// the dead letters.
+func NotYet(pause time.Duration, err error) Outcome {
+	return Outcome{Kind: KindInProgress, After: pause, Err: err}
+}
 
 // Reject says that the message can never be handled, and why.
 func Reject(reason error) Outcome { return Outcome{Kind: KindReject, Err: reason} }

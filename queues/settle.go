@@ -54,6 +54,7 @@ func (c *Consumer) settle(h *held, answer Outcome) (Outcome, Fate) {
 			return o, fate
 		}
 	case KindInProgress:
+		c.cfg.Log.Debug("message put off", "message", h.m, "receives", h.m.Receives, "err", o.Err)
 		c.pardons.add(h.m.ID)
 		return o, c.putBack(h, c.policy.pause(o, h.m))
 	default:

@@ -26,7 +26,7 @@ var levels = map[string]int{
 	"ratchet/transitions": 1, "ratchet/once": 1, "ratchet/inventory": 1, "ratchet/parked": 1, "ratchet/payments": 1,
 	"ratchet/once/idempotency": 2, "ratchet/once/events": 2,
 	"ratchet/shipping":         2,
-	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3,
+	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3, "ratchet/queues/requests": 3,
 	"ratchet/server":                6,
 	"ratchet/embedded/embeddedtest": 7, "ratchet/examples/olist": 7, "ratchet/bench/load": 7,
 	"ratchet/cmd/ratchet": 8, "ratchet/bench": 8,

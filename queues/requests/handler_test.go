@@ -1,0 +1,299 @@
+package requests_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/queues"
+	"ratchet/queues/requests"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// shop is orders and a queue on an engine of its own, in a directory made outside of
+// the synctest bubble.
+type shop struct {
+	*transitions.Orders
+	t         *testing.T
+	api       *sqs.Client
+	engine    *embedded.Engine
+	url, dead string
+	// broken, when set, answers for DynamoDB.
+	mu     sync.Mutex
+	broken func(*http.Request) error
+}
+
+func newShop(t *testing.T, dir, suffix string) *shop {
+	t.Helper()
+	e, err := embedded.Open(embedded.Config{Dir: dir, Log: embeddedtest.Quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s := &shop{t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig())}
+	cfg := e.AWSConfig()
+	cfg.HTTPClient = s
+	db := dynamodb.NewFromConfig(cfg)
+	embeddedtest.Create(t, db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"))
+	if s.Orders, err = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: embeddedtest.Quiet()}); err != nil {
+		t.Fatal(err)
+	}
+	attributes := map[string]string{}
+	if suffix != "" {
+		attributes["FifoQueue"] = "true"
+	}
+	for name, url := range map[string]*string{"requests" + suffix: &s.url, "dead" + suffix: &s.dead} {
+		out, err := s.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+		if err != nil {
+			t.Fatal(err)
+		}
+		*url = *out.QueueUrl
+	}
+	return s
+}
+
+// Do passes DynamoDB's calls on unless it is broken.
+func (s *shop) Do(r *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	broken := s.broken
+	s.mu.Unlock()
+	if broken != nil {
+		if err := broken(r); err != nil {
+			return nil, err
+		}
+	}
+	return s.engine.HTTPClient().Do(r)
+}
+
+func (s *shop) setBroken(f func(*http.Request) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.broken = f
+}
+
+func (s *shop) config(h requests.Handler) queues.Config {
+	return queues.Config{SQS: s.api, QueueURL: s.url, DeadLetterURL: s.dead, Handler: h.Handle, PollGrace: -1, Slots: 40, Log: embeddedtest.Quiet()}
+}
+
+// run starts a consumer; stop ends it and waits.
+func (s *shop) run(cfg queues.Config) (stop func()) {
+	s.t.Helper()
+	c, err := queues.New(cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				s.t.Errorf("run: %v", err)
+			}
+		})
+	}
+	s.t.Cleanup(stop)
+	return stop
+}
+
+func (s *shop) create(ids ...transitions.OrderID) {
+	s.t.Helper()
+	for _, id := range ids {
+		if r, err := s.Create(s.t.Context(), transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 100}}, Total: transitions.Money{Amount: 100, Currency: "EUR"}}); err != nil || r.Verdict != transitions.Applied {
+			s.t.Fatalf("create %s: %v, %v", id, r.Verdict, err)
+		}
+	}
+}
+
+func (s *shop) send(bodies ...string) {
+	s.t.Helper()
+	for _, b := range bodies {
+		if _, err := s.api.SendMessage(s.t.Context(), &sqs.SendMessageInput{QueueUrl: &s.url, MessageBody: &b}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+func (s *shop) state(id transitions.OrderID) workflow.State {
+	s.t.Helper()
+	o, found, err := s.Get(s.t.Context(), id)
+	if err != nil || !found {
+		s.t.Fatalf("order %s: %v, %v", id, found, err)
+	}
+	return o.State
+}
+
+// left are the messages in the queue, and the reasons of the dead letters.
+func (s *shop) left() (queued string, reasons []string) {
+	s.t.Helper()
+	a, err := s.api.GetQueueAttributes(s.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &s.url, AttributeNames: []types.QueueAttributeName{"All"}})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for {
+		out, err := s.api.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &s.dead, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if len(out.Messages) == 0 {
+			break
+		}
+		for _, m := range out.Messages {
+			reasons = append(reasons, *m.MessageAttributes[queues.AttributeReason].StringValue)
+		}
+	}
+	return a.Attributes["ApproximateNumberOfMessages"] + "+" + a.Attributes["ApproximateNumberOfMessagesNotVisible"], reasons
+}
+
+func inShop(t *testing.T, suffix string, test func(t *testing.T, s *shop)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) { test(t, newShop(t, dir, suffix)) })
+}
+
+func TestAVerdictDecidesWhatBecomesOfTheMessage(t *testing.T) {
+	const pay, ship = `{"orderId":"o-1","event":"pay","transitionId":2}`, `{"orderId":"o-1","event":"ship","transitionId":3}`
+	for _, c := range []struct {
+		name     string
+		messages []string
+		later    func(s *shop) // a minute in
+		state    workflow.State
+		reason   string // of the dead letter, empty for none
+	}{
+		{"applied", []string{pay}, nil, workflow.PaymentReceived, ""},
+		{"replayed", []string{pay, pay, pay}, nil, workflow.PaymentReceived, ""},
+		{"superseded", []string{`{"orderId":"o-1","event":"hold","transitionId":5}`, pay}, nil, workflow.OnHold, ""},
+		{"a state that may come yet is waited for, and then the request is given up", []string{ship}, nil, workflow.Pending, "given up after 5 attempts: apply ship to order o-1: WrongState: the order is PENDING, the event needs [PAYMENT_RECEIVED PARTIALLY_SHIPPED]"},
+		{"a state that came", []string{`{"orderId":"o-1","event":"ship"}`}, func(s *shop) { s.apply(pay) }, workflow.Shipped, ""},
+		{"a state that can never come", []string{`{"orderId":"o-1","event":"cancel","transitionId":2}`, `{"orderId":"o-1","event":"ship"}`}, nil, workflow.Cancelled, "apply ship to order o-1: WrongState: the order is CANCELLED, the event needs [PAYMENT_RECEIVED PARTIALLY_SHIPPED]"},
+		{"an order that is placed later", []string{`{"orderId":"o-2","event":"cancel"}`}, func(s *shop) { s.create("o-2") }, workflow.Pending, ""},
+		{"an order that never is", []string{`{"orderId":"o-3","event":"cancel"}`}, nil, workflow.Pending, "given up after 5 attempts: apply cancel to order o-3: NotFound"},
+		{"the same id for something else", []string{pay, `{"orderId":"o-1","event":"cancel","transitionId":2}`}, nil, workflow.PaymentReceived, "apply cancel to order o-1: Conflict"},
+		{"no such event", []string{`{"orderId":"o-1","event":"explode"}`}, nil, workflow.Pending, "apply explode to order o-1: Illegal"},
+		{"no request", []string{`{"orderId":"o-1","event":"pay","when":"now"}`}, nil, workflow.Pending, "no transition request: unknown member at byte 31"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			inShop(t, "", func(t *testing.T, s *shop) {
+				s.create("o-1")
+				cfg := s.config(requests.Handler{Orders: s})
+				cfg.Slots = 1 // one after the other, as sent
+				cfg.Backoff = queues.Backoff{Base: 20 * time.Second}
+				s.run(cfg)
+				s.send(c.messages...)
+				time.Sleep(5 * time.Second)
+				if c.later != nil {
+					c.later(s)
+				}
+				time.Sleep(time.Hour)
+				synctest.Wait()
+				if got := s.state("o-1"); got != c.state {
+					t.Errorf("the order is %s, want %s", got, c.state)
+				}
+				queued, reasons := s.left()
+				if queued != "0+0" || strings.Join(reasons, "; ") != c.reason {
+					t.Errorf("%s messages are left; dead letters: %q, want %q", queued, reasons, c.reason)
+				}
+			})
+		})
+	}
+}
+
+func (s *shop) apply(body string) {
+	s.t.Helper()
+	r, err := requests.Decode(queues.Message{ID: "m", Body: body})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if result, err := s.Apply(s.t.Context(), r); err != nil || !result.Verdict.Done() {
+		s.t.Fatalf("%s: %v, %v", body, result.Verdict, err)
+	}
+}
+
+// TestAnOutageIsNoAttempt: half an hour without DynamoDB costs no message its attempts.
+func TestAnOutageIsNoAttempt(t *testing.T) {
+	inShop(t, "", func(t *testing.T, s *shop) {
+		s.create("o-1")
+		calls := 0
+		s.setBroken(func(*http.Request) error { calls++; return errors.New("connection refused") })
+		s.run(s.config(requests.Handler{Orders: s}))
+		s.send(`{"orderId":"o-1","event":"cancel","requestId":"r"}`)
+		time.Sleep(30 * time.Minute)
+		s.setBroken(nil)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		queued, reasons := s.left()
+		if s.state("o-1") != workflow.Cancelled || queued != "0+0" || reasons != nil || calls < 20 {
+			t.Errorf("the order is %s after %d calls; left %s, dead letters %v", s.state("o-1"), calls, queued, reasons)
+		}
+	})
+}
+
+// TestTheVerdictIsToldBeforeTheMessageIsDone: at least once, whatever it is.
+func TestTheVerdictIsToldBeforeTheMessageIsDone(t *testing.T) {
+	inShop(t, "", func(t *testing.T, s *shop) {
+		s.create("o-1")
+		var told []string
+		h := requests.Handler{Orders: s, Answer: func(_ context.Context, _ queues.Message, r transitions.Request, result transitions.Result) error {
+			told = append(told, string(r.Event)+" "+result.Verdict.String())
+			if len(told) == 1 {
+				return errors.New("nobody listens")
+			}
+			return nil
+		}}
+		cfg := s.config(h)
+		cfg.Slots = 1
+		s.run(cfg)
+		s.send(`{"orderId":"o-1","event":"cancel"}`)
+		time.Sleep(time.Minute)
+		s.send(`{"orderId":"o-1","event":"explode"}`)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := strings.Join(told, ", "); got != "cancel Applied, cancel Replayed, explode Illegal" {
+			t.Errorf("told %s", got)
+		}
+	})
+}
+
+// TestARefusalMayBeTakenForDone: a middleware decides by the verdict.
+func TestARefusalMayBeTakenForDone(t *testing.T) {
+	inShop(t, "", func(t *testing.T, s *shop) {
+		s.create("o-1")
+		cfg := s.config(requests.Handler{Orders: s})
+		cfg.Slots = 1
+		cfg.Middleware = []queues.Middleware{func(next queues.Handler) queues.Handler {
+			return func(ctx context.Context, m queues.Message) queues.Outcome {
+				o := next(ctx, m)
+				var refusal *requests.Refusal
+				if o.Kind == queues.KindReject && errors.As(o.Err, &refusal) && refusal.Result.Verdict == transitions.WrongState {
+					return queues.Done() // too late, and nobody minds
+				}
+				return o
+			}
+		}}
+		s.run(cfg)
+		s.send(`{"orderId":"o-1","event":"cancel"}`, `{"orderId":"o-1","event":"pay"}`)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if queued, reasons := s.left(); queued != "0+0" || reasons != nil {
+			t.Errorf("left %s, dead letters %v", queued, reasons)
+		}
+	})
+}
