@@ -4,7 +4,7 @@
 //
 //	make conformance
 //
-// runs it (go test -tags conformance ./tests/conformance). fetch.sh brings
+// runs it (go test -tags conformance ./tests/conformance). internal/dynamodblocal brings
 // DynamoDB Local from Maven Central into .cache/dynamodb-local once. Java 17 and
 // Maven must be there: without them the suite fails, it never skips.
 //

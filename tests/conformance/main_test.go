@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ratchet/embedded"
+	"ratchet/internal/dynamodblocal"
 )
 
 // The two that are compared.
@@ -28,12 +29,12 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	v, err := startVendor(ctx)
+	v, err := dynamodblocal.Start(ctx, "../../.cache/dynamodb-local")
 	if err != nil {
 		return 1, err
 	}
 	defer func() {
-		if stopErr := v.stop(); err == nil {
+		if stopErr := v.Stop(); err == nil {
 			err = stopErr
 		}
 	}()
@@ -52,7 +53,7 @@ func run(m *testing.M) (code int, err error) {
 		}
 	}()
 	engineSide = &side{name: "engine", url: "http://engine.invalid", http: engine.HTTPClient()}
-	vendorSide = &side{name: "vendor", url: v.url, http: &http.Client{Timeout: time.Minute}}
+	vendorSide = &side{name: "vendor", url: v.URL, http: &http.Client{Timeout: time.Minute}}
 	code = m.Run()
 	if code == 0 {
 		code = reportUnused()

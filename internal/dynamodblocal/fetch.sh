@@ -1,23 +1,24 @@
 #!/bin/sh
 # Fetches DynamoDB Local, the vendor's own emulator, from Maven Central into the
-# folder named by the first argument (default: .cache/dynamodb-local at the root
-# of this repository). Nothing happens when it is already there.
+# folder named by the first argument. Nothing happens when it is already there.
 set -eu
 
 version=3.1.0
 sqlite4java=1.0.392
-root=$(cd "$(dirname "$0")/../.." && pwd)
-dir=${1:-$root/.cache/dynamodb-local}
+dir=$1
 
-for tool in java mvn; do
-	if ! command -v "$tool" >/dev/null 2>&1; then
-		echo "conformance: $tool is not on the PATH; Java 17 and Maven are needed to run the vendor's DynamoDB Local" >&2
+need() {
+	if ! command -v "$1" >/dev/null 2>&1; then
+		echo "$1 is not on the PATH; Java 17 and Maven are needed for the vendor's DynamoDB Local" >&2
 		exit 1
 	fi
-done
+}
+
+need java
 if [ -f "$dir/fetched-$version" ]; then
 	exit 0
 fi
+need mvn
 
 mkdir -p "$dir"
 cat >"$dir/pom.xml" <<POM
@@ -44,5 +45,5 @@ cat >"$dir/pom.xml" <<POM
 POM
 mvn --batch-mode --quiet --file "$dir/pom.xml" \
 	org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-	-DincludeScope=runtime -DoutputDirectory="$dir/lib"
+	-DincludeScope=runtime -DoutputDirectory="$dir/lib" </dev/null
 touch "$dir/fetched-$version"
