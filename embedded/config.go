@@ -19,6 +19,11 @@ type Config struct {
 	// SweepEvery is the pause between two searches for items whose time to live
 	// has ended. Default: 10 seconds. Negative: expired items are never removed.
 	SweepEvery time.Duration
+	// Consumed is told, call by call, the capacity units that DynamoDB would bill, also
+	// where its answer does not say so: failed conditions cost by the size of the item
+	// that is there, transactions twice. It is called in the middle of calls, from many
+	// goroutines. Default: nobody is told.
+	Consumed func(table string, readUnits, writeUnits float64)
 	// Log gets the engine's own faults. Default: slog.Default().
 	Log *slog.Logger
 }

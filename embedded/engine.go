@@ -56,7 +56,7 @@ func (e *Engine) serve() (err error) {
 		return err
 	}
 	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
-		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log, SweepEvery: e.cfg.SweepEvery,
+		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log, SweepEvery: e.cfg.SweepEvery, Consumed: e.cfg.Consumed,
 	})
 	if err != nil {
 		return err

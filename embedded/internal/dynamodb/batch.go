@@ -115,7 +115,9 @@ func (s *Service) batchTable(b *batchAnswer, name string, r keysAndAttributes) e
 			b.leave(name, r, r.Keys[i:])
 			break
 		}
-		b.sum[t.name] += readUnits(raw.size(), r.ConsistentRead)
+		units := readUnits(raw.size(), r.ConsistentRead)
+		s.charge(t.name, units, 0)
+		b.sum[t.name] += units
 		if raw == nil {
 			continue
 		}
@@ -200,6 +202,9 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	}
 	if err := s.writeAll(changes, hashes, time.Now(), nil); err != nil {
 		return nil, err
+	}
+	for table, units := range sum {
+		s.charge(table, 0, units)
 	}
 	out := newAnswer(0)
 	out.raw("UnprocessedItems", []byte("{}"))

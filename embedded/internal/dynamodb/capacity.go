@@ -24,9 +24,21 @@ func readUnits(bytes int, consistent bool) halves {
 	return halves(steps)
 }
 
-// writeUnits is what a change costs: 1 KB a unit, of the larger of the two items.
-func (c *change) writeUnits() halves {
-	return halves(2 * max(1, (max(c.oldSize, c.newSize)+1023)/1024))
+// writeUnits is what a change costs: 1 KB a unit, of the larger of the two items, and
+// twice that in a transaction.
+func (c *change) writeUnits() halves { return c.unitsOf(max(c.oldSize, c.newSize)) }
+
+// refusedUnits is what a failed condition costs: by the item that is there, or one
+// unit when there is none. The answer does not tell it, the bill does.
+// Rule: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithItems.html#WorkingWithItems.ConditionalUpdate
+func (c *change) refusedUnits() halves { return c.unitsOf(c.oldSize) }
+
+func (c *change) unitsOf(bytes int) halves {
+	units := halves(2 * max(1, (bytes+1023)/1024))
+	if c.transacted {
+		return 2 * units
+	}
+	return units
 }
 
 func appendUnits(dst []byte, h halves) []byte {
@@ -57,4 +69,11 @@ func appendConsumed(dst []byte, want, table string, units halves, kind string) [
 		dst = append(counts(append(dst, `,"Table":{`...)), '}')
 	}
 	return append(dst, '}')
+}
+
+// charge tells Config.Consumed what a call consumed, whether or not the answer does.
+func (s *Service) charge(table string, read, write halves) {
+	if s.cfg.Consumed != nil {
+		s.cfg.Consumed(table, float64(read)/2, float64(write)/2)
+	}
 }

@@ -55,7 +55,9 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 		}
 		out.item("Item", item)
 	}
-	out.consumed(in.ReturnConsumedCapacity, t.name, readUnits(raw.size(), in.ConsistentRead))
+	units := readUnits(raw.size(), in.ConsistentRead)
+	s.charge(t.name, units, 0)
+	out.consumed(in.ReturnConsumedCapacity, t.name, units)
 	return out.done(), nil
 }
 

@@ -62,6 +62,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 			return nil, err
 		}
 	}
+	s.charge(pg.table.name, readUnits(pg.bytes, pg.in.ConsistentRead), 0)
 	return pg.answer(), nil
 }
 

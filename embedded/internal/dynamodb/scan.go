@@ -57,6 +57,7 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 	if err := pg.read(s, lo, hi, false); err != nil {
 		return nil, err
 	}
+	s.charge(pg.table.name, readUnits(pg.bytes, pg.in.ConsistentRead), 0)
 	return pg.answer(), nil
 }
 

@@ -16,7 +16,9 @@ type Config struct {
 	// SweepEvery is the pause between two searches for items whose time to live
 	// has ended. Default: 10 seconds. Negative: never; expired items stay.
 	SweepEvery time.Duration
-	Log        *slog.Logger
+	// Consumed is told what every call consumed. Default: nobody.
+	Consumed func(table string, readUnits, writeUnits float64)
+	Log      *slog.Logger
 }
 
 // Service serves the tables of one engine.

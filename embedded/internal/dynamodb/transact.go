@@ -66,7 +66,7 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 	if err != nil {
 		return nil, err
 	}
-	return transactAnswer(in.ReturnConsumedCapacity, changes, replayed), nil
+	return s.transactAnswer(in.ReturnConsumedCapacity, changes, replayed), nil
 }
 
 func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
@@ -97,6 +97,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[string(a.key.bytes)] = true
+		a.transacted = true
 		actions[i] = a
 	}
 	if failed {
@@ -227,6 +228,11 @@ func (s *Service) judgeAll(actions []*action) ([]*change, error) {
 		bytes += max(c.oldSize, c.newSize)
 	}
 	if failed {
+		for _, c := range changes {
+			if c != nil { // it was prepared, and paid for
+				s.charge(c.table.name, 0, c.writeUnits())
+			}
+		}
 		return nil, canceled(failures)
 	}
 	if bytes > maxTransactBytes {
@@ -299,14 +305,17 @@ func canceled(failures []*wire.Error) *wire.Error {
 
 // transactAnswer tells what a transaction cost: twice the units of its parts;
 // a replay costs reads.
-func transactAnswer(want string, changes []*change, replayed bool) json.RawMessage {
-	kind, units := "WriteCapacityUnits", func(c *change) halves { return 2 * c.writeUnits() }
-	if replayed {
-		kind, units = "ReadCapacityUnits", func(c *change) halves { return 2 * readUnits(c.oldSize, true) }
-	}
-	sum := map[string]halves{}
+func (s *Service) transactAnswer(want string, changes []*change, replayed bool) json.RawMessage {
+	kind, sum := "WriteCapacityUnits", map[string]halves{}
 	for _, c := range changes {
-		sum[c.table.name] += units(c)
+		if replayed {
+			units := 2 * readUnits(c.oldSize, true)
+			s.charge(c.table.name, units, 0)
+			kind, sum[c.table.name] = "ReadCapacityUnits", sum[c.table.name]+units
+			continue
+		}
+		s.charge(c.table.name, 0, c.writeUnits())
+		sum[c.table.name] += c.writeUnits()
 	}
 	out := newAnswer(0)
 	out.consumedBy(want, sum, kind)

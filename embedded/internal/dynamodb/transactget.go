@@ -64,7 +64,9 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 		if i > 0 {
 			out.buf = append(out.buf, ',')
 		}
-		sum[gets[i].table.name] += 2 * readUnits(raw.size(), true)
+		units := 2 * readUnits(raw.size(), true)
+		s.charge(gets[i].table.name, units, 0)
+		sum[gets[i].table.name] += units
 		out.buf = append(out.buf, '{')
 		if raw != nil {
 			item, err := raw.item()

@@ -36,6 +36,8 @@ type action struct {
 	// needOld asks for change.old even where the action itself does without, and to
 	// leave it as it is.
 	needOld bool
+	// transacted marks a part of a transaction: it costs twice.
+	transacted bool
 	// expireAt marks a removal by the sweep: only of an item whose time to live
 	// ended at that second or before. 0: an ordinary action.
 	expireAt int64
@@ -65,8 +67,12 @@ func (s *Service) perform(a *action) (*change, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	c, err := s.judge(a)
-	if err != nil || !c.differs() {
-		return c, err
+	if err != nil {
+		return nil, err
+	}
+	if !c.differs() {
+		s.charge(a.table.name, 0, c.writeUnits())
+		return c, nil
 	}
 	b := s.db.NewBatch()
 	record, streamed := c.stage(b)
@@ -81,6 +87,7 @@ func (s *Service) perform(a *action) (*change, error) {
 		return nil, err
 	}
 	c.account()
+	s.charge(a.table.name, 0, c.writeUnits())
 	return c, nil
 }
 
@@ -113,6 +120,7 @@ func (s *Service) judge(a *action) (*change, error) {
 			return nil, err
 		}
 		if !match {
+			s.charge(a.table.name, 0, c.refusedUnits())
 			return nil, c.conditionFailed()
 		}
 	}
