@@ -88,6 +88,8 @@ func (i Item) validate(field string) error {
 		return fmt.Errorf("%w: %s.sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, field)
 	case i.Quantity < 1 || i.Quantity > maxQuantity:
 		return fmt.Errorf("%w: %s.quantity %d: 1 to %d", ErrInvalidRequest, field, i.Quantity, maxQuantity)
+	case i.Shipped != 0:
+		return fmt.Errorf("%w: %s.shipped: is counted from parcels and cannot be set", ErrInvalidRequest, field)
 	case i.Price < 0 || i.Price > maxPrice:
 		return fmt.Errorf("%w: %s.price %d: minor units, 0 to %d", ErrInvalidRequest, field, i.Price, maxPrice)
 	}

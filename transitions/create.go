@@ -51,6 +51,8 @@ func (n NewOrder) Validate() error {
 			return fmt.Errorf("%w: items[%d].sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, i)
 		case line.Quantity < 1:
 			return fmt.Errorf("%w: items[%d].quantity %d: at least 1", ErrInvalidRequest, i, line.Quantity)
+		case line.Shipped != 0:
+			return fmt.Errorf("%w: items[%d].shipped: is counted from parcels and cannot be set", ErrInvalidRequest, i)
 		case line.Price < 0:
 			return fmt.Errorf("%w: items[%d].price %d: minor units, at least 0", ErrInvalidRequest, i, line.Price)
 		}

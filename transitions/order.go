@@ -33,11 +33,12 @@ type Order struct {
 	CreatedAt      time.Time      `json:"createdAt,omitzero"`
 	UpdatedAt      time.Time      `json:"updatedAt,omitzero"`
 
-	placed digest
-	item   image // as it came, for guards; nil when it did not come whole
-	ring   [RingSize]Transition
-	ringed bool  // the item has the map of the ring, filled or not
-	edits  image // the attribute processedEvents as it came
+	placed  digest
+	item    image // as it came, for guards; nil when it did not come whole
+	ring    [RingSize]Transition
+	ringed  bool  // the item has the map of the ring, filled or not
+	edits   image // the attribute processedEvents as it came
+	parcels image // the attribute parcels as it came
 }
 
 // Item is one line of an order. Price is that of one piece, in the minor units
@@ -46,6 +47,9 @@ type Item struct {
 	SKU      string `json:"sku"`
 	Quantity int64  `json:"quantity"`
 	Price    int64  `json:"price"`
+	// Shipped is how many pieces have left in parcels (see [Orders.ShipParcel]); it is
+	// nothing that a caller sets.
+	Shipped int64 `json:"shipped,omitempty"`
 }
 
 // Money is an amount in minor units (cents) with its ISO 4217 code.
@@ -121,6 +125,9 @@ func decode(item image) (*Order, error) {
 	if edits, ok := item[processedEvents].(*types.AttributeValueMemberM); ok {
 		o.edits = edits.Value
 	}
+	if parcels, ok := item["parcels"].(*types.AttributeValueMemberM); ok {
+		o.parcels = parcels.Value
+	}
 	if total, ok := item["total"].(*types.AttributeValueMemberM); ok {
 		o.Total = Money{Amount: r.number(total.Value, "amount"), Currency: r.text(total.Value, "currency")}
 	}
@@ -128,7 +135,7 @@ func decode(item image) (*Order, error) {
 		for _, v := range items.Value {
 			if line, ok := v.(*types.AttributeValueMemberM); ok {
 				o.Items = append(o.Items, Item{SKU: r.text(line.Value, "sku"),
-					Quantity: r.number(line.Value, "quantity"), Price: r.number(line.Value, "price")})
+					Quantity: r.number(line.Value, "quantity"), Price: r.number(line.Value, "price"), Shipped: r.number(line.Value, "shipped")})
 			}
 		}
 	}

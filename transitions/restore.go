@@ -32,7 +32,7 @@ type Restoration struct {
 }
 
 // lost is the content of an order, of which the journal knows nothing.
-var lost = []string{"items", "total", "shippingAddress", "billingAddress", "notes", "createdAt", "contentVersion and the memory of edits", "the content's digest, so that placing it again is a Conflict"}
+var lost = []string{"items", "total", "parcels", "shippingAddress", "billingAddress", "notes", "createdAt", "contentVersion and the memory of edits", "the content's digest, so that placing it again is a Conflict"}
 
 // Restore computes what an order must be from its journal, and with write it makes it
 // so: state, previous state, transitionId, version and ring, by one conditional write.

@@ -99,10 +99,11 @@ func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old
 	if err != nil {
 		return nil, nil, err
 	}
+	update, names := w.expression(names, values)
 	img, failed, err := o.transactAll(ctx, base.ID, []types.TransactWriteItem{
 		{Update: &types.Update{
 			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(base.ID))},
-			ConditionExpression: &condition, UpdateExpression: w.updateExpression(),
+			ConditionExpression: &condition, UpdateExpression: update,
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 		}},
@@ -230,6 +231,9 @@ func (o *Order) moved(w write, version int) *Order {
 		t.request = w.request.RequestID.digest()
 	}
 	after.ring[w.id%RingSize], after.ringed = t, true
+	if w.load != nil {
+		after.loaded(w.load)
+	}
 	return &after
 }
 

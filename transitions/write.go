@@ -26,7 +26,8 @@ type write struct {
 	id      TransitionID
 	group   workflow.Group
 	trace   int
-	version int // the order must be of this version; 0: of any that is known
+	version int   // the order must be of this version; 0: of any that is known
+	load    *load // what a parcel changes beside, nil for none
 	call    string
 	at      time.Time
 }
@@ -62,11 +63,12 @@ func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 	if err != nil {
 		return nil, err
 	}
+	update, names := w.expression(names, values)
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &o.cfg.Table,
 		Key:                                 image{"orderId": attribute.S(string(w.request.OrderID))},
 		ConditionExpression:                 &condition,
-		UpdateExpression:                    w.updateExpression(),
+		UpdateExpression:                    update,
 		ExpressionAttributeNames:            names,
 		ExpressionAttributeValues:           values,
 		ReturnValues:                        types.ReturnValueAllNew,

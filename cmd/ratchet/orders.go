@@ -16,7 +16,7 @@ import (
 
 func ordersCommand(s *settings) *cobra.Command {
 	return group("orders", "Create, read and move orders",
-		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s), ordersEdit(s), ordersRebuild(s))
+		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s), ordersEdit(s), ordersShip(s), ordersRebuild(s))
 }
 
 func ordersCreate(s *settings) *cobra.Command {
@@ -114,7 +114,11 @@ func printOrder(out io.Writer, o *transitions.Order) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "order\t%s\nstate\t%s\ntransition\t%d\ntotal\t%s\nupdated\t%s\n", o.ID, o.State, o.TransitionID, money(o.Total), stamp(o.UpdatedAt))
 	for _, item := range o.Items {
-		fmt.Fprintf(w, "item\t%d x %s at %s\n", item.Quantity, item.SKU, money(transitions.Money{Amount: item.Price, Currency: o.Total.Currency}))
+		shipped := ""
+		if item.Shipped > 0 {
+			shipped = fmt.Sprintf(", %d shipped", item.Shipped)
+		}
+		fmt.Fprintf(w, "item\t%d x %s at %s%s\n", item.Quantity, item.SKU, money(transitions.Money{Amount: item.Price, Currency: o.Total.Currency}), shipped)
 	}
 	_ = w.Flush() // the terminal's trouble
 }
