@@ -21,7 +21,11 @@
 // Before payment the content of an order may be edited ([Orders.AddItems] and the
 // others): one conditional write each, told apart by an event id, keeping the total
 // in step with the lines. An edit is no transition; streams and executions do not see
-// it.
+// it. After payment its pieces may leave in parcels ([Orders.ShipParcel]): the state
+// follows the quantities, in the same write.
+//
+// An order carries the version of the definition that moved it. One of a version that
+// is not known here is ErrUnknownVersion, until [Orders.Migrate] has brought it to ours.
 //
 // # Guarantees
 //

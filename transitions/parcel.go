@@ -152,9 +152,9 @@ func (o *Orders) planParcel(p Parcel, order *Order) (write, Result, error) {
 	case err != nil:
 		return write{}, Result{}, err
 	case !possible:
-		return write{}, Result{Verdict: WrongState, Order: order, Expected: sources(groups), Reason: unmet}, nil
+		return write{}, Result{Verdict: WrongState, Order: order, Expected: expected(groups), Reason: unmet}, nil
 	case reason != "":
-		return write{}, Result{Verdict: WrongState, Order: order, Expected: sources(groups), Reason: reason}, nil
+		return write{}, Result{Verdict: WrongState, Order: order, Expected: expected(groups), Reason: reason}, nil
 	}
 	w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAllotted)
 	w.load = &load
