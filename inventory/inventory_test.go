@@ -3,12 +3,18 @@ package inventory_test
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.uber.org/goleak"
-	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/inventory"
@@ -16,19 +22,65 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newStock(t *testing.T) *inventory.Stock {
-	t.Helper()
-	return inventory.New(embeddedtest.DynamoDB(t, inventory.TableInput("inventory")), "inventory")
+var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// shop is stock on an engine of its own, with a clock that tests move and calls that
+// they interfere with.
+type shop struct {
+	*inventory.Stock
+	db  *dynamodb.Client
+	now atomic.Int64
+	// before may refuse a call, after may lose the answer to one that was carried out.
+	before, after func(operation string) bool
+	http          *http.Client
 }
 
-func set(t testing.TB, s *inventory.Stock, sku string, quantity int64) {
+func (s *shop) Now() time.Time          { return time.UnixMilli(s.now.Load()) }
+func (s *shop) advance(d time.Duration) { s.now.Add(d.Milliseconds()) }
+
+func (s *shop) Do(r *http.Request) (*http.Response, error) {
+	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	if s.before != nil && s.before(operation) {
+		return nil, io.ErrUnexpectedEOF
+	}
+	response, err := s.http.Do(r)
+	if err == nil && s.after != nil && s.after(operation) {
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		return nil, io.ErrUnexpectedEOF
+	}
+	return response, err
+}
+
+func newStock(t testing.TB) *shop {
+	t.Helper()
+	engine := embeddedtest.Open(t)
+	s := &shop{http: engine.HTTPClient()}
+	s.now.Store(start.UnixMilli())
+	cfg := engine.AWSConfig()
+	cfg.HTTPClient = s
+	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+			o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
+			o.RateLimiter = ratelimit.None
+		})
+	})
+	embeddedtest.Create(t, s.db, inventory.TableInput("inventory"), inventory.DueTableInput("due"))
+	var err error
+	if s.Stock, err = inventory.New(inventory.Config{DynamoDB: s.db, Table: "inventory", DueTable: "due", Every: time.Millisecond, Now: s.Now}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func set(t testing.TB, s *shop, sku string, quantity int64) {
 	t.Helper()
 	if err := s.Set(t.Context(), sku, quantity); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func level(t testing.TB, s *inventory.Stock, sku string, want inventory.Level) {
+func level(t testing.TB, s *shop, sku string, want inventory.Level) {
 	t.Helper()
 	want.SKU = sku
 	got, _, err := s.Level(t.Context(), sku)
@@ -118,35 +170,6 @@ func TestNoOversellAmongManyBuyers(t *testing.T) {
 	level(t, s, "rare", inventory.Level{Reserved: 7})
 }
 
-func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
-	s := newStock(t)
-	n := 0
-	rapid.Check(t, func(rt *rapid.T) {
-		n++
-		sku := fmt.Sprintf("sku-%d", n)
-		set(t, s, sku, 20)
-		for range rapid.IntRange(1, 10).Draw(rt, "steps") {
-			order := fmt.Sprintf("o-%d-%d", n, rapid.IntRange(0, 3).Draw(rt, "order"))
-			var err error
-			switch rapid.IntRange(0, 2).Draw(rt, "step") {
-			case 0:
-				err = s.Reserve(t.Context(), order, []inventory.Line{{sku, int64(rapid.IntRange(1, 9).Draw(rt, "quantity"))}})
-			case 1:
-				err = s.Commit(t.Context(), order)
-			case 2:
-				err = s.Release(t.Context(), order)
-			}
-			if err != nil && !errors.Is(err, inventory.ErrOutOfStock) && !errors.Is(err, inventory.ErrClosed) {
-				rt.Fatal(err)
-			}
-			l, _, err := s.Level(t.Context(), sku)
-			if err != nil || l.Available < 0 || l.Reserved < 0 || l.Available+l.Reserved+l.Committed != 20 {
-				rt.Fatalf("level %+v, error %v", l, err)
-			}
-		}
-	})
-}
-
 func TestBadLinesAreNamed(t *testing.T) {
 	s := newStock(t)
 	for name, lines := range map[string][]inventory.Line{
@@ -156,4 +179,38 @@ func TestBadLinesAreNamed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+	if err := s.Reserve(t.Context(), "", []inventory.Line{{"a", 1}}); !errors.Is(err, inventory.ErrInvalid) {
+		t.Errorf("no order: %v", err)
+	}
+	if err := s.ReserveUntil(t.Context(), "o", []inventory.Line{{"a", 1}}, start); !errors.Is(err, inventory.ErrInvalid) {
+		t.Errorf("an end that is past: %v", err)
+	}
+	many := make([]inventory.Line, inventory.MaxLines+1)
+	for i := range many {
+		many[i] = inventory.Line{SKU: fmt.Sprint(i), Quantity: 1}
+	}
+	if err := s.Reserve(t.Context(), "o", many); !errors.Is(err, inventory.ErrInvalid) || !strings.Contains(err.Error(), "99 different SKUs, at most 98") {
+		t.Errorf("too many lines: %v", err)
+	}
+	for _, l := range many {
+		set(t, s, l.SKU, 1)
+	}
+	if err := s.ReserveUntil(t.Context(), "o", many[1:], start.Add(time.Hour)); err != nil {
+		t.Errorf("as many lines as may be: %v", err)
+	}
+	if err := s.Commit(t.Context(), "o"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnotherReservationOfTheOrderIsAConflict(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 10)
+	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 2}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 3}}); !errors.Is(err, inventory.ErrConflict) || !errors.Is(err, inventory.ErrInvalid) {
+		t.Errorf("other lines: %v", err)
+	}
+	level(t, s, "mug", inventory.Level{Available: 8, Reserved: 2})
 }

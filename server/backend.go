@@ -169,7 +169,9 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	if b.Sink, err = sinkFor(cfg, dev, log); err != nil {
 		return nil, err
 	}
-	b.Stock = inventory.New(b.DynamoDB, b.Tables.Inventory)
+	if b.Stock, err = inventory.New(inventory.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Inventory, DueTable: b.Tables.InventoryDue}); err != nil {
+		return nil, err
+	}
 	if b.Ledger, err = ledger.New(ledger.Config{DynamoDB: b.DynamoDB, Tables: b.Tables.Ledger}); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ import (
 // Tables are the names of the tables.
 type Tables struct {
 	Orders, Events, Once, Inventory, Parked, Leases, DeadLetters string
-	Actions                                                      string
+	Actions, InventoryDue                                        string
 	Ledger                                                       ledger.Tables
 	// The sandboxes' own tables stand for the bank and the carrier.
 	SandboxCharges, SandboxShipments string
@@ -34,7 +34,7 @@ func tablesFor(prefix string) Tables {
 	return Tables{
 		Orders: prefix + "orders", Events: prefix + "order-events", Once: prefix + "once", Inventory: prefix + "inventory",
 		Parked: prefix + "parked-tasks", Leases: prefix + "leases", DeadLetters: prefix + "dead-letters",
-		Actions: prefix + "actions",
+		Actions: prefix + "actions", InventoryDue: prefix + "inventory-due",
 		Ledger: ledger.Tables{Accounts: prefix + "accounts", Entries: prefix + "ledger", Transfers: prefix + "transfers",
 			Holds: prefix + "holds"},
 		SandboxCharges: prefix + "sandbox-charges", SandboxShipments: prefix + "sandbox-shipments",
@@ -58,7 +58,7 @@ type table struct {
 func (t Tables) all() []table {
 	all := []table{
 		{transitions.OrdersTable(t.Orders), ""}, {transitions.JournalTable(t.Events), ""},
-		{once.TableInput(t.Once), once.ExpiryAttribute}, {inventory.TableInput(t.Inventory), ""},
+		{once.TableInput(t.Once), once.ExpiryAttribute}, {inventory.TableInput(t.Inventory), ""}, {inventory.DueTableInput(t.InventoryDue), ""},
 		{parked.TableInput(t.Parked), parked.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
 		{streams.LeaseTableInput(t.Leases), ""}, {streams.DeadLetterTableInput(t.DeadLetters), ""},
 		{payments.SandboxTable(t.SandboxCharges), ""}, {shipping.SandboxTable(t.SandboxShipments), ""},
