@@ -91,12 +91,12 @@ func (c *Claims) settleRecord(ctx context.Context, r Record) (moved bool, err er
 }
 
 // Unsettled reads one page of the table, of at most limit items, and returns the
-// records of this operation on it with an unknown outcome, or with a lease that ran
+// records on it, of any operation, with an unknown outcome, or with a lease that ran
 // out before the time. The first page is after ""; next is "" behind the last.
 func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, limit int32) (page []Record, next string, err error) {
 	in := &dynamodb.ScanInput{TableName: &c.cfg.Table, Limit: &limit, ConsistentRead: aws.Bool(true),
-		FilterExpression: aws.String("#operation = :operation AND (#status = :unknown OR (#status = :inProgress AND #lease <= :before))"),
-		ExpressionAttributeValues: image{":operation": attribute.S(c.cfg.Operation), ":unknown": attribute.S(string(StatusUnknown)),
+		FilterExpression: aws.String("#status = :unknown OR (#status = :inProgress AND #lease <= :before)"),
+		ExpressionAttributeValues: image{":unknown": attribute.S(string(StatusUnknown)),
 			":inProgress": attribute.S(string(StatusInProgress)), ":before": attribute.N(before.Add(-2 * c.cfg.Margin).UnixMilli())}}
 	in.ExpressionAttributeNames = namesIn(*in.FilterExpression)
 	if after != "" {
@@ -140,6 +140,9 @@ func (c *Claims) Sweep(ctx context.Context, age time.Duration) (s Swept, err err
 			return s, errors.Join(err, failed)
 		}
 		for _, r := range page {
+			if r.Operation != c.cfg.Operation {
+				continue
+			}
 			s.Found++
 			moved, failed := c.settleRecord(ctx, r)
 			switch {

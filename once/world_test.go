@@ -219,7 +219,8 @@ func newWorld(t testing.TB, change ...func(*once.Config)) *world {
 	w.clock.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
 	w.wire.service = w.clock
 	cfg := engine.AWSConfig()
-	cfg.HTTPClient = w.wire
+	// As over a network: the SDK reads the service's time from the answers.
+	cfg.HTTPClient, cfg.APIOptions, cfg.BaseEndpoint = w.wire, nil, aws.String("http://dynamodb.test")
 	w.db = &meter{Client: dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = retrying{} })}
 	embeddedtest.Create(t, w.db.Client, once.TableInput("once"), once.TableInput("business"))
 	w.Claims = w.with(t, change...)

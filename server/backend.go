@@ -52,6 +52,7 @@ type Backend struct {
 
 	Orders *transitions.Orders
 	Claims *once.Claims
+	Locks  once.Locks
 	// Actions are the one-time actions of the tenant without a name.
 	Actions *actions.Actions
 	Stock   *inventory.Stock
@@ -166,6 +167,7 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	if b.Actions, err = actions.New(actions.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Actions, Keys: keys}); err != nil {
 		return nil, err
 	}
+	b.Locks = once.Locks{DynamoDB: b.DynamoDB, Table: b.Tables.Once}
 	if b.Sink, err = sinkFor(cfg, dev, log); err != nil {
 		return nil, err
 	}

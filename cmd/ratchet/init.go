@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/once"
 	"ratchet/server"
 )
 
@@ -14,6 +15,9 @@ func initCommand(s *settings) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				if err := b.Init(c.Context()); err != nil {
+					return err
+				}
+				if err := once.Check(c.Context(), b.DynamoDB, b.Tables.Once); err != nil {
 					return err
 				}
 				arn, err := b.StateMachineARN(c.Context())

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"ratchet/once"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -63,7 +64,7 @@ func report(err error) int {
 	}
 	fmt.Fprintln(os.Stderr, "ratchet:", err)
 	switch {
-	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder):
+	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, once.ErrInvalid):
 		return exitUsage
 	case errors.Is(err, errNotFound):
 		return exitNotFound
