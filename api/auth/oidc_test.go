@@ -1,0 +1,210 @@
+package auth_test
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"ratchet/api/auth"
+)
+
+// issuer is an OpenID Connect provider with a real key: discovery, key set, tokens.
+type issuer struct {
+	*httptest.Server
+	key  *rsa.PrivateKey
+	down atomic.Bool
+}
+
+func newIssuer(t *testing.T) *issuer {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &issuer{key: key}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/auth",
+			"token_endpoint": i.URL + "/token", "id_token_signing_alg_values_supported": []string{"RS256"}})
+	})
+	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		if i.down.Load() {
+			http.Error(w, "down", http.StatusServiceUnavailable)
+			return
+		}
+		enc := base64.RawURLEncoding.EncodeToString
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one",
+			"n": enc(key.N.Bytes()), "e": enc(big.NewInt(int64(key.E)).Bytes())}}})
+	})
+	i.Server = httptest.NewServer(mux)
+	t.Cleanup(i.Close)
+	return i
+}
+
+func (i *issuer) claims(change func(jwt.MapClaims)) jwt.MapClaims {
+	c := jwt.MapClaims{"iss": i.URL, "aud": "ratchet", "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
+		"tenant": "acme", "scope": "openid ratchet:read ratchet:act"}
+	if change != nil {
+		change(c)
+	}
+	return c
+}
+
+func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims) string {
+	t.Helper()
+	token := jwt.NewWithClaims(method, claims)
+	token.Header["kid"] = "one"
+	text, err := token.SignedString(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func (i *issuer) authenticator(t *testing.T) *auth.OIDC {
+	t.Helper()
+	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet"}, i.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestATokenOfTheIssuerOpensItsTenant(t *testing.T) {
+	i := newIssuer(t)
+	p, err := i.authenticator(t).Authenticate(t.Context(), sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil)))
+	if err != nil || p != (auth.Principal{ID: "oidc:alice", Tenant: "acme", Scope: auth.Act}) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	listed := i.claims(func(c jwt.MapClaims) { c["scope"] = []string{"ratchet:admin", "x"} })
+	if p, err := i.authenticator(t).Authenticate(t.Context(), sign(t, jwt.SigningMethodRS256, i.key, listed)); err != nil || p.Scope != auth.Admin {
+		t.Errorf("scopes as a list: %+v, %v", p, err)
+	}
+}
+
+// tricks are tokens that nobody must take.
+func tricks(t *testing.T, i *issuer) map[string]string {
+	t.Helper()
+	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	publicPEM := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
+	good := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil))
+	parts := strings.Split(good, ".")
+	with := func(change func(jwt.MapClaims)) string {
+		return sign(t, jwt.SigningMethodRS256, i.key, i.claims(change))
+	}
+	return map[string]string{
+		"another key":                        sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil)),
+		"no signature (alg none)":            sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, i.claims(nil)),
+		"the public key as an HMAC's secret": sign(t, jwt.SigningMethodHS256, publicPEM, i.claims(nil)),
+		"its signature cut off":              parts[0] + "." + parts[1] + ".",
+		"another's claims":                   parts[0] + "." + strings.Split(with(func(c jwt.MapClaims) { c["tenant"] = "evil" }), ".")[1] + "." + parts[2],
+		"another issuer":                     with(func(c jwt.MapClaims) { c["iss"] = "https://evil.example" }),
+		"another audience":                   with(func(c jwt.MapClaims) { c["aud"] = "other" }),
+		"no audience":                        with(func(c jwt.MapClaims) { delete(c, "aud") }),
+		"expired":                            with(func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Minute).Unix() }),
+		"never expiring":                     with(func(c jwt.MapClaims) { delete(c, "exp") }),
+		"not yet good":                       with(func(c jwt.MapClaims) { c["nbf"] = time.Now().Add(time.Hour).Unix() }),
+		"no tenant":                          with(func(c jwt.MapClaims) { delete(c, "tenant") }),
+		"a tenant that is no name":           with(func(c jwt.MapClaims) { c["tenant"] = "acme:x" }),
+		"a tenant that is no text":           with(func(c jwt.MapClaims) { c["tenant"] = 7 }),
+		"no scope of ours":                   with(func(c jwt.MapClaims) { c["scope"] = "read act admin" }),
+		"no subject":                         with(func(c jwt.MapClaims) { delete(c, "sub") }),
+		"no token":                           "a.b.c",
+		"a very long one":                    strings.Repeat("a", 9<<10) + ".b.c",
+	}
+}
+
+func TestTokensThatAreNotForUsAreRefused(t *testing.T) {
+	i := newIssuer(t)
+	o := i.authenticator(t)
+	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := auth.NewJWT(auth.Claims{Issuer: i.URL, Audience: "ratchet"}, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range tricks(t, i) {
+		for kind, a := range map[string]auth.Authenticator{"oidc": o, "jwt": j} {
+			if p, err := a.Authenticate(t.Context(), token); !errors.Is(err, auth.ErrRefused) {
+				t.Errorf("%s: %s: %+v, %v", kind, name, p, err)
+			}
+		}
+	}
+}
+
+func TestAnIssuerThatDoesNotAnswerRefusesNobody(t *testing.T) {
+	i := newIssuer(t)
+	o := i.authenticator(t)
+	i.down.Store(true)
+	token := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil))
+	if _, err := o.Authenticate(t.Context(), token); err == nil || errors.Is(err, auth.ErrRefused) {
+		t.Errorf("keys cannot be had: %v", err)
+	}
+	i.down.Store(false)
+	if _, err := o.Authenticate(t.Context(), token); err != nil {
+		t.Errorf("when they can again: %v", err)
+	}
+}
+
+func TestTokensOfEveryKindOfPublicKey(t *testing.T) {
+	ec, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	public, private, err2 := ed25519.GenerateKey(rand.Reader)
+	rs, err3 := rsa.GenerateKey(rand.Reader, 2048)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	claims := jwt.MapClaims{"iss": "us", "aud": []string{"x", "ratchet"}, "sub": "bob", "exp": time.Now().Add(time.Hour).Unix(), "org": "acme", "scope": "r/admin"}
+	for name, c := range map[string]struct {
+		public  crypto.PublicKey
+		private any
+		method  jwt.SigningMethod
+	}{
+		"RSA": {&rs.PublicKey, rs, jwt.SigningMethodPS256}, "ECDSA": {&ec.PublicKey, ec, jwt.SigningMethodES256}, "Ed25519": {public, private, jwt.SigningMethodEdDSA},
+	} {
+		der, err := x509.MarshalPKIXPublicKey(c.public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := auth.NewJWT(auth.Claims{Issuer: "us", Audience: "ratchet", TenantClaim: "org", ScopePrefix: "r/"}, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := j.Authenticate(t.Context(), sign(t, c.method, c.private, claims)); err != nil || p != (auth.Principal{ID: "jwt:bob", Tenant: "acme", Scope: auth.Admin}) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	for _, bad := range []string{"", "no PEM", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
+		if _, err := auth.NewJWT(auth.Claims{Issuer: "us", Audience: "ratchet"}, []byte(bad)); !errors.Is(err, auth.ErrInvalid) {
+			t.Errorf("public key %q: %v", bad, err)
+		}
+	}
+	if _, err := auth.NewJWT(auth.Claims{Issuer: "us"}, nil); err == nil {
+		t.Error("no audience was taken")
+	}
+}

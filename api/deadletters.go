@@ -1,0 +1,144 @@
+package api
+
+import (
+	"context"
+	"encoding/base64"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
+	"ratchet/api/internal/input"
+	"ratchet/streams"
+)
+
+func (s *service) deadLetterRoutes(h huma.API) {
+	register(s, h, route{id: "list-dead-letters", method: http.MethodGet, path: "/v1/dead-letters/{handler}", tag: "dead letters", scope: auth.Admin,
+		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "List changes of orders that a handler gave up on",
+		about: "A page may be short and still have a successor."}, s.listLetters)
+	register(s, h, route{id: "redrive-dead-letter", method: http.MethodPost, path: "/v1/dead-letters/{handler}/{letter}/redrive", tag: "dead letters", scope: auth.Admin,
+		changes: true, target: []string{"handler", "letter"}, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Hand a change to its handler again", about: "The letter is gone when the handler has done its part; else it stays, with the new error."}, s.redriveLetter)
+}
+
+// letter is a change that a handler gave up on. The change itself, with what people
+// wrote into the order, is not shown.
+type letter struct {
+	ID        string    `json:"id"`
+	Handler   string    `json:"handler"`
+	OrderID   string    `json:"orderId"`
+	Error     string    `json:"error" doc:"What the last attempt returned."`
+	Permanent bool      `json:"permanent" doc:"The handler said that no repeat can mend it."`
+	Attempts  int       `json:"attempts"`
+	Redrives  int       `json:"redrives"`
+	FailedAt  time.Time `json:"failedAt"`
+}
+
+type listLettersInput struct {
+	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
+	input.Page
+}
+
+type listLettersOutput struct {
+	Body struct {
+		Letters []letter `json:"letters"`
+		Next    string   `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+func (s *service) handler(name string) (streams.Handler, error) {
+	i := slices.IndexFunc(s.cfg.Handlers, func(h streams.Handler) bool { return h.Name == name })
+	if i < 0 {
+		return streams.Handler{}, notFound("handler")
+	}
+	return s.cfg.Handlers[i], nil
+}
+
+func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInput) (*listLettersOutput, error) {
+	if _, err := s.handler(in.Handler); err != nil {
+		return nil, err
+	}
+	bound := []string{"letters", string(c.tenant), in.Handler}
+	next, p := s.cursors.open(in.Cursor, bound...)
+	if p != nil {
+		return nil, p
+	}
+	out := &listLettersOutput{}
+	out.Body.Letters = []letter{}
+	for scanned := 0; len(out.Body.Letters) < in.Limit && scanned < mostScanned; {
+		page, after, err := s.cfg.DeadLetters.List(ctx, in.Handler, next, in.Limit-len(out.Body.Letters))
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range page {
+			if l.Record == nil { // too large for the list
+				if l, err = s.cfg.DeadLetters.Get(ctx, in.Handler, l.ID); err != nil {
+					return nil, err
+				}
+			}
+			if id, own := c.tenant.own(orderOf(l)); own {
+				out.Body.Letters = append(out.Body.Letters, letter{base64.RawURLEncoding.EncodeToString([]byte(l.ID)), l.Handler, id, l.Error, l.Permanent, l.Attempts, l.Redrives, l.FailedAt})
+			}
+		}
+		scanned += max(1, len(page))
+		if next = after; next == "" {
+			break
+		}
+	}
+	out.Body.Next = s.cursors.seal(next, bound...)
+	return out, nil
+}
+
+// orderOf is the stored id of the order that a letter is about.
+func orderOf(l streams.DeadLetter) string {
+	if l.Record == nil {
+		return ""
+	}
+	id, _ := l.Record.Keys["orderId"].(*types.AttributeValueMemberS)
+	if id == nil {
+		return ""
+	}
+	return id.Value
+}
+
+type redriveInput struct {
+	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
+	Letter  string `path:"letter" minLength:"1" maxLength:"1024" pattern:"^[A-Za-z0-9_-]+$"`
+}
+
+type redriveOutput struct {
+	Body struct {
+		Status string `json:"status" enum:"handled"`
+	}
+}
+
+func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput) (*redriveOutput, error) {
+	h, err := s.handler(in.Handler)
+	if err != nil {
+		return nil, err
+	}
+	id, err := base64.RawURLEncoding.DecodeString(in.Letter)
+	if err != nil || strings.Contains(string(id), "#") { // # begins a letter's parts
+		return nil, notFound("dead_letter")
+	}
+	l, err := s.cfg.DeadLetters.Get(ctx, h.Name, string(id))
+	if err != nil {
+		return nil, err
+	}
+	if _, own := c.tenant.own(orderOf(l)); !own {
+		return nil, notFound("dead_letter")
+	}
+	if err := s.cfg.DeadLetters.Redrive(ctx, l.ID, h, nil); err != nil {
+		if known := s.asProblem(ctx, err); known.Status != http.StatusInternalServerError {
+			return nil, known
+		}
+		return nil, newProblem(http.StatusConflict, "redrive_failed", "The handler failed again. The letter stays, with the new error.")
+	}
+	out := &redriveOutput{}
+	out.Body.Status = "handled"
+	return out, nil
+}

@@ -1,0 +1,155 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
+	"ratchet/api/internal/input"
+	"ratchet/transitions"
+)
+
+func (s *service) editRoutes(h huma.API) {
+	edit := func(id, method, path, summary string, body bool, target ...string) route {
+		return route{id: id, method: method, path: "/v1/orders/{orderId}/" + path, tag: "edits", scope: auth.Act, changes: true, body: body,
+			target: append([]string{"orderId"}, target...), status: http.StatusOK, summary: summary,
+			about:  "Only before payment. The Idempotency-Key names the edit: its repeat is answered as before (Idempotent-Replayed: true).",
+			errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}}
+	}
+	register(s, h, edit("add-items", http.MethodPost, "items", "Add lines", true), s.addItems)
+	register(s, h, edit("change-item", http.MethodPut, "items/{sku}", "Change quantity and price of a line", true, "sku"), s.changeItem)
+	register(s, h, edit("remove-item", http.MethodDelete, "items/{sku}", "Remove every line of a SKU", false, "sku"), s.removeItem)
+	register(s, h, edit("set-address", http.MethodPut, "addresses/{kind}", "Replace an address", true, "kind"), s.setAddress)
+	register(s, h, edit("add-note", http.MethodPost, "notes", "Add a note", true), s.addNote)
+}
+
+type addItemsInput struct {
+	input.Order
+	input.Keyed
+	input.Conditional
+	Body struct {
+		Items []newLine `json:"items" minItems:"1" maxItems:"100"`
+	}
+}
+
+type changeItemInput struct {
+	input.Order
+	input.Item
+	input.Keyed
+	input.Conditional
+	Body struct {
+		Quantity int64 `json:"quantity" minimum:"1" maximum:"1000000"`
+		Price    int64 `json:"price" minimum:"0" maximum:"1000000000" doc:"Of one piece, in minor units."`
+	}
+}
+
+type removeItemInput struct {
+	input.Order
+	input.Item
+	input.Keyed
+	input.Conditional
+}
+
+type setAddressInput struct {
+	input.Order
+	input.Keyed
+	input.Conditional
+	Kind string `path:"kind" enum:"shipping,billing"`
+	Body addressFields
+}
+
+// addressFields is fields whose names and meaning are the caller's.
+type addressFields map[string]string
+
+// TransformSchema gives the fields their bounds.
+func (addressFields) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema {
+	least, most, longest := 1, 32, 512
+	return &huma.Schema{Type: huma.TypeObject, MinProperties: &least, MaxProperties: &most,
+		AdditionalProperties: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
+		Extensions:           map[string]any{"propertyNames": map[string]any{"pattern": "^[A-Za-z0-9_.-]{1,64}$"}},
+		Description:          "Fields of the caller's choice, each up to 512 bytes of text, 4 KB together."}
+}
+
+type addNoteInput struct {
+	input.Order
+	input.Keyed
+	input.Conditional
+	Body struct {
+		By   string `json:"by,omitempty" maxLength:"128" doc:"Who writes it; at most 128 bytes."`
+		Text string `json:"text" minLength:"1" maxLength:"1000" doc:"At most 1,000 bytes."`
+	}
+}
+
+func (s *service) addItems(ctx context.Context, c caller, in *addItemsInput) (*orderOutput, error) {
+	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	result, err := s.cfg.Orders.AddItems(ctx, e, c.tenant.items(in.Body.Items)...)
+	return s.edited(c, e, result, err)
+}
+
+func (s *service) changeItem(ctx context.Context, c caller, in *changeItemInput) (*orderOutput, error) {
+	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	result, err := s.cfg.Orders.ChangeItem(ctx, e, transitions.Item{SKU: c.tenant.stored(in.SKU), Quantity: in.Body.Quantity, Price: in.Body.Price})
+	return s.edited(c, e, result, err)
+}
+
+func (s *service) removeItem(ctx context.Context, c caller, in *removeItemInput) (*orderOutput, error) {
+	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	result, err := s.cfg.Orders.RemoveItem(ctx, e, c.tenant.stored(in.SKU))
+	return s.edited(c, e, result, err)
+}
+
+func (s *service) setAddress(ctx context.Context, c caller, in *setAddressInput) (*orderOutput, error) {
+	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	result, err := s.cfg.Orders.SetAddress(ctx, e, transitions.AddressKind(in.Kind), transitions.Address(in.Body))
+	return s.edited(c, e, result, err)
+}
+
+func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*orderOutput, error) {
+	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	result, err := s.cfg.Orders.AddNote(ctx, e, transitions.Note{By: in.Body.By, Text: in.Body.Text})
+	return s.edited(c, e, result, err)
+}
+
+func (t tenant) edit(id string, k input.Keyed, condition input.Conditional) transitions.Edit {
+	e := transitions.Edit{OrderID: t.order(id), EventID: transitions.RequestID(k.Key)}
+	if _, content, conditional := condition.Seen(); conditional {
+		e.IfMatch = (*transitions.ContentVersion)(&content)
+	}
+	return e
+}
+
+// edited answers an edit by its verdict.
+func (s *service) edited(c caller, e transitions.Edit, result transitions.EditResult, err error) (*orderOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+	switch result.Verdict {
+	case transitions.Applied, transitions.Replayed:
+		out := s.orderOutput(c, result.Order)
+		if result.Verdict == transitions.Replayed {
+			out.Replayed = "true"
+		}
+		return out, nil
+	case transitions.NotFound:
+		if result.Order != nil {
+			return nil, newProblem(http.StatusNotFound, "item_not_found", "The order has no line with this SKU.").at(result.Order)
+		}
+		return nil, notFound("order")
+	case transitions.Superseded:
+		return nil, overtaken(result.Order)
+	case transitions.Conflict:
+		if e.IfMatch != nil && strings.HasPrefix(result.Reason, "ifMatch") {
+			return nil, newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a content that the order has not reached.").at(result.Order)
+		}
+		return nil, keyReused().at(result.Order)
+	}
+	p := newProblem(http.StatusConflict, "wrong_state", "The order cannot be edited like this now.").at(result.Order)
+	if result.Reason != "" {
+		p.Detail = "In the way: " + result.Reason
+	}
+	p.Expected = texts(result.Expected)
+	return nil, p
+}

@@ -1,0 +1,198 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
+	"ratchet/api/internal/input"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func (s *service) orderRoutes(h huma.API) {
+	links := func(body string) map[string]*huma.Link {
+		return map[string]*huma.Link{
+			"get":     {OperationID: "get-order", Parameters: map[string]any{"orderId": body}},
+			"move":    {OperationID: "apply-transition", Parameters: map[string]any{"orderId": body}},
+			"explain": {OperationID: "explain-order", Parameters: map[string]any{"orderId": body}},
+		}
+	}
+	register(s, h, route{id: "create-order", method: http.MethodPost, path: "/v1/orders", tag: "orders", scope: auth.Act, changes: true, body: true,
+		status: http.StatusCreated, also: []int{http.StatusOK}, summary: "Place an order and start its execution",
+		about: "The order's id is derived from the Idempotency-Key: a repeat finds the order and starts nothing twice.",
+		links: links("$response.body#/orderId")}, s.createOrder)
+	register(s, h, route{id: "put-order", method: http.MethodPut, path: "/v1/orders/{orderId}", tag: "orders", scope: auth.Act, changes: true, body: true,
+		target: []string{"orderId"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict},
+		summary: "Place an order under an id of the caller's and start its execution",
+		about:   "The id makes it happen once: a repeat finds the order, another content is a conflict.",
+		links:   links("$response.body#/orderId")}, s.putOrder)
+	register(s, h, route{id: "get-order", method: http.MethodGet, path: "/v1/orders/{orderId}", tag: "orders", scope: auth.Read,
+		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Read an order"}, s.getOrder)
+	register(s, h, route{id: "list-orders", method: http.MethodGet, path: "/v1/orders", tag: "orders", scope: auth.Read,
+		status: http.StatusOK, summary: "List orders, page by page", about: "In no useful order. A page may be short and still have a successor."}, s.listOrders)
+	s.enumerate(h.OpenAPI())
+}
+
+// enumerate puts the definition's states and events into the document.
+func (s *service) enumerate(doc *huma.OpenAPI) {
+	var states []any
+	for _, state := range s.definition().States() {
+		states = append(states, string(state.State))
+	}
+	for _, parameter := range doc.Paths["/v1/orders"].Get.Parameters {
+		if parameter.Name == "state" {
+			parameter.Schema.Enum = states
+			parameter.Schema.PrecomputeMessages()
+		}
+	}
+}
+
+// definition is what orders may do; the document of no server shows the built-in one.
+func (s *service) definition() *workflow.Definition {
+	if s.cfg.Orders == nil {
+		return workflow.Order()
+	}
+	return s.cfg.Orders.Definition()
+}
+
+// newOrder is an order to be placed.
+type newOrder struct {
+	Items []newLine `json:"items,omitempty" maxItems:"1000"`
+	Total newMoney  `json:"total" doc:"What the customer pays."`
+	// Execution is a word, so that more than yes and no can come.
+	Execution string `json:"execution,omitempty" enum:"start,none" doc:"Whether the order's execution is started. Default start."`
+}
+
+type createOrderInput struct {
+	input.Keyed
+	Body newOrder
+}
+
+type putOrderInput struct {
+	input.Order
+	Body newOrder
+}
+
+type orderOutput struct {
+	Status   int
+	ETag     string `header:"ETag"`
+	Location string `header:"Location"`
+	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Body     order
+}
+
+func (s *service) createOrder(ctx context.Context, c caller, in *createOrderInput) (*orderOutput, error) {
+	out, verdict, err := s.place(ctx, c, keyedOrderID(in.Key), in.Body)
+	if verdict == transitions.Conflict {
+		return nil, keyReused()
+	}
+	return out, err
+}
+
+// keyedOrderID is the id of the order that a key names: 130 bits of its hash.
+func keyedOrderID(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return "o-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
+}
+
+func keyReused() *problem {
+	return newProblem(http.StatusUnprocessableEntity, "idempotency_key_reused", "This Idempotency-Key was used for another content. Nothing was done.")
+}
+
+func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*orderOutput, error) {
+	out, verdict, err := s.place(ctx, c, in.OrderID, in.Body)
+	if verdict == transitions.Conflict {
+		return nil, newProblem(http.StatusConflict, "conflict", "The order exists with another content.")
+	}
+	return out, err
+}
+
+func (s *service) place(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
+	placed := transitions.NewOrder{ID: c.tenant.order(id), Items: c.tenant.items(n.Items), Total: transitions.Money(n.Total)}
+	result, err := s.cfg.Orders.Create(ctx, placed)
+	if err != nil || !result.Verdict.Done() {
+		return nil, result.Verdict, err
+	}
+	// A repeat starts it, too: the first may have died in between.
+	if s.cfg.Start != nil && n.Execution != "none" {
+		if err := s.cfg.Start(ctx, placed); err != nil {
+			return nil, 0, err
+		}
+	}
+	out := s.orderOutput(c, result.Order)
+	out.Location = "/v1/orders/" + id
+	out.Status = http.StatusCreated
+	if result.Verdict == transitions.Replayed {
+		out.Status, out.Replayed = http.StatusOK, "true"
+	}
+	return out, result.Verdict, nil
+}
+
+func (s *service) orderOutput(c caller, o *transitions.Order) *orderOutput {
+	return &orderOutput{Status: http.StatusOK, ETag: etag(o), Body: c.tenant.show(o)}
+}
+
+// find reads an order of the caller's tenant, or returns the problem.
+func (s *service) find(ctx context.Context, c caller, id string) (*transitions.Order, error) {
+	o, found, err := s.cfg.Orders.Get(ctx, c.tenant.order(id))
+	if err == nil && !found {
+		err = notFound("order")
+	}
+	return o, err
+}
+
+func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*orderOutput, error) {
+	o, err := s.find(ctx, c, in.OrderID)
+	if err != nil {
+		return nil, err
+	}
+	return s.orderOutput(c, o), nil
+}
+
+type listOrdersInput struct {
+	input.Page
+	State string `query:"state" doc:"Only orders in this state."`
+}
+
+type listOrdersOutput struct {
+	Body struct {
+		Orders []order `json:"orders"`
+		Next   string  `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+// mostScanned bounds how many stored orders one page looks at.
+const mostScanned = 2000
+
+func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput) (*listOrdersOutput, error) {
+	place, p := s.cursors.open(in.Cursor, "orders", string(c.tenant), in.State)
+	if p != nil {
+		return nil, p
+	}
+	out := &listOrdersOutput{}
+	out.Body.Orders = []order{}
+	next := transitions.OrderID(place)
+	for scanned := 0; len(out.Body.Orders) < in.Limit && scanned < mostScanned; {
+		page, after, err := s.cfg.Orders.List(ctx, transitions.Page{State: workflow.State(in.State), After: next, Limit: in.Limit - len(out.Body.Orders)})
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range page {
+			if _, own := c.tenant.own(string(o.ID)); own {
+				out.Body.Orders = append(out.Body.Orders, c.tenant.show(o))
+			}
+		}
+		scanned += max(1, len(page))
+		if next = after; next == "" {
+			break
+		}
+	}
+	out.Body.Next = s.cursors.seal(string(next), "orders", string(c.tenant), in.State)
+	return out, nil
+}

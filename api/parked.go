@@ -1,0 +1,84 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
+	"ratchet/api/internal/input"
+	"ratchet/parked"
+)
+
+func (s *service) parkedRoutes(h huma.API) {
+	register(s, h, route{id: "list-parked-tasks", method: http.MethodGet, path: "/v1/orders/{orderId}/parked-tasks", tag: "parked tasks", scope: auth.Read,
+		status: http.StatusOK, summary: "List the states that the order's executions wait for",
+		about: "Empty when none waits. Task tokens are never shown: whoever has one can end the task."}, s.listParked)
+	register(s, h, route{id: "fail-parked-task", method: http.MethodDelete, path: "/v1/orders/{orderId}/parked-tasks/{state}", tag: "parked tasks", scope: auth.Admin,
+		changes: true, target: []string{"orderId", "state"}, status: http.StatusOK, errors: []int{http.StatusNotFound},
+		summary: "Fail a waiting task",
+		about:   "The execution goes on through its Catch for Order.Abandoned, or fails. A task that has ended already is only forgotten."}, s.failParked)
+}
+
+// parkedTask is a task that waits. Its token is a secret and has no field.
+type parkedTask struct {
+	Awaited string `json:"awaited" doc:"The state that it waits for."`
+	Since   int64  `json:"since" doc:"The transition that the execution knew of when it began to wait."`
+}
+
+type listParkedOutput struct {
+	Body struct {
+		Tasks []parkedTask `json:"tasks"`
+	}
+}
+
+func (s *service) listParked(ctx context.Context, c caller, in *input.Order) (*listParkedOutput, error) {
+	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.stored(in.OrderID))
+	if err != nil {
+		return nil, err
+	}
+	out := &listParkedOutput{}
+	out.Body.Tasks = make([]parkedTask, len(tasks))
+	for i, t := range tasks {
+		out.Body.Tasks[i] = parkedTask{t.Awaited, t.Since}
+	}
+	return out, nil
+}
+
+type failParkedInput struct {
+	input.Order
+	State string `path:"state" minLength:"1" maxLength:"64" pattern:"^[A-Z_]+$" example:"SHIPPED"`
+}
+
+type failParkedOutput struct{ Body parkedTask }
+
+// abandoned is the error that a task fails with when an operator gives it up.
+const abandoned = "Order.Abandoned"
+
+func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput) (*failParkedOutput, error) {
+	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.stored(in.OrderID))
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tasks {
+		if t.Awaited == in.State {
+			return &failParkedOutput{parkedTask{t.Awaited, t.Since}}, s.abandon(ctx, c, t)
+		}
+	}
+	return nil, notFound("parked_task")
+}
+
+func (s *service) abandon(ctx context.Context, c caller, t parked.Task) error {
+	_, err := s.cfg.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: aws.String(string(t.Token)), Error: aws.String(abandoned), Cause: aws.String("given up by " + c.ID)})
+	var unknown *sfntypes.TaskDoesNotExist
+	var late *sfntypes.TaskTimedOut
+	if err != nil && !errors.As(err, &unknown) && !errors.As(err, &late) {
+		return err
+	}
+	return s.cfg.Parked.Remove(ctx, t)
+}

@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"go.uber.org/goleak"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/inventory"
+	"ratchet/parked"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// world is an API over an engine of its own.
+type world struct {
+	t       testing.TB
+	engine  *embedded.Engine
+	db      *dynamodb.Client
+	keys    *auth.Keys
+	cfg     api.Config
+	handler http.Handler
+	log     bytes.Buffer // what the API logs and audits
+}
+
+// newWorld serves with API keys unless change says otherwise.
+func newWorld(t testing.TB, change func(*api.Config)) *world {
+	t.Helper()
+	w := &world{t: t, engine: embeddedtest.Open(t)}
+	w.db = dynamodb.NewFromConfig(w.engine.AWSConfig())
+	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"),
+		parked.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"))
+	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	orders, err := transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: w.db, Table: "keys"}); err != nil {
+		t.Fatal(err)
+	}
+	w.cfg = api.Config{Orders: orders, Stock: inventory.New(w.db, "inventory"), Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
+		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
+	if change != nil {
+		change(&w.cfg)
+	}
+	if w.handler, err = api.New(w.cfg); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func dev(c *api.Config) { c.Auth, c.Dev = nil, true }
+
+// key makes an API key and returns the header's value.
+func (w *world) key(tenant auth.Tenant, scope auth.Scope) string {
+	w.t.Helper()
+	_, token, err := w.keys.Create(context.Background(), auth.NewKey{Name: "test", Tenant: tenant, Scope: scope})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return "Bearer " + string(token)
+}
+
+// answer is what came back.
+type answer struct {
+	*http.Response
+	text string
+}
+
+// code is the problem's.
+func (a answer) code() string {
+	var p struct{ Code string }
+	_ = json.Unmarshal([]byte(a.text), &p)
+	return p.Code
+}
+
+// field reads a member of the body by its path, as text.
+func (a answer) field(path ...string) string {
+	var v any
+	if err := json.Unmarshal([]byte(a.text), &v); err != nil {
+		return "no JSON: " + a.text
+	}
+	for _, name := range path {
+		m, _ := v.(map[string]any)
+		v = m[name]
+	}
+	if s, ok := v.(string); ok {
+		return s
+	}
+	out, _ := json.Marshal(v)
+	return string(out)
+}
+
+// ask sends a request; headers are name, value, name, value.
+func (w *world) ask(method, path, body string, headers ...string) answer {
+	w.t.Helper()
+	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	out := rec.Result()
+	text, err := io.ReadAll(out.Body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return answer{out, string(text)}
+}
+
+// want checks status and code (of a problem) and returns the answer.
+func (w *world) want(a answer, status int, code string) answer {
+	w.t.Helper()
+	if a.StatusCode != status || a.StatusCode >= 400 && a.code() != code {
+		w.t.Fatalf("%d %s, want %d %s", a.StatusCode, a.text, status, code)
+	}
+	return a
+}
+
+const mugs = `{"items":[{"sku":"mug","quantity":2,"price":1250}],"total":{"amount":2500,"currency":"EUR"}}`
