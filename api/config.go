@@ -37,6 +37,9 @@ type Config struct {
 	Start func(context.Context, transitions.NewOrder) error
 	// Ready says why requests cannot be served, for /readyz. Nil: always ready.
 	Ready func(context.Context) error
+	// Draining is closed when the server begins to stop: streams of events end, and
+	// /readyz says so. Nil: never.
+	Draining <-chan struct{}
 
 	// Auth checks bearer tokens. Dev lets everybody in as an administrator of the
 	// default tenant, from this machine only.

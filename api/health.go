@@ -31,6 +31,11 @@ func (s *service) health(context.Context, caller, *struct{}) (*healthOutput, err
 const readyWithin = 2 * time.Second
 
 func (s *service) ready(ctx context.Context, c caller, in *struct{}) (*healthOutput, error) {
+	select {
+	case <-s.cfg.Draining:
+		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The server is stopping.").later(5)
+	default:
+	}
 	if s.auditBroken.Load() {
 		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The audit log cannot be written.").later(5)
 	}

@@ -85,6 +85,8 @@ func (e *events) stream(ctx context.Context, s *service, missed []transitions.Tr
 		select {
 		case <-ctx.Done():
 			return
+		case <-s.cfg.Draining:
+			return
 		case <-beat.C:
 			e.write(": alive\n\n")
 		case o := <-w.moved:

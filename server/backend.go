@@ -19,6 +19,7 @@ import (
 	"net/http"
 
 	"ratchet/actions"
+	"ratchet/api/auth"
 	"ratchet/embedded"
 	"ratchet/inventory"
 	"ratchet/ledger"
@@ -62,6 +63,7 @@ type Backend struct {
 	Gateway *payments.Sandbox
 	Carrier *shipping.Sandbox
 	Sink    reactions.Sink
+	Keys    *auth.Keys
 
 	hooks Hooks
 	log   *slog.Logger
@@ -174,6 +176,10 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	if b.Stock, err = inventory.New(inventory.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Inventory, DueTable: b.Tables.InventoryDue}); err != nil {
 		return nil, err
 	}
+	if b.Keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: b.DynamoDB, Table: b.Tables.APIKeys}); err != nil {
+		return nil, err
+	}
+	b.Stock = inventory.New(b.DynamoDB, b.Tables.Inventory)
 	if b.Ledger, err = ledger.New(ledger.Config{DynamoDB: b.DynamoDB, Tables: b.Tables.Ledger}); err != nil {
 		return nil, err
 	}

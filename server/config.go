@@ -66,6 +66,8 @@ type Config struct {
 	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
 	// deliver. Default 2 s.
 	CarrierDelay time.Duration `koanf:"carrier-delay"`
+	// API is about the HTTP API.
+	API API `koanf:",squash"`
 }
 
 // DefaultListen is where `ratchet dev` serves unless told otherwise.
@@ -93,6 +95,7 @@ func (c Config) WithDefaults() Config {
 	if c.CarrierDelay == 0 {
 		c.CarrierDelay = 2 * time.Second
 	}
+	c.API = c.API.withDefaults()
 	return c
 }
 
@@ -131,7 +134,7 @@ func (c Config) Validate() error {
 	default:
 		return fmt.Errorf(notifyRule, c.Notify)
 	}
-	return nil
+	return c.API.validate()
 }
 
 // orders is the configuration of the orders, clients and tables aside.

@@ -83,13 +83,18 @@ const parkTimeout = 10 * time.Second
 // predecessor.
 const embeddedLease = 2 * time.Second
 
+// handlers are what reacts to transitions.
+func (b *Backend) handlers() []streams.Handler {
+	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN,
+		Sink: b.Sink, Reacted: b.hooks.Reacted, Log: b.log}
+	return r.Handlers()
+}
+
 // poller builds the stream poller. On the embedded engine it is woken by commits
 // instead of asking; release ends that.
 func (b *Backend) poller(ctx context.Context, name string) (p *streams.Poller, release func(), err error) {
-	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN,
-		Sink: b.Sink, Reacted: b.hooks.Reacted, Log: b.log}
 	cfg := streams.Config{Streams: b.Streams, DynamoDB: b.DynamoDB, TableName: b.Tables.Orders,
-		LeaseTable: b.Tables.Leases, DeadLetterTable: b.Tables.DeadLetters, Owner: name, Handlers: r.Handlers(), Log: b.log}
+		LeaseTable: b.Tables.Leases, DeadLetterTable: b.Tables.DeadLetters, Owner: name, Handlers: b.handlers(), Log: b.log}
 	release = func() {}
 	if b.Engine != nil {
 		table, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.Tables.Orders})

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/actions"
+	"ratchet/api/auth"
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/once"
@@ -28,6 +29,8 @@ type Tables struct {
 	Ledger                                                       ledger.Tables
 	// The sandboxes' own tables stand for the bank and the carrier.
 	SandboxCharges, SandboxShipments string
+	// APIKeys holds what callers of the HTTP API are known by.
+	APIKeys string
 }
 
 func tablesFor(prefix string) Tables {
@@ -38,6 +41,7 @@ func tablesFor(prefix string) Tables {
 		Ledger: ledger.Tables{Accounts: prefix + "accounts", Entries: prefix + "ledger", Transfers: prefix + "transfers",
 			Holds: prefix + "holds"},
 		SandboxCharges: prefix + "sandbox-charges", SandboxShipments: prefix + "sandbox-shipments",
+		APIKeys: prefix + "api-keys",
 	}
 }
 
@@ -62,6 +66,7 @@ func (t Tables) all() []table {
 		{parked.TableInput(t.Parked), parked.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
 		{streams.LeaseTableInput(t.Leases), ""}, {streams.DeadLetterTableInput(t.DeadLetters), ""},
 		{payments.SandboxTable(t.SandboxCharges), ""}, {shipping.SandboxTable(t.SandboxShipments), ""},
+		{auth.TableInput(t.APIKeys), ""},
 	}
 	for _, input := range t.Ledger.Inputs() {
 		all = append(all, table{input, ""})

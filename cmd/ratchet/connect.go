@@ -21,10 +21,16 @@ const endpointFile = "endpoint"
 // open connects to the backend that the settings name. A data directory that
 // `ratchet dev` serves is reached through it: only one process may have it open.
 func (s *settings) open(ctx context.Context, hooks server.Hooks) (*server.Backend, error) {
+	return s.openWith(ctx, hooks, func(*server.Config) {})
+}
+
+// openWith is open with settings that a command has flags of its own for.
+func (s *settings) openWith(ctx context.Context, hooks server.Hooks, change func(*server.Config)) (*server.Backend, error) {
 	cfg, log, err := s.load()
 	if err != nil {
 		return nil, err
 	}
+	change(&cfg)
 	if cfg.EndpointURL == "" {
 		if served, ok := servedBy(ctx, cfg.Data); ok {
 			cfg.EndpointURL = served

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"ratchet/api/auth"
 	"ratchet/once"
 	"ratchet/server"
 	"ratchet/transitions"
@@ -65,8 +66,9 @@ func report(err error) int {
 	fmt.Fprintln(os.Stderr, "ratchet:", err)
 	switch {
 	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, once.ErrInvalid):
+	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, auth.ErrInvalid):
 		return exitUsage
-	case errors.Is(err, errNotFound):
+	case errors.Is(err, errNotFound), errors.Is(err, auth.ErrNoKey):
 		return exitNotFound
 	}
 	return exitFailure

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/api"
+	"ratchet/server"
+)
+
+func serveCommand(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "serve", Short: "Serve the HTTP API to authenticated callers",
+		Long: "Serves the HTTP API on --api-listen until interrupted. Callers bring an API key (`ratchet keys\n" +
+			"create`) or a token of the issuer that the settings auth-issuer and auth-audience name. On an\n" +
+			"endpoint or AWS it does nothing else: run `ratchet worker` beside it. On a data directory that\n" +
+			"nobody serves it runs the engine and a worker, too, as `ratchet dev` does.\n\n" +
+			"--dev asks nobody who they are, and takes loopback addresses only. --openapi prints the OpenAPI\n" +
+			"document and ends.",
+		Args: cobra.NoArgs,
+	}
+	f := c.Flags()
+	f.String("listen", server.DefaultListen, "HOST:PORT of the embedded engine, on loopback")
+	f.String("api-listen", server.DefaultAPIListen, "HOST:PORT of the HTTP API")
+	f.String("tls-cert", "", "PEM file of the certificate; without one it speaks HTTP, for a proxy that speaks TLS")
+	f.String("tls-key", "", "PEM file of the certificate's key")
+	open := f.Bool("dev", false, "let everybody on this machine in, as an administrator")
+	document := f.Bool("openapi", false, "print the OpenAPI document and end")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *document {
+			return printDocument(c.OutOrStdout())
+		}
+		return serve(c, s, *open)
+	}
+	return c
+}
+
+func printDocument(out io.Writer) error {
+	document, err := api.OpenAPI()
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s\n", document)
+	}
+	return err
+}
+
+func serve(c *cobra.Command, s *settings, open bool) error {
+	cfg, _, err := s.load()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(listenFlags(c, &cfg), api.CheckListen(cfg.API.Listen, open)); err != nil {
+		return &statusError{exitUsage, err}
+	}
+	b, err := s.openWith(c.Context(), server.Hooks{}, func(into *server.Config) {
+		into.Listen, into.API.Listen = cfg.Listen, cfg.API.Listen
+		for name, field := range map[string]*string{"tls-cert": &into.API.TLSCert, "tls-key": &into.API.TLSKey} {
+			if c.Flags().Changed(name) {
+				*field, _ = c.Flags().GetString(name)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if b.Engine != nil {
+		name := "serve"
+		if open {
+			name = "dev"
+		}
+		return errors.Join(runEmbedded(c.Context(), c.OutOrStdout(), b, name, s.json), b.Close())
+	}
+	return errors.Join(serveRemote(c, s, b, open), b.Close())
+}
+
+func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) error {
+	listener, err := listen(c.Context(), b.Config.API.Listen)
+	if err != nil {
+		return err
+	}
+	url := apiURL(b, listener)
+	if s.json {
+		err = printJSON(c.OutOrStdout(), map[string]string{"api": url})
+	} else if open {
+		_, err = fmt.Fprintf(c.OutOrStdout(), "The HTTP API is at %s (loopback; callers are not authenticated).\n", url)
+	} else {
+		apiBanner(c.OutOrStdout(), url, strings.TrimSpace("ratchet "+backendFlags(b)))
+	}
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	return b.ServeAPI(c.Context(), listener, open)
+}
+
+// backendFlags are the flags that lead another command to the same backend.
+func backendFlags(b *server.Backend) string {
+	if b.Config.EndpointURL == "" {
+		return ""
+	}
+	return "--endpoint-url " + b.Config.EndpointURL
+}
+
+func apiBanner(out io.Writer, url, ratchet string) {
+	fmt.Fprintf(out, `The HTTP API is at %s (docs/api.md). Callers need a key:
+  %s keys create --name me --scope admin
+  curl -H 'Authorization: Bearer rk_...' %[1]s/v1/orders
+
+`, url, ratchet)
+}
