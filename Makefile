@@ -7,6 +7,7 @@ VULNDB := $(CURDIR)/../shared/data/vulndb
 
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-2.15.0
 GOVULNCHECK := $(TOOLS)/govulncheck-1.1.4
+SCHEMATHESIS := $(CACHE)/schemathesis-4.32.5/bin/schemathesis
 
 .PHONY: help
 help: ## list the targets
@@ -42,6 +43,10 @@ check: format vet lint race vuln ## everything CI checks, without Java
 .PHONY: conformance
 conformance: ## compare the engine with the vendor's DynamoDB Local (needs Java 17 and Maven)
 	go test -tags conformance -count=1 ./tests/conformance
+
+.PHONY: contract
+contract: build $(SCHEMATHESIS) ## hold the HTTP API against its OpenAPI document with Schemathesis (needs Python 3 and PyPI)
+	tests/contract/run.sh $(CURDIR)/bin/ratchet $(SCHEMATHESIS)
 
 .PHONY: model
 model: ## check the protocol's model exhaustively (needs spin and a C compiler)
@@ -86,3 +91,9 @@ $(GOLANGCI_LINT):
 $(GOVULNCHECK):
 	GOBIN="$(TOOLS)" go install golang.org/x/vuln/cmd/govulncheck@v1.1.4
 	mv "$(TOOLS)/govulncheck" $@
+
+$(SCHEMATHESIS):
+	rm -rf $(CACHE)/schemathesis-4.32.5
+	python3 -m venv $(CACHE)/schemathesis-4.32.5
+	$(CACHE)/schemathesis-4.32.5/bin/pip install --quiet schemathesis==4.32.5 || \
+	  { rm -rf $(CACHE)/schemathesis-4.32.5; echo "PyPI cannot be reached, so the API was NOT held against its document" >&2; exit 1; }

@@ -58,7 +58,7 @@ func Server(handler http.Handler) *http.Server {
 func assemble(cfg Config) (*service, error) {
 	strictHuma()
 	s := &service{cfg: cfg, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), gate: newGate(cfg.InFlight, cfg.Queue),
-		rates: newBuckets(cfg.Rate, cfg.Burst, cfg.Now), failures: newBuckets(1, 20, cfg.Now)}
+		rates: newBuckets(cfg.Rate, cfg.Burst, cfg.Now), failures: newBuckets(min(cfg.Rate, 1), 20, cfg.Now)}
 	var err error
 	if s.cursors, err = newSealer(cfg.Secret); err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ type Config struct {
 	Hosts []string
 
 	// Rate and Burst bound each caller's requests per second. Default 200 and 400; a
-	// negative Rate is no bound.
+	// negative Rate is no bound. Bad credentials from one address: 1 per second.
 	Rate  float64
 	Burst int
 	// InFlight requests are worked on at once, Queue wait for at most a second, the

@@ -38,7 +38,7 @@ func (s sealer) open(cursor string, bound ...string) (string, *problem) {
 	if cursor == "" {
 		return "", nil
 	}
-	sealed, err := base64.RawURLEncoding.DecodeString(cursor)
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if n := s.aead.NonceSize(); err == nil && len(sealed) > n {
 		if place, err := s.aead.Open(nil, sealed[:n], sealed[n:], binding(bound)); err == nil {
 			return string(place), nil

@@ -4,8 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"net/http"
+	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -105,6 +105,9 @@ func orderOf(l streams.DeadLetter) string {
 	return id.Value
 }
 
+// letterRule keeps out what is no letter's id: # begins the parts of a letter.
+var letterRule = regexp.MustCompile(`^[!-"$-~]{1,700}$`)
+
 type redriveInput struct {
 	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
 	Letter  string `path:"letter" minLength:"1" maxLength:"1024" pattern:"^[A-Za-z0-9_-]+$"`
@@ -121,8 +124,8 @@ func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput)
 	if err != nil {
 		return nil, err
 	}
-	id, err := base64.RawURLEncoding.DecodeString(in.Letter)
-	if err != nil || strings.Contains(string(id), "#") { // # begins a letter's parts
+	id, err := base64.RawURLEncoding.Strict().DecodeString(in.Letter)
+	if err != nil || !letterRule.Match(id) {
 		return nil, notFound("dead_letter")
 	}
 	l, err := s.cfg.DeadLetters.Get(ctx, h.Name, string(id))

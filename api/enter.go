@@ -106,12 +106,13 @@ func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route,
 	p := newProblem(http.StatusUnprocessableEntity, "invalid_request", "A parameter breaks a rule.")
 	for name, values := range query {
 		if len(values) != 1 || values[0] == "" {
-			p.field("query", name, "once, with a value, or not at all")
+			p = p.field("query", name, "once, with a value, or not at all")
 		}
 	}
 	for _, name := range []string{idempotencyKey, ifMatch, "Content-Type", "Last-Event-Id"} {
-		if len(r.Header.Values(name)) > 1 {
-			p.field("header", name, "at most once")
+		values := r.Header.Values(name)
+		if len(values) > 1 || len(values) == 1 && values[0] == "" && name != idempotencyKey {
+			p = p.field("header", name, "once, with a value, or not at all")
 		}
 	}
 	if len(p.Fields) > 0 {

@@ -21,7 +21,7 @@ var knownErrors = []struct {
 	detail string
 }{
 	{transitions.ErrInvalidRequest, http.StatusUnprocessableEntity, "invalid_request", ""},
-	{transitions.ErrOrderFull, http.StatusUnprocessableEntity, "order_full", ""},
+	{transitions.ErrOrderFull, http.StatusConflict, "order_full", ""},
 	{transitions.ErrUnknownOrder, http.StatusNotFound, "order_not_found", "There is no such order."},
 	{transitions.ErrOutcomeUnknown, http.StatusServiceUnavailable, "outcome_unknown", "The outcome is unknown. Send the same request again to learn it."},
 	{transitions.ErrJournalBehind, http.StatusServiceUnavailable, "journal_behind", "What became of the request is not proved yet. Send it again later."},

@@ -25,7 +25,7 @@ func overtaken(o *transitions.Order) *problem {
 func (p *problem) at(o *transitions.Order) *problem {
 	if o != nil {
 		p.Order = &position{string(o.State), int64(o.TransitionID), int64(o.ContentVersion)}
-		p.with("ETag", etag(o))
+		return p.with("ETag", etag(o))
 	}
 	return p
 }

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
+	"math/big"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -91,6 +94,57 @@ func checkJSON(body []byte) *problem {
 
 // format reads strictly: names as they are written, and none that is not known.
 var format = huma.Format{
-	Marshal:   huma.DefaultJSONFormat.Marshal,
-	Unmarshal: func(data []byte, v any) error { return json.Unmarshal(data, v, json.RejectUnknownMembers(true)) },
+	Marshal: huma.DefaultJSONFormat.Marshal,
+	Unmarshal: func(data []byte, v any) error {
+		err := json.Unmarshal(data, v, json.RejectUnknownMembers(true), json.WithUnmarshalers(integers))
+		var semantic *json.SemanticError
+		if errors.As(err, &semantic) { // its own text quotes the body
+			return &bindError{semantic.JSONPointer}
+		}
+		return err
+	},
+}
+
+// bindError is what the schema let through and no field can take.
+type bindError struct{ at jsontext.Pointer }
+
+const unfit = "does not fit its field: "
+
+func (e *bindError) Error() string { return unfit + string(e.at) }
+
+// integers reads 12, and 12.0 and 1.2e1, which are the same number in JSON; what is
+// none, or not exact in 53 bits, is refused.
+var integers = json.UnmarshalFromFunc(func(d *jsontext.Decoder, into *int64) error {
+	if d.PeekKind() != '0' {
+		return errors.ErrUnsupported
+	}
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	n, ok := integer(token.String())
+	if !ok {
+		return errors.New("no whole number")
+	}
+	*into = n
+	return nil
+})
+
+func integer(text string) (int64, bool) {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || len(text) > 40 || math.Abs(f) >= 1<<53 || f != math.Trunc(f) {
+		return 0, false
+	}
+	if f == 0 { // 0.0e7 is zero, 1e-999 is not
+		mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
+		return 0, strings.Trim(mantissa, "-0.") == ""
+	}
+	exact, ok := new(big.Rat).SetString(text) // of 40 characters and a value from 1 to 2^53: small
+	if !ok || !exact.IsInt() {
+		return 0, false
+	}
+	return exact.Num().Int64(), true
 }

@@ -2,7 +2,10 @@ package api_test
 
 import (
 	"net/http"
+	"strconv"
 	"testing"
+
+	"ratchet/transitions"
 )
 
 func TestAnOrderIsPlacedOnceUnderItsKey(t *testing.T) {
@@ -18,4 +21,182 @@ func TestAnOrderIsPlacedOnceUnderItsKey(t *testing.T) {
 	w.want(w.ask("POST", "/v1/orders", `{"total":{"amount":1,"currency":"EUR"}}`, "Idempotency-Key", "k1"), http.StatusUnprocessableEntity, "idempotency_key_reused")
 	w.want(w.ask("POST", "/v1/orders", mugs), http.StatusBadRequest, "idempotency_key_missing")
 	w.want(w.ask("GET", "/v1/orders/"+first.field("orderId"), ""), http.StatusOK, "")
+}
+
+func TestAnOrderIsPlacedOnceUnderItsID(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	if again := w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusOK, ""); again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%v", again.Header)
+	}
+	w.want(w.ask("PUT", "/v1/orders/o-1", `{"total":{"amount":1,"currency":"EUR"}}`), http.StatusConflict, "conflict")
+	w.want(w.ask("GET", "/v1/orders/o-2", ""), http.StatusNotFound, "order_not_found")
+}
+
+// TestEveryVerdictHasItsStatus goes through the seven verdicts.
+func TestEveryVerdictHasItsStatus(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	move := func(key, body string, headers ...string) answer {
+		t.Helper()
+		return w.ask("POST", "/v1/orders/o-1/transitions", body, append(headers, "Idempotency-Key", key)...)
+	}
+	a := w.want(move("pay", `{"event":"pay"}`), http.StatusOK, "")
+	if a.field("verdict") != "Applied" || a.field("transition", "transitionId") != "2" || a.field("order", "state") != "PAYMENT_RECEIVED" || a.Header.Get("ETag") != `"t2.c0"` {
+		t.Errorf("applied: %s, %v", a.text, a.Header)
+	}
+	a = w.want(move("pay", `{"event":"pay"}`), http.StatusOK, "")
+	if a.field("verdict") != "Replayed" || a.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("replayed: %s, %v", a.text, a.Header)
+	}
+	w.want(move("pay", `{"event":"cancel"}`), http.StatusUnprocessableEntity, "idempotency_key_reused")
+	a = w.want(move("pay-2", `{"event":"pay"}`), http.StatusConflict, "wrong_state")
+	if a.field("order", "state") != "PAYMENT_RECEIVED" || a.field("expected") != `["PENDING"]` || a.field("order", "transitionId") != "2" {
+		t.Errorf("wrong state: %s", a.text)
+	}
+	w.want(move("late", `{"event":"cancel","transitionId":2}`), http.StatusConflict, "superseded")
+	w.want(move("ship", `{"event":"ship","transitionId":9}`), http.StatusOK, "")
+	w.want(move("ship", `{"event":"deliver","transitionId":9}`), http.StatusConflict, "conflict")
+	w.want(move("later", `{"event":"deliver","transitionId":5}`), http.StatusConflict, "superseded")
+	w.want(move("illegal", `{"event":"pay","from":"DELIVERED"}`), http.StatusUnprocessableEntity, "illegal")
+	w.want(move("unknown", `{"event":"fly"}`), http.StatusUnprocessableEntity, "invalid_request")
+	w.want(move("place", `{"event":"place"}`), http.StatusUnprocessableEntity, "invalid_request")
+	w.want(w.ask("POST", "/v1/orders/o-2/transitions", `{"event":"pay"}`, "Idempotency-Key", "k"), http.StatusNotFound, "order_not_found")
+	w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`), http.StatusBadRequest, "idempotency_key_missing")
+}
+
+func TestATransitionMayDependOnWhatWasSeen(t *testing.T) {
+	w := newWorld(t, dev)
+	tag := w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "").Header.Get("ETag")
+	path := "/v1/orders/o-1/transitions"
+	w.want(w.ask("POST", path, `{"event":"hold"}`, "Idempotency-Key", "a", "If-Match", tag), http.StatusOK, "")
+	a := w.want(w.ask("POST", path, `{"event":"release"}`, "Idempotency-Key", "b", "If-Match", tag), http.StatusPreconditionFailed, "superseded")
+	w.want(w.ask("POST", path, `{"event":"release"}`, "Idempotency-Key", "b", "If-Match", a.Header.Get("ETag")), http.StatusOK, "")
+	w.want(w.ask("POST", path, `{"event":"pay"}`, "Idempotency-Key", "c", "If-Match", "*"), http.StatusOK, "")
+	w.want(w.ask("POST", path, `{"event":"pay","transitionId":9}`, "Idempotency-Key", "d", "If-Match", tag), http.StatusUnprocessableEntity, "invalid_request")
+	for _, bad := range []string{`t1.c0`, `W/"t1.c0"`, `"t1.c0", "t2.c0"`, `"1"`, `"t99999999999999999999.c0"`} {
+		w.want(w.ask("POST", path, `{"event":"ship"}`, "Idempotency-Key", "e", "If-Match", bad), http.StatusUnprocessableEntity, "invalid_request")
+	}
+}
+
+func TestContentIsEditedOncePerKey(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	add := func(headers ...string) answer {
+		return w.ask("POST", "/v1/orders/o-1/items", `{"items":[{"sku":"cup","quantity":1,"price":300}]}`, headers...)
+	}
+	a := w.want(add("Idempotency-Key", "a", "If-Match", `"t1.c0"`), http.StatusOK, "")
+	if a.field("total", "amount") != "2800" || a.Header.Get("ETag") != `"t1.c1"` {
+		t.Errorf("%s", a.text)
+	}
+	if a = w.want(add("Idempotency-Key", "a"), http.StatusOK, ""); a.Header.Get("Idempotent-Replayed") != "true" || a.field("total", "amount") != "2800" {
+		t.Errorf("%s", a.text)
+	}
+	w.want(add("Idempotency-Key", "b", "If-Match", `"t1.c0"`), http.StatusPreconditionFailed, "superseded")
+	w.want(add("Idempotency-Key", "c", "If-Match", `"t1.c9"`), http.StatusPreconditionFailed, "conflict")
+	w.want(add(), http.StatusBadRequest, "idempotency_key_missing")
+	w.want(w.ask("PUT", "/v1/orders/o-1/items/cup", `{"quantity":2,"price":300}`, "Idempotency-Key", "a"), http.StatusUnprocessableEntity, "idempotency_key_reused")
+	w.want(w.ask("PUT", "/v1/orders/o-1/items/cup", `{"quantity":2,"price":300}`, "Idempotency-Key", "d"), http.StatusOK, "")
+	w.want(w.ask("DELETE", "/v1/orders/o-1/items/cup", "", "Idempotency-Key", "e"), http.StatusOK, "")
+	w.want(w.ask("DELETE", "/v1/orders/o-1/items/cup", "", "Idempotency-Key", "f"), http.StatusNotFound, "item_not_found")
+	w.want(w.ask("PUT", "/v1/orders/o-1/addresses/shipping", `{"name":"A. Customer","city":"Berlin"}`, "Idempotency-Key", "g"), http.StatusOK, "")
+	w.want(w.ask("PUT", "/v1/orders/o-1/addresses/home", `{"name":"A. Customer"}`, "Idempotency-Key", "h"), http.StatusUnprocessableEntity, "invalid_request")
+	a = w.want(w.ask("POST", "/v1/orders/o-1/notes", `{"by":"desk","text":"ring twice"}`, "Idempotency-Key", "i"), http.StatusOK, "")
+	if a.field("shippingAddress", "city") != "Berlin" || a.field("total", "amount") != "2500" || a.field("contentVersion") != "5" {
+		t.Errorf("%s", a.text)
+	}
+	w.want(w.ask("POST", "/v1/orders/o-2/notes", `{"text":"x"}`, "Idempotency-Key", "j"), http.StatusNotFound, "order_not_found")
+	w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`, "Idempotency-Key", "k"), http.StatusOK, "")
+	w.want(w.ask("POST", "/v1/orders/o-1/notes", `{"text":"x"}`, "Idempotency-Key", "l"), http.StatusConflict, "wrong_state")
+}
+
+func TestHistoryAndExplanation(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	for i, event := range []string{"hold", "release", "pay"} {
+		w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+event+`"}`, "Idempotency-Key", strconv.Itoa(i)), http.StatusOK, "")
+	}
+	var events []string
+	for next := ""; ; {
+		path := "/v1/orders/o-1/transitions?limit=3"
+		if next != "" {
+			path += "&cursor=" + next
+		}
+		a := w.want(w.ask("GET", path, ""), http.StatusOK, "")
+		var page struct {
+			Transitions []struct{ Event string }
+			Next        string
+		}
+		a.read(t, &page)
+		for _, row := range page.Transitions {
+			events = append(events, row.Event)
+		}
+		if next = page.Next; next == "" {
+			break
+		}
+	}
+	if len(events) != 4 || events[0] != "place" || events[3] != "pay" {
+		t.Errorf("%v", events)
+	}
+	if a := w.want(w.ask("GET", "/v1/orders/o-1/explanation", ""), http.StatusOK, ""); a.field("editable") != "false" || a.field("order", "state") != "PAYMENT_RECEIVED" {
+		t.Errorf("%s", a.text)
+	}
+	w.want(w.ask("GET", "/v1/orders/o-2/explanation", ""), http.StatusNotFound, "order_not_found")
+	w.want(w.ask("GET", "/v1/orders/o-2/transitions", ""), http.StatusNotFound, "order_not_found")
+}
+
+func TestOrdersAreListedPageByPage(t *testing.T) {
+	w := newWorld(t, dev)
+	for i := range 25 {
+		w.want(w.ask("PUT", "/v1/orders/o-"+strconv.Itoa(i), mugs), http.StatusCreated, "")
+	}
+	w.want(w.ask("POST", "/v1/orders/o-7/transitions", `{"event":"pay"}`, "Idempotency-Key", "k"), http.StatusOK, "")
+	seen := map[string]bool{}
+	for next := ""; ; {
+		path := "/v1/orders?limit=10"
+		if next != "" {
+			path += "&cursor=" + next
+		}
+		var page struct {
+			Orders []struct{ OrderID string }
+			Next   string
+		}
+		w.want(w.ask("GET", path, ""), http.StatusOK, "").read(t, &page)
+		for _, o := range page.Orders {
+			if seen[o.OrderID] {
+				t.Errorf("%s came twice", o.OrderID)
+			}
+			seen[o.OrderID] = true
+		}
+		if next = page.Next; next == "" {
+			break
+		}
+		w.want(w.ask("GET", "/v1/orders?limit=10&state=PENDING&cursor="+next, ""), http.StatusBadRequest, "invalid_cursor")
+		w.want(w.ask("GET", "/v1/orders?cursor="+next[:len(next)-1]+"A", ""), http.StatusBadRequest, "invalid_cursor")
+	}
+	if len(seen) != 25 {
+		t.Errorf("%d orders listed", len(seen))
+	}
+	var page struct{ Orders []struct{ OrderID string } }
+	w.want(w.ask("GET", "/v1/orders?state=PAYMENT_RECEIVED", ""), http.StatusOK, "").read(t, &page)
+	if len(page.Orders) != 1 || page.Orders[0].OrderID != "o-7" {
+		t.Errorf("paid: %+v", page)
+	}
+	for _, query := range []string{"limit=0", "limit=101", "limit=x", "limit=", "limit=1&limit=2", "state=NOWHERE", "cursor=%20", "cursor=AAAA", "other=1"} {
+		if a := w.ask("GET", "/v1/orders?"+query, ""); a.StatusCode != http.StatusUnprocessableEntity && a.code() != "invalid_cursor" {
+			t.Errorf("%s: %d %s", query, a.StatusCode, a.text)
+		}
+	}
+}
+
+func TestAnOrderOfTheAPIIsAnOrderOfTheCommands(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	if o, found, err := w.cfg.Orders.Get(t.Context(), "o-1"); err != nil || !found || o.Items[0].SKU != "mug" {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if _, err := w.cfg.Orders.Create(t.Context(), transitions.NewOrder{ID: "cli", Total: transitions.Money{Currency: "EUR"}}); err != nil {
+		t.Fatal(err)
+	}
+	w.want(w.ask("GET", "/v1/orders/cli", ""), http.StatusOK, "")
 }

@@ -99,7 +99,7 @@ func (s *service) asProblem(ctx context.Context, err error) *problem {
 				p.Detail = err.Error()
 			}
 			if known.status == http.StatusServiceUnavailable {
-				p.later(1)
+				return p.later(1)
 			}
 			return p
 		}
@@ -130,13 +130,16 @@ func humaProblem(status int, message string, errs ...error) *problem {
 		}
 		in, pointer := pointerOf(detail.Location)
 		text := detail.Message
+		if at, found := strings.CutPrefix(text, unfit); found {
+			pointer, text = at, strings.TrimSuffix(unfit, ": ")
+		}
 		if in == "body" && pointer == "" && status != http.StatusUnprocessableEntity {
 			text = "must be one JSON value" // the decoder's message may quote the body
 		}
 		if in == "header" && pointer == idempotencyKey && strings.HasPrefix(text, "required") {
 			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "This request needs an Idempotency-Key header: a new one for each new request, the same one for each repeat.")
 		}
-		p.field(in, pointer, text)
+		p = p.field(in, pointer, text)
 	}
 	return p
 }

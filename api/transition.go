@@ -19,8 +19,8 @@ func (s *service) transitionRoutes(h huma.API) {
 		errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 		summary: "Request one transition",
 		about: "200 when it was applied, by this request or by an earlier one with the same key (Idempotent-Replayed: true). Else the code says why not: " +
-			"wrong_state (the order is elsewhere; a later repeat is judged afresh), superseded (somebody was faster; stop), conflict or idempotency_key_reused " +
-			"(the id or the key was used with another content), illegal (no order may do this), order_not_found."}, s.applyTransition)
+			"wrong_state (the order is elsewhere; a later repeat is judged afresh), superseded (somebody was faster; stop), idempotency_key_reused or conflict " +
+			"(the key, or the id, was used for another content), illegal (no order may do this), order_not_found."}, s.applyTransition)
 	register(s, h, route{id: "list-transitions", method: http.MethodGet, path: "/v1/orders/{orderId}/transitions", tag: "transitions", scope: auth.Read,
 		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "List what an order has been through, oldest first",
 		about: "From the journal, which follows the order by moments."}, s.listTransitions)
@@ -45,10 +45,22 @@ func (s *service) enumerateEvents(doc *huma.OpenAPI) {
 }
 
 type newTransition struct {
-	Event        string         `json:"event" doc:"What shall happen."`
-	From         string         `json:"from,omitempty" doc:"Only from this state."`
-	TransitionID int64          `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id under which it shall be applied. Left out, it is the order's next."`
-	Values       map[string]any `json:"values,omitempty" maxProperties:"32" doc:"What the event's guards ask of the request: texts, whole numbers, truth values."`
+	Event        string      `json:"event" doc:"What shall happen."`
+	From         string      `json:"from,omitempty" doc:"Only from this state."`
+	TransitionID int64       `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id under which it shall be applied. Left out, it is the order's next."`
+	Values       guardValues `json:"values,omitempty"`
+}
+
+// guardValues are what guards ask of a request.
+type guardValues map[string]any
+
+// TransformSchema says which values there are.
+func (guardValues) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema {
+	most, longest := 32, 256
+	least, greatest := -float64(1<<53-1), float64(1<<53-1)
+	return &huma.Schema{Type: huma.TypeObject, MaxProperties: &most, Description: "What the event's guards ask of the request.",
+		AdditionalProperties: &huma.Schema{AnyOf: []*huma.Schema{{Type: huma.TypeString, MaxLength: &longest},
+			{Type: huma.TypeInteger, Minimum: &least, Maximum: &greatest}, {Type: huma.TypeBoolean}}}}
 }
 
 type applyInput struct {
@@ -114,7 +126,7 @@ func refused(r transitions.Request, result transitions.Result) *problem {
 		if r.TransitionID == 0 {
 			return keyReused().at(result.Order)
 		}
-		return newProblem(http.StatusUnprocessableEntity, "conflict", "The transitionId or the Idempotency-Key was used for another content.").at(result.Order)
+		return newProblem(http.StatusConflict, "conflict", "The transitionId, or the Idempotency-Key, was used for another content.").at(result.Order)
 	}
 	return newProblem(http.StatusUnprocessableEntity, "illegal", "No order may do this from there.").at(result.Order)
 }

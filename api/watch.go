@@ -21,7 +21,10 @@ func (s *service) watchRoutes(h huma.API) {
 		about: "Server-sent events. The id of an event is the transitionId; after a broken connection the browser sends it as Last-Event-ID and misses nothing. " +
 			"The stream ends with event `end` when the order can move no more, and without one after some minutes: connect again."}, s.watchOrder)
 	h.OpenAPI().Paths["/v1/orders/{orderId}/events"].Get.Responses["200"].Content = map[string]*huma.MediaType{
-		"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeString}}}
+		"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeObject, Description: "One event.", Properties: map[string]*huma.Schema{
+			"event": {Type: huma.TypeString, Enum: []any{"transition", "end"}},
+			"id":    {Type: huma.TypeString, Description: "The transitionId."},
+			"data":  {Type: huma.TypeString, Description: "JSON: a Transition, or at the end the state."}}}}}
 }
 
 type watchInput struct {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -136,3 +137,16 @@ func (w *world) want(a answer, status int, code string) answer {
 }
 
 const mugs = `{"items":[{"sku":"mug","quantity":2,"price":1250}],"total":{"amount":2500,"currency":"EUR"}}`
+
+// read decodes the body.
+func (a answer) read(t testing.TB, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(a.text), into); err != nil {
+		t.Fatalf("%v in %s", err, a.text)
+	}
+}
+
+// contextWith is a request's context on a connection to the address.
+func contextWith(r *http.Request, local net.Addr) context.Context {
+	return context.WithValue(r.Context(), http.LocalAddrContextKey, local)
+}

@@ -1,0 +1,195 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+)
+
+// operation is one of the document's.
+type operation struct {
+	id, method, path string
+	scope            auth.Scope // "" for everybody
+	body             bool
+}
+
+// operations reads the document.
+func operations(t *testing.T) []operation {
+	t.Helper()
+	text, err := api.OpenAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string
+			Security    []map[string][]string
+			RequestBody any
+		}
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	var all []operation
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			o := operation{id: op.OperationID, method: strings.ToUpper(method), path: path, body: op.RequestBody != nil}
+			if len(op.Security) > 0 {
+				o.scope = auth.Scope(op.Security[0]["bearer"][0])
+			}
+			all = append(all, o)
+		}
+	}
+	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
+	return all
+}
+
+var parameter = regexp.MustCompile(`\{[^}]+\}`)
+
+// TestEachRouteAsksForItsScope: every operation of the document, with no credential, a
+// bad one, and one of every scope.
+func TestEachRouteAsksForItsScope(t *testing.T) {
+	w := newWorld(t, nil)
+	bearers := map[auth.Scope]string{auth.Read: w.key("acme", auth.Read), auth.Act: w.key("acme", auth.Act), auth.Admin: w.key("acme", auth.Admin)}
+	rank := map[auth.Scope]int{auth.Read: 1, auth.Act: 2, auth.Admin: 3}
+	for _, o := range operations(t) {
+		path := parameter.ReplaceAllString(o.path, "x")
+		if o.scope == "" {
+			if a := w.ask(o.method, path, ""); a.StatusCode == http.StatusForbidden || a.StatusCode == http.StatusUnauthorized && !strings.HasPrefix(path, "/v1/callbacks") {
+				t.Errorf("%s without a credential: %d", o.id, a.StatusCode)
+			}
+			continue
+		}
+		for name, headers := range map[string][]string{"none": nil, "a bad one": {"Authorization", "Bearer rk_x"}, "another scheme": {"Authorization", "Basic YTpi"},
+			"an empty one": {"Authorization", ""}, "a word": {"Authorization", bearers[auth.Admin][7:]}} {
+			a := w.ask(o.method, path, "{}", headers...)
+			if a.StatusCode != http.StatusUnauthorized || a.code() != "unauthenticated" || a.Header.Get("WWW-Authenticate") == "" {
+				t.Errorf("%s with credential %s: %d %s", o.id, name, a.StatusCode, a.text)
+			}
+		}
+		for scope, bearer := range bearers {
+			a := w.ask(o.method, path, "{}", "Authorization", bearer)
+			if may := rank[scope] >= rank[o.scope]; may == (a.StatusCode == http.StatusForbidden) || a.StatusCode == http.StatusUnauthorized {
+				t.Errorf("%s (for %s) with scope %s: %d %s", o.id, o.scope, scope, a.StatusCode, a.text)
+			}
+		}
+	}
+}
+
+// TestReadingIsNeverMoreThanReading: what a GET does needs no more than read, unless it
+// is an operator's view, and what is no GET needs more.
+func TestReadingIsNeverMoreThanReading(t *testing.T) {
+	for _, o := range operations(t) {
+		if reads := o.method == http.MethodGet; !reads && o.scope == auth.Read || reads && o.scope == auth.Act {
+			t.Errorf("%s %s asks for %s", o.method, o.path, o.scope)
+		}
+	}
+}
+
+// TestNobodyServesOthersUnasked is the start matrix: address x authentication.
+func TestNobodyServesOthersUnasked(t *testing.T) {
+	loopback := []string{"127.0.0.1:0", "127.9.9.9:1", "[::1]:8701", "localhost:8701"}
+	others := []string{":8701", "0.0.0.0:8701", "[::]:8701", "192.0.2.1:8701", "example.com:80", "[fe80::1]:80", "127.0.0.1.example.com:80"}
+	for _, address := range loopback {
+		for _, open := range []bool{true, false} {
+			if err := api.CheckListen(address, open); err != nil {
+				t.Errorf("%s, dev %t: %v", address, open, err)
+			}
+		}
+	}
+	for _, address := range others {
+		if err := api.CheckListen(address, true); err == nil {
+			t.Errorf("%s without authentication is taken", address)
+		}
+		if err := api.CheckListen(address, false); err != nil {
+			t.Errorf("%s with authentication: %v", address, err)
+		}
+	}
+	for _, address := range []string{"", "127.0.0.1", "8701"} {
+		if api.CheckListen(address, false) == nil {
+			t.Errorf("%q is taken", address)
+		}
+	}
+}
+
+func TestAServiceKnowsWhoMayComeIn(t *testing.T) {
+	good := newWorld(t, nil).cfg
+	for name, change := range map[string]func(*api.Config){
+		"nobody is asked and dev is not meant": func(c *api.Config) { c.Auth = nil },
+		"dev with authentication":              func(c *api.Config) { c.Dev = true },
+		"no secret":                            func(c *api.Config) { c.Secret = nil },
+		"no orders":                            func(c *api.Config) { c.Orders = nil },
+		"a negative bound":                     func(c *api.Config) { c.InFlight = -1 },
+	} {
+		cfg := good
+		change(&cfg)
+		if _, err := api.New(cfg); err == nil {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+// TestAReboundNameReachesNoLoopbackAddress: a page whose name was bound to 127.0.0.1
+// sends that name as the host.
+func TestAReboundNameReachesNoLoopbackAddress(t *testing.T) {
+	open := newWorld(t, dev)
+	proxied := newWorld(t, func(c *api.Config) { c.Hosts = []string{"orders.example.com"} })
+	bearer := proxied.key("default", auth.Read)
+	hosts := map[string]bool{"localhost": true, "localhost:8701": true, "127.0.0.1:8701": true, "[::1]:8701": true, "[::1]": true, "LOCALHOST": true,
+		"evil.example": false, "evil.example:8701": false, "localhost.evil.example": false, "127.0.0.1.nip.io": false, "": false, "0.0.0.0:8701": false, "192.0.2.1": false}
+	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8701}
+	send := func(w *world, host string) int {
+		r := httptest.NewRequest("GET", "http://localhost/v1/orders", nil)
+		r.Host = host
+		r.Header.Set("Authorization", bearer)
+		r = r.WithContext(contextWith(r, local))
+		rec := httptest.NewRecorder()
+		w.handler.ServeHTTP(rec, r)
+		return rec.Code
+	}
+	for host, allowed := range hosts {
+		for name, w := range map[string]*world{"dev": open, "with keys": proxied} {
+			if got := send(w, host); (got == http.StatusOK) != allowed || !allowed && got != http.StatusMisdirectedRequest {
+				t.Errorf("%s: host %q: %d", name, host, got)
+			}
+		}
+	}
+	if got := send(proxied, "orders.example.com"); got != http.StatusOK {
+		t.Errorf("a host that is allowed: %d", got)
+	}
+}
+
+// TestNoPageOfAnotherOriginChangesAnything: each mutating route x header sets.
+func TestNoPageOfAnotherOriginChangesAnything(t *testing.T) {
+	w := newWorld(t, dev)
+	for _, o := range operations(t) {
+		if o.method == http.MethodGet || strings.HasPrefix(o.path, "/v1/callbacks") {
+			continue
+		}
+		path := parameter.ReplaceAllString(o.path, "x")
+		for name, c := range map[string]struct {
+			headers []string
+			refused bool
+		}{
+			"a program":                  {nil, false},
+			"a page of ours":             {[]string{"Sec-Fetch-Site", "same-origin"}, false},
+			"typed by the user":          {[]string{"Sec-Fetch-Site", "none"}, false},
+			"another site":               {[]string{"Sec-Fetch-Site", "cross-site"}, true},
+			"a sibling":                  {[]string{"Sec-Fetch-Site", "same-site"}, true},
+			"an old browser, other page": {[]string{"Origin", "https://evil.example"}, true},
+		} {
+			a := w.ask(o.method, path, "{}", c.headers...)
+			if (a.code() == "cross_origin") != c.refused {
+				t.Errorf("%s from %s: %d %s", o.id, name, a.StatusCode, a.text)
+			}
+		}
+	}
+}
