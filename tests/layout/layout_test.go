@@ -27,7 +27,6 @@ var levels = map[string]int{
 	"ratchet/once/idempotency": 2, "ratchet/once/events": 2,
 	"ratchet/shipping":         2,
 	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3, "ratchet/queues/requests": 3,
-	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3,
 	"ratchet/api/internal/input": 0, "ratchet/api/auth": 4, "ratchet/api": 5,
 	"ratchet/server":                6,
 	"ratchet/embedded/embeddedtest": 7, "ratchet/examples/olist": 7, "ratchet/bench/load": 7,
