@@ -44,7 +44,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	t.Helper()
 	w := &world{t: t, engine: embeddedtest.Open(t)}
 	w.db = dynamodb.NewFromConfig(w.engine.AWSConfig())
-	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"),
+	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"), inventory.DueTableInput("due"),
 		parked.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"))
 	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	orders, err := transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: log})
@@ -54,7 +54,11 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	if w.keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: w.db, Table: "keys"}); err != nil {
 		t.Fatal(err)
 	}
-	w.cfg = api.Config{Orders: orders, Stock: inventory.New(w.db, "inventory"), Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
+	stock, err := inventory.New(inventory.Config{DynamoDB: w.db, Table: "inventory", DueTable: "due"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cfg = api.Config{Orders: orders, Stock: stock, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
 	if change != nil {
 		change(&w.cfg)

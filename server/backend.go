@@ -179,7 +179,6 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	if b.Keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: b.DynamoDB, Table: b.Tables.APIKeys}); err != nil {
 		return nil, err
 	}
-	b.Stock = inventory.New(b.DynamoDB, b.Tables.Inventory)
 	if b.Ledger, err = ledger.New(ledger.Config{DynamoDB: b.DynamoDB, Tables: b.Tables.Ledger}); err != nil {
 		return nil, err
 	}
