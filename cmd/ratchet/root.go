@@ -66,10 +66,8 @@ func newRoot() *cobra.Command {
 	f.BoolVar(&s.json, "json", false, "print JSON for scripts")
 	s.flags = f
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, err} })
-	root.AddCommand(initCommand(s), devCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
-		ordersCommand(s), executionsCommand(s), workflowCommand(s), checkCommand(s), verifyCommand(s), engineCommand(s), claimsCommand(s), locksCommand(s))
 	root.AddCommand(initCommand(s), devCommand(s), serveCommand(s), keysCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
-		ordersCommand(s), executionsCommand(s), workflowCommand(s), checkCommand(s), verifyCommand(s), engineCommand(s))
+		ordersCommand(s), executionsCommand(s), workflowCommand(s), checkCommand(s), verifyCommand(s), engineCommand(s), claimsCommand(s), locksCommand(s))
 	strictArgs(root)
 	return root
 }
