@@ -69,6 +69,13 @@ func (f *faults) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// set puts other faults in place; nil for none.
+func (f *faults) set(before, after func(operation string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before, f.after = before, after
+}
+
 // count returns the calls since the last count.
 func (f *faults) count() int {
 	f.mu.Lock()
