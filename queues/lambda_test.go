@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
 // event is a Lambda event with one message per text "group:body"; a plain body has no
@@ -156,6 +158,76 @@ func TestAHandlerThatTakesTooLongIsStopped(t *testing.T) {
 		if err != nil || failed(out) != "m0" || !errors.Is(cause, ErrTimeout) {
 			t.Errorf("failed %q, %v, cause %v", failed(out), err, cause)
 		}
+	})
+}
+
+// received is a Lambda event with what a receive of the queue brings.
+func (w *world) received() json.RawMessage {
+	w.t.Helper()
+	out, err := w.api.ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 10, MessageSystemAttributeNames: allSystem})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var records []map[string]any
+	for _, m := range out.Messages {
+		records = append(records, map[string]any{"messageId": m.MessageId, "receiptHandle": m.ReceiptHandle, "body": m.Body, "attributes": m.Attributes,
+			"eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:" + w.url[strings.LastIndexByte(w.url, '/')+1:]})
+	}
+	return mustJSON(map[string]any{"Records": records})
+}
+
+// TestAFunctionThatIsKilledRepeatsNothingThatWasDone: with a client each message is
+// deleted as soon as it is done, before the batch is reported.
+func TestAFunctionThatIsKilledRepeatsNothingThatWasDone(t *testing.T) {
+	inWorld(t, ".fifo", func(t *testing.T, w *world) {
+		w.send("g:1", "g:2", "g:3")
+		event := w.received()
+		killed := make(chan struct{})
+		l := Lambda{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
+			if m.Body == "3" {
+				<-killed // deaf to its context
+			}
+			return Done()
+		}}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = l.Handle(t.Context(), event)
+		}()
+		synctest.Wait()
+		w.expect("1 and 2 are gone while 3 hangs", "0+1 0+0")
+		close(killed)
+		<-ended
+	})
+}
+
+func TestALambdaWithAClientTellsTheQueueWhatBecameOfEachMessage(t *testing.T) {
+	inWorld(t, "", func(t *testing.T, w *world) {
+		w.send("ok", "retry", "busy", "reject")
+		l := Lambda{SQS: w.api, QueueURL: w.url, DeadLetterURL: w.dead, Attempts: 2, Handler: func(_ context.Context, m Message) Outcome {
+			switch m.Body {
+			case "retry":
+				return Retry(5*time.Second, errors.New("later"))
+			case "busy":
+				return InProgress(time.Minute)
+			case "reject":
+				return Reject(errors.New("never"))
+			}
+			return Done()
+		}}
+		out, err := l.Handle(t.Context(), w.received())
+		if err != nil || len(out.Failures) != 2 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		w.expect("one dead letter, two to come again", "0+2 1+0")
+		time.Sleep(5 * time.Second)
+		w.expect("the retry after its pause", "1+1 1+0")
+		if out, err = l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 0 {
+			t.Errorf("%+v, %v", out, err)
+		}
+		w.expect("given up after two attempts", "0+1 2+0")
+		time.Sleep(55 * time.Second)
+		w.expect("work in progress when the lease is over", "1+0 2+0")
 	})
 }
 

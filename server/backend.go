@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"net/http"
 
 	"ratchet/actions"
@@ -48,6 +49,7 @@ type Backend struct {
 	DynamoDB *dynamodb.Client
 	Streams  *dynamodbstreams.Client
 	SFN      *sfn.Client
+	SQS      *sqs.Client
 	// Engine is the embedded engine, nil when the backend is an endpoint or AWS.
 	Engine *embedded.Engine
 
@@ -147,6 +149,7 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	b := &Backend{
 		Config: cfg, Tables: tablesFor(cfg.Prefix), Engine: engine, hooks: hooks, log: log,
 		DynamoDB: dynamodb.NewFromConfig(c), Streams: dynamodbstreams.NewFromConfig(c), SFN: sfn.NewFromConfig(c),
+		SQS: sqs.NewFromConfig(c),
 	}
 	orders, err := cfg.orders()
 	if err != nil {

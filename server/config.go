@@ -54,7 +54,11 @@ type Config struct {
 	// signing one first, then older ones (`ratchet actions key` makes one). Empty: the
 	// keys in the data directory, where there is one; on AWS there are none. Never printed.
 	ActionKeys string `koanf:"action-keys"`
-	// Slots is how many tasks of one activity a worker holds at once. Default 32.
+	// RequestsQueue is the SQS queue that transition requests come by, its URL or its
+	// name; a name is created by Init. Empty: none. See queues/requests.
+	RequestsQueue string `koanf:"requests-queue"`
+	// Slots is how many tasks of one activity a worker holds at once, and how
+	// many requests from the queue. Default 32.
 	Slots int `koanf:"slots"`
 	// DeclinePercent and TimeoutPercent are how the sandbox gateway behaves, 0 to 100.
 	DeclinePercent int `koanf:"decline-percent"`
@@ -115,6 +119,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
 	case c.Journal != transitions.JournalByStream.String() && c.Journal != transitions.JournalTransactional.String():
 		return fmt.Errorf(`journal %q: must be "stream" or "transactional"`, c.Journal)
+	case c.RequestsQueue != "" && !strings.Contains(c.RequestsQueue, "://") && !queueNameRule.MatchString(c.RequestsQueue):
+		return fmt.Errorf(requestsQueueRule, c.RequestsQueue)
 	case c.Slots < 1 || c.Slots > 1000:
 		return fmt.Errorf("slots %d: 1 to 1000", c.Slots)
 	case c.DeclinePercent < 0 || c.DeclinePercent > 100:

@@ -19,10 +19,14 @@ import (
 	"ratchet/workflow"
 )
 
-// Run is one worker: it serves every activity and polls the orders' stream until ctx
-// ends, then drains. The name shows in execution histories and leases.
+// Run is one worker: it serves every activity, polls the orders' stream and takes
+// requests from the queue, if there is one, until ctx ends, then drains. The name shows in execution histories and leases.
 func (b *Backend) Run(ctx context.Context, name string) error {
 	worker, err := b.worker(ctx, name)
+	if err != nil {
+		return err
+	}
+	consumer, err := b.requests(ctx)
 	if err != nil {
 		return err
 	}
@@ -35,6 +39,9 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	group.Go(func() error { return worker.Run(ctx) })
 	group.Go(func() error { return poller.Run(ctx) })
 	group.Go(func() error { return b.Stock.Run(ctx, b.swept) })
+	if consumer != nil {
+		group.Go(func() error { return consumer.Run(ctx) })
+	}
 	return group.Wait()
 }
 

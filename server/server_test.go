@@ -27,16 +27,19 @@ type shop struct {
 	moved   chan transitions.Change // every change, after its notification or not
 }
 
-func newShop(t *testing.T) *shop {
+func newShop(t *testing.T, edit ...func(*server.Config)) *shop {
 	t.Helper()
 	dir := t.TempDir()
 	s := &shop{moved: make(chan transitions.Change, 1000)}
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"), CarrierDelay: time.Millisecond},
-		embeddedtest.Quiet(), server.Hooks{Reacted: func(handler string, c transitions.Change) {
-			if handler == "journal" {
-				s.moved <- c
-			}
-		}})
+	cfg := server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"), CarrierDelay: time.Millisecond}
+	for _, e := range edit {
+		e(&cfg)
+	}
+	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{Reacted: func(handler string, c transitions.Change) {
+		if handler == "journal" {
+			s.moved <- c
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,10 +14,13 @@ import (
 	"ratchet/activities/steps"
 )
 
-// Init creates the tables, the activities and the state machine that are missing,
+// Init creates the tables, the activities, the queues and the state machine that are missing,
 // and brings the state machine up to date. It may be run any number of times.
 func (b *Backend) Init(ctx context.Context) error {
 	if err := b.CreateTables(ctx); err != nil {
+		return err
+	}
+	if err := b.createRequestsQueue(ctx); err != nil {
 		return err
 	}
 	_, err := b.createStateMachine(ctx)

@@ -161,7 +161,7 @@ func banner(out io.Writer, b *server.Backend, at place, arn string) {
 	if b.Config.Data != (server.Config{}).WithDefaults().Data {
 		ratchet += " --data " + b.Config.Data
 	}
-	fmt.Fprintf(out, `Ratchet runs. One endpoint for DynamoDB, DynamoDB Streams and Step Functions:
+	fmt.Fprintf(out, `Ratchet runs. One endpoint for DynamoDB, DynamoDB Streams, Step Functions and SQS:
 
   %s   (loopback; callers are not authenticated)
 

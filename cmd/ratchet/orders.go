@@ -268,11 +268,13 @@ func ordersApply(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply ORDER EVENT", Short: "Request one transition and print the verdict", Args: cobra.ExactArgs(2),
 		Long: "Requests one transition. With --id the transition has that id; otherwise the next one is allotted\n" +
-			"to --request-id, and repeating the command with the same --request-id replays its answer.",
+			"to --request-id, and repeating the command with the same --request-id replays its answer. With\n" +
+			"--queue the request is sent to the requests' queue, for a worker to apply.",
 	}
 	id := c.Flags().Int64("id", 0, "transitionId, from 1")
 	request := c.Flags().String("request-id", "", "names this request; default: a new name for each call")
 	from := c.Flags().String("from", "", "only from this state")
+	queue := c.Flags().Bool("queue", false, "send it to the requests' queue and print the message's id")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r := transitions.Request{OrderID: transitions.OrderID(args[0]), Event: workflow.Event(args[1]),
 			From: workflow.State(*from), TransitionID: transitions.TransitionID(*id), RequestID: transitions.RequestID(*request)}
@@ -283,6 +285,9 @@ func ordersApply(s *settings) *cobra.Command {
 			return err
 		}
 		return s.with(c.Context(), func(b *server.Backend) error {
+			if *queue {
+				return sendRequest(c.Context(), c.OutOrStdout(), b, r, s.json)
+			}
 			result, err := b.Orders.Apply(c.Context(), r)
 			if err != nil {
 				return err
@@ -291,4 +296,17 @@ func ordersApply(s *settings) *cobra.Command {
 		})
 	}
 	return c
+}
+
+// sendRequest leaves the request to a worker.
+func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transitions.Request, asJSON bool) error {
+	id, err := b.Request(ctx, r)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(out, map[string]any{"messageId": id, "requestId": r.RequestID})
+	}
+	_, err = fmt.Fprintf(out, "sent: message %s\n", id)
+	return err
 }

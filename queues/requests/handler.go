@@ -93,7 +93,7 @@ func (h Handler) mayCome(result transitions.Result) bool {
 }
 
 // unanswered is the pause after DynamoDB gave no answer: 1 s, doubling with every
-// receive, at most a minute.
+// receive, at most five minutes.
 func unanswered(m queues.Message) time.Duration {
-	return min(time.Second<<min(max(m.Receives-1, 0), 6), time.Minute)
+	return min(time.Second<<min(max(m.Receives-1, 0), 9), 5*time.Minute)
 }

@@ -237,10 +237,10 @@ func TestAnOutageIsNoAttempt(t *testing.T) {
 		s.send(`{"orderId":"o-1","event":"cancel","requestId":"r"}`)
 		time.Sleep(30 * time.Minute)
 		s.setBroken(nil)
-		time.Sleep(5 * time.Minute)
+		time.Sleep(6 * time.Minute)
 		synctest.Wait()
 		queued, reasons := s.left()
-		if s.state("o-1") != workflow.Cancelled || queued != "0+0" || reasons != nil || calls < 20 {
+		if s.state("o-1") != workflow.Cancelled || queued != "0+0" || reasons != nil || calls < 10 {
 			t.Errorf("the order is %s after %d calls; left %s, dead letters %v", s.state("o-1"), calls, queued, reasons)
 		}
 	})
