@@ -20,7 +20,8 @@ import (
 )
 
 // Run is one worker: it serves every activity, polls the orders' stream and takes
-// requests from the queue, if there is one, until ctx ends, then drains. The name shows in execution histories and leases.
+// requests from the queue, if there is one, until ctx ends, then drains. The name shows
+// in execution histories and leases.
 func (b *Backend) Run(ctx context.Context, name string) error {
 	worker, err := b.worker(ctx, name)
 	if err != nil {
