@@ -34,7 +34,6 @@
 //
 // # Caveats
 //
-// Tables must not be global ones: conditions hold within one Region. A hold on a
-// sharded account is taken from one shard. An expired hold keeps its money aside until
+// Tables must not be global ones: conditions hold within one Region. An expired hold keeps its money aside until
 // [Ledger.ReleaseExpired] runs; it can no longer be settled.
 package ledger

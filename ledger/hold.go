@@ -1,12 +1,9 @@
 package ledger
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"time"
 
@@ -15,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/attribute"
-	"ratchet/txn"
 )
 
 // HoldStatus is what became of a hold.
@@ -46,8 +42,15 @@ type Hold struct {
 	Status HoldStatus `json:"status"`
 	// Remaining is what is still set aside.
 	Remaining int64     `json:"remaining"`
-	Shard     int       `json:"shard,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
+
+	parts []holdPart // where it is set aside; they sum to Remaining
+}
+
+// holdPart is what one shard of the account holds.
+type holdPart struct {
+	shard  int
+	amount int64
 }
 
 // Validate names the first field that breaks a rule.
@@ -71,7 +74,7 @@ func (n NewHold) digest() []byte {
 func (h Hold) item(call string) image {
 	item := holdKey(h.Account, h.ID)
 	item["amount"], item["remaining"], item["currency"] = attribute.N(h.Amount), attribute.N(h.Remaining), attribute.S(h.Currency)
-	item["status"], item["shard"], item["createdAt"] = attribute.S(string(h.Status)), attribute.N(int64(h.Shard)), attribute.N(h.CreatedAt.UnixMilli())
+	item["status"], item["parts"], item["createdAt"] = attribute.S(string(h.Status)), partsValue(h.parts), attribute.N(h.CreatedAt.UnixMilli())
 	item["digest"], item["call"] = attribute.B(h.digest()), attribute.S(call)
 	if !h.ExpiresAt.IsZero() {
 		item["expiresAt"] = attribute.N(h.ExpiresAt.UnixMilli())
@@ -79,15 +82,26 @@ func (h Hold) item(call string) image {
 	return item
 }
 
+func partsValue(parts []holdPart) types.AttributeValue {
+	list := make([]types.AttributeValue, len(parts))
+	for i, p := range parts {
+		list[i] = attribute.M(image{"shard": attribute.N(int64(p.shard)), "amount": attribute.N(p.amount)})
+	}
+	return &types.AttributeValueMemberL{Value: list}
+}
+
 // holdOf reads a hold, nil for no item.
 func holdOf(i image) *Hold {
 	if len(i) == 0 {
 		return nil
 	}
-	return &Hold{NewHold: NewHold{ID: attribute.Text(i, "holdId"), Account: attribute.Text(i, "accountId"), Amount: attribute.Number(i, "amount"),
+	h := &Hold{NewHold: NewHold{ID: attribute.Text(i, "holdId"), Account: attribute.Text(i, "accountId"), Amount: attribute.Number(i, "amount"),
 		Currency: attribute.Text(i, "currency"), ExpiresAt: moment(i, "expiresAt")},
-		Status: HoldStatus(attribute.Text(i, "status")), Remaining: attribute.Number(i, "remaining"), Shard: int(attribute.Number(i, "shard")),
-		CreatedAt: moment(i, "createdAt")}
+		Status: HoldStatus(attribute.Text(i, "status")), Remaining: attribute.Number(i, "remaining"), CreatedAt: moment(i, "createdAt")}
+	for _, m := range maps(i, "parts") {
+		h.parts = append(h.parts, holdPart{int(attribute.Number(m, "shard")), attribute.Number(m, "amount")})
+	}
+	return h
 }
 
 // Hold reads a hold, and whether there is one.
@@ -106,128 +120,52 @@ func (l *Ledger) Hold(ctx context.Context, account, id string) (Hold, bool, erro
 	return *h, true, nil
 }
 
-// Reserve sets money aside, or returns the hold that was made under its id as it is
-// now, and replayed. Of a sharded account one shard must have all of it.
-func (l *Ledger) Reserve(ctx context.Context, n NewHold, beside ...Beside) (h Hold, replayed bool, err error) {
-	if err := n.Validate(); err != nil {
-		return Hold{}, false, fmt.Errorf("hold: %w", err)
-	}
-	r := reservation{ledger: l, hold: Hold{NewHold: n, Status: HoldActive, Remaining: n.Amount}, call: rand.Text(), at: l.cfg.Now(), beside: beside}
-	r.hold.CreatedAt = time.UnixMilli(r.at.UnixMilli()).UTC()
-	h, replayed, again, err := r.try(ctx, false)
-	if again { // a sharded account: another shard may have enough
-		h, replayed, _, err = r.try(ctx, true)
-	}
-	return h, replayed, err
-}
-
-// reservation is one call of Reserve.
-type reservation struct {
-	ledger *Ledger
-	hold   Hold
-	call   string // tells this call's record from another's
-	at     time.Time
-	beside []Beside
-}
-
-// try sends the hold once. again tells that the shard has too little, unless most asks
-// for the one that has most.
-func (r *reservation) try(ctx context.Context, most bool) (h Hold, replayed, again bool, err error) {
-	l, n := r.ledger, r.hold.NewHold
-	if r.hold.Shard, err = l.shardWith(ctx, n, most); err != nil {
-		return Hold{}, false, false, err
-	}
-	var t txn.Transaction
-	t.Marker("hold", types.TransactWriteItem{Put: &types.Put{TableName: &l.cfg.Tables.Holds, Item: r.hold.item(r.call),
-		ConditionExpression: aws.String("attribute_not_exists(accountId)")}})
-	for _, add := range r.beside {
-		add(&t)
-	}
-	t.Add(partAccount, l.reserve(r.hold, r.at), nil)
-	err = l.writer.Write(ctx, &t)
-	var refused *txn.Refused
-	switch {
-	case err == nil:
-		return r.hold, false, false, nil
-	case !errors.As(err, &refused):
-		return Hold{}, false, false, fmt.Errorf("hold %s: %w", n.ID, err)
-	case refused.Marker:
-		if !bytes.Equal(attribute.Bytes(refused.Old, "digest"), n.digest()) {
-			return Hold{}, false, false, &Refusal{Op: "hold", ID: n.ID, Err: ErrConflict}
+// split says what each part gives to a debit of the amount, in their order, and with
+// release what each then gives back.
+func (h *Hold) split(amount int64, release bool) (taken, freed []holdPart) {
+	for _, p := range h.parts {
+		n := min(p.amount, amount)
+		amount -= n
+		taken = append(taken, holdPart{p.shard, n})
+		rest := int64(0)
+		if release {
+			rest = p.amount - n
 		}
-		return *holdOf(refused.Old), attribute.Text(refused.Old, "call") != r.call, false, nil
-	case refused.Part != partAccount:
-		return Hold{}, false, false, refused
+		freed = append(freed, holdPart{p.shard, rest})
 	}
-	a := accountOf(refused.Old)
-	l.known.put(shardKey(n.Account, r.hold.Shard), a)
-	reason := a.cannotServe(n.Currency)
-	switch {
-	case reason != nil:
-	case a.covers(-n.Amount):
-		reason = ErrBalanceRange
-	case a.Shards > 1 && !most:
-		return Hold{}, false, true, nil
-	default:
-		reason = ErrInsufficientFunds
-	}
-	return Hold{}, false, false, &Refusal{Op: "hold", ID: n.ID, Account: n.Account, Err: reason}
+	return taken, freed
 }
 
-// shardWith picks the shard of the account that the hold is taken from: by the hold's
-// id, or the one that has most.
-func (l *Ledger) shardWith(ctx context.Context, n NewHold, most bool) (int, error) {
-	accounts, err := l.look(ctx, []string{n.Account})
-	if err != nil {
-		return 0, err
-	}
-	a, ok := accounts[n.Account]
-	switch {
-	case !ok || a.Shards == 1:
-		return 0, nil
-	case !most:
-		return shardFor(n.ID, a.Shards), nil
-	}
-	shards, err := l.shards(ctx, n.Account)
-	if err != nil {
-		return 0, err
-	}
-	best := 0
-	for i, s := range shards {
-		if s.Available > shards[best].Available {
-			best = i
-		}
-	}
-	return best, nil
-}
-
-// reserve moves the hold's money from available to held.
-func (l *Ledger) reserve(h Hold, now time.Time) types.TransactWriteItem {
-	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &l.cfg.Tables.Accounts, Key: accountKey(shardKey(h.Account, h.Shard)),
-		ConditionExpression: aws.String("attribute_exists(accountId) AND #status = :open AND currency = :currency AND available >= :low AND " +
-			"(overdraft = :yes OR side = :debit OR available >= :amount)"),
-		UpdateExpression:         aws.String("SET available = available - :amount, held = held + :amount, revision = revision + :one, updatedAt = :now"),
-		ExpressionAttributeNames: map[string]string{"#status": "status"},
-		ExpressionAttributeValues: image{":open": attribute.S(string(Open)), ":currency": attribute.S(h.Currency), ":yes": yes, ":debit": attribute.S(string(Debit)),
-			":amount": attribute.N(h.Amount), ":low": attribute.N(h.Amount - MaxBalance), ":one": attribute.N(1), ":now": attribute.N(now.UnixMilli())},
-	}}
-}
-
-// take settles a part of the hold, and with release ends it.
+// take settles a part of the hold, and with release ends it. What remains pins the
+// parts, too: they change only together.
 func (h *Hold) take(table string, amount int64, release bool, now time.Time) types.TransactWriteItem {
-	remaining, status := h.Remaining-amount, HoldActive
-	if release || remaining == 0 {
-		remaining, status = 0, HoldSettled
+	left, status := h.left(amount, release), HoldActive
+	remaining := int64(0)
+	for _, p := range left {
+		remaining += p.amount
+	}
+	if remaining == 0 {
+		status = HoldSettled
 	}
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &table, Key: holdKey(h.Account, h.ID),
 		ConditionExpression:      aws.String("#status = :active AND remaining = :seen AND remaining >= :amount AND (attribute_not_exists(expiresAt) OR expiresAt > :now)"),
-		UpdateExpression:         aws.String("SET remaining = :remaining, #status = :status"),
-		ExpressionAttributeNames: map[string]string{"#status": "status"},
+		UpdateExpression:         aws.String("SET remaining = :remaining, #parts = :parts, #status = :status"),
+		ExpressionAttributeNames: map[string]string{"#status": "status", "#parts": "parts"},
 		ExpressionAttributeValues: image{":active": attribute.S(string(HoldActive)), ":seen": attribute.N(h.Remaining), ":amount": attribute.N(amount),
-			":now": attribute.N(now.UnixMilli()), ":remaining": attribute.N(remaining), ":status": attribute.S(string(status))},
+			":now": attribute.N(now.UnixMilli()), ":remaining": attribute.N(remaining), ":parts": partsValue(left), ":status": attribute.S(string(status))},
 	}}
+}
+
+// left is what the parts have after a debit.
+func (h *Hold) left(amount int64, release bool) (left []holdPart) {
+	taken, freed := h.split(amount, release)
+	for i, p := range h.parts {
+		if n := p.amount - taken[i].amount - freed[i].amount; n > 0 {
+			left = append(left, holdPart{p.shard, n})
+		}
+	}
+	return left
 }
 
 // cannot says why the hold, as it is, does not give the amount; nil when it does.

@@ -190,6 +190,39 @@ func TestASweepGoesOnWhereItStopped(t *testing.T) {
 	b.sound(t)
 }
 
+func TestAHoldTakesFromSeveralShardsAndIsSettledFromThem(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 0)
+	b.open(t, ledger.NewAccount{ID: "shop", Shards: 4}, 0)
+	for i := range 40 {
+		b.open(t, ledger.NewAccount{ID: fmt.Sprint("c-", i)}, 25)
+		if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("pay-", i), fmt.Sprint("c-", i), "shop", 25, "EUR")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.reserve(t, hold("h", "shop", 900))
+	b.want(t, "shop", 1000, 100)
+	if _, _, err := b.Reserve(t.Context(), hold("more", "shop", 101)); !errors.Is(err, ledger.ErrInsufficientFunds) {
+		t.Errorf("got %v", err)
+	}
+	for i, c := range []struct {
+		amount, balance, available int64
+		release                    bool
+	}{{10, 990, 100, false}, {700, 290, 100, false}, {50, 240, 240, true}} {
+		if _, err := b.Post(t.Context(), settle(fmt.Sprint("s-", i), "shop", "h", "alice", c.amount, c.release)); err != nil {
+			t.Fatal(err)
+		}
+		b.want(t, "shop", c.balance, c.available)
+		b.sound(t)
+	}
+	b.reserve(t, hold("back", "shop", 240))
+	if _, err := b.Release(t.Context(), "shop", "back"); err != nil {
+		t.Fatal(err)
+	}
+	b.want(t, "shop", 240, 240)
+	b.sound(t)
+}
+
 func TestAHoldOnAShardedAccountFindsAShardThatHasEnough(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "shop", Shards: 4}, 1000) // in one shard

@@ -26,7 +26,7 @@ func (p *posting) plan(ctx context.Context) ([]line, error) {
 			if err != nil {
 				return nil, err
 			}
-			lines = append(lines, line{leg: leg, shard: h.Shard, key: shardKey(leg.Account, h.Shard), amount: leg.Amount, hold: h})
+			lines = append(lines, h.lines(leg)...)
 		case !ok || a.Shards == 1:
 			lines = append(lines, line{leg: leg, key: leg.Account, amount: leg.Amount})
 		case p.spread[leg.Account]:
@@ -58,6 +58,21 @@ func (p *posting) held(ctx context.Context, leg Leg) (*Hold, error) {
 	}
 	p.holds[leg.Account] = &h
 	return &h, nil
+}
+
+// lines are the parts of the hold that the leg takes from, or frees. A hold that has
+// too little left will refuse, and still has a line to say so.
+func (h *Hold) lines(leg Leg) (lines []line) {
+	if len(h.parts) == 0 {
+		return []line{{leg: leg, key: leg.Account, amount: leg.Amount, hold: h}}
+	}
+	taken, freed := h.split(-leg.Amount, leg.Release)
+	for i, t := range taken {
+		if t.amount > 0 || freed[i].amount > 0 {
+			lines = append(lines, line{leg: leg, shard: t.shard, key: shardKey(leg.Account, t.shard), amount: -t.amount, freed: freed[i].amount, hold: h})
+		}
+	}
+	return lines
 }
 
 // gather spreads a leg over the shards that have most on the side that it takes from.

@@ -54,7 +54,9 @@ type line struct {
 	key    string
 	amount int64
 	hold   *Hold    // from which it is taken
+	freed  int64    // what else of the hold it gives back
 	before *Account // what the conditions assume; nil for no account
+	entry  *Posting // nil when it only gives back
 }
 
 // try plans the transfer and sends it once. again tells that what was assumed is out
@@ -88,7 +90,7 @@ func (p *posting) try(ctx context.Context) (posted Posted, again bool, err error
 	var refused *txn.Refused
 	switch {
 	case err == nil:
-		p.remember(lines, posted)
+		p.remember(lines)
 		return posted, false, nil
 	case !errors.As(err, &refused):
 		p.ledger.known.forget(keys...)
@@ -112,18 +114,17 @@ func (p *posting) replay(old image) (Posted, error) {
 }
 
 // remember notes the accounts as the transfer left them.
-func (p *posting) remember(lines []line, posted Posted) {
-	for i, ln := range lines {
+func (p *posting) remember(lines []line) {
+	for _, ln := range lines {
 		after := *ln.before
 		after.revision++
-		after.Entries, after.Balance = posted.Postings[i].Sequence, posted.Postings[i].Balance
-		switch {
-		case ln.hold == nil:
+		if ln.entry != nil {
+			after.Entries, after.Balance = ln.entry.Sequence, ln.entry.Balance
+		}
+		if ln.hold == nil {
 			after.Available += ln.amount
-		case ln.leg.Release:
-			after.Held, after.Available = after.Held-ln.hold.Remaining, after.Available+ln.hold.Remaining+ln.amount
-		default:
-			after.Held += ln.amount
+		} else {
+			after.Held, after.Available = after.Held+ln.amount-ln.freed, after.Available+ln.freed
 		}
 		p.ledger.known.put(ln.key, &after)
 	}
@@ -140,11 +141,16 @@ const (
 // compose writes the transaction: the record first, then what goes beside it, then
 // holds, accounts and entries. It completes posted.
 func (p *posting) compose(lines []line, posted *Posted) *txn.Transaction {
-	for _, ln := range lines {
+	for i := range lines {
+		ln := &lines[i]
+		if ln.amount == 0 {
+			continue
+		}
 		e := Posting{Account: ln.leg.Account, Shard: ln.shard, Amount: ln.amount, Sequence: 1, Balance: ln.amount}
 		if ln.before != nil {
 			e.Sequence, e.Balance = ln.before.Entries+1, ln.before.Balance+ln.amount
 		}
+		ln.entry = &e
 		posted.Postings = append(posted.Postings, e)
 	}
 	t := &txn.Transaction{}
@@ -154,15 +160,17 @@ func (p *posting) compose(lines []line, posted *Posted) *txn.Transaction {
 	for _, add := range p.beside {
 		add(t)
 	}
-	for _, ln := range lines {
-		if ln.hold != nil {
-			t.Add(partHold+ln.key, ln.hold.take(tables.Holds, -ln.amount, ln.leg.Release, p.at), nil)
+	for _, leg := range p.transfer.Legs {
+		if leg.Hold != "" {
+			t.Add(partHold+leg.Account, p.holds[leg.Account].take(tables.Holds, -leg.Amount, leg.Release, p.at), nil)
 		}
 	}
-	for i, ln := range lines {
+	for _, ln := range lines {
 		t.Add(partAccount+ln.key, p.account(ln), nil)
-		t.Add(partEntry+ln.key, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tables.Entries),
-			Item: entryItem(ln.key, p.transfer, posted.Postings[i], p.at), ConditionExpression: aws.String("attribute_not_exists(accountId)")}}, txn.Says(ErrCorrupt))
+		if ln.entry != nil {
+			t.Add(partEntry+ln.key, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tables.Entries),
+				Item: entryItem(ln.key, p.transfer, *ln.entry, p.at), ConditionExpression: aws.String("attribute_not_exists(accountId)")}}, txn.Says(ErrCorrupt))
+		}
 	}
 	return t
 }
@@ -170,33 +178,31 @@ func (p *posting) compose(lines []line, posted *Posted) *txn.Transaction {
 // account is the update of one account, with everything that it must satisfy. The
 // pinned sequence is what makes the entry's number and balance true.
 func (p *posting) account(ln line) types.TransactWriteItem {
-	seen := int64(0)
+	seen, next := int64(0), int64(0)
 	if ln.before != nil {
 		seen = ln.before.Entries
 	}
+	if next = seen; ln.amount != 0 {
+		next++
+	}
 	condition := "attribute_exists(accountId) AND #status = :open AND currency = :currency AND #sequence = :seen AND available BETWEEN :low AND :high AND "
-	values := image{":open": attribute.S(string(Open)), ":currency": attribute.S(p.transfer.Currency), ":seen": attribute.N(seen),
-		":amount": attribute.N(ln.amount), ":low": attribute.N(-MaxBalance - min(ln.amount, 0)), ":high": attribute.N(MaxBalance - max(ln.amount, 0)),
+	update := "SET #sequence = :next, revision = revision + :one, updatedAt = :now, "
+	values := image{":open": attribute.S(string(Open)), ":currency": attribute.S(p.transfer.Currency), ":seen": attribute.N(seen), ":next": attribute.N(next),
+		":low": attribute.N(-MaxBalance - min(ln.amount, 0)), ":high": attribute.N(MaxBalance - max(ln.amount, 0)),
 		":one": attribute.N(1), ":now": attribute.N(p.at.UnixMilli())}
-	update := "SET available = available + :amount, #sequence = #sequence + :one, revision = revision + :one, updatedAt = :now"
 	switch {
 	case ln.hold != nil:
-		condition += "held >= :least"
-		values[":least"] = attribute.N(-ln.amount)
-		update = "SET held = held + :amount, #sequence = #sequence + :one, revision = revision + :one, updatedAt = :now"
-		if ln.leg.Release {
-			rest := ln.hold.Remaining + ln.amount
-			values[":held"], values[":rest"] = attribute.N(ln.amount-rest), attribute.N(rest)
-			values[":least"] = attribute.N(ln.hold.Remaining)
-			delete(values, ":amount")
-			update = "SET held = held + :held, available = available + :rest, #sequence = #sequence + :one, revision = revision + :one, updatedAt = :now"
-		}
+		condition += "held >= :part"
+		update += "held = held - :part, available = available + :freed"
+		values[":part"], values[":freed"] = attribute.N(ln.freed-ln.amount), attribute.N(ln.freed)
 	case ln.amount < 0:
 		condition += "(overdraft = :yes OR side = :debit OR available >= :least)"
+		update += "available = available - :least"
 		values[":yes"], values[":debit"], values[":least"] = yes, attribute.S(string(Debit)), attribute.N(-ln.amount)
 	default:
 		condition += "(overdraft = :yes OR side = :credit OR available <= :most)"
-		values[":yes"], values[":credit"], values[":most"] = yes, attribute.S(string(Credit)), attribute.N(-ln.amount)
+		update += "available = available + :amount"
+		values[":yes"], values[":credit"], values[":most"], values[":amount"] = yes, attribute.S(string(Credit)), attribute.N(-ln.amount), attribute.N(ln.amount)
 	}
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: aws.String(p.ledger.cfg.Tables.Accounts), Key: accountKey(ln.key), ConditionExpression: &condition, UpdateExpression: &update,

@@ -19,16 +19,16 @@ func (p *posting) refused(ctx context.Context, lines []line, r *txn.Refused) (ag
 	stale := false
 	for _, f := range append([]txn.Failure{r.Failure}, r.Others...) {
 		kind, key, _ := strings.Cut(f.Part, " ")
-		ln := lineOf(lines, key)
+		ln := lineOf(lines, kind+" ", key)
 		if ln == nil {
-			continue
+			continue // a part from beside
 		}
 		var reason error
 		switch kind + " " {
 		case partHold:
 			h := holdOf(f.Old)
 			p.holds[ln.leg.Account] = h
-			reason = h.cannot(-ln.amount, p.at)
+			reason = h.cannot(-ln.leg.Amount, p.at)
 		case partAccount:
 			a := accountOf(f.Old)
 			p.ledger.known.put(key, a)
@@ -53,9 +53,10 @@ func ours(part string) bool {
 	return part == partRecord || strings.HasPrefix(part, partAccount) || strings.HasPrefix(part, partEntry) || strings.HasPrefix(part, partHold)
 }
 
-func lineOf(lines []line, key string) *line {
+// lineOf finds the line of a part; that of a hold is named after its account.
+func lineOf(lines []line, kind, key string) *line {
 	for i := range lines {
-		if lines[i].key == key {
+		if lines[i].key == key || kind == partHold && lines[i].leg.Account == key {
 			return &lines[i]
 		}
 	}

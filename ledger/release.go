@@ -42,12 +42,15 @@ func (l *Ledger) release(ctx context.Context, account, id string, status HoldSta
 		for _, add := range beside {
 			add(&t)
 		}
-		t.Add(partAccount, l.giveBack(h, now), txn.Says(ErrCorrupt))
+		for _, p := range h.parts {
+			key := shardKey(account, p.shard)
+			t.Add(partAccount+key, giveBack(l.cfg.Tables.Accounts, key, p.amount, now), txn.Says(ErrCorrupt))
+		}
 		err := l.writer.Write(ctx, &t)
 		var refused *txn.Refused
 		switch {
 		case err == nil:
-			h.Status, h.Remaining = status, 0
+			h.Status, h.Remaining, h.parts = status, 0, nil
 			return h, nil
 		case !errors.As(err, &refused) || !refused.Marker:
 			return Hold{}, fmt.Errorf("release hold %s: %w", id, err)
@@ -76,19 +79,17 @@ func (h Hold) end(table string, status HoldStatus, now time.Time, call string) t
 	}
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &table, Key: holdKey(h.Account, h.ID), ConditionExpression: &condition,
-		UpdateExpression:         aws.String("SET #status = :status, remaining = :zero, #call = :call"),
-		ExpressionAttributeNames: map[string]string{"#status": "status", "#call": "call"}, ExpressionAttributeValues: values,
+		UpdateExpression:         aws.String("SET #status = :status, remaining = :zero, #call = :call REMOVE #parts"),
+		ExpressionAttributeNames: map[string]string{"#status": "status", "#call": "call", "#parts": "parts"}, ExpressionAttributeValues: values,
 	}}
 }
 
-// giveBack moves what the hold has left to available; also of a closed account, which
-// has none.
-func (l *Ledger) giveBack(h Hold, now time.Time) types.TransactWriteItem {
+// giveBack moves what a part of a hold has left to available.
+func giveBack(table, key string, amount int64, now time.Time) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &l.cfg.Tables.Accounts, Key: accountKey(shardKey(h.Account, h.Shard)),
-		ConditionExpression:       aws.String("held >= :rest"),
+		TableName: &table, Key: accountKey(key), ConditionExpression: aws.String("held >= :rest"),
 		UpdateExpression:          aws.String("SET held = held - :rest, available = available + :rest, revision = revision + :one, updatedAt = :now"),
-		ExpressionAttributeValues: image{":rest": attribute.N(h.Remaining), ":one": attribute.N(1), ":now": attribute.N(now.UnixMilli())},
+		ExpressionAttributeValues: image{":rest": attribute.N(amount), ":one": attribute.N(1), ":now": attribute.N(now.UnixMilli())},
 	}}
 }
 

@@ -133,12 +133,13 @@ func (v *verification) holds(a *Account) (total int64, count int, err error) {
 		}
 		for _, item := range out.Items {
 			h := holdOf(item)
-			if h.Shard != a.shard {
-				continue
+			if a.shard == 0 {
+				count++
 			}
-			count++
-			if h.Status == HoldActive {
-				total += h.Remaining
+			for _, p := range h.parts {
+				if p.shard == a.shard && h.Status == HoldActive {
+					total += p.amount
+				}
 			}
 		}
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {

@@ -25,7 +25,7 @@ func TestVerifyFindsWhatWasTamperedWith(t *testing.T) {
 			b.tamper(t, "accounts", account("alice"), "SET held = :h, available = :a", item{":h": num(101), ":a": num(499)})
 		}, []ledger.FindingKind{ledger.FindingHeld}},
 		"a hold shrunk": {func(b *bank) {
-			b.tamper(t, "holds", item{"accountId": str("alice"), "holdId": str("h")}, "SET remaining = :v", item{":v": num(1)})
+			b.tamper(t, "holds", item{"accountId": str("alice"), "holdId": str("h")}, "SET parts[0].#amount = :v", item{":v": num(1)})
 		}, []ledger.FindingKind{ledger.FindingHeld}},
 		"an entry changed":          {func(b *bank) { b.tamper(t, "ledger", entry("alice", 2), "SET amount = :v", item{":v": num(-1)}) }, []ledger.FindingKind{ledger.FindingForeign, ledger.FindingForeign, ledger.FindingChain}},
 		"an entry deleted":          {func(b *bank) { b.remove(t, "ledger", entry("alice", 2)) }, []ledger.FindingKind{ledger.FindingMissing, ledger.FindingChain}},

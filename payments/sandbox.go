@@ -15,11 +15,14 @@ import (
 )
 
 type dynamo interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// Sandbox is a gateway without a bank. What it does to an order follows from the
+// Sandbox is a [Gateway] and a [Processor] without a bank. What it does to an order follows from the
 // order's id alone, so that a run can be recounted: of 100 orders about
 // DeclinePercent are declined, and about TimeoutPercent charge and then time out
 // once. Its charges are items, so a restart forgets nothing.

@@ -1,0 +1,145 @@
+package payments_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"ratchet/ledger"
+	"ratchet/payments"
+)
+
+// stories are what a worker does in one go.
+var stories = map[string]struct {
+	before func(*testing.T, *shop)
+	do     func(context.Context, *shop) error
+}{
+	"authorize": {func(*testing.T, *shop) {}, func(ctx context.Context, s *shop) error { _, err := s.Authorize(ctx, of("p", 1000)); return err }},
+	"decline": {func(_ *testing.T, s *shop) { s.sandbox.DeclinePercent = 100 }, func(ctx context.Context, s *shop) error {
+		_, err := s.Authorize(ctx, of("p", 1000))
+		if errors.Is(err, payments.ErrDeclined) {
+			return nil
+		}
+		return err
+	}},
+	"capture": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
+		func(ctx context.Context, s *shop) error { _, err := s.Capture(ctx, "p", ask("c", 400)); return err }},
+	"last capture": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) }, func(ctx context.Context, s *shop) error {
+		_, err := s.Capture(ctx, "p", payments.Ask{ID: "c", Amount: 400, Final: true})
+		return err
+	}},
+	"capture refused": {func(t *testing.T, s *shop) {
+		s.authorized(t, "p", 1000)
+		if err := s.sandbox.Void(t.Context(), "p/authorize"); err != nil {
+			t.Fatal(err)
+		}
+	}, func(ctx context.Context, s *shop) error {
+		_, err := s.Capture(ctx, "p", ask("c", 400))
+		if errors.Is(err, payments.ErrVoided) {
+			return nil
+		}
+		return err
+	}},
+	"void": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
+		func(ctx context.Context, s *shop) error { _, err := s.Void(ctx, "p"); return err }},
+	"refund": {func(t *testing.T, s *shop) { s.captured(t, "p", 1000) },
+		func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
+	"refund with a rest": {func(t *testing.T, s *shop) {
+		s.authorized(t, "p", 1000)
+		if _, err := s.Capture(t.Context(), "p", ask("c", 700)); err != nil {
+			t.Fatal(err)
+		}
+	}, func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
+}
+
+// summary is what matters in the end.
+func (s *shop) summary(t *testing.T) string {
+	t.Helper()
+	p, err := s.Get(t.Context(), "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprint(p.State, p.Captured, p.Refunded, p.Capturable, p.Pending == nil, len(p.Steps))
+	for _, id := range []string{"clearing", "shop"} {
+		a, _, err := s.ledger.Account(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += fmt.Sprint(" ", id, a.Balance, a.Held)
+	}
+	return text
+}
+
+// TestACrashAtEveryStepEndsAsIfThereWasNone kills the worker at its first, second, ...
+// call to DynamoDB or the processor, before and after the call was carried out. Then
+// another worker recovers, or the caller repeats: either way the end is the same, and
+// the processor has done each thing once.
+func TestACrashAtEveryStepEndsAsIfThereWasNone(t *testing.T) {
+	for name, story := range stories {
+		t.Run(name, func(t *testing.T) {
+			whole := newShop(t)
+			story.before(t, whole)
+			whole.fuse.set(0, false)
+			if err := story.do(t.Context(), whole); err != nil {
+				t.Fatal(err)
+			}
+			calls := whole.fuse.calls
+			want := whole.summary(t)
+			if calls < 3 {
+				t.Fatalf("%d calls", calls)
+			}
+			for at := 1; at <= calls; at++ {
+				for _, after := range []bool{false, true} {
+					for _, repeat := range []bool{false, true} {
+						s := newShop(t)
+						story.before(t, s)
+						s.fuse.set(at, after)
+						ctx, die := context.WithCancel(t.Context())
+						s.fuse.die = die
+						err := story.do(ctx, s)
+						die()
+						s.fuse.set(0, false)
+						if err == nil {
+							t.Fatalf("call %d: the worker did not die", at)
+						}
+						s.now.Add(time.Minute.Milliseconds())
+						if !repeat {
+							if r, err := s.Recover(t.Context(), "", 100); err != nil || len(r.Left) > 0 {
+								t.Fatalf("call %d, after %v: recover: %+v, %v", at, after, r, err)
+							}
+							s.sound(t)
+							if p, err := s.Get(t.Context(), "p"); err == nil && p.Pending != nil {
+								t.Errorf("call %d, after %v: still under way: %+v", at, after, p)
+							}
+						}
+						// Whether or not it was recovered, the caller brings it again.
+						if err := story.do(t.Context(), s); err != nil {
+							t.Fatalf("call %d, after %v, repeat %v: %v", at, after, repeat, err)
+						}
+						if got := s.summary(t); got != want {
+							t.Errorf("call %d, after %v, repeat %v: %s, want %s", at, after, repeat, got, want)
+						}
+						s.sound(t)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestTheLedgerNeverMovesWithoutThePayment(t *testing.T) {
+	s := newShop(t)
+	s.captured(t, "p", 1000)
+	s.bank.down = true
+	_, _ = s.Refund(t.Context(), "p", ask("r", 600))
+	// Somebody releases the refund's hold behind the payment's back: nothing is guessed.
+	if _, err := s.ledger.Release(t.Context(), "shop", "p/r"); err != nil {
+		t.Fatal(err)
+	}
+	s.bank.down = false
+	if _, err := s.Refund(t.Context(), "p", ask("r", 600)); !errors.Is(err, ledger.ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+}

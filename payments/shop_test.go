@@ -1,0 +1,299 @@
+package payments_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"go.uber.org/goleak"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/ledger"
+	"ratchet/payments"
+	"ratchet/webhooks"
+	"ratchet/workflow"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shop takes payments on an engine of its own: from the processor's clearing account to
+// its own.
+type shop struct {
+	*payments.Payments
+	db      *dynamodb.Client
+	ledger  *ledger.Ledger
+	sandbox *payments.Sandbox
+	bank    *bank
+	keys    *webhooks.Keys
+	fuse    *fuse
+	now     atomic.Int64 // epoch ms
+}
+
+// bank is the sandbox with the faults that a test asks for.
+type bank struct {
+	*payments.Sandbox
+	fuse *fuse
+	mu   sync.Mutex
+	// down refuses every question; lost carries the next ones out and does not answer;
+	// early fails the next ones before they are carried out.
+	down        bool
+	lost, early int
+	asked       map[string]int
+}
+
+var errDown = errors.New("connection refused")
+
+func (b *bank) do(key string, fn func() (string, error)) (string, error) {
+	b.mu.Lock()
+	b.asked[key]++
+	down, early, lost := b.down, b.early > 0, b.lost > 0
+	switch {
+	case early:
+		b.early--
+	case lost:
+		b.lost--
+	}
+	b.mu.Unlock()
+	if down || early {
+		return "", errDown
+	}
+	return b.fuse.string(func() (string, error) {
+		reference, err := fn()
+		if lost {
+			return "", payments.ErrTimeout
+		}
+		return reference, err
+	})
+}
+
+func (b *bank) Authorize(ctx context.Context, r payments.Request) (string, error) {
+	return b.do(r.Key, func() (string, error) { return b.Sandbox.Authorize(ctx, r) })
+}
+
+func (b *bank) Capture(ctx context.Context, r payments.Request) (string, error) {
+	return b.do(r.Key, func() (string, error) { return b.Sandbox.Capture(ctx, r) })
+}
+
+func (b *bank) Refund(ctx context.Context, r payments.Request) (string, error) {
+	return b.do(r.Key, func() (string, error) { return b.Sandbox.Refund(ctx, r) })
+}
+
+func (b *bank) Void(ctx context.Context, key string) error {
+	_, err := b.do("void "+key, func() (string, error) { return "", b.Sandbox.Void(ctx, key) })
+	return err
+}
+
+func (b *bank) Lookup(ctx context.Context, key string) (op payments.Operation, err error) {
+	b.mu.Lock()
+	down := b.down
+	b.mu.Unlock()
+	if down {
+		return op, errDown
+	}
+	_, err = b.fuse.string(func() (string, error) {
+		op, err = b.Sandbox.Lookup(ctx, key)
+		return "", err
+	})
+	return op, err
+}
+
+// fuse kills the worker: the call at which it blows, before or after it was carried
+// out, and every one from then on fails.
+type fuse struct {
+	mu    sync.Mutex
+	calls int
+	at    int // 0: never
+	after bool
+	die   func()
+}
+
+var errDead = errors.New("the worker is dead")
+
+func (f *fuse) burn() (dead, last bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls++
+	if f.at == 0 || f.calls < f.at {
+		return false, false
+	}
+	last = f.calls == f.at && f.after
+	if !last {
+		f.die()
+	}
+	return !last, last
+}
+
+func (f *fuse) string(fn func() (string, error)) (string, error) {
+	dead, last := f.burn()
+	if dead {
+		return "", errDead
+	}
+	text, err := fn()
+	if last {
+		f.die()
+		return "", errDead
+	}
+	return text, err
+}
+
+func (f *fuse) set(at int, after bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls, f.at, f.after = 0, at, after
+}
+
+// wire is the worker's way to DynamoDB.
+type wire struct {
+	client *http.Client
+	fuse   *fuse
+}
+
+func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	dead, last := w.fuse.burn()
+	if dead {
+		return nil, errDead
+	}
+	response, err := w.client.Do(r)
+	if err == nil && last {
+		_ = response.Body.Close()
+		w.fuse.die()
+		return nil, errDead
+	}
+	return response, err
+}
+
+var secret = webhooks.Secret("0123456789abcdef0123456789abcdef")
+
+func newShop(t testing.TB) *shop {
+	t.Helper()
+	engine := embeddedtest.Open(t)
+	s := &shop{fuse: &fuse{}}
+	s.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
+	direct := dynamodb.NewFromConfig(engine.AWSConfig())
+	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
+	embeddedtest.Create(t, direct, append(tables.Inputs(), payments.Table("payments"), payments.SandboxTable("sandbox"))...)
+	s.sandbox = &payments.Sandbox{DynamoDB: direct, Table: "sandbox"}
+	s.bank = &bank{Sandbox: s.sandbox, fuse: s.fuse, asked: map[string]int{}}
+	cfg := engine.AWSConfig()
+	cfg.HTTPClient = &wire{engine.HTTPClient(), s.fuse}
+	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	var err error
+	if s.keys, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{secret}, Now: s.time}); err != nil {
+		t.Fatal(err)
+	}
+	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: s.db, Tables: tables, Now: s.time}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "EUR", Side: ledger.Debit, Overdraft: true, Shards: 4},
+		{ID: "shop", Currency: "EUR", Shards: 2}, {ID: "wallet", Currency: "EUR"}} {
+		if _, _, err := s.ledger.CreateAccount(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Payments = s.another(t)
+	return s
+}
+
+func (s *shop) time() time.Time { return time.UnixMilli(s.now.Load()) }
+
+// another is the payments as another process has them.
+func (s *shop) another(t testing.TB) *payments.Payments {
+	t.Helper()
+	p, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", Ledger: s.ledger, Processor: s.bank, Callbacks: s.keys, Now: s.time})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func of(id string, amount int64) payments.NewPayment {
+	return payments.NewPayment{ID: id, OrderID: "o-" + id, Payer: "clearing", Payee: "shop", Amount: amount, Currency: "EUR"}
+}
+
+func ask(id string, amount int64) payments.Ask { return payments.Ask{ID: id, Amount: amount} }
+
+func (s *shop) authorized(t testing.TB, id string, amount int64) {
+	t.Helper()
+	if p, err := s.Authorize(t.Context(), of(id, amount)); err != nil || p.State != "AUTHORIZED" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+}
+
+func (s *shop) captured(t testing.TB, id string, amount int64) {
+	t.Helper()
+	s.authorized(t, id, amount)
+	if p, err := s.Capture(t.Context(), id, ask("c", amount)); err != nil || p.State != "CAPTURED" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+}
+
+// is checks a payment's state and sums.
+func (s *shop) is(t testing.TB, id string, state workflow.State, captured, refunded int64) payments.Payment {
+	t.Helper()
+	p, err := s.Get(t.Context(), id)
+	if err != nil || p.State != state || p.Captured != captured || p.Refunded != refunded {
+		t.Errorf("payment %s is %s with %d captured and %d refunded (%+v), %v; want %s, %d, %d", id, p.State, p.Captured, p.Refunded, p, err, state, captured, refunded)
+	}
+	return p
+}
+
+// has checks an account.
+func (s *shop) has(t testing.TB, id string, balance, held int64) {
+	t.Helper()
+	a, found, err := s.ledger.Account(t.Context(), id)
+	if err != nil || !found || a.Balance != balance || a.Held != held {
+		t.Errorf("account %s has %d, holds %d (%v); want %d, %d", id, a.Balance, a.Held, err, balance, held)
+	}
+}
+
+// sound proves the ledger, and that it says the same as the processor.
+func (s *shop) sound(t testing.TB) {
+	t.Helper()
+	if _, err := s.ledger.Verify(t.Context(), func(f ledger.Finding) error { t.Errorf("%+v", f); return nil }, nil); err != nil {
+		t.Fatal(err)
+	}
+	theirs := map[string]string{}
+	if err := s.sandbox.Report(t.Context(), func(key, kind string, amount int64, currency string) error {
+		theirs[key] = fmt.Sprint(kind, amount, currency)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ours := map[string]string{}
+	for after := ""; ; {
+		page, next, err := s.List(t.Context(), payments.Page{After: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range page {
+			for _, step := range p.Steps {
+				if step.Outcome == payments.Succeeded && (step.Kind == payments.Capturing || step.Kind == payments.Refunding) {
+					ours[p.ID+"/"+step.ID] = fmt.Sprint(step.Kind, step.Amount, p.Currency)
+				}
+			}
+		}
+		if after = next; after == "" {
+			break
+		}
+	}
+	if fmt.Sprint(ours) != fmt.Sprint(theirs) {
+		t.Errorf("ours  %v\ntheirs %v", ours, theirs)
+	}
+}
+
+// fund gives an account money.
+func (s *shop) fund(t testing.TB, account string, amount int64) {
+	t.Helper()
+	id := strings.ReplaceAll(fmt.Sprint("fund/", account, amount, s.now.Add(1)), " ", "")
+	if _, err := s.ledger.Post(t.Context(), ledger.Move(id, "clearing", account, amount, "EUR")); err != nil {
+		t.Fatal(err)
+	}
+}
