@@ -60,12 +60,14 @@ type Backend struct {
 	Actions *actions.Actions
 	Stock   *inventory.Stock
 	Ledger  *ledger.Ledger
-	Parked  *parked.Tasks
-	Desk    *shipping.Desk
-	Gateway *payments.Sandbox
-	Carrier *shipping.Sandbox
-	Sink    reactions.Sink
-	Keys    *auth.Keys
+	// Payments are made at Gateway, which stands for the processor.
+	Payments *payments.Payments
+	Parked   *parked.Tasks
+	Desk     *shipping.Desk
+	Gateway  *payments.Sandbox
+	Carrier  *shipping.Sandbox
+	Sink     reactions.Sink
+	Keys     *auth.Keys
 
 	hooks Hooks
 	log   *slog.Logger
@@ -182,12 +184,10 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	if b.Keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: b.DynamoDB, Table: b.Tables.APIKeys}); err != nil {
 		return nil, err
 	}
-	if b.Ledger, err = ledger.New(ledger.Config{DynamoDB: b.DynamoDB, Tables: b.Tables.Ledger}); err != nil {
+	if err = b.assembleMoney(cfg); err != nil {
 		return nil, err
 	}
 	b.Parked = parked.New(b.DynamoDB, b.Tables.Parked)
-	b.Gateway = &payments.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
-		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)}
 	b.Carrier = &shipping.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxShipments,
 		Delay: cfg.CarrierDelay, Deliver: b.takeReport, Log: log}
 	b.Desk = shipping.NewDesk(b.Claims, b.Carrier)
@@ -212,20 +212,9 @@ func sinkFor(cfg Config, dev bool, log *slog.Logger) (reactions.Sink, error) {
 
 // webhookTo is a sink that delivers to cfg.Notify.
 func webhookTo(cfg Config, dev bool) (reactions.Sink, error) {
-	var secrets []webhooks.Secret
-	for text := range strings.FieldsSeq(cfg.WebhookSecret) {
-		secret, err := webhooks.ParseSecret(text)
-		if err != nil {
-			return nil, fmt.Errorf("webhook-secret: %w", err)
-		}
-		secrets = append(secrets, secret)
-	}
-	if len(secrets) == 0 {
-		return nil, fmt.Errorf("webhook-secret: must be set for webhooks, like %s", webhooks.NewSecret().Reveal())
-	}
-	keys, err := webhooks.New(webhooks.Config{Secrets: secrets})
+	keys, err := webhookKeys("webhook-secret", cfg.WebhookSecret)
 	if err != nil {
-		return nil, fmt.Errorf("webhook-secret: %w", err)
+		return nil, err
 	}
 	reach := webhooks.Reach(cfg.WebhookReach)
 	if reach == "" {

@@ -37,6 +37,9 @@ type Config struct {
 	// new one and the old one, separated by a space, while it is being changed. It is
 	// never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
+	// CallbackSecret verifies what the payment processor sends, in the same form. Empty:
+	// every callback is refused. It is never printed.
+	CallbackSecret string `koanf:"callback-secret"`
 	// WebhookReach is how far webhooks go: "public", "loopback" or "private", see
 	// webhooks.Reach. Default: loopback where the data is on this machine, else public.
 	WebhookReach string `koanf:"webhook-reach"`
