@@ -4,17 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"maps"
-	"os"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
-	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -33,127 +31,85 @@ func benchWorkflow(context.Context, size) ([]figure, error) {
 }
 
 // benchApply sends the same number of transitions through transitions.Apply and as
-// the very same UpdateItem through the bare SDK client, in turns, on one engine; and
+// the very same UpdateItem through the bare SDK client, in turns, on one endpoint; and
 // as the smallest conditional update that moves a state, without any record.
-func benchApply(ctx context.Context, work size) ([]figure, error) {
+func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
+	s, err := openShop(ctx, e)
+	if err != nil {
+		return nil, err
+	}
 	var figures []figure
 	for _, callers := range []int{1, 32, 256} {
-		f, err := benchApplyWith(ctx, work, callers)
-		if err != nil {
-			return nil, err
+		orders := max(work.orders/20/callers, 1) * callers // so that no caller has more than another
+		ways := []way{s.way(callers, orders, "apply", s.apply), s.way(callers, orders, "bare", s.bare)}
+		if e.url == "" {
+			ways = append(ways, s.way(callers, orders, "plain", s.plain))
 		}
-		figures = append(figures, f...)
+		m, err := turns(ctx, work.budget, callers, orders, ways...)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %d callers: %w", e.name, callers, err)
+		}
+		suffix := e.suffix + map[int]string{1: "_1", 32: "", 256: "_256"}[callers]
+		figures = append(figures,
+			figure{"apply_ratio" + suffix, ratio(m[0].rates, m[1].rates), "", fmt.Sprintf("Apply / the same UpdateItem through the bare SDK, %d callers, %s", callers, e.name)},
+			figure{"transitions_per_second" + suffix, median(m[0].rates) * float64(len(path)), "1/s", fmt.Sprintf("through Apply, %s, %d callers", e.name, callers)})
+		if e.url != "" {
+			continue
+		}
+		figures = append(figures,
+			figure{"apply_cpu_ratio" + suffix, ratio(m[1].cpu, m[0].cpu), "", "the same in processor time: what the machine does besides does not count"},
+			figure{"apply_ratio_plain" + suffix, ratio(m[0].rates, m[2].rates), "", "Apply / an UpdateItem that moves the state and records nothing"})
+		if callers == 1 {
+			steps := float64(len(path))
+			figures = append(figures,
+				figure{"apply_allocs", median(m[0].allocs) / steps, "", "allocations of one Apply: its own, the SDK client's and the engine's"},
+				figure{"apply_allocs_sdk", median(m[1].allocs) / steps, "", "allocations of the same UpdateItem through the bare SDK client"},
+				figure{"apply_bytes", median(m[0].bytes) / steps, "B", "allocated by one Apply, all in all"})
+		}
 	}
 	return figures, nil
-}
-
-func benchApplyWith(ctx context.Context, work size, callers int) ([]figure, error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	b, err := server.Embed(server.Config{Data: dir}, nil, server.Hooks{})
-	if err != nil {
-		return nil, err
-	}
-	defer b.Close()
-	if err := b.CreateTables(ctx); err != nil {
-		return nil, err
-	}
-	perRound := work.perRound
-	if callers == 1 {
-		perRound /= 4
-	}
-	capture := &capture{Client: b.DynamoDB}
-	orders, err := transitions.New(transitions.Config{DynamoDB: capture, Table: b.Tables.Orders})
-	if err != nil {
-		return nil, err
-	}
-	bare, err := capture.learn(ctx, orders)
-	if err != nil {
-		return nil, err
-	}
-	ways := []func(ctx context.Context, id transitions.OrderID, event workflow.Event, n transitions.TransitionID) error{
-		func(ctx context.Context, id transitions.OrderID, event workflow.Event, n transitions.TransitionID) error {
-			r, err := b.Orders.Apply(ctx, transitions.Request{OrderID: id, Event: event, TransitionID: n})
-			if err == nil && r.Verdict != transitions.Applied {
-				err = fmt.Errorf("order %s, transition %d: %s", id, n, r.Verdict)
-			}
-			return err
-		},
-		func(ctx context.Context, id transitions.OrderID, event workflow.Event, n transitions.TransitionID) error {
-			_, err := b.DynamoDB.UpdateItem(ctx, bare(id, event, n, true))
-			return err
-		},
-		func(ctx context.Context, id transitions.OrderID, event workflow.Event, n transitions.TransitionID) error {
-			_, err := b.DynamoDB.UpdateItem(ctx, bare(id, event, n, false))
-			return err
-		},
-	}
-	rates := make([][]float64, len(ways))
-	for round := range work.rounds + 1 {
-		for i := range ways {
-			way := (round + i) % len(ways) // each is first, second and last in turn
-			runtime.GC()
-			took, err := drive(ctx, b, fmt.Sprintf("b%d-%d-", round, way), callers, perRound, ways[way])
-			if err != nil {
-				return nil, err
-			}
-			if round > 0 { // the first one warms up
-				rates[way] = append(rates[way], float64(perRound)/took.Seconds())
-			}
-		}
-	}
-	var same, plain []float64
-	for i := range rates[0] {
-		same = append(same, rates[0][i]/rates[1][i])
-		plain = append(plain, rates[0][i]/rates[2][i])
-	}
-	suffix := map[int]string{1: "_1", 32: "", 256: "_256"}[callers]
-	return []figure{
-		{"apply_ratio" + suffix, median(same), "", fmt.Sprintf("Apply / the same UpdateItem through the bare SDK, %d callers", callers)},
-		{"apply_ratio_plain" + suffix, median(plain), "", "Apply / an UpdateItem that moves the state and records nothing"},
-		{"transitions_per_second" + suffix, median(rates[0]), "1/s", fmt.Sprintf("through Apply, embedded engine, synced to disk, %d callers", callers)},
-	}, nil
 }
 
 // path is the life that the benchmark's orders lead, from transition 2 on.
 var path = []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.RequestReturn, workflow.RejectReturn,
 	workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn}
 
-// drive places orders (not timed) and moves each along the path.
-func drive(ctx context.Context, b *server.Backend, prefix string, callers, total int, apply func(context.Context, transitions.OrderID, workflow.Event, transitions.TransitionID) error) (time.Duration, error) {
-	count := total / len(path)
-	group, placing := errgroup.WithContext(ctx)
-	group.SetLimit(64)
-	id := func(i int) transitions.OrderID { return transitions.OrderID(fmt.Sprintf("%s%d", prefix, i)) }
-	for i := range count {
-		group.Go(func() error {
-			_, err := b.Orders.Create(placing, transitions.NewOrder{ID: id(i), Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 500}},
-				Total: transitions.Money{Amount: 500, Currency: "EUR"}})
-			return err
-		})
+// shop is a table of orders on an endpoint.
+type shop struct {
+	db     *dynamodb.Client
+	orders *transitions.Orders
+	inputs []*dynamodb.UpdateItemInput // what Apply sends, by transition, from 2
+}
+
+const benchTable = "bench-orders"
+
+// openShop creates the table and learns what Apply sends.
+func openShop(ctx context.Context, e *endpoint) (*shop, error) {
+	if err := e.tables(ctx, transitions.OrdersTable(benchTable)); err != nil {
+		return nil, err
 	}
-	if err := group.Wait(); err != nil {
-		return 0, err
+	s := &shop{db: e.db}
+	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
+	var err error
+	if s.orders, err = transitions.New(transitions.Config{DynamoDB: e.db, Table: benchTable, Log: quiet}); err != nil {
+		return nil, err
 	}
-	began := time.Now()
-	group, moving := errgroup.WithContext(ctx)
-	for caller := range callers {
-		group.Go(func() error {
-			for i := caller; i < count; i += callers {
-				for n, event := range path {
-					if err := apply(moving, id(i), event, transitions.TransitionID(n+2)); err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
+	c := &capture{Client: e.db}
+	learning, err := transitions.New(transitions.Config{DynamoDB: c, Table: benchTable, Log: quiet})
+	if err != nil {
+		return nil, err
 	}
-	err := group.Wait()
-	return time.Since(began), err
+	const id = "bench-learn"
+	if err := s.place(ctx, id); err != nil {
+		return nil, err
+	}
+	for n, event := range path {
+		if r, err := learning.Apply(ctx, transitions.Request{OrderID: id, Event: event, TransitionID: transitions.TransitionID(n + 2)}); err != nil || r.Verdict != transitions.Applied {
+			return nil, fmt.Errorf("learn %s: %s, %w", event, r.Verdict, err)
+		}
+		s.inputs = append(s.inputs, c.last)
+	}
+	return s, nil
 }
 
 // capture is the SDK's client; it keeps the UpdateItem that Apply sends, so that the
@@ -169,35 +125,65 @@ func (c *capture) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	return c.Client.UpdateItem(ctx, in, opts...)
 }
 
-// learn applies one transition per event and returns a function that builds Apply's
-// UpdateItem for any order, or the smallest one that moves a state.
-func (c *capture) learn(ctx context.Context, orders *transitions.Orders) (func(transitions.OrderID, workflow.Event, transitions.TransitionID, bool) *dynamodb.UpdateItemInput, error) {
-	const id = "bench-learn"
-	if _, err := orders.Create(ctx, transitions.NewOrder{ID: id, Total: transitions.Money{Currency: "EUR"}}); err != nil {
-		return nil, err
+func (s *shop) place(ctx context.Context, id transitions.OrderID) error {
+	_, err := s.orders.Create(ctx, transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 500}},
+		Total: transitions.Money{Amount: 500, Currency: "EUR"}})
+	return err
+}
+
+// step makes transition n of an order.
+type step func(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error
+
+// way moves orders of its own, one piece being one order along the whole path.
+func (s *shop) way(callers, orders int, name string, move step) way {
+	id := func(round, order int) transitions.OrderID {
+		return transitions.OrderID(fmt.Sprintf("%s-%d-%d-%d", name, callers, round, order))
 	}
-	var inputs []*dynamodb.UpdateItemInput // by transition, from 2
-	for n, event := range path {
-		if r, err := orders.Apply(ctx, transitions.Request{OrderID: id, Event: event, TransitionID: transitions.TransitionID(n + 2)}); err != nil || r.Verdict != transitions.Applied {
-			return nil, fmt.Errorf("learn %s: %s, %w", event, r.Verdict, err)
-		}
-		inputs = append(inputs, c.last)
-	}
-	plain := "SET orderState = :to, transitionId = :id, updatedAt = :at"
-	return func(order transitions.OrderID, _ workflow.Event, n transitions.TransitionID, full bool) *dynamodb.UpdateItemInput {
-		in := *inputs[n-2]
-		in.ExpressionAttributeValues = maps.Clone(in.ExpressionAttributeValues) // a caller builds them for each call
-		in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(order)}}
-		if !full {
-			values := map[string]types.AttributeValue{}
-			for k, v := range in.ExpressionAttributeValues {
-				if k == ":to" || k == ":id" || k == ":at" || strings.HasPrefix(k, ":from") {
-					values[k] = v
+	return way{
+		prepare: func(ctx context.Context, round int) error {
+			return share(ctx, min(orders, 64), orders, func(ctx context.Context, order int) error { return s.place(ctx, id(round, order)) })
+		},
+		do: func(ctx context.Context, round, order int) error {
+			for n := range path {
+				if err := move(ctx, id(round, order), transitions.TransitionID(n+2)); err != nil {
+					return err
 				}
 			}
-			in.UpdateExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues = &plain, nil, values
-			in.ReturnValues = types.ReturnValueNone
+			return nil
+		},
+	}
+}
+
+func (s *shop) apply(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+	r, err := s.orders.Apply(ctx, transitions.Request{OrderID: id, Event: path[n-2], TransitionID: n})
+	if err == nil && r.Verdict != transitions.Applied {
+		err = fmt.Errorf("order %s, transition %d: %s", id, n, r.Verdict)
+	}
+	return err
+}
+
+// bare sends what Apply sends, built for each call as any caller would have to.
+func (s *shop) bare(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+	in := *s.inputs[n-2]
+	in.ExpressionAttributeValues = maps.Clone(in.ExpressionAttributeValues)
+	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}
+	_, err := s.db.UpdateItem(ctx, &in)
+	return err
+}
+
+var plainUpdate = "SET orderState = :to, transitionId = :id, updatedAt = :at, definitionVersion = :version"
+
+// plain moves the state under the same condition, and that is all.
+func (s *shop) plain(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+	in := *s.inputs[n-2]
+	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}
+	values := map[string]types.AttributeValue{}
+	for k, v := range in.ExpressionAttributeValues {
+		if strings.Contains(plainUpdate, k) || strings.Contains(*in.ConditionExpression, k) {
+			values[k] = v
 		}
-		return &in
-	}, nil
+	}
+	in.UpdateExpression, in.ExpressionAttributeValues, in.ReturnValues = &plainUpdate, values, types.ReturnValueNone
+	_, err := s.db.UpdateItem(ctx, &in)
+	return err
 }

@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,8 +16,8 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"text/tabwriter"
+	"time"
 )
 
 // figure is one measured number.
@@ -27,8 +28,12 @@ type figure struct {
 	about string
 }
 
-// size says how much work to do.
-type size struct{ rounds, perRound, orders int }
+// size says how much work to do: how long ways are compared, and how many orders go
+// the whole path.
+type size struct {
+	budget time.Duration
+	orders int
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -40,14 +45,14 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	work := size{rounds: 12, perRound: 4000, orders: 2000}
+	work := size{budget: 15 * time.Second, orders: 2000}
 	if os.Getenv("BENCH_SHORT") != "" {
-		work = size{rounds: 3, perRound: 400, orders: 200}
+		work = size{budget: 2 * time.Second, orders: 200}
 	}
 	debug.SetGCPercent(400) // as the ratchet command does
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	var figures []figure
-	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchApply, benchOrders} {
+	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchEngine, benchLocal, benchOrders} {
 		f, err := part(ctx, work)
 		if err != nil {
 			return err
@@ -65,6 +70,28 @@ func run(ctx context.Context, out io.Writer) error {
 	return writeJSON(os.Getenv("BENCH_JSON"), figures)
 }
 
+// benchEngine measures what needs nothing but the embedded engine.
+func benchEngine(ctx context.Context, work size) (figures []figure, err error) {
+	e, err := openEngine()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.stop()) }()
+	return benchApply(ctx, work, e)
+}
+
+// benchLocal measures the same on DynamoDB Local. Where it cannot be had its figures
+// are left out, and that is said.
+func benchLocal(ctx context.Context, work size) (figures []figure, err error) {
+	e, err := openLocal(ctx)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "\nbench: NO FIGURES OF DYNAMODB LOCAL, it cannot be started: %v\n\n", err)
+		return nil, ctx.Err()
+	}
+	defer func() { err = errors.Join(err, e.stop()) }()
+	return benchApply(ctx, work, e)
+}
+
 // writeJSON writes the figures as one flat object.
 func writeJSON(name string, figures []figure) error {
 	if name == "" {
@@ -79,14 +106,4 @@ func writeJSON(name string, figures []figure) error {
 		return err
 	}
 	return os.WriteFile(name, append(text, '\n'), 0o600)
-}
-
-// median of the values; the slice is sorted in place.
-func median(values []float64) float64 {
-	slices.Sort(values)
-	n := len(values)
-	if n%2 == 1 {
-		return values[n/2]
-	}
-	return (values[n/2-1] + values[n/2]) / 2
 }

@@ -145,7 +145,7 @@ func (o *Orders) applied(img image, id TransitionID) (Result, error) {
 // Get returns the order as it is now (a strongly consistent read), and whether
 // there is one.
 func (o *Orders) Get(ctx context.Context, id OrderID) (*Order, bool, error) {
-	if !orderIDRule.MatchString(string(id)) {
+	if !orderIDRule.holds(string(id)) {
 		return nil, false, fmt.Errorf("get order: %w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
 	}
 	consistent := true

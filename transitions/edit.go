@@ -136,9 +136,9 @@ type change interface {
 
 func (e Edit) validate() error {
 	switch {
-	case !orderIDRule.MatchString(string(e.OrderID)):
+	case !orderIDRule.holds(string(e.OrderID)):
 		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(e.OrderID)))
-	case !requestIDRule.MatchString(string(e.EventID)):
+	case !requestIDRule.holds(string(e.EventID)):
 		return fmt.Errorf("%w: eventId: 1 to 255 printable ASCII characters", ErrInvalidRequest)
 	case e.IfMatch != nil && *e.IfMatch < 0:
 		return fmt.Errorf("%w: ifMatch %d: content versions count from 0", ErrInvalidRequest, *e.IfMatch)

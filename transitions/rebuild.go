@@ -152,7 +152,7 @@ var ErrUnknownOrder = errors.New("no such order")
 
 // view plays the order's history as long as fn wants.
 func (o *Orders) view(ctx context.Context, id OrderID, fn func(Row) bool) (View, error) {
-	if !orderIDRule.MatchString(string(id)) {
+	if !orderIDRule.holds(string(id)) {
 		return View{}, fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
 	}
 	view := View{OrderID: id}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded"
+	"ratchet/internal/dynamodblocal"
+)
+
+// endpoint is a place where DynamoDB is, with an SDK client of it.
+type endpoint struct {
+	name string
+	// suffix tells its figures apart: "" for the engine.
+	suffix string
+	// url is where others reach it, "" for none.
+	url  string
+	db   *dynamodb.Client
+	stop func() error
+}
+
+// openEngine opens an embedded engine of its own in this process. It syncs every write
+// to disk.
+func openEngine() (*endpoint, error) {
+	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	if err != nil {
+		return nil, err
+	}
+	engine, err := embedded.Open(embedded.Config{Dir: dir})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	stop := func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }
+	return &endpoint{name: "embedded engine in process", db: dynamodb.NewFromConfig(engine.AWSConfig()), stop: stop}, nil
+}
+
+// openLocal starts DynamoDB Local, its data in memory.
+func openLocal(ctx context.Context) (*endpoint, error) {
+	server, err := dynamodblocal.Start(ctx, ".cache/dynamodb-local")
+	if err != nil {
+		return nil, err
+	}
+	e := remote("DynamoDB Local", server.URL)
+	e.suffix, e.stop = "_dynamodb_local", server.Stop
+	return e, nil
+}
+
+// remote is an endpoint over HTTP, reached as AWS would be.
+func remote(name, url string) *endpoint {
+	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 512
+	return &endpoint{name: name, url: url, db: dynamodb.NewFromConfig(aws.Config{
+		Region: "us-east-1", BaseEndpoint: &url, HTTPClient: &http.Client{Transport: transport},
+		Credentials: credentials.NewStaticCredentialsProvider("bench", "bench", ""),
+	})}
+}
+
+// tables creates tables.
+func (e *endpoint) tables(ctx context.Context, inputs ...*dynamodb.CreateTableInput) error {
+	for _, in := range inputs {
+		if _, err := e.db.CreateTable(ctx, in); err != nil {
+			return fmt.Errorf("%s: create table %s: %w", e.name, aws.ToString(in.TableName), err)
+		}
+	}
+	return nil
+}
+
+// median of the values.
+func median(values []float64) float64 {
+	values = slices.Sorted(slices.Values(values))
+	n := len(values)
+	if n%2 == 1 {
+		return values[n/2]
+	}
+	return (values[n/2-1] + values[n/2]) / 2
+}
