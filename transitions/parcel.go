@@ -38,9 +38,9 @@ const (
 // Validate names the first field that breaks a rule, and the rule.
 func (p Parcel) Validate() error {
 	switch {
-	case !orderIDRule.MatchString(string(p.OrderID)):
+	case !orderIDRule.holds(string(p.OrderID)):
 		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(p.OrderID)))
-	case !orderIDRule.MatchString(p.ID):
+	case !orderIDRule.holds(p.ID):
 		return fmt.Errorf("%w: parcelId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(p.ID))
 	case len(p.Lines) == 0 || len(p.Lines) > maxParcelLines:
 		return fmt.Errorf("%w: lines: %d, 1 to %d", ErrInvalidRequest, len(p.Lines), maxParcelLines)
