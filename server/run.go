@@ -23,6 +23,9 @@ import (
 // requests from the queue, if there is one, until ctx ends, then drains. The name shows
 // in execution histories and leases.
 func (b *Backend) Run(ctx context.Context, name string) error {
+	if err := b.checkDefinition(); err != nil {
+		return err
+	}
 	worker, err := b.worker(ctx, name)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 
 	"ratchet"
 	"ratchet/activities/steps"
+	"ratchet/workflow"
 )
 
 // Init creates the tables, the activities, the queues and the state machine that are missing,
@@ -92,4 +93,23 @@ func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("state machine %s: %w", name, ErrNotInitialised)
+}
+
+// checkDefinition refuses a definition of orders from a file that the state machine does
+// not fit. That the built-in one does, a test shows.
+func (b *Backend) checkDefinition() error {
+	if b.Config.OrderDefinition == "" {
+		return nil
+	}
+	report, err := workflow.Check([]byte(ratchet.StateMachine), b.Orders.Definition(), workflow.CheckOptions{File: "statemachine.asl.json"})
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Findings {
+		if f.Severity == workflow.SeverityError {
+			return fmt.Errorf("the state machine does not fit the definition of orders: %s at %s: %s (`ratchet check --definition %s` shows all)",
+				f.Code, f.State, f.Message, b.Config.OrderDefinition)
+		}
+	}
+	return nil
 }

@@ -146,6 +146,41 @@ func TestAGuardMayAskTheRequest(t *testing.T) {
 	})
 }
 
+// TestAReturnAfterItsWindowIsRefused takes the order's own definition and adds the guard
+// that docs/orders.md shows. While an order is DELIVERED, updatedAt is when it came there.
+func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		spec := workflow.Order().Spec()
+		spec.Version++
+		for i := range spec.Transitions {
+			if spec.Transitions[i].Event == workflow.RequestReturn {
+				spec.Transitions[i].Guards = []workflow.Guard{{Name: "return-window", Attribute: "updatedAt", Op: workflow.OpAtLeast, Request: "windowBegins"}}
+			}
+		}
+		d, err := workflow.New(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newShop(t)
+		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, d })
+		s.place(t, "o-1")
+		for i, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver} {
+			s.want(t, given("o-1", event, transitions.TransitionID(i+2)), transitions.Applied)
+		}
+		order, _, err := s.Get(t.Context(), "o-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := keyed("o-1", workflow.RequestReturn, "customer")
+		r.Values = map[string]any{"windowBegins": order.UpdatedAt.UnixMilli() + 1}
+		if late := s.want(t, r, transitions.WrongState); !strings.Contains(late.Reason, "return-window") {
+			t.Errorf("reason %q", late.Reason)
+		}
+		r.Values = map[string]any{"windowBegins": order.UpdatedAt.UnixMilli()}
+		s.want(t, r, transitions.Applied)
+	})
+}
+
 // TestAGuardHoldsUnderConcurrency lets a guard's attribute change while many callers
 // ask: each order is paid only while its total is covered.
 func TestAGuardHoldsUnderConcurrency(t *testing.T) {

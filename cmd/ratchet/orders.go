@@ -83,46 +83,6 @@ func parseOrder(id string, items []string, currency string) (transitions.NewOrde
 	return order, order.Validate()
 }
 
-func ordersGet(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use: "get ORDER", Short: "Show an order as it is now", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.with(c.Context(), func(b *server.Backend) error {
-				order, err := getOrder(c.Context(), b, args[0])
-				if err != nil {
-					return err
-				}
-				if s.json {
-					return printJSON(c.OutOrStdout(), order)
-				}
-				printOrder(c.OutOrStdout(), order)
-				return nil
-			})
-		},
-	}
-}
-
-func getOrder(ctx context.Context, b *server.Backend, id string) (*transitions.Order, error) {
-	order, found, err := b.Orders.Get(ctx, transitions.OrderID(id))
-	if err == nil && !found {
-		err = fmt.Errorf("order %s: %w", id, errNotFound)
-	}
-	return order, err
-}
-
-func printOrder(out io.Writer, o *transitions.Order) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "order\t%s\nstate\t%s\ntransition\t%d\ntotal\t%s\nupdated\t%s\n", o.ID, o.State, o.TransitionID, money(o.Total), stamp(o.UpdatedAt))
-	for _, item := range o.Items {
-		shipped := ""
-		if item.Shipped > 0 {
-			shipped = fmt.Sprintf(", %d shipped", item.Shipped)
-		}
-		fmt.Fprintf(w, "item\t%d x %s at %s%s\n", item.Quantity, item.SKU, money(transitions.Money{Amount: item.Price, Currency: o.Total.Currency}), shipped)
-	}
-	_ = w.Flush() // the terminal's trouble
-}
-
 // money prints an amount in minor units as it is kept: how many decimals a currency
 // has is for whoever shows it to customers.
 func money(m transitions.Money) string {
@@ -262,51 +222,4 @@ func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, eve
 		case <-ticker.C:
 		}
 	}
-}
-
-func ordersApply(s *settings) *cobra.Command {
-	c := &cobra.Command{
-		Use: "apply ORDER EVENT", Short: "Request one transition and print the verdict", Args: cobra.ExactArgs(2),
-		Long: "Requests one transition. With --id the transition has that id; otherwise the next one is allotted\n" +
-			"to --request-id, and repeating the command with the same --request-id replays its answer. With\n" +
-			"--queue the request is sent to the requests' queue, for a worker to apply.",
-	}
-	id := c.Flags().Int64("id", 0, "transitionId, from 1")
-	request := c.Flags().String("request-id", "", "names this request; default: a new name for each call")
-	from := c.Flags().String("from", "", "only from this state")
-	queue := c.Flags().Bool("queue", false, "send it to the requests' queue and print the message's id")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		r := transitions.Request{OrderID: transitions.OrderID(args[0]), Event: workflow.Event(args[1]),
-			From: workflow.State(*from), TransitionID: transitions.TransitionID(*id), RequestID: transitions.RequestID(*request)}
-		if r.TransitionID == 0 && r.RequestID == "" {
-			r.RequestID = transitions.RequestID("cli-" + newRequestID())
-		}
-		if err := r.Validate(); err != nil {
-			return err
-		}
-		return s.with(c.Context(), func(b *server.Backend) error {
-			if *queue {
-				return sendRequest(c.Context(), c.OutOrStdout(), b, r, s.json)
-			}
-			result, err := b.Orders.Apply(c.Context(), r)
-			if err != nil {
-				return err
-			}
-			return printResult(c.OutOrStdout(), s.json, r.OrderID, result)
-		})
-	}
-	return c
-}
-
-// sendRequest leaves the request to a worker.
-func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transitions.Request, asJSON bool) error {
-	id, err := b.Request(ctx, r)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return printJSON(out, map[string]any{"messageId": id, "requestId": r.RequestID})
-	}
-	_, err = fmt.Fprintf(out, "sent: message %s\n", id)
-	return err
 }

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func ordersApply(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "apply ORDER EVENT", Short: "Request one transition and print the verdict", Args: cobra.ExactArgs(2),
+		Long: "Requests one transition. With --id the transition has that id; otherwise the next one is allotted\n" +
+			"to --request-id, and repeating the command with the same --request-id replays its answer. With\n" +
+			"--queue the request is sent to the requests' queue, for a worker to apply.",
+	}
+	id := c.Flags().Int64("id", 0, "transitionId, from 1")
+	request := c.Flags().String("request-id", "", "names this request; default: a new name for each call")
+	from := c.Flags().String("from", "", "only from this state")
+	values := c.Flags().StringToString("value", nil, "NAME=VALUE that a guard of the event asks for; whole numbers and true or false are taken as such")
+	queue := c.Flags().Bool("queue", false, "send it to the requests' queue and print the message's id")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r := transitions.Request{OrderID: transitions.OrderID(args[0]), Event: workflow.Event(args[1]),
+			From: workflow.State(*from), TransitionID: transitions.TransitionID(*id), RequestID: transitions.RequestID(*request)}
+		for name, text := range *values {
+			if r.Values == nil {
+				r.Values = map[string]any{}
+			}
+			r.Values[name] = guardValue(text)
+		}
+		if r.TransitionID == 0 && r.RequestID == "" {
+			r.RequestID = transitions.RequestID("cli-" + newRequestID())
+		}
+		if err := r.Validate(); err != nil {
+			return err
+		}
+		return s.with(c.Context(), func(b *server.Backend) error {
+			if *queue {
+				return sendRequest(c.Context(), c.OutOrStdout(), b, r, s.json)
+			}
+			result, err := b.Orders.Apply(c.Context(), r)
+			if err != nil {
+				return err
+			}
+			return printResult(c.OutOrStdout(), s.json, r.OrderID, result)
+		})
+	}
+	return c
+}
+
+// sendRequest leaves the request to a worker.
+func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transitions.Request, asJSON bool) error {
+	id, err := b.Request(ctx, r)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(out, map[string]any{"messageId": id, "requestId": r.RequestID})
+	}
+	_, err = fmt.Fprintf(out, "sent: message %s\n", id)
+	return err
+}
+
+// guardValue reads what a guard compares with.
+func guardValue(text string) any {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return n
+	}
+	if text == "true" || text == "false" {
+		return text == "true"
+	}
+	return text
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+func ordersGet(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "get ORDER", Short: "Show an order as it is now, or as it was", Args: cobra.ExactArgs(1),
+		Long: "Shows the order as it is now. With --at or --after it shows where the order stood then, from\n" +
+			"its journal: state, transition and version of the definition, without its content.",
+	}
+	at := c.Flags().String("at", "", "as it was at this time, like 2026-03-01T12:00:00Z")
+	after := c.Flags().Int64("after", 0, "as it was after the transition with this id")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var moment time.Time
+		var err error
+		switch {
+		case *at != "" && *after != 0:
+			return usageError("--at or --after, not both")
+		case *after < 0:
+			return usageError("after %d: ids count from 1", *after)
+		case *at != "":
+			if moment, err = time.Parse(time.RFC3339Nano, *at); err != nil {
+				return usageError("at %q: must be like 2026-03-01T12:00:00Z", *at)
+			}
+		}
+		id := transitions.OrderID(args[0])
+		return s.with(c.Context(), func(b *server.Backend) error {
+			if *at != "" || *after != 0 {
+				return s.printPast(c, b, id, moment, transitions.TransitionID(*after))
+			}
+			order, err := getOrder(c.Context(), b, args[0])
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return printJSON(c.OutOrStdout(), order)
+			}
+			printOrder(c.OutOrStdout(), order)
+			return nil
+		})
+	}
+	return c
+}
+
+// printPast prints where the order stood after the transition, or without one at the
+// moment.
+func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions.OrderID, at time.Time, after transitions.TransitionID) error {
+	var view transitions.View
+	var err error
+	if after > 0 {
+		view, err = b.Orders.StateAfter(c.Context(), id, after)
+	} else {
+		view, err = b.Orders.StateAt(c.Context(), id, at)
+	}
+	switch {
+	case errors.Is(err, transitions.ErrUnknownOrder), errors.Is(err, transitions.ErrBeforeOrder):
+		return &statusError{exitNotFound, err}
+	case err != nil:
+		return err
+	case s.json:
+		return printJSON(c.OutOrStdout(), view)
+	}
+	text := fmt.Sprintf("order %s was %s since transition %d at %s", view.OrderID, view.State, view.TransitionID, stamp(view.At))
+	if view.DefinitionVersion > 0 { // the ring, which stands in for a journal that is behind, knows none
+		text += fmt.Sprintf(", by version %d of the definition", view.DefinitionVersion)
+	}
+	_, err = fmt.Fprintln(c.OutOrStdout(), text)
+	return err
+}
+
+func getOrder(ctx context.Context, b *server.Backend, id string) (*transitions.Order, error) {
+	order, found, err := b.Orders.Get(ctx, transitions.OrderID(id))
+	if err == nil && !found {
+		err = fmt.Errorf("order %s: %w", id, errNotFound)
+	}
+	return order, err
+}
+
+func printOrder(out io.Writer, o *transitions.Order) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "order\t%s\nstate\t%s\ntransition\t%d\ntotal\t%s\nupdated\t%s\n", o.ID, o.State, o.TransitionID, money(o.Total), stamp(o.UpdatedAt))
+	for _, item := range o.Items {
+		shipped := ""
+		if item.Shipped > 0 {
+			shipped = fmt.Sprintf(", %d shipped", item.Shipped)
+		}
+		fmt.Fprintf(w, "item\t%d x %s at %s%s\n", item.Quantity, item.SKU, money(transitions.Money{Amount: item.Price, Currency: o.Total.Currency}), shipped)
+	}
+	_ = w.Flush() // the terminal's trouble
+}
