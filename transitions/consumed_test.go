@@ -70,6 +70,11 @@ func TestWhatOtherWaysCost(t *testing.T) {
 	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
 	consumed(units{transitions.Applied, 0, 1})
 
+	s.want(t, given("o-1", workflow.Pay, 4), transitions.Applied)
+	consumed(units{transitions.Applied, 0, 1})
+	s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
+	consumed(units{transitions.Applied, 1, 1})
+
 	s, consumed = meteredShop(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	consumed(units{transitions.Applied, 0, 4}) // two writes, each double

@@ -2,6 +2,7 @@ package transitions_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"pgregory.net/rapid"
 
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -156,5 +158,88 @@ func TestABrokenJournalRestoresNothing(t *testing.T) {
 	var chain *transitions.ChainError
 	if !errors.As(err, &chain) || chain.At != 10 || r.Written {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestAnyHistoryIsRestoredFromAnyMoment lets an order live at random (ids given and
+// allotted, gaps, edits, parcels, a change of version), puts its item back to how it was
+// at some moment, and restores it: the journal agrees, and whatever was applied is
+// Replayed with the same transition.
+func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	newer := workflow.Order().Spec()
+	newer.Version = 2
+	next, err := workflow.New(newer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := workflow.NewMigrations([]*workflow.Definition{workflow.Order(), next}, []workflow.Migration{{From: 1, To: 2}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		n++
+		id := transitions.OrderID(fmt.Sprint("o-", n))
+		s.reconfigure(t, func(c *transitions.Config) { c.Journal = s.mode })
+		s.place(t, id)
+		moments := []map[string]types.AttributeValue{s.item(t, id)}
+		applied := map[transitions.TransitionID]transitions.Request{}
+		for i := range rapid.IntRange(1, 25).Draw(rt, "steps") {
+			order, _, err := s.Get(t.Context(), id)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
+			case kind == 0:
+				_, err = s.AddItems(t.Context(), edit(id, fmt.Sprint("e-", i)), cup)
+			case kind == 1:
+				p := parcel(fmt.Sprint("p-", i), pieces("mug", 1))
+				p.OrderID = id
+				_, err = s.ShipParcel(t.Context(), p)
+			case kind == 2 && order.DefinitionVersion == 1:
+				s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, next })
+				_, _, err = s.Migrate(t.Context(), m, order)
+			default:
+				events := s.Definition().Events()
+				r := given(id, rapid.SampledFrom(events).Draw(rt, "event"), order.TransitionID+transitions.TransitionID(rapid.IntRange(1, 4).Draw(rt, "gap")))
+				if rapid.Bool().Draw(rt, "keyed") {
+					r.TransitionID, r.RequestID = 0, transitions.RequestID(fmt.Sprint("r-", i))
+				}
+				var result transitions.Result
+				if result, err = s.Apply(t.Context(), r); result.Verdict == transitions.Applied {
+					applied[result.Transition.ID] = r
+				}
+			}
+			if err != nil {
+				rt.Fatal(err)
+			}
+			moments = append(moments, s.item(t, id))
+		}
+		want, _, err := s.Get(t.Context(), id)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		back := rapid.SampledFrom(moments).Draw(rt, "backup")
+		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: back}); err != nil {
+			rt.Fatal(err)
+		}
+		r, err := s.Restore(t.Context(), id, true)
+		if err != nil && !errors.Is(err, transitions.ErrNothingToRestore) || r.State != want.State || r.TransitionID != want.TransitionID || r.DefinitionVersion != want.DefinitionVersion {
+			rt.Fatalf("%+v, %v; want %+v", r, err, want.Position())
+		}
+		for transition, request := range applied {
+			if again := s.want(t, request, transitions.Replayed); again.Transition.ID != transition {
+				rt.Errorf("%+v is now transition %d", request, again.Transition.ID)
+			}
+		}
+	})
+	if err := s.Verify(t.Context(), func(c transitions.Check) error {
+		if len(c.Findings) > 0 {
+			t.Errorf("order %s: %+v", c.OrderID, c.Findings)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
 	}
 }
