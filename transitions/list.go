@@ -3,6 +3,7 @@ package transitions
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -14,6 +15,8 @@ import (
 type Page struct {
 	// State keeps only orders in that state; empty keeps all.
 	State workflow.State
+	// Version keeps only orders of that version of the definition; 0 keeps all.
+	Version int
 	// After is the last order of the page before; empty starts at the beginning.
 	After OrderID
 	// Limit is how many orders to return at most, 1 to 1,000. Default 100.
@@ -28,14 +31,24 @@ func (o *Orders) List(ctx context.Context, p Page) (orders []*Order, next OrderI
 		p.Limit = 100
 	case p.Limit < 0 || p.Limit > 1000:
 		return nil, "", fmt.Errorf("list orders: %w: limit %d: 1 to 1000", ErrInvalidRequest, p.Limit)
-	case p.State != "" && !o.def.HasState(p.State):
+	case p.Version < 0:
+		return nil, "", fmt.Errorf("list orders: %w: version %d: versions count from 1", ErrInvalidRequest, p.Version)
+	case p.State != "" && (p.Version == 0 || p.Version == o.def.Version()) && !o.def.HasState(p.State):
 		return nil, "", fmt.Errorf("list orders: %w: state %q is not one of the definition's", ErrInvalidRequest, clip(string(p.State)))
 	}
 	consistent, limit := true, int32(p.Limit)
 	input := &dynamodb.ScanInput{TableName: &o.cfg.Table, ConsistentRead: &consistent, Limit: &limit}
+	var filters []string
+	values := image{}
 	if p.State != "" {
-		filter := "orderState = :state"
-		input.FilterExpression, input.ExpressionAttributeValues = &filter, image{":state": attribute.S(string(p.State))}
+		filters, values[":state"] = append(filters, "orderState = :state"), attribute.S(string(p.State))
+	}
+	if p.Version != 0 {
+		filters, values[":version"] = append(filters, "definitionVersion = :version"), attribute.N(int64(p.Version))
+	}
+	if len(filters) > 0 {
+		filter := strings.Join(filters, " AND ")
+		input.FilterExpression, input.ExpressionAttributeValues = &filter, values
 	}
 	if p.After != "" {
 		input.ExclusiveStartKey = image{"orderId": attribute.S(string(p.After))}

@@ -94,11 +94,13 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 func ordersList(s *settings) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List orders", Args: cobra.NoArgs}
 	state := c.Flags().String("state", "", "only orders in this state")
+	version := c.Flags().Int("version", 0, "only orders of this version of the definition; 0: any")
 	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 1000")
 	after := c.Flags().String("after", "", "continue after this order (the last of the page before)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
-			orders, next, err := b.Orders.List(c.Context(), transitions.Page{State: workflow.State(*state), After: transitions.OrderID(*after), Limit: *limit})
+			orders, next, err := b.Orders.List(c.Context(), transitions.Page{State: workflow.State(*state), Version: *version,
+				After: transitions.OrderID(*after), Limit: *limit})
 			if err != nil {
 				return err
 			}
