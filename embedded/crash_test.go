@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	stypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"go.uber.org/goleak"
 )
 
@@ -58,6 +59,11 @@ func writeUntilKilled(dir string) error {
 	}()
 	for w := range crashWriters {
 		go func() { errs <- crashWriter(db, w) }()
+	}
+	if api := sqs.NewFromConfig(e.AWSConfig()); hasQueues(api) {
+		for w := range crashQueues {
+			go func() { errs <- crashQueue(api, w) }()
+		}
 	}
 	return <-errs
 }
