@@ -89,7 +89,8 @@ func (c *Consumer) putBack(h *held, d time.Duration) Fate {
 	h.release()
 	ctx, cancel := context.WithTimeout(c.calls, callTimeout)
 	defer cancel()
-	refused, err := c.queue.hide(ctx, []Message{h.m}, d)
+	d = min(d, maxVisibility-time.Since(h.at)-time.Minute) // the service counts from the receive
+	refused, err := c.queue.hide(ctx, []Message{h.m}, max(d, 0))
 	if err != nil || refused[0] != nil {
 		return Lost
 	}

@@ -22,7 +22,8 @@ type applier interface {
 type Handler struct {
 	Orders applier
 	// Answer is told the verdict on each request before its message is done or
-	// rejected, at least once; after an error the message comes again. Optional: to
+	// rejected, at least once; after an error the message comes again. It is not told of
+	// a request that is given up after its attempts: the dead letter is. Optional: to
 	// send verdicts to whoever asked.
 	Answer func(ctx context.Context, m queues.Message, r transitions.Request, result transitions.Result) error
 }
