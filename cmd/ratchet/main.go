@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"ratchet/actions"
 	"ratchet/api/auth"
 	"ratchet/once"
 	"ratchet/server"
@@ -65,7 +66,7 @@ func report(err error) int {
 	}
 	fmt.Fprintln(os.Stderr, "ratchet:", err)
 	switch {
-	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, once.ErrInvalid), errors.Is(err, auth.ErrInvalid):
+	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, once.ErrInvalid), errors.Is(err, actions.ErrInvalid), errors.Is(err, auth.ErrInvalid):
 		return exitUsage
 	case errors.Is(err, errNotFound), errors.Is(err, auth.ErrNoKey):
 		return exitNotFound

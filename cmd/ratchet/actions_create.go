@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/actions"
+)
+
+func actionsCreate(a *actionSettings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "create", Short: "Make an action and print its id", Args: cobra.NoArgs,
+		Long: "Makes an action. Its id is printed once and is the right to use it; only its MAC makes it so, and\n" +
+			"that is not stored. Repeating the command with the same --request-id or --code and the same\n" +
+			"content, its times as RFC 3339, finds the action.",
+	}
+	code := c.Flags().String("code", "", "a code of your own, like SUMMER-24, instead of an id; it is never free again")
+	request := c.Flags().String("request-id", "", "names this creation")
+	active := c.Flags().String("active-at", "", "when it may first be used: RFC 3339, or a duration from now; default: at once")
+	expires := c.Flags().String("expires-at", "24h", "when it may no more: RFC 3339, or a duration from now")
+	attempts := c.Flags().Int("max-attempts", 0, "tries of the PIN, 1 to 10; default 3")
+	pin, payload := addPINFlags(c), addPayloadFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		spec := actions.Spec{Code: *code, RequestID: *request, MaxAttempts: *attempts}
+		var err error
+		if spec.ActiveAt, err = moment("active-at", *active); err != nil {
+			return err
+		}
+		if spec.ExpiresAt, err = moment("expires-at", *expires); err != nil {
+			return err
+		}
+		if spec.Payload, err = payload(); err != nil {
+			return err
+		}
+		if spec.PIN, err = pin.read(c, a); err != nil {
+			return err
+		}
+		return a.with(c, func(all *actions.Actions) error {
+			made, err := all.Create(c.Context(), spec)
+			if err != nil {
+				return err
+			}
+			if a.json {
+				return printJSON(c.OutOrStdout(), made)
+			}
+			_, err = fmt.Fprintln(c.OutOrStdout(), string(made.ID))
+			return err
+		})
+	}
+	return c
+}
+
+func actionsGet(a *actionSettings) *cobra.Command {
+	return &cobra.Command{
+		Use: "get ID", Short: "Show an action; this uses nothing up", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			id, err := a.id(c, args[0])
+			if err != nil {
+				return err
+			}
+			return a.with(c, func(all *actions.Actions) error {
+				v, found, err := all.Get(c.Context(), id)
+				switch {
+				case err != nil:
+					return err
+				case !found:
+					return fmt.Errorf("%s: %w", id, errNotFound)
+				case a.json:
+					return printJSON(c.OutOrStdout(), v)
+				}
+				return printAction(c.OutOrStdout(), v)
+			})
+		},
+	}
+}
+
+func printAction(out io.Writer, v actions.Action) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "state\t%s\n", v.State)
+	for _, at := range []struct {
+		what string
+		time time.Time
+	}{{"created", v.CreatedAt}, {"active from", v.ActiveAt}, {"expires", v.ExpiresAt}, {"held until", v.HeldUntil}, {"consumed", v.ConsumedAt}, {"canceled", v.CanceledAt}} {
+		if !at.time.IsZero() {
+			fmt.Fprintf(w, "%s\t%s\n", at.what, stamp(at.time))
+		}
+	}
+	if v.PINRequired {
+		fmt.Fprintf(w, "PIN\t%d tries left\n", v.AttemptsLeft)
+	}
+	if v.Batch != "" {
+		fmt.Fprintf(w, "batch\t%s, %d\n", v.Batch, v.Index)
+	}
+	if len(v.Payload) > 0 {
+		fmt.Fprintf(w, "payload\t%s\n", v.Payload)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/inventory"
+	"ratchet/server"
+)
+
+const inventoryHelp = `Stock: what is available, reserved and committed, per SKU and per order.
+
+Reserving, committing and releasing may be repeated: each happens once per order. A
+reservation with --for ends: then it cannot be committed, and workers (or
+` + "`ratchet inventory expire`" + `) put the pieces back.
+
+Exit status 3: out of stock, or the reservation is closed or expired.`
+
+func inventoryCommand(s *settings) *cobra.Command {
+	c := group("inventory", "Look at stock; reserve, commit and release it", inventoryGet(s), inventorySet(s), inventoryShow(s),
+		inventoryReserve(s), inventoryEnd(s, "commit", "Turn an order's reservation into sold pieces", (*inventory.Stock).Commit),
+		inventoryEnd(s, "release", "Put an order's reserved pieces back", (*inventory.Stock).Release), inventoryExpire(s))
+	c.Long = inventoryHelp
+	return c
+}
+
+func inventoryGet(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "get SKU...", Short: "Show what SKUs have", Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				levels := make([]inventory.Level, len(args))
+				for i, sku := range args {
+					var found bool
+					var err error
+					if levels[i], found, err = b.Stock.Level(c.Context(), sku); err != nil {
+						return stockStatus(err)
+					}
+					if !found {
+						return fmt.Errorf("sku %s: %w", sku, errNotFound)
+					}
+				}
+				return printLevels(c.OutOrStdout(), s.json, levels)
+			})
+		},
+	}
+}
+
+func printLevels(out io.Writer, asJSON bool, levels []inventory.Level) error {
+	if asJSON {
+		for _, l := range levels {
+			if err := printJSON(out, l); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SKU\tAVAILABLE\tRESERVED\tCOMMITTED")
+	for _, l := range levels {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", l.SKU, l.Available, l.Reserved, l.Committed)
+	}
+	return w.Flush()
+}
+
+func inventorySet(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "set SKU PIECES", Short: "Put the available pieces of a SKU to a number", Args: cobra.ExactArgs(2),
+		Long: "Sets what is available, and leaves what is reserved and committed as it is.",
+		RunE: func(c *cobra.Command, args []string) error {
+			pieces, err := strconv.ParseInt(args[1], 10, 64)
+			if err != nil {
+				return usageError("pieces %q: must be a whole number", args[1])
+			}
+			return s.with(c.Context(), func(b *server.Backend) error {
+				return stockStatus(b.Stock.Set(c.Context(), args[0], pieces))
+			})
+		},
+	}
+}
+
+func inventoryShow(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "show ORDER", Short: "Show an order's reservation", Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				r, found, err := b.Stock.Reservation(c.Context(), args[0])
+				switch {
+				case err != nil:
+					return stockStatus(err)
+				case !found:
+					return fmt.Errorf("reservation of order %s: %w", args[0], errNotFound)
+				case s.json:
+					return printJSON(c.OutOrStdout(), r)
+				}
+				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
+				fmt.Fprintf(w, "order\t%s\nstatus\t%s\n", r.Order, r.Status)
+				if !r.ExpiresAt.IsZero() {
+					fmt.Fprintf(w, "until\t%s\n", stamp(r.ExpiresAt))
+				}
+				for _, l := range r.Lines {
+					fmt.Fprintf(w, "line\t%d x %s\n", l.Quantity, l.SKU)
+				}
+				return w.Flush()
+			})
+		},
+	}
+}
+
+func inventoryReserve(s *settings) *cobra.Command {
+	c := &cobra.Command{Use: "reserve ORDER SKU:PIECES...", Short: "Set pieces aside for an order, all or none", Args: cobra.MinimumNArgs(2)}
+	hold := c.Flags().Duration("for", 0, "how long; default: until they are committed or released")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var lines []inventory.Line
+		for _, text := range args[1:] {
+			i := strings.LastIndexByte(text, ':')
+			pieces, err := strconv.ParseInt(text[i+1:], 10, 64)
+			if i < 0 || err != nil {
+				return usageError("line %q: must be SKU:PIECES", text)
+			}
+			lines = append(lines, inventory.Line{SKU: text[:i], Quantity: pieces})
+		}
+		if *hold < 0 {
+			return usageError("for %s: must not be negative", *hold)
+		}
+		var until time.Time
+		if *hold > 0 {
+			until = time.Now().Add(*hold)
+		}
+		return s.with(c.Context(), func(b *server.Backend) error {
+			return stockStatus(b.Stock.ReserveUntil(c.Context(), args[0], lines, until))
+		})
+	}
+	return c
+}
+
+func inventoryEnd(s *settings, verb, short string, end func(*inventory.Stock, context.Context, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: verb + " ORDER", Short: short, Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				return stockStatus(end(b.Stock, c.Context(), args[0]))
+			})
+		},
+	}
+}
+
+func inventoryExpire(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "expire", Short: "Put back the pieces of reservations that have ended", Args: cobra.NoArgs,
+		Long: "Does what every worker does once a minute, and prints how many reservations it looked at.",
+	}
+	limit := c.Flags().Int("limit", 1000, "at most this many, 1 to 100000")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *limit < 1 || *limit > 100_000 {
+			return usageError("limit %d: 1 to 100000", *limit)
+		}
+		return s.with(c.Context(), func(b *server.Backend) error {
+			n, err := b.Stock.ExpireDue(c.Context(), *limit)
+			if err != nil {
+				return err
+			}
+			if s.json {
+				return printJSON(c.OutOrStdout(), map[string]int{"expired": n})
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%d reservations had ended\n", n)
+			return err
+		})
+	}
+	return c
+}
+
+// stockStatus gives what stock refuses its exit status.
+func stockStatus(err error) error {
+	switch {
+	case errors.Is(err, inventory.ErrInvalid):
+		return &statusError{exitUsage, err}
+	case errors.Is(err, inventory.ErrOutOfStock), errors.Is(err, inventory.ErrClosed):
+		return &statusError{exitRefused, err}
+	}
+	return err
+}
