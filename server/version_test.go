@@ -1,0 +1,64 @@
+package server_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// TestAnExecutionGoesOnUnderANewVersion: an order is held and its execution waits when the
+// shop changes to version 2 of the definition. The order is migrated, and the execution,
+// which began under version 1, takes it to its end.
+func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
+	dir := t.TempDir()
+	text, err := workflow.Order().Render("yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newer := filepath.Join(dir, "order-v2.yaml")
+	if err := os.WriteFile(newer, []byte(strings.Replace(text, "version: 1", "version: 2", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	move := func(t *testing.T, s *shop, event workflow.Event) {
+		t.Helper()
+		r, err := s.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: event, RequestID: transitions.RequestID("clerk/" + event)})
+		if err != nil || r.Verdict != transitions.Applied {
+			t.Fatalf("%s: %s, %v", event, r.Verdict, err)
+		}
+	}
+	t.Run("under version 1 it is held", func(t *testing.T) {
+		s := newShop(t, func(c *server.Config) { c.Data = filepath.Join(dir, "data") })
+		if _, err := s.Orders.Create(t.Context(), mug); err != nil {
+			t.Fatal(err)
+		}
+		move(t, s, workflow.Hold)
+		s.start(t, mug)
+		s.untilParked(t, mug.ID, workflow.Pending)
+	})
+	t.Run("under version 2 it is migrated, released and delivered", func(t *testing.T) {
+		s := newShop(t, func(c *server.Config) { c.Data, c.OrderDefinition = filepath.Join(dir, "data"), newer })
+		m, err := workflow.NewMigrations([]*workflow.Definition{workflow.Order(), s.Orders.Definition()}, []workflow.Migration{{From: 1, To: 2}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if moved, unmapped, err := s.Orders.MigrateAll(t.Context(), m, transitions.Sweep{}); err != nil || moved != 1 || unmapped != 0 {
+			t.Fatalf("%d moved, %d unmapped, %v", moved, unmapped, err)
+		}
+		move(t, s, workflow.Release)
+		s.until(t, workflow.Delivered)
+		if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
+			t.Errorf("execution %s", status)
+		}
+		order, _, err := s.Orders.Get(t.Context(), mug.ID)
+		if err != nil || order.State != workflow.Delivered || order.DefinitionVersion != 2 {
+			t.Errorf("%+v, %v", order, err)
+		}
+	})
+}
