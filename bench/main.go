@@ -1,6 +1,7 @@
 // Command bench measures Ratchet beside a baseline in the same run and prints a table;
 // with BENCH_JSON=file it also writes a flat JSON object of name to number. With
-// BENCH_SHORT=1 it does less work, to see that it runs.
+// BENCH_SHORT=1 it does less work, to see that it runs. With -costs it prints the tables
+// of docs/costs.md instead: capacity units, not time.
 //
 // Figures are compared within one run only: the machine's speed is not a constant.
 package main
@@ -9,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +20,8 @@ import (
 	"runtime/debug"
 	"text/tabwriter"
 	"time"
+
+	"ratchet/bench/costs"
 )
 
 // figure is one measured number.
@@ -36,9 +40,15 @@ type size struct {
 }
 
 func main() {
+	prices := flag.Bool("costs", false, "measure capacity units instead of time")
+	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
+	measure := run
+	if *prices {
+		measure = runCosts
+	}
+	if err := measure(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to stop
 	}
@@ -52,7 +62,7 @@ func run(ctx context.Context, out io.Writer) error {
 	debug.SetGCPercent(400) // as the ratchet command does
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	var figures []figure
-	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchEngine, benchLocal, benchOrders} {
+	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchCosts, benchEngine, benchLocal, benchOrders} {
 		f, err := part(ctx, work)
 		if err != nil {
 			return err
@@ -68,6 +78,27 @@ func run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	return writeJSON(os.Getenv("BENCH_JSON"), figures)
+}
+
+// runCosts prints the tables of docs/costs.md.
+func runCosts(ctx context.Context, out io.Writer) error {
+	for _, part := range costs.Parts() {
+		table, err := part.Measure(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", part.Name, err)
+		}
+		fmt.Fprintf(out, "%s\n\n%s\n", part.Name, table)
+	}
+	return nil
+}
+
+// benchCosts measures what a transition consumes.
+func benchCosts(ctx context.Context, _ size) ([]figure, error) {
+	u, err := costs.PerTransition(ctx)
+	return []figure{
+		{"wcu_per_transition", u.Write, "", "write units per transition, id given, order of one line until its ring is full"},
+		{"rcu_per_transition", u.Read, "", "read units"},
+	}, err
 }
 
 // benchEngine measures what needs nothing but the embedded engine.

@@ -40,6 +40,9 @@ type Hooks struct {
 	Reacted func(handler string, c transitions.Change)
 	// Consumed is told the capacity units of every call that ended in a verdict.
 	Consumed func(id transitions.OrderID, v transitions.Verdict, readUnits, writeUnits float64)
+	// Billed is told what DynamoDB would bill for every request of anybody, by table. It
+	// is called by the embedded engine only.
+	Billed func(table string, readUnits, writeUnits float64)
 }
 
 // Backend is the place where the data is, and the parts that work on it.
@@ -101,7 +104,7 @@ func Embed(cfg Config, log *slog.Logger, hooks Hooks) (*Backend, error) {
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	engine, err := embedded.Open(embedded.Config{Dir: cfg.Data, Log: log})
+	engine, err := embedded.Open(embedded.Config{Dir: cfg.Data, Log: log, Consumed: hooks.Billed})
 	if err != nil {
 		return nil, err
 	}

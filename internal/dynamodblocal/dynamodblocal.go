@@ -33,7 +33,7 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	script := exec.CommandContext(ctx, "sh", "-s", home)
+	script := exec.CommandContext(ctx, "sh", "-s", home) //nolint:gosec // a path of ours
 	script.Stdin, script.Stdout, script.Stderr = strings.NewReader(fetch), os.Stderr, os.Stderr
 	if err := script.Run(); err != nil {
 		return nil, fmt.Errorf("fetch DynamoDB Local into %s: %w", home, err)
@@ -50,7 +50,7 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	cmd := exec.Command("java", "-Xmx512m", "-Djava.library.path="+lib, "-Dsqlite4java.library.path="+lib, //nolint:gosec,noctx // paths of ours; Stop ends it
 		"-cp", filepath.Join(lib, "*"), "software.amazon.dynamodb.services.local.main.ServerRunner",
 		"-inMemory", "-disableTelemetry", "-port", port)
-	log, err := os.Create(filepath.Join(home, "vendor.log")) //nolint:gosec // a path of ours
+	log, err := os.Create(filepath.Join(home, "vendor.log"))
 	if err != nil {
 		return nil, err
 	}

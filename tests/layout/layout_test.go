@@ -30,8 +30,8 @@ var levels = map[string]int{
 	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3, "ratchet/queues/requests": 3,
 	"ratchet/api/internal/input": 0, "ratchet/api/auth": 4, "ratchet/api": 5,
 	"ratchet/server":                6,
-	"ratchet/embedded/embeddedtest": 7, "ratchet/examples/olist": 7, "ratchet/bench/load": 7,
-	"ratchet/cmd/ratchet": 8, "ratchet/bench": 8,
+	"ratchet/embedded/embeddedtest": 7, "ratchet/examples/olist": 7, "ratchet/bench/load": 7, "ratchet/bench/costs": 8,
+	"ratchet/cmd/ratchet": 8, "ratchet/bench": 9,
 }
 
 type pkg struct {

@@ -1,0 +1,133 @@
+// Package costs measures what orders cost at DynamoDB, in capacity units. Everything is
+// really done, on an embedded engine that tells what DynamoDB would bill, failed
+// conditions included; nothing is computed from a formula. The tables are those of
+// docs/costs.md, and a test holds one against the other.
+package costs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/embedded"
+)
+
+// Units are capacity units.
+type Units struct{ Read, Write float64 }
+
+func (u Units) plus(v Units) Units { return Units{u.Read + v.Read, u.Write + v.Write} }
+
+// bill adds up what the engine's calls cost, by table.
+type bill struct {
+	mu     sync.Mutex
+	tables map[string]Units
+}
+
+func (b *bill) add(table string, read, write float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.tables[table] = b.tables[table].plus(Units{read, write})
+}
+
+// take returns the sums and begins anew.
+func (b *bill) take() map[string]Units {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tables := b.tables
+	b.tables = map[string]Units{}
+	return tables
+}
+
+// of is what one call costs in all tables.
+func (b *bill) of(call func() error) (sum Units, err error) {
+	b.take()
+	err = call()
+	for _, u := range b.take() {
+		sum = sum.plus(u)
+	}
+	return sum, err
+}
+
+// lab is an engine with a bill.
+type lab struct {
+	*bill
+	db    *dynamodb.Client
+	close func() error
+}
+
+func openLab(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*lab, error) {
+	dir, err := os.MkdirTemp("", "ratchet-costs-*")
+	if err != nil {
+		return nil, err
+	}
+	b := &bill{tables: map[string]Units{}}
+	engine, err := embedded.Open(embedded.Config{Dir: dir, Log: quiet, Consumed: b.add})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	l := &lab{bill: b, db: dynamodb.NewFromConfig(engine.AWSConfig()),
+		close: func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }}
+	for _, in := range tables {
+		if _, err := l.db.CreateTable(ctx, in); err != nil {
+			return nil, errors.Join(fmt.Errorf("create table %s: %w", aws.ToString(in.TableName), err), l.close())
+		}
+	}
+	return l, nil
+}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// bytes is the size of a table's only item, as DynamoDB counts it.
+func (l *lab) bytes(ctx context.Context, table string) (int64, error) {
+	out, err := l.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if err != nil {
+		return 0, err
+	}
+	return aws.ToInt64(out.Table.TableSizeBytes), nil
+}
+
+// Table is a table of measured numbers, in Markdown.
+type Table struct {
+	Head []string
+	Rows [][]string
+}
+
+// String is the table's text.
+func (t Table) String() string {
+	var b strings.Builder
+	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
+	line(t.Head)
+	rule := make([]string, len(t.Head))
+	for i := range rule {
+		rule[i] = "---"
+	}
+	line(rule)
+	for _, row := range t.Rows {
+		line(row)
+	}
+	return b.String()
+}
+
+// number writes units without a needless fraction.
+func number(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") }
+
+// Part is one table and how to measure it.
+type Part struct {
+	// Name is its name in docs/costs.md.
+	Name    string
+	Measure func(context.Context) (Table, error)
+	// Exact: every run measures the same.
+	Exact bool
+}
+
+// Parts are the tables of docs/costs.md.
+func Parts() []Part {
+	return []Part{{"paths", Paths, true}, {"sizes", Sizes, true}, {"patterns", Patterns, true}, {"life", Life, false}, {"idle", Idle, false}}
+}

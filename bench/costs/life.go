@@ -1,0 +1,112 @@
+package costs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/bench/load"
+	"ratchet/server"
+)
+
+// livesMeasured is how many orders go the whole path.
+const livesMeasured = 100
+
+// Life is what an order costs from its placing to its delivery: through Step Functions,
+// eight activities, two workers, the stream, its journal, shipping and notifications,
+// with nothing going wrong. Leases cost by the minute and not by the order: see Idle.
+// The sandboxes' tables stand for a bank and a carrier.
+func Life(ctx context.Context) (t Table, err error) {
+	t.Head = []string{"table", "read units", "write units"}
+	s := &load.Session{Plan: load.Plan{Orders: livesMeasured, Prefix: "o-"}}
+	b := &bill{tables: map[string]Units{}}
+	backend, stop, err := openBackend(b, s.Meter.Hooks())
+	if err != nil {
+		return t, err
+	}
+	defer stop()
+	count, err := s.Run(ctx, backend)
+	if err != nil {
+		return t, err
+	}
+	if len(count.Discrepancies) > 0 {
+		return t, fmt.Errorf("%d discrepancies, the first: %+v", len(count.Discrepancies), count.Discrepancies[0])
+	}
+	used := b.take()
+	delete(used, backend.Tables.Leases)
+	delete(used, backend.Tables.SandboxCharges)
+	delete(used, backend.Tables.SandboxShipments)
+	t.Rows = perTable(used, livesMeasured)
+	return t, nil
+}
+
+// Idle is what two workers without anything to do cost in a minute.
+func Idle(ctx context.Context) (t Table, err error) {
+	t.Head = []string{"table", "read units", "write units"}
+	b := &bill{tables: map[string]Units{}}
+	backend, stop, err := openBackend(b, server.Hooks{})
+	if err != nil {
+		return t, err
+	}
+	defer stop()
+	if err := backend.Init(ctx); err != nil {
+		return t, err
+	}
+	const settle, watched = 5 * time.Second, 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, settle+watched)
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return backend.Engine.Run(ctx) })
+	for _, name := range []string{"worker-1", "worker-2"} {
+		group.Go(func() error { return backend.Run(ctx, name) })
+	}
+	group.Go(func() error {
+		time.Sleep(settle)
+		b.take()
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		return t, err
+	}
+	t.Rows = perTable(b.take(), watched.Minutes())
+	return t, nil
+}
+
+// openBackend opens the embedded backend with a bill.
+func openBackend(b *bill, hooks server.Hooks) (*server.Backend, func(), error) {
+	dir, err := os.MkdirTemp("", "ratchet-costs-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	hooks.Billed = b.add
+	backend, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"), CarrierDelay: 20 * time.Millisecond}, quiet, hooks)
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return backend, func() { _, _ = backend.Close(), os.RemoveAll(dir) }, nil
+}
+
+// perTable divides what each table consumed, the dearest first, and adds up.
+func perTable(used map[string]Units, by float64) (rows [][]string) {
+	var sum Units
+	row := func(name string, u Units) {
+		rows = append(rows, []string{name, fmt.Sprintf("%.1f", u.Read/by), fmt.Sprintf("%.1f", u.Write/by)})
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(used), func(a, b string) int {
+		return cmp.Or(cmp.Compare(used[b].Write, used[a].Write), cmp.Compare(a, b))
+	}) {
+		sum = sum.plus(used[name])
+		row("`"+strings.TrimPrefix(name, "ratchet-")+"`", used[name])
+	}
+	row("all", sum)
+	return rows
+}

@@ -1,0 +1,251 @@
+package costs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+const (
+	ordersTable, journalTable = "orders", "order-events"
+
+	orderID transitions.OrderID = "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"
+)
+
+// noon is when everything happens: a time's digits are a part of an item's size.
+var noon = time.UnixMilli(1795262400123)
+
+// shop is a lab with orders.
+type shop struct {
+	*lab
+	*transitions.Orders
+	last transitions.Result
+}
+
+func openShop(ctx context.Context, mode transitions.JournalMode) (*shop, error) {
+	l, err := openLab(ctx, transitions.OrdersTable(ordersTable), transitions.JournalTable(journalTable))
+	if err != nil {
+		return nil, err
+	}
+	orders, err := transitions.New(transitions.Config{DynamoDB: l.db, Table: ordersTable, JournalTable: journalTable, Journal: mode, Log: quiet,
+		Now: func() time.Time { return noon }})
+	return &shop{lab: l, Orders: orders}, err
+}
+
+// apply wants a verdict, and says what it cost.
+func (s *shop) apply(ctx context.Context, r transitions.Request, want transitions.Verdict) (Units, error) {
+	return s.of(func() error {
+		var err error
+		if s.last, err = s.Apply(ctx, r); err == nil && s.last.Verdict != want {
+			err = fmt.Errorf("apply %+v: %s, want %s", r, s.last.Verdict, want)
+		}
+		return err
+	})
+}
+
+func (s *shop) place(ctx context.Context, lines int) (Units, error) {
+	order := transitions.NewOrder{ID: orderID, Total: transitions.Money{Currency: "EUR"}}
+	for i := range lines {
+		line := transitions.Item{SKU: fmt.Sprintf("mug-%02d", i), Quantity: 2, Price: 1250}
+		order.Items, order.Total.Amount = append(order.Items, line), order.Total.Amount+line.Quantity*line.Price
+	}
+	return s.of(func() (err error) { s.last, err = s.Create(ctx, order); return err })
+}
+
+// record writes the journal row of the last transition, as the stream's reader does.
+func (s *shop) record(ctx context.Context) error {
+	t := s.last.Transition
+	return s.Record(ctx, transitions.Change{Old: &transitions.Order{TransitionID: t.ID - 1}, New: s.last.Order, Transition: t})
+}
+
+// life is the way of an order: paid, shipped, delivered, and then sent back so often
+// that the ring is full.
+var life = []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.RequestReturn, workflow.RejectReturn,
+	workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn, workflow.RejectReturn}
+
+func given(n int) transitions.Request {
+	return transitions.Request{OrderID: orderID, Event: life[n-2], TransitionID: transitions.TransitionID(n)}
+}
+
+func keyed(event workflow.Event, key transitions.RequestID) transitions.Request {
+	return transitions.Request{OrderID: orderID, Event: event, RequestID: key}
+}
+
+// Paths is what each way of asking for a transition costs, for an order below 1 KB.
+func Paths(ctx context.Context) (Table, error) {
+	t := Table{Head: []string{"call", "read units", "write units"}}
+	row := func(what string, u Units, err error) error {
+		t.Rows = append(t.Rows, []string{what, number(u.Read), number(u.Write)})
+		return err
+	}
+	return t, errors.Join(streamPaths(ctx, row), transactionalPaths(ctx, row))
+}
+
+type rowFunc = func(what string, u Units, err error) error
+
+func streamPaths(ctx context.Context, row rowFunc) error {
+	s, err := openShop(ctx, transitions.JournalByStream)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	seen := transitions.TransitionID(3)
+	matched := keyed(workflow.Release, "key-2")
+	matched.IfMatch = &seen
+	type call struct {
+		what string
+		do   func() (Units, error)
+	}
+	apply := func(r transitions.Request, want transitions.Verdict) func() (Units, error) {
+		return func() (Units, error) { return s.apply(ctx, r, want) }
+	}
+	hold := transitions.Request{OrderID: orderID, Event: workflow.Hold, TransitionID: 2}
+	other := transitions.Request{OrderID: orderID, Event: workflow.Cancel, TransitionID: 2}
+	record := func() (Units, error) { return s.of(func() error { return s.record(ctx) }) }
+	for _, c := range []call{
+		{"place", func() (Units, error) { return s.place(ctx, 1) }},
+		{"transition, id given", apply(hold, transitions.Applied)},
+		{"its journal row, by the stream's reader", record},
+		{"the row again, after a redelivery", record},
+		{"the same again (replayed)", apply(hold, transitions.Replayed)},
+		{"another request under the id (conflict)", apply(other, transitions.Conflict)},
+		{"in the wrong state (refused)", apply(transitions.Request{OrderID: orderID, Event: workflow.Ship, TransitionID: 3}, transitions.WrongState)},
+		{"of no order (not found)", apply(transitions.Request{OrderID: "none", Event: workflow.Ship, TransitionID: 3}, transitions.NotFound)},
+		{"illegal in every state", apply(transitions.Request{OrderID: orderID, Event: workflow.Ship, From: workflow.Delivered, TransitionID: 3}, transitions.Illegal)},
+		{"release, id given", apply(transitions.Request{OrderID: orderID, Event: workflow.Release, TransitionID: 3}, transitions.Applied)},
+		{"transition, id allotted", apply(keyed(workflow.Hold, "key-1"), transitions.Applied)},
+		{"the same again (replayed)", apply(keyed(workflow.Hold, "key-1"), transitions.Replayed)},
+		{"transition, If-Match given, of a past version (superseded)", apply(matched, transitions.Superseded)},
+		{"transition, If-Match given", func() (Units, error) { seen = 4; return s.apply(ctx, matched, transitions.Applied) }},
+	} {
+		u, err := c.do()
+		if err := row(c.what, u, err); err != nil {
+			return fmt.Errorf("%s: %w", c.what, err)
+		}
+	}
+	return nil
+}
+
+func transactionalPaths(ctx context.Context, row rowFunc) error {
+	s, err := openShop(ctx, transitions.JournalTransactional)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	u, err := s.place(ctx, 1)
+	if err := row("place, journal in the same transaction", u, err); err != nil {
+		return err
+	}
+	u, err = s.apply(ctx, given(2), transitions.Applied)
+	if err := row("transition, id given, journal in the same transaction", u, err); err != nil {
+		return err
+	}
+	u, err = s.apply(ctx, given(2), transitions.Replayed)
+	return row("the same again (replayed)", u, err)
+}
+
+// kind is a kind of order whose growth is measured.
+type kind struct {
+	what  string
+	lines int
+	named bool // every request carries a request id
+	// address is filled in before the payment.
+	address bool
+}
+
+var kinds = []kind{
+	{"one line", 1, false, false}, {"one line, request ids", 1, true, false},
+	{"three lines, an address", 3, false, true}, {"ten lines", 10, false, false},
+}
+
+// Sizes is how an order grows with its transitions, and what each of them costs.
+func Sizes(ctx context.Context) (Table, error) {
+	t := Table{Head: []string{"transition"}}
+	for n := range len(life) + 1 {
+		t.Rows = append(t.Rows, []string{fmt.Sprint(n + 1)})
+	}
+	for _, k := range kinds {
+		t.Head = append(t.Head, k.what)
+		cells, err := k.grow(ctx)
+		if err != nil {
+			return t, fmt.Errorf("%s: %w", k.what, err)
+		}
+		for i, cell := range cells {
+			t.Rows[i] = append(t.Rows[i], cell)
+		}
+	}
+	return t, nil
+}
+
+func (k kind) grow(ctx context.Context) (cells []string, err error) {
+	s, err := openShop(ctx, transitions.JournalByStream)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	cell := func(u Units) error {
+		size, err := s.bytes(ctx, ordersTable)
+		text := fmt.Sprintf("%d B, %s", size, number(u.Write))
+		if u.Read != 0 {
+			text += fmt.Sprintf(" (and %s read)", number(u.Read))
+		}
+		cells = append(cells, text)
+		return err
+	}
+	u, err := s.place(ctx, k.lines)
+	if err != nil {
+		return nil, err
+	}
+	if k.address {
+		if _, err := s.SetAddress(ctx, transitions.Edit{OrderID: orderID, EventID: "address-1"}, transitions.ShippingAddress,
+			transitions.Address{"name": "A. Customer", "street": "12 Example Street", "city": "Exampletown", "postalCode": "12345", "country": "DE"}); err != nil {
+			return nil, err
+		}
+	}
+	if err := cell(u); err != nil {
+		return nil, err
+	}
+	for n := 2; n < len(life)+2; n++ {
+		r := given(n)
+		if k.named {
+			r.RequestID = transitions.RequestID(fmt.Sprintf("key-%d", n))
+		}
+		// A request id that the ring may have forgotten is looked for in the journal.
+		if err := s.record(ctx); err != nil {
+			return nil, err
+		}
+		u, err := s.apply(ctx, r, transitions.Applied)
+		if err == nil {
+			err = cell(u)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("transition %d: %w", n, err)
+		}
+	}
+	return cells, nil
+}
+
+// PerTransition is the average over the transitions of an order with one line, from its
+// payment until its ring is full, ids given.
+func PerTransition(ctx context.Context) (average Units, err error) {
+	s, err := openShop(ctx, transitions.JournalByStream)
+	if err != nil {
+		return average, err
+	}
+	defer s.close()
+	if _, err := s.place(ctx, 1); err != nil {
+		return average, err
+	}
+	for n := 2; n < len(life)+2; n++ {
+		u, err := s.apply(ctx, given(n), transitions.Applied)
+		if err != nil {
+			return average, err
+		}
+		average = average.plus(u)
+	}
+	return Units{average.Read / float64(len(life)), average.Write / float64(len(life))}, nil
+}
