@@ -107,6 +107,8 @@ type route struct {
 	open bool
 	// changes: it leaves a line in the audit log. body: it takes one.
 	changes, body bool
+	// free is the pointer of the body's member that may be any JSON.
+	free string
 	// streams: it is not bounded by Config.Timeout.
 	streams bool
 	// target names the path's parameters that the audit log shows.

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"ratchet/actions"
 )
 
 // audited writes who asked for what and what became of it: one line, no payload, no
@@ -28,7 +30,11 @@ func (s *service) audited(r *http.Request, w http.ResponseWriter, to route, c *c
 		slog.String("operation", to.id), slog.Int("status", status), slog.String("outcome", outcome),
 		slog.Duration("took", s.cfg.Now().Sub(started)), slog.String("from", address(r)))
 	for _, name := range to.target {
-		if id := r.PathValue(name); len(id) <= 128 {
+		id := r.PathValue(name)
+		if name == "action" {
+			id = actions.ID(id).String() // a digest: who has the id may use it
+		}
+		if len(id) <= 200 {
 			record.AddAttrs(slog.String(name, id))
 		}
 	}

@@ -10,8 +10,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
+	"ratchet/actions"
 	"ratchet/api/auth"
 	"ratchet/inventory"
+	"ratchet/ledger"
+	"ratchet/once"
 	"ratchet/parked"
 	"ratchet/streams"
 	"ratchet/transitions"
@@ -27,6 +30,9 @@ type stepFunctions interface {
 type Config struct {
 	Orders      *transitions.Orders
 	Stock       *inventory.Stock
+	Actions     *actions.Actions
+	Claims      once.Locks // also where claims are
+	Ledger      *ledger.Ledger
 	Parked      *parked.Tasks
 	SFN         stepFunctions
 	DeadLetters streams.DeadLetters
@@ -107,8 +113,8 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	switch {
-	case c.Orders == nil, c.Stock == nil, c.Parked == nil, c.SFN == nil, c.DeadLetters.DynamoDB == nil:
-		return errors.New("api: a part of Config is not set: Orders, Stock, Parked, SFN or DeadLetters")
+	case c.Orders == nil, c.Stock == nil, c.Actions == nil, c.Claims.DynamoDB == nil, c.Ledger == nil, c.Parked == nil, c.SFN == nil, c.DeadLetters.DynamoDB == nil:
+		return errors.New("api: a part of Config is not set: Orders, Stock, Actions, Claims, Ledger, Parked, SFN or DeadLetters")
 	case c.Auth == nil && !c.Dev:
 		return errors.New("api: Config.Auth is nil, and Config.Dev does not say that everybody may come in")
 	case c.Auth != nil && c.Dev:

@@ -125,7 +125,7 @@ func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route,
 	body, p := readBody(w, r)
 	if p == nil && len(body) > 0 {
 		if p = checkType(r); p == nil {
-			p = checkJSON(body)
+			p = checkJSON(body, to.free)
 		}
 	}
 	if p != nil {

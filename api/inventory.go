@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -24,6 +26,9 @@ func (s *service) inventoryRoutes(h huma.API) {
 	}
 	reserve := verb("reserve-stock", "", "Set pieces aside for an order, all lines or none", "One reservation per order: its id makes it happen once.", true)
 	reserve.method = http.MethodPut
+	reserve.links = map[string]*huma.Link{"get": {OperationID: "get-reservation", Parameters: map[string]any{"orderId": "$response.body#/orderId"}}}
+	register(s, h, route{id: "get-reservation", method: http.MethodGet, path: reserve.path, tag: "inventory", scope: auth.Read, status: http.StatusOK,
+		errors: []int{http.StatusNotFound}, summary: "Read what an order has reserved"}, s.getReservation)
 	register(s, h, reserve, s.reserveStock)
 	register(s, h, verb("commit-stock", "/commit", "Turn an order's reservation into sold pieces", "A repeat succeeds.", false), s.commitStock)
 	register(s, h, verb("release-stock", "/release", "Put an order's reserved pieces back",
@@ -68,7 +73,9 @@ func (s *service) setStock(ctx context.Context, c caller, in *setStockInput) (*l
 type reserveInput struct {
 	input.Order
 	Body struct {
-		Lines []pieces `json:"lines" minItems:"1" maxItems:"99"`
+		Lines []pieces `json:"lines" minItems:"1" maxItems:"98"`
+		// ExpiresAt is absolute, so that a repeat asks for the same.
+		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"From when it can no more be committed, and the pieces come back."`
 	}
 }
 
@@ -80,8 +87,16 @@ type pieces struct {
 
 // reservation is what became of an order's pieces.
 type reservation struct {
-	OrderID string `json:"orderId"`
-	Status  string `json:"status" enum:"reserved,committed,released"`
+	OrderID   string     `json:"orderId"`
+	Status    string     `json:"status" enum:"reserved,committed,released,expired"`
+	Lines     []held     `json:"lines,omitempty"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+}
+
+// held is a number of pieces of one SKU, as it was reserved.
+type held struct {
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
 }
 
 type reservationOutput struct{ Body reservation }
@@ -91,22 +106,43 @@ func (s *service) reserveStock(ctx context.Context, c caller, in *reserveInput) 
 	for i, l := range in.Body.Lines {
 		lines[i] = inventory.Line{SKU: c.tenant.stored(l.SKU), Quantity: l.Quantity}
 	}
-	if err := s.cfg.Stock.Reserve(ctx, c.tenant.stored(in.OrderID), lines); err != nil {
+	var err error
+	if until := in.Body.ExpiresAt; until != nil {
+		err = s.cfg.Stock.ReserveUntil(ctx, c.tenant.stored(in.OrderID), lines, *until)
+	} else {
+		err = s.cfg.Stock.Reserve(ctx, c.tenant.stored(in.OrderID), lines)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return &reservationOutput{reservation{in.OrderID, "reserved"}}, nil
+	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "reserved", ExpiresAt: in.Body.ExpiresAt}}, nil
+}
+
+func (s *service) getReservation(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
+	r, found, err := s.cfg.Stock.Reservation(ctx, c.tenant.stored(in.OrderID))
+	if err == nil && !found {
+		err = notFound("reservation")
+	}
+	if err != nil {
+		return nil, err
+	}
+	out := reservation{OrderID: in.OrderID, Status: strings.ToLower(string(r.Status)), ExpiresAt: moment(r.ExpiresAt)}
+	for _, l := range r.Lines {
+		out.Lines = append(out.Lines, held{c.tenant.shown(l.SKU), l.Quantity})
+	}
+	return &reservationOutput{out}, nil
 }
 
 func (s *service) commitStock(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
 	if err := s.cfg.Stock.Commit(ctx, c.tenant.stored(in.OrderID)); err != nil {
 		return nil, err
 	}
-	return &reservationOutput{reservation{in.OrderID, "committed"}}, nil
+	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "committed"}}, nil
 }
 
 func (s *service) releaseStock(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
 	if err := s.cfg.Stock.Release(ctx, c.tenant.stored(in.OrderID)); err != nil {
 		return nil, err
 	}
-	return &reservationOutput{reservation{in.OrderID, "released"}}, nil
+	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "released"}}, nil
 }

@@ -62,8 +62,8 @@ func checkType(r *http.Request) *problem {
 
 // checkJSON refuses, before anything is bound, what two parsers could read in two
 // ways: names that occur twice, data behind the value, bad UTF-8, depth beyond 64; and
-// null, which no member of ours takes.
-func checkJSON(body []byte) *problem {
+// null, which no member of ours takes but the free one, which may be any JSON.
+func checkJSON(body []byte, free string) *problem {
 	malformed := func(pointer jsontext.Pointer, detail string) *problem {
 		return newProblem(http.StatusBadRequest, "malformed_json", "The body must be one JSON value.").field("body", string(pointer), detail)
 	}
@@ -80,7 +80,7 @@ func checkJSON(body []byte) *problem {
 			return malformed(d.StackPointer(), "no JSON from here on")
 		case d.StackDepth() > maxDepth:
 			return malformed("", "deeper than 64 levels")
-		case token.Kind() == 'n':
+		case token.Kind() == 'n' && !within(string(d.StackPointer()), free):
 			return newProblem(http.StatusUnprocessableEntity, "invalid_request", "A member without a value is left out.").field("body", string(d.StackPointer()), "null is no value here")
 		}
 		if d.StackDepth() == 0 {
@@ -90,6 +90,10 @@ func checkJSON(body []byte) *problem {
 			return nil
 		}
 	}
+}
+
+func within(pointer, free string) bool {
+	return free != "" && (pointer == free || strings.HasPrefix(pointer, free+"/"))
 }
 
 // format reads strictly: names as they are written, and none that is not known.

@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/txn"
 )
 
 // problem is every answer that is no success, after RFC 9457. Code is the stable part
@@ -23,6 +26,14 @@ type problem struct {
 	// Order is where the order stands, when that is the reason.
 	Order    *position `json:"order,omitempty" doc:"Where the order stands now."`
 	Expected []string  `json:"expected,omitempty" doc:"States in which it would have been possible."`
+	// Holder and the times say who or what was faster.
+	Holder     string     `json:"holder,omitempty" doc:"Who has it."`
+	Since      *time.Time `json:"since,omitempty"`
+	ConsumedAt *time.Time `json:"consumedAt,omitempty"`
+	CanceledAt *time.Time `json:"canceledAt,omitempty"`
+	ActiveAt   *time.Time `json:"activeAt,omitempty"`
+	ExpiresAt  *time.Time `json:"expiresAt,omitempty"`
+	HeldUntil  *time.Time `json:"heldUntil,omitempty"`
 
 	header http.Header
 }
@@ -107,7 +118,7 @@ func (s *service) asProblem(ctx context.Context, err error) *problem {
 	if ctx.Err() != nil {
 		return newProblem(http.StatusServiceUnavailable, "timeout", "The work took too long; the outcome is unknown. Send the same request again.").later(1)
 	}
-	if unavailable(err) {
+	if unavailable(err) || txn.Retryable(err) {
 		return newProblem(http.StatusServiceUnavailable, "unavailable", "The data store does not answer. Send the same request again.").later(1)
 	}
 	s.cfg.Log.ErrorContext(ctx, "request failed", "request", callOf(ctx).id, "error", err)

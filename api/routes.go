@@ -12,6 +12,10 @@ func (s *service) routes(h huma.API) {
 	s.editRoutes(h)
 	s.watchRoutes(h)
 	s.inventoryRoutes(h)
+	s.actionRoutes(h)
+	s.claimRoutes(h)
+	s.accountRoutes(h)
+	s.transferRoutes(h)
 	s.parkedRoutes(h)
 	s.deadLetterRoutes(h)
 }

@@ -16,11 +16,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"go.uber.org/goleak"
 
+	"ratchet/actions"
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/inventory"
+	"ratchet/ledger"
+	"ratchet/once"
 	"ratchet/parked"
 	"ratchet/streams"
 	"ratchet/transitions"
@@ -45,7 +48,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	w := &world{t: t, engine: embeddedtest.Open(t)}
 	w.db = dynamodb.NewFromConfig(w.engine.AWSConfig())
 	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"), inventory.DueTableInput("due"),
-		parked.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"))
+		parked.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
 	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	orders, err := transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: log})
 	if err != nil {
@@ -58,7 +61,17 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.cfg = api.Config{Orders: orders, Stock: stock, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
+	all, err := actions.New(actions.Config{DynamoDB: w.db, Table: "actions", Keys: []actions.Key{actions.NewKey(1)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	books := ledger.Tables{Accounts: "accounts", Entries: "entries", Transfers: "transfers", Holds: "holds"}
+	embeddedtest.Create(t, w.db, books.Inputs()...)
+	money, err := ledger.New(ledger.Config{DynamoDB: w.db, Tables: books})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cfg = api.Config{Orders: orders, Stock: stock, Actions: all, Ledger: money, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
 	if change != nil {
 		change(&w.cfg)

@@ -16,6 +16,7 @@ import (
 
 	"ratchet/api"
 	"ratchet/api/auth"
+	"ratchet/once"
 	"ratchet/streams"
 	"ratchet/transitions"
 )
@@ -67,7 +68,8 @@ func (b *Backend) api(ctx context.Context, dev bool, audit io.Writer) (http.Hand
 	if err != nil {
 		return nil, err
 	}
-	cfg := api.Config{Orders: b.Orders, Stock: b.Stock, Parked: b.Parked, SFN: b.SFN, Handlers: b.handlers(), Start: b.starter(),
+	cfg := api.Config{Orders: b.Orders, Stock: b.Stock, Actions: b.Actions, Ledger: b.Ledger,
+		Claims: once.Locks{DynamoDB: b.DynamoDB, Table: b.Tables.Once}, Parked: b.Parked, SFN: b.SFN, Handlers: b.handlers(), Start: b.starter(),
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters}, Ready: b.ready, Draining: ctx.Done(),
 		Dev: dev, Secret: secret, Hosts: b.Config.API.Hosts, Rate: b.Config.API.Rate, WatchFor: b.Config.API.WatchFor,
 		Audit: slog.NewJSONHandler(audit, nil), Log: b.log}

@@ -17,6 +17,27 @@ type Item struct {
 	SKU string `path:"sku" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"mug"`
 }
 
+// Key is the path of a claim or a lock.
+type Key struct {
+	Key string `path:"key" minLength:"1" maxLength:"200" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"refund-7"`
+}
+
+// Action is the path of a one-time action.
+type Action struct {
+	Action string `path:"action" minLength:"3" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9_-]*$" doc:"The id, or the code."`
+}
+
+// Account is the path of an account. With a tenant's 30 characters and the colon, 64 are
+// within the ledger's 100.
+type Account struct {
+	AccountID string `path:"accountId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"alice"`
+}
+
+// Transfer is the path of a transfer.
+type Transfer struct {
+	TransferID string `path:"transferId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"t-1"`
+}
+
 // Page asks for a part of a list.
 type Page struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"At most this many."`

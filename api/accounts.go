@@ -1,0 +1,256 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
+	"ratchet/api/internal/input"
+	"ratchet/ledger"
+)
+
+func (s *service) accountRoutes(h huma.API) {
+	links := map[string]*huma.Link{"get": {OperationID: "get-account", Parameters: map[string]any{"accountId": "$response.body#/accountId"}},
+		"entries": {OperationID: "list-entries", Parameters: map[string]any{"accountId": "$response.body#/accountId"}}}
+	register(s, h, route{id: "open-account", method: http.MethodPut, path: "/v1/accounts/{accountId}", tag: "accounts", scope: auth.Admin, changes: true, body: true,
+		target: []string{"accountId"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict}, summary: "Open an account",
+		about: "A repeat finds the account; another kind of account under the id is a conflict.", links: links}, s.openAccount)
+	register(s, h, route{id: "get-account", method: http.MethodGet, path: "/v1/accounts/{accountId}", tag: "accounts", scope: auth.Read, status: http.StatusOK,
+		errors: []int{http.StatusNotFound}, summary: "Read an account"}, s.getAccount)
+	register(s, h, route{id: "list-accounts", method: http.MethodGet, path: "/v1/accounts", tag: "accounts", scope: auth.Read, status: http.StatusOK,
+		summary: "List accounts, page by page", about: "In no useful order. A page may be short and still have a successor."}, s.listAccounts)
+	register(s, h, route{id: "close-account", method: http.MethodDelete, path: "/v1/accounts/{accountId}", tag: "accounts", scope: auth.Admin, changes: true,
+		target: []string{"accountId"}, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Close an empty account for good"}, s.closeAccount)
+	register(s, h, route{id: "list-entries", method: http.MethodGet, path: "/v1/accounts/{accountId}/entries", tag: "accounts", scope: auth.Read, status: http.StatusOK,
+		errors: []int{http.StatusNotFound}, summary: "Read an account's statement", about: "Oldest first; those of a sharded account shard by shard."}, s.listEntries)
+	hold := route{id: "hold-money", method: http.MethodPut, path: "/v1/accounts/{accountId}/holds/{holdId}", tag: "accounts", scope: auth.Act, changes: true, body: true,
+		target: []string{"accountId", "holdId"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Set money aside", about: "The hold's id makes it happen once. A transfer takes from it; what is left is given back by its release."}
+	register(s, h, hold, s.holdMoney)
+	register(s, h, route{id: "get-hold", method: http.MethodGet, path: hold.path, tag: "accounts", scope: auth.Read, status: http.StatusOK,
+		errors: []int{http.StatusNotFound}, summary: "Read a hold"}, s.getHold)
+	register(s, h, route{id: "release-hold", method: http.MethodDelete, path: hold.path, tag: "accounts", scope: auth.Act, changes: true,
+		target: hold.target, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Give back what a hold has left", about: "A repeat succeeds."}, s.releaseHold)
+}
+
+type openAccountInput struct {
+	input.Account
+	Body struct {
+		Currency  string `json:"currency" minLength:"3" maxLength:"3" pattern:"^[A-Z]{3}$" doc:"ISO 4217." example:"EUR"`
+		Side      string `json:"side,omitempty" enum:"credit,debit" doc:"credit for what is owed to somebody, debit for what one has. Default credit."`
+		Overdraft bool   `json:"overdraft,omitempty" doc:"The balance may stand on either side: for the world outside."`
+		Shards    int    `json:"shards,omitempty" minimum:"1" maximum:"16" doc:"Spreads a hot account over that many items. Default 1."`
+	}
+}
+
+// account is an account as it was when it was read. Amounts are in minor units.
+type account struct {
+	AccountID string    `json:"accountId"`
+	Currency  string    `json:"currency"`
+	Side      string    `json:"side" enum:"credit,debit"`
+	Overdraft bool      `json:"overdraft"`
+	Status    string    `json:"status" enum:"open,closed"`
+	Shards    int       `json:"shards"`
+	Balance   int64     `json:"balance" doc:"The sum of the account's entries: credits positive, debits negative."`
+	Available int64     `json:"available" doc:"What is not held."`
+	Held      int64     `json:"held"`
+	Entries   int64     `json:"entries" doc:"How many there are."`
+	CreatedAt time.Time `json:"createdAt"`
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+type accountOutput struct {
+	Status   int
+	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Body     account
+}
+
+func (t tenant) showAccount(a ledger.Account) account {
+	return account{t.shown(a.ID), a.Currency, string(a.Side), a.Overdraft, string(a.Status), a.Shards, a.Balance, a.Available, a.Held, a.Entries, a.CreatedAt, a.UpdatedAt}
+}
+
+func (s *service) openAccount(ctx context.Context, c caller, in *openAccountInput) (*accountOutput, error) {
+	a, replayed, err := s.cfg.Ledger.CreateAccount(ctx, ledger.NewAccount{ID: c.tenant.stored(in.AccountID), Currency: in.Body.Currency,
+		Side: ledger.Side(in.Body.Side), Overdraft: in.Body.Overdraft, Shards: in.Body.Shards})
+	if err != nil {
+		return nil, err
+	}
+	out := &accountOutput{Status: http.StatusCreated, Body: c.tenant.showAccount(a)}
+	if replayed {
+		out.Status, out.Replayed = http.StatusOK, "true"
+	}
+	return out, nil
+}
+
+func (s *service) getAccount(ctx context.Context, c caller, in *input.Account) (*accountOutput, error) {
+	a, found, err := s.cfg.Ledger.Account(ctx, c.tenant.stored(in.AccountID))
+	if err == nil && !found {
+		err = notFound("account")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &accountOutput{Status: http.StatusOK, Body: c.tenant.showAccount(a)}, nil
+}
+
+type listAccountsOutput struct {
+	Body struct {
+		Accounts []account `json:"accounts"`
+		Next     string    `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+func (s *service) listAccounts(ctx context.Context, c caller, in *input.Page) (*listAccountsOutput, error) {
+	next, p := s.cursors.open(in.Cursor, "accounts", string(c.tenant))
+	if p != nil {
+		return nil, p
+	}
+	out := &listAccountsOutput{}
+	out.Body.Accounts = []account{}
+	for scanned := 0; len(out.Body.Accounts) < in.Limit && scanned < mostScanned; {
+		page, after, err := s.cfg.Ledger.Accounts(ctx, next, in.Limit-len(out.Body.Accounts))
+		if err != nil {
+			return nil, err
+		}
+		for _, a := range page {
+			if _, own := c.tenant.own(a.ID); own {
+				out.Body.Accounts = append(out.Body.Accounts, c.tenant.showAccount(a))
+			}
+		}
+		scanned += max(1, len(page))
+		if next = after; next == "" {
+			break
+		}
+	}
+	out.Body.Next = s.cursors.seal(next, "accounts", string(c.tenant))
+	return out, nil
+}
+
+func (s *service) closeAccount(ctx context.Context, c caller, in *input.Account) (*accountOutput, error) {
+	if err := s.cfg.Ledger.CloseAccount(ctx, c.tenant.stored(in.AccountID)); err != nil {
+		return nil, err
+	}
+	return s.getAccount(ctx, c, in)
+}
+
+type listEntriesInput struct {
+	input.Account
+	input.Page
+}
+
+// entry is one line of a statement.
+type entry struct {
+	TransferID string    `json:"transferId"`
+	Amount     int64     `json:"amount" doc:"Credits positive, debits negative."`
+	Shard      int       `json:"shard"`
+	Sequence   int64     `json:"sequence" doc:"From 1, within the shard."`
+	Balance    int64     `json:"balance" doc:"The shard's, after this entry."`
+	At         time.Time `json:"at"`
+}
+
+type listEntriesOutput struct {
+	Body struct {
+		Entries []entry `json:"entries"`
+		Next    string  `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+func (s *service) listEntries(ctx context.Context, c caller, in *listEntriesInput) (*listEntriesOutput, error) {
+	bound := []string{"entries", string(c.tenant), in.AccountID}
+	place, p := s.cursors.open(in.Cursor, bound...)
+	if p != nil {
+		return nil, p
+	}
+	after, err := ledger.ParseCursor(place)
+	if err != nil {
+		return nil, err
+	}
+	entries, next, more, err := s.cfg.Ledger.Statement(ctx, c.tenant.stored(in.AccountID), after, in.Limit)
+	if err != nil {
+		return nil, err
+	}
+	out := &listEntriesOutput{}
+	out.Body.Entries = make([]entry, len(entries))
+	for i, e := range entries {
+		out.Body.Entries[i] = entry{c.tenant.shown(e.TransferID), e.Amount, e.Shard, e.Sequence, e.Balance, e.At}
+	}
+	if more {
+		out.Body.Next = s.cursors.seal(next.String(), bound...)
+	}
+	return out, nil
+}
+
+type holdPath struct {
+	input.Account
+	HoldID string `path:"holdId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"`
+}
+
+type holdMoneyInput struct {
+	input.Account
+	HoldID string `path:"holdId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"`
+	Body   struct {
+		Amount    int64      `json:"amount" minimum:"1" maximum:"1000000000000000" doc:"In minor units."`
+		Currency  string     `json:"currency" minLength:"3" maxLength:"3" pattern:"^[A-Z]{3}$" doc:"ISO 4217." example:"EUR"`
+		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"From when it may no more be settled."`
+	}
+}
+
+// hold is money that is set aside.
+type hold struct {
+	HoldID    string     `json:"holdId"`
+	AccountID string     `json:"accountId"`
+	Amount    int64      `json:"amount"`
+	Currency  string     `json:"currency"`
+	Status    string     `json:"status" enum:"active,settled,released,expired"`
+	Remaining int64      `json:"remaining" doc:"What is still set aside."`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
+	CreatedAt time.Time  `json:"createdAt"`
+}
+
+type holdOutput struct {
+	Status   int
+	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Body     hold
+}
+
+func (t tenant) showHold(h ledger.Hold) hold {
+	return hold{t.shown(h.ID), t.shown(h.Account), h.Amount, h.Currency, string(h.Status), h.Remaining, moment(h.ExpiresAt), h.CreatedAt}
+}
+
+func (s *service) holdMoney(ctx context.Context, c caller, in *holdMoneyInput) (*holdOutput, error) {
+	n := ledger.NewHold{ID: c.tenant.stored(in.HoldID), Account: c.tenant.stored(in.AccountID), Amount: in.Body.Amount, Currency: in.Body.Currency}
+	if in.Body.ExpiresAt != nil {
+		n.ExpiresAt = *in.Body.ExpiresAt
+	}
+	made, replayed, err := s.cfg.Ledger.Reserve(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	out := &holdOutput{Status: http.StatusCreated, Body: c.tenant.showHold(made)}
+	if replayed {
+		out.Status, out.Replayed = http.StatusOK, "true"
+	}
+	return out, nil
+}
+
+func (s *service) getHold(ctx context.Context, c caller, in *holdPath) (*holdOutput, error) {
+	found, there, err := s.cfg.Ledger.Hold(ctx, c.tenant.stored(in.AccountID), c.tenant.stored(in.HoldID))
+	if err == nil && !there {
+		err = notFound("hold")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &holdOutput{Status: http.StatusOK, Body: c.tenant.showHold(found)}, nil
+}
+
+func (s *service) releaseHold(ctx context.Context, c caller, in *holdPath) (*holdOutput, error) {
+	released, err := s.cfg.Ledger.Release(ctx, c.tenant.stored(in.AccountID), c.tenant.stored(in.HoldID))
+	if err != nil {
+		return nil, err
+	}
+	return &holdOutput{Status: http.StatusOK, Body: c.tenant.showHold(released)}, nil
+}

@@ -1,0 +1,128 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func later() string { return time.Now().Add(time.Hour).UTC().Format(time.RFC3339) }
+
+func TestAnActionIsUsedOnce(t *testing.T) {
+	w := newWorld(t, dev)
+	body := `{"payload":{"user":"u-1","none":null},"expiresAt":"` + later() + `"}`
+	made := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusCreated, "")
+	if again := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusCreated, ""); again.field("id") != made.field("id") {
+		t.Error("a repeat made another action")
+	}
+	w.want(w.ask("POST", "/v1/actions", strings.Replace(body, "u-1", "u-2", 1), "Idempotency-Key", "make"), http.StatusUnprocessableEntity, "idempotency_key_reused")
+	path := "/v1/actions/" + made.field("id")
+	for range 3 { // mail scanners open links
+		if a := w.want(w.ask("GET", path, ""), http.StatusOK, ""); a.field("state") != "active" || strings.Contains(a.text, "u-1") {
+			t.Errorf("%s", a.text)
+		}
+	}
+	var mu sync.Mutex
+	var winner string
+	var group sync.WaitGroup
+	for i := range 20 {
+		group.Go(func() {
+			key := fmt.Sprint("c", i)
+			a := w.ask("POST", path+"/consume", "{}", "Idempotency-Key", key)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case a.StatusCode == http.StatusOK && winner == "":
+				winner = key
+			case a.StatusCode != http.StatusConflict || a.code() != "already_used" || a.field("consumedAt") == "null":
+				t.Errorf("%d %s", a.StatusCode, a.text)
+			}
+		})
+	}
+	group.Wait()
+	a := w.want(w.ask("POST", path+"/consume", "{}", "Idempotency-Key", winner), http.StatusOK, "")
+	if a.field("payload", "user") != "u-1" || a.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("the winner's repeat: %s", a.text)
+	}
+	w.want(w.ask("POST", path+"/cancel", ""), http.StatusConflict, "already_used")
+	w.want(w.ask("GET", "/v1/actions/act_unknown", ""), http.StatusNotFound, "action_not_found")
+}
+
+func TestPINsHoldsAndCancellation(t *testing.T) {
+	w := newWorld(t, dev)
+	path := "/v1/actions/" + w.want(w.ask("POST", "/v1/actions", `{"pin":"4711","maxAttempts":2,"expiresAt":"`+later()+`"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
+	use := func(verb, key, body string) answer { return w.ask("POST", path+"/"+verb, body, "Idempotency-Key", key) }
+	w.want(use("consume", "1", `{"pin":"0000"}`), http.StatusForbidden, "invalid_pin")
+	hold := w.want(use("reserve", "h", `{"pin":"4711","seconds":60}`), http.StatusOK, "")
+	w.want(use("consume", "2", `{"pin":"4711"}`), http.StatusConflict, "held")
+	w.want(w.ask("POST", path+"/release", `{"holder":"h","fence":`+hold.field("fence")+`}`), http.StatusOK, "")
+	a := w.want(w.ask("POST", path+"/cancel", ""), http.StatusOK, "")
+	if a.field("outcome") != "canceled" {
+		t.Errorf("%s", a.text)
+	}
+	w.want(use("consume", "3", `{"pin":"4711"}`), http.StatusGone, "canceled")
+	w.want(w.ask("POST", "/v1/actions", `{"expiresAt":"2020-01-01T00:00:00Z"}`, "Idempotency-Key", "b"), http.StatusUnprocessableEntity, "invalid_request")
+}
+
+func TestAClaimIsHeldByItsTicket(t *testing.T) {
+	w := newWorld(t, dev)
+	claim := func(payload string) answer {
+		return w.ask("POST", "/v1/claims/refund-7", `{"payload":`+payload+`,"leaseSeconds":60}`)
+	}
+	first := w.want(claim(`{"amount":5}`), http.StatusCreated, "")
+	if a := w.want(claim(`{"amount":5}`), http.StatusConflict, "in_progress"); a.Header.Get("Retry-After") == "" {
+		t.Error("no Retry-After")
+	}
+	w.want(claim(`{"amount":6}`), http.StatusUnprocessableEntity, "claim_mismatch")
+	if a := w.want(w.ask("GET", "/v1/claims/refund-7", ""), http.StatusOK, ""); a.field("status") != "IN_PROGRESS" || strings.Contains(a.text, first.field("ticket")) {
+		t.Errorf("%s", a.text)
+	}
+	end := func(verb, ticket, more string) answer {
+		return w.ask("POST", "/v1/claims/refund-7/"+verb, `{"ticket":"`+ticket+`"`+more+`}`)
+	}
+	w.want(end("complete", "not-a-ticket", ""), http.StatusConflict, "stale_owner")
+	w.want(end("extend", first.field("ticket"), ""), http.StatusOK, "")
+	for range 2 {
+		w.want(end("complete", first.field("ticket"), `,"result":{"id":"r-1","gone":null}`), http.StatusOK, "")
+	}
+	replay := w.want(claim(`{ "amount": 5.0 }`), http.StatusOK, "")
+	if replay.field("outcome") != "replayed" || replay.field("result", "id") != "r-1" || replay.Header.Get("Idempotent-Replayed") != "true" || replay.field("ticket") != "null" {
+		t.Errorf("%s", replay.text)
+	}
+	w.want(end("release", first.field("ticket"), ""), http.StatusConflict, "claim_ended")
+	w.want(w.ask("GET", "/v1/claims/other", ""), http.StatusNotFound, "claim_not_found")
+
+	failing := w.want(w.ask("POST", "/v1/claims/f", "{}"), http.StatusCreated, "")
+	w.want(w.ask("POST", "/v1/claims/f/fail", `{"ticket":"`+failing.field("ticket")+`","code":"no_such_card"}`), http.StatusOK, "")
+	if a := w.want(w.ask("POST", "/v1/claims/f", "{}"), http.StatusOK, ""); a.field("outcome") != "replayed_failure" || a.field("failure", "code") != "no_such_card" {
+		t.Errorf("%s", a.text)
+	}
+	released := w.want(w.ask("POST", "/v1/claims/r", "{}"), http.StatusCreated, "")
+	w.want(w.ask("POST", "/v1/claims/r/release", `{"ticket":"`+released.field("ticket")+`"}`), http.StatusOK, "")
+	w.want(w.ask("POST", "/v1/claims/r", "{}"), http.StatusCreated, "")
+}
+
+func TestAClaimOfACallerIsNoneOfOurEffects(t *testing.T) {
+	w := newWorld(t, dev)
+	// An effect's key is orderId/transitionId/handler: no caller's key can be one.
+	if a := w.ask("POST", "/v1/claims/o-1%2F2%2Fshipping", "{}"); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("%d %s", a.StatusCode, a.text)
+	}
+}
+
+func TestALockIsTakenForEver(t *testing.T) {
+	w := newWorld(t, dev)
+	take := func(holder string) answer { return w.ask("PUT", "/v1/locks/pay-1", `{"holder":"`+holder+`"}`) }
+	w.want(take("a"), http.StatusCreated, "")
+	if a := w.want(take("a"), http.StatusOK, ""); a.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%v", a.Header)
+	}
+	if a := w.want(take("b"), http.StatusConflict, "lock_held"); a.field("holder") != "a" || a.field("since") == "null" {
+		t.Errorf("%s", a.text)
+	}
+	w.want(w.ask("GET", "/v1/locks/pay-1", ""), http.StatusOK, "")
+	w.want(w.ask("GET", "/v1/locks/pay-2", ""), http.StatusNotFound, "lock_not_found")
+}
