@@ -22,7 +22,7 @@ func (s *service) accountRoutes(h huma.API) {
 		errors: []int{http.StatusNotFound}, summary: "Read an account"}, s.getAccount)
 	register(s, h, route{id: "list-accounts", method: http.MethodGet, path: "/v1/accounts", tag: "accounts", scope: auth.Read, status: http.StatusOK,
 		summary: "List accounts, page by page", about: "In no useful order. A page may be short and still have a successor."}, s.listAccounts)
-	register(s, h, route{id: "close-account", method: http.MethodDelete, path: "/v1/accounts/{accountId}", tag: "accounts", scope: auth.Admin, changes: true,
+	register(s, h, route{id: "close-account", method: http.MethodPost, path: "/v1/accounts/{accountId}/close", tag: "accounts", scope: auth.Admin, changes: true,
 		target: []string{"accountId"}, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Close an empty account for good"}, s.closeAccount)
 	register(s, h, route{id: "list-entries", method: http.MethodGet, path: "/v1/accounts/{accountId}/entries", tag: "accounts", scope: auth.Read, status: http.StatusOK,
 		errors: []int{http.StatusNotFound}, summary: "Read an account's statement", about: "Oldest first; those of a sharded account shard by shard."}, s.listEntries)
@@ -32,7 +32,7 @@ func (s *service) accountRoutes(h huma.API) {
 	register(s, h, hold, s.holdMoney)
 	register(s, h, route{id: "get-hold", method: http.MethodGet, path: hold.path, tag: "accounts", scope: auth.Read, status: http.StatusOK,
 		errors: []int{http.StatusNotFound}, summary: "Read a hold"}, s.getHold)
-	register(s, h, route{id: "release-hold", method: http.MethodDelete, path: hold.path, tag: "accounts", scope: auth.Act, changes: true,
+	register(s, h, route{id: "release-hold", method: http.MethodPost, path: hold.path + "/release", tag: "accounts", scope: auth.Act, changes: true,
 		target: hold.target, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Give back what a hold has left", about: "A repeat succeeds."}, s.releaseHold)
 }
 
@@ -42,7 +42,7 @@ type openAccountInput struct {
 		Currency  string `json:"currency" minLength:"3" maxLength:"3" pattern:"^[A-Z]{3}$" doc:"ISO 4217." example:"EUR"`
 		Side      string `json:"side,omitempty" enum:"credit,debit" doc:"credit for what is owed to somebody, debit for what one has. Default credit."`
 		Overdraft bool   `json:"overdraft,omitempty" doc:"The balance may stand on either side: for the world outside."`
-		Shards    int    `json:"shards,omitempty" minimum:"1" maximum:"16" doc:"Spreads a hot account over that many items. Default 1."`
+		Shards    int64  `json:"shards,omitempty" minimum:"1" maximum:"16" doc:"Spreads a hot account over that many items. Default 1."`
 	}
 }
 
@@ -74,7 +74,7 @@ func (t tenant) showAccount(a ledger.Account) account {
 
 func (s *service) openAccount(ctx context.Context, c caller, in *openAccountInput) (*accountOutput, error) {
 	a, replayed, err := s.cfg.Ledger.CreateAccount(ctx, ledger.NewAccount{ID: c.tenant.stored(in.AccountID), Currency: in.Body.Currency,
-		Side: ledger.Side(in.Body.Side), Overdraft: in.Body.Overdraft, Shards: in.Body.Shards})
+		Side: ledger.Side(in.Body.Side), Overdraft: in.Body.Overdraft, Shards: int(in.Body.Shards)})
 	if err != nil {
 		return nil, err
 	}

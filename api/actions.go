@@ -53,7 +53,7 @@ type createActionInput struct {
 	Body struct {
 		Payload     json.RawMessage `json:"payload,omitempty" doc:"Any JSON; who uses the action gets it."`
 		PIN         string          `json:"pin,omitempty" minLength:"4" maxLength:"64" pattern:"^[!-~]+$" doc:"Must be given to use it."`
-		MaxAttempts int             `json:"maxAttempts,omitempty" minimum:"1" maximum:"10" doc:"How many tries of the PIN there are. Default 3."`
+		MaxAttempts int64           `json:"maxAttempts,omitempty" minimum:"1" maximum:"10" doc:"How many tries of the PIN there are. Default 3."`
 		ActiveAt    *time.Time      `json:"activeAt,omitempty" doc:"From when it may be used. Default: at once."`
 		ExpiresAt   time.Time       `json:"expiresAt" doc:"From when it may no more be used; at most 5 years from now."`
 	}
@@ -93,7 +93,7 @@ func (s *service) createAction(ctx context.Context, c caller, in *createActionIn
 	if err != nil {
 		return nil, err
 	}
-	spec := actions.Spec{RequestID: in.Key, Payload: in.Body.Payload, PIN: actions.PIN(in.Body.PIN), MaxAttempts: in.Body.MaxAttempts, ExpiresAt: in.Body.ExpiresAt}
+	spec := actions.Spec{RequestID: in.Key, Payload: in.Body.Payload, PIN: actions.PIN(in.Body.PIN), MaxAttempts: int(in.Body.MaxAttempts), ExpiresAt: in.Body.ExpiresAt}
 	if in.Body.ActiveAt != nil {
 		spec.ActiveAt = *in.Body.ActiveAt
 	}

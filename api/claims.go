@@ -49,7 +49,7 @@ const claimOperation = "api/v1"
 
 // claims are those of this API, with a lease.
 func (s *service) claims(lease time.Duration) (*once.Claims, error) {
-	return once.New(once.Config{DynamoDB: s.cfg.Claims.DynamoDB, Table: s.cfg.Claims.Table, Operation: claimOperation, Payload: once.JSON, Lease: lease,
+	return once.New(once.Config{DynamoDB: s.cfg.Claims.DynamoDB, Table: s.cfg.Claims.Table, Operation: claimOperation, Lease: lease,
 		Retention: 48 * time.Hour})
 }
 
@@ -97,8 +97,8 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	if len(payload) == 0 {
 		payload = json.RawMessage("null")
 	}
-	if payload, err = once.Canonical(payload); err != nil {
-		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "The payload has no canonical form: a whole number beyond 2^53 belongs into a string.").field("body", "/payload", "no canonical form")
+	if canonical, err := once.Canonical(payload); err == nil { // else numbers beyond 2^53 are compared as they are written
+		payload = canonical
 	}
 	out := &claimOutput{Status: http.StatusCreated, Body: claimed{Key: in.Key.Key}}
 	claim, err := claims.Claim(ctx, c.tenant.claimKey(in.Key.Key), payload)

@@ -34,7 +34,7 @@ func TestATransferIsMadeOnce(t *testing.T) {
 	if a := w.want(w.ask("GET", "/v1/accounts/alice/entries", ""), http.StatusOK, ""); a.field("next") != "null" || len(a.text) < 50 {
 		t.Errorf("%s", a.text)
 	}
-	w.want(w.ask("DELETE", "/v1/accounts/alice", ""), http.StatusConflict, "account_in_use")
+	w.want(w.ask("POST", "/v1/accounts/alice/close", ""), http.StatusConflict, "account_in_use")
 	w.want(w.ask("GET", "/v1/accounts", ""), http.StatusOK, "")
 }
 
@@ -53,9 +53,9 @@ func TestMoneyIsSetAsideAndTaken(t *testing.T) {
 	if a := w.want(w.ask("GET", hold, ""), http.StatusOK, ""); a.field("status") != "settled" {
 		t.Errorf("%s", a.text)
 	}
-	w.want(w.ask("DELETE", hold, ""), http.StatusConflict, "hold_closed")
+	w.want(w.ask("POST", hold+"/release", ""), http.StatusConflict, "hold_closed")
 	w.want(w.ask("PUT", "/v1/accounts/alice/holds/h-3", `{"amount":100,"currency":"EUR"}`), http.StatusCreated, "")
-	w.want(w.ask("DELETE", "/v1/accounts/alice/holds/h-3", ""), http.StatusOK, "")
+	w.want(w.ask("POST", "/v1/accounts/alice/holds/h-3/release", ""), http.StatusOK, "")
 	w.want(w.ask("GET", "/v1/accounts/alice/holds/h-9", ""), http.StatusNotFound, "hold_not_found")
 }
 

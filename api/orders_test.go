@@ -72,6 +72,7 @@ func TestATransitionMayDependOnWhatWasSeen(t *testing.T) {
 	w.want(w.ask("POST", path, `{"event":"hold"}`, "Idempotency-Key", "a", "If-Match", tag), http.StatusOK, "")
 	a := w.want(w.ask("POST", path, `{"event":"release"}`, "Idempotency-Key", "b", "If-Match", tag), http.StatusPreconditionFailed, "superseded")
 	w.want(w.ask("POST", path, `{"event":"release"}`, "Idempotency-Key", "b", "If-Match", a.Header.Get("ETag")), http.StatusOK, "")
+	w.want(w.ask("POST", path, `{"event":"pay"}`, "Idempotency-Key", "c", "If-Match", `"t99.c0"`), http.StatusPreconditionFailed, "conflict")
 	w.want(w.ask("POST", path, `{"event":"pay"}`, "Idempotency-Key", "c", "If-Match", "*"), http.StatusOK, "")
 	w.want(w.ask("POST", path, `{"event":"pay","transitionId":9}`, "Idempotency-Key", "d", "If-Match", tag), http.StatusUnprocessableEntity, "invalid_request")
 	for _, bad := range []string{`t1.c0`, `W/"t1.c0"`, `"t1.c0", "t2.c0"`, `"1"`, `"t99999999999999999999.c0"`} {

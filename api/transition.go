@@ -123,6 +123,9 @@ func refused(r transitions.Request, result transitions.Result) *problem {
 		p.Expected = texts(result.Expected)
 		return p
 	case transitions.Conflict:
+		if r.IfMatch != nil && result.Order.TransitionID < *r.IfMatch {
+			return newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a transition that the order has not made.").at(result.Order)
+		}
 		if r.TransitionID == 0 {
 			return keyReused().at(result.Order)
 		}
