@@ -53,7 +53,11 @@ func TestPoint02_AnExpiredClaimIsTakenOverWhileItsItemIsStillThere(t *testing.T)
 	w := newWorld(t) // the engine's sweep does not run
 	take(t, w.Claims, "k")
 	w.clock.advance(time.Minute + 2*time.Second - time.Millisecond)
+	w.wire.requests()
 	refused(t, w.Claims, "k", once.ErrInProgress)
+	if sent := w.wire.requests(); len(sent) != 1 {
+		t.Errorf("the refusal tells it all, and yet %v were sent", sent)
+	}
 	w.clock.advance(time.Millisecond)
 	if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
 		t.Errorf("outcome %s", got.Outcome)
@@ -418,4 +422,48 @@ func TestPoint15_TheLeaseIsNeverZeroAndNeverEndless(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+func TestPoint27_WhatIsReadAfterARefusalIsConsistent(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 10)
+	spy := &readings{meter: w.db}
+	c := w.with(t, func(c *once.Config) { c.DynamoDB, c.Inline = spy, 1 })
+	w.wire.breaks(nil, withoutItem) // so that every refusal is followed by a read
+	if err := take(t, c, "k").Complete(t.Context(), []byte("large")); err != nil {
+		t.Fatal(err)
+	}
+	take(t, c, "k")
+	if _, err := c.Waiting(time.Millisecond).Claim(t.Context(), "k", payload); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, _, err := c.DoInItem(t.Context(), "i", payload, debitItem("a", 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	locks := once.Locks{DynamoDB: spy, Table: "once"}
+	for _, holder := range []string{"first", "second"} {
+		if _, err := locks.Acquire(t.Context(), "l", holder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if spy.consistent < 5 || spy.eventual != 0 {
+		t.Errorf("%d consistent reads, %d others", spy.consistent, spy.eventual)
+	}
+}
+
+// readings counts reads.
+type readings struct {
+	*meter
+	consistent, eventual int
+}
+
+func (r *readings) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	if aws.ToBool(in.ConsistentRead) {
+		r.consistent++
+	} else {
+		r.eventual++
+	}
+	return r.meter.GetItem(ctx, in, o...)
 }

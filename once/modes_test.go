@@ -3,9 +3,13 @@ package once_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -216,6 +220,62 @@ func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 	}
 }
 
+func TestWritersThatMakeRoomAtTheSameTimeDoNotMakeItTwice(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 1000)
+	write := debitItem("a", 1)
+	write.Memory = 4
+	var done atomic.Int64
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			_, _, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write)
+			switch {
+			case err == nil:
+				done.Add(1)
+			case !errors.Is(err, once.ErrInProgress): // the item changes faster than one looks
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	got := w.account(t, "a")
+	marks := int64(len(got) - 3) // key, balance, count
+	if numberOf(got["balance"]) != 1000-done.Load() || marks > 4 || numberOf(got["once#count"]) != marks {
+		t.Errorf("%d were done: balance %d, %d marks, counted %d", done.Load(), numberOf(got["balance"]), marks, numberOf(got["once#count"]))
+	}
+}
+
+// TestATransactionThatIsSentAgainWithoutItsTokenIsRecognised runs on an endpoint that
+// forgets tokens, as some do, and as DynamoDB does after ten minutes.
+func TestATransactionThatIsSentAgainWithoutItsTokenIsRecognised(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 10)
+	c := w.with(t, func(c *once.Config) { c.DynamoDB = forgetful{w.db} })
+	got, replayed, err := c.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4))
+	if err != nil || replayed || string(got) != "r" {
+		t.Errorf("%q %t %v", got, replayed, err)
+	}
+	if err := take(t, c, "held").CompleteIn(t.Context(), []byte("r"), debit("a", 4)); err != nil {
+		t.Error(err)
+	}
+	if got := numberOf(w.account(t, "a")["balance"]); got != 2 {
+		t.Errorf("balance %d", got)
+	}
+}
+
+// forgetful carries every transaction out, loses the answer, and gets it again.
+type forgetful struct{ *meter }
+
+func (f forgetful) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	if _, err := f.meter.TransactWriteItems(ctx, in, o...); err != nil {
+		return nil, err
+	}
+	again := *in
+	again.ClientRequestToken = aws.String("another")
+	return f.meter.TransactWriteItems(ctx, &again, o...)
+}
+
 func TestWorkMayEndItsClaimInATransaction(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
@@ -279,6 +339,8 @@ func TestAKeyThatALeaseHolderBeganIsNotFinishedByATransaction(t *testing.T) {
 func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 1000)
+	var table strings.Builder
+	table.WriteString("| path | write units | read units | requests |\n|---|---|---|---|\n")
 	spend := func(path string, write, read float64, do func() error) {
 		t.Helper()
 		w.db.spent()
@@ -287,7 +349,7 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 			t.Errorf("%s: %v", path, err)
 		}
 		gotWrite, gotRead := w.db.spent()
-		t.Logf("%-46s %g WCU %g RCU %d requests", path, gotWrite, gotRead, len(w.wire.requests()))
+		fmt.Fprintf(&table, "| %s | %g | %g | %d |\n", path, gotWrite, gotRead, len(w.wire.requests()))
 		if gotWrite != write || gotRead != read {
 			t.Errorf("%s: %g WCU %g RCU, want %g and %g", path, gotWrite, gotRead, write, read)
 		}
@@ -332,4 +394,17 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 		_, _, err := cached.Do(t.Context(), "c", payload, (&work{}).do)
 		return err
 	})
+	onPage(t, table.String())
+}
+
+// onPage checks that docs/patterns/claims.md holds a table as it was measured.
+func onPage(t *testing.T, table string) {
+	t.Helper()
+	page, err := os.ReadFile("../docs/patterns/claims.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(page), table) {
+		t.Errorf("docs/patterns/claims.md does not hold this table:\n%s", table)
+	}
 }

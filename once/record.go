@@ -110,7 +110,7 @@ func decode(item image) (Record, error) {
 	switch {
 	case r.Fence <= 0:
 		return r, fmt.Errorf("%w: it has no fence", ErrCorrupt)
-	case r.Status == StatusInProgress && (r.owner == "" || item[attrLease] == nil):
+	case r.Status == StatusInProgress && (r.owner == "" || attribute.Number(item, attrLease) <= 0):
 		return r, fmt.Errorf("%w: it is in progress without an owner or a lease", ErrCorrupt)
 	case r.Status == StatusFailed:
 		f, err := decodeFailure(r.failure, nil)

@@ -1,0 +1,100 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"ratchet/once"
+)
+
+// TestOneResultCountsWhateverHappens lets machines with different clocks do the same
+// work at once, while answers are lost, work fails, and holders sleep past their lease.
+func TestOneResultCountsWhateverHappens(t *testing.T) {
+	const workers, calls, keys = 8, 12, 4
+	w := newWorld(t)
+	var lost sync.Mutex
+	dice := rand.New(rand.NewPCG(1, 2))
+	oneIn := func(n int) bool {
+		lost.Lock()
+		defer lost.Unlock()
+		return dice.IntN(n) == 0
+	}
+	w.wire.breaks(func(target string) error {
+		if writes(target) && oneIn(20) {
+			return errWire
+		}
+		return nil
+	}, func(target string, r *http.Response) (*http.Response, error) {
+		if writes(target) && oneIn(5) {
+			_ = r.Body.Close()
+			return nil, io.ErrUnexpectedEOF
+		}
+		return r, nil
+	})
+
+	var mu sync.Mutex
+	effects := map[string][]int64{}  // fences under which the work was done
+	results := map[string][]string{} // what callers were told
+	firsts := map[string]int{}       // callers that were told that it was them
+	var group sync.WaitGroup
+	for n := range workers {
+		off := time.Duration(n*2000/(workers-1)-1000) * time.Millisecond
+		claims := w.machine(t, off, func(c *once.Config) { c.Retention = 10_000 * time.Hour })
+		group.Go(func() {
+			for range calls {
+				key := strconv.Itoa(rand.IntN(keys))
+				got, replayed, err := claims.Do(t.Context(), key, payload, func(_ context.Context, c *once.Claim) ([]byte, error) {
+					mu.Lock()
+					effects[key] = append(effects[key], c.Fence())
+					mu.Unlock()
+					switch {
+					case oneIn(4):
+						return nil, errors.New("failed")
+					case oneIn(3):
+						w.clock.advance(65 * time.Second) // it sleeps past its lease
+					}
+					return fmt.Append(nil, key, "/", c.Fence()), nil
+				})
+				switch {
+				case err == nil:
+					mu.Lock()
+					results[key] = append(results[key], string(got))
+					if !replayed {
+						firsts[key]++
+					}
+					mu.Unlock()
+				case errors.Is(err, once.ErrMismatch), errors.Is(err, once.ErrUnknownOutcome), errors.Is(err, once.ErrCorrupt), errors.Is(err, once.ErrClockSkew):
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	w.wire.breaks(nil, nil)
+	w.clock.advance(time.Hour)
+	for key, told := range results {
+		slices.Sort(told)
+		if len(slices.Compact(told)) != 1 || firsts[key] > 1 {
+			t.Errorf("key %s: results %v, %d were told that they were the first", key, told, firsts[key])
+		}
+		slices.Sort(effects[key])
+		if len(slices.Compact(slices.Clone(effects[key]))) != len(effects[key]) {
+			t.Errorf("key %s: two worked under one fence: %v", key, effects[key])
+		}
+		if got := take(t, w.Claims, key); string(got.Result) != told[0] {
+			t.Errorf("key %s: %q is stored, callers were told %q", key, got.Result, told[0])
+		}
+	}
+	if len(results) == 0 {
+		t.Error("nobody got through")
+	}
+}

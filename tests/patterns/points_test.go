@@ -1,0 +1,230 @@
+// Package patterns_test holds those of the 52 points of docs/patterns/points.md that
+// need several packages at once, and holds the list itself against the tests.
+package patterns_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"go.uber.org/goleak"
+
+	"ratchet"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/once"
+	"ratchet/server"
+	"ratchet/streams"
+	"ratchet/streams/reactions"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open(t *testing.T) *server.Backend {
+	t.Helper()
+	b, err := server.Embed(server.Config{Data: t.TempDir()}.WithDefaults(), embeddedtest.Quiet(), server.Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := b.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+var order = transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 100}}, Total: transitions.Money{Amount: 100, Currency: "EUR"}}
+
+type image = map[string]types.AttributeValue
+
+// item reads the order's item as the stream would show it.
+func item(t *testing.T, b *server.Backend) image {
+	t.Helper()
+	out, err := b.DynamoDB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &b.Tables.Orders, ConsistentRead: aws.Bool(true),
+		Key: image{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Item
+}
+
+func apply(t *testing.T, b *server.Backend, event workflow.Event, id transitions.TransitionID) {
+	t.Helper()
+	if r, err := b.Orders.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: event, TransitionID: id}); err != nil || r.Verdict != transitions.Applied {
+		t.Fatalf("%s: %s, %v", event, r.Verdict, err)
+	}
+}
+
+// sink counts notifications.
+type sink struct{ sent []string }
+
+func (s *sink) Send(_ context.Context, n reactions.Notification) error {
+	s.sent = append(s.sent, n.Key)
+	return nil
+}
+
+// react hands records to all handlers, as the poller would.
+func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) {
+	t.Helper()
+	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN, Sink: s, Log: embeddedtest.Quiet()}
+	for _, record := range records {
+		for _, h := range r.Handlers() {
+			if err := h.Handle(t.Context(), record); err != nil {
+				t.Fatalf("%s: %v", h.Name, err)
+			}
+		}
+	}
+}
+
+func count(t *testing.T, b *server.Backend, table string) int32 {
+	t.Helper()
+	out, err := b.DynamoDB.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table, Select: types.SelectCount, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out.Count
+}
+
+func TestPoint43_DeletionsAndMarksTriggerNoWork(t *testing.T) {
+	b, s := open(t), &sink{}
+	if _, err := b.Orders.Create(t.Context(), order); err != nil {
+		t.Fatal(err)
+	}
+	apply(t, b, workflow.Pay, 2)
+	before := item(t, b)
+	_, _, err := b.Claims.DoInItem(t.Context(), "mark", nil, once.ItemWrite{Table: b.Tables.Orders, Key: image{"orderId": before["orderId"]},
+		Set: "note = :n", Values: image{":n": &types.AttributeValueMemberS{Value: "gift"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	after := item(t, b)
+	react(t, b, s,
+		streams.Record{EventName: "MODIFY", Old: before, New: after},
+		streams.Record{EventName: "REMOVE", Old: after, Identity: streams.Identity{Type: "Service", PrincipalID: "dynamodb.amazonaws.com"}})
+	if n := count(t, b, b.Tables.Once); len(s.sent) != 0 || n != 0 {
+		t.Errorf("sent %v, %d effects claimed", s.sent, n)
+	}
+}
+
+func TestPoint44_RepeatedAndReorderedRecordsHaveOneEffectEach(t *testing.T) {
+	b, s := open(t), &sink{}
+	if _, err := b.Orders.Create(t.Context(), order); err != nil {
+		t.Fatal(err)
+	}
+	created := item(t, b)
+	apply(t, b, workflow.Pay, 2)
+	paid := item(t, b)
+	apply(t, b, workflow.Ship, 3)
+	shipped := item(t, b)
+	pay, ship := streams.Record{Old: created, New: paid}, streams.Record{Old: paid, New: shipped}
+	react(t, b, s, pay, pay, ship, pay, ship) // as after a crash, and after a shard split
+	if len(s.sent) != 2 || s.sent[0] == s.sent[1] {
+		t.Errorf("told %v", s.sent)
+	}
+	if n := count(t, b, b.Tables.SandboxShipments); n != 2 { // the booking and its queued report
+		t.Errorf("%d items at the carrier: one booking has two", n)
+	}
+}
+
+func TestPoint46_AnOrderHasOneExecutionAndItsInputIsCompared(t *testing.T) {
+	b := open(t)
+	machine, err := b.StateMachineARN(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := b.Start(t.Context(), machine, order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := b.Start(t.Context(), machine, order); err != nil || again != first {
+		t.Errorf("again: %s, %v", again, err)
+	}
+	other := order
+	other.Items = []transitions.Item{{SKU: "mug", Quantity: 2, Price: 50}}
+	if _, err := b.Start(t.Context(), machine, other); !errors.Is(err, server.ErrOtherOrder) {
+		t.Errorf("another order under the same id: %v", err)
+	}
+	described, err := b.SFN.DescribeStateMachine(t.Context(), &sfn.DescribeStateMachineInput{StateMachineArn: &machine})
+	if err != nil || described.Type != "STANDARD" {
+		t.Errorf("names are unique for STANDARD machines only: %s, %v", described.Type, err)
+	}
+}
+
+func TestPoint47_AClaimsLeaseIsNoShorterThanItsTasksHeartbeat(t *testing.T) {
+	var machine struct {
+		States map[string]struct{ HeartbeatSeconds int }
+	}
+	if err := json.Unmarshal([]byte(ratchet.StateMachine), &machine); err != nil {
+		t.Fatal(err)
+	}
+	lease, tasks := server.Config{}.WithDefaults().EffectLease, 0
+	for name, s := range machine.States {
+		if s.HeartbeatSeconds > 0 {
+			tasks++
+		}
+		if float64(s.HeartbeatSeconds) > lease.Seconds() {
+			t.Errorf("%s: HeartbeatSeconds %d, lease %s", name, s.HeartbeatSeconds, lease)
+		}
+	}
+	if tasks == 0 {
+		t.Error("no task has HeartbeatSeconds")
+	}
+}
+
+// TestTheListOfPointsNamesTestsThatExist holds docs/patterns/points.md against the
+// tree: a row for each of the 52, and behind every name in it a test.
+func TestTheListOfPointsNamesTestsThatExist(t *testing.T) {
+	page, err := os.ReadFile("../../docs/patterns/points.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := declared(t)
+	for n := 1; n <= 52; n++ {
+		row := regexp.MustCompile(`(?m)^\| ` + strconv.Itoa(n) + ` \|.*$`).FindString(string(page))
+		names := regexp.MustCompile("`(Test[A-Za-z0-9_]+)`").FindAllStringSubmatch(row, -1)
+		if len(names) == 0 {
+			t.Errorf("point %d has no row with a test", n)
+		}
+		for _, name := range names {
+			if !all[name[1]] {
+				t.Errorf("point %d: there is no test %s", n, name[1])
+			}
+		}
+	}
+}
+
+// declared are the names of all tests of the module.
+func declared(t *testing.T) map[string]bool {
+	t.Helper()
+	all, decl := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range decl.FindAllStringSubmatch(string(text), -1) {
+			all[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
