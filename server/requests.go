@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -98,6 +99,10 @@ func (b *Backend) requestsURL(ctx context.Context) (string, error) {
 	}
 }
 
+// embeddedVisibility is how long a restarted worker waits for the messages of its killed
+// predecessor.
+const embeddedVisibility = 5 * time.Second
+
 // requests builds the consumer of the requests' queue; nil when none is configured.
 // Rejected requests go to the queue with the same name and "-dead-letters", where there
 // is one, and are else left to the redrive policy.
@@ -116,7 +121,9 @@ func (b *Backend) requests(ctx context.Context) (*queues.Consumer, error) {
 	cfg := queues.Config{SQS: b.SQS, QueueURL: url, DeadLetterURL: dead, Handler: requests.Handler{Orders: b.Orders}.Handle,
 		Slots: b.Config.Slots, Log: b.log}
 	if b.Engine != nil {
-		cfg.PollGrace = -1 // the engine hands nothing to a poll that has ended
+		// The engine hands nothing to a poll that has ended. Whoever held messages before
+		// this process is dead, so they need not be kept from it for long.
+		cfg.PollGrace, cfg.Visibility = -1, embeddedVisibility
 	}
 	return queues.New(cfg)
 }

@@ -49,14 +49,15 @@ func freePort(t *testing.T) string {
 type dev struct{ cmd *exec.Cmd }
 
 // start starts `ratchet dev` and waits until it says that it serves.
-func start(t *testing.T, bin, dir, listen string) *dev {
+func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
 	t.Helper()
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(bin, "dev", "--json", "--data", filepath.Join(dir, "data"), "--listen", listen,
-		"--notify", "dir:"+filepath.Join(dir, "notifications"), "--carrier-delay", "100ms", "--effect-lease", "3s", "--decline-percent", "5", "--timeout-percent", "3")
+	args := append([]string{"dev", "--json", "--data", filepath.Join(dir, "data"), "--listen", listen,
+		"--notify", "dir:" + filepath.Join(dir, "notifications"), "--carrier-delay", "100ms", "--effect-lease", "3s", "--decline-percent", "5", "--timeout-percent", "3"}, settings...)
+	cmd := exec.Command(bin, args...)
 	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err != nil {
