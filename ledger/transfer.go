@@ -196,3 +196,23 @@ func (l *Ledger) Transfer(ctx context.Context, id string) (Posted, bool, error) 
 	}
 	return postedOf(out.Item), true, nil
 }
+
+// Transfers returns up to limit transfers (1 to 1,000) in no useful order, and the
+// after of the next page, empty at the end. It scans the table: for people and checks.
+func (l *Ledger) Transfers(ctx context.Context, after string, limit int) (all []Posted, next string, err error) {
+	if limit < 1 || limit > 1000 {
+		return nil, "", fmt.Errorf("list transfers: %w: limit %d: 1 to 1000", ErrInvalid, limit)
+	}
+	in := &dynamodb.ScanInput{TableName: &l.cfg.Tables.Transfers, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit))}
+	if after != "" {
+		in.ExclusiveStartKey = transferKey(after)
+	}
+	out, err := l.cfg.DynamoDB.Scan(ctx, in)
+	if err != nil {
+		return nil, "", fmt.Errorf("list transfers: %w", err)
+	}
+	for _, item := range out.Items {
+		all = append(all, postedOf(item))
+	}
+	return all, attribute.Text(out.LastEvaluatedKey, "transferId"), nil
+}

@@ -209,7 +209,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 	next.Steps = append(next.Steps, Step{ID: string(ChargingBack), Kind: ChargingBack, Amount: rest, Outcome: Succeeded, At: next.UpdatedAt})
 	next.Refunded = p.Captured
 	t := ledger.Move(p.key(string(ChargingBack)), p.Payee, p.Payer, rest, p.Currency)
-	t.Reference = "payment " + string(ChargingBack)
+	t.Reference = TransferReference + string(ChargingBack)
 	_, err = s.cfg.Ledger.Post(ctx, t, s.beside(next, []ledger.Beside{s.receipt(r, EffectEnded, "")}))
 	var refusal *ledger.Refusal
 	switch {

@@ -244,7 +244,7 @@ func (s *Payments) releaseWith(ctx context.Context, next Payment, event workflow
 
 // post makes the step's transfer with the payment's record beside it.
 func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, beside []ledger.Beside) (Payment, error) {
-	t.Reference = "payment " + string(kind)
+	t.Reference = TransferReference + string(kind)
 	posted, err := s.cfg.Ledger.Post(ctx, t, s.beside(next, beside))
 	if err == nil && posted.Replayed {
 		err = errMoved

@@ -59,6 +59,10 @@ const (
 	ChargingBack Kind = "chargeback"
 )
 
+// TransferReference begins the reference of every transfer that a payment makes; the
+// step's kind follows. The transfer's id is paymentId/stepId.
+const TransferReference = "payment "
+
 // own are the kinds of which a payment has at most one step, named after its kind.
 var own = []Kind{Authorizing, Voiding, Expiring, ChargingBack}
 

@@ -1,0 +1,321 @@
+package reconcile_test
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"pgregory.net/rapid"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/ledger"
+	"ratchet/payments"
+	"ratchet/payments/reconcile"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shop is payments on an engine of their own.
+type shop struct {
+	*payments.Payments
+	ledger  *ledger.Ledger
+	sandbox *payments.Sandbox
+}
+
+func newShop(t testing.TB) *shop {
+	t.Helper()
+	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
+	db := embeddedtest.DynamoDB(t, append(tables.Inputs(), payments.Table("payments"), payments.SandboxTable("sandbox"))...)
+	s := &shop{sandbox: &payments.Sandbox{DynamoDB: db, Table: "sandbox"}}
+	var err error
+	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: db, Tables: tables}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Payments, err = payments.New(payments.Config{DynamoDB: db, Table: "payments", Ledger: s.ledger, Processor: s.sandbox}); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "BRL", Overdraft: true}, {ID: "shop", Currency: "BRL"}} {
+		if _, _, err := s.ledger.CreateAccount(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+const header = "key,kind,amount,currency,state\n"
+
+// report is the processor's file.
+func (s *shop) report(t testing.TB) []string {
+	t.Helper()
+	var lines []string
+	err := s.sandbox.Report(t.Context(), func(key, kind string, amount int64, currency string) error {
+		lines = append(lines, fmt.Sprintf("%s,%s,%d,%s,succeeded\n", key, kind, amount, currency))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// run reconciles a file and returns the mismatches as text.
+func (s *shop) run(t testing.TB, file string, change func(*reconcile.Config)) ([]string, reconcile.Totals) {
+	t.Helper()
+	cfg := reconcile.Config{Payments: s, Ledger: s.ledger, Dir: t.TempDir()}
+	if change != nil {
+		change(&cfg)
+	}
+	var all []string
+	totals, err := reconcile.Run(t.Context(), strings.NewReader(file), cfg, func(m reconcile.Mismatch) error {
+		all = append(all, fmt.Sprintf("%s %s line %d: here %q, there %q", m.Reason, m.Key, m.Line, m.Here, m.There))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(cfg.Dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	slices.Sort(all)
+	return all, totals
+}
+
+// take authorizes and captures.
+func (s *shop) take(t testing.TB, id string, amount int64) {
+	t.Helper()
+	if _, err := s.Authorize(t.Context(), payments.NewPayment{ID: id, OrderID: id, Payer: "clearing", Payee: "shop", Amount: amount, Currency: "BRL"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Capture(t.Context(), id, payments.Ask{ID: "c", Amount: amount}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRealPaymentsReconcile takes the payments of real orders and gives some back; the
+// sandbox's report agrees, and each planted difference is found.
+func TestRealPaymentsReconcile(t *testing.T) {
+	file, err := os.Open("../../../shared/data/olist/payments.csv")
+	if err != nil {
+		t.Skip("the real orders are not here: ", err)
+	}
+	defer file.Close()
+	rows, err := csv.NewReader(file).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newShop(t)
+	count := 0
+	for _, row := range rows[1:] {
+		value, err := strconv.ParseFloat(row[4], 64)
+		if err != nil || value == 0 || count == 300 {
+			continue
+		}
+		count++
+		id := row[0] + "-" + row[1]
+		amount := int64(math.Round(value * 100))
+		s.take(t, id, amount)
+		if count%10 == 0 {
+			if _, err := s.Refund(t.Context(), id, payments.Ask{ID: "r", Amount: (amount + 1) / 2}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lines := s.report(t)
+	if got, totals := s.run(t, header+strings.Join(lines, ""), nil); len(got) != 0 || totals.Matched != 330 || totals.Lines != 330 || totals.Steps != 330 || totals.Transfers != 330 {
+		t.Errorf("%v, %+v", got, totals)
+	}
+	key := func(i int) string { k, _, _ := strings.Cut(lines[i], ","); return k }
+	var want []string
+	plant := func(reason reconcile.Reason, i int) {
+		want = append(want, fmt.Sprintf("%s %s", reason, key(i)))
+	}
+	plant(reconcile.MissingThere, 3)
+	plant(reconcile.OtherAmount, 5)
+	plant(reconcile.OtherCurrency, 7)
+	plant(reconcile.OtherState, 9)
+	plant(reconcile.Duplicate, 11)
+	plant(reconcile.OtherKind, 13)
+	amount, _ := strconv.Atoi(strings.Split(lines[5], ",")[2])
+	lines[5] = strings.Replace(lines[5], fmt.Sprintf(",%d,", amount), fmt.Sprintf(",%d,", amount+1), 1)
+	lines[7] = strings.Replace(lines[7], "BRL", "EUR", 1)
+	lines[9] = strings.Replace(lines[9], "succeeded", "failed", 1)
+	lines[13] = strings.NewReplacer("capture", "chargeback", "refund", "chargeback").Replace(lines[13])
+	lines = append(lines, lines[11], "unknown/c,capture,1,BRL,succeeded\n", "unknown/f,capture,1,BRL,failed\n", "not a line\n")
+	lines[3] = ""
+	want = append(want, "missing-here unknown/c")
+	bad := 0
+	got, totals := s.run(t, header+strings.Join(lines, ""), func(c *reconcile.Config) { c.Bad = func(line int, err error) { bad = line } })
+	for i, g := range got {
+		got[i], _, _ = strings.Cut(g, " line ")
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) || totals.Mismatched != 7 || totals.BadLines != 1 || bad != len(lines) {
+		t.Errorf("found %v\nwant  %v\n%+v, bad line %d", got, want, totals, bad)
+	}
+}
+
+func TestALedgerThatSaysOtherwiseIsReported(t *testing.T) {
+	s := newShop(t)
+	s.take(t, "p", 100)
+	// A transfer that looks like a payment's, and no payment made.
+	stray := ledger.Move("q/c", "clearing", "shop", 5, "BRL")
+	stray.Reference = payments.TransferReference + "capture"
+	if _, err := s.ledger.Post(t.Context(), stray); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ledger.Post(t.Context(), ledger.Move("other", "clearing", "shop", 5, "BRL")); err != nil {
+		t.Fatal(err)
+	}
+	got, totals := s.run(t, header+strings.Join(s.report(t), ""), nil)
+	if len(got) != 1 || !strings.HasPrefix(got[0], "ledger q/c") || totals.Transfers != 2 {
+		t.Errorf("%v, %+v", got, totals)
+	}
+}
+
+func TestWhatEndedAfterUntilIsLeftOut(t *testing.T) {
+	s := newShop(t)
+	s.take(t, "p", 100)
+	for until, want := range map[time.Time]int{time.Now().Add(-time.Hour): 0, time.Now().Add(time.Hour): 1, {}: 1} {
+		if got, _ := s.run(t, header, func(c *reconcile.Config) { c.Until = until }); len(got) != want {
+			t.Errorf("until %s: %v", until, got)
+		}
+	}
+}
+
+func TestBadLinesAreNamedAndTheRestGoesOn(t *testing.T) {
+	s := newShop(t)
+	long := strings.Repeat("x", 200_000)
+	file := "\ufeffstate,currency,note,amount,kind,key\r\n" +
+		"succeeded,BRL,a note,100,capture,p/c\r\n" + // 2: good
+		"\n" + // 3: empty
+		"succeeded,BRL,x,0,capture,p/c\n" + // 4
+		"succeeded,BRL,x,1.5,capture,p/c\n" + // 5
+		"succeeded,brl,x,1,capture,p/c\n" + // 6
+		"done,BRL,x,1,capture,p/c\n" + // 7
+		"succeeded,BRL,x,1,sale,p/c\n" + // 8
+		"succeeded,BRL,x,1,capture,p c\n" + // 9
+		"succeeded,BRL\n" + // 10
+		"succeeded,BRL,\"x,1,capture,p/c\n" + // 11: an open quote swallows no other line
+		"succeeded,BRL," + long + ",1,capture,p/c\n" + // 12
+		"succeeded,BRL,\"a, \"\"quoted\"\" note\",7,capture,q/c" // 13: good, no newline
+	var bad []int
+	got, totals := s.run(t, file, func(c *reconcile.Config) {
+		c.Bad = func(line int, err error) {
+			if strings.Contains(err.Error(), "xxx") {
+				t.Error("the line's content is in the error")
+			}
+			bad = append(bad, line)
+		}
+	})
+	if !slices.Equal(bad, []int{4, 5, 6, 7, 8, 9, 10, 11, 12}) || totals.Lines != 2 || len(got) != 2 {
+		t.Errorf("bad lines %v, %+v, %v", bad, totals, got)
+	}
+	for name, file := range map[string]string{"empty": "", "no header": "p/c,capture,1,BRL,succeeded\n", "a column short": "key,kind,amount,currency\n"} {
+		_, err := reconcile.Run(t.Context(), strings.NewReader(file), reconcile.Config{Payments: s, Ledger: s.ledger}, func(reconcile.Mismatch) error { return nil })
+		if err == nil || !strings.Contains(err.Error(), "header") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	stop := errors.New("stop")
+	if _, err := reconcile.Run(t.Context(), strings.NewReader(header+"p/c,capture,1,BRL,succeeded\n"), reconcile.Config{Payments: s, Ledger: s.ledger},
+		func(reconcile.Mismatch) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+	for says, cfg := range map[string]reconcile.Config{"Payments": {}, "Partitions": {Payments: s, Ledger: s.ledger, Partitions: 1025}} {
+		if _, err := reconcile.Run(t.Context(), strings.NewReader(header), cfg, nil); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("want %s, got %v", says, err)
+		}
+	}
+}
+
+// fixed is lists that are just there.
+type fixed struct {
+	payments  []payments.Payment
+	transfers []ledger.Posted
+}
+
+func (f fixed) List(context.Context, payments.Page) ([]payments.Payment, string, error) {
+	return f.payments, "", nil
+}
+
+func (f fixed) Transfers(context.Context, string, int) ([]ledger.Posted, string, error) {
+	return f.transfers, "", nil
+}
+
+// TestTheNumberOfPartitionsChangesNothing reconciles random lists with one small file
+// and with many.
+func TestTheNumberOfPartitionsChangesNothing(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var lists fixed
+		var file strings.Builder
+		file.WriteString(header)
+		n := rapid.IntRange(0, 30).Draw(rt, "keys")
+		agreed := 0
+		for i := range n {
+			id, amount := fmt.Sprint("p-", i), int64(1+i)
+			here, there, booked := rapid.Bool().Draw(rt, "here"), rapid.Bool().Draw(rt, "there"), rapid.Bool().Draw(rt, "booked")
+			if here {
+				lists.payments = append(lists.payments, payments.Payment{NewPayment: payments.NewPayment{ID: id, Currency: "EUR"},
+					Steps: []payments.Step{{ID: "c", Kind: payments.Capturing, Amount: amount, Outcome: payments.Succeeded}}})
+			}
+			if there {
+				fmt.Fprintf(&file, "%s/c,capture,%d,EUR,succeeded\n", id, amount)
+			}
+			if booked {
+				posted := ledger.Posted{Transfer: ledger.Move(id+"/c", "a", "b", amount, "EUR")}
+				posted.Reference = payments.TransferReference + "capture"
+				lists.transfers = append(lists.transfers, posted)
+			}
+			if here && there && booked {
+				agreed++
+			}
+		}
+		var results [2]string
+		for i, partitions := range []int{1, 64} {
+			var found []string
+			totals, err := reconcile.Run(t.Context(), strings.NewReader(file.String()), reconcile.Config{Payments: lists, Ledger: lists, Partitions: partitions},
+				func(m reconcile.Mismatch) error { found = append(found, fmt.Sprint(m)); return nil })
+			if err != nil || totals.Matched != agreed {
+				rt.Fatalf("%+v, %v; %d agree", totals, err, agreed)
+			}
+			slices.Sort(found)
+			results[i] = fmt.Sprint(found, totals)
+		}
+		if results[0] != results[1] {
+			rt.Fatalf("one small file: %s\nmany: %s", results[0], results[1])
+		}
+	})
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add(header + "p/c,capture,100,EUR,succeeded\n")
+	f.Add("key,kind,amount,currency,state,\"x\ny\"\n\"\"\"")
+	f.Add("\ufeffkey,key,kind,amount,currency,state\r\n,,,,,\n\"p/c\",a,capture,1,EUR,pending")
+	f.Fuzz(func(t *testing.T, file string) {
+		bad := 0
+		totals, err := reconcile.Run(t.Context(), strings.NewReader(file), reconcile.Config{Payments: fixed{}, Ledger: fixed{}, Dir: t.TempDir(), Partitions: 2,
+			Bad: func(line int, _ error) {
+				if bad++; line < 2 {
+					t.Errorf("bad line %d", line)
+				}
+			}}, func(m reconcile.Mismatch) error {
+			if m.Line < 2 || m.Key == "" {
+				t.Errorf("%+v", m)
+			}
+			return nil
+		})
+		if err == nil && totals.BadLines != bad {
+			t.Errorf("%+v, told %d", totals, bad)
+		}
+	})
+}
