@@ -113,6 +113,7 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 	if limit < 1 || limit > 1000 {
 		return nil, "", fmt.Errorf("list accounts: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
+	all = []Account{}
 	in := &dynamodb.ScanInput{TableName: &l.cfg.Tables.Accounts, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit))}
 	if after != "" {
 		in.ExclusiveStartKey = accountKey(after)

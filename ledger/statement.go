@@ -74,7 +74,7 @@ func (l *Ledger) Statement(ctx context.Context, account string, after Cursor, li
 	case !found:
 		return nil, after, false, &Refusal{Op: "statement", ID: account, Err: ErrUnknownAccount}
 	}
-	next = after
+	entries, next = []Entry{}, after
 	for next.Shard < a.Shards {
 		page, err := l.entries(ctx, shardKey(account, next.Shard), next.Sequence, limit-len(entries))
 		if err != nil {

@@ -211,6 +211,7 @@ func (l *Ledger) Transfers(ctx context.Context, after string, limit int) (all []
 	if err != nil {
 		return nil, "", fmt.Errorf("list transfers: %w", err)
 	}
+	all = []Posted{}
 	for _, item := range out.Items {
 		all = append(all, postedOf(item))
 	}

@@ -119,6 +119,7 @@ func (s *Payments) List(ctx context.Context, page Page) (all []Payment, next str
 	case page.State != "" && !workflow.Payment().HasState(page.State):
 		return nil, "", fmt.Errorf("list payments: %w: state: not one of a payment's", ErrInvalid)
 	}
+	all = []Payment{}
 	in := &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page.Limit))}
 	if page.After != "" {
 		in.ExclusiveStartKey = paymentKey(page.After)

@@ -70,6 +70,7 @@ func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []R
 	if limit < 1 || limit > 1000 {
 		return nil, "", fmt.Errorf("parked callbacks: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
+	all = []Received{}
 	in := &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("effect = :parked"),
 		ExpressionAttributeValues: attribute.Item{":parked": attribute.S(string(EffectParked))}}
 	if after != "" {

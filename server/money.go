@@ -1,8 +1,11 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"ratchet/ledger"
 	"ratchet/payments"
@@ -46,4 +49,52 @@ func webhookKeys(setting, value string) (*webhooks.Keys, error) {
 		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
 	return keys, nil
+}
+
+const (
+	// moneySweep is how often a worker looks for holds that have expired and payments
+	// that another one left in the middle.
+	moneySweep = 15 * time.Second
+	sweepPage  = 500
+)
+
+// sweepMoney finishes what was left in the middle until ctx ends. Any number of workers
+// may do so at once.
+func (b *Backend) sweepMoney(ctx context.Context) error {
+	ticker := time.NewTicker(moneySweep)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		if err := errors.Join(b.releaseExpired(ctx), b.recoverPayments(ctx)); err != nil && ctx.Err() == nil {
+			b.log.Warn("sweep of holds and payments; the next one goes on", "error", err)
+		}
+	}
+}
+
+func (b *Backend) releaseExpired(ctx context.Context) error {
+	for after := (ledger.HoldRef{}); ; {
+		_, next, err := b.Ledger.ReleaseExpired(ctx, after, sweepPage)
+		if after = next; err != nil || after == (ledger.HoldRef{}) {
+			return err
+		}
+	}
+}
+
+func (b *Backend) recoverPayments(ctx context.Context) error {
+	for after := ""; ; {
+		r, err := b.Payments.Recover(ctx, after, sweepPage)
+		if err != nil {
+			return err
+		}
+		for _, left := range r.Left {
+			b.log.Warn("a payment is still in the middle of a step", "payment", left.PaymentID, "reason", left.Reason)
+		}
+		if after = r.Next; after == "" {
+			return nil
+		}
+	}
 }

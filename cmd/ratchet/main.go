@@ -65,6 +65,9 @@ func report(err error) int {
 		return s.status
 	}
 	fmt.Fprintln(os.Stderr, "ratchet:", err)
+	if status, known := moneyStatus(err); known {
+		return status
+	}
 	switch {
 	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, once.ErrInvalid), errors.Is(err, actions.ErrInvalid), errors.Is(err, auth.ErrInvalid):
 		return exitUsage

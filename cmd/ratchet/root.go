@@ -69,7 +69,8 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, err} })
 	root.AddCommand(initCommand(s), devCommand(s), serveCommand(s), keysCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
 		ordersCommand(s), executionsCommand(s), workflowCommand(s), checkCommand(s), verifyCommand(s), engineCommand(s), claimsCommand(s), locksCommand(s),
-		actionsCommand(s), inventoryCommand(s))
+		actionsCommand(s), inventoryCommand(s),
+		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s))
 	strictArgs(root)
 	return root
 }
