@@ -146,6 +146,10 @@ func (c Config) Validate() error {
 	return c.API.validate()
 }
 
+// ErrDefinition: the file that Config.OrderDefinition names cannot be read, or is no
+// definition.
+var ErrDefinition = errors.New("order-definition")
+
 // orders is the configuration of the orders, clients and tables aside.
 func (c Config) orders() (transitions.Config, error) {
 	cfg := transitions.Config{Versions: c.AcceptVersions}
@@ -157,13 +161,16 @@ func (c Config) orders() (transitions.Config, error) {
 	}
 	text, err := os.ReadFile(c.OrderDefinition)
 	if err != nil {
-		return cfg, fmt.Errorf("order-definition: %w", err)
+		return cfg, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
 	spec, err := workflow.Parse(c.OrderDefinition, text)
 	if err == nil {
 		cfg.Definition, err = workflow.New(spec)
 	}
-	return cfg, err
+	if err != nil {
+		return cfg, fmt.Errorf("%w: %w", ErrDefinition, err)
+	}
+	return cfg, nil
 }
 
 const notifyRule = `notify %q: must be "log", "file:FILE", "dir:DIR" or an http(s) URL`

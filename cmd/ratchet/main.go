@@ -69,7 +69,7 @@ func report(err error) int {
 		return status
 	}
 	switch {
-	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, once.ErrInvalid), errors.Is(err, actions.ErrInvalid), errors.Is(err, auth.ErrInvalid):
+	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, server.ErrDefinition), errors.Is(err, once.ErrInvalid), errors.Is(err, actions.ErrInvalid), errors.Is(err, auth.ErrInvalid):
 		return exitUsage
 	case errors.Is(err, errNotFound), errors.Is(err, auth.ErrNoKey):
 		return exitNotFound
