@@ -6,10 +6,12 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"ratchet/transitions"
+	"ratchet/webhooks"
 	"ratchet/workflow"
 )
 
@@ -134,6 +136,9 @@ func (c Config) Validate() error {
 		return fmt.Errorf("effect-lease %s: 1s to 1h", c.EffectLease)
 	case c.CarrierDelay < 0:
 		return errors.New("carrier-delay: must not be negative")
+	}
+	if !slices.Contains([]string{"", string(webhooks.ReachPublic), string(webhooks.ReachLoopback), string(webhooks.ReachPrivate)}, c.WebhookReach) {
+		return fmt.Errorf("webhook-reach %q: public, loopback or private", c.WebhookReach)
 	}
 	switch kind, rest, _ := strings.Cut(c.Notify, ":"); kind {
 	case "log", "file", "dir", "http", "https":

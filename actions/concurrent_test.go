@@ -1,0 +1,120 @@
+package actions_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"ratchet/actions"
+)
+
+// told is what one caller was answered.
+type told struct {
+	verb, by, pin string
+	result        actions.Result
+}
+
+// TestCallersWithWrongClocksAreToldOneStory lets callers whose clocks differ consume,
+// reserve, release, cancel and let expire one action at the same time, while calls fail
+// and answers are lost. Whatever they are told must be one story.
+func TestCallersWithWrongClocksAreToldOneStory(t *testing.T) {
+	s := newShop(t)
+	const limit = 3
+	rapid.Check(t, func(rt *rapid.T) {
+		seed := rapid.Uint64().Draw(rt, "seed")
+		faults := rapid.Float64Range(0, 0.3).Draw(rt, "faults")
+		made := s.make(t, func(spec *actions.Spec) {
+			spec.ExpiresAt = s.clock.Now().Add(20 * time.Second)
+			if seed%2 == 0 {
+				spec.PIN, spec.MaxAttempts = "1234", limit
+			}
+		})
+		var mu sync.Mutex
+		random := rand.New(rand.NewPCG(seed, 1))
+		chance := func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return random.Float64() < faults
+		}
+		fail := func(string) error {
+			if chance() {
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		}
+		s.wire.set(fail, fail)
+		var story []told
+		each(6, func(caller int) {
+			mine := rand.New(rand.NewPCG(seed, uint64(caller)+2))
+			skew := time.Duration(mine.Int64N(2000)-1000) * time.Millisecond
+			all := s.with(t, func(c *actions.Config) { c.Now = func() time.Time { return s.clock.Now().Add(skew) } })
+			fence := int64(0)
+			for range 8 {
+				r := told{by: fmt.Sprint("caller-", caller, "-", mine.IntN(2)), pin: []string{"1234", "0000", "1111"}[mine.IntN(3)]}
+				request := actions.Request{ID: made.ID, PIN: actions.PIN(r.pin), ConsumeID: r.by}
+				var err error
+				switch mine.IntN(9) {
+				case 0, 1, 2:
+					r.verb = "consume"
+					r.result, err = all.Consume(t.Context(), request)
+				case 3, 4:
+					r.verb, request.Holder = "reserve", r.by
+					r.result, err = all.Reserve(t.Context(), request, 5*time.Second)
+					fence = r.result.Fence
+				case 5:
+					if r.verb = "release"; fence > 0 {
+						r.result, err = all.Release(t.Context(), actions.Request{ID: made.ID, Holder: r.by, Fence: fence})
+					}
+				case 6:
+					if r.verb = "consume held"; fence > 0 {
+						request.Holder, request.Fence = r.by, fence
+						r.result, err = all.Consume(t.Context(), request)
+					}
+				case 7:
+					if r.verb = "cancel"; mine.IntN(3) == 0 {
+						r.result, err = all.Cancel(t.Context(), made.ID)
+					}
+				case 8:
+					s.clock.advance(time.Duration(mine.IntN(3)) * time.Second)
+				}
+				if err == nil && r.result.Outcome != "" {
+					mu.Lock()
+					story = append(story, r)
+					mu.Unlock()
+				}
+			}
+		})
+		s.wire.set(nil, nil)
+		oneStory(rt, story, limit)
+	})
+}
+
+// oneStory checks that at most one thing happened, once, to one caller.
+func oneStory(t *rapid.T, story []told, limit int) {
+	endings, winners, guesses, holders := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[int64]string{}
+	for _, r := range story {
+		switch r.result.Outcome {
+		case actions.Consumed:
+			endings["used"], winners[r.by] = true, true
+		case actions.AlreadyUsed:
+			endings["used"] = true
+		case actions.Canceled, actions.Expired:
+			endings[string(r.result.Outcome)] = true
+		case actions.InvalidPIN:
+			guesses[r.verb+r.by+r.pin] = true
+		case actions.Reserved:
+			if other, there := holders[r.result.Fence]; there && other != r.by {
+				t.Fatalf("%s and %s both hold under fence %d", other, r.by, r.result.Fence)
+			}
+			holders[r.result.Fence] = r.by
+		}
+	}
+	if len(endings) > 1 || len(winners) > 1 || len(guesses) > limit {
+		t.Fatalf("it ended as %v, won by %v, wrong guesses %v: %+v", endings, winners, guesses, story)
+	}
+}
