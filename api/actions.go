@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -22,6 +23,9 @@ func (s *service) actionRoutes(h huma.API) {
 			"get":     {OperationID: "get-action", Parameters: map[string]any{"action": "$response.body#/id"}},
 			"consume": {OperationID: "consume-action", Parameters: map[string]any{"action": "$response.body#/id"}},
 			"cancel":  {OperationID: "cancel-action", Parameters: map[string]any{"action": "$response.body#/id"}}}}, s.createAction)
+	register(s, h, route{id: "put-action", method: http.MethodPut, path: "/v1/actions/{action}", tag: "actions", scope: auth.Act, changes: true, body: true, free: "/payload",
+		target: []string{"action"}, status: http.StatusCreated, errors: []int{http.StatusConflict}, summary: "Make an action under a code that people type, like a coupon's",
+		about: "Letters, digits and hyphens, in any case. Guessing it is as easy as it looks; a used code is never free again. A repeat is answered with the action as it is now."}, s.putAction)
 	register(s, h, route{id: "get-action", method: http.MethodGet, path: "/v1/actions/{action}", tag: "actions", scope: auth.Read, status: http.StatusOK,
 		errors: []int{http.StatusNotFound}, summary: "Look at an action, without using it",
 		about: "Without its payload, and of one with a PIN the state alone: this may be shown to whoever has the id. Looking uses nothing up."}, s.getAction)
@@ -50,13 +54,21 @@ func (s *service) actionsOf(c caller) (*actions.Actions, error) {
 
 type createActionInput struct {
 	input.Keyed
-	Body struct {
-		Payload     json.RawMessage `json:"payload,omitempty" doc:"Any JSON; who uses the action gets it."`
-		PIN         string          `json:"pin,omitempty" minLength:"4" maxLength:"64" pattern:"^[!-~]+$" doc:"Must be given to use it."`
-		MaxAttempts int64           `json:"maxAttempts,omitempty" minimum:"1" maximum:"10" doc:"How many tries of the PIN there are. Default 3."`
-		ActiveAt    *time.Time      `json:"activeAt,omitempty" doc:"From when it may be used. Default: at once."`
-		ExpiresAt   time.Time       `json:"expiresAt" doc:"From when it may no more be used; at most 5 years from now."`
-	}
+	Body newAction
+}
+
+type putActionInput struct {
+	Action string `path:"action" minLength:"3" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9]$" example:"SPRING-2026"`
+	Body   newAction
+}
+
+// newAction is an action to be made.
+type newAction struct {
+	Payload     json.RawMessage `json:"payload,omitempty" doc:"Any JSON; who uses the action gets it."`
+	PIN         string          `json:"pin,omitempty" minLength:"4" maxLength:"64" pattern:"^[!-~]+$" doc:"Must be given to use it."`
+	MaxAttempts int64           `json:"maxAttempts,omitempty" minimum:"1" maximum:"10" doc:"How many tries of the PIN there are. Default 3."`
+	ActiveAt    *time.Time      `json:"activeAt,omitempty" doc:"From when it may be used. Default: at once."`
+	ExpiresAt   time.Time       `json:"expiresAt" doc:"From when it may no more be used; at most 5 years from now."`
 }
 
 // action is an action as it may be shown.
@@ -93,11 +105,34 @@ func (s *service) createAction(ctx context.Context, c caller, in *createActionIn
 	if err != nil {
 		return nil, err
 	}
-	spec := actions.Spec{RequestID: in.Key, Payload: in.Body.Payload, PIN: actions.PIN(in.Body.PIN), MaxAttempts: int(in.Body.MaxAttempts), ExpiresAt: in.Body.ExpiresAt}
-	if in.Body.ActiveAt != nil {
-		spec.ActiveAt = *in.Body.ActiveAt
-	}
+	spec := in.Body.spec()
+	spec.RequestID = in.Key
 	made, err := all.Create(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	return showAction(made), nil
+}
+
+func (n newAction) spec() actions.Spec {
+	spec := actions.Spec{Payload: n.Payload, PIN: actions.PIN(n.PIN), MaxAttempts: int(n.MaxAttempts), ExpiresAt: n.ExpiresAt}
+	if n.ActiveAt != nil {
+		spec.ActiveAt = *n.ActiveAt
+	}
+	return spec
+}
+
+func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (*actionOutput, error) {
+	all, err := s.actionsOf(c)
+	if err != nil {
+		return nil, err
+	}
+	spec := in.Body.spec()
+	spec.Code = in.Action
+	made, err := all.Create(ctx, spec)
+	if errors.Is(err, actions.ErrConflict) {
+		return nil, newProblem(http.StatusConflict, "conflict", "The code was used for another content.")
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -107,6 +106,8 @@ type route struct {
 	open bool
 	// changes: it leaves a line in the audit log. body: it takes one.
 	changes, body bool
+	// raw: the body is left to the handler, which checks a signature over its bytes.
+	raw bool
 	// free is the pointer of the body's member that may be any JSON.
 	free string
 	// streams: it is not bounded by Config.Timeout.
@@ -177,7 +178,7 @@ func (s *service) describe(item *huma.PathItem, r route) {
 			response.Headers[header] = &huma.Param{Schema: &huma.Schema{Type: "string"}}
 		}
 	}
-	if op.RequestBody != nil && !strings.HasPrefix(r.path, "/v1/callbacks") {
+	if op.RequestBody != nil {
 		op.RequestBody.Required = true
 	}
 }

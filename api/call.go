@@ -15,6 +15,9 @@ type call struct {
 	caller  auth.Principal
 	code    string // of the problem that it ended in
 	release func() // gives the place in the gate back, once
+	// header and raw are the request as it came, for routes that check a signature.
+	header http.Header
+	raw    []byte
 }
 
 type callKey struct{}

@@ -16,6 +16,7 @@ import (
 	"ratchet/ledger"
 	"ratchet/once"
 	"ratchet/parked"
+	"ratchet/payments"
 	"ratchet/streams"
 	"ratchet/transitions"
 )
@@ -33,6 +34,7 @@ type Config struct {
 	Actions     *actions.Actions
 	Claims      once.Locks // also where claims are
 	Ledger      *ledger.Ledger
+	Payments    *payments.Payments
 	Parked      *parked.Tasks
 	SFN         stepFunctions
 	DeadLetters streams.DeadLetters
@@ -113,8 +115,8 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	switch {
-	case c.Orders == nil, c.Stock == nil, c.Actions == nil, c.Claims.DynamoDB == nil, c.Ledger == nil, c.Parked == nil, c.SFN == nil, c.DeadLetters.DynamoDB == nil:
-		return errors.New("api: a part of Config is not set: Orders, Stock, Actions, Claims, Ledger, Parked, SFN or DeadLetters")
+	case c.Orders == nil, c.Stock == nil, c.Actions == nil, c.Claims.DynamoDB == nil, c.Ledger == nil, c.Payments == nil, c.Parked == nil, c.SFN == nil, c.DeadLetters.DynamoDB == nil:
+		return errors.New("api: a part of Config is not set: Orders, Stock, Actions, Claims, Ledger, Payments, Parked, SFN or DeadLetters")
 	case c.Auth == nil && !c.Dev:
 		return errors.New("api: Config.Auth is nil, and Config.Dev does not say that everybody may come in")
 	case c.Auth != nil && c.Dev:

@@ -48,6 +48,7 @@ func (s *service) enter(to route) func(huma.Context, func(huma.Context)) {
 func (s *service) identify(ctx context.Context, _ http.ResponseWriter, r *http.Request, to route, c *call) *problem {
 	switch {
 	case to.open:
+		c.caller.ID = "address:" + address(r)
 		return s.rates.take("address:" + address(r))
 	case s.cfg.Dev:
 		c.caller = auth.Principal{ID: "dev", Tenant: auth.DefaultTenant, Scope: auth.Admin}
@@ -98,7 +99,7 @@ func permit(_ context.Context, _ http.ResponseWriter, _ *http.Request, to route,
 
 // strict refuses parameters and bodies that could be read in two ways, and puts the
 // body that was read back in place.
-func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route, _ *call) *problem {
+func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route, c *call) *problem {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return newProblem(http.StatusBadRequest, "malformed_request", "The query cannot be read.")
@@ -119,10 +120,14 @@ func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route,
 		return p
 	}
 	r.Header.Del("Accept") // there is one representation, whatever is asked for
-	if !to.body {
+	if !to.body && !to.raw {
 		return nil
 	}
 	body, p := readBody(w, r)
+	if to.raw {
+		c.header, c.raw = r.Header, body
+		return p
+	}
 	if p == nil && len(body) > 0 {
 		if p = checkType(r); p == nil {
 			p = checkJSON(body, to.free)

@@ -11,8 +11,10 @@ import (
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/once"
+	"ratchet/payments"
 	"ratchet/streams"
 	"ratchet/transitions"
+	"ratchet/webhooks"
 )
 
 // knownErrors are the errors of the domain packages that a caller can do something
@@ -59,6 +61,21 @@ var knownErrors = []struct {
 	{ledger.ErrHoldExceeded, http.StatusConflict, "hold_exceeded", "The hold has less left than asked for."},
 	{ledger.ErrHoldClosed, http.StatusConflict, "hold_closed", "The hold was settled or released before."},
 	{ledger.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
+	{payments.ErrUnknownPayment, http.StatusNotFound, "payment_not_found", "There is no such payment."},
+	{payments.ErrDeclined, http.StatusPaymentRequired, "payment_declined", "The processor refused it for good."},
+	{payments.ErrVoided, http.StatusConflict, "payment_voided", "It was voided before."},
+	{payments.ErrConflict, http.StatusConflict, "conflict", "This id was used with other content."},
+	{payments.ErrExceeded, http.StatusConflict, "payment_exceeded", "More than may still be captured or refunded, or too many steps."},
+	{payments.ErrState, http.StatusConflict, "payment_state", "The payment's state does not allow it."},
+	{payments.ErrBusy, http.StatusConflict, "payment_busy", "Another step of the payment is under way. Send the request again when it has ended."},
+	{payments.ErrUnresolved, http.StatusServiceUnavailable, "unresolved", "The processor has not said what became of it. Nothing is lost: send the same request again."},
+	{payments.ErrTimeout, http.StatusServiceUnavailable, "unresolved", "The processor has not said what became of it. Nothing is lost: send the same request again."},
+	{payments.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
+	{payments.ErrNoCallbacks, http.StatusNotFound, "route_not_found", "There is no such route."},
+	{payments.ErrCallback, http.StatusUnprocessableEntity, "malformed_callback", "It is signed, but no callback."},
+	{webhooks.ErrMalformed, http.StatusUnauthorized, "signature_refused", "The signature is not one of the processor's over these bytes, or too old."},
+	{webhooks.ErrSignature, http.StatusUnauthorized, "signature_refused", "The signature is not one of the processor's over these bytes, or too old."},
+	{webhooks.ErrTimestamp, http.StatusUnauthorized, "signature_refused", "The signature is not one of the processor's over these bytes, or too old."},
 	{streams.ErrNoLetter, http.StatusNotFound, "dead_letter_not_found", "There is no such dead letter."},
 	{streams.ErrRedriving, http.StatusConflict, "redriving", "Somebody is redriving this letter."},
 }

@@ -173,7 +173,11 @@ func TestOrdersAreListedPageByPage(t *testing.T) {
 			break
 		}
 		w.want(w.ask("GET", "/v1/orders?limit=10&state=PENDING&cursor="+next, ""), http.StatusBadRequest, "invalid_cursor")
-		w.want(w.ask("GET", "/v1/orders?cursor="+next[:len(next)-1]+"A", ""), http.StatusBadRequest, "invalid_cursor")
+		other := "A"
+		if next[0] == 'A' {
+			other = "B"
+		}
+		w.want(w.ask("GET", "/v1/orders?cursor="+other+next[1:], ""), http.StatusBadRequest, "invalid_cursor")
 	}
 	if len(seen) != 25 {
 		t.Errorf("%d orders listed", len(seen))

@@ -16,6 +16,7 @@ func (s *service) routes(h huma.API) {
 	s.claimRoutes(h)
 	s.accountRoutes(h)
 	s.transferRoutes(h)
+	s.paymentRoutes(h)
 	s.parkedRoutes(h)
 	s.deadLetterRoutes(h)
 }

@@ -13,7 +13,7 @@ import (
 // The default tenant's ids are stored as they are; another's with its name and a colon
 // in front. No id of a request and no tenant has a colon (package input), so two pairs of
 // tenant and id never make one stored id, and the default tenant reaches nobody else's.
-// With a tenant's 30 characters and the colon, an id of 96 is within an order's 128.
+// With a tenant's 20 characters and the colon, an id of 96 is within an order's 128.
 type tenant auth.Tenant
 
 func (t tenant) stored(id string) string {

@@ -25,8 +25,10 @@ import (
 	"ratchet/ledger"
 	"ratchet/once"
 	"ratchet/parked"
+	"ratchet/payments"
 	"ratchet/streams"
 	"ratchet/transitions"
+	"ratchet/webhooks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +41,8 @@ type world struct {
 	keys    *auth.Keys
 	cfg     api.Config
 	handler http.Handler
-	log     bytes.Buffer // what the API logs and audits
+	signer  *webhooks.Keys // the processor's
+	log     bytes.Buffer   // what the API logs and audits
 }
 
 // newWorld serves with API keys unless change says otherwise.
@@ -71,7 +74,15 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.cfg = api.Config{Orders: orders, Stock: stock, Actions: all, Ledger: money, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
+	if w.signer, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}}); err != nil {
+		t.Fatal(err)
+	}
+	embeddedtest.Create(t, w.db, payments.Table("payments"), payments.SandboxTable("bank"))
+	pay, err := payments.New(payments.Config{DynamoDB: w.db, Table: "payments", Ledger: money, Processor: &payments.Sandbox{DynamoDB: w.db, Table: "bank"}, Callbacks: w.signer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cfg = api.Config{Orders: orders, Stock: stock, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
 	if change != nil {
 		change(&w.cfg)

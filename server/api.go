@@ -68,7 +68,7 @@ func (b *Backend) api(ctx context.Context, dev bool, audit io.Writer) (http.Hand
 	if err != nil {
 		return nil, err
 	}
-	cfg := api.Config{Orders: b.Orders, Stock: b.Stock, Actions: b.Actions, Ledger: b.Ledger,
+	cfg := api.Config{Orders: b.Orders, Stock: b.Stock, Actions: b.Actions, Ledger: b.Ledger, Payments: b.Payments,
 		Claims: once.Locks{DynamoDB: b.DynamoDB, Table: b.Tables.Once}, Parked: b.Parked, SFN: b.SFN, Handlers: b.handlers(), Start: b.starter(),
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters}, Ready: b.ready, Draining: ctx.Done(),
 		Dev: dev, Secret: secret, Hosts: b.Config.API.Hosts, Rate: b.Config.API.Rate, WatchFor: b.Config.API.WatchFor,

@@ -29,19 +29,19 @@ var ranks = map[Scope]int{Read: 1, Act: 2, Admin: 3}
 // Valid reports whether the scope is one of the three.
 func (s Scope) Valid() bool { return ranks[s] > 0 }
 
-// Tenant names whose data it is: 1 to 30 characters of a-z 0-9 -, beginning with a
+// Tenant names whose data it is: 1 to 20 characters of a-z 0-9 -, beginning with a
 // letter.
 type Tenant string
 
 // DefaultTenant owns what the commands and the demo create.
 const DefaultTenant Tenant = "default"
 
-var tenantRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}$`)
+var tenantRule = regexp.MustCompile(`^[a-z][a-z0-9-]{0,19}$`)
 
 // Validate names the rule that the tenant breaks.
 func (t Tenant) Validate() error {
 	if !tenantRule.MatchString(string(t)) {
-		return fmt.Errorf("%w: tenant: 1 to 30 characters of a-z 0-9 -, beginning with a letter", ErrInvalid)
+		return fmt.Errorf("%w: tenant: 1 to 20 characters of a-z 0-9 -, beginning with a letter", ErrInvalid)
 	}
 	return nil
 }

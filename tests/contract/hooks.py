@@ -33,7 +33,7 @@ def before_call(context, case, kwargs):
     if "expiresAt" in body:  # a moment at random is past
         body["expiresAt"] = "2030-01-01T00:00:00Z"
         body.pop("activeAt", None)
-    if operation == "create-action" and "pin" not in body:
+    if operation in ("create-action", "put-action") and "pin" not in body:
         body.pop("maxAttempts", None)
     if operation == "consume-action":  # a hold at random is nobody's
         body.pop("holder", None)

@@ -27,7 +27,7 @@ type Action struct {
 	Action string `path:"action" minLength:"3" maxLength:"64" pattern:"^[A-Za-z0-9][A-Za-z0-9_-]*$" doc:"The id, or the code."`
 }
 
-// Account is the path of an account. With a tenant's 30 characters and the colon, 64 are
+// Account is the path of an account. With a tenant's 20 characters and the colon, 64 are
 // within the ledger's 100.
 type Account struct {
 	AccountID string `path:"accountId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"alice"`
@@ -36,6 +36,17 @@ type Account struct {
 // Transfer is the path of a transfer.
 type Transfer struct {
 	TransferID string `path:"transferId" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"t-1"`
+}
+
+// Payment is the path of a payment. With a tenant's 20 characters and the colon, 39 are
+// within the 60 that payments take.
+type Payment struct {
+	PaymentID string `path:"paymentId" minLength:"1" maxLength:"39" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"p-1"`
+}
+
+// Step is the path of a payment's capture or refund.
+type Step struct {
+	StepID string `path:"stepId" minLength:"1" maxLength:"36" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"c-1"`
 }
 
 // Page asks for a part of a list.

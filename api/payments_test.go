@@ -1,0 +1,110 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// paid opens the accounts and a payment that is authorized.
+func (w *world) paid(id string) {
+	w.t.Helper()
+	w.open("processor", `,"overdraft":true,"side":"debit"`)
+	w.open("shop", "")
+	w.want(w.ask("PUT", "/v1/payments/"+id, `{"orderId":"o-1","payer":"processor","payee":"shop","amount":1000,"currency":"EUR"}`), http.StatusOK, "")
+}
+
+func TestAPaymentIsTakenAndGivenBackOnce(t *testing.T) {
+	w := newWorld(t, dev)
+	w.paid("p-1")
+	for range 2 {
+		a := w.want(w.ask("PUT", "/v1/payments/p-1/captures/c-1", `{"amount":600}`), http.StatusOK, "")
+		if a.field("captured") != "600" || a.field("capturable") != "400" {
+			t.Errorf("%s", a.text)
+		}
+	}
+	w.want(w.ask("PUT", "/v1/payments/p-1/captures/c-1", `{"amount":601}`), http.StatusConflict, "conflict")
+	w.want(w.ask("PUT", "/v1/payments/p-1/captures/c-2", `{"amount":401}`), http.StatusConflict, "payment_exceeded")
+	w.want(w.ask("PUT", "/v1/payments/p-1/refunds/r-1", `{"amount":100}`), http.StatusOK, "")
+	w.want(w.ask("PUT", "/v1/payments/p-1", `{"orderId":"o-1","payer":"processor","payee":"shop","amount":1001,"currency":"EUR"}`), http.StatusConflict, "conflict")
+	if a := w.want(w.ask("GET", "/v1/accounts/shop", ""), http.StatusOK, ""); a.field("balance") != "500" {
+		t.Errorf("%s", a.text)
+	}
+	w.want(w.ask("GET", "/v1/payments/p-2", ""), http.StatusNotFound, "payment_not_found")
+	w.want(w.ask("POST", "/v1/payments/p-2/void", ""), http.StatusNotFound, "payment_not_found")
+	if a := w.want(w.ask("GET", "/v1/payments", ""), http.StatusOK, ""); !strings.Contains(a.text, `"p-1"`) {
+		t.Errorf("%s", a.text)
+	}
+}
+
+// callback sends what the processor signed, changed by the test.
+func (w *world) callback(id, body string, change func(h http.Header, body []byte) []byte) answer {
+	w.t.Helper()
+	signed, err := w.signer.Sign(id, []byte(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	sent := []byte(body)
+	if change != nil {
+		sent = change(signed, sent)
+	}
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/callbacks/payments", strings.NewReader(string(sent)))
+	r.Header = signed
+	r.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+	return answer{rec.Result(), rec.Body.String()}
+}
+
+func succeeded(key string, amount int) string {
+	return fmt.Sprintf(`{"type":"payment.succeeded","timestamp":"2026-11-21T12:00:00Z","data":{"key":%q,"amount":%d,"currency":"EUR"}}`, key, amount)
+}
+
+func TestACallbackCountsOnceAndIsNotBelieved(t *testing.T) {
+	w := newWorld(t, dev)
+	w.paid("p-1")
+	for _, c := range []struct{ id, body, effect string }{
+		{"evt-1", succeeded("p-1/authorize", 1000), "none"}, // it was known
+		{"evt-1", succeeded("p-1/authorize", 1000), "repeated"},
+		{"evt-2", succeeded("p-1/authorize", 9999), "parked"},
+		{"evt-3", succeeded("p-1/c-9", 5), "parked"},
+		{"evt-4", succeeded("p-9/authorize", 5), "parked"},
+	} {
+		if a := w.want(w.callback(c.id, c.body, nil), http.StatusOK, ""); a.field("effect") != c.effect {
+			t.Errorf("%s: %s, want %s", c.id, a.text, c.effect)
+		}
+	}
+	if a := w.want(w.ask("GET", "/v1/callbacks/payments/parked", ""), http.StatusOK, ""); strings.Count(a.text, `"eventId"`) != 3 {
+		t.Errorf("%s", a.text)
+	}
+	if a := w.want(w.ask("GET", "/v1/payments/p-1", ""), http.StatusOK, ""); a.field("state") != "AUTHORIZED" || a.field("captured") != "0" {
+		t.Errorf("a callback moved money: %s", a.text)
+	}
+}
+
+// TestAForgedCallbackIsRefused changes each byte of the body and of the signature.
+func TestAForgedCallbackIsRefused(t *testing.T) {
+	w := newWorld(t, nil)
+	body := succeeded("p-1/authorize", 1000)
+	for i := range body {
+		a := w.callback("evt-1", body, func(_ http.Header, b []byte) []byte { b[i] ^= 1; return b })
+		w.want(a, http.StatusUnauthorized, "signature_refused")
+	}
+	for _, name := range []string{"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"} {
+		for i := range 12 {
+			a := w.callback("evt-1", body, func(h http.Header, b []byte) []byte {
+				text := []byte(h.Get(name))
+				text[i%len(text)] ^= 1
+				h.Set(name, string(text))
+				return b
+			})
+			w.want(a, http.StatusUnauthorized, "signature_refused")
+		}
+		a := w.callback("evt-1", body, func(h http.Header, b []byte) []byte { h.Del(name); return b })
+		w.want(a, http.StatusUnauthorized, "signature_refused")
+	}
+	w.want(w.callback("evt-1", `{"type":1}`, nil), http.StatusUnprocessableEntity, "malformed_callback")
+	w.want(w.callback("evt-1", strings.Repeat("a", 300<<10), nil), http.StatusRequestEntityTooLarge, "body_too_large")
+}
