@@ -61,7 +61,7 @@ func (c *Consumer) deleteBatch(ctx context.Context, batch []*held) {
 		failed := err
 		if e := refused[i]; err == nil && e != nil {
 			failed = e
-			if e.ours { // the handle is void: another receive has made it so
+			if e.void() { // by another receive
 				h.acked <- fmt.Errorf("%w: %w", ErrMessageLost, e)
 				continue
 			}

@@ -79,7 +79,7 @@ func (c *Consumer) extend(ctx context.Context, batch []*held) {
 		case err != nil:
 		case refused[i] == nil:
 			h.extended = began
-		case refused[i].ours:
+		case refused[i].void():
 			h.cancel(fmt.Errorf("%w: %w", ErrMessageLost, refused[i]))
 		}
 		h.mu.Unlock()

@@ -19,6 +19,7 @@ type Consumer struct {
 	acks    chan *held
 	pardons pardons
 	faults  faults
+	putOff  sparse
 	// calls is the parent of every call that tells what became of a message; it ends
 	// when all is told, or when a stop has waited long enough.
 	calls context.Context

@@ -1,6 +1,9 @@
 package queues
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // Events are optional hooks for metrics and alarms. They are called from the
 // consumer's goroutines, several at once, and must neither block nor panic.
@@ -36,4 +39,20 @@ type Ended struct {
 	Fate    Fate
 	// Ran is how long the handler ran, Took the time from the receive to the end.
 	Ran, Took time.Duration
+}
+
+// sparse lets a message about a lasting trouble into the log once a minute.
+type sparse struct {
+	mu   sync.Mutex
+	last time.Time
+}
+
+func (s *sparse) due(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.last.IsZero() && now.Sub(s.last) < time.Minute {
+		return false
+	}
+	s.last = now
+	return true
 }

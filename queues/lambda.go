@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -130,19 +131,32 @@ func (l Lambda) batch() (*lambdaBatch, error) {
 // run handles one lane. The whole of ctx is there to tell the queue what became of a
 // message; work is the part of it that handlers may use.
 func (b *lambdaBatch) run(ctx, work context.Context, lane []Message) {
-	for _, m := range lane {
+	for i, m := range lane {
 		if work.Err() != nil {
+			b.giveBack(ctx, lane[i:])
 			return
 		}
 		call, cancel := context.WithTimeoutCause(work, b.timeout, ErrTimeout)
 		outcome := b.policy.judge(invoke(call, b.handler, m), m, 0)
 		cancel()
 		if !b.settle(ctx, m, outcome) {
+			b.giveBack(ctx, lane[i+1:])
 			return
 		}
 		b.mu.Lock()
 		b.done[m.ID] = true
 		b.mu.Unlock()
+	}
+}
+
+// giveBack makes messages that were not begun visible, so that they hold up their group
+// no longer than the one before them.
+func (b *lambdaBatch) giveBack(ctx context.Context, rest []Message) {
+	if b.queue == nil {
+		return
+	}
+	for batch := range slices.Chunk(rest, maxBatch) {
+		_, _ = b.queue.hide(ctx, batch, 0) // else they come when their visibility time-outs are over
 	}
 }
 

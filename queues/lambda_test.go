@@ -231,6 +231,28 @@ func TestALambdaWithAClientTellsTheQueueWhatBecameOfEachMessage(t *testing.T) {
 	})
 }
 
+// TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure: what was not begun behind it is
+// given back.
+func TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure(t *testing.T) {
+	inWorld(t, ".fifo", func(t *testing.T, w *world) {
+		w.send("g:1", "g:2", "g:3")
+		l := Lambda{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
+			if m.Body == "2" {
+				return Retry(5*time.Second, nil)
+			}
+			return Done()
+		}}
+		if out, err := l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 2 {
+			t.Fatalf("%+v, %v", out, err)
+		}
+		w.expect("2 waits, 3 behind it", "1+1 0+0")
+		time.Sleep(5 * time.Second)
+		if out, err := l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 2 {
+			t.Errorf("%+v, %v: want both again, in order", out, err)
+		}
+	})
+}
+
 func TestMiddlewareStandsAroundTheHandler(t *testing.T) {
 	var order []string
 	around := func(name string) Middleware {

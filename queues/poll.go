@@ -116,10 +116,11 @@ const (
 
 // faults counts the polls that failed in a row.
 type faults struct {
-	mu            sync.Mutex
-	row           int
-	polled        time.Time // the last answered poll
-	since, logged time.Time
+	mu     sync.Mutex
+	row    int
+	polled time.Time // the last answered poll
+	since  time.Time
+	logged sparse
 }
 
 func (f *faults) answered(now time.Time) {
@@ -139,8 +140,7 @@ func (f *faults) failed(err error, cfg Config, now time.Time) (wait time.Duratio
 	if f.since.IsZero() {
 		f.since = now
 	}
-	if now.Sub(f.logged) >= time.Minute {
-		f.logged = now
+	if f.logged.due(now) {
 		cfg.Log.Warn("polling a queue failed; retrying", "err", err)
 	}
 	if failing := now.Sub(f.since); incurable(err) && failing >= cfg.FatalAfter {

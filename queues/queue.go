@@ -36,10 +36,16 @@ type queue struct {
 func (q *queue) name() string { return q.url[strings.LastIndexByte(q.url, '/')+1:] }
 
 // entryError is the refusal of one message of a batch.
-type entryError struct {
-	code, message string
-	// ours says that repeating the call is of no use: the receipt handle is void.
-	ours bool
+type entryError struct{ code, message string }
+
+// void reports whether the receipt handle is, so that repeating the call is of no use.
+// The entry's SenderFault does not tell that: throttling may be called the sender's.
+func (e *entryError) void() bool {
+	switch strings.TrimPrefix(e.code, "AWS.SimpleQueueService.") {
+	case "ReceiptHandleIsInvalid", "InvalidParameterValue", "InvalidParameterValueException", "MessageNotInflight", "InvalidIdFormat":
+		return true
+	}
+	return false
 }
 
 func (e *entryError) Error() string { return e.code + ": " + e.message }
@@ -54,7 +60,7 @@ func failures(entries []types.BatchResultErrorEntry, most int) map[int]*entryErr
 		if err != nil || i < 0 || i >= most {
 			continue // not an id that was sent
 		}
-		out[i] = &entryError{aws.ToString(e.Code), aws.ToString(e.Message), e.SenderFault}
+		out[i] = &entryError{aws.ToString(e.Code), aws.ToString(e.Message)}
 	}
 	return out
 }

@@ -54,7 +54,9 @@ func (c *Consumer) settle(h *held, answer Outcome) (Outcome, Fate) {
 			return o, fate
 		}
 	case KindInProgress:
-		c.cfg.Log.Debug("message put off", "message", h.m, "receives", h.m.Receives, "err", o.Err)
+		if o.Err != nil && c.putOff.due(time.Now()) {
+			c.cfg.Log.Warn("messages are put off; this one is the latest", "message", h.m, "receives", h.m.Receives, "err", o.Err)
+		}
 		c.pardons.add(h.m.ID)
 		return o, c.putBack(h, c.policy.pause(o, h.m))
 	default:

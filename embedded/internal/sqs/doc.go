@@ -25,8 +25,8 @@
 // # Supported
 //
 // CreateQueue, GetQueueUrl, GetQueueAttributes, SetQueueAttributes, ListQueues,
-// DeleteQueue, PurgeQueue, SendMessage, ReceiveMessage, DeleteMessage,
-// ChangeMessageVisibility, and the batches of the last but one three. Queue attributes:
+// DeleteQueue, PurgeQueue, ReceiveMessage; SendMessage, DeleteMessage,
+// ChangeMessageVisibility and their batches. Queue attributes:
 // VisibilityTimeout, MessageRetentionPeriod, DelaySeconds,
 // ReceiveMessageWaitTimeSeconds, MaximumMessageSize, RedrivePolicy, FifoQueue,
 // ContentBasedDeduplication, DeduplicationScope, FifoThroughputLimit. Message
