@@ -27,6 +27,7 @@ type Claim struct {
 	lease      time.Duration
 	print      []byte
 	keyEnd     time.Time
+	began      time.Time
 	claims     *Claims
 	state      atomic.Int32
 }
@@ -52,6 +53,7 @@ type attempt struct {
 	lease                 time.Duration
 	keyEnd                time.Time // zero for keys that do not expire
 	tookOver              bool      // a write was sent that takes the key from another holder
+	began                 time.Time // just before the last write was sent, with the monotonic clock
 }
 
 func (c *Claims) newAttempt(key string, payload []byte, lease time.Duration) (*attempt, error) {
@@ -152,6 +154,7 @@ func (c *Claims) look(ctx context.Context, a *attempt, s sight) (*Claim, error) 
 		default:
 			return c.answer(ctx, a, s.record, verdict)
 		}
+		a.began = time.Now()
 		won, next, err := c.apply(ctx, w)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -200,7 +203,7 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, verdict deci
 }
 
 func (c *Claims) holding(a *attempt, fence int64) *Claim {
-	claim := &Claim{Outcome: Acquired, key: a.key, owner: a.owner, fence: fence, lease: a.lease, print: a.print, keyEnd: a.keyEnd, claims: c}
+	claim := &Claim{Outcome: Acquired, key: a.key, owner: a.owner, fence: fence, lease: a.lease, print: a.print, keyEnd: a.keyEnd, began: a.began, claims: c}
 	if a.tookOver {
 		claim.Outcome = TakenOver
 	}

@@ -89,6 +89,8 @@ func (c *Config) complete() error {
 		return errors.New("once: Config.Table is empty")
 	case c.Lease < 0 || c.Retention < 0 || c.Margin < 0 || c.Inline < 0 || c.Cache < 0:
 		return errors.New("once: Config.Lease, Retention, Margin, Inline and Cache must not be negative")
+	case c.Lease > 0 && c.Lease < time.Millisecond:
+		return fmt.Errorf("once: Config.Lease is %s, at least 1ms", c.Lease)
 	case c.Inline > maxInline:
 		return fmt.Errorf("once: Config.Inline is %d, at most %d", c.Inline, maxInline)
 	case c.Payload > JSON:

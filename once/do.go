@@ -28,7 +28,6 @@ type Work func(context.Context, *Claim) ([]byte, error)
 // released, and a later call runs fn again. When fn panics, the claim is released,
 // or its outcome unknown under Config.ExpiredIsUnknown, and the panic goes on.
 func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn Work) (result []byte, replayed bool, err error) {
-	started := time.Now()
 	claim, err := c.claim(ctx, key, payload, c.leaseIn(ctx))
 	if errors.Is(err, ErrUnknownOutcome) && c.cfg.Reconcile != nil {
 		if err = c.reconcile(ctx, key); err == nil {
@@ -47,7 +46,7 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn Work) (r
 	case claim.Outcome == Replayed:
 		return claim.Result, true, nil
 	}
-	result, err = claim.run(ctx, started, fn)
+	result, err = claim.run(ctx, fn)
 	return result, false, err
 }
 
@@ -87,8 +86,8 @@ func (c *Claims) leaseIn(ctx context.Context) time.Duration {
 }
 
 // run does the work and ends the claim as the work's error tells.
-func (c *Claim) run(ctx context.Context, started time.Time, fn Work) (result []byte, err error) {
-	end := started.Add(c.lease) // by the monotonic clock, from before the claim was sent
+func (c *Claim) run(ctx context.Context, fn Work) (result []byte, err error) {
+	end := c.began.Add(c.lease) // by the monotonic clock, from before the claim was sent
 	finished := false
 	defer func() {
 		if !finished { // a panic or runtime.Goexit

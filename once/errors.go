@@ -36,7 +36,8 @@ var (
 )
 
 var (
-	// ErrResultUnavailable: the work was done, but what it gave was not kept.
+	// ErrResultUnavailable: the work was done, but what it gave was not kept, or cannot
+	// be fetched now.
 	ErrResultUnavailable = errors.New("the work was done, its result is not available")
 	// ErrInvalid: an argument breaks a rule; the text names both.
 	ErrInvalid = errors.New("invalid claim")

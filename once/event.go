@@ -3,6 +3,8 @@ package once
 import (
 	"errors"
 	"fmt"
+
+	"ratchet/txn"
 )
 
 // Outcome is what a claim, or a step of one, met. There are no others, so that it
@@ -15,6 +17,7 @@ const (
 	TakenOver       Outcome = "taken_over"
 	Replayed        Outcome = "replayed"
 	ReplayedFailure Outcome = "replayed_failure"
+	ResultLost      Outcome = "result_unavailable"
 	InProgress      Outcome = "in_progress"
 	Mismatch        Outcome = "mismatch"
 	UnknownOutcome  Outcome = "unknown"
@@ -53,7 +56,7 @@ var outcomes = []struct {
 }{
 	{ErrInProgress, InProgress}, {ErrMismatch, Mismatch}, {ErrUnknownOutcome, UnknownOutcome}, {ErrKeyExpired, KeyExpired},
 	{ErrClockSkew, ClockSkew}, {ErrStaleOwner, StaleOwner}, {ErrLeaseExpired, LeaseExpired},
-	{ErrInvalid, Invalid}, {ErrEnded, Invalid}, {ErrCorrupt, Invalid},
+	{ErrResultUnavailable, ResultLost}, {ErrInvalid, Invalid}, {ErrEnded, Invalid}, {ErrCorrupt, Invalid},
 }
 
 func outcomeOf(err error) Outcome {
@@ -62,9 +65,16 @@ func outcomeOf(err error) Outcome {
 			return o.outcome
 		}
 	}
-	var f *Failure
-	if errors.As(err, &f) {
+	var (
+		failure *Failure
+		item    *RefusedError
+		part    *txn.Refused
+	)
+	switch {
+	case errors.As(err, &failure):
 		return ReplayedFailure
+	case errors.As(err, &item), errors.As(err, &part):
+		return Refused
 	}
 	return Unavailable
 }

@@ -26,7 +26,8 @@ type ItemWrite struct {
 	Table string
 	Key   map[string]types.AttributeValue
 	// Set, Remove, Add and Delete are the clauses of the update expression, without
-	// their keywords. Condition is the write's own.
+	// their keywords. Condition is the write's own. Names and values that begin with
+	// #once_ and :once_ are taken.
 	Set, Remove, Add, Delete string
 	Condition                string
 	Names                    map[string]string
@@ -174,9 +175,9 @@ func (w ItemWrite) marked(name string, body image, forget []string) *dynamodb.Up
 	if w.Remove != "" {
 		remove = append(remove, w.Remove)
 	}
-	for keyword, clause := range map[string]string{"REMOVE": strings.Join(remove, ", "), "ADD": w.Add, "DELETE": w.Delete} {
-		if clause != "" {
-			update += " " + keyword + " " + clause
+	for _, c := range [][2]string{{" REMOVE ", strings.Join(remove, ", ")}, {" ADD ", w.Add}, {" DELETE ", w.Delete}} {
+		if c[1] != "" {
+			update += c[0] + c[1]
 		}
 	}
 	return &dynamodb.UpdateItemInput{TableName: &w.Table, Key: w.Key, ConditionExpression: &condition, UpdateExpression: &update,

@@ -44,8 +44,21 @@ func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testi
 		}
 	}
 	w.wire.breaks(nil, nil)
-	missing := w.with(t, func(c *once.Config) { c.FailOpen, c.Table = true, "missing" })
+	if err := take(t, open, "large").Complete(t.Context(), make([]byte, 100<<10)); err != nil {
+		t.Fatal(err)
+	}
 	job.calls = 0
+	w.wire.breaks(func(target string) error {
+		if target == "GetItem" {
+			return errWire
+		}
+		return nil
+	}, nil)
+	if _, replayed, err := open.Do(t.Context(), "large", payload, job.do); !errors.Is(err, once.ErrResultUnavailable) || !replayed || job.calls != 0 {
+		t.Errorf("a result that cannot be fetched was given once: %t %v, %d calls", replayed, err, job.calls)
+	}
+	w.wire.breaks(nil, nil)
+	missing := w.with(t, func(c *once.Config) { c.FailOpen, c.Table = true, "missing" })
 	if _, _, err := missing.Do(t.Context(), "k", payload, job.do); err == nil || job.calls != 0 {
 		t.Errorf("a table that is missing is no outage: %v", err)
 	}

@@ -46,7 +46,7 @@ func (c *Claims) resultOf(ctx context.Context, r *Record) ([]byte, error) {
 	}
 	body, err := c.cfg.Results.Get(ctx, r.pointer.name)
 	if err != nil {
-		return nil, fmt.Errorf("fetch the result: %w", err)
+		return nil, fmt.Errorf("%w: fetch it: %w", ErrResultUnavailable, err)
 	}
 	if hash := sha256.Sum256(body); string(hash[:]) != string(r.pointer.hash) {
 		return nil, fmt.Errorf("%w: its content is not what was stored", ErrResultUnavailable)

@@ -84,7 +84,11 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 // written there counts exactly if the claim still does. Work under [Claims.Do] may end
 // its claim so; it then returns the same result.
 func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Transaction)) error {
+	var t txn.Transaction
 	switch {
+	case c.Outcome == Untracked:
+		add(&t)
+		return c.claims.writer.Write(ctx, &t)
 	case c.claims == nil || c.state.Load() != claimHeld:
 		return c.refuse("complete", fmt.Errorf("%w: the claim is not held", ErrInvalid))
 	case len(result) > c.claims.cfg.Inline:
@@ -95,7 +99,6 @@ func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Tra
 	if err != nil {
 		return c.refuse("complete", err)
 	}
-	var t txn.Transaction
 	t.Marker("claim", types.TransactWriteItem{Update: c.claims.item(c.write(now, s))})
 	add(&t)
 	t.Token(c.key, c.fence)
