@@ -1,0 +1,194 @@
+// Package apidocs runs the examples of docs/api.md.
+package apidocs
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ratchet/api/auth"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/server"
+	"ratchet/webhooks"
+)
+
+// serve runs everything that `ratchet dev` or `ratchet serve` does, and returns the URL
+// of the API.
+func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
+	t.Helper()
+	cfg := server.Config{Data: filepath.Join(t.TempDir(), "data"), CarrierDelay: time.Millisecond, CallbackSecret: webhooks.NewSecret().Reveal(),
+		API: server.API{WatchFor: 100 * time.Millisecond}}
+	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	for _, run := range []func(context.Context) error{b.Engine.Run, b.Carrier.Run, func(ctx context.Context) error { return b.Run(ctx, "test") },
+		func(ctx context.Context) error { return b.ServeAPI(ctx, listener, dev) }} {
+		group.Go(func() {
+			if err := run(ctx); err != nil {
+				t.Errorf("run: %v", err)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections()
+		stop()
+		group.Wait()
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + listener.Addr().String(), b
+}
+
+func page(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestTheExamplesAnswerAsThePageSays runs them as everybody on dev and with a key; with
+// curl where there is one.
+func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
+	curl, _ := exec.LookPath("curl") // the page says curl; a machine with only Go does without
+	for _, c := range []struct {
+		name, curl string
+		dev        bool
+	}{{"dev", "", true}, {"keys", curl, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			url, b := serve(t, c.dev)
+			s := &shell{vars: map[string]string{"API": url}, curl: c.curl}
+			if !c.dev {
+				_, token, err := b.Keys.Create(t.Context(), auth.NewKey{Name: "docs", Tenant: "acme", Scope: auth.Admin})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.header = "Authorization: Bearer " + string(token)
+			}
+			all := examples(page(t))
+			if len(all) < 60 {
+				t.Errorf("%d examples found", len(all))
+			}
+			for _, e := range all {
+				status, body, err := s.run(t.Context(), e.command)
+				if err != nil {
+					t.Fatalf("docs/api.md:%d: %v", e.line, err)
+				}
+				if err := compare(e.want, status, body); err != nil {
+					t.Errorf("docs/api.md:%d: %s\n%v", e.line, e.command, err)
+				}
+			}
+		})
+	}
+}
+
+// compare holds an answer against "200 {a part of it}" or "200 a part of its text".
+func compare(want string, status int, body string) error {
+	if want == "" {
+		return nil
+	}
+	code, part, _ := strings.Cut(want, " ")
+	if code != fmt.Sprint(status) {
+		return fmt.Errorf("%d %s, want %s", status, body, want)
+	}
+	if !strings.HasPrefix(part, "{") {
+		if !strings.Contains(body, part) {
+			return fmt.Errorf("%q is not in %s", part, body)
+		}
+		return nil
+	}
+	var wanted, got any
+	if err := json.Unmarshal([]byte(part), &wanted); err != nil {
+		return fmt.Errorf("the page's answer: %w", err)
+	}
+	if err := json.Unmarshal([]byte(body), &got); err != nil {
+		return fmt.Errorf("%w in %s", err, body)
+	}
+	if !within(wanted, got) {
+		return fmt.Errorf("%s is no part of %s", part, body)
+	}
+	return nil
+}
+
+// within reports that every member of part is in whole.
+func within(part, whole any) bool {
+	switch p := part.(type) {
+	case map[string]any:
+		w, ok := whole.(map[string]any)
+		for name, v := range p {
+			ok = ok && within(v, w[name])
+		}
+		return ok
+	case []any:
+		w, ok := whole.([]any)
+		ok = ok && len(w) == len(p)
+		for i := range p {
+			ok = ok && within(p[i], w[i])
+		}
+		return ok
+	}
+	return part == whole
+}
+
+var (
+	problemCode = regexp.MustCompile(`(?:newProblem\([^,\n]+, |http\.Status\w+, |http\.Status\w+: +)"([a-z_]+)"`)
+	missing     = regexp.MustCompile(`notFound\("([a-z_]+)"\)`)
+)
+
+// TestThePageNamesEveryCode reads the codes from the source: a program may meet any.
+func TestThePageNamesEveryCode(t *testing.T) {
+	text := page(t)
+	files, err := filepath.Glob("../../api/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var codes []string
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range problemCode.FindAllStringSubmatch(string(source), -1) {
+			codes = append(codes, m[1])
+		}
+		for _, m := range missing.FindAllStringSubmatch(string(source), -1) {
+			codes = append(codes, m[1]+"_not_found")
+		}
+	}
+	slices.Sort(codes)
+	codes = slices.Compact(codes)
+	if len(codes) < 50 {
+		t.Fatalf("only %d codes found", len(codes))
+	}
+	for _, code := range codes {
+		if code != "true" && !strings.Contains(text, "`"+code+"`") {
+			t.Errorf("docs/api.md does not name %s", code)
+		}
+	}
+}
