@@ -15,8 +15,9 @@ func workerCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "worker", Short: "Run one worker on an endpoint or AWS: activities, stream poller, requests' queue",
 		Long: "Serves every activity of the state machine, polls the orders' stream and takes requests from\n" +
-			"--requests-queue, if there is one, until interrupted, then finishes what it has begun and prints what its transitions consumed, by verdict. Run\n" +
-			"`ratchet init` once before. Start as many as you like.",
+			"--requests-queue, if there is one, until interrupted, then finishes what it has begun and\n" +
+			"prints what its transitions consumed, by verdict. Run `ratchet init` once before. Start as\n" +
+			"many as you like.",
 		Args: cobra.NoArgs,
 	}
 	name := c.Flags().String("name", "worker", "shown in execution histories and leases")
