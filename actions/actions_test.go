@@ -1,9 +1,11 @@
 package actions_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"io"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
@@ -108,11 +111,25 @@ type shop struct {
 	keys  []actions.Key
 }
 
+// backend is an embedded engine of the test's own, or the DynamoDB Local whose URL is
+// in RATCHET_TEST_DYNAMODB_LOCAL, which keeps the data of each access key apart.
+func backend(t testing.TB) (aws.Config, *http.Client) {
+	t.Helper()
+	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
+	if endpoint == "" {
+		engine := embeddedtest.Open(t)
+		return engine.AWSConfig(), engine.HTTPClient()
+	}
+	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	t.Cleanup(client.CloseIdleConnections)
+	return aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}, client
+}
+
 func newShop(t testing.TB) *shop {
 	t.Helper()
-	engine := embeddedtest.Open(t)
-	cfg := engine.AWSConfig()
-	s := &shop{clock: newClock(), wire: &faults{client: engine.HTTPClient()}, keys: []actions.Key{actions.NewKey(1)}}
+	cfg, client := backend(t)
+	s := &shop{clock: newClock(), wire: &faults{client: client}, keys: []actions.Key{actions.NewKey(1)}}
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {

@@ -19,8 +19,9 @@
 //     cancelling and expiring, at most one ever happens. Whoever was told a final
 //     outcome is told it again.
 //   - The winner whose answer was lost gets it again, byte for byte, by its ConsumeID.
-//   - Of the PINs given for an action at most MaxAttempts are compared, however many
-//     arrive at once. The right PIN is refused once the action is locked.
+//   - At most MaxAttempts tries of an action's PIN are compared, however many arrive at
+//     once. (A try that is repeated is the same try.) The right PIN is refused once the
+//     action is locked.
 //   - Before the right PIN was given, nothing is told but the outcome. An id that was
 //     never made answers like any other unknown one.
 //   - An id is never good for a second action, and a late one is Expired, not NotFound,

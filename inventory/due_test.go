@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/inventory"
+	"ratchet/txn"
 )
 
 var twoMugs = []inventory.Line{{SKU: "mug", Quantity: 2}}
@@ -266,7 +267,7 @@ func step(ctx context.Context, s *shop, random *lockedRandom, worker int) error 
 	if random.chance(0.1) {
 		die() // before anything, or just behind the sending
 	}
-	switch random.n(7) {
+	switch random.n(8) {
 	case 0, 1:
 		_ = s.Reserve(ctx, order, []inventory.Line{{SKU: random.prefix + "a", Quantity: 1 + random.n(4)}, {SKU: random.prefix + "b", Quantity: 1 + random.n(4)}})
 	case 2:
@@ -278,6 +279,12 @@ func step(ctx context.Context, s *shop, random *lockedRandom, worker int) error 
 	case 5:
 		s.advance(time.Duration(random.n(60)) * time.Second)
 		_, _ = s.ExpireDue(ctx, 10)
+	case 7:
+		if add, err := s.AddIn(order, []inventory.Line{{SKU: random.prefix + "c", Quantity: 1 + random.n(4)}}); err == nil {
+			var t txn.Transaction
+			add(&t)
+			_ = s.writer.Write(ctx, &t)
+		}
 	case 6:
 		sku := random.prefix + string(rune('a'+worker%3))
 		l, _, err := s.Level(ctx, sku)

@@ -1,23 +1,28 @@
 package inventory_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/inventory"
+	"ratchet/txn"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,8 +33,9 @@ var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // they interfere with.
 type shop struct {
 	*inventory.Stock
-	db  *dynamodb.Client
-	now atomic.Int64
+	db     *dynamodb.Client
+	writer *txn.Writer
+	now    atomic.Int64
 	// before may refuse a call, after may lose the answer to one that was carried out.
 	before, after func(operation string) bool
 	http          *http.Client
@@ -52,12 +58,26 @@ func (s *shop) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// backend is an embedded engine of the test's own, or the DynamoDB Local whose URL is
+// in RATCHET_TEST_DYNAMODB_LOCAL, which keeps the data of each access key apart.
+func backend(t testing.TB) (aws.Config, *http.Client) {
+	t.Helper()
+	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
+	if endpoint == "" {
+		engine := embeddedtest.Open(t)
+		return engine.AWSConfig(), engine.HTTPClient()
+	}
+	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	t.Cleanup(client.CloseIdleConnections)
+	return aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
+		Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}, client
+}
+
 func newStock(t testing.TB) *shop {
 	t.Helper()
-	engine := embeddedtest.Open(t)
-	s := &shop{http: engine.HTTPClient()}
+	cfg, client := backend(t)
+	s := &shop{http: client}
 	s.now.Store(start.UnixMilli())
-	cfg := engine.AWSConfig()
 	cfg.HTTPClient = s
 	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
@@ -68,6 +88,9 @@ func newStock(t testing.TB) *shop {
 	embeddedtest.Create(t, s.db, inventory.TableInput("inventory"), inventory.DueTableInput("due"))
 	var err error
 	if s.Stock, err = inventory.New(inventory.Config{DynamoDB: s.db, Table: "inventory", DueTable: "due", Every: time.Millisecond, Now: s.Now}); err != nil {
+		t.Fatal(err)
+	}
+	if s.writer, err = txn.New(txn.Config{DynamoDB: s.db}); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -14,6 +14,7 @@ import (
 
 	"ratchet/inventory"
 	"ratchet/server"
+	"ratchet/transitions"
 )
 
 const inventoryHelp = `Stock: what is available, reserved and committed, per SKU and per order.
@@ -26,7 +27,7 @@ Exit status 3: out of stock, or the reservation is closed or expired.`
 
 func inventoryCommand(s *settings) *cobra.Command {
 	c := group("inventory", "Look at stock; reserve, commit and release it", inventoryGet(s), inventorySet(s), inventoryShow(s),
-		inventoryReserve(s), inventoryEnd(s, "commit", "Turn an order's reservation into sold pieces", (*inventory.Stock).Commit),
+		inventoryReserve(s), inventoryAddItems(s), inventoryEnd(s, "commit", "Turn an order's reservation into sold pieces", (*inventory.Stock).Commit),
 		inventoryEnd(s, "release", "Put an order's reserved pieces back", (*inventory.Stock).Release), inventoryExpire(s))
 	c.Long = inventoryHelp
 	return c
@@ -137,6 +138,41 @@ func inventoryReserve(s *settings) *cobra.Command {
 		}
 		return s.with(c.Context(), func(b *server.Backend) error {
 			return stockStatus(b.Stock.ReserveUntil(c.Context(), args[0], lines, until))
+		})
+	}
+	return c
+}
+
+func inventoryAddItems(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "add-items ORDER SKU:QUANTITY:PRICE...", Short: "Add lines to an order and set their pieces aside, in one transaction", Args: cobra.MinimumNArgs(2),
+		Long: "Adds lines to an order that is not paid yet, and reserves their pieces for it: all or nothing.\n" +
+			"Repeating the command with the same --event-id does nothing more.",
+	}
+	event := c.Flags().String("event-id", "", "names this edit; default: a new name for each call")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var lines []transitions.Item
+		for _, text := range args[1:] {
+			line, err := parseItem(text)
+			if err != nil {
+				return err
+			}
+			lines = append(lines, line)
+		}
+		e := transitions.Edit{OrderID: transitions.OrderID(args[0]), EventID: transitions.RequestID(*event)}
+		if e.EventID == "" {
+			e.EventID = transitions.RequestID("cli-" + newRequestID())
+		}
+		return s.with(c.Context(), func(b *server.Backend) error {
+			r, err := b.AddItems(c.Context(), e, lines...)
+			switch {
+			case err != nil:
+				return stockStatus(err)
+			case r.Verdict.Done() && !s.json:
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d lines for order %s, with their pieces\n", r.Verdict, len(lines), e.OrderID)
+				return err
+			}
+			return printEdit(c.OutOrStdout(), s.json, e.OrderID, r)
 		})
 	}
 	return c
