@@ -59,8 +59,12 @@ fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-20s} $$pkg; done; done
 
 .PHONY: bench
-bench: ## measure, each figure beside a baseline; BENCH_JSON=file writes them as JSON
+bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and Maven, Powertools with Python); BENCH_JSON=file writes JSON
 	go run ./bench
+
+.PHONY: costs
+costs: ## measure what orders cost in capacity units, as in docs/costs.md
+	go run ./bench -costs
 
 ##@ Keep clean
 

@@ -45,7 +45,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 		if e.url == "" {
 			ways = append(ways, s.way(callers, orders, "plain", s.plain))
 		}
-		m, err := turns(ctx, work.budget, callers, orders, ways...)
+		m, err := turns(ctx, work, callers, orders, ways...)
 		if err != nil {
 			return nil, fmt.Errorf("%s, %d callers: %w", e.name, callers, err)
 		}
@@ -110,19 +110,6 @@ func openShop(ctx context.Context, e *endpoint) (*shop, error) {
 		s.inputs = append(s.inputs, c.last)
 	}
 	return s, nil
-}
-
-// capture is the SDK's client; it keeps the UpdateItem that Apply sends, so that the
-// baseline is that very call and cannot drift away from it.
-type capture struct {
-	*dynamodb.Client
-	last *dynamodb.UpdateItemInput
-}
-
-// UpdateItem keeps the input and passes it on.
-func (c *capture) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	c.last = in
-	return c.Client.UpdateItem(ctx, in, opts...)
 }
 
 func (s *shop) place(ctx context.Context, id transitions.OrderID) error {

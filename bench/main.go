@@ -32,10 +32,11 @@ type figure struct {
 	about string
 }
 
-// size says how much work to do: how long ways are compared, and how many orders go
-// the whole path.
+// size says how much work to do: how long ways are compared, in how many rounds at least,
+// and how many orders go the whole path.
 type size struct {
 	budget time.Duration
+	rounds int
 	orders int
 }
 
@@ -55,14 +56,14 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) error {
-	work := size{budget: 15 * time.Second, orders: 2000}
+	work := size{budget: 15 * time.Second, rounds: 3, orders: 2000}
 	if os.Getenv("BENCH_SHORT") != "" {
-		work = size{budget: 2 * time.Second, orders: 200}
+		work = size{budget: time.Second, rounds: 1, orders: 200}
 	}
 	debug.SetGCPercent(400) // as the ratchet command does
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 	var figures []figure
-	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchCosts, benchEngine, benchLocal, benchOrders} {
+	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchCosts, benchEngine, benchLocal, benchClaims, benchHTTP, benchOrders} {
 		f, err := part(ctx, work)
 		if err != nil {
 			return err
@@ -108,7 +109,14 @@ func benchEngine(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.stop()) }()
-	return benchApply(ctx, work, e)
+	for _, part := range []func(context.Context, size, *endpoint) ([]figure, error){benchApply, benchConsume, benchTransfers} {
+		f, err := part(ctx, work, e)
+		if err != nil {
+			return nil, err
+		}
+		figures = append(figures, f...)
+	}
+	return figures, nil
 }
 
 // benchLocal measures the same on DynamoDB Local. Where it cannot be had its figures

@@ -31,10 +31,10 @@ type measure struct {
 // starts with a clean heap. The first round warms up and does not count. Figures
 // of one round lie close together, so what else the machine does hits all ways alike;
 // many short rounds and their median leave out what does not.
-func turns(ctx context.Context, budget time.Duration, callers, pieces int, ways ...way) ([]measure, error) {
+func turns(ctx context.Context, work size, callers, pieces int, ways ...way) ([]measure, error) {
 	out := make([]measure, len(ways))
 	began := time.Now()
-	for round := 0; round <= minRounds || time.Since(began) < budget; round++ {
+	for round := 0; round <= work.rounds || time.Since(began) < work.budget; round++ {
 		for _, n := range rand.Perm(len(ways)) {
 			if err := ways[n].prepare(ctx, round); err != nil {
 				return nil, err
@@ -51,9 +51,6 @@ func turns(ctx context.Context, budget time.Duration, callers, pieces int, ways 
 	}
 	return out, nil
 }
-
-// minRounds is how many rounds are counted however small the budget is.
-const minRounds = 3
 
 // moment is what a process has used so far.
 type moment struct {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/actions"
+)
+
+const actionsTable = "bench-actions"
+
+// benchConsume consumes one-time actions through actions.Consume and as the very same
+// UpdateItem through the bare SDK client, in turns, each action once.
+func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error) {
+	const callers = 32
+	count := max(work.orders/2/callers, 1) * callers
+	if err := e.tables(ctx, actions.TableInput(actionsTable)); err != nil {
+		return nil, err
+	}
+	cfg := actions.Config{DynamoDB: e.db, Table: actionsTable, Keys: []actions.Key{actions.NewKey(1)}}
+	all, err := actions.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]actions.ID, count)
+	create := func(ctx context.Context, _ int) error {
+		return share(ctx, callers, count, func(ctx context.Context, n int) error {
+			made, err := all.Create(ctx, actions.Spec{Payload: []byte(`{"coupon":"SPRING"}`), ExpiresAt: time.Now().Add(time.Hour)})
+			ids[n] = made.ID
+			return err
+		})
+	}
+	// What Consume sends is learnt from it, by id and consume id, so that the baseline
+	// cannot drift away.
+	learner := &capture{Client: e.db}
+	cfg.DynamoDB = learner
+	learning, err := actions.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	inputs := make([]*dynamodb.UpdateItemInput, count)
+	consumeID := func(n int) string { return fmt.Sprintf("request-%08d", n) }
+	ways := []way{
+		{create, func(ctx context.Context, _, n int) error {
+			r, err := all.Consume(ctx, actions.Request{ID: ids[n], ConsumeID: consumeID(n)})
+			if err == nil && r.Outcome != actions.Consumed {
+				err = fmt.Errorf("consume %s: %s", ids[n], r.Outcome)
+			}
+			return err
+		}},
+		{func(ctx context.Context, round int) error {
+			if err := create(ctx, round); err != nil {
+				return err
+			}
+			learner.keep = true
+			for n, id := range ids {
+				if _, err := learning.Consume(ctx, actions.Request{ID: id, ConsumeID: consumeID(n)}); err != nil {
+					return err
+				}
+				inputs[n] = learner.last
+			}
+			return nil
+		}, func(ctx context.Context, _, n int) error {
+			in := *inputs[n]
+			in.Key, in.ExpressionAttributeValues = maps.Clone(in.Key), maps.Clone(in.ExpressionAttributeValues)
+			_, err := e.db.UpdateItem(ctx, &in)
+			return err
+		}},
+	}
+	m, err := turns(ctx, work, callers, count, ways...)
+	if err != nil {
+		return nil, fmt.Errorf("consume: %w", err)
+	}
+	return []figure{
+		{"consume_ratio", ratio(m[0].rates, m[1].rates), "", fmt.Sprintf("actions.Consume / the same UpdateItem through the bare SDK, %d callers, %s", callers, e.name)},
+		{"consume_cpu_ratio", ratio(m[1].cpu, m[0].cpu), "", "the same in processor time"},
+		{"consumptions_per_second", median(m[0].rates), "1/s", ""},
+	}, nil
+}
+
+// capture is the SDK's client; it keeps the last UpdateItem that was sent through it,
+// so that a baseline is that very call. With keep it keeps it from being made.
+type capture struct {
+	*dynamodb.Client
+	last *dynamodb.UpdateItemInput
+	keep bool
+}
+
+// UpdateItem keeps the input, and passes it on unless it is to be kept back: the caller
+// is then told that the condition failed on no item.
+func (c *capture) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	c.last = in
+	if c.keep {
+		return nil, &types.ConditionalCheckFailedException{}
+	}
+	return c.Client.UpdateItem(ctx, in, opts...)
+}
