@@ -15,7 +15,8 @@ import (
 )
 
 // Batch describes many actions with generated codes. The same batch again makes the
-// same codes, and no action twice: a run that broke off is simply repeated.
+// same codes, and no action twice: a run that broke off is simply repeated. (With
+// another key in front they are written differently, and are the same actions.)
 type Batch struct {
 	// ID names the batch: 1 to 255 printable ASCII characters.
 	ID string

@@ -182,6 +182,21 @@ func TestACodeWhoseNameIsTakenGetsAnother(t *testing.T) {
 	}
 }
 
+func TestABatchStaysTheSameWhenKeysChange(t *testing.T) {
+	s := newShop(t)
+	old, _ := s.bulk(t, coupons(2))
+	s.keys = append([]actions.Key{actions.NewKey(2)}, s.keys...)
+	s.reopen(t, func(*actions.Config) {})
+	fresh, made := s.bulk(t, coupons(2))
+	if made != 0 || fresh[0] == old[0] {
+		t.Errorf("%d were new, %q", made, string(fresh[0]))
+	}
+	s.want(t, actions.Request{ID: old[0]}, actions.Consumed)
+	s.want(t, actions.Request{ID: fresh[0]}, actions.AlreadyUsed)
+	s.want(t, actions.Request{ID: fresh[1]}, actions.Consumed)
+	s.want(t, actions.Request{ID: old[1]}, actions.AlreadyUsed)
+}
+
 func TestPoint42_ALateCodeIsExpired(t *testing.T) {
 	s := newShop(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = 2 * time.Hour })

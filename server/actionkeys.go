@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"ratchet/actions"
 )
@@ -41,6 +42,9 @@ func actionKeys(cfg Config, embedded bool) ([]actions.Key, error) {
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("keys of one-time actions: %w", err)
+	}
+	if info, err := os.Stat(name); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s holds keys and is open to others (%s): chmod 600 it", name, info.Mode().Perm())
 	}
 	keys, err := actions.ParseKeys(string(text))
 	if err != nil {
