@@ -3,9 +3,11 @@ package once_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,7 +24,16 @@ import (
 	"ratchet/once"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if url := os.Getenv(childURL); url != "" { // a worker that will be killed
+		if err := child(context.Background(), url, os.Getenv(childDir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 type item = map[string]types.AttributeValue
 
