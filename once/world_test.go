@@ -2,6 +2,7 @@ package once_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
@@ -222,16 +224,28 @@ func (w *world) config() once.Config {
 		}}
 }
 
+// network returns a client of an engine of the test's own, or of the DynamoDB Local
+// whose URL is in RATCHET_TEST_DYNAMODB_LOCAL: the same suite runs against the
+// vendor's. It keeps the data of each access key apart.
+func network(t testing.TB) (*http.Client, aws.Config) {
+	t.Helper()
+	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
+	if endpoint == "" {
+		// As over a network: the SDK reads the service's time from the answers.
+		return embeddedtest.Open(t).HTTPClient(), aws.Config{Region: "us-east-1", Credentials: aws.AnonymousCredentials{}, BaseEndpoint: aws.String("http://dynamodb.test")}
+	}
+	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	t.Cleanup(client.CloseIdleConnections)
+	return client, aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}
+}
+
 // newWorld opens a world. Its SDK retries a lost answer at once.
 func newWorld(t testing.TB, change ...func(*once.Config)) *world {
 	t.Helper()
-	engine := embeddedtest.Open(t)
-	w := &world{clock: &clock{}, wire: &wire{client: engine.HTTPClient()}}
+	client, cfg := network(t)
+	w := &world{clock: &clock{}, wire: &wire{client: client}}
 	w.clock.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
-	w.wire.service = w.clock
-	cfg := engine.AWSConfig()
-	// As over a network: the SDK reads the service's time from the answers.
-	cfg.HTTPClient, cfg.APIOptions, cfg.BaseEndpoint = w.wire, nil, aws.String("http://dynamodb.test")
+	w.wire.service, cfg.HTTPClient = w.clock, w.wire
 	w.db = &meter{Client: dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = retrying{} })}
 	embeddedtest.Create(t, w.db.Client, once.TableInput("once"), once.TableInput("business"))
 	w.Claims = w.with(t, change...)
