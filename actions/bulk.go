@@ -117,9 +117,9 @@ func (b Batch) validate() error {
 func (a *Actions) createCoded(ctx context.Context, key tenantKey, b Batch, s Spec, index int, now time.Time) (Coded, error) {
 	for try := range codeTries {
 		id, r := key.codeOf(b, index, try)
-		item := a.item(a.itemKey(r), key, s, now)
+		item := a.item(r, key, s, now)
 		item["batchId"], item["batchIndex"] = attribute.S(b.ID), attribute.N(int64(index))
-		old, err := a.putPatiently(ctx, item)
+		old, err := a.putPatiently(ctx, item, now)
 		if err != nil {
 			return Coded{}, err
 		}
@@ -142,9 +142,9 @@ func (a *Actions) createCoded(ctx context.Context, key tenantKey, b Batch, s Spe
 
 // putPatiently puts up with throttling for longer than the SDK does: a large batch may
 // outrun what a table has grown to.
-func (a *Actions) putPatiently(ctx context.Context, item image) (image, error) {
+func (a *Actions) putPatiently(ctx context.Context, item image, now time.Time) (image, error) {
 	for attempt := 1; ; attempt++ {
-		old, err := a.put(ctx, item)
+		old, err := a.put(ctx, item, now)
 		if !errors.Is(err, ErrUnavailable) || attempt == bulkPatience || ctx.Err() != nil {
 			return old, err
 		}

@@ -19,8 +19,9 @@ import (
 
 // Spec describes a new action. ExpiresAt must be set.
 type Spec struct {
-	// RequestID names the creation, 1 to 255 printable ASCII characters: the same again,
-	// with the same content, finds the action instead of making a second one.
+	// RequestID names the creation, 1 to 255 printable ASCII characters: the same again
+	// finds the action instead of making a second one, as long as it is remembered. Its
+	// times must be equal, too: a repeat does not count them from now.
 	RequestID string
 	// Code is chosen by the caller instead of an allotted id: 3 to 64 letters, digits
 	// and hyphens, in any case. Guessing it is as easy as it looks, and its item is kept
@@ -116,11 +117,11 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 	if s.Code == "" {
 		id, r = key.mint(s.ExpiresAt, seedOf(s.RequestID))
 	}
-	item := a.item(a.itemKey(r), key, s, now)
+	item := a.item(r, key, s, now)
 	if s.Code != "" {
 		delete(item, ExpiryAttribute) // nothing else remembers that the code was used
 	}
-	old, err := a.put(ctx, item)
+	old, err := a.put(ctx, item, now)
 	if err != nil {
 		return Action{}, failed("create", id, err)
 	}
@@ -152,10 +153,12 @@ func (a *Actions) sameContent(rec record, itemKey string, s Spec) error {
 	return nil
 }
 
-func (a *Actions) item(itemKey string, key tenantKey, s Spec, now time.Time) image {
+func (a *Actions) item(r ref, key tenantKey, s Spec, now time.Time) image {
+	itemKey := a.itemKey(r)
 	item := image{
 		keyAttribute: attribute.S(itemKey), "status": attribute.S(open), "content": attribute.B(s.content()),
 		"createdAt": millis(now), "activeAt": attribute.N(0), "expiresAt": millis(s.ExpiresAt),
+		"idExpires":     attribute.N(r.second()),
 		ExpiryAttribute: attribute.N(ceilSecond(s.ExpiresAt.Add(a.cfg.Retention))),
 	}
 	if !s.ActiveAt.IsZero() { // else at once, whatever the clock of who uses it
@@ -171,11 +174,13 @@ func (a *Actions) item(itemKey string, key tenantKey, s Spec, now time.Time) ima
 	return item
 }
 
-// put stores a new item. It returns the one that was there before, if any.
-func (a *Actions) put(ctx context.Context, item image) (old image, err error) {
+// put stores a new item. It returns the one that was there before, if any. One whose
+// time is over counts as absent, whether TTL has deleted it yet or not.
+func (a *Actions) put(ctx context.Context, item image, now time.Time) (old image, err error) {
 	_, err = a.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &a.cfg.Table, Item: item,
-		ConditionExpression:                 aws.String("attribute_not_exists(" + keyAttribute + ")"),
+		ConditionExpression:                 aws.String("attribute_not_exists(" + keyAttribute + ") OR " + ExpiryAttribute + " <= :second"),
+		ExpressionAttributeValues:           image{":second": attribute.N(now.Unix())},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	var refused *types.ConditionalCheckFailedException

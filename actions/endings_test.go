@@ -246,7 +246,7 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 	for name, change := range map[string]func(*actions.Spec){
 		"payload": func(s *actions.Spec) { s.Payload = json.RawMessage(`2`) }, "pin": func(s *actions.Spec) { s.PIN = "4321" },
 		"no pin": func(s *actions.Spec) { s.PIN = "" }, "attempts": func(s *actions.Spec) { s.MaxAttempts = 4 },
-		"start": func(s *actions.Spec) { s.ActiveAt = start.Add(time.Minute) },
+		"start": func(s *actions.Spec) { s.ActiveAt = start.Add(time.Minute) }, "end": func(s *actions.Spec) { s.ExpiresAt = start.Add(2 * time.Hour) },
 	} {
 		other := spec
 		if change(&other); true {
@@ -265,8 +265,29 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 		t.Errorf("after the sweep nobody can make it anew: %v", err)
 	}
 	s.want(t, actions.Request{ID: first.ID, PIN: "1234"}, actions.Expired)
-	// The key may have been rotated between a creation and its repeat.
+	// Past its retention the request id may name another action, swept or not. The old
+	// id is not good for that one.
+	spec.ExpiresAt = s.clock.Now().Add(time.Minute)
+	if _, err := s.Create(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.advance(2 * time.Hour) // forgotten, and not swept
 	spec.ExpiresAt = s.clock.Now().Add(time.Hour)
+	spec.RequestID = "r-1"
+	second, err := s.Create(t.Context(), spec)
+	if err != nil || second.ID == first.ID {
+		t.Fatal(err)
+	}
+	s.want(t, actions.Request{ID: first.ID, PIN: "1234"}, actions.Expired)
+	if r, err := s.Cancel(t.Context(), first.ID); err != nil || r.Outcome != actions.Expired {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if v, found, err := s.Get(t.Context(), first.ID); err != nil || !found || v.State != actions.StateExpired {
+		t.Errorf("%+v, %v, %v", v, found, err)
+	}
+	s.want(t, actions.Request{ID: second.ID, PIN: "1234"}, actions.Consumed)
+	// The key may have been rotated between a creation and its repeat.
+	spec.ExpiresAt, spec.RequestID = s.clock.Now().Add(time.Hour), "r-2"
 	old, err := s.Create(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)

@@ -71,7 +71,7 @@ func (a *Actions) Get(ctx context.Context, id ID) (Action, bool, error) {
 	if err != nil {
 		return Action{}, false, failed("get", id, unavailable(ctx, err))
 	}
-	if len(out.Item) == 0 {
+	if len(out.Item) == 0 || attribute.Number(out.Item, "idExpires") != c.second() {
 		return Action{ID: id, State: StateExpired, ExpiresAt: c.expires}, c.absent().Outcome == Expired, nil
 	}
 	rec, err := decode(out.Item)

@@ -20,8 +20,8 @@ import (
 // An allotted id is "act_" and 43 characters: the version of its key, the action's
 // expiry, 96 random bits, and a MAC over all of it. So an id cannot be guessed or
 // made up, a late one is known to be expired after everything else about it has been
-// forgotten, and none can be made anew. The table holds it without the MAC: what is
-// read there cannot be used.
+// forgotten, and none is ever good for another action. The table does not hold the MAC:
+// what is read there cannot be used.
 type ID string
 
 // digest is what may be printed of an id.
@@ -47,6 +47,14 @@ type ref struct {
 	expires time.Time
 }
 
+// second is the expiry as an item holds it, 0 for none.
+func (r ref) second() int64 {
+	if r.expires.IsZero() {
+		return 0
+	}
+	return r.expires.Unix()
+}
+
 const (
 	idPrefix  = "act_"
 	idBytes   = 32
@@ -55,8 +63,8 @@ const (
 	maxIDText = 128
 )
 
-// mint makes an id for an action that expires then. Seed is the random part; who
-// brings the same seed and expiry gets an id of the same action, under any key.
+// mint makes an id for an action that expires then. Seed is the random part, and names
+// the item: an id and an item belong together when their expiry is equal, too.
 func (k tenantKey) mint(expires time.Time, seed [idMAC - idRandom]byte) (ID, ref) {
 	raw := make([]byte, 0, idBytes)
 	raw = append(raw, byte(k.version))
@@ -70,7 +78,7 @@ func (k tenantKey) mint(expires time.Time, seed [idMAC - idRandom]byte) (ID, ref
 
 func idRef(raw []byte) ref {
 	second := binary.BigEndian.Uint64(append([]byte{0, 0, 0}, raw[1:idRandom]...))
-	return ref{key: idPrefix + base64.RawURLEncoding.EncodeToString(raw[1:idMAC]), expires: time.Unix(int64(second), 0)}
+	return ref{key: idPrefix + base64.RawURLEncoding.EncodeToString(raw[idRandom:idMAC]), expires: time.Unix(int64(second), 0)}
 }
 
 // resolve reads an id that came from outside. It reports false for everything that

@@ -23,6 +23,7 @@ const (
 // record is an action as it is stored.
 type record struct {
 	status                           string
+	idSecond                         int64
 	content                          []byte
 	payload                          json.RawMessage
 	createdAt, activeAt, expiresAt   time.Time
@@ -47,7 +48,7 @@ func decode(i image) (record, error) {
 		return time.UnixMilli(ms).UTC()
 	}
 	r := record{
-		status: attribute.Text(i, "status"), content: attribute.Bytes(i, "content"), payload: attribute.Bytes(i, "payload"),
+		status: attribute.Text(i, "status"), idSecond: attribute.Number(i, "idExpires"), content: attribute.Bytes(i, "content"), payload: attribute.Bytes(i, "payload"),
 		createdAt: at("createdAt"), activeAt: at("activeAt"), expiresAt: at("expiresAt"),
 		consumedAt: at("consumedAt"), canceledAt: at("canceledAt"), consumeID: attribute.Text(i, "consumeId"),
 		pinHash: attribute.Bytes(i, "pinHash"), pinKey: int(attribute.Number(i, "pinKey")), maxAttempts: int(attribute.Number(i, "maxAttempts")),

@@ -62,9 +62,15 @@ func (c *call) guessable(cfg Config) write {
 
 var statusName = map[string]string{"#status": "status"} // DynamoDB reserves the word
 
+// isThis is the condition that the item is of this id, and not of a later one that was
+// made under the same request id.
+const isThis = " AND idExpires = :idExpires"
+
 // update sends one update. It returns the action as the update made it, or, when the
 // condition failed, as it was (nil for none) and false.
 func (a *Actions) update(ctx context.Context, c *call, update string, w write) (*record, bool, error) {
+	w.condition += isThis
+	w.values[":idExpires"] = attribute.N(c.second())
 	out, err := a.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &a.cfg.Table, Key: image{keyAttribute: attribute.S(c.itemKey)},
 		UpdateExpression: &update, ConditionExpression: &w.condition,
@@ -83,6 +89,9 @@ func (a *Actions) update(ctx context.Context, c *call, update string, w write) (
 		return nil, false, nil
 	}
 	rec, err := decode(refused.Item)
+	if rec.idSecond != c.second() {
+		return nil, false, err
+	}
 	return &rec, false, err
 }
 
