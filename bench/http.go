@@ -15,9 +15,7 @@ import (
 
 	"ratchet/api"
 	"ratchet/api/auth"
-	"ratchet/once"
 	"ratchet/server"
-	"ratchet/streams"
 	"ratchet/transitions"
 )
 
@@ -33,7 +31,8 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices")}, slog.New(slog.DiscardHandler), server.Hooks{})
+	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
+		API: server.API{Rate: -1}}, slog.New(slog.DiscardHandler), server.Hooks{})
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +40,11 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	if err := b.CreateTables(ctx); err != nil {
 		return nil, err
 	}
-	handler, token, err := serveOrders(ctx, b)
+	_, token, err := b.Keys.Create(ctx, auth.NewKey{Name: "bench", Tenant: auth.DefaultTenant, Scope: auth.Act})
+	if err != nil {
+		return nil, err
+	}
+	handler, err := b.API(ctx, false, io.Discard)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +61,7 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	}()
 	transport := &http.Transport{MaxIdleConnsPerHost: 512}
 	defer transport.CloseIdleConnections()
-	h := &httpShop{b: b, handler: handler, token: token, address: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport}}
+	h := &httpShop{b: b, handler: handler, token: string(token), address: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport}}
 
 	const callers = 32
 	orders := max(work.orders/20/callers, 1) * callers
@@ -82,24 +85,6 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 		layer("http_cpu_handler_us", "what the API's handler adds: credential, limits, JSON, schema, answer", m[1], m[0]),
 		layer("http_cpu_socket_us", "what the socket adds: net/http on both sides", m[2], m[1]),
 	}, nil
-}
-
-// serveOrders builds the API over the backend, as `ratchet serve` does, with one key
-// and no bound of the rate.
-func serveOrders(ctx context.Context, b *server.Backend) (http.Handler, string, error) {
-	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: b.DynamoDB, Table: b.Tables.APIKeys})
-	if err != nil {
-		return nil, "", err
-	}
-	_, token, err := keys.Create(ctx, auth.NewKey{Name: "bench", Tenant: auth.DefaultTenant, Scope: auth.Act})
-	if err != nil {
-		return nil, "", err
-	}
-	handler, err := api.New(api.Config{Orders: b.Orders, Stock: b.Stock, Actions: b.Actions, Ledger: b.Ledger, Parked: b.Parked, SFN: b.SFN,
-		Claims:      once.Locks{DynamoDB: b.DynamoDB, Table: b.Tables.Once},
-		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},
-		Auth:        keys, Secret: make([]byte, 32), Rate: -1, Audit: slog.NewJSONHandler(io.Discard, nil), Log: slog.New(slog.DiscardHandler)})
-	return handler, string(token), err
 }
 
 // httpShop moves orders through three doors.

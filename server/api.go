@@ -32,7 +32,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, audit.Close()) }()
-	handler, err := b.api(ctx, dev, audit)
+	handler, err := b.API(ctx, dev, audit)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -59,8 +59,10 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	return errors.Join(err, <-drained)
 }
 
-// api builds the handler over the backend's parts.
-func (b *Backend) api(ctx context.Context, dev bool, audit io.Writer) (http.Handler, error) {
+// API builds the HTTP API's handler over the backend's parts; ServeAPI serves it. With
+// dev, everybody who reaches it is let in. One line per request that may change something
+// goes to audit. Streams of events end with ctx.
+func (b *Backend) API(ctx context.Context, dev bool, audit io.Writer) (http.Handler, error) {
 	if err := api.CheckListen(b.Config.API.Listen, dev); err != nil {
 		return nil, err
 	}
