@@ -160,7 +160,7 @@ type consumeInput struct {
 	Body struct {
 		PIN    string `json:"pin,omitempty" minLength:"1" maxLength:"64"`
 		Holder string `json:"holder,omitempty" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"The Idempotency-Key of the hold, when it is held by you."`
-		Fence  int64  `json:"fence,omitempty" minimum:"1" doc:"The hold's."`
+		Fence  int64  `json:"fence,omitempty" minimum:"1" maximum:"9007199254740991" doc:"The hold's."`
 	}
 }
 
@@ -177,7 +177,7 @@ type releaseActionInput struct {
 	input.Action
 	Body struct {
 		Holder string `json:"holder" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"The Idempotency-Key of the hold."`
-		Fence  int64  `json:"fence" minimum:"1" doc:"The hold's."`
+		Fence  int64  `json:"fence" minimum:"1" maximum:"9007199254740991" doc:"The hold's."`
 	}
 }
 

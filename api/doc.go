@@ -19,7 +19,7 @@
 //     in its path) takes effect at most once; its repeat is answered alike, with
 //     Idempotent-Replayed: true.
 //   - What belongs to another tenant is answered as what does not exist.
-//   - Nothing of a refused body is echoed, task tokens and credentials are in no
+//   - No value of a refused body is echoed, task tokens and credentials are in no
 //     answer and no log.
 //   - Bodies, JSON depth, requests at once, requests waiting, watchers and remembered
 //     callers are bounded.

@@ -1,0 +1,234 @@
+package api_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf16"
+)
+
+// good are bodies that each operation takes; every variant below is made of them.
+var good = map[string]string{
+	"create-order":      mugs,
+	"put-order":         mugs,
+	"apply-transition":  `{"event":"pay"}`,
+	"add-items":         `{"items":[{"sku":"cup","quantity":1,"price":300}]}`,
+	"change-item":       `{"quantity":2,"price":300}`,
+	"set-address":       `{"city":"Berlin"}`,
+	"add-note":          `{"text":"x"}`,
+	"set-stock":         `{"available":5}`,
+	"reserve-stock":     `{"lines":[{"sku":"mug","quantity":1}]}`,
+	"create-action":     `{"expiresAt":"2030-01-01T00:00:00Z","maxAttempts":3,"pin":"4711"}`,
+	"put-action":        `{"expiresAt":"2030-01-01T00:00:00Z","maxAttempts":3,"pin":"4711"}`,
+	"consume-action":    `{"pin":"4711"}`,
+	"reserve-action":    `{"seconds":5}`,
+	"release-action":    `{"holder":"h","fence":1}`,
+	"claim":             `{"leaseSeconds":5}`,
+	"complete-claim":    `{"ticket":"t"}`,
+	"extend-claim":      `{"ticket":"t"}`,
+	"release-claim":     `{"ticket":"t"}`,
+	"fail-claim":        `{"ticket":"t","code":"c"}`,
+	"acquire-lock":      `{"holder":"h"}`,
+	"open-account":      `{"currency":"EUR"}`,
+	"hold-money":        `{"amount":5,"currency":"EUR"}`,
+	"post-transfer":     `{"currency":"EUR","legs":[{"account":"a","amount":-5},{"account":"b","amount":5}]}`,
+	"authorize-payment": `{"orderId":"o-1","payer":"a","payee":"b","amount":5,"currency":"EUR"}`,
+	"capture-payment":   `{"amount":5}`,
+	"refund-payment":    `{"amount":5}`,
+}
+
+// marker stands in every value that a variant adds: no answer may show it.
+const marker = "ECHO-ME-9f3c"
+
+// variant is a body that must be refused, and how it is sent.
+type variant struct {
+	name, body, contentType string
+}
+
+// variants makes about 60 wrong bodies of a good one.
+func variants(t *testing.T, text string) []variant {
+	t.Helper()
+	var members map[string]any
+	if err := json.Unmarshal([]byte(text), &members); err != nil {
+		t.Fatal(err)
+	}
+	inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
+	var all []variant
+	add := func(name, body string) { all = append(all, variant{name, body, "application/json"}) }
+	// Not one JSON value.
+	for name, body := range map[string]string{
+		"nothing": "", "blanks": "  \n", "half": "{" + inner, "a word": marker, "two values": text + text, "a value and a comma": text + ",",
+		"a value and a word": text + marker, "a trailing comma": "{" + inner + ",}", "a comment": "/* " + marker + " */" + text, "a line comment": text + "// x",
+		"single quotes": strings.ReplaceAll(text, `"`, `'`), "names without quotes": `{x:"` + marker + `"}`, "NaN": `{"x":NaN}`, "Infinity": `{"x":Infinity}`,
+		"a leading zero": `{"x":01}`, "a plus": `{"x":+1}`, "hex": `{"x":0x10}`, "an open string": `{"x":"` + marker, "a tab in a string": "{\"x\":\"\t\"}",
+		"a bad escape": `{"x":"\q"}`, "half an escape": `{"x":"\u12"}`, "half a surrogate": `{"x":"\ud800"}`, "bad UTF-8": "{\"x\":\"\xff\"}", "bad UTF-8 in a name": "{\"\xff\":1}",
+		"a byte order mark": "\ufeff" + text, "a zero byte": "\x00" + text, "UTF-16": utf16of(text), "gzip": gzipped(t, text), "true": "tru", "a colon too many": `{"x"::1}`,
+		"depth 65": strings.Repeat(`{"x":`, 65) + "1" + strings.Repeat("}", 65), "depth 10,000": strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
+	} {
+		add(name, body)
+	}
+	// Another value.
+	for name, body := range map[string]string{"null": "null", "an array": "[" + text + "]", "a string": `"` + marker + `"`, "a number": "7", "a truth value": "true", "an empty array": "[]"} {
+		add(name, body)
+	}
+	// Members: twice, in another case, unknown, of another kind.
+	for _, name := range slices.Sorted(mapKeys(members)) {
+		member, _ := json.Marshal(members[name])
+		add(name+" twice", "{"+inner+`,"`+name+`":`+string(member)+"}")
+		add(name+" twice, once escaped", "{"+inner+`,"\u00`+hex(name[0])+name[1:]+`":`+string(member)+"}")
+		add(name+" in capitals, too", "{"+inner+`,"`+strings.ToUpper(name)+`":`+string(member)+"}")
+		add(name+" in capitals", strings.Replace(text, `"`+name+`"`, `"`+strings.ToUpper(name)+`"`, 1))
+		add(name+" is null", replaced(members, name, nil))
+		add(name+" is an object", replaced(members, name, map[string]any{"unknown": marker}))
+		add(name+" is an array", replaced(members, name, []any{marker, []any{}}))
+		if _, isText := members[name].(string); isText {
+			add(name+" is a number", replaced(members, name, 7))
+		} else {
+			add(name+" is a text", replaced(members, name, marker))
+		}
+		if _, isNumber := members[name].(float64); isNumber {
+			for label, value := range map[string]string{"a fraction": "1.5", "huge": "1e400", "beyond 2^53": "9007199254740993", "beyond int64": "99999999999999999999", "negative": "-7e15", "a tiny one": "1e-999", "true": "true"} {
+				add(name+" is "+label, raw(members, name, value))
+			}
+		}
+	}
+	for _, name := range []string{"tenant", "state", "transitionId", "transition_id", "id", "__proto__", "constructor", "$schema", ""} {
+		if _, known := members[name]; !known && !(name == "transitionId" && members["event"] != nil) {
+			add("a member "+name, "{"+inner+`,"`+name+`":{"x":"`+marker+`"}}`)
+		}
+	}
+	// Another kind of content.
+	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=latin1", "text/json", "application/xml", "application/jsonx", "application/problem+json"} {
+		all = append(all, variant{"sent as " + kind, text, kind})
+	}
+	all = append(all, variant{"257 KiB", "{" + inner + `,"x":"` + strings.Repeat("a", 257<<10) + `"}`, "application/json"})
+	return all
+}
+
+func utf16of(text string) string {
+	var out bytes.Buffer
+	for _, unit := range utf16.Encode([]rune(text)) {
+		out.Write([]byte{byte(unit >> 8), byte(unit)})
+	}
+	return out.String()
+}
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+func mapKeys(m map[string]any) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+func hex(b byte) string { return string("0123456789abcdef"[b>>4]) + string("0123456789abcdef"[b&15]) }
+
+func replaced(members map[string]any, name string, value any) string {
+	text, _ := json.Marshal(value)
+	return raw(members, name, string(text))
+}
+
+// raw writes the members with another text for one of them.
+func raw(members map[string]any, name, value string) string {
+	var parts []string
+	for _, k := range slices.Sorted(mapKeys(members)) {
+		text, _ := json.Marshal(members[k])
+		if k == name {
+			text = []byte(value)
+		}
+		parts = append(parts, `"`+k+`":`+string(text))
+	}
+	return "{" + strings.Join(parts, ",") + "}"
+}
+
+// TestNoBodyIsReadInTwoWays sends every variant to every operation that takes a body.
+func TestNoBodyIsReadInTwoWays(t *testing.T) {
+	w := newWorld(t, dev)
+	codes := []string{"malformed_json", "malformed_request", "invalid_request", "unsupported_media_type", "body_too_large"}
+	for _, o := range operations(t) {
+		if !o.body || o.id == "payment-callback" {
+			continue
+		}
+		text, known := good[o.id]
+		if !known {
+			t.Errorf("%s takes a body, but the table has none", o.id)
+			continue
+		}
+		all := variants(t, text)
+		if len(all) < 60 {
+			t.Errorf("%s: only %d variants", o.id, len(all))
+		}
+		for _, v := range all {
+			if free := o.id == "set-address" && (strings.HasPrefix(v.name, "a member") || strings.Contains(v.name, "in capitals")); free {
+				continue // the names of an address are the caller's
+			}
+			r := httptest.NewRequest(o.method, "http://localhost"+parameter.ReplaceAllString(o.path, "shipping"), strings.NewReader(v.body))
+			r.Header.Set("Idempotency-Key", "k")
+			if v.contentType != "" {
+				r.Header.Set("Content-Type", v.contentType)
+			}
+			rec := httptest.NewRecorder()
+			w.handler.ServeHTTP(rec, r)
+			a := answer{rec.Result(), rec.Body.String()}
+			if a.StatusCode < 400 || a.StatusCode >= 500 || !slices.Contains(codes, a.code()) || a.Header.Get("Content-Type") != "application/problem+json" {
+				t.Errorf("%s: %s: %d %s", o.id, v.name, a.StatusCode, a.text)
+			}
+			if strings.Contains(a.text, marker) {
+				t.Errorf("%s: %s: the answer shows the request: %s", o.id, v.name, a.text)
+			}
+		}
+	}
+	if a := w.want(w.ask("GET", "/v1/orders", ""), http.StatusOK, ""); a.field("orders") != "[]" {
+		t.Errorf("something was written: %s", a.text)
+	}
+}
+
+func TestOneNumberMayBeWrittenInManyWays(t *testing.T) {
+	w := newWorld(t, dev)
+	for _, text := range []string{"5", "5.0", "5e0", "50e-1", "0.5e1", "5.000000000000000000"} {
+		if a := w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "5" {
+			t.Errorf("%s: %d %s", text, a.StatusCode, a.text)
+		}
+	}
+	for _, text := range []string{"5.1", "5.00000000000000000001", "1e-400", "0.1e-400000000000", "5e-1", "1e10"} {
+		w.want(w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`), http.StatusUnprocessableEntity, "invalid_request")
+	}
+	for _, text := range []string{"0", "-0", "0.0", "0e9", "-0.0e-7"} {
+		if a := w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "0" {
+			t.Errorf("%s: %d %s", text, a.StatusCode, a.text)
+		}
+	}
+}
+
+func TestFieldsThatBreakARuleAreNamed(t *testing.T) {
+	w := newWorld(t, dev)
+	a := w.want(w.ask("PUT", "/v1/orders/o-1", `{"items":[{"sku":"mug","quantity":1,"price":1},{"sku":"a b","quantity":0,"price":-1}],"total":{"amount":1,"currency":"euro"}}`), http.StatusUnprocessableEntity, "invalid_request")
+	for _, pointer := range []string{`"/items/1/sku"`, `"/items/1/quantity"`, `"/items/1/price"`, `"/total/currency"`} {
+		if !strings.Contains(a.text, pointer) {
+			t.Errorf("%s is missing in %s", pointer, a.text)
+		}
+	}
+	if a := w.want(w.ask("GET", "/v1/orders?limit=0", ""), http.StatusUnprocessableEntity, "invalid_request"); !strings.Contains(a.text, `"in":"query","pointer":"limit"`) {
+		t.Errorf("%s", a.text)
+	}
+}

@@ -1,0 +1,138 @@
+package api_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"ratchet/api/auth"
+)
+
+// things makes one of everything for the tenant of the credential.
+func (w *world) things(bearer string) {
+	w.t.Helper()
+	put := func(status int, method, path, body string, headers ...string) answer {
+		w.t.Helper()
+		return w.want(w.ask(method, path, body, append(headers, "Authorization", bearer)...), status, "")
+	}
+	put(http.StatusOK, "PUT", "/v1/inventory/mug", `{"available":100}`)
+	put(http.StatusCreated, "PUT", "/v1/orders/o-1", mugs)
+	put(http.StatusOK, "POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "k")
+	put(http.StatusOK, "PUT", "/v1/reservations/o-1", `{"lines":[{"sku":"mug","quantity":1}]}`)
+	put(http.StatusCreated, "PUT", "/v1/actions/SPRING-26", `{"expiresAt":"2030-01-01T00:00:00Z"}`)
+	put(http.StatusCreated, "POST", "/v1/claims/c-1", `{}`)
+	put(http.StatusCreated, "PUT", "/v1/locks/l-1", `{"holder":"h"}`)
+	put(http.StatusCreated, "PUT", "/v1/accounts/bank", `{"currency":"EUR","overdraft":true}`)
+	put(http.StatusCreated, "PUT", "/v1/accounts/alice", `{"currency":"EUR"}`)
+	put(http.StatusCreated, "PUT", "/v1/transfers/t-1", legs(`{"account":"bank","amount":-10},{"account":"alice","amount":10}`))
+	put(http.StatusCreated, "PUT", "/v1/accounts/alice/holds/h-1", `{"amount":1,"currency":"EUR"}`)
+	put(http.StatusOK, "PUT", "/v1/payments/p-1", `{"orderId":"o-1","payer":"bank","payee":"alice","amount":5,"currency":"EUR"}`)
+}
+
+// TestTenantsUseTheSameIDsForDifferentThings: the default tenant, and two others whose
+// names begin alike.
+func TestTenantsUseTheSameIDsForDifferentThings(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, name := range []auth.Tenant{auth.DefaultTenant, "acme", "acme-2"} {
+		bearer := w.key(name, auth.Admin)
+		w.things(bearer) // each is created, none is found
+		for _, list := range []string{"/v1/orders", "/v1/accounts", "/v1/payments"} {
+			a := w.want(w.ask("GET", list, "", "Authorization", bearer), http.StatusOK, "")
+			if strings.Contains(a.text, "acme") || strings.Count(a.text, `"createdAt"`) != map[string]int{"/v1/orders": 1, "/v1/accounts": 2, "/v1/payments": 1}[list] {
+				t.Errorf("%s of %s: %s", list, name, a.text)
+			}
+		}
+		a := w.want(w.ask("GET", "/v1/orders/o-1", "", "Authorization", bearer), http.StatusOK, "")
+		if a.field("orderId") != "o-1" || strings.Contains(a.text, ":mug") {
+			t.Errorf("%s sees stored ids: %s", name, a.text)
+		}
+	}
+}
+
+var clockDependent = regexp.MustCompile(`"(took|at)":[^,}]*`)
+
+// TestAnothersThingsAreAsIfTheyWereNot sends 10,000 requests with the ids, and with
+// guesses of the stored ids, of another tenant's things. Each is answered, to the byte,
+// as the same request for a thing that nobody has.
+func TestAnothersThingsAreAsIfTheyWereNot(t *testing.T) {
+	w := newWorld(t, nil)
+	w.things(w.key("acme", auth.Admin))
+	bearers := []string{w.key("evil", auth.Admin), w.key("acme-2", auth.Admin), w.key("acm", auth.Admin), w.key("default", auth.Admin)}
+	targets := []struct{ method, path, body, id string }{
+		{"GET", "/v1/orders/%s", "", "o-1"},
+		{"GET", "/v1/orders/%s/transitions", "", "o-1"},
+		{"GET", "/v1/orders/%s/explanation", "", "o-1"},
+		{"GET", "/v1/orders/%s/events", "", "o-1"},
+		{"GET", "/v1/orders/%s/parked-tasks", "", "o-1"},
+		{"POST", "/v1/orders/%s/transitions", `{"event":"release"}`, "o-1"},
+		{"POST", "/v1/orders/%s/notes", `{"text":"x"}`, "o-1"},
+		{"POST", "/v1/orders/%s/items", `{"items":[{"sku":"a","quantity":1,"price":1}]}`, "o-1"},
+		{"DELETE", "/v1/orders/%s/items/mug", "", "o-1"},
+		{"DELETE", "/v1/orders/%s/parked-tasks/SHIPPED", "", "o-1"},
+		{"GET", "/v1/inventory/%s", "", "mug"},
+		{"GET", "/v1/reservations/%s", "", "o-1"},
+		{"POST", "/v1/reservations/%s/commit", "", "o-1"},
+		{"GET", "/v1/actions/%s", "", "SPRING-26"},
+		{"POST", "/v1/actions/%s/consume", `{}`, "SPRING-26"},
+		{"POST", "/v1/actions/%s/cancel", "", "SPRING-26"},
+		{"GET", "/v1/claims/%s", "", "c-1"},
+		{"GET", "/v1/locks/%s", "", "l-1"},
+		{"GET", "/v1/accounts/%s", "", "alice"},
+		{"GET", "/v1/accounts/%s/entries", "", "alice"},
+		{"GET", "/v1/accounts/alice/holds/%s", "", "h-1"},
+		{"POST", "/v1/accounts/%s/close", "", "alice"},
+		{"GET", "/v1/transfers/%s", "", "t-1"},
+		{"GET", "/v1/payments/%s", "", "p-1"},
+		{"POST", "/v1/payments/%s/void", "", "p-1"},
+		{"PUT", "/v1/payments/%s/captures/c-1", `{"amount":1}`, "p-1"},
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range 10_000 {
+		target, bearer := targets[n%len(targets)], bearers[random.IntN(len(bearers))]
+		spelled := []string{"%s", "%s", "acme:%s", "acme%%3A%s", "acme-%s", "acme.%s"}[random.IntN(6)]
+		id := fmt.Sprintf(spelled, target.id)
+		nobodys := strings.Replace(id, target.id, "nb-"+fmt.Sprint(n), 1)
+		send := func(id string) answer {
+			return w.ask(target.method, fmt.Sprintf(target.path, id), target.body, "Authorization", bearer, "Idempotency-Key", fmt.Sprint(n))
+		}
+		got, missing := send(id), send(nobodys)
+		sameText := clockDependent.ReplaceAllString(strings.ReplaceAll(got.text, target.id, "X"), "") == clockDependent.ReplaceAllString(strings.ReplaceAll(missing.text, "nb-"+fmt.Sprint(n), "X"), "")
+		if got.StatusCode != missing.StatusCode || !sameText || got.StatusCode < 400 && !strings.HasSuffix(target.path, "parked-tasks") {
+			t.Fatalf("%s %s with id %s: %d %s; for a thing that nobody has: %d %s", target.method, target.path, id, got.StatusCode, got.text, missing.StatusCode, missing.text)
+		}
+	}
+	if a := w.ask("GET", "/v1/orders/o-1", "", "Authorization", w.key("acme", auth.Read)); a.field("state") != "ON_HOLD" || a.field("contentVersion") != "0" {
+		t.Errorf("another tenant changed the order: %s", a.text)
+	}
+}
+
+// storedID is a conversion that makes a stored id.
+var storedID = regexp.MustCompile(`transitions\.OrderID\(`)
+
+// TestOnlyTheTenantMakesStoredIDs: no handler builds an order's id past the tenant.
+func TestOnlyTheTenantMakesStoredIDs(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "_test.go") || name == "tenant.go" {
+			continue
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			cursor := name == "orders.go" && strings.Contains(line, "next := transitions.OrderID(place)") // a sealed cursor holds a stored id
+			if storedID.MatchString(line) && !cursor {
+				t.Errorf("%s:%d makes a stored id past the tenant", name, i+1)
+			}
+		}
+	}
+}
