@@ -93,7 +93,7 @@ func variants(t *testing.T, text string) []variant {
 		}
 		if _, isNumber := members[name].(float64); isNumber {
 			for label, value := range map[string]string{"a fraction": "1.5", "huge": "1e400", "beyond 2^53": "9007199254740993", "beyond int64": "99999999999999999999", "negative": "-7e15", "a tiny one": "1e-999", "true": "true"} {
-				add(name+" is "+label, raw(members, name, value))
+				add(name+" is "+label, rewritten(members, name, value))
 			}
 		}
 	}
@@ -145,11 +145,11 @@ func hex(b byte) string { return string("0123456789abcdef"[b>>4]) + string("0123
 
 func replaced(members map[string]any, name string, value any) string {
 	text, _ := json.Marshal(value)
-	return raw(members, name, string(text))
+	return rewritten(members, name, string(text))
 }
 
-// raw writes the members with another text for one of them.
-func raw(members map[string]any, name, value string) string {
+// rewritten writes the members with another text for one of them.
+func rewritten(members map[string]any, name, value string) string {
 	var parts []string
 	for _, k := range slices.Sorted(mapKeys(members)) {
 		text, _ := json.Marshal(members[k])

@@ -178,3 +178,14 @@ func (a answer) read(t testing.TB, into any) {
 func contextWith(r *http.Request, local net.Addr) context.Context {
 	return context.WithValue(r.Context(), http.LocalAddrContextKey, local)
 }
+
+// slowStart says when it was entered and waits for the channel.
+func slowStart(entered, leave chan struct{}) func(context.Context, transitions.NewOrder) error {
+	return func(context.Context, transitions.NewOrder) error {
+		entered <- struct{}{}
+		<-leave
+		return nil
+	}
+}
+
+func panicStart(context.Context, transitions.NewOrder) error { panic("secret-cause") }

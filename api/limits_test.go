@@ -1,0 +1,290 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+)
+
+// clock is a clock that a test sets.
+type clock struct{ ms atomic.Int64 }
+
+func (c *clock) Now() time.Time       { return time.UnixMilli(1_800_000_000_000 + c.ms.Load()) }
+func (c *clock) pass(d time.Duration) { c.ms.Add(d.Milliseconds()) }
+
+func TestACallerThatAsksTooOftenWaits(t *testing.T) {
+	c := &clock{}
+	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, c.Now })
+	one, other := w.key("acme", auth.Read), w.key("acme", auth.Read)
+	for range 3 {
+		w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
+	}
+	if a := w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
+		t.Errorf("%v", a.Header)
+	}
+	w.want(w.ask("GET", "/v1/orders", "", "Authorization", other), http.StatusOK, "")
+	c.pass(500 * time.Millisecond)
+	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
+	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited")
+}
+
+func TestGuessingCredentialsGetsSlow(t *testing.T) {
+	c := &clock{}
+	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, c.Now })
+	good := w.key("acme", auth.Read)
+	codes := map[string]int{}
+	for range 100 {
+		codes[w.ask("GET", "/v1/orders", "", "Authorization", "Bearer rk_aaaaaaaaaaaaaaaa_"+strings.Repeat("A", 43)).code()]++
+	}
+	if codes["unauthenticated"] != 20 || codes["rate_limited"] != 80 {
+		t.Errorf("%v", codes)
+	}
+	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // behind the same proxy, perhaps
+}
+
+// TestTooMuchAtOnceIsTurnedAwayBeforeAnyWork holds the only place and the only seat in
+// the queue.
+func TestTooMuchAtOnceIsTurnedAwayBeforeAnyWork(t *testing.T) {
+	entered, leave := make(chan struct{}, 10), make(chan struct{})
+	w := newWorld(t, func(cfg *api.Config) {
+		dev(cfg)
+		cfg.InFlight, cfg.Queue = 1, 1
+		cfg.Start = slowStart(entered, leave)
+	})
+	var group sync.WaitGroup
+	group.Go(func() { w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
+	<-entered // it has the place
+	shed := make(chan answer, 20)
+	for range 20 {
+		group.Go(func() { shed <- w.ask("PUT", "/v1/orders/o-2", mugs) })
+	}
+	for range 19 { // one of them waits; it may be turned away only after a second
+		if a := <-shed; a.StatusCode != http.StatusServiceUnavailable || a.code() != "overloaded" || a.Header.Get("Retry-After") == "" {
+			t.Errorf("%d %s", a.StatusCode, a.text)
+		}
+	}
+	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
+	close(leave)
+	group.Wait()
+}
+
+// onWire serves the API on a connection, as in production.
+func onWire(t *testing.T, w *world) string {
+	t.Helper()
+	server := api.Server(w.handler)
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = server.Serve(listener) }()
+	t.Cleanup(func() { _ = server.Close(); <-ended })
+	return listener.Addr().String()
+}
+
+// raw sends bytes on a connection of its own and returns what came back.
+func raw(t *testing.T, address, text string) string {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := conn.Write([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	if half, ok := conn.(*net.TCPConn); ok {
+		_ = half.CloseWrite()
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	out, _ := io.ReadAll(conn) // an end by force is an answer, too
+	return string(out)
+}
+
+// TestRequestsThatTwoServersCouldReadInTwoWaysAreRefused is request smuggling: no
+// answer is a success, and nothing is placed.
+func TestRequestsThatTwoServersCouldReadInTwoWaysAreRefused(t *testing.T) {
+	w := newWorld(t, dev)
+	address := onWire(t, w)
+	put := "PUT /v1/orders/smuggled HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	inner := put + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(mugs), mugs)
+	for name, text := range map[string]string{
+		"two lengths":              put + fmt.Sprintf("Content-Length: 0\r\nContent-Length: %d\r\n\r\n%s", len(mugs), mugs),
+		"a length and chunks":      put + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"two encodings":            put + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+		"an unknown encoding":      put + "Transfer-Encoding: xchunked\r\n\r\n" + mugs,
+		"a blank before the colon": put + "Content-Length : 5\r\n\r\n" + mugs,
+		"a folded header":          put + "X-A: b\r\n Content-Length: 5\r\n\r\n" + mugs,
+		"a bare line feed inside":  "PUT /v1/orders/smuggled HTTP/1.1\r\nHost: localhost\r\nX-A: b\x00c\r\n\r\n",
+		"a negative length":        put + "Content-Length: -1\r\n\r\n" + mugs,
+		"a length with a plus":     put + fmt.Sprintf("Content-Length: +%d\r\n\r\n%s", len(mugs), mugs),
+		"a huge chunk":             put + "Transfer-Encoding: chunked\r\n\r\nFFFFFFFFFFFFFFFFF\r\n" + mugs,
+		"two hosts":                "PUT /v1/orders/smuggled HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n",
+		"no host":                  "PUT /v1/orders/smuggled HTTP/1.1\r\n\r\n",
+		"another protocol":         "PUT /v1/orders/smuggled HTTP/9.9\r\nHost: localhost\r\n\r\n",
+		"a request in a GET":       "GET /v1/orders HTTP/1.1\r\nHost: evil.example\r\n" + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(inner), inner),
+		"headers of 17 KiB":        put + "X-A: " + strings.Repeat("a", 24<<10) + "\r\n\r\n",
+		"a long path":              "GET /v1/orders/" + strings.Repeat("a", 24<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n",
+	} {
+		out := raw(t, address, text)
+		if strings.Contains(out, "HTTP/1.1 2") {
+			t.Errorf("%s: %.200s", name, out)
+		}
+	}
+	w.want(w.ask("GET", "/v1/orders/smuggled", ""), http.StatusNotFound, "order_not_found")
+}
+
+func TestABodyIsBoundedHoweverItComes(t *testing.T) {
+	w := newWorld(t, dev)
+	address := onWire(t, w)
+	put := "PUT /v1/orders/big HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+	if out := raw(t, address, put+"Content-Length: 999999999999\r\n\r\n{"); !strings.Contains(out, " 413 ") || !strings.Contains(out, "body_too_large") {
+		t.Errorf("an announced terabyte: %.200s", out)
+	}
+	var chunks strings.Builder
+	for range 300 {
+		chunks.WriteString("400\r\n" + strings.Repeat("a", 1024) + "\r\n")
+	}
+	if out := raw(t, address, put+"Transfer-Encoding: chunked\r\n\r\n"+chunks.String()+"0\r\n\r\n"); !strings.Contains(out, " 413 ") {
+		t.Errorf("300 KiB in chunks: %.200s", out)
+	}
+	fits := `{"total":{"amount":1,"currency":"EUR"}}` + strings.Repeat(" ", 256<<10-39)
+	if a := w.ask("PUT", "/v1/orders/fits", fits); a.StatusCode != http.StatusCreated {
+		t.Errorf("256 KiB: %d %s", a.StatusCode, a.text)
+	}
+	if a := w.ask("PUT", "/v1/orders/over", fits+" "); a.StatusCode != http.StatusRequestEntityTooLarge {
+		t.Errorf("256 KiB and a byte: %d", a.StatusCode)
+	}
+	if out := raw(t, address, put+"Content-Length: 100\r\n\r\n{\"total\""); !strings.Contains(out, " 400 ") || !strings.Contains(out, "malformed_request") {
+		t.Errorf("a body that breaks off: %.300s", out)
+	}
+}
+
+// TestASlowClientIsCutOff: headers have 5 s, the whole request 15 s; here less, so that
+// the test is short. The production bounds are compared with what they must be.
+func TestASlowClientIsCutOff(t *testing.T) {
+	w := newWorld(t, dev)
+	server := api.Server(w.handler)
+	if server.ReadHeaderTimeout != 5*time.Second || server.ReadTimeout != 15*time.Second || server.IdleTimeout != time.Minute || server.MaxHeaderBytes != 16<<10 || server.WriteTimeout == 0 {
+		t.Errorf("the bounds of the server: %+v", server)
+	}
+	server.ReadHeaderTimeout, server.ReadTimeout = 50*time.Millisecond, 100*time.Millisecond
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); _ = server.Serve(listener) }()
+	defer func() { _ = server.Close(); <-ended }()
+	send := func(text string) string {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := conn.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		out, err := io.ReadAll(conn) // ends when the server has had enough
+		if err != nil {
+			t.Errorf("the server keeps waiting: %v", err)
+		}
+		return string(out)
+	}
+	if out := send("GET /v1/orders HTTP/1.1\r\nHost: local"); strings.Contains(out, " 200 ") {
+		t.Errorf("half a header: %s", out)
+	}
+	if out := send("PUT /v1/orders/slow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); !strings.Contains(out, " 408 ") || !strings.Contains(out, "body_timeout") {
+		t.Errorf("half a body: %s", out)
+	}
+}
+
+func TestAMethodThatARouteDoesNotHave(t *testing.T) {
+	w := newWorld(t, dev)
+	for path, allow := range map[string]string{"/v1/orders": "GET, HEAD, POST", "/v1/orders/o-1": "GET, HEAD, PUT", "/v1/orders/o-1/items": "POST"} {
+		for _, method := range []string{"PATCH", "TRACE", "OPTIONS", "PROPFIND"} {
+			if a := w.want(w.ask(method, path, ""), http.StatusMethodNotAllowed, "method_not_allowed"); a.Header.Get("Allow") != allow {
+				t.Errorf("%s %s: Allow %q", method, path, a.Header.Get("Allow"))
+			}
+		}
+	}
+	for _, path := range []string{"/", "/v1", "/v1/orders/", "/v2/orders", "/v1//orders", "/v1/./orders", "/v1/orders/../orders", "/v1/orders/..", "/docs", "/schemas/Order.json", "/openapi.yaml"} {
+		w.want(w.ask("GET", path, ""), http.StatusNotFound, "route_not_found")
+	}
+}
+
+func TestAStoppingServerSaysSo(t *testing.T) {
+	stopping := make(chan struct{})
+	broken := fmt.Errorf("no answer")
+	var ready error
+	w := newWorld(t, func(cfg *api.Config) {
+		dev(cfg)
+		cfg.Draining = stopping
+		cfg.Ready = func(context.Context) error { return ready }
+	})
+	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
+	ready = broken
+	if a := w.want(w.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready"); strings.Contains(a.text, broken.Error()) {
+		t.Errorf("%s", a.text)
+	}
+	ready = nil
+	close(stopping)
+	w.want(w.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready")
+	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
+}
+
+// TestAPanicIsAnsweredAndHidden: the handler of a start that panics.
+func TestAPanicIsAnsweredAndHidden(t *testing.T) {
+	w := newWorld(t, func(cfg *api.Config) {
+		dev(cfg)
+		cfg.Start = panicStart
+	})
+	a := w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusInternalServerError, "internal")
+	if strings.Contains(a.text, "secret-cause") || !strings.Contains(w.log.String(), "secret-cause") {
+		t.Errorf("%s", a.text)
+	}
+	if !strings.Contains(w.log.String(), `"outcome":"panic"`) {
+		t.Error("the audit log has no line of it")
+	}
+}
+
+// TestTheStreamOfEvents is in watch_test.go; here only that a client that reads nothing
+// does not hold its place in the gate.
+func TestAWatcherHoldsNoPlace(t *testing.T) {
+	w := newWorld(t, func(cfg *api.Config) { dev(cfg); cfg.InFlight, cfg.Queue = 1, 0 })
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	ctx, stop := context.WithCancel(t.Context())
+	started := make(chan struct{})
+	var group sync.WaitGroup
+	group.Go(func() {
+		r := httptest.NewRequest("GET", "http://localhost/v1/orders/o-1/events", nil).WithContext(ctx)
+		w.handler.ServeHTTP(&notifying{ResponseRecorder: httptest.NewRecorder(), wrote: sync.OnceFunc(func() { close(started) })}, r)
+	})
+	<-started
+	w.want(w.ask("GET", "/v1/orders/o-1", ""), http.StatusOK, "")
+	stop()
+	group.Wait()
+}
+
+// notifying tells of the first bytes.
+type notifying struct {
+	*httptest.ResponseRecorder
+	wrote func()
+}
+
+func (n *notifying) Write(b []byte) (int, error) {
+	defer n.wrote()
+	return n.ResponseRecorder.Write(b)
+}

@@ -1,0 +1,118 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/api/auth"
+	"ratchet/parked"
+)
+
+// TestNoSecretIsShown pushes 50 secrets of every kind through every path: task tokens,
+// API keys good and bad, PINs, tickets, ids and consume ids of actions, payloads, notes,
+// addresses. None is in a log or an audit line, and none but its owner's own in an answer.
+func TestNoSecretIsShown(t *testing.T) {
+	w := newWorld(t, nil)
+	bearer := w.key("acme", auth.Admin)
+	canaries := map[string]bool{} // true: its owner is given it
+	canary := func(owned bool) string {
+		c := fmt.Sprintf("canary-%04d-x", len(canaries))
+		canaries[c] = owned
+		return c
+	}
+	var answers strings.Builder
+	ask := func(method, path, body string, headers ...string) answer {
+		a := w.ask(method, path, body, append([]string{"Authorization", bearer}, headers...)...)
+		answers.WriteString(a.text)
+		for name, values := range a.Header {
+			answers.WriteString(name + ": " + strings.Join(values, ",") + "\n")
+		}
+		return a
+	}
+	w.want(ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	for _, state := range []string{"SHIPPED", "DELIVERED", "PAYMENT_RECEIVED"} {
+		task := parked.Task{OrderID: "acme:o-1", Awaited: state, Since: 1, Token: parked.Token(canary(false))}
+		if err := w.cfg.Parked.Park(t.Context(), task, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.want(ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, "")
+	ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", "")
+	for range 4 {
+		for _, value := range []string{"Bearer " + canary(false), "Basic " + canary(false), "Bearer rk_aaaaaaaaaaaaaaaa_" + (canary(false) + strings.Repeat("A", 43))[:43]} {
+			a := w.ask("GET", "/v1/orders?cursor="+canary(false), "", "Authorization", value)
+			answers.WriteString(a.text)
+		}
+	}
+	for _, body := range []string{`{"pin":"%s","expiresAt":"2030-01-01T00:00:00Z"}`, `{"pin":"%s","expiresAt":"x"}`, `{"pin":"%s"`, `{"PIN":"%s"}`, `{"pin":["%s"]}`} {
+		ask("POST", "/v1/actions", fmt.Sprintf(body, canary(false)), "Idempotency-Key", canary(false))
+	}
+	id := ask("POST", "/v1/actions", fmt.Sprintf(`{"pin":"right-pin","payload":%q,"expiresAt":"2030-01-01T00:00:00Z"}`, canary(false)), "Idempotency-Key", canary(false)).field("id")
+	for range 4 {
+		ask("POST", "/v1/actions/"+id+"/consume", fmt.Sprintf(`{"pin":%q}`, canary(false)), "Idempotency-Key", canary(false))
+	}
+	ask("GET", "/v1/actions/"+canary(false), "")
+	ask("POST", "/v1/actions/"+canary(false)+"/consume", "{}", "Idempotency-Key", "k")
+	for range 3 {
+		ask("POST", "/v1/claims/k/complete", fmt.Sprintf(`{"ticket":%q,"result":%q}`, canary(false), canary(false)))
+	}
+	ask("POST", "/v1/orders/o-1/notes", fmt.Sprintf(`{"by":"x","text":%q}`, canary(true)), "Idempotency-Key", "k-1")
+	ask("PUT", "/v1/orders/o-1/addresses/shipping", fmt.Sprintf(`{"street":%q}`, canary(true)), "Idempotency-Key", "k-2")
+	ticket := ask("POST", "/v1/claims/mine", "{}").field("ticket")
+	a := w.callback("evt-1", `{"type":"`+canary(false)+`"}`, nil)
+	answers.WriteString(a.text)
+	w.ask("GET", "/v1/orders", "", "Authorization", bearer)
+
+	if len(canaries) < 50 {
+		t.Errorf("only %d canaries", len(canaries))
+	}
+	logged := w.log.String()
+	for _, secret := range []string{strings.TrimPrefix(bearer, "Bearer ")[20:], id, ticket, "right-pin"} {
+		if secret == "" || secret == "null" || strings.Contains(logged, secret) {
+			t.Errorf("a secret is logged, or was not made: %q", secret)
+		}
+	}
+	for c, owned := range canaries {
+		if strings.Contains(logged, c) {
+			t.Errorf("%s is logged: %s", c, regexp.MustCompile(`.{0,200}`+c).FindString(logged))
+		}
+		if !owned && strings.Contains(answers.String(), c) {
+			t.Errorf("%s is in an answer: %s", c, regexp.MustCompile(`.{0,200}`+c).FindString(answers.String()))
+		}
+	}
+}
+
+// TestTheAuditLogSaysWhoDidWhat and became what, once per request that may change
+// something, and never of one that only reads.
+func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
+	w := newWorld(t, nil)
+	act := w.key("acme", auth.Act)
+	w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act)
+	w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"ship"}`, "Authorization", act, "Idempotency-Key", "k")
+	w.ask("PUT", "/v1/inventory/mug", `{"available":1}`, "Authorization", act)
+	w.ask("PUT", "/v1/orders/o-2", mugs)
+	w.ask("GET", "/v1/orders/o-1", "", "Authorization", act)
+	var lines []string
+	for line := range strings.Lines(w.log.String()) {
+		if strings.Contains(line, `"msg":"audit"`) {
+			lines = append(lines, line)
+		}
+	}
+	for i, want := range []string{
+		`"caller":"key:[a-z2-7]{16}","tenant":"acme","operation":"put-order","status":201,"outcome":"done".*"orderId":"o-1"`,
+		`"tenant":"acme","operation":"apply-transition","status":409,"outcome":"wrong_state".*"orderId":"o-1","idempotencyKeyHash":"[0-9a-f]{16}"`,
+		`"operation":"set-stock","status":403,"outcome":"forbidden".*"sku":"mug"`,
+		`"caller":"","tenant":"","operation":"put-order","status":401,"outcome":"unauthenticated"`,
+	} {
+		if i >= len(lines) || !regexp.MustCompile(want).MatchString(lines[i]) {
+			t.Errorf("line %d is not like %s\n%v", i, want, lines)
+		}
+	}
+	if len(lines) != 4 {
+		t.Errorf("%d lines", len(lines))
+	}
+}

@@ -1,0 +1,132 @@
+package api_test
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/api"
+)
+
+// stream opens an order's events and returns the ids as they come.
+func stream(t *testing.T, ctx context.Context, address, order, last string) (ids <-chan string, answer *http.Response) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/orders/"+order+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	answer, err = http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := make(chan string, 100)
+	go func() {
+		defer close(out)
+		defer answer.Body.Close()
+		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+			if id, found := strings.CutPrefix(lines.Text(), "id: "); found {
+				out <- id
+			}
+			if lines.Text() == "event: end" {
+				out <- "end"
+			}
+		}
+	}()
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	return out, answer
+}
+
+// next waits for one event.
+func next(t *testing.T, ids <-chan string) string {
+	t.Helper()
+	select {
+	case id := <-ids:
+		return id
+	case <-time.After(20 * time.Second):
+		t.Fatal("no event came")
+		return ""
+	}
+}
+
+func (w *world) move(order, event, key string) {
+	w.t.Helper()
+	w.want(w.ask("POST", "/v1/orders/"+order+"/transitions", `{"event":"`+event+`"}`, "Idempotency-Key", key), http.StatusOK, "")
+}
+
+func TestWhoWatchesSeesEveryTransitionUntilTheEnd(t *testing.T) {
+	w := newWorld(t, dev)
+	address := onWire(t, w)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	ids, answer := stream(t, t.Context(), address, "o-1", "")
+	if answer.Header.Get("Content-Type") != "text/event-stream" {
+		t.Errorf("%v", answer.Header)
+	}
+	if id := next(t, ids); id != "1" {
+		t.Errorf("first %s", id)
+	}
+	w.move("o-1", "hold", "a")
+	if id := next(t, ids); id != "2" {
+		t.Errorf("then %s", id)
+	}
+	w.move("o-1", "cancel", "b")
+	if a, b := next(t, ids), next(t, ids); a != "3" || b != "end" {
+		t.Errorf("at last %s, %s", a, b)
+	}
+	if _, open := <-ids; open {
+		t.Error("the stream goes on after the end")
+	}
+}
+
+// TestWhoComesBackMissesNothing: more has happened than the order's ring remembers.
+func TestWhoComesBackMissesNothing(t *testing.T) {
+	w := newWorld(t, dev)
+	address := onWire(t, w)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	for i := range 20 {
+		w.move("o-1", []string{"hold", "release"}[i%2], strconv.Itoa(i))
+	}
+	ids, _ := stream(t, t.Context(), address, "o-1", "3")
+	var got []string
+	for range 18 {
+		got = append(got, next(t, ids))
+	}
+	if got[0] != "4" || got[17] != "21" || !slices.IsSortedFunc(got, func(a, b string) int { return len(a)*100 - len(b)*100 + strings.Compare(a, b) }) {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestStreamsAreBoundedAndEnd(t *testing.T) {
+	stopping := make(chan struct{})
+	w := newWorld(t, func(cfg *api.Config) { dev(cfg); cfg.WatchesPerCaller, cfg.Draining = 2, stopping })
+	address := onWire(t, w)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	w.want(w.ask("GET", "/v1/orders/o-2/events", ""), http.StatusNotFound, "order_not_found")
+	ctx, leave := context.WithCancel(t.Context())
+	first, _ := stream(t, ctx, address, "o-1", "")
+	second, _ := stream(t, t.Context(), address, "o-1", "")
+	next(t, first)
+	next(t, second)
+	w.want(w.ask("GET", "/v1/orders/o-1/events", ""), http.StatusTooManyRequests, "too_many_watches")
+	leave()
+	for { // the server notices that the first has gone
+		r, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		third, answer := stream(t, r, address, "o-1", "")
+		if answer.StatusCode == http.StatusOK {
+			next(t, third)
+			cancel()
+			break
+		}
+		cancel()
+	}
+	close(stopping)
+	for range second { // ends
+	}
+}
