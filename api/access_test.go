@@ -147,7 +147,7 @@ func TestAReboundNameReachesNoLoopbackAddress(t *testing.T) {
 		"evil.example": false, "evil.example:8701": false, "localhost.evil.example": false, "127.0.0.1.nip.io": false, "": false, "0.0.0.0:8701": false, "192.0.2.1": false}
 	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8701}
 	send := func(w *world, host string) int {
-		r := httptest.NewRequest("GET", "http://localhost/v1/orders", nil)
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/orders", nil)
 		r.Host = host
 		r.Header.Set("Authorization", bearer)
 		r = r.WithContext(contextWith(r, local))

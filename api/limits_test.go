@@ -269,7 +269,7 @@ func TestAWatcherHoldsNoPlace(t *testing.T) {
 	started := make(chan struct{})
 	var group sync.WaitGroup
 	group.Go(func() {
-		r := httptest.NewRequest("GET", "http://localhost/v1/orders/o-1/events", nil).WithContext(ctx)
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/orders/o-1/events", nil).WithContext(ctx)
 		w.handler.ServeHTTP(&notifying{ResponseRecorder: httptest.NewRecorder(), wrote: sync.OnceFunc(func() { close(started) })}, r)
 	})
 	<-started

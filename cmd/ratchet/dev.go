@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"ratchet/api"
 	"ratchet/server"
 )
 
@@ -37,6 +38,9 @@ func devCommand(s *settings) *cobra.Command {
 		}
 		if c.Flags().Changed("listen") && cfg.API.Listen == server.DefaultAPIListen && !c.Flags().Changed("api-listen") {
 			cfg.API.Listen = "127.0.0.1:0"
+		}
+		if err := api.CheckListen(cfg.API.Listen, true); err != nil {
+			return &statusError{exitUsage, err}
 		}
 		b, err := server.Embed(cfg, log, server.Hooks{})
 		if err != nil {

@@ -52,17 +52,18 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(listenFlags(c, &cfg), api.CheckListen(cfg.API.Listen, open)); err != nil {
+	if err := listenFlags(c, &cfg); err != nil {
+		return err
+	}
+	for name, field := range map[string]*string{"tls-cert": &cfg.API.TLSCert, "tls-key": &cfg.API.TLSKey} {
+		if c.Flags().Changed(name) {
+			*field, _ = c.Flags().GetString(name)
+		}
+	}
+	if err := errors.Join(cfg.Validate(), api.CheckListen(cfg.API.Listen, open)); err != nil {
 		return &statusError{exitUsage, err}
 	}
-	b, err := s.openWith(c.Context(), server.Hooks{}, func(into *server.Config) {
-		into.Listen, into.API.Listen = cfg.Listen, cfg.API.Listen
-		for name, field := range map[string]*string{"tls-cert": &into.API.TLSCert, "tls-key": &into.API.TLSKey} {
-			if c.Flags().Changed(name) {
-				*field, _ = c.Flags().GetString(name)
-			}
-		}
-	})
+	b, err := s.openWith(c.Context(), server.Hooks{}, func(into *server.Config) { into.Listen, into.API = cfg.Listen, cfg.API })
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,67 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"ratchet/api"
+)
+
+// rush sends n requests from 64 callers at once and counts the answers by code.
+func (w *world) rush(n int, request func(i int) answer) map[string]int {
+	var mu sync.Mutex
+	counts := map[string]int{}
+	var sent atomic.Int64
+	var group sync.WaitGroup
+	for range 64 {
+		group.Go(func() {
+			for i := sent.Add(1); i <= int64(n); i = sent.Add(1) {
+				a := request(int(i))
+				code := a.code()
+				if a.StatusCode < http.StatusBadRequest {
+					code = fmt.Sprint(a.StatusCode)
+				}
+				mu.Lock()
+				counts[code]++
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return counts
+}
+
+// TestTenThousandBuyersGetOneItem: one reservation is made, nobody else's.
+func TestTenThousandBuyersGetOneItem(t *testing.T) {
+	const buyers = crowd
+	w := newWorld(t, func(c *api.Config) { dev(c); c.Queue = buyers })
+	w.want(w.ask("PUT", "/v1/inventory/last-one", `{"available":1}`), http.StatusOK, "")
+	counts := w.rush(buyers, func(i int) answer {
+		return w.ask("PUT", fmt.Sprintf("/v1/reservations/buyer-%d", i), `{"lines":[{"sku":"last-one","quantity":1}]}`)
+	})
+	if counts["200"] != 1 || counts["out_of_stock"]+counts["200"]+counts["contended"]+counts["unavailable"] != buyers {
+		t.Errorf("%v", counts)
+	}
+	a := w.want(w.ask("GET", "/v1/inventory/last-one", ""), http.StatusOK, "")
+	if a.field("available") != "0" || a.field("reserved") != "1" {
+		t.Errorf("%s", a.text)
+	}
+}
+
+// TestTenThousandGuessesOfAPINAreNoMoreThanFive: five are compared, the rest meet a
+// lock; the right PIN comes too late.
+func TestTenThousandGuessesOfAPINAreNoMoreThanFive(t *testing.T) {
+	const guesses = crowd
+	w := newWorld(t, func(c *api.Config) { dev(c); c.Queue = guesses })
+	id := w.want(w.ask("POST", "/v1/actions", `{"pin":"right","maxAttempts":5,"expiresAt":"2030-01-01T00:00:00Z"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
+	counts := w.rush(guesses, func(i int) answer {
+		return w.ask("POST", "/v1/actions/"+id+"/consume", fmt.Sprintf(`{"pin":"%05d"}`, i), "Idempotency-Key", fmt.Sprint(i))
+	})
+	if counts["invalid_pin"] > 5 || counts["invalid_pin"]+counts["locked"] != guesses {
+		t.Errorf("%v", counts)
+	}
+	w.want(w.ask("POST", "/v1/actions/"+id+"/consume", `{"pin":"right"}`, "Idempotency-Key", "late"), http.StatusLocked, "locked")
+}
