@@ -66,6 +66,7 @@ var classes = []struct {
 	{once.ErrInProgress, nameInProgress},
 	{once.ErrStaleOwner, nameInProgress},
 	{once.ErrLeaseExpired, nameInProgress},
+	{once.ErrClockSkew, nameUnavailable},
 	{transitions.ErrEvidenceGone, nameClosed},
 	{transitions.ErrUnknownVersion, nameUnknownVersion},
 	{transitions.ErrOutcomeUnknown, nameUnavailable},

@@ -95,10 +95,12 @@ func (r *Reactions) on(name string, passes func(transitions.Change) bool, fn fun
 	}
 }
 
-// claimed: somebody else is doing this, or died while doing it. Either way the claim
-// ends with its lease, and then it is our turn or there is nothing left to do.
+// claimed: somebody else is doing this, or died while doing it, or this machine's clock
+// cannot tell. The claim ends with its lease; then it is our turn, or another
+// machine's, or there is nothing left to do.
 func claimed(err error) bool {
-	return errors.Is(err, once.ErrInProgress) || errors.Is(err, once.ErrStaleOwner) || errors.Is(err, once.ErrLeaseExpired)
+	return errors.Is(err, once.ErrInProgress) || errors.Is(err, once.ErrStaleOwner) || errors.Is(err, once.ErrLeaseExpired) ||
+		errors.Is(err, once.ErrClockSkew)
 }
 
 func always(transitions.Change) bool { return true }
