@@ -1,0 +1,150 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/once"
+)
+
+func TestPoint19_AReplayIsByteEqual(t *testing.T) {
+	w := newWorld(t)
+	cached := w.with(t, func(c *once.Config) { c.Cache = 100 })
+	for name, result := range map[string][]byte{
+		"nothing": nil, "empty": {}, "empty text": []byte(`""`), "zero": []byte("0"), "false": []byte("false"), "list": []byte("[]"), "object": []byte("{}"),
+		"the record's own names": []byte(`{"idempotencyKey":"k","status":"FAILED","result":null}`), "no text": {0xff, 0}, "much": []byte(strings.Repeat("x", 1<<20)),
+	} {
+		for _, c := range []*once.Claims{w.Claims, cached} {
+			key := fmt.Sprintf("%s/%t", name, c == cached)
+			job := &work{result: result}
+			for i := range 3 {
+				got, replayed, err := c.Do(t.Context(), key, payload, job.do)
+				if err != nil || replayed != (i > 0) || string(got) != string(result) || (got == nil) != (result == nil) {
+					t.Errorf("%s, call %d: %.60q (nil: %t), replayed %t, %v", key, i, got, got == nil, replayed, err)
+				}
+			}
+			if job.calls != 1 {
+				t.Errorf("%s: %d calls", key, job.calls)
+			}
+		}
+	}
+}
+
+func TestValuesAreStoredAsJSON(t *testing.T) {
+	w := newWorld(t)
+	type receipt struct{ Number int }
+	for i := range 2 {
+		got, replayed, err := once.Do(t.Context(), w.Claims, "k", map[string]int{"amount": 7}, func(context.Context, *once.Claim) (*receipt, error) {
+			return &receipt{42}, nil
+		})
+		if err != nil || got.Number != 42 || replayed != (i == 1) {
+			t.Errorf("%+v %t %v", got, replayed, err)
+		}
+	}
+	none, _, err := once.Do(t.Context(), w.Claims, "nil", nil, func(context.Context, *once.Claim) (*receipt, error) { return nil, nil })
+	if none != nil || err != nil {
+		t.Errorf("%v %v", none, err)
+	}
+}
+
+func TestPoint20_ALargeResultIsStoredBeforeTheRecordPointsToIt(t *testing.T) {
+	w := newWorld(t)
+	held := take(t, w.Claims, "k")
+	body := []byte(strings.Repeat("result ", 100<<10)) // 700 KiB: 2 chunks
+	w.wire.requests()
+	if err := held.Complete(t.Context(), body); err != nil {
+		t.Fatal(err)
+	}
+	if sent := w.wire.requests(); !slices.Equal(sent, []string{"PutItem", "PutItem", "PutItem", "UpdateItem"}[4-len(sent):]) {
+		t.Errorf("sent %v: the record comes last", sent)
+	}
+	name := textOf(w.record(t, "k")["resultRef"])
+	first := w.record(t, name+"/0")
+	r, _, err := w.Get(t.Context(), "k")
+	if err != nil || r.ResultBytes != int64(len(body)) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if expires := numberOf(first["expiresAt"]); expires < r.ExpiresAt.Unix() {
+		t.Errorf("the chunks expire at %d, the record at %d", expires, r.ExpiresAt.Unix())
+	}
+	if got := take(t, w.Claims, "k"); string(got.Result) != string(body) {
+		t.Errorf("%d bytes", len(got.Result))
+	}
+	w.sweep(t, name+"/1")
+	refused(t, w.Claims, "k", once.ErrResultUnavailable)
+	if err := take(t, w.Claims, "too much").Complete(t.Context(), make([]byte, once.MaxResult+1)); !errors.Is(err, once.ErrInvalid) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	if err := take(t, w.Claims, "as much as goes").Complete(t.Context(), make([]byte, once.MaxResult)); err != nil {
+		t.Error(err)
+	}
+}
+
+// bucket is a place for results outside the table.
+type bucket map[string][]byte
+
+func (b bucket) Put(_ context.Context, name string, body []byte, _ time.Time) error {
+	b[name] = body
+	return nil
+}
+
+func (b bucket) Get(_ context.Context, name string) ([]byte, error) { return b[name], nil }
+
+func TestResultsMayLieElsewhereAndAreCheckedByTheirDigest(t *testing.T) {
+	b := bucket{}
+	w := newWorld(t, func(c *once.Config) { c.Inline, c.Results = 8, b })
+	if err := take(t, w.Claims, "k").Complete(t.Context(), []byte("more than eight")); err != nil {
+		t.Fatal(err)
+	}
+	if got := take(t, w.Claims, "k"); string(got.Result) != "more than eight" || len(b) != 1 {
+		t.Errorf("%q, %v", got.Result, b)
+	}
+	for name := range b {
+		b[name] = []byte("something else!")
+	}
+	refused(t, w.Claims, "k", once.ErrResultUnavailable)
+}
+
+func TestPoint21_WorkThatWasDoneIsNotRepeatedForWantOfItsResult(t *testing.T) {
+	w := newWorld(t)
+	large := &work{result: make([]byte, once.MaxResult+1)}
+	for range 2 {
+		if _, _, err := w.Do(t.Context(), "large", payload, large.do); !errors.Is(err, once.ErrResultUnavailable) {
+			t.Errorf("a result beyond the limit: %v", err)
+		}
+	}
+	encoded := 0
+	for range 2 {
+		_, _, err := once.Do(t.Context(), w.Claims, "unencodable", nil, func(context.Context, *once.Claim) (float64, error) {
+			encoded++
+			return math.NaN(), nil
+		})
+		if !errors.Is(err, once.ErrResultUnavailable) {
+			t.Errorf("a result that is no JSON: %v", err)
+		}
+	}
+	// An outage of the store after the effect.
+	failing := 5
+	saved := &work{result: []byte("saved")}
+	result, _, err := w.Do(t.Context(), "outage", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
+		w.wire.breaks(func(target string) error {
+			if failing--; failing >= 0 {
+				return errWire
+			}
+			return nil
+		}, nil)
+		return saved.do(ctx, c)
+	})
+	if err != nil || string(result) != "saved" || failing > 0 {
+		t.Errorf("%q, %v, %d failures left", result, err, failing)
+	}
+	if large.calls != 1 || encoded != 1 || saved.calls != 1 {
+		t.Errorf("calls: %d, %d, %d", large.calls, encoded, saved.calls)
+	}
+}
