@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"strings"
 
@@ -17,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"net/http"
+	"github.com/aws/smithy-go/logging"
 
 	"ratchet/actions"
 	"ratchet/api/auth"
@@ -90,6 +91,10 @@ func Connect(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) (*B
 		if awsConfig, err = remote(ctx, cfg); err != nil {
 			return nil, err
 		}
+		// The SDK warns of connections that end early: nothing that a caller can act on.
+		awsConfig.Logger = logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
+			log.Debug("aws sdk", "message", fmt.Sprintf(format, args...))
+		})
 		return assemble(cfg, awsConfig, nil, log, hooks)
 	}
 	return Embed(cfg, log, hooks)

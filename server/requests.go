@@ -91,7 +91,7 @@ func (b *Backend) queueURL(ctx context.Context, name string) (string, error) {
 func (b *Backend) requestsURL(ctx context.Context) (string, error) {
 	switch name := b.Config.RequestsQueue; {
 	case name == "":
-		return "", errors.New("requests-queue is not set")
+		return "", fmt.Errorf("%w: requests-queue is not set: name the queue that the workers take requests from", transitions.ErrInvalidRequest)
 	case strings.Contains(name, "://"):
 		return name, nil
 	default:

@@ -93,6 +93,26 @@ func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
 	})
 }
 
+// TestAnOrderInSomebodysTransactionIsTriedAgain: a write that meets a transaction under
+// way on the same order is no answer, and the SDK leaves it to its caller.
+func TestAnOrderInSomebodysTransactionIsTriedAgain(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	refused := 0
+	s.wire.before = func(r *http.Request) *http.Response {
+		if !moves(r) || refused == 2 {
+			return nil
+		}
+		refused++
+		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
+			Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException"}`))}
+	}
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+	if refused != 2 {
+		t.Errorf("refused %d times, want 2", refused)
+	}
+}
+
 // TestATokenThatHasExpiredIsNotNeeded gives every sending of a transaction another
 // token, as if ten minutes lay between them: then the order itself tells.
 func TestATokenThatHasExpiredIsNotNeeded(t *testing.T) {

@@ -40,10 +40,6 @@ func (n NewOrder) Validate() error {
 		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(n.ID)))
 	case len(n.Items) > maxItems:
 		return fmt.Errorf("%w: items: %d lines, at most %d", ErrInvalidRequest, len(n.Items), maxItems)
-	case n.Total.Amount < 0:
-		return fmt.Errorf("%w: total.amount %d: minor units, at least 0", ErrInvalidRequest, n.Total.Amount)
-	case !currencyRule.MatchString(n.Total.Currency):
-		return fmt.Errorf("%w: total.currency %q: three capital letters (ISO 4217)", ErrInvalidRequest, clip(n.Total.Currency))
 	}
 	for i, line := range n.Items {
 		switch {
@@ -56,6 +52,12 @@ func (n NewOrder) Validate() error {
 		case line.Price < 0:
 			return fmt.Errorf("%w: items[%d].price %d: minor units, at least 0", ErrInvalidRequest, i, line.Price)
 		}
+	}
+	switch { // a total is mostly computed: what is wrong with a line comes first
+	case n.Total.Amount < 0:
+		return fmt.Errorf("%w: total.amount %d: minor units, at least 0", ErrInvalidRequest, n.Total.Amount)
+	case !currencyRule.MatchString(n.Total.Currency):
+		return fmt.Errorf("%w: total.currency %q: three capital letters (ISO 4217)", ErrInvalidRequest, clip(n.Total.Currency))
 	}
 	return nil
 }

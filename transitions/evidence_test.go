@@ -114,3 +114,32 @@ func TestACancelledCallerIsToldThatTheOutcomeIsUnknown(t *testing.T) {
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the same request tells
 	})
 }
+
+// TestARequestIdIsKnownWhereverTheRingEnds asks again after each further transition: while
+// the ring has the answer, in the very moment when it has lost it, and afterwards.
+func TestARequestIdIsKnownWhereverTheRingEnds(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		old := s.item(t, "o-1")
+		if s.mode == transitions.JournalByStream {
+			s.record(t, nil, old)
+		}
+		apply := func(r transitions.Request) transitions.Result {
+			result := s.want(t, r, transitions.Applied)
+			now := s.item(t, "o-1")
+			if s.mode == transitions.JournalByStream {
+				s.record(t, old, now)
+			}
+			old = now
+			return result
+		}
+		apply(given("o-1", workflow.Pay, 2))
+		first := apply(keyed("o-1", workflow.ShipPart, "k"))
+		for id := first.Transition.ID + 1; id < first.Transition.ID+3*transitions.RingSize; id++ {
+			apply(given("o-1", workflow.ShipPart, id))
+			sameTransition(t, s.want(t, keyed("o-1", workflow.ShipPart, "k"), transitions.Replayed).Transition, first.Transition)
+			sameTransition(t, s.want(t, transitions.Request{OrderID: "o-1", Event: workflow.ShipPart, RequestID: "k", TransitionID: id + 1}, transitions.Replayed).Transition, first.Transition)
+		}
+	})
+}

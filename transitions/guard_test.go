@@ -3,6 +3,7 @@ package transitions_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -109,8 +110,12 @@ func TestGuardsChooseTheTarget(t *testing.T) {
 		s := guardedShop(t, newShop)
 		s.put(t, "payment", captured(9999))
 		s.want(t, given("o-1", "pay", 2), transitions.Applied)
-		if refused := s.want(t, given("o-1", "ship", 3), transitions.WrongState); !strings.Contains(refused.Reason, "nothing-open") || !strings.Contains(refused.Reason, "something-open") {
+		refused := s.want(t, given("o-1", "ship", 3), transitions.WrongState)
+		if !strings.Contains(refused.Reason, "nothing-open") || !strings.Contains(refused.Reason, "something-open") {
 			t.Errorf("without the count neither target is allowed: %q", refused.Reason)
+		}
+		if want := []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}; !slices.Equal(refused.Expected, want) {
+			t.Errorf("expected %v, want each state once: %v", refused.Expected, want)
 		}
 		s.put(t, "openLines", num(2))
 		if r := s.want(t, given("o-1", "ship", 3), transitions.Applied); r.Order.State != workflow.PartiallyShipped {

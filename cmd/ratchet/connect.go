@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"ratchet/server"
@@ -31,12 +33,15 @@ func (s *settings) openWith(ctx context.Context, hooks server.Hooks, change func
 		return nil, err
 	}
 	change(&cfg)
-	if cfg.EndpointURL == "" {
-		if served, ok := servedBy(ctx, cfg.Data); ok {
-			cfg.EndpointURL = served
+	b, err := connect(ctx, cfg, log, hooks)
+	// Another command may have the directory open, and will be done in a moment.
+	for range 40 {
+		if !errors.Is(err, syscall.EAGAIN) {
+			break
 		}
+		time.Sleep(50 * time.Millisecond)
+		b, err = connect(ctx, cfg, log, hooks)
 	}
-	b, err := server.Connect(ctx, cfg, log, hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -47,6 +52,16 @@ func (s *settings) openWith(ctx context.Context, hooks server.Hooks, change func
 		}
 	}
 	return b, nil
+}
+
+// connect connects to what the settings name, or to the `ratchet dev` that serves it.
+func connect(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Hooks) (*server.Backend, error) {
+	if cfg.EndpointURL == "" {
+		if served, ok := servedBy(ctx, cfg.Data); ok {
+			cfg.EndpointURL = served
+		}
+	}
+	return server.Connect(ctx, cfg, log, hooks)
 }
 
 // servedBy returns the URL of the `ratchet dev` that serves the directory, if one

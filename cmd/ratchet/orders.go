@@ -30,6 +30,9 @@ func ordersCreate(s *settings) *cobra.Command {
 	stock := c.Flags().Int64("stock", 0, "put this many pieces of each item in stock first (for trying things out)")
 	alone := c.Flags().Bool("no-execution", false, "only place the order")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if *stock < 0 {
+			return usageError("stock %d: 0 or more", *stock)
+		}
 		order, err := parseOrder(args[0], *items, *currency)
 		if err != nil {
 			return err

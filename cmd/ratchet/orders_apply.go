@@ -26,9 +26,18 @@ func ordersApply(s *settings) *cobra.Command {
 	values := c.Flags().StringToString("value", nil, "NAME=VALUE that a guard of the event asks for; whole numbers and true or false are taken as such")
 	queue := c.Flags().Bool("queue", false, "send it to the requests' queue and print the message's id")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := given(c.Flags(), "request-id", "from"); err != nil {
+			return err
+		}
+		if c.Flags().Changed("id") && *id == 0 {
+			return usageError("id 0: ids count from 1")
+		}
 		r := transitions.Request{OrderID: transitions.OrderID(args[0]), Event: workflow.Event(args[1]),
 			From: workflow.State(*from), TransitionID: transitions.TransitionID(*id), RequestID: transitions.RequestID(*request)}
 		for name, text := range *values {
+			if name == "" {
+				return usageError("value %q: must be NAME=VALUE", "="+text)
+			}
 			if r.Values == nil {
 				r.Values = map[string]any{}
 			}

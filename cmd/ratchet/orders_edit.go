@@ -47,6 +47,9 @@ func editCommand(s *settings, use, short string, args cobra.PositionalArgs, fn e
 		c.Flags().String("by", "", "who wrote the note")
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := given(c.Flags(), "event-id"); err != nil {
+			return err
+		}
 		send, err := fn(c, args[1:])
 		if err != nil {
 			return err
@@ -114,6 +117,9 @@ func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
 			name, text, found := strings.Cut(field, "=")
 			if !found {
 				return nil, usageError("field %d of the address: must be FIELD=TEXT", i+1)
+			}
+			if _, twice := address[name]; twice {
+				return nil, usageError("field %d of the address: %s was given before", i+1, name)
 			}
 			address[name] = text
 		}

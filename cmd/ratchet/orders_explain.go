@@ -66,7 +66,7 @@ func refusalsIn(c *cobra.Command, logs []string, id transitions.OrderID) (all []
 		}
 		found, err := refusals(log, id)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, usageError("log %s: %w", name, err)
 		}
 		all = append(all, found...)
 	}

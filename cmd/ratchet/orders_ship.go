@@ -27,7 +27,7 @@ func ordersShip(s *settings) *cobra.Command {
 			i := strings.LastIndexByte(text, ':')
 			quantity, err := strconv.ParseInt(text[i+1:], 10, 32)
 			if i < 0 || err != nil {
-				return usageError("line %q: must be SKU:QUANTITY", text)
+				return usageError("line %q: must be SKU:QUANTITY, the quantity a whole number", text)
 			}
 			p.Lines = append(p.Lines, transitions.ParcelLine{SKU: text[:i], Quantity: quantity})
 		}

@@ -66,7 +66,7 @@ func newRoot() *cobra.Command {
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&s.json, "json", false, "print JSON for scripts")
 	s.flags = f
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, flagError(err)} })
 	root.AddCommand(initCommand(s), devCommand(s), serveCommand(s), keysCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
 		ordersCommand(s), executionsCommand(s), workflowCommand(s), checkCommand(s), verifyCommand(s), engineCommand(s), claimsCommand(s), locksCommand(s),
 		actionsCommand(s), inventoryCommand(s),
@@ -117,9 +117,8 @@ func (s *settings) load() (server.Config, *slog.Logger, error) {
 	}
 	level := k.String("log-level")
 	k.Delete("log-level")
-	var cfg server.Config
-	decode := koanf.UnmarshalConf{DecoderConfig: decoderFor(&cfg)}
-	if err := k.UnmarshalWithConf("", &cfg, decode); err != nil {
+	cfg, err := decodeSettings(k)
+	if err != nil {
 		return server.Config{}, nil, usageError("settings: %w", err)
 	}
 	cfg = cfg.WithDefaults()

@@ -152,7 +152,7 @@ Exit status: 0 no errors (warnings may be there), 1 errors, 2 the file cannot be
 func checkCommand(s *settings) *cobra.Command {
 	check := &cobra.Command{Use: "check [FILE]", Short: "Check a state machine against the order's definition",
 		Long: checkHelp, Args: cobra.MaximumNArgs(1)}
-	file := check.Flags().String("definition", "", "definition to check against (YAML or JSON, see `workflow show --format yaml`); default the order's")
+	file := check.Flags().String("definition", "", "definition to check against (YAML or JSON, see workflow show --format yaml); default the order's")
 	check.RunE = func(c *cobra.Command, args []string) error {
 		d, err := s.definition(c, "order", *file)
 		if err != nil {
