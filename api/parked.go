@@ -77,7 +77,8 @@ func (s *service) abandon(ctx context.Context, c caller, t parked.Task) error {
 	_, err := s.cfg.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: aws.String(string(t.Token)), Error: aws.String(abandoned), Cause: aws.String("given up by " + c.ID)})
 	var unknown *sfntypes.TaskDoesNotExist
 	var late *sfntypes.TaskTimedOut
-	if err != nil && !errors.As(err, &unknown) && !errors.As(err, &late) {
+	var bad *sfntypes.InvalidToken
+	if err != nil && !errors.As(err, &unknown) && !errors.As(err, &late) && !errors.As(err, &bad) {
 		return err
 	}
 	return s.cfg.Parked.Remove(ctx, t)

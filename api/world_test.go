@@ -189,3 +189,11 @@ func slowStart(entered, leave chan struct{}) func(context.Context, transitions.N
 }
 
 func panicStart(context.Context, transitions.NewOrder) error { panic("secret-cause") }
+
+// brokenSink is an audit log on a disk that may be full.
+type brokenSink struct{ err error }
+
+func (b *brokenSink) Enabled(context.Context, slog.Level) bool  { return true }
+func (b *brokenSink) Handle(context.Context, slog.Record) error { return b.err }
+func (b *brokenSink) WithAttrs([]slog.Attr) slog.Handler        { return b }
+func (b *brokenSink) WithGroup(string) slog.Handler             { return b }

@@ -36,6 +36,7 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+	listener = bound(listener, mostConnections, mostFromOneAddress)
 	server := api.Server(handler)
 	server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
 	server.ErrorLog = slog.NewLogLogger(b.log.Handler(), slog.LevelDebug) // of connections, mostly the clients' doing

@@ -40,5 +40,9 @@ def before_call(context, case, kwargs):
         body.pop("fence", None)
     if operation == "claim":  # a key is one payload's
         case.path_parameters["key"] = uuid.uuid4().hex
+    if operation == "put-action":  # a code has no underscore, an allotted id has
+        case.path_parameters["action"] = "code-" + uuid.uuid4().hex
+    if operation == "authorize-payment":  # from one account to another one
+        body["payer"], body["payee"] = "contract-a", "contract-b"
     if operation == "post-transfer" and "legs" in body:  # legs sum to zero
         body["legs"] = [{"account": "contract-a", "amount": -5}, {"account": "contract-b", "amount": 5}]

@@ -1,0 +1,141 @@
+package api_test
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/parked"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+// fragile is a handler that fails until it is mended.
+type fragile struct{ mended bool }
+
+func (f *fragile) handle(context.Context, streams.Record) error {
+	if f.mended {
+		return nil
+	}
+	return streams.Permanent(errors.New("the far side refuses"))
+}
+
+// letters runs a poller until its handler has given up on the orders' placings.
+func (w *world) letters(handler streams.Handler, want int) {
+	w.t.Helper()
+	embeddedtest.Create(w.t, w.db, streams.LeaseTableInput("leases"))
+	done := make(chan struct{}, 100)
+	give := handler
+	inner := handler.Handle
+	give.Handle = func(ctx context.Context, r streams.Record) error {
+		err := inner(ctx, r)
+		done <- struct{}{}
+		return err
+	}
+	poller, err := streams.New(streams.Config{Streams: dynamodbstreams.NewFromConfig(w.engine.AWSConfig()), DynamoDB: w.db, TableName: "orders", LeaseTable: "leases",
+		DeadLetterTable: "letters", Owner: "test", Handlers: []streams.Handler{give}, Log: embeddedtest.Quiet()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- poller.Run(ctx) }()
+	for range want {
+		<-done
+	}
+	stop()
+	if err := <-ended; err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestADeadLetterIsListedToItsTenantAndRedriven(t *testing.T) {
+	f := &fragile{}
+	handler := streams.Handler{Name: "notify", Handle: f.handle}
+	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
+	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
+	w.want(w.ask("PUT", "/v1/orders/o-2", mugs, "Authorization", other), http.StatusCreated, "")
+	w.letters(handler, 2)
+
+	a := w.want(w.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, "")
+	var page struct {
+		Letters []struct{ ID, OrderID, Error string }
+	}
+	a.read(t, &page)
+	if len(page.Letters) != 1 || page.Letters[0].OrderID != "o-1" || !strings.Contains(page.Letters[0].Error, "refuses") {
+		t.Fatalf("%s", a.text)
+	}
+	redrive := "/v1/dead-letters/notify/" + page.Letters[0].ID + "/redrive"
+	w.want(w.ask("POST", redrive, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
+	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusConflict, "redrive_failed")
+	f.mended = true
+	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusOK, "")
+	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
+	if a := w.want(w.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, ""); a.field("letters") != "[]" {
+		t.Errorf("%s", a.text)
+	}
+	w.want(w.ask("GET", "/v1/dead-letters/nobody", "", "Authorization", acme), http.StatusNotFound, "handler_not_found")
+	for _, id := range []string{"x", base64.RawURLEncoding.EncodeToString([]byte("a#1")), strings.Repeat("A", 1024)} {
+		w.want(w.ask("POST", "/v1/dead-letters/notify/"+id+"/redrive", "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
+	}
+}
+
+func TestAWaitingTaskIsShownWithoutItsToken(t *testing.T) {
+	w := newWorld(t, dev)
+	if err := w.cfg.Parked.Park(t.Context(), parked.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if a := w.want(w.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {
+		t.Errorf("%s", a.text)
+	}
+	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/DELIVERED", ""), http.StatusNotFound, "parked_task_not_found")
+	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", ""), http.StatusOK, "") // it has ended already: only forgotten
+	if a := w.want(w.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != "[]" {
+		t.Errorf("%s", a.text)
+	}
+}
+
+// TestAnAuditLogThatCannotBeWrittenIsNoSecret: the next probe says so, until it can.
+func TestAnAuditLogThatCannotBeWrittenIsNoSecret(t *testing.T) {
+	sink := &brokenSink{}
+	w := newWorld(t, func(c *api.Config) { dev(c); c.Audit = sink })
+	sink.err = errors.New("disk full")
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	w.want(w.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready")
+	sink.err = nil
+	w.want(w.ask("PUT", "/v1/orders/o-2", mugs), http.StatusCreated, "")
+	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
+}
+
+// TestAnOrderIsStartedAgainWhenTheFirstTryDied: placing it worked, starting did not.
+func TestAnOrderIsStartedAgainWhenTheFirstTryDied(t *testing.T) {
+	var started []transitions.OrderID
+	failing := true
+	w := newWorld(t, func(c *api.Config) {
+		dev(c)
+		c.Start = func(_ context.Context, n transitions.NewOrder) error {
+			started = append(started, n.ID)
+			if failing {
+				return transitions.ErrUnavailable
+			}
+			return nil
+		}
+	})
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusServiceUnavailable, "unavailable")
+	failing = false
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusOK, "")
+	w.want(w.ask("PUT", "/v1/orders/o-2", strings.TrimSuffix(mugs, "}")+`,"execution":"none"}`), http.StatusCreated, "")
+	if len(started) != 2 || started[1] != "o-1" {
+		t.Errorf("%v", started)
+	}
+}
