@@ -40,6 +40,10 @@ stop() {
   fi
 }
 
+# Schemathesis keeps notes where it runs.
+cp hooks.py schemathesis.toml "$work"
+cd "$work"
+
 check() {
   "$schemathesis" --config-file schemathesis.toml run "$api/openapi.json" --url "$api" --no-color --max-time "$seconds" --max-examples 50 "$@"
 }
