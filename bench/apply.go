@@ -40,7 +40,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	}
 	var figures []figure
 	for _, callers := range []int{1, 32, 256} {
-		orders := max(work.orders/20/callers, 1) * callers // so that no caller has more than another
+		orders := max(16/callers, 1) * callers // short rounds, and no caller has more than another
 		ways := []way{s.way(callers, orders, "apply", s.apply), s.way(callers, orders, "bare", s.bare)}
 		if e.url == "" {
 			ways = append(ways, s.way(callers, orders, "plain", s.plain))
