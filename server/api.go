@@ -27,6 +27,9 @@ const drainFor = 10 * time.Second
 // ServeAPI serves the HTTP API on the listener until ctx ends, then lets requests
 // finish and closes the listener. With dev, everybody who reaches it is let in.
 func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool) (err error) {
+	if err := api.CheckListen(listener.Addr().String(), dev); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	audit, err := b.audit()
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -64,9 +67,6 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 // dev, everybody who reaches it is let in. One line per request that may change something
 // goes to audit. Streams of events end with ctx.
 func (b *Backend) API(ctx context.Context, dev bool, audit io.Writer) (http.Handler, error) {
-	if err := api.CheckListen(b.Config.API.Listen, dev); err != nil {
-		return nil, err
-	}
 	secret, err := b.Keys.Secret(ctx, "cursor")
 	if err != nil {
 		return nil, err

@@ -45,6 +45,7 @@ func (a API) withDefaults() API {
 	if a.Listen == "" {
 		a.Listen = DefaultAPIListen
 	}
+	a.Hosts = strings.FieldsFunc(strings.Join(a.Hosts, ","), func(r rune) bool { return r == ',' || r == ' ' }) // as the environment has them
 	return a
 }
 

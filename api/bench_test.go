@@ -1,0 +1,42 @@
+package api_test
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// BenchmarkTransition is one transition by the Go call and through the handler, on
+// orders that each go back and forth.
+func BenchmarkTransition(b *testing.B) {
+	events := []workflow.Event{workflow.Hold, workflow.Release}
+	b.Run("call", func(b *testing.B) {
+		w := newWorld(b, dev)
+		w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+		for i := 0; b.Loop(); i++ {
+			r, err := w.cfg.Orders.Apply(b.Context(), transitions.Request{OrderID: "o-1", Event: events[i%2], TransitionID: transitions.TransitionID(i + 2), RequestID: transitions.RequestID(strconv.Itoa(i))})
+			if err != nil || r.Verdict != transitions.Applied {
+				b.Fatalf("%s, %v", r.Verdict, err)
+			}
+		}
+	})
+	b.Run("handler", func(b *testing.B) {
+		w := newWorld(b, dev)
+		w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+		for i := 0; b.Loop(); i++ {
+			a := w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+string(events[i%2])+`","transitionId":`+strconv.Itoa(i+2)+`}`, "Idempotency-Key", strconv.Itoa(i))
+			if a.StatusCode != http.StatusOK {
+				b.Fatalf("%d %s", a.StatusCode, a.text)
+			}
+		}
+	})
+	b.Run("refused", func(b *testing.B) { // no storage: the layers alone
+		w := newWorld(b, dev)
+		for b.Loop() {
+			w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"fly"}`, "Idempotency-Key", "k")
+		}
+	})
+}
