@@ -110,7 +110,12 @@ func benchEngine(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.stop()) }()
-	for _, part := range []func(context.Context, size, *endpoint) ([]figure, error){benchApply, benchConsume, benchTransfers} {
+	return parts(ctx, work, e, benchApply, benchConsume, benchTransfers)
+}
+
+// parts measures one thing after the other on an endpoint.
+func parts(ctx context.Context, work size, e *endpoint, all ...func(context.Context, size, *endpoint) ([]figure, error)) (figures []figure, err error) {
+	for _, part := range all {
 		f, err := part(ctx, work, e)
 		if err != nil {
 			return nil, err
@@ -129,7 +134,7 @@ func benchLocal(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, ctx.Err()
 	}
 	defer func() { err = errors.Join(err, e.stop()) }()
-	return benchApply(ctx, work, e)
+	return parts(ctx, work, e, benchApply, benchTransfers)
 }
 
 // writeJSON writes the figures as one flat object.

@@ -3,68 +3,129 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/attribute"
 	"ratchet/ledger"
 )
 
-// benchTransfers posts transfers of one transaction each (record, both balances, both
-// entries), among few and many accounts, and from many accounts to a single one.
+const (
+	// crowd is how many accounts the transfers of a crowd are among.
+	crowd           = 100
+	transferCallers = 32
+)
+
+// till is a ledger with the accounts of the benchmarks.
+type till struct {
+	*ledger.Ledger
+	db     *dynamodb.Client
+	tables ledger.Tables
+	others []*ledger.Ledger // as other processes have it
+}
+
+func openTill(ctx context.Context, e *endpoint) (*till, error) {
+	t := &till{db: e.db, tables: ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}}
+	if err := e.tables(ctx, t.tables.Inputs()...); err != nil {
+		return nil, err
+	}
+	for range transferCallers {
+		l, err := ledger.New(ledger.Config{DynamoDB: e.db, Tables: t.tables})
+		if err != nil {
+			return nil, err
+		}
+		t.others = append(t.others, l)
+	}
+	t.Ledger = t.others[0]
+	for i := range crowd {
+		if _, _, err := t.CreateAccount(ctx, ledger.NewAccount{ID: account(i), Currency: "EUR", Overdraft: true}); err != nil {
+			return nil, err
+		}
+	}
+	for id, shards := range map[string]int{"hot": 1, "hot-16": 16} {
+		if _, _, err := t.CreateAccount(ctx, ledger.NewAccount{ID: id, Currency: "EUR", Shards: shards}); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
+func account(i int) string { return fmt.Sprint("a-", i%crowd) }
+
+// among says from where to where the piece goes.
+type among func(piece int) (from, to string)
+
+// way makes transfers; apart, each caller is a process of its own.
+func (t *till) way(name string, where among, apart bool) way {
+	return way{prepare: func(context.Context, int) error { return nil }, do: func(ctx context.Context, round, piece int) error {
+		from, to := where(piece)
+		l := t.Ledger
+		if apart {
+			l = t.others[piece%transferCallers]
+		}
+		_, err := l.Post(ctx, ledger.Move(fmt.Sprintf("%s/%d/%d", name, round, piece), from, to, 1, "EUR"))
+		return err
+	}}
+}
+
+// bare is a transfer of the same five items as articles write it: no number of the
+// entry, no balance after it, nothing told apart.
+func (t *till) bare(where among) way {
+	return way{prepare: func(context.Context, int) error { return nil }, do: func(ctx context.Context, round, piece int) error {
+		from, to := where(piece)
+		id := fmt.Sprintf("bare/%d/%d", round, piece)
+		put := func(table, key string, item attribute.Item) types.TransactWriteItem {
+			return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: item, ConditionExpression: aws.String("attribute_not_exists(" + key + ")")}}
+		}
+		move := func(id string, amount int64, condition string) types.TransactWriteItem {
+			return types.TransactWriteItem{Update: &types.Update{TableName: &t.tables.Accounts, Key: attribute.Item{"accountId": attribute.S(id)},
+				ConditionExpression: &condition, UpdateExpression: aws.String("SET available = available + :n"),
+				ExpressionAttributeValues: attribute.Item{":n": attribute.N(amount)}}}
+		}
+		entry := func(id string, amount int64) types.TransactWriteItem {
+			return put(t.tables.Entries, "accountId", attribute.Item{"accountId": attribute.S("bare/" + id), "sequence": attribute.N(int64(round)<<32 + int64(piece)),
+				"transferId": attribute.S(id), "amount": attribute.N(amount), "at": attribute.N(time.Now().UnixMilli())})
+		}
+		_, err := t.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+			put(t.tables.Transfers, "transferId", attribute.Item{"transferId": attribute.S(id), "from": attribute.S(from), "to": attribute.S(to), "amount": attribute.N(1)}),
+			move(from, -1, "attribute_exists(accountId)"), move(to, 1, "attribute_exists(accountId)"), entry(from, -1), entry(to, 1)}})
+		return err
+	}}
+}
+
+// benchTransfers measures transfers between 2 accounts, among 100, and from 100 to one
+// hot account, plain and with 16 shards, in turns with the bare transaction.
 func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, error) {
-	const callers = 32
-	tables := ledger.Tables{Accounts: "bench-accounts", Entries: "bench-entries", Transfers: "bench-transfers", Holds: "bench-holds"}
-	if err := e.tables(ctx, tables.Inputs()...); err != nil {
-		return nil, err
-	}
-	books, err := ledger.New(ledger.Config{DynamoDB: e.db, Tables: tables})
+	t, err := openTill(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	account := func(prefix string, n int) string { return fmt.Sprintf("%s-%d", prefix, n) }
-	open := func(prefix string, count, shards int) error {
-		return share(ctx, 16, count, func(ctx context.Context, n int) error {
-			_, _, err := books.CreateAccount(ctx, ledger.NewAccount{ID: account(prefix, n), Currency: "EUR", Overdraft: shards == 1, Shards: shards})
-			return err
-		})
-	}
-	type market struct {
-		figure, about string
-		from, to      func(n int) string
-	}
-	markets := []market{
-		{"transfers_per_second", "among 100 accounts", func(n int) string { return account("many", n%100) }, func(n int) string { return account("many", (n*7+1)%100) }},
-		{"transfers_per_second_2", "between 2 accounts", func(n int) string { return account("two", n%2) }, func(n int) string { return account("two", (n+1)%2) }},
-		{"transfers_per_second_hot", "from 100 accounts to 1", func(n int) string { return account("many", n%100) }, func(int) string { return account("hot", 0) }},
-		{"transfers_per_second_hot_16", "from 100 accounts to 1 in 16 shards", func(n int) string { return account("many", n%100) }, func(int) string { return account("sharded", 0) }},
-	}
-	for _, a := range []struct {
-		prefix        string
-		count, shards int
-	}{{"many", 100, 1}, {"two", 2, 1}, {"hot", 1, 1}, {"sharded", 1, 16}} {
-		if err := open(a.prefix, a.count, a.shards); err != nil {
-			return nil, fmt.Errorf("open accounts: %w", err)
+	scattered := func(piece int) (string, string) { return account(piece), account(piece*7 + piece/crowd + 1) }
+	apart := func(piece int) (string, string) {
+		if from, to := scattered(piece); from != to {
+			return from, to
 		}
+		return account(piece), account(piece + 1)
 	}
-	ways := make([]way, len(markets))
-	for i, m := range markets {
-		ways[i] = way{
-			prepare: func(context.Context, int) error { return nil },
-			do: func(ctx context.Context, round, n int) error {
-				from, to := m.from(n), m.to(n)
-				if from == to {
-					to = m.to(n + 1)
-				}
-				_, err := books.Post(ctx, ledger.Move(fmt.Sprintf("%s-%d-%d", m.figure, round, n), from, to, 100, "EUR"))
-				return err
-			},
-		}
-	}
-	measures, err := turns(ctx, work, callers, max(work.orders/5/callers, 1)*callers, ways...)
+	between := func(piece int) (string, string) { return account(piece % 2), account(piece%2 ^ 1) }
+	hot := func(id string) among { return func(piece int) (string, string) { return account(piece), id } }
+	got, err := turns(ctx, work, transferCallers, max(work.orders/4, transferCallers), t.way("crowd", apart, false), t.bare(apart),
+		t.way("two", between, false), t.way("hot", hot("hot"), false), t.way("sharded", hot("hot-16"), false),
+		t.way("contended", hot("hot"), true), t.way("contended-sharded", hot("hot-16"), true))
 	if err != nil {
-		return nil, fmt.Errorf("transfers: %w", err)
+		return nil, fmt.Errorf("transfers on the %s: %w", e.name, err)
 	}
-	var figures []figure
-	for i, m := range markets {
-		figures = append(figures, figure{m.figure, median(measures[i].rates), "1/s", fmt.Sprintf("transfers %s, %d callers, %s", m.about, callers, e.name)})
-	}
-	return figures, nil
+	rate := func(i int) float64 { return median(got[i].rates) }
+	return []figure{
+		{"transfers_per_second" + e.suffix, rate(0), "1/s", fmt.Sprintf("among %d accounts, %d callers, on the %s", crowd, transferCallers, e.name)},
+		{"transfers_ratio" + e.suffix, ratio(got[0].rates, got[1].rates), "", "beside a bare TransactWriteItems of the same five items"},
+		{"transfers_per_second_2" + e.suffix, rate(2), "1/s", "between two accounts"},
+		{"transfers_per_second_hot" + e.suffix, rate(3), "1/s", "into one hot account"},
+		{"transfers_per_second_hot_16" + e.suffix, rate(4), "1/s", "into one hot account of 16 shards"},
+		{"transfers_per_second_hot_processes" + e.suffix, rate(5), "1/s", "into one hot account from as many processes as callers, who see each other's writes only when refused"},
+		{"transfers_per_second_hot_16_processes" + e.suffix, rate(6), "1/s", "the same with 16 shards"},
+	}, nil
 }

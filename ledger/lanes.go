@@ -11,7 +11,7 @@ import (
 // processes have lanes of their own, and DynamoDB decides between all.
 type lanes struct {
 	seed  maphash.Seed
-	gates [256]chan struct{} // accounts share gates
+	gates [1024]chan struct{} // accounts share gates
 }
 
 func newLanes() (l lanes) {

@@ -95,10 +95,11 @@ type Beside func(*txn.Transaction)
 
 type image = attribute.Item
 
-// pause waits before another attempt, with full jitter up to 2 ms * 2^attempt, at
-// most 500 ms. It reports false when ctx ends first.
+// pause waits before another attempt, with full jitter up to 1 ms * 2^attempt, at most
+// 64 ms: of those who were refused, one can go on at once, so long waits only leave the
+// account idle. It reports false when ctx ends first.
 func pause(ctx context.Context, attempt int) bool {
-	limit := min(2*time.Millisecond<<min(attempt, 8), 500*time.Millisecond)
+	limit := time.Millisecond << min(attempt, 6)
 	timer := time.NewTimer(rand.N(limit)) //nolint:gosec // jitter, not a secret
 	defer timer.Stop()
 	select {

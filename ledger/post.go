@@ -25,6 +25,7 @@ func (l *Ledger) Post(ctx context.Context, t Transfer, beside ...Beside) (Posted
 	p := &posting{ledger: l, transfer: t, beside: beside, at: l.cfg.Now(), call: rand.Text(), digest: t.digest(),
 		holds: map[string]*Hold{}, spread: map[string]bool{}}
 	for attempt := 1; ; attempt++ {
+		p.attempt = attempt
 		posted, again, err := p.try(ctx)
 		if !again {
 			return posted, err
@@ -44,7 +45,8 @@ type posting struct {
 	call     string // tells this call's record from another's
 	digest   []byte
 	holds    map[string]*Hold // as last seen, by leg.Account
-	spread   map[string]bool  // sharded accounts whose shard of choice had too little
+	attempt  int
+	spread   map[string]bool // sharded accounts whose shard of choice had too little
 }
 
 // line is what the transfer does to one item of an account.
@@ -113,9 +115,15 @@ func (p *posting) replay(old image) (Posted, error) {
 	return posted, nil
 }
 
-// remember notes the accounts as the transfer left them.
+// remember notes the accounts as the transfer left them. After a guess that was wrong
+// it notes nothing: others write to these accounts, too, and to read them the next time
+// is cheaper than to be refused.
 func (p *posting) remember(lines []line) {
 	for _, ln := range lines {
+		if p.attempt > 1 {
+			p.ledger.known.forget(ln.key)
+			continue
+		}
 		after := *ln.before
 		after.revision++
 		if ln.entry != nil {

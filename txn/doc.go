@@ -20,11 +20,11 @@
 // take (no part, more than 100, more than 4 MB, one item twice, a token that is too
 // long) is [ErrInvalid] before anything is sent.
 //
-// A request is written in one canonical form, so that equal transactions are equal
-// bytes: the SDK writes maps in random order, and endpoints that compare bodies
-// literally take a repeat for another request. The token is derived from a key and a
-// fence and lasts ten minutes; the marker is what lasts. A token that was used by
-// another body is given up, and the marker decides.
+// A request whose token may come again is written in one canonical form, so that equal
+// transactions are equal bytes: the SDK writes maps in random order, and endpoints that
+// compare bodies literally take a repeat for another request. The token is derived from
+// a key and a fence and lasts ten minutes; the marker is what lasts. A token that was
+// used by another body is given up, and the marker decides.
 //
 //	var t txn.Transaction
 //	t.Marker("transfer", types.TransactWriteItem{Put: record})

@@ -63,15 +63,20 @@ func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 	for i, p := range t.parts {
 		in.TransactItems[i] = p.item
 	}
+	// Equal bytes matter where the same token is sent again and nothing else decides.
+	options := []func(*dynamodb.Options){canonical}
 	if t.token == "" {
 		in.ClientRequestToken = aws.String(rand.Text())
+		if t.marker != 0 {
+			options = nil
+		}
 	}
 	if w.cfg.Consumed != nil {
 		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	}
 	var undecided error // what the attempts so far leave open
 	for attempt := 1; ; attempt++ {
-		out, err := w.cfg.DynamoDB.TransactWriteItems(ctx, in, canonical)
+		out, err := w.cfg.DynamoDB.TransactWriteItems(ctx, in, options...)
 		if err == nil {
 			if w.cfg.Consumed != nil {
 				w.cfg.Consumed(out.ConsumedCapacity)
