@@ -148,6 +148,9 @@ func remote(ctx context.Context, cfg Config) (aws.Config, error) {
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the AWS configuration: %w", err)
 	}
+	if cfg.EndpointURL != "" {
+		c.HTTPClient = wholeBody{c.HTTPClient}
+	}
 	return c, nil
 }
 

@@ -32,6 +32,7 @@ var levels = map[string]int{
 	"ratchet/server":                6,
 	"ratchet/embedded/embeddedtest": 7, "ratchet/examples/olist": 7, "ratchet/bench/load": 7, "ratchet/bench/costs": 8,
 	"ratchet/cmd/ratchet": 8, "ratchet/bench": 9,
+	"ratchet/bench/reconcile": 8,
 }
 
 type pkg struct {

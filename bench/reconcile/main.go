@@ -1,0 +1,166 @@
+// Command reconcile measures `ratchet reconcile` on many lines: it fills the tables of a
+// `ratchet dev` of its own with payments, their transfers and a processor's file with
+// planted differences, runs the command, and prints its time and its peak memory.
+//
+//	go run ./bench/reconcile -lines 1000000
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/attribute"
+	"ratchet/payments"
+	"ratchet/server"
+)
+
+const (
+	perPayment = 20  // captures of one payment
+	every      = 997 // one line in so many is wrong
+)
+
+func main() {
+	lines := flag.Int("lines", 1_000_000, "lines of the processor's file")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *lines); err != nil {
+		fmt.Fprintln(os.Stderr, "reconcile:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to stop
+	}
+}
+
+func run(ctx context.Context, lines int) error {
+	dir, err := os.MkdirTemp("", "ratchet-reconcile-*")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	bin := filepath.Join(dir, "ratchet")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "ratchet/cmd/ratchet").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
+	}
+	endpoint, end, err := dev(ctx, bin, filepath.Join(dir, "data"))
+	if err != nil {
+		return err
+	}
+	defer end()
+	b, err := server.Connect(ctx, server.Config{EndpointURL: endpoint}, nil, server.Hooks{})
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, "processor.csv")
+	wrong, err := fill(ctx, b, file, lines)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	cmd := exec.CommandContext(ctx, bin, "reconcile", "--endpoint-url", endpoint, "--file", file, "--json")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if code := cmd.ProcessState.ExitCode(); code != 1 {
+		return fmt.Errorf("exit status %d, want 1: %w", code, err)
+	}
+	all := strings.Split(strings.TrimSpace(string(out)), "\n")
+	usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	fmt.Printf("%d lines in %s, peak memory %d MB; %d of %d planted differences found\n%s\n",
+		lines, time.Since(began).Round(100*time.Millisecond), usage.Maxrss/1024, len(all)-1, wrong, all[len(all)-1])
+	if len(all)-1 != wrong {
+		return fmt.Errorf("%d differences found, %d planted", len(all)-1, wrong)
+	}
+	return nil
+}
+
+// dev starts `ratchet dev` and returns its endpoint.
+func dev(ctx context.Context, bin, data string) (endpoint string, end func(), err error) {
+	cmd := exec.CommandContext(ctx, bin, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0", "--log-level", "error")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	end = func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+	}
+	var banner struct{ Endpoint string }
+	line, err := bufio.NewReader(out).ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &banner)
+	}
+	if err != nil {
+		end()
+		return "", nil, fmt.Errorf("ratchet dev: %w", err)
+	}
+	return banner.Endpoint, end, nil
+}
+
+// fill writes the file, and the payments and transfers behind its lines as this module
+// stores them; it returns how many lines do not fit.
+func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong int, err error) {
+	file, err := os.Create(name)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	text := bufio.NewWriter(file)
+	fmt.Fprintln(text, "key,kind,amount,currency,state")
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for i := 0; i < lines; i += perPayment {
+		var steps []types.AttributeValue
+		var transfers []types.WriteRequest
+		id := fmt.Sprint("p-", i/perPayment)
+		for n := range min(perPayment, lines-i) {
+			step := fmt.Sprint("c-", n)
+			amount, said := int64(100+n), int64(100+n)
+			if (i+n)%every == 0 {
+				wrong++
+				said++
+			}
+			fmt.Fprintf(text, "%s/%s,capture,%d,EUR,succeeded\n", id, step, said)
+			steps = append(steps, attribute.M(attribute.Item{"id": attribute.S(step), "kind": attribute.S(string(payments.Capturing)), "amount": attribute.N(amount),
+				"outcome": attribute.S(string(payments.Succeeded)), "at": attribute.N(1)}))
+			transfers = append(transfers, put(attribute.Item{"transferId": attribute.S(id + "/" + step), "currency": attribute.S("EUR"), "at": attribute.N(1),
+				"reference": attribute.S(payments.TransferReference + string(payments.Capturing)), "legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+					attribute.M(attribute.Item{"account": attribute.S("clearing"), "amount": attribute.N(-amount)}),
+					attribute.M(attribute.Item{"account": attribute.S("shop"), "amount": attribute.N(amount)})}}}))
+		}
+		payment := attribute.Item{"paymentId": attribute.S(id), "currency": attribute.S("EUR"), "state": attribute.S("CAPTURED"), "steps": &types.AttributeValueMemberL{Value: steps}}
+		group.Go(func() error {
+			_, err := b.DynamoDB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
+				b.Tables.Payments: {put(payment)}, b.Tables.Ledger.Transfers: transfers}})
+			return err
+		})
+		if i%100_000 == 0 {
+			fmt.Fprintf(os.Stderr, "%d of %d lines written\n", i, lines)
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return 0, err
+	}
+	return wrong, text.Flush()
+}
+
+func put(item attribute.Item) types.WriteRequest {
+	return types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}
+}
