@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/attribute"
+	"ratchet/txn"
 )
 
 // HoldStatus is what became of a hold.
@@ -118,6 +119,30 @@ func (l *Ledger) Hold(ctx context.Context, account, id string) (Hold, bool, erro
 		return Hold{}, false, nil
 	}
 	return *h, true, nil
+}
+
+// dueShards spreads the rows of holds that end, so that no partition takes all writes.
+const dueShards = 16
+
+// dueKey is where the hold's row lies among those that end: one of a few partitions, in
+// the order of the moment. No account's id has a "#".
+func (h Hold) dueKey() image {
+	return holdKey(duePartition(shardFor(h.ID, dueShards)), fmt.Sprintf("%015d#%s#%s", h.ExpiresAt.UnixMilli(), h.Account, h.ID))
+}
+
+func duePartition(shard int) string { return fmt.Sprint("due#", shard) }
+
+// noteDue adds the row of a hold that ends; forgetDue removes it with the hold's end.
+func (h Hold) noteDue(table string, t *txn.Transaction) {
+	if !h.ExpiresAt.IsZero() {
+		t.Add("due", types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: h.dueKey()}}, nil)
+	}
+}
+
+func (h Hold) forgetDue(table string, t *txn.Transaction) {
+	if !h.ExpiresAt.IsZero() {
+		t.Add("due", types.TransactWriteItem{Delete: &types.Delete{TableName: &table, Key: h.dueKey()}}, nil)
+	}
 }
 
 // split says what each part gives to a debit of the amount, in their order, and with

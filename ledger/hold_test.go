@@ -135,7 +135,7 @@ func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
 	if _, err := b.Post(t.Context(), settle("s-1", "alice", "h", "shop", 100, false)); err != nil {
 		t.Errorf("a millisecond before: %v", err)
 	}
-	if n, _, err := b.ReleaseExpired(t.Context(), ledger.HoldRef{}, 100); n != 0 || err != nil {
+	if n, _, err := b.ReleaseExpired(t.Context(), 100); n != 0 || err != nil {
 		t.Errorf("%d released too early, %v", n, err)
 	}
 	b.now.Add(1)
@@ -146,9 +146,9 @@ func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
 	released, group := atomic.Int32{}, sync.WaitGroup{}
 	for range 4 {
 		group.Go(func() {
-			n, next, err := b.ReleaseExpired(t.Context(), ledger.HoldRef{}, 100)
-			if err != nil || next != (ledger.HoldRef{}) {
-				t.Errorf("next %v, %v", next, err)
+			n, more, err := b.ReleaseExpired(t.Context(), 100)
+			if err != nil || more {
+				t.Errorf("more %v, %v", more, err)
 			}
 			released.Add(int32(n))
 		})
@@ -173,15 +173,13 @@ func TestASweepGoesOnWhereItStopped(t *testing.T) {
 	}
 	b.now.Add(time.Hour.Milliseconds())
 	total, calls := 0, 0
-	for after := (ledger.HoldRef{}); ; calls++ {
-		n, next, err := b.ReleaseExpired(t.Context(), after, 7)
-		if err != nil {
+	for more := true; more; calls++ {
+		var n int
+		var err error
+		if n, more, err = b.ReleaseExpired(t.Context(), 7); err != nil {
 			t.Fatal(err)
 		}
 		total += n
-		if after = next; after == (ledger.HoldRef{}) {
-			break
-		}
 	}
 	if total != 20 || calls < 3 {
 		t.Errorf("%d of 20 holds in %d calls", total, calls)

@@ -170,7 +170,11 @@ func (p *posting) compose(lines []line, posted *Posted) *txn.Transaction {
 	}
 	for _, leg := range p.transfer.Legs {
 		if leg.Hold != "" {
-			t.Add(partHold+leg.Account, p.holds[leg.Account].take(tables.Holds, -leg.Amount, leg.Release, p.at), nil)
+			h := p.holds[leg.Account]
+			t.Add(partHold+leg.Account, h.take(tables.Holds, -leg.Amount, leg.Release, p.at), nil)
+			if len(h.left(-leg.Amount, leg.Release)) == 0 {
+				h.forgetDue(tables.Holds, t)
+			}
 		}
 	}
 	for _, ln := range lines {

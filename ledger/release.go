@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -42,6 +43,7 @@ func (l *Ledger) release(ctx context.Context, account, id string, status HoldSta
 		for _, add := range beside {
 			add(&t)
 		}
+		h.forgetDue(l.cfg.Tables.Holds, &t)
 		for _, p := range h.parts {
 			key := shardKey(account, p.shard)
 			t.Add(partAccount+key, giveBack(l.cfg.Tables.Accounts, key, p.amount, now), txn.Says(ErrCorrupt))
@@ -93,35 +95,37 @@ func giveBack(table, key string, amount int64, now time.Time) types.TransactWrit
 	}}
 }
 
-// HoldRef names a hold; the zero value is before the first.
-type HoldRef struct{ Account, ID string }
-
-// ReleaseExpired gives back what expired holds have left: it looks at up to limit
-// holds (1 to 1,000) after the one named and returns how many it released, and where
-// to go on; the zero HoldRef at the end. Any number of sweeps may run at once.
-func (l *Ledger) ReleaseExpired(ctx context.Context, after HoldRef, limit int) (released int, next HoldRef, err error) {
+// ReleaseExpired gives back what expired holds have left: up to limit (1 to 1,000) of
+// them, and tells whether there may be more. It asks a few partitions for those that
+// have ended, so its cost does not grow with the number of holds. Any number of sweeps
+// may run at once.
+func (l *Ledger) ReleaseExpired(ctx context.Context, limit int) (released int, more bool, err error) {
 	if limit < 1 || limit > 1000 {
-		return 0, HoldRef{}, fmt.Errorf("release expired holds: %w: limit %d: 1 to 1000", ErrInvalid, limit)
+		return 0, false, fmt.Errorf("release expired holds: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
-	in := &dynamodb.ScanInput{TableName: &l.cfg.Tables.Holds, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
-		FilterExpression: aws.String("#status = :active AND expiresAt <= :now"), ExpressionAttributeNames: map[string]string{"#status": "status"},
-		ExpressionAttributeValues: image{":active": attribute.S(string(HoldActive)), ":now": attribute.N(l.cfg.Now().UnixMilli())}}
-	if after != (HoldRef{}) {
-		in.ExclusiveStartKey = holdKey(after.Account, after.ID)
-	}
-	out, err := l.cfg.DynamoDB.Scan(ctx, in)
-	if err != nil {
-		return 0, HoldRef{}, fmt.Errorf("release expired holds: %w", err)
-	}
-	for _, item := range out.Items {
-		h := holdOf(item)
-		_, err := l.release(ctx, h.Account, h.ID, HoldLapsed, nil)
-		if err != nil && !errors.Is(err, ErrHoldClosed) { // settled in between
-			return released, HoldRef{}, err
+	end := fmt.Sprintf("%015d#~", l.cfg.Now().UnixMilli())
+	for shard := range dueShards {
+		if limit == 0 {
+			return released, true, nil
 		}
-		if err == nil {
-			released++
+		out, err := l.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{TableName: &l.cfg.Tables.Holds, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
+			KeyConditionExpression:    aws.String("accountId = :due AND holdId <= :end"),
+			ExpressionAttributeValues: image{":due": attribute.S(duePartition(shard)), ":end": attribute.S(end)}})
+		if err != nil {
+			return released, false, fmt.Errorf("release expired holds: %w", err)
+		}
+		limit -= len(out.Items)
+		for _, row := range out.Items {
+			_, rest, _ := strings.Cut(attribute.Text(row, "holdId"), "#")
+			account, id, _ := strings.Cut(rest, "#")
+			_, err := l.release(ctx, account, id, HoldLapsed, nil)
+			if err != nil && !errors.Is(err, ErrHoldClosed) { // settled in between
+				return released, false, err
+			}
+			if err == nil {
+				released++
+			}
 		}
 	}
-	return released, HoldRef{attribute.Text(out.LastEvaluatedKey, "accountId"), attribute.Text(out.LastEvaluatedKey, "holdId")}, nil
+	return released, limit == 0, nil
 }

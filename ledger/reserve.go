@@ -60,6 +60,7 @@ func (r *reservation) try(ctx context.Context) (h Hold, replayed, again bool, er
 	for _, add := range r.beside {
 		add(&t)
 	}
+	r.hold.noteDue(l.cfg.Tables.Holds, &t)
 	for _, p := range r.hold.parts {
 		t.Add(partAccount+shardKey(n.Account, p.shard), r.account(p), nil)
 	}

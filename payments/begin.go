@@ -121,7 +121,7 @@ func (s *Payments) plan(p Payment, ask Ask, kind Kind) (next Payment, err error)
 		return p, fmt.Errorf("%w: %d steps", ErrExceeded, MaxSteps)
 	}
 	next = p.with(s.cfg.Now())
-	next.call = newCall()
+	next.call, next.ended = newCall(), p.Pending // a void overtakes it
 	next.Pending = &Step{ID: ask.ID, Kind: kind, Amount: ask.Amount, Final: ask.Final, Outcome: Pending, At: next.UpdatedAt}
 	switch kind {
 	case Capturing:

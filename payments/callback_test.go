@@ -240,7 +240,7 @@ func TestEveryByteOfACallbackIsSigned(t *testing.T) {
 	s.now.Add(time.Hour.Milliseconds())
 	refused("an hour later", signed, good)
 	s.is(t, "p", "CAPTURING", 0, 0)
-	none, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", Ledger: s.ledger, Processor: s.bank})
+	none, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.bank})
 	if err != nil {
 		t.Fatal(err)
 	}

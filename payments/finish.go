@@ -141,7 +141,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 func (s *Payments) end(ctx context.Context, p Payment, said answer, beside []ledger.Beside) (Payment, error) {
 	step := *p.Pending
 	next := p.with(s.cfg.Now())
-	next.call, next.Pending = newCall(), nil
+	next.call, next.ended, next.Pending = newCall(), p.Pending, nil
 	step.Outcome, step.Reference, step.Reason, step.At = Failed, said.reference, said.reason, next.UpdatedAt
 	if said.succeeded {
 		step.Outcome = Succeeded

@@ -106,7 +106,8 @@ type Payment struct {
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 
-	call string // of the last writer
+	call  string // of the last writer
+	ended *Step  // the step that this write ends or overtakes
 }
 
 var (
@@ -160,6 +161,7 @@ func (p *Payment) key(step string) string { return p.ID + "/" + step }
 // with is a copy of the payment that may be changed: revision, steps and time are new.
 func (p Payment) with(at time.Time) Payment {
 	p.Revision++
+	p.ended = nil
 	p.UpdatedAt = time.UnixMilli(at.UnixMilli()).UTC()
 	p.Steps = append([]Step(nil), p.Steps...)
 	return p
@@ -182,6 +184,11 @@ func (p Payment) moved(event workflow.Event) (Payment, error) {
 // Table describes the table of payments and receipts: key paymentId.
 func Table(name string) *dynamodb.CreateTableInput {
 	return attribute.Table(name, attribute.TextKey("paymentId"))
+}
+
+// DueTable describes the table of what Recover looks at: keys shard and due.
+func DueTable(name string) *dynamodb.CreateTableInput {
+	return attribute.Table(name, attribute.TextKey("shard"), attribute.TextKey("due"))
 }
 
 func paymentKey(id string) attribute.Item { return attribute.Item{"paymentId": attribute.S(id)} }

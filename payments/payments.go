@@ -22,15 +22,18 @@ import (
 type store interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
 // Config of [Payments].
 type Config struct {
-	// DynamoDB, Table, Ledger and Processor are required.
+	// DynamoDB, Table, DueTable, Ledger and Processor are required.
 	DynamoDB  store
 	Table     string
+	DueTable  string
 	Ledger    *ledger.Ledger
 	Processor Processor
 	// Callbacks verifies what the processor sends. Nil: every callback is refused.
@@ -58,6 +61,8 @@ func New(cfg Config) (*Payments, error) {
 		return nil, errors.New("payments: Config.DynamoDB: must be set")
 	case cfg.Table == "":
 		return nil, errors.New("payments: Config.Table: must be set")
+	case cfg.DueTable == "":
+		return nil, errors.New("payments: Config.DueTable: must be set")
 	case cfg.Ledger == nil:
 		return nil, errors.New("payments: Config.Ledger: must be set")
 	case cfg.Processor == nil:
@@ -74,7 +79,7 @@ func New(cfg Config) (*Payments, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {"paymentId"}}})
+	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {"paymentId"}, cfg.DueTable: {"shard", "due"}}})
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +172,7 @@ func (s *Payments) put(next Payment) types.TransactWriteItem {
 func (s *Payments) beside(next Payment, more []ledger.Beside) ledger.Beside {
 	return func(t *txn.Transaction) {
 		t.Add(partPayment, s.put(next), txn.Says(errMoved))
+		s.noteDue(next, t)
 		for _, add := range more {
 			add(t)
 		}
@@ -176,22 +182,12 @@ func (s *Payments) beside(next Payment, more []ledger.Beside) ledger.Beside {
 // errMoved: somebody else has written the payment since it was read.
 var errMoved = errors.New("the payment has moved on")
 
-// save writes the payment's next record alone, or with what goes beside it. When
-// somebody else was faster it returns errMoved and the payment as it is.
+// save writes the payment's next record with what goes beside it. When somebody else was
+// faster it returns errMoved and the payment as it is.
 func (s *Payments) save(ctx context.Context, next Payment, more ...ledger.Beside) (Payment, error) {
-	if len(more) > 0 {
-		var t txn.Transaction
-		s.beside(next, more)(&t)
-		return s.settled(next, s.writer.Write(ctx, &t))
-	}
-	put := s.put(next).Put
-	_, err := s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
-		ExpressionAttributeValues: put.ExpressionAttributeValues, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
-	var failed *types.ConditionalCheckFailedException
-	if errors.As(err, &failed) {
-		err = &txn.Refused{Failure: txn.Failure{Part: partPayment, Old: failed.Item, Err: errMoved}}
-	}
-	return s.settled(next, err)
+	var t txn.Transaction
+	s.beside(next, more)(&t)
+	return s.settled(next, s.writer.Write(ctx, &t))
 }
 
 // settled reads the answer to a write of next: its own write is recognised by the call,

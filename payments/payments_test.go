@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/ledger"
 	"ratchet/payments"
 )
@@ -303,7 +307,7 @@ func TestWhatExpiresIsGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.now.Add(time.Hour.Milliseconds())
-	expired, calls := 0, 0
+	expired, calls := 0, 1
 	for after := ""; ; calls++ {
 		r, err := s.Recover(t.Context(), after, 5)
 		if err != nil || len(r.Left) != 0 {
@@ -329,6 +333,29 @@ func TestWhatExpiresIsGivenUp(t *testing.T) {
 		t.Errorf("void: %+v, %v", p, err)
 	}
 	s.sound(t)
+}
+
+func TestARowThatSpeaksOfNothingIsRemoved(t *testing.T) {
+	s := newShop(t)
+	s.captured(t, "p", 10)
+	for _, row := range []map[string]types.AttributeValue{
+		{"shard": &types.AttributeValueMemberS{Value: "steps#0"}, "due": &types.AttributeValueMemberS{Value: "000000000000001#p#gone"}},
+		{"shard": &types.AttributeValueMemberS{Value: "steps#3"}, "due": &types.AttributeValueMemberS{Value: "000000000000001#nobody#c"}},
+		{"shard": &types.AttributeValueMemberS{Value: "expiry#0"}, "due": &types.AttributeValueMemberS{Value: "000000000000001#p#"}},
+	} {
+		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("due"), Item: row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r, err := s.Recover(t.Context(), "", 100); err != nil || r.Finished+r.Expired+len(r.Left) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.sound(t) // counts the rows
+	for _, after := range []string{"x", "99|", "-1|a"} {
+		if _, err := s.Recover(t.Context(), after, 1); !errors.Is(err, payments.ErrInvalid) {
+			t.Errorf("after %q: %v", after, err)
+		}
+	}
 }
 
 func TestManyWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
@@ -395,8 +422,8 @@ func TestPaymentsAreListedPageByPage(t *testing.T) {
 
 func TestConfigNamesTheFieldThatBreaksARule(t *testing.T) {
 	s := newShop(t)
-	good := payments.Config{DynamoDB: s.db, Table: "payments", Ledger: s.ledger, Processor: s.bank}
-	for says, change := range map[string]func(*payments.Config){"DynamoDB": func(c *payments.Config) { c.DynamoDB = nil }, "Table": func(c *payments.Config) { c.Table = "" },
+	good := payments.Config{DynamoDB: s.db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.bank}
+	for says, change := range map[string]func(*payments.Config){"DynamoDB": func(c *payments.Config) { c.DynamoDB = nil }, "Table": func(c *payments.Config) { c.Table = "" }, "DueTable": func(c *payments.Config) { c.DueTable = "" },
 		"Ledger": func(c *payments.Config) { c.Ledger = nil }, "Processor": func(c *payments.Config) { c.Processor = nil }, "Patience": func(c *payments.Config) { c.Patience = -1 }} {
 		cfg := good
 		change(&cfg)

@@ -4,12 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-
-	"ratchet/internal/attribute"
 )
 
 // Recovered is what one call of Recover has done.
@@ -31,40 +25,61 @@ type Left struct {
 }
 
 // Recover ends the steps that a worker has left in the middle and gives up what has
-// expired. It looks at up to limit records (1 to 1,000) after the one named. Any number
-// of sweeps may run at once, and beside the payments' own workers.
+// expired. It looks at up to limit (1 to 1,000) of those that are due, after the place
+// that the call before returned; its cost does not grow with the number of payments.
+// Any number of sweeps may run at once, and beside the payments' own workers.
 func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Recovered, err error) {
 	if limit < 1 || limit > 1000 {
 		return r, fmt.Errorf("recover payments: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
-	now := s.cfg.Now()
-	in := &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
-		FilterExpression:          aws.String("(attribute_exists(pending) AND updatedAt <= :left) OR (attribute_not_exists(pending) AND expiresAt <= :now AND capturable > :zero)"),
-		ExpressionAttributeValues: attribute.Item{":left": milliseconds(now.Add(-s.cfg.Patience)), ":now": milliseconds(now), ":zero": attribute.N(0)}}
-	if after != "" {
-		in.ExclusiveStartKey = paymentKey(after)
-	}
-	out, err := s.cfg.DynamoDB.Scan(ctx, in)
+	place, err := parsePlace(after)
 	if err != nil {
 		return r, fmt.Errorf("recover payments: %w", err)
 	}
-	for _, item := range out.Items {
-		if err := s.recover(ctx, *paymentOf(item), now, &r); err != nil {
-			if ctx.Err() != nil {
-				return r, err
+	now := s.cfg.Now()
+	for ; place.partition < len(partitions); place = (duePlace{partition: place.partition + 1}) {
+		rows, err := s.due(ctx, place, now, limit)
+		if err != nil {
+			return r, fmt.Errorf("recover payments: %w", err)
+		}
+		for _, row := range rows {
+			if err := s.recover(ctx, row, &r); err != nil {
+				if ctx.Err() != nil {
+					return r, err
+				}
+				r.Left = append(r.Left, Left{row.payment, err.Error()})
 			}
-			r.Left = append(r.Left, Left{attribute.Text(item, "paymentId"), err.Error()})
+			place.due = row.due
+		}
+		if limit -= len(rows); limit == 0 {
+			r.Next = place.String()
+			return r, nil
 		}
 	}
-	r.Next = attribute.Text(out.LastEvaluatedKey, "paymentId")
 	return r, nil
 }
 
-func (s *Payments) recover(ctx context.Context, p Payment, now time.Time, r *Recovered) error {
-	if p.Pending == nil {
-		return s.expire(ctx, p, now, r)
+// recover does what a row asks for. A row is written and removed with what it speaks
+// of; one that is left over all the same is removed.
+func (s *Payments) recover(ctx context.Context, row dueRow, r *Recovered) error {
+	p, err := s.Get(ctx, row.payment)
+	switch {
+	case errors.Is(err, ErrUnknownPayment):
+		return s.forget(ctx, row)
+	case err != nil:
+		return err
+	case row.step == "" && p.Pending != nil: // its step comes first
+		return nil
+	case row.step == "" && p.Capturable > 0:
+		if _, err := s.begin(ctx, p.ID, Ask{ID: string(Expiring)}, Expiring); err != nil {
+			return err
+		}
+		r.Expired++
+		return nil
+	case row.step == "" || p.Pending == nil || p.Pending.ID != row.step:
+		return s.forget(ctx, row)
 	}
-	_, err := s.finish(ctx, p, p.Pending.ID)
+	_, err = s.finish(ctx, p, p.Pending.ID)
 	if err == nil || ended(err) {
 		r.Finished++
 		return nil
@@ -75,16 +90,4 @@ func (s *Payments) recover(ctx context.Context, p Payment, now time.Time, r *Rec
 // ended reports that the step came to an end, if not to the wished one.
 func ended(err error) bool {
 	return errors.Is(err, ErrDeclined) || errors.Is(err, ErrVoided)
-}
-
-// expire gives up what was authorized and not captured in time.
-func (s *Payments) expire(ctx context.Context, p Payment, now time.Time, r *Recovered) error {
-	if p.Pending != nil || p.Capturable == 0 || p.ExpiresAt.IsZero() || now.Before(p.ExpiresAt) {
-		return nil
-	}
-	if _, err := s.begin(ctx, p.ID, Ask{ID: string(Expiring)}, Expiring); err != nil {
-		return err
-	}
-	r.Expired++
-	return nil
 }

@@ -34,6 +34,7 @@ type shop struct {
 	bank    *bank
 	keys    *webhooks.Keys
 	fuse    *fuse
+	wire    *wire
 	now     atomic.Int64 // epoch ms
 }
 
@@ -154,9 +155,14 @@ func (f *fuse) set(at int, after bool) {
 type wire struct {
 	client *http.Client
 	fuse   *fuse
+	mu     sync.Mutex
+	parts  []int // of each transaction
 }
 
 func (w *wire) Do(r *http.Request) (*http.Response, error) {
+	if err := w.note(r); err != nil {
+		return nil, err
+	}
 	dead, last := w.fuse.burn()
 	if dead {
 		return nil, errDead
@@ -179,11 +185,12 @@ func newShop(t testing.TB) *shop {
 	s.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
 	direct := dynamodb.NewFromConfig(engine.AWSConfig())
 	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
-	embeddedtest.Create(t, direct, append(tables.Inputs(), payments.Table("payments"), payments.SandboxTable("sandbox"))...)
+	embeddedtest.Create(t, direct, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), payments.SandboxTable("sandbox"))...)
 	s.sandbox = &payments.Sandbox{DynamoDB: direct, Table: "sandbox"}
 	s.bank = &bank{Sandbox: s.sandbox, fuse: s.fuse, asked: map[string]int{}}
 	cfg := engine.AWSConfig()
-	cfg.HTTPClient = &wire{engine.HTTPClient(), s.fuse}
+	s.wire = &wire{client: engine.HTTPClient(), fuse: s.fuse}
+	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	var err error
 	if s.keys, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{secret}, Now: s.time}); err != nil {
@@ -193,7 +200,7 @@ func newShop(t testing.TB) *shop {
 		t.Fatal(err)
 	}
 	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "EUR", Side: ledger.Debit, Overdraft: true, Shards: 4},
-		{ID: "shop", Currency: "EUR", Shards: 2}, {ID: "wallet", Currency: "EUR"}} {
+		{ID: "shop", Currency: "EUR", Shards: 2}, {ID: "wallet", Currency: "EUR"}, {ID: "till", Currency: "EUR"}} {
 		if _, _, err := s.ledger.CreateAccount(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +214,7 @@ func (s *shop) time() time.Time { return time.UnixMilli(s.now.Load()) }
 // another is the payments as another process has them.
 func (s *shop) another(t testing.TB) *payments.Payments {
 	t.Helper()
-	p, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", Ledger: s.ledger, Processor: s.bank, Callbacks: s.keys, Now: s.time})
+	p, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.bank, Callbacks: s.keys, Now: s.time})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,6 +266,27 @@ func (s *shop) sound(t testing.TB) {
 	t.Helper()
 	if _, err := s.ledger.Verify(t.Context(), func(f ledger.Finding) error { t.Errorf("%+v", f); return nil }, nil); err != nil {
 		t.Fatal(err)
+	}
+	pending := 0
+	for after := ""; ; {
+		page, next, err := s.List(t.Context(), payments.Page{After: after})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range page {
+			if p.Pending != nil {
+				pending++
+			}
+			if p.Capturable > 0 && !p.ExpiresAt.IsZero() {
+				pending++
+			}
+		}
+		if after = next; after == "" {
+			break
+		}
+	}
+	if out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("due")}); err != nil || int(out.Count) != pending {
+		t.Errorf("%d rows are due, want %d; %v", out.Count, pending, err)
 	}
 	theirs := map[string]string{}
 	if err := s.sandbox.Report(t.Context(), func(key, kind string, amount int64, currency string) error {

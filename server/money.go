@@ -19,7 +19,7 @@ func (b *Backend) assembleMoney(cfg Config) (err error) {
 	}
 	b.Gateway = &payments.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
 		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)}
-	paymentsConfig := payments.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Payments, Ledger: b.Ledger, Processor: b.Gateway}
+	paymentsConfig := payments.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Payments, DueTable: b.Tables.PaymentsDue, Ledger: b.Ledger, Processor: b.Gateway}
 	if cfg.CallbackSecret != "" {
 		keys, err := webhookKeys("callback-secret", cfg.CallbackSecret)
 		if err != nil {
@@ -76,9 +76,9 @@ func (b *Backend) sweepMoney(ctx context.Context) error {
 }
 
 func (b *Backend) releaseExpired(ctx context.Context) error {
-	for after := (ledger.HoldRef{}); ; {
-		_, next, err := b.Ledger.ReleaseExpired(ctx, after, sweepPage)
-		if after = next; err != nil || after == (ledger.HoldRef{}) {
+	for {
+		_, more, err := b.Ledger.ReleaseExpired(ctx, sweepPage)
+		if err != nil || !more {
 			return err
 		}
 	}

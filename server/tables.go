@@ -26,7 +26,7 @@ import (
 type Tables struct {
 	Orders, Events, Once, Inventory, Parked, Leases, DeadLetters string
 	Actions, InventoryDue                                        string
-	Payments                                                     string
+	Payments, PaymentsDue                                        string
 	Ledger                                                       ledger.Tables
 	// The sandboxes' own tables stand for the bank and the carrier.
 	SandboxCharges, SandboxShipments string
@@ -41,7 +41,7 @@ func tablesFor(prefix string) Tables {
 		Actions: prefix + "actions", InventoryDue: prefix + "inventory-due",
 		Ledger: ledger.Tables{Accounts: prefix + "accounts", Entries: prefix + "ledger", Transfers: prefix + "transfers",
 			Holds: prefix + "holds"},
-		Payments:       prefix + "payments",
+		Payments: prefix + "payments", PaymentsDue: prefix + "payments-due",
 		SandboxCharges: prefix + "sandbox-charges", SandboxShipments: prefix + "sandbox-shipments",
 		APIKeys: prefix + "api-keys",
 	}
@@ -67,7 +67,7 @@ func (t Tables) all() []table {
 		{once.TableInput(t.Once), once.ExpiryAttribute}, {inventory.TableInput(t.Inventory), ""}, {inventory.DueTableInput(t.InventoryDue), ""},
 		{parked.TableInput(t.Parked), parked.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
 		{streams.LeaseTableInput(t.Leases), ""}, {streams.DeadLetterTableInput(t.DeadLetters), ""},
-		{payments.Table(t.Payments), ""}, {payments.SandboxTable(t.SandboxCharges), ""}, {shipping.SandboxTable(t.SandboxShipments), ""},
+		{payments.Table(t.Payments), ""}, {payments.DueTable(t.PaymentsDue), ""}, {payments.SandboxTable(t.SandboxCharges), ""}, {shipping.SandboxTable(t.SandboxShipments), ""},
 		{auth.TableInput(t.APIKeys), ""},
 	}
 	for _, input := range t.Ledger.Inputs() {

@@ -34,13 +34,13 @@ type shop struct {
 func newShop(t testing.TB) *shop {
 	t.Helper()
 	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
-	db := embeddedtest.DynamoDB(t, append(tables.Inputs(), payments.Table("payments"), payments.SandboxTable("sandbox"))...)
+	db := embeddedtest.DynamoDB(t, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), payments.SandboxTable("sandbox"))...)
 	s := &shop{sandbox: &payments.Sandbox{DynamoDB: db, Table: "sandbox"}}
 	var err error
 	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: db, Tables: tables}); err != nil {
 		t.Fatal(err)
 	}
-	if s.Payments, err = payments.New(payments.Config{DynamoDB: db, Table: "payments", Ledger: s.ledger, Processor: s.sandbox}); err != nil {
+	if s.Payments, err = payments.New(payments.Config{DynamoDB: db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.sandbox}); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "BRL", Overdraft: true}, {ID: "shop", Currency: "BRL"}} {

@@ -1,0 +1,65 @@
+package payments_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"ratchet/payments"
+)
+
+// TestEachStepCostsWhatItsPageSays holds the table of docs/patterns/payment.md.
+func TestEachStepCostsWhatItsPageSays(t *testing.T) {
+	s := newShop(t)
+	s.wire.parts = nil
+	count := func(do func() error) (parts []int) {
+		t.Helper()
+		s.wire.parts = nil
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		return s.wire.parts
+	}
+	n := of("p", 1000)
+	n.Payee, n.Payer = "till", "wallet" // accounts without shards
+	s.fund(t, "wallet", 1000)
+	for _, c := range []struct {
+		what       string
+		do         func() error
+		begin, end int // write units: two for each part
+	}{
+		{"authorize", func() error { _, err := s.Authorize(t.Context(), n); return err }, 8, 4},
+		{"capture", func() error {
+			_, err := s.Capture(t.Context(), "p", payments.Ask{ID: "c", Amount: 900, Final: true})
+			return err
+		}, 4, 16},
+		{"refund", func() error { _, err := s.Refund(t.Context(), "p", ask("r", 100)); return err }, 8, 16},
+	} {
+		if parts := count(c.do); len(parts) != 2 || 2*parts[0] != c.begin || 2*parts[1] != c.end {
+			t.Errorf("%s: transactions of %v parts, want %d and %d units", c.what, parts, c.begin, c.end)
+		}
+	}
+}
+
+// note counts the parts of a transaction.
+func (w *wire) note(r *http.Request) error {
+	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
+		return nil
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var in struct{ TransactItems []json.RawMessage }
+	if err := json.Unmarshal(body, &in); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.parts = append(w.parts, len(in.TransactItems))
+	return nil
+}
