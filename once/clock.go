@@ -11,7 +11,9 @@ import (
 )
 
 // The service tells its time to the second in the Date header of every answer. An
-// endpoint that does not send one leaves the clocks unmeasured.
+// endpoint that does not send one leaves the clocks unmeasured. An answer that was long
+// on its way looks like a clock that is ahead: a takeover is then refused, and tried
+// again by whoever wants the key.
 const granularity = time.Second
 
 // ahead is how far this caller's clock is ahead of the service's, negative when it is

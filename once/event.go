@@ -81,6 +81,9 @@ func outcomeOf(err error) Outcome {
 
 // tell reports what a verb met and names verb and key in the error.
 func (c *Claims) tell(verb, key string, success Outcome, err error) error {
+	if err == nil && c.cfg.Observe == nil {
+		return nil
+	}
 	e := Event{Operation: c.cfg.Operation, Verb: verb, Outcome: success, Ref: c.Ref(key)}
 	if err != nil {
 		e.Outcome = outcomeOf(err)

@@ -3,7 +3,7 @@ package once
 import (
 	"context"
 	"errors"
-	"regexp"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -23,15 +23,13 @@ type write struct {
 	fence       int64 // that the key has afterwards, when the write claims it
 }
 
-var alias = regexp.MustCompile(`#\w+`)
-
 // namesIn picks the aliases that the expressions use: DynamoDB refuses unused ones.
 func namesIn(expressions ...string) map[string]string {
-	used := map[string]string{}
+	used := make(map[string]string, len(names))
 	for _, e := range expressions {
-		for _, a := range alias.FindAllString(e, -1) {
-			if name, ok := names[a]; ok {
-				used[a] = name
+		for word := range strings.FieldsFuncSeq(e, func(r rune) bool { return strings.ContainsRune(" ,()=<>+", r) }) {
+			if name, ok := names[word]; ok {
+				used[word] = name
 			}
 		}
 	}
