@@ -51,3 +51,20 @@ func TestNoEditSlipsInBehindThePayment(t *testing.T) {
 		}
 	})
 }
+
+// TestTheFirstLineIsStillTheFirst: the line that the caller has seen has moved up, and one
+// just like it stands in its place. It is the first that is to be changed.
+func TestTheFirstLineIsStillTheFirst(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1") // mugs
+	tea := transitions.Item{SKU: "tea", Quantity: 1, Price: 300}
+	seen := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e1"), tea, tea)).Order
+	edited(t, transitions.Applied)(s.RemoveItem(t.Context(), edit("o-1", "e2"), "mug"))
+	e := edit("o-1", "e3")
+	e.Seen = seen
+	tea.Quantity = 5
+	got := edited(t, transitions.Applied)(s.ChangeItem(t.Context(), e, tea)).Order.Items
+	if len(got) != 2 || got[0].Quantity != 5 || got[1].Quantity != 1 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -3,6 +3,7 @@ package requests_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -58,16 +59,18 @@ func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestManyMessagesApplyEachTransitionOnce: 100 orders, 50 requests each, each request
+var (
+	flagOrders = flag.Int("orders", 40, "orders that get messages, at least 10")
+	flagEach   = flag.Int("each", 20, "requests for each order, an even number")
+)
+
+// TestManyMessagesApplyEachTransitionOnce: many orders, many requests each, each request
 // sent twice; answers are lost, and consumers are cut off in the middle of their work.
 // On a standard queue everything comes in any order, and what is too early is retried;
-// on a FIFO queue the requests carry the ids 2 to 51 and come in order. In the end each
-// request was applied once, no more and no less.
+// on a FIFO queue the requests carry their ids, from 2 on, and come in order. In the end
+// each request was applied once, no more and no less.
 func TestManyMessagesApplyEachTransitionOnce(t *testing.T) {
-	if testing.Short() {
-		t.Skip("10,000 messages")
-	}
-	const orders, each = 100, 50
+	orders, each := *flagOrders, *flagEach
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("queue"+suffix, func(t *testing.T) {
 			inShop(t, suffix, func(t *testing.T, s *shop) {
@@ -76,10 +79,10 @@ func TestManyMessagesApplyEachTransitionOnce(t *testing.T) {
 				for i := range orders {
 					s.create(orderID(i))
 				}
-				handled := s.consumeWithCuts(dice)
+				handled := s.consumeWithCuts(dice, int64(orders*each*6/10))
 				for i := range orders {
 					o, _, err := s.Get(t.Context(), orderID(i))
-					if err != nil || o.TransitionID != each+1 || o.State != workflow.Pending {
+					if err != nil || o.TransitionID != transitions.TransitionID(each+1) || o.State != workflow.Pending {
 						t.Errorf("order %s is %s at %d, %v", o.ID, o.State, o.TransitionID, err)
 					}
 					rows, err := s.History(t.Context(), o.ID, 0, 0)
@@ -140,9 +143,9 @@ func (s *shop) sendAll(all []*sqs.SendMessageInput) {
 	}
 }
 
-// consumeWithCuts runs pairs of consumers, each pair until it has handled 3,000 more
+// consumeWithCuts runs pairs of consumers, each pair until it has handled so many more
 // messages and is then cut off from SQS; the last one until nothing is left.
-func (s *shop) consumeWithCuts(dice *rand.Rand) (handled int64) {
+func (s *shop) consumeWithCuts(dice *rand.Rand, cut int64) (handled int64) {
 	s.t.Helper()
 	var calls atomic.Int64
 	for round := int64(1); ; round++ {
@@ -156,7 +159,7 @@ func (s *shop) consumeWithCuts(dice *rand.Rand) (handled int64) {
 		consumer.Backoff = queues.Backoff{Base: time.Second, Max: 4 * time.Second}
 		var once sync.Once
 		consumer.Handler = func(ctx context.Context, m queues.Message) queues.Outcome {
-			if calls.Add(1) > round*3000 && round < 4 {
+			if calls.Add(1) > round*cut && round < 4 {
 				wire.cut.Store(true)
 				once.Do(func() { close(enough) })
 			}
