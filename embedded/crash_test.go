@@ -3,6 +3,7 @@ package embedded
 import (
 	"bufio"
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,9 +33,9 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const (
-	crashWriters = 16
-)
+const crashWriters = 16
+
+var flagKills = flag.Int("kills", 3, "how often the writing process is killed")
 
 // writeUntilKilled tells every acknowledged write on stdout: "u <writer> <n>"
 // for the n-th update of the writer's order, "t <writer> <n>" for its n-th
@@ -94,6 +95,7 @@ func crashWriter(db *dynamodb.Client, w int) error {
 // TestKill kills a writing process again and again: what it acknowledged is
 // there, in the table and in the stream, and no transaction is there by half.
 func TestKill(t *testing.T) {
+	t.Parallel() // waits for the disk most of the time
 	dir := t.TempDir()
 	f := reopen(t, dir)
 	f.table("orders", "id", "", types.StreamViewTypeNewImage)
@@ -102,8 +104,8 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	var updates, transfers [crashWriters]int
-	for round := range 4 {
-		killAfter(t, dir, 1500, func(line string) {
+	for round := range *flagKills {
+		killAfter(t, dir, 800, func(line string) {
 			var w, n int
 			if _, err := fmt.Sscanf(line, "u %d %d", &w, &n); err == nil {
 				updates[w] = n

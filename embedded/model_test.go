@@ -26,6 +26,7 @@ type machine struct {
 // between. The table always equals the model, and the stream, replayed image by
 // image, always leads to the table.
 func TestModel(t *testing.T) {
+	t.Parallel() // waits for the disk most of the time
 	dir := t.TempDir()
 	m := &machine{dir: dir}
 	m.open(t)

@@ -93,6 +93,7 @@ func (q *queueing) checkAfterCrash(w int, told *told) {
 
 // TestKillKeepsMessages kills a process that sends and deletes, again and again.
 func TestKillKeepsMessages(t *testing.T) {
+	t.Parallel() // waits for the disk most of the time
 	dir := t.TempDir()
 	f := reopen(t, dir)
 	q := newQueueing(f, "crash-0", nil)
@@ -104,12 +105,12 @@ func TestKillKeepsMessages(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 3 {
+	for range *flagKills {
 		queues := make([]told, crashQueues)
 		for w := range queues {
 			queues[w].deleted = map[int]bool{}
 		}
-		killAfter(t, dir, 1500, func(line string) {
+		killAfter(t, dir, 800, func(line string) {
 			var w, n int
 			if _, err := fmt.Sscanf(line, "s %d %d", &w, &n); err == nil {
 				queues[w].sent = n

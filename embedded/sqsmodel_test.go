@@ -222,6 +222,7 @@ type bubbled struct{ rapid.TB }
 // reopened in between: a queue hands out what a plain list does, with the same counts,
 // and what is received too often is found among the dead letters, in order.
 func TestQueueModel(t *testing.T) {
+	t.Parallel()
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("queue"+suffix, func(t *testing.T) {
 			dir := t.TempDir()

@@ -182,6 +182,7 @@ func TestIteratorExpires(t *testing.T) {
 // TestSchedule runs two days of a stream's life: shards roll every four hours,
 // records and closed shards go after a day, a disabled stream a day later.
 func TestSchedule(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		f := reopen(t, dir)
@@ -234,6 +235,7 @@ func TestSchedule(t *testing.T) {
 // split, and reads the whole forest, parents first: every change is there once,
 // and each item's changes are in order.
 func TestStreamOrderUnderReshaping(t *testing.T) {
+	t.Parallel()
 	const writers, items, writes = 16, 64, 60
 	f := open(t, func(c *Config) { c.Streams.InitialShards = 3 })
 	arn := *f.table("orders", "id", "", types.StreamViewTypeNewImage).LatestStreamArn

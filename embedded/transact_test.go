@@ -303,6 +303,7 @@ func TestBatchGetLeavesWhatDoesNotFit(t *testing.T) {
 
 // TestTimeToLive lets items expire in a bubble.
 func TestTimeToLive(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		f := reopen(t, dir)

@@ -13,10 +13,6 @@ type Outcome struct {
 	Err error `json:"-"`
 }
 
-// ErrNotSent: the request was not sent, since an earlier one of the same order ended
-// in an error (or the context had ended): to go on would take its place.
-var ErrNotSent = errors.New("not sent: an earlier request of the same order has no answer")
-
 const maxConcurrency = 1024
 
 // ApplyMany applies requests, up to concurrency (1 to 1,024) at a time, and returns

@@ -72,10 +72,6 @@ func editableIn(d *workflow.Definition) []workflow.State {
 	return slices.DeleteFunc(slices.Clone(editable), func(s workflow.State) bool { return !d.HasState(s) })
 }
 
-// ErrOrderFull: the order has reached a bound of its content. The error is a
-// [*LimitError]; the same edit fails again until something is removed.
-var ErrOrderFull = errors.New("the order is full")
-
 // LimitError says which bound an edit would pass.
 type LimitError struct {
 	// What is counted: "items", "notes", "total.amount" or "item bytes".

@@ -26,10 +26,40 @@ var (
 	ErrUnavailable = errors.New("DynamoDB did not answer; retry later")
 	// ErrContended: other requests moved the order each time an id was allotted.
 	ErrContended = errors.New("the order moved during every attempt; retry later")
+	// ErrNotSent: the request was not sent, since an earlier one of the same order ended
+	// in an error (or the context had ended): to go on would take its place.
+	ErrNotSent = errors.New("not sent: an earlier request of the same order has no answer")
 )
 
-// ErrEvidenceGone: the ring has forgotten the id and no journal is configured.
-var ErrEvidenceGone = errors.New("the order's ring no longer holds this transition and no journal table is configured")
+// Errors after which the same request fails again until something else has changed.
+var (
+	// ErrEvidenceGone: the ring has forgotten the id and no journal is configured.
+	ErrEvidenceGone = errors.New("the order's ring no longer holds this transition and no journal table is configured")
+	// ErrUnknownVersion: the order was last moved under a version of the definition that
+	// these orders neither run nor accept ([Config].Versions). What its state means there
+	// is not known here, so nothing was decided and nothing was written. It stays so until
+	// the order is migrated or the caller meets a worker that knows the version.
+	ErrUnknownVersion = errors.New("the order is of a version of the definition that this worker does not know")
+	// ErrJournalAhead: the journal holds a row that the order has not come to. One of the
+	// two was restored, deleted or written by somebody else; `ratchet verify` finds all
+	// such orders. Nothing was changed.
+	ErrJournalAhead = errors.New("the journal already has this transition, but the order has not made it")
+	// ErrOrderFull: the order has reached a bound of its content. The error is a
+	// [*LimitError]; the same edit fails again until something is removed.
+	ErrOrderFull = errors.New("the order is full")
+)
+
+// Errors of history, views and restoring.
+var (
+	// ErrUnknownOrder: there is no such order, and no journal of one.
+	ErrUnknownOrder = errors.New("no such order")
+	// ErrBeforeOrder: the order did not exist at that moment.
+	ErrBeforeOrder = errors.New("the order did not exist yet")
+	// ErrJournalBroken: the journal's rows are no chain. The error is a [*ChainError].
+	ErrJournalBroken = errors.New("the journal is broken")
+	// ErrNothingToRestore: the order has made everything that its journal knows of.
+	ErrNothingToRestore = errors.New("the order is not behind its journal")
+)
 
 // Error says which request failed and why. Use errors.Is with the errors above.
 type Error struct {

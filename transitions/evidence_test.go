@@ -143,3 +143,53 @@ func TestARequestIdIsKnownWhereverTheRingEnds(t *testing.T) {
 		}
 	})
 }
+
+// TestAJournalWithAHoleProvesNothing leaves out the very row that would tell.
+func TestAJournalWithAHoleProvesNothing(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	old := s.item(t, "o-1")
+	s.record(t, nil, old)
+	for id := transitions.TransitionID(2); id < 20; id++ {
+		r := given("o-1", workflow.ShipPart, id)
+		switch id {
+		case 2:
+			r.Event = workflow.Pay
+		case 5:
+			r.RequestID = "k"
+		}
+		s.want(t, r, transitions.Applied)
+		now := s.item(t, "o-1")
+		if id != 5 {
+			s.record(t, old, now)
+		}
+		old = now
+	}
+	for name, r := range map[string]transitions.Request{
+		"id allotted":     keyed("o-1", workflow.ShipPart, "k"),
+		"another id":      {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 20, RequestID: "k"},
+		"the id it had":   {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 5, RequestID: "k"},
+		"without its key": given("o-1", workflow.ShipPart, 5),
+	} {
+		if result, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrJournalBehind) {
+			t.Errorf("%s: %s, %v", name, result.Verdict, err)
+		}
+	}
+}
+
+// TestACallerWithoutARequestIdIsNotTheOneThatHadOne: the same content under the same id
+// is the same request only for callers that send no request id.
+func TestACallerWithoutARequestIdIsNotTheOneThatHadOne(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		named := given("o-1", workflow.Pay, 2)
+		named.RequestID = "k"
+		s.want(t, named, transitions.Applied)
+		s.want(t, given("o-1", workflow.Pay, 2), transitions.Conflict)
+		s.want(t, named, transitions.Replayed)
+		s.want(t, given("o-1", workflow.ShipPart, 3), transitions.Applied)
+		named.Event, named.TransitionID, named.RequestID = workflow.ShipPart, 3, "l"
+		s.want(t, named, transitions.Conflict)
+	})
+}

@@ -2,7 +2,6 @@ package transitions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -42,9 +41,6 @@ func (f Facts) Recent() []Transition {
 	o := Order{TransitionID: f.TransitionID, ring: f.ring}
 	return o.Recent()
 }
-
-// ErrJournalBroken: the journal's rows are no chain. The error is a [*ChainError].
-var ErrJournalBroken = errors.New("the journal is broken")
 
 // ChainError says where a journal stops being a chain.
 type ChainError struct {
@@ -115,9 +111,6 @@ type View struct {
 	Facts
 }
 
-// ErrBeforeOrder: the order did not exist at that moment.
-var ErrBeforeOrder = errors.New("the order did not exist yet")
-
 // StateAt returns where the order stood at the moment. Transitions are taken in the
 // order of their ids, as they were made, and the first one with a later time ends the
 // view: clocks of different machines decide only how near two moments may be told
@@ -146,9 +139,6 @@ func (o *Orders) StateAfter(ctx context.Context, id OrderID, transition Transiti
 	}
 	return view, nil
 }
-
-// ErrUnknownOrder: there is no such order, and no journal of one.
-var ErrUnknownOrder = errors.New("no such order")
 
 // view plays the order's history as long as fn wants.
 func (o *Orders) view(ctx context.Context, id OrderID, fn func(Row) bool) (View, error) {

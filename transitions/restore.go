@@ -3,7 +3,6 @@ package transitions
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
@@ -12,9 +11,6 @@ import (
 
 	"ratchet/internal/attribute"
 )
-
-// ErrNothingToRestore: the order has made everything that its journal knows of.
-var ErrNothingToRestore = errors.New("the order is not behind its journal")
 
 // Restoration says what an order's journal would make of the order, or has made of it.
 type Restoration struct {

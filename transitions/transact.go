@@ -40,11 +40,6 @@ func (m JournalMode) String() string {
 	return fmt.Sprintf("JournalMode(%d)", uint8(m))
 }
 
-// ErrJournalAhead: the journal holds a row that the order has not come to. One of the
-// two was restored, deleted or written by somebody else; `ratchet verify` finds all
-// such orders. Nothing was changed.
-var ErrJournalAhead = errors.New("the journal already has this transition, but the order has not made it")
-
 // applyKnown is applyUnder with the journal's row in the same transaction. It knows
 // the order beforehand, so the write is pinned to the very state, id and content.
 func (o *Orders) applyKnown(ctx context.Context, r Request, id TransitionID, groups []workflow.Group, trace int) (Result, error) {

@@ -2,7 +2,6 @@ package transitions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,12 +9,6 @@ import (
 	"ratchet/internal/attribute"
 	"ratchet/workflow"
 )
-
-// ErrUnknownVersion: the order was last moved under a version of the definition that
-// these orders neither run nor accept ([Config].Versions). What its state means there
-// is not known here, so nothing was decided and nothing was written. It stays so until
-// the order is migrated or the caller meets a worker that knows the version.
-var ErrUnknownVersion = errors.New("the order is of a version of the definition that this worker does not know")
 
 // CheckVersion returns ErrUnknownVersion when the order may not be judged by these
 // orders' definition. Orders without a version, which others have created, may.
