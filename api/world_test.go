@@ -77,8 +77,8 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	if w.signer, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}}); err != nil {
 		t.Fatal(err)
 	}
-	embeddedtest.Create(t, w.db, payments.Table("payments"), payments.SandboxTable("bank"))
-	pay, err := payments.New(payments.Config{DynamoDB: w.db, Table: "payments", Ledger: money, Processor: &payments.Sandbox{DynamoDB: w.db, Table: "bank"}, Callbacks: w.signer})
+	embeddedtest.Create(t, w.db, payments.Table("payments"), payments.DueTable("payments-due"), payments.SandboxTable("bank"))
+	pay, err := payments.New(payments.Config{DynamoDB: w.db, Table: "payments", DueTable: "payments-due", Ledger: money, Processor: &payments.Sandbox{DynamoDB: w.db, Table: "bank"}, Callbacks: w.signer})
 	if err != nil {
 		t.Fatal(err)
 	}
