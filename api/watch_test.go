@@ -23,7 +23,7 @@ func stream(ctx context.Context, t *testing.T, address, order, last string) (ids
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := http.DefaultClient.Do(r) //nolint:bodyclose // closed below, by who reads it
 	if err != nil {
 		t.Fatal(err)
 	}

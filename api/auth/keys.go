@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/attribute"
+	"ratchet/txn"
 )
 
 // ErrNoKey: there is no such key.
@@ -44,8 +45,9 @@ type KeysConfig struct {
 
 // Keys are the API keys in one table. Its methods may be called from many goroutines.
 type Keys struct {
-	cfg   KeysConfig
-	known *cache
+	cfg    KeysConfig
+	known  *cache
+	writer *txn.Writer
 }
 
 // NewKeys checks cfg and returns the keys behind it.
@@ -62,7 +64,11 @@ func NewKeys(cfg KeysConfig) (*Keys, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Keys{cfg: cfg, known: newCache()}, nil
+	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB})
+	if err != nil {
+		return nil, err
+	}
+	return &Keys{cfg: cfg, known: newCache(), writer: writer}, nil
 }
 
 // TableInput describes the table of keys: key keyId.

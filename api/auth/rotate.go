@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/attribute"
+	"ratchet/txn"
 )
 
 // Rotate makes a key of the same name, tenant and scope, and ends the old one after
@@ -50,21 +50,17 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 	}
 	// What was read only proposes the end; the condition decides that nobody has revoked
 	// or rotated the key since. Its expiry changes with a rotation only.
-	_, err = k.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Put: &types.Put{TableName: &k.cfg.Table, Item: item, ConditionExpression: &absent}},
-		{Update: &types.Update{
-			TableName: &k.cfg.Table, Key: image{"keyId": attribute.S(id)},
-			ConditionExpression:       aws.String("attribute_exists(#hash) AND attribute_not_exists(revokedAt) AND attribute_not_exists(replacedBy)"),
-			UpdateExpression:          aws.String("SET expiresAt = :end, replacedBy = :new"),
-			ExpressionAttributeNames:  map[string]string{"#hash": "hash"},
-			ExpressionAttributeValues: image{":end": attribute.N(end.UnixMilli()), ":new": attribute.S(key.ID)},
-		}},
-	}})
-	var canceled *types.TransactionCanceledException
-	if errors.As(err, &canceled) && len(canceled.CancellationReasons) == 2 &&
-		aws.ToString(canceled.CancellationReasons[1].Code) == "ConditionalCheckFailed" {
-		return Key{}, "", ErrEnded
-	}
+	var t txn.Transaction
+	t.Add("new", types.TransactWriteItem{Put: &types.Put{TableName: &k.cfg.Table, Item: item, ConditionExpression: &absent}}, nil)
+	t.Add("old", types.TransactWriteItem{Update: &types.Update{
+		TableName: &k.cfg.Table, Key: image{"keyId": attribute.S(id)},
+		ConditionExpression:       aws.String("attribute_exists(#hash) AND attribute_not_exists(revokedAt) AND attribute_not_exists(replacedBy)"),
+		UpdateExpression:          aws.String("SET expiresAt = :end, replacedBy = :new"),
+		ExpressionAttributeNames:  map[string]string{"#hash": "hash"},
+		ExpressionAttributeValues: image{":end": attribute.N(end.UnixMilli()), ":new": attribute.S(key.ID)},
+	}}, txn.Says(ErrEnded))
+	t.Token(key.ID, 1)
+	err = k.writer.Write(ctx, &t)
 	if err != nil {
 		return Key{}, "", err
 	}
