@@ -126,6 +126,7 @@ func TestLostAnswersOfLeaseWritesDoNotCostTheLease(t *testing.T) {
 		return nil
 	})
 	p := w.start(w.config(l.handle, f.clients(w), func(c *Config) {
+		c.LeaseDuration = 10 * time.Second // every answer of a whole lease is not lost
 		c.Events.Lease = func(e LeaseEvent) {
 			if e.Change == LeaseLost {
 				moves.Add(1)

@@ -16,6 +16,7 @@ import (
 // Pauses of a reader after faults, and how long an open shard that has children
 // must have been empty to count as closed.
 const (
+	firstPause    = 10 * time.Millisecond
 	faultPause    = 200 * time.Millisecond
 	faultPauseMax = 10 * time.Second
 	emptyPages    = 20

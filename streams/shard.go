@@ -213,7 +213,7 @@ func (s *shard) close(end error) error {
 	}
 	final, cancel := context.WithDeadline(context.WithoutCancel(s.reading), s.hold.fenceAt())
 	defer cancel()
-	for {
+	for pause := firstPause; ; pause = min(2*pause, faultPause) {
 		err := s.hold.write(final, p)
 		if err == nil {
 			s.report(change)
@@ -224,7 +224,7 @@ func (s *shard) close(end error) error {
 			break
 		}
 		s.p.cfg.fault("UpdateItem", s.id, err)
-		rest(final, faultPause)
+		rest(final, pause) // the lease runs out meanwhile
 	}
 	var halt *GapError
 	if errors.As(end, &halt) {
