@@ -244,7 +244,7 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 		t.Errorf("a repeat finds the action: %v", err)
 	}
 	for name, change := range map[string]func(*actions.Spec){
-		"payload": func(s *actions.Spec) { s.Payload = json.RawMessage(`2`) }, "pin": func(s *actions.Spec) { s.PIN = "4321" },
+		"payload": func(s *actions.Spec) { s.Payload = json.RawMessage(`2`) },
 		"no pin": func(s *actions.Spec) { s.PIN = "" }, "attempts": func(s *actions.Spec) { s.MaxAttempts = 4 },
 		"start": func(s *actions.Spec) { s.ActiveAt = start.Add(time.Minute) }, "end": func(s *actions.Spec) { s.ExpiresAt = start.Add(2 * time.Hour) },
 	} {
@@ -255,6 +255,12 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 			}
 		}
 	}
+	guess := spec
+	guess.PIN = "4321"
+	if again, err := s.Create(t.Context(), guess); err != nil || again.ID != first.ID || again.AttemptsLeft != 3 {
+		t.Errorf("a repeat tells whether a guess of the PIN is right: %+v, %v", again, err)
+	}
+	s.want(t, actions.Request{ID: first.ID, PIN: "4321"}, actions.InvalidPIN) // the first one stays
 	s.want(t, actions.Request{ID: first.ID, PIN: "1234"}, actions.Consumed)
 	if again, err := s.Create(t.Context(), spec); err != nil || again.State != actions.StateConsumed {
 		t.Errorf("a late repeat does not revive it: %+v, %v", again, err)

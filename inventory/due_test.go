@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"ratchet/inventory"
@@ -156,10 +158,72 @@ func TestASweepThatDiesIsTakenUpByTheNext(t *testing.T) {
 		if _, err := s.ExpireDue(t.Context(), 10); err == nil {
 			t.Errorf("%s failed and nobody heard", dies)
 		}
+		s.advance(time.Minute) // those that could not be ended were put off
 	}
 	s.before = nil
 	s.sweep(t, 4)
 	level(t, s, "mug", inventory.Level{Available: 10})
+}
+
+func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 100)
+	set(t, s, "gone", 100)
+	for i := range 20 {
+		err := s.ReserveUntil(t.Context(), fmt.Sprintf("broken-%d", i), []inventory.Line{{SKU: "gone", Quantity: 1}}, s.Now().Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.reserveUntil(t, fmt.Sprintf("whole-%d", i), 2*time.Minute)
+	}
+	gone := map[string]types.AttributeValue{"sku": &types.AttributeValueMemberS{Value: "gone"}}
+	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("inventory"), Key: gone}); err != nil {
+		t.Fatal(err)
+	}
+	s.advance(time.Hour)
+	heard, swept := 0, 0
+	for swept < 40 { // by 5 at once, fewer than are broken
+		n, err := s.ExpireDue(t.Context(), 5)
+		if n == 0 {
+			break
+		}
+		if swept += n; err != nil {
+			heard++
+			if text := err.Error(); !strings.Contains(text, "order broken-") || strings.Contains(text, "whole-") {
+				t.Error(err)
+			}
+		}
+	}
+	if swept != 40 || heard == 0 {
+		t.Errorf("looked at %d of 40, told of failures %d times", swept, heard)
+	}
+	level(t, s, "mug", inventory.Level{Available: 100})
+	if n := s.due(t); n != 20 {
+		t.Errorf("%d are due later, want the 20 broken ones", n)
+	}
+	s.sweep(t, 0) // not yet
+
+	// Somebody mends it; sweepers race over what was put off.
+	s.advance(time.Minute)
+	var group sync.WaitGroup
+	for range 3 {
+		group.Go(func() { _, _ = s.ExpireDue(t.Context(), 100) })
+	}
+	group.Wait()
+	if n := s.due(t); n != 20 {
+		t.Errorf("%d are due later, want the 20 broken ones, each once", n)
+	}
+	_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("inventory"), Item: map[string]types.AttributeValue{
+		"sku": gone["sku"], "available": &types.AttributeValueMemberN{Value: "80"}, "reserved": &types.AttributeValueMemberN{Value: "20"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.advance(time.Minute)
+	s.sweep(t, 20)
+	level(t, s, "gone", inventory.Level{Available: 100})
+	if n := s.due(t); n != 0 {
+		t.Errorf("%d items are left", n)
+	}
 }
 
 func TestASweepIsBounded(t *testing.T) {
@@ -230,7 +294,7 @@ func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
 		if what := broken.Load(); what != nil {
 			rt.Fatal(what)
 		}
-		s.advance(time.Hour)
+		s.advance(time.Hour) // past what faults have put off, too
 		if _, err := s.ExpireDue(t.Context(), 1000); err != nil {
 			rt.Fatal(err)
 		}
