@@ -245,7 +245,7 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 	}
 	for name, change := range map[string]func(*actions.Spec){
 		"payload": func(s *actions.Spec) { s.Payload = json.RawMessage(`2`) },
-		"no pin": func(s *actions.Spec) { s.PIN = "" }, "attempts": func(s *actions.Spec) { s.MaxAttempts = 4 },
+		"no pin":  func(s *actions.Spec) { s.PIN = "" }, "attempts": func(s *actions.Spec) { s.MaxAttempts = 4 },
 		"start": func(s *actions.Spec) { s.ActiveAt = start.Add(time.Minute) }, "end": func(s *actions.Spec) { s.ExpiresAt = start.Add(2 * time.Hour) },
 	} {
 		other := spec
