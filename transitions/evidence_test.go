@@ -193,3 +193,24 @@ func TestACallerWithoutARequestIdIsNotTheOneThatHadOne(t *testing.T) {
 		s.want(t, named, transitions.Conflict)
 	})
 }
+
+// TestARowOfTheJournalIsWrittenOnce: whoever comes second with the same id changes nothing.
+func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
+	s := newShop(t)
+	s.place(t, "o-1")
+	placed := s.item(t, "o-1")
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+	change, _, err := transitions.FromRecord(placed, s.item(t, "o-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range []workflow.Event{workflow.Pay, workflow.Cancel} {
+		change.Transition.Event = event
+		if err := s.Record(t.Context(), change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rows, err := s.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 1 || rows[0].Event != workflow.Pay {
+		t.Errorf("rows %+v, error %v", rows, err)
+	}
+}
