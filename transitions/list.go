@@ -26,9 +26,10 @@ type Page struct {
 // List returns orders in no useful order, and the After of the next page (empty at
 // the end). It scans the table: for people and for checks, not for a hot path.
 func (o *Orders) List(ctx context.Context, p Page) (orders []*Order, next OrderID, err error) {
-	switch {
-	case p.Limit == 0:
+	if p.Limit == 0 {
 		p.Limit = 100
+	}
+	switch {
 	case p.Limit < 0 || p.Limit > 1000:
 		return nil, "", fmt.Errorf("list orders: %w: limit %d: 1 to 1000", ErrInvalidRequest, p.Limit)
 	case p.Version < 0:
