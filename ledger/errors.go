@@ -9,6 +9,9 @@ import (
 var (
 	// ErrInvalid: an argument breaks a rule; the text names both.
 	ErrInvalid = errors.New("invalid argument")
+	// ErrReserved: the id is that of a component, which alone may use it; see [Owned].
+	// It comes with ErrInvalid.
+	ErrReserved = errors.New("the id belongs to another component")
 )
 
 // Decided by the accounts and records: nothing was written. They come within a

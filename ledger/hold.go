@@ -56,7 +56,7 @@ type holdPart struct {
 
 // Validate names the first field that breaks a rule.
 func (n NewHold) Validate() error {
-	return cmp.Or(checkID("id", n.ID), checkID("account", n.Account), checkMoney(n.Amount, n.Currency))
+	return cmp.Or(checkOwn("id", n.ID), checkID("account", n.Account), checkMoney(n.Amount, n.Currency))
 }
 
 func holdKey(account, id string) image {
@@ -107,7 +107,7 @@ func holdOf(i image) *Hold {
 
 // Hold reads a hold, and whether there is one.
 func (l *Ledger) Hold(ctx context.Context, account, id string) (Hold, bool, error) {
-	if err := cmp.Or(checkID("account", account), checkID("hold", id)); err != nil {
+	if err := cmp.Or(checkID("account", account), checkStored("hold", id)); err != nil {
 		return Hold{}, false, err
 	}
 	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.cfg.Tables.Holds, Key: holdKey(account, id), ConsistentRead: aws.Bool(true)})

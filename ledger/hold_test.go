@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ratchet/ledger"
 )
 
@@ -239,4 +242,51 @@ func TestAHoldOnAShardedAccountFindsAShardThatHasEnough(t *testing.T) {
 	b.want(t, "shop", 250, 250)
 	b.want(t, "alice", 750, 750)
 	b.sound(t)
+}
+
+func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "gone"}, 1000)
+	for i := range 40 {
+		n := hold(fmt.Sprint("h-", i), "alice", 10)
+		if i%2 == 0 {
+			n.Account = "gone"
+		}
+		n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+		b.reserve(t, n)
+	}
+	b.remove(t, "accounts", item{"accountId": str("gone")})
+	for _, row := range []string{"000000000000001#alice#none", "000000000000002#alice#h-done"} { // left over
+		if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("holds"), Item: item{"accountId": str("due#0"), "holdId": str(row)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b.reserve(t, hold("h-done", "alice", 1))
+	if _, err := b.Release(t.Context(), "alice", "h-done"); err != nil {
+		t.Fatal(err)
+	}
+	b.now.Add(time.Hour.Milliseconds())
+	released, calls := 0, 0
+	for more := true; more; calls++ {
+		if calls == 50 {
+			t.Fatal("it never ends")
+		}
+		var n int
+		var err error
+		n, more, err = b.ReleaseExpired(t.Context(), 3)
+		released += n
+		if !more && (err == nil || !errors.Is(err, ledger.ErrCorrupt) || len(err.Error()) > 4000) {
+			t.Errorf("the last call has seen all that resist: %v", err)
+		}
+	}
+	if released != 20 {
+		t.Errorf("%d of 20 released", released)
+	}
+	b.want(t, "alice", 1000, 1000)
+	out, err := b.db.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String("holds"), KeyConditionExpression: aws.String("accountId = :due AND holdId < :soon"),
+		ExpressionAttributeValues: item{":due": str("due#0"), ":soon": str("000000000000003")}})
+	if err != nil || len(out.Items) != 0 {
+		t.Errorf("rows that speak of nothing: %v, %v", out, err)
+	}
 }

@@ -22,6 +22,10 @@ func (l *Ledger) Post(ctx context.Context, t Transfer, beside ...Beside) (Posted
 	if err := t.Validate(); err != nil {
 		return Posted{}, fmt.Errorf("transfer: %w", err)
 	}
+	return l.post(ctx, t, beside)
+}
+
+func (l *Ledger) post(ctx context.Context, t Transfer, beside []Beside) (Posted, error) {
 	p := &posting{ledger: l, transfer: t, beside: beside, at: l.cfg.Now(), call: rand.Text(), digest: t.digest(),
 		holds: map[string]*Hold{}, spread: map[string]bool{}}
 	for attempt := 1; ; attempt++ {

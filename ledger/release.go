@@ -5,11 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/attribute"
@@ -20,14 +18,26 @@ import (
 // releasing a hold that expired. ErrHoldClosed when it was settled, and also when it was
 // released before by another call and something should have been written beside it.
 func (l *Ledger) Release(ctx context.Context, account, id string, beside ...Beside) (Hold, error) {
-	return l.release(ctx, account, id, HoldReleased, beside)
+	if err := checkOwn("hold", id); err != nil {
+		return Hold{}, fmt.Errorf("release: %w", err)
+	}
+	return l.release(ctx, account, id, beside)
 }
 
-func (l *Ledger) release(ctx context.Context, account, id string, status HoldStatus, beside []Beside) (Hold, error) {
+func (l *Ledger) release(ctx context.Context, account, id string, beside []Beside) (Hold, error) {
 	h, found, err := l.Hold(ctx, account, id)
-	if err != nil {
+	switch {
+	case err != nil:
 		return Hold{}, err
+	case !found:
+		return Hold{}, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
 	}
+	return l.giveUp(ctx, h, HoldReleased, beside)
+}
+
+// giveUp ends a hold that was read.
+func (l *Ledger) giveUp(ctx context.Context, h Hold, status HoldStatus, beside []Beside) (Hold, error) {
+	account, id, found := h.Account, h.ID, true
 	now, call := l.cfg.Now(), rand.Text()
 	for attempt := 1; ; attempt++ {
 		switch {
@@ -93,39 +103,4 @@ func giveBack(table, key string, amount int64, now time.Time) types.TransactWrit
 		UpdateExpression:          aws.String("SET held = held - :rest, available = available + :rest, revision = revision + :one, updatedAt = :now"),
 		ExpressionAttributeValues: image{":rest": attribute.N(amount), ":one": attribute.N(1), ":now": attribute.N(now.UnixMilli())},
 	}}
-}
-
-// ReleaseExpired gives back what expired holds have left: up to limit (1 to 1,000) of
-// them, and tells whether there may be more. It asks a few partitions for those that
-// have ended, so its cost does not grow with the number of holds. Any number of sweeps
-// may run at once.
-func (l *Ledger) ReleaseExpired(ctx context.Context, limit int) (released int, more bool, err error) {
-	if limit < 1 || limit > 1000 {
-		return 0, false, fmt.Errorf("release expired holds: %w: limit %d: 1 to 1000", ErrInvalid, limit)
-	}
-	end := fmt.Sprintf("%015d#~", l.cfg.Now().UnixMilli())
-	for shard := range dueShards {
-		if limit == 0 {
-			return released, true, nil
-		}
-		out, err := l.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{TableName: &l.cfg.Tables.Holds, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
-			KeyConditionExpression:    aws.String("accountId = :due AND holdId <= :end"),
-			ExpressionAttributeValues: image{":due": attribute.S(duePartition(shard)), ":end": attribute.S(end)}})
-		if err != nil {
-			return released, false, fmt.Errorf("release expired holds: %w", err)
-		}
-		limit -= len(out.Items)
-		for _, row := range out.Items {
-			_, rest, _ := strings.Cut(attribute.Text(row, "holdId"), "#")
-			account, id, _ := strings.Cut(rest, "#")
-			_, err := l.release(ctx, account, id, HoldLapsed, nil)
-			if err != nil && !errors.Is(err, ErrHoldClosed) { // settled in between
-				return released, false, err
-			}
-			if err == nil {
-				released++
-			}
-		}
-	}
-	return released, limit == 0, nil
 }

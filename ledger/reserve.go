@@ -25,6 +25,10 @@ func (l *Ledger) Reserve(ctx context.Context, n NewHold, beside ...Beside) (h Ho
 	if err := n.Validate(); err != nil {
 		return Hold{}, false, fmt.Errorf("hold: %w", err)
 	}
+	return l.reserve(ctx, n, beside)
+}
+
+func (l *Ledger) reserve(ctx context.Context, n NewHold, beside []Beside) (h Hold, replayed bool, err error) {
 	r := reservation{ledger: l, hold: Hold{NewHold: n, Status: HoldActive, Remaining: n.Amount}, call: rand.Text(), at: l.cfg.Now(), beside: beside}
 	r.hold.CreatedAt = time.UnixMilli(r.at.UnixMilli()).UTC()
 	for attempt := 1; ; attempt++ {

@@ -67,7 +67,7 @@ type Posted struct {
 
 // Validate names the first rule that the transfer breaks.
 func (t Transfer) Validate() error {
-	if err := checkID("id", t.ID); err != nil {
+	if err := checkOwn("id", t.ID); err != nil {
 		return err
 	}
 	switch {
@@ -110,7 +110,7 @@ func (leg Leg) validate() error {
 	case leg.Amount > 0:
 		return fmt.Errorf("%w: legs: a hold is debited, not credited", ErrInvalid)
 	}
-	return checkID("legs: hold", leg.Hold)
+	return checkOwn("legs: hold", leg.Hold)
 }
 
 // digest identifies the transfer's content.
@@ -187,7 +187,7 @@ func maps(i image, name string) (all []image) {
 
 // Transfer reads a transfer, and whether it was made.
 func (l *Ledger) Transfer(ctx context.Context, id string) (Posted, bool, error) {
-	if err := checkID("transfer", id); err != nil {
+	if err := checkStored("transfer", id); err != nil {
 		return Posted{}, false, err
 	}
 	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.cfg.Tables.Transfers, Key: transferKey(id), ConsistentRead: aws.Bool(true)})

@@ -28,7 +28,7 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), Capturable: n.Amount, call: newCall()}.with(s.cfg.Now())
 	p.CreatedAt = p.UpdatedAt
 	p.Pending = &Step{ID: string(Authorizing), Kind: Authorizing, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
-	_, replayed, err := s.cfg.Ledger.Reserve(ctx, ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}, s.beside(p, nil))
+	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}, s.beside(p, nil))
 	switch {
 	case errors.Is(err, ledger.ErrConflict), errors.Is(err, errMoved):
 		replayed = true // of another account or amount
@@ -150,7 +150,7 @@ func (s *Payments) start(ctx context.Context, next Payment) (Payment, error) {
 	if next.Pending.Kind != Refunding {
 		return s.save(ctx, next)
 	}
-	_, replayed, err := s.cfg.Ledger.Reserve(ctx, ledger.NewHold{ID: next.key(next.Pending.ID), Account: next.Payee,
+	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: next.key(next.Pending.ID), Account: next.Payee,
 		Amount: next.Pending.Amount, Currency: next.Currency}, s.beside(next, nil))
 	if err == nil && !replayed {
 		return next, nil

@@ -201,7 +201,7 @@ func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said 
 		if err != nil {
 			return next, err
 		}
-		_, err = s.cfg.Ledger.Release(ctx, next.Payee, key, s.beside(next, beside))
+		_, err = s.ledger.Release(ctx, next.Payee, key, s.beside(next, beside))
 		return s.after(ctx, next, err)
 	}
 	next.Refunded += step.Amount
@@ -218,7 +218,7 @@ func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said 
 func (s *Payments) endHold(ctx context.Context, next Payment, step Step, beside []ledger.Beside) (Payment, error) {
 	if next.Captured > 0 { // the rest of an authorization of which a part was captured
 		next.Capturable = 0
-		_, err := s.cfg.Ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
+		_, err := s.ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
 		return s.after(ctx, next, err)
 	}
 	if step.Kind == Expiring {
@@ -238,14 +238,14 @@ func (s *Payments) releaseWith(ctx context.Context, next Payment, event workflow
 	if !held { // an expired authorization that is voided
 		return s.save(ctx, next, beside...)
 	}
-	_, err = s.cfg.Ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
+	_, err = s.ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
 	return s.after(ctx, next, err)
 }
 
 // post makes the step's transfer with the payment's record beside it.
 func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, beside []ledger.Beside) (Payment, error) {
 	t.Reference = TransferReference + string(kind)
-	posted, err := s.cfg.Ledger.Post(ctx, t, s.beside(next, beside))
+	posted, err := s.ledger.Post(ctx, t, s.beside(next, beside))
 	if err == nil && posted.Replayed {
 		err = errMoved
 	}

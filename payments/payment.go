@@ -59,9 +59,13 @@ const (
 	ChargingBack Kind = "chargeback"
 )
 
-// TransferReference begins the reference of every transfer that a payment makes; the
-// step's kind follows. The transfer's id is paymentId/stepId.
-const TransferReference = "payment "
+// LedgerOwner is who owns the holds and transfers of payments in the ledger: a
+// payment's hold is paymentId#payment, the transfer of a step paymentId/stepId#payment.
+// TransferReference begins the transfer's reference; the step's kind follows.
+const (
+	LedgerOwner       = "payment"
+	TransferReference = "payment "
+)
 
 // own are the kinds of which a payment has at most one step, named after its kind.
 var own = []Kind{Authorizing, Voiding, Expiring, ChargingBack}

@@ -51,6 +51,7 @@ type Config struct {
 // goroutines and processes.
 type Payments struct {
 	cfg    Config
+	ledger *ledger.Owned // what payments hold and move is in nobody else's reach
 	writer *txn.Writer
 }
 
@@ -83,7 +84,11 @@ func New(cfg Config) (*Payments, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Payments{cfg, writer}, nil
+	owned, err := cfg.Ledger.Owned(LedgerOwner)
+	if err != nil {
+		return nil, err
+	}
+	return &Payments{cfg, owned, writer}, nil
 }
 
 // Get reads a payment. ErrUnknownPayment when there is none.

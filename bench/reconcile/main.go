@@ -137,7 +137,7 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 			fmt.Fprintf(text, "%s/%s,capture,%d,EUR,succeeded\n", id, step, said)
 			steps = append(steps, attribute.M(attribute.Item{"id": attribute.S(step), "kind": attribute.S(string(payments.Capturing)), "amount": attribute.N(amount),
 				"outcome": attribute.S(string(payments.Succeeded)), "at": attribute.N(1)}))
-			transfers = append(transfers, put(attribute.Item{"transferId": attribute.S(id + "/" + step), "currency": attribute.S("EUR"), "at": attribute.N(1),
+			transfers = append(transfers, put(attribute.Item{"transferId": attribute.S(id + "/" + step + "#" + payments.LedgerOwner), "currency": attribute.S("EUR"), "at": attribute.N(1),
 				"reference": attribute.S(payments.TransferReference + string(payments.Capturing)), "legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
 					attribute.M(attribute.Item{"account": attribute.S("clearing"), "amount": attribute.N(-amount)}),
 					attribute.M(attribute.Item{"account": attribute.S("shop"), "amount": attribute.N(amount)})}}}))

@@ -205,12 +205,12 @@ func (r *run) ledger(ctx context.Context) error {
 			return err
 		}
 		for _, t := range page {
-			kind, made := strings.CutPrefix(t.Reference, payments.TransferReference)
+			key, made := strings.CutSuffix(t.ID, "#"+payments.LedgerOwner)
 			if !made || r.young(t.At) {
 				continue
 			}
 			r.totals.Transfers++
-			rec := record{key: t.ID, kind: kind, currency: t.Currency, state: string(payments.Succeeded)}
+			rec := record{key: key, kind: strings.TrimPrefix(t.Reference, payments.TransferReference), currency: t.Currency, state: string(payments.Succeeded)}
 			for _, leg := range t.Legs {
 				rec.amount += max(leg.Amount, 0)
 			}

@@ -170,10 +170,16 @@ func TestALedgerThatSaysOtherwiseIsReported(t *testing.T) {
 	// A transfer that looks like a payment's, and no payment made.
 	stray := ledger.Move("q/c", "clearing", "shop", 5, "BRL")
 	stray.Reference = payments.TransferReference + "capture"
-	if _, err := s.ledger.Post(t.Context(), stray); err != nil {
+	owned, err := s.ledger.Owned(payments.LedgerOwner)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ledger.Post(t.Context(), ledger.Move("other", "clearing", "shop", 5, "BRL")); err != nil {
+	if _, err := owned.Post(t.Context(), stray); err != nil {
+		t.Fatal(err)
+	}
+	other := stray // and one of somebody who only says so
+	other.ID = "other"
+	if _, err := s.ledger.Post(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
 	got, totals := s.run(t, header+strings.Join(s.report(t), ""), nil)
@@ -272,7 +278,7 @@ func TestTheNumberOfPartitionsChangesNothing(t *testing.T) {
 				fmt.Fprintf(&file, "%s/c,capture,%d,EUR,succeeded\n", id, amount)
 			}
 			if booked {
-				posted := ledger.Posted{Transfer: ledger.Move(id+"/c", "a", "b", amount, "EUR")}
+				posted := ledger.Posted{Transfer: ledger.Move(id+"/c#"+payments.LedgerOwner, "a", "b", amount, "EUR")}
 				posted.Reference = payments.TransferReference + "capture"
 				lists.transfers = append(lists.transfers, posted)
 			}
