@@ -102,7 +102,7 @@ func (o *Owned) Serving(ctx context.Context, id, account, currency string) (Besi
 	}}
 	return func(t *txn.Transaction) {
 		t.Add("serving "+account, check, func(old image) error {
-			return &Refusal{Op: "use", ID: id, Account: account, Err: accountOf(old).cannotServe(currency)}
+			return &Refusal{Op: "serving", ID: id, Account: account, Err: accountOf(old).cannotServe(currency)}
 		})
 	}, nil
 }

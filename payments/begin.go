@@ -17,7 +17,7 @@ const tries = 20
 // Authorize opens a payment: it sets the amount aside on the payer's account and asks
 // the processor to hold it. A repeat goes on where the first stopped, or returns the
 // payment as it is; ErrDeclined when the processor refused, a ledger.Refusal when the
-// payer's account did (then there is no payment).
+// payer's or the payee's account did (then there is no payment).
 func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error) {
 	if err := n.Validate(); err != nil {
 		return Payment{}, fmt.Errorf("authorize: %w", err)
@@ -25,15 +25,25 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 	if !n.ExpiresAt.IsZero() {
 		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
 	}
-	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), Capturable: n.Amount, call: newCall()}.with(s.cfg.Now())
+	now := s.cfg.Now()
+	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(now) {
+		if _, err := s.Get(ctx, n.ID); errors.Is(err, ErrUnknownPayment) { // a repeat may come late
+			return Payment{}, fmt.Errorf("authorize payment %s: %w: expiresAt: has passed", n.ID, ErrInvalid)
+		}
+	}
+	payee, err := s.ledger.Serving(ctx, n.ID, n.Payee, n.Currency)
+	if err != nil {
+		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, err)
+	}
+	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), Capturable: n.Amount, call: newCall()}.with(now)
 	p.CreatedAt = p.UpdatedAt
 	p.Pending = &Step{ID: string(Authorizing), Kind: Authorizing, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
-	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}, s.beside(p, nil))
+	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}, s.beside(p, []ledger.Beside{payee}))
 	switch {
 	case errors.Is(err, ledger.ErrConflict), errors.Is(err, errMoved):
 		replayed = true // of another account or amount
 	case err != nil:
-		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, err)
+		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, byAccount(err))
 	}
 	if replayed {
 		if p, err = s.Get(ctx, n.ID); err != nil {
@@ -56,16 +66,25 @@ func (s *Payments) Capture(ctx context.Context, id string, ask Ask) (Payment, er
 // Refund gives a part of what was captured back, or all of it: from the payee's account
 // to the payer's. The amount is set aside on the payee's account first, so that
 // ledger.ErrInsufficientFunds comes before anything is returned. What was not captured
-// is given up first: a payment that gives back takes no more.
+// is given up first, once the refund is one that the payment allows: a payment that
+// gives back takes no more.
 func (s *Payments) Refund(ctx context.Context, id string, ask Ask) (Payment, error) {
 	if ask.Final {
 		return Payment{}, fmt.Errorf("refund payment %.60s: %w: final: only of a capture", id, ErrInvalid)
+	}
+	if err := ask.Validate(); err != nil {
+		return Payment{}, fmt.Errorf("%s payment %.60s: %w", Refunding, id, err)
 	}
 	p, err := s.Get(ctx, id)
 	if err != nil {
 		return Payment{}, err
 	}
-	if p.Captured > 0 && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == Voiding) {
+	if p.step(ask.ID) == nil && p.Captured > 0 && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == Voiding) {
+		voided := p
+		voided.Pending = nil
+		if _, err := s.plan(voided, ask, Refunding); err != nil {
+			return p, fmt.Errorf("%s payment %s: %w", Refunding, id, err)
+		}
 		if p, err = s.Void(ctx, id); err != nil {
 			return p, err
 		}
@@ -106,7 +125,7 @@ func (s *Payments) begin(ctx context.Context, id string, ask Ask, kind Kind) (Pa
 		case err == nil:
 			return s.finish(ctx, p, ask.ID)
 		case !errors.Is(err, errMoved):
-			return p, fmt.Errorf("%s payment %s: %w", kind, id, err)
+			return p, fmt.Errorf("%s payment %s: %w", kind, id, byAccount(err))
 		}
 	}
 	return p, fmt.Errorf("%s payment %s: %w", kind, id, txn.ErrContended)
@@ -117,8 +136,8 @@ func (s *Payments) plan(p Payment, ask Ask, kind Kind) (next Payment, err error)
 	switch overtakes := kind == Voiding && p.Pending != nil && p.Pending.Kind == Authorizing; {
 	case p.Pending != nil && !overtakes:
 		return p, fmt.Errorf("step %s: %w", p.Pending.ID, ErrBusy)
-	case len(p.Steps) >= MaxSteps:
-		return p, fmt.Errorf("%w: %d steps", ErrExceeded, MaxSteps)
+	case (kind == Capturing || kind == Refunding) && p.count(kind) >= MaxSteps:
+		return p, fmt.Errorf("%w: %d steps of this kind", ErrExceeded, MaxSteps)
 	}
 	next = p.with(s.cfg.Now())
 	next.call, next.ended = newCall(), p.Pending // a void overtakes it
@@ -144,14 +163,22 @@ func (s *Payments) plan(p Payment, ask Ask, kind Kind) (next Payment, err error)
 	return next, err
 }
 
-// start writes the planned step, for a refund with the money set aside. errMoved comes
-// with the payment as it is.
+// start writes the planned step, for a refund with the money set aside, while the
+// account that it credits takes part. errMoved comes with the payment as it is.
 func (s *Payments) start(ctx context.Context, next Payment) (Payment, error) {
-	if next.Pending.Kind != Refunding {
+	credited := map[Kind]string{Capturing: next.Payee, Refunding: next.Payer}[next.Pending.Kind]
+	if credited == "" {
 		return s.save(ctx, next)
 	}
+	serving, err := s.ledger.Serving(ctx, next.key(next.Pending.ID), credited, next.Currency)
+	if err != nil {
+		return next, err
+	}
+	if next.Pending.Kind == Capturing {
+		return s.save(ctx, next, serving)
+	}
 	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: next.key(next.Pending.ID), Account: next.Payee,
-		Amount: next.Pending.Amount, Currency: next.Currency}, s.beside(next, nil))
+		Amount: next.Pending.Amount, Currency: next.Currency}, s.beside(next, []ledger.Beside{serving}))
 	if err == nil && !replayed {
 		return next, nil
 	}
@@ -163,4 +190,12 @@ func (s *Payments) start(ctx context.Context, next Payment) (Payment, error) {
 		return now, errMoved
 	}
 	return s.settled(next, err)
+}
+
+// byAccount leaves of an error the account's refusal, when it is one.
+func byAccount(err error) error {
+	if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) {
+		return refusal
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"ratchet/ledger"
 	"ratchet/webhooks"
@@ -35,12 +36,16 @@ var (
 type event struct {
 	Type      string    `json:"type"`
 	Timestamp time.Time `json:"timestamp"`
-	Data      struct {
-		// Key is what the step was asked for under: paymentId/stepId.
-		Key      string `json:"key"`
-		Amount   int64  `json:"amount"`
-		Currency string `json:"currency"`
-	} `json:"data"`
+	// Data is a stepData for the types below, and anything for others.
+	Data jsontext.Value `json:"data"`
+}
+
+// stepData says what happened to a step.
+type stepData struct {
+	// Key is what the step was asked for under: paymentId/stepId.
+	Key      string `json:"key"`
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
 }
 
 // The types of events. Others are acknowledged and do nothing.
@@ -102,6 +107,9 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 		return Received{}, err
 	}
 	r.call, r.EventID, r.At = newCall(), message.ID, time.UnixMilli(s.cfg.Now().UnixMilli()).UTC()
+	if !known(r.Type) {
+		return s.receive(ctx, r, EffectNone, "an unknown type of event")
+	}
 	p, err := s.Get(ctx, r.PaymentID)
 	switch {
 	case errors.Is(err, ErrUnknownPayment):
@@ -116,28 +124,44 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 		return s.stepEvent(ctx, r, p)
 	case eventExpired:
 		return s.expiredEvent(ctx, r, p)
-	case eventChargedBack:
-		return s.chargebackEvent(ctx, r, p)
 	}
-	return s.receive(ctx, r, EffectNone, "an unknown type of event")
+	return s.chargebackEvent(ctx, r, p)
 }
 
-// parse reads a verified body.
+func known(eventType string) bool {
+	switch eventType {
+	case eventSucceeded, eventFailed, eventExpired, eventChargedBack:
+		return true
+	}
+	return false
+}
+
+// parse reads a verified body; of a type that is not known only the type.
 func parse(body []byte) (Received, error) {
 	var e event
 	if err := json.Unmarshal(body, &e); err != nil {
 		return Received{}, fmt.Errorf("%w: %w", ErrCallback, err)
 	}
-	id, step, ok := strings.Cut(e.Data.Key, "/")
 	switch {
 	case e.Type == "" || len(e.Type) > 100:
 		return Received{}, fmt.Errorf("%w: type: 1 to 100 bytes", ErrCallback)
+	case !known(e.Type):
+		return Received{Type: e.Type}, nil
+	case len(e.Data) == 0:
+		return Received{}, fmt.Errorf("%w: data.key: paymentId/stepId", ErrCallback)
+	}
+	var data stepData
+	if err := json.Unmarshal(e.Data, &data); err != nil {
+		return Received{}, fmt.Errorf("%w: data: %w", ErrCallback, err)
+	}
+	id, step, ok := strings.Cut(data.Key, "/")
+	switch {
 	case !ok || !paymentRule.MatchString(id) || !stepRule.MatchString(step):
 		return Received{}, fmt.Errorf("%w: data.key: paymentId/stepId", ErrCallback)
-	case e.Data.Amount < 1 || e.Data.Amount > ledger.MaxAmount:
+	case data.Amount < 1 || data.Amount > ledger.MaxAmount:
 		return Received{}, fmt.Errorf("%w: data.amount: 1 to %d", ErrCallback, int64(ledger.MaxAmount))
 	}
-	return Received{Type: e.Type, PaymentID: id, step: step, amount: e.Data.Amount, currency: e.Data.Currency}, nil
+	return Received{Type: e.Type, PaymentID: id, step: step, amount: data.Amount, currency: data.Currency}, nil
 }
 
 // stepEvent says that the processor has ended a step. What it says is not believed:

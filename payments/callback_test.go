@@ -252,10 +252,10 @@ func TestEveryByteOfACallbackIsSigned(t *testing.T) {
 func TestASignedBodyThatIsNoCallbackIsRefused(t *testing.T) {
 	s := newShop(t)
 	for says, text := range map[string]string{
-		"malformed": `no JSON`, "duplicate": `{"type":"a","type":"b"}`, "data.key": `{"type":"a","data":{"amount":1,"currency":"EUR"}}`,
-		"data.key: ": `{"type":"a","data":{"KEY":"p/c","amount":1,"currency":"EUR"}}`, "type": `{"Type":"a","data":{"key":"p/c","amount":1}}`,
-		"data.amount": `{"type":"a","data":{"key":"p/c","amount":0}}`, "amount": `{"type":"a","data":{"key":"p/c","amount":1.5}}`,
-		"data.key: paymentId": `{"type":"a","data":{"key":"event#1/c","amount":1}}`, "after": `{"type":"a","data":{"key":"p/c","amount":1}} {}`,
+		"malformed": `no JSON`, "duplicate": `{"type":"a","type":"b"}`, "data.key": `{"type":"payment.failed","data":{"amount":1,"currency":"EUR"}}`,
+		"data.key: ": `{"type":"payment.failed","data":{"KEY":"p/c","amount":1,"currency":"EUR"}}`, "type": `{"Type":"a","data":{"key":"p/c","amount":1}}`,
+		"data.amount": `{"type":"payment.failed","data":{"key":"p/c","amount":0}}`, "amount": `{"type":"payment.failed","data":{"key":"p/c","amount":1.5}}`,
+		"data.key: paymentId": `{"type":"payment.failed","data":{"key":"event#1/c","amount":1}}`, "after": `{"type":"a","data":{"key":"p/c","amount":1}} {}`,
 		"more than": `{"type":"` + strings.Repeat("a", payments.MaxCallback) + `"}`,
 	} {
 		if r, err := s.send(t, s.Payments, "evt", []byte(text)); !errors.Is(err, payments.ErrCallback) || !strings.Contains(err.Error(), strings.TrimSpace(says)) {
@@ -282,4 +282,11 @@ func FuzzCallback(f *testing.F) {
 			t.Errorf("%+v, %v", p, err)
 		}
 	})
+}
+
+func TestAnEventOfAnotherTypeIsAcknowledgedWhateverItSays(t *testing.T) {
+	s := newShop(t)
+	for i, text := range []string{`{"type":"payout.paid"}`, `{"type":"payout.paid","data":"none"}`, `{"type":"payout.paid","data":{"key":7,"amount":"1.50"}}`} {
+		s.effect(t, fmt.Sprint("evt-", i), []byte(text), payments.EffectNone, "unknown type")
+	}
 }

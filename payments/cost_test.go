@@ -31,12 +31,12 @@ func TestEachStepCostsWhatItsPageSays(t *testing.T) {
 		do         func() error
 		begin, end int // write units: two for each part
 	}{
-		{"authorize", func() error { _, err := s.Authorize(t.Context(), n); return err }, 8, 4},
+		{"authorize", func() error { _, err := s.Authorize(t.Context(), n); return err }, 10, 4},
 		{"capture", func() error {
 			_, err := s.Capture(t.Context(), "p", payments.Ask{ID: "c", Amount: 900, Final: true})
 			return err
-		}, 4, 16},
-		{"refund", func() error { _, err := s.Refund(t.Context(), "p", ask("r", 100)); return err }, 8, 16},
+		}, 6, 16},
+		{"refund", func() error { _, err := s.Refund(t.Context(), "p", ask("r", 100)); return err }, 10, 16},
 	} {
 		if parts := count(c.do); len(parts) != 2 || 2*parts[0] != c.begin || 2*parts[1] != c.end {
 			t.Errorf("%s: transactions of %v parts, want %d and %d units", c.what, parts, c.begin, c.end)

@@ -39,5 +39,6 @@
 // # Caveats
 //
 // The processor must honour keys. One step of a payment is under way at a time; another
-// one meanwhile is [ErrBusy]. A payment has at most [MaxSteps] steps.
+// one meanwhile is [ErrBusy]. A payment has at most [MaxSteps]
+// captures and as many refunds.
 package payments

@@ -29,6 +29,11 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, beside ..
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
 		now, err := s.end(ctx, p, said, beside)
+		if p.Pending.Kind == Capturing && said.succeeded && errors.Is(err, ledger.ErrAccountClosed) {
+			if said, err = s.giveBack(ctx, p); err == nil {
+				now, err = s.end(ctx, p, said, beside)
+			}
+		}
 		if err != nil && !errors.Is(err, errMoved) {
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
@@ -45,8 +50,11 @@ func (p Payment) verdict(id string) error {
 		return fmt.Errorf("payment %s, step %s: %w", p.ID, id, ErrVoided)
 	case step.Outcome == Failed:
 		err := ErrDeclined
-		if step.Reason == reasonVoided {
+		switch step.Reason {
+		case reasonVoided:
 			err = ErrVoided
+		case reasonClosed:
+			err = fmt.Errorf("%w: the payee: %w", err, ledger.ErrAccountClosed)
 		}
 		return fmt.Errorf("payment %s, step %s: %w", p.ID, id, err)
 	}
@@ -57,6 +65,7 @@ const (
 	reasonDeclined = "declined"
 	reasonVoided   = "voided"
 	reasonConflict = "conflict"
+	reasonClosed   = "account closed"
 )
 
 // ask asks the processor for the pending step. A call that says nothing is resolved by
@@ -113,6 +122,21 @@ func (s *Payments) call(ctx context.Context, p Payment) (string, error) {
 		return "", nil
 	}
 	return "", s.cfg.Processor.Void(ctx, r.Authorization)
+}
+
+// giveBack returns a capture that the processor has made and the payee's account cannot
+// take, because it was closed meanwhile. No account is ever opened again, so every
+// worker comes here; the key makes it happen once.
+func (s *Payments) giveBack(ctx context.Context, p Payment) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
+	defer cancel()
+	key := p.key(p.Pending.ID)
+	_, err := s.cfg.Processor.Refund(ctx, Request{Key: key + "/return", Authorization: p.key(string(Authorizing)), OrderID: p.OrderID,
+		Amount: p.Pending.Amount, Currency: p.Currency})
+	if err != nil { // whatever it says, the capture stands until it is returned
+		return answer{}, fmt.Errorf("%w: return %s: %s", ErrUnresolved, key, err.Error())
+	}
+	return answer{reason: reasonClosed}, nil
 }
 
 // lookup asks the processor what became of the pending step.

@@ -16,8 +16,8 @@ import (
 	"ratchet/workflow"
 )
 
-// MaxSteps is how many captures and refunds one payment may have, with the
-// authorization and what ends it.
+// MaxSteps is how many captures, and how many refunds, one payment may have. What ends
+// it always has room.
 const MaxSteps = 50
 
 // NewPayment is a payment to be.
@@ -127,6 +127,9 @@ func (n NewPayment) Validate() error {
 	if n.OrderID == "" || len(n.OrderID) > 256 {
 		return fmt.Errorf("%w: orderId: 1 to 256 bytes", ErrInvalid)
 	}
+	if n.Payee == n.Payer {
+		return fmt.Errorf("%w: payee: must be another account than the payer", ErrInvalid)
+	}
 	hold := ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}
 	err := cmp.Or(hold.Validate(), ledger.Move(n.ID, n.Payer, n.Payee, max(n.Amount, 1), n.Currency).Validate())
 	if err != nil {
@@ -157,6 +160,16 @@ func (p *Payment) step(id string) *Step {
 		}
 	}
 	return nil
+}
+
+// count is how many finished steps are of the kind.
+func (p *Payment) count(kind Kind) (n int) {
+	for _, s := range p.Steps {
+		if s.Kind == kind {
+			n++
+		}
+	}
+	return n
 }
 
 // key names a step to the processor, and its transfer and hold to the ledger.

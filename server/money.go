@@ -78,7 +78,7 @@ func (b *Backend) sweepMoney(ctx context.Context) error {
 func (b *Backend) releaseExpired(ctx context.Context) error {
 	for {
 		_, more, err := b.Ledger.ReleaseExpired(ctx, sweepPage)
-		if err != nil || !more {
+		if !more { // the last call has met every hold that resists
 			return err
 		}
 	}

@@ -24,6 +24,9 @@ func holdsCreate(s *settings) *cobra.Command {
 	currency := c.Flags().String("currency", "EUR", "ISO 4217 code")
 	expires := c.Flags().Duration("expires-in", 0, "how long it stands, like 48h; 0: until it is settled or released")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := needAmount(c); err != nil {
+			return err
+		}
 		if *expires < 0 {
 			return usageError("expires-in %s: must not be negative", *expires)
 		}

@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"ratchet/ledger"
 	"ratchet/payments"
+	"ratchet/payments/reconcile"
 	"ratchet/txn"
 )
 
@@ -23,6 +27,11 @@ func moneyStatus(err error) (status int, known bool) {
 		return false
 	}
 	switch {
+	case errors.As(err, &refusal) && slices.Contains([]string{"release", "statement", "close account"}, refusal.Op) &&
+		is(ledger.ErrUnknownHold, ledger.ErrUnknownAccount): // what the command names, not what it touches
+		return exitNotFound, true
+	case is(reconcile.ErrHeader):
+		return exitUsage, true
 	case is(ledger.ErrInvalid, payments.ErrInvalid, txn.ErrInvalid):
 		return exitUsage, true
 	case is(payments.ErrUnknownPayment):
@@ -35,6 +44,14 @@ func moneyStatus(err error) (status int, known bool) {
 
 // amountFlag says in one place how amounts are written.
 const amountFlag = "in minor units (cents), a whole number above 0"
+
+// needAmount refuses a command whose amount was left out: 0 is not what was meant.
+func needAmount(c *cobra.Command) error {
+	if !c.Flags().Changed("amount") {
+		return usageError("%s needs --amount: %s", c.CommandPath(), amountFlag)
+	}
+	return nil
+}
 
 // pacer tells how far something has come, at most every two seconds.
 type pacer struct {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strconv"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -33,8 +34,17 @@ func paymentsAuthorize(s *settings) *cobra.Command {
 	c.Flags().StringVar(&n.Payee, "payee", "", "account that captures go to")
 	c.Flags().Int64Var(&n.Amount, "amount", 0, amountFlag)
 	c.Flags().StringVar(&n.Currency, "currency", "EUR", "ISO 4217 code")
-	c.RunE = func(c *cobra.Command, args []string) error {
+	expires := c.Flags().String("expires-at", "", "when what was not captured is given up (RFC 3339); default: never")
+	c.RunE = func(c *cobra.Command, args []string) (err error) {
+		if err := needAmount(c); err != nil {
+			return err
+		}
 		n.ID = args[0]
+		if *expires != "" {
+			if n.ExpiresAt, err = time.Parse(time.RFC3339, *expires); err != nil {
+				return usageError("expires-at %q: must be a time like 2026-12-24T18:00:00Z", *expires)
+			}
+		}
 		if err := n.Validate(); err != nil {
 			return err
 		}
@@ -84,6 +94,9 @@ func paymentsStep(s *settings, verb, short string, do func(*payments.Payments, c
 		c.Flags().BoolVar(&ask.Final, "final", false, "it is the last: give the rest up")
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if err := needAmount(c); err != nil {
+			return err
+		}
 		ask.ID = args[1]
 		if err := ask.Validate(); err != nil {
 			return err

@@ -30,7 +30,7 @@ passed over:
 ` + "`ratchet payments report`" + ` prints such a file for the sandbox processor.
 
 Memory does not grow with the file; temporary files take about 120 bytes per line in
---temp. Exit status 1 on any mismatch, 2 when lines could not be read.`,
+--temp. Exit status 1 on any mismatch, 2 when the header or lines could not be read.`,
 	}
 	name := c.Flags().String("file", "", "the processor's file; - reads standard input")
 	until := c.Flags().String("until", "", "leave out what ended here at that time or later (RFC 3339)")

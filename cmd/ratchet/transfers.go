@@ -43,6 +43,8 @@ func transfersCreate(s *settings) *cobra.Command {
 			if t.Legs, err = parseLegs(*legs); err != nil {
 				return err
 			}
+		} else if err := needAmount(c); err != nil {
+			return err
 		}
 		if err := t.Validate(); err != nil {
 			return err

@@ -38,17 +38,20 @@ type reader struct {
 // errLine marks a line that cannot be used; the rest can.
 var errLine = errors.New("bad line")
 
+// ErrHeader: the file's first line does not name the columns.
+var ErrHeader = errors.New("header")
+
 // open reads the header.
 func open(file io.Reader) (*reader, error) {
 	r := &reader{lines: bufio.NewReaderSize(file, maxLine)}
 	names, err := r.fields()
 	if err != nil {
-		return nil, fmt.Errorf("header: %w", err)
+		return nil, fmt.Errorf("%w: %w", ErrHeader, err)
 	}
 	names[0] = strings.TrimPrefix(names[0], "\ufeff")
 	for name, at := range map[string]*int{"key": &r.cols.key, "kind": &r.cols.kind, "amount": &r.cols.amount, "currency": &r.cols.currency, "state": &r.cols.state} {
 		if *at = slices.Index(names, name); *at < 0 {
-			return nil, fmt.Errorf("header: column %q is missing: key, kind, amount, currency, state", name)
+			return nil, fmt.Errorf("%w: column %q is missing: key, kind, amount, currency, state", ErrHeader, name)
 		}
 		r.width = max(r.width, *at+1)
 	}
