@@ -39,6 +39,42 @@ func TestAPaymentIsTakenAndGivenBackOnce(t *testing.T) {
 	}
 }
 
+func TestAPaymentsMoneyIsOutOfReachOfHoldsAndTransfers(t *testing.T) {
+	w := newWorld(t, dev)
+	w.open("processor", `,"overdraft":true,"side":"debit"`)
+	w.open("shop", "")
+	w.want(w.ask("PUT", "/v1/accounts/processor/holds/p-1", `{"amount":1,"currency":"EUR"}`), http.StatusCreated, "")
+	w.want(w.ask("PUT", "/v1/payments/p-1", `{"orderId":"o-1","payer":"processor","payee":"shop","amount":1000,"currency":"EUR"}`), http.StatusOK, "")
+	w.want(w.ask("PUT", "/v1/payments/p-2", `{"orderId":"o-2","payer":"processor","payee":"shop","amount":1000,"currency":"EUR"}`), http.StatusOK, "")
+	w.want(w.ask("POST", "/v1/accounts/processor/holds/p-2/release", ""), http.StatusNotFound, "hold_not_found")
+	w.want(w.ask("POST", "/v1/accounts/processor/holds/p-2%23payment/release", ""), http.StatusUnprocessableEntity, "invalid_request")
+	w.want(w.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"processor","amount":-1000,"hold":"p-2"},{"account":"shop","amount":1000}`)), http.StatusNotFound, "hold_not_found")
+	w.want(w.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"processor","amount":-1000,"hold":"p-2#payment"},{"account":"shop","amount":1000}`)), http.StatusUnprocessableEntity, "invalid_request")
+	w.want(w.ask("POST", "/v1/accounts/processor/holds/p-1/release", ""), http.StatusOK, "") // it is no payment's
+	for _, id := range []string{"p-1", "p-2"} {
+		w.want(w.ask("PUT", "/v1/payments/"+id+"/captures/c-1", `{"amount":1000}`), http.StatusOK, "")
+	}
+	if a := w.want(w.ask("GET", "/v1/accounts/shop", ""), http.StatusOK, ""); a.field("balance") != "2000" {
+		t.Errorf("%s", a.text)
+	}
+}
+
+func TestAPaymentThatCannotBeTakenIsRefusedAtOnce(t *testing.T) {
+	w := newWorld(t, dev)
+	w.open("processor", `,"overdraft":true,"side":"debit"`)
+	w.open("shop", "")
+	body := func(payee, more string) string {
+		return `{"orderId":"o-1","payer":"processor","payee":"` + payee + `","amount":1000,"currency":"EUR"` + more + `}`
+	}
+	w.want(w.ask("PUT", "/v1/payments/p-1", body("ghost", "")), http.StatusNotFound, "account_not_found")
+	w.want(w.ask("PUT", "/v1/payments/p-1", body("shop", `,"expiresAt":"2020-01-01T00:00:00Z"`)), http.StatusUnprocessableEntity, "invalid_request")
+	if a := w.want(w.ask("PUT", "/v1/payments/p-1", body("processor", "")), http.StatusUnprocessableEntity, "invalid_request"); !strings.Contains(a.text, "another account than the payer") {
+		t.Errorf("%s", a.text)
+	}
+	w.want(w.ask("GET", "/v1/payments/p-1", ""), http.StatusNotFound, "payment_not_found")
+	w.want(w.callback("evt-1", `{"type":"payout.paid","data":"any"}`, nil), http.StatusOK, "")
+}
+
 // callback sends what the processor signed, changed by the test.
 func (w *world) callback(id, body string, change func(h http.Header, body []byte) []byte) answer {
 	w.t.Helper()

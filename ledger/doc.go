@@ -17,6 +17,7 @@
 // The entries of each transfer sum to zero, so all entries do, at every moment. An
 // account without overdraft never has less than nothing available. One transfer per
 // id: a repeat returns the original, another content under the id is [ErrConflict].
+// Holds and transfers of an [Owned] ledger are made and ended by their owner only.
 // What comes back is the transfer or one of the errors of this package; when DynamoDB
 // has not decided, txn.Retryable is true and a repeat tells. No read decides: what
 // was read or remembered is pinned by the conditions, and a failed one brings the item.
