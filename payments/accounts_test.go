@@ -199,3 +199,38 @@ func TestAPaymentThatCannotBeRecoveredStopsNoOther(t *testing.T) {
 		t.Errorf("%d finished, %d left", finished, left)
 	}
 }
+
+func TestAPaymentsMoneyIsOutOfReachForOthers(t *testing.T) {
+	s := newShop(t)
+	s.fund(t, "wallet", 1000)
+	mine := ledger.NewHold{ID: "p", Account: "wallet", Amount: 1, Currency: "EUR"} // in nobody's way
+	if _, _, err := s.ledger.Reserve(t.Context(), mine); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ledger.Post(t.Context(), ledger.Move("p/c", "clearing", "till", 1, "EUR")); err != nil {
+		t.Fatal(err)
+	}
+	n := of("p", 900)
+	n.Payer = "wallet"
+	if _, err := s.Authorize(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.ledger.Release(t.Context(), "wallet", "p"); err != nil {
+		t.Fatal(err)
+	}
+	s.has(t, "wallet", 1000, 900) // it was the other one
+	if _, err := s.ledger.Release(t.Context(), "wallet", "p#payment"); !errors.Is(err, ledger.ErrReserved) {
+		t.Errorf("release: %v", err)
+	}
+	spend := ledger.Move("steal", "wallet", "till", 900, "EUR")
+	spend.Legs[0].Hold = "p#payment"
+	if _, err := s.ledger.Post(t.Context(), spend); !errors.Is(err, ledger.ErrReserved) {
+		t.Errorf("transfer: %v", err)
+	}
+	if _, err := s.Capture(t.Context(), "p", ask("c", 900)); err != nil {
+		t.Fatal(err)
+	}
+	s.is(t, "p", "CAPTURED", 900, 0)
+	s.has(t, "wallet", 100, 0)
+	s.sound(t)
+}
