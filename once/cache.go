@@ -70,6 +70,17 @@ func (c *cache) get(key string, now time.Time) (finished, bool) {
 	return f, true
 }
 
+func (c *cache) forget(key string) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e, ok := c.byKey[key]; ok {
+		c.drop(e)
+	}
+}
+
 func (c *cache) drop(e *list.Element) {
 	delete(c.byKey, e.Value.(entry).key)
 	c.order.Remove(e)

@@ -3,6 +3,8 @@ package once
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,9 +29,11 @@ type Claim struct {
 	lease      time.Duration
 	print      []byte
 	keyEnd     time.Time
-	began      time.Time
 	claims     *Claims
 	state      atomic.Int32
+	// end is when the lease ends, by the monotonic clock and from before the claim, or
+	// the last extension that was answered, was sent. Nil for a resumed claim.
+	end atomic.Pointer[time.Time]
 }
 
 // What has become of a claim in this process.
@@ -53,23 +57,28 @@ type attempt struct {
 	lease                 time.Duration
 	keyEnd                time.Time // zero for keys that do not expire
 	tookOver              bool      // a write was sent that takes the key from another holder
+	named                 bool      // the owner names a request, which may come again
 	began                 time.Time // just before the last write was sent, with the monotonic clock
 }
 
 func (c *Claims) newAttempt(key string, payload []byte, lease time.Duration) (*attempt, error) {
-	a := &attempt{key: key, owner: rand.Text(), operation: c.cfg.Operation, payload: payload, lease: lease}
-	if err := checkKey(key); err != nil {
+	end, err := c.endOf(key)
+	if err != nil {
 		return nil, err
 	}
-	if c.cfg.KeysExpire {
-		var err error
-		if a.keyEnd, err = keys.Expiry(key); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-		}
-	}
-	var err error
+	a := &attempt{key: key, owner: rand.Text(), operation: c.cfg.Operation, payload: payload, lease: lease, keyEnd: end}
 	a.print, err = fingerprint(c.cfg.Payload, c.cfg.Operation, payload)
 	return a, err
+}
+
+// endOf checks a key and returns the end that it carries, zero for none.
+func (c *Claims) endOf(key string) (end time.Time, err error) {
+	if err = checkKey(key); err == nil && c.cfg.KeysExpire {
+		if end, err = keys.Expiry(key); err != nil {
+			err = fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+	}
+	return end, err
 }
 
 func checkKey(key string) error {
@@ -92,8 +101,27 @@ func (c *Claims) Claim(ctx context.Context, key string, payload []byte) (*Claim,
 	return c.claim(ctx, key, payload, c.cfg.Lease)
 }
 
+// ClaimAs is Claim for a request that may come again, because its answer was lost: while
+// the lease lasts, whoever names the same request gets the same claim, as TakenOver,
+// for its work may have begun. The name must be one that nobody guesses.
+func (c *Claims) ClaimAs(ctx context.Context, request, key string, payload []byte) (*Claim, error) {
+	a, err := c.newAttempt(key, payload, c.cfg.Lease)
+	if err == nil && request == "" {
+		err = fmt.Errorf("%w: request: must not be empty", ErrInvalid)
+	}
+	if err == nil {
+		sum := sha256.Sum256([]byte(request)) // records and tickets do not tell the name
+		a.owner, a.named = base32.StdEncoding.EncodeToString(sum[:])[:len(a.owner)], true
+	}
+	return c.claimBy(ctx, key, a, err)
+}
+
 func (c *Claims) claim(ctx context.Context, key string, payload []byte, lease time.Duration) (*Claim, error) {
 	a, err := c.newAttempt(key, payload, lease)
+	return c.claimBy(ctx, key, a, err)
+}
+
+func (c *Claims) claimBy(ctx context.Context, key string, a *attempt, err error) (*Claim, error) {
 	if err != nil {
 		return nil, c.tell("claim", key, "", err)
 	}
@@ -146,7 +174,7 @@ func (c *Claims) look(ctx context.Context, a *attempt, s sight) (*Claim, error) 
 		case verdict == takeOver && s.record.Status == StatusReleased:
 			w = c.claimSeen(a, now, s.record)
 		case (verdict == takeOver || verdict == suspect) && s.ahead > c.cfg.Margin:
-			return nil, fmt.Errorf("%w: %s ahead, at most %s", ErrClockSkew, s.ahead, c.cfg.Margin)
+			return nil, tooFarAhead(s.ahead, c.cfg.Margin)
 		case verdict == takeOver:
 			w = c.claimSeen(a, now, s.record)
 		case verdict == suspect:
@@ -158,7 +186,9 @@ func (c *Claims) look(ctx context.Context, a *attempt, s sight) (*Claim, error) 
 		won, next, err := c.apply(ctx, w)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			c.undo(ctx, a) // it may have been carried out
+			if !a.named { // else an earlier one of the same name may hold it
+				c.undo(ctx, a) // it may have been carried out
+			}
 			return nil, err
 		case err != nil:
 			return nil, err
@@ -179,6 +209,7 @@ func (c *Claims) look(ctx context.Context, a *attempt, s sight) (*Claim, error) 
 func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, verdict decision) (*Claim, error) {
 	switch verdict {
 	case ours:
+		a.tookOver = a.tookOver || a.named
 		return c.holding(a, r.Fence), nil
 	case replay:
 		result, err := c.resultOf(ctx, r)
@@ -203,11 +234,12 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, verdict deci
 }
 
 func (c *Claims) holding(a *attempt, fence int64) *Claim {
-	claim := &Claim{Outcome: Acquired, key: a.key, owner: a.owner, fence: fence, lease: a.lease, print: a.print, keyEnd: a.keyEnd, began: a.began, claims: c}
+	claim := &Claim{Outcome: Acquired, key: a.key, owner: a.owner, fence: fence, lease: a.lease, print: a.print, keyEnd: a.keyEnd, claims: c}
 	if a.tookOver {
 		claim.Outcome = TakenOver
 	}
 	claim.state.Store(claimHeld)
+	claim.leasedFrom(a.began)
 	return claim
 }
 
@@ -232,7 +264,7 @@ func (c *Claims) claimSeen(a *attempt, now time.Time, r *Record) write {
 	a.tookOver = a.tookOver || r.Status == StatusInProgress && !r.expired(now)
 	w := c.claimWith(a, now, r.Fence+1, seenCondition)
 	w.remove = formerEnd
-	if c.cfg.ExpiredIsUnknown {
+	if c.stays(a) {
 		w.remove += ", #expires"
 	}
 	c.pin(w.values, r, now)
@@ -255,12 +287,16 @@ func (c *Claims) claimWith(a *attempt, now time.Time, fence int64, condition str
 		":lease": attribute.N(now.Add(a.lease).UnixMilli()), ":print": attribute.B(a.print), ":operation": attribute.S(a.operation),
 		":now": attribute.N(now.UnixMilli()),
 	}}
-	if !c.cfg.ExpiredIsUnknown {
+	if !c.stays(a) {
 		w.set += ", #expires = :expires"
 		w.values[":expires"] = attribute.N(c.keepUntil(now, a.keyEnd).Unix())
 	}
 	return w
 }
+
+// stays reports that the record does not expire: work that must not be repeated may
+// begin under the lease. What is written when it is done needs none, and expires.
+func (c *Claims) stays(a *attempt) bool { return c.cfg.ExpiredIsUnknown && a.lease > 0 }
 
 // keepUntil is when a record may count as absent: after the retention, and for a key
 // that carries its end not before every clock has passed it.

@@ -2,6 +2,7 @@ package once
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -36,6 +37,10 @@ func (c *Claims) aheadOf(err error) time.Duration {
 		return 0
 	}
 	return offset(c.cfg.Now(), service)
+}
+
+func tooFarAhead(ahead, margin time.Duration) error {
+	return fmt.Errorf("%w: %s ahead, at most %s", ErrClockSkew, ahead, margin)
 }
 
 // offset compares a clock with a Date, which stands for the second that it begins.

@@ -87,6 +87,25 @@ func TestPoint17_AClockBeyondTheMarginIsRefused(t *testing.T) {
 	}
 }
 
+func TestAClockThatIsAheadDoesNotTakeADoneTransactionForExpired(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 100)
+	if _, _, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); err != nil {
+		t.Fatal(err)
+	}
+	ahead := w.machine(t, 2*time.Hour) // the retention is one
+	if _, _, err := ahead.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); !errors.Is(err, once.ErrClockSkew) {
+		t.Errorf("%v", err)
+	}
+	if got := numberOf(w.account(t, "a")["balance"]); got != 96 {
+		t.Errorf("balance %d", got)
+	}
+	w.clock.advance(2 * time.Hour)
+	if _, replayed, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); err != nil || replayed {
+		t.Errorf("the right clock, past the retention: %t %v", replayed, err)
+	}
+}
+
 func TestPoint18_SecondsAndMillisecondsAreDifferentAttributesFromOneReading(t *testing.T) {
 	w := newWorld(t)
 	c := w.with(t, func(c *once.Config) {

@@ -9,7 +9,7 @@ type decision int
 
 const (
 	claimFree decision = iota // there is none: claim
-	ours                      // this very call had claimed it; the answer was lost
+	ours                      // this very call, or one of the same name, had claimed it; the answer was lost
 	takeOver                  // claim it from who had it
 	suspect                   // its lease ran out, and the operation takes that for an unknown outcome
 	replay
@@ -25,7 +25,7 @@ func (a *attempt) decide(r *Record, now time.Time, margin time.Duration, expired
 	switch {
 	case r == nil:
 		return claimFree
-	case r.Status == StatusInProgress && r.owner == a.owner:
+	case r.Status == StatusInProgress && r.owner == a.owner && a.matches(r.fingerprint) && (!a.named || now.Before(r.LeaseUntil)):
 		return ours
 	case r.expired(now):
 		return takeOver

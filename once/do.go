@@ -87,20 +87,20 @@ func (c *Claims) leaseIn(ctx context.Context) time.Duration {
 
 // run does the work and ends the claim as the work's error tells.
 func (c *Claim) run(ctx context.Context, fn Work) (result []byte, err error) {
-	end := c.began.Add(c.lease) // by the monotonic clock, from before the claim was sent
 	finished := false
+	work, stop := c.working(ctx)
 	defer func() {
 		if !finished { // a panic or runtime.Goexit
+			stop()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settle)
 			defer cancel()
 			err = errors.Join(err, c.abandon(ctx))
 		}
 	}()
-	work, stop := c.working(ctx, end)
 	result, err = fn(work, c)
-	stop()
 	finished = true
-	return result, c.conclude(ctx, end, result, err)
+	stop()
+	return result, c.conclude(ctx, result, err)
 }
 
 // abandon ends a claim whose work did not return.
@@ -115,8 +115,9 @@ func (c *Claim) abandon(ctx context.Context) error {
 }
 
 // conclude ends the claim as the work's error tells. The write is tried again until
-// the lease ends: once it has, the next caller would repeat the work.
-func (c *Claim) conclude(ctx context.Context, end time.Time, result []byte, err error) error {
+// the lease ends, with all its extensions: once it has, the next caller would repeat
+// the work.
+func (c *Claim) conclude(ctx context.Context, result []byte, err error) error {
 	failure, final := c.claims.final(err)
 	var verb func(context.Context) error
 	switch {
@@ -136,7 +137,7 @@ func (c *Claim) conclude(ctx context.Context, end time.Time, result []byte, err 
 	default:
 		verb = c.Release
 	}
-	if ended := c.insist(ctx, end, verb); ended != nil {
+	if ended := c.insist(ctx, *c.end.Load(), verb); ended != nil {
 		if err == nil {
 			return ended
 		}

@@ -11,44 +11,42 @@ import (
 
 // working is the context of the work: it ends with the lease. With a heartbeat the
 // lease is extended at every third of it, and the context ends with the last one that
-// could be had, or as soon as the claim is known to be lost. stop waits for the beats.
-func (c *Claim) working(ctx context.Context, end time.Time) (work context.Context, stop func()) {
+// could be had, or as soon as the claim is known to be lost. stop cuts a beat short that
+// is under way: what is left of the lease is needed to end the claim.
+func (c *Claim) working(ctx context.Context) (work context.Context, stop func()) {
+	end := *c.end.Load()
 	if !c.claims.cfg.Heartbeat {
 		work, cancel := context.WithDeadlineCause(ctx, end, ErrLeaseExpired)
 		return work, cancel
 	}
 	work, cancel := context.WithCancelCause(ctx)
 	lease := time.AfterFunc(time.Until(end), func() { cancel(ErrLeaseExpired) })
-	beats, done := make(chan struct{}), make(chan struct{})
+	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.beat(work, beats, func(sent time.Time) { lease.Reset(time.Until(sent.Add(c.lease))) }, cancel)
+		c.beat(work, func() { lease.Reset(time.Until(*c.end.Load())) }, cancel)
 	}()
 	return work, func() {
-		close(beats)
+		cancel(nil)
 		<-done
 		lease.Stop()
-		cancel(nil)
 	}
 }
 
-// beat extends the lease until stopped, ctx ends or the claim is lost. A beat that is
-// not answered is made up for by the next.
-func (c *Claim) beat(ctx context.Context, stop <-chan struct{}, extended func(sent time.Time), lost func(error)) {
+// beat extends the lease until ctx ends or the claim is lost. A beat that is not
+// answered is made up for by the next.
+func (c *Claim) beat(ctx context.Context, extended func(), lost func(error)) {
 	every := time.NewTicker(c.lease / 3)
 	defer every.Stop()
 	for {
 		select {
-		case <-stop:
-			return
 		case <-ctx.Done():
 			return
 		case <-every.C:
 		}
-		sent := time.Now()
 		switch err := c.Extend(ctx); {
 		case err == nil:
-			extended(sent)
+			extended()
 		case errors.Is(err, ErrStaleOwner), errors.Is(err, ErrLeaseExpired):
 			lost(err)
 			return

@@ -118,7 +118,7 @@ func (c *Claims) mark(ctx context.Context, a *attempt, w ItemWrite, now time.Tim
 			return true, attribute.Bytes(m.Value, "r"), nil
 		}
 		gone := slices.ContainsFunc(forget, func(n string) bool { return item[n] == nil })
-		if attribute.Number(item, markCount) < int64(w.Memory) && !gone {
+		if attribute.Number(item, markCount) < int64(w.Memory+len(forget)) && !gone { // there was room: it was w.Condition
 			return false, nil, &RefusedError{Item: item}
 		}
 		forget = oldestMarks(item, w.Memory)

@@ -220,6 +220,20 @@ func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 	}
 }
 
+func TestARefusalIsToldAlsoByAnItemWhoseMemoryIsFull(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 10)
+	write := debitItem("a", 1)
+	write.Memory = 4
+	for i := range 20 {
+		_, _, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write)
+		var refused *once.RefusedError
+		if i < 10 && err != nil || i >= 10 && (!errors.As(err, &refused) || numberOf(refused.Item["balance"]) != 0) {
+			t.Errorf("debit %d of 1 from 10: %v", i+1, err)
+		}
+	}
+}
+
 func TestWritersThatMakeRoomAtTheSameTimeDoNotMakeItTwice(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 1000)

@@ -1,6 +1,7 @@
 package once
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,8 @@ type Resolution struct {
 }
 
 // Resolve moves on a record with an unknown outcome, or one in progress whose lease
-// has run out, as it was read: ErrStaleOwner when it has changed since.
+// has run out, as it was read: ErrStaleOwner when it has changed since, but for a
+// repeat of the same resolution.
 func (c *Claims) Resolve(ctx context.Context, r Record, to Resolution) error {
 	return c.tell("resolve", r.Key, Resolved, c.resolve(ctx, r, to))
 }
@@ -36,18 +38,24 @@ func (c *Claims) resolve(ctx context.Context, r Record, to Resolution) error {
 		values: image{":unknown": attribute.S(string(StatusUnknown)),
 			":status": attribute.S(string(to.Status)), ":now": attribute.N(now.UnixMilli()), ":expires": attribute.N(keep.Unix())}}
 	c.pin(w.values, &r, now)
+	same := func(*Record) bool { return true }
 	switch {
 	case to.Status == StatusReleased:
 	case to.Status == StatusCompleted && len(to.Result) > c.cfg.Inline:
 		return fmt.Errorf("%w: result: %d bytes, at most %d for a resolution", ErrInvalid, len(to.Result), c.cfg.Inline)
 	case to.Status == StatusCompleted:
+		same = func(now *Record) bool {
+			return bytes.Equal(now.result, to.Result) && !now.lost && now.pointer.name == ""
+		}
 		if to.Result != nil {
 			w.set += ", #result = :result"
 			w.values[":result"] = attribute.B(to.Result)
 		}
 	case to.Status == StatusFailed && to.Failure != nil && to.Failure.Code != "":
+		text := to.Failure.encode()
+		same = func(now *Record) bool { return bytes.Equal(now.failure, text) }
 		w.set += ", #failure = :failure"
-		w.values[":failure"] = attribute.B(to.Failure.encode())
+		w.values[":failure"] = attribute.B(text)
 	default:
 		return fmt.Errorf("%w: resolution: must be completed, released, or failed with a failure", ErrInvalid)
 	}
@@ -55,7 +63,7 @@ func (c *Claims) resolve(ctx context.Context, r Record, to Resolution) error {
 	switch {
 	case err != nil || won:
 		return err
-	case s.record != nil && s.record.Fence == r.Fence && s.record.Status == to.Status:
+	case s.record != nil && s.record.Fence == r.Fence && s.record.Status == to.Status && same(s.record):
 		return nil // it was done before; the answer was lost
 	}
 	return ErrStaleOwner
@@ -162,7 +170,8 @@ func (c *Claims) Sweep(ctx context.Context, age time.Duration) (s Swept, err err
 }
 
 // ForceRelease frees a key whatever its status, for an operator who knows better. Who
-// and why are kept in the record. A former holder is fenced off.
+// and why are kept in the record. A former holder is fenced off. The caches of other
+// processes are not reached: they replay a result until it expires.
 func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) error {
 	if by == "" || reason == "" {
 		return c.tell("force-release", r.Key, "", fmt.Errorf("%w: who releases it and why must be said", ErrInvalid))
@@ -175,7 +184,8 @@ func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) 
 		values: image{":seen": attribute.N(r.Fence), ":status": attribute.S(string(r.Status)), ":released": attribute.S(string(StatusReleased)),
 			":next": attribute.N(r.Fence + 1), ":now": attribute.N(now.UnixMilli()), ":expires": attribute.N(now.Add(c.cfg.Retention).Unix()),
 			":by": attribute.S(by), ":reason": attribute.S(reason)}})
-	if err == nil && !won && (s.record == nil || s.record.Fence != r.Fence+1 || s.record.ReleasedBy != by) {
+	c.cache.forget(r.Key) // also when it was not answered
+	if err == nil && !won && (s.record == nil || s.record.Fence != r.Fence+1 || s.record.ReleasedBy != by || s.record.Reason != reason) {
 		err = ErrStaleOwner
 	}
 	return c.tell("force-release", r.Key, GivenBack, err)

@@ -22,42 +22,36 @@ func (Ticket) GoString() string { return "[ticket]" }
 // LogValue hides the ticket from slog.
 func (Ticket) LogValue() slog.Value { return slog.StringValue("[ticket]") }
 
-var ticketRule = regexp.MustCompile(`^([A-Z2-7]{26})-([0-9]{1,18})-([0-9]{1,12})-([0-9]{1,12})-([A-Za-z0-9_-]{0,64})$`)
+var ticketRule = regexp.MustCompile(`^([A-Z2-7]{26})-([0-9]{1,18})-([0-9]{1,12})-([A-Za-z0-9_-]{0,64})$`)
 
 // Ticket writes down a claim that is held. It is empty for any other claim.
 func (c *Claim) Ticket() Ticket {
 	if c.claims == nil || c.state.Load() != claimHeld {
 		return ""
 	}
-	end := int64(0)
-	if !c.keyEnd.IsZero() {
-		end = c.keyEnd.Unix()
-	}
-	return Ticket(fmt.Sprintf("%s-%d-%d-%d-%s", c.owner, c.fence, c.lease.Milliseconds(), end, base64.RawURLEncoding.EncodeToString(c.print)))
+	return Ticket(fmt.Sprintf("%s-%d-%d-%s", c.owner, c.fence, c.lease.Milliseconds(), base64.RawURLEncoding.EncodeToString(c.print)))
 }
 
 // Resume is the claim of a ticket. It asks nobody: that the claim was lost meanwhile
-// shows in its next step, as ErrStaleOwner or ErrLeaseExpired.
+// shows in its next step, as ErrStaleOwner or ErrLeaseExpired. Its lease is extended by
+// Config.Lease at most.
 func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
-	if err := checkKey(key); err != nil {
+	keyEnd, err := c.endOf(key)
+	if err != nil {
 		return nil, err
 	}
 	parts := ticketRule.FindStringSubmatch(string(t))
 	if parts == nil {
 		return nil, fmt.Errorf("resume a claim: %w: ticket: must be one of Claim.Ticket", ErrInvalid)
 	}
-	var numbers [3]int64
-	for i := range numbers {
-		numbers[i], _ = strconv.ParseInt(parts[i+2], 10, 64) // the rule bounds it
-	}
-	print, err := base64.RawURLEncoding.DecodeString(parts[5])
+	fence, _ := strconv.ParseInt(parts[2], 10, 64) // the rule bounds both
+	lease, _ := strconv.ParseInt(parts[3], 10, 64)
+	print, err := base64.RawURLEncoding.DecodeString(parts[4])
 	if err != nil {
 		return nil, fmt.Errorf("resume a claim: %w: ticket: must be one of Claim.Ticket", ErrInvalid)
 	}
-	claim := &Claim{Outcome: Acquired, key: key, owner: parts[1], fence: numbers[0], lease: time.Duration(numbers[1]) * time.Millisecond, print: print, claims: c}
-	if numbers[2] > 0 {
-		claim.keyEnd = time.Unix(numbers[2], 0)
-	}
+	claim := &Claim{Outcome: Acquired, key: key, owner: parts[1], fence: fence, print: print, keyEnd: keyEnd, claims: c,
+		lease: min(time.Duration(lease)*time.Millisecond, c.cfg.Lease)} // a ticket is not signed
 	claim.state.Store(claimHeld)
 	return claim, nil
 }

@@ -1,13 +1,16 @@
 package once_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
 	"ratchet/once"
+	"ratchet/once/keys"
 )
 
 func TestATicketGoesOnWithTheClaimElsewhere(t *testing.T) {
@@ -70,6 +73,93 @@ func TestWhatIsNoTicketIsRefused(t *testing.T) {
 	}
 	if text := fmt.Sprintf("%v %+v %#v %s", claim.Ticket(), claim.Ticket(), claim.Ticket(), claim.Ticket()); strings.Contains(text, string(claim.Ticket())[:26]) {
 		t.Error("a ticket prints its secret")
+	}
+}
+
+func TestAForgedTicketGivesNoLongerLeaseAndNoLaterEnd(t *testing.T) {
+	w := newWorld(t, func(c *once.Config) { c.KeysExpire = true })
+	end := w.clock.Now().Add(10 * time.Minute)
+	key, err := keys.Expiring("coupon", "o-1", end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ticket := take(t, w.Claims, key).Ticket()
+	parts := strings.Split(string(ticket), "-")
+	for i := 2; i < len(parts)-1; i++ { // behind owner and fence
+		parts[i] = "999999999999"
+	}
+	forged, err := w.Resume(key, once.Ticket(strings.Join(parts, "-")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := forged.Extend(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, _, err := w.Get(t.Context(), key)
+	if err != nil || r.LeaseUntil.After(w.clock.Now().Add(time.Minute)) || r.ExpiresAt.After(w.clock.Now().Add(time.Hour)) {
+		t.Errorf("lease until %s, kept until %s, %v", r.LeaseUntil, r.ExpiresAt, err)
+	}
+}
+
+func TestARequestThatIsRepeatedGetsItsClaimAgain(t *testing.T) {
+	w := newWorld(t)
+	as := func(owner, payload string) (*once.Claim, error) {
+		return w.ClaimAs(t.Context(), owner, "k", []byte(payload))
+	}
+	first, err := as("request-1", "p")
+	if err != nil || first.Outcome != once.Acquired {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	again, err := as("request-1", "p")
+	if err != nil || again.Ticket() != first.Ticket() || again.Outcome != once.TakenOver {
+		t.Errorf("the repeat: %+v, %v: its work may have begun", again, err)
+	}
+	if strings.Contains(string(first.Ticket()), "request-1") {
+		t.Error("the ticket names the request")
+	}
+	if _, err := as("request-2", "p"); !errors.Is(err, once.ErrInProgress) {
+		t.Errorf("another request: %v", err)
+	}
+	if _, err := as("request-1", "other"); !errors.Is(err, once.ErrMismatch) {
+		t.Errorf("another payload: %v", err)
+	}
+	if _, err := as("", "p"); !errors.Is(err, once.ErrInvalid) {
+		t.Errorf("nobody: %v", err)
+	}
+	w.clock.advance(time.Minute + 2*time.Second)
+	later, err := as("request-1", "p")
+	if err != nil || later.Fence() != first.Fence()+1 || later.Outcome != once.TakenOver {
+		t.Fatalf("after its lease: %+v, %v", later, err)
+	}
+	if err := first.Complete(t.Context(), nil); !errors.Is(err, once.ErrStaleOwner) {
+		t.Errorf("under the former fence: %v", err)
+	}
+	if err := later.Complete(t.Context(), []byte("r")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := as("request-1", "p"); err != nil || string(got.Result) != "r" {
+		t.Errorf("after its end: %+v, %v", got, err)
+	}
+}
+
+func TestARepeatThatIsCancelledLeavesTheClaimToWhoHasIt(t *testing.T) {
+	w := newWorld(t)
+	first, err := w.ClaimAs(t.Context(), "request-1", "k", payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	w.wire.breaks(nil, func(_ string, r *http.Response) (*http.Response, error) {
+		w.wire.breaks(nil, nil)
+		cancel()
+		_ = r.Body.Close()
+		return nil, context.Canceled
+	})
+	if _, err := w.ClaimAs(ctx, "request-1", "k", payload); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	if err := first.Complete(t.Context(), nil); err != nil {
+		t.Error(err)
 	}
 }
 

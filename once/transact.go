@@ -37,9 +37,9 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 	if got, err := c.cached(a); got != nil || err != nil {
 		return resultFrom(got), true, err
 	}
-	var r *Record
+	var s sight
 	for range rounds {
-		now := c.cfg.Now()
+		now, r := c.cfg.Now(), s.record
 		var w write
 		switch verdict := a.decide(r, now, c.cfg.Margin, c.cfg.ExpiredIsUnknown); {
 		case r != nil && r.owner == a.owner && r.Status == StatusCompleted:
@@ -48,10 +48,12 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 			return nil, false, ErrKeyExpired
 		case verdict == claimFree:
 			w = c.claimNew(a, now)
-		case verdict == takeOver && r.Status != StatusInProgress:
-			w = c.claimSeen(a, now, r)
-		case verdict == takeOver || verdict == suspect:
+		case verdict == suspect || verdict == takeOver && r.Status == StatusInProgress:
 			return nil, false, ErrUnknownOutcome // a holder with a lease began it, and may have had an effect
+		case verdict == takeOver && r.Status != StatusReleased && s.ahead > c.cfg.Margin:
+			return nil, false, tooFarAhead(s.ahead, c.cfg.Margin) // by the right clock it may not have expired
+		case verdict == takeOver:
+			w = c.claimSeen(a, now, r)
 		default:
 			got, err := c.answer(ctx, a, r, verdict)
 			return resultFrom(got), err == nil, err
@@ -73,7 +75,7 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 			}
 			return result, false, err
 		}
-		if r, err = c.refusedBy(ctx, a.key, refused); err != nil {
+		if s, err = c.refusedBy(ctx, a.key, refused); err != nil {
 			return nil, false, err
 		}
 	}
@@ -104,9 +106,9 @@ func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Tra
 	t.Token(c.key, c.fence)
 	err = c.claims.writer.Write(ctx, &t)
 	if refused, is := marker(err); is {
-		var r *Record
-		if r, err = c.claims.refusedBy(ctx, c.key, refused); err == nil {
-			err = c.lost(now, s, r)
+		var next sight
+		if next, err = c.claims.refusedBy(ctx, c.key, refused); err == nil {
+			err = c.lost(now, s, next.record)
 		}
 	}
 	if err == nil {
@@ -129,10 +131,11 @@ func marker(err error) (*txn.Refused, bool) {
 }
 
 // refusedBy is the record that made the marker fail.
-func (c *Claims) refusedBy(ctx context.Context, key string, refused *txn.Refused) (*Record, error) {
-	if len(refused.Old) > 0 {
-		return known(refused.Old)
+func (c *Claims) refusedBy(ctx context.Context, key string, refused *txn.Refused) (s sight, err error) {
+	if len(refused.Old) == 0 {
+		return c.see(ctx, key)
 	}
-	s, err := c.see(ctx, key)
-	return s.record, err
+	s.ahead = c.aheadOf(refused.Cancellation)
+	s.record, err = known(refused.Old)
+	return s, err
 }

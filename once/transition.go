@@ -107,7 +107,18 @@ func (c *Claim) Extend(ctx context.Context) error {
 	if c.claims != nil && !c.claims.cfg.ExpiredIsUnknown {
 		s.keep = c.keepUntil(now)
 	}
-	return c.send(ctx, now, s)
+	sent := time.Now()
+	err := c.send(ctx, now, s)
+	if err == nil {
+		c.leasedFrom(sent)
+	}
+	return err
+}
+
+// leasedFrom remembers that the lease began anew with a request that was sent then.
+func (c *Claim) leasedFrom(sent time.Time) {
+	end := sent.Add(c.lease)
+	c.end.Store(&end)
 }
 
 // send sends the step and recognises it when it had been carried out before.

@@ -60,6 +60,8 @@ type Refused struct {
 	Marker bool
 	// Others are the other parts whose conditions failed, in order.
 	Others []Failure
+	// Cancellation is the answer as the SDK returned it: its Date is the service's clock.
+	Cancellation error
 }
 
 func (r *Refused) Error() string {

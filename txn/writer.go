@@ -109,7 +109,11 @@ func (t *Transaction) judge(ctx context.Context, err error) (final, open error) 
 	)
 	switch {
 	case errors.As(err, &canceled):
-		return t.reasons(canceled)
+		final, open = t.reasons(canceled)
+		if refused := (*Refused)(nil); errors.As(final, &refused) {
+			refused.Cancellation = err
+		}
+		return final, open
 	case errors.As(err, &mismatch) && t.marker == 0:
 		return fmt.Errorf("%w: %w", ErrTokenUsed, err), nil
 	case errors.As(err, &mismatch):

@@ -1,0 +1,105 @@
+package once_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ratchet/once"
+)
+
+// beating is a world in a bubble whose claims have a heartbeat; time passes when all wait.
+func beating(t *testing.T) *world {
+	w := newWorld(t, func(c *once.Config) { c.Heartbeat, c.Now = true, time.Now })
+	w.wire.service = nil
+	return w
+}
+
+func TestDoneWorkOutlivesAnOutageThatEndsWithinTheExtendedLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := beating(t)
+		runs := 0
+		do := func() ([]byte, bool, error) {
+			return w.Do(t.Context(), "k", payload, func(context.Context, *once.Claim) ([]byte, error) {
+				runs++
+				time.Sleep(90 * time.Second) // beyond the first lease, which is a minute
+				down := time.Now()
+				w.wire.breaks(func(string) error {
+					if time.Since(down) < 10*time.Second {
+						return errWire
+					}
+					return nil
+				}, nil)
+				return []byte("done"), nil
+			})
+		}
+		if got, replayed, err := do(); string(got) != "done" || replayed || err != nil {
+			t.Errorf("%q %t %v", got, replayed, err)
+		}
+		if got, replayed, err := do(); string(got) != "done" || !replayed || err != nil || runs != 1 {
+			t.Errorf("again: %q %t %v, %d runs", got, replayed, err, runs)
+		}
+	})
+}
+
+func TestWhatTheWorkExtendsItselfCountsToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+		w.wire.service = nil
+		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
+			time.Sleep(40 * time.Second)
+			err := c.Extend(ctx)
+			time.Sleep(40 * time.Second)
+			failed := 0
+			w.wire.breaks(func(string) error {
+				if failed++; failed < 5 {
+					return errWire
+				}
+				return nil
+			}, nil)
+			return nil, err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAHeartbeatEndsWithAPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := beating(t)
+		var work context.Context
+		func() {
+			defer func() { _ = recover() }()
+			_, _, _ = w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+				work = ctx
+				panic("broken")
+			})
+		}()
+		if work.Err() == nil {
+			t.Error("the work's context goes on")
+		}
+		w.wire.requests()
+		time.Sleep(time.Hour)
+		if sent := w.wire.requests(); len(sent) > 0 {
+			t.Errorf("it goes on asking: %v", sent)
+		}
+	})
+}
+
+func TestAnOutageLongerThanTheLeaseIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := beating(t)
+		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+			time.Sleep(90 * time.Second)
+			w.wire.breaks(func(string) error { return errWire }, nil)
+			<-ctx.Done()
+			return []byte("done"), context.Cause(ctx)
+		})
+		if !errors.Is(err, once.ErrLeaseExpired) || !errors.Is(err, errWire) {
+			t.Errorf("%v", err)
+		}
+	})
+}
