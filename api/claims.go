@@ -22,7 +22,8 @@ func (s *service) claimRoutes(h huma.API) {
 	take := verb("claim", "", "Take a key, or get what its work gave",
 		"201 with a ticket: the key is yours until the lease ends; whoever has the ticket is the holder. 200 with the result: the work was done before. "+
 			"409 in_progress: another one holds it, Retry-After says for how long at most. 422: it was taken for another payload. "+
-			"An answer with a ticket that is lost costs the lease.")
+			"With an Idempotency-Key, a repeat while the lease lasts gets the ticket again, with taken_over: its work may have begun. Without one, "+
+			"an answer with a ticket that is lost costs the lease.")
 	take.status, take.also, take.free = http.StatusCreated, []int{http.StatusOK}, "/payload"
 	take.links = map[string]*huma.Link{"get": {OperationID: "get-claim", Parameters: map[string]any{"key": "$response.body#/key"}}}
 	register(s, h, take, s.claim)
@@ -47,6 +48,9 @@ func (s *service) claimRoutes(h huma.API) {
 // mismatch.
 const claimOperation = "api/v1"
 
+// longestLease is the largest leaseSeconds.
+const longestLease = 24 * time.Hour
+
 // claims are those of this API, with a lease.
 func (s *service) claims(lease time.Duration) (*once.Claims, error) {
 	return once.New(once.Config{DynamoDB: s.cfg.Claims.DynamoDB, Table: s.cfg.Claims.Table, Operation: claimOperation, Lease: lease,
@@ -59,7 +63,8 @@ func (t tenant) claimKey(key string) string { return "claim#" + t.stored(key) }
 
 type claimInput struct {
 	input.Key
-	Body struct {
+	Request string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"Names this request, so that its repeat gets the ticket again. Nobody else may guess it: a new random one for each claim." example:"8e03978e-40d5-43dd-bc93-6894a57f9324"`
+	Body    struct {
 		// Payload is what the work depends on.
 		Payload      json.RawMessage `json:"payload,omitempty" doc:"What the work depends on, any JSON. Callers under one key must bring the same."`
 		LeaseSeconds int64           `json:"leaseSeconds,omitempty" minimum:"1" maximum:"86400" doc:"For how long the key is yours. Default 300; extend it before."`
@@ -75,7 +80,7 @@ type claimOutput struct {
 // claimed is the answer to a claim.
 type claimed struct {
 	Key     string          `json:"key"`
-	Outcome string          `json:"outcome" enum:"acquired,taken_over,replayed,replayed_failure" doc:"taken_over: somebody has begun the work before and not ended it."`
+	Outcome string          `json:"outcome" enum:"acquired,taken_over,replayed,replayed_failure" doc:"taken_over: somebody, or an earlier sending of this request, may have begun the work and not ended it."`
 	Fence   int64           `json:"fence,omitempty" doc:"Rises with every claim of the key: guard your writes with it."`
 	Ticket  string          `json:"ticket,omitempty" doc:"A secret: whoever has it holds the claim."`
 	Result  json.RawMessage `json:"result,omitempty" doc:"What the work gave, when replayed."`
@@ -101,7 +106,12 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 		payload = canonical
 	}
 	out := &claimOutput{Status: http.StatusCreated, Body: claimed{Key: in.Key.Key}}
-	claim, err := claims.Claim(ctx, c.tenant.claimKey(in.Key.Key), payload)
+	var claim *once.Claim
+	if key := c.tenant.claimKey(in.Key.Key); in.Request != "" {
+		claim, err = claims.ClaimAs(ctx, c.ID+" "+in.Request, key, payload)
+	} else {
+		claim, err = claims.Claim(ctx, key, payload)
+	}
 	var failed *once.Failure
 	switch until, held := once.RetryAt(err); {
 	case errors.As(err, &failed):
@@ -154,7 +164,7 @@ type stepOutput struct {
 
 // step does one verb under a ticket.
 func (s *service) step(c caller, key, ticket, outcome string, do func(*once.Claim) error) (*stepOutput, error) {
-	claims, err := s.claims(0)
+	claims, err := s.claims(longestLease)
 	if err != nil {
 		return nil, err
 	}

@@ -105,6 +105,38 @@ func TestAClaimIsHeldByItsTicket(t *testing.T) {
 	w.want(w.ask("POST", "/v1/claims/r", "{}"), http.StatusCreated, "")
 }
 
+func TestAClaimWhoseAnswerWasLostIsHadByAskingAgain(t *testing.T) {
+	w := newWorld(t, dev)
+	claim := func(request, payload string) answer {
+		return w.ask("POST", "/v1/claims/refund-8", `{"payload":`+payload+`,"leaseSeconds":60}`, "Idempotency-Key", request)
+	}
+	lost := w.want(claim("request-1", "5"), http.StatusCreated, "")
+	again := w.want(claim("request-1", "5"), http.StatusCreated, "")
+	if again.field("ticket") != lost.field("ticket") || again.field("outcome") != "taken_over" {
+		t.Errorf("%s", again.text)
+	}
+	w.want(claim("request-2", "5"), http.StatusConflict, "in_progress")
+	w.want(claim("request-1", "6"), http.StatusUnprocessableEntity, "claim_mismatch")
+	w.want(w.ask("POST", "/v1/claims/refund-8/complete", `{"ticket":"`+again.field("ticket")+`"}`), http.StatusOK, "")
+	if a := w.want(claim("request-1", "5"), http.StatusOK, ""); a.field("outcome") != "replayed" {
+		t.Errorf("%s", a.text)
+	}
+}
+
+func TestATicketIsNotForgedIntoALongerLease(t *testing.T) {
+	w := newWorld(t, dev)
+	ticket := w.want(w.ask("POST", "/v1/claims/k", `{"leaseSeconds":60}`), http.StatusCreated, "").field("ticket")
+	forged := strings.Replace(ticket, "-60000-", "-999999999999-", 1)
+	if forged == ticket {
+		t.Fatal("the ticket does not say its lease")
+	}
+	w.want(w.ask("POST", "/v1/claims/k/extend", `{"ticket":"`+forged+`"}`), http.StatusOK, "")
+	a := w.want(w.ask("GET", "/v1/claims/k", ""), http.StatusOK, "")
+	if until, err := time.Parse(time.RFC3339, a.field("leaseUntil")); err != nil || time.Until(until) > 24*time.Hour {
+		t.Errorf("%s", a.text)
+	}
+}
+
 func TestAClaimOfACallerIsNoneOfOurEffects(t *testing.T) {
 	w := newWorld(t, dev)
 	// An effect's key is orderId/transitionId/handler: no caller's key can be one.

@@ -19,7 +19,8 @@ import (
 // Claim is a key that this caller holds, or whose work was done before.
 type Claim struct {
 	// Outcome is Acquired, TakenOver, Replayed or Untracked. After TakenOver somebody
-	// else has begun the work before; ask the far side what became of it.
+	// else, or the same request of [Claims.ClaimAs], may have begun the work before; ask
+	// the far side what became of it.
 	Outcome Outcome
 	// Result is what the work gave, when it was Replayed.
 	Result []byte

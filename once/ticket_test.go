@@ -62,7 +62,7 @@ func TestATicketIsWorthNothingAfterATakeover(t *testing.T) {
 
 func TestWhatIsNoTicketIsRefused(t *testing.T) {
 	w := newWorld(t)
-	for _, text := range []string{"", "x", "AAAAAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2-3", strings.Repeat("A", 1000), "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2-3-!"} {
+	for _, text := range []string{"", "x", "AAAAAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2", strings.Repeat("A", 1000), "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2-3", "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2-!"} {
 		if _, err := w.Resume("k", once.Ticket(text)); !errors.Is(err, once.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -76,7 +76,7 @@ func TestWhatIsNoTicketIsRefused(t *testing.T) {
 	}
 }
 
-func TestAForgedTicketGivesNoLongerLeaseAndNoLaterEnd(t *testing.T) {
+func TestAForgedTicketGivesNoLongerLeaseAndIsNotKeptForEver(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.KeysExpire = true })
 	end := w.clock.Now().Add(10 * time.Minute)
 	key, err := keys.Expiring("coupon", "o-1", end)
@@ -84,10 +84,8 @@ func TestAForgedTicketGivesNoLongerLeaseAndNoLaterEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	ticket := take(t, w.Claims, key).Ticket()
-	parts := strings.Split(string(ticket), "-")
-	for i := 2; i < len(parts)-1; i++ { // behind owner and fence
-		parts[i] = "999999999999"
-	}
+	parts := strings.SplitN(string(ticket), "-", 4)
+	parts[2] = "999999999999" // behind owner and fence
 	forged, err := w.Resume(key, once.Ticket(strings.Join(parts, "-")))
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +162,7 @@ func TestARepeatThatIsCancelledLeavesTheClaimToWhoHasIt(t *testing.T) {
 }
 
 func FuzzTicket(f *testing.F) {
-	f.Add("AAAAAAAAAAAAAAAAAAAAAAAAAA-1-300000-0-AAAA")
+	f.Add("AAAAAAAAAAAAAAAAAAAAAAAAAA-1-300000-AAAA")
 	f.Fuzz(func(t *testing.T, text string) {
 		claim, err := (&once.Claims{}).Resume("k", once.Ticket(text))
 		if err == nil && claim.Fence() < 0 {

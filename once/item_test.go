@@ -1,0 +1,93 @@
+package once_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/once"
+)
+
+func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 1000)
+	write := debitItem("a", 1)
+	write.Memory = 8
+	for i := range 40 {
+		w.clock.advance(time.Duration(1+rand.IntN(5)) * time.Millisecond)
+		if _, replayed, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write); err != nil || replayed {
+			t.Fatalf("%d: %t %v", i, replayed, err)
+		}
+		for recent := max(0, i-5); recent <= i; recent++ {
+			if _, replayed, err := w.DoInItem(t.Context(), strconv.Itoa(recent), payload, write); err != nil || !replayed {
+				t.Fatalf("after %d: %d is forgotten: %v", i, recent, err)
+			}
+		}
+		if marks := len(w.account(t, "a")) - 3; marks > 8 { // key, balance, count
+			t.Fatalf("%d marks", marks)
+		}
+	}
+	if got := numberOf(w.account(t, "a")["balance"]); got != 960 {
+		t.Errorf("balance %d", got)
+	}
+	for name, bad := range map[string]once.ItemWrite{"memory": {Memory: 3}, "much memory": {Memory: 257}, "result": {Result: make([]byte, 257)}} {
+		if _, _, err := w.DoInItem(t.Context(), "k", nil, bad); !errors.Is(err, once.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Everything that an update can do, and an item that is not there yet.
+	full := once.ItemWrite{Table: "business", Key: key("new"), Set: "#s = :s", Remove: "gone", Add: "visits :one", Delete: "tags :tags",
+		Names: map[string]string{"#s": "status"}, Values: item{":s": num(1), ":one": num(1), ":tags": &types.AttributeValueMemberSS{Value: []string{"x"}}}}
+	if _, _, err := w.DoInItem(t.Context(), "full", payload, full); err != nil {
+		t.Error(err)
+	}
+	if got := w.account(t, "new"); numberOf(got["visits"]) != 1 || numberOf(got["status"]) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestARefusalIsToldAlsoByAnItemWhoseMemoryIsFull(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 10)
+	write := debitItem("a", 1)
+	write.Memory = 4
+	for i := range 20 {
+		_, _, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write)
+		var refused *once.RefusedError
+		if i < 10 && err != nil || i >= 10 && (!errors.As(err, &refused) || numberOf(refused.Item["balance"]) != 0) {
+			t.Errorf("debit %d of 1 from 10: %v", i+1, err)
+		}
+	}
+}
+
+func TestWritersThatMakeRoomAtTheSameTimeDoNotMakeItTwice(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 1000)
+	write := debitItem("a", 1)
+	write.Memory = 4
+	var done atomic.Int64
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			_, _, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write)
+			switch {
+			case err == nil:
+				done.Add(1)
+			case !errors.Is(err, once.ErrInProgress): // the item changes faster than one looks
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	got := w.account(t, "a")
+	marks := int64(len(got) - 3) // key, balance, count
+	if numberOf(got["balance"]) != 1000-done.Load() || marks > 4 || numberOf(got["once#count"]) != marks {
+		t.Errorf("%d were done: balance %d, %d marks, counted %d", done.Load(), numberOf(got["balance"]), marks, numberOf(got["once#count"]))
+	}
+}
