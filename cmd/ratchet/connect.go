@@ -33,15 +33,7 @@ func (s *settings) openWith(ctx context.Context, hooks server.Hooks, change func
 		return nil, err
 	}
 	change(&cfg)
-	b, err := connect(ctx, cfg, log, hooks)
-	// Another command may have the directory open, and will be done in a moment.
-	for range 40 {
-		if !errors.Is(err, syscall.EAGAIN) {
-			break
-		}
-		time.Sleep(50 * time.Millisecond)
-		b, err = connect(ctx, cfg, log, hooks)
-	}
+	b, err := connectInTurn(ctx, cfg, log, hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -52,6 +44,26 @@ func (s *settings) openWith(ctx context.Context, hooks server.Hooks, change func
 		}
 	}
 	return b, nil
+}
+
+// turn is how long a command waits for another one that has the directory open and
+// will be done in a moment.
+const turn = 2 * time.Second
+
+func connectInTurn(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Hooks) (*server.Backend, error) {
+	again := time.NewTicker(turn / 40)
+	defer again.Stop()
+	for until := time.Now().Add(turn); ; {
+		b, err := connect(ctx, cfg, log, hooks)
+		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(until) {
+			return b, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-again.C:
+		}
+	}
 }
 
 // connect connects to what the settings name, or to the `ratchet dev` that serves it.
