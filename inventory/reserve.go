@@ -45,7 +45,7 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 	case err != nil:
 		return err
 	case !until.IsZero() && !until.After(now):
-		return fmt.Errorf("%w: until %s: must be in the future", ErrInvalid, until.UTC().Format(time.RFC3339))
+		return fmt.Errorf("%w: expiresAt %s: must be in the future", ErrInvalid, until.UTC().Format(time.RFC3339))
 	}
 	base := digest(lines)
 	for range 2 {

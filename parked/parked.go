@@ -40,6 +40,7 @@ type Task struct {
 
 type dynamo interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 }
@@ -83,7 +84,36 @@ func (t *Tasks) Waiting(ctx context.Context, orderID string) ([]Task, error) {
 	}
 	tasks := make([]Task, len(out.Items))
 	for i, item := range out.Items {
-		tasks[i] = Task{OrderID: orderID, Awaited: attribute.Text(item, "awaitedState"), Since: attribute.Number(item, "since"), Token: Token(attribute.Text(item, "taskToken"))}
+		tasks[i] = decode(item)
+	}
+	return tasks, nil
+}
+
+func decode(item image) Task {
+	return Task{OrderID: attribute.Text(item, "orderId"), Awaited: attribute.Text(item, "awaitedState"), Since: attribute.Number(item, "since"),
+		Token: Token(attribute.Text(item, "taskToken"))}
+}
+
+// List returns up to limit tasks of all orders, without their tokens and in no useful
+// order, behind the task after (the zero Task for the first); fewer than limit are the
+// last. It reads the table from there on.
+func (t *Tasks) List(ctx context.Context, after Task, limit int) (tasks []Task, err error) {
+	in := &dynamodb.ScanInput{TableName: &t.table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("orderId, awaitedState, since")}
+	if after.OrderID != "" {
+		in.ExclusiveStartKey = image{"orderId": attribute.S(after.OrderID), "awaitedState": attribute.S(after.Awaited)}
+	}
+	for len(tasks) < limit {
+		in.Limit = aws.Int32(int32(min(limit-len(tasks), 1000)))
+		out, err := t.db.Scan(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("list parked tasks: %w", err)
+		}
+		for _, item := range out.Items {
+			tasks = append(tasks, decode(item))
+		}
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			break
+		}
 	}
 	return tasks, nil
 }

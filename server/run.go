@@ -95,8 +95,8 @@ const parkTimeout = 10 * time.Second
 // predecessor.
 const embeddedLease = 2 * time.Second
 
-// handlers are what reacts to transitions.
-func (b *Backend) handlers() []streams.Handler {
+// Handlers are what reacts to transitions.
+func (b *Backend) Handlers() []streams.Handler {
 	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN,
 		Sink: b.Sink, Reacted: b.hooks.Reacted, Log: b.log}
 	return r.Handlers()
@@ -106,7 +106,7 @@ func (b *Backend) handlers() []streams.Handler {
 // instead of asking; release ends that.
 func (b *Backend) poller(ctx context.Context, name string) (p *streams.Poller, release func(), err error) {
 	cfg := streams.Config{Streams: b.Streams, DynamoDB: b.DynamoDB, TableName: b.Tables.Orders,
-		LeaseTable: b.Tables.Leases, DeadLetterTable: b.Tables.DeadLetters, Owner: name, Handlers: b.handlers(), Log: b.log}
+		LeaseTable: b.Tables.Leases, DeadLetterTable: b.Tables.DeadLetters, Owner: name, Handlers: b.Handlers(), Log: b.log}
 	release = func() {}
 	if b.Engine != nil {
 		table, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.Tables.Orders})

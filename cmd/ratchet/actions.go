@@ -26,9 +26,10 @@ variable of that name.
 Ids are signed with the keys in the data directory, or with the setting action-keys
 (RATCHET_ACTION_KEYS; ` + "`ratchet actions key`" + ` makes one).
 
-Exit status: 0 done (consumed, reserved, released, canceled), 4 action_not_found, 10
-already_used, 11 expired, 12 canceled by its owner, 13 not_active, 14 held, 15 hold_lost,
-16 locked, 17 invalid_pin; 1 and 2 as everywhere.`
+Exit status: 0 done (consumed, reserved, released, canceled), 3 the request id, code or
+batch was used for another content, 4 action_not_found, 10 already_used, 11 expired, 12
+canceled by its owner, 13 not_active, 14 held, 15 hold_lost, 16 locked, 17 invalid_pin; 1
+and 2 as everywhere.`
 
 // actionStatus is the exit status of an outcome that is not success.
 var actionStatus = map[actions.Outcome]int{

@@ -16,21 +16,35 @@ func actionsCreate(a *actionSettings) *cobra.Command {
 		Use: "create", Short: "Make an action and print its id", Args: cobra.NoArgs,
 		Long: "Makes an action. Its id is printed once and is the right to use it; only its MAC makes it so, and\n" +
 			"that is not stored. Repeating the command with the same --request-id or --code and the same\n" +
-			"content, its times as RFC 3339, finds the action.",
+			"content finds the action; another content is refused. So with these --expires-at must be given,\n" +
+			"and times be RFC 3339: one counted from now would differ each time. Of a PIN a repeat does not\n" +
+			"tell whether it is the same.",
 	}
 	code := c.Flags().String("code", "", "a code of your own, like SUMMER-24, instead of an id; it is never free again")
 	request := c.Flags().String("request-id", "", "names this creation")
 	active := c.Flags().String("active-at", "", "when it may first be used: RFC 3339, or a duration from now; default: at once")
-	expires := c.Flags().String("expires-at", "24h", "when it may no more: RFC 3339, or a duration from now")
+	expires := c.Flags().String("expires-at", "", "when it may no more: RFC 3339, or a duration from now; default: 24h")
 	attempts := c.Flags().Int("max-attempts", 0, "tries of the PIN, 1 to 10; default 3")
 	pin, payload := addPINFlags(c), addPayloadFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		spec := actions.Spec{Code: *code, RequestID: *request, MaxAttempts: *attempts}
-		var err error
-		if spec.ActiveAt, err = moment("active-at", *active); err != nil {
+		err := given(c.Flags(), "code", "request-id", "expires-at")
+		if err != nil {
 			return err
 		}
-		if spec.ExpiresAt, err = moment("expires-at", *expires); err != nil {
+		read := moment
+		switch named := *code != "" || *request != ""; {
+		case named && *expires == "":
+			return usageError("expires-at: must be given with --code or --request-id, like 2026-12-24T18:00:00Z, so that a repeat asks for the same")
+		case named:
+			read = fixed
+		case *expires == "":
+			*expires = "24h"
+		}
+		if spec.ActiveAt, err = read("active-at", *active); err != nil {
+			return err
+		}
+		if spec.ExpiresAt, err = read("expires-at", *expires); err != nil {
 			return err
 		}
 		if spec.Payload, err = payload(); err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -131,6 +130,9 @@ func claimsRun(s *settings) *cobra.Command {
 	}
 	wait := c.Flags().Duration("wait", 0, "wait so long for another one who runs it")
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if *wait < 0 {
+			return usageError("wait %s: must not be negative", *wait)
+		}
 		return s.with(c.Context(), func(b *server.Backend) error {
 			claims, err := once.New(once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once, Operation: shell, Heartbeat: true})
 			if err != nil {
@@ -142,10 +144,7 @@ func claimsRun(s *settings) *cobra.Command {
 				command.Stderr = os.Stderr
 				return command.Output()
 			})
-			switch {
-			case errors.Is(err, once.ErrInProgress), errors.Is(err, once.ErrMismatch), errors.Is(err, once.ErrUnknownOutcome):
-				return &statusError{exitRefused, err}
-			case err != nil:
+			if err != nil {
 				return err
 			}
 			_, err = c.OutOrStdout().Write(output)

@@ -64,6 +64,10 @@ var valueKinds = map[string]string{
 
 // flagError says what a flag wants where pflag says what a parser met.
 func flagError(err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Trim(unknown.GetSpecifiedShortnames(), ".0123456789") == "" {
+		return fmt.Errorf("-%s: a negative number is not allowed here", unknown.GetSpecifiedShortnames())
+	}
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err

@@ -43,7 +43,7 @@ func inventoryGet(s *settings) *cobra.Command {
 					var found bool
 					var err error
 					if levels[i], found, err = b.Stock.Level(c.Context(), sku); err != nil {
-						return stockStatus(err)
+						return err
 					}
 					if !found {
 						return fmt.Errorf("sku %s: %w", sku, errNotFound)
@@ -78,11 +78,22 @@ func inventorySet(s *settings) *cobra.Command {
 		Long: "Sets what is available, and leaves what is reserved and committed as it is.",
 		RunE: func(c *cobra.Command, args []string) error {
 			pieces, err := strconv.ParseInt(args[1], 10, 64)
-			if err != nil {
-				return usageError("pieces %q: must be a whole number", args[1])
+			if err != nil || pieces < 0 || pieces > inventory.MaxQuantity {
+				return usageError("pieces %q: must be a whole number, 0 to %d", args[1], inventory.MaxQuantity)
 			}
 			return s.with(c.Context(), func(b *server.Backend) error {
-				return stockStatus(b.Stock.Set(c.Context(), args[0], pieces))
+				if err := b.Stock.Set(c.Context(), args[0], pieces); err != nil {
+					return err
+				}
+				l, _, err := b.Stock.Level(c.Context(), args[0])
+				switch {
+				case err != nil:
+					return err
+				case s.json:
+					return printJSON(c.OutOrStdout(), l)
+				}
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d available, %d reserved, %d committed\n", l.SKU, l.Available, l.Reserved, l.Committed)
+				return err
 			})
 		},
 	}
@@ -96,7 +107,7 @@ func inventoryShow(s *settings) *cobra.Command {
 				r, found, err := b.Stock.Reservation(c.Context(), args[0])
 				switch {
 				case err != nil:
-					return stockStatus(err)
+					return err
 				case !found:
 					return fmt.Errorf("reservation of order %s: %w", args[0], errNotFound)
 				case s.json:
@@ -137,10 +148,34 @@ func inventoryReserve(s *settings) *cobra.Command {
 			until = time.Now().Add(*hold)
 		}
 		return s.with(c.Context(), func(b *server.Backend) error {
-			return stockStatus(b.Stock.ReserveUntil(c.Context(), args[0], lines, until))
+			if err := b.Stock.ReserveUntil(c.Context(), args[0], lines, until); err != nil {
+				return err
+			}
+			return s.tellReservation(c, b, args[0])
 		})
 	}
 	return c
+}
+
+// tellReservation says in one line what an order has reserved now.
+func (s *settings) tellReservation(c *cobra.Command, b *server.Backend, order string) error {
+	r, _, err := b.Stock.Reservation(c.Context(), order)
+	switch {
+	case err != nil:
+		return err
+	case s.json:
+		return printJSON(c.OutOrStdout(), r)
+	}
+	pieces := make([]string, len(r.Lines))
+	for i, l := range r.Lines {
+		pieces[i] = fmt.Sprintf("%d x %s", l.Quantity, l.SKU)
+	}
+	until := ""
+	if !r.ExpiresAt.IsZero() {
+		until = ", until " + stamp(r.ExpiresAt)
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "order %s is %s: %s%s\n", r.Order, r.Status, strings.Join(pieces, ", "), until)
+	return err
 }
 
 func inventoryAddItems(s *settings) *cobra.Command {
@@ -167,7 +202,7 @@ func inventoryAddItems(s *settings) *cobra.Command {
 			r, err := b.AddItems(c.Context(), e, lines...)
 			switch {
 			case err != nil:
-				return stockStatus(err)
+				return err
 			case r.Verdict.Done() && !s.json:
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d lines for order %s, with their pieces\n", r.Verdict, len(lines), e.OrderID)
 				return err
@@ -183,7 +218,10 @@ func inventoryEnd(s *settings, verb, short string, end func(*inventory.Stock, co
 		Use: verb + " ORDER", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
-				return stockStatus(end(b.Stock, c.Context(), args[0]))
+				if err := end(b.Stock, c.Context(), args[0]); err != nil {
+					return err
+				}
+				return s.tellReservation(c, b, args[0])
 			})
 		},
 	}
@@ -201,26 +239,12 @@ func inventoryExpire(s *settings) *cobra.Command {
 		}
 		return s.with(c.Context(), func(b *server.Backend) error {
 			n, err := b.Stock.ExpireDue(c.Context(), *limit)
-			if err != nil {
-				return err
-			}
 			if s.json {
-				return printJSON(c.OutOrStdout(), map[string]int{"expired": n})
+				return errors.Join(printJSON(c.OutOrStdout(), map[string]int{"expired": n}), err)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%d reservations had ended\n", n)
-			return err
+			_, printed := fmt.Fprintf(c.OutOrStdout(), "%d reservations had ended\n", n)
+			return errors.Join(printed, err)
 		})
 	}
 	return c
-}
-
-// stockStatus gives what stock refuses its exit status.
-func stockStatus(err error) error {
-	switch {
-	case errors.Is(err, inventory.ErrInvalid):
-		return &statusError{exitUsage, err}
-	case errors.Is(err, inventory.ErrOutOfStock), errors.Is(err, inventory.ErrClosed):
-		return &statusError{exitRefused, err}
-	}
-	return err
 }

@@ -12,8 +12,10 @@ import (
 
 	"ratchet/actions"
 	"ratchet/api/auth"
+	"ratchet/inventory"
 	"ratchet/once"
 	"ratchet/server"
+	"ratchet/streams"
 	"ratchet/transitions"
 )
 
@@ -22,8 +24,8 @@ const (
 	exitOK       = 0
 	exitFailure  = 1 // something went wrong, or a check found a discrepancy
 	exitUsage    = 2 // bad arguments or bad input
-	exitRefused  = 3 // the request was judged and not applied
-	exitNotFound = 4 // no such order or execution
+	exitRefused  = 3 // the request was judged and not applied, or is in conflict
+	exitNotFound = 4 // no such order, execution, SKU, action, key, ...
 )
 
 func main() {
@@ -68,14 +70,32 @@ func report(err error) int {
 	if status, known := moneyStatus(err); known {
 		return status
 	}
-	switch {
-	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, server.ErrOtherOrder), errors.Is(err, server.ErrDefinition), errors.Is(err, once.ErrInvalid), errors.Is(err, actions.ErrInvalid), errors.Is(err, auth.ErrInvalid):
-		return exitUsage
-	case errors.Is(err, errNotFound), errors.Is(err, auth.ErrNoKey):
-		return exitNotFound
+	for _, s := range statuses {
+		for _, known := range s.errs {
+			if errors.Is(err, known) {
+				return s.status
+			}
+		}
 	}
 	return exitFailure
 }
 
-// errNotFound: there is no such order or execution.
+// statuses are the errors with an exit status other than exitFailure, first match: a
+// conflict may be an invalid request, too.
+var statuses = []struct {
+	status int
+	errs   []error
+}{
+	{exitRefused, []error{
+		inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrClosed, actions.ErrConflict, auth.ErrEnded, transitions.ErrOrderFull,
+		once.ErrInProgress, once.ErrMismatch, once.ErrUnknownOutcome, streams.ErrRedriving, server.ErrOtherOrder,
+	}},
+	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, streams.ErrNoLetter}},
+	{exitUsage, []error{
+		transitions.ErrInvalidRequest, server.ErrDefinition, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,
+		inventory.ErrInvalid,
+	}},
+}
+
+// errNotFound: there is no such order, execution, SKU, ...
 var errNotFound = errors.New("not found")

@@ -178,7 +178,7 @@ func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions
 // describeEdit says an edit's verdict in one line for a person.
 func describeEdit(id transitions.OrderID, r transitions.EditResult) string {
 	switch {
-	case r.Verdict.Done():
+	case r.Verdict.Done() && r.Order != nil: // a repeat may be known without the order
 		return fmt.Sprintf("%s: content version %d of order %s, which has %d lines and a total of %s",
 			r.Verdict, r.ContentVersion, id, len(r.Order.Items), money(r.Order.Total))
 	case r.Order == nil:

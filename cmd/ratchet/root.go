@@ -30,8 +30,9 @@ go to it.
 Settings come from flags, then RATCHET_* variables (RATCHET_ENDPOINT_URL for
 --endpoint-url), then the file named by --config (YAML, same names), then defaults.
 
-Exit status: 0 done, 1 failed or a check found a discrepancy, 2 bad arguments or
-input, 3 the request was judged and not applied, 4 no such order or execution.`
+Exit status of every command: 0 done, 1 failed or a check found a discrepancy, 2 bad
+arguments or input, 3 the request was judged and not applied (refused, in conflict with
+an earlier one), 4 there is no such thing. ` + "`ratchet actions`" + ` has more of them.`
 
 // settings are the global flags of one invocation.
 type settings struct {
@@ -69,7 +70,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, flagError(err)} })
 	root.AddCommand(initCommand(s), devCommand(s), serveCommand(s), keysCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
 		ordersCommand(s), executionsCommand(s), workflowCommand(s), checkCommand(s), verifyCommand(s), engineCommand(s), claimsCommand(s), locksCommand(s),
-		actionsCommand(s), inventoryCommand(s),
+		actionsCommand(s), inventoryCommand(s), parkedCommand(s), deadLettersCommand(s),
 		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s))
 	strictArgs(root)
 	return root

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"ratchet/actions"
+	"ratchet/api/auth"
+	"ratchet/inventory"
+	"ratchet/once"
+	"ratchet/server"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+func TestOneTableOfExitStatusesIsForAllCommands(t *testing.T) {
+	for status, errs := range map[int][]error{
+		exitRefused: {inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrExpired, actions.ErrConflict, auth.ErrEnded,
+			once.ErrMismatch, server.ErrOtherOrder, streams.ErrRedriving},
+		exitNotFound: {errNotFound, auth.ErrNoKey, streams.ErrNoLetter, transitions.ErrUnknownOrder},
+		exitUsage:    {inventory.ErrInvalid, actions.ErrInvalid, transitions.ErrInvalidRequest, once.ErrInvalid, auth.ErrInvalid},
+		exitFailure:  {actions.ErrUnavailable, transitions.ErrUnavailable},
+	} {
+		for _, err := range errs {
+			if got := report(fmt.Errorf("attempt: %w", err)); got != status {
+				t.Errorf("%v: exit status %d, want %d", err, got, status)
+			}
+		}
+	}
+}
