@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -233,4 +234,52 @@ func TestAPaymentsMoneyIsOutOfReachForOthers(t *testing.T) {
 	s.is(t, "p", "CAPTURED", 900, 0)
 	s.has(t, "wallet", 100, 0)
 	s.sound(t)
+}
+
+func TestACrashWhileACaptureIsReturnedReturnsItOnce(t *testing.T) {
+	closed := func() *shop {
+		s := newShop(t)
+		n := of("p", 100)
+		n.Payee = "till"
+		if _, err := s.Authorize(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		s.bank.down = true
+		if _, err := s.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, payments.ErrUnresolved) {
+			t.Fatal(err)
+		}
+		s.closeAccount(t, "till")
+		s.bank.down = false
+		s.now.Add(time.Minute.Milliseconds())
+		s.fuse.set(0, false)
+		return s
+	}
+	whole := closed()
+	if _, err := whole.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, ledger.ErrAccountClosed) {
+		t.Fatal(err)
+	}
+	calls := whole.fuse.calls
+	for at := 1; at <= calls; at++ {
+		for _, after := range []bool{false, true} {
+			s := closed()
+			ctx, die := context.WithCancel(t.Context())
+			s.fuse.die = die
+			s.fuse.set(at, after)
+			_, _ = s.Capture(ctx, "p", ask("c", 60))
+			die()
+			s.fuse.set(0, false)
+			if r, err := s.Recover(t.Context(), "", 100); err != nil || len(r.Left) != 0 {
+				t.Errorf("call %d, after %v: %+v, %v", at, after, r, err)
+			}
+			s.is(t, "p", "FAILED", 0, 0)
+			s.has(t, "clearing", 0, 0)
+			sum := map[string]int64{}
+			if err := s.sandbox.Report(t.Context(), func(_, kind string, amount int64, _ string) error { sum[kind] += amount; return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if sum["capture"] != 60 || sum["refund"] != 60 {
+				t.Errorf("call %d, after %v: the processor says %v", at, after, sum)
+			}
+		}
+	}
 }
