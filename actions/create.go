@@ -136,7 +136,9 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 	if err != nil {
 		return Action{}, failed("create", id, err)
 	}
-	return rec.action(id, now), nil
+	made := rec.action(id, now)
+	made.Repeated = !rec.createdAt.Equal(now) // or the answer was lost
+	return made, nil
 }
 
 func (a *Actions) item(r ref, key tenantKey, s Spec, now time.Time) image {

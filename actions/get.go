@@ -43,6 +43,8 @@ type Action struct {
 	// Batch is the batch that made it; Index, its place there.
 	Batch string `json:"batch,omitempty"`
 	Index int    `json:"index,omitempty"`
+	// Repeated tells, of what Create returned, that an earlier call had made it.
+	Repeated bool `json:"-"`
 }
 
 // Public is the action without what using it would give: no payload, and with a PIN

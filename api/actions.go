@@ -17,14 +17,14 @@ import (
 
 func (s *service) actionRoutes(h huma.API) {
 	register(s, h, route{id: "create-action", method: http.MethodPost, path: "/v1/actions", tag: "actions", scope: auth.Act, changes: true, body: true, free: "/payload",
-		status: http.StatusCreated, errors: []int{http.StatusConflict}, summary: "Make something that can be used once",
+		status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict}, summary: "Make something that can be used once",
 		about: "A repeat with the same key and content is answered with the action as it is now. The id is a secret of whoever may use it.",
 		links: map[string]*huma.Link{
 			"get":     {OperationID: "get-action", Parameters: map[string]any{"action": "$response.body#/id"}},
 			"consume": {OperationID: "consume-action", Parameters: map[string]any{"action": "$response.body#/id"}},
 			"cancel":  {OperationID: "cancel-action", Parameters: map[string]any{"action": "$response.body#/id"}}}}, s.createAction)
 	register(s, h, route{id: "put-action", method: http.MethodPut, path: "/v1/actions/{action}", tag: "actions", scope: auth.Act, changes: true, body: true, free: "/payload",
-		target: []string{"action"}, status: http.StatusCreated, errors: []int{http.StatusConflict}, summary: "Make an action under a code that people type, like a coupon's",
+		target: []string{"action"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict}, summary: "Make an action under a code that people type, like a coupon's",
 		about: "Letters, digits and hyphens, in any case. Guessing it is as easy as it looks; a used code is never free again. A repeat is answered with the action as it is now."}, s.putAction)
 	register(s, h, route{id: "get-action", method: http.MethodGet, path: "/v1/actions/{action}", tag: "actions", scope: auth.Read, status: http.StatusOK,
 		errors: []int{http.StatusNotFound}, summary: "Look at an action, without using it",
@@ -39,6 +39,9 @@ func (s *service) actionRoutes(h huma.API) {
 			"held, not_active (409), expired, canceled (410), invalid_pin (403), locked (423), action_not_found (404)."), s.consumeAction)
 	register(s, h, verb("reserve-action", "reserve", "Hold an action for a while", "Until the hold ends nobody else can use it. The Idempotency-Key names the holder: its repeat gets the same hold."), s.reserveAction)
 	register(s, h, verb("release-action", "release", "Give a hold back", ""), s.releaseAction)
+	register(s, h, route{id: "make-actions", method: http.MethodPut, path: "/v1/action-batches/{batch}", tag: "actions", scope: auth.Act, changes: true, body: true, free: "/payload",
+		target: []string{"batch"}, status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Make many actions with generated codes, a part of a batch at a time",
+		about: "Codes that people type and nobody guesses. The batch's name and the index make each code: a repeat makes the same ones and no action twice. The next part begins where this one ended (next)."}, s.makeActions)
 	cancel := verb("cancel-action", "cancel", "End an action that nobody has used", "A repeat is answered alike.")
 	cancel.body = false
 	register(s, h, cancel, s.cancelAction)
@@ -87,6 +90,19 @@ type action struct {
 
 type actionOutput struct{ Body action }
 
+type madeOutput struct {
+	Status   int
+	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Body     action
+}
+
+func showMade(a actions.Action) *madeOutput {
+	if a.Repeated {
+		return &madeOutput{http.StatusOK, "true", showAction(a).Body}
+	}
+	return &madeOutput{http.StatusCreated, "", showAction(a).Body}
+}
+
 func showAction(a actions.Action) *actionOutput {
 	return &actionOutput{action{string(a.ID), string(a.State), a.PINRequired, a.AttemptsLeft, moment(a.CreatedAt), moment(a.ActiveAt), moment(a.ExpiresAt),
 		moment(a.HeldUntil), moment(a.ConsumedAt), moment(a.CanceledAt)}}
@@ -100,7 +116,7 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-func (s *service) createAction(ctx context.Context, c caller, in *createActionInput) (*actionOutput, error) {
+func (s *service) createAction(ctx context.Context, c caller, in *createActionInput) (*madeOutput, error) {
 	all, err := s.actionsOf(c)
 	if err != nil {
 		return nil, err
@@ -111,7 +127,7 @@ func (s *service) createAction(ctx context.Context, c caller, in *createActionIn
 	if err != nil {
 		return nil, err
 	}
-	return showAction(made), nil
+	return showMade(made), nil
 }
 
 func (n newAction) spec() actions.Spec {
@@ -122,7 +138,7 @@ func (n newAction) spec() actions.Spec {
 	return spec
 }
 
-func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (*actionOutput, error) {
+func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (*madeOutput, error) {
 	all, err := s.actionsOf(c)
 	if err != nil {
 		return nil, err
@@ -136,7 +152,7 @@ func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (
 	if err != nil {
 		return nil, err
 	}
-	return showAction(made), nil
+	return showMade(made), nil
 }
 
 func (s *service) getAction(ctx context.Context, c caller, in *input.Action) (*actionOutput, error) {

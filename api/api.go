@@ -24,6 +24,7 @@ type service struct {
 	gate     *gate
 	rates    *buckets // of callers
 	failures *buckets // of addresses that bring bad credentials
+	known    *acquainted
 	cursors  sealer
 	watches  *watches
 
@@ -57,7 +58,7 @@ func Server(handler http.Handler) *http.Server {
 func assemble(cfg Config) (*service, error) {
 	strictHuma()
 	s := &service{cfg: cfg, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), gate: newGate(cfg.InFlight, cfg.Queue),
-		rates: newBuckets(cfg.Rate, cfg.Burst, cfg.Now), failures: newBuckets(min(cfg.Rate, 1), 20, cfg.Now)}
+		rates: newBuckets(cfg.Rate, cfg.Burst, cfg.Now), failures: newBuckets(min(cfg.Rate, 1), 20, cfg.Now), known: newAcquainted()}
 	var err error
 	if s.cursors, err = newSealer(cfg.Secret); err != nil {
 		return nil, err
@@ -144,22 +145,28 @@ func register[I, O any](s *service, h huma.API, r route, handle func(context.Con
 	}
 	op.Errors = errors
 	op.Middlewares = huma.Middlewares{s.enter(r)}
+	var members map[string]bool
 	huma.Register(h, op, func(ctx context.Context, in *I) (*O, error) {
 		c := callOf(ctx)
 		out, err := handle(ctx, caller{c.caller, tenant(c.caller.Tenant)}, in)
 		if err != nil {
-			p := s.asProblem(ctx, err)
+			p := s.asProblem(ctx, err, members)
 			c.code = p.Code
 			return nil, p
 		}
 		return out, nil
 	})
+	members = membersOf(h.OpenAPI(), operationOf(h.OpenAPI().Paths[r.path], r.method))
 	s.describe(h.OpenAPI().Paths[r.path], r)
+}
+
+func operationOf(item *huma.PathItem, method string) *huma.Operation {
+	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete}[method]
 }
 
 // describe completes what huma cannot know of an operation.
 func (s *service) describe(item *huma.PathItem, r route) {
-	op := map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post, http.MethodPut: item.Put, http.MethodDelete: item.Delete}[r.method]
+	op := operationOf(item, r.method)
 	success := op.Responses[strconv.Itoa(op.DefaultStatus)]
 	success.Links = r.links
 	for _, status := range r.also {

@@ -136,7 +136,7 @@ func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput)
 		return nil, notFound("dead_letter")
 	}
 	if err := s.cfg.DeadLetters.Redrive(ctx, l.ID, h, nil); err != nil {
-		if known := s.asProblem(ctx, err); known.Status != http.StatusInternalServerError {
+		if known := s.asProblem(ctx, err, nil); known.Status != http.StatusInternalServerError {
 			return nil, known
 		}
 		return nil, newProblem(http.StatusConflict, "redrive_failed", "The handler failed again. The letter stays, with the new error.")

@@ -65,19 +65,25 @@ func (s *service) identify(ctx context.Context, _ http.ResponseWriter, r *http.R
 func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Principal, *problem) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given := len(r.Header.Values("Authorization")) == 1 && strings.EqualFold(scheme, "Bearer")
+	known := given && s.known.has(token)
+	if !known { // to look it up costs a read, or a question to the issuer
+		if p := s.failures.spent(address(r)); p != nil {
+			return auth.Principal{}, p
+		}
+	}
 	if given {
 		p, err := s.cfg.Auth.Authenticate(ctx, token)
 		switch {
 		case err == nil:
+			s.known.add(token)
 			return p, nil
 		case !errors.Is(err, auth.ErrRefused):
 			s.cfg.Log.WarnContext(ctx, "credentials cannot be checked", "request", callOf(ctx).id, "error", err)
 			return p, newProblem(http.StatusServiceUnavailable, "unavailable", "Credentials cannot be checked now.").later(1)
 		}
 	}
-	if p := s.failures.take(address(r)); p != nil {
-		return auth.Principal{}, p
-	}
+	s.known.drop(token)
+	s.failures.owe(address(r))
 	return auth.Principal{}, newProblem(http.StatusUnauthorized, "unauthenticated", "This request needs a valid credential: Authorization: Bearer ...").
 		with("WWW-Authenticate", `Bearer realm="ratchet"`)
 }
@@ -122,6 +128,11 @@ func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route,
 	r.Header.Del("Accept") // there is one representation, whatever is asked for
 	if !to.body && !to.raw {
 		return nil
+	}
+	for _, coding := range r.Header.Values("Content-Encoding") {
+		if !strings.EqualFold(coding, "identity") {
+			return newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must not be compressed.").with("Accept-Encoding", "identity")
+		}
 	}
 	body, p := readBody(w, r)
 	if to.raw {

@@ -28,6 +28,7 @@ var knownErrors = []struct {
 	{transitions.ErrInvalidRequest, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{transitions.ErrOrderFull, http.StatusConflict, "order_full", ""},
 	{transitions.ErrUnknownOrder, http.StatusNotFound, "order_not_found", "There is no such order."},
+	{transitions.ErrUnknownVersion, http.StatusConflict, "unknown_version", "The order was last moved under a version of the definition that this server does not know. Nothing was done."},
 	{transitions.ErrOutcomeUnknown, http.StatusServiceUnavailable, "outcome_unknown", "The outcome is unknown. Send the same request again to learn it."},
 	{transitions.ErrJournalBehind, http.StatusServiceUnavailable, "journal_behind", "What became of the request is not proved yet. Send it again later."},
 	{transitions.ErrContended, http.StatusServiceUnavailable, "contended", "Others changed the order during every attempt. Send the same request again."},

@@ -24,7 +24,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.write(rec)
 		return
 	}
-	if !strings.HasSuffix(r.URL.Path, "z") { // /healthz and /readyz answer when nothing else does
+	if path := r.URL.Path; path != healthPath && path != readyPath { // these answer when nothing else does
 		leave, p := s.gate.enter(r.Context())
 		if p != nil {
 			p.write(rec)

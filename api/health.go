@@ -8,6 +8,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
+// Where the questions whether it lives and whether it can serve come in.
+const (
+	healthPath = "/healthz"
+	readyPath  = "/readyz"
+)
+
 type healthOutput struct {
 	Body struct {
 		Status string `json:"status" enum:"ok"`
@@ -15,9 +21,9 @@ type healthOutput struct {
 }
 
 func (s *service) healthRoutes(h huma.API) {
-	register(s, h, route{id: "health", method: http.MethodGet, path: "/healthz", tag: "service", open: true, status: http.StatusOK,
+	register(s, h, route{id: "health", method: http.MethodGet, path: healthPath, tag: "service", open: true, status: http.StatusOK,
 		summary: "Say that the process lives"}, s.health)
-	register(s, h, route{id: "ready", method: http.MethodGet, path: "/readyz", tag: "service", open: true, status: http.StatusOK,
+	register(s, h, route{id: "ready", method: http.MethodGet, path: readyPath, tag: "service", open: true, status: http.StatusOK,
 		summary: "Say that requests can be served", about: "503 while the data store does not answer, or the audit log cannot be written."}, s.ready)
 }
 

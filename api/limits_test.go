@@ -42,7 +42,8 @@ func TestACallerThatAsksTooOftenWaits(t *testing.T) {
 func TestGuessingCredentialsGetsSlow(t *testing.T) {
 	c := &clock{}
 	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, c.Now })
-	good := w.key("acme", auth.Read)
+	good, fresh := w.key("acme", auth.Read), w.key("acme", auth.Read)
+	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "")
 	codes := map[string]int{}
 	for range 100 {
 		codes[w.ask("GET", "/v1/orders", "", "Authorization", "Bearer rk_aaaaaaaaaaaaaaaa_"+strings.Repeat("A", 43)).code()]++
@@ -51,6 +52,71 @@ func TestGuessingCredentialsGetsSlow(t *testing.T) {
 		t.Errorf("%v", codes)
 	}
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // behind the same proxy, perhaps
+	w.want(w.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusTooManyRequests, "rate_limited")
+	c.pass(time.Second)
+	w.want(w.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusOK, "")
+}
+
+// counted counts what is looked up.
+type counted struct {
+	auth.Authenticator
+	n atomic.Int64
+}
+
+func (c *counted) Authenticate(ctx context.Context, token string) (auth.Principal, error) {
+	c.n.Add(1)
+	return c.Authenticator.Authenticate(ctx, token)
+}
+
+// TestGuessesAreNotLookedUp: beyond the limit of an address a bad credential costs no
+// read; and a revoked one is not known for ever.
+func TestGuessesAreNotLookedUp(t *testing.T) {
+	c, lookups := &clock{}, &counted{}
+	w := newWorld(t, func(cfg *api.Config) {
+		lookups.Authenticator = cfg.Auth
+		cfg.Auth, cfg.Rate, cfg.Now = lookups, 100, c.Now
+	})
+	for i := range 1000 {
+		w.ask("GET", "/v1/orders", "", "Authorization", fmt.Sprintf("Bearer rk_aaaaaaaaaaaaaaaa_%043d", i))
+	}
+	if n := lookups.n.Load(); n != 20 {
+		t.Errorf("%d credentials were looked up", n)
+	}
+	c.pass(time.Minute)
+	key, token, err := w.keys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "acme", Scope: auth.Read})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.keys.Revoke(t.Context(), key.ID); err != nil {
+		t.Fatal(err)
+	}
+	lookups.n.Store(0)
+	for range 100 {
+		w.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
+	}
+	if n := lookups.n.Load(); n != 20 {
+		t.Errorf("a revoked key was looked up %d times", n)
+	}
+}
+
+// TestOnlyTheTwoProbesPassTheGate: no id is a way around it.
+func TestOnlyTheTwoProbesPassTheGate(t *testing.T) {
+	entered, leave := make(chan struct{}, 1), make(chan struct{})
+	w := newWorld(t, func(cfg *api.Config) {
+		dev(cfg)
+		cfg.InFlight, cfg.Queue = 1, 0
+		cfg.Start = slowStart(entered, leave)
+	})
+	var group sync.WaitGroup
+	group.Go(func() { w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
+	<-entered
+	for _, path := range []string{"/v1/orders/z", "/v1/orders/readyz", "/v1/inventory/healthz", "/v1/orders/o-z"} {
+		w.want(w.ask("GET", path, ""), http.StatusServiceUnavailable, "overloaded")
+	}
+	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
+	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
+	close(leave)
+	group.Wait()
 }
 
 // TestTooMuchAtOnceIsTurnedAwayBeforeAnyWork holds the only place and the only seat in

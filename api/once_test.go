@@ -15,8 +15,13 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 	w := newWorld(t, dev)
 	body := `{"payload":{"user":"u-1","none":null},"expiresAt":"` + later() + `"}`
 	made := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusCreated, "")
-	if again := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusCreated, ""); again.field("id") != made.field("id") {
-		t.Error("a repeat made another action")
+	if again := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusOK, ""); again.field("id") != made.field("id") || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("a repeat made another action: %v %s", again.Header, again.text)
+	}
+	coupon := `{"expiresAt":"` + later() + `"}`
+	w.want(w.ask("PUT", "/v1/actions/SPRING-26", coupon), http.StatusCreated, "")
+	if again := w.want(w.ask("PUT", "/v1/actions/spring-26", coupon), http.StatusOK, ""); again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%v", again.Header)
 	}
 	w.want(w.ask("POST", "/v1/actions", strings.Replace(body, "u-1", "u-2", 1), "Idempotency-Key", "make"), http.StatusUnprocessableEntity, "idempotency_key_reused")
 	path := "/v1/actions/" + made.field("id")
@@ -49,6 +54,37 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 	}
 	w.want(w.ask("POST", path+"/cancel", ""), http.StatusConflict, "already_used")
 	w.want(w.ask("GET", "/v1/actions/act_unknown", ""), http.StatusNotFound, "action_not_found")
+}
+
+func TestABatchOfCodesIsMadeInParts(t *testing.T) {
+	w := newWorld(t, dev)
+	end := later()
+	type answered struct {
+		Codes []struct {
+			Index int
+			Code  string
+			Made  bool
+		}
+		Next int
+	}
+	part := func(from, count int) (got answered) {
+		t.Helper()
+		w.want(w.ask("PUT", "/v1/action-batches/spring", fmt.Sprintf(`{"prefix":"SPRING","from":%d,"count":%d,"payload":{"percent":5},"expiresAt":%q}`, from, count, end)), http.StatusOK, "").read(t, &got)
+		return got
+	}
+	first, again, second := part(0, 3), part(0, 3), part(3, 2)
+	if len(first.Codes) != 3 || first.Next != 3 || len(second.Codes) != 2 || second.Next != 5 || second.Codes[0].Index != 3 {
+		t.Fatalf("%+v, %+v", first, second)
+	}
+	for i, c := range again.Codes {
+		if !first.Codes[i].Made || c.Made || c.Code != first.Codes[i].Code {
+			t.Errorf("%+v, then %+v", first.Codes[i], c)
+		}
+	}
+	if a := w.want(w.ask("POST", "/v1/actions/"+second.Codes[1].Code+"/consume", "{}", "Idempotency-Key", "c"), http.StatusOK, ""); a.field("payload", "percent") != "5" {
+		t.Errorf("%s", a.text)
+	}
+	w.want(w.ask("PUT", "/v1/action-batches/spring", `{"prefix":"SPRING","count":1,"payload":1,"expiresAt":"`+end+`"}`), http.StatusConflict, "conflict")
 }
 
 func TestPINsHoldsAndCancellation(t *testing.T) {

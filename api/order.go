@@ -29,6 +29,7 @@ type line struct {
 	SKU      string `json:"sku"`
 	Quantity int64  `json:"quantity"`
 	Price    int64  `json:"price" doc:"Of one piece, in minor units."`
+	Shipped  int64  `json:"shipped,omitempty" doc:"How many pieces have left in parcels."`
 }
 
 type money struct {
@@ -57,7 +58,7 @@ func (t tenant) show(o *transitions.Order) order {
 		DefinitionVersion: o.DefinitionVersion, Items: make([]line, len(o.Items)), Total: money(o.Total), ContentVersion: int64(o.ContentVersion),
 		ShippingAddress: o.Shipping, BillingAddress: o.Billing, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt}
 	for i, item := range o.Items {
-		out.Items[i] = line{t.shown(item.SKU), item.Quantity, item.Price}
+		out.Items[i] = line{t.shown(item.SKU), item.Quantity, item.Price, item.Shipped}
 	}
 	for _, note := range o.Notes {
 		out.Notes = append(out.Notes, noted(note))

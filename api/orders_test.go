@@ -1,9 +1,15 @@
 package api_test
 
 import (
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/transitions"
 )
@@ -204,4 +210,42 @@ func TestAnOrderOfTheAPIIsAnOrderOfTheCommands(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.want(w.ask("GET", "/v1/orders/cli", ""), http.StatusOK, "")
+}
+
+// TestPartsOfAnOrderLeaveInParcels: 2 mugs, one after the other.
+func TestPartsOfAnOrderLeaveInParcels(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	ship := func(id string, n int) answer {
+		return w.ask("PUT", "/v1/orders/o-1/parcels/"+id, fmt.Sprintf(`{"lines":[{"sku":"mug","quantity":%d}]}`, n))
+	}
+	w.want(ship("p-1", 1), http.StatusConflict, "wrong_state") // not paid
+	for _, event := range []string{"pay"} {
+		w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+event+`"}`, "Idempotency-Key", event), http.StatusOK, "")
+	}
+	first := w.want(ship("p-1", 1), http.StatusOK, "")
+	if first.field("order", "state") != "PARTIALLY_SHIPPED" || !strings.Contains(first.text, `"shipped":1`) || first.Header.Get("ETag") == "" {
+		t.Errorf("%s", first.text)
+	}
+	if again := w.want(ship("p-1", 1), http.StatusOK, ""); again.field("verdict") != "Replayed" || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("%s", again.text)
+	}
+	w.want(ship("p-1", 2), http.StatusConflict, "conflict")
+	w.want(ship("p-2", 2), http.StatusConflict, "wrong_state") // more than is left
+	if last := w.want(ship("p-2", 1), http.StatusOK, ""); last.field("order", "state") != "SHIPPED" {
+		t.Errorf("%s", last.text)
+	}
+	w.want(w.ask("PUT", "/v1/orders/o-2/parcels/p-1", `{"lines":[{"sku":"mug","quantity":1}]}`), http.StatusNotFound, "order_not_found")
+}
+
+// TestAnOrderOfAnUnknownVersionIsNotMoved: another server, with a newer definition, has.
+func TestAnOrderOfAnUnknownVersionIsNotMoved(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+	_, err := w.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}},
+		UpdateExpression: aws.String("SET definitionVersion = :v"), ExpressionAttributeValues: map[string]types.AttributeValue{":v": &types.AttributeValueMemberN{Value: "99"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`, "Idempotency-Key", "k"), http.StatusConflict, "unknown_version")
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"ratchet/txn"
 )
@@ -98,8 +99,8 @@ func internal() *problem {
 }
 
 // asProblem finds the problem in an error of a handler; what is none is looked up in
-// the table, and what is not there is ours to look at.
-func (s *service) asProblem(ctx context.Context, err error) *problem {
+// the table, and what is not there is ours to look at. members are the body's.
+func (s *service) asProblem(ctx context.Context, err error, members map[string]bool) *problem {
 	if p := (*problem)(nil); errors.As(err, &p) {
 		return p
 	}
@@ -108,6 +109,7 @@ func (s *service) asProblem(ctx context.Context, err error) *problem {
 			p := newProblem(known.status, known.code, known.detail)
 			if p.Detail == "" {
 				p.Detail = err.Error()
+				p.blame(known.err, members)
 			}
 			if known.status == http.StatusServiceUnavailable {
 				return p.later(1)
@@ -150,9 +152,20 @@ func humaProblem(status int, message string, errs ...error) *problem {
 		if in == "header" && pointer == idempotencyKey && strings.HasPrefix(text, "required") {
 			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "This request needs an Idempotency-Key header: a new one for each new request, the same one for each repeat.")
 		}
+		if name, required := missing(text); required && in == "body" {
+			pointer += "/" + name
+		}
 		p = p.field(in, pointer, text)
 	}
 	return p
+}
+
+// missing reads the name of a required member out of huma's message.
+func missing(text string) (name string, ok bool) {
+	before, after, _ := strings.Cut(validation.MsgExpectedRequiredProperty, "%s")
+	name, begins := strings.CutPrefix(text, before)
+	name, ends := strings.CutSuffix(name, after)
+	return name, begins && ends
 }
 
 // pointerOf turns huma's "body.items[0].sku" into "body", "/items/0/sku".

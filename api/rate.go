@@ -36,7 +36,31 @@ func (b *buckets) take(caller string) *problem {
 	if bucket.AllowN(now, 1) {
 		return nil
 	}
-	wait := math.Ceil((1 - bucket.TokensAt(now)) / float64(b.rate))
+	return b.limited(bucket.TokensAt(now))
+}
+
+// spent says when there will be a token, if the caller has none. It takes none.
+func (b *buckets) spent(caller string) *problem {
+	if b.rate < 0 {
+		return nil
+	}
+	now := b.now()
+	if tokens := b.bucket(caller, now).TokensAt(now); tokens < 1 {
+		return b.limited(tokens)
+	}
+	return nil
+}
+
+// owe takes a token, also one that is not there yet.
+func (b *buckets) owe(caller string) {
+	if b.rate > 0 {
+		now := b.now()
+		b.bucket(caller, now).ReserveN(now, 1)
+	}
+}
+
+func (b *buckets) limited(tokens float64) *problem {
+	wait := math.Ceil((1 - tokens) / float64(b.rate))
 	return newProblem(http.StatusTooManyRequests, "rate_limited", "Too many requests of this caller.").later(max(1, int(wait)))
 }
 

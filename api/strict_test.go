@@ -16,6 +16,7 @@ import (
 var good = map[string]string{
 	"create-order":      mugs,
 	"put-order":         mugs,
+	"ship-parcel":       `{"lines":[{"sku":"mug","quantity":1}]}`,
 	"apply-transition":  `{"event":"pay"}`,
 	"add-items":         `{"items":[{"sku":"cup","quantity":1,"price":300}]}`,
 	"change-item":       `{"quantity":2,"price":300}`,
@@ -25,6 +26,7 @@ var good = map[string]string{
 	"reserve-stock":     `{"lines":[{"sku":"mug","quantity":1}]}`,
 	"create-action":     `{"expiresAt":"2030-01-01T00:00:00Z","maxAttempts":3,"pin":"4711"}`,
 	"put-action":        `{"expiresAt":"2030-01-01T00:00:00Z","maxAttempts":3,"pin":"4711"}`,
+	"make-actions":      `{"prefix":"SPRING","count":2,"expiresAt":"2030-01-01T00:00:00Z"}`,
 	"consume-action":    `{"pin":"4711"}`,
 	"reserve-action":    `{"seconds":5}`,
 	"release-action":    `{"holder":"h","fence":1}`,
@@ -216,6 +218,38 @@ func TestOneNumberMayBeWrittenInManyWays(t *testing.T) {
 	for _, text := range []string{"0", "-0", "0.0", "0e9", "-0.0e-7"} {
 		if a := w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "0" {
 			t.Errorf("%s: %d %s", text, a.StatusCode, a.text)
+		}
+	}
+}
+
+// TestNoBodyIsReadAsWhatItIsNot: a body that is compressed, or said to be.
+func TestNoBodyIsReadAsWhatItIsNot(t *testing.T) {
+	w := newWorld(t, dev)
+	for _, coding := range []string{"gzip", "br", "GZIP", "identity, gzip", "x"} {
+		a := w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Content-Encoding", coding), http.StatusUnsupportedMediaType, "unsupported_media_type")
+		if a.Header.Get("Accept-Encoding") != "identity" {
+			t.Errorf("%s: %v", coding, a.Header)
+		}
+	}
+	w.want(w.ask("POST", "/v1/callbacks/payments", "{}", "Content-Encoding", "gzip"), http.StatusUnsupportedMediaType, "unsupported_media_type")
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Content-Encoding", "identity"), http.StatusCreated, "")
+}
+
+// TestWhatTheDomainRefusesIsNamed: rules that no schema holds, and members that lack.
+func TestWhatTheDomainRefusesIsNamed(t *testing.T) {
+	w := newWorld(t, dev)
+	for _, c := range []struct{ method, path, body, pointer string }{
+		{"PUT", "/v1/transfers/t-1", `{"currency":"EUR","legs":[{"account":"a","amount":-5},{"account":"b","amount":6}]}`, "/legs"},
+		{"PUT", "/v1/orders/o-1/parcels/p-1", `{"lines":[{"sku":"mug","quantity":1},{"sku":"mug","quantity":1}]}`, "/lines/1/sku"},
+		{"POST", "/v1/actions", `{"expiresAt":"2020-01-01T00:00:00Z"}`, "/expiresAt"},
+		{"PUT", "/v1/reservations/o-1", `{"lines":[{"sku":"mug","quantity":1}],"expiresAt":"2020-01-01T00:00:00Z"}`, "/expiresAt"},
+		{"PUT", "/v1/orders/o-1", `{}`, "/total"},
+		{"PUT", "/v1/orders/o-1", `{"total":{"currency":"EUR"}}`, "/total/amount"},
+		{"PUT", "/v1/orders/o-1", `{"items":[{"sku":"mug","price":1}],"total":{"amount":1,"currency":"EUR"}}`, "/items/0/quantity"},
+	} {
+		a := w.want(w.ask(c.method, c.path, c.body, "Idempotency-Key", "k"), http.StatusUnprocessableEntity, "invalid_request")
+		if !strings.Contains(a.text, `"in":"body","pointer":"`+c.pointer+`"`) || strings.Contains(a.text, "until") {
+			t.Errorf("%s %s: %s", c.path, c.body, a.text)
 		}
 	}
 }

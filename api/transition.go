@@ -21,6 +21,11 @@ func (s *service) transitionRoutes(h huma.API) {
 		about: "200 when it was applied, by this request or by an earlier one with the same key (Idempotent-Replayed: true). Else the code says why not: " +
 			"wrong_state (the order is elsewhere; a later repeat is judged afresh), superseded (somebody was faster; stop), idempotency_key_reused or conflict " +
 			"(the key, or the id, was used for another content), illegal (no order may do this), order_not_found."}, s.applyTransition)
+	register(s, h, route{id: "ship-parcel", method: http.MethodPut, path: "/v1/orders/{orderId}/parcels/{parcelId}", tag: "transitions", scope: auth.Act,
+		changes: true, body: true, target: []string{"orderId", "parcelId"}, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Report a parcel that has left",
+		about: "Counts its pieces as shipped and moves the order by the same write: it is partially shipped until its last piece has left. The parcel's id makes it " +
+			"happen once: a repeat is answered as before (Idempotent-Replayed: true), with other lines it is a conflict."}, s.shipParcel)
 	register(s, h, route{id: "list-transitions", method: http.MethodGet, path: "/v1/orders/{orderId}/transitions", tag: "transitions", scope: auth.Read,
 		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "List what an order has been through, oldest first",
 		about: "From the journal, which follows the order by moments."}, s.listTransitions)
@@ -98,11 +103,16 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 	if !result.Verdict.Done() {
 		return nil, refused(r, result)
 	}
+	return s.moved(c, result), nil
+}
+
+// moved answers a transition that was made, now or before.
+func (s *service) moved(c caller, result transitions.Result) *applyOutput {
 	out := &applyOutput{ETag: etag(result.Order), Body: applied{result.Verdict.String(), showTransition(result.Transition), c.tenant.show(result.Order)}}
 	if result.Verdict == transitions.Replayed {
 		out.Replayed = "true"
 	}
-	return out, nil
+	return out
 }
 
 // refused is the problem of a verdict that moved nothing.

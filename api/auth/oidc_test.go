@@ -28,8 +28,9 @@ import (
 // issuer is an OpenID Connect provider with a real key: discovery, key set, tokens.
 type issuer struct {
 	*httptest.Server
-	key  *rsa.PrivateKey
-	down atomic.Bool
+	key   *rsa.PrivateKey
+	down  atomic.Bool
+	asked atomic.Int64 // for its keys
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -45,6 +46,7 @@ func newIssuer(t *testing.T) *issuer {
 			"token_endpoint": i.URL + "/token", "id_token_signing_alg_values_supported": []string{"RS256"}})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
+		i.asked.Add(1)
 		if i.down.Load() {
 			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
@@ -169,6 +171,42 @@ func TestAnIssuerThatDoesNotAnswerRefusesNobody(t *testing.T) {
 	i.down.Store(false)
 	if _, err := o.Authenticate(t.Context(), token); err != nil {
 		t.Errorf("when they can again: %v", err)
+	}
+}
+
+// TestNobodyMakesUsAskTheIssuerAtWill: each token with a key that is not known would ask
+// for the keys again.
+func TestNobodyMakesUsAskTheIssuerAtWill(t *testing.T) {
+	i, c := newIssuer(t), at(time.Now().UnixMilli())
+	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet", Now: c.Now}, i.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, bad := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil)), sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil))
+	for range 100 {
+		if _, err := o.Authenticate(t.Context(), bad); !errors.Is(err, auth.ErrRefused) {
+			t.Fatalf("%v", err)
+		}
+	}
+	if n := i.asked.Load(); n != 3 {
+		t.Errorf("the issuer was asked %d times", n)
+	}
+	if _, err := o.Authenticate(t.Context(), good); err != nil {
+		t.Errorf("a good token meanwhile: %v", err)
+	}
+	c.pass(10 * time.Second)
+	i.down.Store(true)
+	for range 3 { // the issuer fails once, and is then spared; nobody is refused for it
+		if _, err := o.Authenticate(t.Context(), bad); err == nil || errors.Is(err, auth.ErrRefused) {
+			t.Errorf("keys cannot be had: %v", err)
+		}
+	}
+	if n := i.asked.Load(); n != 4 {
+		t.Errorf("the issuer was asked %d times", n)
 	}
 }
 

@@ -1,0 +1,34 @@
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"ratchet/api/internal/input"
+	"ratchet/transitions"
+)
+
+type parcelInput struct {
+	input.Order
+	ParcelID string `path:"parcelId" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"Names the parcel within its order, like a tracking number." example:"JD0002"`
+	Body     struct {
+		Lines []pieces `json:"lines" minItems:"1" maxItems:"50" doc:"What is in it, each SKU once."`
+	}
+}
+
+func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*applyOutput, error) {
+	p := transitions.Parcel{OrderID: c.tenant.order(in.OrderID), ID: in.ParcelID}
+	for _, l := range in.Body.Lines {
+		p.Lines = append(p.Lines, transitions.ParcelLine{SKU: c.tenant.stored(l.SKU), Quantity: l.Quantity})
+	}
+	result, err := s.cfg.Orders.ShipParcel(ctx, p)
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Verdict == transitions.Conflict:
+		return nil, newProblem(http.StatusConflict, "conflict", "The parcel was reported with other lines.").at(result.Order)
+	case !result.Verdict.Done():
+		return nil, refused(transitions.Request{}, result)
+	}
+	return s.moved(c, result), nil
+}
