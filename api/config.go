@@ -43,6 +43,10 @@ type Config struct {
 	// Start starts the execution of an order that was placed; a repeat changes nothing.
 	// Nil: orders are only placed.
 	Start func(context.Context, transitions.NewOrder) error
+	// AddReserved adds lines to an order together with their reservation, all or
+	// nothing; of a result that is Done it need not tell the order. Nil: there is no such
+	// route.
+	AddReserved func(context.Context, transitions.Edit, ...transitions.Item) (transitions.EditResult, error)
 	// Ready says why requests cannot be served, for /readyz. Nil: always ready.
 	Ready func(context.Context) error
 	// Draining is closed when the server begins to stop: streams of events end, and

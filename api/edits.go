@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
+	"ratchet/once"
 	"ratchet/transitions"
 )
 
@@ -20,6 +22,9 @@ func (s *service) editRoutes(h huma.API) {
 			errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}}
 	}
 	register(s, h, edit("add-items", http.MethodPost, "items", "Add lines", true), s.addItems)
+	reserved := edit("add-reserved-items", http.MethodPost, "reserved-items", "Add lines and set their pieces aside for the order", true)
+	reserved.about = "All or nothing, in one transaction: out_of_stock changes neither. " + reserved.about
+	register(s, h, reserved, s.addReservedItems)
 	register(s, h, edit("change-item", http.MethodPut, "items/{sku}", "Change quantity and price of a line", true, "sku"), s.changeItem)
 	register(s, h, edit("remove-item", http.MethodDelete, "items/{sku}", "Remove every line of a SKU", false, "sku"), s.removeItem)
 	register(s, h, edit("set-address", http.MethodPut, "addresses/{kind}", "Replace an address", true, "kind"), s.setAddress)
@@ -32,6 +37,15 @@ type addItemsInput struct {
 	input.Conditional
 	Body struct {
 		Items []newLine `json:"items" minItems:"1" maxItems:"100"`
+	}
+}
+
+type addReservedItemsInput struct {
+	input.Order
+	input.Keyed
+	input.Conditional
+	Body struct {
+		Items []newLine `json:"items" minItems:"1" maxItems:"97" doc:"No more than fit into one transaction."`
 	}
 }
 
@@ -86,6 +100,21 @@ type addNoteInput struct {
 func (s *service) addItems(ctx context.Context, c caller, in *addItemsInput) (*orderOutput, error) {
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
 	result, err := s.cfg.Orders.AddItems(ctx, e, c.tenant.items(in.Body.Items)...)
+	return s.edited(c, e, result, err)
+}
+
+func (s *service) addReservedItems(ctx context.Context, c caller, in *addReservedItemsInput) (*orderOutput, error) {
+	if s.cfg.AddReserved == nil {
+		return nil, notFound("route")
+	}
+	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
+	result, err := s.cfg.AddReserved(ctx, e, c.tenant.items(in.Body.Items)...)
+	switch {
+	case errors.Is(err, once.ErrMismatch):
+		return nil, keyReused()
+	case err == nil && result.Verdict.Done(): // the transaction returns no image
+		result.Order, err = s.find(ctx, c, in.OrderID)
+	}
 	return s.edited(c, e, result, err)
 }
 

@@ -86,6 +86,32 @@ func TestATransitionMayDependOnWhatWasSeen(t *testing.T) {
 	}
 }
 
+func TestLinesAndTheirPiecesAreAddedTogetherOverHTTP(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("PUT", "/v1/inventory/cup", `{"available":3}`), http.StatusOK, "")
+	w.want(w.ask("PUT", "/v1/orders/o-1", `{"total":{"amount":0,"currency":"EUR"},"execution":"none"}`), http.StatusCreated, "")
+	add := func(key string, pieces int, more ...string) answer {
+		return w.ask("POST", "/v1/orders/o-1/reserved-items", fmt.Sprintf(`{"items":[{"sku":"cup","quantity":%d,"price":300}]}`, pieces),
+			append([]string{"Idempotency-Key", key}, more...)...)
+	}
+	first := add("a", 2)
+	w.want(first, http.StatusOK, "")
+	again := add("a", 2)
+	w.want(again, http.StatusOK, "")
+	if first.Header.Get("Idempotent-Replayed") != "" || again.Header.Get("Idempotent-Replayed") != "true" {
+		t.Error("a repeat is not told from the first")
+	}
+	w.want(add("a", 1), http.StatusUnprocessableEntity, "idempotency_key_reused")
+	w.want(add("b", 2), http.StatusConflict, "out_of_stock")
+	w.want(add("c", 1, "If-Match", first.Header.Get("ETag")), http.StatusOK, "")
+	w.want(w.ask("POST", "/v1/orders/nobody/reserved-items", `{"items":[{"sku":"cup","quantity":1,"price":300}]}`, "Idempotency-Key", "d"), http.StatusNotFound, "order_not_found")
+	for path, want := range map[string]string{"/v1/inventory/cup": `"available":0,"reserved":3`, "/v1/reservations/o-1": `"status":"reserved"`, "/v1/orders/o-1": `"amount":900`} {
+		if got := w.ask("GET", path, "").text; !strings.Contains(got, want) {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
 func TestContentIsEditedOncePerKey(t *testing.T) {
 	w := newWorld(t, dev)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")

@@ -72,6 +72,7 @@ func TestAnothersThingsAreAsIfTheyWereNot(t *testing.T) {
 		{"POST", "/v1/orders/%s/transitions", `{"event":"release"}`, "o-1"},
 		{"POST", "/v1/orders/%s/notes", `{"text":"x"}`, "o-1"},
 		{"POST", "/v1/orders/%s/items", `{"items":[{"sku":"a","quantity":1,"price":1}]}`, "o-1"},
+		{"POST", "/v1/orders/%s/reserved-items", `{"items":[{"sku":"a","quantity":1,"price":1}]}`, "o-1"},
 		{"DELETE", "/v1/orders/%s/items/mug", "", "o-1"},
 		{"DELETE", "/v1/orders/%s/parked-tasks/SHIPPED", "", "o-1"},
 		{"GET", "/v1/inventory/%s", "", "mug"},

@@ -26,6 +26,7 @@ import (
 	"ratchet/once"
 	"ratchet/parked"
 	"ratchet/payments"
+	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/transitions"
 	"ratchet/webhooks"
@@ -82,7 +83,11 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.cfg = api.Config{Orders: orders, Stock: stock, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
+	claims, err := once.New(once.Config{DynamoDB: w.db, Table: "once"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
 	if change != nil {
 		change(&w.cfg)
