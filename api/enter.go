@@ -118,7 +118,10 @@ func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route,
 	}
 	for _, name := range []string{idempotencyKey, ifMatch, "Content-Type", "Last-Event-Id"} {
 		values := r.Header.Values(name)
-		if len(values) > 1 || len(values) == 1 && values[0] == "" && name != idempotencyKey {
+		switch empty := len(values) == 1 && values[0] == ""; {
+		case empty && name == idempotencyKey && to.changes:
+			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "The Idempotency-Key header has no value.")
+		case empty && name != idempotencyKey, len(values) > 1:
 			p = p.field("header", name, "once, with a value, or not at all")
 		}
 	}
