@@ -144,7 +144,7 @@ func TestAClaimIsHeldByItsTicket(t *testing.T) {
 func TestAClaimWhoseAnswerWasLostIsHadByAskingAgain(t *testing.T) {
 	w := newWorld(t, dev)
 	w.want(w.ask("POST", "/v1/claims/refund-0", "{}", "Idempotency-Key", ""), http.StatusBadRequest, "idempotency_key_missing") // not: no key
-	w.want(w.ask("GET", "/v1/claims/refund-0", ""), http.StatusNotFound, "")
+	w.want(w.ask("GET", "/v1/claims/refund-0", ""), http.StatusNotFound, "claim_not_found")
 	claim := func(request, payload string) answer {
 		return w.ask("POST", "/v1/claims/refund-8", `{"payload":`+payload+`,"leaseSeconds":60}`, "Idempotency-Key", request)
 	}
