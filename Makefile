@@ -34,8 +34,8 @@ test: ## run every test that needs only Go
 	go test ./...
 
 .PHONY: race
-race: ## run the tests under the race detector
-	go test -race ./...
+race: ## run the tests under the race detector (but for those that kill a binary built without it)
+	go test -race $$(go list ./... | grep -v /tests/crash)
 
 .PHONY: check
 check: format vet lint race vuln ## everything CI checks, without Java

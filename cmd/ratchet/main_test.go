@@ -18,6 +18,10 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("GORACE", "atexit_sleep_ms=10") // under the race detector each command would stay for a second
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			// status N program args... runs the program and checks its exit status.
 			"status": func(ts *testscript.TestScript, _ bool, args []string) {
