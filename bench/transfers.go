@@ -11,6 +11,7 @@ import (
 
 	"ratchet/internal/attribute"
 	"ratchet/ledger"
+	"ratchet/txn"
 )
 
 const (
@@ -66,8 +67,12 @@ func (t *till) way(name string, where among, apart bool) way {
 		if apart {
 			l = t.others[piece%transferCallers]
 		}
-		_, err := l.Post(ctx, ledger.Move(fmt.Sprintf("%s/%d/%d", name, round, piece), from, to, 1, "EUR"))
-		return err
+		for { // what lost its race too often is sent again, as a caller would
+			_, err := l.Post(ctx, ledger.Move(fmt.Sprintf("%s/%d/%d", name, round, piece), from, to, 1, "EUR"))
+			if !txn.Retryable(err) || ctx.Err() != nil {
+				return err
+			}
+		}
 	}}
 }
 
