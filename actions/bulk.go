@@ -3,15 +3,16 @@ package actions
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/internal/attribute"
+	"ratchet/internal/wait"
 )
 
 // Batch describes many actions with generated codes. The same batch again makes the
@@ -118,6 +119,8 @@ func (a *Actions) createCoded(ctx context.Context, key tenantKey, b Batch, s Spe
 	for try := range codeTries {
 		id, r := key.codeOf(b, index, try)
 		item := a.item(r, key, s, now)
+		callID := rand.Text()
+		item["callId"] = attribute.S(callID)
 		item["batchId"], item["batchIndex"] = attribute.S(b.ID), attribute.N(int64(index))
 		old, err := a.putPatiently(ctx, item, now)
 		if err != nil {
@@ -135,7 +138,7 @@ func (a *Actions) createCoded(ctx context.Context, key tenantKey, b Batch, s Spe
 		case !bytes.Equal(rec.content, s.content()):
 			return Coded{}, ErrConflict
 		}
-		return Coded{Index: index, Code: id, Made: rec.createdAt.Equal(now)}, nil // or the answer was lost
+		return Coded{Index: index, Code: id, Made: rec.callID == callID}, nil // stored by this call, and the answer was lost
 	}
 	return Coded{}, fmt.Errorf("index %d: %d codes are taken by other batches", index, codeTries)
 }
@@ -148,12 +151,8 @@ func (a *Actions) putPatiently(ctx context.Context, item image, now time.Time) (
 		if !errors.Is(err, ErrUnavailable) || attempt == bulkPatience || ctx.Err() != nil {
 			return old, err
 		}
-		timer := time.NewTimer(rand.N(min(100*time.Millisecond<<attempt, 5*time.Second))) //nolint:gosec // jitter, not a secret
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait.UpTo(ctx, min(100*time.Millisecond<<attempt, 5*time.Second)) {
 			return nil, context.Cause(ctx)
-		case <-timer.C:
 		}
 	}
 }

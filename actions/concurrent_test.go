@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,5 +117,59 @@ func oneStory(t *rapid.T, story []told, limit int) {
 	}
 	if len(endings) > 1 || len(winners) > 1 || len(guesses) > limit {
 		t.Fatalf("it ended as %v, won by %v, wrong guesses %v: %+v", endings, winners, guesses, story)
+	}
+}
+
+// TestOneCreatorIsFirst creates one action many times at one moment of one clock. Who
+// was first follows from the call that stored the item, not from the time.
+func TestOneCreatorIsFirst(t *testing.T) {
+	t.Parallel()
+
+	s := newShop(t)
+	spec := actions.Spec{Code: "SPRING-2026", ExpiresAt: s.clock.Now().Add(time.Hour)}
+
+	var first atomic.Int32
+	each(20, func(int) {
+		made, err := s.Create(t.Context(), spec)
+		if err != nil {
+			t.Error(err)
+		}
+		if !made.Repeated {
+			first.Add(1)
+		}
+	})
+
+	if got := first.Load(); got != 1 {
+		t.Errorf("%d of 20 creators of one code were told that they were first, want 1", got)
+	}
+
+	batch := actions.Batch{ID: "b-1", Prefix: "SALE", Count: 3, ExpiresAt: spec.ExpiresAt}
+	for run, want := range []bool{true, false} {
+		err := s.Bulk(t.Context(), batch, func(c actions.Coded) error {
+			if c.Made != want {
+				t.Errorf("run %d of the batch, code %d: made = %t, want %t", run+1, c.Index, c.Made, want)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestACreatorWhoseAnswerWasLostIsFirst repeats the write inside the SDK client: the
+// second write finds the item that the first one stored.
+func TestACreatorWhoseAnswerWasLostIsFirst(t *testing.T) {
+	t.Parallel()
+
+	s := newShop(t)
+	s.wire.loseNext(1)
+
+	made, err := s.Create(t.Context(), actions.Spec{RequestID: "r-1", ExpiresAt: s.clock.Now().Add(time.Hour)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Repeated {
+		t.Error("the only creator was told that its action is a repeat")
 	}
 }

@@ -36,6 +36,7 @@ type record struct {
 	fence                            int64
 	holdUntil                        time.Time
 	batch                            string
+	callID                           string // the Create or Bulk call that stored the item
 	index                            int
 }
 
@@ -53,7 +54,7 @@ func decode(i image) (record, error) {
 		consumedAt: at("consumedAt"), canceledAt: at("canceledAt"), consumeID: attribute.Text(i, "consumeId"),
 		pinHash: attribute.Bytes(i, "pinHash"), pinKey: int(attribute.Number(i, "pinKey")), maxAttempts: int(attribute.Number(i, "maxAttempts")),
 		holder: attribute.Text(i, "holder"), fence: attribute.Number(i, "fence"), holdUntil: at("holdUntil"),
-		batch: attribute.Text(i, "batchId"), index: int(attribute.Number(i, "batchIndex")),
+		callID: attribute.Text(i, "callId"), batch: attribute.Text(i, "batchId"), index: int(attribute.Number(i, "batchIndex")),
 	}
 	if second := attribute.Number(i, ExpiryAttribute); second != 0 {
 		r.forgetAt = time.Unix(second, 0).UTC()

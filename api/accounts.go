@@ -104,29 +104,17 @@ type listAccountsOutput struct {
 }
 
 func (s *service) listAccounts(ctx context.Context, c caller, in *input.Page) (*listAccountsOutput, error) {
-	next, p := s.cursors.open(in.Cursor, "accounts", string(c.tenant))
-	if p != nil {
-		return nil, p
-	}
 	out := &listAccountsOutput{}
-	out.Body.Accounts = []account{}
-	for scanned := 0; len(out.Body.Accounts) < in.Limit && scanned < mostScanned; {
-		page, after, err := s.cfg.Ledger.Accounts(ctx, next, in.Limit-len(out.Body.Accounts))
-		if err != nil {
-			return nil, err
-		}
-		for _, a := range page {
-			if _, own := c.tenant.own(a.ID); own {
-				out.Body.Accounts = append(out.Body.Accounts, c.tenant.showAccount(a))
-			}
-		}
-		scanned += max(1, len(page))
-		if next = after; next == "" {
-			break
-		}
-	}
-	out.Body.Next = s.cursors.seal(next, "accounts", string(c.tenant))
-	return out, nil
+	var err error
+	out.Body.Accounts, out.Body.Next, err = fill(s, *in, []string{"accounts", string(c.tenant)},
+		func(after string, n int) ([]ledger.Account, string, error) {
+			return s.cfg.Ledger.Accounts(ctx, after, n)
+		},
+		func(a ledger.Account) (account, bool, error) {
+			_, own := c.tenant.own(a.ID)
+			return c.tenant.showAccount(a), own, nil
+		})
+	return out, err
 }
 
 func (s *service) closeAccount(ctx context.Context, c caller, in *input.Account) (*accountOutput, error) {

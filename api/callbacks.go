@@ -65,27 +65,15 @@ type parkedCallbacksOutput struct {
 }
 
 func (s *service) listParkedCallbacks(ctx context.Context, c caller, in *input.Page) (*parkedCallbacksOutput, error) {
-	next, p := s.cursors.open(in.Cursor, "callbacks", string(c.tenant))
-	if p != nil {
-		return nil, p
-	}
 	out := &parkedCallbacksOutput{}
-	out.Body.Callbacks = []parkedCallback{}
-	for scanned := 0; len(out.Body.Callbacks) < in.Limit && scanned < mostScanned; {
-		page, after, err := s.cfg.Payments.Parked(ctx, next, in.Limit-len(out.Body.Callbacks))
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range page {
-			if id, own := c.tenant.own(r.PaymentID); own && r.Effect == payments.EffectParked {
-				out.Body.Callbacks = append(out.Body.Callbacks, parkedCallback{r.EventID, r.Type, id, r.Reason, r.At})
-			}
-		}
-		scanned += max(1, len(page))
-		if next = after; next == "" {
-			break
-		}
-	}
-	out.Body.Next = s.cursors.seal(next, "callbacks", string(c.tenant))
-	return out, nil
+	var err error
+	out.Body.Callbacks, out.Body.Next, err = fill(s, *in, []string{"callbacks", string(c.tenant)},
+		func(after string, n int) ([]payments.Received, string, error) {
+			return s.cfg.Payments.Parked(ctx, after, n)
+		},
+		func(r payments.Received) (parkedCallback, bool, error) {
+			id, own := c.tenant.own(r.PaymentID)
+			return parkedCallback{r.EventID, r.Type, id, r.Reason, r.At}, own && r.Effect == payments.EffectParked, nil
+		})
+	return out, err
 }

@@ -62,35 +62,23 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 	if _, err := s.handler(in.Handler); err != nil {
 		return nil, err
 	}
-	bound := []string{"letters", string(c.tenant), in.Handler}
-	next, p := s.cursors.open(in.Cursor, bound...)
-	if p != nil {
-		return nil, p
-	}
 	out := &listLettersOutput{}
-	out.Body.Letters = []letter{}
-	for scanned := 0; len(out.Body.Letters) < in.Limit && scanned < mostScanned; {
-		page, after, err := s.cfg.DeadLetters.List(ctx, in.Handler, next, in.Limit-len(out.Body.Letters))
-		if err != nil {
-			return nil, err
-		}
-		for _, l := range page {
+	var err error
+	out.Body.Letters, out.Body.Next, err = fill(s, in.Page, []string{"letters", string(c.tenant), in.Handler},
+		func(after string, n int) ([]streams.DeadLetter, string, error) {
+			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
+		},
+		func(l streams.DeadLetter) (letter, bool, error) {
 			if l.Record == nil { // too large for the list
+				var err error
 				if l, err = s.cfg.DeadLetters.Get(ctx, in.Handler, l.ID); err != nil {
-					return nil, err
+					return letter{}, false, err
 				}
 			}
-			if id, own := c.tenant.own(orderOf(l)); own {
-				out.Body.Letters = append(out.Body.Letters, letter{base64.RawURLEncoding.EncodeToString([]byte(l.ID)), l.Handler, id, l.Error, l.Permanent, l.Attempts, l.Redrives, l.FailedAt})
-			}
-		}
-		scanned += max(1, len(page))
-		if next = after; next == "" {
-			break
-		}
-	}
-	out.Body.Next = s.cursors.seal(next, bound...)
-	return out, nil
+			id, own := c.tenant.own(orderOf(l))
+			return letter{base64.RawURLEncoding.EncodeToString([]byte(l.ID)), l.Handler, id, l.Error, l.Permanent, l.Attempts, l.Redrives, l.FailedAt}, own, nil
+		})
+	return out, err
 }
 
 // orderOf is the stored id of the order that a letter is about.

@@ -167,32 +167,17 @@ type listOrdersOutput struct {
 	}
 }
 
-// mostScanned bounds how many stored orders one page looks at.
-const mostScanned = 2000
-
 func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput) (*listOrdersOutput, error) {
-	place, p := s.cursors.open(in.Cursor, "orders", string(c.tenant), in.State)
-	if p != nil {
-		return nil, p
-	}
 	out := &listOrdersOutput{}
-	out.Body.Orders = []order{}
-	next := transitions.OrderID(place)
-	for scanned := 0; len(out.Body.Orders) < in.Limit && scanned < mostScanned; {
-		page, after, err := s.cfg.Orders.List(ctx, transitions.Page{State: workflow.State(in.State), After: next, Limit: in.Limit - len(out.Body.Orders)})
-		if err != nil {
-			return nil, err
-		}
-		for _, o := range page {
-			if _, own := c.tenant.own(string(o.ID)); own {
-				out.Body.Orders = append(out.Body.Orders, c.tenant.show(o))
-			}
-		}
-		scanned += max(1, len(page))
-		if next = after; next == "" {
-			break
-		}
-	}
-	out.Body.Next = s.cursors.seal(string(next), "orders", string(c.tenant), in.State)
-	return out, nil
+	var err error
+	out.Body.Orders, out.Body.Next, err = fill(s, in.Page, []string{"orders", string(c.tenant), in.State},
+		func(after string, n int) ([]*transitions.Order, string, error) {
+			found, next, err := s.cfg.Orders.List(ctx, transitions.Page{State: workflow.State(in.State), After: transitions.OrderID(after), Limit: n})
+			return found, string(next), err
+		},
+		func(o *transitions.Order) (order, bool, error) {
+			_, own := c.tenant.own(string(o.ID))
+			return c.tenant.show(o), own, nil
+		})
+	return out, err
 }

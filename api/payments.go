@@ -154,27 +154,15 @@ type listPaymentsOutput struct {
 }
 
 func (s *service) listPayments(ctx context.Context, c caller, in *input.Page) (*listPaymentsOutput, error) {
-	next, p := s.cursors.open(in.Cursor, "payments", string(c.tenant))
-	if p != nil {
-		return nil, p
-	}
 	out := &listPaymentsOutput{}
-	out.Body.Payments = []payment{}
-	for scanned := 0; len(out.Body.Payments) < in.Limit && scanned < mostScanned; {
-		page, after, err := s.cfg.Payments.List(ctx, payments.Page{After: next, Limit: in.Limit - len(out.Body.Payments)})
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range page {
-			if _, own := c.tenant.own(p.ID); own {
-				out.Body.Payments = append(out.Body.Payments, c.tenant.showPayment(p))
-			}
-		}
-		scanned += max(1, len(page))
-		if next = after; next == "" {
-			break
-		}
-	}
-	out.Body.Next = s.cursors.seal(next, "payments", string(c.tenant))
-	return out, nil
+	var err error
+	out.Body.Payments, out.Body.Next, err = fill(s, *in, []string{"payments", string(c.tenant)},
+		func(after string, n int) ([]payments.Payment, string, error) {
+			return s.cfg.Payments.List(ctx, payments.Page{After: after, Limit: n})
+		},
+		func(p payments.Payment) (payment, bool, error) {
+			_, own := c.tenant.own(p.ID)
+			return c.tenant.showPayment(p), own, nil
+		})
+	return out, err
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/attribute"
+	"ratchet/internal/wait"
 	"ratchet/txn"
 )
 
@@ -100,15 +100,7 @@ type image = attribute.Item
 // 64 ms: of those who were refused, one can go on at once, so long waits only leave the
 // account idle. It reports false when ctx ends first.
 func pause(ctx context.Context, attempt int) bool {
-	limit := time.Millisecond << min(attempt, 6)
-	timer := time.NewTimer(rand.N(limit)) //nolint:gosec // jitter, not a secret
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return wait.UpTo(ctx, time.Millisecond<<min(attempt, 6))
 }
 
 // contended says that nothing was written because others were always faster.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ratchet/internal/wait"
 	"ratchet/ledger"
 	"ratchet/workflow"
 )
@@ -85,7 +86,7 @@ func (s *Payments) ask(ctx context.Context, p Payment) (answer, error) {
 		if known {
 			return said, nil
 		}
-		if attempt == asks || !pause(ctx, attempt) {
+		if attempt == asks || !wait.For(ctx, 25*time.Millisecond<<attempt) {
 			return answer{}, errors.Join(ErrUnresolved, err, lookErr)
 		}
 	}
@@ -291,16 +292,4 @@ func (s *Payments) after(ctx context.Context, next Payment, err error) (Payment,
 		return next, fmt.Errorf("payment %s: %w: %w", next.ID, ledger.ErrCorrupt, err)
 	}
 	return now, errMoved
-}
-
-// pause waits before the processor is asked again: 50 ms, then 100 ms.
-func pause(ctx context.Context, attempt int) bool {
-	timer := time.NewTimer(25 * time.Millisecond << attempt)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

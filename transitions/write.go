@@ -17,6 +17,7 @@ import (
 	"github.com/aws/smithy-go"
 
 	"ratchet/internal/attribute"
+	"ratchet/internal/wait"
 	"ratchet/workflow"
 )
 
@@ -177,18 +178,7 @@ func unanswered(ctx context.Context, err error) error {
 // at most 1 s. It reports false when ctx ends first.
 func pause(ctx context.Context, attempt int) bool {
 	limit := min(25*time.Millisecond<<min(attempt, 6), time.Second)
-	timer := time.NewTimer(rand64(limit))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
-func rand64(limit time.Duration) time.Duration {
-	return time.Duration(mrand.Int64N(int64(limit))) //nolint:gosec // jitter, not a secret
+	return wait.UpTo(ctx, limit)
 }
 
 // mapMissing recognises the refusal of an update whose document path leads

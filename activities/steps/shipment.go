@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ratchet/activities"
+	"ratchet/internal/wait"
 	"ratchet/once"
 	"ratchet/parked"
 	"ratchet/shipping"
@@ -31,12 +32,8 @@ func (s *Steps) requestShipment(ctx context.Context, in shipInput) (any, error) 
 		if !errors.Is(err, once.ErrInProgress) || pause > bookPatience {
 			return map[string]string{"tracking": tracking}, err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !wait.For(ctx, pause) {
 			return nil, context.Cause(ctx)
-		case <-timer.C:
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ratchet/internal/wait"
 	"ratchet/server"
 	"ratchet/shipping"
 	"ratchet/transitions"
@@ -90,20 +91,9 @@ func insist(ctx context.Context, call func() error) error {
 		if err == nil || errors.Is(err, server.ErrOtherOrder) || errors.Is(err, transitions.ErrInvalidRequest) {
 			return err
 		}
-		if !pause(ctx, 20*time.Millisecond) {
+		if !wait.For(ctx, 20*time.Millisecond) {
 			return errors.Join(err, context.Cause(ctx))
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 
@@ -123,7 +113,7 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 				if err != nil || result.Verdict != transitions.NotFound {
 					return err
 				}
-				if !pause(ctx, 10*time.Millisecond) {
+				if !wait.For(ctx, 10*time.Millisecond) {
 					return context.Cause(ctx)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"golang.org/x/sync/errgroup"
 
+	"ratchet/internal/wait"
 	"ratchet/server"
 )
 
@@ -87,7 +88,7 @@ func Wait(ctx context.Context, b *server.Backend) error {
 		if len(out.Executions) == 0 {
 			return nil
 		}
-		if !pause(ctx, 50*time.Millisecond) {
+		if !wait.For(ctx, 50*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}
@@ -102,7 +103,7 @@ func (p Plan) Settle(ctx context.Context, b *server.Backend) (Count, error) {
 		if err != nil || len(count.Discrepancies) == 0 || time.Now().After(deadline) {
 			return count, err
 		}
-		if !pause(ctx, 100*time.Millisecond) {
+		if !wait.For(ctx, 100*time.Millisecond) {
 			return count, context.Cause(ctx)
 		}
 	}

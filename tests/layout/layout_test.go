@@ -18,7 +18,7 @@ import (
 // levels orders the packages: each imports only lower ones. Packages below
 // embedded/internal may import each other (embedded's own affair).
 var levels = map[string]int{
-	"ratchet": 0, "ratchet/internal/attribute": 0, "ratchet/internal/dynamodblocal": 0, "ratchet/workflow": 0, "ratchet/activities": 0, "ratchet/streams": 0, "ratchet/once/keys": 0, "ratchet/queues": 0, "ratchet/embedded": 0,
+	"ratchet": 0, "ratchet/internal/attribute": 0, "ratchet/internal/wait": 0, "ratchet/internal/dynamodblocal": 0, "ratchet/workflow": 0, "ratchet/activities": 0, "ratchet/streams": 0, "ratchet/once/keys": 0, "ratchet/queues": 0, "ratchet/embedded": 0,
 	"ratchet/txn":         0,
 	"ratchet/webhooks":    0,
 	"ratchet/actions":     1,
