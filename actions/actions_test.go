@@ -56,11 +56,13 @@ func (f *faults) Do(r *http.Request) (*http.Response, error) {
 	f.calls = append(f.calls, operation)
 	before, after := f.before, f.after
 	f.mu.Unlock()
+
 	if before != nil {
 		if err := before(operation); err != nil {
 			return nil, err
 		}
 	}
+
 	response, err := f.client.Do(r)
 	if err == nil && after != nil {
 		if lost := after(operation); lost != nil {
@@ -69,6 +71,7 @@ func (f *faults) Do(r *http.Request) (*http.Response, error) {
 			return nil, lost
 		}
 	}
+
 	return response, err
 }
 
@@ -85,6 +88,7 @@ func (f *faults) count() int {
 	defer f.mu.Unlock()
 	n := len(f.calls)
 	f.calls = nil
+
 	return n
 }
 
@@ -115,6 +119,7 @@ type shop struct {
 // in RATCHET_TEST_DYNAMODB_LOCAL, which keeps the data of each access key apart.
 func backend(t testing.TB) (aws.Config, *http.Client) {
 	t.Helper()
+
 	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
 	if endpoint == "" {
 		engine := embeddedtest.Open(t)
@@ -122,6 +127,7 @@ func backend(t testing.TB) (aws.Config, *http.Client) {
 	}
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	t.Cleanup(client.CloseIdleConnections)
+
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}, client
 }
@@ -139,6 +145,7 @@ func newShop(t testing.TB) *shop {
 	})
 	embeddedtest.Create(t, s.db, actions.TableInput("actions"))
 	s.reopen(t, func(*actions.Config) {})
+
 	return s
 }
 
@@ -153,25 +160,30 @@ func (s *shop) with(t testing.TB, change func(*actions.Config)) *actions.Actions
 	t.Helper()
 	cfg := actions.Config{DynamoDB: s.db, Table: "actions", Keys: s.keys, Now: s.clock.Now}
 	change(&cfg)
+
 	all, err := actions.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return all
 }
 
 // make creates an action that lives for an hour, and forgets the calls so far.
 func (s *shop) make(t testing.TB, change func(*actions.Spec)) actions.Action {
 	t.Helper()
+
 	spec := actions.Spec{Payload: json.RawMessage(`{"user":"u-1"}`), ExpiresAt: s.clock.Now().Add(time.Hour)}
 	if change != nil {
 		change(&spec)
 	}
+
 	made, err := s.Create(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.wire.count()
+
 	return made
 }
 
@@ -186,30 +198,37 @@ func (s *shop) want(t testing.TB, r actions.Request, want actions.Outcome) actio
 
 func outcome(t testing.TB, got actions.Result, err error, want actions.Outcome) actions.Result {
 	t.Helper()
+
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if got.Outcome != want {
 		t.Fatalf("outcome %s, want %s (%+v)", got.Outcome, want, got)
 	}
+
 	return got
 }
 
 // sweep deletes every item that TTL may delete, as DynamoDB does at some time.
 func (s *shop) sweep(t testing.TB) {
 	t.Helper()
+
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, item := range out.Items {
 		n, ok := item[actions.ExpiryAttribute].(*types.AttributeValueMemberN)
 		if !ok {
 			continue
 		}
+
 		if second, err := strconv.ParseInt(n.Value, 10, 64); err != nil || second > s.clock.Now().Unix() {
 			continue
 		}
+
 		if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("actions"),
 			Key: map[string]types.AttributeValue{"actionId": item["actionId"]}}); err != nil {
 			t.Fatal(err)

@@ -18,6 +18,7 @@ func BenchmarkConsume(b *testing.B) {
 	b.Run("bare", func(b *testing.B) {
 		s := newShop(b)
 		s.bulk(b, coupons(b.N))
+
 		var keys []types.AttributeValue
 		pages := dynamodb.NewScanPaginator(s.db, &dynamodb.ScanInput{TableName: aws.String("actions"), ProjectionExpression: aws.String("actionId")})
 		for pages.HasMorePages() {
@@ -25,11 +26,13 @@ func BenchmarkConsume(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+
 			for _, item := range page.Items {
 				keys = append(keys, item["actionId"])
 			}
 		}
 		b.ResetTimer()
+
 		for i := range b.N {
 			_, err := s.db.UpdateItem(b.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("actions"),
 				Key:                 map[string]types.AttributeValue{"actionId": keys[i]},
@@ -47,6 +50,7 @@ func BenchmarkConsume(b *testing.B) {
 		s := newShop(b)
 		codes, _ := s.bulk(b, coupons(b.N))
 		b.ResetTimer()
+
 		for i := range b.N {
 			if r, err := s.Consume(b.Context(), actions.Request{ID: codes[i]}); err != nil || r.Outcome != actions.Consumed {
 				b.Fatal(r, err)

@@ -57,43 +57,52 @@ type Coded struct {
 // DynamoDB after some patience. Memory is bounded, whatever the count.
 func (a *Actions) Bulk(ctx context.Context, b Batch, each func(Coded) error) error {
 	now := a.now()
+
 	b.Prefix = normalCode(b.Prefix)
 	s := Spec{Payload: b.Payload, ActiveAt: b.ActiveAt, ExpiresAt: b.ExpiresAt}.normal()
 	b.ExpiresAt = s.ExpiresAt
 	if b.Parallel == 0 {
 		b.Parallel = 16
 	}
+
 	err := b.validate()
 	if err == nil {
 		err = s.validate(now)
 	}
+
 	var key tenantKey
 	if err == nil {
 		key, err = a.keys.signing()
 	}
+
 	if err != nil {
 		return fmt.Errorf("batch %q: %w", b.ID, err)
 	}
+
 	made := make([]Coded, 0, bulkChunk)
 	for first := b.From; first < b.Count; first += bulkChunk {
 		made = made[:min(bulkChunk, b.Count-first)]
 		group, ctx := errgroup.WithContext(ctx)
 		group.SetLimit(b.Parallel)
+
 		for i := range made {
 			group.Go(func() (err error) {
 				made[i], err = a.createCoded(ctx, key, b, s, first+i, now)
 				return err
 			})
 		}
+
 		if err := group.Wait(); err != nil {
 			return fmt.Errorf("batch %q: after %d of %d: %w", b.ID, first, b.Count, err)
 		}
+
 		for _, c := range made {
 			if err := each(c); err != nil {
 				return err
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -110,6 +119,7 @@ func (b Batch) validate() error {
 	case b.Parallel < 1 || b.Parallel > 256:
 		return invalid(fmt.Sprintf("parallel %d: 1 to 256", b.Parallel))
 	}
+
 	return nil
 }
 
@@ -122,13 +132,16 @@ func (a *Actions) createCoded(ctx context.Context, key tenantKey, b Batch, s Spe
 		callID := rand.Text()
 		item["callId"] = attribute.S(callID)
 		item["batchId"], item["batchIndex"] = attribute.S(b.ID), attribute.N(int64(index))
+
 		old, err := a.putPatiently(ctx, item, now)
 		if err != nil {
 			return Coded{}, err
 		}
+
 		if old == nil {
 			return Coded{Index: index, Code: id, Made: true}, nil
 		}
+
 		rec, err := decode(old)
 		switch {
 		case err != nil:
@@ -138,8 +151,10 @@ func (a *Actions) createCoded(ctx context.Context, key tenantKey, b Batch, s Spe
 		case !bytes.Equal(rec.content, s.content()):
 			return Coded{}, ErrConflict
 		}
+
 		return Coded{Index: index, Code: id, Made: rec.callID == callID}, nil // stored by this call, and the answer was lost
 	}
+
 	return Coded{}, fmt.Errorf("index %d: %d codes are taken by other batches", index, codeTries)
 }
 
@@ -151,6 +166,7 @@ func (a *Actions) putPatiently(ctx context.Context, item image, now time.Time) (
 		if !errors.Is(err, ErrUnavailable) || attempt == bulkPatience || ctx.Err() != nil {
 			return old, err
 		}
+
 		if !wait.UpTo(ctx, min(100*time.Millisecond<<attempt, 5*time.Second)) {
 			return nil, context.Cause(ctx)
 		}

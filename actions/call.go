@@ -37,6 +37,7 @@ func (r Request) validate() error {
 	case r.Fence < 0:
 		return invalid("fence: counts from 1")
 	}
+
 	return nil
 }
 
@@ -60,12 +61,15 @@ func (a *Actions) run(ctx context.Context, verb string, r Request, fn func(*call
 	if err := r.validate(); err != nil {
 		return Result{}, failed(verb, r.ID, err)
 	}
+
 	if _, err := a.keys.signing(); err != nil {
 		return Result{}, failed(verb, r.ID, err)
 	}
+
 	if r.ConsumeID == "" {
 		r.ConsumeID = rand.Text()
 	}
+
 	result := Result{Outcome: NotFound}
 	if where, known := a.resolve(r.ID); known {
 		var err error
@@ -75,6 +79,7 @@ func (a *Actions) run(ctx context.Context, verb string, r Request, fn func(*call
 		}
 	}
 	a.cfg.Decided(verb, result.Outcome)
+
 	return result, nil
 }
 
@@ -91,6 +96,7 @@ func (a *Actions) refuse(ctx context.Context, c *call, rec *record, done doneFun
 	if rec == nil {
 		return c.absent(), nil
 	}
+
 	result := c.judge(*rec, a.cfg)
 	switch {
 	case result.Outcome == Expired && rec.status == open && !rec.forgotten(c.now):
@@ -102,6 +108,7 @@ func (a *Actions) refuse(ctx context.Context, c *call, rec *record, done doneFun
 			return result, nil
 		}
 	}
+
 	return Result{}, fmt.Errorf("%w: the condition failed for no reason", errUnreadable)
 }
 
@@ -114,6 +121,7 @@ func (a *Actions) expire(ctx context.Context, c *call) (Result, error) {
 	case rec == nil:
 		return c.absent(), nil
 	}
+
 	return c.judge(*rec, a.cfg), nil
 }
 
@@ -131,6 +139,7 @@ func (c *call) judge(rec record, cfg Config) Result {
 	if rec.pinHash == nil || c.passed || c.owner {
 		return result
 	}
+
 	return Result{Outcome: result.Outcome}
 }
 
@@ -160,6 +169,7 @@ func (c *call) obstacle(rec record, cfg Config) Result {
 	case rec.pinHash != nil && !c.passed:
 		return Result{Outcome: InvalidPIN}
 	}
+
 	return Result{}
 }
 

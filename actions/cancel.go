@@ -23,6 +23,7 @@ func (a *Actions) Cancel(ctx context.Context, id ID) (Result, error) {
 		}
 		result, err := a.refuse(ctx, c, rec, nil)
 		result.Replayed = result.Outcome == Canceled
+
 		return result, err
 	})
 }

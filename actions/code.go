@@ -51,17 +51,21 @@ func (a *Actions) resolveCode(text string) (ref, bool) {
 	if !isGenerated {
 		return chosenRef(code), chosenRule.MatchString(code)
 	}
+
 	if strings.Trim(body, codeAlphabet) != "" {
 		return ref{}, false
 	}
+
 	key, known := a.keys.version(strings.IndexByte(codeAlphabet, body[0]))
 	if !known || !hmac.Equal([]byte(body[codeMAC:]), []byte(key.codeMAC(prefix, body[:codeMAC]))) {
 		return ref{}, false
 	}
+
 	hours := int64(0)
 	for _, c := range []byte(body[codeExpiry:codeName]) {
 		hours = hours<<5 | int64(strings.IndexByte(codeAlphabet, c))
 	}
+
 	return ref{key: "bulk:" + prefix + "-" + body[codeExpiry:codeMAC], expires: codeEpoch.Add(time.Duration(hours) * time.Hour)}, true
 }
 
@@ -81,12 +85,14 @@ func (k tenantKey) codeOf(b Batch, index, try int) (ID, ref) {
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d:%s/%d/%d", len(b.ID), b.ID, index, try))
 	name := string(expiry) + base32(sum[:], codeMAC-codeName)
+
 	body := string(codeAlphabet[k.version]) + name
 	body += k.codeMAC(b.Prefix, body)
 	text := b.Prefix
 	for i := 0; i < codeLength; i += codeGroup {
 		text += "-" + body[i:i+codeGroup]
 	}
+
 	return ID(text), ref{key: "bulk:" + b.Prefix + "-" + name, expires: codeEpoch.Add(time.Duration(hours) * time.Hour)}
 }
 
@@ -98,6 +104,7 @@ func base32(b []byte, n int) string {
 		pair := uint16(b[bit/8])<<8 | uint16(b[bit/8+1])
 		out[i] = codeAlphabet[pair>>(11-bit%8)&31]
 	}
+
 	return string(out)
 }
 
@@ -109,5 +116,6 @@ func checkChosen(code string) error {
 	case isGenerated:
 		return fmt.Errorf("%w: code: a word, a hyphen and %d characters is the form of generated codes", ErrInvalid, codeLength)
 	}
+
 	return nil
 }

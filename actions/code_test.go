@@ -25,20 +25,24 @@ func coupons(count int) actions.Batch {
 // bulk makes the batch and returns its codes in order, and how many were new.
 func (s *shop) bulk(t testing.TB, b actions.Batch) (codes []actions.ID, made int) {
 	t.Helper()
+
 	err := s.Bulk(t.Context(), b, func(c actions.Coded) error {
 		if c.Index != b.From+len(codes) {
 			t.Errorf("code %d was told as %d", b.From+len(codes), c.Index)
 		}
+
 		codes = append(codes, c.Code)
 		if c.Made {
 			made++
 		}
+
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.clock.advance(time.Second)
+
 	return codes, made
 }
 
@@ -48,6 +52,7 @@ func TestABatchMadeTwiceIsTheSameBatch(t *testing.T) {
 	if len(codes) != 600 || made != 600 {
 		t.Fatalf("%d codes, %d new", len(codes), made)
 	}
+
 	form := regexp.MustCompile(`^SUMMER(-[0-9A-HJKMNP-TV-Z]{5}){4}$`)
 	seen := map[actions.ID]bool{}
 	for _, c := range codes {
@@ -57,16 +62,19 @@ func TestABatchMadeTwiceIsTheSameBatch(t *testing.T) {
 		seen[c] = true
 	}
 	s.want(t, actions.Request{ID: codes[17], ConsumeID: "c"}, actions.Consumed)
+
 	again, made := s.bulk(t, coupons(600))
 	if made != 0 || fmt.Sprintf("%q", again) != fmt.Sprintf("%q", codes) {
 		t.Errorf("%d were new", made)
 	}
 	s.want(t, actions.Request{ID: codes[17], ConsumeID: "another"}, actions.AlreadyUsed)
+
 	rest := coupons(610)
 	rest.From = 595
 	if more, made := s.bulk(t, rest); len(more) != 15 || made != 10 || more[0] != codes[595] {
 		t.Errorf("%d codes, %d new", len(more), made)
 	}
+
 	other := coupons(1)
 	other.Payload = json.RawMessage(`{"off":20}`)
 	if err := s.Bulk(t.Context(), other, func(actions.Coded) error { return nil }); !errors.Is(err, actions.ErrConflict) {
@@ -84,8 +92,10 @@ func TestABatchThatBrokeOffIsRepeated(t *testing.T) {
 			interrupt()
 			return context.Canceled
 		}
+
 		return nil
 	}, nil)
+
 	told := 0
 	err := s.Bulk(ctx, coupons(600), func(actions.Coded) error { told++; return nil })
 	if err == nil || !strings.Contains(err.Error(), "after 256 of 600") || told != 256 {
@@ -93,9 +103,11 @@ func TestABatchThatBrokeOffIsRepeated(t *testing.T) {
 	}
 	s.wire.set(nil, nil)
 	s.clock.advance(time.Second)
+
 	if codes, made := s.bulk(t, coupons(600)); len(codes) != 600 || made < 300 || made > 344 {
 		t.Errorf("%d codes, %d new", len(codes), made)
 	}
+
 	stop := errors.New("disk full")
 	if err := s.Bulk(t.Context(), coupons(600), func(actions.Coded) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("who is told may end it: %v", err)
@@ -111,6 +123,7 @@ func TestThrottledWritesOfABatchAreTriedAgain(t *testing.T) {
 		}
 		return nil
 	})
+
 	if codes, made := s.bulk(t, coupons(1)); len(codes) != 1 || made != 1 {
 		t.Errorf("%d codes, %d made by this run", len(codes), made)
 	}
@@ -142,6 +155,7 @@ func TestACodeWithAnyOtherCharacterIsUnknownWithoutARead(t *testing.T) {
 	codes, _ := s.bulk(t, coupons(1))
 	code := string(codes[0])
 	s.wire.count()
+
 	for i := range code {
 		for _, c := range []byte("2AZ7") {
 			if code[i] == c || code[i] == '-' {
@@ -151,6 +165,7 @@ func TestACodeWithAnyOtherCharacterIsUnknownWithoutARead(t *testing.T) {
 			s.want(t, actions.Request{ID: actions.ID(typo)}, actions.NotFound)
 		}
 	}
+
 	if n := s.wire.count(); n != 0 {
 		t.Errorf("%d calls", n)
 	}
@@ -165,6 +180,7 @@ func TestACodeWhoseNameIsTakenGetsAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, item := range out.Items {
 		if fmt.Sprint(attributeText(item["batchIndex"])) == "1" {
 			item["batchId"] = text("another batch")
@@ -173,6 +189,7 @@ func TestACodeWhoseNameIsTakenGetsAnother(t *testing.T) {
 			}
 		}
 	}
+
 	for run, made := range []int{1, 0} {
 		again, n := s.bulk(t, coupons(3))
 		if n != made || again[0] != codes[0] || again[1] == codes[1] || again[2] != codes[2] {
@@ -187,6 +204,7 @@ func TestABatchStaysTheSameWhenKeysChange(t *testing.T) {
 	old, _ := s.bulk(t, coupons(2))
 	s.keys = append([]actions.Key{actions.NewKey(2)}, s.keys...)
 	s.reopen(t, func(*actions.Config) {})
+
 	fresh, made := s.bulk(t, coupons(2))
 	if made != 0 || fresh[0] == old[0] {
 		t.Errorf("%d were new, %q", made, string(fresh[0]))
@@ -204,9 +222,11 @@ func TestPoint42_ALateCodeIsExpired(t *testing.T) {
 	s.want(t, actions.Request{ID: codes[0]}, actions.Consumed)
 	s.clock.advance(51 * time.Hour)
 	s.sweep(t)
+
 	for _, c := range codes {
 		s.want(t, actions.Request{ID: c}, actions.Expired)
 	}
+
 	if err := s.Bulk(t.Context(), coupons(2), func(actions.Coded) error { return nil }); !errors.Is(err, actions.ErrInvalid) {
 		t.Errorf("the batch was made anew: %v", err)
 	}
@@ -226,10 +246,12 @@ func TestBadBatchesAndCodesAreNamed(t *testing.T) {
 	} {
 		b := coupons(1)
 		change(&b)
+
 		if err := s.Bulk(t.Context(), b, func(actions.Coded) error { return nil }); !errors.Is(err, actions.ErrInvalid) || !strings.Contains(err.Error(), rule) {
 			t.Errorf("%s %v", rule, err)
 		}
 	}
+
 	for _, code := range []string{"A", "-AB", "AB-", "A_B", "ÄÖÜ", strings.Repeat("A", 65), "SUMMER-AAAAA-AAAAA-AAAAA-AAAAA"} {
 		if _, err := s.Create(t.Context(), actions.Spec{Code: code, ExpiresAt: start.Add(time.Hour)}); !errors.Is(err, actions.ErrInvalid) {
 			t.Errorf("%s: %v", code, err)

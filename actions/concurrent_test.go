@@ -52,6 +52,7 @@ func TestCallersWithWrongClocksAreToldOneStory(t *testing.T) {
 		var story []told
 		each(6, func(caller int) {
 			mine := rand.New(rand.NewPCG(seed, uint64(caller)+2))
+
 			skew := time.Duration(mine.Int64N(2000)-1000) * time.Millisecond
 			all := s.with(t, func(c *actions.Config) { c.Now = func() time.Time { return s.clock.Now().Add(skew) } })
 			fence := int64(0)
@@ -83,6 +84,7 @@ func TestCallersWithWrongClocksAreToldOneStory(t *testing.T) {
 				case 8:
 					s.clock.advance(time.Duration(mine.IntN(3)) * time.Second)
 				}
+
 				if err == nil && r.result.Outcome != "" {
 					mu.Lock()
 					story = append(story, r)
@@ -115,6 +117,7 @@ func oneStory(t *rapid.T, story []told, limit int) {
 			holders[r.result.Fence] = r.by
 		}
 	}
+
 	if len(endings) > 1 || len(winners) > 1 || len(guesses) > limit {
 		t.Fatalf("it ended as %v, won by %v, wrong guesses %v: %+v", endings, winners, guesses, story)
 	}
@@ -134,6 +137,7 @@ func TestOneCreatorIsFirst(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+
 		if !made.Repeated {
 			first.Add(1)
 		}
@@ -169,6 +173,7 @@ func TestACreatorWhoseAnswerWasLostIsFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if made.Repeated {
 		t.Error("the only creator was told that its action is a repeat")
 	}

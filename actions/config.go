@@ -80,22 +80,28 @@ func New(cfg Config) (*Actions, error) {
 	case cfg.ReplayFor < 0 || cfg.Margin < 0:
 		return nil, errors.New("actions: Config.ReplayFor and Margin must not be negative")
 	}
+
 	if cfg.Retention == 0 {
 		cfg.Retention = 30 * 24 * time.Hour
 	}
+
 	if cfg.Margin == 0 {
 		cfg.Margin = 2 * time.Second
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+
 	if cfg.Decided == nil {
 		cfg.Decided = func(string, Outcome) {}
 	}
+
 	keys, err := newRing(cfg.Keys, "")
 	if err != nil {
 		return nil, fmt.Errorf("actions: Config.Keys: %w", err)
 	}
+
 	return &Actions{cfg: cfg, keys: keys}, nil
 }
 
@@ -108,6 +114,7 @@ func (a *Actions) For(tenant string) (*Actions, error) {
 		return nil, fmt.Errorf("%w: tenant: 1 to 64 characters of A-Z a-z 0-9 _ . : -", ErrInvalid)
 	}
 	keys, err := newRing(a.cfg.Keys, tenant)
+
 	return &Actions{cfg: a.cfg, tenant: tenant, keys: keys}, err
 }
 

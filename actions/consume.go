@@ -16,6 +16,7 @@ func (a *Actions) Consume(ctx context.Context, r Request) (Result, error) {
 		if (r.Holder == "") != (r.Fence == 0) {
 			return Result{}, invalid("holder and fence: both or neither")
 		}
+
 		return a.use(ctx, c, "SET #status = :consumed, consumedAt = :now, consumeId = :consumeId REMOVE holdUntil",
 			image{":consumed": attribute.S(consumed), ":consumeId": attribute.S(c.ConsumeID)},
 			func(rec record, made bool) (Result, bool) { return rec.consumption(false), made })
@@ -31,6 +32,7 @@ func (a *Actions) use(ctx context.Context, c *call, update string, values image,
 	}
 	w := c.usable(a.cfg)
 	maps.Copy(w.values, values)
+
 	rec, made, err := a.update(ctx, c, update, w)
 	switch {
 	case err != nil:
@@ -39,6 +41,7 @@ func (a *Actions) use(ctx context.Context, c *call, update string, values image,
 		result, _ := done(*rec, true)
 		return result, nil
 	}
+
 	return a.refuse(ctx, c, rec, done)
 }
 
@@ -49,6 +52,7 @@ func (a *Actions) guess(ctx context.Context, c *call) (Result, bool, error) {
 	if c.PIN == "" {
 		return Result{}, false, nil // the update refuses it, if the action has a PIN
 	}
+
 	key, err := a.keys.signing()
 	if err != nil {
 		return Result{}, false, err
@@ -56,6 +60,7 @@ func (a *Actions) guess(ctx context.Context, c *call) (Result, bool, error) {
 	name := key.tryName(c.itemKey, c.by(), c.PIN)
 	w := c.guessable(a.cfg)
 	w.values[":try"], w.values[":tries"] = attribute.S(name), &types.AttributeValueMemberSS{Value: []string{name}}
+
 	rec, spent, err := a.update(ctx, c, "ADD tries :tries", w)
 	switch {
 	case err != nil:
@@ -66,14 +71,17 @@ func (a *Actions) guess(ctx context.Context, c *call) (Result, bool, error) {
 		result, err := a.refuse(ctx, c, rec, nil)
 		return result, true, err
 	}
+
 	c.spent = true
 	if c.passed, err = a.keys.matches(*rec, c.itemKey, c.PIN); err != nil {
 		return Result{}, false, err
 	}
+
 	c.pinHash = rec.pinHash
 	if c.passed && rec.status == open {
 		return Result{}, false, nil
 	}
+
 	return c.judge(*rec, a.cfg), true, nil
 }
 

@@ -15,10 +15,12 @@ func TestEveryVerbCostsWhatIsDocumented(t *testing.T) {
 	calls := func(what string, want int, do func() (actions.Result, error)) {
 		t.Helper()
 		s.wire.count()
+
 		r, err := do()
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if n := s.wire.count(); n != want {
 			t.Errorf("%s (%s): %d calls, documented are %d", what, r.Outcome, n, want)
 		}

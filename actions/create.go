@@ -75,6 +75,7 @@ func (s *Spec) validate(now time.Time) error {
 	case s.PIN != "":
 		return s.PIN.validate()
 	}
+
 	return nil
 }
 
@@ -85,6 +86,7 @@ func (s Spec) normal() Spec {
 	if s.PIN != "" && s.MaxAttempts == 0 {
 		s.MaxAttempts = defaultAttempts
 	}
+
 	return s
 }
 
@@ -100,41 +102,51 @@ func (s Spec) content() []byte {
 // Code returns the action as it is now; ErrConflict when the content differs.
 func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 	now := a.now()
+
 	s = s.normal()
 	if s.Code != "" {
 		s.Code = normalCode(s.Code)
 	}
+
 	err := s.validate(now)
 	if err == nil && s.Code != "" {
 		err = checkChosen(s.Code)
 	}
+
 	if err != nil {
 		return Action{}, fmt.Errorf("create action: %w", err)
 	}
+
 	key, err := a.keys.signing()
 	if err != nil {
 		return Action{}, fmt.Errorf("create action: %w", err)
 	}
+
 	id, r := ID(s.Code), chosenRef(s.Code)
 	if s.Code == "" {
 		id, r = key.mint(s.ExpiresAt, seedOf(s.RequestID))
 	}
+
 	item, callID := a.item(r, key, s, now), rand.Text()
 	item["callId"] = attribute.S(callID)
 	if s.Code != "" {
 		delete(item, ExpiryAttribute) // nothing else remembers that the code was used
 	}
+
 	old, err := a.put(ctx, item, now)
 	if err != nil {
 		return Action{}, failed("create", id, err)
 	}
+
 	if old == nil {
 		old = item
 	}
+
 	rec, err := decode(old)
 	if err == nil && !bytes.Equal(rec.content, s.content()) {
 		err = ErrConflict
 	}
+
 	if err != nil {
 		return Action{}, failed("create", id, err)
 	}
@@ -142,11 +154,13 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 	// The item names the call that stored it, so the creator recognizes its own write
 	// when the answer to it was lost. Two calls may share a millisecond.
 	made.Repeated = rec.callID != callID
+
 	return made, nil
 }
 
 func (a *Actions) item(r ref, key tenantKey, s Spec, now time.Time) image {
 	itemKey := a.itemKey(r)
+
 	item := image{
 		keyAttribute: attribute.S(itemKey), "status": attribute.S(open), "content": attribute.B(s.content()),
 		"createdAt": millis(now), "activeAt": attribute.N(0), "expiresAt": millis(s.ExpiresAt),
@@ -156,13 +170,16 @@ func (a *Actions) item(r ref, key tenantKey, s Spec, now time.Time) image {
 	if !s.ActiveAt.IsZero() { // else at once, whatever the clock of who uses it
 		item["activeAt"] = millis(s.ActiveAt)
 	}
+
 	if len(s.Payload) > 0 {
 		item["payload"] = attribute.B(s.Payload)
 	}
+
 	if s.PIN != "" {
 		item["pinHash"], item["pinKey"] = attribute.B(key.hash(itemKey, s.PIN)), attribute.N(int64(key.version))
 		item["maxAttempts"] = attribute.N(int64(s.MaxAttempts))
 	}
+
 	return item
 }
 
@@ -179,5 +196,6 @@ func (a *Actions) put(ctx context.Context, item image, now time.Time) (old image
 	if errors.As(err, &refused) && len(refused.Item) > 0 {
 		return refused.Item, nil
 	}
+
 	return nil, unavailable(ctx, err)
 }

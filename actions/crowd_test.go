@@ -29,9 +29,11 @@ func TestPoint36_TenThousandConsumersHaveOneWinner(t *testing.T) {
 			t.Errorf("consumer %d: %+v, %v", i, r, err)
 		}
 	})
+
 	if won.Load() != 1 || used.Load() != crowd-1 {
 		t.Errorf("%d won, %d were told that it was used, %d something else", won.Load(), used.Load(), other.Load())
 	}
+
 	if n := s.wire.count(); n != crowd {
 		t.Errorf("%d calls for %d consumptions: one write decides", n, crowd)
 	}
@@ -55,9 +57,11 @@ func TestPoint38_TenThousandGuessesCompareNoMoreThanTheLimit(t *testing.T) {
 			locked.Add(1)
 		}
 	})
+
 	if compared.Load() != 5 || locked.Load() != crowd-5 {
 		t.Errorf("%d were compared, %d found it locked", compared.Load(), locked.Load())
 	}
+
 	if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.AttemptsLeft != 0 {
 		t.Errorf("%+v, %v", v, err)
 	}

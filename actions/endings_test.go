@@ -27,14 +27,17 @@ func TestPoint39_OneOfCancelConsumeAndExpireWins(t *testing.T) {
 			case 2: // a caller whose clock is past the expiry
 				results[i], err = ahead.Consume(t.Context(), actions.Request{ID: made.ID})
 			}
+
 			if err != nil {
 				t.Error(err)
 			}
 		})
+
 		end, _, err := s.Get(t.Context(), made.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		used, winners := 0, map[actions.Outcome]bool{}
 		for _, r := range results {
 			if r.Outcome == actions.Consumed {
@@ -43,6 +46,7 @@ func TestPoint39_OneOfCancelConsumeAndExpireWins(t *testing.T) {
 				winners[r.Outcome] = true
 			}
 		}
+
 		want := map[actions.State]actions.Outcome{actions.StateConsumed: actions.AlreadyUsed, actions.StateCanceled: actions.Canceled, actions.StateExpired: actions.Expired}[end.State]
 		if len(winners) != 1 || !winners[want] || (used == 1) != (end.State == actions.StateConsumed) || used > 1 {
 			t.Errorf("it ended %s, %d consumed it, the others were told %v", end.State, used, winners)
@@ -58,11 +62,13 @@ func TestPoint39_CancellingAgainAnswersTheSameAndAfterUseIsAConflict(t *testing.
 	s.clock.advance(2 * time.Hour)
 	again, err := s.Cancel(t.Context(), made.ID)
 	outcome(t, again, err, actions.Canceled)
+
 	if body(t, first) != body(t, again) || !again.Replayed || first.CanceledAt.IsZero() {
 		t.Errorf("first %s, again %s", body(t, first), body(t, again))
 	}
 	used := s.make(t, withPIN)
 	s.want(t, actions.Request{ID: used.ID, PIN: "1234"}, actions.Consumed)
+
 	r, err := s.Cancel(t.Context(), used.ID)
 	if outcome(t, r, err, actions.AlreadyUsed); r.ConsumedAt.IsZero() {
 		t.Errorf("the owner learns when: %+v", r)
@@ -96,6 +102,7 @@ func TestPoint40_AHoldKeepsOthersOutUntilItRunsOut(t *testing.T) {
 		}
 		first, err := reserve("anna")
 		outcome(t, first, err, actions.Reserved)
+
 		again, err := reserve("anna")
 		if outcome(t, again, err, actions.Reserved); body(t, first) != body(t, again) || first.Fence != 1 {
 			t.Errorf("%s: first %s, again %s", name, body(t, first), body(t, again))
@@ -108,6 +115,7 @@ func TestPoint40_AHoldKeepsOthersOutUntilItRunsOut(t *testing.T) {
 		r, err = reserve("bert")
 		outcome(t, r, err, actions.Held)
 		s.clock.advance(3 * time.Second)
+
 		r, err = reserve("bert")
 		if outcome(t, r, err, actions.Reserved); r.Fence != 2 {
 			t.Errorf("%s: fence %d", name, r.Fence)
@@ -116,11 +124,13 @@ func TestPoint40_AHoldKeepsOthersOutUntilItRunsOut(t *testing.T) {
 		s.want(t, actions.Request{ID: made.ID, PIN: "1234", Holder: "bert", Fence: 1}, actions.HoldLost)
 		r, err = s.Release(t.Context(), actions.Request{ID: made.ID, Holder: "anna", Fence: 1})
 		outcome(t, r, err, actions.HoldLost)
+
 		used := actions.Request{ID: made.ID, PIN: "1234", Holder: "bert", Fence: 2, ConsumeID: "c"}
 		won := s.want(t, used, actions.Consumed)
 		if again := s.want(t, used, actions.Consumed); body(t, again) != body(t, won) {
 			t.Errorf("%s: %s, again %s", name, body(t, won), body(t, again))
 		}
+
 		if v, _, err := s.Get(t.Context(), made.ID); err != nil || (setup != nil && v.AttemptsLeft != 1) {
 			t.Errorf("%s: two holders, one try each: %+v, %v", name, v, err)
 		}
@@ -135,6 +145,7 @@ func TestPoint40_AReleasedHoldIsFreeAtOnce(t *testing.T) {
 	r, err = s.Reserve(t.Context(), actions.Request{ID: made.ID, PIN: "1234", Holder: "anna"}, time.Minute)
 	outcome(t, r, err, actions.Reserved)
 	s.wire.loseNext(2)
+
 	for range 2 {
 		r, err = s.Release(t.Context(), actions.Request{ID: made.ID, Holder: "anna", Fence: 1})
 		if outcome(t, r, err, actions.Released); body(t, r) != `{"outcome":"released"}` {
@@ -174,18 +185,22 @@ func TestPoint41_ReadingNeverConsumes(t *testing.T) {
 		if err != nil || !found || v.State != actions.StateActive || v.AttemptsLeft != 3 || string(v.Payload) == "" {
 			t.Fatalf("%+v, %v, %v", v, found, err)
 		}
+
 		if public, err := json.Marshal(v.Public()); err != nil || string(public) != fmt.Sprintf(`{"id":%q,"state":"active","pinRequired":true}`, string(made.ID)) {
 			t.Fatalf("who has no PIN sees %s, %v", public, err)
 		}
 	}
 	s.want(t, actions.Request{ID: made.ID, PIN: "1234"}, actions.Consumed)
+
 	if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.State != actions.StateConsumed || !v.ConsumedAt.Equal(start) {
 		t.Errorf("%+v, %v", v, err)
 	}
+
 	plain := s.make(t, func(s *actions.Spec) { s.ActiveAt = start.Add(time.Minute) })
 	if v, _, err := s.Get(t.Context(), plain.ID); err != nil || v.State != actions.StatePending || v.Public().Payload != nil || v.Public().ActiveAt.IsZero() {
 		t.Errorf("%+v, %v", v, err)
 	}
+
 	if _, found, err := s.Get(t.Context(), "act_unknown"); found || err != nil {
 		t.Errorf("found %v, %v", found, err)
 	}
@@ -214,16 +229,19 @@ func TestPoint42_AfterTheSweepALateCallIsExpired(t *testing.T) {
 	s.want(t, actions.Request{ID: used.ID, ConsumeID: "c"}, actions.Consumed)
 	s.want(t, actions.Request{ID: unused.ID}, actions.Expired)
 	s.clock.advance(time.Millisecond) // its time is over, whether TTL has been there or not
+
 	for _, swept := range []bool{false, true} {
 		if swept {
 			s.sweep(t)
 		}
+
 		for _, id := range []actions.ID{used.ID, unused.ID} {
 			if r := s.want(t, actions.Request{ID: id, ConsumeID: "c"}, actions.Expired); r.Outcome.HTTPStatus() != 410 {
 				t.Errorf("status %d", r.Outcome.HTTPStatus())
 			}
 			r, err := s.Cancel(t.Context(), id)
 			outcome(t, r, err, actions.Expired)
+
 			if v, found, err := s.Get(t.Context(), id); err != nil || !found || v.State != actions.StateExpired {
 				t.Errorf("swept %v: %+v, %v, %v", swept, v, found, err)
 			}
@@ -235,14 +253,17 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 	s := newShop(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
 	spec := actions.Spec{RequestID: "r-1", Payload: json.RawMessage(`1`), PIN: "1234", ExpiresAt: start.Add(time.Hour)}
+
 	first, err := s.Create(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	again, err := s.Create(t.Context(), spec)
 	if err != nil || again.ID != first.ID {
 		t.Errorf("a repeat finds the action: %v", err)
 	}
+
 	for name, change := range map[string]func(*actions.Spec){
 		"payload": func(s *actions.Spec) { s.Payload = json.RawMessage(`2`) },
 		"no pin":  func(s *actions.Spec) { s.PIN = "" }, "attempts": func(s *actions.Spec) { s.MaxAttempts = 4 },
@@ -255,6 +276,7 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 			}
 		}
 	}
+
 	guess := spec
 	guess.PIN = "4321"
 	if again, err := s.Create(t.Context(), guess); err != nil || again.ID != first.ID || again.AttemptsLeft != 3 {
@@ -262,11 +284,13 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 	}
 	s.want(t, actions.Request{ID: first.ID, PIN: "4321"}, actions.InvalidPIN) // the first one stays
 	s.want(t, actions.Request{ID: first.ID, PIN: "1234"}, actions.Consumed)
+
 	if again, err := s.Create(t.Context(), spec); err != nil || again.State != actions.StateConsumed {
 		t.Errorf("a late repeat does not revive it: %+v, %v", again, err)
 	}
 	s.clock.advance(3 * time.Hour)
 	s.sweep(t)
+
 	if _, err := s.Create(t.Context(), spec); !errors.Is(err, actions.ErrInvalid) {
 		t.Errorf("after the sweep nobody can make it anew: %v", err)
 	}
@@ -280,30 +304,36 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 	s.clock.advance(2 * time.Hour) // forgotten, and not swept
 	spec.ExpiresAt = s.clock.Now().Add(time.Hour)
 	spec.RequestID = "r-1"
+
 	second, err := s.Create(t.Context(), spec)
 	if err != nil || second.ID == first.ID {
 		t.Fatal(err)
 	}
 	s.want(t, actions.Request{ID: first.ID, PIN: "1234"}, actions.Expired)
+
 	if r, err := s.Cancel(t.Context(), first.ID); err != nil || r.Outcome != actions.Expired {
 		t.Errorf("%+v, %v", r, err)
 	}
+
 	if v, found, err := s.Get(t.Context(), first.ID); err != nil || !found || v.State != actions.StateExpired {
 		t.Errorf("%+v, %v, %v", v, found, err)
 	}
 	s.want(t, actions.Request{ID: second.ID, PIN: "1234"}, actions.Consumed)
 	// The key may have been rotated between a creation and its repeat.
 	spec.ExpiresAt, spec.RequestID = s.clock.Now().Add(time.Hour), "r-2"
+
 	old, err := s.Create(t.Context(), spec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.keys = append([]actions.Key{actions.NewKey(2)}, s.keys...)
 	s.reopen(t, func(*actions.Config) {})
+
 	if _, err := s.Create(t.Context(), spec); err != nil {
 		t.Error(err)
 	}
 	s.want(t, actions.Request{ID: old.ID, PIN: "1234"}, actions.Consumed)
+
 	if again, err := s.Create(t.Context(), spec); err != nil || again.State != actions.StateConsumed {
 		t.Errorf("it is one action under both keys: %+v, %v", again, err)
 	}
@@ -313,6 +343,7 @@ func TestPoint42_AChosenCodeIsNeverFreeAgain(t *testing.T) {
 	s := newShop(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
 	spec := actions.Spec{Code: "summer 24", Payload: json.RawMessage(`{"off":10}`), ExpiresAt: start.Add(time.Hour)}
+
 	made, err := s.Create(t.Context(), spec)
 	if err != nil || made.ID != "SUMMER-24" {
 		t.Fatalf("%q, %v", string(made.ID), err)
@@ -322,6 +353,7 @@ func TestPoint42_AChosenCodeIsNeverFreeAgain(t *testing.T) {
 	s.clock.advance(10000 * time.Hour)
 	s.sweep(t)
 	s.want(t, actions.Request{ID: "SUMMER-24"}, actions.AlreadyUsed)
+
 	spec.ExpiresAt = s.clock.Now().Add(time.Hour)
 	if _, err := s.Create(t.Context(), spec); !errors.Is(err, actions.ErrConflict) {
 		t.Errorf("the code was free again: %v", err)

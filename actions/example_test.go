@@ -27,6 +27,7 @@ func openExample() (all *actions.Actions, closeAll func()) {
 	must(err)
 	all, err = actions.New(actions.Config{DynamoDB: db, Table: "ratchet-actions", Keys: []actions.Key{actions.NewKey(1)}})
 	must(err)
+
 	return all, func() {
 		must(engine.Close())
 		must(os.RemoveAll(dir))
@@ -54,6 +55,7 @@ func Example_magicLink() {
 		must(err)
 		fmt.Println("page:", page.Public().State)
 	}
+
 	click := actions.Request{ID: link.ID, ConsumeID: "the button's hidden field, drawn when the page was made"}
 	for range 2 { // a double click is one click
 		r, err := all.Consume(ctx, click)

@@ -54,6 +54,7 @@ func (v Action) Public() Action {
 	if v.PINRequired {
 		return Action{ID: v.ID, State: v.State, PINRequired: true}
 	}
+
 	return Action{ID: v.ID, State: v.State, ActiveAt: v.ActiveAt, ExpiresAt: v.ExpiresAt, HeldUntil: v.HeldUntil,
 		ConsumedAt: v.ConsumedAt, CanceledAt: v.CanceledAt}
 }
@@ -63,26 +64,32 @@ func (a *Actions) Get(ctx context.Context, id ID) (Action, bool, error) {
 	if _, err := a.keys.signing(); err != nil {
 		return Action{}, false, failed("get", id, err)
 	}
+
 	where, known := a.resolve(id)
 	if !known {
 		return Action{}, false, nil
 	}
+
 	c := call{Request: Request{ID: id}, ref: where, itemKey: a.itemKey(where), now: a.now()}
 	out, err := a.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &a.cfg.Table,
 		Key: image{keyAttribute: attribute.S(c.itemKey)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return Action{}, false, failed("get", id, unavailable(ctx, err))
 	}
+
 	if len(out.Item) == 0 || attribute.Number(out.Item, "idExpires") != c.second() {
 		return Action{ID: id, State: StateExpired, ExpiresAt: c.expires}, c.absent().Outcome == Expired, nil
 	}
+
 	rec, err := decode(out.Item)
 	if err != nil {
 		return Action{}, false, failed("get", id, err)
 	}
+
 	if rec.forgotten(c.now) {
 		return Action{ID: id, State: StateExpired}, true, nil
 	}
+
 	return rec.action(id, c.now), true, nil
 }
 
@@ -93,9 +100,11 @@ func (r record) action(id ID, now time.Time) Action {
 	if r.pinHash != nil {
 		v.AttemptsLeft = r.maxAttempts - len(r.tries)
 	}
+
 	if v.State == StateHeld {
 		v.HeldUntil = r.until()
 	}
+
 	return v
 }
 
@@ -114,5 +123,6 @@ func (r record) state(now time.Time) State {
 	case r.locked():
 		return StateLocked
 	}
+
 	return StateActive
 }

@@ -73,6 +73,7 @@ func (k tenantKey) mint(expires time.Time, seed [idMAC - idRandom]byte) (ID, ref
 	raw = append(raw, seed[:]...)
 	r := idRef(raw)
 	raw = append(raw, mac(k.id, string(raw))[:idBytes-idMAC]...)
+
 	return ID(idPrefix + base64.RawURLEncoding.EncodeToString(raw)), r
 }
 
@@ -92,14 +93,17 @@ func (a *Actions) resolve(id ID) (ref, bool) {
 	case !allotted:
 		return a.resolveCode(text)
 	}
+
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(encoded)
 	if err != nil || len(raw) != idBytes {
 		return ref{}, false
 	}
+
 	key, known := a.keys.version(int(raw[0]))
 	if !known || !hmac.Equal(raw[idMAC:], mac(key.id, string(raw[:idMAC]))[:idBytes-idMAC]) {
 		return ref{}, false
 	}
+
 	return idRef(raw), true
 }
 
@@ -120,6 +124,7 @@ func seedOf(request string) (seed [idMAC - idRandom]byte) {
 	}
 	sum := sha256.Sum256([]byte("request:" + request))
 	copy(seed[:], sum[:])
+
 	return seed
 }
 

@@ -43,6 +43,7 @@ func ParseKeys(text string) ([]Key, error) {
 	var keys []Key
 	for i, field := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(", \t\r\n", r) }) {
 		version, encoded, _ := strings.Cut(field, ":")
+
 		n, err := strconv.Atoi(version)
 		secret, bad := base64.StdEncoding.Strict().DecodeString(encoded)
 		if err != nil || bad != nil { // the text of either would show a part of the secret
@@ -51,6 +52,7 @@ func ParseKeys(text string) ([]Key, error) {
 		keys = append(keys, Key{Version: n, Secret: secret})
 	}
 	_, err := newRing(keys, "")
+
 	return keys, err
 }
 
@@ -91,6 +93,7 @@ func newRing(keys []Key, tenant string) (ring, error) {
 		case len(k.Secret) < minSecret || len(k.Secret) > maxSecret:
 			return nil, fmt.Errorf("%w: key %d: secret: %d to %d bytes, got %d", ErrInvalid, i+1, minSecret, maxSecret, len(k.Secret))
 		}
+
 		t := tenantKey{version: k.Version}
 		for purpose, to := range map[string]*[]byte{"id": &t.id, "code": &t.code, "pin": &t.pin, "try": &t.try} {
 			var err error
@@ -100,6 +103,7 @@ func newRing(keys []Key, tenant string) (ring, error) {
 		}
 		r = append(r, t)
 	}
+
 	return r, nil
 }
 
@@ -116,6 +120,7 @@ func (r ring) version(n int) (tenantKey, bool) {
 	if i < 0 {
 		return tenantKey{}, false
 	}
+
 	return r[i], true
 }
 
@@ -126,5 +131,6 @@ func mac(key []byte, parts ...string) []byte {
 	for _, p := range parts {
 		_, _ = m.Write([]byte(strconv.Itoa(len(p)) + ":" + p)) // a hash does not fail
 	}
+
 	return m.Sum(nil)
 }

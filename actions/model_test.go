@@ -51,6 +51,7 @@ func (m *model) ended(now time.Time) actions.Outcome {
 		m.state = "expired"
 		return actions.Expired
 	}
+
 	return ""
 }
 
@@ -64,11 +65,14 @@ func (m *model) enter(a attempt, now time.Time) (actions.Outcome, bool) {
 		} else if m.pin != "" {
 			return end, false
 		}
+
 		if end == actions.AlreadyUsed && a.consumeID == m.consumeID && (m.pin == "" || a.pin == m.pin) {
 			return actions.Consumed, false
 		}
+
 		return end, false
 	}
+
 	switch {
 	case now.Before(m.activeAt):
 		return actions.NotActive, false
@@ -84,15 +88,18 @@ func (m *model) enter(a attempt, now time.Time) (actions.Outcome, bool) {
 		}
 		return actions.InvalidPIN, false
 	}
+
 	if !m.tries[a.by()+a.pin] {
 		if len(m.tries) >= m.max {
 			return actions.Locked, false
 		}
 		m.tries[a.by()+a.pin] = true
 	}
+
 	if a.pin != m.pin {
 		return actions.InvalidPIN, false
 	}
+
 	return "", true
 }
 
@@ -102,6 +109,7 @@ func (m *model) consume(a attempt, now time.Time) actions.Outcome {
 		m.state, m.consumeID, m.heldUntil = "consumed", a.consumeID, time.Time{}
 		return actions.Consumed
 	}
+
 	return out
 }
 
@@ -110,10 +118,12 @@ func (m *model) reserve(a attempt, now time.Time) actions.Outcome {
 	if !in {
 		return out
 	}
+
 	if a.holder != m.holder || !now.Before(m.heldUntil) {
 		m.holder, m.heldUntil = a.holder, now.Add(m.hold)
 		m.fence++
 	}
+
 	return actions.Reserved
 }
 
@@ -129,6 +139,7 @@ func (m *model) release(a attempt, now time.Time) actions.Outcome {
 	case m.heldUntil.IsZero():
 		return actions.Released
 	}
+
 	return actions.HoldLost
 }
 
@@ -137,6 +148,7 @@ func (m *model) cancel(now time.Time) actions.Outcome {
 	if end == "" {
 		m.state, m.heldUntil, end = "canceled", time.Time{}, actions.Canceled
 	}
+
 	return end
 }
 
@@ -148,6 +160,7 @@ func TestActionsFollowTheModel(t *testing.T) {
 	s.reopen(t, func(c *actions.Config) { c.Retention, c.Margin = time.Hour, 2*time.Second })
 	rapid.Check(t, func(rt *rapid.T) {
 		began := s.clock.Now()
+
 		m := &model{tries: map[string]bool{}, activeAt: began.Add(rapid.SampledFrom([]time.Duration{0, 0, time.Minute}).Draw(rt, "activeAt")),
 			expiresAt: began.Add(10 * time.Minute), retention: time.Hour, hold: 30 * time.Second, mar: 2 * time.Second}
 		spec := actions.Spec{ActiveAt: m.activeAt, ExpiresAt: m.expiresAt}
@@ -155,6 +168,7 @@ func TestActionsFollowTheModel(t *testing.T) {
 			m.pin, m.max = "1234", rapid.IntRange(1, 4).Draw(rt, "maxAttempts")
 			spec.PIN, spec.MaxAttempts = "1234", m.max
 		}
+
 		made, err := s.Create(rt.Context(), spec)
 		if err != nil {
 			rt.Fatal(err)
@@ -166,6 +180,7 @@ func TestActionsFollowTheModel(t *testing.T) {
 		}
 		check := func(rt *rapid.T, r actions.Result, err error, want actions.Outcome) {
 			rt.Helper()
+
 			if err != nil || r.Outcome != want {
 				rt.Fatalf("got %s (%v), the model says %s: %+v at %s", r.Outcome, err, want, m, s.clock.Now())
 			}
@@ -192,6 +207,7 @@ func TestActionsFollowTheModel(t *testing.T) {
 				a.holder = rapid.SampledFrom([]string{"h1", "h2"}).Draw(rt, "holder")
 				r.Holder, a.consumeID, r.ConsumeID = a.holder, "-", "-"
 				lose(rt)
+
 				got, err := s.Reserve(rt.Context(), r, m.hold)
 				want := m.reserve(a, s.clock.Now())
 				if check(rt, got, err, want); want == actions.Reserved && got.Fence != m.fence {
@@ -217,11 +233,13 @@ func TestActionsFollowTheModel(t *testing.T) {
 				s.die(1)
 				_, err := s.Consume(rt.Context(), r)
 				s.wire.set(nil, nil)
+
 				before := *m
 				want, in := m.enter(a, s.clock.Now())
 				if in && m.pin == "" && a.pin == "" { // its only write was made
 					m.consume(a, s.clock.Now())
 				}
+
 				if err != nil && !errors.Is(err, actions.ErrUnavailable) {
 					rt.Fatalf("%v: the model was %+v, said %s", err, before, want)
 				}
@@ -247,9 +265,11 @@ func (s *shop) die(n int) {
 		if operation == "GetItem" {
 			return nil
 		}
+
 		if left--; left < 0 {
 			return io.ErrUnexpectedEOF
 		}
+
 		return nil
 	}, nil)
 }
@@ -265,16 +285,19 @@ func TestACallerMayDieAtEveryStep(t *testing.T) {
 				made := s.make(t, setup)
 				request := actions.Request{ID: made.ID, PIN: "1234", ConsumeID: "me", Holder: ""}
 				s.dieAt(step, answered)
+
 				first, err := s.Consume(t.Context(), request)
 				if err == nil && first.Outcome != actions.Consumed {
 					t.Errorf("%s: first %+v", name, first)
 				}
 				s.wire.set(nil, nil)
 				s.clock.advance(time.Second)
+
 				again := s.want(t, request, actions.Consumed)
 				if err == nil && body(t, again) != body(t, first) {
 					t.Errorf("%s: %s, again %s", name, body(t, first), body(t, again))
 				}
+
 				if v, _, err := s.Get(t.Context(), made.ID); err != nil || setup != nil && v.AttemptsLeft != 2 {
 					t.Errorf("%s: %+v, %v", name, v, err)
 				}

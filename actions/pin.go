@@ -50,6 +50,7 @@ func (r ring) matches(rec record, itemKey string, p PIN) (bool, error) {
 	if !known {
 		return false, fmt.Errorf("%w: version %d", ErrNoKey, rec.pinKey)
 	}
+
 	return hmac.Equal(rec.pinHash, key.hash(itemKey, p)), nil
 }
 

@@ -35,6 +35,7 @@ func TestPoint36_OneConsumerWinsAndItsRetryGetsTheSameBody(t *testing.T) {
 				t.Error(err)
 			}
 		})
+
 		winner := -1
 		for i, r := range results {
 			switch {
@@ -44,10 +45,12 @@ func TestPoint36_OneConsumerWinsAndItsRetryGetsTheSameBody(t *testing.T) {
 				t.Errorf("%s: consumer %d got %+v", name, i, r)
 			}
 		}
+
 		if winner < 0 {
 			t.Fatalf("%s: nobody won", name)
 		}
 		s.clock.advance(time.Minute)
+
 		again := s.want(t, request(winner), actions.Consumed)
 		if body(t, again) != body(t, results[winner]) || !again.Replayed || results[winner].Replayed {
 			t.Errorf("%s: first %s, again %s", name, body(t, results[winner]), body(t, again))
@@ -66,10 +69,12 @@ func each(n int, fn func(int)) {
 
 func body(t testing.TB, r actions.Result) string {
 	t.Helper()
+
 	text, err := json.Marshal(r)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return string(text)
 }
 
@@ -78,10 +83,12 @@ func TestPoint36_AConsumptionWhoseAnswerWasLostIsTheWinners(t *testing.T) {
 	for name, setup := range map[string]func(*actions.Spec){"without a PIN": nil, "with a PIN": withPIN} {
 		made := s.make(t, setup)
 		s.wire.loseNext(2)
+
 		r := s.want(t, actions.Request{ID: made.ID, PIN: "1234"}, actions.Consumed)
 		if string(r.Payload) != `{"user":"u-1"}` {
 			t.Errorf("%s: %+v", name, r)
 		}
+
 		if setup != nil {
 			if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.AttemptsLeft != 2 {
 				t.Errorf("one try was spent, not %d", 3-v.AttemptsLeft)
@@ -99,6 +106,7 @@ func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
 		outcome(t, r, err, actions.Canceled)
 	}
 	consume := func(id actions.ID) { s.want(t, actions.Request{ID: id, PIN: "1234"}, actions.Consumed) }
+
 	lock := func(id actions.ID) {
 		for range 3 {
 			s.want(t, actions.Request{ID: id, PIN: "0000"}, actions.InvalidPIN)
@@ -125,8 +133,10 @@ func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
 	} {
 		for _, pin := range []actions.PIN{"", "9999"} {
 			began := s.clock.Now()
+
 			made := s.make(t, func(spec *actions.Spec) {
 				withPIN(spec)
+
 				if test.active != 0 {
 					spec.ActiveAt = began.Add(test.active)
 				}
@@ -134,6 +144,7 @@ func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
 			for _, step := range test.steps {
 				step(made.ID)
 			}
+
 			if r := s.want(t, actions.Request{ID: made.ID, PIN: pin}, test.want); body(t, r) != fmt.Sprintf(`{"outcome":%q}`, test.want) {
 				t.Errorf("%s: with PIN %q more was told than the outcome: %s", test.name, string(pin), body(t, r))
 			}
@@ -147,15 +158,18 @@ func TestPoint37_WithoutAPINTheOutcomeSaysWhen(t *testing.T) {
 	s := newShop(t)
 	used := s.make(t, nil)
 	s.want(t, actions.Request{ID: used.ID}, actions.Consumed)
+
 	canceled := s.make(t, nil)
 	if _, err := s.Cancel(t.Context(), canceled.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	early := s.make(t, func(s *actions.Spec) { s.ActiveAt = start.Add(time.Minute) })
 	held := s.make(t, nil)
 	if _, err := s.Reserve(t.Context(), actions.Request{ID: held.ID, Holder: "h"}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
+
 	for id, want := range map[actions.ID]string{
 		used.ID:     `{"outcome":"already_used","consumedAt":"2026-11-21T12:00:00Z"}`,
 		canceled.ID: `{"outcome":"canceled","canceledAt":"2026-11-21T12:00:00Z"}`,
@@ -168,6 +182,7 @@ func TestPoint37_WithoutAPINTheOutcomeSaysWhen(t *testing.T) {
 		}
 	}
 	s.clock.advance(time.Hour)
+
 	if r := s.want(t, actions.Request{ID: early.ID}, actions.Expired); body(t, r) != `{"outcome":"expired","expiresAt":"2026-11-21T13:00:00Z"}` {
 		t.Errorf("got %s", body(t, r))
 	}
@@ -189,10 +204,12 @@ func TestPoint38_ParallelGuessesNeverExceedTheLimit(t *testing.T) {
 			locked.Add(1)
 		}
 	})
+
 	if compared.Load() != 3 || locked.Load() != 47 {
 		t.Errorf("%d were compared, %d found it locked", compared.Load(), locked.Load())
 	}
 	s.want(t, actions.Request{ID: made.ID, PIN: "1234"}, actions.Locked)
+
 	if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.State != actions.StateLocked || v.AttemptsLeft != 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
@@ -207,9 +224,11 @@ func TestPoint38_ARepeatedGuessIsOneAttempt(t *testing.T) {
 	}
 	s.want(t, actions.Request{ID: made.ID, PIN: "0000", ConsumeID: "another"}, actions.InvalidPIN)
 	s.want(t, actions.Request{ID: made.ID}, actions.InvalidPIN) // no PIN: nothing to compare
+
 	if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.AttemptsLeft != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}
+
 	right := actions.Request{ID: made.ID, PIN: "1234", ConsumeID: "mine"}
 	first := s.want(t, right, actions.Consumed)
 	for range 5 {
@@ -217,9 +236,11 @@ func TestPoint38_ARepeatedGuessIsOneAttempt(t *testing.T) {
 			t.Errorf("first %s, again %s", body(t, first), body(t, again))
 		}
 	}
+
 	if r := s.want(t, wrong, actions.AlreadyUsed); !r.ConsumedAt.IsZero() {
 		t.Errorf("the winner's id without the PIN is told no more: %+v", r)
 	}
+
 	if r := s.want(t, actions.Request{ID: made.ID, ConsumeID: "mine"}, actions.AlreadyUsed); r.Payload != nil {
 		t.Errorf("nor without any: %+v", r)
 	}
@@ -232,6 +253,7 @@ func TestPoint38_ThePINIsKeptAsAKeyedHashOfThisAction(t *testing.T) {
 	if err != nil || len(out.Items) != 2 {
 		t.Fatal(err)
 	}
+
 	hashes := map[string]bool{}
 	for _, item := range out.Items {
 		text := fmt.Sprint(item)
@@ -242,6 +264,7 @@ func TestPoint38_ThePINIsKeptAsAKeyedHashOfThisAction(t *testing.T) {
 			}
 		}
 	}
+
 	if len(hashes) != 2 {
 		t.Error("equal PINs of two actions have equal hashes")
 	}

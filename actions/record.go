@@ -46,8 +46,10 @@ func decode(i image) (record, error) {
 		if ms == 0 {
 			return time.Time{}
 		}
+
 		return time.UnixMilli(ms).UTC()
 	}
+
 	r := record{
 		status: attribute.Text(i, "status"), idSecond: attribute.Number(i, "idExpires"), content: attribute.Bytes(i, "content"), payload: attribute.Bytes(i, "payload"),
 		createdAt: at("createdAt"), activeAt: at("activeAt"), expiresAt: at("expiresAt"),
@@ -59,17 +61,21 @@ func decode(i image) (record, error) {
 	if second := attribute.Number(i, ExpiryAttribute); second != 0 {
 		r.forgetAt = time.Unix(second, 0).UTC()
 	}
+
 	if set, ok := i["tries"].(*types.AttributeValueMemberSS); ok {
 		r.tries = set.Value
 	}
+
 	switch r.status {
 	case open, consumed, canceled, expired:
 	default:
 		return record{}, fmt.Errorf("%w: status %q", errUnreadable, r.status)
 	}
+
 	if r.expiresAt.IsZero() || (r.pinHash != nil && r.maxAttempts == 0) {
 		return record{}, fmt.Errorf("%w: expiresAt or maxAttempts is missing", errUnreadable)
 	}
+
 	return r, nil
 }
 

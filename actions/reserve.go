@@ -25,6 +25,7 @@ func (a *Actions) Reserve(ctx context.Context, r Request, d time.Duration) (Resu
 		case d < minHold || d > maxHold:
 			return Result{}, invalid(fmt.Sprintf("hold %s: %s to %s", d, minHold, maxHold))
 		}
+
 		return a.use(ctx, c, "SET holder = :holder, holdUntil = :until, fence = if_not_exists(fence, :zero) + :one",
 			image{":until": millis(c.now.Add(d)), ":zero": attribute.N(0), ":one": attribute.N(1)},
 			func(rec record, made bool) (Result, bool) {
@@ -41,6 +42,7 @@ func (a *Actions) Release(ctx context.Context, r Request) (Result, error) {
 			return Result{}, invalid("holder and fence: must be set")
 		}
 		values := image{":zero": attribute.N(0), ":open": attribute.S(open), ":now": millis(c.now)}
+
 		rec, made, err := a.update(ctx, c, "SET holdUntil = :zero", write{
 			"#status = :open AND expiresAt > :now AND " + c.hold(a.cfg, values), values})
 		switch {
@@ -56,6 +58,7 @@ func (a *Actions) Release(ctx context.Context, r Request) (Result, error) {
 			}
 			return Result{Outcome: HoldLost}, true
 		})
+
 		return Result{Outcome: result.Outcome, Replayed: result.Replayed}, err
 	})
 }

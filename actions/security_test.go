@@ -32,14 +32,17 @@ func TestEveryUnknownIdAnswersAlike(t *testing.T) {
 	other := newShop(t) // other keys, another table
 	mine, foreign := s.make(t, withPIN), other.make(t, withPIN)
 	id := string(mine.ID)
+
 	tenant, err := s.For("b")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	theirs, err := tenant.Create(t.Context(), actions.Spec{ExpiresAt: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	unknown := map[string]actions.ID{
 		"empty": "", "a prefix": "act_", "of another installation": foreign.ID, "of another tenant": theirs.ID, "shorter": mine.ID[:len(id)-1],
 		"longer": mine.ID + "A", "padded": mine.ID + "=", "upper case": actions.ID("ACT_" + id[4:]), "a chosen code that nobody chose": "SUMMER-24",
@@ -53,17 +56,20 @@ func TestEveryUnknownIdAnswersAlike(t *testing.T) {
 		}
 		unknown[fmt.Sprintf("character %d changed", i)] = actions.ID(id[:i] + string(c) + id[i+1:])
 	}
+
 	for name, id := range unknown {
 		for _, r := range []actions.Request{{ID: id}, {ID: id, PIN: "1234"}} {
 			if got := s.want(t, r, actions.NotFound); body(t, got) != `{"outcome":"action_not_found"}` {
 				t.Errorf("%s: %s", name, body(t, got))
 			}
 		}
+
 		r, err := s.Cancel(t.Context(), id)
 		if outcome(t, r, err, actions.NotFound); body(t, r) != `{"outcome":"action_not_found"}` {
 			t.Errorf("%s: %s", name, body(t, r))
 		}
 	}
+
 	if v, _, err := s.Get(t.Context(), mine.ID); err != nil || v.AttemptsLeft != 3 {
 		t.Errorf("none of them was a try: %+v, %v", v, err)
 	}
@@ -75,10 +81,12 @@ func TestTenantsShareNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	b, err := s.For("b")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	spec := actions.Spec{Code: "SUMMER-24", PIN: "1234", ExpiresAt: start.Add(time.Hour)}
 	for _, tenant := range []*actions.Actions{s.Actions, a, b} {
 		if _, err := tenant.Create(t.Context(), spec); err != nil {
@@ -89,6 +97,7 @@ func TestTenantsShareNothing(t *testing.T) {
 	outcome(t, r, err, actions.Consumed)
 	r, err = b.Consume(t.Context(), actions.Request{ID: "SUMMER-24", PIN: "1234"})
 	outcome(t, r, err, actions.Consumed)
+
 	for _, name := range []string{"", "a/b", "a b", strings.Repeat("a", 65)} {
 		if _, err := s.For(name); !errors.Is(err, actions.ErrInvalid) {
 			t.Errorf("tenant %q: %v", name, err)
@@ -123,11 +132,13 @@ func TestNothingSecretIsPrinted(t *testing.T) {
 	_, _, err = s.Get(t.Context(), made.ID)
 	errs = append(errs, err)
 	fmt.Fprint(&out, errors.Join(errs...))
+
 	for _, secret := range []string{"canary", string(made.ID), string(made.ID)[4:], "63616e617279", "Y2FuYXJ5"} {
 		if strings.Contains(out.String(), secret) {
 			t.Errorf("%q was printed: %s", secret, out.String())
 		}
 	}
+
 	if !strings.Contains(out.String(), "action #") {
 		t.Error("an action can be told from another in a log by its digest")
 	}
@@ -154,6 +165,7 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 					}
 				}
 			}
+
 			if op, ok := n.(*ast.BinaryExpr); ok && (op.Op == token.EQL || op.Op == token.NEQ) {
 				for _, side := range []ast.Expr{op.X, op.Y} {
 					if f, ok := side.(*ast.SelectorExpr); ok {
@@ -162,6 +174,7 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 							if l, ok := op.Y.(*ast.BasicLit); ok && l.Value == `""` {
 								continue // whether there is one is no secret
 							}
+
 							if f.Sel.Name == "holder" && name == "call.go" {
 								continue // whether the hold is another's decides nothing that it hides
 							}
@@ -170,9 +183,11 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 					}
 				}
 			}
+
 			return true
 		})
 	}
+
 	for _, want := range []string{"pin.go hmac.Equal", "id.go hmac.Equal", "code.go hmac.Equal", "call.go subtle.ConstantTimeCompare"} {
 		if used[want] == 0 {
 			t.Errorf("%s is not used", want)
@@ -191,11 +206,13 @@ func TestKeysAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	other := actions.NewKey(31)
 	keys, err := actions.ParseKeys(good.Reveal() + "\n" + other.Reveal() + ",")
 	if err != nil || len(keys) != 2 || keys[0].Reveal() != good.Reveal() || keys[1].Reveal() != other.Reveal() {
 		t.Errorf("%v, %v", keys, err)
 	}
+
 	for _, text := range []string{"x", "1:", "1:***", ":AAAA", "1:AAAA", "1"} {
 		if _, err := actions.ParseKeys(text); !errors.Is(err, actions.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
@@ -210,6 +227,7 @@ func TestWithoutAKeyEveryCallSaysSo(t *testing.T) {
 	_, create := bare.Create(t.Context(), actions.Spec{ExpiresAt: start.Add(time.Hour)})
 	_, chosen := bare.Create(t.Context(), actions.Spec{Code: "SUMMER", ExpiresAt: start.Add(time.Hour)})
 	_, consume := bare.Consume(t.Context(), actions.Request{ID: made.ID})
+
 	_, cancel := bare.Cancel(t.Context(), made.ID)
 	_, _, get := bare.Get(t.Context(), made.ID)
 	bulk := bare.Bulk(t.Context(), coupons(1), func(actions.Coded) error { return nil })
@@ -224,6 +242,7 @@ func TestBadRequestsAreNamed(t *testing.T) {
 	s := newShop(t)
 	made := s.make(t, nil)
 	long := strings.Repeat("x", 256)
+
 	consume := func(r actions.Request) error {
 		r.ID = made.ID
 		_, err := s.Consume(t.Context(), r)
@@ -251,6 +270,7 @@ func TestBadRequestsAreNamed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	for rule, spec := range map[string]actions.Spec{
 		"requestId:": {RequestID: long}, "requestId and code": {RequestID: "r", Code: "CODE"}, "payload:": {Payload: json.RawMessage(`{`)},
 		"payload: a JSON": {Payload: json.RawMessage(`"` + strings.Repeat("x", actions.MaxPayload) + `"`)},
@@ -262,6 +282,7 @@ func TestBadRequestsAreNamed(t *testing.T) {
 			t.Errorf("%s %v", rule, err)
 		}
 	}
+
 	for _, at := range []time.Time{{}, start, start.Add(6 * 366 * 24 * time.Hour)} {
 		if _, err := s.Create(t.Context(), actions.Spec{ExpiresAt: at}); !errors.Is(err, actions.ErrInvalid) {
 			t.Errorf("expiresAt %s: %v", at, err)
@@ -301,10 +322,12 @@ func FuzzParseKeys(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		var again []string
 		for _, k := range keys {
 			again = append(again, k.Reveal())
 		}
+
 		if back, err := actions.ParseKeys(strings.Join(again, " ")); err != nil || len(back) != len(keys) {
 			t.Fatalf("%v, %v", back, err)
 		}

@@ -30,11 +30,13 @@ func (c *call) hold(cfg Config, values image) string {
 		values[":holder"], values[":fence"] = attribute.S(c.Holder), attribute.N(c.Fence)
 		return "holder = :holder AND fence = :fence AND holdUntil > :now"
 	}
+
 	values[":stale"] = millis(c.now.Add(-cfg.Margin))
 	if c.Holder == "" {
 		return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale)"
 	}
 	values[":holder"] = attribute.S(c.Holder)
+
 	return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale OR (holder = :holder AND holdUntil <= :now))"
 }
 
@@ -45,6 +47,7 @@ func (c *call) usable(cfg Config) write {
 	if c.passed {
 		pin, values[":pin"] = "pinHash = :pin", attribute.B(c.pinHash)
 	}
+
 	return write{isOpen + pin + " AND " + c.hold(cfg, values), values}
 }
 
@@ -57,6 +60,7 @@ func (c *call) guessable(cfg Config) write {
 	if c.Fence == 0 && c.Holder != "" { // a holder asking again for the hold that it has
 		hold = "(" + hold + " OR holder = :holder)"
 	}
+
 	return write{"attribute_exists(pinHash) AND " + triesLeft + " AND ((" + isOpen + hold + ") OR (" + isUsed + "))", values}
 }
 
@@ -71,6 +75,7 @@ const isThis = " AND idExpires = :idExpires"
 func (a *Actions) update(ctx context.Context, c *call, update string, w write) (*record, bool, error) {
 	w.condition += isThis
 	w.values[":idExpires"] = attribute.N(c.second())
+
 	out, err := a.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &a.cfg.Table, Key: image{keyAttribute: attribute.S(c.itemKey)},
 		UpdateExpression: &update, ConditionExpression: &w.condition,
@@ -88,10 +93,12 @@ func (a *Actions) update(ctx context.Context, c *call, update string, w write) (
 	case len(refused.Item) == 0:
 		return nil, false, nil
 	}
+
 	rec, err := decode(refused.Item)
 	if rec.idSecond != c.second() {
 		return nil, false, err
 	}
+
 	return &rec, false, err
 }
 

@@ -37,24 +37,29 @@ func (w *Worker) compose(r *run, output any, err error) reply {
 	if err != nil {
 		return w.failure(err)
 	}
+
 	body, err := encode(output)
 	if err != nil {
 		return w.failure(&Error{Name: w.cfg.ErrorPrefix + NameOutput, Err: fmt.Errorf("output of %s: %w", r.task.Activity, err)})
 	}
+
 	if len(body) > maxOutput && w.cfg.Offload != nil {
 		if body, err = w.offload(r, body); err != nil {
 			return w.failure(fmt.Errorf("store the output of %s: %w", r.task.Activity, err))
 		}
+
 		if !json.Valid(body) {
 			return w.failure(&Error{Name: w.cfg.ErrorPrefix + NameOutput, Cause: "what stands for the stored output is not JSON"})
 		}
 	}
+
 	if len(body) > maxOutput {
 		return w.failure(&Error{
 			Name:  w.cfg.ErrorPrefix + NameDataLimit,
 			Cause: fmt.Sprintf("output of %s has %d bytes, at most %d are allowed", r.task.Activity, len(body), maxOutput),
 		})
 	}
+
 	return reply{output: string(body)}
 }
 
@@ -67,6 +72,7 @@ func (w *Worker) offload(r *run, body json.RawMessage) (_ json.RawMessage, err e
 			err = &PanicError{Value: v}
 		}
 	}()
+
 	return w.cfg.Offload(ctx, r.task, body)
 }
 
@@ -82,6 +88,7 @@ func encode(output any) (body json.RawMessage, err error) {
 			err = fmt.Errorf("encode: panic: %v", v)
 		}
 	}()
+
 	if raw, ok := output.(json.RawMessage); ok && len(raw) > 0 {
 		if !json.Valid(raw) {
 			return nil, errors.New("not valid JSON")
@@ -91,9 +98,11 @@ func encode(output any) (body json.RawMessage, err error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
+
 	if err := e.Encode(output); err != nil {
 		return nil, err
 	}
+
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
@@ -103,9 +112,11 @@ func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
+
 	for n > 0 && !utf8.RuneStart(s[n]) {
 		n--
 	}
+
 	return s[:n]
 }
 
@@ -114,6 +125,7 @@ func cut(s string, n int) string {
 func (r *run) send(rep reply) (Outcome, error) {
 	ctx, cancel := context.WithTimeout(r.w.answers, r.w.cfg.AnswerTimeout)
 	defer cancel()
+
 	for wait := answerPause; ; wait = min(2*wait, answerPauseMax) {
 		err := r.try(ctx, rep)
 		var invalid *sfntypes.InvalidOutput
@@ -129,9 +141,11 @@ func (r *run) send(rep reply) (Outcome, error) {
 			}
 		}
 		pause(ctx, wait/2+rand.N(wait/2+1)) //nolint:gosec // jitter
+
 		if ctx.Err() != nil {
 			return Unanswered, err
 		}
+
 		if r.beats != nil && !r.beats.between(ctx) {
 			return Lost, err
 		}
@@ -141,6 +155,7 @@ func (r *run) send(rep reply) (Outcome, error) {
 func (r *run) try(ctx context.Context, rep reply) error {
 	ctx, cancel := context.WithTimeout(ctx, answerCall)
 	defer cancel()
+
 	token := aws.String(string(r.task.Token))
 	var err error
 	if rep.failure {
@@ -148,5 +163,6 @@ func (r *run) try(ctx context.Context, rep reply) error {
 	} else {
 		_, err = r.w.cfg.SFN.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: token, Output: &rep.output}, unretried)
 	}
+
 	return err
 }

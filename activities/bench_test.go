@@ -19,6 +19,7 @@ func BenchmarkWorker(b *testing.B) {
 		c.Events.Done = func(Done) { left.Done() }
 	}))
 	b.ResetTimer()
+
 	var starters sync.WaitGroup
 	for i := range 8 {
 		starters.Go(func() {
@@ -31,6 +32,7 @@ func BenchmarkWorker(b *testing.B) {
 	left.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 	b.StopTimer()
+
 	if err := r.stop(); err != nil {
 		b.Error(err)
 	}
@@ -56,6 +58,7 @@ func BenchmarkTask(b *testing.B) {
 	left.Wait()
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 	b.StopTimer()
+
 	if err := r.stop(); err != nil {
 		b.Error(err)
 	}

@@ -129,9 +129,11 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.PollTimeout, 70*time.Second)
 	or(&c.FatalAfter, 2*time.Minute)
 	or(&c.BeatsPerSecond, 250)
+
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+
 	seen := make(map[string]bool, len(c.Activities))
 	out := make([]Activity, len(c.Activities))
 	for i, a := range c.Activities {
@@ -147,16 +149,19 @@ func (c Config) withDefaults() (Config, error) {
 		or(&a.Name, a.ARN[strings.LastIndexByte(a.ARN, ':')+1:])
 		or(&a.Slots, 10)
 		or(&a.Pollers, 4)
+
 		a.Pollers = min(a.Pollers, a.Slots, 1000)
 		if a.Slots < 1 || a.Pollers < 1 {
 			return c, fmt.Errorf("activities: %s has %d slots and %d pollers, want at least 1", a.Name, a.Slots, a.Pollers)
 		}
+
 		for j := len(c.Middleware) - 1; j >= 0; j-- {
 			a.Handle = c.Middleware[j](a.Handle)
 		}
 		out[i] = a
 	}
 	c.Activities = out
+
 	return c, nil
 }
 

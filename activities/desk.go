@@ -49,30 +49,36 @@ func newDesk(w *Worker, a *Activity) *desk {
 // nil after stop, and with an error when polling has failed for too long.
 func (d *desk) poll(stop, polls, work context.Context, i int) error {
 	d.polled.CompareAndSwap(0, time.Now().UnixNano())
+
 	for {
 		select {
 		case <-stop.Done():
 			return nil
 		case d.slots <- struct{}{}:
 		}
+
 		if stop.Err() != nil {
 			<-d.slots
 			return nil
 		}
+
 		if i >= int(d.allowed.Load()) {
 			<-d.slots
 			pause(stop, quotaPause)
 			continue
 		}
+
 		task, err := d.ask(polls)
 		if task.Token != "" {
 			d.w.start(work, d, task)
 			continue
 		}
 		<-d.slots
+
 		if err == nil || polls.Err() != nil {
 			continue
 		}
+
 		wait, fatal := d.failed(err, i)
 		if fatal != nil {
 			return fatal
@@ -86,6 +92,7 @@ func (d *desk) ask(polls context.Context) (Task, error) {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(polls, d.w.cfg.PollTimeout)
 	defer cancel()
+
 	out, err := d.w.cfg.SFN.GetActivityTask(ctx, &sfn.GetActivityTaskInput{
 		ActivityArn: &d.act.ARN, WorkerName: &d.w.cfg.WorkerName,
 	}, unretried)
@@ -96,16 +103,20 @@ func (d *desk) ask(polls context.Context) (Task, error) {
 		return Task{}, err
 	}
 	d.answered(time.Now())
+
 	task := Task{Activity: d.act.Name, Worker: d.w.cfg.WorkerName}
 	if out.TaskToken != nil {
 		task.Token = Token(*out.TaskToken)
 	}
+
 	if out.Input != nil {
 		task.Input = []byte(*out.Input)
 	}
+
 	if f := d.w.cfg.Events.Polled; f != nil {
 		f(d.act.Name, task.Token != "", time.Since(began))
 	}
+
 	return task, nil
 }
 
@@ -115,6 +126,7 @@ func (d *desk) answered(now time.Time) {
 	d.polled.Store(now.UnixNano())
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	d.faults, d.failing = 0, time.Time{}
 	if n := int(d.allowed.Load()); n < d.act.Pollers {
 		if d.calm++; d.calm >= 10 {
@@ -127,19 +139,23 @@ func (d *desk) answered(now time.Time) {
 // failed sorts the error of a poll: how long to wait, or why to give up.
 func (d *desk) failed(err error, i int) (wait time.Duration, fatal error) {
 	now := time.Now()
+
 	if f := d.w.cfg.Events.PollFailed; f != nil {
 		f(d.act.Name, err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+
 	d.faults++
 	if d.failing.IsZero() {
 		d.failing = now
 	}
+
 	if now.Sub(d.logged) >= time.Minute {
 		d.logged = now
 		d.w.cfg.Log.Warn("polling an activity failed; retrying", "activity", d.act.Name, "err", err)
 	}
+
 	base := pollPause
 	switch {
 	case exceedsQuota(err):
@@ -152,6 +168,7 @@ func (d *desk) failed(err error, i int) (wait time.Duration, fatal error) {
 		return 0, fmt.Errorf("activities: poll %s: failing for %v: %w", d.act.ARN, now.Sub(d.failing).Round(time.Second), err)
 	}
 	wait = min(base<<min(d.faults-1, 8), pollPauseMax)
+
 	return wait/2 + rand.N(wait/2+1) + base/2, nil //nolint:gosec // jitter
 }
 
@@ -161,6 +178,7 @@ func (d *desk) ready(now time.Time) error {
 	if age <= d.w.cfg.PollTimeout || len(d.slots) == cap(d.slots) && d.w.busy(d) {
 		return nil
 	}
+
 	return fmt.Errorf("activities: no poll of %s was answered for %v", d.act.Name, age.Round(time.Second))
 }
 
@@ -168,12 +186,14 @@ func (d *desk) ready(now time.Time) error {
 func (w *Worker) busy(d *desk) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	n := 0
 	for r := range w.running {
 		if r.desk == d {
 			n++
 		}
 	}
+
 	return n == d.act.Slots
 }
 
@@ -191,12 +211,14 @@ func incurable(err error) bool {
 	if !errors.As(err, &api) {
 		return false
 	}
+
 	switch api.ErrorCode() {
 	case "ActivityDoesNotExist", "InvalidArn", "AccessDeniedException", "UnrecognizedClientException",
 		"InvalidSignatureException", "MissingAuthenticationTokenException", "ValidationException",
 		"KmsAccessDeniedException", "KmsInvalidStateException":
 		return true
 	}
+
 	return false
 }
 
@@ -208,6 +230,7 @@ func unretried(o *sfn.Options) { o.Retryer = aws.NopRetryer{} }
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+
 	select {
 	case <-ctx.Done():
 	case <-timer.C:

@@ -25,6 +25,7 @@ func (e *Error) Error() string {
 	case e.Err != nil:
 		return e.Name + ": " + e.Err.Error()
 	}
+
 	return e.Name
 }
 
@@ -94,5 +95,6 @@ func (c *Config) nameOf(err error) (name, cause string) {
 	case errors.Is(err, ErrShutdown):
 		return c.ErrorPrefix + NameShutdown, err.Error()
 	}
+
 	return c.ErrorPrefix + NameUnknown, err.Error()
 }

@@ -23,6 +23,7 @@ func ExampleWorker() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+
 	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
@@ -31,10 +32,12 @@ func ExampleWorker() {
 	client := sfn.NewFromConfig(engine.AWSConfig()) // could as well be AWS
 
 	ctx, stop := context.WithCancel(context.Background())
+
 	activity, err := client.CreateActivity(ctx, &sfn.CreateActivityInput{Name: aws.String("greet")})
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	machine, err := client.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{
 		Name: aws.String("hello"), RoleArn: aws.String("arn:aws:iam::000000000000:role/any"),
 		Definition: aws.String(fmt.Sprintf(`{"StartAt": "Greet", "States": {"Greet": {
@@ -54,6 +57,7 @@ func ExampleWorker() {
 				if err := json.Unmarshal(t.Input, &in); err != nil {
 					return nil, activities.Fail("Hello.BadInput", err)
 				}
+
 				return "hello, " + strings.ToLower(in.Name), nil
 			},
 		}},
@@ -65,13 +69,16 @@ func ExampleWorker() {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return engine.Run(gctx) })
 	g.Go(func() error { return worker.Run(gctx) })
+
 	execution, err := client.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: machine.StateMachineArn, Input: aws.String(`{"name": "WORLD"}`)})
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	if err := g.Wait(); err != nil {
 		log.Fatal(err)
 	}
+
 	out, err := client.DescribeExecution(context.Background(), &sfn.DescribeExecutionInput{ExecutionArn: execution.ExecutionArn})
 	if err != nil {
 		log.Fatal(err)

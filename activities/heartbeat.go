@@ -31,6 +31,7 @@ func newBeats(r *run) *beats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.timer = time.AfterFunc(b.interval(), b.beat)
+
 	return b
 }
 
@@ -51,13 +52,16 @@ func (b *beats) fenceAt() time.Time {
 func (b *beats) beat() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.stopped {
 		return
 	}
+
 	began, err := b.send(b.ctx)
 	if b.ctx.Err() != nil {
 		return
 	}
+
 	next := b.interval()
 	switch {
 	case err == nil:
@@ -81,10 +85,12 @@ func (b *beats) send(ctx context.Context) (began time.Time, err error) {
 	defer cancel()
 	pause(ctx, b.r.w.budget.turn(time.Now()))
 	began = time.Now()
+
 	_, err = b.r.w.cfg.SFN.SendTaskHeartbeat(ctx, &sfn.SendTaskHeartbeatInput{TaskToken: aws.String(string(b.r.task.Token))}, unretried)
 	if f := b.r.w.cfg.Events.Beat; f != nil && b.ctx.Err() == nil {
 		f(b.r.task, err)
 	}
+
 	return began, err
 }
 
@@ -105,10 +111,12 @@ func (b *beats) between(ctx context.Context) bool {
 	if time.Since(b.lastOK) < b.r.desk.act.Heartbeat/3 {
 		return true
 	}
+
 	began, err := b.send(ctx)
 	if err == nil {
 		b.lastOK = began
 	}
+
 	return !isLost(err)
 }
 
@@ -132,10 +140,12 @@ type budget struct {
 func (b *budget) turn(now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.next.Before(now) {
 		b.next = now
 	}
 	wait := b.next.Sub(now)
 	b.next = b.next.Add(time.Second / time.Duration(b.perSecond))
+
 	return wait
 }

@@ -30,6 +30,7 @@ func (w *Worker) start(work context.Context, d *desk, task Task) {
 	r := &run{w: w, desk: d, task: task, at: time.Now()}
 	r.ctx, r.cancel = context.WithCancelCause(work)
 	w.enter(r)
+
 	if d.act.Heartbeat > 0 {
 		r.beats = newBeats(r)
 	}
@@ -47,15 +48,18 @@ func (r *run) work() {
 		if r.watchdog != nil {
 			r.watchdog.Stop()
 		}
+
 		if r.claim() {
 			r.finish(output, err)
 		}
 	}()
+
 	if errors.Is(context.Cause(r.ctx), ErrShutdown) {
 		// The token came after the last moment for it: give it to somebody else.
 		err = ErrShutdown
 		return
 	}
+
 	if f := r.w.cfg.Events.Started; f != nil {
 		f(r.task)
 	}
@@ -81,6 +85,7 @@ func (r *run) call() (output any, err error) {
 		if !returned {
 			output, err = nil, &PanicError{Value: recover(), Stack: debug.Stack()}
 		}
+
 		if err != nil {
 			if cause := context.Cause(ctx); errors.Is(cause, ErrDeadline) || errors.Is(cause, ErrShutdown) {
 				err = &interrupted{cause: cause, err: err}
@@ -89,6 +94,7 @@ func (r *run) call() (output any, err error) {
 	}()
 	output, err = r.desk.act.Handle(ctx, r.task)
 	returned = true
+
 	return output, err
 }
 
@@ -112,6 +118,7 @@ func (r *run) finish(output any, err error) {
 	default:
 		reply := r.w.compose(r, output, err)
 		r.stopBeats()
+
 		done.Outcome, done.ErrorName = Succeeded, reply.name
 		if reply.failure {
 			done.Outcome = Failed
@@ -119,6 +126,7 @@ func (r *run) finish(output any, err error) {
 				done.Err = reply.err
 			}
 		}
+
 		if outcome, aerr := r.send(reply); outcome != "" {
 			done.Outcome, done.Err = outcome, errors.Join(done.Err, aerr)
 		}
@@ -153,6 +161,7 @@ func (r *run) report(done Done) {
 	case Failed:
 		log.Debug("task failed", "task", r.task, "error", done.ErrorName)
 	}
+
 	if f := r.w.cfg.Events.Done; f != nil {
 		f(done)
 	}

@@ -40,6 +40,7 @@ func newScript(tokens ...string) *script {
 	for _, t := range tokens {
 		s.tokens <- t
 	}
+
 	return s
 }
 
@@ -55,6 +56,7 @@ func (s *script) config(handle HandlerFunc, edit ...func(*Config)) Config {
 	for _, e := range edit {
 		e(&c)
 	}
+
 	return c
 }
 
@@ -62,12 +64,14 @@ func (s *script) config(handle HandlerFunc, edit ...func(*Config)) Config {
 func (s *script) of(op string) []call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	var out []call
 	for _, c := range s.calls {
 		if c.op == op {
 			out = append(out, c)
 		}
 	}
+
 	return out
 }
 
@@ -90,20 +94,24 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	rule := s.rule
 	s.mu.Unlock()
+
 	if rule != nil {
 		if err := rule(op, in.TaskToken); err != nil {
 			var refusal awsRefusal
 			if errors.As(err, &refusal) {
 				return answer(r, http.StatusBadRequest, `{"__type":"`+string(refusal)+`","message":"by the script"}`), nil
 			}
+
 			return nil, err
 		}
 	}
+
 	if op != "GetActivityTask" {
 		return answer(r, http.StatusOK, `{}`), nil
 	}
 	timer := time.NewTimer(60 * time.Second)
 	defer timer.Stop()
+
 	select {
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
@@ -121,6 +129,7 @@ func answer(r *http.Request, status int, body string) *http.Response {
 
 func wantNil(t *testing.T, err error) {
 	t.Helper()
+
 	if err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -135,6 +144,7 @@ func TestBeatsComeAtMostAThirdOfHeartbeatSecondsApartAndNoneAfterTheAnswer(t *te
 		}))
 		time.Sleep(11 * time.Minute)
 		wantNil(t, r.stop())
+
 		last := time.Duration(0)
 		beats := s.of("SendTaskHeartbeat")
 		for _, b := range beats {
@@ -143,6 +153,7 @@ func TestBeatsComeAtMostAThirdOfHeartbeatSecondsApartAndNoneAfterTheAnswer(t *te
 			}
 			last = b.at
 		}
+
 		answers := s.of("SendTaskSuccess")
 		if len(beats) < 60 || len(answers) != 1 || last > answers[0].at {
 			t.Errorf("%d beats, last at %v; answers %v", len(beats), last, answers)
@@ -170,9 +181,11 @@ func TestSelfFenceComesBeforeHeartbeatSecondsAreOver(t *testing.T) {
 			}))
 			time.Sleep(2 * time.Minute)
 			wantNil(t, r.stop())
+
 			if !errors.Is(cause, ErrTaskLost) || ended >= 30*time.Second || ended < 25*time.Second {
 				t.Errorf("handler ended after %v by %v", ended, cause)
 			}
+
 			if n := len(s.of("SendTaskFailure")); n != 0 {
 				t.Errorf("%d answers for a task that may be another's", n)
 			}
@@ -195,6 +208,7 @@ func TestAThrottledSpellShorterThanHeartbeatSecondsCostsNothing(t *testing.T) {
 		}))
 		time.Sleep(3 * time.Minute)
 		wantNil(t, r.stop())
+
 		if n := len(s.of("SendTaskSuccess")); n != 1 {
 			t.Errorf("%d successes", n)
 		}
@@ -218,6 +232,7 @@ func TestAServiceThatDisownsTheTaskEndsTheHandlerAtOnce(t *testing.T) {
 			}, func(c *Config) { c.Events.Done = func(d Done) { done = d } }))
 			time.Sleep(time.Minute)
 			wantNil(t, r.stop())
+
 			if done.Outcome != Lost || done.Ran > 10*time.Second || len(s.of("SendTaskSuccess")) != 0 {
 				t.Errorf("%s: ended as %+v", code, done)
 			}
@@ -239,9 +254,11 @@ func TestAnAnswerThatCannotBeDeliveredKeepsTheTaskAlive(t *testing.T) {
 			func(c *Config) { c.Events.Done = func(d Done) { done = d } }))
 		time.Sleep(2 * time.Minute)
 		wantNil(t, r.stop())
+
 		if done.Outcome != Succeeded {
 			t.Errorf("ended as %+v", done)
 		}
+
 		last := time.Duration(0)
 		for _, b := range s.of("SendTaskHeartbeat") {
 			if b.at-last > 20*time.Second {
@@ -249,12 +266,14 @@ func TestAnAnswerThatCannotBeDeliveredKeepsTheTaskAlive(t *testing.T) {
 			}
 			last = b.at
 		}
+
 		answers := s.of("SendTaskSuccess")
 		for _, a := range answers {
 			if a.body != answers[0].body {
 				t.Errorf("answer changed: %s", a.body)
 			}
 		}
+
 		if last > answers[len(answers)-1].at {
 			t.Error("a beat after the answer")
 		}
@@ -269,11 +288,13 @@ func TestAPollIsOpenForTheServicesSixtySecondsAndIsNotCutOffByAStop(t *testing.T
 			c.PollGrace, c.Events.Done = 65*time.Second, func(d Done) { done = d }
 		}))
 		time.Sleep(70 * time.Second)
+
 		if n := len(s.of("GetActivityTask")); n != 2 {
 			t.Errorf("%d polls in 70 s", n)
 		}
 		go func() { time.Sleep(10 * time.Second); s.tokens <- "late" }()
 		wantNil(t, r.stop())
+
 		if done.Outcome != Succeeded {
 			t.Errorf("a token that came during the drain ended as %+v", done)
 		}
@@ -289,6 +310,7 @@ func TestATokenThatComesAfterTheLastMomentIsGivenBack(t *testing.T) {
 		synctest.Wait()
 		go func() { time.Sleep(10 * time.Second); s.tokens <- "late" }()
 		wantNil(t, r.stop())
+
 		answers := s.of("SendTaskFailure")
 		if len(answers) != 1 || !strings.Contains(answers[0].body, `"Worker.WorkerShutdown"`) {
 			t.Errorf("answers %v", answers)
@@ -307,12 +329,15 @@ func TestPollErrorsAreLoggedOnceAMinuteAndQuotaErrorsThinThePollers(t *testing.T
 		}))
 		time.Sleep(5 * time.Minute)
 		wantNil(t, r.stop())
+
 		if n := strings.Count(log.String(), "\n"); n < 4 || n > 6 {
 			t.Errorf("%d lines in 5 minutes", n)
 		}
+
 		if n := len(s.of("GetActivityTask")); n > 100 {
 			t.Errorf("%d polls although the service says there are too many", n)
 		}
+
 		if n := r.desks[0].allowed.Load(); n != 1 {
 			t.Errorf("%d pollers left", n)
 		}
@@ -326,6 +351,7 @@ func TestAnIncurablePollErrorIsFatalAfterAWhile(t *testing.T) {
 		began := time.Now()
 		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil }))
 		<-r.done
+
 		if took := time.Since(began); r.stop() == nil || took < 2*time.Minute || took > 3*time.Minute {
 			t.Errorf("Run: %v after %v", r.stop(), took)
 		}
@@ -347,12 +373,14 @@ func TestTheBeatsOfAllTasksShareOneBudget(t *testing.T) {
 		}))
 		time.Sleep(2 * time.Minute)
 		wantNil(t, r.stop())
+
 		beats := s.of("SendTaskHeartbeat")
 		for i := 110; i < len(beats); i++ {
 			if beats[i].at-beats[i-110].at < time.Second {
 				t.Fatalf("110 beats in %v", beats[i].at-beats[i-110].at)
 			}
 		}
+
 		if n := len(s.of("SendTaskSuccess")); n != 1000 {
 			t.Errorf("%d of 1000 tasks succeeded with %d beats", n, len(beats))
 		}
@@ -364,11 +392,13 @@ func TestNotBeingPolledForLongMakesAWorkerUnready(t *testing.T) {
 		s := newScript()
 		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil }))
 		time.Sleep(65 * time.Second)
+
 		if err := r.Ready(); err != nil {
 			t.Errorf("Ready: %v", err)
 		}
 		s.set(func(string, string) error { return errors.New("no network") })
 		time.Sleep(3 * time.Minute)
+
 		if r.Ready() == nil {
 			t.Error("ready although no poll was answered for minutes")
 		}
@@ -391,6 +421,7 @@ func TestAServiceOutOfReachDoesNotKeepAWorkerForEver(t *testing.T) {
 		time.Sleep(time.Second)
 		began := time.Now()
 		wantNil(t, r.stop())
+
 		if took := time.Since(began); took > 51*time.Second || done.Outcome != Unanswered {
 			t.Errorf("stopped after %v, the task ended as %+v", took, done)
 		}

@@ -30,10 +30,12 @@ func New(cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	w := &Worker{cfg: cfg, running: map[*run]struct{}{}, budget: budget{perSecond: cfg.BeatsPerSecond}}
 	for i := range cfg.Activities {
 		w.desks = append(w.desks, newDesk(w, &w.cfg.Activities[i]))
 	}
+
 	return w, nil
 }
 
@@ -64,6 +66,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	polled := make(chan error, 1)
 	go func() { polled <- g.Wait() }()
 	<-stop.Done()
+
 	return w.drain(polled, endPolls, cut, giveUp)
 }
 
@@ -76,6 +79,7 @@ func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut con
 	defer grace.Stop()
 	patience := time.NewTimer(w.cfg.DrainTimeout)
 	defer patience.Stop()
+
 	for open := true; open; {
 		select {
 		case err = <-polled:
@@ -86,6 +90,7 @@ func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut con
 			cut(ErrShutdown)
 		}
 	}
+
 	idle := w.whenIdle()
 	if left := w.cfg.DrainTimeout - time.Since(began); left > 0 {
 		if waitFor(idle, left) {
@@ -93,6 +98,7 @@ func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut con
 		}
 	}
 	cut(ErrShutdown)
+
 	if waitFor(idle, w.cfg.DrainGrace) {
 		return err
 	}
@@ -102,15 +108,18 @@ func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut con
 	defer last.Stop()
 	stuck := w.abandon()
 	<-idle
+
 	if stuck > 0 {
 		err = errors.Join(err, fmt.Errorf("%w: %d of them", ErrStuck, stuck))
 	}
+
 	return err
 }
 
 func waitFor(done <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+
 	select {
 	case <-done:
 		return true
@@ -124,21 +133,25 @@ func waitFor(done <-chan struct{}, d time.Duration) bool {
 func (w *Worker) whenIdle() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	w.idle = make(chan struct{})
 	if len(w.running) == 0 {
 		close(w.idle)
 	}
+
 	return w.idle
 }
 
 // abandon answers for every handler that has not returned.
 func (w *Worker) abandon() int {
 	w.mu.Lock()
+
 	runs := make([]*run, 0, len(w.running))
 	for r := range w.running {
 		runs = append(runs, r)
 	}
 	w.mu.Unlock()
+
 	n := 0
 	var answers sync.WaitGroup
 	for _, r := range runs {
@@ -151,6 +164,7 @@ func (w *Worker) abandon() int {
 		})
 	}
 	answers.Wait()
+
 	return n
 }
 
@@ -164,6 +178,7 @@ func (w *Worker) leave(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.running, r)
+
 	if w.idle != nil && len(w.running) == 0 {
 		close(w.idle)
 	}
@@ -177,5 +192,6 @@ func (w *Worker) Ready() error {
 			return err
 		}
 	}
+
 	return nil
 }

@@ -51,6 +51,7 @@ func TestATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
 			if got := w.result(w.execute(`{"a":1}`)); !strings.HasPrefix(got, c.want) {
 				t.Errorf("result %.300s, want %.300s", got, c.want)
 			}
+
 			if err := r.stop(); err != nil {
 				t.Errorf("Run: %v", err)
 			}
@@ -68,6 +69,7 @@ func TestALargeOutputIsOffloaded(t *testing.T) {
 	if got := w.result(w.execute(`{}`)); got != `{"stored":262146}` {
 		t.Errorf("result %s", got)
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -76,24 +78,30 @@ func TestALargeOutputIsOffloaded(t *testing.T) {
 func TestNoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
 	w := newWorld(t, "")
 	var held, most atomic.Int32
+
 	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
 		n := held.Add(1)
 		defer held.Add(-1)
+
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
 		pause(ctx, time.Millisecond)
+
 		return nil, nil
 	}, func(c *Config) { c.Activities[0].Slots, c.Activities[0].Pollers = 3, 8 }))
 	var all []string
 	for range 60 {
 		all = append(all, w.execute(`{}`))
 	}
+
 	for _, arn := range all {
 		w.result(arn)
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
+
 	if most.Load() > 3 || len(w.ends(60)) != 60 {
 		t.Errorf("%d tasks at once with 3 slots", most.Load())
 	}
@@ -105,16 +113,20 @@ func TestAParkedTaskIsAnsweredBySomebodyElse(t *testing.T) {
 	r := w.start(w.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, Park() }))
 	arn := w.execute(`{}`)
 	parked := <-token
+
 	if d := w.ends(1)[0]; d.Outcome != Parked || d.Err != nil {
 		t.Errorf("ended as %+v", d)
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
+
 	text, output := string(parked), `"later"`
 	if _, err := w.sfn.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: &text, Output: &output}); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := w.result(arn); got != output {
 		t.Errorf("result %s", got)
 	}
@@ -129,9 +141,11 @@ func TestHeartbeatsKeepALongTaskAlive(t *testing.T) {
 	if got := w.result(w.execute(`{}`)); got != `"done"` {
 		t.Errorf("result %s", got)
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
+
 	beats := w.faults.count("SendTaskHeartbeat")
 	if beats < 6 || beats > 12 {
 		t.Errorf("%d heartbeats in 2.5 s", beats)
@@ -154,19 +168,24 @@ func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *tes
 		return nil, context.Cause(ctx)
 	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
 	arn := w.execute(`{}`)
+
 	d := w.ends(1)[0]
 	if d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
 		t.Errorf("ended as %+v", d)
 	}
+
 	if d := time.Duration(took.Load()); d >= time.Second || d < 500*time.Millisecond {
 		t.Errorf("the handler ended after %v", d)
 	}
+
 	if w.faults.count("SendTaskFailure") != 0 {
 		t.Error("a task that may be another's was answered")
 	}
+
 	if got := w.result(arn); !strings.HasPrefix(got, "States.Timeout") && !strings.HasPrefix(got, "States.HeartbeatTimeout") {
 		t.Errorf("result %s", got)
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -182,12 +201,15 @@ func TestAStoppedExecutionEndsTheHandler(t *testing.T) {
 	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
 	arn := w.execute(`{}`)
 	<-entered
+
 	if _, err := w.sfn.StopExecution(context.Background(), &sfn.StopExecutionInput{ExecutionArn: &arn}); err != nil {
 		t.Fatal(err)
 	}
+
 	if d := w.ends(1)[0]; d.Outcome != Lost || !errors.Is(d.Err, ErrTaskLost) {
 		t.Errorf("ended as %+v", d)
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -201,13 +223,16 @@ func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
 		}
 		return nil
 	})
+
 	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }))
 	if got := w.result(w.execute(`{}`)); got != "1" {
 		t.Errorf("result %s", got)
 	}
+
 	if d := w.ends(1)[0]; d.Outcome != Succeeded {
 		t.Errorf("ended as %+v", d)
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -221,13 +246,16 @@ func TestALostAnswerCountsAndIsReportedAsLost(t *testing.T) {
 		}
 		return nil
 	})
+
 	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }))
 	if got := w.result(w.execute(`{}`)); got != "1" {
 		t.Errorf("result %s", got)
 	}
+
 	if d := w.ends(1)[0]; d.Outcome != Lost {
 		t.Errorf("ended as %+v", d)
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -246,11 +274,13 @@ func TestAnUndeliverableAnswerGivesTheSlotBack(t *testing.T) {
 	}))
 	w.execute(`{}`)
 	w.execute(`{}`)
+
 	for _, d := range w.ends(2) {
 		if d.Outcome != Unanswered || d.Err == nil {
 			t.Errorf("ended as %+v", d)
 		}
 	}
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -284,9 +314,11 @@ func TestAStopLetsTasksFinishThenInterruptsThemThenAnswersForThem(t *testing.T) 
 			}, func(c *Config) { c.DrainTimeout, c.DrainGrace = 300*time.Millisecond, 200*time.Millisecond }))
 			arn := w.execute(`{}`)
 			<-entered
+
 			if err := r.stop(); !errors.Is(err, c.err) {
 				t.Errorf("Run: %v, want %v", err, c.err)
 			}
+
 			if got := w.result(arn); got != c.want {
 				t.Errorf("result %s, want %s", got, c.want)
 			}
@@ -299,6 +331,7 @@ func TestAHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.
 	w := newWorld(t, "")
 	release := make(chan struct{})
 	var n atomic.Int32
+
 	r := w.start(w.config(func(context.Context, Task) (any, error) {
 		if n.Add(1) == 1 {
 			<-release
@@ -310,10 +343,12 @@ func TestAHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.
 	if got := w.result(w.execute(`{}`)); got != "Order.Deadline: the handler did not return" {
 		t.Errorf("result %s", got)
 	}
+
 	if got := w.result(w.execute(`{}`)); got != `"ok"` {
 		t.Errorf("result %s", got)
 	}
 	close(release)
+
 	if err := r.stop(); err != nil {
 		t.Errorf("Run: %v", err)
 	}
@@ -337,15 +372,18 @@ func TestPollErrorsAreWaitedOutAndBecomeFatalOnlyWhenIncurable(t *testing.T) {
 	}))
 	w.until("a poll was refused", func() bool { return failures.Load() >= 2 })
 	w.faults.set(nil)
+
 	if got := w.result(w.execute(`{}`)); got != "1" {
 		t.Errorf("result %s", got)
 	}
+
 	if err := r.Ready(); err != nil {
 		t.Errorf("Ready: %v", err)
 	}
 	refuse("ActivityDoesNotExist")
 	w.execute(`{}`)
 	<-r.done
+
 	if err := r.stop(); err == nil || !strings.Contains(err.Error(), "ActivityDoesNotExist") {
 		t.Errorf("Run: %v", err)
 	}
@@ -358,6 +396,7 @@ func TestTokensAreNotPrinted(t *testing.T) {
 	log := slog.New(slog.NewTextHandler(&out, nil))
 	log.Info("x", "token", secret, "task", task)
 	fmt.Fprintf(&out, "%v %s %#v %+v", secret, secret, secret, []any{secret})
+
 	if s := out.String(); strings.Contains(s, "secret") || strings.Contains(s, "card") || strings.Count(s, secret.String()) < 5 {
 		t.Error(s)
 	}

@@ -38,6 +38,7 @@ type world struct {
 // e.g. `"HeartbeatSeconds": 3,`.
 func newWorld(t testing.TB, task string) *world {
 	t.Helper()
+
 	engine, err := embedded.Open(embedded.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +48,7 @@ func newWorld(t testing.TB, task string) *world {
 	go func() { ran <- engine.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
+
 		if err := errors.Join(<-ran, engine.Close()); err != nil {
 			t.Error(err)
 		}
@@ -54,12 +56,14 @@ func newWorld(t testing.TB, task string) *world {
 	w := &world{TB: t, engine: engine, faults: &faults{next: engine.HTTPClient().Transport, calls: map[string]int{}}}
 	cfg := engine.AWSConfig()
 	w.sfn = sfn.NewFromConfig(cfg)
+
 	act, err := w.sfn.CreateActivity(context.Background(), &sfn.CreateActivityInput{Name: aws.String("greet")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.activity = *act.ActivityArn
 	asl := fmt.Sprintf(`{"StartAt":"T","States":{"T":{"Type":"Task","Resource":%q,%s"End":true}}}`, w.activity, task)
+
 	sm, err := w.sfn.CreateStateMachine(context.Background(), &sfn.CreateStateMachineInput{
 		Name: aws.String("m"), Definition: &asl, RoleArn: aws.String("arn:aws:iam::000000000000:role/any"),
 	})
@@ -67,6 +71,7 @@ func newWorld(t testing.TB, task string) *world {
 		t.Fatal(err)
 	}
 	w.machine = *sm.StateMachineArn
+
 	return w
 }
 
@@ -74,6 +79,7 @@ func newWorld(t testing.TB, task string) *world {
 func (w *world) config(handle HandlerFunc, edit ...func(*Config)) Config {
 	ac := w.engine.AWSConfig()
 	ac.HTTPClient = &http.Client{Transport: w.faults}
+
 	cfg := Config{
 		SFN:        sfn.NewFromConfig(ac),
 		Activities: []Activity{{ARN: w.activity, Handle: handle, Slots: 4, Pollers: 2}},
@@ -85,6 +91,7 @@ func (w *world) config(handle HandlerFunc, edit ...func(*Config)) Config {
 	for _, e := range edit {
 		e(&cfg)
 	}
+
 	return cfg
 }
 
@@ -104,6 +111,7 @@ func (w *world) ends(n int) []Done {
 		got = append([]Done(nil), w.done...)
 		return len(got) >= n
 	})
+
 	return got
 }
 
@@ -123,6 +131,7 @@ func (w *world) start(cfg Config) *running {
 
 func begin(t testing.TB, cfg Config) *running {
 	t.Helper()
+
 	worker, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -132,16 +141,19 @@ func begin(t testing.TB, cfg Config) *running {
 	var ran error
 	go func() { defer close(r.done); ran = worker.Run(ctx) }()
 	r.stop = func() error { cancel(); <-r.done; return ran }
+
 	return r
 }
 
 // execute starts an execution.
 func (w *world) execute(input string) (arn string) {
 	w.Helper()
+
 	out, err := w.sfn.StartExecution(context.Background(), &sfn.StartExecutionInput{StateMachineArn: &w.machine, Input: &input})
 	if err != nil {
 		w.Fatal(err)
 	}
+
 	return *out.ExecutionArn
 }
 
@@ -154,16 +166,20 @@ func (w *world) result(arn string) string {
 		if out, err = w.sfn.DescribeExecution(context.Background(), &sfn.DescribeExecutionInput{ExecutionArn: &arn}); err != nil {
 			w.Fatal(err)
 		}
+
 		return out.Status != sfntypes.ExecutionStatusRunning
 	})
+
 	if out.Status == sfntypes.ExecutionStatusSucceeded {
 		return aws.ToString(out.Output)
 	}
+
 	return aws.ToString(out.Error) + ": " + aws.ToString(out.Cause)
 }
 
 func (w *world) until(what string, ok func() bool) {
 	w.Helper()
+
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
@@ -203,6 +219,7 @@ func (f *faults) count(op string) int {
 
 func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -213,9 +230,11 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.calls[op]++
 	f.mu.Unlock()
 	var refusal awsRefusal
+
 	if rule != nil {
 		err = rule(op, string(body))
 	}
+
 	switch {
 	case errors.As(err, &refusal):
 		text, _ := json.Marshal(map[string]string{"__type": string(refusal), "message": "by the test"})
@@ -229,5 +248,6 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, err
 	}
+
 	return f.next.RoundTrip(r)
 }

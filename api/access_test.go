@@ -24,10 +24,12 @@ type operation struct {
 // operations reads the document.
 func operations(t *testing.T) []operation {
 	t.Helper()
+
 	text, err := api.OpenAPI()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string
@@ -38,6 +40,7 @@ func operations(t *testing.T) []operation {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
+
 	var all []operation
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
@@ -49,6 +52,7 @@ func operations(t *testing.T) []operation {
 		}
 	}
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.id, b.id) })
+
 	return all
 }
 
@@ -68,6 +72,7 @@ func TestEachRouteAsksForItsScope(t *testing.T) {
 			}
 			continue
 		}
+
 		for name, headers := range map[string][]string{"none": nil, "a bad one": {"Authorization", "Bearer rk_x"}, "another scheme": {"Authorization", "Basic YTpi"},
 			"an empty one": {"Authorization", ""}, "a word": {"Authorization", bearers[auth.Admin][7:]}} {
 			a := w.ask(o.method, path, "{}", headers...)
@@ -75,6 +80,7 @@ func TestEachRouteAsksForItsScope(t *testing.T) {
 				t.Errorf("%s with credential %s: %d %s", o.id, name, a.StatusCode, a.text)
 			}
 		}
+
 		for scope, bearer := range bearers {
 			a := w.ask(o.method, path, "{}", "Authorization", bearer)
 			if may := rank[scope] >= rank[o.scope]; may == (a.StatusCode == http.StatusForbidden) || a.StatusCode == http.StatusUnauthorized {
@@ -98,6 +104,7 @@ func TestReadingIsNeverMoreThanReading(t *testing.T) {
 func TestNobodyServesOthersUnasked(t *testing.T) {
 	loopback := []string{"127.0.0.1:0", "127.9.9.9:1", "[::1]:8701", "localhost:8701"}
 	others := []string{":8701", "0.0.0.0:8701", "[::]:8701", "192.0.2.1:8701", "example.com:80", "[fe80::1]:80", "127.0.0.1.example.com:80"}
+
 	for _, address := range loopback {
 		for _, open := range []bool{true, false} {
 			if err := api.CheckListen(address, open); err != nil {
@@ -105,14 +112,17 @@ func TestNobodyServesOthersUnasked(t *testing.T) {
 			}
 		}
 	}
+
 	for _, address := range others {
 		if err := api.CheckListen(address, true); err == nil {
 			t.Errorf("%s without authentication is taken", address)
 		}
+
 		if err := api.CheckListen(address, false); err != nil {
 			t.Errorf("%s with authentication: %v", address, err)
 		}
 	}
+
 	for _, address := range []string{"", "127.0.0.1", "8701"} {
 		if api.CheckListen(address, false) == nil {
 			t.Errorf("%q is taken", address)
@@ -131,6 +141,7 @@ func TestAServiceKnowsWhoMayComeIn(t *testing.T) {
 	} {
 		cfg := good
 		change(&cfg)
+
 		if _, err := api.New(cfg); err == nil {
 			t.Errorf("%s: taken", name)
 		}
@@ -146,6 +157,7 @@ func TestAReboundNameReachesNoLoopbackAddress(t *testing.T) {
 	hosts := map[string]bool{"localhost": true, "localhost:8701": true, "127.0.0.1:8701": true, "[::1]:8701": true, "[::1]": true, "LOCALHOST": true,
 		"evil.example": false, "evil.example:8701": false, "localhost.evil.example": false, "127.0.0.1.nip.io": false, "": false, "0.0.0.0:8701": false, "192.0.2.1": false}
 	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8701}
+
 	send := func(w *world, host string) int {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/orders", nil)
 		r.Host = host
@@ -153,6 +165,7 @@ func TestAReboundNameReachesNoLoopbackAddress(t *testing.T) {
 		r = r.WithContext(contextWith(r, local))
 		rec := httptest.NewRecorder()
 		w.handler.ServeHTTP(rec, r)
+
 		return rec.Code
 	}
 	for host, allowed := range hosts {
@@ -162,6 +175,7 @@ func TestAReboundNameReachesNoLoopbackAddress(t *testing.T) {
 			}
 		}
 	}
+
 	if got := send(proxied, "orders.example.com"); got != http.StatusOK {
 		t.Errorf("a host that is allowed: %d", got)
 	}
@@ -174,6 +188,7 @@ func TestNoPageOfAnotherOriginChangesAnything(t *testing.T) {
 		if o.method == http.MethodGet || strings.HasPrefix(o.path, "/v1/callbacks") {
 			continue
 		}
+
 		path := parameter.ReplaceAllString(o.path, "x")
 		for name, c := range map[string]struct {
 			headers []string

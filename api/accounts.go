@@ -78,10 +78,12 @@ func (s *service) openAccount(ctx context.Context, c caller, in *openAccountInpu
 	if err != nil {
 		return nil, err
 	}
+
 	out := &accountOutput{Status: http.StatusCreated, Body: c.tenant.showAccount(a)}
 	if replayed {
 		out.Status, out.Replayed = http.StatusOK, "true"
 	}
+
 	return out, nil
 }
 
@@ -90,9 +92,11 @@ func (s *service) getAccount(ctx context.Context, c caller, in *input.Account) (
 	if err == nil && !found {
 		err = notFound("account")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return &accountOutput{Status: http.StatusOK, Body: c.tenant.showAccount(a)}, nil
 }
 
@@ -114,6 +118,7 @@ func (s *service) listAccounts(ctx context.Context, c caller, in *input.Page) (*
 			_, own := c.tenant.own(a.ID)
 			return c.tenant.showAccount(a), own, nil
 		})
+
 	return out, err
 }
 
@@ -148,26 +153,32 @@ type listEntriesOutput struct {
 
 func (s *service) listEntries(ctx context.Context, c caller, in *listEntriesInput) (*listEntriesOutput, error) {
 	bound := []string{"entries", string(c.tenant), in.AccountID}
+
 	place, p := s.cursors.open(in.Cursor, bound...)
 	if p != nil {
 		return nil, p
 	}
+
 	after, err := ledger.ParseCursor(place)
 	if err != nil {
 		return nil, err
 	}
+
 	entries, next, more, err := s.cfg.Ledger.Statement(ctx, c.tenant.stored(in.AccountID), after, in.Limit)
 	if err != nil {
 		return nil, err
 	}
+
 	out := &listEntriesOutput{}
 	out.Body.Entries = make([]entry, len(entries))
 	for i, e := range entries {
 		out.Body.Entries[i] = entry{c.tenant.shown(e.TransferID), e.Amount, e.Shard, e.Sequence, e.Balance, e.At}
 	}
+
 	if more {
 		out.Body.Next = s.cursors.seal(next.String(), bound...)
 	}
+
 	return out, nil
 }
 
@@ -213,14 +224,17 @@ func (s *service) holdMoney(ctx context.Context, c caller, in *holdMoneyInput) (
 	if in.Body.ExpiresAt != nil {
 		n.ExpiresAt = *in.Body.ExpiresAt
 	}
+
 	made, replayed, err := s.cfg.Ledger.Reserve(ctx, n)
 	if err != nil {
 		return nil, err
 	}
+
 	out := &holdOutput{Status: http.StatusCreated, Body: c.tenant.showHold(made)}
 	if replayed {
 		out.Status, out.Replayed = http.StatusOK, "true"
 	}
+
 	return out, nil
 }
 
@@ -229,9 +243,11 @@ func (s *service) getHold(ctx context.Context, c caller, in *holdPath) (*holdOut
 	if err == nil && !there {
 		err = notFound("hold")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return &holdOutput{Status: http.StatusOK, Body: c.tenant.showHold(found)}, nil
 }
 
@@ -240,5 +256,6 @@ func (s *service) releaseHold(ctx context.Context, c caller, in *holdPath) (*hol
 	if err != nil {
 		return nil, err
 	}
+
 	return &holdOutput{Status: http.StatusOK, Body: c.tenant.showHold(released)}, nil
 }

@@ -123,10 +123,12 @@ func (s *service) createAction(ctx context.Context, c caller, in *createActionIn
 	}
 	spec := in.Body.spec()
 	spec.RequestID = in.Key
+
 	made, err := all.Create(ctx, spec)
 	if err != nil {
 		return nil, err
 	}
+
 	return showMade(made), nil
 }
 
@@ -135,6 +137,7 @@ func (n newAction) spec() actions.Spec {
 	if n.ActiveAt != nil {
 		spec.ActiveAt = *n.ActiveAt
 	}
+
 	return spec
 }
 
@@ -145,13 +148,16 @@ func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (
 	}
 	spec := in.Body.spec()
 	spec.Code = in.Action
+
 	made, err := all.Create(ctx, spec)
 	if errors.Is(err, actions.ErrConflict) {
 		return nil, newProblem(http.StatusConflict, "conflict", "The code was used for another content.")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return showMade(made), nil
 }
 
@@ -160,13 +166,16 @@ func (s *service) getAction(ctx context.Context, c caller, in *input.Action) (*a
 	if err != nil {
 		return nil, err
 	}
+
 	a, found, err := all.Get(ctx, actions.ID(in.Action))
 	if err == nil && !found {
 		err = notFound("action")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return showAction(a.Public()), nil
 }
 
@@ -240,10 +249,12 @@ func (s *service) use(c caller, want actions.Outcome, do func(*actions.Actions) 
 	if err != nil {
 		return nil, err
 	}
+
 	r, err := do(all)
 	if err != nil {
 		return nil, err
 	}
+
 	if r.Outcome != want {
 		p := newProblem(r.Outcome.HTTPStatus(), string(r.Outcome), "The action is "+strings.ReplaceAll(string(r.Outcome), "_", " ")+".")
 		if r.Outcome == actions.NotFound {
@@ -251,11 +262,14 @@ func (s *service) use(c caller, want actions.Outcome, do func(*actions.Actions) 
 		}
 		p.ConsumedAt, p.CanceledAt, p.ActiveAt = moment(r.ConsumedAt), moment(r.CanceledAt), moment(r.ActiveAt)
 		p.ExpiresAt, p.HeldUntil = moment(r.ExpiresAt), moment(r.HeldUntil)
+
 		return nil, p
 	}
+
 	out := &usedOutput{Body: used{string(r.Outcome), r.Payload, moment(r.ConsumedAt), moment(r.CanceledAt), moment(r.HeldUntil), r.Fence}}
 	if r.Replayed {
 		out.Replayed = "true"
 	}
+
 	return out, nil
 }

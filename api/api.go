@@ -37,6 +37,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+
 	return assemble(cfg)
 }
 
@@ -46,6 +47,7 @@ func OpenAPI() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return s.doc, nil
 }
 
@@ -57,6 +59,7 @@ func Server(handler http.Handler) *http.Server {
 
 func assemble(cfg Config) (*service, error) {
 	strictHuma()
+
 	s := &service{cfg: cfg, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), gate: newGate(cfg.InFlight, cfg.Queue),
 		rates: newBuckets(cfg.Rate, cfg.Burst, cfg.Now), failures: newBuckets(min(cfg.Rate, 1), 20, cfg.Now), known: newAcquainted()}
 	var err error
@@ -79,6 +82,7 @@ func assemble(cfg Config) (*service, error) {
 		_, _ = w.Write(s.doc) // the client's trouble
 	})
 	s.doc, err = json.MarshalIndent(h.OpenAPI(), "", "  ")
+
 	return s, err
 }
 
@@ -140,6 +144,7 @@ func register[I, O any](s *service, h huma.API, r route, handle func(context.Con
 		errors = append(errors, http.StatusUnauthorized)
 		op.Security = []map[string][]string{{"bearer": {string(r.scope)}}}
 	}
+
 	if r.body {
 		errors = append(errors, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
 	}
@@ -154,6 +159,7 @@ func register[I, O any](s *service, h huma.API, r route, handle func(context.Con
 			c.code = p.Code
 			return nil, p
 		}
+
 		return out, nil
 	})
 	members = membersOf(h.OpenAPI(), operationOf(h.OpenAPI().Paths[r.path], r.method))
@@ -174,17 +180,20 @@ func (s *service) describe(item *huma.PathItem, r route) {
 		also.Description = http.StatusText(status)
 		op.Responses[strconv.Itoa(status)] = &also
 	}
+
 	for _, response := range op.Responses {
 		if response.Headers == nil {
 			response.Headers = map[string]*huma.Param{}
 		}
 		response.Headers["X-Request-Id"] = &huma.Param{Description: "Names this request in our logs.", Schema: &huma.Schema{Type: "string"}}
 	}
+
 	for status, header := range map[string]string{"429": "Retry-After", "503": "Retry-After", "401": "WWW-Authenticate", "415": "Accept"} {
 		if response := op.Responses[status]; response != nil {
 			response.Headers[header] = &huma.Param{Schema: &huma.Schema{Type: "string"}}
 		}
 	}
+
 	if op.RequestBody != nil {
 		op.RequestBody.Required = true
 	}

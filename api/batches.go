@@ -44,12 +44,14 @@ func (s *service) makeActions(ctx context.Context, c caller, in *makeActionsInpu
 	if err != nil {
 		return nil, err
 	}
+
 	b := actions.Batch{ID: in.Batch, Prefix: in.Body.Prefix, From: int(in.Body.From), Count: int(in.Body.From + in.Body.Count), Payload: in.Body.Payload, ExpiresAt: in.Body.ExpiresAt}
 	if in.Body.ActiveAt != nil {
 		b.ActiveAt = *in.Body.ActiveAt
 	}
 	out := &batchOutput{}
 	out.Body.Next = int64(b.Count)
+
 	err = all.Bulk(ctx, b, func(made actions.Coded) error {
 		out.Body.Codes = append(out.Body.Codes, coded{int64(made.Index), string(made.Code), made.Made})
 		return nil
@@ -57,8 +59,10 @@ func (s *service) makeActions(ctx context.Context, c caller, in *makeActionsInpu
 	if errors.Is(err, actions.ErrConflict) {
 		return nil, newProblem(http.StatusConflict, "conflict", "The batch was begun with another content.")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return out, nil
 }

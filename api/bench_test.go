@@ -16,6 +16,7 @@ func BenchmarkTransition(b *testing.B) {
 	b.Run("call", func(b *testing.B) {
 		w := newWorld(b, dev)
 		w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 		for i := 0; b.Loop(); i++ {
 			r, err := w.cfg.Orders.Apply(b.Context(), transitions.Request{OrderID: "o-1", Event: events[i%2], TransitionID: transitions.TransitionID(i + 2), RequestID: transitions.RequestID(strconv.Itoa(i))})
 			if err != nil || r.Verdict != transitions.Applied {
@@ -26,6 +27,7 @@ func BenchmarkTransition(b *testing.B) {
 	b.Run("handler", func(b *testing.B) {
 		w := newWorld(b, dev)
 		w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 		for i := 0; b.Loop(); i++ {
 			a := w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+string(events[i%2])+`","transitionId":`+strconv.Itoa(i+2)+`}`, "Idempotency-Key", strconv.Itoa(i))
 			if a.StatusCode != http.StatusOK {

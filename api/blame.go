@@ -21,10 +21,12 @@ func (p *problem) blame(kind error, members map[string]bool) {
 	if !found || parts == nil {
 		return
 	}
+
 	name := parts[1]
 	if ours := spelled[name]; ours != "" {
 		p.Detail, name = strings.Replace(p.Detail, ": "+name, ": "+ours, 1), ours
 	}
+
 	if members[name] {
 		_, pointer := pointerOf("body." + name + parts[2])
 		p.Fields = append(p.Fields, fieldProblem{"body", pointer, text[len(parts[0]):]})
@@ -36,13 +38,16 @@ func membersOf(doc *huma.OpenAPI, op *huma.Operation) map[string]bool {
 	if op.RequestBody == nil || op.RequestBody.Content["application/json"] == nil {
 		return nil
 	}
+
 	schema := op.RequestBody.Content["application/json"].Schema
 	if schema.Ref != "" {
 		schema = doc.Components.Schemas.SchemaFromRef(schema.Ref)
 	}
+
 	members := map[string]bool{}
 	for name := range schema.Properties {
 		members[name] = true
 	}
+
 	return members
 }

@@ -39,12 +39,14 @@ type callbackOutput struct {
 
 func (s *service) paymentCallback(ctx context.Context, _ caller, _ *callbackInput) (*callbackOutput, error) {
 	c := callOf(ctx)
+
 	r, err := s.cfg.Payments.Callback(ctx, c.header, c.raw)
 	if err != nil {
 		return nil, err
 	}
 	out := &callbackOutput{}
 	out.Body.Effect = string(r.Effect)
+
 	return out, nil
 }
 
@@ -75,5 +77,6 @@ func (s *service) listParkedCallbacks(ctx context.Context, c caller, in *input.P
 			id, own := c.tenant.own(r.PaymentID)
 			return parkedCallback{r.EventID, r.Type, id, r.Reason, r.At}, own && r.Effect == payments.EffectParked, nil
 		})
+
 	return out, err
 }

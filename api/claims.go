@@ -98,13 +98,16 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	if err != nil {
 		return nil, err
 	}
+
 	payload := in.Body.Payload
 	if len(payload) == 0 {
 		payload = json.RawMessage("null")
 	}
+
 	if canonical, err := once.Canonical(payload); err == nil { // else numbers beyond 2^53 are compared as they are written
 		payload = canonical
 	}
+
 	out := &claimOutput{Status: http.StatusCreated, Body: claimed{Key: in.Key.Key}}
 	var claim *once.Claim
 	if key := c.tenant.claimKey(in.Key.Key); in.Request != "" {
@@ -112,6 +115,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	} else {
 		claim, err = claims.Claim(ctx, key, payload)
 	}
+
 	var failed *once.Failure
 	switch until, held := once.RetryAt(err); {
 	case errors.As(err, &failed):
@@ -128,6 +132,7 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 		return out, nil
 	}
 	out.Body.Outcome, out.Body.Fence, out.Body.Ticket = string(claim.Outcome), claim.Fence(), string(claim.Ticket())
+
 	return out, nil
 }
 
@@ -168,15 +173,18 @@ func (s *service) step(c caller, key, ticket, outcome string, do func(*once.Clai
 	if err != nil {
 		return nil, err
 	}
+
 	claim, err := claims.Resume(c.tenant.claimKey(key), once.Ticket(ticket))
 	if err != nil {
 		return nil, once.ErrStaleOwner // a ticket that was never one is as good as a lost one
 	}
+
 	if err := do(claim); err != nil {
 		return nil, err
 	}
 	out := &stepOutput{}
 	out.Body.Key, out.Body.Outcome = key, outcome
+
 	return out, nil
 }
 
@@ -217,13 +225,16 @@ func (s *service) getClaim(ctx context.Context, c caller, in *input.Key) (*recor
 	if err != nil {
 		return nil, err
 	}
+
 	r, found, err := claims.Get(ctx, c.tenant.claimKey(in.Key))
 	if err == nil && !found {
 		err = notFound("claim")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return &recordOutput{record{in.Key, string(r.Status), r.Fence, r.ClaimedAt, r.LeaseUntil, r.UpdatedAt, r.ResultBytes, r.FailureCode}}, nil
 }
 
@@ -252,15 +263,18 @@ func (s *service) acquireLock(ctx context.Context, c caller, in *lockInput) (*lo
 	if err != nil {
 		return nil, err
 	}
+
 	if !got.Acquired {
 		p := newProblem(http.StatusConflict, "lock_held", "Somebody has this key, for ever.")
 		p.Holder, p.Since = got.Holder, &got.Since
 		return nil, p
 	}
+
 	out := &lockOutput{Status: http.StatusCreated, Body: lock{in.Key.Key, got.Holder, got.Since}}
 	if !got.First {
 		out.Status, out.Replayed = http.StatusOK, "true"
 	}
+
 	return out, nil
 }
 
@@ -269,8 +283,10 @@ func (s *service) getLock(ctx context.Context, c caller, in *input.Key) (*lockOu
 	if err == nil && !found {
 		err = notFound("lock")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return &lockOutput{Status: http.StatusOK, Body: lock{in.Key, got.Holder, got.Since}}, nil
 }

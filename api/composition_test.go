@@ -20,9 +20,11 @@ func TestStoredIDsAreTheirTenantsAlone(t *testing.T) {
 		if back, own := one.own(stored); !own || back != id {
 			t.Fatalf("%s %s is stored as %s and comes back as %s", one, id, stored, back)
 		}
+
 		if one == other {
 			return
 		}
+
 		if _, own := other.own(stored); own || other.stored(otherID) == stored {
 			t.Fatalf("%s of %s is %s's, too", stored, one, other)
 		}

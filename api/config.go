@@ -96,24 +96,31 @@ func (c Config) withDefaults() Config {
 	number(&c.Queue, 512)
 	number(&c.Watches, 1000)
 	number(&c.WatchesPerCaller, 16)
+
 	if c.Rate == 0 {
 		c.Rate = 200
 	}
+
 	if c.Timeout == 0 {
 		c.Timeout = 20 * time.Second
 	}
+
 	if c.WatchFor == 0 {
 		c.WatchFor = 15 * time.Minute
 	}
+
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+
 	if c.Audit == nil {
 		c.Audit = c.Log.Handler()
 	}
+
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+
 	return c
 }
 
@@ -130,6 +137,7 @@ func (c Config) validate() error {
 	case c.InFlight < 1, c.Queue < 0, c.Burst < 1, c.Watches < 1, c.WatchesPerCaller < 1, c.Timeout < 0, c.WatchFor < 0:
 		return errors.New("api: a bound of Config is negative: Burst, InFlight, Queue, Watches, WatchesPerCaller, Timeout or WatchFor")
 	}
+
 	return nil
 }
 
@@ -140,9 +148,11 @@ func CheckListen(address string, dev bool) error {
 	if err != nil {
 		return fmt.Errorf("listen %q: must be HOST:PORT: %w", address, err)
 	}
+
 	if dev && !isLoopback(host) {
 		return fmt.Errorf("listen %q: without authentication only loopback addresses (127.0.0.1, [::1], localhost)", address)
 	}
+
 	return nil
 }
 

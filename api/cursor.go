@@ -20,6 +20,7 @@ func newSealer(secret []byte) (sealer, error) {
 		return sealer{}, err
 	}
 	aead, err := cipher.NewGCM(block)
+
 	return sealer{aead}, err
 }
 
@@ -30,6 +31,7 @@ func (s sealer) seal(place string, bound ...string) string {
 	}
 	nonce := make([]byte, s.aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails since Go 1.24
+
 	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, []byte(place), binding(bound)))
 }
 
@@ -38,12 +40,14 @@ func (s sealer) open(cursor string, bound ...string) (string, *problem) {
 	if cursor == "" {
 		return "", nil
 	}
+
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if n := s.aead.NonceSize(); err == nil && len(sealed) > n {
 		if place, err := s.aead.Open(nil, sealed[:n], sealed[n:], binding(bound)); err == nil {
 			return string(place), nil
 		}
 	}
+
 	return "", newProblem(http.StatusBadRequest, "invalid_cursor", "The cursor is not one of this list. Begin without one.").field("query", "cursor", "must come from the page before")
 }
 

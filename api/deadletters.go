@@ -55,6 +55,7 @@ func (s *service) handler(name string) (streams.Handler, error) {
 	if i < 0 {
 		return streams.Handler{}, notFound("handler")
 	}
+
 	return s.cfg.Handlers[i], nil
 }
 
@@ -76,8 +77,10 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 				}
 			}
 			id, own := c.tenant.own(orderOf(l))
+
 			return letter{base64.RawURLEncoding.EncodeToString([]byte(l.ID)), l.Handler, id, l.Error, l.Permanent, l.Attempts, l.Redrives, l.FailedAt}, own, nil
 		})
+
 	return out, err
 }
 
@@ -86,10 +89,12 @@ func orderOf(l streams.DeadLetter) string {
 	if l.Record == nil {
 		return ""
 	}
+
 	id, _ := l.Record.Keys["orderId"].(*types.AttributeValueMemberS)
 	if id == nil {
 		return ""
 	}
+
 	return id.Value
 }
 
@@ -112,17 +117,21 @@ func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput)
 	if err != nil {
 		return nil, err
 	}
+
 	id, err := base64.RawURLEncoding.Strict().DecodeString(in.Letter)
 	if err != nil || !letterRule.Match(id) {
 		return nil, notFound("dead_letter")
 	}
+
 	l, err := s.cfg.DeadLetters.Get(ctx, h.Name, string(id))
 	if err != nil {
 		return nil, err
 	}
+
 	if _, own := c.tenant.own(orderOf(l)); !own {
 		return nil, notFound("dead_letter")
 	}
+
 	if err := s.cfg.DeadLetters.Redrive(ctx, l.ID, h, nil); err != nil {
 		if known := s.asProblem(ctx, err, nil); known.Status != http.StatusInternalServerError {
 			return nil, known
@@ -131,5 +140,6 @@ func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput)
 	}
 	out := &redriveOutput{}
 	out.Body.Status = "handled"
+
 	return out, nil
 }

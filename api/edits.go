@@ -81,6 +81,7 @@ type addressFields map[string]string
 // TransformSchema gives the fields their bounds.
 func (addressFields) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema {
 	least, most, longest := 1, 32, 512
+
 	return &huma.Schema{Type: huma.TypeObject, MinProperties: &least, MaxProperties: &most,
 		AdditionalProperties: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
 		Extensions:           map[string]any{"propertyNames": map[string]any{"pattern": "^[A-Za-z0-9_.-]{1,64}$"}},
@@ -107,6 +108,7 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 	if s.cfg.AddReserved == nil {
 		return nil, notFound("route")
 	}
+
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
 	result, err := s.cfg.AddReserved(ctx, e, c.tenant.items(in.Body.Items)...)
 	switch {
@@ -115,6 +117,7 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 	case err == nil && result.Verdict.Done(): // the transaction returns no image
 		result.Order, err = s.find(ctx, c, in.OrderID)
 	}
+
 	return s.edited(c, e, result, err)
 }
 
@@ -147,6 +150,7 @@ func (t tenant) edit(id string, k input.Keyed, condition input.Conditional) tran
 	if _, content, conditional := condition.Seen(); conditional {
 		e.IfMatch = (*transitions.ContentVersion)(&content)
 	}
+
 	return e
 }
 
@@ -155,12 +159,14 @@ func (s *service) edited(c caller, e transitions.Edit, result transitions.EditRe
 	if err != nil {
 		return nil, err
 	}
+
 	switch result.Verdict {
 	case transitions.Applied, transitions.Replayed:
 		out := s.orderOutput(c, result.Order)
 		if result.Verdict == transitions.Replayed {
 			out.Replayed = "true"
 		}
+
 		return out, nil
 	case transitions.NotFound:
 		if result.Order != nil {
@@ -175,10 +181,12 @@ func (s *service) edited(c caller, e transitions.Edit, result transitions.EditRe
 		}
 		return nil, keyReused().at(result.Order)
 	}
+
 	p := newProblem(http.StatusConflict, "wrong_state", "The order cannot be edited like this now.").at(result.Order)
 	if result.Reason != "" {
 		p.Detail = "In the way: " + result.Reason
 	}
 	p.Expected = texts(result.Expected)
+
 	return nil, p
 }

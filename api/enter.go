@@ -27,12 +27,14 @@ func (s *service) enter(to route) func(huma.Context, func(huma.Context)) {
 		if to.changes {
 			defer func() { s.audited(r, w, to, c, started) }()
 		}
+
 		ctx, p := r.Context(), (*problem)(nil)
 		if !to.streams {
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeout(ctx, s.cfg.Timeout)
 			defer cancel()
 		}
+
 		for _, check := range []func(context.Context, http.ResponseWriter, *http.Request, route, *call) *problem{s.identify, permit, strict} {
 			if p = check(ctx, w, r, to, c); p != nil {
 				c.code = p.Code
@@ -59,6 +61,7 @@ func (s *service) identify(ctx context.Context, _ http.ResponseWriter, r *http.R
 		}
 		c.caller = p
 	}
+
 	return s.rates.take(c.caller.ID)
 }
 
@@ -71,6 +74,7 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 			return auth.Principal{}, p
 		}
 	}
+
 	if given {
 		p, err := s.cfg.Auth.Authenticate(ctx, token)
 		switch {
@@ -84,6 +88,7 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 	}
 	s.known.drop(token)
 	s.failures.owe(address(r))
+
 	return auth.Principal{}, newProblem(http.StatusUnauthorized, "unauthenticated", "This request needs a valid credential: Authorization: Bearer ...").
 		with("WWW-Authenticate", `Bearer realm="ratchet"`)
 }
@@ -93,6 +98,7 @@ func address(r *http.Request) string {
 	if err != nil {
 		return r.RemoteAddr
 	}
+
 	return host
 }
 
@@ -110,12 +116,14 @@ func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route,
 	if err != nil {
 		return newProblem(http.StatusBadRequest, "malformed_request", "The query cannot be read.")
 	}
+
 	p := newProblem(http.StatusUnprocessableEntity, "invalid_request", "A parameter breaks a rule.")
 	for name, values := range query {
 		if len(values) != 1 || values[0] == "" {
 			p = p.field("query", name, "once, with a value, or not at all")
 		}
 	}
+
 	for _, name := range []string{idempotencyKey, ifMatch, "Content-Type", "Last-Event-Id"} {
 		values := r.Header.Values(name)
 		switch empty := len(values) == 1 && values[0] == ""; {
@@ -125,33 +133,40 @@ func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route,
 			p = p.field("header", name, "once, with a value, or not at all")
 		}
 	}
+
 	if len(p.Fields) > 0 {
 		return p
 	}
 	r.Header.Del("Accept") // there is one representation, whatever is asked for
+
 	if !to.body && !to.raw {
 		return nil
 	}
+
 	for _, coding := range r.Header.Values("Content-Encoding") {
 		if !strings.EqualFold(coding, "identity") {
 			return newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must not be compressed.").with("Accept-Encoding", "identity")
 		}
 	}
+
 	body, p := readBody(w, r)
 	if to.raw {
 		c.header, c.raw = r.Header, body
 		return p
 	}
+
 	if p == nil && len(body) > 0 {
 		if p = checkType(r); p == nil {
 			p = checkJSON(body, to.free)
 		}
 	}
+
 	if p != nil {
 		return p
 	}
 	// The body is here: the time in which it had to arrive must not end the request.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	r.Body = io.NopCloser(bytes.NewReader(body))
+
 	return nil
 }

@@ -90,8 +90,10 @@ func unavailable(err error) bool {
 			"ServiceUnavailable", "TransactionConflictException", "TransactionInProgressException":
 			return true
 		}
+
 		return api.ErrorFault() == smithy.FaultServer
 	}
 	var network net.Error
+
 	return errors.As(err, &network)
 }

@@ -27,5 +27,6 @@ func (p *problem) at(o *transitions.Order) *problem {
 		p.Order = &position{string(o.State), int64(o.TransitionID), int64(o.ContentVersion)}
 		return p.with("ETag", etag(o))
 	}
+
 	return p
 }

@@ -21,10 +21,12 @@ func FuzzBodies(f *testing.F) {
 		if checkJSON(body, "/free") != nil || len(body) == 0 {
 			return
 		}
+
 		var v any
 		if err := json.Unmarshal(body, &v); err != nil && len(strings.TrimSpace(string(body))) > 0 && !strings.Contains(err.Error(), "out of range") {
 			t.Fatalf("%q passes, but: %v", body, err)
 		}
+
 		if value := jsontext.Value(body); value.Kind() == '{' {
 			var members map[string]any
 			if json.Unmarshal(body, &members) == nil {
@@ -47,16 +49,19 @@ func FuzzIntegers(f *testing.F) {
 		if value := jsontext.Value(text); !value.IsValid() || value.Kind() != '0' {
 			return // the decoder lets only numbers through
 		}
+
 		n, ok := integer(text)
 		if !ok || len(text) > 40 {
 			return
 		}
+
 		if _, exponent, found := strings.Cut(strings.ToLower(text), "e"); found && len(strings.Trim(exponent, "+-0")) > 3 {
 			if n != 0 {
 				t.Fatalf("%s is read as %d", text, n)
 			}
 			return // too large for the comparison below
 		}
+
 		exact, ok := new(big.Rat).SetString(text)
 		if !ok || exact.Cmp(new(big.Rat).SetInt64(n)) != 0 {
 			t.Fatalf("%s is read as %d", text, n)

@@ -31,17 +31,20 @@ func (g *gate) enter(ctx context.Context) (leave func(), p *problem) {
 	default:
 	}
 	defer g.waiting.Add(-1)
+
 	if g.waiting.Add(1) > g.queue {
 		return nil, overloaded()
 	}
 	timer := time.NewTimer(queueFor)
 	defer timer.Stop()
+
 	select {
 	case g.places <- struct{}{}:
 		return sync.OnceFunc(func() { <-g.places }), nil
 	case <-timer.C:
 	case <-ctx.Done():
 	}
+
 	return nil, overloaded()
 }
 

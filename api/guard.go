@@ -20,10 +20,12 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	defer s.recovered(rec, r)
+
 	if p := s.admit(r); p != nil {
 		p.write(rec)
 		return
 	}
+
 	if path := r.URL.Path; path != healthPath && path != readyPath { // these answer when nothing else does
 		leave, p := s.gate.enter(r.Context())
 		if p != nil {
@@ -46,6 +48,7 @@ func (s *service) recovered(rec *recorder, r *http.Request) {
 		panic(cause)
 	}
 	s.cfg.Log.ErrorContext(r.Context(), "panic", "request", callOf(r.Context()).id, "panic", cause, "stack", string(debug.Stack()))
+
 	if rec.status == 0 {
 		internal().write(rec)
 		return
@@ -58,12 +61,15 @@ func (s *service) admit(r *http.Request) *problem {
 	if !s.hostAllowed(r) {
 		return newProblem(http.StatusMisdirectedRequest, "host_not_allowed", "This address does not serve that host.")
 	}
+
 	if s.origins.Check(r) != nil {
 		return newProblem(http.StatusForbidden, "cross_origin", "A page of another origin must not request this.")
 	}
+
 	if unclean(r.URL.Path) {
 		return notFound("route") // the mux would redirect
 	}
+
 	return nil
 }
 
@@ -77,14 +83,17 @@ func (s *service) hostAllowed(r *http.Request) bool {
 			return true
 		}
 	}
+
 	if !s.cfg.Dev && !known {
 		return true // called in process
 	}
+
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.ToLower(strings.Trim(host, "[]"))
+
 	return isLoopback(host) || slices.Contains(s.cfg.Hosts, host)
 }
 
@@ -103,6 +112,7 @@ func (s *service) unmatched(w http.ResponseWriter, r *http.Request) {
 			allow = append(allow, method)
 		}
 	}
+
 	if len(allow) == 0 {
 		notFound("route").write(w)
 		return

@@ -42,16 +42,20 @@ func (s *service) ready(ctx context.Context, c caller, in *struct{}) (*healthOut
 		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The server is stopping.").later(5)
 	default:
 	}
+
 	if s.auditBroken.Load() {
 		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The audit log cannot be written.").later(5)
 	}
+
 	if s.cfg.Ready != nil {
 		ctx, cancel := context.WithTimeout(ctx, readyWithin)
 		defer cancel()
+
 		if err := s.cfg.Ready(ctx); err != nil {
 			s.cfg.Log.WarnContext(ctx, "not ready", "error", err)
 			return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The data store does not answer.").later(5)
 		}
 	}
+
 	return s.health(ctx, c, in)
 }

@@ -53,6 +53,7 @@ func (s *service) getStock(ctx context.Context, c caller, in *input.Item) (*leve
 	case !known:
 		return nil, notFound("sku")
 	}
+
 	return &levelOutput{level{in.SKU, l.Available, l.Reserved, l.Committed}}, nil
 }
 
@@ -106,15 +107,18 @@ func (s *service) reserveStock(ctx context.Context, c caller, in *reserveInput) 
 	for i, l := range in.Body.Lines {
 		lines[i] = inventory.Line{SKU: c.tenant.stored(l.SKU), Quantity: l.Quantity}
 	}
+
 	var err error
 	if until := in.Body.ExpiresAt; until != nil {
 		err = s.cfg.Stock.ReserveUntil(ctx, c.tenant.stored(in.OrderID), lines, *until)
 	} else {
 		err = s.cfg.Stock.Reserve(ctx, c.tenant.stored(in.OrderID), lines)
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "reserved", ExpiresAt: in.Body.ExpiresAt}}, nil
 }
 
@@ -123,13 +127,16 @@ func (s *service) getReservation(ctx context.Context, c caller, in *input.Order)
 	if err == nil && !found {
 		err = notFound("reservation")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	out := reservation{OrderID: in.OrderID, Status: strings.ToLower(string(r.Status)), ExpiresAt: moment(r.ExpiresAt)}
 	for _, l := range r.Lines {
 		out.Lines = append(out.Lines, held{c.tenant.shown(l.SKU), l.Quantity})
 	}
+
 	return &reservationOutput{out}, nil
 }
 

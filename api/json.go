@@ -27,10 +27,12 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
 	if r.ContentLength > maxBody {
 		return nil, tooLarge.with("Connection", "close")
 	}
+
 	var body bytes.Buffer
 	if r.ContentLength > 0 {
 		body.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
+
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
 	var over *http.MaxBytesError
 	switch {
@@ -41,6 +43,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
 	case timedOut(err):
 		return nil, newProblem(http.StatusRequestTimeout, "body_timeout", "The body did not arrive in time.").with("Connection", "close")
 	}
+
 	return nil, newProblem(http.StatusBadRequest, "malformed_request", "The body could not be read.").with("Connection", "close")
 }
 
@@ -57,6 +60,7 @@ func checkType(r *http.Request) *problem {
 	if err != nil || kind != "application/json" || given && !strings.EqualFold(charset, "utf-8") {
 		return newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be application/json in UTF-8, and say so.").with("Accept", "application/json")
 	}
+
 	return nil
 }
 
@@ -83,6 +87,7 @@ func checkJSON(body []byte, free string) *problem {
 		case token.Kind() == 'n' && !within(string(d.StackPointer()), free):
 			return newProblem(http.StatusUnprocessableEntity, "invalid_request", "A member without a value is left out.").field("body", string(d.StackPointer()), "null is no value here")
 		}
+
 		if d.StackDepth() == 0 {
 			if rest := bytes.TrimLeft(body[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
 				return malformed("", "data behind the value")
@@ -105,6 +110,7 @@ var format = huma.Format{
 		if errors.As(err, &semantic) { // its own text quotes the body
 			return &bindError{semantic.JSONPointer}
 		}
+
 		return err
 	},
 }
@@ -122,15 +128,18 @@ var integers = json.UnmarshalFromFunc(func(d *jsontext.Decoder, into *int64) err
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported
 	}
+
 	token, err := d.ReadToken()
 	if err != nil {
 		return err
 	}
+
 	n, ok := integer(token.String())
 	if !ok {
 		return errors.New("no whole number")
 	}
 	*into = n
+
 	return nil
 })
 
@@ -138,17 +147,21 @@ func integer(text string) (int64, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
 	}
+
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || len(text) > 40 || math.Abs(f) >= 1<<53 || f != math.Trunc(f) {
 		return 0, false
 	}
+
 	if f == 0 { // 0.0e7 is zero, 1e-999 is not
 		mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
 		return 0, strings.Trim(mantissa, "-0.") == ""
 	}
+
 	exact, ok := new(big.Rat).SetString(text) // of 40 characters and a value from 1 to 2^53: small
 	if !ok || !exact.IsInt() {
 		return 0, false
 	}
+
 	return exact.Num().Int64(), true
 }

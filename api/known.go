@@ -23,6 +23,7 @@ func (a *acquainted) has(token string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	_, known := a.all[digest]
+
 	return known
 }
 
@@ -30,6 +31,7 @@ func (a *acquainted) add(token string) {
 	digest := sha256.Sum256([]byte(token))
 	a.mu.Lock()
 	defer a.mu.Unlock()
+
 	if _, known := a.all[digest]; !known && len(a.all) >= maxKnown {
 		for other := range a.all {
 			delete(a.all, other)

@@ -25,11 +25,13 @@ func (c *clock) pass(d time.Duration) { c.ms.Add(d.Milliseconds()) }
 
 func TestACallerThatAsksTooOftenWaits(t *testing.T) {
 	c := &clock{}
+
 	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, c.Now })
 	one, other := w.key("acme", auth.Read), w.key("acme", auth.Read)
 	for range 3 {
 		w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
 	}
+
 	if a := w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
 		t.Errorf("%v", a.Header)
 	}
@@ -44,10 +46,12 @@ func TestGuessingCredentialsGetsSlow(t *testing.T) {
 	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, c.Now })
 	good, fresh := w.key("acme", auth.Read), w.key("acme", auth.Read)
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "")
+
 	codes := map[string]int{}
 	for range 100 {
 		codes[w.ask("GET", "/v1/orders", "", "Authorization", "Bearer rk_aaaaaaaaaaaaaaaa_"+strings.Repeat("A", 43)).code()]++
 	}
+
 	if codes["unauthenticated"] != 20 || codes["rate_limited"] != 80 {
 		t.Errorf("%v", codes)
 	}
@@ -72,6 +76,7 @@ func (c *counted) Authenticate(ctx context.Context, token string) (auth.Principa
 // read; and a revoked one is not known for ever.
 func TestGuessesAreNotLookedUp(t *testing.T) {
 	c, lookups := &clock{}, &counted{}
+
 	w := newWorld(t, func(cfg *api.Config) {
 		lookups.Authenticator = cfg.Auth
 		cfg.Auth, cfg.Rate, cfg.Now = lookups, 100, c.Now
@@ -79,21 +84,26 @@ func TestGuessesAreNotLookedUp(t *testing.T) {
 	for i := range 1000 {
 		w.ask("GET", "/v1/orders", "", "Authorization", fmt.Sprintf("Bearer rk_aaaaaaaaaaaaaaaa_%043d", i))
 	}
+
 	if n := lookups.n.Load(); n != 20 {
 		t.Errorf("%d credentials were looked up", n)
 	}
 	c.pass(time.Minute)
+
 	key, token, err := w.keys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "acme", Scope: auth.Read})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := w.keys.Revoke(t.Context(), key.ID); err != nil {
 		t.Fatal(err)
 	}
 	lookups.n.Store(0)
+
 	for range 100 {
 		w.ask("GET", "/v1/orders", "", "Authorization", "Bearer "+string(token))
 	}
+
 	if n := lookups.n.Load(); n != 20 {
 		t.Errorf("a revoked key was looked up %d times", n)
 	}
@@ -110,6 +120,7 @@ func TestOnlyTheTwoProbesPassTheGate(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() { w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
 	<-entered
+
 	for _, path := range []string{"/v1/orders/z", "/v1/orders/readyz", "/v1/inventory/healthz", "/v1/orders/o-z"} {
 		w.want(w.ask("GET", path, ""), http.StatusServiceUnavailable, "overloaded")
 	}
@@ -131,10 +142,12 @@ func TestTooMuchAtOnceIsTurnedAwayBeforeAnyWork(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() { w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
 	<-entered // it has the place
+
 	shed := make(chan answer, 20)
 	for range 20 {
 		group.Go(func() { shed <- w.ask("PUT", "/v1/orders/o-2", mugs) })
 	}
+
 	for range 19 { // one of them waits; it may be turned away only after a second
 		if a := <-shed; a.StatusCode != http.StatusServiceUnavailable || a.code() != "overloaded" || a.Header.Get("Retry-After") == "" {
 			t.Errorf("%d %s", a.StatusCode, a.text)
@@ -149,6 +162,7 @@ func TestTooMuchAtOnceIsTurnedAwayBeforeAnyWork(t *testing.T) {
 func onWire(t *testing.T, w *world) string {
 	t.Helper()
 	server := api.Server(w.handler)
+
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -156,25 +170,30 @@ func onWire(t *testing.T, w *world) string {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close(); <-ended })
+
 	return listener.Addr().String()
 }
 
 // raw sends bytes on a connection of its own and returns what came back.
 func raw(t *testing.T, address, text string) string {
 	t.Helper()
+
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+
 	if _, err := conn.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
+
 	if half, ok := conn.(*net.TCPConn); ok {
 		_ = half.CloseWrite()
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	out, _ := io.ReadAll(conn) // an end by force is an answer, too
+
 	return string(out)
 }
 
@@ -182,6 +201,7 @@ func raw(t *testing.T, address, text string) string {
 // answer is a success, and nothing is placed.
 func TestRequestsThatTwoServersCouldReadInTwoWaysAreRefused(t *testing.T) {
 	w := newWorld(t, dev)
+
 	address := onWire(t, w)
 	put := "PUT /v1/orders/smuggled HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 	inner := put + fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(mugs), mugs)
@@ -218,20 +238,25 @@ func TestABodyIsBoundedHoweverItComes(t *testing.T) {
 	if out := raw(t, address, put+"Content-Length: 999999999999\r\n\r\n{"); !strings.Contains(out, " 413 ") || !strings.Contains(out, "body_too_large") {
 		t.Errorf("an announced terabyte: %.200s", out)
 	}
+
 	var chunks strings.Builder
 	for range 300 {
 		chunks.WriteString("400\r\n" + strings.Repeat("a", 1024) + "\r\n")
 	}
+
 	if out := raw(t, address, put+"Transfer-Encoding: chunked\r\n\r\n"+chunks.String()+"0\r\n\r\n"); !strings.Contains(out, " 413 ") {
 		t.Errorf("300 KiB in chunks: %.200s", out)
 	}
+
 	fits := `{"total":{"amount":1,"currency":"EUR"}}` + strings.Repeat(" ", 256<<10-39)
 	if a := w.ask("PUT", "/v1/orders/fits", fits); a.StatusCode != http.StatusCreated {
 		t.Errorf("256 KiB: %d %s", a.StatusCode, a.text)
 	}
+
 	if a := w.ask("PUT", "/v1/orders/over", fits+" "); a.StatusCode != http.StatusRequestEntityTooLarge {
 		t.Errorf("256 KiB and a byte: %d", a.StatusCode)
 	}
+
 	if out := raw(t, address, put+"Content-Length: 100\r\n\r\n{\"total\""); !strings.Contains(out, " 400 ") || !strings.Contains(out, "malformed_request") {
 		t.Errorf("a body that breaks off: %.300s", out)
 	}
@@ -246,6 +271,7 @@ func TestASlowClientIsCutOff(t *testing.T) {
 		t.Errorf("the bounds of the server: %+v", server)
 	}
 	server.ReadHeaderTimeout, server.ReadTimeout = 50*time.Millisecond, 100*time.Millisecond
+
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -253,25 +279,30 @@ func TestASlowClientIsCutOff(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(listener) }()
 	defer func() { _ = server.Close(); <-ended }()
+
 	send := func(text string) string {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
+
 		if _, err := conn.Write([]byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+
 		out, err := io.ReadAll(conn) // ends when the server has had enough
 		if err != nil {
 			t.Errorf("the server keeps waiting: %v", err)
 		}
+
 		return string(out)
 	}
 	if out := send("GET /v1/orders HTTP/1.1\r\nHost: local"); strings.Contains(out, " 200 ") {
 		t.Errorf("half a header: %s", out)
 	}
+
 	if out := send("PUT /v1/orders/slow HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"); !strings.Contains(out, " 408 ") || !strings.Contains(out, "body_timeout") {
 		t.Errorf("half a body: %s", out)
 	}
@@ -286,6 +317,7 @@ func TestAMethodThatARouteDoesNotHave(t *testing.T) {
 			}
 		}
 	}
+
 	for _, path := range []string{"/", "/v1", "/v1/orders/", "/v2/orders", "/v1//orders", "/v1/./orders", "/v1/orders/../orders", "/v1/orders/..", "/docs", "/schemas/Order.json", "/openapi.yaml"} {
 		w.want(w.ask("GET", path, ""), http.StatusNotFound, "route_not_found")
 	}
@@ -301,6 +333,7 @@ func TestAStoppingServerSaysSo(t *testing.T) {
 		cfg.Ready = func(context.Context) error { return ready }
 	})
 	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
+
 	ready = broken
 	if a := w.want(w.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready"); strings.Contains(a.text, broken.Error()) {
 		t.Errorf("%s", a.text)
@@ -321,6 +354,7 @@ func TestAPanicIsAnsweredAndHidden(t *testing.T) {
 	if strings.Contains(a.text, "secret-cause") || !strings.Contains(w.log.String(), "secret-cause") {
 		t.Errorf("%s", a.text)
 	}
+
 	if !strings.Contains(w.log.String(), `"outcome":"panic"`) {
 		t.Error("the audit log has no line of it")
 	}

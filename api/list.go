@@ -13,25 +13,30 @@ func fill[R, T any](s *service, in input.Page, bound []string, list func(after s
 	if p != nil {
 		return nil, "", p
 	}
+
 	entries = []T{}
 	for scanned := 0; len(entries) < in.Limit && scanned < mostScanned; {
 		stored, after, err := list(next, in.Limit-len(entries))
 		if err != nil {
 			return nil, "", err
 		}
+
 		for _, r := range stored {
 			entry, shown, err := show(r)
 			if err != nil {
 				return nil, "", err
 			}
+
 			if shown {
 				entries = append(entries, entry)
 			}
 		}
 		scanned += max(1, len(stored))
+
 		if next = after; next == "" {
 			break
 		}
 	}
+
 	return entries, s.cursors.seal(next, bound...), nil
 }

@@ -18,6 +18,7 @@ func TestATransferIsMadeOnce(t *testing.T) {
 	w.open("alice", "")
 	fund := legs(`{"account":"bank","amount":-1000},{"account":"alice","amount":1000}`)
 	w.want(w.ask("PUT", "/v1/transfers/t-1", fund), http.StatusCreated, "")
+
 	if a := w.want(w.ask("PUT", "/v1/transfers/t-1", fund), http.StatusOK, ""); a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v", a.Header)
 	}
@@ -26,11 +27,13 @@ func TestATransferIsMadeOnce(t *testing.T) {
 	w.want(w.ask("PUT", "/v1/transfers/t-3", legs(`{"account":"alice","amount":-1},{"account":"nobody","amount":1}`)), http.StatusNotFound, "account_not_found")
 	w.want(w.ask("PUT", "/v1/transfers/t-4", legs(`{"account":"alice","amount":-1},{"account":"bank","amount":2}`)), http.StatusUnprocessableEntity, "invalid_request")
 	w.want(w.ask("PUT", "/v1/transfers/t-5", legs(`{"account":"alice","amount":-1},{"account":"alice","amount":1}`)), http.StatusUnprocessableEntity, "invalid_request")
+
 	if a := w.want(w.ask("GET", "/v1/accounts/alice", ""), http.StatusOK, ""); a.field("balance") != "1000" || a.field("available") != "1000" {
 		t.Errorf("%s", a.text)
 	}
 	w.want(w.ask("GET", "/v1/transfers/t-1", ""), http.StatusOK, "")
 	w.want(w.ask("GET", "/v1/transfers/t-2", ""), http.StatusNotFound, "transfer_not_found")
+
 	if a := w.want(w.ask("GET", "/v1/accounts/alice/entries", ""), http.StatusOK, ""); a.field("next") != "null" || len(a.text) < 50 {
 		t.Errorf("%s", a.text)
 	}
@@ -50,6 +53,7 @@ func TestMoneyIsSetAsideAndTaken(t *testing.T) {
 	w.want(w.ask("PUT", hold, `{"amount":601,"currency":"EUR"}`), http.StatusConflict, "conflict")
 	w.want(w.ask("PUT", "/v1/accounts/alice/holds/h-2", body), http.StatusConflict, "insufficient_funds")
 	w.want(w.ask("PUT", "/v1/transfers/t-2", legs(`{"account":"alice","amount":-500,"hold":"h-1","release":true},{"account":"bank","amount":500}`)), http.StatusCreated, "")
+
 	if a := w.want(w.ask("GET", hold, ""), http.StatusOK, ""); a.field("status") != "settled" {
 		t.Errorf("%s", a.text)
 	}
@@ -67,6 +71,7 @@ func TestStockIsSetAside(t *testing.T) {
 	w.want(w.ask("PUT", "/v1/reservations/o-1", lines), http.StatusOK, "")
 	w.want(w.ask("PUT", "/v1/reservations/o-1", `{"lines":[{"sku":"mug","quantity":1}]}`), http.StatusConflict, "conflict")
 	w.want(w.ask("PUT", "/v1/reservations/o-2", lines), http.StatusConflict, "out_of_stock")
+
 	if a := w.want(w.ask("GET", "/v1/reservations/o-1", ""), http.StatusOK, ""); a.field("status") != "reserved" {
 		t.Errorf("%s", a.text)
 	}
@@ -74,6 +79,7 @@ func TestStockIsSetAside(t *testing.T) {
 	w.want(w.ask("POST", "/v1/reservations/o-1/release", ""), http.StatusConflict, "reservation_closed")
 	w.want(w.ask("POST", "/v1/reservations/o-3/release", ""), http.StatusOK, "")
 	w.want(w.ask("PUT", "/v1/reservations/o-3", `{"lines":[{"sku":"mug","quantity":1}]}`), http.StatusConflict, "reservation_closed")
+
 	if a := w.want(w.ask("GET", "/v1/inventory/mug", ""), http.StatusOK, ""); a.field("available") != "2" || a.field("committed") != "3" {
 		t.Errorf("%s", a.text)
 	}

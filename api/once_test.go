@@ -20,16 +20,19 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 	}
 	coupon := `{"expiresAt":"` + later() + `"}`
 	w.want(w.ask("PUT", "/v1/actions/SPRING-26", coupon), http.StatusCreated, "")
+
 	if again := w.want(w.ask("PUT", "/v1/actions/spring-26", coupon), http.StatusOK, ""); again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v", again.Header)
 	}
 	w.want(w.ask("POST", "/v1/actions", strings.Replace(body, "u-1", "u-2", 1), "Idempotency-Key", "make"), http.StatusUnprocessableEntity, "idempotency_key_reused")
+
 	path := "/v1/actions/" + made.field("id")
 	for range 3 { // mail scanners open links
 		if a := w.want(w.ask("GET", path, ""), http.StatusOK, ""); a.field("state") != "active" || strings.Contains(a.text, "u-1") {
 			t.Errorf("%s", a.text)
 		}
 	}
+
 	var mu sync.Mutex
 	var winner string
 	var group sync.WaitGroup
@@ -39,6 +42,7 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 			a := w.ask("POST", path+"/consume", "{}", "Idempotency-Key", key)
 			mu.Lock()
 			defer mu.Unlock()
+
 			switch {
 			case a.StatusCode == http.StatusOK && winner == "":
 				winner = key
@@ -48,6 +52,7 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	a := w.want(w.ask("POST", path+"/consume", "{}", "Idempotency-Key", winner), http.StatusOK, "")
 	if a.field("payload", "user") != "u-1" || a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the winner's repeat: %s", a.text)
@@ -72,15 +77,18 @@ func TestABatchOfCodesIsMadeInParts(t *testing.T) {
 		w.want(w.ask("PUT", "/v1/action-batches/spring", fmt.Sprintf(`{"prefix":"SPRING","from":%d,"count":%d,"payload":{"percent":5},"expiresAt":%q}`, from, count, end)), http.StatusOK, "").read(t, &got)
 		return got
 	}
+
 	first, again, second := part(0, 3), part(0, 3), part(3, 2)
 	if len(first.Codes) != 3 || first.Next != 3 || len(second.Codes) != 2 || second.Next != 5 || second.Codes[0].Index != 3 {
 		t.Fatalf("%+v, %+v", first, second)
 	}
+
 	for i, c := range again.Codes {
 		if !first.Codes[i].Made || c.Made || c.Code != first.Codes[i].Code {
 			t.Errorf("%+v, then %+v", first.Codes[i], c)
 		}
 	}
+
 	if a := w.want(w.ask("POST", "/v1/actions/"+second.Codes[1].Code+"/consume", "{}", "Idempotency-Key", "c"), http.StatusOK, ""); a.field("payload", "percent") != "5" {
 		t.Errorf("%s", a.text)
 	}
@@ -95,6 +103,7 @@ func TestPINsHoldsAndCancellation(t *testing.T) {
 	hold := w.want(use("reserve", "h", `{"pin":"4711","seconds":60}`), http.StatusOK, "")
 	w.want(use("consume", "2", `{"pin":"4711"}`), http.StatusConflict, "held")
 	w.want(w.ask("POST", path+"/release", `{"holder":"h","fence":`+hold.field("fence")+`}`), http.StatusOK, "")
+
 	a := w.want(w.ask("POST", path+"/cancel", ""), http.StatusOK, "")
 	if a.field("outcome") != "canceled" {
 		t.Errorf("%s", a.text)
@@ -113,6 +122,7 @@ func TestAClaimIsHeldByItsTicket(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	w.want(claim(`{"amount":6}`), http.StatusUnprocessableEntity, "claim_mismatch")
+
 	if a := w.want(w.ask("GET", "/v1/claims/refund-7", ""), http.StatusOK, ""); a.field("status") != "IN_PROGRESS" || strings.Contains(a.text, first.field("ticket")) {
 		t.Errorf("%s", a.text)
 	}
@@ -121,9 +131,11 @@ func TestAClaimIsHeldByItsTicket(t *testing.T) {
 	}
 	w.want(end("complete", "not-a-ticket", ""), http.StatusConflict, "stale_owner")
 	w.want(end("extend", first.field("ticket"), ""), http.StatusOK, "")
+
 	for range 2 {
 		w.want(end("complete", first.field("ticket"), `,"result":{"id":"r-1","gone":null}`), http.StatusOK, "")
 	}
+
 	replay := w.want(claim(`{ "amount": 5.0 }`), http.StatusOK, "")
 	if replay.field("outcome") != "replayed" || replay.field("result", "id") != "r-1" || replay.Header.Get("Idempotent-Replayed") != "true" || replay.field("ticket") != "null" {
 		t.Errorf("%s", replay.text)
@@ -133,6 +145,7 @@ func TestAClaimIsHeldByItsTicket(t *testing.T) {
 
 	failing := w.want(w.ask("POST", "/v1/claims/f", "{}"), http.StatusCreated, "")
 	w.want(w.ask("POST", "/v1/claims/f/fail", `{"ticket":"`+failing.field("ticket")+`","code":"no_such_card"}`), http.StatusOK, "")
+
 	if a := w.want(w.ask("POST", "/v1/claims/f", "{}"), http.StatusOK, ""); a.field("outcome") != "replayed_failure" || a.field("failure", "code") != "no_such_card" {
 		t.Errorf("%s", a.text)
 	}
@@ -148,6 +161,7 @@ func TestAClaimWhoseAnswerWasLostIsHadByAskingAgain(t *testing.T) {
 	claim := func(request, payload string) answer {
 		return w.ask("POST", "/v1/claims/refund-8", `{"payload":`+payload+`,"leaseSeconds":60}`, "Idempotency-Key", request)
 	}
+
 	lost := w.want(claim("request-1", "5"), http.StatusCreated, "")
 	again := w.want(claim("request-1", "5"), http.StatusCreated, "")
 	if again.field("ticket") != lost.field("ticket") || again.field("outcome") != "taken_over" {
@@ -156,6 +170,7 @@ func TestAClaimWhoseAnswerWasLostIsHadByAskingAgain(t *testing.T) {
 	w.want(claim("request-2", "5"), http.StatusConflict, "in_progress")
 	w.want(claim("request-1", "6"), http.StatusUnprocessableEntity, "claim_mismatch")
 	w.want(w.ask("POST", "/v1/claims/refund-8/complete", `{"ticket":"`+again.field("ticket")+`"}`), http.StatusOK, "")
+
 	if a := w.want(claim("request-1", "5"), http.StatusOK, ""); a.field("outcome") != "replayed" {
 		t.Errorf("%s", a.text)
 	}
@@ -169,6 +184,7 @@ func TestATicketIsNotForgedIntoALongerLease(t *testing.T) {
 		t.Fatal("the ticket does not say its lease")
 	}
 	w.want(w.ask("POST", "/v1/claims/k/extend", `{"ticket":"`+forged+`"}`), http.StatusOK, "")
+
 	a := w.want(w.ask("GET", "/v1/claims/k", ""), http.StatusOK, "")
 	if until, err := time.Parse(time.RFC3339, a.field("leaseUntil")); err != nil || time.Until(until) > 24*time.Hour {
 		t.Errorf("%s", a.text)
@@ -187,9 +203,11 @@ func TestALockIsTakenForEver(t *testing.T) {
 	w := newWorld(t, dev)
 	take := func(holder string) answer { return w.ask("PUT", "/v1/locks/pay-1", `{"holder":"`+holder+`"}`) }
 	w.want(take("a"), http.StatusCreated, "")
+
 	if a := w.want(take("a"), http.StatusOK, ""); a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v", a.Header)
 	}
+
 	if a := w.want(take("b"), http.StatusConflict, "lock_held"); a.field("holder") != "a" || a.field("since") == "null" {
 		t.Errorf("%s", a.text)
 	}

@@ -41,6 +41,7 @@ func (w *world) letters(handler streams.Handler, want int) {
 		done <- struct{}{}
 		return err
 	}
+
 	poller, err := streams.New(streams.Config{Streams: dynamodbstreams.NewFromConfig(w.engine.AWSConfig()), DynamoDB: w.db, TableName: "orders", LeaseTable: "leases",
 		DeadLetterTable: "letters", Owner: "test", Handlers: []streams.Handler{give}, Log: embeddedtest.Quiet()})
 	if err != nil {
@@ -49,10 +50,12 @@ func (w *world) letters(handler streams.Handler, want int) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- poller.Run(ctx) }()
+
 	for range want {
 		<-done
 	}
 	stop()
+
 	if err := <-ended; err != nil {
 		w.t.Fatal(err)
 	}
@@ -72,6 +75,7 @@ func TestADeadLetterIsListedToItsTenantAndRedriven(t *testing.T) {
 		Letters []struct{ ID, OrderID, Error string }
 	}
 	a.read(t, &page)
+
 	if len(page.Letters) != 1 || page.Letters[0].OrderID != "o-1" || !strings.Contains(page.Letters[0].Error, "refuses") {
 		t.Fatalf("%s", a.text)
 	}
@@ -81,10 +85,12 @@ func TestADeadLetterIsListedToItsTenantAndRedriven(t *testing.T) {
 	f.mended = true
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusOK, "")
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
+
 	if a := w.want(w.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, ""); a.field("letters") != "[]" {
 		t.Errorf("%s", a.text)
 	}
 	w.want(w.ask("GET", "/v1/dead-letters/nobody", "", "Authorization", acme), http.StatusNotFound, "handler_not_found")
+
 	for _, id := range []string{"x", base64.RawURLEncoding.EncodeToString([]byte("a#1")), strings.Repeat("A", 1024)} {
 		w.want(w.ask("POST", "/v1/dead-letters/notify/"+id+"/redrive", "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
 	}
@@ -95,11 +101,13 @@ func TestAWaitingTaskIsShownWithoutItsToken(t *testing.T) {
 	if err := w.cfg.Parked.Park(t.Context(), parked.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
+
 	if a := w.want(w.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {
 		t.Errorf("%s", a.text)
 	}
 	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/DELIVERED", ""), http.StatusNotFound, "parked_task_not_found")
 	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", ""), http.StatusOK, "") // it has ended already: only forgotten
+
 	if a := w.want(w.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != "[]" {
 		t.Errorf("%s", a.text)
 	}
@@ -125,9 +133,11 @@ func TestAnOrderIsStartedAgainWhenTheFirstTryDied(t *testing.T) {
 		dev(c)
 		c.Start = func(_ context.Context, n transitions.NewOrder) error {
 			started = append(started, n.ID)
+
 			if failing {
 				return transitions.ErrUnavailable
 			}
+
 			return nil
 		}
 	})
@@ -135,6 +145,7 @@ func TestAnOrderIsStartedAgainWhenTheFirstTryDied(t *testing.T) {
 	failing = false
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusOK, "")
 	w.want(w.ask("PUT", "/v1/orders/o-2", strings.TrimSuffix(mugs, "}")+`,"execution":"none"}`), http.StatusCreated, "")
+
 	if len(started) != 2 || started[1] != "o-1" {
 		t.Errorf("%v", started)
 	}

@@ -60,9 +60,11 @@ func (t tenant) show(o *transitions.Order) order {
 	for i, item := range o.Items {
 		out.Items[i] = line{t.shown(item.SKU), item.Quantity, item.Price, item.Shipped}
 	}
+
 	for _, note := range o.Notes {
 		out.Notes = append(out.Notes, noted(note))
 	}
+
 	return out
 }
 
@@ -89,5 +91,6 @@ func (t tenant) items(lines []newLine) []transitions.Item {
 	for i, l := range lines {
 		out[i] = transitions.Item{SKU: t.stored(l.SKU), Quantity: l.Quantity, Price: l.Price}
 	}
+
 	return out
 }

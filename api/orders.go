@@ -45,6 +45,7 @@ func (s *service) enumerate(doc *huma.OpenAPI) {
 	for _, state := range s.definition().States() {
 		states = append(states, string(state.State))
 	}
+
 	for _, parameter := range doc.Paths["/v1/orders"].Get.Parameters {
 		if parameter.Name == "state" {
 			parameter.Schema.Enum = states
@@ -92,6 +93,7 @@ func (s *service) createOrder(ctx context.Context, c caller, in *createOrderInpu
 	if verdict == transitions.Conflict {
 		return nil, keyReused()
 	}
+
 	return out, err
 }
 
@@ -110,11 +112,13 @@ func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*o
 	if verdict == transitions.Conflict {
 		return nil, newProblem(http.StatusConflict, "conflict", "The order exists with another content.")
 	}
+
 	return out, err
 }
 
 func (s *service) place(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
 	placed := transitions.NewOrder{ID: c.tenant.order(id), Items: c.tenant.items(n.Items), Total: transitions.Money(n.Total)}
+
 	result, err := s.cfg.Orders.Create(ctx, placed)
 	if err != nil || !result.Verdict.Done() {
 		return nil, result.Verdict, err
@@ -125,12 +129,14 @@ func (s *service) place(ctx context.Context, c caller, id string, n newOrder) (*
 			return nil, 0, err
 		}
 	}
+
 	out := s.orderOutput(c, result.Order)
 	out.Location = "/v1/orders/" + id
 	out.Status = http.StatusCreated
 	if result.Verdict == transitions.Replayed {
 		out.Status, out.Replayed = http.StatusOK, "true"
 	}
+
 	return out, result.Verdict, nil
 }
 
@@ -144,6 +150,7 @@ func (s *service) find(ctx context.Context, c caller, id string) (*transitions.O
 	if err == nil && !found {
 		err = notFound("order")
 	}
+
 	return o, err
 }
 
@@ -152,6 +159,7 @@ func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*ord
 	if err != nil {
 		return nil, err
 	}
+
 	return s.orderOutput(c, o), nil
 }
 
@@ -179,5 +187,6 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 			_, own := c.tenant.own(string(o.ID))
 			return c.tenant.show(o), own, nil
 		})
+
 	return out, err
 }

@@ -21,6 +21,7 @@ func TestAnOrderIsPlacedOnceUnderItsKey(t *testing.T) {
 	if first.field("orderId") != again.field("orderId") || again.Header.Get("Idempotent-Replayed") != "true" || first.Header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("%s\n%s", first.text, again.text)
 	}
+
 	if first.Header.Get("Location") != "/v1/orders/"+first.field("orderId") || first.Header.Get("ETag") != `"t1.c0"` {
 		t.Errorf("headers %v", first.Header)
 	}
@@ -32,6 +33,7 @@ func TestAnOrderIsPlacedOnceUnderItsKey(t *testing.T) {
 func TestAnOrderIsPlacedOnceUnderItsID(t *testing.T) {
 	w := newWorld(t, dev)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 	if again := w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusOK, ""); again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v", again.Header)
 	}
@@ -47,15 +49,18 @@ func TestEveryVerdictHasItsStatus(t *testing.T) {
 		t.Helper()
 		return w.ask("POST", "/v1/orders/o-1/transitions", body, append(headers, "Idempotency-Key", key)...)
 	}
+
 	a := w.want(move("pay", `{"event":"pay"}`), http.StatusOK, "")
 	if a.field("verdict") != "Applied" || a.field("transition", "transitionId") != "2" || a.field("order", "state") != "PAYMENT_RECEIVED" || a.Header.Get("ETag") != `"t2.c0"` {
 		t.Errorf("applied: %s, %v", a.text, a.Header)
 	}
+
 	a = w.want(move("pay", `{"event":"pay"}`), http.StatusOK, "")
 	if a.field("verdict") != "Replayed" || a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("replayed: %s, %v", a.text, a.Header)
 	}
 	w.want(move("pay", `{"event":"cancel"}`), http.StatusUnprocessableEntity, "idempotency_key_reused")
+
 	a = w.want(move("pay-2", `{"event":"pay"}`), http.StatusConflict, "wrong_state")
 	if a.field("order", "state") != "PAYMENT_RECEIVED" || a.field("expected") != `["PENDING"]` || a.field("order", "transitionId") != "2" {
 		t.Errorf("wrong state: %s", a.text)
@@ -81,6 +86,7 @@ func TestATransitionMayDependOnWhatWasSeen(t *testing.T) {
 	w.want(w.ask("POST", path, `{"event":"pay"}`, "Idempotency-Key", "c", "If-Match", `"t99.c0"`), http.StatusPreconditionFailed, "conflict")
 	w.want(w.ask("POST", path, `{"event":"pay"}`, "Idempotency-Key", "c", "If-Match", "*"), http.StatusOK, "")
 	w.want(w.ask("POST", path, `{"event":"pay","transitionId":9}`, "Idempotency-Key", "d", "If-Match", tag), http.StatusUnprocessableEntity, "invalid_request")
+
 	for _, bad := range []string{`t1.c0`, `W/"t1.c0"`, `"t1.c0", "t2.c0"`, `"1"`, `"t99999999999999999999.c0"`} {
 		w.want(w.ask("POST", path, `{"event":"ship"}`, "Idempotency-Key", "e", "If-Match", bad), http.StatusUnprocessableEntity, "invalid_request")
 	}
@@ -98,6 +104,7 @@ func TestLinesAndTheirPiecesAreAddedTogetherOverHTTP(t *testing.T) {
 	w.want(first, http.StatusOK, "")
 	again := add("a", 2)
 	w.want(again, http.StatusOK, "")
+
 	if first.Header.Get("Idempotent-Replayed") != "" || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("a repeat is not told from the first")
 	}
@@ -105,6 +112,7 @@ func TestLinesAndTheirPiecesAreAddedTogetherOverHTTP(t *testing.T) {
 	w.want(add("b", 2), http.StatusConflict, "out_of_stock")
 	w.want(add("c", 1, "If-Match", first.Header.Get("ETag")), http.StatusOK, "")
 	w.want(w.ask("POST", "/v1/orders/nobody/reserved-items", `{"items":[{"sku":"cup","quantity":1,"price":300}]}`, "Idempotency-Key", "d"), http.StatusNotFound, "order_not_found")
+
 	for path, want := range map[string]string{"/v1/inventory/cup": `"available":0,"reserved":3`, "/v1/reservations/o-1": `"status":"reserved"`, "/v1/orders/o-1": `"amount":900`} {
 		if got := w.ask("GET", path, "").text; !strings.Contains(got, want) {
 			t.Errorf("%s: %s, want %s", path, got, want)
@@ -118,10 +126,12 @@ func TestContentIsEditedOncePerKey(t *testing.T) {
 	add := func(headers ...string) answer {
 		return w.ask("POST", "/v1/orders/o-1/items", `{"items":[{"sku":"cup","quantity":1,"price":300}]}`, headers...)
 	}
+
 	a := w.want(add("Idempotency-Key", "a", "If-Match", `"t1.c0"`), http.StatusOK, "")
 	if a.field("total", "amount") != "2800" || a.Header.Get("ETag") != `"t1.c1"` {
 		t.Errorf("%s", a.text)
 	}
+
 	if a = w.want(add("Idempotency-Key", "a"), http.StatusOK, ""); a.Header.Get("Idempotent-Replayed") != "true" || a.field("total", "amount") != "2800" {
 		t.Errorf("%s", a.text)
 	}
@@ -134,6 +144,7 @@ func TestContentIsEditedOncePerKey(t *testing.T) {
 	w.want(w.ask("DELETE", "/v1/orders/o-1/items/cup", "", "Idempotency-Key", "f"), http.StatusNotFound, "item_not_found")
 	w.want(w.ask("PUT", "/v1/orders/o-1/addresses/shipping", `{"name":"A. Customer","city":"Berlin"}`, "Idempotency-Key", "g"), http.StatusOK, "")
 	w.want(w.ask("PUT", "/v1/orders/o-1/addresses/home", `{"name":"A. Customer"}`, "Idempotency-Key", "h"), http.StatusUnprocessableEntity, "invalid_request")
+
 	a = w.want(w.ask("POST", "/v1/orders/o-1/notes", `{"by":"desk","text":"ring twice"}`, "Idempotency-Key", "i"), http.StatusOK, "")
 	if a.field("shippingAddress", "city") != "Berlin" || a.field("total", "amount") != "2500" || a.field("contentVersion") != "5" {
 		t.Errorf("%s", a.text)
@@ -146,9 +157,11 @@ func TestContentIsEditedOncePerKey(t *testing.T) {
 func TestHistoryAndExplanation(t *testing.T) {
 	w := newWorld(t, dev)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 	for i, event := range []string{"hold", "release", "pay"} {
 		w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+event+`"}`, "Idempotency-Key", strconv.Itoa(i)), http.StatusOK, "")
 	}
+
 	var events []string
 	for next := ""; ; {
 		path := "/v1/orders/o-1/transitions?limit=3"
@@ -161,16 +174,20 @@ func TestHistoryAndExplanation(t *testing.T) {
 			Next        string
 		}
 		a.read(t, &page)
+
 		for _, row := range page.Transitions {
 			events = append(events, row.Event)
 		}
+
 		if next = page.Next; next == "" {
 			break
 		}
 	}
+
 	if len(events) != 4 || events[0] != "place" || events[3] != "pay" {
 		t.Errorf("%v", events)
 	}
+
 	if a := w.want(w.ask("GET", "/v1/orders/o-1/explanation", ""), http.StatusOK, ""); a.field("editable") != "false" || a.field("order", "state") != "PAYMENT_RECEIVED" {
 		t.Errorf("%s", a.text)
 	}
@@ -184,6 +201,7 @@ func TestOrdersAreListedPageByPage(t *testing.T) {
 		w.want(w.ask("PUT", "/v1/orders/o-"+strconv.Itoa(i), mugs), http.StatusCreated, "")
 	}
 	w.want(w.ask("POST", "/v1/orders/o-7/transitions", `{"event":"pay"}`, "Idempotency-Key", "k"), http.StatusOK, "")
+
 	seen := map[string]bool{}
 	for next := ""; ; {
 		path := "/v1/orders?limit=10"
@@ -195,30 +213,36 @@ func TestOrdersAreListedPageByPage(t *testing.T) {
 			Next   string
 		}
 		w.want(w.ask("GET", path, ""), http.StatusOK, "").read(t, &page)
+
 		for _, o := range page.Orders {
 			if seen[o.OrderID] {
 				t.Errorf("%s came twice", o.OrderID)
 			}
 			seen[o.OrderID] = true
 		}
+
 		if next = page.Next; next == "" {
 			break
 		}
 		w.want(w.ask("GET", "/v1/orders?limit=10&state=PENDING&cursor="+next, ""), http.StatusBadRequest, "invalid_cursor")
+
 		other := "A"
 		if next[0] == 'A' {
 			other = "B"
 		}
 		w.want(w.ask("GET", "/v1/orders?cursor="+other+next[1:], ""), http.StatusBadRequest, "invalid_cursor")
 	}
+
 	if len(seen) != 25 {
 		t.Errorf("%d orders listed", len(seen))
 	}
 	var page struct{ Orders []struct{ OrderID string } }
 	w.want(w.ask("GET", "/v1/orders?state=PAYMENT_RECEIVED", ""), http.StatusOK, "").read(t, &page)
+
 	if len(page.Orders) != 1 || page.Orders[0].OrderID != "o-7" {
 		t.Errorf("paid: %+v", page)
 	}
+
 	for _, query := range []string{"limit=0", "limit=101", "limit=x", "limit=", "limit=1&limit=2", "state=NOWHERE", "cursor=%20", "cursor=AAAA", "other=1"} {
 		if a := w.ask("GET", "/v1/orders?"+query, ""); a.StatusCode != http.StatusUnprocessableEntity && a.code() != "invalid_cursor" {
 			t.Errorf("%s: %d %s", query, a.StatusCode, a.text)
@@ -229,9 +253,11 @@ func TestOrdersAreListedPageByPage(t *testing.T) {
 func TestAnOrderOfTheAPIIsAnOrderOfTheCommands(t *testing.T) {
 	w := newWorld(t, dev)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 	if o, found, err := w.cfg.Orders.Get(t.Context(), "o-1"); err != nil || !found || o.Items[0].SKU != "mug" {
 		t.Errorf("%+v, %v", o, err)
 	}
+
 	if _, err := w.cfg.Orders.Create(t.Context(), transitions.NewOrder{ID: "cli", Total: transitions.Money{Currency: "EUR"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -246,18 +272,22 @@ func TestPartsOfAnOrderLeaveInParcels(t *testing.T) {
 		return w.ask("PUT", "/v1/orders/o-1/parcels/"+id, fmt.Sprintf(`{"lines":[{"sku":"mug","quantity":%d}]}`, n))
 	}
 	w.want(ship("p-1", 1), http.StatusConflict, "wrong_state") // not paid
+
 	for _, event := range []string{"pay"} {
 		w.want(w.ask("POST", "/v1/orders/o-1/transitions", `{"event":"`+event+`"}`, "Idempotency-Key", event), http.StatusOK, "")
 	}
+
 	first := w.want(ship("p-1", 1), http.StatusOK, "")
 	if first.field("order", "state") != "PARTIALLY_SHIPPED" || !strings.Contains(first.text, `"shipped":1`) || first.Header.Get("ETag") == "" {
 		t.Errorf("%s", first.text)
 	}
+
 	if again := w.want(ship("p-1", 1), http.StatusOK, ""); again.field("verdict") != "Replayed" || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%s", again.text)
 	}
 	w.want(ship("p-1", 2), http.StatusConflict, "conflict")
 	w.want(ship("p-2", 2), http.StatusConflict, "wrong_state") // more than is left
+
 	if last := w.want(ship("p-2", 1), http.StatusOK, ""); last.field("order", "state") != "SHIPPED" {
 		t.Errorf("%s", last.text)
 	}
@@ -268,6 +298,7 @@ func TestPartsOfAnOrderLeaveInParcels(t *testing.T) {
 func TestAnOrderOfAnUnknownVersionIsNotMoved(t *testing.T) {
 	w := newWorld(t, dev)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 	_, err := w.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}},
 		UpdateExpression: aws.String("SET definitionVersion = :v"), ExpressionAttributeValues: map[string]types.AttributeValue{":v": &types.AttributeValueMemberN{Value: "99"}}})
 	if err != nil {

@@ -21,6 +21,7 @@ func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*a
 	for _, l := range in.Body.Lines {
 		p.Lines = append(p.Lines, transitions.ParcelLine{SKU: c.tenant.stored(l.SKU), Quantity: l.Quantity})
 	}
+
 	result, err := s.cfg.Orders.ShipParcel(ctx, p)
 	switch {
 	case err != nil:
@@ -30,5 +31,6 @@ func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*a
 	case !result.Verdict.Done():
 		return nil, refused(transitions.Request{}, result)
 	}
+
 	return s.moved(c, result), nil
 }

@@ -42,11 +42,13 @@ func (s *service) listParked(ctx context.Context, c caller, in *input.Order) (*l
 	if err != nil {
 		return nil, err
 	}
+
 	out := &listParkedOutput{}
 	out.Body.Tasks = make([]parkedTask, len(tasks))
 	for i, t := range tasks {
 		out.Body.Tasks[i] = parkedTask{t.Awaited, t.Since}
 	}
+
 	return out, nil
 }
 
@@ -65,21 +67,25 @@ func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, t := range tasks {
 		if t.Awaited == in.State {
 			return &failParkedOutput{parkedTask{t.Awaited, t.Since}}, s.abandon(ctx, c, t)
 		}
 	}
+
 	return nil, notFound("parked_task")
 }
 
 func (s *service) abandon(ctx context.Context, c caller, t parked.Task) error {
 	_, err := s.cfg.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: aws.String(string(t.Token)), Error: aws.String(abandoned), Cause: aws.String("given up by " + c.ID)})
+
 	var unknown *sfntypes.TaskDoesNotExist
 	var late *sfntypes.TaskTimedOut
 	var bad *sfntypes.InvalidToken
 	if err != nil && !errors.As(err, &unknown) && !errors.As(err, &late) && !errors.As(err, &bad) {
 		return err
 	}
+
 	return s.cfg.Parked.Remove(ctx, t)
 }

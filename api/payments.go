@@ -85,9 +85,11 @@ func (t tenant) showPayment(p payments.Payment) payment {
 		pending := step(*p.Pending)
 		out.Pending = &pending
 	}
+
 	for _, s := range p.Steps {
 		out.Steps = append(out.Steps, step(s))
 	}
+
 	return out
 }
 
@@ -106,6 +108,7 @@ func (s *service) authorizePayment(ctx context.Context, c caller, in *authorizeI
 		n.ExpiresAt = *in.Body.ExpiresAt
 	}
 	p, err := s.cfg.Payments.Authorize(ctx, n)
+
 	return s.paid(c, p, err)
 }
 
@@ -164,5 +167,6 @@ func (s *service) listPayments(ctx context.Context, c caller, in *input.Page) (*
 			_, own := c.tenant.own(p.ID)
 			return c.tenant.showPayment(p), own, nil
 		})
+
 	return out, err
 }

@@ -19,6 +19,7 @@ func (w *world) paid(id string) {
 func TestAPaymentIsTakenAndGivenBackOnce(t *testing.T) {
 	w := newWorld(t, dev)
 	w.paid("p-1")
+
 	for range 2 {
 		a := w.want(w.ask("PUT", "/v1/payments/p-1/captures/c-1", `{"amount":600}`), http.StatusOK, "")
 		if a.field("captured") != "600" || a.field("capturable") != "400" {
@@ -29,11 +30,13 @@ func TestAPaymentIsTakenAndGivenBackOnce(t *testing.T) {
 	w.want(w.ask("PUT", "/v1/payments/p-1/captures/c-2", `{"amount":401}`), http.StatusConflict, "payment_exceeded")
 	w.want(w.ask("PUT", "/v1/payments/p-1/refunds/r-1", `{"amount":100}`), http.StatusOK, "")
 	w.want(w.ask("PUT", "/v1/payments/p-1", `{"orderId":"o-1","payer":"processor","payee":"shop","amount":1001,"currency":"EUR"}`), http.StatusConflict, "conflict")
+
 	if a := w.want(w.ask("GET", "/v1/accounts/shop", ""), http.StatusOK, ""); a.field("balance") != "500" {
 		t.Errorf("%s", a.text)
 	}
 	w.want(w.ask("GET", "/v1/payments/p-2", ""), http.StatusNotFound, "payment_not_found")
 	w.want(w.ask("POST", "/v1/payments/p-2/void", ""), http.StatusNotFound, "payment_not_found")
+
 	if a := w.want(w.ask("GET", "/v1/payments", ""), http.StatusOK, ""); !strings.Contains(a.text, `"p-1"`) {
 		t.Errorf("%s", a.text)
 	}
@@ -51,9 +54,11 @@ func TestAPaymentsMoneyIsOutOfReachOfHoldsAndTransfers(t *testing.T) {
 	w.want(w.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"processor","amount":-1000,"hold":"p-2"},{"account":"shop","amount":1000}`)), http.StatusNotFound, "hold_not_found")
 	w.want(w.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"processor","amount":-1000,"hold":"p-2#payment"},{"account":"shop","amount":1000}`)), http.StatusUnprocessableEntity, "invalid_request")
 	w.want(w.ask("POST", "/v1/accounts/processor/holds/p-1/release", ""), http.StatusOK, "") // it is no payment's
+
 	for _, id := range []string{"p-1", "p-2"} {
 		w.want(w.ask("PUT", "/v1/payments/"+id+"/captures/c-1", `{"amount":1000}`), http.StatusOK, "")
 	}
+
 	if a := w.want(w.ask("GET", "/v1/accounts/shop", ""), http.StatusOK, ""); a.field("balance") != "2000" {
 		t.Errorf("%s", a.text)
 	}
@@ -68,6 +73,7 @@ func TestAPaymentThatCannotBeTakenIsRefusedAtOnce(t *testing.T) {
 	}
 	w.want(w.ask("PUT", "/v1/payments/p-1", body("ghost", "")), http.StatusNotFound, "account_not_found")
 	w.want(w.ask("PUT", "/v1/payments/p-1", body("shop", `,"expiresAt":"2020-01-01T00:00:00Z"`)), http.StatusUnprocessableEntity, "invalid_request")
+
 	if a := w.want(w.ask("PUT", "/v1/payments/p-1", body("processor", "")), http.StatusUnprocessableEntity, "invalid_request"); !strings.Contains(a.text, "another account than the payer") {
 		t.Errorf("%s", a.text)
 	}
@@ -78,10 +84,12 @@ func TestAPaymentThatCannotBeTakenIsRefusedAtOnce(t *testing.T) {
 // callback sends what the processor signed, changed by the test.
 func (w *world) callback(id, body string, change func(h http.Header, body []byte) []byte) answer {
 	w.t.Helper()
+
 	signed, err := w.signer.Sign(id, []byte(body))
 	if err != nil {
 		w.t.Fatal(err)
 	}
+
 	sent := []byte(body)
 	if change != nil {
 		sent = change(signed, sent)
@@ -91,6 +99,7 @@ func (w *world) callback(id, body string, change func(h http.Header, body []byte
 	r.Header.Set("Content-Type", "application/json")
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, r)
+
 	return answer{rec.Result(), rec.Body.String()}
 }
 
@@ -101,6 +110,7 @@ func succeeded(key string, amount int) string {
 func TestACallbackCountsOnceAndIsNotBelieved(t *testing.T) {
 	w := newWorld(t, dev)
 	w.paid("p-1")
+
 	for _, c := range []struct{ id, body, effect string }{
 		{"evt-1", succeeded("p-1/authorize", 1000), "none"}, // it was known
 		{"evt-1", succeeded("p-1/authorize", 1000), "repeated"},
@@ -112,9 +122,11 @@ func TestACallbackCountsOnceAndIsNotBelieved(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.id, a.text, c.effect)
 		}
 	}
+
 	if a := w.want(w.ask("GET", "/v1/callbacks/payments/parked", ""), http.StatusOK, ""); strings.Count(a.text, `"eventId"`) != 3 {
 		t.Errorf("%s", a.text)
 	}
+
 	if a := w.want(w.ask("GET", "/v1/payments/p-1", ""), http.StatusOK, ""); a.field("state") != "AUTHORIZED" || a.field("captured") != "0" {
 		t.Errorf("a callback moved money: %s", a.text)
 	}
@@ -128,6 +140,7 @@ func TestAForgedCallbackIsRefused(t *testing.T) {
 		a := w.callback("evt-1", body, func(_ http.Header, b []byte) []byte { b[i] ^= 1; return b })
 		w.want(a, http.StatusUnauthorized, "signature_refused")
 	}
+
 	for _, name := range []string{"Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"} {
 		for i := range 12 {
 			a := w.callback("evt-1", body, func(h http.Header, b []byte) []byte {

@@ -72,6 +72,7 @@ func (p *problem) with(name, value string) *problem {
 		p.header = http.Header{}
 	}
 	p.header.Set(name, value)
+
 	return p
 }
 
@@ -104,6 +105,7 @@ func (s *service) asProblem(ctx context.Context, err error, members map[string]b
 	if p := (*problem)(nil); errors.As(err, &p) {
 		return p
 	}
+
 	for _, known := range knownErrors {
 		if errors.Is(err, known.err) {
 			p := newProblem(known.status, known.code, known.detail)
@@ -111,19 +113,24 @@ func (s *service) asProblem(ctx context.Context, err error, members map[string]b
 				p.Detail = err.Error()
 				p.blame(known.err, members)
 			}
+
 			if known.status == http.StatusServiceUnavailable {
 				return p.later(1)
 			}
+
 			return p
 		}
 	}
+
 	if ctx.Err() != nil {
 		return newProblem(http.StatusServiceUnavailable, "timeout", "The work took too long; the outcome is unknown. Send the same request again.").later(1)
 	}
+
 	if unavailable(err) || txn.Retryable(err) {
 		return newProblem(http.StatusServiceUnavailable, "unavailable", "The data store does not answer. Send the same request again.").later(1)
 	}
 	s.cfg.Log.ErrorContext(ctx, "request failed", "request", callOf(ctx).id, "error", err)
+
 	return internal()
 }
 
@@ -131,32 +138,39 @@ func (s *service) asProblem(ctx context.Context, err error, members map[string]b
 func humaProblem(status int, message string, errs ...error) *problem {
 	codes := map[int]string{http.StatusBadRequest: "malformed_request", http.StatusRequestEntityTooLarge: "body_too_large",
 		http.StatusUnsupportedMediaType: "unsupported_media_type", http.StatusUnprocessableEntity: "invalid_request", http.StatusNotAcceptable: "not_acceptable"}
+
 	code, known := codes[status]
 	if !known {
 		return internal()
 	}
+
 	p := newProblem(status, code, message)
 	for _, err := range errs {
 		detail := (*huma.ErrorDetail)(nil)
 		if !errors.As(err, &detail) {
 			continue
 		}
+
 		in, pointer := pointerOf(detail.Location)
 		text := detail.Message
 		if at, found := strings.CutPrefix(text, unfit); found {
 			pointer, text = at, strings.TrimSuffix(unfit, ": ")
 		}
+
 		if in == "body" && pointer == "" && status != http.StatusUnprocessableEntity {
 			text = "must be one JSON value" // the decoder's message may quote the body
 		}
+
 		if in == "header" && pointer == idempotencyKey && strings.HasPrefix(text, "required") {
 			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "This request needs an Idempotency-Key header: a new one for each new request, the same one for each repeat.")
 		}
+
 		if name, required := missing(text); required && in == "body" {
 			pointer += "/" + name
 		}
 		p = p.field(in, pointer, text)
 	}
+
 	return p
 }
 
@@ -174,9 +188,11 @@ func pointerOf(location string) (in, pointer string) {
 	if in != "body" {
 		return in, rest
 	}
+
 	if !nested {
 		return in, ""
 	}
 	rest = strings.NewReplacer("[", "/", "]", "").Replace(rest)
+
 	return in, "/" + strings.ReplaceAll(rest, ".", "/")
 }

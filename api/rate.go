@@ -31,11 +31,13 @@ func (b *buckets) take(caller string) *problem {
 	if b.rate < 0 {
 		return nil
 	}
+
 	now := b.now()
 	bucket := b.bucket(caller, now)
 	if bucket.AllowN(now, 1) {
 		return nil
 	}
+
 	return b.limited(bucket.TokensAt(now))
 }
 
@@ -44,10 +46,12 @@ func (b *buckets) spent(caller string) *problem {
 	if b.rate < 0 {
 		return nil
 	}
+
 	now := b.now()
 	if tokens := b.bucket(caller, now).TokensAt(now); tokens < 1 {
 		return b.limited(tokens)
 	}
+
 	return nil
 }
 
@@ -67,14 +71,17 @@ func (b *buckets) limited(tokens float64) *problem {
 func (b *buckets) bucket(caller string, now time.Time) *rate.Limiter {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if known, found := b.of[caller]; found {
 		return known
 	}
+
 	if len(b.of) >= maxBuckets {
 		b.forget(now)
 	}
 	fresh := rate.NewLimiter(b.rate, b.burst)
 	b.of[caller] = fresh
+
 	return fresh
 }
 
@@ -86,6 +93,7 @@ func (b *buckets) forget(now time.Time) {
 		if tokens := bucket.TokensAt(now); tokens > most {
 			fullest, most = caller, tokens
 		}
+
 		if n++; n == looked {
 			break
 		}

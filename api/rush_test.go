@@ -13,6 +13,7 @@ import (
 // rush sends n requests from 64 callers at once and counts the answers by code.
 func (w *world) rush(n int, request func(i int) answer) map[string]int {
 	var mu sync.Mutex
+
 	counts := map[string]int{}
 	var sent atomic.Int64
 	var group sync.WaitGroup
@@ -31,6 +32,7 @@ func (w *world) rush(n int, request func(i int) answer) map[string]int {
 		})
 	}
 	group.Wait()
+
 	return counts
 }
 
@@ -39,12 +41,14 @@ func TestTenThousandBuyersGetOneItem(t *testing.T) {
 	const buyers = crowd
 	w := newWorld(t, func(c *api.Config) { dev(c); c.Queue = buyers })
 	w.want(w.ask("PUT", "/v1/inventory/last-one", `{"available":1}`), http.StatusOK, "")
+
 	counts := w.rush(buyers, func(i int) answer {
 		return w.ask("PUT", fmt.Sprintf("/v1/reservations/buyer-%d", i), `{"lines":[{"sku":"last-one","quantity":1}]}`)
 	})
 	if counts["200"] != 1 || counts["out_of_stock"]+counts["200"]+counts["contended"]+counts["unavailable"] != buyers {
 		t.Errorf("%v", counts)
 	}
+
 	a := w.want(w.ask("GET", "/v1/inventory/last-one", ""), http.StatusOK, "")
 	if a.field("available") != "0" || a.field("reserved") != "1" {
 		t.Errorf("%s", a.text)
@@ -57,6 +61,7 @@ func TestTenThousandGuessesOfAPINAreNoMoreThanFive(t *testing.T) {
 	const guesses = crowd
 	w := newWorld(t, func(c *api.Config) { dev(c); c.Queue = guesses })
 	id := w.want(w.ask("POST", "/v1/actions", `{"pin":"right","maxAttempts":5,"expiresAt":"2030-01-01T00:00:00Z"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
+
 	counts := w.rush(guesses, func(i int) answer {
 		return w.ask("POST", "/v1/actions/"+id+"/consume", fmt.Sprintf(`{"pin":"%05d"}`, i), "Idempotency-Key", fmt.Sprint(i))
 	})

@@ -28,12 +28,15 @@ func TestNoSecretIsShown(t *testing.T) {
 	ask := func(method, path, body string, headers ...string) answer {
 		a := w.ask(method, path, body, append([]string{"Authorization", bearer}, headers...)...)
 		answers.WriteString(a.text)
+
 		for name, values := range a.Header {
 			answers.WriteString(name + ": " + strings.Join(values, ",") + "\n")
 		}
+
 		return a
 	}
 	w.want(ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 	for _, state := range []string{"SHIPPED", "DELIVERED", "PAYMENT_RECEIVED"} {
 		task := parked.Task{OrderID: "acme:o-1", Awaited: state, Since: 1, Token: parked.Token(canary(false))}
 		if err := w.cfg.Parked.Park(t.Context(), task, time.Now().Add(time.Hour)); err != nil {
@@ -42,21 +45,25 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 	w.want(ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, "")
 	ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", "")
+
 	for range 4 {
 		for _, value := range []string{"Bearer " + canary(false), "Basic " + canary(false), "Bearer rk_aaaaaaaaaaaaaaaa_" + (canary(false) + strings.Repeat("A", 43))[:43]} {
 			a := w.ask("GET", "/v1/orders?cursor="+canary(false), "", "Authorization", value)
 			answers.WriteString(a.text)
 		}
 	}
+
 	for _, body := range []string{`{"pin":"%s","expiresAt":"2030-01-01T00:00:00Z"}`, `{"pin":"%s","expiresAt":"x"}`, `{"pin":"%s"`, `{"PIN":"%s"}`, `{"pin":["%s"]}`} {
 		ask("POST", "/v1/actions", fmt.Sprintf(body, canary(false)), "Idempotency-Key", canary(false))
 	}
+
 	id := ask("POST", "/v1/actions", fmt.Sprintf(`{"pin":"right-pin","payload":%q,"expiresAt":"2030-01-01T00:00:00Z"}`, canary(false)), "Idempotency-Key", canary(false)).field("id")
 	for range 4 {
 		ask("POST", "/v1/actions/"+id+"/consume", fmt.Sprintf(`{"pin":%q}`, canary(false)), "Idempotency-Key", canary(false))
 	}
 	ask("GET", "/v1/actions/"+canary(false), "")
 	ask("POST", "/v1/actions/"+canary(false)+"/consume", "{}", "Idempotency-Key", "k")
+
 	for range 3 {
 		ask("POST", "/v1/claims/k/complete", fmt.Sprintf(`{"ticket":%q,"result":%q}`, canary(false), canary(false)))
 	}
@@ -70,16 +77,19 @@ func TestNoSecretIsShown(t *testing.T) {
 	if len(canaries) < 50 {
 		t.Errorf("only %d canaries", len(canaries))
 	}
+
 	logged := w.log.String()
 	for _, secret := range []string{strings.TrimPrefix(bearer, "Bearer ")[20:], id, ticket, "right-pin"} {
 		if secret == "" || secret == "null" || strings.Contains(logged, secret) {
 			t.Errorf("a secret is logged, or was not made: %q", secret)
 		}
 	}
+
 	for c, owned := range canaries {
 		if strings.Contains(logged, c) {
 			t.Errorf("%s is logged: %s", c, regexp.MustCompile(`.{0,200}`+c).FindString(logged))
 		}
+
 		if !owned && strings.Contains(answers.String(), c) {
 			t.Errorf("%s is in an answer: %s", c, regexp.MustCompile(`.{0,200}`+c).FindString(answers.String()))
 		}
@@ -96,12 +106,14 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 	w.ask("PUT", "/v1/inventory/mug", `{"available":1}`, "Authorization", act)
 	w.ask("PUT", "/v1/orders/o-2", mugs)
 	w.ask("GET", "/v1/orders/o-1", "", "Authorization", act)
+
 	var lines []string
 	for line := range strings.Lines(w.log.String()) {
 		if strings.Contains(line, `"msg":"audit"`) {
 			lines = append(lines, line)
 		}
 	}
+
 	for i, want := range []string{
 		`"caller":"key:[a-z2-7]{16}","tenant":"acme","operation":"put-order","status":201,"outcome":"done".*"orderId":"o-1"`,
 		`"tenant":"acme","operation":"apply-transition","status":409,"outcome":"wrong_state".*"orderId":"o-1","idempotencyKeyHash":"[0-9a-f]{16}"`,
@@ -112,6 +124,7 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 			t.Errorf("line %d is not like %s\n%v", i, want, lines)
 		}
 	}
+
 	if len(lines) != 4 {
 		t.Errorf("%d lines", len(lines))
 	}

@@ -56,6 +56,7 @@ type variant struct {
 // variants makes about 60 wrong bodies of a good one.
 func variants(t *testing.T, text string) []variant {
 	t.Helper()
+
 	var members map[string]any
 	if err := json.Unmarshal([]byte(text), &members); err != nil {
 		t.Fatal(err)
@@ -89,17 +90,20 @@ func variants(t *testing.T, text string) []variant {
 		add(name+" is null", replaced(members, name, nil))
 		add(name+" is an object", replaced(members, name, map[string]any{"unknown": marker}))
 		add(name+" is an array", replaced(members, name, []any{marker, []any{}}))
+
 		if _, isText := members[name].(string); isText {
 			add(name+" is a number", replaced(members, name, 7))
 		} else {
 			add(name+" is a text", replaced(members, name, marker))
 		}
+
 		if _, isNumber := members[name].(float64); isNumber {
 			for label, value := range map[string]string{"a fraction": "1.5", "huge": "1e400", "beyond 2^53": "9007199254740993", "beyond int64": "99999999999999999999", "negative": "-7e15", "a tiny one": "1e-999", "true": "true"} {
 				add(name+" is "+label, rewritten(members, name, value))
 			}
 		}
 	}
+
 	for _, name := range []string{"tenant", "state", "transitionId", "transition_id", "id", "__proto__", "constructor", "$schema", ""} {
 		if _, known := members[name]; !known && !(name == "transitionId" && members["event"] != nil) {
 			add("a member "+name, "{"+inner+`,"`+name+`":{"x":"`+marker+`"}}`)
@@ -110,6 +114,7 @@ func variants(t *testing.T, text string) []variant {
 		all = append(all, variant{"sent as " + kind, text, kind})
 	}
 	all = append(all, variant{"257 KiB", "{" + inner + `,"x":"` + strings.Repeat("a", 257<<10) + `"}`, "application/json"})
+
 	return all
 }
 
@@ -118,19 +123,23 @@ func utf16of(text string) string {
 	for _, unit := range utf16.Encode([]rune(text)) {
 		out.Write([]byte{byte(unit >> 8), byte(unit)})
 	}
+
 	return out.String()
 }
 
 func gzipped(t *testing.T, text string) string {
 	t.Helper()
 	var out bytes.Buffer
+
 	w := gzip.NewWriter(&out)
 	if _, err := w.Write([]byte(text)); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	return out.String()
 }
 
@@ -161,6 +170,7 @@ func rewritten(members map[string]any, name, value string) string {
 		}
 		parts = append(parts, `"`+k+`":`+string(text))
 	}
+
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
@@ -172,35 +182,42 @@ func TestNoBodyIsReadInTwoWays(t *testing.T) {
 		if !o.body || o.id == "payment-callback" {
 			continue
 		}
+
 		text, known := good[o.id]
 		if !known {
 			t.Errorf("%s takes a body, but the table has none", o.id)
 			continue
 		}
+
 		all := variants(t, text)
 		if len(all) < 60 {
 			t.Errorf("%s: only %d variants", o.id, len(all))
 		}
+
 		for _, v := range all {
 			if free := o.id == "set-address" && (strings.HasPrefix(v.name, "a member") || strings.Contains(v.name, "in capitals")); free {
 				continue // the names of an address are the caller's
 			}
 			r := httptest.NewRequest(o.method, "http://localhost"+parameter.ReplaceAllString(o.path, "shipping"), strings.NewReader(v.body))
 			r.Header.Set("Idempotency-Key", "k")
+
 			if v.contentType != "" {
 				r.Header.Set("Content-Type", v.contentType)
 			}
 			rec := httptest.NewRecorder()
 			w.handler.ServeHTTP(rec, r)
+
 			a := answer{rec.Result(), rec.Body.String()}
 			if a.StatusCode < 400 || a.StatusCode >= 500 || !slices.Contains(codes, a.code()) || a.Header.Get("Content-Type") != "application/problem+json" {
 				t.Errorf("%s: %s: %d %s", o.id, v.name, a.StatusCode, a.text)
 			}
+
 			if strings.Contains(a.text, marker) {
 				t.Errorf("%s: %s: the answer shows the request: %s", o.id, v.name, a.text)
 			}
 		}
 	}
+
 	if a := w.want(w.ask("GET", "/v1/orders", ""), http.StatusOK, ""); a.field("orders") != "[]" {
 		t.Errorf("something was written: %s", a.text)
 	}
@@ -213,9 +230,11 @@ func TestOneNumberMayBeWrittenInManyWays(t *testing.T) {
 			t.Errorf("%s: %d %s", text, a.StatusCode, a.text)
 		}
 	}
+
 	for _, text := range []string{"5.1", "5.00000000000000000001", "1e-400", "0.1e-400000000000", "5e-1", "1e10"} {
 		w.want(w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`), http.StatusUnprocessableEntity, "invalid_request")
 	}
+
 	for _, text := range []string{"0", "-0", "0.0", "0e9", "-0.0e-7"} {
 		if a := w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "0" {
 			t.Errorf("%s: %d %s", text, a.StatusCode, a.text)
@@ -263,6 +282,7 @@ func TestFieldsThatBreakARuleAreNamed(t *testing.T) {
 			t.Errorf("%s is missing in %s", pointer, a.text)
 		}
 	}
+
 	if a := w.want(w.ask("GET", "/v1/orders?limit=0", ""), http.StatusUnprocessableEntity, "invalid_request"); !strings.Contains(a.text, `"in":"query","pointer":"limit"`) {
 		t.Errorf("%s", a.text)
 	}

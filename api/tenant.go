@@ -29,6 +29,7 @@ func (t tenant) own(stored string) (id string, ok bool) {
 	if auth.Tenant(t) == auth.DefaultTenant {
 		return stored, !prefixed
 	}
+
 	return rest, prefixed && name == string(t)
 }
 

@@ -41,12 +41,14 @@ func TestTenantsUseTheSameIDsForDifferentThings(t *testing.T) {
 	for _, name := range []auth.Tenant{auth.DefaultTenant, "acme", "acme-2"} {
 		bearer := w.key(name, auth.Admin)
 		w.things(bearer) // each is created, none is found
+
 		for _, list := range []string{"/v1/orders", "/v1/accounts", "/v1/payments"} {
 			a := w.want(w.ask("GET", list, "", "Authorization", bearer), http.StatusOK, "")
 			if strings.Contains(a.text, "acme") || strings.Count(a.text, `"createdAt"`) != map[string]int{"/v1/orders": 1, "/v1/accounts": 2, "/v1/payments": 1}[list] {
 				t.Errorf("%s of %s: %s", list, name, a.text)
 			}
 		}
+
 		a := w.want(w.ask("GET", "/v1/orders/o-1", "", "Authorization", bearer), http.StatusOK, "")
 		if a.field("orderId") != "o-1" || strings.Contains(a.text, ":mug") {
 			t.Errorf("%s sees stored ids: %s", name, a.text)
@@ -62,6 +64,7 @@ var clockDependent = regexp.MustCompile(`"(took|at)":[^,}]*`)
 func TestAnothersThingsAreAsIfTheyWereNot(t *testing.T) {
 	w := newWorld(t, nil)
 	w.things(w.key("acme", auth.Admin))
+
 	bearers := []string{w.key("evil", auth.Admin), w.key("acme-2", auth.Admin), w.key("acm", auth.Admin), w.key("default", auth.Admin)}
 	targets := []struct{ method, path, body, id string }{
 		{"GET", "/v1/orders/%s", "", "o-1"},
@@ -98,6 +101,7 @@ func TestAnothersThingsAreAsIfTheyWereNot(t *testing.T) {
 		spelled := []string{"%s", "%s", "acme:%s", "acme%%3A%s", "acme-%s", "acme.%s"}[random.IntN(6)]
 		id := fmt.Sprintf(spelled, target.id)
 		nobodys := strings.Replace(id, target.id, "nb-"+fmt.Sprint(n), 1)
+
 		send := func(id string) answer {
 			return w.ask(target.method, fmt.Sprintf(target.path, id), target.body, "Authorization", bearer, "Idempotency-Key", fmt.Sprint(n))
 		}
@@ -107,6 +111,7 @@ func TestAnothersThingsAreAsIfTheyWereNot(t *testing.T) {
 			t.Fatalf("%s %s with id %s: %d %s; for a thing that nobody has: %d %s", target.method, target.path, id, got.StatusCode, got.text, missing.StatusCode, missing.text)
 		}
 	}
+
 	if a := w.ask("GET", "/v1/orders/o-1", "", "Authorization", w.key("acme", auth.Read)); a.field("state") != "ON_HOLD" || a.field("contentVersion") != "0" {
 		t.Errorf("another tenant changed the order: %s", a.text)
 	}
@@ -121,14 +126,17 @@ func TestOnlyTheTenantMakesStoredIDs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if strings.HasSuffix(name, "_test.go") || name == "tenant.go" {
 			continue
 		}
+
 		for i, line := range strings.Split(string(text), "\n") {
 			cursor := name == "orders.go" && strings.Contains(line, "next := transitions.OrderID(place)") // a sealed cursor holds a stored id
 			if storedID.MatchString(line) && !cursor {

@@ -65,6 +65,7 @@ func (t tenant) showTransfer(p ledger.Posted) transfer {
 	for i, l := range p.Legs {
 		out.Legs[i] = leg{t.shown(l.Account), l.Amount, t.shown(l.Hold), l.Release}
 	}
+
 	return out
 }
 
@@ -76,14 +77,17 @@ func (s *service) postTransfer(ctx context.Context, c caller, in *postTransferIn
 			t.Legs[i].Hold = c.tenant.stored(l.Hold)
 		}
 	}
+
 	posted, err := s.cfg.Ledger.Post(ctx, t)
 	if err != nil {
 		return nil, err
 	}
+
 	out := &transferOutput{Status: http.StatusCreated, Body: c.tenant.showTransfer(posted)}
 	if posted.Replayed {
 		out.Status, out.Replayed = http.StatusOK, "true"
 	}
+
 	return out, nil
 }
 
@@ -92,8 +96,10 @@ func (s *service) getTransfer(ctx context.Context, c caller, in *input.Transfer)
 	if err == nil && !found {
 		err = notFound("transfer")
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return &transferOutput{Status: http.StatusOK, Body: c.tenant.showTransfer(posted)}, nil
 }

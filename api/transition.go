@@ -42,6 +42,7 @@ func (s *service) enumerateEvents(doc *huma.OpenAPI) {
 			body.Properties["event"].Enum = append(body.Properties["event"].Enum, string(event))
 		}
 	}
+
 	for _, state := range s.definition().States() {
 		body.Properties["from"].Enum = append(body.Properties["from"].Enum, string(state.State))
 	}
@@ -63,6 +64,7 @@ type guardValues map[string]any
 func (guardValues) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema {
 	most, longest := 32, 256
 	least, greatest := -float64(1<<53-1), float64(1<<53-1)
+
 	return &huma.Schema{Type: huma.TypeObject, MaxProperties: &most, Description: "What the event's guards ask of the request.",
 		AdditionalProperties: &huma.Schema{AnyOf: []*huma.Schema{{Type: huma.TypeString, MaxLength: &longest},
 			{Type: huma.TypeInteger, Minimum: &least, Maximum: &greatest}, {Type: huma.TypeBoolean}}}}
@@ -93,16 +95,20 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 	if seen, _, conditional := in.Seen(); conditional {
 		r.IfMatch = (*transitions.TransitionID)(&seen)
 	}
+
 	if r.IfMatch != nil && r.TransitionID != 0 {
 		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "A request with a transitionId says itself what it follows.").field("header", ifMatch, "not together with transitionId")
 	}
+
 	result, err := s.cfg.Orders.Apply(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+
 	if !result.Verdict.Done() {
 		return nil, refused(r, result)
 	}
+
 	return s.moved(c, result), nil
 }
 
@@ -112,6 +118,7 @@ func (s *service) moved(c caller, result transitions.Result) *applyOutput {
 	if result.Verdict == transitions.Replayed {
 		out.Replayed = "true"
 	}
+
 	return out
 }
 
@@ -131,16 +138,20 @@ func refused(r transitions.Request, result transitions.Result) *problem {
 			p.Detail = "In the way: " + result.Reason
 		}
 		p.Expected = texts(result.Expected)
+
 		return p
 	case transitions.Conflict:
 		if r.IfMatch != nil && result.Order.TransitionID < *r.IfMatch {
 			return newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a transition that the order has not made.").at(result.Order)
 		}
+
 		if r.TransitionID == 0 {
 			return keyReused().at(result.Order)
 		}
+
 		return newProblem(http.StatusConflict, "conflict", "The transitionId, or the Idempotency-Key, was used for another content.").at(result.Order)
 	}
+
 	return newProblem(http.StatusUnprocessableEntity, "illegal", "No order may do this from there.").at(result.Order)
 }
 
@@ -149,6 +160,7 @@ func texts[T ~string](in []T) []string {
 	for _, s := range in {
 		out = append(out, string(s))
 	}
+
 	return out
 }
 
@@ -166,25 +178,31 @@ type listTransitionsOutput struct {
 
 func (s *service) listTransitions(ctx context.Context, c caller, in *listTransitionsInput) (*listTransitionsOutput, error) {
 	bound := []string{"transitions", string(c.tenant), in.OrderID}
+
 	place, p := s.cursors.open(in.Cursor, bound...)
 	if p != nil {
 		return nil, p
 	}
+
 	if _, err := s.find(ctx, c, in.OrderID); err != nil {
 		return nil, err
 	}
+
 	rows, err := s.cfg.Orders.History(ctx, c.tenant.order(in.OrderID), number(place), in.Limit)
 	if err != nil {
 		return nil, err
 	}
+
 	out := &listTransitionsOutput{}
 	out.Body.Transitions = make([]transition, len(rows))
 	for i, row := range rows {
 		out.Body.Transitions[i] = showTransition(row)
 	}
+
 	if len(rows) == in.Limit {
 		out.Body.Next = s.cursors.seal(text(rows[len(rows)-1].ID), bound...)
 	}
+
 	return out, nil
 }
 
@@ -230,12 +248,15 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 	if err != nil {
 		return nil, err
 	}
+
 	out := explanation{Order: c.tenant.show(e.Order), Steps: []step{}, Missing: e.Missing, Options: []option{}, Editable: e.Editable, OtherVersion: e.OtherVersion}
 	for _, st := range e.Steps {
 		out.Steps = append(out.Steps, step{int64(st.ID), string(st.Event), string(st.From), string(st.To), st.At, st.Journal, st.Ring, st.Allotted, st.Named, st.Skipped})
 	}
+
 	for _, o := range e.Options {
 		out.Options = append(out.Options, option{string(o.Event), o.Legal, string(o.To), o.If, o.Unmet, texts(o.Needs), o.Ahead})
 	}
+
 	return &explainOutput{out}, nil
 }

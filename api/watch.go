@@ -39,10 +39,12 @@ const (
 
 func (s *service) watchOrder(ctx context.Context, c caller, in *watchInput) (*huma.StreamResponse, error) {
 	id := c.tenant.order(in.OrderID)
+
 	first, err := s.find(ctx, c, in.OrderID)
 	if err != nil {
 		return nil, err
 	}
+
 	seen := number(in.LastEventID)
 	var missed []transitions.Transition
 	if seen > 0 {
@@ -50,12 +52,15 @@ func (s *service) watchOrder(ctx context.Context, c caller, in *watchInput) (*hu
 			return nil, err
 		}
 	}
+
 	w, p := s.watches.open(id, c.ID, first)
 	if p != nil {
 		return nil, p
 	}
+
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
 		defer w.close()
+
 		_, rw := humago.Unwrap(hc)
 		if release := callOf(hc.Context()).release; release != nil {
 			release() // who watches does not work
@@ -84,6 +89,7 @@ func (e *events) stream(ctx context.Context, s *service, missed []transitions.Tr
 	e.transitions(missed)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+
 	for e.err == nil {
 		select {
 		case <-ctx.Done():
@@ -100,6 +106,7 @@ func (e *events) stream(ctx context.Context, s *service, missed []transitions.Tr
 				}
 			}
 			e.transitions(recent)
+
 			if s.definition().Terminal(o.State) {
 				e.write(fmt.Sprintf("event: end\ndata: {\"state\":%q}\n\n", o.State))
 				return
@@ -114,6 +121,7 @@ func (e *events) transitions(list []transitions.Transition) {
 		if t.ID <= e.seen || e.err != nil {
 			continue
 		}
+
 		data, err := json.Marshal(showTransition(t))
 		if err != nil {
 			e.err = err
@@ -128,6 +136,7 @@ func (e *events) write(text string) {
 	if e.err != nil {
 		return
 	}
+
 	_ = e.control.SetWriteDeadline(time.Now().Add(writeWithin)) // not in a test without a connection
 	if _, e.err = e.to.Write([]byte(text)); e.err == nil {
 		e.err = e.control.Flush()

@@ -16,13 +16,16 @@ import (
 // stream opens an order's events and returns the ids as they come.
 func stream(ctx context.Context, t *testing.T, address, order, last string) (ids <-chan string, status int, kind string) {
 	t.Helper()
+
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/orders/"+order+"/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
 	}
+
 	answer, err := http.DefaultClient.Do(r) //nolint:bodyclose // closed below, by who reads it
 	if err != nil {
 		t.Fatal(err)
@@ -31,22 +34,26 @@ func stream(ctx context.Context, t *testing.T, address, order, last string) (ids
 	go func() {
 		defer close(out)
 		defer answer.Body.Close()
+
 		for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
 			if id, found := strings.CutPrefix(lines.Text(), "id: "); found {
 				out <- id
 			}
+
 			if lines.Text() == "event: end" {
 				out <- "end"
 			}
 		}
 	}()
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+
 	return out, answer.StatusCode, answer.Header.Get("Content-Type")
 }
 
 // next waits for one event.
 func next(t *testing.T, ids <-chan string) string {
 	t.Helper()
+
 	select {
 	case id := <-ids:
 		return id
@@ -65,21 +72,26 @@ func TestWhoWatchesSeesEveryTransitionUntilTheEnd(t *testing.T) {
 	w := newWorld(t, dev)
 	address := onWire(t, w)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 	ids, _, kind := stream(t.Context(), t, address, "o-1", "")
 	if kind != "text/event-stream" {
 		t.Errorf("%s", kind)
 	}
+
 	if id := next(t, ids); id != "1" {
 		t.Errorf("first %s", id)
 	}
 	w.move("o-1", "hold", "a")
+
 	if id := next(t, ids); id != "2" {
 		t.Errorf("then %s", id)
 	}
 	w.move("o-1", "cancel", "b")
+
 	if a, b := next(t, ids), next(t, ids); a != "3" || b != "end" {
 		t.Errorf("at last %s, %s", a, b)
 	}
+
 	if _, open := <-ids; open {
 		t.Error("the stream goes on after the end")
 	}
@@ -90,14 +102,17 @@ func TestWhoComesBackMissesNothing(t *testing.T) {
 	w := newWorld(t, dev)
 	address := onWire(t, w)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
+
 	for i := range 20 {
 		w.move("o-1", []string{"hold", "release"}[i%2], strconv.Itoa(i))
 	}
+
 	ids, _, _ := stream(t.Context(), t, address, "o-1", "3")
 	var got []string
 	for range 18 {
 		got = append(got, next(t, ids))
 	}
+
 	if got[0] != "4" || got[17] != "21" || !slices.IsSortedFunc(got, func(a, b string) int { return len(a)*100 - len(b)*100 + strings.Compare(a, b) }) {
 		t.Errorf("%v", got)
 	}
@@ -116,6 +131,7 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 	next(t, second)
 	w.want(w.ask("GET", "/v1/orders/o-1/events", ""), http.StatusTooManyRequests, "too_many_watches")
 	leave()
+
 	for { // the server notices that the first has gone
 		r, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		third, status, _ := stream(r, t, address, "o-1", "")
@@ -127,6 +143,7 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 		cancel()
 	}
 	close(stopping)
+
 	for range second { // ends
 	}
 }

@@ -48,6 +48,7 @@ func newWatches(cfg Config) *watches {
 	if cfg.Orders != nil {
 		w.get = cfg.Orders.Get
 	}
+
 	return w
 }
 
@@ -55,9 +56,11 @@ func newWatches(cfg Config) *watches {
 func (w *watches) open(id transitions.OrderID, caller string, first *transitions.Order) (*watch, *problem) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	if w.count >= w.most || w.of[caller] >= w.perCaller {
 		return nil, newProblem(http.StatusTooManyRequests, "too_many_watches", "Too many streams are open.").later(10)
 	}
+
 	o := w.orders[id]
 	if o == nil {
 		ctx, stop := context.WithCancel(context.Background())
@@ -65,6 +68,7 @@ func (w *watches) open(id transitions.OrderID, caller string, first *transitions
 		w.orders[id] = o
 		go w.follow(ctx, id, o)
 	}
+
 	if first.TransitionID > o.last.TransitionID {
 		o.last = first
 	}
@@ -74,6 +78,7 @@ func (w *watches) open(id transitions.OrderID, caller string, first *transitions
 	o.watching[one] = struct{}{}
 	w.of[caller]++
 	w.count++
+
 	return one, nil
 }
 
@@ -81,10 +86,12 @@ func (w *watches) closed(id transitions.OrderID, caller string, o *watched, one 
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(o.watching, one)
+
 	w.count--
 	if w.of[caller]--; w.of[caller] == 0 {
 		delete(w.of, caller)
 	}
+
 	if len(o.watching) == 0 {
 		o.stop()
 		delete(w.orders, id)
@@ -96,12 +103,14 @@ func (w *watches) follow(ctx context.Context, id transitions.OrderID, o *watched
 	pause := quickest
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
 		}
+
 		now, found, err := w.get(ctx, id)
 		pause = min(pause*3/2, slowest)
 		if err == nil && found && w.tell(o, now) {
@@ -115,9 +124,11 @@ func (w *watches) follow(ctx context.Context, id transitions.OrderID, o *watched
 func (w *watches) tell(o *watched, now *transitions.Order) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	if now.TransitionID <= o.last.TransitionID {
 		return false
 	}
+
 	o.last = now
 	for one := range o.watching {
 		select {
@@ -126,5 +137,6 @@ func (w *watches) tell(o *watched, now *transitions.Order) bool {
 		}
 		one.moved <- now
 	}
+
 	return true
 }

@@ -54,47 +54,58 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"), inventory.DueTableInput("due"),
 		parked.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
 	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+
 	orders, err := transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if w.keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: w.db, Table: "keys"}); err != nil {
 		t.Fatal(err)
 	}
+
 	stock, err := inventory.New(inventory.Config{DynamoDB: w.db, Table: "inventory", DueTable: "due"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all, err := actions.New(actions.Config{DynamoDB: w.db, Table: "actions", Keys: []actions.Key{actions.NewKey(1)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	books := ledger.Tables{Accounts: "accounts", Entries: "entries", Transfers: "transfers", Holds: "holds"}
 	embeddedtest.Create(t, w.db, books.Inputs()...)
+
 	money, err := ledger.New(ledger.Config{DynamoDB: w.db, Tables: books})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if w.signer, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}}); err != nil {
 		t.Fatal(err)
 	}
 	embeddedtest.Create(t, w.db, payments.Table("payments"), payments.DueTable("payments-due"), payments.SandboxTable("bank"))
+
 	pay, err := payments.New(payments.Config{DynamoDB: w.db, Table: "payments", DueTable: "payments-due", Ledger: money, Processor: &payments.Sandbox{DynamoDB: w.db, Table: "bank"}, Callbacks: w.signer})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	claims, err := once.New(once.Config{DynamoDB: w.db, Table: "once"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
 	if change != nil {
 		change(&w.cfg)
 	}
+
 	if w.handler, err = api.New(w.cfg); err != nil {
 		t.Fatal(err)
 	}
+
 	return w
 }
 
@@ -103,10 +114,12 @@ func dev(c *api.Config) { c.Auth, c.Dev = nil, true }
 // key makes an API key and returns the header's value.
 func (w *world) key(tenant auth.Tenant, scope auth.Scope) string {
 	w.t.Helper()
+
 	_, token, err := w.keys.Create(context.Background(), auth.NewKey{Name: "test", Tenant: tenant, Scope: scope})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+
 	return "Bearer " + string(token)
 }
 
@@ -129,43 +142,52 @@ func (a answer) field(path ...string) string {
 	if err := json.Unmarshal([]byte(a.text), &v); err != nil {
 		return "no JSON: " + a.text
 	}
+
 	for _, name := range path {
 		m, _ := v.(map[string]any)
 		v = m[name]
 	}
+
 	if s, ok := v.(string); ok {
 		return s
 	}
 	out, _ := json.Marshal(v)
+
 	return string(out)
 }
 
 // ask sends a request; headers are name, value, name, value.
 func (w *world) ask(method, path, body string, headers ...string) answer {
 	w.t.Helper()
+
 	r := httptest.NewRequest(method, "http://localhost"+path, strings.NewReader(body))
 	if body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
+
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
 	rec := httptest.NewRecorder()
 	w.handler.ServeHTTP(rec, r)
 	out := rec.Result()
+
 	text, err := io.ReadAll(out.Body)
 	if err != nil {
 		w.t.Fatal(err)
 	}
+
 	return answer{out, string(text)}
 }
 
 // want checks status and code (of a problem) and returns the answer.
 func (w *world) want(a answer, status int, code string) answer {
 	w.t.Helper()
+
 	if a.StatusCode != status || a.StatusCode >= 400 && a.code() != code {
 		w.t.Fatalf("%d %s, want %d %s", a.StatusCode, a.text, status, code)
 	}
+
 	return a
 }
 
@@ -174,6 +196,7 @@ const mugs = `{"items":[{"sku":"mug","quantity":2,"price":1250}],"total":{"amoun
 // read decodes the body.
 func (a answer) read(t testing.TB, into any) {
 	t.Helper()
+
 	if err := json.Unmarshal([]byte(a.text), into); err != nil {
 		t.Fatalf("%v in %s", err, a.text)
 	}

@@ -22,11 +22,13 @@ func benchWorkflow(context.Context, size) ([]figure, error) {
 	const n = 5_000_000
 	d := workflow.Order()
 	began := time.Now()
+
 	for range n {
 		if _, ok := d.Next(workflow.Pending, workflow.Pay); !ok {
 			return nil, errors.New("pay was refused")
 		}
 	}
+
 	return []figure{{"workflow_next_ns", float64(time.Since(began).Nanoseconds()) / n, "ns", "one decision of the table"}}, nil
 }
 
@@ -38,6 +40,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var figures []figure
 	for _, callers := range []int{1, 32, 256} {
 		orders := max(16/callers, 1) * callers // short rounds, and no caller has more than another
@@ -45,10 +48,12 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 		if e.url == "" {
 			ways = append(ways, s.way(callers, orders, "plain", s.plain))
 		}
+
 		m, err := turns(ctx, work, callers, orders, ways...)
 		if err != nil {
 			return nil, fmt.Errorf("%s, %d callers: %w", e.name, callers, err)
 		}
+
 		suffix := e.suffix + map[int]string{1: "_1", 32: "", 256: "_256"}[callers]
 		figures = append(figures,
 			figure{"apply_ratio" + suffix, ratio(m[0].rates, m[1].rates), "", fmt.Sprintf("Apply / the same UpdateItem through the bare SDK, %d callers, %s", callers, e.name)},
@@ -56,6 +61,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 		if e.url != "" {
 			continue
 		}
+
 		figures = append(figures,
 			figure{"apply_cpu_ratio" + suffix, ratio(m[1].cpu, m[0].cpu), "", "the same in processor time: what the machine does besides does not count"},
 			figure{"apply_ratio_plain" + suffix, ratio(m[0].rates, m[2].rates), "", "Apply / an UpdateItem that moves the state and records nothing"})
@@ -67,6 +73,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 				figure{"apply_bytes", median(m[0].bytes) / steps, "B", "allocated by one Apply, all in all"})
 		}
 	}
+
 	return figures, nil
 }
 
@@ -88,6 +95,7 @@ func openShop(ctx context.Context, e *endpoint) (*shop, error) {
 	if err := e.tables(ctx, transitions.OrdersTable(benchTable)); err != nil {
 		return nil, err
 	}
+
 	s := &shop{db: e.db}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
@@ -95,20 +103,24 @@ func openShop(ctx context.Context, e *endpoint) (*shop, error) {
 		return nil, err
 	}
 	c := &capture{Client: e.db}
+
 	learning, err := transitions.New(transitions.Config{DynamoDB: c, Table: benchTable, Log: quiet})
 	if err != nil {
 		return nil, err
 	}
+
 	const id = "bench-learn"
 	if err := s.place(ctx, id); err != nil {
 		return nil, err
 	}
+
 	for n, event := range path {
 		if r, err := learning.Apply(ctx, transitions.Request{OrderID: id, Event: event, TransitionID: transitions.TransitionID(n + 2)}); err != nil || r.Verdict != transitions.Applied {
 			return nil, fmt.Errorf("learn %s: %s, %w", event, r.Verdict, err)
 		}
 		s.inputs = append(s.inputs, c.last)
 	}
+
 	return s, nil
 }
 
@@ -126,6 +138,7 @@ func (s *shop) way(callers, orders int, name string, move step) way {
 	id := func(round, order int) transitions.OrderID {
 		return transitions.OrderID(fmt.Sprintf("%s-%d-%d-%d", name, callers, round, order))
 	}
+
 	return way{
 		prepare: func(ctx context.Context, round int) error {
 			return share(ctx, min(orders, 64), orders, func(ctx context.Context, order int) error { return s.place(ctx, id(round, order)) })
@@ -136,6 +149,7 @@ func (s *shop) way(callers, orders int, name string, move step) way {
 					return err
 				}
 			}
+
 			return nil
 		},
 	}
@@ -146,6 +160,7 @@ func (s *shop) apply(ctx context.Context, id transitions.OrderID, n transitions.
 	if err == nil && r.Verdict != transitions.Applied {
 		err = fmt.Errorf("order %s, transition %d: %s", id, n, r.Verdict)
 	}
+
 	return err
 }
 
@@ -155,6 +170,7 @@ func (s *shop) bare(ctx context.Context, id transitions.OrderID, n transitions.T
 	in.ExpressionAttributeValues = maps.Clone(in.ExpressionAttributeValues)
 	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}
 	_, err := s.db.UpdateItem(ctx, &in)
+
 	return err
 }
 
@@ -172,5 +188,6 @@ func (s *shop) plain(ctx context.Context, id transitions.OrderID, n transitions.
 	}
 	in.UpdateExpression, in.ExpressionAttributeValues, in.ReturnValues = &plainUpdate, values, types.ReturnValueNone
 	_, err := s.db.UpdateItem(ctx, &in)
+
 	return err
 }

@@ -39,10 +39,12 @@ func openPowertools(ctx context.Context) (*powertools, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	python, installed := filepath.Join(home, "bin", "python"), filepath.Join(home, "installed.txt")
 	if have, err := os.ReadFile(installed); err == nil && string(have) == powertoolsVersions {
 		return &powertools{python}, nil
 	}
+
 	for _, command := range [][]string{
 		{"python3", "-m", "venv", home},
 		append([]string{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, strings.Fields(powertoolsVersions)...),
@@ -52,6 +54,7 @@ func openPowertools(ctx context.Context) (*powertools, error) {
 			return nil, fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, out)
 		}
 	}
+
 	return &powertools{python}, os.WriteFile(installed, []byte(powertoolsVersions), 0o600)
 }
 
@@ -65,10 +68,12 @@ type claimed struct {
 func (p *powertools) run(ctx context.Context, url string, executions, threads int, round string) (c claimed, err error) {
 	cmd := exec.CommandContext(ctx, p.python, "-W", "ignore", "-", url, claimsTable, strconv.Itoa(executions), strconv.Itoa(threads), round)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(powertoolsScript), os.Stderr
+
 	out, err := cmd.Output()
 	if err != nil {
 		return c, fmt.Errorf("powertools: %w", err)
 	}
+
 	return c, json.Unmarshal(out, &c)
 }
 
@@ -85,6 +90,7 @@ func benchClaims(ctx context.Context, work size) ([]figure, error) {
 		fmt.Fprintf(os.Stderr, "\nbench: NO FIGURES OF POWERTOOLS, it cannot be installed: %v\n\n", err)
 		return nil, ctx.Err()
 	}
+
 	var figures []figure
 	for _, open := range []func(context.Context) (*endpoint, error){openSocket, openLocal} {
 		e, err := open(ctx)
@@ -92,12 +98,14 @@ func benchClaims(ctx context.Context, work size) ([]figure, error) {
 			fmt.Fprintf(os.Stderr, "\nbench: NO FIGURES OF POWERTOOLS ON DYNAMODB LOCAL: %v\n\n", err)
 			continue
 		}
+
 		f, err := claimsBeside(ctx, work, e, python)
 		if err = errors.Join(err, e.stop()); err != nil {
 			return nil, err
 		}
 		figures = append(figures, f...)
 	}
+
 	return figures, nil
 }
 
@@ -107,6 +115,7 @@ func openSocket(context.Context) (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
@@ -115,6 +124,7 @@ func openSocket(context.Context) (*endpoint, error) {
 	e := remote("embedded engine over its socket", web.URL)
 	e.suffix = "_embedded"
 	e.stop = func() error { web.Close(); return errors.Join(engine.Close(), os.RemoveAll(dir)) }
+
 	return e, nil
 }
 
@@ -129,33 +139,39 @@ func claimsBeside(ctx context.Context, work size, e *endpoint, python *powertool
 		return nil, err
 	}
 	m := &unitMeter{Client: e.db}
+
 	claims, err := once.New(once.Config{DynamoDB: m, Table: claimsTable})
 	if err != nil {
 		return nil, err
 	}
 	rounds := max(work.rounds, int(work.budget.Seconds()/3))
 	executions := max(100, int(work.budget.Seconds())*pythonPerSecond/rounds/2)
+
 	goExecutions := 10 * executions
 	var ours, theirs, ratios []float64
 	var unitsOurs, unitsTheirs float64
 	for round := range rounds + 1 { // the first one warms up
 		m.take()
 		began := time.Now()
+
 		if err := share(ctx, claimCallers, goExecutions, func(ctx context.Context, n int) error {
 			_, replayed, err := claims.Do(ctx, fmt.Sprintf("go-%d-%d", round, n), nil, func(context.Context, *once.Claim) ([]byte, error) { return []byte(`{"done":true}`), nil })
 			if err == nil && replayed {
 				err = errors.New("a new key was replayed")
 			}
+
 			return err
 		}); err != nil {
 			return nil, fmt.Errorf("%s: claims: %w", e.name, err)
 		}
 		rate := float64(goExecutions) / time.Since(began).Seconds()
 		units := m.take()
+
 		c, err := python.run(ctx, e.url, executions, pythonThreads, fmt.Sprintf("py-%d", round))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", e.name, err)
 		}
+
 		if round == 0 {
 			continue
 		}
@@ -163,10 +179,12 @@ func claimsBeside(ctx context.Context, work size, e *endpoint, python *powertool
 		ours, theirs, ratios = append(ours, rate), append(theirs, theirRate), append(ratios, rate/theirRate)
 		unitsOurs, unitsTheirs = units/float64(goExecutions), c.WriteUnits/float64(executions)
 	}
+
 	suffix := e.suffix
 	if suffix == "_dynamodb_local" {
 		suffix = ""
 	}
+
 	return []figure{
 		{"claims_vs_powertools" + suffix, median(ratios), "", fmt.Sprintf("once.Do, %d callers / Powertools for Python, %d threads, executions per second, %s", claimCallers, pythonThreads, e.name)},
 		{"claims_per_second" + suffix, median(ours), "1/s", "claim, no work, complete: once.Do"},
@@ -188,6 +206,7 @@ func (m *unitMeter) take() float64 {
 	defer m.mu.Unlock()
 	units := m.units
 	m.units = 0
+
 	return units
 }
 
@@ -202,19 +221,23 @@ func (m *unitMeter) add(c *types.ConsumedCapacity) {
 // UpdateItem asks for the units.
 func (m *unitMeter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+
 	out, err := m.Client.UpdateItem(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity)
 	}
+
 	return out, err
 }
 
 // PutItem asks for the units.
 func (m *unitMeter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+
 	out, err := m.Client.PutItem(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity)
 	}
+
 	return out, err
 }

@@ -19,10 +19,12 @@ const actionsTable = "bench-actions"
 func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	const callers = 32
 	count := max(work.orders/2/callers, 1) * callers
+
 	if err := e.tables(ctx, actions.TableInput(actionsTable)); err != nil {
 		return nil, err
 	}
 	cfg := actions.Config{DynamoDB: e.db, Table: actionsTable, Keys: []actions.Key{actions.NewKey(1)}}
+
 	all, err := actions.New(cfg)
 	if err != nil {
 		return nil, err
@@ -39,6 +41,7 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 	// cannot drift away.
 	learner := &capture{Client: e.db}
 	cfg.DynamoDB = learner
+
 	learning, err := actions.New(cfg)
 	if err != nil {
 		return nil, err
@@ -51,12 +54,14 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 			if err == nil && r.Outcome != actions.Consumed {
 				err = fmt.Errorf("consume %s: %s", ids[n], r.Outcome)
 			}
+
 			return err
 		}},
 		{func(ctx context.Context, round int) error {
 			if err := create(ctx, round); err != nil {
 				return err
 			}
+
 			learner.keep = true
 			for n, id := range ids {
 				if _, err := learning.Consume(ctx, actions.Request{ID: id, ConsumeID: consumeID(n)}); err != nil {
@@ -64,6 +69,7 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 				}
 				inputs[n] = learner.last
 			}
+
 			return nil
 		}, func(ctx context.Context, _, n int) error {
 			in := *inputs[n]
@@ -72,10 +78,12 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 			return err
 		}},
 	}
+
 	m, err := turns(ctx, work, callers, count, ways...)
 	if err != nil {
 		return nil, fmt.Errorf("consume: %w", err)
 	}
+
 	return []figure{
 		{"consume_ratio", ratio(m[0].rates, m[1].rates), "", fmt.Sprintf("actions.Consume / the same UpdateItem through the bare SDK, %d callers, %s", callers, e.name)},
 		{"consume_cpu_ratio", ratio(m[1].cpu, m[0].cpu), "", "the same in processor time"},
@@ -98,5 +106,6 @@ func (c *capture) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	if c.keep {
 		return nil, &types.ConditionalCheckFailedException{}
 	}
+
 	return c.Client.UpdateItem(ctx, in, opts...)
 }

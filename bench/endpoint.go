@@ -34,11 +34,13 @@ func openEngine() (*endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	stop := func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }
+
 	return &endpoint{name: "embedded engine in process", db: dynamodb.NewFromConfig(engine.AWSConfig()), stop: stop}, nil
 }
 
@@ -50,6 +52,7 @@ func openLocal(ctx context.Context) (*endpoint, error) {
 	}
 	e := remote("DynamoDB Local", server.URL)
 	e.suffix, e.stop = "_dynamodb_local", server.Stop
+
 	return e, nil
 }
 
@@ -57,6 +60,7 @@ func openLocal(ctx context.Context) (*endpoint, error) {
 func remote(name, url string) *endpoint {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 512
+
 	return &endpoint{name: name, url: url, db: dynamodb.NewFromConfig(aws.Config{
 		Region: "us-east-1", BaseEndpoint: &url, HTTPClient: &http.Client{Transport: transport},
 		Credentials: credentials.NewStaticCredentialsProvider("bench", "bench", ""),
@@ -70,6 +74,7 @@ func (e *endpoint) tables(ctx context.Context, inputs ...*dynamodb.CreateTableIn
 			return fmt.Errorf("%s: create table %s: %w", e.name, aws.ToString(in.TableName), err)
 		}
 	}
+
 	return nil
 }
 
@@ -80,5 +85,6 @@ func median(values []float64) float64 {
 	if n%2 == 1 {
 		return values[n/2]
 	}
+
 	return (values[n/2-1] + values[n/2]) / 2
 }

@@ -31,23 +31,28 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
 		API: server.API{Rate: -1}}, slog.New(slog.DiscardHandler), server.Hooks{})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
+
 	if err := b.CreateTables(ctx); err != nil {
 		return nil, err
 	}
+
 	_, token, err := b.Keys.Create(ctx, auth.NewKey{Name: "bench", Tenant: auth.DefaultTenant, Scope: auth.Act})
 	if err != nil {
 		return nil, err
 	}
+
 	handler, err := b.API(ctx, false, io.Discard)
 	if err != nil {
 		return nil, err
 	}
+
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // no name is looked up
 	if err != nil {
 		return nil, err
@@ -65,6 +70,7 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 
 	const callers = 32
 	orders := max(work.orders/20/callers, 1) * callers
+
 	m, err := turns(ctx, work, callers, orders, h.way(orders, "go", h.call), h.way(orders, "handler", h.handle), h.way(orders, "socket", h.ask))
 	if err != nil {
 		return nil, fmt.Errorf("HTTP: %w", err)
@@ -75,8 +81,10 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 		for i := range spent {
 			spent[i] = (upper.cpu[i] - lower.cpu[i]) / steps * 1e6
 		}
+
 		return figure{name, median(spent), "µs", about}
 	}
+
 	return []figure{
 		{"http_transition_ratio", ratio(m[2].rates, m[0].rates), "", fmt.Sprintf("a transition over HTTP / the Go call, per second, %d callers, client and server on one machine", callers)},
 		{"http_handler_ratio", ratio(m[1].rates, m[0].rates), "", "the API's handler without a socket / the Go call"},
@@ -100,6 +108,7 @@ func (h *httpShop) way(orders int, name string, move step) way {
 	id := func(round, order int) transitions.OrderID {
 		return transitions.OrderID(fmt.Sprintf("%s-%d-%d", name, round, order))
 	}
+
 	return way{
 		prepare: func(ctx context.Context, round int) error {
 			return share(ctx, min(orders, 64), orders, func(ctx context.Context, order int) error {
@@ -114,6 +123,7 @@ func (h *httpShop) way(orders int, name string, move step) way {
 					return err
 				}
 			}
+
 			return nil
 		},
 	}
@@ -128,6 +138,7 @@ func (h *httpShop) call(ctx context.Context, id transitions.OrderID, n transitio
 	if err == nil && r.Verdict != transitions.Applied {
 		err = fmt.Errorf("order %s, transition %d: %s", id, n, r.Verdict)
 	}
+
 	return err
 }
 
@@ -140,6 +151,7 @@ func (h *httpShop) request(ctx context.Context, id transitions.OrderID, n transi
 	r.Header.Set("Authorization", "Bearer "+h.token)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", requestID(id, n))
+
 	return r, nil
 }
 
@@ -151,9 +163,11 @@ func (h *httpShop) handle(ctx context.Context, id transitions.OrderID, n transit
 	r.RemoteAddr = "127.0.0.1:1"
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, r)
+
 	if w.Code != http.StatusOK {
 		return fmt.Errorf("%s: %d %s", r.URL, w.Code, w.Body)
 	}
+
 	return nil
 }
 
@@ -162,14 +176,17 @@ func (h *httpShop) ask(ctx context.Context, id transitions.OrderID, n transition
 	if err != nil {
 		return err
 	}
+
 	response, err := h.client.Do(r)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
+
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %d %s", r.URL, response.StatusCode, body)
 	}
+
 	return err
 }

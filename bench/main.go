@@ -45,10 +45,12 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+
 	measure := run
 	if *prices {
 		measure = runCosts
 	}
+
 	if err := measure(ctx, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to stop
@@ -62,23 +64,28 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	debug.SetGCPercent(400) // as the ratchet command does
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
+
 	var figures []figure
 	var failed error
 	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchCosts, benchEngine, benchLocal, benchClaims, benchHTTP, benchOrders} {
 		f, err := part(ctx, work)
 		figures = append(figures, f...)
+
 		if err != nil {
 			failed = errors.Join(failed, err) // what was measured before it is still true
 		}
+
 		if ctx.Err() != nil {
 			break
 		}
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%d cores, %s\n", runtime.NumCPU(), runtime.Version())
+
 	for _, f := range figures {
 		fmt.Fprintf(w, "%s\t%.2f %s\t%s\n", f.name, f.value, f.unit, f.about)
 	}
+
 	return errors.Join(failed, w.Flush(), writeJSON(os.Getenv("BENCH_JSON"), figures))
 }
 
@@ -91,12 +98,14 @@ func runCosts(ctx context.Context, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "%s\n\n%s\n", part.Name, table)
 	}
+
 	return nil
 }
 
 // benchCosts measures what a transition consumes.
 func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 	u, err := costs.PerTransition(ctx)
+
 	return []figure{
 		{"wcu_per_transition", u.Write, "", "write units per transition, id given, order of one line until its ring is full"},
 		{"rcu_per_transition", u.Read, "", "read units"},
@@ -110,6 +119,7 @@ func benchEngine(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, e.stop()) }()
+
 	return parts(ctx, work, e, benchApply, benchConsume, benchTransfers)
 }
 
@@ -122,6 +132,7 @@ func parts(ctx context.Context, work size, e *endpoint, all ...func(context.Cont
 		}
 		figures = append(figures, f...)
 	}
+
 	return figures, nil
 }
 
@@ -134,6 +145,7 @@ func benchLocal(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, ctx.Err()
 	}
 	defer func() { err = errors.Join(err, e.stop()) }()
+
 	return parts(ctx, work, e, benchApply, benchTransfers)
 }
 
@@ -142,13 +154,16 @@ func writeJSON(name string, figures []figure) error {
 	if name == "" {
 		return nil
 	}
+
 	values := map[string]float64{}
 	for _, f := range figures {
 		values[f.name] = f.value
 	}
+
 	text, err := json.MarshalIndent(values, "", "  ")
 	if err != nil {
 		return err
 	}
+
 	return os.WriteFile(name, append(text, '\n'), 0o600)
 }

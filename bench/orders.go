@@ -21,20 +21,24 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	}
 	defer os.RemoveAll(dir)
 	s := &load.Session{Plan: load.Default(work.orders)}
+
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notifications.jsonl"),
 		DeclinePercent: 5, TimeoutPercent: 3, CarrierDelay: 100 * time.Millisecond}, nil, s.Meter.Hooks())
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
+
 	count, err := s.Run(ctx, b)
 	if err != nil {
 		return nil, err
 	}
+
 	if n := len(count.Discrepancies); n > 0 {
 		return nil, fmt.Errorf("whole path: %d discrepancies, the first: %+v", n, count.Discrepancies[0])
 	}
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
 	return []figure{
 		{"orders_per_second", float64(work.orders) / s.Took.Seconds(), "1/s", fmt.Sprintf("%d orders through the whole path, eight activities each, synced to disk", work.orders)},
 		{"reaction_p50_ms", millis(s.Meter.Latency(0.5)), "ms", "from a transition to its effect"},

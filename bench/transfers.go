@@ -33,6 +33,7 @@ func openTill(ctx context.Context, e *endpoint) (*till, error) {
 	if err := e.tables(ctx, t.tables.Inputs()...); err != nil {
 		return nil, err
 	}
+
 	for range transferCallers {
 		l, err := ledger.New(ledger.Config{DynamoDB: e.db, Tables: t.tables})
 		if err != nil {
@@ -40,17 +41,20 @@ func openTill(ctx context.Context, e *endpoint) (*till, error) {
 		}
 		t.others = append(t.others, l)
 	}
+
 	t.Ledger = t.others[0]
 	for i := range crowd {
 		if _, _, err := t.CreateAccount(ctx, ledger.NewAccount{ID: account(i), Currency: "EUR", Overdraft: true}); err != nil {
 			return nil, err
 		}
 	}
+
 	for id, shards := range map[string]int{"hot": 1, "hot-16": 16} {
 		if _, _, err := t.CreateAccount(ctx, ledger.NewAccount{ID: id, Currency: "EUR", Shards: shards}); err != nil {
 			return nil, err
 		}
 	}
+
 	return t, nil
 }
 
@@ -67,6 +71,7 @@ func (t *till) way(name string, where among, apart bool) way {
 		if apart {
 			l = t.others[piece%transferCallers]
 		}
+
 		for { // what lost its race too often is sent again, as a caller would
 			_, err := l.Post(ctx, ledger.Move(fmt.Sprintf("%s/%d/%d", name, round, piece), from, to, 1, "EUR"))
 			if !txn.Retryable(err) || ctx.Err() != nil {
@@ -97,6 +102,7 @@ func (t *till) bare(where among) way {
 		_, err := t.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 			put(t.tables.Transfers, "transferId", attribute.Item{"transferId": attribute.S(id), "from": attribute.S(from), "to": attribute.S(to), "amount": attribute.N(1)}),
 			move(from, -1, "attribute_exists(accountId)"), move(to, 1, "attribute_exists(accountId)"), entry(from, -1), entry(to, 1)}})
+
 		return err
 	}}
 }
@@ -117,6 +123,7 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 	}
 	between := func(piece int) (string, string) { return account(piece % 2), account(piece%2 ^ 1) }
 	hot := func(id string) among { return func(piece int) (string, string) { return account(piece), id } }
+
 	got, err := turns(ctx, work, transferCallers, max(work.orders/4, transferCallers), t.way("crowd", apart, false), t.bare(apart),
 		t.way("two", between, false), t.way("hot", hot("hot"), false), t.way("sharded", hot("hot-16"), false),
 		t.way("contended", hot("hot"), true), t.way("contended-sharded", hot("hot-16"), true))
@@ -124,6 +131,7 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 		return nil, fmt.Errorf("transfers on the %s: %w", e.name, err)
 	}
 	rate := func(i int) float64 { return median(got[i].rates) }
+
 	return []figure{
 		{"transfers_per_second" + e.suffix, rate(0), "1/s", fmt.Sprintf("among %d accounts, %d callers, on the %s", crowd, transferCallers, e.name)},
 		{"transfers_ratio" + e.suffix, ratio(got[0].rates, got[1].rates), "", "beside a bare TransactWriteItems of the same five items"},

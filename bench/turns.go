@@ -41,14 +41,17 @@ func turns(ctx context.Context, work size, callers, pieces int, ways ...way) ([]
 			}
 			runtime.GC()
 			before := now()
+
 			if err := share(ctx, callers, pieces, func(ctx context.Context, piece int) error { return ways[n].do(ctx, round, piece) }); err != nil {
 				return nil, err
 			}
+
 			if round > 0 {
 				out[n].add(before, now(), float64(pieces))
 			}
 		}
 	}
+
 	return out, nil
 }
 
@@ -64,6 +67,7 @@ func now() (m moment) {
 	var u syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // documented to fail for wrong arguments only
 	m.cpu, m.at = time.Duration(u.Utime.Nano()+u.Stime.Nano()), time.Now()
+
 	return m
 }
 
@@ -84,9 +88,11 @@ func share(ctx context.Context, callers, pieces int, do func(context.Context, in
 					return err
 				}
 			}
+
 			return nil
 		})
 	}
+
 	return group.Wait()
 }
 
@@ -96,5 +102,6 @@ func ratio(a, b []float64) float64 {
 	for i := range ratios {
 		ratios[i] = a[i] / b[i]
 	}
+
 	return median(ratios)
 }

@@ -20,6 +20,7 @@ import (
 // benchEngine is an open engine with a table of orders.
 func benchEngine(b *testing.B, view types.StreamViewType) (*Engine, *dynamodb.Client) {
 	b.Helper()
+
 	e, err := Open(Config{Dir: b.TempDir()})
 	if err != nil {
 		b.Fatal(err)
@@ -30,6 +31,7 @@ func benchEngine(b *testing.B, view types.StreamViewType) (*Engine, *dynamodb.Cl
 		}
 	})
 	db := dynamodb.NewFromConfig(e.AWSConfig())
+
 	in := &dynamodb.CreateTableInput{
 		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("orderId"), KeyType: types.KeyTypeHash}},
@@ -38,9 +40,11 @@ func benchEngine(b *testing.B, view types.StreamViewType) (*Engine, *dynamodb.Cl
 	if view != "" {
 		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view}
 	}
+
 	if _, err := db.CreateTable(b.Context(), in); err != nil {
 		b.Fatal(err)
 	}
+
 	return e, db
 }
 
@@ -59,11 +63,13 @@ func benchOrder(i int) item {
 
 func benchFill(b *testing.B, db *dynamodb.Client) {
 	b.Helper()
+
 	for i := 0; i < benchItems; i += 25 {
 		var writes []types.WriteRequest
 		for n := range 25 {
 			writes = append(writes, types.WriteRequest{PutRequest: &types.PutRequest{Item: benchOrder(i + n)}})
 		}
+
 		if _, err := db.BatchWriteItem(b.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{"orders": writes}}); err != nil {
 			b.Fatal(err)
 		}
@@ -79,6 +85,7 @@ func cpuPerOp(b *testing.B, body func(*testing.PB)) {
 		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 			b.Fatal(err)
 		}
+
 		return u.Utime.Nano() + u.Stime.Nano()
 	}
 	b.ReportAllocs()
@@ -168,6 +175,7 @@ func BenchmarkSDKUpdateItem(b *testing.B) {
 	cpuPerOp(b, func(pb *testing.PB) {
 		for pb.Next() {
 			i := n.Add(1)
+
 			_, err := db.UpdateItem(b.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
 				Key:                 item{"orderId": str(fmt.Sprintf("order-%06d", i%benchItems))},
 				ConditionExpression: aws.String("attribute_exists(orderId) AND orderState = :from AND (attribute_not_exists(transitionId) OR transitionId < :id)"),
@@ -188,14 +196,17 @@ func BenchmarkRawGetRecords(b *testing.B) {
 	e, db := benchEngine(b, types.StreamViewTypeNewAndOldImages)
 	benchFill(b, db)
 	streams := dynamodbstreams.NewFromConfig(e.AWSConfig())
+
 	list, err := streams.ListStreams(b.Context(), &dynamodbstreams.ListStreamsInput{})
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	d, err := streams.DescribeStream(b.Context(), &dynamodbstreams.DescribeStreamInput{StreamArn: list.Streams[0].StreamArn})
 	if err != nil {
 		b.Fatal(err)
 	}
+
 	it, err := streams.GetShardIterator(b.Context(), &dynamodbstreams.GetShardIteratorInput{StreamArn: list.Streams[0].StreamArn,
 		ShardId: d.StreamDescription.Shards[0].ShardId, ShardIteratorType: stypes.ShardIteratorTypeTrimHorizon})
 	if err != nil {

@@ -30,6 +30,7 @@ func TestTheBillHasWhatAnswersDoNotTell(t *testing.T) {
 			{Put: &types.Put{TableName: table, Item: item{"id": str(id)}, ConditionExpression: absent}},
 			{ConditionCheck: &types.ConditionCheck{TableName: table, Key: item{"id": str(there)}, ConditionExpression: aws.String("attribute_exists(id)")}},
 		}})
+
 		return err
 	}
 	for _, c := range []struct {

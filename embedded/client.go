@@ -45,17 +45,20 @@ func stayInProcess(s *middleware.Stack) error {
 			_, _ = s.Build.Remove(id) // it is there
 		}
 	}
+
 	for _, id := range networkFinalize {
 		if _, there := s.Finalize.Get(id); there {
 			_, _ = s.Finalize.Remove(id)
 		}
 	}
+
 	for _, id := range networkDeserialize {
 		if _, there := s.Deserialize.Get(id); there {
 			_, _ = s.Deserialize.Remove(id)
 		}
 	}
 	_, err := s.Finalize.Swap("ResolveEndpointV2", thisProcess{})
+
 	return err
 }
 

@@ -44,14 +44,18 @@ func (c *Config) complete() error {
 	if c.Dir == "" {
 		return errors.New("open engine: Config.Dir is empty")
 	}
+
 	if c.Region == "" {
 		c.Region = "us-east-1"
 	}
+
 	if c.AccountID == "" {
 		c.AccountID = "000000000000"
 	}
+
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+
 	return nil
 }

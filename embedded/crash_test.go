@@ -28,6 +28,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
+
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -53,19 +54,23 @@ func writeUntilKilled(dir string) error {
 			if err == nil {
 				err = e.RollShards(context.Background(), *streams.Table.LatestStreamArn)
 			}
+
 			if err != nil {
 				errs <- err
 			}
 		}
 	}()
+
 	for w := range crashWriters {
 		go func() { errs <- crashWriter(db, w) }()
 	}
+
 	if api := sqs.NewFromConfig(e.AWSConfig()); hasQueues(api) {
 		for w := range crashQueues {
 			go func() { errs <- crashQueue(api, w) }()
 		}
 	}
+
 	return <-errs
 }
 
@@ -80,6 +85,7 @@ func crashWriter(db *dynamodb.Client, w int) error {
 			return err
 		}
 		fmt.Printf("u %d %s\n", w, number(out.Attributes["n"]))
+
 		move := func(account, step string) types.TransactWriteItem {
 			return types.TransactWriteItem{Update: &types.Update{TableName: aws.String("accounts"), Key: item{"id": str(account + id)},
 				UpdateExpression: aws.String("ADD balance :step"), ExpressionAttributeValues: item{":step": num(step)}}}
@@ -100,9 +106,11 @@ func TestKill(t *testing.T) {
 	f := reopen(t, dir)
 	f.table("orders", "id", "", types.StreamViewTypeNewImage)
 	f.table("accounts", "id", "", "")
+
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	var updates, transfers [crashWriters]int
 	for round := range *flagKills {
 		killAfter(t, dir, 800, func(line string) {
@@ -115,6 +123,7 @@ func TestKill(t *testing.T) {
 		})
 		f := reopen(t, dir)
 		seen := map[string]int{}
+
 		d, err := f.db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
 		if err != nil {
 			t.Fatal(err)
@@ -127,12 +136,14 @@ func TestKill(t *testing.T) {
 			}
 			seen[id] = n
 		})
+
 		for w := range crashWriters {
 			id := fmt.Sprint(w)
 			n := atoi(t, number(f.get("orders", item{"id": str(id)})["n"]))
 			if n < updates[w] || n > updates[w]+1 || seen[id] != n {
 				t.Errorf("round %d, order %d: acknowledged %d, in the table %d, in the stream %d", round, w, updates[w], n, seen[id])
 			}
+
 			from, to := number(f.get("accounts", item{"id": str("from-" + id)})["balance"]), number(f.get("accounts", item{"id": str("to-" + id)})["balance"])
 			moved := atoi(t, to)
 			if atoi(t, from) != -moved || moved < transfers[w] || moved > transfers[w]+1 {
@@ -140,6 +151,7 @@ func TestKill(t *testing.T) {
 			}
 			transfers[w] = moved // what was done but not told is there for good
 		}
+
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -148,12 +160,15 @@ func TestKill(t *testing.T) {
 
 func atoi(t *testing.T, s string) (n int) {
 	t.Helper()
+
 	if s == "" {
 		return 0
 	}
+
 	if _, err := fmt.Sscan(s, &n); err != nil {
 		t.Fatal(err)
 	}
+
 	return n
 }
 
@@ -164,18 +179,22 @@ func killAfter(t *testing.T, dir string, lines int, see func(string)) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), crashDir+"="+dir)
 	cmd.Stderr = os.Stderr
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	var kill sync.Once
 	scanner := bufio.NewScanner(out)
 	told := 0
 	for ; scanner.Scan(); told++ {
 		see(scanner.Text())
+
 		if told == lines {
 			kill.Do(func() {
 				if err := cmd.Process.Kill(); err != nil {
@@ -185,6 +204,7 @@ func killAfter(t *testing.T, dir string, lines int, see func(string)) {
 		}
 	}
 	_ = cmd.Wait() // it was killed
+
 	if told < lines {
 		t.Fatalf("the writer ended after %d lines", told)
 	}

@@ -35,14 +35,17 @@ func Open(cfg Config) (*Engine, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+
 	db, err := store.Open(cfg.Dir, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
+
 	e := &Engine{cfg: cfg, db: db}
 	if err := e.serve(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine in %s: %w", cfg.Dir, err), db.Close())
 	}
+
 	return e, nil
 }
 
@@ -55,23 +58,27 @@ func (e *Engine) serve() (err error) {
 	if err != nil {
 		return err
 	}
+
 	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
 		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log, SweepEvery: e.cfg.SweepEvery, Consumed: e.cfg.Consumed,
 	})
 	if err != nil {
 		return err
 	}
+
 	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
 		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log,
 	})
 	if err != nil {
 		return err
 	}
+
 	if e.sqs, err = sqs.New(e.db, sqs.Config{Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log}); err != nil {
 		return err
 	}
 	e.gate = newGate(wire.NewHandler(e.cfg.Log,
 		e.dynamodb.Wire(), e.streams.Wire(), e.streams.AdminWire(), e.stepfunctions.Wire(), e.sqs.Wire()))
+
 	return nil
 }
 
@@ -84,6 +91,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	g.Go(func() error { return e.streams.Run(ctx) })
 	g.Go(func() error { return e.stepfunctions.Run(ctx) })
 	g.Go(func() error { return e.sqs.Run(ctx) })
+
 	return g.Wait()
 }
 
@@ -97,5 +105,6 @@ func (e *Engine) Close() (err error) {
 		e.gate.close()
 		err = errors.Join(e.dynamodb.Close(), e.db.Close())
 	})
+
 	return err
 }

@@ -33,10 +33,12 @@ func open(t *testing.T, edit ...func(*Config)) *fixture {
 
 func reopen(t *testing.T, dir string, edit ...func(*Config)) *fixture {
 	t.Helper()
+
 	cfg := Config{Dir: dir}
 	for _, e := range edit {
 		e(&cfg)
 	}
+
 	e, err := Open(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +48,7 @@ func reopen(t *testing.T, dir string, edit ...func(*Config)) *fixture {
 			t.Error(err)
 		}
 	})
+
 	return newFixture(t, e)
 }
 
@@ -65,6 +68,7 @@ func number(v types.AttributeValue) string {
 	if !ok {
 		return ""
 	}
+
 	return n.Value
 }
 
@@ -72,6 +76,7 @@ func number(v types.AttributeValue) string {
 // one is named.
 func (f *fixture) table(name, hash, rng string, view types.StreamViewType) *types.TableDescription {
 	f.t.Helper()
+
 	in := &dynamodb.CreateTableInput{
 		TableName:            aws.String(name),
 		BillingMode:          types.BillingModePayPerRequest,
@@ -82,18 +87,22 @@ func (f *fixture) table(name, hash, rng string, view types.StreamViewType) *type
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: aws.String(rng), KeyType: types.KeyTypeRange})
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: aws.String(rng), AttributeType: types.ScalarAttributeTypeS})
 	}
+
 	if view != "" {
 		in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: view}
 	}
+
 	out, err := f.db.CreateTable(context.Background(), in)
 	if err != nil {
 		f.t.Fatal(err)
 	}
+
 	return out.TableDescription
 }
 
 func (f *fixture) put(table string, it item) {
 	f.t.Helper()
+
 	if _, err := f.db.PutItem(context.Background(), &dynamodb.PutItemInput{TableName: &table, Item: it}); err != nil {
 		f.t.Fatal(err)
 	}
@@ -101,10 +110,12 @@ func (f *fixture) put(table string, it item) {
 
 func (f *fixture) get(table string, key item) item {
 	f.t.Helper()
+
 	out, err := f.db.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: &table, Key: key, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		f.t.Fatal(err)
 	}
+
 	return out.Item
 }
 
@@ -114,17 +125,21 @@ func TestPutGetScanSurviveReopen(t *testing.T) {
 	f.table("orders", "id", "", types.StreamViewTypeNewAndOldImages)
 	f.put("orders", item{"id": str("o-1"), "n": num("1")})
 	f.put("orders", item{"id": str("o-2"), "n": num("2.50")})
+
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	f = reopen(t, dir)
 	if got := f.get("orders", item{"id": str("o-2")}); number(got["n"]) != "2.5" {
 		t.Fatalf("o-2 is %v", got)
 	}
+
 	out, err := f.db.Scan(context.Background(), &dynamodb.ScanInput{TableName: aws.String("orders")})
 	if err != nil || out.Count != 2 {
 		t.Fatalf("scan: %v, %v", out, err)
 	}
+
 	d, err := f.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
 	if err != nil || *d.Table.ItemCount != 2 || d.Table.LatestStreamArn == nil {
 		t.Fatalf("describe: %+v, %v", d, err)
@@ -135,6 +150,7 @@ func TestPutGetScanSurviveReopen(t *testing.T) {
 func TestCallsBehindClose(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")
+
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -144,17 +160,21 @@ func TestCallsBehindClose(t *testing.T) {
 				if err == nil {
 					continue
 				}
+
 				if !strings.Contains(err.Error(), "StatusCode: 503") {
 					t.Errorf("behind Close: %v", err)
 				}
+
 				return
 			}
 		})
 	}
+
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 	wg.Wait()
+
 	if err := f.RollShards(t.Context(), "arn"); !errors.Is(err, ErrClosed) {
 		t.Errorf("a command behind Close: %v", err)
 	}
@@ -166,6 +186,7 @@ func TestPollEndsWithTheEngine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := reopen(t, dir)
 		steps := sfn.NewFromConfig(f.AWSConfig(), func(o *sfn.Options) { o.RetryMaxAttempts = 1 })
+
 		a, err := steps.CreateActivity(t.Context(), &sfn.CreateActivityInput{Name: aws.String("ship")})
 		if err != nil {
 			t.Fatal(err)
@@ -177,9 +198,11 @@ func TestPollEndsWithTheEngine(t *testing.T) {
 		}()
 		synctest.Wait() // the poll is waiting
 		start := time.Now()
+
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := <-polled; time.Since(start) > time.Second {
 			t.Errorf("the poll ended after %v with %v", time.Since(start), err)
 		}

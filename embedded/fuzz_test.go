@@ -26,6 +26,7 @@ func FuzzRequests(f *testing.F) {
 		}
 	})
 	db := dynamodb.NewFromConfig(e.AWSConfig())
+
 	out, err := db.CreateTable(f.Context(), &dynamodb.CreateTableInput{TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}, {AttributeName: aws.String("n"), KeyType: types.KeyTypeRange}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: "S"}, {AttributeName: aws.String("n"), AttributeType: "N"}},
@@ -34,9 +35,11 @@ func FuzzRequests(f *testing.F) {
 		f.Fatal(err)
 	}
 	arn := *out.TableDescription.LatestStreamArn
+
 	if _, err := sqs.NewFromConfig(e.AWSConfig()).CreateQueue(f.Context(), &sqs.CreateQueueInput{QueueName: aws.String("q")}); err != nil {
 		f.Fatal(err)
 	}
+
 	const db12, st12 = "DynamoDB_20120810.", "DynamoDBStreams_20120810."
 	for _, seed := range [][2]string{
 		{db12 + "PutItem", `{"TableName":"orders","Item":{"id":{"S":"a"},"n":{"N":"1"},"l":{"L":[{"M":{"x":{"BOOL":true}}}]},"s":{"SS":["a","b"]}},"ConditionExpression":"attribute_not_exists(#i)","ExpressionAttributeNames":{"#i":"id"},"ReturnValues":"ALL_OLD"}`},
@@ -75,6 +78,7 @@ func FuzzRequests(f *testing.F) {
 		r.Header["X-Amz-Target"] = []string{target}
 		w := httptest.NewRecorder()
 		e.Handler().ServeHTTP(w, r)
+
 		if w.Code != http.StatusOK && (w.Code < 400 || w.Code > 499) {
 			t.Fatalf("%s %s: status %d: %s", target, body, w.Code, w.Body)
 		}

@@ -30,6 +30,7 @@ func newGate(next http.Handler) *gate {
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.leave()
+
 	if !g.enter() {
 		http.Error(w, `{"__type":"ServiceUnavailable","message":"the embedded engine is closed"}`, http.StatusServiceUnavailable)
 		return

@@ -17,6 +17,7 @@ import (
 
 func same(t *testing.T, what string, got, want any) {
 	t.Helper()
+
 	ignore := cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberSS{},
 		types.AttributeValueMemberL{}, types.AttributeValueMemberM{}, types.ConsumedCapacity{}, types.Capacity{},
 		types.CancellationReason{}, types.AttributeValueMemberBOOL{}, types.AttributeValueMemberB{})
@@ -28,6 +29,7 @@ func same(t *testing.T, what string, got, want any) {
 // refused checks an error's code and that its message contains a text.
 func refused(t *testing.T, err error, code, message string) {
 	t.Helper()
+
 	var api smithy.APIError
 	if !errors.As(err, &api) || api.ErrorCode() != code || !strings.Contains(api.ErrorMessage(), message) {
 		t.Errorf("error is %v, want %s with %q", err, code, message)
@@ -37,6 +39,7 @@ func refused(t *testing.T, err error, code, message string) {
 func TestConditionalPut(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")
+
 	in := &dynamodb.PutItemInput{
 		TableName: aws.String("orders"), Item: item{"id": str("o-1"), "v": num("1")},
 		ConditionExpression: aws.String("attribute_not_exists(id)"), ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -48,10 +51,12 @@ func TestConditionalPut(t *testing.T) {
 	_, err := f.db.PutItem(t.Context(), in)
 	failed := as[*types.ConditionalCheckFailedException](t, err)
 	same(t, "item in the refusal", failed.Item, item{"id": str("o-1"), "v": num("1")})
+
 	if failed.ErrorMessage() != "The conditional request failed" {
 		t.Errorf("message %q", failed.ErrorMessage())
 	}
 	in.ConditionExpression, in.ReturnValues = nil, types.ReturnValueAllOld
+
 	out, err := f.db.PutItem(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +67,7 @@ func TestConditionalPut(t *testing.T) {
 func TestUpdateReturnValues(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")
+
 	for _, c := range []struct {
 		values types.ReturnValue
 		want   item
@@ -73,6 +79,7 @@ func TestUpdateReturnValues(t *testing.T) {
 		{types.ReturnValueUpdatedNew, item{"a": num("2"), "c": str("y")}},
 	} {
 		f.put("orders", item{"id": str("o-1"), "a": num("1"), "b": str("x")})
+
 		out, err := f.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 			TableName: aws.String("orders"), Key: item{"id": str("o-1")},
 			UpdateExpression:          aws.String("SET a = a + :one, c = :y REMOVE #b"),
@@ -90,12 +97,14 @@ func TestUpdateReturnValues(t *testing.T) {
 func TestUpdateCreates(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")
+
 	update := func(id, expr string, values item) error {
 		in := &dynamodb.UpdateItemInput{TableName: aws.String("orders"), Key: item{"id": str(id)}, ExpressionAttributeValues: values}
 		if expr != "" {
 			in.UpdateExpression = &expr
 		}
 		_, err := f.db.UpdateItem(t.Context(), in)
+
 		return err
 	}
 	if err := errors.Join(update("set", "SET a = :a", item{":a": num("1")}), update("bare", "", nil), update("removed", "REMOVE a", nil)); err != nil {
@@ -103,6 +112,7 @@ func TestUpdateCreates(t *testing.T) {
 	}
 	same(t, "SET creates the item", f.get("orders", item{"id": str("set")}), item{"id": str("set"), "a": num("1")})
 	same(t, "no expression creates the key", f.get("orders", item{"id": str("bare")}), item{"id": str("bare")})
+
 	if got := f.get("orders", item{"id": str("removed")}); got != nil {
 		t.Errorf("REMOVE alone created %v", got)
 	}
@@ -120,11 +130,13 @@ func TestDelete(t *testing.T) {
 	_, err := f.db.DeleteItem(t.Context(), in)
 	as[*types.ConditionalCheckFailedException](t, err)
 	in.ConditionExpression = aws.String("v = :v")
+
 	out, err := f.db.DeleteItem(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	same(t, "ALL_OLD", out.Attributes, item{"id": str("o-1"), "v": num("1")})
+
 	if got := f.get("orders", item{"id": str("o-1")}); got != nil {
 		t.Errorf("still there: %v", got)
 	}
@@ -135,6 +147,7 @@ func TestRefusals(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "sk", "")
 	orders := aws.String("orders")
+
 	put := func(it item) error {
 		_, err := f.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: orders, Item: it})
 		return err
@@ -178,17 +191,21 @@ func TestRefusals(t *testing.T) {
 func TestQuery(t *testing.T) {
 	f := open(t)
 	f.table("events", "id", "sk", "")
+
 	for i := range 10 {
 		f.put("events", item{"id": str("a"), "sk": str(fmt.Sprintf("k%02d", i)), "n": num(fmt.Sprint(i)), "even": &types.AttributeValueMemberBOOL{Value: i%2 == 0}})
 	}
 	f.put("events", item{"id": str("b"), "sk": str("k00")})
+
 	query := func(edit func(*dynamodb.QueryInput)) *dynamodb.QueryOutput {
 		in := &dynamodb.QueryInput{TableName: aws.String("events"), KeyConditionExpression: aws.String("id = :a"), ExpressionAttributeValues: item{":a": str("a")}}
 		edit(in)
+
 		out, err := f.db.Query(t.Context(), in)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return out
 	}
 	ns := func(out *dynamodb.QueryOutput) (got string) {
@@ -235,6 +252,7 @@ func TestQuery(t *testing.T) {
 			}
 		})
 	}
+
 	out := query(func(in *dynamodb.QueryInput) {
 		in.Select, in.ReturnConsumedCapacity, in.Limit = types.SelectCount, types.ReturnConsumedCapacityTotal, aws.Int32(10)
 	})
@@ -250,9 +268,11 @@ func TestQuery(t *testing.T) {
 func TestPagesOfOneMegabyte(t *testing.T) {
 	f := open(t)
 	f.table("big", "id", "sk", "")
+
 	for i := range 30 {
 		f.put("big", item{"id": str("a"), "sk": str(fmt.Sprintf("%02d", i)), "pad": str(strings.Repeat("x", 100<<10))})
 	}
+
 	pages, count := 0, 0
 	p := dynamodb.NewQueryPaginator(f.db, &dynamodb.QueryInput{TableName: aws.String("big"), KeyConditionExpression: aws.String("id = :a"),
 		ExpressionAttributeValues: item{":a": str("a")}})
@@ -264,6 +284,7 @@ func TestPagesOfOneMegabyte(t *testing.T) {
 		pages++
 		count += len(out.Items)
 	}
+
 	if count != 30 || pages != 3 {
 		t.Errorf("%d items on %d pages, want 30 on 3", count, pages)
 	}
@@ -273,9 +294,11 @@ func TestPagesOfOneMegabyte(t *testing.T) {
 func TestParallelScan(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")
+
 	for i := range 200 {
 		f.put("orders", item{"id": str(fmt.Sprint(i))})
 	}
+
 	for _, total := range []int32{1, 3, 7} {
 		seen := map[string]int{}
 		for segment := range total {
@@ -286,16 +309,19 @@ func TestParallelScan(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				for _, it := range out.Items {
 					seen[text(it["id"])]++
 				}
 			}
 		}
+
 		for id, n := range seen {
 			if n != 1 {
 				t.Errorf("%d segments: item %s seen %d times", total, id, n)
 			}
 		}
+
 		if len(seen) != 200 {
 			t.Errorf("%d segments: %d items, want 200", total, len(seen))
 		}
@@ -308,6 +334,7 @@ func TestConsumedCapacity(t *testing.T) {
 	f.table("orders", "id", "", "")
 	pad := func(n int) item { return item{"id": str("1"), "p": str(strings.Repeat("x", n-4))} } // n bytes
 	total := types.ReturnConsumedCapacityTotal
+
 	units := func(c *types.ConsumedCapacity, err error) float64 {
 		if err != nil {
 			t.Fatal(err)
@@ -340,6 +367,7 @@ func TestConsumedCapacity(t *testing.T) {
 			t.Errorf("%s: %v units, want %v", c.name, c.got, c.want)
 		}
 	}
+
 	out, err := f.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: item{"id": str("1")},
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityIndexes})
 	if err != nil || *out.ConsumedCapacity.Table.CapacityUnits != 5 {

@@ -51,6 +51,7 @@ func TestModel(t *testing.T) {
 			},
 		})
 		m.compare(t)
+
 		if _, err := m.f.db.DeleteTable(t.Context(), &dynamodb.DeleteTableInput{TableName: &m.table}); err != nil {
 			t.Fatal(err)
 		}
@@ -63,6 +64,7 @@ func (m *machine) open(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	e, err := Open(Config{Dir: m.dir})
 	if err != nil {
 		t.Fatal(err)
@@ -96,12 +98,15 @@ func (m *machine) update(rt *rapid.T) {
 			rt.Fatal(err)
 		}
 		m.model[id] = v
+
 		return
 	}
+
 	var failed *types.ConditionalCheckFailedException
 	if !errors.As(err, &failed) {
 		rt.Fatalf("update of %s holding %q where it holds %q: %v", id, m.model[id], want, err)
 	}
+
 	if had, ok := m.model[id]; ok != (failed.Item != nil) || ok && text(failed.Item["v"]) != had {
 		rt.Fatalf("the refusal shows %v, the model has %q", failed.Item, had)
 	}
@@ -113,6 +118,7 @@ func (m *machine) delete(rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
+
 	if had, ok := m.model[id]; ok != (out.Attributes != nil) || ok && text(out.Attributes["v"]) != had {
 		rt.Fatalf("deleted %v, the model has %q", out.Attributes, had)
 	}
@@ -126,6 +132,7 @@ func (m *machine) transact(rt *rapid.T) {
 	if from == to {
 		return
 	}
+
 	v, here := m.model[from]
 	_, there := m.model[to]
 	_, err := m.f.db.TransactWriteItems(rt.Context(), &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
@@ -137,11 +144,14 @@ func (m *machine) transact(rt *rapid.T) {
 		if !errors.As(err, &canceled) {
 			rt.Fatalf("move from %s (%v) to %s (%v): %v", from, here, to, there, err)
 		}
+
 		if (*canceled.CancellationReasons[0].Code == "None") != here || (*canceled.CancellationReasons[1].Code == "None") == there {
 			rt.Fatalf("move from %s (%v) to %s (%v): %+v", from, here, to, there, canceled.CancellationReasons)
 		}
+
 		return
 	}
+
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -161,6 +171,7 @@ func (m *machine) batch(rt *rapid.T) {
 			delete(m.model, id)
 		}
 	}
+
 	if _, err := m.f.db.BatchWriteItem(rt.Context(), &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{m.table: writes}}); err != nil {
 		rt.Fatal(err)
 	}
@@ -189,6 +200,7 @@ func (m *machine) compare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	table := map[string]string{}
 	for _, it := range out.Items {
 		table[text(it["id"])] = text(it["v"])
@@ -204,6 +216,7 @@ func (m *machine) compare(t *testing.T) {
 		if (r.EventName == stypes.OperationTypeInsert) == ok || ok != (r.Dynamodb.OldImage != nil) || ok && image(r.Dynamodb.OldImage) != had {
 			t.Fatalf("%s of %s with old image %v, where the replay has %q", r.EventName, id, r.Dynamodb.OldImage, had)
 		}
+
 		if delete(replayed, id); r.Dynamodb.NewImage != nil {
 			replayed[id] = image(r.Dynamodb.NewImage)
 		}

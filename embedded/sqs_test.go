@@ -38,6 +38,7 @@ func newQueueing(f *fixture, name string, attributes map[string]string) *queuein
 
 func (q *queueing) create(name string, attributes map[string]string) string {
 	q.t.Helper()
+
 	if strings.HasSuffix(name, ".fifo") {
 		attributes = maps.Clone(attributes)
 		if attributes == nil {
@@ -45,21 +46,25 @@ func (q *queueing) create(name string, attributes map[string]string) string {
 		}
 		attributes["FifoQueue"] = "true"
 	}
+
 	out, err := q.api.CreateQueue(q.t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	if err != nil {
 		q.t.Fatal(err)
 	}
+
 	return *out.QueueUrl
 }
 
 // send sends bodies; on a FIFO queue "g:body" goes into group g under the body as id.
 func (q *queueing) send(bodies ...string) {
 	q.t.Helper()
+
 	for _, body := range bodies {
 		in := &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body}
 		if group, rest, ok := strings.Cut(body, ":"); ok {
 			in.MessageGroupId, in.MessageBody, in.MessageDeduplicationId = &group, &rest, &body
 		}
+
 		if _, err := q.api.SendMessage(q.t.Context(), in); err != nil {
 			q.t.Fatal(err)
 		}
@@ -68,15 +73,18 @@ func (q *queueing) send(bodies ...string) {
 
 func (q *queueing) receive(most int32, edit ...func(*sqs.ReceiveMessageInput)) []qtypes.Message {
 	q.t.Helper()
+
 	in := &sqs.ReceiveMessageInput{QueueUrl: &q.url, MaxNumberOfMessages: most,
 		MessageSystemAttributeNames: []qtypes.MessageSystemAttributeName{"All"}, MessageAttributeNames: []string{"All"}}
 	for _, e := range edit {
 		e(in)
 	}
+
 	out, err := q.api.ReceiveMessage(q.t.Context(), in)
 	if err != nil {
 		q.t.Fatal(err)
 	}
+
 	return out.Messages
 }
 
@@ -90,6 +98,7 @@ func bodiesOf(ms []qtypes.Message) string {
 	for _, m := range ms {
 		out = append(out, *m.Body)
 	}
+
 	return strings.Join(out, " ")
 }
 
@@ -106,11 +115,13 @@ func (q *queueing) hide(handle *string, seconds int32) error {
 // counts are visible, in flight and delayed messages.
 func (q *queueing) counts() string {
 	q.t.Helper()
+
 	out, err := q.api.GetQueueAttributes(q.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []qtypes.QueueAttributeName{"All"}})
 	if err != nil {
 		q.t.Fatal(err)
 	}
 	a := out.Attributes
+
 	return a["ApproximateNumberOfMessages"] + " " + a["ApproximateNumberOfMessagesNotVisible"] + " " + a["ApproximateNumberOfMessagesDelayed"]
 }
 
@@ -120,11 +131,13 @@ func code(err error) string {
 	if !errors.As(err, &api) {
 		return fmt.Sprint(err)
 	}
+
 	return strings.TrimPrefix(api.ErrorCode(), "AWS.SimpleQueueService.")
 }
 
 func expect(t *testing.T, what, got, want string) {
 	t.Helper()
+
 	if got != want {
 		t.Errorf("%s: %q, want %q", what, got, want)
 	}
@@ -140,15 +153,18 @@ func TestAMessageIsInFlightUntilItsVisibilityTimeoutIsOver(t *testing.T) {
 		expect(t, "counts", q.counts(), "1 2 0")
 		expect(t, "what is left", q.bodies(10), "c")
 		expect(t, "nothing", q.bodies(10), "")
+
 		if err := q.delete(first[0].ReceiptHandle); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
 		again := q.receive(10)
 		expect(t, "after the time-out", bodiesOf(again), "b c")
+
 		if n := again[0].Attributes["ApproximateReceiveCount"]; n != "2" {
 			t.Errorf("received %s times", n)
 		}
+
 		if *again[0].ReceiptHandle == *first[1].ReceiptHandle {
 			t.Error("two receives, one handle")
 		}
@@ -157,9 +173,11 @@ func TestAMessageIsInFlightUntilItsVisibilityTimeoutIsOver(t *testing.T) {
 			t.Error(err)
 		}
 		expect(t, "change by an old handle", code(q.hide(first[1].ReceiptHandle, 5)), "InvalidParameterValue")
+
 		if err := q.delete(again[0].ReceiptHandle); err != nil {
 			t.Error(err)
 		}
+
 		if err := q.delete(again[0].ReceiptHandle); err != nil {
 			t.Errorf("a deletion again: %v", err)
 		}
@@ -174,11 +192,13 @@ func TestVisibilityIsChanged(t *testing.T) {
 		q.send("a")
 		m := q.receive(1, func(in *sqs.ReceiveMessageInput) { in.VisibilityTimeout = 5 })[0]
 		time.Sleep(4 * time.Second)
+
 		if err := q.hide(m.ReceiptHandle, 5); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(4 * time.Second)
 		expect(t, "extended", q.bodies(1), "")
+
 		if err := q.hide(m.ReceiptHandle, 0); err != nil {
 			t.Fatal(err)
 		}
@@ -187,10 +207,12 @@ func TestVisibilityIsChanged(t *testing.T) {
 		m = q.receive(1)[0]
 		time.Sleep(time.Second)
 		expect(t, "more than 12 h in all", code(q.hide(m.ReceiptHandle, 43200)), "InvalidParameterValue")
+
 		if err := q.hide(m.ReceiptHandle, 43199); err != nil {
 			t.Error(err)
 		}
 		expect(t, "out of bounds", code(q.hide(m.ReceiptHandle, 43201)), "InvalidParameterValue")
+
 		if err := q.delete(m.ReceiptHandle); err != nil {
 			t.Fatal(err)
 		}
@@ -205,6 +227,7 @@ func TestAReceiveWaitsForMessages(t *testing.T) {
 		q := newQueueing(reopen(t, dir), "q", map[string]string{"ReceiveMessageWaitTimeSeconds": "3"})
 		start := time.Now()
 		expect(t, "nothing", q.bodies(10), "")
+
 		if d := time.Since(start); d != 3*time.Second {
 			t.Errorf("waited %v by the queue's own time", d)
 		}
@@ -218,15 +241,18 @@ func TestAReceiveWaitsForMessages(t *testing.T) {
 		// A message that becomes visible by itself ends the wait, too.
 		start = time.Now()
 		expect(t, "visible again", bodiesOf(q.receive(1, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 20 })), "")
+
 		if d := time.Since(start); d != 20*time.Second {
 			t.Errorf("waited %v", d)
 		}
 		expect(t, "visible again", bodiesOf(q.receive(1, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 20 })), "a")
+
 		if d := time.Since(start); d != 30*time.Second {
 			t.Errorf("visible after %v", d)
 		}
 		// So does one whose time is cut short, or is sent with a delay, during the wait.
 		q.send("b")
+
 		m := q.receive(1)[0]
 		for i, shorten := range []func() error{
 			func() error { return q.hide(m.ReceiptHandle, 2) },
@@ -240,9 +266,11 @@ func TestAReceiveWaitsForMessages(t *testing.T) {
 				got <- bodiesOf(q.receive(1, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds = 20 }))
 			}()
 			synctest.Wait()
+
 			if err := shorten(); err != nil {
 				t.Fatal(err)
 			}
+
 			if b := <-got; b == "" || time.Since(start) != 2*time.Second {
 				t.Errorf("wait %d: received %q after %v", i, b, time.Since(start))
 			}
@@ -255,6 +283,7 @@ func TestAMessageIsDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueueing(reopen(t, dir), "q", map[string]string{"DelaySeconds": "5"})
 		q.send("a")
+
 		if _, err := q.api.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: aws.String("b"), DelaySeconds: 2}); err != nil {
 			t.Fatal(err)
 		}
@@ -287,16 +316,19 @@ func TestAFIFOQueueKeepsTheOrderOfEachGroup(t *testing.T) {
 		first := q.receive(2)
 		expect(t, "as many of a group as there is room for", bodiesOf(first), "1 2")
 		expect(t, "the group in flight is blocked", q.bodies(10), "3 5")
+
 		if err := q.hide(first[0].ReceiptHandle, 0); err != nil {
 			t.Fatal(err)
 		}
 		expect(t, "blocked as long as one is in flight", q.bodies(10), "")
+
 		if err := q.hide(first[1].ReceiptHandle, 0); err != nil {
 			t.Fatal(err)
 		}
 		again := q.receive(10)
 		expect(t, "in order again", bodiesOf(again), "1 2 4")
 		expect(t, "an expired handle", code(q.delete(first[0].ReceiptHandle)), "InvalidParameterValue")
+
 		for _, m := range again[:2] {
 			if err := q.delete(m.ReceiptHandle); err != nil {
 				t.Fatal(err)
@@ -307,9 +339,11 @@ func TestAFIFOQueueKeepsTheOrderOfEachGroup(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		all := q.receive(10)
 		expect(t, "after the time-out", bodiesOf(all), "3 5 4 6")
+
 		if a, b := all[2].Attributes["SequenceNumber"], all[3].Attributes["SequenceNumber"]; len(a) != 20 || a >= b {
 			t.Errorf("sequence numbers %s, %s", a, b)
 		}
+
 		if all[0].Attributes["MessageGroupId"] != "h" || all[0].Attributes["MessageDeduplicationId"] != "h:3" {
 			t.Errorf("attributes %v", all[0].Attributes)
 		}
@@ -324,20 +358,24 @@ func TestADeduplicationIDIsRememberedForFiveMinutes(t *testing.T) {
 		q := newQueueing(reopen(t, dir), "q.fifo", map[string]string{"ContentBasedDeduplication": "true"})
 		send := func(group, body, id string) string {
 			t.Helper()
+
 			in := &sqs.SendMessageInput{QueueUrl: &q.url, MessageBody: &body, MessageGroupId: &group}
 			if id != "" {
 				in.MessageDeduplicationId = &id
 			}
+
 			out, err := q.api.SendMessage(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			return *out.MessageId + *out.SequenceNumber
 		}
 		first := send("g", "a", "id")
 		expect(t, "the same id", send("h", "b", "id"), first)
 		byBody := send("g", "c", "")
 		expect(t, "the same body", send("g", "c", ""), byBody)
+
 		for _, m := range q.receive(10) {
 			if err := q.delete(m.ReceiptHandle); err != nil {
 				t.Fatal(err)
@@ -346,12 +384,14 @@ func TestADeduplicationIDIsRememberedForFiveMinutes(t *testing.T) {
 		time.Sleep(5*time.Minute - time.Millisecond)
 		expect(t, "also after its message is deleted", send("g", "a", "id"), first)
 		time.Sleep(time.Millisecond)
+
 		if send("g", "a", "id") == first {
 			t.Error("the id is remembered for longer than five minutes")
 		}
 		expect(t, "sent", q.bodies(10), "a")
 
 		q.url = q.create("scoped.fifo", map[string]string{"DeduplicationScope": "messageGroup", "FifoThroughputLimit": "perMessageGroupId"})
+
 		if send("g", "a", "id") == send("h", "a", "id") {
 			t.Error("groups share deduplication ids, although the queue's scope is the group")
 		}
@@ -368,11 +408,13 @@ func TestAMessageBecomesADeadLetter(t *testing.T) {
 				arn := "arn:aws:sqs:us-east-1:000000000000:dead" + suffix
 				q.url = q.create("q"+suffix, map[string]string{"VisibilityTimeout": "1", "RedrivePolicy": `{"deadLetterTargetArn":"` + arn + `","maxReceiveCount":"2"}`})
 				sent := time.Now()
+
 				if suffix == "" {
 					q.send("a")
 				} else {
 					q.send("g:a", "g:b")
 				}
+
 				for range 2 {
 					if got := q.receive(1); bodiesOf(got) != "a" {
 						t.Fatalf("received %q", bodiesOf(got))
@@ -384,6 +426,7 @@ func TestAMessageBecomesADeadLetter(t *testing.T) {
 				q.url = dead
 				m := q.receive(10)
 				expect(t, "the dead letters", bodiesOf(m), "a")
+
 				a := m[0].Attributes
 				if a["ApproximateReceiveCount"] != "3" || a["SentTimestamp"] != fmt.Sprint(sent.UnixMilli()) || a["DeadLetterQueueSourceArn"] != strings.Replace(arn, "dead", "q", 1) {
 					t.Errorf("attributes %v", a)
@@ -405,11 +448,13 @@ func TestMessagesGoInBatches(t *testing.T) {
 	send := func(e []qtypes.SendMessageBatchRequestEntry) (*sqs.SendMessageBatchOutput, error) {
 		return q.api.SendMessageBatch(t.Context(), &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: e})
 	}
+
 	out, err := send(entries("a", "b\x00", "c"))
 	if err != nil || len(out.Successful) != 2 || len(out.Failed) != 1 || *out.Failed[0].Id != "e1" || *out.Failed[0].Code != "InvalidMessageContents" || !out.Failed[0].SenderFault {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	two := entries("a", "b")
+
 	two[1].Id = two[0].Id
 	bad := entries("a")
 	bad[0].Id = aws.String("no spaces")
@@ -423,6 +468,7 @@ func TestMessagesGoInBatches(t *testing.T) {
 		_, err := send(e)
 		expect(t, want, code(err), want)
 	}
+
 	got := q.receive(10)
 	var hide []qtypes.ChangeMessageVisibilityBatchRequestEntry
 	remove := []qtypes.DeleteMessageBatchRequestEntry{{Id: aws.String("bad"), ReceiptHandle: aws.String("void")}}
@@ -430,10 +476,12 @@ func TestMessagesGoInBatches(t *testing.T) {
 		hide = append(hide, qtypes.ChangeMessageVisibilityBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: 60})
 		remove = append(remove, qtypes.DeleteMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), ReceiptHandle: m.ReceiptHandle})
 	}
+
 	hidden, err := q.api.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: hide})
 	if err != nil || len(hidden.Successful) != 2 {
 		t.Errorf("%+v, %v", hidden, err)
 	}
+
 	deleted, err := q.api.DeleteMessageBatch(t.Context(), &sqs.DeleteMessageBatchInput{QueueUrl: &q.url, Entries: remove})
 	if err != nil || len(deleted.Successful) != 2 || len(deleted.Failed) != 1 || *deleted.Failed[0].Code != "ReceiptHandleIsInvalid" {
 		t.Errorf("%+v, %v", deleted, err)
@@ -459,26 +507,32 @@ func TestQueuesAreCreatedFoundAndDeleted(t *testing.T) {
 	expect(t, "dead letters nowhere", code(create("a", map[string]string{"RedrivePolicy": `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:none","maxReceiveCount":3}`})), "InvalidParameterValue")
 	q.create("q-2", nil)
 	q.create("other", nil)
+
 	list, err := q.api.ListQueues(t.Context(), &sqs.ListQueuesInput{QueueNamePrefix: aws.String("q-"), MaxResults: aws.Int32(1)})
 	if err != nil || len(list.QueueUrls) != 1 || list.NextToken == nil {
 		t.Fatalf("%+v, %v", list, err)
 	}
+
 	list, err = q.api.ListQueues(t.Context(), &sqs.ListQueuesInput{QueueNamePrefix: aws.String("q-"), NextToken: list.NextToken})
 	if err != nil || len(list.QueueUrls) != 1 || !strings.HasSuffix(list.QueueUrls[0], "/q-2") || list.NextToken != nil {
 		t.Errorf("%+v, %v", list, err)
 	}
+
 	if _, err := q.api.SetQueueAttributes(t.Context(), &sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: map[string]string{"VisibilityTimeout": "9"}}); err != nil {
 		t.Fatal(err)
 	}
+
 	got, err := q.api.GetQueueAttributes(t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &q.url, AttributeNames: []qtypes.QueueAttributeName{"VisibilityTimeout", "QueueArn", "RedrivePolicy"}})
 	if want := map[string]string{"VisibilityTimeout": "9", "QueueArn": "arn:aws:sqs:us-east-1:000000000000:q-1"}; err != nil || !maps.Equal(got.Attributes, want) {
 		t.Errorf("attributes %v, %v", got.Attributes, err)
 	}
 	q.send("a", "b")
+
 	if _, err := q.api.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: &q.url}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, "purged", q.counts(), "0 0 0")
+
 	if _, err := q.api.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &q.url}); err != nil {
 		t.Fatal(err)
 	}
@@ -536,23 +590,29 @@ func TestAttributesAndDigests(t *testing.T) {
 			"blob":  {DataType: aws.String("Binary"), BinaryValue: []byte{0, 1, 2}},
 		},
 		MessageSystemAttributes: map[string]qtypes.MessageSystemAttributeValue{"AWSTraceHeader": {DataType: aws.String("String"), StringValue: aws.String("Root=1")}}}
+
 	out, err := q.api.SendMessage(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	m := q.receive(1)[0]
 	if *m.Body != *in.MessageBody || *m.MessageId != *out.MessageId || *m.MD5OfMessageAttributes != *out.MD5OfMessageAttributes || *out.MD5OfMessageSystemAttributes == "" {
 		t.Errorf("%+v", m)
 	}
+
 	if len(m.MessageAttributes) != 3 || *m.MessageAttributes["count"].StringValue != "3" || !slices.Equal(m.MessageAttributes["blob"].BinaryValue, []byte{0, 1, 2}) {
 		t.Errorf("attributes %+v", m.MessageAttributes)
 	}
+
 	if m.Attributes["AWSTraceHeader"] != "Root=1" || m.Attributes["MessageGroupId"] != "fair" || m.Attributes["SenderId"] == "" {
 		t.Errorf("system attributes %v", m.Attributes)
 	}
+
 	if err := q.hide(m.ReceiptHandle, 0); err != nil {
 		t.Fatal(err)
 	}
+
 	m = q.receive(1, func(in *sqs.ReceiveMessageInput) {
 		in.MessageAttributeNames, in.MessageSystemAttributeNames = []string{"ci.*", "blob"}, []qtypes.MessageSystemAttributeName{"SentTimestamp"}
 	})[0]

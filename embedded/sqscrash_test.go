@@ -22,22 +22,27 @@ func hasQueues(api *sqs.Client) bool {
 // tells "s <queue> <n>" when a message is sent and "d <queue> <n>" when it is deleted.
 func crashQueue(api *sqs.Client, w int) error {
 	ctx := context.Background()
+
 	out, err := api.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String(fmt.Sprintf("crash-%d", w))})
 	if err != nil {
 		return err
 	}
+
 	for n := 1; ; n++ {
 		if _, err := api.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: out.QueueUrl, MessageBody: aws.String(fmt.Sprint(n))}); err != nil {
 			return err
 		}
 		fmt.Printf("s %d %d\n", w, n)
+
 		if n%5 != 0 {
 			continue
 		}
+
 		got, err := api.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{QueueUrl: out.QueueUrl, MaxNumberOfMessages: 3, VisibilityTimeout: 1})
 		if err != nil {
 			return err
 		}
+
 		for _, m := range got.Messages {
 			if _, err := api.DeleteMessage(ctx, &sqs.DeleteMessageInput{QueueUrl: out.QueueUrl, ReceiptHandle: m.ReceiptHandle}); err != nil {
 				return err
@@ -59,19 +64,23 @@ type told struct {
 func (q *queueing) checkAfterCrash(w int, told *told) {
 	q.t.Helper()
 	left := map[int]bool{}
+
 	var visible, inFlight, delayed int
 	if _, err := fmt.Sscan(q.counts(), &visible, &inFlight, &delayed); err != nil {
 		q.t.Fatal(err)
 	}
+
 	for len(left) < visible+inFlight { // what was in flight is visible again within a second
 		got := q.receive(10, func(in *sqs.ReceiveMessageInput) { in.WaitTimeSeconds, in.VisibilityTimeout = 2, 43200 })
 		if len(got) == 0 {
 			q.t.Fatalf("queue %d: %d messages of %d+%d are received", w, len(left), visible, inFlight)
 		}
+
 		for _, m := range got {
 			left[atoi(q.t, *m.Body)] = true
 		}
 	}
+
 	missing := 0
 	for n := 1; n <= told.sent; n++ {
 		switch {
@@ -81,11 +90,13 @@ func (q *queueing) checkAfterCrash(w int, told *told) {
 			missing++
 		}
 	}
+
 	for n := range left {
 		if n > told.sent+1 {
 			q.t.Errorf("queue %d: message %d was never sent", w, n)
 		}
 	}
+
 	if missing > 1 {
 		q.t.Errorf("queue %d: %d messages are lost", w, missing)
 	}
@@ -96,15 +107,18 @@ func TestKillKeepsMessages(t *testing.T) {
 	t.Parallel() // waits for the disk most of the time
 	dir := t.TempDir()
 	f := reopen(t, dir)
+
 	q := newQueueing(f, "crash-0", nil)
 	for w := range crashQueues {
 		q.create(fmt.Sprintf("crash-%d", w), nil)
 	}
 	f.table("orders", "id", "", "NEW_IMAGE")
 	f.table("accounts", "id", "", "")
+
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	for range *flagKills {
 		queues := make([]told, crashQueues)
 		for w := range queues {
@@ -118,6 +132,7 @@ func TestKillKeepsMessages(t *testing.T) {
 				queues[w].deleted[n] = true
 			}
 		})
+
 		f := reopen(t, dir)
 		q := &queueing{fixture: f, api: sqs.NewFromConfig(f.AWSConfig())}
 		for w := range queues {
@@ -126,10 +141,12 @@ func TestKillKeepsMessages(t *testing.T) {
 				t.Errorf("queue %d: nothing was sent", w)
 			}
 			q.checkAfterCrash(w, &queues[w])
+
 			if _, err := q.api.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: &q.url}); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -51,12 +51,14 @@ func (m *queueModel) settle() {
 // next are the messages that a receive of up to most must bring.
 func (m *queueModel) next(most int) []*modelMessage {
 	m.settle()
+
 	blocked := map[string]bool{}
 	for _, x := range m.messages {
 		if x.inFlight && m.fifo {
 			blocked[x.group] = true
 		}
 	}
+
 	var free []*modelMessage
 	var groups []string
 	for _, x := range m.messages {
@@ -67,16 +69,19 @@ func (m *queueModel) next(most int) []*modelMessage {
 			}
 		}
 	}
+
 	if m.fifo { // a group whole before the next one
 		slices.SortStableFunc(free, func(a, b *modelMessage) int {
 			return slices.Index(groups, a.group) - slices.Index(groups, b.group)
 		})
 	}
+
 	var out []*modelMessage
 	for _, x := range free {
 		if len(out) == most {
 			break
 		}
+
 		if x.receives >= modelReceives {
 			m.dead = append(m.dead, x.body)
 			m.drop(x)
@@ -84,6 +89,7 @@ func (m *queueModel) next(most int) []*modelMessage {
 		}
 		out = append(out, x)
 	}
+
 	return out
 }
 
@@ -99,10 +105,12 @@ func (m *queueModel) send(rt *rapid.T) {
 		x.group = rapid.SampledFrom([]string{"g", "h", "i"}).Draw(rt, "group")
 		in.MessageGroupId, in.MessageDeduplicationId = &x.group, &x.body
 	}
+
 	for range rapid.IntRange(1, 2).Draw(rt, "times") { // a duplicate on a FIFO queue
 		if _, err := m.api.SendMessage(m.t.Context(), in); err != nil {
 			rt.Fatal(err)
 		}
+
 		if !m.fifo {
 			break
 		}
@@ -114,17 +122,21 @@ func (m *queueModel) receiveSome(rt *rapid.T) {
 	most := rapid.IntRange(1, 10).Draw(rt, "most")
 	want := m.next(most)
 	got := m.receive(int32(most))
+
 	var names []string
 	for _, x := range want {
 		names = append(names, x.body)
 	}
+
 	if bodiesOf(got) != strings.Join(names, " ") {
 		rt.Fatalf("received %q, want %q", bodiesOf(got), names)
 	}
+
 	for i, x := range want {
 		if x.handle != nil {
 			m.void = append(m.void, x.handle)
 		}
+
 		x.receives, x.inFlight, x.visible, x.handle = x.receives+1, true, time.Now().Add(modelVisibility), got[i].ReceiptHandle
 		if n := got[i].Attributes["ApproximateReceiveCount"]; n != fmt.Sprint(x.receives) {
 			rt.Fatalf("message %s was received %s times, want %d", x.body, n, x.receives)
@@ -135,15 +147,18 @@ func (m *queueModel) receiveSome(rt *rapid.T) {
 // held draws a message that was received at least once.
 func (m *queueModel) held(rt *rapid.T) *modelMessage {
 	m.settle()
+
 	var held []*modelMessage
 	for _, x := range m.messages {
 		if x.handle != nil {
 			held = append(held, x)
 		}
 	}
+
 	if len(held) == 0 {
 		rt.Skip("nothing was received")
 	}
+
 	return rapid.SampledFrom(held).Draw(rt, "message")
 }
 
@@ -156,6 +171,7 @@ func (m *queueModel) remove(rt *rapid.T) {
 		}
 		return
 	}
+
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -172,6 +188,7 @@ func (m *queueModel) extend(rt *rapid.T) {
 		}
 		return
 	}
+
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -188,6 +205,7 @@ func (m *queueModel) useVoid(rt *rapid.T) {
 
 func (m *queueModel) check(rt *rapid.T) {
 	m.settle()
+
 	visible, hidden := 0, 0
 	for _, x := range m.messages {
 		if x.inFlight {
@@ -196,6 +214,7 @@ func (m *queueModel) check(rt *rapid.T) {
 			visible++
 		}
 	}
+
 	if got, want := m.counts(), fmt.Sprintf("%d %d 0", visible, hidden); got != want {
 		rt.Fatalf("counts %s, want %s", got, want)
 	}
@@ -206,6 +225,7 @@ func (m *queueModel) reopen(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	e, err := Open(Config{Dir: m.dir})
 	if err != nil {
 		t.Fatal(err)
@@ -223,6 +243,7 @@ type bubbled struct{ rapid.TB }
 // and what is received too often is found among the dead letters, in order.
 func TestQueueModel(t *testing.T) {
 	t.Parallel()
+
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("queue"+suffix, func(t *testing.T) {
 			dir := t.TempDir()
@@ -254,6 +275,7 @@ func TestQueueModel(t *testing.T) {
 							}
 						},
 					})
+
 					m.url = deadURL
 					var dead2 []string
 					for {
@@ -261,6 +283,7 @@ func TestQueueModel(t *testing.T) {
 						if len(got) == 0 {
 							break
 						}
+
 						for _, x := range got {
 							dead2 = append(dead2, *x.Body)
 							if _, err := m.api.DeleteMessage(t.Context(), &sqs.DeleteMessageInput{QueueUrl: &deadURL, ReceiptHandle: x.ReceiptHandle}); err != nil {
@@ -268,10 +291,12 @@ func TestQueueModel(t *testing.T) {
 							}
 						}
 					}
+
 					if suffix != "" { // groups are read one after the other
 						slices.Sort(dead2)
 						slices.Sort(m.dead)
 					}
+
 					if !slices.Equal(dead2, m.dead) {
 						rt.Fatalf("dead letters %v, want %v", dead2, m.dead)
 					}
@@ -287,6 +312,7 @@ func TestQueuesSurviveAReopening(t *testing.T) {
 	f := reopen(t, dir)
 	q := newQueueing(f, "q.fifo", map[string]string{"VisibilityTimeout": "43200"})
 	q.send("g:a", "g:b", "h:c")
+
 	got := q.receive(2)
 	if err := q.Close(); err != nil {
 		t.Fatal(err)
@@ -296,12 +322,14 @@ func TestQueuesSurviveAReopening(t *testing.T) {
 	expect(t, "counts", q.counts(), "1 2 0")
 	q.send("g:a") // within five minutes
 	expect(t, "the group in flight is blocked", q.bodies(10), "c")
+
 	for _, m := range got {
 		if err := q.delete(m.ReceiptHandle); err != nil {
 			t.Errorf("a handle from before: %v", err)
 		}
 	}
 	expect(t, "counts", q.counts(), "0 1 0")
+
 	if _, err := q.api.ChangeMessageVisibilityBatch(t.Context(), &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url,
 		Entries: []qtypes.ChangeMessageVisibilityBatchRequestEntry{{Id: aws.String("0"), ReceiptHandle: got[0].ReceiptHandle}}}); err != nil {
 		t.Error(err)

@@ -41,11 +41,14 @@ var ErrClosed = errors.New("the embedded engine is closed")
 // command runs one command inside the gate.
 func (e *Engine) command(ctx context.Context, do func() error) error {
 	defer e.gate.leave()
+
 	if !e.gate.enter() {
 		return ErrClosed
 	}
+
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	return do()
 }

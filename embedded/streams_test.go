@@ -19,12 +19,14 @@ import (
 // shards lists all shards of a stream, page by page.
 func (f *fixture) shards(arn string) (all []stypes.Shard) {
 	f.t.Helper()
+
 	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &arn}
 	for {
 		out, err := f.str.DescribeStream(context.Background(), in)
 		if err != nil {
 			f.t.Fatal(err)
 		}
+
 		all = append(all, out.StreamDescription.Shards...)
 		if in.ExclusiveStartShardId = out.StreamDescription.LastEvaluatedShardId; in.ExclusiveStartShardId == nil {
 			return all
@@ -34,30 +36,36 @@ func (f *fixture) shards(arn string) (all []stypes.Shard) {
 
 func (f *fixture) iterator(arn string, shard *string, kind stypes.ShardIteratorType, seq *string) *string {
 	f.t.Helper()
+
 	out, err := f.str.GetShardIterator(context.Background(), &dynamodbstreams.GetShardIteratorInput{
 		StreamArn: &arn, ShardId: shard, ShardIteratorType: kind, SequenceNumber: seq,
 	})
 	if err != nil {
 		f.t.Fatal(err)
 	}
+
 	return out.ShardIterator
 }
 
 func (f *fixture) records(it *string) ([]stypes.Record, *string) {
 	f.t.Helper()
+
 	out, err := f.str.GetRecords(context.Background(), &dynamodbstreams.GetRecordsInput{ShardIterator: it})
 	if err != nil {
 		f.t.Fatal(err)
 	}
+
 	return out.Records, out.NextShardIterator
 }
 
 func as[E error](t *testing.T, err error) E {
 	t.Helper()
+
 	var e E
 	if !errors.As(err, &e) {
 		t.Fatalf("error is %v, want %T", err, e)
 	}
+
 	return e
 }
 
@@ -69,18 +77,22 @@ func TestViewTypes(t *testing.T) {
 			f.put("orders", item{"id": str("o-1"), "v": num("1")})
 			f.put("orders", item{"id": str("o-1"), "v": num("1")}) // changes nothing: no record
 			f.put("orders", item{"id": str("o-1"), "v": num("2")})
+
 			if _, err := f.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: item{"id": str("o-1")}}); err != nil {
 				t.Fatal(err)
 			}
+
 			got, next := f.records(f.iterator(arn, f.shards(arn)[0].ShardId, stypes.ShardIteratorTypeTrimHorizon, nil))
 			if len(got) != 3 || next == nil {
 				t.Fatalf("%d records, next %v; want 3 and a next iterator", len(got), next)
 			}
+
 			for i, want := range []stypes.OperationType{"INSERT", "MODIFY", "REMOVE"} {
 				d := got[i].Dynamodb
 				if got[i].EventName != want || d.StreamViewType != stypes.StreamViewType(view) || d.Keys == nil || *d.SizeBytes == 0 {
 					t.Errorf("record %d: %+v", i, got[i])
 				}
+
 				wantNew := (view == "NEW_IMAGE" || view == "NEW_AND_OLD_IMAGES") && want != "REMOVE"
 				wantOld := (view == "OLD_IMAGE" || view == "NEW_AND_OLD_IMAGES") && want != "INSERT"
 				if (d.NewImage != nil) != wantNew || (d.OldImage != nil) != wantOld {
@@ -94,16 +106,19 @@ func TestViewTypes(t *testing.T) {
 // TestIteratorTypes reads from every kind of start.
 func TestIteratorTypes(t *testing.T) {
 	f := open(t)
+
 	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
 	shard := f.shards(arn)[0].ShardId
 	latest := f.iterator(arn, shard, stypes.ShardIteratorTypeLatest, nil)
 	for i := range 5 {
 		f.put("orders", item{"id": str(fmt.Sprint(i))})
 	}
+
 	all, _ := f.records(f.iterator(arn, shard, stypes.ShardIteratorTypeTrimHorizon, nil))
 	if len(all) != 5 {
 		t.Fatalf("%d records from the horizon, want 5", len(all))
 	}
+
 	third := all[2].Dynamodb.SequenceNumber
 	for _, c := range []struct {
 		kind stypes.ShardIteratorType
@@ -119,6 +134,7 @@ func TestIteratorTypes(t *testing.T) {
 			t.Errorf("%s: %d records (next %v), want %d", c.kind, len(got), next != nil, c.want)
 		}
 	}
+
 	_, err := f.str.GetShardIterator(t.Context(), &dynamodbstreams.GetShardIteratorInput{
 		StreamArn: &arn, ShardId: shard, ShardIteratorType: stypes.ShardIteratorTypeAfterSequenceNumber,
 		SequenceNumber: aws.String("199999999999999999999"),
@@ -141,10 +157,12 @@ func TestAtTimestamp(t *testing.T) {
 		arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
 		shard := f.shards(arn)[0].ShardId
 		start := time.Now()
+
 		for i := range 4 {
 			f.put("orders", item{"id": str(fmt.Sprint(i))})
 			time.Sleep(250 * time.Millisecond)
 		}
+
 		at := func(d time.Duration) (*dynamodbstreams.GetShardIteratorOutput, error) {
 			return f.str.GetShardIterator(t.Context(), &dynamodbstreams.GetShardIteratorInput{
 				StreamArn: &arn, ShardId: shard, ShardIteratorType: stypes.ShardIteratorTypeAtTimestamp, Timestamp: aws.Time(start.Add(d)),
@@ -155,10 +173,12 @@ func TestAtTimestamp(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if got, _ := f.records(out.ShardIterator); len(got) != want {
 				t.Errorf("at start%+v: %d records, want %d", d, len(got), want)
 			}
 		}
+
 		if _, err := at(time.Hour); err == nil {
 			t.Error("a time in the future is accepted")
 		}
@@ -193,15 +213,18 @@ func TestSchedule(t *testing.T) {
 		first := f.shards(arn)[0].ShardId
 		f.put("orders", item{"id": str("early")})
 		time.Sleep(4*time.Hour + 2*time.Minute)
+
 		if all := f.shards(arn); len(all) != 2 || *all[1].ParentShardId != *first || all[0].SequenceNumberRange.EndingSequenceNumber == nil {
 			t.Fatalf("after four hours: %+v", all)
 		}
 		time.Sleep(19 * time.Hour)
+
 		old := f.iterator(arn, first, stypes.ShardIteratorTypeTrimHorizon, nil)
 		if got, next := f.records(old); len(got) != 1 || next != nil {
 			t.Fatalf("closed shard after 23 h: %d records, next %v; want its one record and the end", len(got), next)
 		}
 		time.Sleep(6 * time.Hour)
+
 		all := f.shards(arn)
 		if len(all) < 6 || len(all) > 8 || *all[0].ShardId == *first {
 			t.Fatalf("after 29 h there are %d shards, first gone: %v", len(all), *all[0].ShardId != *first)
@@ -217,6 +240,7 @@ func TestSchedule(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(23 * time.Hour)
+
 		out, err := f.str.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
 		if err != nil || out.StreamDescription.StreamStatus != stypes.StreamStatusDisabled {
 			t.Fatalf("disabled stream: %+v, %v", out, err)
@@ -225,6 +249,7 @@ func TestSchedule(t *testing.T) {
 		_, err = f.str.DescribeStream(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
 		as[*stypes.ResourceNotFoundException](t, err)
 		stop()
+
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -254,12 +279,14 @@ func TestStreamOrderUnderReshaping(t *testing.T) {
 					}
 				}
 			}
+
 			if err != nil {
 				t.Error(err)
 				return
 			}
 		}
 	})
+
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
@@ -280,15 +307,18 @@ func TestStreamOrderUnderReshaping(t *testing.T) {
 		if _, err := fmt.Sscan(r.Dynamodb.NewImage["n"].(*stypes.AttributeValueMemberN).Value, &n); err != nil {
 			t.Fatal(err)
 		}
+
 		if n != seen[id]+1 {
 			t.Fatalf("%s: change %d follows change %d", id, n, seen[id])
 		}
 		seen[id] = n
 		last = *r.Dynamodb.SequenceNumber
 	})
+
 	if len(seen) != items || last == "" {
 		t.Fatalf("%d items seen, want %d", len(seen), items)
 	}
+
 	for id, n := range seen {
 		if n != writes {
 			t.Errorf("%s: %d changes, want %d", id, n, writes)
@@ -300,6 +330,7 @@ func TestStreamOrderUnderReshaping(t *testing.T) {
 // checkForest: a child starts above the end of its parent.
 func (f *fixture) checkForest(arn string) {
 	f.t.Helper()
+
 	all := f.shards(arn)
 	ends := map[string]string{}
 	for _, sh := range all {
@@ -307,10 +338,12 @@ func (f *fixture) checkForest(arn string) {
 			ends[*sh.ShardId] = *end
 		}
 	}
+
 	for _, sh := range all {
 		if sh.ParentShardId == nil {
 			continue
 		}
+
 		if end, closed := ends[*sh.ParentShardId]; !closed || end >= *sh.SequenceNumberRange.StartingSequenceNumber {
 			f.t.Errorf("shard %s starts at %s, its parent %s ends at %q", *sh.ShardId, *sh.SequenceNumberRange.StartingSequenceNumber, *sh.ParentShardId, end)
 		}
@@ -322,15 +355,18 @@ func (f *fixture) readForest(arn string, see func(stypes.Record)) {
 	f.t.Helper()
 	all := f.shards(arn)
 	done := map[string]bool{}
+
 	known := map[string]bool{}
 	for _, sh := range all {
 		known[*sh.ShardId] = true
 	}
+
 	for len(done) < len(all) {
 		for _, sh := range all {
 			if done[*sh.ShardId] || sh.ParentShardId != nil && known[*sh.ParentShardId] && !done[*sh.ParentShardId] {
 				continue
 			}
+
 			done[*sh.ShardId] = true
 			last := ""
 			for it := f.iterator(arn, sh.ShardId, stypes.ShardIteratorTypeTrimHorizon, nil); it != nil; {
@@ -342,6 +378,7 @@ func (f *fixture) readForest(arn string, see func(stypes.Record)) {
 					last = *r.Dynamodb.SequenceNumber
 					see(r)
 				}
+
 				if len(got) == 0 && sh.SequenceNumberRange.EndingSequenceNumber == nil {
 					break
 				}
@@ -353,18 +390,21 @@ func (f *fixture) readForest(arn string, see func(stypes.Record)) {
 
 func TestTrimOnCommand(t *testing.T) {
 	f := open(t)
+
 	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
 	shard := f.shards(arn)[0].ShardId
 	horizon := f.iterator(arn, shard, stypes.ShardIteratorTypeTrimHorizon, nil)
 	for i := range 4 {
 		f.put("orders", item{"id": str(fmt.Sprint(i))})
 	}
+
 	all, tip := f.records(horizon)
 	second := all[1].Dynamodb.SequenceNumber
 	stale := f.iterator(arn, shard, stypes.ShardIteratorTypeAtSequenceNumber, second)
 	if err := f.TrimStream(t.Context(), arn, TrimPoint{SequenceNumber: *all[2].Dynamodb.SequenceNumber}); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, _ := f.records(horizon); len(got) != 2 {
 		t.Errorf("%d records from the horizon after trimming two of four", len(got))
 	}
@@ -379,12 +419,15 @@ func TestTrimOnCommand(t *testing.T) {
 	if got, _ := f.records(f.iterator(arn, shard, stypes.ShardIteratorTypeAfterSequenceNumber, second)); len(got) != 2 {
 		t.Errorf("%d records behind the last trimmed one, want 2", len(got))
 	}
+
 	if err := f.RollShards(t.Context(), arn); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := f.TrimStream(t.Context(), arn, TrimPoint{}); err != nil {
 		t.Fatal(err)
 	}
+
 	left := f.shards(arn)
 	if len(left) != 1 || *left[0].ParentShardId != *shard {
 		t.Fatalf("shards after trimming everything: %+v", left)
@@ -401,14 +444,17 @@ func TestDescribeStreamPagesAndChildren(t *testing.T) {
 	if err := f.RollShards(t.Context(), arn); err != nil {
 		t.Fatal(err)
 	}
+
 	all := f.shards(arn)
 	if len(all) != 240 {
 		t.Fatalf("%d shards, want 240", len(all))
 	}
+
 	one, err := f.str.DescribeStream(t.Context(), &dynamodbstreams.DescribeStreamInput{StreamArn: &arn})
 	if err != nil || len(one.StreamDescription.Shards) != 100 {
 		t.Fatalf("first page: %d shards, %v", len(one.StreamDescription.Shards), err)
 	}
+
 	out, err := f.str.DescribeStream(t.Context(), &dynamodbstreams.DescribeStreamInput{StreamArn: &arn,
 		ShardFilter: &stypes.ShardFilter{Type: stypes.ShardFilterTypeChildShards, ShardId: all[0].ShardId}})
 	if err != nil || len(out.StreamDescription.Shards) != 1 || *out.StreamDescription.Shards[0].ParentShardId != *all[0].ShardId {
@@ -421,11 +467,13 @@ func TestReenabledStream(t *testing.T) {
 	f := open(t)
 	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
 	f.put("orders", item{"id": str("1")})
+
 	turn := func(spec types.StreamSpecification) *types.TableDescription {
 		out, err := f.db.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{TableName: aws.String("orders"), StreamSpecification: &spec})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return out.TableDescription
 	}
 	if d := turn(types.StreamSpecification{StreamEnabled: aws.Bool(false)}); d.StreamSpecification != nil {
@@ -434,18 +482,22 @@ func TestReenabledStream(t *testing.T) {
 	f.put("orders", item{"id": str("2")})
 	again := *turn(types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeKeysOnly}).LatestStreamArn
 	f.put("orders", item{"id": str("3")})
+
 	if again == arn {
 		t.Fatal("the re-enabled stream has the old ARN")
 	}
+
 	for name, want := range map[string]string{arn: "1", again: "3"} {
 		var got []string
 		f.readForest(name, func(r stypes.Record) {
 			got = append(got, r.Dynamodb.Keys["id"].(*stypes.AttributeValueMemberS).Value)
 		})
+
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("stream %s holds %v, want %s", name, got, want)
 		}
 	}
+
 	list, err := f.str.ListStreams(t.Context(), &dynamodbstreams.ListStreamsInput{TableName: aws.String("orders")})
 	if err != nil || len(list.Streams) != 2 {
 		t.Errorf("streams: %+v, %v", list, err)
@@ -456,14 +508,17 @@ func TestReenabledStream(t *testing.T) {
 func TestWatchStream(t *testing.T) {
 	f := open(t)
 	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
+
 	hints, stop, err := f.WatchStream(arn)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	it := f.iterator(arn, f.shards(arn)[0].ShardId, stypes.ShardIteratorTypeTrimHorizon, nil)
 	for i := range 3 {
 		f.put("orders", item{"id": str(fmt.Sprint(i))})
 		<-hints
+
 		var got []stypes.Record
 		if got, it = f.records(it); len(got) != 1 {
 			t.Fatalf("%d records behind the hint, want 1", len(got))
@@ -471,11 +526,13 @@ func TestWatchStream(t *testing.T) {
 	}
 	stop()
 	f.put("orders", item{"id": str("unwatched")})
+
 	select {
 	case <-hints:
 		t.Error("a hint after the end of the watch")
 	default:
 	}
+
 	if _, _, err := f.WatchStream("arn:nothing"); err == nil {
 		t.Error("a stream that does not exist can be watched")
 	}

@@ -18,6 +18,7 @@ import (
 // transfer moves n from one account to the other, if there is enough.
 func transfer(from, to string, n int, token *string) *dynamodb.TransactWriteItemsInput {
 	values := item{":n": num(fmt.Sprint(n))}
+
 	return &dynamodb.TransactWriteItemsInput{ClientRequestToken: token, TransactItems: []types.TransactWriteItem{
 		{Update: &types.Update{TableName: aws.String("accounts"), Key: item{"id": str(from)},
 			UpdateExpression: aws.String("SET balance = balance - :n"), ConditionExpression: aws.String("balance >= :n"),
@@ -33,6 +34,7 @@ func TestTransactionCancellation(t *testing.T) {
 	f.table("accounts", "id", "", "")
 	f.put("accounts", item{"id": str("a"), "balance": num("10")})
 	f.put("accounts", item{"id": str("b"), "balance": num("0")})
+
 	_, err := f.db.TransactWriteItems(t.Context(), transfer("a", "b", 11, nil))
 	c := as[*types.TransactionCanceledException](t, err)
 	if c.ErrorMessage() != "Transaction cancelled, please refer cancellation reasons for specific reasons [ConditionalCheckFailed, None]" {
@@ -46,11 +48,13 @@ func TestTransactionCancellation(t *testing.T) {
 	in := transfer("a", "b", 1, nil)
 	in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Update: &types.Update{TableName: aws.String("accounts"),
 		Key: item{"id": str("c")}, UpdateExpression: aws.String("SET x = absent + :n"), ExpressionAttributeValues: item{":n": num("1")}}})
+
 	_, err = f.db.TransactWriteItems(t.Context(), in)
 	c = as[*types.TransactionCanceledException](t, err)
 	if len(c.CancellationReasons) != 3 || *c.CancellationReasons[2].Code != "ValidationError" {
 		t.Errorf("reasons %+v", c.CancellationReasons)
 	}
+
 	for id, want := range map[string]string{"a": "10", "b": "0"} {
 		if got := number(f.get("accounts", item{"id": str(id)})["balance"]); got != want {
 			t.Errorf("balance of %s is %s after cancelled transfers", id, got)
@@ -68,6 +72,7 @@ func TestTransactionVerbs(t *testing.T) {
 	arn := *f.table("orders", "id", "", types.StreamViewTypeNewAndOldImages).LatestStreamArn
 	f.put("orders", item{"id": str("checked"), "ok": num("1")})
 	f.put("orders", item{"id": str("deleted")})
+
 	out, err := f.db.TransactWriteItems(t.Context(), &dynamodb.TransactWriteItemsInput{
 		ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,
 		TransactItems: []types.TransactWriteItem{
@@ -79,9 +84,11 @@ func TestTransactionVerbs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if c := out.ConsumedCapacity; len(c) != 1 || *c[0].CapacityUnits != 8 || *c[0].WriteCapacityUnits != 8 {
 		t.Errorf("four small writes in a transaction cost %+v, want 8", c)
 	}
+
 	got, err := f.db.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
 		{Get: &types.Get{TableName: aws.String("orders"), Key: item{"id": str("updated")}, ProjectionExpression: aws.String("v")}},
 		{Get: &types.Get{TableName: aws.String("orders"), Key: item{"id": str("deleted")}}},
@@ -91,12 +98,14 @@ func TestTransactionVerbs(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, "updated", got.Responses[0].Item, item{"v": num("1")})
+
 	if got.Responses[1].Item != nil {
 		t.Errorf("deleted: %v", got.Responses[1].Item)
 	}
 	same(t, "put", got.Responses[2].Item, item{"id": str("put")})
 	count := 0
 	f.readForest(arn, func(stypes.Record) { count++ })
+
 	if count != 5 { // two puts before, then three of the transaction
 		t.Errorf("%d stream records, want 5", count)
 	}
@@ -117,12 +126,14 @@ func TestClientRequestToken(t *testing.T) {
 		}
 		balance := func(want string) {
 			t.Helper()
+
 			if got := number(f.get("accounts", item{"id": str("b")})["balance"]); got != want {
 				t.Errorf("balance is %s, want %s", got, want)
 			}
 		}
 		// A cancelled transaction leaves the token free.
 		as[*types.TransactionCanceledException](t, do(11))
+
 		for range 3 {
 			if err := do(1); err != nil {
 				t.Fatal(err)
@@ -130,16 +141,19 @@ func TestClientRequestToken(t *testing.T) {
 		}
 		balance("1")
 		as[*types.IdempotentParameterMismatchException](t, do(2))
+
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 		f = reopen(t, dir)
 		time.Sleep(9 * time.Minute)
+
 		if err := do(1); err != nil {
 			t.Fatal(err)
 		}
 		balance("1")
 		time.Sleep(2 * time.Minute)
+
 		if err := do(1); err != nil {
 			t.Fatal(err)
 		}
@@ -153,6 +167,7 @@ func TestTransfersConserveMoney(t *testing.T) {
 	const accounts, workers, moves = 8, 24, 40
 	f := open(t)
 	f.table("accounts", "id", "", "")
+
 	var gets []types.TransactGetItem
 	for i := range accounts {
 		f.put("accounts", item{"id": str(fmt.Sprint(i)), "balance": num("5")})
@@ -164,6 +179,7 @@ func TestTransfersConserveMoney(t *testing.T) {
 			t.Error(err)
 			return 0
 		}
+
 		for _, r := range out.Responses {
 			n := 0
 			if _, err := fmt.Sscan(number(r.Item["balance"]), &n); err != nil || n < 0 {
@@ -171,8 +187,10 @@ func TestTransfersConserveMoney(t *testing.T) {
 			}
 			total += n
 		}
+
 		return total
 	}
+
 	var moved atomic.Int64
 	var wg sync.WaitGroup
 	for w := range workers {
@@ -185,12 +203,14 @@ func TestTransfersConserveMoney(t *testing.T) {
 			}
 		})
 	}
+
 	for range 50 {
 		if got := sum(); got != 5*accounts {
 			t.Fatalf("sum %d, want %d", got, 5*accounts)
 		}
 	}
 	wg.Wait()
+
 	if got := sum(); got != 5*accounts || moved.Load() == 0 {
 		t.Fatalf("sum %d after %d transfers, want %d", got, moved.Load(), 5*accounts)
 	}
@@ -201,6 +221,7 @@ func TestTransfersConserveMoney(t *testing.T) {
 func TestOneWinner(t *testing.T) {
 	const goroutines, orders, steps = 200, 5, 10
 	f := open(t)
+
 	arn := *f.table("orders", "id", "", types.StreamViewTypeNewImage).LatestStreamArn
 	var wins [orders][steps]atomic.Int64
 	var wg sync.WaitGroup
@@ -219,6 +240,7 @@ func TestOneWinner(t *testing.T) {
 						wins[o][step].Add(1)
 						continue
 					}
+
 					if lost := as[*types.ConditionalCheckFailedException](t, err); lost.Item == nil {
 						t.Error("a loser does not see the item")
 					}
@@ -227,6 +249,7 @@ func TestOneWinner(t *testing.T) {
 		})
 	}
 	wg.Wait()
+
 	for o := range orders {
 		for step := range steps {
 			if n := wins[o][step].Load(); n != 1 {
@@ -239,6 +262,7 @@ func TestOneWinner(t *testing.T) {
 		id := r.Dynamodb.Keys["id"].(*stypes.AttributeValueMemberS).Value
 		seen[id] += r.Dynamodb.NewImage["transitionId"].(*stypes.AttributeValueMemberN).Value + " "
 	})
+
 	for id, got := range seen {
 		if got != "1 2 3 4 5 6 7 8 9 10 " {
 			t.Errorf("order %s in the stream: %s", id, got)
@@ -251,6 +275,7 @@ func TestBatches(t *testing.T) {
 	f.table("orders", "id", "", "")
 	f.table("other", "id", "", "")
 	f.put("other", item{"id": str("gone")})
+
 	writes := map[string][]types.WriteRequest{"other": {{DeleteRequest: &types.DeleteRequest{Key: item{"id": str("gone")}}}}}
 	var keys []map[string]types.AttributeValue
 	for i := range 24 {
@@ -258,10 +283,12 @@ func TestBatches(t *testing.T) {
 		writes["orders"] = append(writes["orders"], types.WriteRequest{PutRequest: &types.PutRequest{Item: item{"id": id, "v": num(fmt.Sprint(i))}}})
 		keys = append(keys, item{"id": id})
 	}
+
 	out, err := f.db.BatchWriteItem(t.Context(), &dynamodb.BatchWriteItemInput{RequestItems: writes, ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal})
 	if err != nil || len(out.UnprocessedItems) != 0 || len(out.ConsumedCapacity) != 2 || *out.ConsumedCapacity[0].CapacityUnits != 24 {
 		t.Fatalf("%+v, %v", out, err)
 	}
+
 	got, err := f.db.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{
 		"orders": {Keys: append(keys, item{"id": str("missing")})}, "other": {Keys: []map[string]types.AttributeValue{{"id": str("gone")}}},
 	}})
@@ -279,12 +306,14 @@ func TestBatches(t *testing.T) {
 func TestBatchGetLeavesWhatDoesNotFit(t *testing.T) {
 	f := open(t)
 	f.table("big", "id", "", "")
+
 	pad := make([]byte, 390<<10)
 	var keys []map[string]types.AttributeValue
 	for i := range 50 {
 		f.put("big", item{"id": str(fmt.Sprint(i)), "pad": &types.AttributeValueMemberB{Value: pad}})
 		keys = append(keys, item{"id": str(fmt.Sprint(i))})
 	}
+
 	got, calls := 0, 0
 	left := map[string]types.KeysAndAttributes{"big": {Keys: keys, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("#i"), ExpressionAttributeNames: map[string]string{"#i": "id"}}}
 	for len(left) > 0 {
@@ -296,6 +325,7 @@ func TestBatchGetLeavesWhatDoesNotFit(t *testing.T) {
 		left = out.UnprocessedKeys
 		calls++
 	}
+
 	if got != 50 || calls != 2 {
 		t.Errorf("%d items in %d calls, want 50 in 2", got, calls)
 	}
@@ -320,12 +350,14 @@ func TestTimeToLive(t *testing.T) {
 		f.put("once", item{"id": str("never")})
 		left := func(want string) {
 			t.Helper()
+
 			got := ""
 			for _, id := range []string{"ancient", "before", "never", "renewed", "soon", "text"} {
 				if f.get("once", item{"id": str(id)}) != nil {
 					got += id + " "
 				}
 			}
+
 			if got != want {
 				t.Errorf("left are %s, want %s", got, want)
 			}
@@ -342,10 +374,12 @@ func TestTimeToLive(t *testing.T) {
 				return
 			}
 			removed++
+
 			if r.UserIdentity == nil || *r.UserIdentity.PrincipalId != "dynamodb.amazonaws.com" || *r.UserIdentity.Type != "Service" {
 				t.Errorf("removed by %+v", r.UserIdentity)
 			}
 		})
+
 		if removed != 2 {
 			t.Errorf("%d removals in the stream, want 2", removed)
 		}
@@ -362,8 +396,10 @@ func run(t *testing.T, e *Engine) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- e.Run(ctx) }()
+
 	return func() {
 		cancel()
+
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
 		}
@@ -372,11 +408,13 @@ func run(t *testing.T, e *Engine) (stop func()) {
 
 func (f *fixture) ttl(table, attribute string, on bool) {
 	f.t.Helper()
+
 	_, err := f.db.UpdateTimeToLive(f.t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &table,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &attribute, Enabled: &on}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
+
 	out, err := f.db.DescribeTimeToLive(f.t.Context(), &dynamodb.DescribeTimeToLiveInput{TableName: &table})
 	if err != nil || (out.TimeToLiveDescription.TimeToLiveStatus == types.TimeToLiveStatusEnabled) != on {
 		f.t.Fatalf("time to live is %+v, %v", out, err)

@@ -41,9 +41,11 @@ func (s *Stock) close(ctx context.Context, order string, e ending) error {
 	if err == nil {
 		err = s.end(ctx, order, e, nil)
 	}
+
 	if err != nil {
 		return fmt.Errorf("%s for order %s: %w", e.verb, order, err)
 	}
+
 	return nil
 }
 
@@ -63,11 +65,13 @@ func (s *Stock) end(ctx context.Context, order string, e ending, seen *record) e
 		r := decode(item)
 		seen = &r
 	}
+
 	for range endAttempts {
 		if done, err := seen.judge(e); done || err != nil {
 			return err
 		}
 		t := s.ending(order, e, *seen)
+
 		err := s.writer.Write(ctx, t)
 		var refused *txn.Refused
 		if !errors.As(err, &refused) || refused.Part != reservationPart {
@@ -76,6 +80,7 @@ func (s *Stock) end(ctx context.Context, order string, e ending, seen *record) e
 		now := decode(refused.Old)
 		seen = &now
 	}
+
 	return txn.ErrContended
 }
 
@@ -96,6 +101,7 @@ func (r record) judge(e ending) (done bool, err error) {
 	case r.Status == Reserved:
 		return false, fmt.Errorf("%w: it runs until %s", ErrClosed, r.ExpiresAt.Format(time.RFC3339))
 	}
+
 	return false, fmt.Errorf("%w: %s", ErrClosed, r.Status)
 }
 
@@ -108,22 +114,27 @@ func (s *Stock) ending(order string, e ending, r record) *txn.Transaction {
 		condition = "#status = :from AND version = :version"
 		values = image{":from": attribute.S(string(r.Status)), ":version": attribute.N(r.version)}
 	}
+
 	put := &types.Put{TableName: &s.cfg.Table, Item: item, ConditionExpression: &condition, ExpressionAttributeValues: values}
 	if values != nil {
 		put.ExpressionAttributeNames = map[string]string{"#status": "status"}
 	}
+
 	if e.status == Expired {
 		item["lines"] = linesValue(nil) // the order may reserve again
 	}
+
 	moved := sum(r.Lines)
 	if r.Status == Expired {
 		moved = nil // they were put back then
 	}
 	var t txn.Transaction
 	t.Add(reservationPart, types.TransactWriteItem{Put: put}, nil)
+
 	for _, l := range moved {
 		t.Add(skuPart+l.SKU, s.move(l, "reserved", e.counter), txn.Says(errShort))
 	}
+
 	return &t
 }
 

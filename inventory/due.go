@@ -59,12 +59,14 @@ func (s *Stock) ExpireDue(ctx context.Context, limit int) (int, error) {
 			if err != nil {
 				return count, errors.Join(append(failed, fmt.Errorf("find expired reservations: %w", err))...)
 			}
+
 			more = len(out.Items) == page
 			for _, item := range out.Items {
 				gone, err := s.expire(ctx, item, now)
 				if err != nil && len(failed) < mostTold {
 					failed = append(failed, err)
 				}
+
 				if gone {
 					count++
 				} else {
@@ -73,6 +75,7 @@ func (s *Stock) ExpireDue(ctx context.Context, limit int) (int, error) {
 			}
 		}
 	}
+
 	return count, errors.Join(failed...)
 }
 
@@ -91,9 +94,11 @@ func (s *Stock) expire(ctx context.Context, item image, now time.Time) (gone boo
 		gone, late = s.putOff(ctx, due, order, now.Add(s.cfg.Every))
 		err = errors.Join(err, late)
 	}
+
 	if err != nil {
 		return gone, fmt.Errorf("expire the reservation of order %s: %w", order, err)
 	}
+
 	return true, nil
 }
 
@@ -104,11 +109,13 @@ func (s *Stock) putOff(ctx context.Context, due image, order string, until time.
 	t.Add(duePart, types.TransactWriteItem{Delete: &types.Delete{TableName: &s.cfg.DueTable, Key: due,
 		ConditionExpression: aws.String("attribute_exists(" + dueKey + ")")}}, nil)
 	t.Add("later", types.TransactWriteItem{Put: &types.Put{TableName: &s.cfg.DueTable, Item: dueItem(order, until)}}, nil)
+
 	err = s.writer.Write(ctx, &t)
 	var refused *txn.Refused
 	if err == nil || errors.As(err, &refused) {
 		return true, nil
 	}
+
 	return false, err
 }
 
@@ -120,15 +127,18 @@ const sweepAtOnce = 1000
 func (s *Stock) Run(ctx context.Context, report func(count int, err error)) error {
 	ticker := time.NewTicker(s.cfg.Every)
 	defer ticker.Stop()
+
 	for {
 		count, err := s.ExpireDue(ctx, sweepAtOnce)
 		if ctx.Err() != nil {
 			return nil
 		}
 		report(count, err)
+
 		if count == sweepAtOnce {
 			continue
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil

@@ -24,6 +24,7 @@ var twoMugs = []inventory.Line{{SKU: "mug", Quantity: 2}}
 
 func (s *shop) reserveUntil(t testing.TB, order string, until time.Duration) {
 	t.Helper()
+
 	if err := s.ReserveUntil(t.Context(), order, twoMugs, s.Now().Add(until)); err != nil {
 		t.Fatal(err)
 	}
@@ -31,6 +32,7 @@ func (s *shop) reserveUntil(t testing.TB, order string, until time.Duration) {
 
 func (s *shop) sweep(t testing.TB, want int) {
 	t.Helper()
+
 	if n, err := s.ExpireDue(t.Context(), 1000); err != nil || n != want {
 		t.Fatalf("swept %d, %v; want %d", n, err, want)
 	}
@@ -39,10 +41,12 @@ func (s *shop) sweep(t testing.TB, want int) {
 // due counts the items of the table of due reservations.
 func (s *shop) due(t testing.TB) int {
 	t.Helper()
+
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("due")})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return len(out.Items)
 }
 
@@ -52,10 +56,12 @@ func TestPoint40_AnExpiredReservationCannotBeCommittedAndIsPutBackOnce(t *testin
 	s.reserveUntil(t, "o-1", time.Minute)
 	s.sweep(t, 0)
 	s.advance(time.Minute)
+
 	if err := s.Commit(t.Context(), "o-1"); !errors.Is(err, inventory.ErrExpired) || !errors.Is(err, inventory.ErrClosed) {
 		t.Errorf("committed late, before the sweep: %v", err)
 	}
 	s.sweep(t, 0) // another clock may be behind
+
 	if r, found, err := s.Reservation(t.Context(), "o-1"); err != nil || !found || r.Status != inventory.Expired {
 		t.Errorf("%+v, %v, %v", r, found, err)
 	}
@@ -63,17 +69,20 @@ func TestPoint40_AnExpiredReservationCannotBeCommittedAndIsPutBackOnce(t *testin
 	s.sweep(t, 1)
 	s.sweep(t, 0)
 	level(t, s, "mug", inventory.Level{Available: 10})
+
 	if err := s.Commit(t.Context(), "o-1"); !errors.Is(err, inventory.ErrExpired) {
 		t.Errorf("committed late, after the sweep: %v", err)
 	}
 	s.reserveUntil(t, "o-1", time.Minute) // the customer comes back
 	level(t, s, "mug", inventory.Level{Available: 8, Reserved: 2})
+
 	if err := s.Commit(t.Context(), "o-1"); err != nil {
 		t.Error(err)
 	}
 	s.advance(time.Hour)
 	s.sweep(t, 1)
 	level(t, s, "mug", inventory.Level{Available: 8, Committed: 2})
+
 	if n := s.due(t); n != 0 {
 		t.Errorf("%d items are left", n)
 	}
@@ -88,6 +97,7 @@ func TestReservingAgainDoesNotWaitForTheSweep(t *testing.T) {
 	level(t, s, "mug", inventory.Level{Reserved: 2})
 	s.sweep(t, 1) // the first reservation's item; the second one stands
 	level(t, s, "mug", inventory.Level{Reserved: 2})
+
 	if err := s.Commit(t.Context(), "o-1"); err != nil {
 		t.Error(err)
 	}
@@ -96,19 +106,23 @@ func TestReservingAgainDoesNotWaitForTheSweep(t *testing.T) {
 func TestReleasingAnExpiredReservationClosesTheOrder(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
+
 	for _, swept := range []bool{false, true} {
 		order := fmt.Sprint("o-", swept)
 		s.reserveUntil(t, order, time.Minute)
 		s.advance(time.Hour)
+
 		if swept {
 			s.sweep(t, 2)
 		}
+
 		for range 2 {
 			if err := s.Release(t.Context(), order); err != nil {
 				t.Error(err)
 			}
 			level(t, s, "mug", inventory.Level{Available: 10})
 		}
+
 		if err := s.Reserve(t.Context(), order, twoMugs); !errors.Is(err, inventory.ErrClosed) || errors.Is(err, inventory.ErrExpired) {
 			t.Errorf("reserved after the release: %v", err)
 		}
@@ -118,10 +132,12 @@ func TestReleasingAnExpiredReservationClosesTheOrder(t *testing.T) {
 func TestPoint40_PiecesComeBackOnceThoughReleaseAndSweepersRace(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 2)
+
 	for round := range 30 {
 		order := fmt.Sprintf("o-%d", round)
 		s.reserveUntil(t, order, time.Minute)
 		s.advance(time.Minute + 3*time.Second)
+
 		var group sync.WaitGroup
 		for i := range 6 {
 			group.Go(func() {
@@ -136,6 +152,7 @@ func TestPoint40_PiecesComeBackOnceThoughReleaseAndSweepersRace(t *testing.T) {
 						err = nil
 					}
 				}
+
 				if err != nil {
 					t.Error(err)
 				}
@@ -149,10 +166,12 @@ func TestPoint40_PiecesComeBackOnceThoughReleaseAndSweepersRace(t *testing.T) {
 func TestASweepThatDiesIsTakenUpByTheNext(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
+
 	for i := range 4 {
 		s.reserveUntil(t, fmt.Sprintf("o-%d", i), time.Minute)
 	}
 	s.advance(time.Hour)
+
 	for _, dies := range []string{"Query", "GetItem", "DeleteItem"} {
 		s.before = func(operation string) bool { return operation == dies }
 		if _, err := s.ExpireDue(t.Context(), 10); err == nil {
@@ -169,6 +188,7 @@ func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 100)
 	set(t, s, "gone", 100)
+
 	for i := range 20 {
 		err := s.ReserveUntil(t.Context(), fmt.Sprintf("broken-%d", i), []inventory.Line{{SKU: "gone", Quantity: 1}}, s.Now().Add(time.Minute))
 		if err != nil {
@@ -176,28 +196,34 @@ func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
 		}
 		s.reserveUntil(t, fmt.Sprintf("whole-%d", i), 2*time.Minute)
 	}
+
 	gone := map[string]types.AttributeValue{"sku": &types.AttributeValueMemberS{Value: "gone"}}
 	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("inventory"), Key: gone}); err != nil {
 		t.Fatal(err)
 	}
 	s.advance(time.Hour)
+
 	heard, swept := 0, 0
 	for swept < 40 { // by 5 at once, fewer than are broken
 		n, err := s.ExpireDue(t.Context(), 5)
 		if n == 0 {
 			break
 		}
+
 		if swept += n; err != nil {
 			heard++
+
 			if text := err.Error(); !strings.Contains(text, "order broken-") || strings.Contains(text, "whole-") {
 				t.Error(err)
 			}
 		}
 	}
+
 	if swept != 40 || heard == 0 {
 		t.Errorf("looked at %d of 40, told of failures %d times", swept, heard)
 	}
 	level(t, s, "mug", inventory.Level{Available: 100})
+
 	if n := s.due(t); n != 20 {
 		t.Errorf("%d are due later, want the 20 broken ones", n)
 	}
@@ -205,14 +231,17 @@ func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
 
 	// Somebody mends it; sweepers race over what was put off.
 	s.advance(time.Minute)
+
 	var group sync.WaitGroup
 	for range 3 {
 		group.Go(func() { _, _ = s.ExpireDue(t.Context(), 100) })
 	}
 	group.Wait()
+
 	if n := s.due(t); n != 20 {
 		t.Errorf("%d are due later, want the 20 broken ones, each once", n)
 	}
+
 	_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("inventory"), Item: map[string]types.AttributeValue{
 		"sku": gone["sku"], "available": &types.AttributeValueMemberN{Value: "80"}, "reserved": &types.AttributeValueMemberN{Value: "20"}}})
 	if err != nil {
@@ -221,6 +250,7 @@ func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
 	s.advance(time.Minute)
 	s.sweep(t, 20)
 	level(t, s, "gone", inventory.Level{Available: 100})
+
 	if n := s.due(t); n != 0 {
 		t.Errorf("%d items are left", n)
 	}
@@ -229,10 +259,12 @@ func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
 func TestASweepIsBounded(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 100)
+
 	for i := range 7 {
 		s.reserveUntil(t, fmt.Sprintf("o-%d", i), time.Minute)
 	}
 	s.advance(time.Hour)
+
 	for _, want := range []int{3, 3, 1, 0} {
 		if n, err := s.ExpireDue(t.Context(), 3); err != nil || n != want {
 			t.Errorf("swept %d, %v; want %d", n, err, want)
@@ -245,6 +277,7 @@ func TestRunSweepsUntilItIsStopped(t *testing.T) {
 	set(t, s, "mug", 2)
 	s.reserveUntil(t, "o-1", time.Minute)
 	s.advance(time.Hour)
+
 	ctx, stop := context.WithCancel(t.Context())
 	var swept []int
 	err := s.Run(ctx, func(n int, err error) {
@@ -268,6 +301,7 @@ func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rounds++
 		random := lockedRandom{prefix: fmt.Sprintf("r%d-", rounds)}
+
 		skus := []string{random.prefix + "a", random.prefix + "b", random.prefix + "c"}
 		for _, sku := range skus {
 			set(t, s, sku, pieces)
@@ -277,6 +311,7 @@ func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
 		steps := rapid.IntRange(3, 20).Draw(rt, "steps")
 		random.r = rand.New(rand.NewPCG(seed, 0))
 		s.before = func(string) bool { return random.chance(faults / 2) }
+
 		s.after = func(string) bool { return random.chance(faults / 2) }
 		var group sync.WaitGroup
 		var broken atomic.Value
@@ -291,25 +326,30 @@ func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
 		}
 		group.Wait()
 		s.before, s.after = nil, nil
+
 		if what := broken.Load(); what != nil {
 			rt.Fatal(what)
 		}
 		s.advance(time.Hour) // past what faults have put off, too
+
 		if _, err := s.ExpireDue(t.Context(), 1000); err != nil {
 			rt.Fatal(err)
 		}
+
 		want := map[inventory.Status]map[string]int64{inventory.Reserved: {}, inventory.Committed: {}}
 		for i := range orders {
 			r, _, err := s.Reservation(t.Context(), fmt.Sprintf("%so-%d", random.prefix, i))
 			if err != nil {
 				rt.Fatal(err)
 			}
+
 			for _, l := range r.Lines {
 				if sums := want[r.Status]; sums != nil {
 					sums[l.SKU] += l.Quantity
 				}
 			}
 		}
+
 		for _, sku := range skus {
 			l, _, err := s.Level(t.Context(), sku)
 			if err != nil || l.Available+l.Reserved+l.Committed != pieces || l.Available < 0 ||
@@ -328,9 +368,11 @@ func step(ctx context.Context, s *shop, random *lockedRandom, worker int) error 
 	order := fmt.Sprintf("%so-%d", random.prefix, random.n(orders))
 	ctx, die := context.WithCancel(ctx)
 	defer die()
+
 	if random.chance(0.1) {
 		die() // before anything, or just behind the sending
 	}
+
 	switch random.n(8) {
 	case 0, 1:
 		_ = s.Reserve(ctx, order, []inventory.Line{{SKU: random.prefix + "a", Quantity: 1 + random.n(4)}, {SKU: random.prefix + "b", Quantity: 1 + random.n(4)}})
@@ -351,11 +393,13 @@ func step(ctx context.Context, s *shop, random *lockedRandom, worker int) error 
 		}
 	case 6:
 		sku := random.prefix + string(rune('a'+worker%3))
+
 		l, _, err := s.Level(ctx, sku)
 		if err == nil && (l.Available+l.Reserved+l.Committed != 12 || l.Available < 0 || l.Reserved < 0) {
 			return fmt.Errorf("at some moment %+v", l)
 		}
 	}
+
 	return nil
 }
 

@@ -49,12 +49,14 @@ func (s *shop) Do(r *http.Request) (*http.Response, error) {
 	if s.before != nil && s.before(operation) {
 		return nil, io.ErrUnexpectedEOF
 	}
+
 	response, err := s.http.Do(r)
 	if err == nil && s.after != nil && s.after(operation) {
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
 		return nil, io.ErrUnexpectedEOF
 	}
+
 	return response, err
 }
 
@@ -62,6 +64,7 @@ func (s *shop) Do(r *http.Request) (*http.Response, error) {
 // in RATCHET_TEST_DYNAMODB_LOCAL, which keeps the data of each access key apart.
 func backend(t testing.TB) (aws.Config, *http.Client) {
 	t.Helper()
+
 	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
 	if endpoint == "" {
 		engine := embeddedtest.Open(t)
@@ -69,6 +72,7 @@ func backend(t testing.TB) (aws.Config, *http.Client) {
 	}
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	t.Cleanup(client.CloseIdleConnections)
+
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}, client
 }
@@ -86,18 +90,22 @@ func newStock(t testing.TB) *shop {
 		})
 	})
 	embeddedtest.Create(t, s.db, inventory.TableInput("inventory"), inventory.DueTableInput("due"))
+
 	var err error
 	if s.Stock, err = inventory.New(inventory.Config{DynamoDB: s.db, Table: "inventory", DueTable: "due", Every: time.Millisecond, Now: s.Now}); err != nil {
 		t.Fatal(err)
 	}
+
 	if s.writer, err = txn.New(txn.Config{DynamoDB: s.db}); err != nil {
 		t.Fatal(err)
 	}
+
 	return s
 }
 
 func set(t testing.TB, s *shop, sku string, quantity int64) {
 	t.Helper()
+
 	if err := s.Set(t.Context(), sku, quantity); err != nil {
 		t.Fatal(err)
 	}
@@ -105,6 +113,7 @@ func set(t testing.TB, s *shop, sku string, quantity int64) {
 
 func level(t testing.TB, s *shop, sku string, want inventory.Level) {
 	t.Helper()
+
 	want.SKU = sku
 	got, _, err := s.Level(t.Context(), sku)
 	if err != nil || got != want {
@@ -115,6 +124,7 @@ func level(t testing.TB, s *shop, sku string, want inventory.Level) {
 func TestReserveCommitReleaseAreIdempotentPerOrder(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
+
 	lines := []inventory.Line{{"mug", 2}, {"mug", 1}}
 	for range 2 {
 		if err := s.Reserve(t.Context(), "o-1", lines); err != nil {
@@ -122,24 +132,29 @@ func TestReserveCommitReleaseAreIdempotentPerOrder(t *testing.T) {
 		}
 		level(t, s, "mug", inventory.Level{Available: 7, Reserved: 3})
 	}
+
 	for range 2 {
 		if err := s.Commit(t.Context(), "o-1"); err != nil {
 			t.Fatal(err)
 		}
 		level(t, s, "mug", inventory.Level{Available: 7, Committed: 3})
 	}
+
 	if err := s.Release(t.Context(), "o-1"); !errors.Is(err, inventory.ErrClosed) {
 		t.Errorf("sold pieces do not come back by release: %v", err)
 	}
+
 	if err := s.Reserve(t.Context(), "o-2", lines); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 {
 		if err := s.Release(t.Context(), "o-2"); err != nil {
 			t.Fatal(err)
 		}
 		level(t, s, "mug", inventory.Level{Available: 7, Committed: 3})
 	}
+
 	if err := s.Reserve(t.Context(), "o-2", lines); !errors.Is(err, inventory.ErrClosed) {
 		t.Errorf("a released order reserves nothing again: %v", err)
 	}
@@ -148,11 +163,13 @@ func TestReserveCommitReleaseAreIdempotentPerOrder(t *testing.T) {
 func TestReleaseBeforeReserveClosesTheOrder(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
+
 	for range 2 {
 		if err := s.Release(t.Context(), "o-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 1}}); !errors.Is(err, inventory.ErrClosed) {
 		t.Errorf("the reservation came late: %v", err)
 	}
@@ -163,6 +180,7 @@ func TestOutOfStockNamesTheSKUAndReservesNothing(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
 	set(t, s, "rare", 1)
+
 	err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 2}, {"rare", 2}, {"unknown", 1}})
 	if !errors.Is(err, inventory.ErrOutOfStock) || err.Error() != "reserve for order o-1: out of stock: rare, unknown" {
 		t.Errorf("got %v", err)
@@ -173,6 +191,7 @@ func TestOutOfStockNamesTheSKUAndReservesNothing(t *testing.T) {
 func TestNoOversellAmongManyBuyers(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "rare", 7)
+
 	var sold atomic.Int32
 	var group sync.WaitGroup
 	for i := range 40 {
@@ -187,6 +206,7 @@ func TestNoOversellAmongManyBuyers(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	if sold.Load() != 7 {
 		t.Errorf("%d of 7 pieces were reserved", sold.Load())
 	}
@@ -202,25 +222,32 @@ func TestBadLinesAreNamed(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	if err := s.Reserve(t.Context(), "", []inventory.Line{{"a", 1}}); !errors.Is(err, inventory.ErrInvalid) {
 		t.Errorf("no order: %v", err)
 	}
+
 	if err := s.ReserveUntil(t.Context(), "o", []inventory.Line{{"a", 1}}, start); !errors.Is(err, inventory.ErrInvalid) {
 		t.Errorf("an end that is past: %v", err)
 	}
+
 	many := make([]inventory.Line, inventory.MaxLines+1)
 	for i := range many {
 		many[i] = inventory.Line{SKU: fmt.Sprint(i), Quantity: 1}
 	}
+
 	if err := s.Reserve(t.Context(), "o", many); !errors.Is(err, inventory.ErrInvalid) || !strings.Contains(err.Error(), "99 different SKUs, at most 98") {
 		t.Errorf("too many lines: %v", err)
 	}
+
 	for _, l := range many {
 		set(t, s, l.SKU, 1)
 	}
+
 	if err := s.ReserveUntil(t.Context(), "o", many[1:], start.Add(time.Hour)); err != nil {
 		t.Errorf("as many lines as may be: %v", err)
 	}
+
 	if err := s.Commit(t.Context(), "o"); err != nil {
 		t.Error(err)
 	}
@@ -229,9 +256,11 @@ func TestBadLinesAreNamed(t *testing.T) {
 func TestAnotherReservationOfTheOrderIsAConflict(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
+
 	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 2}}); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 3}}); !errors.Is(err, inventory.ErrConflict) || !errors.Is(err, inventory.ErrInvalid) {
 		t.Errorf("other lines: %v", err)
 	}

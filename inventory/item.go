@@ -102,6 +102,7 @@ func decode(item image) record {
 	if ms := attribute.Number(item, "expiresAt"); ms != 0 {
 		r.ExpiresAt = time.UnixMilli(ms).UTC()
 	}
+
 	if list, ok := item["lines"].(*types.AttributeValueMemberL); ok {
 		for _, v := range list.Value {
 			if m, ok := v.(*types.AttributeValueMemberM); ok {
@@ -109,6 +110,7 @@ func decode(item image) record {
 			}
 		}
 	}
+
 	return r
 }
 
@@ -117,6 +119,7 @@ func linesValue(lines []Line) types.AttributeValue {
 	for i, l := range lines {
 		list[i] = attribute.M(image{"sku": attribute.S(l.SKU), "quantity": attribute.N(l.Quantity)})
 	}
+
 	return &types.AttributeValueMemberL{Value: list}
 }
 
@@ -125,15 +128,18 @@ func merge(lines []Line) ([]Line, error) {
 	if len(lines) == 0 {
 		return nil, fmt.Errorf("%w: no lines", ErrInvalid)
 	}
+
 	for _, l := range lines {
 		if err := validate(l); err != nil {
 			return nil, err
 		}
 	}
+
 	out := sum(lines)
 	if len(out) > MaxLines {
 		return nil, fmt.Errorf("%w: %d different SKUs, at most %d", ErrInvalid, len(out), MaxLines)
 	}
+
 	return out, nil
 }
 
@@ -146,6 +152,7 @@ func sum(lines []Line) []Line {
 		}
 		out = append(out, l)
 	}
+
 	return out
 }
 
@@ -156,6 +163,7 @@ func validate(l Line) error {
 	case l.Quantity < 1 || l.Quantity > MaxQuantity:
 		return fmt.Errorf("%w: quantity %d of sku: 1 to %d", ErrInvalid, l.Quantity, MaxQuantity)
 	}
+
 	return nil
 }
 

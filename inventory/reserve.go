@@ -37,25 +37,30 @@ func (s *Stock) ReserveUntil(ctx context.Context, order string, lines []Line, un
 
 func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until time.Time) error {
 	now := s.cfg.Now()
+
 	lines, err := merge(lines)
 	if err == nil {
 		err = checkOrder(order)
 	}
+
 	switch {
 	case err != nil:
 		return err
 	case !until.IsZero() && !until.After(now):
 		return fmt.Errorf("%w: expiresAt %s: must be in the future", ErrInvalid, until.UTC().Format(time.RFC3339))
 	}
+
 	base := digest(lines)
 	for range 2 {
 		var t txn.Transaction
 		s.grow(&t, order, lines, growth{now: now, until: until, base: base})
+
 		err := s.writer.Write(ctx, &t)
 		var refused *txn.Refused
 		if !errors.As(err, &refused) || refused.Part != reservationPart {
 			return lacking(err)
 		}
+
 		old := decode(refused.Old)
 		switch {
 		case old.lapsed(now): // the sweeper has not come by
@@ -66,8 +71,10 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 		case old.Status == Reserved && bytes.Equal(old.base, base):
 			return nil // it was made before, perhaps by a call whose answer was lost
 		}
+
 		return refused.Err
 	}
+
 	return txn.ErrContended // it was swept and made again by others, in between
 }
 
@@ -78,6 +85,7 @@ func digest(lines []Line) []byte {
 	for _, l := range sorted {
 		_, _ = fmt.Fprintf(h, "%d:%s=%d,", len(l.SKU), l.SKU, l.Quantity) // a hash does not fail
 	}
+
 	return h.Sum(nil)
 }
 
@@ -98,10 +106,12 @@ func (s *Stock) AddIn(order string, lines []Line) (func(*txn.Transaction), error
 	if err == nil {
 		err = checkOrder(order)
 	}
+
 	if err != nil {
 		return nil, fmt.Errorf("reserve for order %s: %w", order, err)
 	}
 	g := growth{now: s.cfg.Now()}
+
 	return func(t *txn.Transaction) { s.grow(t, order, lines, g) }, nil
 }
 
@@ -115,6 +125,7 @@ type growth struct {
 // grow adds the parts that make a reservation, or add to one that stands.
 func (s *Stock) grow(t *txn.Transaction, order string, lines []Line, g growth) {
 	update := "SET #status = :reserved, #lines = list_append(if_not_exists(#lines, :none), :lines), version = if_not_exists(version, :zero) + :one"
+
 	standing := "#status = :reserved AND (attribute_not_exists(expiresAt) OR expiresAt > :now) AND size(#lines) <= :room"
 	values := image{":reserved": attribute.S(string(Reserved)), ":expired": attribute.S(string(Expired)), ":none": linesValue(nil),
 		":lines": linesValue(lines), ":zero": attribute.N(0), ":one": attribute.N(1), ":now": attribute.N(g.now.UnixMilli()),
@@ -126,6 +137,7 @@ func (s *Stock) grow(t *txn.Transaction, order string, lines []Line, g growth) {
 		names["#base"] = "base"
 		values[":base"] = attribute.B(g.base)
 	}
+
 	if !g.until.IsZero() {
 		update += ", expiresAt = :until"
 		values[":until"] = attribute.N(g.until.UnixMilli())
@@ -137,6 +149,7 @@ func (s *Stock) grow(t *txn.Transaction, order string, lines []Line, g growth) {
 		ExpressionAttributeNames:  names, // DynamoDB reserves these words
 		ExpressionAttributeValues: values,
 	}}, func(old image) error { return decode(old).refusal(g, len(lines)) })
+
 	for _, l := range lines {
 		t.Add(skuPart+l.SKU, s.move(l, "available", "reserved"), txn.Says(ErrOutOfStock))
 	}
@@ -152,6 +165,7 @@ func (r record) refusal(g growth, lines int) error {
 	case len(r.Lines) > MaxLines-lines:
 		return fmt.Errorf("%w: %d lines beside %d, at most %d", ErrInvalid, lines, len(r.Lines), MaxLines)
 	}
+
 	return ErrConflict
 }
 
@@ -172,11 +186,13 @@ func lacking(err error) error {
 	if !errors.As(err, &refused) || !errors.Is(refused.Err, ErrOutOfStock) {
 		return err
 	}
+
 	var skus []string
 	for _, f := range append([]txn.Failure{refused.Failure}, refused.Others...) {
 		if sku, ok := strings.CutPrefix(f.Part, skuPart); ok {
 			skus = append(skus, sku)
 		}
 	}
+
 	return fmt.Errorf("%w: %s", ErrOutOfStock, strings.Join(skus, ", "))
 }

@@ -70,20 +70,25 @@ func New(cfg Config) (*Stock, error) {
 	case cfg.Margin < 0 || cfg.Every < 0:
 		return nil, errors.New("inventory: Config.Margin and Every must not be negative")
 	}
+
 	if cfg.Margin == 0 {
 		cfg.Margin = 2 * time.Second
 	}
+
 	if cfg.Every == 0 {
 		cfg.Every = time.Minute
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{
 		cfg.Table: {skuKey}, cfg.DueTable: {shardKey, dueKey}}})
 	if err != nil {
 		return nil, fmt.Errorf("inventory: %w", err)
 	}
+
 	return &Stock{cfg: cfg, writer: writer}, nil
 }
 
@@ -93,6 +98,7 @@ func (s *Stock) Set(ctx context.Context, sku string, quantity int64) error {
 	if err := validate(Line{sku, max(quantity, 1)}); err != nil || quantity < 0 {
 		return errors.Join(err, fmt.Errorf("set stock of %q to %d: %w", sku, quantity, ErrInvalid))
 	}
+
 	_, err := s.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.cfg.Table, Key: key(sku),
 		UpdateExpression:          aws.String("SET available = :q, reserved = if_not_exists(reserved, :zero), committed = if_not_exists(committed, :zero)"),
@@ -101,6 +107,7 @@ func (s *Stock) Set(ctx context.Context, sku string, quantity int64) error {
 	if err != nil {
 		return fmt.Errorf("set stock of %q: %w", sku, err)
 	}
+
 	return nil
 }
 
@@ -109,10 +116,12 @@ func (s *Stock) Level(ctx context.Context, sku string) (Level, bool, error) {
 	if err := validate(Line{sku, 1}); err != nil {
 		return Level{}, false, fmt.Errorf("level of %q: %w", sku, err)
 	}
+
 	item, err := s.get(ctx, key(sku))
 	if err != nil {
 		return Level{}, false, fmt.Errorf("level of %q: %w", sku, err)
 	}
+
 	return Level{SKU: sku, Available: attribute.Number(item, "available"), Reserved: attribute.Number(item, "reserved"),
 		Committed: attribute.Number(item, "committed")}, len(item) > 0, nil
 }
@@ -122,15 +131,18 @@ func (s *Stock) Reservation(ctx context.Context, order string) (Reservation, boo
 	if err := checkOrder(order); err != nil {
 		return Reservation{}, false, fmt.Errorf("reservation: %w", err)
 	}
+
 	item, err := s.get(ctx, key(orderKey(order)))
 	if err != nil {
 		return Reservation{}, false, fmt.Errorf("reservation of order %s: %w", order, err)
 	}
+
 	r := decode(item)
 	if r.lapsed(s.cfg.Now()) {
 		r.Status = Expired
 	}
 	r.Order = order
+
 	return r.Reservation, len(item) > 0, nil
 }
 
@@ -139,5 +151,6 @@ func (s *Stock) get(ctx context.Context, key image) (image, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return out.Item, nil
 }

@@ -104,6 +104,7 @@ func checkMoney(amount int64, currency string) error {
 	case !currencyRule.MatchString(currency):
 		return fmt.Errorf("%w: currency: three capitals of ISO 4217", ErrInvalid)
 	}
+
 	return nil
 }
 
@@ -112,6 +113,7 @@ func (n NewAccount) Validate() error {
 	if err := checkID("id", n.ID); err != nil {
 		return err
 	}
+
 	switch {
 	case !currencyRule.MatchString(n.Currency):
 		return fmt.Errorf("%w: currency: three capitals of ISO 4217", ErrInvalid)
@@ -120,6 +122,7 @@ func (n NewAccount) Validate() error {
 	case n.Shards < 0 || n.Shards > MaxShards:
 		return fmt.Errorf("%w: shards %d: 1 to %d", ErrInvalid, n.Shards, MaxShards)
 	}
+
 	return nil
 }
 
@@ -136,6 +139,7 @@ func accountKey(key string) image { return image{"accountId": attribute.S(key)} 
 // item is a shard of the account to be.
 func (n NewAccount) item(shard int, at time.Time, call string) image {
 	ms := attribute.N(at.UnixMilli())
+
 	return image{
 		"accountId": attribute.S(shardKey(n.ID, shard)), "shard": attribute.N(int64(shard)), "shards": attribute.N(int64(n.Shards)),
 		"currency": attribute.S(n.Currency), "side": attribute.S(string(n.Side)), "overdraft": &types.AttributeValueMemberBOOL{Value: n.Overdraft},
@@ -159,6 +163,7 @@ func accountOf(i image) *Account {
 		shard: int(attribute.Number(i, "shard")), revision: attribute.Number(i, "revision"), call: attribute.Text(i, "call"),
 	}
 	a.Balance = a.Available + a.Held
+
 	return a
 }
 
@@ -168,6 +173,7 @@ func moment(i image, name string) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}
+
 	return time.UnixMilli(ms).UTC()
 }
 
@@ -177,6 +183,7 @@ func sum(shards []*Account) Account {
 	for _, s := range shards[1:] {
 		total.Balance += s.Balance
 		total.Available += s.Available
+
 		total.Held += s.Held
 		total.Entries += s.Entries
 		total.revision += s.revision
@@ -184,5 +191,6 @@ func sum(shards []*Account) Account {
 			total.UpdatedAt = s.UpdatedAt
 		}
 	}
+
 	return total
 }

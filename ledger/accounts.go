@@ -20,10 +20,12 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 	if err := n.Validate(); err != nil {
 		return Account{}, false, fmt.Errorf("create account: %w", err)
 	}
+
 	n.Shards = max(n.Shards, 1)
 	if n.Side == "" {
 		n.Side = Credit
 	}
+
 	now, call := l.cfg.Now(), rand.Text()
 	var t txn.Transaction
 	var first image
@@ -36,6 +38,7 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 			t.Add(shardKey("shard", shard), types.TransactWriteItem{Put: put}, txn.Says(ErrCorrupt))
 		}
 	}
+
 	var refused *txn.Refused
 	switch err := l.writer.Write(ctx, &t); {
 	case err == nil:
@@ -43,14 +46,17 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 	case !errors.As(err, &refused) || !refused.Marker:
 		return Account{}, false, fmt.Errorf("create account %s: %w", n.ID, err)
 	}
+
 	old := accountOf(refused.Old)
 	if old == nil || old.Currency != n.Currency || old.Side != n.Side || old.Overdraft != n.Overdraft || old.Shards != n.Shards {
 		return Account{}, false, &Refusal{Op: "create account", ID: n.ID, Err: ErrConflict}
 	}
+
 	if old.Shards > 1 {
 		now, _, err := l.Account(ctx, n.ID)
 		return now, old.call != call, err
 	}
+
 	return *old, old.call != call, nil
 }
 
@@ -59,10 +65,12 @@ func (l *Ledger) Account(ctx context.Context, id string) (Account, bool, error) 
 	if err := checkID("account", id); err != nil {
 		return Account{}, false, err
 	}
+
 	shards, err := l.shards(ctx, id)
 	if err != nil || len(shards) == 0 {
 		return Account{}, false, err
 	}
+
 	return sum(shards), true, nil
 }
 
@@ -72,6 +80,7 @@ func (l *Ledger) shards(ctx context.Context, id string) ([]*Account, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read account %s: %w", id, err)
 	}
+
 	first := accountOf(out.Item)
 	switch {
 	case first == nil:
@@ -79,10 +88,12 @@ func (l *Ledger) shards(ctx context.Context, id string) ([]*Account, error) {
 	case first.Shards == 1:
 		return []*Account{first}, nil
 	}
+
 	in := &dynamodb.TransactGetItemsInput{}
 	for shard := range first.Shards {
 		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: &l.cfg.Tables.Accounts, Key: accountKey(shardKey(id, shard))}})
 	}
+
 	for attempt := 1; ; attempt++ {
 		out, err := l.cfg.DynamoDB.TransactGetItems(ctx, in)
 		var canceled *types.TransactionCanceledException
@@ -104,6 +115,7 @@ func (l *Ledger) complete(id string, all []types.ItemResponse) ([]*Account, erro
 			return nil, fmt.Errorf("read account %s: %w: shard %d is missing", id, ErrCorrupt, i)
 		}
 	}
+
 	return shards, nil
 }
 
@@ -114,20 +126,24 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 		return nil, "", fmt.Errorf("list accounts: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
 	all = []Account{}
+
 	in := &dynamodb.ScanInput{TableName: &l.cfg.Tables.Accounts, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit))}
 	if after != "" {
 		in.ExclusiveStartKey = accountKey(after)
 	}
+
 	for {
 		out, err := l.cfg.DynamoDB.Scan(ctx, in)
 		if err != nil {
 			return nil, "", fmt.Errorf("list accounts: %w", err)
 		}
+
 		for _, item := range out.Items {
 			a := accountOf(item)
 			if a.shard > 0 {
 				continue
 			}
+
 			if a.Shards > 1 {
 				shards, err := l.shards(ctx, a.ID)
 				if err != nil {
@@ -135,10 +151,12 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 				}
 				*a = sum(shards)
 			}
+
 			if all = append(all, *a); len(all) == limit {
 				return all, a.ID, nil
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, "", nil
 		}
@@ -151,6 +169,7 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 	if err := checkID("account", id); err != nil {
 		return err
 	}
+
 	a, found, err := l.Account(ctx, id)
 	switch {
 	case err != nil:
@@ -158,6 +177,7 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 	case !found:
 		return &Refusal{Op: "close account", ID: id, Err: ErrUnknownAccount}
 	}
+
 	var t txn.Transaction
 	now := attribute.N(l.cfg.Now().UnixMilli())
 	for shard := range a.Shards { // their number never changes
@@ -172,9 +192,11 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 		}}, txn.Says(ErrAccountInUse))
 		l.known.forget(key)
 	}
+
 	err = l.writer.Write(ctx, &t)
 	if errors.Is(err, ErrAccountInUse) {
 		return &Refusal{Op: "close account", ID: id, Err: ErrAccountInUse}
 	}
+
 	return err
 }

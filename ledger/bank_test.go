@@ -56,11 +56,13 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 		w.mu.Unlock()
 		return w.client.Do(r)
 	}
+
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
+
 	w.sent++
 	lose, refuse := w.lose > 0, w.refuse > 0
 	if refuse {
@@ -68,19 +70,23 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	} else if lose {
 		w.lose--
 	}
+
 	if w.fresh {
 		body = token.ReplaceAll(body, fmt.Appendf(nil, `"ClientRequestToken":"fresh-%d"`, w.sent))
 	}
 	w.mu.Unlock()
+
 	if refuse {
 		return conflict(strings.Count(string(body), `"TableName"`)), nil
 	}
+
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	response, err := w.client.Do(r)
 	if err == nil && lose {
 		_ = response.Body.Close()
 		return nil, io.ErrUnexpectedEOF
 	}
+
 	return response, err
 }
 
@@ -103,35 +109,43 @@ func newBank(t testing.TB) *bank {
 	})
 	embeddedtest.Create(t, b.db, tables.Inputs()...)
 	b.Ledger = b.another(t)
+
 	return b
 }
 
 // another is the ledger as another process has it.
 func (b *bank) another(t testing.TB) *ledger.Ledger {
 	t.Helper()
+
 	l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return l
 }
 
 // open creates an account, and one of the world outside that gives it its money.
 func (b *bank) open(t testing.TB, n ledger.NewAccount, balance int64) {
 	t.Helper()
+
 	if n.Currency == "" {
 		n.Currency = "EUR"
 	}
+
 	if _, _, err := b.CreateAccount(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+
 	if balance == 0 {
 		return
 	}
+
 	world := "world/" + n.Currency
 	if _, _, err := b.CreateAccount(t.Context(), ledger.NewAccount{ID: world, Currency: n.Currency, Side: ledger.Debit, Overdraft: true}); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := b.Post(t.Context(), ledger.Move("open/"+n.ID, world, n.ID, balance, n.Currency)); err != nil {
 		t.Fatal(err)
 	}
@@ -139,16 +153,19 @@ func (b *bank) open(t testing.TB, n ledger.NewAccount, balance int64) {
 
 func (b *bank) account(t testing.TB, id string) ledger.Account {
 	t.Helper()
+
 	a, found, err := b.Account(t.Context(), id)
 	if err != nil || !found {
 		t.Fatalf("account %s: found %v, %v", id, found, err)
 	}
+
 	return a
 }
 
 // want checks balance and available money.
 func (b *bank) want(t testing.TB, id string, balance, available int64) {
 	t.Helper()
+
 	if a := b.account(t, id); a.Balance != balance || a.Available != available || a.Held != balance-available {
 		t.Errorf("account %s has balance %d, available %d, held %d; want %d and %d", id, a.Balance, a.Available, a.Held, balance, available)
 	}
@@ -157,6 +174,7 @@ func (b *bank) want(t testing.TB, id string, balance, available int64) {
 // sound lets Verify prove the whole ledger.
 func (b *bank) sound(t testing.TB) ledger.Proof {
 	t.Helper()
+
 	proof, err := b.Verify(t.Context(), func(f ledger.Finding) error {
 		t.Errorf("%+v", f)
 		return nil
@@ -164,11 +182,13 @@ func (b *bank) sound(t testing.TB) ledger.Proof {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for currency, total := range proof.Sums {
 		if total != 0 {
 			t.Errorf("all balances in %s sum to %d", currency, total)
 		}
 	}
+
 	return proof
 }
 
@@ -182,12 +202,14 @@ func num(n int64) types.AttributeValue {
 // tamper changes an item behind the ledger's back.
 func (b *bank) tamper(t testing.TB, table string, key item, update string, values item) {
 	t.Helper()
+
 	in := &dynamodb.UpdateItemInput{TableName: &table, Key: key, UpdateExpression: &update, ExpressionAttributeValues: values}
 	for _, name := range []string{"balance", "held", "amount", "reference", "available"} {
 		if strings.Contains(update, "#"+name) {
 			in.ExpressionAttributeNames = map[string]string{"#" + name: name}
 		}
 	}
+
 	if _, err := b.db.UpdateItem(t.Context(), in); err != nil {
 		t.Fatal(err)
 	}
@@ -195,6 +217,7 @@ func (b *bank) tamper(t testing.TB, table string, key item, update string, value
 
 func (b *bank) remove(t testing.TB, table string, key item) {
 	t.Helper()
+
 	if _, err := b.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(table), Key: key}); err != nil {
 		t.Fatal(err)
 	}

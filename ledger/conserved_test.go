@@ -20,16 +20,19 @@ import (
 // accounts of the tests below: plain, sharded, and the world outside.
 func (b *bank) people(t testing.TB) []string {
 	t.Helper()
+
 	ids := []string{"ann", "bob", "cid", "shop"}
 	for _, id := range ids {
 		b.open(t, ledger.NewAccount{ID: id, Shards: map[string]int{"shop": 3}[id]}, 1000)
 	}
+
 	return ids
 }
 
 // total reads every item of every account at one moment and sums all money up.
 func (b *bank) total(t testing.TB, ids ...string) (sum int64) {
 	t.Helper()
+
 	in := &dynamodb.TransactGetItemsInput{}
 	for _, id := range append(ids, "world/EUR") {
 		for shard := range map[string]int{"shop": 3}[id] + 1 {
@@ -40,10 +43,12 @@ func (b *bank) total(t testing.TB, ids ...string) (sum int64) {
 			in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: aws.String("accounts"), Key: item{"accountId": str(key)}}})
 		}
 	}
+
 	out, err := b.db.TransactGetItems(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, r := range out.Responses {
 		for _, name := range []string{"available", "held"} {
 			var n int64
@@ -53,6 +58,7 @@ func (b *bank) total(t testing.TB, ids ...string) (sum int64) {
 			sum += n
 		}
 	}
+
 	return sum
 }
 
@@ -63,6 +69,7 @@ func expected(err error) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -75,6 +82,7 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 	stop, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
+
 		for {
 			select {
 			case <-stop:
@@ -87,9 +95,11 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 			}
 		}
 	}()
+
 	var group sync.WaitGroup
 	for p := range 4 {
 		skew := time.Duration(p-2) * 5 * time.Minute
+
 		l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Now: func() time.Time { return time.UnixMilli(b.now.Load()).Add(skew) }})
 		if err != nil {
 			t.Fatal(err)
@@ -103,6 +113,7 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 					b.wire.mu.Unlock()
 				}
 				b.now.Add(1000)
+
 				account, id := ids[r.IntN(4)], fmt.Sprint(r.IntN(40)) // ids meet on purpose
 				other := ids[r.IntN(4)]
 				var err error
@@ -123,6 +134,7 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 						_, _, err = l.ReleaseExpired(t.Context(), 10)
 					}
 				}
+
 				if err != nil && !expected(err) && !txn.Retryable(err) {
 					t.Error(err)
 				}
@@ -136,16 +148,19 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 	b.wire.lose, b.wire.refuse = 0, 0
 	b.wire.mu.Unlock()
 	b.now.Add(time.Hour.Milliseconds())
+
 	for more := true; more; {
 		var err error
 		if _, more, err = b.ReleaseExpired(t.Context(), 100); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if out, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("holds"), FilterExpression: aws.String("begins_with(accountId, :due)"),
 		ExpressionAttributeValues: item{":due": str("due#")}}); err != nil || out.Count != 0 {
 		t.Errorf("%d rows of holds that end were left behind, %v", out.Count, err)
 	}
+
 	for _, id := range ids {
 		if a := b.account(t, id); a.Held != 0 || a.Available < 0 {
 			t.Errorf("in the end %+v", a)
@@ -182,11 +197,13 @@ func TestTheLedgerIsAsTheModel(t *testing.T) {
 			m.available[id] = 100
 			ids = append(ids, id)
 		}
+
 		ledgers := []*ledger.Ledger{b.Ledger, b.another(t)}
 		for range rapid.IntRange(1, 25).Draw(rt, "steps") {
 			l := ledgers[rapid.IntRange(0, 1).Draw(rt, "process")]
 			from := rapid.IntRange(0, 2).Draw(rt, "from")
 			source, target := ids[from], ids[(from+1)%3]
+
 			id := fmt.Sprint(source, "/", rapid.IntRange(0, 3).Draw(rt, "id"))
 			amount := int64(rapid.IntRange(1, 80).Draw(rt, "amount"))
 			var got, want error
@@ -204,9 +221,11 @@ func TestTheLedgerIsAsTheModel(t *testing.T) {
 				_, got = l.Release(t.Context(), source, id)
 				want = m.release(id, source)
 			}
+
 			if !errors.Is(got, want) || want == nil && got != nil {
 				rt.Fatalf("got %v, want %v", got, want)
 			}
+
 			for _, id := range ids {
 				if a := b.account(t, id); a.Available != m.available[id] {
 					rt.Fatalf("%s has %d available, want %d", id, a.Available, m.available[id])
@@ -234,6 +253,7 @@ func (m *model) move(id, from, to string, amount int64, hold string) error {
 	case hold != "" && h.remaining < amount:
 		return ledger.ErrHoldExceeded
 	}
+
 	m.transfers[id] = content
 	m.available[to] += amount
 	if hold == "" {
@@ -242,6 +262,7 @@ func (m *model) move(id, from, to string, amount int64, hold string) error {
 	}
 	h.remaining -= amount
 	h.open = h.remaining > 0
+
 	return nil
 }
 
@@ -257,6 +278,7 @@ func (m *model) reserve(id, account string, amount int64) error {
 	}
 	m.available[account] -= amount
 	m.holds[id] = &held{fmt.Sprint(amount), amount, true}
+
 	return nil
 }
 
@@ -271,5 +293,6 @@ func (m *model) release(id, account string) error {
 		m.available[account] += h.remaining
 		h.open, h.remaining = false, -1 // released
 	}
+
 	return nil
 }

@@ -16,6 +16,7 @@ func TestEachCallCostsWhatItsPageSays(t *testing.T) {
 		b.open(t, ledger.NewAccount{ID: id}, 1000)
 	}
 	units := 0.0
+
 	l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Consumed: func(all []types.ConsumedCapacity) {
 		for _, c := range all {
 			units += aws.ToFloat64(c.CapacityUnits)
@@ -24,6 +25,7 @@ func TestEachCallCostsWhatItsPageSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	post := func(transfer ledger.Transfer) func() error {
 		return func() error { _, err := l.Post(t.Context(), transfer); return err }
 	}

@@ -24,15 +24,18 @@ func (l *Ledger) ReleaseExpired(ctx context.Context, limit int) (released int, m
 	if limit < 1 || limit > 1000 {
 		return 0, false, fmt.Errorf("release expired holds: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
+
 	sweep := expiry{ledger: l, end: fmt.Sprintf("%015d#~", l.cfg.Now().UnixMilli()), limit: limit}
 	for shard := range dueShards {
 		if err := sweep.partition(ctx, duePartition(shard)); err != nil {
 			return sweep.released, false, errors.Join(fmt.Errorf("release expired holds: %w", err), sweep.err())
 		}
+
 		if sweep.released == limit {
 			return sweep.released, true, sweep.err()
 		}
 	}
+
 	return sweep.released, false, sweep.err()
 }
 
@@ -63,10 +66,12 @@ func (e *expiry) partition(ctx context.Context, due string) error {
 		if err != nil {
 			return err
 		}
+
 		for _, row := range out.Items {
 			if e.released == e.limit {
 				return nil
 			}
+
 			switch done, err := e.ledger.lapse(ctx, row); {
 			case ctx.Err() != nil:
 				return errors.Join(err, context.Cause(ctx))
@@ -78,6 +83,7 @@ func (e *expiry) partition(ctx context.Context, due string) error {
 				e.released++
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return nil
 		}
@@ -89,6 +95,7 @@ func (e *expiry) partition(ctx context.Context, due string) error {
 func (l *Ledger) lapse(ctx context.Context, row image) (bool, error) {
 	_, rest, _ := strings.Cut(attribute.Text(row, "holdId"), "#")
 	account, id, _ := strings.Cut(rest, "#")
+
 	h, found, err := l.Hold(ctx, account, id)
 	switch {
 	case err != nil:
@@ -98,9 +105,11 @@ func (l *Ledger) lapse(ctx context.Context, row image) (bool, error) {
 		if errors.Is(err, ErrHoldClosed) { // settled in between
 			return false, nil
 		}
+
 		return err == nil && now.Status == HoldLapsed, err
 	}
 	_, err = l.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &l.cfg.Tables.Holds,
 		Key: image{"accountId": row["accountId"], "holdId": row["holdId"]}})
+
 	return false, err
 }

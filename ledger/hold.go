@@ -69,17 +69,20 @@ func (n NewHold) digest() []byte {
 		expires = n.ExpiresAt.UnixMilli()
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %d", n.Amount, n.Currency, expires))
+
 	return sum[:16]
 }
 
 func (h Hold) item(call string) image {
 	item := holdKey(h.Account, h.ID)
+
 	item["amount"], item["remaining"], item["currency"] = attribute.N(h.Amount), attribute.N(h.Remaining), attribute.S(h.Currency)
 	item["status"], item["parts"], item["createdAt"] = attribute.S(string(h.Status)), partsValue(h.parts), attribute.N(h.CreatedAt.UnixMilli())
 	item["digest"], item["call"] = attribute.B(h.digest()), attribute.S(call)
 	if !h.ExpiresAt.IsZero() {
 		item["expiresAt"] = attribute.N(h.ExpiresAt.UnixMilli())
 	}
+
 	return item
 }
 
@@ -88,6 +91,7 @@ func partsValue(parts []holdPart) types.AttributeValue {
 	for i, p := range parts {
 		list[i] = attribute.M(image{"shard": attribute.N(int64(p.shard)), "amount": attribute.N(p.amount)})
 	}
+
 	return &types.AttributeValueMemberL{Value: list}
 }
 
@@ -96,12 +100,14 @@ func holdOf(i image) *Hold {
 	if len(i) == 0 {
 		return nil
 	}
+
 	h := &Hold{NewHold: NewHold{ID: attribute.Text(i, "holdId"), Account: attribute.Text(i, "accountId"), Amount: attribute.Number(i, "amount"),
 		Currency: attribute.Text(i, "currency"), ExpiresAt: moment(i, "expiresAt")},
 		Status: HoldStatus(attribute.Text(i, "status")), Remaining: attribute.Number(i, "remaining"), CreatedAt: moment(i, "createdAt")}
 	for _, m := range maps(i, "parts") {
 		h.parts = append(h.parts, holdPart{int(attribute.Number(m, "shard")), attribute.Number(m, "amount")})
 	}
+
 	return h
 }
 
@@ -110,14 +116,17 @@ func (l *Ledger) Hold(ctx context.Context, account, id string) (Hold, bool, erro
 	if err := cmp.Or(checkID("account", account), checkStored("hold", id)); err != nil {
 		return Hold{}, false, err
 	}
+
 	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.cfg.Tables.Holds, Key: holdKey(account, id), ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return Hold{}, false, fmt.Errorf("read hold %s: %w", id, err)
 	}
+
 	h := holdOf(out.Item)
 	if h == nil {
 		return Hold{}, false, nil
 	}
+
 	return *h, true, nil
 }
 
@@ -150,6 +159,7 @@ func (h Hold) forgetDue(table string, t *txn.Transaction) {
 func (h *Hold) split(amount int64, release bool) (taken, freed []holdPart) {
 	for _, p := range h.parts {
 		n := min(p.amount, amount)
+
 		amount -= n
 		taken = append(taken, holdPart{p.shard, n})
 		rest := int64(0)
@@ -158,6 +168,7 @@ func (h *Hold) split(amount int64, release bool) (taken, freed []holdPart) {
 		}
 		freed = append(freed, holdPart{p.shard, rest})
 	}
+
 	return taken, freed
 }
 
@@ -169,9 +180,11 @@ func (h *Hold) take(table string, amount int64, release bool, now time.Time) typ
 	for _, p := range left {
 		remaining += p.amount
 	}
+
 	if remaining == 0 {
 		status = HoldSettled
 	}
+
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &table, Key: holdKey(h.Account, h.ID),
 		ConditionExpression:      aws.String("#status = :active AND remaining = :seen AND remaining >= :amount AND (attribute_not_exists(expiresAt) OR expiresAt > :now)"),
@@ -190,6 +203,7 @@ func (h *Hold) left(amount int64, release bool) (left []holdPart) {
 			left = append(left, holdPart{p.shard, n})
 		}
 	}
+
 	return left
 }
 
@@ -205,5 +219,6 @@ func (h *Hold) cannot(amount int64, now time.Time) error {
 	case h.Remaining < amount:
 		return ErrHoldExceeded
 	}
+
 	return nil
 }

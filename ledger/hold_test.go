@@ -20,6 +20,7 @@ func hold(id, account string, amount int64) ledger.NewHold {
 
 func (b *bank) reserve(t testing.TB, n ledger.NewHold) {
 	t.Helper()
+
 	if _, _, err := b.Reserve(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
@@ -35,6 +36,7 @@ func TestAHoldSetsMoneyAside(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+
 	for i := range 2 {
 		h, replayed, err := b.Reserve(t.Context(), hold("h-1", "alice", 700))
 		if err != nil || replayed != (i > 0) || h.Remaining != 700 {
@@ -42,9 +44,11 @@ func TestAHoldSetsMoneyAside(t *testing.T) {
 		}
 		b.want(t, "alice", 1000, 300)
 	}
+
 	if _, err := b.Post(t.Context(), ledger.Move("t", "alice", "shop", 301, "EUR")); !errors.Is(err, ledger.ErrInsufficientFunds) {
 		t.Errorf("held money is not spent otherwise: %v", err)
 	}
+
 	for want, n := range map[error]ledger.NewHold{
 		ledger.ErrInsufficientFunds: hold("h-2", "alice", 301), ledger.ErrConflict: hold("h-1", "alice", 1), ledger.ErrUnknownAccount: hold("h", "nobody", 1),
 		ledger.ErrCurrencyMismatch: {ID: "h-3", Account: "alice", Amount: 1, Currency: "USD"}, ledger.ErrInvalid: hold("", "alice", 1),
@@ -53,6 +57,7 @@ func TestAHoldSetsMoneyAside(t *testing.T) {
 			t.Errorf("want %v, got %v", want, err)
 		}
 	}
+
 	if err := b.CloseAccount(t.Context(), "alice"); !errors.Is(err, ledger.ErrAccountInUse) {
 		t.Errorf("close with a hold: %v", err)
 	}
@@ -64,37 +69,46 @@ func TestAHoldIsSettledInPartsAndTheRestReleased(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
 	b.reserve(t, hold("h", "alice", 700))
+
 	for range 2 {
 		if _, err := b.Post(t.Context(), settle("s-1", "alice", "h", "shop", 200, false)); err != nil {
 			t.Fatal(err)
 		}
 		b.want(t, "alice", 800, 300)
 	}
+
 	if _, err := b.Post(t.Context(), settle("s-2", "alice", "h", "shop", 501, false)); !errors.Is(err, ledger.ErrHoldExceeded) {
 		t.Errorf("more than is left: %v", err)
 	}
+
 	if _, err := b.Post(t.Context(), settle("s-3", "alice", "h", "shop", 100, true)); err != nil {
 		t.Fatal(err)
 	}
 	b.want(t, "alice", 700, 700)
 	b.want(t, "shop", 300, 300)
+
 	if _, err := b.Post(t.Context(), settle("s-4", "alice", "h", "shop", 1, false)); !errors.Is(err, ledger.ErrHoldClosed) {
 		t.Errorf("a settled hold: %v", err)
 	}
+
 	if _, err := b.Release(t.Context(), "alice", "h"); !errors.Is(err, ledger.ErrHoldClosed) {
 		t.Errorf("release of a settled hold: %v", err)
 	}
+
 	h, found, err := b.Hold(t.Context(), "alice", "h")
 	if err != nil || !found || h.Status != ledger.HoldSettled || h.Remaining != 0 {
 		t.Errorf("%+v, %v, %v", h, found, err)
 	}
+
 	if again, err := b.Post(t.Context(), settle("s-3", "alice", "h", "shop", 100, true)); err != nil || !again.Replayed {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	b.reserve(t, hold("whole", "alice", 700))
+
 	if _, err := b.Post(t.Context(), settle("s-5", "alice", "whole", "shop", 700, false)); err != nil {
 		t.Fatal(err)
 	}
+
 	if h, _, _ := b.Hold(t.Context(), "alice", "whole"); h.Status != ledger.HoldSettled {
 		t.Errorf("a hold of which nothing is left is settled: %+v", h)
 	}
@@ -107,6 +121,7 @@ func TestAReleasedHoldGivesItsMoneyBackOnce(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
 	b.reserve(t, hold("h", "alice", 700))
+
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -117,9 +132,11 @@ func TestAReleasedHoldGivesItsMoneyBackOnce(t *testing.T) {
 	}
 	group.Wait()
 	b.want(t, "alice", 1000, 1000)
+
 	if _, err := b.Post(t.Context(), settle("s", "alice", "h", "shop", 1, false)); !errors.Is(err, ledger.ErrHoldClosed) {
 		t.Errorf("a released hold: %v", err)
 	}
+
 	if _, err := b.Release(t.Context(), "alice", "none"); !errors.Is(err, ledger.ErrUnknownHold) {
 		t.Errorf("no such hold: %v", err)
 	}
@@ -135,17 +152,21 @@ func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
 	b.reserve(t, n)
 	b.reserve(t, hold("for-ever", "alice", 100))
 	b.now.Add(time.Minute.Milliseconds() - 1)
+
 	if _, err := b.Post(t.Context(), settle("s-1", "alice", "h", "shop", 100, false)); err != nil {
 		t.Errorf("a millisecond before: %v", err)
 	}
+
 	if n, _, err := b.ReleaseExpired(t.Context(), 100); n != 0 || err != nil {
 		t.Errorf("%d released too early, %v", n, err)
 	}
 	b.now.Add(1)
+
 	if _, err := b.Post(t.Context(), settle("s-2", "alice", "h", "shop", 100, false)); !errors.Is(err, ledger.ErrHoldExpired) {
 		t.Errorf("at its end: %v", err)
 	}
 	b.want(t, "alice", 900, 200)
+
 	released, group := atomic.Int32{}, sync.WaitGroup{}
 	for range 4 {
 		group.Go(func() {
@@ -158,6 +179,7 @@ func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
 	}
 	group.Wait()
 	b.want(t, "alice", 900, 800)
+
 	if _, err := b.Post(t.Context(), settle("s-3", "alice", "h", "shop", 100, false)); !errors.Is(err, ledger.ErrHoldExpired) {
 		t.Errorf("when its money is back: %v", err)
 	}
@@ -167,6 +189,7 @@ func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
 func TestASweepGoesOnWhereItStopped(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+
 	for i := range 30 {
 		n := hold(fmt.Sprint("h-", i), "alice", 10)
 		if i%3 > 0 {
@@ -175,6 +198,7 @@ func TestASweepGoesOnWhereItStopped(t *testing.T) {
 		b.reserve(t, n)
 	}
 	b.now.Add(time.Hour.Milliseconds())
+
 	total, calls := 0, 0
 	for more := true; more; calls++ {
 		var n int
@@ -184,6 +208,7 @@ func TestASweepGoesOnWhereItStopped(t *testing.T) {
 		}
 		total += n
 	}
+
 	if total != 20 || calls < 3 {
 		t.Errorf("%d of 20 holds in %d calls", total, calls)
 	}
@@ -195,17 +220,21 @@ func TestAHoldTakesFromSeveralShardsAndIsSettledFromThem(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 0)
 	b.open(t, ledger.NewAccount{ID: "shop", Shards: 4}, 0)
+
 	for i := range 40 {
 		b.open(t, ledger.NewAccount{ID: fmt.Sprint("c-", i)}, 25)
+
 		if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("pay-", i), fmt.Sprint("c-", i), "shop", 25, "EUR")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b.reserve(t, hold("h", "shop", 900))
 	b.want(t, "shop", 1000, 100)
+
 	if _, _, err := b.Reserve(t.Context(), hold("more", "shop", 101)); !errors.Is(err, ledger.ErrInsufficientFunds) {
 		t.Errorf("got %v", err)
 	}
+
 	for i, c := range []struct {
 		amount, balance, available int64
 		release                    bool
@@ -217,6 +246,7 @@ func TestAHoldTakesFromSeveralShardsAndIsSettledFromThem(t *testing.T) {
 		b.sound(t)
 	}
 	b.reserve(t, hold("back", "shop", 240))
+
 	if _, err := b.Release(t.Context(), "shop", "back"); err != nil {
 		t.Fatal(err)
 	}
@@ -228,12 +258,15 @@ func TestAHoldOnAShardedAccountFindsAShardThatHasEnough(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "shop", Shards: 4}, 1000) // in one shard
 	b.open(t, ledger.NewAccount{ID: "alice"}, 0)
+
 	for i := range 5 {
 		b.reserve(t, hold(fmt.Sprint("h-", i), "shop", 200))
 	}
+
 	if _, _, err := b.Reserve(t.Context(), hold("more", "shop", 1)); !errors.Is(err, ledger.ErrInsufficientFunds) {
 		t.Errorf("nothing is left: %v", err)
 	}
+
 	for i := range 5 {
 		if _, err := b.Post(t.Context(), settle(fmt.Sprint("s-", i), "shop", fmt.Sprint("h-", i), "alice", 150, true)); err != nil {
 			t.Fatal(err)
@@ -248,6 +281,7 @@ func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "gone"}, 1000)
+
 	for i := range 40 {
 		n := hold(fmt.Sprint("h-", i), "alice", 10)
 		if i%2 == 0 {
@@ -257,16 +291,19 @@ func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
 		b.reserve(t, n)
 	}
 	b.remove(t, "accounts", item{"accountId": str("gone")})
+
 	for _, row := range []string{"000000000000001#alice#none", "000000000000002#alice#h-done"} { // left over
 		if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("holds"), Item: item{"accountId": str("due#0"), "holdId": str(row)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	b.reserve(t, hold("h-done", "alice", 1))
+
 	if _, err := b.Release(t.Context(), "alice", "h-done"); err != nil {
 		t.Fatal(err)
 	}
 	b.now.Add(time.Hour.Milliseconds())
+
 	released, calls := 0, 0
 	for more := true; more; calls++ {
 		if calls == 50 {
@@ -276,14 +313,17 @@ func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
 		var err error
 		n, more, err = b.ReleaseExpired(t.Context(), 3)
 		released += n
+
 		if !more && (err == nil || !errors.Is(err, ledger.ErrCorrupt) || len(err.Error()) > 4000) {
 			t.Errorf("the last call has seen all that resist: %v", err)
 		}
 	}
+
 	if released != 20 {
 		t.Errorf("%d of 20 released", released)
 	}
 	b.want(t, "alice", 1000, 1000)
+
 	out, err := b.db.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String("holds"), KeyConditionExpression: aws.String("accountId = :due AND holdId < :soon"),
 		ExpressionAttributeValues: item{":due": str("due#0"), ":soon": str("000000000000003")}})
 	if err != nil || len(out.Items) != 0 {

@@ -13,6 +13,7 @@ import (
 func TestManyPayOneShardedAccountAndItPaysFromAllShards(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "shop", Shards: 8}, 0)
+
 	var group sync.WaitGroup
 	for c := range 8 {
 		id := fmt.Sprint("customer-", c)
@@ -30,20 +31,25 @@ func TestManyPayOneShardedAccountAndItPaysFromAllShards(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "bank"}, 0)
 	// More than any shard has: the debit takes from several in one transaction.
 	sent := b.wire.sent
+
 	posted, err := b.Post(t.Context(), ledger.Move("payout", "shop", "bank", 7500, "EUR"))
 	if err != nil || len(posted.Postings) < 5 {
 		t.Fatalf("%+v, %v", posted, err)
 	}
+
 	if b.wire.sent-sent > 3 {
 		t.Errorf("%d transactions", b.wire.sent-sent)
 	}
 	b.want(t, "shop", 500, 500)
+
 	if _, err := b.Post(t.Context(), ledger.Move("too-much", "shop", "bank", 501, "EUR")); !errors.Is(err, ledger.ErrInsufficientFunds) {
 		t.Errorf("the shards together have 500: %v", err)
 	}
+
 	if again, err := b.Post(t.Context(), ledger.Move("payout", "shop", "bank", 7500, "EUR")); err != nil || !again.Replayed {
 		t.Errorf("again: %+v, %v", again, err)
 	}
+
 	if _, err := b.Post(t.Context(), ledger.Move("rest", "shop", "bank", 500, "EUR")); err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +62,7 @@ func TestNoOverdraftAmongManySpendersInManyProcesses(t *testing.T) {
 		b := newBank(t)
 		b.open(t, ledger.NewAccount{ID: "shared", Shards: shards}, 700)
 		b.open(t, ledger.NewAccount{ID: "sink", Overdraft: true, Shards: 4}, 0)
+
 		var spent, refused atomic.Int32
 		var group sync.WaitGroup
 		for p := range 3 {
@@ -77,6 +84,7 @@ func TestNoOverdraftAmongManySpendersInManyProcesses(t *testing.T) {
 			}
 		}
 		group.Wait()
+
 		if spent.Load() != 7 || refused.Load() != 53 {
 			t.Errorf("%d shards: %d spent and %d refused, want 7 and 53", shards, spent.Load(), refused.Load())
 		}
@@ -89,6 +97,7 @@ func TestOneOfManyPostsTheTransfer(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
 	var made, replayed atomic.Int32
 	var group sync.WaitGroup
 	for range 20 {
@@ -106,6 +115,7 @@ func TestOneOfManyPostsTheTransfer(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	if made.Load() != 1 || replayed.Load() != 19 {
 		t.Errorf("%d made it, %d were told it was made", made.Load(), replayed.Load())
 	}

@@ -19,6 +19,7 @@ func newLanes() (l lanes) {
 	for i := range l.gates {
 		l.gates[i] = make(chan struct{}, 1)
 	}
+
 	return l
 }
 
@@ -30,6 +31,7 @@ func (l *lanes) enter(ctx context.Context, keys []string) (leave func(), err err
 		all[i] = int(maphash.String(l.seed, k) % uint64(len(l.gates)))
 	}
 	slices.Sort(all)
+
 	all = slices.Compact(all)
 	entered := 0
 	leave = func() {
@@ -46,5 +48,6 @@ func (l *lanes) enter(ctx context.Context, keys []string) (leave func(), err err
 			return nil, context.Cause(ctx)
 		}
 	}
+
 	return leave, nil
 }

@@ -68,9 +68,11 @@ func New(cfg Config) (*Ledger, error) {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = 100
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+
 	t := cfg.Tables
 	switch {
 	case cfg.DynamoDB == nil:
@@ -80,11 +82,13 @@ func New(cfg Config) (*Ledger, error) {
 	case cfg.Attempts < 1 || cfg.Attempts > 1000:
 		return nil, fmt.Errorf("ledger: Config.Attempts %d: 1 to 1000", cfg.Attempts)
 	}
+
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Consumed: cfg.Consumed, Keys: map[string][]string{
 		t.Accounts: {"accountId"}, t.Entries: {"accountId", "sequence"}, t.Transfers: {"transferId"}, t.Holds: {"accountId", "holdId"}}})
 	if err != nil {
 		return nil, err
 	}
+
 	return &Ledger{cfg: cfg, writer: writer, lanes: newLanes()}, nil
 }
 

@@ -39,6 +39,7 @@ func checkOwn(what, id string) error {
 	if err != nil && checkStored(what, id) == nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, what, ErrReserved)
 	}
+
 	return err
 }
 
@@ -56,6 +57,7 @@ func (o *Owned) Reserve(ctx context.Context, n NewHold, beside ...Beside) (h Hol
 		return Hold{}, false, fmt.Errorf("hold: %w", err)
 	}
 	n.ID += o.suffix
+
 	return o.ledger.reserve(ctx, n, beside)
 }
 
@@ -72,6 +74,7 @@ func (o *Owned) Post(ctx context.Context, t Transfer, beside ...Beside) (Posted,
 	if err := t.Validate(); err != nil {
 		return Posted{}, fmt.Errorf("transfer: %w", err)
 	}
+
 	t.ID += o.suffix
 	t.Legs = append([]Leg(nil), t.Legs...)
 	for i := range t.Legs {
@@ -79,6 +82,7 @@ func (o *Owned) Post(ctx context.Context, t Transfer, beside ...Beside) (Posted,
 			t.Legs[i].Hold += o.suffix
 		}
 	}
+
 	return o.ledger.post(ctx, t, beside)
 }
 
@@ -90,6 +94,7 @@ func (o *Owned) Serving(ctx context.Context, id, account, currency string) (Besi
 	if err != nil {
 		return nil, err
 	}
+
 	key := account
 	if a, ok := accounts[account]; ok {
 		key = shardKey(account, shardFor(id, a.Shards))
@@ -100,6 +105,7 @@ func (o *Owned) Serving(ctx context.Context, id, account, currency string) (Besi
 		ExpressionAttributeNames:  map[string]string{"#status": "status"},
 		ExpressionAttributeValues: image{":open": attribute.S(string(Open)), ":currency": attribute.S(currency)},
 	}}
+
 	return func(t *txn.Transaction) {
 		t.Add("serving "+account, check, func(old image) error {
 			return &Refusal{Op: "serving", ID: id, Account: account, Err: accountOf(old).cannotServe(currency)}

@@ -13,10 +13,12 @@ func (p *posting) plan(ctx context.Context) ([]line, error) {
 	for i, leg := range p.transfer.Legs {
 		ids[i] = leg.Account
 	}
+
 	accounts, err := p.ledger.look(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
+
 	var lines []line
 	for _, leg := range p.transfer.Legs {
 		a, ok := accounts[leg.Account]
@@ -40,6 +42,7 @@ func (p *posting) plan(ctx context.Context) ([]line, error) {
 			lines = append(lines, line{leg: leg, shard: shard, key: shardKey(leg.Account, shard), amount: leg.Amount})
 		}
 	}
+
 	return lines, nil
 }
 
@@ -49,14 +52,17 @@ func (p *posting) held(ctx context.Context, leg Leg) (*Hold, error) {
 	if h := p.holds[leg.Account]; h != nil {
 		return h, nil
 	}
+
 	h, found, err := p.ledger.Hold(ctx, leg.Account, leg.Hold)
 	if err != nil {
 		return nil, err
 	}
+
 	if !found {
 		h = Hold{NewHold: NewHold{ID: leg.Hold, Account: leg.Account}}
 	}
 	p.holds[leg.Account] = &h
+
 	return &h, nil
 }
 
@@ -66,12 +72,14 @@ func (h *Hold) lines(leg Leg) (lines []line) {
 	if len(h.parts) == 0 {
 		return []line{{leg: leg, key: leg.Account, amount: leg.Amount, hold: h}}
 	}
+
 	taken, freed := h.split(-leg.Amount, leg.Release)
 	for i, t := range taken {
 		if t.amount > 0 || freed[i].amount > 0 {
 			lines = append(lines, line{leg: leg, shard: t.shard, key: shardKey(leg.Account, t.shard), amount: -t.amount, freed: freed[i].amount, hold: h})
 		}
 	}
+
 	return lines
 }
 
@@ -81,10 +89,12 @@ func (p *posting) gather(ctx context.Context, leg Leg, a Account) ([]line, error
 	for shard := range keys {
 		keys[shard] = shardKey(leg.Account, shard)
 	}
+
 	shards, err := p.ledger.look(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
+
 	sign := int64(1) // a debit of a credit account takes what is above zero
 	if leg.Amount > 0 {
 		sign = -1
@@ -92,6 +102,7 @@ func (p *posting) gather(ctx context.Context, leg Leg, a Account) ([]line, error
 	slices.SortStableFunc(keys, func(x, y string) int {
 		return cmp.Compare(sign*shards[y].Available, sign*shards[x].Available)
 	})
+
 	rest := leg.Amount
 	var lines []line
 	for _, key := range keys {
@@ -103,6 +114,7 @@ func (p *posting) gather(ctx context.Context, leg Leg, a Account) ([]line, error
 		lines = append(lines, line{leg: leg, shard: shards[key].shard, key: key, amount: part})
 		rest -= part
 	}
+
 	if rest != 0 { // too little, as far as is known: the conditions say whether that is so
 		if len(lines) == 0 {
 			shard := shardFor(p.transfer.ID, a.Shards)
@@ -110,6 +122,7 @@ func (p *posting) gather(ctx context.Context, leg Leg, a Account) ([]line, error
 		}
 		lines[0].amount += rest
 	}
+
 	return lines, nil
 }
 

@@ -35,9 +35,11 @@ func (p *positions) put(key string, a *Account) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if p.all == nil || len(p.all) >= mostPositions { // beginning anew is cheap: one read per account
 		p.all = make(map[string]Account)
 	}
+
 	if p.all[key].revision <= a.revision {
 		p.all[key] = *a
 	}
@@ -46,6 +48,7 @@ func (p *positions) put(key string, a *Account) {
 func (p *positions) forget(keys ...string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	for _, key := range keys {
 		delete(p.all, key)
 	}
@@ -63,16 +66,19 @@ func (l *Ledger) look(ctx context.Context, keys []string) (map[string]Account, e
 			unknown = append(unknown, accountKey(key))
 		}
 	}
+
 	items, err := l.batch(ctx, l.cfg.Tables.Accounts, unknown)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, item := range items {
 		a := accountOf(item)
 		key := shardKey(a.ID, a.shard)
 		l.known.put(key, a)
 		found[key] = *a
 	}
+
 	return found, nil
 }
 
@@ -84,11 +90,13 @@ func (l *Ledger) batch(ctx context.Context, table string, keys []image) (items [
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", table, err)
 		}
+
 		items = append(items, out.Responses[table]...)
 		keys = out.UnprocessedKeys[table].Keys
 		if len(keys) > 0 && (attempt == l.cfg.Attempts || !pause(ctx, attempt)) {
 			return nil, contended(ctx, "read", table)
 		}
 	}
+
 	return items, nil
 }

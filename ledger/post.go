@@ -30,10 +30,12 @@ func (l *Ledger) post(ctx context.Context, t Transfer, beside []Beside) (Posted,
 		holds: map[string]*Hold{}, spread: map[string]bool{}}
 	for attempt := 1; ; attempt++ {
 		p.attempt = attempt
+
 		posted, again, err := p.try(ctx)
 		if !again {
 			return posted, err
 		}
+
 		if attempt == l.cfg.Attempts || !pause(ctx, attempt) {
 			return Posted{}, contended(ctx, "transfer", t.ID)
 		}
@@ -72,25 +74,30 @@ func (p *posting) try(ctx context.Context) (posted Posted, again bool, err error
 	if err != nil {
 		return Posted{}, false, err
 	}
+
 	keys := make([]string, len(lines))
 	for i := range lines {
 		keys[i] = lines[i].key
 	}
+
 	leave, err := p.ledger.lanes.enter(ctx, keys)
 	if err != nil {
 		return Posted{}, false, errors.Join(contended(ctx, "transfer", p.transfer.ID), err)
 	}
 	defer leave()
+
 	accounts, err := p.ledger.look(ctx, keys)
 	if err != nil {
 		return Posted{}, false, err
 	}
+
 	for i := range lines {
 		if a, ok := accounts[lines[i].key]; ok {
 			lines[i].before = &a
 		}
 	}
 	posted = Posted{Transfer: p.transfer, At: time.UnixMilli(p.at.UnixMilli()).UTC()}
+
 	t := p.compose(lines, &posted)
 	err = p.ledger.writer.Write(ctx, t)
 	var refused *txn.Refused
@@ -106,6 +113,7 @@ func (p *posting) try(ctx context.Context) (posted Posted, again bool, err error
 		return posted, false, err
 	}
 	again, err = p.refused(ctx, lines, refused)
+
 	return Posted{}, again, err
 }
 
@@ -116,6 +124,7 @@ func (p *posting) replay(old image) (Posted, error) {
 	}
 	posted := postedOf(old)
 	posted.Replayed = attribute.Text(old, "call") != p.call // else it is ours, and the answer was lost
+
 	return posted, nil
 }
 
@@ -128,11 +137,13 @@ func (p *posting) remember(lines []line) {
 			p.ledger.known.forget(ln.key)
 			continue
 		}
+
 		after := *ln.before
 		after.revision++
 		if ln.entry != nil {
 			after.Entries, after.Balance = ln.entry.Sequence, ln.entry.Balance
 		}
+
 		if ln.hold == nil {
 			after.Available += ln.amount
 		} else {
@@ -158,6 +169,7 @@ func (p *posting) compose(lines []line, posted *Posted) *txn.Transaction {
 		if ln.amount == 0 {
 			continue
 		}
+
 		e := Posting{Account: ln.leg.Account, Shard: ln.shard, Amount: ln.amount, Sequence: 1, Balance: ln.amount}
 		if ln.before != nil {
 			e.Sequence, e.Balance = ln.before.Entries+1, ln.before.Balance+ln.amount
@@ -169,25 +181,31 @@ func (p *posting) compose(lines []line, posted *Posted) *txn.Transaction {
 	tables := p.ledger.cfg.Tables
 	t.Marker(partRecord, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tables.Transfers), Item: posted.item(p.call),
 		ConditionExpression: aws.String("attribute_not_exists(transferId)")}})
+
 	for _, add := range p.beside {
 		add(t)
 	}
+
 	for _, leg := range p.transfer.Legs {
 		if leg.Hold != "" {
 			h := p.holds[leg.Account]
 			t.Add(partHold+leg.Account, h.take(tables.Holds, -leg.Amount, leg.Release, p.at), nil)
+
 			if len(h.left(-leg.Amount, leg.Release)) == 0 {
 				h.forgetDue(tables.Holds, t)
 			}
 		}
 	}
+
 	for _, ln := range lines {
 		t.Add(partAccount+ln.key, p.account(ln), nil)
+
 		if ln.entry != nil {
 			t.Add(partEntry+ln.key, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tables.Entries),
 				Item: entryItem(ln.key, p.transfer, *ln.entry, p.at), ConditionExpression: aws.String("attribute_not_exists(accountId)")}}, txn.Says(ErrCorrupt))
 		}
 	}
+
 	return t
 }
 
@@ -198,9 +216,11 @@ func (p *posting) account(ln line) types.TransactWriteItem {
 	if ln.before != nil {
 		seen = ln.before.Entries
 	}
+
 	if next = seen; ln.amount != 0 {
 		next++
 	}
+
 	condition := "attribute_exists(accountId) AND #status = :open AND currency = :currency AND #sequence = :seen AND available BETWEEN :low AND :high AND "
 	update := "SET #sequence = :next, revision = revision + :one, updatedAt = :now, "
 	values := image{":open": attribute.S(string(Open)), ":currency": attribute.S(p.transfer.Currency), ":seen": attribute.N(seen), ":next": attribute.N(next),
@@ -220,6 +240,7 @@ func (p *posting) account(ln line) types.TransactWriteItem {
 		update += "available = available + :amount"
 		values[":yes"], values[":credit"], values[":most"], values[":amount"] = yes, attribute.S(string(Credit)), attribute.N(-ln.amount), attribute.N(ln.amount)
 	}
+
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: aws.String(p.ledger.cfg.Tables.Accounts), Key: accountKey(ln.key), ConditionExpression: &condition, UpdateExpression: &update,
 		ExpressionAttributeNames: map[string]string{"#status": "status", "#sequence": "sequence"}, ExpressionAttributeValues: values,

@@ -16,13 +16,16 @@ func (p *posting) refused(ctx context.Context, lines []line, r *txn.Refused) (ag
 	if !ours(r.Part) {
 		return false, r // a part from beside has the say
 	}
+
 	stale := false
 	for _, f := range append([]txn.Failure{r.Failure}, r.Others...) {
 		kind, key, _ := strings.Cut(f.Part, " ")
+
 		ln := lineOf(lines, kind+" ", key)
 		if ln == nil {
 			continue // a part from beside
 		}
+
 		var reason error
 		switch kind + " " {
 		case partHold:
@@ -32,20 +35,24 @@ func (p *posting) refused(ctx context.Context, lines []line, r *txn.Refused) (ag
 		case partAccount:
 			a := accountOf(f.Old)
 			p.ledger.known.put(key, a)
+
 			if reason, err = p.cannot(ctx, ln, a); err != nil {
 				return false, err
 			}
 		case partEntry:
 			continue
 		}
+
 		if reason != nil {
 			return false, &Refusal{Op: "transfer", ID: p.transfer.ID, Account: ln.leg.Account, Err: reason}
 		}
 		stale = true
 	}
+
 	if !stale { // an entry is there that its account has not made
 		return false, fmt.Errorf("transfer %s: %w", p.transfer.ID, r)
 	}
+
 	return true, nil
 }
 
@@ -60,6 +67,7 @@ func lineOf(lines []line, kind, key string) *line {
 			return &lines[i]
 		}
 	}
+
 	return nil
 }
 
@@ -69,6 +77,7 @@ func (p *posting) cannot(ctx context.Context, ln *line, a *Account) (reason, err
 	if err := a.cannotServe(p.transfer.Currency); err != nil {
 		return err, nil
 	}
+
 	after := a.Available + ln.amount
 	switch {
 	case after > MaxBalance || after < -MaxBalance:
@@ -83,13 +92,16 @@ func (p *posting) cannot(ctx context.Context, ln *line, a *Account) (reason, err
 	if err != nil {
 		return nil, err
 	}
+
 	for _, s := range shards {
 		p.ledger.known.put(shardKey(s.ID, s.shard), s)
 	}
+
 	if total := sum(shards); !total.covers(ln.leg.Amount) {
 		return ErrInsufficientFunds, nil
 	}
 	p.spread[a.ID] = true
+
 	return nil, nil
 }
 
@@ -103,6 +115,7 @@ func (a *Account) cannotServe(currency string) error {
 	case a.Currency != currency:
 		return ErrCurrencyMismatch
 	}
+
 	return nil
 }
 
@@ -115,6 +128,7 @@ func (a *Account) covers(amount int64) bool {
 	case amount < 0:
 		return a.Side == Debit || a.Available+amount >= 0
 	}
+
 	return a.Side == Credit || a.Available+amount <= 0
 }
 

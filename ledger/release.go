@@ -32,6 +32,7 @@ func (l *Ledger) release(ctx context.Context, account, id string, beside []Besid
 	case !found:
 		return Hold{}, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
 	}
+
 	return l.giveUp(ctx, h, HoldReleased, beside)
 }
 
@@ -50,14 +51,17 @@ func (l *Ledger) giveUp(ctx context.Context, h Hold, status HoldStatus, beside [
 		}
 		var t txn.Transaction
 		t.Marker("hold", h.end(l.cfg.Tables.Holds, status, now, call))
+
 		for _, add := range beside {
 			add(&t)
 		}
 		h.forgetDue(l.cfg.Tables.Holds, &t)
+
 		for _, p := range h.parts {
 			key := shardKey(account, p.shard)
 			t.Add(partAccount+key, giveBack(l.cfg.Tables.Accounts, key, p.amount, now), txn.Says(ErrCorrupt))
 		}
+
 		err := l.writer.Write(ctx, &t)
 		var refused *txn.Refused
 		switch {
@@ -67,13 +71,16 @@ func (l *Ledger) giveUp(ctx context.Context, h Hold, status HoldStatus, beside [
 		case !errors.As(err, &refused) || !refused.Marker:
 			return Hold{}, fmt.Errorf("release hold %s: %w", id, err)
 		}
+
 		old := holdOf(refused.Old)
 		if found = old != nil; found {
 			h = *old
 		}
+
 		if attribute.Text(refused.Old, "call") == call { // ours, and the answer was lost
 			return h, nil
 		}
+
 		if attempt == l.cfg.Attempts || !pause(ctx, attempt) {
 			return Hold{}, contended(ctx, "release", id)
 		}
@@ -89,6 +96,7 @@ func (h Hold) end(table string, status HoldStatus, now time.Time, call string) t
 		condition += " AND expiresAt <= :now"
 		values[":now"] = attribute.N(now.UnixMilli())
 	}
+
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &table, Key: holdKey(h.Account, h.ID), ConditionExpression: &condition,
 		UpdateExpression:         aws.String("SET #status = :status, remaining = :zero, #call = :call REMOVE #parts"),

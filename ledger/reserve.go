@@ -36,6 +36,7 @@ func (l *Ledger) reserve(ctx context.Context, n NewHold, beside []Beside) (h Hol
 		if !again {
 			return h, replayed, err
 		}
+
 		if attempt == l.cfg.Attempts || !pause(ctx, attempt) {
 			return Hold{}, false, contended(ctx, "hold", n.ID)
 		}
@@ -61,13 +62,16 @@ func (r *reservation) try(ctx context.Context) (h Hold, replayed, again bool, er
 	var t txn.Transaction
 	t.Marker("hold", types.TransactWriteItem{Put: &types.Put{TableName: &l.cfg.Tables.Holds, Item: r.hold.item(r.call),
 		ConditionExpression: aws.String("attribute_not_exists(accountId)")}})
+
 	for _, add := range r.beside {
 		add(&t)
 	}
 	r.hold.noteDue(l.cfg.Tables.Holds, &t)
+
 	for _, p := range r.hold.parts {
 		t.Add(partAccount+shardKey(n.Account, p.shard), r.account(p), nil)
 	}
+
 	err = l.writer.Write(ctx, &t)
 	var refused *txn.Refused
 	switch {
@@ -83,6 +87,7 @@ func (r *reservation) try(ctx context.Context) (h Hold, replayed, again bool, er
 	case !strings.HasPrefix(refused.Part, partAccount):
 		return Hold{}, false, false, refused
 	}
+
 	reason, err := r.cannot(ctx, accountOf(refused.Old))
 	switch {
 	case err != nil:
@@ -90,6 +95,7 @@ func (r *reservation) try(ctx context.Context) (h Hold, replayed, again bool, er
 	case reason != nil:
 		return Hold{}, false, false, &Refusal{Op: "hold", ID: n.ID, Account: n.Account, Err: reason}
 	}
+
 	return Hold{}, false, true, nil
 }
 
@@ -100,18 +106,23 @@ func (r *reservation) cannot(ctx context.Context, a *Account) (reason, err error
 	if reason := a.cannotServe(n.Currency); reason != nil {
 		return reason, nil
 	}
+
 	if a.Available-n.Amount < -MaxBalance {
 		return ErrBalanceRange, nil
 	}
+
 	if a.Shards == 1 {
 		return ErrInsufficientFunds, nil
 	}
+
 	if r.shards, err = r.ledger.shards(ctx, n.Account); err != nil {
 		return nil, err
 	}
+
 	if total := sum(r.shards); !total.covers(-n.Amount) {
 		return ErrInsufficientFunds, nil
 	}
+
 	return nil, nil
 }
 
@@ -123,13 +134,16 @@ func (r *reservation) choose(ctx context.Context) ([]holdPart, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		shard := 0
 		if a, ok := accounts[n.Account]; ok {
 			shard = shardFor(n.ID, a.Shards)
 		}
+
 		return []holdPart{{shard, n.Amount}}, nil
 	}
 	slices.SortFunc(r.shards, func(x, y *Account) int { return cmp.Compare(y.Available, x.Available) })
+
 	var parts []holdPart
 	rest := n.Amount
 	for _, a := range r.shards {
@@ -138,6 +152,7 @@ func (r *reservation) choose(ctx context.Context) ([]holdPart, error) {
 			rest -= take
 		}
 	}
+
 	return parts, nil
 }
 

@@ -29,6 +29,7 @@ func entryItem(key string, t Transfer, e Posting, at time.Time) image {
 func entryOf(i image) Entry {
 	account, shard, _ := strings.Cut(attribute.Text(i, "accountId"), "#")
 	n, _ := strconv.Atoi(shard) // "" for the first shard
+
 	return Entry{Posting: Posting{Account: account, Shard: n, Amount: attribute.Number(i, "amount"),
 		Sequence: attribute.Number(i, "sequence"), Balance: attribute.Number(i, "balance")},
 		TransferID: attribute.Text(i, "transferId"), At: moment(i, "at")}
@@ -49,14 +50,17 @@ func ParseCursor(text string) (c Cursor, err error) {
 	if text == "" {
 		return Cursor{}, nil
 	}
+
 	shard, sequence, _ := strings.Cut(text, ".")
 	c.Shard, err = strconv.Atoi(shard)
 	if err == nil {
 		c.Sequence, err = strconv.ParseInt(sequence, 10, 64)
 	}
+
 	if err != nil || c.Shard < 0 || c.Shard >= MaxShards || c.Sequence < 0 {
 		return Cursor{}, fmt.Errorf("%w: cursor %.40q: SHARD.SEQUENCE", ErrInvalid, text)
 	}
+
 	return c, nil
 }
 
@@ -67,6 +71,7 @@ func (l *Ledger) Statement(ctx context.Context, account string, after Cursor, li
 	if limit < 1 || limit > 1000 {
 		return nil, after, false, fmt.Errorf("statement: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
+
 	a, found, err := l.Account(ctx, account)
 	switch {
 	case err != nil:
@@ -74,24 +79,29 @@ func (l *Ledger) Statement(ctx context.Context, account string, after Cursor, li
 	case !found:
 		return nil, after, false, &Refusal{Op: "statement", ID: account, Err: ErrUnknownAccount}
 	}
+
 	entries, next = []Entry{}, after
 	for next.Shard < a.Shards {
 		page, err := l.entries(ctx, shardKey(account, next.Shard), next.Sequence, limit-len(entries))
 		if err != nil {
 			return nil, after, false, err
 		}
+
 		entries = append(entries, page...)
 		if len(page) > 0 {
 			next.Sequence = page[len(page)-1].Sequence
 		}
+
 		if len(entries) == limit {
 			return entries, next, true, nil
 		}
+
 		if next.Shard+1 == a.Shards {
 			break
 		}
 		next = Cursor{Shard: next.Shard + 1}
 	}
+
 	return entries, next, false, nil
 }
 
@@ -105,11 +115,13 @@ func (l *Ledger) entries(ctx context.Context, key string, after int64, limit int
 		if err != nil {
 			return nil, fmt.Errorf("entries of %s: %w", key, err)
 		}
+
 		for _, item := range out.Items {
 			if all = append(all, entryOf(item)); len(all) == limit {
 				return all, nil
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, nil
 		}

@@ -70,6 +70,7 @@ func (t Transfer) Validate() error {
 	if err := checkOwn("id", t.ID); err != nil {
 		return err
 	}
+
 	switch {
 	case !currencyRule.MatchString(t.Currency):
 		return fmt.Errorf("%w: currency: three capitals of ISO 4217", ErrInvalid)
@@ -78,21 +79,25 @@ func (t Transfer) Validate() error {
 	case len(t.Reference) > 256:
 		return fmt.Errorf("%w: reference: at most 256 bytes", ErrInvalid)
 	}
+
 	var total int64 // at most MaxLegs * MaxAmount
 	seen := make(map[string]bool, len(t.Legs))
 	for _, leg := range t.Legs {
 		if err := leg.validate(); err != nil {
 			return err
 		}
+
 		if seen[leg.Account] {
 			return fmt.Errorf("%w: legs: account %s twice", ErrInvalid, leg.Account)
 		}
 		seen[leg.Account] = true
 		total += leg.Amount
 	}
+
 	if total != 0 {
 		return fmt.Errorf("%w: legs: they sum to %d, must be 0", ErrInvalid, total)
 	}
+
 	return nil
 }
 
@@ -100,6 +105,7 @@ func (leg Leg) validate() error {
 	if err := checkID("legs: account", leg.Account); err != nil {
 		return err
 	}
+
 	switch {
 	case leg.Amount == 0 || leg.Amount > MaxAmount || leg.Amount < -MaxAmount:
 		return fmt.Errorf("%w: legs: amount %d: 1 to %d, or as much below 0", ErrInvalid, leg.Amount, int64(MaxAmount))
@@ -110,6 +116,7 @@ func (leg Leg) validate() error {
 	case leg.Amount > 0:
 		return fmt.Errorf("%w: legs: a hold is debited, not credited", ErrInvalid)
 	}
+
 	return checkOwn("legs: hold", leg.Hold)
 }
 
@@ -121,11 +128,13 @@ func (t Transfer) digest() []byte {
 	}
 	text(t.Currency)
 	text(t.Reference)
+
 	for _, leg := range t.Legs {
 		text(leg.Account)
 		text(leg.Hold)
 		text(fmt.Sprint(leg.Amount, leg.Release))
 	}
+
 	return h.Sum(nil)[:16]
 }
 
@@ -141,18 +150,21 @@ func (p Posted) item(call string) image {
 		}
 		legs[i] = attribute.M(m)
 	}
+
 	postings := make([]types.AttributeValue, len(p.Postings))
 	for i, e := range p.Postings {
 		postings[i] = attribute.M(image{"account": attribute.S(e.Account), "shard": attribute.N(int64(e.Shard)), "amount": attribute.N(e.Amount),
 			"sequence": attribute.N(e.Sequence), "balance": attribute.N(e.Balance)})
 	}
 	item := transferKey(p.ID)
+
 	item["currency"], item["digest"], item["call"] = attribute.S(p.Currency), attribute.B(p.digest()), attribute.S(call)
 	item["at"] = attribute.N(p.At.UnixMilli())
 	item["legs"], item["postings"] = &types.AttributeValueMemberL{Value: legs}, &types.AttributeValueMemberL{Value: postings}
 	if p.Reference != "" {
 		item["reference"] = attribute.S(p.Reference)
 	}
+
 	return item
 }
 
@@ -164,10 +176,12 @@ func postedOf(i image) Posted {
 		p.Legs = append(p.Legs, Leg{Account: attribute.Text(m, "account"), Amount: attribute.Number(m, "amount"), Hold: attribute.Text(m, "hold"),
 			Release: release != nil && release.Value})
 	}
+
 	for _, m := range maps(i, "postings") {
 		p.Postings = append(p.Postings, Posting{Account: attribute.Text(m, "account"), Shard: int(attribute.Number(m, "shard")),
 			Amount: attribute.Number(m, "amount"), Sequence: attribute.Number(m, "sequence"), Balance: attribute.Number(m, "balance")})
 	}
+
 	return p
 }
 
@@ -177,11 +191,13 @@ func maps(i image, name string) (all []image) {
 	if list == nil {
 		return nil
 	}
+
 	for _, v := range list.Value {
 		if m, ok := v.(*types.AttributeValueMemberM); ok {
 			all = append(all, m.Value)
 		}
 	}
+
 	return all
 }
 
@@ -190,10 +206,12 @@ func (l *Ledger) Transfer(ctx context.Context, id string) (Posted, bool, error) 
 	if err := checkStored("transfer", id); err != nil {
 		return Posted{}, false, err
 	}
+
 	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.cfg.Tables.Transfers, Key: transferKey(id), ConsistentRead: aws.Bool(true)})
 	if err != nil || len(out.Item) == 0 {
 		return Posted{}, false, err
 	}
+
 	return postedOf(out.Item), true, nil
 }
 
@@ -203,17 +221,21 @@ func (l *Ledger) Transfers(ctx context.Context, after string, limit int) (all []
 	if limit < 1 || limit > 1000 {
 		return nil, "", fmt.Errorf("list transfers: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
+
 	in := &dynamodb.ScanInput{TableName: &l.cfg.Tables.Transfers, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit))}
 	if after != "" {
 		in.ExclusiveStartKey = transferKey(after)
 	}
+
 	out, err := l.cfg.DynamoDB.Scan(ctx, in)
 	if err != nil {
 		return nil, "", fmt.Errorf("list transfers: %w", err)
 	}
+
 	all = []Posted{}
 	for _, item := range out.Items {
 		all = append(all, postedOf(item))
 	}
+
 	return all, attribute.Text(out.LastEvaluatedKey, "transferId"), nil
 }

@@ -16,15 +16,18 @@ func TestATransferMovesMoneyAndIsReplayed(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
 	move := ledger.Move("t-1", "alice", "bob", 400, "EUR")
 	move.Reference = "invoice 7"
+
 	first, err := b.Post(t.Context(), move)
 	if err != nil || first.Replayed {
 		t.Fatalf("%+v, %v", first, err)
 	}
+
 	want := []ledger.Posting{{Account: "alice", Amount: -400, Sequence: 2, Balance: 600}, {Account: "bob", Amount: 400, Sequence: 1, Balance: 400}}
 	if fmt.Sprint(first.Postings) != fmt.Sprint(want) {
 		t.Errorf("postings %+v, want %+v", first.Postings, want)
 	}
 	b.now.Add(24 * time.Hour.Milliseconds())
+
 	for _, l := range []*ledger.Ledger{b.Ledger, b.another(t)} {
 		again, err := l.Post(t.Context(), move)
 		if err != nil || !again.Replayed || fmt.Sprint(again.Postings) != fmt.Sprint(want) || !again.At.Equal(first.At) || again.Reference != "invoice 7" {
@@ -33,10 +36,12 @@ func TestATransferMovesMoneyAndIsReplayed(t *testing.T) {
 	}
 	b.want(t, "alice", 600, 600)
 	b.want(t, "bob", 400, 400)
+
 	read, found, err := b.Transfer(t.Context(), "t-1")
 	if err != nil || !found || fmt.Sprint(read) != fmt.Sprint(first) {
 		t.Errorf("read %+v, wrote %+v, %v", read, first, err)
 	}
+
 	if _, found, err := b.Transfer(t.Context(), "t-2"); found || err != nil {
 		t.Errorf("a transfer that was never made: %v, %v", found, err)
 	}
@@ -51,20 +56,25 @@ func TestEveryReasonToRefuseIsToldApart(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "closed"}, 0)
 	b.open(t, ledger.NewAccount{ID: "cash", Side: ledger.Debit}, 0)
 	b.open(t, ledger.NewAccount{ID: "full", Overdraft: true}, 0)
+
 	for i := range 9 {
 		if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("fill-", i), "world/EUR", "full", ledger.MaxAmount, "EUR")); err != nil {
 			b.open(t, ledger.NewAccount{ID: "unused"}, 0)
+
 			if i < 8 || !errors.Is(err, ledger.ErrBalanceRange) { // the world's own balance is bounded, too
 				t.Fatal(i, err)
 			}
 		}
 	}
+
 	if err := b.CloseAccount(t.Context(), "closed"); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := b.Post(t.Context(), ledger.Move("made", "alice", "bob", 1, "EUR")); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, c := range map[string]struct {
 		transfer ledger.Transfer
 		want     error
@@ -89,6 +99,7 @@ func TestEveryReasonToRefuseIsToldApart(t *testing.T) {
 			t.Errorf("%s: got %v, want %v by %q", name, err, c.want, c.account)
 		}
 	}
+
 	if _, found, err := b.Transfer(t.Context(), "x"); found || err != nil {
 		t.Errorf("a refusal left a record: %v, %v", found, err)
 	}
@@ -99,12 +110,15 @@ func TestAReplayOutranksEveryRefusal(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 100)
 	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
 	if _, err := b.Post(t.Context(), ledger.Move("t", "alice", "bob", 100, "EUR")); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := b.CloseAccount(t.Context(), "alice"); err != nil {
 		t.Fatal(err)
 	}
+
 	if again, err := b.Post(t.Context(), ledger.Move("t", "alice", "bob", 100, "EUR")); err != nil || !again.Replayed {
 		t.Errorf("alice is empty and closed: %+v, %v", again, err)
 	}
@@ -112,11 +126,13 @@ func TestAReplayOutranksEveryRefusal(t *testing.T) {
 
 func TestBadTransfersAreNamedAndNotSent(t *testing.T) {
 	b := newBank(t)
+
 	leg := func(account string, amount int64) ledger.Leg { return ledger.Leg{Account: account, Amount: amount} }
 	many := make([]ledger.Leg, ledger.MaxLegs+1)
 	for i := range many {
 		many[i] = leg(fmt.Sprint("a-", i), 1)
 	}
+
 	sent := b.wire.sent
 	for says, transfer := range map[string]ledger.Transfer{
 		"id: 1 to 100":             ledger.Move("", "a", "b", 1, "EUR"),
@@ -138,6 +154,7 @@ func TestBadTransfersAreNamedAndNotSent(t *testing.T) {
 			t.Errorf("want %q, got %v", says, err)
 		}
 	}
+
 	if b.wire.sent != sent {
 		t.Errorf("%d transactions were sent", b.wire.sent-sent)
 	}
@@ -146,18 +163,22 @@ func TestBadTransfersAreNamedAndNotSent(t *testing.T) {
 func TestATransferOfSeveralLegsIsOneTransaction(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "customer"}, 1000)
+
 	for _, id := range []string{"merchant", "fees", "tax"} {
 		b.open(t, ledger.NewAccount{ID: id}, 0)
 	}
+
 	sent := b.wire.sent
 	split := ledger.Transfer{ID: "sale", Currency: "EUR", Legs: []ledger.Leg{{Account: "customer", Amount: -1000}, {Account: "merchant", Amount: 800},
 		{Account: "fees", Amount: 30}, {Account: "tax", Amount: 170}}}
 	if _, err := b.Post(t.Context(), split); err != nil {
 		t.Fatal(err)
 	}
+
 	if b.wire.sent != sent+1 {
 		t.Errorf("%d transactions", b.wire.sent-sent)
 	}
+
 	for id, want := range map[string]int64{"customer": 0, "merchant": 800, "fees": 30, "tax": 170} {
 		b.want(t, id, want, want)
 	}
@@ -170,6 +191,7 @@ func TestAKnownAccountIsNotReadAgain(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
 	move := func(l *ledger.Ledger, id string) {
 		t.Helper()
+
 		if _, err := l.Post(t.Context(), ledger.Move(id, "alice", "bob", 1, "EUR")); err != nil {
 			t.Fatal(err)
 		}
@@ -177,6 +199,7 @@ func TestAKnownAccountIsNotReadAgain(t *testing.T) {
 	move(b.Ledger, "t-1")
 	reads, sent := b.wire.reads, b.wire.sent
 	move(b.Ledger, "t-2")
+
 	if b.wire.reads != reads || b.wire.sent != sent+1 {
 		t.Errorf("%d reads and %d writes for a transfer between known accounts", b.wire.reads-reads, b.wire.sent-sent)
 	}
@@ -186,6 +209,7 @@ func TestAKnownAccountIsNotReadAgain(t *testing.T) {
 	move(other, "t-3")
 	reads, sent = b.wire.reads, b.wire.sent
 	move(b.Ledger, "t-4")
+
 	if b.wire.reads != reads || b.wire.sent != sent+2 {
 		t.Errorf("%d reads and %d writes after another process wrote", b.wire.reads-reads, b.wire.sent-sent)
 	}
@@ -197,6 +221,7 @@ func TestALostAnswerIsRecognised(t *testing.T) {
 		b := newBank(t)
 		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 		b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
 		b.wire.lose, b.wire.fresh = 2, fresh
 		posted, err := b.Post(t.Context(), ledger.Move("t-1", "alice", "bob", 400, "EUR"))
 		if err != nil || posted.Replayed || len(posted.Postings) != 2 {
@@ -204,16 +229,19 @@ func TestALostAnswerIsRecognised(t *testing.T) {
 		}
 		b.want(t, "alice", 600, 600)
 		b.wire.lose = 2
+
 		hold, replayed, err := b.Reserve(t.Context(), ledger.NewHold{ID: "h", Account: "alice", Amount: 100, Currency: "EUR"})
 		if err != nil || replayed || hold.Remaining != 100 {
 			t.Errorf("hold: %+v, %v, %v", hold, replayed, err)
 		}
 		b.want(t, "alice", 600, 500)
+
 		b.wire.lose = 2
 		if hold, err := b.Release(t.Context(), "alice", "h"); err != nil || hold.Status != ledger.HoldReleased {
 			t.Errorf("release: %+v, %v", hold, err)
 		}
 		b.want(t, "alice", 600, 600)
+
 		b.wire.lose = 2
 		if _, replayed, err := b.CreateAccount(t.Context(), ledger.NewAccount{ID: "carol", Currency: "EUR"}); err != nil || replayed {
 			t.Errorf("create: %v, %v", replayed, err)
@@ -226,6 +254,7 @@ func TestConflictsAreTriedAgain(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
 	b.wire.refuse = 4
 	if _, err := b.Post(t.Context(), ledger.Move("t-1", "alice", "bob", 400, "EUR")); err != nil {
 		t.Fatal(err)

@@ -80,14 +80,17 @@ func (l *Ledger) Verify(ctx context.Context, found func(Finding) error, step fun
 	if step == nil {
 		step = func(Proof) {}
 	}
+
 	v := &verification{Ledger: l, ctx: ctx, found: found, step: step, proof: Proof{Sums: map[string]int64{}}}
 	err := v.pages(l.cfg.Tables.Transfers, v.transfers)
 	if err == nil {
 		err = v.pages(l.cfg.Tables.Accounts, v.accounts)
 	}
+
 	if err != nil {
 		return v.proof, fmt.Errorf("verify ledger: %w", err)
 	}
+
 	return v.proof, nil
 }
 
@@ -104,10 +107,12 @@ func (v *verification) pages(table string, fn func([]image) error) error {
 		if err != nil {
 			return err
 		}
+
 		if err := fn(out.Items); err != nil {
 			return err
 		}
 		v.step(v.proof)
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return nil
 		}
@@ -131,6 +136,7 @@ func (v *verification) transfers(page []image) error {
 		if err := v.transfer(t, attribute.Bytes(item, "digest")); err != nil {
 			return err
 		}
+
 		for _, e := range t.Postings {
 			key := shardKey(e.Account, e.Shard)
 			entryKeys = append(entryKeys, entryKey(key, e.Sequence))
@@ -140,28 +146,34 @@ func (v *verification) transfers(page []image) error {
 			}
 		}
 	}
+
 	entries, err := v.all(v.cfg.Tables.Entries, entryKeys)
 	if err != nil {
 		return err
 	}
+
 	owners, err := v.all(v.cfg.Tables.Accounts, accountKeys)
 	if err != nil {
 		return err
 	}
+
 	have := map[string]Entry{}
 	for _, item := range entries {
 		e := entryOf(item)
 		have[fmt.Sprint(shardKey(e.Account, e.Shard), e.Sequence)] = e
 	}
+
 	sequences := map[string]int64{}
 	for _, item := range owners {
 		sequences[attribute.Text(item, "accountId")] = attribute.Number(item, "sequence")
 	}
+
 	for _, item := range page {
 		if err := v.written(postedOf(item), have, sequences); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -172,20 +184,25 @@ func (v *verification) transfer(t Posted, digest []byte) error {
 		legs[leg.Account] += leg.Amount
 		total += leg.Amount
 	}
+
 	if total != 0 {
 		return v.report(FindingSum, "", t.ID, "the legs sum to %d", total)
 	}
+
 	for _, e := range t.Postings {
 		postings[e.Account] += e.Amount
 	}
+
 	for account, amount := range legs {
 		if postings[account] != amount || len(postings) != len(legs) {
 			return v.report(FindingSum, account, t.ID, "the leg is %d, its entries %d", amount, postings[account])
 		}
 	}
+
 	if !bytes.Equal(digest, t.digest()) {
 		return v.report(FindingContent, "", t.ID, "the record was changed")
 	}
+
 	return nil
 }
 
@@ -205,10 +222,12 @@ func (v *verification) written(t Posted, have map[string]Entry, sequences map[st
 		case last < want.Sequence:
 			err = v.report(FindingChain, key, t.ID, "the account has made %d entries, the transfer made %d", last, want.Sequence)
 		}
+
 		if err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -220,11 +239,13 @@ func entryKey(account string, sequence int64) image {
 func (v *verification) all(table string, keys []image) (items []image, err error) {
 	for len(keys) > 0 {
 		n := min(len(keys), mostKeys)
+
 		some, err := v.batch(v.ctx, table, keys[:n])
 		if err != nil {
 			return nil, err
 		}
 		items, keys = append(items, some...), keys[n:]
 	}
+
 	return items, nil
 }

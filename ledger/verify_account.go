@@ -16,13 +16,16 @@ func (v *verification) accounts(page []image) error {
 		if a.shard == 0 {
 			v.proof.Accounts++
 		}
+
 		v.proof.Sums[a.Currency] += a.Balance
 		if err := v.chain(a); err != nil {
 			return err
 		}
+
 		if err := v.held(a); err != nil {
 			return err
 		}
+
 		key := shardKey(a.ID, a.shard)
 		if !a.Overdraft && (a.Side == Credit && a.Available < 0 || a.Side == Debit && a.Available > 0) {
 			if err := v.report(FindingOverdrawn, key, "", "%d is available", a.Available); err != nil {
@@ -31,6 +34,7 @@ func (v *verification) accounts(page []image) error {
 		}
 		v.step(v.proof)
 	}
+
 	return nil
 }
 
@@ -43,12 +47,15 @@ func (v *verification) chain(a *Account) error {
 		if err != nil {
 			return err
 		}
+
 		if len(page) == 0 || page[len(page)-1].Sequence > a.Entries {
 			return v.report(FindingChain, key, "", "entry %d is missing", last.Sequence+1)
 		}
+
 		if err := v.origins(key, page); err != nil {
 			return err
 		}
+
 		for _, e := range page {
 			v.proof.Entries++
 			if e.Sequence != last.Sequence+1 || e.Balance != last.Balance+e.Amount {
@@ -58,9 +65,11 @@ func (v *verification) chain(a *Account) error {
 			last = e
 		}
 	}
+
 	if last.Balance != a.Balance {
 		return v.report(FindingBalance, key, "", "the balance is %d, the entries sum to %d", a.Balance, last.Balance)
 	}
+
 	return nil
 }
 
@@ -74,16 +83,19 @@ func (v *verification) origins(key string, page []Entry) error {
 			keys = append(keys, transferKey(e.TransferID))
 		}
 	}
+
 	items, err := v.all(v.cfg.Tables.Transfers, keys)
 	if err != nil {
 		return err
 	}
+
 	made := map[string]bool{}
 	for _, item := range items {
 		for _, e := range postedOf(item).Postings {
 			made[fmt.Sprint(attribute.Text(item, "transferId"), e)] = true
 		}
 	}
+
 	for _, e := range page {
 		if !made[fmt.Sprint(e.TransferID, e.Posting)] {
 			if err := v.report(FindingForeign, key, e.TransferID, "entry %d is not one of the transfer's", e.Sequence); err != nil {
@@ -91,6 +103,7 @@ func (v *verification) origins(key string, page []Entry) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -104,14 +117,17 @@ func (v *verification) held(a *Account) error {
 		if err != nil {
 			return err
 		}
+
 		if total == a.Held {
 			v.proof.Holds += count
 			return nil
 		}
+
 		out, err := v.cfg.DynamoDB.GetItem(v.ctx, &dynamodb.GetItemInput{TableName: &v.cfg.Tables.Accounts, Key: accountKey(key), ConsistentRead: aws.Bool(true)})
 		if err != nil {
 			return err
 		}
+
 		now := accountOf(out.Item)
 		if now == nil || now.revision == a.revision {
 			return v.report(FindingHeld, key, "", "%d is held, the active holds have %d left", a.Held, total)
@@ -119,6 +135,7 @@ func (v *verification) held(a *Account) error {
 		a = now
 	}
 	v.proof.Busy++
+
 	return nil
 }
 
@@ -131,17 +148,21 @@ func (v *verification) holds(a *Account) (total int64, count int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
+
 		for _, item := range out.Items {
 			h := holdOf(item)
+
 			if a.shard == 0 {
 				count++
 			}
+
 			for _, p := range h.parts {
 				if p.shard == a.shard && h.Status == HoldActive {
 					total += p.amount
 				}
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return total, count, nil
 		}

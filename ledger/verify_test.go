@@ -40,6 +40,7 @@ func TestVerifyFindsWhatWasTamperedWith(t *testing.T) {
 		b := newBank(t)
 		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 		b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
 		for i, amount := range []int64{300, 100} {
 			if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("t-", i+1), "alice", "bob", amount, "EUR")); err != nil {
 				t.Fatal(err)
@@ -54,6 +55,7 @@ func TestVerifyFindsWhatWasTamperedWith(t *testing.T) {
 		}, nil)
 		slices.Sort(got)
 		slices.Sort(c.want)
+
 		if err != nil || !slices.Equal(got, c.want) || proof.Findings != len(got) {
 			t.Errorf("%s: found %v, want %v; %+v, %v", name, got, c.want, proof, err)
 		}
@@ -64,6 +66,7 @@ func TestVerifyRunsBesideTransfers(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 100_000)
 	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
 	var group sync.WaitGroup
 	for g := range 4 {
 		group.Go(func() {
@@ -72,12 +75,14 @@ func TestVerifyRunsBesideTransfers(t *testing.T) {
 				if _, err := b.Post(t.Context(), ledger.Move(id, "alice", "bob", 1, "EUR")); err != nil {
 					t.Error(err)
 				}
+
 				if _, _, err := b.Reserve(t.Context(), hold(id, "alice", 1)); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
+
 	for range 5 {
 		proof, err := b.Verify(t.Context(), func(f ledger.Finding) error {
 			t.Errorf("%+v", f)
@@ -88,11 +93,13 @@ func TestVerifyRunsBesideTransfers(t *testing.T) {
 		}
 	}
 	group.Wait()
+
 	if proof := b.sound(t); proof.Transfers != 241 || proof.Entries != 482 || proof.Accounts != 3 || proof.Holds != 240 {
 		t.Errorf("%+v", proof)
 	}
 	stop := errors.New("stop")
 	b.remove(t, "transfers", item{"transferId": str("0-0")})
+
 	if _, err := b.Verify(t.Context(), func(ledger.Finding) error { return stop }, nil); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}

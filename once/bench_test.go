@@ -13,6 +13,7 @@ import (
 func BenchmarkDo(b *testing.B) {
 	db := dynamodb.NewFromConfig(embeddedtest.Open(b).AWSConfig())
 	embeddedtest.Create(b, db, once.TableInput("once"))
+
 	claims, err := once.New(once.Config{DynamoDB: db, Table: "once"})
 	if err != nil {
 		b.Fatal(err)
@@ -24,12 +25,14 @@ func BenchmarkDo(b *testing.B) {
 	}
 	b.Run("first", func(b *testing.B) {
 		b.ReportAllocs()
+
 		for n := 0; b.Loop(); n++ {
 			do(b, "first/"+strconv.Itoa(b.N)+"/"+strconv.Itoa(n))
 		}
 	})
 	b.Run("duplicate", func(b *testing.B) {
 		b.ReportAllocs()
+
 		for b.Loop() {
 			do(b, "duplicate")
 		}

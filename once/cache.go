@@ -42,9 +42,11 @@ func (c *cache) put(key string, f finished) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if e, ok := c.byKey[key]; ok {
 		c.order.Remove(e)
 	}
+
 	c.byKey[key] = c.order.PushFront(entry{key, f})
 	if c.order.Len() > c.room {
 		c.drop(c.order.Back())
@@ -57,16 +59,19 @@ func (c *cache) get(key string, now time.Time) (finished, bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	e, ok := c.byKey[key]
 	if !ok {
 		return finished{}, false
 	}
+
 	f := e.Value.(entry).finished
 	if !f.until.IsZero() && f.until.Unix() < now.Unix() {
 		c.drop(e)
 		return finished{}, false
 	}
 	c.order.MoveToFront(e)
+
 	return f, true
 }
 
@@ -76,6 +81,7 @@ func (c *cache) forget(key string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if e, ok := c.byKey[key]; ok {
 		c.drop(e)
 	}
@@ -93,6 +99,7 @@ func (c *Claims) cached(a *attempt) (*Claim, error) {
 	if !a.keyEnd.IsZero() && !now.Before(a.keyEnd) {
 		return nil, ErrKeyExpired
 	}
+
 	f, ok := c.cache.get(a.key, now)
 	switch {
 	case !ok:
@@ -102,6 +109,7 @@ func (c *Claims) cached(a *attempt) (*Claim, error) {
 	case f.failure != nil:
 		return nil, f.failure
 	}
+
 	return &Claim{Outcome: Replayed, Result: bytes.Clone(f.result), key: a.key, fence: f.fence, claims: c}, nil
 }
 

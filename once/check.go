@@ -25,17 +25,21 @@ type inspector interface {
 func Check(ctx context.Context, db inspector, table string) error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
 	described, err := db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
 		return fmt.Errorf("check table %s: %w", table, err)
 	}
+
 	t := described.Table
 	if len(t.KeySchema) != 1 || aws.ToString(t.KeySchema[0].AttributeName) != attrKey || !textual(t.AttributeDefinitions) {
 		fault("check table %s: its key must be %s of type S alone", table, attrKey)
 	}
+
 	if len(t.Replicas) > 0 {
 		fault("check table %s: it is replicated to %d Regions; conditions hold within one", table, len(t.Replicas))
 	}
+
 	ttl, err := db.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &table})
 	switch {
 	case err != nil:
@@ -46,11 +50,13 @@ func Check(ctx context.Context, db inspector, table string) error {
 	case aws.ToString(ttl.TimeToLiveDescription.AttributeName) != ExpiryAttribute:
 		fault("check table %s: time to live is on %s, must be on %s", table, aws.ToString(ttl.TimeToLiveDescription.AttributeName), ExpiryAttribute)
 	}
+
 	if len(faults) == 0 {
 		if err := probe(ctx, db, table); err != nil {
 			fault("check table %s: %w", table, err)
 		}
 	}
+
 	return errors.Join(faults...)
 }
 
@@ -60,6 +66,7 @@ func textual(definitions []types.AttributeDefinition) bool {
 			return d.AttributeType == types.ScalarAttributeTypeS
 		}
 	}
+
 	return false
 }
 
@@ -69,6 +76,7 @@ func probe(ctx context.Context, db dynamo, table string) error {
 	if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
 		return fmt.Errorf("write the probe: %w", err)
 	}
+
 	_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &table, Key: image{attrKey: item[attrKey]},
 		ConditionExpression: aws.String("attribute_not_exists(#key)"), UpdateExpression: aws.String("SET #expires = :expires"),
 		ExpressionAttributeNames:            map[string]string{"#key": attrKey, "#expires": ExpiryAttribute},
@@ -81,5 +89,6 @@ func probe(ctx context.Context, db dynamo, table string) error {
 	case len(failed.Item) == 0:
 		return fmt.Errorf("a failed condition does not return the item: %w", errors.ErrUnsupported)
 	}
+
 	return nil
 }

@@ -69,6 +69,7 @@ func (c *Claims) newAttempt(key string, payload []byte, lease time.Duration) (*a
 	}
 	a := &attempt{key: key, owner: rand.Text(), operation: c.cfg.Operation, payload: payload, lease: lease, keyEnd: end}
 	a.print, err = fingerprint(c.cfg.Payload, c.cfg.Operation, payload)
+
 	return a, err
 }
 
@@ -79,6 +80,7 @@ func (c *Claims) endOf(key string) (end time.Time, err error) {
 			err = fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 	}
+
 	return end, err
 }
 
@@ -86,11 +88,13 @@ func checkKey(key string) error {
 	if key == "" || len(key) > keys.MaxBytes || !utf8.ValidString(key) {
 		return fmt.Errorf("%w: key: 1 to %d bytes of UTF-8, got %d", ErrInvalid, keys.MaxBytes, len(key))
 	}
+
 	for _, own := range []string{lockPrefix, chunkPrefix, probePrefix} {
 		if strings.HasPrefix(key, own) {
 			return fmt.Errorf("%w: key: must not begin with %s", ErrInvalid, own)
 		}
 	}
+
 	return nil
 }
 
@@ -110,10 +114,12 @@ func (c *Claims) ClaimAs(ctx context.Context, request, key string, payload []byt
 	if err == nil && request == "" {
 		err = fmt.Errorf("%w: request: must not be empty", ErrInvalid)
 	}
+
 	if err == nil {
 		sum := sha256.Sum256([]byte(request)) // records and tickets do not tell the name
 		a.owner, a.named = base32.StdEncoding.EncodeToString(sum[:])[:len(a.owner)], true
 	}
+
 	return c.claimBy(ctx, key, a, err)
 }
 
@@ -126,13 +132,16 @@ func (c *Claims) claimBy(ctx context.Context, key string, a *attempt, err error)
 	if err != nil {
 		return nil, c.tell("claim", key, "", err)
 	}
+
 	got, err := c.cached(a)
 	if got == nil && err == nil {
 		got, err = c.acquire(ctx, a)
 	}
+
 	if err == nil {
 		return got, c.tell("claim", key, got.Outcome, nil)
 	}
+
 	return nil, c.tell("claim", key, "", err)
 }
 
@@ -146,10 +155,12 @@ func (c *Claims) acquire(ctx context.Context, a *attempt) (*Claim, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+
 	got, err := c.look(ctx, a, sight{})
 	if c.wait > 0 && errors.Is(err, ErrInProgress) {
 		return c.await(ctx, a, err)
 	}
+
 	return got, err
 }
 
@@ -167,6 +178,7 @@ func (c *Claims) look(ctx context.Context, a *attempt, s sight) (*Claim, error) 
 		if !a.keyEnd.IsZero() && !now.Before(a.keyEnd) {
 			return nil, ErrKeyExpired
 		}
+
 		verdict := a.decide(s.record, now, c.cfg.Margin, c.cfg.ExpiredIsUnknown)
 		var w write
 		switch {
@@ -183,6 +195,7 @@ func (c *Claims) look(ctx context.Context, a *attempt, s sight) (*Claim, error) 
 		default:
 			return c.answer(ctx, a, s.record, verdict)
 		}
+
 		a.began = time.Now()
 		won, next, err := c.apply(ctx, w)
 		switch {
@@ -203,6 +216,7 @@ func (c *Claims) look(ctx context.Context, a *attempt, s sight) (*Claim, error) 
 		}
 		s = next
 	}
+
 	return nil, held{c.cfg.Now()} // the key changes hands faster than we look
 }
 
@@ -218,6 +232,7 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, verdict deci
 			return nil, err
 		}
 		c.remember(a.key, finished{print: r.fingerprint, fence: r.Fence, result: result, until: r.ExpiresAt})
+
 		return &Claim{Outcome: Replayed, Result: result, key: a.key, fence: r.Fence, claims: c}, nil
 	case replayFailure:
 		failure, err := decodeFailure(r.failure, c.cfg.Failures)
@@ -225,12 +240,14 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, verdict deci
 			return nil, err
 		}
 		c.remember(a.key, finished{print: r.fingerprint, failure: failure, until: r.ExpiresAt})
+
 		return nil, failure
 	case refuseUnknown:
 		return nil, ErrUnknownOutcome
 	case refuseHeld:
 		return nil, held{r.LeaseUntil.Add(2 * c.cfg.Margin)}
 	}
+
 	return nil, ErrMismatch
 }
 
@@ -241,6 +258,7 @@ func (c *Claims) holding(a *attempt, fence int64) *Claim {
 	}
 	claim.state.Store(claimHeld)
 	claim.leasedFrom(a.began)
+
 	return claim
 }
 
@@ -271,6 +289,7 @@ func (c *Claims) claimSeen(a *attempt, now time.Time, r *Record) write {
 	c.pin(w.values, r, now)
 	w.values[":released"] = attribute.S(string(StatusReleased))
 	w.values[":nowSeconds"] = attribute.N(now.Unix())
+
 	return w
 }
 
@@ -292,6 +311,7 @@ func (c *Claims) claimWith(a *attempt, now time.Time, fence int64, condition str
 		w.set += ", #expires = :expires"
 		w.values[":expires"] = attribute.N(c.keepUntil(now, a.keyEnd).Unix())
 	}
+
 	return w
 }
 
@@ -306,6 +326,7 @@ func (c *Claims) keepUntil(now, keyEnd time.Time) time.Time {
 	if end := keyEnd.Add(2*c.cfg.Margin + time.Second); !keyEnd.IsZero() && end.After(until) {
 		return end
 	}
+
 	return until
 }
 
@@ -317,6 +338,7 @@ func (c *Claims) doubt(now time.Time, r *Record) write {
 		set:       "#status = :unknown, #updated = :now", remove: "#expires",
 		values: image{":unknown": attribute.S(string(StatusUnknown)), ":now": attribute.N(now.UnixMilli())}}
 	c.pin(w.values, r, now)
+
 	return w
 }
 

@@ -24,6 +24,7 @@ func TestPoint01_OneOfManyClaimsAndOneOfManyTakesOver(t *testing.T) {
 	w := newWorld(t)
 	race := func(want once.Outcome) {
 		t.Helper()
+
 		var won, held atomic.Int32
 		var group sync.WaitGroup
 		for range 50 {
@@ -40,6 +41,7 @@ func TestPoint01_OneOfManyClaimsAndOneOfManyTakesOver(t *testing.T) {
 			})
 		}
 		group.Wait()
+
 		if won.Load() != 1 || held.Load() != 49 {
 			t.Errorf("%s: %d won, %d found it in progress", want, won.Load(), held.Load())
 		}
@@ -55,14 +57,17 @@ func TestPoint02_AnExpiredClaimIsTakenOverWhileItsItemIsStillThere(t *testing.T)
 	w.clock.advance(time.Minute + 2*time.Second - time.Millisecond)
 	w.wire.requests()
 	refused(t, w.Claims, "k", once.ErrInProgress)
+
 	if sent := w.wire.requests(); len(sent) != 1 {
 		t.Errorf("the refusal tells it all, and yet %v were sent", sent)
 	}
 	w.clock.advance(time.Millisecond)
+
 	if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
 		t.Errorf("outcome %s", got.Outcome)
 	}
 	w.clock.advance(48 * time.Hour)
+
 	if got := take(t, w.Claims, "k"); got.Outcome != once.Acquired {
 		t.Errorf("past its retention the item counts as absent, however late the sweep: %s", got.Outcome)
 	}
@@ -82,6 +87,7 @@ func TestPoint03_AFormerHolderIsFencedOff(t *testing.T) {
 			if err == nil {
 				err = w.ForceRelease(t.Context(), r, "ops", "stuck")
 			}
+
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,12 +98,14 @@ func TestPoint03_AFormerHolderIsFencedOff(t *testing.T) {
 			first := take(t, w.Claims, "k")
 			w.clock.advance(time.Minute + 2*time.Second)
 			then(t, w, take(t, w.Claims, "k"))
+
 			before := w.record(t, "k")
 			for verb, err := range endings(t.Context(), first) {
 				if !errors.Is(err, once.ErrStaleOwner) || errors.Is(err, once.ErrLeaseExpired) {
 					t.Errorf("%s: %v", verb, err)
 				}
 			}
+
 			if after := w.record(t, "k"); len(before) != len(after) || textOf(before["status"]) != textOf(after["status"]) {
 				t.Errorf("the record changed from %v to %v", before, after)
 			}
@@ -118,6 +126,7 @@ func textOf(v types.AttributeValue) string {
 	if s == nil {
 		return ""
 	}
+
 	return s.Value
 }
 
@@ -125,16 +134,19 @@ func TestPoint04_AfterTheLeaseAndBeforeATakeoverTheErrorIsAnotherOne(t *testing.
 	w := newWorld(t)
 	held := take(t, w.Claims, "k")
 	w.clock.advance(time.Minute - time.Millisecond)
+
 	if err := held.Extend(t.Context()); err != nil {
 		t.Errorf("a moment before its end the lease is live: %v", err)
 	}
 	w.clock.advance(time.Minute)
+
 	for verb, err := range map[string]error{"extend": held.Extend(t.Context()), "complete": held.Complete(t.Context(), nil),
 		"unknown": held.Unknown(t.Context()), "fail": held.Fail(t.Context(), &once.Failure{Code: "Declined"})} {
 		if !errors.Is(err, once.ErrLeaseExpired) || errors.Is(err, once.ErrStaleOwner) {
 			t.Errorf("%s at the very end: %v", verb, err)
 		}
 	}
+
 	if err := held.Release(t.Context()); err != nil {
 		t.Errorf("giving back what nobody has taken is no harm: %v", err)
 	}
@@ -145,24 +157,28 @@ func TestPoint05_TheFenceGrowsByOneAndSurvivesEveryEnd(t *testing.T) {
 	last := take(t, w.Claims, "k")
 	next := func(why string) {
 		t.Helper()
+
 		claim := take(t, w.Claims, "k")
 		if claim.Fence() != last.Fence()+1 {
 			t.Errorf("%s: fence %d after %d", why, claim.Fence(), last.Fence())
 		}
 		last = claim
 	}
+
 	if err := last.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	next("after a release")
 	w.clock.advance(2 * time.Minute)
 	next("after a takeover")
+
 	if err := last.Fail(t.Context(), &once.Failure{Code: "Declined"}); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.advance(2 * time.Hour)
 	next("after a failure whose retention is over")
 	w.sweep(t, "k")
+
 	if again := take(t, w.Claims, "k"); again.Fence() <= last.Fence() {
 		t.Errorf("a swept record does not end the fence: %d after %d", again.Fence(), last.Fence())
 	}
@@ -171,6 +187,7 @@ func TestPoint05_TheFenceGrowsByOneAndSurvivesEveryEnd(t *testing.T) {
 func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 	w := newWorld(t)
 	type ending = func(*once.Claim) error
+
 	for name, end := range map[string]ending{
 		"complete":              func(c *once.Claim) error { return c.Complete(t.Context(), []byte("r")) },
 		"complete with nothing": func(c *once.Claim) error { return c.Complete(t.Context(), nil) },
@@ -182,15 +199,18 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.wire.loseAnswers(1)
+
 			held := take(t, w.Claims, name)
 			if held.Outcome != once.Acquired {
 				t.Errorf("the winner learns that it won: %s", held.Outcome)
 			}
 			w.wire.loseAnswers(1)
+
 			if err := end(held); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			w.wire.breaks(nil, nil)
+
 			if slices.Contains(w.wire.requests(), "GetItem") {
 				t.Error("the answer was at hand, and it was read again")
 			}
@@ -200,6 +220,7 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 		take(t, w.Claims, "k")
 		w.clock.advance(2 * time.Minute)
 		w.wire.loseAnswers(2)
+
 		if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
 			t.Errorf("outcome %s", got.Outcome)
 		}
@@ -207,9 +228,11 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 	t.Run("with another fence", func(t *testing.T) {
 		first := take(t, w.Claims, "other")
 		w.clock.advance(2 * time.Minute)
+
 		if err := take(t, w.Claims, "other").Complete(t.Context(), []byte("r")); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := first.Complete(t.Context(), []byte("r")); !errors.Is(err, once.ErrStaleOwner) {
 			t.Errorf("an equal result of another holder is not mine: %v", err)
 		}
@@ -219,9 +242,11 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 		if err := held.Complete(t.Context(), []byte("r")); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := held.Release(t.Context()); !errors.Is(err, once.ErrEnded) {
 			t.Errorf("a release after the completion: %v", err)
 		}
+
 		if err := held.Complete(t.Context(), []byte("other")); !errors.Is(err, once.ErrEnded) {
 			t.Errorf("another result after the completion: %v", err)
 		}
@@ -233,9 +258,11 @@ func TestPoint08_AFailedConditionWithoutItsItemIsReadAndAnAbsentRecordIsClaimed(
 	w.wire.breaks(nil, withoutItem)
 	held := take(t, w.Claims, "k")
 	refused(t, w.Claims, "k", once.ErrInProgress)
+
 	if err := held.Complete(t.Context(), []byte("r")); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := take(t, w.Claims, "k"); string(got.Result) != "r" {
 		t.Errorf("result %q", got.Result)
 	}
@@ -247,8 +274,10 @@ func TestPoint08_AFailedConditionWithoutItsItemIsReadAndAnAbsentRecordIsClaimed(
 			swept = true
 			w.sweep(t, "k")
 		}
+
 		return nil
 	}, withoutItem)
+
 	if got := take(t, w.Claims, "k"); got.Outcome != once.Acquired {
 		t.Errorf("an absent record is free, not in progress: %s", got.Outcome)
 	}
@@ -259,16 +288,19 @@ func withoutItem(_ string, r *http.Response) (*http.Response, error) {
 	if r.StatusCode != http.StatusBadRequest {
 		return r, nil
 	}
+
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}
+
 	if i := bytes.Index(body, []byte(`,"Item"`)); i > 0 {
 		body = append(body[:i], '}')
 	}
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.Header.Set("Content-Length", "")
 	r.Header.Del("X-Amz-Crc32")
+
 	return r, nil
 }
 
@@ -276,6 +308,7 @@ func TestPoint09_AnotherPayloadIsRefusedBeforeAnythingElse(t *testing.T) {
 	w := newWorld(t)
 	other := func(why string, want error) {
 		t.Helper()
+
 		if _, err := w.Claim(t.Context(), "k", []byte("other")); !errors.Is(err, want) {
 			t.Errorf("%s: %v", why, err)
 		}
@@ -284,10 +317,12 @@ func TestPoint09_AnotherPayloadIsRefusedBeforeAnythingElse(t *testing.T) {
 	other("in progress", once.ErrMismatch)
 	w.clock.advance(2 * time.Minute)
 	other("with an expired lease", once.ErrMismatch)
+
 	if err := held.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	other("released", once.ErrMismatch)
+
 	if err := take(t, w.Claims, "k").Complete(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -304,14 +339,17 @@ func TestPoint10_ATakeoverPinsTheFenceItSaw(t *testing.T) {
 	w.clock.advance(2 * time.Minute)
 	var late *dynamodb.UpdateItemInput
 	spy := &recorder{meter: w.db, seen: func(in *dynamodb.UpdateItemInput) { late = in }}
+
 	second := take(t, w.with(t, func(c *once.Config) { c.DynamoDB = spy }), "k")
 	if err := second.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	var failed *types.ConditionalCheckFailedException
 	if _, err := w.db.UpdateItem(t.Context(), late); !errors.As(err, &failed) {
 		t.Errorf("a takeover that arrives again: %v", err)
 	}
+
 	if got := take(t, w.Claims, "k"); got.Fence() != second.Fence()+1 {
 		t.Errorf("fence %d after %d", got.Fence(), second.Fence())
 	}
@@ -333,24 +371,29 @@ func (r *recorder) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 func TestPoint11_IdentityIsComputedOnce(t *testing.T) {
 	w := newWorld(t)
 	mine := []byte("mine")
+
 	other := w.with(t, func(c *once.Config) { c.Operation = "inner" })
 	_, _, err := w.Do(t.Context(), "outer", mine, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 		copy(mine, "XXXX")
+
 		_, _, err := other.Do(ctx, "inner", mine, func(context.Context, *once.Claim) ([]byte, error) { return []byte("inner"), nil })
 		if err != nil {
 			return nil, err
 		}
 		_, _, err = w.Do(ctx, "nested", mine, func(context.Context, *once.Claim) ([]byte, error) { return []byte("nested"), nil })
+
 		return []byte("outer"), err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for key, c := range map[string]*once.Claims{"outer": w.Claims, "nested": w.Claims, "inner": other} {
 		in := []byte("XXXX")
 		if key == "outer" {
 			in = []byte("mine")
 		}
+
 		got, err := c.Claim(t.Context(), key, in)
 		if err != nil || string(got.Result) != key {
 			t.Errorf("%s: %+v, %v", key, got, err)
@@ -365,6 +408,7 @@ func TestPoint12_OperationsShareATableButNeitherSettingsNorResults(t *testing.T)
 	take(t, refund, "r")
 	take(t, charge, "c")
 	w.clock.advance(5 * time.Second)
+
 	if got := take(t, refund, "r"); got.Outcome != once.TakenOver {
 		t.Errorf("the short lease has ended: %s", got.Outcome)
 	}
@@ -393,12 +437,14 @@ func TestPoint15_TheLeaseIsNeverZeroAndNeverEndless(t *testing.T) {
 	} {
 		bad := cfg
 		change(&bad)
+
 		if _, err := once.New(bad); err == nil {
 			t.Errorf("%s is accepted", name)
 		}
 	}
 	unset := w.with(t, func(c *once.Config) { c.Lease = 0 })
 	take(t, unset, "default")
+
 	if r, _, _ := w.Get(t.Context(), "default"); r.LeaseUntil.Sub(r.ClaimedAt) != 5*time.Minute {
 		t.Errorf("the default lease is %s", r.LeaseUntil.Sub(r.ClaimedAt))
 	}
@@ -406,17 +452,20 @@ func TestPoint15_TheLeaseIsNeverZeroAndNeverEndless(t *testing.T) {
 	over, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	w.wire.requests()
+
 	_, _, err := w.Do(over, "over", nil, nil)
 	if !errors.Is(err, context.DeadlineExceeded) || len(w.wire.requests()) != 0 {
 		t.Errorf("with no time left nothing is claimed: %v", err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
+
 	_, _, err = w.Do(short, "short", nil, func(context.Context, *once.Claim) ([]byte, error) {
 		r, _, err := w.Get(t.Context(), "short")
 		if lease := r.LeaseUntil.Sub(r.ClaimedAt); lease > 30*time.Second || lease < 25*time.Second {
 			t.Errorf("20 s are left, and the lease is %s", lease)
 		}
+
 		return nil, err
 	})
 	if err != nil {
@@ -430,24 +479,29 @@ func TestPoint27_WhatIsReadAfterARefusalIsConsistent(t *testing.T) {
 	spy := &readings{meter: w.db}
 	c := w.with(t, func(c *once.Config) { c.DynamoDB, c.Inline = spy, 1 })
 	w.wire.breaks(nil, withoutItem) // so that every refusal is followed by a read
+
 	if err := take(t, c, "k").Complete(t.Context(), []byte("large")); err != nil {
 		t.Fatal(err)
 	}
 	take(t, c, "k")
+
 	if _, err := c.Waiting(time.Millisecond).Claim(t.Context(), "k", payload); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 {
 		if _, _, err := c.DoInItem(t.Context(), "i", payload, debitItem("a", 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	locks := once.Locks{DynamoDB: spy, Table: "once"}
 	for _, holder := range []string{"first", "second"} {
 		if _, err := locks.Acquire(t.Context(), "l", holder); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if spy.consistent < 5 || spy.eventual != 0 {
 		t.Errorf("%d consistent reads, %d others", spy.consistent, spy.eventual)
 	}
@@ -465,5 +519,6 @@ func (r *readings) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...
 	} else {
 		r.eventual++
 	}
+
 	return r.meter.GetItem(ctx, in, o...)
 }

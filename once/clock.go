@@ -24,6 +24,7 @@ func (c *Claims) ahead(m middleware.Metadata) time.Duration {
 	if !ok {
 		return 0
 	}
+
 	return offset(c.cfg.Now(), service)
 }
 
@@ -32,10 +33,12 @@ func (c *Claims) aheadOf(err error) time.Duration {
 	if !errors.As(err, &answer) || answer.Response == nil {
 		return 0
 	}
+
 	service, err := http.ParseTime(answer.Response.Header.Get("Date"))
 	if err != nil {
 		return 0
 	}
+
 	return offset(c.cfg.Now(), service)
 }
 
@@ -51,5 +54,6 @@ func offset(now, date time.Time) time.Duration {
 	case d > granularity:
 		return d - granularity
 	}
+
 	return 0
 }

@@ -25,14 +25,17 @@ func TestPoint16_AHolderCountsFromBeforeItsRequestAndAnObserverFromAfter(t *test
 			w.wire.breaks(nil, nil)
 			w.clock.advance(10 * time.Second)
 		}
+
 		return nil
 	}, nil)
+
 	held := take(t, w.Claims, "k")
 	r, _, err := w.Get(t.Context(), "k")
 	if err != nil || !r.LeaseUntil.Equal(sent.Add(time.Minute)) {
 		t.Fatalf("lease until %s, %v", r.LeaseUntil, err)
 	}
 	w.clock.advance(50 * time.Second)
+
 	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrLeaseExpired) {
 		t.Errorf("a minute after it was sent the lease has ended: %v", err)
 	}
@@ -50,23 +53,28 @@ func TestPoint17_NoTwoHoldWithinTheMargin(t *testing.T) {
 		offA := time.Duration(off.Draw(rt, "a")) * time.Millisecond
 		a, b := w.machine(t, offA), w.machine(t, time.Duration(off.Draw(rt, "b"))*time.Millisecond)
 		held := take(t, a, key)
+
 		r, _, err := w.Get(t.Context(), key)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		w.clock.advance(time.Duration(rapid.Int64Range(58_000, 66_000).Draw(rt, "later")) * time.Millisecond)
+
 		second, err := b.Claim(t.Context(), key, payload)
 		if errors.Is(err, once.ErrInProgress) {
 			return
 		}
+
 		if err != nil || second.Fence() != held.Fence()+1 {
 			rt.Fatalf("%+v, %v", second, err)
 		}
 		takenOver++
+
 		if mine := w.clock.Now().Add(offA); mine.Before(r.LeaseUntil) {
 			rt.Fatalf("taken over %s before its holder's own end", r.LeaseUntil.Sub(mine))
 		}
 	})
+
 	if takenOver == 0 || takenOver == n {
 		t.Errorf("%d of %d were taken over: the moments are badly chosen", takenOver, n)
 	}
@@ -78,10 +86,12 @@ func TestPoint17_AClockBeyondTheMarginIsRefused(t *testing.T) {
 	take(t, w.Claims, "k")
 	refused(t, fast, "k", once.ErrClockSkew)
 	refused(t, slow, "new", once.ErrClockSkew)
+
 	if got := take(t, w.Claims, "new"); got.Outcome != once.Acquired {
 		t.Errorf("what the slow one had claimed was given back: %s", got.Outcome)
 	}
 	w.clock.advance(2 * time.Minute)
+
 	if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
 		t.Errorf("the right clock takes over: %s", got.Outcome)
 	}
@@ -90,17 +100,21 @@ func TestPoint17_AClockBeyondTheMarginIsRefused(t *testing.T) {
 func TestAClockThatIsAheadDoesNotTakeADoneTransactionForExpired(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 100)
+
 	if _, _, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); err != nil {
 		t.Fatal(err)
 	}
+
 	ahead := w.machine(t, 2*time.Hour) // the retention is one
 	if _, _, err := ahead.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); !errors.Is(err, once.ErrClockSkew) {
 		t.Errorf("%v", err)
 	}
+
 	if got := numberOf(w.account(t, "a")["balance"]); got != 96 {
 		t.Errorf("balance %d", got)
 	}
 	w.clock.advance(2 * time.Hour)
+
 	if _, replayed, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); err != nil || replayed {
 		t.Errorf("the right clock, past the retention: %t %v", replayed, err)
 	}
@@ -113,14 +127,17 @@ func TestPoint18_SecondsAndMillisecondsAreDifferentAttributesFromOneReading(t *t
 	})
 	w.clock.advance(999 * time.Millisecond)
 	before := w.clock.Now()
+
 	if _, err := c.Claim(t.Context(), "k", payload); err != nil {
 		t.Fatal(err)
 	}
+
 	i := w.record(t, "k")
 	now := time.UnixMilli(numberOf(i["claimedAt"]))
 	if now.Sub(before) > 3*time.Millisecond {
 		t.Errorf("claimed at %s, begun at %s", now, before)
 	}
+
 	for name, want := range map[string]int64{"updatedAt": now.UnixMilli(), "leaseUntil": now.Add(time.Minute).UnixMilli(),
 		"expiresAt": now.Add(time.Hour).Unix()} {
 		if got := numberOf(i[name]); got != want {

@@ -96,6 +96,7 @@ func (c *Config) complete() error {
 	case c.Payload > JSON:
 		return fmt.Errorf("once: Config.Payload is %d, must be Exact or JSON", c.Payload)
 	}
+
 	for code, err := range c.Failures {
 		if code == "" || err == nil {
 			return errors.New("once: Config.Failures must pair a code with an error")
@@ -106,15 +107,19 @@ func (c *Config) complete() error {
 	set(&c.Margin, time.Second)
 	set(&c.Payload, Exact)
 	set(&c.Inline, defaultInline)
+
 	if c.Retention <= c.Lease {
 		return fmt.Errorf("once: Config.Retention (%s) must be longer than Lease (%s)", c.Retention, c.Lease)
 	}
+
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+
 	if c.Results == nil {
 		c.Results = chunks{c.DynamoDB, c.Table}
 	}
+
 	return nil
 }
 
@@ -138,10 +143,12 @@ func New(cfg Config) (*Claims, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {attrKey}}})
 	if err != nil {
 		return nil, fmt.Errorf("once: %w", err)
 	}
+
 	return &Claims{cfg: cfg, cache: newCache(cfg.Cache), writer: writer}, nil
 }
 

@@ -32,10 +32,12 @@ func (m *mortal) Do(r *http.Request) (*http.Response, error) {
 	if m.sent > m.at || m.sent == m.at && !m.after {
 		runtime.Goexit()
 	}
+
 	response, err := m.client.Do(r)
 	if m.sent == m.at {
 		runtime.Goexit()
 	}
+
 	return response, err
 }
 
@@ -53,11 +55,13 @@ func (s *shop) process(at int, after bool) *dynamodb.Client {
 	if at > 0 {
 		cfg.HTTPClient = &mortal{client: s.engine.HTTPClient(), at: at, after: after}
 	}
+
 	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 }
 
 func (s *shop) claims(t *testing.T, db *dynamodb.Client, unknown bool, told *once.Outcome) *once.Claims {
 	t.Helper()
+
 	claims, err := once.New(once.Config{DynamoDB: db, Table: "once", Lease: time.Minute, Now: s.clock.Now, ExpiredIsUnknown: unknown,
 		Observe: func(e once.Event) {
 			if *told == "" {
@@ -67,6 +71,7 @@ func (s *shop) claims(t *testing.T, db *dynamodb.Client, unknown bool, told *onc
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return claims
 }
 
@@ -89,8 +94,10 @@ func do(unknown bool, first error) func(*testing.T, *shop, *dynamodb.Client, boo
 				return nil, first
 			}
 			s.effects = append(s.effects, c.Fence())
+
 			return []byte("r"), nil
 		})
+
 		return told
 	}
 }
@@ -108,12 +115,14 @@ func locked(t *testing.T, s *shop, db *dynamodb.Client, first bool) once.Outcome
 	if first {
 		holder = "first"
 	}
+
 	lock, err := once.Locks{DynamoDB: db, Table: "once"}.Acquire(t.Context(), "k", holder)
 	if err != nil || !lock.Acquired {
 		return "held, for ever"
 	}
 	_, _ = db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("once")}) // a moment to die in
 	s.effects = append(s.effects, 1)
+
 	return once.Acquired
 }
 
@@ -146,6 +155,7 @@ var crashes = []crashRow{
 func TestPoint52_TheCrashMatrixIsWhatThePageSays(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| mode | the first process dies | effects in the end | the next caller, after the lease |\n|---|---|---|---|\n")
+
 	for _, row := range crashes {
 		s := &shop{engine: embeddedtest.Open(t)}
 		s.clock.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
@@ -166,6 +176,7 @@ func TestPoint52_TheCrashMatrixIsWhatThePageSays(t *testing.T) {
 		if strings.HasPrefix(row.mode, "mark") {
 			effects = int(100-numberOf(w.account(t, "a")["balance"])) / 4
 		}
+
 		for i := 1; i < effects && len(s.effects) > 1; i++ {
 			if s.effects[i] <= s.effects[i-1] {
 				t.Errorf("%s, %s: fences %v", row.mode, row.killed, s.effects)

@@ -32,6 +32,7 @@ func (a *attempt) decide(r *Record, now time.Time, margin time.Duration, expired
 	case !a.matches(r.fingerprint):
 		return refuseMismatch
 	}
+
 	switch r.Status {
 	case StatusCompleted:
 		return replay
@@ -42,11 +43,13 @@ func (a *attempt) decide(r *Record, now time.Time, margin time.Duration, expired
 	case StatusReleased:
 		return takeOver
 	}
+
 	switch {
 	case now.Before(r.LeaseUntil.Add(2 * margin)):
 		return refuseHeld
 	case expiredIsUnknown:
 		return suspect
 	}
+
 	return takeOver
 }

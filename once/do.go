@@ -34,6 +34,7 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn Work) (r
 			claim, err = c.claim(ctx, key, payload, c.leaseIn(ctx))
 		}
 	}
+
 	var failure *Failure
 	switch {
 	case c.cfg.FailOpen && down(ctx, err):
@@ -47,6 +48,7 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn Work) (r
 		return claim.Result, true, nil
 	}
 	result, err = claim.run(ctx, fn)
+
 	return result, false, err
 }
 
@@ -56,24 +58,29 @@ func Do[T any](ctx context.Context, c *Claims, key string, payload any, fn func(
 	if err != nil {
 		return value, false, fmt.Errorf("%w: payload: %w", ErrInvalid, err)
 	}
+
 	out, replayed, err := c.Do(ctx, key, in, func(ctx context.Context, claim *Claim) ([]byte, error) {
 		v, err := fn(ctx, claim)
 		if err != nil {
 			return nil, err
 		}
+
 		text, err := json.Marshal(v)
 		if err != nil {
 			// The work was done: nobody may do it again for want of its result.
 			return nil, errors.Join(ErrResultUnavailable, err)
 		}
+
 		return text, nil
 	})
 	if err != nil {
 		return value, replayed, err
 	}
+
 	if err := json.Unmarshal(out, &value); err != nil {
 		return value, replayed, fmt.Errorf("result under key#%s: %w", c.Ref(key), err)
 	}
+
 	return value, replayed, nil
 }
 
@@ -100,6 +107,7 @@ func (c *Claim) run(ctx context.Context, fn Work) (result []byte, err error) {
 	result, err = fn(work, c)
 	finished = true
 	stop()
+
 	return result, c.conclude(ctx, result, err)
 }
 
@@ -111,6 +119,7 @@ func (c *Claim) abandon(ctx context.Context) error {
 	case c.claims.cfg.ExpiredIsUnknown:
 		return c.Unknown(ctx)
 	}
+
 	return c.Release(ctx)
 }
 
@@ -125,6 +134,7 @@ func (c *Claim) conclude(ctx context.Context, result []byte, err error) error {
 		return err
 	case errors.Is(err, ErrResultUnavailable), err == nil && len(result) > MaxResult:
 		verb = c.completeWithout
+
 		if err == nil {
 			err = fmt.Errorf("%w: %d bytes, at most %d", ErrResultUnavailable, len(result), MaxResult)
 		}
@@ -137,15 +147,18 @@ func (c *Claim) conclude(ctx context.Context, result []byte, err error) error {
 	default:
 		verb = c.Release
 	}
+
 	if ended := c.insist(ctx, *c.end.Load(), verb); ended != nil {
 		if err == nil {
 			return ended
 		}
 		return fmt.Errorf("%w (and the claim was not ended: %w)", err, ended)
 	}
+
 	if final {
 		return failure
 	}
+
 	return err
 }
 
@@ -157,6 +170,7 @@ func (c *Claim) insist(caller context.Context, end time.Time, verb func(context.
 		once, cancel := context.WithTimeout(ctx, settle)
 		err := verb(once)
 		cancel()
+
 		if err == nil || outcomeOf(err) != Unavailable || time.Until(end) < pause || caller.Err() != nil && time.Since(began) > settle {
 			return err
 		}
@@ -170,10 +184,12 @@ func down(ctx context.Context, err error) bool {
 	if err == nil || ctx.Err() != nil || outcomeOf(err) != Unavailable {
 		return false
 	}
+
 	var answer *awshttp.ResponseError
 	if !errors.As(err, &answer) {
 		return true
 	}
 	status := answer.HTTPStatusCode()
+
 	return status == 0 || status >= http.StatusInternalServerError || throttled(err)
 }

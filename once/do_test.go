@@ -43,6 +43,7 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 				t.Errorf("%v %t", err, replayed)
 			}
 		}
+
 		if job.calls != 2 {
 			t.Errorf("%d calls", job.calls)
 		}
@@ -57,6 +58,7 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 				if !errors.As(err, &f) || replayed != (i > 0) || f.Message != want.Error() {
 					t.Fatalf("%s, call %d: %v (%+v), replayed %t", name, i, err, f, replayed)
 				}
+
 				var funds *fundsError
 				switch name {
 				case "registered":
@@ -73,6 +75,7 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 					}
 				}
 			}
+
 			if job.calls != 1 {
 				t.Errorf("%s: %d calls", name, job.calls)
 			}
@@ -87,6 +90,7 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 		refused(t, w.Claims, "lost", once.ErrUnknownOutcome)
 		var asked []string
 		answer := once.Resolution{}
+
 		asking := w.with(t, func(c *once.Config) {
 			c.Reconcile = func(_ context.Context, r once.Record) (once.Resolution, error) {
 				asked = append(asked, r.Key)
@@ -97,10 +101,12 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 			t.Errorf("the reconciler does not know either: %v", err)
 		}
 		answer = once.Resolution{Status: once.StatusCompleted, Result: []byte("charged")}
+
 		got, replayed, err := asking.Do(t.Context(), "lost", payload, job.do)
 		if string(got) != "charged" || !replayed || err != nil {
 			t.Errorf("%q %t %v", got, replayed, err)
 		}
+
 		if job.calls != 1 || len(asked) != 2 {
 			t.Errorf("%d calls, asked %v", job.calls, asked)
 		}
@@ -138,6 +144,7 @@ func TestPoint23_AClaimIsEndedAlsoWhenItsCallerHasGone(t *testing.T) {
 			_ = r.Body.Close()
 			return nil, context.Canceled
 		})
+
 		if _, err := w.Claim(ctx, "sent", payload); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
@@ -169,20 +176,25 @@ func TestAClaimWhoseLeaseEndedIsDoubtedWhereWorkMustNotBeRepeated(t *testing.T) 
 	held := take(t, w.Claims, "k")
 	w.clock.advance(time.Hour + 2*time.Second) // its retention does not free it
 	refused(t, w.Claims, "k", once.ErrUnknownOutcome)
+
 	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("the former holder: %v", err)
 	}
+
 	r, _, err := w.Get(t.Context(), "k")
 	if err != nil || r.Status != once.StatusUnknown || !r.ExpiresAt.IsZero() {
 		t.Fatalf("%+v, %v", r, err)
 	}
+
 	if err := w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased}); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased}); err != nil {
 		t.Errorf("again, as after a lost answer: %v", err)
 	}
 	take(t, w.Claims, "k")
+
 	if err := w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased}); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("the key has moved on: %v", err)
 	}
@@ -195,17 +207,21 @@ func TestPoint25_PastItsRetentionAKeyIsNewAndItsFenceGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.clock.advance(time.Hour)
+
 	if got := take(t, w.Claims, "k"); got.Outcome != once.Replayed {
 		t.Errorf("within the retention: %s", got.Outcome)
 	}
 	w.clock.advance(time.Second)
+
 	again, err := w.Claim(t.Context(), "k", []byte("new payload"))
 	if err != nil || again.Outcome != once.Acquired || again.Fence() != first.Fence()+1 {
 		t.Fatalf("%+v, %v", again, err)
 	}
+
 	if err := again.Complete(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, err := w.Claim(t.Context(), "k", []byte("new payload")); err != nil || got.Result != nil {
 		t.Errorf("nothing is left of the old result: %+v, %v", got, err)
 	}
@@ -214,6 +230,7 @@ func TestPoint25_PastItsRetentionAKeyIsNewAndItsFenceGoesOn(t *testing.T) {
 func TestTheLeaseIsExtendedWhileTheWorkRuns(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.Lease, c.Heartbeat, c.Now = 2*time.Second, true, time.Now })
 	w.wire.service = nil
+
 	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 		until := func() time.Time { r, _, _ := w.Get(t.Context(), "k"); return r.LeaseUntil }
 		first := until()
@@ -222,20 +239,24 @@ func TestTheLeaseIsExtendedWhileTheWorkRuns(t *testing.T) {
 				return nil, err
 			}
 		}
+
 		return nil, nil
 	})
 	if err != nil {
 		t.Error(err)
 	}
+
 	_, _, err = w.Do(t.Context(), "lost", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 		r, _, err := w.Get(t.Context(), "lost")
 		if err == nil {
 			err = w.ForceRelease(t.Context(), r, "ops", "test")
 		}
+
 		if err != nil {
 			return nil, err
 		}
 		<-ctx.Done()
+
 		return nil, context.Cause(ctx)
 	})
 	if !errors.Is(err, once.ErrStaleOwner) {
@@ -250,11 +271,13 @@ func TestWithoutAHeartbeatTheWorkEndsWithTheLease(t *testing.T) {
 		if left := time.Until(end); !ok || left > time.Minute || left < 50*time.Second {
 			t.Errorf("the work has %s", left)
 		}
+
 		return nil, nil
 	})
 	if err != nil {
 		t.Error(err)
 	}
+
 	short := w.with(t, func(c *once.Config) { c.Lease = time.Millisecond })
 	_, _, err = short.Do(t.Context(), "short", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 		<-ctx.Done()

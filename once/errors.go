@@ -61,6 +61,7 @@ func RetryAt(err error) (time.Time, bool) {
 	if errors.As(err, &h) {
 		return h.until, true
 	}
+
 	return time.Time{}, false
 }
 

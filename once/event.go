@@ -65,6 +65,7 @@ func outcomeOf(err error) Outcome {
 			return o.outcome
 		}
 	}
+
 	var (
 		failure *Failure
 		item    *RefusedError
@@ -76,6 +77,7 @@ func outcomeOf(err error) Outcome {
 	case errors.As(err, &item), errors.As(err, &part):
 		return Refused
 	}
+
 	return Unavailable
 }
 
@@ -84,14 +86,17 @@ func (c *Claims) tell(verb, key string, success Outcome, err error) error {
 	if err == nil && c.cfg.Observe == nil {
 		return nil
 	}
+
 	e := Event{Operation: c.cfg.Operation, Verb: verb, Outcome: success, Ref: c.Ref(key)}
 	if err != nil {
 		e.Outcome = outcomeOf(err)
 		err = fmt.Errorf("%s key#%s: %w", verb, e.Ref, err)
 		e.Err = err
 	}
+
 	if c.cfg.Observe != nil {
 		c.cfg.Observe(e)
 	}
+
 	return err
 }

@@ -19,12 +19,14 @@ func Example() {
 	ctx := context.Background()
 	dir, _ := os.MkdirTemp("", "once")
 	defer func() { _ = os.RemoveAll(dir) }()
+
 	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer func() { _ = engine.Close() }()
+
 	db := dynamodb.NewFromConfig(engine.AWSConfig())
 	if _, err := db.CreateTable(ctx, once.TableInput("once")); err != nil {
 		fmt.Println(err)
@@ -32,6 +34,7 @@ func Example() {
 	}
 
 	errClosed := errors.New("account closed")
+
 	refunds, err := once.New(once.Config{DynamoDB: db, Table: "once", Operation: "refund/v1", Payload: once.JSON,
 		Failures: map[string]error{"Closed": errClosed}})
 	if err != nil {
@@ -42,6 +45,7 @@ func Example() {
 		Order  string
 		Amount int64
 	}
+
 	key, _ := keys.Of("acme", "refund/v1", "o-1")
 	for range 2 {
 		receipt, replayed, err := once.Do(ctx, refunds, key, refund{"o-1", 1250}, func(context.Context, *once.Claim) (string, error) {
@@ -52,6 +56,7 @@ func Example() {
 	}
 	_, _, err = once.Do(ctx, refunds, key, refund{"o-1", 9999}, func(context.Context, *once.Claim) (string, error) { return "", nil })
 	fmt.Println("another amount:", errors.Is(err, once.ErrMismatch))
+
 	for range 2 {
 		_, replayed, err := once.Do(ctx, refunds, "o-2", refund{"o-2", 1}, func(context.Context, *once.Claim) (string, error) { return "", errClosed })
 		fmt.Println("final:", errors.Is(err, errClosed), replayed)

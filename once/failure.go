@@ -27,6 +27,7 @@ func Fail(code string, err error) error {
 	if err != nil {
 		f.Message = err.Error()
 	}
+
 	return f
 }
 
@@ -52,11 +53,13 @@ func (c *Claims) final(err error) (*Failure, bool) {
 	if errors.As(err, &f) && f.Code != "" {
 		return &Failure{Code: f.Code, Message: err.Error(), cause: err}, true
 	}
+
 	for _, code := range slices.Sorted(maps.Keys(c.cfg.Failures)) {
 		if errors.Is(err, c.cfg.Failures[code]) {
 			return &Failure{Code: code, Message: err.Error(), cause: err}, true
 		}
 	}
+
 	return nil, false
 }
 
@@ -72,6 +75,7 @@ func (f *Failure) encode() []byte {
 		message = message[:min(len(message)-1, maxFailure)]
 	}
 	text, _ := json.Marshal(storedFailure{f.Code, message}) // two strings
+
 	return text
 }
 
@@ -81,8 +85,10 @@ func decodeFailure(text []byte, registered map[string]error) (*Failure, error) {
 	if err := json.Unmarshal(text, &s); err != nil {
 		return nil, fmt.Errorf("%w: failure: %w", ErrCorrupt, err)
 	}
+
 	if s.Code == "" {
 		return nil, fmt.Errorf("%w: failure: the code is empty", ErrCorrupt)
 	}
+
 	return &Failure{Code: s.Code, Message: s.Message, cause: registered[s.Code]}, nil
 }

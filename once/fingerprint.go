@@ -44,6 +44,7 @@ func fingerprint(s Scheme, operation string, payload []byte) ([]byte, error) {
 	h.Write(binary.AppendUvarint(nil, uint64(len(operation))))
 	io.WriteString(h, operation) //nolint:errcheck // a hash never fails
 	h.Write(payload)
+
 	return h.Sum([]byte{byte(s)}), nil
 }
 
@@ -53,6 +54,7 @@ func (a *attempt) matches(stored []byte) bool {
 	if len(stored) == 0 {
 		return false
 	}
+
 	print := a.print
 	if stored[0] != print[0] {
 		var err error
@@ -60,6 +62,7 @@ func (a *attempt) matches(stored []byte) bool {
 			return false
 		}
 	}
+
 	return subtle.ConstantTimeCompare(stored, print) == 1
 }
 
@@ -77,18 +80,22 @@ func Canonical(text []byte) ([]byte, error) {
 		if errors.Is(err, io.EOF) {
 			break
 		}
+
 		if err != nil {
 			return nil, fmt.Errorf("%w: payload: not JSON: at byte %d", ErrInvalid, d.InputOffset()) // the cause may quote the payload
 		}
+
 		if token.Kind() == '0' {
 			if n, err := strconv.ParseFloat(token.String(), 64); err != nil || math.Abs(n) > maxExact {
 				return nil, fmt.Errorf("%w: payload: number at byte %d: beyond 2^53-1, write it as a string", ErrInvalid, d.InputOffset())
 			}
 		}
 	}
+
 	value := jsontext.Value(bytes.Clone(text))
 	if err := value.Canonicalize(); err != nil {
 		return nil, fmt.Errorf("%w: payload: not one JSON value", ErrInvalid)
 	}
+
 	return value, nil
 }

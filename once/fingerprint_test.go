@@ -23,6 +23,7 @@ func TestPoint14_EqualJSONHasOneFingerprint(t *testing.T) {
 			t.Errorf("%s: %s and %s (%v, %v)", name, a, b, errA, errB)
 		}
 	}
+
 	for name, texts := range map[string][2]string{
 		"names that differ in case": {`{"a":1,"A":2}`, `{"a":2,"A":1}`},
 		"null and absent":           {`{"a":null}`, `{}`},
@@ -36,6 +37,7 @@ func TestPoint14_EqualJSONHasOneFingerprint(t *testing.T) {
 			t.Errorf("%s: %s and %s (%v, %v)", name, a, b, errA, errB)
 		}
 	}
+
 	for name, text := range map[string]string{
 		"a name twice": `{"a":1,"a":2}`, "beyond 2^53": `9007199254740993`, "far beyond": `1e400`, "a lone surrogate": `"\ud83d"`,
 		"invalid UTF-8": "\"\xff\"", "two values": `1 2`, "none": ``, "cut off": `{"a":`, "as a member": `{"n":-9007199254740993}`,
@@ -52,6 +54,7 @@ func TestPoint14_PayloadsOfAnEarlierSchemeAreRecognisedDuringARollOut(t *testing
 	const first, same, other = `{"a":1,"b":2}`, `{"b":2,"a":1}`, `{"a":1}`
 	claim := func(c *once.Claims, key, text string, want error) {
 		t.Helper()
+
 		if _, err := c.Claim(t.Context(), key, []byte(text)); !errors.Is(err, want) {
 			t.Errorf("%s %s: %v, want %v", key, text, err, want)
 		}

@@ -22,12 +22,14 @@ func FuzzDecode(f *testing.F) {
 	f.Add("", "", "99999999999999999999", "", "", []byte{2}, []byte(nil), []byte(nil), "", false)
 	f.Fuzz(func(t *testing.T, status, owner, fence, lease, expires string, print, result, failure []byte, ref string, lost bool) {
 		number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
+
 		item := image{attrKey: attribute.S("k"), attrStatus: attribute.S(status), attrOwner: attribute.S(owner), attrFence: number(fence),
 			attrLease: number(lease), ExpiryAttribute: number(expires), attrPrint: attribute.B(print), attrResult: attribute.B(result),
 			attrFailure: attribute.B(failure), attrRef: attribute.S(ref)}
 		if lost {
 			item[attrLost] = attribute.N(1)
 		}
+
 		r, err := decode(item)
 		if err != nil {
 			if !errors.Is(err, ErrCorrupt) {
@@ -36,15 +38,18 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		now := time.Unix(1_800_000_000, 0)
+
 		a, err := (&Claims{cfg: Config{Operation: "op", Payload: Exact}}).newAttempt("k", []byte("p"), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		verdict := a.decide(&r, now, time.Second, false)
 		live := r.Status == StatusInProgress && r.LeaseUntil.After(now) && !r.expired(now)
 		if verdict == claimFree || live && (verdict == takeOver || verdict == replay) {
 			t.Errorf("decision %d on %+v", verdict, r)
 		}
+
 		if n, err := strconv.ParseInt(fence, 10, 64); err != nil || n <= 0 {
 			t.Errorf("fence %q was accepted", fence)
 		}
@@ -60,6 +65,7 @@ func FuzzDecodeFailure(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		again, err := decodeFailure(got.encode(), nil)
 		if err != nil || again.Code != got.Code || len(got.Message) < maxFailure && again.Message != got.Message {
 			t.Errorf("%+v reads back as %+v, %v", got, again, err)
@@ -77,6 +83,7 @@ func FuzzCanonical(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		twice, err := Canonical(once)
 		if err != nil || !bytes.Equal(once, twice) {
 			t.Errorf("%s became %s, and then %s, %v", text, once, twice, err)

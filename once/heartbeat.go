@@ -26,6 +26,7 @@ func (c *Claim) working(ctx context.Context) (work context.Context, stop func())
 		defer close(done)
 		c.beat(work, func() { lease.Reset(time.Until(*c.end.Load())) }, cancel)
 	}()
+
 	return work, func() {
 		cancel(nil)
 		<-done
@@ -38,12 +39,14 @@ func (c *Claim) working(ctx context.Context) (work context.Context, stop func())
 func (c *Claim) beat(ctx context.Context, extended func(), lost func(error)) {
 	every := time.NewTicker(c.lease / 3)
 	defer every.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-every.C:
 		}
+
 		switch err := c.Extend(ctx); {
 		case err == nil:
 			extended()
@@ -63,5 +66,6 @@ func throttled(err error) bool {
 		return false
 	}
 	_, is := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
+
 	return is
 }

@@ -21,6 +21,7 @@ func TestDoneWorkOutlivesAnOutageThatEndsWithinTheExtendedLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := beating(t)
 		runs := 0
+
 		do := func() ([]byte, bool, error) {
 			return w.Do(t.Context(), "k", payload, func(context.Context, *once.Claim) ([]byte, error) {
 				runs++
@@ -32,12 +33,14 @@ func TestDoneWorkOutlivesAnOutageThatEndsWithinTheExtendedLease(t *testing.T) {
 					}
 					return nil
 				}, nil)
+
 				return []byte("done"), nil
 			})
 		}
 		if got, replayed, err := do(); string(got) != "done" || replayed || err != nil {
 			t.Errorf("%q %t %v", got, replayed, err)
 		}
+
 		if got, replayed, err := do(); string(got) != "done" || !replayed || err != nil || runs != 1 {
 			t.Errorf("again: %q %t %v, %d runs", got, replayed, err, runs)
 		}
@@ -48,6 +51,7 @@ func TestWhatTheWorkExtendsItselfCountsToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
 		w.wire.service = nil
+
 		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 			time.Sleep(40 * time.Second)
 			err := c.Extend(ctx)
@@ -59,6 +63,7 @@ func TestWhatTheWorkExtendsItselfCountsToo(t *testing.T) {
 				}
 				return nil
 			}, nil)
+
 			return nil, err
 		})
 		if err != nil {
@@ -78,11 +83,13 @@ func TestAHeartbeatEndsWithAPanic(t *testing.T) {
 				panic("broken")
 			})
 		}()
+
 		if work.Err() == nil {
 			t.Error("the work's context goes on")
 		}
 		w.wire.requests()
 		time.Sleep(time.Hour)
+
 		if sent := w.wire.requests(); len(sent) > 0 {
 			t.Errorf("it goes on asking: %v", sent)
 		}

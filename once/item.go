@@ -62,6 +62,7 @@ const (
 func (c *Claims) DoInItem(ctx context.Context, key string, payload []byte, w ItemWrite) (result []byte, replayed bool, err error) {
 	a, err := c.newAttempt(key, payload, 0)
 	set(&w.Memory, 32)
+
 	switch now := c.cfg.Now(); {
 	case err != nil:
 	case !a.keyEnd.IsZero() && !now.Before(a.keyEnd):
@@ -73,10 +74,12 @@ func (c *Claims) DoInItem(ctx context.Context, key string, payload []byte, w Ite
 	default:
 		replayed, result, err = c.mark(ctx, a, w, now)
 	}
+
 	outcome := Finished
 	if replayed {
 		outcome = Replayed
 	}
+
 	return result, replayed, c.tell("mark", key, outcome, err)
 }
 
@@ -85,21 +88,26 @@ func (c *Claims) mark(ctx context.Context, a *attempt, w ItemWrite, now time.Tim
 	name := markPrefix + base64.RawURLEncoding.EncodeToString(digest[:16])
 	call := make([]byte, 8)
 	_, _ = rand.Read(call) // never fails since Go 1.24
+
 	body := image{"p": attribute.B(a.print), "c": attribute.B(call), "at": attribute.N(now.UnixMilli())}
 	if w.Result != nil {
 		body["r"] = attribute.B(w.Result)
 	}
+
 	var forget []string
 	for range rounds {
 		in := w.marked(name, body, forget)
 		_, err := c.cfg.DynamoDB.UpdateItem(ctx, in)
 		var failed *types.ConditionalCheckFailedException
+
 		if err == nil {
 			return false, w.Result, nil
 		}
+
 		if !errors.As(err, &failed) {
 			return false, nil, err
 		}
+
 		item := failed.Item
 		if len(item) == 0 {
 			out, err := c.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &w.Table, Key: w.Key, ConsistentRead: aws.Bool(true)})
@@ -108,6 +116,7 @@ func (c *Claims) mark(ctx context.Context, a *attempt, w ItemWrite, now time.Tim
 			}
 			item = out.Item
 		}
+
 		if m, ok := item[name].(*types.AttributeValueMemberM); ok {
 			switch {
 			case !a.matches(attribute.Bytes(m.Value, "p")):
@@ -115,14 +124,17 @@ func (c *Claims) mark(ctx context.Context, a *attempt, w ItemWrite, now time.Tim
 			case string(attribute.Bytes(m.Value, "c")) == string(call):
 				return false, w.Result, nil // it was this very call; the answer was lost
 			}
+
 			return true, attribute.Bytes(m.Value, "r"), nil
 		}
+
 		gone := slices.ContainsFunc(forget, func(n string) bool { return item[n] == nil })
 		if attribute.Number(item, markCount) < int64(w.Memory+len(forget)) && !gone { // there was room: it was w.Condition
 			return false, nil, &RefusedError{Item: item}
 		}
 		forget = oldestMarks(item, w.Memory)
 	}
+
 	return false, nil, held{c.cfg.Now()}
 }
 
@@ -139,10 +151,12 @@ func oldestMarks(item image, memory int) []string {
 		}
 	}
 	slices.SortFunc(all, func(x, y mark) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.name, y.name)) })
+
 	var oldest []string
 	for _, m := range all[:min(max(len(all)-memory, 0)+memory/4, len(all), forgetAtMost)] {
 		oldest = append(oldest, m.name)
 	}
+
 	return oldest
 }
 
@@ -154,6 +168,7 @@ func (w ItemWrite) marked(name string, body image, forget []string) *dynamodb.Up
 		":once_room": attribute.N(int64(w.Memory))}
 	maps.Copy(aliases, w.Names)
 	maps.Copy(values, w.Values)
+
 	condition := "attribute_not_exists(#once_mark) AND (attribute_not_exists(#once_count) OR #once_count < :once_room)"
 	var remove []string
 	for i, old := range forget {
@@ -162,24 +177,30 @@ func (w ItemWrite) marked(name string, body image, forget []string) *dynamodb.Up
 		condition += " AND attribute_exists(" + n + ")"
 		remove = append(remove, n)
 	}
+
 	if len(forget) > 0 {
 		values[":once_room"] = attribute.N(int64(w.Memory + len(forget)))
 	}
+
 	if w.Condition != "" {
 		condition += " AND (" + w.Condition + ")"
 	}
+
 	update := "SET #once_mark = :once_mark, #once_count = if_not_exists(#once_count, :once_zero) + :once_delta"
 	if w.Set != "" {
 		update += ", " + w.Set
 	}
+
 	if w.Remove != "" {
 		remove = append(remove, w.Remove)
 	}
+
 	for _, c := range [][2]string{{" REMOVE ", strings.Join(remove, ", ")}, {" ADD ", w.Add}, {" DELETE ", w.Delete}} {
 		if c[1] != "" {
 			update += c[0] + c[1]
 		}
 	}
+
 	return &dynamodb.UpdateItemInput{TableName: &w.Table, Key: w.Key, ConditionExpression: &condition, UpdateExpression: &update,
 		ExpressionAttributeNames: aliases, ExpressionAttributeValues: values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}

@@ -17,25 +17,31 @@ import (
 func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 1000)
+
 	write := debitItem("a", 1)
 	write.Memory = 8
 	for i := range 40 {
 		w.clock.advance(time.Duration(1+rand.IntN(5)) * time.Millisecond)
+
 		if _, replayed, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write); err != nil || replayed {
 			t.Fatalf("%d: %t %v", i, replayed, err)
 		}
+
 		for recent := max(0, i-5); recent <= i; recent++ {
 			if _, replayed, err := w.DoInItem(t.Context(), strconv.Itoa(recent), payload, write); err != nil || !replayed {
 				t.Fatalf("after %d: %d is forgotten: %v", i, recent, err)
 			}
 		}
+
 		if marks := len(w.account(t, "a")) - 3; marks > 8 { // key, balance, count
 			t.Fatalf("%d marks", marks)
 		}
 	}
+
 	if got := numberOf(w.account(t, "a")["balance"]); got != 960 {
 		t.Errorf("balance %d", got)
 	}
+
 	for name, bad := range map[string]once.ItemWrite{"memory": {Memory: 3}, "much memory": {Memory: 257}, "result": {Result: make([]byte, 257)}} {
 		if _, _, err := w.DoInItem(t.Context(), "k", nil, bad); !errors.Is(err, once.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
@@ -47,6 +53,7 @@ func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 	if _, _, err := w.DoInItem(t.Context(), "full", payload, full); err != nil {
 		t.Error(err)
 	}
+
 	if got := w.account(t, "new"); numberOf(got["visits"]) != 1 || numberOf(got["status"]) != 1 {
 		t.Errorf("%v", got)
 	}
@@ -55,6 +62,7 @@ func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 func TestARefusalIsToldAlsoByAnItemWhoseMemoryIsFull(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
+
 	write := debitItem("a", 1)
 	write.Memory = 4
 	for i := range 20 {
@@ -70,6 +78,7 @@ func TestWritersThatMakeRoomAtTheSameTimeDoNotMakeItTwice(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 1000)
 	write := debitItem("a", 1)
+
 	write.Memory = 4
 	var done atomic.Int64
 	var group sync.WaitGroup
@@ -85,6 +94,7 @@ func TestWritersThatMakeRoomAtTheSameTimeDoNotMakeItTwice(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	got := w.account(t, "a")
 	marks := int64(len(got) - 3) // key, balance, count
 	if numberOf(got["balance"]) != 1000-done.Load() || marks > 4 || numberOf(got["once#count"]) != marks {

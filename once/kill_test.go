@@ -41,21 +41,26 @@ func child(ctx context.Context, url, dir string) error {
 	if err != nil {
 		return err
 	}
+
 	for _, n := range rand.Perm(killKeys) {
 		key := "k" + strconv.Itoa(n)
+
 		_, _, err := claims.Waiting(time.Minute).Do(ctx, key, []byte(key), func(_ context.Context, c *once.Claim) ([]byte, error) {
 			fence := strconv.FormatInt(c.Fence(), 10)
+
 			f, err := os.OpenFile(filepath.Join(dir, key+"."+fence), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 			if err != nil {
 				return nil, once.Fail("SecondEffect", err)
 			}
 			time.Sleep(rand.N(20 * time.Millisecond)) // a moment to be killed in, behind the effect
+
 			return []byte(fence), f.Close()
 		})
 		if err != nil && !errors.Is(err, once.ErrStaleOwner) && !errors.Is(err, once.ErrLeaseExpired) {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -67,12 +72,14 @@ type worker struct {
 
 func start(t *testing.T, url, dir string) *worker {
 	t.Helper()
+
 	w := &worker{exec.CommandContext(t.Context(), os.Args[0]), make(chan error, 1)}
 	w.cmd.Env, w.cmd.Stderr = append(os.Environ(), childURL+"="+url, childDir+"="+dir), os.Stderr
 	if err := w.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() { w.ended <- w.cmd.Wait() }()
+
 	return w
 }
 
@@ -84,6 +91,7 @@ func TestKillNineLeavesOneRecordedResultPerKey(t *testing.T) {
 	defer server.Close()
 	db := dynamodb.NewFromConfig(engine.AWSConfig())
 	embeddedtest.Create(t, db, once.TableInput("once"))
+
 	claims, err := killClaims(db)
 	if err != nil {
 		t.Fatal(err)
@@ -94,12 +102,14 @@ func TestKillNineLeavesOneRecordedResultPerKey(t *testing.T) {
 	for range workers {
 		running = append(running, start(t, server.URL, dir))
 	}
+
 	for range kills {
 		time.Sleep(20*time.Millisecond + rand.N(60*time.Millisecond)) // until the kill
 		_ = running[0].cmd.Process.Kill()                             // one that has finished cannot be killed
 		<-running[0].ended
 		running = append(running[1:], start(t, server.URL, dir))
 	}
+
 	for _, w := range running {
 		if err := <-w.ended; err != nil {
 			t.Errorf("a worker that was not killed: %v", err)
@@ -110,11 +120,13 @@ func TestKillNineLeavesOneRecordedResultPerKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	effects := map[string][]string{}
 	for _, f := range files {
 		key, fence, _ := strings.Cut(f.Name(), ".")
 		effects[key] = append(effects[key], fence)
 	}
+
 	for n := range killKeys {
 		key := "k" + strconv.Itoa(n)
 		got, err := claims.Claim(t.Context(), key, []byte(key))

@@ -50,13 +50,16 @@ func (l Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 	if err := l.check(key); err != nil {
 		return Lock{}, err
 	}
+
 	if holder == "" || len(holder) > maxHolder {
 		return Lock{}, fmt.Errorf("lock: %w: holder: 1 to %d bytes, got %d", ErrInvalid, maxHolder, len(holder))
 	}
+
 	now := time.Now
 	if l.Now != nil {
 		now = l.Now
 	}
+
 	call, since := rand.Text(), time.UnixMilli(now().UnixMilli()).UTC()
 	_, err := l.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &l.Table,
 		Item: image{attrKey: attribute.S(lockPrefix + key), attrHolder: attribute.S(holder), attrCall: attribute.S(call),
@@ -70,6 +73,7 @@ func (l Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 	case !errors.As(err, &failed):
 		return Lock{}, fmt.Errorf("lock: %w", err)
 	}
+
 	item := failed.Item
 	if len(item) == 0 { // an endpoint that does not return it; locks never vanish
 		if item, err = l.read(ctx, key); err != nil {
@@ -79,6 +83,7 @@ func (l Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 	lock, err := decodeLock(item)
 	lock.Acquired = err == nil && lock.Holder == holder
 	lock.First = lock.Acquired && attribute.Text(item, attrCall) == call
+
 	return lock, err
 }
 
@@ -87,11 +92,13 @@ func (l Locks) Get(ctx context.Context, key string) (Lock, bool, error) {
 	if err := l.check(key); err != nil {
 		return Lock{}, false, err
 	}
+
 	item, err := l.read(ctx, key)
 	if err != nil || len(item) == 0 {
 		return Lock{}, false, err
 	}
 	lock, err := decodeLock(item)
+
 	return lock, err == nil, err
 }
 
@@ -99,9 +106,11 @@ func (l Locks) check(key string) error {
 	if l.DynamoDB == nil || l.Table == "" {
 		return errors.New("lock: Locks.DynamoDB and Table must be set")
 	}
+
 	if n := keys.MaxBytes - len(lockPrefix); key == "" || len(key) > n || !utf8.ValidString(key) {
 		return fmt.Errorf("lock: %w: key: 1 to %d bytes of UTF-8, got %d", ErrInvalid, n, len(key))
 	}
+
 	return nil
 }
 
@@ -111,6 +120,7 @@ func (l Locks) read(ctx context.Context, key string) (image, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read lock: %w", err)
 	}
+
 	return out.Item, nil
 }
 
@@ -119,5 +129,6 @@ func decodeLock(item image) (Lock, error) {
 	if lock.Holder == "" {
 		return Lock{}, fmt.Errorf("lock: %w: it has no holder", ErrCorrupt)
 	}
+
 	return lock, nil
 }

@@ -18,6 +18,7 @@ func (w *world) locks() once.Locks {
 func TestALockHasOneHolderForAllTime(t *testing.T) {
 	w := newWorld(t)
 	locks := w.locks()
+
 	var mu sync.Mutex
 	held := map[string]int{}
 	var group sync.WaitGroup
@@ -29,6 +30,7 @@ func TestALockHasOneHolderForAllTime(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
+
 			held[got.Holder]++
 			if got.Acquired != (got.Holder == "pod-"+strconv.Itoa(i)) || got.First != got.Acquired {
 				t.Errorf("pod-%d: %+v", i, got)
@@ -36,18 +38,22 @@ func TestALockHasOneHolderForAllTime(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	if len(held) != 1 {
 		t.Errorf("holders %v", held)
 	}
 	since := w.clock.Now()
 	w.clock.advance(10 * 365 * 24 * time.Hour)
+
 	got, err := locks.Acquire(t.Context(), "k", "late")
 	if err != nil || got.Acquired || !got.Since.Equal(since) {
 		t.Errorf("years later: %+v, %v", got, err)
 	}
+
 	if got, there, err := locks.Get(t.Context(), "k"); err != nil || !there || !got.Since.Equal(since) || held[got.Holder] != 50 {
 		t.Errorf("%+v %t %v", got, there, err)
 	}
+
 	if _, there, err := locks.Get(t.Context(), "nobody's"); there || err != nil {
 		t.Errorf("%t %v", there, err)
 	}
@@ -56,15 +62,18 @@ func TestALockHasOneHolderForAllTime(t *testing.T) {
 func TestALostAnswerCostsNoLock(t *testing.T) {
 	w := newWorld(t)
 	w.wire.loseAnswers(1)
+
 	got, err := w.locks().Acquire(t.Context(), "k", "pod-1/req-1")
 	if err != nil || !got.Acquired || !got.First {
 		t.Errorf("within the call: %+v, %v", got, err)
 	}
+
 	got, err = w.locks().Acquire(t.Context(), "k", "pod-1/req-1")
 	if err != nil || !got.Acquired || got.First {
 		t.Errorf("by the same holder again: %+v, %v", got, err)
 	}
 	w.wire.breaks(nil, withoutItem)
+
 	if got, err := w.locks().Acquire(t.Context(), "k", "pod-2/req-1"); err != nil || got.Acquired || got.Holder != "pod-1/req-1" {
 		t.Errorf("an endpoint that does not return the item: %+v, %v", got, err)
 	}
@@ -76,12 +85,14 @@ func TestLocksAndClaimsDoNotMeet(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	take(t, w.Claims, "k")
+
 	for name, args := range map[string][2]string{"no key": {"", "h"}, "a long key": {strings.Repeat("k", 2044), "h"}, "no holder": {"k", ""},
 		"a long holder": {"k", strings.Repeat("h", 257)}, "not UTF-8": {"\xff", "h"}} {
 		if got, err := w.locks().Acquire(t.Context(), args[0], args[1]); !errors.Is(err, once.ErrInvalid) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
+
 	if _, err := (once.Locks{}).Acquire(t.Context(), "k", "h"); err == nil {
 		t.Error("locks without a table are accepted")
 	}

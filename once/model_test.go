@@ -79,6 +79,7 @@ func (m *model) claim(k *modelKey, now int64, number int, payload string) (outco
 		k.fence++
 	}
 	k.status, k.owner, k.payload, k.lease, k.expires, k.result = once.StatusInProgress, number, payload, now+modelLease, now/1000+modelRetention, ""
+
 	return outcome, nil
 }
 
@@ -98,6 +99,7 @@ func (m *model) step(k *modelKey, h *holding, now int64, verb string) error {
 	case verb != "release" && now >= k.lease && !(verb == "extend" && now+modelLease == k.lease):
 		return once.ErrLeaseExpired
 	}
+
 	k.status, k.expires = target, now/1000+modelRetention
 	switch verb {
 	case "extend":
@@ -107,6 +109,7 @@ func (m *model) step(k *modelKey, h *holding, now int64, verb string) error {
 	case "unknown":
 		k.expires = 0
 	}
+
 	return nil
 }
 
@@ -117,9 +120,11 @@ func newModel(t *testing.T, rt *rapid.T, w *world, n int) *model {
 		m.offsets = append(m.offsets, off)
 		m.machines = append(m.machines, w.machine(t, time.Duration(off)*time.Millisecond))
 	}
+
 	for _, k := range []string{"a", "b"} {
 		m.keys[k] = &modelKey{}
 	}
+
 	return m
 }
 
@@ -140,15 +145,18 @@ func TestEveryAnswerIsTheModels(t *testing.T) {
 				name, machine := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "key"), rapid.IntRange(0, 2).Draw(rt, "machine")
 				payload := rapid.SampledFrom([]string{"p", "p", "p", "q"}).Draw(rt, "payload")
 				w.wire.loseAnswers(rapid.IntRange(0, 2).Draw(rt, "lost"))
+
 				outcome, want := m.claim(m.keys[name], m.clock(machine), len(m.held), payload)
 				got, err := m.machines[machine].Claim(t.Context(), m.prefix+name, []byte(payload))
 				answers[fmt.Sprint(outcome, want != nil)]++
 				if !same(err, want) || err == nil && (got.Outcome != outcome || got.Fence() != m.keys[name].fence) {
 					rt.Fatalf("claim: %+v, %v; want %s, %v (%+v)", got, err, outcome, want, m.keys[name])
 				}
+
 				if err == nil && outcome == once.Replayed && string(got.Result) != m.keys[name].result {
 					rt.Fatalf("replayed %q, want %q", got.Result, m.keys[name].result)
 				}
+
 				if err == nil && outcome != once.Replayed {
 					m.held = append(m.held, holding{key: name, claim: got, number: len(m.held), machine: machine, fence: got.Fence()})
 				}
@@ -160,6 +168,7 @@ func TestEveryAnswerIsTheModels(t *testing.T) {
 				h := &m.held[rapid.IntRange(max(0, len(m.held)-4), len(m.held)-1).Draw(rt, "holder")]
 				verb := rapid.SampledFrom([]string{"complete", "complete", "extend", "fail", "release", "unknown"}).Draw(rt, "verb")
 				w.wire.loseAnswers(rapid.IntRange(0, 2).Draw(rt, "lost"))
+
 				want := m.step(m.keys[h.key], h, m.clock(h.machine), verb)
 				var err error
 				switch verb {
@@ -174,6 +183,7 @@ func TestEveryAnswerIsTheModels(t *testing.T) {
 				case "unknown":
 					err = h.claim.Unknown(t.Context())
 				}
+
 				answers[fmt.Sprint(verb, want)]++
 				if !same(err, want) {
 					rt.Fatalf("%s by %d: %v, want %v (%+v)", verb, h.number, err, want, m.keys[h.key])
@@ -185,9 +195,11 @@ func TestEveryAnswerIsTheModels(t *testing.T) {
 				if err != nil || there != (m.keys[name].status != "") {
 					rt.Fatalf("%+v %t %v, want %+v", r, there, err, m.keys[name])
 				}
+
 				if !there || m.keys[name].status != once.StatusUnknown {
 					return
 				}
+
 				if err := w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased}); err != nil {
 					rt.Fatal(err)
 				}
@@ -207,6 +219,7 @@ func TestEveryAnswerIsTheModels(t *testing.T) {
 			},
 		})
 	})
+
 	if len(answers) < 12 {
 		t.Errorf("the runs met only %v", answers)
 	}

@@ -29,6 +29,7 @@ func num(n int64) types.AttributeValue {
 // deposit gives an account an amount.
 func (w *world) deposit(t testing.TB, account string, amount int64) {
 	t.Helper()
+
 	i := key(account)
 	i["balance"] = num(amount)
 	if _, err := w.db.Client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("business"), Item: i}); err != nil {
@@ -38,10 +39,12 @@ func (w *world) deposit(t testing.TB, account string, amount int64) {
 
 func (w *world) account(t testing.TB, account string) item {
 	t.Helper()
+
 	out, err := w.db.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("business"), Key: key(account), ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Item
 }
 
@@ -80,10 +83,12 @@ func TestMarkersAreOneWithTheirEffect(t *testing.T) {
 			w.deposit(t, "a", 10)
 			balance := func(want int64) {
 				t.Helper()
+
 				if got := numberOf(w.account(t, "a")["balance"]); got != want {
 					t.Errorf("balance %d, want %d", got, want)
 				}
 			}
+
 			for i := range 3 {
 				got, replayed, err := do(t, w.Claims, "k1", payload, "a")
 				if err != nil || string(got) != "debited" || replayed != (i > 0) {
@@ -91,23 +96,28 @@ func TestMarkersAreOneWithTheirEffect(t *testing.T) {
 				}
 			}
 			balance(6)
+
 			if _, _, err := do(t, w.Claims, "k1", []byte("other"), "a"); !errors.Is(err, once.ErrMismatch) {
 				t.Errorf("another payload: %v", err)
 			}
 			w.wire.loseAnswers(1)
+
 			if got, replayed, err := do(t, w.Claims, "k2", payload, "a"); err != nil || string(got) != "debited" || replayed {
 				t.Errorf("a lost answer: %q %t %v", got, replayed, err)
 			}
 			w.wire.breaks(nil, nil)
 			balance(2)
+
 			if _, _, err := do(t, w.Claims, "k3", payload, "a"); !refusedByBusiness(err) {
 				t.Errorf("no funds: %v", err)
 			}
 			w.deposit(t, "b", 4)
+
 			if _, replayed, err := do(t, w.Claims, "k3", payload, "b"); err != nil || replayed {
 				t.Errorf("a refusal leaves no mark: %t %v", replayed, err)
 			}
 			w.wire.breaks(nil, withoutItem)
+
 			if name == "in the item" {
 				if _, replayed, err := do(t, w.Claims, "k2", payload, "a"); err != nil || !replayed {
 					t.Errorf("an endpoint that does not return the item: %t %v", replayed, err)
@@ -128,15 +138,19 @@ func TestPoint29_TheMarkerOutranksTheRefusal(t *testing.T) {
 			w := newWorld(t)
 			do := w.modes()[name]
 			w.deposit(t, "a", 4)
+
 			if _, _, err := do(t, w.Claims, "k", payload, "a"); err != nil {
 				t.Fatal(err)
 			}
+
 			if got, replayed, err := do(t, w.Claims, "k", payload, "a"); err != nil || !replayed || string(got) != "debited" {
 				t.Errorf("marker and funds fail: %q %t %v", got, replayed, err)
 			}
+
 			if _, _, err := do(t, w.Claims, "new", payload, "a"); !refusedByBusiness(err) {
 				t.Errorf("only the funds fail: %v", err)
 			}
+
 			if len(w.record(t, "new")) != 0 {
 				t.Error("a refusal left a marker")
 			}
@@ -150,16 +164,19 @@ func TestConcurrentMarkersMoveTheMoneyOncePerKey(t *testing.T) {
 			w := newWorld(t)
 			do := w.modes()[name]
 			w.deposit(t, "a", 1000)
+
 			var group sync.WaitGroup
 			var mu sync.Mutex
 			first := map[string]int{}
 			for i := range 60 {
 				group.Go(func() {
 					k := strconv.Itoa(i % 10)
+
 					_, replayed, err := do(t, w.Claims, k, payload, "a")
 					if err != nil {
 						t.Error(err)
 					}
+
 					if !replayed {
 						mu.Lock()
 						first[k]++
@@ -168,9 +185,11 @@ func TestConcurrentMarkersMoveTheMoneyOncePerKey(t *testing.T) {
 				})
 			}
 			group.Wait()
+
 			if got := numberOf(w.account(t, "a")["balance"]); got != 960 || len(first) != 10 {
 				t.Errorf("balance %d, %v", got, first)
 			}
+
 			for k, n := range first {
 				if n != 1 {
 					t.Errorf("%d callers were told that they were the first under %s", n, k)
@@ -185,14 +204,17 @@ func TestConcurrentMarkersMoveTheMoneyOncePerKey(t *testing.T) {
 func TestATransactionThatIsSentAgainWithoutItsTokenIsRecognised(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
+
 	c := w.with(t, func(c *once.Config) { c.DynamoDB = forgetful{w.db} })
 	got, replayed, err := c.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4))
 	if err != nil || replayed || string(got) != "r" {
 		t.Errorf("%q %t %v", got, replayed, err)
 	}
+
 	if err := take(t, c, "held").CompleteIn(t.Context(), []byte("r"), debit("a", 4)); err != nil {
 		t.Error(err)
 	}
+
 	if got := numberOf(w.account(t, "a")["balance"]); got != 2 {
 		t.Errorf("balance %d", got)
 	}
@@ -207,33 +229,40 @@ func (f forgetful) TransactWriteItems(ctx context.Context, in *dynamodb.Transact
 	}
 	again := *in
 	again.ClientRequestToken = aws.String("another")
+
 	return f.meter.TransactWriteItems(ctx, &again, o...)
 }
 
 func TestWorkMayEndItsClaimInATransaction(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
+
 	held := take(t, w.Claims, "k")
 	if err := held.CompleteIn(t.Context(), nil, debit("a", 11)); !errors.Is(err, errNoFunds) {
 		t.Errorf("a refusal of the business: %v", err)
 	}
 	w.wire.loseAnswers(1)
+
 	if err := held.CompleteIn(t.Context(), []byte("r"), debit("a", 4)); err != nil {
 		t.Fatal(err)
 	}
 	w.wire.breaks(nil, nil)
+
 	if err := held.CompleteIn(t.Context(), []byte("r"), debit("a", 4)); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("a claim ends once: %v", err)
 	}
 	stale := take(t, w.Claims, "stale")
 	w.clock.advance(2 * time.Minute)
 	take(t, w.Claims, "stale")
+
 	if err := stale.CompleteIn(t.Context(), nil, debit("a", 4)); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("a former holder: %v", err)
 	}
+
 	if got := numberOf(w.account(t, "a")["balance"]); got != 6 {
 		t.Errorf("balance %d", got)
 	}
+
 	for i := range 2 {
 		got, replayed, err := w.Do(t.Context(), "whole", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 			return []byte("r"), c.CompleteIn(ctx, []byte("r"), debit("a", 1))
@@ -248,20 +277,25 @@ func TestAKeyThatALeaseHolderBeganIsNotFinishedByATransaction(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
 	take(t, w.Claims, "k")
+
 	if _, _, err := w.DoInTransaction(t.Context(), "k", payload, nil, debit("a", 4)); !errors.Is(err, once.ErrInProgress) {
 		t.Errorf("in progress: %v", err)
 	}
 	w.clock.advance(2 * time.Minute)
+
 	if _, _, err := w.DoInTransaction(t.Context(), "k", payload, nil, debit("a", 4)); !errors.Is(err, once.ErrUnknownOutcome) {
 		t.Errorf("its lease has ended: %v", err)
 	}
+
 	r, _, err := w.Get(t.Context(), "k")
 	if err == nil {
 		err = w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased})
 	}
+
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range 2 {
 		if got, replayed, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); err != nil || replayed != (i == 1) || string(got) != "r" {
 			t.Errorf("released: %q %t %v", got, replayed, err)
@@ -279,11 +313,13 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 		t.Helper()
 		w.db.spent()
 		w.wire.requests()
+
 		if err := do(); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		gotWrite, gotRead := w.db.spent()
 		fmt.Fprintf(&table, "| %s | %g | %g | %d |\n", path, gotWrite, gotRead, len(w.wire.requests()))
+
 		if gotWrite != write || gotRead != read {
 			t.Errorf("%s: %g WCU %g RCU, want %g and %g", path, gotWrite, gotRead, write, read)
 		}
@@ -320,6 +356,7 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 		_, err := once.Locks{DynamoDB: w.db, Table: "once"}.Acquire(t.Context(), "l", "other")
 		return err
 	})
+
 	cached := w.with(t, func(c *once.Config) { c.Cache = 1 })
 	if _, _, err := cached.Do(t.Context(), "c", payload, (&work{}).do); err != nil {
 		t.Fatal(err)
@@ -334,10 +371,12 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 // onPage checks that docs/patterns/claims.md holds a table as it was measured.
 func onPage(t *testing.T, table string) {
 	t.Helper()
+
 	page, err := os.ReadFile("../docs/patterns/claims.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if !strings.Contains(string(page), table) {
 		t.Errorf("docs/patterns/claims.md does not hold this table:\n%s", table)
 	}

@@ -27,9 +27,11 @@ func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testi
 	} {
 		w.wire.breaks(broken, nil)
 		w.outcomes()
+
 		if _, _, err := w.Do(t.Context(), "k", payload, job.do); !errors.Is(err, errWire) || job.calls != 0 {
 			t.Errorf("%s: fails closed: %v, %d calls", name, err, job.calls)
 		}
+
 		got, replayed, err := open.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 			if c.Outcome != once.Untracked || errors.Join(c.Extend(ctx), c.Complete(ctx, nil), c.Release(ctx)) != nil {
 				t.Errorf("%s: the work is told: %s", name, c.Outcome)
@@ -39,11 +41,13 @@ func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testi
 		if err != nil || replayed || string(got) != "r" {
 			t.Errorf("%s: fails open: %q %t %v", name, got, replayed, err)
 		}
+
 		if told := w.outcomes(); !slices.Equal(told, []once.Outcome{once.Unavailable, once.Unavailable, once.Untracked}) {
 			t.Errorf("%s: told %v", name, told)
 		}
 	}
 	w.wire.breaks(nil, nil)
+
 	if err := take(t, open, "large").Complete(t.Context(), make([]byte, 100<<10)); err != nil {
 		t.Fatal(err)
 	}
@@ -54,16 +58,20 @@ func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testi
 		}
 		return nil
 	}, nil)
+
 	if _, replayed, err := open.Do(t.Context(), "large", payload, job.do); !errors.Is(err, once.ErrResultUnavailable) || !replayed || job.calls != 0 {
 		t.Errorf("a result that cannot be fetched was given once: %t %v, %d calls", replayed, err, job.calls)
 	}
 	w.wire.breaks(nil, nil)
+
 	missing := w.with(t, func(c *once.Config) { c.FailOpen, c.Table = true, "missing" })
 	if _, _, err := missing.Do(t.Context(), "k", payload, job.do); err == nil || job.calls != 0 {
 		t.Errorf("a table that is missing is no outage: %v", err)
 	}
+
 	for name, c := range map[string]*once.Claims{"in progress": w.Claims, "mismatch": open} {
 		take(t, w.Claims, name)
+
 		if _, _, err := c.Do(t.Context(), name, payload, job.do); err == nil || job.calls != 0 {
 			t.Errorf("%s: a refusal is no outage: %v", name, err)
 		}
@@ -74,6 +82,7 @@ func TestPoint49And35_ATableThatCannotHoldClaimsIsFound(t *testing.T) {
 	db := embeddedtest.DynamoDB(t)
 	expiring := func(table, attribute string) {
 		t.Helper()
+
 		if _, err := db.UpdateTimeToLive(t.Context(), &dynamodb.UpdateTimeToLiveInput{TableName: &table,
 			TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &attribute, Enabled: aws.Bool(true)}}); err != nil {
 			t.Fatal(err)
@@ -85,6 +94,7 @@ func TestPoint49And35_ATableThatCannotHoldClaimsIsFound(t *testing.T) {
 	expiring("key", once.ExpiryAttribute)
 	expiring("good", once.ExpiryAttribute)
 	expiring("other-ttl", "ttl")
+
 	for table, want := range map[string]string{"good": "", "key": "its key must be idempotencyKey", "no-ttl": "time to live is off",
 		"other-ttl": "time to live is on ttl", "missing": "not found"} {
 		switch err := once.Check(t.Context(), db, table); {
@@ -96,12 +106,14 @@ func TestPoint49And35_ATableThatCannotHoldClaimsIsFound(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.wire.breaks(nil, withoutItem)
+
 	replicated := &describing{meter: w.db, table: types.TableDescription{Replicas: []types.ReplicaDescription{{}},
 		KeySchema:            good.KeySchema,
 		AttributeDefinitions: good.AttributeDefinitions}}
 	if err := once.Check(t.Context(), replicated, "once"); err == nil || !strings.Contains(err.Error(), "replicated") {
 		t.Errorf("a global table: %v", err)
 	}
+
 	replicated.table.Replicas = nil
 	if err := once.Check(t.Context(), replicated, "once"); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("an endpoint that does not return the item: %v", err)
@@ -130,19 +142,23 @@ var reserved = []string{"STATUS", "OWNER", "RESULT", "OPERATION", "COUNT", "KEY"
 func TestPoint49_NoExpressionNamesAnAttributeWithoutAnAlias(t *testing.T) {
 	w := newWorld(t)
 	spy := &expressions{meter: w.db}
+
 	c := w.with(t, func(c *once.Config) { c.DynamoDB = spy })
 	held := take(t, c, "k")
 	for _, err := range endings(t.Context(), held) {
 		_ = err // some of them come after the end
 	}
 	w.clock.advance(2 * time.Minute)
+
 	_, _ = c.Claim(t.Context(), "k", payload)
 	if _, _, err := c.Unsettled(t.Context(), w.clock.Now(), "", 10); err != nil {
 		t.Fatal(err)
 	}
+
 	if len(spy.seen) < 6 {
 		t.Fatalf("%d expressions", len(spy.seen))
 	}
+
 	for _, e := range spy.seen {
 		for _, word := range strings.FieldsFunc(e, func(r rune) bool { return strings.ContainsRune(" ,()=<>+", r) }) {
 			if slices.Contains(reserved, strings.ToUpper(word)) {
@@ -171,6 +187,7 @@ func TestPoint50_KeysOwnersAndPayloadsAreNeverInErrorsOrEvents(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.Payload, c.LogKey = once.JSON, []byte("log secret") })
 	const secret = "card-4242424242424242"
 	var all []error
+
 	_, err := w.Claim(t.Context(), secret, []byte(`{"pan":"`+secret+`"`))
 	all = append(all, err)
 	held, err := w.Claim(t.Context(), secret, []byte(`{"pan":"`+secret+`"}`))
@@ -181,22 +198,27 @@ func TestPoint50_KeysOwnersAndPayloadsAreNeverInErrorsOrEvents(t *testing.T) {
 	_, err = w.Claim(t.Context(), secret, []byte(`{}`))
 	all = append(all, err, held.Complete(t.Context(), make([]byte, once.MaxResult+1)), held.Release(t.Context()), held.Complete(t.Context(), nil))
 	w.wire.breaks(func(string) error { return errWire }, nil)
+
 	_, err = w.Claim(t.Context(), secret, []byte(`{}`))
 	all = append(all, err)
 	for _, e := range w.events {
 		all = append(all, fmt.Errorf("%+v", e))
 	}
+
 	for _, err := range all {
 		if err == nil {
 			continue
 		}
+
 		if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), owner) {
 			t.Errorf("it tells a secret: %v", err)
 		}
 	}
+
 	if ref := w.Ref(secret); len(ref) != 12 || ref == w.with(t, func(c *once.Config) { c.LogKey = []byte("other") }).Ref(secret) {
 		t.Errorf("the abbreviation depends on the secret: %s", ref)
 	}
+
 	if !strings.Contains(all[len(all)-1].Error(), w.Ref(secret)) {
 		t.Errorf("and names the key: %v", all[len(all)-1])
 	}
@@ -206,6 +228,7 @@ func TestEveryOutcomeIsToldOnce(t *testing.T) {
 	w := newWorld(t)
 	told := func(why string, want ...once.Outcome) {
 		t.Helper()
+
 		if got := w.outcomes(); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", why, got, want)
 		}
@@ -233,6 +256,7 @@ func TestEveryOutcomeIsToldOnce(t *testing.T) {
 func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
 	known := map[string]once.Resolution{}
 	var broken error
+
 	w := newWorld(t, func(c *once.Config) {
 		c.Operation = "charge"
 		c.Reconcile = func(_ context.Context, r once.Record) (once.Resolution, error) { return known[r.Key], broken }
@@ -245,9 +269,11 @@ func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
 	}
 	take(t, w.with(t, func(c *once.Config) { c.Operation = "other" }), "another's")
 	take(t, w.Claims, "crashed")
+
 	if err := take(t, w.Claims, "unknown").Unknown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := take(t, w.Claims, "nobody knows").Unknown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -262,23 +288,29 @@ func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
 	known["crashed"] = once.Resolution{Status: once.StatusFailed, Failure: &once.Failure{Code: "Declined"}}
 	known["unknown"] = once.Resolution{Status: once.StatusCompleted, Result: []byte("charged")}
 	known["live"] = once.Resolution{Status: once.StatusReleased}
+
 	if s, err := w.Sweep(t.Context(), time.Minute); err != nil || s != (once.Swept{Found: 3, Moved: 2}) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	refused(t, w.Claims, "crashed", &once.Failure{Code: "Declined"})
+
 	if got := take(t, w.Claims, "unknown"); string(got.Result) != "charged" {
 		t.Errorf("%+v", got)
 	}
+
 	r, _, err := w.Get(t.Context(), "live")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := w.Resolve(t.Context(), r, known["live"]); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("a live lease is nobody else's: %v", err)
 	}
+
 	if err := live.Complete(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
+
 	for name, bad := range map[string]once.Resolution{"none": {}, "in progress": {Status: once.StatusInProgress}, "no failure": {Status: once.StatusFailed},
 		"much": {Status: once.StatusCompleted, Result: make([]byte, 64<<10)}} {
 		if err := w.Resolve(t.Context(), r, bad); !errors.Is(err, once.ErrInvalid) {
@@ -294,22 +326,27 @@ func TestAnOperatorMayFreeAKeyAndSaysWhy(t *testing.T) {
 	if err != nil || !there {
 		t.Fatal(err)
 	}
+
 	if err := w.ForceRelease(t.Context(), r, "", "because"); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("by nobody: %v", err)
 	}
 	w.wire.loseAnswers(1)
+
 	if err := w.ForceRelease(t.Context(), r, "ada", "its worker is gone"); err != nil {
 		t.Fatal(err)
 	}
 	w.wire.breaks(nil, nil)
+
 	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("the former holder: %v", err)
 	}
+
 	again, _, err := w.Get(t.Context(), "k")
 	if err != nil || again.ReleasedBy != "ada" || again.Reason != "its worker is gone" || again.Status != once.StatusReleased {
 		t.Errorf("%+v, %v", again, err)
 	}
 	take(t, w.Claims, "k")
+
 	if err := w.ForceRelease(t.Context(), r, "ada", "again"); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("what was looked at has changed: %v", err)
 	}
@@ -321,13 +358,16 @@ func TestAKeyWithItsOwnEndIsNeverClaimableAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, _, err := w.Do(t.Context(), long, payload, (&work{result: []byte("r")}).do); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.advance(29 * 24 * time.Hour) // far beyond the retention
+
 	if got := take(t, w.Claims, long); got.Outcome != once.Replayed {
 		t.Errorf("a day before its end: %s", got.Outcome)
 	}
+
 	r, _, err := w.Get(t.Context(), long)
 	if err != nil || r.ExpiresAt.Before(w.clock.Now().Add(24*time.Hour+2*time.Second)) {
 		t.Errorf("it is kept until %s, %v", r.ExpiresAt, err)
@@ -337,6 +377,7 @@ func TestAKeyWithItsOwnEndIsNeverClaimableAnew(t *testing.T) {
 	w.sweep(t, long)
 	refused(t, w.with(t, func(c *once.Config) { c.KeysExpire = true }), long, once.ErrKeyExpired)
 	w.deposit(t, "a", 10)
+
 	for mode, do := range w.modes() {
 		if _, _, err := do(t, w.Claims, long, payload, "a"); !errors.Is(err, once.ErrKeyExpired) {
 			t.Errorf("%s: %v", mode, err)
@@ -354,16 +395,20 @@ func TestBadConfigurationsAreNamed(t *testing.T) {
 	} {
 		cfg := w.config()
 		change(&cfg)
+
 		if _, err := once.New(cfg); err == nil || !strings.Contains(err.Error(), "Config."+name) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	if err := (&once.Claim{}).Complete(t.Context(), nil); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("a claim that nobody holds: %v", err)
 	}
+
 	if err := take(t, w.Claims, "k").Fail(t.Context(), nil); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("a failure without a code: %v", err)
 	}
+
 	if _, err := w.Sweep(t.Context(), 0); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("a sweep without a reconciler: %v", err)
 	}

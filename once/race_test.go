@@ -38,11 +38,13 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 			_ = r.Body.Close()
 			return nil, io.ErrUnexpectedEOF
 		}
+
 		return r, nil
 	})
 
 	var mu sync.Mutex
-	effects := map[string][]int64{}  // fences under which the work was done
+	effects := map[string][]int64{} // fences under which the work was done
+
 	results := map[string][]string{} // what callers were told
 	firsts := map[string]int{}       // callers that were told that it was them
 	var group sync.WaitGroup
@@ -56,17 +58,20 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 					mu.Lock()
 					effects[key] = append(effects[key], c.Fence())
 					mu.Unlock()
+
 					switch {
 					case oneIn(4):
 						return nil, errors.New("failed")
 					case oneIn(3):
 						w.clock.advance(65 * time.Second) // it sleeps past its lease
 					}
+
 					return fmt.Append(nil, key, "/", c.Fence()), nil
 				})
 				switch { // ErrClockSkew is right where another one slept while an answer was on its way
 				case err == nil:
 					mu.Lock()
+
 					results[key] = append(results[key], string(got))
 					if !replayed {
 						firsts[key]++
@@ -81,19 +86,24 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 	group.Wait()
 	w.wire.breaks(nil, nil)
 	w.clock.advance(time.Hour)
+
 	for key, told := range results {
 		slices.Sort(told)
+
 		if len(slices.Compact(told)) != 1 || firsts[key] > 1 {
 			t.Errorf("key %s: results %v, %d were told that they were the first", key, told, firsts[key])
 		}
 		slices.Sort(effects[key])
+
 		if len(slices.Compact(slices.Clone(effects[key]))) != len(effects[key]) {
 			t.Errorf("key %s: two worked under one fence: %v", key, effects[key])
 		}
+
 		if got := take(t, w.Claims, key); string(got.Result) != told[0] {
 			t.Errorf("key %s: %q is stored, callers were told %q", key, got.Result, told[0])
 		}
 	}
+
 	if len(results) == 0 {
 		t.Error("nobody got through")
 	}

@@ -102,11 +102,13 @@ func decode(item image) (Record, error) {
 	if b, ok := item[attrResult].(*types.AttributeValueMemberB); ok {
 		r.result = append([]byte{}, b.Value...) // empty is not nil
 	}
+
 	r.ResultBytes = max(attribute.Number(item, attrSize), int64(len(r.result)))
 	_, r.lost = item[attrLost]
 	if s := attribute.Number(item, ExpiryAttribute); s > 0 {
 		r.ExpiresAt = time.Unix(s, 0).UTC()
 	}
+
 	switch {
 	case r.Fence <= 0:
 		return r, fmt.Errorf("%w: it has no fence", ErrCorrupt)
@@ -119,10 +121,12 @@ func decode(item image) (Record, error) {
 		}
 		r.FailureCode = f.Code
 	}
+
 	switch r.Status {
 	case StatusInProgress, StatusCompleted, StatusFailed, StatusUnknown, StatusReleased:
 		return r, nil
 	}
+
 	return r, fmt.Errorf("%w: its status is unknown to this version", ErrCorrupt)
 }
 
@@ -141,5 +145,6 @@ func (c *Claims) Get(ctx context.Context, key string) (Record, bool, error) {
 	if s.record == nil {
 		return Record{}, false, err
 	}
+
 	return *s.record, err == nil, err
 }

@@ -38,6 +38,7 @@ func (c *Claims) resolve(ctx context.Context, r Record, to Resolution) error {
 		values: image{":unknown": attribute.S(string(StatusUnknown)),
 			":status": attribute.S(string(to.Status)), ":now": attribute.N(now.UnixMilli()), ":expires": attribute.N(keep.Unix())}}
 	c.pin(w.values, &r, now)
+
 	same := func(*Record) bool { return true }
 	switch {
 	case to.Status == StatusReleased:
@@ -47,6 +48,7 @@ func (c *Claims) resolve(ctx context.Context, r Record, to Resolution) error {
 		same = func(now *Record) bool {
 			return bytes.Equal(now.result, to.Result) && !now.lost && now.pointer.name == ""
 		}
+
 		if to.Result != nil {
 			w.set += ", #result = :result"
 			w.values[":result"] = attribute.B(to.Result)
@@ -59,6 +61,7 @@ func (c *Claims) resolve(ctx context.Context, r Record, to Resolution) error {
 	default:
 		return fmt.Errorf("%w: resolution: must be completed, released, or failed with a failure", ErrInvalid)
 	}
+
 	won, s, err := c.apply(ctx, w)
 	switch {
 	case err != nil || won:
@@ -66,6 +69,7 @@ func (c *Claims) resolve(ctx context.Context, r Record, to Resolution) error {
 	case s.record != nil && s.record.Fence == r.Fence && s.record.Status == to.Status && same(s.record):
 		return nil // it was done before; the answer was lost
 	}
+
 	return ErrStaleOwner
 }
 
@@ -75,10 +79,12 @@ func (c *Claims) reconcile(ctx context.Context, key string) error {
 	if err != nil || !there {
 		return err
 	}
+
 	moved, err := c.settleRecord(ctx, r)
 	if err == nil && !moved {
 		return c.tell("claim", key, "", ErrUnknownOutcome)
 	}
+
 	return err
 }
 
@@ -88,13 +94,16 @@ func (c *Claims) settleRecord(ctx context.Context, r Record) (moved bool, err er
 	if err != nil {
 		return false, fmt.Errorf("reconcile key#%s: %w", c.Ref(r.Key), err)
 	}
+
 	if to.Status == "" {
 		return false, nil
 	}
+
 	err = c.Resolve(ctx, r, to)
 	if errors.Is(err, ErrStaleOwner) {
 		return true, nil // somebody else has moved it on
 	}
+
 	return err == nil, err
 }
 
@@ -110,10 +119,12 @@ func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, 
 	if after != "" {
 		in.ExclusiveStartKey = image{attrKey: attribute.S(after)}
 	}
+
 	out, err := c.cfg.DynamoDB.Scan(ctx, in)
 	if err != nil {
 		return nil, "", fmt.Errorf("scan for unsettled claims: %w", err)
 	}
+
 	for _, item := range out.Items {
 		r, err := decode(item)
 		if err != nil {
@@ -121,6 +132,7 @@ func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, 
 		}
 		page = append(page, r)
 	}
+
 	return page, attribute.Text(out.LastEvaluatedKey, attrKey), nil
 }
 
@@ -141,16 +153,19 @@ func (c *Claims) Sweep(ctx context.Context, age time.Duration) (s Swept, err err
 	if c.cfg.Reconcile == nil {
 		return s, fmt.Errorf("sweep: %w: Config.Reconcile is nil", ErrInvalid)
 	}
+
 	before := c.cfg.Now().Add(-age)
 	for after := ""; ; {
 		page, next, failed := c.Unsettled(ctx, before, after, sweepPage)
 		if failed != nil {
 			return s, errors.Join(err, failed)
 		}
+
 		for _, r := range page {
 			if r.Operation != c.cfg.Operation {
 				continue
 			}
+
 			s.Found++
 			moved, failed := c.settleRecord(ctx, r)
 			switch {
@@ -163,6 +178,7 @@ func (c *Claims) Sweep(ctx context.Context, age time.Duration) (s Swept, err err
 				s.Moved++
 			}
 		}
+
 		if after = next; next == "" || ctx.Err() != nil {
 			return s, errors.Join(err, ctx.Err())
 		}
@@ -185,8 +201,10 @@ func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) 
 			":next": attribute.N(r.Fence + 1), ":now": attribute.N(now.UnixMilli()), ":expires": attribute.N(now.Add(c.cfg.Retention).Unix()),
 			":by": attribute.S(by), ":reason": attribute.S(reason)}})
 	c.cache.forget(r.Key) // also when it was not answered
+
 	if err == nil && !won && (s.record == nil || s.record.Fence != r.Fence+1 || s.record.ReleasedBy != by || s.record.Reason != reason) {
 		err = ErrStaleOwner
 	}
+
 	return c.tell("force-release", r.Key, GivenBack, err)
 }

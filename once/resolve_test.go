@@ -25,17 +25,20 @@ func TestASecondResolutionThatSaysSomethingElseIsRefused(t *testing.T) {
 		if err := take(t, w.Claims, name).Unknown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+
 		r, _, err := w.Get(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.wire.loseAnswers(1)
+
 		for range 2 {
 			if err := w.Resolve(t.Context(), r, to.first); err != nil {
 				t.Errorf("%s: the first, and its repeat: %v", name, err)
 			}
 		}
 		w.wire.breaks(nil, nil)
+
 		if err := w.Resolve(t.Context(), r, to.second); !errors.Is(err, once.ErrStaleOwner) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -51,13 +54,16 @@ func TestAKeyThatIsFreedByForceIsForgottenHere(t *testing.T) {
 				t.Fatalf("%d calls, want %d, %v", job.calls, want, err)
 			}
 		}
+
 		r, _, err := w.Get(t.Context(), "k")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if err := w.ForceRelease(t.Context(), r, "ada", "wrong result"); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := w.ForceRelease(t.Context(), r, "ada", "another reason"); !errors.Is(err, once.ErrStaleOwner) {
 			t.Errorf("for another reason: %v", err)
 		}
@@ -69,14 +75,17 @@ func TestWhatATransactionDidExpiresAlsoWhereWorkMustNotBeRepeated(t *testing.T) 
 	w.deposit(t, "a", 10)
 	check := func(k string) {
 		t.Helper()
+
 		if _, replayed, err := w.DoInTransaction(t.Context(), k, payload, nil, debit("a", 1)); err != nil || replayed {
 			t.Errorf("%s: %t %v", k, replayed, err)
 		}
+
 		if got, want := numberOf(w.record(t, k)["expiresAt"]), w.clock.Now().Add(time.Hour).Unix(); got != want {
 			t.Errorf("%s: it expires at %d, want %d", k, got, want)
 		}
 	}
 	check("new")
+
 	if err := take(t, w.Claims, "released").Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}

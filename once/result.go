@@ -33,6 +33,7 @@ func (c *Claims) store(ctx context.Context, claim *Claim, result []byte, keep ti
 	if err := c.cfg.Results.Put(ctx, p.name, result, keep.Add(time.Hour)); err != nil {
 		return p, fmt.Errorf("store the result: %w", err)
 	}
+
 	return p, nil
 }
 
@@ -44,13 +45,16 @@ func (c *Claims) resultOf(ctx context.Context, r *Record) ([]byte, error) {
 	case r.pointer.name == "":
 		return r.result, nil
 	}
+
 	body, err := c.cfg.Results.Get(ctx, r.pointer.name)
 	if err != nil {
 		return nil, fmt.Errorf("%w: fetch it: %w", ErrResultUnavailable, err)
 	}
+
 	if hash := sha256.Sum256(body); string(hash[:]) != string(r.pointer.hash) {
 		return nil, fmt.Errorf("%w: its content is not what was stored", ErrResultUnavailable)
 	}
+
 	return body, nil
 }
 
@@ -80,6 +84,7 @@ func (s chunks) Put(ctx context.Context, name string, body []byte, keep time.Tim
 			return fmt.Errorf("chunk %d of %d: %w", n+1, count, err)
 		}
 	}
+
 	return nil
 }
 
@@ -91,10 +96,12 @@ func (s chunks) Get(ctx context.Context, name string) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("chunk %d: %w", n+1, err)
 		}
+
 		if count = int(attribute.Number(out.Item, attrSize)); count < 1 || count > maxChunks {
 			return nil, fmt.Errorf("%w: chunk %d is gone", ErrResultUnavailable, n+1)
 		}
 		body = append(body, attribute.Bytes(out.Item, attrChunk)...)
 	}
+
 	return body, nil
 }

@@ -29,6 +29,7 @@ func TestPoint19_AReplayIsByteEqual(t *testing.T) {
 					t.Errorf("%s, call %d: %.60q (nil: %t), replayed %t, %v", key, i, got, got == nil, replayed, err)
 				}
 			}
+
 			if job.calls != 1 {
 				t.Errorf("%s: %d calls", key, job.calls)
 			}
@@ -47,6 +48,7 @@ func TestValuesAreStoredAsJSON(t *testing.T) {
 			t.Errorf("%+v %t %v", got, replayed, err)
 		}
 	}
+
 	none, _, err := once.Do(t.Context(), w.Claims, "nil", nil, func(context.Context, *once.Claim) (*receipt, error) { return nil, nil })
 	if none != nil || err != nil {
 		t.Errorf("%v %v", none, err)
@@ -58,29 +60,36 @@ func TestPoint20_ALargeResultIsStoredBeforeTheRecordPointsToIt(t *testing.T) {
 	held := take(t, w.Claims, "k")
 	body := []byte(strings.Repeat("result ", 100<<10)) // 700 KiB: 2 chunks
 	w.wire.requests()
+
 	if err := held.Complete(t.Context(), body); err != nil {
 		t.Fatal(err)
 	}
+
 	if sent := w.wire.requests(); !slices.Equal(sent, []string{"PutItem", "PutItem", "PutItem", "UpdateItem"}[4-len(sent):]) {
 		t.Errorf("sent %v: the record comes last", sent)
 	}
+
 	name := textOf(w.record(t, "k")["resultRef"])
 	first := w.record(t, name+"/0")
 	r, _, err := w.Get(t.Context(), "k")
 	if err != nil || r.ResultBytes != int64(len(body)) {
 		t.Errorf("%+v, %v", r, err)
 	}
+
 	if expires := numberOf(first["expiresAt"]); expires < r.ExpiresAt.Unix() {
 		t.Errorf("the chunks expire at %d, the record at %d", expires, r.ExpiresAt.Unix())
 	}
+
 	if got := take(t, w.Claims, "k"); string(got.Result) != string(body) {
 		t.Errorf("%d bytes", len(got.Result))
 	}
 	w.sweep(t, name+"/1")
 	refused(t, w.Claims, "k", once.ErrResultUnavailable)
+
 	if err := take(t, w.Claims, "too much").Complete(t.Context(), make([]byte, once.MaxResult+1)); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("beyond the limit: %v", err)
 	}
+
 	if err := take(t, w.Claims, "as much as goes").Complete(t.Context(), make([]byte, once.MaxResult)); err != nil {
 		t.Error(err)
 	}
@@ -98,13 +107,16 @@ func (b bucket) Get(_ context.Context, name string) ([]byte, error) { return b[n
 
 func TestResultsMayLieElsewhereAndAreCheckedByTheirDigest(t *testing.T) {
 	b := bucket{}
+
 	w := newWorld(t, func(c *once.Config) { c.Inline, c.Results = 8, b })
 	if err := take(t, w.Claims, "k").Complete(t.Context(), []byte("more than eight")); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := take(t, w.Claims, "k"); string(got.Result) != "more than eight" || len(b) != 1 {
 		t.Errorf("%q, %v", got.Result, b)
 	}
+
 	for name := range b {
 		b[name] = []byte("something else!")
 	}
@@ -119,6 +131,7 @@ func TestPoint21_WorkThatWasDoneIsNotRepeatedForWantOfItsResult(t *testing.T) {
 			t.Errorf("a result beyond the limit: %v", err)
 		}
 	}
+
 	encoded := 0
 	for range 2 {
 		_, _, err := once.Do(t.Context(), w.Claims, "unencodable", nil, func(context.Context, *once.Claim) (float64, error) {
@@ -139,11 +152,13 @@ func TestPoint21_WorkThatWasDoneIsNotRepeatedForWantOfItsResult(t *testing.T) {
 			}
 			return nil
 		}, nil)
+
 		return saved.do(ctx, c)
 	})
 	if err != nil || string(result) != "saved" || failing > 0 {
 		t.Errorf("%q, %v, %d failures left", result, err, failing)
 	}
+
 	if large.calls != 1 || encoded != 1 || saved.calls != 1 {
 		t.Errorf("calls: %d, %d, %d", large.calls, encoded, saved.calls)
 	}

@@ -40,12 +40,14 @@ func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	parts := ticketRule.FindStringSubmatch(string(t))
 	if parts == nil {
 		return nil, fmt.Errorf("resume a claim: %w: ticket: must be one of Claim.Ticket", ErrInvalid)
 	}
 	fence, _ := strconv.ParseInt(parts[2], 10, 64) // the rule bounds both
 	lease, _ := strconv.ParseInt(parts[3], 10, 64)
+
 	print, err := base64.RawURLEncoding.DecodeString(parts[4])
 	if err != nil {
 		return nil, fmt.Errorf("resume a claim: %w: ticket: must be one of Claim.Ticket", ErrInvalid)
@@ -53,5 +55,6 @@ func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
 	claim := &Claim{Outcome: Acquired, key: key, owner: parts[1], fence: fence, print: print, keyEnd: keyEnd, claims: c,
 		lease: min(time.Duration(lease)*time.Millisecond, c.cfg.Lease)} // a ticket is not signed
 	claim.state.Store(claimHeld)
+
 	return claim, nil
 }

@@ -19,23 +19,29 @@ func TestATicketGoesOnWithTheClaimElsewhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ticket := claim.Ticket()
 	elsewhere, err := w.with(t).Resume("k", ticket)
 	if err != nil || elsewhere.Fence() != claim.Fence() {
 		t.Fatalf("%v", err)
 	}
+
 	if err := elsewhere.Extend(t.Context()); err != nil {
 		t.Errorf("extend: %v", err)
 	}
+
 	if err := elsewhere.Complete(t.Context(), []byte("done")); err != nil {
 		t.Errorf("complete: %v", err)
 	}
+
 	if again, err := w.Resume("k", ticket); err != nil || again.Complete(t.Context(), []byte("done")) != nil {
 		t.Error("the repeat of a completion whose answer was lost is refused")
 	}
+
 	if late, err := w.Resume("k", ticket); err != nil || late.Release(t.Context()) == nil {
 		t.Error("an ended claim was released")
 	}
+
 	if replay, err := w.Claim(t.Context(), "k", []byte("p")); err != nil || string(replay.Result) != "done" || replay.Ticket() != "" {
 		t.Errorf("%+v, %v", replay, err)
 	}
@@ -48,13 +54,16 @@ func TestATicketIsWorthNothingAfterATakeover(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.clock.advance(time.Hour)
+
 	if _, err := w.Claim(t.Context(), "k", nil); err != nil {
 		t.Fatal(err)
 	}
+
 	late, err := w.Resume("k", first.Ticket())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := late.Complete(t.Context(), nil); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("%v", err)
 	}
@@ -67,10 +76,12 @@ func TestWhatIsNoTicketIsRefused(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+
 	claim, err := w.Claim(t.Context(), "k", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if text := fmt.Sprintf("%v %+v %#v %s", claim.Ticket(), claim.Ticket(), claim.Ticket(), claim.Ticket()); strings.Contains(text, string(claim.Ticket())[:26]) {
 		t.Error("a ticket prints its secret")
 	}
@@ -79,6 +90,7 @@ func TestWhatIsNoTicketIsRefused(t *testing.T) {
 func TestAForgedTicketGivesNoLongerLeaseAndIsNotKeptForEver(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.KeysExpire = true })
 	end := w.clock.Now().Add(10 * time.Minute)
+
 	key, err := keys.Expiring("coupon", "o-1", end)
 	if err != nil {
 		t.Fatal(err)
@@ -86,13 +98,16 @@ func TestAForgedTicketGivesNoLongerLeaseAndIsNotKeptForEver(t *testing.T) {
 	ticket := take(t, w.Claims, key).Ticket()
 	parts := strings.SplitN(string(ticket), "-", 4)
 	parts[2] = "999999999999" // behind owner and fence
+
 	forged, err := w.Resume(key, once.Ticket(strings.Join(parts, "-")))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := forged.Extend(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	r, _, err := w.Get(t.Context(), key)
 	if err != nil || r.LeaseUntil.After(w.clock.Now().Add(time.Minute)) || r.ExpiresAt.After(w.clock.Now().Add(time.Hour)) {
 		t.Errorf("lease until %s, kept until %s, %v", r.LeaseUntil, r.ExpiresAt, err)
@@ -104,37 +119,47 @@ func TestARequestThatIsRepeatedGetsItsClaimAgain(t *testing.T) {
 	as := func(owner, payload string) (*once.Claim, error) {
 		return w.ClaimAs(t.Context(), owner, "k", []byte(payload))
 	}
+
 	first, err := as("request-1", "p")
 	if err != nil || first.Outcome != once.Acquired {
 		t.Fatalf("%+v, %v", first, err)
 	}
+
 	again, err := as("request-1", "p")
 	if err != nil || again.Ticket() != first.Ticket() || again.Outcome != once.TakenOver {
 		t.Errorf("the repeat: %+v, %v: its work may have begun", again, err)
 	}
+
 	if strings.Contains(string(first.Ticket()), "request-1") {
 		t.Error("the ticket names the request")
 	}
+
 	if _, err := as("request-2", "p"); !errors.Is(err, once.ErrInProgress) {
 		t.Errorf("another request: %v", err)
 	}
+
 	if _, err := as("request-1", "other"); !errors.Is(err, once.ErrMismatch) {
 		t.Errorf("another payload: %v", err)
 	}
+
 	if _, err := as("", "p"); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("nobody: %v", err)
 	}
 	w.clock.advance(time.Minute + 2*time.Second)
+
 	later, err := as("request-1", "p")
 	if err != nil || later.Fence() != first.Fence()+1 || later.Outcome != once.TakenOver {
 		t.Fatalf("after its lease: %+v, %v", later, err)
 	}
+
 	if err := first.Complete(t.Context(), nil); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("under the former fence: %v", err)
 	}
+
 	if err := later.Complete(t.Context(), []byte("r")); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, err := as("request-1", "p"); err != nil || string(got.Result) != "r" {
 		t.Errorf("after its end: %+v, %v", got, err)
 	}
@@ -153,9 +178,11 @@ func TestARepeatThatIsCancelledLeavesTheClaimToWhoHasIt(t *testing.T) {
 		_ = r.Body.Close()
 		return nil, context.Canceled
 	})
+
 	if _, err := w.ClaimAs(ctx, "request-1", "k", payload); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
+
 	if err := first.Complete(t.Context(), nil); err != nil {
 		t.Error(err)
 	}

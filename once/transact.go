@@ -22,14 +22,17 @@ func (c *Claims) DoInTransaction(ctx context.Context, key string, payload, resul
 	if err == nil && len(result) > c.cfg.Inline {
 		err = fmt.Errorf("%w: result: %d bytes, at most %d in a transaction", ErrInvalid, len(result), c.cfg.Inline)
 	}
+
 	if err != nil {
 		return nil, false, c.tell("transact", key, "", err)
 	}
+
 	out, replayed, err = c.transact(ctx, a, result, add)
 	outcome := Finished
 	if replayed {
 		outcome = Replayed
 	}
+
 	return out, replayed, c.tell("transact", key, outcome, err)
 }
 
@@ -37,6 +40,7 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 	if got, err := c.cached(a); got != nil || err != nil {
 		return resultFrom(got), true, err
 	}
+
 	var s sight
 	for range rounds {
 		now, r := c.cfg.Now(), s.record
@@ -58,6 +62,7 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 			got, err := c.answer(ctx, a, r, verdict)
 			return resultFrom(got), err == nil, err
 		}
+
 		w.values[":to"] = attribute.S(string(StatusCompleted))
 		if result != nil {
 			w.set += ", #result = :result"
@@ -67,6 +72,7 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 		var t txn.Transaction
 		t.Marker("claim", types.TransactWriteItem{Update: c.item(w)})
 		add(&t)
+
 		err := c.writer.Write(ctx, &t)
 		refused, is := marker(err)
 		if !is {
@@ -75,10 +81,12 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 			}
 			return result, false, err
 		}
+
 		if s, err = c.refusedBy(ctx, a.key, refused); err != nil {
 			return nil, false, err
 		}
 	}
+
 	return nil, false, held{c.cfg.Now()}
 }
 
@@ -96,6 +104,7 @@ func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Tra
 	case len(result) > c.claims.cfg.Inline:
 		return c.refuse("complete", fmt.Errorf("%w: result: %d bytes, at most %d in a transaction", ErrInvalid, len(result), c.claims.cfg.Inline))
 	}
+
 	now := c.now()
 	s, err := c.completion(ctx, now, result)
 	if err != nil {
@@ -104,6 +113,7 @@ func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Tra
 	t.Marker("claim", types.TransactWriteItem{Update: c.claims.item(c.write(now, s))})
 	add(&t)
 	t.Token(c.key, c.fence)
+
 	err = c.claims.writer.Write(ctx, &t)
 	if refused, is := marker(err); is {
 		var next sight
@@ -111,10 +121,12 @@ func (c *Claim) CompleteIn(ctx context.Context, result []byte, add func(*txn.Tra
 			err = c.lost(now, s, next.record)
 		}
 	}
+
 	if err == nil {
 		c.state.Store(claimEnded)
 		c.claims.remember(c.key, finished{print: c.print, fence: c.fence, result: result, until: s.keep})
 	}
+
 	return c.claims.tell(s.verb, c.key, s.outcome, err)
 }
 
@@ -137,5 +149,6 @@ func (c *Claims) refusedBy(ctx context.Context, key string, refused *txn.Refused
 	}
 	s.ahead = c.aheadOf(refused.Cancellation)
 	s.record, err = known(refused.Old)
+
 	return s, err
 }

@@ -33,15 +33,18 @@ func (c *Claim) Complete(ctx context.Context, result []byte) error {
 	if len(result) > MaxResult {
 		return c.refuse("complete", fmt.Errorf("%w: result: %d bytes, at most %d", ErrInvalid, len(result), MaxResult))
 	}
+
 	now := c.now()
 	s, err := c.completion(ctx, now, result)
 	if err != nil {
 		return c.refuse("complete", err)
 	}
+
 	if err := c.send(ctx, now, s); err != nil {
 		return err
 	}
 	c.claims.remember(c.key, finished{print: c.print, fence: c.fence, result: result, until: s.keep})
+
 	return nil
 }
 
@@ -59,11 +62,13 @@ func (c *Claim) completion(ctx context.Context, now time.Time, result []byte) (s
 		s.values[":ref"], s.values[":refHash"] = attribute.S(p.name), attribute.B(p.hash)
 		s.values[":size"] = attribute.N(int64(len(result)))
 		s.done = func(r *Record) bool { return bytes.Equal(r.pointer.hash, p.hash) }
+
 		return s, nil
 	case result != nil:
 		s.set, s.values[":result"] = ", #result = :result", attribute.B(result)
 	}
 	s.done = func(r *Record) bool { return bytes.Equal(r.result, result) && !r.lost }
+
 	return s, nil
 }
 
@@ -80,6 +85,7 @@ func (c *Claim) Fail(ctx context.Context, f *Failure) error {
 		return c.refuse("fail", fmt.Errorf("%w: a failure needs a code", ErrInvalid))
 	}
 	now, text := c.now(), f.encode()
+
 	return c.send(ctx, now, step{verb: "fail", outcome: FailedFinal, status: StatusFailed, live: true, keep: c.keepUntil(now),
 		set: ", #failure = :failure", values: image{":failure": attribute.B(text)},
 		done: func(r *Record) bool { return bytes.Equal(r.failure, text) }})
@@ -107,11 +113,13 @@ func (c *Claim) Extend(ctx context.Context) error {
 	if c.claims != nil && !c.claims.cfg.ExpiredIsUnknown {
 		s.keep = c.keepUntil(now)
 	}
+
 	sent := time.Now()
 	err := c.send(ctx, now, s)
 	if err == nil {
 		c.leasedFrom(sent)
 	}
+
 	return err
 }
 
@@ -126,16 +134,20 @@ func (c *Claim) send(ctx context.Context, now time.Time, s step) error {
 	if c.Outcome == Untracked {
 		return nil
 	}
+
 	if c.claims == nil || c.state.Load() == claimGiven {
 		return c.refuse(s.verb, fmt.Errorf("%w: the claim is not held", ErrInvalid))
 	}
+
 	won, next, err := c.claims.apply(ctx, c.write(now, s))
 	if err == nil && !won {
 		err = c.lost(now, s, next.record)
 	}
+
 	if err == nil && s.status != StatusInProgress {
 		c.state.Store(claimEnded)
 	}
+
 	return c.claims.tell(s.verb, c.key, s.outcome, err)
 }
 
@@ -148,9 +160,11 @@ func (c *Claim) write(now time.Time, s step) write {
 	for name, v := range s.values {
 		w.values[name] = v
 	}
+
 	if s.live {
 		w.condition += " AND #lease > :now"
 	}
+
 	switch {
 	case s.forEver:
 		w.remove = "#expires"
@@ -158,6 +172,7 @@ func (c *Claim) write(now time.Time, s step) write {
 		w.set += ", #expires = :expires"
 		w.values[":expires"] = attribute.N(s.keep.Unix())
 	}
+
 	return w
 }
 
@@ -174,6 +189,7 @@ func (c *Claim) lost(now time.Time, s step, r *Record) error {
 	case r.Status == StatusUnknown && s.status != StatusUnknown:
 		return fmt.Errorf("%w: its outcome is unknown", ErrStaleOwner)
 	}
+
 	return fmt.Errorf("%w as %s", ErrEnded, r.Status)
 }
 

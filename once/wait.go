@@ -16,12 +16,14 @@ const firstPause, lastPause = 20 * time.Millisecond, 2 * time.Second
 func (c *Claims) await(ctx context.Context, a *attempt, refusal error) (*Claim, error) {
 	patience := time.NewTimer(c.wait)
 	defer patience.Stop()
+
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		rest := pause/2 + rand.N(pause) //nolint:gosec // jitter, not a secret
 		if until, ok := RetryAt(refusal); ok {
 			// Nothing but its holder ends it earlier, nor will a look right after.
 			rest = min(rest, max(until.Sub(c.cfg.Now()), firstPause)+rand.N(firstPause)) //nolint:gosec // jitter
 		}
+
 		timer := time.NewTimer(rest)
 		select {
 		case <-ctx.Done():
@@ -32,10 +34,12 @@ func (c *Claims) await(ctx context.Context, a *attempt, refusal error) (*Claim, 
 			return nil, refusal
 		case <-timer.C:
 		}
+
 		s, err := c.see(ctx, a.key)
 		if err != nil {
 			return nil, errors.Join(refusal, err)
 		}
+
 		claim, err := c.look(ctx, a, s)
 		if !errors.Is(err, ErrInProgress) {
 			return claim, err

@@ -16,17 +16,21 @@ func TestPoint24_WhoWaitsGivesUpWithoutTouchingTheRecord(t *testing.T) {
 	held := take(t, w.Claims, "k")
 	before := w.record(t, "k")
 	w.wire.requests()
+
 	if _, err := w.Waiting(100*time.Millisecond).Claim(t.Context(), "k", payload); !errors.Is(err, once.ErrInProgress) {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
+
 	if _, err := w.Waiting(time.Hour).Claim(ctx, "k", payload); !errors.Is(err, once.ErrInProgress) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the context bounds the patience: %v", err)
 	}
+
 	if n := slices.Collect(countOf(w.wire.requests(), "UpdateItem")); len(n) != 2 {
 		t.Errorf("%d writes, one for each call", len(n))
 	}
+
 	if after := w.record(t, "k"); fmt.Sprint(numberOf(after["updatedAt"]), textOf(after["owner"])) != fmt.Sprint(numberOf(before["updatedAt"]), textOf(before["owner"])) {
 		t.Error("the record was touched")
 	}
@@ -38,9 +42,11 @@ func TestPoint24_WhoWaitsGivesUpWithoutTouchingTheRecord(t *testing.T) {
 		}
 		done <- err
 	}()
+
 	if err := held.Complete(t.Context(), []byte("r")); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := <-done; err != nil {
 		t.Errorf("who waits gets the result: %v", err)
 	}
@@ -61,9 +67,11 @@ func TestWhoWaitsTakesOverAndWaitersOfOneKeyShareOneExecution(t *testing.T) {
 	take(t, w.Claims, "crashed")
 	w.clock.advance(time.Minute + 2*time.Second - time.Millisecond)
 	go w.clock.advance(time.Second)
+
 	if got, err := w.Waiting(time.Minute).Claim(t.Context(), "crashed", payload); err != nil || got.Outcome != once.TakenOver {
 		t.Errorf("%+v, %v", got, err)
 	}
+
 	job := &work{result: []byte("r")}
 	results := make(chan string, 20)
 	for range cap(results) {
@@ -72,11 +80,13 @@ func TestWhoWaitsTakesOverAndWaitersOfOneKeyShareOneExecution(t *testing.T) {
 			results <- fmt.Sprint(string(got), err)
 		}()
 	}
+
 	for range cap(results) {
 		if got := <-results; got != "r<nil>" {
 			t.Error(got)
 		}
 	}
+
 	if job.calls != 1 {
 		t.Errorf("%d calls", job.calls)
 	}
@@ -87,6 +97,7 @@ func TestWhoHasWaitedHasTheWholeLease(t *testing.T) {
 	w.wire.service = nil
 	began := time.Now()
 	take(t, w.Claims, "k")
+
 	_, _, err := w.Waiting(time.Minute).Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 		if end, _ := ctx.Deadline(); end.Sub(began) < 595*time.Millisecond { // the other's lease, and the whole of its own
 			t.Errorf("the work ends %s after the other one began", end.Sub(began))

@@ -64,21 +64,26 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	w.sent = append(w.sent, target)
 	request, answer := w.request, w.answer
 	w.mu.Unlock()
+
 	if request != nil {
 		if err := request(target); err != nil {
 			return nil, err
 		}
 	}
+
 	response, err := w.client.Do(r)
 	if err != nil {
 		return nil, err
 	}
+
 	if w.service != nil {
 		response.Header.Set("Date", w.service.Now().UTC().Format(http.TimeFormat))
 	}
+
 	if answer != nil {
 		return answer(target, response)
 	}
+
 	return response, nil
 }
 
@@ -88,6 +93,7 @@ func (w *wire) requests() []string {
 	defer w.mu.Unlock()
 	sent := w.sent
 	w.sent = nil
+
 	return sent
 }
 
@@ -107,6 +113,7 @@ func (w *wire) loseAnswers(n int) {
 			_ = r.Body.Close()
 			return nil, io.ErrUnexpectedEOF
 		}
+
 		return r, nil
 	})
 }
@@ -126,6 +133,7 @@ type meter struct {
 func (m *meter) add(units *float64, c *types.ConsumedCapacity) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if c != nil {
 		*units += *c.CapacityUnits
 	}
@@ -152,46 +160,55 @@ func sizeOf(i item) (n int) {
 			n += 8
 		}
 	}
+
 	return n
 }
 
 func (m *meter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+
 	out, err := m.Client.UpdateItem(ctx, in, o...)
 	if err == nil {
 		m.add(&m.write, out.ConsumedCapacity)
 	}
 	m.refused(err)
+
 	return out, err
 }
 
 func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, o ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+
 	out, err := m.Client.PutItem(ctx, in, o...)
 	if err == nil {
 		m.add(&m.write, out.ConsumedCapacity)
 	}
 	m.refused(err)
+
 	return out, err
 }
 
 func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+
 	out, err := m.Client.GetItem(ctx, in, o...)
 	if err == nil {
 		m.add(&m.read, out.ConsumedCapacity)
 	}
+
 	return out, err
 }
 
 func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+
 	out, err := m.Client.TransactWriteItems(ctx, in, o...)
 	if err == nil {
 		for i := range out.ConsumedCapacity {
 			m.add(&m.write, &out.ConsumedCapacity[i])
 		}
 	}
+
 	return out, err
 }
 
@@ -201,6 +218,7 @@ func (m *meter) spent() (write, read float64) {
 	defer m.mu.Unlock()
 	write, read = m.write, m.read
 	m.write, m.read = 0, 0
+
 	return write, read
 }
 
@@ -229,6 +247,7 @@ func (w *world) config() once.Config {
 // vendor's. It keeps the data of each access key apart.
 func network(t testing.TB) (*http.Client, aws.Config) {
 	t.Helper()
+
 	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
 	if endpoint == "" {
 		// As over a network: the SDK reads the service's time from the answers.
@@ -236,6 +255,7 @@ func network(t testing.TB) (*http.Client, aws.Config) {
 	}
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	t.Cleanup(client.CloseIdleConnections)
+
 	return client, aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}
 }
 
@@ -249,6 +269,7 @@ func newWorld(t testing.TB, change ...func(*once.Config)) *world {
 	w.db = &meter{Client: dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = retrying{} })}
 	embeddedtest.Create(t, w.db.Client, once.TableInput("once"), once.TableInput("business"))
 	w.Claims = w.with(t, change...)
+
 	return w
 }
 
@@ -264,14 +285,17 @@ func (retrying) RetryDelay(int, error) (time.Duration, error) {
 // with returns further claims over the same table.
 func (w *world) with(t testing.TB, change ...func(*once.Config)) *once.Claims {
 	t.Helper()
+
 	cfg := w.config()
 	for _, c := range change {
 		c(&cfg)
 	}
+
 	claims, err := once.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return claims
 }
 
@@ -279,10 +303,12 @@ func (w *world) with(t testing.TB, change ...func(*once.Config)) *once.Claims {
 func (w *world) outcomes() (all []once.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	for _, e := range w.events {
 		all = append(all, e.Outcome)
 	}
 	w.events = nil
+
 	return all
 }
 
@@ -291,16 +317,19 @@ var payload = []byte("payload")
 // take claims a key, and fails the test when it cannot be had.
 func take(t testing.TB, c *once.Claims, key string) *once.Claim {
 	t.Helper()
+
 	got, err := c.Claim(t.Context(), key, payload)
 	if err != nil {
 		t.Fatalf("claim %s: %v", key, err)
 	}
+
 	return got
 }
 
 // refused claims a key that cannot be had, and checks why.
 func refused(t testing.TB, c *once.Claims, key string, want error) {
 	t.Helper()
+
 	if got, err := c.Claim(t.Context(), key, payload); !errors.Is(err, want) {
 		t.Errorf("claim %s: %+v, %v, want %v", key, got, err, want)
 	}
@@ -309,17 +338,20 @@ func refused(t testing.TB, c *once.Claims, key string, want error) {
 // record reads the item under a key as it is.
 func (w *world) record(t testing.TB, key string) item {
 	t.Helper()
+
 	out, err := w.db.Client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("once"), ConsistentRead: aws.Bool(true),
 		Key: item{"idempotencyKey": &types.AttributeValueMemberS{Value: key}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Item
 }
 
 // sweep deletes the item under a key, as TTL would.
 func (w *world) sweep(t testing.TB, key string) {
 	t.Helper()
+
 	if _, err := w.db.Client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("once"),
 		Key: item{"idempotencyKey": &types.AttributeValueMemberS{Value: key}}}); err != nil {
 		t.Fatal(err)
@@ -332,5 +364,6 @@ func numberOf(v types.AttributeValue) int64 {
 		return 0
 	}
 	i, _ := strconv.ParseInt(n.Value, 10, 64)
+
 	return i
 }

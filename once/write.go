@@ -33,6 +33,7 @@ func namesIn(expressions ...string) map[string]string {
 			}
 		}
 	}
+
 	return used
 }
 
@@ -41,6 +42,7 @@ func (c *Claims) item(w write) *types.Update {
 	if w.remove != "" {
 		update += " REMOVE " + w.remove
 	}
+
 	return &types.Update{
 		TableName: &c.cfg.Table, Key: image{attrKey: attribute.S(w.key)},
 		ConditionExpression: &w.condition, UpdateExpression: &update,
@@ -71,6 +73,7 @@ func (c *Claims) apply(ctx context.Context, w write) (won bool, s sight, err err
 	}
 	s.ahead = c.aheadOf(err)
 	s.record, err = known(failed.Item)
+
 	return false, s, err
 }
 
@@ -83,6 +86,7 @@ func (c *Claims) see(ctx context.Context, key string) (s sight, err error) {
 	}
 	s.ahead = c.ahead(out.ResultMetadata)
 	s.record, err = known(out.Item)
+
 	return s, err
 }
 
@@ -92,5 +96,6 @@ func known(item image) (*Record, error) {
 		return nil, nil //nolint:nilnil // no record is a finding
 	}
 	r, err := decode(item)
+
 	return &r, err
 }

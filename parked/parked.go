@@ -69,6 +69,7 @@ func (t *Tasks) Park(ctx context.Context, task Task, expires time.Time) error {
 	if err != nil {
 		return fmt.Errorf("park the task of order %s awaiting %s: %w", task.OrderID, task.Awaited, err)
 	}
+
 	return nil
 }
 
@@ -82,10 +83,12 @@ func (t *Tasks) Waiting(ctx context.Context, orderID string) ([]Task, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parked tasks of order %s: %w", orderID, err)
 	}
+
 	tasks := make([]Task, len(out.Items))
 	for i, item := range out.Items {
 		tasks[i] = decode(item)
 	}
+
 	return tasks, nil
 }
 
@@ -102,19 +105,24 @@ func (t *Tasks) List(ctx context.Context, after Task, limit int) (tasks []Task, 
 	if after.OrderID != "" {
 		in.ExclusiveStartKey = image{"orderId": attribute.S(after.OrderID), "awaitedState": attribute.S(after.Awaited)}
 	}
+
 	for len(tasks) < limit {
 		in.Limit = aws.Int32(int32(min(limit-len(tasks), 1000)))
+
 		out, err := t.db.Scan(ctx, in)
 		if err != nil {
 			return nil, fmt.Errorf("list parked tasks: %w", err)
 		}
+
 		for _, item := range out.Items {
 			tasks = append(tasks, decode(item))
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
 			break
 		}
 	}
+
 	return tasks, nil
 }
 
@@ -128,6 +136,7 @@ func (t *Tasks) Remove(ctx context.Context, task Task) error {
 	if err != nil && !errors.As(err, &replaced) {
 		return fmt.Errorf("remove the parked task of order %s awaiting %s: %w", task.OrderID, task.Awaited, err)
 	}
+
 	return nil
 }
 

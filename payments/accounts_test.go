@@ -17,6 +17,7 @@ import (
 
 func (s *shop) closeAccount(t testing.TB, id string) {
 	t.Helper()
+
 	if err := s.ledger.CloseAccount(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -27,12 +28,14 @@ func TestAPaymentToAnAccountThatCannotTakeItIsNeverAskedFor(t *testing.T) {
 	if _, _, err := s.ledger.CreateAccount(t.Context(), ledger.NewAccount{ID: "dollars", Currency: "USD"}); err != nil {
 		t.Fatal(err)
 	}
+
 	n := of("ready", 100)
 	n.Payee = "till"
 	if _, err := s.Authorize(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 	s.closeAccount(t, "till")
+
 	for payee, want := range map[string]error{"ghost": ledger.ErrUnknownAccount, "dollars": ledger.ErrCurrencyMismatch, "till": ledger.ErrAccountClosed} {
 		n := of("p-"+payee, 100)
 		n.Payee = payee
@@ -40,6 +43,7 @@ func TestAPaymentToAnAccountThatCannotTakeItIsNeverAskedFor(t *testing.T) {
 		if _, err := s.Authorize(t.Context(), n); !errors.Is(err, want) || !errors.As(err, &refusal) || refusal.Account != payee {
 			t.Errorf("payee %s: %v", payee, err)
 		}
+
 		if _, err := s.Get(t.Context(), n.ID); !errors.Is(err, payments.ErrUnknownPayment) {
 			t.Errorf("payee %s: %v", payee, err)
 		}
@@ -48,20 +52,24 @@ func TestAPaymentToAnAccountThatCannotTakeItIsNeverAskedFor(t *testing.T) {
 	if _, err := s.Capture(t.Context(), "ready", ask("c", 100)); !errors.Is(err, ledger.ErrAccountClosed) || s.bank.asked["ready/c"] != 0 {
 		t.Errorf("asked %d times, %v", s.bank.asked["ready/c"], err)
 	}
+
 	if _, err := s.Void(t.Context(), "ready"); err != nil {
 		t.Error(err)
 	}
 	// A refund credits the payer.
 	s.fund(t, "wallet", 100)
+
 	n = of("back", 100)
 	n.Payer = "wallet"
 	if _, err := s.Authorize(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.Capture(t.Context(), "back", ask("c", 100)); err != nil {
 		t.Fatal(err)
 	}
 	s.closeAccount(t, "wallet")
+
 	if _, err := s.Refund(t.Context(), "back", ask("r", 100)); !errors.Is(err, ledger.ErrAccountClosed) || s.bank.asked["back/r"] != 0 {
 		t.Errorf("asked %d times, %v", s.bank.asked["back/r"], err)
 	}
@@ -76,11 +84,13 @@ func TestACaptureForAnAccountThatWasClosedMeanwhileIsReturned(t *testing.T) {
 	if _, err := s.Authorize(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+
 	s.bank.down = true
 	if _, err := s.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, payments.ErrUnresolved) {
 		t.Fatal(err)
 	}
 	s.closeAccount(t, "till")
+
 	s.bank.down, s.bank.lost = false, 2 // the answers to the capture and to its return
 	for range 3 {
 		if _, err := s.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, payments.ErrUnresolved) && (!errors.Is(err, payments.ErrDeclined) || !errors.Is(err, ledger.ErrAccountClosed)) {
@@ -89,6 +99,7 @@ func TestACaptureForAnAccountThatWasClosedMeanwhileIsReturned(t *testing.T) {
 	}
 	s.is(t, "p", "FAILED", 0, 0)
 	s.has(t, "clearing", 0, 0)
+
 	for key, want := range map[string]payments.OperationStatus{"p/c": payments.OperationSucceeded, "p/c/return": payments.OperationSucceeded, "p/authorize": payments.OperationSucceeded} {
 		if op, err := s.sandbox.Lookup(t.Context(), key); err != nil || op.Status != want {
 			t.Errorf("%s: %+v, %v", key, op, err)
@@ -99,11 +110,13 @@ func TestACaptureForAnAccountThatWasClosedMeanwhileIsReturned(t *testing.T) {
 func TestWhatEndsAPaymentAlwaysHasRoom(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "v", 1000)
+
 	n := of("e", 1000)
 	n.ExpiresAt = s.time().Add(time.Hour)
 	if _, err := s.Authorize(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+
 	for i := range payments.MaxSteps {
 		for _, id := range []string{"v", "e"} {
 			if _, err := s.Capture(t.Context(), id, ask(fmt.Sprint("c-", i), 1)); err != nil {
@@ -111,16 +124,20 @@ func TestWhatEndsAPaymentAlwaysHasRoom(t *testing.T) {
 			}
 		}
 	}
+
 	if _, err := s.Capture(t.Context(), "v", ask("more", 1)); !errors.Is(err, payments.ErrExceeded) {
 		t.Errorf("one more capture: %v", err)
 	}
+
 	if _, err := s.Void(t.Context(), "v"); err != nil {
 		t.Errorf("void: %v", err)
 	}
 	s.now.Add(time.Hour.Milliseconds())
+
 	if r, err := s.Recover(t.Context(), "", 100); err != nil || r.Expired != 1 {
 		t.Errorf("expiry: %+v, %v", r, err)
 	}
+
 	for i := range payments.MaxSteps {
 		amount := int64(1)
 		if _, err := s.Refund(t.Context(), "v", ask(fmt.Sprint("r-", i), amount)); err != nil {
@@ -135,14 +152,17 @@ func TestWhatEndsAPaymentAlwaysHasRoom(t *testing.T) {
 func TestARefundThatThePaymentDoesNotAllowGivesNothingUp(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "p", 100)
+
 	if _, err := s.Capture(t.Context(), "p", ask("c", 10)); err != nil {
 		t.Fatal(err)
 	}
+
 	for want, bad := range map[error]payments.Ask{payments.ErrExceeded: ask("r", 99999), payments.ErrInvalid: ask("void", 5), payments.ErrConflict: ask("c", 10)} {
 		if _, err := s.Refund(t.Context(), "p", bad); !errors.Is(err, want) {
 			t.Errorf("want %v, got %v", want, err)
 		}
 	}
+
 	if p := s.is(t, "p", "PARTIALLY_CAPTURED", 10, 0); p.Capturable != 90 {
 		t.Errorf("%d of 90 may be captured", p.Capturable)
 	}
@@ -158,11 +178,13 @@ func TestAPaymentThatHasExpiredIsNotBegun(t *testing.T) {
 		}
 	}
 	s.has(t, "clearing", 0, 0)
+
 	n.ExpiresAt = s.time().Add(time.Minute)
 	if _, err := s.Authorize(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
 	s.now.Add(time.Hour.Milliseconds())
+
 	if p, err := s.Authorize(t.Context(), n); err != nil || p.State != "AUTHORIZED" {
 		t.Errorf("a repeat that comes late gets the payment: %+v, %v", p, err)
 	}
@@ -173,10 +195,12 @@ func TestAPaymentThatCannotBeRecoveredStopsNoOther(t *testing.T) {
 	for i := range 6 {
 		s.authorized(t, fmt.Sprint("p-", i), 100)
 	}
+
 	s.bank.down = true
 	for i := range 6 {
 		_, _ = s.Capture(t.Context(), fmt.Sprint("p-", i), ask("c", 100))
 	}
+
 	s.bank.down = false
 	for _, id := range []string{"p-1", "p-4"} { // the hold is lost
 		if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("holds"), Key: map[string]types.AttributeValue{
@@ -185,17 +209,20 @@ func TestAPaymentThatCannotBeRecoveredStopsNoOther(t *testing.T) {
 		}
 	}
 	s.now.Add(time.Minute.Milliseconds())
+
 	finished, left, calls := 0, 0, 0
 	for after := ""; ; {
 		r, err := s.Recover(t.Context(), after, 1)
 		if calls++; err != nil || calls > 10 {
 			t.Fatalf("call %d: %v", calls, err)
 		}
+
 		finished, left = finished+r.Finished, left+len(r.Left)
 		if after = r.Next; after == "" {
 			break
 		}
 	}
+
 	if finished != 4 || left != 2 {
 		t.Errorf("%d finished, %d left", finished, left)
 	}
@@ -204,30 +231,37 @@ func TestAPaymentThatCannotBeRecoveredStopsNoOther(t *testing.T) {
 func TestAPaymentsMoneyIsOutOfReachForOthers(t *testing.T) {
 	s := newShop(t)
 	s.fund(t, "wallet", 1000)
+
 	mine := ledger.NewHold{ID: "p", Account: "wallet", Amount: 1, Currency: "EUR"} // in nobody's way
 	if _, _, err := s.ledger.Reserve(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.ledger.Post(t.Context(), ledger.Move("p/c", "clearing", "till", 1, "EUR")); err != nil {
 		t.Fatal(err)
 	}
+
 	n := of("p", 900)
 	n.Payer = "wallet"
 	if _, err := s.Authorize(t.Context(), n); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.ledger.Release(t.Context(), "wallet", "p"); err != nil {
 		t.Fatal(err)
 	}
 	s.has(t, "wallet", 1000, 900) // it was the other one
+
 	if _, err := s.ledger.Release(t.Context(), "wallet", "p#payment"); !errors.Is(err, ledger.ErrReserved) {
 		t.Errorf("release: %v", err)
 	}
+
 	spend := ledger.Move("steal", "wallet", "till", 900, "EUR")
 	spend.Legs[0].Hold = "p#payment"
 	if _, err := s.ledger.Post(t.Context(), spend); !errors.Is(err, ledger.ErrReserved) {
 		t.Errorf("transfer: %v", err)
 	}
+
 	if _, err := s.Capture(t.Context(), "p", ask("c", 900)); err != nil {
 		t.Fatal(err)
 	}
@@ -244,6 +278,7 @@ func TestACrashWhileACaptureIsReturnedReturnsItOnce(t *testing.T) {
 		if _, err := s.Authorize(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
+
 		s.bank.down = true
 		if _, err := s.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, payments.ErrUnresolved) {
 			t.Fatal(err)
@@ -252,12 +287,15 @@ func TestACrashWhileACaptureIsReturnedReturnsItOnce(t *testing.T) {
 		s.bank.down = false
 		s.now.Add(time.Minute.Milliseconds())
 		s.fuse.set(0, false)
+
 		return s
 	}
+
 	whole := closed()
 	if _, err := whole.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, ledger.ErrAccountClosed) {
 		t.Fatal(err)
 	}
+
 	calls := whole.fuse.calls
 	for at := 1; at <= calls; at++ {
 		for _, after := range []bool{false, true} {
@@ -268,15 +306,18 @@ func TestACrashWhileACaptureIsReturnedReturnsItOnce(t *testing.T) {
 			_, _ = s.Capture(ctx, "p", ask("c", 60))
 			die()
 			s.fuse.set(0, false)
+
 			if r, err := s.Recover(t.Context(), "", 100); err != nil || len(r.Left) != 0 {
 				t.Errorf("call %d, after %v: %+v, %v", at, after, r, err)
 			}
 			s.is(t, "p", "FAILED", 0, 0)
 			s.has(t, "clearing", 0, 0)
+
 			sum := map[string]int64{}
 			if err := s.sandbox.Report(t.Context(), func(_, kind string, amount int64, _ string) error { sum[kind] += amount; return nil }); err != nil {
 				t.Fatal(err)
 			}
+
 			if sum["capture"] != 60 || sum["refund"] != 60 {
 				t.Errorf("call %d, after %v: the processor says %v", at, after, sum)
 			}

@@ -22,21 +22,25 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 	if err := n.Validate(); err != nil {
 		return Payment{}, fmt.Errorf("authorize: %w", err)
 	}
+
 	if !n.ExpiresAt.IsZero() {
 		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
 	}
+
 	now := s.cfg.Now()
 	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(now) {
 		if _, err := s.Get(ctx, n.ID); errors.Is(err, ErrUnknownPayment) { // a repeat may come late
 			return Payment{}, fmt.Errorf("authorize payment %s: %w: expiresAt: has passed", n.ID, ErrInvalid)
 		}
 	}
+
 	payee, err := s.ledger.Serving(ctx, n.ID, n.Payee, n.Currency)
 	if err != nil {
 		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, err)
 	}
 	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), Capturable: n.Amount, call: newCall()}.with(now)
 	p.CreatedAt = p.UpdatedAt
+
 	p.Pending = &Step{ID: string(Authorizing), Kind: Authorizing, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
 	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}, s.beside(p, []ledger.Beside{payee}))
 	switch {
@@ -45,14 +49,17 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 	case err != nil:
 		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, byAccount(err))
 	}
+
 	if replayed {
 		if p, err = s.Get(ctx, n.ID); err != nil {
 			return Payment{}, err
 		}
+
 		if p.NewPayment != n {
 			return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, ErrConflict)
 		}
 	}
+
 	return s.finish(ctx, p, string(Authorizing))
 }
 
@@ -72,23 +79,28 @@ func (s *Payments) Refund(ctx context.Context, id string, ask Ask) (Payment, err
 	if ask.Final {
 		return Payment{}, fmt.Errorf("refund payment %.60s: %w: final: only of a capture", id, ErrInvalid)
 	}
+
 	if err := ask.Validate(); err != nil {
 		return Payment{}, fmt.Errorf("%s payment %.60s: %w", Refunding, id, err)
 	}
+
 	p, err := s.Get(ctx, id)
 	if err != nil {
 		return Payment{}, err
 	}
+
 	if p.step(ask.ID) == nil && p.Captured > 0 && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == Voiding) {
 		voided := p
 		voided.Pending = nil
 		if _, err := s.plan(voided, ask, Refunding); err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", Refunding, id, err)
 		}
+
 		if p, err = s.Void(ctx, id); err != nil {
 			return p, err
 		}
 	}
+
 	return s.begin(ctx, id, ask, Refunding)
 }
 
@@ -105,10 +117,12 @@ func (s *Payments) begin(ctx context.Context, id string, ask Ask, kind Kind) (Pa
 			return Payment{}, fmt.Errorf("%s payment %.60s: %w", kind, id, err)
 		}
 	}
+
 	p, err := s.Get(ctx, id)
 	if err != nil {
 		return Payment{}, err
 	}
+
 	for range tries {
 		if before := p.step(ask.ID); before != nil {
 			if before.Kind != kind || before.Amount != ask.Amount || before.Final != ask.Final {
@@ -116,10 +130,12 @@ func (s *Payments) begin(ctx context.Context, id string, ask Ask, kind Kind) (Pa
 			}
 			return s.finish(ctx, p, ask.ID)
 		}
+
 		next, err := s.plan(p, ask, kind)
 		if err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", kind, id, err)
 		}
+
 		p, err = s.start(ctx, next)
 		switch {
 		case err == nil:
@@ -128,6 +144,7 @@ func (s *Payments) begin(ctx context.Context, id string, ask Ask, kind Kind) (Pa
 			return p, fmt.Errorf("%s payment %s: %w", kind, id, byAccount(err))
 		}
 	}
+
 	return p, fmt.Errorf("%s payment %s: %w", kind, id, txn.ErrContended)
 }
 
@@ -139,6 +156,7 @@ func (s *Payments) plan(p Payment, ask Ask, kind Kind) (next Payment, err error)
 	case (kind == Capturing || kind == Refunding) && p.count(kind) >= MaxSteps:
 		return p, fmt.Errorf("%w: %d steps of this kind", ErrExceeded, MaxSteps)
 	}
+
 	next = p.with(s.cfg.Now())
 	next.call, next.ended = newCall(), p.Pending // a void overtakes it
 	next.Pending = &Step{ID: ask.ID, Kind: kind, Amount: ask.Amount, Final: ask.Final, Outcome: Pending, At: next.UpdatedAt}
@@ -160,6 +178,7 @@ func (s *Payments) plan(p Payment, ask Ask, kind Kind) (next Payment, err error)
 			_, err = next.moved("expire")
 		}
 	}
+
 	return next, err
 }
 
@@ -170,25 +189,31 @@ func (s *Payments) start(ctx context.Context, next Payment) (Payment, error) {
 	if credited == "" {
 		return s.save(ctx, next)
 	}
+
 	serving, err := s.ledger.Serving(ctx, next.key(next.Pending.ID), credited, next.Currency)
 	if err != nil {
 		return next, err
 	}
+
 	if next.Pending.Kind == Capturing {
 		return s.save(ctx, next, serving)
 	}
+
 	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: next.key(next.Pending.ID), Account: next.Payee,
 		Amount: next.Pending.Amount, Currency: next.Currency}, s.beside(next, []ledger.Beside{serving}))
 	if err == nil && !replayed {
 		return next, nil
 	}
+
 	if replayed || errors.Is(err, ledger.ErrConflict) { // begun by somebody else: the record says how
 		now, err := s.Get(ctx, next.ID)
 		if err != nil {
 			return next, err
 		}
+
 		return now, errMoved
 	}
+
 	return s.settled(next, err)
 }
 

@@ -95,21 +95,26 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 	if s.cfg.Callbacks == nil {
 		return Received{}, ErrNoCallbacks
 	}
+
 	if len(body) > MaxCallback {
 		return Received{}, fmt.Errorf("%w: more than %d bytes", ErrCallback, MaxCallback)
 	}
+
 	message, err := s.cfg.Callbacks.Verify(h, body)
 	if err != nil {
 		return Received{}, err
 	}
+
 	r, err := parse(message.Body)
 	if err != nil {
 		return Received{}, err
 	}
+
 	r.call, r.EventID, r.At = newCall(), message.ID, time.UnixMilli(s.cfg.Now().UnixMilli()).UTC()
 	if !known(r.Type) {
 		return s.receive(ctx, r, EffectNone, "an unknown type of event")
 	}
+
 	p, err := s.Get(ctx, r.PaymentID)
 	switch {
 	case errors.Is(err, ErrUnknownPayment):
@@ -119,12 +124,14 @@ func (s *Payments) Callback(ctx context.Context, h http.Header, body []byte) (Re
 	case r.currency != p.Currency:
 		return s.receive(ctx, r, EffectParked, "another currency")
 	}
+
 	switch r.Type {
 	case eventSucceeded, eventFailed:
 		return s.stepEvent(ctx, r, p)
 	case eventExpired:
 		return s.expiredEvent(ctx, r, p)
 	}
+
 	return s.chargebackEvent(ctx, r, p)
 }
 
@@ -133,6 +140,7 @@ func known(eventType string) bool {
 	case eventSucceeded, eventFailed, eventExpired, eventChargedBack:
 		return true
 	}
+
 	return false
 }
 
@@ -142,6 +150,7 @@ func parse(body []byte) (Received, error) {
 	if err := json.Unmarshal(body, &e); err != nil {
 		return Received{}, fmt.Errorf("%w: %w", ErrCallback, err)
 	}
+
 	switch {
 	case e.Type == "" || len(e.Type) > 100:
 		return Received{}, fmt.Errorf("%w: type: 1 to 100 bytes", ErrCallback)
@@ -150,10 +159,12 @@ func parse(body []byte) (Received, error) {
 	case len(e.Data) == 0:
 		return Received{}, fmt.Errorf("%w: data.key: paymentId/stepId", ErrCallback)
 	}
+
 	var data stepData
 	if err := json.Unmarshal(e.Data, &data); err != nil {
 		return Received{}, fmt.Errorf("%w: data: %w", ErrCallback, err)
 	}
+
 	id, step, ok := strings.Cut(data.Key, "/")
 	switch {
 	case !ok || !paymentRule.MatchString(id) || !stepRule.MatchString(step):
@@ -161,6 +172,7 @@ func parse(body []byte) (Received, error) {
 	case data.Amount < 1 || data.Amount > ledger.MaxAmount:
 		return Received{}, fmt.Errorf("%w: data.amount: 1 to %d", ErrCallback, int64(ledger.MaxAmount))
 	}
+
 	return Received{Type: e.Type, PaymentID: id, step: step, amount: data.Amount, currency: data.Currency}, nil
 }
 
@@ -179,6 +191,7 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 	case step.Outcome != Pending:
 		return s.receive(ctx, r, EffectParked, "the step had ended otherwise")
 	}
+
 	now, err := s.finish(ctx, p, r.step, s.receipt(r, EffectEnded, ""))
 	switch {
 	case errors.Is(err, errSeen):
@@ -187,9 +200,11 @@ func (s *Payments) stepEvent(ctx context.Context, r Received, p Payment) (Receiv
 	case err != nil && !ended(err):
 		return Received{}, err
 	}
+
 	if step := now.step(r.step); step != nil && step.Outcome != said {
 		return s.receive(ctx, r, EffectParked, "the processor says otherwise when asked")
 	}
+
 	return s.receive(ctx, r, EffectEnded, "")
 }
 
@@ -199,6 +214,7 @@ func (s *Payments) expiredEvent(ctx context.Context, r Received, p Payment) (Rec
 	if p.State != "AUTHORIZED" || p.Pending != nil {
 		return s.receive(ctx, r, EffectNone, "the payment is "+string(p.State))
 	}
+
 	op, err := s.cfg.Processor.Lookup(ctx, p.key(string(Authorizing)))
 	switch {
 	case err != nil:
@@ -206,9 +222,11 @@ func (s *Payments) expiredEvent(ctx context.Context, r Received, p Payment) (Rec
 	case op.Status == OperationSucceeded:
 		return s.receive(ctx, r, EffectParked, "the processor says otherwise when asked")
 	}
+
 	if _, err := s.begin(ctx, p.ID, Ask{ID: string(Expiring)}, Expiring); err != nil {
 		return Received{}, err
 	}
+
 	return s.receive(ctx, r, EffectEnded, "")
 }
 
@@ -221,6 +239,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 	rest := p.Captured - p.Refunded
 	next := p.with(s.cfg.Now())
 	next.call = newCall()
+
 	next, err := next.moved("chargeback")
 	switch {
 	case errors.Is(err, ErrState):
@@ -234,6 +253,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 	next.Refunded = p.Captured
 	t := ledger.Move(p.key(string(ChargingBack)), p.Payee, p.Payer, rest, p.Currency)
 	t.Reference = TransferReference + string(ChargingBack)
+
 	_, err = s.ledger.Post(ctx, t, s.beside(next, []ledger.Beside{s.receipt(r, EffectEnded, "")}))
 	var refusal *ledger.Refusal
 	switch {
@@ -245,5 +265,6 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 	case err != nil:
 		return Received{}, fmt.Errorf("callback for payment %s: %w", p.ID, err)
 	}
+
 	return s.receive(ctx, r, EffectEnded, "")
 }

@@ -22,15 +22,18 @@ func body(kind, key string, amount int64, currency string) []byte {
 // send signs a callback and brings it in.
 func (s *shop) send(t testing.TB, to *payments.Payments, id string, body []byte) (payments.Received, error) {
 	t.Helper()
+
 	h, err := s.keys.Sign(id, body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return to.Callback(t.Context(), h, body)
 }
 
 func (s *shop) effect(t testing.TB, id string, body []byte, want payments.Effect, reason string) {
 	t.Helper()
+
 	if r, err := s.send(t, s.Payments, id, body); err != nil || r.Effect != want || !strings.Contains(r.Reason, reason) {
 		t.Errorf("event %s: %+v, %v; want %s, %q", id, r, err, want, reason)
 	}
@@ -40,10 +43,12 @@ func (s *shop) effect(t testing.TB, id string, body []byte, want payments.Effect
 func (s *shop) unresolved(t testing.TB, id string) {
 	t.Helper()
 	s.authorized(t, id, 1000)
+
 	s.bank.down = true
 	if _, err := s.Capture(t.Context(), id, ask("c", 400)); !errors.Is(err, payments.ErrUnresolved) {
 		t.Fatal(err)
 	}
+
 	s.bank.down = false
 	r := payments.Request{Key: id + "/c", Authorization: id + "/authorize", OrderID: "o-" + id, Amount: 400, Currency: "EUR"}
 	if _, err := s.sandbox.Capture(t.Context(), r); err != nil {
@@ -67,6 +72,7 @@ func TestOfCopiesMillisecondsApartOneCounts(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "q", 700)
 	s.unresolved(t, "p")
+
 	for _, c := range []struct {
 		id   string
 		body []byte
@@ -91,6 +97,7 @@ func TestOfCopiesMillisecondsApartOneCounts(t *testing.T) {
 			})
 		}
 		group.Wait()
+
 		if counted.Load() != 1 || repeated.Load() != 15 {
 			t.Errorf("%s: %d counted, %d were repeated", c.id, counted.Load(), repeated.Load())
 		}
@@ -106,6 +113,7 @@ func TestWhatDoesNotFitIsParked(t *testing.T) {
 	s.unresolved(t, "p")
 	s.authorized(t, "a", 50)
 	s.captured(t, "c", 50)
+
 	for i, c := range []struct {
 		body   []byte
 		reason string
@@ -123,19 +131,23 @@ func TestWhatDoesNotFitIsParked(t *testing.T) {
 	}
 	s.is(t, "a", "AUTHORIZED", 0, 0)
 	s.is(t, "p", "CAPTURING", 0, 0)
+
 	seen := map[string]bool{}
 	for after := ""; ; {
 		page, next, err := s.Parked(t.Context(), after, 3)
 		if err != nil || len(page) > 3 {
 			t.Fatal(len(page), err)
 		}
+
 		for _, r := range page {
 			seen[r.EventID] = r.Reason != "" && r.PaymentID != "" && !r.At.IsZero()
 		}
+
 		if after = next; after == "" {
 			break
 		}
 	}
+
 	if len(seen) != 8 {
 		t.Errorf("parked %v", seen)
 	}
@@ -156,6 +168,7 @@ func TestACallbackIsNotBelievedOverTheProcessor(t *testing.T) {
 	// processor, when asked, authorizes.
 	s.effect(t, "evt", body("payment.failed", "p/authorize", 100, "EUR"), payments.EffectParked, "says otherwise")
 	s.is(t, "p", "AUTHORIZED", 0, 0)
+
 	s.bank.down = true
 	_, _ = s.Capture(t.Context(), "p", ask("c", 100))
 	if r, err := s.send(t, s.Payments, "evt-2", body("payment.succeeded", "p/c", 100, "EUR")); !errors.Is(err, payments.ErrUnresolved) {
@@ -172,6 +185,7 @@ func TestALateExpiryDoesNothingToWhatWasPaid(t *testing.T) {
 	s.effect(t, "late", body("payment.expired", "paid/authorize", 100, "EUR"), payments.EffectNone, "CAPTURED")
 	s.is(t, "paid", "CAPTURED", 100, 0)
 	s.authorized(t, "open", 100)
+
 	if err := s.sandbox.Void(t.Context(), "open/authorize"); err != nil {
 		t.Fatal(err)
 	}
@@ -184,12 +198,14 @@ func TestALateExpiryDoesNothingToWhatWasPaid(t *testing.T) {
 func TestAChargebackTakesWhatThePayeeHasOfIt(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
+
 	if _, err := s.Refund(t.Context(), "p", ask("r", 300)); err != nil {
 		t.Fatal(err)
 	}
 	s.effect(t, "evt", body("payment.charged_back", "p/authorize", 700, "EUR"), payments.EffectEnded, "")
 	s.is(t, "p", "CHARGED_BACK", 1000, 1000)
 	s.has(t, "shop", 0, 0)
+
 	if _, err := s.Refund(t.Context(), "p", ask("r-2", 1)); !errors.Is(err, payments.ErrState) {
 		t.Errorf("refund of what was charged back: %v", err)
 	}
@@ -200,12 +216,15 @@ func TestEveryByteOfACallbackIsSigned(t *testing.T) {
 	s := newShop(t)
 	s.unresolved(t, "p")
 	good := body("payment.succeeded", "p/c", 400, "EUR")
+
 	signed, err := s.keys.Sign("evt-1", good)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	refused := func(what string, h http.Header, body []byte) {
 		t.Helper()
+
 		_, err := s.Callback(t.Context(), h, body)
 		if !errors.Is(err, webhooks.ErrSignature) && !errors.Is(err, webhooks.ErrMalformed) && !errors.Is(err, webhooks.ErrTimestamp) {
 			t.Errorf("%s: %v", what, err)
@@ -220,13 +239,16 @@ func TestEveryByteOfACallbackIsSigned(t *testing.T) {
 	}
 	refused("a byte more", signed, append(append([]byte(nil), good...), ' '))
 	refused("a byte less", signed, good[:len(good)-1])
+
 	for name, values := range signed {
 		for i := range values[0] {
 			changed := signed.Clone()
+
 			b := []byte(values[0])
 			if b[i] ^= 1; b[i] == '=' {
 				continue
 			}
+
 			changed[name] = []string{string(b)}
 			if name == webhooks.HeaderSignature && strings.HasPrefix(string(b), "v1,") && i == len(b)-1 {
 				continue // padding bits of base64 may not decide; the strict decoder refuses them
@@ -240,10 +262,12 @@ func TestEveryByteOfACallbackIsSigned(t *testing.T) {
 	s.now.Add(time.Hour.Milliseconds())
 	refused("an hour later", signed, good)
 	s.is(t, "p", "CAPTURING", 0, 0)
+
 	none, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.bank})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := none.Callback(t.Context(), signed, good); !errors.Is(err, payments.ErrNoCallbacks) {
 		t.Errorf("without a secret: %v", err)
 	}
@@ -267,6 +291,7 @@ func TestASignedBodyThatIsNoCallbackIsRefused(t *testing.T) {
 func FuzzCallback(f *testing.F) {
 	s := newShop(f)
 	s.authorized(f, "p", 1000)
+
 	for _, seed := range []string{string(body("payment.succeeded", "p/authorize", 1000, "EUR")), string(body("payment.expired", "p/authorize", 1000, "EUR")),
 		`{"type":"payment.charged_back","data":{"key":"p/c","amount":1,"currency":"EUR"}}`, `{`, `[]`, `{"type":1}`, `{"data":null}`} {
 		f.Add([]byte(seed))

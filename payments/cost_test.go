@@ -18,14 +18,17 @@ func TestEachStepCostsWhatItsPageSays(t *testing.T) {
 	count := func(do func() error) (parts []int) {
 		t.Helper()
 		s.wire.parts = nil
+
 		if err := do(); err != nil {
 			t.Fatal(err)
 		}
+
 		return s.wire.parts
 	}
 	n := of("p", 1000)
 	n.Payee, n.Payer = "till", "wallet" // accounts without shards
 	s.fund(t, "wallet", 1000)
+
 	for _, c := range []struct {
 		what       string
 		do         func() error
@@ -49,10 +52,12 @@ func (w *wire) note(r *http.Request) error {
 	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
 		return nil
 	}
+
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return err
 	}
+
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	var in struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(body, &in); err != nil {
@@ -61,5 +66,6 @@ func (w *wire) note(r *http.Request) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.parts = append(w.parts, len(in.TransactItems))
+
 	return nil
 }

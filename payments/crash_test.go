@@ -22,6 +22,7 @@ var stories = map[string]struct {
 		if errors.Is(err, payments.ErrDeclined) {
 			return nil
 		}
+
 		return err
 	}},
 	"capture": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
@@ -32,6 +33,7 @@ var stories = map[string]struct {
 	}},
 	"capture refused": {func(t *testing.T, s *shop) {
 		s.authorized(t, "p", 1000)
+
 		if err := s.sandbox.Void(t.Context(), "p/authorize"); err != nil {
 			t.Fatal(err)
 		}
@@ -40,6 +42,7 @@ var stories = map[string]struct {
 		if errors.Is(err, payments.ErrVoided) {
 			return nil
 		}
+
 		return err
 	}},
 	"void": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
@@ -48,6 +51,7 @@ var stories = map[string]struct {
 		func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
 	"refund with a rest": {func(t *testing.T, s *shop) {
 		s.authorized(t, "p", 1000)
+
 		if _, err := s.Capture(t.Context(), "p", ask("c", 700)); err != nil {
 			t.Fatal(err)
 		}
@@ -57,10 +61,12 @@ var stories = map[string]struct {
 // summary is what matters in the end.
 func (s *shop) summary(t *testing.T) string {
 	t.Helper()
+
 	p, err := s.Get(t.Context(), "p")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text := fmt.Sprint(p.State, p.Captured, p.Refunded, p.Capturable, p.Pending == nil, len(p.Steps))
 	for _, id := range []string{"clearing", "shop"} {
 		a, _, err := s.ledger.Account(t.Context(), id)
@@ -69,6 +75,7 @@ func (s *shop) summary(t *testing.T) string {
 		}
 		text += fmt.Sprint(" ", id, a.Balance, a.Held)
 	}
+
 	return text
 }
 
@@ -82,14 +89,17 @@ func TestACrashAtEveryStepEndsAsIfThereWasNone(t *testing.T) {
 			whole := newShop(t)
 			story.before(t, whole)
 			whole.fuse.set(0, false)
+
 			if err := story.do(t.Context(), whole); err != nil {
 				t.Fatal(err)
 			}
+
 			calls := whole.fuse.calls
 			want := whole.summary(t)
 			if calls < 3 {
 				t.Fatalf("%d calls", calls)
 			}
+
 			for at := 1; at <= calls; at++ {
 				for _, after := range []bool{false, true} {
 					for _, repeat := range []bool{false, true} {
@@ -101,15 +111,18 @@ func TestACrashAtEveryStepEndsAsIfThereWasNone(t *testing.T) {
 						err := story.do(ctx, s)
 						die()
 						s.fuse.set(0, false)
+
 						if err == nil {
 							t.Fatalf("call %d: the worker did not die", at)
 						}
 						s.now.Add(time.Minute.Milliseconds())
+
 						if !repeat {
 							if r, err := s.Recover(t.Context(), "", 100); err != nil || len(r.Left) > 0 {
 								t.Fatalf("call %d, after %v: recover: %+v, %v", at, after, r, err)
 							}
 							s.sound(t)
+
 							if p, err := s.Get(t.Context(), "p"); err == nil && p.Pending != nil {
 								t.Errorf("call %d, after %v: still under way: %+v", at, after, p)
 							}
@@ -118,6 +131,7 @@ func TestACrashAtEveryStepEndsAsIfThereWasNone(t *testing.T) {
 						if err := story.do(t.Context(), s); err != nil {
 							t.Fatalf("call %d, after %v, repeat %v: %v", at, after, repeat, err)
 						}
+
 						if got := s.summary(t); got != want {
 							t.Errorf("call %d, after %v, repeat %v: %s, want %s", at, after, repeat, got, want)
 						}
@@ -139,9 +153,11 @@ func TestTheLedgerNeverMovesWithoutThePayment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := owned.Release(t.Context(), "shop", "p/r"); err != nil {
 		t.Fatal(err)
 	}
+
 	s.bank.down = false
 	if _, err := s.Refund(t.Context(), "p", ask("r", 600)); !errors.Is(err, ledger.ErrCorrupt) {
 		t.Errorf("got %v", err)

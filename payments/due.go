@@ -32,6 +32,7 @@ var partitions = func() (all []string) {
 			all = append(all, kind+"#"+strconv.Itoa(shard))
 		}
 	}
+
 	return all
 }()
 
@@ -52,12 +53,15 @@ func (s *Payments) noteDue(next Payment, t *txn.Transaction) {
 	remove := func(key attribute.Item) {
 		t.Add("due", types.TransactWriteItem{Delete: &types.Delete{TableName: &s.cfg.DueTable, Key: key}}, nil)
 	}
+
 	if step := next.Pending; step != nil {
 		put(dueKey(dueSteps, next.ID, step.ID, step.At))
 	}
+
 	if step := next.ended; step != nil {
 		remove(dueKey(dueSteps, next.ID, step.ID, step.At))
 	}
+
 	switch {
 	case next.ExpiresAt.IsZero():
 	case next.Revision == 1:
@@ -82,11 +86,13 @@ func parsePlace(text string) (p duePlace, err error) {
 	if text == "" {
 		return p, nil
 	}
+
 	partition, due, _ := strings.Cut(text, "|")
 	p.due = due
 	if p.partition, err = strconv.Atoi(partition); err != nil || p.partition < 0 || p.partition >= len(partitions) {
 		return p, fmt.Errorf("%w: after: what the call before returned", ErrInvalid)
 	}
+
 	return p, nil
 }
 
@@ -96,6 +102,7 @@ func (s *Payments) due(ctx context.Context, place duePlace, now time.Time, limit
 	if strings.HasPrefix(shard, dueSteps) {
 		now = now.Add(-s.cfg.Patience) // its worker may still be at it
 	}
+
 	out, err := s.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{TableName: &s.cfg.DueTable, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
 		KeyConditionExpression: aws.String("#shard = :shard AND due BETWEEN :after AND :until"), ExpressionAttributeNames: map[string]string{"#shard": "shard"},
 		ExpressionAttributeValues: attribute.Item{":shard": attribute.S(shard), ":after": attribute.S(place.due + " "),
@@ -103,12 +110,14 @@ func (s *Payments) due(ctx context.Context, place duePlace, now time.Time, limit
 	if err != nil {
 		return nil, err
 	}
+
 	for _, i := range out.Items {
 		row := dueRow{shard: shard, due: attribute.Text(i, "due")}
 		_, rest, _ := strings.Cut(row.due, "#")
 		row.payment, row.step, _ = strings.Cut(rest, "#")
 		rows = append(rows, row)
 	}
+
 	return rows, nil
 }
 

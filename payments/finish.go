@@ -25,21 +25,25 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, beside ..
 		if p.Pending == nil || p.Pending.ID != step {
 			return p, p.verdict(step)
 		}
+
 		said, err := s.ask(ctx, p)
 		if err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
+
 		now, err := s.end(ctx, p, said, beside)
 		if p.Pending.Kind == Capturing && said.succeeded && errors.Is(err, ledger.ErrAccountClosed) {
 			if said, err = s.giveBack(ctx, p); err == nil {
 				now, err = s.end(ctx, p, said, beside)
 			}
 		}
+
 		if err != nil && !errors.Is(err, errMoved) {
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
 		p = now
 	}
+
 	return p, fmt.Errorf("payment %s: %w", p.ID, ErrBusy)
 }
 
@@ -57,8 +61,10 @@ func (p Payment) verdict(id string) error {
 		case reasonClosed:
 			err = fmt.Errorf("%w: the payee: %w", err, ledger.ErrAccountClosed)
 		}
+
 		return fmt.Errorf("payment %s, step %s: %w", p.ID, id, err)
 	}
+
 	return nil
 }
 
@@ -79,13 +85,16 @@ func (s *Payments) ask(ctx context.Context, p Payment) (answer, error) {
 		if reference, err = s.call(ctx, p); err == nil {
 			return answer{succeeded: true, reference: reference}, nil
 		}
+
 		if reason := refusal(err); reason != "" {
 			return answer{reason: reason}, nil
 		}
+
 		said, known, lookErr := s.lookup(ctx, p)
 		if known {
 			return said, nil
 		}
+
 		if attempt == asks || !wait.For(ctx, 25*time.Millisecond<<attempt) {
 			return answer{}, errors.Join(ErrUnresolved, err, lookErr)
 		}
@@ -102,6 +111,7 @@ func refusal(err error) string {
 	case errors.Is(err, ErrConflict):
 		return reasonConflict
 	}
+
 	return ""
 }
 
@@ -109,6 +119,7 @@ func refusal(err error) string {
 func (s *Payments) call(ctx context.Context, p Payment) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
+
 	step := p.Pending
 	r := Request{Key: p.key(step.ID), Authorization: p.key(string(Authorizing)), OrderID: p.OrderID, Amount: step.Amount, Currency: p.Currency}
 	switch step.Kind {
@@ -119,9 +130,11 @@ func (s *Payments) call(ctx context.Context, p Payment) (string, error) {
 	case Refunding:
 		return s.cfg.Processor.Refund(ctx, r)
 	}
+
 	if p.Captured > 0 { // to void now would return what was captured; the rest runs out by itself
 		return "", nil
 	}
+
 	return "", s.cfg.Processor.Void(ctx, r.Authorization)
 }
 
@@ -131,12 +144,14 @@ func (s *Payments) call(ctx context.Context, p Payment) (string, error) {
 func (s *Payments) giveBack(ctx context.Context, p Payment) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
+
 	key := p.key(p.Pending.ID)
 	_, err := s.cfg.Processor.Refund(ctx, Request{Key: key + "/return", Authorization: p.key(string(Authorizing)), OrderID: p.OrderID,
 		Amount: p.Pending.Amount, Currency: p.Currency})
 	if err != nil { // whatever it says, the capture stands until it is returned
 		return answer{}, fmt.Errorf("%w: return %s: %s", ErrUnresolved, key, err.Error())
 	}
+
 	return answer{reason: reasonClosed}, nil
 }
 
@@ -147,6 +162,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
+
 	op, err := s.cfg.Processor.Lookup(ctx, p.key(p.Pending.ID))
 	switch {
 	case err != nil || op.Status == OperationUnknown:
@@ -158,6 +174,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 	case op.Amount != p.Pending.Amount || op.Currency != p.Currency:
 		return answer{reason: reasonConflict}, true, nil
 	}
+
 	return answer{succeeded: true, reference: op.Reference}, true, nil
 }
 
@@ -167,10 +184,12 @@ func (s *Payments) end(ctx context.Context, p Payment, said answer, beside []led
 	step := *p.Pending
 	next := p.with(s.cfg.Now())
 	next.call, next.ended, next.Pending = newCall(), p.Pending, nil
+
 	step.Outcome, step.Reference, step.Reason, step.At = Failed, said.reference, said.reason, next.UpdatedAt
 	if said.succeeded {
 		step.Outcome = Succeeded
 	}
+
 	next.Steps = append(next.Steps, step)
 	switch step.Kind {
 	case Authorizing:
@@ -180,6 +199,7 @@ func (s *Payments) end(ctx context.Context, p Payment, said answer, beside []led
 	case Refunding:
 		return s.endRefund(ctx, next, step, said, beside)
 	}
+
 	return s.endHold(ctx, next, step, beside)
 }
 
@@ -187,10 +207,12 @@ func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, 
 	if !said.succeeded {
 		return s.releaseWith(ctx, next, "fail", beside)
 	}
+
 	next, err := next.moved("authorize")
 	if err != nil {
 		return next, err
 	}
+
 	return s.save(ctx, next, beside...)
 }
 
@@ -198,24 +220,29 @@ func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said
 	if !said.succeeded && next.Captured == 0 {
 		return s.releaseWith(ctx, next, "fail", beside)
 	}
+
 	if !said.succeeded {
 		next, err := next.moved("fail")
 		if err != nil {
 			return next, err
 		}
+
 		return s.save(ctx, next, beside...)
 	}
+
 	next.Captured += step.Amount
 	next.Capturable -= step.Amount
 	if step.Final {
 		next.Capturable = 0
 	}
+
 	next, err := next.moved("settle")
 	if err != nil {
 		return next, err
 	}
 	t := ledger.Move(next.key(step.ID), next.Payer, next.Payee, step.Amount, next.Currency)
 	t.Legs[0].Hold, t.Legs[0].Release = next.ID, next.Capturable == 0
+
 	return s.post(ctx, next, t, Capturing, beside)
 }
 
@@ -227,8 +254,10 @@ func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said 
 			return next, err
 		}
 		_, err = s.ledger.Release(ctx, next.Payee, key, s.beside(next, beside))
+
 		return s.after(ctx, next, err)
 	}
+
 	next.Refunded += step.Amount
 	next, err := next.moved("refund")
 	if err != nil {
@@ -236,6 +265,7 @@ func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said 
 	}
 	t := ledger.Move(key, next.Payee, next.Payer, step.Amount, next.Currency)
 	t.Legs[0].Hold, t.Legs[0].Release = key, true
+
 	return s.post(ctx, next, t, Refunding, beside)
 }
 
@@ -246,9 +276,11 @@ func (s *Payments) endHold(ctx context.Context, next Payment, step Step, beside 
 		_, err := s.ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
 		return s.after(ctx, next, err)
 	}
+
 	if step.Kind == Expiring {
 		return s.releaseWith(ctx, next, "expire", beside)
 	}
+
 	return s.releaseWith(ctx, next, "void", beside)
 }
 
@@ -260,20 +292,24 @@ func (s *Payments) releaseWith(ctx context.Context, next Payment, event workflow
 	if err != nil {
 		return next, err
 	}
+
 	if !held { // an expired authorization that is voided
 		return s.save(ctx, next, beside...)
 	}
 	_, err = s.ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
+
 	return s.after(ctx, next, err)
 }
 
 // post makes the step's transfer with the payment's record beside it.
 func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, beside []ledger.Beside) (Payment, error) {
 	t.Reference = TransferReference + string(kind)
+
 	posted, err := s.ledger.Post(ctx, t, s.beside(next, beside))
 	if err == nil && posted.Replayed {
 		err = errMoved
 	}
+
 	return s.after(ctx, next, err)
 }
 
@@ -284,6 +320,7 @@ func (s *Payments) after(ctx context.Context, next Payment, err error) (Payment,
 	if err == nil || !errors.Is(err, errMoved) && !errors.Is(err, ledger.ErrHoldClosed) {
 		return next, err
 	}
+
 	now, getErr := s.Get(ctx, next.ID)
 	switch {
 	case getErr != nil:
@@ -291,5 +328,6 @@ func (s *Payments) after(ctx context.Context, next Payment, err error) (Payment,
 	case now.Revision < next.Revision: // nobody has: the hold was closed behind the payment's back
 		return next, fmt.Errorf("payment %s: %w: %w", next.ID, ledger.ErrCorrupt, err)
 	}
+
 	return now, errMoved
 }

@@ -124,17 +124,21 @@ func (n NewPayment) Validate() error {
 	if !paymentRule.MatchString(n.ID) {
 		return fmt.Errorf("%w: id: 1 to 60 of A-Z a-z 0-9 . _ : -", ErrInvalid)
 	}
+
 	if n.OrderID == "" || len(n.OrderID) > 256 {
 		return fmt.Errorf("%w: orderId: 1 to 256 bytes", ErrInvalid)
 	}
+
 	if n.Payee == n.Payer {
 		return fmt.Errorf("%w: payee: must be another account than the payer", ErrInvalid)
 	}
 	hold := ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}
+
 	err := cmp.Or(hold.Validate(), ledger.Move(n.ID, n.Payer, n.Payee, max(n.Amount, 1), n.Currency).Validate())
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
+
 	return nil
 }
 
@@ -146,6 +150,7 @@ func (a Ask) Validate() error {
 	case a.Amount < 1 || a.Amount > ledger.MaxAmount:
 		return fmt.Errorf("%w: amount %d: 1 to %d", ErrInvalid, a.Amount, int64(ledger.MaxAmount))
 	}
+
 	return nil
 }
 
@@ -154,11 +159,13 @@ func (p *Payment) step(id string) *Step {
 	if p.Pending != nil && p.Pending.ID == id {
 		return p.Pending
 	}
+
 	for i := range p.Steps {
 		if p.Steps[i].ID == id {
 			return &p.Steps[i]
 		}
 	}
+
 	return nil
 }
 
@@ -169,6 +176,7 @@ func (p *Payment) count(kind Kind) (n int) {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -181,6 +189,7 @@ func (p Payment) with(at time.Time) Payment {
 	p.ended = nil
 	p.UpdatedAt = time.UnixMilli(at.UnixMilli()).UTC()
 	p.Steps = append([]Step(nil), p.Steps...)
+
 	return p
 }
 
@@ -191,10 +200,12 @@ func (p Payment) moved(event workflow.Event) (Payment, error) {
 	if err != nil {
 		return p, err
 	}
+
 	if decision.To == "" {
 		return p, &StateError{PaymentID: p.ID, State: p.State, Event: event}
 	}
 	p.State = decision.To
+
 	return p, nil
 }
 
@@ -216,20 +227,24 @@ func (p Payment) item() attribute.Item {
 	i := paymentKey(p.ID)
 	i["orderId"], i["payer"], i["payee"] = attribute.S(p.OrderID), attribute.S(p.Payer), attribute.S(p.Payee)
 	i["amount"], i["currency"], i["state"] = attribute.N(p.Amount), attribute.S(p.Currency), attribute.S(string(p.State))
+
 	i["capturable"], i["captured"], i["refunded"] = attribute.N(p.Capturable), attribute.N(p.Captured), attribute.N(p.Refunded)
 	i["revision"], i["createdAt"], i["updatedAt"] = attribute.N(p.Revision), milliseconds(p.CreatedAt), milliseconds(p.UpdatedAt)
 	i["call"] = attribute.S(p.call)
 	if !p.ExpiresAt.IsZero() {
 		i["expiresAt"] = milliseconds(p.ExpiresAt)
 	}
+
 	if p.Pending != nil {
 		i["pending"] = attribute.M(p.Pending.item())
 	}
+
 	steps := make([]types.AttributeValue, len(p.Steps))
 	for n, s := range p.Steps {
 		steps[n] = attribute.M(s.item())
 	}
 	i["steps"] = &types.AttributeValueMemberL{Value: steps}
+
 	return i
 }
 
@@ -241,6 +256,7 @@ func (s Step) item() attribute.Item {
 			i[name] = attribute.S(text)
 		}
 	}
+
 	return i
 }
 
@@ -249,6 +265,7 @@ func paymentOf(i attribute.Item) *Payment {
 	if len(i) == 0 {
 		return nil
 	}
+
 	p := &Payment{NewPayment: NewPayment{ID: attribute.Text(i, "paymentId"), OrderID: attribute.Text(i, "orderId"), Payer: attribute.Text(i, "payer"),
 		Payee: attribute.Text(i, "payee"), Amount: attribute.Number(i, "amount"), Currency: attribute.Text(i, "currency"), ExpiresAt: moment(i, "expiresAt")},
 		State: workflow.State(attribute.Text(i, "state")), Capturable: attribute.Number(i, "capturable"), Captured: attribute.Number(i, "captured"),
@@ -258,6 +275,7 @@ func paymentOf(i attribute.Item) *Payment {
 		s := stepOf(m.Value)
 		p.Pending = &s
 	}
+
 	if list, ok := i["steps"].(*types.AttributeValueMemberL); ok {
 		for _, v := range list.Value {
 			if m, ok := v.(*types.AttributeValueMemberM); ok {
@@ -265,6 +283,7 @@ func paymentOf(i attribute.Item) *Payment {
 			}
 		}
 	}
+
 	return p
 }
 
@@ -279,6 +298,7 @@ func moment(i attribute.Item, name string) time.Time {
 	if ms == 0 {
 		return time.Time{}
 	}
+
 	return time.UnixMilli(ms).UTC()
 }
 

@@ -71,23 +71,29 @@ func New(cfg Config) (*Payments, error) {
 	case cfg.CallTimeout < 0 || cfg.Patience < 0:
 		return nil, errors.New("payments: Config.CallTimeout and Patience: must not be negative")
 	}
+
 	if cfg.CallTimeout == 0 {
 		cfg.CallTimeout = 10 * time.Second
 	}
+
 	if cfg.Patience == 0 {
 		cfg.Patience = 30 * time.Second
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {"paymentId"}, cfg.DueTable: {"shard", "due"}}})
 	if err != nil {
 		return nil, err
 	}
+
 	owned, err := cfg.Ledger.Owned(LedgerOwner)
 	if err != nil {
 		return nil, err
 	}
+
 	return &Payments{cfg, owned, writer}, nil
 }
 
@@ -96,14 +102,17 @@ func (s *Payments) Get(ctx context.Context, id string) (Payment, error) {
 	if !paymentRule.MatchString(id) {
 		return Payment{}, fmt.Errorf("%w: id: 1 to 60 of A-Z a-z 0-9 . _ : -", ErrInvalid)
 	}
+
 	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.cfg.Table, Key: paymentKey(id), ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return Payment{}, fmt.Errorf("read payment %s: %w", id, err)
 	}
+
 	p := paymentOf(out.Item)
 	if p == nil {
 		return Payment{}, fmt.Errorf("payment %s: %w", id, ErrUnknownPayment)
 	}
+
 	return *p, nil
 }
 
@@ -123,6 +132,7 @@ func (s *Payments) List(ctx context.Context, page Page) (all []Payment, next str
 	if page.Limit == 0 {
 		page.Limit = 100
 	}
+
 	switch {
 	case page.Limit < 1 || page.Limit > 1000:
 		return nil, "", fmt.Errorf("list payments: %w: limit %d: 1 to 1000", ErrInvalid, page.Limit)
@@ -130,27 +140,33 @@ func (s *Payments) List(ctx context.Context, page Page) (all []Payment, next str
 		return nil, "", fmt.Errorf("list payments: %w: state: not one of a payment's", ErrInvalid)
 	}
 	all = []Payment{}
+
 	in := &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page.Limit))}
 	if page.After != "" {
 		in.ExclusiveStartKey = paymentKey(page.After)
 	}
+
 	for {
 		out, err := s.cfg.DynamoDB.Scan(ctx, in)
 		if err != nil {
 			return nil, "", fmt.Errorf("list payments: %w", err)
 		}
+
 		for _, item := range out.Items {
 			if isReceipt(attribute.Text(item, "paymentId")) {
 				continue
 			}
+
 			p := paymentOf(item)
 			if page.State != "" && p.State != page.State {
 				continue
 			}
+
 			if all = append(all, *p); len(all) == page.Limit {
 				return all, p.ID, nil
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, "", nil
 		}
@@ -170,6 +186,7 @@ func (s *Payments) put(next Payment) types.TransactWriteItem {
 		put.ConditionExpression = aws.String("revision = :before")
 		put.ExpressionAttributeValues = attribute.Item{":before": attribute.N(next.Revision - 1)}
 	}
+
 	return types.TransactWriteItem{Put: put}
 }
 
@@ -178,6 +195,7 @@ func (s *Payments) beside(next Payment, more []ledger.Beside) ledger.Beside {
 	return func(t *txn.Transaction) {
 		t.Add(partPayment, s.put(next), txn.Says(errMoved))
 		s.noteDue(next, t)
+
 		for _, add := range more {
 			add(t)
 		}
@@ -205,6 +223,7 @@ func (s *Payments) settled(next Payment, err error) (Payment, error) {
 	case !errors.As(err, &refused) || refused.Part != partPayment:
 		return next, err
 	}
+
 	now := paymentOf(refused.Old)
 	switch {
 	case now == nil:
@@ -212,6 +231,7 @@ func (s *Payments) settled(next Payment, err error) (Payment, error) {
 	case now.Revision == next.Revision && now.call == next.call:
 		return *now, nil
 	}
+
 	return *now, errMoved
 }
 

@@ -27,6 +27,7 @@ func TestAPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
 	}
 	s.is(t, "p", "AUTHORIZED", 0, 0)
 	s.has(t, "clearing", 0, 1000)
+
 	for range 2 {
 		if _, err := s.Capture(t.Context(), "p", ask("c-1", 300)); err != nil {
 			t.Fatal(err)
@@ -35,10 +36,12 @@ func TestAPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
 	s.is(t, "p", "PARTIALLY_CAPTURED", 300, 0)
 	s.has(t, "clearing", -300, 700)
 	s.has(t, "shop", 300, 0)
+
 	if _, err := s.Capture(t.Context(), "p", ask("c-2", 700)); err != nil {
 		t.Fatal(err)
 	}
 	s.is(t, "p", "CAPTURED", 1000, 0)
+
 	for range 2 {
 		if _, err := s.Refund(t.Context(), "p", ask("r-1", 400)); err != nil {
 			t.Fatal(err)
@@ -46,12 +49,14 @@ func TestAPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
 	}
 	s.is(t, "p", "PARTIALLY_REFUNDED", 1000, 400)
 	s.has(t, "shop", 600, 0)
+
 	if _, err := s.Refund(t.Context(), "p", ask("r-2", 600)); err != nil {
 		t.Fatal(err)
 	}
 	p := s.is(t, "p", "REFUNDED", 1000, 1000)
 	s.has(t, "clearing", 0, 0)
 	s.has(t, "shop", 0, 0)
+
 	if len(p.Steps) != 5 || p.Pending != nil || p.Capturable != 0 {
 		t.Errorf("%+v", p)
 	}
@@ -61,25 +66,30 @@ func TestAPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
 func TestTheLastCaptureGivesTheRestUp(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "p", 1000)
+
 	if _, err := s.Capture(t.Context(), "p", payments.Ask{ID: "c", Amount: 300, Final: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.is(t, "p", "PARTIALLY_CAPTURED", 300, 0)
 	s.has(t, "clearing", -300, 0)
+
 	if _, err := s.Capture(t.Context(), "p", ask("c-2", 1)); !errors.Is(err, payments.ErrExceeded) {
 		t.Errorf("after the last: %v", err)
 	}
 	// A void after a part, and a refund before the rest was captured, do the same.
 	for _, id := range []string{"v", "r"} {
 		s.authorized(t, id, 1000)
+
 		if _, err := s.Capture(t.Context(), id, ask("c", 300)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if _, err := s.Void(t.Context(), "v"); err != nil {
 		t.Fatal(err)
 	}
 	s.is(t, "v", "PARTIALLY_CAPTURED", 300, 0)
+
 	if _, err := s.Refund(t.Context(), "r", ask("r", 300)); err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +108,7 @@ func TestADeclineGivesTheMoneyBackAndIsFinal(t *testing.T) {
 		}
 	}
 	s.has(t, "clearing", 0, 0)
+
 	if _, err := s.Capture(t.Context(), "p", ask("c", 1)); !errors.Is(err, payments.ErrState) {
 		t.Errorf("capture: %v", err)
 	}
@@ -109,13 +120,16 @@ func TestACaptureThatTheProcessorRefuses(t *testing.T) {
 	for _, id := range []string{"first", "second"} {
 		s.authorized(t, id, 1000)
 	}
+
 	if _, err := s.Capture(t.Context(), "second", ask("c-1", 400)); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, id := range []string{"first", "second"} { // behind our back the bank closes the authorization
 		if err := s.sandbox.Void(t.Context(), id+"/authorize"); err != nil {
 			t.Fatal(err)
 		}
+
 		for range 2 {
 			if _, err := s.Capture(t.Context(), id, ask("c", 600)); !errors.Is(err, payments.ErrVoided) {
 				t.Errorf("%s: %v", id, err)
@@ -132,6 +146,7 @@ func TestEveryLimitHasItsError(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
 	s.authorized(t, "a", 1000)
+
 	for name, c := range map[string]struct {
 		do   func() error
 		want error
@@ -149,6 +164,7 @@ func TestEveryLimitHasItsError(t *testing.T) {
 			n.Payer = "wallet"
 			s.fund(t, "wallet", 1000)
 			_, err := s.Authorize(t.Context(), n)
+
 			return err
 		}, payments.ErrConflict},
 		"no such payment":   {func() error { _, err := s.Capture(t.Context(), "nobody", ask("c", 1)); return err }, payments.ErrUnknownPayment},
@@ -170,6 +186,7 @@ func TestEveryLimitHasItsError(t *testing.T) {
 			t.Errorf("%s: want %v, got %v", name, c.want, err)
 		}
 	}
+
 	if _, err := s.Get(t.Context(), "x"); !errors.Is(err, payments.ErrUnknownPayment) {
 		t.Errorf("a refused payment left a record: %v", err)
 	}
@@ -179,17 +196,21 @@ func TestEveryLimitHasItsError(t *testing.T) {
 func TestARefundNeedsTheMoneyBeforeTheProcessorIsAsked(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
+
 	if _, err := s.ledger.Post(t.Context(), ledger.Move("payout", "shop", "clearing", 700, "EUR")); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.Refund(t.Context(), "p", ask("r", 400)); !errors.Is(err, ledger.ErrInsufficientFunds) {
 		t.Errorf("got %v", err)
 	}
 	s.is(t, "p", "CAPTURED", 1000, 0)
+
 	if n := s.bank.asked["p/r"]; n != 0 {
 		t.Errorf("the processor was asked %d times", n)
 	}
 	s.fund(t, "shop", 800) // some shard has enough again
+
 	if _, err := s.Refund(t.Context(), "p", ask("r", 400)); err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +222,11 @@ func TestATimeoutIsResolvedByAsking(t *testing.T) {
 	s := newShop(t)
 	s.sandbox.TimeoutPercent = 100 // everything is done, and the first answer lost
 	s.captured(t, "p", 1000)
+
 	if _, err := s.Refund(t.Context(), "p", ask("r", 1000)); err != nil {
 		t.Fatal(err)
 	}
+
 	for key, n := range s.bank.asked {
 		if n != 1 {
 			t.Errorf("%s was asked for %d times: the key tells", key, n)
@@ -211,9 +234,11 @@ func TestATimeoutIsResolvedByAsking(t *testing.T) {
 	}
 	s.bank.early = 2 // never arrived: the key is unknown, so it is asked for again
 	s.authorized(t, "q", 10)
+
 	if n := s.bank.asked["q/authorize"]; n != 3 {
 		t.Errorf("asked %d times", n)
 	}
+
 	s.sandbox.DeclinePercent, s.sandbox.TimeoutPercent = 100, 0
 	s.bank.lost = 1
 	if p, err := s.Authorize(t.Context(), of("d", 10)); !errors.Is(err, payments.ErrDeclined) || p.State != "FAILED" {
@@ -226,6 +251,7 @@ func TestWhatStaysUnresolvedKeepsItsMoneyAsideAndIsRecovered(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
 	s.authorized(t, "void", 50)
+
 	s.bank.down = true
 	for id, do := range map[string]func() error{
 		"authorize": func() error { _, err := s.Authorize(t.Context(), of("new", 70)); return err },
@@ -239,16 +265,20 @@ func TestWhatStaysUnresolvedKeepsItsMoneyAsideAndIsRecovered(t *testing.T) {
 	s.is(t, "p", "REFUND_PENDING", 1000, 0)
 	s.has(t, "shop", 1000, 400)
 	s.has(t, "clearing", -1000, 120)
+
 	if _, err := s.Refund(t.Context(), "p", ask("r-2", 1)); !errors.Is(err, payments.ErrBusy) {
 		t.Errorf("another step meanwhile: %v", err)
 	}
+
 	if r, err := s.Recover(t.Context(), "", 100); err != nil || r.Finished != 0 || len(r.Left) != 0 {
 		t.Errorf("its worker may still be at it: %+v, %v", r, err)
 	}
 	s.now.Add(time.Minute.Milliseconds())
+
 	if r, err := s.Recover(t.Context(), "", 100); err != nil || r.Finished != 0 || len(r.Left) != 3 {
 		t.Errorf("the processor is still down: %+v, %v", r, err)
 	}
+
 	s.bank.down = false
 	var finished atomic.Int32
 	var group sync.WaitGroup
@@ -276,13 +306,16 @@ func TestAVoidOvertakesAnAuthorizationOfWhichNobodyKnows(t *testing.T) {
 	if _, err := s.Authorize(t.Context(), of("p", 100)); !errors.Is(err, payments.ErrUnresolved) {
 		t.Fatal(err)
 	}
+
 	s.bank.down = false
 	if p, err := s.Void(t.Context(), "p"); err != nil || p.State != "VOIDED" {
 		t.Errorf("%+v, %v", p, err)
 	}
+
 	if _, err := s.Authorize(t.Context(), of("p", 100)); !errors.Is(err, payments.ErrVoided) {
 		t.Errorf("the authorization comes late: %v", err)
 	}
+
 	if _, err := s.sandbox.Authorize(t.Context(), payments.Request{Key: "p/authorize", OrderID: "o-p", Amount: 100, Currency: "EUR"}); !errors.Is(err, payments.ErrVoided) {
 		t.Errorf("and at the processor: %v", err)
 	}
@@ -296,28 +329,34 @@ func TestWhatExpiresIsGivenUp(t *testing.T) {
 		if i < 10 {
 			n.ExpiresAt = s.time().Add(time.Hour)
 		}
+
 		if _, err := s.Authorize(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if _, err := s.Capture(t.Context(), "p-0", ask("c", 40)); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.Capture(t.Context(), "p-1", ask("c", 100)); err != nil {
 		t.Fatal(err)
 	}
 	s.now.Add(time.Hour.Milliseconds())
+
 	expired, calls := 0, 1
 	for after := ""; ; calls++ {
 		r, err := s.Recover(t.Context(), after, 5)
 		if err != nil || len(r.Left) != 0 {
 			t.Fatalf("%+v, %v", r, err)
 		}
+
 		expired += r.Expired
 		if after = r.Next; after == "" {
 			break
 		}
 	}
+
 	if expired != 9 || calls < 2 {
 		t.Errorf("%d expired in %d calls", expired, calls)
 	}
@@ -326,9 +365,11 @@ func TestWhatExpiresIsGivenUp(t *testing.T) {
 	s.is(t, "p-2", "AUTH_EXPIRED", 0, 0)
 	s.is(t, "p-11", "AUTHORIZED", 0, 0)
 	s.has(t, "clearing", -140, 200)
+
 	if _, err := s.Capture(t.Context(), "p-2", ask("c", 1)); !errors.Is(err, payments.ErrState) {
 		t.Errorf("capture: %v", err)
 	}
+
 	if p, err := s.Void(t.Context(), "p-2"); err != nil || p.State != "VOIDED" {
 		t.Errorf("void: %+v, %v", p, err)
 	}
@@ -338,6 +379,7 @@ func TestWhatExpiresIsGivenUp(t *testing.T) {
 func TestARowThatSpeaksOfNothingIsRemoved(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 10)
+
 	for _, row := range []map[string]types.AttributeValue{
 		{"shard": &types.AttributeValueMemberS{Value: "steps#0"}, "due": &types.AttributeValueMemberS{Value: "000000000000001#p#gone"}},
 		{"shard": &types.AttributeValueMemberS{Value: "steps#3"}, "due": &types.AttributeValueMemberS{Value: "000000000000001#nobody#c"}},
@@ -347,10 +389,12 @@ func TestARowThatSpeaksOfNothingIsRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if r, err := s.Recover(t.Context(), "", 100); err != nil || r.Finished+r.Expired+len(r.Left) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s.sound(t) // counts the rows
+
 	for _, after := range []string{"x", "99|", "-1|a"} {
 		if _, err := s.Recover(t.Context(), after, 1); !errors.Is(err, payments.ErrInvalid) {
 			t.Errorf("after %q: %v", after, err)
@@ -361,6 +405,7 @@ func TestARowThatSpeaksOfNothingIsRemoved(t *testing.T) {
 func TestManyWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "p", 1000)
+
 	var group sync.WaitGroup
 	for i := range 24 {
 		other := s.another(t)
@@ -372,11 +417,13 @@ func TestManyWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	for i := range 8 {
 		_, _ = s.Capture(t.Context(), "p", ask(fmt.Sprint("c-", i), 300))
 	}
 	s.is(t, "p", "PARTIALLY_CAPTURED", 900, 0)
 	s.sound(t)
+
 	for i := range 24 {
 		other := s.another(t)
 		group.Go(func() {
@@ -387,6 +434,7 @@ func TestManyWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	if p, _ := s.Get(t.Context(), "p"); p.Refunded > p.Captured || p.Pending != nil {
 		t.Errorf("%+v", p)
 	}
@@ -399,6 +447,7 @@ func TestPaymentsAreListedPageByPage(t *testing.T) {
 		s.authorized(t, fmt.Sprint("p-", i), 10)
 	}
 	s.captured(t, "c", 10)
+
 	seen := 0
 	for after := ""; ; {
 		page, next, err := s.List(t.Context(), payments.Page{After: after, Limit: 3, State: "AUTHORIZED"})
@@ -406,13 +455,16 @@ func TestPaymentsAreListedPageByPage(t *testing.T) {
 			t.Fatal(len(page), err)
 		}
 		seen += len(page)
+
 		if after = next; after == "" {
 			break
 		}
 	}
+
 	if seen != 7 {
 		t.Errorf("%d of 7", seen)
 	}
+
 	for _, page := range []payments.Page{{Limit: -1}, {Limit: 1001}, {State: "PAID"}} {
 		if _, _, err := s.List(t.Context(), page); !errors.Is(err, payments.ErrInvalid) {
 			t.Errorf("%+v: %v", page, err)
@@ -427,6 +479,7 @@ func TestConfigNamesTheFieldThatBreaksARule(t *testing.T) {
 		"Ledger": func(c *payments.Config) { c.Ledger = nil }, "Processor": func(c *payments.Config) { c.Processor = nil }, "Patience": func(c *payments.Config) { c.Patience = -1 }} {
 		cfg := good
 		change(&cfg)
+
 		if _, err := payments.New(cfg); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want %q, got %v", says, err)
 		}

@@ -29,6 +29,7 @@ func (r Received) put(table string, effect Effect, reason string) *types.Put {
 	i["amount"], i["currency"] = attribute.N(r.amount), attribute.S(r.currency)
 	i["effect"], i["reason"], i["at"] = attribute.S(string(effect)), attribute.S(reason), milliseconds(r.At)
 	i["receiver"] = attribute.S(r.call)
+
 	return &types.Put{TableName: &table, Item: i, ConditionExpression: aws.String("attribute_not_exists(paymentId) OR effect = :parked OR receiver = :receiver"),
 		ExpressionAttributeValues: attribute.Item{":parked": attribute.S(string(EffectParked)), ":receiver": i["receiver"]}}
 }
@@ -51,6 +52,7 @@ func (s *Payments) receipt(r Received, effect Effect, reason string) ledger.Besi
 // repeated.
 func (s *Payments) receive(ctx context.Context, r Received, effect Effect, reason string) (Received, error) {
 	put := r.put(s.cfg.Table, effect, reason)
+
 	_, err := s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
 		ExpressionAttributeValues: put.ExpressionAttributeValues, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
 	var failed *types.ConditionalCheckFailedException
@@ -61,6 +63,7 @@ func (s *Payments) receive(ctx context.Context, r Received, effect Effect, reaso
 	case err != nil:
 		return Received{}, fmt.Errorf("receipt of event %s: %w", r.EventID, err)
 	}
+
 	return r, nil
 }
 
@@ -71,22 +74,26 @@ func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []R
 		return nil, "", fmt.Errorf("parked callbacks: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
 	all = []Received{}
+
 	in := &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("effect = :parked"),
 		ExpressionAttributeValues: attribute.Item{":parked": attribute.S(string(EffectParked))}}
 	if after != "" {
 		in.ExclusiveStartKey = paymentKey(receiptPrefix + after)
 	}
+
 	for {
 		out, err := s.cfg.DynamoDB.Scan(ctx, in)
 		if err != nil {
 			return nil, "", fmt.Errorf("parked callbacks: %w", err)
 		}
+
 		for _, item := range out.Items {
 			r := receivedOf(item)
 			if all = append(all, r); len(all) == limit {
 				return all, r.EventID, nil
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return all, "", nil
 		}

@@ -32,16 +32,19 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 	if limit < 1 || limit > 1000 {
 		return r, fmt.Errorf("recover payments: %w: limit %d: 1 to 1000", ErrInvalid, limit)
 	}
+
 	place, err := parsePlace(after)
 	if err != nil {
 		return r, fmt.Errorf("recover payments: %w", err)
 	}
+
 	now := s.cfg.Now()
 	for ; place.partition < len(partitions); place = (duePlace{partition: place.partition + 1}) {
 		rows, err := s.due(ctx, place, now, limit)
 		if err != nil {
 			return r, fmt.Errorf("recover payments: %w", err)
 		}
+
 		for _, row := range rows {
 			if err := s.recover(ctx, row, &r); err != nil {
 				if ctx.Err() != nil {
@@ -51,11 +54,13 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 			}
 			place.due = row.due
 		}
+
 		if limit -= len(rows); limit == 0 {
 			r.Next = place.String()
 			return r, nil
 		}
 	}
+
 	return r, nil
 }
 
@@ -75,15 +80,18 @@ func (s *Payments) recover(ctx context.Context, row dueRow, r *Recovered) error 
 			return err
 		}
 		r.Expired++
+
 		return nil
 	case row.step == "" || p.Pending == nil || p.Pending.ID != row.step:
 		return s.forget(ctx, row)
 	}
+
 	_, err = s.finish(ctx, p, p.Pending.ID)
 	if err == nil || ended(err) {
 		r.Finished++
 		return nil
 	}
+
 	return err
 }
 

@@ -56,10 +56,12 @@ func (s *Sandbox) Charge(ctx context.Context, c Charge) (string, error) {
 	if c.Key == "" || c.Amount <= 0 {
 		return "", fmt.Errorf("charge order %s: key must be set and amount above 0, got %q and %d", c.OrderID, c.Key, c.Amount)
 	}
+
 	status := charged
 	if s.Declines(c.OrderID) {
 		status = declined
 	}
+
 	_, err := s.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &s.Table, ConditionExpression: aws.String("attribute_not_exists(paymentKey)"),
 		Item: map[string]types.AttributeValue{
@@ -79,6 +81,7 @@ func (s *Sandbox) Charge(ctx context.Context, c Charge) (string, error) {
 	case s.timesOut(c.OrderID):
 		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrTimeout) // charged, and nobody told
 	}
+
 	return chargeID(c.Key), nil
 }
 
@@ -91,9 +94,11 @@ func (s *Sandbox) settled(c Charge, item map[string]types.AttributeValue) (strin
 	case declined:
 		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrDeclined)
 	}
+
 	if attribute.Text(item, "orderId") != c.OrderID || amount == nil || amount.Value != strconv.FormatInt(c.Amount, 10) {
 		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrConflict)
 	}
+
 	return chargeID(c.Key), nil
 }
 
@@ -108,6 +113,7 @@ func (s *Sandbox) Void(ctx context.Context, key string) error {
 	if err != nil {
 		return fmt.Errorf("void payment %s: %w", key, err)
 	}
+
 	return nil
 }
 

@@ -28,6 +28,7 @@ func (s *Sandbox) Authorize(ctx context.Context, r Request) (string, error) {
 	item := s.record(r, status)
 	item["capturable"], item["refundable"] = attribute.N(r.Amount), attribute.N(0)
 	put := &types.Put{TableName: &s.Table, Item: item, ConditionExpression: aws.String("attribute_not_exists(paymentKey)")}
+
 	return s.carryOut(ctx, r, status, put, nil)
 }
 
@@ -45,6 +46,7 @@ func (s *Sandbox) Refund(ctx context.Context, r Request) (string, error) {
 // counter does not have is declined, what a void has closed is refused.
 func (s *Sandbox) move(ctx context.Context, r Request, status, counter, update string) (string, error) {
 	put := &types.Put{TableName: &s.Table, Item: s.record(r, status), ConditionExpression: aws.String("attribute_not_exists(paymentKey)")}
+
 	return s.carryOut(ctx, r, status, put, &types.Update{
 		TableName: &s.Table, Key: attribute.Item{"paymentKey": attribute.S(r.Authorization)},
 		ConditionExpression:      aws.String("#status = :authorized AND currency = :currency AND " + counter + " >= :n"),
@@ -66,15 +68,18 @@ func (s *Sandbox) carryOut(ctx context.Context, r Request, status string, put *t
 	if r.Key == "" || r.Amount <= 0 {
 		return "", fmt.Errorf("sandbox: key must be set and amount above 0, got %q and %d", r.Key, r.Amount)
 	}
+
 	writer, err := txn.New(txn.Config{DynamoDB: s.DynamoDB})
 	if err != nil {
 		return "", err
 	}
 	var t txn.Transaction
 	t.Marker("record", types.TransactWriteItem{Put: put})
+
 	if update != nil {
 		t.Add("authorization", types.TransactWriteItem{Update: update}, txn.Says(ErrDeclined))
 	}
+
 	err = writer.Write(ctx, &t)
 	var refused *txn.Refused
 	switch {
@@ -89,6 +94,7 @@ func (s *Sandbox) carryOut(ctx context.Context, r Request, status string, put *t
 	case draw("timeout", r.Key) < s.TimeoutPercent:
 		return "", fmt.Errorf("sandbox: %s: %w", r.Key, ErrTimeout) // done, and nobody told
 	}
+
 	return chargeID(r.Key), nil
 }
 
@@ -103,6 +109,7 @@ func (s *Sandbox) answered(r Request, status string, old attribute.Item) (string
 	case was == declined:
 		return "", fmt.Errorf("sandbox: %s: %w", r.Key, ErrDeclined)
 	}
+
 	return chargeID(r.Key), nil
 }
 
@@ -112,6 +119,7 @@ func (s *Sandbox) Lookup(ctx context.Context, key string) (Operation, error) {
 	if err != nil {
 		return Operation{}, fmt.Errorf("sandbox: look %s up: %w", key, err)
 	}
+
 	op := Operation{Amount: attribute.Number(out.Item, "amount"), Currency: attribute.Text(out.Item, "currency"), Reference: chargeID(key)}
 	switch attribute.Text(out.Item, "status") {
 	case "":
@@ -123,6 +131,7 @@ func (s *Sandbox) Lookup(ctx context.Context, key string) (Operation, error) {
 	default:
 		op.Status = OperationSucceeded
 	}
+
 	return op, nil
 }
 
@@ -135,15 +144,18 @@ func (s *Sandbox) Report(ctx context.Context, fn func(key, kind string, amount i
 		if err != nil {
 			return fmt.Errorf("sandbox: report: %w", err)
 		}
+
 		for _, i := range out.Items {
 			kind := map[string]string{captured: string(Capturing), refunded: string(Refunding)}[attribute.Text(i, "status")]
 			if kind == "" {
 				continue
 			}
+
 			if err := fn(attribute.Text(i, "paymentKey"), kind, attribute.Number(i, "amount"), attribute.Text(i, "currency")); err != nil {
 				return err
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return nil
 		}

@@ -27,13 +27,16 @@ func newSandbox(t *testing.T, declines, timeouts uint32) *payments.Sandbox {
 func TestOneChargePerKey(t *testing.T) {
 	s := newSandbox(t, 0, 0)
 	c := payments.Charge{Key: "k", OrderID: "o-1", Amount: 2500, Currency: "EUR"}
+
 	first, err := s.Charge(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if again, err := s.Charge(t.Context(), c); err != nil || again != first {
 		t.Errorf("again: %q, %v", again, err)
 	}
+
 	c.Amount++
 	if _, err := s.Charge(t.Context(), c); !errors.Is(err, payments.ErrConflict) {
 		t.Errorf("another amount under the key: %v", err)
@@ -56,6 +59,7 @@ func TestATimeoutHasChargedAndASecondAskTells(t *testing.T) {
 	if _, err := s.Charge(t.Context(), c); !errors.Is(err, payments.ErrTimeout) {
 		t.Fatal(err)
 	}
+
 	if id, err := s.Charge(t.Context(), c); err != nil || id == "" {
 		t.Errorf("%q, %v", id, err)
 	}
@@ -70,11 +74,13 @@ func TestVoidClosesTheKey(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		for range 2 {
 			if err := s.Void(t.Context(), c.Key); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		if _, err := s.Charge(t.Context(), c); !errors.Is(err, payments.ErrVoided) {
 			t.Errorf("charged before: %v: %v", charged, err)
 		}

@@ -54,6 +54,7 @@ var errDown = errors.New("connection refused")
 
 func (b *bank) do(key string, fn func() (string, error)) (string, error) {
 	b.mu.Lock()
+
 	b.asked[key]++
 	down, early, lost := b.down, b.early > 0, b.lost > 0
 	switch {
@@ -63,14 +64,18 @@ func (b *bank) do(key string, fn func() (string, error)) (string, error) {
 		b.lost--
 	}
 	b.mu.Unlock()
+
 	if down || early {
 		return "", errDown
 	}
+
 	return b.fuse.string(func() (string, error) {
 		reference, err := fn()
+
 		if lost {
 			return "", payments.ErrTimeout
 		}
+
 		return reference, err
 	})
 }
@@ -96,6 +101,7 @@ func (b *bank) Lookup(ctx context.Context, key string) (op payments.Operation, e
 	b.mu.Lock()
 	down := b.down
 	b.mu.Unlock()
+
 	if down {
 		return op, errDown
 	}
@@ -103,6 +109,7 @@ func (b *bank) Lookup(ctx context.Context, key string) (op payments.Operation, e
 		op, err = b.Sandbox.Lookup(ctx, key)
 		return "", err
 	})
+
 	return op, err
 }
 
@@ -121,14 +128,17 @@ var errDead = errors.New("the worker is dead")
 func (f *fuse) burn() (dead, last bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	f.calls++
 	if f.at == 0 || f.calls < f.at {
 		return false, false
 	}
+
 	last = f.calls == f.at && f.after
 	if !last {
 		f.die()
 	}
+
 	return !last, last
 }
 
@@ -138,10 +148,12 @@ func (f *fuse) string(fn func() (string, error)) (string, error) {
 		return "", errDead
 	}
 	text, err := fn()
+
 	if last {
 		f.die()
 		return "", errDead
 	}
+
 	return text, err
 }
 
@@ -163,16 +175,19 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	if err := w.note(r); err != nil {
 		return nil, err
 	}
+
 	dead, last := w.fuse.burn()
 	if dead {
 		return nil, errDead
 	}
+
 	response, err := w.client.Do(r)
 	if err == nil && last {
 		_ = response.Body.Close()
 		w.fuse.die()
 		return nil, errDead
 	}
+
 	return response, err
 }
 
@@ -190,15 +205,18 @@ func newShop(t testing.TB) *shop {
 	s.bank = &bank{Sandbox: s.sandbox, fuse: s.fuse, asked: map[string]int{}}
 	cfg := engine.AWSConfig()
 	s.wire = &wire{client: engine.HTTPClient(), fuse: s.fuse}
+
 	cfg.HTTPClient = s.wire
 	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	var err error
 	if s.keys, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{secret}, Now: s.time}); err != nil {
 		t.Fatal(err)
 	}
+
 	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: s.db, Tables: tables, Now: s.time}); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "EUR", Side: ledger.Debit, Overdraft: true, Shards: 4},
 		{ID: "shop", Currency: "EUR", Shards: 2}, {ID: "wallet", Currency: "EUR"}, {ID: "till", Currency: "EUR"}} {
 		if _, _, err := s.ledger.CreateAccount(t.Context(), n); err != nil {
@@ -206,6 +224,7 @@ func newShop(t testing.TB) *shop {
 		}
 	}
 	s.Payments = s.another(t)
+
 	return s
 }
 
@@ -214,10 +233,12 @@ func (s *shop) time() time.Time { return time.UnixMilli(s.now.Load()) }
 // another is the payments as another process has them.
 func (s *shop) another(t testing.TB) *payments.Payments {
 	t.Helper()
+
 	p, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.bank, Callbacks: s.keys, Now: s.time})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return p
 }
 
@@ -229,6 +250,7 @@ func ask(id string, amount int64) payments.Ask { return payments.Ask{ID: id, Amo
 
 func (s *shop) authorized(t testing.TB, id string, amount int64) {
 	t.Helper()
+
 	if p, err := s.Authorize(t.Context(), of(id, amount)); err != nil || p.State != "AUTHORIZED" {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -237,6 +259,7 @@ func (s *shop) authorized(t testing.TB, id string, amount int64) {
 func (s *shop) captured(t testing.TB, id string, amount int64) {
 	t.Helper()
 	s.authorized(t, id, amount)
+
 	if p, err := s.Capture(t.Context(), id, ask("c", amount)); err != nil || p.State != "CAPTURED" {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -245,16 +268,19 @@ func (s *shop) captured(t testing.TB, id string, amount int64) {
 // is checks a payment's state and sums.
 func (s *shop) is(t testing.TB, id string, state workflow.State, captured, refunded int64) payments.Payment {
 	t.Helper()
+
 	p, err := s.Get(t.Context(), id)
 	if err != nil || p.State != state || p.Captured != captured || p.Refunded != refunded {
 		t.Errorf("payment %s is %s with %d captured and %d refunded (%+v), %v; want %s, %d, %d", id, p.State, p.Captured, p.Refunded, p, err, state, captured, refunded)
 	}
+
 	return p
 }
 
 // has checks an account.
 func (s *shop) has(t testing.TB, id string, balance, held int64) {
 	t.Helper()
+
 	a, found, err := s.ledger.Account(t.Context(), id)
 	if err != nil || !found || a.Balance != balance || a.Held != held {
 		t.Errorf("account %s has %d, holds %d (%v); want %d, %d", id, a.Balance, a.Held, err, balance, held)
@@ -264,30 +290,37 @@ func (s *shop) has(t testing.TB, id string, balance, held int64) {
 // sound proves the ledger, and that it says the same as the processor.
 func (s *shop) sound(t testing.TB) {
 	t.Helper()
+
 	if _, err := s.ledger.Verify(t.Context(), func(f ledger.Finding) error { t.Errorf("%+v", f); return nil }, nil); err != nil {
 		t.Fatal(err)
 	}
+
 	pending := 0
 	for after := ""; ; {
 		page, next, err := s.List(t.Context(), payments.Page{After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, p := range page {
 			if p.Pending != nil {
 				pending++
 			}
+
 			if p.Capturable > 0 && !p.ExpiresAt.IsZero() {
 				pending++
 			}
 		}
+
 		if after = next; after == "" {
 			break
 		}
 	}
+
 	if out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("due")}); err != nil || int(out.Count) != pending {
 		t.Errorf("%d rows are due, want %d; %v", out.Count, pending, err)
 	}
+
 	theirs := map[string]string{}
 	if err := s.sandbox.Report(t.Context(), func(key, kind string, amount int64, currency string) error {
 		theirs[key] = fmt.Sprint(kind, amount, currency)
@@ -295,12 +328,14 @@ func (s *shop) sound(t testing.TB) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+
 	ours := map[string]string{}
 	for after := ""; ; {
 		page, next, err := s.List(t.Context(), payments.Page{After: after})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, p := range page {
 			for _, step := range p.Steps {
 				if step.Outcome == payments.Succeeded && (step.Kind == payments.Capturing || step.Kind == payments.Refunding) {
@@ -308,10 +343,12 @@ func (s *shop) sound(t testing.TB) {
 				}
 			}
 		}
+
 		if after = next; after == "" {
 			break
 		}
 	}
+
 	if fmt.Sprint(ours) != fmt.Sprint(theirs) {
 		t.Errorf("ours  %v\ntheirs %v", ours, theirs)
 	}
@@ -320,6 +357,7 @@ func (s *shop) sound(t testing.TB) {
 // fund gives an account money.
 func (s *shop) fund(t testing.TB, account string, amount int64) {
 	t.Helper()
+
 	id := strings.ReplaceAll(fmt.Sprint("fund/", account, amount, s.now.Add(1)), " ", "")
 	if _, err := s.ledger.Post(t.Context(), ledger.Move(id, "clearing", account, amount, "EUR")); err != nil {
 		t.Fatal(err)

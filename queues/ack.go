@@ -20,6 +20,7 @@ func (c *Consumer) ack(h *held) error {
 	h.ackBy = time.Now().Add(ackTimeout)
 	h.acked = make(chan error, 1)
 	c.acks <- h // has room for every message that is held
+
 	select {
 	case err := <-h.acked:
 		return err
@@ -39,6 +40,7 @@ func (c *Consumer) deleter(ctx context.Context) {
 		case h := <-c.acks:
 			batch = append(batch, h)
 		}
+
 		for more := true; more && len(batch) < maxBatch; {
 			select {
 			case h := <-c.acks:
@@ -55,6 +57,7 @@ func (c *Consumer) deleter(ctx context.Context) {
 func (c *Consumer) deleteBatch(ctx context.Context, batch []*held) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+
 	refused, err := c.queue.delete(call, messages(batch), unretried)
 	now := time.Now()
 	for i, h := range batch {
@@ -66,6 +69,7 @@ func (c *Consumer) deleteBatch(ctx context.Context, batch []*held) {
 				continue
 			}
 		}
+
 		switch {
 		case failed == nil:
 			h.acked <- nil

@@ -26,12 +26,14 @@ func (c *Consumer) twelfths(n int) time.Duration { return c.cfg.Visibility * tim
 func (c *Consumer) beat(ctx context.Context) {
 	tick := time.NewTicker(c.twelfths(lookEvery))
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+
 		var calls sync.WaitGroup
 		for batch := range slices.Chunk(c.due(time.Now()), maxBatch) {
 			calls.Go(func() { c.extend(ctx, batch) })
@@ -44,16 +46,19 @@ func (c *Consumer) beat(ctx context.Context) {
 // could not be extended for too long.
 func (c *Consumer) due(now time.Time) []*held {
 	c.mu.Lock()
+
 	all := make([]*held, 0, len(c.held))
 	for h := range c.held {
 		all = append(all, h)
 	}
 	c.mu.Unlock()
+
 	var due []*held
 	for _, h := range all {
 		if !h.mu.TryLock() {
 			continue // its end is on the way
 		}
+
 		age := now.Sub(h.extended)
 		switch {
 		case h.released || h.lost() || age < c.twelfths(renewAfter):
@@ -65,6 +70,7 @@ func (c *Consumer) due(now time.Time) []*held {
 		}
 		h.mu.Unlock()
 	}
+
 	return due
 }
 
@@ -73,6 +79,7 @@ func (c *Consumer) extend(ctx context.Context, batch []*held) {
 	began := time.Now()
 	call, cancel := context.WithTimeout(ctx, c.twelfths(callWithin))
 	defer cancel()
+
 	refused, err := c.queue.hide(call, messages(batch), c.cfg.Visibility, unretried)
 	for i, h := range batch {
 		switch {
@@ -84,6 +91,7 @@ func (c *Consumer) extend(ctx context.Context, batch []*held) {
 		}
 		h.mu.Unlock()
 	}
+
 	if f := c.cfg.Events.Extended; f != nil && !errors.Is(ctx.Err(), context.Canceled) {
 		f(len(batch), err)
 	}
@@ -94,5 +102,6 @@ func messages(batch []*held) []Message {
 	for i, h := range batch {
 		out[i] = h.m
 	}
+
 	return out
 }

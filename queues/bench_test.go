@@ -18,14 +18,17 @@ func BenchmarkConsumer(b *testing.B) {
 	for _, suffix := range []string{"", ".fifo"} {
 		b.Run("queue"+suffix, func(b *testing.B) {
 			client := sqs.NewFromConfig(embeddedtest.Open(b).AWSConfig())
+
 			attributes := map[string]string{}
 			if suffix != "" {
 				attributes["FifoQueue"] = "true"
 			}
+
 			q, err := client.CreateQueue(b.Context(), &sqs.CreateQueueInput{QueueName: aws.String("q" + suffix), Attributes: attributes})
 			if err != nil {
 				b.Fatal(err)
 			}
+
 			for sent := 0; sent < b.N; {
 				in := &sqs.SendMessageBatchInput{QueueUrl: q.QueueUrl}
 				for ; sent < b.N && len(in.Entries) < 10; sent++ {
@@ -35,12 +38,14 @@ func BenchmarkConsumer(b *testing.B) {
 					}
 					in.Entries = append(in.Entries, e)
 				}
+
 				if _, err := client.SendMessageBatch(b.Context(), in); err != nil {
 					b.Fatal(err)
 				}
 			}
 			ctx, stop := context.WithCancel(b.Context())
 			defer stop()
+
 			left := make(chan struct{}, b.N)
 			c, err := New(Config{SQS: client, QueueURL: *q.QueueUrl, Slots: 100, PollGrace: -1, Log: embeddedtest.Quiet(),
 				Handler: func(context.Context, Message) Outcome { return Done() },
@@ -51,12 +56,14 @@ func BenchmarkConsumer(b *testing.B) {
 			ended := make(chan error, 1)
 			b.ResetTimer()
 			go func() { ended <- c.Run(ctx) }()
+
 			for range b.N {
 				<-left
 			}
 			b.StopTimer()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
 			stop()
+
 			if err := <-ended; err != nil {
 				b.Fatal(err)
 			}

@@ -41,9 +41,11 @@ func (c *chaos) roll(n int) int {
 func (c *chaos) fault(operation string, _ int) fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if !c.faulty {
 		return none
 	}
+
 	switch n := c.dice.IntN(10); {
 	case n == 0:
 		return lost
@@ -52,12 +54,14 @@ func (c *chaos) fault(operation string, _ int) fault {
 	case n == 2 && operation == "DeleteMessageBatch":
 		return halved
 	}
+
 	return none
 }
 
 func (c *chaos) enter(group string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.active[group]++; c.active[group] > 1 {
 		c.broken = append(c.broken, "two handlers at once in group "+group)
 	}
@@ -72,11 +76,13 @@ func (c *chaos) leave(group string) {
 func (c *chaos) handle(ctx context.Context, m Message) Outcome {
 	c.enter(m.GroupID)
 	defer c.leave(m.GroupID)
+
 	select {
 	case <-time.After(time.Duration(c.roll(40)) * time.Second):
 	case <-ctx.Done():
 		return Retry(0, context.Cause(ctx))
 	}
+
 	if c.roll(100) < c.trouble {
 		switch c.roll(4) {
 		case 0:
@@ -86,13 +92,16 @@ func (c *chaos) handle(ctx context.Context, m Message) Outcome {
 		case 2:
 			return Retry(time.Duration(c.roll(20))*time.Second, errors.New("chaos"))
 		}
+
 		return Outcome{}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if !slices.Contains(c.done[m.GroupID], m.Body) {
 		c.done[m.GroupID] = append(c.done[m.GroupID], m.Body)
 	}
+
 	return Done()
 }
 
@@ -105,6 +114,7 @@ func TestAGroupKeepsItsOrderWhateverHappens(t *testing.T) {
 		run := 0
 		rapid.Check(bubbled{t}, func(rt *rapid.T) {
 			run++
+
 			out, err := w.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(fmt.Sprintf("chaos-%d.fifo", run)), Attributes: map[string]string{"FifoQueue": "true"}})
 			if err != nil {
 				rt.Fatal(err)
@@ -112,6 +122,7 @@ func TestAGroupKeepsItsOrderWhateverHappens(t *testing.T) {
 			w.url = *out.QueueUrl
 			c := &chaos{dice: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0)), faulty: rapid.Bool().Draw(rt, "faulty"),
 				active: map[string]int{}, done: map[string][]string{}, trouble: rapid.IntRange(0, 60).Draw(rt, "trouble")}
+
 			groups, each := rapid.IntRange(1, 4).Draw(rt, "groups"), rapid.IntRange(1, 6).Draw(rt, "each")
 			for i := range each {
 				for g := range groups {
@@ -121,24 +132,30 @@ func TestAGroupKeepsItsOrderWhateverHappens(t *testing.T) {
 			w.faults.obey(c.fault)
 			cfg := w.config(c.handle)
 			cfg.Attempts, cfg.Slots, cfg.Backoff = -1, rapid.IntRange(1, 20).Draw(rt, "slots"), Backoff{Max: 10 * time.Second}
+
 			stops := []func(){w.run(cfg), w.run(cfg)}
 			for range 500 {
 				time.Sleep(time.Minute)
 				synctest.Wait()
+
 				if w.counts() == "0+0 0+0" {
 					break
 				}
 			}
+
 			for _, stop := range stops {
 				stop()
 			}
 			w.faults.obey(nil)
+
 			if got := w.counts(); got != "0+0 0+0" {
 				rt.Errorf("left: %s", got)
 			}
+
 			for _, b := range c.broken {
 				rt.Error(b)
 			}
+
 			for g := range groups {
 				if done := c.done[fmt.Sprint(g)]; len(done) != each || !slices.IsSorted(done) {
 					rt.Errorf("group %d was done as %v", g, done)

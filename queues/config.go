@@ -76,9 +76,11 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.DrainGrace, 10*time.Second)
 	or(&c.PollGrace, c.DrainTimeout)
 	or(&c.FatalAfter, 2*time.Minute)
+
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+
 	switch {
 	case c.Slots < 1 || c.Pollers < 1:
 		return c, fmt.Errorf("queues: %d slots and %d pollers, want at least 1", c.Slots, c.Pollers)
@@ -90,5 +92,6 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("queues: Config.Timeout is %v, want at most 12h", c.Timeout)
 	}
 	c.Handler = wrap(c.Handler, c.Middleware)
+
 	return c, nil
 }

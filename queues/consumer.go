@@ -35,10 +35,12 @@ func New(cfg Config) (*Consumer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	p, err := newPolicy(cfg.Attempts, cfg.Backoff)
 	if err != nil {
 		return nil, err
 	}
+
 	return &Consumer{
 		cfg: cfg, policy: p, queue: queue{api: cfg.SQS, url: cfg.QueueURL, deadLetters: cfg.DeadLetterURL},
 		slots: make(chan struct{}, cfg.Slots), acks: make(chan *held, cfg.Slots), held: map[*held]struct{}{},
@@ -66,6 +68,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer background.Wait()
 	defer endCalls()
 	background.Go(func() { c.beat(calls) })
+
 	g, stop := errgroup.WithContext(ctx)
 	for range c.cfg.Pollers {
 		background.Go(func() { c.deleter(calls) })
@@ -74,6 +77,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	polled := make(chan error, 1)
 	go func() { polled <- g.Wait() }()
 	<-stop.Done()
+
 	return c.drain(polled, endPolls, cut, endCalls)
 }
 
@@ -85,6 +89,7 @@ func (c *Consumer) drain(polled <-chan error, endPolls context.CancelFunc, cut c
 	began := time.Now()
 	patience := time.NewTimer(c.cfg.DrainTimeout)
 	defer patience.Stop()
+
 	var err error
 	for open := true; open; {
 		select {
@@ -101,6 +106,7 @@ func (c *Consumer) drain(polled <-chan error, endPolls context.CancelFunc, cut c
 		c.lanes.Wait()
 		close(idle)
 	}()
+
 	for _, step := range []struct {
 		after time.Duration
 		force func()
@@ -120,6 +126,7 @@ func (c *Consumer) drain(polled <-chan error, endPolls context.CancelFunc, cut c
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	return errors.Join(err, fmt.Errorf("%w: %d messages of %s", ErrStuck, len(c.held), c.queue.name()))
 }
 
@@ -137,6 +144,7 @@ func (c *Consumer) start(stop, work context.Context, ms []Message) {
 		c.held[h], batch[i] = struct{}{}, h
 	}
 	c.mu.Unlock()
+
 	for _, lane := range lanes(batch, func(h *held) string { return h.m.lane() }) {
 		c.lanes.Go(func() { c.run(stop, lane) })
 	}
@@ -150,6 +158,7 @@ func (c *Consumer) run(stop context.Context, lane []*held) {
 			c.giveBack(lane[i:])
 			return
 		}
+
 		if !c.handle(h) {
 			c.giveBack(lane[i+1:])
 			return
@@ -162,12 +171,15 @@ func (c *Consumer) run(stop context.Context, lane []*held) {
 func (c *Consumer) Ready() error {
 	c.faults.mu.Lock()
 	defer c.faults.mu.Unlock()
+
 	if c.faults.polled.IsZero() && c.faults.since.IsZero() {
 		return nil // just begun
 	}
+
 	age := time.Since(c.faults.polled)
 	if age <= c.cfg.WaitTime+2*callTimeout || len(c.slots) == cap(c.slots) && c.faults.since.IsZero() {
 		return nil
 	}
+
 	return fmt.Errorf("queues: no poll of %s was answered for %v", c.queue.name(), age.Round(time.Second))
 }

@@ -24,6 +24,7 @@ func mustJSON(v any) []byte {
 	if err != nil {
 		panic(err)
 	}
+
 	return b
 }
 
@@ -58,12 +59,14 @@ func TestEachOutcomeBecomesWhatTheQueueUnderstands(t *testing.T) {
 					if len(times) > 1 {
 						return Done()
 					}
+
 					return c.outcome
 				}))
 				synctest.Wait()
 				w.expect("after the first call", c.counts)
 				time.Sleep(time.Hour)
 				synctest.Wait()
+
 				if c.again == 0 && len(times) != 1 || c.again != 0 && (len(times) != 2 || times[1] != c.again) {
 					t.Errorf("called at %v, want again after %v", times, c.again)
 				}
@@ -84,10 +87,12 @@ func TestADeadLetterSaysWhyAndWhence(t *testing.T) {
 			return Reject(fmt.Errorf("no such %s\x00", m.Attributes["kind"].Text))
 		}))
 		synctest.Wait()
+
 		out, err := w.api.ReceiveMessage(t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.dead, MessageAttributeNames: []string{"All"}, MessageSystemAttributeNames: allSystem})
 		if err != nil || len(out.Messages) != 1 {
 			t.Fatalf("%+v, %v", out, err)
 		}
+
 		m := out.Messages[0]
 		if *m.Body != "a" || *m.MessageAttributes["kind"].StringValue != "order" || *m.MessageAttributes[AttributeReason].StringValue != "no such order?" ||
 			*m.MessageAttributes[AttributeSource].StringValue != "orders.fifo/"+id || m.Attributes["MessageGroupId"] != "g" {
@@ -102,12 +107,15 @@ func TestRetriesHaveAnEnd(t *testing.T) {
 		j := newJournal()
 		cfg := w.config(func(_ context.Context, m Message) Outcome {
 			j.note(m)
+
 			if m.Body == "busy" && m.Receives <= 10 { // ten times nobody's fault
 				return InProgress(time.Second)
 			}
+
 			if m.Body == "poison" {
 				panic("cannot")
 			}
+
 			return Retry(time.Second, errors.New("fails"))
 		})
 		cfg.Attempts = 3
@@ -115,9 +123,11 @@ func TestRetriesHaveAnEnd(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		w.expect("in the end", "0+0 2+0")
+
 		if n := strings.Count(j.String(), "poison"); n != 3 {
 			t.Errorf("poison was tried %d times", n)
 		}
+
 		if n := strings.Count(j.String(), "busy"); n != 13 {
 			t.Errorf("busy was handed out %d times, want 10 that do not count and 3 that do", n)
 		}
@@ -138,6 +148,7 @@ func TestWithoutDeadLettersTheRedrivePolicyTakesWhatIsRejected(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		w.expect("in the end", "0+0 1+0")
+
 		if calls != 2 {
 			t.Errorf("%d calls", calls)
 		}
@@ -167,9 +178,11 @@ func TestAMessageStaysInvisibleWhileItsHandlerWorks(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		w.expect("in the end", "0+0 0+0")
+
 		if j.String() != "slow#1@0s" {
 			t.Errorf("called %s", j)
 		}
+
 		last := time.Duration(0)
 		for _, b := range beats {
 			if b-last > 4*time.Second {
@@ -177,6 +190,7 @@ func TestAMessageStaysInvisibleWhileItsHandlerWorks(t *testing.T) {
 			}
 			last = b
 		}
+
 		if len(beats) < 60 || len(beats) > 81 {
 			t.Errorf("%d extensions in 4 minutes", len(beats))
 		}
@@ -209,6 +223,7 @@ func TestAConsumerThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 		w.run(other)
 		time.Sleep(time.Minute)
 		synctest.Wait()
+
 		if !errors.Is(cause, ErrMessageLost) || ended >= again || again != 30*time.Second {
 			t.Errorf("the first ended after %v (%v), the second began after %v", ended, cause, again)
 		}
@@ -227,11 +242,13 @@ func TestAMessageTakenAwayIsNoticed(t *testing.T) {
 		})
 		w.run(cfg)
 		synctest.Wait()
+
 		if _, err := w.api.PurgeQueue(t.Context(), &sqs.PurgeQueueInput{QueueUrl: &w.url}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
+
 		if !errors.Is(cause, ErrMessageLost) {
 			t.Errorf("cause %v", cause)
 		}
@@ -246,9 +263,11 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 		var mu sync.Mutex
 		cfg := w.config(func(_ context.Context, m Message) Outcome {
 			j.note(m)
+
 			if m.Body == "2" && m.Receives < 3 {
 				return Retry(10*time.Second, errors.New("later"))
 			}
+
 			return Done()
 		})
 		cfg.Attempts = 3
@@ -261,6 +280,7 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		w.expect("in the end", "0+0 0+0")
+
 		var g []string
 		for line := range strings.SplitSeq(j.String(), " ") {
 			if !strings.HasPrefix(line, "a") && !strings.HasPrefix(line, "b") {
@@ -271,6 +291,7 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 		if got := strings.Join(g, " "); got != "1#1@0s 2#1@0s 2#2@10s 2#3@20s 3#3@20s" {
 			t.Errorf("group g: %s", got)
 		}
+
 		if n := strings.Count(strings.Join(fates, ","), "3 unread"); n != 2 {
 			t.Errorf("fates %v", fates)
 		}
@@ -294,10 +315,12 @@ func TestAGroupGoesOnOnlyWhenAMessageIsDeleted(t *testing.T) {
 				t.Errorf("2 was begun with %s", w.counts())
 			}
 			j.note(m)
+
 			return Done()
 		}))
 		time.Sleep(time.Minute)
 		synctest.Wait()
+
 		if j.String() != "1#1@0s 2#1@0s" {
 			t.Errorf("called %s", j)
 		}
@@ -325,6 +348,7 @@ func TestOnlyTheEntriesOfABatchThatFailedAreSentAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		w.expect("in the end", "0+0 0+0")
+
 		if n := strings.Count(j.String(), "#1@0s"); n != 10 || strings.Contains(j.String(), "#2") {
 			t.Errorf("called %s", j)
 		}
@@ -342,12 +366,14 @@ func TestAStopFinishesWhatHasBegunAndGivesBackTheRest(t *testing.T) {
 				return Retry(time.Hour, ctx.Err())
 			}
 			time.Sleep(5 * time.Second)
+
 			return Done()
 		})
 		stop := w.run(cfg)
 		synctest.Wait()
 		start := time.Now()
 		stop()
+
 		if d := time.Since(start); d != 30*time.Second || !errors.Is(cause, ErrStopped) {
 			t.Errorf("stopped after %v, with %v", d, cause)
 		}
@@ -367,6 +393,7 @@ func TestAHandlerThatDoesNotReturnKeepsNoMessage(t *testing.T) {
 			return Done()
 		})
 		cfg.Timeout = time.Minute
+
 		c, err := New(cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -376,11 +403,13 @@ func TestAHandlerThatDoesNotReturnKeepsNoMessage(t *testing.T) {
 		go func() { ended <- c.Run(ctx) }()
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
+
 		if n := calls.Load(); n != 2 {
 			t.Errorf("%d calls, want the message handed out again", n)
 		}
 		w.expect("done by the second call", "0+0 0+0")
 		cancel()
+
 		if err := <-ended; !errors.Is(err, ErrStuck) {
 			t.Errorf("run: %v", err)
 		}
@@ -393,17 +422,21 @@ func TestAQueueThatIsGoneEndsRun(t *testing.T) {
 		if _, err := w.api.DeleteQueue(t.Context(), &sqs.DeleteQueueInput{QueueUrl: &w.url}); err != nil {
 			t.Fatal(err)
 		}
+
 		c, err := New(w.config(func(context.Context, Message) Outcome { return Done() }))
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
+
 		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "NonExistentQueue") {
 			t.Errorf("run: %v", err)
 		}
+
 		if d := time.Since(start); d < 2*time.Minute || d > 3*time.Minute {
 			t.Errorf("gave up after %v", d)
 		}
+
 		if c.Ready() == nil {
 			t.Error("ready without a queue")
 		}
@@ -415,6 +448,7 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	if _, err := New(good); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, edit := range map[string]func(*Config){
 		"no client":            func(c *Config) { c.SQS = nil },
 		"no queue":             func(c *Config) { c.QueueURL = "" },
@@ -428,6 +462,7 @@ func TestAConfigurationThatCannotWorkIsRefused(t *testing.T) {
 	} {
 		cfg := good
 		edit(&cfg)
+
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%s was taken", name)
 		}

@@ -50,9 +50,11 @@ type sparse struct {
 func (s *sparse) due(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if !s.last.IsZero() && now.Sub(s.last) < time.Minute {
 		return false
 	}
 	s.last = now
+
 	return true
 }

@@ -21,6 +21,7 @@ func ExampleConsumer() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+
 	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
@@ -30,11 +31,13 @@ func ExampleConsumer() {
 	// The client could as well be that of AWS.
 	ctx, stop := context.WithCancel(context.Background())
 	client := sqs.NewFromConfig(engine.AWSConfig())
+
 	queue, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: aws.String("parcels.fifo"),
 		Attributes: map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"}})
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	for _, body := range []string{"packed", "sent", "arrived"} {
 		if _, err := client.SendMessage(ctx, &sqs.SendMessageInput{QueueUrl: queue.QueueUrl, MessageBody: &body, MessageGroupId: aws.String("parcel-1")}); err != nil {
 			log.Fatal(err)

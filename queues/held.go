@@ -47,11 +47,13 @@ type pardons struct {
 func (p *pardons) add(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	if _, known := p.n[id]; !known {
 		delete(p.n, p.ring[p.next])
 		p.ring[p.next] = id
 		p.next = (p.next + 1) % len(p.ring)
 	}
+
 	if p.n == nil {
 		p.n = map[string]int{}
 	}

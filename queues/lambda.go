@@ -63,10 +63,12 @@ func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespons
 	if err != nil {
 		return BatchResponse{}, err
 	}
+
 	messages, err := decodeEvent(event)
 	if err != nil {
 		return BatchResponse{}, fmt.Errorf("queues: read the batch: %w", err)
 	}
+
 	work := ctx
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
@@ -75,6 +77,7 @@ func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespons
 	}
 	var g errgroup.Group
 	g.SetLimit(b.concurrency)
+
 	for _, lane := range lanes(messages, Message.lane) {
 		g.Go(func() error {
 			b.run(ctx, work, lane)
@@ -82,12 +85,14 @@ func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespons
 		})
 	}
 	_ = g.Wait() // no lane returns an error
+
 	out := BatchResponse{Failures: []BatchItemFailure{}}
 	for _, m := range messages {
 		if !b.done[m.ID] {
 			out.Failures = append(out.Failures, BatchItemFailure{m.ID})
 		}
 	}
+
 	return out, nil
 }
 
@@ -116,15 +121,18 @@ func (l Lambda) batch() (*lambdaBatch, error) {
 	or(&l.Concurrency, 10)
 	or(&l.Timeout, 30*time.Second)
 	or(&l.Margin, 2*time.Second)
+
 	p, err := newPolicy(l.Attempts, l.Backoff)
 	if err != nil {
 		return nil, err
 	}
+
 	b := &lambdaBatch{handler: wrap(l.Handler, l.Middleware), policy: p, timeout: l.Timeout, margin: l.Margin,
 		concurrency: l.Concurrency, done: map[string]bool{}}
 	if l.SQS != nil {
 		b.queue = &queue{api: l.SQS, url: l.QueueURL, deadLetters: l.DeadLetterURL}
 	}
+
 	return b, nil
 }
 
@@ -139,6 +147,7 @@ func (b *lambdaBatch) run(ctx, work context.Context, lane []Message) {
 		call, cancel := context.WithTimeoutCause(work, b.timeout, ErrTimeout)
 		outcome := b.policy.judge(invoke(call, b.handler, m), m, 0)
 		cancel()
+
 		if !b.settle(ctx, m, outcome) {
 			b.giveBack(ctx, lane[i+1:])
 			return
@@ -155,6 +164,7 @@ func (b *lambdaBatch) giveBack(ctx context.Context, rest []Message) {
 	if b.queue == nil {
 		return
 	}
+
 	for batch := range slices.Chunk(rest, maxBatch) {
 		_, _ = b.queue.hide(ctx, batch, 0) // else they come when their visibility time-outs are over
 	}
@@ -166,17 +176,20 @@ func (b *lambdaBatch) settle(ctx context.Context, m Message, o Outcome) bool {
 	if b.queue == nil {
 		return o.Kind == KindDone
 	}
+
 	if o.Kind == KindReject && b.queue.deadLetters != "" {
 		if b.queue.deadLetter(ctx, m, o.Err) != nil {
 			return false
 		}
 		o = Done()
 	}
+
 	if o.Kind == KindDone {
 		_, _ = b.queue.delete(ctx, []Message{m}) // else the mapping deletes it
 		return true
 	}
 	_, _ = b.queue.hide(ctx, []Message{m}, b.policy.pause(o, m)) // else it comes when its visibility time-out is over
+
 	return false
 }
 
@@ -199,6 +212,7 @@ func decodeEvent(event json.RawMessage) ([]Message, error) {
 	if err := json.Unmarshal(event, &in); err != nil {
 		return nil, err
 	}
+
 	out := make([]Message, len(in.Records))
 	for i, r := range in.Records {
 		if r.MessageID == "" {
@@ -206,6 +220,7 @@ func decodeEvent(event json.RawMessage) ([]Message, error) {
 		}
 		m := Message{ID: r.MessageID, Body: r.Body, Queue: r.EventSourceARN[strings.LastIndexByte(r.EventSourceARN, ':')+1:], receipt: r.ReceiptHandle}
 		m.system(r.Attributes)
+
 		for name, a := range r.Message {
 			if m.Attributes == nil {
 				m.Attributes = make(map[string]Attribute, len(r.Message))
@@ -214,12 +229,14 @@ func decodeEvent(event json.RawMessage) ([]Message, error) {
 		}
 		out[i] = m
 	}
+
 	return out, nil
 }
 
 // system reads the attributes that the service itself gives a message.
 func (m *Message) system(attributes map[string]string) {
 	m.GroupID = attributes["MessageGroupId"]
+
 	m.DeduplicationID = attributes["MessageDeduplicationId"]
 	m.SequenceNumber = attributes["SequenceNumber"]
 	m.Receives, _ = strconv.Atoi(attributes["ApproximateReceiveCount"]) // absent: 0

@@ -21,6 +21,7 @@ import (
 func event(t *testing.T, queue string, texts ...string) json.RawMessage {
 	t.Helper()
 	type record map[string]any
+
 	var records []record
 	for i, text := range texts {
 		attributes := map[string]string{"ApproximateReceiveCount": "2", "SentTimestamp": "1790000000123"}
@@ -34,10 +35,12 @@ func event(t *testing.T, queue string, texts ...string) json.RawMessage {
 			"messageAttributes": map[string]any{"n": map[string]any{"stringValue": "7", "dataType": "Number"}, "b": map[string]any{"binaryValue": []byte{1, 2}, "dataType": "Binary"}},
 			"eventSource":       "aws:sqs", "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:" + queue, "awsRegion": "us-east-1"})
 	}
+
 	raw, err := json.Marshal(map[string]any{"Records": records})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return raw
 }
 
@@ -46,6 +49,7 @@ func failed(r BatchResponse) string {
 	for _, f := range r.Failures {
 		ids = append(ids, f.ItemIdentifier)
 	}
+
 	return strings.Join(ids, " ")
 }
 
@@ -59,6 +63,7 @@ func (a *answers) handle(_ context.Context, m Message) Outcome {
 	a.mu.Lock()
 	a.seen = append(a.seen, m.Body)
 	a.mu.Unlock()
+
 	switch m.Body {
 	case "retry":
 		return Retry(0, errors.New("later"))
@@ -73,6 +78,7 @@ func (a *answers) handle(_ context.Context, m Message) Outcome {
 	case "forgot":
 		return Outcome{}
 	}
+
 	return Done()
 }
 
@@ -92,13 +98,16 @@ func TestABatchReportsWhatIsNotDone(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var a answers
+
 			out, err := Lambda{Handler: a.handle, Concurrency: 2}.Handle(t.Context(), event(t, c.queue, c.bodies...))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if got := failed(out); got != c.failed || len(a.seen) != c.calls {
 				t.Errorf("failed %q, want %q; %d calls, want %d", got, c.failed, len(a.seen), c.calls)
 			}
+
 			if raw, err := json.Marshal(out); err != nil || !strings.HasPrefix(string(raw), `{"batchItemFailures":[`) {
 				t.Errorf("response %s, %v", raw, err) // null would fail the whole batch
 			}
@@ -108,14 +117,17 @@ func TestABatchReportsWhatIsNotDone(t *testing.T) {
 
 func TestAMessageIsReadFromTheEvent(t *testing.T) {
 	var got Message
+
 	h := func(_ context.Context, m Message) Outcome { got = m; return Done() }
 	if _, err := (Lambda{Handler: h}).Handle(t.Context(), event(t, "orders.fifo", "g:hello")); err != nil {
 		t.Fatal(err)
 	}
+
 	if got.ID != "m0" || got.Body != "hello" || got.Queue != "orders.fifo" || !got.FIFO() || got.GroupID != "g" || got.DeduplicationID != "d0" ||
 		got.Receives != 2 || got.SentAt.UnixMilli() != 1790000000123 || got.Attributes["n"].Text != "7" || !slices.Equal(got.Attributes["b"].Binary, []byte{1, 2}) {
 		t.Errorf("message %+v", got)
 	}
+
 	if got.String() != "orders.fifo/m0" {
 		t.Errorf("named %s", got)
 	}
@@ -134,12 +146,15 @@ func TestATimeOutReportsOnlyTheRest(t *testing.T) {
 				cause = context.Cause(ctx)
 				return Retry(0, cause)
 			}
+
 			return Done()
 		}
+
 		out, err := Lambda{Handler: h, Concurrency: 1}.Handle(ctx, event(t, "q", "a", "b", "slow", "c", "d"))
 		if err != nil || failed(out) != "m2 m3 m4" {
 			t.Errorf("failed %q, %v", failed(out), err)
 		}
+
 		if ctx.Err() != nil || !errors.Is(cause, ErrStopped) {
 			t.Errorf("answered after the deadline, or the handler was told %v", cause)
 		}
@@ -154,6 +169,7 @@ func TestAHandlerThatTakesTooLongIsStopped(t *testing.T) {
 			cause = context.Cause(ctx)
 			return Outcome{}
 		}
+
 		out, err := Lambda{Handler: h}.Handle(t.Context(), event(t, "q", "a"))
 		if err != nil || failed(out) != "m0" || !errors.Is(cause, ErrTimeout) {
 			t.Errorf("failed %q, %v, cause %v", failed(out), err, cause)
@@ -164,15 +180,18 @@ func TestAHandlerThatTakesTooLongIsStopped(t *testing.T) {
 // received is a Lambda event with what a receive of the queue brings.
 func (w *world) received() json.RawMessage {
 	w.t.Helper()
+
 	out, err := w.api.ReceiveMessage(w.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &w.url, MaxNumberOfMessages: 10, MessageSystemAttributeNames: allSystem})
 	if err != nil {
 		w.t.Fatal(err)
 	}
+
 	var records []map[string]any
 	for _, m := range out.Messages {
 		records = append(records, map[string]any{"messageId": m.MessageId, "receiptHandle": m.ReceiptHandle, "body": m.Body, "attributes": m.Attributes,
 			"eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:" + w.url[strings.LastIndexByte(w.url, '/')+1:]})
 	}
+
 	return mustJSON(map[string]any{"Records": records})
 }
 
@@ -213,8 +232,10 @@ func TestALambdaWithAClientTellsTheQueueWhatBecameOfEachMessage(t *testing.T) {
 			case "reject":
 				return Reject(errors.New("never"))
 			}
+
 			return Done()
 		}}
+
 		out, err := l.Handle(t.Context(), w.received())
 		if err != nil || len(out.Failures) != 2 {
 			t.Fatalf("%+v, %v", out, err)
@@ -222,6 +243,7 @@ func TestALambdaWithAClientTellsTheQueueWhatBecameOfEachMessage(t *testing.T) {
 		w.expect("one dead letter, two to come again", "0+2 1+0")
 		time.Sleep(5 * time.Second)
 		w.expect("the retry after its pause", "1+1 1+0")
+
 		if out, err = l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 0 {
 			t.Errorf("%+v, %v", out, err)
 		}
@@ -236,6 +258,7 @@ func TestALambdaWithAClientTellsTheQueueWhatBecameOfEachMessage(t *testing.T) {
 func TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure(t *testing.T) {
 	inWorld(t, ".fifo", func(t *testing.T, w *world) {
 		w.send("g:1", "g:2", "g:3")
+
 		l := Lambda{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
 			if m.Body == "2" {
 				return Retry(5*time.Second, nil)
@@ -247,6 +270,7 @@ func TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure(t *testing.T) {
 		}
 		w.expect("2 waits, 3 behind it", "1+1 0+0")
 		time.Sleep(5 * time.Second)
+
 		if out, err := l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 2 {
 			t.Errorf("%+v, %v: want both again, in order", out, err)
 		}
@@ -255,6 +279,7 @@ func TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure(t *testing.T) {
 
 func TestMiddlewareStandsAroundTheHandler(t *testing.T) {
 	var order []string
+
 	around := func(name string) Middleware {
 		return func(next Handler) Handler {
 			return func(ctx context.Context, m Message) Outcome {
@@ -267,6 +292,7 @@ func TestMiddlewareStandsAroundTheHandler(t *testing.T) {
 	if _, err := (Lambda{Handler: a.handle, Middleware: []Middleware{around("outer"), around("inner")}}).Handle(t.Context(), event(t, "q", "a")); err != nil {
 		t.Fatal(err)
 	}
+
 	if !slices.Equal(order, []string{"outer", "inner"}) {
 		t.Errorf("order %v", order)
 	}
@@ -284,6 +310,7 @@ func TestALambdaThatIsNotSetUpIsRefused(t *testing.T) {
 			t.Errorf("%s was taken", name)
 		}
 	}
+
 	for _, bad := range []string{``, `{"Records":1}`, `{"Records":[{}]}`} {
 		if _, err := (Lambda{Handler: h}).Handle(t.Context(), json.RawMessage(bad)); err == nil {
 			t.Errorf("event %q was read", bad)

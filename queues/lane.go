@@ -15,6 +15,7 @@ func lanes[T any](batch []T, key func(T) string) [][]T {
 		at[k] = len(out)
 		out = append(out, []T{m})
 	}
+
 	return out
 }
 

@@ -27,9 +27,11 @@ func newPolicy(attempts int, b Backoff) (policy, error) {
 	or(&attempts, 5)
 	or(&b.Base, time.Second)
 	or(&b.Max, 5*time.Minute)
+
 	if b.Base < 0 || b.Max < b.Base || b.Max > maxVisibility {
 		return policy{}, fmt.Errorf("queues: Backoff from %v to %v: want 0 < Base <= Max <= 12h", b.Base, b.Max)
 	}
+
 	return policy{attempts, b}, nil
 }
 
@@ -42,6 +44,7 @@ func (p policy) judge(o Outcome, m Message, pardoned int) Outcome {
 		}
 		return Reject(fmt.Errorf("given up after %d attempts: %w", tries, o.Err))
 	}
+
 	return o
 }
 
@@ -50,10 +53,12 @@ func (p policy) pause(o Outcome, m Message) time.Duration {
 	if o.After > 0 {
 		return min(o.After, maxVisibility)
 	}
+
 	d := p.backoff.Max
 	if n := m.Receives - 1; n < 30 && p.backoff.Base<<max(n, 0) < d {
 		d = p.backoff.Base << max(n, 0)
 	}
+
 	return d/2 + rand.N(d/2+1) //nolint:gosec // jitter
 }
 

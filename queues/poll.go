@@ -28,13 +28,16 @@ func (c *Consumer) poll(stop, polls, work context.Context) error {
 		}
 		ms, err := c.receive(polls, n)
 		c.freeSlots(n - len(ms))
+
 		if err == nil {
 			c.start(stop, work, ms)
 			continue
 		}
+
 		if polls.Err() != nil {
 			continue
 		}
+
 		wait, fatal := c.faults.failed(err, c.cfg, time.Now())
 		if fatal != nil {
 			return fatal
@@ -50,10 +53,12 @@ func (c *Consumer) takeSlots(stop context.Context) int {
 		return 0
 	case c.slots <- struct{}{}:
 	}
+
 	if stop.Err() != nil {
 		c.freeSlots(1)
 		return 0
 	}
+
 	for n := 1; n < maxBatch; n++ {
 		select {
 		case c.slots <- struct{}{}:
@@ -61,6 +66,7 @@ func (c *Consumer) takeSlots(stop context.Context) int {
 			return n
 		}
 	}
+
 	return maxBatch
 }
 
@@ -75,6 +81,7 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]Message, error) {
 	began := time.Now()
 	call, cancel := context.WithTimeout(ctx, c.cfg.WaitTime+callTimeout)
 	defer cancel()
+
 	out, err := c.queue.api.ReceiveMessage(call, &sqs.ReceiveMessageInput{
 		QueueUrl: &c.queue.url, MaxNumberOfMessages: int32(n),
 		WaitTimeSeconds: seconds(c.cfg.WaitTime), VisibilityTimeout: seconds(c.cfg.Visibility),
@@ -85,13 +92,16 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]Message, error) {
 		return nil, fmt.Errorf("queues: receive messages of %s: %w", c.queue.name(), err)
 	}
 	c.faults.answered(time.Now())
+
 	if f := c.cfg.Events.Polled; f != nil {
 		f(len(out.Messages), time.Since(began))
 	}
+
 	ms := make([]Message, len(out.Messages))
 	for i, m := range out.Messages {
 		ms[i] = c.queue.message(m)
 	}
+
 	return ms, nil
 }
 
@@ -99,12 +109,14 @@ func (c *Consumer) receive(ctx context.Context, n int) ([]Message, error) {
 func (q *queue) message(in types.Message) Message {
 	m := Message{ID: aws.ToString(in.MessageId), Body: aws.ToString(in.Body), Queue: q.name(), receipt: aws.ToString(in.ReceiptHandle)}
 	m.system(in.Attributes)
+
 	for name, a := range in.MessageAttributes {
 		if m.Attributes == nil {
 			m.Attributes = make(map[string]Attribute, len(in.MessageAttributes))
 		}
 		m.Attributes[name] = Attribute{Type: aws.ToString(a.DataType), Text: aws.ToString(a.StringValue), Binary: a.BinaryValue}
 	}
+
 	return m
 }
 
@@ -136,17 +148,21 @@ func (f *faults) failed(err error, cfg Config, now time.Time) (wait time.Duratio
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	f.row++
 	if f.since.IsZero() {
 		f.since = now
 	}
+
 	if f.logged.due(now) {
 		cfg.Log.Warn("polling a queue failed; retrying", "err", err)
 	}
+
 	if failing := now.Sub(f.since); incurable(err) && failing >= cfg.FatalAfter {
 		return 0, fmt.Errorf("%w (failing for %v)", err, failing.Round(time.Second))
 	}
 	wait = min(pollPause<<min(f.row-1, 8), pollPauseMax)
+
 	return wait/2 + rand.N(wait/2), nil //nolint:gosec // jitter
 }
 
@@ -156,6 +172,7 @@ func incurable(err error) bool {
 	if !errors.As(err, &api) {
 		return false
 	}
+
 	switch api.ErrorCode() {
 	case "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue", "InvalidAddress", "InvalidSecurity",
 		"AccessDenied", "AccessDeniedException", "UnrecognizedClientException", "InvalidClientTokenId",
@@ -163,6 +180,7 @@ func incurable(err error) bool {
 		"KmsAccessDenied", "KMS.AccessDeniedException", "KmsDisabled", "KMS.DisabledException":
 		return true
 	}
+
 	return false
 }
 
@@ -170,6 +188,7 @@ func incurable(err error) bool {
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+
 	select {
 	case <-ctx.Done():
 	case <-timer.C:

@@ -45,6 +45,7 @@ func (e *entryError) void() bool {
 	case "ReceiptHandleIsInvalid", "InvalidParameterValue", "InvalidParameterValueException", "MessageNotInflight", "InvalidIdFormat":
 		return true
 	}
+
 	return false
 }
 
@@ -54,6 +55,7 @@ func failures(entries []types.BatchResultErrorEntry, most int) map[int]*entryErr
 	if len(entries) == 0 {
 		return nil
 	}
+
 	out := make(map[int]*entryError, len(entries))
 	for _, e := range entries {
 		i, err := strconv.Atoi(aws.ToString(e.Id))
@@ -62,6 +64,7 @@ func failures(entries []types.BatchResultErrorEntry, most int) map[int]*entryErr
 		}
 		out[i] = &entryError{aws.ToString(e.Code), aws.ToString(e.Message)}
 	}
+
 	return out
 }
 
@@ -71,10 +74,12 @@ func (q *queue) delete(ctx context.Context, ms []Message, options ...func(*sqs.O
 	for i, m := range ms {
 		entries[i] = types.DeleteMessageBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.receipt)}
 	}
+
 	out, err := q.api.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &q.url, Entries: entries}, options...)
 	if err != nil {
 		return nil, fmt.Errorf("queues: delete %d messages of %s: %w", len(ms), q.name(), err)
 	}
+
 	return failures(out.Failed, len(ms)), nil
 }
 
@@ -85,10 +90,12 @@ func (q *queue) hide(ctx context.Context, ms []Message, d time.Duration, options
 	for i, m := range ms {
 		entries[i] = types.ChangeMessageVisibilityBatchRequestEntry{Id: aws.String(strconv.Itoa(i)), ReceiptHandle: aws.String(m.receipt), VisibilityTimeout: seconds(d)}
 	}
+
 	out, err := q.api.ChangeMessageVisibilityBatch(ctx, &sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &q.url, Entries: entries}, options...)
 	if err != nil {
 		return nil, fmt.Errorf("queues: change the visibility of %d messages of %s: %w", len(ms), q.name(), err)
 	}
+
 	return failures(out.Failed, len(ms)), nil
 }
 
@@ -124,6 +131,7 @@ func (q *queue) deadLetter(ctx context.Context, m Message, reason error) error {
 	}
 	note(AttributeReason, reasonText(reason))
 	note(AttributeSource, m.String())
+
 	for name, a := range attributes {
 		v := types.MessageAttributeValue{DataType: aws.String(a.Type)}
 		if a.Binary != nil {
@@ -133,18 +141,22 @@ func (q *queue) deadLetter(ctx context.Context, m Message, reason error) error {
 		}
 		in.MessageAttributes[name] = v
 	}
+
 	if m.GroupID != "" {
 		in.MessageGroupId = &m.GroupID
 	}
+
 	if strings.HasSuffix(q.deadLetters, ".fifo") {
 		in.MessageDeduplicationId = &m.ID
 		if m.GroupID == "" {
 			in.MessageGroupId = &m.ID
 		}
 	}
+
 	if _, err := q.api.SendMessage(ctx, in); err != nil {
 		return fmt.Errorf("queues: send %s to the dead letters: %w", m, err)
 	}
+
 	return nil
 }
 
@@ -154,6 +166,7 @@ func reasonText(err error) string {
 	if err == nil {
 		return "rejected"
 	}
+
 	text := strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {
 			return '?'
@@ -167,8 +180,10 @@ func reasonText(err error) string {
 		}
 		text = text[:cut] + "..."
 	}
+
 	if text == "" {
 		return "rejected"
 	}
+
 	return text
 }

@@ -20,6 +20,7 @@ func (c *Consumer) handle(h *held) bool {
 	end := Ended{Message: h.m, Ran: time.Since(began)}
 	end.Outcome, end.Fate = c.settle(h, answer)
 	c.end(h, end)
+
 	return end.Fate == Deleted || end.Fate == DeadLettered
 }
 
@@ -32,6 +33,7 @@ func invoke(ctx context.Context, handler Handler, m Message) (out Outcome) {
 		call(ctx, handler, m, &out)
 	}()
 	<-ended
+
 	return out
 }
 
@@ -40,16 +42,19 @@ func (c *Consumer) settle(h *held, answer Outcome) (Outcome, Fate) {
 	if p := (*PanicError)(nil); errors.As(answer.Err, &p) {
 		c.cfg.Log.Error("handler panicked", "message", h.m, "err", p, "stack", string(p.Stack))
 	}
+
 	stopped := errors.Is(context.Cause(h.ctx), ErrStopped)
 	if answer.Kind == KindRetry && stopped {
 		return answer, c.putBack(h, 0) // cut short by the stop: nobody's fault
 	}
+
 	o := c.policy.judge(answer, h.m, c.pardons.of(h.m.ID))
 	fate := Deleted
 	switch o.Kind {
 	case KindDone:
 	case KindReject:
 		c.cfg.Log.Warn("message rejected", "message", h.m, "receives", h.m.Receives, "reason", o.Err)
+
 		if fate = c.bury(h, o); fate != DeadLettered {
 			return o, fate
 		}
@@ -58,15 +63,18 @@ func (c *Consumer) settle(h *held, answer Outcome) (Outcome, Fate) {
 			c.cfg.Log.Warn("messages are put off; this one is the latest", "message", h.m, "receives", h.m.Receives, "err", o.Err)
 		}
 		c.pardons.add(h.m.ID)
+
 		return o, c.putBack(h, c.policy.pause(o, h.m))
 	default:
 		c.cfg.Log.Debug("message failed", "message", h.m, "receives", h.m.Receives, "err", o.Err)
 		return o, c.putBack(h, c.policy.pause(o, h.m))
 	}
+
 	if err := c.ack(h); err != nil {
 		c.cfg.Log.Info("message not deleted; it may come again", "message", h.m, "err", err)
 		return o, Lost
 	}
+
 	return o, fate
 }
 
@@ -78,10 +86,12 @@ func (c *Consumer) bury(h *held, o Outcome) Fate {
 	}
 	ctx, cancel := context.WithTimeout(c.calls, callTimeout)
 	defer cancel()
+
 	if err := c.queue.deadLetter(ctx, h.m, o.Err); err != nil {
 		c.cfg.Log.Error("message rejected, and no dead letter could be sent", "message", h.m, "err", err)
 		return c.putBack(h, c.policy.pause(o, h.m))
 	}
+
 	return DeadLettered
 }
 
@@ -92,10 +102,12 @@ func (c *Consumer) putBack(h *held, d time.Duration) Fate {
 	ctx, cancel := context.WithTimeout(c.calls, callTimeout)
 	defer cancel()
 	d = min(d, maxVisibility-time.Since(h.at)-time.Minute) // the service counts from the receive
+
 	refused, err := c.queue.hide(ctx, []Message{h.m}, max(d, 0))
 	if err != nil || refused[0] != nil {
 		return Lost
 	}
+
 	return Returned
 }
 
@@ -109,6 +121,7 @@ func (c *Consumer) giveBack(rest []*held) {
 		ctx, cancel := context.WithTimeout(c.calls, callTimeout)
 		refused, err := c.queue.hide(ctx, messages(batch), 0)
 		cancel()
+
 		for i, h := range batch {
 			fate := Unread
 			if err != nil || refused[i] != nil {
@@ -127,6 +140,7 @@ func (c *Consumer) end(h *held, e Ended) {
 	delete(c.held, h)
 	c.mu.Unlock()
 	<-c.slots
+
 	if f := c.cfg.Events.Ended; f != nil {
 		f(e)
 	}

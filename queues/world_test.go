@@ -32,6 +32,7 @@ type world struct {
 
 func newWorld(t *testing.T, dir, suffix string) *world {
 	t.Helper()
+
 	e, err := embedded.Open(embedded.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -42,10 +43,12 @@ func newWorld(t *testing.T, dir, suffix string) *world {
 		}
 	})
 	w := &world{t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig()), faults: &faultyTransport{next: e.HTTPClient().Transport}}
+
 	attributes := map[string]string{"VisibilityTimeout": "43200"} // what the consumer sets must count
 	if suffix != "" {
 		attributes["FifoQueue"] = "true"
 	}
+
 	for _, q := range []struct {
 		name string
 		url  *string
@@ -56,6 +59,7 @@ func newWorld(t *testing.T, dir, suffix string) *world {
 		}
 		*q.url = *out.QueueUrl
 	}
+
 	return w
 }
 
@@ -69,6 +73,7 @@ func (w *world) config(h Handler) Config {
 // run starts a consumer; stop ends it and waits.
 func (w *world) run(cfg Config) (stop func()) {
 	w.t.Helper()
+
 	c, err := New(cfg)
 	if err != nil {
 		w.t.Fatal(err)
@@ -80,23 +85,27 @@ func (w *world) run(cfg Config) (stop func()) {
 	stop = func() {
 		once.Do(func() {
 			cancel()
+
 			if err := <-ended; err != nil {
 				w.t.Errorf("run: %v", err)
 			}
 		})
 	}
 	w.t.Cleanup(stop)
+
 	return stop
 }
 
 // send sends bodies; "g:body" goes into group g.
 func (w *world) send(bodies ...string) {
 	w.t.Helper()
+
 	for _, body := range bodies {
 		in := &sqs.SendMessageInput{QueueUrl: &w.url, MessageBody: &body}
 		if group, rest, ok := strings.Cut(body, ":"); ok {
 			in.MessageGroupId, in.MessageBody, in.MessageDeduplicationId = &group, &rest, &body
 		}
+
 		if _, err := w.api.SendMessage(w.t.Context(), in); err != nil {
 			w.t.Fatal(err)
 		}
@@ -106,6 +115,7 @@ func (w *world) send(bodies ...string) {
 // counts are the queue's visible and invisible messages, and the dead letters.
 func (w *world) counts() string {
 	w.t.Helper()
+
 	var out []string
 	for _, url := range []string{w.url, w.dead} {
 		a, err := w.api.GetQueueAttributes(w.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &url, AttributeNames: []types.QueueAttributeName{"All"}})
@@ -114,11 +124,13 @@ func (w *world) counts() string {
 		}
 		out = append(out, a.Attributes["ApproximateNumberOfMessages"]+"+"+a.Attributes["ApproximateNumberOfMessagesNotVisible"])
 	}
+
 	return strings.Join(out, " ")
 }
 
 func (w *world) expect(what, want string) {
 	w.t.Helper()
+
 	if got := w.counts(); got != want {
 		w.t.Errorf("%s: %s, want %s", what, got, want)
 	}
@@ -176,10 +188,12 @@ func (f *faultyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.calls[operation]++
 	rule := f.rule
 	f.mu.Unlock()
+
 	what := none
 	if rule != nil {
 		what = rule(operation, n)
 	}
+
 	switch what {
 	case lost:
 		return nil, errNetwork
@@ -191,6 +205,7 @@ func (f *faultyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case halved:
 		return f.halve(r)
 	}
+
 	return f.next.RoundTrip(r)
 }
 
@@ -217,11 +232,13 @@ func (f *faultyTransport) halve(r *http.Request) (*http.Response, error) {
 	sent := r.Clone(r.Context())
 	sent.Body = encodeJSON(in)
 	sent.ContentLength = -1
+
 	resp, err := f.next.RoundTrip(sent)
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
+
 	var out struct {
 		Successful []map[string]any
 		Failed     []map[string]any
@@ -229,12 +246,14 @@ func (f *faultyTransport) halve(r *http.Request) (*http.Response, error) {
 	if err := decodeJSON(resp.Body, &out); err != nil {
 		return nil, err
 	}
+
 	for _, e := range rest {
 		out.Failed = append(out.Failed, map[string]any{"Id": e["Id"], "Code": "InternalError", "Message": "try again", "SenderFault": false})
 	}
 	resp.Header.Del("X-Amz-Crc32")
 	resp.Header.Del("Content-Length")
 	resp.ContentLength, resp.Body = -1, encodeJSON(out)
+
 	return resp, nil
 }
 

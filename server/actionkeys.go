@@ -25,11 +25,14 @@ func actionKeys(cfg Config, embedded bool) ([]actions.Key, error) {
 		if err != nil {
 			return nil, fmt.Errorf("action-keys: %w", err)
 		}
+
 		return keys, nil
 	}
+
 	if !embedded && !local(cfg.EndpointURL) {
 		return nil, nil
 	}
+
 	name := filepath.Join(cfg.Data, actionKeysFile)
 	text, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) && embedded {
@@ -37,19 +40,23 @@ func actionKeys(cfg Config, embedded bool) ([]actions.Key, error) {
 			text, err = os.ReadFile(name)
 		}
 	}
+
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("keys of one-time actions: %w", err)
 	}
+
 	if info, err := os.Stat(name); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s holds keys and is open to others (%s): chmod 600 it", name, info.Mode().Perm())
 	}
+
 	keys, err := actions.ParseKeys(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+
 	return keys, nil
 }
 
@@ -60,10 +67,12 @@ func newActionKeys(name string) error {
 		return err
 	}
 	defer func() { _ = os.Remove(draft.Name()) }() // gone already when all went well
+
 	_, err = draft.WriteString(actions.NewKey(1).Reveal() + "\n")
 	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
 		return err
 	}
+
 	return os.Rename(draft.Name(), name)
 }
 
@@ -74,5 +83,6 @@ func local(endpoint string) bool {
 		return false
 	}
 	ip := net.ParseIP(u.Hostname())
+
 	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
 }

@@ -14,10 +14,12 @@ import (
 
 func embed(t *testing.T, cfg server.Config) (*server.Backend, error) {
 	t.Helper()
+
 	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{})
 	if err == nil {
 		t.Cleanup(func() { _ = b.Close() })
 	}
+
 	return b, err
 }
 
@@ -29,10 +31,12 @@ func TestADataDirectoryKeepsTheKeysOfItsActions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if opening == 0 {
 			if err := b.CreateTables(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+
 			made, err := b.Actions.Create(t.Context(), actions.Spec{ExpiresAt: time.Now().Add(time.Hour)})
 			if err != nil {
 				t.Fatal(err)
@@ -41,17 +45,21 @@ func TestADataDirectoryKeepsTheKeysOfItsActions(t *testing.T) {
 		} else if r, err := b.Actions.Consume(t.Context(), actions.Request{ID: id}); err != nil || r.Outcome != actions.Consumed {
 			t.Errorf("after reopening: %s, %v", r.Outcome, err)
 		}
+
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	name := filepath.Join(dir, "action-keys")
 	if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
+
 	if err := os.Chmod(name, 0o644); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := embed(t, server.Config{Data: dir}); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("keys that others can read: %v", err)
 	}
@@ -62,9 +70,11 @@ func TestKeysOfActionsMayBeConfigured(t *testing.T) {
 	if _, err := embed(t, server.Config{Data: dir, ActionKeys: "1:canary"}); err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("bad keys: %v", err)
 	}
+
 	if _, err := embed(t, server.Config{Data: dir, ActionKeys: actions.NewKey(2).Reveal() + " " + actions.NewKey(1).Reveal()}); err != nil {
 		t.Error(err)
 	}
+
 	if _, err := os.Stat(filepath.Join(dir, "action-keys")); err == nil {
 		t.Error("a file of keys was made that nobody asked for")
 	}
@@ -86,6 +96,7 @@ func TestWebhookSettingsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	for _, cfg := range []server.Config{
 		{Notify: "http://127.0.0.1:1/", WebhookSecret: secret + " " + secret},
 		{Notify: "http://10.0.0.1/", WebhookSecret: secret, WebhookReach: "private"},

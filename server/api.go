@@ -30,11 +30,13 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 	if err := api.CheckListen(listener.Addr().String(), dev); err != nil {
 		return errors.Join(err, listener.Close())
 	}
+
 	audit, err := b.audit()
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	defer func() { err = errors.Join(err, audit.Close()) }()
+
 	handler, err := b.API(ctx, dev, audit)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -51,15 +53,18 @@ func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool)
 		defer cancel()
 		drained <- errors.Join(server.Shutdown(drain), server.Close())
 	}()
+
 	if cfg := b.Config.API; cfg.TLSCert != "" {
 		err = server.ServeTLS(listener, cfg.TLSCert, cfg.TLSKey)
 	} else {
 		err = server.Serve(listener)
 	}
 	stop()
+
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
+
 	return errors.Join(err, <-drained)
 }
 
@@ -71,6 +76,7 @@ func (b *Backend) API(ctx context.Context, dev bool, audit io.Writer) (http.Hand
 	if err != nil {
 		return nil, err
 	}
+
 	cfg := api.Config{Orders: b.Orders, Stock: b.Stock, Actions: b.Actions, Ledger: b.Ledger, Payments: b.Payments,
 		Claims: once.Locks{DynamoDB: b.DynamoDB, Table: b.Tables.Once}, Parked: b.Parked, SFN: b.SFN, Handlers: b.Handlers(), Start: b.starter(), AddReserved: b.AddItems,
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters}, Ready: b.ready, Draining: ctx.Done(),
@@ -84,6 +90,7 @@ func (b *Backend) API(ctx context.Context, dev bool, audit io.Writer) (http.Hand
 	case cfg.Rate == 0:
 		cfg.Rate = -1
 	}
+
 	return api.New(cfg)
 }
 
@@ -99,9 +106,11 @@ func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error)
 			return nil, fmt.Errorf("auth-public-key: %w", err)
 		}
 		tokens, err := auth.NewJWT(cfg.claims(), key)
+
 		return auth.Any{b.Keys, tokens}, err
 	}
 	tokens, err := auth.NewOIDC(ctx, cfg.claims(), nil)
+
 	return auth.Any{b.Keys, tokens}, err
 }
 
@@ -109,10 +118,12 @@ func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error)
 func (b *Backend) starter() func(context.Context, transitions.NewOrder) error {
 	var mu sync.Mutex
 	var machine string
+
 	return func(ctx context.Context, order transitions.NewOrder) error {
 		mu.Lock()
 		arn := machine
 		mu.Unlock()
+
 		if arn == "" {
 			found, err := b.StateMachineARN(ctx)
 			if err != nil {
@@ -123,6 +134,7 @@ func (b *Backend) starter() func(context.Context, transitions.NewOrder) error {
 			mu.Unlock()
 		}
 		_, err := b.Start(ctx, arn, order)
+
 		return err
 	}
 }
@@ -140,14 +152,17 @@ func (b *Backend) audit() (io.WriteCloser, error) {
 	if where == "" && b.Engine != nil {
 		where = "file:" + filepath.Join(b.Config.Data, "audit.jsonl")
 	}
+
 	_, path, toFile := strings.Cut(where, "file:")
 	if !toFile {
 		return unclosed{os.Stderr}, nil
 	}
+
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("audit: %w", err)
 	}
+
 	return file, nil
 }
 

@@ -27,53 +27,64 @@ import (
 // write puts DER into a PEM file and returns its name.
 func write(t *testing.T, dir, name, kind string, der []byte) string {
 	t.Helper()
+
 	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	return path
 }
 
 // certificate makes one for 127.0.0.1, and the pool that trusts it.
 func certificate(t *testing.T, dir string) (certFile, keyFile string, trusts *x509.CertPool) {
 	t.Helper()
+
 	public, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+
 	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	key, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	parsed, err := x509.ParseCertificate(der)
 	if err != nil {
 		t.Fatal(err)
 	}
 	trusts = x509.NewCertPool()
 	trusts.AddCert(parsed)
+
 	return write(t, dir, "cert.pem", "CERTIFICATE", der), write(t, dir, "key.pem", "PRIVATE KEY", key), trusts
 }
 
 // serving runs the API and returns its address, and how to stop it.
 func serving(t *testing.T, cfg server.Config, dev bool) (b *server.Backend, address string, stop func() error) {
 	t.Helper()
+
 	cfg.Data = filepath.Join(t.TempDir(), "data")
 	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := b.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if cfg.API.Listen == "" {
 		cfg.API.Listen = "127.0.0.1:0"
 	}
+
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", cfg.API.Listen)
 	if err != nil {
 		t.Fatal(err)
@@ -83,29 +94,35 @@ func serving(t *testing.T, cfg server.Config, dev bool) (b *server.Backend, addr
 	go func() { ended <- b.ServeAPI(ctx, listener, dev) }()
 	t.Cleanup(func() {
 		cancel()
+
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	return b, listener.Addr().String(), func() error { cancel(); return <-ended }
 }
 
 func get(t *testing.T, client *http.Client, url, bearer string) (status int, body string) {
 	t.Helper()
+
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+bearer)
+
 	answer, err := client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
+
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return answer.StatusCode, string(text)
 }
 
@@ -117,6 +134,7 @@ func TestTheAPISpeaksTLSAndTakesTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		t.Fatal(err)
@@ -125,18 +143,22 @@ func TestTheAPISpeaksTLSAndTakesTokens(t *testing.T) {
 		PublicKey: write(t, dir, "issuer.pem", "PUBLIC KEY", der)}}, false)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusts, MinVersion: tls.VersionTLS12}}}
 	defer client.CloseIdleConnections()
+
 	token, err := jwt.NewWithClaims(jwt.SigningMethodEdDSA, jwt.MapClaims{"iss": "us", "aud": "ratchet", "sub": "alice", "tenant": "acme",
 		"scope": "ratchet:read", "exp": time.Now().Add(time.Hour).Unix()}).SignedString(private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if status, body := get(t, client, "https://"+address+"/v1/orders", token); status != http.StatusOK {
 		t.Errorf("%d %s", status, body)
 	}
+
 	if status, _ := get(t, client, "https://"+address+"/v1/orders", token+"x"); status != http.StatusUnauthorized {
 		t.Errorf("a token with another signature: %d", status)
 	}
 	client.CloseIdleConnections()
+
 	if err := stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
@@ -156,26 +178,32 @@ func TestAStopLetsRequestsFinishAndStreamsEnd(t *testing.T) {
 	if _, err := b.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
+
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/v1/orders/o-1/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
+
 	first := make([]byte, 10)
 	if _, err := io.ReadFull(answer.Body, first); err != nil {
 		t.Fatal(err)
 	}
 	started := time.Now()
+
 	if err := stop(); err != nil {
 		t.Errorf("stop: %v", err)
 	}
+
 	if took := time.Since(started); took > 5*time.Second {
 		t.Errorf("the stream held the stop up for %s", took)
 	}
+
 	if _, err := io.ReadAll(answer.Body); err != nil {
 		t.Errorf("the stream was cut off: %v", err)
 	}

@@ -46,6 +46,7 @@ func (a API) withDefaults() API {
 		a.Listen = DefaultAPIListen
 	}
 	a.Hosts = strings.FieldsFunc(strings.Join(a.Hosts, ","), func(r rune) bool { return r == ',' || r == ' ' }) // as the environment has them
+
 	return a
 }
 
@@ -63,6 +64,7 @@ func (a API) validate() error {
 	case a.Audit != "" && a.Audit != "log" && (kind != "file" || path == ""):
 		return fmt.Errorf(`audit %q: must be "log" or "file:FILE"`, a.Audit)
 	}
+
 	return nil
 }
 

@@ -85,6 +85,7 @@ func Connect(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) (*B
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+
 	var awsConfig aws.Config
 	var err error
 	if cfg.EndpointURL != "" || regionConfigured(ctx) {
@@ -95,8 +96,10 @@ func Connect(ctx context.Context, cfg Config, log *slog.Logger, hooks Hooks) (*B
 		awsConfig.Logger = logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
 			log.Debug("aws sdk", "message", fmt.Sprintf(format, args...))
 		})
+
 		return assemble(cfg, awsConfig, nil, log, hooks)
 	}
+
 	return Embed(cfg, log, hooks)
 }
 
@@ -106,17 +109,21 @@ func Embed(cfg Config, log *slog.Logger, hooks Hooks) (*Backend, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+
 	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
+
 	engine, err := embedded.Open(embedded.Config{Dir: cfg.Data, Log: log, Consumed: hooks.Billed})
 	if err != nil {
 		return nil, err
 	}
+
 	b, err := assemble(cfg, engine.AWSConfig(), engine, log, hooks)
 	if err != nil {
 		return nil, errors.Join(err, engine.Close())
 	}
+
 	return b, nil
 }
 
@@ -140,17 +147,21 @@ func remote(ctx context.Context, cfg Config) (aws.Config, error) {
 		if !regionConfigured(ctx) {
 			options = append(options, config.WithRegion("us-east-1"))
 		}
+
 		if os.Getenv("AWS_ACCESS_KEY_ID") == "" && os.Getenv("AWS_PROFILE") == "" {
 			options = append(options, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider("ratchet", "ratchet", "")))
 		}
 	}
+
 	c, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
 		return aws.Config{}, fmt.Errorf("load the AWS configuration: %w", err)
 	}
+
 	if cfg.EndpointURL != "" {
 		c.HTTPClient = wholeBody{c.HTTPClient}
 	}
+
 	return c, nil
 }
 
@@ -164,37 +175,46 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 		DynamoDB: dynamodb.NewFromConfig(c), Streams: dynamodbstreams.NewFromConfig(c), SFN: sfn.NewFromConfig(c),
 		SQS: sqs.NewFromConfig(c),
 	}
+
 	orders, err := cfg.orders()
 	if err != nil {
 		return nil, err
 	}
+
 	orders.DynamoDB, orders.Table, orders.JournalTable = b.DynamoDB, b.Tables.Orders, b.Tables.Events
 	orders.Log, orders.Decided, orders.Consumed = log, hooks.Decided, hooks.Consumed
 	if b.Orders, err = transitions.New(orders); err != nil {
 		return nil, err
 	}
+
 	if b.Claims, err = once.New(once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once,
 		Lease: cfg.EffectLease, Retention: effectRetention}); err != nil {
 		return nil, err
 	}
 	dev := engine != nil || local(cfg.EndpointURL)
+
 	keys, err := actionKeys(cfg, engine != nil)
 	if err != nil {
 		return nil, err
 	}
+
 	if b.Actions, err = actions.New(actions.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Actions, Keys: keys}); err != nil {
 		return nil, err
 	}
+
 	b.Locks = once.Locks{DynamoDB: b.DynamoDB, Table: b.Tables.Once}
 	if b.Sink, err = sinkFor(cfg, dev, log); err != nil {
 		return nil, err
 	}
+
 	if b.Stock, err = inventory.New(inventory.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Inventory, DueTable: b.Tables.InventoryDue}); err != nil {
 		return nil, err
 	}
+
 	if b.Keys, err = auth.NewKeys(auth.KeysConfig{DynamoDB: b.DynamoDB, Table: b.Tables.APIKeys}); err != nil {
 		return nil, err
 	}
+
 	if err = b.assembleMoney(cfg); err != nil {
 		return nil, err
 	}
@@ -202,6 +222,7 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	b.Carrier = &shipping.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxShipments,
 		Delay: cfg.CarrierDelay, Deliver: b.takeReport, Log: log}
 	b.Desk = shipping.NewDesk(b.Claims, b.Carrier)
+
 	return b, nil
 }
 
@@ -218,6 +239,7 @@ func sinkFor(cfg Config, dev bool, log *slog.Logger) (reactions.Sink, error) {
 	case strings.HasPrefix(cfg.Notify, "http://"), strings.HasPrefix(cfg.Notify, "https://"):
 		return webhookTo(cfg, dev)
 	}
+
 	return nil, fmt.Errorf(notifyRule, cfg.Notify)
 }
 
@@ -227,6 +249,7 @@ func webhookTo(cfg Config, dev bool) (reactions.Sink, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	reach := webhooks.Reach(cfg.WebhookReach)
 	if reach == "" {
 		reach = webhooks.ReachPublic
@@ -234,14 +257,17 @@ func webhookTo(cfg Config, dev bool) (reactions.Sink, error) {
 			reach = webhooks.ReachLoopback
 		}
 	}
+
 	client, err := webhooks.NewClient(keys, reach)
 	if err != nil {
 		return nil, fmt.Errorf("webhook-reach: %w", err)
 	}
+
 	sink, err := reactions.NewWebhook(client, cfg.Notify)
 	if err != nil {
 		return nil, fmt.Errorf("notify: %w", err)
 	}
+
 	return sink, nil
 }
 
@@ -250,8 +276,10 @@ func (b *Backend) Close() (err error) {
 	if sink, ok := b.Sink.(io.Closer); ok {
 		err = sink.Close()
 	}
+
 	if b.Engine != nil {
 		err = errors.Join(err, b.Engine.Close())
 	}
+
 	return err
 }

@@ -95,16 +95,20 @@ func (c Config) WithDefaults() Config {
 	fill(&c.Notify, "log")
 	fill(&c.Journal, transitions.JournalByStream.String())
 	fill(&c.RoleARN, "arn:aws:iam::000000000000:role/ratchet")
+
 	if c.Slots == 0 {
 		c.Slots = 32
 	}
+
 	if c.EffectLease == 0 {
 		c.EffectLease = 20 * time.Second
 	}
+
 	if c.CarrierDelay == 0 {
 		c.CarrierDelay = 2 * time.Second
 	}
 	c.API = c.API.withDefaults()
+
 	return c
 }
 
@@ -119,6 +123,7 @@ func (c Config) Validate() error {
 			return fmt.Errorf("endpoint-url %q: must be http://HOST:PORT or https://HOST", c.EndpointURL)
 		}
 	}
+
 	switch {
 	case !prefixRule.MatchString(c.Prefix):
 		return fmt.Errorf("prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
@@ -137,9 +142,11 @@ func (c Config) Validate() error {
 	case c.CarrierDelay < 0:
 		return errors.New("carrier-delay: must not be negative")
 	}
+
 	if !slices.Contains([]string{"", string(webhooks.ReachPublic), string(webhooks.ReachLoopback), string(webhooks.ReachPrivate)}, c.WebhookReach) {
 		return fmt.Errorf("webhook-reach %q: public, loopback or private", c.WebhookReach)
 	}
+
 	switch kind, rest, _ := strings.Cut(c.Notify, ":"); kind {
 	case "log", "file", "dir", "http", "https":
 		if (kind == "log") != (rest == "") {
@@ -148,6 +155,7 @@ func (c Config) Validate() error {
 	default:
 		return fmt.Errorf(notifyRule, c.Notify)
 	}
+
 	return c.API.validate()
 }
 
@@ -161,20 +169,25 @@ func (c Config) orders() (transitions.Config, error) {
 	if c.Journal == transitions.JournalTransactional.String() {
 		cfg.Journal = transitions.JournalTransactional
 	}
+
 	if c.OrderDefinition == "" {
 		return cfg, nil
 	}
+
 	text, err := os.ReadFile(c.OrderDefinition)
 	if err != nil {
 		return cfg, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
+
 	spec, err := workflow.Parse(c.OrderDefinition, text)
 	if err == nil {
 		cfg.Definition, err = workflow.New(spec)
 	}
+
 	if err != nil {
 		return cfg, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
+
 	return cfg, nil
 }
 

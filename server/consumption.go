@@ -36,11 +36,13 @@ type Consumption struct {
 func (c *Consumption) Add(id transitions.OrderID, v transitions.Verdict, read, write float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if c.verdicts == nil {
 		c.verdicts, c.orders = map[transitions.Verdict]Units{}, map[transitions.OrderID]Units{}
 	}
 	sum := c.verdicts[v]
 	sum.add(read, write)
+
 	c.verdicts[v] = sum
 	if c.PerOrder {
 		sum := c.orders[id]
@@ -53,10 +55,12 @@ func (c *Consumption) Add(id transitions.OrderID, v transitions.Verdict, read, w
 func (c *Consumption) ByVerdict() map[string]Units {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	out := map[string]Units{}
 	for v, sum := range c.verdicts {
 		out[v.String()] = sum
 	}
+
 	return out
 }
 
@@ -72,8 +76,10 @@ func (c *Consumption) Order(id transitions.OrderID) Units {
 func (c *Consumption) Most() (most Units, orders int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	for _, sum := range c.orders {
 		most.Calls, most.Read, most.Write = max(most.Calls, sum.Calls), max(most.Read, sum.Read), max(most.Write, sum.Write)
 	}
+
 	return most, len(c.orders)
 }

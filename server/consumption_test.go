@@ -25,14 +25,17 @@ func TestConsumptionIsAddedUpPerVerdictAndPerOrder(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	want := map[string]server.Units{"Applied": {Calls: 20, Read: 10, Write: 50}, "Replayed": {Calls: 10}}
 	if diff := cmp.Diff(want, c.ByVerdict()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	c.Add("c", transitions.NotFound, 99, 0)
+
 	if most, orders := c.Most(); most != (server.Units{Calls: 20, Read: 99, Write: 40}) || orders != 3 {
 		t.Errorf("%+v of %d", most, orders)
 	}
+
 	if sum := c.Order("a"); sum != (server.Units{Calls: 10, Write: 10}) {
 		t.Errorf("%+v", sum)
 	}
@@ -47,28 +50,35 @@ func TestTheJournalMayBeWrittenByTheTransitions(t *testing.T) {
 	consumed := &server.Consumption{PerOrder: true}
 	hooks := session.Meter.Hooks()
 	hooks.Consumed = consumed.Add
+
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
 		Journal: "transactional", CarrierDelay: 5 * time.Millisecond}, embeddedtest.Quiet(), hooks)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
+
 	count, err := session.Run(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, d := range count.Discrepancies {
 		t.Errorf("%s: %s", d.OrderID, d.What)
 	}
+
 	orders := 0
 	if err := b.Orders.Verify(t.Context(), func(c transitions.Check) error {
 		orders++
+
 		if len(c.Findings) > 0 {
 			t.Errorf("%s: %+v", c.OrderID, c.Findings)
 		}
+
 		if sum := consumed.Order(c.OrderID); sum.Write < 4*float64(c.Rows) { // two writes, each double
 			t.Errorf("%s: %+v for %d transitions", c.OrderID, sum, c.Rows)
 		}
+
 		return nil
 	}); err != nil || orders == 0 {
 		t.Errorf("%d orders, %v", orders, err)

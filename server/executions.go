@@ -27,6 +27,7 @@ func ExecutionName(id transitions.OrderID) string {
 		return string(id)
 	}
 	sum := sha256.Sum256([]byte(id))
+
 	return "order-" + hex.EncodeToString(sum[:16])
 }
 
@@ -36,10 +37,12 @@ func (b *Backend) Start(ctx context.Context, stateMachineARN string, order trans
 	if err := order.Validate(); err != nil {
 		return "", err
 	}
+
 	input, err := json.Marshal(order)
 	if err != nil {
 		return "", err
 	}
+
 	name := ExecutionName(order.ID)
 	out, err := b.SFN.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &stateMachineARN, Name: &name, Input: aws.String(string(input))})
 	var exists *types.ExecutionAlreadyExists
@@ -49,6 +52,7 @@ func (b *Backend) Start(ctx context.Context, stateMachineARN string, order trans
 	case errors.As(err, &exists):
 		return b.started(ctx, stateMachineARN, name, string(input))
 	}
+
 	return "", fmt.Errorf("start the execution of order %s: %w", order.ID, err)
 }
 
@@ -62,9 +66,11 @@ func (b *Backend) started(ctx context.Context, stateMachineARN, name, input stri
 	if err != nil {
 		return "", fmt.Errorf("describe execution %s: %w", name, err)
 	}
+
 	if aws.ToString(out.Input) != input {
 		return "", fmt.Errorf("start execution %s: %w", name, ErrOtherOrder)
 	}
+
 	return arn, nil
 }
 
@@ -79,5 +85,6 @@ func (b *Backend) ExecutionARN(ctx context.Context, id transitions.OrderID) (str
 	if err != nil {
 		return "", err
 	}
+
 	return executionARN(arn, ExecutionName(id)), nil
 }

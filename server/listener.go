@@ -33,10 +33,12 @@ func (b *bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		address, _, err := net.SplitHostPort(conn.RemoteAddr().String())
 		if err != nil {
 			address = conn.RemoteAddr().String()
 		}
+
 		if b.enter(address) {
 			return &counted{Conn: conn, leave: sync.OnceFunc(func() { b.leave(address) })}, nil
 		}
@@ -47,17 +49,20 @@ func (b *bounded) Accept() (net.Conn, error) {
 func (b *bounded) enter(address string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	if b.all >= b.most || b.from[address] >= b.mostFromOne {
 		return false
 	}
 	b.all++
 	b.from[address]++
+
 	return true
 }
 
 func (b *bounded) leave(address string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	b.all--
 	if b.from[address]--; b.from[address] == 0 {
 		delete(b.from, address)

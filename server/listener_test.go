@@ -10,16 +10,19 @@ import (
 // open dials from the address and reports whether the connection stays open.
 func open(t *testing.T, from string, to net.Addr) (net.Conn, bool) {
 	t.Helper()
+
 	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext(t.Context(), "tcp", to.String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
+
 	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 1)
 	_, err = io.ReadFull(conn, b) // the server greets whom it takes
+
 	return conn, err == nil
 }
 
@@ -33,6 +36,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	accepted := make(chan net.Conn, 10)
 	go func() {
 		defer close(ended)
+
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -43,6 +47,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 		}
 	}()
 	defer func() { _ = l.Close(); <-ended }()
+
 	for i, c := range []struct {
 		from string
 		want bool
@@ -51,16 +56,20 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 			t.Errorf("connection %d, from %s: taken %t", i, c.from, got)
 		}
 	}
+
 	first := <-accepted
 	for range 2 { // closing twice makes room once
 		_ = first.Close()
 	}
+
 	if _, got := open(t, "127.0.0.3", inner.Addr()); !got {
 		t.Error("a closed connection makes no room")
 	}
+
 	if _, got := open(t, "127.0.0.1", inner.Addr()); got {
 		t.Error("more than three are open")
 	}
+
 	for range 3 {
 		_ = (<-accepted).Close()
 	}

@@ -17,6 +17,7 @@ func (b *Backend) assembleMoney(cfg Config) (err error) {
 	if b.Ledger, err = ledger.New(ledger.Config{DynamoDB: b.DynamoDB, Tables: b.Tables.Ledger}); err != nil {
 		return err
 	}
+
 	b.Gateway = &payments.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
 		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)}
 	paymentsConfig := payments.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Payments, DueTable: b.Tables.PaymentsDue, Ledger: b.Ledger, Processor: b.Gateway}
@@ -28,6 +29,7 @@ func (b *Backend) assembleMoney(cfg Config) (err error) {
 		paymentsConfig.Callbacks = keys
 	}
 	b.Payments, err = payments.New(paymentsConfig)
+
 	return err
 }
 
@@ -41,13 +43,16 @@ func webhookKeys(setting, value string) (*webhooks.Keys, error) {
 		}
 		secrets = append(secrets, secret)
 	}
+
 	if len(secrets) == 0 {
 		return nil, fmt.Errorf("%s: must be set, like %s", setting, webhooks.NewSecret().Reveal())
 	}
+
 	keys, err := webhooks.New(webhooks.Config{Secrets: secrets})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
+
 	return keys, nil
 }
 
@@ -63,12 +68,14 @@ const (
 func (b *Backend) sweepMoney(ctx context.Context) error {
 	ticker := time.NewTicker(moneySweep)
 	defer ticker.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
+
 		if err := errors.Join(b.releaseExpired(ctx), b.recoverPayments(ctx)); err != nil && ctx.Err() == nil {
 			b.log.Warn("sweep of holds and payments; the next one goes on", "error", err)
 		}
@@ -90,9 +97,11 @@ func (b *Backend) recoverPayments(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		for _, left := range r.Left {
 			b.log.Warn("a payment is still in the middle of a step", "payment", left.PaymentID, "reason", left.Reason)
 		}
+
 		if after = r.Next; after == "" {
 			return nil
 		}

@@ -27,6 +27,7 @@ func deadLetters(queue string) string {
 	if fifo {
 		return plain + "-dead-letters.fifo"
 	}
+
 	return plain + "-dead-letters"
 }
 
@@ -42,20 +43,24 @@ func (b *Backend) createRequestsQueue(ctx context.Context) error {
 	if name == "" || strings.Contains(name, "://") {
 		return nil
 	}
+
 	attributes := map[string]string{"MessageRetentionPeriod": "1209600"} // 14 days, the longest
 	if strings.HasSuffix(name, ".fifo") {
 		attributes["FifoQueue"] = "true"
 	}
+
 	dead, err := b.createQueue(ctx, deadLetters(name), attributes)
 	if err != nil {
 		return err
 	}
+
 	got, err := b.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &dead, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn}})
 	if err != nil {
 		return fmt.Errorf("look up the ARN of queue %s: %w", deadLetters(name), err)
 	}
 	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, got.Attributes[string(types.QueueAttributeNameQueueArn)], redriveAfter)
 	_, err = b.createQueue(ctx, name, attributes)
+
 	return err
 }
 
@@ -65,10 +70,12 @@ func (b *Backend) createQueue(ctx context.Context, name string, attributes map[s
 	if err == nil || !errors.Is(err, errNoQueue) {
 		return url, err
 	}
+
 	out, err := b.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	if err != nil {
 		return "", fmt.Errorf("create queue %s: %w", name, err)
 	}
+
 	return aws.ToString(out.QueueUrl), nil
 }
 
@@ -81,9 +88,11 @@ func (b *Backend) queueURL(ctx context.Context, name string) (string, error) {
 	if errors.As(err, &none) {
 		return "", fmt.Errorf("queue %s: %w", name, errNoQueue)
 	}
+
 	if err != nil {
 		return "", fmt.Errorf("look up queue %s: %w", name, err)
 	}
+
 	return aws.ToString(out.QueueUrl), nil
 }
 
@@ -110,14 +119,17 @@ func (b *Backend) requests(ctx context.Context) (*queues.Consumer, error) {
 	if b.Config.RequestsQueue == "" {
 		return nil, nil
 	}
+
 	url, err := b.requestsURL(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	dead, err := b.queueURL(ctx, deadLetters(url[strings.LastIndexByte(url, '/')+1:]))
 	if err != nil && !errors.Is(err, errNoQueue) {
 		return nil, err
 	}
+
 	cfg := queues.Config{SQS: b.SQS, QueueURL: url, DeadLetterURL: dead, Handler: requests.Handler{Orders: b.Orders}.Handle,
 		Slots: b.Config.Slots, Log: b.log}
 	if b.Engine != nil {
@@ -125,6 +137,7 @@ func (b *Backend) requests(ctx context.Context) (*queues.Consumer, error) {
 		// this process is dead, so they need not be kept from it for long.
 		cfg.PollGrace, cfg.Visibility = -1, embeddedVisibility
 	}
+
 	return queues.New(cfg)
 }
 
@@ -135,13 +148,16 @@ func (b *Backend) Request(ctx context.Context, r transitions.Request) (messageID
 	if err != nil {
 		return "", err
 	}
+
 	in, err := requests.Input(url, r)
 	if err != nil {
 		return "", err
 	}
+
 	out, err := b.SQS.SendMessage(ctx, in)
 	if err != nil {
 		return "", fmt.Errorf("send the request for order %s: %w", r.OrderID, err)
 	}
+
 	return aws.ToString(out.MessageId), nil
 }

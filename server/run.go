@@ -26,14 +26,17 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	if err := b.checkDefinition(); err != nil {
 		return err
 	}
+
 	worker, err := b.worker(ctx, name)
 	if err != nil {
 		return err
 	}
+
 	consumer, err := b.requests(ctx)
 	if err != nil {
 		return err
 	}
+
 	poller, release, err := b.poller(ctx, name)
 	if err != nil {
 		return err
@@ -44,9 +47,11 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	group.Go(func() error { return poller.Run(ctx) })
 	group.Go(func() error { return b.Stock.Run(ctx, b.swept) })
 	group.Go(func() error { return b.sweepMoney(ctx) })
+
 	if consumer != nil {
 		group.Go(func() error { return consumer.Run(ctx) })
 	}
+
 	return group.Wait()
 }
 
@@ -56,10 +61,12 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 	if err != nil {
 		return nil, err
 	}
+
 	arns, err := b.activityARNs(ctx)
 	if err != nil {
 		return nil, err
 	}
+
 	s := &steps.Steps{Orders: b.Orders, Stock: b.Stock, Gateway: b.Gateway, Desk: b.Desk, Parked: b.Parked, ParkFor: parkFor}
 	var served []activities.Activity
 	for _, step := range s.All() {
@@ -67,6 +74,7 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 		if !used {
 			return nil, fmt.Errorf("no state of statemachine.asl.json uses ${%s}", step.Placeholder)
 		}
+
 		timeout := t.Timeout * 9 / 10
 		if timeout == 0 {
 			timeout = parkTimeout
@@ -74,12 +82,14 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 		served = append(served, activities.Activity{ARN: arns[step.Placeholder], Name: step.Name, Handle: step.Handle,
 			Slots: b.Config.Slots, Pollers: max(1, b.Config.Slots/4), Heartbeat: t.Heartbeat, Timeout: timeout})
 	}
+
 	cfg := activities.Config{SFN: b.SFN, Activities: served, WorkerName: name, ErrorPrefix: steps.ErrorPrefix, Log: b.log}
 	if b.Engine != nil {
 		// The engine is in this process and gives no task to a poll that has ended, so
 		// a stop need not wait for open polls.
 		cfg.PollGrace = -1
 	}
+
 	return activities.New(cfg)
 }
 
@@ -120,10 +130,12 @@ func (b *Backend) poller(ctx context.Context, name string) (p *streams.Poller, r
 			return nil, nil, err
 		}
 	}
+
 	if p, err = streams.New(cfg); err != nil {
 		release()
 		return nil, nil, err
 	}
+
 	return p, release, nil
 }
 
@@ -134,6 +146,7 @@ func (b *Backend) takeReport(ctx context.Context, r shipping.Report) (shipping.A
 	if r.Milestone == shipping.Delivered {
 		event, then = workflow.Deliver, workflow.Delivered
 	}
+
 	result, err := b.Orders.Apply(ctx, transitions.Request{OrderID: transitions.OrderID(r.OrderID), Event: event, RequestID: transitions.RequestID(r.ID)})
 	switch {
 	case err != nil:
@@ -143,5 +156,6 @@ func (b *Backend) takeReport(ctx context.Context, r shipping.Report) (shipping.A
 	case result.Verdict == transitions.WrongState && b.Orders.Definition().Reachable(result.Order.State, then) && result.Order.State != then:
 		return shipping.Later, nil // not paid yet, held, or shipped out of order
 	}
+
 	return shipping.Over, nil
 }

@@ -31,10 +31,12 @@ func newShop(t *testing.T, edit ...func(*server.Config)) *shop {
 	t.Helper()
 	dir := t.TempDir()
 	s := &shop{moved: make(chan transitions.Change, 1000)}
+
 	cfg := server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"), CarrierDelay: time.Millisecond}
 	for _, e := range edit {
 		e(&cfg)
 	}
+
 	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{Reacted: func(handler string, c transitions.Change) {
 		if handler == "journal" {
 			s.moved <- c
@@ -43,16 +45,20 @@ func newShop(t *testing.T, edit ...func(*server.Config)) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s.Backend = b
 	if err := b.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if s.machine, err = b.StateMachineARN(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := b.Stock.Set(t.Context(), "mug", 10); err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	for _, run := range []func(context.Context) error{b.Engine.Run, b.Carrier.Run, func(ctx context.Context) error { return b.Run(ctx, "test") }} {
@@ -65,10 +71,12 @@ func newShop(t *testing.T, edit ...func(*server.Config)) *shop {
 	t.Cleanup(func() {
 		stop()
 		group.Wait()
+
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	return s
 }
 
@@ -76,6 +84,7 @@ var mug = transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug",
 
 func (s *shop) start(t *testing.T, order transitions.NewOrder) {
 	t.Helper()
+
 	if _, err := s.Start(t.Context(), s.machine, order); err != nil {
 		t.Fatal(err)
 	}
@@ -84,6 +93,7 @@ func (s *shop) start(t *testing.T, order transitions.NewOrder) {
 // until waits until the stream has reported that the order reached the state.
 func (s *shop) until(t *testing.T, want workflow.State) {
 	t.Helper()
+
 	timeout := time.After(20 * time.Second)
 	for {
 		select {
@@ -100,17 +110,21 @@ func (s *shop) until(t *testing.T, want workflow.State) {
 // ended waits until the order's execution has ended and returns its status.
 func (s *shop) ended(t *testing.T, id transitions.OrderID) sfntypes.ExecutionStatus {
 	t.Helper()
+
 	if err := load.Wait(t.Context(), s.Backend); err != nil {
 		t.Fatal(err)
 	}
+
 	arn, err := s.ExecutionARN(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := s.SFN.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Status
 }
 
@@ -119,12 +133,15 @@ func TestAnOrderIsDelivered(t *testing.T) {
 	s.start(t, mug)
 	s.start(t, mug) // the same request again finds the same execution
 	s.until(t, workflow.Delivered)
+
 	if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
 		t.Errorf("execution %s", status)
 	}
+
 	if l, _, err := s.Stock.Level(t.Context(), "mug"); err != nil || l.Available != 9 || l.Committed != 1 {
 		t.Errorf("stock %+v, %v", l, err)
 	}
+
 	other := mug
 	other.Total.Amount++
 	if _, err := s.Start(t.Context(), s.machine, other); err == nil {
@@ -139,6 +156,7 @@ func TestAHeldOrderWaitsForItsRelease(t *testing.T) {
 	}
 	move := func(event workflow.Event) {
 		t.Helper()
+
 		r, err := s.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: event, RequestID: transitions.RequestID("clerk/" + event)})
 		if err != nil || r.Verdict != transitions.Applied {
 			t.Fatalf("%s: %s, %v", event, r.Verdict, err)
@@ -149,6 +167,7 @@ func TestAHeldOrderWaitsForItsRelease(t *testing.T) {
 	s.untilParked(t, mug.ID, workflow.Pending)
 	move(workflow.Release)
 	s.until(t, workflow.Delivered)
+
 	if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
 		t.Errorf("execution %s", status)
 	}
@@ -159,15 +178,18 @@ func (s *shop) untilParked(t *testing.T, id transitions.OrderID, want workflow.S
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+
 	timeout := time.After(20 * time.Second)
 	for {
 		tasks, err := s.Parked.Waiting(t.Context(), string(id))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if len(tasks) == 1 && tasks[0].Awaited == string(want) {
 			return
 		}
+
 		select {
 		case <-tick.C:
 		case <-timeout:
@@ -181,14 +203,17 @@ func TestACancelledOrderIsUndone(t *testing.T) {
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
+
 	r, err := s.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: workflow.Cancel, RequestID: "customer"})
 	if err != nil || r.Verdict != transitions.Applied {
 		t.Fatalf("%s, %v", r.Verdict, err)
 	}
 	s.start(t, mug)
+
 	if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
 		t.Errorf("execution %s", status)
 	}
+
 	if l, _, err := s.Stock.Level(t.Context(), "mug"); err != nil || l.Available != 10 || l.Reserved != 0 {
 		t.Errorf("stock %+v, %v", l, err)
 	}
@@ -199,19 +224,23 @@ func TestACancelledOrderIsUndone(t *testing.T) {
 func TestManyOrdersAddUp(t *testing.T) {
 	dir := t.TempDir()
 	session := &load.Session{Plan: load.Default(120)}
+
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
 		CarrierDelay: 5 * time.Millisecond, DeclinePercent: 10, TimeoutPercent: 5}, embeddedtest.Quiet(), session.Meter.Hooks())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
+
 	count, err := session.Run(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, d := range count.Discrepancies {
 		t.Errorf("%s: %s", d.OrderID, d.What)
 	}
+
 	if count.ByState["DELIVERED"] < 60 || count.ByState["PAYMENT_FAILED"] == 0 || session.Meter.Verdicts(transitions.Replayed) == 0 {
 		t.Errorf("the plan went too smoothly: %v, %d replayed", count.ByState, session.Meter.Verdicts(transitions.Replayed))
 	}

@@ -21,10 +21,12 @@ func (b *Backend) Init(ctx context.Context) error {
 	if err := b.CreateTables(ctx); err != nil {
 		return err
 	}
+
 	if err := b.createRequestsQueue(ctx); err != nil {
 		return err
 	}
 	_, err := b.createStateMachine(ctx)
+
 	return err
 }
 
@@ -39,6 +41,7 @@ func (b *Backend) activityARNs(ctx context.Context) (map[string]string, error) {
 		}
 		arns[s.Placeholder] = aws.ToString(out.ActivityArn)
 	}
+
 	return arns, nil
 }
 
@@ -48,10 +51,12 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	definition := ratchet.StateMachine
 	for placeholder, arn := range arns {
 		definition = strings.ReplaceAll(definition, "${"+placeholder+"}", arn)
 	}
+
 	name := b.stateMachineName()
 	created, err := b.SFN.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{
 		Name: &name, Definition: &definition, RoleArn: &b.Config.RoleARN, Type: types.StateMachineTypeStandard})
@@ -62,13 +67,16 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 	case !errors.As(err, &exists):
 		return "", fmt.Errorf("create state machine %s: %w", name, err)
 	}
+
 	arn, err := b.StateMachineARN(ctx)
 	if err != nil {
 		return "", err
 	}
+
 	if _, err := b.SFN.UpdateStateMachine(ctx, &sfn.UpdateStateMachineInput{StateMachineArn: &arn, Definition: &definition, RoleArn: &b.Config.RoleARN}); err != nil {
 		return "", fmt.Errorf("update state machine %s: %w", name, err)
 	}
+
 	return arn, nil
 }
 
@@ -86,12 +94,14 @@ func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("list state machines: %w", err)
 		}
+
 		for _, m := range page.StateMachines {
 			if aws.ToString(m.Name) == name {
 				return aws.ToString(m.StateMachineArn), nil
 			}
 		}
 	}
+
 	return "", fmt.Errorf("state machine %s: %w", name, ErrNotInitialised)
 }
 
@@ -101,15 +111,18 @@ func (b *Backend) checkDefinition() error {
 	if b.Config.OrderDefinition == "" {
 		return nil
 	}
+
 	report, err := workflow.Check([]byte(ratchet.StateMachine), b.Orders.Definition(), workflow.CheckOptions{File: "statemachine.asl.json"})
 	if err != nil {
 		return err
 	}
+
 	for _, f := range report.Findings {
 		if f.Severity == workflow.SeverityError {
 			return fmt.Errorf("the state machine does not fit the definition of orders: %s at %s: %s (`ratchet check --definition %s` shows all)",
 				f.Code, f.State, f.Message, b.Config.OrderDefinition)
 		}
 	}
+
 	return nil
 }

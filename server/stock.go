@@ -24,6 +24,7 @@ func (b *Backend) AddItems(ctx context.Context, e transitions.Edit, lines ...tra
 	if err != nil {
 		return transitions.EditResult{}, fmt.Errorf("add items to order %s: %w", e.OrderID, err)
 	}
+
 	return result, nil
 }
 
@@ -32,19 +33,23 @@ func (b *Backend) addItems(ctx context.Context, e transitions.Edit, lines []tran
 	if err != nil {
 		return transitions.EditResult{}, err
 	}
+
 	pieces := make([]inventory.Line, len(lines))
 	for i, l := range lines {
 		pieces[i] = inventory.Line{SKU: l.SKU, Quantity: l.Quantity}
 	}
+
 	for range addAttempts {
 		order, err := b.Orders.AddItemsIn(e, lines...)
 		if err != nil {
 			return editRefused(err)
 		}
+
 		stock, err := b.Stock.AddIn(string(e.OrderID), pieces)
 		if err != nil {
 			return transitions.EditResult{}, err
 		}
+
 		_, replayed, err := b.Claims.DoInTransaction(ctx, fmt.Sprintf("add-items/%s/%s", e.OrderID, e.EventID), payload, nil,
 			func(t *txn.Transaction) {
 				order(t)
@@ -55,14 +60,17 @@ func (b *Backend) addItems(ctx context.Context, e transitions.Edit, lines []tran
 			if replayed {
 				verdict = transitions.Replayed
 			}
+
 			return transitions.EditResult{Verdict: verdict}, nil
 		}
+
 		result, err := editRefused(err)
 		if err != nil || result.Verdict != 0 {
 			return result, err
 		}
 		e.Seen = result.Order
 	}
+
 	return transitions.EditResult{}, transitions.ErrContended
 }
 
@@ -73,10 +81,12 @@ func editRefused(err error) (transitions.EditResult, error) {
 	if !errors.As(err, &refused) {
 		return transitions.EditResult{}, err
 	}
+
 	result := refused.Result
 	if result.Verdict == transitions.Replayed || result.Verdict == transitions.Applied {
 		result.Verdict, result.Reason = transitions.Conflict, "the event id was used for an edit without stock"
 	}
+
 	return result, nil
 }
 

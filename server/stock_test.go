@@ -16,15 +16,18 @@ import (
 
 func (s *shop) addItems(t *testing.T, event string, lines ...transitions.Item) transitions.EditResult {
 	t.Helper()
+
 	r, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: transitions.RequestID(event)}, lines...)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return r
 }
 
 func (s *shop) stock(t *testing.T, sku string, want inventory.Level) {
 	t.Helper()
+
 	want.SKU = sku
 	if got, _, err := s.Stock.Level(t.Context(), sku); err != nil || got != want {
 		t.Errorf("stock %+v (%v), want %+v", got, err, want)
@@ -36,11 +39,13 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
+
 	for sku, n := range map[string]int64{"cup": 10, "rare": 1} {
 		if err := s.Stock.Set(t.Context(), sku, n); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	cups := transitions.Item{SKU: "cup", Quantity: 2, Price: 500}
 	var group sync.WaitGroup
 	verdicts := make([]transitions.Verdict, 8)
@@ -54,6 +59,7 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 	}
 	group.Wait()
 	slices.Sort(verdicts)
+
 	if verdicts[0] != transitions.Applied || verdicts[1] != transitions.Replayed || verdicts[7] != transitions.Replayed {
 		t.Errorf("verdicts %v", verdicts)
 	}
@@ -64,10 +70,12 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	s.stock(t, "cup", inventory.Level{Available: 8, Reserved: 2})
+
 	order, _, err := s.Orders.Get(t.Context(), mug.ID)
 	if err != nil || len(order.Items) != len(mug.Items)+1 || order.Total.Amount != mug.Total.Amount+1000 {
 		t.Errorf("order %+v, %v", order, err)
 	}
+
 	if r := s.addItems(t, "e-2", cups); r.Verdict != transitions.Applied {
 		t.Errorf("what was refused left nothing: %s", r.Verdict)
 	}
@@ -77,6 +85,7 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 	s.until(t, workflow.Delivered)
 	s.ended(t, mug.ID)
 	s.stock(t, "cup", inventory.Level{Available: 6, Committed: 4})
+
 	if r := s.addItems(t, "e-3", cups); r.Verdict != transitions.WrongState || r.Order == nil {
 		t.Errorf("after payment: %+v", r)
 	}
@@ -88,22 +97,27 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
+
 	line := transitions.Item{SKU: "mug", Quantity: 1, Price: 1}
 	if _, err := s.Orders.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: "plain"}, line); err != nil {
 		t.Fatal(err)
 	}
+
 	if r := s.addItems(t, "plain", line); r.Verdict != transitions.Conflict {
 		t.Errorf("the edit was made without stock before: %s", r.Verdict)
 	}
+
 	r, err := s.AddItems(t.Context(), transitions.Edit{OrderID: "nobody", EventID: "e"}, line)
 	if err != nil || r.Verdict != transitions.NotFound {
 		t.Errorf("no order: %s, %v", r.Verdict, err)
 	}
+
 	for name, lines := range map[string][]transitions.Item{"none": nil, "bad": {{SKU: "mug"}}} {
 		if _, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: "e"}, lines...); !errors.Is(err, transitions.ErrInvalidRequest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	var many []transitions.Item
 	for i := range 98 {
 		many = append(many, transitions.Item{SKU: fmt.Sprint("sku-", i), Quantity: 1, Price: 1})
@@ -111,9 +125,11 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if _, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: "e"}, many...); !errors.Is(err, txn.ErrInvalid) || !strings.Contains(err.Error(), "101 parts, at most 100") {
 		t.Errorf("one too many: %v", err)
 	}
+
 	if r := s.addItems(t, "e", many[:97]...); r.Verdict != transitions.Applied {
 		t.Errorf("as many as may be: %s", r.Verdict)
 	}
@@ -125,9 +141,11 @@ func TestAnOrderMakesRoomForLinesWithStock(t *testing.T) {
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.Stock.Set(t.Context(), "cup", 1000); err != nil {
 		t.Fatal(err)
 	}
+
 	const edits = 80
 	for i := range edits {
 		if r := s.addItems(t, fmt.Sprint("e-", i), transitions.Item{SKU: "cup", Quantity: 1, Price: 1}); r.Verdict != transitions.Applied {
@@ -135,6 +153,7 @@ func TestAnOrderMakesRoomForLinesWithStock(t *testing.T) {
 		}
 	}
 	s.stock(t, "cup", inventory.Level{Available: 1000 - edits, Reserved: edits})
+
 	if r := s.addItems(t, "e-0", transitions.Item{SKU: "cup", Quantity: 1, Price: 1}); r.Verdict != transitions.Replayed {
 		t.Errorf("the record outlives the order's memory: %s", r.Verdict)
 	}

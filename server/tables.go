@@ -73,6 +73,7 @@ func (t Tables) all() []table {
 	for _, input := range t.Ledger.Inputs() {
 		all = append(all, table{input, ""})
 	}
+
 	return all
 }
 
@@ -85,16 +86,19 @@ func (b *Backend) CreateTables(ctx context.Context) error {
 			return fmt.Errorf("create table %s: %w", aws.ToString(t.input.TableName), err)
 		}
 	}
+
 	for _, t := range b.Tables.all() {
 		name := aws.ToString(t.input.TableName)
 		waiter := dynamodb.NewTableExistsWaiter(b.DynamoDB, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = time.Second })
 		if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &name}, tableWait); err != nil {
 			return fmt.Errorf("wait for table %s: %w", name, err)
 		}
+
 		if err := b.expire(ctx, name, t.expiry); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -103,17 +107,21 @@ func (b *Backend) expire(ctx context.Context, name, attribute string) error {
 	if attribute == "" {
 		return nil
 	}
+
 	now, err := b.DynamoDB.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
 	if err != nil {
 		return fmt.Errorf("time to live of %s: %w", name, err)
 	}
+
 	if d := now.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
 		return nil
 	}
+
 	_, err = b.DynamoDB.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: &name,
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &attribute, Enabled: aws.Bool(true)}})
 	if err != nil {
 		return fmt.Errorf("time to live of %s: %w", name, err)
 	}
+
 	return nil
 }

@@ -22,12 +22,14 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	newer := filepath.Join(dir, "order-v2.yaml")
 	if err := os.WriteFile(newer, []byte(strings.Replace(text, "version: 1", "version: 2", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	move := func(t *testing.T, s *shop, event workflow.Event) {
 		t.Helper()
+
 		r, err := s.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: event, RequestID: transitions.RequestID("clerk/" + event)})
 		if err != nil || r.Verdict != transitions.Applied {
 			t.Fatalf("%s: %s, %v", event, r.Verdict, err)
@@ -48,14 +50,17 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if moved, unmapped, err := s.Orders.MigrateAll(t.Context(), m, transitions.Sweep{}); err != nil || moved != 1 || unmapped != 0 {
 			t.Fatalf("%d moved, %d unmapped, %v", moved, unmapped, err)
 		}
 		move(t, s, workflow.Release)
 		s.until(t, workflow.Delivered)
+
 		if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
 			t.Errorf("execution %s", status)
 		}
+
 		order, _, err := s.Orders.Get(t.Context(), mug.ID)
 		if err != nil || order.State != workflow.Delivered || order.DefinitionVersion != 2 {
 			t.Errorf("%+v, %v", order, err)

@@ -25,5 +25,6 @@ func (c wholeBody) Do(r *http.Request) (*http.Response, error) {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
+
 	return c.HTTPClient.Do(r)
 }

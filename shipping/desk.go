@@ -46,6 +46,7 @@ func (d *Desk) Book(ctx context.Context, key, orderID string) (string, error) {
 		if errors.Is(err, ErrCancelled) {
 			return []byte(cancelled), nil
 		}
+
 		return []byte(tracking), err
 	})
 	switch {
@@ -54,6 +55,7 @@ func (d *Desk) Book(ctx context.Context, key, orderID string) (string, error) {
 	case string(result) == cancelled:
 		return "", fmt.Errorf("book shipment of order %s: %w", orderID, ErrCancelled)
 	}
+
 	return string(result), nil
 }
 

@@ -97,6 +97,7 @@ func (s *Sandbox) Book(ctx context.Context, key, orderID string) (string, error)
 	case attribute.Text(refused.CancellationReasons[0].Item, "status") == canceled:
 		return "", ErrCancelled
 	}
+
 	return tracking(key), nil
 }
 
@@ -108,6 +109,7 @@ func (s *Sandbox) Cancel(ctx context.Context, key string) error {
 		ExpressionAttributeNames:  map[string]string{"#status": "status"},
 		ExpressionAttributeValues: image{":canceled": attribute.S(canceled)},
 	})
+
 	return err
 }
 
@@ -125,15 +127,18 @@ func (s *Sandbox) Run(ctx context.Context) error {
 	if log == nil {
 		log = slog.Default()
 	}
+
 	if every == 0 {
 		every = 50 * time.Millisecond
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
+
 	for {
 		if err := s.reportDue(ctx, log); err != nil && ctx.Err() == nil {
 			log.WarnContext(ctx, "sandbox carrier", "error", err)
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil
@@ -156,6 +161,7 @@ func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
 		}
 		group, work := errgroup.WithContext(ctx)
 		group.SetLimit(parallel)
+
 		for _, item := range page.Items {
 			group.Go(func() error {
 				if err := s.report(work, item); err != nil && work.Err() == nil {
@@ -164,9 +170,11 @@ func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
 				return nil
 			})
 		}
+
 		if err := group.Wait(); err != nil {
 			return err
 		}
+
 		if input.ExclusiveStartKey = page.LastEvaluatedKey; len(page.LastEvaluatedKey) == 0 || ctx.Err() != nil {
 			return nil
 		}
@@ -177,10 +185,12 @@ func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
 func (s *Sandbox) report(ctx context.Context, item image) error {
 	key, m := attribute.Text(item, "shipment"), Milestone(attribute.Text(item, "milestone"))
 	r := Report{ID: "carrier/" + key + "/" + string(m), OrderID: attribute.Text(item, "orderId"), Milestone: m}
+
 	answer, err := s.Deliver(ctx, r)
 	if err != nil || answer == Later {
 		return err
 	}
+
 	if answer == Taken && m == Shipped {
 		// The next report is queued before this one is taken off: a crash in between
 		// repeats this report, and the shop knows its id.
@@ -190,6 +200,7 @@ func (s *Sandbox) report(ctx context.Context, item image) error {
 		}
 	}
 	_, err = s.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Table, Key: image{"pk": item["pk"], "sk": item["sk"]}})
+
 	return err
 }
 

@@ -19,17 +19,20 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newDesk(t *testing.T) (*shipping.Desk, *shipping.Sandbox) {
 	t.Helper()
+
 	db := embeddedtest.DynamoDB(t, shipping.SandboxTable("carrier"), once.TableInput("once"))
 	claims, err := once.New(once.Config{DynamoDB: db, Table: "once"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	carrier := &shipping.Sandbox{DynamoDB: db, Table: "carrier", Log: embeddedtest.Quiet(), Every: time.Millisecond}
+
 	return shipping.NewDesk(claims, carrier), carrier
 }
 
 func TestWhoeverAsksGetsTheSameTrackingNumber(t *testing.T) {
 	desk, _ := newDesk(t)
+
 	var mu sync.Mutex
 	var got []string
 	var group sync.WaitGroup
@@ -40,6 +43,7 @@ func TestWhoeverAsksGetsTheSameTrackingNumber(t *testing.T) {
 				if errors.Is(err, once.ErrInProgress) {
 					continue
 				}
+
 				if err != nil {
 					t.Error(err)
 					return
@@ -47,12 +51,14 @@ func TestWhoeverAsksGetsTheSameTrackingNumber(t *testing.T) {
 				mu.Lock()
 				got = append(got, tracking)
 				mu.Unlock()
+
 				return
 			}
 		})
 	}
 	group.Wait()
 	slices.Sort(got)
+
 	if len(slices.Compact(got)) != 1 {
 		t.Errorf("tracking numbers %v", got)
 	}
@@ -65,6 +71,7 @@ func TestACancelledShipmentIsNeverBooked(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	for range 2 {
 		if _, err := desk.Book(t.Context(), "o-1/2/shipping", "o-1"); !errors.Is(err, shipping.ErrCancelled) {
 			t.Errorf("got %v", err)
@@ -88,14 +95,18 @@ func TestTheCarrierReportsInOrderAndInsists(t *testing.T) {
 		case r.Milestone == shipping.Delivered:
 			stop()
 		}
+
 		return shipping.Taken, nil
 	}
+
 	if _, err := desk.Book(t.Context(), "o-1/2/shipping", "o-1"); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := carrier.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
+
 	shipped := shipping.Report{ID: "carrier/o-1/2/shipping/shipped", OrderID: "o-1", Milestone: shipping.Shipped}
 	delivered := shipping.Report{ID: "carrier/o-1/2/shipping/delivered", OrderID: "o-1", Milestone: shipping.Delivered}
 	if want := []shipping.Report{shipped, shipped, shipped, delivered}; !slices.Equal(got, want) {

@@ -62,6 +62,7 @@ func BenchmarkLanes(b *testing.B) {
 	g := l.group(context.Background(), newHold(nil, Lease{}, time.Now(), time.Hour), w)
 	page := make([]Record, 1000)
 	b.ReportAllocs()
+
 	for n := 0; n < b.N; n += len(page) {
 		page = page[:min(len(page), b.N-n)]
 		for i := range page {
@@ -80,6 +81,7 @@ func BenchmarkLanes(b *testing.B) {
 func BenchmarkReaction(b *testing.B) {
 	w := newWorld(b, 1)
 	handled := make(chan struct{}, 1)
+
 	hint, release, err := w.engine.WatchStream(w.arn)
 	if err != nil {
 		b.Fatal(err)
@@ -91,6 +93,7 @@ func BenchmarkReaction(b *testing.B) {
 	w.write("warm", 0)
 	<-handled
 	b.ResetTimer()
+
 	var writing time.Duration
 	for n := range b.N {
 		began := time.Now()

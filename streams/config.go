@@ -166,12 +166,15 @@ func (c Config) withDefaults() (Config, error) {
 	or(&c.Retry.Max, 30*time.Second)
 	or(&c.HandlerTimeout, 30*time.Second)
 	or(&c.DrainTimeout, 10*time.Second)
+
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+
 	if c.Key == nil {
 		c.Key = itemKey
 	}
+
 	return c.withHandlers()
 }
 
@@ -189,12 +192,14 @@ func (c Config) withHandlers() (Config, error) {
 		seen[h.Name] = true
 		or(&h.Attempts, c.Retry.Attempts)
 		or(&h.Timeout, c.HandlerTimeout)
+
 		for j := len(c.Middleware) - 1; j >= 0; j-- {
 			h.Handle = c.Middleware[j](h.Handle)
 		}
 		out[i] = h
 	}
 	c.Handlers = out
+
 	return c, nil
 }
 

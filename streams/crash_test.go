@@ -12,17 +12,21 @@ import (
 // keeps the order.
 func TestDyingAtAnyCallLosesNothing(t *testing.T) {
 	const items, versions = 3, 6
+
 	step := 1
 	if testing.Short() {
 		step = 25
 	}
+
 	for n := 1; ; n += step {
 		w := newWorld(t, 2)
 		l := newLedger()
+
 		for v := 1; v <= versions; v++ {
 			for k := range items {
 				w.write("o-"+string(rune('0'+k)), v)
 			}
+
 			if v%2 == 0 {
 				w.roll()
 			}
@@ -36,6 +40,7 @@ func TestDyingAtAnyCallLosesNothing(t *testing.T) {
 				dead.Store(true)
 				return errors.New("the process is dead")
 			}
+
 			return nil
 		})
 		doomed := w.start(w.config(l.handle, f.clients(w), quick))
@@ -47,9 +52,11 @@ func TestDyingAtAnyCallLosesNothing(t *testing.T) {
 		w.stopped(heir)
 		_ = doomed.stop()
 		l.ordered(t, items, versions)
+
 		if t.Failed() {
 			t.Fatalf("died at call %d", n)
 		}
+
 		if survived {
 			t.Logf("all done before call %d", n)
 			return

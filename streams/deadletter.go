@@ -82,6 +82,7 @@ func letterIDOf(r Record) string {
 	}
 	table, label, _ = strings.Cut(table, "/stream/")
 	seq := strings.TrimLeft(r.SequenceNumber, "0")
+
 	return table + "/" + label + "/" + r.ShardID + "/" + strings.Repeat("0", max(0, 40-len(seq))) + seq
 }
 
@@ -99,6 +100,7 @@ func (t *letterTable) put(ctx context.Context, r Record, cause error) error {
 	id := letterIDOf(r)
 	it := letterKey(r.Handler, id)
 	it[letterHandler], it[letterEvent] = avS(r.Handler), avS(string(r.EventName))
+
 	it[letterKeys] = &ddbtypes.AttributeValueMemberM{Value: r.Keys}
 	it[letterError], it[letterPermanent] = avS(errorText(cause)), avBool(IsPermanent(cause))
 	it[letterAttempts], it[letterFailedAt] = avN(int64(r.Attempt)), avN(time.Now().UnixMilli())
@@ -111,6 +113,7 @@ func (t *letterTable) put(ctx context.Context, r Record, cause error) error {
 		}
 		it[letterParts] = avN(int64(n))
 	}
+
 	_, err = t.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &t.table, Item: it,
 		ConditionExpression:      aws.String("attribute_not_exists(#id)"),
@@ -119,18 +122,22 @@ func (t *letterTable) put(ctx context.Context, r Record, cause error) error {
 	if _, stored := refusal(err); stored || err == nil {
 		return nil
 	}
+
 	return fmt.Errorf("streams: store dead letter %s of %s: %w", id, r.Handler, err)
 }
 
 func (t *letterTable) putParts(ctx context.Context, handler, id string, body []byte) (int, error) {
 	var packed bytes.Buffer
+
 	w := gzip.NewWriter(&packed)
 	if _, err := w.Write(body); err != nil {
 		return 0, err
 	}
+
 	if err := w.Close(); err != nil {
 		return 0, err
 	}
+
 	n := 0
 	for packed.Len() > 0 {
 		n++
@@ -140,6 +147,7 @@ func (t *letterTable) putParts(ctx context.Context, handler, id string, body []b
 			return 0, fmt.Errorf("streams: store part %d of dead letter %s: %w", n, id, err)
 		}
 	}
+
 	return n, nil
 }
 
@@ -153,14 +161,17 @@ func (t *letterTable) parts(ctx context.Context, handler, id string, n int) ([]b
 		if err != nil {
 			return nil, err
 		}
+
 		if b, ok := it[letterPart].(*ddbtypes.AttributeValueMemberB); ok {
 			packed.Write(b.Value)
 		}
 	}
+
 	r, err := gzip.NewReader(&packed)
 	if err != nil {
 		return nil, fmt.Errorf("streams: unpack dead letter %s: %w", id, err)
 	}
+
 	return io.ReadAll(r)
 }
 
@@ -171,9 +182,11 @@ func (t *letterTable) get(ctx context.Context, handler, id string) (item, error)
 	if err != nil {
 		return nil, fmt.Errorf("streams: read dead letter %s of %s: %w", id, handler, err)
 	}
+
 	if len(out.Item) == 0 {
 		return nil, fmt.Errorf("%w: %s of %s", ErrNoLetter, id, handler)
 	}
+
 	return out.Item, nil
 }
 
@@ -190,6 +203,7 @@ func decodeLetter(it item) (DeadLetter, error) {
 		}
 		l.Record = &r
 	}
+
 	return l, nil
 }
 
@@ -198,13 +212,16 @@ func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
+
 	s := strings.ToValidUTF8(err.Error(), "\uFFFD")
 	if len(s) <= errorSize {
 		return s
 	}
+
 	s = s[:errorSize]
 	for !utf8.ValidString(s) {
 		s = s[:len(s)-1]
 	}
+
 	return s
 }

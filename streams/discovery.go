@@ -57,16 +57,20 @@ func (f *fleet) bootstrap(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	if l.gone {
 		return fmt.Errorf("%w: %s does not exist", errStreamEnded, f.stream.arn)
 	}
+
 	if v := l.view; f.p.cfg.NeedImages && v != "" && v != streamtypes.StreamViewTypeNewAndOldImages {
 		return fmt.Errorf("%w: %s has %s, want NEW_AND_OLD_IMAGES", errView, f.stream.arn, v)
 	}
+
 	leases, mark, err := queryLeases(ctx, f.table.api, f.table.table, f.table.stream)
 	if err != nil {
 		return err
 	}
+
 	if mark != nil && !mark.created.IsZero() && !l.created.IsZero() && mark.created.UnixMilli() != l.created.UnixMilli() {
 		// The same name, but another stream: an emulator that was started afresh.
 		// Its sequence numbers mean nothing here.
@@ -75,14 +79,17 @@ func (f *fleet) bootstrap(ctx context.Context) error {
 		}
 		mark = nil
 	}
+
 	if mark == nil {
 		if mark, err = f.begin(ctx, l); err != nil {
 			return err
 		}
 	}
+
 	if mark.ready {
 		return nil
 	}
+
 	for id, sh := range l.shards {
 		lease := Lease{
 			Shard: id, Parent: deref(sh.ParentShardId), StartAt: mark.startAt, AtHorizon: mark.startAt.IsZero(),
@@ -95,9 +102,11 @@ func (f *fleet) bootstrap(ctx context.Context) error {
 	u := newChange(f.table.table, leaseKey(f.table.stream, markerRow))
 	u.present(leaseShard)
 	u.set(markerReady, avBool(true))
+
 	if _, _, err := u.apply(ctx, f.table.api); err != nil {
 		return fmt.Errorf("streams: note that %s is begun: %w", f.stream.arn, err)
 	}
+
 	return nil
 }
 
@@ -108,6 +117,7 @@ func (f *fleet) begin(ctx context.Context, l listing) (*marker, error) {
 	if !l.created.IsZero() {
 		it[markerCreated] = avN(l.created.UnixMilli())
 	}
+
 	if f.start == Latest {
 		// By the service's clock where it tells: ours may be ahead of it.
 		now := l.server
@@ -116,27 +126,33 @@ func (f *fleet) begin(ctx context.Context, l listing) (*marker, error) {
 		}
 		it[markerStartAt] = avN(now.UnixMilli())
 	}
+
 	if _, err := f.table.put(ctx, it); err != nil {
 		return nil, err
 	}
+
 	_, mark, err := queryLeases(ctx, f.table.api, f.table.table, f.table.stream)
 	if err == nil && mark == nil {
 		err = errors.New("streams: the marker of " + f.stream.arn + " vanished")
 	}
+
 	return mark, err
 }
 
 // forget deletes all that is stored about a stream of the same name.
 func (f *fleet) forget(ctx context.Context, leases []Lease) error {
 	f.p.cfg.Log.Warn("the stream was made anew under the same ARN; starting over", "stream", f.stream.arn)
+
 	for _, l := range leases {
 		if err := f.table.remove(ctx, l.Shard); err != nil {
 			return fmt.Errorf("streams: forget lease %s: %w", l.Shard, err)
 		}
 	}
+
 	if err := f.table.remove(ctx, markerRow); err != nil {
 		return fmt.Errorf("streams: forget %s: %w", f.stream.arn, err)
 	}
+
 	return nil
 }
 
@@ -160,6 +176,7 @@ func (f *fleet) discover(ctx context.Context) error {
 	f.mu.Lock()
 	mark, since, open := f.mark, f.markAt, f.open
 	f.mu.Unlock()
+
 	every := f.p.cfg.DiscoverEvery
 	switch {
 	case since.IsZero():
@@ -169,33 +186,40 @@ func (f *fleet) discover(ctx context.Context) error {
 	case open == 0 || f.quick:
 		every = min(every, 2*time.Second)
 	}
+
 	if time.Since(since) < every {
 		return nil
 	}
+
 	if mark == nil {
 		return f.bootstrap(ctx)
 	}
 	u := newChange(f.table.table, leaseKey(f.table.stream, markerRow))
 	u.equals(markerTurns, avN(mark.turns))
 	u.set(markerTurns, avN(mark.turns+1))
+
 	if _, refused, err := u.apply(ctx, f.table.api); refused || err != nil {
 		return err
 	}
 	f.mu.Lock()
 	f.markAt = time.Now()
 	f.mu.Unlock()
+
 	l, err := f.stream.list(ctx)
 	if err != nil {
 		return err
 	}
+
 	leases, _, err := queryLeases(ctx, f.table.api, f.table.table, f.table.stream)
 	if err != nil {
 		return err
 	}
+
 	known := make(map[string]Lease, len(leases))
 	for _, lease := range leases {
 		known[lease.Shard] = lease
 	}
+
 	return f.reconcile(ctx, l, known)
 }
 
@@ -207,12 +231,14 @@ func (f *fleet) reconcile(ctx context.Context, l listing, known map[string]Lease
 		if _, ok := known[id]; ok {
 			continue
 		}
+
 		stored, err := f.table.insert(ctx, Lease{Shard: id, Parent: deref(sh.ParentShardId), Epoch: time.Now().Unix()})
 		if err != nil {
 			return err
 		}
 		fresh = fresh || stored
 	}
+
 	if l.gone {
 		if err := f.finishGone(ctx, known); err != nil {
 			return err
@@ -224,6 +250,7 @@ func (f *fleet) reconcile(ctx context.Context, l listing, known map[string]Lease
 	f.ended = l.closed() && !fresh
 	f.mu.Unlock()
 	f.nudge()
+
 	return nil
 }
 
@@ -233,10 +260,12 @@ func (f *fleet) tidy(ctx context.Context, l listing, known map[string]Lease) err
 		if err := f.parentless(ctx, s, l, known); err != nil {
 			return err
 		}
+
 		if err := f.bury(ctx, s, l, known); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -246,12 +275,15 @@ func (f *fleet) parentless(ctx context.Context, s Lease, l listing, known map[st
 	if s.Parent == "" || s.ParentDone || s.Finished() {
 		return nil
 	}
+
 	if _, ok := known[s.Parent]; ok {
 		return nil
 	}
+
 	if _, listed := l.shards[s.Parent]; listed {
 		return nil
 	}
+
 	if at := born(s.Parent); !at.IsZero() && time.Since(at) < horizon {
 		f.missing[s.Shard]++ // young: it must have been listed; still, never wait for ever
 		if f.quick = true; f.missing[s.Shard] < 10*absences {
@@ -265,6 +297,7 @@ func (f *fleet) parentless(ctx context.Context, s Lease, l listing, known map[st
 	}
 	f.p.cfg.Log.Info("the shard's parent is gone; reading the shard", "shard", s.Shard, "parent", s.Parent)
 	delete(f.missing, s.Shard)
+
 	return f.table.orphan(ctx, s.Shard)
 }
 
@@ -274,14 +307,17 @@ func (f *fleet) bury(ctx context.Context, s Lease, l listing, known map[string]L
 	if !s.Finished() || time.Since(s.FinishedAt) < tombstoneFor {
 		return nil
 	}
+
 	if _, listed := l.shards[s.Shard]; listed {
 		return nil
 	}
+
 	for _, other := range known {
 		if other.Parent == s.Shard && !other.ParentDone {
 			return nil
 		}
 	}
+
 	return f.table.remove(ctx, s.Shard)
 }
 
@@ -296,9 +332,11 @@ func (f *fleet) finishGone(ctx context.Context, known map[string]Lease) error {
 		u.equals(leaseCounter, avN(s.Counter))
 		u.absent(leaseOwner)
 		u.set(leaseFinished, avN(time.Now().UnixMilli()))
+
 		if _, _, err := u.apply(ctx, f.table.api); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }

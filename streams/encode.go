@@ -45,6 +45,7 @@ func encodeRecord(r Record) (_ []byte, err error) {
 			return nil, err
 		}
 	}
+
 	return json.Marshal(s)
 }
 
@@ -53,6 +54,7 @@ func decodeRecord(body []byte) (r Record, err error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return r, err
 	}
+
 	r = Record{
 		StreamARN: s.StreamARN, ShardID: s.ShardID, SequenceNumber: s.Sequence, EventID: s.EventID,
 		EventName: s.EventName, CreatedAt: s.CreatedAt, SizeBytes: s.SizeBytes,
@@ -67,6 +69,7 @@ func decodeRecord(body []byte) (r Record, err error) {
 			return r, err
 		}
 	}
+
 	return r, nil
 }
 
@@ -74,6 +77,7 @@ func encodeMap(in item) (map[string]any, error) {
 	if in == nil {
 		return nil, nil
 	}
+
 	out := make(map[string]any, len(in))
 	for k, v := range in {
 		e, err := encodeValue(v)
@@ -82,6 +86,7 @@ func encodeMap(in item) (map[string]any, error) {
 		}
 		out[k] = e
 	}
+
 	return out, nil
 }
 
@@ -108,6 +113,7 @@ func encodeValue(in ddbtypes.AttributeValue) (any, error) {
 		if m == nil {
 			m = map[string]any{}
 		}
+
 		return map[string]any{"M": m}, err
 	case *ddbtypes.AttributeValueMemberL:
 		l := make([]any, len(v.Value))
@@ -117,8 +123,10 @@ func encodeValue(in ddbtypes.AttributeValue) (any, error) {
 				return nil, err
 			}
 		}
+
 		return map[string]any{"L": l}, nil
 	}
+
 	return nil, fmt.Errorf("value of unknown type %T", in)
 }
 
@@ -126,6 +134,7 @@ func decodeMap(in map[string]any) (item, error) {
 	if in == nil {
 		return nil, nil
 	}
+
 	out := make(item, len(in))
 	for k, v := range in {
 		d, err := decodeValue(v)
@@ -134,6 +143,7 @@ func decodeMap(in map[string]any) (item, error) {
 		}
 		out[k] = d
 	}
+
 	return out, nil
 }
 
@@ -142,6 +152,7 @@ func decodeValue(in any) (ddbtypes.AttributeValue, error) {
 	if !ok || len(m) != 1 {
 		return nil, fmt.Errorf("want an object with one member, got %T", in)
 	}
+
 	for kind, v := range m {
 		switch v := v.(type) {
 		case string:
@@ -150,6 +161,7 @@ func decodeValue(in any) (ddbtypes.AttributeValue, error) {
 			if kind == "BOOL" {
 				return &ddbtypes.AttributeValueMemberBOOL{Value: v}, nil
 			}
+
 			if kind == "NULL" {
 				return &ddbtypes.AttributeValueMemberNULL{Value: v}, nil
 			}
@@ -161,8 +173,10 @@ func decodeValue(in any) (ddbtypes.AttributeValue, error) {
 		case []any:
 			return decodeList(kind, v)
 		}
+
 		return nil, fmt.Errorf("type %s with a %T", kind, v)
 	}
+
 	return nil, nil
 }
 
@@ -176,6 +190,7 @@ func decodeScalar(kind, v string) (ddbtypes.AttributeValue, error) {
 		b, err := base64.StdEncoding.DecodeString(v)
 		return &ddbtypes.AttributeValueMemberB{Value: b}, err
 	}
+
 	return nil, fmt.Errorf("type %s with a string", kind)
 }
 
@@ -188,8 +203,10 @@ func decodeList(kind string, in []any) (ddbtypes.AttributeValue, error) {
 				return nil, err
 			}
 		}
+
 		return &ddbtypes.AttributeValueMemberL{Value: l}, nil
 	}
+
 	texts := make([]string, len(in))
 	for i, e := range in {
 		s, ok := e.(string)
@@ -198,6 +215,7 @@ func decodeList(kind string, in []any) (ddbtypes.AttributeValue, error) {
 		}
 		texts[i] = s
 	}
+
 	switch kind {
 	case "SS":
 		return &ddbtypes.AttributeValueMemberSS{Value: texts}, nil
@@ -211,7 +229,9 @@ func decodeList(kind string, in []any) (ddbtypes.AttributeValue, error) {
 				return nil, err
 			}
 		}
+
 		return &ddbtypes.AttributeValueMemberBS{Value: bs}, nil
 	}
+
 	return nil, fmt.Errorf("type %s with a list", kind)
 }

@@ -26,14 +26,17 @@ func TestADeadLetterKeepsTheWholeRecord(t *testing.T) {
 		Keys: item{"s": avS("k")}, Old: all, New: item{}, CreatedAt: time.Unix(1_700_000_000, 0).UTC(), SizeBytes: 7,
 		Identity: Identity{PrincipalID: "p", Type: "Service"}, Owner: "w", Epoch: 3, Handler: "h", Attempt: 5,
 	}
+
 	body, err := encodeRecord(want)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got, err := decodeRecord(body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(
 		ddbtypes.AttributeValueMemberS{}, ddbtypes.AttributeValueMemberN{}, ddbtypes.AttributeValueMemberB{},
 		ddbtypes.AttributeValueMemberBOOL{}, ddbtypes.AttributeValueMemberNULL{}, ddbtypes.AttributeValueMemberSS{},
@@ -50,6 +53,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		if _, err := encodeRecord(r); err != nil {
 			t.Fatalf("decoded but cannot be encoded: %v", err)
 		}

@@ -92,10 +92,12 @@ type sparse struct {
 func (s *sparse) due() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	now := time.Now()
 	if !s.last.IsZero() && now.Sub(s.last) < time.Minute {
 		return false
 	}
 	s.last = now
+
 	return true
 }

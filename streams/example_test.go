@@ -21,6 +21,7 @@ func ExamplePoller() {
 		log.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
+
 	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
@@ -41,6 +42,7 @@ func ExamplePoller() {
 			log.Fatal(err)
 		}
 	}
+
 	for _, state := range []string{"PAID", "SHIPPED"} {
 		_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
 			"id": &types.AttributeValueMemberS{Value: "o-1"}, "state": &types.AttributeValueMemberS{Value: state},
@@ -51,6 +53,7 @@ func ExamplePoller() {
 	}
 
 	state := func(r streams.Record) string { return r.New["state"].(*types.AttributeValueMemberS).Value }
+
 	poller, err := streams.New(streams.Config{
 		Streams: dynamodbstreams.NewFromConfig(engine.AWSConfig()), DynamoDB: db,
 		TableName: "orders", LeaseTable: "leases", DeadLetterTable: "dead-letters",
@@ -58,9 +61,11 @@ func ExamplePoller() {
 			Name: "print",
 			Handle: func(_ context.Context, r streams.Record) error {
 				fmt.Println(r.EventName, state(r))
+
 				if state(r) == "SHIPPED" {
 					stop()
 				}
+
 				return nil
 			},
 		}},
@@ -68,6 +73,7 @@ func ExamplePoller() {
 	if err != nil {
 		log.Fatal(err)
 	}
+
 	if err := poller.Run(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -58,9 +58,11 @@ func (f *fleet) run(ctx context.Context) error {
 		if err == nil {
 			break
 		}
+
 		if ctx.Err() != nil {
 			return nil
 		}
+
 		if try >= startTries || errors.Is(err, errStreamEnded) || errors.Is(err, errView) {
 			return err
 		}
@@ -70,6 +72,7 @@ func (f *fleet) run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.watch(gctx, g) })
 	g.Go(func() error { f.keepListing(gctx); return nil })
+
 	return g.Wait()
 }
 
@@ -77,6 +80,7 @@ func (f *fleet) run(ctx context.Context) error {
 func (f *fleet) watch(ctx context.Context, g *errgroup.Group) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+
 	var log sparse
 	for {
 		select {
@@ -85,12 +89,15 @@ func (f *fleet) watch(ctx context.Context, g *errgroup.Group) error {
 		case <-timer.C:
 		case <-f.changed:
 		}
+
 		done, err := f.look(ctx, g)
 		if done {
 			return errStreamEnded
 		}
+
 		if err != nil && ctx.Err() == nil {
 			f.p.cfg.fault("Leases", "", err)
+
 			if log.due() {
 				f.p.cfg.Log.Warn("looking after the leases failed; retrying", "stream", f.stream.arn, "err", err)
 			}
@@ -104,6 +111,7 @@ func (f *fleet) watch(ctx context.Context, g *errgroup.Group) error {
 func (f *fleet) look(ctx context.Context, g *errgroup.Group) (ended bool, err error) {
 	call, cancel := context.WithTimeout(ctx, max(f.p.cfg.LeaseDuration/2, time.Second))
 	defer cancel()
+
 	leases, mark, err := queryLeases(call, f.table.api, f.table.table, f.table.stream)
 	if err != nil {
 		return false, err
@@ -113,11 +121,13 @@ func (f *fleet) look(ctx context.Context, g *errgroup.Group) (ended bool, err er
 	f.noteChildren()
 	what := planner{me: f.p.cfg.Owner, lease: f.p.cfg.LeaseDuration, scan: f.scan, held: f.holds}.decide(f.seen, now)
 	f.handOver(what.handOver)
+
 	var errs []error
 	for _, s := range what.unwant {
 		errs = append(errs, f.table.unwant(call, s.Lease))
 	}
 	errs = append(errs, f.takeAll(ctx, call, g, what.take), f.askAll(call, what.want))
+
 	return f.sum(mark, what.open, now), errors.Join(errs...)
 }
 
@@ -125,10 +135,12 @@ func (f *fleet) look(ctx context.Context, g *errgroup.Group) (ended bool, err er
 func (f *fleet) sum(mark *marker, open int, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	if f.markAt.IsZero() || (f.mark == nil) != (mark == nil) || (mark != nil && f.mark.turns != mark.turns) {
 		f.markAt = now
 	}
 	f.mark, f.open = mark, open
+
 	return f.ended && open == 0 && len(f.held) == 0
 }
 
@@ -144,9 +156,11 @@ func (f *fleet) nudge() {
 func (f *fleet) takeAll(ctx, call context.Context, g *errgroup.Group, due []*sighting) error {
 	var takers errgroup.Group
 	takers.SetLimit(8)
+
 	for _, s := range due {
 		takers.Go(func() error {
 			at := time.Now()
+
 			l, ok, err := f.table.take(call, s.Lease, f.p.cfg.Owner)
 			if err != nil || !ok {
 				return err
@@ -158,9 +172,11 @@ func (f *fleet) takeAll(ctx, call context.Context, g *errgroup.Group, due []*sig
 			f.p.shardUp(sh)
 			sh.report(LeaseTaken)
 			g.Go(func() error { return f.work(sh) })
+
 			return nil
 		})
 	}
+
 	return takers.Wait()
 }
 
@@ -174,6 +190,7 @@ func (f *fleet) work(sh *shard) error {
 		f.p.shardDown(sh)
 		f.nudge()
 	}()
+
 	return sh.run()
 }
 
@@ -183,16 +200,19 @@ func (f *fleet) askAll(ctx context.Context, wish []*sighting) error {
 		if err != nil {
 			return err
 		}
+
 		if hook := f.p.cfg.Events.Lease; asked && hook != nil {
 			hook(LeaseEvent{Shard: s.Shard, Change: LeaseWanted, Epoch: s.Epoch})
 		}
 	}
+
 	return nil
 }
 
 func (f *fleet) handOver(ids []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	for _, id := range ids {
 		if sh := f.held[id]; sh != nil {
 			sh.leave()
@@ -211,6 +231,7 @@ func (f *fleet) holds(id string) bool {
 func (f *fleet) noteChildren() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	for _, s := range f.seen {
 		if sh := f.held[s.Parent]; sh != nil {
 			sh.hasChild.Store(true)

@@ -62,6 +62,7 @@ type progress struct {
 func (h *hold) write(ctx context.Context, p progress) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	for range 4 {
 		began := time.Now()
 		now, refused, err := h.change(p).apply(ctx, h.table.api, once)
@@ -75,6 +76,7 @@ func (h *hold) write(ctx context.Context, p progress) error {
 			if err := h.restore(ctx, p, began); err != nil {
 				return err
 			}
+
 			if !p.release && p.finished.IsZero() {
 				return nil
 			}
@@ -87,6 +89,7 @@ func (h *hold) write(ctx context.Context, p progress) error {
 			return ErrLeaseLost
 		}
 	}
+
 	return errors.New("streams: write lease " + h.lease.Shard + ": it keeps changing")
 }
 
@@ -109,19 +112,24 @@ func (h *hold) change(p progress) *change {
 	u.equals(leaseEpoch, avN(h.lease.Epoch))
 	u.equals(leaseCounter, avN(h.lease.Counter))
 	u.set(leaseCounter, avN(h.lease.Counter+1))
+
 	if p.checkpoint != "" {
 		u.set(leaseCheckpoint, avS(p.checkpoint))
 	}
+
 	if !p.handledAt.IsZero() {
 		u.set(leaseHandledAt, avN(p.handledAt.UnixMilli()))
 	}
+
 	if p.gaps != 0 {
 		u.set(leaseGaps, avN(p.gaps))
 		u.set(leaseGapAt, avN(p.gapAt.UnixMilli()))
+
 		if p.gapFrom != "" {
 			u.set(leaseGapFrom, avS(p.gapFrom))
 		}
 	}
+
 	switch {
 	case !p.finished.IsZero():
 		u.set(leaseFinished, avN(p.finished.UnixMilli()))
@@ -130,6 +138,7 @@ func (h *hold) change(p progress) *change {
 	case p.release:
 		u.remove(leaseOwner)
 	}
+
 	return u
 }
 
@@ -138,22 +147,26 @@ func (h *hold) change(p progress) *change {
 // is lost.
 func (h *hold) restore(ctx context.Context, p progress, began time.Time) error {
 	l := h.lease
+
 	l.Epoch++
 	l.Counter++
 	l.ParentDone, l.Wanted = true, ""
 	if p.checkpoint != "" {
 		l.Checkpoint, l.HandledAt = p.checkpoint, p.handledAt
 	}
+
 	stored, err := h.table.insert(ctx, l)
 	if err != nil {
 		return err
 	}
+
 	if !stored {
 		return ErrLeaseLost
 	}
 	h.lease = l
 	h.epoch.Store(l.Epoch)
 	h.renewed.Store(int64(began.Sub(h.base)))
+
 	return nil
 }
 

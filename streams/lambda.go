@@ -51,10 +51,12 @@ func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespons
 	if err != nil {
 		return BatchResponse{}, err
 	}
+
 	records, err := decodeEvent(event)
 	if err != nil {
 		return BatchResponse{}, fmt.Errorf("streams: read the batch: %w", err)
 	}
+
 	lanes := map[string][]int{}
 	for i := range records {
 		k := cfg.Key(records[i])
@@ -64,6 +66,7 @@ func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespons
 	var failed []string
 	var g errgroup.Group
 	g.SetLimit(cfg.Concurrency)
+
 	for _, lane := range lanes {
 		g.Go(func() error {
 			for n, i := range lane {
@@ -72,20 +75,25 @@ func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespons
 				}
 				mu.Lock()
 				defer mu.Unlock()
+
 				for _, rest := range lane[n:] {
 					failed = append(failed, records[rest].SequenceNumber)
 				}
+
 				return nil
 			}
+
 			return nil
 		})
 	}
 	_ = g.Wait() // no lane returns an error
 	slices.SortFunc(failed, CompareSequence)
+
 	out := BatchResponse{Failures: make([]BatchItemFailure, len(failed))}
 	for i, seq := range failed {
 		out.Failures[i].ItemIdentifier = seq
 	}
+
 	return out, nil
 }
 
@@ -93,12 +101,15 @@ func (l Lambda) config() (Config, error) {
 	cfg := Config{Handlers: l.Handlers, Middleware: l.Middleware, Key: l.Key, Concurrency: l.Concurrency, HandlerTimeout: l.HandlerTimeout}
 	or(&cfg.Concurrency, 16)
 	or(&cfg.HandlerTimeout, 30*time.Second)
+
 	if cfg.Key == nil {
 		cfg.Key = itemKey
 	}
+
 	if len(l.Handlers) == 0 {
 		return cfg, errors.New("streams: Lambda.Handlers is empty")
 	}
+
 	return cfg.withHandlers()
 }
 
@@ -108,10 +119,12 @@ func (l Lambda) all(ctx context.Context, cfg Config, r Record) error {
 	var errs []error
 	for i := range cfg.Handlers {
 		h := &cfg.Handlers[i]
+
 		wanted, err := matches(h, r)
 		if !wanted {
 			continue
 		}
+
 		rec := r
 		rec.Handler, rec.Attempt = h.Name, 1
 		if err == nil {
@@ -119,11 +132,13 @@ func (l Lambda) all(ctx context.Context, cfg Config, r Record) error {
 		} else {
 			err = Permanent(err)
 		}
+
 		if err != nil && IsPermanent(err) && l.DynamoDB != nil && l.DeadLetterTable != "" {
 			err = (&letterTable{l.DynamoDB, l.DeadLetterTable}).put(ctx, rec, err)
 		}
 		errs = append(errs, err)
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -151,12 +166,14 @@ func decodeEvent(event json.RawMessage) ([]Record, error) {
 	if err := json.Unmarshal(event, &in); err != nil {
 		return nil, err
 	}
+
 	out := make([]Record, len(in.Records))
 	for i, r := range in.Records {
 		d := r.Dynamodb
 		if d.Sequence == "" {
 			return nil, fmt.Errorf("record %d has no sequence number", i)
 		}
+
 		out[i] = Record{
 			StreamARN: r.EventSourceARN, SequenceNumber: d.Sequence, EventID: r.EventID, EventName: r.EventName,
 			CreatedAt: time.UnixMilli(int64(d.Created * 1000)), SizeBytes: d.SizeBytes,
@@ -164,6 +181,7 @@ func decodeEvent(event json.RawMessage) ([]Record, error) {
 		if r.UserIdentity != nil {
 			out[i].Identity = Identity{PrincipalID: r.UserIdentity.PrincipalID, Type: r.UserIdentity.Type}
 		}
+
 		for _, m := range []struct {
 			to   *item
 			from map[string]any
@@ -174,5 +192,6 @@ func decodeEvent(event json.RawMessage) ([]Record, error) {
 			}
 		}
 	}
+
 	return out, nil
 }

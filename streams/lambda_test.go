@@ -36,22 +36,27 @@ func TestLambdaReportsWhatFailedAndWhatStandsBehindIt(t *testing.T) {
 		}},
 		{Name: "none", Filter: func(Record) bool { return false }, Handle: func(context.Context, Record) error { panic("not asked for") }},
 	}}
+
 	out, err := fn.Handle(context.Background(), lambdaEvent(
 		lambdaModify("o-1", 1, 98), lambdaModify("o-2", 1, 99), lambdaModify("o-1", 2, 100), lambdaModify("o-1", 3, 101), lambdaModify("o-2", 2, 102), lambdaModify("o-3", 1, 103)))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	body, _ := json.Marshal(out)
 	if string(body) != `{"batchItemFailures":[{"itemIdentifier":"100"},{"itemIdentifier":"101"},{"itemIdentifier":"103"}]}` {
 		t.Errorf("response %s", body)
 	}
+
 	if got := fmt.Sprint(l.of("o-1"), l.of("o-2")); got != "[1] [1 2]" {
 		t.Errorf("handled %s", got)
 	}
+
 	ok, err := fn.Handle(context.Background(), lambdaEvent())
 	if body, _ := json.Marshal(ok); err != nil || string(body) != `{"batchItemFailures":[]}` {
 		t.Errorf("empty batch: %s, %v", body, err)
 	}
+
 	if _, err := fn.Handle(context.Background(), json.RawMessage(`{"Records":[{}]}`)); err == nil {
 		t.Error("a record without a sequence number was accepted")
 	}
@@ -62,10 +67,12 @@ func TestLambdaPutsPermanentFailuresIntoTheDeadLetters(t *testing.T) {
 	fn := Lambda{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: []Handler{
 		{Name: "h", Handle: func(context.Context, Record) error { return Permanent(errors.New("never")) }},
 	}}
+
 	out, err := fn.Handle(context.Background(), lambdaEvent(lambdaModify("o-1", 1, 1)))
 	if err != nil || len(out.Failures) != 0 {
 		t.Fatalf("%v, %v", out, err)
 	}
+
 	letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
 	if err != nil || len(letters) != 1 || letters[0].Record.Identity.Type != "Service" || letters[0].Record.CreatedAt.Unix() != 1700000000 {
 		t.Fatalf("%+v, %v", letters, err)

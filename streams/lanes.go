@@ -84,6 +84,7 @@ func (g *group) submit(records []Record) {
 				n++
 			}
 		}
+
 		if n == 0 {
 			g.window.skip(&records[i])
 			continue
@@ -112,6 +113,7 @@ func matches(h *Handler, r Record) (ok bool, err error) {
 			ok, err = true, fmt.Errorf("filter of handler %s: %w", h.Name, &PanicError{Value: v, Stack: debug.Stack()})
 		}
 	}()
+
 	return h.Filter(r), nil
 }
 
@@ -120,10 +122,12 @@ func (g *group) push(handler int, key string, t *task) {
 	if g.stopped {
 		return
 	}
+
 	k := laneKey{handler, key}
 	if g.lanes.cfg.Handlers[handler].Unordered {
 		k.key = key + "\x00" + t.entry.rec.SequenceNumber
 	}
+
 	if ln := g.open[k]; ln != nil {
 		ln.tail.next, ln.tail = t, t
 		return
@@ -160,6 +164,7 @@ func (l *lanes) serve() {
 	defer func() {
 		if !orderly { // a handler called runtime.Goexit
 			l.mu.Lock()
+
 			l.running--
 			if l.ready != nil {
 				l.staff()
@@ -168,6 +173,7 @@ func (l *lanes) serve() {
 		}
 		l.goroutines.Done()
 	}()
+
 	for {
 		ln := l.pick()
 		if ln == nil {
@@ -182,6 +188,7 @@ func (l *lanes) serve() {
 func (l *lanes) pick() *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	for l.ready != nil {
 		ln := l.ready
 		l.ready = ln.next
@@ -193,6 +200,7 @@ func (l *lanes) pick() *lane {
 		}
 	}
 	l.running--
+
 	return nil
 }
 
@@ -226,10 +234,12 @@ func (l *lanes) judge(g *group, h *Handler, t *task, err error) time.Duration {
 		t.waits++
 		return min(l.cfg.backoff(t.waits), time.Second)
 	}
+
 	t.failed = err
 	if t.giveUp = IsPermanent(err) || (h.Attempts > 0 && t.attempts >= h.Attempts); t.giveUp {
 		return 0
 	}
+
 	return l.cfg.backoff(t.attempts)
 }
 
@@ -249,16 +259,19 @@ func (l *lanes) call(g *group, h *Handler, t *task) (err error) {
 		if !returned {
 			err = &PanicError{Value: recover(), Stack: debug.Stack()}
 		}
+
 		if err != nil && errors.Is(context.Cause(ctx), ErrTimeout) {
 			err = fmt.Errorf("%w after %v: %w", ErrTimeout, h.Timeout, err)
 		}
 		cancel()
+
 		if f := l.cfg.Events.Handled; f != nil {
 			f(Handled{Record: rec, Took: time.Since(began), Err: err})
 		}
 	}()
 	err = h.Handle(ctx, rec)
 	returned = true
+
 	return err
 }
 
@@ -270,6 +283,7 @@ func (c *Config) backoff(n int) time.Duration {
 			d = e
 		}
 	}
+
 	return d/2 + rand.N(d/2+1) //nolint:gosec // jitter
 }
 
@@ -278,21 +292,26 @@ func (c *Config) backoff(n int) time.Duration {
 func (l *lanes) bury(g *group, h *Handler, t *task) error {
 	ctx, cancel := context.WithTimeout(g.work, 10*time.Second)
 	defer cancel()
+
 	rec := t.entry.rec
 	rec.Handler, rec.Attempt, rec.Epoch = h.Name, t.attempts, g.hold.epoch.Load()
 	if err := l.letters.put(ctx, rec, t.failed); err != nil {
 		t.pauses++
 		l.cfg.fault("PutItem", rec.ShardID, err)
+
 		if l.log.due() {
 			l.cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", rec.ShardID, "err", err)
 		}
+
 		return err
 	}
 	l.cfg.Log.Warn("record became a dead letter", "handler", h.Name, "shard", rec.ShardID,
 		"sequence", rec.SequenceNumber, "attempts", t.attempts)
+
 	if f := l.cfg.Events.DeadLetter; f != nil {
 		f(rec, t.attempts, t.failed)
 	}
+
 	return nil
 }
 
@@ -304,6 +323,7 @@ func (l *lanes) settle(ln *lane, t *task, done bool, pause time.Duration) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	ln.running = false
 	if done {
 		if ln.head = t.next; ln.head == nil {
@@ -311,10 +331,12 @@ func (l *lanes) settle(ln *lane, t *task, done bool, pause time.Duration) {
 			return
 		}
 	}
+
 	if g.over(ln) {
 		g.remove(ln)
 		return
 	}
+
 	if pause == 0 || done {
 		l.enqueue(ln)
 		return
@@ -322,6 +344,7 @@ func (l *lanes) settle(ln *lane, t *task, done bool, pause time.Duration) {
 	ln.timer = time.AfterFunc(pause, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+
 		if ln.timer = nil; !g.over(ln) {
 			l.enqueue(ln)
 		}
@@ -336,6 +359,7 @@ func (g *group) over(ln *lane) bool {
 // remove takes a lane off that has nothing to do; lanes.mu is held.
 func (g *group) remove(ln *lane) {
 	delete(g.open, ln.laneKey)
+
 	if g.stopped && len(g.open) == 0 {
 		close(g.idle)
 	}
@@ -347,10 +371,12 @@ func (g *group) remove(ln *lane) {
 func (g *group) stop() <-chan struct{} {
 	g.lanes.mu.Lock()
 	defer g.lanes.mu.Unlock()
+
 	if !g.stopped {
 		g.stopped = true
 		g.prune()
 	}
+
 	return g.idle
 }
 
@@ -358,6 +384,7 @@ func (g *group) stop() <-chan struct{} {
 func (g *group) drop() {
 	g.lanes.mu.Lock()
 	defer g.lanes.mu.Unlock()
+
 	if !g.dropped && len(g.open) > 0 {
 		g.dropped = true
 		g.prune()
@@ -370,11 +397,13 @@ func (g *group) prune() {
 		if ln.running || !g.over(ln) {
 			continue
 		}
+
 		if ln.timer != nil {
 			ln.timer.Stop()
 		}
 		delete(g.open, ln.laneKey)
 	}
+
 	if len(g.open) == 0 {
 		close(g.idle)
 	}

@@ -90,6 +90,7 @@ func CurrentStream(ctx context.Context, client dynamoAPI, leaseTable, tableName 
 	if err != nil {
 		return "", fmt.Errorf("streams: read the current stream of %s: %w", tableName, err)
 	}
+
 	return str(out.Item, currentARN), nil
 }
 
@@ -105,6 +106,7 @@ func queryLeases(ctx context.Context, client queryAPI, table, stream string) (le
 		if err != nil {
 			return nil, nil, fmt.Errorf("streams: read leases of %s: %w", stream, err)
 		}
+
 		for _, it := range out.Items {
 			if str(it, leaseShard) == markerRow {
 				mark = decodeMarker(it)
@@ -112,6 +114,7 @@ func queryLeases(ctx context.Context, client queryAPI, table, stream string) (le
 				leases = append(leases, decodeLease(it))
 			}
 		}
+
 		if len(out.LastEvaluatedKey) == 0 {
 			return leases, mark, nil
 		}
@@ -140,6 +143,7 @@ func num(it item, name string) int64 {
 		n, _ := strconv.ParseInt(v.Value, 10, 64)
 		return n
 	}
+
 	return 0
 }
 
@@ -182,6 +186,7 @@ func (l Lease) encode() item {
 			it[name] = avS(v)
 		}
 	}
+
 	for name, t := range map[string]time.Time{
 		leaseHandledAt: l.HandledAt, leaseStartAt: l.StartAt, leaseFinished: l.FinishedAt, leaseGapAt: l.GapAt,
 	} {
@@ -189,15 +194,19 @@ func (l Lease) encode() item {
 			it[name] = avN(t.UnixMilli())
 		}
 	}
+
 	if l.ParentDone {
 		it[leaseParentDone] = avBool(true)
 	}
+
 	if l.AtHorizon {
 		it[leaseAtHorizon] = avBool(true)
 	}
+
 	if l.Gaps != 0 {
 		it[leaseGaps] = avN(l.Gaps)
 	}
+
 	return it
 }
 
@@ -223,9 +232,11 @@ func (t *leaseTable) put(ctx context.Context, it item) (bool, error) {
 	if _, refused := refusal(err); refused {
 		return false, nil
 	}
+
 	if err != nil {
 		return false, fmt.Errorf("streams: store lease %s: %w", str(it, leaseShard), err)
 	}
+
 	return true, nil
 }
 
@@ -241,11 +252,13 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 	u.set(leaseCounter, avN(l.Counter+1))
 	u.set(leaseParentDone, avBool(true))
 	u.remove(leaseWanted)
+
 	now, refused, err := u.apply(ctx, t.api)
 	if err != nil {
 		return Lease{}, false, fmt.Errorf("streams: take lease %s: %w", l.Shard, err)
 	}
 	got := decodeLease(now)
+
 	return got, !refused || (got.Owner == owner && got.Epoch == l.Epoch+1), nil
 }
 
@@ -256,10 +269,12 @@ func (t *leaseTable) want(ctx context.Context, l Lease, owner string) (bool, err
 	u.equals(leaseOwner, avS(l.Owner))
 	u.absent(leaseWanted)
 	u.set(leaseWanted, avS(owner))
+
 	_, refused, err := u.apply(ctx, t.api)
 	if err != nil {
 		return false, fmt.Errorf("streams: ask for lease %s: %w", l.Shard, err)
 	}
+
 	return !refused, nil
 }
 
@@ -269,6 +284,7 @@ func (t *leaseTable) unwant(ctx context.Context, l Lease) error {
 	u.equals(leaseWanted, avS(l.Wanted))
 	u.remove(leaseWanted)
 	_, _, err := u.apply(ctx, t.api)
+
 	return err
 }
 
@@ -278,6 +294,7 @@ func (t *leaseTable) orphan(ctx context.Context, shard string) error {
 	u.present(leaseShard)
 	u.set(leaseParentDone, avBool(true))
 	_, _, err := u.apply(ctx, t.api)
+
 	return err
 }
 
@@ -319,6 +336,7 @@ func (c *change) value(v ddbtypes.AttributeValue) string {
 	c.placeholders++
 	p := ":v" + strconv.Itoa(c.placeholders)
 	c.in.ExpressionAttributeValues[p] = v
+
 	return p
 }
 
@@ -350,20 +368,25 @@ func (c *change) apply(ctx context.Context, api dynamoAPI, opts ...func(*dynamod
 	if c.sets != "" {
 		expr = "SET " + c.sets
 	}
+
 	if c.drops != "" {
 		join(&expr, " ", "REMOVE "+c.drops)
 	}
+
 	c.in.UpdateExpression = &expr
 	if c.cond != "" {
 		c.in.ConditionExpression = &c.cond
 	}
+
 	out, err := api.UpdateItem(ctx, c.in, opts...)
 	if it, refused := refusal(err); refused {
 		return it, true, nil
 	}
+
 	if err != nil {
 		return nil, false, err
 	}
+
 	return out.Attributes, false, nil
 }
 
@@ -374,5 +397,6 @@ func refusal(err error) (item, bool) {
 	if errors.As(err, &failed) {
 		return failed.Item, true
 	}
+
 	return nil, false
 }

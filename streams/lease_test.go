@@ -19,6 +19,7 @@ func (w *world) owners() map[string]int {
 			n[l.Owner]++
 		}
 	}
+
 	return n
 }
 
@@ -35,20 +36,24 @@ func TestANewWorkerGetsItsShareByHandOver(t *testing.T) {
 	}
 	a := w.start(w.config(l.handle, count))
 	w.until("the first has all", func() bool { return w.owners()[a.Owner()] == 4 })
+
 	for v := 1; v <= 10; v++ {
 		w.write("o-0", v)
 	}
+
 	epochs := map[string]int64{}
 	for _, lease := range w.leases() {
 		epochs[lease.Shard] = lease.Epoch
 	}
 	b := w.start(w.config(l.handle, count))
 	w.until("both have two", func() bool { o := w.owners(); return o[a.Owner()] == 2 && o[b.Owner()] == 2 })
+
 	for _, lease := range w.leases() {
 		if lease.Epoch-epochs[lease.Shard] > 1 {
 			t.Errorf("%s moved more than once", lease.Shard)
 		}
 	}
+
 	for v := 11; v <= 20; v++ {
 		w.write("o-0", v)
 	}
@@ -56,11 +61,13 @@ func TestANewWorkerGetsItsShareByHandOver(t *testing.T) {
 	began := time.Now()
 	w.stopped(a)
 	w.until("the other has all", func() bool { return w.owners()[b.Owner()] == 4 })
+
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("the successor came after %v", took)
 	}
 	w.stopped(b)
 	l.ordered(t, 1, 20)
+
 	if l.count() != 20 || lost.Load() != 0 {
 		t.Errorf("%d calls for 20 records, %d leases lost", l.count(), lost.Load())
 	}
@@ -72,6 +79,7 @@ func TestADeletedLeaseIsRestoredByItsHolder(t *testing.T) {
 	p := w.start(w.config(l.handle))
 	w.write("o-0", 1)
 	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
+
 	before := w.leases()[0]
 	for _, row := range []string{before.Shard, markerRow} {
 		if _, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{
@@ -82,6 +90,7 @@ func TestADeletedLeaseIsRestoredByItsHolder(t *testing.T) {
 	}
 	w.write("o-0", 2)
 	w.until("the lease is back", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint > before.Checkpoint })
+
 	if after := w.leases()[0]; after.Epoch <= before.Epoch || after.Owner != p.Owner() {
 		t.Errorf("restored as %+v", after)
 	}
@@ -93,6 +102,7 @@ func TestADeletedLeaseIsRestoredByItsHolder(t *testing.T) {
 	w.until("all are handled", func() bool { return l.distinct() == 3 })
 	w.stopped(p)
 	l.ordered(t, 1, 3)
+
 	if l.count() != 3 {
 		t.Errorf("%d calls for 3 records", l.count())
 	}
@@ -108,18 +118,22 @@ func TestAWorkerThatWokeUpTooLateWritesNothing(t *testing.T) {
 	table := &leaseTable{api: w.db, table: leasesTable, stream: w.arn}
 	ctx := context.Background()
 	free := w.leases()[0]
+
 	mine, ok, err := table.take(ctx, free, "sleeper")
 	if err != nil || !ok {
 		t.Fatalf("take: %v, %v", ok, err)
 	}
+
 	sleeper := newHold(table, mine, time.Now(), time.Second)
 	if _, ok, err := table.take(ctx, free, "late"); ok || err != nil {
 		t.Fatalf("a lease was taken by an outdated view: %v", err)
 	}
+
 	if _, ok, err := table.take(ctx, mine, "other"); !ok || err != nil {
 		t.Fatalf("take over: %v, %v", ok, err)
 	}
 	want := w.leases()[0]
+
 	for name, p := range map[string]progress{
 		"renew": {}, "checkpoint": {checkpoint: "999999999999999999999999"}, "release": {release: true}, "finish": {finished: time.Now()},
 	} {
@@ -127,6 +141,7 @@ func TestAWorkerThatWokeUpTooLateWritesNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	if got := w.leases()[0]; got != want {
 		t.Errorf("the sleeper changed the lease: %+v, want %+v", got, want)
 	}
@@ -153,6 +168,7 @@ func TestHintsWakeIdleReadersAndIdlingIsCheap(t *testing.T) {
 	began := time.Now()
 	hint <- struct{}{}
 	w.until("the hint has brought the record", func() bool { return l.count() == 2 })
+
 	if took := time.Since(began); took > 50*time.Millisecond {
 		t.Errorf("woken after %v", took)
 	}
@@ -162,11 +178,13 @@ func TestHintsWakeIdleReadersAndIdlingIsCheap(t *testing.T) {
 func TestManyShardsAreListedPageByPage(t *testing.T) {
 	w := newWorld(t, 230)
 	l := newLedger()
+
 	p := w.start(w.config(l.handle, func(c *Config) { c.LeaseDuration = 5 * time.Second; c.PollIdle = time.Second }))
 	for k := range 50 {
 		w.write("o-"+strconv.Itoa(k), 1)
 	}
 	w.until("all are handled", func() bool { return l.distinct() == 50 })
+
 	if n := len(w.leases()); n != 230 {
 		t.Errorf("%d leases for 230 shards", n)
 	}
@@ -189,12 +207,14 @@ func TestConfigIsChecked(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+
 	p := w.start(w.config(nop, func(c *Config) { c.TableName = "nowhere" }))
 	if err := p.stop(); err != nil {
 		t.Logf("stopped before it looked: %v", err)
 	}
 	p = w.start(w.config(nop, func(c *Config) { c.TableName = leasesTable }))
 	<-p.done
+
 	if err := p.stop(); err == nil || err.Error() != "streams: table leases has no stream" {
 		t.Errorf("Run: %v", err)
 	}

@@ -23,17 +23,20 @@ func see(before map[string]*sighting, leases []Lease, now time.Time) map[string]
 		if was != nil && was.Counter == l.Counter && was.Epoch == l.Epoch {
 			s.since = was.since
 		}
+
 		if l.Wanted != "" {
 			s.wantSince = now
 			if was != nil && was.Wanted == l.Wanted {
 				s.wantSince = was.wantSince
 			}
 		}
+
 		if was != nil {
 			s.freeSince = was.freeSince
 		}
 		after[l.Shard] = s
 	}
+
 	return after
 }
 
@@ -62,6 +65,7 @@ const handOvers = 4
 // if it stays free, to anybody.
 func (p planner) decide(seen map[string]*sighting, now time.Time) plan {
 	var out plan
+
 	load := map[string]int{p.me: 0}
 	asked := 0
 	var free, theirs []*sighting
@@ -71,16 +75,19 @@ func (p planner) decide(seen map[string]*sighting, now time.Time) plan {
 			continue
 		}
 		out.open++
+
 		owner := p.holder(s, now)
 		if owner == "" {
 			if s.freeSince.IsZero() {
 				s.freeSince = now
 			}
+
 			if p.ready(s, seen) {
 				free = append(free, s)
 			}
 			continue
 		}
+
 		s.freeSince = time.Time{}
 		wanted := p.wanter(s, now)
 		switch {
@@ -91,18 +98,22 @@ func (p planner) decide(seen map[string]*sighting, now time.Time) plan {
 		case wanted != "" && wanted != owner && owner == p.me:
 			out.handOver = append(out.handOver, id)
 		}
+
 		if wanted != "" {
 			owner = wanted
 		}
+
 		load[owner]++
 		if owner != p.me && wanted == "" {
 			theirs = append(theirs, s)
 		}
 	}
 	p.takeFree(&out, free, load, now)
+
 	if len(out.take) == 0 && len(free) == 0 {
 		p.ask(&out, theirs, load, handOvers-asked)
 	}
+
 	return out
 }
 
@@ -112,6 +123,7 @@ func (p planner) takeFree(out *plan, free []*sighting, load map[string]int, now 
 	for _, n := range load {
 		total += n
 	}
+
 	share := (total + len(load) - 1) / len(load)
 	for _, s := range free {
 		wanted := p.wanter(s, now)
@@ -136,9 +148,11 @@ func (p planner) ask(out *plan, theirs []*sighting, load map[string]int, limit i
 				busiest = owner
 			}
 		}
+
 		if load[busiest]-load[p.me] < 2 {
 			return
 		}
+
 		i := slices.IndexFunc(theirs, func(s *sighting) bool { return s.Owner == busiest })
 		if i < 0 {
 			return
@@ -158,6 +172,7 @@ func (p planner) holder(s *sighting, now time.Time) string {
 	case s.Owner == "", s.Owner != p.me && now.Sub(s.since) >= p.lease, s.Owner == p.me && !p.held(s.Shard):
 		return ""
 	}
+
 	return s.Owner
 }
 
@@ -170,11 +185,14 @@ func (p planner) wanter(s *sighting, now time.Time) string {
 		if now.Sub(s.freeSince) >= patience && !s.freeSince.IsZero() {
 			return ""
 		}
+
 		return s.Wanted
 	}
+
 	if now.Sub(s.wantSince) >= patience {
 		return ""
 	}
+
 	return s.Wanted
 }
 
@@ -184,6 +202,7 @@ func (p planner) ready(s *sighting, seen map[string]*sighting) bool {
 		return true
 	}
 	parent := seen[s.Parent]
+
 	return parent != nil && parent.Finished()
 }
 
@@ -193,5 +212,6 @@ func sortedKeys(m map[string]*sighting) []string {
 		keys = append(keys, k)
 	}
 	slices.SortFunc(keys, strings.Compare)
+
 	return keys
 }

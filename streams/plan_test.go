@@ -26,6 +26,7 @@ func newFleetModel(shards int) *fleetModel {
 		id := fmt.Sprintf("s%02d", i)
 		m.leases[id] = &Lease{Shard: id}
 	}
+
 	return m
 }
 
@@ -35,15 +36,18 @@ func (m *fleetModel) turn(workers []string) {
 		if m.held[w] == nil {
 			m.held[w] = map[string]bool{}
 		}
+
 		for id := range m.held[w] {
 			m.leases[id].Counter++
 		}
 	}
+
 	for _, w := range workers {
 		var list []Lease
 		for _, l := range m.leases {
 			list = append(list, *l)
 		}
+
 		m.seen[w] = see(m.seen[w], list, m.now)
 		p := planner{me: w, lease: modelLease, scan: modelScan, held: func(s string) bool { return m.held[w][s] }}.decide(m.seen[w], m.now)
 		for _, s := range p.take {
@@ -57,17 +61,20 @@ func (m *fleetModel) turn(workers []string) {
 			m.held[w][s.Shard] = true
 			m.moves++
 		}
+
 		for _, s := range p.want {
 			if l := m.leases[s.Shard]; l.Epoch == s.Epoch && l.Owner == s.Owner && l.Wanted == "" {
 				l.Wanted = w
 			}
 		}
+
 		for _, id := range p.handOver {
 			l := m.leases[id]
 			l.Owner = ""
 			l.Counter++
 			delete(m.held[w], id)
 		}
+
 		for _, s := range p.unwant {
 			m.leases[s.Shard].Wanted = ""
 		}
@@ -93,24 +100,30 @@ func TestLeasesSpreadFairly(t *testing.T) {
 					alive = append(alive, fmt.Sprintf("w%d-%d", step, len(alive)))
 				}
 			}
+
 			before := m.moves
 			for range 200 {
 				m.turn(alive)
 			}
+
 			lo, hi, sum := shards, 0, 0
 			for _, w := range alive {
 				n := m.load(w)
 				lo, hi, sum = min(lo, n), max(hi, n), sum+n
 			}
+
 			if sum != shards || hi-lo > 1 {
 				t.Fatalf("%d of %d shards held, between %d and %d each", sum, shards, lo, hi)
 			}
+
 			if moved := m.moves - before; moved > 2*shards {
 				t.Fatalf("%d moves for %d shards", moved, shards)
 			}
+
 			for range 100 {
 				before = m.moves
 				m.turn(alive)
+
 				if m.moves != before {
 					t.Fatal("leases still move although all is fair")
 				}
@@ -124,14 +137,17 @@ func TestACrashedWorkersLeasesExpireByTheLocalClock(t *testing.T) {
 	for range 10 {
 		m.turn([]string{"a"})
 	}
+
 	began := m.now
 	m.held["a"] = nil
 	for m.load("b") < 4 {
 		m.turn([]string{"b"})
+
 		if m.now.Sub(began) > modelLease+time.Second {
 			t.Fatalf("b has %d of 4 leases %v after a's end", m.load("b"), m.now.Sub(began))
 		}
 	}
+
 	if m.now.Sub(began) < modelLease {
 		t.Fatalf("taken over after %v, before the lease was over", m.now.Sub(began))
 	}

@@ -35,6 +35,7 @@ func New(cfg Config) (*Poller, error) {
 	}
 	p := &Poller{cfg: cfg, held: map[*shard]struct{}{}, memory: memory{limit: cfg.MaxPendingBytes}}
 	p.lanes = &lanes{cfg: &p.cfg, limit: cfg.Concurrency, letters: &letterTable{api: cfg.DynamoDB, table: cfg.DeadLetterTable}}
+
 	return p, nil
 }
 
@@ -54,13 +55,16 @@ func (p *Poller) Run(ctx context.Context) error {
 	g.Go(func() error { p.relay(done); return nil })
 	g.Go(func() error {
 		defer finish()
+
 		if p.cfg.StreamARN != "" {
 			return p.newFleet(p.cfg.StreamARN, p.cfg.Start).run(gctx)
 		}
+
 		return p.follow(gctx)
 	})
 	err := g.Wait()
 	p.lanes.goroutines.Wait()
+
 	return err
 }
 
@@ -71,28 +75,34 @@ func (p *Poller) follow(ctx context.Context) error {
 	if err != nil {
 		return orStopped(ctx, err)
 	}
+
 	start := p.cfg.Start
 	if current == "" {
 		if current, err = p.latest(ctx); err == nil && current == "" {
 			err = fmt.Errorf("streams: table %s has no stream", p.cfg.TableName)
 		}
+
 		if err == nil {
 			err = p.setCurrent(ctx, current)
 		}
+
 		if err != nil {
 			return orStopped(ctx, err)
 		}
 	}
+
 	for {
 		err := p.newFleet(current, start).run(ctx)
 		if !errors.Is(err, errStreamEnded) {
 			return err
 		}
 		p.cfg.Log.Info("the table's stream has ended; waiting for its successor", "stream", current)
+
 		next, ok := p.successor(ctx, current)
 		if !ok {
 			return nil
 		}
+
 		if err := p.setCurrent(ctx, next); err != nil {
 			return orStopped(ctx, err)
 		}
@@ -110,6 +120,7 @@ func (p *Poller) successor(ctx context.Context, current string) (string, bool) {
 		case next != "" && next != current:
 			return next, true
 		}
+
 		if !rest(ctx, min(p.cfg.DiscoverEvery, 5*time.Second)) {
 			return "", false
 		}
@@ -130,19 +141,23 @@ func (p *Poller) latest(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("streams: find the stream of table %s: %w", p.cfg.TableName, err)
 	}
+
 	if out.Table == nil {
 		return "", nil
 	}
+
 	return deref(out.Table.LatestStreamArn), nil
 }
 
 func (p *Poller) setCurrent(ctx context.Context, arn string) error {
 	it := leaseKey(currentPrefix+p.cfg.TableName, currentRow)
 	it[currentARN] = avS(arn)
+
 	_, err := p.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(p.cfg.LeaseTable), Item: it})
 	if err != nil {
 		return fmt.Errorf("streams: note the current stream of %s: %w", p.cfg.TableName, err)
 	}
+
 	return nil
 }
 
@@ -183,10 +198,12 @@ func (p *Poller) shardDown(s *shard) {
 func (p *Poller) Lags() []Lag {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+
 	now := time.Now()
 	out := make([]Lag, 0, len(p.held))
 	for s := range p.held {
 		out = append(out, s.reader.lag(now))
 	}
+
 	return out
 }

@@ -24,14 +24,18 @@ func TestEveryRecordArrivesInOrderAcrossRolloversSplitsAndWorkers(t *testing.T) 
 			t.Errorf("two handlers for %s at once", id)
 		}
 		defer busy.Delete(id)
+
 		if rand.N(20) == 0 {
 			rest(ctx, time.Millisecond)
 		}
+
 		if v%7 == 3 && r.Attempt == 1 {
 			return errors.New("once more")
 		}
+
 		return l.handle(ctx, r)
 	}
+
 	first := w.start(w.config(handle))
 	second := w.start(w.config(handle))
 	var writers sync.WaitGroup
@@ -44,10 +48,12 @@ func TestEveryRecordArrivesInOrderAcrossRolloversSplitsAndWorkers(t *testing.T) 
 			}
 		})
 	}
+
 	var third *running
 	for i := range 6 {
 		rest(context.Background(), 20*time.Millisecond)
 		w.roll()
+
 		switch i {
 		case 1:
 			for _, lease := range w.leases() {
@@ -68,9 +74,11 @@ func TestEveryRecordArrivesInOrderAcrossRolloversSplitsAndWorkers(t *testing.T) 
 	w.stopped(second)
 	w.stopped(third)
 	l.ordered(t, items, versions)
+
 	if n := l.count(); n != items*versions {
 		t.Errorf("%d calls for %d records although nobody crashed", n, items*versions)
 	}
+
 	for _, lease := range w.leases() {
 		if lease.Owner != "" {
 			t.Errorf("%s still belongs to %s", lease.Shard, lease.Owner)
@@ -91,8 +99,10 @@ func TestACrashedWorkerIsReplacedWithoutLoss(t *testing.T) {
 				n++
 			}
 		}
+
 		return n == 4
 	})
+
 	for v := 1; v <= versions/2; v++ {
 		for k := range items {
 			w.write("o-"+strconv.Itoa(k), v)
@@ -101,6 +111,7 @@ func TestACrashedWorkerIsReplacedWithoutLoss(t *testing.T) {
 	w.until("some records have been handled", func() bool { return l.count() > items })
 	crash.set(func(string, []byte) error { return errors.New("no network") })
 	died := time.Now()
+
 	heir := w.start(w.config(l.handle))
 	for v := versions/2 + 1; v <= versions; v++ {
 		for k := range items {
@@ -108,6 +119,7 @@ func TestACrashedWorkerIsReplacedWithoutLoss(t *testing.T) {
 		}
 	}
 	w.until("all records have been handled", func() bool { return l.distinct() == items*versions })
+
 	if took := time.Since(died); took > 3*time.Second {
 		t.Errorf("take-over took %v with a lease of 1s", took)
 	}
@@ -116,6 +128,7 @@ func TestACrashedWorkerIsReplacedWithoutLoss(t *testing.T) {
 	// What the cut-off worker still tries changes nothing.
 	crash.set(nil)
 	_ = doomed.stop()
+
 	for _, lease := range w.leases() {
 		if lease.Checkpoint == "" {
 			t.Errorf("%s lost its checkpoint", lease.Shard)
@@ -134,6 +147,7 @@ func TestAWorkerCutOffFromItsLeasesStopsBeforeTheyExpire(t *testing.T) {
 		<-ctx.Done()
 		when.Store(time.Now().UnixNano())
 		ended <- context.Cause(ctx)
+
 		return ctx.Err()
 	}, cut.clients(w))
 	p := w.start(cfg)
@@ -146,9 +160,11 @@ func TestAWorkerCutOffFromItsLeasesStopsBeforeTheyExpire(t *testing.T) {
 		return nil
 	})
 	began := time.Now()
+
 	if cause := <-ended; !errors.Is(cause, ErrLeaseLost) {
 		t.Errorf("handler ended by %v", cause)
 	}
+
 	if took := time.Unix(0, when.Load()).Sub(began); took > cfg.LeaseDuration {
 		t.Errorf("handler went on for %v, the lease lasts %v", took, cfg.LeaseDuration)
 	}
@@ -171,6 +187,7 @@ func TestAThrottledLeaseTableLosesNothing(t *testing.T) {
 	})
 	rest(context.Background(), 2*time.Second) // two leases long
 	f.set(nil)
+
 	for v := 2; v <= 5; v++ {
 		w.write("o-0", v)
 	}
@@ -191,6 +208,7 @@ func TestAChildWaitsUntilTheParentsLastRecordIsHandled(t *testing.T) {
 				return ctx.Err()
 			}
 		}
+
 		return l.handle(ctx, r)
 	}))
 	w.write("o-0", 1)
@@ -204,9 +222,11 @@ func TestAChildWaitsUntilTheParentsLastRecordIsHandled(t *testing.T) {
 				return true
 			}
 		}
+
 		return false
 	})
 	rest(context.Background(), 100*time.Millisecond)
+
 	if n := l.count(); n != 0 {
 		t.Fatalf("%d records handled before the parent's", n)
 	}
@@ -221,11 +241,13 @@ func TestAPoisonRecordBlocksOnlyItsKeyAndBecomesADeadLetter(t *testing.T) {
 	l := newLedger()
 	var attempts atomic.Int32
 	cause := errors.New("cannot be done")
+
 	p := w.start(w.config(func(ctx context.Context, r Record) error {
 		if id, v := keyAndVersion(r); id == "o-0" && v == 2 {
 			attempts.Add(1)
 			return cause
 		}
+
 		return l.handle(ctx, r)
 	}))
 	for v := 1; v <= 3; v++ {
@@ -234,24 +256,30 @@ func TestAPoisonRecordBlocksOnlyItsKeyAndBecomesADeadLetter(t *testing.T) {
 	}
 	w.until("the others are handled", func() bool { return l.count() == 5 })
 	w.stopped(p)
+
 	if n := attempts.Load(); n != 3 {
 		t.Errorf("%d attempts, want 3", n)
 	}
+
 	if got := fmt.Sprint(l.of("o-0"), l.of("o-1")); got != "[1 3] [1 2 3]" {
 		t.Errorf("handled %s", got)
 	}
 	dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
+
 	letters, next, err := dead.List(context.Background(), "h", "", 10)
 	if err != nil || len(letters) != 1 || next != "" {
 		t.Fatalf("letters %v, %q, %v", letters, next, err)
 	}
+
 	letter := letters[0]
 	if letter.Error != cause.Error() || letter.Attempts != 3 || letter.Permanent {
 		t.Errorf("letter %+v", letter)
 	}
+
 	if r := letter.Record; num(r.New, "version") != 2 || num(r.Old, "version") != 1 || r.Epoch == 0 {
 		t.Errorf("record %+v", r)
 	}
+
 	if err := w.redrives(dead, letter, cause); err != nil {
 		t.Error(err)
 	}
@@ -261,6 +289,7 @@ func TestAPoisonRecordBlocksOnlyItsKeyAndBecomesADeadLetter(t *testing.T) {
 	w.write("o-9", 1)
 	w.until("new records are handled", func() bool { return len(l.of("o-9")) == 1 })
 	w.stopped(p)
+
 	if attempts.Load() != before || l.count() != 6 {
 		t.Errorf("%d records handled in all, want 6", l.count())
 	}
@@ -273,25 +302,31 @@ func (w *world) redrives(dead DeadLetters, letter DeadLetter, cause error) error
 	if err := dead.Redrive(ctx, letter.ID, h, nil); !errors.Is(err, cause) {
 		return fmt.Errorf("failing redrive: %w", err)
 	}
+
 	again, err := dead.Get(ctx, "h", letter.ID)
 	if err != nil || again.Redrives != 1 {
 		return fmt.Errorf("after a failed redrive: %+v, %w", again, err)
 	}
+
 	moved := errors.New("the order has moved on")
 	if err := dead.Redrive(ctx, letter.ID, h, func(context.Context, Record) error { return moved }); !errors.Is(err, moved) {
 		return fmt.Errorf("refused redrive: %w", err)
 	}
 	var got Record
+
 	h.Handle = func(_ context.Context, r Record) error { got = r; return nil }
 	if err := dead.Redrive(ctx, letter.ID, h, nil); err != nil {
 		return err
 	}
+
 	if got.SequenceNumber != letter.Record.SequenceNumber || got.Attempt != 5 {
 		return fmt.Errorf("redrove %+v", got)
 	}
+
 	if err := dead.Redrive(ctx, letter.ID, h, nil); !errors.Is(err, ErrNoLetter) {
 		return fmt.Errorf("redrive of a letter that is done: %w", err)
 	}
+
 	return nil
 }
 
@@ -312,6 +347,7 @@ func TestPanicGoexitTimeoutAndPermanentAreAnswered(t *testing.T) {
 	n := func() (n int) { calls.Range(func(any, any) bool { n++; return true }); return n }
 	w.until("every handler has given up", func() bool { return n() == 5 })
 	w.stopped(p)
+
 	for handler, want := range map[string]string{
 		"panics": "2 handler panicked: boom", "exits": "2 handler called runtime.Goexit",
 		"hangs": "2 streams: handler timed out after 5ms: context deadline exceeded", "refuses": "1 never",
@@ -321,6 +357,7 @@ func TestPanicGoexitTimeoutAndPermanentAreAnswered(t *testing.T) {
 			t.Errorf("%s: %v, want %s", handler, got, want)
 		}
 	}
+
 	if c := w.leases()[0].Checkpoint; c == "" {
 		t.Error("no checkpoint behind the dead letters")
 	}
@@ -332,6 +369,7 @@ func TestABrokenHandlerDoesNotDelayTheOthersAndBoundsWhatIsRead(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	var late atomic.Int32
+
 	p := w.start(w.config(nil, func(c *Config) {
 		c.MaxPending = 50
 		c.Handlers = []Handler{
@@ -341,6 +379,7 @@ func TestABrokenHandlerDoesNotDelayTheOthersAndBoundsWhatIsRead(t *testing.T) {
 					return errors.New("not now")
 				}
 				late.Add(1)
+
 				return nil
 			}},
 		}
@@ -350,9 +389,11 @@ func TestABrokenHandlerDoesNotDelayTheOthersAndBoundsWhatIsRead(t *testing.T) {
 	}
 	w.until("the good handler has what fits", func() bool { return l.count() >= 50 })
 	rest(context.Background(), 50*time.Millisecond)
+
 	if n := l.count(); n > 100 {
 		t.Errorf("%d records read although the bad handler holds 50", n)
 	}
+
 	for _, lease := range w.leases() {
 		if lease.Checkpoint != "" {
 			t.Errorf("checkpoint %s passed unfinished records", lease.Checkpoint)
@@ -382,12 +423,14 @@ func TestUnavailableDeadLettersHoldTheCheckpoint(t *testing.T) {
 	}))
 	w.write("o-0", 1)
 	w.until("storing the letter has failed twice", func() bool { return failures.Load() > 1 })
+
 	if c := w.leases()[0].Checkpoint; c != "" {
 		t.Errorf("checkpoint %s passed a record that is nowhere", c)
 	}
 	f.set(nil)
 	w.until("the checkpoint moves", func() bool { return w.leases()[0].Checkpoint != "" })
 	w.stopped(p)
+
 	letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
 	if err != nil || len(letters) != 1 {
 		t.Errorf("letters %v, %v", letters, err)

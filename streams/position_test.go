@@ -45,6 +45,7 @@ func (w *world) trimBehind(l *ledger) {
 	w.until("the first record is handled", func() bool { return l.count() == 1 })
 	w.stopped(p)
 	w.write("o-0", 2)
+
 	if err := w.engine.TrimStream(context.Background(), w.arn, embedded.TrimPoint{}); err != nil {
 		w.Fatal(err)
 	}
@@ -59,10 +60,12 @@ func TestTrimmedRecordsAreADeclaredGap(t *testing.T) {
 	p := w.start(w.config(l.handle, g.hook))
 	w.until("the record behind the gap is handled", func() bool { return l.count() == 2 })
 	w.stopped(p)
+
 	all := g.all()
 	if len(all) != 1 || all[0].From != last || CompareSequence(all[0].To, last) <= 0 || all[0].Until.Before(all[0].Since) {
 		t.Fatalf("gaps %+v, want one from %s", all, last)
 	}
+
 	if lease := w.leases()[0]; lease.Gaps != 1 || lease.GapFrom != last || lease.Checkpoint != all[0].To {
 		t.Errorf("lease %+v", lease)
 	}
@@ -74,10 +77,12 @@ func TestAGapHaltsWhenAskedTo(t *testing.T) {
 	w.trimBehind(l)
 	p := w.start(w.config(l.handle, g.hook, func(c *Config) { c.OnGap = GapHalt }))
 	<-p.done
+
 	var gap *GapError
 	if err := p.stop(); !errors.As(err, &gap) || gap.Gap.From == "" {
 		t.Fatalf("Run: %v", err)
 	}
+
 	if l.count() != 1 {
 		t.Error("a record behind the gap was handled")
 	}
@@ -95,11 +100,14 @@ func TestAnExpiredIteratorResumesBehindTheLastDelivered(t *testing.T) {
 		if op == "GetRecords" && n.Add(1)%3 == 0 {
 			return awsRefusal("ExpiredIteratorException")
 		}
+
 		if op == "GetRecords" && n.Load()%5 == 0 {
 			return errLostResponse
 		}
+
 		return nil
 	})
+
 	p := w.start(w.config(l.handle, f.clients(w), func(c *Config) { c.PageSize = 2 }))
 	for v := 1; v <= 10; v++ {
 		for k := range 3 {
@@ -109,6 +117,7 @@ func TestAnExpiredIteratorResumesBehindTheLastDelivered(t *testing.T) {
 	w.until("all are handled", func() bool { return l.distinct() == 30 })
 	w.stopped(p)
 	l.ordered(t, 3, 10)
+
 	if l.count() != 30 {
 		t.Errorf("%d calls for 30 records", l.count())
 	}
@@ -125,6 +134,7 @@ func TestLostAnswersOfLeaseWritesDoNotCostTheLease(t *testing.T) {
 		}
 		return nil
 	})
+
 	p := w.start(w.config(l.handle, f.clients(w), func(c *Config) {
 		c.LeaseDuration = 10 * time.Second // every answer of a whole lease is not lost
 		c.Events.Lease = func(e LeaseEvent) {
@@ -143,6 +153,7 @@ func TestLostAnswersOfLeaseWritesDoNotCostTheLease(t *testing.T) {
 	f.set(nil)
 	w.stopped(p)
 	l.ordered(t, 1, 31)
+
 	if l.count() != 31 || moves.Load() != 0 {
 		t.Errorf("%d calls for 31 records, %d leases lost", l.count(), moves.Load())
 	}
@@ -163,6 +174,7 @@ func TestLatestSkipsWhatWasThereAndSurvivesARestart(t *testing.T) {
 	p = w.start(w.config(l.handle, latest))
 	w.until("the new ones are handled", func() bool { return l.count() == 2 })
 	w.stopped(p)
+
 	if len(l.of("old")) != 0 {
 		t.Error("a record from before the start was handled")
 	}
@@ -186,6 +198,7 @@ func TestLatestWorksWithoutAtTimestamp(t *testing.T) {
 	w.write("o-0", 1)
 	w.until("the new one is handled", func() bool { return l.count() == 1 })
 	w.stopped(p)
+
 	if len(l.of("old")) != 0 {
 		t.Error("a record from before the start was handled")
 	}
@@ -201,6 +214,7 @@ func TestAReplacedStreamIsReadToItsEndBeforeTheNewOne(t *testing.T) {
 	w.write("o-0", 2)
 	w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(false)})
 	w.setStream(images())
+
 	if next := w.latest(); next == w.arn {
 		t.Fatal("the stream was not replaced")
 	}
@@ -209,6 +223,7 @@ func TestAReplacedStreamIsReadToItsEndBeforeTheNewOne(t *testing.T) {
 	w.until("both streams are handled", func() bool { return l.count() == 3 })
 	w.stopped(p)
 	l.ordered(t, 1, 3)
+
 	if current, err := CurrentStream(context.Background(), w.db, leasesTable, ordersTable); err != nil || current == w.arn {
 		t.Errorf("current stream %s, %v", current, err)
 	}
@@ -216,6 +231,7 @@ func TestAReplacedStreamIsReadToItsEndBeforeTheNewOne(t *testing.T) {
 
 func (w *world) setStream(s *ddbtypes.StreamSpecification) {
 	w.Helper()
+
 	if _, err := w.db.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: aws.String(ordersTable), StreamSpecification: s}); err != nil {
 		w.Fatal(err)
 	}
@@ -228,9 +244,11 @@ func TestANamedStreamEnds(t *testing.T) {
 	w.write("o-0", 1)
 	w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(false)})
 	<-p.done
+
 	if err := p.stop(); !errors.Is(err, ErrStreamEnded) {
 		t.Errorf("Run: %v", err)
 	}
+
 	if l.count() != 1 {
 		t.Errorf("%d records handled before the end", l.count())
 	}
@@ -249,6 +267,7 @@ func TestAnIdleShardIsPolledEveryFiveSeconds(t *testing.T) {
 			t.Errorf("%d polls in the ten seconds after a record, want 40", n)
 		}
 		count(time.Minute)
+
 		if n := count(24 * time.Hour); n > 24*3600/5+1 {
 			t.Errorf("%d polls in a day without records", n)
 		}

@@ -75,14 +75,17 @@ func (r *reader) run(ctx context.Context) error {
 	r.activeAt = time.Now()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+
 	for {
 		if r.shard.group.window.room(ctx) != nil {
 			return nil
 		}
+
 		n, err := r.page(ctx)
 		if ctx.Err() != nil && !errors.Is(err, errShardEnd) {
 			return nil
 		}
+
 		pause := time.Duration(0)
 		switch {
 		case errors.Is(err, errShardEnd), errors.Is(err, errShardGone):
@@ -102,6 +105,7 @@ func (r *reader) run(ctx context.Context) error {
 			}
 			pause = r.idle()
 		}
+
 		if pause > 0 && !r.sleep(ctx, timer, pause, err == nil) {
 			return nil
 		}
@@ -115,6 +119,7 @@ func (r *reader) sleep(ctx context.Context, timer *time.Timer, pause time.Durati
 		wake = nil
 	}
 	timer.Reset(pause)
+
 	select {
 	case <-ctx.Done():
 		return false
@@ -122,6 +127,7 @@ func (r *reader) sleep(ctx context.Context, timer *time.Timer, pause time.Durati
 		r.activeAt = time.Now()
 	case <-timer.C:
 	}
+
 	return true
 }
 
@@ -155,15 +161,18 @@ func (r *reader) page(ctx context.Context) (int, error) {
 		ShardIterator: &r.iterator, Limit: aws.Int32(int32(min(r.p.cfg.PageSize, r.p.cfg.MaxPending))),
 	}, unretried)
 	cancel()
+
 	if err != nil {
 		return 0, r.failed(ctx, err)
 	}
+
 	r.faults = 0
 	if f := r.p.cfg.Events.Page; f != nil {
 		f(Page{Shard: r.shard.id, Records: len(out.Records), Took: time.Since(began)})
 	}
 	n := len(out.Records)
 	r.deliver(out.Records)
+
 	if n == 0 {
 		if r.gap != nil {
 			r.declare("")
@@ -174,9 +183,11 @@ func (r *reader) page(ctx context.Context) (int, error) {
 		r.empties, r.activeAt = 0, began
 		r.caughtUp.Store(0)
 	}
+
 	if r.iterator = deref(out.NextShardIterator); r.iterator == "" {
 		return n, errShardEnd
 	}
+
 	return n, nil
 }
 
@@ -196,6 +207,7 @@ func (r *reader) open(ctx context.Context) error {
 	}
 	call, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
+
 	out, err := r.p.cfg.Streams.GetShardIterator(call, in, unretried)
 	if err != nil {
 		if in.Timestamp != nil && refusesInput(err) {
@@ -203,11 +215,14 @@ func (r *reader) open(ctx context.Context) error {
 			r.skipUntil = r.startAt.Truncate(time.Second)
 			return r.open(ctx)
 		}
+
 		return r.failed(ctx, err)
 	}
+
 	if r.iterator = deref(out.ShardIterator); r.iterator == "" {
 		return errShardEnd
 	}
+
 	return nil
 }
 
@@ -216,16 +231,19 @@ func (r *reader) deliver(in []streamtypes.Record) {
 	if len(in) == 0 {
 		return
 	}
+
 	out := make([]Record, 0, len(in))
 	for i := range in {
 		rec := convert(in[i])
 		if rec.SequenceNumber == "" || (r.last != "" && CompareSequence(rec.SequenceNumber, r.last) <= 0) {
 			continue
 		}
+
 		r.last, r.lastAt = rec.SequenceNumber, rec.CreatedAt
 		if r.gap != nil {
 			r.declare(rec.SequenceNumber)
 		}
+
 		if rec.CreatedAt.Before(r.skipUntil) {
 			r.shard.group.window.skip(&rec)
 			continue
@@ -256,12 +274,15 @@ func (r *reader) failed(ctx context.Context, err error) error {
 		if listed, lerr := r.shard.stream.listed(ctx, r.shard.id); lerr == nil && !listed {
 			r.openGap()
 			r.declare("")
+
 			if r.p.cfg.OnGap == GapHalt {
 				return &GapError{*r.shard.lastGap()}
 			}
+
 			return errShardGone
 		}
 	}
+
 	return err
 }
 
@@ -272,10 +293,12 @@ func (r *reader) trimmed(ctx context.Context, cause error) error {
 		// The horizon itself is out of reach: nothing to skip to, so ask again.
 		return cause
 	}
+
 	if end, err := r.shard.stream.ending(ctx, r.shard.id); err == nil && end != "" && CompareSequence(end, r.last) <= 0 {
 		return errShardEnd
 	}
 	r.openGap()
+
 	if r.p.cfg.OnGap == GapHalt {
 		gap := *r.gap
 		r.declare("")
@@ -283,6 +306,7 @@ func (r *reader) trimmed(ctx context.Context, cause error) error {
 	}
 	// Records from the horizon on are newer than what was delivered.
 	r.last, r.startAt = "", time.Time{}
+
 	return nil
 }
 
@@ -299,6 +323,7 @@ func (r *reader) declare(to string) {
 	r.shard.noteGap(gap)
 	r.p.cfg.Log.Error("records were trimmed before they were read", "shard", gap.Shard, "from", gap.From, "to", gap.To,
 		"since", gap.Since, "until", gap.Until)
+
 	if f := r.p.cfg.Events.Gap; f != nil {
 		f(gap)
 	}
@@ -308,10 +333,12 @@ func (r *reader) declare(to string) {
 func (r *reader) fault(err error) time.Duration {
 	r.faults++
 	r.p.cfg.fault("GetRecords", r.shard.id, err)
+
 	if r.log.due() {
 		r.p.cfg.Log.Warn("reading a shard failed; retrying", "shard", r.shard.id, "err", err)
 	}
 	d := min(faultPause<<min(r.faults-1, 10), faultPauseMax)
+
 	return d/2 + rand.N(d/2+1) //nolint:gosec // jitter
 }
 
@@ -331,6 +358,7 @@ func (r *reader) lag(now time.Time) Lag {
 	}
 	lag.Age = max(lag.Age, 0)
 	lag.ToHorizon = max(horizon-lag.Age, 0)
+
 	return lag
 }
 
@@ -344,10 +372,12 @@ func refusesInput(err error) bool {
 	if !errors.As(err, &api) {
 		return false
 	}
+
 	switch api.ErrorCode() {
 	case "ValidationException", "SerializationException", "UnknownOperationException":
 		return true
 	}
+
 	return false
 }
 

@@ -75,18 +75,22 @@ func convert(in streamtypes.Record) Record {
 	if in.UserIdentity != nil {
 		out.Identity = Identity{PrincipalID: deref(in.UserIdentity.PrincipalId), Type: deref(in.UserIdentity.Type)}
 	}
+
 	d := in.Dynamodb
 	if d == nil {
 		return out
 	}
+
 	out.SequenceNumber = deref(d.SequenceNumber)
 	out.Keys, out.Old, out.New = convertMap(d.Keys), convertMap(d.OldImage), convertMap(d.NewImage)
 	if d.ApproximateCreationDateTime != nil {
 		out.CreatedAt = *d.ApproximateCreationDateTime
 	}
+
 	if d.SizeBytes != nil {
 		out.SizeBytes = *d.SizeBytes
 	}
+
 	return out
 }
 
@@ -101,10 +105,12 @@ func convertMap(in map[string]streamtypes.AttributeValue) map[string]ddbtypes.At
 	if in == nil {
 		return nil
 	}
+
 	out := make(map[string]ddbtypes.AttributeValue, len(in))
 	for k, v := range in {
 		out[k] = convertValue(v)
 	}
+
 	return out
 }
 
@@ -123,12 +129,14 @@ func convertValue(in streamtypes.AttributeValue) ddbtypes.AttributeValue {
 		if m == nil {
 			m = map[string]ddbtypes.AttributeValue{}
 		}
+
 		return &ddbtypes.AttributeValueMemberM{Value: m}
 	case *streamtypes.AttributeValueMemberL:
 		l := make([]ddbtypes.AttributeValue, len(v.Value))
 		for i, e := range v.Value {
 			l[i] = convertValue(e)
 		}
+
 		return &ddbtypes.AttributeValueMemberL{Value: l}
 	case *streamtypes.AttributeValueMemberSS:
 		return &ddbtypes.AttributeValueMemberSS{Value: v.Value}
@@ -156,6 +164,7 @@ func itemKey(r Record) string {
 			return scalar(v)
 		}
 	}
+
 	var first, a, b string
 	for name, v := range r.Keys {
 		if first == "" || name < first {
@@ -170,6 +179,7 @@ func itemKey(r Record) string {
 	s.WriteByte(':')
 	s.WriteString(a)
 	s.WriteString(b)
+
 	return s.String()
 }
 
@@ -182,5 +192,6 @@ func scalar(v ddbtypes.AttributeValue) string {
 	case *ddbtypes.AttributeValueMemberB:
 		return string(v.Value)
 	}
+
 	return ""
 }

@@ -19,12 +19,14 @@ import (
 func TestLaneKeysTellItemsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("ab1:")), 0, 4, -1)
+
 		key := func(a, b string) string { return itemKey(Record{Keys: item{"pk": avS(a), "sk": avS(b)}}) }
 		a1, b1, a2, b2 := text.Draw(t, "a1"), text.Draw(t, "b1"), text.Draw(t, "a2"), text.Draw(t, "b2")
 		if same := a1 == a2 && b1 == b2; (key(a1, b1) == key(a2, b2)) != same {
 			t.Fatalf("keys %q and %q", key(a1, b1), key(a2, b2))
 		}
 	})
+
 	if k := itemKey(Record{Keys: item{"pk": avS("x")}}); k != "x" {
 		t.Errorf("single key %q", k)
 	}
@@ -37,6 +39,7 @@ func TestRemovalsByTimeToLiveAreToldApart(t *testing.T) {
 	if !ttl.ExpiredByTTL() || len(ttl.Item()) != 1 {
 		t.Errorf("record %+v", ttl)
 	}
+
 	if user := convert(streamtypes.Record{EventName: streamtypes.OperationTypeRemove}); user.ExpiredByTTL() {
 		t.Error("a caller's removal was taken for time to live")
 	}
@@ -48,6 +51,7 @@ func TestAStreamWithoutBothImagesIsRefusedWhenTheyAreNeeded(t *testing.T) {
 	w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddbtypes.StreamViewTypeKeysOnly})
 	p := w.start(w.config(newLedger().handle, func(c *Config) { c.NeedImages = true }))
 	<-p.done
+
 	if err := p.stop(); err == nil || err.Error() != "streams: wrong view type: "+w.latest()+" has KEYS_ONLY, want NEW_AND_OLD_IMAGES" {
 		t.Errorf("Run: %v", err)
 	}
@@ -57,6 +61,7 @@ func TestUnorderedHandlersPassARecordThatIsBeingRetried(t *testing.T) {
 	w := newWorld(t, 1)
 	l := newLedger()
 	var open atomic.Bool
+
 	p := w.start(w.config(nil, func(c *Config) {
 		c.Handlers = []Handler{{Name: "h", Unordered: true, Attempts: -1, Handle: func(ctx context.Context, r Record) error {
 			if _, v := keyAndVersion(r); v == 1 && !open.Load() {
@@ -81,6 +86,7 @@ func TestADeadLetterOfTwoLargestItemsIsKeptInParts(t *testing.T) {
 		_, _ = rand.Read(b)
 		return item{"id": avS("o-1"), "noise": &ddbtypes.AttributeValueMemberB{Value: b}}
 	}
+
 	r := Record{
 		StreamARN: w.arn, ShardID: "s", SequenceNumber: "7", EventName: Modify, Handler: "h", Attempt: 3,
 		Keys: item{"id": avS("o-1")}, Old: noise(), New: noise(), CreatedAt: time.Now(),
@@ -93,23 +99,28 @@ func TestADeadLetterOfTwoLargestItemsIsKeptInParts(t *testing.T) {
 		}
 	}
 	dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
+
 	letters, _, err := dead.List(ctx, "h", "", 0)
 	if err != nil || len(letters) != 1 || letters[0].Record != nil {
 		t.Fatalf("%d letters, %v", len(letters), err)
 	}
+
 	got, err := dead.Get(ctx, "h", letters[0].ID)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, pair := range map[string][2]item{"old": {r.Old, got.Record.Old}, "new": {r.New, got.Record.New}} {
 		a, b := pair[0]["noise"].(*ddbtypes.AttributeValueMemberB), pair[1]["noise"].(*ddbtypes.AttributeValueMemberB)
 		if string(a.Value) != string(b.Value) {
 			t.Errorf("the %s image changed", name)
 		}
 	}
+
 	if err := dead.Drop(ctx, "h", got.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := w.db.Scan(ctx, &dynamodb.ScanInput{TableName: aws.String(deadTable)})
 	if err != nil || out.Count != 0 {
 		t.Errorf("%d rows left, %v", out.Count, err)
@@ -126,6 +137,7 @@ func TestDeadLettersAreListedPageByPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
 	var seen []string
 	for after, first := "", true; first || after != ""; first = false {
@@ -133,11 +145,13 @@ func TestDeadLettersAreListedPageByPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, l := range letters {
 			seen = append(seen, l.Record.SequenceNumber)
 		}
 		after = next
 	}
+
 	if len(seen) != 7 || seen[0] != "8" || seen[6] != "14" {
 		t.Errorf("listed %v", seen)
 	}

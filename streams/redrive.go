@@ -31,20 +31,24 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 	if after != "" {
 		in.ExclusiveStartKey = letterKey(handler, after)
 	}
+
 	for {
 		out, err := d.DynamoDB.Query(ctx, in)
 		if err != nil {
 			return nil, "", fmt.Errorf("streams: list dead letters of %s: %w", handler, err)
 		}
+
 		for _, it := range out.Items {
 			l, err := decodeLetter(it)
 			if err != nil {
 				return nil, "", err
 			}
+
 			if letters = append(letters, l); len(letters) == limit {
 				return letters, l.ID, nil
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
 			return letters, "", nil
 		}
@@ -54,30 +58,36 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 // Get returns one letter with its record, or ErrNoLetter.
 func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, error) {
 	t := &letterTable{d.DynamoDB, d.Table}
+
 	it, err := t.get(ctx, handler, id)
 	if err != nil {
 		return DeadLetter{}, err
 	}
+
 	l, err := decodeLetter(it)
 	if err != nil || l.Record != nil {
 		return l, err
 	}
+
 	body, err := t.parts(ctx, handler, id, int(num(it, letterParts)))
 	if err != nil {
 		return l, err
 	}
 	r, err := decodeRecord(body)
 	l.Record = &r
+
 	return l, err
 }
 
 // Drop deletes a letter unhandled. Dropping one that is not there is no error.
 func (d DeadLetters) Drop(ctx context.Context, handler, id string) error {
 	t := &letterTable{d.DynamoDB, d.Table}
+
 	it, err := t.get(ctx, handler, id)
 	if errors.Is(err, ErrNoLetter) {
 		return nil
 	}
+
 	if err != nil {
 		return err
 	}
@@ -87,10 +97,12 @@ func (d DeadLetters) Drop(ctx context.Context, handler, id string) error {
 		if i > 0 {
 			key = letterKey(handler, partID(id, i))
 		}
+
 		if _, err := d.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &d.Table, Key: key}); err != nil {
 			return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
 		}
 	}
+
 	return nil
 }
 
@@ -106,10 +118,12 @@ var ErrRedriving = errors.New("streams: dead letter is being redriven")
 // itself must be idempotent, as ever.
 func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale func(context.Context, Record) error) error {
 	or(&h.Timeout, 30*time.Second)
+
 	l, err := d.Get(ctx, h.Name, id)
 	if err != nil {
 		return err
 	}
+
 	rec := *l.Record
 	rec.Handler, rec.Attempt = h.Name, l.Attempts+l.Redrives+1
 	if stale != nil {
@@ -117,12 +131,15 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 			return fmt.Errorf("streams: redrive of %s refused: %w", id, err)
 		}
 	}
+
 	if err := d.claim(ctx, h, id); err != nil {
 		return err
 	}
+
 	if err := callOnce(ctx, h, rec); err != nil {
 		return errors.Join(fmt.Errorf("streams: redrive %s of %s: %w", id, h.Name, err), d.failed(context.WithoutCancel(ctx), h, id, l, err))
 	}
+
 	return d.Drop(context.WithoutCancel(ctx), h.Name, id)
 }
 
@@ -133,6 +150,7 @@ func (d DeadLetters) claim(ctx context.Context, h Handler, id string) error {
 	u.present(letterID)
 	u.cond += " AND (attribute_not_exists(" + u.name(letterClaim) + ") OR " + u.name(letterClaim) + " < " + u.value(avN(now.UnixMilli())) + ")"
 	u.set(letterClaim, avN(now.Add(h.Timeout+10*time.Second).UnixMilli()))
+
 	it, refused, err := u.apply(ctx, d.DynamoDB)
 	switch {
 	case err != nil:
@@ -142,6 +160,7 @@ func (d DeadLetters) claim(ctx context.Context, h Handler, id string) error {
 	case refused:
 		return fmt.Errorf("%w: %s of %s", ErrRedriving, id, h.Name)
 	}
+
 	return nil
 }
 
@@ -154,6 +173,7 @@ func (d DeadLetters) failed(ctx context.Context, h Handler, id string, l DeadLet
 	u.set(letterRedrives, avN(int64(l.Redrives+1)))
 	u.remove(letterClaim)
 	_, _, err := u.apply(ctx, d.DynamoDB)
+
 	return err
 }
 
@@ -175,5 +195,6 @@ func callOnce(ctx context.Context, h Handler, r Record) error {
 		err = h.Handle(ctx, r)
 		returned = true
 	}()
+
 	return <-result
 }

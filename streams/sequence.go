@@ -13,5 +13,6 @@ func CompareSequence(a, b string) int {
 	if c := cmp.Compare(len(a), len(b)); c != 0 {
 		return c
 	}
+
 	return cmp.Compare(a, b)
 }

@@ -14,6 +14,7 @@ func TestSequenceNumbersCompareAsIntegers(t *testing.T) {
 		var x, y big.Int
 		x.SetString(a, 10)
 		y.SetString(b, 10)
+
 		if got, want := CompareSequence(a, b), x.Cmp(&y); got != want {
 			t.Fatalf("CompareSequence(%s, %s) = %d, want %d", a, b, got, want)
 		}

@@ -44,6 +44,7 @@ type shard struct {
 func (p *Poller) newShard(ctx context.Context, st *stream, t *leaseTable, l Lease, at time.Time) *shard {
 	s := &shard{p: p, stream: st, id: l.Shard, hold: newHold(t, l, at, p.cfg.LeaseDuration), gaps: l.Gaps}
 	s.reading, s.leave = context.WithCancel(ctx)
+
 	s.work, s.cut = context.WithCancelCause(context.WithoutCancel(ctx))
 	s.group = p.lanes.group(s.work, s.hold, newWindow(p.cfg.MaxPending, p.cfg.Window, &p.memory))
 	s.reader = &reader{
@@ -53,6 +54,7 @@ func (p *Poller) newShard(ctx context.Context, st *stream, t *leaseTable, l Leas
 	if since := unread(l); !since.IsZero() && at.Sub(since) > horizon {
 		s.reader.gap = &Gap{Shard: l.Shard, Since: since, Until: at}
 	}
+
 	return s
 }
 
@@ -66,6 +68,7 @@ func unread(l Lease) time.Time {
 	case !l.StartAt.IsZero():
 		return l.StartAt
 	}
+
 	return born(l.Shard)
 }
 
@@ -84,6 +87,7 @@ func (s *shard) run() error {
 	s.group.window.close()
 	release()
 	<-kept
+
 	return s.close(end)
 }
 
@@ -95,16 +99,20 @@ func (s *shard) read(ctx context.Context) error {
 		if !errors.Is(end, errShardEnd) && !errors.Is(end, errShardGone) {
 			return end
 		}
+
 		if s.group.window.empty(ctx) != nil {
 			return nil
 		}
+
 		if errors.Is(end, errShardGone) {
 			return end
 		}
+
 		open, err := s.bequeath(ctx)
 		if err != nil {
 			return nil
 		}
+
 		if !open {
 			return end
 		}
@@ -128,6 +136,7 @@ func (s *shard) bequeath(ctx context.Context) (open bool, err error) {
 		case err != nil && ctx.Err() == nil:
 			s.p.cfg.fault("DescribeStream", s.id, err)
 		}
+
 		if !rest(ctx, pause*4/5+rand.N(pause*2/5)) { //nolint:gosec // jitter
 			return false, ctx.Err()
 		}
@@ -150,12 +159,14 @@ func (s *shard) lookForChildren(ctx context.Context, try int) (offspring, error)
 	if err != nil {
 		return unknownYet, err
 	}
+
 	verdict := unknownYet
 	if len(children) == 0 && try >= childTries {
 		l, err := s.stream.recent(ctx)
 		if err != nil {
 			return unknownYet, err
 		}
+
 		sh, listed := l.shards[s.id]
 		switch children = l.children(s.id); {
 		case l.closed():
@@ -164,9 +175,11 @@ func (s *shard) lookForChildren(ctx context.Context, try int) (offspring, error)
 			verdict = stillOpen
 		}
 	}
+
 	if len(children) == 0 {
 		return verdict, nil
 	}
+
 	return hasChildren, s.adopt(ctx, children)
 }
 
@@ -178,6 +191,7 @@ func (s *shard) adopt(ctx context.Context, children []string) error {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -188,6 +202,7 @@ func (s *shard) drain() {
 	idle := s.group.stop()
 	timer := time.NewTimer(s.p.cfg.DrainTimeout)
 	defer timer.Stop()
+
 	select {
 	case <-idle:
 		return
@@ -203,22 +218,26 @@ func (s *shard) drain() {
 // the lease is no longer ours.
 func (s *shard) close(end error) error {
 	change := LeaseReleased
+
 	if errors.Is(context.Cause(s.work), ErrLeaseLost) {
 		s.report(LeaseLost)
 		return nil
 	}
+
 	p := s.progress()
 	if p.release = true; errors.Is(end, errShardEnd) || errors.Is(end, errShardGone) {
 		change, p.release, p.finished = LeaseFinished, false, time.Now()
 	}
 	final, cancel := context.WithDeadline(context.WithoutCancel(s.reading), s.hold.fenceAt())
 	defer cancel()
+
 	for pause := firstPause; ; pause = min(2*pause, faultPause) {
 		err := s.hold.write(final, p)
 		if err == nil {
 			s.report(change)
 			break
 		}
+
 		if errors.Is(err, ErrLeaseLost) || final.Err() != nil {
 			s.report(LeaseLost)
 			break
@@ -226,10 +245,12 @@ func (s *shard) close(end error) error {
 		s.p.cfg.fault("UpdateItem", s.id, err)
 		rest(final, pause) // the lease runs out meanwhile
 	}
+
 	var halt *GapError
 	if errors.As(end, &halt) {
 		return end
 	}
+
 	return nil
 }
 
@@ -238,6 +259,7 @@ func (s *shard) keep(ctx context.Context) {
 	cfg := &s.p.cfg
 	tick := time.NewTicker(max(min(cfg.CheckpointEvery, cfg.LeaseDuration/10), time.Millisecond))
 	defer tick.Stop()
+
 	var reported time.Time
 	for {
 		select {
@@ -245,16 +267,19 @@ func (s *shard) keep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+
 		now := time.Now()
 		if f := cfg.Events.Lag; f != nil && now.Sub(reported) >= time.Second {
 			reported = now
 			f(s.reader.lag(now))
 		}
+
 		p := s.progress()
 		since := now.Sub(s.hold.renewedAt())
 		if since < cfg.LeaseDuration/3 && (p == s.stored || since < cfg.CheckpointEvery) {
 			continue
 		}
+
 		if !s.renew(ctx, p) {
 			s.cut(ErrLeaseLost)
 			s.leave()
@@ -268,6 +293,7 @@ func (s *shard) renew(ctx context.Context, p progress) bool {
 	// A call that hangs must leave time for another before the fence.
 	call, cancel := context.WithDeadline(ctx, earlier(s.hold.fenceAt(), time.Now().Add(s.p.cfg.LeaseDuration/4)))
 	defer cancel()
+
 	err := s.hold.write(call, p)
 	switch {
 	case err == nil:
@@ -276,10 +302,12 @@ func (s *shard) renew(ctx context.Context, p progress) bool {
 		return false
 	case ctx.Err() == nil:
 		s.p.cfg.fault("UpdateItem", s.id, err)
+
 		if s.log.due() {
 			s.p.cfg.Log.Warn("renewing a lease failed; retrying", "shard", s.id, "err", err)
 		}
 	}
+
 	return time.Now().Before(s.hold.fenceAt())
 }
 
@@ -289,9 +317,11 @@ func (s *shard) progress() progress {
 	p.checkpoint, p.handledAt = s.group.window.checkpoint()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if !s.gap.Until.IsZero() {
 		p.gaps, p.gapFrom, p.gapAt = s.gaps, s.gap.From, s.gap.Until
 	}
+
 	return p
 }
 
@@ -319,11 +349,13 @@ func (s *shard) wake() {
 
 func (s *shard) report(c LeaseChange) {
 	epoch := s.hold.epoch.Load()
+
 	level := slog.LevelDebug
 	if c == LeaseLost {
 		level = slog.LevelWarn
 	}
 	s.p.cfg.Log.Log(context.Background(), level, "lease "+string(c), "shard", s.id, "epoch", epoch)
+
 	if f := s.p.cfg.Events.Lease; f != nil {
 		f(LeaseEvent{Shard: s.id, Change: c, Epoch: epoch})
 	}
@@ -340,6 +372,7 @@ func earlier(a, b time.Time) time.Time {
 func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+
 	select {
 	case <-ctx.Done():
 		return false

@@ -51,9 +51,11 @@ func (s *stream) list(ctx context.Context) (listing, error) {
 func (s *stream) recent(ctx context.Context) (listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if !s.checked.IsZero() && time.Since(s.checked) < listingAge {
 		return s.last, nil
 	}
+
 	return s.refresh(ctx)
 }
 
@@ -63,6 +65,7 @@ func (s *stream) refresh(ctx context.Context) (listing, error) {
 		return listing{}, err
 	}
 	s.last, s.checked = l, time.Now()
+
 	return l, nil
 }
 
@@ -74,32 +77,40 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter) 
 		call, cancel := context.WithTimeout(ctx, 30*time.Second)
 		out, err := s.api.DescribeStream(call, in)
 		cancel()
+
 		var missing *streamtypes.ResourceNotFoundException
 		if errors.As(err, &missing) {
 			return listing{gone: true}, nil
 		}
+
 		if err != nil {
 			return listing{}, fmt.Errorf("streams: list the shards of %s: %w", s.arn, err)
 		}
+
 		d := out.StreamDescription
 		if d == nil {
 			return listing{}, fmt.Errorf("streams: list the shards of %s: empty answer", s.arn)
 		}
+
 		l.status, l.view = d.StreamStatus, d.StreamViewType
 		if d.CreationRequestDateTime != nil {
 			l.created = *d.CreationRequestDateTime
 		}
+
 		if l.server.IsZero() {
 			l.server, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
 		}
+
 		fresh := len(l.shards)
 		for _, sh := range d.Shards {
 			l.shards[deref(sh.ShardId)] = sh
 		}
+
 		next := deref(d.LastEvaluatedShardId)
 		if next == "" {
 			return l, nil
 		}
+
 		if len(d.Shards) > 0 && len(l.shards) == fresh {
 			return listing{}, fmt.Errorf("streams: list the shards of %s: page after %s repeats itself", s.arn, next)
 		}
@@ -119,6 +130,7 @@ func (s *stream) children(ctx context.Context, shard string) ([]string, error) {
 			return nil, err
 		}
 	}
+
 	return l.children(shard), nil
 }
 
@@ -129,6 +141,7 @@ func (l listing) children(shard string) []string {
 			out = append(out, id)
 		}
 	}
+
 	return out
 }
 
@@ -150,6 +163,7 @@ func (s *stream) ending(ctx context.Context, shard string) (string, error) {
 	if r := l.shards[shard].SequenceNumberRange; r != nil {
 		return deref(r.EndingSequenceNumber), err
 	}
+
 	return "", err
 }
 
@@ -160,9 +174,11 @@ func born(shard string) time.Time {
 	if !ok || len(rest) < 20 {
 		return time.Time{}
 	}
+
 	ms, err := strconv.ParseInt(rest[:20], 10, 64)
 	if err != nil {
 		return time.Time{}
 	}
+
 	return time.UnixMilli(ms)
 }

@@ -67,6 +67,7 @@ func (w *window) push(r *Record, done bool) uint64 {
 	n := w.next
 	w.slots[n%uint64(len(w.slots))] = slot{seq: r.SequenceNumber, at: unixMilli(r.CreatedAt), done: done}
 	w.next++
+
 	return n
 }
 
@@ -82,6 +83,7 @@ func (w *window) grow() {
 func (w *window) finish(e *entry) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	if e.left--; e.left > 0 {
 		return
 	}
@@ -90,6 +92,7 @@ func (w *window) finish(e *entry) {
 	w.bytes -= e.size
 	w.memory.give(e.size)
 	w.advance()
+
 	if w.moved != nil {
 		close(w.moved)
 		w.moved = nil
@@ -120,9 +123,11 @@ func (w *window) checkpoint() (seq string, at time.Time) {
 func (w *window) oldest() (at time.Time, pending int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	if w.head != w.next {
 		at = fromMilli(w.slots[w.head%uint64(len(w.slots))].at)
 	}
+
 	return at, w.pending
 }
 
@@ -132,6 +137,7 @@ func (w *window) room(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	return w.memory.room(ctx, func() bool { _, n := w.oldest(); return n == 0 })
 }
 
@@ -155,11 +161,13 @@ func (w *window) wait(ctx context.Context, ok func() bool) error {
 			w.mu.Unlock()
 			return nil
 		}
+
 		if w.moved == nil {
 			w.moved = make(chan struct{})
 		}
 		moved := w.moved
 		w.mu.Unlock()
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -186,6 +194,7 @@ func (m *memory) take(n int64) {
 func (m *memory) give(n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if m.used -= n; m.moved != nil {
 		close(m.moved)
 		m.moved = nil
@@ -200,14 +209,17 @@ func (m *memory) room(ctx context.Context, needy func() bool) error {
 			m.mu.Unlock()
 			return nil
 		}
+
 		if m.moved == nil {
 			m.moved = make(chan struct{})
 		}
 		moved := m.moved
 		m.mu.Unlock()
+
 		if needy() {
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

@@ -15,6 +15,7 @@ func TestCheckpointIsTheContiguousPrefix(t *testing.T) {
 		n := rapid.IntRange(1, 300).Draw(t, "records")
 		w := newWindow(1<<20, 1<<20, &mem)
 		var entries []*entry
+
 		finished := make([]bool, n)
 		left := make([]int, n)
 		next := 0
@@ -34,24 +35,29 @@ func TestCheckpointIsTheContiguousPrefix(t *testing.T) {
 				i := rapid.IntRange(0, len(entries)-1).Draw(t, "which")
 				e := entries[i]
 				w.finish(e)
+
 				k, _ := strconv.Atoi(e.rec.SequenceNumber)
 				if left[k-1]--; left[k-1] == 0 {
 					finished[k-1] = true
 					entries = append(entries[:i], entries[i+1:]...)
 				}
 			}
+
 			want := 0
 			for want < next && finished[want] {
 				want++
 			}
+
 			got, _ := w.checkpoint()
 			if n, _ := strconv.Atoi(got); n != want {
 				t.Fatalf("checkpoint %q after %d contiguous records", got, want)
 			}
+
 			if _, pending := w.oldest(); pending != len(entries) {
 				t.Fatalf("%d pending, want %d", pending, len(entries))
 			}
 		}
+
 		if mem.used != 0 {
 			t.Fatalf("%d bytes held by no record", mem.used)
 		}

@@ -38,6 +38,7 @@ type world struct {
 
 func newWorld(t testing.TB, shards int) *world {
 	t.Helper()
+
 	engine, err := embedded.Open(embedded.Config{
 		Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
 		Streams: embedded.StreamsConfig{InitialShards: shards, RollEvery: -1},
@@ -50,10 +51,12 @@ func newWorld(t testing.TB, shards int) *world {
 	go func() { done <- engine.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
+
 		if err := errors.Join(<-done, engine.Close()); err != nil {
 			t.Error(err)
 		}
 	})
+
 	w := &world{TB: t, engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig())}
 	orders := tableInput(ordersTable, "id", "part")
 	orders.StreamSpecification = images()
@@ -63,6 +66,7 @@ func newWorld(t testing.TB, shards int) *world {
 		}
 	}
 	w.arn = w.latest()
+
 	return w
 }
 
@@ -72,16 +76,19 @@ func images() *ddbtypes.StreamSpecification {
 
 func (w *world) latest() string {
 	w.Helper()
+
 	out, err := w.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String(ordersTable)})
 	if err != nil {
 		w.Fatal(err)
 	}
+
 	return deref(out.Table.LatestStreamArn)
 }
 
 // write sets the item's version, which makes one record.
 func (w *world) write(id string, version int) {
 	w.Helper()
+
 	_, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{
 		TableName: aws.String(ordersTable),
 		Item:      item{"id": avS(id), "part": avS("-"), "version": avN(int64(version))},
@@ -93,6 +100,7 @@ func (w *world) write(id string, version int) {
 
 func (w *world) roll() {
 	w.Helper()
+
 	if err := w.engine.RollShards(context.Background(), w.arn); err != nil {
 		w.Fatal(err)
 	}
@@ -101,10 +109,12 @@ func (w *world) roll() {
 // leases reads the lease table.
 func (w *world) leases() []Lease {
 	w.Helper()
+
 	l, err := ReadLeases(context.Background(), w.db, leasesTable, w.arn)
 	if err != nil {
 		w.Fatal(err)
 	}
+
 	return l
 }
 
@@ -122,6 +132,7 @@ func (w *world) config(handle HandlerFunc, edit ...func(*Config)) Config {
 	for _, e := range edit {
 		e(&cfg)
 	}
+
 	return cfg
 }
 
@@ -134,6 +145,7 @@ type running struct {
 
 func (w *world) start(cfg Config) *running {
 	w.Helper()
+
 	p, err := New(cfg)
 	if err != nil {
 		w.Fatal(err)
@@ -144,12 +156,14 @@ func (w *world) start(cfg Config) *running {
 	go func() { defer close(r.done); runErr = p.Run(ctx) }()
 	r.stop = func() error { cancel(); <-r.done; return runErr }
 	w.Cleanup(func() { _ = r.stop() })
+
 	return r
 }
 
 // stopped ends a poller and wants no error.
 func (w *world) stopped(r *running) {
 	w.Helper()
+
 	if err := r.stop(); err != nil {
 		w.Errorf("Run: %v", err)
 	}
@@ -158,6 +172,7 @@ func (w *world) stopped(r *running) {
 // until waits for a condition that background work brings about.
 func (w *world) until(what string, ok func() bool) {
 	w.Helper()
+
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
@@ -182,6 +197,7 @@ func (l *ledger) handle(_ context.Context, r Record) error {
 	defer l.mu.Unlock()
 	l.got[id] = append(l.got[id], v)
 	l.total++
+
 	return nil
 }
 
@@ -203,6 +219,7 @@ func (l *ledger) of(id string) []int {
 func (l *ledger) distinct() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	n := 0
 	for _, versions := range l.got {
 		seen := map[int]bool{}
@@ -211,6 +228,7 @@ func (l *ledger) distinct() int {
 		}
 		n += len(seen)
 	}
+
 	return n
 }
 
@@ -220,6 +238,7 @@ func (l *ledger) ordered(t *testing.T, items, versions int) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	for i := range items {
 		high := 0
 		got := l.got["o-"+strconv.Itoa(i)]
@@ -229,6 +248,7 @@ func (l *ledger) ordered(t *testing.T, items, versions int) {
 			}
 			high = max(high, v)
 		}
+
 		if high != versions {
 			t.Fatalf("o-%d: %v: want all up to %d", i, got, versions)
 		}
@@ -271,6 +291,7 @@ func (f *faults) count(op string) int {
 func (f *faults) clients(w *world) func(*Config) {
 	cfg := w.engine.AWSConfig()
 	cfg.HTTPClient = &http.Client{Transport: f}
+
 	return func(c *Config) {
 		c.Streams, c.DynamoDB = dynamodbstreams.NewFromConfig(cfg), dynamodb.NewFromConfig(cfg)
 	}
@@ -278,6 +299,7 @@ func (f *faults) clients(w *world) func(*Config) {
 
 func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -288,9 +310,11 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.calls[op]++
 	f.mu.Unlock()
 	var refusal awsRefusal
+
 	if rule != nil {
 		err = rule(op, body)
 	}
+
 	switch {
 	case errors.As(err, &refusal):
 		text := fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"by the test"}`, string(refusal))
@@ -304,6 +328,7 @@ func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	case err != nil:
 		return nil, err
 	}
+
 	return f.next.RoundTrip(r)
 }
 

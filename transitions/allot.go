@@ -15,6 +15,7 @@ func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) 
 	if err != nil || !found {
 		return Result{Verdict: NotFound}, err
 	}
+
 	for attempt := range o.cfg.Attempts {
 		t, found, err := o.madeBefore(ctx, r, order)
 		switch {
@@ -25,13 +26,16 @@ func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) 
 		case found:
 			return compare(write{request: r, trace: traceAllotted}, t, order), nil
 		}
+
 		if err := o.CheckVersion(order); err != nil {
 			return Result{}, err
 		}
+
 		move, reason, possible, err := choose(r, groups, order)
 		if err != nil || !possible {
 			return Result{Verdict: WrongState, Order: order, Expected: expected(groups), Reason: reason}, err
 		}
+
 		w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAllotted)
 		moved, old, err := o.sendKnown(ctx, w, order)
 		switch {
@@ -43,11 +47,13 @@ func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) 
 		case old == nil:
 			return Result{Verdict: NotFound}, nil
 		}
+
 		order = old
 		if t, _ := order.byRequest(r.RequestID.digest()); t.call == w.call {
 			return Result{Verdict: Applied, Transition: t, Order: order}, nil
 		}
 	}
+
 	return Result{}, ErrContended
 }
 
@@ -57,6 +63,7 @@ func (o *Orders) sendKnown(ctx context.Context, w write, base *Order) (moved, ol
 	if o.cfg.Journal == JournalTransactional {
 		return o.transact(ctx, w, base)
 	}
+
 	newImage, oldImage, err := o.send(ctx, w)
 	switch {
 	case err != nil:
@@ -68,6 +75,7 @@ func (o *Orders) sendKnown(ctx context.Context, w write, base *Order) (moved, ol
 		return nil, nil, nil
 	}
 	old, err = decode(oldImage)
+
 	return nil, old, err
 }
 
@@ -78,17 +86,21 @@ func (o *Orders) usedBefore(ctx context.Context, w write) (result Result, decide
 	if w.trace == traceNone || w.id <= RingSize+1 {
 		return Result{}, false, nil
 	}
+
 	order, found, err := o.Get(ctx, w.request.OrderID)
 	if err != nil || !found {
 		return Result{Verdict: NotFound}, err == nil, err
 	}
+
 	if _, same := order.slot(w.id); same {
 		return Result{}, false, nil // the ring has the answer
 	}
+
 	t, made, err := o.madeBefore(ctx, w.request, order)
 	if err != nil || !made {
 		return Result{}, false, err
 	}
+
 	return compare(w, t, order), true, nil
 }
 
@@ -98,17 +110,21 @@ func (o *Orders) madeBefore(ctx context.Context, r Request, order *Order) (Trans
 	if t, found := order.byRequest(r.RequestID.digest()); found {
 		return t, true, nil
 	}
+
 	forgotten := order.oldestForgotten()
 	if forgotten == 0 {
 		return Transition{}, false, nil
 	}
+
 	if o.cfg.JournalTable == "" {
 		return Transition{}, false, ErrEvidenceGone
 	}
+
 	t, found, err := o.evidenceOfRequest(ctx, r, forgotten)
 	if err != nil {
 		return Transition{}, false, fmt.Errorf("read the journal: %w", err)
 	}
+
 	return t, found, nil
 }
 
@@ -121,5 +137,6 @@ func (o *Order) oldestForgotten() TransitionID {
 			last = max(last, t.ID-RingSize)
 		}
 	}
+
 	return last
 }

@@ -33,12 +33,15 @@ func (s *shop) lose(n int) (sent *int) {
 		if !moves(r) && !strings.HasSuffix(target, ".PutItem") {
 			return response, nil
 		}
+
 		if *sent++; *sent <= n {
 			_ = response.Body.Close()
 			return nil, io.ErrUnexpectedEOF
 		}
+
 		return response, nil
 	}
+
 	return sent
 }
 
@@ -51,6 +54,7 @@ func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
 				s := newShop(t)
 				s.place(t, "o-1")
 				s.withoutRetries(t, 8)
+
 				sent := s.lose(3)
 				if r := s.want(t, request, transitions.Applied); *sent != 4 || r.Transition.ID != 2 || r.Order.State != workflow.PaymentReceived {
 					t.Errorf("%d writes, %+v", *sent, r.Order)
@@ -63,6 +67,7 @@ func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
 			s.withoutRetries(t, 8)
 			sent := s.lose(3)
 			s.place(t, "o-1") // wants Applied
+
 			if *sent != 4 {
 				t.Errorf("%d writes", *sent)
 			}
@@ -71,6 +76,7 @@ func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
 			s := newShop(t)
 			s.place(t, "o-1")
 			s.withoutRetries(t, 8)
+
 			sent := s.lose(3)
 			if r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e"), cup)); *sent != 4 || r.ContentVersion != 1 || len(r.Order.Items) != 2 {
 				t.Errorf("%d writes, %+v", *sent, r)
@@ -86,6 +92,7 @@ func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
 		s.place(t, "o-1")
 		s.withoutRetries(t, 2)
 		s.lose(2)
+
 		if _, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2)); !errors.Is(err, transitions.ErrOutcomeUnknown) || !transitions.Retryable(err) {
 			t.Errorf("got %v", err)
 		}
@@ -104,10 +111,12 @@ func TestAnOrderInSomebodysTransactionIsTriedAgain(t *testing.T) {
 			return nil
 		}
 		refused++
+
 		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
 			Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException"}`))}
 	}
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+
 	if refused != 2 {
 		t.Errorf("refused %d times, want 2", refused)
 	}
@@ -122,6 +131,7 @@ func TestATokenThatHasExpiredIsNotNeeded(t *testing.T) {
 	sent := s.lose(2)
 	token := regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
 	n := 0
+
 	s.wire.before = func(r *http.Request) *http.Response {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -130,12 +140,14 @@ func TestATokenThatHasExpiredIsNotNeeded(t *testing.T) {
 		n++
 		body = token.ReplaceAll(body, fmt.Appendf(nil, `"ClientRequestToken":"other-%d"`, n))
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+
 		return nil
 	}
 	if r := s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Applied); *sent != 3 || r.Transition.ID != 2 {
 		t.Errorf("%d writes, %+v", *sent, r.Transition)
 	}
 	s.want(t, given("o-1", workflow.Ship, 3), transitions.Applied)
+
 	if rows, err := s.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 3 {
 		t.Errorf("rows %+v, error %v", rows, err)
 	}
@@ -153,10 +165,12 @@ func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 		}
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Request: r, Body: http.NoBody}
 	}
+
 	_, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2))
 	if !errors.Is(err, transitions.ErrOutcomeUnknown) || !errors.Is(err, transitions.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
+
 	if _, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); !errors.Is(err, transitions.ErrUnavailable) || errors.Is(err, transitions.ErrOutcomeUnknown) {
 		t.Errorf("nothing had been sent: %v", err)
 	}

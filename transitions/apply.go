@@ -34,12 +34,14 @@ type Result struct {
 // ErrOutcomeUnknown.
 func (o *Orders) Apply(ctx context.Context, r Request) (Result, error) {
 	counting, meter := o.metered()
+
 	result, err := counting.apply(ctx, r)
 	if err != nil {
 		return Result{}, &Error{Order: r.OrderID, Event: r.Event, TransitionID: r.TransitionID, Err: err}
 	}
 	o.consumed(meter, r.OrderID, result.Verdict)
 	o.decided(ctx, r, result.Verdict)
+
 	return result, nil
 }
 
@@ -47,32 +49,41 @@ func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 	if err := r.Validate(); err != nil {
 		return Result{}, err
 	}
+
 	if r.Event == o.def.Place() {
 		return Result{}, fmt.Errorf("%w: event %s creates an order; use Create", ErrInvalidRequest, r.Event)
 	}
+
 	groups, legal := o.candidates(r)
 	if !legal {
 		return Result{Verdict: Illegal}, nil
 	}
+
 	if err := r.checkValues(groups); err != nil {
 		return Result{}, err
 	}
+
 	if r.TransitionID == 0 && r.IfMatch == nil {
 		return o.allot(ctx, r, groups)
 	}
+
 	id, trace := r.TransitionID, traceNone
 	if r.RequestID != "" {
 		trace = traceRequest
 	}
+
 	if r.IfMatch != nil {
 		id, trace = *r.IfMatch+1, traceAllotted
 	}
+
 	if result, decided, err := o.usedBefore(ctx, write{request: r, id: id, trace: trace}); err != nil || decided {
 		return result, err
 	}
+
 	if o.cfg.Journal == JournalTransactional {
 		return o.applyKnown(ctx, r, id, groups, trace)
 	}
+
 	return o.applyUnder(ctx, r, id, groups, trace)
 }
 
@@ -82,10 +93,12 @@ func (o *Orders) candidates(r Request) ([]workflow.Group, bool) {
 		groups := o.def.Groups(r.Event)
 		return groups, len(groups) > 0
 	}
+
 	var groups []workflow.Group
 	for _, t := range o.def.Choices(r.From, r.Event) {
 		groups = append(groups, workflow.Group{From: []workflow.State{r.From}, To: t.To, Guards: t.Guards})
 	}
+
 	return groups, len(groups) > 0
 }
 
@@ -95,23 +108,28 @@ func (o *Orders) applyUnder(ctx context.Context, r Request, id TransitionID, gro
 	group := groups[0]
 	for attempt := 1; ; attempt++ {
 		w := o.prepare(r, id, group, trace)
+
 		newImage, oldImage, err := o.send(ctx, w)
 		if err != nil {
 			return Result{}, err
 		}
+
 		if newImage != nil {
 			return o.applied(newImage, id)
 		}
+
 		result, err := o.classify(ctx, w, oldImage)
 		err = unsettled(err)
 		if err != nil || result.Verdict != WrongState {
 			return result, err
 		}
+
 		move, reason, possible, err := choose(r, groups, result.Order)
 		if err != nil || !possible {
 			result.Expected, result.Reason = expected(groups), reason
 			return result, err
 		}
+
 		if attempt == o.cfg.Attempts {
 			return Result{}, ErrContended
 		}
@@ -129,6 +147,7 @@ func expected(groups []workflow.Group) []workflow.State {
 			}
 		}
 	}
+
 	return all
 }
 
@@ -139,6 +158,7 @@ func (o *Orders) applied(img image, id TransitionID) (Result, error) {
 		return Result{}, err
 	}
 	t, _ := order.slot(id)
+
 	return Result{Verdict: Applied, Transition: t, Order: order}, nil
 }
 
@@ -149,14 +169,17 @@ func (o *Orders) Get(ctx context.Context, id OrderID) (*Order, bool, error) {
 		return nil, false, fmt.Errorf("get order: %w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
 	}
 	consistent := true
+
 	out, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(id))}, ConsistentRead: &consistent})
 	if err != nil {
 		return nil, false, fmt.Errorf("get order %s: %w", id, unanswered(ctx, err))
 	}
+
 	if len(out.Item) == 0 {
 		return nil, false, nil
 	}
 	order, err := decode(out.Item)
+
 	return order, err == nil, err
 }

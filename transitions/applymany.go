@@ -24,6 +24,7 @@ func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency 
 	if concurrency < 1 || concurrency > maxConcurrency {
 		return nil, fmt.Errorf("apply %d requests: %w: concurrency %d: 1 to %d", len(requests), ErrInvalidRequest, concurrency, maxConcurrency)
 	}
+
 	byOrder := map[OrderID][]int{}
 	var orders []OrderID
 	for i, r := range requests {
@@ -32,6 +33,7 @@ func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency 
 		}
 		byOrder[r.OrderID] = append(byOrder[r.OrderID], i)
 	}
+
 	outcomes := make([]Outcome, len(requests))
 	next := make(chan []int)
 	var workers sync.WaitGroup
@@ -42,11 +44,13 @@ func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency 
 			}
 		})
 	}
+
 	for _, id := range orders {
 		next <- byOrder[id]
 	}
 	close(next)
 	workers.Wait()
+
 	return outcomes, nil
 }
 
@@ -58,13 +62,16 @@ func (o *Orders) applyInTurn(ctx context.Context, requests []Request, indices []
 			outcomes[i].Err = notSent(r, err)
 			continue
 		}
+
 		outcomes[i].Result, outcomes[i].Err = o.Apply(ctx, r)
 		if outcomes[i].Err == nil {
 			continue
 		}
+
 		for _, later := range indices[n+1:] {
 			outcomes[later].Err = notSent(requests[later], nil)
 		}
+
 		return
 	}
 }

@@ -18,9 +18,11 @@ func TestApplyManyKeepsEachOrdersOrder(t *testing.T) {
 		s := newShop(t)
 		const orders = 30
 		var requests []transitions.Request
+
 		for i := range orders {
 			s.place(t, transitions.OrderID(fmt.Sprintf("o-%d", i)))
 		}
+
 		path := []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver}
 		for n, event := range path { // the orders' requests lie apart in the list
 			for i := range orders {
@@ -34,18 +36,22 @@ func TestApplyManyKeepsEachOrdersOrder(t *testing.T) {
 			return nil
 		}
 		s.wire.after = func(_ *http.Request, r *http.Response) (*http.Response, error) { running.Add(-1); return r, nil }
+
 		outcomes, err := s.ApplyMany(t.Context(), requests, 4)
 		if err != nil || len(outcomes) != len(requests) {
 			t.Fatalf("%d outcomes, error %v", len(outcomes), err)
 		}
+
 		for i, got := range outcomes[:orders*len(path)] {
 			if got.Err != nil || got.Verdict != transitions.Applied || got.Transition.ID != requests[i].TransitionID || got.Order.ID != requests[i].OrderID {
 				t.Errorf("request %d %+v: %s, error %v", i, requests[i], got.Verdict, got.Err)
 			}
 		}
+
 		if a, b := outcomes[len(outcomes)-2], outcomes[len(outcomes)-1]; a.Verdict != transitions.NotFound || b.Verdict != transitions.Replayed {
 			t.Errorf("the last two: %s, %s", a.Verdict, b.Verdict)
 		}
+
 		if most.Load() > 4 {
 			t.Errorf("%d requests at a time", most.Load())
 		}
@@ -63,25 +69,31 @@ func TestAnErrorStopsItsOrderOnly(t *testing.T) {
 		given("bad", workflow.Pay, 3),
 		given("good", workflow.Ship, 3),
 	}
+
 	outcomes, err := s.ApplyMany(t.Context(), requests, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if outcomes[0].Verdict != transitions.WrongState || outcomes[2].Verdict != transitions.Applied || outcomes[4].Verdict != transitions.Applied {
 		t.Errorf("verdicts %s, %s, %s", outcomes[0].Verdict, outcomes[2].Verdict, outcomes[4].Verdict)
 	}
+
 	if !errors.Is(outcomes[1].Err, transitions.ErrInvalidRequest) || !errors.Is(outcomes[3].Err, transitions.ErrNotSent) || !transitions.Retryable(outcomes[3].Err) {
 		t.Errorf("errors %v, %v", outcomes[1].Err, outcomes[3].Err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	outcomes, err = s.ApplyMany(ctx, requests[2:4], 1)
 	if err != nil || !errors.Is(outcomes[0].Err, transitions.ErrNotSent) || !errors.Is(outcomes[1].Err, context.Canceled) {
 		t.Errorf("a context that has ended: %+v, %v", outcomes, err)
 	}
+
 	if _, err := s.ApplyMany(t.Context(), requests, 0); err == nil || !strings.Contains(err.Error(), "concurrency 0") {
 		t.Errorf("no concurrency: %v", err)
 	}
+
 	if outcomes, err := s.ApplyMany(t.Context(), nil, 1); err != nil || len(outcomes) != 0 {
 		t.Errorf("no requests: %v, %v", outcomes, err)
 	}

@@ -22,12 +22,14 @@ func BenchmarkApply(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		id := transitions.OrderID(fmt.Sprintf("o-%d", next.Add(1)))
 		s.place(b, id)
+
 		n := transitions.PlaceID
 		for pb.Next() {
 			event := workflow.Hold
 			if n%2 == 0 {
 				event = workflow.Release
 			}
+
 			n++
 			if r, err := s.Apply(b.Context(), given(id, event, n)); err != nil || r.Verdict != transitions.Applied {
 				b.Fatalf("%s, %v", r.Verdict, err)

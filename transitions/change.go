@@ -36,24 +36,29 @@ func FromRecord(oldImage, newImage image) (Change, bool, error) {
 	if len(newImage) == 0 {
 		return Change{}, false, nil
 	}
+
 	c := Change{}
 	var err error
 	if c.New, err = decode(newImage); err != nil {
 		return Change{}, false, err
 	}
+
 	if len(oldImage) > 0 {
 		if c.Old, err = decode(oldImage); err != nil {
 			return Change{}, false, err
 		}
 	}
+
 	if c.New.TransitionID <= c.PreviousID() {
 		return Change{}, false, nil
 	}
+
 	t, found := c.New.slot(c.New.TransitionID)
 	if !found {
 		// Somebody else's writer moved the order and left no trace in the ring.
 		t = Transition{ID: c.New.TransitionID, To: c.New.State, From: c.New.PreviousState, At: c.New.UpdatedAt}
 	}
 	c.Transition = t
+
 	return c, true, nil
 }

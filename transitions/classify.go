@@ -13,10 +13,12 @@ func (o *Orders) classify(ctx context.Context, w write, img image) (Result, erro
 	if len(img) == 0 {
 		return Result{Verdict: NotFound}, nil
 	}
+
 	order, err := decode(img)
 	if err != nil {
 		return Result{}, err
 	}
+
 	return o.judge(ctx, w, order)
 }
 
@@ -40,6 +42,7 @@ func (o *Orders) judge(ctx context.Context, w write, order *Order) (Result, erro
 			return compare(w, t, order), nil
 		}
 	}
+
 	slot, same := order.slot(w.id)
 	switch {
 	case same:
@@ -54,6 +57,7 @@ func (o *Orders) judge(ctx context.Context, w write, order *Order) (Result, erro
 		// Nobody can have seen an id that the order has not reached.
 		return Result{Verdict: Conflict, Order: order}, nil
 	}
+
 	return Result{Verdict: WrongState, Order: order}, o.CheckVersion(order)
 }
 
@@ -77,6 +81,7 @@ func compare(w write, t Transition, order *Order) Result {
 	case sameContent && w.request.RequestID == "" && t.request == digest{}:
 		return Result{Verdict: Replayed, Transition: t, Order: order}
 	}
+
 	return Result{Verdict: Conflict, Order: order}
 }
 
@@ -85,6 +90,7 @@ func (o *Orders) fromJournal(ctx context.Context, w write, order *Order) (Result
 	if o.cfg.JournalTable == "" {
 		return Result{}, ErrEvidenceGone
 	}
+
 	t, found, err := o.evidence(ctx, w.request.OrderID, w.id)
 	switch {
 	case err != nil:
@@ -92,5 +98,6 @@ func (o *Orders) fromJournal(ctx context.Context, w write, order *Order) (Result
 	case found:
 		return compare(w, t, order), nil
 	}
+
 	return Result{Verdict: Superseded, Order: order}, nil
 }

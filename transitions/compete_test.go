@@ -22,6 +22,7 @@ func TestTwoHundredGoroutinesCompete(t *testing.T) {
 		for i := range orders {
 			s.place(t, transitions.OrderID(fmt.Sprintf("o-%d", i)))
 		}
+
 		var applied [orders][8]atomic.Int32
 		var group sync.WaitGroup
 		for g := range goroutines {
@@ -32,11 +33,13 @@ func TestTwoHundredGoroutinesCompete(t *testing.T) {
 						if g%3 == 0 { // a third of them wants to cancel instead, at any moment
 							event = workflow.Cancel
 						}
+
 						result, err := s.Apply(t.Context(), given(id, event, transitions.TransitionID(n+2)))
 						if err != nil {
 							t.Errorf("apply: %v", err)
 							return
 						}
+
 						if result.Verdict == transitions.Applied {
 							applied[i][n+2].Add(1)
 						}
@@ -45,25 +48,30 @@ func TestTwoHundredGoroutinesCompete(t *testing.T) {
 			})
 		}
 		group.Wait()
+
 		for i := range orders {
 			order, _, err := s.Get(t.Context(), transitions.OrderID(fmt.Sprintf("o-%d", i)))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			state := workflow.State("")
 			for _, tr := range order.Recent() {
 				if next, ok := workflow.Order().Next(state, tr.Event); tr.ID > 1 && (!ok || next != tr.To || tr.From != state) {
 					t.Errorf("%s: %s from %s to %s after %s is not legal", order.ID, tr.Event, tr.From, tr.To, state)
 				}
+
 				if n := applied[i][tr.ID].Load(); tr.ID > 1 && n != 1 {
 					t.Errorf("%s: transition %d was answered Applied %d times", order.ID, tr.ID, n)
 				}
 				state = tr.To
 			}
+
 			total := int32(0)
 			for n := range applied[i] {
 				total += applied[i][n].Load()
 			}
+
 			if int(total) != len(order.Recent())-1 || state != order.State {
 				t.Errorf("%s: %d answers Applied, the item remembers %+v", order.ID, total, order.Recent())
 			}
@@ -77,6 +85,7 @@ func TestOneWinnerAmongAllottedIds(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
+
 		var winners atomic.Int32
 		var group sync.WaitGroup
 		for g := range 50 {
@@ -93,6 +102,7 @@ func TestOneWinnerAmongAllottedIds(t *testing.T) {
 			})
 		}
 		group.Wait()
+
 		if winners.Load() != 1 {
 			t.Errorf("%d callers won", winners.Load())
 		}
@@ -120,6 +130,7 @@ func TestVerdictsFollowTheModel(t *testing.T) {
 			n++
 			id := transitions.OrderID(fmt.Sprintf("o-%d", n))
 			s.place(t, id)
+
 			m := model{state: workflow.Pending, id: 1, applied: map[transitions.TransitionID]workflow.Event{1: workflow.Place},
 				keys: map[transitions.RequestID]workflow.Event{}, keyOf: map[transitions.TransitionID]bool{}}
 			events := []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Cancel, workflow.Hold, workflow.Release, workflow.RequestReturn, workflow.RejectReturn}
@@ -131,14 +142,17 @@ func TestVerdictsFollowTheModel(t *testing.T) {
 				} else {
 					r.TransitionID = transitions.TransitionID(rapid.IntRange(1, transitions.RingSize).Draw(rt, "id"))
 				}
+
 				if r.RequestID != "" && m.id >= transitions.RingSize {
 					return
 				}
+
 				want := m.judge(r)
 				result, err := s.Apply(t.Context(), r)
 				if err != nil || result.Verdict != want {
 					rt.Fatalf("%+v on %+v: got %s (error %v), the model says %s", r, m, result.Verdict, err, want)
 				}
+
 				if order, _, err := s.Get(t.Context(), id); err != nil || order.State != m.state || order.TransitionID != m.id {
 					rt.Fatalf("after %+v the order is %+v (error %v), the model %s at %d", r, order, err, m.state, m.id)
 				}
@@ -165,19 +179,24 @@ func (m *model) judge(r transitions.Request) transitions.Verdict {
 		case event == r.Event:
 			return transitions.Replayed
 		}
+
 		return transitions.Conflict
 	}
+
 	if id <= m.id {
 		return transitions.Superseded
 	}
+
 	next, legal := workflow.Order().Next(m.state, r.Event)
 	if !legal {
 		return transitions.WrongState
 	}
+
 	m.state, m.id = next, id
 	m.applied[id] = r.Event
 	if r.RequestID != "" {
 		m.keys[r.RequestID], m.keyOf[id] = r.Event, true
 	}
+
 	return transitions.Applied
 }

@@ -22,6 +22,7 @@ func (o *Orders) metered() (*Orders, *meter) {
 	m := &meter{dynamo: o.cfg.DynamoDB}
 	counting := *o
 	counting.cfg.DynamoDB = m
+
 	return &counting, m
 }
 
@@ -43,47 +44,57 @@ func (m *meter) add(c *types.ConsumedCapacity, units *float64) {
 
 func (m *meter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	in.ReturnConsumedCapacity = total
+
 	out, err := m.dynamo.UpdateItem(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity, &m.write)
 	}
+
 	return out, err
 }
 
 func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	in.ReturnConsumedCapacity = total
+
 	out, err := m.dynamo.PutItem(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity, &m.write)
 	}
+
 	return out, err
 }
 
 func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	in.ReturnConsumedCapacity = total
+
 	out, err := m.dynamo.GetItem(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity, &m.read)
 	}
+
 	return out, err
 }
 
 func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	in.ReturnConsumedCapacity = total
+
 	out, err := m.dynamo.Query(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity, &m.read)
 	}
+
 	return out, err
 }
 
 func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	in.ReturnConsumedCapacity = total
+
 	out, err := m.dynamo.TransactWriteItems(ctx, in, opts...)
 	if err == nil {
 		for i := range out.ConsumedCapacity {
 			m.add(&out.ConsumedCapacity[i], &m.write)
 		}
 	}
+
 	return out, err
 }

@@ -22,8 +22,10 @@ func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want u
 			calls = append(calls, units{v, read, write})
 		}
 	})
+
 	return s, func(want units) {
 		t.Helper()
+
 		if len(calls) != 1 || calls[0] != want {
 			t.Errorf("consumed %+v, want %+v", calls, want)
 		}
@@ -39,10 +41,12 @@ func TestATransitionCostsOneWriteUnit(t *testing.T) {
 	s, consumed := meteredShop(t, transitions.JournalByStream)
 	s.place(t, id)
 	consumed(units{transitions.Applied, 0, 1})
+
 	events := []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver}
 	for range 4 {
 		events = append(events, workflow.RequestReturn, workflow.RejectReturn)
 	}
+
 	size := 0
 	for i, event := range events {
 		s.want(t, given(id, event, transitions.TransitionID(i+2)), transitions.Applied)
@@ -50,6 +54,7 @@ func TestATransitionCostsOneWriteUnit(t *testing.T) {
 		size = itemSize(s.item(t, id))
 		t.Logf("after transition %d the order has %d bytes", i+2, size)
 	}
+
 	if size > 900 {
 		t.Errorf("an order with one line and a full ring has %d bytes", size)
 	}

@@ -93,6 +93,7 @@ func (i Item) validate(field string) error {
 	case i.Price < 0 || i.Price > maxPrice:
 		return fmt.Errorf("%w: %s.price %d: minor units, 0 to %d", ErrInvalidRequest, field, i.Price, maxPrice)
 	}
+
 	return nil
 }
 
@@ -126,6 +127,7 @@ func (d *draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 			return 0, "", &LimitError{What: "total.amount", Limit: maxAmount}
 		}
 	}
+
 	amount := d.name("total") + "." + d.name("amount")
 	switch {
 	case delta < 0:
@@ -136,6 +138,7 @@ func (d *draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 		d.require("attribute_exists(" + amount + ")")
 	}
 	d.set(amount + " = " + amount + " + " + d.value(attribute.N(delta)))
+
 	return 0, "", nil
 }
 
@@ -145,11 +148,13 @@ func (c *addItems) validate() error {
 	if len(c.lines) == 0 || len(c.lines) > maxAdded {
 		return fmt.Errorf("%w: items: %d lines, 1 to %d at once", ErrInvalidRequest, len(c.lines), maxAdded)
 	}
+
 	for i, line := range c.lines {
 		if err := line.validate("items[" + strconv.Itoa(i) + "]"); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -158,6 +163,7 @@ func (c *addItems) content() digest {
 	for _, line := range c.lines {
 		parts = append(parts, line.parts()...)
 	}
+
 	return digestOf(parts...)
 }
 
@@ -170,20 +176,24 @@ func (c *addItems) plan(order *Order, d *draft) (Verdict, string, error) {
 	}
 	items := d.name("items")
 	d.require("(attribute_not_exists(" + items + ") OR size(" + items + ") <= " + d.value(attribute.N(int64(room))) + ")")
+
 	var delta int64
 	values := make([]types.AttributeValue, len(c.lines))
 	for i, line := range c.lines {
 		values[i] = line.value()
+
 		cost, err := line.cost()
 		if err != nil {
 			return 0, "", err
 		}
 		delta += cost // at most 100 times maxAmount
 	}
+
 	if delta > maxAmount {
 		return 0, "", &LimitError{What: "total.amount", Limit: maxAmount}
 	}
 	d.appendTo("items", values...)
+
 	return d.moveTotal(order, delta)
 }
 
@@ -193,6 +203,7 @@ func (d *draft) pin(i int, line Item) string {
 	d.require(path + "." + d.name("sku") + " = " + d.value(attribute.S(line.SKU)))
 	d.require(path + "." + d.name("quantity") + " = " + d.value(attribute.N(line.Quantity)))
 	d.require(path + "." + d.name("price") + " = " + d.value(attribute.N(line.Price)))
+
 	return path
 }
 
@@ -209,10 +220,12 @@ func (c *changeItem) plan(order *Order, d *draft) (Verdict, string, error) {
 	}
 	d.requireVersion(order.ContentVersion)
 	old := order.Items[i]
+
 	before, err := old.cost()
 	if err != nil {
 		return 0, "", err
 	}
+
 	after, err := c.line.cost()
 	if err != nil {
 		return 0, "", err
@@ -220,6 +233,7 @@ func (c *changeItem) plan(order *Order, d *draft) (Verdict, string, error) {
 	path := d.pin(i, old)
 	d.set(path + "." + d.name("quantity") + " = " + d.value(attribute.N(c.line.Quantity)))
 	d.set(path + "." + d.name("price") + " = " + d.value(attribute.N(c.line.Price)))
+
 	return d.moveTotal(order, after-before)
 }
 
@@ -244,9 +258,11 @@ func (c *removeItem) plan(order *Order, d *draft) (Verdict, string, error) {
 		if line.SKU != c.sku {
 			continue
 		}
+
 		if removed++; removed > maxRemoved {
 			return 0, "", &LimitError{What: "lines with one sku that can be removed at once", Limit: maxRemoved}
 		}
+
 		cost, err := line.cost()
 		if err != nil {
 			return 0, "", err
@@ -254,10 +270,12 @@ func (c *removeItem) plan(order *Order, d *draft) (Verdict, string, error) {
 		d.remove(d.pin(i, line))
 		delta -= cost
 	}
+
 	if removed == 0 {
 		return NotFound, noSuchLine, nil
 	}
 	d.requireVersion(order.ContentVersion)
+
 	return d.moveTotal(order, delta)
 }
 
@@ -273,6 +291,7 @@ func (c *setAddress) validate() error {
 	case len(c.address) == 0 || len(c.address) > maxFields:
 		return fmt.Errorf("%w: address: %d fields, 1 to %d", ErrInvalidRequest, len(c.address), maxFields)
 	}
+
 	size := 0
 	for name, text := range c.address {
 		switch {
@@ -283,9 +302,11 @@ func (c *setAddress) validate() error {
 		}
 		size += len(name) + len(text)
 	}
+
 	if size > maxAddress {
 		return fmt.Errorf("%w: address: %d bytes, at most %d", ErrInvalidRequest, size, maxAddress)
 	}
+
 	return nil
 }
 
@@ -294,6 +315,7 @@ func (c *setAddress) content() digest {
 	for _, name := range slices.Sorted(maps.Keys(c.address)) {
 		parts = append(parts, name, c.address[name])
 	}
+
 	return digestOf(parts...)
 }
 
@@ -305,6 +327,7 @@ func (c *setAddress) plan(_ *Order, d *draft) (Verdict, string, error) {
 		fields[name] = attribute.S(text)
 	}
 	d.set(d.name(c.kind.attribute()) + " = " + d.value(attribute.M(fields)))
+
 	return 0, "", nil
 }
 
@@ -317,6 +340,7 @@ func (c *addNote) validate() error {
 	case len(c.note.By) > maxByBytes || !utf8.ValidString(c.note.By):
 		return fmt.Errorf("%w: note.by: UTF-8, at most %d bytes", ErrInvalidRequest, maxByBytes)
 	}
+
 	return nil
 }
 
@@ -330,5 +354,6 @@ func (c *addNote) plan(order *Order, d *draft) (Verdict, string, error) {
 	notes := d.name("notes")
 	d.require("(attribute_not_exists(" + notes + ") OR size(" + notes + ") < " + d.value(attribute.N(maxNotes)) + ")")
 	d.appendTo("notes", attribute.M(image{"at": attribute.N(c.note.At.UnixMilli()), "by": attribute.S(c.note.By), "text": attribute.S(c.note.Text)}))
+
 	return 0, "", nil
 }

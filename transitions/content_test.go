@@ -34,11 +34,14 @@ func edit(id transitions.OrderID, event string) transitions.Edit {
 // edited checks the answer of an edit.
 func edited(t testing.TB, want transitions.Verdict) func(transitions.EditResult, error) transitions.EditResult {
 	t.Helper()
+
 	return func(got transitions.EditResult, err error) transitions.EditResult {
 		t.Helper()
+
 		if err != nil || got.Verdict != want {
 			t.Fatalf("verdict %s (%s), error %v, want %s", got.Verdict, got.Reason, err, want)
 		}
+
 		return got
 	}
 }
@@ -48,6 +51,7 @@ func edited(t testing.TB, want transitions.Verdict) func(transitions.EditResult,
 func kinds(s *shop, t testing.TB) map[string][2]func(transitions.Edit) (transitions.EditResult, error) {
 	type call = func(transitions.Edit) (transitions.EditResult, error)
 	ctx := t.Context()
+
 	return map[string][2]call{
 		"add_items": {
 			func(e transitions.Edit) (transitions.EditResult, error) { return s.AddItems(ctx, e, cup) },
@@ -87,11 +91,13 @@ func TestEveryKindOfEditHasTheSameVerdicts(t *testing.T) {
 			this, other := kinds(s, t)[kind][0], kinds(s, t)[kind][1]
 			edited(t, transitions.NotFound)(this(edit("nobody", "e-1")))
 			s.place(t, "o-1")
+
 			before := s.item(t, "o-1")
 			first := edited(t, transitions.Applied)(this(edit("o-1", "e-1")))
 			if first.ContentVersion != 1 || first.Order.ContentVersion != 1 || first.Order.TransitionID != transitions.PlaceID {
 				t.Errorf("the first edit makes version 1 and no transition: %+v", first.Order)
 			}
+
 			if _, grew, err := transitions.FromRecord(before, s.item(t, "o-1")); grew || err != nil {
 				t.Errorf("the stream's readers must pass over an edit: grew %v, error %v", grew, err)
 			}
@@ -100,10 +106,12 @@ func TestEveryKindOfEditHasTheSameVerdicts(t *testing.T) {
 
 			edited(t, transitions.Applied)(s.AddNote(t.Context(), edit("o-1", "later"), transitions.Note{Text: "x"}))
 			s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+
 			again := edited(t, transitions.Replayed)(this(edit("o-1", "e-1")))
 			if again.ContentVersion != first.ContentVersion || again.Order.State != workflow.PaymentReceived {
 				t.Errorf("a replay has the edit's own version and the order as it is now: %+v", again)
 			}
+
 			refused := edited(t, transitions.WrongState)(this(edit("o-1", "e-2")))
 			if diff := cmp.Diff([]workflow.State{workflow.Pending, workflow.OnHold}, refused.Expected); diff != "" {
 				t.Errorf("states that may be edited (-want +got):\n%s", diff)
@@ -115,18 +123,22 @@ func TestEveryKindOfEditHasTheSameVerdicts(t *testing.T) {
 func TestEditsOfLinesKeepTheTotal(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1") // 2 mugs at 1250
+
 	r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup, cup))
 	if r.Order.Total.Amount != 2500+2400 || len(r.Order.Items) != 3 {
 		t.Errorf("after adding: %+v", r.Order)
 	}
+
 	r = edited(t, transitions.Applied)(s.ChangeItem(t.Context(), edit("o-1", "b"), transitions.Item{SKU: "mug", Quantity: 5, Price: 1000}))
 	if r.Order.Total.Amount != 5000+2400 || r.Order.Items[0].Quantity != 5 {
 		t.Errorf("after changing: %+v", r.Order)
 	}
+
 	r = edited(t, transitions.Applied)(s.RemoveItem(t.Context(), edit("o-1", "c"), "cup"))
 	if diff := cmp.Diff([]transitions.Item{{SKU: "mug", Quantity: 5, Price: 1000}}, r.Order.Items); diff != "" || r.Order.Total.Amount != 5000 {
 		t.Errorf("after removing every cup the total is %d, items (-want +got):\n%s", r.Order.Total.Amount, diff)
 	}
+
 	if r := edited(t, transitions.NotFound)(s.RemoveItem(t.Context(), edit("o-1", "d"), "cup")); r.Order == nil || r.Reason == "" {
 		t.Errorf("a missing line is told from a missing order: %+v", r)
 	}
@@ -138,6 +150,7 @@ func TestATotalNeverFallsBelowZero(t *testing.T) {
 		Total: transitions.Money{Amount: 2000, Currency: "EUR"}}); err != nil { // a discount of 500
 		t.Fatal(err)
 	}
+
 	r := edited(t, transitions.WrongState)(s.RemoveItem(t.Context(), edit("o-1", "a"), "mug"))
 	if !strings.Contains(r.Reason, "below 0") || r.Order.Total.Amount != 2000 {
 		t.Errorf("reason %q, total %d", r.Reason, r.Order.Total.Amount)
@@ -164,19 +177,23 @@ func TestIfMatchRefusesContentThatTheCallerHasNotSeen(t *testing.T) {
 func TestAStaleOrderInHandIsNoDanger(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
+
 	stale, _, err := s.Get(t.Context(), "o-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
+
 	e := edit("o-1", "b")
 	e.Seen = stale
 	if r := edited(t, transitions.Applied)(s.RemoveItem(t.Context(), e, "cup")); len(r.Order.Items) != 1 || r.Order.Total.Amount != 2500 {
 		t.Errorf("the line that the stale order lacks was removed: %+v", r.Order)
 	}
+
 	if r := edited(t, transitions.Replayed)(s.RemoveItem(t.Context(), e, "cup")); len(r.Order.Items) != 1 {
 		t.Errorf("a replay shows the order as it is: %+v", r.Order)
 	}
+
 	e.EventID = "c"
 	if r := edited(t, transitions.Applied)(s.ChangeItem(t.Context(), e, transitions.Item{SKU: "mug", Quantity: 1, Price: 1})); r.Order.Total.Amount != 1 {
 		t.Errorf("total %d", r.Order.Total.Amount)
@@ -190,6 +207,7 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 		c.EditMemory, c.EditAge, c.Now = 8, time.Hour, func() time.Time { now = now.Add(time.Second); return now }
 	})
 	s.place(t, "o-1")
+
 	traces := func() int {
 		return len(s.item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value) / 2
 	}
@@ -199,14 +217,17 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 	for i := range 50 {
 		edited(t, transitions.Applied)(note(i))
 		edited(t, transitions.Replayed)(note(i))
+
 		if i >= 5 { // three quarters of the memory are always there
 			edited(t, transitions.Replayed)(note(i - 5))
 		}
+
 		if n := traces(); n > 8 {
 			t.Fatalf("after %d edits the order remembers %d, more than 8", i+1, n)
 		}
 	}
 	now = now.Add(2 * time.Hour)
+
 	order, _, err := s.Get(t.Context(), "o-1")
 	if err != nil {
 		t.Fatal(err)
@@ -214,10 +235,12 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 	e := edit("o-1", "late")
 	e.Seen = order
 	edited(t, transitions.Applied)(s.AddNote(t.Context(), e, transitions.Note{Text: "late"}))
+
 	if n := traces(); n != 1 {
 		t.Errorf("what is older than EditAge goes with the next write: %d traces, want 1", n)
 	}
 	now = now.Add(2 * time.Hour)
+
 	if e.Seen, _, err = s.Get(t.Context(), "o-1"); err != nil {
 		t.Fatal(err)
 	}
@@ -231,6 +254,7 @@ func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
 	long := func(prefix string, n int) string { return prefix + strings.Repeat("x", n-len(prefix)) }
 	s.place(t, "o-1")
 	edited(t, transitions.Applied)(s.RemoveItem(t.Context(), edit("o-1", "r"), "mug"))
+
 	for call := range 10 {
 		lines := make([]transitions.Item, 100)
 		for i := range lines {
@@ -238,27 +262,34 @@ func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
 		}
 		edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", fmt.Sprint("items", call)), lines...))
 	}
+
 	for i := range 100 {
 		edited(t, transitions.Applied)(s.AddNote(t.Context(), edit("o-1", fmt.Sprint("note", i)), transitions.Note{By: long("", 128), Text: long("", 1000)}))
 	}
+
 	address := transitions.Address{}
 	for i := range 8 {
 		address[fmt.Sprint(i)] = long("", 500)
 	}
+
 	for _, kind := range []transitions.AddressKind{transitions.ShippingAddress, transitions.BillingAddress} {
 		edited(t, transitions.Applied)(s.SetAddress(t.Context(), edit("o-1", string(kind)), kind, address))
 	}
+
 	var limit *transitions.LimitError
 	_, err := s.AddItems(t.Context(), edit("o-1", "one-more"), cup)
 	if !errors.Is(err, transitions.ErrOrderFull) || !errors.As(err, &limit) || limit.What != "items" {
 		t.Errorf("the 1001st line: %v", err)
 	}
+
 	if _, err = s.AddNote(t.Context(), edit("o-1", "one-more"), transitions.Note{Text: "x"}); !errors.Is(err, transitions.ErrOrderFull) {
 		t.Errorf("the 101st note: %v", err)
 	}
+
 	if _, err = s.ChangeItem(t.Context(), edit("o-1", "dear"), transitions.Item{SKU: long("0-0-", 128), Quantity: 1_000_000, Price: 1_000_000_000}); !errors.Is(err, transitions.ErrOrderFull) {
 		t.Errorf("a total beyond 10^15: %v", err)
 	}
+
 	if size := itemSize(s.item(t, "o-1")); size > 310<<10 {
 		t.Errorf("a full order has %d bytes", size)
 	} else {
@@ -273,6 +304,7 @@ func itemSize(item map[string]types.AttributeValue) int {
 	for name, v := range item {
 		n += len(name) + valueSize(v)
 	}
+
 	return n
 }
 
@@ -291,8 +323,10 @@ func valueSize(v types.AttributeValue) int {
 		for _, e := range v.Value {
 			n += valueSize(e)
 		}
+
 		return n
 	}
+
 	return 1
 }
 
@@ -333,6 +367,7 @@ func TestInvalidEditsNameTheField(t *testing.T) {
 		if !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), row.field) {
 			t.Errorf("got %v, want an invalid request that names %s", err, row.field)
 		}
+
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("an address is in the error: %v", err)
 		}
@@ -343,12 +378,14 @@ func TestAddressesAndNotesDoNotPrint(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
 	edited(t, transitions.Applied)(s.SetAddress(t.Context(), edit("o-1", "a"), transitions.BillingAddress, transitions.Address{"street": "Secret Lane"}))
+
 	r := edited(t, transitions.Applied)(s.AddNote(t.Context(), edit("o-1", "b"), transitions.Note{Text: "Secret word"}))
 	for _, text := range []string{fmt.Sprint(*r.Order), fmt.Sprintf("%+v", *r.Order), fmt.Sprintf("%+v", r.Order.Notes), fmt.Sprintf("%#v", r.Order.Billing)} {
 		if strings.Contains(text, "Secret") {
 			t.Errorf("printed: %s", text)
 		}
 	}
+
 	if r.Order.Billing["street"] != "Secret Lane" || r.Order.Notes[0].Text != "Secret word" || r.Order.Notes[0].At.IsZero() {
 		t.Error("what was written is not read back")
 	}
@@ -360,9 +397,11 @@ func TestAnEditOfAnOrderThatSomebodyElseCreated(t *testing.T) {
 		"orderId": &types.AttributeValueMemberS{Value: "foreign"}, "orderState": &types.AttributeValueMemberS{Value: "PENDING"}}}); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, want := range []transitions.Verdict{transitions.Applied, transitions.Replayed} {
 		edited(t, want)(s.AddNote(t.Context(), edit("foreign", "a"), transitions.Note{Text: "hello"}))
 	}
+
 	if r := edited(t, transitions.WrongState)(s.AddItems(t.Context(), edit("foreign", "b"), cup)); !strings.Contains(r.Reason, "no total") {
 		t.Errorf("reason %q", r.Reason)
 	}
@@ -372,12 +411,14 @@ func TestAnEditOfAnOrderThatSomebodyElseCreated(t *testing.T) {
 func TestALostAnswerOfAnEditIsSettled(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
+
 	lost := 0
 	s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
 		if lost == 0 && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
 			lost++
 			return nil, io.ErrUnexpectedEOF
 		}
+
 		return response, nil
 	}
 	r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
@@ -392,18 +433,22 @@ func TestCompetingEditsAllCount(t *testing.T) {
 	s := newShop(t)
 	s.reconfigure(t, func(c *transitions.Config) { c.EditMemory, c.Attempts = 64, 100 })
 	s.place(t, "o-1")
+
 	var applied atomic.Int32
 	var group sync.WaitGroup
 	for g := range 40 {
 		group.Go(func() {
 			e, sku := edit("o-1", fmt.Sprint(g/2)), fmt.Sprint("sku-", g/2)
+
 			r, err := s.AddItems(t.Context(), e, transitions.Item{SKU: sku, Quantity: 1, Price: 100})
 			if err != nil || !r.Verdict.Done() {
 				t.Errorf("add: %s, %v", r.Verdict, err)
 			}
+
 			if r.Verdict == transitions.Applied {
 				applied.Add(1)
 			}
+
 			if g%4 == 0 {
 				e.EventID, e.Seen = "remove-"+e.EventID, r.Order
 				if r, err := s.RemoveItem(t.Context(), e, sku); err != nil || r.Verdict != transitions.Applied {
@@ -413,6 +458,7 @@ func TestCompetingEditsAllCount(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	order, _, err := s.Get(t.Context(), "o-1")
 	if err != nil || applied.Load() != 20 || len(order.Items) != 11 || order.Total.Amount != 2500+1000 || order.ContentVersion != 30 {
 		t.Errorf("%d additions applied, order %+v, error %v", applied.Load(), order, err)
@@ -427,10 +473,12 @@ func TestEditsFollowTheModel(t *testing.T) {
 		n++
 		id := transitions.OrderID(fmt.Sprintf("o-%d", n))
 		s.place(t, id)
+
 		lines, version := []transitions.Item{mug}, transitions.ContentVersion(0)
 		used := map[string]string{} // event id to content
 		for range rapid.IntRange(1, 15).Draw(rt, "edits") {
 			event := rapid.StringMatching(`[a-f]`).Draw(rt, "event")
+
 			line := transitions.Item{SKU: rapid.SampledFrom([]string{"mug", "cup", "jar"}).Draw(rt, "sku"), Quantity: rapid.Int64Range(1, 3).Draw(rt, "quantity"), Price: 100}
 			kind := rapid.SampledFrom([]string{"add", "change", "remove"}).Draw(rt, "kind")
 			content := fmt.Sprint(kind, line)
@@ -438,12 +486,14 @@ func TestEditsFollowTheModel(t *testing.T) {
 				content = kind + line.SKU
 			}
 			want := transitions.Applied
+
 			at := -1
 			for i := len(lines) - 1; i >= 0; i-- {
 				if lines[i].SKU == line.SKU {
 					at = i
 				}
 			}
+
 			switch before, seen := used[event]; {
 			case seen && before == content:
 				want = transitions.Replayed
@@ -452,8 +502,10 @@ func TestEditsFollowTheModel(t *testing.T) {
 			case kind != "add" && at < 0:
 				want = transitions.NotFound
 			}
+
 			if want == transitions.Applied {
 				used[event], version = content, version+1
+
 				switch kind {
 				case "add":
 					lines = append(lines, line)
@@ -469,14 +521,17 @@ func TestEditsFollowTheModel(t *testing.T) {
 					lines = kept
 				}
 			}
+
 			got, err := s.apply(t.Context(), kind, edit(id, event), line)
 			if err != nil || got.Verdict != want {
 				rt.Fatalf("%s %+v under %s: %s, error %v, the model says %s", kind, line, event, got.Verdict, err, want)
 			}
+
 			total := int64(0)
 			for _, l := range lines {
 				total += l.Quantity * l.Price
 			}
+
 			if o := got.Order; o.Total.Amount != total || o.ContentVersion != version || !cmp.Equal(o.Items, lines) {
 				rt.Fatalf("the order is %+v, the model %+v at version %d", o, lines, version)
 			}
@@ -491,5 +546,6 @@ func (s *shop) apply(ctx context.Context, kind string, e transitions.Edit, line 
 	case "change":
 		return s.ChangeItem(ctx, e, line)
 	}
+
 	return s.RemoveItem(ctx, e, line.SKU)
 }

@@ -33,9 +33,11 @@ func (o *Orders) Count(ctx context.Context, s Sweep) (Counts, error) {
 	counts := Counts{}
 	input := dynamodb.ScanInput{ProjectionExpression: aws.String("orderState, definitionVersion")}
 	var mu sync.Mutex
+
 	err := o.sweep(ctx, s, input, func(_ context.Context, items []image) error {
 		mu.Lock()
 		defer mu.Unlock()
+
 		for _, item := range items {
 			version, state := int(attribute.Number(item, "definitionVersion")), workflow.State(attribute.Text(item, "orderState"))
 			if counts[version] == nil {
@@ -43,11 +45,13 @@ func (o *Orders) Count(ctx context.Context, s Sweep) (Counts, error) {
 			}
 			counts[version][state]++
 		}
+
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("count orders: %w", err)
 	}
+
 	return counts, nil
 }
 
@@ -59,33 +63,39 @@ func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep
 	input := dynamodb.ScanInput{FilterExpression: aws.String("definitionVersion <> :version AND attribute_exists(definitionVersion)"),
 		ExpressionAttributeValues: image{":version": attribute.N(int64(o.def.Version()))}}
 	var mu sync.Mutex
+
 	err = o.sweep(ctx, s, input, func(ctx context.Context, items []image) error {
 		for _, item := range items {
 			order, err := decode(item)
 			if err != nil {
 				return err
 			}
+
 			if _, err := m.Map(order.DefinitionVersion, o.def.Version(), order.State); err != nil {
 				mu.Lock()
 				unmapped++
 				mu.Unlock()
 				continue
 			}
+
 			_, did, err := o.Migrate(ctx, m, order)
 			if err != nil {
 				return err
 			}
+
 			if did {
 				mu.Lock()
 				moved++
 				mu.Unlock()
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
 		return moved, unmapped, fmt.Errorf("migrate orders: %w", err)
 	}
+
 	return moved, unmapped, nil
 }
 
@@ -95,11 +105,13 @@ func (o *Orders) sweep(ctx context.Context, s Sweep, input dynamodb.ScanInput, f
 	if s.Segments == 0 {
 		s.Segments = 4
 	}
+
 	if s.Segments < 1 || s.Segments > 64 {
 		return fmt.Errorf("%w: segments %d: 1 to 64", ErrInvalidRequest, s.Segments)
 	}
 	input.TableName, input.ConsistentRead = &o.cfg.Table, aws.Bool(true)
 	input.TotalSegments = aws.Int32(int32(s.Segments))
+
 	var mu sync.Mutex
 	seen := 0
 	group, ctx := errgroup.WithContext(ctx)
@@ -112,20 +124,24 @@ func (o *Orders) sweep(ctx context.Context, s Sweep, input dynamodb.ScanInput, f
 				if err != nil {
 					return err
 				}
+
 				if err := fn(ctx, out.Items); err != nil {
 					return err
 				}
 				mu.Lock()
+
 				seen += int(out.ScannedCount)
 				if s.Progress != nil {
 					s.Progress(seen)
 				}
 				mu.Unlock()
+
 				if page.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 					return nil
 				}
 			}
 		})
 	}
+
 	return group.Wait()
 }

@@ -41,6 +41,7 @@ func (n NewOrder) Validate() error {
 	case len(n.Items) > maxItems:
 		return fmt.Errorf("%w: items: %d lines, at most %d", ErrInvalidRequest, len(n.Items), maxItems)
 	}
+
 	for i, line := range n.Items {
 		switch {
 		case !skuRule.MatchString(line.SKU):
@@ -53,12 +54,14 @@ func (n NewOrder) Validate() error {
 			return fmt.Errorf("%w: items[%d].price %d: minor units, at least 0", ErrInvalidRequest, i, line.Price)
 		}
 	}
+
 	switch { // a total is mostly computed: what is wrong with a line comes first
 	case n.Total.Amount < 0:
 		return fmt.Errorf("%w: total.amount %d: minor units, at least 0", ErrInvalidRequest, n.Total.Amount)
 	case !currencyRule.MatchString(n.Total.Currency):
 		return fmt.Errorf("%w: total.currency %q: three capital letters (ISO 4217)", ErrInvalidRequest, clip(n.Total.Currency))
 	}
+
 	return nil
 }
 
@@ -68,6 +71,7 @@ func (n NewOrder) content() digest {
 	for _, line := range n.Items {
 		parts = append(parts, line.SKU, fmt.Sprint(line.Quantity), fmt.Sprint(line.Price))
 	}
+
 	return digestOf(parts...)
 }
 
@@ -81,6 +85,7 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 	}
 	o.consumed(meter, n.ID, result.Verdict)
 	o.decided(ctx, Request{OrderID: n.ID, Event: o.def.Place(), TransitionID: PlaceID}, result.Verdict)
+
 	return result, nil
 }
 
@@ -88,11 +93,13 @@ func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
 	if err := n.Validate(); err != nil {
 		return Result{}, err
 	}
+
 	w := o.prepare(Request{OrderID: n.ID, Event: o.def.Place()}, PlaceID, workflow.Group{To: o.def.Initial()}, traceNone)
 	item := o.newItem(n, w)
 	if o.cfg.Journal == JournalTransactional {
 		return o.createJournaled(ctx, n, item, w)
 	}
+
 	for attempt := 1; ; attempt++ {
 		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent,
@@ -121,6 +128,7 @@ func (o *Orders) newItem(n NewOrder, w write) image {
 		lines[i] = line.value()
 	}
 	ring := attribute.M(image{ringNames.slot[PlaceID%RingSize]: w.slot()})
+
 	return image{
 		"orderId": attribute.S(string(n.ID)), "orderState": attribute.S(string(o.def.Initial())), "transitionId": attribute.N(int64(PlaceID)),
 		"definitionVersion": attribute.N(int64(o.def.Version())), "createdAt": attribute.N(w.at.UnixMilli()), "updatedAt": attribute.N(w.at.UnixMilli()),
@@ -136,15 +144,18 @@ func placedBefore(img image, n NewOrder, w write) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+
 	t, held := order.slot(PlaceID)
 	if !held {
 		t = Transition{ID: PlaceID, Event: w.request.Event, To: w.group.To, At: order.CreatedAt}
 	}
+
 	switch {
 	case order.placed != n.content():
 		return Result{Verdict: Conflict, Order: order}, nil
 	case held && t.call == w.call:
 		return Result{Verdict: Applied, Transition: t, Order: order}, nil
 	}
+
 	return Result{Verdict: Replayed, Transition: t, Order: order}, nil
 }

@@ -60,6 +60,7 @@ func (d *draft) appendTo(list string, values ...types.AttributeValue) {
 func (o *Orders) draft(w editWrite, base *Order) *draft {
 	d := &draft{names: map[string]string{}, values: image{}}
 	d.require("attribute_exists(orderId)")
+
 	states := make([]string, len(o.editable))
 	for i, s := range o.editable {
 		states[i] = d.value(attribute.S(string(s)))
@@ -67,6 +68,7 @@ func (o *Orders) draft(w editWrite, base *Order) *draft {
 	d.require("orderState IN (" + strings.Join(states, ", ") + ")")
 	d.values[":version"] = attribute.N(int64(o.def.Version()))
 	d.require(o.ofVersion(0, d.values))
+
 	if seen := w.edit.IfMatch; seen != nil {
 		d.requireVersion(*seen)
 	}
@@ -74,6 +76,7 @@ func (o *Orders) draft(w editWrite, base *Order) *draft {
 	d.set("contentVersion = " + version)
 	d.set("updatedAt = " + d.value(attribute.N(w.at.UnixMilli())))
 	d.trace(o.cfg, w, base, version)
+
 	return d
 }
 
@@ -88,6 +91,7 @@ func (d *draft) input(table string, id OrderID) *dynamodb.UpdateItemInput {
 		update += " REMOVE " + strings.Join(d.removes, ", ")
 	}
 	condition := strings.Join(d.conditions, " AND ")
+
 	return &dynamodb.UpdateItemInput{
 		TableName: &table, Key: image{"orderId": attribute.S(string(id))},
 		UpdateExpression: &update, ConditionExpression: &condition,

@@ -141,6 +141,7 @@ func (e Edit) validate() error {
 	case e.Seen != nil && e.Seen.ID != e.OrderID:
 		return fmt.Errorf("%w: seen: is order %s, not %s", ErrInvalidRequest, e.Seen.ID, e.OrderID)
 	}
+
 	return nil
 }
 
@@ -150,19 +151,23 @@ func (o *Orders) edit(ctx context.Context, e Edit, kind EditKind, c change) (Edi
 	if err == nil {
 		err = c.validate()
 	}
+
 	var result EditResult
 	counting, meter := o.metered()
 	if err == nil {
 		result, err = counting.applyEdit(ctx, e, kind, c)
 	}
+
 	if err != nil {
 		return EditResult{}, &Error{Order: e.OrderID, Event: workflow.Event(kind), Err: err}
 	}
 	o.consumed(meter, e.OrderID, result.Verdict)
+
 	if o.cfg.Edited != nil {
 		o.cfg.Edited(e.OrderID, kind, result.Verdict)
 	}
 	o.cfg.Log.DebugContext(ctx, "edit", "order", e.OrderID, "kind", kind, "edit", e.EventID, "verdict", result.Verdict)
+
 	return result, nil
 }
 
@@ -172,6 +177,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 	if len(o.editable) == 0 {
 		return EditResult{Verdict: Illegal}, nil
 	}
+
 	w := editWrite{edit: e, content: contentOf(kind, c), call: nonce(), at: o.cfg.Now()}
 	base, fresh := e.Seen, false
 	if base != nil {
@@ -179,6 +185,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 			base = nil // the edit was made, and only the order as it is now belongs in the answer
 		}
 	}
+
 	if base == nil && !c.blind() {
 		read, found, err := o.Get(ctx, e.OrderID)
 		if err != nil || !found {
@@ -186,15 +193,18 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 		}
 		base, fresh = read, true
 	}
+
 	for range o.cfg.Attempts {
 		if fresh {
 			if result, decided := o.judgeEdit(w, base); decided {
 				return result, nil
 			}
+
 			if err := o.CheckVersion(base); err != nil {
 				return EditResult{}, err
 			}
 		}
+
 		d := o.draft(w, base)
 		verdict, reason, err := c.plan(base, d)
 		if verdict != 0 || err != nil {
@@ -209,6 +219,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 			base, fresh = read, true
 			continue
 		}
+
 		newImage, oldImage, err := o.update(ctx, d.input(o.cfg.Table, e.OrderID), e.OrderID, processedEvents)
 		switch {
 		case itemTooLarge(err):
@@ -220,11 +231,13 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 		case len(oldImage) == 0:
 			return EditResult{Verdict: NotFound}, nil
 		}
+
 		if base, err = decode(oldImage); err != nil {
 			return EditResult{}, err
 		}
 		fresh = true
 	}
+
 	return EditResult{}, ErrContended
 }
 
@@ -245,8 +258,10 @@ func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
 		case done.content != w.content:
 			result = EditResult{Verdict: Conflict, Order: order, Reason: "the event id was used for another edit"}
 		}
+
 		return result, true
 	}
+
 	switch seen := w.edit.IfMatch; {
 	case !slices.Contains(o.editable, order.State):
 		return EditResult{Verdict: WrongState, Order: order, Expected: o.Editable()}, true
@@ -255,6 +270,7 @@ func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
 	case seen != nil && order.ContentVersion < *seen:
 		return EditResult{Verdict: Conflict, Order: order, Reason: "ifMatch names a content version that the order has not reached"}, true
 	}
+
 	return EditResult{}, false
 }
 
@@ -263,5 +279,6 @@ func editApplied(img image) (EditResult, error) {
 	if err != nil {
 		return EditResult{}, err
 	}
+
 	return EditResult{Verdict: Applied, ContentVersion: order.ContentVersion, Order: order}, nil
 }

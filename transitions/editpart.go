@@ -25,6 +25,7 @@ func (e *EditRefused) Error() string {
 	case e.Result.Reason != "":
 		return fmt.Sprintf("edit refused: %s: %s", e.Result.Verdict, e.Result.Reason)
 	}
+
 	return "edit refused: " + e.Result.Verdict.String()
 }
 
@@ -39,14 +40,17 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 	if err == nil {
 		err = c.validate()
 	}
+
 	if err == nil && len(o.editable) == 0 {
 		err = &EditRefused{EditResult{Verdict: Illegal}}
 	}
+
 	w := editWrite{edit: e, content: contentOf(EditAddItems, c), call: nonce(), at: o.cfg.Now()}
 	var d *draft
 	if err == nil {
 		d, err = o.planPart(w, c, e.Seen)
 	}
+
 	if err != nil {
 		return nil, &Error{Order: e.OrderID, Event: workflow.Event(EditAddItems), Err: err}
 	}
@@ -58,6 +62,7 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 	refusal := func(old image) error {
 		return &Error{Order: e.OrderID, Event: workflow.Event(EditAddItems), Err: o.partRefused(w, c, old)}
 	}
+
 	return func(t *txn.Transaction) { t.Add("order", part, refusal) }, nil
 }
 
@@ -67,6 +72,7 @@ func (o *Orders) planPart(w editWrite, c change, base *Order) (*draft, error) {
 	if err == nil && verdict != 0 {
 		err = &EditRefused{EditResult{Verdict: verdict, Order: base, Reason: reason}}
 	}
+
 	return d, err
 }
 
@@ -75,18 +81,23 @@ func (o *Orders) partRefused(w editWrite, c change, old image) error {
 	if len(old) == 0 {
 		return &EditRefused{EditResult{Verdict: NotFound}}
 	}
+
 	order, err := decode(old)
 	if err != nil {
 		return err
 	}
+
 	if result, decided := o.judgeEdit(w, order); decided {
 		return &EditRefused{result}
 	}
+
 	if err := o.CheckVersion(order); err != nil {
 		return err
 	}
+
 	if _, err := o.planPart(w, c, order); err != nil {
 		return err
 	}
+
 	return &EditRefused{EditResult{Order: order}}
 }

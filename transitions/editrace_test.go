@@ -15,10 +15,12 @@ func TestNoEditSlipsInBehindThePayment(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 100 })
+
 		for n := range 10 {
 			id := transitions.OrderID(fmt.Sprintf("o-%d", n))
 			s.place(t, id)
 			var paid transitions.Result
+
 			var group sync.WaitGroup
 			for i := range 10 {
 				group.Go(func() {
@@ -26,6 +28,7 @@ func TestNoEditSlipsInBehindThePayment(t *testing.T) {
 					if err != nil || (r.Verdict != transitions.Applied && r.Verdict != transitions.WrongState) {
 						t.Errorf("edit: %s, %v", r.Verdict, err)
 					}
+
 					if r.Verdict == transitions.Applied && r.Order.State != workflow.Pending {
 						t.Errorf("an order was edited when it was %s", r.Order.State)
 					}
@@ -38,13 +41,16 @@ func TestNoEditSlipsInBehindThePayment(t *testing.T) {
 				}
 			})
 			group.Wait()
+
 			now, _, err := s.Get(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if now.ContentVersion != paid.Order.ContentVersion || now.Total != paid.Order.Total || len(now.Items) != len(paid.Order.Items) {
 				t.Errorf("paid at version %d for %d, the order is at version %d for %d", paid.Order.ContentVersion, paid.Order.Total.Amount, now.ContentVersion, now.Total.Amount)
 			}
+
 			if want := 2500 + 1200*int64(now.ContentVersion); now.Total.Amount != want || len(now.Items) != 1+int(now.ContentVersion) {
 				t.Errorf("after %d edits the total is %d, want %d", now.ContentVersion, now.Total.Amount, want)
 			}
@@ -62,6 +68,7 @@ func TestTheFirstLineIsStillTheFirst(t *testing.T) {
 	edited(t, transitions.Applied)(s.RemoveItem(t.Context(), edit("o-1", "e2"), "mug"))
 	e := edit("o-1", "e3")
 	e.Seen = seen
+
 	tea.Quantity = 5
 	got := edited(t, transitions.Applied)(s.ChangeItem(t.Context(), e, tea)).Order.Items
 	if len(got) != 2 || got[0].Quantity != 5 || got[1].Quantity != 1 {

@@ -21,6 +21,7 @@ func (s *shop) toAndFro(t *testing.T, order transitions.OrderID, to, journalUpTo
 	s.place(t, order)
 	now := s.item(t, order)
 	s.record(t, old, now)
+
 	events := map[transitions.TransitionID]workflow.Event{2: workflow.Pay, 3: workflow.Ship, 4: workflow.Deliver}
 	for id := transitions.TransitionID(2); id <= to; id++ {
 		event := events[id]
@@ -31,6 +32,7 @@ func (s *shop) toAndFro(t *testing.T, order transitions.OrderID, to, journalUpTo
 			}
 		}
 		s.want(t, given(order, event, id), transitions.Applied)
+
 		old, now = now, s.item(t, order)
 		if id <= journalUpTo {
 			s.record(t, old, now)
@@ -42,6 +44,7 @@ func TestEvidenceOlderThanTheRingComesFromTheJournal(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.toAndFro(t, "o-1", 30, 30)
+
 		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
 		if result.Transition.To != workflow.PaymentReceived || result.Transition.ID != 2 {
 			t.Errorf("the same result is returned: %+v", result.Transition)
@@ -54,10 +57,12 @@ func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
 	s := newShop(t)
 	s.toAndFro(t, "o-1", 30, 3)
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the row is there
+
 	_, err := s.Apply(t.Context(), given("o-1", workflow.RequestReturn, 5))
 	if !errors.Is(err, transitions.ErrJournalBehind) || !transitions.Retryable(err) {
 		t.Errorf("id 5 is in neither ring nor journal: got %v, want ErrJournalBehind", err)
 	}
+
 	_, err = s.Apply(t.Context(), keyed("o-1", workflow.RequestReturn, "late"))
 	if !errors.Is(err, transitions.ErrJournalBehind) {
 		t.Errorf("a request id may hide in the rows that are missing: got %v", err)
@@ -80,8 +85,10 @@ func TestALostAnswerIsSettledInsideApply(t *testing.T) {
 						lost++
 						return nil, io.ErrUnexpectedEOF
 					}
+
 					return response, nil
 				}
+
 				result := s.want(t, request, transitions.Applied)
 				if lost != 1 || result.Transition.ID != 2 {
 					t.Errorf("lost %d answers, transition %+v", lost, result.Transition)
@@ -104,8 +111,10 @@ func TestACancelledCallerIsToldThatTheOutcomeIsUnknown(t *testing.T) {
 				cancel()
 				return nil, context.Canceled
 			}
+
 			return response, nil
 		}
+
 		_, err := s.Apply(ctx, given("o-1", workflow.Pay, 2))
 		if !errors.Is(err, transitions.ErrOutcomeUnknown) || !transitions.Retryable(err) {
 			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
@@ -121,6 +130,7 @@ func TestARequestIdIsKnownWhereverTheRingEnds(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
+
 		old := s.item(t, "o-1")
 		if s.mode == transitions.JournalByStream {
 			s.record(t, nil, old)
@@ -132,9 +142,11 @@ func TestARequestIdIsKnownWhereverTheRingEnds(t *testing.T) {
 				s.record(t, old, now)
 			}
 			old = now
+
 			return result
 		}
 		apply(given("o-1", workflow.Pay, 2))
+
 		first := apply(keyed("o-1", workflow.ShipPart, "k"))
 		for id := first.Transition.ID + 1; id < first.Transition.ID+3*transitions.RingSize; id++ {
 			apply(given("o-1", workflow.ShipPart, id))
@@ -150,6 +162,7 @@ func TestAJournalWithAHoleProvesNothing(t *testing.T) {
 	s.place(t, "o-1")
 	old := s.item(t, "o-1")
 	s.record(t, nil, old)
+
 	for id := transitions.TransitionID(2); id < 20; id++ {
 		r := given("o-1", workflow.ShipPart, id)
 		switch id {
@@ -159,12 +172,14 @@ func TestAJournalWithAHoleProvesNothing(t *testing.T) {
 			r.RequestID = "k"
 		}
 		s.want(t, r, transitions.Applied)
+
 		now := s.item(t, "o-1")
 		if id != 5 {
 			s.record(t, old, now)
 		}
 		old = now
 	}
+
 	for name, r := range map[string]transitions.Request{
 		"id allotted":     keyed("o-1", workflow.ShipPart, "k"),
 		"another id":      {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 20, RequestID: "k"},
@@ -200,16 +215,19 @@ func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
 	s.place(t, "o-1")
 	placed := s.item(t, "o-1")
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+
 	change, _, err := transitions.FromRecord(placed, s.item(t, "o-1"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, event := range []workflow.Event{workflow.Pay, workflow.Cancel} {
 		change.Transition.Event = event
 		if err := s.Record(t.Context(), change); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if rows, err := s.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 1 || rows[0].Event != workflow.Pay {
 		t.Errorf("rows %+v, error %v", rows, err)
 	}

@@ -66,19 +66,24 @@ func (o *Orders) Explain(ctx context.Context, id OrderID) (Explanation, error) {
 	if err != nil {
 		return Explanation{}, err
 	}
+
 	if !found {
 		return Explanation{}, fmt.Errorf("explain order %s: %w", id, ErrUnknownOrder)
 	}
+
 	e := Explanation{Order: order, Editable: slices.Contains(o.editable, order.State)}
 	if order.DefinitionVersion != o.def.Version() {
 		e.OtherVersion = order.DefinitionVersion
 	}
+
 	if err := o.steps(ctx, &e); err != nil {
 		return Explanation{}, fmt.Errorf("explain order %s: %w", id, err)
 	}
+
 	for _, event := range o.def.Events() {
 		e.Options = append(e.Options, o.option(order, event))
 	}
+
 	return e, nil
 }
 
@@ -90,9 +95,11 @@ func (o *Orders) steps(ctx context.Context, e *Explanation) error {
 			if err != nil {
 				return err
 			}
+
 			if row.ID > e.Order.TransitionID {
 				break // made since the order was read
 			}
+
 			if !row.follows(last) && e.Missing == "" {
 				e.Missing = fmt.Sprintf("the journal lacks what happened between transition %d and %d", last, row.ID)
 			}
@@ -101,10 +108,12 @@ func (o *Orders) steps(ctx context.Context, e *Explanation) error {
 			last = row.ID
 		}
 	}
+
 	rest, complete := e.Order.since(last)
 	if !complete && e.Missing == "" {
 		e.Missing = fmt.Sprintf("neither journal nor ring has all that happened after transition %d", last)
 	}
+
 	for _, row := range rest {
 		previous := row.PreviousID
 		if !complete {
@@ -112,6 +121,7 @@ func (o *Orders) steps(ctx context.Context, e *Explanation) error {
 		}
 		e.add(row.Transition, previous, false, true)
 	}
+
 	return nil
 }
 
@@ -134,6 +144,7 @@ func (o *Orders) option(order *Order, event workflow.Event) Option {
 				refusal = fmt.Sprintf("guard %s (to %s) needs %s", g.Name, t.To, g)
 			}
 		}
+
 		switch {
 		case refusal != "":
 			unmet = append(unmet, refusal)
@@ -141,16 +152,19 @@ func (o *Orders) option(order *Order, event workflow.Event) Option {
 			if !option.Legal {
 				option.Legal, option.To = true, t.To
 			}
+
 			if question != "" {
 				asks = append(asks, question+" (to "+string(t.To)+")")
 			}
 		}
 	}
+
 	option.If = strings.Join(asks, "; ")
 	if !option.Legal {
 		option.Unmet = strings.Join(unmet, "; ")
 		option.Needs = o.def.Sources(event)
 		option.Ahead = slices.ContainsFunc(option.Needs, func(s workflow.State) bool { return o.def.Reachable(order.State, s) })
 	}
+
 	return option
 }

@@ -19,28 +19,35 @@ func TestExplainTellsTheWholeWay(t *testing.T) {
 			s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
 			s.want(t, keyed("o-1", workflow.Release, "r"), transitions.Applied)
 			s.want(t, given("o-1", workflow.Pay, 7), transitions.Applied)
+
 			e, err := s.Explain(t.Context(), "o-1")
 			if err != nil || e.Missing != "" || e.Editable || len(e.Steps) != 4 {
 				t.Fatalf("%+v, error %v", e, err)
 			}
+
 			if !e.Steps[2].Allotted || !e.Steps[2].Named || e.Steps[3].Skipped != 3 || e.Steps[3].Allotted {
 				t.Errorf("steps %+v", e.Steps)
 			}
+
 			for _, step := range e.Steps {
 				if step.Journal != (mode == transitions.JournalTransactional) || !step.Ring {
 					t.Errorf("recorded in: %+v", step)
 				}
 			}
+
 			options := map[workflow.Event]transitions.Option{}
 			for _, o := range e.Options {
 				options[o.Event] = o
 			}
+
 			if o := options[workflow.Ship]; !o.Legal || o.To != workflow.Shipped {
 				t.Errorf("ship: %+v", o)
 			}
+
 			if o := options[workflow.Deliver]; o.Legal || !o.Ahead || len(o.Needs) != 1 || o.Needs[0] != workflow.Shipped {
 				t.Errorf("deliver: %+v", o)
 			}
+
 			if o := options[workflow.Pay]; o.Legal || o.Ahead {
 				t.Errorf("a paid order is never paid again: %+v", o)
 			}
@@ -51,6 +58,7 @@ func TestExplainTellsTheWholeWay(t *testing.T) {
 func TestExplainSaysWhatIsMissing(t *testing.T) {
 	s := newShop(t)
 	s.toAndFro(t, "o-1", 30, 3)
+
 	e, err := s.Explain(t.Context(), "o-1")
 	if err != nil || !strings.Contains(e.Missing, "after transition 3") || len(e.Steps) != 3+transitions.RingSize {
 		t.Errorf("missing %q, %d steps, error %v", e.Missing, len(e.Steps), err)
@@ -61,9 +69,11 @@ func TestExplainSaysWhatIsMissing(t *testing.T) {
 	s.want(t, given("o-2", workflow.RejectReturn, 14), transitions.Applied)
 	before["transitionId"] = &types.AttributeValueMemberN{Value: "13"}
 	s.record(t, before, s.item(t, "o-2"))
+
 	if e, err = s.Explain(t.Context(), "o-2"); err != nil || !strings.Contains(e.Missing, "between transition 12 and 14") {
 		t.Errorf("missing %q, error %v", e.Missing, err)
 	}
+
 	if _, err := s.Explain(t.Context(), "nobody"); !errors.Is(err, transitions.ErrUnknownOrder) {
 		t.Errorf("an unknown order: %v", err)
 	}

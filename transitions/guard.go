@@ -24,9 +24,11 @@ func choose(r Request, groups []workflow.Group, order *Order) (move workflow.Gro
 		if !slices.Contains(g.From, order.State) {
 			continue
 		}
+
 		if len(g.Guards) > 0 && data == nil {
 			data = plainMap(order.item)
 		}
+
 		unmet, err := firstUnmet(g.Guards, data, r.Values)
 		switch {
 		case err != nil:
@@ -38,6 +40,7 @@ func choose(r Request, groups []workflow.Group, order *Order) (move workflow.Gro
 		}
 		reason += fmt.Sprintf("guard %s (to %s) needs %s", unmet.Name, g.To, unmet)
 	}
+
 	return workflow.Group{}, reason, false, nil
 }
 
@@ -47,6 +50,7 @@ func firstUnmet(guards []workflow.Guard, data, values map[string]any) (*workflow
 			return &guards[i], err
 		}
 	}
+
 	return nil, nil
 }
 
@@ -57,10 +61,12 @@ func (r Request) checkValues(groups []workflow.Group) error {
 		if len(g.Guards) == 0 {
 			continue
 		}
+
 		if _, err := workflow.RenderGuards(g.Guards, "g", r.Values); err != nil {
 			return fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
 		}
 	}
+
 	return nil
 }
 
@@ -70,10 +76,12 @@ func (w write) guarded(condition string, values image) (string, map[string]strin
 	if len(w.group.Guards) == 0 {
 		return condition, nil, nil
 	}
+
 	c, err := workflow.RenderGuards(w.group.Guards, "g", w.request.Values)
 	if err != nil {
 		return "", nil, fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
 	}
+
 	for name, v := range c.Values {
 		switch v := v.(type) {
 		case string:
@@ -86,6 +94,7 @@ func (w write) guarded(condition string, values image) (string, map[string]strin
 			return "", nil, fmt.Errorf("guard value %s is a %T", name, v)
 		}
 	}
+
 	return condition + " AND " + c.Expression, c.Names, nil
 }
 
@@ -95,6 +104,7 @@ func plainMap(item image) map[string]any {
 	for name, v := range item {
 		out[name] = plain(v)
 	}
+
 	return out
 }
 
@@ -119,6 +129,7 @@ func plain(v types.AttributeValue) any {
 	case *types.AttributeValueMemberBS:
 		return plainList(v.Value, func(b []byte) any { return b })
 	}
+
 	return nil
 }
 
@@ -127,5 +138,6 @@ func plainList[T any](values []T, to func(T) any) []any {
 	for i, v := range values {
 		out[i] = to(v)
 	}
+
 	return out
 }

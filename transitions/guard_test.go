@@ -21,6 +21,7 @@ import (
 // lines are open, and closed when its return window is over.
 func guardedDefinition(t testing.TB) *workflow.Definition {
 	t.Helper()
+
 	d, err := workflow.New(workflow.Spec{
 		Name: "guarded", Version: 7, Place: "place", Initial: workflow.Pending,
 		States: []workflow.StateSpec{{State: workflow.Pending}, {State: workflow.PaymentReceived}, {State: workflow.PartiallyShipped},
@@ -40,6 +41,7 @@ func guardedDefinition(t testing.TB) *workflow.Definition {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return d
 }
 
@@ -59,6 +61,7 @@ func (s *shop) put(t testing.TB, name string, value types.AttributeValue) {
 
 func (s *shop) putOn(t testing.TB, id transitions.OrderID, name string, value types.AttributeValue) {
 	t.Helper()
+
 	if _, err := s.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
 		Key:              map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}},
 		UpdateExpression: aws.String("SET #n = :v"), ExpressionAttributeNames: map[string]string{"#n": name},
@@ -87,9 +90,11 @@ func TestAGuardRefusesInTheSameWrite(t *testing.T) {
 				s.want(t, pay, transitions.WrongState)
 				s.put(t, "payment", captured(2500))
 				s.put(t, "blocked", &types.AttributeValueMemberBOOL{Value: true})
+
 				if refused := s.want(t, pay, transitions.WrongState); !strings.Contains(refused.Reason, "not-blocked") || strings.Contains(refused.Reason, "total-covered") {
 					t.Errorf("reason %q", refused.Reason)
 				}
+
 				if _, err := s.db.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: aws.String("orders"),
 					Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}, UpdateExpression: aws.String("REMOVE blocked")}); err != nil {
 					t.Fatal(err)
@@ -97,6 +102,7 @@ func TestAGuardRefusesInTheSameWrite(t *testing.T) {
 				s.want(t, pay, transitions.Applied)
 				s.put(t, "payment", captured(0)) // what was applied stays applied
 				s.want(t, pay, transitions.Replayed)
+
 				if wrong := s.want(t, given("o-1", "pay", 9), transitions.WrongState); wrong.Reason != "" {
 					t.Errorf("the state alone is wrong, yet the reason is %q", wrong.Reason)
 				}
@@ -110,18 +116,22 @@ func TestGuardsChooseTheTarget(t *testing.T) {
 		s := guardedShop(t, newShop)
 		s.put(t, "payment", captured(9999))
 		s.want(t, given("o-1", "pay", 2), transitions.Applied)
+
 		refused := s.want(t, given("o-1", "ship", 3), transitions.WrongState)
 		if !strings.Contains(refused.Reason, "nothing-open") || !strings.Contains(refused.Reason, "something-open") {
 			t.Errorf("without the count neither target is allowed: %q", refused.Reason)
 		}
+
 		if want := []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}; !slices.Equal(refused.Expected, want) {
 			t.Errorf("expected %v, want each state once: %v", refused.Expected, want)
 		}
 		s.put(t, "openLines", num(2))
+
 		if r := s.want(t, given("o-1", "ship", 3), transitions.Applied); r.Order.State != workflow.PartiallyShipped {
 			t.Errorf("with lines open it goes to %s", r.Order.State)
 		}
 		s.put(t, "openLines", num(0))
+
 		if r := s.want(t, keyed("o-1", "ship", "r"), transitions.Applied); r.Order.State != workflow.Shipped {
 			t.Errorf("with none open it goes to %s", r.Order.State)
 		}
@@ -136,10 +146,12 @@ func TestAGuardMayAskTheRequest(t *testing.T) {
 		s.put(t, "shippedAt", num(1000))
 		s.want(t, given("o-1", "pay", 2), transitions.Applied)
 		s.want(t, given("o-1", "ship", 3), transitions.Applied)
+
 		request := given("o-1", "close", 4)
 		if _, err := s.Apply(t.Context(), request); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "windowBegins") {
 			t.Errorf("a request that does not say what the guard asks: %v", err)
 		}
+
 		request.Values = map[string]any{"windowBegins": 1000}
 		if r := s.want(t, request, transitions.WrongState); !strings.Contains(r.Reason, "window-over") {
 			t.Errorf("reason %q", r.Reason)
@@ -162,6 +174,7 @@ func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 				spec.Transitions[i].Guards = []workflow.Guard{{Name: "return-window", Attribute: "updatedAt", Op: workflow.OpAtLeast, Request: "windowBegins"}}
 			}
 		}
+
 		d, err := workflow.New(spec)
 		if err != nil {
 			t.Fatal(err)
@@ -169,13 +182,16 @@ func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 		s := newShop(t)
 		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, d })
 		s.place(t, "o-1")
+
 		for i, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver} {
 			s.want(t, given("o-1", event, transitions.TransitionID(i+2)), transitions.Applied)
 		}
+
 		order, _, err := s.Get(t.Context(), "o-1")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		r := keyed("o-1", workflow.RequestReturn, "customer")
 		r.Values = map[string]any{"windowBegins": order.UpdatedAt.UnixMilli() + 1}
 		if late := s.want(t, r, transitions.WrongState); !strings.Contains(late.Reason, "return-window") {
@@ -198,16 +214,19 @@ func TestAGuardHoldsUnderConcurrency(t *testing.T) {
 				if i == 10 {
 					s.put(t, "payment", captured(2500))
 				}
+
 				r, err := s.Apply(t.Context(), keyed("o-1", "pay", transitions.RequestID(fmt.Sprint(i))))
 				if err != nil {
 					t.Error(err)
 				}
+
 				if r.Verdict == transitions.Applied {
 					applied.Add(1)
 				}
 			})
 		}
 		group.Wait()
+
 		if applied.Load() != 1 {
 			t.Errorf("%d callers paid", applied.Load())
 		}
@@ -220,10 +239,12 @@ func TestExplainNamesTheGuards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	options := map[workflow.Event]transitions.Option{}
 	for _, o := range e.Options {
 		options[o.Event] = o
 	}
+
 	if o := options["pay"]; o.Legal || !strings.Contains(o.Unmet, "total-covered") {
 		t.Errorf("pay: %+v", o)
 	}
@@ -231,9 +252,11 @@ func TestExplainNamesTheGuards(t *testing.T) {
 	s.put(t, "openLines", num(0))
 	s.want(t, given("o-1", "pay", 2), transitions.Applied)
 	s.want(t, given("o-1", "ship", 3), transitions.Applied)
+
 	if e, err = s.Explain(t.Context(), "o-1"); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, o := range e.Options {
 		if o.Event == "close" && (!o.Legal || o.To != workflow.Completed || !strings.Contains(o.If, "windowBegins")) {
 			t.Errorf("close: %+v", o)

@@ -44,10 +44,12 @@ func (w *faultyWire) Do(r *http.Request) (*http.Response, error) {
 			return response, nil
 		}
 	}
+
 	response, err := w.client.Do(r)
 	if err == nil && w.after != nil {
 		return w.after(r, response)
 	}
+
 	return response, err
 }
 
@@ -75,6 +77,7 @@ func moves(r *http.Request) bool {
 // the data of each access key apart.
 func backend(t testing.TB) (aws.Config, *http.Client) {
 	t.Helper()
+
 	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
 	if endpoint == "" {
 		engine := embeddedtest.Open(t)
@@ -82,6 +85,7 @@ func backend(t testing.TB) (aws.Config, *http.Client) {
 	}
 	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
 	t.Cleanup(client.CloseIdleConnections)
+
 	return aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
 		Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}, client
 }
@@ -96,6 +100,7 @@ func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
 	s.reconfigure(t, func(c *transitions.Config) { c.Journal = mode })
+
 	return s
 }
 
@@ -104,6 +109,7 @@ func (s *shop) reconfigure(t testing.TB, change func(*transitions.Config)) {
 	t.Helper()
 	cfg := transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}
 	change(&cfg)
+
 	var err error
 	if s.Orders, err = transitions.New(cfg); err != nil {
 		t.Fatal(err)
@@ -113,6 +119,7 @@ func (s *shop) reconfigure(t testing.TB, change func(*transitions.Config)) {
 // place creates an order with one line.
 func (s *shop) place(t testing.TB, id transitions.OrderID) {
 	t.Helper()
+
 	result, err := s.Create(t.Context(), transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 2, Price: 1250}},
 		Total: transitions.Money{Amount: 2500, Currency: "EUR"}})
 	if err != nil || result.Verdict != transitions.Applied {
@@ -123,13 +130,16 @@ func (s *shop) place(t testing.TB, id transitions.OrderID) {
 // want applies a request and checks the verdict.
 func (s *shop) want(t testing.TB, r transitions.Request, want transitions.Verdict) transitions.Result {
 	t.Helper()
+
 	result, err := s.Apply(t.Context(), r)
 	if err != nil {
 		t.Fatalf("apply %+v: %v", r, err)
 	}
+
 	if result.Verdict != want {
 		t.Fatalf("apply %+v: verdict %s, want %s (order %+v)", r, result.Verdict, want, result.Order)
 	}
+
 	return result
 }
 
@@ -144,11 +154,13 @@ func keyed(id transitions.OrderID, event workflow.Event, key transitions.Request
 // item reads the order's raw item.
 func (s *shop) item(t testing.TB, id transitions.OrderID) map[string]types.AttributeValue {
 	t.Helper()
+
 	out, err := s.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("orders"),
 		Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Item
 }
 
@@ -156,10 +168,12 @@ func (s *shop) item(t testing.TB, id transitions.OrderID) map[string]types.Attri
 // reaction would.
 func (s *shop) record(t testing.TB, old, now map[string]types.AttributeValue) {
 	t.Helper()
+
 	change, grew, err := transitions.FromRecord(old, now)
 	if err != nil || !grew {
 		t.Fatalf("FromRecord: grew %v, error %v", grew, err)
 	}
+
 	if err := s.Record(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 		return fmt.Errorf("record transition %d of order %s: no journal table is configured", c.Transition.ID, c.New.ID)
 	}
 	t := c.Transition
+
 	row := journalRow(c.New.ID, t, c.Old, c.New.DefinitionVersion)
 	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &o.cfg.JournalTable, Item: row, ConditionExpression: &absent})
@@ -33,6 +34,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	if err != nil && !errors.As(err, &exists) {
 		return fmt.Errorf("record transition %d of order %s: %w", t.ID, c.New.ID, err)
 	}
+
 	return nil
 }
 
@@ -42,6 +44,7 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 	if old != nil {
 		previous = old.TransitionID
 	}
+
 	row := image{
 		"orderId": attribute.S(string(id)), "transitionId": attribute.N(int64(t.ID)), "previousId": attribute.N(int64(previous)),
 		"event": attribute.S(string(t.Event)), "toState": attribute.S(string(t.To)), "at": attribute.N(t.At.UnixMilli()),
@@ -50,18 +53,23 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 	if previous > 0 && old.ring == ([RingSize]Transition{}) {
 		row["adopted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
+
 	if t.From != "" {
 		row["fromState"] = attribute.S(string(t.From))
 	}
+
 	if t.request != (digest{}) {
 		row["req"] = t.request.value()
 	}
+
 	if t.allotted {
 		row["allotted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
+
 	if t.narrowed {
 		row["narrowed"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
+
 	return row
 }
 
@@ -73,6 +81,7 @@ func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, li
 		return nil, fmt.Errorf("history of order %s: no journal table is configured", id)
 	}
 	var out []Transition
+
 	err := o.journal(ctx, id, after+1, limit, func(row Row) bool {
 		out = append(out, row.Transition)
 		return limit <= 0 || len(out) < limit
@@ -80,6 +89,7 @@ func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, li
 	if err != nil {
 		return nil, fmt.Errorf("history of order %s: %w", id, err)
 	}
+
 	return out, nil
 }
 
@@ -94,6 +104,7 @@ func (o *Orders) evidence(ctx context.Context, id OrderID, want TransitionID) (t
 	if err == nil && !found && !passed {
 		err = ErrJournalBehind
 	}
+
 	return t, found, err
 }
 
@@ -101,6 +112,7 @@ func (o *Orders) evidence(ctx context.Context, id OrderID, want TransitionID) (t
 // one. Every row of the chain must be there, or nothing is proved.
 func (o *Orders) evidenceOfRequest(ctx context.Context, r Request, upTo TransitionID) (t Transition, found bool, err error) {
 	want := r.RequestID.digest()
+
 	var last TransitionID
 	broken := false
 	err = o.journal(ctx, r.OrderID, 0, 0, func(row Row) bool {
@@ -110,17 +122,20 @@ func (o *Orders) evidenceOfRequest(ctx context.Context, r Request, upTo Transiti
 		}
 		broken = broken || !row.follows(last)
 		last = row.ID
+
 		return last < upTo
 	})
 	if err == nil && !found && (broken || last < upTo) {
 		err = ErrJournalBehind
 	}
+
 	return t, found, err
 }
 
 // journal calls fn for the order's rows from the id on, until fn returns false.
 func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
 	condition, consistent := "orderId = :order AND transitionId >= :from", true
+
 	input := &dynamodb.QueryInput{
 		TableName: &o.cfg.JournalTable, KeyConditionExpression: &condition, ConsistentRead: &consistent,
 		ExpressionAttributeValues: image{":order": attribute.S(string(id)), ":from": attribute.N(int64(from))},
@@ -129,20 +144,24 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 		limit := int32(min(page, 1000))
 		input.Limit = &limit
 	}
+
 	for {
 		out, err := o.cfg.DynamoDB.Query(ctx, input)
 		if err != nil {
 			return unanswered(ctx, err)
 		}
+
 		for _, item := range out.Items {
 			row, err := decodeRow(item)
 			if err != nil {
 				return err
 			}
+
 			if !fn(row) {
 				return nil
 			}
 		}
+
 		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(input.ExclusiveStartKey) == 0 {
 			return nil
 		}
@@ -169,6 +188,7 @@ func decodeRow(item image) (Row, error) {
 	if r.err != nil {
 		return Row{}, &RowError{row.ID, r.err}
 	}
+
 	return row, nil
 }
 

@@ -29,6 +29,7 @@ func (o *Orders) List(ctx context.Context, p Page) (orders []*Order, next OrderI
 	if p.Limit == 0 {
 		p.Limit = 100
 	}
+
 	switch {
 	case p.Limit < 0 || p.Limit > 1000:
 		return nil, "", fmt.Errorf("list orders: %w: limit %d: 1 to 1000", ErrInvalidRequest, p.Limit)
@@ -39,35 +40,43 @@ func (o *Orders) List(ctx context.Context, p Page) (orders []*Order, next OrderI
 	}
 	consistent, limit := true, int32(p.Limit)
 	input := &dynamodb.ScanInput{TableName: &o.cfg.Table, ConsistentRead: &consistent, Limit: &limit}
+
 	var filters []string
 	values := image{}
 	if p.State != "" {
 		filters, values[":state"] = append(filters, "orderState = :state"), attribute.S(string(p.State))
 	}
+
 	if p.Version != 0 {
 		filters, values[":version"] = append(filters, "definitionVersion = :version"), attribute.N(int64(p.Version))
 	}
+
 	if len(filters) > 0 {
 		filter := strings.Join(filters, " AND ")
 		input.FilterExpression, input.ExpressionAttributeValues = &filter, values
 	}
+
 	if p.After != "" {
 		input.ExclusiveStartKey = image{"orderId": attribute.S(string(p.After))}
 	}
+
 	for {
 		out, err := o.cfg.DynamoDB.Scan(ctx, input)
 		if err != nil {
 			return nil, "", fmt.Errorf("list orders: %w", err)
 		}
+
 		for _, item := range out.Items {
 			order, err := decode(item)
 			if err != nil {
 				return nil, "", fmt.Errorf("list orders: %w", err)
 			}
+
 			if orders = append(orders, order); len(orders) == p.Limit {
 				return orders, order.ID, nil
 			}
 		}
+
 		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return orders, "", nil
 		}

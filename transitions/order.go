@@ -85,6 +85,7 @@ func (o *Order) byRequest(request digest) (Transition, bool) {
 			return t, true
 		}
 	}
+
 	return Transition{}, false
 }
 
@@ -98,6 +99,7 @@ func (o *Order) Recent() []Transition {
 		}
 	}
 	slices.SortFunc(out, func(a, b Transition) int { return cmp.Compare(a.ID, b.ID) })
+
 	return out
 }
 
@@ -107,6 +109,7 @@ type image = attribute.Item
 // state would be worse than an error.
 func decode(item image) (*Order, error) {
 	r := reader{}
+
 	o := &Order{
 		item:              item,
 		ID:                OrderID(r.text(item, "orderId")),
@@ -125,12 +128,15 @@ func decode(item image) (*Order, error) {
 	if edits, ok := item[processedEvents].(*types.AttributeValueMemberM); ok {
 		o.edits = edits.Value
 	}
+
 	if parcels, ok := item["parcels"].(*types.AttributeValueMemberM); ok {
 		o.parcels = parcels.Value
 	}
+
 	if total, ok := item["total"].(*types.AttributeValueMemberM); ok {
 		o.Total = Money{Amount: r.number(total.Value, "amount"), Currency: r.text(total.Value, "currency")}
 	}
+
 	if items, ok := item["items"].(*types.AttributeValueMemberL); ok {
 		for _, v := range items.Value {
 			if line, ok := v.(*types.AttributeValueMemberM); ok {
@@ -139,12 +145,15 @@ func decode(item image) (*Order, error) {
 			}
 		}
 	}
+
 	if recent, ok := item["recent"].(*types.AttributeValueMemberM); ok {
 		o.ring, o.ringed = r.ring(recent.Value), true
 	}
+
 	if r.err != nil {
 		return nil, fmt.Errorf("read order %q: %w", o.ID, r.err)
 	}
+
 	return o, nil
 }
 
@@ -163,6 +172,7 @@ func (r *reader) text(item image, name string) string {
 		r.fail(name, "a string")
 		return ""
 	}
+
 	return v.Value
 }
 
@@ -178,15 +188,18 @@ func (r *reader) number(item image, name string) int64 {
 	if item[name] == nil {
 		return 0
 	}
+
 	v, ok := item[name].(*types.AttributeValueMemberN)
 	if !ok {
 		r.fail(name, "a number")
 		return 0
 	}
+
 	n, err := strconv.ParseInt(v.Value, 10, 64)
 	if err != nil {
 		r.fail(name, "a whole number")
 	}
+
 	return n
 }
 
@@ -201,11 +214,13 @@ func (r *reader) digest(item image, name string) (d digest) {
 	if item[name] == nil {
 		return d
 	}
+
 	v, ok := item[name].(*types.AttributeValueMemberB)
 	if !ok || len(v.Value) != len(d) {
 		r.fail(name, "a digest of 16 bytes")
 		return d
 	}
+
 	return digest(v.Value)
 }
 
@@ -214,10 +229,12 @@ func (r *reader) address(item image, name string) Address {
 	if !ok {
 		return nil
 	}
+
 	a := Address{}
 	for field := range m.Value {
 		a[field] = r.text(m.Value, field)
 	}
+
 	return a
 }
 
@@ -226,11 +243,13 @@ func (r *reader) notes(item image) (notes []Note) {
 	if !ok {
 		return nil
 	}
+
 	for _, v := range list.Value {
 		if m, ok := v.(*types.AttributeValueMemberM); ok {
 			notes = append(notes, Note{At: r.time(m.Value, "at"), By: r.optional(m.Value, "by"), Text: r.text(m.Value, "text")})
 		}
 	}
+
 	return notes
 }
 
@@ -250,10 +269,12 @@ func (o *Order) Reached(s workflow.State, since TransitionID) bool {
 	if o.State == s {
 		return true
 	}
+
 	for _, t := range o.ring {
 		if t.ID > since && t.To == s {
 			return true
 		}
 	}
+
 	return false
 }

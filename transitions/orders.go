@@ -92,28 +92,36 @@ func New(cfg Config) (*Orders, error) {
 	case cfg.EditAge != 0 && cfg.EditAge < time.Minute:
 		return nil, fmt.Errorf("transitions: Config.EditAge %s: at least a minute", cfg.EditAge)
 	}
+
 	if cfg.Definition == nil {
 		cfg.Definition = workflow.Order()
 	}
+
 	if cfg.Attempts == 0 {
 		cfg.Attempts = 8
 	}
+
 	if cfg.EditMemory == 0 {
 		cfg.EditMemory = 32
 	}
+
 	if cfg.EditAge == 0 {
 		cfg.EditAge = 7 * 24 * time.Hour
 	}
+
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+
 	versions, err := knownVersions(cfg)
 	if err != nil {
 		return nil, err
 	}
+
 	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition), versions: versions,
 		version: attribute.N(int64(versions[0])), sources: newSources(len(cfg.Definition.States()))}, nil
 }
@@ -123,6 +131,7 @@ func (o *Orders) decided(ctx context.Context, r Request, v Verdict) {
 	if o.cfg.Decided != nil {
 		o.cfg.Decided(r.OrderID, r.Event, v)
 	}
+
 	if !o.cfg.Log.Enabled(ctx, slog.LevelDebug) {
 		return // spares the arguments' allocations
 	}

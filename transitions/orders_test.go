@@ -19,6 +19,7 @@ func TestADefinitionWithoutEditableStates(t *testing.T) {
 	s.reconfigure(t, func(c *transitions.Config) { c.Definition = d })
 	s.place(t, "o-1")
 	edited(t, transitions.Illegal)(s.AddItems(t.Context(), edit("o-1", "e"), cup))
+
 	if len(s.Editable()) != 0 {
 		t.Errorf("editable in %v", s.Editable())
 	}
@@ -37,6 +38,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 	} {
 		c := transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events"}
 		change(&c)
+
 		if _, err := transitions.New(c); err == nil {
 			t.Errorf("%s: accepted", name)
 		}

@@ -45,6 +45,7 @@ func (p Parcel) Validate() error {
 	case len(p.Lines) == 0 || len(p.Lines) > maxParcelLines:
 		return fmt.Errorf("%w: lines: %d, 1 to %d", ErrInvalidRequest, len(p.Lines), maxParcelLines)
 	}
+
 	seen := map[string]bool{}
 	for i, l := range p.Lines {
 		switch {
@@ -57,6 +58,7 @@ func (p Parcel) Validate() error {
 		}
 		seen[l.SKU] = true
 	}
+
 	return nil
 }
 
@@ -72,6 +74,7 @@ func (p Parcel) content() digest {
 	for _, l := range slices.SortedFunc(slices.Values(p.Lines), func(a, b ParcelLine) int { return strings.Compare(a.SKU, b.SKU) }) {
 		parts = append(parts, l.SKU, strconv.FormatInt(l.Quantity, 10))
 	}
+
 	return digestOf(parts...)
 }
 
@@ -87,12 +90,14 @@ func (p Parcel) content() digest {
 // counts no pieces.
 func (o *Orders) ShipParcel(ctx context.Context, p Parcel) (Result, error) {
 	counting, meter := o.metered()
+
 	result, err := counting.shipParcel(ctx, p)
 	if err != nil {
 		return Result{}, &Error{Order: p.OrderID, Event: workflow.Ship, Err: err}
 	}
 	o.consumed(meter, p.OrderID, result.Verdict)
 	o.decided(ctx, Request{OrderID: p.OrderID, Event: workflow.Ship, RequestID: p.request()}, result.Verdict)
+
 	return result, nil
 }
 
@@ -100,13 +105,16 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 	if err := p.Validate(); err != nil {
 		return Result{}, err
 	}
+
 	if len(o.def.Groups(workflow.Ship)) == 0 || len(o.def.Groups(workflow.ShipPart)) == 0 {
 		return Result{Verdict: Illegal}, nil
 	}
+
 	order, found, err := o.Get(ctx, p.OrderID)
 	if err != nil || !found {
 		return Result{Verdict: NotFound}, err
 	}
+
 	call := ""
 	for attempt := range o.cfg.Attempts {
 		if result, decided, err := o.sentBefore(ctx, p, order, call); err != nil || decided {
@@ -115,10 +123,12 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 			}
 			return result, err
 		}
+
 		w, refusal, err := o.planParcel(p, order)
 		if err != nil || refusal.Verdict != 0 {
 			return refusal, err
 		}
+
 		call = w.call
 		moved, old, err := o.sendKnown(ctx, w, order)
 		switch {
@@ -132,6 +142,7 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		}
 		order = old
 	}
+
 	return Result{}, ErrContended
 }
 
@@ -140,6 +151,7 @@ func (o *Orders) planParcel(p Parcel, order *Order) (write, Result, error) {
 	if err := o.CheckVersion(order); err != nil {
 		return write{}, Result{}, err
 	}
+
 	load, reason, err := p.load(order)
 	if err != nil {
 		return write{}, Result{}, err
@@ -158,6 +170,7 @@ func (o *Orders) planParcel(p Parcel, order *Order) (write, Result, error) {
 	}
 	w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAllotted)
 	w.load = &load
+
 	return w, Result{}, nil
 }
 
@@ -167,9 +180,11 @@ func (o *Orders) sentBefore(ctx context.Context, p Parcel, order *Order, call st
 	if !found {
 		return Result{}, false, nil
 	}
+
 	if content := p.content(); string(known.Value) != string(content[:]) {
 		return Result{Verdict: Conflict, Order: order, Reason: "the parcel was reported with other lines"}, true, nil
 	}
+
 	t, found, err := o.madeBefore(ctx, Request{OrderID: p.OrderID, RequestID: p.request()}, order)
 	switch {
 	case err != nil:
@@ -179,6 +194,7 @@ func (o *Orders) sentBefore(ctx context.Context, p Parcel, order *Order, call st
 	case call != "" && t.call == call:
 		return Result{Verdict: Applied, Transition: t, Order: order}, true, nil
 	}
+
 	return Result{Verdict: Replayed, Transition: t, Order: order}, true, nil
 }
 
@@ -198,10 +214,12 @@ func (p Parcel) load(order *Order) (l load, reason string, err error) {
 	if len(order.parcels) >= maxParcels {
 		return l, "", &LimitError{What: "parcels", Limit: maxParcels}
 	}
+
 	lines := make([]workflow.Line, len(order.Items))
 	for i, item := range order.Items {
 		lines[i] = workflow.Line{Ordered: item.Quantity, Shipped: item.Shipped}
 	}
+
 	for _, part := range p.Lines {
 		rest := part.Quantity
 		for i, item := range order.Items {
@@ -211,12 +229,14 @@ func (p Parcel) load(order *Order) (l load, reason string, err error) {
 				rest -= min(open, rest)
 			}
 		}
+
 		if rest > 0 {
 			return l, fmt.Sprintf("the parcel has %d pieces of %s more than the order still has to send", rest, part.SKU), nil
 		}
 	}
 	progress, err := workflow.ShipmentProgress(lines)
 	l.event = progress.ShippedEvent()
+
 	return l, "", err
 }
 
@@ -226,6 +246,7 @@ func (w write) expression(names map[string]string, values image) (*string, map[s
 	if w.load == nil {
 		return update, names
 	}
+
 	names = maps.Clone(names)
 	if names == nil {
 		names = map[string]string{}
@@ -233,11 +254,13 @@ func (w write) expression(names map[string]string, values image) (*string, map[s
 	names["#items"], names["#shipped"], names["#parcels"] = "items", "shipped", "parcels"
 	b := strings.Builder{}
 	b.WriteString(*update) // one with a request id, which ends with SET
+
 	for _, i := range slices.Sorted(maps.Keys(w.load.shipped)) {
 		n := strconv.Itoa(i)
 		b.WriteString(", #items[" + n + "].#shipped = :l" + n)
 		values[":l"+n] = attribute.N(w.load.shipped[i])
 	}
+
 	if w.load.first {
 		b.WriteString(", #parcels = :parcel")
 		values[":parcel"] = attribute.M(image{w.load.key: w.load.content.value()})
@@ -247,6 +270,7 @@ func (w write) expression(names map[string]string, values image) (*string, map[s
 		values[":parcel"] = w.load.content.value()
 	}
 	text := b.String()
+
 	return &text, names
 }
 
@@ -256,6 +280,7 @@ func (o *Order) loaded(l *load) {
 	for i, n := range l.shipped {
 		o.Items[i].Shipped = n
 	}
+
 	if o.parcels == nil {
 		o.parcels = image{}
 	}

@@ -25,9 +25,11 @@ func pieces(sku string, n int64) transitions.ParcelLine {
 // paid places an order of 3 mugs and 2 cups, one line each, and pays it.
 func (s *shop) paid(t testing.TB, id transitions.OrderID, items ...transitions.Item) {
 	t.Helper()
+
 	if len(items) == 0 {
 		items = []transitions.Item{{SKU: "mug", Quantity: 3, Price: 1}, {SKU: "cup", Quantity: 2, Price: 1}}
 	}
+
 	if r, err := s.Create(t.Context(), transitions.NewOrder{ID: id, Items: items, Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil || r.Verdict != transitions.Applied {
 		t.Fatalf("%s, %v", r.Verdict, err)
 	}
@@ -37,10 +39,12 @@ func (s *shop) paid(t testing.TB, id transitions.OrderID, items ...transitions.I
 // sends wants a verdict for a parcel.
 func (s *shop) sends(t testing.TB, p transitions.Parcel, want transitions.Verdict) transitions.Result {
 	t.Helper()
+
 	r, err := s.ShipParcel(t.Context(), p)
 	if err != nil || r.Verdict != want {
 		t.Fatalf("parcel %+v: %s, %v; want %s", p, r.Verdict, err, want)
 	}
+
 	return r
 }
 
@@ -56,21 +60,25 @@ func TestTheStateFollowsTheQuantities(t *testing.T) {
 		s.sends(t, early, transitions.WrongState)
 
 		s.paid(t, "o-1")
+
 		first := s.sends(t, parcel("p-1", pieces("mug", 2)), transitions.Applied)
 		if o := first.Order; o.State != workflow.PartiallyShipped || o.Items[0].Shipped != 2 || o.Items[1].Shipped != 0 || first.Transition.Event != workflow.ShipPart {
 			t.Errorf("%+v", first)
 		}
 		sameTransition(t, s.sends(t, parcel("p-1", pieces("mug", 2)), transitions.Replayed).Transition, first.Transition)
 		s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Conflict)
+
 		if r := s.sends(t, parcel("p-2", pieces("cup", 1), pieces("mug", 2)), transitions.WrongState); !strings.Contains(r.Reason, "1 pieces of mug more") {
 			t.Errorf("reason %q", r.Reason)
 		}
+
 		last := s.sends(t, parcel("p-3", pieces("cup", 2), pieces("mug", 1)), transitions.Applied)
 		if o := last.Order; o.State != workflow.Shipped || o.Items[0].Shipped != 3 || o.Items[1].Shipped != 2 || last.Transition.Event != workflow.Ship {
 			t.Errorf("%+v", last)
 		}
 		s.sends(t, parcel("p-3", pieces("mug", 1), pieces("cup", 2)), transitions.Replayed) // lines in another order
 		s.sends(t, parcel("p-4", pieces("mug", 1)), transitions.WrongState)
+
 		read, _, err := s.Get(t.Context(), "o-1")
 		if err != nil || fmt.Sprint(read.Items) != fmt.Sprint(last.Order.Items) {
 			t.Errorf("the result's order is the one in the table: %+v, %v", read, err)
@@ -83,6 +91,7 @@ func TestALostAnswerAboutAParcelIsSettled(t *testing.T) {
 		s := newShop(t)
 		s.paid(t, "o-1")
 		s.withoutRetries(t, 8)
+
 		sent := s.lose(2)
 		if r := s.sends(t, parcel("p-1", pieces("cup", 1)), transitions.Applied); *sent != 3 || r.Order.Items[1].Shipped != 1 {
 			t.Errorf("%d writes, %+v", *sent, r.Order)
@@ -102,6 +111,7 @@ func TestNoPieceLeavesTwice(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
 			n++
 			id := transitions.OrderID(fmt.Sprint("r-", n))
+
 			var items []transitions.Item
 			ordered := int64(0)
 			for _, q := range rapid.SliceOfN(rapid.Int64Range(1, 4), 1, 4).Draw(rt, "lines") {
@@ -109,6 +119,7 @@ func TestNoPieceLeavesTwice(t *testing.T) {
 				ordered += q
 			}
 			s.paid(t, id, items...)
+
 			var parcels []transitions.Parcel
 			for i := range rapid.IntRange(1, 6).Draw(rt, "parcels") {
 				p := parcel(fmt.Sprint("p-", i), pieces(rapid.SampledFrom([]string{"mug", "cup"}).Draw(rt, "of"), rapid.Int64Range(1, 4).Draw(rt, "pieces")))
@@ -116,6 +127,7 @@ func TestNoPieceLeavesTwice(t *testing.T) {
 				parcels = append(parcels, p, p)
 			}
 			rand.Shuffle(len(parcels), func(i, j int) { parcels[i], parcels[j] = parcels[j], parcels[i] })
+
 			var mu sync.Mutex
 			left := int64(0)
 			var group sync.WaitGroup
@@ -125,6 +137,7 @@ func TestNoPieceLeavesTwice(t *testing.T) {
 					if err != nil {
 						t.Errorf("%+v: %v", p, err)
 					}
+
 					if r.Verdict == transitions.Applied {
 						mu.Lock()
 						left += p.Lines[0].Quantity
@@ -133,16 +146,19 @@ func TestNoPieceLeavesTwice(t *testing.T) {
 				})
 			}
 			group.Wait()
+
 			order, _, err := s.Get(t.Context(), id)
 			if err != nil {
 				rt.Fatal(err)
 			}
+
 			shipped := int64(0)
 			for _, item := range order.Items {
 				if shipped += item.Shipped; item.Shipped > item.Quantity {
 					rt.Errorf("%+v", item)
 				}
 			}
+
 			want := workflow.PartiallyShipped
 			switch shipped {
 			case 0:
@@ -150,6 +166,7 @@ func TestNoPieceLeavesTwice(t *testing.T) {
 			case ordered:
 				want = workflow.Shipped
 			}
+
 			if shipped != left || order.State != want {
 				rt.Errorf("%d pieces of %d have left, parcels say %d, the order is %s", shipped, ordered, left, order.State)
 			}
@@ -171,6 +188,7 @@ func TestInvalidParcelsNameTheField(t *testing.T) {
 			t.Errorf("%+v: got %v, want %s", p, err, field)
 		}
 	}
+
 	made := transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Shipped: 1}}, Total: transitions.Money{Currency: "EUR"}}
 	if _, err := s.Create(t.Context(), made); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "shipped") {
 		t.Errorf("placed with pieces that have left: %v", err)
@@ -180,9 +198,11 @@ func TestInvalidParcelsNameTheField(t *testing.T) {
 func TestTheNumberOfParcelsIsBounded(t *testing.T) {
 	s := newShop(t)
 	s.paid(t, "o-1", transitions.Item{SKU: "mug", Quantity: 200, Price: 1})
+
 	for i := range 100 {
 		s.sends(t, parcel(fmt.Sprint("p-", i), pieces("mug", 1)), transitions.Applied)
 	}
+
 	_, err := s.ShipParcel(t.Context(), parcel("p-100", pieces("mug", 1)))
 	var limit *transitions.LimitError
 	if !errors.As(err, &limit) || limit.What != "parcels" || transitions.Retryable(err) {

@@ -39,6 +39,7 @@ func traceKey(event digest) string { return base64.RawURLEncoding.EncodeToString
 // processed finds the trace of an event id, as long as the order remembers it.
 func (o *Order) processed(event digest) (processedEdit, bool) {
 	key := traceKey(event)
+
 	m, ok := o.edits[key].(*types.AttributeValueMemberM)
 	if !ok {
 		return processedEdit{}, false
@@ -63,10 +64,12 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 	slices.SortFunc(all, func(a, b processedEdit) int {
 		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key))
 	})
+
 	surplus := 0
 	if len(all) >= memory {
 		surplus = len(all) - memory + max(1, memory/4)
 	}
+
 	limit := now.Add(-age).UnixMilli()
 	var keys []string
 	for i, e := range all {
@@ -74,6 +77,7 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 			keys = append(keys, e.key)
 		}
 	}
+
 	return keys[:min(len(keys), maxForgotten)]
 }
 

@@ -22,9 +22,11 @@ func (s *shop) raced(t testing.TB, requests ...transitions.Request) []transition
 	verdicts := make([]transitions.Verdict, len(requests))
 	var start, done sync.WaitGroup
 	start.Add(1)
+
 	for i, r := range requests {
 		done.Go(func() {
 			start.Wait()
+
 			result, err := s.Apply(t.Context(), r)
 			if err != nil {
 				t.Errorf("%+v: %v", r, err)
@@ -34,25 +36,30 @@ func (s *shop) raced(t testing.TB, requests ...transitions.Request) []transition
 	}
 	start.Done()
 	done.Wait()
+
 	return verdicts
 }
 
 // onlyOne wants one Applied among the verdicts and returns its index.
 func onlyOne(t testing.TB, verdicts []transitions.Verdict) int {
 	t.Helper()
+
 	won := -1
 	for i, v := range verdicts {
 		if v != transitions.Applied {
 			continue
 		}
+
 		if won >= 0 {
 			t.Fatalf("two winners: %v", verdicts)
 		}
 		won = i
 	}
+
 	if won < 0 {
 		t.Fatalf("no winner: %v", verdicts)
 	}
+
 	return won
 }
 
@@ -65,6 +72,7 @@ func TestALateExpiredCallbackLeavesAPaidOrderAlone(t *testing.T) {
 		s := newShop(t)
 		s.place(t, "paid")
 		s.want(t, keyed("paid", workflow.Pay, "webhook-paid"), transitions.Applied)
+
 		for range 2 { // processors insist
 			result := s.want(t, keyed("paid", workflow.Expire, "webhook-expired"), transitions.WrongState)
 			if result.Order.State != workflow.PaymentReceived {
@@ -72,6 +80,7 @@ func TestALateExpiredCallbackLeavesAPaidOrderAlone(t *testing.T) {
 			}
 		}
 		s.want(t, given("paid", workflow.Expire, 2), transitions.Superseded) // or an execution's timer
+
 		for n := range rounds {
 			id := transitions.OrderID(fmt.Sprint("o-", n))
 			s.place(t, id)
@@ -84,6 +93,7 @@ func TestALateExpiredCallbackLeavesAPaidOrderAlone(t *testing.T) {
 // stands wants the order in the state, with one transition after placing.
 func (s *shop) stands(t testing.TB, id transitions.OrderID, want workflow.State) {
 	t.Helper()
+
 	order, _, err := s.Get(t.Context(), id)
 	if err != nil || order.State != want || order.TransitionID != 2 {
 		t.Errorf("%s: %+v, %v; want %s at transition 2", id, order, err, want)
@@ -103,11 +113,13 @@ func TestPaidByRedirectAndByWebhookAtOnce(t *testing.T) {
 			verdicts := s.raced(t, requests...)
 			won := onlyOne(t, verdicts)
 			s.stands(t, id, workflow.PaymentReceived)
+
 			for i, r := range requests { // and so for ever
 				want := transitions.WrongState
 				if r.RequestID == requests[won].RequestID {
 					want = transitions.Replayed
 				}
+
 				if result := s.want(t, r, want); result.Order.State != workflow.PaymentReceived {
 					t.Errorf("request %d learns that the order is paid: %+v", i, result.Order)
 				}
@@ -123,6 +135,7 @@ func paying(t *testing.T, newShop maker, id transitions.OrderID) *shop {
 	s := newShop(t)
 	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Definition = s.mode, workflow.Payment() })
 	s.open(t, id)
+
 	return s
 }
 
@@ -130,6 +143,7 @@ func paying(t *testing.T, newShop maker, id transitions.OrderID) *shop {
 func (s *shop) open(t testing.TB, id transitions.OrderID) {
 	t.Helper()
 	s.place(t, id)
+
 	for name, n := range map[string]int{workflow.PaymentTotal: 2500, workflow.PaymentCaptured: 0, workflow.PaymentRefunded: 0} {
 		s.putOn(t, id, name, num(n))
 	}
@@ -146,6 +160,7 @@ func TestSettledIsReportedTwice(t *testing.T) {
 		s.put(t, workflow.PaymentCaptured, num(2500))
 		s.want(t, keyed("o-1", "settle", "report-1"), transitions.Applied)
 		s.want(t, keyed("o-1", "settle", "report-1"), transitions.Replayed)
+
 		for range 2 {
 			if r := s.want(t, keyed("o-1", "settle", "report-2"), transitions.WrongState); r.Order.State != "CAPTURED" || r.Order.TransitionID != 4 {
 				t.Errorf("%+v", r.Order)
@@ -162,12 +177,14 @@ func TestCancelAgainstCapture(t *testing.T) {
 			id := transitions.OrderID(fmt.Sprint("p-", n))
 			s.open(t, id)
 			capture, void := given(id, "capture", 3), keyed(id, "void", "seller")
+
 			verdicts := s.raced(t, capture, void)
 			won := onlyOne(t, verdicts)
 			order, _, err := s.Get(t.Context(), id)
 			if err != nil || order.State != []workflow.State{"CAPTURING", "VOIDED"}[won] || order.TransitionID != 3 {
 				t.Errorf("%v: %+v, %v", verdicts, order, err)
 			}
+
 			if lost := s.want(t, []transitions.Request{void, capture}[won], []transitions.Verdict{transitions.WrongState, transitions.Superseded}[won]); lost.Order.State != order.State {
 				t.Errorf("the loser learns what to undo: %+v", lost.Order)
 			}
@@ -200,6 +217,7 @@ func TestTwoExecutionsOnOneOrder(t *testing.T) {
 		for n := range rounds {
 			id := transitions.OrderID(fmt.Sprint("o-", n))
 			s.place(t, id)
+
 			var applied [2]int
 			var group sync.WaitGroup
 			for who := range applied {
@@ -211,6 +229,7 @@ func TestTwoExecutionsOnOneOrder(t *testing.T) {
 							t.Errorf("execution %d: %s: %s, %v", who, event, r.Verdict, err)
 							return
 						}
+
 						if at = r.Transition.ID; r.Verdict == transitions.Applied {
 							applied[who]++
 						}
@@ -218,6 +237,7 @@ func TestTwoExecutionsOnOneOrder(t *testing.T) {
 				})
 			}
 			group.Wait()
+
 			order, _, err := s.Get(t.Context(), id)
 			if err != nil || order.State != workflow.Completed || applied[0]+applied[1] != len(plan) || int(order.TransitionID) != 1+len(plan) {
 				t.Errorf("%v applied, %+v, %v", applied, order, err)
@@ -239,6 +259,7 @@ func TestARedriveIsToldWhatTheFirstDriveWasTold(t *testing.T) {
 		s.want(t, keyed("o-1", workflow.Release, "clerk-2"), transitions.Applied)
 		s.want(t, again, transitions.Applied)
 		s.want(t, given("o-1", workflow.Deliver, 9), transitions.Applied) // a gap
+
 		for range 2 {
 			sameTransition(t, s.want(t, pay, transitions.Replayed).Transition, first.Transition)
 			s.want(t, ship, transitions.Superseded)
@@ -253,6 +274,7 @@ func TestARedriveIsToldWhatTheFirstDriveWasTold(t *testing.T) {
 func TestClocksFiveMinutesApartDecideNothing(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
 		play := func(skew [3]time.Duration) (verdicts []string) {
 			s := newShop(t)
 			say := func(v transitions.Verdict) { verdicts = append(verdicts, v.String()) }
@@ -263,12 +285,14 @@ func TestClocksFiveMinutesApartDecideNothing(t *testing.T) {
 			}
 			on(0)
 			s.place(t, "o-1")
+
 			for turn, r := range []transitions.Request{
 				keyed("o-1", workflow.Hold, "a"), keyed("o-1", workflow.Release, "b"), keyed("o-1", workflow.Hold, "a"),
 				given("o-1", workflow.Pay, 7), given("o-1", workflow.Cancel, 5), given("o-1", workflow.Pay, 7),
 				keyed("o-1", workflow.Expire, "late"), given("o-1", workflow.Ship, 8), keyed("o-1", workflow.Release, "b"),
 			} {
 				on(turn % 3)
+
 				result, err := s.Apply(t.Context(), r)
 				if err != nil {
 					t.Fatal(err)
@@ -276,18 +300,22 @@ func TestClocksFiveMinutesApartDecideNothing(t *testing.T) {
 				say(result.Verdict)
 			}
 			s.place(t, "o-2")
+
 			for turn, event := range []string{"e-1", "e-2", "e-1", "e-3", "e-2"} {
 				on(turn % 3)
+
 				result, err := s.AddItems(t.Context(), edit("o-2", event), cup)
 				if err != nil {
 					t.Fatal(err)
 				}
 				say(result.Verdict)
 			}
+
 			order, _, err := s.Get(t.Context(), "o-1")
 			if err != nil || order.State != workflow.Shipped || order.TransitionID != 8 {
 				t.Errorf("%v: %+v, %v", skew, order, err)
 			}
+
 			return verdicts
 		}
 		want := play([3]time.Duration{})
@@ -307,11 +335,13 @@ func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
 		var now map[string]types.AttributeValue
 		step := func(r transitions.Request, want transitions.Verdict) transitions.Result {
 			t.Helper()
+
 			result := s.want(t, r, want)
 			if old := now; want == transitions.Applied {
 				now = s.item(t, "o-1")
 				s.record(t, old, now)
 			}
+
 			return result
 		}
 		s.place(t, "o-1")
@@ -322,6 +352,7 @@ func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
 		shipped := step(both, transitions.Applied).Transition
 		delivered := step(given("o-1", workflow.Deliver, 5), transitions.Applied).Transition
 		step(given("o-1", workflow.Cancel, 3), transitions.Superseded) // the gap
+
 		for id := transitions.TransitionID(6); id < 1006; id += 2 {
 			step(given("o-1", workflow.RequestReturn, id), transitions.Applied)
 			step(given("o-1", workflow.RejectReturn, id+1), transitions.Applied)

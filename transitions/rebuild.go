@@ -67,10 +67,12 @@ func Rebuild(rows iter.Seq2[Row, error]) (Facts, error) {
 		if err != nil {
 			return f, err
 		}
+
 		if err := f.add(row); err != nil {
 			return f, err
 		}
 	}
+
 	return f, nil
 }
 
@@ -87,6 +89,7 @@ func (f *Facts) add(row Row) error {
 	f.State, f.PreviousState, f.TransitionID = row.To, row.From, row.ID
 	f.DefinitionVersion, f.At = row.DefinitionVersion, row.At
 	f.ring[row.ID%RingSize] = row.Transition
+
 	return nil
 }
 
@@ -98,6 +101,7 @@ func (o *Orders) Rows(ctx context.Context, id OrderID, after TransitionID) iter.
 			yield(Row{}, fmt.Errorf("journal of order %s: no journal table is configured", id))
 			return
 		}
+
 		err := o.journal(ctx, id, after+1, 0, func(r Row) bool { return yield(r, nil) })
 		if err != nil {
 			yield(Row{}, fmt.Errorf("journal of order %s: %w", id, err))
@@ -121,9 +125,11 @@ func (o *Orders) StateAt(ctx context.Context, id OrderID, at time.Time) (View, e
 	if err == nil && view.TransitionID == 0 {
 		err = ErrBeforeOrder
 	}
+
 	if err != nil {
 		return View{}, fmt.Errorf("state of order %s at %s: %w", id, at.UTC().Format(time.RFC3339Nano), err)
 	}
+
 	return view, nil
 }
 
@@ -134,9 +140,11 @@ func (o *Orders) StateAfter(ctx context.Context, id OrderID, transition Transiti
 	if err == nil && view.TransitionID == 0 {
 		err = ErrBeforeOrder
 	}
+
 	if err != nil {
 		return View{}, fmt.Errorf("state of order %s after transition %d: %w", id, transition, err)
 	}
+
 	return view, nil
 }
 
@@ -145,14 +153,17 @@ func (o *Orders) view(ctx context.Context, id OrderID, fn func(Row) bool) (View,
 	if !orderIDRule.holds(string(id)) {
 		return View{}, fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
 	}
+
 	view := View{OrderID: id}
 	for row, err := range o.Rows(ctx, id, 0) {
 		if err != nil {
 			return View{}, err
 		}
+
 		if !fn(row) {
 			return view, nil // a later row proves that nothing is missing
 		}
+
 		if err := view.add(row); err != nil {
 			return View{}, err
 		}
@@ -167,21 +178,26 @@ func (o *Orders) view(ctx context.Context, id OrderID, fn func(Row) bool) (View,
 	case !found:
 		return view, nil // the order was deleted; its journal was not
 	}
+
 	rest, complete := order.since(view.TransitionID)
 	for _, row := range rest {
 		if !complete {
 			break
 		}
+
 		if !fn(row) {
 			return view, nil
 		}
+
 		if err := view.add(row); err != nil {
 			return View{}, err
 		}
 	}
+
 	if !complete {
 		return View{}, ErrJournalBehind
 	}
+
 	return view, nil
 }
 
@@ -193,11 +209,13 @@ func (o *Order) since(last TransitionID) (rows []Row, complete bool) {
 		if t.ID <= last || t.ID > o.TransitionID {
 			continue
 		}
+
 		row := Row{Transition: t, PreviousID: newest}
 		if newest = t.ID; newest == o.TransitionID {
 			row.DefinitionVersion = o.DefinitionVersion
 		}
 		rows = append(rows, row)
 	}
+
 	return rows, newest >= o.TransitionID && last >= o.oldestForgotten()
 }

@@ -42,10 +42,12 @@ func TestAnOrderAsItWas(t *testing.T) {
 			}
 			s.place(t, "o-1") // 12:00
 			step(1)
+
 			for i, r := range []transitions.Request{given("o-1", workflow.Hold, 2), given("o-1", workflow.Release, 5), given("o-1", workflow.Pay, 6)} {
 				s.want(t, r, transitions.Applied) // 12:01, 12:02, 12:03
 				step(transitions.TransitionID(i + 2))
 			}
+
 			rows := []struct {
 				at    time.Duration
 				after transitions.TransitionID
@@ -58,10 +60,12 @@ func TestAnOrderAsItWas(t *testing.T) {
 				if view, err := s.StateAt(t.Context(), "o-1", noon.Add(row.at)); err != nil || view.State != row.state {
 					t.Errorf("at 12:00 + %s: %+v, error %v, want %s", row.at, view, err, row.state)
 				}
+
 				if view, err := s.StateAfter(t.Context(), "o-1", row.after); err != nil || view.State != row.state || view.OrderID != "o-1" {
 					t.Errorf("after transition %d: %+v, error %v, want %s", row.after, view, err, row.state)
 				}
 			}
+
 			if _, err := s.StateAt(t.Context(), "o-1", noon.Add(-time.Second)); !errors.Is(err, transitions.ErrBeforeOrder) {
 				t.Errorf("before it was placed: %v", err)
 			}
@@ -72,15 +76,19 @@ func TestAnOrderAsItWas(t *testing.T) {
 func TestAViewIsNotGuessed(t *testing.T) {
 	s := newShop(t)
 	s.toAndFro(t, "o-1", 30, 3)
+
 	if _, err := s.StateAfter(t.Context(), "o-1", 10); !errors.Is(err, transitions.ErrJournalBehind) {
 		t.Errorf("ids 4 to 22 are in neither journal nor ring: %v", err)
 	}
+
 	if view, err := s.StateAfter(t.Context(), "o-1", 2); err != nil || view.State != workflow.PaymentReceived {
 		t.Errorf("what the journal proves is known: %+v, %v", view, err)
 	}
+
 	if _, err := s.StateAt(t.Context(), "nobody", noon); !errors.Is(err, transitions.ErrUnknownOrder) {
 		t.Errorf("an unknown order: %v", err)
 	}
+
 	if _, err := s.StateAt(t.Context(), "a/b", noon); !errors.Is(err, transitions.ErrInvalidRequest) {
 		t.Errorf("an invalid id: %v", err)
 	}
@@ -95,6 +103,7 @@ func TestAnOrderIsRebuiltFromItsJournal(t *testing.T) {
 		n++
 		id := transitions.OrderID(fmt.Sprintf("o-%d", n))
 		s.place(t, id)
+
 		last := transitions.PlaceID
 		for range rapid.IntRange(0, 20).Draw(rt, "events") {
 			last += transitions.TransitionID(rapid.IntRange(1, 4).Draw(rt, "gap"))
@@ -103,14 +112,17 @@ func TestAnOrderIsRebuiltFromItsJournal(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
+
 		order, _, err := s.Get(t.Context(), id)
 		if err != nil {
 			rt.Fatal(err)
 		}
+
 		facts, err := transitions.Rebuild(s.Rows(t.Context(), id, 0))
 		if err != nil || facts.State != order.State || facts.PreviousState != order.PreviousState || facts.TransitionID != order.TransitionID || facts.DefinitionVersion != 1 {
 			rt.Fatalf("rebuilt %+v, error %v, the order is %+v", facts, err, order)
 		}
+
 		if diff := cmp.Diff(order.Recent(), facts.Recent(), cmpopts.IgnoreUnexported(transitions.Transition{})); diff != "" {
 			rt.Fatalf("ring (-order +journal):\n%s", diff)
 		}
@@ -145,6 +157,7 @@ func TestABrokenJournalIsNotRebuilt(t *testing.T) {
 // verify returns what Verify finds, by order.
 func (s *shop) verify(t testing.TB) map[transitions.OrderID][]transitions.FindingKind {
 	t.Helper()
+
 	found := map[transitions.OrderID][]transitions.FindingKind{}
 	if err := s.Verify(t.Context(), func(c transitions.Check) error {
 		kinds := []transitions.FindingKind{}
@@ -156,10 +169,12 @@ func (s *shop) verify(t testing.TB) map[transitions.OrderID][]transitions.Findin
 		}
 		slices.Sort(kinds)
 		found[c.OrderID] = slices.Compact(kinds)
+
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
+
 	return found
 }
 
@@ -168,10 +183,12 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	set := func(table string, key map[string]types.AttributeValue, update string, value types.AttributeValue) {
 		t.Helper()
+
 		in := &dynamodb.UpdateItemInput{TableName: &table, Key: key, UpdateExpression: &update}
 		if value != nil {
 			in.ExpressionAttributeValues = map[string]types.AttributeValue{":v": value}
 		}
+
 		if _, err := s.db.UpdateItem(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
@@ -182,8 +199,10 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 	row := func(id, n string) map[string]types.AttributeValue {
 		return map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: id}, "transitionId": &types.AttributeValueMemberN{Value: n}}
 	}
+
 	drop := func(id, n string) {
 		t.Helper()
+
 		if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("events"), Key: row(id, n)}); err != nil {
 			t.Fatal(err)
 		}
@@ -228,10 +247,12 @@ func TestVerifyFindsEveryDisagreement(t *testing.T) {
 	}
 	got := s.verify(t)
 	delete(want, "illegal") // the ring differs, too
+
 	if kinds := got["illegal"]; !slices.Contains(kinds, transitions.FindingIllegal) {
 		t.Errorf("illegal: %v", kinds)
 	}
 	delete(got, "illegal")
+
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
@@ -241,10 +262,12 @@ func TestVerifyTellsLagFromLoss(t *testing.T) {
 	s := newShop(t)
 	s.toAndFro(t, "lag", 10, 4)
 	s.toAndFro(t, "loss", 30, 4)
+
 	want := map[transitions.OrderID][]transitions.FindingKind{"lag": {transitions.FindingBehind}, "loss": {transitions.FindingGap}}
 	if diff := cmp.Diff(want, s.verify(t)); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
+
 	enough := errors.New("enough")
 	if err := s.Verify(t.Context(), func(transitions.Check) error { return enough }); !errors.Is(err, enough) {
 		t.Errorf("an error of the caller ends it: %v", err)
@@ -266,6 +289,7 @@ func TestVerifyOverManyPages(t *testing.T) {
 			if (i/250)%2 == 1 {
 				event = workflow.Release
 			}
+
 			if _, err := s.Apply(ctx, given(id, event, transitions.TransitionID(2+i/250))); err != nil && ctx.Err() == nil {
 				moved <- err
 				return
@@ -281,6 +305,7 @@ func TestVerifyOverManyPages(t *testing.T) {
 		return nil
 	})
 	stop()
+
 	if moving := <-moved; err != nil || moving != nil || seen != 250 {
 		t.Errorf("%d orders, errors %v, %v", seen, err, moving)
 	}
@@ -289,6 +314,7 @@ func TestVerifyOverManyPages(t *testing.T) {
 func TestVerifyNeedsAJournal(t *testing.T) {
 	s := newShop(t)
 	s.reconfigure(t, func(c *transitions.Config) { c.JournalTable = "" })
+
 	if err := s.Verify(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "journal table") {
 		t.Errorf("got %v", err)
 	}

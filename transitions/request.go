@@ -47,6 +47,7 @@ func newRule(most int, allowed func(byte) bool) *rule {
 	for c := range r.allowed {
 		r.allowed[c] = allowed(byte(c))
 	}
+
 	return r
 }
 
@@ -56,6 +57,7 @@ func (r *rule) holds(id string) bool {
 			return false
 		}
 	}
+
 	return id != "" && len(id) <= r.most
 }
 
@@ -98,6 +100,7 @@ func (r Request) Validate() error {
 	case r.IfMatch != nil && (*r.IfMatch < 0 || *r.IfMatch >= MaxTransitionID):
 		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, MaxTransitionID-1)
 	}
+
 	return nil
 }
 
@@ -128,5 +131,6 @@ func digestOf(parts ...string) digest {
 		h.Write(n[:])
 		h.Write([]byte(p))
 	}
+
 	return digest(h.Sum(nil)[:16])
 }

@@ -44,6 +44,7 @@ func (o *Orders) Restore(ctx context.Context, id OrderID, write bool) (Restorati
 	if err != nil {
 		return r, fmt.Errorf("restore order %s: %w", id, err)
 	}
+
 	return r, nil
 }
 
@@ -52,13 +53,16 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 	if err != nil {
 		return Restoration{}, err
 	}
+
 	r := Restoration{OrderID: id, Order: order}
 	if !found {
 		r.Lost = lost
 	}
+
 	if r.Facts, err = Rebuild(counted(o.Rows(ctx, id, 0), &r.Rows)); err != nil {
 		return r, err
 	}
+
 	switch {
 	case r.Rows == 0 && !found:
 		return r, ErrUnknownOrder
@@ -67,6 +71,7 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 	case !write:
 		return r, nil
 	}
+
 	now, old, err := o.update(ctx, o.restoring(r), id, "recent")
 	switch {
 	case err != nil:
@@ -80,6 +85,7 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 		}
 	}
 	r.Written = true
+
 	return r, nil
 }
 
@@ -89,6 +95,7 @@ func counted(rows iter.Seq2[Row, error], n *int) iter.Seq2[Row, error] {
 			if err == nil {
 				*n++
 			}
+
 			if !yield(row, err) {
 				return
 			}
@@ -109,10 +116,12 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 		if t.From != "" {
 			ring[ringNames.from[k]] = attribute.S(string(t.From))
 		}
+
 		if t.request != (digest{}) {
 			ring[ringNames.request[k]] = t.request.value()
 		}
 	}
+
 	values := image{":state": attribute.S(string(r.State)), ":id": attribute.N(int64(r.TransitionID)), ":version": attribute.N(int64(r.DefinitionVersion)),
 		":at": attribute.N(r.At.UnixMilli()), ":ring": attribute.M(ring)}
 	update := "SET orderState = :state, transitionId = :id, definitionVersion = :version, updatedAt = :at, recent = :ring"
@@ -120,10 +129,12 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 		values[":from"] = attribute.S(string(r.PreviousState))
 		update += ", previousState = :from"
 	}
+
 	condition := "attribute_not_exists(orderId)"
 	if r.Order != nil {
 		condition = pinned(r.Order, values)
 	}
+
 	return &dynamodb.UpdateItemInput{TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(r.OrderID))},
 		UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeValues: values,
 		ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}

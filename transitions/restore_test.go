@@ -28,24 +28,29 @@ func (s *shop) history(t testing.TB, id transitions.OrderID) (early map[string]t
 	narrowed := given(id, workflow.Pay, 5)
 	narrowed.From = workflow.Pending
 	s.want(t, narrowed, transitions.Applied)
+
 	for n := range 9 {
 		s.want(t, given(id, workflow.ShipPart, transitions.TransitionID(n+6)), transitions.Applied)
 	}
+
 	return early
 }
 
 func (s *shop) restored(t testing.TB, write bool) transitions.Restoration {
 	t.Helper()
+
 	r, err := s.Restore(t.Context(), "o-1", write)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return r
 }
 
 // sound wants that Verify finds nothing and that old requests keep their verdicts.
 func (s *shop) sound(t testing.TB) {
 	t.Helper()
+
 	if err := s.Verify(t.Context(), func(c transitions.Check) error {
 		if len(c.Findings) > 0 {
 			t.Errorf("after restoring: %+v", c.Findings)
@@ -67,16 +72,20 @@ func TestAnOrderThatIsBehindItsJournalIsBroughtForward(t *testing.T) {
 	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
 		t.Fatal(err) // the orders come from a backup, the journal does not
 	}
+
 	r := s.restored(t, false)
 	if r.Written || r.Rows != 13 || r.State != workflow.PartiallyShipped || r.TransitionID != 14 || r.Order.TransitionID != 4 || len(r.Lost) > 0 {
 		t.Errorf("dry run: %+v", r)
 	}
+
 	if order, _, _ := s.Get(t.Context(), "o-1"); order.TransitionID != 4 {
 		t.Errorf("the dry run wrote: %+v", order)
 	}
+
 	if r = s.restored(t, true); !r.Written {
 		t.Errorf("%+v", r)
 	}
+
 	order, _, err := s.Get(t.Context(), "o-1")
 	if err != nil || order.State != workflow.PartiallyShipped || order.TransitionID != 14 || len(order.Items) != 1 || order.ContentVersion != 0 {
 		t.Errorf("state and id are the journal's, the content is that of the backup: %+v, %v", order, err)
@@ -90,22 +99,26 @@ func TestAMissingOrderComesBackWithoutItsContent(t *testing.T) {
 	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: key}); err != nil {
 		t.Fatal(err)
 	}
+
 	lost := false
 	s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
 		if !lost && moves(r) {
 			lost = true
 			return nil, io.ErrUnexpectedEOF
 		}
+
 		return response, nil
 	}
 	r := s.restored(t, true)
 	if !r.Written || r.Order != nil || len(r.Lost) == 0 || !lost {
 		t.Errorf("%+v", r)
 	}
+
 	order, found, err := s.Get(t.Context(), "o-1")
 	if err != nil || !found || order.State != workflow.PartiallyShipped || len(order.Items) != 0 {
 		t.Errorf("%+v, %v", order, err)
 	}
+
 	if result, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Currency: "EUR"}}); err != nil || result.Verdict != transitions.Conflict {
 		t.Errorf("placing it again: %s, %v", result.Verdict, err)
 	}
@@ -117,26 +130,32 @@ func TestAMissingOrderComesBackWithoutItsContent(t *testing.T) {
 func TestNothingIsTakenBack(t *testing.T) {
 	s := newShop(t) // nobody writes this journal
 	s.place(t, "o-1")
+
 	if _, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrNothingToRestore) {
 		t.Errorf("an order ahead of its journal: %v", err)
 	}
+
 	if _, err := s.Restore(t.Context(), "nobody", true); !errors.Is(err, transitions.ErrUnknownOrder) {
 		t.Errorf("no order, no journal: %v", err)
 	}
+
 	s = newShopIn(t, transitions.JournalTransactional)
 	early := s.history(t, "o-1")
 	if _, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrNothingToRestore) {
 		t.Errorf("an order as far as its journal: %v", err)
 	}
+
 	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
 		t.Fatal(err)
 	}
 	moved := false
+
 	s.wire.before = func(r *http.Request) *http.Response {
 		if !moved && moves(r) {
 			moved = true
 			edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "late"), cup))
 		}
+
 		return nil
 	}
 	if r, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrContended) || r.Written {
@@ -150,10 +169,12 @@ func TestABrokenJournalRestoresNothing(t *testing.T) {
 	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("events"), Key: map[string]types.AttributeValue{
 		"orderId": early["orderId"], "transitionId": &types.AttributeValueMemberN{Value: "9"}}}); err != nil {
 		t.Fatal(err)
 	}
+
 	r, err := s.Restore(t.Context(), "o-1", true)
 	var chain *transitions.ChainError
 	if !errors.As(err, &chain) || chain.At != 10 || r.Written {
@@ -169,10 +190,12 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	newer := workflow.Order().Spec()
 	newer.Version = 2
+
 	next, err := workflow.New(newer)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	m, err := workflow.NewMigrations([]*workflow.Definition{workflow.Order(), next}, []workflow.Migration{{From: 1, To: 2}})
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +206,7 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 		id := transitions.OrderID(fmt.Sprint("o-", n))
 		s.reconfigure(t, func(c *transitions.Config) { c.Journal = s.mode })
 		s.place(t, id)
+
 		moments := []map[string]types.AttributeValue{s.item(t, id)}
 		applied := map[transitions.TransitionID]transitions.Request{}
 		for i := range rapid.IntRange(1, 25).Draw(rt, "steps") {
@@ -190,6 +214,7 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
+
 			switch kind := rapid.IntRange(0, 9).Draw(rt, "kind"); {
 			case kind == 0:
 				_, err = s.AddItems(t.Context(), edit(id, fmt.Sprint("e-", i)), cup)
@@ -202,38 +227,46 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 				_, _, err = s.Migrate(t.Context(), m, order)
 			default:
 				events := s.Definition().Events()
+
 				r := given(id, rapid.SampledFrom(events).Draw(rt, "event"), order.TransitionID+transitions.TransitionID(rapid.IntRange(1, 4).Draw(rt, "gap")))
 				if rapid.Bool().Draw(rt, "keyed") {
 					r.TransitionID, r.RequestID = 0, transitions.RequestID(fmt.Sprint("r-", i))
 				}
+
 				var result transitions.Result
 				if result, err = s.Apply(t.Context(), r); result.Verdict == transitions.Applied {
 					applied[result.Transition.ID] = r
 				}
 			}
+
 			if err != nil {
 				rt.Fatal(err)
 			}
 			moments = append(moments, s.item(t, id))
 		}
+
 		want, _, err := s.Get(t.Context(), id)
 		if err != nil {
 			rt.Fatal(err)
 		}
+
 		back := rapid.SampledFrom(moments).Draw(rt, "backup")
 		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: back}); err != nil {
 			rt.Fatal(err)
 		}
+
 		r, err := s.Restore(t.Context(), id, true)
 		if err != nil && !errors.Is(err, transitions.ErrNothingToRestore) || r.State != want.State || r.TransitionID != want.TransitionID || r.DefinitionVersion != want.DefinitionVersion {
 			rt.Fatalf("%+v, %v; want %+v", r, err, want.Position())
 		}
+
 		for transition, request := range applied {
 			if again := s.want(t, request, transitions.Replayed); again.Transition.ID != transition {
 				rt.Errorf("%+v is now transition %d", request, again.Transition.ID)
 			}
 		}
 	})
+
 	if err := s.Verify(t.Context(), func(c transitions.Check) error {
 		if len(c.Findings) > 0 {
 			t.Errorf("order %s: %+v", c.OrderID, c.Findings)

@@ -33,6 +33,7 @@ var ringNames = func() (names struct{ slot, from, request [RingSize]string }) {
 		n := strconv.Itoa(k)
 		names.slot[k], names.from[k], names.request[k] = "s"+n, "f"+n, "r"+n
 	}
+
 	return names
 }()
 
@@ -57,6 +58,7 @@ var updateExpressions = func() (out [RingSize][2]string) {
 		request := "recent." + ringNames.request[k]
 		out[k] = [2]string{set + " REMOVE " + request, set + ", " + request + " = :req"}
 	}
+
 	return out
 }()
 
@@ -66,6 +68,7 @@ func (w write) updateExpression() *string {
 	if w.trace != traceNone {
 		named = 1
 	}
+
 	return &updateExpressions[w.id%RingSize][named]
 }
 
@@ -76,6 +79,7 @@ var unusedKey = func() string {
 	for k, name := range ringNames.request {
 		used[k] = "recent." + name + " = :req"
 	}
+
 	return " AND NOT (" + strings.Join(used, " OR ") + ")"
 }()
 
@@ -89,6 +93,7 @@ func (t Transition) slot() types.AttributeValue {
 	var buf [128]byte
 	text := strconv.AppendInt(buf[:0], int64(t.ID), 10)
 	text = append(append(text, ' '), t.Event...)
+
 	text = append(append(text, ' '), t.To...)
 	text = strconv.AppendInt(append(text, ' '), t.At.UnixMilli(), 10)
 	text = append(append(text, ' '), t.call...)
@@ -100,6 +105,7 @@ func (t Transition) slot() types.AttributeValue {
 	case t.narrowed:
 		text = append(text, ' ', flagNarrowed)
 	}
+
 	return attribute.S(string(text))
 }
 
@@ -116,11 +122,13 @@ func parseSlot(text string) (Transition, error) {
 			return Transition{}, errSlot
 		}
 	}
+
 	id, errID := strconv.ParseInt(field[0], 10, 64)
 	at, errAt := strconv.ParseInt(field[3], 10, 64)
 	if more || n < 5 || errID != nil || errAt != nil || id < 1 {
 		return Transition{}, errSlot
 	}
+
 	return Transition{
 		ID: TransitionID(id), Event: workflow.Event(field[1]), To: workflow.State(field[2]), At: time.UnixMilli(at).UTC(), call: field[4],
 		allotted: strings.IndexByte(field[5], flagAllotted) >= 0, narrowed: strings.IndexByte(field[5], flagNarrowed) >= 0,
@@ -133,6 +141,7 @@ func (r *reader) ring(recent image) (ring [RingSize]Transition) {
 		if recent[name] == nil {
 			continue
 		}
+
 		t, err := parseSlot(r.text(recent, name))
 		if err != nil && r.err == nil {
 			r.err = fmt.Errorf("attribute recent.%s %w", name, err)
@@ -141,6 +150,7 @@ func (r *reader) ring(recent image) (ring [RingSize]Transition) {
 		t.request = r.digest(recent, ringNames.request[k])
 		ring[k] = t
 	}
+
 	return ring
 }
 

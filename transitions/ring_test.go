@@ -16,6 +16,7 @@ import (
 // recent reads the raw ring; a call's random name becomes "CALL", a digest its length.
 func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
 	t.Helper()
+
 	call := regexp.MustCompile(`^(\d+ \S+ \S+ \d+) [A-Za-z0-9_-]{12}`)
 	out := map[string]any{}
 	for name, v := range s.item(t, id)["recent"].(*types.AttributeValueMemberM).Value {
@@ -26,6 +27,7 @@ func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
 			out[name] = len(v.Value)
 		}
 	}
+
 	return out
 }
 
@@ -43,6 +45,7 @@ func TestTheRingsFormat(t *testing.T) {
 		narrowed.From, narrowed.RequestID = workflow.OnHold, "r-1"
 		s.want(t, narrowed, transitions.Applied)
 		s.want(t, keyed("o-1", workflow.Pay, "r-2"), transitions.Applied)
+
 		want := map[string]any{
 			"s1": "1 place PENDING 1763721672123 CALL",
 			"s2": "2 hold ON_HOLD 1763721672123 CALL", "f2": "PENDING",
@@ -55,6 +58,7 @@ func TestTheRingsFormat(t *testing.T) {
 		s.want(t, given("o-1", workflow.Ship, 11), transitions.Applied) // slot 3 again, without a request id
 		want["s3"], want["f3"] = "11 ship SHIPPED 1763721672123 CALL", "PAYMENT_RECEIVED"
 		delete(want, "r3")
+
 		if diff := cmp.Diff(want, s.recent(t, "o-1")); diff != "" {
 			t.Errorf("an overwritten slot keeps nothing of the old one (-want +got):\n%s", diff)
 		}
@@ -63,6 +67,7 @@ func TestTheRingsFormat(t *testing.T) {
 
 func imageWithSlot(slot string) map[string]types.AttributeValue {
 	text := func(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
+
 	return map[string]types.AttributeValue{
 		"orderId": text("o-1"), "orderState": text("SHIPPED"), "transitionId": &types.AttributeValueMemberN{Value: "3"},
 		"recent": &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{"s3": text(slot), "f3": text("PROCESSING")}},
@@ -87,6 +92,7 @@ func FuzzRingSlot(f *testing.F) {
 		if err != nil || !grew {
 			return
 		}
+
 		if t3 := c.Transition; t3.Event != "" && !strings.Contains(slot, " "+string(t3.Event)+" "+string(t3.To)+" ") {
 			t.Errorf("slot %q was read as %+v", slot, t3)
 		}

@@ -37,6 +37,7 @@ func (m JournalMode) String() string {
 	case JournalTransactional:
 		return "transactional"
 	}
+
 	return fmt.Sprintf("JournalMode(%d)", uint8(m))
 }
 
@@ -47,24 +48,29 @@ func (o *Orders) applyKnown(ctx context.Context, r Request, id TransitionID, gro
 	if err != nil || !found {
 		return Result{Verdict: NotFound}, err
 	}
+
 	w := o.prepare(r, id, groups[0], trace)
 	for attempt := 0; ; attempt++ {
 		result, err := o.judge(ctx, w, order)
 		if attempt > 0 {
 			err = unsettled(err)
 		}
+
 		if err != nil || result.Verdict != WrongState {
 			return result, err
 		}
+
 		move, reason, possible, err := choose(r, groups, order)
 		if err != nil || !possible {
 			result.Expected, result.Reason = expected(groups), reason
 			return result, err
 		}
+
 		if attempt == o.cfg.Attempts {
 			return Result{}, ErrContended
 		}
 		w.group = workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}
+
 		moved, old, err := o.transact(ctx, w, order)
 		switch {
 		case err != nil:
@@ -90,11 +96,13 @@ func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old
 	after := base.moved(w, o.def.Version())
 	t, _ := after.slot(w.id)
 	values := o.values(w)
+
 	condition, names, err := w.guarded(pinned(base, values), values)
 	if err != nil {
 		return nil, nil, err
 	}
 	update, names := w.expression(names, values)
+
 	img, failed, err := o.transactAll(ctx, base.ID, []types.TransactWriteItem{
 		{Update: &types.Update{
 			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(base.ID))},
@@ -113,6 +121,7 @@ func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old
 		return nil, nil, nil
 	}
 	old, err = decode(img)
+
 	return nil, old, err
 }
 
@@ -121,6 +130,7 @@ func pinned(base *Order, values image) string {
 	values[":from0"] = attribute.S(string(base.State))
 	values[":previous"] = attribute.N(int64(base.TransitionID))
 	values[":content"] = attribute.N(int64(base.ContentVersion))
+
 	return "orderState = :from0 AND " + isOrAbsent("transitionId", ":previous", base.TransitionID == 0) +
 		" AND " + isOrAbsent("contentVersion", ":content", base.ContentVersion == 0)
 }
@@ -152,6 +162,7 @@ func (o *Orders) transactAll(ctx context.Context, id OrderID, items []types.Tran
 		if err == nil {
 			return nil, false, nil
 		}
+
 		var canceled *types.TransactionCanceledException
 		if errors.As(err, &canceled) {
 			img, verdict := reasons(canceled)
@@ -168,9 +179,11 @@ func (o *Orders) transactAll(ctx context.Context, id OrderID, items []types.Tran
 		} else {
 			giveUp = ErrOutcomeUnknown
 		}
+
 		if attempt == o.cfg.Attempts {
 			return nil, false, errors.Join(giveUp, err)
 		}
+
 		if !pause(ctx, attempt) {
 			return nil, false, errors.Join(giveUp, context.Cause(ctx), err)
 		}
@@ -200,6 +213,7 @@ func reasons(e *types.TransactionCanceledException) (image, int) {
 			verdict = collided
 		}
 	}
+
 	return nil, verdict
 }
 
@@ -210,6 +224,7 @@ func describeReasons(e *types.TransactionCanceledException) string {
 			text = append(text, code+": "+aws.ToString(r.Message))
 		}
 	}
+
 	return fmt.Sprint(text)
 }
 
@@ -220,15 +235,18 @@ func (o *Order) moved(w write, version int) *Order {
 	at := time.UnixMilli(w.at.UnixMilli()).UTC()
 	after.PreviousState, after.State, after.TransitionID = o.State, w.group.To, w.id
 	after.DefinitionVersion, after.UpdatedAt = version, at
+
 	t := Transition{ID: w.id, Event: w.request.Event, From: o.State, To: w.group.To, At: at, call: w.call,
 		allotted: w.trace == traceAllotted, narrowed: w.request.From != ""}
 	if w.trace != traceNone {
 		t.request = w.request.RequestID.digest()
 	}
+
 	after.ring[w.id%RingSize], after.ringed = t, true
 	if w.load != nil {
 		after.loaded(w.load)
 	}
+
 	return &after
 }
 
@@ -239,6 +257,7 @@ func (o *Orders) createJournaled(ctx context.Context, n NewOrder, item image, w 
 		return Result{}, err
 	}
 	t, _ := order.slot(PlaceID)
+
 	img, failed, err := o.transactAll(ctx, n.ID, []types.TransactWriteItem{
 		{Put: &types.Put{TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}},
@@ -250,5 +269,6 @@ func (o *Orders) createJournaled(ctx context.Context, n NewOrder, item image, w 
 	case failed:
 		return placedBefore(img, n, w)
 	}
+
 	return Result{Verdict: Applied, Transition: t, Order: order}, nil
 }

@@ -22,18 +22,22 @@ func TestATransactionalJournalIsNeverBehind(t *testing.T) {
 	s.place(t, "o-1")
 	s.want(t, given("o-1", workflow.Hold, 2), transitions.Applied)
 	s.want(t, given("o-1", workflow.Release, 5), transitions.Applied) // a gap
+
 	last := s.want(t, keyed("o-1", workflow.Cancel, "r"), transitions.Applied)
 	rows, err := s.History(t.Context(), "o-1", 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if diff := cmp.Diff(last.Order.Recent(), rows, cmpopts.IgnoreUnexported(transitions.Transition{})); diff != "" {
 		t.Errorf("the journal (+) differs from the ring (-):\n%s", diff)
 	}
+
 	read, _, err := s.Get(t.Context(), "o-1")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if diff := cmp.Diff(read, last.Order, cmpopts.IgnoreUnexported(transitions.Order{}, transitions.Transition{})); diff != "" {
 		t.Errorf("the result's order (+) is not the one in the table (-):\n%s", diff)
 	}
@@ -48,6 +52,7 @@ func TestTheStreamMayRecordWhatTheTransactionHas(t *testing.T) {
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 	before := s.row(t, "o-1", "2")
 	s.record(t, old, s.item(t, "o-1"))
+
 	if diff := cmp.Diff(before, s.row(t, "o-1", "2"), cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberB{})); diff != "" {
 		t.Errorf("the row changed:\n%s", diff)
 	}
@@ -55,6 +60,7 @@ func TestTheStreamMayRecordWhatTheTransactionHas(t *testing.T) {
 	old = s.item(t, "o-1")
 	s.want(t, given("o-1", workflow.Ship, 3), transitions.Applied)
 	s.record(t, old, s.item(t, "o-1"))
+
 	if rows, err := s.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 3 {
 		t.Errorf("rows %+v, error %v", rows, err)
 	}
@@ -62,11 +68,13 @@ func TestTheStreamMayRecordWhatTheTransactionHas(t *testing.T) {
 
 func (s *shop) row(t testing.TB, order, id string) map[string]types.AttributeValue {
 	t.Helper()
+
 	out, err := s.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("events"), Key: map[string]types.AttributeValue{
 		"orderId": &types.AttributeValueMemberS{Value: order}, "transitionId": &types.AttributeValueMemberN{Value: id}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Item
 }
 
@@ -75,19 +83,24 @@ func TestAJournalAheadOfItsOrderIsAnError(t *testing.T) {
 	s.place(t, "o-1")
 	restored := s.item(t, "o-1")
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+
 	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: restored}); err != nil {
 		t.Fatal(err) // the orders, but not the journal, come from a backup
 	}
+
 	_, err := s.Apply(t.Context(), given("o-1", workflow.Cancel, 2))
 	if !errors.Is(err, transitions.ErrJournalAhead) || transitions.Retryable(err) {
 		t.Errorf("got %v, want ErrJournalAhead", err)
 	}
+
 	if order, _, err := s.Get(t.Context(), "o-1"); err != nil || order.State != workflow.Pending {
 		t.Errorf("nothing may have changed: %+v, %v", order, err)
 	}
+
 	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"orderId": restored["orderId"]}}); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Currency: "EUR"}}); !errors.Is(err, transitions.ErrJournalAhead) {
 		t.Errorf("placing an order whose journal exists: got %v", err)
 	}
@@ -104,16 +117,19 @@ func TestACollisionWithAnotherTransactionIsTriedAgain(t *testing.T) {
 			return nil
 		}
 		collisions++
+
 		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
 			Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","message":"cancelled",` +
 				`"CancellationReasons":[{"Code":"TransactionConflict","Message":"Transaction is ongoing for the item"},{"Code":"None"}]}`))}
 	}
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+
 	if collisions != 2 {
 		t.Errorf("%d collisions", collisions)
 	}
 	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = transitions.JournalTransactional, 1 })
 	collisions = 0
+
 	if _, err := s.Apply(t.Context(), given("o-1", workflow.Ship, 3)); !errors.Is(err, transitions.ErrContended) || errors.Is(err, transitions.ErrOutcomeUnknown) {
 		t.Errorf("a cancelled transaction is known to have written nothing: %v", err)
 	}

@@ -53,6 +53,7 @@ func (v *Verdict) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
+
 	return fmt.Errorf("verdict %q is not known", text)
 }
 

@@ -22,6 +22,7 @@ func seen(id transitions.TransitionID) *transitions.TransitionID { return &id }
 // sameTransition compares what a caller can see of two transitions.
 func sameTransition(t *testing.T, got, want transitions.Transition) {
 	t.Helper()
+
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(transitions.Transition{})); diff != "" {
 		t.Errorf("transition (-want +got):\n%s", diff)
 	}
@@ -31,13 +32,16 @@ func TestAppliedMovesTheOrderAndRecordsIt(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
+
 		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 		if result.Order.State != workflow.PaymentReceived || result.Order.TransitionID != 2 || result.Order.PreviousState != workflow.Pending {
 			t.Errorf("order %+v", result.Order)
 		}
+
 		if tr := result.Transition; tr.ID != 2 || tr.From != workflow.Pending || tr.To != workflow.PaymentReceived || tr.Event != workflow.Pay || tr.At.IsZero() {
 			t.Errorf("transition %+v", tr)
 		}
+
 		recent := result.Order.Recent()
 		if len(recent) != 2 || recent[0].Event != workflow.Place || recent[1].Event != workflow.Pay {
 			t.Errorf("the item remembers %+v", recent)
@@ -62,6 +66,7 @@ func TestReplayedReturnsTheSameResultHoweverLate(t *testing.T) {
 				s.want(t, given("o-1", workflow.Deliver, 4), transitions.Applied)
 				late := s.want(t, request, transitions.Replayed)
 				sameTransition(t, late.Transition, first.Transition)
+
 				if late.Order.State != workflow.Delivered {
 					t.Errorf("a replay carries the order as it is now, got %s", late.Order.State)
 				}
@@ -75,6 +80,7 @@ func TestSupersededStaysSuperseded(t *testing.T) {
 		s := newShop(t)
 		s.place(t, "o-1")
 		s.want(t, given("o-1", workflow.Pay, 5), transitions.Applied)
+
 		for range 2 {
 			result := s.want(t, given("o-1", workflow.Cancel, 3), transitions.Superseded)
 			if result.Order.TransitionID != 5 {
@@ -91,6 +97,7 @@ func TestAnExecutionOvertakenByAnAllottedIdIsSuperseded(t *testing.T) {
 		s := newShop(t)
 		s.place(t, "o-1")
 		s.want(t, keyed("o-1", workflow.Cancel, "customer"), transitions.Applied) // takes id 2
+
 		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Superseded)
 		if result.Order.State != workflow.Cancelled {
 			t.Errorf("the verdict says where the order is: %+v", result.Order)
@@ -102,16 +109,19 @@ func TestWrongStateSaysActualAndExpectedAndRecordsNothing(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
+
 		before := s.item(t, "o-1")
 		for _, r := range []transitions.Request{given("o-1", workflow.Ship, 2), keyed("o-1", workflow.Ship, "r")} {
 			result := s.want(t, r, transitions.WrongState)
 			if result.Order.State != workflow.Pending {
 				t.Errorf("actual state %s", result.Order.State)
 			}
+
 			if diff := cmp.Diff([]workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}, result.Expected); diff != "" {
 				t.Errorf("expected states (-want +got):\n%s", diff)
 			}
 		}
+
 		if diff := cmp.Diff(before, s.item(t, "o-1"), cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{},
 			types.AttributeValueMemberM{}, types.AttributeValueMemberL{}, types.AttributeValueMemberB{})); diff != "" {
 			t.Errorf("a refusal changed the item:\n%s", diff)
@@ -126,6 +136,7 @@ func TestFromNarrowsTheEvent(t *testing.T) {
 		s := newShop(t)
 		s.place(t, "o-1")
 		r := given("o-1", workflow.Cancel, 2)
+
 		r.From = workflow.PaymentReceived
 		result := s.want(t, r, transitions.WrongState)
 		if diff := cmp.Diff([]workflow.State{workflow.PaymentReceived}, result.Expected); diff != "" {
@@ -169,10 +180,12 @@ func TestAnEventWithTwoTargetsFollowsTheImage(t *testing.T) {
 		s := newShop(t)
 		s.place(t, "o-1")
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+
 		result := s.want(t, given("o-1", workflow.Hold, 3), transitions.Applied)
 		if result.Order.State != workflow.PaidOnHold || result.Transition.From != workflow.PaymentReceived {
 			t.Errorf("a paid order is held as paid: %+v", result.Transition)
 		}
+
 		if back := s.want(t, given("o-1", workflow.Release, 4), transitions.Applied); back.Order.State != workflow.PaymentReceived {
 			t.Errorf("release returns it to %s", back.Order.State)
 		}
@@ -189,6 +202,7 @@ func TestCreateIsOncePerContent(t *testing.T) {
 				t.Errorf("call %d: %+v, error %v, want %s", i, result, err, want)
 			}
 		}
+
 		order.Total.Amount = 6
 		if result, err := s.Create(t.Context(), order); err != nil || result.Verdict != transitions.Conflict {
 			t.Errorf("other content: %s, error %v", result.Verdict, err)
@@ -228,12 +242,14 @@ func TestAnOrderThatSomebodyElseMovedIsAdopted(t *testing.T) {
 			s.record(t, old, now)
 		}
 		step(keyed("o-1", workflow.ShipPart, "first"))
+
 		for id := transitions.TransitionID(7); id < 20; id++ {
 			step(given("o-1", workflow.ShipPart, id))
 		}
 		step(keyed("o-1", workflow.ShipPart, "new")) // nowhere in the journal
 		s.want(t, keyed("o-1", workflow.ShipPart, "first"), transitions.Replayed)
 		s.want(t, given("o-1", workflow.ShipPart, 3), transitions.Superseded)
+
 		if err := s.Verify(t.Context(), func(c transitions.Check) error {
 			if len(c.Findings) > 0 {
 				t.Errorf("%+v", c.Findings)
@@ -242,6 +258,7 @@ func TestAnOrderThatSomebodyElseMovedIsAdopted(t *testing.T) {
 		}); err != nil {
 			t.Error(err)
 		}
+
 		if e, err := s.Explain(t.Context(), "o-1"); err != nil || e.Missing != "" || e.Steps[0].ID != 6 {
 			t.Errorf("%+v, %v", e.Steps[0], err)
 		}
@@ -314,14 +331,17 @@ func TestAUsedRequestIdIsNotAppliedUnderAnotherId(t *testing.T) {
 		sameTransition(t, s.want(t, r, transitions.Replayed).Transition, first.Transition)
 		r.Event = workflow.Ship
 		s.want(t, r, transitions.Conflict)
+
 		for id := transitions.TransitionID(4); id < 14; id++ {
 			apply(given("o-1", workflow.ShipPart, id))
 		}
+
 		r.Event, r.TransitionID, r.IfMatch = workflow.ShipPart, 0, seen(13)
 		if s.mode == transitions.JournalByStream {
 			if _, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrJournalBehind) {
 				t.Errorf("the ring has forgotten it and nobody has written the journal: %v", err)
 			}
+
 			for i := 1; i < len(images); i++ {
 				s.record(t, images[i-1], images[i])
 			}

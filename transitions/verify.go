@@ -74,21 +74,25 @@ func (o *Orders) Verify(ctx context.Context, fn func(Check) error) error {
 		return errors.New("verify orders: no journal table is configured")
 	}
 	consistent, limit := true, int32(100)
+
 	input := &dynamodb.ScanInput{TableName: &o.cfg.Table, ConsistentRead: &consistent, Limit: &limit}
 	for {
 		out, err := o.cfg.DynamoDB.Scan(ctx, input)
 		if err != nil {
 			return fmt.Errorf("verify orders: %w", err)
 		}
+
 		for _, item := range out.Items {
 			check, err := o.verify(ctx, item)
 			if err != nil {
 				return fmt.Errorf("verify order %s: %w", check.OrderID, err)
 			}
+
 			if err := fn(check); err != nil {
 				return err
 			}
 		}
+
 		if input.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
 			return nil
 		}
@@ -103,24 +107,29 @@ func (o *Orders) verify(ctx context.Context, item image) (Check, error) {
 		c.found(FindingUnreadable, 0, "%v", err)
 		return c, nil
 	}
+
 	c := Check{OrderID: order.ID, State: order.State, TransitionID: order.TransitionID}
 	facts, ahead, err := o.replay(ctx, order, &c)
 	if err != nil {
 		return c, err
 	}
+
 	if ahead > 0 {
 		// The order has moved since it was read, or the journal knows too much.
 		now, found, err := o.Get(ctx, order.ID)
 		if err != nil {
 			return c, err
 		}
+
 		if !found || now.TransitionID < ahead {
 			c.found(FindingAhead, ahead, "the journal goes up to transition %d, the order has made %d", ahead, order.TransitionID)
 		}
 	}
+
 	if slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Kind == FindingBroken || f.Kind == FindingUnreadable }) {
 		return c, nil // what would follow from half a journal says nothing
 	}
+
 	rest, complete := order.since(facts.TransitionID)
 	switch {
 	case !complete:
@@ -130,15 +139,18 @@ func (o *Orders) verify(ctx context.Context, item image) (Check, error) {
 		c.found(FindingBehind, facts.TransitionID, "the journal ends at transition %d, the order is at %d", facts.TransitionID, order.TransitionID)
 		c.Findings[len(c.Findings)-1].Since = rest[0].At
 	}
+
 	for _, row := range rest {
 		if err := facts.add(row); err != nil {
 			c.found(FindingBroken, row.ID, "the ring does not continue the journal: %v", err)
 			return c, nil
 		}
 	}
+
 	if facts.TransitionID > 0 { // an adopted order that has not moved yet has no journal
 		compareFacts(&c, facts, order)
 	}
+
 	return c, nil
 }
 
@@ -155,18 +167,22 @@ func (o *Orders) replay(ctx context.Context, order *Order, c *Check) (facts Fact
 			return facts, ahead, err
 		}
 		c.Rows++
+
 		if row.ID > order.TransitionID {
 			ahead = row.ID
 			continue
 		}
+
 		if row.DefinitionVersion == o.def.Version() && !o.allows(row.Transition) {
 			c.found(FindingIllegal, row.ID, "%s from %q to %s is not in version %d of the definition", row.Event, row.From, row.To, row.DefinitionVersion)
 		}
+
 		if err := facts.add(row); err != nil {
 			c.found(FindingBroken, row.ID, "%v", err)
 			return facts, ahead, nil
 		}
 	}
+
 	return facts, ahead, nil
 }
 
@@ -178,6 +194,7 @@ func (o *Orders) allows(t Transition) bool {
 	case workflow.Migrate:
 		return o.def.HasState(t.To) // where it may lead, the migrations say
 	}
+
 	return slices.ContainsFunc(o.def.Groups(t.Event), func(g workflow.Group) bool {
 		return g.To == t.To && slices.Contains(g.From, t.From)
 	})
@@ -188,12 +205,15 @@ func compareFacts(c *Check, f Facts, o *Order) {
 	if f.State != o.State {
 		c.found(FindingState, f.TransitionID, "the order is %s, its journal says %s", o.State, f.State)
 	}
+
 	if f.PreviousState != o.PreviousState {
 		c.found(FindingState, f.TransitionID, "the order was %q before, its journal says %q", o.PreviousState, f.PreviousState)
 	}
+
 	if f.DefinitionVersion != 0 && f.DefinitionVersion != o.DefinitionVersion {
 		c.found(FindingState, f.TransitionID, "the order has version %d of the definition, its journal %d", o.DefinitionVersion, f.DefinitionVersion)
 	}
+
 	for i, want := range f.ring {
 		have := o.ring[i]
 		have.call = ""

@@ -16,6 +16,7 @@ func (o *Orders) CheckVersion(order *Order) error {
 	if order.DefinitionVersion == 0 || slices.Contains(o.versions, order.DefinitionVersion) {
 		return nil
 	}
+
 	return fmt.Errorf("%w: it is of version %d, known here %v (`ratchet workflow migrate` brings orders to another version)",
 		ErrUnknownVersion, order.DefinitionVersion, o.versions)
 }
@@ -27,10 +28,12 @@ func knownVersions(cfg Config) ([]int, error) {
 		if v < 1 {
 			return nil, fmt.Errorf("transitions: Config.Versions: %d: versions count from 1", v)
 		}
+
 		if !slices.Contains(versions, v) {
 			versions = append(versions, v)
 		}
 	}
+
 	return versions, nil
 }
 
@@ -41,15 +44,18 @@ func (o *Orders) ofVersion(only int, values image) string {
 		values[":only"] = attribute.N(int64(only))
 		return "definitionVersion = :only"
 	}
+
 	if len(o.versions) == 1 {
 		return "(attribute_not_exists(definitionVersion) OR definitionVersion = :version)"
 	}
+
 	list := ":version"
 	for i, v := range o.versions[1:] {
 		name := ":version" + strconv.Itoa(i)
 		values[name] = attribute.N(int64(v))
 		list += ", " + name
 	}
+
 	return "(attribute_not_exists(definitionVersion) OR definitionVersion IN (" + list + "))"
 }
 
@@ -64,6 +70,7 @@ func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 	if err != nil {
 		err = fmt.Errorf("migrate order %s from version %d to %d: %w", order.ID, order.DefinitionVersion, o.def.Version(), err)
 	}
+
 	return after, moved, err
 }
 
@@ -72,11 +79,13 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 		if order.DefinitionVersion == 0 || order.DefinitionVersion == o.def.Version() {
 			return order, false, nil
 		}
+
 		to, err := m.Map(order.DefinitionVersion, o.def.Version(), order.State)
 		if err != nil {
 			return order, false, err
 		}
 		seen := order.TransitionID
+
 		w := o.prepare(Request{OrderID: order.ID, Event: workflow.Migrate, IfMatch: &seen,
 			RequestID: RequestID(fmt.Sprintf("migration/%d/%d/%d", order.DefinitionVersion, o.def.Version(), seen))},
 			seen+1, workflow.Group{From: []workflow.State{order.State}, To: to}, traceAllotted)
@@ -90,10 +99,12 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 		case old == nil:
 			return order, false, ErrUnknownOrder
 		}
+
 		if t, same := old.slot(w.id); same && t.call == w.call {
 			return old, true, nil // the answer was lost, and a retry met its own write
 		}
 		order = old
 	}
+
 	return order, false, ErrContended
 }

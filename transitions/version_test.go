@@ -23,6 +23,7 @@ var attributes = cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.A
 // which from version 3 on can no longer be held.
 func renamed(t testing.TB, version int) *workflow.Definition {
 	t.Helper()
+
 	held := map[int]workflow.State{1: "ON_HOLD", 2: "HELD"}[version]
 	spec := workflow.Spec{Name: "order", Version: version, Place: "place", Initial: "PENDING",
 		States:      []workflow.StateSpec{{State: "PENDING"}, {State: "PAID", Terminal: true}},
@@ -32,10 +33,12 @@ func renamed(t testing.TB, version int) *workflow.Definition {
 		spec.Transitions = append(spec.Transitions, workflow.Transition{Event: "hold", From: []workflow.State{"PENDING"}, To: held},
 			workflow.Transition{Event: "release", From: []workflow.State{held}, To: "PENDING"})
 	}
+
 	d, err := workflow.New(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return d
 }
 
@@ -49,14 +52,17 @@ func (s *shop) runs(t testing.TB, version int, accepted ...int) {
 
 func ways(t testing.TB, versions ...int) *workflow.Migrations {
 	t.Helper()
+
 	var defs []*workflow.Definition
 	for _, v := range versions {
 		defs = append(defs, renamed(t, v))
 	}
+
 	m, err := workflow.NewMigrations(defs, []workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"ON_HOLD": "HELD"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return m
 }
 
@@ -72,6 +78,7 @@ func TestAnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 		s.want(t, keyed("o-1", "release", "r2"), transitions.Applied)
 		before := s.item(t, "o-1")
 		s.runs(t, 2)
+
 		ifMatch := keyed("o-1", "pay", "k2")
 		ifMatch.IfMatch = seen(3)
 		for name, r := range map[string]transitions.Request{"id given": given("o-1", "pay", 4), "id allotted": keyed("o-1", "pay", "k"), "if-match": ifMatch} {
@@ -79,12 +86,15 @@ func TestAnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 				t.Errorf("%s: got %v, want ErrUnknownVersion", name, err)
 			}
 		}
+
 		if _, err := s.AddItems(t.Context(), edit("o-1", "e"), cup); !errors.Is(err, transitions.ErrUnknownVersion) {
 			t.Errorf("edit: got %v", err)
 		}
+
 		if _, err := s.ChangeItem(t.Context(), edit("o-1", "e"), cup); !errors.Is(err, transitions.ErrUnknownVersion) {
 			t.Errorf("edit of a line: got %v", err)
 		}
+
 		if diff := cmp.Diff(before, s.item(t, "o-1"), attributes); diff != "" {
 			t.Errorf("a refusal wrote something:\n%s", diff)
 		}
@@ -94,6 +104,7 @@ func TestAnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 		s.runs(t, 2, 1)
 		s.want(t, given("o-1", "pay", 4), transitions.Applied)
 		s.runs(t, 1) // a worker of the old version meets what the new one has moved
+
 		if _, err := s.Apply(t.Context(), given("o-1", "hold", 5)); !errors.Is(err, transitions.ErrUnknownVersion) {
 			t.Errorf("an order of a newer version: got %v", err)
 		}
@@ -111,21 +122,25 @@ func TestAMigrationIsATransition(t *testing.T) {
 		s.want(t, given("o-1", "hold", 2), transitions.Applied)
 		s.record(t, old, s.item(t, "o-1"))
 		s.runs(t, 2)
+
 		order, _, err := s.Get(t.Context(), "o-1")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		old = s.item(t, "o-1")
 		after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order)
 		if err != nil || !moved || after.State != "HELD" || after.TransitionID != 3 || after.DefinitionVersion != 2 || after.PreviousState != "ON_HOLD" {
 			t.Fatalf("%+v, %v, %v", after, moved, err)
 		}
 		s.record(t, old, s.item(t, "o-1"))
+
 		if _, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err != nil || moved {
 			t.Errorf("again, with the order as it was read before: moved %v, %v", moved, err)
 		}
 		s.want(t, given("o-1", "release", 3), transitions.Superseded)
 		s.want(t, given("o-1", "release", 4), transitions.Applied)
+
 		if s.mode == transitions.JournalTransactional {
 			if err := s.Verify(t.Context(), func(c transitions.Check) error {
 				if len(c.Findings) > 0 {
@@ -136,6 +151,7 @@ func TestAMigrationIsATransition(t *testing.T) {
 				t.Error(err)
 			}
 		}
+
 		rows, err := s.History(t.Context(), "o-1", 2, 1)
 		if err != nil || len(rows) != 1 || rows[0].Event != workflow.Migrate || rows[0].From != "ON_HOLD" || rows[0].To != "HELD" {
 			t.Errorf("journal %+v, %v", rows, err)
@@ -149,16 +165,19 @@ func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		s.runs(t, 1)
 		s.place(t, "o-1")
 		s.runs(t, 2)
+
 		order, _, err := s.Get(t.Context(), "o-1")
 		if err != nil {
 			t.Fatal(err)
 		}
 		lost := false
+
 		s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
 			if !lost && moves(r) {
 				lost = true
 				return nil, io.ErrUnexpectedEOF
 			}
+
 			return response, nil
 		}
 		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err != nil || !moved || after.TransitionID != 2 {
@@ -172,9 +191,11 @@ func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 func TestAllOrdersAreMigrated(t *testing.T) {
 	s := newShop(t)
 	s.runs(t, 1)
+
 	for i := range 40 {
 		id := transitions.OrderID(fmt.Sprintf("o-%d", i))
 		s.place(t, id)
+
 		if i%2 == 0 {
 			s.want(t, given(id, "hold", 2), transitions.Applied)
 		}
@@ -183,28 +204,34 @@ func TestAllOrdersAreMigrated(t *testing.T) {
 	s.place(t, "new")
 	count := func(want transitions.Counts) {
 		t.Helper()
+
 		got, err := s.Count(t.Context(), transitions.Sweep{})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
 	count(transitions.Counts{1: {"PENDING": 20, "ON_HOLD": 20}, 2: {"PENDING": 1}})
+
 	seen := 0
 	moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 3, Progress: func(n int) { seen = n }})
 	if err != nil || moved != 40 || unmapped != 0 || seen != 41 {
 		t.Errorf("%d moved, %d unmapped, %d seen, %v", moved, unmapped, seen, err)
 	}
 	count(transitions.Counts{2: {"PENDING": 21, "HELD": 20}})
+
 	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}); err != nil || moved+unmapped != 0 {
 		t.Errorf("again: %d moved, %d unmapped, %v", moved, unmapped, err)
 	}
 	s.runs(t, 3)
+
 	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2, 3), transitions.Sweep{}); err != nil || moved != 0 || unmapped != 41 {
 		t.Errorf("without a way: %d moved, %d unmapped, %v", moved, unmapped, err)
 	}
+
 	if _, err := s.Count(t.Context(), transitions.Sweep{Segments: 65}); !errors.Is(err, transitions.ErrInvalidRequest) {
 		t.Errorf("65 segments: %v", err)
 	}

@@ -56,17 +56,20 @@ func (o *Orders) values(w write) image {
 	if w.trace != traceNone {
 		values[":req"] = w.request.RequestID.digest().value()
 	}
+
 	return values
 }
 
 // input builds the UpdateItem of the write.
 func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 	values := o.values(w)
+
 	condition, names, err := w.guarded(o.condition(w, values), values)
 	if err != nil {
 		return nil, err
 	}
 	update, names := w.expression(names, values)
+
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &o.cfg.Table,
 		Key:                                 image{"orderId": attribute.S(string(w.request.OrderID))},
@@ -86,15 +89,18 @@ func (o *Orders) condition(w write, values image) string {
 	for i, s := range from {
 		values[o.sources.names[i]] = attribute.S(string(s))
 	}
+
 	id := "(attribute_not_exists(transitionId) OR transitionId < :id)"
 	if seen := w.request.IfMatch; seen != nil {
 		values[":seen"] = attribute.N(int64(*seen))
 		id = isOrAbsent("transitionId", ":seen", *seen == 0)
 	}
+
 	unused := ""
 	if w.trace != traceNone {
 		unused = unusedKey
 	}
+
 	return o.sources.conditions[len(from)] + " AND " + id + " AND " + o.ofVersion(w.version, values) + unused
 }
 
@@ -106,9 +112,11 @@ func newSources(most int) (s sources) {
 	for i := range most {
 		s.names = append(s.names, ":from"+strconv.Itoa(i))
 	}
+
 	for n := range most + 1 {
 		s.conditions = append(s.conditions, "attribute_exists(orderId) AND orderState IN ("+strings.Join(s.names[:n], ", ")+")")
 	}
+
 	return s
 }
 
@@ -119,6 +127,7 @@ func (o *Orders) send(ctx context.Context, w write) (newImage image, oldImage im
 	if err != nil {
 		return nil, nil, err
 	}
+
 	return o.update(ctx, input, w.request.OrderID, "recent")
 }
 
@@ -131,12 +140,14 @@ func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, id
 		if err == nil {
 			return out.Attributes, nil, nil
 		}
+
 		var failed *types.ConditionalCheckFailedException
 		switch {
 		case errors.As(err, &failed):
 			return nil, failed.Item, nil
 		case !adopted && mapMissing(err):
 			adopted = true
+
 			if err := o.adopt(ctx, id, into); err != nil {
 				return nil, nil, err
 			}
@@ -163,6 +174,7 @@ func ambiguous(ctx context.Context, err error) bool {
 		return true
 	}
 	var conflict *types.TransactionConflictException
+
 	return errors.As(err, &conflict) || retryables.IsErrorRetryable(err).Bool()
 }
 
@@ -198,5 +210,6 @@ func (o *Orders) adopt(ctx context.Context, id OrderID, name string) error {
 		UpdateExpression: &update, ConditionExpression: &exists,
 		ExpressionAttributeValues: image{":empty": attribute.M(image{})},
 	})
+
 	return err
 }

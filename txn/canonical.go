@@ -26,14 +26,17 @@ func sortBody(ctx context.Context, in middleware.BuildInput, next middleware.Bui
 	if !ok {
 		return middleware.BuildOutput{}, middleware.Metadata{}, fmt.Errorf("canonical body: the request is a %T", in.Request)
 	}
+
 	body, err := sorted(r)
 	if err != nil {
 		return middleware.BuildOutput{}, middleware.Metadata{}, fmt.Errorf("canonical body: %w", err)
 	}
+
 	if r, err = r.SetStream(bytes.NewReader(body)); err != nil {
 		return middleware.BuildOutput{}, middleware.Metadata{}, fmt.Errorf("canonical body: %w", err)
 	}
 	in.Request = r
+
 	return next.HandleBuild(ctx, in)
 }
 
@@ -42,6 +45,7 @@ func sortBody(ctx context.Context, in middleware.BuildInput, next middleware.Bui
 func sorted(r *smithyhttp.Request) ([]byte, error) {
 	decoder := json.NewDecoder(r.GetStream())
 	decoder.UseNumber()
+
 	var body any
 	if err := decoder.Decode(&body); err != nil {
 		return nil, err
@@ -50,5 +54,6 @@ func sorted(r *smithyhttp.Request) ([]byte, error) {
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(body) // maps are written in the order of their keys
+
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }

@@ -69,10 +69,12 @@ func (r *Refused) Error() string {
 	if len(r.Others) == 0 {
 		return text
 	}
+
 	names := make([]string, len(r.Others))
 	for i, f := range r.Others {
 		names[i] = f.Part
 	}
+
 	return fmt.Sprintf("%s (and by %s)", text, strings.Join(names, ", "))
 }
 

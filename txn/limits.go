@@ -28,15 +28,18 @@ func (w *Writer) check(t *Transaction) error {
 	case t.extra > 0:
 		return fmt.Errorf("%w: %d markers, at most 1", ErrInvalid, t.extra+1)
 	}
+
 	bytes, seen := 0, make(map[string]string, len(t.parts))
 	for _, p := range t.parts {
 		a, err := p.action()
 		if err != nil {
 			return err
 		}
+
 		if a.size > maxItem {
 			return fmt.Errorf("%w: %s: %d bytes, an item has at most %d", ErrInvalid, p.name, a.size, maxItem)
 		}
+
 		bytes += a.size
 		id, known := w.identity(t, a)
 		if first, twice := seen[id]; known && twice {
@@ -44,9 +47,11 @@ func (w *Writer) check(t *Transaction) error {
 		}
 		seen[id] = p.name
 	}
+
 	if bytes > MaxBytes {
 		return fmt.Errorf("%w: %d bytes, at most %d", ErrInvalid, bytes, MaxBytes)
 	}
+
 	return nil
 }
 
@@ -63,15 +68,19 @@ func (p part) action() (action, error) {
 	if i := p.item.Put; i != nil {
 		all = append(all, action{aws.ToString(i.TableName), nil, i.Item, size(i.Item)})
 	}
+
 	if i := p.item.Update; i != nil {
 		all = append(all, action{aws.ToString(i.TableName), i.Key, nil, size(i.Key) + size(i.ExpressionAttributeValues)})
 	}
+
 	if i := p.item.Delete; i != nil {
 		all = append(all, action{aws.ToString(i.TableName), i.Key, nil, size(i.Key)})
 	}
+
 	if i := p.item.ConditionCheck; i != nil {
 		all = append(all, action{aws.ToString(i.TableName), i.Key, nil, size(i.Key)})
 	}
+
 	switch {
 	case len(all) != 1:
 		return action{}, fmt.Errorf("%w: %s: %d actions, must be one of Put, Update, Delete, ConditionCheck", ErrInvalid, p.name, len(all))
@@ -80,6 +89,7 @@ func (p part) action() (action, error) {
 	case len(all[0].key) == 0 && len(all[0].item) == 0:
 		return action{}, fmt.Errorf("%w: %s: no key", ErrInvalid, p.name)
 	}
+
 	return all[0], nil
 }
 
@@ -92,19 +102,23 @@ func (w *Writer) identity(t *Transaction, a action) (string, bool) {
 		if names == nil {
 			names = t.keyNames(a.table)
 		}
+
 		if names == nil {
 			return "", false
 		}
+
 		key = make(map[string]types.AttributeValue, len(names))
 		for _, name := range names {
 			key[name] = a.item[name]
 		}
 	}
+
 	id := make([]string, 0, 1+len(key))
 	for name, v := range key {
 		id = append(id, fmt.Sprintf("%q=%s", name, scalar(v)))
 	}
 	slices.Sort(id)
+
 	return a.table + "\x00" + strings.Join(id, ","), true
 }
 
@@ -114,12 +128,15 @@ func (t *Transaction) keyNames(table string) []string {
 		if err != nil || a.table != table || a.key == nil {
 			continue
 		}
+
 		names := make([]string, 0, len(a.key))
 		for name := range a.key {
 			names = append(names, name)
 		}
+
 		return names
 	}
+
 	return nil
 }
 
@@ -133,5 +150,6 @@ func scalar(v types.AttributeValue) string {
 	case *types.AttributeValueMemberB:
 		return fmt.Sprintf("B%x", v.Value)
 	}
+
 	return fmt.Sprintf("%T", v)
 }

@@ -26,6 +26,7 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, ope
 	if len(e.CancellationReasons) != len(t.parts) {
 		return fmt.Errorf("write transaction: %d reasons for %d parts: %w", len(e.CancellationReasons), len(t.parts), e), nil
 	}
+
 	var (
 		marker       *Failure
 		markerSilent bool // the marker was not judged
@@ -51,6 +52,7 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, ope
 			broken = append(broken, fmt.Sprintf("%s: %s: %s", p.name, code, aws.ToString(r.Message)))
 		}
 	}
+
 	switch {
 	case marker != nil:
 		return &Refused{Failure: *marker, Marker: true, Others: failures}, nil
@@ -61,6 +63,7 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, ope
 	case open != nil:
 		return nil, open
 	}
+
 	return fmt.Errorf("write transaction: cancelled without a reason: %w", e), nil
 }
 
@@ -70,10 +73,12 @@ func (p part) failure(old map[string]types.AttributeValue) Failure {
 	if len(old) > 0 {
 		f.Old = old
 	}
+
 	if p.refusal != nil {
 		if err := p.refusal(f.Old); err != nil {
 			f.Err = err
 		}
 	}
+
 	return f
 }

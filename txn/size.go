@@ -9,6 +9,7 @@ func size(i map[string]types.AttributeValue) int {
 	for name, v := range i {
 		n += len(name) + valueSize(v)
 	}
+
 	return n
 }
 
@@ -49,6 +50,7 @@ func valueSize(v types.AttributeValue) int {
 	default: // BOOL, NULL
 		n = 1
 	}
+
 	return n
 }
 

@@ -86,5 +86,6 @@ func showing(i types.TransactWriteItem) types.TransactWriteItem {
 		show(&c.ReturnValuesOnConditionCheckFailure)
 		i.ConditionCheck = &c
 	}
+
 	return i
 }

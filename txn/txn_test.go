@@ -31,15 +31,18 @@ func transfer(id string, n int, more item) *txn.Transaction {
 	t.Add("source", debit("a", n), txn.Says(errFunds))
 	t.Add("destination", credit("b", n), txn.Says(errUnknown))
 	t.Token(id, 1)
+
 	return &t
 }
 
 func refused(t testing.TB, err error) *txn.Refused {
 	t.Helper()
+
 	var r *txn.Refused
 	if !errors.As(err, &r) {
 		t.Fatalf("got %v, want a refusal", err)
 	}
+
 	return r
 }
 
@@ -49,6 +52,7 @@ func TestPoint28_MarkerAndBusinessWriteAreOneCallAndReasonsAreReadByPosition(t *
 		t.Fatal(err)
 	}
 	b.want(t, "6", "4")
+
 	if b.wire.sent() != 1 {
 		t.Errorf("%d calls", b.wire.sent())
 	}
@@ -61,6 +65,7 @@ func TestPoint28_MarkerAndBusinessWriteAreOneCallAndReasonsAreReadByPosition(t *
 		}
 		return errUnknown
 	})
+
 	err := b.Write(t.Context(), &unknown)
 	if r := refused(t, err); r.Part != "destination" || r.Marker || !errors.Is(err, errUnknown) || len(r.Others) != 0 {
 		t.Errorf("%+v", r)
@@ -72,6 +77,7 @@ func TestPoint28_MarkerAndBusinessWriteAreOneCallAndReasonsAreReadByPosition(t *
 			t.Errorf("code %q beside the failed one: %v", fine, err)
 		}
 	}
+
 	for _, codes := range [][]string{{"None", "Surprise", "None"}, {"None", "TransactionConflict", "Surprise"}, {"None", "None", "None"}, {"TransactionConflict"}} {
 		sent := b.wire.sent()
 		b.wire.before = func(int) *http.Response { return cancelled(codes...) }
@@ -88,16 +94,20 @@ func TestPoint29_TheMarkerOutranksTheBusinessFailure(t *testing.T) {
 	}
 	again := transfer("t-1", 10, item{"amount": num(10)})
 	again.Token("t-1", 2)
+
 	r := refused(t, b.Write(t.Context(), again))
 	if !r.Marker || r.Part != "transfer" || !errors.Is(r, txn.ErrMarker) || r.Old["amount"].(*types.AttributeValueMemberN).Value != "10" {
 		t.Errorf("the account is empty and the transfer was made: %+v", r)
 	}
+
 	if len(r.Others) != 1 || r.Others[0].Part != "source" {
 		t.Errorf("others %+v", r.Others)
 	}
+
 	if err := b.Write(t.Context(), transfer("t-2", 10, nil)); !errors.Is(err, errFunds) {
 		t.Errorf("got %v", err)
 	}
+
 	out, err := b.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("markers"), Key: item{"id": str("t-2")}, ConsistentRead: aws.Bool(true)})
 	if err != nil || out.Item != nil {
 		t.Errorf("a marker stayed of a refused transfer: %v, %v", out.Item, err)
@@ -110,6 +120,7 @@ func TestPoint29_TheMarkerOutranksTheBusinessFailure(t *testing.T) {
 		return nil
 	}
 	again.Token("t-1", 3)
+
 	if r := refused(t, b.Write(t.Context(), again)); !r.Marker || b.wire.sent() != 5 {
 		t.Errorf("%+v after %d sendings", r, b.wire.sent())
 	}
@@ -129,6 +140,7 @@ func TestPoint30_ConflictsAndThrottlingAreTriedAgainAndNothingElseIs(t *testing.
 		}
 		b.want(t, "9", "1")
 	}
+
 	for kind, want := range map[string]error{"TransactionConflict": txn.ErrContended, "ThrottlingError": txn.ErrThrottled, "ValidationError": nil} {
 		b := newBank(t, attempts(3))
 		b.wire.before = func(int) *http.Response { return cancelled("None", kind, "None") }
@@ -139,10 +151,12 @@ func TestPoint30_ConflictsAndThrottlingAreTriedAgainAndNothingElseIs(t *testing.
 			}
 			continue
 		}
+
 		if !errors.Is(err, want) || errors.Is(err, txn.ErrUnknown) || !txn.Retryable(err) || b.wire.sent() != 3 {
 			t.Errorf("%s: %v after %d sendings", kind, err, b.wire.sent())
 		}
 	}
+
 	b := newBank(t, once)
 	b.wire.before = func(n int) *http.Response {
 		if n == 1 {
@@ -153,6 +167,7 @@ func TestPoint30_ConflictsAndThrottlingAreTriedAgainAndNothingElseIs(t *testing.
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil {
 		t.Errorf("the whole request throttled once: %v", err)
 	}
+
 	if err := b.Write(t.Context(), transfer("t-2", 100, nil)); !errors.Is(err, errFunds) || b.wire.sent() != 3 {
 		t.Errorf("a failed condition is not tried again: %v after %d sendings", err, b.wire.sent())
 	}
@@ -163,6 +178,7 @@ func TestPoint31_ATransactionInProgressIsWaitedForAndThenTheMarkerTells(t *testi
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	b.wire.before = func(n int) *http.Response {
 		if n <= 3 {
 			return answer(http.StatusBadRequest, "TransactionInProgressException", nil)
@@ -172,6 +188,7 @@ func TestPoint31_ATransactionInProgressIsWaitedForAndThenTheMarkerTells(t *testi
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil || b.wire.sent() != 4 {
 		t.Errorf("%v after %d sendings", err, b.wire.sent())
 	}
+
 	b.wire.before = func(int) *http.Response {
 		return answer(http.StatusBadRequest, "TransactionInProgressException", nil)
 	}
@@ -181,6 +198,7 @@ func TestPoint31_ATransactionInProgressIsWaitedForAndThenTheMarkerTells(t *testi
 	b.wire.before = nil
 	later := transfer("t-1", 1, nil)
 	later.Token("t-1", 2) // ten minutes later the token is void
+
 	if r := refused(t, b.Write(t.Context(), later)); !r.Marker {
 		t.Errorf("%+v", r)
 	}
@@ -194,6 +212,7 @@ func TestPoint32_EqualTransactionsAreEqualBytesUnderADerivedToken(t *testing.T) 
 		for i := range 12 {
 			m[fmt.Sprintf("attribute-%d", i)] = str("<&> \u2028 ü")
 		}
+
 		return item{"inner": &types.AttributeValueMemberM{Value: m}}
 	}
 	for range 200 {
@@ -202,23 +221,28 @@ func TestPoint32_EqualTransactionsAreEqualBytesUnderADerivedToken(t *testing.T) 
 		}
 	}
 	slices.Sort(b.wire.bodies)
+
 	if bodies := slices.Compact(b.wire.bodies); len(bodies) != 1 {
 		t.Errorf("200 equal transactions had %d different bodies", len(bodies))
 	}
 	b.want(t, "9", "1")
+
 	out, err := b.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("markers"), Key: item{"id": str("t-1")}})
 	if err != nil || out.Item["inner"].(*types.AttributeValueMemberM).Value["attribute-3"].(*types.AttributeValueMemberS).Value != "<&> \u2028 ü" {
 		t.Errorf("the item arrived as %v, %v", out.Item, err)
 	}
+
 	tokens := map[string]bool{}
 	for _, key := range []string{"", "a", strings.Repeat("long", 500)} {
 		for fence := range int64(3) {
 			var one txn.Transaction
 			one.Add("m", marker(fmt.Sprint(key[:min(len(key), 9)], fence), nil), nil)
 			one.Token(key, fence)
+
 			if err := b.Write(t.Context(), &one); err != nil {
 				t.Fatal(err)
 			}
+
 			token := between(b.wire.bodies[len(b.wire.bodies)-1], `"ClientRequestToken":"`, `"`)
 			if tokens[token] || len(token) == 0 || len(token) > 36 {
 				t.Errorf("token %q of a key of %d bytes, fence %d", token, len(key), fence)
@@ -240,10 +264,12 @@ func TestPoint32_ALostAnswerIsSentAgainUnderTheSameToken(t *testing.T) {
 	var plain txn.Transaction // no marker, no token of its own
 	plain.Add("source", debit("a", 4), txn.Says(errFunds))
 	plain.Add("destination", credit("b", 4), nil)
+
 	if err := b.Write(t.Context(), &plain); err != nil || b.wire.sent() != 4 {
 		t.Errorf("%v after %d sendings", err, b.wire.sent())
 	}
 	b.want(t, "6", "4")
+
 	if err := b.Write(t.Context(), &plain); err != nil {
 		t.Error(err)
 	}
@@ -255,6 +281,7 @@ func TestPoint33_AMismatchedTokenIsGivenUpAndTheMarkerDecides(t *testing.T) {
 	if err := b.Write(t.Context(), transfer("t-1", 1, item{"at": num(1)})); err != nil {
 		t.Fatal(err)
 	}
+
 	r := refused(t, b.Write(t.Context(), transfer("t-1", 1, item{"at": num(2)}))) // a fresh time stamp
 	if !r.Marker || r.Old["at"].(*types.AttributeValueMemberN).Value != "1" {
 		t.Errorf("%+v", r)
@@ -262,6 +289,7 @@ func TestPoint33_AMismatchedTokenIsGivenUpAndTheMarkerDecides(t *testing.T) {
 	b.want(t, "9", "1")
 	other := transfer("t-2", 2, nil)
 	other.Token("t-1", 1) // somebody else's token; t-2 was never made
+
 	if err := b.Write(t.Context(), other); err != nil {
 		t.Error(err)
 	}
@@ -269,6 +297,7 @@ func TestPoint33_AMismatchedTokenIsGivenUpAndTheMarkerDecides(t *testing.T) {
 	var plain txn.Transaction
 	plain.Add("source", debit("a", 1), nil)
 	plain.Token("t-1", 1)
+
 	if err := b.Write(t.Context(), &plain); !errors.Is(err, txn.ErrTokenUsed) || txn.Retryable(err) {
 		t.Errorf("without a marker nobody can decide: %v", err)
 	}
@@ -281,10 +310,12 @@ func TestPoint33_AfterTenMinutesTheMarkerDecides(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(9 * time.Minute)
+
 		if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil {
 			t.Errorf("within the token's life: %v", err)
 		}
 		time.Sleep(21 * time.Minute)
+
 		if r := refused(t, b.Write(t.Context(), transfer("t-1", 1, nil))); !r.Marker {
 			t.Errorf("%+v", r)
 		}
@@ -298,6 +329,7 @@ func TestPoint34_WhatDynamoDBWouldNeverTakeIsNotSent(t *testing.T) {
 		for i := range n {
 			all.Add(fmt.Sprint("part-", i), marker(fmt.Sprint(i), nil), nil)
 		}
+
 		return &all
 	}
 	with := func(items ...types.TransactWriteItem) *txn.Transaction {
@@ -305,8 +337,10 @@ func TestPoint34_WhatDynamoDBWouldNeverTakeIsNotSent(t *testing.T) {
 		for i, it := range items {
 			all.Add(fmt.Sprint("part-", i), it, nil)
 		}
+
 		return &all
 	}
+
 	big := func(id string, n int) types.TransactWriteItem {
 		return marker(id, item{"pad": &types.AttributeValueMemberB{Value: make([]byte, n)}})
 	}
@@ -321,6 +355,7 @@ func TestPoint34_WhatDynamoDBWouldNeverTakeIsNotSent(t *testing.T) {
 		it.Put.TableName = &name
 		return it
 	}
+
 	check := types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{TableName: aws.String("elsewhere"), Key: item{"id": str("x")}, ConditionExpression: aws.String("attribute_exists(id)")}}
 	both := marker("x", nil)
 	both.Delete = &types.Delete{TableName: aws.String("markers"), Key: item{"id": str("y")}}
@@ -346,6 +381,7 @@ func TestPoint34_WhatDynamoDBWouldNeverTakeIsNotSent(t *testing.T) {
 			t.Errorf("%s: %v after %d sendings", name, err, b.wire.sent())
 		}
 	}
+
 	if b := newBank(t); b.Write(t.Context(), many(100)) != nil {
 		t.Error("100 parts are allowed")
 	}
@@ -369,6 +405,7 @@ func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); !errors.Is(err, txn.ErrUnknown) {
 		t.Errorf("got %v", err)
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	b.wire.lose, b.wire.before = 0, func(int) *http.Response {
 		cancel()
@@ -381,6 +418,7 @@ func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
 
 func TestOneOfManyWritersMakesTheTransaction(t *testing.T) {
 	b := newBank(t)
+
 	var mu sync.Mutex
 	made, before := 0, 0
 	var group sync.WaitGroup
@@ -390,6 +428,7 @@ func TestOneOfManyWritersMakesTheTransaction(t *testing.T) {
 			err := b.Write(t.Context(), one)
 			mu.Lock()
 			defer mu.Unlock()
+
 			var r *txn.Refused
 			switch {
 			case err == nil:
@@ -402,6 +441,7 @@ func TestOneOfManyWritersMakesTheTransaction(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	if made != 1 || before != 39 {
 		t.Errorf("%d made it, %d found it made", made, before)
 	}

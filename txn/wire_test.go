@@ -37,6 +37,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
 		return w.client.Do(r)
 	}
+
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -46,16 +47,19 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	w.bodies = append(w.bodies, string(body))
 	n := len(w.bodies)
 	w.mu.Unlock()
+
 	if w.before != nil {
 		if response := w.before(n); response != nil {
 			return response, nil
 		}
 	}
+
 	response, err := w.client.Do(r)
 	if err == nil && n <= w.lose {
 		_ = response.Body.Close()
 		return nil, io.ErrUnexpectedEOF
 	}
+
 	return response, err
 }
 
@@ -72,6 +76,7 @@ func answer(status int, kind string, more map[string]any) *http.Response {
 		body[k] = v
 	}
 	text, _ := json.Marshal(body) // strings and maps of strings
+
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
 		Body: io.NopCloser(bytes.NewReader(text))}
 }
@@ -85,6 +90,7 @@ func cancelled(codes ...string) *http.Response {
 			reasons[i]["Code"] = c
 		}
 	}
+
 	return answer(http.StatusBadRequest, "TransactionCanceledException", map[string]any{"CancellationReasons": reasons})
 }
 
@@ -102,6 +108,7 @@ func newBank(t testing.TB, change ...func(*txn.Config, *dynamodb.Options)) *bank
 	cfg := engine.AWSConfig()
 	cfg.HTTPClient = b.wire
 	config := txn.Config{Keys: map[string][]string{"markers": {"id"}, "accounts": {"id"}}}
+
 	b.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		for _, c := range change {
 			c(&config, o)
@@ -113,16 +120,19 @@ func newBank(t testing.TB, change ...func(*txn.Config, *dynamodb.Options)) *bank
 			AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
 			KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}}})
 	}
+
 	for id, balance := range map[string]int{"a": 10, "b": 0} {
 		if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("accounts"),
 			Item: item{"id": str(id), "balance": num(balance)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	var err error
 	if b.Writer, err = txn.New(config); err != nil {
 		t.Fatal(err)
 	}
+
 	return b
 }
 
@@ -141,19 +151,23 @@ func num(n int) types.AttributeValue    { return &types.AttributeValueMemberN{Va
 
 func (b *bank) balance(t testing.TB, id string) string {
 	t.Helper()
+
 	out, err := b.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("accounts"), Key: item{"id": str(id)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	n, _ := out.Item["balance"].(*types.AttributeValueMemberN)
 	if n == nil {
 		return ""
 	}
+
 	return n.Value
 }
 
 func (b *bank) want(t testing.TB, from, to string) {
 	t.Helper()
+
 	if gotA, gotB := b.balance(t, "a"), b.balance(t, "b"); gotA != from || gotB != to {
 		t.Errorf("balances %s and %s, want %s and %s", gotA, gotB, from, to)
 	}
@@ -176,5 +190,6 @@ func marker(id string, more item) types.TransactWriteItem {
 	for k, v := range more {
 		all[k] = v
 	}
+
 	return types.TransactWriteItem{Put: &types.Put{TableName: aws.String("markers"), Item: all, ConditionExpression: aws.String("attribute_not_exists(id)")}}
 }

@@ -43,12 +43,14 @@ func New(cfg Config) (*Writer, error) {
 	if cfg.Attempts == 0 {
 		cfg.Attempts = 20
 	}
+
 	switch {
 	case cfg.DynamoDB == nil:
 		return nil, errors.New("txn: DynamoDB: must be set")
 	case cfg.Attempts < 1 || cfg.Attempts > maxAttempts:
 		return nil, fmt.Errorf("txn: Attempts %d: 1 to %d", cfg.Attempts, maxAttempts)
 	}
+
 	return &Writer{cfg}, nil
 }
 
@@ -59,6 +61,7 @@ func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 	if err := w.check(t); err != nil {
 		return err
 	}
+
 	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &t.token, TransactItems: make([]types.TransactWriteItem, len(t.parts))}
 	for i, p := range t.parts {
 		in.TransactItems[i] = p.item
@@ -67,13 +70,16 @@ func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 	options := []func(*dynamodb.Options){canonical}
 	if t.token == "" {
 		in.ClientRequestToken = aws.String(rand.Text())
+
 		if t.marker != 0 {
 			options = nil
 		}
 	}
+
 	if w.cfg.Consumed != nil {
 		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
 	}
+
 	var undecided error // what the attempts so far leave open
 	for attempt := 1; ; attempt++ {
 		out, err := w.cfg.DynamoDB.TransactWriteItems(ctx, in, options...)
@@ -83,16 +89,20 @@ func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 			}
 			return nil
 		}
+
 		final, open := t.judge(ctx, err)
 		if final != nil {
 			return final
 		}
+
 		if !errors.Is(undecided, ErrUnknown) { // later conflicts do not tell what became of an unanswered sending
 			undecided = open
 		}
+
 		if errors.Is(open, ErrTokenUsed) { // give the token up: the marker decides
 			in.ClientRequestToken, undecided = aws.String(rand.Text()), ErrUnknown
 		}
+
 		if attempt == w.cfg.Attempts || !pause(ctx, attempt) {
 			return errors.Join(undecided, context.Cause(ctx), err)
 		}
@@ -113,6 +123,7 @@ func (t *Transaction) judge(ctx context.Context, err error) (final, open error) 
 		if refused := (*Refused)(nil); errors.As(final, &refused) {
 			refused.Cancellation = err
 		}
+
 		return final, open
 	case errors.As(err, &mismatch) && t.marker == 0:
 		return fmt.Errorf("%w: %w", ErrTokenUsed, err), nil
@@ -125,6 +136,7 @@ func (t *Transaction) judge(ctx context.Context, err error) (final, open error) 
 	case retryables.IsErrorRetryable(err).Bool():
 		return nil, ErrUnknown
 	}
+
 	return fmt.Errorf("write transaction: %w", err), nil
 }
 
@@ -137,6 +149,7 @@ func refusedBeforehand(err error) bool {
 		return false
 	}
 	_, throttled := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
+
 	return throttled
 }
 
@@ -146,6 +159,7 @@ func pause(ctx context.Context, attempt int) bool {
 	limit := min(5*time.Millisecond<<min(attempt, 8), time.Second)
 	timer := time.NewTimer(mrand.N(limit)) //nolint:gosec // jitter, not a secret
 	defer timer.Stop()
+
 	select {
 	case <-ctx.Done():
 		return false

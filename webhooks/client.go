@@ -54,6 +54,7 @@ func NewClient(keys *Keys, reach Reach) (*Client, error) {
 	if err := reach.validate(); err != nil {
 		return nil, err
 	}
+
 	return &Client{keys: keys, reach: reach, http: &http.Client{
 		Timeout:       Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -86,28 +87,34 @@ func (c *Client) Deliver(ctx context.Context, rawURL, id string, body []byte, mo
 	if err != nil {
 		return fmt.Errorf("deliver webhook %s: %w", id, err)
 	}
+
 	signed, err := c.keys.Sign(id, body)
 	if err != nil {
 		return fmt.Errorf("deliver webhook: %w", err)
 	}
+
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("deliver webhook %s: %w", id, withoutURL(err))
 	}
+
 	for _, h := range []http.Header{{"Content-Type": {"application/json"}, "User-Agent": {"ratchet-webhooks"}}, more, signed} {
 		for name, values := range h {
 			request.Header[name] = values
 		}
 	}
+
 	response, err := c.http.Do(request)
 	if err != nil {
 		return fmt.Errorf("deliver webhook %s to %s: %w", id, u.Hostname(), withoutURL(err))
 	}
 	defer response.Body.Close()
+
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer)) // so that the connection can be used again
 	if response.StatusCode/100 == 2 {
 		return nil
 	}
+
 	return fmt.Errorf("deliver webhook %s to %s: %w", id, u.Hostname(),
 		&StatusError{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"))})
 }
@@ -125,5 +132,6 @@ func retryAfter(text string) time.Duration {
 	if err != nil {
 		return 0
 	}
+
 	return min(time.Duration(seconds)*time.Second, maxWait)
 }

@@ -60,6 +60,7 @@ func prefixes(all ...string) []netip.Prefix {
 	for i, text := range all {
 		out[i] = netip.MustParsePrefix(text)
 	}
+
 	return out
 }
 
@@ -69,6 +70,7 @@ func (r Reach) validate() error {
 	case ReachPublic, ReachLoopback, ReachPrivate:
 		return nil
 	}
+
 	return fmt.Errorf("%w: reach %q: public, loopback or private", ErrInvalid, string(r))
 }
 
@@ -87,6 +89,7 @@ func (r Reach) Permits(to netip.AddrPort) bool {
 	case slices.ContainsFunc(never, func(p netip.Prefix) bool { return p.Contains(ip) }):
 		return false
 	}
+
 	return slices.Contains(ports, to.Port())
 }
 
@@ -99,10 +102,12 @@ func (r Reach) CheckURL(raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, fmt.Errorf("%w: url: at most %d bytes", ErrInvalid, maxURL)
 	}
+
 	u, err := url.Parse(raw)
 	if err != nil { // the error holds the URL, and a URL may hold secrets
 		return nil, fmt.Errorf("%w: url: cannot be read", ErrInvalid)
 	}
+
 	switch {
 	case u.Scheme != "https" && (u.Scheme != "http" || r == ReachPublic):
 		return nil, fmt.Errorf("%w: url: must begin with https://", ErrInvalid)
@@ -113,10 +118,12 @@ func (r Reach) CheckURL(raw string) (*url.URL, error) {
 	case u.Fragment != "":
 		return nil, fmt.Errorf("%w: url: must hold no fragment", ErrInvalid)
 	}
+
 	port, err := portOf(u)
 	if err != nil {
 		return nil, err
 	}
+
 	ip, err := netip.ParseAddr(u.Hostname())
 	switch {
 	case err == nil && !r.Permits(netip.AddrPortFrom(ip, port)):
@@ -126,6 +133,7 @@ func (r Reach) CheckURL(raw string) (*url.URL, error) {
 	case err != nil && r == ReachPublic && !slices.Contains(ports, port):
 		return nil, fmt.Errorf("url: port %d: %w", port, ErrBlocked)
 	}
+
 	return u, nil
 }
 
@@ -136,6 +144,7 @@ func portOf(u *url.URL) (uint16, error) {
 		if err != nil || port == 0 {
 			return 0, fmt.Errorf("%w: url: port: 1 to 65535", ErrInvalid)
 		}
+
 		return uint16(port), nil
 	case u.Scheme == "http":
 		return 80, nil
@@ -161,6 +170,7 @@ func (r Reach) control(_ context.Context, network, address string, _ syscall.Raw
 	if err != nil || (network != "tcp4" && network != "tcp6") || !r.Permits(to) {
 		return ErrBlocked
 	}
+
 	return nil
 }
 

@@ -41,11 +41,13 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 	if n := len(blocked) + len(public); n < 150 {
 		t.Fatalf("%d addresses", n)
 	}
+
 	for _, text := range blocked {
 		if webhooks.ReachPublic.Permits(netip.AddrPortFrom(netip.MustParseAddr(text), 443)) {
 			t.Errorf("%s is permitted", text)
 		}
 	}
+
 	for _, text := range public {
 		for port, want := range map[uint16]bool{443: true, 8443: true, 80: false, 22: false, 0: false, 6379: false} {
 			for _, reach := range []webhooks.Reach{webhooks.ReachPublic, webhooks.ReachLoopback, webhooks.ReachPrivate} {
@@ -55,6 +57,7 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 			}
 		}
 	}
+
 	if webhooks.ReachPrivate.Permits(netip.AddrPort{}) {
 		t.Error("no address is permitted")
 	}
@@ -81,6 +84,7 @@ func TestURLsAreCheckedBeforeTheyAreKept(t *testing.T) {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
+
 	bad := []string{"", "example.com", "//example.com", "https:", "https://", "https:///path", "https:example.com", "http://example.com", "HTTP://example.com",
 		"ftp://example.com", "file:///etc/passwd", "gopher://example.com", "javascript:alert(1)", "data:text/plain,x", "unix:///var/run/docker.sock",
 		"https://user@example.com", "https://user:pass@example.com", "https://@example.com", "https://example.com@127.0.0.1/",
@@ -95,15 +99,18 @@ func TestURLsAreCheckedBeforeTheyAreKept(t *testing.T) {
 		}
 		bad = append(bad, "https://"+text, "https://"+text+":8443/x")
 	}
+
 	for _, raw := range bad {
 		_, err := webhooks.ReachPublic.CheckURL(raw)
 		if !errors.Is(err, webhooks.ErrInvalid) && !errors.Is(err, webhooks.ErrBlocked) {
 			t.Errorf("%q: %v", raw, err)
 		}
+
 		if err != nil && len(raw) > 12 && strings.Contains(err.Error(), raw) {
 			t.Errorf("the error shows the URL: %v", err)
 		}
 	}
+
 	for _, raw := range []string{"http://127.0.0.1:8080/x", "http://localhost:1", "http://[::1]:80"} {
 		if _, err := webhooks.ReachLoopback.CheckURL(raw); err != nil {
 			t.Errorf("%s: %v", raw, err)
@@ -113,11 +120,13 @@ func TestURLsAreCheckedBeforeTheyAreKept(t *testing.T) {
 
 func client(t testing.TB, reach webhooks.Reach) *webhooks.Client {
 	t.Helper()
+
 	c, err := webhooks.NewClient(keysAt(t, vectorTime, secret(t, vectorSecret)), reach)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+
 	return c
 }
 
@@ -127,12 +136,14 @@ func TestANameThatResolvesInwardsIsNotDialled(t *testing.T) {
 	var reached atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer server.Close()
+
 	answered := rebindTo(t, [4]byte{127, 0, 0, 1})
 	c := client(t, webhooks.ReachPublic)
 	err := c.Deliver(t.Context(), "https://shop.example.test:8443/hook", "msg_1", nil, nil)
 	if !errors.Is(err, webhooks.ErrBlocked) || reached.Load() != 0 {
 		t.Errorf("%v, reached %d times", err, reached.Load())
 	}
+
 	if answered.Load() == 0 {
 		t.Error("the name server was not asked: nothing was shown")
 	}
@@ -141,6 +152,7 @@ func TestANameThatResolvesInwardsIsNotDialled(t *testing.T) {
 // rebindTo makes every name resolve to the address, by a name server of the test's own.
 func rebindTo(t *testing.T, to [4]byte) *atomic.Int32 {
 	t.Helper()
+
 	conn, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -149,6 +161,7 @@ func rebindTo(t *testing.T, to [4]byte) *atomic.Int32 {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+
 		buffer := make([]byte, 1500)
 		for {
 			n, from, err := conn.ReadFrom(buffer)
@@ -168,6 +181,7 @@ func rebindTo(t *testing.T, to [4]byte) *atomic.Int32 {
 		_ = conn.Close()
 		<-done
 	})
+
 	return &answered
 }
 
@@ -178,6 +192,7 @@ func answer(query []byte, to [4]byte) []byte {
 		end += int(query[end]) + 1
 	}
 	question := query[12 : end+5]
+
 	isA := query[end+2] == 1
 	out := append([]byte{query[0], query[1], 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}, question...)
 	if isA {
@@ -185,6 +200,7 @@ func answer(query []byte, to [4]byte) []byte {
 		out = append(out, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
 		out = append(out, to[:]...)
 	}
+
 	return out
 }
 
@@ -197,6 +213,7 @@ func TestARedirectIsAFailureAndIsNotFollowed(t *testing.T) {
 		http.Redirect(w, r, "/latest/meta-data", http.StatusTemporaryRedirect)
 	}))
 	defer server.Close()
+
 	err := client(t, webhooks.ReachLoopback).Deliver(t.Context(), server.URL, "msg_1", nil, nil)
 	var status *webhooks.StatusError
 	if !errors.As(err, &status) || status.Status != http.StatusTemporaryRedirect || followed.Load() != 0 {
@@ -216,12 +233,14 @@ func TestADeliveryIsSignedAfreshEachTime(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	}))
 	defer server.Close()
+
 	c := client(t, webhooks.ReachLoopback)
 	for range 2 {
 		if err := c.Deliver(t.Context(), server.URL, "msg_1", []byte(vectorBody), http.Header{"Idempotency-Key": {"k"}, webhooks.HeaderID: {"forged"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if fmt.Sprint(ids) != "[msg_1 msg_1]" {
 		t.Errorf("ids %v", ids)
 	}
@@ -235,6 +254,7 @@ func TestWhatTheEndpointAnswersIsBoundedAndNotRepeated(t *testing.T) {
 		_, _ = w.Write([]byte(strings.Repeat("canary ", 1<<14)))
 	}))
 	defer server.Close()
+
 	c := client(t, webhooks.ReachLoopback)
 	for _, test := range []struct {
 		status int
@@ -248,14 +268,17 @@ func TestWhatTheEndpointAnswersIsBoundedAndNotRepeated(t *testing.T) {
 		if !errors.As(err, &got) || got.Status != test.status || errors.Is(err, webhooks.ErrGone) != test.gone || got.RetryAfter.String() != test.wait {
 			t.Errorf("%d: %v (%+v)", test.status, err, got)
 		}
+
 		if strings.Contains(err.Error(), "canary") {
 			t.Errorf("the error repeats the endpoint: %v", err)
 		}
 	}
 	server.Close()
+
 	if err := c.Deliver(t.Context(), server.URL+"/canary", "msg_1", nil, nil); err == nil || strings.Contains(err.Error(), "canary") {
 		t.Errorf("the error shows the URL: %v", err)
 	}
+
 	if _, err := webhooks.NewClient(nil, "everywhere"); !errors.Is(err, webhooks.ErrInvalid) {
 		t.Errorf("an unknown reach: %v", err)
 	}
@@ -270,6 +293,7 @@ func FuzzCheckURL(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		if ip, err := netip.ParseAddr(u.Hostname()); u.Scheme != "https" || u.User != nil || u.Hostname() == "" ||
 			(err == nil && !webhooks.ReachPublic.Permits(netip.AddrPortFrom(ip, 443))) {
 			t.Errorf("%q was taken", raw)

@@ -53,9 +53,11 @@ func New(cfg Config) (*Keys, error) {
 	if len(cfg.Secrets) == 0 || len(cfg.Secrets) > MaxSignatures {
 		return nil, fmt.Errorf("%w: Config.Secrets: 1 to %d, got %d", ErrInvalid, MaxSignatures, len(cfg.Secrets))
 	}
+
 	if cfg.Tolerance < 0 {
 		return nil, fmt.Errorf("%w: Config.Tolerance %s: must not be negative", ErrInvalid, cfg.Tolerance)
 	}
+
 	cfg.Secrets = slices.Clone(cfg.Secrets)
 	for i, s := range cfg.Secrets {
 		if err := s.validate(); err != nil {
@@ -63,12 +65,15 @@ func New(cfg Config) (*Keys, error) {
 		}
 		cfg.Secrets[i] = slices.Clone(s)
 	}
+
 	if cfg.Tolerance == 0 {
 		cfg.Tolerance = DefaultTolerance
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+
 	return &Keys{cfg: cfg}, nil
 }
 
@@ -78,11 +83,13 @@ func (k *Keys) Sign(id string, body []byte) (http.Header, error) {
 	if !idRule.MatchString(id) {
 		return nil, fmt.Errorf("%w: id: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrInvalid)
 	}
+
 	sent := strconv.FormatInt(k.cfg.Now().Unix(), 10)
 	signatures := make([]string, len(k.cfg.Secrets))
 	for i, secret := range k.cfg.Secrets {
 		signatures[i] = version + base64.StdEncoding.EncodeToString(secret.mac(id, sent, body))
 	}
+
 	return http.Header{
 		HeaderID: {id}, HeaderTimestamp: {sent}, HeaderSignature: {strings.Join(signatures, " ")},
 	}, nil

@@ -30,20 +30,24 @@ var vectorTime = time.Unix(1614265330, 0)
 
 func secret(t testing.TB, text string) webhooks.Secret {
 	t.Helper()
+
 	s, err := webhooks.ParseSecret(text)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return s
 }
 
 // keysAt are keys whose clock stands.
 func keysAt(t testing.TB, now time.Time, secrets ...webhooks.Secret) *webhooks.Keys {
 	t.Helper()
+
 	keys, err := webhooks.New(webhooks.Config{Secrets: secrets, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return keys
 }
 
@@ -55,6 +59,7 @@ func TestThePublishedVectorIsMadeAndAccepted(t *testing.T) {
 	}
 	// As the reference implementation's tests send it: beside others, and other versions.
 	h.Set(webhooks.HeaderSignature, "v1,bm9wZQ== v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE= v1a,hnO3f9T8Ytu9HwrXslvumlUpqtNVqkhqw/enGzPCXe5BdqzCInXqYXFymVJaA7AZdpXwVLPo3mNl8EM+m7TBAg== "+vectorSignature)
+
 	got, err := keys.Verify(h, []byte(vectorBody))
 	if err != nil || got.ID != vectorID || !got.SentAt.Equal(vectorTime) || string(got.Body) != vectorBody {
 		t.Errorf("verified %+v, %v", got, err)
@@ -69,6 +74,7 @@ func TestWhatIsSignedIsAcceptedAndNothingElse(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(h)
+
 		return h
 	}
 	set := func(name, value string) func(http.Header) {
@@ -106,6 +112,7 @@ func TestWhatIsSignedIsAcceptedAndNothingElse(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 	}
+
 	for i := range vectorBody {
 		body := []byte(vectorBody)
 		body[i] ^= 1
@@ -121,6 +128,7 @@ func TestTheTimestampIsToleratedFiveMinutesEitherWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for skew, want := range map[time.Duration]error{
 		0: nil, 5 * time.Minute: nil, -5 * time.Minute: nil,
 		5*time.Minute + time.Second: webhooks.ErrTimestamp, -5*time.Minute - time.Second: webhooks.ErrTimestamp,
@@ -145,14 +153,17 @@ func TestSecretsChangeWithoutARefusedMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if _, err := keysAt(t, vectorTime, pair[1]...).Verify(h, []byte(vectorBody)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	h, err := keysAt(t, vectorTime, old).Sign(vectorID, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := keysAt(t, vectorTime, fresh).Verify(h, nil); !errors.Is(err, webhooks.ErrSignature) {
 		t.Errorf("the old secret is no longer taken: %v", err)
 	}
@@ -164,6 +175,7 @@ func TestABodyIsReadWithinItsLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for limit, want := range map[int64]error{int64(len(vectorBody)): nil, int64(len(vectorBody)) - 1: webhooks.ErrTooLarge} {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(vectorBody))
 		r.Header = h
@@ -187,16 +199,19 @@ func TestSettingsAreChecked(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	for _, id := range []string{"", "a.b", "a b", "ä", strings.Repeat("x", 129)} {
 		if _, err := keysAt(t, vectorTime, good).Sign(id, nil); !errors.Is(err, webhooks.ErrInvalid) {
 			t.Errorf("id %q: %v", id, err)
 		}
 	}
+
 	for _, text := range []string{"", "short", "whsec_", "whsec_***", "whsec_c2hvcnQ="} {
 		if _, err := webhooks.ParseSecret(text); !errors.Is(err, webhooks.ErrInvalid) {
 			t.Errorf("secret %q: %v", text, err)
 		}
 	}
+
 	if again := secret(t, good.Reveal()); string(again) != string(good) {
 		t.Error("a revealed secret reads back as itself")
 	}
@@ -206,6 +221,7 @@ func TestASecretDoesNotPrint(t *testing.T) {
 	s := webhooks.Secret("canary-canary-canary-canary")
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "s", s, "all", []webhooks.Secret{s})
+
 	asJSON, err := json.Marshal(map[string]any{"s": s})
 	text := fmt.Sprintf("%s %v %#v %x %s %s %+v", s, s, s, s, log.String(), asJSON, webhooks.Config{Secrets: []webhooks.Secret{s}})
 	if err != nil || strings.Contains(text, "canary") || strings.Contains(text, "63616e617279") || strings.Contains(text, "Y2FuYXJ5") {
@@ -222,6 +238,7 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		h, err := keys.Sign(m.ID, m.Body)
 		if err != nil || !strings.Contains(signature, h.Get(webhooks.HeaderSignature)) && sent == "1614265330" {
 			t.Errorf("accepted %q %q %q, which we would not sign: %v", id, sent, signature, err)

@@ -41,6 +41,7 @@ func ParseSecret(text string) (Secret, error) {
 		}
 		s = decoded
 	}
+
 	return s, s.validate()
 }
 

@@ -38,14 +38,17 @@ type Message struct {
 // them. It fails with ErrMalformed, ErrSignature or ErrTimestamp.
 func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 	now := k.cfg.Now()
+
 	id, sent, given, err := headers(h)
 	if err != nil {
 		return Message{}, err
 	}
+
 	seconds, err := strconv.ParseInt(sent, 10, 64)
 	if err != nil || strconv.FormatInt(seconds, 10) != sent || seconds < 0 || len(sent) > 11 {
 		return Message{}, fmt.Errorf("%w: %s must be whole seconds since 1970", ErrMalformed, HeaderTimestamp)
 	}
+
 	matched := false
 	for _, secret := range k.cfg.Secrets {
 		want := secret.mac(id, sent, body)
@@ -55,6 +58,7 @@ func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 			}
 		}
 	}
+
 	sentAt := time.Unix(seconds, 0)
 	switch {
 	case !matched:
@@ -62,6 +66,7 @@ func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 	case now.Sub(sentAt).Abs() > k.cfg.Tolerance:
 		return Message{}, fmt.Errorf("%w: sent %s, tolerated are %s", ErrTimestamp, sentAt.UTC().Format(time.RFC3339), k.cfg.Tolerance)
 	}
+
 	return Message{ID: id, SentAt: sentAt, Body: body}, nil
 }
 
@@ -74,6 +79,7 @@ func (k *Keys) Read(r *http.Request, limit int64) (Message, error) {
 	case int64(len(body)) > limit:
 		return Message{}, fmt.Errorf("%w: at most %d bytes", ErrTooLarge, limit)
 	}
+
 	return k.Verify(r.Header, body)
 }
 
@@ -89,25 +95,31 @@ func headers(h http.Header) (id, sent string, signatures [][]byte, err error) {
 		values[i] = all[0]
 		size += len(all[0])
 	}
+
 	if size > maxHeader {
 		return "", "", nil, fmt.Errorf("%w: at most %d bytes", ErrMalformed, maxHeader)
 	}
+
 	if !idRule.MatchString(values[0]) {
 		return "", "", nil, fmt.Errorf("%w: %s: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrMalformed, HeaderID)
 	}
+
 	if strings.Count(values[2], " ") >= MaxSignatures {
 		return "", "", nil, fmt.Errorf("%w: %s: at most %d signatures", ErrMalformed, HeaderSignature, MaxSignatures)
 	}
+
 	for part := range strings.SplitSeq(values[2], " ") {
 		encoded, ours := strings.CutPrefix(part, version)
 		if !ours {
 			continue
 		}
+
 		signature, err := base64.StdEncoding.Strict().DecodeString(encoded)
 		if err != nil {
 			return "", "", nil, fmt.Errorf("%w: %s: not base64", ErrMalformed, HeaderSignature)
 		}
 		signatures = append(signatures, signature)
 	}
+
 	return values[0], values[1], signatures, nil
 }

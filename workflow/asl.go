@@ -108,10 +108,12 @@ func readASL(file string, data []byte) (*aslMachine, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r := &aslReader{reader: reader{file: file}, m: &aslMachine{}}
 	if q := doc.get("QueryLanguage"); q != nil {
 		r.m.jsonata = r.str(q, "QueryLanguage") == "JSONata"
 	}
+
 	r.m.top = r.scope(doc, nil)
 	for _, m := range doc.members {
 		switch m.name {
@@ -122,6 +124,7 @@ func readASL(file string, data []byte) (*aslMachine, error) {
 			r.m.unknown = append(r.m.unknown, m)
 		}
 	}
+
 	return r.m, r.err
 }
 
@@ -135,19 +138,24 @@ func (r *aslReader) scope(n *node, parent *aslState) *aslScope {
 	if !r.want(n, isMap, "state machine") {
 		return s
 	}
+
 	if at := n.get("StartAt"); at != nil {
 		s.startAt = r.str(at, "StartAt")
 	}
+
 	states := n.get("States")
 	if states == nil {
 		r.fail(n.line, "there are no States: this is not Amazon States Language")
 		return s
 	}
+
 	if !r.want(states, isMap, "States") {
 		return s
 	}
+
 	for _, m := range states.members {
 		st := &aslState{name: m.name, line: m.line, scope: s, input: "$", output: "$", resultPath: "$", jsonata: r.m.jsonata}
+
 		s.states = append(s.states, st)
 		s.byName[m.name] = st
 		r.m.all = append(r.m.all, st)
@@ -155,6 +163,7 @@ func (r *aslReader) scope(n *node, parent *aslState) *aslScope {
 			r.state(st, m.value)
 		}
 	}
+
 	return s
 }
 
@@ -168,6 +177,7 @@ func (r *aslReader) state(s *aslState, n *node) {
 	if q := n.get("QueryLanguage"); q != nil {
 		s.jsonata = r.str(q, "QueryLanguage") == "JSONata"
 	}
+
 	for _, m := range n.members {
 		v, what := m.value, "state "+s.name+": "+m.name
 		switch m.name {
@@ -221,6 +231,7 @@ func (r *aslReader) list(s *aslState, m member, what string) {
 			return
 		}
 	}
+
 	switch m.name {
 	case "Retry":
 		for _, item := range v.items {
@@ -274,6 +285,7 @@ func (r *aslReader) retrier(n *node, what string) aslRetry {
 	if !r.want(n, isMap, what) {
 		return t
 	}
+
 	for _, m := range n.members {
 		in := what + ": " + m.name
 		switch m.name {
@@ -297,6 +309,7 @@ func (r *aslReader) retrier(n *node, what string) aslRetry {
 			}
 		}
 	}
+
 	return t
 }
 
@@ -305,6 +318,7 @@ func (r *aslReader) catcher(n *node, what string) aslCatch {
 	if !r.want(n, isMap, what) {
 		return c
 	}
+
 	for _, m := range n.members {
 		in := what + ": " + m.name
 		switch m.name {
@@ -316,6 +330,7 @@ func (r *aslReader) catcher(n *node, what string) aslCatch {
 			c.resultPath = r.refPath(m.value, in)
 		}
 	}
+
 	return c
 }
 

@@ -28,6 +28,7 @@ func (r *aslReader) condition(n *node, what string, depth int) *condition {
 	if !r.want(n, isMap, what) || depth > maxDepth {
 		return c
 	}
+
 	for _, m := range n.members {
 		switch m.name {
 		case "Next", "Comment", "Assign", "Output", "Condition":
@@ -47,6 +48,7 @@ func (r *aslReader) condition(n *node, what string, depth int) *condition {
 			c.operand = m.value.text
 		}
 	}
+
 	return c
 }
 
@@ -65,13 +67,16 @@ func (c *condition) judge(variable string, state State) verdict {
 				result = maybe
 			}
 		}
+
 		return result
 	case "Not":
 		return map[verdict]verdict{yes: no, no: yes, maybe: maybe}[c.subs[0].judge(variable, state)]
 	}
+
 	if c.variable != variable {
 		return maybe
 	}
+
 	switch c.op {
 	case "StringEquals":
 		return sure(c.operand == string(state))
@@ -82,6 +87,7 @@ func (c *condition) judge(variable string, state State) verdict {
 	case "IsNull", "IsNumeric", "IsBoolean", "IsTimestamp":
 		return sure(c.operand == "false")
 	}
+
 	return maybe
 }
 
@@ -98,16 +104,19 @@ func (c *condition) matches(text string) verdict {
 	if strings.ContainsAny(c.operand, `?[]\`) {
 		return maybe
 	}
+
 	ok, err := path.Match(c.operand, text)
 	if err != nil {
 		return maybe
 	}
+
 	return sure(ok)
 }
 
 // walk calls fn for the condition and its parts.
 func (c *condition) walk(fn func(*condition)) {
 	fn(c)
+
 	for _, s := range c.subs {
 		s.walk(fn)
 	}
@@ -123,5 +132,6 @@ func (c *condition) about(variable string) bool {
 			only = only && p.variable == variable
 		}
 	})
+
 	return only
 }

@@ -32,6 +32,7 @@ func TestChargeFollowsTheMoney(t *testing.T) {
 			t.Errorf("%s: got %q, error %v, want %q", row.name, got, err, row.want)
 		}
 	}
+
 	for _, bad := range [][3]int64{{-1, 0, 0}, {1, -1, 0}, {1, 1, -1}, {100, 40, 41}} {
 		if got, err := workflow.ChargeStatus(bad[0], bad[1], bad[2]); err == nil {
 			t.Errorf("%v: got %q, want an error", bad, got)
@@ -58,6 +59,7 @@ func TestProgressFollowsTheQuantities(t *testing.T) {
 			t.Errorf("%s: got %+v %q, error %v, want %+v %q", row.name, got, got.ShippedEvent(), err, row.want, row.event)
 		}
 	}
+
 	if _, err := workflow.ShipmentProgress([]workflow.Line{{Ordered: 1}, {Ordered: 1, Shipped: 2}}); err == nil || !strings.Contains(err.Error(), "line 1") {
 		t.Errorf("more shipped than ordered: %v", err)
 	}
@@ -71,6 +73,7 @@ func TestProgressDoesNotDependOnTheOrderOfParcels(t *testing.T) {
 			lines[i].Ordered = rapid.Int64Range(1, 5).Draw(t, "ordered")
 			lines[i].Shipped = rapid.Int64Range(0, lines[i].Ordered).Draw(t, "shipped")
 		}
+
 		a, err := workflow.ShipmentProgress(lines)
 		b, err2 := workflow.ShipmentProgress(rapid.Permutation(lines).Draw(t, "again"))
 		if err := errors.Join(err, err2); err != nil || a != b {
@@ -84,9 +87,11 @@ func TestThePaymentEndsWhereMoneyIsSettled(t *testing.T) {
 	if d.Reachable("CAPTURED", "VOIDED") {
 		t.Error("a captured payment can be voided")
 	}
+
 	if _, ok := d.Next("REFUND_PENDING", "refund"); ok {
 		t.Error("Next answers although guards choose between targets")
 	}
+
 	if s := workflow.Shipment(); s.Reachable("SHIPPED", "CANCELLED") || !s.Reachable("ON_HOLD", "DELIVERED") {
 		t.Error("a shipped parcel is returned, not cancelled; a held one can still be delivered")
 	}
@@ -100,6 +105,7 @@ func TestDrawingsCarryCounts(t *testing.T) {
 			t.Errorf("%s: error %v, lacks %q:\n%s", format, err, want, text)
 		}
 	}
+
 	for format, counts := range map[string]map[workflow.State]int{"yaml": counts, "table": {"LOST": 1}} {
 		if _, err := workflow.Order().RenderWith(format, counts); err == nil {
 			t.Errorf("%s with %v: no error", format, counts)
@@ -113,6 +119,7 @@ func TestTheSVGIsWellFormedAndShowsEveryStateAndEvent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for dec := xml.NewDecoder(strings.NewReader(text)); ; {
 			if _, err := dec.Token(); errors.Is(err, io.EOF) {
 				break
@@ -120,14 +127,17 @@ func TestTheSVGIsWellFormedAndShowsEveryStateAndEvent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		if strings.Contains(text, "NaN") || strings.Contains(text, "Inf") {
 			t.Error("a coordinate is not a number")
 		}
+
 		for _, s := range d.States() {
 			if !strings.Contains(text, ">"+string(s.State)+"</text>") {
 				t.Errorf("%s: state %s is not drawn", d.Name(), s.State)
 			}
 		}
+
 		for _, e := range d.Events() {
 			if !strings.Contains(text, ">"+string(e)) {
 				t.Errorf("%s: event %s is not drawn", d.Name(), e)
@@ -139,6 +149,7 @@ func TestTheSVGIsWellFormedAndShowsEveryStateAndEvent(t *testing.T) {
 func version(t *testing.T, n int, ends ...workflow.State) *workflow.Definition {
 	t.Helper()
 	s := twoStates()
+
 	s.Version = n
 	s.States = s.States[:1]
 	s.Transitions = nil
@@ -146,10 +157,12 @@ func version(t *testing.T, n int, ends ...workflow.State) *workflow.Definition {
 		s.States = append(s.States, workflow.StateSpec{State: end, Terminal: true})
 		s.Transitions = append(s.Transitions, workflow.Transition{Event: workflow.Event("to_" + end), From: []workflow.State{"A"}, To: end})
 	}
+
 	d, err := workflow.New(s)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return d
 }
 
@@ -159,10 +172,12 @@ func TestAMigrationPlanCountsWhatHasNoMapping(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	plan, err := m.Plan(3, map[int]map[workflow.State]int{0: {"A": 2, "OLD": 1}, 1: {"A": 5, "OLD": 2, "GONE": 7, "B": 0}, 2: {"B": 1, "LOST": 3}, 9: {"A": 4}, 3: {"A": 1}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := workflow.MigrationPlan{To: 3, Orders: 26, Outdated: 8, Unmapped: 15, Rows: []workflow.MigrationRow{
 		{Version: 0, State: "OLD", Orders: 1, Problem: `version 3 has no state "OLD"`},
 		{Version: 1, State: "GONE", Orders: 7, Problem: "version 2 has no state GONE, and the migration from version 1 does not say what becomes of it"},
@@ -177,6 +192,7 @@ func TestAMigrationPlanCountsWhatHasNoMapping(t *testing.T) {
 	if diff := cmp.Diff(want, plan); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+
 	if text := plan.Text(); !strings.Contains(text, "26 orders: 8 to be migrated to version 3, 15 without a mapping") || !strings.Contains(text, "an end that is open again") {
 		t.Error(text)
 	}
@@ -201,9 +217,11 @@ func TestBadMigrationsAreRefused(t *testing.T) {
 			t.Errorf("%s: got error %v, want one that says %q", row.name, err, row.want)
 		}
 	}
+
 	if _, err := workflow.NewMigrations([]*workflow.Definition{defs[0], defs[0]}, nil); err == nil {
 		t.Error("the same version twice")
 	}
+
 	if _, err := workflow.NewMigrations([]*workflow.Definition{defs[0], workflow.Payment()}, nil); err == nil {
 		t.Error("two different workflows")
 	}

@@ -84,6 +84,7 @@ func (r *Report) Count(s Severity) int {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -110,6 +111,7 @@ type checker struct {
 // conditions on anything but the order's state may go either way.
 func Check(asl []byte, d *Definition, opts CheckOptions) (Report, error) {
 	opts = opts.withDefaults(d)
+
 	m, err := readASL(opts.File, asl)
 	if err != nil {
 		return Report{}, err
@@ -117,6 +119,7 @@ func Check(asl []byte, d *Definition, opts CheckOptions) (Report, error) {
 	c := &checker{opts: opts, m: m, d: d}
 	acts := c.readTasks()
 	c.lintMachine()
+
 	report := Report{File: opts.File, States: len(m.all), Possible: map[string][]State{}}
 	switch {
 	case c.broken():
@@ -135,6 +138,7 @@ func Check(asl []byte, d *Definition, opts CheckOptions) (Report, error) {
 		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Code, b.Code))
 	})
 	report.Findings = c.findings
+
 	return report, nil
 }
 
@@ -153,14 +157,17 @@ func (c *checker) readTasks() bool {
 		if s.kind != "Task" {
 			continue
 		}
+
 		var params map[string]any
 		if s.parameters != nil {
 			params, _ = s.parameters.value().(map[string]any)
 		}
+
 		s.effect = c.opts.Task(Task{State: s.name, Resource: s.resource, Parameters: params})
 		if !s.effect.order() {
 			continue
 		}
+
 		acts = true
 		for sc := s.scope; ; sc = sc.parent.scope {
 			sc.acts = true
@@ -170,6 +177,7 @@ func (c *checker) readTasks() bool {
 		}
 		c.readEffect(s)
 	}
+
 	return acts
 }
 
@@ -183,10 +191,12 @@ func (c *checker) readEffect(s *aslState) {
 		c.at(SeverityError, "unknown-event", s, 0, "the task applies event %q, which %s version %d does not have%s", e.Event, c.d.Name(), c.d.Version(), hint)
 		*e = Effect{Activity: e.Activity}
 	}
+
 	if e.Awaits != "" && !c.d.HasState(e.Awaits) {
 		c.at(SeverityError, "unknown-awaited-state", s, 0, "the task awaits %q, which is not a state of %s version %d", e.Awaits, c.d.Name(), c.d.Version())
 		*e = Effect{Activity: e.Activity, Parks: e.Parks}
 	}
+
 	if e.AnyEvent {
 		c.at(SeverityInfo, "dynamic-event", s, 0, "the data names the event, so any may be applied here")
 	}
@@ -199,6 +209,7 @@ func (c *checker) broken() bool {
 		case "missing-start", "missing-target", "missing-next", "next-and-end", "unknown-type", "empty-choice", "empty-branches":
 			return true
 		}
+
 		return false
 	})
 }

@@ -20,10 +20,12 @@ import (
 
 func check(t testing.TB, asl []byte, opts workflow.CheckOptions) workflow.Report {
 	t.Helper()
+
 	report, err := workflow.Check(asl, workflow.Order(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return report
 }
 
@@ -35,12 +37,15 @@ func TestEveryFindingHasAMachineThatShowsIt(t *testing.T) {
 	if err != nil || len(files) < 40 {
 		t.Fatalf("fixtures: %d files, error %v", len(files), err)
 	}
+
 	for _, file := range files {
 		code := strings.TrimSuffix(filepath.Base(file), ".asl.json")
+
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var doc struct{ Comment string }
 		if err := json.Unmarshal(text, &doc); err != nil {
 			t.Fatal(err)
@@ -53,6 +58,7 @@ func TestEveryFindingHasAMachineThatShowsIt(t *testing.T) {
 				}
 				return
 			}
+
 			if !slices.ContainsFunc(report.Findings, func(f workflow.Finding) bool { return f.Code == code }) {
 				t.Fatalf("no finding %s:\n%s", code, report.Text())
 			}
@@ -64,27 +70,33 @@ func TestEveryFindingHasAMachineThatShowsIt(t *testing.T) {
 // without a fixture is noticed.
 func TestEveryCodeHasAFixture(t *testing.T) {
 	codes := regexp.MustCompile(`(?:Severity\w+|sev), "([a-z-]+)"|Code: "([a-z-]+)"`)
+
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	found := 0
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
+
 		for _, m := range codes.FindAllSubmatch(text, -1) {
 			found++
+
 			code := string(m[1]) + string(m[2])
 			if _, err := os.Stat("testdata/asl/" + code + ".asl.json"); err != nil {
 				t.Errorf("%s: finding %q has no fixture", file, code)
 			}
 		}
 	}
+
 	if found < 40 {
 		t.Errorf("found only %d codes; has the source changed its manner?", found)
 	}
@@ -108,15 +120,18 @@ func TestACounterExampleIsTheShortestPath(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			report := check(t, text, workflow.CheckOptions{})
 			for _, f := range report.Findings {
 				if f.Code != row.file {
 					continue
 				}
+
 				var got []string
 				for _, s := range f.Path {
 					got = append(got, s.State+" "+string(s.Order))
 				}
+
 				if diff := cmp.Diff(row.path, got); diff != "" || f.State != row.state || f.Line == 0 {
 					t.Errorf("%s line %d (-want +got):\n%s", f.State, f.Line, diff)
 				}
@@ -134,11 +149,13 @@ func TestOurOwnStateMachine(t *testing.T) {
 			break
 		}
 	}
+
 	for _, s := range workflow.Order().States() {
 		if s.Terminal && !slices.Contains(report.Possible["Done"], s.State) {
 			t.Errorf("no path brings %s to Done", s.State)
 		}
 	}
+
 	if want := (workflow.Estimate{Transitions: 9, HistoryEvents: 44, Dollars: 0.000225}); report.Shortest.HistoryEvents < want.HistoryEvents-10 {
 		t.Errorf("the shortest path is %+v, about %+v is known", report.Shortest, want)
 	}
@@ -150,16 +167,19 @@ func TestTheDefaultsAreTheStepsNames(t *testing.T) {
 		list, _ := json.Marshal(errors)
 		return []byte(`{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"${TakePaymentArn}","TimeoutSeconds":9,"HeartbeatSeconds":3,"Retry":[{"ErrorEquals":` + string(list) + `}],"End":true}}}`)
 	}
+
 	codes := func(errors []string) []string {
 		var all []string
 		for _, f := range check(t, machine(errors), workflow.CheckOptions{}).Findings {
 			all = append(all, f.Code)
 		}
+
 		return all
 	}
 	if got := codes(steps.RetryableErrors()); slices.Contains(got, "unknown-error") || slices.Contains(got, "terminal-error-retried") {
 		t.Errorf("the steps' retryable errors: %v", got)
 	}
+
 	if got := codes(steps.OvertakenErrors()); slices.Contains(got, "unknown-error") || !slices.Contains(got, "terminal-error-retried") {
 		t.Errorf("the steps' overtaken errors: %v", got)
 	}
@@ -181,6 +201,7 @@ func TestResourcesAreReadByTheEndOfTheirName(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", row.resource, diff)
 		}
 	}
+
 	e := workflow.OrderTask(workflow.Task{Resource: "${ApplyTransitionArn}", Parameters: map[string]any{"event": "pay", "transitionId.$": "$.id"}})
 	if e.Event != workflow.Pay || !e.Fenced {
 		t.Errorf("apply-transition with an id is a fenced pay, got %+v", e)
@@ -233,11 +254,13 @@ func TestPathsAreReal(t *testing.T) {
 	events := []string{"pay", "hold", "release", "ship", "deliver", "cancel", "close"}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 7).Draw(t, "states")
+
 		name := func(i int) string { return string(rune('A' + i)) }
 		states := map[string]any{}
 		leads := map[string][]string{}
 		for i := range n {
 			next, other := name(rapid.IntRange(0, n).Draw(t, "next")), name(rapid.IntRange(0, n).Draw(t, "catch"))
+
 			leads[name(i)] = []string{next, other}
 			task := map[string]any{"Type": "Task", "TimeoutSeconds": 9, "HeartbeatSeconds": 3, "ResultPath": "$.order", "Next": next,
 				"Resource": "${ApplyTransitionArn}", "Parameters": map[string]any{"event": rapid.SampledFrom(events).Draw(t, "event"), "transitionId": 1},
@@ -249,14 +272,17 @@ func TestPathsAreReal(t *testing.T) {
 			states[name(i)] = task
 		}
 		states[name(n)] = map[string]any{"Type": "Succeed"}
+
 		text, err := json.Marshal(map[string]any{"StartAt": "A", "States": states})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		report, err := workflow.Check(text, workflow.Order(), workflow.CheckOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, f := range report.Findings {
 			for i, s := range f.Path {
 				if i == 0 && s.State != "A" || i > 0 && !slices.Contains(leads[f.Path[i-1].State], s.State) {
@@ -270,6 +296,7 @@ func TestPathsAreReal(t *testing.T) {
 func FuzzCheck(f *testing.F) {
 	f.Add([]byte(ratchet.StateMachine))
 	f.Add([]byte("StartAt: A\nStates:\n  A: {Type: Map, End: true, Iterator: {StartAt: B, States: {B: {Type: Pass, End: true}}}}\n"))
+
 	files, _ := filepath.Glob("testdata/asl/*.asl.json")
 	for _, file := range files {
 		if text, err := os.ReadFile(file); err == nil {
@@ -281,6 +308,7 @@ func FuzzCheck(f *testing.F) {
 		if err == nil {
 			_ = report.Text()
 		}
+
 		if _, err := json.Marshal(report); err != nil {
 			t.Fatal(err)
 		}
@@ -299,6 +327,7 @@ func TestABranchIsFollowedInside(t *testing.T) {
  {"StartAt":"Mail","States":{"Mail":{"Type":"Pass","End":true}}}]},
 "Done":{"Type":"Succeed"},"Stopped":{"Type":"Fail"}}}`)
 	}
+
 	illegal := func(event string) []workflow.Step {
 		for _, f := range check(t, asl(event), workflow.CheckOptions{}).Findings {
 			switch f.Code {
@@ -308,11 +337,13 @@ func TestABranchIsFollowedInside(t *testing.T) {
 				t.Errorf("%s: %+v", event, f)
 			}
 		}
+
 		return nil
 	}
 	if path := illegal("cancel"); path != nil {
 		t.Errorf("cancel is legal from PENDING: %+v", path)
 	}
+
 	path := illegal("deliver")
 	if len(path) != 3 || path[2].State != "Both/Act" || path[2].Order != workflow.Pending {
 		t.Errorf("deliver is not legal from PENDING: %+v", path)

@@ -107,6 +107,7 @@ func New(spec Spec) (*Definition, error) {
 			return nil, fmt.Errorf("workflow %q version %d: %w", spec.Name, spec.Version, err)
 		}
 	}
+
 	return d, nil
 }
 
@@ -119,6 +120,7 @@ func (s Spec) clone() Spec {
 		t.From = slices.Clone(t.From)
 		t.Guards = slices.Clone(t.Guards)
 	}
+
 	return s
 }
 
@@ -126,21 +128,26 @@ func (d *Definition) indexStates() error {
 	if d.spec.Version < 1 {
 		return faulty("version", 0, "the version is %d; versions count from 1", d.spec.Version)
 	}
+
 	if len(d.spec.States) >= several {
 		return faulty("states", 0, "%d states; at most %d are supported", len(d.spec.States), several-1)
 	}
+
 	for i, s := range d.spec.States {
 		if !name.MatchString(string(s.State)) {
 			return faulty("state", i, "state %q: names match %s", s.State, name)
 		}
+
 		if _, dup := d.states[s.State]; dup {
 			return faulty("state", i, "state %s is listed twice", s.State)
 		}
 		d.states[s.State] = i
 	}
+
 	if _, ok := d.states[d.spec.Initial]; !ok {
 		return faulty("initial", 0, "the initial state %q is not among the states", d.spec.Initial)
 	}
+
 	return nil
 }
 
@@ -148,24 +155,30 @@ func (d *Definition) indexEvents() error {
 	if !name.MatchString(string(d.spec.Place)) {
 		return faulty("place", 0, "place event %q: names match %s", d.spec.Place, name)
 	}
+
 	if d.spec.Place == Migrate {
 		return faulty("place", 0, "event %s is reserved for changes of version", Migrate)
 	}
+
 	for i, t := range d.spec.Transitions {
 		if t.Event == Migrate {
 			return faulty("transition", i, "event %s is reserved for changes of version", Migrate)
 		}
+
 		if !name.MatchString(string(t.Event)) {
 			return faulty("transition", i, "event %q: names match %s", t.Event, name)
 		}
+
 		if t.Event == d.spec.Place {
 			return faulty("transition", i, "event %s creates orders; no transition may use it", t.Event)
 		}
+
 		if _, known := d.events[t.Event]; !known {
 			d.events[t.Event] = len(d.order)
 			d.order = append(d.order, t.Event)
 		}
 	}
+
 	return nil
 }
 
@@ -179,6 +192,7 @@ func (d *Definition) checkGuards() error {
 			t.Guards[j] = g
 		}
 	}
+
 	return nil
 }
 
@@ -187,25 +201,30 @@ func (d *Definition) fill() error {
 	for i := range d.next {
 		d.next[i] = make([]uint8, len(d.order))
 	}
+
 	for i, t := range d.spec.Transitions {
 		to, ok := d.states[t.To]
 		if !ok {
 			return faulty("transition", i, "event %s leads to %q, which is not among the states", t.Event, t.To)
 		}
+
 		if len(t.From) == 0 {
 			return faulty("transition", i, "event %s to %s has no source", t.Event, t.To)
 		}
+
 		for _, from := range t.From {
 			s, ok := d.states[from]
 			if !ok {
 				return faulty("transition", i, "event %s starts from %q, which is not among the states", t.Event, from)
 			}
+
 			if err := d.put(i, s, d.events[t.Event], to); err != nil {
 				return err
 			}
 		}
 		d.addGroup(t)
 	}
+
 	return nil
 }
 
@@ -223,6 +242,7 @@ func (d *Definition) put(i, s, e, to int) error {
 		}
 	}
 	d.choices[key] = append(d.choices[key], Transition{Event: t.Event, From: []State{from}, To: t.To, Guards: t.Guards})
+
 	cell := &d.next[s][e]
 	switch {
 	case *cell == 0:
@@ -230,6 +250,7 @@ func (d *Definition) put(i, s, e, to int) error {
 	case int(*cell) != to+1:
 		*cell = several
 	}
+
 	return nil
 }
 
@@ -257,6 +278,7 @@ func (d *Definition) checkGraph() error {
 		d.reach[s] = make([]bool, n)
 		d.visit(s, d.reach[s])
 	}
+
 	initial := d.states[d.spec.Initial]
 	for i, s := range d.spec.States {
 		leaves := slices.ContainsFunc(d.next[i], func(c uint8) bool { return c != 0 })
@@ -269,6 +291,7 @@ func (d *Definition) checkGraph() error {
 			return faulty("state", i, "state %s is a dead end: no event leaves it and it is not terminal", s.State)
 		}
 	}
+
 	return nil
 }
 
@@ -276,6 +299,7 @@ func (d *Definition) visit(s int, seen []bool) {
 	if seen[s] {
 		return
 	}
+
 	seen[s] = true
 	for e := range d.next[s] {
 		for _, to := range d.targets(s, e) {
@@ -304,10 +328,12 @@ func (d *Definition) Next(from State, event Event) (State, bool) {
 	if !ok {
 		return "", false
 	}
+
 	e, ok := d.events[event]
 	if !ok || d.next[s][e] == 0 || d.next[s][e] == several {
 		return "", false
 	}
+
 	return d.spec.States[d.next[s][e]-1].State, true
 }
 
@@ -319,6 +345,7 @@ func (d *Definition) Choices(from State, event Event) []Transition {
 	if !ok || !ok2 {
 		return nil
 	}
+
 	return d.choices[[2]int{s, e}]
 }
 
@@ -334,6 +361,7 @@ func (d *Definition) Sources(event Event) []State {
 			from = append(from, s.State)
 		}
 	}
+
 	return from
 }
 
@@ -378,6 +406,7 @@ func (d *Definition) targets(s, e int) []int {
 				to = append(to, i)
 			}
 		}
+
 		return to
 	}
 }

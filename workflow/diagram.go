@@ -23,11 +23,13 @@ func (d *Definition) RenderWith(format string, counts map[State]int) (string, er
 	if !slices.Contains(formats, format) {
 		return "", fmt.Errorf("diagram format %q is not one of %s", format, strings.Join(formats, ", "))
 	}
+
 	for s := range counts {
 		if !d.HasState(s) {
 			return "", fmt.Errorf("orders in state %q, which workflow %s version %d does not have", s, d.Name(), d.Version())
 		}
 	}
+
 	switch format {
 	case "mermaid":
 		return d.mermaid(counts), nil
@@ -38,9 +40,11 @@ func (d *Definition) RenderWith(format string, counts map[State]int) (string, er
 	case "table":
 		return d.table(counts), nil
 	}
+
 	if counts != nil {
 		return "", fmt.Errorf("a definition file (yaml) has no place for counts of orders")
 	}
+
 	return d.yaml(), nil
 }
 
@@ -60,6 +64,7 @@ func (d *Definition) arrows() []arrow {
 			}
 		}
 	}
+
 	return all
 }
 
@@ -68,30 +73,36 @@ func (t Transition) label() string {
 	if len(t.Guards) == 0 {
 		return string(t.Event)
 	}
+
 	names := make([]string, len(t.Guards))
 	for i, g := range t.Guards {
 		names[i] = g.Name
 	}
+
 	return fmt.Sprintf("%s [%s]", t.Event, strings.Join(names, ", "))
 }
 
 func (d *Definition) mermaid(counts map[State]int) string {
 	var b strings.Builder
 	b.WriteString("stateDiagram-v2\n")
+
 	if counts != nil {
 		for _, s := range d.spec.States {
 			fmt.Fprintf(&b, "    state \"%s (%s)\" as %s\n", s.State, thousands(counts[s.State]), s.State)
 		}
 	}
 	fmt.Fprintf(&b, "    [*] --> %s : %s\n", d.spec.Initial, d.spec.Place)
+
 	for _, a := range d.arrows() {
 		fmt.Fprintf(&b, "    %s --> %s : %s\n", a.from, a.to, a.label)
 	}
+
 	for _, s := range d.spec.States {
 		if s.Terminal {
 			fmt.Fprintf(&b, "    %s --> [*]\n", s.State)
 		}
 	}
+
 	return b.String()
 }
 
@@ -99,21 +110,26 @@ func (d *Definition) dot(counts map[State]int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %q {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n    start [shape=point];\n    start -> %q [label=%q];\n",
 		d.spec.Name, d.spec.Initial, d.spec.Place)
+
 	for _, s := range d.spec.States {
 		var attributes []string
 		if s.Terminal {
 			attributes = append(attributes, "peripheries=2")
 		}
+
 		if counts != nil {
 			attributes = append(attributes, fmt.Sprintf(`label="%s\n%s"`, s.State, thousands(counts[s.State])))
 		}
+
 		if len(attributes) > 0 {
 			fmt.Fprintf(&b, "    %q [%s];\n", s.State, strings.Join(attributes, ", "))
 		}
 	}
+
 	for _, a := range d.arrows() {
 		fmt.Fprintf(&b, "    %q -> %q [label=%q];\n", a.from, a.to, a.label)
 	}
+
 	return b.String() + "}\n"
 }
 
@@ -127,12 +143,14 @@ func (d *Definition) table(counts map[State]int) string {
 		return s + "\t"
 	}
 	fmt.Fprintf(w, "STATE\t%sEVENT\tNEXT\tMEANING\n(none)\t%s%s\t%s\ta new %s\n", orders("ORDERS"), orders(""), d.spec.Place, d.spec.Initial, d.spec.Name)
+
 	for _, s := range d.spec.States {
 		state, n, doc := string(s.State), orders(thousands(counts[s.State])), s.Doc
 		if s.Terminal {
 			fmt.Fprintf(w, "%s\t%s-\t(end)\t%s\n", state, n, doc)
 			continue
 		}
+
 		for _, e := range d.order {
 			for _, t := range d.Choices(s.State, e) {
 				fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\n", state, n, t.label(), t.To, doc)
@@ -141,6 +159,7 @@ func (d *Definition) table(counts map[State]int) string {
 		}
 	}
 	_ = w.Flush() // a strings.Builder does not fail
+
 	return b.String()
 }
 
@@ -150,5 +169,6 @@ func thousands(n int) string {
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
 		text = text[:i] + "," + text[i:]
 	}
+
 	return text
 }

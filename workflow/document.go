@@ -56,11 +56,13 @@ func (n *node) get(name string) *node {
 	if n == nil {
 		return nil
 	}
+
 	for _, m := range n.members {
 		if m.name == name {
 			return m.value
 		}
 	}
+
 	return nil
 }
 
@@ -77,20 +79,24 @@ func (n *node) value() any {
 		if err != nil {
 			return n.text // YAML's 0x1F and 1_000: nobody calculates with them here
 		}
+
 		return f
 	case isList:
 		list := make([]any, len(n.items))
 		for i, item := range n.items {
 			list[i] = item.value()
 		}
+
 		return list
 	case isMap:
 		m := make(map[string]any, len(n.members))
 		for _, member := range n.members {
 			m[member.name] = member.value.value()
 		}
+
 		return m
 	}
+
 	return nil
 }
 
@@ -110,6 +116,7 @@ func readDocument(file string, data []byte) (*node, error) {
 	if len(data) > maxDocument {
 		return nil, fmt.Errorf("%s: %d bytes; at most %d are read", file, len(data), maxDocument)
 	}
+
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var n *node
 	var err error
@@ -118,12 +125,15 @@ func readDocument(file string, data []byte) (*node, error) {
 	} else {
 		n, err = readYAML(file, data)
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	if n.kind != isMap {
 		return nil, &fileError{file, n.line, fmt.Errorf("want a map, got %v", n.kind)}
 	}
+
 	return n, nil
 }
 
@@ -138,13 +148,16 @@ type jsonReader struct {
 
 func readJSON(file string, data []byte) (*node, error) {
 	r := &jsonReader{file: file, data: data, dec: jsontext.NewDecoder(bytes.NewReader(data)), line: 1}
+
 	n, err := r.read(0)
 	if err != nil {
 		return nil, err
 	}
+
 	if _, err := r.dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, &fileError{file, r.lineAt(r.dec.InputOffset()), errors.New("text after the document's end")}
 	}
+
 	return n, nil
 }
 
@@ -155,6 +168,7 @@ func (r *jsonReader) lineAt(offset int64) int {
 		r.line += bytes.Count(r.data[r.offset:end], []byte("\n"))
 		r.offset = end
 	}
+
 	return r.line
 }
 
@@ -167,11 +181,14 @@ func (r *jsonReader) token() (jsontext.Token, error) {
 			at = syntax.ByteOffset
 			err = syntax.Err
 		}
+
 		if errors.Is(err, io.EOF) {
 			err = io.ErrUnexpectedEOF
 		}
+
 		return t, &fileError{r.file, r.lineAt(at), err}
 	}
+
 	return t, nil
 }
 
@@ -180,10 +197,12 @@ func (r *jsonReader) read(depth int) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	n := &node{line: r.lineAt(r.dec.InputOffset())}
 	if depth > maxDepth {
 		return nil, &fileError{r.file, n.line, fmt.Errorf("nested more than %d levels deep", maxDepth)}
 	}
+
 	switch t.Kind() {
 	case 'n':
 		n.kind = isNull
@@ -207,6 +226,7 @@ func (r *jsonReader) read(depth int) (*node, error) {
 		n.kind = isMap
 		err = r.readMembers(n, depth)
 	}
+
 	return n, err
 }
 
@@ -216,6 +236,7 @@ func (r *jsonReader) readMembers(n *node, depth int) error {
 		if err != nil {
 			return err
 		}
+
 		m := member{name: t.String(), line: r.lineAt(r.dec.InputOffset())}
 		if m.value, err = r.read(depth + 1); err != nil {
 			return err
@@ -223,6 +244,7 @@ func (r *jsonReader) readMembers(n *node, depth int) error {
 		n.members = append(n.members, m)
 	}
 	_, err := r.token()
+
 	return err
 }
 
@@ -237,19 +259,23 @@ func readYAML(file string, data []byte) (*node, error) {
 	} else if err != nil {
 		return nil, yamlError(file, err)
 	}
+
 	if len(doc.Content) != 1 {
 		return nil, &fileError{file, 1, errors.New("the file is empty")}
 	}
+
 	n, err := fromYAML(file, doc.Content[0], 0)
 	if err != nil {
 		return nil, err
 	}
+
 	var next yaml.Node
 	if err := dec.Decode(&next); err == nil {
 		return nil, &fileError{file, max(next.Line, 1), errors.New("a second document; one is read")}
 	} else if !errors.Is(err, io.EOF) {
 		return nil, yamlError(file, err)
 	}
+
 	return n, nil
 }
 
@@ -259,6 +285,7 @@ func yamlError(file string, err error) error {
 		line, _ := strconv.Atoi(m[1]) // digits, by the expression
 		return &fileError{file, line, errors.New(m[2])}
 	}
+
 	return &fileError{file, 1, errors.New(text)}
 }
 
@@ -269,15 +296,18 @@ func fromYAML(file string, y *yaml.Node, depth int) (*node, error) {
 	if depth > maxDepth {
 		return nil, &fileError{file, y.Line, fmt.Errorf("nested more than %d levels deep", maxDepth)}
 	}
+
 	switch y.Kind {
 	case yaml.ScalarNode:
 		n.kind = map[string]nodeKind{"!!null": isNull, "!!bool": isBool, "!!int": isNumber, "!!float": isNumber}[y.ShortTag()]
 		if n.kind == isNull && y.ShortTag() != "!!null" {
 			n.kind = isString
 		}
+
 		if n.kind == isBool {
 			n.text = strings.ToLower(y.Value)
 		}
+
 		return n, nil
 	case yaml.SequenceNode:
 		n.kind = isList
@@ -288,6 +318,7 @@ func fromYAML(file string, y *yaml.Node, depth int) (*node, error) {
 			}
 			n.items = append(n.items, item)
 		}
+
 		return n, nil
 	case yaml.MappingNode:
 		n.kind = isMap
@@ -296,17 +327,21 @@ func fromYAML(file string, y *yaml.Node, depth int) (*node, error) {
 			if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!merge" {
 				return nil, &fileError{file, k.Line, errors.New("keys are plain names; lists, aliases and merges are not read")}
 			}
+
 			if n.get(k.Value) != nil {
 				return nil, &fileError{file, k.Line, fmt.Errorf("%q is there twice", k.Value)}
 			}
+
 			v, err := fromYAML(file, y.Content[i+1], depth+1)
 			if err != nil {
 				return nil, err
 			}
 			n.members = append(n.members, member{k.Value, k.Line, v})
 		}
+
 		return n, nil
 	}
+
 	return nil, &fileError{file, y.Line, errors.New("aliases are not read; write the value out")}
 }
 
@@ -345,10 +380,12 @@ func (r *reader) integer(n *node, what string) int64 {
 	if !r.want(n, isNumber, what) {
 		return 0
 	}
+
 	i, err := strconv.ParseInt(n.text, 10, 64)
 	if err != nil {
 		r.fail(n.line, "%s: %s is not a whole number", what, n.text)
 	}
+
 	return i
 }
 
@@ -356,9 +393,11 @@ func (r *reader) strs(n *node, what string) []string {
 	if !r.want(n, isList, what) {
 		return nil
 	}
+
 	list := make([]string, len(n.items))
 	for i, item := range n.items {
 		list[i] = r.str(item, what)
 	}
+
 	return list
 }

@@ -54,6 +54,7 @@ func (s *aslState) visitEvents() float64 {
 	case "Parallel", "Map":
 		return 4 // started and succeeded
 	}
+
 	return 2
 }
 
@@ -64,6 +65,7 @@ func (s *aslState) tries() (n, pauses float64) {
 		if r.attempts < 0 || r.interval < 0 {
 			continue // reported as bad-retry
 		}
+
 		n += float64(r.attempts)
 		pause := float64(r.interval)
 		for i := int64(0); i < r.attempts; i++ {
@@ -71,16 +73,19 @@ func (s *aslState) tries() (n, pauses float64) {
 				pauses += float64(r.maxDelay) * float64(r.attempts-i)
 				break
 			}
+
 			if r.backoff <= 1 {
 				pauses += pause * float64(r.attempts)
 				break
 			}
+
 			pauses += pause
 			if pause *= r.backoff; math.IsInf(pauses, 0) || i > 10_000 {
 				return n, math.Inf(1)
 			}
 		}
 	}
+
 	return n, pauses
 }
 
@@ -92,6 +97,7 @@ func (s *aslState) measure(worst, fewest bool) weight {
 	if worst {
 		n, pauses = s.tries()
 	}
+
 	if s.kind == "Task" {
 		limit := float64(noTimeout)
 		if s.timeout.set && !s.timeout.dynamic {
@@ -100,16 +106,20 @@ func (s *aslState) measure(worst, fewest bool) weight {
 		w.transitions = n
 		w.events += 3 * (n - 1) // scheduled, started and timed out or failed
 		w.seconds = n*limit + pauses
+
 		return w
 	}
+
 	for _, b := range s.branches {
 		if s.kind == "Map" && fewest {
 			continue
 		}
+
 		inner := b.longest(worst)
 		if fewest {
 			inner = b.shortest()
 		}
+
 		if s.kind == "Map" {
 			inner.events += 2 // iteration started and succeeded
 			if s.distributed {
@@ -120,10 +130,12 @@ func (s *aslState) measure(worst, fewest bool) weight {
 		w = w.plus(inner)
 		w.seconds = seconds
 	}
+
 	if worst && len(s.branches) > 0 {
 		w = w.times(n)
 		w.seconds += pauses
 	}
+
 	return w
 }
 
@@ -135,6 +147,7 @@ func (s *aslState) out(planned bool) []*aslState {
 			to = append(to, t)
 		}
 	})
+
 	return to
 }
 
@@ -148,6 +161,7 @@ func (sc *aslScope) shortest() weight {
 		}
 		sc.least = &w
 	}
+
 	return *sc.least
 }
 
@@ -163,6 +177,7 @@ func (sc *aslScope) nearest(planned bool) (w weight, well bool) {
 		if (good && !well) || (good == well && (good || s.kind == "Fail") && (!ended || after.events < w.events)) {
 			w, well, ended = after, good, true
 		}
+
 		for _, t := range s.out(planned) {
 			if old, seen := best[t]; !seen || after.events < old.events {
 				best[t] = after
@@ -170,6 +185,7 @@ func (sc *aslScope) nearest(planned bool) (w weight, well bool) {
 			}
 		}
 	}
+
 	return w, well
 }
 
@@ -180,12 +196,14 @@ func (sc *aslScope) longest(worst bool) weight {
 		w := sc.furthest(worst)
 		sc.most[worst] = &w
 	}
+
 	return *sc.most[worst]
 }
 
 func (sc *aslScope) furthest(worst bool) weight {
 	loops := sc.loops()
 	done := map[int]weight{}
+
 	in := map[*aslState]int{}
 	for i, loop := range loops {
 		for _, s := range loop {
@@ -205,9 +223,11 @@ func (sc *aslScope) furthest(worst bool) weight {
 		}
 		done[i] = w.plus(next)
 	}
+
 	if start := sc.byName[sc.startAt]; start != nil {
 		return done[in[start]]
 	}
+
 	return weight{}
 }
 
@@ -218,9 +238,11 @@ func (sc *aslScope) loops() [][]*aslState {
 	on := map[*aslState]bool{}
 	var stack []*aslState
 	var loops [][]*aslState
+
 	var visit func(s *aslState)
 	visit = func(s *aslState) {
 		index[s] = len(index) + 1
+
 		low[s] = index[s]
 		stack = append(stack, s)
 		on[s] = true
@@ -232,15 +254,18 @@ func (sc *aslScope) loops() [][]*aslState {
 				low[s] = min(low[s], index[t])
 			}
 		}
+
 		if low[s] != index[s] {
 			return
 		}
+
 		at := len(stack) - 1
 		for stack[at] != s {
 			at--
 		}
 		loop := slices.Clone(stack[at:])
 		stack = stack[:at]
+
 		for _, t := range loop {
 			on[t] = false
 		}
@@ -251,18 +276,21 @@ func (sc *aslScope) loops() [][]*aslState {
 			visit(s)
 		}
 	}
+
 	return loops
 }
 
 // estimate fills the report's estimates and reports limits that they pass.
 func (c *checker) estimate(r *Report) {
 	around := weight{events: 2} // execution started and succeeded
+
 	shortest := c.m.top.shortest()
 	shortest.seconds = 0
 	longest, worst := c.m.top.longest(false), c.m.top.longest(true)
 	if c.m.timeout > 0 {
 		longest.seconds, worst.seconds = min(longest.seconds, float64(c.m.timeout)), min(worst.seconds, float64(c.m.timeout))
 	}
+
 	r.Shortest, r.Longest, r.Worst = shortest.plus(around).estimate(), longest.plus(around).estimate(), worst.plus(around).estimate()
 	switch {
 	case longest.events+2 > historyLimit:
@@ -271,6 +299,7 @@ func (c *checker) estimate(r *Report) {
 		c.add(Finding{Severity: SeverityWarning, Code: "history-limit", Message: fmt.Sprintf("with every retry used up the longest path has %d history events; an execution ends at 25,000", r.Worst.HistoryEvents)})
 	}
 	c.estimateLoops(c.m.top)
+
 	for _, s := range c.m.all {
 		if w := s.measure(true, false); s.kind == "Task" && s.timeout.set && !s.timeout.dynamic && c.m.timeout > 0 && w.seconds > float64(c.m.timeout) {
 			n, _ := s.tries()
@@ -285,15 +314,18 @@ func (c *checker) estimateLoops(sc *aslScope) {
 		if len(loop) == 1 && !slices.Contains(loop[0].out(false), loop[0]) {
 			continue
 		}
+
 		turn := shortestTurn(loop)
 		const most = 12
 		var names []string
 		for _, s := range loop[:min(len(loop), most)] {
 			names = append(names, s.name)
 		}
+
 		if len(loop) > most {
 			names = append(names, "...")
 		}
+
 		sev, note := SeverityInfo, "every turn needs an error that a Catch takes"
 		if planned(loop) {
 			sev, note = SeverityWarning, "no error is needed for a turn; let the loop end, or go on in a new execution"
@@ -301,6 +333,7 @@ func (c *checker) estimateLoops(sc *aslScope) {
 		c.at(sev, "loop", loop[0], 0, "%d states form a loop (%s): the shortest turn takes %d history events, so %d turns fit into 25,000; %s",
 			len(loop), strings.Join(names, ", "), int(turn), int(historyLimit/turn), note)
 	}
+
 	for _, s := range sc.states {
 		for _, b := range s.branches {
 			c.estimateLoops(b)
@@ -321,12 +354,14 @@ func shortestTurn(loop []*aslState) float64 {
 				turn = min(turn, cost)
 				continue
 			}
+
 			if old, seen := best[to]; in[to] && (!seen || cost < old) {
 				best[to] = cost
 				queue = append(queue, to)
 			}
 		}
 	}
+
 	return turn
 }
 
@@ -338,10 +373,12 @@ func planned(loop []*aslState) bool {
 	turns = func(s *aslState) bool {
 		mark[s] = open
 		defer func() { mark[s] = done }()
+
 		return slices.ContainsFunc(s.out(true), func(t *aslState) bool {
 			return in[t] && (mark[t] == open || (mark[t] == 0 && turns(t)))
 		})
 	}
+
 	return slices.ContainsFunc(loop, func(s *aslState) bool { return mark[s] == 0 && turns(s) })
 }
 
@@ -350,5 +387,6 @@ func set(loop []*aslState) map[*aslState]bool {
 	for _, s := range loop {
 		in[s] = true
 	}
+
 	return in
 }

@@ -31,16 +31,19 @@ func ExampleCheck() {
     "Stopped": {"Type": "Fail"}
   }
 }`
+
 	report, err := workflow.Check([]byte(asl), workflow.Order(), workflow.CheckOptions{File: "hasty.asl.json"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
+
 	for _, f := range report.Findings {
 		if f.Code != "illegal-event" {
 			continue
 		}
 		fmt.Printf("line %d, %s: %s\n", f.Line, f.State, f.Message)
+
 		for _, s := range f.Path {
 			fmt.Printf("%s %q\n", s.State, s.Order)
 		}

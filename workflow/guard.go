@@ -68,6 +68,7 @@ func checkPath(path string) error {
 	case strings.Contains(path, "("):
 		return fmt.Errorf("%q: of DynamoDB's functions only size(path) is a value", path)
 	}
+
 	return fmt.Errorf("%q is not the path of an attribute, like payment.captured, items[0].sku or size(items)", path)
 }
 
@@ -76,26 +77,32 @@ func (g Guard) checked() (Guard, error) {
 	fail := func(format string, args ...any) (Guard, error) {
 		return g, fmt.Errorf("guard %s: %w", g.Name, fmt.Errorf(format, args...))
 	}
+
 	if !name.MatchString(g.Name) {
 		return g, fmt.Errorf("guard %q: names match %s", g.Name, name)
 	}
+
 	if err := checkPath(g.Attribute); err != nil {
 		return fail("%w", err)
 	}
+
 	operands := 0
 	for _, there := range []bool{g.Value != nil, g.Other != "", g.Request != ""} {
 		if there {
 			operands++
 		}
 	}
+
 	switch g.Op {
 	case OpExists, OpMissing:
 		if operands != 0 {
 			return fail("%s takes no operand", g.Op)
 		}
+
 		if strings.HasPrefix(g.Attribute, "size(") {
 			return fail("%s asks for an attribute; a size is not one", g.Op)
 		}
+
 		return g, nil
 	case OpIn:
 		return g.checkedList()
@@ -103,30 +110,37 @@ func (g Guard) checked() (Guard, error) {
 	default:
 		return fail("operation %q is not one of = <> < <= > >= in exists missing", g.Op)
 	}
+
 	if operands != 1 {
 		return fail("%s takes one operand: a value, an attribute or a name in the request", g.Op)
 	}
+
 	if g.Other != "" {
 		if err := checkPath(g.Other); err != nil {
 			return fail("%w", err)
 		}
+
 		if g.Other == g.Attribute {
 			return fail("%s is compared with itself, which DynamoDB refuses", g.Attribute)
 		}
 	}
+
 	if g.Request != "" && !name.MatchString(g.Request) {
 		return fail("request value %q: names match %s", g.Request, name)
 	}
+
 	if g.Value != nil {
 		v, err := constant(g.Value)
 		if err != nil {
 			return fail("%w", err)
 		}
+
 		if _, truth := v.(bool); truth && g.Op != OpEqual && g.Op != OpNotEqual {
 			return fail("truth values have no order for %s", g.Op)
 		}
 		g.Value = v
 	}
+
 	return g, nil
 }
 
@@ -135,18 +149,21 @@ func (g Guard) checkedList() (Guard, error) {
 	if !ok || g.Other != "" || g.Request != "" || len(list) == 0 || len(list) > maxIn {
 		return g, fmt.Errorf("guard %s: in takes a list of 1 to %d values", g.Name, maxIn)
 	}
+
 	list = slices.Clone(list)
 	for i, v := range list {
 		v, err := constant(v)
 		if err != nil {
 			return g, fmt.Errorf("guard %s: %w", g.Name, err)
 		}
+
 		if _, truth := v.(bool); truth {
 			return g, fmt.Errorf("guard %s: in takes strings and whole numbers", g.Name)
 		}
 		list[i] = v
 	}
 	g.Value = list
+
 	return g, nil
 }
 
@@ -169,8 +186,10 @@ func constant(v any) (any, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%v: numbers are whole; amounts are in minor units", v)
 		}
+
 		return i, nil
 	}
+
 	return nil, fmt.Errorf("%v (%T): values are strings, whole numbers and truth values", v, v)
 }
 
@@ -184,10 +203,12 @@ func (g Guard) String() string {
 	case g.Request != "":
 		return fmt.Sprintf("%s %s request %s", g.Attribute, g.Op, g.Request)
 	}
+
 	text, err := json.Marshal(g.Value)
 	if err != nil {
 		return fmt.Sprintf("%s %s %v", g.Attribute, g.Op, g.Value)
 	}
+
 	return fmt.Sprintf("%s %s %s", g.Attribute, g.Op, text)
 }
 
@@ -237,6 +258,7 @@ func RenderGuards(guards []Guard, prefix string, request map[string]any) (Condit
 		}
 	}
 	c.Expression = strings.Join(parts, " AND ")
+
 	return c, nil
 }
 
@@ -245,17 +267,21 @@ func (g Guard) operand(request map[string]any) (any, error) {
 	if g.Request == "" {
 		return g.Value, nil
 	}
+
 	v, given := request[g.Request]
 	if !given {
 		return nil, fmt.Errorf("guard %s: the request does not say %s", g.Name, g.Request)
 	}
+
 	v, err := constant(v)
 	if err != nil {
 		return nil, fmt.Errorf("guard %s: %s: %w", g.Name, g.Request, err)
 	}
+
 	if _, truth := v.(bool); truth && g.Op != OpEqual && g.Op != OpNotEqual {
 		return nil, fmt.Errorf("guard %s: %s: truth values have no order for %s", g.Name, g.Request, g.Op)
 	}
+
 	return v, nil
 }
 
@@ -268,6 +294,7 @@ func (c *Condition) path(p, prefix string, names map[string]string) string {
 		if at := pathPart.FindStringIndex(inner); at != nil {
 			end = at[0]
 		}
+
 		if n := inner[:end]; n != "" {
 			if names[n] == "" {
 				names[n] = fmt.Sprintf("#%s%d", prefix, len(names))
@@ -275,14 +302,17 @@ func (c *Condition) path(p, prefix string, names map[string]string) string {
 			}
 			b.WriteString(names[n])
 		}
+
 		inner = inner[end:]
 		if at := pathPart.FindStringIndex(inner); at != nil {
 			b.WriteString(inner[:at[1]])
 			inner = inner[at[1]:]
 		}
 	}
+
 	if sized {
 		return "size(" + b.String() + ")"
 	}
+
 	return b.String()
 }

@@ -20,6 +20,7 @@ func guarded(a, b []workflow.Guard) workflow.Spec {
 	s.States = append(s.States, workflow.StateSpec{State: "C", Terminal: true})
 	s.Transitions[0].Guards = a
 	s.Transitions = append(s.Transitions, workflow.Transition{Event: "go", From: []workflow.State{"A"}, To: "C", Guards: b})
+
 	return s
 }
 
@@ -30,6 +31,7 @@ func TestGuardsOfOneEventExcludeEachOther(t *testing.T) {
 	request := func(op workflow.Op, r string) workflow.Guard {
 		return workflow.Guard{Name: "g", Attribute: "a", Op: op, Request: r}
 	}
+
 	rows := []struct {
 		name string
 		a, b workflow.Guard
@@ -110,6 +112,7 @@ func TestGuardsBecomeOneCondition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := workflow.Condition{
 		Expression: "#g0.#g1 >= #g2 AND #g0.#g3 IN (:g0, :g1) AND attribute_exists(#g4[0].#g5) AND #g6 > :g2 AND size(#g4) < :g3",
 		Names:      map[string]string{"#g0": "payment", "#g1": "captured", "#g2": "total", "#g3": "state", "#g4": "items", "#g5": "sku", "#g6": "deliveredAt"},
@@ -118,6 +121,7 @@ func TestGuardsBecomeOneCondition(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+
 	if _, err := workflow.RenderGuards([]workflow.Guard{{Name: "window", Attribute: "a", Op: ">", Request: "start"}}, "g", nil); err == nil || !strings.Contains(err.Error(), "does not say start") {
 		t.Errorf("a missing value of the request: %v", err)
 	}
@@ -151,6 +155,7 @@ func TestDecideFollowsTheMoney(t *testing.T) {
 			}
 		})
 	}
+
 	got, err := workflow.Payment().Decide("CAPTURING", "settle", map[string]any{}, nil)
 	if err != nil || got.To != "" || len(got.Unmet) != 2 {
 		t.Errorf("without the amounts no guard holds: %+v, %v", got, err)
@@ -172,6 +177,7 @@ func TestAtMostOneGuardedTransitionHolds(t *testing.T) {
 		default:
 			g.Value = value.Draw(t, "value")
 		}
+
 		return g
 	})
 	guards := rapid.SliceOfN(draw, 1, 2)
@@ -180,6 +186,7 @@ func TestAtMostOneGuardedTransitionHolds(t *testing.T) {
 		if err != nil {
 			return
 		}
+
 		data := map[string]any{}
 		for _, a := range []string{"x", "y"} {
 			switch rapid.IntRange(0, 3).Draw(t, a) {
@@ -191,6 +198,7 @@ func TestAtMostOneGuardedTransitionHolds(t *testing.T) {
 				data[a] = map[string]any{"z": value.Draw(t, "z")}
 			}
 		}
+
 		holding := 0
 		for _, choice := range d.Choices("A", "go") {
 			all := true
@@ -201,10 +209,12 @@ func TestAtMostOneGuardedTransitionHolds(t *testing.T) {
 				}
 				all = all && holds
 			}
+
 			if all {
 				holding++
 			}
 		}
+
 		if holding > 1 {
 			t.Fatalf("both hold for %v: %v", data, d.Choices("A", "go"))
 		}

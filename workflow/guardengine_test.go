@@ -36,12 +36,14 @@ func attribute(v any) types.AttributeValue {
 		for i, item := range v {
 			list[i] = attribute(item)
 		}
+
 		return &types.AttributeValueMemberL{Value: list}
 	case map[string]any:
 		m := map[string]types.AttributeValue{}
 		for k, item := range v {
 			m[k] = attribute(item)
 		}
+
 		return &types.AttributeValueMemberM{Value: m}
 	}
 	panic(fmt.Sprintf("%T", v))
@@ -59,6 +61,7 @@ func TestAGuardMeansInGoWhatItMeansInACondition(t *testing.T) {
 			t.Error(err)
 		}
 	})
+
 	db := dynamodb.NewFromConfig(engine.AWSConfig())
 	ctx := t.Context()
 	if _, err := db.CreateTable(ctx, &dynamodb.CreateTableInput{TableName: aws.String("items"), BillingMode: types.BillingModePayPerRequest,
@@ -91,25 +94,30 @@ func TestAGuardMeansInGoWhatItMeansInACondition(t *testing.T) {
 		}
 		spec := twoStates()
 		spec.Transitions[0].Guards = []workflow.Guard{g}
+
 		d, err := workflow.New(spec)
 		if err != nil {
 			return // what cannot be expressed is refused
 		}
 		g = d.Choices("A", "go")[0].Guards[0]
 		condition, err := workflow.RenderGuards([]workflow.Guard{g}, "g", request)
+
 		item := map[string]any{}
 		for _, a := range []string{"x", "y"} {
 			if rapid.Bool().Draw(t, "has "+a) {
 				item[a] = value.Draw(t, a)
 			}
 		}
+
 		holds, err2 := g.Holds(item, request)
 		if (err == nil) != (err2 == nil) {
 			t.Fatalf("%s: rendering says %v, evaluating %v", g, err, err2)
 		}
+
 		if err != nil {
 			return
 		}
+
 		if got := ask(t, db, item, condition); got != holds {
 			t.Fatalf("%s on %v: the engine says %v, Holds %v", g, item, got, holds)
 		}
@@ -120,14 +128,17 @@ func TestAGuardMeansInGoWhatItMeansInACondition(t *testing.T) {
 func ask(t *rapid.T, db *dynamodb.Client, item map[string]any, c workflow.Condition) bool {
 	ctx := context.Background()
 	item["id"] = "i"
+
 	image, _ := attribute(item).(*types.AttributeValueMemberM)
 	if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("items"), Item: image.Value}); err != nil {
 		t.Fatal(err)
 	}
+
 	values := map[string]types.AttributeValue{":one": attribute(1)}
 	for k, v := range c.Values {
 		values[k] = attribute(v)
 	}
+
 	_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: aws.String("items"), Key: map[string]types.AttributeValue{"id": attribute("i")},
 		UpdateExpression: aws.String("SET touched = :one"), ConditionExpression: aws.String(c.Expression),
 		ExpressionAttributeNames: c.Names, ExpressionAttributeValues: values})
@@ -139,5 +150,6 @@ func ask(t *rapid.T, db *dynamodb.Client, item map[string]any, c workflow.Condit
 		return false
 	}
 	t.Fatalf("%s with %v: %v", c.Expression, c.Values, err)
+
 	return false
 }

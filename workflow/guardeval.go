@@ -28,8 +28,10 @@ func (g Guard) Holds(order, request map[string]any) (bool, error) {
 				return true, nil
 			}
 		}
+
 		return false, nil
 	}
+
 	var right any
 	known := true
 	if g.Other != "" {
@@ -40,19 +42,23 @@ func (g Guard) Holds(order, request map[string]any) (bool, error) {
 			return false, err
 		}
 	}
+
 	if !there || !known {
 		return g.Op == OpNotEqual, nil
 	}
+
 	switch g.Op {
 	case OpEqual:
 		return equal(left, right), nil
 	case OpNotEqual:
 		return !equal(left, right), nil
 	}
+
 	order3, comparable := compare(left, right)
 	if !comparable {
 		return false, nil
 	}
+
 	switch g.Op {
 	case OpLess:
 		return order3 < 0, nil
@@ -81,13 +87,16 @@ func lookUp(order map[string]any, path string) (any, bool) {
 			m, _ := at.(map[string]any)
 			at, there = m[part]
 		}
+
 		if !there {
 			return nil, false
 		}
 	}
+
 	if !sized {
 		return at, true
 	}
+
 	switch v := at.(type) {
 	case string:
 		return int64(len(v)), true
@@ -98,6 +107,7 @@ func lookUp(order map[string]any, path string) (any, bool) {
 	case map[string]any:
 		return int64(len(v)), true
 	}
+
 	return nil, false // numbers and truth values have no size
 }
 
@@ -123,6 +133,7 @@ func number(v any) (*big.Rat, bool) {
 		}
 		return new(big.Rat).SetString(v.String())
 	}
+
 	return nil, false
 }
 
@@ -130,14 +141,17 @@ func equal(a, b any) bool {
 	if order3, comparable := compare(a, b); comparable {
 		return order3 == 0
 	}
+
 	x, isTruth := a.(bool)
 	y, isTruth2 := b.(bool)
 	if isTruth || isTruth2 {
 		return isTruth && isTruth2 && x == y
 	}
+
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}
+
 	return false
 }
 
@@ -147,11 +161,13 @@ func compare(a, b any) (int, bool) {
 		y, ok := b.(string)
 		return cmp.Compare(x, y), ok
 	}
+
 	x, ok := number(a)
 	y, ok2 := number(b)
 	if !ok || !ok2 {
 		return 0, false
 	}
+
 	return x.Cmp(y), true
 }
 
@@ -162,10 +178,12 @@ func unmet(guards []Guard, order, request map[string]any) (*Guard, error) {
 		if err != nil {
 			return nil, err
 		}
+
 		if !holds {
 			return &g, nil
 		}
 	}
+
 	return nil, nil
 }
 
@@ -188,10 +206,12 @@ func (d *Definition) Decide(from State, event Event, order, request map[string]a
 		if err != nil {
 			return Decision{}, fmt.Errorf("event %s from %s: %w", event, from, err)
 		}
+
 		if g == nil {
 			return Decision{To: t.To}, nil
 		}
 		decision.Unmet = append(decision.Unmet, *g)
 	}
+
 	return decision, nil
 }

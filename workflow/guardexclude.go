@@ -24,21 +24,27 @@ func contradict(g, h Guard) bool {
 		// What is missing compares with nothing but <>, and has no parts.
 		return h.Op != OpMissing && h.Op != OpNotEqual && (within(h.Attribute, g.Attribute) || within(h.Other, g.Attribute))
 	}
+
 	if g.Op == OpExists || h.Op == OpExists || h.Op == OpMissing {
 		return false
 	}
+
 	if g.Other != "" && g.Other == h.Attribute && g.Attribute == h.Other && g.Other != g.Attribute {
 		h = h.turned()
 	}
+
 	if g.Attribute != h.Attribute {
 		return false
 	}
+
 	if g.Other == h.Other && g.Request == h.Request && (g.Other != "" || g.Request != "") {
 		return relations[g.Op]&relations[h.Op] == 0
 	}
+
 	if g.Other != "" || h.Other != "" || g.Request != "" || h.Request != "" {
 		return false
 	}
+
 	return apart(g, h)
 }
 
@@ -56,6 +62,7 @@ func (g Guard) turned() Guard {
 		g.Op = op
 	}
 	g.Attribute, g.Other = g.Other, g.Attribute
+
 	return g
 }
 
@@ -75,6 +82,7 @@ func apart(g, h Guard) bool {
 			probes = append(probes, c+"\x00")
 		}
 	}
+
 	return !slices.ContainsFunc(probes, func(v any) bool { return g.admits(v) && h.admits(v) })
 }
 

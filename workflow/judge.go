@@ -12,6 +12,7 @@ func (x *explorer) judge() {
 	for i, v := range x.visits {
 		byState[v.state] = append(byState[v.state], int32(i))
 	}
+
 	for _, s := range x.m.all {
 		if len(byState[s]) == 0 {
 			if x.linked(s) {
@@ -40,6 +41,7 @@ func (x *explorer) judgeTask(s *aslState, spots []int32) {
 	if (!e.moves() && e.Awaits == "") || x.reported["event-before-creation "+s.path()] {
 		return
 	}
+
 	var here, refused []string
 	fresh := false
 	for _, i := range spots {
@@ -48,13 +50,16 @@ func (x *explorer) judgeTask(s *aslState, spots []int32) {
 		if !v.stale || v.known == lost {
 			fresh = true
 		}
+
 		if !slices.Contains(here, name) {
 			here = append(here, name)
 		}
+
 		if !v.stale && e.Event != "" && len(x.after(v.actual, e.Event)) == 0 && !slices.Contains(refused, name) {
 			refused = append(refused, name)
 		}
 	}
+
 	x.at = spots[0]
 	switch {
 	case !x.ok[s] && e.Awaits != "":
@@ -73,6 +78,7 @@ func listStates(states []State) string {
 	for i, s := range states {
 		names[i] = string(s)
 	}
+
 	return strings.Join(names, ", ")
 }
 
@@ -86,6 +92,7 @@ func (x *explorer) judgeRules(s *aslState) {
 		r.cond.walk(func(p *condition) {
 			unknown = unknown || (p.op == "StringEquals" && !x.d.HasState(State(p.operand)))
 		})
+
 		if !unknown {
 			x.checker.at(SeverityWarning, "dead-choice-rule", s, r.line, "rule %d never applies: no order comes here in such a state, or an earlier rule takes it", i+1)
 		}
@@ -103,9 +110,11 @@ func (x *explorer) judgeParallel(s *aslState) {
 			}
 		}
 	}
+
 	if moving > 1 {
 		x.checker.at(SeverityWarning, "parallel-transitions", s, 0, "%d branches move the order at the same time: their transitionIds are computed from the same data, so only one of them wins", moving)
 	}
+
 	if s.kind == "Map" && moving > 0 && !slices.ContainsFunc(x.m.all, func(t *aslState) bool { return t.effect.Creates && inside(t, s.branches[0]) }) {
 		x.checker.at(SeverityWarning, "parallel-transitions", s, 0, "every item of the Map moves the order at the same time: their transitionIds are computed from the same data, so only one of them wins")
 	}
@@ -116,11 +125,13 @@ func inside(s *aslState, sc *aslScope) bool {
 		if in == sc {
 			return true
 		}
+
 		if in.parent == nil {
 			return false
 		}
 		in = in.parent.scope
 	}
+
 	return false
 }
 
@@ -143,6 +154,7 @@ func (x *explorer) judgeLoops() {
 			into[e.to] = append(into[e.to], e.from)
 		}
 	}
+
 	var queue []int32
 	ends := make([]bool, len(x.visits))
 	for i, v := range x.visits {
@@ -151,6 +163,7 @@ func (x *explorer) judgeLoops() {
 			queue = append(queue, int32(i))
 		}
 	}
+
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, from := range into[queue[0]] {
 			if !ends[from] {
@@ -159,6 +172,7 @@ func (x *explorer) judgeLoops() {
 			}
 		}
 	}
+
 	for i, v := range x.visits {
 		if !ends[i] {
 			x.at = int32(i)
@@ -176,6 +190,7 @@ func (x *explorer) doomed(s *aslState) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -188,12 +203,14 @@ func (x *explorer) judgeEvents() {
 			return
 		}
 	}
+
 	var others []string
 	for _, e := range x.d.Events() {
 		if !used[e] {
 			others = append(others, string(e))
 		}
 	}
+
 	if len(others) > 0 {
 		x.add(Finding{Severity: SeverityInfo, Code: "events-from-outside", Message: "no task applies " + strings.Join(others, ", ") + "; they come from people, carriers and banks"})
 	}

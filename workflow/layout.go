@@ -51,10 +51,12 @@ func newLayout(d *Definition) *layout {
 	l.addBends(lines)
 	l.order()
 	l.place(lines)
+
 	for i := range lines {
 		l.routes = append(l.routes, l.route(&lines[i]))
 	}
 	l.placeLabels()
+
 	return l
 }
 
@@ -82,6 +84,7 @@ func (l *layout) lines() []line {
 			if lines[i].from != s {
 				continue
 			}
+
 			switch mark[lines[i].to] {
 			case fresh:
 				visit(lines[i].to)
@@ -92,6 +95,7 @@ func (l *layout) lines() []line {
 		mark[s] = done
 	}
 	visit(l.d.states[l.d.spec.Initial])
+
 	return lines
 }
 
@@ -106,6 +110,7 @@ func (l *layout) assignLayers(lines []line) {
 			}
 		}
 	}
+
 	for s, spec := range l.d.spec.States {
 		w := letter*float64(len(spec.State)) + 24
 		l.boxes[s] = &point{state: s, layer: layer[s], w: w}
@@ -123,10 +128,12 @@ func (l *layout) addBends(lines []line) {
 		if e.from == e.to {
 			continue
 		}
+
 		left, right := l.boxes[e.from], l.boxes[e.to]
 		if e.back {
 			left, right = right, left
 		}
+
 		e.points = append(e.points, left)
 		last := left
 		for layer := left.layer + 1; layer < right.layer; layer++ {
@@ -156,6 +163,7 @@ func (l *layout) order() {
 	for _, layer := range l.layers {
 		number(layer)
 	}
+
 	sweep := func(layer []*point, near func(*point) []*point) {
 		for _, p := range layer {
 			if n := near(p); len(n) > 0 {
@@ -173,6 +181,7 @@ func (l *layout) order() {
 		for i := 1; i < len(l.layers); i++ {
 			sweep(l.layers[i], func(p *point) []*point { return p.before })
 		}
+
 		for i := len(l.layers) - 2; i >= 0; i-- {
 			sweep(l.layers[i], func(p *point) []*point { return p.after })
 		}
@@ -186,11 +195,13 @@ func (l *layout) place(lines []line) {
 		if e.from == e.to {
 			continue
 		}
+
 		at := e.points[0].layer
 		for _, text := range e.labels {
 			gaps[at] = max(gaps[at], labelSpace*float64(len(text)))
 		}
 	}
+
 	x := margin + 16
 	tallest := 0.0
 	heights := make([]float64, len(l.layers))
@@ -201,6 +212,7 @@ func (l *layout) place(lines []line) {
 			heights[i] += p.tall()
 		}
 		tallest = max(tallest, heights[i])
+
 		for _, p := range layer {
 			p.x = x + widest/2
 			if p.state < 0 {
@@ -209,6 +221,7 @@ func (l *layout) place(lines []line) {
 		}
 		x += widest + gaps[i] + layerGap
 	}
+
 	for i, layer := range l.layers {
 		y := margin + (tallest-heights[i])/2
 		for _, p := range layer {
@@ -241,6 +254,7 @@ func (c curve) at(t float64) [2]float64 {
 	for i := range p {
 		p[i] = u*u*u*c[0][i] + 3*u*u*t*c[1][i] + 3*u*t*t*c[2][i] + t*t*t*c[3][i]
 	}
+
 	return p
 }
 
@@ -253,12 +267,15 @@ func (l *layout) route(e *line) route {
 		top := p.y - boxHeight/2
 		r.path = curve{{p.x - 18, top}, {p.x - 26, top - 28}, {p.x + 26, top - 28}, {p.x + 18, top}}.path(true)
 		r.spots = [][2]float64{{p.x, top - 26}}
+
 		return r
 	}
+
 	shift := -6.0
 	if e.back {
 		shift = 8
 	}
+
 	first := e.points[0]
 	x, y := first.x+first.w/2, first.y+shift
 	var curves []curve
@@ -267,27 +284,33 @@ func (l *layout) route(e *line) route {
 		if p.state < 0 {
 			toY = p.y
 		}
+
 		curves = append(curves, bend(x, y, left, toY))
 		x, y = p.x+p.w/2, toY
 		if p.state < 0 { // straight past the boxes of the layer
 			curves = append(curves, bend(left, toY, x, toY))
 		}
 	}
+
 	for _, t := range []float64{0.5, 0.4, 0.6, 0.32, 0.68, 0.25, 0.75} {
 		r.spots = append(r.spots, curves[0].at(t))
 	}
+
 	if len(curves) > 1 {
 		r.spots = append(r.spots, curves[1].at(0.5), curves[len(curves)-1].at(0.5))
 	}
+
 	if e.back {
 		slices.Reverse(curves)
 	}
+
 	for i, c := range curves {
 		if e.back {
 			slices.Reverse(c[:])
 		}
 		r.path += c.path(i == 0)
 	}
+
 	return r
 }
 
@@ -297,6 +320,7 @@ func (c curve) path(begin bool) string {
 	if begin {
 		return fmt.Sprintf("M%.1f %.1f", c[0][0], c[0][1]) + text
 	}
+
 	return text
 }
 
@@ -314,12 +338,14 @@ func (l *layout) placeLabels() {
 	for _, p := range l.boxes {
 		taken = append(taken, area{p.x, p.y, p.w, boxHeight})
 	}
+
 	for i := range l.routes {
 		r := &l.routes[i]
 		label := area{h: 13 * float64(len(r.labels))}
 		for _, text := range r.labels {
 			label.w = max(label.w, labelSpace*float64(len(text)))
 		}
+
 		free := func(spot [2]float64) bool {
 			label.x, label.y = spot[0], spot[1]
 			return !slices.ContainsFunc(taken, label.overlaps)

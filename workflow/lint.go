@@ -15,6 +15,7 @@ func (c *checker) lintMachine() {
 		c.add(Finding{Severity: SeverityWarning, Code: "unknown-field", Line: m.line, Message: "the language has no field " + m.name + " at the top"})
 	}
 	c.lintScope(c.m.top)
+
 	seen := map[string]*aslState{}
 	for _, s := range c.m.all {
 		if first, dup := seen[s.name]; dup {
@@ -22,14 +23,17 @@ func (c *checker) lintMachine() {
 		}
 		seen[s.name] = s
 		c.lintState(s)
+
 		if s.kind == "Task" {
 			c.lintClocks(s)
 		}
+
 		if s.kind == "Choice" {
 			c.lintChoice(s)
 		}
 		c.lintErrors(s)
 	}
+
 	if c.m.timeout == 0 && slices.ContainsFunc(c.m.all, (*aslState).activity) {
 		c.add(Finding{Severity: SeverityWarning, Code: "missing-execution-timeout", Message: "the machine has no TimeoutSeconds: the clocks of an activity begin when a worker takes it, so only this one ends an execution for which no worker polls"})
 	}
@@ -40,12 +44,15 @@ func (s *aslState) targets(fn func(next string, line int, what string)) {
 	if s.next != "" {
 		fn(s.next, s.line, "Next")
 	}
+
 	for _, r := range s.rules {
 		fn(r.next, r.line, "Choices")
 	}
+
 	if s.hasDefault {
 		fn(s.defaults, s.line, "Default")
 	}
+
 	for _, k := range s.catch {
 		fn(k.next, k.line, "Catch")
 	}
@@ -77,15 +84,18 @@ func (c *checker) lintScope(sc *aslScope) {
 		s.targets(func(next string, _ int, _ string) { visit(sc.byName[next]) })
 	}
 	visit(start)
+
 	for _, s := range sc.states {
 		s.targets(func(next string, line int, what string) {
 			if sc.byName[next] == nil {
 				c.at(SeverityError, "missing-target", s, line, "%s leads to %q, which is not a state here", what, next)
 			}
 		})
+
 		if start != nil && !reached[s] {
 			c.at(SeverityError, "unreachable-state", s, 0, "nothing leads here from %s", sc.startAt)
 		}
+
 		for _, b := range s.branches {
 			c.lintScope(b)
 		}
@@ -104,11 +114,13 @@ func (c *checker) lintEnds(sc *aslScope, reached map[*aslState]bool) {
 			}
 			done := s.end || s.kind == "Succeed" || s.kind == "Fail"
 			s.targets(func(next string, _ int, _ string) { done = done || ends[sc.byName[next]] })
+
 			if done {
 				ends[s], grown = true, true
 			}
 		}
 	}
+
 	for _, s := range sc.states {
 		if reached[s] && !ends[s] {
 			c.at(SeverityError, "no-path-to-end", s, 0, "no way leads from here to an end")
@@ -134,6 +146,7 @@ func (c *checker) lintState(s *aslState) {
 	case (s.kind == "Parallel" || s.kind == "Map") && len(s.branches) == 0:
 		c.at(SeverityError, "empty-branches", s, 0, "the %s has nothing to run", s.kind)
 	}
+
 	for _, m := range s.unknown {
 		c.at(SeverityWarning, "unknown-field", s, m.line, "the language has no field %s; it is ignored or refused", m.name)
 	}
@@ -146,9 +159,11 @@ func (c *checker) lintClocks(s *aslState) {
 	if t.set && !t.dynamic && (t.seconds < 1 || t.seconds > noTimeout) {
 		c.at(SeverityError, "bad-timeout", s, 0, "TimeoutSeconds is %d; it must be 1 to 99,999,999", t.seconds)
 	}
+
 	if h.set && !h.dynamic && h.seconds < 1 {
 		c.at(SeverityError, "bad-timeout", s, 0, "HeartbeatSeconds is %d; it must be at least 1", h.seconds)
 	}
+
 	if !t.set {
 		switch {
 		case s.activity():
@@ -159,9 +174,11 @@ func (c *checker) lintClocks(s *aslState) {
 			c.at(SeverityInfo, "missing-timeout", s, 0, "no TimeoutSeconds: the default is 99,999,999 seconds; the called service's own limit is what ends the call")
 		}
 	}
+
 	if h.set && t.set && !h.dynamic && !t.dynamic && h.seconds >= t.seconds {
 		c.at(SeverityError, "heartbeat-too-long", s, 0, "HeartbeatSeconds %d is not shorter than TimeoutSeconds %d", h.seconds, t.seconds)
 	}
+
 	if !h.set && s.activity() {
 		c.lintHeartbeat(s)
 	}
@@ -191,6 +208,7 @@ func leadsTo(from, goal *aslState, seen map[*aslState]bool) bool {
 		return false
 	}
 	seen[from] = true
+
 	return from == goal || slices.ContainsFunc(from.out(true), func(t *aslState) bool { return leadsTo(t, goal, seen) })
 }
 
@@ -199,6 +217,7 @@ func (c *checker) lintChoice(s *aslState) {
 	if len(s.rules) == 0 {
 		c.at(SeverityError, "empty-choice", s, 0, "a Choice needs at least one rule")
 	}
+
 	for _, r := range s.rules {
 		r.cond.walk(func(p *condition) {
 			if p.variable == c.opts.Variable && p.op == "StringEquals" && !c.d.HasState(State(p.operand)) {

@@ -23,6 +23,7 @@ func (c *checker) lintErrors(s *aslState) {
 		c.lintShadow(s, "Retry", r.line, r.errors, taken)
 	}
 	clear(taken)
+
 	for i, k := range s.catch {
 		c.lintNames(s, "Catch", k.line, k.errors, i == len(s.catch)-1)
 		c.lintShadow(s, "Catch", k.line, k.errors, taken)
@@ -47,6 +48,7 @@ func (c *checker) lintNames(s *aslState, what string, line int, names []string, 
 	if len(names) == 0 {
 		c.at(SeverityError, "empty-error-list", s, line, "%s: ErrorEquals is empty", what)
 	}
+
 	for _, n := range names {
 		switch {
 		case n == "States.ALL" && len(names) > 1:
@@ -67,6 +69,7 @@ func (c *checker) unlisted(n string) bool {
 	if !dotted || prefix == "States" {
 		return false
 	}
+
 	similar := false
 	for _, list := range [][]string{c.opts.Overtaken, c.opts.Retryable, c.opts.Terminal} {
 		if slices.Contains(list, n) {
@@ -74,6 +77,7 @@ func (c *checker) unlisted(n string) bool {
 		}
 		similar = similar || slices.ContainsFunc(list, func(k string) bool { return strings.HasPrefix(k, prefix+".") })
 	}
+
 	return similar
 }
 
@@ -91,22 +95,27 @@ func (c *checker) lintRetry(s *aslState, r aslRetry) {
 	case r.maxDelay != 0 && (r.maxDelay <= r.interval || r.maxDelay > 31_622_400):
 		wrong("MaxDelaySeconds must be more than IntervalSeconds (%d) and at most 31,622,400", r.interval)
 	}
+
 	if r.attempts == 0 {
 		return // "do not retry these" is what it says
 	}
+
 	var terminal []string
 	for _, n := range r.errors {
 		if slices.Contains(c.opts.Terminal, n) || slices.Contains(c.opts.Overtaken, n) {
 			terminal = append(terminal, n)
 		}
 	}
+
 	if len(terminal) > 0 {
 		c.at(SeverityError, "terminal-error-retried", s, r.line, "Retry: %s will be the same every time; give it a Catch, or MaxAttempts 0", strings.Join(terminal, ", "))
 	}
+
 	for _, all := range []string{"States.ALL", "States.TaskFailed"} {
 		if !slices.Contains(r.errors, all) {
 			continue
 		}
+
 		swallowed := c.swallowed(s, r)
 		switch {
 		case s.effect.Activity && len(swallowed) > 0:
@@ -126,6 +135,7 @@ func (c *checker) swallowed(s *aslState, all aslRetry) []string {
 			names = append(names, n)
 		}
 	}
+
 	return names
 }
 
@@ -135,6 +145,7 @@ func (c *checker) lintTimeoutCaught(s *aslState) {
 	for _, k := range s.catch {
 		names = append(names, k.errors...)
 	}
+
 	if s.kind == "Task" && slices.Contains(names, "States.TaskFailed") && !slices.Contains(names, "States.ALL") && !slices.Contains(names, "States.Timeout") {
 		c.at(SeverityWarning, "timeout-not-caught", s, s.catch[0].line, "Catch: States.TaskFailed does not match States.Timeout; a time-out ends the execution")
 	}
@@ -157,6 +168,7 @@ func matches(names []string, err string) bool {
 			}
 		}
 	}
+
 	return false
 }
 

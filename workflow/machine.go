@@ -26,11 +26,13 @@ func (d *Definition) questions() []question {
 			if len(choices) == 0 {
 				all = append(all, question{string(e), s.State, ""})
 			}
+
 			for i, t := range choices {
 				all = append(all, question{alternative(e, i, len(choices)), s.State, t.To})
 			}
 		}
 	}
+
 	return all
 }
 
@@ -57,6 +59,7 @@ func (d *Definition) machine(at State) *fsm.FSM {
 			events = append(events, fsm.EventDesc{Name: name, Src: []string{string(from)}, Dst: string(t.To)})
 		}
 	}
+
 	return fsm.NewFSM(string(at), events, nil)
 }
 
@@ -70,6 +73,7 @@ func (d *Definition) crossCheck() error {
 			m = d.machine(q.from)
 		}
 		err := m.Event(context.Background(), q.name)
+
 		var stays fsm.NoTransitionError
 		var refused fsm.InvalidEventError
 		var unknown fsm.UnknownEventError
@@ -86,5 +90,6 @@ func (d *Definition) crossCheck() error {
 			return fmt.Errorf("event %s from %s: looplab/fsm: %w", q.name, q.from, err)
 		}
 	}
+
 	return nil
 }

@@ -34,16 +34,19 @@ func NewMigrations(versions []*Definition, steps []Migration) (*Migrations, erro
 		if m.versions[d.Version()] != nil {
 			return nil, fmt.Errorf("migrations: version %d is there twice", d.Version())
 		}
+
 		if d.Name() != versions[0].Name() {
 			return nil, fmt.Errorf("migrations: workflows %s and %s have nothing to do with each other", versions[0].Name(), d.Name())
 		}
 		m.versions[d.Version()] = d
 	}
+
 	for _, s := range steps {
 		if err := m.add(s); err != nil {
 			return nil, fmt.Errorf("%smigration from version %d to %d: %w", s.where, s.From, s.To, err)
 		}
 	}
+
 	return m, nil
 }
 
@@ -57,20 +60,24 @@ func (m *Migrations) add(s Migration) error {
 	case to == nil:
 		return fmt.Errorf("version %d is not known", s.To)
 	}
+
 	for _, old := range slices.Sorted(maps.Keys(s.States)) {
 		if !from.HasState(old) {
 			return fmt.Errorf("version %d has no state %s", s.From, old)
 		}
+
 		if !to.HasState(s.States[old]) {
 			return fmt.Errorf("%s becomes %q, which version %d does not have", old, s.States[old], s.To)
 		}
 	}
+
 	if slices.ContainsFunc(m.steps[s.From], func(known Migration) bool { return known.To == s.To }) {
 		return fmt.Errorf("there are two")
 	}
 	s.States = maps.Clone(s.States)
 	m.steps[s.From] = append(m.steps[s.From], s)
 	slices.SortFunc(m.steps[s.From], func(a, b Migration) int { return cmp.Compare(a.To, b.To) })
+
 	return nil
 }
 
@@ -87,12 +94,14 @@ func (m *Migrations) way(from, to int) []Migration {
 			if s.To == to {
 				return steps
 			}
+
 			if !seen[s.To] {
 				seen[s.To] = true
 				queue = append(queue, reached{s.To, steps})
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -110,10 +119,12 @@ func (m *Migrations) Map(from, to int, s State) (State, error) {
 	case from == to:
 		return s, nil
 	}
+
 	steps := m.way(from, to)
 	if steps == nil {
 		return "", fmt.Errorf("no migration leads from version %d to %d", from, to)
 	}
+
 	for _, step := range steps {
 		next, listed := step.States[s]
 		if !listed {
@@ -124,6 +135,7 @@ func (m *Migrations) Map(from, to int, s State) (State, error) {
 		}
 		s = next
 	}
+
 	return s, nil
 }
 
@@ -161,16 +173,19 @@ func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, 
 	if target == nil {
 		return plan, fmt.Errorf("migration plan: version %d is not known", to)
 	}
+
 	for version, states := range counts {
 		for s, n := range states {
 			if n == 0 {
 				continue
 			}
 			row := MigrationRow{Version: version, State: s, Orders: n}
+
 			from := version
 			if from == 0 { // orders that others have created are taken for the target's
 				from = to
 			}
+
 			next, err := m.Map(from, to, s)
 			if err != nil {
 				row.Problem = err.Error()
@@ -179,6 +194,7 @@ func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, 
 				ended := m.versions[from].Terminal(s)
 				row.To, row.Reopens, row.Ends = next, ended && !target.Terminal(next), !ended && target.Terminal(next)
 			}
+
 			if err == nil && from != to {
 				plan.Outdated += n
 			}
@@ -190,6 +206,7 @@ func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, 
 		mapped := func(r MigrationRow) int { return min(len(r.To), 1) }
 		return cmp.Or(cmp.Compare(mapped(a), mapped(b)), cmp.Compare(a.Version, b.Version), cmp.Compare(a.State, b.State))
 	})
+
 	return plan, nil
 }
 
@@ -198,6 +215,7 @@ func (p MigrationPlan) Text() string {
 	var b strings.Builder
 	for _, r := range p.Rows {
 		fmt.Fprintf(&b, "version %d  %-20s  %8s orders  ", r.Version, r.State, thousands(r.Orders))
+
 		switch {
 		case r.To == "":
 			fmt.Fprintf(&b, "no mapping: %s\n", r.Problem)
@@ -210,5 +228,6 @@ func (p MigrationPlan) Text() string {
 		}
 	}
 	fmt.Fprintf(&b, "%s orders: %s to be migrated to version %d, %s without a mapping\n", thousands(p.Orders), thousands(p.Outdated), p.To, thousands(p.Unmapped))
+
 	return b.String()
 }

@@ -22,6 +22,7 @@ func ParseMigrations(name string, data []byte) ([]Migration, error) {
 		if m.name != "migrations" {
 			return false
 		}
+
 		if p.want(m.value, isList, m.name) {
 			for _, item := range m.value.items {
 				s := p.migration(item)
@@ -29,11 +30,14 @@ func ParseMigrations(name string, data []byte) ([]Migration, error) {
 				all = append(all, s)
 			}
 		}
+
 		return true
 	})
+
 	if p.err != nil {
 		return nil, p.err
 	}
+
 	return all, nil
 }
 
@@ -54,7 +58,9 @@ func (p *parser) migration(n *node) Migration {
 		default:
 			return false
 		}
+
 		return true
 	})
+
 	return s
 }

@@ -23,11 +23,13 @@ func TestMappingsAreReadFromAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := []workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"OLD": "NEW"}},
 		{From: 2, To: 3, States: map[workflow.State]workflow.State{}}}
 	if diff := cmp.Diff(want, steps, cmpopts.IgnoreUnexported(workflow.Migration{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+
 	if _, err := workflow.NewMigrations([]*workflow.Definition{version(t, 1, "B", "OLD"), version(t, 2, "B", "NEW"), version(t, 3, "B", "NEW")}, steps); err != nil {
 		t.Error(err)
 	}
@@ -48,6 +50,7 @@ func TestEveryErrorOfAMappingNamesTheLine(t *testing.T) {
 		if err == nil {
 			_, err = workflow.NewMigrations(versions, steps)
 		}
+
 		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: got error %v, want one that says %q", row.name, err, row.want)
 		}

@@ -34,14 +34,17 @@ func Parse(name string, data []byte) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
+
 	p := &parser{reader: reader{file: name}, lines: map[fault]int{}, top: doc.line}
 	spec := p.spec(doc)
 	if p.err != nil {
 		return Spec{}, p.err
 	}
+
 	if _, err := New(spec); err != nil {
 		return Spec{}, &fileError{name, p.lineOf(err), err}
 	}
+
 	return spec, nil
 }
 
@@ -57,9 +60,11 @@ func (p *parser) lineOf(err error) int {
 	if !errors.As(err, &f) {
 		return p.top
 	}
+
 	if line, known := p.lines[fault{part: f.part, index: f.index}]; known {
 		return line
 	}
+
 	return p.top
 }
 
@@ -71,11 +76,13 @@ func (p *parser) fields(n *node, what string, required []string, fn func(m membe
 	if !p.want(n, isMap, what) {
 		return
 	}
+
 	for _, m := range n.members {
 		if !fn(m) {
 			p.fail(m.line, "%s has no field %q", what, m.name)
 		}
 	}
+
 	for _, r := range required {
 		if n.get(r) == nil {
 			p.fail(n.line, "%s lacks %s", what, r)
@@ -110,6 +117,7 @@ func (p *parser) spec(n *node) Spec {
 			p.mark("initial", 0, m.line)
 		case "states":
 			p.mark("states", 0, m.line)
+
 			if p.want(v, isList, m.name) {
 				for i, item := range v.items {
 					p.mark("state", i, item.line)
@@ -126,8 +134,10 @@ func (p *parser) spec(n *node) Spec {
 		default:
 			return false
 		}
+
 		return true
 	})
+
 	return s
 }
 
@@ -144,8 +154,10 @@ func (p *parser) state(n *node) StateSpec {
 		default:
 			return false
 		}
+
 		return true
 	})
+
 	return s
 }
 
@@ -172,8 +184,10 @@ func (p *parser) transition(n *node) Transition {
 		default:
 			return false
 		}
+
 		return true
 	})
+
 	return t
 }
 
@@ -198,15 +212,19 @@ func (p *parser) guard(n *node) Guard {
 		default:
 			return false
 		}
+
 		return true
 	})
+
 	if p.err != nil {
 		return g
 	}
+
 	g, err := g.checked()
 	if err != nil {
 		p.fail(n.line, "%w", err)
 	}
+
 	return g
 }
 
@@ -228,9 +246,11 @@ func (p *parser) value(n *node) any {
 			}
 			values[i] = p.value(item)
 		}
+
 		return values
 	}
 	p.fail(n.line, "value: want a string, a whole number, a truth value or a list, got %v", n.kind)
+
 	return nil
 }
 
@@ -241,27 +261,33 @@ func (d *Definition) yaml() string {
 	top.put("version", scalar("!!int", strconv.Itoa(d.spec.Version)))
 	top.put("place", text(string(d.spec.Place)))
 	top.put("initial", text(string(d.spec.Initial)))
+
 	states, transitions := &yaml.Node{Kind: yaml.SequenceNode}, &yaml.Node{Kind: yaml.SequenceNode}
 	for _, s := range d.spec.States {
 		m := mapping()
 		m.put("state", text(string(s.State)))
+
 		if s.Terminal {
 			m.put("terminal", scalar("!!bool", "true"))
 		}
+
 		if s.Doc != "" {
 			m.put("doc", text(s.Doc))
 		}
 		states.Content = append(states.Content, &m.Node)
 	}
+
 	for _, t := range d.spec.Transitions {
 		m := mapping()
 		m.put("event", text(string(t.Event)))
+
 		from := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
 		for _, s := range t.From {
 			from.Content = append(from.Content, text(string(s)))
 		}
 		m.put("from", from)
 		m.put("to", text(string(t.To)))
+
 		if len(t.Guards) > 0 {
 			guards := &yaml.Node{Kind: yaml.SequenceNode}
 			for _, g := range t.Guards {
@@ -276,10 +302,12 @@ func (d *Definition) yaml() string {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
+
 	if err := e.Encode(&top.Node); err != nil {
 		panic(fmt.Errorf("write definition %s: %w", d.spec.Name, err)) // the tree is made of plain scalars
 	}
 	_ = e.Close() // into memory
+
 	return b.String()
 }
 
@@ -289,15 +317,19 @@ func (g Guard) yaml() *yaml.Node {
 	m.put("name", text(g.Name))
 	m.put("attribute", text(g.Attribute))
 	m.put("op", text(string(g.Op)))
+
 	if g.Other != "" {
 		m.put("other", text(g.Other))
 	}
+
 	if g.Request != "" {
 		m.put("request", text(g.Request))
 	}
+
 	if g.Value != nil {
 		m.put("value", constantNode(g.Value))
 	}
+
 	return &m.Node
 }
 
@@ -308,12 +340,14 @@ func constantNode(v any) *yaml.Node {
 		for _, item := range v {
 			list.Content = append(list.Content, constantNode(item))
 		}
+
 		return list
 	case int64:
 		return scalar("!!int", strconv.FormatInt(v, 10))
 	case bool:
 		return scalar("!!bool", strconv.FormatBool(v))
 	}
+
 	return text(fmt.Sprint(v))
 }
 

@@ -29,10 +29,12 @@ func TestADefinitionIsTheSameAfterWritingAndReading(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		spec, err := workflow.Parse(d.Name()+".yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if diff := cmp.Diff(d.Spec(), spec); diff != "" {
 			t.Errorf("%s changed (-want +got):\n%s", d.Name(), diff)
 		}
@@ -76,12 +78,14 @@ func TestJSONIsReadLikeYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	fromJSON, err := workflow.Parse("d.json", []byte(`{"name":"door","version":1,"place":"build","initial":"OPEN",
 		"states":[{"state":"OPEN"},{"state":"SHUT","terminal":true,"doc":"for good"}],
 		"transitions":[{"event":"shut","from":["OPEN"],"to":"SHUT"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if diff := cmp.Diff(fromYAML, fromJSON); diff != "" {
 		t.Error(diff)
 	}
@@ -98,14 +102,17 @@ func TestNamesThatYAMLWouldTakeForSomethingElse(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		text, err := d.Render("yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		spec, err := workflow.Parse("x", []byte(text))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
+
 		if diff := cmp.Diff(d.Spec(), spec); diff != "" {
 			t.Fatalf("%s\n%s", diff, text)
 		}
@@ -116,6 +123,7 @@ func TestNamesThatYAMLWouldTakeForSomethingElse(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(smallFile))
 	f.Add([]byte(`{"name":"door","version":1,"place":"b","initial":"A","states":[{"state":"A","terminal":true}],"transitions":[]}`))
+
 	for _, d := range []*workflow.Definition{workflow.Payment(), workflow.Shipment()} {
 		text, _ := d.Render("yaml")
 		f.Add([]byte(text))
@@ -125,18 +133,22 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		d, err := workflow.New(spec)
 		if err != nil {
 			t.Fatalf("Parse accepts what New refuses: %v", err)
 		}
+
 		written, err := d.Render("yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		again, err := workflow.Parse("again", []byte(written))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, written)
 		}
+
 		if diff := cmp.Diff(d.Spec(), again); diff != "" {
 			t.Fatalf("%s\n%s", diff, written)
 		}

@@ -25,6 +25,7 @@ func must(spec Spec) *Definition {
 	if err != nil {
 		panic(err)
 	}
+
 	return d
 }
 
@@ -38,6 +39,7 @@ func paymentSpec() Spec {
 	none := Guard{Name: "nothing-captured", Attribute: PaymentCaptured, Op: OpEqual, Value: int64(0)}
 	taken := Guard{Name: "something-captured", Attribute: PaymentCaptured, Op: OpMore, Value: int64(0)}
 	pending := []State{"REFUND_PENDING"}
+
 	return Spec{
 		Name: "payment", Version: 1, Place: "open", Initial: "NONE",
 		States: []StateSpec{
@@ -111,5 +113,6 @@ func ChargeStatus(total, captured, refunded int64) (Charge, error) {
 	case captured > 0:
 		return ChargePartial, nil
 	}
+
 	return ChargeNone, nil
 }

@@ -88,11 +88,13 @@ func (c *checker) explore(report *Report) error {
 	if dot := strings.LastIndexByte(c.opts.Variable, '.'); dot > 0 {
 		x.base, x.last = c.opts.Variable[:dot], c.opts.Variable[dot+1:]
 	}
+
 	if err := x.listWords(); err != nil {
 		return err
 	}
 	x.outside = x.drifts(c.opts.Outside)
 	x.start()
+
 	for i := 0; i < len(x.visits); i++ {
 		if len(x.visits) > maxSpots {
 			return fmt.Errorf("more than %d combinations of states; the machine is too large to explore", maxSpots)
@@ -101,6 +103,7 @@ func (c *checker) explore(report *Report) error {
 		x.expand(x.visits[i].spot)
 	}
 	x.judge()
+
 	report.Explored = len(x.visits)
 	for _, v := range x.visits {
 		name := v.state.path()
@@ -108,6 +111,7 @@ func (c *checker) explore(report *Report) error {
 			report.Possible[name] = append(report.Possible[name], s)
 		}
 	}
+
 	return nil
 }
 
@@ -117,15 +121,18 @@ func (x *explorer) listWords() error {
 	for _, event := range append(x.d.Events(), x.d.Place()) {
 		lists = append(lists, x.opts.Needs[event])
 	}
+
 	for _, word := range slices.Concat(lists...) {
 		if _, known := x.words[word]; known {
 			continue
 		}
+
 		if len(x.words) == 16 {
 			return fmt.Errorf("the options name more than 16 different words in Needs and Settle")
 		}
 		x.words[word] = 1 << len(x.words)
 	}
+
 	return nil
 }
 
@@ -138,6 +145,7 @@ func (x *explorer) start() {
 		x.index[x.visits[0].spot] = 0
 		return
 	}
+
 	for i := range x.d.spec.States {
 		p := spot{first, view{known: int16(i), actual: int16(i)}}
 		x.index[p] = int32(i)
@@ -156,12 +164,14 @@ func (x *explorer) drifts(events []Event) [][]drift {
 			if i > 0 && queue[i].to == queue[0].to {
 				continue // back again; from here on it is the same
 			}
+
 			for _, e := range events {
 				for _, to := range x.after(queue[i].to, e) {
 					if seen[to] {
 						continue
 					}
 					seen[to] = true
+
 					joint := ", "
 					if i == 0 {
 						joint = " applies "
@@ -172,6 +182,7 @@ func (x *explorer) drifts(events []Event) [][]drift {
 		}
 		all[from] = queue[1:]
 	}
+
 	return all
 }
 
@@ -180,14 +191,17 @@ func (x *explorer) after(from int16, e Event) []int16 {
 	if from < 0 {
 		return nil
 	}
+
 	col, known := x.d.events[e]
 	if !known {
 		return nil
 	}
+
 	var to []int16
 	for _, t := range x.d.targets(int(from), col) {
 		to = append(to, int16(t))
 	}
+
 	return to
 }
 
@@ -203,6 +217,7 @@ func (x *explorer) stateName(i int16) State {
 	case lost:
 		return "?"
 	}
+
 	return x.d.spec.States[i].State
 }
 
@@ -215,6 +230,7 @@ func (x *explorer) emit(to *aslState, v view, how string, failure bool) {
 		x.index[p] = i
 		x.visits = append(x.visits, visit{p, x.at, how})
 	}
+
 	x.edges = append(x.edges, edge{x.at, i, failure})
 	if to.kind == "Fail" && to.scope.parent == nil && !failure {
 		x.accept(v)
@@ -236,6 +252,7 @@ func (x *explorer) settle(v view) {
 			open = append(open, word)
 		}
 	}
+
 	if len(open) > 0 {
 		x.blame(SeverityWarning, "left-open", x.visits[x.at].state, "an execution can end here with %q still holding, and nobody else will see to it", strings.Join(open, ", "))
 	}
@@ -259,6 +276,7 @@ func (x *explorer) expand(p spot) {
 		for _, b := range s.branches {
 			x.emit(b.byName[b.startAt], p.view, "", false)
 		}
+
 		if s.kind == "Map" { // nothing to do for an empty list
 			x.leave(s, x.written(s, p.view, false), "without an item", false)
 		}
@@ -283,22 +301,26 @@ func (x *explorer) choose(s *aslState, v view) {
 	if x.rules[s] == nil {
 		x.rules[s] = map[int]bool{}
 	}
+
 	open := false
 	for i, r := range s.rules {
 		is := maybe
 		if v.known >= 0 && s.input == "$" && !s.jsonata {
 			is = r.cond.judge(x.opts.Variable, x.stateName(v.known))
 		}
+
 		if is == no {
 			continue
 		}
 		x.rules[s][i] = true
 		x.emit(s.scope.byName[r.next], v, fmt.Sprintf("rule %d", i+1), false)
+
 		if is == yes {
 			return
 		}
 		open = true
 	}
+
 	switch {
 	case s.hasDefault:
 		x.emit(s.scope.byName[s.defaults], v, "default", false)
@@ -341,5 +363,6 @@ func (x *explorer) way(i int32) []Step {
 		steps = append(steps, step)
 	}
 	slices.Reverse(steps)
+
 	return steps
 }

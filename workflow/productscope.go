@@ -15,23 +15,28 @@ func (x *explorer) leaveScope(sc *aslScope, v view, how string) {
 		x.settle(v)
 		return
 	}
+
 	if p.kind == "Map" {
 		x.emit(sc.byName[sc.startAt], v, "next item", false)
 		x.leave(p, x.written(p, v, false), how, false)
 		return
 	}
+
 	if x.beside[sc] == nil {
 		x.beside[sc] = x.drifts(x.siblings(sc))
 	}
+
 	v.facts = x.joined(sc, v.facts)
 	if !sc.acts && p.scope.acts && slices.ContainsFunc(p.branches, func(b *aslScope) bool { return b.acts }) {
 		x.ends[x.at] = true // the acting branches say how it goes on
 		return
 	}
 	x.leave(p, x.written(p, v, false), how, false)
+
 	if v.actual < 0 {
 		return
 	}
+
 	for _, d := range x.beside[sc][v.actual] {
 		x.leave(p, x.written(p, view{d.to, d.to, v.facts, true}, false), strings.Replace(d.how, "somebody", "another branch", 1), false)
 	}
@@ -44,12 +49,14 @@ func (x *explorer) joined(sc *aslScope, facts uint16) uint16 {
 		if b == sc {
 			continue
 		}
+
 		for _, s := range x.m.all {
 			if len(s.effect.Gives)+len(s.effect.Takes) > 0 && inside(s, b) {
 				facts = x.succeeded(s.effect, facts)
 			}
 		}
 	}
+
 	return facts
 }
 
@@ -58,9 +65,11 @@ func (x *explorer) succeeded(e Effect, facts uint16) uint16 {
 	for _, word := range e.Gives {
 		facts |= x.words[word]
 	}
+
 	for _, word := range e.Takes {
 		facts &^= x.words[word]
 	}
+
 	return facts
 }
 
@@ -71,11 +80,13 @@ func (x *explorer) siblings(sc *aslScope) []Event {
 		if s.effect.Event == "" {
 			continue
 		}
+
 		for in := s.scope; in.parent != nil; in = in.parent.scope {
 			if in.parent == sc.parent && in != sc {
 				events = append(events, s.effect.Event)
 			}
 		}
 	}
+
 	return events
 }

@@ -25,6 +25,7 @@ func (x *explorer) task(s *aslState, v view) {
 		if e.AnyEvent {
 			events = x.d.Events()
 		}
+
 		for _, event := range events {
 			x.apply(s, v, event)
 		}
@@ -50,6 +51,7 @@ func (x *explorer) apply(s *aslState, v view, event Event) {
 			x.ok[s] = true
 			x.demand(s, v, event)
 		}
+
 		for _, to := range targets {
 			if !fits {
 				break
@@ -58,6 +60,7 @@ func (x *explorer) apply(s *aslState, v view, event Event) {
 			x.leave(s, x.written(s, done, true), join(d.how, string(event)), false)
 			unsure = append(unsure, done)
 		}
+
 		if !fits {
 			x.refuse(s, v.moved(d), d.how)
 		}
@@ -73,6 +76,7 @@ func (x *explorer) demand(s *aslState, v view, event Event) {
 			missing = append(missing, word)
 		}
 	}
+
 	if len(missing) > 0 {
 		x.blame(SeverityError, "missing-step", s, "event %s needs what no task on this path has seen to: %s", event, strings.Join(missing, ", "))
 	}
@@ -93,6 +97,7 @@ func (x *explorer) await(s *aslState, v view) {
 				x.leave(s, x.written(s, v.moved(drift{late.to, how}), true), how, false)
 			}
 		}
+
 		if !x.d.reach[d.to][w] {
 			x.refuse(s, v.moved(d), d.how)
 		}
@@ -108,6 +113,7 @@ func (x *explorer) refuse(s *aslState, v view, how string) {
 			missed = append(missed, err)
 		}
 	}
+
 	if len(missed) > 0 {
 		x.ends[x.at] = true
 		if how == "" {
@@ -127,16 +133,19 @@ func (x *explorer) fail(s *aslState, views ...view) {
 			x.raise(s, err, v, errorName(err)+" for good", true)
 		}
 	}
+
 	names := []string{""}
 	for in := s; in != nil; in = in.scope.parent {
 		for _, k := range in.catch {
 			names = append(names, k.errors...)
 		}
 	}
+
 	for _, err := range names {
 		if slices.Contains(x.opts.Overtaken, err) || slices.Contains(retryable, err) || err == "States.ALL" || err == "States.TaskFailed" {
 			continue
 		}
+
 		if !x.raise(s, err, views[0], errorName(err), true) && err == "" {
 			x.once("failure-not-caught", s, func() {
 				sev := SeverityInfo
@@ -162,12 +171,14 @@ func (x *explorer) raise(s *aslState, err string, v view, how string, failure bo
 			}
 		}
 	}
+
 	for _, k := range s.catch {
 		if matches(k.errors, err) {
 			x.emit(s.scope.byName[k.next], x.caught(s, k, v), how, failure)
 			return true
 		}
 	}
+
 	return s.scope.parent != nil && x.raise(s.scope.parent, err, v, how, failure)
 }
 
@@ -205,12 +216,15 @@ func (x *explorer) written(s *aslState, v view, order bool) view {
 	case order && v.known == noOrder:
 		v.known = lost // created, and its position thrown away
 	}
+
 	if s.resultPath == "" && order && v.known == noOrder {
 		v.known = lost
 	}
+
 	if s.output != "$" {
 		v.known = lost
 	}
+
 	return v
 }
 
@@ -230,6 +244,7 @@ func (x *explorer) replaced(s *aslState, v view) view {
 	default:
 		v.known = lost
 	}
+
 	return v
 }
 

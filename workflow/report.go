@@ -12,10 +12,12 @@ func (r *Report) Text() string {
 	var b strings.Builder
 	for _, f := range r.Findings {
 		fmt.Fprintf(&b, "%s:", r.File)
+
 		if f.Line > 0 {
 			fmt.Fprintf(&b, "%d:", f.Line)
 		}
 		fmt.Fprintf(&b, " %s %s:", f.Severity, f.Code)
+
 		if f.State != "" {
 			fmt.Fprintf(&b, " %s:", f.State)
 		}
@@ -23,12 +25,15 @@ func (r *Report) Text() string {
 		writePath(&b, f.Path)
 	}
 	fmt.Fprintf(&b, "%s: %d states", r.File, r.States)
+
 	if r.Explored > 0 {
 		fmt.Fprintf(&b, ", %d combinations with the order's state explored", r.Explored)
 	}
 	fmt.Fprintf(&b, ": %s, %s\n", plural(r.Count(SeverityError), "error"), plural(r.Count(SeverityWarning), "warning"))
+
 	if r.Longest.Transitions > 0 {
 		fmt.Fprintf(&b, "an execution uses       transitions  history events  dollars   at most\n")
+
 		for _, row := range []struct {
 			name string
 			e    Estimate
@@ -36,6 +41,7 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, "%-22s  %11d  %14d  %.6f  %s\n", row.name, row.e.Transitions, row.e.HistoryEvents, row.e.Dollars, span(row.e.Seconds))
 		}
 	}
+
 	return b.String()
 }
 
@@ -56,6 +62,7 @@ func span(seconds float64) string {
 	case d >= 2:
 		return fmt.Sprintf("%.0f days", d)
 	}
+
 	return (time.Duration(seconds) * time.Second).String()
 }
 
@@ -65,14 +72,17 @@ func writePath(b *strings.Builder, path []Step) {
 	for _, s := range path {
 		width = max(width, len(s.State))
 	}
+
 	for i, s := range path {
 		if i > 0 && s.How != "" {
 			fmt.Fprintf(b, "        | %s\n", s.How)
 		}
+
 		order := string(s.Order)
 		if order == "" {
 			order = "(no order)"
 		}
+
 		if s.Actual != "" {
 			order += " (it is " + string(s.Actual) + ")"
 		}

@@ -77,6 +77,7 @@ func ShipmentProgress(lines []Line) (OrderProgress, error) {
 		sum.Delivered += l.Delivered
 		sum.Returned += l.Returned
 	}
+
 	return OrderProgress{progress(sum.Shipped, sum.Ordered), progress(sum.Delivered, sum.Ordered), progress(sum.Returned, sum.Delivered)}, nil
 }
 
@@ -87,6 +88,7 @@ func progress(n, of int64) Progress {
 	case n < of:
 		return ProgressPartial
 	}
+
 	return ProgressAll
 }
 
@@ -99,5 +101,6 @@ func (p OrderProgress) ShippedEvent() Event {
 	case ProgressPartial:
 		return ShipPart
 	}
+
 	return ""
 }

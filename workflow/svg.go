@@ -27,15 +27,18 @@ func (d *Definition) svg(counts map[State]int) string {
 	fmt.Fprintf(&b, "<title>%s, version %d</title>\n", html.EscapeString(d.spec.Name), d.spec.Version)
 	b.WriteString(`<defs><marker id="head" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path d="M0 0L8 4L0 8z" fill="#57606a"/></marker></defs>` + "\n")
 	b.WriteString(`<rect width="100%" height="100%" fill="#ffffff"/>` + "\n")
+
 	for _, r := range l.routes {
 		fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="#57606a" stroke-width="1.2" marker-end="url(#head)"/>`+"\n", r.path)
 	}
+
 	for _, s := range d.spec.States {
 		l.box(&b, s, counts)
 	}
 	at := l.boxes[d.states[d.spec.Initial]]
 	fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="5" fill="#1f2328"/><path d="M%.1f %.1fH%.1f" stroke="#57606a" stroke-width="1.2" marker-end="url(#head)"/>`+"\n",
 		margin/2, at.y, margin/2, at.y, at.x-at.w/2)
+
 	for _, r := range l.routes {
 		for i, line := range r.labels {
 			// A white rim keeps words readable where lines cross them.
@@ -44,24 +47,29 @@ func (d *Definition) svg(counts map[State]int) string {
 		}
 	}
 	b.WriteString("</svg>\n")
+
 	return b.String()
 }
 
 func (l *layout) box(b *strings.Builder, s StateSpec, counts map[State]int) {
 	p := l.boxes[l.d.states[s.State]]
 	x, y := p.x-p.w/2, p.y-boxHeight/2
+
 	fill := "#f6f8fa"
 	if counts[s.State] > 0 {
 		fill = "#dafbe1"
 	}
 	b.WriteString("<g>")
+
 	if s.Doc != "" {
 		fmt.Fprintf(b, "<title>%s</title>", html.EscapeString(s.Doc))
 	}
 	fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="8" fill="%s" stroke="#1f2328"/>`, x, y, p.w, boxHeight, fill)
+
 	if s.Terminal {
 		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="6" fill="none" stroke="#1f2328"/>`, x+3, y+3, p.w-6, boxHeight-6)
 	}
+
 	base := p.y + 4
 	if counts != nil {
 		base = p.y - 3

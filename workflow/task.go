@@ -54,6 +54,7 @@ func stepName(resource string) string {
 	for _, suffix := range []string{"Arn", "ARN", "_arn"} {
 		n = strings.TrimSuffix(n, suffix)
 	}
+
 	return strings.ReplaceAll(strings.ToLower(camel.ReplaceAllString(n, "$1-$2")), "_", "-")
 }
 
@@ -93,6 +94,7 @@ func OrderTask(t Task) Effect {
 			return e
 		}
 	}
+
 	return Effect{}
 }
 
@@ -139,29 +141,38 @@ func (o CheckOptions) withDefaults(d *Definition) CheckOptions {
 	if o.File == "" {
 		o.File = "state machine"
 	}
+
 	if own {
 		o.Task = OrderTask
 	}
+
 	if o.Variable == "" {
 		o.Variable = "$.order.state"
 	}
+
 	if o.Overtaken == nil {
 		o.Overtaken = orderOvertaken
 	}
+
 	if o.Retryable == nil {
 		o.Retryable = orderRetryable
 	}
+
 	if o.Terminal == nil {
 		o.Terminal = orderTerminal
 	}
+
 	if o.Needs == nil && own {
 		o.Needs = orderNeeds
 	}
+
 	if o.Settle == nil && own {
 		o.Settle = orderSettle
 	}
+
 	if o.Outside == nil {
 		o.Outside = d.Events()
 	}
+
 	return o
 }

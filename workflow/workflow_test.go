@@ -43,6 +43,7 @@ func TestNewRefusesABrokenSpecAndNamesTheFault(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			spec := twoStates()
 			row.spoil(&spec)
+
 			_, err := workflow.New(spec)
 			if err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Fatalf("New: got error %v, want one that says %q", err, row.want)
@@ -83,9 +84,11 @@ func TestGroupsShareATarget(t *testing.T) {
 	if len(groups) != 2 {
 		t.Fatalf("hold leads to two targets, got %v", groups)
 	}
+
 	if g := workflow.Order().Groups(workflow.Cancel); len(g) != 1 || len(g[0].From) != 4 {
 		t.Fatalf("cancel has four sources and one target, got %v", g)
 	}
+
 	if g := workflow.Order().Groups("nothing"); g != nil {
 		t.Fatalf("an unknown event has no group, got %v", g)
 	}
@@ -96,9 +99,11 @@ func TestReachableKnowsWhatCanStillHappen(t *testing.T) {
 	if !d.Reachable(workflow.PaidOnHold, workflow.Shipped) {
 		t.Error("a held order can still be shipped")
 	}
+
 	if d.Reachable(workflow.Cancelled, workflow.Shipped) {
 		t.Error("a cancelled order can never be shipped")
 	}
+
 	if !d.Reachable(workflow.Cancelled, workflow.Cancelled) {
 		t.Error("a state reaches itself")
 	}
@@ -115,6 +120,7 @@ func TestRenderShowsEveryMove(t *testing.T) {
 			t.Errorf("Render(%s): error %v, text lacks %q:\n%s", format, err, want, text)
 		}
 	}
+
 	if _, err := workflow.Order().Render("png"); err == nil || !strings.Contains(err.Error(), "mermaid, dot, table") {
 		t.Errorf("an unknown format names the known ones, got %v", err)
 	}
@@ -123,6 +129,7 @@ func TestRenderShowsEveryMove(t *testing.T) {
 func BenchmarkNext(b *testing.B) {
 	d := workflow.Order()
 	b.ReportAllocs()
+
 	for b.Loop() {
 		if _, ok := d.Next(workflow.Pending, workflow.Pay); !ok {
 			b.Fatal("refused")

@@ -28,11 +28,13 @@ func Timings(asl string) (map[string]Timing, error) {
 	if err := json.Unmarshal([]byte(asl), &doc); err != nil {
 		return nil, fmt.Errorf("read the state machine: %w", err)
 	}
+
 	out := map[string]Timing{}
 	for name, s := range doc.States {
 		if s.Type != "Task" {
 			continue
 		}
+
 		if s.TimeoutSeconds == 0 && s.TimeoutSecondsPath == "" {
 			return nil, fmt.Errorf("state %s has neither TimeoutSeconds nor TimeoutSecondsPath", name)
 		}
@@ -43,6 +45,7 @@ func Timings(asl string) (map[string]Timing, error) {
 			Timeout:   shorter(known.Timeout, time.Duration(s.TimeoutSeconds)*time.Second),
 		}
 	}
+
 	return out, nil
 }
 

@@ -84,6 +84,7 @@ func named(err error) error {
 			return activities.Fail(c.name, err)
 		}
 	}
+
 	return err
 }
 
@@ -93,9 +94,11 @@ func overtaken(v transitions.Verdict, order *transitions.Order) error {
 	if order == nil {
 		return activities.Fail(verdictName(v), errors.New("the order does not allow this transition"))
 	}
+
 	cause, err := json.Marshal(order.Position())
 	if err != nil {
 		return err
 	}
+
 	return &activities.Error{Name: verdictName(v), Cause: string(cause)}
 }

@@ -32,6 +32,7 @@ func (s *Steps) requestShipment(ctx context.Context, in shipInput) (any, error) 
 		if !errors.Is(err, once.ErrInProgress) || pause > bookPatience {
 			return map[string]string{"tracking": tracking}, err
 		}
+
 		if !wait.For(ctx, pause) {
 			return nil, context.Cause(ctx)
 		}
@@ -46,9 +47,11 @@ func (s *Steps) cancelShipment(ctx context.Context, in orderInput) (any, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	if !found {
 		return nil, activities.Fail(verdictName(transitions.NotFound), fmt.Errorf("order %s does not exist", in.OrderID))
 	}
+
 	for _, t := range order.Recent() {
 		if t.Event == workflow.Pay {
 			if err := s.Desk.Cancel(ctx, transitions.EffectKey(in.OrderID, t.ID, shipping.Effect)); err != nil {
@@ -56,6 +59,7 @@ func (s *Steps) cancelShipment(ctx context.Context, in orderInput) (any, error) 
 			}
 		}
 	}
+
 	return map[string]string{"status": "cancelled"}, nil
 }
 
@@ -73,17 +77,21 @@ func (s *Steps) awaitOrder(ctx context.Context, t activities.Task) (any, error) 
 	if err != nil {
 		return nil, err
 	}
+
 	if !s.Orders.Definition().HasState(in.Awaited) {
 		return nil, activities.Fail(nameInvalidInput, fmt.Errorf("awaited state %q is not in the definition", in.Awaited))
 	}
+
 	now := s.Now
 	if now == nil {
 		now = time.Now
 	}
+
 	task := parked.Task{OrderID: string(in.OrderID), Awaited: string(in.Awaited), Since: int64(in.Since), Token: parked.Token(t.Token)}
 	if err := s.Parked.Park(ctx, task, now().Add(s.ParkFor)); err != nil {
 		return nil, named(err)
 	}
+
 	order, found, err := s.Orders.Get(ctx, in.OrderID)
 	switch {
 	case err != nil:
@@ -93,14 +101,17 @@ func (s *Steps) awaitOrder(ctx context.Context, t activities.Task) (any, error) 
 	case order.Reached(in.Awaited, in.Since):
 		return order.Position(), named(s.Parked.Remove(ctx, task))
 	}
+
 	if err := s.Orders.CheckVersion(order); err != nil {
 		return nil, named(errors.Join(err, s.Parked.Remove(ctx, task)))
 	}
+
 	if !s.Orders.Definition().Reachable(order.State, in.Awaited) {
 		if err := s.Parked.Remove(ctx, task); err != nil {
 			return nil, named(err)
 		}
 		return nil, overtaken(transitions.WrongState, order)
 	}
+
 	return nil, activities.Park()
 }

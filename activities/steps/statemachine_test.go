@@ -24,10 +24,12 @@ type state struct {
 
 func states(t *testing.T) map[string]state {
 	t.Helper()
+
 	var doc struct{ States map[string]state }
 	if err := json.Unmarshal([]byte(ratchet.StateMachine), &doc); err != nil {
 		t.Fatal(err)
 	}
+
 	return doc.States
 }
 
@@ -39,23 +41,28 @@ func TestTheStateMachineKnowsTheStepsErrors(t *testing.T) {
 		if s.Type != "Task" {
 			continue
 		}
+
 		var retried []string
 		for _, r := range s.Retry {
 			retried = append(retried, r.ErrorEquals...)
 		}
 		slices.Sort(retried)
+
 		want := steps.RetryableErrors()
 		waits := s.Resource == "${AwaitOrderArn}"
 		if waits { // its time-out is the end of one wait, not a fault: a Catch waits longer
 			want = slices.DeleteFunc(want, func(e string) bool { return strings.HasPrefix(e, "States.") })
 		}
 		slices.Sort(want)
+
 		if diff := cmp.Diff(want, slices.Compact(retried)); diff != "" {
 			t.Errorf("%s retries other errors (-want +got):\n%s", name, diff)
 		}
+
 		if n := len(s.Catch); n == 0 || !slices.Equal(s.Catch[n-1].ErrorEquals, []string{"States.ALL"}) {
 			t.Errorf("%s: what no other Catch takes must have an end, too", name)
 		}
+
 		for _, c := range s.Catch {
 			for _, e := range steps.OvertakenErrors() {
 				// Once the goods are delivered or past that, nothing is left to be done.
@@ -64,6 +71,7 @@ func TestTheStateMachineKnowsTheStepsErrors(t *testing.T) {
 				}
 			}
 		}
+
 		if waits != (s.TimeoutSecondsPath != "") || waits == (s.TimeoutSeconds > 0) || waits == (s.HeartbeatSeconds > 0) {
 			t.Errorf("%s: TimeoutSeconds %d, TimeoutSecondsPath %q, HeartbeatSeconds %d", name, s.TimeoutSeconds, s.TimeoutSecondsPath, s.HeartbeatSeconds)
 		}
@@ -76,12 +84,14 @@ func TestEveryStepIsUsedAndEveryTaskHasAStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, s := range (&steps.Steps{}).All() {
 		if _, used := timings[s.Placeholder]; !used {
 			t.Errorf("step %s is used by no state", s.Name)
 		}
 		delete(timings, s.Placeholder)
 	}
+
 	if len(timings) > 0 {
 		t.Errorf("no step does %v", timings)
 	}

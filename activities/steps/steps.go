@@ -63,10 +63,12 @@ func step[In any](fn func(context.Context, In) (any, error)) activities.HandlerF
 		if err != nil {
 			return nil, err
 		}
+
 		out, err := fn(ctx, in)
 		if err != nil {
 			return nil, named(err)
 		}
+
 		return out, nil
 	}
 }
@@ -75,14 +77,17 @@ func step[In any](fn func(context.Context, In) (any, error)) activities.HandlerF
 func read[In any](input json.RawMessage) (in In, err error) {
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.DisallowUnknownFields()
+
 	if err = d.Decode(&in); err == nil {
 		if _, more := d.Token(); more != io.EOF {
 			err = fmt.Errorf("data after the input's end")
 		}
 	}
+
 	if err != nil {
 		return in, activities.Fail(nameInvalidInput, fmt.Errorf("read the task's input: %w", err))
 	}
+
 	return in, nil
 }
 
@@ -91,6 +96,7 @@ func (s *Steps) placeOrder(ctx context.Context, in transitions.NewOrder) (any, e
 	if err != nil {
 		return nil, err
 	}
+
 	if !result.Verdict.Done() {
 		return nil, overtaken(result.Verdict, result.Order)
 	}
@@ -112,6 +118,7 @@ func (s *Steps) reserveStock(ctx context.Context, in reserveInput) (any, error) 
 	for i, item := range in.Items {
 		lines[i] = inventory.Line{SKU: item.SKU, Quantity: item.Quantity}
 	}
+
 	return map[string]string{"status": "reserved"}, s.Stock.Reserve(ctx, string(in.OrderID), lines)
 }
 
@@ -159,5 +166,6 @@ func (s *Steps) applyTransition(ctx context.Context, in applyInput) (any, error)
 	case result.Verdict.Done():
 		return position(in.OrderID, result.Transition), nil
 	}
+
 	return nil, overtaken(result.Verdict, result.Order)
 }

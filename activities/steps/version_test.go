@@ -22,19 +22,23 @@ func TestAnOrderOfAnUnknownVersionStopsTheExecution(t *testing.T) {
 	at := func(version int) *steps.Steps {
 		spec := workflow.Order().Spec()
 		spec.Version = version
+
 		definition, err := workflow.New(spec)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		orders, err := transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "events", Definition: definition, Log: embeddedtest.Quiet()})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return &steps.Steps{Orders: orders, Parked: parked.New(db, "parked"), ParkFor: time.Hour}
 	}
 	if _, err := at(2).Orders.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
 		t.Fatal(err)
 	}
+
 	old := at(1)
 	for name, input := range map[string]string{
 		"apply-transition": `{"orderId":"o-1","event":"pay","transitionId":2}`,
@@ -42,6 +46,7 @@ func TestAnOrderOfAnUnknownVersionStopsTheExecution(t *testing.T) {
 	} {
 		all := old.All()
 		step := all[slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == name })]
+
 		_, err := step.Handle(t.Context(), activities.Task{Token: "token", Input: json.RawMessage(input)})
 		var failure *activities.Error
 		if !errors.As(err, &failure) || failure.Name != "Order.UnknownVersion" {
@@ -50,6 +55,7 @@ func TestAnOrderOfAnUnknownVersionStopsTheExecution(t *testing.T) {
 			t.Errorf("%s is retried", failure.Name)
 		}
 	}
+
 	if tasks, err := old.Parked.Waiting(t.Context(), "o-1"); err != nil || len(tasks) > 0 {
 		t.Errorf("%d tasks are parked, %v", len(tasks), err)
 	}

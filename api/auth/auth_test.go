@@ -33,20 +33,24 @@ const start = 1_800_000_000_000
 
 func newKeys(t *testing.T, cache time.Duration) (*auth.Keys, *dynamodb.Client, *clock) {
 	t.Helper()
+
 	db, c := embeddedtest.DynamoDB(t, auth.TableInput("keys")), at(start)
 	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: db, Table: "keys", Cache: cache, Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return keys, db, c
 }
 
 func create(t *testing.T, keys *auth.Keys, n auth.NewKey) (auth.Key, auth.Token) {
 	t.Helper()
+
 	key, token, err := keys.Create(t.Context(), n)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return key, token
 }
 
@@ -59,6 +63,7 @@ func TestAKeyOpensItsTenantWithItsScope(t *testing.T) {
 	if err != nil || p != (auth.Principal{ID: "key:" + key.ID, Tenant: "acme", Scope: auth.Act}) {
 		t.Fatalf("%+v, %v", p, err)
 	}
+
 	if !p.May(auth.Read) || !p.May(auth.Act) || p.May(auth.Admin) || p.May("") {
 		t.Error("act includes read and nothing else")
 	}
@@ -66,6 +71,7 @@ func TestAKeyOpensItsTenantWithItsScope(t *testing.T) {
 
 func TestWhatIsNoKeyIsRefused(t *testing.T) {
 	keys, _, _ := newKeys(t, 0)
+
 	_, token := create(t, keys, shop)
 	_, other := create(t, keys, shop)
 	text := string(token)
@@ -98,15 +104,18 @@ func TestARevokedKeyIsRefusedWhenTheCacheForgets(t *testing.T) {
 	if _, err := keys.Authenticate(t.Context(), string(token)); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 { // revoking twice is revoking once
 		if err := keys.Revoke(t.Context(), key.ID); err != nil {
 			t.Fatal(err)
 		}
 	}
 	c.pass(10 * time.Second)
+
 	if _, err := keys.Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
 		t.Errorf("after the cache's time: %v", err)
 	}
+
 	if err := keys.Revoke(t.Context(), "unknown"); !errors.Is(err, auth.ErrNoKey) {
 		t.Errorf("revoke an unknown key: %v", err)
 	}
@@ -118,10 +127,12 @@ func TestAKeyEndsAtItsExpiryEvenFromTheCache(t *testing.T) {
 	n.Expires = c.in(time.Minute)
 	_, token := create(t, keys, n)
 	c.pass(time.Minute - time.Millisecond)
+
 	if _, err := keys.Authenticate(t.Context(), string(token)); err != nil {
 		t.Errorf("a moment before: %v", err)
 	}
 	c.pass(time.Millisecond)
+
 	if _, err := keys.Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
 		t.Errorf("at its expiry: %v", err)
 	}
@@ -131,25 +142,31 @@ func TestRotationGivesTheOldKeyItsEnd(t *testing.T) {
 	keys, _, c := newKeys(t, -1)
 	old, oldToken := create(t, keys, shop)
 	c.pass(time.Second)
+
 	fresh, token, err := keys.Rotate(t.Context(), old.ID, time.Hour, time.Time{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if fresh.Tenant != old.Tenant || fresh.Scope != old.Scope || fresh.Name != old.Name || fresh.ID == old.ID {
 		t.Errorf("the new key is %+v", fresh)
 	}
+
 	for _, tok := range []auth.Token{oldToken, token} {
 		if _, err := keys.Authenticate(t.Context(), string(tok)); err != nil {
 			t.Errorf("%s within the grace: %v", tok, err)
 		}
 	}
+
 	if _, _, err := keys.Rotate(t.Context(), old.ID, 0, time.Time{}); !errors.Is(err, auth.ErrEnded) {
 		t.Errorf("rotating twice: %v", err)
 	}
 	c.pass(time.Hour)
+
 	if _, err := keys.Authenticate(t.Context(), string(oldToken)); !errors.Is(err, auth.ErrRefused) {
 		t.Errorf("the old key after the grace: %v", err)
 	}
+
 	list, err := keys.List(t.Context())
 	if err != nil || len(list) != 2 || list[0].ReplacedBy != fresh.ID || list[0].Live(c.Now()) || !list[1].Live(c.Now()) {
 		t.Errorf("the list: %+v, %v", list, err)
@@ -160,21 +177,26 @@ func TestRotationNeverProlongsAKey(t *testing.T) {
 	keys, _, c := newKeys(t, -1)
 	n := shop
 	n.Expires = c.in(time.Minute)
+
 	old, _ := create(t, keys, n)
 	if _, _, err := keys.Rotate(t.Context(), old.ID, time.Hour, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
+
 	list, err := keys.List(t.Context())
 	if err != nil || !list[0].ExpiresAt.Equal(n.Expires) && !list[1].ExpiresAt.Equal(n.Expires) {
 		t.Errorf("%+v, %v", list, err)
 	}
+
 	if _, _, err := keys.Rotate(t.Context(), "unknown", 0, time.Time{}); !errors.Is(err, auth.ErrNoKey) {
 		t.Errorf("an unknown key: %v", err)
 	}
+
 	revoked, _ := create(t, keys, shop)
 	if err := keys.Revoke(t.Context(), revoked.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, _, err := keys.Rotate(t.Context(), revoked.ID, 0, time.Time{}); !errors.Is(err, auth.ErrEnded) {
 		t.Errorf("a revoked key: %v", err)
 	}
@@ -186,17 +208,21 @@ func TestTheTableHoldsNoKey(t *testing.T) {
 	if _, err := keys.Secret(t.Context(), "cursor"); err != nil {
 		t.Fatal(err)
 	}
+
 	out, err := db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("keys")})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := json.Marshal(out.Items)
 	if err != nil || strings.Contains(string(text), string(token)[20:]) {
 		t.Errorf("the secret part is in the table (%v)", err)
 	}
+
 	if list, err := keys.List(t.Context()); err != nil || len(list) != 1 {
 		t.Errorf("a shared secret is listed as a key: %v, %v", list, err)
 	}
+
 	if printed := fmt.Sprintf("%v %+v %#v %s", token, token, token, token); strings.Contains(printed, string(token)[20:]) {
 		t.Error("a token prints its secret")
 	}
@@ -204,6 +230,7 @@ func TestTheTableHoldsNoKey(t *testing.T) {
 
 func TestAllInstancesShareASecret(t *testing.T) {
 	keys, _, _ := newKeys(t, 0)
+
 	one, err1 := keys.Secret(t.Context(), "cursor")
 	two, err2 := keys.Secret(t.Context(), "cursor")
 	other, err3 := keys.Secret(t.Context(), "other")
@@ -232,11 +259,13 @@ func TestAnyAsksOneAfterTheOther(t *testing.T) {
 	if p, err := (auth.Any{a, b}).Authenticate(t.Context(), string(token)); err != nil || p.Tenant != "acme" {
 		t.Errorf("%+v, %v", p, err)
 	}
+
 	if _, err := (auth.Any{a}).Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
 		t.Errorf("%v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
+
 	if _, err := (auth.Any{a, b}).Authenticate(ended, string(token)); err == nil || errors.Is(err, auth.ErrRefused) {
 		t.Errorf("who cannot tell does not refuse: %v", err)
 	}

@@ -27,16 +27,19 @@ func newCache() *cache { return &cache{keys: map[string]cached{}} }
 func (c *cache) get(id string, hash [sha256.Size]byte, now time.Time) (Key, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	known, found := c.keys[id]
 	if !found || !now.Before(known.until) || subtle.ConstantTimeCompare(known.hash[:], hash[:]) != 1 {
 		return Key{}, false
 	}
+
 	return known.key, true
 }
 
 func (c *cache) put(id string, hash [sha256.Size]byte, key Key, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if len(c.keys) >= maxCached {
 		for other := range c.keys {
 			delete(c.keys, other)

@@ -58,16 +58,20 @@ func NewKeys(cfg KeysConfig) (*Keys, error) {
 	case cfg.Table == "":
 		return nil, errors.New("auth: KeysConfig.Table is empty")
 	}
+
 	if cfg.Cache == 0 {
 		cfg.Cache = 10 * time.Second
 	}
+
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB})
 	if err != nil {
 		return nil, err
 	}
+
 	return &Keys{cfg: cfg, known: newCache(), writer: writer}, nil
 }
 
@@ -97,6 +101,7 @@ func (n NewKey) validate(now time.Time) error {
 	case !n.Expires.IsZero() && !n.Expires.After(now):
 		return fmt.Errorf("%w: expires: must be in the future", ErrInvalid)
 	}
+
 	return n.Tenant.Validate()
 }
 
@@ -127,6 +132,7 @@ func (k *Keys) Create(ctx context.Context, n NewKey) (Key, Token, error) {
 	if err := n.validate(now); err != nil {
 		return Key{}, "", fmt.Errorf("create api key: %w", err)
 	}
+
 	key, token, item := n.build(now)
 	_, err := k.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &k.cfg.Table, Item: item, ConditionExpression: &absent,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
@@ -134,9 +140,11 @@ func (k *Keys) Create(ctx context.Context, n NewKey) (Key, Token, error) {
 	if errors.As(err, &taken) && sameHash(taken.Item, token) {
 		err = nil // our own write, whose answer was lost
 	}
+
 	if err != nil {
 		return Key{}, "", fmt.Errorf("create api key %q: %w", n.Name, err)
 	}
+
 	return key, token, nil
 }
 
@@ -145,12 +153,14 @@ var absent = "attribute_not_exists(keyId)"
 func (n NewKey) build(now time.Time) (Key, Token, image) {
 	token := newToken()
 	id, hash, _ := token.split()
+
 	key := Key{ID: id, Name: n.Name, Tenant: n.Tenant, Scope: n.Scope, CreatedAt: millis(now.UnixMilli()), ExpiresAt: n.Expires}
 	item := image{"keyId": attribute.S(id), "hash": attribute.B(hash[:]), "name": attribute.S(n.Name), "tenant": attribute.S(string(n.Tenant)),
 		"scope": attribute.S(string(n.Scope)), "createdAt": attribute.N(now.UnixMilli())}
 	if !n.Expires.IsZero() {
 		item["expiresAt"] = attribute.N(n.Expires.UnixMilli())
 	}
+
 	return key, token, item
 }
 
@@ -163,11 +173,13 @@ func (k *Keys) List(ctx context.Context) ([]Key, error) {
 		if err != nil {
 			return nil, fmt.Errorf("list api keys: %w", err)
 		}
+
 		for _, item := range out.Items {
 			if item["hash"] != nil {
 				all = append(all, decode(item))
 			}
 		}
+
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
 			slices.SortFunc(all, func(a, b Key) int { return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) })
 			return all, nil
@@ -187,9 +199,11 @@ func (k *Keys) Revoke(ctx context.Context, id string) error {
 	if errors.As(err, &unknown) {
 		err = ErrNoKey
 	}
+
 	if err != nil {
 		return fmt.Errorf("revoke api key %s: %w", id, err)
 	}
+
 	return nil
 }
 
@@ -199,21 +213,26 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (Principal, error
 	if !ok {
 		return Principal{}, ErrRefused
 	}
+
 	now := k.cfg.Now()
 	if key, found := k.known.get(id, hash, now); found {
 		return key.principal(now)
 	}
+
 	out, err := k.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &k.cfg.Table, Key: image{"keyId": attribute.S(id)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return Principal{}, fmt.Errorf("read api key %s: %w", id, err)
 	}
+
 	if subtle.ConstantTimeCompare(attribute.Bytes(out.Item, "hash"), hash[:]) != 1 {
 		return Principal{}, ErrRefused
 	}
+
 	key := decode(out.Item)
 	if k.cfg.Cache > 0 {
 		k.known.put(id, hash, key, now.Add(k.cfg.Cache))
 	}
+
 	return key.principal(now)
 }
 

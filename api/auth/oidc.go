@@ -41,15 +41,19 @@ func (c Claims) withDefaults() (Claims, error) {
 	if c.Issuer == "" || c.Audience == "" {
 		return c, errors.New("auth: Claims.Issuer and Claims.Audience must be set")
 	}
+
 	if c.TenantClaim == "" {
 		c.TenantClaim = "tenant"
 	}
+
 	if c.ScopePrefix == "" {
 		c.ScopePrefix = "ratchet:"
 	}
+
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+
 	return c, nil
 }
 
@@ -57,6 +61,7 @@ func (c Claims) withDefaults() (Claims, error) {
 func (c Claims) principal(kind, subject string, claims map[string]any) (Principal, error) {
 	tenant, _ := claims[c.TenantClaim].(string)
 	p := Principal{ID: kind + ":" + subject, Tenant: Tenant(tenant)}
+
 	var granted []string
 	switch scope := claims["scope"].(type) {
 	case string:
@@ -67,14 +72,17 @@ func (c Claims) principal(kind, subject string, claims map[string]any) (Principa
 			granted = append(granted, text)
 		}
 	}
+
 	for _, s := range []Scope{Read, Act, Admin} {
 		if slices.Contains(granted, c.ScopePrefix+string(s)) {
 			p.Scope = s
 		}
 	}
+
 	if subject == "" || len(subject) > 255 || !p.Scope.Valid() || p.Tenant.Validate() != nil {
 		return Principal{}, ErrRefused
 	}
+
 	return p, nil
 }
 
@@ -93,15 +101,18 @@ func NewOIDC(ctx context.Context, claims Claims, client *http.Client) (*OIDC, er
 	if err != nil {
 		return nil, err
 	}
+
 	if client == nil {
 		client = &http.Client{Timeout: 10 * time.Second}
 	}
+
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, client), claims.Issuer)
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration of issuer %s: %w", claims.Issuer, err)
 	}
 	keys := *client
 	keys.Transport = newSparing(client.Transport, claims.Now)
+
 	return &OIDC{claims: claims, verifier: provider.VerifierContext(oidc.ClientContext(context.WithoutCancel(ctx), &keys),
 		&oidc.Config{ClientID: claims.Audience, SupportedSigningAlgs: algorithms, Now: claims.Now})}, nil
 }
@@ -111,6 +122,7 @@ func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error
 	if len(token) > maxToken || strings.Count(token, ".") != 2 {
 		return Principal{}, ErrRefused
 	}
+
 	checked, err := o.verifier.Verify(ctx, token)
 	switch {
 	case err != nil && strings.Contains(err.Error(), errFresh.Error()): // go-oidc keeps no error's type
@@ -120,10 +132,12 @@ func (o *OIDC) Authenticate(ctx context.Context, token string) (Principal, error
 	case err != nil:
 		return Principal{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
+
 	var claims map[string]any
 	if err := checked.Claims(&claims); err != nil {
 		return Principal{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
+
 	return o.claims.principal("oidc", checked.Subject, claims)
 }
 
@@ -140,14 +154,17 @@ func NewJWT(claims Claims, publicKey []byte) (*JWT, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	block, rest := pem.Decode(publicKey)
 	if block == nil || len(strings.TrimSpace(string(rest))) > 0 {
 		return nil, fmt.Errorf("%w: public key: must be one PEM block", ErrInvalid)
 	}
+
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
 		return nil, fmt.Errorf("%w: public key: %w", ErrInvalid, err)
 	}
+
 	return &JWT{claims: claims, key: key, parser: jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithIssuer(claims.Issuer),
 		jwt.WithAudience(claims.Audience), jwt.WithExpirationRequired(), jwt.WithTimeFunc(claims.Now))}, nil
 }
@@ -157,10 +174,12 @@ func (j *JWT) Authenticate(_ context.Context, token string) (Principal, error) {
 	if len(token) > maxToken {
 		return Principal{}, ErrRefused
 	}
+
 	claims := jwt.MapClaims{}
 	if _, err := j.parser.ParseWithClaims(token, claims, func(*jwt.Token) (any, error) { return j.key, nil }); err != nil {
 		return Principal{}, fmt.Errorf("%w: %w", ErrRefused, err)
 	}
 	subject, _ := claims.GetSubject()
+
 	return j.claims.principal("jwt", subject, claims)
 }

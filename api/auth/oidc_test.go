@@ -35,6 +35,7 @@ type issuer struct {
 
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
+
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
@@ -47,6 +48,7 @@ func newIssuer(t *testing.T) *issuer {
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.asked.Add(1)
+
 		if i.down.Load() {
 			http.Error(w, "down", http.StatusServiceUnavailable)
 			return
@@ -57,6 +59,7 @@ func newIssuer(t *testing.T) *issuer {
 	})
 	i.Server = httptest.NewServer(mux)
 	t.Cleanup(i.Close)
+
 	return i
 }
 
@@ -66,6 +69,7 @@ func (i *issuer) claims(change func(jwt.MapClaims)) jwt.MapClaims {
 	if change != nil {
 		change(c)
 	}
+
 	return c
 }
 
@@ -73,19 +77,23 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims)
 	t.Helper()
 	token := jwt.NewWithClaims(method, claims)
 	token.Header["kid"] = "one"
+
 	text, err := token.SignedString(key)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return text
 }
 
 func (i *issuer) authenticator(t *testing.T) *auth.OIDC {
 	t.Helper()
+
 	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet"}, i.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return o
 }
 
@@ -95,6 +103,7 @@ func TestATokenOfTheIssuerOpensItsTenant(t *testing.T) {
 	if err != nil || p != (auth.Principal{ID: "oidc:alice", Tenant: "acme", Scope: auth.Act}) {
 		t.Errorf("%+v, %v", p, err)
 	}
+
 	listed := i.claims(func(c jwt.MapClaims) { c["scope"] = []string{"ratchet:admin", "x"} })
 	if p, err := i.authenticator(t).Authenticate(t.Context(), sign(t, jwt.SigningMethodRS256, i.key, listed)); err != nil || p.Scope != auth.Admin {
 		t.Errorf("scopes as a list: %+v, %v", p, err)
@@ -104,10 +113,12 @@ func TestATokenOfTheIssuerOpensItsTenant(t *testing.T) {
 // tricks are tokens that nobody must take.
 func tricks(t *testing.T, i *issuer) map[string]string {
 	t.Helper()
+
 	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
 	if err != nil {
 		t.Fatal(err)
@@ -118,6 +129,7 @@ func tricks(t *testing.T, i *issuer) map[string]string {
 	with := func(change func(jwt.MapClaims)) string {
 		return sign(t, jwt.SigningMethodRS256, i.key, i.claims(change))
 	}
+
 	return map[string]string{
 		"another key":                        sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil)),
 		"no signature (alg none)":            sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, i.claims(nil)),
@@ -147,10 +159,12 @@ func TestTokensThatAreNotForUsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	j, err := auth.NewJWT(auth.Claims{Issuer: i.URL, Audience: "ratchet"}, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, token := range tricks(t, i) {
 		for kind, a := range map[string]auth.Authenticator{"oidc": o, "jwt": j} {
 			if p, err := a.Authenticate(t.Context(), token); !errors.Is(err, auth.ErrRefused) {
@@ -164,11 +178,13 @@ func TestAnIssuerThatDoesNotAnswerRefusesNobody(t *testing.T) {
 	i := newIssuer(t)
 	o := i.authenticator(t)
 	i.down.Store(true)
+
 	token := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil))
 	if _, err := o.Authenticate(t.Context(), token); err == nil || errors.Is(err, auth.ErrRefused) {
 		t.Errorf("keys cannot be had: %v", err)
 	}
 	i.down.Store(false)
+
 	if _, err := o.Authenticate(t.Context(), token); err != nil {
 		t.Errorf("when they can again: %v", err)
 	}
@@ -182,29 +198,35 @@ func TestNobodyMakesUsAskTheIssuerAtWill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	good, bad := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil)), sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil))
 	for range 100 {
 		if _, err := o.Authenticate(t.Context(), bad); !errors.Is(err, auth.ErrRefused) {
 			t.Fatalf("%v", err)
 		}
 	}
+
 	if n := i.asked.Load(); n != 3 {
 		t.Errorf("the issuer was asked %d times", n)
 	}
+
 	if _, err := o.Authenticate(t.Context(), good); err != nil {
 		t.Errorf("a good token meanwhile: %v", err)
 	}
 	c.pass(10 * time.Second)
 	i.down.Store(true)
+
 	for range 3 { // the issuer fails once, and is then spared; nobody is refused for it
 		if _, err := o.Authenticate(t.Context(), bad); err == nil || errors.Is(err, auth.ErrRefused) {
 			t.Errorf("keys cannot be had: %v", err)
 		}
 	}
+
 	if n := i.asked.Load(); n != 4 {
 		t.Errorf("the issuer was asked %d times", n)
 	}
@@ -217,6 +239,7 @@ func TestTokensOfEveryKindOfPublicKey(t *testing.T) {
 	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
+
 	claims := jwt.MapClaims{"iss": "us", "aud": []string{"x", "ratchet"}, "sub": "bob", "exp": time.Now().Add(time.Hour).Unix(), "org": "acme", "scope": "r/admin"}
 	for name, c := range map[string]struct {
 		public  crypto.PublicKey
@@ -229,19 +252,23 @@ func TestTokensOfEveryKindOfPublicKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		j, err := auth.NewJWT(auth.Claims{Issuer: "us", Audience: "ratchet", TenantClaim: "org", ScopePrefix: "r/"}, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if p, err := j.Authenticate(t.Context(), sign(t, c.method, c.private, claims)); err != nil || p != (auth.Principal{ID: "jwt:bob", Tenant: "acme", Scope: auth.Admin}) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
+
 	for _, bad := range []string{"", "no PEM", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
 		if _, err := auth.NewJWT(auth.Claims{Issuer: "us", Audience: "ratchet"}, []byte(bad)); !errors.Is(err, auth.ErrInvalid) {
 			t.Errorf("public key %q: %v", bad, err)
 		}
 	}
+
 	if _, err := auth.NewJWT(auth.Claims{Issuer: "us"}, nil); err == nil {
 		t.Error("no audience was taken")
 	}

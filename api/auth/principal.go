@@ -75,5 +75,6 @@ func (a Any) Authenticate(ctx context.Context, token string) (Principal, error) 
 			return p, err
 		}
 	}
+
 	return Principal{}, ErrRefused
 }

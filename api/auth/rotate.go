@@ -21,6 +21,7 @@ func (k *Keys) Rotate(ctx context.Context, id string, grace time.Duration, expir
 	if err != nil {
 		return Key{}, "", fmt.Errorf("rotate api key %s: %w", id, err)
 	}
+
 	return key, token, nil
 }
 
@@ -28,10 +29,12 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 	if grace < 0 {
 		return Key{}, "", fmt.Errorf("%w: grace: must not be negative", ErrInvalid)
 	}
+
 	out, err := k.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &k.cfg.Table, Key: image{"keyId": attribute.S(id)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return Key{}, "", err
 	}
+
 	now, old := k.cfg.Now(), decode(out.Item)
 	switch {
 	case out.Item["hash"] == nil:
@@ -39,11 +42,13 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 	case !old.Live(now) || old.ReplacedBy != "":
 		return Key{}, "", ErrEnded
 	}
+
 	n := NewKey{Name: old.Name, Tenant: old.Tenant, Scope: old.Scope, Expires: expires}
 	if err := n.validate(now); err != nil {
 		return Key{}, "", err
 	}
 	key, token, item := n.build(now)
+
 	end := now.Add(grace)
 	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(end) {
 		end = old.ExpiresAt
@@ -60,9 +65,11 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 		ExpressionAttributeValues: image{":end": attribute.N(end.UnixMilli()), ":new": attribute.S(key.ID)},
 	}}, txn.Says(ErrEnded))
 	t.Token(key.ID, 1)
+
 	err = k.writer.Write(ctx, &t)
 	if err != nil {
 		return Key{}, "", err
 	}
+
 	return key, token, nil
 }

@@ -19,6 +19,7 @@ func (k *Keys) Secret(ctx context.Context, name string) ([]byte, error) {
 	fresh := make([]byte, 32)
 	_, _ = rand.Read(fresh) // never fails since Go 1.24
 	id := "secret#" + name  // no key's id has a #
+
 	_, err := k.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &k.cfg.Table,
 		Item:                image{"keyId": attribute.S(id), "secret": attribute.B(fresh)},
 		ConditionExpression: &absent, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
@@ -29,5 +30,6 @@ func (k *Keys) Secret(ctx context.Context, name string) ([]byte, error) {
 	case errors.As(err, &made) && len(attribute.Bytes(made.Item, "secret")) == 32:
 		return attribute.Bytes(made.Item, "secret"), nil
 	}
+
 	return nil, fmt.Errorf("secret %q: %w", name, err)
 }

@@ -41,6 +41,7 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 	answer, err := s.next.RoundTrip(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	switch s.last = err; {
 	case err != nil:
 	case answer.StatusCode != http.StatusOK:
@@ -48,5 +49,6 @@ func (s *sparing) RoundTrip(r *http.Request) (*http.Response, error) {
 	default:
 		s.last = errFresh
 	}
+
 	return answer, err
 }

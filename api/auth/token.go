@@ -21,6 +21,7 @@ func (t Token) split() (id string, hash [sha256.Size]byte, ok bool) {
 	if parts == nil {
 		return "", hash, false
 	}
+
 	return parts[1], sha256.Sum256([]byte(parts[2])), true
 }
 
@@ -30,6 +31,7 @@ func (t Token) String() string {
 	if !ok {
 		return "[no api key]"
 	}
+
 	return "rk_" + id + "_..."
 }
 

@@ -42,6 +42,7 @@ func (b *bill) take() map[string]Units {
 	defer b.mu.Unlock()
 	tables := b.tables
 	b.tables = map[string]Units{}
+
 	return tables
 }
 
@@ -49,9 +50,11 @@ func (b *bill) take() map[string]Units {
 func (b *bill) of(call func() error) (sum Units, err error) {
 	b.take()
 	err = call()
+
 	for _, u := range b.take() {
 		sum = sum.plus(u)
 	}
+
 	return sum, err
 }
 
@@ -68,10 +71,12 @@ func openLab(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*lab, e
 		return nil, err
 	}
 	b := &bill{tables: map[string]Units{}}
+
 	engine, err := embedded.Open(embedded.Config{Dir: dir, Log: quiet, Consumed: b.add})
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+
 	l := &lab{bill: b, db: dynamodb.NewFromConfig(engine.AWSConfig()),
 		close: func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }}
 	for _, in := range tables {
@@ -79,6 +84,7 @@ func openLab(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*lab, e
 			return nil, errors.Join(fmt.Errorf("create table %s: %w", aws.ToString(in.TableName), err), l.close())
 		}
 	}
+
 	return l, nil
 }
 
@@ -90,6 +96,7 @@ func (l *lab) bytes(ctx context.Context, table string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+
 	return aws.ToInt64(out.Table.TableSizeBytes), nil
 }
 
@@ -104,14 +111,17 @@ func (t Table) String() string {
 	var b strings.Builder
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	line(t.Head)
+
 	rule := make([]string, len(t.Head))
 	for i := range rule {
 		rule[i] = "---"
 	}
 	line(rule)
+
 	for _, row := range t.Rows {
 		line(row)
 	}
+
 	return b.String()
 }
 

@@ -21,12 +21,14 @@ const page = "../../docs/costs.md"
 // block returns where the page has the measured table of that name.
 func block(t *testing.T, text, name string) (from, to int) {
 	t.Helper()
+
 	mark := "<!-- measured: " + name + " -->\n"
 	from = strings.Index(text, mark)
 	to = strings.Index(text[max(from, 0):], "<!-- end -->")
 	if from < 0 || to < 0 {
 		t.Fatalf("%s has no %q", page, mark)
 	}
+
 	return from + len(mark), from + to
 }
 
@@ -36,15 +38,18 @@ func TestThePageOfCostsIsTrue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	text := string(raw)
 	for _, p := range Parts() {
 		if p.Name == "idle" && !*update {
 			continue // takes half a minute
 		}
+
 		table, err := p.Measure(t.Context())
 		if err != nil {
 			t.Fatalf("%s: %v", p.Name, err)
 		}
+
 		from, to := block(t, text, p.Name)
 		switch {
 		case *update:
@@ -57,6 +62,7 @@ func TestThePageOfCostsIsTrue(t *testing.T) {
 			near(t, p.Name, text[from:to], table)
 		}
 	}
+
 	if *update {
 		if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -68,6 +74,7 @@ func TestThePageOfCostsIsTrue(t *testing.T) {
 // machine extends leases and meets more live claims.
 func near(t *testing.T, name, documented string, measured Table) {
 	t.Helper()
+
 	lines := strings.Split(strings.TrimSpace(documented), "\n")
 	cells := strings.Split(lines[len(lines)-1], "|")
 	want, err := strconv.ParseFloat(strings.TrimSpace(cells[len(cells)-2]), 64)
@@ -75,6 +82,7 @@ func near(t *testing.T, name, documented string, measured Table) {
 		t.Fatalf("%s: the last line is %q", name, lines[len(lines)-1])
 	}
 	last := measured.Rows[len(measured.Rows)-1]
+
 	got, err := strconv.ParseFloat(last[len(last)-1], 64)
 	if err != nil || math.Abs(got-want) > want/4 {
 		t.Errorf("%s: %v write units in all, the page says %v; %v", name, got, want, err)
@@ -88,10 +96,12 @@ func TestATransitionOfAnOrderUpToOneKilobyteCostsOneWriteUnitAndNoRead(t *testin
 	if err != nil || average != (Units{Read: 0, Write: 1}) {
 		t.Errorf("on average %+v, %v", average, err)
 	}
+
 	table, err := Sizes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, row := range table.Rows {
 		for i, cell := range row[1:] {
 			bytes, units, _ := strings.Cut(cell, " B, ")

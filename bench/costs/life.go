@@ -29,15 +29,18 @@ func Life(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	s := &load.Session{Plan: load.Plan{Orders: livesMeasured, Prefix: "o-"}}
 	b := &bill{tables: map[string]Units{}}
+
 	backend, stop, err := openBackend(b, s.Meter.Hooks())
 	if err != nil {
 		return t, err
 	}
 	defer stop()
+
 	count, err := s.Run(ctx, backend)
 	if err != nil {
 		return t, err
 	}
+
 	if len(count.Discrepancies) > 0 {
 		return t, fmt.Errorf("%d discrepancies, the first: %+v", len(count.Discrepancies), count.Discrepancies[0])
 	}
@@ -46,6 +49,7 @@ func Life(ctx context.Context) (t Table, err error) {
 	delete(used, backend.Tables.SandboxCharges)
 	delete(used, backend.Tables.SandboxShipments)
 	t.Rows = perTable(used, livesMeasured)
+
 	return t, nil
 }
 
@@ -53,11 +57,13 @@ func Life(ctx context.Context) (t Table, err error) {
 func Idle(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	b := &bill{tables: map[string]Units{}}
+
 	backend, stop, err := openBackend(b, server.Hooks{})
 	if err != nil {
 		return t, err
 	}
 	defer stop()
+
 	if err := backend.Init(ctx); err != nil {
 		return t, err
 	}
@@ -66,6 +72,7 @@ func Idle(ctx context.Context) (t Table, err error) {
 	defer cancel()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return backend.Engine.Run(ctx) })
+
 	for _, name := range []string{"worker-1", "worker-2"} {
 		group.Go(func() error { return backend.Run(ctx, name) })
 	}
@@ -74,10 +81,12 @@ func Idle(ctx context.Context) (t Table, err error) {
 		b.take()
 		return nil
 	})
+
 	if err := group.Wait(); err != nil {
 		return t, err
 	}
 	t.Rows = perTable(b.take(), watched.Minutes())
+
 	return t, nil
 }
 
@@ -88,10 +97,12 @@ func openBackend(b *bill, hooks server.Hooks) (*server.Backend, func(), error) {
 		return nil, nil, err
 	}
 	hooks.Billed = b.add
+
 	backend, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"), CarrierDelay: 20 * time.Millisecond}, quiet, hooks)
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
+
 	return backend, func() { _, _ = backend.Close(), os.RemoveAll(dir) }, nil
 }
 
@@ -108,5 +119,6 @@ func perTable(used map[string]Units, by float64) (rows [][]string) {
 		row("`"+strings.TrimPrefix(name, "ratchet-")+"`", used[name])
 	}
 	row("all", sum)
+
 	return rows
 }

@@ -40,41 +40,50 @@ func Patterns(ctx context.Context) (Table, error) {
 		return t, err
 	}
 	defer l.close()
+
 	orders, err := transitions.New(transitions.Config{DynamoDB: l.db, Table: ordersTable, Log: quiet})
 	if err != nil {
 		return t, err
 	}
+
 	if _, err := orders.Create(ctx, transitions.NewOrder{ID: orderID, Items: []transitions.Item{{SKU: "mug-00", Quantity: 2, Price: 1250}},
 		Total: transitions.Money{Amount: 2500, Currency: "EUR"}}); err != nil {
 		return t, err
 	}
+
 	p := &plain{db: l.db}
 	if err := p.place(ctx); err != nil {
 		return t, err
 	}
+
 	claims, err := once.New(once.Config{DynamoDB: l.db, Table: onceTable})
 	if err != nil {
 		return t, err
 	}
+
 	version := 0
 	for _, r := range rivals(orders, p, claims) {
 		version++
 		key := "8f14e45f-ceea-467f-a1d3-" + fmt.Sprintf("%012d", version)
+
 		if r.before != nil {
 			if err := r.before(ctx); err != nil {
 				return t, err
 			}
 		}
+
 		first, err := l.of(func() error { return r.move(ctx, version, key) })
 		if err != nil {
 			return t, fmt.Errorf("%s: %w", r.what, err)
 		}
+
 		again, err := l.of(func() error { return r.move(ctx, version, key) })
 		if err != nil {
 			return t, fmt.Errorf("%s, again: %w", r.what, err)
 		}
 		t.Rows = append(t.Rows, []string{r.what, number(first.Read), number(first.Write), number(again.Read), number(again.Write)})
 	}
+
 	return t, nil
 }
 
@@ -121,6 +130,7 @@ func (p *plain) place(ctx context.Context) error {
 	item["items"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{attribute.M(attribute.Item{
 		"sku": attribute.S("mug-00"), "quantity": attribute.N(2), "price": attribute.N(1250)})}}
 	_, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(plainTable), Item: item})
+
 	return err
 }
 
@@ -135,6 +145,7 @@ func (p *plain) move(ctx context.Context, version int) error {
 	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
 		ConditionExpression: u.ConditionExpression, ExpressionAttributeValues: u.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
+
 	return err
 }
 
@@ -143,6 +154,7 @@ func (p *plain) readFirst(ctx context.Context, version int, _ string) error {
 	if err != nil || attribute.Number(out.Item, "v") >= int64(version) {
 		return err
 	}
+
 	return p.move(ctx, version)
 }
 
@@ -155,6 +167,7 @@ func (p *plain) claim(ctx context.Context, key string) (bool, error) {
 	if errors.As(err, &failed) {
 		return false, nil
 	}
+
 	return err == nil, err
 }
 
@@ -167,6 +180,7 @@ func (p *plain) claimComplete(ctx context.Context, version int, key string) erro
 	if err != nil || !mine {
 		return err
 	}
+
 	return errors.Join(p.move(ctx, version), p.complete(ctx, key))
 }
 
@@ -189,6 +203,7 @@ func (p *plain) claimCompleteRead(ctx context.Context, version int, key string) 
 		_, err = p.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(onceTable), Key: recordKey(key)})
 		return err
 	}
+
 	return errors.Join(p.move(ctx, version), p.complete(ctx, key))
 }
 
@@ -197,6 +212,7 @@ func (p *plain) lock(ctx context.Context, version int, key string) error {
 	if err != nil || !mine {
 		return err
 	}
+
 	return p.move(ctx, version)
 }
 
@@ -209,6 +225,7 @@ func (p *plain) transact(ctx context.Context, version int, key string) error {
 	if errors.As(err, &canceled) {
 		return nil // the marker was there
 	}
+
 	return err
 }
 
@@ -221,6 +238,7 @@ func (p *plain) keySet(ctx context.Context, version int, key string) error {
 	if errors.As(err, &failed) {
 		return nil
 	}
+
 	return err
 }
 
@@ -230,5 +248,6 @@ func (p *plain) fill(ctx context.Context) error {
 			return err
 		}
 	}
+
 	return nil
 }

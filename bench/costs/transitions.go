@@ -33,6 +33,7 @@ func openShop(ctx context.Context, mode transitions.JournalMode) (*shop, error) 
 	}
 	orders, err := transitions.New(transitions.Config{DynamoDB: l.db, Table: ordersTable, JournalTable: journalTable, Journal: mode, Log: quiet,
 		Now: func() time.Time { return noon }})
+
 	return &shop{lab: l, Orders: orders}, err
 }
 
@@ -43,6 +44,7 @@ func (s *shop) apply(ctx context.Context, r transitions.Request, want transition
 		if s.last, err = s.Apply(ctx, r); err == nil && s.last.Verdict != want {
 			err = fmt.Errorf("apply %+v: %s, want %s", r, s.last.Verdict, want)
 		}
+
 		return err
 	})
 }
@@ -53,6 +55,7 @@ func (s *shop) place(ctx context.Context, lines int) (Units, error) {
 		line := transitions.Item{SKU: fmt.Sprintf("mug-%02d", i), Quantity: 2, Price: 1250}
 		order.Items, order.Total.Amount = append(order.Items, line), order.Total.Amount+line.Quantity*line.Price
 	}
+
 	return s.of(func() (err error) { s.last, err = s.Create(ctx, order); return err })
 }
 
@@ -82,6 +85,7 @@ func Paths(ctx context.Context) (Table, error) {
 		t.Rows = append(t.Rows, []string{what, number(u.Read), number(u.Write)})
 		return err
 	}
+
 	return t, errors.Join(streamPaths(ctx, row), transactionalPaths(ctx, row))
 }
 
@@ -103,6 +107,7 @@ func streamPaths(ctx context.Context, row rowFunc) error {
 	apply := func(r transitions.Request, want transitions.Verdict) func() (Units, error) {
 		return func() (Units, error) { return s.apply(ctx, r, want) }
 	}
+
 	hold := transitions.Request{OrderID: orderID, Event: workflow.Hold, TransitionID: 2}
 	other := transitions.Request{OrderID: orderID, Event: workflow.Cancel, TransitionID: 2}
 	record := func() (Units, error) { return s.of(func() error { return s.record(ctx) }) }
@@ -127,6 +132,7 @@ func streamPaths(ctx context.Context, row rowFunc) error {
 			return fmt.Errorf("%s: %w", c.what, err)
 		}
 	}
+
 	return nil
 }
 
@@ -136,15 +142,18 @@ func transactionalPaths(ctx context.Context, row rowFunc) error {
 		return err
 	}
 	defer s.close()
+
 	u, err := s.place(ctx, 1)
 	if err := row("place, journal in the same transaction", u, err); err != nil {
 		return err
 	}
+
 	u, err = s.apply(ctx, given(2), transitions.Applied)
 	if err := row("transition, id given, journal in the same transaction", u, err); err != nil {
 		return err
 	}
 	u, err = s.apply(ctx, given(2), transitions.Replayed)
+
 	return row("the same again (replayed)", u, err)
 }
 
@@ -168,16 +177,19 @@ func Sizes(ctx context.Context) (Table, error) {
 	for n := range len(life) + 1 {
 		t.Rows = append(t.Rows, []string{fmt.Sprint(n + 1)})
 	}
+
 	for _, k := range kinds {
 		t.Head = append(t.Head, k.what)
 		cells, err := k.grow(ctx)
 		if err != nil {
 			return t, fmt.Errorf("%s: %w", k.what, err)
 		}
+
 		for i, cell := range cells {
 			t.Rows[i] = append(t.Rows[i], cell)
 		}
 	}
+
 	return t, nil
 }
 
@@ -189,26 +201,32 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 	defer s.close()
 	cell := func(u Units) error {
 		size, err := s.bytes(ctx, ordersTable)
+
 		text := fmt.Sprintf("%d B, %s", size, number(u.Write))
 		if u.Read != 0 {
 			text += fmt.Sprintf(" (and %s read)", number(u.Read))
 		}
 		cells = append(cells, text)
+
 		return err
 	}
+
 	u, err := s.place(ctx, k.lines)
 	if err != nil {
 		return nil, err
 	}
+
 	if k.address {
 		if _, err := s.SetAddress(ctx, transitions.Edit{OrderID: orderID, EventID: "address-1"}, transitions.ShippingAddress,
 			transitions.Address{"name": "A. Customer", "street": "12 Example Street", "city": "Exampletown", "postalCode": "12345", "country": "DE"}); err != nil {
 			return nil, err
 		}
 	}
+
 	if err := cell(u); err != nil {
 		return nil, err
 	}
+
 	for n := 2; n < len(life)+2; n++ {
 		r := given(n)
 		if k.named {
@@ -218,14 +236,17 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 		if err := s.record(ctx); err != nil {
 			return nil, err
 		}
+
 		u, err := s.apply(ctx, r, transitions.Applied)
 		if err == nil {
 			err = cell(u)
 		}
+
 		if err != nil {
 			return nil, fmt.Errorf("transition %d: %w", n, err)
 		}
 	}
+
 	return cells, nil
 }
 
@@ -237,9 +258,11 @@ func PerTransition(ctx context.Context) (average Units, err error) {
 		return average, err
 	}
 	defer s.close()
+
 	if _, err := s.place(ctx, 1); err != nil {
 		return average, err
 	}
+
 	for n := 2; n < len(life)+2; n++ {
 		u, err := s.apply(ctx, given(n), transitions.Applied)
 		if err != nil {
@@ -247,5 +270,6 @@ func PerTransition(ctx context.Context) (average Units, err error) {
 		}
 		average = average.plus(u)
 	}
+
 	return Units{average.Read / float64(len(life)), average.Write / float64(len(life))}, nil
 }

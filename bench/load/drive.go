@@ -36,9 +36,11 @@ const drivers = 32
 func (p Plan) Fill(ctx context.Context, b *server.Backend) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(drivers)
+
 	for sku, quantity := range p.Stock() {
 		group.Go(func() error { return b.Stock.Set(ctx, sku, quantity) })
 	}
+
 	return group.Wait()
 }
 
@@ -65,9 +67,11 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 					return err
 				}
 			}
+
 			if draw("cancel", string(order.ID)) < p.Cancelled {
 				cancelled.Do(func() { cancels.Go(func() error { return cancelTwice(cancelling, b, order.ID, sent) }) })
 			}
+
 			return insist(ctx, func() error { _, err := b.Start(ctx, arn, order); return err })
 		}
 		requests = append(requests, func(ctx context.Context) error { sent.Starts.Add(1); return start(ctx) })
@@ -78,9 +82,11 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 	rand.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
 	starts, starting := errgroup.WithContext(ctx)
 	starts.SetLimit(drivers)
+
 	for _, request := range requests {
 		starts.Go(func() error { return request(starting) })
 	}
+
 	return errors.Join(starts.Wait(), cancels.Wait())
 }
 
@@ -91,6 +97,7 @@ func insist(ctx context.Context, call func() error) error {
 		if err == nil || errors.Is(err, server.ErrOtherOrder) || errors.Is(err, transitions.ErrInvalidRequest) {
 			return err
 		}
+
 		if !wait.For(ctx, 20*time.Millisecond) {
 			return errors.Join(err, context.Cause(ctx))
 		}
@@ -113,15 +120,18 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 				if err != nil || result.Verdict != transitions.NotFound {
 					return err
 				}
+
 				if !wait.For(ctx, 10*time.Millisecond) {
 					return context.Cause(ctx)
 				}
 			}
+
 			return nil
 		})
 	}
 	sent.Cancels.Add(1)
 	sent.CancelsRepeated.Add(1)
+
 	return group.Wait()
 }
 
@@ -131,24 +141,29 @@ func (p Plan) Confuse(b *server.Backend, sent *Sent) {
 	deliver := b.Carrier.Deliver
 	b.Carrier.Deliver = func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 		sent.Reports.Add(1)
+
 		if r.Milestone == shipping.Shipped && draw("early", r.OrderID) < 10 {
 			early := r
 			early.Milestone, early.ID = shipping.Delivered, r.ID+"-early"
 			sent.ReportsEarly.Add(1)
+
 			if _, err := deliver(ctx, early); err != nil {
 				return shipping.Later, err
 			}
 		}
+
 		if draw("report", r.ID) >= p.Duplicates {
 			return deliver(ctx, r)
 		}
 		sent.ReportsRepeated.Add(1)
+
 		var answers [2]shipping.Answer
 		group, both := errgroup.WithContext(ctx)
 		for i := range answers {
 			group.Go(func() (err error) { answers[i], err = deliver(both, r); return err })
 		}
 		err := group.Wait()
+
 		return min(answers[0], answers[1]), err
 	}
 }

@@ -33,15 +33,18 @@ func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) erro
 			if m.running == nil {
 				m.running, m.ended = map[transitions.OrderID]bool{}, make(chan struct{})
 			}
+
 			if m.running[id] || m.settled[id] || len(m.running) < limit {
 				if !m.settled[id] {
 					m.running[id] = true
 				}
 				m.mu.Unlock()
+
 				return nil
 			}
 			ended := m.ended
 			m.mu.Unlock()
+
 			select {
 			case <-ctx.Done():
 				return context.Cause(ctx)
@@ -55,9 +58,11 @@ func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) erro
 func (m *Meter) settle(id transitions.OrderID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if m.settled == nil {
 		m.settled = map[transitions.OrderID]bool{}
 	}
+
 	m.settled[id] = true
 	if m.running[id] {
 		delete(m.running, id)
@@ -83,6 +88,7 @@ func (m *Meter) reacted(handler string, c transitions.Change) {
 		}
 		return
 	}
+
 	if handler != reactions.NotifyHandler && handler != reactions.ShippingHandler {
 		return
 	}
@@ -107,9 +113,11 @@ func (m *Meter) Settled() int {
 func (m *Meter) Latency(q float64) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	if len(m.latency) == 0 {
 		return 0
 	}
 	slices.Sort(m.latency)
+
 	return m.latency[int(q*float64(len(m.latency)-1))]
 }

@@ -44,10 +44,12 @@ func (p Plan) Order(i int) transitions.NewOrder {
 	if draw("rare", id) < p.Rare {
 		order.Items = append(order.Items, transitions.Item{SKU: fmt.Sprintf("rare-%d", i%rareSKUs), Quantity: 1, Price: 9900})
 	}
+
 	for _, line := range order.Items {
 		order.Total.Amount += line.Quantity * line.Price
 	}
 	order.Total.Currency = "EUR"
+
 	return order
 }
 
@@ -58,16 +60,20 @@ func (p Plan) Stock() map[string]int64 {
 	for i := range plentifulSKUs {
 		stock[fmt.Sprintf("mug-%02d", i)] = plenty
 	}
+
 	for i := range rareSKUs {
 		stock[fmt.Sprintf("rare-%d", i)] = 0
 	}
+
 	for i := range p.Orders {
 		for _, line := range p.Order(i).Items[1:] {
 			stock[line.SKU] += line.Quantity
 		}
 	}
+
 	for i := range rareSKUs {
 		stock[fmt.Sprintf("rare-%d", i)] /= 2
 	}
+
 	return stock
 }

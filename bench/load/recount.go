@@ -59,12 +59,14 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	if err := r.read(ctx, b); err != nil {
 		return Count{}, fmt.Errorf("recount: %w", err)
 	}
+
 	for i := range p.Orders {
 		id := string(p.Order(i).ID)
 		if r.orders[id] == nil {
 			r.wrong(id, "was placed and is not there")
 		}
 	}
+
 	wanted := map[string]bool{}
 	for id, order := range r.orders {
 		r.ByState[attribute.Text(order, "orderState")]++
@@ -73,10 +75,12 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	}
 	r.checkEffects(wanted)
 	r.checkStock(p.Stock())
+
 	if err := r.checkNotices(b.Config.Notify); err != nil {
 		return Count{}, err
 	}
 	slices.SortFunc(r.Discrepancies, func(a, b Discrepancy) int { return strings.Compare(a.OrderID+a.What, b.OrderID+b.What) })
+
 	return r.Count, nil
 }
 
@@ -91,10 +95,12 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 		if err == nil {
 			err = scan(ctx, b.DynamoDB, table, func(i item) { out[attribute.Text(i, key)] = i })
 		}
+
 		return out
 	}
 	r.orders = byKey(b.Tables.Orders, "orderId")
 	r.effects = byKey(b.Tables.Once, "idempotencyKey")
+
 	r.charges = byKey(b.Tables.SandboxCharges, "paymentKey")
 	r.stock = byKey(b.Tables.Inventory, "sku")
 	r.shipped = map[string]item{}
@@ -103,15 +109,18 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 			r.shipped[effect] = row
 		}
 	}
+
 	r.journal = map[string][]item{}
 	if err == nil {
 		err = scan(ctx, b.DynamoDB, b.Tables.Events, func(i item) {
 			r.journal[attribute.Text(i, "orderId")] = append(r.journal[attribute.Text(i, "orderId")], i)
 		})
 	}
+
 	if err == nil {
 		err = r.readExecutions(ctx, b)
 	}
+
 	return err
 }
 
@@ -122,10 +131,12 @@ func scan(ctx context.Context, db *dynamodb.Client, table string, fn func(item))
 		if err != nil {
 			return fmt.Errorf("scan %s: %w", table, err)
 		}
+
 		for _, i := range page.Items {
 			fn(i)
 		}
 	}
+
 	return nil
 }
 
@@ -134,6 +145,7 @@ func (r *recount) readExecutions(ctx context.Context, b *server.Backend) error {
 	if err != nil {
 		return err
 	}
+
 	r.endings = map[string]string{}
 	pages := sfn.NewListExecutionsPaginator(b.SFN, &sfn.ListExecutionsInput{StateMachineArn: &arn, MaxResults: 1000})
 	for pages.HasMorePages() {
@@ -141,10 +153,12 @@ func (r *recount) readExecutions(ctx context.Context, b *server.Backend) error {
 		if err != nil {
 			return err
 		}
+
 		for _, e := range page.Executions {
 			r.endings[aws.ToString(e.Name)] = string(e.Status)
 		}
 	}
+
 	return nil
 }
 
@@ -154,6 +168,7 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 	slices.SortFunc(rows, func(a, b item) int {
 		return int(attribute.Number(a, "transitionId") - attribute.Number(b, "transitionId"))
 	})
+
 	state, last := "", int64(0)
 	for _, row := range rows {
 		r.Transitions++
@@ -161,17 +176,21 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 		if n != last+1 || attribute.Number(row, "previousId") != last || from != state {
 			r.wrong(id, fmt.Sprintf("journal: transition %d from %q follows transition %d in %q", n, from, last, state))
 		}
+
 		if legal, ok := workflow.Order().Next(workflow.State(from), workflow.Event(event)); n > 1 && (!ok || string(legal) != to) {
 			r.wrong(id, fmt.Sprintf("journal: transition %d (%s from %s to %s) is not legal", n, event, from, to))
 		}
+
 		if to == string(workflow.PaymentReceived) && from == string(workflow.Pending) {
 			wanted[fmt.Sprintf("%s/%d/shipping", id, n)] = true
 		}
+
 		if to != from && slices.Contains([]string{"PAYMENT_RECEIVED", "PAYMENT_FAILED", "SHIPPED", "DELIVERED", "CANCELLED"}, to) {
 			wanted[fmt.Sprintf("%s/%d/notify", id, n)] = true
 		}
 		state, last = to, n
 	}
+
 	if state != attribute.Text(order, "orderState") || last != attribute.Number(order, "transitionId") {
 		r.wrong(id, fmt.Sprintf("the journal ends in %q at %d, the order is %q at %d", state, last, attribute.Text(order, "orderState"), attribute.Number(order, "transitionId")))
 	}
@@ -191,6 +210,7 @@ func (r *recount) checkEnding(id, state string) {
 	case charge != want[0] || reservation != want[1]:
 		r.wrong(id, fmt.Sprintf("is %s, its payment %q and its stock %q instead of %q and %q", state, charge, reservation, want[0], want[1]))
 	}
+
 	if e := r.endings[id]; e != string(sfntypes.ExecutionStatusSucceeded) {
 		r.wrong(id, fmt.Sprintf("its execution is %q", e))
 	}
@@ -203,31 +223,38 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 		if attribute.Text(r.effects[key], "status") != "COMPLETED" {
 			r.wrong(id, "effect "+key+" is missing")
 		}
+
 		if strings.HasSuffix(key, "/shipping") && r.shipped[key] == nil {
 			r.wrong(id, "shipment "+key+" was never booked")
 		}
 	}
 	perOrder := map[string]int{}
+
 	for key := range r.effects {
 		id, _, _ := strings.Cut(key, "/")
 		if !wanted[key] {
 			r.wrong(id, "effect "+key+" belongs to no transition")
 		}
+
 		if strings.HasSuffix(key, "/notify") {
 			r.Notices++
 		}
 	}
+
 	for key, row := range r.shipped {
 		id, _, _ := strings.Cut(key, "/")
+
 		if attribute.Text(row, "orderId") == "" {
 			continue // cancelled before it was booked
 		}
+
 		r.Shipments++
 		perOrder[id]++
 		r.MostShipments = max(r.MostShipments, perOrder[id])
 		if !wanted[key] {
 			r.wrong(id, "shipment "+key+" belongs to no transition")
 		}
+
 		if perOrder[id] > 1 {
 			r.wrong(id, "was shipped more than once")
 		}
@@ -253,9 +280,11 @@ func (r *recount) checkNotices(notify string) error {
 	default:
 		return nil
 	}
+
 	if sent != r.Notices {
 		r.wrong("-", fmt.Sprintf("%d notifications were sent for %d transitions that customers hear of", sent, r.Notices))
 	}
+
 	return nil
 }
 
@@ -266,6 +295,7 @@ func (r *recount) checkStock(initial map[string]int64) {
 		if !strings.HasPrefix(key, "order#") || attribute.Text(row, "status") != "COMMITTED" {
 			continue
 		}
+
 		lines, _ := row["lines"].(*types.AttributeValueMemberL)
 		for _, l := range lines.Value {
 			if m, ok := l.(*types.AttributeValueMemberM); ok {
@@ -273,6 +303,7 @@ func (r *recount) checkStock(initial map[string]int64) {
 			}
 		}
 	}
+
 	for sku, began := range initial {
 		row := r.stock[sku]
 		available, reserved, committed := attribute.Number(row, "available"), attribute.Number(row, "reserved"), attribute.Number(row, "committed")

@@ -37,6 +37,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	if err := b.Init(ctx); err != nil {
 		return Count{}, err
 	}
+
 	if err := s.Plan.Fill(ctx, b); err != nil {
 		return Count{}, err
 	}
@@ -46,29 +47,36 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.Engine.Run(ctx) })
 	group.Go(func() error { return b.Carrier.Run(ctx) })
+
 	for _, name := range []string{"worker-1", "worker-2"} {
 		group.Go(func() error { return b.Run(ctx, name) })
 	}
 	var count Count
 	group.Go(func() (err error) {
 		began := time.Now()
+
 		if err = s.Plan.Drive(ctx, b, &s.Sent, s.Meter.admit(inFlight)); err != nil {
 			return err
 		}
+
 		if err = Wait(ctx, b); err != nil {
 			return err
 		}
 		s.Took = time.Since(began)
 		count, err = s.Plan.Settle(ctx, b)
 		stop(errDone)
+
 		return err
 	})
+
 	if err := group.Wait(); err != nil {
 		return Count{}, err
 	}
+
 	if cause := context.Cause(ctx); !errors.Is(cause, errDone) {
 		return Count{}, cause
 	}
+
 	return count, nil
 }
 
@@ -80,14 +88,17 @@ func Wait(ctx context.Context, b *server.Backend) error {
 	if err != nil {
 		return err
 	}
+
 	for {
 		out, err := b.SFN.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &arn, StatusFilter: sfntypes.ExecutionStatusRunning, MaxResults: 1})
 		if err != nil {
 			return fmt.Errorf("list running executions: %w", err)
 		}
+
 		if len(out.Executions) == 0 {
 			return nil
 		}
+
 		if !wait.For(ctx, 50*time.Millisecond) {
 			return context.Cause(ctx)
 		}
@@ -103,6 +114,7 @@ func (p Plan) Settle(ctx context.Context, b *server.Backend) (Count, error) {
 		if err != nil || len(count.Discrepancies) == 0 || time.Now().After(deadline) {
 			return count, err
 		}
+
 		if !wait.For(ctx, 100*time.Millisecond) {
 			return count, context.Cause(ctx)
 		}

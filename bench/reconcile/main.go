@@ -38,6 +38,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+
 	if err := run(ctx, *lines); err != nil {
 		fmt.Fprintln(os.Stderr, "reconcile:", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to stop
@@ -50,25 +51,30 @@ func run(ctx context.Context, lines int) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	bin := filepath.Join(dir, "ratchet")
 	if out, err := exec.CommandContext(ctx, "go", "build", "-o", bin, "ratchet/cmd/ratchet").CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
+
 	endpoint, end, err := dev(ctx, bin, filepath.Join(dir, "data"))
 	if err != nil {
 		return err
 	}
 	defer end()
+
 	b, err := server.Connect(ctx, server.Config{EndpointURL: endpoint}, nil, server.Hooks{})
 	if err != nil {
 		return err
 	}
 	file := filepath.Join(dir, "processor.csv")
+
 	wrong, err := fill(ctx, b, file, lines)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
+
 	cmd := exec.CommandContext(ctx, bin, "reconcile", "--endpoint-url", endpoint, "--file", file, "--json")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
@@ -79,19 +85,23 @@ func run(ctx context.Context, lines int) error {
 	usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	fmt.Printf("%d lines in %s, peak memory %d MB; %d of %d planted differences found\n%s\n",
 		lines, time.Since(began).Round(100*time.Millisecond), usage.Maxrss/1024, len(all)-1, wrong, all[len(all)-1])
+
 	if len(all)-1 != wrong {
 		return fmt.Errorf("%d differences found, %d planted", len(all)-1, wrong)
 	}
+
 	return nil
 }
 
 // dev starts `ratchet dev` and returns its endpoint.
 func dev(ctx context.Context, bin, data string) (endpoint string, end func(), err error) {
 	cmd := exec.CommandContext(ctx, bin, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0", "--log-level", "error")
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return "", nil, err
 	}
+
 	if err := cmd.Start(); err != nil {
 		return "", nil, err
 	}
@@ -99,15 +109,18 @@ func dev(ctx context.Context, bin, data string) (endpoint string, end func(), er
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	}
+
 	var banner struct{ Endpoint string }
 	line, err := bufio.NewReader(out).ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &banner)
 	}
+
 	if err != nil {
 		end()
 		return "", nil, fmt.Errorf("ratchet dev: %w", err)
 	}
+
 	return banner.Endpoint, end, nil
 }
 
@@ -123,6 +136,7 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 	fmt.Fprintln(text, "key,kind,amount,currency,state")
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
+
 	for i := 0; i < lines; i += perPayment {
 		var steps []types.AttributeValue
 		var transfers []types.WriteRequest
@@ -148,16 +162,20 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 				b.Tables.Payments: {put(payment)}, b.Tables.Ledger.Transfers: transfers}})
 			return err
 		})
+
 		if i%100_000 == 0 {
 			fmt.Fprintf(os.Stderr, "%d of %d lines written\n", i, lines)
 		}
+
 		if ctx.Err() != nil {
 			break
 		}
 	}
+
 	if err := group.Wait(); err != nil {
 		return 0, err
 	}
+
 	return wrong, text.Flush()
 }
 

@@ -33,11 +33,13 @@ func accountsCreate(s *settings) *cobra.Command {
 		if err := n.Validate(); err != nil {
 			return err
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			a, replayed, err := b.Ledger.CreateAccount(c.Context(), n)
 			if err != nil {
 				return err
 			}
+
 			if s.json {
 				return printJSON(c.OutOrStdout(), struct {
 					ledger.Account
@@ -46,9 +48,11 @@ func accountsCreate(s *settings) *cobra.Command {
 			}
 			word := map[bool]string{false: "Opened", true: "Replayed"}[replayed]
 			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: account %s in %s\n", word, a.ID, a.Currency)
+
 			return err
 		})
 	}
+
 	return c
 }
 
@@ -66,6 +70,7 @@ func accountsGet(s *settings) *cobra.Command {
 				case s.json:
 					return printJSON(c.OutOrStdout(), a)
 				}
+
 				return printAccounts(c.OutOrStdout(), a)
 			})
 		},
@@ -75,9 +80,11 @@ func accountsGet(s *settings) *cobra.Command {
 func printAccounts(out io.Writer, all ...ledger.Account) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "account\tcurrency\tside\tstatus\tbalance\tavailable\theld\tentries\tshards")
+
 	for _, a := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%d\n", a.ID, a.Currency, a.Side, a.Status, a.Balance, a.Available, a.Held, a.Entries, a.Shards)
 	}
+
 	return w.Flush()
 }
 
@@ -91,12 +98,15 @@ func accountsList(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if s.json {
 				return printJSON(c.OutOrStdout(), map[string]any{"accounts": all, "next": next})
 			}
+
 			return printMore(c.ErrOrStderr(), next, printAccounts(c.OutOrStdout(), all...))
 		})
 	}
+
 	return c
 }
 
@@ -121,26 +131,32 @@ func accountsStatement(s *settings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			entries, to, more, err := b.Ledger.Statement(c.Context(), args[0], cursor, *limit)
 			if err != nil {
 				return err
 			}
+
 			next := ""
 			if more {
 				next = to.String()
 			}
+
 			if s.json {
 				return printJSON(c.OutOrStdout(), map[string]any{"entries": entries, "next": next})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "entry\tat\tamount\tbalance\ttransfer")
+
 			for _, e := range entries {
 				fmt.Fprintf(w, "%d.%d\t%s\t%d\t%d\t%s\n", e.Shard, e.Sequence, stamp(e.At), e.Amount, e.Balance, e.TransferID)
 			}
+
 			return printMore(c.ErrOrStderr(), next, w.Flush())
 		})
 	}
+
 	return c
 }
 
@@ -153,6 +169,7 @@ func accountsClose(s *settings) *cobra.Command {
 					return err
 				}
 				_, err := fmt.Fprintf(c.OutOrStdout(), "account %s is closed\n", args[0])
+
 				return err
 			})
 		},

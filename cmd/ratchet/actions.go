@@ -43,6 +43,7 @@ func actionsCommand(s *settings) *cobra.Command {
 		actionsCreate(a), actionsGet(a), actionsConsume(a), actionsReserve(a), actionsRelease(a), actionsCancel(a), actionsBulk(a), actionsKey())
 	c.Long = actionsHelp
 	c.PersistentFlags().StringVar(&a.tenant, "tenant", "", "the tenant whose actions they are")
+
 	return c
 }
 
@@ -63,6 +64,7 @@ func (a *actionSettings) with(c *cobra.Command, fn func(*actions.Actions) error)
 				return err
 			}
 		}
+
 		return fn(all)
 	})
 }
@@ -72,10 +74,12 @@ func (a *actionSettings) line(c *cobra.Command) (string, error) {
 	if a.input == nil {
 		a.input = bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<10))
 	}
+
 	text, err := a.input.ReadString('\n')
 	if text == "" && err != nil {
 		return "", usageError("standard input: a line was expected: %w", err)
 	}
+
 	return strings.TrimRight(text, "\r\n"), nil
 }
 
@@ -85,6 +89,7 @@ func (a *actionSettings) id(c *cobra.Command, argument string) (actions.ID, erro
 		return actions.ID(argument), nil
 	}
 	text, err := a.line(c)
+
 	return actions.ID(text), err
 }
 
@@ -111,25 +116,31 @@ func (p pinFlags) read(c *cobra.Command, a *actionSettings) (actions.PIN, error)
 		if err != nil {
 			return "", usageError("pin-file: %w", err)
 		}
+
 		return notEmpty("pin-file", strings.TrimRight(string(text), "\r\n"))
 	case *p.env != "":
 		return notEmpty("pin-env", os.Getenv(*p.env))
 	case !*p.ask:
 		return "", nil
 	}
+
 	if in, ok := c.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
 		fmt.Fprint(c.ErrOrStderr(), "PIN: ")
 		text, err := term.ReadPassword(int(in.Fd()))
 		fmt.Fprintln(c.ErrOrStderr())
+
 		if err != nil {
 			return "", fmt.Errorf("read the PIN: %w", err)
 		}
+
 		return notEmpty("pin", string(text))
 	}
+
 	text, err := a.line(c)
 	if err != nil {
 		return "", err
 	}
+
 	return notEmpty("pin", text)
 }
 
@@ -148,14 +159,17 @@ func printOutcome(out io.Writer, asJSON bool, r actions.Result, done ...actions.
 	} else {
 		_, err = fmt.Fprintln(out, describeOutcome(r))
 	}
+
 	if err != nil {
 		return err
 	}
+
 	for _, o := range done {
 		if r.Outcome == o {
 			return nil
 		}
 	}
+
 	return &statusError{actionStatus[r.Outcome], nil}
 }
 
@@ -169,30 +183,37 @@ func describeOutcome(r actions.Result) string {
 			text += " " + at.what + " " + stamp(at.time)
 		}
 	}
+
 	if r.Outcome == actions.Expired && !r.ExpiresAt.IsZero() {
 		text += " at " + stamp(r.ExpiresAt)
 	}
+
 	if r.Fence != 0 {
 		text += fmt.Sprintf(", fence %d", r.Fence)
 	}
+
 	if len(r.Payload) > 0 {
 		text += "\n" + string(r.Payload)
 	}
+
 	return text
 }
 
 // payloadFlags are where a payload comes from.
 func addPayloadFlag(c *cobra.Command) func() (json.RawMessage, error) {
 	inline := c.Flags().String("payload", "", "a JSON value that whoever consumes the action gets; @FILE reads it from a file")
+
 	return func() (json.RawMessage, error) {
 		name, fromFile := strings.CutPrefix(*inline, "@")
 		if !fromFile {
 			return json.RawMessage(*inline), nil
 		}
+
 		text, err := os.ReadFile(name)
 		if err != nil {
 			return nil, usageError("payload: %w", err)
 		}
+
 		return text, nil
 	}
 }
@@ -202,13 +223,16 @@ func moment(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+
 	if d, err := time.ParseDuration(text); err == nil {
 		return time.Now().Add(d), nil
 	}
+
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}, usageError("%s %q: a time like 2026-12-24T18:00:00Z, or a duration from now like 24h", flag, text)
 	}
+
 	return at, nil
 }
 
@@ -225,7 +249,9 @@ func actionsKey() *cobra.Command {
 			return err
 		}
 		_, err := fmt.Fprintln(c.OutOrStdout(), key.Reveal())
+
 		return err
 	}
+
 	return c
 }

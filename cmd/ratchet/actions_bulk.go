@@ -36,27 +36,34 @@ func actionsBulk(a *actionSettings) *cobra.Command {
 		if b.ActiveAt, err = fixed("active-at", *active); err != nil {
 			return err
 		}
+
 		if b.ExpiresAt, err = fixed("expires-at", *expires); err != nil {
 			return err
 		}
+
 		if b.Payload, err = payload(); err != nil {
 			return err
 		}
+
 		return a.with(c, func(all *actions.Actions) error {
 			out := bufio.NewWriter(c.OutOrStdout())
 			told, finish := bulkProgress(c.ErrOrStderr(), b)
 			err := all.Bulk(c.Context(), b, func(code actions.Coded) error {
 				told(code)
+
 				if a.json {
 					return printJSON(out, code)
 				}
 				_, err := fmt.Fprintln(out, string(code.Code))
+
 				return err
 			})
 			finish(err == nil)
+
 			return errors.Join(err, out.Flush())
 		})
 	}
+
 	return c
 }
 
@@ -65,20 +72,24 @@ func fixed(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
+
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return time.Time{}, usageError("%s %q: a time like 2026-12-24T18:00:00Z", flag, text)
 	}
+
 	return at, nil
 }
 
 // bulkProgress draws a bar on a terminal and writes a line every two seconds elsewhere.
 func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.Coded), finish func(done bool)) {
 	made, last := 0, time.Now()
+
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
 		bar := bars.AddBar(int64(b.Count), mpb.PrependDecorators(decor.CountersNoUnit("%d of %d codes ")))
 		bar.SetCurrent(int64(b.From))
+
 		return func(actions.Coded) { bar.Increment() }, func(done bool) {
 			if !done {
 				bar.Abort(false)
@@ -86,10 +97,12 @@ func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.Coded), finis
 			bars.Wait()
 		}
 	}
+
 	return func(c actions.Coded) {
 			if c.Made {
 				made++
 			}
+
 			if time.Since(last) >= 2*time.Second {
 				last = time.Now()
 				fmt.Fprintf(w, "%d of %d codes\n", c.Index+1, b.Count)

@@ -28,10 +28,12 @@ func actionsCreate(a *actionSettings) *cobra.Command {
 	pin, payload := addPINFlags(c), addPayloadFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		spec := actions.Spec{Code: *code, RequestID: *request, MaxAttempts: *attempts}
+
 		err := given(c.Flags(), "code", "request-id", "expires-at")
 		if err != nil {
 			return err
 		}
+
 		read := moment
 		switch named := *code != "" || *request != ""; {
 		case named && *expires == "":
@@ -41,30 +43,38 @@ func actionsCreate(a *actionSettings) *cobra.Command {
 		case *expires == "":
 			*expires = "24h"
 		}
+
 		if spec.ActiveAt, err = read("active-at", *active); err != nil {
 			return err
 		}
+
 		if spec.ExpiresAt, err = read("expires-at", *expires); err != nil {
 			return err
 		}
+
 		if spec.Payload, err = payload(); err != nil {
 			return err
 		}
+
 		if spec.PIN, err = pin.read(c, a); err != nil {
 			return err
 		}
+
 		return a.with(c, func(all *actions.Actions) error {
 			made, err := all.Create(c.Context(), spec)
 			if err != nil {
 				return err
 			}
+
 			if a.json {
 				return printJSON(c.OutOrStdout(), made)
 			}
 			_, err = fmt.Fprintln(c.OutOrStdout(), string(made.ID))
+
 			return err
 		})
 	}
+
 	return c
 }
 
@@ -76,6 +86,7 @@ func actionsGet(a *actionSettings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			return a.with(c, func(all *actions.Actions) error {
 				v, found, err := all.Get(c.Context(), id)
 				switch {
@@ -86,6 +97,7 @@ func actionsGet(a *actionSettings) *cobra.Command {
 				case a.json:
 					return printJSON(c.OutOrStdout(), v)
 				}
+
 				return printAction(c.OutOrStdout(), v)
 			})
 		},
@@ -95,6 +107,7 @@ func actionsGet(a *actionSettings) *cobra.Command {
 func printAction(out io.Writer, v actions.Action) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "state\t%s\n", v.State)
+
 	for _, at := range []struct {
 		what string
 		time time.Time
@@ -103,14 +116,18 @@ func printAction(out io.Writer, v actions.Action) error {
 			fmt.Fprintf(w, "%s\t%s\n", at.what, stamp(at.time))
 		}
 	}
+
 	if v.PINRequired {
 		fmt.Fprintf(w, "PIN\t%d tries left\n", v.AttemptsLeft)
 	}
+
 	if v.Batch != "" {
 		fmt.Fprintf(w, "batch\t%s, %d\n", v.Batch, v.Index)
 	}
+
 	if len(v.Payload) > 0 {
 		fmt.Fprintf(w, "payload\t%s\n", v.Payload)
 	}
+
 	return w.Flush()
 }

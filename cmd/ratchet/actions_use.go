@@ -17,19 +17,23 @@ func useAction(a *actionSettings, c *cobra.Command, request *actions.Request, pi
 		if request.ID, err = a.id(c, args[0]); err != nil {
 			return err
 		}
+
 		if pin.ask != nil {
 			if request.PIN, err = pin.read(c, a); err != nil {
 				return err
 			}
 		}
+
 		return a.with(c, func(all *actions.Actions) error {
 			r, err := ask(c.Context(), all)
 			if err != nil {
 				return err
 			}
+
 			return printOutcome(c.OutOrStdout(), a.json, r, done)
 		})
 	}
+
 	return c
 }
 
@@ -43,6 +47,7 @@ func actionsConsume(a *actionSettings) *cobra.Command {
 	r := &actions.Request{}
 	c.Flags().StringVar(&r.ConsumeID, "consume-id", "", "names this consumption; nobody else may guess it; default: a new name for each call")
 	holdFlags(c, r)
+
 	return useAction(a, c, r, addPINFlags(c), actions.Consumed, func(ctx context.Context, all *actions.Actions) (actions.Result, error) {
 		return all.Consume(ctx, *r)
 	})
@@ -62,6 +67,7 @@ func actionsReserve(a *actionSettings) *cobra.Command {
 	r := &actions.Request{}
 	c.Flags().StringVar(&r.Holder, "holder", "", "who holds it (required)")
 	d := c.Flags().Duration("for", time.Minute, "how long, 1s to 24h")
+
 	return useAction(a, c, r, addPINFlags(c), actions.Reserved, func(ctx context.Context, all *actions.Actions) (actions.Result, error) {
 		return all.Reserve(ctx, *r, *d)
 	})
@@ -71,6 +77,7 @@ func actionsRelease(a *actionSettings) *cobra.Command {
 	c := &cobra.Command{Use: "release ID", Short: "Give a hold back"}
 	r := &actions.Request{}
 	holdFlags(c, r)
+
 	return useAction(a, c, r, pinFlags{}, actions.Released, func(ctx context.Context, all *actions.Actions) (actions.Result, error) {
 		return all.Release(ctx, *r)
 	})
@@ -79,6 +86,7 @@ func actionsRelease(a *actionSettings) *cobra.Command {
 func actionsCancel(a *actionSettings) *cobra.Command {
 	c := &cobra.Command{Use: "cancel ID", Short: "End an action that nobody has used"}
 	r := &actions.Request{}
+
 	return useAction(a, c, r, pinFlags{}, actions.Canceled, func(ctx context.Context, all *actions.Actions) (actions.Result, error) {
 		return all.Cancel(ctx, r.ID)
 	})

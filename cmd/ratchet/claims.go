@@ -34,12 +34,14 @@ func claimsGet(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				if s.json {
 					return printJSON(c.OutOrStdout(), struct {
 						once.Record
 						Ref string `json:"ref"`
 					}{r, b.Claims.Ref(r.Key)})
 				}
+
 				return printClaim(c.OutOrStdout(), r, b.Claims.Ref(r.Key))
 			})
 		},
@@ -51,12 +53,14 @@ func claimRecord(ctx context.Context, b *server.Backend, key string) (once.Recor
 	if err == nil && !there {
 		return r, fmt.Errorf("claim %s: %w", key, errNotFound)
 	}
+
 	return r, err
 }
 
 func printClaim(out io.Writer, r once.Record, ref string) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "key\t%s\nref\t%s\nstatus\t%s\n", r.Key, ref, r.Status)
+
 	for _, line := range []struct{ name, value string }{
 		{"operation", r.Operation}, {"failure", r.FailureCode}, {"released by", r.ReleasedBy}, {"because", r.Reason}} {
 		if line.value != "" {
@@ -64,11 +68,13 @@ func printClaim(out io.Writer, r once.Record, ref string) error {
 		}
 	}
 	fmt.Fprintf(w, "fence\t%d\nclaimed\t%s\nlease until\t%s\nupdated\t%s\n", r.Fence, stamp(r.ClaimedAt), stamp(r.LeaseUntil), stamp(r.UpdatedAt))
+
 	kept := "for ever"
 	if !r.ExpiresAt.IsZero() {
 		kept = "until " + stamp(r.ExpiresAt)
 	}
 	fmt.Fprintf(w, "kept\t%s\nresult\t%d bytes\n", kept, r.ResultBytes)
+
 	return w.Flush()
 }
 
@@ -86,6 +92,7 @@ func claimsUnsettled(s *settings) *cobra.Command {
 		}
 		return s.with(c.Context(), func(b *server.Backend) error { return listUnsettled(c, s, b, time.Now().Add(-*age), *limit) })
 	}
+
 	return c
 }
 
@@ -96,10 +103,12 @@ func listUnsettled(c *cobra.Command, s *settings, b *server.Backend, before time
 		if err != nil {
 			return err
 		}
+
 		for _, r := range page {
 			if found++; found > limit {
 				return &statusError{exitFailure, nil}
 			}
+
 			if s.json {
 				if err := printJSON(c.OutOrStdout(), r); err != nil {
 					return err
@@ -108,13 +117,16 @@ func listUnsettled(c *cobra.Command, s *settings, b *server.Backend, before time
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s\t%s\t%s\tsince %s\n", r.Key, r.Status, r.Operation, stamp(r.ClaimedAt))
 		}
+
 		if after = next; next == "" {
 			break
 		}
 	}
+
 	if found > 0 {
 		return &statusError{exitFailure, nil}
 	}
+
 	return nil
 }
 
@@ -133,12 +145,14 @@ func claimsRun(s *settings) *cobra.Command {
 		if *wait < 0 {
 			return usageError("wait %s: must not be negative", *wait)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			claims, err := once.New(once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once, Operation: shell, Heartbeat: true})
 			if err != nil {
 				return err
 			}
 			line := strings.Join(args[1:], "\x00")
+
 			output, _, err := claims.Waiting(*wait).Do(c.Context(), args[0], []byte(line), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 				command := exec.CommandContext(ctx, args[1], args[2:]...) //nolint:gosec // G204: running the user's command is what it is for
 				command.Stderr = os.Stderr
@@ -148,9 +162,11 @@ func claimsRun(s *settings) *cobra.Command {
 				return err
 			}
 			_, err = c.OutOrStdout().Write(output)
+
 			return err
 		})
 	}
+
 	return c
 }
 
@@ -169,28 +185,35 @@ func claimsForceRelease(s *settings) *cobra.Command {
 				*by = u.Username
 			}
 		}
+
 		if *reason == "" || *by == "" {
 			return usageError("force-release needs --reason, and --by where the user is not known")
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			r, err := claimRecord(c.Context(), b, args[0])
 			if err != nil {
 				return err
 			}
+
 			if (r.Status == once.StatusCompleted || r.Status == once.StatusFailed) && !*finished {
 				return &statusError{exitRefused, fmt.Errorf("claim %s is %s: releasing it repeats work that was done; say --finished", r.Key, r.Status)}
 			}
+
 			if err := b.Claims.ForceRelease(c.Context(), r, *by, *reason); err != nil {
 				return err
 			}
 			slog.New(slog.NewTextHandler(c.ErrOrStderr(), nil)).LogAttrs(c.Context(), slog.LevelWarn, "audit: claim force-released",
 				slog.String("ref", b.Claims.Ref(r.Key)), slog.String("was", string(r.Status)), slog.Int64("fence", r.Fence), slog.String("by", *by), slog.String("reason", *reason))
+
 			if s.json {
 				return printJSON(c.OutOrStdout(), map[string]any{"key": r.Key, "was": r.Status, "released": true})
 			}
 			fmt.Fprintf(c.OutOrStdout(), "released: it was %s, claimed %s\n", r.Status, stamp(r.ClaimedAt))
+
 			return nil
 		})
 	}
+
 	return c
 }

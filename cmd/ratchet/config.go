@@ -35,6 +35,7 @@ func decodeSettings(k *koanf.Koanf) (cfg server.Config, err error) {
 		slices.Sort(read.Unused)
 		return cfg, fmt.Errorf("there is no %s (see `ratchet --help`)", strings.Join(read.Unused, ", "))
 	}
+
 	return cfg, nil
 }
 
@@ -45,6 +46,7 @@ func kindOf(setting string) string {
 			return valueKinds[strings.TrimSuffix(f.Type.String(), "64")]
 		}
 	}
+
 	return valueKinds["string"]
 }
 
@@ -68,17 +70,21 @@ func flagError(err error) error {
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Trim(unknown.GetSpecifiedShortnames(), ".0123456789") == "" {
 		return fmt.Errorf("-%s: a negative number is not allowed here", unknown.GetSpecifiedShortnames())
 	}
+
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
 		return err
 	}
+
 	if errors.Is(err, strconv.ErrRange) {
 		return fmt.Errorf("%s %q: out of range", invalid.GetFlag().Name, invalid.GetValue())
 	}
+
 	kind, known := valueKinds[strings.TrimSuffix(strings.TrimSuffix(invalid.GetFlag().Value.Type(), "64"), "32")]
 	if !known {
 		return err
 	}
+
 	return fmt.Errorf("%s %q: must be %s", invalid.GetFlag().Name, invalid.GetValue(), kind)
 }
 
@@ -90,5 +96,6 @@ func given(flags *pflag.FlagSet, names ...string) error {
 			return usageError("%s: must not be empty", name)
 		}
 	}
+
 	return nil
 }

@@ -33,16 +33,19 @@ func (s *settings) openWith(ctx context.Context, hooks server.Hooks, change func
 		return nil, err
 	}
 	change(&cfg)
+
 	b, err := connectInTurn(ctx, cfg, log, hooks)
 	if err != nil {
 		return nil, err
 	}
+
 	if b.Engine != nil {
 		// The directory may be new: one command must be enough to begin.
 		if err := b.Init(ctx); err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
 	}
+
 	return b, nil
 }
 
@@ -53,11 +56,13 @@ const turn = 2 * time.Second
 func connectInTurn(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Hooks) (*server.Backend, error) {
 	again := time.NewTicker(turn / 40)
 	defer again.Stop()
+
 	for until := time.Now().Add(turn); ; {
 		b, err := connect(ctx, cfg, log, hooks)
 		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(until) {
 			return b, err
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -73,6 +78,7 @@ func connect(ctx context.Context, cfg server.Config, log *slog.Logger, hooks ser
 			cfg.EndpointURL = served
 		}
 	}
+
 	return server.Connect(ctx, cfg, log, hooks)
 }
 
@@ -84,14 +90,17 @@ func servedBy(ctx context.Context, data string) (string, bool) {
 		return "", false
 	}
 	served := strings.TrimSpace(string(text))
+
 	u, err := url.Parse(served)
 	if err != nil {
 		return "", false
 	}
+
 	conn, err := (&net.Dialer{Timeout: time.Second}).DialContext(ctx, "tcp", u.Host)
 	if err != nil {
 		return "", false
 	}
+
 	return served, conn.Close() == nil
 }
 
@@ -106,6 +115,7 @@ func (s *settings) hooked(ctx context.Context, hooks server.Hooks, fn func(*serv
 	if err != nil {
 		return err
 	}
+
 	return errors.Join(fn(b), b.Close())
 }
 
@@ -116,9 +126,11 @@ func loopback(address string) error {
 	if err != nil {
 		return fmt.Errorf("listen %q: must be HOST:PORT: %w", address, err)
 	}
+
 	ip := net.ParseIP(host)
 	if host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return fmt.Errorf("listen %q: only loopback addresses (127.0.0.1, [::1], localhost): the engine does not authenticate callers", address)
 	}
+
 	return nil
 }

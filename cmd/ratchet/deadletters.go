@@ -50,6 +50,7 @@ func letterOf(l streams.DeadLetter) letter {
 			shown.Order = id.Value
 		}
 	}
+
 	return shown
 }
 
@@ -64,9 +65,11 @@ func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
 	for i, h := range all {
 		names[i] = h.Name
 	}
+
 	if i := slices.Index(names, name); i >= 0 {
 		return all[i], nil
 	}
+
 	return streams.Handler{}, usageError("handler %q: one of %s", name, strings.Join(names, ", "))
 }
 
@@ -85,6 +88,7 @@ func deadLettersList(s *settings) *cobra.Command {
 		case *after != "" && len(args) == 0:
 			return usageError("after: only with a HANDLER")
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			handlers := b.Handlers()
 			if len(args) == 1 {
@@ -94,22 +98,27 @@ func deadLettersList(s *settings) *cobra.Command {
 				}
 				handlers = []streams.Handler{h}
 			}
+
 			var found []letter
 			for _, h := range handlers {
 				page, next, err := deadLetters(b).List(c.Context(), h.Name, *after, *limit)
 				if err != nil {
 					return err
 				}
+
 				for _, l := range page {
 					found = append(found, letterOf(l))
 				}
+
 				if next != "" {
 					fmt.Fprintf(c.ErrOrStderr(), "more of %s: --after %s\n", h.Name, next)
 				}
 			}
+
 			return printLetters(c.OutOrStdout(), s.json, found)
 		})
 	}
+
 	return c
 }
 
@@ -118,6 +127,7 @@ func printLetters(out io.Writer, asJSON bool, letters []letter) error {
 	if !asJSON {
 		fmt.Fprintln(w, "HANDLER\tLETTER\tORDER\tFAILED\tATTEMPTS\tERROR")
 	}
+
 	for _, l := range letters {
 		if asJSON {
 			if err := printJSON(out, l); err != nil {
@@ -128,6 +138,7 @@ func printLetters(out io.Writer, asJSON bool, letters []letter) error {
 		first, _, _ := strings.Cut(l.Error, "\n")
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", l.Handler, l.ID, l.Order, stamp(l.FailedAt), l.Attempts+l.Redrives, first)
 	}
+
 	return w.Flush()
 }
 
@@ -140,10 +151,12 @@ func deadLettersShow(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				l, err := deadLetters(b).Get(c.Context(), h.Name, args[1])
 				if err != nil {
 					return err
 				}
+
 				return printLetter(c.OutOrStdout(), s.json, letterOf(l))
 			})
 		},
@@ -157,6 +170,7 @@ func printLetter(out io.Writer, asJSON bool, l letter) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "handler\t%s\nletter\t%s\norder\t%s\nchange\t%s\nfailed\t%s\nattempts\t%d, redriven %d times\npermanent\t%t\nerror\t%s\n",
 		l.Handler, l.ID, l.Order, l.Change, stamp(l.FailedAt), l.Attempts, l.Redrives, l.Permanent, l.Error)
+
 	return w.Flush()
 }
 
@@ -174,6 +188,7 @@ func deadLettersRedrive(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			l, err := deadLetters(b).Get(c.Context(), h.Name, args[1])
 			switch {
 			case err != nil:
@@ -182,6 +197,7 @@ func deadLettersRedrive(s *settings) *cobra.Command {
 				fmt.Fprintln(c.ErrOrStderr(), "nothing was done: say --write to redrive it")
 				return printLetter(c.OutOrStdout(), s.json, letterOf(l))
 			}
+
 			err = deadLetters(b).Redrive(c.Context(), l.ID, h, nil)
 			switch {
 			case errors.Is(err, streams.ErrNoLetter), errors.Is(err, streams.ErrRedriving):
@@ -192,8 +208,10 @@ func deadLettersRedrive(s *settings) *cobra.Command {
 				return printJSON(c.OutOrStdout(), map[string]string{"handler": h.Name, "id": l.ID, "status": "handled"})
 			}
 			_, err = fmt.Fprintf(c.OutOrStdout(), "handled: %s of order %s; the letter is gone\n", h.Name, letterOf(l).Order)
+
 			return err
 		})
 	}
+
 	return c
 }

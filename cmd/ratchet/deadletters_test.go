@@ -28,6 +28,7 @@ func givenUp(ctx context.Context, b *server.Backend) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+
 	poller, err := streams.New(streams.Config{Streams: b.Streams, DynamoDB: b.DynamoDB, TableName: b.Tables.Orders, LeaseTable: b.Tables.Leases,
 		DeadLetterTable: b.Tables.DeadLetters, Owner: "test", Log: embeddedtest.Quiet(), Handlers: []streams.Handler{{Name: reactions.NotifyHandler,
 			Handle: func(_ context.Context, r streams.Record) error {
@@ -35,11 +36,13 @@ func givenUp(ctx context.Context, b *server.Backend) error {
 					return nil
 				}
 				stop()
+
 				return streams.Permanent(errors.New("the far side refuses\nfor good"))
 			}}}})
 	if err != nil {
 		return err
 	}
+
 	return poller.Run(ctx)
 }
 
@@ -51,6 +54,7 @@ func ask(t *testing.T, c *cobra.Command, args ...string) (string, int) {
 	c.SetErr(&diagnosis)
 	c.SilenceErrors, c.SilenceUsage = true, true
 	code := report(c.ExecuteContext(t.Context()))
+
 	return out.String(), code
 }
 
@@ -73,23 +77,28 @@ func TestADeadLetterIsListedShownAndRedriven(t *testing.T) {
 	s.json = true
 	out, _ = ask(t, deadLettersCommand(s), "list", reactions.NotifyHandler)
 	s.json = false
+
 	var l letter
 	if err := json.Unmarshal([]byte(out), &l); err != nil || l.Order != "o-1" || l.Change != "MODIFY" || !l.Permanent || l.Attempts != 1 {
 		t.Fatalf("%s: %v", out, err)
 	}
+
 	if out, code := ask(t, deadLettersCommand(s), "list", "journal"); code != exitOK || strings.Contains(out, "o-1") {
 		t.Errorf("another handler's list: exit status %d\n%s", code, out)
 	}
+
 	if out, code := ask(t, deadLettersCommand(s), "show", l.Handler, l.ID); code != exitOK || !strings.Contains(out, "for good") {
 		t.Errorf("show: exit status %d\n%s", code, out)
 	}
 	redrive := func(status, redrives int, args ...string) {
 		t.Helper()
+
 		if out, code := ask(t, deadLettersCommand(s), append([]string{"redrive", l.Handler, l.ID}, args...)...); code != status {
 			t.Errorf("redrive %v: exit status %d, want %d\n%s", args, code, status, out)
 		}
 		s.json = true
 		defer func() { s.json = false }()
+
 		out, code := ask(t, deadLettersCommand(s), "show", l.Handler, l.ID)
 		now := letter{}
 		switch {
@@ -114,6 +123,7 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 				return err
 			}
 		}
+
 		return nil
 	})
 	var pages []string
@@ -123,13 +133,16 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 			args = append(args, "--after", after)
 		}
 		s.json = true
+
 		out, code := ask(t, parkedCommand(s), args...)
 		if code != exitOK || strings.Contains(out, "secret") {
 			t.Fatalf("exit status %d\n%s", code, out)
 		}
+
 		if out == "" {
 			break
 		}
+
 		var task waiting
 		if err := json.Unmarshal([]byte(out), &task); err != nil {
 			t.Fatalf("%s: %v", out, err)
@@ -137,10 +150,12 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 		after = task.Order + "," + task.Awaited
 		pages = append(pages, after)
 	}
+
 	if len(pages) != 3 {
 		t.Errorf("%q", pages)
 	}
 	s.json = false
+
 	out, code := ask(t, parkedCommand(s), "list", "o-1")
 	if code != exitOK || !strings.Contains(out, "PAID") || !strings.Contains(out, "SHIPPED") || strings.Contains(out, "o-2") || strings.Contains(out, "secret") {
 		t.Errorf("exit status %d\n%s", code, out)

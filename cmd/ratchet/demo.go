@@ -37,26 +37,32 @@ its order, and the exit status is 1.`,
 		if *orders < 1 || *orders > 100_000 {
 			return usageError("orders %d: 1 to 100000", *orders)
 		}
+
 		if !s.flags.Changed("log-level") { // what a demo provokes on purpose is no news
 			if err := s.flags.Set("log-level", "warn"); err != nil {
 				return err
 			}
 		}
+
 		cfg, log, err := s.load()
 		if err != nil {
 			return err
 		}
+
 		dir, err := os.MkdirTemp("", "ratchet-demo-*")
 		if err != nil {
 			return err
 		}
+
 		cfg.Data, cfg.Notify = filepath.Join(dir, "data"), "file:"+filepath.Join(dir, "notifications.jsonl")
 		if !s.flags.Changed("decline-percent") {
 			cfg.DeclinePercent = 5
 		}
+
 		if !s.flags.Changed("timeout-percent") {
 			cfg.TimeoutPercent = 3
 		}
+
 		if !s.flags.Changed("carrier-delay") {
 			cfg.CarrierDelay = 100 * time.Millisecond
 		}
@@ -64,13 +70,16 @@ its order, and the exit status is 1.`,
 		consumed := &server.Consumption{PerOrder: true}
 		hooks := session.Meter.Hooks()
 		hooks.Consumed = consumed.Add
+
 		b, err := server.Embed(cfg, log, hooks)
 		if err != nil {
 			return errors.Join(err, os.RemoveAll(dir))
 		}
 		err = demo(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), b, session, consumed, s.json)
+
 		return errors.Join(err, b.Close(), os.RemoveAll(dir))
 	}
+
 	return c
 }
 
@@ -87,20 +96,24 @@ func demo(ctx context.Context, out, progress io.Writer, b *server.Backend, sessi
 	count, err := session.Run(ctx, b)
 	close(done)
 	<-shown
+
 	if err != nil {
 		return err
 	}
+
 	if asJSON {
 		err = printJSON(out, demoReport(session, count, consumed))
 	} else {
 		err = demoTable(out, session, count, consumed)
 	}
+
 	if err == nil && len(count.Discrepancies) > 0 {
 		for _, d := range count.Discrepancies {
 			fmt.Fprintf(progress, "%s: %s\n", d.OrderID, d.What)
 		}
 		err = &statusError{exitFailure, fmt.Errorf("%d discrepancies", len(count.Discrepancies))}
 	}
+
 	return err
 }
 
@@ -125,6 +138,7 @@ func showProgress(w io.Writer, s *load.Session, done <-chan struct{}) {
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
+
 	for {
 		select {
 		case <-done:
@@ -168,6 +182,7 @@ func demoReport(s *load.Session, c load.Count, consumed *server.Consumption) dem
 	for _, v := range transitions.Verdicts() {
 		r.Verdicts[v.String()] = s.Meter.Verdicts(v)
 	}
+
 	r.Consumed = consumed.ByVerdict()
 	var orders int
 	r.AtMost, orders = consumed.Most()
@@ -177,6 +192,7 @@ func demoReport(s *load.Session, c load.Count, consumed *server.Consumption) dem
 		r.PerOrder.Write += sum.Write / float64(max(1, orders))
 	}
 	r.PerOrder.Calls /= int64(max(1, orders))
+
 	return r
 }
 
@@ -185,14 +201,17 @@ func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 func demoTable(out io.Writer, s *load.Session, c load.Count, consumed *server.Consumption) error {
 	r := demoReport(s, c, consumed)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+
 	states := make([]string, 0, len(r.ByState))
 	for state := range r.ByState {
 		states = append(states, state)
 	}
 	slices.Sort(states)
+
 	for _, state := range states {
 		fmt.Fprintf(w, "orders %s\t%d\n", state, r.ByState[state])
 	}
+
 	for _, v := range transitions.Verdicts() {
 		if n := r.Verdicts[v.String()]; n > 0 {
 			fmt.Fprintf(w, "requests %s\t%d\n", v, n)
@@ -208,10 +227,12 @@ func demoTable(out io.Writer, s *load.Session, c load.Count, consumed *server.Co
 	fmt.Fprintf(w, "notifications sent\t%d, one per transition that a customer hears of\n", r.Notifications)
 	fmt.Fprintf(w, "orders per second\t%.0f (%.1f s, %d cores)\n", r.OrdersPerSecond, r.Seconds, runtime.NumCPU())
 	fmt.Fprintf(w, "transition to effect\tp50 %.0f ms, p99 %.0f ms\n", r.ReactionMillis["p50"], r.ReactionMillis["p99"])
+
 	if len(r.Discrepancies) == 0 {
 		fmt.Fprintf(w, "recount of the tables\teverything adds up\n")
 	} else {
 		fmt.Fprintf(w, "recount of the tables\t%d DISCREPANCIES\n", len(r.Discrepancies))
 	}
+
 	return w.Flush()
 }

@@ -33,21 +33,27 @@ func devCommand(s *settings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		if err := listenFlags(c, &cfg); err != nil {
 			return err
 		}
+
 		if c.Flags().Changed("listen") && cfg.API.Listen == server.DefaultAPIListen && !c.Flags().Changed("api-listen") {
 			cfg.API.Listen = "127.0.0.1:0"
 		}
+
 		if err := api.CheckListen(cfg.API.Listen, true); err != nil {
 			return &statusError{exitUsage, err}
 		}
+
 		b, err := server.Embed(cfg, log, server.Hooks{})
 		if err != nil {
 			return err
 		}
+
 		return errors.Join(runEmbedded(c.Context(), c.OutOrStdout(), b, "dev", s.json), b.Close())
 	}
+
 	return c
 }
 
@@ -59,13 +65,16 @@ func listenFlags(c *cobra.Command, cfg *server.Config) error {
 		if err != nil {
 			return err
 		}
+
 		if c.Flags().Changed(name) || *field == "" {
 			*field = value
 		}
 	}
+
 	if err := loopback(cfg.Listen); err != nil {
 		return &statusError{exitUsage, err}
 	}
+
 	return nil
 }
 
@@ -95,6 +104,7 @@ func runEmbedded(ctx context.Context, out io.Writer, b *server.Backend, name str
 	})
 	place := place{engine: "http://" + engine.Addr().String(), api: apiURL(b, api), name: name}
 	group.Go(func() error { return work(running, out, b, api, place, asJSON) })
+
 	return group.Wait()
 }
 
@@ -102,9 +112,11 @@ func listeners(ctx context.Context, b *server.Backend) (engine, api net.Listener
 	if engine, err = listen(ctx, b.Config.Listen); err != nil {
 		return nil, nil, err
 	}
+
 	if api, err = listen(ctx, b.Config.API.Listen); err != nil {
 		return nil, nil, errors.Join(err, engine.Close())
 	}
+
 	return engine, api, nil
 }
 
@@ -113,6 +125,7 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
+
 	return l, nil
 }
 
@@ -134,6 +147,7 @@ func work(ctx context.Context, out io.Writer, b *server.Backend, api net.Listene
 		return errors.Join(err, api.Close())
 	}
 	defer os.Remove(filepath.Join(b.Config.Data, endpointFile)) //nolint:errcheck // a file left behind is recognised by nobody answering
+
 	if asJSON {
 		if err := printJSON(out, map[string]string{"endpoint": at.engine, "api": at.api, "stateMachineArn": arn, "data": b.Config.Data}); err != nil {
 			return errors.Join(err, api.Close())
@@ -145,6 +159,7 @@ func work(ctx context.Context, out io.Writer, b *server.Backend, api net.Listene
 	group.Go(func() error { return b.ServeAPI(ctx, api, at.name == "dev") })
 	group.Go(func() error { return b.Run(ctx, at.name) })
 	group.Go(func() error { return b.Carrier.Run(ctx) })
+
 	return group.Wait()
 }
 
@@ -154,9 +169,11 @@ func begin(ctx context.Context, b *server.Backend, at place) (stateMachineARN st
 	if err := b.Init(ctx); err != nil {
 		return "", err
 	}
+
 	if stateMachineARN, err = b.StateMachineARN(ctx); err != nil {
 		return "", err
 	}
+
 	return stateMachineARN, os.WriteFile(filepath.Join(b.Config.Data, endpointFile), []byte(at.engine+"\n"), 0o600)
 }
 
@@ -175,6 +192,7 @@ In a second terminal:
   %[5]s executions list
 
 `, at.engine, b.Config.Data, b.Tables.Orders, arn, ratchet)
+
 	if at.name == "dev" {
 		fmt.Fprintf(out, `The HTTP API is at %s (loopback; callers are not authenticated; docs/api.md):
   curl -X PUT %[1]s/v1/orders/o-2 -H 'Content-Type: application/json' \

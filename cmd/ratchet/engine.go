@@ -38,6 +38,7 @@ func engineCommand(s *settings) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.admin(c, "TrimStream", map[string]string{})
 		}}
+
 	return group("engine", "Make the embedded engine's stream shards roll over, split and trim", shards, roll, split, trim)
 }
 
@@ -48,6 +49,7 @@ func (s *settings) withStream(ctx context.Context, fn func(b *server.Backend, ar
 		if err != nil {
 			return fmt.Errorf("describe table %s: %w", b.Tables.Orders, err)
 		}
+
 		return fn(b, aws.ToString(table.Table.LatestStreamArn))
 	})
 }
@@ -59,37 +61,45 @@ const adminTarget = "RatchetEngine_20261121."
 func (s *settings) admin(c *cobra.Command, operation string, members map[string]string) error {
 	return s.withStream(c.Context(), func(b *server.Backend, arn string) error {
 		members["StreamArn"] = arn
+
 		body, err := json.Marshal(members)
 		if err != nil {
 			return err
 		}
+
 		endpoint, client := b.Config.EndpointURL, http.DefaultClient
 		if b.Engine != nil {
 			endpoint, client = "http://embedded.ratchet.internal", b.Engine.HTTPClient()
 		}
+
 		if endpoint == "" {
 			return usageError("engine: AWS rolls its shards itself; this is for the embedded engine")
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), 30*time.Second)
 		defer cancel()
+
 		request, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 		if err != nil {
 			return err
 		}
 		request.Header.Set("X-Amz-Target", adminTarget+operation)
 		request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+
 		response, err := client.Do(request)
 		if err != nil {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
 		defer response.Body.Close()
+
 		answer, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 		if err != nil {
 			return fmt.Errorf("%s: %w", operation, err)
 		}
+
 		if response.StatusCode != http.StatusOK {
 			return usageError("%s: %s", operation, answer)
 		}
+
 		return printShards(c.Context(), c.OutOrStdout(), b, arn, s.json)
 	})
 }
@@ -102,15 +112,18 @@ func printShards(ctx context.Context, out io.Writer, b *server.Backend, arn stri
 		if err != nil {
 			return fmt.Errorf("describe the stream: %w", err)
 		}
+
 		all = append(all, page.StreamDescription.Shards...)
 		if input.ExclusiveStartShardId = page.StreamDescription.LastEvaluatedShardId; input.ExclusiveStartShardId == nil {
 			break
 		}
 	}
+
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !asJSON {
 		fmt.Fprintln(w, "SHARD\tPARENT\tOPEN")
 	}
+
 	for _, shard := range all {
 		open := shard.SequenceNumberRange != nil && shard.SequenceNumberRange.EndingSequenceNumber == nil
 		if asJSON {
@@ -121,5 +134,6 @@ func printShards(ctx context.Context, out io.Writer, b *server.Backend, arn stri
 		}
 		fmt.Fprintf(w, "%s\t%s\t%v\n", aws.ToString(shard.ShardId), aws.ToString(shard.ParentShardId), open)
 	}
+
 	return w.Flush()
 }

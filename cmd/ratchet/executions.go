@@ -34,18 +34,22 @@ func executionsStart(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				arn, err := b.StateMachineARN(c.Context())
 				if err != nil {
 					return err
 				}
+
 				execution, err := b.Start(c.Context(), arn, transitions.NewOrder{ID: order.ID, Items: order.Items, Total: order.Total})
 				if err != nil {
 					return err
 				}
+
 				if s.json {
 					return printJSON(c.OutOrStdout(), map[string]string{"executionArn": execution})
 				}
 				fmt.Fprintln(c.OutOrStdout(), execution)
+
 				return nil
 			})
 		},
@@ -60,22 +64,27 @@ func executionsList(s *settings) *cobra.Command {
 		if *limit < 1 || *limit > 1000 {
 			return usageError("limit %d: 1 to 1000", *limit)
 		}
+
 		filter := types.ExecutionStatus(strings.ToUpper(*status))
 		if filter != "" && !slices.Contains(filter.Values(), filter) {
 			return usageError("status %q: must be RUNNING, SUCCEEDED, FAILED, TIMED_OUT or ABORTED", *status)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			arn, err := b.StateMachineARN(c.Context())
 			if err != nil {
 				return err
 			}
+
 			out, err := b.SFN.ListExecutions(c.Context(), &sfn.ListExecutionsInput{StateMachineArn: &arn, StatusFilter: filter, MaxResults: *limit})
 			if err != nil {
 				return fmt.Errorf("list executions: %w", err)
 			}
+
 			return printExecutions(c.OutOrStdout(), s.json, out.Executions)
 		})
 	}
+
 	return c
 }
 
@@ -84,6 +93,7 @@ func printExecutions(out io.Writer, asJSON bool, executions []types.ExecutionLis
 	if !asJSON {
 		fmt.Fprintln(w, "EXECUTION\tSTATUS\tSTARTED\tSTOPPED")
 	}
+
 	for _, e := range executions {
 		row := map[string]string{"name": aws.ToString(e.Name), "status": string(e.Status), "executionArn": aws.ToString(e.ExecutionArn), "startDate": stamp(*e.StartDate)}
 		stopped := ""
@@ -91,6 +101,7 @@ func printExecutions(out io.Writer, asJSON bool, executions []types.ExecutionLis
 			stopped = stamp(*e.StopDate)
 			row["stopDate"] = stopped
 		}
+
 		if asJSON {
 			if err := printJSON(out, row); err != nil {
 				return err
@@ -99,6 +110,7 @@ func printExecutions(out io.Writer, asJSON bool, executions []types.ExecutionLis
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", row["name"], row["status"], row["startDate"], stopped)
 	}
+
 	return w.Flush()
 }
 
@@ -111,14 +123,17 @@ func executionsDescribe(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				e, err := b.SFN.DescribeExecution(c.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
 				var missing *types.ExecutionDoesNotExist
 				if errors.As(err, &missing) {
 					return fmt.Errorf("execution of order %s: %w", args[0], errNotFound)
 				}
+
 				if err != nil {
 					return fmt.Errorf("describe execution: %w", err)
 				}
+
 				var events []types.HistoryEvent
 				pages := sfn.NewGetExecutionHistoryPaginator(b.SFN, &sfn.GetExecutionHistoryInput{ExecutionArn: &arn})
 				for pages.HasMorePages() {
@@ -128,6 +143,7 @@ func executionsDescribe(s *settings) *cobra.Command {
 					}
 					events = append(events, page.Events...)
 				}
+
 				return printExecution(c.OutOrStdout(), s.json, e, events)
 			})
 		},
@@ -146,16 +162,20 @@ func printExecution(out io.Writer, asJSON bool, e *sfn.DescribeExecutionOutput, 
 		for i, ev := range events {
 			lines[i] = line{ev.Id, string(ev.Type), stateOf(ev), stamp(*ev.Timestamp)}
 		}
+
 		return printJSON(out, map[string]any{"name": aws.ToString(e.Name), "status": e.Status, "input": raw(e.Input), "output": raw(e.Output),
 			"error": aws.ToString(e.Error), "cause": aws.ToString(e.Cause), "events": lines})
 	}
 	fmt.Fprintf(out, "%s  %s\n", aws.ToString(e.Name), e.Status)
+
 	if e.Error != nil {
 		fmt.Fprintf(out, "error %s: %s\n", aws.ToString(e.Error), aws.ToString(e.Cause))
 	}
+
 	for _, ev := range events {
 		fmt.Fprintf(out, "%4d  %s  %-22s %s\n", ev.Id, ev.Timestamp.Local().Format("15:04:05.000"), ev.Type, stateOf(ev))
 	}
+
 	return nil
 }
 
@@ -176,5 +196,6 @@ func stateOf(e types.HistoryEvent) string {
 	case e.ActivityFailedEventDetails != nil:
 		return aws.ToString(e.ActivityFailedEventDetails.Error)
 	}
+
 	return ""
 }

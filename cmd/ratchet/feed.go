@@ -69,6 +69,7 @@ func (f *feed) run(ctx context.Context, read func(context.Context) error) error 
 					return err
 				}
 			}
+
 			return nil
 		})
 	}
@@ -78,10 +79,12 @@ func (f *feed) run(ctx context.Context, read func(context.Context) error) error 
 				close(lane)
 			}
 		}()
+
 		return read(ctx)
 	})
 	err := group.Wait()
 	f.took = time.Since(f.started)
+
 	return err
 }
 
@@ -97,10 +100,12 @@ func (f *feed) bad(n int, reason error) {
 func (f *feed) expect(id string, state workflow.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	if _, twice := f.reports[transitions.OrderID(id)]; twice {
 		return fmt.Errorf("order %s comes twice", id)
 	}
 	f.report(transitions.OrderID(id)).Expected = state
+
 	return nil
 }
 
@@ -112,18 +117,21 @@ func (f *feed) report(id transitions.OrderID) *orderReport {
 		f.reports[id] = r
 		f.sequence = append(f.sequence, id)
 	}
+
 	return r
 }
 
 // add puts a request into its order's lane.
 func (f *feed) add(ctx context.Context, l line) error {
 	f.mu.Lock()
+
 	r := f.report(l.OrderID)
 	r.events++
 	if l.TransitionID == 0 && l.RequestID == "" {
 		l.RequestID = transitions.RequestID(fmt.Sprintf("replay/%d/%s", r.events, l.Event))
 	}
 	f.mu.Unlock()
+
 	select {
 	case f.lanes[draw(string(l.OrderID), "lane")%uint32(len(f.lanes))] <- l:
 		return nil
@@ -138,6 +146,7 @@ func draw(texts ...string) uint32 {
 	for _, t := range texts {
 		_, _ = h.Write([]byte(t + "\x00")) // a hash does not fail
 	}
+
 	return h.Sum32() >> 4
 }
 
@@ -149,6 +158,7 @@ func (f *feed) send(ctx context.Context, l line) error {
 	if int(draw(key, "copies")%100) < f.duplicates {
 		copies += 1 + int(draw(key, "more")%2)
 	}
+
 	verdicts := make([]transitions.Result, copies)
 	group, sending := errgroup.WithContext(ctx)
 	for i := range copies {
@@ -157,17 +167,21 @@ func (f *feed) send(ctx context.Context, l line) error {
 			return err
 		})
 	}
+
 	if err := group.Wait(); err != nil {
 		return err
 	}
+
 	late := f.count(l, verdicts)
 	if late == nil {
 		return nil
 	}
+
 	result, err := f.request(ctx, *late)
 	if err == nil {
 		f.count(*late, []transitions.Result{result})
 	}
+
 	return err
 }
 
@@ -181,6 +195,7 @@ func (f *feed) request(ctx context.Context, l line) (transitions.Result, error) 
 		} else {
 			result, err = f.orders.Apply(ctx, l.Request)
 		}
+
 		if err == nil || !transitions.Retryable(err) || ctx.Err() != nil || errors.Is(err, transitions.ErrJournalBehind) {
 			return result, err
 		}
@@ -192,10 +207,12 @@ func (f *feed) request(ctx context.Context, l line) (transitions.Result, error) 
 func (f *feed) count(l line, results []transitions.Result) *line {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+
 	r := f.reports[l.OrderID]
 	done, refused := false, transitions.Result{}
 	for _, result := range results {
 		f.sent++
+
 		switch result.Verdict {
 		case transitions.Applied:
 			r.Applied++
@@ -206,20 +223,24 @@ func (f *feed) count(l line, results []transitions.Result) *line {
 		default:
 			refused = result
 		}
+
 		if o := result.Order; o != nil && o.TransitionID >= r.TransitionID {
 			r.FinalState, r.TransitionID = o.State, o.TransitionID
 		}
 	}
+
 	switch {
 	case !done:
 		r.Refused = append(r.Refused, refusal{l.Event, refused.Verdict})
 	case len(results) > 1:
 		r.made = append(r.made, l)
 	}
+
 	if len(results) > 1 && len(r.made) > 1 && int(draw(string(l.OrderID), string(l.Event), "late")%100) < f.duplicates {
 		late := r.made[0]
 		return &late
 	}
+
 	return nil
 }
 
@@ -233,10 +254,12 @@ func (f *feed) print(out io.Writer, asJSON bool) error {
 		if r.AsExpected {
 			asExpected++
 		}
+
 		applied, replayed = applied+r.Applied, replayed+r.Replayed
 		for _, x := range r.Refused {
 			refused[x.Verdict]++
 		}
+
 		switch {
 		case asJSON:
 			if err := printJSON(out, r); err != nil {
@@ -244,29 +267,35 @@ func (f *feed) print(out io.Writer, asJSON bool) error {
 			}
 		case len(r.Refused) > 0 || !r.AsExpected:
 			fmt.Fprintf(out, "%s  %s", r.OrderID, r.FinalState)
+
 			if !r.AsExpected {
 				fmt.Fprintf(out, " (history says %s)", r.Expected)
 			}
+
 			for _, x := range r.Refused {
 				fmt.Fprintf(out, "  %s: %s", x.Event, x.Verdict)
 			}
 			fmt.Fprintln(out)
 		}
 	}
+
 	summary := out
 	if asJSON {
 		summary = f.notes
 	}
 	fmt.Fprintf(summary, "%d orders, %d ended where their history says; %d requests in %s: %d applied, %d replayed",
 		len(f.sequence), asExpected, f.sent, f.took.Round(time.Millisecond), applied, replayed)
+
 	for _, v := range transitions.Verdicts() {
 		if refused[v] > 0 {
 			fmt.Fprintf(summary, ", %d events refused as %s", refused[v], v)
 		}
 	}
 	fmt.Fprintln(summary)
+
 	if f.badLines > 0 {
 		return &statusError{exitUsage, fmt.Errorf("%d lines could not be used", f.badLines)}
 	}
+
 	return nil
 }

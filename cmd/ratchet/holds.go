@@ -27,21 +27,26 @@ func holdsCreate(s *settings) *cobra.Command {
 		if err := needAmount(c); err != nil {
 			return err
 		}
+
 		if *expires < 0 {
 			return usageError("expires-in %s: must not be negative", *expires)
 		}
+
 		n := ledger.NewHold{Account: args[0], ID: args[1], Amount: *amount, Currency: *currency, ExpiresAt: in(*expires)}
 		if err := n.Validate(); err != nil {
 			return err
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			h, _, err := b.Ledger.Reserve(c.Context(), n)
 			if err != nil {
 				return err
 			}
+
 			return printHold(c.OutOrStdout(), s.json, h)
 		})
 	}
+
 	return c
 }
 
@@ -49,11 +54,13 @@ func printHold(out io.Writer, asJSON bool, h ledger.Hold) error {
 	if asJSON {
 		return printJSON(out, h)
 	}
+
 	expires := ""
 	if !h.ExpiresAt.IsZero() {
 		expires = ", expires " + stamp(h.ExpiresAt)
 	}
 	_, err := fmt.Fprintf(out, "hold %s on account %s is %s: %d of %d %s left%s\n", h.ID, h.Account, h.Status, h.Remaining, h.Amount, h.Currency, expires)
+
 	return err
 }
 
@@ -66,9 +73,11 @@ func holdsGet(s *settings) *cobra.Command {
 				if err == nil && !found {
 					err = fmt.Errorf("hold %s: %w", args[1], errNotFound)
 				}
+
 				if err != nil {
 					return err
 				}
+
 				return printHold(c.OutOrStdout(), s.json, h)
 			})
 		},
@@ -84,6 +93,7 @@ func holdsRelease(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				return printHold(c.OutOrStdout(), s.json, h)
 			})
 		},

@@ -17,17 +17,21 @@ func initCommand(s *settings) *cobra.Command {
 				if err := b.Init(c.Context()); err != nil {
 					return err
 				}
+
 				if err := once.Check(c.Context(), b.DynamoDB, b.Tables.Once); err != nil {
 					return err
 				}
+
 				arn, err := b.StateMachineARN(c.Context())
 				if err != nil {
 					return err
 				}
+
 				if s.json {
 					return printJSON(c.OutOrStdout(), map[string]any{"stateMachineArn": arn, "tables": b.Tables})
 				}
 				fmt.Fprintf(c.OutOrStdout(), "ready: tables %s*, state machine %s\n", b.Config.Prefix, arn)
+
 				return nil
 			})
 		},

@@ -30,6 +30,7 @@ func inventoryCommand(s *settings) *cobra.Command {
 		inventoryReserve(s), inventoryAddItems(s), inventoryEnd(s, "commit", "Turn an order's reservation into sold pieces", (*inventory.Stock).Commit),
 		inventoryEnd(s, "release", "Put an order's reserved pieces back", (*inventory.Stock).Release), inventoryExpire(s))
 	c.Long = inventoryHelp
+
 	return c
 }
 
@@ -45,10 +46,12 @@ func inventoryGet(s *settings) *cobra.Command {
 					if levels[i], found, err = b.Stock.Level(c.Context(), sku); err != nil {
 						return err
 					}
+
 					if !found {
 						return fmt.Errorf("sku %s: %w", sku, errNotFound)
 					}
 				}
+
 				return printLevels(c.OutOrStdout(), s.json, levels)
 			})
 		},
@@ -62,13 +65,16 @@ func printLevels(out io.Writer, asJSON bool, levels []inventory.Level) error {
 				return err
 			}
 		}
+
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SKU\tAVAILABLE\tRESERVED\tCOMMITTED")
+
 	for _, l := range levels {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\n", l.SKU, l.Available, l.Reserved, l.Committed)
 	}
+
 	return w.Flush()
 }
 
@@ -81,10 +87,12 @@ func inventorySet(s *settings) *cobra.Command {
 			if err != nil || pieces < 0 || pieces > inventory.MaxQuantity {
 				return usageError("pieces %q: must be a whole number, 0 to %d", args[1], inventory.MaxQuantity)
 			}
+
 			return s.with(c.Context(), func(b *server.Backend) error {
 				if err := b.Stock.Set(c.Context(), args[0], pieces); err != nil {
 					return err
 				}
+
 				l, _, err := b.Stock.Level(c.Context(), args[0])
 				switch {
 				case err != nil:
@@ -93,6 +101,7 @@ func inventorySet(s *settings) *cobra.Command {
 					return printJSON(c.OutOrStdout(), l)
 				}
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d available, %d reserved, %d committed\n", l.SKU, l.Available, l.Reserved, l.Committed)
+
 				return err
 			})
 		},
@@ -115,12 +124,15 @@ func inventoryShow(s *settings) *cobra.Command {
 				}
 				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 				fmt.Fprintf(w, "order\t%s\nstatus\t%s\n", r.Order, r.Status)
+
 				if !r.ExpiresAt.IsZero() {
 					fmt.Fprintf(w, "until\t%s\n", stamp(r.ExpiresAt))
 				}
+
 				for _, l := range r.Lines {
 					fmt.Fprintf(w, "line\t%d x %s\n", l.Quantity, l.SKU)
 				}
+
 				return w.Flush()
 			})
 		},
@@ -140,13 +152,16 @@ func inventoryReserve(s *settings) *cobra.Command {
 			}
 			lines = append(lines, inventory.Line{SKU: text[:i], Quantity: pieces})
 		}
+
 		if *hold < 0 {
 			return usageError("for %s: must not be negative", *hold)
 		}
+
 		var until time.Time
 		if *hold > 0 {
 			until = time.Now().Add(*hold)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			if err := b.Stock.ReserveUntil(c.Context(), args[0], lines, until); err != nil {
 				return err
@@ -154,6 +169,7 @@ func inventoryReserve(s *settings) *cobra.Command {
 			return s.tellReservation(c, b, args[0])
 		})
 	}
+
 	return c
 }
 
@@ -166,15 +182,18 @@ func (s *settings) tellReservation(c *cobra.Command, b *server.Backend, order st
 	case s.json:
 		return printJSON(c.OutOrStdout(), r)
 	}
+
 	pieces := make([]string, len(r.Lines))
 	for i, l := range r.Lines {
 		pieces[i] = fmt.Sprintf("%d x %s", l.Quantity, l.SKU)
 	}
+
 	until := ""
 	if !r.ExpiresAt.IsZero() {
 		until = ", until " + stamp(r.ExpiresAt)
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "order %s is %s: %s%s\n", r.Order, r.Status, strings.Join(pieces, ", "), until)
+
 	return err
 }
 
@@ -194,10 +213,12 @@ func inventoryAddItems(s *settings) *cobra.Command {
 			}
 			lines = append(lines, line)
 		}
+
 		e := transitions.Edit{OrderID: transitions.OrderID(args[0]), EventID: transitions.RequestID(*event)}
 		if e.EventID == "" {
 			e.EventID = transitions.RequestID("cli-" + newRequestID())
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			r, err := b.AddItems(c.Context(), e, lines...)
 			switch {
@@ -207,9 +228,11 @@ func inventoryAddItems(s *settings) *cobra.Command {
 				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d lines for order %s, with their pieces\n", r.Verdict, len(lines), e.OrderID)
 				return err
 			}
+
 			return printEdit(c.OutOrStdout(), s.json, e.OrderID, r)
 		})
 	}
+
 	return c
 }
 
@@ -237,14 +260,17 @@ func inventoryExpire(s *settings) *cobra.Command {
 		if *limit < 1 || *limit > 100_000 {
 			return usageError("limit %d: 1 to 100000", *limit)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			n, err := b.Stock.ExpireDue(c.Context(), *limit)
 			if s.json {
 				return errors.Join(printJSON(c.OutOrStdout(), map[string]int{"expired": n}), err)
 			}
 			_, printed := fmt.Fprintf(c.OutOrStdout(), "%d reservations had ended\n", n)
+
 			return errors.Join(printed, err)
 		})
 	}
+
 	return c
 }

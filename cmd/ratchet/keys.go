@@ -31,14 +31,17 @@ func keysCreate(s *settings) *cobra.Command {
 		if *expires < 0 {
 			return usageError("expires %s: must not be negative", *expires)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			key, token, err := b.Keys.Create(c.Context(), auth.NewKey{Name: *name, Tenant: auth.Tenant(*tenant), Scope: auth.Scope(*scope), Expires: in(*expires)})
 			if err != nil {
 				return err
 			}
+
 			return printKey(c.OutOrStdout(), s.json, key, token)
 		})
 	}
+
 	return c
 }
 
@@ -58,6 +61,7 @@ func printKey(out io.Writer, asJSON bool, key auth.Key, token auth.Token) error 
 		}{key, string(token)})
 	}
 	_, err := fmt.Fprintf(out, "%s\n\nkey %s for %s, tenant %s, scope %s. This is the only time that it is shown.\n", string(token), key.ID, key.Name, key.Tenant, key.Scope)
+
 	return err
 }
 
@@ -70,6 +74,7 @@ func keysList(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				return printKeys(c.OutOrStdout(), s.json, keys)
 			})
 		},
@@ -83,11 +88,13 @@ func printKeys(out io.Writer, asJSON bool, keys []auth.Key) error {
 				return err
 			}
 		}
+
 		return nil
 	}
 	now := time.Now()
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tNAME\tTENANT\tSCOPE\tCREATED\tSTATUS")
+
 	for _, k := range keys {
 		status := "live"
 		switch {
@@ -100,6 +107,7 @@ func printKeys(out io.Writer, asJSON bool, keys []auth.Key) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, k.Tenant, k.Scope, stamp(k.CreatedAt), status)
 	}
+
 	return w.Flush()
 }
 
@@ -115,14 +123,17 @@ func keysRotate(s *settings) *cobra.Command {
 		if *grace < 0 || *expires < 0 {
 			return usageError("grace and expires must not be negative")
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			key, token, err := b.Keys.Rotate(c.Context(), args[0], *grace, in(*expires))
 			if err != nil {
 				return err
 			}
+
 			return printKey(c.OutOrStdout(), s.json, key, token)
 		})
 	}
+
 	return c
 }
 

@@ -26,6 +26,7 @@ func ledgerVerify(s *settings) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				pace := newPacer(c.ErrOrStderr())
+
 				proof, err := b.Ledger.Verify(c.Context(), func(f ledger.Finding) error {
 					if s.json {
 						return printJSON(c.OutOrStdout(), f)
@@ -37,6 +38,7 @@ func ledgerVerify(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				return printProof(c.OutOrStdout(), s.json, proof)
 			})
 		},
@@ -48,10 +50,12 @@ func printFinding(out io.Writer, f ledger.Finding) error {
 	if f.Account != "" {
 		where = " account " + f.Account
 	}
+
 	if f.Transfer != "" {
 		where += " transfer " + f.Transfer
 	}
 	_, err := fmt.Fprintf(out, "%s:%s: %s\n", f.Kind, where, f.Detail)
+
 	return err
 }
 
@@ -66,8 +70,10 @@ func printProof(out io.Writer, asJSON bool, p ledger.Proof) (err error) {
 			fmt.Fprintf(out, "all balances in %s sum to %d\n", currency, p.Sums[currency])
 		}
 	}
+
 	if err == nil && p.Findings > 0 {
 		err = &statusError{exitFailure, nil}
 	}
+
 	return err
 }

@@ -25,17 +25,21 @@ func locksAcquire(s *settings) *cobra.Command {
 		if *holder == "" {
 			return usageError("acquire needs --holder")
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			lock, err := b.Locks.Acquire(c.Context(), args[0], *holder)
 			if err != nil {
 				return err
 			}
+
 			if err := printLock(c, s, lock); err != nil || lock.Acquired {
 				return err
 			}
+
 			return &statusError{exitRefused, nil}
 		})
 	}
+
 	return c
 }
 
@@ -48,9 +52,11 @@ func locksGet(s *settings) *cobra.Command {
 				if err == nil && !there {
 					err = fmt.Errorf("lock %s: %w", args[0], errNotFound)
 				}
+
 				if err != nil {
 					return err
 				}
+
 				return printLock(c, s, lock)
 			})
 		},
@@ -61,10 +67,12 @@ func printLock(c *cobra.Command, s *settings, lock once.Lock) error {
 	if s.json {
 		return printJSON(c.OutOrStdout(), lock)
 	}
+
 	verb := "held"
 	if lock.Acquired {
 		verb = "acquired"
 	}
 	fmt.Fprintf(c.OutOrStdout(), "%s by %s since %s\n", verb, lock.Holder, stamp(lock.Since))
+
 	return nil
 }

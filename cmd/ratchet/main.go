@@ -67,9 +67,11 @@ func report(err error) int {
 		return s.status
 	}
 	fmt.Fprintln(os.Stderr, "ratchet:", err)
+
 	if status, known := moneyStatus(err); known {
 		return status
 	}
+
 	for _, s := range statuses {
 		for _, known := range s.errs {
 			if errors.Is(err, known) {
@@ -77,6 +79,7 @@ func report(err error) int {
 			}
 		}
 	}
+
 	return exitFailure
 }
 

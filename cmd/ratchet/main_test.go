@@ -27,6 +27,7 @@ func TestScripts(t *testing.T) {
 			"status": func(ts *testscript.TestScript, _ bool, args []string) {
 				want, err := strconv.Atoi(args[0])
 				ts.Check(err)
+
 				err = ts.Exec(args[1], args[2:]...)
 				got := 0
 				var exit *exec.ExitError
@@ -36,6 +37,7 @@ func TestScripts(t *testing.T) {
 				case err != nil:
 					ts.Fatalf("%v: %v", args[1:], err)
 				}
+
 				if got != want {
 					ts.Fatalf("%v: exit status %d, want %d", args[1:], got, want)
 				}

@@ -24,6 +24,7 @@ func moneyStatus(err error) (status int, known bool) {
 				return true
 			}
 		}
+
 		return false
 	}
 	switch {
@@ -39,6 +40,7 @@ func moneyStatus(err error) (status int, known bool) {
 	case is(payments.ErrDeclined, payments.ErrVoided, payments.ErrConflict, payments.ErrExceeded, payments.ErrState, payments.ErrBusy), errors.As(err, &refusal):
 		return exitRefused, true
 	}
+
 	return 0, false
 }
 

@@ -33,10 +33,12 @@ func ordersCreate(s *settings) *cobra.Command {
 		if *stock < 0 {
 			return usageError("stock %d: 0 or more", *stock)
 		}
+
 		order, err := parseOrder(args[0], *items, *currency)
 		if err != nil {
 			return err
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			for _, item := range order.Items {
 				if *stock > 0 {
@@ -45,18 +47,22 @@ func ordersCreate(s *settings) *cobra.Command {
 					}
 				}
 			}
+
 			result, err := b.Orders.Create(c.Context(), order)
 			if err != nil {
 				return err
 			}
+
 			if result.Verdict.Done() && !*alone {
 				if err := startExecution(c.Context(), b, order); err != nil {
 					return err
 				}
 			}
+
 			return printResult(c.OutOrStdout(), s.json, order.ID, result)
 		})
 	}
+
 	return c
 }
 
@@ -66,6 +72,7 @@ func startExecution(ctx context.Context, b *server.Backend, order transitions.Ne
 		return err
 	}
 	_, err = b.Start(ctx, arn, order)
+
 	return err
 }
 
@@ -75,6 +82,7 @@ func parseOrder(id string, items []string, currency string) (transitions.NewOrde
 	if len(items) == 0 {
 		return order, usageError("an order needs at least one --item SKU:QUANTITY:PRICE")
 	}
+
 	for _, text := range items {
 		item, err := parseItem(text)
 		if err != nil {
@@ -83,6 +91,7 @@ func parseOrder(id string, items []string, currency string) (transitions.NewOrde
 		order.Items = append(order.Items, item)
 		order.Total.Amount += item.Quantity * item.Price
 	}
+
 	return order, order.Validate()
 }
 
@@ -107,28 +116,35 @@ func ordersList(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if s.json {
 				for _, o := range orders {
 					if err := printJSON(c.OutOrStdout(), o); err != nil {
 						return err
 					}
 				}
+
 				return nil
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "ORDER\tSTATE\tTRANSITION\tUPDATED")
+
 			for _, o := range orders {
 				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", o.ID, o.State, o.TransitionID, stamp(o.UpdatedAt))
 			}
+
 			if err := w.Flush(); err != nil {
 				return err
 			}
+
 			if next != "" {
 				fmt.Fprintf(c.ErrOrStderr(), "more: --after %s\n", next)
 			}
+
 			return nil
 		})
 	}
+
 	return c
 }
 
@@ -141,10 +157,12 @@ func ordersHistory(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
+
 				rows, err := b.Orders.History(c.Context(), order.ID, 0, 0)
 				if err != nil {
 					return err
 				}
+
 				return printHistory(c.OutOrStdout(), c.ErrOrStderr(), s.json, rows, order)
 			})
 		},
@@ -156,6 +174,7 @@ func printHistory(out, notes io.Writer, asJSON bool, rows []transitions.Transiti
 	if !asJSON {
 		fmt.Fprintln(w, "ID\tEVENT\tFROM\tTO\tAT")
 	}
+
 	var last transitions.TransitionID
 	for _, t := range rows {
 		last = t.ID
@@ -167,9 +186,11 @@ func printHistory(out, notes io.Writer, asJSON bool, rows []transitions.Transiti
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\n", t.ID, t.Event, t.From, t.To, stamp(t.At))
 	}
+
 	if last < order.TransitionID {
 		fmt.Fprintf(notes, "the journal is behind: it ends at transition %d, the order is at %d\n", last, order.TransitionID)
 	}
+
 	return w.Flush()
 }
 
@@ -185,6 +206,7 @@ func ordersWatch(s *settings) *cobra.Command {
 		if *every < 10*time.Millisecond {
 			return usageError("every %s: at least 10ms", *every)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			if !b.Orders.Definition().HasState(workflow.State(*until)) {
 				return usageError("until %q: no such state (see `ratchet workflow show`)", *until)
@@ -192,35 +214,42 @@ func ordersWatch(s *settings) *cobra.Command {
 			return watch(c.Context(), c.OutOrStdout(), b, args[0], *every, workflow.State(*until), s.json)
 		})
 	}
+
 	return c
 }
 
 func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, every time.Duration, until workflow.State, asJSON bool) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
+
 	var seen transitions.TransitionID
 	for {
 		order, err := getOrder(ctx, b, id)
 		if err != nil {
 			return err
 		}
+
 		for _, t := range order.Recent() {
 			if t.ID <= seen {
 				continue
 			}
+
 			seen = t.ID
 			if asJSON {
 				err = printJSON(out, t)
 			} else {
 				_, err = fmt.Fprintf(out, "%s  %3d  %-14s %s\n", t.At.Local().Format("15:04:05.000"), t.ID, t.Event, t.To)
 			}
+
 			if err != nil {
 				return err
 			}
 		}
+
 		if order.State == until || b.Orders.Definition().Terminal(order.State) {
 			return nil
 		}
+
 		select {
 		case <-ctx.Done():
 			return nil

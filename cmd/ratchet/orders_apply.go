@@ -29,37 +29,46 @@ func ordersApply(s *settings) *cobra.Command {
 		if err := given(c.Flags(), "request-id", "from"); err != nil {
 			return err
 		}
+
 		if c.Flags().Changed("id") && *id == 0 {
 			return usageError("id 0: ids count from 1")
 		}
+
 		r := transitions.Request{OrderID: transitions.OrderID(args[0]), Event: workflow.Event(args[1]),
 			From: workflow.State(*from), TransitionID: transitions.TransitionID(*id), RequestID: transitions.RequestID(*request)}
 		for name, text := range *values {
 			if name == "" {
 				return usageError("value %q: must be NAME=VALUE", "="+text)
 			}
+
 			if r.Values == nil {
 				r.Values = map[string]any{}
 			}
 			r.Values[name] = guardValue(text)
 		}
+
 		if r.TransitionID == 0 && r.RequestID == "" {
 			r.RequestID = transitions.RequestID("cli-" + newRequestID())
 		}
+
 		if err := r.Validate(); err != nil {
 			return err
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			if *queue {
 				return sendRequest(c.Context(), c.OutOrStdout(), b, r, s.json)
 			}
+
 			result, err := b.Orders.Apply(c.Context(), r)
 			if err != nil {
 				return err
 			}
+
 			return printResult(c.OutOrStdout(), s.json, r.OrderID, result)
 		})
 	}
+
 	return c
 }
 
@@ -69,10 +78,12 @@ func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transi
 	if err != nil {
 		return err
 	}
+
 	if asJSON {
 		return printJSON(out, map[string]any{"messageId": id, "requestId": r.RequestID})
 	}
 	_, err = fmt.Fprintf(out, "sent: message %s\n", id)
+
 	return err
 }
 
@@ -81,8 +92,10 @@ func guardValue(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
 	}
+
 	if text == "true" || text == "false" {
 		return text == "true"
 	}
+
 	return text
 }

@@ -30,6 +30,7 @@ func ordersEdit(s *settings) *cobra.Command {
 		editCommand(s, "set-address ORDER shipping|billing FIELD=TEXT...", "Replace an address; a single - reads it as a JSON object from standard input", cobra.MinimumNArgs(3), setAddress),
 		editCommand(s, "add-note ORDER TEXT", "Add a note; - reads it from standard input", cobra.ExactArgs(2), addNote))
 	c.Long = editHelp
+
 	return c
 }
 
@@ -50,14 +51,17 @@ func editCommand(s *settings, use, short string, args cobra.PositionalArgs, fn e
 		if err := given(c.Flags(), "event-id"); err != nil {
 			return err
 		}
+
 		send, err := fn(c, args[1:])
 		if err != nil {
 			return err
 		}
+
 		e := transitions.Edit{OrderID: transitions.OrderID(args[0]), EventID: transitions.RequestID(*event)}
 		if e.EventID == "" {
 			e.EventID = transitions.RequestID("cli-" + newRequestID())
 		}
+
 		switch {
 		case *ifMatch >= 0:
 			seen := transitions.ContentVersion(*ifMatch)
@@ -65,14 +69,17 @@ func editCommand(s *settings, use, short string, args cobra.PositionalArgs, fn e
 		case *ifMatch < -1:
 			return usageError("if-match %d: content versions count from 0", *ifMatch)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			result, err := send(b.Orders, e)
 			if err != nil {
 				return err
 			}
+
 			return printEdit(c.OutOrStdout(), s.json, e.OrderID, result)
 		})
 	}
+
 	return c
 }
 
@@ -84,6 +91,7 @@ func addItems(c *cobra.Command, args []string) (sendEdit, error) {
 			return nil, err
 		}
 	}
+
 	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
 		return o.AddItems(c.Context(), e, lines...)
 	}, nil
@@ -109,6 +117,7 @@ func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
 		if err == nil && json.Unmarshal(text, &address) != nil {
 			err = usageError("standard input: must be a JSON object of strings") // without what stands there
 		}
+
 		if err != nil {
 			return nil, err
 		}
@@ -118,12 +127,14 @@ func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
 			if !found {
 				return nil, usageError("field %d of the address: must be FIELD=TEXT", i+1)
 			}
+
 			if _, twice := address[name]; twice {
 				return nil, usageError("field %d of the address: %s was given before", i+1, name)
 			}
 			address[name] = text
 		}
 	}
+
 	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
 		return o.SetAddress(c.Context(), e, transitions.AddressKind(args[0]), address)
 	}, nil
@@ -139,6 +150,7 @@ func addNote(c *cobra.Command, args []string) (sendEdit, error) {
 		}
 		note.Text = strings.TrimSpace(string(text))
 	}
+
 	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
 		return o.AddNote(c.Context(), e, note)
 	}, nil
@@ -150,11 +162,13 @@ func parseItem(text string) (transitions.Item, error) {
 	if len(parts) < 3 {
 		return transitions.Item{}, usageError("item %q: must be SKU:QUANTITY:PRICE", text)
 	}
+
 	quantity, err1 := strconv.ParseInt(parts[len(parts)-2], 10, 32)
 	price, err2 := strconv.ParseInt(parts[len(parts)-1], 10, 32)
 	if err := errors.Join(err1, err2); err != nil {
 		return transitions.Item{}, usageError("item %q: quantity and price must be whole numbers below 2^31", text)
 	}
+
 	return transitions.Item{SKU: strings.Join(parts[:len(parts)-2], ":"), Quantity: quantity, Price: price}, nil
 }
 
@@ -166,12 +180,14 @@ func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions
 	} else {
 		_, err = fmt.Fprintln(out, describeEdit(id, r))
 	}
+
 	switch {
 	case err != nil || r.Verdict.Done():
 		return err
 	case r.Verdict == transitions.NotFound:
 		return &statusError{exitNotFound, nil}
 	}
+
 	return &statusError{exitRefused, nil}
 }
 
@@ -188,5 +204,6 @@ func describeEdit(id transitions.OrderID, r transitions.EditResult) string {
 	case r.Verdict == transitions.WrongState:
 		return fmt.Sprintf("%s: order %s is %s; it can be edited in %v", r.Verdict, id, r.Order.State, r.Expected)
 	}
+
 	return fmt.Sprintf("%s: the content of order %s has version %d", r.Verdict, id, r.Order.ContentVersion)
 }

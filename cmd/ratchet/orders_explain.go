@@ -32,23 +32,28 @@ func ordersExplain(s *settings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			e, err := b.Orders.Explain(c.Context(), transitions.OrderID(args[0]))
 			if errors.Is(err, transitions.ErrUnknownOrder) {
 				return fmt.Errorf("order %s: %w", args[0], errNotFound)
 			}
+
 			if err != nil {
 				return err
 			}
+
 			if s.json {
 				return printJSON(c.OutOrStdout(), struct {
 					transitions.Explanation
 					Refused []refusedRequest `json:"refused,omitempty"`
 				}{e, refused})
 			}
+
 			return printExplanation(c.OutOrStdout(), e, refused, len(*logs) > 0, b.Orders.Definition())
 		})
 	}
+
 	return c
 }
 
@@ -64,6 +69,7 @@ func refusalsIn(c *cobra.Command, logs []string, id transitions.OrderID) (all []
 			defer file.Close()
 			log = file
 		}
+
 		found, err := refusals(log, id)
 		if err != nil {
 			return nil, usageError("log %s: %w", name, err)
@@ -71,6 +77,7 @@ func refusalsIn(c *cobra.Command, logs []string, id transitions.OrderID) (all []
 		all = append(all, found...)
 	}
 	slices.SortStableFunc(all, func(a, b refusedRequest) int { return a.At.Compare(b.At) })
+
 	return all, nil
 }
 
@@ -78,28 +85,35 @@ func printExplanation(out io.Writer, e transitions.Explanation, refused []refuse
 	o := e.Order
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "order %s is %s since transition %d\n", o.ID, o.State, o.TransitionID)
+
 	if i := slices.IndexFunc(d.States(), func(s workflow.StateSpec) bool { return s.State == o.State }); i >= 0 {
 		fmt.Fprintf(w, "  %s: %s\n", o.State, d.States()[i].Doc)
 	}
+
 	if e.OtherVersion != 0 {
 		fmt.Fprintf(w, "  moved by version %d of the definition; the options below are those of version %d\n", e.OtherVersion, d.Version())
 	}
 	fmt.Fprintln(w, "\nhow it came there")
 	fmt.Fprintln(w, "ID\tEVENT\tFROM\tTO\tAT\tID FROM\tRECORDED IN")
+
 	for _, step := range e.Steps {
 		if step.Skipped > 0 {
 			fmt.Fprintf(w, "\t(%d ids before it were never applied)\n", step.Skipped)
 		}
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\n", step.ID, step.Event, step.From, step.To, stamp(step.At), chosenBy(step), recordedIn(step))
 	}
+
 	if e.Missing != "" {
 		fmt.Fprintf(w, "incomplete: %s\n", e.Missing)
 	}
+
 	if o.ContentVersion > 0 {
 		fmt.Fprintf(w, "its content was edited %d times; the last change of any kind was at %s\n", o.ContentVersion, stamp(o.UpdatedAt))
 	}
+
 	if logged {
 		fmt.Fprintf(w, "\nwhat was refused, by the logs: %d requests\n", len(refused))
+
 		for _, r := range refused {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", stamp(r.At), r.Event, r.Verdict, identified(r))
 		}
@@ -107,14 +121,17 @@ func printExplanation(out io.Writer, e transitions.Explanation, refused []refuse
 		fmt.Fprintln(w, "refused requests are in the debug logs only (--log FILE)")
 	}
 	fmt.Fprintln(w, "\nwhat it may do now")
+
 	for _, option := range e.Options {
 		fmt.Fprintf(w, "%s\t%s\n", option.Event, reasonFor(option))
 	}
+
 	edit := "not any more: it is past its payment, or ended"
 	if e.Editable {
 		edit = "yes: lines, addresses, notes"
 	}
 	fmt.Fprintf(w, "edit its content\t%s\n", edit)
+
 	return w.Flush()
 }
 
@@ -133,6 +150,7 @@ func chosenBy(s transitions.Step) string {
 	case s.Named:
 		return "caller, with a request id"
 	}
+
 	return "caller"
 }
 
@@ -143,6 +161,7 @@ func recordedIn(s transitions.Step) string {
 	case s.Journal:
 		return "journal"
 	}
+
 	return "ring"
 }
 
@@ -155,13 +174,16 @@ func reasonFor(o transitions.Option) string {
 	case o.Unmet != "":
 		return "not now: " + o.Unmet
 	}
+
 	needs := make([]string, len(o.Needs))
 	for i, s := range o.Needs {
 		needs[i] = string(s)
 	}
+
 	when := "it cannot come there any more"
 	if o.Ahead {
 		when = "it may still come there"
 	}
+
 	return "not now: needs " + strings.Join(needs, " or ") + "; " + when
 }

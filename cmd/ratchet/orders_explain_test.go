@@ -19,26 +19,31 @@ import (
 // ordersAt prepares a data directory and returns settings that point at it.
 func ordersAt(t *testing.T, prepare func(context.Context, *server.Backend) error) *settings {
 	t.Helper()
+
 	for _, name := range []string{"RATCHET_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"} {
 		t.Setenv(name, "")
 	}
 	s := &settings{}
 	root := newRoot()
+
 	s.flags = root.PersistentFlags()
 	for name, value := range map[string]string{"data": t.TempDir(), "log-level": "error"} {
 		if err := s.flags.Set(name, value); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if err := s.with(t.Context(), func(b *server.Backend) error { return prepare(t.Context(), b) }); err != nil {
 		t.Fatal(err)
 	}
+
 	return s
 }
 
 // run runs one command and returns what it printed and its exit status.
 func run(t *testing.T, s *settings, name string, args ...string) (string, int) {
 	t.Helper()
+
 	command := ordersExplain(s)
 	if name == "verify" {
 		command = verifyCommand(s)
@@ -49,6 +54,7 @@ func run(t *testing.T, s *settings, name string, args ...string) (string, int) {
 	command.SetErr(&out)
 	command.SilenceErrors, command.SilenceUsage = true, true
 	code := status(command.ExecuteContext(t.Context()), &out)
+
 	return out.String(), code
 }
 
@@ -63,6 +69,7 @@ func status(err error, out *bytes.Buffer) int {
 		return exitNotFound
 	}
 	out.WriteString(err.Error())
+
 	return exitFailure
 }
 
@@ -71,6 +78,7 @@ func placeAndPay(ctx context.Context, b *server.Backend) error {
 		return err
 	}
 	_, err := b.Orders.Apply(ctx, transitions.Request{OrderID: "o-1", Event: workflow.Pay, TransitionID: 4})
+
 	return err
 }
 
@@ -84,12 +92,15 @@ func TestOrdersExplain(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
+
 	if code != exitOK {
 		t.Errorf("exit status %d", code)
 	}
+
 	if _, code := run(t, s, "explain", "nobody"); code != exitNotFound {
 		t.Errorf("an unknown order: exit status %d", code)
 	}
+
 	s.json = true
 	if out, _ := run(t, s, "explain", "o-1"); !strings.Contains(out, `"options":[{"event":"pay","legal":false`) {
 		t.Errorf("JSON: %s", out)
@@ -101,13 +112,16 @@ func TestVerify(t *testing.T) {
 	if out, code := run(t, s, "verify"); code != exitOK || !strings.Contains(out, "1 orders and 0 rows compared: 0 mismatched, 1 whose journal follows") {
 		t.Errorf("nobody has read the stream yet: exit status %d\n%s", code, out)
 	}
+
 	out, code := run(t, s, "verify", "--lag", "0")
 	if code != exitFailure || !strings.Contains(out, "order o-1 (PAYMENT_RECEIVED, transition 4): behind: the journal ends at transition 0") {
 		t.Errorf("without patience: exit status %d\n%s", code, out)
 	}
+
 	if _, code := run(t, s, "verify", "--lag", "-1s"); code != exitUsage {
 		t.Errorf("a negative lag: exit status %d", code)
 	}
+
 	if err := s.with(t.Context(), func(b *server.Backend) error {
 		_, err := b.DynamoDB.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{TableName: &b.Tables.Orders,
 			Key:              map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}},
@@ -117,6 +131,7 @@ func TestVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.json = true
+
 	out, code = run(t, s, "verify")
 	if code != exitFailure || !strings.Contains(out, `"kind":"state"`) || !strings.Contains(out, `"mismatched":1`) {
 		t.Errorf("a state that no transition made: exit status %d\n%s", code, out)

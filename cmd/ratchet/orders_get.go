@@ -36,21 +36,26 @@ func ordersGet(s *settings) *cobra.Command {
 			}
 		}
 		id := transitions.OrderID(args[0])
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			if *at != "" || *after != 0 {
 				return s.printPast(c, b, id, moment, transitions.TransitionID(*after))
 			}
+
 			order, err := getOrder(c.Context(), b, args[0])
 			if err != nil {
 				return err
 			}
+
 			if s.json {
 				return printJSON(c.OutOrStdout(), order)
 			}
 			printOrder(c.OutOrStdout(), order)
+
 			return nil
 		})
 	}
+
 	return c
 }
 
@@ -64,6 +69,7 @@ func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions
 	} else {
 		view, err = b.Orders.StateAt(c.Context(), id, at)
 	}
+
 	switch {
 	case errors.Is(err, transitions.ErrUnknownOrder), errors.Is(err, transitions.ErrBeforeOrder):
 		return &statusError{exitNotFound, err}
@@ -72,11 +78,13 @@ func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions
 	case s.json:
 		return printJSON(c.OutOrStdout(), view)
 	}
+
 	text := fmt.Sprintf("order %s was %s since transition %d at %s", view.OrderID, view.State, view.TransitionID, stamp(view.At))
 	if view.DefinitionVersion > 0 { // the ring, which stands in for a journal that is behind, knows none
 		text += fmt.Sprintf(", by version %d of the definition", view.DefinitionVersion)
 	}
 	_, err = fmt.Fprintln(c.OutOrStdout(), text)
+
 	return err
 }
 
@@ -85,12 +93,14 @@ func getOrder(ctx context.Context, b *server.Backend, id string) (*transitions.O
 	if err == nil && !found {
 		err = fmt.Errorf("order %s: %w", id, errNotFound)
 	}
+
 	return order, err
 }
 
 func printOrder(out io.Writer, o *transitions.Order) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "order\t%s\nstate\t%s\ntransition\t%d\ntotal\t%s\nupdated\t%s\n", o.ID, o.State, o.TransitionID, money(o.Total), stamp(o.UpdatedAt))
+
 	for _, item := range o.Items {
 		shipped := ""
 		if item.Shipped > 0 {

@@ -38,11 +38,13 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 				if err := printRestoration(c.ErrOrStderr(), r); err != nil {
 					return err
 				}
+
 				if err := typed(c, string(id)); err != nil {
 					return err
 				}
 				r, err = b.Orders.Restore(c.Context(), id, true)
 			}
+
 			switch {
 			case errors.Is(err, transitions.ErrUnknownOrder):
 				return fmt.Errorf("order %s: %w", id, errNotFound)
@@ -51,28 +53,34 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 			case err != nil:
 				return err
 			}
+
 			var printed error
 			if s.json {
 				printed = printJSON(c.OutOrStdout(), r)
 			} else {
 				printed = printRestoration(c.OutOrStdout(), r)
 			}
+
 			return errors.Join(printed, err)
 		})
 	}
+
 	return c
 }
 
 // typed wants a line on standard input that is the word.
 func typed(c *cobra.Command, word string) error {
 	fmt.Fprintf(c.ErrOrStderr(), "type the order's id to write it: ")
+
 	line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<10)).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+
 	if strings.TrimSpace(line) != word {
 		return usageError("nothing was written: the order's id was not typed")
 	}
+
 	return nil
 }
 
@@ -85,9 +93,11 @@ func printRestoration(out io.Writer, r transitions.Restoration) error {
 	default:
 		what += fmt.Sprintf("the order is %s at transition %d; its content stays as it is there\n", r.Order.State, r.Order.TransitionID)
 	}
+
 	if r.Written {
 		what += "written\n"
 	}
 	_, err := io.WriteString(out, what)
+
 	return err
 }

@@ -22,6 +22,7 @@ func ordersShip(s *settings) *cobra.Command {
 		if *id == "" {
 			return usageError("a parcel needs a name: --parcel ID")
 		}
+
 		p := transitions.Parcel{OrderID: transitions.OrderID(args[0]), ID: *id}
 		for _, text := range args[1:] {
 			i := strings.LastIndexByte(text, ':')
@@ -31,13 +32,16 @@ func ordersShip(s *settings) *cobra.Command {
 			}
 			p.Lines = append(p.Lines, transitions.ParcelLine{SKU: text[:i], Quantity: quantity})
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			result, err := b.Orders.ShipParcel(c.Context(), p)
 			if err != nil {
 				return err
 			}
+
 			return printResult(c.OutOrStdout(), s.json, p.OrderID, result)
 		})
 	}
+
 	return c
 }

@@ -40,6 +40,7 @@ func parkedList(s *settings) *cobra.Command {
 		case *after != nil:
 			return usageError("after: must be ORDER,STATE")
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) (err error) {
 			var tasks []parked.Task
 			if len(args) == 1 {
@@ -47,16 +48,20 @@ func parkedList(s *settings) *cobra.Command {
 			} else {
 				tasks, err = b.Parked.List(c.Context(), last, *limit)
 			}
+
 			if err != nil {
 				return err
 			}
+
 			next := ""
 			if len(args) == 0 && len(tasks) == *limit {
 				next = tasks[*limit-1].OrderID + "," + tasks[*limit-1].Awaited
 			}
+
 			return printMore(c.ErrOrStderr(), next, printParked(c.OutOrStdout(), s.json, tasks))
 		})
 	}
+
 	return c
 }
 
@@ -65,6 +70,7 @@ func printParked(out io.Writer, asJSON bool, tasks []parked.Task) error {
 	if !asJSON {
 		fmt.Fprintln(w, "ORDER\tAWAITED\tSINCE")
 	}
+
 	for _, t := range tasks {
 		if asJSON {
 			if err := printJSON(out, waiting{t.OrderID, t.Awaited, t.Since}); err != nil {
@@ -74,5 +80,6 @@ func printParked(out io.Writer, asJSON bool, tasks []parked.Task) error {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\n", t.OrderID, t.Awaited, t.Since)
 	}
+
 	return w.Flush()
 }

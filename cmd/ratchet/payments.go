@@ -39,17 +39,21 @@ func paymentsAuthorize(s *settings) *cobra.Command {
 		if err := needAmount(c); err != nil {
 			return err
 		}
+
 		n.ID = args[0]
 		if *expires != "" {
 			if n.ExpiresAt, err = time.Parse(time.RFC3339, *expires); err != nil {
 				return usageError("expires-at %q: must be a time like 2026-12-24T18:00:00Z", *expires)
 			}
 		}
+
 		if err := n.Validate(); err != nil {
 			return err
 		}
+
 		return s.payment(c, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) { return p.Authorize(ctx, n) })
 	}
+
 	return c
 }
 
@@ -66,16 +70,19 @@ func (s *settings) payment(c *cobra.Command, fn func(context.Context, *payments.
 				printPayment(c.OutOrStdout(), p)
 			}
 		}
+
 		return err
 	})
 }
 
 func printPayment(out io.Writer, p payments.Payment) {
 	fmt.Fprintf(out, "payment %s for order %s is %s: %d %s, captured %d, refunded %d\n", p.ID, p.OrderID, p.State, p.Amount, p.Currency, p.Captured, p.Refunded)
+
 	steps := p.Steps
 	if p.Pending != nil {
 		steps = append(steps, *p.Pending)
 	}
+
 	for _, step := range steps {
 		reason := ""
 		if step.Reason != "" {
@@ -90,6 +97,7 @@ func paymentsStep(s *settings, verb, short string, do func(*payments.Payments, c
 		Long: short + ".\nSTEP names it: repeating the command with the same one changes nothing."}
 	ask := payments.Ask{}
 	c.Flags().Int64Var(&ask.Amount, "amount", 0, amountFlag)
+
 	if final {
 		c.Flags().BoolVar(&ask.Final, "final", false, "it is the last: give the rest up")
 	}
@@ -97,14 +105,17 @@ func paymentsStep(s *settings, verb, short string, do func(*payments.Payments, c
 		if err := needAmount(c); err != nil {
 			return err
 		}
+
 		ask.ID = args[1]
 		if err := ask.Validate(); err != nil {
 			return err
 		}
+
 		return s.payment(c, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) {
 			return do(p, ctx, args[0], ask)
 		})
 	}
+
 	return c
 }
 
@@ -137,17 +148,21 @@ func paymentsList(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if s.json {
 				return printJSON(c.OutOrStdout(), map[string]any{"payments": all, "next": next})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "payment\torder\tstate\tamount\tcaptured\trefunded\tcurrency\tupdated")
+
 			for _, p := range all {
 				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", p.ID, p.OrderID, p.State, p.Amount, p.Captured, p.Refunded, p.Currency, stamp(p.UpdatedAt))
 			}
+
 			return printMore(c.ErrOrStderr(), next, w.Flush())
 		})
 	}
+
 	return c
 }
 
@@ -162,10 +177,12 @@ func paymentsRecover(s *settings) *cobra.Command {
 				for after := ""; ; {
 					r, err := b.Payments.Recover(c.Context(), after, 500)
 					total.Finished, total.Expired, total.Left = total.Finished+r.Finished, total.Expired+r.Expired, append(total.Left, r.Left...)
+
 					if err != nil {
 						return err
 					}
 					pace.tell("%d steps ended, %d authorizations expired, %d left", total.Finished, total.Expired, len(total.Left))
+
 					if after = r.Next; after == "" {
 						return printRecovered(c.OutOrStdout(), s.json, total)
 					}
@@ -184,9 +201,11 @@ func printRecovered(out io.Writer, asJSON bool, r payments.Recovered) (err error
 		}
 		_, err = fmt.Fprintf(out, "%d steps ended, %d authorizations expired, %d left\n", r.Finished, r.Expired, len(r.Left))
 	}
+
 	if err == nil && len(r.Left) > 0 {
 		err = &statusError{exitFailure, nil}
 	}
+
 	return err
 }
 
@@ -202,6 +221,7 @@ func paymentsParked(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if s.json {
 				err = printJSON(c.OutOrStdout(), map[string]any{"parked": all, "next": next})
 			} else {
@@ -210,12 +230,15 @@ func paymentsParked(s *settings) *cobra.Command {
 				}
 				err = printMore(c.ErrOrStderr(), next, nil)
 			}
+
 			if err == nil && len(all) > 0 {
 				err = &statusError{exitFailure, nil}
 			}
+
 			return err
 		})
 	}
+
 	return c
 }
 
@@ -225,6 +248,7 @@ func paymentsReport(s *settings) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				out := csv.NewWriter(c.OutOrStdout())
+
 				err := out.Write([]string{"key", "kind", "amount", "currency", "state"})
 				if err != nil {
 					return err
@@ -233,9 +257,11 @@ func paymentsReport(s *settings) *cobra.Command {
 					return out.Write([]string{key, kind, strconv.FormatInt(amount, 10), currency, string(payments.Succeeded)})
 				})
 				out.Flush()
+
 				if err == nil {
 					err = out.Error()
 				}
+
 				return err
 			})
 		},

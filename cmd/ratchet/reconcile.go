@@ -39,6 +39,7 @@ Memory does not grow with the file; temporary files take about 120 bytes per lin
 		if *name == "" {
 			return usageError("reconcile needs --file")
 		}
+
 		cfg := reconcile.Config{Dir: *temp}
 		if *until != "" {
 			var err error
@@ -46,15 +47,18 @@ Memory does not grow with the file; temporary files take about 120 bytes per lin
 				return usageError("until %q: must be a time like 2026-11-21T00:00:00Z", *until)
 			}
 		}
+
 		file, err := openInput(*name)
 		if err != nil {
 			return &statusError{exitUsage, err}
 		}
 		defer file.Close()
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			pace := newPacer(c.ErrOrStderr())
 			cfg.Payments, cfg.Ledger = b.Payments, b.Ledger
 			cfg.Progress = func(list string, n int) { pace.tell("%s: %d", list, n) }
+
 			cfg.Bad = func(line int, err error) { fmt.Fprintf(c.ErrOrStderr(), "line %d: %v\n", line, err) }
 			totals, err := reconcile.Run(c.Context(), file, cfg, func(m reconcile.Mismatch) error {
 				if s.json {
@@ -65,9 +69,11 @@ Memory does not grow with the file; temporary files take about 120 bytes per lin
 			if err != nil {
 				return err
 			}
+
 			return printTotals(c.OutOrStdout(), s.json, totals)
 		})
 	}
+
 	return c
 }
 
@@ -76,14 +82,17 @@ func printMismatch(out io.Writer, m reconcile.Mismatch) error {
 	if m.Line > 0 {
 		where = fmt.Sprintf(" (line %d)", m.Line)
 	}
+
 	text := ""
 	if m.Here != "" {
 		text = " here " + m.Here
 	}
+
 	if m.There != "" {
 		text += " there " + m.There
 	}
 	_, err := fmt.Fprintf(out, "%s: %s%s:%s\n", m.Reason, m.Key, where, text)
+
 	return err
 }
 
@@ -98,6 +107,7 @@ func printTotals(out io.Writer, asJSON bool, t reconcile.Totals) (err error) {
 			fmt.Fprintf(out, "  %s: %d\n", reason, t.Reasons[reason])
 		}
 	}
+
 	switch {
 	case err != nil:
 		return err
@@ -106,5 +116,6 @@ func printTotals(out io.Writer, asJSON bool, t reconcile.Totals) (err error) {
 	case t.BadLines > 0:
 		return &statusError{exitUsage, nil}
 	}
+
 	return nil
 }

@@ -30,28 +30,34 @@ func refusals(log io.Reader, order transitions.OrderID) ([]refusedRequest, error
 	var found []refusedRequest
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
+
 	for lines.Scan() {
 		line := lines.Text()
 		if !strings.Contains(line, string(order)) {
 			continue
 		}
+
 		fields := logFields(line)
 		if fields["order"] != string(order) || fields["msg"] != "transition" {
 			continue
 		}
+
 		r := refusedRequest{Event: fields["event"], Request: fields["request"]}
 		if r.Verdict.UnmarshalText([]byte(fields["verdict"])) != nil || r.Verdict.Done() {
 			continue
 		}
+
 		r.At, _ = time.Parse(time.RFC3339Nano, fields["time"]) // a log without times is a log, too
 		r.ID, _ = strconv.ParseInt(fields["transition"], 10, 64)
 		if found = append(found, r); len(found) > maxRefusals {
 			found = found[1:]
 		}
 	}
+
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("read the log: %w", err)
 	}
+
 	return found, nil
 }
 
@@ -63,19 +69,24 @@ func logFields(line string) map[string]string {
 		var object map[string]any
 		d := json.NewDecoder(strings.NewReader(line))
 		d.UseNumber()
+
 		if d.Decode(&object) != nil {
 			return nil
 		}
+
 		for name, v := range object {
 			fields[name] = fmt.Sprint(v)
 		}
+
 		return fields
 	}
+
 	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
 		name, rest, found := strings.Cut(line, "=")
 		if !found {
 			break
 		}
+
 		value, after, _ := strings.Cut(rest, " ")
 		if strings.HasPrefix(rest, `"`) {
 			quoted, err := strconv.QuotedPrefix(rest)
@@ -87,5 +98,6 @@ func logFields(line string) map[string]string {
 		}
 		fields[name], line = value, after
 	}
+
 	return fields
 }

@@ -27,18 +27,21 @@ func TestRefusalsAreReadFromTheLog(t *testing.T) {
 		say("o-1", "cancel", 2, "", transitions.Conflict)
 		log.Info("something else about o-1", "order", "o-1", "verdict", "Conflict")
 	}
+
 	want := []refusedRequest{{Event: "pay", Request: `web hook "7" = x`, Verdict: transitions.WrongState}, {Event: "cancel", ID: 2, Verdict: transitions.Conflict}}
 	for name, log := range map[string]string{"text": text.String(), "JSON": lines.String()} {
 		got, err := refusals(strings.NewReader("not a line of ours\n"+log), "o-1")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for i := range got {
 			if time.Since(got[i].At) > time.Minute {
 				t.Errorf("%s: at %s", name, got[i].At)
 			}
 			got[i].At = time.Time{}
 		}
+
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

@@ -51,26 +51,32 @@ cannot be used are reported, the rest goes on, and the exit status is 2.`,
 		case *duplicates < 0 || *duplicates > 100:
 			return usageError("duplicates %d: 0 to 100", *duplicates)
 		}
+
 		name, read := *orders, readOlist
 		if *requests != "" {
 			name, read = *requests, readRequests
 		}
+
 		input, err := openInput(name)
 		if err != nil {
 			return &statusError{exitUsage, err}
 		}
 		defer input.Close()
+
 		b, clean, err := s.openScratch(c.Context())
 		if err != nil {
 			return err
 		}
+
 		f := &feed{orders: b.Orders, parallel: *parallel, duplicates: *duplicates, notes: c.ErrOrStderr()}
 		err = runReplay(c.Context(), b, f, func(ctx context.Context) error { return read(ctx, input, f) })
 		if err == nil {
 			err = f.print(c.OutOrStdout(), s.json)
 		}
+
 		return errors.Join(err, clean())
 	}
+
 	return c
 }
 
@@ -81,23 +87,29 @@ func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() err
 		if err != nil {
 			return nil, nil, err
 		}
+
 		return b, b.Close, nil
 	}
+
 	cfg, log, err := s.load()
 	if err != nil {
 		return nil, nil, err
 	}
+
 	if cfg.Data, err = os.MkdirTemp("", "ratchet-*"); err != nil {
 		return nil, nil, err
 	}
+
 	b, err := server.Embed(cfg, log, server.Hooks{})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(cfg.Data))
 	}
+
 	clean := func() error { return errors.Join(b.Close(), os.RemoveAll(cfg.Data)) }
 	if err := b.CreateTables(ctx); err != nil {
 		return nil, nil, errors.Join(err, clean())
 	}
+
 	return b, clean, nil
 }
 
@@ -119,6 +131,7 @@ func runReplay(ctx context.Context, b *server.Backend, f *feed, read func(contex
 		defer stop()
 		return f.run(ctx, read)
 	})
+
 	return group.Wait()
 }
 
@@ -129,12 +142,14 @@ func readOlist(ctx context.Context, input io.Reader, f *feed) error {
 			f.bad(0, err)
 			return nil
 		}
+
 		for _, e := range h.Events {
 			l := line{Request: transitions.Request{OrderID: transitions.OrderID(h.OrderID), Event: e.Event}, Total: transitions.Money{Currency: "BRL"}}
 			if err := f.add(ctx, l); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	}, f.bad)
 }
@@ -149,11 +164,13 @@ func readRequests(ctx context.Context, input io.Reader, f *feed) error {
 		text, err := lines.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
 			f.bad(n, fmt.Errorf("longer than %d bytes", maxLine))
+
 			for errors.Is(err, bufio.ErrBufferFull) {
 				_, err = lines.ReadSlice('\n')
 			}
 			text = nil
 		}
+
 		if len(bytes.TrimSpace(text)) > 0 {
 			if l, bad := parseLine(text); bad != nil {
 				f.bad(n, bad)
@@ -161,6 +178,7 @@ func readRequests(ctx context.Context, input io.Reader, f *feed) error {
 				return err
 			}
 		}
+
 		switch {
 		case err == io.EOF:
 			return nil
@@ -183,24 +201,30 @@ func parseLine(text []byte) (line, error) {
 	var l line
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
+
 	if err := d.Decode(&l); err != nil {
 		return l, fmt.Errorf("not a JSON request: %w", err)
 	}
+
 	if _, err := d.Token(); err != io.EOF {
 		return l, errors.New("more than one JSON value on the line")
 	}
+
 	check := l.Request
 	if check.RequestID == "" && check.TransitionID == 0 {
 		check.RequestID = "-" // it gets one from its position
 	}
+
 	if l.Event == workflow.Place {
 		if l.Total.Currency == "" {
 			l.Total.Currency = "XXX" // ISO 4217: no currency
 		}
 		return l, transitions.NewOrder{ID: l.OrderID, Items: l.Items, Total: l.Total}.Validate()
 	}
+
 	if len(l.Items) > 0 || l.Total != (transitions.Money{}) {
 		return l, errors.New("items and total belong to the event place")
 	}
+
 	return l, check.Validate()
 }

@@ -20,12 +20,14 @@ func printResult(out io.Writer, asJSON bool, id transitions.OrderID, r transitio
 	} else {
 		fmt.Fprintln(out, describe(id, r))
 	}
+
 	switch {
 	case r.Verdict.Done():
 		return nil
 	case r.Verdict == transitions.NotFound:
 		return &statusError{exitNotFound, nil}
 	}
+
 	return &statusError{exitRefused, nil}
 }
 

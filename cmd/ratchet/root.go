@@ -73,6 +73,7 @@ func newRoot() *cobra.Command {
 		actionsCommand(s), inventoryCommand(s), parkedCommand(s), deadLettersCommand(s),
 		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s))
 	strictArgs(root)
+
 	return root
 }
 
@@ -86,6 +87,7 @@ func strictArgs(c *cobra.Command) {
 			return nil
 		}
 	}
+
 	for _, sub := range c.Commands() {
 		strictArgs(sub)
 	}
@@ -107,29 +109,35 @@ func (s *settings) load() (server.Config, *slog.Logger, error) {
 			return server.Config{}, nil, usageError("config %s: %w", name, err)
 		}
 	}
+
 	fromEnv := env.Provider(".", env.Opt{Prefix: "RATCHET_", TransformFunc: func(k, v string) (string, any) {
 		return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(k, "RATCHET_")), "_", "-"), v
 	}})
 	if err := errors.Join(k.Load(fromEnv, nil), k.Load(posflag.Provider(s.flags, ".", k), nil)); err != nil {
 		return server.Config{}, nil, usageError("settings: %w", err)
 	}
+
 	for _, key := range []string{"config", "json", "help"} {
 		k.Delete(key)
 	}
 	level := k.String("log-level")
 	k.Delete("log-level")
+
 	cfg, err := decodeSettings(k)
 	if err != nil {
 		return server.Config{}, nil, usageError("settings: %w", err)
 	}
+
 	cfg = cfg.WithDefaults()
 	if err := cfg.Validate(); err != nil {
 		return server.Config{}, nil, &statusError{exitUsage, err}
 	}
+
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return server.Config{}, nil, usageError("log-level %q: must be debug, info, warn or error", level)
 	}
+
 	return cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
 }
 
@@ -140,5 +148,6 @@ func printJSON(w io.Writer, v any) error {
 		return err
 	}
 	_, err = fmt.Fprintln(w, string(line))
+
 	return err
 }

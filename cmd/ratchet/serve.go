@@ -36,6 +36,7 @@ func serveCommand(s *settings) *cobra.Command {
 		}
 		return serve(c, s, *open)
 	}
+
 	return c
 }
 
@@ -44,6 +45,7 @@ func printDocument(out io.Writer) error {
 	if err == nil {
 		_, err = fmt.Fprintf(out, "%s\n", document)
 	}
+
 	return err
 }
 
@@ -52,28 +54,35 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 	if err != nil {
 		return err
 	}
+
 	if err := listenFlags(c, &cfg); err != nil {
 		return err
 	}
+
 	for name, field := range map[string]*string{"tls-cert": &cfg.API.TLSCert, "tls-key": &cfg.API.TLSKey} {
 		if c.Flags().Changed(name) {
 			*field, _ = c.Flags().GetString(name)
 		}
 	}
+
 	if err := errors.Join(cfg.Validate(), api.CheckListen(cfg.API.Listen, open)); err != nil {
 		return &statusError{exitUsage, err}
 	}
+
 	b, err := s.openWith(c.Context(), server.Hooks{}, func(into *server.Config) { into.Listen, into.API = cfg.Listen, cfg.API })
 	if err != nil {
 		return err
 	}
+
 	if b.Engine != nil {
 		name := "serve"
 		if open {
 			name = "dev"
 		}
+
 		return errors.Join(runEmbedded(c.Context(), c.OutOrStdout(), b, name, s.json), b.Close())
 	}
+
 	return errors.Join(serveRemote(c, s, b, open), b.Close())
 }
 
@@ -82,6 +91,7 @@ func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) er
 	if err != nil {
 		return err
 	}
+
 	url := apiURL(b, listener)
 	if s.json {
 		err = printJSON(c.OutOrStdout(), map[string]string{"api": url})
@@ -90,9 +100,11 @@ func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) er
 	} else {
 		apiBanner(c.OutOrStdout(), url, strings.TrimSpace("ratchet "+backendFlags(b)))
 	}
+
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
+
 	return b.ServeAPI(c.Context(), listener, open)
 }
 

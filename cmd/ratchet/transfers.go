@@ -39,6 +39,7 @@ func transfersCreate(s *settings) *cobra.Command {
 			if *from != "" || *to != "" || *amount != 0 || *hold != "" {
 				return usageError("--leg stands instead of --from, --to, --amount and --hold")
 			}
+
 			var err error
 			if t.Legs, err = parseLegs(*legs); err != nil {
 				return err
@@ -46,17 +47,21 @@ func transfersCreate(s *settings) *cobra.Command {
 		} else if err := needAmount(c); err != nil {
 			return err
 		}
+
 		if err := t.Validate(); err != nil {
 			return err
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			posted, err := b.Ledger.Post(c.Context(), t)
 			if err != nil {
 				return err
 			}
+
 			return printTransfer(c.OutOrStdout(), s.json, posted)
 		})
 	}
+
 	return c
 }
 
@@ -69,6 +74,7 @@ func parseLegs(texts []string) (legs []ledger.Leg, err error) {
 		}
 		legs = append(legs, ledger.Leg{Account: text[:at], Amount: amount})
 	}
+
 	return legs, nil
 }
 
@@ -77,9 +83,11 @@ func printTransfer(out io.Writer, asJSON bool, p ledger.Posted) error {
 		return printJSON(out, p)
 	}
 	fmt.Fprintf(out, "%s: transfer %s of %s\n", map[bool]string{false: "Posted", true: "Replayed"}[p.Replayed], p.ID, stamp(p.At))
+
 	for _, e := range p.Postings {
 		fmt.Fprintf(out, "  %s %+d %s, balance %d\n", e.Account, e.Amount, p.Currency, e.Balance)
 	}
+
 	return nil
 }
 
@@ -92,9 +100,11 @@ func transfersGet(s *settings) *cobra.Command {
 				if err == nil && !found {
 					err = fmt.Errorf("transfer %s: %w", args[0], errNotFound)
 				}
+
 				if err != nil {
 					return err
 				}
+
 				return printTransfer(c.OutOrStdout(), s.json, p)
 			})
 		},
@@ -111,16 +121,20 @@ func transfersList(s *settings) *cobra.Command {
 			if err != nil {
 				return err
 			}
+
 			if s.json {
 				return printJSON(c.OutOrStdout(), map[string]any{"transfers": all, "next": next})
 			}
+
 			for _, p := range all {
 				if err := printTransfer(c.OutOrStdout(), false, p); err != nil {
 					return err
 				}
 			}
+
 			return printMore(c.ErrOrStderr(), next, nil)
 		})
 	}
+
 	return c
 }

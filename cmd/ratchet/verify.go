@@ -24,14 +24,17 @@ func verifyCommand(s *settings) *cobra.Command {
 		if *lag < 0 {
 			return usageError("lag %s: 0 or more", *lag)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			v := &verification{out: c.OutOrStdout(), progress: c.ErrOrStderr(), json: s.json, since: time.Now().Add(-*lag), told: time.Now()}
 			if err := b.Orders.Verify(c.Context(), v.take); err != nil {
 				return err
 			}
+
 			return v.end()
 		})
 	}
+
 	return c
 }
 
@@ -60,6 +63,7 @@ func (v *verification) take(c transitions.Check) error {
 		v.told = now
 		fmt.Fprintf(v.progress, "%d orders compared, %d mismatched\n", v.counts.Orders, v.counts.Mismatched)
 	}
+
 	var mismatches []transitions.Finding
 	for _, f := range c.Findings {
 		if f.Kind == transitions.FindingBehind && f.Since.After(v.since) {
@@ -68,19 +72,23 @@ func (v *verification) take(c transitions.Check) error {
 		}
 		mismatches = append(mismatches, f)
 	}
+
 	if len(mismatches) == 0 {
 		return nil
 	}
+
 	v.counts.Mismatched++
 	if v.json {
 		c.Findings = mismatches
 		return printJSON(v.out, c)
 	}
+
 	for _, f := range mismatches {
 		if _, err := fmt.Fprintf(v.out, "order %s (%s, transition %d): %s: %s\n", c.OrderID, c.State, c.TransitionID, f.Kind, f.Detail); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -93,8 +101,10 @@ func (v *verification) end() error {
 		_, err = fmt.Fprintf(v.out, "%d orders and %d rows compared: %d mismatched, %d whose journal follows within the lag\n",
 			v.counts.Orders, v.counts.Rows, v.counts.Mismatched, v.counts.Lagging)
 	}
+
 	if err == nil && v.counts.Mismatched > 0 {
 		err = &statusError{exitFailure, nil}
 	}
+
 	return err
 }

@@ -24,21 +24,26 @@ func workerCommand(s *settings) *cobra.Command {
 	sandbox := c.Flags().Bool("sandbox-carrier", false, "also play the carrier that reports shipments")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		consumed := &server.Consumption{}
+
 		return s.hooked(c.Context(), server.Hooks{Consumed: consumed.Add}, func(b *server.Backend) error {
 			if b.Engine != nil {
 				return usageError("worker needs --endpoint-url or an AWS region; `ratchet dev` runs the embedded engine with its worker")
 			}
 			group, ctx := errgroup.WithContext(c.Context())
 			group.Go(func() error { return b.Run(ctx, *name) })
+
 			if *sandbox {
 				group.Go(func() error { return b.Carrier.Run(ctx) })
 			}
+
 			if err := group.Wait(); err != nil {
 				return err
 			}
+
 			return printConsumed(c.OutOrStdout(), s.json, consumed)
 		})
 	}
+
 	return c
 }
 
@@ -48,6 +53,7 @@ func printConsumed(out io.Writer, asJSON bool, consumed *server.Consumption) err
 	if asJSON {
 		return printJSON(out, map[string]any{"consumed": sums})
 	}
+
 	for _, v := range transitions.Verdicts() {
 		if sum, given := sums[v.String()]; given {
 			if _, err := fmt.Fprintf(out, "%s: %d calls, %.1f read and %.1f write units\n", v, sum.Calls, sum.Read, sum.Write); err != nil {
@@ -55,5 +61,6 @@ func printConsumed(out io.Writer, asJSON bool, consumed *server.Consumption) err
 			}
 		}
 	}
+
 	return nil
 }

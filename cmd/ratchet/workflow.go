@@ -32,26 +32,32 @@ func showCommand(s *settings) *cobra.Command {
 			}
 			name = args[0]
 		}
+
 		if *counts && name != "order" {
 			return usageError("only orders are counted, not %ss", name)
 		}
+
 		d, err := s.definition(c, name, *file)
 		if err != nil {
 			return err
 		}
+
 		var inStates map[workflow.State]int
 		if *counts {
 			if inStates, err = s.countOrders(c, d); err != nil {
 				return err
 			}
 		}
+
 		text, err := d.RenderWith(*format, inStates)
 		if err != nil {
 			return &statusError{exitUsage, err}
 		}
 		_, err = fmt.Fprint(c.OutOrStdout(), text)
+
 		return err
 	}
+
 	return show
 }
 
@@ -64,6 +70,7 @@ func (s *settings) countOrders(c *cobra.Command, d *workflow.Definition) (map[wo
 		if err != nil {
 			return err
 		}
+
 		left := 0
 		for version, states := range counts {
 			for state, n := range states {
@@ -74,17 +81,21 @@ func (s *settings) countOrders(c *cobra.Command, d *workflow.Definition) (map[wo
 				}
 			}
 		}
+
 		if left > 0 {
 			fmt.Fprintf(c.ErrOrStderr(), "%d orders of other versions or states are not in the picture (see `ratchet workflow migrate --dry-run`)\n", left)
 		}
+
 		return nil
 	})
+
 	return inStates, err
 }
 
 // told returns a function that tells the progress of a long run every two seconds.
 func told(out io.Writer, did string) func(orders int) {
 	last := time.Now()
+
 	return func(orders int) {
 		if now := time.Now(); now.Sub(last) >= 2*time.Second {
 			last = now
@@ -103,25 +114,31 @@ func (s *settings) definition(c *cobra.Command, name, file string) (*workflow.De
 		}
 		file = cfg.OrderDefinition
 	}
+
 	if file == "" {
 		built, ok := map[string]func() *workflow.Definition{"order": workflow.Order, "payment": workflow.Payment, "shipment": workflow.Shipment}[name]
 		if !ok {
 			return nil, usageError("there is no definition %q; there are order, payment and shipment", name)
 		}
+
 		return built(), nil
 	}
+
 	text, err := readFile(c, file)
 	if err != nil {
 		return nil, err
 	}
+
 	spec, err := workflow.Parse(file, text)
 	if err != nil {
 		return nil, &statusError{exitUsage, err}
 	}
+
 	d, err := workflow.New(spec)
 	if err != nil {
 		return nil, &statusError{exitUsage, fmt.Errorf("%s: %w", file, err)}
 	}
+
 	return d, nil
 }
 
@@ -134,9 +151,11 @@ func readFile(c *cobra.Command, file string) ([]byte, error) {
 	} else {
 		text, err = os.ReadFile(file)
 	}
+
 	if err != nil {
 		return nil, usageError("read %s: %w", file, err)
 	}
+
 	return text, nil
 }
 
@@ -158,6 +177,7 @@ func checkCommand(s *settings) *cobra.Command {
 		if err != nil {
 			return err
 		}
+
 		name, text := "statemachine.asl.json", []byte(ratchet.StateMachine)
 		if len(args) == 1 {
 			name = args[0]
@@ -165,6 +185,7 @@ func checkCommand(s *settings) *cobra.Command {
 				return err
 			}
 		}
+
 		report, err := workflow.Check(text, d, workflow.CheckOptions{File: name})
 		if err != nil {
 			return &statusError{exitUsage, err}
@@ -175,10 +196,13 @@ func checkCommand(s *settings) *cobra.Command {
 		} else {
 			_, err = fmt.Fprint(c.OutOrStdout(), report.Text())
 		}
+
 		if err == nil && report.Count(workflow.SeverityError) > 0 {
 			return &statusError{exitFailure, nil}
 		}
+
 		return err
 	}
+
 	return check
 }

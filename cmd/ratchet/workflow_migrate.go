@@ -43,37 +43,46 @@ func migrateCommand(s *settings) *cobra.Command {
 		if *segments < 1 || *segments > 64 {
 			return usageError("segments %d: 1 to 64", *segments)
 		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
 			m, err := s.migrations(c, b.Orders.Definition(), *files, *mapping)
 			if err != nil {
 				return err
 			}
+
 			plan, err := migrationPlan(c, b, m, *segments)
 			if err != nil {
 				return err
 			}
+
 			report := migrationReport{MigrationPlan: plan}
 			if !s.json {
 				fmt.Fprint(c.OutOrStdout(), plan.Text())
 			}
+
 			if !*dry && (plan.Unmapped == 0 || *partial) {
 				sweep := transitions.Sweep{Segments: *segments, Progress: told(c.ErrOrStderr(), "looked at")}
 				if report.Migrated, report.Unmapped, err = b.Orders.MigrateAll(c.Context(), m, sweep); err != nil {
 					return fmt.Errorf("%w (%d were migrated; the same command goes on with the rest)", err, report.Migrated)
 				}
+
 				if !s.json {
 					fmt.Fprintf(c.OutOrStdout(), "%d orders migrated to version %d\n", report.Migrated, plan.To)
 				}
 			}
+
 			if s.json {
 				err = printJSON(c.OutOrStdout(), report)
 			}
+
 			if err == nil && report.Unmapped > 0 {
 				err = &statusError{exitFailure, nil}
 			}
+
 			return err
 		})
 	}
+
 	return c
 }
 
@@ -98,20 +107,24 @@ func (s *settings) migrations(c *cobra.Command, target *workflow.Definition, fil
 		!slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == built.Version() }) {
 		versions = append(versions, built)
 	}
+
 	var steps []workflow.Migration
 	if mapping != "" {
 		text, err := readFile(c, mapping)
 		if err != nil {
 			return nil, err
 		}
+
 		if steps, err = workflow.ParseMigrations(mapping, text); err != nil {
 			return nil, &statusError{exitUsage, err}
 		}
 	}
+
 	m, err := workflow.NewMigrations(versions, steps)
 	if err != nil {
 		return nil, &statusError{exitUsage, err}
 	}
+
 	return m, nil
 }
 
@@ -121,5 +134,6 @@ func migrationPlan(c *cobra.Command, b *server.Backend, m *workflow.Migrations, 
 	if err != nil {
 		return workflow.MigrationPlan{}, err
 	}
+
 	return m.Plan(b.Orders.Definition().Version(), counts)
 }

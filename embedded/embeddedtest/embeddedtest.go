@@ -21,6 +21,7 @@ func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)
 // started: tests that need timers or expiry call [Run].
 func Open(t testing.TB) *embedded.Engine {
 	t.Helper()
+
 	engine, err := embedded.Open(embedded.Config{Dir: t.TempDir(), Log: Quiet()})
 	if err != nil {
 		t.Fatal(err)
@@ -30,6 +31,7 @@ func Open(t testing.TB) *embedded.Engine {
 			t.Errorf("close the engine: %v", err)
 		}
 	})
+
 	return engine
 }
 
@@ -41,6 +43,7 @@ func Run(t testing.TB, engine *embedded.Engine) {
 	go func() { ended <- engine.Run(ctx) }()
 	t.Cleanup(func() {
 		stop()
+
 		if err := <-ended; err != nil {
 			t.Errorf("run the engine: %v", err)
 		}
@@ -58,6 +61,7 @@ func DynamoDB(t testing.TB, tables ...*dynamodb.CreateTableInput) *dynamodb.Clie
 // Create creates tables.
 func Create(t testing.TB, db *dynamodb.Client, tables ...*dynamodb.CreateTableInput) {
 	t.Helper()
+
 	for _, table := range tables {
 		if _, err := db.CreateTable(t.Context(), table); err != nil {
 			t.Fatalf("create table %s: %v", aws.ToString(table.TableName), err)

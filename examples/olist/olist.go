@@ -56,15 +56,18 @@ var dates = []struct {
 func Read(r io.Reader, order func(History) error, bad func(line int, reason error)) error {
 	rows := csv.NewReader(r)
 	rows.ReuseRecord, rows.FieldsPerRecord = true, -1
+
 	header, err := rows.Read()
 	if err != nil {
 		return fmt.Errorf("read the header: %w", err)
 	}
 	header = slices.Clone(header)
+
 	need := []string{"order_id", "order_status"}
 	for _, d := range dates {
 		need = append(need, d.column)
 	}
+
 	at := map[string]int{}
 	for _, name := range need {
 		i := slices.Index(header, name)
@@ -73,6 +76,7 @@ func Read(r io.Reader, order func(History) error, bad func(line int, reason erro
 		}
 		at[name] = i
 	}
+
 	for {
 		row, err := rows.Read()
 		line, _ := rows.FieldPos(0)
@@ -89,11 +93,13 @@ func Read(r io.Reader, order func(History) error, bad func(line int, reason erro
 			bad(line, fmt.Errorf("%d columns, the header has %d", len(row), len(header)))
 			continue
 		}
+
 		h, err := history(row, at)
 		if err != nil {
 			bad(line, err)
 			continue
 		}
+
 		if err := order(h); err != nil {
 			return err
 		}
@@ -108,23 +114,28 @@ func history(row []string, at map[string]int) (History, error) {
 	if h.Ends, ok = ends[status]; !ok {
 		return h, fmt.Errorf("order_status %q is unknown", status)
 	}
+
 	for _, d := range dates {
 		text := row[at[d.column]]
 		if text == "" {
 			continue
 		}
+
 		when, err := time.Parse(time.DateTime, text)
 		if err != nil {
 			return h, fmt.Errorf("%s %q is no time like 2018-08-17 12:15:10", d.column, text)
 		}
 		h.Events = append(h.Events, Event{d.event, when})
 	}
+
 	if len(h.Events) == 0 || row[at["order_purchase_timestamp"]] == "" {
 		return h, errors.New("order_purchase_timestamp is empty")
 	}
 	slices.SortStableFunc(h.Events, func(a, b Event) int { return a.At.Compare(b.At) })
+
 	if h.Ends == workflow.Cancelled {
 		h.Events = append(h.Events, Event{Event: workflow.Cancel})
 	}
+
 	return h, nil
 }

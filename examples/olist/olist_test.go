@@ -23,6 +23,7 @@ func TestReadOrdersEventsByTheirTimeStamps(t *testing.T) {
 		"g,c,created,,,,\n"
 	got := map[string][]workflow.Event{}
 	var bad []string
+
 	err := olist.Read(strings.NewReader(input), func(h olist.History) error {
 		for _, e := range h.Events {
 			got[h.OrderID] = append(got[h.OrderID], e.Event)
@@ -34,6 +35,7 @@ func TestReadOrdersEventsByTheirTimeStamps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	want := map[string][]workflow.Event{
 		"a": {workflow.Place, workflow.Pay, workflow.Ship, workflow.Deliver},
 		"b": {workflow.Place, workflow.Ship, workflow.Deliver, workflow.Pay},
@@ -42,6 +44,7 @@ func TestReadOrdersEventsByTheirTimeStamps(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
+
 	wantBad := []string{
 		`5: order_purchase_timestamp "yesterday" is no time like 2018-08-17 12:15:10`,
 		`6: order_status "lost" is unknown`,

@@ -32,6 +32,7 @@ func Text(i Item, name string) string {
 	if v == nil {
 		return ""
 	}
+
 	return v.Value
 }
 
@@ -42,6 +43,7 @@ func Number(i Item, name string) int64 {
 		return 0
 	}
 	n, _ := strconv.ParseInt(v.Value, 10, 64) // 0 for what is no whole number
+
 	return n
 }
 
@@ -51,5 +53,6 @@ func Bytes(i Item, name string) []byte {
 	if v == nil {
 		return nil
 	}
+
 	return v.Value
 }

@@ -25,5 +25,6 @@ func Table(name string, keys ...Key) *dynamodb.CreateTableInput {
 		in.AttributeDefinitions = append(in.AttributeDefinitions, types.AttributeDefinition{AttributeName: &k.Name, AttributeType: k.Type})
 		in.KeySchema = append(in.KeySchema, types.KeySchemaElement{AttributeName: &k.Name, KeyType: kinds[i]})
 	}
+
 	return in
 }

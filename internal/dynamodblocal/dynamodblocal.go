@@ -33,15 +33,18 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	script := exec.CommandContext(ctx, "sh", "-s", home) //nolint:gosec // a path of ours
 	script.Stdin, script.Stdout, script.Stderr = strings.NewReader(fetch), os.Stderr, os.Stderr
 	if err := script.Run(); err != nil {
 		return nil, fmt.Errorf("fetch DynamoDB Local into %s: %w", home, err)
 	}
+
 	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
+
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -50,19 +53,23 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	cmd := exec.Command("java", "-Xmx512m", "-Djava.library.path="+lib, "-Dsqlite4java.library.path="+lib, //nolint:gosec,noctx // paths of ours; Stop ends it
 		"-cp", filepath.Join(lib, "*"), "software.amazon.dynamodb.services.local.main.ServerRunner",
 		"-inMemory", "-disableTelemetry", "-port", port)
+
 	log, err := os.Create(filepath.Join(home, "vendor.log"))
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
+
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start DynamoDB Local: %w", err)
 	}
+
 	s := &Server{URL: "http://" + address, cmd: cmd}
 	if err := s.ready(ctx, address); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w (see %s)", err, log.Name()), s.Stop())
 	}
+
 	return s, nil
 }
 
@@ -71,6 +78,7 @@ func freeAddress() (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	return l.Addr().String(), l.Close()
 }
 
@@ -78,11 +86,13 @@ func freeAddress() (string, error) {
 func (s *Server) ready(ctx context.Context, address string) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+
 	for {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			return conn.Close()
 		}
+
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("DynamoDB Local (process %d) did not listen on %s: %w", s.cmd.Process.Pid, address, err)

@@ -19,6 +19,7 @@ func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
 		if !wait.For(t.Context(), time.Minute) || time.Since(began) != time.Minute {
 			t.Errorf("after %s", time.Since(began))
 		}
+
 		for range 100 {
 			began = time.Now()
 			if !wait.UpTo(t.Context(), time.Second) || time.Since(began) >= time.Second {
@@ -27,6 +28,7 @@ func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
+
 		began = time.Now()
 		if wait.For(ctx, time.Minute) || time.Since(began) != time.Second {
 			t.Errorf("cut short after %s", time.Since(began))

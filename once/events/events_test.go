@@ -22,14 +22,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newClaims(t *testing.T, change ...func(*once.Config)) *once.Claims {
 	t.Helper()
+
 	cfg := once.Config{DynamoDB: embeddedtest.DynamoDB(t, once.TableInput("once")), Table: "once", Operation: "charge"}
 	for _, c := range change {
 		c(&cfg)
 	}
+
 	claims, err := once.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return claims
 }
 
@@ -44,6 +47,7 @@ type handle struct {
 func newHandle(t *testing.T, cfg events.Config) *handle {
 	t.Helper()
 	h := &handle{do: func(context.Context, queues.Message) queues.Outcome { return queues.Done() }}
+
 	wrap, err := events.Messages(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +58,7 @@ func newHandle(t *testing.T, cfg events.Config) *handle {
 		h.mu.Unlock()
 		return h.do(ctx, m)
 	})
+
 	return h
 }
 
@@ -66,10 +71,12 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 	h := newHandle(t, events.Config{Claims: claims})
 	want := func(m queues.Message, kind queues.Kind, calls int) queues.Outcome {
 		t.Helper()
+
 		out := h.Handler(t.Context(), m)
 		if out.Kind != kind || len(h.calls) != calls {
 			t.Errorf("%s: %s (%v), %d calls; want %s, %d", m.ID, out.Kind, out.Err, len(h.calls), kind, calls)
 		}
+
 		return out
 	}
 	want(message("done"), queues.KindDone, 1)
@@ -78,6 +85,7 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 	h.do = func(context.Context, queues.Message) queues.Outcome {
 		return queues.Retry(7*time.Second, errors.New("busy"))
 	}
+
 	if out := want(message("retry"), queues.KindRetry, 2); out.After != 7*time.Second {
 		t.Errorf("the handler's own pause: %s", out.After)
 	}
@@ -87,6 +95,7 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 		return queues.Reject(errors.New("no such account"))
 	}
 	want(message("reject"), queues.KindReject, 4)
+
 	if out := want(message("reject"), queues.KindReject, 4); out.Err.Error() == "" {
 		t.Errorf("the stored reason: %v", out.Err)
 	}
@@ -99,6 +108,7 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() { h.Handler(t.Context(), message("held")) })
 	<-started
+
 	if out := want(message("held"), queues.KindInProgress, 5); out.After < 4*time.Minute || out.After > 6*time.Minute {
 		t.Errorf("invisible for the rest of the lease: %s", out.After)
 	}
@@ -111,6 +121,7 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 		defer func() { _ = recover() }()
 		unknown.Handler(t.Context(), message("panic"))
 	}()
+
 	if out := unknown.Handler(t.Context(), message("panic")); out.Kind != queues.KindInProgress || len(unknown.calls) != 1 {
 		t.Errorf("an unknown outcome is not repeated: %s, %d calls", out.Kind, len(unknown.calls))
 	}
@@ -119,11 +130,13 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 // TestPoint45_ABatchThatWasCutOffRepeatsNothing kills a function behind message k.
 func TestPoint45_ABatchThatWasCutOffRepeatsNothing(t *testing.T) {
 	h := newHandle(t, events.Config{Claims: newClaims(t)})
+
 	var batch struct{ Records []map[string]any }
 	for i := range 10 {
 		batch.Records = append(batch.Records, map[string]any{"messageId": fmt.Sprint(i), "body": "b", "eventSource": "aws:sqs",
 			"eventSourceARN": "arn:aws:sqs:eu-central-1:1:charges", "receiptHandle": "r", "attributes": map[string]string{"ApproximateReceiveCount": "1"}})
 	}
+
 	event, err := json.Marshal(batch)
 	if err != nil {
 		t.Fatal(err)
@@ -135,26 +148,32 @@ func TestPoint45_ABatchThatWasCutOffRepeatsNothing(t *testing.T) {
 			kill()
 			return queues.Retry(0, ctx.Err())
 		}
+
 		return queues.Done()
 	}
+
 	first, err := mapping.Handle(ctx, event)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	done := 10 - len(first.Failures)
 	if done < 5 {
 		t.Fatalf("%d were done", done)
 	}
 	h.calls, h.do = nil, func(context.Context, queues.Message) queues.Outcome { return queues.Done() }
+
 	second, err := mapping.Handle(t.Context(), event)
 	if err != nil || len(second.Failures) != 0 {
 		t.Errorf("%+v, %v", second, err)
 	}
+
 	for i := range 5 {
 		if slices.Contains(h.calls, fmt.Sprint(i)) {
 			t.Errorf("message %d ran again", i)
 		}
 	}
+
 	if !slices.Contains(h.calls, "5") {
 		t.Errorf("message 5 was not done: %v", h.calls)
 	}
@@ -169,13 +188,16 @@ func TestTheSendersOwnIDCountsMoreThanTheMessages(t *testing.T) {
 			t.Errorf("%s: %s", id, out.Kind)
 		}
 	}
+
 	if len(h.calls) != 1 {
 		t.Errorf("calls %v", h.calls)
 	}
+
 	bad := newHandle(t, events.Config{Claims: newClaims(t), Key: func(queues.Message) (string, error) { return "", errors.New("no key") }})
 	if out := bad.Handler(t.Context(), message("m")); out.Kind != queues.KindReject || len(bad.calls) != 0 {
 		t.Errorf("a message without a key: %s", out.Kind)
 	}
+
 	if _, err := events.Messages(events.Config{}); err == nil {
 		t.Error("a configuration without claims is accepted")
 	}
@@ -183,6 +205,7 @@ func TestTheSendersOwnIDCountsMoreThanTheMessages(t *testing.T) {
 
 func TestAFunctionReturnsTheStoredResult(t *testing.T) {
 	calls := 0
+
 	fn, err := events.Function(newClaims(t, func(c *once.Config) { c.Payload = once.JSON }),
 		func(event json.RawMessage) (string, error) {
 			var e struct{ ID string }
@@ -196,17 +219,21 @@ func TestAFunctionReturnsTheStoredResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, event := range []string{`{"ID":"1","amount":7}`, `{"amount":7.0, "ID":"1"}`} {
 		if got, err := fn(t.Context(), json.RawMessage(event)); err != nil || string(got) != `{"charged":true}` {
 			t.Errorf("%s: %s, %v", event, got, err)
 		}
 	}
+
 	if _, err := fn(t.Context(), json.RawMessage(`{"ID":"1","amount":8}`)); !errors.Is(err, once.ErrMismatch) || calls != 1 {
 		t.Errorf("%v, %d calls", err, calls)
 	}
+
 	if _, err := fn(t.Context(), json.RawMessage(`[`)); err == nil {
 		t.Error("an event without a key is accepted")
 	}
+
 	if _, err := events.Function(nil, nil, nil); err == nil {
 		t.Error("nothing is accepted")
 	}

@@ -18,12 +18,14 @@ func Function(claims *once.Claims, key func(event json.RawMessage) (string, erro
 	if claims == nil || key == nil || fn == nil {
 		return nil, errors.New("events: Function needs claims, a key and a function")
 	}
+
 	return func(ctx context.Context, event json.RawMessage) (json.RawMessage, error) {
 		k, err := key(event)
 		if err != nil {
 			return nil, err
 		}
 		result, _, err := claims.Do(ctx, k, event, func(ctx context.Context, _ *once.Claim) ([]byte, error) { return fn(ctx, event) })
+
 		return result, err
 	}, nil
 }

@@ -34,18 +34,22 @@ func Messages(cfg Config) (queues.Middleware, error) {
 	if cfg.Claims == nil {
 		return nil, errors.New("events: Config.Claims is nil")
 	}
+
 	if cfg.Key == nil {
 		cfg.Key = messageKey
 	}
+
 	if cfg.Payload == nil {
 		cfg.Payload = func(m queues.Message) []byte { return []byte(m.Body) }
 	}
+
 	return func(next queues.Handler) queues.Handler {
 		return func(ctx context.Context, m queues.Message) queues.Outcome {
 			key, err := cfg.Key(m)
 			if err != nil {
 				return queues.Reject(err)
 			}
+
 			return cfg.once(ctx, key, m, next)
 		}
 	}, nil
@@ -69,6 +73,7 @@ func (c *Config) once(ctx context.Context, key string, m queues.Message, next qu
 		case queues.KindReject:
 			return nil, once.Fail(codeRejected, out.Err)
 		}
+
 		return nil, errAgain
 	})
 	var final *once.Failure
@@ -84,8 +89,10 @@ func (c *Config) once(ctx context.Context, key string, m queues.Message, next qu
 	case errors.Is(err, once.ErrMismatch), errors.Is(err, once.ErrInvalid), errors.Is(err, once.ErrKeyExpired), errors.Is(err, once.ErrCorrupt):
 		return queues.Reject(err)
 	}
+
 	if until, held := once.RetryAt(err); held {
 		return queues.InProgress(max(time.Until(until), 0))
 	}
+
 	return queues.Retry(0, err)
 }

@@ -71,18 +71,23 @@ func (c *Config) complete() error {
 	case c.MaxRequest < 0 || c.MaxResponse < 0 || c.MaxResponse > maxResponse:
 		return fmt.Errorf("idempotency: Config.MaxRequest must not be negative, MaxResponse 0 to %d", maxResponse)
 	}
+
 	if len(c.Methods) == 0 {
 		c.Methods = []string{http.MethodPost, http.MethodPatch}
 	}
+
 	if c.MaxRequest == 0 {
 		c.MaxRequest = 1 << 20
 	}
+
 	if c.MaxResponse == 0 {
 		c.MaxResponse = 1 << 20
 	}
+
 	if c.Headers == nil {
 		c.Headers = []string{"Content-Type", "Content-Language", "Location", "ETag", "Last-Modified", "Link", "Cache-Control"}
 	}
+
 	stored := make([]string, len(c.Headers))
 	for i, name := range c.Headers {
 		stored[i] = http.CanonicalHeaderKey(name)
@@ -90,13 +95,16 @@ func (c *Config) complete() error {
 			return fmt.Errorf("idempotency: Config.Headers: %q must not be stored", name)
 		}
 	}
+
 	c.Headers = stored
 	if c.Judge == nil {
 		c.Judge = DefaultJudge
 	}
+
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+
 	return nil
 }
 
@@ -106,9 +114,11 @@ func DefaultJudge(status int) Judgement {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
 		return Release
 	}
+
 	if status >= http.StatusInternalServerError {
 		return Release
 	}
+
 	return Keep
 }
 
@@ -117,6 +127,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
+
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { cfg.serve(w, r, next) })
 	}, nil
@@ -128,11 +139,13 @@ func (c *Config) serve(w http.ResponseWriter, r *http.Request, next http.Handler
 		next.ServeHTTP(w, r)
 		return
 	}
+
 	key, p := c.key(r, fields)
 	if p != nil {
 		c.refuse(w, *p)
 		return
 	}
+
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(c.MaxRequest)))
 	if err != nil {
 		var large *http.MaxBytesError
@@ -141,6 +154,7 @@ func (c *Config) serve(w http.ResponseWriter, r *http.Request, next http.Handler
 		} else {
 			c.refuse(w, unreadable)
 		}
+
 		return
 	}
 	c.once(w, r, key, body, next)
@@ -151,20 +165,24 @@ func (c *Config) key(r *http.Request, fields []string) (string, *problem) {
 	if len(fields) == 0 {
 		return "", &missing
 	}
+
 	given, err := keys.Header(fields)
 	if err != nil {
 		p := malformed
 		p.Detail = err.Error()
 		return "", &p
 	}
+
 	caller, err := c.Caller(r)
 	if err != nil || caller == "" {
 		return "", &stranger
 	}
+
 	key, err := keys.Of(caller, "http", given)
 	if err != nil {
 		return "", &malformed
 	}
+
 	return key, nil
 }
 
@@ -178,17 +196,20 @@ func (c *Config) once(w http.ResponseWriter, r *http.Request, key string, body [
 		again := r.WithContext(ctx)
 		again.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(rec, again)
+
 		mine = rec.response()
 		if rec.overflow {
 			mine = c.problemResponse(overflow(c.MaxResponse))
 			return mine.encode(c.Headers), nil
 		}
+
 		switch c.Judge(mine.Status) {
 		case Release:
 			return nil, errReleased
 		case Unknown:
 			return nil, once.ErrAmbiguous
 		}
+
 		return mine.encode(c.Headers), nil
 	})
 	switch {
@@ -216,10 +237,12 @@ func fingerprint(r *http.Request, body []byte) []byte {
 			body = value
 		}
 	}
+
 	var text []byte
 	for _, part := range [][]byte{[]byte(r.Method), []byte(r.URL.RequestURI()), []byte(kind), body} {
 		text = append(binary.AppendUvarint(text, uint64(len(part))), part...)
 	}
+
 	return text
 }
 
@@ -243,6 +266,7 @@ func (c *Config) problemFor(err error) problem {
 	case errors.Is(err, once.ErrResultUnavailable):
 		return lost
 	}
+
 	return unavailable
 }
 

@@ -40,6 +40,7 @@ type api struct {
 
 func newAPI(t *testing.T, change ...func(*api, *once.Config)) *api {
 	t.Helper()
+
 	a := &api{do: func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("Location", "/orders/1")
@@ -60,16 +61,19 @@ func newAPI(t *testing.T, change ...func(*api, *once.Config)) *api {
 	for _, c := range change {
 		c(a, &cfg)
 	}
+
 	var err error
 	if a.claims, err = once.New(cfg); err != nil {
 		t.Fatal(err)
 	}
 	a.cfg.Claims = a.claims
+
 	wrap, err := idempotency.New(a.cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.Handler = wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.calls.Add(1); a.do(w, r) }))
+
 	return a
 }
 
@@ -79,6 +83,7 @@ func (a *api) post(target, body string, fields ...string) answer {
 	for i := 0; i < len(fields); i += 2 {
 		r.Header.Add(fields[i], fields[i+1])
 	}
+
 	return a.send(r)
 }
 
@@ -94,12 +99,14 @@ func (a *api) send(r *http.Request) answer {
 	a.ServeHTTP(w, r)
 	sent := w.Result()
 	defer sent.Body.Close()
+
 	return answer{sent.StatusCode, sent.Header, w.Body.String()}
 }
 
 // problem checks an answer of the middleware's own.
 func problem(t *testing.T, r answer, status int, code string) {
 	t.Helper()
+
 	var p struct {
 		Type, Title, Code string
 		Status            int
@@ -118,16 +125,20 @@ func TestARetryGetsTheStoredResponse(t *testing.T) {
 		if got := r.body; r.status != http.StatusCreated || got != "made of clay" || r.header.Get("Location") != "/orders/1" {
 			t.Errorf("call %d: %d %s %q", i, r.status, r.header, got)
 		}
+
 		if replayed := r.header.Get("Idempotent-Replayed") == "true"; replayed != (i > 0) {
 			t.Errorf("call %d: replayed %t", i, replayed)
 		}
+
 		if cookie := r.header.Get("Set-Cookie"); (cookie != "") != (i == 0) {
 			t.Errorf("call %d: cookie %q: cookies are not stored", i, cookie)
 		}
 	}
+
 	if r := a.post("/orders", "clay", "Idempotency-Key", `k-1`); r.header.Get("Idempotent-Replayed") != "true" {
 		t.Error("the same key without quotes is the same key")
 	}
+
 	if a.calls.Load() != 1 {
 		t.Errorf("%d calls", a.calls.Load())
 	}
@@ -145,15 +156,18 @@ func TestTheKeyMustBeThereAndReadable(t *testing.T) {
 	problem(t, a.post("/orders", "", "Idempotency-Key", "a", "Idempotency-Key", "b"), http.StatusBadRequest, "idempotency_key_malformed")
 	problem(t, a.post("/orders", "", "Idempotency-Key", strings.Repeat("k", 256)), http.StatusBadRequest, "idempotency_key_malformed")
 	problem(t, a.post("/orders", "", "Idempotency-Key", "k", "X-Caller", "nobody"), http.StatusUnauthorized, "caller_unknown")
+
 	if a.calls.Load() != 0 {
 		t.Errorf("%d calls", a.calls.Load())
 	}
+
 	optional := newAPI(t, func(a *api, _ *once.Config) { a.cfg.Optional = true })
 	for range 2 {
 		if r := optional.post("/orders", ""); r.status != http.StatusCreated {
 			t.Errorf("where keys are optional: %d", r.status)
 		}
 	}
+
 	if r := a.send(httptest.NewRequest(http.MethodGet, "/orders", nil)); r.status != http.StatusCreated || optional.calls.Load() != 2 {
 		t.Errorf("a GET needs none: %d", r.status)
 	}
@@ -166,9 +180,11 @@ func TestAnotherRequestUnderTheKeyIsRefused(t *testing.T) {
 		return a.post("/orders?x=1", `{"a":1,"b":2}`, "Idempotency-Key", "k", "Content-Type", asJSON)
 	}
 	first()
+
 	if r := a.post("/orders?x=1", `{ "b": 2.0, "a": 1 }`, "Idempotency-Key", "k", "Content-Type", "application/json"); r.header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("the same value in another spelling: %d", r.status)
 	}
+
 	for name, r := range map[string]answer{
 		"another body":   a.post("/orders?x=1", `{"a":1}`, "Idempotency-Key", "k", "Content-Type", asJSON),
 		"another target": a.post("/refunds?x=1", `{"a":1,"b":2}`, "Idempotency-Key", "k", "Content-Type", asJSON),
@@ -177,9 +193,11 @@ func TestAnotherRequestUnderTheKeyIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { problem(t, r, http.StatusUnprocessableEntity, "idempotency_key_reused") })
 	}
+
 	if r := a.post("/orders?x=1", `{"a":1}`, "Idempotency-Key", "k", "X-Caller", "other", "Content-Type", asJSON); r.status != http.StatusCreated {
 		t.Errorf("another caller's key is another key: %d", r.status)
 	}
+
 	if r := a.post("/orders", `{"a":`, "Idempotency-Key", "bad", "Content-Type", asJSON); r.status != http.StatusCreated {
 		t.Errorf("a body that is no JSON is the handler's affair: %d", r.status)
 	}
@@ -200,6 +218,7 @@ func TestASecondRequestMeetsTheFirstAtWork(t *testing.T) {
 		}
 	})
 	<-working
+
 	r := a.post("/orders", "", "Idempotency-Key", "k")
 	if rest := r.header.Get("Retry-After"); rest != "62" { // the lease and twice the margin
 		t.Errorf("Retry-After %s", rest)
@@ -218,10 +237,12 @@ func TestWhatAsksForARetryIsNotStored(t *testing.T) {
 				t.Errorf("%d became %d", status, r.status)
 			}
 		}
+
 		if want := map[bool]int32{true: 1, false: 2}[stored]; a.calls.Load() != want {
 			t.Errorf("%d: %d calls", status, a.calls.Load())
 		}
 	}
+
 	a := newAPI(t, func(a *api, _ *once.Config) {
 		a.cfg.Judge = func(int) idempotency.Judgement { return idempotency.Unknown }
 	})
@@ -235,6 +256,7 @@ func TestWhatAsksForARetryIsNotStored(t *testing.T) {
 func TestBodiesAreBounded(t *testing.T) {
 	a := newAPI(t, func(a *api, _ *once.Config) { a.cfg.MaxRequest, a.cfg.MaxResponse = 10, 20 })
 	problem(t, a.post("/orders", "12345678901", "Idempotency-Key", "request"), http.StatusRequestEntityTooLarge, "request_too_large")
+
 	a.do = func(w http.ResponseWriter, _ *http.Request) {
 		if _, err := w.Write(make([]byte, 21)); err == nil {
 			t.Error("the handler is told")
@@ -243,6 +265,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	for range 2 {
 		problem(t, a.post("/orders", "", "Idempotency-Key", "response"), http.StatusInternalServerError, "response_too_large")
 	}
+
 	if a.calls.Load() != 1 {
 		t.Errorf("its effect has happened: %d calls", a.calls.Load())
 	}
@@ -281,6 +304,7 @@ func TestAPanicFreesTheKey(t *testing.T) {
 		}()
 		a.post("/orders", "", "Idempotency-Key", "k")
 	}()
+
 	a.do = fine
 	if r := a.post("/orders", "", "Idempotency-Key", "k"); r.status != http.StatusCreated {
 		t.Errorf("%d", r.status)
@@ -293,10 +317,12 @@ func TestAKeyWithItsOwnEndIsRefusedAfterwards(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	over, err := keys.Expiring("order", "1", noon)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if r := a.post("/orders", "", "Idempotency-Key", live); r.status != http.StatusCreated {
 		t.Errorf("%d %s", r.status, r.body)
 	}
@@ -313,6 +339,7 @@ func TestWithoutTheStoreNothingRuns(t *testing.T) {
 		t.Error("no Retry-After")
 	}
 	problem(t, r, http.StatusServiceUnavailable, "store_unavailable")
+
 	if a.calls.Load() != 0 {
 		t.Errorf("%d calls", a.calls.Load())
 	}
@@ -342,6 +369,7 @@ func TestAStoredResponseOfAnotherFormatIsNotSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, _, err = a.claims.Do(t.Context(), key, idempotency.Fingerprint("/orders", body), func(context.Context, *once.Claim) ([]byte, error) {
 		return bytes.Repeat([]byte{9}, 10), nil
 	})
@@ -359,6 +387,7 @@ func TestBadConfigurationsAreNamed(t *testing.T) {
 	} {
 		cfg := a.cfg
 		change(&cfg)
+
 		if _, err := idempotency.New(cfg); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)
 		}

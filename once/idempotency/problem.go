@@ -54,9 +54,11 @@ func (c *Config) problemResponse(p problem) *response {
 		p.Type = c.Docs + "#" + p.Code
 		r.Header.Set("Link", "<"+c.Docs+`>; rel="describedby"; type="text/html"`)
 	}
+
 	if p.retryAfter > 0 {
 		r.Header.Set("Retry-After", retryAfter(p.retryAfter))
 	}
 	r.Body, _ = json.Marshal(p) // text and numbers
+
 	return r
 }

@@ -29,6 +29,7 @@ func (r *response) encode(stored []string) []byte {
 	}
 	head, _ := json.Marshal(kept) // text and numbers
 	out := binary.AppendUvarint([]byte{format}, uint64(len(head)))
+
 	return append(append(out, head...), r.Body...)
 }
 
@@ -39,22 +40,27 @@ func decode(text []byte) (*response, error) {
 	if len(text) == 0 || text[0] != format {
 		return nil, fmt.Errorf("%w: its format is unknown to this version", errStored)
 	}
+
 	size, n := binary.Uvarint(text[1:])
 	if n <= 0 || size > uint64(len(text)-1-n) {
 		return nil, fmt.Errorf("%w: it is cut off", errStored)
 	}
+
 	head, body := text[1+n:1+n+int(size)], text[1+n+int(size):]
 	r := &response{}
 	if err := json.Unmarshal(head, r); err != nil {
 		return nil, fmt.Errorf("%w: %w", errStored, err)
 	}
+
 	if r.Status < 200 || r.Status > 999 {
 		return nil, fmt.Errorf("%w: status %d", errStored, r.Status)
 	}
+
 	if r.Header == nil {
 		r.Header = http.Header{}
 	}
 	r.Body = body
+
 	return r, nil
 }
 
@@ -86,18 +92,22 @@ func (r *recorder) WriteHeader(status int) {
 
 func (r *recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
+
 	if len(r.body)+len(p) > r.room {
 		r.overflow = true
 		return 0, fmt.Errorf("response to a request with a key: more than %d bytes", r.room)
 	}
 	r.body = append(r.body, p...)
+
 	return len(p), nil
 }
 
 func (r *recorder) response() *response {
 	r.WriteHeader(http.StatusOK)
+
 	if _, given := r.sent["Content-Type"]; !given && len(r.body) > 0 {
 		r.sent.Set("Content-Type", http.DetectContentType(r.body))
 	}
+
 	return &response{Status: r.status, Header: r.sent, Body: r.body}
 }

@@ -22,10 +22,12 @@ func FuzzDecode(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		var all []string
 		for name := range r.Header {
 			all = append(all, name)
 		}
+
 		again, err := decode(r.encode(all))
 		if err != nil || again.Status != r.Status || !bytes.Equal(again.Body, r.Body) || len(again.Header) != len(r.Header) ||
 			len(r.Header) > 0 && !reflect.DeepEqual(again.Header, r.Header) {

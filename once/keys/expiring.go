@@ -21,10 +21,12 @@ func Expiring(name, id string, end time.Time) (string, error) {
 	case end.Unix() <= 0 || end.Unix() > maxExpiry:
 		return "", fmt.Errorf("%w: end: a time between 1970 and 9999", ErrInvalid)
 	}
+
 	key := name + "-" + id + "-" + strconv.FormatInt(end.Unix(), 36)
 	if len(key) > MaxBytes {
 		return "", fmt.Errorf("%w: %d bytes, at most %d", ErrInvalid, len(key), MaxBytes)
 	}
+
 	return key, nil
 }
 
@@ -36,10 +38,12 @@ func Expiry(key string) (time.Time, error) {
 	if name == "" || dash <= 0 {
 		return time.Time{}, fmt.Errorf("%w: must read name-id-base36", ErrInvalid)
 	}
+
 	text := rest[dash+1:]
 	second, err := strconv.ParseInt(text, 36, 64)
 	if err != nil || second <= 0 || second > maxExpiry || strconv.FormatInt(second, 36) != text {
 		return time.Time{}, fmt.Errorf("%w: its last part must be an epoch second in base 36, in small letters", ErrInvalid)
 	}
+
 	return time.Unix(second, 0).UTC(), nil
 }

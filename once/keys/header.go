@@ -16,6 +16,7 @@ func Header(fields []string) (string, error) {
 	if len(fields) != 1 {
 		return "", fmt.Errorf("%w: Idempotency-Key: one field, got %d", ErrInvalid, len(fields))
 	}
+
 	text := strings.Trim(fields[0], " \t")
 	key, err := text, error(nil)
 	if strings.HasPrefix(text, `"`) {
@@ -23,12 +24,14 @@ func Header(fields []string) (string, error) {
 	} else if i := strings.IndexFunc(text, notBare); i >= 0 {
 		err = fmt.Errorf("%w: Idempotency-Key: character %q at %d needs quotes", ErrInvalid, text[i], i)
 	}
+
 	switch {
 	case err != nil:
 		return "", err
 	case strings.TrimSpace(key) == "" || len(key) > MaxHeader:
 		return "", fmt.Errorf("%w: Idempotency-Key: 1 to %d characters and not blank, got %d", ErrInvalid, MaxHeader, len(key))
 	}
+
 	return key, nil
 }
 
@@ -57,5 +60,6 @@ func unquote(text string) (string, error) {
 			b.WriteByte(c)
 		}
 	}
+
 	return "", fmt.Errorf("%w: Idempotency-Key: the closing quote is missing", ErrInvalid)
 }

@@ -28,6 +28,7 @@ func Of(tenant, operation string, parts ...string) (string, error) {
 	case strings.Join(parts, "") == "":
 		return "", fmt.Errorf("%w: all parts are empty: every call without them would share one record", ErrInvalid)
 	}
+
 	var b strings.Builder
 	for _, part := range append([]string{tenant, operation}, parts...) {
 		if !utf8.ValidString(part) {
@@ -37,10 +38,12 @@ func Of(tenant, operation string, parts ...string) (string, error) {
 		b.WriteByte(':')
 		b.WriteString(part)
 	}
+
 	if b.Len() <= MaxBytes {
 		return b.String(), nil
 	}
 	digest := sha256.Sum256([]byte(b.String()))
+
 	return "sha256:" + hex.EncodeToString(digest[:]), nil
 }
 
@@ -53,5 +56,6 @@ func Message(topic string, partition int32, offset int64) (string, error) {
 	case partition < 0 || offset < 0:
 		return "", fmt.Errorf("%w: partition and offset must not be negative", ErrInvalid)
 	}
+
 	return fmt.Sprintf("%s-%d-%d", topic, partition, offset), nil
 }

@@ -16,10 +16,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func of(t rapidOrTest, tenant, operation string, parts ...string) string {
 	t.Helper()
+
 	key, err := keys.Of(tenant, operation, parts...)
 	if err != nil {
 		t.Fatalf("%q %q %q: %v", tenant, operation, parts, err)
 	}
+
 	return key
 }
 
@@ -41,9 +43,11 @@ func TestPoint13_CompositionIsInjective(t *testing.T) {
 			t.Errorf("%.40q and %.40q make the same key", pair[0], pair[1])
 		}
 	}
+
 	if key := of(t, "t", "op", strings.Repeat("é", 2000)); len(key) > keys.MaxBytes || !strings.HasPrefix(key, "sha256:") {
 		t.Errorf("a long key is hashed: %.40q, %d bytes", key, len(key))
 	}
+
 	for name, parts := range map[string][]string{"no tenant": {"", "op", "a"}, "no operation": {"t", "", "a"},
 		"no parts": {"t", "op"}, "empty parts": {"t", "op", "", ""}, "not UTF-8": {"t", "op", "\xff"}} {
 		if _, err := keys.Of(parts[0], parts[1], parts[2:]...); !errors.Is(err, keys.ErrInvalid) {
@@ -56,6 +60,7 @@ func TestDifferentPartsMakeDifferentKeys(t *testing.T) {
 	part := rapid.StringMatching(`[0-9:ab]{0,6}`)
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) []string { return rapid.SliceOfN(part, 1, 4).Draw(t, name) }
+
 		a, b := append([]string{"t", "op", "x"}, draw("a")...), append([]string{"t", "op", "x"}, draw("b")...)
 		same := len(a) == len(b) && strings.Join(a, "\x00") == strings.Join(b, "\x00")
 		if (of(t, a[0], a[1], a[2:]...) == of(t, b[0], b[1], b[2:]...)) != same {
@@ -69,6 +74,7 @@ func TestAMessageIsNamedByItsPlace(t *testing.T) {
 	if err != nil || key != "orders-eu-3-991" {
 		t.Errorf("%q, %v", key, err)
 	}
+
 	for _, bad := range []struct {
 		topic     string
 		partition int32
@@ -92,6 +98,7 @@ func TestTheHeaderIsAStructuredStringOrTheSameBare(t *testing.T) {
 			t.Errorf("%s: %q, %v", field, got, err)
 		}
 	}
+
 	for name, fields := range map[string][]string{
 		"none": nil, "two": {"a", "a"}, "empty": {""}, "empty string": {`""`}, "blank": {`"  "`},
 		"a list": {"a, b"}, "parameters": {`"a";v=1`}, "bare parameters": {"a;v=1"}, "open": {`"a`}, "open escape": {`"a\`},
@@ -106,19 +113,23 @@ func TestTheHeaderIsAStructuredStringOrTheSameBare(t *testing.T) {
 
 func TestAnExpiringKeyCarriesItsEnd(t *testing.T) {
 	end := time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC)
+
 	key, err := keys.Expiring("coupon", "o-1", end)
 	if err != nil || key != "coupon-o-1-tpcao0" {
 		t.Fatalf("%q, %v", key, err)
 	}
+
 	if got, err := keys.Expiry(key); err != nil || !got.Equal(end) {
 		t.Errorf("%s, %v", got, err)
 	}
+
 	for _, bad := range []string{"", "coupon", "coupon-1", "coupon--tpcao0", "-o-1-tpcao0", "coupon-o-1-TPCAO0", "coupon-o-1-0tpcao0",
 		"coupon-o-1-", "coupon-o-1-0", "coupon-o-1-zzzzzzzzzzzz", "coupon-o-1-t c"} {
 		if at, err := keys.Expiry(bad); !errors.Is(err, keys.ErrInvalid) {
 			t.Errorf("%q: %s, %v", bad, at, err)
 		}
 	}
+
 	for _, bad := range []struct {
 		name, id string
 		end      time.Time
@@ -137,6 +148,7 @@ func FuzzExpiry(f *testing.F) {
 		if err != nil || len(key) > keys.MaxBytes {
 			return
 		}
+
 		name, rest, _ := strings.Cut(key, "-")
 		again, err := keys.Expiring(name, rest[:strings.LastIndexByte(rest, '-')], end)
 		if err != nil || again != key {
@@ -153,6 +165,7 @@ func FuzzHeader(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 		if again, err := keys.Header([]string{quoted}); err != nil || again != key {
 			t.Errorf("%q means %q, and quoted again %q, %v", field, key, again, err)

@@ -17,11 +17,13 @@ func (r *run) judge(key string, s *sides) error {
 			return err
 		}
 	}
+
 	if len(all) > 0 {
 		r.totals.Mismatched++
 	} else {
 		r.totals.Matched++
 	}
+
 	return nil
 }
 
@@ -34,10 +36,12 @@ func (s *sides) againstFile(key string) (all []Mismatch) {
 		}
 		return all
 	}
+
 	there := s.there[0]
 	for _, again := range s.there[1:] {
 		all = append(all, Mismatch{Reason: Duplicate, Key: key, Line: again.line, There: again.String()})
 	}
+
 	if s.here == nil {
 		if there.state == done {
 			all = append(all, Mismatch{Reason: MissingHere, Key: key, Line: there.line, There: there.String()})
@@ -53,6 +57,7 @@ func (s *sides) againstFile(key string) (all []Mismatch) {
 	differ(OtherAmount, fmt.Sprint(s.here.amount), fmt.Sprint(there.amount), there.line)
 	differ(OtherCurrency, s.here.currency, there.currency, there.line)
 	differ(OtherState, s.here.state, there.state, there.line)
+
 	return all
 }
 
@@ -62,19 +67,24 @@ func (s *sides) againstLedger(key string) []Mismatch {
 	if s.here != nil && s.here.state == done {
 		said = s.here.String()
 	}
+
 	if s.booked != nil {
 		moved = s.booked.String()
 	}
+
 	if said == moved {
 		return nil
 	}
+
 	const nothing = "nothing"
 	if said == "" {
 		said = nothing
 	}
+
 	if moved == "" {
 		moved = nothing
 	}
+
 	return []Mismatch{{Reason: OtherLedger, Key: key, Here: "payment: " + said + "; ledger: " + moved}}
 }
 

@@ -44,10 +44,12 @@ var ErrHeader = errors.New("header")
 // open reads the header.
 func open(file io.Reader) (*reader, error) {
 	r := &reader{lines: bufio.NewReaderSize(file, maxLine)}
+
 	names, err := r.fields()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrHeader, err)
 	}
+
 	names[0] = strings.TrimPrefix(names[0], "\ufeff")
 	for name, at := range map[string]*int{"key": &r.cols.key, "kind": &r.cols.kind, "amount": &r.cols.amount, "currency": &r.cols.currency, "state": &r.cols.state} {
 		if *at = slices.Index(names, name); *at < 0 {
@@ -55,6 +57,7 @@ func open(file io.Reader) (*reader, error) {
 		}
 		r.width = max(r.width, *at+1)
 	}
+
 	return r, nil
 }
 
@@ -66,14 +69,17 @@ func (r *reader) next() (record, error) {
 		if err != nil {
 			return record{line: r.line}, err
 		}
+
 		if len(fields) == 1 && fields[0] == "" {
 			continue // an empty line
 		}
+
 		rec, err := r.record(fields)
 		if err != nil {
 			err = fmt.Errorf("%w: %w", errLine, err)
 		}
 		rec.line = r.line
+
 		return rec, err
 	}
 }
@@ -87,6 +93,7 @@ func (r *reader) record(fields []string) (rec record, err error) {
 	if len(fields) < r.width {
 		return rec, fmt.Errorf("%d columns, at least %d", len(fields), r.width)
 	}
+
 	rec = record{key: fields[r.cols.key], kind: fields[r.cols.kind], currency: fields[r.cols.currency], state: fields[r.cols.state]}
 	rec.amount, err = strconv.ParseInt(fields[r.cols.amount], 10, 64)
 	switch {
@@ -101,6 +108,7 @@ func (r *reader) record(fields []string) (rec record, err error) {
 	case !slices.Contains(states, rec.state):
 		return rec, fmt.Errorf("state: one of %v", states)
 	}
+
 	return rec, nil
 }
 
@@ -113,22 +121,28 @@ func (r *reader) fields() ([]string, error) {
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = r.lines.ReadSlice('\n')
 		}
+
 		if err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
+
 		return nil, fmt.Errorf("%w: more than %d bytes", errLine, maxLine)
 	}
+
 	if err != nil && (!errors.Is(err, io.EOF) || len(text) == 0) {
 		return nil, err
 	}
+
 	line := strings.TrimRight(string(text), "\r\n")
 	if !strings.Contains(line, `"`) {
 		return strings.Split(line, ","), nil
 	}
 	quoted := csv.NewReader(strings.NewReader(line))
+
 	fields, err := quoted.Read()
 	if err != nil {
 		return nil, fmt.Errorf("%w: quotes: %w", errLine, errors.Unwrap(err))
 	}
+
 	return fields, nil
 }

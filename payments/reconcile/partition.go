@@ -36,6 +36,7 @@ func newPartitions(dir string, n int) (p *partitions, err error) {
 	if p.dir, err = os.MkdirTemp(dir, "reconcile-*"); err != nil {
 		return nil, err
 	}
+
 	for i := range n {
 		file, err := os.OpenFile(filepath.Join(p.dir, fmt.Sprint(i)), os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
 		if err != nil {
@@ -44,18 +45,21 @@ func newPartitions(dir string, n int) (p *partitions, err error) {
 		p.files = append(p.files, file)
 		p.out = append(p.out, bufio.NewWriterSize(file, 8<<10))
 	}
+
 	return p, nil
 }
 
 // add writes a record to the small file of its key.
 func (p *partitions) add(from source, r record) error {
 	h := fnv.New32a()
+
 	_, _ = h.Write([]byte(r.key)) // a hash does not fail
 	out := p.out[h.Sum32()%uint32(len(p.out))]
 	line, err := json.Marshal(stored{string(from), r.line, r.key, r.kind, r.amount, r.currency, r.state})
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))
 	}
+
 	return err
 }
 
@@ -64,13 +68,16 @@ func (p *partitions) each(i int, fn func(source, record)) error {
 	if err := p.out[i].Flush(); err != nil {
 		return err
 	}
+
 	if _, err := p.files[i].Seek(0, io.SeekStart); err != nil {
 		return err
 	}
+
 	decoder := json.NewDecoder(bufio.NewReader(p.files[i]))
 	for {
 		var from string
 		var r record
+
 		line := [...]any{&from, &r.line, &r.key, &r.kind, &r.amount, &r.currency, &r.state}
 		if err := decoder.Decode(&line); errors.Is(err, io.EOF) {
 			return nil
@@ -87,5 +94,6 @@ func (p *partitions) remove() error {
 	for _, f := range p.files {
 		err = errors.Join(err, f.Close())
 	}
+
 	return errors.Join(err, os.RemoveAll(p.dir))
 }

@@ -111,22 +111,27 @@ func Run(ctx context.Context, file io.Reader, cfg Config, found func(Mismatch) e
 	case cfg.Partitions < 1 || cfg.Partitions > 1024:
 		return totals, fmt.Errorf("reconcile: Config.Partitions %d: 1 to 1024", cfg.Partitions)
 	}
+
 	if cfg.Bad == nil {
 		cfg.Bad = func(int, error) {}
 	}
+
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, int) {}
 	}
+
 	r := &run{Config: cfg, found: found, totals: Totals{Reasons: map[Reason]int{}}}
 	if r.parts, err = newPartitions(cfg.Dir, cfg.Partitions); err != nil {
 		return totals, fmt.Errorf("reconcile: %w", err)
 	}
 	defer func() { err = errors.Join(err, r.parts.remove()) }()
+
 	for _, list := range []func(context.Context) error{func(ctx context.Context) error { return r.file(ctx, file) }, r.payments, r.ledger, r.compare} {
 		if err := list(ctx); err != nil {
 			return r.totals, fmt.Errorf("reconcile: %w", err)
 		}
 	}
+
 	return r.totals, nil
 }
 
@@ -135,6 +140,7 @@ func (r *run) file(ctx context.Context, file io.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	for {
 		rec, err := lines.next()
 		switch {
@@ -148,12 +154,15 @@ func (r *run) file(ctx context.Context, file io.Reader) error {
 		case err != nil:
 			return err
 		}
+
 		if r.totals.Lines++; r.totals.Lines%10_000 == 0 {
 			r.Progress("file", r.totals.Lines)
+
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
+
 		if err := r.parts.add(theirs, rec); err != nil {
 			return err
 		}
@@ -169,12 +178,14 @@ func (r *run) payments(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		for _, p := range page {
 			if err := r.steps(p); err != nil {
 				return err
 			}
 		}
 		r.Progress("payments", r.totals.Steps)
+
 		if after = next; after == "" {
 			return nil
 		}
@@ -186,15 +197,18 @@ func (r *run) steps(p payments.Payment) error {
 	if p.Pending != nil {
 		steps = append(steps, *p.Pending)
 	}
+
 	for _, s := range steps {
 		if !slices.Contains(kinds, string(s.Kind)) || r.young(s.At) {
 			continue
 		}
+
 		r.totals.Steps++
 		if err := r.parts.add(ours, record{key: p.ID + "/" + s.ID, kind: string(s.Kind), amount: s.Amount, currency: p.Currency, state: string(s.Outcome)}); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -204,21 +218,25 @@ func (r *run) ledger(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		for _, t := range page {
 			key, made := strings.CutSuffix(t.ID, "#"+payments.LedgerOwner)
 			if !made || r.young(t.At) {
 				continue
 			}
 			r.totals.Transfers++
+
 			rec := record{key: key, kind: strings.TrimPrefix(t.Reference, payments.TransferReference), currency: t.Currency, state: string(payments.Succeeded)}
 			for _, leg := range t.Legs {
 				rec.amount += max(leg.Amount, 0)
 			}
+
 			if err := r.parts.add(booked, rec); err != nil {
 				return err
 			}
 		}
 		r.Progress("ledger", r.totals.Transfers)
+
 		if after = next; after == "" {
 			return nil
 		}
@@ -235,12 +253,14 @@ type sides struct {
 func (r *run) compare(ctx context.Context) error {
 	for i := range r.Partitions {
 		keys := map[string]*sides{}
+
 		err := r.parts.each(i, func(from source, rec record) {
 			s := keys[rec.key]
 			if s == nil {
 				s = &sides{}
 				keys[rec.key] = s
 			}
+
 			switch from {
 			case theirs:
 				s.there = append(s.there, rec)
@@ -253,15 +273,18 @@ func (r *run) compare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			if err := r.judge(key, keys[key]); err != nil {
 				return err
 			}
 		}
 		r.Progress("compared", r.totals.Matched+r.totals.Mismatched)
+
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 	}
+
 	return nil
 }

@@ -34,20 +34,24 @@ type shop struct {
 func newShop(t testing.TB) *shop {
 	t.Helper()
 	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
+
 	db := embeddedtest.DynamoDB(t, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), payments.SandboxTable("sandbox"))...)
 	s := &shop{sandbox: &payments.Sandbox{DynamoDB: db, Table: "sandbox"}}
 	var err error
 	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: db, Tables: tables}); err != nil {
 		t.Fatal(err)
 	}
+
 	if s.Payments, err = payments.New(payments.Config{DynamoDB: db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.sandbox}); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "BRL", Overdraft: true}, {ID: "shop", Currency: "BRL"}} {
 		if _, _, err := s.ledger.CreateAccount(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	return s
 }
 
@@ -57,6 +61,7 @@ const header = "key,kind,amount,currency,state\n"
 func (s *shop) report(t testing.TB) []string {
 	t.Helper()
 	var lines []string
+
 	err := s.sandbox.Report(t.Context(), func(key, kind string, amount int64, currency string) error {
 		lines = append(lines, fmt.Sprintf("%s,%s,%d,%s,succeeded\n", key, kind, amount, currency))
 		return nil
@@ -65,17 +70,20 @@ func (s *shop) report(t testing.TB) []string {
 		t.Fatal(err)
 	}
 	slices.Sort(lines)
+
 	return lines
 }
 
 // run reconciles a file and returns the mismatches as text.
 func (s *shop) run(t testing.TB, file string, change func(*reconcile.Config)) ([]string, reconcile.Totals) {
 	t.Helper()
+
 	cfg := reconcile.Config{Payments: s, Ledger: s.ledger, Dir: t.TempDir()}
 	if change != nil {
 		change(&cfg)
 	}
 	var all []string
+
 	totals, err := reconcile.Run(t.Context(), strings.NewReader(file), cfg, func(m reconcile.Mismatch) error {
 		all = append(all, fmt.Sprintf("%s %s line %d: here %q, there %q", m.Reason, m.Key, m.Line, m.Here, m.There))
 		return nil
@@ -83,19 +91,23 @@ func (s *shop) run(t testing.TB, file string, change func(*reconcile.Config)) ([
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if left, err := os.ReadDir(cfg.Dir); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	slices.Sort(all)
+
 	return all, totals
 }
 
 // take authorizes and captures.
 func (s *shop) take(t testing.TB, id string, amount int64) {
 	t.Helper()
+
 	if _, err := s.Authorize(t.Context(), payments.NewPayment{ID: id, OrderID: id, Payer: "clearing", Payee: "shop", Amount: amount, Currency: "BRL"}); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := s.Capture(t.Context(), id, payments.Ask{ID: "c", Amount: amount}); err != nil {
 		t.Fatal(err)
 	}
@@ -109,10 +121,12 @@ func TestRealPaymentsReconcile(t *testing.T) {
 		t.Skip("the real orders are not here: ", err)
 	}
 	defer file.Close()
+
 	rows, err := csv.NewReader(file).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := newShop(t)
 	count := 0
 	for _, row := range rows[1:] {
@@ -124,12 +138,14 @@ func TestRealPaymentsReconcile(t *testing.T) {
 		id := row[0] + "-" + row[1]
 		amount := int64(math.Round(value * 100))
 		s.take(t, id, amount)
+
 		if count%10 == 0 {
 			if _, err := s.Refund(t.Context(), id, payments.Ask{ID: "r", Amount: (amount + 1) / 2}); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
+
 	lines := s.report(t)
 	if got, totals := s.run(t, header+strings.Join(lines, ""), nil); len(got) != 0 || totals.Matched != 330 || totals.Lines != 330 || totals.Steps != 330 || totals.Transfers != 330 {
 		t.Errorf("%v, %+v", got, totals)
@@ -154,11 +170,13 @@ func TestRealPaymentsReconcile(t *testing.T) {
 	lines[3] = ""
 	want = append(want, "missing-here unknown/c")
 	bad := 0
+
 	got, totals := s.run(t, header+strings.Join(lines, ""), func(c *reconcile.Config) { c.Bad = func(line int, err error) { bad = line } })
 	for i, g := range got {
 		got[i], _, _ = strings.Cut(g, " line ")
 	}
 	slices.Sort(want)
+
 	if !slices.Equal(got, want) || totals.Mismatched != 7 || totals.BadLines != 1 || bad != len(lines) {
 		t.Errorf("found %v\nwant  %v\n%+v, bad line %d", got, want, totals, bad)
 	}
@@ -170,18 +188,22 @@ func TestALedgerThatSaysOtherwiseIsReported(t *testing.T) {
 	// A transfer that looks like a payment's, and no payment made.
 	stray := ledger.Move("q/c", "clearing", "shop", 5, "BRL")
 	stray.Reference = payments.TransferReference + "capture"
+
 	owned, err := s.ledger.Owned(payments.LedgerOwner)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := owned.Post(t.Context(), stray); err != nil {
 		t.Fatal(err)
 	}
+
 	other := stray // and one of somebody who only says so
 	other.ID = "other"
 	if _, err := s.ledger.Post(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
+
 	got, totals := s.run(t, header+strings.Join(s.report(t), ""), nil)
 	if len(got) != 1 || !strings.HasPrefix(got[0], "ledger q/c") || totals.Transfers != 2 {
 		t.Errorf("%v, %+v", got, totals)
@@ -191,6 +213,7 @@ func TestALedgerThatSaysOtherwiseIsReported(t *testing.T) {
 func TestWhatEndedAfterUntilIsLeftOut(t *testing.T) {
 	s := newShop(t)
 	s.take(t, "p", 100)
+
 	for until, want := range map[time.Time]int{time.Now().Add(-time.Hour): 0, time.Now().Add(time.Hour): 1, {}: 1} {
 		if got, _ := s.run(t, header, func(c *reconcile.Config) { c.Until = until }); len(got) != want {
 			t.Errorf("until %s: %v", until, got)
@@ -214,6 +237,7 @@ func TestBadLinesAreNamedAndTheRestGoesOn(t *testing.T) {
 		"succeeded,BRL,\"x,1,capture,p/c\n" + // 11: an open quote swallows no other line
 		"succeeded,BRL," + long + ",1,capture,p/c\n" + // 12
 		"succeeded,BRL,\"a, \"\"quoted\"\" note\",7,capture,q/c" // 13: good, no newline
+
 	var bad []int
 	got, totals := s.run(t, file, func(c *reconcile.Config) {
 		c.Bad = func(line int, err error) {
@@ -226,17 +250,20 @@ func TestBadLinesAreNamedAndTheRestGoesOn(t *testing.T) {
 	if !slices.Equal(bad, []int{4, 5, 6, 7, 8, 9, 10, 11, 12}) || totals.Lines != 2 || len(got) != 2 {
 		t.Errorf("bad lines %v, %+v, %v", bad, totals, got)
 	}
+
 	for name, file := range map[string]string{"empty": "", "no header": "p/c,capture,1,BRL,succeeded\n", "a column short": "key,kind,amount,currency\n"} {
 		_, err := reconcile.Run(t.Context(), strings.NewReader(file), reconcile.Config{Payments: s, Ledger: s.ledger}, func(reconcile.Mismatch) error { return nil })
 		if err == nil || !strings.Contains(err.Error(), "header") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	stop := errors.New("stop")
 	if _, err := reconcile.Run(t.Context(), strings.NewReader(header+"p/c,capture,1,BRL,succeeded\n"), reconcile.Config{Payments: s, Ledger: s.ledger},
 		func(reconcile.Mismatch) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("got %v", err)
 	}
+
 	for says, cfg := range map[string]reconcile.Config{"Payments": {}, "Partitions": {Payments: s, Ledger: s.ledger, Partitions: 1025}} {
 		if _, err := reconcile.Run(t.Context(), strings.NewReader(header), cfg, nil); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("want %s, got %v", says, err)
@@ -265,6 +292,7 @@ func TestTheNumberOfPartitionsChangesNothing(t *testing.T) {
 		var lists fixed
 		var file strings.Builder
 		file.WriteString(header)
+
 		n := rapid.IntRange(0, 30).Draw(rt, "keys")
 		agreed := 0
 		for i := range n {
@@ -274,21 +302,26 @@ func TestTheNumberOfPartitionsChangesNothing(t *testing.T) {
 				lists.payments = append(lists.payments, payments.Payment{NewPayment: payments.NewPayment{ID: id, Currency: "EUR"},
 					Steps: []payments.Step{{ID: "c", Kind: payments.Capturing, Amount: amount, Outcome: payments.Succeeded}}})
 			}
+
 			if there {
 				fmt.Fprintf(&file, "%s/c,capture,%d,EUR,succeeded\n", id, amount)
 			}
+
 			if booked {
 				posted := ledger.Posted{Transfer: ledger.Move(id+"/c#"+payments.LedgerOwner, "a", "b", amount, "EUR")}
 				posted.Reference = payments.TransferReference + "capture"
 				lists.transfers = append(lists.transfers, posted)
 			}
+
 			if here && there && booked {
 				agreed++
 			}
 		}
+
 		var results [2]string
 		for i, partitions := range []int{1, 9} {
 			var found []string
+
 			totals, err := reconcile.Run(t.Context(), strings.NewReader(file.String()), reconcile.Config{Payments: lists, Ledger: lists, Partitions: partitions},
 				func(m reconcile.Mismatch) error { found = append(found, fmt.Sprint(m)); return nil })
 			if err != nil || totals.Matched != agreed {
@@ -297,6 +330,7 @@ func TestTheNumberOfPartitionsChangesNothing(t *testing.T) {
 			slices.Sort(found)
 			results[i] = fmt.Sprint(found, totals)
 		}
+
 		if results[0] != results[1] {
 			rt.Fatalf("one small file: %s\nmany: %s", results[0], results[1])
 		}

@@ -39,10 +39,12 @@ func Decode(m queues.Message) (transitions.Request, error) {
 	if err := json.Unmarshal([]byte(m.Body), &in, json.RejectUnknownMembers(true)); err != nil {
 		return transitions.Request{}, malformed(err)
 	}
+
 	r := transitions.Request{OrderID: in.OrderID, Event: in.Event, From: in.From, TransitionID: in.TransitionID, RequestID: in.RequestID, IfMatch: in.IfMatch}
 	if len(in.Values) > 0 {
 		r.Values = make(map[string]any, len(in.Values))
 	}
+
 	for name, text := range in.Values {
 		v, err := value(text)
 		if err != nil {
@@ -50,12 +52,15 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		}
 		r.Values[name] = v
 	}
+
 	if r.TransitionID == 0 && r.RequestID == "" {
 		r.RequestID = ownID(m)
 	}
+
 	if err := r.Validate(); err != nil {
 		return transitions.Request{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
+
 	return r, nil
 }
 
@@ -73,6 +78,7 @@ func malformed(err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%w: no JSON, at byte %d", ErrMalformed, syntax.ByteOffset)
 	}
+
 	return fmt.Errorf("%w: not a JSON object", ErrMalformed)
 }
 
@@ -90,6 +96,7 @@ func value(text jsontext.Value) (any, error) {
 			return n, nil
 		}
 	}
+
 	return nil, errors.New("want texts, whole numbers of 64 bits and truth values")
 }
 
@@ -99,6 +106,7 @@ func ownID(m queues.Message) transitions.RequestID {
 	if m.DeduplicationID == "" || m.DeduplicationID == hex.EncodeToString(sum[:]) {
 		return transitions.RequestID(m.ID)
 	}
+
 	return transitions.RequestID(m.DeduplicationID)
 }
 

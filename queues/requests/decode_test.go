@@ -63,6 +63,7 @@ func TestWhatIsNoRequestIsRefusedWithAReason(t *testing.T) {
 		if !errors.Is(err, requests.ErrMalformed) || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%s: %v, want %q", body, err, reason)
 		}
+
 		if err != nil && strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: the error repeats the body: %v", body, err)
 		}
@@ -71,25 +72,31 @@ func TestWhatIsNoRequestIsRefusedWithAReason(t *testing.T) {
 
 func TestARequestIsSentAsItIsRead(t *testing.T) {
 	r := transitions.Request{OrderID: "o-1", Event: workflow.Ship, RequestID: "r", Values: map[string]any{"n": int64(3)}}
+
 	in, err := requests.Input("http://x/0/q.fifo", r)
 	if err != nil || *in.MessageGroupId != "o-1" || *in.MessageDeduplicationId != "o-1/r" {
 		t.Fatalf("%+v, %v", in, err)
 	}
+
 	got, err := requests.Decode(queues.Message{ID: "m", Body: *in.MessageBody})
 	if err != nil || !reflect.DeepEqual(got, r) {
 		t.Errorf("%+v, %v", got, err)
 	}
+
 	if in, err = requests.Input("http://x/0/q", r); err != nil || in.MessageGroupId != nil || in.MessageDeduplicationId != nil {
 		t.Errorf("standard: %+v, %v", in, err)
 	}
+
 	in, err = requests.Input("http://x/0/q.fifo", transitions.Request{OrderID: "o-1", Event: workflow.Ship, TransitionID: 4})
 	if err != nil || *in.MessageDeduplicationId != "o-1/#4/"+string(workflow.Ship) {
 		t.Errorf("by transitionId: %v, %v", *in.MessageDeduplicationId, err)
 	}
+
 	in, err = requests.Input("http://x/0/q.fifo", transitions.Request{OrderID: "o-1", Event: workflow.Ship, RequestID: "with a space"})
 	if err != nil || len(*in.MessageDeduplicationId) != 64 {
 		t.Errorf("what the service would not take: %v, %v", *in.MessageDeduplicationId, err)
 	}
+
 	if _, err := requests.Input("http://x/0/q", transitions.Request{OrderID: "o-1", Event: workflow.Ship}); err == nil {
 		t.Error("a request without an identity was encoded")
 	}
@@ -109,10 +116,12 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
+
 		again, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		second, err := requests.Decode(queues.Message{ID: "other", Body: string(again)})
 		if err != nil || !reflect.DeepEqual(r, second) {
 			t.Fatalf("%q: %+v, then %+v, %v", text, r, second, err)

@@ -42,6 +42,7 @@ func (e *Refusal) Error() string {
 			text += " and " + e.Result.Reason
 		}
 	}
+
 	return text
 }
 
@@ -51,6 +52,7 @@ func (h Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 	if err != nil {
 		return queues.Reject(err)
 	}
+
 	result, err := h.Orders.Apply(ctx, r)
 	switch {
 	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, transitions.ErrEvidenceGone):
@@ -60,12 +62,14 @@ func (h Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 	case err != nil:
 		return queues.Retry(0, err)
 	}
+
 	outcome := h.outcome(r, result)
 	if h.Answer != nil && outcome.Kind != queues.KindRetry {
 		if err := h.Answer(ctx, m, r, result); err != nil {
 			return queues.Retry(0, fmt.Errorf("tell the verdict on %s of order %s: %w", r.Event, r.OrderID, err))
 		}
 	}
+
 	return outcome
 }
 
@@ -82,6 +86,7 @@ func (h Handler) outcome(r transitions.Request, result transitions.Result) queue
 			return queues.Retry(0, refusal)
 		}
 	}
+
 	return queues.Reject(refusal)
 }
 

@@ -37,6 +37,7 @@ type shop struct {
 
 func newShop(t *testing.T, dir, suffix string) *shop {
 	t.Helper()
+
 	e, err := embedded.Open(embedded.Config{Dir: dir, Log: embeddedtest.Quiet()})
 	if err != nil {
 		t.Fatal(err)
@@ -51,13 +52,16 @@ func newShop(t *testing.T, dir, suffix string) *shop {
 	cfg.HTTPClient = s
 	db := dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"))
+
 	if s.Orders, err = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: embeddedtest.Quiet()}); err != nil {
 		t.Fatal(err)
 	}
+
 	attributes := map[string]string{}
 	if suffix != "" {
 		attributes["FifoQueue"] = "true"
 	}
+
 	for name, url := range map[string]*string{"requests" + suffix: &s.url, "dead" + suffix: &s.dead} {
 		out, err := s.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 		if err != nil {
@@ -65,6 +69,7 @@ func newShop(t *testing.T, dir, suffix string) *shop {
 		}
 		*url = *out.QueueUrl
 	}
+
 	return s
 }
 
@@ -73,11 +78,13 @@ func (s *shop) Do(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	broken := s.broken
 	s.mu.Unlock()
+
 	if broken != nil {
 		if err := broken(r); err != nil {
 			return nil, err
 		}
 	}
+
 	return s.engine.HTTPClient().Do(r)
 }
 
@@ -94,6 +101,7 @@ func (s *shop) config(h requests.Handler) queues.Config {
 // run starts a consumer; stop ends it and waits.
 func (s *shop) run(cfg queues.Config) (stop func()) {
 	s.t.Helper()
+
 	c, err := queues.New(cfg)
 	if err != nil {
 		s.t.Fatal(err)
@@ -105,17 +113,20 @@ func (s *shop) run(cfg queues.Config) (stop func()) {
 	stop = func() {
 		once.Do(func() {
 			cancel()
+
 			if err := <-ended; err != nil {
 				s.t.Errorf("run: %v", err)
 			}
 		})
 	}
 	s.t.Cleanup(stop)
+
 	return stop
 }
 
 func (s *shop) create(ids ...transitions.OrderID) {
 	s.t.Helper()
+
 	for _, id := range ids {
 		if r, err := s.Create(s.t.Context(), transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 100}}, Total: transitions.Money{Amount: 100, Currency: "EUR"}}); err != nil || r.Verdict != transitions.Applied {
 			s.t.Fatalf("create %s: %v, %v", id, r.Verdict, err)
@@ -125,6 +136,7 @@ func (s *shop) create(ids ...transitions.OrderID) {
 
 func (s *shop) send(bodies ...string) {
 	s.t.Helper()
+
 	for _, b := range bodies {
 		if _, err := s.api.SendMessage(s.t.Context(), &sqs.SendMessageInput{QueueUrl: &s.url, MessageBody: &b}); err != nil {
 			s.t.Fatal(err)
@@ -134,32 +146,39 @@ func (s *shop) send(bodies ...string) {
 
 func (s *shop) state(id transitions.OrderID) workflow.State {
 	s.t.Helper()
+
 	o, found, err := s.Get(s.t.Context(), id)
 	if err != nil || !found {
 		s.t.Fatalf("order %s: %v, %v", id, found, err)
 	}
+
 	return o.State
 }
 
 // left are the messages in the queue, and the reasons of the dead letters.
 func (s *shop) left() (queued string, reasons []string) {
 	s.t.Helper()
+
 	a, err := s.api.GetQueueAttributes(s.t.Context(), &sqs.GetQueueAttributesInput{QueueUrl: &s.url, AttributeNames: []types.QueueAttributeName{"All"}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	for {
 		out, err := s.api.ReceiveMessage(s.t.Context(), &sqs.ReceiveMessageInput{QueueUrl: &s.dead, MaxNumberOfMessages: 10, MessageAttributeNames: []string{"All"}})
 		if err != nil {
 			s.t.Fatal(err)
 		}
+
 		if len(out.Messages) == 0 {
 			break
 		}
+
 		for _, m := range out.Messages {
 			reasons = append(reasons, *m.MessageAttributes[queues.AttributeReason].StringValue)
 		}
 	}
+
 	return a.Attributes["ApproximateNumberOfMessages"] + "+" + a.Attributes["ApproximateNumberOfMessagesNotVisible"], reasons
 }
 
@@ -199,14 +218,17 @@ func TestAVerdictDecidesWhatBecomesOfTheMessage(t *testing.T) {
 				s.run(cfg)
 				s.send(c.messages...)
 				time.Sleep(5 * time.Second)
+
 				if c.later != nil {
 					c.later(s)
 				}
 				time.Sleep(time.Hour)
 				synctest.Wait()
+
 				if got := s.state("o-1"); got != c.state {
 					t.Errorf("the order is %s, want %s", got, c.state)
 				}
+
 				queued, reasons := s.left()
 				if queued != "0+0" || strings.Join(reasons, "; ") != c.reason {
 					t.Errorf("%s messages are left; dead letters: %q, want %q", queued, reasons, c.reason)
@@ -218,10 +240,12 @@ func TestAVerdictDecidesWhatBecomesOfTheMessage(t *testing.T) {
 
 func (s *shop) apply(body string) {
 	s.t.Helper()
+
 	r, err := requests.Decode(queues.Message{ID: "m", Body: body})
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	if result, err := s.Apply(s.t.Context(), r); err != nil || !result.Verdict.Done() {
 		s.t.Fatalf("%s: %v, %v", body, result.Verdict, err)
 	}
@@ -239,6 +263,7 @@ func TestAnOutageIsNoAttempt(t *testing.T) {
 		s.setBroken(nil)
 		time.Sleep(6 * time.Minute)
 		synctest.Wait()
+
 		queued, reasons := s.left()
 		if s.state("o-1") != workflow.Cancelled || queued != "0+0" || reasons != nil || calls < 10 {
 			t.Errorf("the order is %s after %d calls; left %s, dead letters %v", s.state("o-1"), calls, queued, reasons)
@@ -256,6 +281,7 @@ func TestTheVerdictIsToldBeforeTheMessageIsDone(t *testing.T) {
 			if len(told) == 1 {
 				return errors.New("nobody listens")
 			}
+
 			return nil
 		}}
 		cfg := s.config(h)
@@ -266,6 +292,7 @@ func TestTheVerdictIsToldBeforeTheMessageIsDone(t *testing.T) {
 		s.send(`{"orderId":"o-1","event":"explode"}`)
 		time.Sleep(time.Minute)
 		synctest.Wait()
+
 		if got := strings.Join(told, ", "); got != "cancel Applied, cancel Replayed, explode Illegal" {
 			t.Errorf("told %s", got)
 		}
@@ -285,6 +312,7 @@ func TestARefusalMayBeTakenForDone(t *testing.T) {
 				if o.Kind == queues.KindReject && errors.As(o.Err, &refusal) && refusal.Result.Verdict == transitions.WrongState {
 					return queues.Done() // too late, and nobody minds
 				}
+
 				return o
 			}
 		}}
@@ -292,6 +320,7 @@ func TestARefusalMayBeTakenForDone(t *testing.T) {
 		s.send(`{"orderId":"o-1","event":"cancel"}`, `{"orderId":"o-1","event":"pay"}`)
 		time.Sleep(time.Minute)
 		synctest.Wait()
+
 		if queued, reasons := s.left(); queued != "0+0" || reasons != nil {
 			t.Errorf("left %s, dead letters %v", queued, reasons)
 		}

@@ -24,15 +24,18 @@ func Input(queueURL string, r transitions.Request) (*sqs.SendMessageInput, error
 	if err := r.Validate(); err != nil {
 		return nil, err
 	}
+
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request for order %s: %w", r.OrderID, err)
 	}
+
 	in := &sqs.SendMessageInput{QueueUrl: &queueURL, MessageBody: aws.String(string(text))}
 	if strings.HasSuffix(queueURL, ".fifo") {
 		in.MessageGroupId = aws.String(string(r.OrderID))
 		in.MessageDeduplicationId = aws.String(deduplicationID(r))
 	}
+
 	return in, nil
 }
 
@@ -44,9 +47,11 @@ func deduplicationID(r transitions.Request) string {
 	if r.RequestID == "" {
 		id = fmt.Sprintf("%s/#%d/%s", r.OrderID, r.TransitionID, r.Event)
 	}
+
 	if deduplicationRule.MatchString(id) {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
+
 	return hex.EncodeToString(sum[:])
 }

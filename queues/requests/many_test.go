@@ -41,21 +41,26 @@ func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	n := c.dice.IntN(20)
 	c.mu.Unlock()
+
 	if _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation == "ReceiveMessage" {
 		n += 15 // one in four of these would be messages lost for half a minute
 	}
+
 	if n == 0 {
 		return nil, errCable
 	}
+
 	resp, err := c.next.RoundTrip(r)
 	if err == nil && (n == 1 || n == 20) {
 		_ = resp.Body.Close()
 		return nil, errCable
 	}
+
 	if err == nil && c.cut.Load() {
 		_ = resp.Body.Close()
 		return nil, errCable
 	}
+
 	return resp, err
 }
 
@@ -76,20 +81,24 @@ func TestManyMessagesApplyEachTransitionOnce(t *testing.T) {
 			inShop(t, suffix, func(t *testing.T, s *shop) {
 				dice := rand.New(rand.NewPCG(1, 2))
 				s.sendAll(plan(dice, suffix, orders, each))
+
 				for i := range orders {
 					s.create(orderID(i))
 				}
+
 				handled := s.consumeWithCuts(dice, int64(orders*each*6/10))
 				for i := range orders {
 					o, _, err := s.Get(t.Context(), orderID(i))
 					if err != nil || o.TransitionID != transitions.TransitionID(each+1) || o.State != workflow.Pending {
 						t.Errorf("order %s is %s at %d, %v", o.ID, o.State, o.TransitionID, err)
 					}
+
 					rows, err := s.History(t.Context(), o.ID, 0, 0)
 					if err != nil || len(rows) != each+1 {
 						t.Errorf("order %s has %d transitions, %v", o.ID, len(rows), err)
 					}
 				}
+
 				if queued, reasons := s.left(); queued != "0+0" || reasons != nil {
 					t.Errorf("left %s, dead letters %v", queued, reasons)
 				}
@@ -111,11 +120,13 @@ func plan(dice *rand.Rand, suffix string, orders, each int) []*sqs.SendMessageIn
 			if suffix != "" {
 				r.TransitionID, r.RequestID = transitions.TransitionID(n+2), ""
 			}
+
 			for copy := range 2 {
 				in, err := requests.Input("q"+suffix, r)
 				if err != nil {
 					panic(err)
 				}
+
 				if suffix != "" {
 					in.MessageDeduplicationId = aws.String(fmt.Sprintf("%s/%d", *in.MessageDeduplicationId, copy))
 				}
@@ -123,20 +134,24 @@ func plan(dice *rand.Rand, suffix string, orders, each int) []*sqs.SendMessageIn
 			}
 		}
 	}
+
 	if suffix == "" {
 		dice.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	}
+
 	return out
 }
 
 func (s *shop) sendAll(all []*sqs.SendMessageInput) {
 	s.t.Helper()
+
 	for batch := range slices.Chunk(all, 10) {
 		in := &sqs.SendMessageBatchInput{QueueUrl: &s.url}
 		for i, m := range batch {
 			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{Id: aws.String(fmt.Sprint(i)), MessageBody: m.MessageBody,
 				MessageGroupId: m.MessageGroupId, MessageDeduplicationId: m.MessageDeduplicationId})
 		}
+
 		if out, err := s.api.SendMessageBatch(s.t.Context(), in); err != nil || len(out.Failed) > 0 {
 			s.t.Fatalf("%+v, %v", out, err)
 		}
@@ -147,6 +162,7 @@ func (s *shop) sendAll(all []*sqs.SendMessageInput) {
 // messages and is then cut off from SQS; the last one until nothing is left.
 func (s *shop) consumeWithCuts(dice *rand.Rand, cut int64) (handled int64) {
 	s.t.Helper()
+
 	var calls atomic.Int64
 	for round := int64(1); ; round++ {
 		wire := &cable{next: s.engine.HTTPClient().Transport, dice: rand.New(rand.NewPCG(dice.Uint64(), 0))}
@@ -163,22 +179,28 @@ func (s *shop) consumeWithCuts(dice *rand.Rand, cut int64) (handled int64) {
 				wire.cut.Store(true)
 				once.Do(func() { close(enough) })
 			}
+
 			return inner(ctx, m)
 		}
+
 		stops := []func(){s.run(consumer), s.run(consumer)}
 		if round < 4 {
 			<-enough
+
 			for _, stop := range stops {
 				stop()
 			}
 			continue
 		}
+
 		for queued := ""; queued != "0+0"; queued, _ = s.left() {
 			time.Sleep(time.Minute)
 		}
+
 		for _, stop := range stops {
 			stop()
 		}
+
 		return calls.Load()
 	}
 }

@@ -26,6 +26,7 @@ func (d Dir) Send(_ context.Context, n Notification) error {
 	if err := d.write(dir, name, n); err != nil {
 		return fmt.Errorf("notify about order %s: %w", n.OrderID, err)
 	}
+
 	return nil
 }
 
@@ -36,22 +37,27 @@ func (d Dir) write(dir, name string, n Notification) error {
 	if err != nil {
 		return err
 	}
+
 	temp, err := os.CreateTemp(dir, ".tmp-*")
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(dir, 0o700); err == nil {
 			temp, err = os.CreateTemp(dir, ".tmp-*")
 		}
 	}
+
 	if err != nil {
 		return err
 	}
+
 	_, err = temp.Write(append(body, '\n'))
 	if err = errors.Join(err, temp.Sync(), temp.Close()); err == nil {
 		err = os.Rename(temp.Name(), name)
 	}
+
 	if err != nil {
 		return errors.Join(err, os.Remove(temp.Name()))
 	}
+
 	return syncDir(dir)
 }
 
@@ -61,12 +67,14 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
+
 	return errors.Join(f.Sync(), f.Close())
 }
 
 // Count returns how many notifications lie below dir, for recounts.
 func (d Dir) Count() (int, error) {
 	count := 0
+
 	err := filepath.WalkDir(d.Path, func(_ string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && strings.HasSuffix(e.Name(), ".json") {
 			count++
@@ -76,5 +84,6 @@ func (d Dir) Count() (int, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
+
 	return count, err
 }

@@ -37,6 +37,7 @@ func OpenFile(name string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the notification file: %w", err)
 	}
+
 	s := &File{file: f, next: &lines{}}
 	last := make([]byte, 1)
 	if end, err := f.Seek(0, io.SeekEnd); err == nil && end > 0 {
@@ -44,6 +45,7 @@ func OpenFile(name string) (*File, error) {
 			s.next.text.WriteByte('\n')
 		}
 	}
+
 	return s, nil
 }
 
@@ -59,6 +61,7 @@ func (s *File) Send(_ context.Context, n Notification) error {
 	s.mu.Unlock()
 	s.flush.Lock()
 	defer s.flush.Unlock()
+
 	if !mine.done {
 		s.mu.Lock()
 		s.next = &lines{}
@@ -66,9 +69,11 @@ func (s *File) Send(_ context.Context, n Notification) error {
 		_, err := s.file.Write(mine.text.Bytes())
 		mine.err, mine.done = errors.Join(err, s.file.Sync()), true
 	}
+
 	if mine.err != nil {
 		return fmt.Errorf("notify about order %s: %w", n.OrderID, mine.err)
 	}
+
 	return nil
 }
 

@@ -84,13 +84,16 @@ func (r *Reactions) on(name string, passes func(transitions.Change) bool, fn fun
 				return err // a newer worker knows what is to be done about it
 			}
 		}
+
 		err = fn(ctx, change)
 		if err == nil && r.Reacted != nil {
 			r.Reacted(name, change)
 		}
+
 		if claimed(err) {
 			return streams.NotYet(err)
 		}
+
 		return err
 	}
 }
@@ -126,14 +129,17 @@ func (r *Reactions) ship(ctx context.Context, c transitions.Change) error {
 	if errors.Is(err, shipping.ErrCancelled) {
 		return nil
 	}
+
 	if err == nil {
 		r.log().DebugContext(ctx, "shipment requested", "order", c.New.ID, "transition", c.Transition.ID, "tracking", tracking)
 	}
+
 	return err
 }
 
 func (r *Reactions) notify(ctx context.Context, c transitions.Change) error {
 	n := Notification{Key: c.EffectKey(NotifyHandler), OrderID: c.New.ID, TransitionID: c.Transition.ID, State: c.New.State, At: c.Transition.At}
+
 	payload, err := json.Marshal(n)
 	if err != nil {
 		return streams.Permanent(err)
@@ -141,6 +147,7 @@ func (r *Reactions) notify(ctx context.Context, c transitions.Change) error {
 	_, _, err = r.Claims.Do(ctx, n.Key, payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 		return nil, r.Sink.Send(ctx, n)
 	})
+
 	return err
 }
 
@@ -151,10 +158,12 @@ func (r *Reactions) answerParked(ctx context.Context, c transitions.Change) erro
 	if err != nil || len(tasks) == 0 {
 		return err
 	}
+
 	where, err := json.Marshal(c.New.Position())
 	if err != nil {
 		return streams.Permanent(err)
 	}
+
 	for _, task := range tasks {
 		switch {
 		case c.New.Reached(workflow.State(task.Awaited), transitions.TransitionID(task.Since)):
@@ -165,13 +174,16 @@ func (r *Reactions) answerParked(ctx context.Context, c transitions.Change) erro
 		default:
 			continue
 		}
+
 		if err != nil && !gone(err) {
 			return fmt.Errorf("answer the parked task of order %s awaiting %s: %w", c.New.ID, task.Awaited, err)
 		}
+
 		if err := r.Parked.Remove(ctx, task); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 

@@ -36,5 +36,6 @@ func (r *readings) of(record streams.Record) (transitions.Change, bool, error) {
 	read := &reading{stream: record.StreamARN, shard: record.ShardID, sequence: record.SequenceNumber}
 	read.change, read.grew, read.err = transitions.FromRecord(record.Old, record.New)
 	slot.Store(read)
+
 	return read.change, read.grew, read.err
 }

@@ -17,6 +17,7 @@ func TestEveryHandlerSeesItsOwnRecord(t *testing.T) {
 	d := newDesk(t)
 	orders, handlers := d.at(t, 1)
 	placeAndPay(t, orders)
+
 	var group sync.WaitGroup
 	for id := transitions.TransitionID(3); id < 40; id++ {
 		record := d.change(t, func() {
@@ -35,10 +36,12 @@ func TestEveryHandlerSeesItsOwnRecord(t *testing.T) {
 		}
 	}
 	group.Wait()
+
 	rows, err := orders.History(t.Context(), "o-1", 2, 0)
 	if err != nil || len(rows) != 37 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
+
 	for i, row := range rows {
 		if int(row.ID) != i+3 {
 			t.Errorf("row %d is transition %d", i, row.ID)

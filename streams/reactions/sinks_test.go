@@ -26,6 +26,7 @@ func TestADirectoryHonoursTheKey(t *testing.T) {
 	if n, err := files.Count(); n != 0 || err != nil {
 		t.Fatalf("an absent directory holds nothing: %d, %v", n, err)
 	}
+
 	var group sync.WaitGroup
 	for range 10 {
 		group.Go(func() {
@@ -35,6 +36,7 @@ func TestADirectoryHonoursTheKey(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	if n, err := files.Count(); n != 1 || err != nil {
 		t.Errorf("%d files, %v", n, err)
 	}
@@ -45,10 +47,12 @@ func TestAFileHoldsOneLineEachEvenAfterATornOne(t *testing.T) {
 	if err := os.WriteFile(name, []byte(`{"key":"o-0/2/no`), 0o600); err != nil { // a crash cut this line short
 		t.Fatal(err)
 	}
+
 	file, err := reactions.OpenFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
@@ -58,14 +62,17 @@ func TestAFileHoldsOneLineEachEvenAfterATornOne(t *testing.T) {
 		})
 	}
 	group.Wait()
+
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	text, err := os.ReadFile(name)
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 	if err != nil || len(lines) != 21 || !strings.HasPrefix(lines[20], `{"key":"o-1/3/notify"`) {
 		t.Errorf("%d lines, %v, the last is %q", len(lines), err, lines[len(lines)-1])
 	}
+
 	if err := file.Send(t.Context(), notice); err == nil {
 		t.Error("a closed file takes nothing")
 	}
@@ -74,16 +81,19 @@ func TestAFileHoldsOneLineEachEvenAfterATornOne(t *testing.T) {
 // hook delivers to the URL from this machine to itself.
 func hook(t *testing.T, url string) (*reactions.Webhook, *webhooks.Keys, error) {
 	t.Helper()
+
 	keys, err := webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	client, err := webhooks.NewClient(keys, webhooks.ReachLoopback)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	sink, err := reactions.NewWebhook(client, url)
+
 	return sink, keys, err
 }
 
@@ -100,18 +110,22 @@ func TestWebhooksAreSignedAndKeepTheirId(t *testing.T) {
 		w.WriteHeader(answer)
 	}))
 	defer receiver.Close()
+
 	sink, shared, err := hook(t, receiver.URL)
 	if keys = shared; err != nil {
 		t.Fatal(err)
 	}
+
 	for range 2 {
 		if err := sink.Send(t.Context(), notice); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if len(ids) != 2 || ids[0] != ids[1] {
 		t.Errorf("ids %v", ids)
 	}
+
 	for status, permanent := range map[int]bool{500: false, 302: false, 429: false, 410: true} {
 		answer = status
 		if err := sink.Send(t.Context(), notice); err == nil || streams.IsPermanent(err) != permanent {

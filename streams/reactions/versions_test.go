@@ -37,6 +37,7 @@ func newDesk(t *testing.T) *desk {
 	d := &desk{db: embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"), transitions.JournalTable("events"),
 		once.TableInput("once"), parked.TableInput("parked"), shipping.SandboxTable("shipments"))}
 	d.carriers = &shipping.Sandbox{DynamoDB: d.db, Table: "shipments"}
+
 	return d
 }
 
@@ -45,24 +46,29 @@ func (d *desk) at(t *testing.T, version int) (*transitions.Orders, map[string]st
 	t.Helper()
 	spec := workflow.Order().Spec()
 	spec.Version = version
+
 	definition, err := workflow.New(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	orders, err := transitions.New(transitions.Config{DynamoDB: d.db, Table: "orders", JournalTable: "events", Definition: definition, Log: embeddedtest.Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	claims, err := once.New(once.Config{DynamoDB: d.db, Table: "once"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := &reactions.Reactions{Orders: orders, Claims: claims, Desk: shipping.NewDesk(claims, d.carriers),
 		Parked: parked.New(d.db, "parked"), Sink: d, Log: embeddedtest.Quiet()}
 	handlers := map[string]streams.HandlerFunc{}
 	for _, h := range r.Handlers() {
 		handlers[h.Name] = h.Handle
 	}
+
 	return orders, handlers
 }
 
@@ -75,18 +81,22 @@ func (d *desk) change(t *testing.T, fn func()) streams.Record {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return out.Item
 	}
 	old := item()
 	fn()
+
 	return streams.Record{Old: old, New: item()}
 }
 
 func placeAndPay(t *testing.T, orders *transitions.Orders) {
 	t.Helper()
+
 	if _, err := orders.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
 		t.Fatal(err)
 	}
+
 	if r, err := orders.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: workflow.Pay, TransitionID: 2}); err != nil || r.Verdict != transitions.Applied {
 		t.Fatalf("%s, %v", r.Verdict, err)
 	}
@@ -96,6 +106,7 @@ func placeAndPay(t *testing.T, orders *transitions.Orders) {
 // about a state of a newer definition. The journal is written all the same.
 func TestAWorkerLeavesWhatIsNewerThanItself(t *testing.T) {
 	d := newDesk(t)
+
 	newer, new := d.at(t, 2)
 	_, old := d.at(t, 1)
 	record := d.change(t, func() { placeAndPay(t, newer) })
@@ -103,13 +114,16 @@ func TestAWorkerLeavesWhatIsNewerThanItself(t *testing.T) {
 		if err := old[name](t.Context(), record); !errors.Is(err, transitions.ErrUnknownVersion) {
 			t.Errorf("%s: got %v", name, err)
 		}
+
 		if err := new[name](t.Context(), record); err != nil {
 			t.Errorf("%s of the newer worker: %v", name, err)
 		}
 	}
+
 	if err := old[reactions.JournalHandler](t.Context(), record); err != nil {
 		t.Errorf("journal: %v", err)
 	}
+
 	if d.notices != 1 {
 		t.Errorf("%d notices", d.notices)
 	}
@@ -122,15 +136,18 @@ func TestAMigrationIsNoNews(t *testing.T) {
 	older, _ := d.at(t, 1)
 	newer, handlers := d.at(t, 2)
 	placeAndPay(t, older)
+
 	m, err := workflow.NewMigrations([]*workflow.Definition{older.Definition(), newer.Definition()}, []workflow.Migration{{From: 1, To: 2}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	record := d.change(t, func() {
 		order, _, err := newer.Get(t.Context(), "o-1")
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if _, moved, err := newer.Migrate(t.Context(), m, order); err != nil || !moved {
 			t.Fatalf("moved %v, %v", moved, err)
 		}
@@ -142,13 +159,16 @@ func TestAMigrationIsNoNews(t *testing.T) {
 		}
 		cancel()
 	}
+
 	if d.notices != 0 {
 		t.Errorf("%d notices", d.notices)
 	}
+
 	count, err := d.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("shipments")})
 	if err != nil || count.Count != 0 {
 		t.Errorf("%d shipments, %v", count.Count, err)
 	}
+
 	rows, err := newer.History(t.Context(), "o-1", 2, 0)
 	if err != nil || len(rows) != 1 || rows[0].Event != workflow.Migrate {
 		t.Errorf("journal %+v, %v", rows, err)

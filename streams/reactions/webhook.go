@@ -34,6 +34,7 @@ func (w *Webhook) Send(ctx context.Context, n Notification) error {
 	if err != nil {
 		return streams.Permanent(err)
 	}
+
 	err = w.client.Deliver(ctx, w.url, webhookID(n), body, http.Header{"Idempotency-Key": {n.Key}})
 	switch {
 	case errors.Is(err, webhooks.ErrGone):
@@ -41,6 +42,7 @@ func (w *Webhook) Send(ctx context.Context, n Notification) error {
 	case err != nil:
 		return fmt.Errorf("notify about order %s: %w", n.OrderID, err)
 	}
+
 	return nil
 }
 

@@ -27,19 +27,23 @@ import (
 // of the API.
 func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
 	t.Helper()
+
 	cfg := server.Config{Data: filepath.Join(t.TempDir(), "data"), CarrierDelay: time.Millisecond, CallbackSecret: webhooks.NewSecret().Reveal(),
 		API: server.API{WatchFor: 100 * time.Millisecond}}
 	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := b.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, stop := context.WithCancel(context.Background())
 	var group sync.WaitGroup
 	for _, run := range []func(context.Context) error{b.Engine.Run, b.Carrier.Run, func(ctx context.Context) error { return b.Run(ctx, "test") },
@@ -54,19 +58,23 @@ func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
 		http.DefaultClient.CloseIdleConnections()
 		stop()
 		group.Wait()
+
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+
 	return "http://" + listener.Addr().String(), b
 }
 
 func page(t *testing.T) string {
 	t.Helper()
+
 	text, err := os.ReadFile("../../docs/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return string(text)
 }
 
@@ -88,15 +96,18 @@ func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
 				}
 				s.header = "Authorization: Bearer " + string(token)
 			}
+
 			all := examples(page(t))
 			if len(all) < 60 {
 				t.Errorf("%d examples found", len(all))
 			}
+
 			for _, e := range all {
 				status, body, err := s.run(t.Context(), e.command)
 				if err != nil {
 					t.Fatalf("docs/api.md:%d: %v", e.line, err)
 				}
+
 				if err := compare(e.want, status, body); err != nil {
 					t.Errorf("docs/api.md:%d: %s\n%v", e.line, e.command, err)
 				}
@@ -110,26 +121,32 @@ func compare(want string, status int, body string) error {
 	if want == "" {
 		return nil
 	}
+
 	code, part, _ := strings.Cut(want, " ")
 	if code != fmt.Sprint(status) {
 		return fmt.Errorf("%d %s, want %s", status, body, want)
 	}
+
 	if !strings.HasPrefix(part, "{") {
 		if !strings.Contains(body, part) {
 			return fmt.Errorf("%q is not in %s", part, body)
 		}
 		return nil
 	}
+
 	var wanted, got any
 	if err := json.Unmarshal([]byte(part), &wanted); err != nil {
 		return fmt.Errorf("the page's answer: %w", err)
 	}
+
 	if err := json.Unmarshal([]byte(body), &got); err != nil {
 		return fmt.Errorf("%w in %s", err, body)
 	}
+
 	if !within(wanted, got) {
 		return fmt.Errorf("%s is no part of %s", part, body)
 	}
+
 	return nil
 }
 
@@ -141,6 +158,7 @@ func within(part, whole any) bool {
 		for name, v := range p {
 			ok = ok && within(v, w[name])
 		}
+
 		return ok
 	case []any:
 		w, ok := whole.([]any)
@@ -148,8 +166,10 @@ func within(part, whole any) bool {
 		for i := range p {
 			ok = ok && within(p[i], w[i])
 		}
+
 		return ok
 	}
+
 	return part == whole
 }
 
@@ -165,27 +185,33 @@ func TestThePageNamesEveryCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var codes []string
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
+
 		source, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for _, m := range problemCode.FindAllStringSubmatch(string(source), -1) {
 			codes = append(codes, m[1])
 		}
+
 		for _, m := range missing.FindAllStringSubmatch(string(source), -1) {
 			codes = append(codes, m[1]+"_not_found")
 		}
 	}
 	slices.Sort(codes)
+
 	codes = slices.Compact(codes)
 	if len(codes) < 50 {
 		t.Fatalf("only %d codes found", len(codes))
 	}
+
 	for _, code := range codes {
 		if code != "true" && !strings.Contains(text, "`"+code+"`") {
 			t.Errorf("docs/api.md does not name %s", code)

@@ -35,6 +35,7 @@ func examples(page string) []example {
 			if command == "" {
 				begun = i + 1
 			}
+
 			if rest, more := strings.CutSuffix(line, `\`); more {
 				command += rest
 				continue
@@ -43,6 +44,7 @@ func examples(page string) []example {
 			command = ""
 		}
 	}
+
 	return all
 }
 
@@ -67,24 +69,30 @@ func (s *shell) run(ctx context.Context, command string) (status int, body strin
 		if err == nil && member == nil {
 			err = fmt.Errorf("no member %s in %s", m[3], body)
 		}
+
 		if err == nil {
 			s.vars[m[1]] = member[1]
 		}
+
 		return status, body, err
 	}
+
 	if m := assignment.FindStringSubmatch(command); m != nil {
 		if _, given := s.vars[m[1]]; !given {
 			s.vars[m[1]] = m[2]
 		}
 		return 0, "", nil
 	}
+
 	words, err := s.words(command)
 	if err != nil || len(words) == 0 || words[0] != "curl" {
 		return 0, "", errors.Join(err, fmt.Errorf("not a command that the page may use: %s", command))
 	}
+
 	if s.curl != "" {
 		return s.program(ctx, words[1:])
 	}
+
 	return s.request(ctx, words[1:])
 }
 
@@ -124,12 +132,15 @@ func (s *shell) words(command string) (words []string, err error) {
 			begun = true
 		}
 	}
+
 	if begun {
 		words = append(words, word.String())
 	}
+
 	if quote != 0 {
 		err = errors.New("a quote is open")
 	}
+
 	return words, err
 }
 
@@ -139,17 +150,20 @@ func (s *shell) program(ctx context.Context, args []string) (status int, body st
 	if s.header != "" {
 		args = append(args, "-H", s.header)
 	}
+
 	out, err := exec.CommandContext(ctx, s.curl, args...).Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 28 { // -m: as a stream is ended
 		err = nil
 	}
+
 	text := string(out)
 	i := strings.LastIndexByte(text, '\n')
 	if err != nil || i < 0 {
 		return 0, text, errors.Join(err, errors.New("curl"))
 	}
 	_, err = fmt.Sscan(text[i+1:], &status)
+
 	return status, text[:i], err
 }
 
@@ -157,6 +171,7 @@ func (s *shell) program(ctx context.Context, args []string) (status int, body st
 func (s *shell) request(ctx context.Context, args []string) (status int, body string, err error) {
 	method, url, data := "", "", ""
 	header := http.Header{}
+
 	headers := []string{s.header}
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
@@ -187,30 +202,37 @@ func (s *shell) request(ctx context.Context, args []string) (status int, body st
 			url = args[i]
 		}
 	}
+
 	if method == "" {
 		method = http.MethodGet
 	}
+
 	if data != "" {
 		header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl does
 	}
+
 	for _, h := range headers {
 		if name, value, ok := strings.Cut(h, ": "); ok {
 			header.Set(name, value)
 		}
 	}
+
 	r, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(data))
 	if err != nil {
 		return 0, "", err
 	}
 	r.Header = header
+
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return 0, "", err
 	}
 	defer answer.Body.Close()
+
 	text, err := io.ReadAll(answer.Body)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = nil // -m: as a stream is ended
 	}
+
 	return answer.StatusCode, string(text), err
 }

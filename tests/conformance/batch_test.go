@@ -14,6 +14,7 @@ func repeated(n int, format string) string {
 	for k := range parts {
 		parts[k] = fmt.Sprintf(format, k)
 	}
+
 	return strings.Join(parts, ",")
 }
 

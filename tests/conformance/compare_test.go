@@ -34,6 +34,7 @@ func compile(list []difference) []*compiled {
 		all[n] = &compiled{difference: d,
 			vendor: regexp.MustCompile("^(?:" + d.vendor + ")$"), aws: regexp.MustCompile("^(?:" + d.aws + ")$")}
 	}
+
 	return all
 }
 
@@ -44,12 +45,14 @@ func agree(vendor, engine string) bool {
 	}
 	differencesMu.Lock()
 	defer differencesMu.Unlock()
+
 	for _, d := range known {
 		if d.vendor.MatchString(vendor) && d.aws.MatchString(engine) {
 			d.used = true
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -58,6 +61,7 @@ func reportUnused() int {
 	if f := flagValue("test.run"); f != "" {
 		return 0
 	}
+
 	code := 0
 	for _, d := range known {
 		if !d.used {
@@ -65,6 +69,7 @@ func reportUnused() int {
 			code = 1
 		}
 	}
+
 	return code
 }
 
@@ -72,26 +77,31 @@ func reportUnused() int {
 // what follows from them.
 func both(t testing.TB, operation, body string) (engine, vendor answer) {
 	t.Helper()
+
 	engine, vendor = ask(t, engineSide, operation, body), ask(t, vendorSide, operation, body)
 	got, want := engine.line(operation), vendor.line(operation)
 	if !agree(want, got) {
 		t.Errorf("%s %s\n vendor %s\n engine %s", operation, clip(body), clip(want), clip(got))
 	}
+
 	return engine, vendor
 }
 
 func ask(t testing.TB, s *side, operation, body string) answer {
 	t.Helper()
+
 	a, err := s.call(operation, body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return a
 }
 
 // quietly sends a request to both sides that must succeed and is not compared.
 func quietly(t testing.TB, operation, body string) {
 	t.Helper()
+
 	for _, s := range []*side{engineSide, vendorSide} {
 		if a := ask(t, s, operation, body); a.status != 200 {
 			t.Fatalf("%s: %s %s: %s", s.name, operation, clip(body), a.raw)
@@ -116,6 +126,7 @@ type row struct {
 // compareRows sends the rows in order; later ones see what earlier ones did.
 func compareRows(t *testing.T, rows []row) {
 	t.Helper()
+
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) { both(t, r.operation, r.body) })
 	}
@@ -125,6 +136,7 @@ func compareRows(t *testing.T, rows []row) {
 // "hash:S" or "hash:S,range:N".
 func withTables(t testing.TB, schemas map[string]string) {
 	t.Helper()
+
 	for name, schema := range schemas {
 		quietly(t, "CreateTable", createTable(name, schema, ""))
 		t.Cleanup(func() { quietly(t, "DeleteTable", fmt.Sprintf(`{"TableName":%q}`, name)) })

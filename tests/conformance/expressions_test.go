@@ -22,18 +22,22 @@ type recorded struct {
 
 func readRecorded(t *testing.T, file string) recorded {
 	t.Helper()
+
 	raw, err := os.ReadFile(filepath.Join("../../embedded/internal/expression/testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var small bytes.Buffer
 	if err := json.Compact(&small, raw); err != nil {
 		t.Fatal(err)
 	}
+
 	var r recorded
 	if err := json.Unmarshal(small.Bytes(), &r); err != nil {
 		t.Fatal(err)
 	}
+
 	return r
 }
 
@@ -48,21 +52,26 @@ func (r recorded) request(table, field, expression, more string) string {
 		if name, ok := r.Names[ref]; ok {
 			names[ref] = name
 		}
+
 		if value, ok := r.Values[ref]; ok {
 			values[ref] = value
 		}
 	}
+
 	if len(names) > 0 {
 		body["ExpressionAttributeNames"] = names
 	}
+
 	if len(values) > 0 {
 		body["ExpressionAttributeValues"] = values
 	}
+
 	return text(body)[:len(text(body))-1] + more + "}"
 }
 
 func TestRecordedExpressions(t *testing.T) {
 	withTables(t, map[string]string{"single": "id:S", "ranged": "h:S,r:S"})
+
 	for _, tt := range []struct{ file, table, operation, field, more string }{
 		{"conditions.json", "single", "PutItem", "ConditionExpression", `,"Item":%s`},
 		{"conditions.json", "single", "Scan", "FilterExpression", ""},
@@ -76,6 +85,7 @@ func TestRecordedExpressions(t *testing.T) {
 			if tt.operation == "PutItem" {
 				more = fmt.Sprintf(more, r.Item)
 			}
+
 			for _, row := range r.Rows {
 				if tt.table == "single" {
 					quietly(t, "PutItem", fmt.Sprintf(`{"TableName":"single","Item":%s}`, r.Item))

@@ -57,10 +57,12 @@ func condition(t *rapid.T, depth int) string {
 	comparison := func() string {
 		return operand(t) + rapid.SampledFrom([]string{" = ", " <> ", " < ", "<=", " > ", " >= "}).Draw(t, "sign") + operand(t)
 	}
+
 	most := 10
 	if depth == 0 {
 		most = 6
 	}
+
 	switch rapid.IntRange(0, most).Draw(t, "condition") {
 	case 0, 1:
 		return comparison()
@@ -90,6 +92,7 @@ func mangle(t *rapid.T, expression string) string {
 	if rapid.IntRange(0, 9).Draw(t, "mangle") != 0 {
 		return expression
 	}
+
 	tokens := strings.Fields(expression)
 	at := rapid.IntRange(0, len(tokens)-1).Draw(t, "at")
 	switch rapid.IntRange(0, 2).Draw(t, "how") {
@@ -100,6 +103,7 @@ func mangle(t *rapid.T, expression string) string {
 	default:
 		tokens[at] = rapid.SampledFrom([]string{"AND", ")", "(", ",", "=", "SET", "!", "size", "."}).Draw(t, "token")
 	}
+
 	return strings.Join(tokens, " ")
 }
 
@@ -117,6 +121,7 @@ func updateOf(t *rapid.T) string {
 		for range n {
 			clauses = append(clauses, clause())
 		}
+
 		if len(clauses) > 0 {
 			sections = append(sections, word+" "+strings.Join(clauses, ", "))
 		}
@@ -135,9 +140,11 @@ func updateOf(t *rapid.T) string {
 	add("REMOVE", func() string { return seldom(t, paths, odd) })
 	add("ADD", func() string { return seldom(t, paths, odd) + " " + value.Draw(t, "value") })
 	add("DELETE", func() string { return seldom(t, paths, odd) + " " + value.Draw(t, "value") })
+
 	if len(sections) == 0 {
 		return "REMOVE nope"
 	}
+
 	return strings.Join(sections, " ")
 }
 
@@ -191,6 +198,7 @@ func TestGeneratedNumbers(t *testing.T) {
 		n, m := number.Draw(rt, "n"), number.Draw(rt, "m")
 		compareGenerated(rt, "PutItem", fmt.Sprintf(`{"TableName":"generated","Item":{"h":{"S":"p"},"r":{"N":%q}}}`, n))
 		compareGenerated(rt, "Query", `{"TableName":"generated","KeyConditionExpression":"h = :p AND r <= :r","ScanIndexForward":false,"Limit":5,"ExpressionAttributeValues":{":p":{"S":"p"},":r":{"N":"`+m+`"}}}`)
+
 		sum := fmt.Sprintf(`{"TableName":"generated","Key":{"h":{"S":"sum"},"r":{"N":"0"}},"UpdateExpression":"SET a = :n + :m, b = :n - :m","ExpressionAttributeValues":{":n":{"N":%q},":m":{"N":%q}},"ReturnValues":"ALL_NEW"}`, n, m)
 		engine, vendor := askGenerated(rt, engineSide, "UpdateItem", sum), askGenerated(rt, vendorSide, "UpdateItem", sum)
 		if engine.status == 200 && vendor.status == 200 {
@@ -199,6 +207,7 @@ func TestGeneratedNumbers(t *testing.T) {
 			}
 			return
 		}
+
 		if e, v := engine.line("UpdateItem"), vendor.line("UpdateItem"); !agree(v, e) {
 			rt.Fatalf("%s\n vendor %s\n engine %s", sum, v, e)
 		}
@@ -212,23 +221,27 @@ func rationals(a answer) string {
 	for _, name := range []string{"a", "b"} {
 		v, _ := attributes[name].(map[string]any)
 		text, _ := v["N"].(string)
+
 		r, ok := new(big.Rat).SetString(text)
 		if !ok {
 			return a.raw
 		}
 		all = append(all, r.RatString())
 	}
+
 	return strings.Join(all, " ")
 }
 
 // compareGenerated is both for rapid, which shrinks what fails.
 func compareGenerated(t *rapid.T, operation, body string) {
 	t.Helper()
+
 	lines := make([]string, 2)
 	for n, s := range []*side{vendorSide, engineSide} {
 		a := askGenerated(t, s, operation, body)
 		lines[n] = a.line(operation)
 	}
+
 	if !agree(lines[0], lines[1]) {
 		t.Fatalf("%s %s\n vendor %s\n engine %s", operation, body, clip(lines[0]), clip(lines[1]))
 	}
@@ -236,9 +249,11 @@ func compareGenerated(t *rapid.T, operation, body string) {
 
 func askGenerated(t *rapid.T, s *side, operation, body string) answer {
 	t.Helper()
+
 	a, err := s.call(operation, body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return a
 }

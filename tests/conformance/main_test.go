@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (code int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
+
 	v, err := dynamodblocal.Start(ctx, "../../.cache/dynamodb-local")
 	if err != nil {
 		return 1, err
@@ -38,11 +39,13 @@ func run(m *testing.M) (code int, err error) {
 			err = stopErr
 		}
 	}()
+
 	dir, err := os.MkdirTemp("", "conformance")
 	if err != nil {
 		return 1, err
 	}
 	defer os.RemoveAll(dir)
+
 	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		return 1, err
@@ -54,9 +57,11 @@ func run(m *testing.M) (code int, err error) {
 	}()
 	engineSide = &side{name: "engine", url: "http://engine.invalid", http: engine.HTTPClient()}
 	vendorSide = &side{name: "vendor", url: v.URL, http: &http.Client{Timeout: time.Minute}}
+
 	code = m.Run()
 	if code == 0 {
 		code = reportUnused()
 	}
+
 	return code, nil
 }

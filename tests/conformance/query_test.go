@@ -9,12 +9,15 @@ import (
 
 func TestQuery(t *testing.T) {
 	withTables(t, map[string]string{"texts": "h:S,r:S", "numbers": "h:N,r:N", "bytes": "h:B,r:B", "single": "id:S"})
+
 	for n, text := range []string{"a", "aa", "ab", "b", "B", "é", "😀", "~", " ", "z"} {
 		quietly(t, "PutItem", fmt.Sprintf(`{"TableName":"texts","Item":{"h":{"S":"p"},"r":{"S":%q},"n":{"N":"%d"},"even":{"BOOL":%v}}}`, text, n, n%2 == 0))
 	}
+
 	for _, n := range []string{"0", "1", "-1", "10", "9", "-10", "-9", "1.5", "-1.5", "1e100", "-1e100", "1e-100", "-1e-100", "100", "99", "101", "0.1", "0.01"} {
 		quietly(t, "PutItem", fmt.Sprintf(`{"TableName":"numbers","Item":{"h":{"N":"1"},"r":{"N":%q}}}`, n))
 	}
+
 	for _, b := range []string{"AA==", "AAA=", "AAE=", "/w==", "//8=", "YQ==", "YQA=", "YWE="} {
 		quietly(t, "PutItem", fmt.Sprintf(`{"TableName":"bytes","Item":{"h":{"B":"AA=="},"r":{"B":%q}}}`, b))
 	}
@@ -23,6 +26,7 @@ func TestQuery(t *testing.T) {
 	texts := `{"TableName":"texts","KeyConditionExpression":`
 	p := `,"ExpressionAttributeValues":{":p":{"S":"p"}}`
 	px := `,"ExpressionAttributeValues":{":p":{"S":"p"},":x":{"S":"b"}}`
+
 	rows := []row{
 		{"a partition", "Query", texts + `"h = :p"` + p + `}`},
 		{"backwards", "Query", texts + `"h = :p","ScanIndexForward":false` + p + `}`},
@@ -93,6 +97,7 @@ func TestQuery(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	withTables(t, map[string]string{"texts": "h:S,r:N", "empty": "id:S"})
+
 	for n := range 12 {
 		quietly(t, "PutItem", fmt.Sprintf(`{"TableName":"texts","Item":{"h":{"S":"p"},"r":{"N":"%d"},"even":{"BOOL":%v}}}`, n, n%2 == 0))
 	}

@@ -17,6 +17,7 @@ func createTable(name, schema, more string) string {
 		keys = append(keys, fmt.Sprintf(`{"AttributeName":%q,"KeyType":%q}`, attribute, role))
 		attributes = append(attributes, fmt.Sprintf(`{"AttributeName":%q,"AttributeType":%q}`, attribute, kind))
 	}
+
 	return fmt.Sprintf(`{"TableName":%q,"BillingMode":"PAY_PER_REQUEST","KeySchema":[%s],"AttributeDefinitions":[%s]%s}`,
 		name, strings.Join(keys, ","), strings.Join(attributes, ","), more)
 }

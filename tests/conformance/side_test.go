@@ -33,6 +33,7 @@ func (s *side) call(operation, body string) (answer, error) {
 	case "ListStreams", "DescribeStream", "GetShardIterator", "GetRecords":
 		target = "DynamoDBStreams_20120810."
 	}
+
 	r, err := http.NewRequest(http.MethodPost, s.url, strings.NewReader(body))
 	if err != nil {
 		return answer{}, err
@@ -41,11 +42,13 @@ func (s *side) call(operation, body string) (answer, error) {
 	r.Header.Set("X-Amz-Target", target+operation)
 	r.Header.Set("X-Amz-Date", "20260101T000000Z")
 	r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=conformance/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0")
+
 	resp, err := s.http.Do(r)
 	if err != nil {
 		return answer{}, err
 	}
 	defer resp.Body.Close()
+
 	raw, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return answer{}, err
@@ -53,9 +56,11 @@ func (s *side) call(operation, body string) (answer, error) {
 	a := answer{status: resp.StatusCode, raw: string(raw)}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
+
 	if err := d.Decode(&a.body); err != nil {
 		return a, fmt.Errorf("%s answers %s with no JSON object: %q: %w", s.name, operation, raw, err)
 	}
+
 	return a, nil
 }
 
@@ -69,6 +74,7 @@ func (a answer) line(operation string) string {
 		if !ok {
 			message, _ = body["Message"].(string)
 		}
+
 		for _, key := range []string{"__type", "message", "Message"} {
 			delete(body, key)
 		}
@@ -76,12 +82,15 @@ func (a answer) line(operation string) string {
 		// Some regions of the service put this before a message, others do not
 		// (https://github.com/paritysuite/dynamodb-conformance, captures).
 		message = strings.TrimPrefix(message, "1 validation error detected: ")
+
 		line := fmt.Sprintf("%d %s: %s", a.status, name, sortBraces(message))
 		if len(body) > 0 {
 			line += " " + text(normal("", body))
 		}
+
 		return line
 	}
+
 	body := normal("", a.body)
 	switch operation {
 	case "Scan":
@@ -92,6 +101,7 @@ func (a answer) line(operation string) string {
 			sortList(responses, table)
 		}
 	}
+
 	return "200 " + text(body)
 }
 
@@ -99,9 +109,11 @@ func text(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
+
 	if err := e.Encode(v); err != nil {
 		return err.Error()
 	}
+
 	return strings.TrimSpace(b.String())
 }
 
@@ -135,18 +147,22 @@ func normal(key string, v any) any {
 		for k, e := range x {
 			x[k] = normal(k, e)
 		}
+
 		for k := range onOneSide {
 			delete(x, k)
 		}
+
 		return x
 	case []any:
 		for n := range x {
 			x[n] = normal("", x[n])
 		}
+
 		switch key {
 		case "SS", "NS", "BS", "AttributeDefinitions", "Tags", "TableNames", "ConsumedCapacity":
 			sortList(map[string]any{key: x}, key)
 		}
+
 		return x
 	default:
 		if passing[key] {
@@ -162,6 +178,7 @@ func sortBraces(message string) string {
 	for {
 		before, rest, ok := strings.Cut(message, "{")
 		b.WriteString(before)
+
 		inner, after, closed := strings.Cut(rest, "}")
 		if !ok || !closed {
 			if ok {
@@ -169,6 +186,7 @@ func sortBraces(message string) string {
 			}
 			return b.String()
 		}
+
 		words := strings.Split(inner, ",")
 		for n := range words {
 			words[n] = strings.TrimSpace(words[n])

@@ -15,16 +15,19 @@ func streamOf(t *testing.T, table string) (engine, vendor string) {
 		arn, _ := d.body["Table"].(map[string]any)["LatestStreamArn"].(string)
 		return arn
 	}
+
 	return arn(engineSide), arn(vendorSide)
 }
 
 // compareOwn sends each side a request with its own names in it.
 func compareOwn(t *testing.T, operation, engineBody, vendorBody string) (engine, vendor answer) {
 	t.Helper()
+
 	engine, vendor = ask(t, engineSide, operation, engineBody), ask(t, vendorSide, operation, vendorBody)
 	if got, want := engine.line(operation), vendor.line(operation); !agree(want, got) {
 		t.Errorf("%s %s\n vendor %s\n engine %s", operation, clip(engineBody), clip(want), clip(got))
 	}
+
 	return engine, vendor
 }
 
@@ -32,11 +35,13 @@ func compareOwn(t *testing.T, operation, engineBody, vendorBody string) (engine,
 // were written: the tables here have one partition key, so one shard has them.
 func records(t *testing.T, s *side, arn string) []any {
 	t.Helper()
+
 	d := ask(t, s, "DescribeStream", fmt.Sprintf(`{"StreamArn":%q}`, arn))
 	shards, _ := d.body["StreamDescription"].(map[string]any)["Shards"].([]any)
 	var all []any
 	for _, shard := range shards {
 		id := shard.(map[string]any)["ShardId"].(string)
+
 		i := ask(t, s, "GetShardIterator", fmt.Sprintf(`{"StreamArn":%q,"ShardId":%q,"ShardIteratorType":"TRIM_HORIZON"}`, arn, id))
 		iterator, _ := i.body["ShardIterator"].(string)
 		for empty := 0; iterator != "" && empty < 2; {
@@ -44,11 +49,13 @@ func records(t *testing.T, s *side, arn string) []any {
 			list, _ := r.body["Records"].([]any)
 			all = append(all, list...)
 			iterator, _ = r.body["NextShardIterator"].(string)
+
 			if len(list) == 0 {
 				empty++
 			}
 		}
 	}
+
 	return all
 }
 
@@ -57,6 +64,7 @@ func TestStreamRecords(t *testing.T) {
 		t.Run(view, func(t *testing.T) {
 			quietly(t, "CreateTable", createTable("streamed", "h:S,r:N", `,"StreamSpecification":{"StreamEnabled":true,"StreamViewType":"`+view+`"}`))
 			t.Cleanup(func() { quietly(t, "DeleteTable", `{"TableName":"streamed"}`) })
+
 			key := `"Key":{"h":{"S":"p"},"r":{"N":"1"}}`
 			for _, r := range []row{
 				{"", "PutItem", `{"TableName":"streamed","Item":{"h":{"S":"p"},"r":{"N":"1"},"v":{"S":"a"}}}`},
@@ -72,6 +80,7 @@ func TestStreamRecords(t *testing.T) {
 			} {
 				both(t, r.operation, r.body)
 			}
+
 			engineArn, vendorArn := streamOf(t, "streamed")
 			got, want := records(t, engineSide, engineArn), records(t, vendorSide, vendorArn)
 			for n := range max(len(got), len(want)) {
@@ -116,13 +125,16 @@ func TestStreamRequests(t *testing.T) {
 			id = s.(map[string]any)["ShardId"].(string)
 		}
 		delete(d, "Shards")
+
 		return id, text(normal("", d))
 	}
+
 	se, restE := shard(de)
 	sv, restV := shard(dv)
 	if restE != restV {
 		t.Errorf("DescribeStream\n vendor %s\n engine %s", restV, restE)
 	}
+
 	for _, kind := range []string{"TRIM_HORIZON", "LATEST", "AT_SEQUENCE_NUMBER", "X"} {
 		own("GetShardIterator", `{"StreamArn":%q,"ShardId":%q,"ShardIteratorType":"`+kind+`"}`, list(e, se), list(v, sv))
 	}

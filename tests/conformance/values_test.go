@@ -28,11 +28,13 @@ func attributeValues() []string {
 		"0e999", "1e9999999999", "9.99999999999999999999999999999999999999e125"} {
 		values = append(values, fmt.Sprintf(`{"N":%q}`, n))
 	}
+
 	for _, depth := range []int{30, 31, 32, 40} {
 		values = append(values,
 			strings.Repeat(`{"L":[`, depth)+`{"S":"x"}`+strings.Repeat(`]}`, depth),
 			strings.Repeat(`{"M":{"a":`, depth)+`{"S":"x"}`+strings.Repeat(`}}`, depth))
 	}
+
 	return values
 }
 
@@ -40,11 +42,13 @@ func attributeValues() []string {
 // back where both sides took it.
 func TestValues(t *testing.T) {
 	withTables(t, map[string]string{"values": "id:S"})
+
 	for _, v := range attributeValues() {
 		engine, vendor := both(t, "PutItem", `{"TableName":"values","Item":{"id":{"S":"a"},"v":`+v+`}}`)
 		if engine.status == 200 && vendor.status == 200 {
 			both(t, "GetItem", `{"TableName":"values","Key":{"id":{"S":"a"}}}`)
 		}
+
 		if engine, vendor = both(t, "UpdateItem", `{"TableName":"values","Key":{"id":{"S":"b"}},"UpdateExpression":"SET w = :v","ExpressionAttributeValues":{":v":`+v+`}}`); engine.status == 200 && vendor.status == 200 {
 			both(t, "GetItem", `{"TableName":"values","Key":{"id":{"S":"b"}}}`)
 		}
@@ -54,6 +58,7 @@ func TestValues(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	withTables(t, map[string]string{"values": "id:S", "ranged": "h:S,r:B"})
+
 	text := func(n int) string { return strings.Repeat("x", n) }
 	put := func(table, item string) { t.Helper(); both(t, "PutItem", `{"TableName":"`+table+`","Item":`+item+`}`) }
 	const limit = 400 << 10
@@ -61,13 +66,16 @@ func TestSizes(t *testing.T) {
 		put("values", `{"id":{"S":"a"},"v":{"S":"`+text(n)+`"}}`)
 	}
 	both(t, "UpdateItem", `{"TableName":"values","Key":{"id":{"S":"a"}},"UpdateExpression":"SET w = v"}`)
+
 	for _, n := range []int{2048, 2049} {
 		put("values", `{"id":{"S":"`+text(n)+`"}}`)
 		both(t, "GetItem", `{"TableName":"values","Key":{"id":{"S":"`+text(n)+`"}}}`)
 	}
+
 	for _, n := range []int{1024, 1028} {
 		put("ranged", `{"h":{"S":"a"},"r":{"B":"`+strings.Repeat("YWFh", n/3+1)+`"}}`)
 	}
+
 	for _, item := range []string{`{"id":{"S":""}}`, `{"id":{"S":"a"},"":{"S":"x"}}`, `{"id":{"S":"a"},"` + text(65535) + `":{"S":"x"}}`,
 		`{"id":{"S":"a"},"` + text(65536) + `":{"S":"x"}}`, `{"id":{"S":"a"},"v":{"M":{"` + text(65536) + `":{"S":"x"}}}}`} {
 		put("values", item)

@@ -29,21 +29,25 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		buyers   = 60
 		killings = 3
 	)
+
 	bin, dir, listen := build(t), t.TempDir(), freePort(t)
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, Data: filepath.Join(dir, "data")}, embeddedtest.Quiet(), server.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := b.Stock.Set(t.Context(), "rare", pieces); err != nil {
 		t.Fatal(err)
 	}
+
 	ids := make([]actions.ID, things)
 	for i := range ids {
 		spec := actions.Spec{ExpiresAt: time.Now().Add(time.Hour), Payload: json.RawMessage(fmt.Sprint(i))}
 		if i%2 == 0 {
 			spec.PIN, spec.MaxAttempts = "1234", wanting
 		}
+
 		made, err := b.Actions.Create(t.Context(), spec)
 		if err != nil {
 			t.Fatal(err)
@@ -53,6 +57,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var decided, sold atomic.Int32
+
 	results := make([]actions.Result, things*wanting)
 	request := func(i int) actions.Request {
 		return actions.Request{ID: ids[i/wanting], PIN: "1234", ConsumeID: fmt.Sprint("caller-", i)}
@@ -67,6 +72,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 			decided.Add(1)
 		})
 	}
+
 	for i := range buyers {
 		group.Go(func() {
 			untilDecided(ctx, t, func() error {
@@ -77,11 +83,13 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 				case errors.Is(err, inventory.ErrOutOfStock):
 					return nil
 				}
+
 				return err
 			})
 			decided.Add(1)
 		})
 	}
+
 	for n := range killings {
 		for int(decided.Load()) < n*(len(results)+buyers)/(killings+1) && ctx.Err() == nil {
 			pause(ctx, time.Millisecond)
@@ -90,6 +98,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		running = start(t, bin, dir, listen)
 	}
 	group.Wait()
+
 	for i := range ids {
 		mine := results[i*wanting : (i+1)*wanting]
 		winner := slices.IndexFunc(mine, func(r actions.Result) bool { return r.Outcome == actions.Consumed })
@@ -98,11 +107,13 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 				t.Errorf("action %d, caller %d: %+v", i, j, r)
 			}
 		}
+
 		again, err := b.Actions.Consume(t.Context(), request(i*wanting+max(0, winner)))
 		if winner < 0 || err != nil || again.Outcome != actions.Consumed || !again.ConsumedAt.Equal(mine[winner].ConsumedAt) || string(again.Payload) != fmt.Sprint(i) {
 			t.Errorf("action %d: won by %d, again %+v, %v", i, winner, again, err)
 		}
 	}
+
 	level, _, err := b.Stock.Level(t.Context(), "rare")
 	if err != nil || sold.Load() != pieces || level.Reserved != pieces || level.Available != 0 {
 		t.Errorf("%d orders got one of %d pieces; %+v, %v", sold.Load(), pieces, level, err)
@@ -117,6 +128,7 @@ func untilDecided(ctx context.Context, t *testing.T, call func() error) {
 		if err == nil {
 			return
 		}
+
 		if ctx.Err() != nil {
 			t.Errorf("not decided in time: %v", err)
 			return
@@ -128,6 +140,7 @@ func untilDecided(ctx context.Context, t *testing.T, call func() error) {
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+
 	select {
 	case <-ctx.Done():
 	case <-timer.C:

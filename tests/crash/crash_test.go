@@ -27,21 +27,25 @@ import (
 // build builds the command once for the test.
 func build(t *testing.T) string {
 	t.Helper()
+
 	bin := filepath.Join(t.TempDir(), "ratchet")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "ratchet/cmd/ratchet").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
+
 	return bin
 }
 
 // freePort returns an address that was free a moment ago.
 func freePort(t *testing.T) string {
 	t.Helper()
+
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
+
 	return l.Addr().String()
 }
 
@@ -51,6 +55,7 @@ type dev struct{ cmd *exec.Cmd }
 // start starts `ratchet dev` and waits until it says that it serves.
 func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
 	t.Helper()
+
 	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		t.Fatal(err)
@@ -59,10 +64,12 @@ func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
 		"--notify", "dir:" + filepath.Join(dir, "notifications"), "--carrier-delay", "100ms", "--effect-lease", "3s", "--decline-percent", "5", "--timeout-percent", "3"}, settings...)
 	cmd := exec.Command(bin, args...)
 	cmd.Stderr = log
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +79,13 @@ func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
 			_ = cmd.Wait()
 		}
 	})
+
 	var banner struct{ Endpoint string }
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &banner) != nil || banner.Endpoint == "" {
 		t.Fatalf("ratchet dev did not come up: %q; its log: %s", lines.Text(), read(log.Name()))
 	}
+
 	return &dev{cmd}
 }
 
@@ -88,6 +97,7 @@ func read(name string) string {
 // kill is kill -9.
 func (d *dev) kill(t *testing.T) {
 	t.Helper()
+
 	if err := d.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -97,9 +107,11 @@ func (d *dev) kill(t *testing.T) {
 // stop asks the process to end, and it must do so in good order.
 func (d *dev) stop(t *testing.T) {
 	t.Helper()
+
 	if err := d.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := d.cmd.Wait(); err != nil {
 		t.Errorf("ratchet dev after SIGTERM: %v", err)
 	}
@@ -116,12 +128,14 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 			t.Log(read(filepath.Join(dir, "log")))
 		}
 	})
+
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, Notify: "dir:" + filepath.Join(dir, "notifications")},
 		embeddedtest.Quiet(), server.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	plan := load.Default(orders)
 	if err := plan.Fill(t.Context(), b); err != nil {
 		t.Fatal(err)
@@ -131,24 +145,30 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	driven := make(chan error, 1)
 	var sent load.Sent
 	go func() { driven <- plan.Drive(ctx, b, &sent, nil) }()
+
 	for quarter := 1; quarter <= 3; quarter++ {
 		untilPlaced(ctx, t, b, quarter*orders/4)
 		running.kill(t)
 		running = start(t, bin, dir, listen)
 	}
+
 	if err := <-driven; err != nil {
 		t.Fatalf("drive: %v", err)
 	}
+
 	if err := load.Wait(ctx, b); err != nil {
 		t.Fatalf("wait: %v", err)
 	}
+
 	count, err := plan.Settle(ctx, b)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, d := range count.Discrepancies {
 		t.Errorf("%s: %s", d.OrderID, d.What)
 	}
+
 	if n := count.ByState["DELIVERED"]; n < orders/2 || count.MostShipments != 1 {
 		t.Errorf("%d of %d orders were delivered, at most %d shipments each", n, orders, count.MostShipments)
 	}
@@ -160,6 +180,7 @@ func untilPlaced(ctx context.Context, t *testing.T, b *server.Backend, want int)
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+
 	for {
 		placed := 0
 		pages := dynamodb.NewScanPaginator(b.DynamoDB, &dynamodb.ScanInput{TableName: &b.Tables.Orders, Select: types.SelectCount, ConsistentRead: aws.Bool(true)})
@@ -170,9 +191,11 @@ func untilPlaced(ctx context.Context, t *testing.T, b *server.Backend, want int)
 			}
 			placed += int(page.Count)
 		}
+
 		if placed >= want {
 			return
 		}
+
 		select {
 		case <-ctx.Done():
 			t.Fatal(fmt.Errorf("%d orders placed, waiting for %d: %w", placed, want, ctx.Err()))

@@ -28,6 +28,7 @@ func until(ctx context.Context, fn func() error) error {
 		if err == nil || errors.As(err, &refusal) || ctx.Err() != nil {
 			return err
 		}
+
 		select {
 		case <-ctx.Done():
 		case <-time.After(20 * time.Millisecond):
@@ -38,34 +39,40 @@ func until(ctx context.Context, fn func() error) error {
 // moneyShop opens the accounts of the tests below on a running `ratchet dev`.
 func moneyShop(t *testing.T, listen string) *server.Backend {
 	t.Helper()
+
 	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, TimeoutPercent: 10}, embeddedtest.Quiet(), server.Hooks{})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "EUR", Side: ledger.Debit, Overdraft: true, Shards: 4},
 		{ID: "shop", Currency: "EUR", Shards: 4}, {ID: "a", Currency: "EUR"}, {ID: "b", Currency: "EUR"}} {
 		if _, _, err := b.Ledger.CreateAccount(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	return b
 }
 
 // moneyIsRight proves the ledger and compares it with what the processor did.
 func moneyIsRight(t *testing.T, b *server.Backend) {
 	t.Helper()
+
 	proof, err := b.Ledger.Verify(t.Context(), func(f ledger.Finding) error { t.Errorf("%+v", f); return nil }, nil)
 	if err != nil || proof.Sums["EUR"] != 0 {
 		t.Errorf("%+v, %v", proof, err)
 	}
 	var file strings.Builder
 	file.WriteString("key,kind,amount,currency,state\n")
+
 	if err := b.Gateway.Report(t.Context(), func(key, kind string, amount int64, currency string) error {
 		fmt.Fprintf(&file, "%s,%s,%d,%s,succeeded\n", key, kind, amount, currency)
 		return nil
 	}); err != nil {
 		t.Fatal(err)
 	}
+
 	totals, err := reconcile.Run(t.Context(), strings.NewReader(file.String()), reconcile.Config{Payments: b.Payments, Ledger: b.Ledger, Dir: t.TempDir()},
 		func(m reconcile.Mismatch) error { t.Errorf("%+v", m); return nil })
 	if err != nil {
@@ -83,9 +90,11 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 	b := moneyShop(t, listen)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
+
 	if _, err := b.Ledger.Post(ctx, ledger.Move("fund", "clearing", "a", 100_000, "EUR")); err != nil {
 		t.Fatal(err)
 	}
+
 	var done atomic.Int32
 	var acknowledged sync.Map
 	var group sync.WaitGroup
@@ -98,6 +107,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 					if err == nil {
 						acknowledged.Store(id, posted.Postings[0].Sequence)
 					}
+
 					return err
 				})
 				if err == nil {
@@ -106,12 +116,15 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 						return err
 					})
 				}
+
 				if err == nil {
 					err = until(ctx, func() error { _, err := b.Payments.Capture(ctx, id, payments.Ask{ID: "c", Amount: 100}); return err })
 				}
+
 				if err == nil && i%3 == 0 {
 					err = until(ctx, func() error { _, err := b.Payments.Refund(ctx, id, payments.Ask{ID: "r", Amount: 60}); return err })
 				}
+
 				if err != nil {
 					t.Errorf("%s: %v", id, err)
 				}
@@ -119,6 +132,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 			}
 		})
 	}
+
 	for quarter := int32(1); quarter <= 3; quarter++ {
 		for done.Load() < quarter*callers*each/4 && ctx.Err() == nil {
 			time.Sleep(2 * time.Millisecond)
@@ -132,8 +146,10 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 		if err != nil || !found || posted.Postings[0].Sequence != sequence.(int64) {
 			t.Errorf("transfer %s was acknowledged: %+v, %v, %v", id, posted, found, err)
 		}
+
 		return true
 	})
+
 	const all, refunds = callers * each, callers * each / 3
 	for id, want := range map[string]int64{"a": 100_000 - 10*all, "b": 10 * all, "shop": 100*all - 60*refunds} {
 		if a, _, err := b.Ledger.Account(ctx, id); err != nil || a.Balance != want || a.Held != 0 {
@@ -152,21 +168,26 @@ func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 	running := start(t, bin, dir, listen)
 	b := moneyShop(t, listen)
 	took := 50 * time.Millisecond // what a whole command takes, as far as is known
+
 	command := func(kill bool, args ...string) {
 		cmd := exec.CommandContext(t.Context(), bin, append(args, "--data", filepath.Join(dir, "data"), "--timeout-percent", "10")...)
 		var out strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &out
 		began := time.Now()
+
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+
 		if kill {
 			time.Sleep(rand.N(took))
 			_ = cmd.Process.Kill()
 		}
+
 		err := cmd.Wait()
 		if !kill {
 			took = max(took/2, time.Since(began))
+
 			if err != nil {
 				t.Errorf("%v: %v\n%s", args, err, out.String())
 			}
@@ -186,11 +207,13 @@ func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 			}
 			command(false, step...)
 		}
+
 		if p, err := b.Payments.Get(t.Context(), id); err != nil || p.State != "PARTIALLY_REFUNDED" || p.Captured != 100 || p.Refunded != 40 || p.Pending != nil {
 			t.Errorf("%+v, %v", p, err)
 		}
 	}
 	t.Logf("%d processes were killed", killed)
+
 	if a, _, err := b.Ledger.Account(t.Context(), "shop"); err != nil || a.Balance != 60*count || a.Held != 0 {
 		t.Errorf("%+v, %v", a, err)
 	}

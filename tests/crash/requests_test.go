@@ -30,6 +30,7 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 			t.Log(read(filepath.Join(dir, "log")))
 		}
 	})
+
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, RequestsQueue: "requests.fifo"}, embeddedtest.Quiet(), server.Hooks{})
 	if err != nil {
@@ -37,9 +38,11 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
+
 	if err := b.Init(ctx); err != nil { // creates the queue
 		t.Fatal(err)
 	}
+
 	var ids []transitions.OrderID
 	for i := range orders {
 		id := transitions.OrderID(fmt.Sprintf("o-%d", i))
@@ -50,16 +53,19 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	}
 	sendTwice(ctx, t, b, ids, each)
 	running.stop(t)
+
 	running = start(t, bin, dir, listen, queue...)
 	for third := 1; third <= 2; third++ {
 		untilMoved(ctx, t, b, ids[0], transitions.TransitionID(third*each/3))
 		running.kill(t)
 		running = start(t, bin, dir, listen, queue...)
 	}
+
 	for _, id := range ids {
 		untilMoved(ctx, t, b, id, each+1)
 	}
 	untilEmpty(ctx, t, b)
+
 	for _, id := range ids {
 		o, _, err := b.Orders.Get(ctx, id)
 		if err != nil || o.TransitionID != each+1 || o.State != workflow.Pending {
@@ -73,21 +79,25 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 // each as two messages.
 func sendTwice(ctx context.Context, t *testing.T, b *server.Backend, ids []transitions.OrderID, each int) {
 	t.Helper()
+
 	url, err := b.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("requests.fifo")})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for n := range each {
 		for _, id := range ids {
 			in, err := requests.Input(*url.QueueUrl, transitions.Request{OrderID: id, Event: []workflow.Event{workflow.Hold, workflow.Release}[n%2], TransitionID: transitions.TransitionID(n + 2)})
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			batch := &sqs.SendMessageBatchInput{QueueUrl: url.QueueUrl}
 			for _, twin := range []string{"a", "b"} {
 				batch.Entries = append(batch.Entries, sqstypes.SendMessageBatchRequestEntry{Id: aws.String(twin), MessageBody: in.MessageBody,
 					MessageGroupId: in.MessageGroupId, MessageDeduplicationId: aws.String(*in.MessageDeduplicationId + twin)})
 			}
+
 			if _, err := b.SQS.SendMessageBatch(ctx, batch); err != nil {
 				t.Fatal(err)
 			}
@@ -103,6 +113,7 @@ func untilMoved(ctx context.Context, t *testing.T, b *server.Backend, id transit
 		if err != nil || !found {
 			t.Fatalf("order %s: %v, %v", id, found, err)
 		}
+
 		return o.TransitionID >= want
 	})
 }
@@ -110,6 +121,7 @@ func untilMoved(ctx context.Context, t *testing.T, b *server.Backend, id transit
 // untilEmpty waits until the queue has no message.
 func untilEmpty(ctx context.Context, t *testing.T, b *server.Backend) {
 	t.Helper()
+
 	url, err := b.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("requests.fifo")})
 	if err != nil {
 		t.Fatal(err)
@@ -119,6 +131,7 @@ func untilEmpty(ctx context.Context, t *testing.T, b *server.Backend) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return out.Attributes["ApproximateNumberOfMessages"] == "0" && out.Attributes["ApproximateNumberOfMessagesNotVisible"] == "0"
 	})
 }
@@ -127,6 +140,7 @@ func waitFor(ctx context.Context, t *testing.T, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
+
 	for !done() {
 		select {
 		case <-ctx.Done():

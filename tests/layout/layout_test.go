@@ -43,11 +43,13 @@ type pkg struct {
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
+
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Imports,GoFiles", "ratchet/...")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var all []pkg
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var p pkg
@@ -67,6 +69,7 @@ func TestPackagesImportOnlyLowerLevels(t *testing.T) {
 		if !known && !internal && !strings.HasPrefix(p.ImportPath, "ratchet/tests/") {
 			t.Errorf("%s has no level: give it one here and in docs/architecture.md", p.ImportPath)
 		}
+
 		for _, i := range p.Imports {
 			if !strings.HasPrefix(i, "ratchet") || !known {
 				if internal && strings.HasPrefix(i, "ratchet/") && !strings.HasPrefix(i, "ratchet/embedded/internal/") {
@@ -74,9 +77,11 @@ func TestPackagesImportOnlyLowerLevels(t *testing.T) {
 				}
 				continue
 			}
+
 			if strings.HasPrefix(i, "ratchet/embedded/internal/") && p.ImportPath == "ratchet/embedded" {
 				continue
 			}
+
 			if levels[i] >= level {
 				t.Errorf("%s (level %d) imports %s (level %d)", p.ImportPath, level, i, levels[i])
 			}
@@ -92,6 +97,7 @@ func TestFilesHaveOneSubject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if n := bytes.Count(text, []byte("\n")); n > most {
 				t.Errorf("%s/%s has %d lines, at most %d", p.ImportPath, name, n, most)
 			}
@@ -113,10 +119,12 @@ func TestTheDiagramInTheDocsIsTheDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	diagram, err := workflow.Order().Render("mermaid")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if !strings.Contains(string(text), diagram) {
 		t.Error("docs/orders.md is stale: paste the output of `ratchet workflow show --format mermaid`")
 	}

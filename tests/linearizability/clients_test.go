@@ -36,6 +36,7 @@ type scene struct {
 func (s *shop) play(ctx context.Context, order transitions.OrderID, seed uint64, clients, calls, percent int) ([]porcupine.Operation, error) {
 	sc := &scene{shop: s, order: order, percent: percent}
 	defer s.journal.forget(order)
+
 	var group sync.WaitGroup
 	for n := range clients {
 		group.Go(func() {
@@ -46,9 +47,11 @@ func (s *shop) play(ctx context.Context, order transitions.OrderID, seed uint64,
 		})
 	}
 	group.Wait()
+
 	if sc.err == nil {
 		sc.fail(sc.settle(ctx))
 	}
+
 	return sc.history, sc.err
 }
 
@@ -69,14 +72,17 @@ func (sc *scene) ask(ctx context.Context, client int, c call, t *trouble) (a ans
 	if err != nil {
 		return a, false, fmt.Errorf("order %s, %s: %w", sc.order, c, err)
 	}
+
 	if a.unknown {
 		ended = math.MaxInt64
 	}
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
+
 	if told {
 		sc.history = append(sc.history, porcupine.Operation{ClientId: client, Input: c, Call: int64(began), Output: a, Return: ended})
 	}
+
 	return a, told && !a.unknown, nil
 }
 
@@ -89,19 +95,23 @@ func (sc *scene) settle(ctx context.Context) error {
 			if try == 50 {
 				return fmt.Errorf("order %s: %s: %w", sc.order, c, errUnanswered)
 			}
+
 			now, _, err := sc.ask(ctx, settler, call{verb: "get"}, nil)
 			if err == nil && now.found {
 				err = sc.shop.journal.wait(sc.order, now.id)
 			}
+
 			if err != nil {
 				return err
 			}
+
 			if _, known, err = sc.ask(ctx, settler, c, nil); err != nil {
 				return err
 			}
 		}
 	}
 	_, _, err := sc.ask(ctx, settler, call{verb: "get"}, nil)
+
 	return err
 }
 
@@ -129,12 +139,15 @@ func (c *client) act(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+
 		if a.found {
 			c.state, c.id = a.state, a.id
 		}
+
 		if known || next.verb == "get" {
 			return nil
 		}
+
 		if again == 0 || c.rng.IntN(2) == 0 {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -160,6 +173,7 @@ func (c *client) draw() call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, r)
+
 	return call{request: r}
 }
 
@@ -167,13 +181,16 @@ func (c *client) draw() call {
 func (c *client) former() (transitions.Request, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+
 	if len(c.asked) == 0 {
 		return transitions.Request{}, false
 	}
+
 	r := c.asked[c.rng.IntN(len(c.asked))]
 	if c.rng.IntN(6) == 0 {
 		r.Event = usual[c.rng.IntN(len(usual))]
 	}
+
 	if *flagMoved && r.RequestID != "" && c.rng.IntN(3) == 0 {
 		r.TransitionID, r.IfMatch = 0, nil
 		switch seen := c.id; c.rng.IntN(3) {
@@ -183,6 +200,7 @@ func (c *client) former() (transitions.Request, bool) {
 			r.IfMatch = &seen
 		}
 	}
+
 	return r, true
 }
 
@@ -192,11 +210,13 @@ func (c *client) fresh() transitions.Request {
 	if c.rng.IntN(10) == 0 && c.state != "" {
 		r.From = c.state
 	}
+
 	mode := c.rng.IntN(100)
 	if mode >= 45 {
 		c.keys++
 		r.RequestID = transitions.RequestID(fmt.Sprintf("c%d-%d", c.n, c.keys))
 	}
+
 	switch {
 	case mode < 60: // given, the last quarter with a request id, too
 		r.TransitionID = c.given()
@@ -204,6 +224,7 @@ func (c *client) fresh() transitions.Request {
 		seen := max(0, c.given()-1)
 		r.IfMatch = &seen
 	}
+
 	return r
 }
 
@@ -216,6 +237,7 @@ func (c *client) given() transitions.TransitionID {
 	case n < 85:
 		return c.id + 2 + transitions.TransitionID(c.rng.IntN(9))
 	}
+
 	return max(1, c.id-transitions.TransitionID(c.rng.IntN(20)))
 }
 
@@ -235,5 +257,6 @@ func (c *client) event() workflow.Event {
 			return legal[c.rng.IntN(len(legal))]
 		}
 	}
+
 	return usual[c.rng.IntN(len(usual))]
 }

@@ -49,6 +49,7 @@ var definition = sync.OnceValue(func() *workflow.Definition {
 	if err != nil {
 		panic(err) // the spec is constant
 	}
+
 	return d
 })
 

@@ -34,6 +34,7 @@ const patience = time.Minute
 func TestLinearizableWithoutFaults(t *testing.T) {
 	s := openShop(t, transitions.JournalByStream)
 	s.run(t, *flagOps, 0)
+
 	if n := s.tally.unknown.Load() + s.tally.failed.Load(); n != 0 {
 		t.Errorf("%d calls failed on a perfect wire", n)
 	}
@@ -49,13 +50,16 @@ func TestLinearizableWithFaults(t *testing.T) {
 func withFaults(t *testing.T, s *shop) {
 	s.run(t, *flagOps, 8)
 	s.tally.mustReach(t)
+
 	for kind, name := range faultNames {
 		n := s.wire.struck[kind].Load()
 		t.Logf("%s: %d", name, n)
+
 		if n == 0 {
 			t.Errorf("the fault %q was never reached", name)
 		}
 	}
+
 	if s.tally.unknown.Load() == 0 {
 		t.Error("no outcome was ever unknown")
 	}
@@ -65,22 +69,27 @@ func withFaults(t *testing.T, s *shop) {
 // history as soon as it is written.
 func (s *shop) run(t *testing.T, calls, percent int) {
 	t.Helper()
+
 	if *flagPerOrder < writers || *flagPerOrder > 1000 || *flagClients < writers {
 		t.Fatalf("-per-order %d: %d to 1000; -clients %d: at least %d", *flagPerOrder, writers, *flagClients, writers)
 	}
 	began := time.Now()
 	group, ctx := errgroup.WithContext(t.Context())
 	group.SetLimit(*flagClients / writers)
+
 	for n := range (calls + *flagPerOrder - 1) / *flagPerOrder {
 		group.Go(func() error {
 			order := transitions.OrderID(fmt.Sprintf("o-%d", n))
+
 			history, err := s.play(ctx, order, *flagSeed+uint64(n)<<20, writers, *flagPerOrder, percent)
 			if err != nil {
 				return err
 			}
+
 			return verify(t, order, history)
 		})
 	}
+
 	if err := group.Wait(); err != nil {
 		t.Error(err)
 	}
@@ -93,18 +102,22 @@ func verify(t testing.TB, order transitions.OrderID, history []porcupine.Operati
 	if result == porcupine.Ok {
 		return nil
 	}
+
 	folder := *flagPictures
 	if folder == "" {
 		folder = t.ArtifactDir()
 	}
 	path := filepath.Join(folder, string(order)+".html")
 	_, info := porcupine.CheckOperationsVerbose(model(), history, patience)
+
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return err
 	}
+
 	if err := porcupine.VisualizePath(model(), info, path); err != nil {
 		return err
 	}
+
 	return fmt.Errorf("order %s: the history of %d calls is %s; see %s", order, len(history), result, path)
 }
 
@@ -112,6 +125,7 @@ func (y *tally) report(t testing.TB, took time.Duration) {
 	t.Helper()
 	t.Logf("%d calls checked in %s; unknown %d, journal behind %d, contended %d, failed reads %d", y.calls.Load(), took.Round(time.Millisecond),
 		y.unknown.Load(), y.behind.Load(), y.contended.Load(), y.failed.Load())
+
 	for _, v := range transitions.Verdicts() {
 		t.Logf("%s: %d", v, y.verdicts[v].Load())
 	}
@@ -120,6 +134,7 @@ func (y *tally) report(t testing.TB, took time.Duration) {
 // mustReach fails a run that never met one of the verdicts.
 func (y *tally) mustReach(t testing.TB) {
 	t.Helper()
+
 	for _, v := range transitions.Verdicts() {
 		if y.verdicts[v].Load() == 0 {
 			t.Errorf("verdict %s was never reached", v)
@@ -130,9 +145,11 @@ func (y *tally) mustReach(t testing.TB) {
 // quiet records one history on a perfect wire.
 func (s *shop) quiet(ctx context.Context, t testing.TB, order transitions.OrderID, seed uint64, calls int) []porcupine.Operation {
 	t.Helper()
+
 	history, err := s.play(ctx, order, seed, 4, calls, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return history
 }

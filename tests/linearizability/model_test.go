@@ -68,16 +68,20 @@ func step(o *order, c call, a answer) (bool, *order) {
 	if c.verb == "get" {
 		return a.standsAt(o) && a.remembers(o), o
 	}
+
 	verdict, entry, after := o.judge(c.request)
 	if c.verb == "create" {
 		verdict, entry, after = o.place(c.total)
 	}
+
 	if a.unknown {
 		return true, after
 	}
+
 	if entry != nil && a.transition != entry.made() {
 		return false, o
 	}
+
 	switch {
 	case verdict == transitions.Applied && a.id > entry.id:
 		// The answer was lost, and the image is that of a later moment. When the slot
@@ -87,6 +91,7 @@ func step(o *order, c call, a answer) (bool, *order) {
 	case verdict == transitions.Illegal || verdict == transitions.NotFound:
 		return a.verdict == verdict && !a.found, after
 	}
+
 	return a.verdict == verdict && a.standsAt(after), after
 }
 
@@ -99,6 +104,7 @@ func (o *order) place(total int64) (transitions.Verdict, *order, *order) {
 	case o.total != total:
 		return transitions.Conflict, nil, o
 	}
+
 	return transitions.Replayed, o.under(transitions.PlaceID), o
 }
 
@@ -119,14 +125,17 @@ func (a answer) remembers(o *order) bool {
 	for i := len(a.ring); o != nil; o = o.before {
 		if slot := o.id % transitions.RingSize; !slots[slot] {
 			slots[slot] = true
+
 			if i--; i < 0 || a.ring[i] != o.made() {
 				return false
 			}
+
 			if i == 0 {
 				return !o.older(slots)
 			}
 		}
 	}
+
 	return len(a.ring) == 0
 }
 
@@ -137,6 +146,7 @@ func (o *order) older(slots [transitions.RingSize]bool) bool {
 			return true
 		}
 	}
+
 	return false
 }
 

@@ -33,6 +33,7 @@ func (o *order) with(next order) *order {
 	if o != nil {
 		next.from, next.total, next.depth = o.to, o.total, o.depth+1
 	}
+
 	type fields struct {
 		before       uint64
 		id           transitions.TransitionID
@@ -48,6 +49,7 @@ func (o *order) with(next order) *order {
 		f.before = o.hash
 	}
 	next.hash = maphash.Comparable(hashSeed, f)
+
 	return &next
 }
 
@@ -60,6 +62,7 @@ func equal(a, b *order) bool {
 		}
 		a, b = a.before, b.before
 	}
+
 	return true
 }
 
@@ -68,9 +71,11 @@ func (o *order) under(id transitions.TransitionID) *order {
 	for o != nil && o.id > id {
 		o = o.before
 	}
+
 	if o == nil || o.id != id {
 		return nil
 	}
+
 	return o
 }
 
@@ -88,22 +93,27 @@ func (o *order) judge(r transitions.Request) (v transitions.Verdict, entry, afte
 	if !possible(r) {
 		return transitions.Illegal, nil, o
 	}
+
 	if o == nil {
 		return transitions.NotFound, nil, o
 	}
+
 	v, entry = o.known(r)
 	if v != 0 {
 		return v, entry, o
 	}
+
 	to, legal := definition().Next(o.to, r.Event)
 	if !legal || (r.From != "" && r.From != o.to) {
 		return transitions.WrongState, nil, o
 	}
+
 	id := idOf(r)
 	if id == 0 {
 		id = o.id + 1
 	}
 	after = o.with(order{id: id, event: r.Event, narrowed: r.From, to: to, key: r.RequestID, allotted: r.TransitionID == 0})
+
 	return transitions.Applied, after, after
 }
 
@@ -113,6 +123,7 @@ func possible(r transitions.Request) bool {
 		return len(definition().Groups(r.Event)) > 0
 	}
 	_, ok := definition().Next(r.From, r.Event)
+
 	return ok
 }
 
@@ -133,6 +144,7 @@ func (o *order) known(r transitions.Request) (transitions.Verdict, *order) {
 			return transitions.Conflict, nil
 		}
 	}
+
 	id := idOf(r)
 	taken := o.under(id)
 	switch {
@@ -149,6 +161,7 @@ func (o *order) known(r transitions.Request) (transitions.Verdict, *order) {
 	case r.IfMatch != nil && *r.IfMatch > o.id:
 		return transitions.Conflict, nil
 	}
+
 	return 0, nil
 }
 

@@ -32,6 +32,7 @@ func forge(fits func(call, answer) bool, lie func(*answer)) func([]porcupine.Ope
 				return true
 			}
 		}
+
 		return false
 	}
 }
@@ -65,6 +66,7 @@ var forgeries = []forgery{
 				return true
 			}
 		}
+
 		return false
 	}},
 }
@@ -80,6 +82,7 @@ func TestEveryForgeryIsFound(t *testing.T) {
 		}
 		truths = append(truths, history)
 	}
+
 	for _, f := range forgeries {
 		t.Run(f.name, func(t *testing.T) {
 			planted := 0
@@ -89,10 +92,12 @@ func TestEveryForgeryIsFound(t *testing.T) {
 					continue
 				}
 				planted++
+
 				if got := porcupine.CheckOperationsTimeout(model(), history, patience); got != porcupine.Illegal {
 					t.Errorf("history %d: %s", n, got)
 				}
 			}
+
 			if planted == 0 {
 				t.Error("no history had a place for it")
 			}
@@ -126,6 +131,7 @@ func TestEverySabotageIsFound(t *testing.T) {
 					hits.Add(1)
 					return find.ReplaceAllString(body, b.with)
 				}
+
 				return body
 			}
 			for n := range 40 {
@@ -137,6 +143,7 @@ func TestEverySabotageIsFound(t *testing.T) {
 				} else if err != nil {
 					t.Fatal(err) // a write that is refused is no mistake that could be missed
 				}
+
 				if porcupine.CheckOperationsTimeout(model(), history, patience) == porcupine.Illegal {
 					t.Logf("found in history %d, after %d mistakes", n, hits.Load())
 					return

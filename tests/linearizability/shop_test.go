@@ -55,16 +55,19 @@ func openShop(t testing.TB, mode transitions.JournalMode) *shop {
 	cfg.Retryer = func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.RateLimiter = time.Millisecond, ratelimit.None })
 	}
+
 	var err error
 	s.Orders, err = transitions.New(transitions.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "orders", JournalTable: "events", Journal: mode,
 		Definition: definition(), Attempts: 3, Log: embeddedtest.Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if mode == transitions.JournalTransactional {
 		return s
 	}
 	s.journal = keepJournal(t, s.Orders, clean, dynamodbstreams.NewFromConfig(engine.AWSConfig()))
+
 	return s
 }
 
@@ -80,6 +83,7 @@ func keepJournal(t testing.TB, orders *transitions.Orders, db *dynamodb.Client, 
 	t.Helper()
 	j := &journal{upTo: map[transitions.OrderID]transitions.TransitionID{}}
 	j.grew = sync.NewCond(&j.mu)
+
 	poller, err := streams.New(streams.Config{
 		Streams: stream, DynamoDB: db, TableName: "orders", LeaseTable: "leases", DeadLetterTable: "dead-letters",
 		PollActive: 5 * time.Millisecond, PollIdle: 20 * time.Millisecond, Log: embeddedtest.Quiet(),
@@ -102,10 +106,12 @@ func keepJournal(t testing.TB, orders *transitions.Orders, db *dynamodb.Client, 
 	}()
 	t.Cleanup(func() {
 		stop()
+
 		if err := <-ended; err != nil {
 			t.Errorf("the journal's poller: %v", err)
 		}
 	})
+
 	return j
 }
 
@@ -114,6 +120,7 @@ func (j *journal) record(ctx context.Context, orders *transitions.Orders, r stre
 	if err != nil || !grew {
 		return err
 	}
+
 	if err := orders.Record(ctx, change); err != nil {
 		return err
 	}
@@ -121,6 +128,7 @@ func (j *journal) record(ctx context.Context, orders *transitions.Orders, r stre
 	defer j.mu.Unlock()
 	j.upTo[change.New.ID] = change.New.TransitionID
 	j.grew.Broadcast()
+
 	return nil
 }
 
@@ -132,9 +140,11 @@ func (j *journal) wait(order transitions.OrderID, id transitions.TransitionID) e
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+
 	for j.upTo[order] < id && j.err == nil {
 		j.grew.Wait()
 	}
+
 	return j.err
 }
 
@@ -152,11 +162,13 @@ func (j *journal) forget(order transitions.OrderID) {
 // an error that vouches for no effect: there is nothing to check then but that.
 func (s *shop) ask(ctx context.Context, order transitions.OrderID, c call, t *trouble) (a answer, told bool, err error) {
 	s.tally.calls.Add(1)
+
 	if t != nil {
 		ctx, t.cancel = context.WithCancel(ctx)
 		defer t.cancel()
 		ctx = context.WithValue(ctx, troubleKey{}, t)
 	}
+
 	a, err = s.send(ctx, order, c)
 	struck := t != nil && t.struck > 0
 	switch {
@@ -178,6 +190,7 @@ func (s *shop) ask(ctx context.Context, order transitions.OrderID, c call, t *tr
 		s.tally.failed.Add(1)
 		return answer{}, false, nil
 	}
+
 	return answer{}, false, err
 }
 
@@ -195,6 +208,7 @@ func (s *shop) send(ctx context.Context, id transitions.OrderID, c call) (answer
 				a.ring = append(a.ring, made{t.ID, t.Event, t.From, t.To})
 			}
 		}
+
 		return a, err
 	case "create":
 		result, err = s.Create(ctx, transitions.NewOrder{ID: id, Total: transitions.Money{Amount: c.total, Currency: "EUR"}})
@@ -203,11 +217,13 @@ func (s *shop) send(ctx context.Context, id transitions.OrderID, c call) (answer
 		r.OrderID = id
 		result, err = s.Apply(ctx, r)
 	}
+
 	t := result.Transition
 	a := answer{verdict: result.Verdict, transition: made{t.ID, t.Event, t.From, t.To}}
 	if o := result.Order; o != nil {
 		a.found, a.state, a.id = true, o.State, o.TransitionID
 	}
+
 	return a, err
 }
 
@@ -216,6 +232,7 @@ func misfortune(rng *rand.Rand, percent int) *trouble {
 	if rng.IntN(100) >= percent {
 		return nil
 	}
+
 	t := &trouble{rng: rng, skip: rng.IntN(3) * rng.IntN(2), left: 1 + rng.IntN(2), kind: fault(rng.IntN(int(faults)))}
 	switch rng.IntN(60) {
 	case 0: // as long as Apply tries
@@ -223,5 +240,6 @@ func misfortune(rng *rand.Rand, percent int) *trouble {
 	case 1, 2, 3: // any mixture
 		t.left, t.kind = 1+rng.IntN(4), faults
 	}
+
 	return t
 }

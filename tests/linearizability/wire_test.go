@@ -56,17 +56,21 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if w.tamper != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
 		body = []byte(w.tamper(string(body)))
 	}
+
 	t, _ := r.Context().Value(troubleKey{}).(*trouble)
 	if t == nil || t.left == 0 {
 		return w.pass(r, body)
 	}
+
 	if t.skip > 0 {
 		t.skip--
 		return w.pass(r, body)
 	}
+
 	t.left--
 	t.struck++
 	kind := t.kind
@@ -74,6 +78,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 		kind = fault(t.rng.IntN(int(givenUpBefore)))
 	}
 	w.struck[kind].Add(1)
+
 	return w.strike(r, body, kind, t.cancel)
 }
 
@@ -87,6 +92,7 @@ func (w *wire) strike(r *http.Request, body []byte, kind fault, cancel context.C
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
 	}
+
 	switch kind {
 	case throttled:
 		return refusal(r, http.StatusBadRequest, "ProvisionedThroughputExceededException"), nil
@@ -98,6 +104,7 @@ func (w *wire) strike(r *http.Request, body []byte, kind fault, cancel context.C
 	case twice:
 		return w.pass(r, body)
 	}
+
 	return nil, io.ErrUnexpectedEOF
 }
 

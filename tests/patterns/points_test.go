@@ -34,6 +34,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T) *server.Backend {
 	t.Helper()
+
 	b, err := server.Embed(server.Config{Data: t.TempDir()}.WithDefaults(), embeddedtest.Quiet(), server.Hooks{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,9 +44,11 @@ func open(t *testing.T) *server.Backend {
 			t.Error(err)
 		}
 	})
+
 	if err := b.Init(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+
 	return b
 }
 
@@ -56,16 +59,19 @@ type image = map[string]types.AttributeValue
 // item reads the order's item as the stream would show it.
 func item(t *testing.T, b *server.Backend) image {
 	t.Helper()
+
 	out, err := b.DynamoDB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &b.Tables.Orders, ConsistentRead: aws.Bool(true),
 		Key: image{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Item
 }
 
 func apply(t *testing.T, b *server.Backend, event workflow.Event, id transitions.TransitionID) {
 	t.Helper()
+
 	if r, err := b.Orders.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: event, TransitionID: id}); err != nil || r.Verdict != transitions.Applied {
 		t.Fatalf("%s: %s, %v", event, r.Verdict, err)
 	}
@@ -82,6 +88,7 @@ func (s *sink) Send(_ context.Context, n reactions.Notification) error {
 // react hands records to all handlers, as the poller would.
 func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) {
 	t.Helper()
+
 	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN, Sink: s, Log: embeddedtest.Quiet()}
 	for _, record := range records {
 		for _, h := range r.Handlers() {
@@ -94,10 +101,12 @@ func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) 
 
 func count(t *testing.T, b *server.Backend, table string) int32 {
 	t.Helper()
+
 	out, err := b.DynamoDB.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table, Select: types.SelectCount, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return out.Count
 }
 
@@ -107,6 +116,7 @@ func TestPoint43_DeletionsAndMarksTriggerNoWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	apply(t, b, workflow.Pay, 2)
+
 	before := item(t, b)
 	_, _, err := b.Claims.DoInItem(t.Context(), "mark", nil, once.ItemWrite{Table: b.Tables.Orders, Key: image{"orderId": before["orderId"]},
 		Set: "note = :n", Values: image{":n": &types.AttributeValueMemberS{Value: "gift"}}})
@@ -117,6 +127,7 @@ func TestPoint43_DeletionsAndMarksTriggerNoWork(t *testing.T) {
 	react(t, b, s,
 		streams.Record{EventName: "MODIFY", Old: before, New: after},
 		streams.Record{EventName: "REMOVE", Old: after, Identity: streams.Identity{Type: "Service", PrincipalID: "dynamodb.amazonaws.com"}})
+
 	if n := count(t, b, b.Tables.Once); len(s.sent) != 0 || n != 0 {
 		t.Errorf("sent %v, %d effects claimed", s.sent, n)
 	}
@@ -134,9 +145,11 @@ func TestPoint44_RepeatedAndReorderedRecordsHaveOneEffectEach(t *testing.T) {
 	shipped := item(t, b)
 	pay, ship := streams.Record{Old: created, New: paid}, streams.Record{Old: paid, New: shipped}
 	react(t, b, s, pay, pay, ship, pay, ship) // as after a crash, and after a shard split
+
 	if len(s.sent) != 2 || s.sent[0] == s.sent[1] {
 		t.Errorf("told %v", s.sent)
 	}
+
 	if n := count(t, b, b.Tables.SandboxShipments); n != 2 { // the booking and its queued report
 		t.Errorf("%d items at the carrier: one booking has two", n)
 	}
@@ -148,18 +161,22 @@ func TestPoint46_AnOrderHasOneExecutionAndItsInputIsCompared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	first, err := b.Start(t.Context(), machine, order)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if again, err := b.Start(t.Context(), machine, order); err != nil || again != first {
 		t.Errorf("again: %s, %v", again, err)
 	}
+
 	other := order
 	other.Items = []transitions.Item{{SKU: "mug", Quantity: 2, Price: 50}}
 	if _, err := b.Start(t.Context(), machine, other); !errors.Is(err, server.ErrOtherOrder) {
 		t.Errorf("another order under the same id: %v", err)
 	}
+
 	described, err := b.SFN.DescribeStateMachine(t.Context(), &sfn.DescribeStateMachineInput{StateMachineArn: &machine})
 	if err != nil || described.Type != "STANDARD" {
 		t.Errorf("names are unique for STANDARD machines only: %s, %v", described.Type, err)
@@ -173,15 +190,18 @@ func TestPoint47_AClaimsLeaseIsNoShorterThanItsTasksHeartbeat(t *testing.T) {
 	if err := json.Unmarshal([]byte(ratchet.StateMachine), &machine); err != nil {
 		t.Fatal(err)
 	}
+
 	lease, tasks := server.Config{}.WithDefaults().EffectLease, 0
 	for name, s := range machine.States {
 		if s.HeartbeatSeconds > 0 {
 			tasks++
 		}
+
 		if float64(s.HeartbeatSeconds) > lease.Seconds() {
 			t.Errorf("%s: HeartbeatSeconds %d, lease %s", name, s.HeartbeatSeconds, lease)
 		}
 	}
+
 	if tasks == 0 {
 		t.Error("no task has HeartbeatSeconds")
 	}
@@ -194,6 +214,7 @@ func TestTheListOfPointsNamesTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all := declared(t)
 	for n := 1; n <= 52; n++ {
 		row := regexp.MustCompile(`(?m)^\| ` + strconv.Itoa(n) + ` \|.*$`).FindString(string(page))
@@ -201,6 +222,7 @@ func TestTheListOfPointsNamesTestsThatExist(t *testing.T) {
 		if len(names) == 0 {
 			t.Errorf("point %d has no row with a test", n)
 		}
+
 		for _, name := range names {
 			if !all[name[1]] {
 				t.Errorf("point %d: there is no test %s", n, name[1])
@@ -213,18 +235,22 @@ func TestTheListOfPointsNamesTestsThatExist(t *testing.T) {
 func declared(t *testing.T) map[string]bool {
 	t.Helper()
 	all, decl := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
+
 		text, err := os.ReadFile(path)
 		for _, m := range decl.FindAllStringSubmatch(string(text), -1) {
 			all[m[1]] = true
 		}
+
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return all
 }

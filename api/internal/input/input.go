@@ -76,5 +76,6 @@ func (c Conditional) Seen() (transition, content int64, conditional bool) {
 	}
 	transition, _ = strconv.ParseInt(parts[1], 10, 64) // at most 15 digits
 	content, _ = strconv.ParseInt(parts[2], 10, 64)
+
 	return transition, content, true
 }

@@ -23,6 +23,7 @@ func sum(a, b string, subtract bool) (string, error) {
 			return strconv.FormatInt(x+y, 10), nil
 		}
 	}
+
 	x, y := mustDecimal(a), mustDecimal(b)
 	if subtract {
 		y.negative = !y.negative
@@ -30,6 +31,7 @@ func sum(a, b string, subtract bool) (string, error) {
 	scale := min(x.scale(), y.scale())
 	total := x.scaled(scale)
 	total.Add(total, y.scaled(scale))
+
 	return fromScaled(total, scale)
 }
 
@@ -48,23 +50,28 @@ func (d *decimal) scaled(scale int) *big.Int {
 	}
 	n, _ := new(big.Int).SetString(string(d.digits[:d.n]), 10)
 	n.Mul(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.scale()-scale)), nil))
+
 	if d.negative {
 		n.Neg(n)
 	}
+
 	return n
 }
 
 func fromScaled(n *big.Int, scale int) (string, error) {
 	text := n.Text(10)
+
 	digits := strings.TrimRight(strings.TrimPrefix(text, "-"), "0")
 	if digits == "" {
 		return "0", nil
 	}
+
 	d := decimal{negative: n.Sign() < 0}
 	d.exponent = len(strings.TrimPrefix(text, "-")) - 1 + scale
 	d.n = copy(d.digits[:], digits)
 	if err := d.check(len(digits) > maxDigits); err != nil {
 		return "", err
 	}
+
 	return d.String(), nil
 }

@@ -13,12 +13,14 @@ func orderItem(b *testing.B) Item {
 	if err := json.Unmarshal([]byte(orderJSON), &i); err != nil {
 		b.Fatal(err)
 	}
+
 	return i
 }
 
 func BenchmarkUnmarshalJSON(b *testing.B) {
 	in := []byte(orderJSON)
 	b.ReportAllocs()
+
 	for b.Loop() {
 		var i Item
 		if err := json.Unmarshal(in, &i); err != nil {
@@ -30,6 +32,7 @@ func BenchmarkUnmarshalJSON(b *testing.B) {
 func BenchmarkAppendJSON(b *testing.B) {
 	i, buf := orderItem(b), []byte(nil)
 	b.ReportAllocs()
+
 	for b.Loop() {
 		buf = i.AppendJSON(buf[:0])
 	}
@@ -38,6 +41,7 @@ func BenchmarkAppendJSON(b *testing.B) {
 func BenchmarkAppendBinary(b *testing.B) {
 	i, buf := orderItem(b), []byte(nil)
 	b.ReportAllocs()
+
 	for b.Loop() {
 		buf = AppendBinary(buf[:0], i)
 	}
@@ -46,6 +50,7 @@ func BenchmarkAppendBinary(b *testing.B) {
 func BenchmarkDecodeBinary(b *testing.B) {
 	in := AppendBinary(nil, orderItem(b))
 	b.ReportAllocs()
+
 	for b.Loop() {
 		if _, err := DecodeBinary(in); err != nil {
 			b.Fatal(err)
@@ -56,6 +61,7 @@ func BenchmarkDecodeBinary(b *testing.B) {
 func BenchmarkAppendKey(b *testing.B) {
 	buf, hash, rng := []byte(nil), Value{Kind: S, Str: "o-0123456789"}, Value{Kind: N, Str: "1234.5"}
 	b.ReportAllocs()
+
 	for b.Loop() {
 		buf = AppendKey(AppendKey(buf[:0], hash), rng)
 	}

@@ -39,6 +39,7 @@ func appendMap(dst []byte, i Item) []byte {
 		dst = appendText(dst, name)
 		dst = appendValue(dst, i[name])
 	}
+
 	return dst
 }
 
@@ -69,6 +70,7 @@ func appendValue(dst []byte, v Value) []byte {
 		for _, e := range v.List {
 			dst = appendValue(dst, e)
 		}
+
 		return dst
 	case SS:
 		return appendMembers(append(dst, tagStringSet), v.Set)
@@ -86,6 +88,7 @@ func appendMembers(dst []byte, set []string) []byte {
 	for _, m := range set {
 		dst = appendText(dst, m)
 	}
+
 	return dst
 }
 
@@ -96,14 +99,17 @@ func DecodeBinary(b []byte) (Item, error) {
 	if len(b) == 0 || b[0] != binaryVersion {
 		return nil, errors.New("decode item: not an item of version 1")
 	}
+
 	r := reader{rest: string(b[1:])}
 	item := r.item(1)
 	if r.err == nil && r.rest != "" {
 		r.fail("%d bytes follow the item", len(r.rest))
 	}
+
 	if r.err != nil {
 		return nil, fmt.Errorf("decode item: %w", r.err)
 	}
+
 	return item, nil
 }
 
@@ -127,6 +133,7 @@ func (r *reader) byte() byte {
 	}
 	c := r.rest[0]
 	r.rest = r.rest[1:]
+
 	return c
 }
 
@@ -143,10 +150,12 @@ func (r *reader) count() int {
 			break
 		}
 	}
+
 	if n > uint64(len(r.rest)) || n > math.MaxInt32 {
 		r.fail("a length of %d exceeds what is left", n)
 		return 0
 	}
+
 	return int(n)
 }
 
@@ -169,6 +178,7 @@ func (r *reader) item(depth int) Item {
 		last = name
 		item[name] = r.value(depth)
 	}
+
 	return item
 }
 
@@ -177,6 +187,7 @@ func (r *reader) value(depth int) Value {
 		r.fail("it is nested deeper than %d levels", MaxDepth)
 		return Value{}
 	}
+
 	switch tag := r.byte(); tag {
 	case tagString:
 		return Value{Kind: S, Str: r.text()}
@@ -212,6 +223,7 @@ func (r *reader) list(depth int) Value {
 	for k := 0; k < n && r.err == nil; k++ {
 		list = append(list, r.value(depth+1))
 	}
+
 	return Value{Kind: L, List: list}
 }
 
@@ -225,6 +237,7 @@ func (r *reader) number() string {
 			return "0"
 		}
 	}
+
 	return text
 }
 
@@ -233,6 +246,7 @@ func (r *reader) set(kind Kind) Value {
 	if n == 0 {
 		r.fail("a set is empty")
 	}
+
 	set := make([]string, 0, n)
 	for k := 0; k < n && r.err == nil; k++ {
 		m := ""
@@ -241,11 +255,13 @@ func (r *reader) set(kind Kind) Value {
 		} else {
 			m = r.text()
 		}
+
 		if k > 0 && r.err == nil && !ascending(kind, set[k-1], m) {
 			r.fail("a set is out of order")
 		}
 		set = append(set, m)
 	}
+
 	return Value{Kind: kind, Set: set}
 }
 

@@ -8,6 +8,7 @@ func Equal(a, b Value) bool {
 	if a.Kind != b.Kind {
 		return false
 	}
+
 	switch a.Kind {
 	case S, N, B:
 		return a.Str == b.Str
@@ -19,11 +20,13 @@ func Equal(a, b Value) bool {
 		if len(a.List) != len(b.List) {
 			return false
 		}
+
 		for n := range a.List {
 			if !Equal(a.List[n], b.List[n]) {
 				return false
 			}
 		}
+
 		return true
 	case SS, NS, BS:
 		return equalSets(a.Set, b.Set)
@@ -37,11 +40,13 @@ func EqualItems(a, b Item) bool {
 	if len(a) != len(b) {
 		return false
 	}
+
 	for name, v := range a {
 		if w, ok := b[name]; !ok || !Equal(v, w) {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -50,11 +55,13 @@ func equalSets(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
 	}
+
 	for n := range a {
 		if a[n] != b[n] {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -65,6 +72,7 @@ func Compare(a, b Value) (order int, ok bool) {
 	if a.Kind != b.Kind {
 		return 0, false
 	}
+
 	switch a.Kind {
 	case S, B:
 		return strings.Compare(a.Str, b.Str), true

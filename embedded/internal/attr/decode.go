@@ -31,10 +31,12 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
+
 	if message != "" {
 		item = Item{"": invalid(message)}
 	}
 	*i = item
+
 	return nil
 }
 
@@ -45,6 +47,7 @@ func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 		return err
 	}
 	*v = value
+
 	return nil
 }
 
@@ -64,6 +67,7 @@ func unwrap(err error) error {
 	if errors.As(err, &s) {
 		return s
 	}
+
 	return err
 }
 
@@ -79,19 +83,23 @@ func decodeItem(d *jsontext.Decoder, depth int) (item Item, message string, err 
 	default:
 		return nil, "", unexpected(d, "Unexpected field type")
 	}
+
 	if _, err := d.ReadToken(); err != nil {
 		return nil, "", err
 	}
+
 	item = Item{}
 	for d.PeekKind() != '}' {
 		name, err := readString(d)
 		if err != nil {
 			return nil, "", err
 		}
+
 		v, err := decodeValue(d, depth)
 		if err != nil {
 			return nil, "", err
 		}
+
 		switch {
 		case name == "":
 			message = msgEmptyName
@@ -101,6 +109,7 @@ func decodeItem(d *jsontext.Decoder, depth int) (item Item, message string, err 
 		item[name] = v
 	}
 	_, err = d.ReadToken()
+
 	return item, message, err
 }
 
@@ -124,12 +133,15 @@ func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
 	default:
 		return Value{}, unexpected(d, "Unexpected value type in payload")
 	}
+
 	if depth > MaxDepth {
 		return invalid(msgTooDeep), d.SkipValue()
 	}
+
 	if _, err := d.ReadToken(); err != nil {
 		return Value{}, err
 	}
+
 	var value Value
 	members := 0
 	for d.PeekKind() != '}' {
@@ -137,24 +149,29 @@ func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
+
 		if kind == Invalid || d.PeekKind() == 'n' {
 			if err := d.SkipValue(); err != nil {
 				return Value{}, err
 			}
 			continue
 		}
+
 		v, err := decodeMember(d, kind, depth)
 		if err != nil {
 			return Value{}, err
 		}
+
 		if members++; members == 1 || v.Kind == Invalid && value.Kind != Invalid {
 			value = v
 		}
 	}
+
 	if members > 1 && value.Kind != Invalid {
 		value = invalid(msgMany)
 	}
 	_, err := d.ReadToken()
+
 	return value, err
 }
 
@@ -164,6 +181,7 @@ func readKind(d *jsontext.Decoder) (Kind, error) {
 	if err != nil {
 		return Invalid, err
 	}
+
 	switch string(raw) {
 	case `"S"`:
 		return S, nil
@@ -173,6 +191,7 @@ func readKind(d *jsontext.Decoder) (Kind, error) {
 		return M, nil
 	}
 	name, err := unquote(raw)
+
 	return KindOf(name), err
 }
 
@@ -187,10 +206,12 @@ func decodeMember(d *jsontext.Decoder, kind Kind, depth int) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
+
 		n, err := ParseNumber(s)
 		if err != nil {
 			return invalid(err.Error()), nil
 		}
+
 		return Value{Kind: N, Str: n}, nil
 	case B:
 		b, err := decodeBytes(d)
@@ -203,6 +224,7 @@ func decodeMember(d *jsontext.Decoder, kind Kind, depth int) (Value, error) {
 		if !b && err == nil {
 			return invalid(msgNullTrue), nil
 		}
+
 		return Value{Kind: NULL, Bool: true}, err
 	case M:
 		return decodeMap(d, depth)
@@ -218,12 +240,15 @@ func decodeMap(d *jsontext.Decoder, depth int) (Value, error) {
 	if err != nil {
 		return Value{}, err
 	}
+
 	if message != "" {
 		return invalid(message), nil
 	}
+
 	if err := m.Err(); err != nil {
 		return invalid(err.Error()), nil
 	}
+
 	return Value{Kind: M, Map: m}, nil
 }
 
@@ -231,21 +256,25 @@ func decodeList(d *jsontext.Decoder, depth int) (Value, error) {
 	if err := beginList(d); err != nil {
 		return Value{}, err
 	}
+
 	list := Value{Kind: L, List: []Value{}}
 	for d.PeekKind() != ']' {
 		v, err := decodeValue(d, depth+1)
 		if err != nil {
 			return Value{}, err
 		}
+
 		if err := v.Err(); err != nil && list.Kind != Invalid {
 			list = invalid(err.Error())
 		}
 		list.List = append(list.List, v)
 	}
+
 	if list.Kind == Invalid {
 		list.List = nil
 	}
 	_, err := d.ReadToken()
+
 	return list, err
 }
 

@@ -23,6 +23,7 @@ func (i Item) AppendJSON(dst []byte) []byte {
 		dst = append(dst, ':')
 		dst = i[name].AppendJSON(dst)
 	}
+
 	return append(dst, '}')
 }
 
@@ -31,6 +32,7 @@ func (v Value) AppendJSON(dst []byte) []byte {
 	if v.Kind == Invalid {
 		return append(dst, "{}"...)
 	}
+
 	dst = append(dst, '{', '"')
 	dst = append(dst, v.Kind.String()...)
 	dst = append(dst, '"', ':')
@@ -63,6 +65,7 @@ func (v Value) AppendJSON(dst []byte) []byte {
 	case SS, NS, BS:
 		dst = appendSet(dst, v)
 	}
+
 	return append(dst, '}')
 }
 
@@ -72,12 +75,14 @@ func appendSet(dst []byte, v Value) []byte {
 		if n > 0 {
 			dst = append(dst, ',')
 		}
+
 		if v.Kind == BS {
 			dst = appendBase64(dst, m)
 		} else {
 			dst = appendString(dst, m)
 		}
 	}
+
 	return append(dst, ']')
 }
 
@@ -98,6 +103,7 @@ func appendString(dst []byte, s string) []byte {
 	}
 	dst = append(dst, '"')
 	dst = append(dst, s...)
+
 	return append(dst, '"')
 }
 

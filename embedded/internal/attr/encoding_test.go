@@ -19,6 +19,7 @@ func genValue(depth int) *rapid.Generator[Value] {
 			return Value{Kind: kind, Set: m}
 		})
 	}
+
 	kinds := []*rapid.Generator[Value]{
 		rapid.Map(text, func(s string) Value { return Value{Kind: S, Str: s} }),
 		rapid.Map(genNumber(), func(s string) Value { return Value{Kind: N, Str: s} }),
@@ -33,6 +34,7 @@ func genValue(depth int) *rapid.Generator[Value] {
 				func(l []Value) Value { return Value{Kind: L, List: append([]Value{}, l...)} }),
 			rapid.Map(genItem(depth-1), func(i Item) Value { return Value{Kind: M, Map: i} }))
 	}
+
 	return rapid.OneOf(kinds...)
 }
 
@@ -49,14 +51,17 @@ func TestEncodingsRoundTrip(t *testing.T) {
 		if err != nil || !EqualItems(item, back) {
 			t.Fatalf("binary: got %v, %v", back, err)
 		}
+
 		if again := AppendBinary(nil, back); !bytes.Equal(binary, again) {
 			t.Fatalf("equal items are encoded differently:\n%x\n%x", binary, again)
 		}
+
 		text := item.AppendJSON(nil)
 		var fromJSON Item
 		if err := json.Unmarshal(text, &fromJSON); err != nil || fromJSON.Err() != nil || !EqualItems(item, fromJSON) {
 			t.Fatalf("JSON %s: got %v, %v, %v", text, fromJSON, err, fromJSON.Err())
 		}
+
 		if size := item.Size(); size != back.Size() || size < 0 {
 			t.Fatalf("size %d becomes %d", size, back.Size())
 		}
@@ -83,9 +88,11 @@ func TestKeyOrderIsValueOrder(t *testing.T) {
 		if !bytes.Equal(ka, kb) && (bytes.HasPrefix(ka, kb) || bytes.HasPrefix(kb, ka)) {
 			t.Fatalf("the key of %v is a prefix of the other's: %x, %x", a, ka, kb)
 		}
+
 		if order, ok := Compare(a, b); ok && bytes.Compare(ka, kb) != order {
 			t.Fatalf("%q and %q: order %d, keys %x and %x", a.Str, b.Str, order, ka, kb)
 		}
+
 		tail := pair(t, "tail")
 		if !bytes.Equal(ka, kb) {
 			long, other := AppendKey(bytes.Clone(ka), tail), AppendKey(bytes.Clone(kb), tail)
@@ -93,6 +100,7 @@ func TestKeyOrderIsValueOrder(t *testing.T) {
 				t.Fatalf("what follows changes the order of %x and %x", ka, kb)
 			}
 		}
+
 		if a.Kind != N {
 			if prefix := AppendKeyPrefix(nil, Value{Kind: a.Kind, Str: a.Str[:len(a.Str)/2]}); !bytes.HasPrefix(ka, prefix) {
 				t.Fatalf("%x does not begin with its prefix %x", ka, prefix)
@@ -108,9 +116,11 @@ func TestDecodeBinaryRefusesDamage(t *testing.T) {
 			t.Errorf("the first %d of %d bytes decode to %v", n, len(whole), item)
 		}
 	}
+
 	if _, err := DecodeBinary(append(bytes.Clone(whole), 0)); err == nil {
 		t.Error("a byte too many is accepted")
 	}
+
 	other := bytes.Clone(whole)
 	other[0]++
 	if _, err := DecodeBinary(other); err == nil {
@@ -126,6 +136,7 @@ func FuzzDecodeBinary(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		if again := AppendBinary(nil, item); !bytes.Equal(b, again) {
 			t.Fatalf("%x decodes, but is encoded as %x", b, again)
 		}
@@ -144,10 +155,12 @@ func FuzzDecodeJSON(f *testing.F) {
 		if err != nil || item == nil || item.Err() != nil {
 			return
 		}
+
 		var again Item
 		if err := json.Unmarshal(item.AppendJSON(nil), &again); err != nil || !EqualItems(item, again) {
 			t.Fatalf("%s becomes %s: %v", b, item.AppendJSON(nil), err)
 		}
+
 		stored, err := DecodeBinary(AppendBinary(nil, item))
 		if err != nil || !EqualItems(item, stored) {
 			t.Fatalf("%s cannot be stored: %v", b, err)

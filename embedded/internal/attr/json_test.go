@@ -72,23 +72,28 @@ func TestDecodeValue(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var v Value
+
 			err := json.Unmarshal([]byte(tt.in), &v)
 			if tt.broken != "" {
 				var s *SerializationError
 				if !errors.As(err, &s) || s.Message != tt.broken {
 					t.Fatalf("got error %v, want SerializationError %q", err, tt.broken)
 				}
+
 				return
 			}
+
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if tt.invalid != "" {
 				if err := v.Err(); err == nil || !IsValidation(err) || err.Error() != tt.invalid {
 					t.Fatalf("got %v, want ValidationError %q", err, tt.invalid)
 				}
 				return
 			}
+
 			if !reflect.DeepEqual(tt.want, v) {
 				t.Fatalf("got  %+v\nwant %+v", v, tt.want)
 			}
@@ -101,6 +106,7 @@ func deep(lists int) Value {
 	for range lists {
 		v = Value{Kind: L, List: []Value{v}}
 	}
+
 	return v
 }
 
@@ -109,6 +115,7 @@ func TestItemErrNamesTheFirstFault(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"z":{},"b":{"N":"x"},"c":{"S":"ok"}}`), &i); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := i.Err(); err == nil || err.Error() != "The parameter cannot be converted to a numeric value: x" {
 		t.Fatalf("got %v", err)
 	}
@@ -127,17 +134,21 @@ func TestAppendJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(in), &i); err != nil {
 		t.Fatal(err)
 	}
+
 	if got := string(i.AppendJSON(nil)); got != in {
 		t.Fatalf("got  %s\nwant %s", got, in)
 	}
+
 	var again Item
 	if err := stdjson.Unmarshal([]byte(in), &again); err != nil {
 		t.Fatal(err)
 	}
+
 	std, err := stdjson.Marshal(map[string]any{"Item": again})
 	if err != nil || string(std) != `{"Item":`+in+`}` {
 		t.Fatalf("encoding/json wrote %s, %v", std, err)
 	}
+
 	exp, err := json.Marshal(struct{ Item Item }{again})
 	if err != nil || string(exp) != `{"Item":`+in+`}` {
 		t.Fatalf("go-json-experiment wrote %s, %v", exp, err)

@@ -41,12 +41,14 @@ func AppendKeyPrefix(dst []byte, v Value) []byte {
 	default:
 		panic(fmt.Sprintf("attr: a %q cannot be a key", v.Kind))
 	}
+
 	for n := range len(v.Str) {
 		dst = append(dst, v.Str[n])
 		if v.Str[n] == 0 {
 			dst = append(dst, keyEscaped)
 		}
 	}
+
 	return dst
 }
 
@@ -57,18 +59,21 @@ func appendKeyNumber(dst []byte, text string) []byte {
 	if d.n == 0 {
 		return append(dst, keyZero)
 	}
+
 	invert := byte(0)
 	if d.negative {
 		dst, invert = append(dst, keyNegative), 0xFF
 	} else {
 		dst = append(dst, keyPositive)
 	}
+
 	exponent := (d.exponent - minExponent) / 2 // 0..127: the pair that holds the first digit
 	dst = append(dst, byte(exponent)^invert)
 	at := 0
 	if d.exponent%2 == 0 {
 		dst, at = append(dst, (d.digits[0]-'0'+1)^invert), 1
 	}
+
 	for ; at < d.n; at += 2 {
 		pair := (d.digits[at] - '0') * 10
 		if at+1 < d.n {
@@ -76,5 +81,6 @@ func appendKeyNumber(dst []byte, text string) []byte {
 		}
 		dst = append(dst, (pair+1)^invert)
 	}
+
 	return append(dst, 0x00^invert)
 }

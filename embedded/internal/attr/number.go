@@ -34,10 +34,12 @@ func ParseNumber(text string) (string, error) {
 	if plainInteger(text) {
 		return text, nil
 	}
+
 	d, err := parseDecimal(text)
 	if err != nil {
 		return "", err
 	}
+
 	return d.String(), nil
 }
 
@@ -46,6 +48,7 @@ func CompareNumber(a, b string) int {
 	if a == b {
 		return 0
 	}
+
 	if x, ok := smallInt(a); ok {
 		if y, ok := smallInt(b); ok {
 			if x < y {
@@ -55,6 +58,7 @@ func CompareNumber(a, b string) int {
 		}
 	}
 	x, y := mustDecimal(a), mustDecimal(b)
+
 	return x.compare(&y)
 }
 
@@ -64,11 +68,13 @@ func plainInteger(text string) bool {
 	if digits == "" || len(digits) > intDigits || digits[0] == '0' && text != "0" {
 		return false
 	}
+
 	for i := range len(digits) {
 		if digits[i]-'0' > 9 {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -77,6 +83,7 @@ func smallInt(text string) (int64, bool) {
 		return 0, false
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
+
 	return n, err == nil
 }
 
@@ -87,6 +94,7 @@ func mustDecimal(text string) decimal {
 	if err != nil {
 		panic("attr: number " + strconv.Quote(text) + " did not come from ParseNumber: " + err.Error())
 	}
+
 	return d
 }
 
@@ -94,16 +102,19 @@ func mustDecimal(text string) decimal {
 func parseDecimal(text string) (decimal, error) {
 	var d decimal
 	s := scan{text: text}
+
 	d.negative = s.sign()
 	tooLong, ok := s.mantissa(&d)
 	shift, shifted := s.exponent()
 	if !ok || !shifted || s.at != len(text) {
 		return d, notNumeric(text)
 	}
+
 	if d.n == 0 {
 		return decimal{}, nil
 	}
 	d.exponent += shift
+
 	return d, d.check(tooLong)
 }
 
@@ -126,6 +137,7 @@ func (d *decimal) check(tooLong bool) error {
 	case tooLong:
 		return errPrecision
 	}
+
 	return nil
 }
 
@@ -140,6 +152,7 @@ func (s *scan) sign() (negative bool) {
 		negative = s.text[s.at] == '-'
 		s.at++
 	}
+
 	return negative
 }
 
@@ -157,10 +170,12 @@ func (s *scan) mantissa(d *decimal) (tooLong, ok bool) {
 			point = true
 			continue
 		}
+
 		if c-'0' > 9 {
 			break
 		}
 		ok = true
+
 		switch started := d.n > 0; {
 		case c == '0' && !started && point:
 			d.exponent--
@@ -173,10 +188,12 @@ func (s *scan) mantissa(d *decimal) (tooLong, ok bool) {
 			}
 			tooLong = d.push(c) || tooLong
 		}
+
 		if !point && d.n > 0 {
 			d.exponent++
 		}
 	}
+
 	return tooLong, ok
 }
 
@@ -187,6 +204,7 @@ func (d *decimal) push(c byte) (full bool) {
 	}
 	d.digits[d.n] = c
 	d.n++
+
 	return false
 }
 
@@ -197,11 +215,13 @@ func (s *scan) exponent() (int, bool) {
 		return 0, true
 	}
 	s.at++
+
 	n, err := strconv.ParseInt(s.text[s.at:], 10, 64)
 	if err != nil || n < math.MinInt32 || n > math.MaxInt32 {
 		return 0, false
 	}
 	s.at = len(s.text)
+
 	return int(n), true
 }
 
@@ -213,10 +233,12 @@ func (d *decimal) compare(o *decimal) int {
 		}
 		return 1
 	}
+
 	c := d.compareMagnitude(o)
 	if d.negative {
 		return -c
 	}
+
 	return c
 }
 
@@ -227,6 +249,7 @@ func (d *decimal) compareMagnitude(o *decimal) int {
 		}
 		return 1
 	}
+
 	return strings.Compare(string(d.digits[:d.n]), string(o.digits[:o.n]))
 }
 
@@ -247,10 +270,12 @@ func (d *decimal) String() string {
 	if d.n == 0 {
 		return "0"
 	}
+
 	buf := make([]byte, 0, max(d.exponent, d.n-d.exponent, d.n)+3)
 	if d.negative {
 		buf = append(buf, '-')
 	}
+
 	digits := d.digits[:d.n]
 	switch whole := d.exponent + 1; {
 	case whole <= 0:
@@ -265,6 +290,7 @@ func (d *decimal) String() string {
 		buf = append(buf, '.')
 		buf = append(buf, digits[whole:]...)
 	}
+
 	return string(buf)
 }
 

@@ -49,11 +49,13 @@ func genNumber() *rapid.Generator[string] {
 		exponent := rapid.IntRange(minExponent, maxExponent-len(digits)+1).Draw(t, "exponent")
 		return fmt.Sprintf("%s%se%d", sign, digits, exponent)
 	})
+
 	return rapid.Map(rapid.OneOf(small, tiny, any), func(text string) string {
 		n, err := ParseNumber(text)
 		if err != nil {
 			panic(err)
 		}
+
 		return n
 	})
 }
@@ -63,6 +65,7 @@ func rational(t *rapid.T, text string) *big.Rat {
 	if !ok {
 		t.Fatalf("%q is no number", text)
 	}
+
 	return r
 }
 
@@ -72,6 +75,7 @@ func TestNumbersAgainstMathBig(t *testing.T) {
 		if again, err := ParseNumber(a); err != nil || again != a {
 			t.Fatalf("the canonical %q is read as %q, %v", a, again, err)
 		}
+
 		x, y := rational(t, a), rational(t, b)
 		if got, want := CompareNumber(a, b), x.Cmp(y); got != want {
 			t.Fatalf("CompareNumber(%s, %s) = %d, want %d", a, b, got, want)
@@ -83,9 +87,11 @@ func TestNumbersAgainstMathBig(t *testing.T) {
 				}
 				return
 			}
+
 			if rational(t, got).Cmp(want) != 0 {
 				t.Fatalf("%s of %s and %s: got %s, want %s", name, a, b, got, exact(want))
 			}
+
 			if again, err := ParseNumber(got); err != nil || again != got {
 				t.Fatalf("%s of %s and %s: %s is not canonical: %v", name, a, b, got, err)
 			}
@@ -109,9 +115,11 @@ func FuzzParseNumber(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		if again, err := ParseNumber(n); err != nil || again != n {
 			t.Fatalf("%q becomes %q, which becomes %q, %v", s, n, again, err)
 		}
+
 		if len(s) < 200 {
 			if want, ok := new(big.Rat).SetString(s); !ok || want.Cmp(mustRat(t, n)) != 0 {
 				t.Fatalf("%q becomes %q", s, n)
@@ -125,5 +133,6 @@ func mustRat(t *testing.T, s string) *big.Rat {
 	if !ok {
 		t.Fatalf("%q is no number", s)
 	}
+
 	return r
 }

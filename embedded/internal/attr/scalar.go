@@ -28,12 +28,14 @@ func decodeBool(d *jsontext.Decoder) (bool, error) {
 		if err != nil {
 			return false, err
 		}
+
 		switch strings.ToUpper(s) {
 		case "TRUE", "1", "YES":
 			return true, nil
 		case "FALSE", "0", "NO":
 			return false, nil
 		}
+
 		return false, serialization("Unexpected token received from parser")
 	default:
 		return false, mismatch(d, "Boolean", javaBoolean)
@@ -48,10 +50,12 @@ func mismatch(d *jsontext.Decoder, want, class string) error {
 	case '[':
 		return serialization("Unrecognized collection type %s", class)
 	}
+
 	raw, err := d.ReadValue()
 	if err != nil {
 		return err
 	}
+
 	switch text := string(raw); {
 	case text == "null":
 		return serialization("NULL_VALUE cannot be converted to %s", want)
@@ -75,20 +79,25 @@ func decodeBytes(d *jsontext.Decoder) (string, error) {
 	default:
 		return "", unexpected(d, "only base-64-encoded strings are convertible to bytes")
 	}
+
 	s, err := readString(d)
 	if err != nil {
 		return "", err
 	}
+
 	if len(s)%4 != 0 {
 		return "", serialization("Base64 encoded length is expected a multiple of 4 bytes but found: %d", len(s))
 	}
+
 	if strings.ContainsAny(s, "\r\n") { // which encoding/base64 would skip
 		return "", serialization("Invalid base 64 character")
 	}
+
 	b, err := base64.StdEncoding.Strict().DecodeString(s)
 	if err != nil {
 		return "", serialization("Invalid last non-pad Base64 character dectected")
 	}
+
 	return string(b), nil
 }
 
@@ -98,6 +107,7 @@ func readString(d *jsontext.Decoder) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	return unquote(raw)
 }
 
@@ -105,9 +115,11 @@ func unquote(raw jsontext.Value) (string, error) {
 	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw[1 : len(raw)-1]), nil
 	}
+
 	b, err := jsontext.AppendUnquote(nil, raw)
 	if err != nil {
 		return "", serialization("Invalid UTF-8 or escape in a string")
 	}
+
 	return string(b), nil
 }

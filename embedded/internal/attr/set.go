@@ -13,6 +13,7 @@ func decodeSet(d *jsontext.Decoder, kind Kind) (Value, error) {
 	if err := beginList(d); err != nil {
 		return Value{}, err
 	}
+
 	var members []string
 	message := ""
 	for d.PeekKind() != ']' {
@@ -20,17 +21,21 @@ func decodeSet(d *jsontext.Decoder, kind Kind) (Value, error) {
 		if err != nil {
 			return Value{}, err
 		}
+
 		if message == "" {
 			message = why
 		}
 		members = append(members, m)
 	}
+
 	if _, err := d.ReadToken(); err != nil {
 		return Value{}, err
 	}
+
 	if message != "" {
 		return invalid(message), nil
 	}
+
 	return newSet(kind, members), nil
 }
 
@@ -39,18 +44,22 @@ func decodeSetMember(d *jsontext.Decoder, kind Kind) (member, why string, err er
 		_, err := d.ReadToken()
 		return "", map[Kind]string{SS: msgNullInSS, NS: msgNotNumeric, BS: msgNullInBS}[kind], err
 	}
+
 	if kind == BS {
 		member, err = decodeBytes(d)
 		return member, "", err
 	}
+
 	member, err = decodeString(d)
 	if err != nil || kind == SS {
 		return member, "", err
 	}
+
 	member, invalidNumber := ParseNumber(member)
 	if invalidNumber != nil {
 		return "", invalidNumber.Error(), nil
 	}
+
 	return member, "", nil
 }
 
@@ -60,16 +69,19 @@ func newSet(kind Kind, members []string) Value {
 	if len(members) == 0 {
 		return invalid(map[Kind]string{SS: msgEmptySS, NS: msgEmptyNS, BS: msgEmptyBS}[kind])
 	}
+
 	given := members
 	if kind != NS && len(members) > 1 {
 		given = slices.Clone(members) // a refusal lists them as they came
 	}
 	SortSet(kind, members)
+
 	for n := 1; n < len(members); n++ {
 		if members[n] == members[n-1] {
 			return invalid(duplicates(kind, given))
 		}
 	}
+
 	return Value{Kind: kind, Set: members}
 }
 
@@ -82,6 +94,7 @@ func duplicates(kind Kind, given []string) string {
 		for n, m := range given {
 			texts[n] = base64.StdEncoding.EncodeToString([]byte(m))
 		}
+
 		return "One or more parameter values were invalid: Input collection [" + strings.Join(texts, ", ") + "]of type BS contains duplicates."
 	default:
 		return "One or more parameter values were invalid: Input collection [" + strings.Join(given, ", ") + "] contains duplicates."

@@ -16,6 +16,7 @@ func (i Item) Size() int {
 	for name, v := range i {
 		total += len(name) + v.Size()
 	}
+
 	return total
 }
 
@@ -35,18 +36,21 @@ func (v Value) Size() int {
 		for _, e := range v.List {
 			total += elementOverhead + e.Size()
 		}
+
 		return total
 	case SS, BS:
 		total := 0
 		for _, m := range v.Set {
 			total += len(m)
 		}
+
 		return total
 	case NS:
 		total := 0
 		for _, m := range v.Set {
 			total += numberSize(m)
 		}
+
 		return total
 	default:
 		return 0
@@ -60,10 +64,12 @@ func numberSize(text string) int {
 	if d.n == 0 {
 		return 1
 	}
+
 	size := 1 + d.pairs()
 	if d.negative {
 		size++
 	}
+
 	return size
 }
 
@@ -73,6 +79,7 @@ func (d *decimal) pairs() int {
 	if d.exponent%2 == 0 {
 		lead = 1 // the first pair holds one digit: 123 is 01 23
 	}
+
 	return (d.n + lead + 1) / 2
 }
 
@@ -83,8 +90,10 @@ func (v Value) Depth() int {
 	for _, e := range v.List {
 		below = max(below, e.Depth())
 	}
+
 	for _, e := range v.Map {
 		below = max(below, e.Depth())
 	}
+
 	return 1 + below
 }

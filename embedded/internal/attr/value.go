@@ -83,9 +83,11 @@ func (i Item) Err() error {
 			bad, found = name, true
 		}
 	}
+
 	if !found {
 		return nil
 	}
+
 	return i[bad].Err()
 }
 

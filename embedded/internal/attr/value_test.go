@@ -39,6 +39,7 @@ func TestSize(t *testing.T) {
 			t.Errorf("%s: got %d bytes, want %d", tt.name, got, tt.want)
 		}
 	}
+
 	if got := (Item{"id": s("a"), "v": s("bc")}).Size(); got != 6 {
 		t.Errorf("an item counts its names: got %d, want 6", got)
 	}
@@ -69,9 +70,11 @@ func TestEqual(t *testing.T) {
 			t.Errorf("%s: want %v", tt.name, tt.want)
 		}
 	}
+
 	if _, ok := Compare(a, one); ok {
 		t.Error("a string and a number are in an order")
 	}
+
 	if _, ok := Compare(list(a), list(a)); ok {
 		t.Error("lists are in an order")
 	}
@@ -83,6 +86,7 @@ func TestKindNames(t *testing.T) {
 			t.Errorf("%d is written %q and read as %d", k, k, KindOf(k.String()))
 		}
 	}
+
 	if KindOf("") != Invalid || KindOf("X") != Invalid || Kind(99).String() != "" {
 		t.Error("an unknown kind has a name")
 	}
@@ -92,6 +96,7 @@ func TestDepth(t *testing.T) {
 	if got := deep(31).Depth(); got != MaxDepth {
 		t.Errorf("got %d", got)
 	}
+
 	if got := (Value{Kind: M}).Depth(); got != 1 {
 		t.Errorf("an empty map has depth %d", got)
 	}

@@ -37,27 +37,33 @@ func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error)
 			return nil, invalid("%s are not supported by the embedded engine", refused.what)
 		}
 	}
+
 	if in.nothing() {
 		return nil, invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
 	}
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
+
 	t, err := s.known(in.TableName)
 	if err != nil {
 		return nil, err
 	}
+
 	next := *t.state.Load()
 	if err := in.apply(&next.record); err != nil {
 		return nil, err
 	}
+
 	if in.StreamSpecification == nil {
 		err = s.replace(t, &next)
 	} else {
 		err = s.turnStream(t, &next, in.StreamSpecification)
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	return map[string]any{"TableDescription": s.describe(t, &next)}, nil
 }
 
@@ -74,10 +80,12 @@ func (in *updateTableIn) apply(r *tableRecord) error {
 		if mode == "" {
 			mode = r.Billing
 		}
+
 		before := *r
 		if err := r.bill(mode, in.ProvisionedThroughput); err != nil {
 			return err
 		}
+
 		if in.ProvisionedThroughput != nil && r.Billing == before.Billing && r.ReadUnits == before.ReadUnits && r.WriteUnits == before.WriteUnits {
 			return invalid("The provisioned throughput for the table will not change. The requested value equals the current value. "+
 				"Current ReadCapacityUnits provisioned for the table: %d. Requested ReadCapacityUnits: %d. "+
@@ -85,13 +93,16 @@ func (in *updateTableIn) apply(r *tableRecord) error {
 				"Refer to the Amazon DynamoDB Developer Guide for current limits and how to request higher limits.",
 				before.ReadUnits, r.ReadUnits, before.WriteUnits, r.WriteUnits)
 		}
+
 		if r.Billing != before.Billing {
 			r.BillingSince = time.Now()
 		}
 	}
+
 	if in.DeletionProtectionEnabled != nil {
 		r.DeletionProtection = *in.DeletionProtectionEnabled
 	}
+
 	return r.classify(in.TableClass)
 }
 
@@ -118,13 +129,16 @@ func (s *Service) turnStream(t *table, next *tableState, spec *streamSpecificati
 		next.stream, next.record.StreamOn = nil, false
 		commit = func() error { return s.streams.Disable(b, old, now) }
 	}
+
 	if err := stageAndCommit(b, next, commit); err != nil {
 		return fmt.Errorf("change the stream of table %s: %w", t.name, err)
 	}
+
 	if next.stream != nil {
 		s.streams.Add(next.stream)
 	}
 	t.state.Store(next)
+
 	return nil
 }
 
@@ -133,5 +147,6 @@ func stageAndCommit(b *store.Batch, next *tableState, commit func() error) error
 		b.Discard()
 		return err
 	}
+
 	return commit()
 }

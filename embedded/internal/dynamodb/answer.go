@@ -25,6 +25,7 @@ func (a *answer) name(name string) *answer {
 	a.buf = append(a.buf, '"')
 	a.buf = append(a.buf, name...)
 	a.buf = append(a.buf, '"', ':')
+
 	return a
 }
 

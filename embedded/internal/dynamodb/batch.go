@@ -35,16 +35,20 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
 		return nil, err
 	}
+
 	count := 0
 	for _, r := range in.RequestItems {
 		count += len(r.Keys)
 	}
+
 	if err := checkBatch(len(in.RequestItems), in.RequestItems == nil); err != nil {
 		return nil, err
 	}
+
 	if count > maxBatchGets {
 		return nil, invalid("Too many items requested for the BatchGetItem call")
 	}
+
 	b := &batchAnswer{sum: map[string]halves{}}
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		if err := s.batchTable(b, name, in.RequestItems[name]); err != nil {
@@ -55,6 +59,7 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 	out.raw("Responses", append(append([]byte{'{'}, b.responses...), '}'))
 	out.raw("UnprocessedKeys", append(append([]byte{'{'}, b.left...), '}'))
 	out.consumedBy(in.ReturnConsumedCapacity, b.sum, "")
+
 	return out.done(), nil
 }
 
@@ -65,6 +70,7 @@ func checkBatch(tables int, missing bool) error {
 	case tables == 0:
 		return wire.BadParameter("'{}'", "requestItems", "Member must have length greater than or equal to 1")
 	}
+
 	return nil
 }
 
@@ -79,31 +85,38 @@ func (s *Service) batchTable(b *batchAnswer, name string, r keysAndAttributes) e
 	if err := r.legacyIn.refuse(); err != nil {
 		return err
 	}
+
 	t, err := s.lookup(&name)
 	if err != nil {
 		return err
 	}
+
 	if err := checkCount(len(r.Keys), r.Keys == nil, "requestItems."+name+".member.keys", maxBatchGets); err != nil {
 		return err
 	}
+
 	project, err := projection(r.ProjectionExpression, r.ExpressionAttributeNames)
 	if err != nil {
 		return err
 	}
+
 	keys := make([]primary, len(r.Keys))
 	seen := make(map[string]bool, len(keys))
 	for i, k := range r.Keys {
 		if keys[i], err = t.keyOf(k); err != nil {
 			return err
 		}
+
 		if seen[string(keys[i].bytes)] {
 			return invalid("Provided list of item keys contains duplicates")
 		}
 		seen[string(keys[i].bytes)] = true
 	}
+
 	if len(b.responses) > 0 {
 		b.responses = append(b.responses, ',')
 	}
+
 	b.responses = append(appendText(b.responses, name), ':', '[')
 	first := true
 	for i, key := range keys {
@@ -111,6 +124,7 @@ func (s *Service) batchTable(b *batchAnswer, name string, r keysAndAttributes) e
 		if err != nil {
 			return err
 		}
+
 		if b.bytes += raw.size(); b.bytes > maxBatchResponse {
 			b.leave(name, r, r.Keys[i:])
 			break
@@ -118,16 +132,20 @@ func (s *Service) batchTable(b *batchAnswer, name string, r keysAndAttributes) e
 		units := readUnits(raw.size(), r.ConsistentRead)
 		s.charge(t.name, units, 0)
 		b.sum[t.name] += units
+
 		if raw == nil {
 			continue
 		}
+
 		item, err := raw.item()
 		if err != nil {
 			return err
 		}
+
 		if project != nil {
 			item = project.Apply(item)
 		}
+
 		if !first {
 			b.responses = append(b.responses, ',')
 		}
@@ -135,6 +153,7 @@ func (s *Service) batchTable(b *batchAnswer, name string, r keysAndAttributes) e
 		b.responses = item.AppendJSON(b.responses)
 	}
 	b.responses = append(b.responses, ']')
+
 	return nil
 }
 
@@ -145,6 +164,7 @@ func (b *batchAnswer) leave(name string, r keysAndAttributes, keys []attr.Item) 
 	}
 	out := newAnswer(0)
 	out.name("Keys")
+
 	out.buf = append(out.buf, '[')
 	for i, k := range keys {
 		if i > 0 {
@@ -152,13 +172,16 @@ func (b *batchAnswer) leave(name string, r keysAndAttributes, keys []attr.Item) 
 		}
 		out.buf = k.AppendJSON(out.buf)
 	}
+
 	out.buf = append(out.buf, ']')
 	if r.ConsistentRead {
 		out.raw("ConsistentRead", []byte("true"))
 	}
+
 	if r.ProjectionExpression != nil {
 		out.text("ProjectionExpression", *r.ProjectionExpression)
 	}
+
 	if len(r.ExpressionAttributeNames) > 0 {
 		names := newAnswer(0)
 		for _, n := range slices.Sorted(maps.Keys(r.ExpressionAttributeNames)) {
@@ -187,11 +210,13 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	hashes := make([]uint64, len(actions))
 	for i, a := range actions {
 		hashes[i] = a.key.lock
 	}
 	defer s.stripes.lock(hashes)()
+
 	changes := make([]*change, len(actions))
 	sum := map[string]halves{}
 	for i, a := range actions {
@@ -200,15 +225,18 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 		}
 		sum[a.table.name] += changes[i].writeUnits()
 	}
+
 	if err := s.writeAll(changes, hashes, time.Now(), nil); err != nil {
 		return nil, err
 	}
+
 	for table, units := range sum {
 		s.charge(table, 0, units)
 	}
 	out := newAnswer(0)
 	out.raw("UnprocessedItems", []byte("{}"))
 	out.consumedBy(in.ReturnConsumedCapacity, sum, "")
+
 	return out.done(), nil
 }
 
@@ -216,27 +244,33 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
 		return nil, err
 	}
+
 	if err := wire.OneOf(in.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
 		return nil, err
 	}
+
 	if err := checkBatch(len(in.RequestItems), in.RequestItems == nil); err != nil {
 		return nil, err
 	}
+
 	seen := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		t, err := s.lookup(&name)
 		if err != nil {
 			return nil, err
 		}
+
 		requests := in.RequestItems[name]
 		if err := checkCount(len(requests), requests == nil, "requestItems."+name+".member", maxBatchWrites); err != nil {
 			return nil, err
 		}
+
 		for _, r := range requests {
 			a, err := r.action(t)
 			if err != nil {
 				return nil, err
 			}
+
 			if seen[string(a.key.bytes)] {
 				return nil, invalid("Provided list of item keys contains duplicates")
 			}
@@ -244,9 +278,11 @@ func (s *Service) batchActions(in *batchWriteIn) (actions []*action, err error) 
 			actions = append(actions, a)
 		}
 	}
+
 	if len(actions) > maxBatchWrites {
 		return nil, invalid("Too many items requested for the BatchWriteItem call")
 	}
+
 	return actions, nil
 }
 
@@ -261,9 +297,11 @@ func (r *writeRequest) action(t *table) (*action, error) {
 			// Only PutItem says which key and which type.
 			return nil, invalid("The provided key element does not match the schema")
 		}
+
 		return a, err
 	case r.DeleteRequest != nil:
 		return newKeyed(remove, t, r.DeleteRequest.Key)
 	}
+
 	return nil, invalid("A WriteRequest needs a PutRequest or a DeleteRequest")
 }

@@ -21,6 +21,7 @@ func readUnits(bytes int, consistent bool) halves {
 	if consistent {
 		return halves(2 * steps)
 	}
+
 	return halves(steps)
 }
 
@@ -38,6 +39,7 @@ func (c *change) unitsOf(bytes int) halves {
 	if c.transacted {
 		return 2 * units
 	}
+
 	return units
 }
 
@@ -61,6 +63,7 @@ func appendConsumed(dst []byte, want, table string, units halves, kind string) [
 			dst = append(dst, `,"`+kind+`":`...)
 			dst = appendUnits(dst, units)
 		}
+
 		return dst
 	}
 	dst = appendText(append(dst, `{"TableName":`...), table)
@@ -68,6 +71,7 @@ func appendConsumed(dst []byte, want, table string, units halves, kind string) [
 	if want == "INDEXES" {
 		dst = append(counts(append(dst, `,"Table":{`...)), '}')
 	}
+
 	return append(dst, '}')
 }
 

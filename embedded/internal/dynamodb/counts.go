@@ -10,11 +10,13 @@ func (s *Service) loadCounts(t *table) error {
 	if err != nil || !ok {
 		return err
 	}
+
 	if err := json.Unmarshal(raw, &t.saved); err != nil {
 		return fmt.Errorf("read the counts of table %s: %w", t.name, err)
 	}
 	t.count.Store(t.saved.Items)
 	t.bytes.Store(t.saved.Bytes)
+
 	return nil
 }
 
@@ -24,12 +26,14 @@ func (s *Service) loadCounts(t *table) error {
 func (s *Service) saveCounts() error {
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
+
 	b := s.db.NewBatch()
 	for _, t := range *s.tables.tables.Load() {
 		now := counts{t.count.Load(), t.bytes.Load()}
 		if now == t.saved {
 			continue
 		}
+
 		t.saved = now
 		raw, err := json.Marshal(now)
 		if err != nil {
@@ -38,9 +42,11 @@ func (s *Service) saveCounts() error {
 		}
 		b.Set(tablePrefix(kindCounts, t.no), raw)
 	}
+
 	if b.Empty() {
 		b.Discard()
 		return nil
 	}
+
 	return b.Commit()
 }

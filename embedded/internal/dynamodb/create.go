@@ -52,16 +52,19 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 	if err != nil {
 		return nil, err
 	}
+
 	record, err := in.record(name)
 	if err != nil {
 		return nil, err
 	}
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
+
 	if s.tables.get(name) != nil {
 		return nil, wire.Errorf("ResourceInUseException", "Table already exists: %s", name)
 	}
 	now := time.Now()
+
 	b := s.db.NewBatch()
 	record.Created, record.BillingSince, record.No, record.ID = now, now, s.nextNumber(b), newTableID()
 	state := &tableState{record: *record}
@@ -71,18 +74,22 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 			return nil, err
 		}
 	}
+
 	if err := stageTable(b, &state.record); err != nil {
 		b.Discard()
 		return nil, err
 	}
+
 	if err := b.Commit(); err != nil {
 		return nil, fmt.Errorf("create table %s: %w", name, err)
 	}
+
 	if state.stream != nil {
 		s.streams.Add(state.stream)
 	}
 	t := newTable(state)
 	s.tables.change(func(all map[string]*table) { all[name] = t })
+
 	return map[string]any{"TableDescription": s.describe(t, state)}, nil
 }
 
@@ -109,17 +116,21 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 			return nil, invalid("%s are not supported by the embedded engine", refused.what)
 		}
 	}
+
 	r := &tableRecord{Name: name, DeletionProtection: in.DeletionProtectionEnabled}
 	var err error
 	if r.Keys, err = in.keys(); err != nil {
 		return nil, err
 	}
+
 	if err := r.bill(in.BillingMode, in.ProvisionedThroughput); err != nil {
 		return nil, err
 	}
+
 	if err := r.classify(in.TableClass); err != nil {
 		return nil, err
 	}
+
 	return r, r.tag(in.Tags)
 }
 
@@ -127,9 +138,11 @@ func (r *tableRecord) classify(class string) error {
 	if err := wire.OneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS"); err != nil {
 		return err
 	}
+
 	if class != "" {
 		r.Class = class
 	}
+
 	return nil
 }
 
@@ -138,41 +151,51 @@ func (in *createTableIn) keys() (k keySchema, err error) {
 	if len(in.KeySchema) == 0 {
 		return k, wire.Missing("keySchema")
 	}
+
 	if len(in.KeySchema) > 2 {
 		return k, wire.BadParameter("'"+fmt.Sprint(in.KeySchema)+"'", "keySchema", "Member must have length less than or equal to 2")
 	}
+
 	kinds := map[string]attr.Kind{}
 	for _, d := range in.AttributeDefinitions {
 		kind, ok := keyKinds[d.AttributeType]
 		if d.AttributeType == "" {
 			return k, wire.Missing("attributeDefinitions.1.member.attributeType")
 		}
+
 		if !ok {
 			return k, wire.OneOf(d.AttributeType, "attributeDefinitions.1.member.attributeType", "B", "N", "S")
 		}
+
 		if _, twice := kinds[d.AttributeName]; twice {
 			return k, invalid("Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
 		}
 		kinds[d.AttributeName] = kind
 	}
+
 	for i, e := range in.KeySchema {
 		want, at := "HASH", &k.Hash
 		if i == 1 {
 			want, at = "RANGE", &k.Range
 		}
+
 		if e.KeyType != want {
 			if err := wire.OneOf(e.KeyType, fmt.Sprintf("keySchema.%d.member.keyType", i+1), "HASH", "RANGE"); err != nil {
 				return k, err
 			}
+
 			if i == 0 {
 				return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
 			}
+
 			return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
 		}
+
 		if n := len(e.AttributeName); n < 1 || n > 255 {
 			return k, wire.BadParameter("'"+e.AttributeName+"'", fmt.Sprintf("keySchema.%d.member.attributeName", i+1),
 				"Member must have length between 1 and 255")
 		}
+
 		kind, ok := kinds[e.AttributeName]
 		if !ok {
 			return k, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: %v",
@@ -180,12 +203,15 @@ func (in *createTableIn) keys() (k keySchema, err error) {
 		}
 		*at = keyAttr{e.AttributeName, kind}
 	}
+
 	if k.Hash.Name == k.Range.Name {
 		return k, invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
 	}
+
 	if len(kinds) != len(in.KeySchema) {
 		return k, invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
 	}
+
 	return k, nil
 }
 
@@ -201,23 +227,29 @@ func (r *tableRecord) bill(mode string, t *throughput) error {
 	if err := wire.OneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST"); err != nil {
 		return err
 	}
+
 	if mode == "PAY_PER_REQUEST" {
 		if t != nil {
 			return invalid("One or more parameter values were invalid: Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST")
 		}
 		r.Billing, r.ReadUnits, r.WriteUnits = mode, 0, 0
+
 		return nil
 	}
+
 	if t == nil || t.ReadCapacityUnits == nil || t.WriteCapacityUnits == nil {
 		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 	}
+
 	if err := wire.Within(t.ReadCapacityUnits, "provisionedThroughput.readCapacityUnits", 1, 1e12); err != nil {
 		return err
 	}
+
 	if err := wire.Within(t.WriteCapacityUnits, "provisionedThroughput.writeCapacityUnits", 1, 1e12); err != nil {
 		return err
 	}
 	r.Billing, r.ReadUnits, r.WriteUnits = "PROVISIONED", *t.ReadCapacityUnits, *t.WriteCapacityUnits
+
 	return nil
 }
 
@@ -226,15 +258,18 @@ func (s *Service) enableStream(b *store.Batch, state *tableState, now time.Time,
 	if view == "" {
 		return invalid("One or more parameter values were invalid: StreamViewType must be specified when StreamEnabled is true")
 	}
+
 	v := streams.View(view)
 	if !v.Valid() {
 		return wire.OneOf(view, "streamSpecification.streamViewType", "NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")
 	}
 	r := &state.record
+
 	st, err := s.streams.Create(b, now, streams.Spec{Table: r.Name, View: v, HashKey: r.Keys.Hash.Name, RangeKey: r.Keys.Range.Name})
 	if err != nil {
 		return err
 	}
 	state.stream, r.StreamARN, r.StreamOn = st, st.ARN(), true
+
 	return nil
 }

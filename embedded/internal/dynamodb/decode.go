@@ -13,10 +13,12 @@ func operation[In any](call func(ctx context.Context, in *In) (any, error)) wire
 		if err := wire.Decode(body, in); err != nil {
 			return nil, refusal(err)
 		}
+
 		out, err := call(ctx, in)
 		if err != nil {
 			return nil, refusal(err)
 		}
+
 		return out, nil
 	}
 }

@@ -22,23 +22,29 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 	if err := in.legacyIn.refuse(); err != nil {
 		return nil, err
 	}
+
 	if err := in.returnsIn.check(); err != nil {
 		return nil, err
 	}
+
 	if err := onlyOld(in.ReturnValues); err != nil {
 		return nil, err
 	}
+
 	t, err := s.lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
+
 	a, err := newKeyed(remove, t, in.Key)
 	if err != nil {
 		return nil, err
 	}
+
 	if err := a.conditioned(in.ConditionExpression, &in.expressionIn); err != nil {
 		return nil, err
 	}
+
 	return s.answerWrite(a, &in.returnsIn)
 }
 
@@ -47,10 +53,12 @@ func newKeyed(v verb, t *table, key attr.Item) (*action, error) {
 	if key == nil {
 		return nil, wire.Missing("key")
 	}
+
 	k, err := t.keyOf(key)
 	if err != nil {
 		return nil, err
 	}
+
 	return &action{verb: v, table: t, key: k}, nil
 }
 
@@ -69,9 +77,11 @@ func (a *action) conditioned(condition *string, in *expressionIn) error {
 	if err != nil || condition == nil {
 		return err
 	}
+
 	if a.cond, err = parseCondition("ConditionExpression", *condition, p); err != nil {
 		return err
 	}
+
 	return p.Unused()
 }
 
@@ -86,14 +96,17 @@ func parseCondition(field, src string, p *expression.Params) (*expression.Condit
 func (s *Service) answerWrite(a *action, in *returnsIn) (json.RawMessage, error) {
 	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
 	a.needOld = in.ReturnValues == "ALL_OLD"
+
 	c, err := s.perform(a)
 	if err != nil {
 		return nil, err
 	}
+
 	out := newAnswer(0)
 	if a.needOld && c.old != nil {
 		out.item("Attributes", c.old)
 	}
 	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.writeUnits())
+
 	return out.done(), nil
 }

@@ -17,9 +17,11 @@ func (s *Service) known(name *string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if t := s.tables.get(n); t != nil {
 		return t, nil
 	}
+
 	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: Table: %s not found", n)
 }
 
@@ -28,6 +30,7 @@ func (s *Service) describeTable(_ context.Context, in *tableIn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return map[string]any{"Table": s.describe(t, t.state.Load())}, nil
 }
 
@@ -57,16 +60,20 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 			"BillingMode": r.Billing, "LastUpdateToPayPerRequestDateTime": seconds(r.BillingSince),
 		}
 	}
+
 	if r.Class != "" {
 		d["TableClassSummary"] = map[string]any{"TableClass": r.Class}
 	}
+
 	if r.StreamARN != "" {
 		d["LatestStreamArn"] = r.StreamARN
 		d["LatestStreamLabel"] = r.StreamARN[len(r.StreamARN)-len("2006-01-02T15:04:05.000"):]
 	}
+
 	if state.stream != nil {
 		d["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": state.stream.View()}
 	}
+
 	return d
 }
 
@@ -75,6 +82,7 @@ func (k *keySchema) elements() []keyElement {
 	if k.Range.Name != "" {
 		list = append(list, keyElement{k.Range.Name, "RANGE"})
 	}
+
 	return list
 }
 
@@ -83,6 +91,7 @@ func (k *keySchema) definitions() []attributeDefinition {
 	if k.Range.Name != "" {
 		list = append(list, attributeDefinition{k.Range.Name, k.Range.Kind.String()})
 	}
+
 	return list
 }
 
@@ -95,10 +104,12 @@ func (s *Service) listTables(_ context.Context, in *listTablesIn) (any, error) {
 	if err := wire.Within(in.Limit, "limit", 1, 100); err != nil {
 		return nil, err
 	}
+
 	limit := 100
 	if in.Limit != nil {
 		limit = int(*in.Limit)
 	}
+
 	names := slices.Sorted(maps.Keys(*s.tables.tables.Load()))
 	if in.ExclusiveStartTableName != nil {
 		at, found := slices.BinarySearch(names, *in.ExclusiveStartTableName)
@@ -107,11 +118,13 @@ func (s *Service) listTables(_ context.Context, in *listTablesIn) (any, error) {
 		}
 		names = names[at:]
 	}
+
 	out := map[string]any{}
 	if len(names) > limit {
 		names = names[:limit]
 		out["LastEvaluatedTableName"] = names[limit-1]
 	}
 	out["TableNames"] = append([]string{}, names...)
+
 	return out, nil
 }

@@ -11,10 +11,12 @@ import (
 func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
+
 	t, err := s.known(in.TableName)
 	if err != nil {
 		return nil, err
 	}
+
 	state := t.state.Load()
 	if state.record.DeletionProtection {
 		return nil, wire.Errorf("ValidationException",
@@ -27,11 +29,13 @@ func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
 	// From here no new writer gets in; the ones inside finish first, so that
 	// nothing is written behind the deletion.
 	s.stripes.pass()
+
 	if err := s.erase(t, state); err != nil {
 		return nil, fmt.Errorf("delete table %s: %w", t.name, err)
 	}
 	d := s.describe(t, state)
 	d["TableStatus"] = "DELETING"
+
 	return map[string]any{"TableDescription": d}, nil
 }
 
@@ -46,8 +50,10 @@ func (s *Service) erase(t *table, state *tableState) error {
 	b.DeleteRange(t.items, after(t.items))
 	expiries := tablePrefix(kindExpiry, t.no)
 	b.DeleteRange(expiries, after(expiries))
+
 	if state.stream != nil {
 		return s.streams.Disable(b, state.stream, time.Now())
 	}
+
 	return b.Commit()
 }

@@ -31,6 +31,7 @@ func TestBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for op, want := range map[expression.RangeOp]bool{
 			expression.RangeNone: true, expression.RangeEqual: sk == lo, expression.RangeLess: sk < lo,
 			expression.RangeLessEqual: sk <= lo, expression.RangeGreater: sk > lo, expression.RangeGreaterEqual: sk >= lo,
@@ -41,6 +42,7 @@ func TestBounds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			if got := bytes.Compare(key.bytes, from) >= 0 && bytes.Compare(key.bytes, to) < 0; got != want {
 				t.Fatalf("operator %d, key %q, bounds %q %q: inside %v, want %v", op, sk, lo, hi, got, want)
 			}
@@ -57,12 +59,14 @@ func TestSegments(t *testing.T) {
 			if total > 1000 && n > 5 && n < total-5 {
 				n = total - 5
 			}
+
 			lo, hi := tb.segment(&n, &total)
 			if n <= 5 && bytes.Compare(lo, edge) < 0 || bytes.Compare(lo, hi) >= 0 {
 				t.Fatalf("segment %d of %d: %x to %x behind %x", n, total, lo, hi, edge)
 			}
 			edge = hi
 		}
+
 		if !bytes.Equal(edge, after(tb.items)) {
 			t.Fatalf("the last of %d segments ends at %x", total, edge)
 		}
@@ -81,6 +85,7 @@ func TestStripesExclude(t *testing.T) {
 				set := []uint64{uint64(g*i) % 10, uint64(g+i) % 10, uint64(i) % 10}
 				unlock := s.lock(set)
 				slices.Sort(set)
+
 				for _, n := range slices.Compact(set) {
 					held[n]++ // the race detector and the count both watch
 				}
@@ -90,6 +95,7 @@ func TestStripesExclude(t *testing.T) {
 	}
 	wg.Wait()
 	s.pass()
+
 	if sum := func() (n int) {
 		for _, h := range held {
 			n += h
@@ -108,6 +114,7 @@ func TestDigest(t *testing.T) {
 			ExpressionAttributeValues: attr.Item{":a": text("1"), ":b": text("2")},
 		}}
 		edit(a)
+
 		return &transactWriteIn{TransactItems: []transactWriteItem{{Update: a}}}
 	}
 	base := request(func(*transactAction) {}).digest()
@@ -116,6 +123,7 @@ func TestDigest(t *testing.T) {
 			t.Fatal("one request has two digests")
 		}
 	}
+
 	for name, edit := range map[string]func(*transactAction){
 		"key":        func(a *transactAction) { a.Key = attr.Item{"id": text("2")} },
 		"value":      func(a *transactAction) { a.ExpressionAttributeValues[":a"] = text("9") },
@@ -136,6 +144,7 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("%s: %d, %v", number, got, has)
 		}
 	}
+
 	if _, has := expiry(attr.Item{"ttl": text("1763712000")}, "ttl"); has {
 		t.Error("a string is no expiry")
 	}
@@ -146,6 +155,7 @@ func TestUnits(t *testing.T) {
 		if got := readUnits(bytes, true); got != want {
 			t.Errorf("consistent read of %d bytes: %d halves, want %d", bytes, got, want)
 		}
+
 		if got := readUnits(bytes, false); got != want/2 {
 			t.Errorf("eventually consistent read of %d bytes: %d halves, want %d", bytes, got, want/2)
 		}

@@ -40,14 +40,17 @@ func refusal(err error) error {
 	if errors.As(err, &v) {
 		return invalid("%s", v.Message)
 	}
+
 	var s *attr.SerializationError
 	if errors.As(err, &s) {
 		return wire.Malformed(s.Message)
 	}
+
 	var x *expression.Error
 	if errors.As(err, &x) {
 		return invalid("%s", x.Message)
 	}
+
 	return err
 }
 
@@ -57,5 +60,6 @@ func message(err error) string {
 	if errors.As(err, &e) {
 		return e.Message
 	}
+
 	return err.Error()
 }

@@ -18,6 +18,7 @@ func expiry(item attr.Item, attribute string) (int64, bool) {
 	}
 	whole, _, _ := strings.Cut(v.Str, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
+
 	return seconds, err == nil && seconds > 0
 }
 
@@ -27,6 +28,7 @@ func (t *table) expiryKey(seconds int64, item []byte) []byte {
 	k = append(k, store.PrefixDynamoDB, kindExpiry)
 	k = binary.BigEndian.AppendUint64(k, t.no)
 	k = binary.BigEndian.AppendUint64(k, uint64(seconds))
+
 	return append(k, item[len(t.items):]...)
 }
 
@@ -36,11 +38,13 @@ func (c *change) stageExpiry(b *store.Batch) {
 	if attribute == "" {
 		return
 	}
+
 	before, had := expiry(c.old, attribute)
 	now, has := expiry(c.new, attribute)
 	if had && (!has || before != now) {
 		b.Delete(c.table.expiryKey(before, c.key.bytes))
 	}
+
 	if has {
 		b.Set(c.table.expiryKey(now, c.key.bytes), nil)
 	}

@@ -22,34 +22,42 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	if err := in.legacyIn.refuse(); err != nil {
 		return nil, err
 	}
+
 	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
 		return nil, err
 	}
+
 	t, err := s.lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
+
 	if in.Key == nil {
 		return nil, wire.Missing("key")
 	}
+
 	key, err := t.keyOf(in.Key)
 	if err != nil {
 		return nil, err
 	}
+
 	project, err := projection(in.ProjectionExpression, in.ExpressionAttributeNames)
 	if err != nil {
 		return nil, err
 	}
+
 	raw, err := s.read(key)
 	if err != nil {
 		return nil, err
 	}
+
 	out := newAnswer(2 * raw.size())
 	if raw != nil {
 		item, err := raw.item()
 		if err != nil {
 			return nil, err
 		}
+
 		if project != nil {
 			item = project.Apply(item)
 		}
@@ -58,6 +66,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	units := readUnits(raw.size(), in.ConsistentRead)
 	s.charge(t.name, units, 0)
 	out.consumed(in.ReturnConsumedCapacity, t.name, units)
+
 	return out.done(), nil
 }
 
@@ -75,6 +84,7 @@ func (s *Service) read(key primary) (stored, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	raw, _, err := s.db.Get(key.bytes)
+
 	return raw, err
 }
 
@@ -82,14 +92,17 @@ func (s *Service) read(key primary) (stored, error) {
 // request.
 func projection(src *string, names map[string]string) (*expression.Projection, error) {
 	in := expressionIn{ExpressionAttributeNames: names}
+
 	p, err := in.params("", src != nil)
 	if err != nil || src == nil {
 		return nil, err
 	}
+
 	project, err := parseProjection(*src, p)
 	if err != nil {
 		return nil, err
 	}
+
 	return project, p.Unused()
 }
 

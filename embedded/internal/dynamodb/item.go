@@ -23,6 +23,7 @@ func (s stored) split() (size int, encoding []byte, err error) {
 	if width <= 0 {
 		return 0, nil, errors.New("a stored item has no size")
 	}
+
 	return int(n), s[width:], nil
 }
 
@@ -38,6 +39,7 @@ func (s stored) encoding() []byte {
 		return nil
 	}
 	_, width := binary.Uvarint(s)
+
 	return s[max(width, 0):]
 }
 
@@ -46,9 +48,11 @@ func (s stored) item() (attr.Item, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	item, err := attr.DecodeBinary(encoding)
 	if err != nil {
 		return nil, fmt.Errorf("decode a stored item: %w", err)
 	}
+
 	return item, nil
 }

@@ -53,25 +53,31 @@ func (t *table) keyOf(key attr.Item) (primary, error) {
 	if err := key.Err(); err != nil {
 		return primary{}, err
 	}
+
 	want := 1
 	if t.keys.Range.Name != "" {
 		want = 2
 	}
+
 	if len(key) != want {
 		return primary{}, invalid("The provided key element does not match the schema")
 	}
+
 	for _, k := range []keyAttr{t.keys.Hash, t.keys.Range} {
 		if k.Name == "" {
 			continue
 		}
+
 		v, ok := key[k.Name]
 		if !ok {
 			return primary{}, invalid("The provided key element does not match the schema")
 		}
+
 		if v.Kind != k.Kind {
 			return primary{}, &schemaError{invalid("The provided key element does not match the schema")}
 		}
 	}
+
 	return t.primaryOf(key)
 }
 
@@ -81,15 +87,18 @@ func (t *table) keyIn(item attr.Item) (primary, error) {
 		if k.Name == "" {
 			continue
 		}
+
 		v, ok := item[k.Name]
 		if !ok {
 			return primary{}, invalid("One or more parameter values were invalid: Missing the key %s in the item", k.Name)
 		}
+
 		if v.Kind != k.Kind {
 			return primary{}, &schemaError{invalid("One or more parameter values were invalid: Type mismatch for key %s expected: %s actual: %s",
 				k.Name, k.Kind, v.Kind)}
 		}
 	}
+
 	return t.primaryOf(t.keyAttrs(item))
 }
 
@@ -99,6 +108,7 @@ func (t *table) keyAttrs(item attr.Item) attr.Item {
 	if t.keys.Range.Name != "" {
 		key[t.keys.Range.Name] = item[t.keys.Range.Name]
 	}
+
 	return key
 }
 
@@ -107,9 +117,11 @@ func (t *table) primaryOf(key attr.Item) (primary, error) {
 	if err := checkKeyValue(t.keys.Hash.Name, hash); err != nil {
 		return primary{}, err
 	}
+
 	if len(hash.Str) > maxHashKey {
 		return primary{}, invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxHashKey)
 	}
+
 	p := primary{attrs: key}
 	p.bytes, p.partition = t.partitionKey(hash)
 	if name := t.keys.Range.Name; name != "" {
@@ -117,12 +129,14 @@ func (t *table) primaryOf(key attr.Item) (primary, error) {
 		if err := checkKeyValue(name, v); err != nil {
 			return primary{}, err
 		}
+
 		if len(v.Str) > maxRangeKey {
 			return primary{}, invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", maxRangeKey)
 		}
 		p.bytes = attr.AppendKey(p.bytes, v)
 	}
 	p.lock = hashBytes(p.bytes)
+
 	return p, nil
 }
 
@@ -136,6 +150,7 @@ func (t *table) partitionKey(hash attr.Value) (prefix []byte, partition uint64) 
 	prefix = attr.AppendKey(prefix, hash)
 	partition = hashBytes(prefix[at:])
 	binary.BigEndian.PutUint32(prefix[at-4:], uint32(partition>>32))
+
 	return prefix, partition
 }
 
@@ -143,10 +158,12 @@ func checkKeyValue(name string, v attr.Value) error {
 	if v.Kind == attr.N || v.Str != "" {
 		return nil
 	}
+
 	kind := "string"
 	if v.Kind == attr.B {
 		kind = "binary"
 	}
+
 	return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", kind, name)
 }
 
@@ -159,6 +176,7 @@ func hashBytes(b []byte) uint64 {
 	}
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+
 	return h ^ h>>33
 }
 
@@ -178,5 +196,6 @@ func after(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
+
 	return nil
 }

@@ -31,18 +31,23 @@ func (in *pageIn) check() error {
 	if err := in.legacyIn.refuse(); err != nil {
 		return err
 	}
+
 	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
 		return err
 	}
+
 	if in.IndexName != nil {
 		return invalid("The table does not have the specified index: %s (the embedded engine has no secondary indexes)", *in.IndexName)
 	}
+
 	if err := wire.Within(in.Limit, "limit", 1, 1<<31-1); err != nil {
 		return err
 	}
+
 	if err := wire.OneOf(in.Select, "select", "SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"); err != nil {
 		return err
 	}
+
 	switch {
 	case in.Select == "ALL_PROJECTED_ATTRIBUTES":
 		return invalid("One or more parameter values were invalid: Select type ALL_PROJECTED_ATTRIBUTES is supported only for indexes")
@@ -51,6 +56,7 @@ func (in *pageIn) check() error {
 	case in.ProjectionExpression != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
 		return invalid("Cannot specify the ProjectionExpression when choosing to get %s", in.Select)
 	}
+
 	return nil
 }
 
@@ -74,9 +80,11 @@ func (pg *page) expressions(p *expression.Params) (err error) {
 			return err
 		}
 	}
+
 	if pg.in.ProjectionExpression != nil {
 		pg.project, err = parseProjection(*pg.in.ProjectionExpression, p)
 	}
+
 	return err
 }
 
@@ -88,15 +96,18 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 		limit = int(*pg.in.Limit)
 	}
 	var lastKey attr.Item
+
 	err := s.db.Scan(lo, hi, reverse, func(_, value []byte) (bool, error) {
 		if pg.bytes >= maxPage {
 			pg.last = lastKey
 			return false, nil
 		}
+
 		item, err := pg.take(value)
 		if err != nil {
 			return false, err
 		}
+
 		switch {
 		case pg.scanned == limit:
 			pg.last = pg.table.keyAttrs(item)
@@ -104,11 +115,13 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 		case pg.bytes >= maxPage:
 			lastKey = pg.table.keyAttrs(item)
 		}
+
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
+
 	return s.db.Barrier()
 }
 
@@ -117,27 +130,33 @@ func (pg *page) take(value []byte) (attr.Item, error) {
 	raw := stored(value) // decoding copies what it keeps
 	pg.scanned++
 	pg.bytes += raw.size()
+
 	item, err := raw.item()
 	if err != nil {
 		return nil, err
 	}
+
 	if pg.filter != nil {
 		if match, err := pg.filter.Match(item); err != nil || !match {
 			return item, err
 		}
 	}
+
 	pg.count++
 	if pg.in.Select == "COUNT" {
 		return item, nil
 	}
+
 	out := item
 	if pg.project != nil {
 		out = pg.project.Apply(item)
 	}
+
 	if len(pg.items) > 0 {
 		pg.items = append(pg.items, ',')
 	}
 	pg.items = out.AppendJSON(pg.items)
+
 	return item, nil
 }
 
@@ -146,14 +165,17 @@ func (pg *page) answer() json.RawMessage {
 	out := newAnswer(len(pg.items) + 256)
 	out.int("Count", pg.count)
 	out.int("ScannedCount", pg.scanned)
+
 	if pg.in.Select != "COUNT" {
 		out.name("Items")
 		out.buf = append(out.buf, '[')
 		out.buf = append(append(out.buf, pg.items...), ']')
 	}
+
 	if pg.last != nil {
 		out.item("LastEvaluatedKey", pg.last)
 	}
 	out.consumed(pg.in.ReturnConsumedCapacity, pg.table.name, readUnits(pg.bytes, pg.in.ConsistentRead))
+
 	return out.done()
 }

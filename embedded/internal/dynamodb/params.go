@@ -22,17 +22,22 @@ func (e *expressionIn) params(fields string, used bool) (*expression.Params, err
 		if e.ExpressionAttributeNames != nil {
 			return nil, invalid("ExpressionAttributeNames can only be specified when using expressions")
 		}
+
 		if e.ExpressionAttributeValues != nil {
 			return nil, invalid("ExpressionAttributeValues can only be specified when using expressions: %s null", fields)
 		}
+
 		return nil, nil
 	}
+
 	if e.ExpressionAttributeNames != nil && len(e.ExpressionAttributeNames) == 0 {
 		return nil, invalid("ExpressionAttributeNames must not be empty")
 	}
+
 	if e.ExpressionAttributeValues != nil && len(e.ExpressionAttributeValues) == 0 {
 		return nil, invalid("ExpressionAttributeValues must not be empty")
 	}
+
 	return expression.NewParams(e.ExpressionAttributeNames, e.ExpressionAttributeValues), nil
 }
 
@@ -49,12 +54,15 @@ func (r *returnsIn) check() error {
 	if err := checkCapacity(r.ReturnConsumedCapacity); err != nil {
 		return err
 	}
+
 	if err := wire.OneOf(r.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
 		return err
 	}
+
 	if err := wire.OneOf(r.ReturnValues, "returnValues", "ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"); err != nil {
 		return err
 	}
+
 	return checkOnFailure(r.ReturnValuesOnConditionCheckFailure)
 }
 
@@ -92,5 +100,6 @@ func (l *legacyIn) refuse() error {
 			return invalid("The legacy parameter %s is not supported by the embedded engine; use %s", p.name, p.use)
 		}
 	}
+
 	return nil
 }

@@ -18,51 +18,63 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
+
 	t, err := s.lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
+
 	if in.KeyConditionExpression == nil {
 		used := in.FilterExpression != nil || in.ProjectionExpression != nil
 		if _, err := in.params("FilterExpression and KeyConditionExpression are", used); err != nil {
 			return nil, err
 		}
+
 		return nil, invalid("Either the KeyConditions or KeyConditionExpression parameter must be specified in the request.")
 	}
+
 	p, err := in.params("", true)
 	if err != nil {
 		return nil, err
 	}
+
 	cond, err := expression.ParseKeyCondition(*in.KeyConditionExpression, t.keys.Hash.Name, t.keys.Range.Name, p)
 	if err != nil {
 		return nil, err
 	}
+
 	pg := &page{in: &in.pageIn, table: t}
 	if err := pg.expressions(p); err != nil {
 		return nil, err
 	}
+
 	if err := p.Unused(); err != nil {
 		return nil, err
 	}
+
 	if err := t.noKeysIn(pg.filter); err != nil {
 		return nil, err
 	}
+
 	lo, hi, err := t.bounds(cond)
 	if err != nil {
 		return nil, err
 	}
+
 	reverse := in.ScanIndexForward != nil && !*in.ScanIndexForward
 	if in.ExclusiveStartKey != nil {
 		if lo, hi, err = t.resume(in.ExclusiveStartKey, cond, lo, hi, reverse); err != nil {
 			return nil, err
 		}
 	}
+
 	if bytes.Compare(lo, hi) < 0 {
 		if err := pg.read(s, lo, hi, reverse); err != nil {
 			return nil, err
 		}
 	}
 	s.charge(pg.table.name, readUnits(pg.bytes, pg.in.ConsistentRead), 0)
+
 	return pg.answer(), nil
 }
 
@@ -71,6 +83,7 @@ func (t *table) noKeysIn(filter *expression.Condition) error {
 	if filter == nil {
 		return nil
 	}
+
 	for _, path := range filter.Paths() {
 		switch name := path[0].Name; {
 		case !t.keys.has(name):
@@ -80,6 +93,7 @@ func (t *table) noKeysIn(filter *expression.Condition) error {
 			return invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
 		}
 	}
+
 	return nil
 }
 
@@ -88,28 +102,35 @@ func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 	if err := t.conditionKind(t.keys.Hash, c.Hash); err != nil {
 		return nil, nil, err
 	}
+
 	if err := checkKeyValue(t.keys.Hash.Name, c.Hash); err != nil {
 		return nil, nil, err
 	}
+
 	prefix, _ := t.partitionKey(c.Hash)
 	end := after(prefix)
 	r := c.Range
 	if r.Op == expression.RangeNone {
 		return prefix, end, nil
 	}
+
 	if err := t.conditionKind(t.keys.Range, r.Lo); err != nil {
 		return nil, nil, err
 	}
+
 	if err := checkKeyValue(t.keys.Range.Name, r.Lo); err != nil {
 		return nil, nil, err
 	}
+
 	if r.Op == expression.RangeBeginsWith {
 		if r.Lo.Kind == attr.N {
 			return nil, nil, invalid("Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: begins_with, operand type: N")
 		}
 		lo = attr.AppendKeyPrefix(bytes.Clone(prefix), r.Lo)
+
 		return lo, after(lo), nil
 	}
+
 	at := attr.AppendKey(bytes.Clone(prefix), r.Lo)
 	above := append(bytes.Clone(at), 0) // no key lies between a key and this
 	switch r.Op {
@@ -127,9 +148,11 @@ func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 		if err := t.conditionKind(t.keys.Range, r.Hi); err != nil {
 			return nil, nil, err
 		}
+
 		if err := checkKeyValue(t.keys.Range.Name, r.Hi); err != nil {
 			return nil, nil, err
 		}
+
 		return at, append(attr.AppendKey(bytes.Clone(prefix), r.Hi), 0), nil
 	}
 }
@@ -147,14 +170,18 @@ func (t *table) resume(start attr.Item, c *expression.KeyCondition, lo, hi []byt
 	if err != nil {
 		return nil, nil, invalid("The provided starting key is invalid: %s", message(err))
 	}
+
 	if !attr.Equal(start[t.keys.Hash.Name], c.Hash) {
 		return nil, nil, invalid("The provided starting key is outside query boundaries based on provided conditions")
 	}
+
 	if bytes.Compare(key.bytes, lo) < 0 || bytes.Compare(key.bytes, hi) >= 0 {
 		return nil, nil, invalid("The provided starting key does not match the range key predicate")
 	}
+
 	if reverse {
 		return lo, key.bytes, nil
 	}
+
 	return append(key.bytes, 0), hi, nil
 }

@@ -18,12 +18,14 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	save := time.NewTicker(savePause)
 	defer save.Stop()
+
 	sweeps := make(<-chan time.Time)
 	if s.cfg.SweepEvery > 0 {
 		ticker := time.NewTicker(s.cfg.SweepEvery)
 		defer ticker.Stop()
 		sweeps = ticker.C
 	}
+
 	for {
 		var err error
 		select {
@@ -36,6 +38,7 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-sweeps:
 			err = s.sweep(ctx, time.Now())
 		}
+
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("keep tables clean: %w", err)
 		}

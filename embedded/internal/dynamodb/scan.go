@@ -22,42 +22,51 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
 	}
+
 	if err := in.checkSegments(); err != nil {
 		return nil, err
 	}
+
 	t, err := s.lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
 	pg := &page{in: &in.pageIn, table: t}
+
 	p, err := in.params("FilterExpression is", in.FilterExpression != nil || in.ProjectionExpression != nil)
 	if err != nil {
 		return nil, err
 	}
+
 	if p != nil {
 		if err := pg.expressions(p); err != nil {
 			return nil, err
 		}
+
 		if err := p.Unused(); err != nil {
 			return nil, err
 		}
 	}
+
 	lo, hi := t.segment(in.Segment, in.TotalSegments)
 	if in.ExclusiveStartKey != nil {
 		key, err := t.keyOf(in.ExclusiveStartKey)
 		if err != nil {
 			return nil, invalid("The provided starting key is invalid: %s", message(err))
 		}
+
 		if bytes.Compare(key.bytes, lo) < 0 || bytes.Compare(key.bytes, hi) >= 0 {
 			return nil, invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: %d Segment: %d",
 				*in.TotalSegments, *in.Segment)
 		}
 		lo = append(key.bytes, 0)
 	}
+
 	if err := pg.read(s, lo, hi, false); err != nil {
 		return nil, err
 	}
 	s.charge(pg.table.name, readUnits(pg.bytes, pg.in.ConsistentRead), 0)
+
 	return pg.answer(), nil
 }
 
@@ -65,9 +74,11 @@ func (in *scanIn) checkSegments() error {
 	if err := wire.Within(in.TotalSegments, "totalSegments", 1, maxSegments); err != nil {
 		return err
 	}
+
 	if err := wire.Within(in.Segment, "segment", 0, maxSegments-1); err != nil {
 		return err
 	}
+
 	switch {
 	case in.Segment == nil && in.TotalSegments == nil:
 		return nil
@@ -79,6 +90,7 @@ func (in *scanIn) checkSegments() error {
 		return invalid("The Segment parameter is zero-based and must be less than parameter TotalSegments: Segment: %d is not less than TotalSegments: %d",
 			*in.Segment, *in.TotalSegments)
 	}
+
 	return nil
 }
 
@@ -87,11 +99,13 @@ func (t *table) segment(segment, total *int64) (lo, hi []byte) {
 	if segment == nil {
 		return t.items, after(t.items)
 	}
+
 	edge := func(n int64) []byte {
 		return binary.BigEndian.AppendUint32(bytes.Clone(t.items), uint32((n<<32)/(*total)))
 	}
 	if *segment+1 == *total {
 		return edge(*segment), after(t.items)
 	}
+
 	return edge(*segment), edge(*segment + 1)
 }

@@ -38,10 +38,12 @@ func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
 	if cfg.SweepEvery == 0 {
 		cfg.SweepEvery = 10 * time.Second
 	}
+
 	svc := &Service{cfg: cfg, db: db, streams: s, stripes: new(stripes)}
 	if err := svc.loadTables(); err != nil {
 		return nil, err
 	}
+
 	return svc, nil
 }
 

@@ -30,10 +30,12 @@ func (s *stripes) lock(hashes []uint64) (unlock func()) {
 		numbers[i] = h % stripeCount
 	}
 	slices.Sort(numbers)
+
 	numbers = slices.Compact(numbers)
 	for _, n := range numbers {
 		s[n].mu.Lock()
 	}
+
 	return func() {
 		for _, n := range numbers {
 			s[n].mu.Unlock()
@@ -49,10 +51,12 @@ func (s *stripes) dirty(hashes []uint64) (clean func()) {
 		numbers[i] = h % stripeCount
 	}
 	slices.Sort(numbers)
+
 	numbers = slices.Compact(numbers)
 	for _, n := range numbers {
 		s[n].version.Add(1)
 	}
+
 	return func() {
 		for _, n := range numbers {
 			s[n].version.Add(1)

@@ -97,11 +97,13 @@ func (c *catalog) change(edit func(map[string]*table)) {
 func (s *Service) loadTables() error {
 	all := map[string]*table{}
 	prefix := storeKey(kindTable)
+
 	err := s.db.Scan(prefix, after(prefix), false, func(k, v []byte) (bool, error) {
 		state := &tableState{}
 		if err := json.Unmarshal(v, &state.record); err != nil {
 			return false, fmt.Errorf("read table %q: %w", k[2:], err)
 		}
+
 		r := &state.record
 		if r.StreamOn {
 			if state.stream = s.streams.Lookup(r.StreamARN); state.stream == nil {
@@ -110,17 +112,20 @@ func (s *Service) loadTables() error {
 		}
 		t := newTable(state)
 		all[t.name] = t
+
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
+
 	for _, t := range all {
 		if err := s.loadCounts(t); err != nil {
 			return err
 		}
 	}
 	s.tables.tables.Store(&all)
+
 	return s.loadNumbers()
 }
 
@@ -130,6 +135,7 @@ func (s *Service) loadNumbers() error {
 	if err != nil || !ok {
 		return err
 	}
+
 	return json.Unmarshal(raw, &s.tables.numbers)
 }
 
@@ -147,6 +153,7 @@ func stageTable(b *store.Batch, r *tableRecord) error {
 		return fmt.Errorf("encode table %s: %w", r.Name, err)
 	}
 	b.Set(storeKey(kindTable, []byte(r.Name)...), raw)
+
 	return nil
 }
 
@@ -161,9 +168,11 @@ func (s *Service) lookup(name *string) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if t := s.tables.get(n); t != nil {
 		return t, nil
 	}
+
 	return nil, tableMissing()
 }
 
@@ -172,30 +181,37 @@ func (s *Service) tableName(name *string) (string, error) {
 	if name == nil {
 		return "", wire.Missing("tableName")
 	}
+
 	n := *name
 	if s.tables.get(n) != nil {
 		return n, nil // a table's name has been checked when it was created
 	}
+
 	if rest, ok := strings.CutPrefix(n, s.arnPrefix()); ok {
 		n = rest
 	}
+
 	return n, checkTableName(n)
 }
 
 func checkTableName(n string) error {
 	const pattern = "[a-zA-Z0-9_.-]+"
+
 	if n == "" {
 		return wire.BadParameter("''", "tableName", "Member must have length greater than or equal to 1")
 	}
+
 	for i := range len(n) {
 		c := n[i]
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
 			return wire.BadParameter("'"+n+"'", "tableName", "Member must satisfy regular expression pattern: "+pattern)
 		}
 	}
+
 	if len(n) < 3 || len(n) > 255 {
 		return invalid("TableName must be at least 3 characters long and at most 255 characters long")
 	}
+
 	return nil
 }
 

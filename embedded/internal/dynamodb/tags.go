@@ -17,19 +17,23 @@ func (r *tableRecord) tag(tags []tag) error {
 	if next == nil {
 		next = map[string]string{}
 	}
+
 	for _, t := range tags {
 		if n := len([]rune(t.Key)); n < 1 || n > 128 {
 			return wire.BadParameter("'"+t.Key+"'", "tags.1.member.key", "Member must have length between 1 and 128")
 		}
+
 		if len([]rune(t.Value)) > 256 {
 			return wire.BadParameter("'"+t.Value+"'", "tags.1.member.value", "Member must have length less than or equal to 256")
 		}
 		next[t.Key] = t.Value
 	}
+
 	if len(next) > maxTags {
 		return invalid("One or more parameter values were invalid: a table can have at most %d tags", maxTags)
 	}
 	r.Tags = next
+
 	return nil
 }
 
@@ -49,6 +53,7 @@ func (s *Service) untagResource(_ context.Context, in *tagResourceIn) (any, erro
 		for _, k := range in.TagKeys {
 			delete(r.Tags, k)
 		}
+
 		return nil
 	})
 }
@@ -56,17 +61,21 @@ func (s *Service) untagResource(_ context.Context, in *tagResourceIn) (any, erro
 func (s *Service) retag(in *tagResourceIn, edit func(*tableRecord) error) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
+
 	t, err := s.resource(in.ResourceArn)
 	if err != nil {
 		return nil, err
 	}
+
 	next := *t.state.Load()
 	if err := edit(&next.record); err != nil {
 		return nil, err
 	}
+
 	if err := s.replace(t, &next); err != nil {
 		return nil, err
 	}
+
 	return struct{}{}, nil
 }
 
@@ -75,11 +84,13 @@ func (s *Service) listTags(_ context.Context, in *tagResourceIn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	tags := t.state.Load().record.Tags
 	list := make([]tag, 0, len(tags))
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		list = append(list, tag{k, tags[k]})
 	}
+
 	return map[string]any{"Tags": list}, nil
 }
 
@@ -88,13 +99,16 @@ func (s *Service) resource(arn *string) (*table, error) {
 	if arn == nil {
 		return nil, wire.Missing("resourceArn")
 	}
+
 	name, ok := strings.CutPrefix(*arn, s.arnPrefix())
 	if !ok {
 		return nil, invalid("Invalid TableArn: Invalid ResourceArn provided as input %s", *arn)
 	}
+
 	if t := s.tables.get(name); t != nil {
 		return t, nil
 	}
+
 	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: ResourcArn: %s not found", *arn)
 }
 
@@ -105,9 +119,11 @@ func (s *Service) replace(t *table, next *tableState) error {
 		b.Discard()
 		return err
 	}
+
 	if err := b.Commit(); err != nil {
 		return err
 	}
 	t.state.Store(next)
+
 	return nil
 }

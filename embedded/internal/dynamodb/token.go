@@ -58,9 +58,11 @@ func (in *transactWriteIn) digest() [sha256.Size]byte {
 			text(a.UpdateExpression)
 			text(a.ConditionExpression)
 			text(&a.ReturnValuesOnConditionCheckFailure)
+
 			for _, items := range []attr.Item{a.Item, a.Key, a.ExpressionAttributeValues} {
 				b = attr.AppendBinary(b, items)
 			}
+
 			for _, name := range slices.Sorted(maps.Keys(a.ExpressionAttributeNames)) {
 				value := a.ExpressionAttributeNames[name]
 				text(&name)
@@ -68,6 +70,7 @@ func (in *transactWriteIn) digest() [sha256.Size]byte {
 			}
 		}
 	}
+
 	return sha256.Sum256(b)
 }
 
@@ -79,17 +82,21 @@ func (s *Service) seen(t *token, now time.Time) (used, same bool, err error) {
 		if err != nil {
 			return false, false, err
 		}
+
 		if !ok {
 			continue
 		}
+
 		if len(raw) != 8+sha256.Size {
 			return false, false, errors.New("a stored request token has the wrong length")
 		}
+
 		expires := time.UnixMilli(int64(binary.BigEndian.Uint64(raw)))
 		if expires.After(now) {
 			return true, bytes.Equal(raw[8:], t.digest[:]), nil
 		}
 	}
+
 	return false, false, nil
 }
 
@@ -107,9 +114,11 @@ func (s *Service) forgetTokens(now time.Time) error {
 	}
 	b := s.db.NewBatch()
 	b.DeleteRange(storeKey(kindToken), spanPrefix(current-1))
+
 	if err := b.Commit(); err != nil {
 		return err
 	}
 	s.forgotten = current - 2
+
 	return nil
 }

@@ -55,6 +55,7 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 	if err != nil {
 		return nil, err
 	}
+
 	var tok *token
 	if in.ClientRequestToken != nil {
 		if n := len(*in.ClientRequestToken); n < 1 || n > 36 {
@@ -62,10 +63,12 @@ func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, er
 		}
 		tok = newToken(*in.ClientRequestToken, in)
 	}
+
 	changes, replayed, err := s.transact(actions, tok)
 	if err != nil {
 		return nil, err
 	}
+
 	return s.transactAnswer(in.ReturnConsumedCapacity, changes, replayed), nil
 }
 
@@ -73,13 +76,16 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
 		return nil, err
 	}
+
 	if err := wire.OneOf(in.ReturnItemCollectionMetrics, "returnItemCollectionMetrics", "SIZE", "NONE"); err != nil {
 		return nil, err
 	}
+
 	if err := checkCount(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems); err != nil {
 		return nil, err
 	}
 	actions := make([]*action, len(in.TransactItems))
+
 	seen := make(map[string]bool, len(actions))
 	failures := make([]*wire.Error, len(actions))
 	failed := false
@@ -90,9 +96,11 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 			failures[i], failed = mismatch.refusal, true
 			continue
 		}
+
 		if err != nil {
 			return nil, err
 		}
+
 		if seen[string(a.key.bytes)] {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
 		}
@@ -100,9 +108,11 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 		a.transacted = true
 		actions[i] = a
 	}
+
 	if failed {
 		return nil, canceled(failures)
 	}
+
 	return actions, nil
 }
 
@@ -115,6 +125,7 @@ func checkCount(n int, missing bool, parameter string, most int) error {
 	case n > most:
 		return wire.BadParameter(fmt.Sprintf("'[%d members]'", n), parameter, fmt.Sprintf("Member must have length less than or equal to %d", most))
 	}
+
 	return nil
 }
 
@@ -124,21 +135,26 @@ func (s *Service) transactAction(in *transactWriteItem) (a *action, err error) {
 		if part == nil {
 			continue
 		}
+
 		if only != nil {
 			return nil, invalid("TransactItems can only contain one of Check, Put, Update or Delete")
 		}
 		kind, only = verb(v), part
 	}
+
 	if only == nil {
 		return nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
 	}
+
 	if err := checkOnFailure(only.ReturnValuesOnConditionCheckFailure); err != nil {
 		return nil, err
 	}
+
 	t, err := s.lookup(only.TableName)
 	if err != nil {
 		return nil, err
 	}
+
 	switch kind {
 	case put:
 		a, err = newPut(t, only.Item)
@@ -153,13 +169,16 @@ func (s *Service) transactAction(in *transactWriteItem) (a *action, err error) {
 		}
 		a, err = newKeyed(kind, t, only.Key)
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	a.returnOld = only.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
 	if kind == update {
 		return a, nil
 	}
+
 	return a, a.conditioned(only.ConditionExpression, &only.expressionIn)
 }
 
@@ -171,11 +190,13 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 	for i, a := range actions {
 		hashes[i] = a.key.lock
 	}
+
 	locks := hashes
 	if tok != nil {
 		locks = append(locks, tok.lock)
 	}
 	defer s.stripes.lock(locks)()
+
 	now := time.Now()
 	if tok != nil {
 		used, same, err := s.seen(tok, now)
@@ -190,9 +211,11 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 			return changes, true, err
 		}
 	}
+
 	if changes, err = s.judgeAll(actions); err != nil {
 		return nil, false, err
 	}
+
 	return changes, false, s.writeAll(changes, hashes, now, tok)
 }
 
@@ -206,6 +229,7 @@ func (s *Service) current(actions []*action) ([]*change, error) {
 		}
 		changes[i] = &change{action: a, oldSize: stored(raw).size()}
 	}
+
 	return changes, nil
 }
 
@@ -227,17 +251,21 @@ func (s *Service) judgeAll(actions []*action) ([]*change, error) {
 		changes[i] = c
 		bytes += max(c.oldSize, c.newSize)
 	}
+
 	if failed {
 		for _, c := range changes {
 			if c != nil { // it was prepared, and paid for
 				s.charge(c.table.name, 0, c.writeUnits())
 			}
 		}
+
 		return nil, canceled(failures)
 	}
+
 	if bytes > maxTransactBytes {
 		return nil, invalid("The aggregate size of the items in the transaction exceeds 4 MB")
 	}
+
 	return changes, nil
 }
 
@@ -250,26 +278,32 @@ func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, to
 		if !c.differs() {
 			continue
 		}
+
 		if record, streamed := c.stage(b); streamed {
 			records = append(records, record)
 		}
 	}
+
 	if tok != nil {
 		tok.stage(b, now)
 	}
+
 	if b.Empty() {
 		b.Discard()
 		return nil
 	}
 	defer s.stripes.dirty(hashes)()
+
 	if err := streams.Commit(b, now, records...); err != nil {
 		return err
 	}
+
 	for _, c := range changes {
 		if c.differs() {
 			c.account()
 		}
 	}
+
 	return nil
 }
 
@@ -283,14 +317,17 @@ func canceled(failures []*wire.Error) *wire.Error {
 		if i > 0 {
 			reasons = append(reasons, ',')
 		}
+
 		if f == nil {
 			reasons = append(reasons, `{"Code":"None"}`...)
 			continue
 		}
+
 		codes[i] = "ValidationError"
 		if f.Type == "ConditionalCheckFailedException" {
 			codes[i] = "ConditionalCheckFailed"
 		}
+
 		reasons = appendText(append(append(append(reasons, `{"Code":"`...), codes[i]...), `","Message":`...), f.Message)
 		if item, ok := f.Members["Item"].(json.RawMessage); ok {
 			reasons = append(append(reasons, `,"Item":`...), item...)
@@ -300,6 +337,7 @@ func canceled(failures []*wire.Error) *wire.Error {
 	e := wire.Errorf("TransactionCanceledException",
 		"Transaction cancelled, please refer cancellation reasons for specific reasons [%s]", strings.Join(codes, ", "))
 	e.Members = map[string]any{"CancellationReasons": json.RawMessage(append(reasons, ']')), "Message": e.Message}
+
 	return e
 }
 
@@ -319,6 +357,7 @@ func (s *Service) transactAnswer(want string, changes []*change, replayed bool) 
 	}
 	out := newAnswer(0)
 	out.consumedBy(want, sum, kind)
+
 	return out.done()
 }
 
@@ -328,6 +367,7 @@ func (a *answer) consumedBy(want string, sum map[string]halves, kind string) {
 		return
 	}
 	a.name("ConsumedCapacity")
+
 	a.buf = append(a.buf, '[')
 	for i, name := range slices.Sorted(maps.Keys(sum)) {
 		if i > 0 {

@@ -32,9 +32,11 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
 		return nil, err
 	}
+
 	if err := checkCount(len(in.TransactItems), in.TransactItems == nil, "transactItems", maxTransactItems); err != nil {
 		return nil, err
 	}
+
 	gets := make([]wanted, len(in.TransactItems))
 	hashes := make([]uint64, len(gets))
 	seen := make(map[string]bool, len(gets))
@@ -43,22 +45,26 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 		if err != nil {
 			return nil, err
 		}
+
 		if seen[string(w.key.bytes)] {
 			return nil, invalid("Transaction request cannot include multiple operations on one item")
 		}
 		seen[string(w.key.bytes)] = true
 		gets[i], hashes[i] = w, w.key.lock
 	}
+
 	raws, total, err := s.readAll(gets, hashes)
 	if err != nil {
 		return nil, err
 	}
+
 	if total > maxTransactBytes {
 		return nil, invalid("The aggregate size of the items in the transaction exceeds 4 MB")
 	}
 	sum := map[string]halves{}
 	out := newAnswer(2 * total)
 	out.name("Responses")
+
 	out.buf = append(out.buf, '[')
 	for i, raw := range raws {
 		if i > 0 {
@@ -66,6 +72,7 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 		}
 		units := 2 * readUnits(raw.size(), true)
 		s.charge(gets[i].table.name, units, 0)
+
 		sum[gets[i].table.name] += units
 		out.buf = append(out.buf, '{')
 		if raw != nil {
@@ -73,6 +80,7 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 			if err != nil {
 				return nil, err
 			}
+
 			if p := gets[i].project; p != nil {
 				item = p.Apply(item)
 			}
@@ -82,6 +90,7 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 	}
 	out.buf = append(out.buf, ']')
 	out.consumedBy(in.ReturnConsumedCapacity, sum, "ReadCapacityUnits")
+
 	return out.done(), nil
 }
 
@@ -89,18 +98,22 @@ func (s *Service) wanted(get *transactGet) (w wanted, err error) {
 	if get == nil {
 		return w, invalid("Invalid Request: TransactGetItems should contain Get requests")
 	}
+
 	if w.table, err = s.lookup(get.TableName); err != nil {
 		return w, err
 	}
+
 	if w.key, err = w.table.keyOf(get.Key); err != nil {
 		return w, err
 	}
 	w.project, err = projection(get.ProjectionExpression, get.ExpressionAttributeNames)
+
 	return w, err
 }
 
 func (s *Service) readAll(gets []wanted, hashes []uint64) (raws []stored, total int, err error) {
 	defer s.stripes.lock(hashes)()
+
 	raws = make([]stored, len(gets))
 	for i := range gets {
 		raw, _, err := s.db.Get(gets[i].key.bytes)
@@ -110,5 +123,6 @@ func (s *Service) readAll(gets []wanted, hashes []uint64) (raws []stored, total 
 		raws[i] = raw
 		total += raws[i].size()
 	}
+
 	return raws, total, nil
 }

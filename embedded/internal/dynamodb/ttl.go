@@ -34,11 +34,13 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 	}
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
+
 	t, err := s.known(in.TableName)
 	if err != nil {
 		return nil, err
 	}
 	next := *t.state.Load()
+
 	r := &next.record
 	switch {
 	case r.TTL != "" && r.TTL != spec.AttributeName:
@@ -53,19 +55,23 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 		r.TTL, r.TTLIndexing = "", false
 	}
 	r.TTLChanged = time.Now()
+
 	if err := s.replace(t, &next); err != nil {
 		return nil, err
 	}
 	// Writers that saw the old state end first; later ones keep the index in step.
 	s.stripes.pass()
+
 	if *spec.Enabled {
 		err = s.indexExpiries(ctx, t)
 	} else {
 		err = s.dropExpiries(t)
 	}
+
 	if err != nil {
 		return nil, fmt.Errorf("change time to live of table %s: %w", t.name, err)
 	}
+
 	return map[string]any{"TimeToLiveSpecification": spec}, nil
 }
 
@@ -74,6 +80,7 @@ func (s *Service) describeTTL(_ context.Context, in *tableIn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r := t.state.Load().record
 	d := map[string]any{"TimeToLiveStatus": "DISABLED"}
 	if r.TTL != "" {
@@ -82,6 +89,7 @@ func (s *Service) describeTTL(_ context.Context, in *tableIn) (any, error) {
 			d["TimeToLiveStatus"] = "ENABLING"
 		}
 	}
+
 	return map[string]any{"TimeToLiveDescription": d}, nil
 }
 
@@ -89,6 +97,7 @@ func (s *Service) describeTTL(_ context.Context, in *tableIn) (any, error) {
 func (s *Service) resumeIndexing(ctx context.Context) error {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
+
 	for _, t := range *s.tables.tables.Load() {
 		if t.state.Load().record.TTLIndexing {
 			if err := s.indexExpiries(ctx, t); err != nil && ctx.Err() == nil {
@@ -96,6 +105,7 @@ func (s *Service) resumeIndexing(ctx context.Context) error {
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -110,11 +120,13 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
 		keys, next, err := s.keysFrom(lo, after(t.items))
 		if err != nil {
 			return err
 		}
 		lo = next
+
 		for _, k := range keys {
 			if err := s.indexExpiry(t, attribute, k); err != nil {
 				return err
@@ -124,6 +136,7 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 	// The entries are on disk when this record is: it is committed after them.
 	next := *t.state.Load()
 	next.record.TTLIndexing = false
+
 	return s.replace(t, &next)
 }
 
@@ -133,9 +146,11 @@ func (s *Service) keysFrom(lo, hi []byte) (keys [][]byte, next []byte, err error
 		keys = append(keys, bytes.Clone(k))
 		return len(keys) < chunk, nil
 	})
+
 	if len(keys) == chunk {
 		next = append(bytes.Clone(keys[chunk-1]), 0)
 	}
+
 	return keys, next, err
 }
 
@@ -144,20 +159,24 @@ func (s *Service) indexExpiry(t *table, attribute string, key []byte) error {
 	st := s.stripes.of(hashBytes(key))
 	st.mu.Lock()
 	defer st.mu.Unlock()
+
 	raw, ok, err := s.db.Get(key)
 	if err != nil || !ok {
 		return err
 	}
+
 	item, err := stored(raw).item()
 	if err != nil {
 		return err
 	}
+
 	at, has := expiry(item, attribute)
 	if !has {
 		return nil
 	}
 	b := s.db.NewBatch()
 	b.Set(t.expiryKey(at, key), nil)
+
 	return b.CommitLater() // the caller's last commit makes all of them durable
 }
 
@@ -178,6 +197,7 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 		if state := t.state.Load(); state.record.TTL == "" || state.dropped {
 			continue
 		}
+
 		prefix := tablePrefix(kindExpiry, t.no)
 		edge := func(at time.Time) []byte {
 			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
@@ -189,11 +209,13 @@ func (s *Service) sweep(ctx context.Context, now time.Time) error {
 				return err
 			}
 			lo = next
+
 			if err := s.expire(ctx, t, keys, now); err != nil {
 				return fmt.Errorf("sweep table %s: %w", t.name, err)
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -204,20 +226,24 @@ func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now ti
 		if ctx.Err() != nil {
 			return nil
 		}
+
 		var actions []*action
 		for _, entry := range group {
 			a, err := s.expiry(t, entry, now)
 			if err != nil {
 				return err
 			}
+
 			if a != nil {
 				actions = append(actions, a)
 			}
 		}
+
 		if err := s.removeExpired(actions); err != nil && !isMissing(err) {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -228,14 +254,17 @@ func (s *Service) expiry(t *table, entry []byte, now time.Time) (*action, error)
 	if err != nil || !ok {
 		return nil, err
 	}
+
 	item, err := stored(raw).item()
 	if err != nil {
 		return nil, err
 	}
+
 	key, err := t.keyIn(item)
 	if err != nil {
 		return nil, err
 	}
+
 	return &action{verb: remove, table: t, key: key, expireAt: now.Unix()}, nil
 }
 
@@ -245,6 +274,7 @@ func (s *Service) removeExpired(actions []*action) error {
 		hashes[i] = a.key.lock
 	}
 	defer s.stripes.lock(hashes)()
+
 	changes := make([]*change, len(actions))
 	for i, a := range actions {
 		var err error
@@ -252,6 +282,7 @@ func (s *Service) removeExpired(actions []*action) error {
 			return err
 		}
 	}
+
 	return s.writeAll(changes, hashes, time.Now(), nil)
 }
 

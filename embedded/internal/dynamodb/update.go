@@ -21,28 +21,34 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 	if err := in.legacyIn.refuse(); err != nil {
 		return nil, err
 	}
+
 	if err := in.returnsIn.check(); err != nil {
 		return nil, err
 	}
+
 	t, err := s.lookup(in.TableName)
 	if err != nil {
 		return nil, err
 	}
+
 	a, err := newUpdate(t, in.Key, in.UpdateExpression, in.ConditionExpression, &in.expressionIn)
 	if err != nil {
 		return nil, err
 	}
 	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
 	a.needOld = in.ReturnValues == "ALL_OLD" || in.ReturnValues == "UPDATED_OLD"
+
 	c, err := s.perform(a)
 	if err != nil {
 		return nil, err
 	}
+
 	out := newAnswer(2 * c.newSize)
 	if attrs := c.returned(in.ReturnValues); len(attrs) > 0 {
 		out.item("Attributes", attrs)
 	}
 	out.consumed(in.ReturnConsumedCapacity, t.name, c.writeUnits())
+
 	return out.done(), nil
 }
 
@@ -53,31 +59,38 @@ func newUpdate(t *table, key attr.Item, src, condition *string, in *expressionIn
 	if err != nil {
 		return nil, err
 	}
+
 	p, err := in.params("UpdateExpression and ConditionExpression are", src != nil || condition != nil)
 	if err != nil || p == nil {
 		return a, err
 	}
+
 	if src != nil {
 		if *src == "" {
 			return nil, invalid("Invalid UpdateExpression: The expression can not be empty;")
 		}
+
 		if a.update, err = expression.ParseUpdate(*src, p); err != nil {
 			return nil, err
 		}
 	}
+
 	if condition != nil {
 		if a.cond, err = parseCondition("ConditionExpression", *condition, p); err != nil {
 			return nil, err
 		}
 	}
+
 	if err := p.Unused(); err != nil || a.update == nil {
 		return a, err
 	}
+
 	for _, name := range a.update.TopLevel() {
 		if t.keys.has(name) {
 			return nil, &schemaError{invalid("One or more parameter values were invalid: Cannot update attribute %s. This attribute is part of the key", name)}
 		}
 	}
+
 	return a, nil
 }
 
@@ -97,5 +110,6 @@ func (c *change) returned(values string) attr.Item {
 			return c.update.Project(c.new)
 		}
 	}
+
 	return nil
 }

@@ -66,10 +66,12 @@ func (s *Service) perform(a *action) (*change, error) {
 	st := s.stripes.of(a.key.lock)
 	st.mu.Lock()
 	defer st.mu.Unlock()
+
 	c, err := s.judge(a)
 	if err != nil {
 		return nil, err
 	}
+
 	if !c.differs() {
 		s.charge(a.table.name, 0, c.writeUnits())
 		return c, nil
@@ -78,16 +80,19 @@ func (s *Service) perform(a *action) (*change, error) {
 	record, streamed := c.stage(b)
 	st.version.Add(1)
 	defer st.version.Add(1)
+
 	if streamed {
 		err = streams.Commit(b, time.Now(), record)
 	} else {
 		err = b.Commit()
 	}
+
 	if err != nil {
 		return nil, err
 	}
 	c.account()
 	s.charge(a.table.name, 0, c.writeUnits())
+
 	return c, nil
 }
 
@@ -98,10 +103,12 @@ func (s *Service) judge(a *action) (*change, error) {
 	if c.state.dropped {
 		return nil, tableMissing()
 	}
+
 	raw, ok, err := s.db.Get(a.key.bytes)
 	if err != nil {
 		return nil, err
 	}
+
 	if ok {
 		c.oldRaw, c.oldSize = raw, stored(raw).size()
 		if a.cond != nil || a.needOld || a.verb == update || c.state.record.TTL != "" {
@@ -110,20 +117,24 @@ func (s *Service) judge(a *action) (*change, error) {
 			}
 		}
 	}
+
 	if a.expireAt != 0 && !c.lapsed() {
 		c.newRaw, c.newSize = c.oldRaw, c.oldSize
 		return c, nil
 	}
+
 	if a.cond != nil {
 		match, err := a.cond.Match(c.old)
 		if err != nil {
 			return nil, err
 		}
+
 		if !match {
 			s.charge(a.table.name, 0, c.refusedUnits())
 			return nil, c.conditionFailed()
 		}
 	}
+
 	return c, c.compute()
 }
 
@@ -140,10 +151,12 @@ func (c *change) compute() error {
 		if base == nil {
 			base = c.key.attrs
 		}
+
 		c.new = base
 		if c.update == nil {
 			break
 		}
+
 		var err error
 		if c.old != nil && !c.needOld && c.state.record.TTL == "" {
 			// Nobody looks at the old item again, so it becomes the new one.
@@ -152,13 +165,16 @@ func (c *change) compute() error {
 		} else {
 			c.new, err = c.update.Apply(base)
 		}
+
 		if err != nil {
 			return err
 		}
+
 		if c.oldRaw == nil && len(c.new) == len(base) {
 			return nil // nothing but REMOVE and DELETE: they create no item
 		}
 	}
+
 	c.newSize = c.new.Size()
 	if c.newSize > MaxItem {
 		if c.verb == update {
@@ -167,6 +183,7 @@ func (c *change) compute() error {
 		return invalid("Item size has exceeded the maximum allowed size")
 	}
 	c.newRaw = newStored(c.new, c.newSize)
+
 	return nil
 }
 
@@ -179,6 +196,7 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 		b.Set(c.key.bytes, c.newRaw)
 	}
 	c.stageExpiry(b)
+
 	if c.state.stream == nil {
 		return record, false
 	}
@@ -196,12 +214,14 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	case streams.NewAndOldImages:
 		record.Size += c.newSize + c.oldSize
 	}
+
 	switch {
 	case c.oldRaw == nil:
 		record.Event = streams.Insert
 	case c.newRaw == nil:
 		record.Event = streams.Remove
 	}
+
 	return record, true
 }
 
@@ -211,9 +231,11 @@ func (c *change) account() {
 	if c.newRaw != nil {
 		items++
 	}
+
 	if c.oldRaw != nil {
 		items--
 	}
+
 	if items != 0 {
 		c.table.count.Add(items)
 	}
@@ -226,5 +248,6 @@ func (c *change) conditionFailed() *wire.Error {
 	if c.returnOld && c.old != nil {
 		e.Members = map[string]any{"Item": json.RawMessage(c.old.AppendJSON(make([]byte, 0, 2*c.oldSize)))}
 	}
+
 	return e
 }

@@ -28,6 +28,7 @@ func (u *Update) apply(item attr.Item, next edit) (attr.Item, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	next.given = next.given && !u.shares(values)
 	removes := u.removes
 	for _, n := range u.writes {
@@ -35,13 +36,16 @@ func (u *Update) apply(item attr.Item, next edit) (attr.Item, error) {
 			removes = u.alsoRemove(removes, n)
 			continue
 		}
+
 		if err := next.set(u.actions[n].path, values[n]); err != nil {
 			return nil, err
 		}
 	}
+
 	for _, n := range removes {
 		next.remove(u.actions[n].path)
 	}
+
 	return next.item, nil
 }
 
@@ -52,6 +56,7 @@ func (u *Update) shares(values []attr.Value) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -63,6 +68,7 @@ func (u *Update) evaluate(item attr.Item) ([]attr.Value, error) {
 			return nil, errorf(msgInvalidPath)
 		}
 	}
+
 	values := make([]attr.Value, len(u.actions))
 	for n, a := range slices.Backward(u.actions) {
 		v, err := a.evaluate(item)
@@ -71,6 +77,7 @@ func (u *Update) evaluate(item attr.Item) ([]attr.Value, error) {
 		}
 		values[n] = v
 	}
+
 	return values, nil
 }
 
@@ -87,10 +94,12 @@ func (p Path) reachable(item attr.Item) bool {
 	if len(p) == 1 {
 		return true
 	}
+
 	holder, ok := p[:len(p)-1].lookup(item)
 	if p[len(p)-1].List {
 		return ok && holder.Kind == attr.L
 	}
+
 	return ok && holder.Kind == attr.M
 }
 
@@ -103,12 +112,15 @@ func (a action) evaluate(item attr.Item) (attr.Value, error) {
 		if err == nil && !ok {
 			err = errorf(msgNoAttribute)
 		}
+
 		if err == nil && len(a.path)-1+v.Depth() > attr.MaxDepth {
 			err = errorf(msgTooDeep)
 		}
+
 		if err != nil {
 			return attr.Value{}, err
 		}
+
 		return v, nil
 	case kAdd:
 		return a.add(item)
@@ -129,10 +141,12 @@ func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error)
 	case opValue:
 		return n.value, true, nil
 	}
+
 	left, ok, err := n.args[0].updateOperand(item)
 	if err != nil {
 		return left, false, err
 	}
+
 	if functionOf(n.text) == fnIfNotExists {
 		// The second argument must be there even when it isn't needed.
 		right, there, err := n.args[1].updateOperand(item)
@@ -147,24 +161,30 @@ func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error)
 			return right, true, nil
 		}
 	}
+
 	want := attr.N
 	if n.op == opCall {
 		want = attr.L
 	}
+
 	if err := operandFits(left, ok, want); err != nil {
 		return left, false, err
 	}
+
 	right, ok, err := n.args[1].updateOperand(item)
 	if err == nil {
 		err = operandFits(right, ok, want)
 	}
+
 	if err != nil {
 		return right, false, err
 	}
+
 	if n.op == opCall {
 		return attr.Value{Kind: attr.L, List: slices.Concat(left.List, right.List)}, true, nil
 	}
 	v, err = calculate(n.op, left, right)
+
 	return v, true, err
 }
 
@@ -185,10 +205,12 @@ func calculate(op op, a, b attr.Value) (attr.Value, *Error) {
 	if op == opMinus {
 		compute = attr.SubNumber
 	}
+
 	text, err := compute(a.Str, b.Str)
 	if err != nil {
 		return a, &Error{err.Error()}
 	}
+
 	return attr.Value{Kind: attr.N, Str: text}, nil
 }
 
@@ -205,10 +227,12 @@ func (a action) add(item attr.Item) (attr.Value, error) {
 		if err != nil {
 			return old, err
 		}
+
 		return v, nil
 	}
 	set := slices.Concat(old.Set, a.value.value.Set)
 	attr.SortSet(old.Kind, set)
+
 	return attr.Value{Kind: old.Kind, Set: slices.Compact(set)}, nil
 }
 
@@ -218,13 +242,16 @@ func (a action) subtract(item attr.Item) (attr.Value, error) {
 	if !ok {
 		return attr.Value{}, nil
 	}
+
 	if old.Kind != a.value.value.Kind {
 		return old, errorf(msgOperandType)
 	}
 	gone := a.value.value.Set
+
 	left := slices.DeleteFunc(slices.Clone(old.Set), func(m string) bool { return slices.Contains(gone, m) })
 	if len(left) == 0 {
 		return attr.Value{}, nil
 	}
+
 	return attr.Value{Kind: old.Kind, Set: left}, nil
 }

@@ -32,6 +32,7 @@ func order() attr.Item {
 func BenchmarkParseCondition(b *testing.B) {
 	p := transitionParams()
 	b.ReportAllocs()
+
 	for b.Loop() {
 		if _, err := ParseCondition("ConditionExpression", transitionCondition, p); err != nil {
 			b.Fatal(err)
@@ -42,6 +43,7 @@ func BenchmarkParseCondition(b *testing.B) {
 func BenchmarkParseUpdate(b *testing.B) {
 	p := transitionParams()
 	b.ReportAllocs()
+
 	for b.Loop() {
 		if _, err := ParseUpdate(transitionUpdate, p); err != nil {
 			b.Fatal(err)
@@ -53,22 +55,28 @@ func BenchmarkParseUpdate(b *testing.B) {
 func BenchmarkTransition(b *testing.B) {
 	item := order()
 	b.ReportAllocs()
+
 	for b.Loop() {
 		p := transitionParams()
+
 		c, err := ParseCondition("ConditionExpression", transitionCondition, p)
 		if err != nil {
 			b.Fatal(err)
 		}
+
 		u, err := ParseUpdate(transitionUpdate, p)
 		if err != nil {
 			b.Fatal(err)
 		}
+
 		if err := p.Unused(); err != nil {
 			b.Fatal(err)
 		}
+
 		if ok, err := c.Match(item); !ok || err != nil {
 			b.Fatal(ok, err)
 		}
+
 		if _, err := u.Apply(item); err != nil {
 			b.Fatal(err)
 		}
@@ -82,6 +90,7 @@ func BenchmarkMatch(b *testing.B) {
 	}
 	item := order()
 	b.ReportAllocs()
+
 	for b.Loop() {
 		if ok, _ := c.Match(item); !ok {
 			b.Fatal("no match")

@@ -29,6 +29,7 @@ func (n *node) check(at place) *Error {
 		if err := n.checkCall(at); err != nil {
 			return err
 		}
+
 		if at >= asUpdate {
 			at = inUpdated
 		} else {
@@ -46,11 +47,13 @@ func (n *node) check(at place) *Error {
 	default:
 		at = asOperand
 	}
+
 	for _, a := range n.args {
 		if err := a.check(at); err != nil {
 			return err
 		}
 	}
+
 	return nil
 }
 
@@ -71,9 +74,11 @@ func (n *node) checkCall(at place) *Error {
 	case at != asUpdate:
 		misplaced = f == fnListAppend
 	}
+
 	if misplaced {
 		return errorf("The function is not allowed to be used this way in an expression; function: %s", n.text)
 	}
+
 	return nil
 }
 
@@ -86,9 +91,11 @@ func (p Path) check() *Error {
 			return errorf("Attribute name is a reserved keyword; reserved keyword: %s", s.Name)
 		}
 	}
+
 	if len(p) > attr.MaxDepth {
 		return errorf("The document path has too many nesting levels; nesting levels: %d", len(p))
 	}
+
 	return nil
 }
 
@@ -98,12 +105,14 @@ func (p Path) bind(params *Params) *Error {
 		if s.List || s.Name[0] != '#' {
 			continue
 		}
+
 		name, ok := params.name(s.Name)
 		if !ok {
 			return errorf("An expression attribute name used in the document path is not defined; attribute name: %s", s.Name)
 		}
 		p[n].Name = name
 	}
+
 	return nil
 }
 
@@ -116,11 +125,13 @@ func (n *node) bind(params *Params) *Error {
 	case opValue:
 		return n.bindValue(params)
 	}
+
 	for _, a := range n.args {
 		if err := a.bind(params); err != nil {
 			return err
 		}
 	}
+
 	switch n.op {
 	case opCall:
 		return n.checkOperands()
@@ -146,6 +157,7 @@ func (n *node) bindValue(params *Params) *Error {
 		return errorf("An expression attribute value used in expression is not defined; attribute value: %s", n.text)
 	}
 	n.value = v
+
 	return nil
 }
 
@@ -155,6 +167,7 @@ func (n *node) checkOperands() *Error {
 	if len(n.args) != f.operands() {
 		return errorf("Incorrect number of operands for operator or function; operator or function: %s, number of operands: %d", n.text, len(n.args))
 	}
+
 	switch f {
 	case fnAttributeExists, fnAttributeNotExists, fnIfNotExists:
 		if n.args[0].op != opPath {
@@ -175,6 +188,7 @@ func (n *node) checkOperands() *Error {
 	case fnListAppend:
 		return n.checkKinds(attr.L)
 	}
+
 	return nil
 }
 
@@ -184,11 +198,13 @@ func (n *node) checkDistinct() *Error {
 	if first.op != opPath {
 		return nil
 	}
+
 	for _, a := range n.args[1:] {
 		if a.op == opPath && a.path.equal(first.path) {
 			return errorf("The first operand must be distinct from the remaining operands for this operator or function; operator: %s, first operand: %v", n.text, first.path)
 		}
 	}
+
 	return nil
 }
 
@@ -200,13 +216,16 @@ next:
 		if k == attr.Invalid {
 			continue
 		}
+
 		for _, want := range allowed {
 			if k == want {
 				continue next
 			}
 		}
+
 		return errorf("Incorrect operand type for operator or function; operator or function: %s, operand type: %v", n.text, k)
 	}
+
 	return nil
 }
 
@@ -231,22 +250,27 @@ func (n *node) checkBetween() *Error {
 	if err := n.checkOrdered(); err != nil {
 		return err
 	}
+
 	if err := n.checkDistinct(); err != nil {
 		return err
 	}
+
 	lo, hi := n.args[1], n.args[2]
 	if lo.op != opValue || hi.op != opValue {
 		return nil
 	}
+
 	fault := ""
 	if order, ok := attr.Compare(lo.value, hi.value); !ok {
 		fault = "same data type for lower and upper bounds"
 	} else if order > 0 {
 		fault = "upper bound to be greater than or equal to lower bound"
 	}
+
 	if fault == "" {
 		return nil
 	}
+
 	return errorf("The BETWEEN operator requires %s; lower bound operand: AttributeValue: %s, upper bound operand: AttributeValue: %s",
 		fault, show(lo.value), show(hi.value))
 }
@@ -257,5 +281,6 @@ func show(v attr.Value) string {
 	if v.Kind == attr.B {
 		text = base64.StdEncoding.EncodeToString([]byte(text))
 	}
+
 	return "{" + v.Kind.String() + ":" + text + "}"
 }

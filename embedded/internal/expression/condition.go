@@ -11,10 +11,12 @@ func ParseCondition(field, src string, p *Params) (*Condition, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+
 	root, err := parseCondition(src, p)
 	if err != nil {
 		return nil, invalidExpression(field, err)
 	}
+
 	return &Condition{root}, nil
 }
 
@@ -37,9 +39,11 @@ func (n *node) appendPaths(paths []Path) []Path {
 	if n.op == opPath {
 		return append(paths, n.path)
 	}
+
 	for _, a := range n.args {
 		paths = a.appendPaths(paths)
 	}
+
 	return paths
 }
 
@@ -48,16 +52,20 @@ func parseCondition(src string, params *Params) (*node, *Error) {
 	if err != nil {
 		return nil, err
 	}
+
 	root, err := p.or(false)
 	if err != nil {
 		return nil, err
 	}
+
 	if err := p.finish(); err != nil {
 		return nil, err
 	}
+
 	if err := root.check(asCondition); err != nil {
 		return nil, err
 	}
+
 	return root, root.bind(params)
 }
 
@@ -67,11 +75,13 @@ func (p *parser) or(operandToo bool) (*node, *Error) {
 	left, err := p.and(operandToo)
 	for err == nil && p.kind == kOr {
 		p.advance()
+
 		var right *node
 		if right, err = p.and(false); err == nil {
 			left = p.node(opOr, "OR", left, right)
 		}
 	}
+
 	return left, err
 }
 
@@ -79,11 +89,13 @@ func (p *parser) and(operandToo bool) (*node, *Error) {
 	left, err := p.not(operandToo)
 	for err == nil && p.kind == kAnd {
 		p.advance()
+
 		var right *node
 		if right, err = p.not(false); err == nil {
 			left = p.node(opAnd, "AND", left, right)
 		}
 	}
+
 	return left, err
 }
 
@@ -92,10 +104,12 @@ func (p *parser) not(operandToo bool) (*node, *Error) {
 		return p.comparison(operandToo)
 	}
 	p.advance()
+
 	n, err := p.not(false)
 	if err != nil {
 		return nil, err
 	}
+
 	return p.node(opNot, "NOT", n), nil
 }
 
@@ -105,55 +119,69 @@ func (p *parser) comparison(operandToo bool) (*node, *Error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if left.op > opCall {
 		return left.settled()
 	}
+
 	if p.kind == kBetween || p.kind == kIn || p.kind >= kEqual && p.kind <= kGreaterEqual {
 		if _, err := left.settled(); err != nil {
 			return nil, err
 		}
 	}
+
 	switch p.kind {
 	case kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual:
 		op, text := opEqual+op(p.kind-kEqual), p.text()
 		p.advance()
+
 		right, err := p.operand()
 		if err != nil {
 			return nil, err
 		}
+
 		return p.node(op, text, left, right), nil
 	case kBetween:
 		return p.between(left)
 	case kIn:
 		p.advance()
+
 		args, err := p.operands([]*node{left})
 		if err != nil {
 			return nil, err
 		}
+
 		return p.node(opIn, "IN", args...), nil
 	}
+
 	if operandToo && p.kind == kClose {
 		return left, nil
 	}
+
 	if left.op == opCall {
 		return left.settled()
 	}
+
 	return nil, p.syntaxError()
 }
 
 func (p *parser) between(left *node) (*node, *Error) {
 	p.advance()
+
 	lo, err := p.operand()
 	if err != nil {
 		return nil, err
 	}
+
 	if err := p.expect(kAnd); err != nil {
 		return nil, err
 	}
+
 	hi, err := p.operand()
 	if err != nil {
 		return nil, err
 	}
+
 	return p.node(opBetween, "BETWEEN", left, lo, hi), nil
 }
 
@@ -166,9 +194,11 @@ func (p *parser) group() (*node, *Error) {
 		return n, err
 	}
 	p.advance()
+
 	n, err := p.or(true)
 	if err != nil {
 		return nil, err
 	}
+
 	return p.wrap(n)
 }

@@ -22,6 +22,7 @@ func (e *edit) own(p Path) bool {
 		return true
 	}
 	e.copied = append(e.copied, p)
+
 	return false
 }
 
@@ -31,11 +32,13 @@ func (e *edit) set(p Path, v attr.Value) error {
 		e.item[p[0].Name] = v
 		return nil
 	}
+
 	held, ok := e.put(e.item[p[0].Name], p, 1, v)
 	if !ok {
 		return errorf(msgInvalidPath)
 	}
 	e.item[p[0].Name] = held
+
 	return nil
 }
 
@@ -48,15 +51,18 @@ func (e *edit) put(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, 
 		if !ok {
 			return holder, false
 		}
+
 		if v, ok = e.put(child, p, n+1, v); !ok {
 			return holder, false
 		}
 	}
+
 	switch {
 	case !step.List && holder.Kind == attr.M:
 		if !e.own(p[:n]) {
 			holder.Map = maps.Clone(holder.Map)
 		}
+
 		if holder.Map == nil {
 			holder.Map = attr.Item{}
 		}
@@ -71,6 +77,7 @@ func (e *edit) put(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, 
 	default:
 		return holder, false
 	}
+
 	return holder, true
 }
 
@@ -80,6 +87,7 @@ func (e *edit) remove(p Path) {
 		delete(e.item, p[0].Name)
 		return
 	}
+
 	if held, ok := e.item[p[0].Name]; ok {
 		e.item[p[0].Name] = e.without(held, p, 1)
 	}
@@ -89,10 +97,12 @@ func (e *edit) remove(p Path) {
 // the rest of the path leads to.
 func (e *edit) without(holder attr.Value, p Path, n int) attr.Value {
 	step := p[n]
+
 	child, ok := step.child(holder)
 	if !ok {
 		return holder
 	}
+
 	switch {
 	case n+1 < len(p):
 		if next, ok := e.put(holder, p[:n+1], n, e.without(child, p, n+1)); ok {
@@ -109,5 +119,6 @@ func (e *edit) without(holder attr.Value, p Path, n int) attr.Value {
 		}
 		delete(holder.Map, step.Name)
 	}
+
 	return holder
 }

@@ -11,6 +11,7 @@ import (
 // seeds gives the fuzzer the recorded expressions to start from.
 func seeds(f *testing.F) vendorAnswers {
 	f.Helper()
+
 	var all vendorAnswers
 	for _, file := range []string{"conditions.json", "updates.json", "projections.json", "keyconditions.json"} {
 		all = readAnswers(f, file)
@@ -23,6 +24,7 @@ func seeds(f *testing.F) vendorAnswers {
 	// What is a part of the item at two places must not change at both.
 	f.Add("SET b = m, m.x = :s")
 	all = readAnswers(f, "updates.json")
+
 	return all
 }
 
@@ -37,32 +39,39 @@ func FuzzParse(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
+
 		if u, err := ParseUpdate(src, v.params(src)); parsed(t, err) {
 			given, err := attr.DecodeBinary([]byte(before))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			changed, changeErr := u.Change(given)
 			next, err := u.Apply(v.Item)
 			if (err == nil) != (changeErr == nil) {
 				t.Fatalf("%q: Apply says %v, Change says %v", src, err, changeErr)
 			}
+
 			if parsed(t, err) {
 				u.Project(next)
+
 				stored := attr.AppendBinary(nil, next)
 				if _, err := attr.DecodeBinary(stored); err != nil {
 					t.Fatalf("%q makes an item that cannot be stored: %v", src, err)
 				}
+
 				if !bytes.Equal(stored, attr.AppendBinary(nil, changed)) {
 					t.Fatalf("%q: Change makes another item than Apply", src)
 				}
 			}
 		}
+
 		if p, err := ParseProjection(src, v.params(src)); parsed(t, err) {
 			p.Apply(v.Item)
 		}
 		_, err := ParseKeyCondition(src, "h", "r", v.params(src))
 		parsed(t, err)
+
 		if string(attr.AppendBinary(nil, v.Item)) != before {
 			t.Fatalf("%q changed the item it was given", src)
 		}
@@ -72,9 +81,11 @@ func FuzzParse(f *testing.F) {
 // parsed reports whether there is no error; any error must be an *Error with a text.
 func parsed(t *testing.T, err error) bool {
 	t.Helper()
+
 	var e *Error
 	if err != nil && (!errors.As(err, &e) || e == nil || e.Message == "") {
 		t.Fatalf("got an error of type %T: %v", err, err)
 	}
+
 	return err == nil
 }

@@ -49,23 +49,28 @@ func ParseKeyCondition(src, hash, rng string, params *Params) (*KeyCondition, er
 	if params.err != nil {
 		return nil, params.err
 	}
+
 	root, err := parseCondition(src, params)
 	if err != nil {
 		return nil, invalidExpression("KeyConditionExpression", err)
 	}
+
 	terms, err := root.keyTerms(nil)
 	if err != nil {
 		return nil, err
 	}
+
 	for _, path := range root.appendPaths(nil) {
 		if len(path) > 1 {
 			return nil, nestedKey(path, hash, rng)
 		}
 	}
+
 	k, err := chooseKeys(terms, hash, rng)
 	if err != nil {
 		return nil, err
 	}
+
 	return k, nil
 }
 
@@ -81,6 +86,7 @@ func chooseKeys(terms []keyTerm, hash, rng string) (*KeyCondition, *Error) {
 	if len(terms) > maxKeyTerms {
 		return nil, errorf("Conditions can be of length 1 or 2 only")
 	}
+
 	var k KeyCondition
 	found := false
 	missed := hash
@@ -95,16 +101,20 @@ func chooseKeys(terms []keyTerm, hash, rng string) (*KeyCondition, *Error) {
 			k.Range = t.Range
 		}
 	}
+
 	complete := len(terms) == 1 || k.Range.Op != RangeNone
 	if found && complete {
 		return &k, nil
 	}
+
 	if found && rng != "" {
 		missed = rng
 	}
+
 	if found && rng == "" {
 		return nil, errorf("Query key condition not supported")
 	}
+
 	return nil, errorf("Query condition missed key schema element: %s", missed)
 }
 
@@ -116,6 +126,7 @@ func (n *node) keyTerms(terms []keyTerm) ([]keyTerm, *Error) {
 		if err != nil {
 			return nil, err
 		}
+
 		return n.args[1].keyTerms(terms)
 	case opOr, opNot, opIn, opNotEqual:
 		return nil, errorf("Invalid operator used in KeyConditionExpression: %s", n.text)
@@ -124,15 +135,18 @@ func (n *node) keyTerms(terms []keyTerm) ([]keyTerm, *Error) {
 			return nil, errorf("Invalid operator used in KeyConditionExpression: %s", n.text)
 		}
 	}
+
 	t, err := n.keyTerm()
 	if err != nil {
 		return nil, err
 	}
+
 	for _, other := range terms {
 		if other.name == t.name {
 			return nil, errorf("KeyConditionExpressions must only contain one condition per key")
 		}
 	}
+
 	return append(terms, t), nil
 }
 
@@ -150,15 +164,18 @@ func (n *node) keyTerm() (keyTerm, *Error) {
 			key = at
 		}
 	}
+
 	if key < 0 {
 		return t, errorf("Invalid condition in KeyConditionExpression: No key attribute specified")
 	}
+
 	t.name = n.args[key].path[0].Name
 	switch n.op {
 	case opBetween, opCall:
 		if key != 0 {
 			return t, errorf("Invalid condition in KeyConditionExpression: %s operator must have the key attribute as its first operand", n.text)
 		}
+
 		t.Op, t.Lo = RangeBeginsWith, n.args[1].value
 		if n.op == opBetween {
 			t.Op, t.Hi = RangeBetween, n.args[2].value
@@ -169,6 +186,7 @@ func (n *node) keyTerm() (keyTerm, *Error) {
 			t.Op = turned[t.Op]
 		}
 	}
+
 	return t, nil
 }
 

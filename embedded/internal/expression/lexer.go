@@ -73,11 +73,13 @@ func (l *lexer) syntaxError() *Error {
 	if l.kind == kEnd {
 		return errorf(`Syntax error; token: "<EOF>", near: "%s"`, l.src[l.prev:])
 	}
+
 	next := l.scan(l.end)
 	end := next.end
 	if next.kind == kEnd {
 		end = l.end
 	}
+
 	return errorf(`Syntax error; token: "%s", near: "%s"`, l.text(), l.src[l.prev:end])
 }
 
@@ -87,9 +89,11 @@ func (l *lexer) scan(at int) token {
 	for at < len(src) && (src[at] == ' ' || src[at] == '\t' || src[at] == '\n' || src[at] == '\r') {
 		at++
 	}
+
 	if at == len(src) {
 		return token{kEnd, at, at}
 	}
+
 	switch c := src[at]; {
 	case isLetter(c):
 		end := wordEnd(src, at+1)
@@ -111,6 +115,7 @@ func (l *lexer) scan(at int) token {
 		for end < len(src) && src[end]-'0' <= 9 {
 			end++
 		}
+
 		return token{kNumber, at, end}
 	case c >= utf8.RuneSelf:
 		_, size := utf8.DecodeRuneInString(src[at:])
@@ -126,6 +131,7 @@ func scanMark(src string, at int) token {
 	if at+1 < len(src) {
 		next = src[at+1]
 	}
+
 	switch src[at] {
 	case '(':
 		return token{kOpen, at, at + 1}
@@ -152,6 +158,7 @@ func scanMark(src string, at int) token {
 		case '>':
 			return token{kNotEqual, at, at + 2}
 		}
+
 		return token{kLess, at, at + 1}
 	case '>':
 		if next == '=' {
@@ -208,5 +215,6 @@ func keyword(word string) kind {
 			return kBetween
 		}
 	}
+
 	return kWord
 }

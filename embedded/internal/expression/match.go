@@ -20,6 +20,7 @@ func (n *node) match(item attr.Item) bool {
 	case opCall:
 		return n.matchCall(item)
 	}
+
 	left, ok := n.args[0].operand(item)
 	switch n.op {
 	case opNotEqual:
@@ -31,20 +32,25 @@ func (n *node) match(item attr.Item) bool {
 			return there && attr.Equal(left, v)
 		})
 	}
+
 	if !ok {
 		return false
 	}
+
 	right, ok := n.args[1].operand(item)
 	if !ok {
 		return false
 	}
+
 	if n.op == opEqual {
 		return attr.Equal(left, right)
 	}
+
 	order, ok := attr.Compare(left, right)
 	if !ok {
 		return false
 	}
+
 	switch n.op {
 	case opLess:
 		return order < 0
@@ -73,6 +79,7 @@ func (n *node) operand(item attr.Item) (v attr.Value, ok bool) {
 		if !ok {
 			return v, false
 		}
+
 		return size(v)
 	}
 }
@@ -95,6 +102,7 @@ func size(v attr.Value) (attr.Value, bool) {
 	default:
 		return attr.Value{}, false
 	}
+
 	return integer(n), true
 }
 
@@ -105,6 +113,7 @@ func utf16Length(s string) int {
 			n++
 		}
 	}
+
 	return n
 }
 
@@ -118,16 +127,20 @@ func (n *node) matchCall(item attr.Item) bool {
 	case fnAttributeType:
 		return ok && v.Kind == attr.KindOf(n.args[1].value.Str)
 	}
+
 	if !ok {
 		return false
 	}
+
 	w, ok := n.args[1].operand(item)
 	if !ok {
 		return false
 	}
+
 	if functionOf(n.text) == fnContains {
 		return contains(v, w)
 	}
+
 	return v.Kind == w.Kind && (v.Kind == attr.S || v.Kind == attr.B) && strings.HasPrefix(v.Str, w.Str)
 }
 

@@ -26,9 +26,11 @@ func NewParams(names map[string]string, values map[string]attr.Value) *Params {
 	if names != nil {
 		p.err = checkNames(names)
 	}
+
 	if values != nil && p.err == nil {
 		p.err = checkValues(values)
 	}
+
 	return p
 }
 
@@ -42,12 +44,15 @@ func (p *Params) Unused() error {
 	if p.err != nil {
 		return p.err
 	}
+
 	if len(p.usedNames) < len(p.Names) {
 		return unused("ExpressionAttributeNames", p.Names, p.usedNames)
 	}
+
 	if len(p.usedValues) < len(p.Values) {
 		return unused("ExpressionAttributeValues", p.Values, p.usedValues)
 	}
+
 	return nil
 }
 
@@ -59,6 +64,7 @@ func unused[V any](field string, given map[string]V, used []string) error {
 		}
 	}
 	slices.Sort(left)
+
 	return errorf("Value provided in %s unused in expressions: keys: {%s}", field, strings.Join(left, ", "))
 }
 
@@ -71,6 +77,7 @@ func (p *Params) name(ref string) (string, bool) {
 		}
 		p.usedNames = append(p.usedNames, ref)
 	}
+
 	return name, ok
 }
 
@@ -83,6 +90,7 @@ func (p *Params) value(ref string) (attr.Value, bool) {
 		}
 		p.usedValues = append(p.usedValues, ref)
 	}
+
 	return v, ok
 }
 
@@ -91,6 +99,7 @@ func checkNames(names map[string]string) error {
 	if err := checkKeys(field, '#', names); err != nil {
 		return err
 	}
+
 	return firstFault(names, func(key, name string) *Error {
 		switch {
 		case name == "":
@@ -98,6 +107,7 @@ func checkNames(names map[string]string) error {
 		case len(name) > attr.MaxNameLength:
 			return errorf("%s contains invalid value: Attribute name is too large, must be less than 65536 bytes for key %s", field, key)
 		}
+
 		return nil
 	})
 }
@@ -107,6 +117,7 @@ func checkValues(values map[string]attr.Value) error {
 	if err := checkKeys(field, ':', values); err != nil {
 		return err
 	}
+
 	return firstFault(values, func(key string, v attr.Value) *Error {
 		if err := v.Err(); err != nil {
 			return errorf("%s contains invalid value: %v for key %s", field, err, key)
@@ -119,6 +130,7 @@ func checkKeys[V any](field string, mark byte, given map[string]V) error {
 	if len(given) == 0 {
 		return errorf("%s must not be empty", field)
 	}
+
 	return firstFault(given, func(key string, _ V) *Error {
 		switch {
 		case key == "":
@@ -128,6 +140,7 @@ func checkKeys[V any](field string, mark byte, given map[string]V) error {
 		case key[0] != mark || len(key) == 1 || !wordEndsAt(key, 1, len(key)):
 			return errorf("%s contains invalid key: Syntax error; key: %q", field, key)
 		}
+
 		return nil
 	})
 }
@@ -142,8 +155,10 @@ func firstFault[V any](given map[string]V, check func(key string, v V) *Error) e
 			fault, at = err, key
 		}
 	}
+
 	if fault == nil {
 		return nil
 	}
+
 	return fault
 }

@@ -40,10 +40,12 @@ func TestParamsRefusals(t *testing.T) {
 			if err == nil {
 				err = p.Unused()
 			}
+
 			got := ""
 			if err != nil {
 				got = err.Error()
 			}
+
 			if got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
@@ -73,6 +75,7 @@ func TestLimits(t *testing.T) {
 			if err != nil {
 				got = strings.TrimPrefix(err.Error(), "Invalid FilterExpression: ")
 			}
+
 			if got != tt.want {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}

@@ -31,11 +31,13 @@ func newParser(src string) (*parser, *Error) {
 	if src == "" {
 		return nil, errorf("The expression can not be empty;")
 	}
+
 	if len(src) > maxSize {
 		if size := utf8.RuneCountInString(src); size > maxSize {
 			return nil, errorf("Expression size has exceeded the maximum allowed size; expression size: %d", size)
 		}
 	}
+
 	return &parser{lexer: newLexer(src)}, nil
 }
 
@@ -56,6 +58,7 @@ func (p *parser) node(op op, text string, args ...*node) *node {
 	if len(p.nodes) == cap(p.nodes) {
 		p.nodes = make([]node, 0, len(p.src)/bytesPerNode+2)
 	}
+
 	p.nodes = append(p.nodes, node{op: op, text: text})
 	n := &p.nodes[len(p.nodes)-1]
 	if op > opValue {
@@ -67,6 +70,7 @@ func (p *parser) node(op op, text string, args ...*node) *node {
 		p.links = append(p.links, args...)
 		n.args = p.links[from:len(p.links):len(p.links)]
 	}
+
 	return n
 }
 
@@ -76,6 +80,7 @@ func (p *parser) expect(k kind) *Error {
 		return p.syntaxError()
 	}
 	p.advance()
+
 	return nil
 }
 
@@ -86,6 +91,7 @@ func (p *parser) wrap(n *node) (*node, *Error) {
 		return nil, err
 	}
 	n.redundant, n.parens = n.redundant || n.parens, true
+
 	return n, nil
 }
 
@@ -102,13 +108,16 @@ func (p *parser) operand() (*node, *Error) {
 	switch p.kind {
 	case kOpen:
 		p.advance()
+
 		n, err := p.operand()
 		if err != nil {
 			return nil, err
 		}
+
 		if n, err = p.wrap(n); err != nil || p.deferred {
 			return n, err
 		}
+
 		return n.settled()
 	case kValue:
 		n := p.node(opValue, p.text())
@@ -122,12 +131,14 @@ func (p *parser) operand() (*node, *Error) {
 	default:
 		return nil, p.syntaxError()
 	}
+
 	path, err := p.path()
 	if err != nil {
 		return nil, err
 	}
 	n := p.node(opPath, "")
 	n.path = path
+
 	return n, nil
 }
 
@@ -135,15 +146,18 @@ func (p *parser) operand() (*node, *Error) {
 func (p *parser) call() (*node, *Error) {
 	name := p.text()
 	p.advance()
+
 	args, err := p.operands(nil)
 	if err != nil {
 		return nil, err
 	}
+
 	n := p.node(opCall, name)
 	n.args = args
 	for _, a := range args {
 		n.redundant = n.redundant || a.redundant
 	}
+
 	return n, nil
 }
 
@@ -152,11 +166,13 @@ func (p *parser) operands(args []*node) ([]*node, *Error) {
 	if err := p.expect(kOpen); err != nil {
 		return nil, err
 	}
+
 	for {
 		n, err := p.operand()
 		if err != nil {
 			return nil, err
 		}
+
 		args = append(args, n)
 		if p.kind != kComma {
 			return args, p.expect(kClose)
@@ -172,15 +188,18 @@ func (p *parser) path() (Path, *Error) {
 	if err := p.member(); err != nil {
 		return nil, err
 	}
+
 	for {
 		switch p.kind {
 		case kDot:
 			p.advance()
+
 			if err := p.member(); err != nil {
 				return nil, err
 			}
 		case kOpenIndex:
 			p.advance()
+
 			if err := p.index(); err != nil {
 				return nil, err
 			}
@@ -194,11 +213,13 @@ func (p *parser) member() *Error {
 	if p.kind != kWord && p.kind != kName {
 		return p.syntaxError()
 	}
+
 	if p.steps == nil {
 		p.steps = make([]Step, 0, len(p.src)/bytesPerStep+2)
 	}
 	p.steps = append(p.steps, Step{Name: p.text()})
 	p.advance()
+
 	return nil
 }
 
@@ -208,6 +229,7 @@ func (p *parser) index() *Error {
 	if p.kind != kNumber {
 		return p.syntaxError()
 	}
+
 	step := Step{List: true}
 	n, err := strconv.ParseInt(p.text(), 10, 64)
 	if err != nil || n > math.MaxInt32 {
@@ -217,5 +239,6 @@ func (p *parser) index() *Error {
 	}
 	p.steps = append(p.steps, step)
 	p.advance()
+
 	return p.expect(kCloseIndex)
 }

@@ -22,6 +22,7 @@ type Step struct {
 func (p Path) String() string {
 	var b strings.Builder
 	b.WriteByte('[')
+
 	for n, s := range p {
 		if n > 0 {
 			b.WriteString(", ")
@@ -29,6 +30,7 @@ func (p Path) String() string {
 		b.WriteString(s.String())
 	}
 	b.WriteByte(']')
+
 	return b.String()
 }
 
@@ -49,6 +51,7 @@ func (p Path) lookup(item attr.Item) (attr.Value, bool) {
 		}
 		v, ok = s.child(v)
 	}
+
 	return v, ok
 }
 
@@ -69,11 +72,13 @@ func (p Path) equal(o Path) bool {
 	if len(p) != len(o) {
 		return false
 	}
+
 	for n := range p {
 		if p[n] != o[n] {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -83,10 +88,12 @@ func (p Path) compare(o Path) int {
 		if c := strings.Compare(p[n].Name, o[n].Name); c != 0 {
 			return c
 		}
+
 		if c := p[n].Index - o[n].Index; c != 0 {
 			return c
 		}
 	}
+
 	return len(p) - len(o)
 }
 
@@ -97,10 +104,12 @@ func clash(one, two Path) *Error {
 		if one[n].List != two[n].List {
 			return errorf("Two document paths conflict with each other; must remove or rewrite one of these paths; path one: %v, path two: %v", one, two)
 		}
+
 		if one[n] != two[n] {
 			return nil
 		}
 	}
+
 	return errorf("Two document paths overlap with each other; must remove or rewrite one of these paths; path one: %v, path two: %v", one, two)
 }
 
@@ -111,12 +120,14 @@ func bindPaths(paths []Path, params *Params) *Error {
 		if err := paths[n].bind(params); err != nil {
 			return err
 		}
+
 		for _, later := range paths[n+1:] {
 			if err := clash(paths[n], later); err != nil {
 				return err
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -127,5 +138,6 @@ func topLevel(paths []Path) []string {
 		names[n] = p[0].Name
 	}
 	slices.Sort(names)
+
 	return slices.Compact(names)
 }

@@ -29,10 +29,12 @@ func ParseProjection(src string, params *Params) (*Projection, error) {
 	if params.err != nil {
 		return nil, params.err
 	}
+
 	paths, err := parsePaths(src, params)
 	if err != nil {
 		return nil, invalidExpression("ProjectionExpression", err)
 	}
+
 	return newProjection(paths), nil
 }
 
@@ -41,6 +43,7 @@ func parsePaths(src string, params *Params) ([]Path, *Error) {
 	if err != nil {
 		return nil, err
 	}
+
 	paths := make([]Path, 0, 8)
 	for {
 		path, err := p.path()
@@ -48,19 +51,23 @@ func parsePaths(src string, params *Params) ([]Path, *Error) {
 			return nil, err
 		}
 		paths = append(paths, path)
+
 		if p.kind != kComma {
 			break
 		}
 		p.advance()
 	}
+
 	if err := p.finish(); err != nil {
 		return nil, err
 	}
+
 	for _, path := range paths {
 		if err := path.check(); err != nil {
 			return nil, err
 		}
 	}
+
 	return paths, bindPaths(paths, params)
 }
 
@@ -72,6 +79,7 @@ func newProjection(paths []Path) *Projection {
 			t = t.child(s)
 		}
 	}
+
 	return p
 }
 
@@ -86,12 +94,15 @@ func (t *tree) child(s Step) *tree {
 			c = &tree{}
 			t.members[s.Name] = c
 		}
+
 		return c
 	}
+
 	at, found := slices.BinarySearchFunc(t.elements, s.Index, func(e element, index int) int { return e.index - index })
 	if !found {
 		t.elements = slices.Insert(t.elements, at, element{s.Index, &tree{}})
 	}
+
 	return t.elements[at].tree
 }
 
@@ -107,6 +118,7 @@ func (p *Projection) Apply(item attr.Item) attr.Item {
 			}
 		}
 	}
+
 	return kept
 }
 
@@ -129,6 +141,7 @@ func (t *tree) keep(v attr.Value) (attr.Value, bool) {
 				}
 			}
 		}
+
 		return attr.Value{Kind: attr.M, Map: kept}, len(kept) > 0
 	case t.elements != nil && v.Kind == attr.L:
 		var kept []attr.Value
@@ -139,6 +152,7 @@ func (t *tree) keep(v attr.Value) (attr.Value, bool) {
 				}
 			}
 		}
+
 		return attr.Value{Kind: attr.L, List: kept}, len(kept) > 0
 	default:
 		return attr.Value{}, false

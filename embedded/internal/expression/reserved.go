@@ -11,6 +11,7 @@ func isReserved(name string) bool {
 	if len(name) > reservedLongest {
 		return false
 	}
+
 	var upper [reservedLongest]byte
 	for n := range len(name) {
 		c := name[n]
@@ -20,6 +21,7 @@ func isReserved(name string) bool {
 		upper[n] = c
 	}
 	_, found := reserved[string(upper[:len(name)])]
+
 	return found
 }
 
@@ -32,6 +34,7 @@ var reserved = func() map[string]struct{} {
 	for _, w := range words {
 		set[w] = struct{}{}
 	}
+
 	return set
 }()
 

@@ -32,10 +32,12 @@ func ParseUpdate(src string, params *Params) (*Update, error) {
 	if params.err != nil {
 		return nil, params.err
 	}
+
 	u, err := parseUpdate(src, params)
 	if err != nil {
 		return nil, invalidExpression("UpdateExpression", err)
 	}
+
 	return u, nil
 }
 
@@ -56,6 +58,7 @@ func parseUpdate(src string, params *Params) (*Update, *Error) {
 		return nil, err
 	}
 	clauses := strings.Count(src, ",") + 4 // no fewer than there are
+
 	p.nodes = make([]node, 0, clauses)
 	u := &Update{actions: make([]action, 0, clauses), paths: make([]Path, 0, clauses)}
 	sections := make([]string, 0, 4)
@@ -75,20 +78,25 @@ func parseUpdate(src string, params *Params) (*Update, *Error) {
 		}
 		sections = append(sections, word)
 		p.advance()
+
 		if err := p.actions(u, section); err != nil {
 			return nil, err
 		}
 	}
+
 	if err := p.finish(); err != nil {
 		return nil, err
 	}
+
 	if err := u.check(sections); err != nil {
 		return nil, err
 	}
+
 	if err := u.bind(params); err != nil {
 		return nil, err
 	}
 	u.arrange()
+
 	return u, nil
 }
 
@@ -99,6 +107,7 @@ func (p *parser) actions(u *Update, section kind) *Error {
 		if err != nil {
 			return err
 		}
+
 		a := action{section: section, path: path}
 		switch section {
 		case kSet:
@@ -112,10 +121,12 @@ func (p *parser) actions(u *Update, section kind) *Error {
 			}
 			a.value, err = p.operand()
 		}
+
 		if err != nil {
 			return err
 		}
 		u.actions, u.paths = append(u.actions, a), append(u.paths, path)
+
 		if p.kind != kComma {
 			return nil
 		}
@@ -130,15 +141,18 @@ func (p *parser) sum() (*node, *Error) {
 	if err != nil || left.op >= opPlus || p.kind != kPlus && p.kind != kMinus {
 		return left, err
 	}
+
 	op, text := opPlus, p.text()
 	if p.kind == kMinus {
 		op = opMinus
 	}
 	p.advance()
+
 	right, err := p.operand()
 	if err != nil {
 		return nil, err
 	}
+
 	return p.node(op, text, left, right), nil
 }
 
@@ -147,13 +161,16 @@ func (p *parser) addend() (*node, *Error) {
 		return p.operand()
 	}
 	p.advance()
+
 	n, err := p.sum()
 	if err != nil {
 		return nil, err
 	}
+
 	if n, err = p.wrap(n); err != nil {
 		return nil, err
 	}
+
 	return n.settled()
 }
 
@@ -162,17 +179,20 @@ func (u *Update) check(sections []string) *Error {
 		if err := a.path.check(); err != nil {
 			return err
 		}
+
 		if a.value != nil {
 			if err := a.value.check(asUpdate); err != nil {
 				return err
 			}
 		}
 	}
+
 	for n, word := range sections {
 		if slices.Contains(sections[:n], word) {
 			return errorf("The %q section can only be used once in an update expression;", word)
 		}
 	}
+
 	return nil
 }
 
@@ -182,19 +202,23 @@ func (u *Update) bind(params *Params) *Error {
 	if err := bindPaths(u.paths, params); err != nil {
 		return err
 	}
+
 	for _, a := range slices.Backward(u.actions) {
 		if a.value == nil {
 			continue
 		}
+
 		if err := a.value.bind(params); err != nil {
 			return err
 		}
+
 		if a.section != kSet {
 			if err := a.checkSetOperand(); err != nil {
 				return err
 			}
 		}
 	}
+
 	return nil
 }
 
@@ -209,10 +233,12 @@ func (a action) checkSetOperand() *Error {
 	if !refused || a.section == kAdd && k == attr.N {
 		return nil
 	}
+
 	word := "ADD"
 	if a.section == kDelete {
 		word = "DELETE"
 	}
+
 	return errorf("Incorrect operand type for operator or function; operator: %s, operand type: %s, typeSet: ALLOWED_FOR_%s_OPERAND", word, name, word)
 }
 
@@ -224,6 +250,7 @@ func (u *Update) arrange() {
 			order = append(order, n)
 		}
 	}
+
 	u.writes = slices.Clip(order)
 	for n, a := range u.actions {
 		if a.section == kRemove {

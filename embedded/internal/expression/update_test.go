@@ -30,10 +30,12 @@ func TestProjectReturnsTheFragment(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		next, err := u.Apply(item)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if before, after := string(u.Project(item).AppendJSON(nil)), string(u.Project(next).AppendJSON(nil)); before != tt.before || after != tt.after {
 			t.Errorf("%s: got %s and %s, want %s and %s", tt.src, before, after, tt.before, tt.after)
 		}
@@ -45,10 +47,12 @@ func TestUpdateCannotNestTooDeep(t *testing.T) {
 	for range 31 {
 		deep = attr.Value{Kind: attr.L, List: []attr.Value{deep}}
 	}
+
 	u, err := ParseUpdate("SET m.x = a", NewParams(nil, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = u.Apply(attr.Item{"a": deep, "m": {Kind: attr.M, Map: attr.Item{}}})
 	if err == nil || err.Error() != msgTooDeep {
 		t.Fatalf("got %v", err)
@@ -60,6 +64,7 @@ func genUpdate() *rapid.Generator[string] {
 	path := rapid.SampledFrom([]string{"a", "b", "n", "s", "m.a", "m.n", "m.l[0]", "m.l[7]", "l[0]", "l[1]", "l[2].a", "l[9]", "z"})
 	value := rapid.SampledFrom([]string{":n", ":s", ":l", "a", "n", "m", "l", "n + :n", "n - m.n", ":n + :n",
 		"list_append(l, :l)", "list_append(:l, m.l)", "if_not_exists(z, :s)", "if_not_exists(n, :n) + :n"})
+
 	return rapid.Custom(func(t *rapid.T) string {
 		var parts []string
 		section := func(word string, clause func() string) {
@@ -77,6 +82,7 @@ func genUpdate() *rapid.Generator[string] {
 			return path.Draw(t, "path") + " " + rapid.SampledFrom([]string{":n", ":ss"}).Draw(t, "value")
 		})
 		section("DELETE", func() string { return path.Draw(t, "path") + " :ss" })
+
 		return strings.Join(parts, " ")
 	})
 }
@@ -84,6 +90,7 @@ func genUpdate() *rapid.Generator[string] {
 func updateItem() attr.Item {
 	number := func(n int) attr.Value { return attr.Value{Kind: attr.N, Str: fmt.Sprint(n)} }
 	text := attr.Value{Kind: attr.S, Str: "x"}
+
 	return attr.Item{
 		"a": text, "b": text, "n": number(5), "s": {Kind: attr.SS, Set: []string{"a", "b"}},
 		"m": {Kind: attr.M, Map: attr.Item{"a": text, "n": number(2), "l": {Kind: attr.L, List: []attr.Value{number(1)}}}},
@@ -106,17 +113,21 @@ func TestUpdateNeverChangesItsInput(t *testing.T) {
 			if src == "" {
 				continue
 			}
+
 			u, err := ParseUpdate(src, NewParams(nil, values))
 			if err != nil {
 				continue
 			}
+
 			next, err := u.Apply(item)
 			if got := string(item.AppendJSON(nil)); got != before {
 				t.Fatalf("%s changed its input:\n%s\n%s", src, before, got)
 			}
+
 			if err != nil {
 				continue
 			}
+
 			again, err := u.Apply(item)
 			if err != nil || !attr.EqualItems(next, again) {
 				t.Fatalf("%s applied twice differs: %v", src, err)

@@ -26,14 +26,17 @@ type vendorAnswers struct {
 
 func readAnswers(t testing.TB, file string) vendorAnswers {
 	t.Helper()
+
 	raw, err := os.ReadFile(filepath.Join("testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var v vendorAnswers
 	if err := json.Unmarshal(raw, &v); err != nil {
 		t.Fatal(err)
 	}
+
 	return v
 }
 
@@ -46,16 +49,20 @@ func (v vendorAnswers) params(src string) *Params {
 		if name, ok := v.Names[ref]; ok {
 			names[ref] = name
 		}
+
 		if value, ok := v.Values[ref]; ok {
 			values[ref] = value
 		}
 	}
+
 	if len(names) == 0 {
 		names = nil
 	}
+
 	if len(values) == 0 {
 		values = nil
 	}
+
 	return NewParams(names, values)
 }
 
@@ -87,9 +94,11 @@ func sameWords(a, b string) bool {
 				words[n] = strings.TrimSpace(words[n])
 			}
 			slices.Sort(words)
+
 			return strings.Join(words, ",")
 		})
 	}
+
 	return sorted(a) == sorted(b)
 }
 
@@ -97,6 +106,7 @@ func sameWords(a, b string) bool {
 // anything else as JSON.
 func checkAnswer(t *testing.T, file, src string, want json.RawMessage, got any, err error) {
 	t.Helper()
+
 	var message string
 	better, ok := awsKnowsBetter[src]
 	ok = ok && (file == "keyconditions.json") == strings.HasPrefix(better, "Query")
@@ -104,25 +114,32 @@ func checkAnswer(t *testing.T, file, src string, want json.RawMessage, got any, 
 		if ok {
 			message = better
 		}
+
 		if err == nil || !sameWords(err.Error(), message) {
 			t.Errorf("%s\n got  %v (error %v)\n want error %s", src, got, err, message)
 		}
+
 		return
 	}
+
 	if err != nil {
 		t.Errorf("%s\n got  error %v\n want %s", src, err, want)
 		return
 	}
+
 	if items, ok := got.(attr.Item); ok {
 		var item attr.Item
 		if err := json.Unmarshal(want, &item); err != nil {
 			t.Fatal(err)
 		}
+
 		if !attr.EqualItems(items, item) {
 			t.Errorf("%s\n got  %s\n want %s", src, items.AppendJSON(nil), item.AppendJSON(nil))
 		}
+
 		return
 	}
+
 	if text, _ := json.Marshal(got); string(text) != string(want) {
 		t.Errorf("%s\n got  %s\n want %s", src, text, want)
 	}

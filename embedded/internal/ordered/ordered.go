@@ -30,6 +30,7 @@ func (o *Keys[K]) Set(key K, order int64) {
 	if o.at == nil {
 		o.at = map[K]int{}
 	}
+
 	i, ok := o.at[key]
 	if !ok {
 		i = len(o.items)
@@ -46,6 +47,7 @@ func (o *Keys[K]) Remove(key K) {
 		return
 	}
 	delete(o.at, key)
+
 	last := len(o.items) - 1
 	moved := o.items[last]
 	o.items = o.items[:last]
@@ -71,11 +73,13 @@ func (o *Keys[K]) settle(i int) {
 		o.put(i, o.items[up])
 		i = up
 	}
+
 	for {
 		down := 2*i + 1
 		if down+1 < len(o.items) && o.items[down+1].order < o.items[down].order {
 			down++
 		}
+
 		if down >= len(o.items) || it.order <= o.items[down].order {
 			break
 		}
@@ -91,5 +95,6 @@ func (o *Keys[K]) Order(key K) (order int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
+
 	return o.items[i].order, true
 }

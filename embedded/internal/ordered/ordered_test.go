@@ -21,10 +21,12 @@ func TestKeys(t *testing.T) {
 				o.Remove(key)
 			}
 			_, first, ok := o.Min()
+
 			least := int64(1 << 62)
 			for _, order := range model {
 				least = min(least, order)
 			}
+
 			if ok != (len(model) > 0) || ok && first != least || o.Len() != len(model) {
 				t.Fatalf("first %d of %d, want %d of %d", first, o.Len(), least, len(model))
 			}

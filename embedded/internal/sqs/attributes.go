@@ -54,8 +54,10 @@ func parse(attributes map[string]string) settings {
 			v, _ := strconv.ParseInt(text, 10, 64)
 			return time.Duration(v) * time.Second
 		}
+
 		return time.Duration(numbers[name].standard) * time.Second
 	}
+
 	s := settings{
 		fifo: attributes["FifoQueue"] == "true", contentDedup: attributes["ContentBasedDeduplication"] == "true",
 		dedupByGroup: attributes["DeduplicationScope"] == "messageGroup",
@@ -65,6 +67,7 @@ func parse(attributes map[string]string) settings {
 	if text := attributes["RedrivePolicy"]; text != "" {
 		s.redrive, _ = readRedrive(text)
 	}
+
 	return s
 }
 
@@ -83,25 +86,31 @@ func (s *Service) checkAttributes(attributes map[string]string, fifo bool) error
 			}
 			continue
 		}
+
 		if allowed, ok := words[name]; ok {
 			if !slices.Contains(allowed, value) {
 				return invalidAttribute(name)
 			}
+
 			if !fifo {
 				return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
 			}
 			continue
 		}
+
 		if name != "RedrivePolicy" {
 			return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s. The embedded engine supports those in its documentation only.", name)
 		}
+
 		if err := s.checkRedrive(value, fifo); err != nil {
 			return err
 		}
 	}
+
 	if attributes["FifoThroughputLimit"] == "perMessageGroupId" && attributes["DeduplicationScope"] == "queue" {
 		return invalidAttribute("FifoThroughputLimit")
 	}
+
 	return nil
 }
 
@@ -110,6 +119,7 @@ func (s *Service) checkRedrive(text string, fifo bool) error {
 	if text == "" {
 		return nil
 	}
+
 	refused := func(reason string) error {
 		return invalidParameter("RedrivePolicy", text, reason)
 	}
@@ -117,6 +127,7 @@ func (s *Service) checkRedrive(text string, fifo bool) error {
 	if !ok {
 		return refused("Invalid value for maxReceiveCount or deadLetterTargetArn; want {\"deadLetterTargetArn\": ARN, \"maxReceiveCount\": 1 to 1000}.")
 	}
+
 	target := s.byARN(r.target)
 	switch {
 	case target == nil:
@@ -124,6 +135,7 @@ func (s *Service) checkRedrive(text string, fifo bool) error {
 	case target.fifo != fifo:
 		return refused("Dead-letter queue must be same type of queue as the source.")
 	}
+
 	return nil
 }
 
@@ -137,6 +149,7 @@ func readRedrive(text string) (*redrive, bool) {
 		return nil, false
 	}
 	most, err := strconv.ParseInt(strings.Trim(string(in.Most), `"`), 10, 64)
+
 	return &redrive{in.Target, most}, err == nil && most >= 1 && most <= 1000 && in.Target != ""
 }
 
@@ -154,11 +167,13 @@ func (s *Service) described(q *queue) map[string]string {
 	for name, b := range numbers {
 		out[name] = strconv.FormatInt(b.standard, 10)
 	}
+
 	for name, allowed := range words {
 		if q.fifo {
 			out[name] = allowed[0]
 		}
 	}
 	maps.Copy(out, q.Attributes)
+
 	return out
 }

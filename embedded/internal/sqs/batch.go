@@ -32,6 +32,7 @@ func (a *batchAnswer[T]) add(id string, answer T, err error) error {
 	default:
 		return err
 	}
+
 	return nil
 }
 
@@ -46,15 +47,18 @@ func checkBatch(ids []string) error {
 	case len(ids) > most:
 		return wire.Errorf("TooManyEntriesInBatchRequest", "Maximum number of entries per request are %d. You have sent %d.", most, len(ids))
 	}
+
 	seen := make(map[string]bool, len(ids))
 	for _, id := range ids {
 		if !entryIDRule.MatchString(id) {
 			return wire.Errorf("InvalidBatchEntryId", "A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at most 80 letters long.")
 		}
+
 		if seen[id] {
 			return wire.Errorf("BatchEntryIdsNotDistinct", "Id %s repeated.", id)
 		}
 		seen[id] = true
 	}
+
 	return nil
 }

@@ -19,6 +19,7 @@ func key(kind byte, numbers ...uint64) []byte {
 	for _, n := range numbers {
 		k = binary.BigEndian.AppendUint64(k, n)
 	}
+
 	return k
 }
 
@@ -38,5 +39,6 @@ func after(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
+
 	return nil
 }

@@ -50,6 +50,7 @@ func checkMessageAttributes(attributes map[string]attribute) error {
 	if len(attributes) > maxAttributes {
 		return invalidParameter("MessageAttributes", fmt.Sprint(len(attributes)), "Number of message attributes exceeds the allowed maximum [10].")
 	}
+
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
 		a := attributes[name]
 		lower := strings.ToLower(name)
@@ -61,14 +62,17 @@ func checkMessageAttributes(attributes map[string]attribute) error {
 		case a.StringListValues != nil || a.BinaryListValues != nil:
 			return unsupported("a list in message attribute '" + name + "'")
 		}
+
 		binary := strings.HasPrefix(a.DataType, "Binary")
 		if binary && (len(a.BinaryValue) == 0 || a.StringValue != nil) || !binary && (a.StringValue == nil || *a.StringValue == "" || a.BinaryValue != nil) {
 			return invalidParameter("MessageAttributeValue", name, "The message attribute must contain a non-empty value of its type.")
 		}
+
 		if !binary && !allowed(*a.StringValue) {
 			return wire.Errorf("InvalidMessageContents", "The message attribute '%s' has characters outside the allowed set.", name)
 		}
 	}
+
 	return nil
 }
 
@@ -79,12 +83,14 @@ func allowed(text string) bool {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {
 			return false
 		}
+
 		if r == utf8.RuneError {
 			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
 				return false
 			}
 		}
 	}
+
 	return true
 }
 
@@ -97,6 +103,7 @@ func size(body string, attributes map[string]attribute) int {
 			n += len(*a.StringValue)
 		}
 	}
+
 	return n
 }
 
@@ -111,6 +118,7 @@ func attributesDigest(attributes map[string]attribute) string {
 	if len(attributes) == 0 {
 		return ""
 	}
+
 	var b []byte
 	part := func(p []byte) {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
@@ -120,6 +128,7 @@ func attributesDigest(attributes map[string]attribute) string {
 		a := attributes[name]
 		part([]byte(name))
 		part([]byte(a.DataType))
+
 		if strings.HasPrefix(a.DataType, "Binary") {
 			b = append(b, 2)
 			part(a.BinaryValue)
@@ -128,6 +137,7 @@ func attributesDigest(attributes map[string]attribute) string {
 			part([]byte(*a.StringValue))
 		}
 	}
+
 	return digest(b)
 }
 
@@ -138,5 +148,6 @@ func decodeContent(text []byte) (*content, error) {
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, fmt.Errorf("read a message: %w", err)
 	}
+
 	return c, nil
 }

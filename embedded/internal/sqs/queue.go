@@ -89,6 +89,7 @@ func (q *queue) add(m *message, now int64) {
 	q.last = max(q.last, m.seq)
 	q.messages[m.seq] = m
 	q.age.Set(m.seq, m.Sent)
+
 	if q.fifo {
 		g := q.groups[m.Group]
 		if g == nil {
@@ -97,6 +98,7 @@ func (q *queue) add(m *message, now int64) {
 		}
 		g.seqs = append(g.seqs, m.seq)
 	}
+
 	if m.Visible > now {
 		q.hide(m, m.Received > 0)
 	} else {
@@ -107,6 +109,7 @@ func (q *queue) add(m *message, now int64) {
 // hide notes that the message is invisible until m.Visible.
 func (q *queue) hide(m *message, inFlight bool) {
 	q.hidden.Set(m.seq, m.Visible)
+
 	if inFlight && !m.inFlight {
 		m.inFlight = true
 		q.inFlight++
@@ -115,6 +118,7 @@ func (q *queue) hide(m *message, inFlight bool) {
 		}
 	}
 	q.list(m)
+
 	if first, _, _ := q.hidden.Min(); first == m.seq {
 		q.wake() // who waits may have to look earlier than it thinks
 	}
@@ -123,6 +127,7 @@ func (q *queue) hide(m *message, inFlight bool) {
 // show notes that the message is visible.
 func (q *queue) show(m *message) {
 	q.hidden.Remove(m.seq)
+
 	if m.inFlight {
 		m.inFlight = false
 		q.inFlight--
@@ -139,6 +144,7 @@ func (q *queue) list(m *message) {
 		q.listGroup(m.Group)
 		return
 	}
+
 	if _, hidden := q.hidden.Order(m.seq); hidden || q.messages[m.seq] == nil {
 		q.ready.Remove(m.seq)
 		return
@@ -155,10 +161,12 @@ func (q *queue) listGroup(name string) {
 		q.ready.Remove(g.listed)
 		g.listed = 0
 	}
+
 	if len(g.seqs) == 0 {
 		delete(q.groups, name)
 		return
 	}
+
 	first := g.seqs[0]
 	if _, hidden := q.hidden.Order(first); hidden || g.inFlight > 0 {
 		return
@@ -177,6 +185,7 @@ func (q *queue) wake() {
 func (q *queue) drop(m *message) {
 	delete(q.messages, m.seq)
 	q.age.Remove(m.seq)
+
 	if q.fifo {
 		g := q.groups[m.Group]
 		if g.seqs[0] == m.seq {
@@ -205,6 +214,7 @@ func (q *queue) settle(b *store.Batch, now int64) {
 		}
 		q.remove(b, q.messages[seq])
 	}
+
 	for {
 		seq, until, ok := q.hidden.Min()
 		if !ok || until > now {
@@ -212,6 +222,7 @@ func (q *queue) settle(b *store.Batch, now int64) {
 		}
 		q.show(q.messages[seq])
 	}
+
 	for {
 		k, sent, ok := q.dedupAge.Min()
 		if !ok || sent+dedupWindow.Milliseconds() > now {

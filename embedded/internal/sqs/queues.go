@@ -26,6 +26,7 @@ func checkName(name string, fifo bool) error {
 	case len(name) > 80 || !nameRule.MatchString(plain) || suffixed != fifo:
 		return invalidParameter("QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length; the name of a FIFO queue, and of no other, ends with .fifo.")
 	}
+
 	return nil
 }
 
@@ -41,16 +42,20 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 		return nil, unsupported("tagging")
 	}
 	fifo := in.Attributes["FifoQueue"] == "true"
+
 	err := s.change(func(b *store.Batch) error {
 		if err := checkName(in.QueueName, fifo); err != nil {
 			return err
 		}
+
 		if in.Attributes["FifoQueue"] == "false" {
 			return wire.Errorf("InvalidAttributeName", "Unknown Attribute FifoQueue.")
 		}
+
 		if err := s.checkAttributes(in.Attributes, fifo); err != nil {
 			return err
 		}
+
 		if q := s.queues[in.QueueName]; q != nil {
 			return s.sameQueue(q, in.Attributes)
 		}
@@ -58,11 +63,13 @@ func (s *Service) createQueue(_ context.Context, in *struct {
 		s.lastID++
 		q := newQueue(record{ID: s.lastID, Name: in.QueueName, Created: now, Modified: now, Attributes: maps.Clone(in.Attributes)})
 		s.queues[q.Name] = q
+
 		return q.store(b)
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	return map[string]string{"QueueUrl": s.url(in.QueueName)}, nil
 }
 
@@ -74,6 +81,7 @@ func (s *Service) sameQueue(q *queue, attributes map[string]string) error {
 			return wire.Errorf("QueueNameExists", "A queue already exists with the same name and a different value for attribute %s", name)
 		}
 	}
+
 	return nil
 }
 
@@ -83,6 +91,7 @@ func (q *queue) store(b *store.Batch) error {
 		return fmt.Errorf("store queue %s: %w", q.Name, err)
 	}
 	b.Set(queueKey(q.Name), text)
+
 	return nil
 }
 
@@ -99,6 +108,7 @@ func (s *Service) getQueueURL(_ context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+
 	return map[string]string{"QueueUrl": s.url(in.QueueName)}, nil
 }
 
@@ -107,6 +117,7 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 	AttributeNames []string
 }) (any, error) {
 	out := map[string]string{}
+
 	err := s.on(in.QueueUrl, func(q *queue, _ *store.Batch, _ time.Time) error {
 		all := s.described(q)
 		for _, name := range in.AttributeNames {
@@ -114,17 +125,20 @@ func (s *Service) getQueueAttributes(_ context.Context, in *struct {
 				out = all
 				return nil
 			}
+
 			if value, ok := all[name]; ok {
 				out[name] = value
 			} else if numbers[name] == (bounds{}) && words[name] == nil && name != "RedrivePolicy" {
 				return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	return map[string]any{"Attributes": out}, nil
 }
 
@@ -136,24 +150,29 @@ func (s *Service) setQueueAttributes(_ context.Context, in *struct {
 		if kind, ok := in.Attributes["FifoQueue"]; ok && (kind == "true") != q.fifo {
 			return invalidAttribute("FifoQueue")
 		}
+
 		changed := maps.Clone(q.Attributes)
 		if changed == nil {
 			changed = map[string]string{}
 		}
 		maps.Copy(changed, in.Attributes)
+
 		if err := s.checkAttributes(changed, q.fifo); err != nil {
 			return err
 		}
+
 		if changed["RedrivePolicy"] == "" {
 			delete(changed, "RedrivePolicy")
 		}
 		q.Attributes, q.Modified, q.settings = changed, now.UnixMilli(), parse(changed)
 		q.settle(b, q.Modified) // a shorter retention counts at once
+
 		return q.store(b)
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	return empty, nil
 }
 
@@ -168,6 +187,7 @@ func (s *Service) listQueues(_ context.Context, in *struct {
 	case in.MaxResults < 0 || in.MaxResults > 1000:
 		return nil, invalidParameter("MaxResults", fmt.Sprint(in.MaxResults), "Must be from 1 to 1000.")
 	}
+
 	limit := in.MaxResults
 	if limit == 0 {
 		limit = 1000
@@ -181,6 +201,7 @@ func (s *Service) listQueues(_ context.Context, in *struct {
 			if !strings.HasPrefix(name, in.QueueNamePrefix) || name <= string(last) {
 				continue
 			}
+
 			if len(out.QueueUrls) == limit {
 				if in.MaxResults > 0 { // without it the service pages nothing
 					_, previous, _ := strings.Cut(out.QueueUrls[limit-1], s.cfg.AccountID+"/")
@@ -190,8 +211,10 @@ func (s *Service) listQueues(_ context.Context, in *struct {
 			}
 			out.QueueUrls = append(out.QueueUrls, s.url(name))
 		}
+
 		return nil
 	})
+
 	return out, err
 }
 
@@ -207,11 +230,13 @@ func (s *Service) deleteQueue(_ context.Context, in *queueRequest) (any, error) 
 		b.Delete(queueKey(q.Name))
 		delete(s.queues, q.Name)
 		q.wake() // who waits for messages learns that there is no queue
+
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	return empty, nil
 }
 
@@ -223,6 +248,7 @@ func (s *Service) purgeQueue(_ context.Context, in *queueRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	return empty, nil
 }
 
@@ -231,6 +257,7 @@ func (q *queue) clear(b *store.Batch) {
 	for _, kind := range []byte{keyContent, keyState} {
 		b.DeleteRange(key(kind, q.ID), after(key(kind, q.ID)))
 	}
+
 	for _, m := range q.messages {
 		q.drop(m)
 	}

@@ -27,15 +27,18 @@ func (q *queue) held(handle string) (m *message, current bool, err error) {
 	if handle == "" {
 		return nil, false, missingParameter("ReceiptHandle")
 	}
+
 	b, err := base64.RawURLEncoding.Strict().DecodeString(handle)
 	if err != nil || len(b) != 24 {
 		return nil, false, wire.Errorf("ReceiptHandleIsInvalid", "The input receipt handle \"%s\" is not a valid receipt handle.", handle)
 	}
+
 	r := receipt{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(b[16:])}
 	if r.queue != q.ID {
 		return nil, false, wire.Errorf("ReceiptHandleIsInvalid", "The receipt handle \"%s\" is not valid for this queue.", handle)
 	}
 	m = q.messages[r.message]
+
 	return m, m != nil && m.Nonce == r.nonce, nil
 }
 
@@ -56,6 +59,7 @@ func (q *queue) delete(b *store.Batch, handle string) error {
 	case current:
 		q.remove(b, m)
 	}
+
 	return nil
 }
 
@@ -79,16 +83,19 @@ func (q *queue) change(b *store.Batch, handle string, secs *int64, now time.Time
 	case !m.inFlight:
 		return wire.Errorf("MessageNotInflight", "The message referred to isn't in flight.")
 	}
+
 	until := now.Add(time.Duration(*secs) * time.Second)
 	if until.Sub(time.UnixMilli(m.Received)) > maxVisibility {
 		return invalidParameter("VisibilityTimeout", strconv.FormatInt(*secs, 10), "Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
+
 	m.Visible = until.UnixMilli()
 	if *secs == 0 {
 		q.show(m)
 	} else {
 		q.hide(m, true)
 	}
+
 	return q.storeState(b, m)
 }
 
@@ -138,6 +145,7 @@ func (s *Service) each(in *receiptBatch, do func(*queue, *store.Batch, *receiptE
 	for i, e := range in.Entries {
 		ids[i] = e.ID
 	}
+
 	if err := checkBatch(ids); err != nil {
 		return nil, err
 	}
@@ -145,16 +153,19 @@ func (s *Service) each(in *receiptBatch, do func(*queue, *store.Batch, *receiptE
 		ID string `json:"Id"`
 	}
 	var out batchAnswer[named]
+
 	err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
 		for i := range in.Entries {
 			if err := out.add(ids[i], named{ids[i]}, do(q, b, &in.Entries[i], now)); err != nil {
 				return err
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	return out, nil
 }

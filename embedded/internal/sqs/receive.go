@@ -53,9 +53,11 @@ func (in *receiveRequest) check() error {
 			return invalidParameter(p.name, strconv.FormatInt(*p.value, 10), fmt.Sprintf("Must be between %d and %d, if provided.", p.lo, p.hi))
 		}
 	}
+
 	if in.ReceiveRequestAttemptID != "" {
 		return unsupported("ReceiveRequestAttemptId")
 	}
+
 	return nil
 }
 
@@ -65,14 +67,17 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 	if err := in.check(); err != nil {
 		return nil, err
 	}
+
 	var deadline time.Time
 	for {
 		var out []received
 		var changed chan struct{}
 		var wait time.Duration
+
 		if ctx.Err() != nil {
 			return nil, context.Canceled // nothing is handed to a caller that has gone
 		}
+
 		err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
 			if deadline.IsZero() {
 				deadline = now.Add(q.wait)
@@ -80,19 +85,23 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 					deadline = now.Add(time.Duration(*in.WaitTimeSeconds) * time.Second)
 				}
 			}
+
 			out, err = s.take(b, q, in, now)
 			changed, wait = q.changed, deadline.Sub(now)
 			if at, ok := q.due(); ok {
 				wait = min(wait, time.UnixMilli(at).Sub(now))
 			}
+
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
+
 		if len(out) > 0 || !time.Now().Before(deadline) {
 			return receiveAnswer{out}, nil
 		}
+
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -109,45 +118,54 @@ func (s *Service) take(b *store.Batch, q *queue, in *receiveRequest, now time.Ti
 	if in.MaxNumberOfMessages != nil {
 		most = int(*in.MaxNumberOfMessages)
 	}
+
 	if room := s.maxInFlight - q.inFlight; room < most {
 		if room <= 0 && !q.fifo {
 			return nil, wire.Errorf("OverLimit", "The maximum number of in flight messages is reached: %d.", s.maxInFlight)
 		}
 		most = room
 	}
+
 	hide := q.visibility
 	if in.VisibilityTimeout != nil {
 		hide = time.Duration(*in.VisibilityTimeout) * time.Second
 	}
+
 	var out []received
 	for len(out) < most {
 		run := q.first()
 		if len(run) == 0 {
 			break
 		}
+
 		for _, m := range run {
 			if len(out) == most {
 				break
 			}
+
 			text, ok, err := s.db.Get(contentKey(q.ID, m.seq))
 			if err != nil || !ok {
 				return out, fmt.Errorf("read message %d of queue %s (there: %v): %w", m.seq, q.Name, ok, err)
 			}
+
 			c, err := decodeContent(text)
 			if err != nil {
 				return out, err
 			}
+
 			if moved, err := s.bury(b, q, m, c, now); err != nil {
 				return out, err
 			} else if moved {
 				continue
 			}
+
 			if err := q.receive(b, m, now, hide); err != nil {
 				return out, err
 			}
 			out = append(out, s.answer(q, m, c, in))
 		}
 	}
+
 	return out, nil
 }
 
@@ -158,10 +176,12 @@ func (q *queue) first() []*message {
 	if !ok {
 		return nil
 	}
+
 	m := q.messages[seq]
 	if !q.fifo {
 		return []*message{m}
 	}
+
 	var run []*message
 	for _, seq := range q.groups[m.Group].seqs {
 		if _, hidden := q.hidden.Order(seq); hidden || len(run) == 10 {
@@ -169,6 +189,7 @@ func (q *queue) first() []*message {
 		}
 		run = append(run, q.messages[seq])
 	}
+
 	return run
 }
 
@@ -183,6 +204,7 @@ func (q *queue) receive(b *store.Batch, m *message, now time.Time, hide time.Dur
 	m.Tries++
 	m.Nonce = rand.Uint64() //nolint:gosec // tells receives apart, protects nothing
 	q.hide(m, true)
+
 	return q.storeState(b, m)
 }
 
@@ -192,20 +214,24 @@ func (s *Service) bury(b *store.Batch, q *queue, m *message, c *content, now tim
 	if q.redrive == nil || m.Tries < q.redrive.most {
 		return false, nil
 	}
+
 	target := s.byARN(q.redrive.target)
 	if target == nil || target == q {
 		return false, nil
 	}
 	target.settle(b, now.UnixMilli())
 	c.Source = s.arn(q.Name)
+
 	state := message{Sent: m.Sent, Visible: now.UnixMilli(), First: m.First, Receives: m.Receives}
 	if target.fifo {
 		state.Sent = now.UnixMilli() // developer guide, "Setting-up dead-letter queue retention"
 	}
+
 	if _, err := target.put(b, c, state, now); err != nil {
 		return false, err
 	}
 	q.remove(b, m)
+
 	return true, nil
 }
 
@@ -223,9 +249,11 @@ func (s *Service) answer(q *queue, m *message, c *content, in *receiveRequest) r
 			system[name] = value
 		}
 	}
+
 	if q.fifo {
 		system["SequenceNumber"] = sequence(m.seq)
 	}
+
 	asked := slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)
 	if !slices.Contains(asked, "All") {
 		for name := range system {
@@ -234,6 +262,7 @@ func (s *Service) answer(q *queue, m *message, c *content, in *receiveRequest) r
 			}
 		}
 	}
+
 	out.Attributes = system
 	for name, a := range c.Attributes {
 		if wanted(name, in.MessageAttributeNames) {
@@ -244,6 +273,7 @@ func (s *Service) answer(q *queue, m *message, c *content, in *receiveRequest) r
 		}
 	}
 	out.MD5OfMessageAttributes = attributesDigest(out.MessageAttributes)
+
 	return out
 }
 

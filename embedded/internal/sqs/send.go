@@ -41,6 +41,7 @@ func (s *Service) sendMessage(_ context.Context, in *struct {
 	sendEntry
 }) (any, error) {
 	var out sent
+
 	err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
 		out, err = q.send(b, &in.sendEntry, now)
 		return err
@@ -48,6 +49,7 @@ func (s *Service) sendMessage(_ context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+
 	return out, nil
 }
 
@@ -63,13 +65,16 @@ func (s *Service) sendMessageBatch(_ context.Context, in *struct {
 			total += size(*e.MessageBody, e.MessageAttributes)
 		}
 	}
+
 	if err := checkBatch(ids); err != nil {
 		return nil, err
 	}
+
 	if total > maxMessage {
 		return nil, wire.Errorf("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessage, total)
 	}
 	var out batchAnswer[sent]
+
 	err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
 		for i := range in.Entries {
 			answer, err := q.send(b, &in.Entries[i], now)
@@ -78,11 +83,13 @@ func (s *Service) sendMessageBatch(_ context.Context, in *struct {
 				return err
 			}
 		}
+
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
+
 	return out, nil
 }
 
@@ -91,33 +98,40 @@ func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error)
 	if err := q.checkSend(in); err != nil {
 		return sent{}, err
 	}
+
 	c := &content{Body: *in.MessageBody, Attributes: in.MessageAttributes, Sent: now.UnixMilli()}
 	out := sent{MD5OfMessageBody: digest([]byte(c.Body)), MD5OfMessageAttributes: attributesDigest(c.Attributes), MD5OfMessageSystem: attributesDigest(in.MessageSystemAttributes)}
 	if trace, ok := in.MessageSystemAttributes[traceHeader]; ok {
 		c.Trace = *trace.StringValue
 	}
+
 	if in.MessageGroupID != nil {
 		c.Group = *in.MessageGroupID
 	}
+
 	c.Dedup = q.dedupID(in)
 	k := q.dedupKey(c)
 	if before, ok := q.dedup[k]; ok && q.fifo {
 		out.MessageID, out.SequenceNumber = before.ID, sequence(before.Seq)
 		return out, nil
 	}
+
 	delay := q.delay
 	if in.DelaySeconds != nil && !q.fifo {
 		delay = time.Duration(*in.DelaySeconds) * time.Second
 	}
 	c.ID = newID()
+
 	m, err := q.put(b, c, message{Sent: c.Sent, Visible: now.Add(delay).UnixMilli()}, now)
 	if err != nil {
 		return sent{}, err
 	}
+
 	out.MessageID = c.ID
 	if q.fifo {
 		out.SequenceNumber = sequence(m.seq)
 		d := dedup{c.ID, m.seq, c.Sent}
+
 		text, err := json.Marshal(d)
 		if err != nil {
 			return sent{}, err
@@ -125,6 +139,7 @@ func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error)
 		b.Set(dedupKey(q.ID, k), text)
 		q.remember(k, d)
 	}
+
 	return out, nil
 }
 
@@ -137,10 +152,12 @@ func (q *queue) put(b *store.Batch, c *content, state message, now time.Time) (*
 	m := &state
 	m.seq, m.Group = q.next(now), c.Group
 	b.Set(contentKey(q.ID, m.seq), text)
+
 	if err := q.storeState(b, m); err != nil {
 		return nil, err
 	}
 	q.add(m, now.UnixMilli())
+
 	return m, nil
 }
 
@@ -150,6 +167,7 @@ func (q *queue) storeState(b *store.Batch, m *message) error {
 		return fmt.Errorf("store the state of a message: %w", err)
 	}
 	b.Set(stateKey(q.ID, m.seq), text)
+
 	return nil
 }
 
@@ -185,11 +203,13 @@ func (q *queue) checkSend(in *sendEntry) error {
 		e.Message = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
 		return e
 	}
+
 	for name, a := range in.MessageSystemAttributes {
 		if name != traceHeader || a.DataType != "String" || a.StringValue == nil {
 			return invalidParameter("MessageSystemAttributes", name, "Only AWSTraceHeader of type String is supported.")
 		}
 	}
+
 	return checkMessageAttributes(in.MessageAttributes)
 }
 
@@ -203,6 +223,7 @@ func (q *queue) dedupID(in *sendEntry) string {
 		return *in.MessageDeduplicationID
 	}
 	sum := sha256.Sum256([]byte(*in.MessageBody))
+
 	return hex.EncodeToString(sum[:])
 }
 

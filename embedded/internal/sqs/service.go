@@ -45,11 +45,13 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	if cfg.Region == "" || cfg.AccountID == "" {
 		return nil, errors.New("open sqs: Config.Region and Config.AccountID must be set")
 	}
+
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
 	s := &Service{db: db, cfg: cfg, maxInFlight: maxInFlight, queues: map[string]*queue{}}
 	prefix := key(keyQueue)
+
 	err := db.Scan(prefix, after(prefix), false, func(_, v []byte) (bool, error) {
 		var r record
 		if err := json.Unmarshal(v, &r); err != nil {
@@ -58,11 +60,13 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 		q := newQueue(r)
 		s.queues[r.Name] = q
 		s.lastID = max(s.lastID, r.ID)
+
 		return true, s.recover(q)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open sqs: %w", err)
 	}
+
 	return s, nil
 }
 
@@ -71,24 +75,28 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 func (s *Service) recover(q *queue) error {
 	now := time.Now().UnixMilli()
 	states := key(keyState, q.ID)
+
 	err := s.db.Scan(states, after(states), false, func(k, v []byte) (bool, error) {
 		m := &message{seq: number(k)}
 		if err := json.Unmarshal(v, m); err != nil {
 			return false, fmt.Errorf("read the state of a message in queue %s: %w", q.Name, err)
 		}
 		q.add(m, now)
+
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
 	ids := key(keyDedup, q.ID)
+
 	return s.db.Scan(ids, after(ids), false, func(k, v []byte) (bool, error) {
 		var d dedup
 		if err := json.Unmarshal(v, &d); err != nil {
 			return false, fmt.Errorf("read a deduplication id of queue %s: %w", q.Name, err)
 		}
 		q.remember(string(k[len(ids):]), d)
+
 		return true, nil
 	})
 }
@@ -98,6 +106,7 @@ func (s *Service) recover(q *queue) error {
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -125,24 +134,30 @@ func (s *Service) sweep(now time.Time) error {
 func (s *Service) change(fn func(b *store.Batch) error) error {
 	b := s.db.NewBatch()
 	s.mu.Lock()
+
 	refused := fn(b)
 	if b.Empty() {
 		s.mu.Unlock()
 		b.Discard()
+
 		if refused != nil {
 			return refused
 		}
+
 		return s.db.Barrier() // what was looked at is on disk before it is told
 	}
+
 	if err := b.Apply(); err != nil {
 		s.mu.Unlock()
 		b.Discard()
 		return fmt.Errorf("store: %w", err)
 	}
 	s.mu.Unlock()
+
 	if err := b.Sync(); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
+
 	return refused
 }
 
@@ -155,6 +170,7 @@ func (s *Service) on(url string, fn func(q *queue, b *store.Batch, now time.Time
 		}
 		now := time.Now()
 		q.settle(b, now.UnixMilli())
+
 		return fn(q, b, now)
 	})
 }
@@ -164,10 +180,12 @@ func (s *Service) byURL(url string) (*queue, error) {
 	if url == "" {
 		return nil, missingParameter("QueueUrl")
 	}
+
 	q := s.queues[url[strings.LastIndexByte(url, '/')+1:]]
 	if q == nil {
 		return nil, noQueue()
 	}
+
 	return q, nil
 }
 
@@ -176,6 +194,7 @@ func (s *Service) byARN(arn string) *queue {
 	if !ours {
 		return nil
 	}
+
 	return s.queues[name]
 }
 
@@ -194,6 +213,7 @@ func decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.O
 		if err := wire.Decode(body, in); err != nil {
 			return nil, err
 		}
+
 		return call(ctx, in)
 	}
 }

@@ -30,24 +30,29 @@ func TestAttributesDigest(t *testing.T) {
 
 func openService(t *testing.T) *Service {
 	t.Helper()
+
 	db, err := store.Open(t.TempDir(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
+
 	s, err := New(db, Config{Region: "us-east-1", AccountID: "000000000000"})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return s
 }
 
 func (s *Service) must(t *testing.T, operation, body string) any {
 	t.Helper()
+
 	out, err := s.Wire().Operations[operation](t.Context(), []byte(body))
 	if err != nil {
 		t.Fatalf("%s: %v", operation, err)
 	}
+
 	return out
 }
 
@@ -59,6 +64,7 @@ func TestTooManyInFlight(t *testing.T) {
 		{"q", `{}`, ``}, {"q.fifo", `{"FifoQueue":"true"}`, `"MessageGroupId":"g%","MessageDeduplicationId":"d%",`},
 	} {
 		s.must(t, "CreateQueue", `{"QueueName":"`+c.name+`","Attributes":`+c.attributes+`}`)
+
 		for _, n := range []string{"1", "2", "3", "4"} {
 			group := ""
 			for _, r := range c.group {
@@ -70,15 +76,18 @@ func TestTooManyInFlight(t *testing.T) {
 			}
 			s.must(t, "SendMessage", `{"QueueUrl":"http://x/0/`+c.name+`",`+group+`"MessageBody":"b"}`)
 		}
+
 		receive := `{"QueueUrl":"http://x/0/` + c.name + `","MaxNumberOfMessages":10}`
 		if got := s.must(t, "ReceiveMessage", receive).(receiveAnswer); len(got.Messages) != 3 {
 			t.Errorf("%s: %d messages", c.name, len(got.Messages))
 		}
+
 		out, err := s.Wire().Operations["ReceiveMessage"](t.Context(), []byte(receive))
 		var refused *wire.Error
 		if c.group == "" && (!errors.As(err, &refused) || refused.Type != "OverLimit") {
 			t.Errorf("%s: %v, %v", c.name, out, err)
 		}
+
 		if c.group != "" && (err != nil || len(out.(receiveAnswer).Messages) != 0) {
 			t.Errorf("%s: %v, %v", c.name, out, err)
 		}
@@ -90,6 +99,7 @@ func TestSweep(t *testing.T) {
 	s := openService(t)
 	s.must(t, "CreateQueue", `{"QueueName":"q"}`)
 	s.must(t, "SendMessage", `{"QueueUrl":"q","MessageBody":"b"}`)
+
 	left := func() (n int) {
 		if err := s.db.Scan([]byte{store.PrefixSQS}, []byte{store.PrefixSQS + 1}, false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
 			t.Fatal(err)
@@ -99,9 +109,11 @@ func TestSweep(t *testing.T) {
 	if n := left(); n != 3 {
 		t.Fatalf("%d records: want the queue, a content and a state", n)
 	}
+
 	if err := s.sweep(time.Now().Add(4 * 24 * time.Hour)); err != nil {
 		t.Fatal(err)
 	}
+
 	if n := left(); n != 1 {
 		t.Errorf("%d records are left, want the queue", n)
 	}

@@ -40,26 +40,31 @@ func (s *Service) createActivity(_ context.Context, in *struct {
 	if err := checkName(in.Name); err != nil {
 		return nil, err
 	}
+
 	if err := refuseEncryption(in.EncryptionConfiguration); err != nil {
 		return nil, err
 	}
+
 	if len(in.Tags) > 0 {
 		return nil, validation("tags are not supported by the embedded engine")
 	}
 	s.activitiesMu.Lock()
 	defer s.activitiesMu.Unlock()
+
 	a := s.activities[in.Name]
 	if a == nil {
 		id, err := s.ids.next()
 		if err != nil {
 			return nil, err
 		}
+
 		a = &activity{ID: id, Name: in.Name, Created: time.Now().UnixMilli()}
 		if err := s.commitRecord(nameKey(keyActivity, a.Name), a); err != nil {
 			return nil, err
 		}
 		s.activities[in.Name] = a
 	}
+
 	return map[string]any{"activityArn": s.arn("activity", a.Name), "creationDate": stamp(a.Created)}, nil
 }
 
@@ -71,9 +76,11 @@ func (s *Service) commitRecord(key []byte, record any) error {
 	}
 	b := s.db.NewBatch()
 	b.Set(key, text)
+
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("store a record: %w", err)
 	}
+
 	return nil
 }
 
@@ -85,10 +92,12 @@ func (s *Service) activityNamed(arn string) (*activity, error) {
 	}
 	s.activitiesMu.RLock()
 	defer s.activitiesMu.RUnlock()
+
 	a := s.activities[name]
 	if a == nil || !ours {
 		return nil, wire.Errorf("ActivityDoesNotExist", "Activity Does Not Exist: '%s'", arn)
 	}
+
 	return a, nil
 }
 
@@ -105,6 +114,7 @@ func (s *Service) describeActivity(_ context.Context, in *activityRequest) (any,
 	}
 	answer := s.activityAnswer(a)
 	answer["encryptionConfiguration"] = map[string]string{"type": "AWS_OWNED_KEY"}
+
 	return answer, nil
 }
 
@@ -117,15 +127,18 @@ func (s *Service) deleteActivity(_ context.Context, in *activityRequest) (any, e
 	}
 	s.activitiesMu.Lock()
 	defer s.activitiesMu.Unlock()
+
 	if s.activities[name] == nil || !ours {
 		return empty, nil
 	}
 	b := s.db.NewBatch()
 	b.Delete(nameKey(keyActivity, name))
+
 	if err := b.Commit(); err != nil {
 		return nil, fmt.Errorf("delete activity %s: %w", name, err)
 	}
 	delete(s.activities, name)
+
 	return empty, nil
 }
 
@@ -136,19 +149,23 @@ type listRequest struct {
 
 func (s *Service) listActivities(_ context.Context, in *listRequest) (any, error) {
 	s.activitiesMu.RLock()
+
 	all := make([]*activity, 0, len(s.activities))
 	for _, a := range s.activities {
 		all = append(all, a)
 	}
 	s.activitiesMu.RUnlock()
+
 	page, next, err := pageOf(all, in, keyActivity, func(a *activity) (string, uint64) { return a.Name, a.ID })
 	if err != nil {
 		return nil, err
 	}
+
 	list := make([]any, len(page))
 	for i, a := range page {
 		list[i] = s.activityAnswer(a)
 	}
+
 	return struct {
 		Activities []any   `json:"activities"`
 		NextToken  *string `json:"nextToken,omitempty"`
@@ -167,20 +184,24 @@ func pageOf[T any](all []T, in *listRequest, kind byte, of func(T) (name string,
 		y, _ := of(b)
 		return strings.Compare(x, y)
 	})
+
 	if in.NextToken != "" {
 		at, err := readPageToken(in.NextToken, kind, 0)
 		if err != nil {
 			return nil, nil, err
 		}
+
 		from := slices.IndexFunc(all, func(item T) bool { _, id := of(item); return id == at })
 		if from < 0 {
 			return nil, nil, wire.Errorf("InvalidToken", "Invalid Token: 'the list has changed; start again'")
 		}
 		all = all[from:]
 	}
+
 	if len(all) > size {
 		_, id := of(all[size])
 		all, next = all[:size], pageToken(kind, 0, id)
 	}
+
 	return all, next, nil
 }

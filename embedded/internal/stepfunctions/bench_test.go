@@ -32,6 +32,7 @@ func chain(activity string, n int) string {
 			`"TimeoutSeconds":120,"HeartbeatSeconds":30,"ResultPath":"$.order","Retry":[{"ErrorEquals":["States.Timeout"],"MaxAttempts":2}],`+
 			`"Catch":[{"ErrorEquals":["States.ALL"],"Next":"F"}],%s},`, i, activity, next)
 	}
+
 	return `{"StartAt":"S0","States":{` + states.String() + `"F":{"Type":"Fail"}}}`
 }
 
@@ -65,26 +66,31 @@ func benchmarkActivities(b *testing.B, sdk bool) {
 			_, err := s.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &machine, Input: &order})
 			return err
 		}
+
 		return nil
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	b.ReportAllocs()
 	b.ResetTimer()
 	from := cpu()
+
 	var g errgroup.Group
 	for range workers {
 		g.Go(func() error {
 			if err := begin(); err != nil {
 				return err
 			}
+
 			for {
 				token, ok := s.pollOnce(ctx, activity, sdk)
 				if !ok {
 					return nil
 				}
+
 				if err := s.completeOnce(ctx, token, result, sdk); err != nil {
 					return err
 				}
+
 				n := done.Add(1)
 				if n == int64(executions*steps) {
 					cancel()
@@ -96,6 +102,7 @@ func benchmarkActivities(b *testing.B, sdk bool) {
 			}
 		})
 	}
+
 	if err := g.Wait(); err != nil {
 		b.Fatal(err)
 	}
@@ -109,13 +116,16 @@ func (b *bench) pollOnce(ctx context.Context, activity string, sdk bool) (string
 		if err != nil || out.TaskToken == nil {
 			return "", false
 		}
+
 		return *out.TaskToken, true
 	}
+
 	answer, err := b.svc.getActivityTask(ctx, []byte(`{"activityArn":"`+activity+`"}`))
 	if err != nil {
 		return "", false
 	}
 	texts, err := members(answer.(json.RawMessage), "taskToken")
+
 	return texts[0], err == nil && texts[0] != ""
 }
 
@@ -126,5 +136,6 @@ func (b *bench) completeOnce(ctx context.Context, token, result string, sdk bool
 	}
 	body := []byte(`{"taskToken":"` + token + `","output":` + fmt.Sprintf("%q", result) + `}`)
 	_, err := b.svc.sendTaskSuccess(ctx, body)
+
 	return err
 }

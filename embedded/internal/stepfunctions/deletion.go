@@ -18,11 +18,13 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 		return nil, err
 	}
 	s.mu.Lock()
+
 	m := s.machines[name]
 	if m == nil || !ours {
 		s.mu.Unlock()
 		return empty, nil
 	}
+
 	marked := *m
 	marked.Deleting = true
 	err = s.commitRecord(nameKey(keyMachine, name), &marked)
@@ -30,9 +32,11 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 		s.machines[name] = &marked
 	}
 	s.mu.Unlock()
+
 	if err != nil {
 		return nil, err
 	}
+
 	return empty, s.purge(&marked)
 }
 
@@ -44,9 +48,11 @@ func (s *Service) purge(m *machine) error {
 		if err != nil {
 			return err
 		}
+
 		if len(keys) == 0 {
 			break
 		}
+
 		for _, k := range keys {
 			batch, err := s.stimulate(k, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 				return env.Stop(st, "", "the state machine was deleted")
@@ -54,6 +60,7 @@ func (s *Service) purge(m *machine) error {
 			if batch != nil {
 				err = errors.Join(err, batch.Sync())
 			}
+
 			if err != nil && !errors.Is(err, execution.ErrNotRunning) {
 				return fmt.Errorf("abort an execution of %s: %w", m.Name, err)
 			}
@@ -61,18 +68,22 @@ func (s *Service) purge(m *machine) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if s.machines[m.Name] != m {
 		return nil // another call has done it
 	}
 	b := s.db.NewBatch()
 	b.Delete(nameKey(keyMachine, m.Name))
+
 	for _, kind := range []byte{keyRevision, keyName, keyRunning, keyEnded, keyStatus, keyHistory} {
 		b.DeleteRange(key(kind, m.ID), key(kind, m.ID+1))
 	}
+
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("delete state machine %s: %w", m.Name, err)
 	}
 	delete(s.machines, m.Name)
+
 	return nil
 }
 
@@ -82,12 +93,14 @@ func (s *Service) runningOf(machine uint64, most int) (keys []executionKey, err 
 		keys = append(keys, executionKey{machine, number(k)})
 		return len(keys) < most, nil
 	})
+
 	return keys, err
 }
 
 // finishDeletions goes on with deletions that a crash interrupted.
 func (s *Service) finishDeletions() error {
 	s.mu.RLock()
+
 	var marked []*machine
 	for _, m := range s.machines {
 		if m.Deleting {
@@ -95,10 +108,12 @@ func (s *Service) finishDeletions() error {
 		}
 	}
 	s.mu.RUnlock()
+
 	var all error
 	for _, m := range marked {
 		all = errors.Join(all, s.purge(m))
 	}
+
 	return all
 }
 

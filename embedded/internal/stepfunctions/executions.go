@@ -19,6 +19,7 @@ func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
 	if err != nil {
 		return executionKey{}, nil, err
 	}
+
 	machineName, name, ok := strings.Cut(rest, ":")
 	if !ok || name == "" {
 		return executionKey{}, nil, invalidARN(arn, "Invalid ARN: the execution's name is missing")
@@ -27,16 +28,20 @@ func (s *Service) executionNamed(arn string) (executionKey, *machine, error) {
 	s.mu.RLock()
 	m := s.machines[machineName]
 	s.mu.RUnlock()
+
 	if m == nil || !ours {
 		return executionKey{}, nil, missing
 	}
+
 	id, found, err := s.db.Get(executionNameKey(m.ID, name))
 	if err != nil {
 		return executionKey{}, nil, fmt.Errorf("look up execution %s: %w", name, err)
 	}
+
 	if !found {
 		return executionKey{}, nil, missing
 	}
+
 	return executionKey{m.ID, binary.BigEndian.Uint64(id)}, m, nil
 }
 
@@ -46,9 +51,11 @@ func (s *Service) read(key executionKey) (*execution.State, error) {
 	lock.Lock()
 	_, st, err := s.load(key)
 	lock.Unlock()
+
 	if err != nil {
 		return nil, err
 	}
+
 	return st, s.db.Barrier() // what is told is on disk
 }
 
@@ -95,29 +102,36 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 	if err != nil {
 		return nil, err
 	}
+
 	st, err := s.read(key)
 	if err != nil {
 		return nil, err
 	}
+
 	d := s.summary(m, st)
 	if st.Error != "" {
 		d.Error = &st.Error
 	}
+
 	if st.Cause != "" {
 		d.Cause = &st.Cause
 	}
+
 	d.RedriveStatus = "REDRIVABLE"
 	if reason := st.NotRedrivable(time.Now()); reason != "" {
 		d.RedriveStatus, d.RedriveStatusReason = "NOT_REDRIVABLE", reason
 	}
+
 	if in.IncludedData == "METADATA_ONLY" {
 		return d, nil
 	}
 	h := history{s, key}
+
 	input, err := h.Document(execution.Ref{Chunk: 1, ID: 1})
 	if err != nil {
 		return nil, err
 	}
+
 	text := string(input)
 	d.Input, d.InputDetails = &text, &dataDetails{true}
 	if st.Status == execution.Succeeded {
@@ -128,6 +142,7 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 		text := string(output)
 		d.Output, d.OutputDetails = &text, &dataDetails{true}
 	}
+
 	return d, nil
 }
 
@@ -136,16 +151,19 @@ func (s *Service) describeForExecution(_ context.Context, in *executionRequest) 
 	if err != nil {
 		return nil, err
 	}
+
 	st, err := s.read(key)
 	if err != nil {
 		return nil, err
 	}
+
 	rev, err := s.revision(key.machine, st.Revision)
 	if err != nil {
 		return nil, err
 	}
 	answer := s.definitionAnswer(m, rev)
 	answer["updateDate"] = stamp(rev.Updated)
+
 	return answer, nil
 }
 
@@ -153,11 +171,13 @@ func (s *Service) stopExecution(_ context.Context, in *struct{ ExecutionArn, Err
 	if err := checkError(in.Error, in.Cause); err != nil {
 		return nil, err
 	}
+
 	key, _, err := s.executionNamed(in.ExecutionArn)
 	if err != nil {
 		return nil, err
 	}
 	var stopped int64
+
 	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		turn, err := env.Stop(st, in.Error, in.Cause)
 		stopped = st.Stopped
@@ -166,9 +186,11 @@ func (s *Service) stopExecution(_ context.Context, in *struct{ ExecutionArn, Err
 	if syncErr := settle(batch); syncErr != nil {
 		return nil, errors.Join(err, syncErr)
 	}
+
 	if errors.Is(err, execution.ErrNotRunning) { // stopping what has ended changes nothing
 		return map[string]any{"stopDate": stamp(stopped)}, s.db.Barrier()
 	}
+
 	return map[string]any{"stopDate": stamp(stopped)}, err
 }
 
@@ -178,6 +200,7 @@ func (s *Service) redriveExecution(_ context.Context, in *struct{ ExecutionArn s
 		return nil, err
 	}
 	var redriven int64
+
 	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		turn, err := env.Redrive(st)
 		redriven = st.Redriven
@@ -186,10 +209,12 @@ func (s *Service) redriveExecution(_ context.Context, in *struct{ ExecutionArn s
 	if syncErr := settle(batch); syncErr != nil {
 		return nil, errors.Join(err, syncErr)
 	}
+
 	var refused *execution.NotRedrivableError
 	if errors.As(err, &refused) {
 		return nil, wire.Errorf("ExecutionNotRedrivable", "%s", refused.Reason)
 	}
+
 	return map[string]any{"redriveDate": stamp(redriven)}, err
 }
 
@@ -201,28 +226,34 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 	if in.MapRunArn != "" || in.StateMachineArn == "" {
 		return nil, validation("stateMachineArn is required: the embedded engine has no map runs")
 	}
+
 	m, err := s.machineNamed(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
+
 	size, err := pageSize(in.MaxResults)
 	if err != nil {
 		return nil, err
 	}
+
 	before := ^uint64(0)
 	if in.NextToken != "" {
 		if before, err = readPageToken(in.NextToken, keyRunning, m.ID); err != nil {
 			return nil, err
 		}
 	}
+
 	keep, err := redriveFilter(in.RedriveFilter)
 	if err != nil {
 		return nil, err
 	}
+
 	found, more, err := s.newest(m.ID, in.StatusFilter, before, size, keep)
 	if err != nil {
 		return nil, err
 	}
+
 	answer := struct {
 		Executions []*executionDescription `json:"executions"`
 		NextToken  *string                 `json:"nextToken,omitempty"`
@@ -230,9 +261,11 @@ func (s *Service) listExecutions(_ context.Context, in *struct {
 	for i, f := range found {
 		answer.Executions[i] = s.summary(m, f.state)
 	}
+
 	if more {
 		answer.NextToken = pageToken(keyRunning, m.ID, found[len(found)-1].id)
 	}
+
 	return answer, s.db.Barrier()
 }
 
@@ -245,6 +278,7 @@ func redriveFilter(filter string) (func(*execution.State) bool, error) {
 	case "NOT_REDRIVEN":
 		return func(st *execution.State) bool { return st.Redrives == 0 }, nil
 	}
+
 	return nil, validation("redriveFilter must be one of REDRIVEN, NOT_REDRIVEN")
 }
 
@@ -258,15 +292,18 @@ type listed struct {
 func (s *Service) newest(machine uint64, status string, before uint64, size int, keep func(*execution.State) bool) (found []listed, more bool, err error) {
 	scan := func(kind byte) error {
 		count := 0
+
 		return s.db.Scan(key(kind, machine), key(kind, machine, before), true, func(k, v []byte) (bool, error) {
 			st, err := execution.ReadState(v)
 			if err != nil {
 				return false, fmt.Errorf("read execution %d: %w", number(k), err)
 			}
+
 			if keep(st) {
 				found = append(found, listed{number(k), st})
 				count++
 			}
+
 			return count <= size, nil
 		})
 	}
@@ -295,6 +332,7 @@ func (s *Service) newest(machine uint64, status string, before uint64, size int,
 	if len(found) > size {
 		found, more = found[:size], true
 	}
+
 	return found, more, err
 }
 
@@ -306,10 +344,13 @@ func (s *Service) newestEnded(machine uint64, status execution.Status, before ui
 		if errors.Is(err, errNoExecution) {
 			return true, nil
 		}
+
 		if err == nil && st.Status == status && keep(st) {
 			found = append(found, listed{number(k), st})
 		}
+
 		return len(found) <= size, err
 	})
+
 	return found, err
 }

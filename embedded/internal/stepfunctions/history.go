@@ -23,22 +23,27 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
+
 	size, err := pageSize(in.MaxResults)
 	if err != nil {
 		return nil, err
 	}
+
 	st, err := s.read(key)
 	if err != nil {
 		return nil, err
 	}
+
 	rev, err := s.revision(m.ID, st.Revision)
 	if err != nil {
 		return nil, err
 	}
+
 	at := uint64(1)
 	if in.ReverseOrder {
 		at = uint64(st.LastEvent)
 	}
+
 	if in.NextToken != "" {
 		if at, err = readPageToken(in.NextToken, keyHistory, key.id); err != nil {
 			return nil, err
@@ -46,10 +51,12 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	}
 	p := &historyPage{reader: history{s, key}, program: rev.program, role: rev.RoleARN, size: size,
 		data: in.IncludeExecutionData == nil || *in.IncludeExecutionData}
+
 	next, err := p.fill(s, key, int64(at), in.ReverseOrder)
 	if err != nil {
 		return nil, err
 	}
+
 	answer := struct {
 		Events    []map[string]any `json:"events"`
 		NextToken *string          `json:"nextToken,omitempty"`
@@ -57,6 +64,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	if next > 0 {
 		answer.NextToken = pageToken(keyHistory, key.id, uint64(next))
 	}
+
 	return answer, nil
 }
 
@@ -75,10 +83,12 @@ type historyPage struct {
 // did not fit, or 0.
 func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool) (next int64, err error) {
 	p.events = []map[string]any{}
+
 	lo, hi := key.history(0), key.history(at+1)
 	if !reverse {
 		// The turn that holds at starts at or before it.
 		lo, hi = key.history(at), key.history(1<<62)
+
 		err = s.db.Scan(key.history(0), key.history(at+1), true, func(k, _ []byte) (bool, error) {
 			lo = append([]byte(nil), k...)
 			return false, nil
@@ -89,6 +99,7 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 	}
 	err = s.db.Scan(lo, hi, reverse, func(k, v []byte) (bool, error) {
 		var turn []execution.Event
+
 		err := execution.ReadEvents(int64(number(k)), v, func(e *execution.Event) bool {
 			if reverse && e.ID <= at || !reverse && e.ID >= at {
 				turn = append(turn, *e)
@@ -98,21 +109,26 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 		if err != nil {
 			return false, err
 		}
+
 		for i := range turn {
 			e := &turn[i]
 			if reverse {
 				e = &turn[len(turn)-1-i]
 			}
+
 			if len(p.events) == p.size || p.bytes > historyBytes {
 				next = e.ID
 				return false, nil
 			}
+
 			if err := p.add(e); err != nil {
 				return false, err
 			}
 		}
+
 		return true, nil
 	})
+
 	return next, err
 }
 
@@ -126,15 +142,18 @@ func (p *historyPage) add(e *execution.Event) error {
 				return err
 			}
 		}
+
 		if e.Error != "" {
 			details["error"] = e.Error
 		}
+
 		if e.Cause != "" {
 			details["cause"] = e.Cause
 		}
 		event[name] = details
 	}
 	p.events = append(p.events, event)
+
 	return nil
 }
 
@@ -146,9 +165,11 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 		field = "input"
 	default:
 	}
+
 	if !p.data {
 		return nil
 	}
+
 	text := e.Doc.JSON
 	if text == nil {
 		var err error
@@ -159,6 +180,7 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 	p.bytes += len(text)
 	details[field] = string(text)
 	details[field+"Details"] = map[string]bool{"truncated": false}
+
 	return nil
 }
 
@@ -184,15 +206,18 @@ func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 		if e.Timeout > 0 {
 			d["timeoutInSeconds"] = e.Timeout
 		}
+
 		if e.Heartbeat > 0 {
 			d["heartbeatInSeconds"] = e.Heartbeat
 		}
+
 		return "activityScheduledEventDetails", d
 	case execution.ActivityStarted:
 		d := map[string]any{}
 		if e.Worker != "" {
 			d["workerName"] = e.Worker
 		}
+
 		return "activityStartedEventDetails", d
 	case execution.ActivitySucceeded:
 		return "activitySucceededEventDetails", map[string]any{}

@@ -30,6 +30,7 @@ func key(kind byte, parts ...uint64) []byte {
 	for _, p := range parts {
 		b = binary.BigEndian.AppendUint64(b, p)
 	}
+
 	return b
 }
 
@@ -62,5 +63,6 @@ func after(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
+
 	return end
 }

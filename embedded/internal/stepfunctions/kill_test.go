@@ -26,6 +26,7 @@ func TestKill(t *testing.T) {
 		victim(t, dir)
 		return
 	}
+
 	dir := t.TempDir()
 	for range 3 {
 		heard := killAfter(t, dir, 150)
@@ -37,14 +38,17 @@ func TestKill(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s was started: %v", name, err)
 			}
+
 			found := map[types.HistoryEventType]int{}
 			for _, e := range h.Events {
 				found[e.Type]++
 			}
+
 			if last == "done" && found[types.HistoryEventTypeActivitySucceeded] != 1 || found[types.HistoryEventTypeActivityStarted] > 1 {
 				t.Errorf("%s was %s: %v", name, last, found)
 			}
 		}
+
 		for name, token := range heard.held {
 			if err := b.succeed(aws.String(token), `"after the crash"`); err != nil && (code(err) != "TaskTimedOut" || heard.said[name] != "taken") {
 				t.Errorf("the token of %s: %v", name, err)
@@ -61,13 +65,16 @@ func killAfter(t *testing.T, dir string, lines int) heard {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKill$")
 	cmd.Env = append(os.Environ(), killDir+"="+dir)
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	h := heard{said: map[string]string{}, held: map[string]string{}}
 	in := bufio.NewScanner(out)
 	for n := 0; in.Scan(); n++ {
@@ -84,20 +91,24 @@ func killAfter(t *testing.T, dir string, lines int) heard {
 			h.said[name] = what
 			delete(h.held, name)
 		}
+
 		if n == lines {
 			_ = cmd.Process.Kill()
 		}
 	}
 	_ = cmd.Wait() // "signal: killed"
+
 	if len(h.said) == 0 {
 		t.Fatal("the victim said nothing")
 	}
+
 	return h
 }
 
 // victim starts and completes executions for ever and says what it was told.
 func victim(t *testing.T, dir string) {
 	b := open(t, dir)
+
 	activity := b.activity("work")
 	machine := b.machine("m", task(activity, ""))
 	var g errgroup.Group
@@ -105,20 +116,24 @@ func victim(t *testing.T, dir string) {
 		g.Go(func() error {
 			for i := 0; ; i++ {
 				name := fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i)
+
 				_, err := b.StartExecution(context.Background(), &sfn.StartExecutionInput{StateMachineArn: &machine, Name: &name, Input: aws.String(`"` + name + `"`)})
 				if err != nil {
 					return err
 				}
 				fmt.Println("started", name)
+
 				got, err := b.GetActivityTask(context.Background(), &sfn.GetActivityTaskInput{ActivityArn: &activity})
 				if err != nil {
 					return err
 				}
 				of := strings.Trim(*got.Input, `"`)
 				fmt.Println("taken", of, *got.TaskToken)
+
 				if i%3 == 2 {
 					continue // keeps the token
 				}
+
 				if _, err := b.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: got.TaskToken, Output: aws.String("1")}); err != nil {
 					return err
 				}

@@ -43,32 +43,39 @@ func (s *Service) revision(machine, id uint64) (*revision, error) {
 	s.revisionsMu.RLock()
 	rev := s.revisions[id]
 	s.revisionsMu.RUnlock()
+
 	if rev != nil {
 		return rev, nil
 	}
+
 	data, ok, err := s.db.Get(key(keyRevision, machine, id))
 	if err == nil && !ok {
 		err = errors.New("it is missing")
 	}
+
 	rev = &revision{}
 	if err == nil {
 		err = json.Unmarshal(data, rev)
 	}
+
 	if err != nil {
 		return nil, fmt.Errorf("read definition %d: %w", id, err)
 	}
+
 	program, found := asl.Parse([]byte(rev.Definition))
 	if program == nil {
 		return nil, fmt.Errorf("read definition %d: %w", id, found.Err())
 	}
 	rev.program = program
 	s.keepRevision(rev)
+
 	return rev, nil
 }
 
 func (s *Service) keepRevision(rev *revision) {
 	s.revisionsMu.Lock()
 	defer s.revisionsMu.Unlock()
+
 	if len(s.revisions) >= revisionCache {
 		for id := range s.revisions {
 			delete(s.revisions, id)
@@ -81,6 +88,7 @@ func (s *Service) keepRevision(rev *revision) {
 // recoverRecords reads machines and activities.
 func (s *Service) recoverRecords() error {
 	prefix := key(keyMachine)
+
 	err := s.db.Scan(prefix, after(prefix), false, func(_, v []byte) (bool, error) {
 		m := &machine{}
 		err := json.Unmarshal(v, m)
@@ -91,6 +99,7 @@ func (s *Service) recoverRecords() error {
 		return fmt.Errorf("read state machines: %w", err)
 	}
 	prefix = key(keyActivity)
+
 	err = s.db.Scan(prefix, after(prefix), false, func(_, v []byte) (bool, error) {
 		a := &activity{}
 		err := json.Unmarshal(v, a)
@@ -100,6 +109,7 @@ func (s *Service) recoverRecords() error {
 	if err != nil {
 		return fmt.Errorf("read activities: %w", err)
 	}
+
 	return nil
 }
 
@@ -109,10 +119,12 @@ func parse(definition string) (*asl.Machine, error) {
 		return nil, validation("1 validation error detected: Value at 'definition' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", asl.MaxDefinition)
 	}
+
 	program, found := asl.Parse([]byte(definition))
 	if program == nil {
 		return nil, wire.Errorf("InvalidDefinition", "%v", found.Err())
 	}
+
 	return program, nil
 }
 
@@ -144,36 +156,45 @@ func (s *Service) createStateMachine(_ context.Context, in *struct {
 	if err := checkName(in.Name); err != nil {
 		return nil, err
 	}
+
 	if in.Definition == nil || in.RoleArn == nil || *in.RoleArn == "" {
 		return nil, validation("1 validation error detected: definition and roleArn are required")
 	}
+
 	if in.Type != "" && in.Type != "STANDARD" {
 		return nil, wire.Errorf("StateMachineTypeNotSupported", "the embedded engine supports STANDARD state machines only, not %s", in.Type)
 	}
+
 	if err := in.refused(); err != nil {
 		return nil, err
 	}
+
 	if len(in.Tags) > 0 {
 		return nil, validation("tags are not supported by the embedded engine")
 	}
+
 	program, err := parse(*in.Definition)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	if m := s.machines[in.Name]; m != nil {
 		return s.recreated(m, *in.Definition, *in.RoleArn)
 	}
+
 	id, err := s.ids.next()
 	if err != nil {
 		return nil, err
 	}
+
 	m := &machine{ID: id, Name: in.Name, Created: time.Now().UnixMilli(), Logging: in.LoggingConfiguration, Tracing: in.TracingConfiguration}
 	rev := &revision{Machine: m.Name, Definition: *in.Definition, RoleARN: *in.RoleArn, Updated: m.Created, program: program}
 	if err := s.commitMachine(m, rev); err != nil {
 		return nil, err
 	}
+
 	return map[string]any{"stateMachineArn": s.arn("stateMachine", m.Name), "creationDate": stamp(m.Created)}, nil
 }
 
@@ -183,13 +204,16 @@ func (s *Service) recreated(m *machine, definition, role string) (any, error) {
 	if m.Deleting {
 		return nil, wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", arn)
 	}
+
 	rev, err := s.revision(m.ID, m.Revision)
 	if err != nil {
 		return nil, err
 	}
+
 	if rev.Definition != definition || rev.RoleARN != role {
 		return nil, wire.Errorf("StateMachineAlreadyExists", "State Machine Already Exists: '%s'", arn)
 	}
+
 	return map[string]any{"stateMachineArn": arn, "creationDate": stamp(m.Created)}, nil
 }
 
@@ -199,10 +223,12 @@ func (s *Service) commitMachine(m *machine, rev *revision) (err error) {
 		return err
 	}
 	m.Revision = rev.ID
+
 	record, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
+
 	definition, err := json.Marshal(rev)
 	if err != nil {
 		return err
@@ -210,11 +236,13 @@ func (s *Service) commitMachine(m *machine, rev *revision) (err error) {
 	b := s.db.NewBatch()
 	b.Set(nameKey(keyMachine, m.Name), record)
 	b.Set(key(keyRevision, m.ID, rev.ID), definition)
+
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("store state machine %s: %w", m.Name, err)
 	}
 	s.machines[m.Name] = m
 	s.keepRevision(rev)
+
 	return nil
 }
 
@@ -226,10 +254,12 @@ func (s *Service) machineNamed(arn string) (*machine, error) {
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+
 	m := s.machines[name]
 	if m == nil || !ours {
 		return nil, noMachine(arn)
 	}
+
 	return m, nil
 }
 
@@ -244,23 +274,28 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 	if err := in.refused(); err != nil {
 		return nil, err
 	}
+
 	if in.Definition == nil && in.RoleArn == nil && in.LoggingConfiguration == nil && in.TracingConfiguration == nil {
 		return nil, wire.Errorf("MissingRequiredParameter", "Either the definition, the role ARN, the logging or the tracing configuration must be specified")
 	}
+
 	old, err := s.machineNamed(in.StateMachineArn)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	old = s.machines[old.Name]
 	if old == nil || old.Deleting {
 		return nil, wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", in.StateMachineArn)
 	}
+
 	rev, err := s.revision(old.ID, old.Revision)
 	if err != nil {
 		return nil, err
 	}
+
 	m, next := *old, *rev
 	next.Updated = time.Now().UnixMilli()
 	if in.Definition != nil {
@@ -269,18 +304,23 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 		}
 		next.Definition = *in.Definition
 	}
+
 	if in.RoleArn != nil {
 		next.RoleARN = *in.RoleArn
 	}
+
 	if in.LoggingConfiguration != nil {
 		m.Logging = in.LoggingConfiguration
 	}
+
 	if in.TracingConfiguration != nil {
 		m.Tracing = in.TracingConfiguration
 	}
+
 	if err := s.commitMachine(&m, &next); err != nil {
 		return nil, err
 	}
+
 	return map[string]any{"updateDate": stamp(next.Updated), "revisionId": revisionID(next.ID)}, nil
 }
 
@@ -296,15 +336,18 @@ func (s *Service) describeStateMachine(_ context.Context, in *machineRequest) (a
 	if err != nil {
 		return nil, err
 	}
+
 	rev, err := s.revision(m.ID, m.Revision)
 	if err != nil {
 		return nil, err
 	}
+
 	answer := s.definitionAnswer(m, rev)
 	answer["creationDate"], answer["type"], answer["status"] = stamp(m.Created), "STANDARD", "ACTIVE"
 	if m.Deleting {
 		answer["status"] = "DELETING"
 	}
+
 	return answer, nil
 }
 
@@ -320,27 +363,33 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 	if m.Logging != nil {
 		answer["loggingConfiguration"] = m.Logging
 	}
+
 	if m.Tracing != nil {
 		answer["tracingConfiguration"] = m.Tracing
 	}
+
 	return answer
 }
 
 func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, error) {
 	s.mu.RLock()
+
 	all := make([]*machine, 0, len(s.machines))
 	for _, m := range s.machines {
 		all = append(all, m)
 	}
 	s.mu.RUnlock()
+
 	page, next, err := pageOf(all, in, keyMachine, func(m *machine) (string, uint64) { return m.Name, m.ID })
 	if err != nil {
 		return nil, err
 	}
+
 	list := make([]any, len(page))
 	for i, m := range page {
 		list[i] = map[string]any{"stateMachineArn": s.arn("stateMachine", m.Name), "name": m.Name, "type": "STANDARD", "creationDate": stamp(m.Created)}
 	}
+
 	return struct {
 		StateMachines []any   `json:"stateMachines"`
 		NextToken     *string `json:"nextToken,omitempty"`
@@ -356,10 +405,12 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 	if in.Type != "" && in.Type != "STANDARD" {
 		return nil, validation("the embedded engine validates STANDARD definitions only, not %s", in.Type)
 	}
+
 	size, err := pageSize(min(in.MaxResults, 100))
 	if err != nil {
 		return nil, err
 	}
+
 	_, found := asl.Parse([]byte(in.Definition))
 	answer := struct {
 		Result      string              `json:"result"`
@@ -369,6 +420,7 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 	if found.Err() != nil {
 		answer.Result = "FAIL"
 	}
+
 	for _, d := range found {
 		severity := "ERROR"
 		if d.Warning {
@@ -377,15 +429,18 @@ func (s *Service) validateDefinition(_ context.Context, in *struct {
 			}
 			severity = "WARNING"
 		}
+
 		if len(answer.Diagnostics) == size {
 			answer.Truncated = true
 			break
 		}
+
 		diagnostic := map[string]string{"severity": severity, "code": d.Code, "message": d.Message}
 		if d.Location != "" {
 			diagnostic["location"] = d.Location
 		}
 		answer.Diagnostics = append(answer.Diagnostics, diagnostic)
 	}
+
 	return answer, nil
 }

@@ -18,6 +18,7 @@ func TestRefusals(t *testing.T) {
 	ok := task(activity, "")
 	machine := b.machine("m", ok)
 	role := aws.String("arn:aws:iam::000000000000:role/r")
+
 	create := func(name, definition string, kind types.StateMachineType) error {
 		_, err := b.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{Name: &name, Definition: &definition, RoleArn: role, Type: kind})
 		return err
@@ -64,6 +65,7 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	b.start(machine, "ok", `{}`)
+
 	if err := b.succeed(b.poll(activity).TaskToken, `{`); code(err) != "InvalidOutput" {
 		t.Error(err)
 	}
@@ -76,45 +78,56 @@ func TestMachineLife(t *testing.T) {
 	machine := b.machine("m", task(activity, ""))
 	old := b.start(machine, "old", `{}`)
 	changed := task(activity, `,"Comment":"changed"`)
+
 	up, err := b.UpdateStateMachine(ctx, &sfn.UpdateStateMachineInput{StateMachineArn: &machine, Definition: &changed})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d, err := b.DescribeStateMachine(ctx, &sfn.DescribeStateMachineInput{StateMachineArn: &machine})
 	if err != nil || *d.Definition != changed || *d.RevisionId != *up.RevisionId || d.Status != types.StateMachineStatusActive {
 		t.Fatal(d, err)
 	}
+
 	pinned, err := b.DescribeStateMachineForExecution(ctx, &sfn.DescribeStateMachineForExecutionInput{ExecutionArn: &old})
 	if err != nil || *pinned.Definition == changed {
 		t.Fatal("a running execution is not pinned to its definition", err)
 	}
+
 	for _, status := range []types.ExecutionStatus{"", types.ExecutionStatusRunning, types.ExecutionStatusAborted} {
 		l, err := b.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &machine, StatusFilter: status})
 		want := 1
 		if status == types.ExecutionStatusAborted {
 			want = 0
 		}
+
 		if err != nil || len(l.Executions) != want {
 			t.Errorf("list %q: %v, %v", status, l, err)
 		}
 	}
+
 	if _, err := b.DeleteStateMachine(ctx, &sfn.DeleteStateMachineInput{StateMachineArn: &machine}); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := b.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &old}); code(err) != "ExecutionDoesNotExist" {
 		t.Error(err)
 	}
 	b.machine("m", changed)
+
 	if again := b.start(machine, "old", `{}`); again != old {
 		t.Error(again)
 	}
+
 	list, err := b.ListStateMachines(ctx, &sfn.ListStateMachinesInput{})
 	if err != nil || len(list.StateMachines) != 1 {
 		t.Error(list, err)
 	}
+
 	if got := b.poll(activity); *got.Input != `{}` {
 		t.Error("the deleted machine's task is still handed out")
 	}
+
 	if n := b.svc.queue(activity).tasks.Len(); n != 0 {
 		t.Errorf("%d tasks are left in the queue", n)
 	}
@@ -126,6 +139,7 @@ func TestListPages(t *testing.T) {
 	machine := b.machine("m", task(activity, ""))
 	for i := range 7 {
 		b.start(machine, fmt.Sprint("e", i), `{}`)
+
 		if i%2 == 0 {
 			if err := b.succeed(b.poll(activity).TaskToken, `1`); err != nil {
 				t.Fatal(err)
@@ -134,6 +148,7 @@ func TestListPages(t *testing.T) {
 			b.poll(activity)
 		}
 	}
+
 	for status, want := range map[types.ExecutionStatus]string{"": "e6 e5 e4 e3 e2 e1 e0", types.ExecutionStatusSucceeded: "e6 e4 e2 e0", types.ExecutionStatusRunning: "e5 e3 e1"} {
 		p := sfn.NewListExecutionsPaginator(b, &sfn.ListExecutionsInput{StateMachineArn: &machine, MaxResults: 2, StatusFilter: status})
 		var names []string
@@ -142,10 +157,12 @@ func TestListPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, e := range page.Executions {
 				names = append(names, *e.Name)
 			}
 		}
+
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%q: %s, want %s", status, got, want)
 		}
@@ -159,6 +176,7 @@ func TestValidateDefinition(t *testing.T) {
 	if err != nil || out.Result != types.ValidateStateMachineDefinitionResultCodeFail || len(out.Diagnostics) < 3 {
 		t.Fatal(out, err)
 	}
+
 	found, _ := json.Marshal(out.Diagnostics)
 	for _, want := range []string{"MISSING_TRANSITION_TARGET", "SCHEMA_VALIDATION_FAILED", "/States/A/Next", "not reachable"} {
 		if !strings.Contains(string(found), want) {

@@ -29,6 +29,7 @@ func checkName(name string) error {
 	if n := utf8.RuneCountInString(name); n == 0 || n > maxName || bad {
 		return wire.Errorf("InvalidName", "Invalid Name: '%s'", name)
 	}
+
 	return nil
 }
 
@@ -43,8 +44,10 @@ func (s *Service) resourceName(arn, resource string) (name string, ok bool, err 
 	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "states" {
 		return "", false, invalidARN(arn, "Invalid ARN prefix")
 	}
+
 	if parts[5] != resource {
 		return "", false, invalidARN(arn, "Resource type not valid in this context")
 	}
+
 	return parts[6], strings.HasPrefix(arn, s.arn(resource, "")), nil
 }

@@ -53,6 +53,7 @@ func (q *queue) match() {
 		p := q.polls[0]
 		q.polls[0] = nil
 		q.polls = q.polls[1:]
+
 		if p.done {
 			continue
 		}
@@ -74,6 +75,7 @@ func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 	q.polls = append(q.polls, p)
 	q.match()
 	q.mu.Unlock()
+
 	select {
 	case t = <-p.task:
 		return t, true
@@ -81,6 +83,7 @@ func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	if !p.done {
 		p.done = true
 		q.forget(p)
@@ -89,6 +92,7 @@ func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 	t = <-p.task
 	q.tasks.Set(t.queued, t.order)
 	q.match()
+
 	return taskOrder{}, false
 }
 

@@ -24,10 +24,12 @@ func TestQueueIsFair(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
+
 		for n := range int64(3) {
 			q.put(at(n + 1))
 		}
 		synctest.Wait()
+
 		if !slices.Equal(got, []int64{1, 2, 3}) {
 			t.Errorf("polls got tasks %v", got)
 		}
@@ -36,6 +38,7 @@ func TestQueueIsFair(t *testing.T) {
 		first, _ := q.take(t.Context())
 		q.put(at(7))
 		q.put(first)
+
 		for _, want := range []int64{5, 6, 7} {
 			if task, _ := q.take(t.Context()); task.order != want {
 				t.Errorf("task %d, want %d", task.order, want)
@@ -44,10 +47,12 @@ func TestQueueIsFair(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		q.put(at(8))
+
 		if _, ok := q.take(ended); ok || q.tasks.Len() != 1 {
 			t.Error("a poll that had ended took a task")
 		}
 		q.remove(at(8).queued)
+
 		if q.tasks.Len() != 0 || len(q.polls) != 0 {
 			t.Error("something is left")
 		}

@@ -33,11 +33,13 @@ func (i *recentItem) size() int { return len(i.state) + len(i.events) + itemOver
 func (r *recent) get(key executionKey) (recentItem, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	e := r.items[key]
 	if e == nil {
 		return recentItem{}, false
 	}
 	r.order.MoveToFront(e)
+
 	return *e.Value.(*recentItem), true
 }
 
@@ -45,6 +47,7 @@ func (r *recent) get(key executionKey) (recentItem, bool) {
 func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	e := r.items[key]
 	if e == nil {
 		if r.items == nil {
@@ -56,12 +59,14 @@ func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte)
 	} else {
 		r.order.MoveToFront(e)
 	}
+
 	item := e.Value.(*recentItem)
 	r.bytes -= item.size()
 	item.state = state
 	if chunk != 0 {
 		item.chunk, item.events = chunk, events
 	}
+
 	r.bytes += item.size()
 	for r.bytes > recentBytes && r.order.Len() > 1 {
 		r.drop(r.order.Back())
@@ -71,6 +76,7 @@ func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte)
 func (r *recent) remove(key executionKey) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+
 	if e := r.items[key]; e != nil {
 		r.drop(e)
 	}

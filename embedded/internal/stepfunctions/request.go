@@ -20,6 +20,7 @@ func decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.O
 				return nil, wire.Errorf("SerializationException", "the request is not what the operation takes: %v", err)
 			}
 		}
+
 		return call(ctx, in)
 	}
 }
@@ -31,14 +32,17 @@ func members(body []byte, names ...string) ([]string, error) {
 	if len(body) == 0 {
 		return texts, nil
 	}
+
 	if err := rawjson.Valid(body); err != nil || rawjson.KindOf(body) != rawjson.Object {
 		return nil, wire.Errorf("SerializationException", "the request is not a JSON object: %v", err)
 	}
+
 	for c := rawjson.Walk(body); c.Next(); {
 		for i, name := range names {
 			if !c.Is(name) || rawjson.KindOf(c.Value) == rawjson.Null {
 				continue
 			}
+
 			text, ok := rawjson.Text(c.Value)
 			if !ok {
 				return nil, wire.Errorf("SerializationException", "%s must be a string", name)
@@ -46,6 +50,7 @@ func members(body []byte, names ...string) ([]string, error) {
 			texts[i] = text
 		}
 	}
+
 	return texts, nil
 }
 
@@ -69,6 +74,7 @@ func optional(ms int64) *stamp {
 		return nil
 	}
 	s := stamp(ms)
+
 	return &s
 }
 
@@ -86,6 +92,7 @@ func pageSize(n int) (int, error) {
 		return 0, validation("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
 			"Member must be from 0 to %d", n, most)
 	}
+
 	return n, nil
 }
 
@@ -101,5 +108,6 @@ func readPageToken(token string, kind byte, scope uint64) (uint64, error) {
 	if err != nil || len(b) != 17 || b[0] != kind || binary.BigEndian.Uint64(b[1:]) != scope {
 		return 0, wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
 	}
+
 	return binary.BigEndian.Uint64(b[9:]), nil
 }

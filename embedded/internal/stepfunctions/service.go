@@ -60,9 +60,11 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	if cfg.Region == "" || cfg.AccountID == "" {
 		return nil, errors.New("open step functions: Config.Region and Config.AccountID must be set")
 	}
+
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+
 	s := &Service{
 		db: db, cfg: cfg, log: cfg.Log, random: rand.New(randomness{}), //nolint:gosec // see randomness
 		machines: map[string]*machine{}, activities: map[string]*activity{},
@@ -73,12 +75,15 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	if s.ids, err = openSequence(db); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
+
 	if err := s.recoverRecords(); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
+
 	if err := s.recoverExecutions(); err != nil {
 		return nil, fmt.Errorf("open step functions: %w", err)
 	}
+
 	return s, nil
 }
 
@@ -86,21 +91,25 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 // executions, which are small, and none of their documents.
 func (s *Service) recoverExecutions() error {
 	prefix := key(keyRunning)
+
 	return s.db.Scan(prefix, after(prefix), false, func(k, v []byte) (bool, error) {
 		id := executionKey{machine: number(k[:len(k)-8]), id: number(k)}
 		st, err := execution.ReadState(v)
 		if err != nil {
 			return false, fmt.Errorf("read execution %d: %w", id.id, err)
 		}
+
 		rev, err := s.revision(id.machine, st.Revision)
 		if err != nil {
 			return false, err
 		}
+
 		for _, t := range st.Tasks(rev.program) {
 			s.queue(t.Resource).put(taskOrder{queued{id, t.Thread, t.Attempt}, int64(t.Queue)})
 			s.queueOrder.Store(max(s.queueOrder.Load(), t.Queue))
 		}
 		s.timers.set(id, st.NextTimer())
+
 		return true, nil
 	})
 }

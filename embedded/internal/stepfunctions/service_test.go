@@ -34,10 +34,12 @@ type bench struct {
 // open starts the service over dir; stop, also called by Cleanup, ends it.
 func open(t testing.TB, dir string) *bench {
 	t.Helper()
+
 	db, err := store.Open(dir, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	svc, err := New(db, Config{Region: "us-east-1", AccountID: "000000000000"})
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +50,7 @@ func open(t testing.TB, dir string) *bench {
 	b := &bench{t: t, svc: svc, db: db}
 	b.stop = sync.OnceFunc(func() {
 		cancel()
+
 		if err := errors.Join(<-done, db.Close()); err != nil {
 			t.Error(err)
 		}
@@ -58,55 +61,67 @@ func open(t testing.TB, dir string) *bench {
 		BaseEndpoint: aws.String("http://engine"), Retryer: aws.NopRetryer{},
 		HTTPClient: wire.InProcess(wire.NewHandler(slog.Default(), svc.Wire())),
 	})
+
 	return b
 }
 
 func (b *bench) activity(name string) string {
 	b.t.Helper()
+
 	a, err := b.CreateActivity(b.t.Context(), &sfn.CreateActivityInput{Name: &name})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return *a.ActivityArn
 }
 
 func (b *bench) machine(name, definition string) string {
 	b.t.Helper()
+
 	m, err := b.CreateStateMachine(b.t.Context(), &sfn.CreateStateMachineInput{Name: &name, Definition: &definition, RoleArn: aws.String("arn:aws:iam::000000000000:role/r")})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return *m.StateMachineArn
 }
 
 func (b *bench) start(machine, name, input string) string {
 	b.t.Helper()
+
 	in := &sfn.StartExecutionInput{StateMachineArn: &machine, Input: &input}
 	if name != "" {
 		in.Name = &name
 	}
+
 	e, err := b.StartExecution(b.t.Context(), in)
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return *e.ExecutionArn
 }
 
 func (b *bench) poll(activity string) *sfn.GetActivityTaskOutput {
 	b.t.Helper()
+
 	out, err := b.GetActivityTask(b.t.Context(), &sfn.GetActivityTaskInput{ActivityArn: &activity, WorkerName: aws.String("w")})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return out
 }
 
 func (b *bench) describe(execution string) *sfn.DescribeExecutionOutput {
 	b.t.Helper()
+
 	out, err := b.DescribeExecution(b.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &execution})
 	if err != nil {
 		b.t.Fatal(err)
 	}
+
 	return out
 }
 
@@ -121,6 +136,7 @@ func code(err error) string {
 	if errors.As(err, &e) {
 		return e.ErrorCode()
 	}
+
 	return fmt.Sprint(err)
 }
 
@@ -133,27 +149,34 @@ func TestActivityRoundTrip(t *testing.T) {
 	activity := b.activity("work")
 	machine := b.machine("m", task(activity, `,"TimeoutSeconds":60,"HeartbeatSeconds":10`))
 	arn := b.start(machine, "one", `{"x": 1}`)
+
 	got := b.poll(activity)
 	if *got.Input != `{"x": 1}` {
 		t.Fatalf("input %s", *got.Input)
 	}
+
 	if _, err := b.SendTaskHeartbeat(t.Context(), &sfn.SendTaskHeartbeatInput{TaskToken: got.TaskToken}); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := b.succeed(got.TaskToken, `{"y":2}`); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := b.succeed(got.TaskToken, `{"y":2}`); code(err) != "TaskTimedOut" {
 		t.Fatalf("a second completion: %v", err)
 	}
+
 	d := b.describe(arn)
 	if d.Status != types.ExecutionStatusSucceeded || *d.Output != `{"y":2}` || *d.Input != `{"x": 1}` || d.StopDate == nil {
 		t.Fatalf("%+v", d)
 	}
+
 	h, err := b.GetExecutionHistory(t.Context(), &sfn.GetExecutionHistoryInput{ExecutionArn: &arn})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var kinds []string
 	for i, e := range h.Events {
 		if e.Id != int64(i+1) || e.Timestamp == nil {
@@ -161,14 +184,17 @@ func TestActivityRoundTrip(t *testing.T) {
 		}
 		kinds = append(kinds, string(e.Type))
 	}
+
 	want := "ExecutionStarted TaskStateEntered ActivityScheduled ActivityStarted ActivitySucceeded TaskStateExited ExecutionSucceeded"
 	if strings.Join(kinds, " ") != want {
 		t.Fatal(kinds)
 	}
+
 	scheduled := h.Events[2].ActivityScheduledEventDetails
 	if *scheduled.Resource != activity || *scheduled.TimeoutInSeconds != 60 || *scheduled.HeartbeatInSeconds != 10 || *scheduled.Input != `{"x": 1}` {
 		t.Errorf("%+v", scheduled)
 	}
+
 	if *h.Events[3].ActivityStartedEventDetails.WorkerName != "w" || *h.Events[4].ActivitySucceededEventDetails.Output != `{"y":2}` ||
 		*h.Events[6].ExecutionSucceededEventDetails.Output != `{"y":2}` || *h.Events[1].StateEnteredEventDetails.Name != "A" {
 		t.Errorf("details are missing: %+v", h.Events)
@@ -177,12 +203,14 @@ func TestActivityRoundTrip(t *testing.T) {
 
 func TestHistoryPages(t *testing.T) {
 	b := open(t, t.TempDir())
+
 	activity := b.activity("work")
 	arn := b.start(b.machine("m", task(activity, "")), "one", `{}`)
 	got := b.poll(activity)
 	if err := b.succeed(got.TaskToken, `1`); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, reverse := range []bool{false, true} {
 		p := sfn.NewGetExecutionHistoryPaginator(b, &sfn.GetExecutionHistoryInput{ExecutionArn: &arn, MaxResults: 2, ReverseOrder: reverse, IncludeExecutionData: aws.Bool(false)})
 		var ids []int64
@@ -191,14 +219,17 @@ func TestHistoryPages(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			for _, e := range page.Events {
 				ids = append(ids, e.Id)
 			}
 		}
+
 		want := "[1 2 3 4 5 6 7]"
 		if reverse {
 			want = "[7 6 5 4 3 2 1]"
 		}
+
 		if fmt.Sprint(ids) != want {
 			t.Errorf("reverse %v: %v", reverse, ids)
 		}
@@ -208,23 +239,28 @@ func TestHistoryPages(t *testing.T) {
 // TestStartNames: a name starts once.
 func TestStartNames(t *testing.T) {
 	b := open(t, t.TempDir())
+
 	activity := b.activity("work")
 	machine := b.machine("m", task(activity, ""))
 	first := b.start(machine, "n", `{"a":1}`)
 	if again := b.start(machine, "n", `{"a":1}`); again != first {
 		t.Error("the same start is another execution")
 	}
+
 	other := &sfn.StartExecutionInput{StateMachineArn: &machine, Name: aws.String("n"), Input: aws.String(`{"a":2}`)}
 	if _, err := b.StartExecution(t.Context(), other); code(err) != "ExecutionAlreadyExists" {
 		t.Error(err)
 	}
+
 	if err := b.succeed(b.poll(activity).TaskToken, `1`); err != nil {
 		t.Fatal(err)
 	}
+
 	other.Input = aws.String(`{"a":1}`)
 	if _, err := b.StartExecution(t.Context(), other); code(err) != "ExecutionAlreadyExists" {
 		t.Error("after the end:", err)
 	}
+
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	won := map[string]int{}
@@ -237,6 +273,7 @@ func TestStartNames(t *testing.T) {
 		})
 	}
 	wg.Wait()
+
 	if won["<nil>"] != 1 || won["ExecutionAlreadyExists"] != 15 {
 		t.Error(won)
 	}
@@ -244,24 +281,30 @@ func TestStartNames(t *testing.T) {
 
 func TestStopAndRedrive(t *testing.T) {
 	b := open(t, t.TempDir())
+
 	ctx := t.Context()
 	activity := b.activity("work")
 	arn := b.start(b.machine("m", task(activity, "")), "n", `{}`)
 	if _, err := b.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: &arn, Error: aws.String("E"), Cause: aws.String("C")}); err != nil {
 		t.Fatal(err)
 	}
+
 	if d := b.describe(arn); d.Status != types.ExecutionStatusAborted || *d.Error != "E" || d.RedriveStatus != types.ExecutionRedriveStatusRedrivable {
 		t.Fatalf("%+v", d)
 	}
+
 	if _, err := b.RedriveExecution(ctx, &sfn.RedriveExecutionInput{ExecutionArn: &arn}); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := b.succeed(b.poll(activity).TaskToken, `1`); err != nil {
 		t.Fatal(err)
 	}
+
 	if d := b.describe(arn); d.Status != types.ExecutionStatusSucceeded || *d.RedriveCount != 1 {
 		t.Fatalf("%+v", d)
 	}
+
 	if _, err := b.RedriveExecution(ctx, &sfn.RedriveExecutionInput{ExecutionArn: &arn}); code(err) != "ExecutionNotRedrivable" {
 		t.Error(err)
 	}

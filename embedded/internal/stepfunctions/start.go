@@ -20,35 +20,43 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	arn, name, input := in[0], in[1], []byte(in[2])
 	if len(input) == 0 {
 		input = []byte("{}")
 	}
+
 	if len(input) > execution.MaxDocument {
 		return nil, validation("1 validation error detected: Value at 'input' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", execution.MaxDocument)
 	}
+
 	if err := rawjson.Valid(input); err != nil {
 		return nil, wire.Errorf("InvalidExecutionInput", "Invalid State Machine Execution Input: '%v'", err)
 	}
+
 	if name == "" {
 		name = s.newName()
 	} else if err := checkName(name); err != nil {
 		return nil, err
 	}
+
 	machineName, ours, err := s.resourceName(arn, "stateMachine")
 	if err != nil {
 		return nil, err
 	}
+
 	batch, started, err := s.start(arn, machineName, ours, name, input)
 	if err != nil {
 		return nil, err
 	}
+
 	if batch == nil { // the same execution again: as durable as the first answer
 		err = s.db.Barrier()
 	} else {
 		err = batch.Sync()
 	}
+
 	return struct {
 		ExecutionArn string `json:"executionArn"`
 		StartDate    stamp  `json:"startDate"`
@@ -66,6 +74,7 @@ func (s *Service) newName() string {
 func (s *Service) start(arn, machineName string, ours bool, name string, input []byte) (*store.Batch, int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+
 	m := s.machines[machineName]
 	switch {
 	case m == nil || !ours:
@@ -73,6 +82,7 @@ func (s *Service) start(arn, machineName string, ours bool, name string, input [
 	case m.Deleting:
 		return nil, 0, wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", arn)
 	}
+
 	rev, err := s.revision(m.ID, m.Revision)
 	if err != nil {
 		return nil, 0, err
@@ -83,18 +93,22 @@ func (s *Service) start(arn, machineName string, ours bool, name string, input [
 	lock := &s.nameLocks[h.Sum64()%lockStripes]
 	lock.Lock()
 	defer lock.Unlock()
+
 	id, taken, err := s.db.Get(named)
 	if err != nil {
 		return nil, 0, fmt.Errorf("look up execution %s: %w", name, err)
 	}
+
 	if taken {
 		started, err := s.startedAgain(executionKey{m.ID, binary.BigEndian.Uint64(id)}, m.Name, name, input)
 		return nil, started, err
 	}
+
 	next, err := s.ids.next()
 	if err != nil {
 		return nil, 0, err
 	}
+
 	return s.begin(executionKey{m.ID, next}, named, name, rev, input)
 }
 
@@ -105,11 +119,13 @@ func (s *Service) begin(key executionKey, named []byte, name string, rev *revisi
 	defer lock.Unlock()
 	st := &execution.State{Name: name, Revision: rev.ID}
 	env := s.env(key, name, rev)
+
 	turn, err := env.Start(st, input)
 	if err != nil {
 		return nil, 0, err
 	}
 	batch, err := s.store(key, nil, st, execution.AppendState(nil, st), turn, named)
+
 	return batch, st.Started, err
 }
 
@@ -119,12 +135,15 @@ func (s *Service) startedAgain(key executionKey, machine, name string, input []b
 	if err != nil {
 		return 0, err
 	}
+
 	first, err := history{s, key}.Document(execution.Ref{Chunk: 1, ID: 1})
 	if err != nil {
 		return 0, err
 	}
+
 	if st.Status == execution.Running && string(first) == string(input) {
 		return st.Started, nil
 	}
+
 	return 0, wire.Errorf("ExecutionAlreadyExists", "Execution Already Exists: '%s'", s.executionARN(machine, name))
 }

@@ -26,24 +26,29 @@ func (s *Service) stimulate(key executionKey, apply stimulus) (*store.Batch, err
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()
+
 	before, st, err := s.load(key)
 	if err != nil {
 		return nil, err
 	}
+
 	rev, err := s.revision(key.machine, st.Revision)
 	if err != nil {
 		return nil, err
 	}
+
 	turn, applied := apply(s.env(key, st.Name, rev), st)
 	if turn == nil {
 		return nil, applied
 	}
+
 	after := execution.AppendState(nil, st)
 	if len(turn.Events) == 0 && bytes.Equal(before, after) {
 		s.timers.set(key, st.NextTimer())
 		return nil, applied
 	}
 	batch, err := s.store(key, before, st, after, turn, nil)
+
 	return batch, errors.Join(applied, err)
 }
 
@@ -62,37 +67,45 @@ func (s *Service) store(key executionKey, before []byte, st *execution.State, st
 		batch.Delete(key.ended())
 		batch.Delete(key.status(was))
 	}
+
 	if st.Status == execution.Running {
 		batch.Set(key.running(), state)
 	} else {
 		batch.Set(key.ended(), state)
 		batch.Set(key.status(st.Status), nil)
 	}
+
 	var chunk int64
 	var events []byte
 	if len(turn.Events) > 0 {
 		events = execution.AppendEvents(nil, turn.Events)
 		batch.Set(key.history(turn.Chunk()), events)
+
 		if turn.Documents {
 			chunk = turn.Chunk()
 		}
 	}
+
 	if err := batch.Apply(); err != nil {
 		batch.Discard()
 		return nil, fmt.Errorf("store a turn of execution %d: %w", key.id, err)
 	}
+
 	if st.Status == execution.Running {
 		s.recent.put(key, state, chunk, events)
 	} else {
 		s.recent.remove(key)
 	}
+
 	for _, t := range turn.Dequeued {
 		s.queue(t.Resource).remove(queued{key, t.Thread, t.Attempt})
 	}
+
 	for _, t := range turn.Queued {
 		s.queue(t.Resource).put(taskOrder{queued{key, t.Thread, t.Attempt}, int64(t.Queue)})
 	}
 	s.timers.set(key, st.NextTimer())
+
 	return batch, nil
 }
 
@@ -104,19 +117,24 @@ func (s *Service) load(key executionKey) ([]byte, *execution.State, error) {
 	if data = item.state; !ok {
 		data, ok, err = s.db.Get(key.running())
 	}
+
 	if err == nil && !ok {
 		data, ok, err = s.db.Get(key.ended())
 	}
+
 	if err != nil {
 		return nil, nil, fmt.Errorf("read execution %d: %w", key.id, err)
 	}
+
 	if !ok {
 		return nil, nil, errNoExecution
 	}
+
 	st, err := execution.ReadState(data)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read execution %d: %w", key.id, err)
 	}
+
 	return data, st, nil
 }
 
@@ -130,13 +148,16 @@ func (h history) Document(ref execution.Ref) ([]byte, error) {
 	if item, ok := h.s.recent.get(h.key); ok && item.chunk == ref.Chunk {
 		return execution.FindDocument(ref, item.events)
 	}
+
 	data, ok, err := h.s.db.Get(h.key.history(ref.Chunk))
 	if err != nil {
 		return nil, fmt.Errorf("read the history of execution %d: %w", h.key.id, err)
 	}
+
 	if !ok {
 		return nil, fmt.Errorf("read the history of execution %d: the turn at event %d is missing", h.key.id, ref.Chunk)
 	}
+
 	return execution.FindDocument(ref, data)
 }
 
@@ -173,10 +194,12 @@ func (s *Service) activityExists(arn string) bool {
 func (s *Service) queue(arn string) *queue {
 	s.queuesMu.Lock()
 	defer s.queuesMu.Unlock()
+
 	q := s.queues[arn]
 	if q == nil {
 		q = &queue{}
 		s.queues[arn] = q
 	}
+
 	return q
 }

@@ -30,18 +30,21 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 	if err != nil {
 		return nil, err
 	}
+
 	arn, worker := in[0], in[1]
 	if worker != "" {
 		if err := checkName(worker); err != nil {
 			return nil, err
 		}
 	}
+
 	if _, err := s.activityNamed(arn); err != nil {
 		return nil, err
 	}
 	q := s.queue(arn)
 	wait, cancel := context.WithTimeout(ctx, pollTime)
 	defer cancel()
+
 	for {
 		task, ok := q.take(wait)
 		if !ok {
@@ -50,6 +53,7 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 			}
 			return json.RawMessage(`{"taskToken":null}`), nil
 		}
+
 		answer, err := s.startTask(ctx, task, worker)
 		switch {
 		case errors.Is(err, execution.ErrNotScheduled), errors.Is(err, errNoExecution):
@@ -61,6 +65,7 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 			q.put(task)
 			return nil, err
 		}
+
 		return answer, nil
 	}
 }
@@ -68,11 +73,13 @@ func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error)
 func (s *Service) startTask(ctx context.Context, task taskOrder, worker string) (any, error) {
 	token := taskToken{execution: task.execution, thread: task.thread, secret: newSecret()}
 	var input []byte
+
 	batch, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (turn *execution.Turn, err error) {
 		if ctx.Err() != nil {
 			return nil, errGone
 		}
 		input, turn, err = env.StartTask(st, task.thread, task.attempt, worker, token.secret)
+
 		return turn, err
 	})
 	if syncErr := settle(batch); syncErr != nil || err != nil {
@@ -80,6 +87,7 @@ func (s *Service) startTask(ctx context.Context, task taskOrder, worker string) 
 	}
 	answer := append(make([]byte, 0, len(input)+len(input)/4+128), `{"taskToken":"`...)
 	answer = append(append(answer, token.String()...), `","input":`...)
+
 	return json.RawMessage(append(rawjson.AppendBytes(answer, input), '}')), nil
 }
 
@@ -88,18 +96,22 @@ func (s *Service) sendTaskSuccess(_ context.Context, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	token, err := readToken(in[0])
 	if err != nil {
 		return nil, err
 	}
+
 	output := []byte(in[1])
 	if len(output) > execution.MaxDocument {
 		return nil, validation("1 validation error detected: Value at 'output' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d", execution.MaxDocument)
 	}
+
 	if err := rawjson.Valid(output); err != nil {
 		return nil, wire.Errorf("InvalidOutput", "Invalid Output: '%v'", err)
 	}
+
 	return s.onTask(token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Succeed(st, token.thread, token.secret, output)
 	})
@@ -110,13 +122,16 @@ func (s *Service) sendTaskFailure(_ context.Context, body []byte) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	token, err := readToken(in[0])
 	if err != nil {
 		return nil, err
 	}
+
 	if err := checkError(in[1], in[2]); err != nil {
 		return nil, err
 	}
+
 	return s.onTask(token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Fail(st, token.thread, token.secret, in[1], in[2])
 	})
@@ -127,6 +142,7 @@ func checkError(name, cause string) error {
 		return validation("1 validation error detected: Value at 'error' or 'cause' failed to satisfy constraint: "+
 			"Member must have length less than or equal to %d and %d", maxError, maxCause)
 	}
+
 	return nil
 }
 
@@ -135,10 +151,12 @@ func (s *Service) sendTaskHeartbeat(_ context.Context, body []byte) (any, error)
 	if err != nil {
 		return nil, err
 	}
+
 	token, err := readToken(in[0])
 	if err != nil {
 		return nil, err
 	}
+
 	return s.onTask(token, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		return env.Heartbeat(st, token.thread, token.secret)
 	})
@@ -150,6 +168,7 @@ func (s *Service) onTask(token taskToken, apply stimulus) (any, error) {
 	if syncErr := settle(batch); syncErr != nil {
 		return nil, errors.Join(err, syncErr)
 	}
+
 	switch {
 	case errors.Is(err, errNoExecution):
 		return nil, wire.Errorf("TaskDoesNotExist", "Task Does Not Exist: 'Provided task does not exist'")
@@ -158,5 +177,6 @@ func (s *Service) onTask(token taskToken, apply stimulus) (any, error) {
 	case err != nil:
 		return nil, err
 	}
+
 	return empty, nil
 }

@@ -23,6 +23,7 @@ func TestOneCompletionWins(t *testing.T) {
 		arn := b.start(machine, "", `{}`)
 		token := b.poll(activity).TaskToken
 		var wg sync.WaitGroup
+
 		var mu sync.Mutex
 		var winner string
 		lost := map[string]int{}
@@ -31,6 +32,7 @@ func TestOneCompletionWins(t *testing.T) {
 				err := b.succeed(token, fmt.Sprint(i))
 				mu.Lock()
 				defer mu.Unlock()
+
 				if err == nil {
 					winner += fmt.Sprint(i)
 				} else {
@@ -39,6 +41,7 @@ func TestOneCompletionWins(t *testing.T) {
 			})
 		}
 		wg.Wait()
+
 		if d := b.describe(arn); len(winner) != 1 || lost["TaskTimedOut"] != 7 || *d.Output != winner {
 			t.Fatalf("winners %q, losers %v, output %s", winner, lost, *d.Output)
 		}
@@ -52,6 +55,7 @@ func TestTasksAreNotLostToLeavers(t *testing.T) {
 	activity := b.activity("work")
 	machine := b.machine("m", task(activity, ""))
 	const executions = 200
+
 	var wg sync.WaitGroup
 	leave, stopLeaving := context.WithCancel(t.Context())
 	for range 4 {
@@ -61,6 +65,7 @@ func TestTasksAreNotLostToLeavers(t *testing.T) {
 				go cancel()
 				out, err := b.GetActivityTask(ctx, &sfn.GetActivityTaskInput{ActivityArn: &activity})
 				cancel()
+
 				if err == nil && out.TaskToken != nil {
 					if err := b.succeed(out.TaskToken, `"leaver"`); err != nil {
 						t.Error(err)
@@ -69,6 +74,7 @@ func TestTasksAreNotLostToLeavers(t *testing.T) {
 			}
 		})
 	}
+
 	arns := make([]string, executions)
 	for i := range arns {
 		arns[i] = b.start(machine, "", `{}`)
@@ -76,25 +82,31 @@ func TestTasksAreNotLostToLeavers(t *testing.T) {
 	stopLeaving()
 	wg.Wait()
 	lost := 0
+
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		out, err := b.GetActivityTask(ctx, &sfn.GetActivityTaskInput{ActivityArn: &activity})
 		cancel()
+
 		if err != nil {
 			break
 		}
+
 		if err := b.succeed(out.TaskToken, `"rest"`); err != nil {
 			t.Error(err)
 		}
 	}
+
 	for _, arn := range arns {
 		if b.describe(arn).Status != types.ExecutionStatusSucceeded {
 			lost++ // started for a leaver at the last moment: the answer was on its way
 		}
 	}
+
 	if n := b.svc.queue(activity).tasks.Len(); n != 0 {
 		t.Errorf("%d tasks are left in the queue", n)
 	}
+
 	if lost > executions/4 {
 		t.Errorf("%d of %d tasks went to callers that had gone", lost, executions)
 	}
@@ -111,33 +123,42 @@ func TestTimers(t *testing.T) {
 			`"Catch":[{"ErrorEquals":["States.Timeout"],"Next":"T"}]},"T":{"Type":"Succeed"}}}`)
 		begin := time.Now()
 		arn := b.start(machine, "n", `{}`)
+
 		idle := b.poll(activity)
 		if idle.TaskToken != nil || time.Since(begin) != time.Minute {
 			t.Fatalf("an idle poll took %v and gave %v", time.Since(begin), idle.TaskToken)
 		}
+
 		var got *sfn.GetActivityTaskOutput
 		for got = b.poll(activity); got.TaskToken == nil; got = b.poll(activity) {
 		}
+
 		if d := time.Since(begin); d < time.Hour || d > time.Hour+time.Second {
 			t.Errorf("the task came after %v", d)
 		}
+
 		second := b.poll(activity) // 10 s of silence, 5 s of retry interval
 		if d := time.Since(begin); second.TaskToken == nil || d < time.Hour+15*time.Second || d > time.Hour+16*time.Second {
 			t.Errorf("the retry came after %v", d)
 		}
+
 		if err := b.succeed(got.TaskToken, `1`); code(err) != "TaskTimedOut" {
 			t.Error(err)
 		}
+
 		for range 12 {
 			time.Sleep(8 * time.Second)
+
 			if _, err := b.SendTaskHeartbeat(t.Context(), &sfn.SendTaskHeartbeatInput{TaskToken: second.TaskToken}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(8 * time.Second)
+
 		if _, err := b.SendTaskHeartbeat(t.Context(), &sfn.SendTaskHeartbeatInput{TaskToken: second.TaskToken}); code(err) != "TaskTimedOut" {
 			t.Error(err)
 		}
+
 		if d := b.describe(arn); d.Status != types.ExecutionStatusSucceeded || !strings.Contains(*d.Output, "States.Timeout") {
 			t.Errorf("%+v", d)
 		}
@@ -150,6 +171,7 @@ func TestReopen(t *testing.T) {
 		dir := t.TempDir()
 		b := open(t, dir)
 		defer func() { b.stop() }()
+
 		activity := b.activity("work")
 		machine := b.machine("m", task(activity, `,"HeartbeatSeconds":30,"ResultPath":"$.r"`))
 		waits := b.machine("w", `{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":60,"End":true}}}`)
@@ -162,32 +184,39 @@ func TestReopen(t *testing.T) {
 		b.stop()
 
 		time.Sleep(20 * time.Second)
+
 		b = open(t, dir)
 		if err := b.succeed(token, `"done"`); err != nil {
 			t.Fatal(err)
 		}
+
 		for i := 2; i < 5; i++ {
 			if got := b.poll(activity); *got.Input != fmt.Sprintf(`{"i":%d}`, i) {
 				t.Errorf("task %d is %s: not first in, first out", i, *got.Input)
 			}
 		}
+
 		d := b.describe("arn:aws:states:us-east-1:000000000000:execution:m:e0")
 		if *d.Output != `{"i":0,"r":"done"}` {
 			t.Error(*d.Output)
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
+
 		if d := b.describe("arn:aws:states:us-east-1:000000000000:execution:m:e1"); d.Status != types.ExecutionStatusFailed || *d.Error != "States.Timeout" {
 			t.Error("the heartbeat clock was lost:", d.Status)
 		}
+
 		if err := b.succeed(silent.TaskToken, `1`); code(err) != "TaskTimedOut" {
 			t.Error(err)
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
+
 		if d := b.describe(waiting); d.Status != types.ExecutionStatusSucceeded {
 			t.Error("the wait was lost:", d.Status)
 		}
+
 		if _, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Name: aws.String("e0"), Input: aws.String(`{"i":0}`)}); code(err) != "ExecutionAlreadyExists" {
 			t.Error("the name is free again:", err)
 		}

@@ -22,11 +22,13 @@ type timers struct {
 func (t *timers) set(key executionKey, at int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	if at == 0 {
 		t.due.Remove(key)
 		return
 	}
 	t.due.Set(key, at)
+
 	if first, _, _ := t.due.Min(); first == key {
 		select {
 		case t.wake <- struct{}{}:
@@ -39,11 +41,13 @@ func (t *timers) set(key executionKey, at int64) {
 func (t *timers) pop(now int64, most int) (keys []executionKey, next int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+
 	for {
 		key, at, ok := t.due.Min()
 		if !ok {
 			return keys, 0
 		}
+
 		if at > now || len(keys) == most {
 			return keys, at
 		}
@@ -66,23 +70,27 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
+
 	for ctx.Err() == nil {
 		keys, next := s.timers.pop(time.Now().UnixMilli(), timerBatch)
 		if len(keys) > 0 {
 			s.tick(keys)
 			continue
 		}
+
 		wait := time.Hour
 		if next != 0 {
 			wait = min(wait, time.Until(time.UnixMilli(next)))
 		}
 		alarm.Reset(wait)
+
 		select {
 		case <-ctx.Done():
 		case <-s.timers.wake:
 		case <-alarm.C:
 		}
 	}
+
 	return nil
 }
 
@@ -97,10 +105,12 @@ func (s *Service) tick(keys []executionKey) {
 			s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
 			s.timers.set(key, time.Now().Add(timerRetry).UnixMilli())
 		}
+
 		if batch != nil {
 			batches = append(batches, batch)
 		}
 	}
+
 	for _, batch := range batches {
 		if err := batch.Sync(); err != nil {
 			s.log.Error("step functions: timers to disk", "error", err)

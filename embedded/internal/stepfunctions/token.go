@@ -32,6 +32,7 @@ func (t taskToken) String() string {
 	b = binary.BigEndian.AppendUint64(b, t.execution.machine)
 	b = binary.BigEndian.AppendUint64(b, t.execution.id)
 	b = binary.BigEndian.AppendUint64(b, uint64(t.thread))
+
 	return base64.RawURLEncoding.EncodeToString(append(b, t.secret[:]...))
 }
 
@@ -44,5 +45,6 @@ func readToken(text string) (t taskToken, err error) {
 	t.execution.id = binary.BigEndian.Uint64(b[9:])
 	t.thread = int64(binary.BigEndian.Uint64(b[17:]))
 	copy(t.secret[:], b[25:])
+
 	return t, nil
 }

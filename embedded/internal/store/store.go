@@ -46,6 +46,7 @@ func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 	}
 	cache := pebble.NewCache(cacheSize)
 	defer cache.Unref() // the open database holds it
+
 	options := &pebble.Options{
 		FS:                    fs,
 		Cache:                 cache,
@@ -59,6 +60,7 @@ func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 		// answers that without touching the tables.
 		options.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
+
 	db, err := pebble.Open(dir, options)
 	if err != nil {
 		if errors.Is(err, syscall.EAGAIN) { // the lock file is held
@@ -66,6 +68,7 @@ func openOn(fs vfs.FS, dir string, log *slog.Logger) (*DB, error) {
 		}
 		return nil, fmt.Errorf("open store in %s: %w", dir, err)
 	}
+
 	return &DB{pebble: db}, nil
 }
 
@@ -78,10 +81,12 @@ func (d *DB) Get(key []byte) ([]byte, bool, error) {
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, false, nil
 	}
+
 	if err != nil {
 		return nil, false, err
 	}
 	defer closer.Close()
+
 	return append([]byte(nil), v...), true, nil
 }
 
@@ -94,19 +99,23 @@ func (d *DB) Scan(lo, hi []byte, reverse bool, fn func(key, value []byte) (more 
 		return err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
+
 	valid, next := it.First, it.Next
 	if reverse {
 		valid, next = it.Last, it.Prev
 	}
+
 	for ok := valid(); ok; ok = next() {
 		value, err := it.ValueAndErr()
 		if err != nil {
 			return err
 		}
+
 		if more, err := fn(it.Key(), value); err != nil || !more {
 			return err
 		}
 	}
+
 	return it.Error()
 }
 
@@ -119,6 +128,7 @@ func (d *DB) Barrier() error {
 	}
 	b := d.NewBatch()
 	must(b.b.LogData(nil, nil)) // batches reach the disk in order, this one last
+
 	return b.Commit()
 }
 
@@ -149,10 +159,12 @@ func (b *Batch) Empty() bool { return b.b.Empty() }
 // and Sync outside it, so that many callers share one flush to disk.
 func (b *Batch) Apply() error {
 	b.db.unsynced.Add(1)
+
 	err := b.db.pebble.ApplyNoSyncWait(b.b, pebble.Sync)
 	if err != nil {
 		b.db.unsynced.Add(-1)
 	}
+
 	return err
 }
 
@@ -175,6 +187,7 @@ func (b *Batch) Commit() error {
 		b.Discard()
 		return err
 	}
+
 	return b.Sync()
 }
 

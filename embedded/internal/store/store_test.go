@@ -18,15 +18,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, fs vfs.FS) *DB {
 	t.Helper()
+
 	db, err := openOn(fs, "data", slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return db
 }
 
 func shut(t *testing.T, db *DB) {
 	t.Helper()
+
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -46,6 +49,7 @@ func TestPowerFailure(t *testing.T) {
 	var mu sync.Mutex // orders Apply over all writers
 	var order [][2]int
 	var acked [writers]int
+
 	var after *vfs.MemFS
 	var ackedAt [writers]int
 	var wg sync.WaitGroup
@@ -59,11 +63,13 @@ func TestPowerFailure(t *testing.T) {
 				order = append(order, [2]int{w, n})
 				err := b.Apply()
 				mu.Unlock()
+
 				if err = errors.Join(err, b.Sync()); err != nil {
 					t.Error(err)
 					return
 				}
 				mu.Lock()
+
 				acked[w] = n + 1
 				if w == 0 && n == 120 {
 					ackedAt = acked
@@ -78,11 +84,13 @@ func TestPowerFailure(t *testing.T) {
 
 	db = open(t, after)
 	defer shut(t, db)
+
 	has := func(k []byte) bool {
 		_, ok, err := db.Get(k)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return ok
 	}
 	for w, n := range ackedAt {
@@ -92,12 +100,14 @@ func TestPowerFailure(t *testing.T) {
 			}
 		}
 	}
+
 	lost := false
 	for _, o := range order {
 		one, two := has(key(o[0], o[1])), has(key(o[0]+100, o[1]))
 		if one != two {
 			t.Fatalf("writer %d: half of batch %d is there", o[0], o[1])
 		}
+
 		if lost && one {
 			t.Fatalf("writer %d: batch %d is there, one applied before is not", o[0], o[1])
 		}
@@ -108,26 +118,31 @@ func TestPowerFailure(t *testing.T) {
 func TestScan(t *testing.T) {
 	db := open(t, vfs.NewMem())
 	defer shut(t, db)
+
 	b := db.NewBatch()
 	for i := range 10 {
 		b.Set(fmt.Appendf(nil, "k%d", i), fmt.Appendf(nil, "v%d", i))
 	}
 	b.Delete([]byte("k5"))
 	b.DeleteRange([]byte("k7"), []byte("k9"))
+
 	if err := b.Commit(); err != nil {
 		t.Fatal(err)
 	}
+
 	scan := func(lo, hi string, reverse bool, limit int) (got []string) {
 		err := db.Scan([]byte(lo), []byte(hi), reverse, func(k, v []byte) (bool, error) {
 			if !bytes.Equal(k[1:], v[1:]) {
 				t.Errorf("%s holds %s", k, v)
 			}
 			got = append(got, string(k))
+
 			return len(got) < limit, nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		return got
 	}
 	for _, c := range []struct {
@@ -143,10 +158,12 @@ func TestScan(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
 		}
 	}
+
 	stop := errors.New("stop")
 	if err := db.Scan([]byte("k"), []byte("l"), false, func(_, _ []byte) (bool, error) { return true, stop }); !errors.Is(err, stop) {
 		t.Errorf("the callback's error is %v", err)
 	}
+
 	if err := db.Barrier(); err != nil {
 		t.Error(err)
 	}
@@ -158,17 +175,21 @@ func TestBarrier(t *testing.T) {
 	db := open(t, fs)
 	b := db.NewBatch()
 	b.Set([]byte("k"), []byte("v"))
+
 	if err := b.Apply(); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := db.Barrier(); err != nil {
 		t.Fatal(err)
 	}
+
 	after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
 	if _, ok, err := after.Get([]byte("k")); err != nil || !ok {
 		t.Errorf("behind the barrier the key is there: %v, %v", ok, err)
 	}
 	shut(t, after)
+
 	if err := b.Sync(); err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +203,11 @@ func TestOneAtATime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shut(t, db)
+
 	if _, err := Open(dir, slog.New(slog.DiscardHandler)); err == nil {
 		t.Fatal("the directory is open twice")
 	}
+
 	if _, err := Open("", slog.Default()); err == nil {
 		t.Fatal("an empty directory is accepted")
 	}

@@ -14,9 +14,11 @@ func (s *Service) Roll(arn string) error {
 	if err != nil {
 		return fmt.Errorf("roll shards of %s: %w", arn, err)
 	}
+
 	if err := st.roll(time.Now(), func(*shard) bool { return true }); err != nil {
 		return fmt.Errorf("roll shards of %s: %w", arn, err)
 	}
+
 	return nil
 }
 
@@ -27,9 +29,11 @@ func (s *Service) Split(arn, shardID string) error {
 	if err != nil {
 		return fmt.Errorf("split shard %s of %s: %w", shardID, arn, err)
 	}
+
 	if err := st.split(time.Now(), shardID); err != nil {
 		return fmt.Errorf("split shard %s of %s: %w", shardID, arn, err)
 	}
+
 	return nil
 }
 
@@ -49,6 +53,7 @@ func (s *Service) Trim(arn string, to TrimPoint) error {
 	if err != nil {
 		return fmt.Errorf("trim %s: %w", arn, err)
 	}
+
 	var cut sequence
 	switch {
 	case to.SequenceNumber != "" && !to.Time.IsZero():
@@ -62,9 +67,11 @@ func (s *Service) Trim(arn string, to TrimPoint) error {
 	default:
 		cut = st.clock.next(time.Now())
 	}
+
 	if err := s.trim(st, cut); err != nil {
 		return fmt.Errorf("trim %s: %w", arn, err)
 	}
+
 	return nil
 }
 
@@ -76,9 +83,11 @@ func (s *Service) enabled(arn string) (*Stream, error) {
 	}
 	st.mu.RLock()
 	defer st.mu.RUnlock()
+
 	if !st.record.Disabled.IsZero() {
 		return nil, wire.Invalid("stream %s is disabled", arn)
 	}
+
 	return st, nil
 }
 
@@ -100,9 +109,11 @@ func (s *Service) splitShard(_ context.Context, in *adminIn) (any, error) {
 	if in.StreamArn == nil {
 		return nil, wire.Missing("streamArn")
 	}
+
 	if in.ShardId == nil {
 		return nil, wire.Missing("shardId")
 	}
+
 	return struct{}{}, s.Split(*in.StreamArn, *in.ShardId)
 }
 
@@ -110,9 +121,11 @@ func (s *Service) trimStream(_ context.Context, in *adminIn) (any, error) {
 	if in.StreamArn == nil {
 		return nil, wire.Missing("streamArn")
 	}
+
 	to := TrimPoint{SequenceNumber: in.BeforeSequenceNumber}
 	if in.BeforeTime != nil {
 		to.Time = time.UnixMilli(int64(*in.BeforeTime * 1000))
 	}
+
 	return struct{}{}, s.Trim(*in.StreamArn, to)
 }

@@ -44,6 +44,7 @@ func Commit(b *store.Batch, now time.Time, changes ...Change) error {
 	case 1:
 		return commitOne(b, now, &changes[0])
 	}
+
 	return commitAll(b, now, changes)
 }
 
@@ -62,14 +63,17 @@ func commitOne(b *store.Batch, now time.Time, c *Change) error {
 	seq := sh.append(b, now, c)
 	err := b.Apply()
 	sh.mu.Unlock()
+
 	if err != nil {
 		b.Discard()
 		return err
 	}
+
 	if err := b.Sync(); err != nil {
 		return err
 	}
 	sh.settled(c.Stream, seq)
+
 	return nil
 }
 
@@ -82,21 +86,26 @@ func commitAll(b *store.Batch, now time.Time, changes []Change) error {
 		}
 	}
 	err := b.Apply()
+
 	for _, sh := range locked {
 		sh.mu.Unlock()
 	}
+
 	if err != nil {
 		b.Discard()
 		return err
 	}
+
 	if err := b.Sync(); err != nil {
 		return err
 	}
+
 	for i := range changes {
 		if sh := routes[i]; sh != nil {
 			sh.settled(changes[i].Stream, last[i])
 		}
 	}
+
 	return nil
 }
 
@@ -114,14 +123,17 @@ func lockShards(changes []Change) (routes, locked []*shard) {
 			}
 		}
 		slices.SortFunc(locked, func(a, b *shard) int { return slices.Compare(a.prefix, b.prefix) })
+
 		shut := false
 		for _, sh := range locked {
 			sh.mu.Lock()
 			shut = shut || sh.shut
 		}
+
 		if !shut {
 			return routes, locked
 		}
+
 		for _, sh := range locked {
 			sh.mu.Unlock()
 		}
@@ -145,13 +157,16 @@ func (c *Change) encode(view View) []byte {
 	if view == KeysOnly || view == OldImage {
 		newImage = nil
 	}
+
 	if view == KeysOnly || view == NewImage {
 		oldImage = nil
 	}
+
 	var flags byte
 	if c.Expired {
 		flags |= flagExpired
 	}
+
 	dst := make([]byte, 0, 16+len(c.Keys)+len(newImage)+len(oldImage))
 	dst = append(dst, byte(c.Event), flags)
 	dst = binary.AppendUvarint(dst, uint64(c.Size))
@@ -159,5 +174,6 @@ func (c *Change) encode(view View) []byte {
 		dst = binary.AppendUvarint(dst, uint64(len(part)))
 		dst = append(dst, part...)
 	}
+
 	return dst
 }

@@ -23,10 +23,12 @@ func (s *Service) listStreams(_ context.Context, in *listStreamsIn) (any, error)
 	if err != nil {
 		return nil, err
 	}
+
 	table := ""
 	if in.TableName != nil {
 		table = (*in.TableName)[strings.LastIndexByte(*in.TableName, '/')+1:] // a name or an ARN
 	}
+
 	list := []map[string]string{}
 	for _, st := range s.sorted() {
 		if table != "" && st.record.Table != table || in.ExclusiveStartStreamArn != nil && st.record.ARN <= *in.ExclusiveStartStreamArn {
@@ -36,12 +38,14 @@ func (s *Service) listStreams(_ context.Context, in *listStreamsIn) (any, error)
 			"StreamArn": st.record.ARN, "TableName": st.record.Table, "StreamLabel": st.record.Label,
 		})
 	}
+
 	out := map[string]any{}
 	if len(list) > limit {
 		list = list[:limit]
 		out["LastEvaluatedStreamArn"] = list[limit-1]["StreamArn"]
 	}
 	out["Streams"] = list
+
 	return out, nil
 }
 
@@ -49,11 +53,13 @@ func (s *Service) listStreams(_ context.Context, in *listStreamsIn) (any, error)
 func (s *Service) sorted() []*Stream {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+
 	all := make([]*Stream, 0, len(s.byARN))
 	for _, st := range s.byARN {
 		all = append(all, st)
 	}
 	slices.SortFunc(all, func(a, b *Stream) int { return strings.Compare(a.record.ARN, b.record.ARN) })
+
 	return all
 }
 
@@ -109,15 +115,18 @@ func (s *Service) describeStream(_ context.Context, in *describeStreamIn) (any, 
 	if err != nil {
 		return nil, err
 	}
+
 	if err := in.ShardFilter.check(); err != nil {
 		return nil, err
 	}
+
 	st, err := s.named(in.StreamArn)
 	if err != nil {
 		return nil, err
 	}
 	st.mu.RLock()
 	defer st.mu.RUnlock()
+
 	d := st.describe()
 	for _, sh := range st.all {
 		r := &sh.record
@@ -128,10 +137,12 @@ func (s *Service) describeStream(_ context.Context, in *describeStreamIn) (any, 
 		d.Shards = append(d.Shards, r.describe())
 	}
 	slices.SortFunc(d.Shards, func(a, b shardOut) int { return strings.Compare(a.ShardId, b.ShardId) })
+
 	if len(d.Shards) > limit {
 		d.Shards = d.Shards[:limit]
 		d.LastEvaluatedShardId = d.Shards[limit-1].ShardId
 	}
+
 	return map[string]any{"StreamDescription": d}, nil
 }
 
@@ -139,12 +150,15 @@ func (f *shardFilter) check() error {
 	if f == nil {
 		return nil
 	}
+
 	if err := wire.OneOf(f.Type, "shardFilter.type", "CHILD_SHARDS"); err != nil {
 		return err
 	}
+
 	if f.Type == "" || f.ShardId == nil {
 		return wire.Invalid("ShardFilter needs both Type and ShardId")
 	}
+
 	return nil
 }
 
@@ -160,9 +174,11 @@ func (s *Stream) describe() streamDescription {
 	if r.RangeKey != "" {
 		d.KeySchema = append(d.KeySchema, keyElement{r.RangeKey, "RANGE"})
 	}
+
 	if !r.Disabled.IsZero() {
 		d.StreamStatus = "DISABLED"
 	}
+
 	return d
 }
 
@@ -171,6 +187,7 @@ func (r *shardRecord) describe() shardOut {
 	if r.End != 0 {
 		out.SequenceNumberRange.EndingSequenceNumber = r.End.String()
 	}
+
 	return out
 }
 

@@ -32,6 +32,7 @@ func (it iterator) text(arn string) string {
 	b = binary.BigEndian.AppendUint64(b, uint64(it.next))
 	b = binary.BigEndian.AppendUint64(b, uint64(it.issued.UnixMilli()))
 	b = binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(append(b, arn...)))
+
 	return arn + "|1|" + base64.RawStdEncoding.EncodeToString(b)
 }
 
@@ -41,10 +42,12 @@ func parseIterator(text string) (arn string, it iterator, err error) {
 	if !ok || len(rest) != base64.RawStdEncoding.EncodedLen(28) {
 		return "", it, bad
 	}
+
 	b, err := base64.RawStdEncoding.Strict().DecodeString(rest)
 	if err != nil || len(b) != 28 {
 		return "", it, bad
 	}
+
 	sum := crc32.ChecksumIEEE(append(b[:24:24], arn...))
 	if sum != binary.BigEndian.Uint32(b[24:]) {
 		return "", it, bad
@@ -52,6 +55,7 @@ func parseIterator(text string) (arn string, it iterator, err error) {
 	it.shard = binary.BigEndian.Uint64(b)
 	it.next = sequence(binary.BigEndian.Uint64(b[8:]))
 	it.issued = time.UnixMilli(int64(binary.BigEndian.Uint64(b[16:])))
+
 	return arn, it, nil
 }
 
@@ -67,13 +71,16 @@ func (s *Service) getShardIterator(_ context.Context, in *getShardIteratorIn) (a
 	if in.ShardId == nil {
 		return nil, wire.Missing("shardId")
 	}
+
 	if in.ShardIteratorType == "" {
 		return nil, wire.Missing("shardIteratorType")
 	}
+
 	if err := wire.OneOf(in.ShardIteratorType, "shardIteratorType",
 		"AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON", "AT_TIMESTAMP"); err != nil {
 		return nil, err
 	}
+
 	st, err := s.named(in.StreamArn)
 	if err != nil {
 		return nil, err
@@ -81,14 +88,17 @@ func (s *Service) getShardIterator(_ context.Context, in *getShardIteratorIn) (a
 	now := time.Now()
 	st.mu.RLock()
 	defer st.mu.RUnlock()
+
 	sh := st.find(*in.ShardId)
 	if sh == nil {
 		return nil, shardMissing(*in.ShardId)
 	}
+
 	it := iterator{shard: sh.record.No, issued: now}
 	if it.next, err = in.place(sh, now); err != nil {
 		return nil, err
 	}
+
 	return map[string]string{"ShardIterator": it.text(st.record.ARN)}, nil
 }
 
@@ -104,14 +114,17 @@ func (in *getShardIteratorIn) place(sh *shard, now time.Time) (sequence, error) 
 		if in.Timestamp == nil {
 			return 0, wire.Invalid("Timestamp must be specified when ShardIteratorType is AT_TIMESTAMP")
 		}
+
 		at := time.UnixMilli(int64(math.Ceil(*in.Timestamp*1000 - 1e-6)))
 		if at.After(now) {
 			return 0, wire.Invalid("The Timestamp %s is in the future", at.UTC().Format(time.RFC3339Nano))
 		}
+
 		if next := sequenceAt(at); next > sh.record.Horizon {
 			return next, nil
 		}
 	}
+
 	return 0, nil // TRIM_HORIZON, and a time before it
 }
 
@@ -119,17 +132,21 @@ func (in *getShardIteratorIn) placeAtSequence(sh *shard, tip sequence) (sequence
 	if in.SequenceNumber == nil {
 		return 0, wire.Invalid("SequenceNumber must be specified when ShardIteratorType is %s", in.ShardIteratorType)
 	}
+
 	seq, err := parseSequence(*in.SequenceNumber)
 	r := &sh.record
 	if err != nil || seq < r.Start || seq > max(r.Start, tip) {
 		return 0, wire.Invalid("Invalid SequenceNumber %s in request: it is not one of shard %s", *in.SequenceNumber, r.ID)
 	}
+
 	if in.ShardIteratorType == "AFTER_SEQUENCE_NUMBER" {
 		seq++
 	}
+
 	if seq < r.Horizon {
 		return 0, trimmed(r.ID)
 	}
+
 	return seq, nil
 }
 

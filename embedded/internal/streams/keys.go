@@ -18,6 +18,7 @@ func key(kind byte, numbers ...uint64) []byte {
 	for _, n := range numbers {
 		k = binary.BigEndian.AppendUint64(k, n)
 	}
+
 	return k
 }
 
@@ -33,5 +34,6 @@ func after(prefix []byte) []byte {
 			return end[:i+1]
 		}
 	}
+
 	return nil
 }

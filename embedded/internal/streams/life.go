@@ -21,6 +21,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
+
 	for {
 		select {
 		case <-ctx.Done():
@@ -43,13 +44,16 @@ func (s *Service) tick(now time.Time) error {
 				return fmt.Errorf("roll %s: %w", st.record.ARN, err)
 			}
 		}
+
 		if err := s.trim(st, sequenceAt(cut)); err != nil {
 			return fmt.Errorf("trim %s: %w", st.record.ARN, err)
 		}
+
 		if err := s.forget(st, cut); err != nil {
 			return fmt.Errorf("remove %s: %w", st.record.ARN, err)
 		}
 	}
+
 	return nil
 }
 
@@ -57,16 +61,19 @@ func (s *Service) tick(now time.Time) error {
 func (s *Stream) roll(now time.Time, due func(*shard) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	var parents []*shard
 	for _, sh := range s.openShards() {
 		if due(sh) {
 			parents = append(parents, sh)
 		}
 	}
+
 	if len(parents) == 0 {
 		return nil
 	}
 	b := s.db.NewBatch()
+
 	return s.reshape(b, now, parents, func() (children []*shard, err error) {
 		for _, sh := range parents {
 			child, err := s.birth(b, now, sh.record.ID, sh.record.Lo, sh.record.Hi)
@@ -75,6 +82,7 @@ func (s *Stream) roll(now time.Time, due func(*shard) bool) error {
 			}
 			children = append(children, child)
 		}
+
 		return children, nil
 	}, nil)
 }
@@ -83,6 +91,7 @@ func (s *Stream) roll(now time.Time, due func(*shard) bool) error {
 func (s *Stream) split(now time.Time, id string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	sh := s.find(id)
 	switch {
 	case sh == nil:
@@ -94,12 +103,14 @@ func (s *Stream) split(now time.Time, id string) error {
 	}
 	middle := sh.record.Lo + (sh.record.Hi-sh.record.Lo)/2
 	b := s.db.NewBatch()
+
 	return s.reshape(b, now, []*shard{sh}, func() ([]*shard, error) {
 		low, err := s.birth(b, now, id, sh.record.Lo, middle)
 		if err != nil {
 			return nil, err
 		}
 		high, err := s.birth(b, now, id, middle+1, sh.record.Hi)
+
 		return []*shard{low, high}, err
 	}, nil)
 }
@@ -108,6 +119,7 @@ func (s *Stream) split(now time.Time, id string) error {
 func (s *Service) trim(st *Stream, cut sequence) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+
 	b := s.db.NewBatch()
 	var gone []*shard
 	horizons := map[*shard]sequence{}
@@ -118,16 +130,19 @@ func (s *Service) trim(st *Stream, cut sequence) error {
 			b.DeleteRange(sh.prefix, after(sh.prefix))
 			continue
 		}
+
 		last, err := st.lastBelow(sh, cut)
 		if err != nil {
 			b.Discard()
 			return err
 		}
+
 		if last == 0 {
 			continue
 		}
 		r := sh.record
 		b.DeleteRange(sh.key(r.Horizon), sh.key(last+1))
+
 		r.Horizon = last + 1
 		horizons[sh] = r.Horizon
 		if err := st.stageShard(b, r); err != nil {
@@ -135,17 +150,21 @@ func (s *Service) trim(st *Stream, cut sequence) error {
 			return err
 		}
 	}
+
 	if b.Empty() {
 		b.Discard()
 		return nil
 	}
+
 	if err := b.Commit(); err != nil {
 		return err
 	}
+
 	for sh, horizon := range horizons {
 		sh.record.Horizon = horizon
 	}
 	st.all = slices.DeleteFunc(st.all, func(sh *shard) bool { return slices.Contains(gone, sh) })
+
 	return nil
 }
 
@@ -158,6 +177,7 @@ func (s *Stream) lastBelow(sh *shard, cut sequence) (last sequence, err error) {
 		last = sequence(binary.BigEndian.Uint64(k[len(sh.prefix):]))
 		return false, nil
 	})
+
 	return last, err
 }
 
@@ -165,16 +185,19 @@ func (s *Stream) lastBelow(sh *shard, cut sequence) (last sequence, err error) {
 func (s *Service) forget(st *Stream, cut time.Time) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+
 	if st.record.Disabled.IsZero() || st.record.Disabled.After(cut) || len(st.all) > 0 {
 		return nil
 	}
 	b := s.db.NewBatch()
 	b.Delete(streamKey(st.record.No))
+
 	if err := b.Commit(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.byARN, st.record.ARN)
+
 	return nil
 }

@@ -32,38 +32,46 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 	if in.ShardIterator == nil {
 		return nil, wire.Missing("shardIterator")
 	}
+
 	if err := wire.Within(in.Limit, "limit", 1, maxRecords); err != nil {
 		return nil, err
 	}
+
 	limit := maxRecords
 	if in.Limit != nil {
 		limit = int(*in.Limit)
 	}
+
 	arn, it, err := parseIterator(*in.ShardIterator)
 	if err != nil {
 		return nil, wire.Invalid("Invalid ShardIterator: %v", err)
 	}
+
 	now := time.Now()
 	if now.Sub(it.issued) > iteratorLife {
 		return nil, wire.Errorf("ExpiredIteratorException",
 			"Iterator expired. The iterator was created at time %s while right now it is %s which is further in the future than the tolerated delay of %d milliseconds.",
 			it.issued.UTC().Format(time.UnixDate), now.UTC().Format(time.UnixDate), iteratorLife.Milliseconds())
 	}
+
 	st, err := s.named(&arn)
 	if err != nil {
 		return nil, err
 	}
 	p := page{region: s.cfg.Region, limit: limit}
+
 	next, more, err := st.read(it.shard, it.next, &p)
 	if err != nil {
 		return nil, err
 	}
+
 	out := append(make([]byte, 0, len(p.out)+256), `{"Records":[`...)
 	out = append(append(out, p.out...), ']')
 	if more {
 		out = append(out, `,"NextShardIterator":`...)
 		out, _ = jsontext.AppendQuote(out, iterator{it.shard, next, now}.text(arn)) // ASCII cannot fail
 	}
+
 	return json.RawMessage(append(out, '}')), nil
 }
 
@@ -73,11 +81,13 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool, err error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+
 	at, found := slices.BinarySearchFunc(s.all, no, func(sh *shard, no uint64) int { return cmp.Compare(sh.record.No, no) })
 	if !found {
 		return 0, false, trimmed(fmt.Sprintf("number %d of %s is gone", no, s.record.ARN))
 	}
 	sh := s.all[at]
+
 	r := &sh.record
 	if next != 0 && next < r.Horizon {
 		return 0, false, trimmed(r.ID)
@@ -94,18 +104,22 @@ func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool,
 				next, full = seq, true
 				return false, nil
 			}
+
 			return true, nil
 		})
 		if err != nil {
 			return 0, false, err
 		}
 	}
+
 	if full {
 		return next, true, nil
 	}
+
 	if tip > 0 {
 		next = max(next, tip+1)
 	}
+
 	return next, r.End == 0, nil
 }
 
@@ -122,19 +136,23 @@ func (p *page) add(st *Stream, seq sequence, raw []byte) (fits bool, err error) 
 	if p.count == p.limit {
 		return false, nil
 	}
+
 	c, err := decodeChange(raw) // it shares raw's bytes, which end with this call
 	if err != nil {
 		return false, err
 	}
+
 	if p.count > 0 && p.bytes+c.Size > maxRecordBytes {
 		return false, nil
 	}
+
 	if p.count > 0 {
 		p.out = append(p.out, ',')
 	}
 	p.count++
 	p.bytes += c.Size
 	p.out, err = c.appendJSON(p.out, st, seq, p.region)
+
 	return true, err
 }
 
@@ -147,6 +165,7 @@ func (c *Change) appendJSON(dst []byte, st *Stream, seq sequence, region string)
 	dst = append(dst, `","eventName":"`...)
 	dst = append(dst, eventNames[c.Event]...)
 	dst = append(dst, `","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"`...)
+
 	dst = append(dst, region...)
 	dst = append(dst, `","dynamodb":{"ApproximateCreationDateTime":`...)
 	dst = strconv.AppendInt(dst, seq.time().Unix(), 10) // whole seconds, as on AWS
@@ -157,6 +176,7 @@ func (c *Change) appendJSON(dst []byte, st *Stream, seq sequence, region string)
 		if len(part.raw) == 0 {
 			continue
 		}
+
 		item, err := attr.DecodeBinary(part.raw)
 		if err != nil {
 			return dst, fmt.Errorf("decode %s: %w", part.name, err)
@@ -164,12 +184,14 @@ func (c *Change) appendJSON(dst []byte, st *Stream, seq sequence, region string)
 		dst = append(append(append(dst, `,"`...), part.name...), `":`...)
 		dst = item.AppendJSON(dst)
 	}
+
 	dst = append(append(append(dst, `,"SequenceNumber":"`...), seq.String()...), `","SizeBytes":`...)
 	dst = strconv.AppendInt(dst, int64(c.Size), 10)
 	dst = append(append(append(dst, `,"StreamViewType":"`...), st.record.View...), `"}`...)
 	if c.Expired {
 		dst = append(dst, `,"userIdentity":{"Type":"Service","PrincipalId":"dynamodb.amazonaws.com"}`...)
 	}
+
 	return append(dst, '}'), nil
 }
 
@@ -181,10 +203,12 @@ func decodeChange(raw []byte) (*Change, error) {
 	}
 	c := &Change{Event: Event(raw[0]), Expired: raw[1]&flagExpired != 0}
 	raw = raw[2:]
+
 	size, width := binary.Uvarint(raw)
 	if width <= 0 {
 		return nil, short
 	}
+
 	c.Size, raw = int(size), raw[width:]
 	for _, part := range []*[]byte{&c.Keys, &c.New, &c.Old} {
 		n, width := binary.Uvarint(raw)
@@ -194,5 +218,6 @@ func decodeChange(raw []byte) (*Change, error) {
 		raw = raw[width:]
 		*part, raw = raw[:n:n], raw[n:]
 	}
+
 	return c, nil
 }

@@ -15,10 +15,12 @@ import (
 func (s *Stream) reshape(b *store.Batch, now time.Time, parents []*shard, bear func() ([]*shard, error), done func()) error {
 	parents = slices.Clone(parents)
 	slices.SortFunc(parents, func(a, b *shard) int { return slices.Compare(a.prefix, b.prefix) })
+
 	for _, p := range parents {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 	}
+
 	closed, children, err := s.stageShape(b, s.clock.next(now), parents, bear)
 	if err != nil {
 		b.Discard()
@@ -29,15 +31,18 @@ func (s *Stream) reshape(b *store.Batch, now time.Time, parents []*shard, bear f
 	if err := b.Commit(); err != nil {
 		return err
 	}
+
 	for i, p := range parents {
 		p.record.End, p.record.Closed, p.shut = closed[i].End, closed[i].Closed, true
 		p.settle(p.last)
 	}
 	s.all = append(s.all, children...)
+
 	if done != nil {
 		done()
 	}
 	s.publish()
+
 	return nil
 }
 
@@ -53,11 +58,14 @@ func (s *Stream) stageShape(b *store.Batch, moment sequence, parents []*shard, b
 			return nil, nil, err
 		}
 	}
+
 	if bear == nil {
 		return closed, nil, nil
 	}
+
 	if children, err = bear(); err != nil {
 		return nil, nil, err
 	}
+
 	return closed, children, s.stageSelf(b) // it counts its shards
 }

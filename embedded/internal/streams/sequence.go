@@ -31,6 +31,7 @@ func parseSequence(text string) (sequence, error) {
 		return 0, errors.New("not a sequence number of this engine")
 	}
 	n, err := strconv.ParseUint(text[1:], 10, 64)
+
 	return sequence(n), err
 }
 

@@ -43,25 +43,31 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	if cfg.InitialShards == 0 {
 		cfg.InitialShards = 1
 	}
+
 	if cfg.InitialShards < 0 || cfg.InitialShards > 1000 {
 		return nil, fmt.Errorf("streams: InitialShards is %d, want 1 to 1000", cfg.InitialShards)
 	}
+
 	if cfg.RollEvery == 0 {
 		cfg.RollEvery = 4 * time.Hour
 	}
+
 	if cfg.Retention == 0 {
 		cfg.Retention = 24 * time.Hour
 	}
+
 	if cfg.Retention < 0 {
 		return nil, errors.New("streams: Retention is negative")
 	}
 	s := &Service{cfg: cfg, db: db, byARN: map[string]*Stream{}}
+
 	return s, s.load()
 }
 
 func (s *Service) load() error {
 	byNo := map[uint64]*Stream{}
 	prefix := key(kindStream)
+
 	err := s.db.Scan(prefix, after(prefix), false, func(k, v []byte) (bool, error) {
 		st := &Stream{db: s.db}
 		if err := json.Unmarshal(v, &st.record); err != nil {
@@ -69,30 +75,36 @@ func (s *Service) load() error {
 		}
 		byNo[st.record.No], s.byARN[st.record.ARN] = st, st
 		s.numbers = max(s.numbers, st.record.No)
+
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
 	prefix = key(kindShard)
+
 	err = s.db.Scan(prefix, after(prefix), false, func(k, v []byte) (bool, error) {
 		var r shardRecord
 		if err := json.Unmarshal(v, &r); err != nil {
 			return false, fmt.Errorf("read the shard under %x: %w", k, err)
 		}
+
 		if st := byNo[binary.BigEndian.Uint64(k[2:])]; st != nil {
 			st.all = append(st.all, newShard(st.record.No, r))
 		}
+
 		return true, nil
 	})
 	if err != nil {
 		return err
 	}
+
 	for _, st := range byNo {
 		if err := st.recover(); err != nil {
 			return fmt.Errorf("recover stream %s: %w", st.record.ARN, err)
 		}
 	}
+
 	return nil
 }
 
@@ -101,6 +113,7 @@ func (s *Service) load() error {
 func (s *Stream) recover() error {
 	for _, sh := range s.all {
 		s.clock.raise(max(sh.record.Start, sh.record.End, sh.record.Horizon))
+
 		err := s.db.Scan(sh.prefix, after(sh.prefix), true, func(k, _ []byte) (bool, error) {
 			sh.last = sequence(binary.BigEndian.Uint64(k[len(sh.prefix):]))
 			return false, nil
@@ -108,6 +121,7 @@ func (s *Stream) recover() error {
 		if err != nil {
 			return err
 		}
+
 		if h := sh.record.Horizon; h > 0 { // the last record may have been trimmed
 			sh.last = max(sh.last, h-1)
 		}
@@ -115,6 +129,7 @@ func (s *Stream) recover() error {
 		sh.durable.Store(uint64(max(sh.last, sh.record.End)))
 	}
 	s.publish()
+
 	return nil
 }
 
@@ -126,6 +141,7 @@ const labelLayout = "2006-01-02T15:04:05.000"
 func (s *Service) Create(b *store.Batch, now time.Time, spec Spec) (*Stream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	s.numbers++
 	st := &Stream{db: s.db, record: streamRecord{Spec: spec, No: s.numbers}}
 	created := now
@@ -138,6 +154,7 @@ func (s *Service) Create(b *store.Batch, now time.Time, spec Spec) (*Stream, err
 		}
 		created = created.Add(time.Millisecond)
 	}
+
 	st.record.Created = created
 	for _, bounds := range cut(s.cfg.InitialShards) {
 		sh, err := st.birth(b, now, "", bounds[0], bounds[1])
@@ -147,6 +164,7 @@ func (s *Service) Create(b *store.Batch, now time.Time, spec Spec) (*Stream, err
 		st.all = append(st.all, sh)
 	}
 	st.publish()
+
 	return st, st.stageSelf(b)
 }
 
@@ -170,14 +188,17 @@ func (s *Service) Lookup(arn string) *Stream {
 func (s *Service) Disable(b *store.Batch, st *Stream, now time.Time) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+
 	if !st.record.Disabled.IsZero() {
 		return b.Commit()
 	}
+
 	record := st.record
 	record.Disabled = now
 	if err := stage(b, streamKey(record.No), record); err != nil {
 		return err
 	}
+
 	return st.reshape(b, now, st.openShards(), nil, func() { st.record.Disabled = now })
 }
 

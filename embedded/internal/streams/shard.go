@@ -53,6 +53,7 @@ func shardID(created time.Time, parent string, streamNo, no uint64) string {
 			ms = max(ms, before+1)
 		}
 	}
+
 	return fmt.Sprintf("shardId-%020d-%08x", ms, uint32(mix(streamNo<<32|no)))
 }
 
@@ -62,6 +63,7 @@ func mix(n uint64) uint64 {
 	n *= 0xff51afd7ed558ccd
 	n ^= n >> 33
 	n *= 0xc4ceb9fe1a85ec53
+
 	return n ^ n>>33
 }
 

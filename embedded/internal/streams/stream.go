@@ -80,6 +80,7 @@ func (s *Stream) route(hash uint64) *shard {
 	if i == len(open) {
 		return nil
 	}
+
 	return open[i]
 }
 
@@ -108,6 +109,7 @@ func (s *Stream) birth(b *store.Batch, now time.Time, parent string, lo, hi uint
 	sh := newShard(s.record.No, shardRecord{
 		No: no, ID: shardID(now, parent, s.record.No, no), Parent: parent, Lo: lo, Hi: hi, Start: s.clock.next(now),
 	})
+
 	return sh, s.stageShard(b, sh.record)
 }
 
@@ -125,6 +127,7 @@ func stage(b *store.Batch, key []byte, value any) error {
 		return fmt.Errorf("encode %T: %w", value, err)
 	}
 	b.Set(key, raw)
+
 	return nil
 }
 
@@ -138,5 +141,6 @@ func cut(n int) (bounds [][2]uint64) {
 		}
 		bounds = append(bounds, [2]uint64{i * width, hi})
 	}
+
 	return bounds
 }

@@ -20,6 +20,7 @@ func TestSequences(t *testing.T) {
 		if back, err := parseSequence(a.String()); err != nil || back != a {
 			t.Fatalf("%d is %s is %d, %v", a, a, back, err)
 		}
+
 		x, _ := new(big.Int).SetString(a.String(), 10)
 		y, _ := new(big.Int).SetString(b.String(), 10)
 		want := 0
@@ -28,10 +29,12 @@ func TestSequences(t *testing.T) {
 		} else if a > b {
 			want = 1
 		}
+
 		if x.Cmp(y) != want || strings.Compare(a.String(), b.String()) != want || len(a.String()) != 21 {
 			t.Fatalf("%s against %s", a, b)
 		}
 	})
+
 	for _, bad := range []string{"", "0", "abc", "20000000000000000000x", "099999999999999999999", strings.Repeat("1", 22)} {
 		if _, err := parseSequence(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
@@ -51,6 +54,7 @@ func TestClockStepsBack(t *testing.T) {
 		}
 		last = seq
 	}
+
 	if !last.time().Equal(start.Add(2 * time.Second)) {
 		t.Errorf("the last sequence tells %v", last.time())
 	}
@@ -63,6 +67,7 @@ func TestCut(t *testing.T) {
 		if len(bounds) != n || bounds[0][0] != 0 || bounds[n-1][1] != math.MaxUint64 {
 			t.Fatalf("%d shards: %v", n, bounds)
 		}
+
 		for i := 1; i < n; i++ {
 			if bounds[i][0] != bounds[i-1][1]+1 {
 				t.Fatalf("%d shards: gap or overlap at %d", n, i)
@@ -82,6 +87,7 @@ func TestIteratorText(t *testing.T) {
 		if err != nil || arn != "arn:x/stream/1" || back.shard != it.shard || back.next != it.next || !back.issued.Equal(it.issued) {
 			t.Fatalf("%+v came back as %s %+v, %v", it, arn, back, err)
 		}
+
 		if _, _, err := parseIterator("arn:y/stream/1" + strings.TrimPrefix(text, "arn:x/stream/1")); err == nil {
 			t.Fatal("another stream's iterator is accepted")
 		}
@@ -90,6 +96,7 @@ func TestIteratorText(t *testing.T) {
 
 func TestChangeCodec(t *testing.T) {
 	image := func(s string) []byte { return attr.AppendBinary(nil, attr.Item{"id": {Kind: attr.S, Str: s}}) }
+
 	c := Change{Event: Modify, Expired: true, Keys: image("k"), New: image("new"), Old: image("old"), Size: 77}
 	for view, want := range map[View][2][]byte{
 		KeysOnly: {nil, nil}, NewImage: {c.New, nil}, OldImage: {nil, c.Old}, NewAndOldImages: {c.New, c.Old},
@@ -100,6 +107,7 @@ func TestChangeCodec(t *testing.T) {
 			t.Errorf("%s: %+v, %v", view, back, err)
 		}
 	}
+
 	whole := c.encode(NewAndOldImages)
 	for n := range whole {
 		if _, err := decodeChange(whole[:n]); err == nil {

@@ -15,6 +15,7 @@ func (s *Service) Watch(arn string) (hints <-chan struct{}, stop func(), err err
 	}
 	hint := make(chan struct{}, 1)
 	st.rewatch(func(all []chan struct{}) []chan struct{} { return append(all, hint) })
+
 	return hint, func() {
 		st.rewatch(func(all []chan struct{}) []chan struct{} {
 			return slices.DeleteFunc(all, func(c chan struct{}) bool { return c == hint })
@@ -25,6 +26,7 @@ func (s *Service) Watch(arn string) (hints <-chan struct{}, stop func(), err err
 func (s *Stream) rewatch(edit func([]chan struct{}) []chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	var all []chan struct{}
 	if old := s.watchers.Load(); old != nil {
 		all = slices.Clone(*old)
@@ -39,6 +41,7 @@ func (s *Stream) wake() {
 	if all == nil {
 		return
 	}
+
 	for _, hint := range *all {
 		select {
 		case hint <- struct{}{}:

@@ -44,6 +44,7 @@ func operation[In any](call func(ctx context.Context, in *In) (any, error)) wire
 		if err := wire.Decode(body, in); err != nil {
 			return nil, err
 		}
+
 		return call(ctx, in)
 	}
 }
@@ -53,9 +54,11 @@ func (s *Service) named(arn *string) (*Stream, error) {
 	if arn == nil {
 		return nil, wire.Missing("streamArn")
 	}
+
 	if st := s.Lookup(*arn); st != nil {
 		return st, nil
 	}
+
 	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: Stream: %s not found", *arn)
 }
 
@@ -70,5 +73,6 @@ func (s *Stream) find(id string) *shard {
 			return sh
 		}
 	}
+
 	return nil
 }

@@ -21,10 +21,12 @@ func Decode(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return Malformed("the request has no body")
 	}
+
 	if err := json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true)); err != nil {
 		e := Malformed(err.Error())
 		e.cause = err
 		return e
 	}
+
 	return nil
 }

@@ -27,20 +27,24 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
 	}
+
 	if r.Body == nil {
 		r.Body = http.NoBody
 	}
 	defer r.Body.Close()
 	w := &response{Response: http.Response{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r}}
 	t.handler.ServeHTTP(w, r)
+
 	if w.StatusCode == 0 {
 		w.StatusCode = http.StatusOK
 	}
+
 	if err := r.Context().Err(); err != nil && w.StatusCode == http.StatusServiceUnavailable {
 		return nil, err // the handler gave up because the caller did
 	}
 	w.body.Reset(w.written)
 	w.Status, w.ContentLength, w.Body = http.StatusText(w.StatusCode), int64(len(w.written)), w
+
 	return &w.Response, nil
 }
 

@@ -30,11 +30,13 @@ func OneOf(value, parameter string, allowed ...string) error {
 	if value == "" {
 		return nil
 	}
+
 	for _, a := range allowed {
 		if value == a {
 			return nil
 		}
 	}
+
 	return BadParameter("'"+value+"'", parameter, "Member must satisfy enum value set: ["+strings.Join(allowed, ", ")+"]")
 }
 
@@ -51,5 +53,6 @@ func Within(value *int64, parameter string, lo, hi int64) error {
 	default:
 		return nil
 	}
+
 	return BadParameter(fmt.Sprintf("'%d'", *value), parameter, constraint)
 }

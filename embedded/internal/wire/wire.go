@@ -87,11 +87,13 @@ func NewHandler(log *slog.Logger, services ...Service) *Handler {
 	for _, s := range services {
 		h.services[s.Target] = s
 	}
+
 	return h
 }
 
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := strconv.FormatUint(h.requests.Add(1), 36)
+
 	w.Header()["X-Amzn-Requestid"] = []string{id}
 	target, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 	service, ok := h.services[target]
@@ -100,23 +102,27 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"this endpoint takes POST with X-Amz-Target naming one of DynamoDB_20120810, DynamoDBStreams_20120810, AWSStepFunctions, AmazonSQS"))
 		return
 	}
+
 	call, ok := service.Operations[operation]
 	if !ok {
 		h.refuse(w, service, id, Errorf("UnknownOperationException",
 			"%s.%s is not supported by the embedded engine", target, operation))
 		return
 	}
+
 	body, err := readBody(w, r)
 	if err != nil {
 		h.refuse(w, service, id, &Error{Type: "SerializationException", Status: http.StatusRequestEntityTooLarge,
 			Message: fmt.Sprintf("the request body could not be read: %v", err)})
 		return
 	}
+
 	answer, err := call(r.Context(), body)
 	if err != nil {
 		h.refuse(w, service, id, err)
 		return
 	}
+
 	raw, ok := answer.(json.RawMessage)
 	if !ok {
 		if raw, err = json.Marshal(answer); err != nil {
@@ -140,13 +146,16 @@ func (h *Handler) refuse(w http.ResponseWriter, s Service, id string, err error)
 				Message: "the embedded engine failed; its log has the cause under request " + id}
 		}
 	}
+
 	prefix, status := s.ErrorPrefix, e.Status
 	if e.Prefix != "" {
 		prefix = e.Prefix
 	}
+
 	if status == 0 {
 		status = http.StatusBadRequest
 	}
+
 	if s.QueryCode != nil {
 		side := "Sender"
 		if status >= http.StatusInternalServerError {
@@ -166,10 +175,12 @@ func (e *Error) body(prefix, messageKey string) []byte {
 			size += len(raw) + 32
 		}
 	}
+
 	b := appendText(append(make([]byte, 0, size), `{"__type":`...), prefix+e.Type)
 	if messageKey != "" {
 		b = appendText(append(appendText(append(b, ','), messageKey), ':'), e.Message)
 	}
+
 	for name, member := range e.Members {
 		raw, ok := member.(json.RawMessage)
 		if !ok {
@@ -180,6 +191,7 @@ func (e *Error) body(prefix, messageKey string) []byte {
 		}
 		b = append(append(appendText(append(b, ','), name), ':'), raw...)
 	}
+
 	return append(b, '}')
 }
 
@@ -196,6 +208,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		_, err := io.ReadFull(r.Body, body)
 		return body, err
 	}
+
 	return io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
 }
 
@@ -208,6 +221,7 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	values := []string{strconv.Itoa(len(body)), strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)}
 	h["Content-Type"], h["Content-Length"], h["X-Amz-Crc32"] = contentType, values[:1:1], values[1:]
 	w.WriteHeader(status)
+
 	if local, ok := w.(*response); ok {
 		local.give(body)
 		return

@@ -15,25 +15,30 @@ import (
 
 func ask(t *testing.T, h http.Handler, method, target, body string) (int, http.Header, string) {
 	t.Helper()
+
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://engine/", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("X-Amz-Target", target)
+
 	res, err := InProcess(h).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
+
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return res.StatusCode, res.Header, string(raw)
 }
 
 func TestHandler(t *testing.T) {
 	log := &strings.Builder{}
+
 	h := NewHandler(slog.New(slog.NewTextHandler(log, nil)), Service{
 		Target: "Test_1", ErrorPrefix: "test#", MessageKey: "message", InternalError: "InternalServerError",
 		Operations: map[string]Operation{
@@ -65,17 +70,21 @@ func TestHandler(t *testing.T) {
 			if status != c.status || got != c.want {
 				t.Errorf("%d %s, want %d %s", status, got, c.status, c.want)
 			}
+
 			if want := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(got))), 10); header.Get("X-Amz-Crc32") != want || header.Get("Content-Type") != "application/x-amz-json-1.0" {
 				t.Errorf("headers %v", header)
 			}
 		})
 	}
+
 	if !strings.Contains(log.String(), "secret") {
 		t.Error("the cause of the engine's fault is not in the log")
 	}
+
 	if status, _, body := ask(t, h, "GET", "Test_1.Echo", ""); status != 400 || !strings.Contains(body, "UnknownOperationException") {
 		t.Errorf("GET: %d %s", status, body)
 	}
+
 	if status, _, _ := ask(t, h, "POST", "Test_1.Echo", strings.Repeat("x", MaxBody+1)); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a body over the limit: %d", status)
 	}
@@ -90,15 +99,18 @@ func TestInProcessCancellation(t *testing.T) {
 			return nil, ctx.Err()
 		},
 	}})
+
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://engine/", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("X-Amz-Target", "T.Wait")
+
 	res, err := InProcess(h).Do(r)
 	if err == nil {
 		_ = res.Body.Close()
 	}
+
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error is %v", err)
 	}
@@ -109,10 +121,12 @@ func TestWithin(t *testing.T) {
 	if err := Within(&n, "limit", 1, 100); err == nil || !strings.Contains(err.Error(), "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1") {
 		t.Errorf("%v", err)
 	}
+
 	n = 101
 	if err := Within(&n, "limit", 1, 100); err == nil || !strings.Contains(err.Error(), "less than or equal to 100") {
 		t.Errorf("%v", err)
 	}
+
 	if Within(nil, "limit", 1, 100) != nil || OneOf("", "x", "A") != nil || OneOf("A", "x", "A") != nil || OneOf("B", "x", "A") == nil {
 		t.Error("optional members")
 	}

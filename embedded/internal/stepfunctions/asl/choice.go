@@ -51,6 +51,7 @@ func (c allOf) Holds(s *jsonpath.Scope) (bool, error) {
 			return false, err
 		}
 	}
+
 	return true, nil
 }
 
@@ -60,6 +61,7 @@ func (c anyOf) Holds(s *jsonpath.Scope) (bool, error) {
 			return ok, err
 		}
 	}
+
 	return false, nil
 }
 
@@ -83,6 +85,7 @@ func (c comparison) Holds(s *jsonpath.Scope) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+
 	with := c.with
 	if c.path != nil {
 		if with, err = c.path.Evaluate(s); err != nil {
@@ -90,6 +93,7 @@ func (c comparison) Holds(s *jsonpath.Scope) (bool, error) {
 		}
 	}
 	order, ok := c.order(v, with)
+
 	return ok && c.accepts(order), nil
 }
 
@@ -99,6 +103,7 @@ func (c matches) Holds(s *jsonpath.Scope) (bool, error) {
 		return false, err
 	}
 	text, ok := rawjson.Text(v)
+
 	return ok && wildcard(text, c.pattern), nil
 }
 
@@ -107,9 +112,11 @@ func wildcard(text string, parts []string) bool {
 	if len(parts) == 1 {
 		return text == parts[0]
 	}
+
 	if !strings.HasPrefix(text, parts[0]) {
 		return false
 	}
+
 	text = text[len(parts[0]):]
 	last := len(parts) - 1
 	for _, part := range parts[1:last] {
@@ -119,6 +126,7 @@ func wildcard(text string, parts []string) bool {
 		}
 		text = text[i+len(part):]
 	}
+
 	return strings.HasSuffix(text, parts[last])
 }
 
@@ -137,6 +145,7 @@ func cut(pattern string) []string {
 			parts[last] += string(c)
 		}
 	}
+
 	return parts
 }
 
@@ -164,6 +173,7 @@ func orderBooleans(a, b []byte) (int, bool) {
 	if rawjson.True(a) == rawjson.True(b) {
 		return 0, ok
 	}
+
 	return 1, ok
 }
 
@@ -173,6 +183,7 @@ func instant(v []byte) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	t, err := time.Parse(time.RFC3339, text)
+
 	return t, err == nil
 }
 
@@ -210,11 +221,13 @@ func (b *builder) choice(s *State, o *object) {
 	if o.has("Default") {
 		s.Default = b.target(s, o, "Default")
 	}
+
 	v, _ := o.take("Choices")
 	if rawjson.KindOf(v) != rawjson.Array || rawjson.Len(v) == 0 {
 		b.fault(CodeSchema, o.at+"/Choices", "the field 'Choices' must be an array with at least one rule")
 		return
 	}
+
 	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
 		r := b.object(c.Value, fmt.Sprintf("%s/Choices[%d]", o.at, i))
 		rule := Rule{Condition: b.condition(r, true, 0)}
@@ -232,6 +245,7 @@ func (b *builder) condition(o *object, top bool, depth int) Condition {
 		b.fault(CodeDepth, o.at, "choice rules nest more than %d deep", maxRuleDepth)
 		return nil
 	}
+
 	var operator string
 	var value []byte
 	count := 0
@@ -247,10 +261,12 @@ func (b *builder) condition(o *object, top bool, depth int) Condition {
 			count++
 		}
 	}
+
 	if count != 1 {
 		b.fault(CodeSchema, o.at, "a choice rule must have exactly one comparison operator")
 		return nil
 	}
+
 	at := o.at + "/" + operator
 	switch operator {
 	case "And", "Or":
@@ -258,14 +274,17 @@ func (b *builder) condition(o *object, top bool, depth int) Condition {
 	case "Not":
 		return not{b.condition(b.object(value, at), false, depth+1)}
 	}
+
 	if reason := refusals[operator]; reason != "" {
 		b.fault(CodeSchema, at, "%s", reason)
 		return nil
 	}
+
 	if !o.has("Variable") {
 		b.fault(CodeSchema, o.at, "the field 'Variable' is required")
 		return nil
 	}
+
 	return b.test(operator, o.path("Variable"), value, at)
 }
 
@@ -274,13 +293,16 @@ func (b *builder) junction(operator string, value []byte, at string, depth int) 
 		b.fault(CodeSchema, at, "the value for the field '%s' must be an array with at least one rule", operator)
 		return nil
 	}
+
 	var all []Condition
 	for c, i := rawjson.Walk(value), 0; c.Next(); i++ {
 		all = append(all, b.condition(b.object(c.Value, fmt.Sprintf("%s[%d]", at, i)), false, depth+1))
 	}
+
 	if operator == "And" {
 		return allOf(all)
 	}
+
 	return anyOf(all)
 }
 
@@ -289,31 +311,38 @@ func (b *builder) test(operator string, variable *jsonpath.Path, value []byte, a
 		if rawjson.KindOf(value) != rawjson.Bool {
 			b.fault(CodeSchema, at, "the value for the field '%s' must be a BOOLEAN", operator)
 		}
+
 		want := rawjson.True(value)
 		if operator == "IsPresent" {
 			return present{variable, want}
 		}
+
 		if is := tests[operator]; is != nil {
 			return typed{variable, is, want}
 		}
 	}
+
 	if operator == "StringMatches" {
 		pattern, ok := rawjson.Text(value)
 		if !ok {
 			b.fault(CodeSchema, at, "the value for the field 'StringMatches' must be a STRING")
 		}
+
 		return matches{variable, cut(pattern)}
 	}
+
 	name, byPath := strings.CutSuffix(operator, "Path")
 	for _, family := range families {
 		suffix, ok := strings.CutPrefix(name, family.prefix)
 		if !ok || family.prefix == "Boolean" && suffix != "Equals" {
 			continue
 		}
+
 		for _, relation := range relations {
 			if relation.suffix != suffix {
 				continue
 			}
+
 			c := comparison{variable: variable, order: family.order, accepts: relation.accepts}
 			if byPath {
 				text, _ := rawjson.Text(value)
@@ -321,15 +350,19 @@ func (b *builder) test(operator string, variable *jsonpath.Path, value []byte, a
 				if c.path, err = jsonpath.Compile(text); err != nil {
 					b.fault(CodeSchema, at, "the value for the field '%s' must be a valid JSONPath: %v", operator, err)
 				}
+
 				return c
 			}
+
 			c.with = rawjson.AppendCompact(nil, value)
 			if _, ok := family.order(c.with, c.with); !ok {
 				b.fault(CodeSchema, at, "the value for the field '%s' must be a %s", operator, family.constant)
 			}
+
 			return c
 		}
 	}
 	b.fault(CodeSchema, at, "'%s' is not a comparison operator", operator)
+
 	return nil
 }

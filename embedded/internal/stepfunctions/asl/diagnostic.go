@@ -37,14 +37,17 @@ func (d Diagnostics) Err() error {
 		if each.Warning {
 			continue
 		}
+
 		text := each.Code + ": " + each.Message
 		if each.Location != "" {
 			text += " at " + each.Location
 		}
 		faults = append(faults, text)
 	}
+
 	if len(faults) == 0 {
 		return nil
 	}
+
 	return fmt.Errorf("Invalid State Machine Definition: '%s'", strings.Join(faults, ", ")) //nolint:staticcheck // AWS's own words
 }

@@ -21,6 +21,7 @@ func (p *parser) object(raw []byte, at string) *object {
 		p.fault(CodeSchema, at, "an OBJECT is expected")
 		raw = []byte("{}")
 	}
+
 	return &object{p: p, raw: raw, at: at}
 }
 
@@ -58,10 +59,12 @@ func (o *object) allow(what string, fields ...string) {
 		if seen[name] {
 			o.p.fault(CodeSchema, o.at+"/"+name, "the field '%s' is set twice", name)
 		}
+
 		seen[name] = true
 		if slices.Contains(fields, name) {
 			continue
 		}
+
 		if reason := refusals[name]; reason != "" {
 			o.p.fault(CodeSchema, o.at+"/"+name, "%s", reason)
 			continue
@@ -75,10 +78,12 @@ func (o *object) text(field string) string {
 	if !ok {
 		return ""
 	}
+
 	s, isText := rawjson.Text(v)
 	if !isText {
 		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a STRING", field)
 	}
+
 	return s
 }
 
@@ -87,6 +92,7 @@ func (o *object) boolean(field string) bool {
 	if ok && rawjson.KindOf(v) != rawjson.Bool {
 		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a BOOLEAN", field)
 	}
+
 	return ok && rawjson.True(v)
 }
 
@@ -95,11 +101,13 @@ func (o *object) integer(field string, absent, least, most int64) int64 {
 	if !ok {
 		return absent
 	}
+
 	n, isInt := rawjson.Int(v)
 	if !isInt || rawjson.KindOf(v) != rawjson.Number || n < least || n > most {
 		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be an INTEGER from %d to %d", field, least, most)
 		return absent
 	}
+
 	return n
 }
 
@@ -108,11 +116,13 @@ func (o *object) float(field string, absent, least float64) float64 {
 	if !ok {
 		return absent
 	}
+
 	n, err := strconv.ParseFloat(string(rawjson.Trim(v)), 64)
 	if err != nil || n < least {
 		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a NUMBER of at least %v", field, least)
 		return absent
 	}
+
 	return n
 }
 
@@ -121,12 +131,14 @@ func (o *object) path(field string) *jsonpath.Path {
 	if !o.has(field) {
 		return nil
 	}
+
 	text := o.text(field)
 	path, err := jsonpath.Compile(text)
 	if err != nil {
 		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a valid JSONPath: %v", field, err)
 		return nil
 	}
+
 	return path
 }
 
@@ -134,9 +146,11 @@ func (o *object) pathField(field string) (f PathField) {
 	if v, ok := o.take(field); ok && rawjson.KindOf(v) == rawjson.Null {
 		return PathField{Null: true}
 	}
+
 	if f.Path = o.path(field); f.Path != nil && f.Path.IsRoot() {
 		f.Path = nil
 	}
+
 	return f
 }
 
@@ -148,40 +162,49 @@ func (o *object) resultField(field string) ResultField {
 	case rawjson.KindOf(v) == rawjson.Null:
 		return ResultField{Null: true}
 	}
+
 	ref, err := jsonpath.CompileReference(o.text(field))
 	if err != nil {
 		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a valid reference path: %v", field, err)
 		return ResultField{}
 	}
+
 	if ref.IsRoot() {
 		return ResultField{}
 	}
+
 	return ResultField{Path: ref}
 }
 
 // seconds reads field or its Path variant, not both.
 func (o *object) seconds(field string, least, most int64) (s Seconds) {
 	o.exclusive(field, field+"Path")
+
 	if o.has(field) {
 		return Seconds{Value: o.integer(field, least, least, most), Set: true}
 	}
 	s.Path = o.path(field + "Path")
 	s.Set = s.Path != nil
+
 	return s
 }
 
 func (o *object) textField(field string) (f TextField) {
 	o.exclusive(field, field+"Path")
+
 	if o.has(field) {
 		return TextField{Value: o.text(field), Set: true}
 	}
+
 	if !o.has(field + "Path") {
 		return f
 	}
+
 	e, err := jsonpath.CompileExpression(o.text(field + "Path"))
 	if err != nil {
 		o.p.fault(CodeSchema, o.at+"/"+field+"Path", "the value for the field '%sPath' must be a valid JSONPath or intrinsic function: %v", field, err)
 	}
+
 	return TextField{Expression: e, Set: true}
 }
 
@@ -193,6 +216,7 @@ func (o *object) exclusive(fields ...string) {
 			there = append(there, f)
 		}
 	}
+
 	if len(there) > 1 {
 		o.p.fault(CodeSchema, o.at, "only one of the fields %s is allowed", strings.Join(there, ", "))
 	}

@@ -30,6 +30,7 @@ func Parse(definition []byte) (*Machine, Diagnostics) {
 		p.fault(CodeMissing, "", "the definition is empty")
 		return nil, p.found
 	}
+
 	if err := rawjson.Valid(definition); err != nil {
 		p.fault(CodeJSON, "", "%v", err)
 		return nil, p.found
@@ -37,17 +38,20 @@ func Parse(definition []byte) (*Machine, Diagnostics) {
 	m := &Machine{}
 	o := p.object(definition, "")
 	o.allow("a state machine", "Comment", "StartAt", "States", "TimeoutSeconds", "Version", "QueryLanguage")
+
 	m.Comment = o.text("Comment")
 	if v, ok := o.take("Version"); ok && !isText(v, "1.0") {
 		p.fault(CodeSchema, "/Version", "Version must be \"1.0\"")
 	}
 	p.queryLanguage(o)
 	m.TimeoutSeconds = o.integer("TimeoutSeconds", 0, 1, maxSeconds)
+
 	m.Flow = p.flow(o, 0)
 	if p.found.Err() != nil {
 		return nil, p.found
 	}
 	m.States = p.states
+
 	return m, p.found
 }
 
@@ -82,26 +86,32 @@ func (p *parser) flow(o *object, depth int) *Flow {
 		p.fault(CodeDepth, o.at, "flows nest more than %d deep", maxFlows)
 		return nil
 	}
+
 	start, hasStart := o.take("StartAt")
 	raw, hasStates := o.take("States")
 	if !hasStart {
 		p.fault(CodeSchema, o.at, "the field 'StartAt' is required")
 	}
+
 	if !hasStates || rawjson.KindOf(raw) != rawjson.Object || rawjson.Len(raw) == 0 {
 		p.fault(CodeSchema, o.at+"/States", "the field 'States' must be an object with at least one state")
 		return nil
 	}
+
 	b := &builder{parser: p, at: o.at + "/States", states: map[string]*State{}, depth: depth}
 	for c := rawjson.Walk(raw); c.Next(); {
 		b.declare(&c)
 	}
+
 	for _, d := range b.declared {
 		b.compile(d)
 	}
+
 	name, isName := rawjson.Text(start)
 	if hasStart && !isName {
 		p.fault(CodeSchema, o.at+"/StartAt", "the value for the field 'StartAt' must be a STRING")
 	}
+
 	s := b.states[name]
 	if s == nil {
 		if isName {
@@ -110,6 +120,7 @@ func (p *parser) flow(o *object, depth int) *Flow {
 		return nil
 	}
 	b.checkReach(s)
+
 	return &Flow{Start: s}
 }
 
@@ -135,6 +146,7 @@ func (b *builder) declare(c *rawjson.Cursor) {
 	if n := len([]rune(name)); n == 0 || n > maxName {
 		b.fault(CodeStateName, at, "a state's name has 1 to %d characters", maxName)
 	}
+
 	if b.names[name] {
 		b.fault(CodeDuplicate, at, "State name '%s' is used more than once", name)
 		return
@@ -153,15 +165,18 @@ func (b *builder) target(from *State, o *object, field string) *State {
 		b.fault(CodeSchema, o.at, "the field '%s' is required", field)
 		return nil
 	}
+
 	to := b.states[name]
 	if to == nil {
 		b.fault(CodeTransition, o.at+"/"+field, "Missing '%s' target: %s", field, name)
 		return nil
 	}
+
 	if b.targets == nil {
 		b.targets = map[*State][]*State{}
 	}
 	b.targets[from] = append(b.targets[from], to)
+
 	return to
 }
 
@@ -182,11 +197,13 @@ func (b *builder) checkReach(start *State) {
 			}
 		}
 	}
+
 	for _, d := range b.declared {
 		if !reached[d.state] {
 			b.fault(CodeTransition, d.at, "State \"%s\" is not reachable.", d.state.Name)
 		}
 	}
+
 	if !ends {
 		b.fault(CodeNoEnd, b.at, "No terminal state: no path leads to an End, Succeed or Fail")
 	}
@@ -202,6 +219,7 @@ func (p *parser) errorNames(o *object, last bool) []string {
 		p.fault(CodeSchema, o.at+"/ErrorEquals", "the field 'ErrorEquals' must be an array with at least one error name")
 		return nil
 	}
+
 	var names []string
 	for c := rawjson.Walk(v); c.Next(); {
 		name, ok := rawjson.Text(c.Value)
@@ -210,9 +228,11 @@ func (p *parser) errorNames(o *object, last bool) []string {
 		}
 		names = append(names, name)
 	}
+
 	if slices.Contains(names, "States.ALL") && (len(names) > 1 || !last) {
 		p.fault(CodeSchema, o.at+"/ErrorEquals", "States.ALL must appear alone and in the last entry")
 	}
+
 	return names
 }
 
@@ -221,9 +241,11 @@ func (p *parser) template(o *object, field string) *jsonpath.Template {
 	if !ok {
 		return nil
 	}
+
 	t, err := jsonpath.CompileTemplate(v)
 	if err != nil {
 		p.fault(CodeSchema, o.at+"/"+field, "%v", err)
 	}
+
 	return t
 }

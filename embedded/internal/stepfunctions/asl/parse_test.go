@@ -80,10 +80,12 @@ func TestRefusedDefinitions(t *testing.T) {
 			t.Errorf("%s is accepted", row.says)
 			continue
 		}
+
 		hit := false
 		for _, d := range found {
 			hit = hit || d.Code == row.code && !d.Warning && (row.at == "" || d.Location == row.at)
 		}
+
 		if !hit {
 			t.Errorf("%s: no %s at %s in: %v", row.says, row.code, row.at, found.Err())
 		}
@@ -97,6 +99,7 @@ func TestOrderDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	filled := regexp.MustCompile(`\$\{\w+\}`).ReplaceAll(text, []byte(arn))
 	if m, found := Parse(filled); m == nil {
 		t.Fatal(found.Err())
@@ -132,6 +135,7 @@ func TestChoiceOperators(t *testing.T) {
 			t.Errorf("%s: %v", row.rule, found.Err())
 			continue
 		}
+
 		got, err := m.States[0].Choices[0].Condition.Holds(&jsonpath.Scope{Input: []byte(input)})
 		if err != nil || got != row.want {
 			t.Errorf("%s: %v, %v", row.rule, got, err)
@@ -156,9 +160,11 @@ func FuzzParse(f *testing.F) {
 		if (m == nil) != (found.Err() != nil) {
 			t.Fatal(m, found)
 		}
+
 		if m == nil {
 			return
 		}
+
 		for i, s := range m.States {
 			if s.Ordinal != i {
 				t.Fatalf("state %s is at %d, not %d", s.Name, i, s.Ordinal)

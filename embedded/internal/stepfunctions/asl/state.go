@@ -36,12 +36,14 @@ func (b *builder) compile(d declared) {
 	o.allow("a "+s.Kind.String()+" state", append([]string{"Type", "Comment", "QueryLanguage"}, fields[kind]...)...)
 	o.text("Comment")
 	b.transition(s, o)
+
 	s.InputPath, s.OutputPath = o.pathField("InputPath"), o.pathField("OutputPath")
 	s.ResultPath = o.resultField("ResultPath")
 	s.ResultSelector = b.template(o, "ResultSelector")
 	if s.Kind != Map {
 		s.Parameters = b.template(o, "Parameters")
 	}
+
 	switch s.Kind {
 	case Task:
 		b.task(s, o)
@@ -71,6 +73,7 @@ func (b *builder) transition(s *State, o *object) {
 	if !slices.Contains(fields[s.Kind], "Next") {
 		return
 	}
+
 	switch end := o.boolean("End"); {
 	case o.has("Next") && end:
 		b.fault(CodeSchema, o.at, "only one of the fields End, Next is allowed")
@@ -98,6 +101,7 @@ func (b *builder) task(s *State, o *object) {
 		b.fault(CodeResource, o.at+"/Resource", "the embedded engine runs activities only "+
 			"(arn:aws:states:REGION:ACCOUNT:activity:NAME), not %q", s.Resource)
 	}
+
 	s.Timeout = o.seconds("TimeoutSeconds", 1, maxSeconds)
 	s.Heartbeat = o.seconds("HeartbeatSeconds", 1, maxSeconds)
 	if s.Timeout.Value > 0 && s.Heartbeat.Value >= s.Timeout.Value {
@@ -108,6 +112,7 @@ func (b *builder) task(s *State, o *object) {
 func (b *builder) wait(s *State, o *object) {
 	const which = "exactly one of the fields Seconds, SecondsPath, Timestamp, TimestampPath is required"
 	o.exclusive("Seconds", "SecondsPath", "Timestamp", "TimestampPath")
+
 	switch {
 	case o.has("Seconds") || o.has("SecondsPath"):
 		s.Seconds = o.seconds("Seconds", 0, maxSeconds)
@@ -129,6 +134,7 @@ func (b *builder) branches(s *State, o *object) {
 		b.fault(CodeSchema, o.at+"/Branches", "the field 'Branches' must be an array with at least one branch")
 		return
 	}
+
 	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
 		branch := b.object(c.Value, fmt.Sprintf("%s/Branches[%d]", o.at, i))
 		branch.allow("a branch", "StartAt", "States", "Comment")
@@ -139,18 +145,22 @@ func (b *builder) branches(s *State, o *object) {
 func (b *builder) mapState(s *State, o *object) {
 	o.exclusive("ItemProcessor", "Iterator")
 	o.exclusive("ItemSelector", "Parameters")
+
 	s.ItemsPath = o.pathField("ItemsPath")
 	if s.ItemsPath.Null {
 		b.fault(CodeSchema, o.at+"/ItemsPath", "the value for the field 'ItemsPath' must be a valid JSONPath")
 	}
+
 	if s.ItemSelector = b.template(o, "ItemSelector"); s.ItemSelector == nil {
 		s.ItemSelector = b.template(o, "Parameters")
 	}
+
 	s.MaxConcurrency = o.seconds("MaxConcurrency", 0, maxSeconds)
 	field := "ItemProcessor"
 	if o.has("Iterator") {
 		field = "Iterator"
 	}
+
 	v, ok := o.take(field)
 	if !ok {
 		b.fault(CodeSchema, o.at, "the field 'ItemProcessor' is required")
@@ -158,12 +168,15 @@ func (b *builder) mapState(s *State, o *object) {
 	}
 	inner := b.object(v, o.at+"/"+field)
 	inner.allow("an item processor", "StartAt", "States", "Comment", "ProcessorConfig")
+
 	if v, ok := inner.take("ProcessorConfig"); ok {
 		config := b.object(v, inner.at+"/ProcessorConfig")
 		config.allow("ProcessorConfig", "Mode", "ExecutionType")
+
 		if mode := config.text("Mode"); mode != "" && mode != "INLINE" {
 			b.fault(CodeSchema, config.at+"/Mode", "the embedded engine supports INLINE maps only, not %s", mode)
 		}
+
 		if config.has("ExecutionType") {
 			b.fault(CodeSchema, config.at+"/ExecutionType", "ExecutionType belongs to distributed maps, which the embedded engine does not support")
 		}
@@ -176,14 +189,17 @@ func (b *builder) retry(s *State, o *object) {
 	if !ok {
 		return
 	}
+
 	n := rawjson.Len(v)
 	if rawjson.KindOf(v) != rawjson.Array {
 		b.fault(CodeSchema, o.at+"/Retry", "the value for the field 'Retry' must be an ARRAY")
 		return
 	}
+
 	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
 		r := b.object(c.Value, fmt.Sprintf("%s/Retry[%d]", o.at, i))
 		r.allow("a retrier", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate", "MaxDelaySeconds", "JitterStrategy", "Comment")
+
 		retrier := Retrier{
 			ErrorEquals:     b.errorNames(r, i == n-1),
 			IntervalSeconds: r.integer("IntervalSeconds", 1, 1, maxSeconds),
@@ -194,6 +210,7 @@ func (b *builder) retry(s *State, o *object) {
 		if retrier.MaxDelaySeconds > 0 && retrier.MaxDelaySeconds <= retrier.IntervalSeconds {
 			b.fault(CodeSchema, r.at+"/MaxDelaySeconds", "MaxDelaySeconds must be greater than IntervalSeconds")
 		}
+
 		switch jitter := r.text("JitterStrategy"); jitter {
 		case "FULL":
 			retrier.FullJitter = true
@@ -210,11 +227,13 @@ func (b *builder) catch(s *State, o *object) {
 	if !ok {
 		return
 	}
+
 	n := rawjson.Len(v)
 	if rawjson.KindOf(v) != rawjson.Array {
 		b.fault(CodeSchema, o.at+"/Catch", "the value for the field 'Catch' must be an ARRAY")
 		return
 	}
+
 	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
 		r := b.object(c.Value, fmt.Sprintf("%s/Catch[%d]", o.at, i))
 		r.allow("a catcher", "ErrorEquals", "Next", "ResultPath", "Comment")

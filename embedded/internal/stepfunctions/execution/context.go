@@ -17,6 +17,7 @@ func (t *turn) context(th *thread) []byte {
 		}
 		inner = outer
 	}
+
 	return t.contextWith(th, -1, nil)
 }
 
@@ -33,9 +34,11 @@ func (t *turn) item(th *thread, index int) []byte {
 			}
 		}
 	}
+
 	if t.err == nil {
 		t.err = err
 	}
+
 	return []byte("null")
 }
 
@@ -56,6 +59,7 @@ func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
 	text(`,"Name":`, t.s.Name)
 	text(`,"RoleArn":`, id.RoleARN)
 	text(`,"StartTime":`, stamp(t.s.Started))
+
 	b = strconv.AppendInt(append(b, `,"RedriveCount":`...), int64(t.s.Redrives), 10)
 	if t.s.Redrives > 0 {
 		text(`,"RedriveTime":`, stamp(t.s.Redriven))
@@ -64,11 +68,13 @@ func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
 	text(`,"Name":`, id.MachineName)
 	text(`},"State":{"Name":`, t.state(th).Name)
 	text(`,"EnteredTime":`, stamp(th.entered))
+
 	b = strconv.AppendInt(append(b, `,"RetryCount":`...), th.retries, 10)
 	b = append(b, '}')
 	if index >= 0 {
 		b = strconv.AppendInt(append(b, `,"Map":{"Item":{"Index":`...), int64(index), 10)
 		b = append(append(append(b, `,"Value":`...), value...), "}}"...)
 	}
+
 	return append(b, '}')
 }

@@ -89,6 +89,7 @@ func (e *Env) Start(s *State, input []byte) (*Turn, error) {
 	t.record(Event{Type: ExecutionStarted, State: -1, Doc: doc})
 	root := t.spawn(nil, 0, e.Machine.Flow.Start)
 	t.work = append(t.work, item{root, doc, true})
+
 	return t.end()
 }
 
@@ -103,23 +104,28 @@ func (e *Env) Tick(s *State) (*Turn, error) {
 func (e *Env) StartTask(s *State, id, attempt int64, worker string, token [TokenSize]byte) (input []byte, _ *Turn, err error) {
 	t := e.turn(s)
 	t.expire()
+
 	th := s.thread(id)
 	if s.Status != Running || th == nil || th.phase != scheduled || th.attempt != attempt {
 		turn, err := t.end()
 		return nil, turn, errors.Join(err, ErrNotScheduled)
 	}
+
 	if input, err = t.document(th.taskInput); err != nil {
 		return nil, nil, err
 	}
+
 	th.phase, th.token = started, token
 	if th.timeout > 0 {
 		th.timeoutAt = t.now + th.timeout*1000
 	}
+
 	if th.heartbeat > 0 {
 		th.heartbeatAt = t.now + th.heartbeat*1000
 	}
 	t.on(th, Event{Type: ActivityStarted, Worker: worker})
 	turn, err := t.end()
+
 	return input, turn, err
 }
 
@@ -134,6 +140,7 @@ func (e *Env) Succeed(s *State, id int64, token [TokenSize]byte, output []byte) 
 			if err != nil {
 				return err
 			}
+
 			return t.complete(th, raw, doc)
 		})
 	})
@@ -161,15 +168,18 @@ func (e *Env) Heartbeat(s *State, id int64, token [TokenSize]byte) (*Turn, error
 func (e *Env) complete(s *State, id int64, token [TokenSize]byte, happened func(*turn, *thread)) (*Turn, error) {
 	t := e.turn(s)
 	t.expire()
+
 	th := s.thread(id)
 	late := s.Status != Running || th == nil || th.phase != started || subtle.ConstantTimeCompare(th.token[:], token[:]) != 1
 	if !late {
 		happened(t, th)
 	}
+
 	turn, err := t.end()
 	if late {
 		err = errors.Join(err, ErrTaskTimedOut)
 	}
+
 	return turn, err
 }
 
@@ -177,11 +187,13 @@ func (e *Env) complete(s *State, id int64, token [TokenSize]byte, happened func(
 func (e *Env) Stop(s *State, name, cause string) (*Turn, error) {
 	t := e.turn(s)
 	t.expire()
+
 	if s.Status != Running {
 		turn, err := t.end()
 		return turn, errors.Join(err, ErrNotRunning)
 	}
 	t.stop(Aborted, Event{Type: ExecutionAborted, State: -1, Error: name, Cause: cause})
+
 	return t.end()
 }
 
@@ -199,6 +211,7 @@ func (s *State) NotRedrivable(now time.Time) string {
 	case s.Redrives >= maxRedrives:
 		return "Execution has reached the limit of redrives and cannot be redriven"
 	}
+
 	return ""
 }
 
@@ -208,6 +221,7 @@ func (e *Env) Redrive(s *State) (*Turn, error) {
 	if reason := s.NotRedrivable(e.Now); reason != "" {
 		return nil, &NotRedrivableError{reason}
 	}
+
 	t := e.turn(s)
 	s.Status, s.Stopped, s.Error, s.Cause = Running, 0, "", ""
 	s.Redrives, s.Redriven = s.Redrives+1, t.now
@@ -215,6 +229,7 @@ func (e *Env) Redrive(s *State) (*Turn, error) {
 		s.Deadline = t.now + n*1000
 	}
 	t.record(Event{Type: ExecutionRedriven, State: -1, Index: s.Redrives})
+
 	for _, th := range append([]*thread(nil), s.threads...) {
 		switch th.phase {
 		case halted:
@@ -225,5 +240,6 @@ func (e *Env) Redrive(s *State) (*Turn, error) {
 		default:
 		}
 	}
+
 	return t.end()
 }

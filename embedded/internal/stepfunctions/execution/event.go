@@ -93,6 +93,7 @@ func (e *Event) Name(m *asl.Machine) string {
 	if (e.Type == StateEntered || e.Type == StateExited) && e.State >= 0 {
 		return m.States[e.State].Kind.String() + name
 	}
+
 	return name
 }
 
@@ -105,12 +106,14 @@ func AppendEvents(dst []byte, events []Event) []byte {
 		}
 		size += eventSize
 	}
+
 	dst = slices.Grow(dst, size)
 	for i := range events {
 		at := len(dst)
 		dst = appendEvent(append(dst, 0, 0, 0, 0), &events[i])
 		binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
 	}
+
 	return dst
 }
 
@@ -125,6 +128,7 @@ func appendEvent(b []byte, e *Event) []byte {
 	b = binary.AppendVarint(b, int64(e.Index))
 	b = binary.AppendVarint(b, e.Timeout)
 	b = binary.AppendVarint(b, e.Heartbeat)
+
 	b = appendText(b, e.Worker)
 	b = appendText(b, e.Error)
 	b = appendText(b, e.Cause)
@@ -146,6 +150,7 @@ func ReadEvents(chunk int64, data []byte, fn func(e *Event) bool) error {
 		if len(data) < 4 {
 			return errCorrupt
 		}
+
 		n := int(binary.BigEndian.Uint32(data))
 		if data = data[4:]; n > len(data) {
 			return errCorrupt
@@ -154,6 +159,7 @@ func ReadEvents(chunk int64, data []byte, fn func(e *Event) bool) error {
 		e = Event{ID: id, Type: EventType(r.byte())}
 		e.Prev = id - r.int()
 		e.At = r.int()
+
 		e.State, e.Index = int(r.int()), int(r.int())
 		e.Timeout, e.Heartbeat = r.int(), r.int()
 		e.Worker, e.Error, e.Cause = r.text(), r.text(), r.text()
@@ -163,14 +169,17 @@ func ReadEvents(chunk int64, data []byte, fn func(e *Event) bool) error {
 		case 2:
 			e.Doc = &Doc{Ref: r.ref()}
 		}
+
 		if r.bad || int(e.Type) >= len(eventNames) {
 			return errCorrupt
 		}
+
 		if !fn(&e) {
 			return nil
 		}
 		data = data[n:]
 	}
+
 	return nil
 }
 
@@ -181,6 +190,7 @@ func FindDocument(ref Ref, data []byte) ([]byte, error) {
 		if n > len(data)-4 {
 			return nil, errCorrupt
 		}
+
 		if id == ref.ID {
 			var doc []byte
 			err := ReadEvents(id, data[:4+n], func(e *Event) bool {
@@ -192,10 +202,12 @@ func FindDocument(ref Ref, data []byte) ([]byte, error) {
 			if err == nil && doc == nil {
 				err = fmt.Errorf("event %d holds no document: %w", id, errCorrupt)
 			}
+
 			return doc, err
 		}
 		data = data[4+n:]
 	}
+
 	return nil, fmt.Errorf("event %d is not in the turn at %d: %w", ref.ID, ref.Chunk, errCorrupt)
 }
 
@@ -222,6 +234,7 @@ func (r *reader) byte() byte {
 	}
 	c := r.b[0]
 	r.b = r.b[1:]
+
 	return c
 }
 
@@ -232,6 +245,7 @@ func (r *reader) int() int64 {
 		return 0
 	}
 	r.b = r.b[n:]
+
 	return v
 }
 
@@ -243,6 +257,7 @@ func (r *reader) count() int {
 		return 0
 	}
 	r.b = r.b[n:]
+
 	return int(v)
 }
 

@@ -39,6 +39,7 @@ func (f *failure) matches(names []string) bool {
 	if f.name == runtimeError {
 		return false
 	}
+
 	return slices.ContainsFunc(names, func(name string) bool {
 		switch name {
 		case anyError:
@@ -78,8 +79,10 @@ func (t *turn) templateFault(th *thread, doc *Doc, err error) error {
 		if len(input) > maxCauseInput {
 			input = input[:maxCauseInput]
 		}
+
 		return t.fault(th, "The JSONPath '%s' specified for the field '%s' could not be found in the input '%s'", missing.Path, field.Field, input)
 	}
+
 	return t.fault(th, "%v", err)
 }
 
@@ -90,10 +93,12 @@ func (t *turn) fail(th *thread, f *failure) {
 	if t.exhausted {
 		return
 	}
+
 	handler := th
 	for handler != nil && t.retrier(handler, f) < 0 && t.catcher(handler, f) == nil {
 		handler = t.s.thread(handler.parent)
 	}
+
 	prev := th.last
 	for inner := th; inner != handler && inner.parent != 0; {
 		outer := t.s.thread(inner.parent)
@@ -104,12 +109,14 @@ func (t *turn) fail(th *thread, f *failure) {
 		}
 		inner = outer
 	}
+
 	if handler == nil {
 		th.phase = halted
 		t.record(Event{Type: ExecutionFailed, Prev: prev, State: -1, Error: f.name, Cause: f.cause})
 		t.finish(Failed, f.name, f.cause)
 		return
 	}
+
 	handler.token = [TokenSize]byte{}
 	if i := t.retrier(handler, f); i >= 0 {
 		t.retry(handler, i)
@@ -124,19 +131,23 @@ func (t *turn) unwind(inner, outer *thread, prev int64) int64 {
 	if isMap {
 		t.record(Event{Type: MapIterationFailed, Prev: prev, State: outer.state, Index: inner.index})
 	}
+
 	for _, sibling := range t.children(outer) {
 		if sibling == inner {
 			continue
 		}
 		t.abort(sibling, prev)
+
 		if isMap {
 			t.record(Event{Type: MapIterationAborted, Prev: prev, State: outer.state, Index: sibling.index})
 		}
 	}
+
 	event := ParallelStateFailed
 	if isMap {
 		event = MapStateFailed
 	}
+
 	return t.record(Event{Type: event, Prev: prev, State: outer.state})
 }
 
@@ -145,6 +156,7 @@ func (t *turn) abort(th *thread, prev int64) {
 	for _, child := range t.children(th) {
 		t.abort(child, prev)
 	}
+
 	e := Event{Prev: prev, State: th.state}
 	switch t.state(th).Kind {
 	case asl.Task:
@@ -169,11 +181,14 @@ func (t *turn) retrier(th *thread, f *failure) int {
 		if !f.matches(s.Retry[i].ErrorEquals) {
 			continue
 		}
+
 		if i < len(th.attempts) && th.attempts[i] >= s.Retry[i].MaxAttempts || s.Retry[i].MaxAttempts == 0 {
 			return -1
 		}
+
 		return i
 	}
+
 	return -1
 }
 
@@ -184,6 +199,7 @@ func (t *turn) catcher(th *thread, f *failure) *asl.Catcher {
 			return &s.Catch[i]
 		}
 	}
+
 	return nil
 }
 
@@ -193,14 +209,17 @@ func (t *turn) retry(th *thread, i int) {
 	if th.attempts == nil {
 		th.attempts = make([]int64, len(t.state(th).Retry))
 	}
+
 	delay := float64(r.IntervalSeconds) * math.Pow(r.BackoffRate, float64(th.attempts[i]))
 	if r.MaxDelaySeconds > 0 {
 		delay = min(delay, float64(r.MaxDelaySeconds))
 	}
+
 	delay = min(delay, maxWait)
 	if r.FullJitter {
 		delay *= t.env.Random.Float64()
 	}
+
 	th.attempts[i]++
 	th.retries++
 	th.phase, th.wake = backoff, t.now+int64(delay*1000)
@@ -220,6 +239,7 @@ func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
 			err = t.exit(th, out, c.Next)
 		}
 	}
+
 	var inner *failure
 	switch {
 	case err == nil:

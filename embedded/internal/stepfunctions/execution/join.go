@@ -14,11 +14,13 @@ func (t *turn) fork(th *thread, s *asl.State, in *Doc) error {
 		return err
 	}
 	t.on(th, Event{Type: ParallelStateStarted})
+
 	n := len(s.Branches)
 	th.phase, th.next, th.running, th.results = joining, n, n, make([]Ref, n)
 	for i, branch := range s.Branches {
 		t.work = append(t.work, item{t.spawn(th, i, branch.Start), input, true})
 	}
+
 	return nil
 }
 
@@ -30,10 +32,12 @@ func (t *turn) mapOut(th *thread, s *asl.State, in *Doc) error {
 	}
 	n := rawjson.Len(items.JSON)
 	t.on(th, Event{Type: MapStateStarted, Index: n})
+
 	th.phase, th.next, th.running, th.results = joining, 0, 0, make([]Ref, n)
 	if n == 0 {
 		return t.joined(th, th.last)
 	}
+
 	return t.iterate(th, s, in, items)
 }
 
@@ -43,9 +47,11 @@ func (t *turn) iterate(th *thread, s *asl.State, in, items *Doc) error {
 	if err != nil {
 		return err
 	}
+
 	if limit == 0 || limit > MaxConcurrency {
 		limit = MaxConcurrency
 	}
+
 	for th.next < len(th.results) && int64(th.running) < limit && !t.exhausted {
 		doc, err := t.iteration(th, s, in, items, th.next)
 		if err != nil {
@@ -57,6 +63,7 @@ func (t *turn) iterate(th *thread, s *asl.State, in, items *Doc) error {
 		th.next++
 		th.running++
 	}
+
 	return nil
 }
 
@@ -66,9 +73,11 @@ func (t *turn) items(th *thread, s *asl.State, in *Doc) (*Doc, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if rawjson.KindOf(items.JSON) != rawjson.Array {
 		return nil, t.fault(th, "Reference path \"%s\" must point to array.", pathText(s.ItemsPath))
 	}
+
 	return items, nil
 }
 
@@ -87,31 +96,38 @@ func (t *turn) iteration(th *thread, s *asl.State, in, items *Doc, index int) (*
 	}
 	scope := t.scope(th, in.JSON)
 	scope.Context = func() []byte { return t.contextWith(th, index, value) }
+
 	v, err := s.ItemSelector.Evaluate(scope)
 	if err != nil {
 		return nil, t.templateFault(th, in, err)
 	}
+
 	return t.bounded(th, v)
 }
 
 // childInput computes again what a branch or iteration starts with.
 func (t *turn) childInput(th *thread, index int) (*Doc, error) {
 	s := t.state(th)
+
 	raw, err := t.raw(th)
 	if err != nil {
 		return nil, err
 	}
+
 	in, err := t.pick(th, s.InputPath, raw)
 	if err != nil {
 		return nil, err
 	}
+
 	if s.Kind == asl.Parallel {
 		return t.fill(th, s.Parameters, in)
 	}
+
 	items, err := t.items(th, s, in)
 	if err != nil {
 		return nil, err
 	}
+
 	return t.iteration(th, s, in, items, index)
 }
 
@@ -123,9 +139,11 @@ func (t *turn) join(child *thread, out *Doc) error {
 	parent.running--
 	last := child.last
 	t.remove(child)
+
 	if s.Kind == asl.Map {
 		last = t.record(Event{Type: MapIterationSucceeded, Prev: last, State: parent.state, Index: child.index})
 	}
+
 	var err error
 	switch {
 	case parent.next < len(parent.results):
@@ -133,11 +151,13 @@ func (t *turn) join(child *thread, out *Doc) error {
 	case parent.running == 0:
 		err = t.joined(parent, last)
 	}
+
 	var f *failure
 	if errors.As(err, &f) {
 		t.fail(parent, f) // the parent's failure, not the child's
 		return nil
 	}
+
 	return err
 }
 
@@ -147,14 +167,17 @@ func (t *turn) more(th *thread, s *asl.State) error {
 	if err != nil {
 		return err
 	}
+
 	in, err := t.pick(th, s.InputPath, raw)
 	if err != nil {
 		return err
 	}
+
 	items, err := t.items(th, s, in)
 	if err != nil {
 		return err
 	}
+
 	return t.iterate(th, s, in, items)
 }
 
@@ -166,24 +189,29 @@ func (t *turn) joined(th *thread, last int64) error {
 		if err != nil {
 			return err
 		}
+
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = append(out, v...)
 	}
+
 	result, err := t.bounded(th, append(out, ']'))
 	if err != nil {
 		return err
 	}
+
 	raw, err := t.raw(th)
 	if err != nil {
 		return err
 	}
+
 	th.last = last
 	event := ParallelStateSucceeded
 	if t.state(th).Kind == asl.Map {
 		event = MapStateSucceeded
 	}
 	t.on(th, Event{Type: event})
+
 	return t.complete(th, raw, result)
 }

@@ -37,6 +37,7 @@ func TestProperties(t *testing.T) {
 			rt.Fatal(err)
 		}
 		w.check(rt)
+
 		for range rapid.IntRange(1, 60).Draw(rt, "stimuli") {
 			err := w.anything(rt)
 			var refused *NotRedrivableError
@@ -56,11 +57,13 @@ func (w *world) anything(rt *rapid.T) error {
 		task := w.queue[rapid.IntRange(0, len(w.queue)-1).Draw(rt, "task")]
 		token := [TokenSize]byte{byte(task.Thread), byte(task.Attempt), 1}
 		w.tokens[task.Thread] = token
+
 		return w.step(func(e *Env, s *State) (*Turn, error) {
 			_, turn, err := e.StartTask(s, task.Thread, task.Attempt, "", token)
 			return turn, err
 		})
 	}
+
 	switch {
 	case pick < 75 && len(w.tokens) > 0:
 		var ids []int64
@@ -69,6 +72,7 @@ func (w *world) anything(rt *rapid.T) error {
 		}
 		slices.Sort(ids)
 		id := rapid.SampledFrom(ids).Draw(rt, "thread")
+
 		return w.step(func(e *Env, s *State) (*Turn, error) {
 			switch how := rapid.IntRange(0, 9).Draw(rt, "how"); {
 			case how < 6:
@@ -94,30 +98,36 @@ func (w *world) check(rt *rapid.T) {
 	if again := AppendState(nil, s); !bytes.Equal(again, w.stored) {
 		rt.Fatalf("the state reads back as another")
 	}
+
 	for i := range w.events {
 		e := &w.events[i]
 		if e.ID != int64(i+1) || e.Prev >= e.ID {
 			rt.Fatalf("event %d follows %d at place %d", e.ID, e.Prev, i+1)
 		}
 	}
+
 	if s.LastEvent != int64(len(w.events)) {
 		rt.Fatalf("last event %d of %d", s.LastEvent, len(w.events))
 	}
+
 	tasks := s.Tasks(w.machine)
 	if len(tasks) != len(w.queue) {
 		rt.Fatalf("the queue has %v, the state %v", w.queue, tasks)
 	}
+
 	for _, task := range tasks {
 		if !slices.Contains(w.queue, task) {
 			rt.Fatalf("task %v is not in the queue", task)
 		}
 	}
+
 	if s.Status != Running {
 		if s.NextTimer() != 0 || s.Stopped == 0 {
 			rt.Fatalf("an ended execution waits for %d", s.NextTimer())
 		}
 		return
 	}
+
 	for _, th := range s.threads {
 		switch th.phase {
 		case scheduled, started:
@@ -132,6 +142,7 @@ func (w *world) check(rt *rapid.T) {
 					children++
 				}
 			}
+
 			if children == 0 || children != th.running {
 				rt.Fatalf("thread %d waits for %d children and has %d\n%s", th.id, th.running, children, w.history())
 			}
@@ -147,32 +158,39 @@ func TestHistoryIsComplete(t *testing.T) {
 	if err := w.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
+
 	for range 100 {
 		for _, state := range []string{"Work", "L", "R", "Last"} {
 			_ = w.command("succeed " + state + ` {"long":1}`)
 		}
+
 		if err := w.sleep(time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if s := w.state(); s.Status != Succeeded {
 		t.Fatalf("%s %s %s\n%s", s.Status, s.Error, s.Cause, w.history())
 	}
+
 	documents := 0
 	for chunk, data := range w.chunks {
 		err := ReadEvents(chunk, data, func(e *Event) bool {
 			if e.Doc != nil {
 				documents++
+
 				if _, err := w.Document(e.Doc.Ref); err != nil {
 					t.Errorf("event %d: %v", e.ID, err)
 				}
 			}
+
 			return true
 		})
 		if err != nil {
 			t.Error(err)
 		}
 	}
+
 	if documents < 50 {
 		t.Errorf("only %d documents", documents)
 	}

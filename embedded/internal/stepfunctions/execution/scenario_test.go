@@ -35,10 +35,12 @@ var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func newWorld(t testing.TB, definition string) *world {
 	t.Helper()
+
 	m, found := asl.Parse([]byte(definition))
 	if m == nil {
 		t.Fatal(found.Err())
 	}
+
 	return &world{machine: m, now: epoch, chunks: map[int64][]byte{}, tokens: map[int64][TokenSize]byte{}, random: rand.New(rand.NewPCG(1, 2))}
 }
 
@@ -62,14 +64,17 @@ func (w *world) step(apply func(e *Env, s *State) (*Turn, error)) error {
 			return err
 		}
 	}
+
 	turn, err := apply(w.env(), s)
 	if turn == nil {
 		return err
 	}
+
 	if len(turn.Events) > 0 {
 		w.chunks[turn.Chunk()] = AppendEvents(nil, turn.Events)
 		w.events = append(w.events, turn.Events...)
 	}
+
 	for _, task := range turn.Dequeued {
 		for i := range w.queue {
 			if w.queue[i] == task {
@@ -80,6 +85,7 @@ func (w *world) step(apply func(e *Env, s *State) (*Turn, error)) error {
 	}
 	w.queue = append(w.queue, turn.Queued...)
 	w.stored = AppendState(nil, s)
+
 	return err
 }
 
@@ -88,6 +94,7 @@ func (w *world) state() *State {
 	if err != nil {
 		panic(err)
 	}
+
 	return s
 }
 
@@ -109,8 +116,10 @@ func (w *world) take(state string) (id int64, input string, err error) {
 			input = string(in)
 			return turn, err
 		})
+
 		return task.Thread, input, err
 	}
+
 	return 0, "", fmt.Errorf("no task of %s is queued", state)
 }
 
@@ -121,6 +130,7 @@ func (w *world) started(state string) (int64, error) {
 			return th.id, nil
 		}
 	}
+
 	return 0, fmt.Errorf("no task of %s is started", state)
 }
 
@@ -133,6 +143,7 @@ func (w *world) sleep(d time.Duration) error {
 			w.now = until
 			return nil
 		}
+
 		w.now = time.UnixMilli(max(next, w.now.UnixMilli()))
 		if err := w.step(func(e *Env, s *State) (*Turn, error) { return e.Tick(s) }); err != nil {
 			return err
@@ -150,6 +161,7 @@ func (w *world) command(line string) error {
 		if err != nil {
 			return err
 		}
+
 		return w.sleep(d)
 	case "stop":
 		return w.step(func(e *Env, s *State) (*Turn, error) { return e.Stop(s, state, value) })
@@ -160,14 +172,17 @@ func (w *world) command(line string) error {
 		if err == nil && value != "" && !rawjson.Equal([]byte(input), []byte(value)) {
 			err = fmt.Errorf("the task's input is %s", input)
 		}
+
 		return err
 	}
+
 	id, err := w.started(state)
 	if err != nil {
 		if id, _, err = w.take(state); err != nil {
 			return err
 		}
 	}
+
 	return w.step(func(e *Env, s *State) (*Turn, error) {
 		switch verb {
 		case "succeed":
@@ -178,6 +193,7 @@ func (w *world) command(line string) error {
 		case "beat":
 			return e.Heartbeat(s, id, w.tokens[id])
 		}
+
 		return nil, errors.New("unknown command " + verb)
 	})
 }
@@ -188,19 +204,23 @@ func (w *world) history() string {
 	for i := range w.events {
 		e := &w.events[i]
 		fmt.Fprintf(&out, "%d<%d %s", e.ID, e.Prev, e.Name(w.machine))
+
 		if e.Type == StateEntered || e.Type == StateExited {
 			fmt.Fprintf(&out, " %s", w.machine.States[e.State].Name)
 		}
+
 		switch e.Type {
 		case MapIterationStarted, MapIterationSucceeded, MapIterationFailed, MapIterationAborted, MapStateStarted:
 			fmt.Fprintf(&out, " %d", e.Index)
 		default:
 		}
+
 		if e.Error != "" {
 			fmt.Fprintf(&out, " %s", e.Error)
 		}
 		out.WriteByte('\n')
 	}
+
 	return out.String()
 }
 
@@ -211,6 +231,7 @@ func TestScenarios(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no scenarios", err)
 	}
+
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) { runScenario(t, file) })
 	}
@@ -221,26 +242,31 @@ func runScenario(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	sections := map[string]string{}
 	for _, part := range strings.Split("\n"+string(text), "\n-- ")[1:] {
 		name, body, _ := strings.Cut(part, " --\n")
 		sections[name] = strings.TrimSpace(body)
 	}
 	const activity = `"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`
+
 	w := newWorld(t, strings.ReplaceAll(sections["definition"], `"WORK":1`, activity))
 	if err := w.start(sections["input"]); err != nil {
 		t.Fatal(err)
 	}
+
 	for n, line := range strings.Split(sections["script"], "\n") {
 		line, want, _ := strings.Cut(strings.TrimSpace(line), " => ")
 		if line == "" {
 			continue
 		}
+
 		err := w.command(line)
 		if got := fmt.Sprint(err); err != nil && (want == "" || !strings.Contains(got, want)) || err == nil && want != "" {
 			t.Fatalf("command %d %q: %v, want %q\n%s", n+1, line, err, want, w.history())
 		}
 	}
+
 	s := w.state()
 	got := map[string]string{"status": s.Status.String(), "error": s.Error, "cause": s.Cause, "history": strings.TrimSpace(w.history()),
 		"elapsed": strconv.FormatInt(w.now.UnixMilli()-s.Started, 10), "queued": strconv.Itoa(len(w.queue))}
@@ -251,6 +277,7 @@ func runScenario(t *testing.T, file string) {
 		}
 		got["output"] = string(output)
 	}
+
 	for name, want := range sections {
 		value, known := got[name]
 		switch {

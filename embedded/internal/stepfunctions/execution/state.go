@@ -30,6 +30,7 @@ func StatusNamed(name string) (Status, bool) {
 			return Status(s), true
 		}
 	}
+
 	return 0, false
 }
 
@@ -114,12 +115,14 @@ func AppendState(b []byte, s *State) []byte {
 		b = binary.AppendVarint(b, v)
 	}
 	b = appendRef(b, s.Output)
+
 	b = appendText(b, s.Error)
 	b = appendText(b, s.Cause)
 	b = binary.AppendUvarint(b, uint64(len(s.threads)))
 	for _, t := range s.threads {
 		b = t.append(b)
 	}
+
 	return b
 }
 
@@ -129,19 +132,23 @@ func (t *thread) append(b []byte) []byte {
 		t.attempt, t.timeout, t.heartbeat, t.timeoutAt, t.heartbeatAt, t.wake, int64(t.next), int64(t.running)} {
 		b = binary.AppendVarint(b, v)
 	}
+
 	b = binary.AppendUvarint(b, t.queue)
 	b = appendRef(appendRef(b, t.input), t.taskInput)
 	b = binary.AppendUvarint(b, uint64(len(t.attempts)))
 	for _, n := range t.attempts {
 		b = binary.AppendVarint(b, n)
 	}
+
 	if t.phase == started {
 		b = append(b, t.token[:]...)
 	}
+
 	b = binary.AppendUvarint(b, uint64(len(t.results)))
 	for _, r := range t.results {
 		b = appendRef(b, r)
 	}
+
 	return b
 }
 
@@ -155,6 +162,7 @@ func ReadState(data []byte) (*State, error) {
 		return nil, errCorrupt
 	}
 	s := &State{Status: Status(r.byte()), Name: r.text()}
+
 	revision, n := binary.Uvarint(r.b)
 	if n <= 0 {
 		return nil, errCorrupt
@@ -163,15 +171,18 @@ func ReadState(data []byte) (*State, error) {
 	s.Revision = revision
 	s.Started, s.Stopped, s.Deadline, s.Redriven, s.Redrives = r.int(), r.int(), r.int(), r.int(), int(r.int())
 	s.LastEvent, s.nextThread = r.int(), r.int()
+
 	s.Output, s.Error, s.Cause = r.ref(), r.text(), r.text()
 	count := r.count()
 	s.threads = make([]*thread, 0, count+1)
 	for range count {
 		s.threads = append(s.threads, readThread(r))
 	}
+
 	if r.bad || int(s.Status) >= len(statuses) {
 		return nil, errCorrupt
 	}
+
 	return s, nil
 }
 
@@ -179,6 +190,7 @@ func readThread(r *reader) *thread {
 	t := &thread{phase: phase(r.byte())}
 	t.id, t.parent, t.index, t.state = r.int(), r.int(), int(r.int()), int(r.int())
 	t.entered, t.enteredEvent, t.last, t.retries = r.int(), r.int(), r.int(), r.int()
+
 	t.attempt, t.timeout, t.heartbeat, t.timeoutAt, t.heartbeatAt = r.int(), r.int(), r.int(), r.int(), r.int()
 	t.wake, t.next, t.running = r.int(), int(r.int()), int(r.int())
 	queue, n := binary.Uvarint(r.b)
@@ -186,6 +198,7 @@ func readThread(r *reader) *thread {
 		r.bad = true
 		return t
 	}
+
 	r.b = r.b[n:]
 	t.queue = queue
 	t.input, t.taskInput = r.ref(), r.ref()
@@ -195,15 +208,18 @@ func readThread(r *reader) *thread {
 			t.attempts[i] = r.int()
 		}
 	}
+
 	if t.phase == started && len(r.b) >= TokenSize {
 		r.b = r.b[copy(t.token[:], r.b):]
 	}
+
 	if n := r.count(); n > 0 {
 		t.results = make([]Ref, n)
 		for i := range t.results {
 			t.results[i] = r.ref()
 		}
 	}
+
 	return t
 }
 
@@ -220,12 +236,14 @@ func (s *State) Tasks(m *asl.Machine) []Task {
 	if s.Status != Running {
 		return nil
 	}
+
 	var tasks []Task
 	for _, t := range s.threads {
 		if t.phase == scheduled {
 			tasks = append(tasks, Task{Thread: t.id, Attempt: t.attempt, Queue: t.queue, Resource: m.States[t.state].Resource})
 		}
 	}
+
 	return tasks
 }
 
@@ -234,12 +252,14 @@ func (s *State) NextTimer() int64 {
 	if s.Status != Running {
 		return 0
 	}
+
 	next := s.Deadline
 	for _, t := range s.threads {
 		if due := t.due(); due != 0 && (next == 0 || due < next) {
 			next = due
 		}
 	}
+
 	return next
 }
 
@@ -264,5 +284,6 @@ func (s *State) thread(id int64) *thread {
 			return t
 		}
 	}
+
 	return nil
 }

@@ -13,10 +13,12 @@ import (
 func (t *turn) enter(th *thread, raw *Doc) error {
 	th.attempts, th.retries, th.entered = nil, 0, t.now
 	t.on(th, Event{Type: StateEntered, Doc: raw})
+
 	if t.exhausted {
 		return nil
 	}
 	th.enteredEvent, th.input = th.last, raw.Ref
+
 	return t.execute(th, raw)
 }
 
@@ -27,10 +29,12 @@ func (t *turn) execute(th *thread, raw *Doc) error {
 	if s.Kind == asl.Fail {
 		return t.failState(th, s, raw)
 	}
+
 	in, err := t.pick(th, s.InputPath, raw)
 	if err != nil {
 		return err
 	}
+
 	switch s.Kind {
 	case asl.Task:
 		return t.schedule(th, s, in)
@@ -57,10 +61,12 @@ func (t *turn) pick(th *thread, f asl.PathField, doc *Doc) (*Doc, error) {
 	case f.Path == nil:
 		return doc, nil
 	}
+
 	v, err := f.Path.Evaluate(t.scope(th, doc.JSON))
 	if err != nil {
 		return nil, t.fault(th, "Invalid path '%s': nothing matches in the input.", f.Path)
 	}
+
 	return &Doc{JSON: v}, nil
 }
 
@@ -69,10 +75,12 @@ func (t *turn) fill(th *thread, template *jsonpath.Template, doc *Doc) (*Doc, er
 	if template == nil {
 		return doc, nil
 	}
+
 	v, err := template.Evaluate(t.scope(th, doc.JSON))
 	if err != nil {
 		return nil, t.templateFault(th, doc, err)
 	}
+
 	return t.bounded(th, v)
 }
 
@@ -82,6 +90,7 @@ func (t *turn) bounded(th *thread, v []byte) (*Doc, error) {
 		return nil, &failure{name: dataLimitError, cause: fmt.Sprintf(
 			"The state/task '%s' returned a result with a size exceeding the maximum number of bytes service limit.", t.state(th).Name)}
 	}
+
 	return &Doc{JSON: v}, nil
 }
 
@@ -89,14 +98,17 @@ func (t *turn) bounded(th *thread, v []byte) (*Doc, error) {
 // OutputPath, and leaves the state.
 func (t *turn) complete(th *thread, raw, result *Doc) error {
 	s := t.state(th)
+
 	result, err := t.fill(th, s.ResultSelector, result)
 	if err != nil {
 		return err
 	}
+
 	out, err := t.place(th, s.ResultPath, raw, result)
 	if err != nil {
 		return err
 	}
+
 	return t.leave(th, s, out, s.Next)
 }
 
@@ -108,11 +120,13 @@ func (t *turn) place(th *thread, f asl.ResultField, raw, result *Doc) (*Doc, err
 	case f.Path == nil:
 		return result, nil
 	}
+
 	v, err := f.Path.Put(raw.JSON, result.JSON)
 	if err != nil {
 		return nil, &failure{name: "States.ResultPathMatchFailure", cause: fmt.Sprintf(
 			"Unable to apply ResultPath '%s' of the state '%s' to its input", f.Path, t.state(th).Name)}
 	}
+
 	return t.bounded(th, v)
 }
 
@@ -122,26 +136,31 @@ func (t *turn) leave(th *thread, s *asl.State, out *Doc, next *asl.State) error 
 	if err != nil {
 		return err
 	}
+
 	return t.exit(th, out, next)
 }
 
 func (t *turn) exit(th *thread, out *Doc, next *asl.State) error {
 	t.on(th, Event{Type: StateExited, Doc: out})
+
 	if t.exhausted {
 		return nil
 	}
+
 	th.next, th.running, th.results = 0, 0, nil
 	if next != nil {
 		th.state, th.phase, th.input = next.Ordinal, ready, out.Ref
 		t.work = append(t.work, item{th, out, true})
 		return nil
 	}
+
 	if th.parent != 0 {
 		return t.join(th, out)
 	}
 	t.record(Event{Type: ExecutionSucceeded, Prev: th.last, State: -1, Doc: out})
 	t.s.Output = out.Ref
 	t.finish(Succeeded, "", "")
+
 	return nil
 }
 
@@ -150,9 +169,11 @@ func (t *turn) pass(th *thread, s *asl.State, raw, in *Doc) error {
 	if err != nil {
 		return err
 	}
+
 	if s.Result != nil {
 		result = &Doc{JSON: s.Result}
 	}
+
 	return t.complete(th, raw, result)
 }
 
@@ -163,13 +184,16 @@ func (t *turn) choose(th *thread, s *asl.State, in *Doc) error {
 		if err != nil {
 			return t.fault(th, "%v: The choice state's condition path references an invalid value.", err)
 		}
+
 		if holds {
 			return t.leave(th, s, in, s.Choices[i].Next)
 		}
 	}
+
 	if s.Default != nil {
 		return t.leave(th, s, in, s.Default)
 	}
+
 	return &failure{name: "States.NoChoiceMatched", cause: fmt.Sprintf("Failed to transition out of the state '%s'. "+
 		"The state does not point to a next state.", s.Name)}
 }
@@ -184,16 +208,19 @@ func (t *turn) failState(th *thread, s *asl.State, raw *Doc) error {
 		if field.from.Expression == nil {
 			continue
 		}
+
 		v, err := field.from.Expression.Evaluate(t.scope(th, raw.JSON))
 		if err != nil {
 			return t.templateFault(th, raw, err)
 		}
+
 		text, ok := rawjson.Text(v)
 		if !ok {
 			return t.fault(th, "ErrorPath and CausePath must lead to a string.")
 		}
 		*field.to = text
 	}
+
 	return f
 }
 
@@ -214,30 +241,36 @@ func (t *turn) wait(th *thread, s *asl.State, in *Doc) error {
 			}
 			text, _ = rawjson.Text(v)
 		}
+
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {
 			return t.fault(th, "TimestampPath must lead to an RFC 3339 timestamp.")
 		}
 		until = at.UnixMilli()
 	}
+
 	if until <= t.now {
 		return t.leave(th, s, in, s.Next)
 	}
 	th.phase, th.wake = waiting, until
+
 	return nil
 }
 
 // waited leaves a Wait state whose time has come.
 func (t *turn) waited(th *thread) error {
 	s := t.state(th)
+
 	raw, err := t.raw(th)
 	if err != nil {
 		return err
 	}
+
 	in, err := t.pick(th, s.InputPath, raw)
 	if err != nil {
 		return err
 	}
+
 	return t.leave(th, s, in, s.Next)
 }
 
@@ -248,14 +281,17 @@ func (t *turn) seconds(th *thread, f asl.Seconds, in *Doc, least int64) (int64, 
 	if f.Path == nil {
 		return f.Value, nil
 	}
+
 	v, err := f.Path.Evaluate(t.scope(th, in.JSON))
 	if err != nil {
 		return 0, t.fault(th, "Invalid path '%s': nothing matches in the input.", f.Path)
 	}
+
 	n, ok := rawjson.Int(v)
 	if !ok || n < least || n > maxWait {
 		return 0, t.fault(th, "The path '%s' must lead to an integer from %d to %d.", f.Path, least, maxWait)
 	}
+
 	return n, nil
 }
 
@@ -265,12 +301,15 @@ func (t *turn) schedule(th *thread, s *asl.State, in *Doc) (err error) {
 	if err != nil {
 		return err
 	}
+
 	if th.timeout, err = t.seconds(th, s.Timeout, in, 1); err != nil {
 		return err
 	}
+
 	if th.heartbeat, err = t.seconds(th, s.Heartbeat, in, 1); err != nil {
 		return err
 	}
+
 	if !t.env.ActivityExists(s.Resource) {
 		return t.fault(th, "The activity %s does not exist.", s.Resource)
 	}
@@ -278,5 +317,6 @@ func (t *turn) schedule(th *thread, s *asl.State, in *Doc) (err error) {
 	th.phase, th.taskInput, th.queue = scheduled, input.Ref, t.env.Sequence()
 	th.attempt++
 	th.timeoutAt, th.heartbeatAt = 0, 0
+
 	return nil
 }

@@ -46,12 +46,15 @@ func (t *turn) end() (*Turn, error) {
 		}
 		t.run(next)
 	}
+
 	if t.err != nil {
 		return nil, t.err
 	}
+
 	if t.exhausted {
 		t.exhaust()
 	}
+
 	turn := &Turn{Events: t.events, Documents: t.bytes > 0}
 	after := t.s.Tasks(t.env.Machine)
 	for _, task := range t.before {
@@ -59,11 +62,13 @@ func (t *turn) end() (*Turn, error) {
 			turn.Dequeued = append(turn.Dequeued, task)
 		}
 	}
+
 	for _, task := range after {
 		if !slices.Contains(t.before, task) {
 			turn.Queued = append(turn.Queued, task)
 		}
 	}
+
 	return turn, nil
 }
 
@@ -80,9 +85,11 @@ func (t *turn) run(next item) {
 				return err
 			}
 		}
+
 		if next.enter {
 			return t.enter(th, next.doc)
 		}
+
 		return t.execute(th, next.doc)
 	})
 }
@@ -108,6 +115,7 @@ func (t *turn) record(e Event) int64 {
 		t.exhausted = true
 		return t.s.LastEvent
 	}
+
 	t.s.LastEvent++
 	e.ID, e.At = t.s.LastEvent, t.now
 	if e.Doc != nil && e.Doc.Ref.ID == 0 {
@@ -115,6 +123,7 @@ func (t *turn) record(e Event) int64 {
 		t.bytes += len(e.Doc.JSON)
 	}
 	t.events = append(t.events, e)
+
 	return e.ID
 }
 
@@ -160,11 +169,13 @@ func (t *turn) state(th *thread) *asl.State { return t.env.Machine.States[th.sta
 // spawn adds a thread at the start of a flow.
 func (t *turn) spawn(parent *thread, index int, at *asl.State) *thread {
 	t.s.nextThread++
+
 	th := &thread{id: t.s.nextThread, index: index, state: at.Ordinal}
 	if parent != nil {
 		th.parent, th.last = parent.id, parent.last
 	}
 	t.s.threads = append(t.s.threads, th)
+
 	return th
 }
 
@@ -186,6 +197,7 @@ func (t *turn) children(th *thread) (children []*thread) {
 			children = append(children, o)
 		}
 	}
+
 	return children
 }
 
@@ -195,10 +207,12 @@ func (t *turn) expire() {
 	if s.Status != Running {
 		return
 	}
+
 	if s.Deadline != 0 && t.now >= s.Deadline {
 		t.stop(TimedOut, Event{Type: ExecutionTimedOut, State: -1, Error: timeoutError})
 		return
 	}
+
 	var due []*thread
 	for _, th := range s.threads {
 		if at := th.due(); at != 0 && at <= t.now {
@@ -206,10 +220,12 @@ func (t *turn) expire() {
 		}
 	}
 	slices.SortStableFunc(due, func(a, b *thread) int { return cmp.Compare(a.due(), b.due()) })
+
 	for _, th := range due {
 		if s.Status != Running || s.thread(th.id) == nil {
 			continue
 		}
+
 		switch th.phase {
 		case started:
 			heartbeat := th.heartbeatAt != 0 && th.heartbeatAt == th.due()
@@ -239,6 +255,7 @@ func (t *turn) finish(status Status, name, cause string) {
 	if status == Succeeded {
 		t.s.threads = nil
 	}
+
 	for _, th := range t.s.threads {
 		if th.phase != ready && th.phase != joining {
 			th.phase = halted

@@ -16,6 +16,7 @@ func list(values [][]byte) []byte {
 		}
 		out = append(out, v...)
 	}
+
 	return append(out, ']')
 }
 
@@ -23,10 +24,12 @@ func elements(v []byte) ([][]byte, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, errors.New("the first argument must be an array")
 	}
+
 	var out [][]byte
 	for c := rawjson.Walk(v); c.Next(); {
 		out = append(out, c.Value)
 	}
+
 	return out, nil
 }
 
@@ -35,10 +38,12 @@ func arrayPartition(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	size, err := whole(a[1], "chunk size")
 	if err != nil || size < 1 {
 		return nil, errors.New("the chunk size must be a positive integer")
 	}
+
 	var parts [][]byte
 	for len(items) > 0 {
 		n := len(items)
@@ -47,6 +52,7 @@ func arrayPartition(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 		}
 		parts, items = append(parts, list(items[:n])), items[n:]
 	}
+
 	return list(parts), nil
 }
 
@@ -56,6 +62,7 @@ func contains(items [][]byte, v []byte) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -72,24 +79,29 @@ func arrayRange(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+
 	first, last, by := n[0], n[1], n[2]
 	if by == 0 {
 		return nil, errors.New("the increment must not be 0")
 	}
+
 	out := []byte{'['}
 	count := 0
 	for v := first; by > 0 && v <= last || by < 0 && v >= last; v += by {
 		if count++; count > maxRange {
 			return nil, fmt.Errorf("the range has more than %d elements", maxRange)
 		}
+
 		if count > 1 {
 			out = append(out, ',')
 		}
+
 		out = strconv.AppendInt(out, v, 10)
 		if next := v + by; (next > v) != (by > 0) {
 			break // past the end of int64
 		}
 	}
+
 	return append(out, ']'), nil
 }
 
@@ -98,13 +110,16 @@ func arrayGetItem(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	i, err := whole(a[1], "index")
 	if err != nil {
 		return nil, err
 	}
+
 	if i < 0 || i >= int64(len(items)) {
 		return nil, fmt.Errorf("the index %d is outside the array of %d", i, len(items))
 	}
+
 	return items[i], nil
 }
 
@@ -118,11 +133,13 @@ func arrayUnique(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var unique [][]byte
 	for _, item := range items {
 		if !contains(unique, item) {
 			unique = append(unique, item)
 		}
 	}
+
 	return list(unique), nil
 }

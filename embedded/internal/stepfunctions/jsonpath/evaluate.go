@@ -32,9 +32,11 @@ func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 			document = s.Context()
 		}
 	}
+
 	if v, ok := p.in(document, s.Input); ok {
 		return v, nil
 	}
+
 	return nil, &NotFoundError{Path: p.text}
 }
 
@@ -50,6 +52,7 @@ func (p *Path) in(document, root []byte) ([]byte, bool) {
 		}
 		out = append(out, v...)
 	})
+
 	return append(out, ']'), true
 }
 
@@ -60,10 +63,12 @@ func follow(v []byte, way []rawjson.Step) (_ []byte, ok bool) {
 		} else {
 			v, ok = rawjson.Member(v, step.Name)
 		}
+
 		if !ok {
 			return nil, false
 		}
 	}
+
 	return v, len(v) > 0
 }
 
@@ -73,6 +78,7 @@ func match(v, root []byte, steps []step, found func([]byte)) {
 		found(v)
 		return
 	}
+
 	s, rest := &steps[0], steps[1:]
 	switch s.kind {
 	case stepMembers:
@@ -95,6 +101,7 @@ func match(v, root []byte, steps []step, found func([]byte)) {
 		}
 	case stepDescend:
 		match(v, root, rest, found)
+
 		for c := rawjson.Walk(v); c.Next(); {
 			match(c.Value, root, steps, found)
 		}
@@ -105,6 +112,7 @@ func match(v, root []byte, steps []step, found func([]byte)) {
 			}
 			return
 		}
+
 		for c := rawjson.Walk(v); c.Next(); {
 			if s.filter.holds(c.Value, root) {
 				match(c.Value, root, rest, found)
@@ -118,19 +126,24 @@ func (s *step) slice(v []byte, found func([]byte)) {
 		return
 	}
 	n := rawjson.Len(v)
+
 	from, to := 0, n
 	if s.hasFrom {
 		from = s.from
 	}
+
 	if s.hasTo {
 		to = s.to
 	}
+
 	if from < 0 {
 		from = max(from+n, 0)
 	}
+
 	if to < 0 {
 		to += n
 	}
+
 	i := 0
 	for c := rawjson.Walk(v); c.Next(); i++ {
 		if i >= from && i < to && (i-from)%s.by == 0 {

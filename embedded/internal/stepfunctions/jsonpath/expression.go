@@ -44,12 +44,15 @@ func CompileExpression(text string) (*Expression, error) {
 		path, err = p.path()
 		e = &Expression{path: path}
 	}
+
 	if err != nil {
 		return nil, err
 	}
+
 	if p.i != len(text) {
 		return nil, p.errorf("unexpected %q", text[p.i])
 	}
+
 	return e, nil
 }
 
@@ -62,6 +65,7 @@ func (e *Expression) Evaluate(s *Scope) ([]byte, error) {
 	case e.call == nil:
 		return e.literal, nil
 	}
+
 	values := make([][]byte, len(e.call.args))
 	for i, arg := range e.call.args {
 		v, err := arg.Evaluate(s)
@@ -70,10 +74,12 @@ func (e *Expression) Evaluate(s *Scope) ([]byte, error) {
 		}
 		values[i] = v
 	}
+
 	out, err := e.call.function.run(s, e.call, values)
 	if err != nil {
 		return nil, &IntrinsicError{Call: e.call.text, Reason: err.Error()}
 	}
+
 	return out, nil
 }
 
@@ -82,16 +88,19 @@ func (p *parser) call(depth int) (*Expression, error) {
 	if depth > maxNesting {
 		return nil, p.errorf("intrinsic functions nest more than %d deep", maxNesting)
 	}
+
 	from := p.i
 	open := strings.IndexByte(p.s[p.i:], '(')
 	if open < 0 {
 		return nil, p.errorf("( is missing")
 	}
+
 	name := strings.TrimSpace(p.s[p.i : p.i+open])
 	f := functionNamed(name)
 	if f == nil {
 		return nil, p.errorf("%q is not an intrinsic function", name)
 	}
+
 	p.i += open + 1
 	c := &call{function: f}
 	for p.space(); !p.take(")"); {
@@ -101,6 +110,7 @@ func (p *parser) call(depth int) (*Expression, error) {
 			}
 			p.space()
 		}
+
 		arg, err := p.argument(depth)
 		if err != nil {
 			return nil, err
@@ -108,10 +118,12 @@ func (p *parser) call(depth int) (*Expression, error) {
 		c.args = append(c.args, arg)
 		p.space()
 	}
+
 	if len(c.args) < f.least || f.most >= 0 && len(c.args) > f.most {
 		return nil, p.errorf("%s takes %s arguments, not %d", name, f.arity(), len(c.args))
 	}
 	c.text = p.s[from:p.i]
+
 	return &Expression{call: c}, nil
 }
 
@@ -125,11 +137,13 @@ func (p *parser) argument(depth int) (*Expression, error) {
 	case p.peek() == '\'':
 		return p.text()
 	}
+
 	rest := p.s[p.i:]
 	end := strings.IndexAny(rest, ",) ")
 	if end < 0 {
 		end = len(rest)
 	}
+
 	text := []byte(rest[:end])
 	switch rawjson.KindOf(text) {
 	case rawjson.Number, rawjson.Bool, rawjson.Null:
@@ -139,6 +153,7 @@ func (p *parser) argument(depth int) (*Expression, error) {
 		}
 	default:
 	}
+
 	return nil, p.errorf("an argument must be a path, a 'string', a number, true, false, null or a function call")
 }
 
@@ -152,10 +167,12 @@ func (p *parser) text() (*Expression, error) {
 			return &Expression{literal: rawjson.AppendText(nil, plain.String()), raw: raw.String()}, nil
 		}
 		raw.WriteByte(c)
+
 		if c == '\\' && p.i+1 < len(p.s) {
 			p.i++
 			next := p.s[p.i]
 			raw.WriteByte(next)
+
 			if !strings.ContainsRune(`'{}\`, rune(next)) {
 				plain.WriteByte('\\')
 			}
@@ -164,5 +181,6 @@ func (p *parser) text() (*Expression, error) {
 		}
 		plain.WriteByte(c)
 	}
+
 	return nil, p.errorf("a closing ' is missing")
 }

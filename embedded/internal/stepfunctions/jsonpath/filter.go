@@ -36,6 +36,7 @@ func (c anyOf) holds(v, root []byte) bool {
 			return true
 		}
 	}
+
 	return false
 }
 
@@ -45,6 +46,7 @@ func (c allOf) holds(v, root []byte) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
@@ -61,6 +63,7 @@ func (c compare) holds(v, root []byte) bool {
 	if !okLeft || !okRight {
 		return c.operator == "!=" && okLeft != okRight
 	}
+
 	switch c.operator {
 	case "==":
 		return rawjson.Equal(left, right)
@@ -72,12 +75,15 @@ func (c compare) holds(v, root []byte) bool {
 				return true
 			}
 		}
+
 		return false
 	}
+
 	kind := rawjson.KindOf(left)
 	if kind != rawjson.KindOf(right) {
 		return false
 	}
+
 	order := 0
 	switch kind {
 	case rawjson.Number:
@@ -89,6 +95,7 @@ func (c compare) holds(v, root []byte) bool {
 	default:
 		return false
 	}
+
 	switch c.operator {
 	case "<":
 		return order < 0
@@ -105,9 +112,11 @@ func (o operand) value(v, root []byte) ([]byte, bool) {
 	if o.path == nil {
 		return o.literal, true
 	}
+
 	if o.root {
 		v = root
 	}
+
 	if !o.path.many {
 		return follow(v, o.path.way)
 	}
@@ -117,6 +126,7 @@ func (o operand) value(v, root []byte) ([]byte, bool) {
 			first = m
 		}
 	})
+
 	return first, first != nil
 }
 
@@ -126,17 +136,21 @@ const maxFilterDepth = 32
 // filter reads "(condition)".
 func (p *parser) filter() (condition, error) {
 	p.space()
+
 	if !p.take("(") {
 		return nil, p.errorf("( is missing after ?")
 	}
+
 	c, err := p.or(0)
 	if err != nil {
 		return nil, err
 	}
 	p.space()
+
 	if !p.take(")") {
 		return nil, p.errorf(") is missing")
 	}
+
 	return c, nil
 }
 
@@ -148,10 +162,12 @@ func (p *parser) or(depth int) (condition, error) {
 			return nil, err
 		}
 		all = append(all, c)
+
 		if p.space(); !p.take("||") {
 			break
 		}
 	}
+
 	return all, nil
 }
 
@@ -163,10 +179,12 @@ func (p *parser) and(depth int) (condition, error) {
 			return nil, err
 		}
 		all = append(all, c)
+
 		if p.space(); !p.take("&&") {
 			break
 		}
 	}
+
 	return all, nil
 }
 
@@ -175,49 +193,61 @@ func (p *parser) primary(depth int) (condition, error) {
 		return nil, p.errorf("the filter is nested too deeply")
 	}
 	p.space()
+
 	if p.take("!") {
 		c, err := p.primary(depth + 1)
 		return not{c}, err
 	}
+
 	if p.take("(") {
 		c, err := p.or(depth + 1)
 		if err != nil {
 			return nil, err
 		}
+
 		if p.space(); !p.take(")") {
 			return nil, p.errorf(") is missing")
 		}
+
 		return c, nil
 	}
+
 	left, err := p.operand()
 	if err != nil {
 		return nil, err
 	}
 	p.space()
+
 	if p.take("=~") {
 		return nil, p.errorf("regular expressions in filters are not supported")
 	}
+
 	for _, operator := range []string{"==", "!=", "<=", ">=", "<", ">", "in "} {
 		if !p.take(operator) {
 			continue
 		}
 		right, err := p.operand()
+
 		return compare{left: left, right: right, operator: strings.TrimSpace(operator)}, err
 	}
+
 	if left.path == nil {
 		return nil, p.errorf("a comparison is missing")
 	}
+
 	return exists{left}, nil
 }
 
 func (p *parser) operand() (o operand, err error) {
 	p.space()
+
 	switch c := p.peek(); {
 	case c == '@' || c == '$':
 		p.i++
 		o.root = c == '$'
 		o.path = &Path{many: true}
 		o.path.steps, err = p.steps()
+
 		return o, err
 	case c == '\'' || c == '"':
 		s, err := p.quoted()
@@ -235,13 +265,16 @@ func (p *parser) literal() ([]byte, error) {
 	if strings.HasPrefix(rest, "[") {
 		end = strings.IndexByte(rest, ']') + 1
 	}
+
 	if end <= 0 {
 		end = len(rest)
 	}
+
 	text := []byte(strings.ReplaceAll(rest[:end], "'", `"`))
 	if err := rawjson.Valid(text); err != nil {
 		return nil, p.errorf("a value is missing")
 	}
 	p.i += end
+
 	return text, nil
 }

@@ -30,6 +30,7 @@ func (f *function) arity() string {
 	case f.least == f.most:
 		return strconv.Itoa(f.least)
 	}
+
 	return fmt.Sprintf("%d to %d", f.least, f.most)
 }
 
@@ -82,6 +83,7 @@ func functionNamed(name string) *function {
 	case "States.UUID":
 		return &function{0, 0, uuid}
 	}
+
 	return nil
 }
 
@@ -97,6 +99,7 @@ func text(v []byte, what string) (string, error) {
 	if !ok {
 		return "", fmt.Errorf("the %s must be a string", what)
 	}
+
 	return s, nil
 }
 
@@ -105,6 +108,7 @@ func bounded(v []byte, what string) (string, error) {
 	if err == nil && utf8.RuneCountInString(s) > maxText {
 		return "", fmt.Errorf("the %s is longer than %d characters", what, maxText)
 	}
+
 	return s, err
 }
 
@@ -117,6 +121,7 @@ func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 			return nil, err
 		}
 	}
+
 	var out strings.Builder
 	next := 1
 	for i := 0; i < len(template); i++ {
@@ -126,9 +131,11 @@ func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 			out.WriteByte(template[i])
 		case b == '{' && i+1 < len(template) && template[i+1] == '}':
 			i++
+
 			if next >= len(args) {
 				return nil, errors.New("there are more {} than arguments")
 			}
+
 			if s, ok := rawjson.Text(args[next]); ok {
 				out.WriteString(s)
 			} else {
@@ -141,9 +148,11 @@ func format(_ *Scope, c *call, args [][]byte) ([]byte, error) {
 			out.WriteByte(b)
 		}
 	}
+
 	if next != len(args) {
 		return nil, errors.New("there are fewer {} than arguments")
 	}
+
 	return rawjson.AppendText(nil, out.String()), nil
 }
 
@@ -152,12 +161,15 @@ func stringToJSON(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if strings.TrimSpace(s) == "" {
 		return []byte("null"), nil
 	}
+
 	if err := rawjson.Valid([]byte(s)); err != nil {
 		return nil, fmt.Errorf("the argument is not JSON: %w", err)
 	}
+
 	return rawjson.Trim([]byte(s)), nil
 }
 
@@ -171,10 +183,12 @@ func base64Decode(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	decoded, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
 		return nil, fmt.Errorf("the argument is not Base64: %w", err)
 	}
+
 	return rawjson.AppendBytes(nil, decoded), nil
 }
 
@@ -183,13 +197,16 @@ func hash(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if !ok {
 		data = string(rawjson.AppendCompact(nil, a[0]))
 	}
+
 	if utf8.RuneCountInString(data) > maxText {
 		return nil, fmt.Errorf("the data is longer than %d characters", maxText)
 	}
+
 	algorithm, err := text(a[1], "algorithm")
 	if err != nil {
 		return nil, err
 	}
+
 	var sum []byte
 	switch algorithm {
 	case "MD5":
@@ -210,6 +227,7 @@ func hash(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%q is none of MD5, SHA-1, SHA-256, SHA-384, SHA-512", algorithm)
 	}
+
 	return rawjson.AppendText(nil, hex.EncodeToString(sum)), nil
 }
 
@@ -217,9 +235,11 @@ func jsonMerge(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if rawjson.KindOf(a[0]) != rawjson.Object || rawjson.KindOf(a[1]) != rawjson.Object {
 		return nil, errors.New("the first two arguments must be objects")
 	}
+
 	if rawjson.KindOf(a[2]) != rawjson.Bool || rawjson.True(a[2]) {
 		return nil, errors.New("the third argument must be false: only shallow merging is supported")
 	}
+
 	return rawjson.Merge(a[0], a[1]), nil
 }
 
@@ -230,13 +250,16 @@ func mathRandom(s *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	last, err := whole(a[1], "end")
 	if err != nil {
 		return nil, err
 	}
+
 	if last <= first || last-first <= 0 {
 		return nil, errors.New("the end must be greater than the start")
 	}
+
 	random := s.Random
 	if len(a) == 3 {
 		seed, err := whole(a[2], "seed")
@@ -245,6 +268,7 @@ func mathRandom(s *Scope, _ *call, a [][]byte) ([]byte, error) {
 		}
 		random = rand.New(rand.NewPCG(uint64(seed), 0)) //nolint:gosec // a seed asks for predictability
 	}
+
 	return strconv.AppendInt(nil, first+random.Int64N(last-first), 10), nil
 }
 
@@ -253,14 +277,17 @@ func mathAdd(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	y, err := whole(a[1], "second argument")
 	if err != nil {
 		return nil, err
 	}
+
 	sum := x + y
 	if (sum > x) != (y > 0) && y != 0 {
 		return nil, errors.New("the sum does not fit 64 bits")
 	}
+
 	return strconv.AppendInt(nil, sum, 10), nil
 }
 
@@ -271,14 +298,17 @@ func stringSplit(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	separators, err := text(a[1], "second argument")
 	if err != nil {
 		return nil, err
 	}
+
 	var parts [][]byte
 	for _, part := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 		parts = append(parts, rawjson.AppendText(nil, part))
 	}
+
 	return list(parts), nil
 }
 

@@ -47,6 +47,7 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("%s: %v", row.call, err)
 			continue
 		}
+
 		got, err := e.Evaluate(&Scope{Input: []byte(functionInput), Random: testRandom()})
 		if err != nil || string(got) != row.want {
 			t.Errorf("%s: %s, %v; want %s", row.call, got, err, row.want)
@@ -67,10 +68,12 @@ func TestFunctionsRefuse(t *testing.T) {
 			t.Errorf("%s does not compile: %v", call, err)
 			continue
 		}
+
 		if got, err := e.Evaluate(&Scope{Input: []byte(functionInput), Random: testRandom()}); err == nil {
 			t.Errorf("%s gives %s", call, got)
 		}
 	}
+
 	for _, call := range []string{`States.Format()`, `States.UUID(1)`, `States.MathAdd(1)`, `States.Array(1`, `States.Array(x)`, `States.Array('x)`, `States.Foo(1)`,
 		strings.Repeat("States.Array(", 11) + strings.Repeat(")", 11)} {
 		if _, err := CompileExpression(call); err == nil {
@@ -84,6 +87,7 @@ func TestRandomFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	form := regexp.MustCompile(`^"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\|[1-3]\|(\d+)"$`)
 	random, seeded := testRandom(), ""
 	for range 1000 {
@@ -108,11 +112,13 @@ func TestTemplates(t *testing.T) {
 			t.Errorf("%s: %v", row.template, err)
 			continue
 		}
+
 		got, err := tpl.Evaluate(&Scope{Input: []byte(functionInput), Context: func() []byte { return []byte(`{"x":"ctx"}`) }})
 		if err != nil || string(got) != row.want {
 			t.Errorf("%s: %s, %v; want %s", row.template, got, err, row.want)
 		}
 	}
+
 	for _, bad := range []string{`{"a.$":1}`, `{"a.$":"x"}`, `{"a":1,"a.$":"$"}`, `{"a.$":"$."}`, `{"a":[{"b.$":"no"}]}`} {
 		if _, err := CompileTemplate([]byte(bad)); err == nil {
 			t.Errorf("%s compiles", bad)

@@ -40,13 +40,16 @@ type step struct {
 // Compile reads a path. The error says what is wrong and where.
 func Compile(text string) (*Path, error) {
 	p := &parser{s: text}
+
 	path, err := p.path()
 	if err != nil {
 		return nil, err
 	}
+
 	if p.i != len(text) {
 		return nil, p.errorf("unexpected %q", text[p.i])
 	}
+
 	return path, nil
 }
 
@@ -80,6 +83,7 @@ func (p *parser) take(word string) bool {
 		p.i += len(word)
 		return true
 	}
+
 	return false
 }
 
@@ -93,14 +97,17 @@ func (p *parser) space() {
 func (p *parser) path() (*Path, error) {
 	from := p.i
 	path := &Path{}
+
 	if !p.take("$") {
 		return nil, p.errorf("a path must start with $")
 	}
+
 	path.context = p.take("$")
 	var err error
 	if path.steps, err = p.steps(); err != nil {
 		return nil, err
 	}
+
 	path.text = p.s[from:p.i]
 	plain := make([]rawjson.Step, 0, len(path.steps))
 	for _, s := range path.steps {
@@ -113,9 +120,11 @@ func (p *parser) path() (*Path, error) {
 			path.many = true
 		}
 	}
+
 	if !path.many {
 		path.way = plain
 	}
+
 	return path, nil
 }
 
@@ -133,9 +142,11 @@ func (p *parser) steps() ([]step, error) {
 				return nil, p.errorf("a path may descend with .. %d times at most", maxDescents)
 			}
 			steps = append(steps, step{kind: stepDescend})
+
 			if p.peek() == '[' {
 				continue
 			}
+
 			s, err := p.dotted()
 			if err != nil {
 				return nil, err
@@ -164,22 +175,27 @@ func (p *parser) dotted() (step, error) {
 	if p.take("*") {
 		return step{kind: stepAll}, nil
 	}
+
 	from := p.i
 	for p.i < len(p.s) && !strings.ContainsRune(".[]()'\", \t\n*?@$=!<>&|{}", rune(p.s[p.i])) {
 		p.i++
 	}
+
 	if p.i == from {
 		return step{}, p.errorf("a name is missing")
 	}
+
 	if p.peek() == '(' {
 		return step{}, p.errorf("path functions like %s() are not supported", p.s[from:p.i])
 	}
+
 	return step{kind: stepMembers, names: []string{p.s[from:p.i]}}, nil
 }
 
 // bracket reads what stands between [ and ], which has been opened.
 func (p *parser) bracket() (s step, err error) {
 	p.space()
+
 	switch c := p.peek(); {
 	case c == '*':
 		p.i++
@@ -199,6 +215,7 @@ func (p *parser) bracket() (s step, err error) {
 			}
 			s.names = append(s.names, name)
 			p.space()
+
 			if !p.take(",") {
 				break
 			}
@@ -210,9 +227,11 @@ func (p *parser) bracket() (s step, err error) {
 		}
 	}
 	p.space()
+
 	if !p.take("]") {
 		return s, p.errorf("] is missing")
 	}
+
 	return s, nil
 }
 
@@ -224,29 +243,37 @@ func (p *parser) numbers() (s step, err error) {
 	if p.space(); p.take(":") {
 		s.kind, s.from, s.hasFrom = stepSlice, n, found
 		p.space()
+
 		s.to, s.hasTo = p.number()
 		if p.space(); p.take(":") {
 			p.space()
+
 			if by, ok := p.number(); ok {
 				s.by = by
 			}
 		}
+
 		if s.by < 1 {
 			return s, p.errorf("a slice's step must be positive")
 		}
+
 		return s, nil
 	}
+
 	if !found {
 		return s, p.errorf("an index, a quoted name, * or ?( ) is missing")
 	}
+
 	for s.indexes = []int{n}; p.take(","); {
 		p.space()
+
 		if n, found = p.number(); !found {
 			return s, p.errorf("an index is missing")
 		}
 		s.indexes = append(s.indexes, n)
 		p.space()
 	}
+
 	return s, nil
 }
 
@@ -255,13 +282,16 @@ func (p *parser) number() (int, bool) {
 	if p.peek() == '-' {
 		p.i++
 	}
+
 	for p.peek() >= '0' && p.peek() <= '9' {
 		p.i++
 	}
+
 	n, err := strconv.Atoi(p.s[from:p.i])
 	if err != nil {
 		p.i = from
 	}
+
 	return n, err == nil
 }
 
@@ -272,6 +302,7 @@ func (p *parser) quoted() (string, error) {
 	if quote != '\'' && quote != '"' {
 		return "", p.errorf("a quoted name is missing")
 	}
+
 	var out strings.Builder
 	for p.i++; p.i < len(p.s); p.i++ {
 		switch c := p.s[p.i]; {
@@ -285,5 +316,6 @@ func (p *parser) quoted() (string, error) {
 			out.WriteByte(c)
 		}
 	}
+
 	return "", p.errorf("a closing %c is missing", quote)
 }

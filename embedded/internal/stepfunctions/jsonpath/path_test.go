@@ -51,6 +51,7 @@ func TestPaths(t *testing.T) {
 			t.Errorf("%s: %v", row.path, err)
 			continue
 		}
+
 		got, err := p.Evaluate(&Scope{Input: []byte(store)})
 		if err != nil || string(got) != row.want {
 			t.Errorf("%s: %s, %v; want %s", row.path, got, err, row.want)
@@ -64,6 +65,7 @@ func TestMissing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		var missing *NotFoundError
 		if got, err := p.Evaluate(&Scope{Input: []byte(store)}); !errors.As(err, &missing) {
 			t.Errorf("%s gives %s, %v", path, got, err)
@@ -78,6 +80,7 @@ func TestBadPaths(t *testing.T) {
 			t.Errorf("%q compiles", path)
 		}
 	}
+
 	for _, path := range []string{"$[*]", "$..a", "$.a[-1]", "$$.a", "$.a[0,1]", "$['a','b']", "$[?(@.a)]"} {
 		if _, err := CompileReference(path); err == nil {
 			t.Errorf("%q is taken as a reference path", path)
@@ -97,18 +100,21 @@ func TestAgainstOjg(t *testing.T) {
 				for range rapid.IntRange(0, 3).Draw(t, "n") {
 					m[names.Draw(t, "name")] = draw(depth + 1)
 				}
+
 				return m
 			case k == 1 && depth < 4:
 				l := []any{}
 				for range rapid.IntRange(0, 3).Draw(t, "n") {
 					l = append(l, draw(depth+1))
 				}
+
 				return l
 			default:
 				return int64(rapid.IntRange(0, 9).Draw(t, "v"))
 			}
 		}
 		document := draw(0)
+
 		path := "$"
 		for range rapid.IntRange(1, 4).Draw(t, "steps") {
 			path += rapid.OneOf(
@@ -116,19 +122,23 @@ func TestAgainstOjg(t *testing.T) {
 				rapid.Map(rapid.IntRange(-3, 3), func(i int) string { return "[" + strconv.Itoa(i) + "]" }),
 			).Draw(t, "step")
 		}
+
 		text, err := json.Marshal(document)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		p, err := Compile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		got, evalErr := p.Evaluate(&Scope{Input: text})
 		want := jp.MustParseString(path).Get(document)
 		if (evalErr == nil) != (len(want) == 1) {
 			t.Fatalf("%s in %s: %s, %v; ojg %v", path, text, got, evalErr, want)
 		}
+
 		if evalErr == nil && !rawjson.Equal(got, []byte(oj.JSON(want[0]))) {
 			t.Fatalf("%s in %s: %s; ojg %v", path, text, got, want)
 		}
@@ -143,17 +153,21 @@ func TestPutThenGet(t *testing.T) {
 		for range rapid.IntRange(1, 4).Draw(t, "steps") {
 			path += rapid.SampledFrom([]string{".a", ".b", ".c", "[0]", "[1]", "['x y']"}).Draw(t, "step")
 		}
+
 		ref, err := CompileReference(path)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		out, err := ref.Put([]byte(document), []byte(`{"v":[1]}`))
 		if err != nil {
 			return
 		}
+
 		if err := rawjson.Valid(out); err != nil {
 			t.Fatalf("put %s into %s gives %s: %v", path, document, out, err)
 		}
+
 		p, _ := Compile(path)
 		if got, err := p.Evaluate(&Scope{Input: out}); err != nil || string(got) != `{"v":[1]}` {
 			t.Fatalf("%s reads %s, %v from %s", path, got, err, out)
@@ -171,6 +185,7 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			return
 		}
+
 		v, err := e.Evaluate(&Scope{Input: []byte(store), Random: testRandom(), Context: func() []byte { return []byte(`{"a":1}`) }})
 		if err == nil && rawjson.Valid(v) != nil {
 			t.Fatalf("%q gives %s, which is not JSON", text, v)

@@ -18,14 +18,17 @@ func CompileReference(text string) (*Reference, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if p.context || p.many {
 		return nil, fmt.Errorf("%q must be a reference path: names and indexes under $, nothing that matches more than one place", text)
 	}
+
 	for _, s := range p.way {
 		if s.IsIndex && s.Index < 0 {
 			return nil, fmt.Errorf("%q must be a reference path: an index counts from the start", text)
 		}
 	}
+
 	return &Reference{text: text, way: p.way}, nil
 }
 
@@ -41,9 +44,11 @@ func (r *Reference) Put(document, value []byte) ([]byte, error) {
 	if r.IsRoot() {
 		return value, nil
 	}
+
 	out, ok := rawjson.Set(document, r.way, value)
 	if !ok {
 		return nil, fmt.Errorf("reference path %s cannot be applied", r.text)
 	}
+
 	return out, nil
 }

@@ -38,9 +38,11 @@ func CompileTemplate(text []byte) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	if !dynamic {
 		return &Template{literal: rawjson.AppendCompact(nil, text)}, nil
 	}
+
 	return t, nil
 }
 
@@ -49,6 +51,7 @@ func compileTemplate(text []byte) (t *Template, dynamic bool, err error) {
 	if kind != rawjson.Object && kind != rawjson.Array {
 		return &Template{literal: rawjson.AppendCompact(nil, text)}, false, nil
 	}
+
 	t = &Template{array: kind == rawjson.Array}
 	seen := map[string]bool{}
 	for c := rawjson.Walk(text); c.Next(); {
@@ -60,19 +63,23 @@ func compileTemplate(text []byte) (t *Template, dynamic bool, err error) {
 			t.items, dynamic = append(t.items, item), dynamic || d
 			continue
 		}
+
 		m, d, err := compileMember(&c)
 		if err != nil {
 			return nil, false, err
 		}
+
 		if seen[string(m.key)] {
 			return nil, false, fmt.Errorf("the field %s is set twice", m.key)
 		}
 		seen[string(m.key)] = true
 		t.members, dynamic = append(t.members, m), dynamic || d
 	}
+
 	if !dynamic {
 		return &Template{literal: rawjson.AppendCompact(nil, text)}, false, nil
 	}
+
 	return t, true, nil
 }
 
@@ -85,13 +92,16 @@ func compileMember(c *rawjson.Cursor) (m templateMember, dynamic bool, err error
 		if !isText {
 			return m, false, fmt.Errorf("the value for the field '%s' must be a STRING that contains a JSONPath or an intrinsic function", name)
 		}
+
 		if m.expr, err = CompileExpression(source); err != nil {
 			return m, false, fmt.Errorf("the value for the field '%s' must be a valid JSONPath or a valid intrinsic function call: %w", name, err)
 		}
+
 		return m, true, nil
 	}
 	m.key = append([]byte(nil), c.Key...)
 	m.value, dynamic, err = compileTemplate(c.Value)
+
 	return m, dynamic, err
 }
 
@@ -113,18 +123,22 @@ func (t *Template) append(out []byte, s *Scope) (_ []byte, err error) {
 			if i > 0 {
 				out = append(out, ',')
 			}
+
 			if out, err = item.append(out, s); err != nil {
 				return nil, err
 			}
 		}
+
 		return append(out, ']'), nil
 	}
+
 	out = append(out, '{')
 	for i := range t.members {
 		m := &t.members[i]
 		if i > 0 {
 			out = append(out, ',')
 		}
+
 		out = append(append(out, m.key...), ':')
 		if m.expr == nil {
 			if out, err = m.value.append(out, s); err != nil {
@@ -132,11 +146,13 @@ func (t *Template) append(out []byte, s *Scope) (_ []byte, err error) {
 			}
 			continue
 		}
+
 		v, err := m.expr.Evaluate(s)
 		if err != nil {
 			return nil, &FieldError{Field: m.field, Err: err}
 		}
 		out = append(out, v...)
 	}
+
 	return append(out, '}'), nil
 }

@@ -22,18 +22,22 @@ func Set(document []byte, way []Step, value []byte) ([]byte, bool) {
 			at, end = at+from, at+to
 			continue
 		}
+
 		if KindOf(here) != Object {
 			return nil, false
 		}
+
 		from, to, ok := member(here, step.Name)
 		if ok {
 			at, end = at+from, at+to
 			continue
 		}
+
 		return insert(document, at, end, way[n:], value)
 	}
 	out := make([]byte, 0, len(document)-(end-at)+len(value))
 	out = append(append(out, document[:at]...), value...)
+
 	return append(out, document[end:]...), true
 }
 
@@ -42,12 +46,14 @@ func insert(document []byte, at, end int, way []Step, value []byte) ([]byte, boo
 	for end > at && document[end-1] != '}' {
 		end--
 	}
+
 	brace := end - 1
 	out := make([]byte, 0, len(document)+len(value)+64)
 	out = append(out, document[:brace]...)
 	if c := Walk(document[at:end]); c.Next() {
 		out = append(out, ',')
 	}
+
 	out = append(AppendText(out, way[0].Name), ':')
 	for _, step := range way[1:] {
 		if step.IsIndex {
@@ -55,10 +61,12 @@ func insert(document []byte, at, end int, way []Step, value []byte) ([]byte, boo
 		}
 		out = append(AppendText(append(out, '{'), step.Name), ':')
 	}
+
 	out = append(out, value...)
 	for range way[1:] {
 		out = append(out, '}')
 	}
+
 	return append(out, document[brace:]...), true
 }
 
@@ -77,8 +85,10 @@ func Merge(a, b []byte) []byte {
 			add(c.Key, c.Value)
 		}
 	}
+
 	for c := Walk(b); c.Next(); {
 		add(c.Key, c.Value)
 	}
+
 	return append(out, '}')
 }

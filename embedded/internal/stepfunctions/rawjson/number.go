@@ -14,21 +14,26 @@ func Int(v []byte) (int64, bool) {
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
 		return n, true
 	}
+
 	if KindOf(v) != Number {
 		return 0, false
 	}
+
 	d := parseDecimal(v)
 	if d.digits == "" {
 		return 0, true
 	}
+
 	if d.point < len(d.digits) || d.point > 19 {
 		return 0, false
 	}
+
 	text := d.digits + strings.Repeat("0", d.point-len(d.digits))
 	if d.neg {
 		text = "-" + text
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
+
 	return n, err == nil
 }
 
@@ -37,13 +42,16 @@ func Rounded(v []byte) (int64, bool) {
 	if n, ok := Int(v); ok {
 		return n, true
 	}
+
 	if KindOf(v) != Number {
 		return 0, false
 	}
+
 	f, err := strconv.ParseFloat(string(Trim(v)), 64)
 	if err != nil || math.Abs(f) >= 1<<63 {
 		return 0, false
 	}
+
 	return int64(math.Round(f)), true
 }
 
@@ -60,6 +68,7 @@ func parseDecimal(v []byte) decimal {
 	if strings.HasPrefix(s, "-") {
 		d.neg, s = true, s[1:]
 	}
+
 	exp := 0
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
 		// Out of range saturates, which keeps the order of magnitudes.
@@ -71,11 +80,13 @@ func parseDecimal(v []byte) decimal {
 	d.point = len(whole) + exp
 	s = whole + fraction
 	trimmed := strings.TrimLeft(s, "0")
+
 	d.point -= len(s) - len(trimmed)
 	d.digits = strings.TrimRight(trimmed, "0")
 	if d.digits == "" {
 		return decimal{}
 	}
+
 	return d
 }
 
@@ -89,11 +100,13 @@ func CompareNumbers(a, b []byte) int {
 		case d.neg:
 			return -1
 		}
+
 		return 1
 	}
 	if sx, sy := sign(x), sign(y); sx != sy || sx == 0 {
 		return min(max(sx-sy, -1), 1)
 	}
+
 	order := 0
 	switch {
 	case x.point != y.point:
@@ -104,9 +117,11 @@ func CompareNumbers(a, b []byte) int {
 	default:
 		order = strings.Compare(x.digits, y.digits)
 	}
+
 	if x.neg {
 		return -order
 	}
+
 	return order
 }
 
@@ -117,6 +132,7 @@ func Equal(a, b []byte) bool {
 	if kind != KindOf(b) {
 		return false
 	}
+
 	switch kind {
 	case Number:
 		return CompareNumbers(a, b) == 0
@@ -131,6 +147,7 @@ func Equal(a, b []byte) bool {
 			if !mx || !my {
 				return mx == my
 			}
+
 			if !Equal(x.Value, y.Value) {
 				return false
 			}
@@ -139,14 +156,17 @@ func Equal(a, b []byte) bool {
 		if Len(a) != Len(b) {
 			return false
 		}
+
 		for c := Walk(a); c.Next(); {
 			name, _ := Text(c.Key)
+
 			mine, _ := Member(a, name) // the last of equal names
 			other, ok := Member(b, name)
 			if !ok || !Equal(mine, other) {
 				return false
 			}
 		}
+
 		return true
 	default:
 		return bytes.Equal(Trim(a), Trim(b))

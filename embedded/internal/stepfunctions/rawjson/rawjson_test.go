@@ -51,6 +51,7 @@ func TestInt(t *testing.T) {
 			t.Errorf("%s: %d %v, want %d", text, got, ok, want)
 		}
 	}
+
 	for _, text := range []string{"1.5", "1e40", `"1"`, "null", "1e999999999999"} {
 		if _, ok := Int([]byte(text)); ok {
 			t.Errorf("%s counts as a whole number", text)
@@ -68,21 +69,26 @@ func FuzzValid(f *testing.F) {
 		if want := json.Valid(text) && utf8.Valid(text); valid != want {
 			t.Fatalf("Valid says %v, encoding/json %v", valid, want)
 		}
+
 		if !valid {
 			return
 		}
+
 		var want any
 		if err := json.Unmarshal(text, &want); err != nil {
 			return // a number out of float64's range
 		}
+
 		if s, ok := want.(string); ok {
 			if got, _ := Text(text); got != s {
 				t.Fatalf("Text %q, want %q", got, s)
 			}
 		}
+
 		if !Equal(text, AppendCompact(nil, text)) {
 			t.Fatal("compact text is another value")
 		}
+
 		if m, ok := want.(map[string]any); ok {
 			for name, member := range m {
 				raw, ok := Member(text, name)
@@ -104,6 +110,7 @@ func TestTextRound(t *testing.T) {
 		if err := json.Unmarshal(quoted, &std); err != nil || std != s {
 			t.Fatalf("%q reads as %q, %v", quoted, std, err)
 		}
+
 		if got, ok := Text(quoted); !ok || got != s {
 			t.Fatalf("%q reads as %q", quoted, got)
 		}

@@ -20,6 +20,7 @@ func KindOf(v []byte) Kind {
 	if i >= len(v) {
 		return Invalid
 	}
+
 	switch c := v[i]; c {
 	case '{', '[', '"', 'n':
 		return Kind(c)
@@ -54,6 +55,7 @@ func skipString(b []byte, i int) int {
 			return i + 1
 		}
 	}
+
 	return len(b)
 }
 
@@ -62,6 +64,7 @@ func skip(b []byte, i int) int {
 	if i >= len(b) {
 		return i
 	}
+
 	switch b[i] {
 	case '"':
 		return skipString(b, i)
@@ -82,6 +85,7 @@ func skip(b []byte, i int) int {
 			}
 			i++
 		}
+
 		return i
 	default:
 		for i < len(b) {
@@ -91,6 +95,7 @@ func skip(b []byte, i int) int {
 			}
 			i++
 		}
+
 		return i
 	}
 }
@@ -115,6 +120,7 @@ func Walk(v []byte) Cursor {
 	if i >= len(v) || v[i] != '{' && v[i] != '[' {
 		return Cursor{}
 	}
+
 	return Cursor{b: v, i: i + 1, object: v[i] == '{'}
 }
 
@@ -124,9 +130,11 @@ func (c *Cursor) Next() bool {
 	if i < len(c.b) && c.b[i] == ',' {
 		i = space(c.b, i+1)
 	}
+
 	if i >= len(c.b) || c.b[i] == '}' || c.b[i] == ']' {
 		return false
 	}
+
 	if c.object {
 		k := skipString(c.b, i)
 		c.Key = c.b[i:k]
@@ -135,6 +143,7 @@ func (c *Cursor) Next() bool {
 	}
 	end := skip(c.b, i)
 	c.Value, c.at, c.end, c.i = c.b[i:end], i, end, end
+
 	return true
 }
 
@@ -146,15 +155,18 @@ func keyIs(quoted []byte, name string) bool {
 	if len(quoted) == len(name)+2 && string(quoted[1:len(quoted)-1]) == name {
 		return true
 	}
+
 	if len(quoted) <= len(name)+2 {
 		return false
 	}
+
 	for _, c := range quoted {
 		if c == '\\' {
 			s, ok := Text(quoted)
 			return ok && s == name
 		}
 	}
+
 	return false
 }
 
@@ -169,11 +181,13 @@ func member(object []byte, name string) (at, end int, ok bool) {
 	if !c.object {
 		return 0, 0, false
 	}
+
 	for c.Next() {
 		if keyIs(c.Key, name) {
 			at, end, ok = c.at, c.end, true
 		}
 	}
+
 	return at, end, ok
 }
 
@@ -183,6 +197,7 @@ func Element(array []byte, index int) ([]byte, bool) {
 		index += Len(array)
 	}
 	at, end, ok := element(array, index)
+
 	return array[at:end], ok
 }
 
@@ -191,11 +206,13 @@ func element(array []byte, index int) (at, end int, ok bool) {
 	if c.object || index < 0 {
 		return 0, 0, false
 	}
+
 	for n := 0; c.Next(); n++ {
 		if n == index {
 			return c.at, c.end, true
 		}
 	}
+
 	return 0, 0, false
 }
 
@@ -205,5 +222,6 @@ func Len(v []byte) int {
 	for c := Walk(v); c.Next(); {
 		n++
 	}
+
 	return n
 }

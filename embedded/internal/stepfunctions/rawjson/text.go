@@ -13,16 +13,19 @@ func Text(v []byte) (s string, ok bool) {
 	if len(v) < 2 || v[0] != '"' {
 		return "", false
 	}
+
 	v = v[1 : len(v)-1]
 	if bytes.IndexByte(v, '\\') < 0 {
 		return string(v), true
 	}
+
 	out := make([]byte, 0, len(v))
 	for i := 0; i < len(v); i++ {
 		if v[i] != '\\' {
 			out = append(out, v[i])
 			continue
 		}
+
 		i++
 		switch v[i] {
 		case 'b':
@@ -53,6 +56,7 @@ func Text(v []byte) (s string, ok bool) {
 			out = append(out, v[i])
 		}
 	}
+
 	return string(out), true
 }
 
@@ -75,6 +79,7 @@ func AppendText(dst []byte, s string) []byte {
 			i++
 			continue
 		}
+
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if r == utf8.RuneError && n == 1 {
@@ -84,6 +89,7 @@ func AppendText(dst []byte, s string) []byte {
 			i += n
 			continue
 		}
+
 		dst = append(dst, s[from:i]...)
 		switch c {
 		case '"', '\\':
@@ -100,6 +106,7 @@ func AppendText(dst []byte, s string) []byte {
 		i++
 		from = i
 	}
+
 	return append(append(dst, s[from:]...), '"')
 }
 
@@ -124,5 +131,6 @@ func AppendCompact(dst, v []byte) []byte {
 			i++
 		}
 	}
+
 	return dst
 }

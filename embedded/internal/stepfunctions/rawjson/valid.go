@@ -20,9 +20,11 @@ func Valid(b []byte) error {
 			return nil
 		}
 	}
+
 	if i >= len(b) {
 		return fmt.Errorf("unexpected end of JSON text at offset %d", len(b))
 	}
+
 	return fmt.Errorf("unexpected %q in JSON text at offset %d", b[i], i)
 }
 
@@ -31,6 +33,7 @@ func value(b []byte, i, depth int) (int, bool) {
 	if i >= len(b) || depth > MaxDepth {
 		return i, false
 	}
+
 	switch b[i] {
 	case '{':
 		return object(b, i, depth)
@@ -54,20 +57,25 @@ func object(b []byte, i, depth int) (int, bool) {
 	if i < len(b) && b[i] == '}' {
 		return i + 1, true
 	}
+
 	for {
 		if i >= len(b) || b[i] != '"' {
 			return i, false
 		}
+
 		ok := false
 		if i, ok = str(b, i); !ok {
 			return i, false
 		}
+
 		if i = space(b, i); i >= len(b) || b[i] != ':' {
 			return i, false
 		}
+
 		if i, ok = value(b, space(b, i+1), depth+1); !ok {
 			return i, false
 		}
+
 		i = space(b, i)
 		switch {
 		case i < len(b) && b[i] == ',':
@@ -85,11 +93,13 @@ func array(b []byte, i, depth int) (int, bool) {
 	if i < len(b) && b[i] == ']' {
 		return i + 1, true
 	}
+
 	for {
 		ok := false
 		if i, ok = value(b, i, depth+1); !ok {
 			return i, false
 		}
+
 		i = space(b, i)
 		switch {
 		case i < len(b) && b[i] == ',':
@@ -114,6 +124,7 @@ func str(b []byte, i int) (int, bool) {
 			if i >= len(b) {
 				return i, false
 			}
+
 			switch b[i] {
 			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 			case 'u':
@@ -128,6 +139,7 @@ func str(b []byte, i int) (int, bool) {
 			}
 		}
 	}
+
 	return i, false
 }
 
@@ -137,6 +149,7 @@ func literal(b []byte, i int, word string) (int, bool) {
 			return i + k, false
 		}
 	}
+
 	return i + len(word), true
 }
 
@@ -144,6 +157,7 @@ func number(b []byte, i int) (int, bool) {
 	if i < len(b) && b[i] == '-' {
 		i++
 	}
+
 	switch {
 	case i < len(b) && b[i] == '0':
 		i++
@@ -152,6 +166,7 @@ func number(b []byte, i int) (int, bool) {
 	default:
 		return i, false
 	}
+
 	if i < len(b) && b[i] == '.' {
 		end := digits(b, i+1)
 		if end == i+1 {
@@ -159,17 +174,20 @@ func number(b []byte, i int) (int, bool) {
 		}
 		i = end
 	}
+
 	if i < len(b) && (b[i] == 'e' || b[i] == 'E') {
 		i++
 		if i < len(b) && (b[i] == '+' || b[i] == '-') {
 			i++
 		}
+
 		end := digits(b, i)
 		if end == i {
 			return end, false
 		}
 		i = end
 	}
+
 	return i, true
 }
 
@@ -189,5 +207,6 @@ func hex(c byte) int {
 	case c >= 'A' && c <= 'F':
 		return int(c-'A') + 10
 	}
+
 	return -1
 }
