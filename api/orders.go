@@ -180,7 +180,7 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 	var err error
 	out.Body.Orders, out.Body.Next, err = fill(s, in.Page, []string{"orders", string(c.tenant), in.State},
 		func(after string, n int) ([]*transitions.Order, string, error) {
-			found, next, err := s.cfg.Orders.List(ctx, transitions.Page{State: workflow.State(in.State), After: transitions.OrderID(after), Limit: n})
+			found, next, err := s.cfg.Orders.List(ctx, transitions.Page{State: workflow.State(in.State), After: storedAfter(after), Limit: n})
 			return found, string(next), err
 		},
 		func(o *transitions.Order) (order, bool, error) {

@@ -42,3 +42,7 @@ func (t tenant) shown(stored string) string {
 }
 
 func (t tenant) order(id string) transitions.OrderID { return transitions.OrderID(t.stored(id)) }
+
+// storedAfter returns the stored id at which a page continues. A cursor is sealed by this
+// service, so it holds an id as it is stored.
+func storedAfter(cursor string) transitions.OrderID { return transitions.OrderID(cursor) }
