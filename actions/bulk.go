@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/internal/attribute"
-	"ratchet/internal/wait"
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 )
 
 // Batch describes many actions with generated codes. The same batch again makes the
@@ -130,8 +130,8 @@ func (a *Actions) createCoded(ctx context.Context, key tenantKey, b Batch, s Spe
 		id, r := key.codeOf(b, index, try)
 		item := a.item(r, key, s, now)
 		callID := rand.Text()
-		item["callId"] = attribute.S(callID)
-		item["batchId"], item["batchIndex"] = attribute.S(b.ID), attribute.N(int64(index))
+		item["callId"] = dynamo.S(callID)
+		item["batchId"], item["batchIndex"] = dynamo.S(b.ID), dynamo.N(int64(index))
 
 		old, err := a.putPatiently(ctx, item, now)
 		if err != nil {
@@ -167,7 +167,7 @@ func (a *Actions) putPatiently(ctx context.Context, item image, now time.Time) (
 			return old, err
 		}
 
-		if !wait.UpTo(ctx, min(100*time.Millisecond<<attempt, 5*time.Second)) {
+		if !worker.WaitJitter(ctx, min(100*time.Millisecond<<attempt, 5*time.Second)) {
 			return nil, context.Cause(ctx)
 		}
 	}

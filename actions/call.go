@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Request asks to use an action. ID must be set.
@@ -114,7 +114,7 @@ func (a *Actions) refuse(ctx context.Context, c *call, rec *record, done doneFun
 
 func (a *Actions) expire(ctx context.Context, c *call) (Result, error) {
 	rec, _, err := a.update(ctx, c, "SET #status = :expired", write{"#status = :open AND expiresAt <= :now",
-		image{":open": attribute.S(open), ":now": millis(c.now), ":expired": attribute.S(expired)}})
+		image{":open": dynamo.S(open), ":now": millis(c.now), ":expired": dynamo.S(expired)}})
 	switch {
 	case err != nil:
 		return Result{}, err

@@ -3,7 +3,7 @@ package actions
 import (
 	"context"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Cancel ends an action that nobody has used, held or not. The outcome is Canceled,
@@ -14,7 +14,7 @@ func (a *Actions) Cancel(ctx context.Context, id ID) (Result, error) {
 		c.owner = true
 		rec, made, err := a.update(ctx, c, "SET #status = :canceled, canceledAt = :now REMOVE holdUntil", write{
 			"#status = :open AND expiresAt > :now",
-			image{":open": attribute.S(open), ":canceled": attribute.S(canceled), ":now": millis(c.now)}})
+			image{":open": dynamo.S(open), ":canceled": dynamo.S(canceled), ":now": millis(c.now)}})
 		switch {
 		case err != nil:
 			return Result{}, err

@@ -9,10 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
-type dynamo interface {
+type dynamoDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -20,7 +20,7 @@ type dynamo interface {
 
 // Config says where actions live and for how long. DynamoDB and Table must be set.
 type Config struct {
-	DynamoDB dynamo
+	DynamoDB dynamoDB
 	Table    string
 	// Keys sign ids and hash PINs, see [Key]. Without any, every call fails with
 	// [ErrNoKey].
@@ -121,7 +121,7 @@ func (a *Actions) For(tenant string) (*Actions, error) {
 // TableInput describes the table of actions: key actionId. Expiry is switched on
 // apart from it, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey(keyAttribute))
+	return dynamo.Table(name, dynamo.TextKey(keyAttribute))
 }
 
 // ExpiryAttribute holds the epoch second after which TTL may delete an action.

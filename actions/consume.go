@@ -6,7 +6,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Consume uses the action: of all requests for it, one is Consumed. It costs one write
@@ -18,7 +18,7 @@ func (a *Actions) Consume(ctx context.Context, r Request) (Result, error) {
 		}
 
 		return a.use(ctx, c, "SET #status = :consumed, consumedAt = :now, consumeId = :consumeId REMOVE holdUntil",
-			image{":consumed": attribute.S(consumed), ":consumeId": attribute.S(c.ConsumeID)},
+			image{":consumed": dynamo.S(consumed), ":consumeId": dynamo.S(c.ConsumeID)},
 			func(rec record, made bool) (Result, bool) { return rec.consumption(false), made })
 	})
 }
@@ -59,7 +59,7 @@ func (a *Actions) guess(ctx context.Context, c *call) (Result, bool, error) {
 	}
 	name := key.tryName(c.itemKey, c.by(), c.PIN)
 	w := c.guessable(a.cfg)
-	w.values[":try"], w.values[":tries"] = attribute.S(name), &types.AttributeValueMemberSS{Value: []string{name}}
+	w.values[":try"], w.values[":tries"] = dynamo.S(name), &types.AttributeValueMemberSS{Value: []string{name}}
 
 	rec, spent, err := a.update(ctx, c, "ADD tries :tries", w)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Spec describes a new action. ExpiresAt must be set.
@@ -128,7 +128,7 @@ func (a *Actions) Create(ctx context.Context, s Spec) (Action, error) {
 	}
 
 	item, callID := a.item(r, key, s, now), rand.Text()
-	item["callId"] = attribute.S(callID)
+	item["callId"] = dynamo.S(callID)
 	if s.Code != "" {
 		delete(item, ExpiryAttribute) // nothing else remembers that the code was used
 	}
@@ -162,22 +162,22 @@ func (a *Actions) item(r ref, key tenantKey, s Spec, now time.Time) image {
 	itemKey := a.itemKey(r)
 
 	item := image{
-		keyAttribute: attribute.S(itemKey), "status": attribute.S(open), "content": attribute.B(s.content()),
-		"createdAt": millis(now), "activeAt": attribute.N(0), "expiresAt": millis(s.ExpiresAt),
-		"idExpires":     attribute.N(r.second()),
-		ExpiryAttribute: attribute.N(ceilSecond(s.ExpiresAt.Add(a.cfg.Retention))),
+		keyAttribute: dynamo.S(itemKey), "status": dynamo.S(open), "content": dynamo.B(s.content()),
+		"createdAt": millis(now), "activeAt": dynamo.N(0), "expiresAt": millis(s.ExpiresAt),
+		"idExpires":     dynamo.N(r.second()),
+		ExpiryAttribute: dynamo.N(ceilSecond(s.ExpiresAt.Add(a.cfg.Retention))),
 	}
 	if !s.ActiveAt.IsZero() { // else at once, whatever the clock of who uses it
 		item["activeAt"] = millis(s.ActiveAt)
 	}
 
 	if len(s.Payload) > 0 {
-		item["payload"] = attribute.B(s.Payload)
+		item["payload"] = dynamo.B(s.Payload)
 	}
 
 	if s.PIN != "" {
-		item["pinHash"], item["pinKey"] = attribute.B(key.hash(itemKey, s.PIN)), attribute.N(int64(key.version))
-		item["maxAttempts"] = attribute.N(int64(s.MaxAttempts))
+		item["pinHash"], item["pinKey"] = dynamo.B(key.hash(itemKey, s.PIN)), dynamo.N(int64(key.version))
+		item["maxAttempts"] = dynamo.N(int64(s.MaxAttempts))
 	}
 
 	return item
@@ -189,7 +189,7 @@ func (a *Actions) put(ctx context.Context, item image, now time.Time) (old image
 	_, err = a.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &a.cfg.Table, Item: item,
 		ConditionExpression:                 aws.String("attribute_not_exists(" + keyAttribute + ") OR " + ExpiryAttribute + " <= :second"),
-		ExpressionAttributeValues:           image{":second": attribute.N(now.Unix())},
+		ExpressionAttributeValues:           image{":second": dynamo.N(now.Unix())},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	var refused *types.ConditionalCheckFailedException

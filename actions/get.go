@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // State is what an action is at a moment.
@@ -72,12 +72,12 @@ func (a *Actions) Get(ctx context.Context, id ID) (Action, bool, error) {
 
 	c := call{Request: Request{ID: id}, ref: where, itemKey: a.itemKey(where), now: a.now()}
 	out, err := a.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &a.cfg.Table,
-		Key: image{keyAttribute: attribute.S(c.itemKey)}, ConsistentRead: aws.Bool(true)})
+		Key: image{keyAttribute: dynamo.S(c.itemKey)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return Action{}, false, failed("get", id, unavailable(ctx, err))
 	}
 
-	if len(out.Item) == 0 || attribute.Number(out.Item, "idExpires") != c.second() {
+	if len(out.Item) == 0 || dynamo.Number(out.Item, "idExpires") != c.second() {
 		return Action{ID: id, State: StateExpired, ExpiresAt: c.expires}, c.absent().Outcome == Expired, nil
 	}
 

@@ -7,10 +7,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
-type image = attribute.Item
+type image = dynamo.Item
 
 // What an action's item says of it. Pending, active and held follow from the times.
 const (
@@ -42,7 +42,7 @@ type record struct {
 
 func decode(i image) (record, error) {
 	at := func(name string) time.Time {
-		ms := attribute.Number(i, name)
+		ms := dynamo.Number(i, name)
 		if ms == 0 {
 			return time.Time{}
 		}
@@ -51,14 +51,14 @@ func decode(i image) (record, error) {
 	}
 
 	r := record{
-		status: attribute.Text(i, "status"), idSecond: attribute.Number(i, "idExpires"), content: attribute.Bytes(i, "content"), payload: attribute.Bytes(i, "payload"),
+		status: dynamo.Text(i, "status"), idSecond: dynamo.Number(i, "idExpires"), content: dynamo.Bytes(i, "content"), payload: dynamo.Bytes(i, "payload"),
 		createdAt: at("createdAt"), activeAt: at("activeAt"), expiresAt: at("expiresAt"),
-		consumedAt: at("consumedAt"), canceledAt: at("canceledAt"), consumeID: attribute.Text(i, "consumeId"),
-		pinHash: attribute.Bytes(i, "pinHash"), pinKey: int(attribute.Number(i, "pinKey")), maxAttempts: int(attribute.Number(i, "maxAttempts")),
-		holder: attribute.Text(i, "holder"), fence: attribute.Number(i, "fence"), holdUntil: at("holdUntil"),
-		callID: attribute.Text(i, "callId"), batch: attribute.Text(i, "batchId"), index: int(attribute.Number(i, "batchIndex")),
+		consumedAt: at("consumedAt"), canceledAt: at("canceledAt"), consumeID: dynamo.Text(i, "consumeId"),
+		pinHash: dynamo.Bytes(i, "pinHash"), pinKey: int(dynamo.Number(i, "pinKey")), maxAttempts: int(dynamo.Number(i, "maxAttempts")),
+		holder: dynamo.Text(i, "holder"), fence: dynamo.Number(i, "fence"), holdUntil: at("holdUntil"),
+		callID: dynamo.Text(i, "callId"), batch: dynamo.Text(i, "batchId"), index: int(dynamo.Number(i, "batchIndex")),
 	}
-	if second := attribute.Number(i, ExpiryAttribute); second != 0 {
+	if second := dynamo.Number(i, ExpiryAttribute); second != 0 {
 		r.forgetAt = time.Unix(second, 0).UTC()
 	}
 
@@ -89,4 +89,4 @@ func (r record) held(now time.Time, margin time.Duration) bool {
 
 func (r record) locked() bool { return r.pinHash != nil && len(r.tries) >= r.maxAttempts }
 
-func millis(t time.Time) types.AttributeValue { return attribute.N(t.UnixMilli()) }
+func millis(t time.Time) types.AttributeValue { return dynamo.N(t.UnixMilli()) }

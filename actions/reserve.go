@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // The bounds of a hold.
@@ -27,7 +27,7 @@ func (a *Actions) Reserve(ctx context.Context, r Request, d time.Duration) (Resu
 		}
 
 		return a.use(ctx, c, "SET holder = :holder, holdUntil = :until, fence = if_not_exists(fence, :zero) + :one",
-			image{":until": millis(c.now.Add(d)), ":zero": attribute.N(0), ":one": attribute.N(1)},
+			image{":until": millis(c.now.Add(d)), ":zero": dynamo.N(0), ":one": dynamo.N(1)},
 			func(rec record, made bool) (Result, bool) {
 				return rec.reservation(!made), made || (equal(rec.holder, c.Holder) && rec.held(c.now, 0))
 			})
@@ -41,7 +41,7 @@ func (a *Actions) Release(ctx context.Context, r Request) (Result, error) {
 		if r.Holder == "" || r.Fence == 0 {
 			return Result{}, invalid("holder and fence: must be set")
 		}
-		values := image{":zero": attribute.N(0), ":open": attribute.S(open), ":now": millis(c.now)}
+		values := image{":zero": dynamo.N(0), ":open": dynamo.S(open), ":now": millis(c.now)}
 
 		rec, made, err := a.update(ctx, c, "SET holdUntil = :zero", write{
 			"#status = :open AND expiresAt > :now AND " + c.hold(a.cfg, values), values})

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // write is the condition of an update and the values of both.
@@ -27,7 +27,7 @@ const (
 // hold is the condition that no hold of another is in the way, and its values.
 func (c *call) hold(cfg Config, values image) string {
 	if c.Fence != 0 {
-		values[":holder"], values[":fence"] = attribute.S(c.Holder), attribute.N(c.Fence)
+		values[":holder"], values[":fence"] = dynamo.S(c.Holder), dynamo.N(c.Fence)
 		return "holder = :holder AND fence = :fence AND holdUntil > :now"
 	}
 
@@ -35,17 +35,17 @@ func (c *call) hold(cfg Config, values image) string {
 	if c.Holder == "" {
 		return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale)"
 	}
-	values[":holder"] = attribute.S(c.Holder)
+	values[":holder"] = dynamo.S(c.Holder)
 
 	return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale OR (holder = :holder AND holdUntil <= :now))"
 }
 
 // usable is the condition under which the request may use the action.
 func (c *call) usable(cfg Config) write {
-	values := image{":open": attribute.S(open), ":now": millis(c.now)}
+	values := image{":open": dynamo.S(open), ":now": millis(c.now)}
 	pin := "attribute_not_exists(pinHash)"
 	if c.passed {
-		pin, values[":pin"] = "pinHash = :pin", attribute.B(c.pinHash)
+		pin, values[":pin"] = "pinHash = :pin", dynamo.B(c.pinHash)
 	}
 
 	return write{isOpen + pin + " AND " + c.hold(cfg, values), values}
@@ -55,7 +55,7 @@ func (c *call) usable(cfg Config) write {
 // one is spent already; and the action could be used, or has been. Of a used one the
 // right PIN brings no more than when that was.
 func (c *call) guessable(cfg Config) write {
-	values := image{":open": attribute.S(open), ":consumed": attribute.S(consumed), ":now": millis(c.now), ":second": attribute.N(c.now.Unix())}
+	values := image{":open": dynamo.S(open), ":consumed": dynamo.S(consumed), ":now": millis(c.now), ":second": dynamo.N(c.now.Unix())}
 	hold := c.hold(cfg, values)
 	if c.Fence == 0 && c.Holder != "" { // a holder asking again for the hold that it has
 		hold = "(" + hold + " OR holder = :holder)"
@@ -74,10 +74,10 @@ const isThis = " AND idExpires = :idExpires"
 // condition failed, as it was (nil for none) and false.
 func (a *Actions) update(ctx context.Context, c *call, update string, w write) (*record, bool, error) {
 	w.condition += isThis
-	w.values[":idExpires"] = attribute.N(c.second())
+	w.values[":idExpires"] = dynamo.N(c.second())
 
 	out, err := a.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &a.cfg.Table, Key: image{keyAttribute: attribute.S(c.itemKey)},
+		TableName: &a.cfg.Table, Key: image{keyAttribute: dynamo.S(c.itemKey)},
 		UpdateExpression: &update, ConditionExpression: &w.condition,
 		ExpressionAttributeNames: statusName, ExpressionAttributeValues: w.values,
 		ReturnValues:                        types.ReturnValueAllNew,

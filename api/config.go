@@ -15,9 +15,9 @@ import (
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/once"
-	"ratchet/parked"
 	"ratchet/payments"
 	"ratchet/streams"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 )
 
@@ -35,7 +35,7 @@ type Config struct {
 	Claims      once.Locks // also where claims are
 	Ledger      *ledger.Ledger
 	Payments    *payments.Payments
-	Parked      *parked.Tasks
+	Parked      *tasktoken.Tasks
 	SFN         stepFunctions
 	DeadLetters streams.DeadLetters
 	// Handlers are those whose dead letters can be redriven.

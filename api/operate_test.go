@@ -14,8 +14,8 @@ import (
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/parked"
 	"ratchet/streams"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 )
 
@@ -98,7 +98,7 @@ func TestADeadLetterIsListedToItsTenantAndRedriven(t *testing.T) {
 
 func TestAWaitingTaskIsShownWithoutItsToken(t *testing.T) {
 	w := newWorld(t, dev)
-	if err := w.cfg.Parked.Park(t.Context(), parked.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"}, time.Now().Add(time.Hour)); err != nil {
+	if err := w.cfg.Parked.Park(t.Context(), tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 

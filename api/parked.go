@@ -12,7 +12,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
-	"ratchet/parked"
+	"ratchet/tasktoken"
 )
 
 func (s *service) parkedRoutes(h huma.API) {
@@ -77,7 +77,7 @@ func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput)
 	return nil, notFound("parked_task")
 }
 
-func (s *service) abandon(ctx context.Context, c caller, t parked.Task) error {
+func (s *service) abandon(ctx context.Context, c caller, t tasktoken.Task) error {
 	_, err := s.cfg.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: aws.String(string(t.Token)), Error: aws.String(abandoned), Cause: aws.String("given up by " + c.ID)})
 
 	var unknown *sfntypes.TaskDoesNotExist

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"ratchet/api/auth"
-	"ratchet/parked"
+	"ratchet/tasktoken"
 )
 
 // TestNoSecretIsShown pushes 50 secrets of every kind through every path: task tokens,
@@ -38,7 +38,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	w.want(ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 	for _, state := range []string{"SHIPPED", "DELIVERED", "PAYMENT_RECEIVED"} {
-		task := parked.Task{OrderID: "acme:o-1", Awaited: state, Since: 1, Token: parked.Token(canary(false))}
+		task := tasktoken.Task{OrderID: "acme:o-1", Awaited: state, Since: 1, Token: tasktoken.Token(canary(false))}
 		if err := w.cfg.Parked.Park(t.Context(), task, time.Now().Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}

@@ -24,10 +24,11 @@ import (
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/once"
-	"ratchet/parked"
 	"ratchet/payments"
+	"ratchet/payments/sandbox"
 	"ratchet/server"
 	"ratchet/streams"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/webhooks"
 )
@@ -52,7 +53,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	w := &world{t: t, engine: embeddedtest.Open(t)}
 	w.db = dynamodb.NewFromConfig(w.engine.AWSConfig())
 	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"), inventory.DueTableInput("due"),
-		parked.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
+		tasktoken.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
 	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
 	orders, err := transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: log})
@@ -84,9 +85,9 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	if w.signer, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}}); err != nil {
 		t.Fatal(err)
 	}
-	embeddedtest.Create(t, w.db, payments.Table("payments"), payments.DueTable("payments-due"), payments.SandboxTable("bank"))
+	embeddedtest.Create(t, w.db, payments.Table("payments"), payments.DueTable("payments-due"), sandbox.Table("bank"))
 
-	pay, err := payments.New(payments.Config{DynamoDB: w.db, Table: "payments", DueTable: "payments-due", Ledger: money, Processor: &payments.Sandbox{DynamoDB: w.db, Table: "bank"}, Callbacks: w.signer})
+	pay, err := payments.New(payments.Config{DynamoDB: w.db, Table: "payments", DueTable: "payments-due", Ledger: money, Processor: &sandbox.Bank{DynamoDB: w.db, Table: "bank"}, Callbacks: w.signer})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +97,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		t.Fatal(err)
 	}
 
-	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
+	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: tasktoken.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
 	if change != nil {
 		change(&w.cfg)

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"ratchet/bench/load"
+	"ratchet/internal/scenario"
 	"ratchet/server"
 )
 
@@ -20,7 +20,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	s := &load.Session{Plan: load.Default(work.orders)}
+	s := &scenario.Session{Plan: scenario.Default(work.orders)}
 
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notifications.jsonl"),
 		DeclinePercent: 5, TimeoutPercent: 3, CarrierDelay: 100 * time.Millisecond}, nil, s.Meter.Hooks())

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/ledger"
 	"ratchet/txn"
 )
@@ -87,20 +87,20 @@ func (t *till) bare(where among) way {
 	return way{prepare: func(context.Context, int) error { return nil }, do: func(ctx context.Context, round, piece int) error {
 		from, to := where(piece)
 		id := fmt.Sprintf("bare/%d/%d", round, piece)
-		put := func(table, key string, item attribute.Item) types.TransactWriteItem {
+		put := func(table, key string, item dynamo.Item) types.TransactWriteItem {
 			return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: item, ConditionExpression: aws.String("attribute_not_exists(" + key + ")")}}
 		}
 		move := func(id string, amount int64, condition string) types.TransactWriteItem {
-			return types.TransactWriteItem{Update: &types.Update{TableName: &t.tables.Accounts, Key: attribute.Item{"accountId": attribute.S(id)},
+			return types.TransactWriteItem{Update: &types.Update{TableName: &t.tables.Accounts, Key: dynamo.Item{"accountId": dynamo.S(id)},
 				ConditionExpression: &condition, UpdateExpression: aws.String("SET available = available + :n"),
-				ExpressionAttributeValues: attribute.Item{":n": attribute.N(amount)}}}
+				ExpressionAttributeValues: dynamo.Item{":n": dynamo.N(amount)}}}
 		}
 		entry := func(id string, amount int64) types.TransactWriteItem {
-			return put(t.tables.Entries, "accountId", attribute.Item{"accountId": attribute.S("bare/" + id), "sequence": attribute.N(int64(round)<<32 + int64(piece)),
-				"transferId": attribute.S(id), "amount": attribute.N(amount), "at": attribute.N(time.Now().UnixMilli())})
+			return put(t.tables.Entries, "accountId", dynamo.Item{"accountId": dynamo.S("bare/" + id), "sequence": dynamo.N(int64(round)<<32 + int64(piece)),
+				"transferId": dynamo.S(id), "amount": dynamo.N(amount), "at": dynamo.N(time.Now().UnixMilli())})
 		}
 		_, err := t.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			put(t.tables.Transfers, "transferId", attribute.Item{"transferId": attribute.S(id), "from": attribute.S(from), "to": attribute.S(to), "amount": attribute.N(1)}),
+			put(t.tables.Transfers, "transferId", dynamo.Item{"transferId": dynamo.S(id), "from": dynamo.S(from), "to": dynamo.S(to), "amount": dynamo.N(1)}),
 			move(from, -1, "attribute_exists(accountId)"), move(to, 1, "attribute_exists(accountId)"), entry(from, -1), entry(to, 1)}})
 
 		return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -107,12 +107,12 @@ func (r record) judge(e ending) (done bool, err error) {
 
 // ending is the transaction that ends the reservation as it was seen.
 func (s *Stock) ending(order string, e ending, r record) *txn.Transaction {
-	item := image{skuKey: attribute.S(orderKey(order)), "status": attribute.S(string(e.status)), "version": attribute.N(r.version + 1),
+	item := image{skuKey: dynamo.S(orderKey(order)), "status": dynamo.S(string(e.status)), "version": dynamo.N(r.version + 1),
 		"lines": linesValue(r.Lines)}
 	condition, values := "attribute_not_exists(sku)", image(nil)
 	if r.Status != "" {
 		condition = "#status = :from AND version = :version"
-		values = image{":from": attribute.S(string(r.Status)), ":version": attribute.N(r.version)}
+		values = image{":from": dynamo.S(string(r.Status)), ":version": dynamo.N(r.version)}
 	}
 
 	put := &types.Put{TableName: &s.cfg.Table, Item: item, ConditionExpression: &condition, ExpressionAttributeValues: values}

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -27,7 +27,7 @@ const (
 func dueItem(order string, at time.Time) image {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(order)) // a hash does not fail
-	return image{shardKey: attribute.S(shard(int(h.Sum32() % dueShards))), dueKey: attribute.S(dueBound(at) + "#" + order)}
+	return image{shardKey: dynamo.S(shard(int(h.Sum32() % dueShards))), dueKey: dynamo.S(dueBound(at) + "#" + order)}
 }
 
 func shard(n int) string { return fmt.Sprintf("%02d", n) }
@@ -53,8 +53,8 @@ func (s *Stock) ExpireDue(ctx context.Context, limit int) (int, error) {
 				TableName: &s.cfg.DueTable, Limit: aws.Int32(int32(page)),
 				KeyConditionExpression:   aws.String("#shard = :shard AND due < :bound"),
 				ExpressionAttributeNames: map[string]string{"#shard": shardKey},
-				ExpressionAttributeValues: image{":shard": attribute.S(shard(n)),
-					":bound": attribute.S(dueBound(now.Add(time.Millisecond)))},
+				ExpressionAttributeValues: image{":shard": dynamo.S(shard(n)),
+					":bound": dynamo.S(dueBound(now.Add(time.Millisecond)))},
 			})
 			if err != nil {
 				return count, errors.Join(append(failed, fmt.Errorf("find expired reservations: %w", err))...)
@@ -84,7 +84,7 @@ func (s *Stock) ExpireDue(ctx context.Context, limit int) (int, error) {
 // that the item is due no more. Its key holds the very moment, so that the item of a
 // newer reservation of the order is another one.
 func (s *Stock) expire(ctx context.Context, item image, now time.Time) (gone bool, err error) {
-	_, order, _ := strings.Cut(attribute.Text(item, dueKey), "#")
+	_, order, _ := strings.Cut(dynamo.Text(item, dueKey), "#")
 	due := image{shardKey: item[shardKey], dueKey: item[dueKey]}
 	if err = s.end(ctx, order, expiry(now), nil); err == nil || errors.Is(err, ErrClosed) {
 		_, err = s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.cfg.DueTable, Key: due})

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Line is a number of pieces of one SKU.
@@ -59,7 +59,7 @@ const (
 	orderPrefix = "order#"
 )
 
-type image = attribute.Item
+type image = dynamo.Item
 
 const (
 	skuKey   = "sku"
@@ -69,18 +69,18 @@ const (
 
 // TableInput describes the inventory's table: key sku.
 func TableInput(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey(skuKey))
+	return dynamo.Table(name, dynamo.TextKey(skuKey))
 }
 
 // DueTableInput describes the table of reservations that expire: keys shard and due.
 func DueTableInput(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey(shardKey), attribute.TextKey(dueKey))
+	return dynamo.Table(name, dynamo.TextKey(shardKey), dynamo.TextKey(dueKey))
 }
 
 // orderKey is where an order's reservation lies among the SKUs.
 func orderKey(order string) string { return orderPrefix + order }
 
-func key(sku string) image { return image{skuKey: attribute.S(sku)} }
+func key(sku string) image { return image{skuKey: dynamo.S(sku)} }
 
 // record is a reservation as it is stored.
 type record struct {
@@ -97,16 +97,16 @@ func (r record) lapsed(now time.Time) bool {
 }
 
 func decode(item image) record {
-	r := record{version: attribute.Number(item, "version"), base: attribute.Bytes(item, "base")}
-	r.Status = Status(attribute.Text(item, "status"))
-	if ms := attribute.Number(item, "expiresAt"); ms != 0 {
+	r := record{version: dynamo.Number(item, "version"), base: dynamo.Bytes(item, "base")}
+	r.Status = Status(dynamo.Text(item, "status"))
+	if ms := dynamo.Number(item, "expiresAt"); ms != 0 {
 		r.ExpiresAt = time.UnixMilli(ms).UTC()
 	}
 
 	if list, ok := item["lines"].(*types.AttributeValueMemberL); ok {
 		for _, v := range list.Value {
 			if m, ok := v.(*types.AttributeValueMemberM); ok {
-				r.Lines = append(r.Lines, Line{SKU: attribute.Text(m.Value, "sku"), Quantity: attribute.Number(m.Value, "quantity")})
+				r.Lines = append(r.Lines, Line{SKU: dynamo.Text(m.Value, "sku"), Quantity: dynamo.Number(m.Value, "quantity")})
 			}
 		}
 	}
@@ -117,7 +117,7 @@ func decode(item image) record {
 func linesValue(lines []Line) types.AttributeValue {
 	list := make([]types.AttributeValue, len(lines))
 	for i, l := range lines {
-		list[i] = attribute.M(image{"sku": attribute.S(l.SKU), "quantity": attribute.N(l.Quantity)})
+		list[i] = dynamo.M(image{"sku": dynamo.S(l.SKU), "quantity": dynamo.N(l.Quantity)})
 	}
 
 	return &types.AttributeValueMemberL{Value: list}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -127,20 +127,20 @@ func (s *Stock) grow(t *txn.Transaction, order string, lines []Line, g growth) {
 	update := "SET #status = :reserved, #lines = list_append(if_not_exists(#lines, :none), :lines), version = if_not_exists(version, :zero) + :one"
 
 	standing := "#status = :reserved AND (attribute_not_exists(expiresAt) OR expiresAt > :now) AND size(#lines) <= :room"
-	values := image{":reserved": attribute.S(string(Reserved)), ":expired": attribute.S(string(Expired)), ":none": linesValue(nil),
-		":lines": linesValue(lines), ":zero": attribute.N(0), ":one": attribute.N(1), ":now": attribute.N(g.now.UnixMilli()),
-		":room": attribute.N(int64(MaxLines - len(lines)))}
+	values := image{":reserved": dynamo.S(string(Reserved)), ":expired": dynamo.S(string(Expired)), ":none": linesValue(nil),
+		":lines": linesValue(lines), ":zero": dynamo.N(0), ":one": dynamo.N(1), ":now": dynamo.N(g.now.UnixMilli()),
+		":room": dynamo.N(int64(MaxLines - len(lines)))}
 	names := map[string]string{"#status": "status", "#lines": "lines"}
 	if g.base != nil {
 		update += ", #base = :base"
 		standing += " AND attribute_not_exists(#base)"
 		names["#base"] = "base"
-		values[":base"] = attribute.B(g.base)
+		values[":base"] = dynamo.B(g.base)
 	}
 
 	if !g.until.IsZero() {
 		update += ", expiresAt = :until"
-		values[":until"] = attribute.N(g.until.UnixMilli())
+		values[":until"] = dynamo.N(g.until.UnixMilli())
 		t.Add(duePart, types.TransactWriteItem{Put: &types.Put{TableName: &s.cfg.DueTable, Item: dueItem(order, g.until)}}, nil)
 	}
 	t.Add(reservationPart, types.TransactWriteItem{Update: &types.Update{
@@ -176,7 +176,7 @@ func (s *Stock) move(l Line, from, to string) types.TransactWriteItem {
 		ConditionExpression:       aws.String("#from >= :q"),
 		UpdateExpression:          aws.String("SET #from = #from - :q, #to = if_not_exists(#to, :zero) + :q"),
 		ExpressionAttributeNames:  map[string]string{"#from": from, "#to": to},
-		ExpressionAttributeValues: image{":q": attribute.N(l.Quantity), ":zero": attribute.N(0)},
+		ExpressionAttributeValues: image{":q": dynamo.N(l.Quantity), ":zero": dynamo.N(0)},
 	}}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -30,7 +30,7 @@ var (
 	ErrConflict = fmt.Errorf("%w: the order has reserved other lines", ErrInvalid)
 )
 
-type dynamo interface {
+type dynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
@@ -40,7 +40,7 @@ type dynamo interface {
 
 // Config says where stock is kept. DynamoDB, Table and DueTable must be set.
 type Config struct {
-	DynamoDB dynamo
+	DynamoDB dynamoDB
 	Table    string
 	// DueTable lists the reservations that expire, by when they do.
 	DueTable string
@@ -102,7 +102,7 @@ func (s *Stock) Set(ctx context.Context, sku string, quantity int64) error {
 	_, err := s.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 		TableName: &s.cfg.Table, Key: key(sku),
 		UpdateExpression:          aws.String("SET available = :q, reserved = if_not_exists(reserved, :zero), committed = if_not_exists(committed, :zero)"),
-		ExpressionAttributeValues: image{":q": attribute.N(quantity), ":zero": attribute.N(0)},
+		ExpressionAttributeValues: image{":q": dynamo.N(quantity), ":zero": dynamo.N(0)},
 	})
 	if err != nil {
 		return fmt.Errorf("set stock of %q: %w", sku, err)
@@ -122,8 +122,8 @@ func (s *Stock) Level(ctx context.Context, sku string) (Level, bool, error) {
 		return Level{}, false, fmt.Errorf("level of %q: %w", sku, err)
 	}
 
-	return Level{SKU: sku, Available: attribute.Number(item, "available"), Reserved: attribute.Number(item, "reserved"),
-		Committed: attribute.Number(item, "committed")}, len(item) > 0, nil
+	return Level{SKU: sku, Available: dynamo.Number(item, "available"), Reserved: dynamo.Number(item, "reserved"),
+		Committed: dynamo.Number(item, "committed")}, len(item) > 0, nil
 }
 
 // Reservation returns an order's reservation as it is now, and whether there is one.

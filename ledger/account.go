@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // What amounts, balances and accounts may be. Balances stay below 2^53, so that a
@@ -134,17 +134,17 @@ func shardKey(id string, shard int) string {
 	return id + "#" + strconv.Itoa(shard)
 }
 
-func accountKey(key string) image { return image{"accountId": attribute.S(key)} }
+func accountKey(key string) image { return image{"accountId": dynamo.S(key)} }
 
 // item is a shard of the account to be.
 func (n NewAccount) item(shard int, at time.Time, call string) image {
-	ms := attribute.N(at.UnixMilli())
+	ms := dynamo.N(at.UnixMilli())
 
 	return image{
-		"accountId": attribute.S(shardKey(n.ID, shard)), "shard": attribute.N(int64(shard)), "shards": attribute.N(int64(n.Shards)),
-		"currency": attribute.S(n.Currency), "side": attribute.S(string(n.Side)), "overdraft": &types.AttributeValueMemberBOOL{Value: n.Overdraft},
-		"status": attribute.S(string(Open)), "available": attribute.N(0), "held": attribute.N(0), "sequence": attribute.N(0),
-		"revision": attribute.N(1), "createdAt": ms, "updatedAt": ms, "call": attribute.S(call),
+		"accountId": dynamo.S(shardKey(n.ID, shard)), "shard": dynamo.N(int64(shard)), "shards": dynamo.N(int64(n.Shards)),
+		"currency": dynamo.S(n.Currency), "side": dynamo.S(string(n.Side)), "overdraft": &types.AttributeValueMemberBOOL{Value: n.Overdraft},
+		"status": dynamo.S(string(Open)), "available": dynamo.N(0), "held": dynamo.N(0), "sequence": dynamo.N(0),
+		"revision": dynamo.N(1), "createdAt": ms, "updatedAt": ms, "call": dynamo.S(call),
 	}
 }
 
@@ -153,14 +153,14 @@ func accountOf(i image) *Account {
 	if len(i) == 0 {
 		return nil
 	}
-	id, _, _ := strings.Cut(attribute.Text(i, "accountId"), "#")
+	id, _, _ := strings.Cut(dynamo.Text(i, "accountId"), "#")
 	overdraft, _ := i["overdraft"].(*types.AttributeValueMemberBOOL)
 	a := &Account{
-		ID: id, Currency: attribute.Text(i, "currency"), Side: Side(attribute.Text(i, "side")), Overdraft: overdraft != nil && overdraft.Value,
-		Status: Status(attribute.Text(i, "status")), Shards: int(attribute.Number(i, "shards")),
-		Available: attribute.Number(i, "available"), Held: attribute.Number(i, "held"), Entries: attribute.Number(i, "sequence"),
+		ID: id, Currency: dynamo.Text(i, "currency"), Side: Side(dynamo.Text(i, "side")), Overdraft: overdraft != nil && overdraft.Value,
+		Status: Status(dynamo.Text(i, "status")), Shards: int(dynamo.Number(i, "shards")),
+		Available: dynamo.Number(i, "available"), Held: dynamo.Number(i, "held"), Entries: dynamo.Number(i, "sequence"),
 		CreatedAt: moment(i, "createdAt"), UpdatedAt: moment(i, "updatedAt"),
-		shard: int(attribute.Number(i, "shard")), revision: attribute.Number(i, "revision"), call: attribute.Text(i, "call"),
+		shard: int(dynamo.Number(i, "shard")), revision: dynamo.Number(i, "revision"), call: dynamo.Text(i, "call"),
 	}
 	a.Balance = a.Available + a.Held
 
@@ -169,7 +169,7 @@ func accountOf(i image) *Account {
 
 // moment reads epoch milliseconds, the zero time for none.
 func moment(i image, name string) time.Time {
-	ms := attribute.Number(i, name)
+	ms := dynamo.Number(i, name)
 	if ms == 0 {
 		return time.Time{}
 	}

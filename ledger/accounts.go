@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -179,7 +179,7 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 	}
 
 	var t txn.Transaction
-	now := attribute.N(l.cfg.Now().UnixMilli())
+	now := dynamo.N(l.cfg.Now().UnixMilli())
 	for shard := range a.Shards { // their number never changes
 		key := shardKey(id, shard)
 		t.Add(key, types.TransactWriteItem{Update: &types.Update{
@@ -187,8 +187,8 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 			ConditionExpression:      aws.String("#status = :closed OR (available = :zero AND held = :zero)"),
 			UpdateExpression:         aws.String("SET #status = :closed, updatedAt = :now, revision = revision + :one"),
 			ExpressionAttributeNames: map[string]string{"#status": "status"},
-			ExpressionAttributeValues: image{":closed": attribute.S(string(Closed)), ":zero": attribute.N(0),
-				":one": attribute.N(1), ":now": now},
+			ExpressionAttributeValues: image{":closed": dynamo.S(string(Closed)), ":zero": dynamo.N(0),
+				":one": dynamo.N(1), ":now": now},
 		}}, txn.Says(ErrAccountInUse))
 		l.known.forget(key)
 	}

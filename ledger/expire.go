@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // mostFailures is how many holds that resist one sweep names; it counts the others.
@@ -60,7 +60,7 @@ func (e *expiry) err() error {
 func (e *expiry) partition(ctx context.Context, due string) error {
 	in := &dynamodb.QueryInput{TableName: &e.ledger.cfg.Tables.Holds, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(e.limit)),
 		KeyConditionExpression:    aws.String("accountId = :due AND holdId <= :end"),
-		ExpressionAttributeValues: image{":due": attribute.S(due), ":end": attribute.S(e.end)}}
+		ExpressionAttributeValues: image{":due": dynamo.S(due), ":end": dynamo.S(e.end)}}
 	for {
 		out, err := e.ledger.cfg.DynamoDB.Query(ctx, in)
 		if err != nil {
@@ -93,7 +93,7 @@ func (e *expiry) partition(ctx context.Context, due string) error {
 // lapse releases the hold of a due row, and reports whether it did. The row comes and
 // goes with the hold; one that is left over all the same is removed.
 func (l *Ledger) lapse(ctx context.Context, row image) (bool, error) {
-	_, rest, _ := strings.Cut(attribute.Text(row, "holdId"), "#")
+	_, rest, _ := strings.Cut(dynamo.Text(row, "holdId"), "#")
 	account, id, _ := strings.Cut(rest, "#")
 
 	h, found, err := l.Hold(ctx, account, id)

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -60,7 +60,7 @@ func (n NewHold) Validate() error {
 }
 
 func holdKey(account, id string) image {
-	return image{"accountId": attribute.S(account), "holdId": attribute.S(id)}
+	return image{"accountId": dynamo.S(account), "holdId": dynamo.S(id)}
 }
 
 func (n NewHold) digest() []byte {
@@ -76,11 +76,11 @@ func (n NewHold) digest() []byte {
 func (h Hold) item(call string) image {
 	item := holdKey(h.Account, h.ID)
 
-	item["amount"], item["remaining"], item["currency"] = attribute.N(h.Amount), attribute.N(h.Remaining), attribute.S(h.Currency)
-	item["status"], item["parts"], item["createdAt"] = attribute.S(string(h.Status)), partsValue(h.parts), attribute.N(h.CreatedAt.UnixMilli())
-	item["digest"], item["call"] = attribute.B(h.digest()), attribute.S(call)
+	item["amount"], item["remaining"], item["currency"] = dynamo.N(h.Amount), dynamo.N(h.Remaining), dynamo.S(h.Currency)
+	item["status"], item["parts"], item["createdAt"] = dynamo.S(string(h.Status)), partsValue(h.parts), dynamo.N(h.CreatedAt.UnixMilli())
+	item["digest"], item["call"] = dynamo.B(h.digest()), dynamo.S(call)
 	if !h.ExpiresAt.IsZero() {
-		item["expiresAt"] = attribute.N(h.ExpiresAt.UnixMilli())
+		item["expiresAt"] = dynamo.N(h.ExpiresAt.UnixMilli())
 	}
 
 	return item
@@ -89,7 +89,7 @@ func (h Hold) item(call string) image {
 func partsValue(parts []holdPart) types.AttributeValue {
 	list := make([]types.AttributeValue, len(parts))
 	for i, p := range parts {
-		list[i] = attribute.M(image{"shard": attribute.N(int64(p.shard)), "amount": attribute.N(p.amount)})
+		list[i] = dynamo.M(image{"shard": dynamo.N(int64(p.shard)), "amount": dynamo.N(p.amount)})
 	}
 
 	return &types.AttributeValueMemberL{Value: list}
@@ -101,11 +101,11 @@ func holdOf(i image) *Hold {
 		return nil
 	}
 
-	h := &Hold{NewHold: NewHold{ID: attribute.Text(i, "holdId"), Account: attribute.Text(i, "accountId"), Amount: attribute.Number(i, "amount"),
-		Currency: attribute.Text(i, "currency"), ExpiresAt: moment(i, "expiresAt")},
-		Status: HoldStatus(attribute.Text(i, "status")), Remaining: attribute.Number(i, "remaining"), CreatedAt: moment(i, "createdAt")}
+	h := &Hold{NewHold: NewHold{ID: dynamo.Text(i, "holdId"), Account: dynamo.Text(i, "accountId"), Amount: dynamo.Number(i, "amount"),
+		Currency: dynamo.Text(i, "currency"), ExpiresAt: moment(i, "expiresAt")},
+		Status: HoldStatus(dynamo.Text(i, "status")), Remaining: dynamo.Number(i, "remaining"), CreatedAt: moment(i, "createdAt")}
 	for _, m := range maps(i, "parts") {
-		h.parts = append(h.parts, holdPart{int(attribute.Number(m, "shard")), attribute.Number(m, "amount")})
+		h.parts = append(h.parts, holdPart{int(dynamo.Number(m, "shard")), dynamo.Number(m, "amount")})
 	}
 
 	return h
@@ -190,8 +190,8 @@ func (h *Hold) take(table string, amount int64, release bool, now time.Time) typ
 		ConditionExpression:      aws.String("#status = :active AND remaining = :seen AND remaining >= :amount AND (attribute_not_exists(expiresAt) OR expiresAt > :now)"),
 		UpdateExpression:         aws.String("SET remaining = :remaining, #parts = :parts, #status = :status"),
 		ExpressionAttributeNames: map[string]string{"#status": "status", "#parts": "parts"},
-		ExpressionAttributeValues: image{":active": attribute.S(string(HoldActive)), ":seen": attribute.N(h.Remaining), ":amount": attribute.N(amount),
-			":now": attribute.N(now.UnixMilli()), ":remaining": attribute.N(remaining), ":parts": partsValue(left), ":status": attribute.S(string(status))},
+		ExpressionAttributeValues: image{":active": dynamo.S(string(HoldActive)), ":seen": dynamo.N(h.Remaining), ":amount": dynamo.N(amount),
+			":now": dynamo.N(now.UnixMilli()), ":remaining": dynamo.N(remaining), ":parts": partsValue(left), ":status": dynamo.S(string(status))},
 	}}
 }
 

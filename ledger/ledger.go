@@ -9,13 +9,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
-	"ratchet/internal/wait"
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 	"ratchet/txn"
 )
 
 // dynamo is what this package needs of the SDK's client.
-type dynamo interface {
+type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
 	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
@@ -32,17 +32,17 @@ type Tables struct{ Accounts, Entries, Transfers, Holds string }
 // accountId and holdId.
 func (t Tables) Inputs() []*dynamodb.CreateTableInput {
 	return []*dynamodb.CreateTableInput{
-		attribute.Table(t.Accounts, attribute.TextKey("accountId")),
-		attribute.Table(t.Entries, attribute.TextKey("accountId"), attribute.NumberKey("sequence")),
-		attribute.Table(t.Transfers, attribute.TextKey("transferId")),
-		attribute.Table(t.Holds, attribute.TextKey("accountId"), attribute.TextKey("holdId")),
+		dynamo.Table(t.Accounts, dynamo.TextKey("accountId")),
+		dynamo.Table(t.Entries, dynamo.TextKey("accountId"), dynamo.NumberKey("sequence")),
+		dynamo.Table(t.Transfers, dynamo.TextKey("transferId")),
+		dynamo.Table(t.Holds, dynamo.TextKey("accountId"), dynamo.TextKey("holdId")),
 	}
 }
 
 // Config of a [Ledger].
 type Config struct {
 	// DynamoDB and all of Tables are required.
-	DynamoDB dynamo
+	DynamoDB dynamoDB
 	Tables   Tables
 	// Attempts is how often one call plans anew when others have moved the same
 	// accounts meanwhile: 1 to 1,000. Default 100.
@@ -98,13 +98,13 @@ func New(cfg Config) (*Ledger, error) {
 // any refusal of an account.
 type Beside func(*txn.Transaction)
 
-type image = attribute.Item
+type image = dynamo.Item
 
 // pause waits before another attempt, with full jitter up to 1 ms * 2^attempt, at most
 // 64 ms: of those who were refused, one can go on at once, so long waits only leave the
 // account idle. It reports false when ctx ends first.
 func pause(ctx context.Context, attempt int) bool {
-	return wait.UpTo(ctx, time.Millisecond<<min(attempt, 6))
+	return worker.WaitJitter(ctx, time.Millisecond<<min(attempt, 6))
 }
 
 // contended says that nothing was written because others were always faster.

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -103,7 +103,7 @@ func (o *Owned) Serving(ctx context.Context, id, account, currency string) (Besi
 		TableName: &o.ledger.cfg.Tables.Accounts, Key: accountKey(key),
 		ConditionExpression:       aws.String("#status = :open AND currency = :currency"), // false when there is none
 		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: image{":open": attribute.S(string(Open)), ":currency": attribute.S(currency)},
+		ExpressionAttributeValues: image{":open": dynamo.S(string(Open)), ":currency": dynamo.S(currency)},
 	}}
 
 	return func(t *txn.Transaction) {

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -119,11 +119,11 @@ func (p *posting) try(ctx context.Context) (posted Posted, again bool, err error
 
 // replay is the answer when the id's record exists.
 func (p *posting) replay(old image) (Posted, error) {
-	if !bytes.Equal(attribute.Bytes(old, "digest"), p.digest) {
+	if !bytes.Equal(dynamo.Bytes(old, "digest"), p.digest) {
 		return Posted{}, &Refusal{Op: "transfer", ID: p.transfer.ID, Err: ErrConflict}
 	}
 	posted := postedOf(old)
-	posted.Replayed = attribute.Text(old, "call") != p.call // else it is ours, and the answer was lost
+	posted.Replayed = dynamo.Text(old, "call") != p.call // else it is ours, and the answer was lost
 
 	return posted, nil
 }
@@ -223,22 +223,22 @@ func (p *posting) account(ln line) types.TransactWriteItem {
 
 	condition := "attribute_exists(accountId) AND #status = :open AND currency = :currency AND #sequence = :seen AND available BETWEEN :low AND :high AND "
 	update := "SET #sequence = :next, revision = revision + :one, updatedAt = :now, "
-	values := image{":open": attribute.S(string(Open)), ":currency": attribute.S(p.transfer.Currency), ":seen": attribute.N(seen), ":next": attribute.N(next),
-		":low": attribute.N(-MaxBalance - min(ln.amount, 0)), ":high": attribute.N(MaxBalance - max(ln.amount, 0)),
-		":one": attribute.N(1), ":now": attribute.N(p.at.UnixMilli())}
+	values := image{":open": dynamo.S(string(Open)), ":currency": dynamo.S(p.transfer.Currency), ":seen": dynamo.N(seen), ":next": dynamo.N(next),
+		":low": dynamo.N(-MaxBalance - min(ln.amount, 0)), ":high": dynamo.N(MaxBalance - max(ln.amount, 0)),
+		":one": dynamo.N(1), ":now": dynamo.N(p.at.UnixMilli())}
 	switch {
 	case ln.hold != nil:
 		condition += "held >= :part"
 		update += "held = held - :part, available = available + :freed"
-		values[":part"], values[":freed"] = attribute.N(ln.freed-ln.amount), attribute.N(ln.freed)
+		values[":part"], values[":freed"] = dynamo.N(ln.freed-ln.amount), dynamo.N(ln.freed)
 	case ln.amount < 0:
 		condition += "(overdraft = :yes OR side = :debit OR available >= :least)"
 		update += "available = available - :least"
-		values[":yes"], values[":debit"], values[":least"] = yes, attribute.S(string(Debit)), attribute.N(-ln.amount)
+		values[":yes"], values[":debit"], values[":least"] = yes, dynamo.S(string(Debit)), dynamo.N(-ln.amount)
 	default:
 		condition += "(overdraft = :yes OR side = :credit OR available <= :most)"
 		update += "available = available + :amount"
-		values[":yes"], values[":credit"], values[":most"], values[":amount"] = yes, attribute.S(string(Credit)), attribute.N(-ln.amount), attribute.N(ln.amount)
+		values[":yes"], values[":credit"], values[":most"], values[":amount"] = yes, dynamo.S(string(Credit)), dynamo.N(-ln.amount), dynamo.N(ln.amount)
 	}
 
 	return types.TransactWriteItem{Update: &types.Update{

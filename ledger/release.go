@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -77,7 +77,7 @@ func (l *Ledger) giveUp(ctx context.Context, h Hold, status HoldStatus, beside [
 			h = *old
 		}
 
-		if attribute.Text(refused.Old, "call") == call { // ours, and the answer was lost
+		if dynamo.Text(refused.Old, "call") == call { // ours, and the answer was lost
 			return h, nil
 		}
 
@@ -90,11 +90,11 @@ func (l *Ledger) giveUp(ctx context.Context, h Hold, status HoldStatus, beside [
 // end closes the hold as it was last seen. A lapse needs the expiry to have passed.
 func (h Hold) end(table string, status HoldStatus, now time.Time, call string) types.TransactWriteItem {
 	condition := "#status = :active AND remaining = :seen"
-	values := image{":active": attribute.S(string(HoldActive)), ":seen": attribute.N(h.Remaining), ":status": attribute.S(string(status)),
-		":zero": attribute.N(0), ":call": attribute.S(call)}
+	values := image{":active": dynamo.S(string(HoldActive)), ":seen": dynamo.N(h.Remaining), ":status": dynamo.S(string(status)),
+		":zero": dynamo.N(0), ":call": dynamo.S(call)}
 	if status == HoldLapsed {
 		condition += " AND expiresAt <= :now"
-		values[":now"] = attribute.N(now.UnixMilli())
+		values[":now"] = dynamo.N(now.UnixMilli())
 	}
 
 	return types.TransactWriteItem{Update: &types.Update{
@@ -109,6 +109,6 @@ func giveBack(table, key string, amount int64, now time.Time) types.TransactWrit
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: &table, Key: accountKey(key), ConditionExpression: aws.String("held >= :rest"),
 		UpdateExpression:          aws.String("SET held = held - :rest, available = available + :rest, revision = revision + :one, updatedAt = :now"),
-		ExpressionAttributeValues: image{":rest": attribute.N(amount), ":one": attribute.N(1), ":now": attribute.N(now.UnixMilli())},
+		ExpressionAttributeValues: image{":rest": dynamo.N(amount), ":one": dynamo.N(1), ":now": dynamo.N(now.UnixMilli())},
 	}}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -80,10 +80,10 @@ func (r *reservation) try(ctx context.Context) (h Hold, replayed, again bool, er
 	case !errors.As(err, &refused):
 		return Hold{}, false, false, fmt.Errorf("hold %s: %w", n.ID, err)
 	case refused.Marker:
-		if !bytes.Equal(attribute.Bytes(refused.Old, "digest"), n.digest()) {
+		if !bytes.Equal(dynamo.Bytes(refused.Old, "digest"), n.digest()) {
 			return Hold{}, false, false, &Refusal{Op: "hold", ID: n.ID, Err: ErrConflict}
 		}
-		return *holdOf(refused.Old), attribute.Text(refused.Old, "call") != r.call, false, nil
+		return *holdOf(refused.Old), dynamo.Text(refused.Old, "call") != r.call, false, nil
 	case !strings.HasPrefix(refused.Part, partAccount):
 		return Hold{}, false, false, refused
 	}
@@ -164,7 +164,7 @@ func (r *reservation) account(p holdPart) types.TransactWriteItem {
 			"(overdraft = :yes OR side = :debit OR available >= :amount)"),
 		UpdateExpression:         aws.String("SET available = available - :amount, held = held + :amount, revision = revision + :one, updatedAt = :now"),
 		ExpressionAttributeNames: map[string]string{"#status": "status"},
-		ExpressionAttributeValues: image{":open": attribute.S(string(Open)), ":currency": attribute.S(r.hold.Currency), ":yes": yes, ":debit": attribute.S(string(Debit)),
-			":amount": attribute.N(p.amount), ":low": attribute.N(p.amount - MaxBalance), ":one": attribute.N(1), ":now": attribute.N(r.at.UnixMilli())},
+		ExpressionAttributeValues: image{":open": dynamo.S(string(Open)), ":currency": dynamo.S(r.hold.Currency), ":yes": yes, ":debit": dynamo.S(string(Debit)),
+			":amount": dynamo.N(p.amount), ":low": dynamo.N(p.amount - MaxBalance), ":one": dynamo.N(1), ":now": dynamo.N(r.at.UnixMilli())},
 	}}
 }

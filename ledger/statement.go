@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Entry is one line of a statement.
@@ -22,17 +22,17 @@ type Entry struct {
 
 // entryItem is the entry of one posting.
 func entryItem(key string, t Transfer, e Posting, at time.Time) image {
-	return image{"accountId": attribute.S(key), "sequence": attribute.N(e.Sequence), "transferId": attribute.S(t.ID),
-		"amount": attribute.N(e.Amount), "balance": attribute.N(e.Balance), "at": attribute.N(at.UnixMilli())}
+	return image{"accountId": dynamo.S(key), "sequence": dynamo.N(e.Sequence), "transferId": dynamo.S(t.ID),
+		"amount": dynamo.N(e.Amount), "balance": dynamo.N(e.Balance), "at": dynamo.N(at.UnixMilli())}
 }
 
 func entryOf(i image) Entry {
-	account, shard, _ := strings.Cut(attribute.Text(i, "accountId"), "#")
+	account, shard, _ := strings.Cut(dynamo.Text(i, "accountId"), "#")
 	n, _ := strconv.Atoi(shard) // "" for the first shard
 
-	return Entry{Posting: Posting{Account: account, Shard: n, Amount: attribute.Number(i, "amount"),
-		Sequence: attribute.Number(i, "sequence"), Balance: attribute.Number(i, "balance")},
-		TransferID: attribute.Text(i, "transferId"), At: moment(i, "at")}
+	return Entry{Posting: Posting{Account: account, Shard: n, Amount: dynamo.Number(i, "amount"),
+		Sequence: dynamo.Number(i, "sequence"), Balance: dynamo.Number(i, "balance")},
+		TransferID: dynamo.Text(i, "transferId"), At: moment(i, "at")}
 }
 
 // Cursor is a place in a statement; the zero value is its beginning. The entries of a
@@ -109,7 +109,7 @@ func (l *Ledger) Statement(ctx context.Context, account string, after Cursor, li
 func (l *Ledger) entries(ctx context.Context, key string, after int64, limit int) (all []Entry, err error) {
 	in := &dynamodb.QueryInput{TableName: &l.cfg.Tables.Entries, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
 		KeyConditionExpression: aws.String("accountId = :account AND #sequence > :after"), ExpressionAttributeNames: map[string]string{"#sequence": "sequence"},
-		ExpressionAttributeValues: image{":account": attribute.S(key), ":after": attribute.N(after)}}
+		ExpressionAttributeValues: image{":account": dynamo.S(key), ":after": dynamo.N(after)}}
 	for {
 		out, err := l.cfg.DynamoDB.Query(ctx, in)
 		if err != nil {

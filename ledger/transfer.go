@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // MaxLegs is how many accounts one transfer may touch. A debit of a sharded account
@@ -138,48 +138,48 @@ func (t Transfer) digest() []byte {
 	return h.Sum(nil)[:16]
 }
 
-func transferKey(id string) image { return image{"transferId": attribute.S(id)} }
+func transferKey(id string) image { return image{"transferId": dynamo.S(id)} }
 
 // item is the transfer's record.
 func (p Posted) item(call string) image {
 	legs := make([]types.AttributeValue, len(p.Legs))
 	for i, l := range p.Legs {
-		m := image{"account": attribute.S(l.Account), "amount": attribute.N(l.Amount)}
+		m := image{"account": dynamo.S(l.Account), "amount": dynamo.N(l.Amount)}
 		if l.Hold != "" {
-			m["hold"], m["release"] = attribute.S(l.Hold), &types.AttributeValueMemberBOOL{Value: l.Release}
+			m["hold"], m["release"] = dynamo.S(l.Hold), &types.AttributeValueMemberBOOL{Value: l.Release}
 		}
-		legs[i] = attribute.M(m)
+		legs[i] = dynamo.M(m)
 	}
 
 	postings := make([]types.AttributeValue, len(p.Postings))
 	for i, e := range p.Postings {
-		postings[i] = attribute.M(image{"account": attribute.S(e.Account), "shard": attribute.N(int64(e.Shard)), "amount": attribute.N(e.Amount),
-			"sequence": attribute.N(e.Sequence), "balance": attribute.N(e.Balance)})
+		postings[i] = dynamo.M(image{"account": dynamo.S(e.Account), "shard": dynamo.N(int64(e.Shard)), "amount": dynamo.N(e.Amount),
+			"sequence": dynamo.N(e.Sequence), "balance": dynamo.N(e.Balance)})
 	}
 	item := transferKey(p.ID)
 
-	item["currency"], item["digest"], item["call"] = attribute.S(p.Currency), attribute.B(p.digest()), attribute.S(call)
-	item["at"] = attribute.N(p.At.UnixMilli())
+	item["currency"], item["digest"], item["call"] = dynamo.S(p.Currency), dynamo.B(p.digest()), dynamo.S(call)
+	item["at"] = dynamo.N(p.At.UnixMilli())
 	item["legs"], item["postings"] = &types.AttributeValueMemberL{Value: legs}, &types.AttributeValueMemberL{Value: postings}
 	if p.Reference != "" {
-		item["reference"] = attribute.S(p.Reference)
+		item["reference"] = dynamo.S(p.Reference)
 	}
 
 	return item
 }
 
 func postedOf(i image) Posted {
-	p := Posted{Transfer: Transfer{ID: attribute.Text(i, "transferId"), Currency: attribute.Text(i, "currency"), Reference: attribute.Text(i, "reference")},
+	p := Posted{Transfer: Transfer{ID: dynamo.Text(i, "transferId"), Currency: dynamo.Text(i, "currency"), Reference: dynamo.Text(i, "reference")},
 		At: moment(i, "at")}
 	for _, m := range maps(i, "legs") {
 		release, _ := m["release"].(*types.AttributeValueMemberBOOL)
-		p.Legs = append(p.Legs, Leg{Account: attribute.Text(m, "account"), Amount: attribute.Number(m, "amount"), Hold: attribute.Text(m, "hold"),
+		p.Legs = append(p.Legs, Leg{Account: dynamo.Text(m, "account"), Amount: dynamo.Number(m, "amount"), Hold: dynamo.Text(m, "hold"),
 			Release: release != nil && release.Value})
 	}
 
 	for _, m := range maps(i, "postings") {
-		p.Postings = append(p.Postings, Posting{Account: attribute.Text(m, "account"), Shard: int(attribute.Number(m, "shard")),
-			Amount: attribute.Number(m, "amount"), Sequence: attribute.Number(m, "sequence"), Balance: attribute.Number(m, "balance")})
+		p.Postings = append(p.Postings, Posting{Account: dynamo.Text(m, "account"), Shard: int(dynamo.Number(m, "shard")),
+			Amount: dynamo.Number(m, "amount"), Sequence: dynamo.Number(m, "sequence"), Balance: dynamo.Number(m, "balance")})
 	}
 
 	return p
@@ -237,5 +237,5 @@ func (l *Ledger) Transfers(ctx context.Context, after string, limit int) (all []
 		all = append(all, postedOf(item))
 	}
 
-	return all, attribute.Text(out.LastEvaluatedKey, "transferId"), nil
+	return all, dynamo.Text(out.LastEvaluatedKey, "transferId"), nil
 }

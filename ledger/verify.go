@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // FindingKind says what is wrong. The texts are part of the output of `ratchet ledger
@@ -133,7 +133,7 @@ func (v *verification) transfers(page []image) error {
 	for _, item := range page {
 		t := postedOf(item)
 		v.proof.Transfers++
-		if err := v.transfer(t, attribute.Bytes(item, "digest")); err != nil {
+		if err := v.transfer(t, dynamo.Bytes(item, "digest")); err != nil {
 			return err
 		}
 
@@ -165,7 +165,7 @@ func (v *verification) transfers(page []image) error {
 
 	sequences := map[string]int64{}
 	for _, item := range owners {
-		sequences[attribute.Text(item, "accountId")] = attribute.Number(item, "sequence")
+		sequences[dynamo.Text(item, "accountId")] = dynamo.Number(item, "sequence")
 	}
 
 	for _, item := range page {
@@ -232,7 +232,7 @@ func (v *verification) written(t Posted, have map[string]Entry, sequences map[st
 }
 
 func entryKey(account string, sequence int64) image {
-	return image{"accountId": attribute.S(account), "sequence": attribute.N(sequence)}
+	return image{"accountId": dynamo.S(account), "sequence": dynamo.N(sequence)}
 }
 
 // all reads the items under any number of keys.

@@ -6,7 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // accounts checks a page of accounts, each shard by itself.
@@ -92,7 +92,7 @@ func (v *verification) origins(key string, page []Entry) error {
 	made := map[string]bool{}
 	for _, item := range items {
 		for _, e := range postedOf(item).Postings {
-			made[fmt.Sprint(attribute.Text(item, "transferId"), e)] = true
+			made[fmt.Sprint(dynamo.Text(item, "transferId"), e)] = true
 		}
 	}
 
@@ -142,7 +142,7 @@ func (v *verification) held(a *Account) error {
 // holds sums up what the active holds on the shard have left.
 func (v *verification) holds(a *Account) (total int64, count int, err error) {
 	in := &dynamodb.QueryInput{TableName: &v.cfg.Tables.Holds, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageSize),
-		KeyConditionExpression: aws.String("accountId = :account"), ExpressionAttributeValues: image{":account": attribute.S(a.ID)}}
+		KeyConditionExpression: aws.String("accountId = :account"), ExpressionAttributeValues: image{":account": dynamo.S(a.ID)}}
 	for {
 		out, err := v.cfg.DynamoDB.Query(v.ctx, in)
 		if err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 type inspector interface {
-	dynamo
+	dynamoDB
 	DescribeTable(context.Context, *dynamodb.DescribeTableInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTableOutput, error)
 	DescribeTimeToLive(context.Context, *dynamodb.DescribeTimeToLiveInput, ...func(*dynamodb.Options)) (*dynamodb.DescribeTimeToLiveOutput, error)
 }
@@ -71,8 +71,8 @@ func textual(definitions []types.AttributeDefinition) bool {
 }
 
 // probe makes a condition fail.
-func probe(ctx context.Context, db dynamo, table string) error {
-	item := image{attrKey: attribute.S(probePrefix + "check"), ExpiryAttribute: attribute.N(1)}
+func probe(ctx context.Context, db dynamoDB, table string) error {
+	item := image{attrKey: dynamo.S(probePrefix + "check"), ExpiryAttribute: dynamo.N(1)}
 	if _, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &table, Item: item}); err != nil {
 		return fmt.Errorf("write the probe: %w", err)
 	}
@@ -80,7 +80,7 @@ func probe(ctx context.Context, db dynamo, table string) error {
 	_, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: &table, Key: image{attrKey: item[attrKey]},
 		ConditionExpression: aws.String("attribute_not_exists(#key)"), UpdateExpression: aws.String("SET #expires = :expires"),
 		ExpressionAttributeNames:            map[string]string{"#key": attrKey, "#expires": ExpiryAttribute},
-		ExpressionAttributeValues:           image{":expires": attribute.N(1)},
+		ExpressionAttributeValues:           image{":expires": dynamo.N(1)},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
 	var failed *types.ConditionalCheckFailedException
 	switch {

@@ -12,7 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/once/keys"
 )
 
@@ -287,8 +287,8 @@ func (c *Claims) claimSeen(a *attempt, now time.Time, r *Record) write {
 		w.remove += ", #expires"
 	}
 	c.pin(w.values, r, now)
-	w.values[":released"] = attribute.S(string(StatusReleased))
-	w.values[":nowSeconds"] = attribute.N(now.Unix())
+	w.values[":released"] = dynamo.S(string(StatusReleased))
+	w.values[":nowSeconds"] = dynamo.N(now.Unix())
 
 	return w
 }
@@ -296,20 +296,20 @@ func (c *Claims) claimSeen(a *attempt, now time.Time, r *Record) write {
 // pin fills in the holder that was seen and the time until which its lease must have
 // ended.
 func (c *Claims) pin(values image, r *Record, now time.Time) {
-	values[":seen"], values[":seenPrint"] = attribute.N(r.Fence), attribute.B(r.fingerprint)
-	values[":inProgress"] = attribute.S(string(StatusInProgress))
-	values[":stale"] = attribute.N(now.Add(-2 * c.cfg.Margin).UnixMilli())
+	values[":seen"], values[":seenPrint"] = dynamo.N(r.Fence), dynamo.B(r.fingerprint)
+	values[":inProgress"] = dynamo.S(string(StatusInProgress))
+	values[":stale"] = dynamo.N(now.Add(-2 * c.cfg.Margin).UnixMilli())
 }
 
 func (c *Claims) claimWith(a *attempt, now time.Time, fence int64, condition string) write {
 	w := write{key: a.key, condition: condition, set: claimed, fence: fence, values: image{
-		":to": attribute.S(string(StatusInProgress)), ":owner": attribute.S(a.owner), ":fence": attribute.N(fence),
-		":lease": attribute.N(now.Add(a.lease).UnixMilli()), ":print": attribute.B(a.print), ":operation": attribute.S(a.operation),
-		":now": attribute.N(now.UnixMilli()),
+		":to": dynamo.S(string(StatusInProgress)), ":owner": dynamo.S(a.owner), ":fence": dynamo.N(fence),
+		":lease": dynamo.N(now.Add(a.lease).UnixMilli()), ":print": dynamo.B(a.print), ":operation": dynamo.S(a.operation),
+		":now": dynamo.N(now.UnixMilli()),
 	}}
 	if !c.stays(a) {
 		w.set += ", #expires = :expires"
-		w.values[":expires"] = attribute.N(c.keepUntil(now, a.keyEnd).Unix())
+		w.values[":expires"] = dynamo.N(c.keepUntil(now, a.keyEnd).Unix())
 	}
 
 	return w
@@ -336,7 +336,7 @@ func (c *Claims) doubt(now time.Time, r *Record) write {
 	w := write{key: r.Key,
 		condition: "#fence = :seen AND #print = :seenPrint AND #status = :inProgress AND #lease <= :stale",
 		set:       "#status = :unknown, #updated = :now", remove: "#expires",
-		values: image{":unknown": attribute.S(string(StatusUnknown)), ":now": attribute.N(now.UnixMilli())}}
+		values: image{":unknown": dynamo.S(string(StatusUnknown)), ":now": dynamo.N(now.UnixMilli())}}
 	c.pin(w.values, r, now)
 
 	return w
@@ -349,6 +349,6 @@ func (c *Claims) undo(ctx context.Context, a *attempt) {
 	defer cancel()
 	_, _, _ = c.apply(ctx, write{key: a.key, condition: "#owner = :owner AND #status = :inProgress",
 		set: "#status = :released, #updated = :now",
-		values: image{":owner": attribute.S(a.owner), ":inProgress": attribute.S(string(StatusInProgress)),
-			":released": attribute.S(string(StatusReleased)), ":now": attribute.N(c.cfg.Now().UnixMilli())}})
+		values: image{":owner": dynamo.S(a.owner), ":inProgress": dynamo.S(string(StatusInProgress)),
+			":released": dynamo.S(string(StatusReleased)), ":now": dynamo.N(c.cfg.Now().UnixMilli())}})
 }

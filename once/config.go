@@ -14,7 +14,7 @@ import (
 	"ratchet/txn"
 )
 
-type dynamo interface {
+type dynamoDB interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -25,7 +25,7 @@ type dynamo interface {
 // Config describes the claims of one operation. DynamoDB and Table must be set.
 // Several operations may share a table, each with a Config of its own.
 type Config struct {
-	DynamoDB dynamo
+	DynamoDB dynamoDB
 	Table    string
 	// Operation names what is done under the keys, with a version where its payload
 	// has changed: "refund/v1". A key that another operation has used is a mismatch.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // FuzzDecode reads items that nobody of this package wrote. Whatever is accepted must
@@ -23,11 +23,11 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, status, owner, fence, lease, expires string, print, result, failure []byte, ref string, lost bool) {
 		number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
-		item := image{attrKey: attribute.S("k"), attrStatus: attribute.S(status), attrOwner: attribute.S(owner), attrFence: number(fence),
-			attrLease: number(lease), ExpiryAttribute: number(expires), attrPrint: attribute.B(print), attrResult: attribute.B(result),
-			attrFailure: attribute.B(failure), attrRef: attribute.S(ref)}
+		item := image{attrKey: dynamo.S("k"), attrStatus: dynamo.S(status), attrOwner: dynamo.S(owner), attrFence: number(fence),
+			attrLease: number(lease), ExpiryAttribute: number(expires), attrPrint: dynamo.B(print), attrResult: dynamo.B(result),
+			attrFailure: dynamo.B(failure), attrRef: dynamo.S(ref)}
 		if lost {
-			item[attrLost] = attribute.N(1)
+			item[attrLost] = dynamo.N(1)
 		}
 
 		r, err := decode(item)

@@ -18,7 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // ItemWrite is an update of one item that leaves its own mark in it.
@@ -89,9 +89,9 @@ func (c *Claims) mark(ctx context.Context, a *attempt, w ItemWrite, now time.Tim
 	call := make([]byte, 8)
 	_, _ = rand.Read(call) // never fails since Go 1.24
 
-	body := image{"p": attribute.B(a.print), "c": attribute.B(call), "at": attribute.N(now.UnixMilli())}
+	body := image{"p": dynamo.B(a.print), "c": dynamo.B(call), "at": dynamo.N(now.UnixMilli())}
 	if w.Result != nil {
-		body["r"] = attribute.B(w.Result)
+		body["r"] = dynamo.B(w.Result)
 	}
 
 	var forget []string
@@ -119,17 +119,17 @@ func (c *Claims) mark(ctx context.Context, a *attempt, w ItemWrite, now time.Tim
 
 		if m, ok := item[name].(*types.AttributeValueMemberM); ok {
 			switch {
-			case !a.matches(attribute.Bytes(m.Value, "p")):
+			case !a.matches(dynamo.Bytes(m.Value, "p")):
 				return false, nil, ErrMismatch
-			case string(attribute.Bytes(m.Value, "c")) == string(call):
+			case string(dynamo.Bytes(m.Value, "c")) == string(call):
 				return false, w.Result, nil // it was this very call; the answer was lost
 			}
 
-			return true, attribute.Bytes(m.Value, "r"), nil
+			return true, dynamo.Bytes(m.Value, "r"), nil
 		}
 
 		gone := slices.ContainsFunc(forget, func(n string) bool { return item[n] == nil })
-		if attribute.Number(item, markCount) < int64(w.Memory+len(forget)) && !gone { // there was room: it was w.Condition
+		if dynamo.Number(item, markCount) < int64(w.Memory+len(forget)) && !gone { // there was room: it was w.Condition
 			return false, nil, &RefusedError{Item: item}
 		}
 		forget = oldestMarks(item, w.Memory)
@@ -147,7 +147,7 @@ func oldestMarks(item image, memory int) []string {
 	var all []mark
 	for name, v := range item {
 		if m, ok := v.(*types.AttributeValueMemberM); ok && strings.HasPrefix(name, markPrefix) {
-			all = append(all, mark{name, attribute.Number(m.Value, "at")})
+			all = append(all, mark{name, dynamo.Number(m.Value, "at")})
 		}
 	}
 	slices.SortFunc(all, func(x, y mark) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.name, y.name)) })
@@ -164,8 +164,8 @@ func oldestMarks(item image, memory int) []string {
 // has room; only marks that are really there make room.
 func (w ItemWrite) marked(name string, body image, forget []string) *dynamodb.UpdateItemInput {
 	aliases := map[string]string{"#once_mark": name, "#once_count": markCount}
-	values := image{":once_mark": attribute.M(body), ":once_zero": attribute.N(0), ":once_delta": attribute.N(int64(1 - len(forget))),
-		":once_room": attribute.N(int64(w.Memory))}
+	values := image{":once_mark": dynamo.M(body), ":once_zero": dynamo.N(0), ":once_delta": dynamo.N(int64(1 - len(forget))),
+		":once_room": dynamo.N(int64(w.Memory))}
 	maps.Copy(aliases, w.Names)
 	maps.Copy(values, w.Values)
 
@@ -179,7 +179,7 @@ func (w ItemWrite) marked(name string, body image, forget []string) *dynamodb.Up
 	}
 
 	if len(forget) > 0 {
-		values[":once_room"] = attribute.N(int64(w.Memory + len(forget)))
+		values[":once_room"] = dynamo.N(int64(w.Memory + len(forget)))
 	}
 
 	if w.Condition != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/once/keys"
 )
 
@@ -32,7 +32,7 @@ type Lock struct {
 // holder does under the lock is done at most once: when it crashes, it is not done,
 // and nobody else may do it. Use [Claims] where it must be done.
 type Locks struct {
-	DynamoDB dynamo
+	DynamoDB dynamoDB
 	Table    string
 	// Now is the caller's clock, for Since only. Default time.Now.
 	Now func() time.Time
@@ -62,8 +62,8 @@ func (l Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 
 	call, since := rand.Text(), time.UnixMilli(now().UnixMilli()).UTC()
 	_, err := l.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &l.Table,
-		Item: image{attrKey: attribute.S(lockPrefix + key), attrHolder: attribute.S(holder), attrCall: attribute.S(call),
-			attrSince: attribute.N(since.UnixMilli())},
+		Item: image{attrKey: dynamo.S(lockPrefix + key), attrHolder: dynamo.S(holder), attrCall: dynamo.S(call),
+			attrSince: dynamo.N(since.UnixMilli())},
 		ConditionExpression: aws.String("attribute_not_exists(#key)"), ExpressionAttributeNames: map[string]string{"#key": attrKey},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
 	var failed *types.ConditionalCheckFailedException
@@ -82,7 +82,7 @@ func (l Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 	}
 	lock, err := decodeLock(item)
 	lock.Acquired = err == nil && lock.Holder == holder
-	lock.First = lock.Acquired && attribute.Text(item, attrCall) == call
+	lock.First = lock.Acquired && dynamo.Text(item, attrCall) == call
 
 	return lock, err
 }
@@ -116,7 +116,7 @@ func (l Locks) check(key string) error {
 
 func (l Locks) read(ctx context.Context, key string) (image, error) {
 	out, err := l.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.Table, ConsistentRead: aws.Bool(true),
-		Key: image{attrKey: attribute.S(lockPrefix + key)}})
+		Key: image{attrKey: dynamo.S(lockPrefix + key)}})
 	if err != nil {
 		return nil, fmt.Errorf("read lock: %w", err)
 	}
@@ -125,7 +125,7 @@ func (l Locks) read(ctx context.Context, key string) (image, error) {
 }
 
 func decodeLock(item image) (Lock, error) {
-	lock := Lock{Holder: attribute.Text(item, attrHolder), Since: millis(item, attrSince)}
+	lock := Lock{Holder: dynamo.Text(item, attrHolder), Since: millis(item, attrSince)}
 	if lock.Holder == "" {
 		return Lock{}, fmt.Errorf("lock: %w: it has no holder", ErrCorrupt)
 	}

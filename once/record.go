@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Status is where a key stands.
@@ -85,34 +85,34 @@ const lockPrefix, chunkPrefix, probePrefix = "lock#", "result#", "probe#"
 // TableInput describes the table: key idempotencyKey. Expiry is switched on apart
 // from it, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey(attrKey))
+	return dynamo.Table(name, dynamo.TextKey(attrKey))
 }
 
 // decode reads an item. Whatever was not written by this package is ErrCorrupt: a
 // guess could repeat an effect.
 func decode(item image) (Record, error) {
 	r := Record{
-		Key: attribute.Text(item, attrKey), Operation: attribute.Text(item, attrOperation),
-		Status: Status(attribute.Text(item, attrStatus)), Fence: attribute.Number(item, attrFence),
+		Key: dynamo.Text(item, attrKey), Operation: dynamo.Text(item, attrOperation),
+		Status: Status(dynamo.Text(item, attrStatus)), Fence: dynamo.Number(item, attrFence),
 		ClaimedAt: millis(item, attrClaimed), UpdatedAt: millis(item, attrUpdated), LeaseUntil: millis(item, attrLease),
-		ReleasedBy: attribute.Text(item, attrReleasedBy), Reason: attribute.Text(item, attrReason),
-		owner: attribute.Text(item, attrOwner), fingerprint: attribute.Bytes(item, attrPrint), failure: attribute.Bytes(item, attrFailure),
-		pointer: pointer{attribute.Text(item, attrRef), attribute.Bytes(item, attrRefHash)},
+		ReleasedBy: dynamo.Text(item, attrReleasedBy), Reason: dynamo.Text(item, attrReason),
+		owner: dynamo.Text(item, attrOwner), fingerprint: dynamo.Bytes(item, attrPrint), failure: dynamo.Bytes(item, attrFailure),
+		pointer: pointer{dynamo.Text(item, attrRef), dynamo.Bytes(item, attrRefHash)},
 	}
 	if b, ok := item[attrResult].(*types.AttributeValueMemberB); ok {
 		r.result = append([]byte{}, b.Value...) // empty is not nil
 	}
 
-	r.ResultBytes = max(attribute.Number(item, attrSize), int64(len(r.result)))
+	r.ResultBytes = max(dynamo.Number(item, attrSize), int64(len(r.result)))
 	_, r.lost = item[attrLost]
-	if s := attribute.Number(item, ExpiryAttribute); s > 0 {
+	if s := dynamo.Number(item, ExpiryAttribute); s > 0 {
 		r.ExpiresAt = time.Unix(s, 0).UTC()
 	}
 
 	switch {
 	case r.Fence <= 0:
 		return r, fmt.Errorf("%w: it has no fence", ErrCorrupt)
-	case r.Status == StatusInProgress && (r.owner == "" || attribute.Number(item, attrLease) <= 0):
+	case r.Status == StatusInProgress && (r.owner == "" || dynamo.Number(item, attrLease) <= 0):
 		return r, fmt.Errorf("%w: it is in progress without an owner or a lease", ErrCorrupt)
 	case r.Status == StatusFailed:
 		f, err := decodeFailure(r.failure, nil)
@@ -131,7 +131,7 @@ func decode(item image) (Record, error) {
 }
 
 func millis(item image, name string) time.Time {
-	return time.UnixMilli(attribute.Number(item, name)).UTC()
+	return time.UnixMilli(dynamo.Number(item, name)).UTC()
 }
 
 // expired reports that the record counts as absent. A sweep may be days late.

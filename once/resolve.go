@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Resolution is what became of work with an unknown outcome: StatusCompleted with its
@@ -35,8 +35,8 @@ func (c *Claims) resolve(ctx context.Context, r Record, to Resolution) error {
 	w := write{key: r.Key,
 		condition: "#fence = :seen AND #print = :seenPrint AND (#status = :unknown OR (#status = :inProgress AND #lease <= :stale))",
 		set:       "#status = :status, #updated = :now, #expires = :expires",
-		values: image{":unknown": attribute.S(string(StatusUnknown)),
-			":status": attribute.S(string(to.Status)), ":now": attribute.N(now.UnixMilli()), ":expires": attribute.N(keep.Unix())}}
+		values: image{":unknown": dynamo.S(string(StatusUnknown)),
+			":status": dynamo.S(string(to.Status)), ":now": dynamo.N(now.UnixMilli()), ":expires": dynamo.N(keep.Unix())}}
 	c.pin(w.values, &r, now)
 
 	same := func(*Record) bool { return true }
@@ -51,13 +51,13 @@ func (c *Claims) resolve(ctx context.Context, r Record, to Resolution) error {
 
 		if to.Result != nil {
 			w.set += ", #result = :result"
-			w.values[":result"] = attribute.B(to.Result)
+			w.values[":result"] = dynamo.B(to.Result)
 		}
 	case to.Status == StatusFailed && to.Failure != nil && to.Failure.Code != "":
 		text := to.Failure.encode()
 		same = func(now *Record) bool { return bytes.Equal(now.failure, text) }
 		w.set += ", #failure = :failure"
-		w.values[":failure"] = attribute.B(text)
+		w.values[":failure"] = dynamo.B(text)
 	default:
 		return fmt.Errorf("%w: resolution: must be completed, released, or failed with a failure", ErrInvalid)
 	}
@@ -113,11 +113,11 @@ func (c *Claims) settleRecord(ctx context.Context, r Record) (moved bool, err er
 func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, limit int32) (page []Record, next string, err error) {
 	in := &dynamodb.ScanInput{TableName: &c.cfg.Table, Limit: &limit, ConsistentRead: aws.Bool(true),
 		FilterExpression: aws.String("#status = :unknown OR (#status = :inProgress AND #lease <= :before)"),
-		ExpressionAttributeValues: image{":unknown": attribute.S(string(StatusUnknown)),
-			":inProgress": attribute.S(string(StatusInProgress)), ":before": attribute.N(before.Add(-2 * c.cfg.Margin).UnixMilli())}}
+		ExpressionAttributeValues: image{":unknown": dynamo.S(string(StatusUnknown)),
+			":inProgress": dynamo.S(string(StatusInProgress)), ":before": dynamo.N(before.Add(-2 * c.cfg.Margin).UnixMilli())}}
 	in.ExpressionAttributeNames = namesIn(*in.FilterExpression)
 	if after != "" {
-		in.ExclusiveStartKey = image{attrKey: attribute.S(after)}
+		in.ExclusiveStartKey = image{attrKey: dynamo.S(after)}
 	}
 
 	out, err := c.cfg.DynamoDB.Scan(ctx, in)
@@ -133,7 +133,7 @@ func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, 
 		page = append(page, r)
 	}
 
-	return page, attribute.Text(out.LastEvaluatedKey, attrKey), nil
+	return page, dynamo.Text(out.LastEvaluatedKey, attrKey), nil
 }
 
 // Swept counts what a sweep did.
@@ -197,9 +197,9 @@ func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) 
 		condition: "#fence = :seen AND #status = :status",
 		set:       "#status = :released, #fence = :next, #updated = :now, #expires = :expires, #releasedBy = :by, #reason = :reason",
 		remove:    "#owner, #result, #size, #ref, #refHash, #lost, #failure",
-		values: image{":seen": attribute.N(r.Fence), ":status": attribute.S(string(r.Status)), ":released": attribute.S(string(StatusReleased)),
-			":next": attribute.N(r.Fence + 1), ":now": attribute.N(now.UnixMilli()), ":expires": attribute.N(now.Add(c.cfg.Retention).Unix()),
-			":by": attribute.S(by), ":reason": attribute.S(reason)}})
+		values: image{":seen": dynamo.N(r.Fence), ":status": dynamo.S(string(r.Status)), ":released": dynamo.S(string(StatusReleased)),
+			":next": dynamo.N(r.Fence + 1), ":now": dynamo.N(now.UnixMilli()), ":expires": dynamo.N(now.Add(c.cfg.Retention).Unix()),
+			":by": dynamo.S(by), ":reason": dynamo.S(reason)}})
 	c.cache.forget(r.Key) // also when it was not answered
 
 	if err == nil && !won && (s.record == nil || s.record.Fence != r.Fence+1 || s.record.ReleasedBy != by || s.record.Reason != reason) {

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // MaxResult is the largest result that is stored, in bytes.
@@ -60,7 +60,7 @@ func (c *Claims) resultOf(ctx context.Context, r *Record) ([]byte, error) {
 
 // chunks keeps results as further items of the claims' table.
 type chunks struct {
-	db    dynamo
+	db    dynamoDB
 	table string
 }
 
@@ -78,8 +78,8 @@ func (s chunks) Put(ctx context.Context, name string, body []byte, keep time.Tim
 	for n := count - 1; n >= 0; n-- { // the first one last: when it is there, all are
 		part := body[n*chunkSize : min(len(body), (n+1)*chunkSize)]
 		_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.table, Item: image{
-			attrKey: attribute.S(chunkKey(name, n)), attrChunk: attribute.B(part), attrSize: attribute.N(int64(count)),
-			ExpiryAttribute: attribute.N(keep.Unix())}})
+			attrKey: dynamo.S(chunkKey(name, n)), attrChunk: dynamo.B(part), attrSize: dynamo.N(int64(count)),
+			ExpiryAttribute: dynamo.N(keep.Unix())}})
 		if err != nil {
 			return fmt.Errorf("chunk %d of %d: %w", n+1, count, err)
 		}
@@ -92,15 +92,15 @@ func (s chunks) Get(ctx context.Context, name string) ([]byte, error) {
 	var body []byte
 	for n, count := 0, 1; n < count; n++ {
 		out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table, ConsistentRead: aws.Bool(true),
-			Key: image{attrKey: attribute.S(chunkKey(name, n))}})
+			Key: image{attrKey: dynamo.S(chunkKey(name, n))}})
 		if err != nil {
 			return nil, fmt.Errorf("chunk %d: %w", n+1, err)
 		}
 
-		if count = int(attribute.Number(out.Item, attrSize)); count < 1 || count > maxChunks {
+		if count = int(dynamo.Number(out.Item, attrSize)); count < 1 || count > maxChunks {
 			return nil, fmt.Errorf("%w: chunk %d is gone", ErrResultUnavailable, n+1)
 		}
-		body = append(body, attribute.Bytes(out.Item, attrChunk)...)
+		body = append(body, dynamo.Bytes(out.Item, attrChunk)...)
 	}
 
 	return body, nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -63,11 +63,11 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 			return resultFrom(got), err == nil, err
 		}
 
-		w.values[":to"] = attribute.S(string(StatusCompleted))
+		w.values[":to"] = dynamo.S(string(StatusCompleted))
 		if result != nil {
 			w.set += ", #result = :result"
 			w.remove = strings.Replace(w.remove, "#result, ", "", 1)
-			w.values[":result"] = attribute.B(result)
+			w.values[":result"] = dynamo.B(result)
 		}
 		var t txn.Transaction
 		t.Marker("claim", types.TransactWriteItem{Update: c.item(w)})

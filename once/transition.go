@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // step is one write of a claim's holder.
@@ -59,13 +59,13 @@ func (c *Claim) completion(ctx context.Context, now time.Time, result []byte) (s
 			return s, err
 		}
 		s.set = ", #ref = :ref, #refHash = :refHash, #size = :size"
-		s.values[":ref"], s.values[":refHash"] = attribute.S(p.name), attribute.B(p.hash)
-		s.values[":size"] = attribute.N(int64(len(result)))
+		s.values[":ref"], s.values[":refHash"] = dynamo.S(p.name), dynamo.B(p.hash)
+		s.values[":size"] = dynamo.N(int64(len(result)))
 		s.done = func(r *Record) bool { return bytes.Equal(r.pointer.hash, p.hash) }
 
 		return s, nil
 	case result != nil:
-		s.set, s.values[":result"] = ", #result = :result", attribute.B(result)
+		s.set, s.values[":result"] = ", #result = :result", dynamo.B(result)
 	}
 	s.done = func(r *Record) bool { return bytes.Equal(r.result, result) && !r.lost }
 
@@ -76,7 +76,7 @@ func (c *Claim) completion(ctx context.Context, now time.Time, result []byte) (s
 func (c *Claim) completeWithout(ctx context.Context) error {
 	now := c.now()
 	return c.send(ctx, now, step{verb: "complete", outcome: Finished, status: StatusCompleted, live: true, keep: c.keepUntil(now),
-		set: ", #lost = :lost", values: image{":lost": attribute.N(1)}, done: func(r *Record) bool { return r.lost }})
+		set: ", #lost = :lost", values: image{":lost": dynamo.N(1)}, done: func(r *Record) bool { return r.lost }})
 }
 
 // Fail ends the claim with a final failure, which every later caller gets.
@@ -87,7 +87,7 @@ func (c *Claim) Fail(ctx context.Context, f *Failure) error {
 	now, text := c.now(), f.encode()
 
 	return c.send(ctx, now, step{verb: "fail", outcome: FailedFinal, status: StatusFailed, live: true, keep: c.keepUntil(now),
-		set: ", #failure = :failure", values: image{":failure": attribute.B(text)},
+		set: ", #failure = :failure", values: image{":failure": dynamo.B(text)},
 		done: func(r *Record) bool { return bytes.Equal(r.failure, text) }})
 }
 
@@ -109,7 +109,7 @@ func (c *Claim) Extend(ctx context.Context) error {
 	now := c.now()
 	until := now.Add(c.lease).UnixMilli()
 	s := step{verb: "extend", outcome: Extended, status: StatusInProgress, live: true, set: ", #lease = :lease",
-		values: image{":lease": attribute.N(until)}, done: func(r *Record) bool { return r.LeaseUntil.UnixMilli() == until }}
+		values: image{":lease": dynamo.N(until)}, done: func(r *Record) bool { return r.LeaseUntil.UnixMilli() == until }}
 	if c.claims != nil && !c.claims.cfg.ExpiredIsUnknown {
 		s.keep = c.keepUntil(now)
 	}
@@ -155,8 +155,8 @@ func (c *Claim) send(ctx context.Context, now time.Time, s step) error {
 func (c *Claim) write(now time.Time, s step) write {
 	w := write{key: c.key, condition: "#owner = :owner AND #fence = :fence AND #status = :inProgress",
 		set: "#status = :status, #updated = :now" + s.set,
-		values: image{":owner": attribute.S(c.owner), ":fence": attribute.N(c.fence), ":inProgress": attribute.S(string(StatusInProgress)),
-			":status": attribute.S(string(s.status)), ":now": attribute.N(now.UnixMilli())}}
+		values: image{":owner": dynamo.S(c.owner), ":fence": dynamo.N(c.fence), ":inProgress": dynamo.S(string(StatusInProgress)),
+			":status": dynamo.S(string(s.status)), ":now": dynamo.N(now.UnixMilli())}}
 	for name, v := range s.values {
 		w.values[name] = v
 	}
@@ -170,7 +170,7 @@ func (c *Claim) write(now time.Time, s step) write {
 		w.remove = "#expires"
 	case !s.keep.IsZero():
 		w.set += ", #expires = :expires"
-		w.values[":expires"] = attribute.N(s.keep.Unix())
+		w.values[":expires"] = dynamo.N(s.keep.Unix())
 	}
 
 	return w

@@ -9,10 +9,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
-type image = attribute.Item
+type image = dynamo.Item
 
 // write is one conditional update of one record.
 type write struct {
@@ -44,7 +44,7 @@ func (c *Claims) item(w write) *types.Update {
 	}
 
 	return &types.Update{
-		TableName: &c.cfg.Table, Key: image{attrKey: attribute.S(w.key)},
+		TableName: &c.cfg.Table, Key: image{attrKey: dynamo.S(w.key)},
 		ConditionExpression: &w.condition, UpdateExpression: &update,
 		ExpressionAttributeNames: namesIn(w.condition, update), ExpressionAttributeValues: w.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -80,7 +80,7 @@ func (c *Claims) apply(ctx context.Context, w write) (won bool, s sight, err err
 // see reads the record under a key.
 func (c *Claims) see(ctx context.Context, key string) (s sight, err error) {
 	out, err := c.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &c.cfg.Table,
-		Key: image{attrKey: attribute.S(key)}, ConsistentRead: aws.Bool(true)})
+		Key: image{attrKey: dynamo.S(key)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return sight{}, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -38,19 +38,19 @@ var partitions = func() (all []string) {
 
 // dueKey is where a row lies: by the moment, then by what it speaks of. Step is empty for
 // an expiry.
-func dueKey(kind, payment, step string, at time.Time) attribute.Item {
+func dueKey(kind, payment, step string, at time.Time) dynamo.Item {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(payment)) // a hash does not fail
-	return attribute.Item{"shard": attribute.S(kind + "#" + strconv.Itoa(int(h.Sum32()%dueShards))),
-		"due": attribute.S(fmt.Sprintf("%015d#%s#%s", at.UnixMilli(), payment, step))}
+	return dynamo.Item{"shard": dynamo.S(kind + "#" + strconv.Itoa(int(h.Sum32()%dueShards))),
+		"due": dynamo.S(fmt.Sprintf("%015d#%s#%s", at.UnixMilli(), payment, step))}
 }
 
 // noteDue adds what the payment's next record means for the rows.
 func (s *Payments) noteDue(next Payment, t *txn.Transaction) {
-	put := func(key attribute.Item) {
+	put := func(key dynamo.Item) {
 		t.Add("due", types.TransactWriteItem{Put: &types.Put{TableName: &s.cfg.DueTable, Item: key}}, nil)
 	}
-	remove := func(key attribute.Item) {
+	remove := func(key dynamo.Item) {
 		t.Add("due", types.TransactWriteItem{Delete: &types.Delete{TableName: &s.cfg.DueTable, Key: key}}, nil)
 	}
 
@@ -105,14 +105,14 @@ func (s *Payments) due(ctx context.Context, place duePlace, now time.Time, limit
 
 	out, err := s.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{TableName: &s.cfg.DueTable, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
 		KeyConditionExpression: aws.String("#shard = :shard AND due BETWEEN :after AND :until"), ExpressionAttributeNames: map[string]string{"#shard": "shard"},
-		ExpressionAttributeValues: attribute.Item{":shard": attribute.S(shard), ":after": attribute.S(place.due + " "),
-			":until": attribute.S(fmt.Sprintf("%015d#~", now.UnixMilli()))}})
+		ExpressionAttributeValues: dynamo.Item{":shard": dynamo.S(shard), ":after": dynamo.S(place.due + " "),
+			":until": dynamo.S(fmt.Sprintf("%015d#~", now.UnixMilli()))}})
 	if err != nil {
 		return nil, err
 	}
 
 	for _, i := range out.Items {
-		row := dueRow{shard: shard, due: attribute.Text(i, "due")}
+		row := dueRow{shard: shard, due: dynamo.Text(i, "due")}
 		_, rest, _ := strings.Cut(row.due, "#")
 		row.payment, row.step, _ = strings.Cut(rest, "#")
 		rows = append(rows, row)
@@ -124,6 +124,6 @@ func (s *Payments) due(ctx context.Context, place duePlace, now time.Time, limit
 // forget removes a row that speaks of nothing any more.
 func (s *Payments) forget(ctx context.Context, row dueRow) error {
 	_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.cfg.DueTable,
-		Key: attribute.Item{"shard": attribute.S(row.shard), "due": attribute.S(row.due)}})
+		Key: dynamo.Item{"shard": dynamo.S(row.shard), "due": dynamo.S(row.due)}})
 	return err
 }

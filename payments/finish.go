@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"ratchet/internal/wait"
+	"ratchet/internal/worker"
 	"ratchet/ledger"
 	"ratchet/workflow"
 )
@@ -95,7 +95,7 @@ func (s *Payments) ask(ctx context.Context, p Payment) (answer, error) {
 			return said, nil
 		}
 
-		if attempt == asks || !wait.For(ctx, 25*time.Millisecond<<attempt) {
+		if attempt == asks || !worker.Wait(ctx, 25*time.Millisecond<<attempt) {
 			return answer{}, errors.Join(ErrUnresolved, err, lookErr)
 		}
 	}

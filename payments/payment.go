@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/ledger"
 	"ratchet/workflow"
 )
@@ -211,49 +211,49 @@ func (p Payment) moved(event workflow.Event) (Payment, error) {
 
 // Table describes the table of payments and receipts: key paymentId.
 func Table(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey("paymentId"))
+	return dynamo.Table(name, dynamo.TextKey("paymentId"))
 }
 
 // DueTable describes the table of what Recover looks at: keys shard and due.
 func DueTable(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey("shard"), attribute.TextKey("due"))
+	return dynamo.Table(name, dynamo.TextKey("shard"), dynamo.TextKey("due"))
 }
 
-func paymentKey(id string) attribute.Item { return attribute.Item{"paymentId": attribute.S(id)} }
+func paymentKey(id string) dynamo.Item { return dynamo.Item{"paymentId": dynamo.S(id)} }
 
-func milliseconds(t time.Time) types.AttributeValue { return attribute.N(t.UnixMilli()) }
+func milliseconds(t time.Time) types.AttributeValue { return dynamo.N(t.UnixMilli()) }
 
-func (p Payment) item() attribute.Item {
+func (p Payment) item() dynamo.Item {
 	i := paymentKey(p.ID)
-	i["orderId"], i["payer"], i["payee"] = attribute.S(p.OrderID), attribute.S(p.Payer), attribute.S(p.Payee)
-	i["amount"], i["currency"], i["state"] = attribute.N(p.Amount), attribute.S(p.Currency), attribute.S(string(p.State))
+	i["orderId"], i["payer"], i["payee"] = dynamo.S(p.OrderID), dynamo.S(p.Payer), dynamo.S(p.Payee)
+	i["amount"], i["currency"], i["state"] = dynamo.N(p.Amount), dynamo.S(p.Currency), dynamo.S(string(p.State))
 
-	i["capturable"], i["captured"], i["refunded"] = attribute.N(p.Capturable), attribute.N(p.Captured), attribute.N(p.Refunded)
-	i["revision"], i["createdAt"], i["updatedAt"] = attribute.N(p.Revision), milliseconds(p.CreatedAt), milliseconds(p.UpdatedAt)
-	i["call"] = attribute.S(p.call)
+	i["capturable"], i["captured"], i["refunded"] = dynamo.N(p.Capturable), dynamo.N(p.Captured), dynamo.N(p.Refunded)
+	i["revision"], i["createdAt"], i["updatedAt"] = dynamo.N(p.Revision), milliseconds(p.CreatedAt), milliseconds(p.UpdatedAt)
+	i["call"] = dynamo.S(p.call)
 	if !p.ExpiresAt.IsZero() {
 		i["expiresAt"] = milliseconds(p.ExpiresAt)
 	}
 
 	if p.Pending != nil {
-		i["pending"] = attribute.M(p.Pending.item())
+		i["pending"] = dynamo.M(p.Pending.item())
 	}
 
 	steps := make([]types.AttributeValue, len(p.Steps))
 	for n, s := range p.Steps {
-		steps[n] = attribute.M(s.item())
+		steps[n] = dynamo.M(s.item())
 	}
 	i["steps"] = &types.AttributeValueMemberL{Value: steps}
 
 	return i
 }
 
-func (s Step) item() attribute.Item {
-	i := attribute.Item{"id": attribute.S(s.ID), "kind": attribute.S(string(s.Kind)), "amount": attribute.N(s.Amount),
-		"final": &types.AttributeValueMemberBOOL{Value: s.Final}, "outcome": attribute.S(string(s.Outcome)), "at": milliseconds(s.At)}
+func (s Step) item() dynamo.Item {
+	i := dynamo.Item{"id": dynamo.S(s.ID), "kind": dynamo.S(string(s.Kind)), "amount": dynamo.N(s.Amount),
+		"final": &types.AttributeValueMemberBOOL{Value: s.Final}, "outcome": dynamo.S(string(s.Outcome)), "at": milliseconds(s.At)}
 	for name, text := range map[string]string{"reference": s.Reference, "reason": s.Reason} {
 		if text != "" {
-			i[name] = attribute.S(text)
+			i[name] = dynamo.S(text)
 		}
 	}
 
@@ -261,16 +261,16 @@ func (s Step) item() attribute.Item {
 }
 
 // paymentOf reads a payment, nil for no item.
-func paymentOf(i attribute.Item) *Payment {
+func paymentOf(i dynamo.Item) *Payment {
 	if len(i) == 0 {
 		return nil
 	}
 
-	p := &Payment{NewPayment: NewPayment{ID: attribute.Text(i, "paymentId"), OrderID: attribute.Text(i, "orderId"), Payer: attribute.Text(i, "payer"),
-		Payee: attribute.Text(i, "payee"), Amount: attribute.Number(i, "amount"), Currency: attribute.Text(i, "currency"), ExpiresAt: moment(i, "expiresAt")},
-		State: workflow.State(attribute.Text(i, "state")), Capturable: attribute.Number(i, "capturable"), Captured: attribute.Number(i, "captured"),
-		Refunded: attribute.Number(i, "refunded"), Revision: attribute.Number(i, "revision"), CreatedAt: moment(i, "createdAt"),
-		UpdatedAt: moment(i, "updatedAt"), call: attribute.Text(i, "call"), Steps: []Step{}}
+	p := &Payment{NewPayment: NewPayment{ID: dynamo.Text(i, "paymentId"), OrderID: dynamo.Text(i, "orderId"), Payer: dynamo.Text(i, "payer"),
+		Payee: dynamo.Text(i, "payee"), Amount: dynamo.Number(i, "amount"), Currency: dynamo.Text(i, "currency"), ExpiresAt: moment(i, "expiresAt")},
+		State: workflow.State(dynamo.Text(i, "state")), Capturable: dynamo.Number(i, "capturable"), Captured: dynamo.Number(i, "captured"),
+		Refunded: dynamo.Number(i, "refunded"), Revision: dynamo.Number(i, "revision"), CreatedAt: moment(i, "createdAt"),
+		UpdatedAt: moment(i, "updatedAt"), call: dynamo.Text(i, "call"), Steps: []Step{}}
 	if m, ok := i["pending"].(*types.AttributeValueMemberM); ok {
 		s := stepOf(m.Value)
 		p.Pending = &s
@@ -287,14 +287,14 @@ func paymentOf(i attribute.Item) *Payment {
 	return p
 }
 
-func stepOf(i attribute.Item) Step {
+func stepOf(i dynamo.Item) Step {
 	final, _ := i["final"].(*types.AttributeValueMemberBOOL)
-	return Step{ID: attribute.Text(i, "id"), Kind: Kind(attribute.Text(i, "kind")), Amount: attribute.Number(i, "amount"), Final: final != nil && final.Value,
-		Outcome: Outcome(attribute.Text(i, "outcome")), Reference: attribute.Text(i, "reference"), Reason: attribute.Text(i, "reason"), At: moment(i, "at")}
+	return Step{ID: dynamo.Text(i, "id"), Kind: Kind(dynamo.Text(i, "kind")), Amount: dynamo.Number(i, "amount"), Final: final != nil && final.Value,
+		Outcome: Outcome(dynamo.Text(i, "outcome")), Reference: dynamo.Text(i, "reference"), Reason: dynamo.Text(i, "reason"), At: moment(i, "at")}
 }
 
-func moment(i attribute.Item, name string) time.Time {
-	ms := attribute.Number(i, name)
+func moment(i dynamo.Item, name string) time.Time {
+	ms := dynamo.Number(i, name)
 	if ms == 0 {
 		return time.Time{}
 	}

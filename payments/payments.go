@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/ledger"
 	"ratchet/txn"
 	"ratchet/workflow"
@@ -153,7 +153,7 @@ func (s *Payments) List(ctx context.Context, page Page) (all []Payment, next str
 		}
 
 		for _, item := range out.Items {
-			if isReceipt(attribute.Text(item, "paymentId")) {
+			if isReceipt(dynamo.Text(item, "paymentId")) {
 				continue
 			}
 
@@ -184,7 +184,7 @@ func (s *Payments) put(next Payment) types.TransactWriteItem {
 	put := &types.Put{TableName: &s.cfg.Table, Item: next.item(), ConditionExpression: aws.String("attribute_not_exists(paymentId)")}
 	if next.Revision > 1 {
 		put.ConditionExpression = aws.String("revision = :before")
-		put.ExpressionAttributeValues = attribute.Item{":before": attribute.N(next.Revision - 1)}
+		put.ExpressionAttributeValues = dynamo.Item{":before": dynamo.N(next.Revision - 1)}
 	}
 
 	return types.TransactWriteItem{Put: put}

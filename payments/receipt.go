@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/ledger"
 	"ratchet/txn"
 )
@@ -25,19 +25,19 @@ var errSeen = errors.New("the event was taken before")
 // again: the payment may have come meanwhile, or a person has set it right.
 func (r Received) put(table string, effect Effect, reason string) *types.Put {
 	i := paymentKey(receiptPrefix + r.EventID)
-	i["type"], i["payment"], i["step"] = attribute.S(r.Type), attribute.S(r.PaymentID), attribute.S(r.step)
-	i["amount"], i["currency"] = attribute.N(r.amount), attribute.S(r.currency)
-	i["effect"], i["reason"], i["at"] = attribute.S(string(effect)), attribute.S(reason), milliseconds(r.At)
-	i["receiver"] = attribute.S(r.call)
+	i["type"], i["payment"], i["step"] = dynamo.S(r.Type), dynamo.S(r.PaymentID), dynamo.S(r.step)
+	i["amount"], i["currency"] = dynamo.N(r.amount), dynamo.S(r.currency)
+	i["effect"], i["reason"], i["at"] = dynamo.S(string(effect)), dynamo.S(reason), milliseconds(r.At)
+	i["receiver"] = dynamo.S(r.call)
 
 	return &types.Put{TableName: &table, Item: i, ConditionExpression: aws.String("attribute_not_exists(paymentId) OR effect = :parked OR receiver = :receiver"),
-		ExpressionAttributeValues: attribute.Item{":parked": attribute.S(string(EffectParked)), ":receiver": i["receiver"]}}
+		ExpressionAttributeValues: dynamo.Item{":parked": dynamo.S(string(EffectParked)), ":receiver": i["receiver"]}}
 }
 
-func receivedOf(i attribute.Item) Received {
-	return Received{EventID: attribute.Text(i, "paymentId")[len(receiptPrefix):], Type: attribute.Text(i, "type"), PaymentID: attribute.Text(i, "payment"),
-		Effect: Effect(attribute.Text(i, "effect")), Reason: attribute.Text(i, "reason"), At: moment(i, "at"),
-		step: attribute.Text(i, "step"), amount: attribute.Number(i, "amount"), currency: attribute.Text(i, "currency")}
+func receivedOf(i dynamo.Item) Received {
+	return Received{EventID: dynamo.Text(i, "paymentId")[len(receiptPrefix):], Type: dynamo.Text(i, "type"), PaymentID: dynamo.Text(i, "payment"),
+		Effect: Effect(dynamo.Text(i, "effect")), Reason: dynamo.Text(i, "reason"), At: moment(i, "at"),
+		step: dynamo.Text(i, "step"), amount: dynamo.Number(i, "amount"), currency: dynamo.Text(i, "currency")}
 }
 
 // receipt writes the receipt in the transaction that acts on the event.
@@ -76,7 +76,7 @@ func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []R
 	all = []Received{}
 
 	in := &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("effect = :parked"),
-		ExpressionAttributeValues: attribute.Item{":parked": attribute.S(string(EffectParked))}}
+		ExpressionAttributeValues: dynamo.Item{":parked": dynamo.S(string(EffectParked))}}
 	if after != "" {
 		in.ExclusiveStartKey = paymentKey(receiptPrefix + after)
 	}

@@ -18,6 +18,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/ledger"
 	"ratchet/payments"
+	"ratchet/payments/sandbox"
 	"ratchet/webhooks"
 	"ratchet/workflow"
 )
@@ -30,7 +31,7 @@ type shop struct {
 	*payments.Payments
 	db      *dynamodb.Client
 	ledger  *ledger.Ledger
-	sandbox *payments.Sandbox
+	sandbox *sandbox.Bank
 	bank    *bank
 	keys    *webhooks.Keys
 	fuse    *fuse
@@ -40,7 +41,7 @@ type shop struct {
 
 // bank is the sandbox with the faults that a test asks for.
 type bank struct {
-	*payments.Sandbox
+	*sandbox.Bank
 	fuse *fuse
 	mu   sync.Mutex
 	// down refuses every question; lost carries the next ones out and does not answer;
@@ -81,19 +82,19 @@ func (b *bank) do(key string, fn func() (string, error)) (string, error) {
 }
 
 func (b *bank) Authorize(ctx context.Context, r payments.Request) (string, error) {
-	return b.do(r.Key, func() (string, error) { return b.Sandbox.Authorize(ctx, r) })
+	return b.do(r.Key, func() (string, error) { return b.Bank.Authorize(ctx, r) })
 }
 
 func (b *bank) Capture(ctx context.Context, r payments.Request) (string, error) {
-	return b.do(r.Key, func() (string, error) { return b.Sandbox.Capture(ctx, r) })
+	return b.do(r.Key, func() (string, error) { return b.Bank.Capture(ctx, r) })
 }
 
 func (b *bank) Refund(ctx context.Context, r payments.Request) (string, error) {
-	return b.do(r.Key, func() (string, error) { return b.Sandbox.Refund(ctx, r) })
+	return b.do(r.Key, func() (string, error) { return b.Bank.Refund(ctx, r) })
 }
 
 func (b *bank) Void(ctx context.Context, key string) error {
-	_, err := b.do("void "+key, func() (string, error) { return "", b.Sandbox.Void(ctx, key) })
+	_, err := b.do("void "+key, func() (string, error) { return "", b.Bank.Void(ctx, key) })
 	return err
 }
 
@@ -106,7 +107,7 @@ func (b *bank) Lookup(ctx context.Context, key string) (op payments.Operation, e
 		return op, errDown
 	}
 	_, err = b.fuse.string(func() (string, error) {
-		op, err = b.Sandbox.Lookup(ctx, key)
+		op, err = b.Bank.Lookup(ctx, key)
 		return "", err
 	})
 
@@ -200,9 +201,9 @@ func newShop(t testing.TB) *shop {
 	s.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
 	direct := dynamodb.NewFromConfig(engine.AWSConfig())
 	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
-	embeddedtest.Create(t, direct, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), payments.SandboxTable("sandbox"))...)
-	s.sandbox = &payments.Sandbox{DynamoDB: direct, Table: "sandbox"}
-	s.bank = &bank{Sandbox: s.sandbox, fuse: s.fuse, asked: map[string]int{}}
+	embeddedtest.Create(t, direct, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), sandbox.Table("sandbox"))...)
+	s.sandbox = &sandbox.Bank{DynamoDB: direct, Table: "sandbox"}
+	s.bank = &bank{Bank: s.sandbox, fuse: s.fuse, asked: map[string]int{}}
 	cfg := engine.AWSConfig()
 	s.wire = &wire{client: engine.HTTPClient(), fuse: s.fuse}
 

@@ -25,11 +25,13 @@ import (
 	"ratchet/embedded"
 	"ratchet/inventory"
 	"ratchet/ledger"
+	"ratchet/notify"
 	"ratchet/once"
-	"ratchet/parked"
 	"ratchet/payments"
+	banksandbox "ratchet/payments/sandbox"
 	"ratchet/shipping"
-	"ratchet/streams/reactions"
+	carriersandbox "ratchet/shipping/sandbox"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/webhooks"
 	"ratchet/workflow"
@@ -66,11 +68,11 @@ type Backend struct {
 	Ledger  *ledger.Ledger
 	// Payments are made at Gateway, which stands for the processor.
 	Payments *payments.Payments
-	Parked   *parked.Tasks
+	Parked   *tasktoken.Tasks
 	Desk     *shipping.Desk
-	Gateway  *payments.Sandbox
-	Carrier  *shipping.Sandbox
-	Sink     reactions.Sink
+	Gateway  *banksandbox.Bank
+	Carrier  *carriersandbox.Carrier
+	Sink     notify.Sink
 	Keys     *auth.Keys
 
 	hooks Hooks
@@ -218,8 +220,8 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	if err = b.assembleMoney(cfg); err != nil {
 		return nil, err
 	}
-	b.Parked = parked.New(b.DynamoDB, b.Tables.Parked)
-	b.Carrier = &shipping.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxShipments,
+	b.Parked = tasktoken.New(b.DynamoDB, b.Tables.Parked)
+	b.Carrier = &carriersandbox.Carrier{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxShipments,
 		Delay: cfg.CarrierDelay, Deliver: b.takeReport, Log: log}
 	b.Desk = shipping.NewDesk(b.Claims, b.Carrier)
 
@@ -227,15 +229,15 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 }
 
 // sinkFor builds the sink that cfg.Notify names.
-func sinkFor(cfg Config, dev bool, log *slog.Logger) (reactions.Sink, error) {
+func sinkFor(cfg Config, dev bool, log *slog.Logger) (notify.Sink, error) {
 	kind, path, _ := strings.Cut(cfg.Notify, ":")
 	switch {
 	case cfg.Notify == "log":
-		return reactions.Log{Logger: log}, nil
+		return notify.Log{Logger: log}, nil
 	case kind == "file" && path != "":
-		return reactions.OpenFile(path)
+		return notify.OpenFile(path)
 	case kind == "dir" && path != "":
-		return reactions.Dir{Path: path}, nil
+		return notify.Dir{Path: path}, nil
 	case strings.HasPrefix(cfg.Notify, "http://"), strings.HasPrefix(cfg.Notify, "https://"):
 		return webhookTo(cfg, dev)
 	}
@@ -244,7 +246,7 @@ func sinkFor(cfg Config, dev bool, log *slog.Logger) (reactions.Sink, error) {
 }
 
 // webhookTo is a sink that delivers to cfg.Notify.
-func webhookTo(cfg Config, dev bool) (reactions.Sink, error) {
+func webhookTo(cfg Config, dev bool) (notify.Sink, error) {
 	keys, err := webhookKeys("webhook-secret", cfg.WebhookSecret)
 	if err != nil {
 		return nil, err
@@ -263,7 +265,7 @@ func webhookTo(cfg Config, dev bool) (reactions.Sink, error) {
 		return nil, fmt.Errorf("webhook-reach: %w", err)
 	}
 
-	sink, err := reactions.NewWebhook(client, cfg.Notify)
+	sink, err := notify.NewWebhook(client, cfg.Notify)
 	if err != nil {
 		return nil, fmt.Errorf("notify: %w", err)
 	}

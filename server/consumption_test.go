@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"ratchet/bench/load"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/scenario"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -46,7 +46,7 @@ func TestConsumptionIsAddedUpPerVerdictAndPerOrder(t *testing.T) {
 // capacity of each order is known.
 func TestTheJournalMayBeWrittenByTheTransitions(t *testing.T) {
 	dir := t.TempDir()
-	session := &load.Session{Plan: load.Default(30)}
+	session := &scenario.Session{Plan: scenario.Default(30)}
 	consumed := &server.Consumption{PerOrder: true}
 	hooks := session.Meter.Hooks()
 	hooks.Consumed = consumed.Add

@@ -9,6 +9,7 @@ import (
 
 	"ratchet/ledger"
 	"ratchet/payments"
+	"ratchet/payments/sandbox"
 	"ratchet/webhooks"
 )
 
@@ -18,7 +19,7 @@ func (b *Backend) assembleMoney(cfg Config) (err error) {
 		return err
 	}
 
-	b.Gateway = &payments.Sandbox{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
+	b.Gateway = &sandbox.Bank{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
 		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)}
 	paymentsConfig := payments.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Payments, DueTable: b.Tables.PaymentsDue, Ledger: b.Ledger, Processor: b.Gateway}
 	if cfg.CallbackSecret != "" {

@@ -12,7 +12,7 @@ import (
 	"ratchet"
 	"ratchet/activities"
 	"ratchet/activities/steps"
-	"ratchet/shipping"
+	"ratchet/shipping/sandbox"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"
@@ -141,21 +141,21 @@ func (b *Backend) poller(ctx context.Context, name string) (p *streams.Poller, r
 
 // takeReport is where the sandbox carrier's callbacks arrive: each is a transition
 // request under the report's own id, so a repeated report is Replayed.
-func (b *Backend) takeReport(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
+func (b *Backend) takeReport(ctx context.Context, r sandbox.Report) (sandbox.Answer, error) {
 	event, then := workflow.Ship, workflow.Shipped
-	if r.Milestone == shipping.Delivered {
+	if r.Milestone == sandbox.Delivered {
 		event, then = workflow.Deliver, workflow.Delivered
 	}
 
 	result, err := b.Orders.Apply(ctx, transitions.Request{OrderID: transitions.OrderID(r.OrderID), Event: event, RequestID: transitions.RequestID(r.ID)})
 	switch {
 	case err != nil:
-		return shipping.Later, err
+		return sandbox.Later, err
 	case result.Verdict.Done():
-		return shipping.Taken, nil
+		return sandbox.Taken, nil
 	case result.Verdict == transitions.WrongState && b.Orders.Definition().Reachable(result.Order.State, then) && result.Order.State != then:
-		return shipping.Later, nil // not paid yet, held, or shipped out of order
+		return sandbox.Later, nil // not paid yet, held, or shipped out of order
 	}
 
-	return shipping.Over, nil
+	return sandbox.Over, nil
 }

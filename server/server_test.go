@@ -11,8 +11,8 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"go.uber.org/goleak"
 
-	"ratchet/bench/load"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/scenario"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -111,7 +111,7 @@ func (s *shop) until(t *testing.T, want workflow.State) {
 func (s *shop) ended(t *testing.T, id transitions.OrderID) sfntypes.ExecutionStatus {
 	t.Helper()
 
-	if err := load.Wait(t.Context(), s.Backend); err != nil {
+	if err := scenario.Wait(t.Context(), s.Backend); err != nil {
 		t.Fatal(err)
 	}
 
@@ -223,7 +223,7 @@ func TestACancelledOrderIsUndone(t *testing.T) {
 // cancellations, two workers, and a recount of every table.
 func TestManyOrdersAddUp(t *testing.T) {
 	dir := t.TempDir()
-	session := &load.Session{Plan: load.Default(120)}
+	session := &scenario.Session{Plan: scenario.Default(120)}
 
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
 		CarrierDelay: 5 * time.Millisecond, DeclinePercent: 10, TimeoutPercent: 5}, embeddedtest.Quiet(), session.Meter.Hooks())

@@ -15,10 +15,11 @@ import (
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/once"
-	"ratchet/parked"
 	"ratchet/payments"
-	"ratchet/shipping"
+	banksandbox "ratchet/payments/sandbox"
+	carriersandbox "ratchet/shipping/sandbox"
 	"ratchet/streams"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 )
 
@@ -65,9 +66,9 @@ func (t Tables) all() []table {
 	all := []table{
 		{transitions.OrdersTable(t.Orders), ""}, {transitions.JournalTable(t.Events), ""},
 		{once.TableInput(t.Once), once.ExpiryAttribute}, {inventory.TableInput(t.Inventory), ""}, {inventory.DueTableInput(t.InventoryDue), ""},
-		{parked.TableInput(t.Parked), parked.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
+		{tasktoken.TableInput(t.Parked), tasktoken.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
 		{streams.LeaseTableInput(t.Leases), ""}, {streams.DeadLetterTableInput(t.DeadLetters), ""},
-		{payments.Table(t.Payments), ""}, {payments.DueTable(t.PaymentsDue), ""}, {payments.SandboxTable(t.SandboxCharges), ""}, {shipping.SandboxTable(t.SandboxShipments), ""},
+		{payments.Table(t.Payments), ""}, {payments.DueTable(t.PaymentsDue), ""}, {banksandbox.Table(t.SandboxCharges), ""}, {carriersandbox.Table(t.SandboxShipments), ""},
 		{auth.TableInput(t.APIKeys), ""},
 	}
 	for _, input := range t.Ledger.Inputs() {

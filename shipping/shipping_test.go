@@ -13,19 +13,20 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 	"ratchet/shipping"
+	"ratchet/shipping/sandbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newDesk(t *testing.T) (*shipping.Desk, *shipping.Sandbox) {
+func newDesk(t *testing.T) (*shipping.Desk, *sandbox.Carrier) {
 	t.Helper()
 
-	db := embeddedtest.DynamoDB(t, shipping.SandboxTable("carrier"), once.TableInput("once"))
+	db := embeddedtest.DynamoDB(t, sandbox.Table("carrier"), once.TableInput("once"))
 	claims, err := once.New(once.Config{DynamoDB: db, Table: "once"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	carrier := &shipping.Sandbox{DynamoDB: db, Table: "carrier", Log: embeddedtest.Quiet(), Every: time.Millisecond}
+	carrier := &sandbox.Carrier{DynamoDB: db, Table: "carrier", Log: embeddedtest.Quiet(), Every: time.Millisecond}
 
 	return shipping.NewDesk(claims, carrier), carrier
 }
@@ -84,19 +85,19 @@ func TestACancelledShipmentIsNeverBooked(t *testing.T) {
 func TestTheCarrierReportsInOrderAndInsists(t *testing.T) {
 	desk, carrier := newDesk(t)
 	ctx, stop := context.WithCancel(t.Context())
-	var got []shipping.Report
-	carrier.Deliver = func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
+	var got []sandbox.Report
+	carrier.Deliver = func(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
 		got = append(got, r)
 		switch {
 		case len(got) == 1:
-			return shipping.Later, nil
+			return sandbox.Later, nil
 		case len(got) == 2:
-			return shipping.Later, errors.New("unavailable")
-		case r.Milestone == shipping.Delivered:
+			return sandbox.Later, errors.New("unavailable")
+		case r.Milestone == sandbox.Delivered:
 			stop()
 		}
 
-		return shipping.Taken, nil
+		return sandbox.Taken, nil
 	}
 
 	if _, err := desk.Book(t.Context(), "o-1/2/shipping", "o-1"); err != nil {
@@ -107,9 +108,9 @@ func TestTheCarrierReportsInOrderAndInsists(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	shipped := shipping.Report{ID: "carrier/o-1/2/shipping/shipped", OrderID: "o-1", Milestone: shipping.Shipped}
-	delivered := shipping.Report{ID: "carrier/o-1/2/shipping/delivered", OrderID: "o-1", Milestone: shipping.Delivered}
-	if want := []shipping.Report{shipped, shipped, shipped, delivered}; !slices.Equal(got, want) {
+	shipped := sandbox.Report{ID: "carrier/o-1/2/shipping/shipped", OrderID: "o-1", Milestone: sandbox.Shipped}
+	delivered := sandbox.Report{ID: "carrier/o-1/2/shipping/delivered", OrderID: "o-1", Milestone: sandbox.Delivered}
+	if want := []sandbox.Report{shipped, shipped, shipped, delivered}; !slices.Equal(got, want) {
 		t.Errorf("reports %v, want %v", got, want)
 	}
 }

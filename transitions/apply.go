@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -171,7 +171,7 @@ func (o *Orders) Get(ctx context.Context, id OrderID) (*Order, bool, error) {
 	consistent := true
 
 	out, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(id))}, ConsistentRead: &consistent})
+		TableName: &o.cfg.Table, Key: image{"orderId": dynamo.S(string(id))}, ConsistentRead: &consistent})
 	if err != nil {
 		return nil, false, fmt.Errorf("get order %s: %w", id, unanswered(ctx, err))
 	}

@@ -10,7 +10,7 @@ import (
 // meter is the DynamoDB of one call of Apply, Create or an edit. It asks for the
 // capacity of every request and adds it up.
 type meter struct {
-	dynamo
+	dynamoDB
 	read, write float64
 }
 
@@ -19,7 +19,7 @@ func (o *Orders) metered() (*Orders, *meter) {
 	if o.cfg.Consumed == nil {
 		return o, nil
 	}
-	m := &meter{dynamo: o.cfg.DynamoDB}
+	m := &meter{dynamoDB: o.cfg.DynamoDB}
 	counting := *o
 	counting.cfg.DynamoDB = m
 
@@ -45,7 +45,7 @@ func (m *meter) add(c *types.ConsumedCapacity, units *float64) {
 func (m *meter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := m.dynamo.UpdateItem(ctx, in, opts...)
+	out, err := m.dynamoDB.UpdateItem(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity, &m.write)
 	}
@@ -56,7 +56,7 @@ func (m *meter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, op
 func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := m.dynamo.PutItem(ctx, in, opts...)
+	out, err := m.dynamoDB.PutItem(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity, &m.write)
 	}
@@ -67,7 +67,7 @@ func (m *meter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...
 func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := m.dynamo.GetItem(ctx, in, opts...)
+	out, err := m.dynamoDB.GetItem(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity, &m.read)
 	}
@@ -78,7 +78,7 @@ func (m *meter) GetItem(ctx context.Context, in *dynamodb.GetItemInput, opts ...
 func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := m.dynamo.Query(ctx, in, opts...)
+	out, err := m.dynamoDB.Query(ctx, in, opts...)
 	if err == nil {
 		m.add(out.ConsumedCapacity, &m.read)
 	}
@@ -89,7 +89,7 @@ func (m *meter) Query(ctx context.Context, in *dynamodb.QueryInput, opts ...func
 func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	in.ReturnConsumedCapacity = total
 
-	out, err := m.dynamo.TransactWriteItems(ctx, in, opts...)
+	out, err := m.dynamoDB.TransactWriteItems(ctx, in, opts...)
 	if err == nil {
 		for i := range out.ConsumedCapacity {
 			m.add(&out.ConsumedCapacity[i], &m.write)

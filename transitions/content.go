@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // The bounds of an order's content. Full on all sides an order has less than 310 KB;
@@ -98,7 +98,7 @@ func (i Item) validate(field string) error {
 }
 
 func (i Item) value() types.AttributeValue {
-	return attribute.M(image{"sku": attribute.S(i.SKU), "quantity": attribute.N(i.Quantity), "price": attribute.N(i.Price)})
+	return dynamo.M(image{"sku": dynamo.S(i.SKU), "quantity": dynamo.N(i.Quantity), "price": dynamo.N(i.Price)})
 }
 
 // cost is what the line costs; an error when that is beyond every total (Create
@@ -131,13 +131,13 @@ func (d *draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 	amount := d.name("total") + "." + d.name("amount")
 	switch {
 	case delta < 0:
-		d.require(amount + " >= " + d.value(attribute.N(-delta)))
+		d.require(amount + " >= " + d.value(dynamo.N(-delta)))
 	case delta > 0:
-		d.require(amount + " <= " + d.value(attribute.N(maxAmount-delta)))
+		d.require(amount + " <= " + d.value(dynamo.N(maxAmount-delta)))
 	default:
 		d.require("attribute_exists(" + amount + ")")
 	}
-	d.set(amount + " = " + amount + " + " + d.value(attribute.N(delta)))
+	d.set(amount + " = " + amount + " + " + d.value(dynamo.N(delta)))
 
 	return 0, "", nil
 }
@@ -175,7 +175,7 @@ func (c *addItems) plan(order *Order, d *draft) (Verdict, string, error) {
 		return 0, "", &LimitError{What: "items", Limit: maxItems}
 	}
 	items := d.name("items")
-	d.require("(attribute_not_exists(" + items + ") OR size(" + items + ") <= " + d.value(attribute.N(int64(room))) + ")")
+	d.require("(attribute_not_exists(" + items + ") OR size(" + items + ") <= " + d.value(dynamo.N(int64(room))) + ")")
 
 	var delta int64
 	values := make([]types.AttributeValue, len(c.lines))
@@ -200,9 +200,9 @@ func (c *addItems) plan(order *Order, d *draft) (Verdict, string, error) {
 // pin requires that line i is still what the plan took it for, and returns its path.
 func (d *draft) pin(i int, line Item) string {
 	path := d.name("items") + "[" + strconv.Itoa(i) + "]"
-	d.require(path + "." + d.name("sku") + " = " + d.value(attribute.S(line.SKU)))
-	d.require(path + "." + d.name("quantity") + " = " + d.value(attribute.N(line.Quantity)))
-	d.require(path + "." + d.name("price") + " = " + d.value(attribute.N(line.Price)))
+	d.require(path + "." + d.name("sku") + " = " + d.value(dynamo.S(line.SKU)))
+	d.require(path + "." + d.name("quantity") + " = " + d.value(dynamo.N(line.Quantity)))
+	d.require(path + "." + d.name("price") + " = " + d.value(dynamo.N(line.Price)))
 
 	return path
 }
@@ -231,8 +231,8 @@ func (c *changeItem) plan(order *Order, d *draft) (Verdict, string, error) {
 		return 0, "", err
 	}
 	path := d.pin(i, old)
-	d.set(path + "." + d.name("quantity") + " = " + d.value(attribute.N(c.line.Quantity)))
-	d.set(path + "." + d.name("price") + " = " + d.value(attribute.N(c.line.Price)))
+	d.set(path + "." + d.name("quantity") + " = " + d.value(dynamo.N(c.line.Quantity)))
+	d.set(path + "." + d.name("price") + " = " + d.value(dynamo.N(c.line.Price)))
 
 	return d.moveTotal(order, after-before)
 }
@@ -324,9 +324,9 @@ func (c *setAddress) blind() bool { return true }
 func (c *setAddress) plan(_ *Order, d *draft) (Verdict, string, error) {
 	fields := image{}
 	for name, text := range c.address {
-		fields[name] = attribute.S(text)
+		fields[name] = dynamo.S(text)
 	}
-	d.set(d.name(c.kind.attribute()) + " = " + d.value(attribute.M(fields)))
+	d.set(d.name(c.kind.attribute()) + " = " + d.value(dynamo.M(fields)))
 
 	return 0, "", nil
 }
@@ -352,8 +352,8 @@ func (c *addNote) plan(order *Order, d *draft) (Verdict, string, error) {
 		return 0, "", &LimitError{What: "notes", Limit: maxNotes}
 	}
 	notes := d.name("notes")
-	d.require("(attribute_not_exists(" + notes + ") OR size(" + notes + ") < " + d.value(attribute.N(maxNotes)) + ")")
-	d.appendTo("notes", attribute.M(image{"at": attribute.N(c.note.At.UnixMilli()), "by": attribute.S(c.note.By), "text": attribute.S(c.note.Text)}))
+	d.require("(attribute_not_exists(" + notes + ") OR size(" + notes + ") < " + d.value(dynamo.N(maxNotes)) + ")")
+	d.appendTo("notes", dynamo.M(image{"at": dynamo.N(c.note.At.UnixMilli()), "by": dynamo.S(c.note.By), "text": dynamo.S(c.note.Text)}))
 
 	return 0, "", nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -39,7 +39,7 @@ func (o *Orders) Count(ctx context.Context, s Sweep) (Counts, error) {
 		defer mu.Unlock()
 
 		for _, item := range items {
-			version, state := int(attribute.Number(item, "definitionVersion")), workflow.State(attribute.Text(item, "orderState"))
+			version, state := int(dynamo.Number(item, "definitionVersion")), workflow.State(dynamo.Text(item, "orderState"))
 			if counts[version] == nil {
 				counts[version] = map[workflow.State]int{}
 			}
@@ -61,7 +61,7 @@ func (o *Orders) Count(ctx context.Context, s Sweep) (Counts, error) {
 // goes on with the rest.
 func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep) (moved, unmapped int, err error) {
 	input := dynamodb.ScanInput{FilterExpression: aws.String("definitionVersion <> :version AND attribute_exists(definitionVersion)"),
-		ExpressionAttributeValues: image{":version": attribute.N(int64(o.def.Version()))}}
+		ExpressionAttributeValues: image{":version": dynamo.N(int64(o.def.Version()))}}
 	var mu sync.Mutex
 
 	err = o.sweep(ctx, s, input, func(ctx context.Context, items []image) error {

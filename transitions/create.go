@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -127,13 +127,13 @@ func (o *Orders) newItem(n NewOrder, w write) image {
 	for i, line := range n.Items {
 		lines[i] = line.value()
 	}
-	ring := attribute.M(image{ringNames.slot[PlaceID%RingSize]: w.slot()})
+	ring := dynamo.M(image{ringNames.slot[PlaceID%RingSize]: w.slot()})
 
 	return image{
-		"orderId": attribute.S(string(n.ID)), "orderState": attribute.S(string(o.def.Initial())), "transitionId": attribute.N(int64(PlaceID)),
-		"definitionVersion": attribute.N(int64(o.def.Version())), "createdAt": attribute.N(w.at.UnixMilli()), "updatedAt": attribute.N(w.at.UnixMilli()),
-		"placeHash": n.content().value(), "recent": ring, processedEvents: attribute.M(image{}), "items": &types.AttributeValueMemberL{Value: lines},
-		"total": attribute.M(image{"amount": attribute.N(n.Total.Amount), "currency": attribute.S(n.Total.Currency)}),
+		"orderId": dynamo.S(string(n.ID)), "orderState": dynamo.S(string(o.def.Initial())), "transitionId": dynamo.N(int64(PlaceID)),
+		"definitionVersion": dynamo.N(int64(o.def.Version())), "createdAt": dynamo.N(w.at.UnixMilli()), "updatedAt": dynamo.N(w.at.UnixMilli()),
+		"placeHash": n.content().value(), "recent": ring, processedEvents: dynamo.M(image{}), "items": &types.AttributeValueMemberL{Value: lines},
+		"total": dynamo.M(image{"amount": dynamo.N(n.Total.Amount), "currency": dynamo.S(n.Total.Currency)}),
 	}
 }
 

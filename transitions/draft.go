@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // editWrite is what stays the same between two sendings of one edit.
@@ -63,18 +63,18 @@ func (o *Orders) draft(w editWrite, base *Order) *draft {
 
 	states := make([]string, len(o.editable))
 	for i, s := range o.editable {
-		states[i] = d.value(attribute.S(string(s)))
+		states[i] = d.value(dynamo.S(string(s)))
 	}
 	d.require("orderState IN (" + strings.Join(states, ", ") + ")")
-	d.values[":version"] = attribute.N(int64(o.def.Version()))
+	d.values[":version"] = dynamo.N(int64(o.def.Version()))
 	d.require(o.ofVersion(0, d.values))
 
 	if seen := w.edit.IfMatch; seen != nil {
 		d.requireVersion(*seen)
 	}
-	version := "if_not_exists(contentVersion, " + d.value(attribute.N(0)) + ") + " + d.value(attribute.N(1))
+	version := "if_not_exists(contentVersion, " + d.value(dynamo.N(0)) + ") + " + d.value(dynamo.N(1))
 	d.set("contentVersion = " + version)
-	d.set("updatedAt = " + d.value(attribute.N(w.at.UnixMilli())))
+	d.set("updatedAt = " + d.value(dynamo.N(w.at.UnixMilli())))
 	d.trace(o.cfg, w, base, version)
 
 	return d
@@ -82,7 +82,7 @@ func (o *Orders) draft(w editWrite, base *Order) *draft {
 
 // requireVersion pins the content to a version.
 func (d *draft) requireVersion(v ContentVersion) {
-	d.require(isOrAbsent("contentVersion", d.value(attribute.N(int64(v))), v == 0))
+	d.require(isOrAbsent("contentVersion", d.value(dynamo.N(int64(v))), v == 0))
 }
 
 func (d *draft) input(table string, id OrderID) *dynamodb.UpdateItemInput {
@@ -93,7 +93,7 @@ func (d *draft) input(table string, id OrderID) *dynamodb.UpdateItemInput {
 	condition := strings.Join(d.conditions, " AND ")
 
 	return &dynamodb.UpdateItemInput{
-		TableName: &table, Key: image{"orderId": attribute.S(string(id))},
+		TableName: &table, Key: image{"orderId": dynamo.S(string(id))},
 		UpdateExpression: &update, ConditionExpression: &condition,
 		ExpressionAttributeNames: d.names, ExpressionAttributeValues: d.values,
 		ReturnValues:                        types.ReturnValueAllNew,

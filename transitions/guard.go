@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -85,9 +85,9 @@ func (w write) guarded(condition string, values image) (string, map[string]strin
 	for name, v := range c.Values {
 		switch v := v.(type) {
 		case string:
-			values[name] = attribute.S(v)
+			values[name] = dynamo.S(v)
 		case int64:
-			values[name] = attribute.N(v)
+			values[name] = dynamo.N(v)
 		case bool:
 			values[name] = &types.AttributeValueMemberBOOL{Value: v}
 		default:

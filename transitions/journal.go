@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -46,16 +46,16 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 	}
 
 	row := image{
-		"orderId": attribute.S(string(id)), "transitionId": attribute.N(int64(t.ID)), "previousId": attribute.N(int64(previous)),
-		"event": attribute.S(string(t.Event)), "toState": attribute.S(string(t.To)), "at": attribute.N(t.At.UnixMilli()),
-		"definitionVersion": attribute.N(int64(version)),
+		"orderId": dynamo.S(string(id)), "transitionId": dynamo.N(int64(t.ID)), "previousId": dynamo.N(int64(previous)),
+		"event": dynamo.S(string(t.Event)), "toState": dynamo.S(string(t.To)), "at": dynamo.N(t.At.UnixMilli()),
+		"definitionVersion": dynamo.N(int64(version)),
 	}
 	if previous > 0 && old.ring == ([RingSize]Transition{}) {
 		row["adopted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 
 	if t.From != "" {
-		row["fromState"] = attribute.S(string(t.From))
+		row["fromState"] = dynamo.S(string(t.From))
 	}
 
 	if t.request != (digest{}) {
@@ -138,7 +138,7 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 
 	input := &dynamodb.QueryInput{
 		TableName: &o.cfg.JournalTable, KeyConditionExpression: &condition, ConsistentRead: &consistent,
-		ExpressionAttributeValues: image{":order": attribute.S(string(id)), ":from": attribute.N(int64(from))},
+		ExpressionAttributeValues: image{":order": dynamo.S(string(id)), ":from": dynamo.N(int64(from))},
 	}
 	if page > 0 {
 		limit := int32(min(page, 1000))

@@ -7,7 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -44,11 +44,11 @@ func (o *Orders) List(ctx context.Context, p Page) (orders []*Order, next OrderI
 	var filters []string
 	values := image{}
 	if p.State != "" {
-		filters, values[":state"] = append(filters, "orderState = :state"), attribute.S(string(p.State))
+		filters, values[":state"] = append(filters, "orderState = :state"), dynamo.S(string(p.State))
 	}
 
 	if p.Version != 0 {
-		filters, values[":version"] = append(filters, "definitionVersion = :version"), attribute.N(int64(p.Version))
+		filters, values[":version"] = append(filters, "definitionVersion = :version"), dynamo.N(int64(p.Version))
 	}
 
 	if len(filters) > 0 {
@@ -57,7 +57,7 @@ func (o *Orders) List(ctx context.Context, p Page) (orders []*Order, next OrderI
 	}
 
 	if p.After != "" {
-		input.ExclusiveStartKey = image{"orderId": attribute.S(string(p.After))}
+		input.ExclusiveStartKey = image{"orderId": dynamo.S(string(p.After))}
 	}
 
 	for {

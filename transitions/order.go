@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -103,7 +103,7 @@ func (o *Order) Recent() []Transition {
 	return out
 }
 
-type image = attribute.Item
+type image = dynamo.Item
 
 // decode reads an order's item. It refuses what it cannot read: a guess about a
 // state would be worse than an error.

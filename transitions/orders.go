@@ -10,12 +10,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
 // dynamo is what this package calls of a *dynamodb.Client.
-type dynamo interface {
+type dynamoDB interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
@@ -26,7 +26,7 @@ type dynamo interface {
 
 // Config says where orders live. DynamoDB and Table must be set.
 type Config struct {
-	DynamoDB dynamo
+	DynamoDB dynamoDB
 	// Table holds the orders, JournalTable their history. Without a JournalTable a
 	// request older than the ring ends in ErrEvidenceGone.
 	Table, JournalTable string
@@ -123,7 +123,7 @@ func New(cfg Config) (*Orders, error) {
 	}
 
 	return &Orders{cfg: cfg, def: cfg.Definition, editable: editableIn(cfg.Definition), versions: versions,
-		version: attribute.N(int64(versions[0])), sources: newSources(len(cfg.Definition.States()))}, nil
+		version: dynamo.N(int64(versions[0])), sources: newSources(len(cfg.Definition.States()))}, nil
 }
 
 // decided tells the log and the counter of a verdict.

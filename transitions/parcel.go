@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -258,12 +258,12 @@ func (w write) expression(names map[string]string, values image) (*string, map[s
 	for _, i := range slices.Sorted(maps.Keys(w.load.shipped)) {
 		n := strconv.Itoa(i)
 		b.WriteString(", #items[" + n + "].#shipped = :l" + n)
-		values[":l"+n] = attribute.N(w.load.shipped[i])
+		values[":l"+n] = dynamo.N(w.load.shipped[i])
 	}
 
 	if w.load.first {
 		b.WriteString(", #parcels = :parcel")
-		values[":parcel"] = attribute.M(image{w.load.key: w.load.content.value()})
+		values[":parcel"] = dynamo.M(image{w.load.key: w.load.content.value()})
 	} else {
 		names["#parcel"] = w.load.key
 		b.WriteString(", #parcels.#parcel = :parcel")

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // An order remembers its edits in the map processedEvents. Each edit leaves two
@@ -57,7 +57,7 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 	var all []processedEdit
 	for key, v := range o.edits {
 		if m, ok := v.(*types.AttributeValueMemberM); ok { // the versions are numbers
-			all = append(all, processedEdit{key: key, at: attribute.Number(m.Value, "at"), version: ContentVersion(attribute.Number(o.edits, key+versionSuffix))})
+			all = append(all, processedEdit{key: key, at: dynamo.Number(m.Value, "at"), version: ContentVersion(dynamo.Number(o.edits, key+versionSuffix))})
 		}
 	}
 	// Versions order the edits of one order exactly; clocks of different machines do not.
@@ -88,8 +88,8 @@ func (d *draft) trace(cfg Config, w editWrite, base *Order, version string) {
 	key := traceKey(w.edit.EventID.digest())
 	d.names["#edit"], d.names["#version"] = key, key+versionSuffix
 	d.require("attribute_not_exists(" + memory + ".#edit)")
-	d.set(memory + ".#edit = " + d.value(attribute.M(image{
-		"at": attribute.N(w.at.UnixMilli()), "h": w.content.value(), "c": attribute.S(w.call)})))
+	d.set(memory + ".#edit = " + d.value(dynamo.M(image{
+		"at": dynamo.N(w.at.UnixMilli()), "h": w.content.value(), "c": dynamo.S(w.call)})))
 	d.set(memory + ".#version = " + version)
 
 	room := cfg.EditMemory * perEdit
@@ -104,5 +104,5 @@ func (d *draft) trace(cfg Config, w editWrite, base *Order, version string) {
 			room += perEdit
 		}
 	}
-	d.require("(attribute_not_exists(" + memory + ") OR size(" + memory + ") < " + d.value(attribute.N(int64(room))) + ")")
+	d.require("(attribute_not_exists(" + memory + ") OR size(" + memory + ") < " + d.value(dynamo.N(int64(room))) + ")")
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -116,7 +116,7 @@ func clip(s string) string {
 type digest [16]byte
 
 // value is the digest as an attribute.
-func (d digest) value() types.AttributeValue { return attribute.B(d[:]) }
+func (d digest) value() types.AttributeValue { return dynamo.B(d[:]) }
 
 // digest returns the trace of the request id that the item keeps.
 func (id RequestID) digest() digest { return digestOf(string(id)) }

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Restoration says what an order's journal would make of the order, or has made of it.
@@ -114,7 +114,7 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 		t.call, t.Event = "-", cmp.Or(t.Event, "-")
 		ring[ringNames.slot[k]] = t.slot()
 		if t.From != "" {
-			ring[ringNames.from[k]] = attribute.S(string(t.From))
+			ring[ringNames.from[k]] = dynamo.S(string(t.From))
 		}
 
 		if t.request != (digest{}) {
@@ -122,11 +122,11 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 		}
 	}
 
-	values := image{":state": attribute.S(string(r.State)), ":id": attribute.N(int64(r.TransitionID)), ":version": attribute.N(int64(r.DefinitionVersion)),
-		":at": attribute.N(r.At.UnixMilli()), ":ring": attribute.M(ring)}
+	values := image{":state": dynamo.S(string(r.State)), ":id": dynamo.N(int64(r.TransitionID)), ":version": dynamo.N(int64(r.DefinitionVersion)),
+		":at": dynamo.N(r.At.UnixMilli()), ":ring": dynamo.M(ring)}
 	update := "SET orderState = :state, transitionId = :id, definitionVersion = :version, updatedAt = :at, recent = :ring"
 	if r.PreviousState != "" {
-		values[":from"] = attribute.S(string(r.PreviousState))
+		values[":from"] = dynamo.S(string(r.PreviousState))
 		update += ", previousState = :from"
 	}
 
@@ -135,7 +135,7 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 		condition = pinned(r.Order, values)
 	}
 
-	return &dynamodb.UpdateItemInput{TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(r.OrderID))},
+	return &dynamodb.UpdateItemInput{TableName: &o.cfg.Table, Key: image{"orderId": dynamo.S(string(r.OrderID))},
 		UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeValues: values,
 		ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -106,7 +106,7 @@ func (t Transition) slot() types.AttributeValue {
 		text = append(text, ' ', flagNarrowed)
 	}
 
-	return attribute.S(string(text))
+	return dynamo.S(string(text))
 }
 
 // errSlot: a slot of the ring is not one that this package writes.

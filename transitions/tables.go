@@ -5,13 +5,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // OrdersTable describes the table of orders: key orderId, a stream with both
 // images (the reactions compare them), no expiry.
 func OrdersTable(name string) *dynamodb.CreateTableInput {
-	in := attribute.Table(name, attribute.TextKey("orderId"))
+	in := dynamo.Table(name, dynamo.TextKey("orderId"))
 	in.StreamSpecification = &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages}
 	return in
 }
@@ -19,5 +19,5 @@ func OrdersTable(name string) *dynamodb.CreateTableInput {
 // JournalTable describes the table of applied transitions: key orderId and
 // transitionId.
 func JournalTable(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey("orderId"), attribute.NumberKey("transitionId"))
+	return dynamo.Table(name, dynamo.TextKey("orderId"), dynamo.NumberKey("transitionId"))
 }

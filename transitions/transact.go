@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -105,7 +105,7 @@ func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old
 
 	img, failed, err := o.transactAll(ctx, base.ID, []types.TransactWriteItem{
 		{Update: &types.Update{
-			TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(base.ID))},
+			TableName: &o.cfg.Table, Key: image{"orderId": dynamo.S(string(base.ID))},
 			ConditionExpression: &condition, UpdateExpression: update,
 			ExpressionAttributeNames: names, ExpressionAttributeValues: values,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -127,9 +127,9 @@ func (o *Orders) transact(ctx context.Context, w write, base *Order) (moved, old
 
 // pinned is the condition that nothing has happened to the order since it was read.
 func pinned(base *Order, values image) string {
-	values[":from0"] = attribute.S(string(base.State))
-	values[":previous"] = attribute.N(int64(base.TransitionID))
-	values[":content"] = attribute.N(int64(base.ContentVersion))
+	values[":from0"] = dynamo.S(string(base.State))
+	values[":previous"] = dynamo.N(int64(base.TransitionID))
+	values[":content"] = dynamo.N(int64(base.ContentVersion))
 
 	return "orderState = :from0 AND " + isOrAbsent("transitionId", ":previous", base.TransitionID == 0) +
 		" AND " + isOrAbsent("contentVersion", ":content", base.ContentVersion == 0)

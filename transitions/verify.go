@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -103,7 +103,7 @@ func (o *Orders) Verify(ctx context.Context, fn func(Check) error) error {
 func (o *Orders) verify(ctx context.Context, item image) (Check, error) {
 	order, err := decode(item)
 	if err != nil {
-		c := Check{OrderID: OrderID(attribute.Text(item, "orderId"))}
+		c := Check{OrderID: OrderID(dynamo.Text(item, "orderId"))}
 		c.found(FindingUnreadable, 0, "%v", err)
 		return c, nil
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -41,7 +41,7 @@ func knownVersions(cfg Config) ([]int, error) {
 // that very one. It takes ":version", the definition's own, from the update's values.
 func (o *Orders) ofVersion(only int, values image) string {
 	if only != 0 {
-		values[":only"] = attribute.N(int64(only))
+		values[":only"] = dynamo.N(int64(only))
 		return "definitionVersion = :only"
 	}
 
@@ -52,7 +52,7 @@ func (o *Orders) ofVersion(only int, values image) string {
 	list := ":version"
 	for i, v := range o.versions[1:] {
 		name := ":version" + strconv.Itoa(i)
-		values[name] = attribute.N(int64(v))
+		values[name] = dynamo.N(int64(v))
 		list += ", " + name
 	}
 

@@ -16,8 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
 
-	"ratchet/internal/attribute"
-	"ratchet/internal/wait"
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 	"ratchet/workflow"
 )
 
@@ -50,8 +50,8 @@ func nonce() string {
 // values are what the update sets.
 func (o *Orders) values(w write) image {
 	values := image{
-		":to": attribute.S(string(w.group.To)), ":id": attribute.N(int64(w.id)), ":version": o.version,
-		":at": attribute.N(w.at.UnixMilli()), ":slot": w.slot(),
+		":to": dynamo.S(string(w.group.To)), ":id": dynamo.N(int64(w.id)), ":version": o.version,
+		":at": dynamo.N(w.at.UnixMilli()), ":slot": w.slot(),
 	}
 	if w.trace != traceNone {
 		values[":req"] = w.request.RequestID.digest().value()
@@ -72,7 +72,7 @@ func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 
 	return &dynamodb.UpdateItemInput{
 		TableName:                           &o.cfg.Table,
-		Key:                                 image{"orderId": attribute.S(string(w.request.OrderID))},
+		Key:                                 image{"orderId": dynamo.S(string(w.request.OrderID))},
 		ConditionExpression:                 &condition,
 		UpdateExpression:                    update,
 		ExpressionAttributeNames:            names,
@@ -87,12 +87,12 @@ func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
 func (o *Orders) condition(w write, values image) string {
 	from := w.group.From
 	for i, s := range from {
-		values[o.sources.names[i]] = attribute.S(string(s))
+		values[o.sources.names[i]] = dynamo.S(string(s))
 	}
 
 	id := "(attribute_not_exists(transitionId) OR transitionId < :id)"
 	if seen := w.request.IfMatch; seen != nil {
-		values[":seen"] = attribute.N(int64(*seen))
+		values[":seen"] = dynamo.N(int64(*seen))
 		id = isOrAbsent("transitionId", ":seen", *seen == 0)
 	}
 
@@ -190,7 +190,7 @@ func unanswered(ctx context.Context, err error) error {
 // at most 1 s. It reports false when ctx ends first.
 func pause(ctx context.Context, attempt int) bool {
 	limit := min(25*time.Millisecond<<min(attempt, 6), time.Second)
-	return wait.UpTo(ctx, limit)
+	return worker.WaitJitter(ctx, limit)
 }
 
 // mapMissing recognises the refusal of an update whose document path leads
@@ -206,9 +206,9 @@ func mapMissing(err error) bool {
 func (o *Orders) adopt(ctx context.Context, id OrderID, name string) error {
 	update, exists := "SET "+name+" = if_not_exists("+name+", :empty)", "attribute_exists(orderId)"
 	_, err := o.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &o.cfg.Table, Key: image{"orderId": attribute.S(string(id))},
+		TableName: &o.cfg.Table, Key: image{"orderId": dynamo.S(string(id))},
 		UpdateExpression: &update, ConditionExpression: &exists,
-		ExpressionAttributeValues: image{":empty": attribute.M(image{})},
+		ExpressionAttributeValues: image{":empty": dynamo.M(image{})},
 	})
 
 	return err

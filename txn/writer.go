@@ -16,14 +16,14 @@ import (
 )
 
 // dynamo is what this package needs of the SDK's client.
-type dynamo interface {
+type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
 // Config of a [Writer].
 type Config struct {
 	// DynamoDB is required.
-	DynamoDB dynamo
+	DynamoDB dynamoDB
 	// Attempts is how often one Write sends at most, beyond what the SDK retries by
 	// itself: 1 to 100. Default 20.
 	Attempts int

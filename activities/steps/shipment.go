@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"ratchet/activities"
-	"ratchet/internal/wait"
+	"ratchet/internal/worker"
 	"ratchet/once"
-	"ratchet/parked"
 	"ratchet/shipping"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -33,7 +33,7 @@ func (s *Steps) requestShipment(ctx context.Context, in shipInput) (any, error) 
 			return map[string]string{"tracking": tracking}, err
 		}
 
-		if !wait.For(ctx, pause) {
+		if !worker.Wait(ctx, pause) {
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -87,7 +87,7 @@ func (s *Steps) awaitOrder(ctx context.Context, t activities.Task) (any, error) 
 		now = time.Now
 	}
 
-	task := parked.Task{OrderID: string(in.OrderID), Awaited: string(in.Awaited), Since: int64(in.Since), Token: parked.Token(t.Token)}
+	task := tasktoken.Task{OrderID: string(in.OrderID), Awaited: string(in.Awaited), Since: int64(in.Since), Token: tasktoken.Token(t.Token)}
 	if err := s.Parked.Park(ctx, task, now().Add(s.ParkFor)); err != nil {
 		return nil, named(err)
 	}

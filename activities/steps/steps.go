@@ -10,9 +10,9 @@ import (
 
 	"ratchet/activities"
 	"ratchet/inventory"
-	"ratchet/parked"
 	"ratchet/payments"
 	"ratchet/shipping"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -23,7 +23,7 @@ type Steps struct {
 	Stock   *inventory.Stock
 	Gateway payments.Gateway
 	Desk    *shipping.Desk
-	Parked  *parked.Tasks
+	Parked  *tasktoken.Tasks
 	// ParkFor is when a parked token is past use: the TimeoutSeconds of the waiting
 	// states, or longer.
 	ParkFor time.Duration

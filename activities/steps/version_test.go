@@ -10,7 +10,7 @@ import (
 	"ratchet/activities"
 	"ratchet/activities/steps"
 	"ratchet/embedded/embeddedtest"
-	"ratchet/parked"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -18,7 +18,7 @@ import (
 // TestAnOrderOfAnUnknownVersionStopsTheExecution: the failure has a name of its own, no
 // retry, and leaves nothing behind; an execution may be redriven after the migration.
 func TestAnOrderOfAnUnknownVersionStopsTheExecution(t *testing.T) {
-	db := embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"), transitions.JournalTable("events"), parked.TableInput("parked"))
+	db := embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"), transitions.JournalTable("events"), tasktoken.TableInput("parked"))
 	at := func(version int) *steps.Steps {
 		spec := workflow.Order().Spec()
 		spec.Version = version
@@ -33,7 +33,7 @@ func TestAnOrderOfAnUnknownVersionStopsTheExecution(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		return &steps.Steps{Orders: orders, Parked: parked.New(db, "parked"), ParkFor: time.Hour}
+		return &steps.Steps{Orders: orders, Parked: tasktoken.New(db, "parked"), ParkFor: time.Hour}
 	}
 	if _, err := at(2).Orders.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
 		t.Fatal(err)

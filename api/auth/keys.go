@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -24,7 +24,7 @@ var ErrNoKey = errors.New("no such api key")
 // ErrEnded: the key has been revoked, has expired, or was rotated before.
 var ErrEnded = errors.New("the api key has ended")
 
-type dynamo interface {
+type dynamoDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -34,7 +34,7 @@ type dynamo interface {
 
 // KeysConfig says where API keys live. DynamoDB and Table must be set.
 type KeysConfig struct {
-	DynamoDB dynamo
+	DynamoDB dynamoDB
 	Table    string
 	// Cache is for how long a checked key is trusted without another read. Default
 	// 10 s; negative: every request reads.
@@ -77,7 +77,7 @@ func NewKeys(cfg KeysConfig) (*Keys, error) {
 
 // TableInput describes the table of keys: key keyId.
 func TableInput(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey("keyId"))
+	return dynamo.Table(name, dynamo.TextKey("keyId"))
 }
 
 // NewKey is a key to be created.
@@ -124,7 +124,7 @@ func (k Key) Live(at time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || at.Before(k.ExpiresAt))
 }
 
-type image = attribute.Item
+type image = dynamo.Item
 
 // Create makes a key and returns it with its token, which is nowhere else.
 func (k *Keys) Create(ctx context.Context, n NewKey) (Key, Token, error) {
@@ -155,10 +155,10 @@ func (n NewKey) build(now time.Time) (Key, Token, image) {
 	id, hash, _ := token.split()
 
 	key := Key{ID: id, Name: n.Name, Tenant: n.Tenant, Scope: n.Scope, CreatedAt: millis(now.UnixMilli()), ExpiresAt: n.Expires}
-	item := image{"keyId": attribute.S(id), "hash": attribute.B(hash[:]), "name": attribute.S(n.Name), "tenant": attribute.S(string(n.Tenant)),
-		"scope": attribute.S(string(n.Scope)), "createdAt": attribute.N(now.UnixMilli())}
+	item := image{"keyId": dynamo.S(id), "hash": dynamo.B(hash[:]), "name": dynamo.S(n.Name), "tenant": dynamo.S(string(n.Tenant)),
+		"scope": dynamo.S(string(n.Scope)), "createdAt": dynamo.N(now.UnixMilli())}
 	if !n.Expires.IsZero() {
-		item["expiresAt"] = attribute.N(n.Expires.UnixMilli())
+		item["expiresAt"] = dynamo.N(n.Expires.UnixMilli())
 	}
 
 	return key, token, item
@@ -190,10 +190,10 @@ func (k *Keys) List(ctx context.Context) ([]Key, error) {
 // Revoke ends a key. Revoking it again changes nothing.
 func (k *Keys) Revoke(ctx context.Context, id string) error {
 	_, err := k.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &k.cfg.Table, Key: image{"keyId": attribute.S(id)}, ConditionExpression: aws.String("attribute_exists(#hash)"),
+		TableName: &k.cfg.Table, Key: image{"keyId": dynamo.S(id)}, ConditionExpression: aws.String("attribute_exists(#hash)"),
 		UpdateExpression:          aws.String("SET revokedAt = if_not_exists(revokedAt, :now)"),
 		ExpressionAttributeNames:  map[string]string{"#hash": "hash"},
-		ExpressionAttributeValues: image{":now": attribute.N(k.cfg.Now().UnixMilli())},
+		ExpressionAttributeValues: image{":now": dynamo.N(k.cfg.Now().UnixMilli())},
 	})
 	var unknown *types.ConditionalCheckFailedException
 	if errors.As(err, &unknown) {
@@ -219,12 +219,12 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (Principal, error
 		return key.principal(now)
 	}
 
-	out, err := k.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &k.cfg.Table, Key: image{"keyId": attribute.S(id)}, ConsistentRead: aws.Bool(true)})
+	out, err := k.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &k.cfg.Table, Key: image{"keyId": dynamo.S(id)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return Principal{}, fmt.Errorf("read api key %s: %w", id, err)
 	}
 
-	if subtle.ConstantTimeCompare(attribute.Bytes(out.Item, "hash"), hash[:]) != 1 {
+	if subtle.ConstantTimeCompare(dynamo.Bytes(out.Item, "hash"), hash[:]) != 1 {
 		return Principal{}, ErrRefused
 	}
 
@@ -244,9 +244,9 @@ func (k Key) principal(now time.Time) (Principal, error) {
 }
 
 func decode(item image) Key {
-	return Key{ID: attribute.Text(item, "keyId"), Name: attribute.Text(item, "name"), Tenant: Tenant(attribute.Text(item, "tenant")),
-		Scope: Scope(attribute.Text(item, "scope")), CreatedAt: millis(attribute.Number(item, "createdAt")), ExpiresAt: millis(attribute.Number(item, "expiresAt")),
-		RevokedAt: millis(attribute.Number(item, "revokedAt")), ReplacedBy: attribute.Text(item, "replacedBy")}
+	return Key{ID: dynamo.Text(item, "keyId"), Name: dynamo.Text(item, "name"), Tenant: Tenant(dynamo.Text(item, "tenant")),
+		Scope: Scope(dynamo.Text(item, "scope")), CreatedAt: millis(dynamo.Number(item, "createdAt")), ExpiresAt: millis(dynamo.Number(item, "expiresAt")),
+		RevokedAt: millis(dynamo.Number(item, "revokedAt")), ReplacedBy: dynamo.Text(item, "replacedBy")}
 }
 
 func millis(ms int64) time.Time {
@@ -258,5 +258,5 @@ func millis(ms int64) time.Time {
 
 func sameHash(item image, token Token) bool {
 	_, hash, _ := token.split()
-	return subtle.ConstantTimeCompare(attribute.Bytes(item, "hash"), hash[:]) == 1
+	return subtle.ConstantTimeCompare(dynamo.Bytes(item, "hash"), hash[:]) == 1
 }

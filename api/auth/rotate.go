@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -30,7 +30,7 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 		return Key{}, "", fmt.Errorf("%w: grace: must not be negative", ErrInvalid)
 	}
 
-	out, err := k.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &k.cfg.Table, Key: image{"keyId": attribute.S(id)}, ConsistentRead: aws.Bool(true)})
+	out, err := k.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &k.cfg.Table, Key: image{"keyId": dynamo.S(id)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		return Key{}, "", err
 	}
@@ -58,11 +58,11 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 	var t txn.Transaction
 	t.Add("new", types.TransactWriteItem{Put: &types.Put{TableName: &k.cfg.Table, Item: item, ConditionExpression: &absent}}, nil)
 	t.Add("old", types.TransactWriteItem{Update: &types.Update{
-		TableName: &k.cfg.Table, Key: image{"keyId": attribute.S(id)},
+		TableName: &k.cfg.Table, Key: image{"keyId": dynamo.S(id)},
 		ConditionExpression:       aws.String("attribute_exists(#hash) AND attribute_not_exists(revokedAt) AND attribute_not_exists(replacedBy)"),
 		UpdateExpression:          aws.String("SET expiresAt = :end, replacedBy = :new"),
 		ExpressionAttributeNames:  map[string]string{"#hash": "hash"},
-		ExpressionAttributeValues: image{":end": attribute.N(end.UnixMilli()), ":new": attribute.S(key.ID)},
+		ExpressionAttributeValues: image{":end": dynamo.N(end.UnixMilli()), ":new": dynamo.S(key.ID)},
 	}}, txn.Says(ErrEnded))
 	t.Token(key.ID, 1)
 

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Secret returns 32 random bytes that all instances share, made by whoever asks first.
@@ -21,14 +21,14 @@ func (k *Keys) Secret(ctx context.Context, name string) ([]byte, error) {
 	id := "secret#" + name  // no key's id has a #
 
 	_, err := k.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &k.cfg.Table,
-		Item:                image{"keyId": attribute.S(id), "secret": attribute.B(fresh)},
+		Item:                image{"keyId": dynamo.S(id), "secret": dynamo.B(fresh)},
 		ConditionExpression: &absent, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
 	var made *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
 		return fresh, nil
-	case errors.As(err, &made) && len(attribute.Bytes(made.Item, "secret")) == 32:
-		return attribute.Bytes(made.Item, "secret"), nil
+	case errors.As(err, &made) && len(dynamo.Bytes(made.Item, "secret")) == 32:
+		return dynamo.Bytes(made.Item, "secret"), nil
 	}
 
 	return nil, fmt.Errorf("secret %q: %w", name, err)

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/bench/load"
+	"ratchet/internal/scenario"
 	"ratchet/server"
 )
 
@@ -27,7 +27,7 @@ const livesMeasured = 100
 // The sandboxes' tables stand for a bank and a carrier.
 func Life(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
-	s := &load.Session{Plan: load.Plan{Orders: livesMeasured, Prefix: "o-"}}
+	s := &scenario.Session{Plan: scenario.Plan{Orders: livesMeasured, Prefix: "o-"}}
 	b := &bill{tables: map[string]Units{}}
 
 	backend, stop, err := openBackend(b, s.Meter.Hooks())

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/once"
 	"ratchet/transitions"
 	"ratchet/txn"
@@ -35,7 +35,7 @@ type rival struct {
 // Patterns compares them: the first run, and the same request again.
 func Patterns(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"pattern", "first run: read", "write", "repeated: read", "write"}}
-	l, err := openLab(ctx, transitions.OrdersTable(ordersTable), attribute.Table(plainTable, attribute.TextKey("orderId")), once.TableInput(onceTable))
+	l, err := openLab(ctx, transitions.OrdersTable(ordersTable), dynamo.Table(plainTable, dynamo.TextKey("orderId")), once.TableInput(onceTable))
 	if err != nil {
 		return t, err
 	}
@@ -95,7 +95,7 @@ func rivals(orders *transitions.Orders, p *plain, claims *once.Claims) []rival {
 		}},
 		{"Ratchet: a mark in any item (`once.DoInItem`)", nil, func(ctx context.Context, version int, key string) error {
 			_, _, err := claims.DoInItem(ctx, key, nil, once.ItemWrite{Table: plainTable, Key: p.key(), Set: "v = :v",
-				Values: attribute.Item{":v": attribute.N(int64(version))}})
+				Values: dynamo.Item{":v": dynamo.N(int64(version))}})
 			return err
 		}},
 		{"Ratchet: claim, transition, complete (`once.Do`)", nil, func(ctx context.Context, version int, key string) error {
@@ -121,14 +121,14 @@ func rivals(orders *transitions.Orders, p *plain, claims *once.Claims) []rival {
 // plain is an order without a ring, for the patterns that keep their traces elsewhere.
 type plain struct{ db *dynamodb.Client }
 
-func (p *plain) key() attribute.Item { return attribute.Item{"orderId": attribute.S(string(orderID))} }
+func (p *plain) key() dynamo.Item { return dynamo.Item{"orderId": dynamo.S(string(orderID))} }
 
 func (p *plain) place(ctx context.Context) error {
 	item := p.key()
-	item["orderState"], item["v"] = attribute.S("PENDING"), attribute.N(0)
-	item["total"] = attribute.M(attribute.Item{"amount": attribute.N(2500), "currency": attribute.S("EUR")})
-	item["items"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{attribute.M(attribute.Item{
-		"sku": attribute.S("mug-00"), "quantity": attribute.N(2), "price": attribute.N(1250)})}}
+	item["orderState"], item["v"] = dynamo.S("PENDING"), dynamo.N(0)
+	item["total"] = dynamo.M(dynamo.Item{"amount": dynamo.N(2500), "currency": dynamo.S("EUR")})
+	item["items"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.M(dynamo.Item{
+		"sku": dynamo.S("mug-00"), "quantity": dynamo.N(2), "price": dynamo.N(1250)})}}
 	_, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(plainTable), Item: item})
 
 	return err
@@ -137,7 +137,7 @@ func (p *plain) place(ctx context.Context) error {
 // part is the transition of the order: to a version, from any before it.
 func (p *plain) part(version int) *types.Update {
 	return &types.Update{TableName: aws.String(plainTable), Key: p.key(), UpdateExpression: aws.String("SET v = :v"),
-		ConditionExpression: aws.String("v < :v"), ExpressionAttributeValues: attribute.Item{":v": attribute.N(int64(version))}}
+		ConditionExpression: aws.String("v < :v"), ExpressionAttributeValues: dynamo.Item{":v": dynamo.N(int64(version))}}
 }
 
 func (p *plain) move(ctx context.Context, version int) error {
@@ -151,7 +151,7 @@ func (p *plain) move(ctx context.Context, version int) error {
 
 func (p *plain) readFirst(ctx context.Context, version int, _ string) error {
 	out, err := p.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(plainTable), Key: p.key(), ConsistentRead: aws.Bool(true)})
-	if err != nil || attribute.Number(out.Item, "v") >= int64(version) {
+	if err != nil || dynamo.Number(out.Item, "v") >= int64(version) {
 		return err
 	}
 
@@ -171,8 +171,8 @@ func (p *plain) claim(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
-func claimed(key, status string) attribute.Item {
-	return attribute.Item{"idempotencyKey": attribute.S("p#" + key), "status": attribute.S(status), "expiration": attribute.N(1763725272)}
+func claimed(key, status string) dynamo.Item {
+	return dynamo.Item{"idempotencyKey": dynamo.S("p#" + key), "status": dynamo.S(status), "expiration": dynamo.N(1763725272)}
 }
 
 func (p *plain) claimComplete(ctx context.Context, version int, key string) error {
@@ -186,12 +186,12 @@ func (p *plain) claimComplete(ctx context.Context, version int, key string) erro
 
 func (p *plain) complete(ctx context.Context, key string) error {
 	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: aws.String(onceTable), Key: recordKey(key), UpdateExpression: aws.String("SET #s = :s"),
-		ExpressionAttributeNames: map[string]string{"#s": "status"}, ExpressionAttributeValues: attribute.Item{":s": attribute.S("COMPLETED")}})
+		ExpressionAttributeNames: map[string]string{"#s": "status"}, ExpressionAttributeValues: dynamo.Item{":s": dynamo.S("COMPLETED")}})
 	return err
 }
 
-func recordKey(key string) attribute.Item {
-	return attribute.Item{"idempotencyKey": attribute.S("p#" + key)}
+func recordKey(key string) dynamo.Item {
+	return dynamo.Item{"idempotencyKey": dynamo.S("p#" + key)}
 }
 
 func (p *plain) claimCompleteRead(ctx context.Context, version int, key string) error {
@@ -233,7 +233,7 @@ func (p *plain) transact(ctx context.Context, version int, key string) error {
 func (p *plain) keySet(ctx context.Context, version int, key string) error {
 	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: aws.String(plainTable), Key: p.key(),
 		UpdateExpression: aws.String("SET v = :v ADD done :key"), ConditionExpression: aws.String("NOT contains(done, :one)"),
-		ExpressionAttributeValues: attribute.Item{":v": attribute.N(int64(version)), ":one": attribute.S(key), ":key": &types.AttributeValueMemberSS{Value: []string{key}}}})
+		ExpressionAttributeValues: dynamo.Item{":v": dynamo.N(int64(version)), ":one": dynamo.S(key), ":key": &types.AttributeValueMemberSS{Value: []string{key}}}})
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
 		return nil

@@ -23,7 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 	"ratchet/payments"
 	"ratchet/server"
 )
@@ -149,14 +149,14 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 				said++
 			}
 			fmt.Fprintf(text, "%s/%s,capture,%d,EUR,succeeded\n", id, step, said)
-			steps = append(steps, attribute.M(attribute.Item{"id": attribute.S(step), "kind": attribute.S(string(payments.Capturing)), "amount": attribute.N(amount),
-				"outcome": attribute.S(string(payments.Succeeded)), "at": attribute.N(1)}))
-			transfers = append(transfers, put(attribute.Item{"transferId": attribute.S(id + "/" + step + "#" + payments.LedgerOwner), "currency": attribute.S("EUR"), "at": attribute.N(1),
-				"reference": attribute.S(payments.TransferReference + string(payments.Capturing)), "legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
-					attribute.M(attribute.Item{"account": attribute.S("clearing"), "amount": attribute.N(-amount)}),
-					attribute.M(attribute.Item{"account": attribute.S("shop"), "amount": attribute.N(amount)})}}}))
+			steps = append(steps, dynamo.M(dynamo.Item{"id": dynamo.S(step), "kind": dynamo.S(string(payments.Capturing)), "amount": dynamo.N(amount),
+				"outcome": dynamo.S(string(payments.Succeeded)), "at": dynamo.N(1)}))
+			transfers = append(transfers, put(dynamo.Item{"transferId": dynamo.S(id + "/" + step + "#" + payments.LedgerOwner), "currency": dynamo.S("EUR"), "at": dynamo.N(1),
+				"reference": dynamo.S(payments.TransferReference + string(payments.Capturing)), "legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+					dynamo.M(dynamo.Item{"account": dynamo.S("clearing"), "amount": dynamo.N(-amount)}),
+					dynamo.M(dynamo.Item{"account": dynamo.S("shop"), "amount": dynamo.N(amount)})}}}))
 		}
-		payment := attribute.Item{"paymentId": attribute.S(id), "currency": attribute.S("EUR"), "state": attribute.S("CAPTURED"), "steps": &types.AttributeValueMemberL{Value: steps}}
+		payment := dynamo.Item{"paymentId": dynamo.S(id), "currency": dynamo.S("EUR"), "state": dynamo.S("CAPTURED"), "steps": &types.AttributeValueMemberL{Value: steps}}
 		group.Go(func() error {
 			_, err := b.DynamoDB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
 				b.Tables.Payments: {put(payment)}, b.Tables.Ledger.Transfers: transfers}})
@@ -179,6 +179,6 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 	return wrong, text.Flush()
 }
 
-func put(item attribute.Item) types.WriteRequest {
+func put(item dynamo.Item) types.WriteRequest {
 	return types.WriteRequest{PutRequest: &types.PutRequest{Item: item}}
 }

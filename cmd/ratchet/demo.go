@@ -17,7 +17,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 	"golang.org/x/term"
 
-	"ratchet/bench/load"
+	"ratchet/internal/scenario"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -66,7 +66,7 @@ its order, and the exit status is 1.`,
 		if !s.flags.Changed("carrier-delay") {
 			cfg.CarrierDelay = 100 * time.Millisecond
 		}
-		session := &load.Session{Plan: load.Default(*orders)}
+		session := &scenario.Session{Plan: scenario.Default(*orders)}
 		consumed := &server.Consumption{PerOrder: true}
 		hooks := session.Meter.Hooks()
 		hooks.Consumed = consumed.Add
@@ -83,7 +83,7 @@ its order, and the exit status is 1.`,
 	return c
 }
 
-func demo(ctx context.Context, out, progress io.Writer, b *server.Backend, session *load.Session, consumed *server.Consumption, asJSON bool) error {
+func demo(ctx context.Context, out, progress io.Writer, b *server.Backend, session *scenario.Session, consumed *server.Consumption, asJSON bool) error {
 	if !asJSON {
 		fmt.Fprintf(out, "%d orders, two workers, %d%% of the requests sent twice\n", session.Plan.Orders, session.Plan.Duplicates)
 	}
@@ -118,7 +118,7 @@ func demo(ctx context.Context, out, progress io.Writer, b *server.Backend, sessi
 }
 
 // showProgress draws a bar on a terminal and a line every two seconds elsewhere.
-func showProgress(w io.Writer, s *load.Session, done <-chan struct{}) {
+func showProgress(w io.Writer, s *scenario.Session, done <-chan struct{}) {
 	counts := func() string {
 		m := &s.Meter
 		return fmt.Sprintf("applied %d  replayed %d  refused %d", m.Verdicts(transitions.Applied), m.Verdicts(transitions.Replayed),
@@ -152,17 +152,17 @@ func showProgress(w io.Writer, s *load.Session, done <-chan struct{}) {
 
 // demoResult is what the demo found, for scripts.
 type demoResult struct {
-	Orders          int                `json:"orders"`
-	ByState         map[string]int     `json:"byState"`
-	Verdicts        map[string]int64   `json:"verdicts"`
-	Duplicates      int64              `json:"duplicates"`
-	Transitions     int                `json:"transitions"`
-	Shipments       int                `json:"shipments"`
-	Notifications   int                `json:"notifications"`
-	Seconds         float64            `json:"seconds"`
-	OrdersPerSecond float64            `json:"ordersPerSecond"`
-	ReactionMillis  map[string]float64 `json:"reactionMillis"`
-	Discrepancies   []load.Discrepancy `json:"discrepancies"`
+	Orders          int                    `json:"orders"`
+	ByState         map[string]int         `json:"byState"`
+	Verdicts        map[string]int64       `json:"verdicts"`
+	Duplicates      int64                  `json:"duplicates"`
+	Transitions     int                    `json:"transitions"`
+	Shipments       int                    `json:"shipments"`
+	Notifications   int                    `json:"notifications"`
+	Seconds         float64                `json:"seconds"`
+	OrdersPerSecond float64                `json:"ordersPerSecond"`
+	ReactionMillis  map[string]float64     `json:"reactionMillis"`
+	Discrepancies   []scenario.Discrepancy `json:"discrepancies"`
 	// Consumed are the capacity units of placings and transitions, by verdict;
 	// PerOrder the mean of an order, AtMost the most of any.
 	Consumed map[string]server.Units `json:"consumed"`
@@ -170,14 +170,14 @@ type demoResult struct {
 	AtMost   server.Units            `json:"consumedPerOrderAtMost"`
 }
 
-func demoReport(s *load.Session, c load.Count, consumed *server.Consumption) demoResult {
+func demoReport(s *scenario.Session, c scenario.Count, consumed *server.Consumption) demoResult {
 	r := demoResult{
 		Orders: s.Plan.Orders, ByState: c.ByState, Verdicts: map[string]int64{},
 		Duplicates:  s.Sent.Repeated.Load() + s.Sent.CancelsRepeated.Load() + s.Sent.ReportsRepeated.Load(),
 		Transitions: c.Transitions, Shipments: c.Shipments, Notifications: c.Notices,
 		Seconds: s.Took.Seconds(), OrdersPerSecond: float64(s.Plan.Orders) / s.Took.Seconds(),
 		ReactionMillis: map[string]float64{"p50": millis(s.Meter.Latency(0.5)), "p99": millis(s.Meter.Latency(0.99))},
-		Discrepancies:  append([]load.Discrepancy{}, c.Discrepancies...),
+		Discrepancies:  append([]scenario.Discrepancy{}, c.Discrepancies...),
 	}
 	for _, v := range transitions.Verdicts() {
 		r.Verdicts[v.String()] = s.Meter.Verdicts(v)
@@ -198,7 +198,7 @@ func demoReport(s *load.Session, c load.Count, consumed *server.Consumption) dem
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func demoTable(out io.Writer, s *load.Session, c load.Count, consumed *server.Consumption) error {
+func demoTable(out io.Writer, s *scenario.Session, c scenario.Count, consumed *server.Consumption) error {
 	r := demoReport(s, c, consumed)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"ratchet/parked"
 	"ratchet/server"
+	"ratchet/tasktoken"
 )
 
 func parkedCommand(s *settings) *cobra.Command {
@@ -31,18 +31,18 @@ func parkedList(s *settings) *cobra.Command {
 	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 10000; of one order all are listed")
 	after := c.Flags().StringSlice("after", nil, "continue after this task: ORDER,STATE")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		var last parked.Task
+		var last tasktoken.Task
 		switch {
 		case *limit < 1 || *limit > 10_000:
 			return usageError("limit %d: 1 to 10000", *limit)
 		case len(*after) == 2:
-			last = parked.Task{OrderID: (*after)[0], Awaited: (*after)[1]}
+			last = tasktoken.Task{OrderID: (*after)[0], Awaited: (*after)[1]}
 		case *after != nil:
 			return usageError("after: must be ORDER,STATE")
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) (err error) {
-			var tasks []parked.Task
+			var tasks []tasktoken.Task
 			if len(args) == 1 {
 				tasks, err = b.Parked.Waiting(c.Context(), args[0])
 			} else {
@@ -65,7 +65,7 @@ func parkedList(s *settings) *cobra.Command {
 	return c
 }
 
-func printParked(out io.Writer, asJSON bool, tasks []parked.Task) error {
+func printParked(out io.Writer, asJSON bool, tasks []tasktoken.Task) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !asJSON {
 		fmt.Fprintln(w, "ORDER\tAWAITED\tSINCE")

@@ -20,6 +20,7 @@ import (
 	"ratchet/ledger"
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
+	"ratchet/payments/sandbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,15 +29,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type shop struct {
 	*payments.Payments
 	ledger  *ledger.Ledger
-	sandbox *payments.Sandbox
+	sandbox *sandbox.Bank
 }
 
 func newShop(t testing.TB) *shop {
 	t.Helper()
 	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
 
-	db := embeddedtest.DynamoDB(t, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), payments.SandboxTable("sandbox"))...)
-	s := &shop{sandbox: &payments.Sandbox{DynamoDB: db, Table: "sandbox"}}
+	db := embeddedtest.DynamoDB(t, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), sandbox.Table("sandbox"))...)
+	s := &shop{sandbox: &sandbox.Bank{DynamoDB: db, Table: "sandbox"}}
 	var err error
 	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: db, Tables: tables}); err != nil {
 		t.Fatal(err)

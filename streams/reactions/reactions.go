@@ -12,10 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/notify"
 	"ratchet/once"
-	"ratchet/parked"
 	"ratchet/shipping"
 	"ratchet/streams"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -31,10 +32,10 @@ type Reactions struct {
 	Orders *transitions.Orders
 	Claims *once.Claims
 	Desk   *shipping.Desk
-	Parked *parked.Tasks
+	Parked *tasktoken.Tasks
 	SFN    stepFunctions
 	// Sink tells customers.
-	Sink Sink
+	Sink notify.Sink
 	// Reacted, when set, is called after a handler has done its part about a change,
 	// for counting. It must not block.
 	Reacted func(handler string, c transitions.Change)
@@ -138,7 +139,7 @@ func (r *Reactions) ship(ctx context.Context, c transitions.Change) error {
 }
 
 func (r *Reactions) notify(ctx context.Context, c transitions.Change) error {
-	n := Notification{Key: c.EffectKey(NotifyHandler), OrderID: c.New.ID, TransitionID: c.Transition.ID, State: c.New.State, At: c.Transition.At}
+	n := notify.Notification{Key: c.EffectKey(NotifyHandler), OrderID: c.New.ID, TransitionID: c.Transition.ID, State: c.New.State, At: c.Transition.At}
 
 	payload, err := json.Marshal(n)
 	if err != nil {

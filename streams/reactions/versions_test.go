@@ -11,11 +11,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/notify"
 	"ratchet/once"
-	"ratchet/parked"
 	"ratchet/shipping"
+	"ratchet/shipping/sandbox"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -24,10 +26,10 @@ import (
 type desk struct {
 	db       *dynamodb.Client
 	notices  int
-	carriers *shipping.Sandbox
+	carriers *sandbox.Carrier
 }
 
-func (d *desk) Send(context.Context, reactions.Notification) error {
+func (d *desk) Send(context.Context, notify.Notification) error {
 	d.notices++
 	return nil
 }
@@ -35,8 +37,8 @@ func (d *desk) Send(context.Context, reactions.Notification) error {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{db: embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"), transitions.JournalTable("events"),
-		once.TableInput("once"), parked.TableInput("parked"), shipping.SandboxTable("shipments"))}
-	d.carriers = &shipping.Sandbox{DynamoDB: d.db, Table: "shipments"}
+		once.TableInput("once"), tasktoken.TableInput("parked"), sandbox.Table("shipments"))}
+	d.carriers = &sandbox.Carrier{DynamoDB: d.db, Table: "shipments"}
 
 	return d
 }
@@ -63,7 +65,7 @@ func (d *desk) at(t *testing.T, version int) (*transitions.Orders, map[string]st
 	}
 
 	r := &reactions.Reactions{Orders: orders, Claims: claims, Desk: shipping.NewDesk(claims, d.carriers),
-		Parked: parked.New(d.db, "parked"), Sink: d, Log: embeddedtest.Quiet()}
+		Parked: tasktoken.New(d.db, "parked"), Sink: d, Log: embeddedtest.Quiet()}
 	handlers := map[string]streams.HandlerFunc{}
 	for _, h := range r.Handlers() {
 		handlers[h.Name] = h.Handle

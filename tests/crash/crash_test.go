@@ -19,8 +19,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/bench/load"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/scenario"
 	"ratchet/server"
 )
 
@@ -136,14 +136,14 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	plan := load.Default(orders)
+	plan := scenario.Default(orders)
 	if err := plan.Fill(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	driven := make(chan error, 1)
-	var sent load.Sent
+	var sent scenario.Sent
 	go func() { driven <- plan.Drive(ctx, b, &sent, nil) }()
 
 	for quarter := 1; quarter <= 3; quarter++ {
@@ -156,7 +156,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 		t.Fatalf("drive: %v", err)
 	}
 
-	if err := load.Wait(ctx, b); err != nil {
+	if err := scenario.Wait(ctx, b); err != nil {
 		t.Fatalf("wait: %v", err)
 	}
 

@@ -18,21 +18,59 @@ import (
 // levels orders the packages: each imports only lower ones. Packages below
 // embedded/internal may import each other (embedded's own affair).
 var levels = map[string]int{
-	"ratchet": 0, "ratchet/internal/attribute": 0, "ratchet/internal/wait": 0, "ratchet/internal/dynamodblocal": 0, "ratchet/workflow": 0, "ratchet/activities": 0, "ratchet/streams": 0, "ratchet/once/keys": 0, "ratchet/queues": 0, "ratchet/embedded": 0,
-	"ratchet/txn":         0,
-	"ratchet/webhooks":    0,
-	"ratchet/actions":     1,
-	"ratchet/ledger":      1,
-	"ratchet/transitions": 1, "ratchet/once": 1, "ratchet/inventory": 1, "ratchet/parked": 1,
-	"ratchet/once/idempotency": 2, "ratchet/once/events": 2,
-	"ratchet/shipping": 2,
-	"ratchet/payments": 2, "ratchet/payments/reconcile": 3,
-	"ratchet/activities/steps": 3, "ratchet/streams/reactions": 3, "ratchet/queues/requests": 3,
-	"ratchet/api/internal/input": 0, "ratchet/api/auth": 4, "ratchet/api": 5,
-	"ratchet/server":                6,
-	"ratchet/embedded/embeddedtest": 7, "ratchet/examples/olist": 7, "ratchet/bench/load": 7, "ratchet/bench/costs": 8,
-	"ratchet/cmd/ratchet": 8, "ratchet/bench": 9,
-	"ratchet/bench/reconcile": 8,
+	"ratchet":                        0,
+	"ratchet/internal/dynamo":        0,
+	"ratchet/internal/dynamodblocal": 0,
+	"ratchet/internal/worker":        0,
+	"ratchet/api/internal/input":     0,
+	"ratchet/embedded":               0,
+	"ratchet/once/keys":              0,
+	"ratchet/webhooks":               0,
+	"ratchet/workflow":               0,
+
+	"ratchet/activities":            1,
+	"ratchet/embedded/embeddedtest": 1,
+	"ratchet/queues":                1,
+	"ratchet/streams":               1,
+	"ratchet/txn":                   1,
+	"ratchet/workflow/file":         1,
+
+	"ratchet/actions":          2,
+	"ratchet/api/auth":         2,
+	"ratchet/inventory":        2,
+	"ratchet/ledger":           2,
+	"ratchet/once":             2,
+	"ratchet/tasktoken":        2,
+	"ratchet/transitions":      2,
+	"ratchet/workflow/check":   2,
+	"ratchet/workflow/diagram": 2,
+
+	"ratchet/notify":           3,
+	"ratchet/once/events":      3,
+	"ratchet/once/idempotency": 3,
+	"ratchet/payments":         3,
+	"ratchet/shipping":         3,
+
+	"ratchet/activities/steps":   4,
+	"ratchet/inspect":            4,
+	"ratchet/payments/reconcile": 4,
+	"ratchet/payments/sandbox":   4,
+	"ratchet/queues/requests":    4,
+	"ratchet/shipping/sandbox":   4,
+	"ratchet/streams/reactions":  4,
+
+	"ratchet/api":    5,
+	"ratchet/server": 7,
+
+	"ratchet/internal/scenario": 8,
+	"ratchet/ratchettest":       8,
+	"ratchet/examples/olist":    8,
+
+	"ratchet/bench/costs":     9,
+	"ratchet/bench/reconcile": 9,
+	"ratchet/cmd/ratchet":     9,
+
+	"ratchet/bench": 10,
 }
 
 type pkg struct {

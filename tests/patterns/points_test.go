@@ -22,6 +22,7 @@ import (
 
 	"ratchet"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/server"
 	"ratchet/streams"
@@ -80,7 +81,7 @@ func apply(t *testing.T, b *server.Backend, event workflow.Event, id transitions
 // sink counts notifications.
 type sink struct{ sent []string }
 
-func (s *sink) Send(_ context.Context, n reactions.Notification) error {
+func (s *sink) Send(_ context.Context, n notify.Notification) error {
 	s.sent = append(s.sent, n.Key)
 	return nil
 }

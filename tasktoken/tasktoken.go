@@ -1,4 +1,4 @@
-package parked
+package tasktoken
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
 )
 
 // Token is a task token.
@@ -38,7 +38,7 @@ type Task struct {
 	Token Token
 }
 
-type dynamo interface {
+type dynamoDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
@@ -47,14 +47,14 @@ type dynamo interface {
 
 // Tasks is the table of parked tasks. Its methods may be called from many goroutines.
 type Tasks struct {
-	db    dynamo
+	db    dynamoDB
 	table string
 }
 
 // New returns the parked tasks in the table.
-func New(db dynamo, table string) *Tasks { return &Tasks{db: db, table: table} }
+func New(db dynamoDB, table string) *Tasks { return &Tasks{db: db, table: table} }
 
-type image = attribute.Item
+type image = dynamo.Item
 
 // ExpiryAttribute holds the epoch second after which TTL may delete a task.
 const ExpiryAttribute = "expiresAt"
@@ -63,7 +63,7 @@ const ExpiryAttribute = "expiresAt"
 // the task has timed out for sure.
 func (t *Tasks) Park(ctx context.Context, task Task, expires time.Time) error {
 	_, err := t.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.table, Item: image{
-		"orderId": attribute.S(task.OrderID), "awaitedState": attribute.S(task.Awaited), "taskToken": attribute.S(string(task.Token)), "since": attribute.N(task.Since),
+		"orderId": dynamo.S(task.OrderID), "awaitedState": dynamo.S(task.Awaited), "taskToken": dynamo.S(string(task.Token)), "since": dynamo.N(task.Since),
 		ExpiryAttribute: &types.AttributeValueMemberN{Value: strconv.FormatInt(expires.Unix(), 10)},
 	}})
 	if err != nil {
@@ -78,7 +78,7 @@ func (t *Tasks) Park(ctx context.Context, task Task, expires time.Time) error {
 func (t *Tasks) Waiting(ctx context.Context, orderID string) ([]Task, error) {
 	out, err := t.db.Query(ctx, &dynamodb.QueryInput{
 		TableName: &t.table, ConsistentRead: aws.Bool(true), KeyConditionExpression: aws.String("orderId = :order"),
-		ExpressionAttributeValues: image{":order": attribute.S(orderID)},
+		ExpressionAttributeValues: image{":order": dynamo.S(orderID)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("parked tasks of order %s: %w", orderID, err)
@@ -93,8 +93,8 @@ func (t *Tasks) Waiting(ctx context.Context, orderID string) ([]Task, error) {
 }
 
 func decode(item image) Task {
-	return Task{OrderID: attribute.Text(item, "orderId"), Awaited: attribute.Text(item, "awaitedState"), Since: attribute.Number(item, "since"),
-		Token: Token(attribute.Text(item, "taskToken"))}
+	return Task{OrderID: dynamo.Text(item, "orderId"), Awaited: dynamo.Text(item, "awaitedState"), Since: dynamo.Number(item, "since"),
+		Token: Token(dynamo.Text(item, "taskToken"))}
 }
 
 // List returns up to limit tasks of all orders, without their tokens and in no useful
@@ -103,7 +103,7 @@ func decode(item image) Task {
 func (t *Tasks) List(ctx context.Context, after Task, limit int) (tasks []Task, err error) {
 	in := &dynamodb.ScanInput{TableName: &t.table, ConsistentRead: aws.Bool(true), ProjectionExpression: aws.String("orderId, awaitedState, since")}
 	if after.OrderID != "" {
-		in.ExclusiveStartKey = image{"orderId": attribute.S(after.OrderID), "awaitedState": attribute.S(after.Awaited)}
+		in.ExclusiveStartKey = image{"orderId": dynamo.S(after.OrderID), "awaitedState": dynamo.S(after.Awaited)}
 	}
 
 	for len(tasks) < limit {
@@ -129,8 +129,8 @@ func (t *Tasks) List(ctx context.Context, after Task, limit int) (tasks []Task, 
 // Remove forgets the task, unless another token has been parked in its place.
 func (t *Tasks) Remove(ctx context.Context, task Task) error {
 	_, err := t.db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: &t.table, Key: image{"orderId": attribute.S(task.OrderID), "awaitedState": attribute.S(task.Awaited)},
-		ConditionExpression: aws.String("taskToken = :token"), ExpressionAttributeValues: image{":token": attribute.S(string(task.Token))},
+		TableName: &t.table, Key: image{"orderId": dynamo.S(task.OrderID), "awaitedState": dynamo.S(task.Awaited)},
+		ConditionExpression: aws.String("taskToken = :token"), ExpressionAttributeValues: image{":token": dynamo.S(string(task.Token))},
 	})
 	var replaced *types.ConditionalCheckFailedException
 	if err != nil && !errors.As(err, &replaced) {
@@ -142,5 +142,5 @@ func (t *Tasks) Remove(ctx context.Context, task Task) error {
 
 // TableInput describes the table of parked tasks: keys orderId and awaitedState.
 func TableInput(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey("orderId"), attribute.TextKey("awaitedState"))
+	return dynamo.Table(name, dynamo.TextKey("orderId"), dynamo.TextKey("awaitedState"))
 }

@@ -1,4 +1,4 @@
-package payments
+package sandbox
 
 import (
 	"context"
@@ -11,10 +11,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
+	"ratchet/payments"
 )
 
-type dynamo interface {
+type dynamoDB interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
@@ -22,12 +23,12 @@ type dynamo interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// Sandbox is a [Gateway] and a [Processor] without a bank. What it does to an order follows from the
+// Bank is a [Gateway] and a [Processor] without a bank. What it does to an order follows from the
 // order's id alone, so that a run can be recounted: of 100 orders about
 // DeclinePercent are declined, and about TimeoutPercent charge and then time out
 // once. Its charges are items, so a restart forgets nothing.
-type Sandbox struct {
-	DynamoDB dynamo
+type Bank struct {
+	DynamoDB dynamoDB
 	Table    string
 	// DeclinePercent and TimeoutPercent are 0 to 100.
 	DeclinePercent, TimeoutPercent uint32
@@ -40,9 +41,9 @@ const (
 )
 
 // Declines reports whether the sandbox declines the order's payments.
-func (s *Sandbox) Declines(orderID string) bool { return draw("decline", orderID) < s.DeclinePercent }
+func (s *Bank) Declines(orderID string) bool { return draw("decline", orderID) < s.DeclinePercent }
 
-func (s *Sandbox) timesOut(orderID string) bool { return draw("timeout", orderID) < s.TimeoutPercent }
+func (s *Bank) timesOut(orderID string) bool { return draw("timeout", orderID) < s.TimeoutPercent }
 
 // draw gives each order a number from 0 to 99 per purpose.
 func draw(purpose, orderID string) uint32 {
@@ -52,7 +53,7 @@ func draw(purpose, orderID string) uint32 {
 }
 
 // Charge records the charge under its key, or answers as the record says.
-func (s *Sandbox) Charge(ctx context.Context, c Charge) (string, error) {
+func (s *Bank) Charge(ctx context.Context, c payments.Charge) (string, error) {
 	if c.Key == "" || c.Amount <= 0 {
 		return "", fmt.Errorf("charge order %s: key must be set and amount above 0, got %q and %d", c.OrderID, c.Key, c.Amount)
 	}
@@ -65,8 +66,8 @@ func (s *Sandbox) Charge(ctx context.Context, c Charge) (string, error) {
 	_, err := s.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: &s.Table, ConditionExpression: aws.String("attribute_not_exists(paymentKey)"),
 		Item: map[string]types.AttributeValue{
-			"paymentKey": attribute.S(c.Key), "orderId": attribute.S(c.OrderID), "status": attribute.S(status),
-			"amount": &types.AttributeValueMemberN{Value: strconv.FormatInt(c.Amount, 10)}, "currency": attribute.S(c.Currency),
+			"paymentKey": dynamo.S(c.Key), "orderId": dynamo.S(c.OrderID), "status": dynamo.S(status),
+			"amount": &types.AttributeValueMemberN{Value: strconv.FormatInt(c.Amount, 10)}, "currency": dynamo.S(c.Currency),
 		},
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -77,38 +78,38 @@ func (s *Sandbox) Charge(ctx context.Context, c Charge) (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("charge order %s: %w", c.OrderID, err)
 	case status == declined:
-		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrDeclined)
+		return "", fmt.Errorf("charge order %s: %w", c.OrderID, payments.ErrDeclined)
 	case s.timesOut(c.OrderID):
-		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrTimeout) // charged, and nobody told
+		return "", fmt.Errorf("charge order %s: %w", c.OrderID, payments.ErrTimeout) // charged, and nobody told
 	}
 
 	return chargeID(c.Key), nil
 }
 
 // settled answers a charge whose key has been used.
-func (s *Sandbox) settled(c Charge, item map[string]types.AttributeValue) (string, error) {
+func (s *Bank) settled(c payments.Charge, item map[string]types.AttributeValue) (string, error) {
 	amount, _ := item["amount"].(*types.AttributeValueMemberN)
-	switch attribute.Text(item, "status") {
+	switch dynamo.Text(item, "status") {
 	case voided:
-		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrVoided)
+		return "", fmt.Errorf("charge order %s: %w", c.OrderID, payments.ErrVoided)
 	case declined:
-		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrDeclined)
+		return "", fmt.Errorf("charge order %s: %w", c.OrderID, payments.ErrDeclined)
 	}
 
-	if attribute.Text(item, "orderId") != c.OrderID || amount == nil || amount.Value != strconv.FormatInt(c.Amount, 10) {
-		return "", fmt.Errorf("charge order %s: %w", c.OrderID, ErrConflict)
+	if dynamo.Text(item, "orderId") != c.OrderID || amount == nil || amount.Value != strconv.FormatInt(c.Amount, 10) {
+		return "", fmt.Errorf("charge order %s: %w", c.OrderID, payments.ErrConflict)
 	}
 
 	return chargeID(c.Key), nil
 }
 
 // Void closes the key, whatever was charged under it.
-func (s *Sandbox) Void(ctx context.Context, key string) error {
+func (s *Bank) Void(ctx context.Context, key string) error {
 	_, err := s.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.Table, Key: map[string]types.AttributeValue{"paymentKey": attribute.S(key)},
+		TableName: &s.Table, Key: map[string]types.AttributeValue{"paymentKey": dynamo.S(key)},
 		UpdateExpression:          aws.String("SET #status = :voided, chargedBefore = if_not_exists(chargedBefore, if_not_exists(#status, :nothing))"),
 		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: map[string]types.AttributeValue{":voided": attribute.S(voided), ":nothing": attribute.S("NOTHING")},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":voided": dynamo.S(voided), ":nothing": dynamo.S("NOTHING")},
 	})
 	if err != nil {
 		return fmt.Errorf("void payment %s: %w", key, err)
@@ -119,7 +120,7 @@ func (s *Sandbox) Void(ctx context.Context, key string) error {
 
 func chargeID(key string) string { return "ch_" + key }
 
-// SandboxTable describes the sandbox's table: key paymentKey.
-func SandboxTable(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey("paymentKey"))
+// Table describes the sandbox's table: key paymentKey.
+func Table(name string) *dynamodb.CreateTableInput {
+	return dynamo.Table(name, dynamo.TextKey("paymentKey"))
 }

@@ -1,4 +1,4 @@
-package payments_test
+package sandbox_test
 
 import (
 	"errors"
@@ -7,10 +7,11 @@ import (
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/payments"
+	"ratchet/payments/sandbox"
 )
 
 // order returns an order id that the sandbox treats as asked.
-func order(s *payments.Sandbox, declined bool) string {
+func order(s *sandbox.Bank, declined bool) string {
 	for i := 0; ; i++ {
 		if id := fmt.Sprintf("o-%d", i); s.Declines(id) == declined {
 			return id
@@ -18,9 +19,9 @@ func order(s *payments.Sandbox, declined bool) string {
 	}
 }
 
-func newSandbox(t *testing.T, declines, timeouts uint32) *payments.Sandbox {
+func newSandbox(t *testing.T, declines, timeouts uint32) *sandbox.Bank {
 	t.Helper()
-	return &payments.Sandbox{DynamoDB: embeddedtest.DynamoDB(t, payments.SandboxTable("charges")), Table: "charges",
+	return &sandbox.Bank{DynamoDB: embeddedtest.DynamoDB(t, sandbox.Table("charges")), Table: "charges",
 		DeclinePercent: declines, TimeoutPercent: timeouts}
 }
 

@@ -1,4 +1,4 @@
-package attribute
+package dynamo
 
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"

@@ -1,4 +1,4 @@
-package payments
+package sandbox
 
 import (
 	"context"
@@ -9,7 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
+	"ratchet/payments"
 	"ratchet/txn"
 )
 
@@ -20,51 +21,51 @@ const (
 )
 
 // Authorize holds the amount under its key, or answers as the record says.
-func (s *Sandbox) Authorize(ctx context.Context, r Request) (string, error) {
+func (s *Bank) Authorize(ctx context.Context, r payments.Request) (string, error) {
 	status := authorized
 	if s.Declines(r.OrderID) {
 		status = declined
 	}
 	item := s.record(r, status)
-	item["capturable"], item["refundable"] = attribute.N(r.Amount), attribute.N(0)
+	item["capturable"], item["refundable"] = dynamo.N(r.Amount), dynamo.N(0)
 	put := &types.Put{TableName: &s.Table, Item: item, ConditionExpression: aws.String("attribute_not_exists(paymentKey)")}
 
 	return s.carryOut(ctx, r, status, put, nil)
 }
 
 // Capture takes a part of an authorization.
-func (s *Sandbox) Capture(ctx context.Context, r Request) (string, error) {
+func (s *Bank) Capture(ctx context.Context, r payments.Request) (string, error) {
 	return s.move(ctx, r, captured, "capturable", "SET capturable = capturable - :n, refundable = refundable + :n")
 }
 
 // Refund returns a part of what was captured.
-func (s *Sandbox) Refund(ctx context.Context, r Request) (string, error) {
+func (s *Bank) Refund(ctx context.Context, r payments.Request) (string, error) {
 	return s.move(ctx, r, refunded, "refundable", "SET refundable = refundable - :n")
 }
 
 // move takes the amount from a counter of the authorization, once per key. What the
 // counter does not have is declined, what a void has closed is refused.
-func (s *Sandbox) move(ctx context.Context, r Request, status, counter, update string) (string, error) {
+func (s *Bank) move(ctx context.Context, r payments.Request, status, counter, update string) (string, error) {
 	put := &types.Put{TableName: &s.Table, Item: s.record(r, status), ConditionExpression: aws.String("attribute_not_exists(paymentKey)")}
 
 	return s.carryOut(ctx, r, status, put, &types.Update{
-		TableName: &s.Table, Key: attribute.Item{"paymentKey": attribute.S(r.Authorization)},
+		TableName: &s.Table, Key: dynamo.Item{"paymentKey": dynamo.S(r.Authorization)},
 		ConditionExpression:      aws.String("#status = :authorized AND currency = :currency AND " + counter + " >= :n"),
 		UpdateExpression:         &update,
 		ExpressionAttributeNames: map[string]string{"#status": "status"},
-		ExpressionAttributeValues: attribute.Item{":authorized": attribute.S(authorized), ":currency": attribute.S(r.Currency),
-			":n": attribute.N(r.Amount)},
+		ExpressionAttributeValues: dynamo.Item{":authorized": dynamo.S(authorized), ":currency": dynamo.S(r.Currency),
+			":n": dynamo.N(r.Amount)},
 	})
 }
 
-func (s *Sandbox) record(r Request, status string) attribute.Item {
-	return attribute.Item{"paymentKey": attribute.S(r.Key), "orderId": attribute.S(r.OrderID), "status": attribute.S(status),
-		"amount": attribute.N(r.Amount), "currency": attribute.S(r.Currency)}
+func (s *Bank) record(r payments.Request, status string) dynamo.Item {
+	return dynamo.Item{"paymentKey": dynamo.S(r.Key), "orderId": dynamo.S(r.OrderID), "status": dynamo.S(status),
+		"amount": dynamo.N(r.Amount), "currency": dynamo.S(r.Currency)}
 }
 
 // carryOut writes the record of a request and what it does to its authorization, and
 // answers.
-func (s *Sandbox) carryOut(ctx context.Context, r Request, status string, put *types.Put, update *types.Update) (string, error) {
+func (s *Bank) carryOut(ctx context.Context, r payments.Request, status string, put *types.Put, update *types.Update) (string, error) {
 	if r.Key == "" || r.Amount <= 0 {
 		return "", fmt.Errorf("sandbox: key must be set and amount above 0, got %q and %d", r.Key, r.Amount)
 	}
@@ -77,7 +78,7 @@ func (s *Sandbox) carryOut(ctx context.Context, r Request, status string, put *t
 	t.Marker("record", types.TransactWriteItem{Put: put})
 
 	if update != nil {
-		t.Add("authorization", types.TransactWriteItem{Update: update}, txn.Says(ErrDeclined))
+		t.Add("authorization", types.TransactWriteItem{Update: update}, txn.Says(payments.ErrDeclined))
 	}
 
 	err = writer.Write(ctx, &t)
@@ -85,51 +86,51 @@ func (s *Sandbox) carryOut(ctx context.Context, r Request, status string, put *t
 	switch {
 	case errors.As(err, &refused) && refused.Marker:
 		return s.answered(r, status, refused.Old)
-	case errors.As(err, &refused) && attribute.Text(refused.Old, "status") == voided:
-		return "", fmt.Errorf("sandbox: %s: %w", r.Key, ErrVoided)
+	case errors.As(err, &refused) && dynamo.Text(refused.Old, "status") == voided:
+		return "", fmt.Errorf("sandbox: %s: %w", r.Key, payments.ErrVoided)
 	case err != nil:
 		return "", fmt.Errorf("sandbox: %s: %w", r.Key, err)
 	case status == declined:
-		return "", fmt.Errorf("sandbox: %s: %w", r.Key, ErrDeclined)
+		return "", fmt.Errorf("sandbox: %s: %w", r.Key, payments.ErrDeclined)
 	case draw("timeout", r.Key) < s.TimeoutPercent:
-		return "", fmt.Errorf("sandbox: %s: %w", r.Key, ErrTimeout) // done, and nobody told
+		return "", fmt.Errorf("sandbox: %s: %w", r.Key, payments.ErrTimeout) // done, and nobody told
 	}
 
 	return chargeID(r.Key), nil
 }
 
 // answered is the answer to a key that has been used.
-func (s *Sandbox) answered(r Request, status string, old attribute.Item) (string, error) {
-	switch was := attribute.Text(old, "status"); {
+func (s *Bank) answered(r payments.Request, status string, old dynamo.Item) (string, error) {
+	switch was := dynamo.Text(old, "status"); {
 	case was == voided:
-		return "", fmt.Errorf("sandbox: %s: %w", r.Key, ErrVoided)
-	case attribute.Text(old, "orderId") != r.OrderID || attribute.Number(old, "amount") != r.Amount || attribute.Text(old, "currency") != r.Currency,
+		return "", fmt.Errorf("sandbox: %s: %w", r.Key, payments.ErrVoided)
+	case dynamo.Text(old, "orderId") != r.OrderID || dynamo.Number(old, "amount") != r.Amount || dynamo.Text(old, "currency") != r.Currency,
 		was != status && was != declined:
-		return "", fmt.Errorf("sandbox: %s: %w", r.Key, ErrConflict)
+		return "", fmt.Errorf("sandbox: %s: %w", r.Key, payments.ErrConflict)
 	case was == declined:
-		return "", fmt.Errorf("sandbox: %s: %w", r.Key, ErrDeclined)
+		return "", fmt.Errorf("sandbox: %s: %w", r.Key, payments.ErrDeclined)
 	}
 
 	return chargeID(r.Key), nil
 }
 
 // Lookup tells what became of a key.
-func (s *Sandbox) Lookup(ctx context.Context, key string) (Operation, error) {
-	out, err := s.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: attribute.Item{"paymentKey": attribute.S(key)}, ConsistentRead: aws.Bool(true)})
+func (s *Bank) Lookup(ctx context.Context, key string) (payments.Operation, error) {
+	out, err := s.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.Table, Key: dynamo.Item{"paymentKey": dynamo.S(key)}, ConsistentRead: aws.Bool(true)})
 	if err != nil {
-		return Operation{}, fmt.Errorf("sandbox: look %s up: %w", key, err)
+		return payments.Operation{}, fmt.Errorf("sandbox: look %s up: %w", key, err)
 	}
 
-	op := Operation{Amount: attribute.Number(out.Item, "amount"), Currency: attribute.Text(out.Item, "currency"), Reference: chargeID(key)}
-	switch attribute.Text(out.Item, "status") {
+	op := payments.Operation{Amount: dynamo.Number(out.Item, "amount"), Currency: dynamo.Text(out.Item, "currency"), Reference: chargeID(key)}
+	switch dynamo.Text(out.Item, "status") {
 	case "":
-		return Operation{}, nil
+		return payments.Operation{}, nil
 	case declined:
-		op.Status = OperationDeclined
+		op.Status = payments.OperationDeclined
 	case voided:
-		op.Status = OperationVoided
+		op.Status = payments.OperationVoided
 	default:
-		op.Status = OperationSucceeded
+		op.Status = payments.OperationSucceeded
 	}
 
 	return op, nil
@@ -137,7 +138,7 @@ func (s *Sandbox) Lookup(ctx context.Context, key string) (Operation, error) {
 
 // Report calls fn with every capture and refund that the sandbox has made, in no useful
 // order: the processor's side of a reconciliation.
-func (s *Sandbox) Report(ctx context.Context, fn func(key, kind string, amount int64, currency string) error) error {
+func (s *Bank) Report(ctx context.Context, fn func(key, kind string, amount int64, currency string) error) error {
 	in := &dynamodb.ScanInput{TableName: &s.Table, ConsistentRead: aws.Bool(true)}
 	for {
 		out, err := s.DynamoDB.Scan(ctx, in)
@@ -146,12 +147,12 @@ func (s *Sandbox) Report(ctx context.Context, fn func(key, kind string, amount i
 		}
 
 		for _, i := range out.Items {
-			kind := map[string]string{captured: string(Capturing), refunded: string(Refunding)}[attribute.Text(i, "status")]
+			kind := map[string]string{captured: string(payments.Capturing), refunded: string(payments.Refunding)}[dynamo.Text(i, "status")]
 			if kind == "" {
 				continue
 			}
 
-			if err := fn(attribute.Text(i, "paymentKey"), kind, attribute.Number(i, "amount"), attribute.Text(i, "currency")); err != nil {
+			if err := fn(dynamo.Text(i, "paymentKey"), kind, dynamo.Number(i, "amount"), dynamo.Text(i, "currency")); err != nil {
 				return err
 			}
 		}

@@ -16,4 +16,4 @@
 //
 // A task token is a bearer secret: whoever has it can finish the task. It is never
 // logged, and printed as a short digest.
-package parked
+package tasktoken

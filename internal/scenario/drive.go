@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/internal/wait"
+	"ratchet/internal/worker"
 	"ratchet/server"
-	"ratchet/shipping"
+	"ratchet/shipping/sandbox"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -98,7 +98,7 @@ func insist(ctx context.Context, call func() error) error {
 			return err
 		}
 
-		if !wait.For(ctx, 20*time.Millisecond) {
+		if !worker.Wait(ctx, 20*time.Millisecond) {
 			return errors.Join(err, context.Cause(ctx))
 		}
 	}
@@ -121,7 +121,7 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 					return err
 				}
 
-				if !wait.For(ctx, 10*time.Millisecond) {
+				if !worker.Wait(ctx, 10*time.Millisecond) {
 					return context.Cause(ctx)
 				}
 			}
@@ -139,16 +139,16 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 // delivery before the shipment.
 func (p Plan) Confuse(b *server.Backend, sent *Sent) {
 	deliver := b.Carrier.Deliver
-	b.Carrier.Deliver = func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
+	b.Carrier.Deliver = func(ctx context.Context, r sandbox.Report) (sandbox.Answer, error) {
 		sent.Reports.Add(1)
 
-		if r.Milestone == shipping.Shipped && draw("early", r.OrderID) < 10 {
+		if r.Milestone == sandbox.Shipped && draw("early", r.OrderID) < 10 {
 			early := r
-			early.Milestone, early.ID = shipping.Delivered, r.ID+"-early"
+			early.Milestone, early.ID = sandbox.Delivered, r.ID+"-early"
 			sent.ReportsEarly.Add(1)
 
 			if _, err := deliver(ctx, early); err != nil {
-				return shipping.Later, err
+				return sandbox.Later, err
 			}
 		}
 
@@ -157,7 +157,7 @@ func (p Plan) Confuse(b *server.Backend, sent *Sent) {
 		}
 		sent.ReportsRepeated.Add(1)
 
-		var answers [2]shipping.Answer
+		var answers [2]sandbox.Answer
 		group, both := errgroup.WithContext(ctx)
 		for i := range answers {
 			group.Go(func() (err error) { answers[i], err = deliver(both, r); return err })

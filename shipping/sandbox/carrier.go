@@ -1,4 +1,4 @@
-package shipping
+package sandbox
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
+	"ratchet/shipping"
 )
 
-type dynamo interface {
+type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
@@ -40,11 +41,11 @@ type Report struct {
 	Milestone Milestone
 }
 
-// Sandbox is a carrier without a van. Bookings and what is still to be reported are
+// Carrier is a carrier without a van. Bookings and what is still to be reported are
 // items of one table, so a restart forgets nothing and reports again what was not
 // answered.
-type Sandbox struct {
-	DynamoDB dynamo
+type Carrier struct {
+	DynamoDB dynamoDB
 	Table    string
 	// Delay is how long after the booking the parcel leaves, and after that arrives.
 	Delay time.Duration
@@ -78,13 +79,13 @@ const (
 	parallel = 32
 )
 
-type image = attribute.Item
+type image = dynamo.Item
 
 // Book stores the booking and queues its first report, in one transaction.
-func (s *Sandbox) Book(ctx context.Context, key, orderID string) (string, error) {
+func (s *Carrier) Book(ctx context.Context, key, orderID string) (string, error) {
 	_, err := s.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{TableName: &s.Table, ConditionExpression: aws.String("attribute_not_exists(pk)"),
-			Item:                                image{"pk": attribute.S("shipment#" + key), "sk": attribute.S("-"), "orderId": attribute.S(orderID), "status": attribute.S(booked)},
+			Item:                                image{"pk": dynamo.S("shipment#" + key), "sk": dynamo.S("-"), "orderId": dynamo.S(orderID), "status": dynamo.S(booked)},
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}},
 		{Put: &types.Put{TableName: &s.Table, Item: s.due(time.Now(), key, orderID, Shipped)}},
 	}})
@@ -94,20 +95,20 @@ func (s *Sandbox) Book(ctx context.Context, key, orderID string) (string, error)
 		return tracking(key), nil
 	case !errors.As(err, &refused) || len(refused.CancellationReasons) == 0 || aws.ToString(refused.CancellationReasons[0].Code) != "ConditionalCheckFailed":
 		return "", fmt.Errorf("book %s: %w", key, err)
-	case attribute.Text(refused.CancellationReasons[0].Item, "status") == canceled:
-		return "", ErrCancelled
+	case dynamo.Text(refused.CancellationReasons[0].Item, "status") == canceled:
+		return "", shipping.ErrCancelled
 	}
 
 	return tracking(key), nil
 }
 
 // Cancel marks the shipment; its open report is dropped when it falls due.
-func (s *Sandbox) Cancel(ctx context.Context, key string) error {
+func (s *Carrier) Cancel(ctx context.Context, key string) error {
 	_, err := s.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.Table, Key: image{"pk": attribute.S("shipment#" + key), "sk": attribute.S("-")},
+		TableName: &s.Table, Key: image{"pk": dynamo.S("shipment#" + key), "sk": dynamo.S("-")},
 		UpdateExpression:          aws.String("SET #status = :canceled"),
 		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: image{":canceled": attribute.S(canceled)},
+		ExpressionAttributeValues: image{":canceled": dynamo.S(canceled)},
 	})
 
 	return err
@@ -116,13 +117,13 @@ func (s *Sandbox) Cancel(ctx context.Context, key string) error {
 func tracking(key string) string { return "trk-" + strings.ReplaceAll(key, "/", "-") }
 
 // due is the queue's item of one report; it sorts by the time it falls due.
-func (s *Sandbox) due(from time.Time, key, orderID string, m Milestone) image {
+func (s *Carrier) due(from time.Time, key, orderID string, m Milestone) image {
 	at := fmt.Sprintf("%020d#%s#%s", from.Add(s.Delay).UnixMilli(), key, m)
-	return image{"pk": attribute.S(queue), "sk": attribute.S(at), "orderId": attribute.S(orderID), "shipment": attribute.S(key), "milestone": attribute.S(string(m))}
+	return image{"pk": dynamo.S(queue), "sk": dynamo.S(at), "orderId": dynamo.S(orderID), "shipment": dynamo.S(key), "milestone": dynamo.S(string(m))}
 }
 
 // Run makes the reports that fall due until ctx ends.
-func (s *Sandbox) Run(ctx context.Context) error {
+func (s *Carrier) Run(ctx context.Context) error {
 	log, every := s.Log, s.Every
 	if log == nil {
 		log = slog.Default()
@@ -148,11 +149,11 @@ func (s *Sandbox) Run(ctx context.Context) error {
 }
 
 // reportDue makes every report that is due now, in pages.
-func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
+func (s *Carrier) reportDue(ctx context.Context, log *slog.Logger) error {
 	input := &dynamodb.QueryInput{
 		TableName: &s.Table, Limit: aws.Int32(256), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression:    aws.String("pk = :queue AND sk < :now"),
-		ExpressionAttributeValues: image{":queue": attribute.S(queue), ":now": attribute.S(fmt.Sprintf("%020d", time.Now().UnixMilli()))},
+		ExpressionAttributeValues: image{":queue": dynamo.S(queue), ":now": dynamo.S(fmt.Sprintf("%020d", time.Now().UnixMilli()))},
 	}
 	for {
 		page, err := s.DynamoDB.Query(ctx, input)
@@ -165,7 +166,7 @@ func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
 		for _, item := range page.Items {
 			group.Go(func() error {
 				if err := s.report(work, item); err != nil && work.Err() == nil {
-					log.WarnContext(work, "sandbox carrier's report", "order", attribute.Text(item, "orderId"), "error", err)
+					log.WarnContext(work, "sandbox carrier's report", "order", dynamo.Text(item, "orderId"), "error", err)
 				}
 				return nil
 			})
@@ -182,9 +183,9 @@ func (s *Sandbox) reportDue(ctx context.Context, log *slog.Logger) error {
 }
 
 // report makes one report and takes it off the queue once the shop has answered.
-func (s *Sandbox) report(ctx context.Context, item image) error {
-	key, m := attribute.Text(item, "shipment"), Milestone(attribute.Text(item, "milestone"))
-	r := Report{ID: "carrier/" + key + "/" + string(m), OrderID: attribute.Text(item, "orderId"), Milestone: m}
+func (s *Carrier) report(ctx context.Context, item image) error {
+	key, m := dynamo.Text(item, "shipment"), Milestone(dynamo.Text(item, "milestone"))
+	r := Report{ID: "carrier/" + key + "/" + string(m), OrderID: dynamo.Text(item, "orderId"), Milestone: m}
 
 	answer, err := s.Deliver(ctx, r)
 	if err != nil || answer == Later {
@@ -208,11 +209,11 @@ func (s *Sandbox) report(ctx context.Context, item image) error {
 // very same next one.
 func dueTime(item image) time.Time {
 	var ms int64
-	_, _ = fmt.Sscanf(attribute.Text(item, "sk"), "%d", &ms) // we wrote it
+	_, _ = fmt.Sscanf(dynamo.Text(item, "sk"), "%d", &ms) // we wrote it
 	return time.UnixMilli(ms)
 }
 
-// SandboxTable describes the sandbox's table: keys pk and sk.
-func SandboxTable(name string) *dynamodb.CreateTableInput {
-	return attribute.Table(name, attribute.TextKey("pk"), attribute.TextKey("sk"))
+// Table describes the sandbox's table: keys pk and sk.
+func Table(name string) *dynamodb.CreateTableInput {
+	return dynamo.Table(name, dynamo.TextKey("pk"), dynamo.TextKey("sk"))
 }

@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"golang.org/x/sync/errgroup"
 
-	"ratchet/internal/wait"
+	"ratchet/internal/worker"
 	"ratchet/server"
 )
 
@@ -99,7 +99,7 @@ func Wait(ctx context.Context, b *server.Backend) error {
 			return nil
 		}
 
-		if !wait.For(ctx, 50*time.Millisecond) {
+		if !worker.Wait(ctx, 50*time.Millisecond) {
 			return context.Cause(ctx)
 		}
 	}
@@ -115,7 +115,7 @@ func (p Plan) Settle(ctx context.Context, b *server.Backend) (Count, error) {
 			return count, err
 		}
 
-		if !wait.For(ctx, 100*time.Millisecond) {
+		if !worker.Wait(ctx, 100*time.Millisecond) {
 			return count, context.Cause(ctx)
 		}
 	}

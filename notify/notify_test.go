@@ -1,4 +1,4 @@
-package reactions_test
+package notify_test
 
 import (
 	"net/http"
@@ -12,17 +12,17 @@ import (
 
 	"go.uber.org/goleak"
 
+	"ratchet/notify"
 	"ratchet/streams"
-	"ratchet/streams/reactions"
 	"ratchet/webhooks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var notice = reactions.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()}
+var notice = notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()}
 
 func TestADirectoryHonoursTheKey(t *testing.T) {
-	files := reactions.Dir{Path: filepath.Join(t.TempDir(), "out")}
+	files := notify.Dir{Path: filepath.Join(t.TempDir(), "out")}
 	if n, err := files.Count(); n != 0 || err != nil {
 		t.Fatalf("an absent directory holds nothing: %d, %v", n, err)
 	}
@@ -48,7 +48,7 @@ func TestAFileHoldsOneLineEachEvenAfterATornOne(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	file, err := reactions.OpenFile(name)
+	file, err := notify.OpenFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestAFileHoldsOneLineEachEvenAfterATornOne(t *testing.T) {
 }
 
 // hook delivers to the URL from this machine to itself.
-func hook(t *testing.T, url string) (*reactions.Webhook, *webhooks.Keys, error) {
+func hook(t *testing.T, url string) (*notify.Webhook, *webhooks.Keys, error) {
 	t.Helper()
 
 	keys, err := webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}})
@@ -92,7 +92,7 @@ func hook(t *testing.T, url string) (*reactions.Webhook, *webhooks.Keys, error) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	sink, err := reactions.NewWebhook(client, url)
+	sink, err := notify.NewWebhook(client, url)
 
 	return sink, keys, err
 }

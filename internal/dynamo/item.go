@@ -1,7 +1,4 @@
-// Package attribute writes and reads the attributes of items that this module wrote
-// itself: short names for the SDK's types, and readers that take an attribute of
-// another type for an absent one.
-package attribute
+package dynamo
 
 import (
 	"strconv"

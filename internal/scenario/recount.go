@@ -1,4 +1,4 @@
-package load
+package scenario
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
-	"ratchet/internal/attribute"
+	"ratchet/internal/dynamo"
+	"ratchet/notify"
 	"ratchet/server"
-	"ratchet/streams/reactions"
 	"ratchet/workflow"
 )
 
@@ -69,9 +69,9 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 
 	wanted := map[string]bool{}
 	for id, order := range r.orders {
-		r.ByState[attribute.Text(order, "orderState")]++
+		r.ByState[dynamo.Text(order, "orderState")]++
 		r.checkJournal(id, order, wanted)
-		r.checkEnding(id, attribute.Text(order, "orderState"))
+		r.checkEnding(id, dynamo.Text(order, "orderState"))
 	}
 	r.checkEffects(wanted)
 	r.checkStock(p.Stock())
@@ -93,7 +93,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	byKey := func(table, key string) map[string]item {
 		out := map[string]item{}
 		if err == nil {
-			err = scan(ctx, b.DynamoDB, table, func(i item) { out[attribute.Text(i, key)] = i })
+			err = scan(ctx, b.DynamoDB, table, func(i item) { out[dynamo.Text(i, key)] = i })
 		}
 
 		return out
@@ -113,7 +113,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	r.journal = map[string][]item{}
 	if err == nil {
 		err = scan(ctx, b.DynamoDB, b.Tables.Events, func(i item) {
-			r.journal[attribute.Text(i, "orderId")] = append(r.journal[attribute.Text(i, "orderId")], i)
+			r.journal[dynamo.Text(i, "orderId")] = append(r.journal[dynamo.Text(i, "orderId")], i)
 		})
 	}
 
@@ -166,14 +166,14 @@ func (r *recount) readExecutions(ctx context.Context, b *server.Backend) error {
 func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 	rows := r.journal[id]
 	slices.SortFunc(rows, func(a, b item) int {
-		return int(attribute.Number(a, "transitionId") - attribute.Number(b, "transitionId"))
+		return int(dynamo.Number(a, "transitionId") - dynamo.Number(b, "transitionId"))
 	})
 
 	state, last := "", int64(0)
 	for _, row := range rows {
 		r.Transitions++
-		n, event, from, to := attribute.Number(row, "transitionId"), attribute.Text(row, "event"), attribute.Text(row, "fromState"), attribute.Text(row, "toState")
-		if n != last+1 || attribute.Number(row, "previousId") != last || from != state {
+		n, event, from, to := dynamo.Number(row, "transitionId"), dynamo.Text(row, "event"), dynamo.Text(row, "fromState"), dynamo.Text(row, "toState")
+		if n != last+1 || dynamo.Number(row, "previousId") != last || from != state {
 			r.wrong(id, fmt.Sprintf("journal: transition %d from %q follows transition %d in %q", n, from, last, state))
 		}
 
@@ -191,14 +191,14 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 		state, last = to, n
 	}
 
-	if state != attribute.Text(order, "orderState") || last != attribute.Number(order, "transitionId") {
-		r.wrong(id, fmt.Sprintf("the journal ends in %q at %d, the order is %q at %d", state, last, attribute.Text(order, "orderState"), attribute.Number(order, "transitionId")))
+	if state != dynamo.Text(order, "orderState") || last != dynamo.Number(order, "transitionId") {
+		r.wrong(id, fmt.Sprintf("the journal ends in %q at %d, the order is %q at %d", state, last, dynamo.Text(order, "orderState"), dynamo.Number(order, "transitionId")))
 	}
 }
 
 // checkEnding compares what stock, bank and execution say with the order's state.
 func (r *recount) checkEnding(id, state string) {
-	charge, reservation := attribute.Text(r.charges[id+"/payment"], "status"), attribute.Text(r.stock["order#"+id], "status")
+	charge, reservation := dynamo.Text(r.charges[id+"/payment"], "status"), dynamo.Text(r.stock["order#"+id], "status")
 	want := map[string][2]string{
 		"DELIVERED":      {"CHARGED", "COMMITTED"},
 		"PAYMENT_FAILED": {"VOIDED", "RELEASED"},
@@ -220,7 +220,7 @@ func (r *recount) checkEnding(id, state string) {
 func (r *recount) checkEffects(wanted map[string]bool) {
 	for key := range wanted {
 		id, _, _ := strings.Cut(key, "/")
-		if attribute.Text(r.effects[key], "status") != "COMPLETED" {
+		if dynamo.Text(r.effects[key], "status") != "COMPLETED" {
 			r.wrong(id, "effect "+key+" is missing")
 		}
 
@@ -244,7 +244,7 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 	for key, row := range r.shipped {
 		id, _, _ := strings.Cut(key, "/")
 
-		if attribute.Text(row, "orderId") == "" {
+		if dynamo.Text(row, "orderId") == "" {
 			continue // cancelled before it was booked
 		}
 
@@ -262,13 +262,13 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 }
 
 // checkNotices counts what the customers were sent, where that lies in files.
-func (r *recount) checkNotices(notify string) error {
-	kind, path, _ := strings.Cut(notify, ":")
+func (r *recount) checkNotices(target string) error {
+	kind, path, _ := strings.Cut(target, ":")
 	sent := 0
 	switch kind {
 	case "dir":
 		var err error
-		if sent, err = (reactions.Dir{Path: path}).Count(); err != nil {
+		if sent, err = (notify.Dir{Path: path}).Count(); err != nil {
 			return err
 		}
 	case "file":
@@ -292,21 +292,21 @@ func (r *recount) checkNotices(notify string) error {
 func (r *recount) checkStock(initial map[string]int64) {
 	sold := map[string]int64{}
 	for key, row := range r.stock {
-		if !strings.HasPrefix(key, "order#") || attribute.Text(row, "status") != "COMMITTED" {
+		if !strings.HasPrefix(key, "order#") || dynamo.Text(row, "status") != "COMMITTED" {
 			continue
 		}
 
 		lines, _ := row["lines"].(*types.AttributeValueMemberL)
 		for _, l := range lines.Value {
 			if m, ok := l.(*types.AttributeValueMemberM); ok {
-				sold[attribute.Text(m.Value, "sku")] += attribute.Number(m.Value, "quantity")
+				sold[dynamo.Text(m.Value, "sku")] += dynamo.Number(m.Value, "quantity")
 			}
 		}
 	}
 
 	for sku, began := range initial {
 		row := r.stock[sku]
-		available, reserved, committed := attribute.Number(row, "available"), attribute.Number(row, "reserved"), attribute.Number(row, "committed")
+		available, reserved, committed := dynamo.Number(row, "available"), dynamo.Number(row, "reserved"), dynamo.Number(row, "committed")
 		if available+reserved+committed != began || reserved != 0 || committed != sold[sku] {
 			r.wrong(sku, fmt.Sprintf("stock: began with %d, has %d available, %d reserved, %d committed; %d were sold", began, available, reserved, committed, sold[sku]))
 		}

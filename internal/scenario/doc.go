@@ -5,4 +5,4 @@
 // reads the tables item by item, without the packages that wrote them, and lists
 // everything that does not add up. The demo, the benchmarks and the crash tests
 // share it.
-package load
+package scenario

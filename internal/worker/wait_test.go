@@ -1,4 +1,4 @@
-package wait_test
+package worker_test
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"ratchet/internal/wait"
+	"ratchet/internal/worker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -16,13 +16,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		if !wait.For(t.Context(), time.Minute) || time.Since(began) != time.Minute {
+		if !worker.Wait(t.Context(), time.Minute) || time.Since(began) != time.Minute {
 			t.Errorf("after %s", time.Since(began))
 		}
 
 		for range 100 {
 			began = time.Now()
-			if !wait.UpTo(t.Context(), time.Second) || time.Since(began) >= time.Second {
+			if !worker.WaitJitter(t.Context(), time.Second) || time.Since(began) >= time.Second {
 				t.Errorf("after %s", time.Since(began))
 			}
 		}
@@ -30,7 +30,7 @@ func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
 		defer cancel()
 
 		began = time.Now()
-		if wait.For(ctx, time.Minute) || time.Since(began) != time.Second {
+		if worker.Wait(ctx, time.Minute) || time.Since(began) != time.Second {
 			t.Errorf("cut short after %s", time.Since(began))
 		}
 	})

@@ -1,0 +1,39 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// FailedCondition reports whether err says that a condition failed. It returns the item
+// that failed it, nil if there is none or the call did not ask for it
+// (ReturnValuesOnConditionCheckFailure: ALL_OLD).
+func FailedCondition(err error) (old Item, failed bool) {
+	var refused *types.ConditionalCheckFailedException
+	if !errors.As(err, &refused) {
+		return nil, false
+	}
+
+	return refused.Item, true
+}
+
+var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
+
+// Retryable reports whether the same call may succeed when it is sent again: throttling,
+// time-outs, lost connections, server faults, and a conflict with a transaction, which
+// the SDK leaves to its caller.
+func Retryable(err error) bool {
+	var conflict *types.TransactionConflictException
+
+	return errors.As(err, &conflict) || retryables.IsErrorRetryable(err).Bool()
+}
+
+// OutcomeUnknown reports whether a write that ended in err may have been applied, or may
+// still be: every retryable error, and any error at all once ctx has ended, because the
+// request may have left before.
+func OutcomeUnknown(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || Retryable(err))
+}

@@ -1,0 +1,137 @@
+package dynamo
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Update builds one conditional update. The methods that add a clause return the Update,
+// so that they can be chained. An Update is not safe for concurrent use.
+type Update struct {
+	table               string
+	key                 Item
+	conditions          []string
+	sets, removes, adds []string
+	names               map[string]string
+	values              Item
+}
+
+// NewUpdate returns an update of the item with the key.
+func NewUpdate(table string, key Item) *Update { return &Update{table: table, key: key} }
+
+// Name returns the placeholder of an attribute, for names that DynamoDB reserves.
+func (u *Update) Name(attribute string) string {
+	if u.names == nil {
+		u.names = map[string]string{}
+	}
+	placeholder := "#" + attribute
+	u.names[placeholder] = attribute
+
+	return placeholder
+}
+
+// Value returns a new placeholder of the value.
+func (u *Update) Value(v types.AttributeValue) string {
+	placeholder := ":v" + strconv.Itoa(len(u.values))
+	u.Bind(placeholder, v)
+
+	return placeholder
+}
+
+// Bind gives the value a placeholder that the clauses name, such as ":now".
+func (u *Update) Bind(placeholder string, v types.AttributeValue) *Update {
+	if u.values == nil {
+		u.values = Item{}
+	}
+	u.values[placeholder] = v
+
+	return u
+}
+
+// If adds a condition. All conditions have to hold.
+func (u *Update) If(condition string) *Update {
+	u.conditions = append(u.conditions, condition)
+	return u
+}
+
+// Set adds an assignment, such as "updatedAt = :now".
+func (u *Update) Set(assignment string) *Update {
+	u.sets = append(u.sets, assignment)
+	return u
+}
+
+// Add adds a number to an attribute, or members to a set, such as "tries :one".
+func (u *Update) Add(clause string) *Update {
+	u.adds = append(u.adds, clause)
+	return u
+}
+
+// Remove removes the attribute at the path.
+func (u *Update) Remove(path string) *Update {
+	u.removes = append(u.removes, path)
+	return u
+}
+
+// Part returns the update as one part of a transaction.
+func (u *Update) Part() *types.Update {
+	expression, condition := u.expression(), u.condition()
+
+	return &types.Update{
+		TableName:                           &u.table,
+		Key:                                 u.key,
+		ConditionExpression:                 condition,
+		UpdateExpression:                    &expression,
+		ExpressionAttributeNames:            u.names,
+		ExpressionAttributeValues:           u.values,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// Input returns the update as an UpdateItem that answers with the new image, or with the
+// old one when the condition fails ([FailedCondition]).
+func (u *Update) Input() *dynamodb.UpdateItemInput {
+	expression, condition := u.expression(), u.condition()
+
+	return &dynamodb.UpdateItemInput{
+		TableName:                           &u.table,
+		Key:                                 u.key,
+		ConditionExpression:                 condition,
+		UpdateExpression:                    &expression,
+		ExpressionAttributeNames:            u.names,
+		ExpressionAttributeValues:           u.values,
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	}
+}
+
+// condition is nil without conditions: DynamoDB refuses an empty expression.
+func (u *Update) condition() *string {
+	if len(u.conditions) == 0 {
+		return nil
+	}
+	all := strings.Join(u.conditions, " AND ")
+
+	return &all
+}
+
+func (u *Update) expression() string {
+	var b strings.Builder
+	for _, section := range []struct {
+		keyword string
+		clauses []string
+	}{{"SET ", u.sets}, {"REMOVE ", u.removes}, {"ADD ", u.adds}} {
+		if len(section.clauses) == 0 {
+			continue
+		}
+
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(section.keyword + strings.Join(section.clauses, ", "))
+	}
+
+	return b.String()
+}
