@@ -50,7 +50,7 @@ contract: build $(SCHEMATHESIS) ## hold the HTTP API against its OpenAPI documen
 
 .PHONY: model
 model: ## check the protocol's model exhaustively (needs spin and a C compiler)
-	docs/model/check.sh
+	docs/internals/model/check.sh
 
 .PHONY: fuzz
 fuzz: ## fuzz each parser for FUZZTIME (default 20s)

@@ -22,7 +22,7 @@
 // that is carried out and not answered, one carried out twice, throttling, a server
 // fault before and after the work, and a caller that gives up before and after it.
 // A request that arrives after its sender has stopped waiting is not among them:
-// docs/model checks that one.
+// docs/internals/model checks that one.
 //
 // That the checker would notice is checked as well, with histories that were
 // tampered with and with a wire that breaks the write's condition.

@@ -1,4 +1,4 @@
-// Package patterns_test holds those of the 52 points of docs/patterns/points.md that
+// Package patterns_test holds those of the 52 points of docs/internals/points.md that
 // need several packages at once, and holds the list itself against the tests.
 package patterns_test
 
@@ -208,10 +208,10 @@ func TestPoint47_AClaimsLeaseIsNoShorterThanItsTasksHeartbeat(t *testing.T) {
 	}
 }
 
-// TestTheListOfPointsNamesTestsThatExist holds docs/patterns/points.md against the
+// TestTheListOfPointsNamesTestsThatExist holds docs/internals/points.md against the
 // tree: a row for each of the 52, and behind every name in it a test.
 func TestTheListOfPointsNamesTestsThatExist(t *testing.T) {
-	page, err := os.ReadFile("../../docs/patterns/points.md")
+	page, err := os.ReadFile("../../docs/internals/points.md")
 	if err != nil {
 		t.Fatal(err)
 	}

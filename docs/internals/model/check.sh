@@ -2,8 +2,8 @@
 # Checks the model of a transition with Spin, every state of each configuration, and
 # then that Spin notices when a rule of the protocol is dropped. Installs nothing.
 #
-#   docs/model/check.sh          a minute or two, 0.3 GB of memory
-#   docs/model/check.sh --large  more losses, more disorder: three minutes, 0.6 GB
+#   docs/internals/model/check.sh          a minute or two, 0.3 GB of memory
+#   docs/internals/model/check.sh --large  more losses, more disorder: three minutes, 0.6 GB
 #
 # SPIN and CC name other commands. Exit: 0 all as expected, 1 not, 2 no spin or no cc.
 set -euo pipefail
@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 spin=${SPIN:-spin} cc=${CC:-cc}
 for tool in "$spin" "$cc"; do
   if ! command -v "$tool" >/dev/null; then
-    echo "docs/model/check.sh: '$tool' IS MISSING: THE MODEL WAS NOT CHECKED." >&2
+    echo "docs/internals/model/check.sh: '$tool' IS MISSING: THE MODEL WAS NOT CHECKED." >&2
     echo "Debian, Ubuntu: apt-get install spin gcc. Elsewhere: https://spinroot.com" >&2
     exit 2
   fi
@@ -138,7 +138,7 @@ echo "# The condition looks for the request id"
 holds "used request id sent again with another If-Match" -DEXECUTIONS=1 -DMATCHER -DREFRESH -DSTEPS=2 -DFAULTS=0 -DGUARD_KEY
 breaks "the condition does not look for the request id" -DEXECUTIONS=1 -DMATCHER -DREFRESH -DSTEPS=2 -DFAULTS=0
 
-echo "# Known limits (docs/model/README.md): a counter-example"
+echo "# Known limits (docs/internals/model/README.md): a counter-example"
 breaks "id with a gap, refused, arrives late" -DEXECUTIONS=2 -DTOUCHER -DFAULTS=1 -DLATE -DSTRICT -DGAPS -DIN_ORDER
 
 exit $bad
