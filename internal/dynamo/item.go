@@ -20,6 +20,9 @@ func N(n int64) types.AttributeValue {
 // B is bytes.
 func B(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
 
+// Bool is a boolean.
+func Bool(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }
+
 // M is a map.
 func M(m Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
 
@@ -52,4 +55,10 @@ func Bytes(i Item, name string) []byte {
 	}
 
 	return v.Value
+}
+
+// Flag reads a boolean, false when there is none.
+func Flag(i Item, name string) bool {
+	v, _ := i[name].(*types.AttributeValueMemberBOOL)
+	return v != nil && v.Value
 }

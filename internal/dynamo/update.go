@@ -75,6 +75,32 @@ func (u *Update) Remove(path string) *Update {
 	return u
 }
 
+// IfEquals adds the condition that the attribute has the value. Like the methods below, it
+// takes a plain attribute name, which may be one that DynamoDB reserves.
+func (u *Update) IfEquals(attribute string, v types.AttributeValue) *Update {
+	return u.If(u.Name(attribute) + " = " + u.Value(v))
+}
+
+// IfPresent adds the condition that the item has the attribute.
+func (u *Update) IfPresent(attribute string) *Update {
+	return u.If("attribute_exists(" + u.Name(attribute) + ")")
+}
+
+// IfAbsent adds the condition that the item does not have the attribute.
+func (u *Update) IfAbsent(attribute string) *Update {
+	return u.If("attribute_not_exists(" + u.Name(attribute) + ")")
+}
+
+// SetValue assigns the value to the attribute.
+func (u *Update) SetValue(attribute string, v types.AttributeValue) *Update {
+	return u.Set(u.Name(attribute) + " = " + u.Value(v))
+}
+
+// RemoveAttribute removes the attribute.
+func (u *Update) RemoveAttribute(attribute string) *Update {
+	return u.Remove(u.Name(attribute))
+}
+
 // Part returns the update as one part of a transaction.
 func (u *Update) Part() *types.Update {
 	expression, condition := u.expression(), u.condition()
