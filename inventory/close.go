@@ -132,7 +132,7 @@ func (s *Stock) ending(order string, e ending, r record) *txn.Transaction {
 	t.Add(reservationPart, types.TransactWriteItem{Put: put}, nil)
 
 	for _, l := range moved {
-		t.Add(skuPart+l.SKU, s.move(l, "reserved", e.counter), txn.Says(errShort))
+		t.Add(skuPart+l.SKU, s.move(l, "reserved", e.counter), txn.FailWith(errShort))
 	}
 
 	return &t

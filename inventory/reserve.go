@@ -151,7 +151,7 @@ func (s *Stock) grow(t *txn.Transaction, order string, lines []Line, g growth) {
 	}}, func(old image) error { return decode(old).refusal(g, len(lines)) })
 
 	for _, l := range lines {
-		t.Add(skuPart+l.SKU, s.move(l, "available", "reserved"), txn.Says(ErrOutOfStock))
+		t.Add(skuPart+l.SKU, s.move(l, "available", "reserved"), txn.FailWith(ErrOutOfStock))
 	}
 }
 

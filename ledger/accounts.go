@@ -35,7 +35,7 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 			first = put.Item
 			t.Marker("account", types.TransactWriteItem{Put: put})
 		} else {
-			t.Add(shardKey("shard", shard), types.TransactWriteItem{Put: put}, txn.Says(ErrCorrupt))
+			t.Add(shardKey("shard", shard), types.TransactWriteItem{Put: put}, txn.FailWith(ErrCorrupt))
 		}
 	}
 
@@ -189,7 +189,7 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 			ExpressionAttributeNames: map[string]string{"#status": "status"},
 			ExpressionAttributeValues: image{":closed": dynamo.S(string(Closed)), ":zero": dynamo.N(0),
 				":one": dynamo.N(1), ":now": now},
-		}}, txn.Says(ErrAccountInUse))
+		}}, txn.FailWith(ErrAccountInUse))
 		l.known.forget(key)
 	}
 

@@ -202,7 +202,7 @@ func (p *posting) compose(lines []line, posted *Posted) *txn.Transaction {
 
 		if ln.entry != nil {
 			t.Add(partEntry+ln.key, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tables.Entries),
-				Item: entryItem(ln.key, p.transfer, *ln.entry, p.at), ConditionExpression: aws.String("attribute_not_exists(accountId)")}}, txn.Says(ErrCorrupt))
+				Item: entryItem(ln.key, p.transfer, *ln.entry, p.at), ConditionExpression: aws.String("attribute_not_exists(accountId)")}}, txn.FailWith(ErrCorrupt))
 		}
 	}
 

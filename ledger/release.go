@@ -59,7 +59,7 @@ func (l *Ledger) giveUp(ctx context.Context, h Hold, status HoldStatus, beside [
 
 		for _, p := range h.parts {
 			key := shardKey(account, p.shard)
-			t.Add(partAccount+key, giveBack(l.cfg.Tables.Accounts, key, p.amount, now), txn.Says(ErrCorrupt))
+			t.Add(partAccount+key, giveBack(l.cfg.Tables.Accounts, key, p.amount, now), txn.FailWith(ErrCorrupt))
 		}
 
 		err := l.writer.Write(ctx, &t)

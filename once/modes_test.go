@@ -53,7 +53,7 @@ func debit(account string, amount int64) func(*txn.Transaction) {
 	return func(t *txn.Transaction) {
 		t.Add("account", types.TransactWriteItem{Update: &types.Update{TableName: aws.String("business"), Key: key(account),
 			UpdateExpression: aws.String("SET balance = balance - :amount"), ConditionExpression: aws.String("balance >= :amount"),
-			ExpressionAttributeValues: item{":amount": num(amount)}}}, txn.Says(errNoFunds))
+			ExpressionAttributeValues: item{":amount": num(amount)}}}, txn.FailWith(errNoFunds))
 	}
 }
 

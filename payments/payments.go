@@ -193,7 +193,7 @@ func (s *Payments) put(next Payment) types.TransactWriteItem {
 // beside writes the payment's next record in a transaction of the ledger's.
 func (s *Payments) beside(next Payment, more []ledger.Beside) ledger.Beside {
 	return func(t *txn.Transaction) {
-		t.Add(partPayment, s.put(next), txn.Says(errMoved))
+		t.Add(partPayment, s.put(next), txn.FailWith(errMoved))
 		s.noteDue(next, t)
 
 		for _, add := range more {

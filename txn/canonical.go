@@ -11,49 +11,52 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// canonical makes the SDK send equal requests as equal bytes. It writes maps in the
-// order of Go's maps, so that 200 sendings of one transaction have several bodies;
-// some endpoints compare bodies literally and answer IdempotentParameterMismatch
-// (aws-sdk-go-v2 #1900, #3131). The step after the serializer sorts the members.
-func canonical(o *dynamodb.Options) {
+// canonicalBody makes the SDK send equal requests as equal bytes. The SDK serializes
+// maps in Go's random order, so the same transaction has several bodies; some endpoints
+// compare bodies literally and answer IdempotentParameterMismatch (aws-sdk-go-v2 #1900,
+// #3131). The option adds a step after the serializer that sorts the members.
+func canonicalBody(o *dynamodb.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		return stack.Build.Add(middleware.BuildMiddlewareFunc("CanonicalBody", sortBody), middleware.Before)
 	})
 }
 
 func sortBody(ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler) (middleware.BuildOutput, middleware.Metadata, error) {
-	r, ok := in.Request.(*smithyhttp.Request)
+	request, ok := in.Request.(*smithyhttp.Request)
 	if !ok {
 		return middleware.BuildOutput{}, middleware.Metadata{}, fmt.Errorf("canonical body: the request is a %T", in.Request)
 	}
 
-	body, err := sorted(r)
+	body, err := sortMembers(request)
 	if err != nil {
 		return middleware.BuildOutput{}, middleware.Metadata{}, fmt.Errorf("canonical body: %w", err)
 	}
 
-	if r, err = r.SetStream(bytes.NewReader(body)); err != nil {
+	if request, err = request.SetStream(bytes.NewReader(body)); err != nil {
 		return middleware.BuildOutput{}, middleware.Metadata{}, fmt.Errorf("canonical body: %w", err)
 	}
-	in.Request = r
+
+	in.Request = request
 
 	return next.HandleBuild(ctx, in)
 }
 
-// sorted is the request's body with the members of every object in order. DynamoDB
-// sends numbers as strings, so reading and writing JSON loses nothing.
-func sorted(r *smithyhttp.Request) ([]byte, error) {
-	decoder := json.NewDecoder(r.GetStream())
+// sortMembers returns the request's body with the members of every object sorted by
+// name. DynamoDB's protocol sends numbers as strings, so decoding and encoding the JSON
+// loses nothing.
+func sortMembers(request *smithyhttp.Request) ([]byte, error) {
+	decoder := json.NewDecoder(request.GetStream())
 	decoder.UseNumber()
 
 	var body any
 	if err := decoder.Decode(&body); err != nil {
 		return nil, err
 	}
+
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(body) // maps are written in the order of their keys
+	err := encoder.Encode(body) // encoding/json sorts the keys of maps
 
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }

@@ -8,59 +8,63 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Before anything was sent.
+// Returned before anything is sent.
 var (
-	// ErrInvalid: DynamoDB could never take the transaction; the text names the part
-	// and the rule.
+	// ErrInvalid means that DynamoDB would always reject the transaction. The text names
+	// the part and the rule.
 	ErrInvalid = errors.New("invalid transaction")
 )
 
-// Decided: nothing was written.
+// Returned when DynamoDB has decided. Nothing was written.
 var (
-	// ErrMarker: the marker's condition failed: see [Refused].
-	ErrMarker = errors.New("the marker was there before")
-	// ErrCondition: the condition of a part failed that has no error of its own.
+	// ErrMarker means that the marker's condition failed; see [Refused].
+	ErrMarker = errors.New("the marker exists already")
+	// ErrCondition means that the condition of a part without a [Refusal] failed.
 	ErrCondition = errors.New("condition failed")
-	// ErrTokenUsed: the token was used by another transaction, and no marker can decide.
+	// ErrTokenUsed means that the token was used with another body and the transaction
+	// has no marker that could decide.
 	ErrTokenUsed = errors.New("token used by another transaction")
 )
 
-// Not decided within the attempts. [Retryable] reports true: send it again later.
+// Returned when DynamoDB has not decided within the attempts. [Retryable] reports true
+// for these errors.
 var (
-	// ErrContended: other transactions held the items every time. Nothing was written.
+	// ErrContended means that other transactions had locked the items in every attempt.
+	// Nothing was written.
 	ErrContended = errors.New("in conflict with other transactions")
-	// ErrThrottled: DynamoDB had no capacity every time. Nothing was written.
+	// ErrThrottled means that DynamoDB had no capacity in every attempt. Nothing was written.
 	ErrThrottled = errors.New("throttled")
-	// ErrUnknown: no answer; the transaction may have been made, or may still be. The
-	// marker tells when it is sent again.
+	// ErrUnknown means that an attempt had no answer. The transaction may have been made,
+	// or may still be made. Send it again: the marker tells.
 	ErrUnknown = errors.New("the outcome of the transaction is unknown")
 )
 
-// Retryable reports whether sending the transaction again may succeed.
+// Retryable reports whether the same transaction may succeed when it is sent again.
 func Retryable(err error) bool {
 	return errors.Is(err, ErrContended) || errors.Is(err, ErrThrottled) || errors.Is(err, ErrUnknown)
 }
 
 // Failure is one part whose condition failed.
 type Failure struct {
-	// Part is its name.
+	// Part is the name of the part.
 	Part string
-	// Old is the item that made the condition fail; nil when there is none.
+	// Old is the item that failed the condition, nil if there is none.
 	Old map[string]types.AttributeValue
-	// Err is what the part's Refusal said, [ErrMarker] or [ErrCondition].
+	// Err is the error that the part's Refusal returned, [ErrMarker] or [ErrCondition].
 	Err error
 }
 
-// Refused is a transaction of which at least one condition failed. Nothing was written.
+// Refused reports that the condition of at least one part failed. Nothing was written.
 type Refused struct {
-	// Failure is the part that decides: the marker, else the first in the order of the
-	// transaction.
+	// Failure is the part that decides: the marker if it failed, else the first failed
+	// part in the order of the transaction.
 	Failure
-	// Marker tells that the deciding part is the marker.
+	// Marker reports whether the deciding part is the marker.
 	Marker bool
-	// Others are the other parts whose conditions failed, in order.
+	// Others are the other failed parts, in the order of the transaction.
 	Others []Failure
-	// Cancellation is the answer as the SDK returned it: its Date is the service's clock.
+	// Cancellation is the error that the SDK returned. Its HTTP response carries the Date
+	// of DynamoDB's clock.
 	Cancellation error
 }
 
@@ -78,5 +82,5 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("%s (and by %s)", text, strings.Join(names, ", "))
 }
 
-// Unwrap is the deciding part's error.
+// Unwrap returns the error of the deciding part.
 func (r *Refused) Unwrap() error { return r.Err }

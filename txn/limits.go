@@ -9,27 +9,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// What one transaction and one item may hold.
+// The quotas of DynamoDB for one transaction and one item, in parts and bytes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 const (
-	MaxParts    = 100
-	MaxBytes    = 4 << 20
-	maxItem     = 400 << 10
-	maxAttempts = 100
+	maxParts = 100
+	maxBytes = 4 << 20
+	maxItem  = 400 << 10
 )
 
-// check names the first rule that the transaction breaks.
+// check returns ErrInvalid with the first rule that the transaction breaks.
 func (w *Writer) check(t *Transaction) error {
 	switch {
 	case len(t.parts) == 0:
 		return fmt.Errorf("%w: no parts", ErrInvalid)
-	case len(t.parts) > MaxParts:
-		return fmt.Errorf("%w: %d parts, at most %d", ErrInvalid, len(t.parts), MaxParts)
-	case t.extra > 0:
-		return fmt.Errorf("%w: %d markers, at most 1", ErrInvalid, t.extra+1)
+	case len(t.parts) > maxParts:
+		return fmt.Errorf("%w: %d parts, at most %d", ErrInvalid, len(t.parts), maxParts)
+	case t.extraMarkers > 0:
+		return fmt.Errorf("%w: %d markers, at most 1", ErrInvalid, t.extraMarkers+1)
 	}
 
-	bytes, seen := 0, make(map[string]string, len(t.parts))
+	bytes := 0
+	seen := make(map[string]string, len(t.parts)) // name of the part by identity of its item
+
 	for _, p := range t.parts {
 		a, err := p.action()
 		if err != nil {
@@ -41,44 +42,62 @@ func (w *Writer) check(t *Transaction) error {
 		}
 
 		bytes += a.size
+
 		id, known := w.identity(t, a)
 		if first, twice := seen[id]; known && twice {
 			return fmt.Errorf("%w: %s and %s are one item of table %s", ErrInvalid, first, p.name, a.table)
 		}
+
 		seen[id] = p.name
 	}
 
-	if bytes > MaxBytes {
-		return fmt.Errorf("%w: %d bytes, at most %d", ErrInvalid, bytes, MaxBytes)
+	if bytes > maxBytes {
+		return fmt.Errorf("%w: %d bytes, at most %d", ErrInvalid, bytes, maxBytes)
 	}
 
 	return nil
 }
 
-// action is what the check needs to know of a part.
+// action is what check needs to know of a part.
 type action struct {
 	table string
 	key   map[string]types.AttributeValue // nil for a put
-	item  map[string]types.AttributeValue // nil but for a put
-	size  int                             // what it brings along; an update's item may be larger
+	item  map[string]types.AttributeValue // of a put, else nil
+	size  int                             // bytes in the request; the item of an update may be larger
 }
 
 func (p part) action() (action, error) {
 	var all []action
-	if i := p.item.Put; i != nil {
-		all = append(all, action{aws.ToString(i.TableName), nil, i.Item, size(i.Item)})
+	if put := p.item.Put; put != nil {
+		all = append(all, action{
+			table: aws.ToString(put.TableName),
+			item:  put.Item,
+			size:  size(put.Item),
+		})
 	}
 
-	if i := p.item.Update; i != nil {
-		all = append(all, action{aws.ToString(i.TableName), i.Key, nil, size(i.Key) + size(i.ExpressionAttributeValues)})
+	if update := p.item.Update; update != nil {
+		all = append(all, action{
+			table: aws.ToString(update.TableName),
+			key:   update.Key,
+			size:  size(update.Key) + size(update.ExpressionAttributeValues),
+		})
 	}
 
-	if i := p.item.Delete; i != nil {
-		all = append(all, action{aws.ToString(i.TableName), i.Key, nil, size(i.Key)})
+	if del := p.item.Delete; del != nil {
+		all = append(all, action{
+			table: aws.ToString(del.TableName),
+			key:   del.Key,
+			size:  size(del.Key),
+		})
 	}
 
-	if i := p.item.ConditionCheck; i != nil {
-		all = append(all, action{aws.ToString(i.TableName), i.Key, nil, size(i.Key)})
+	if check := p.item.ConditionCheck; check != nil {
+		all = append(all, action{
+			table: aws.ToString(check.TableName),
+			key:   check.Key,
+			size:  size(check.Key),
+		})
 	}
 
 	switch {
@@ -93,8 +112,9 @@ func (p part) action() (action, error) {
 	return all[0], nil
 }
 
-// identity is the table and key of an action, if the names of the table's key are
-// known: for a put from the configuration or from another part on the same table.
+// identity returns the table and key of an action as one text. It reports false for a
+// put whose key attributes are unknown: neither configured nor used by another part on
+// the same table.
 func (w *Writer) identity(t *Transaction, a action) (string, bool) {
 	key := a.key
 	if key == nil {
@@ -117,11 +137,14 @@ func (w *Writer) identity(t *Transaction, a action) (string, bool) {
 	for name, v := range key {
 		id = append(id, fmt.Sprintf("%q=%s", name, scalar(v)))
 	}
+
 	slices.Sort(id)
 
 	return a.table + "\x00" + strings.Join(id, ","), true
 }
 
+// keyNames returns the key attributes of the table as the first part with a key names
+// them, nil if no part does.
 func (t *Transaction) keyNames(table string) []string {
 	for _, p := range t.parts {
 		a, err := p.action()
@@ -140,7 +163,7 @@ func (t *Transaction) keyNames(table string) []string {
 	return nil
 }
 
-// scalar writes a key's value so that different values differ.
+// scalar formats the value of a key attribute. Different values have different texts.
 func scalar(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:

@@ -9,8 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// The codes of a cancellation's reasons that this package knows. Any other one is
-// never tried again.
+// The codes of cancellation reasons that this package knows. Any other code is final.
 // https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const (
 	codeNone       = "None" // some endpoints leave it out
@@ -20,19 +19,20 @@ const (
 	codeThroughput = "ProvisionedThroughputExceeded"
 )
 
-// reasons reads a cancellation by position: final when a condition failed or the
-// transaction can never be written, else what was in the way.
+// reasons reads a cancellation by position. It returns final if a condition failed or the
+// transaction can never be written, else open: why the attempt was not decided.
 func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, open error) {
 	if len(e.CancellationReasons) != len(t.parts) {
 		return fmt.Errorf("write transaction: %d reasons for %d parts: %w", len(e.CancellationReasons), len(t.parts), e), nil
 	}
 
 	var (
-		marker       *Failure
-		markerSilent bool // the marker was not judged
-		failures     []Failure
-		broken       []string
+		marker     *Failure
+		markerOpen bool // DynamoDB did not evaluate the marker's condition
+		failures   []Failure
+		unknown    []string // reasons with a code that this package does not know
 	)
+
 	for i, r := range e.CancellationReasons {
 		p, isMarker := t.parts[i], i+1 == t.marker
 		switch code := aws.ToString(r.Code); code {
@@ -45,29 +45,31 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, ope
 				failures = append(failures, f)
 			}
 		case codeConflict:
-			open, markerSilent = ErrContended, markerSilent || isMarker
+			open, markerOpen = ErrContended, markerOpen || isMarker
 		case codeThrottling, codeThroughput:
-			open, markerSilent = cmp.Or(open, ErrThrottled), markerSilent || isMarker
+			open, markerOpen = cmp.Or(open, ErrThrottled), markerOpen || isMarker
 		default:
-			broken = append(broken, fmt.Sprintf("%s: %s: %s", p.name, code, aws.ToString(r.Message)))
+			unknown = append(unknown, fmt.Sprintf("%s: %s: %s", p.name, code, aws.ToString(r.Message)))
 		}
 	}
 
+	// The order of the cases is the rank of the reasons. A failed condition counts only
+	// if the marker was evaluated: otherwise the transaction may have been made before.
 	switch {
 	case marker != nil:
 		return &Refused{Failure: *marker, Marker: true, Others: failures}, nil
-	case len(broken) > 0:
-		return fmt.Errorf("write transaction: %s: %w", strings.Join(broken, "; "), e), nil
-	case len(failures) > 0 && !markerSilent:
+	case len(unknown) > 0:
+		return fmt.Errorf("write transaction: %s: %w", strings.Join(unknown, "; "), e), nil
+	case len(failures) > 0 && !markerOpen:
 		return &Refused{Failure: failures[0], Others: failures[1:]}, nil
 	case open != nil:
 		return nil, open
 	}
 
-	return fmt.Errorf("write transaction: cancelled without a reason: %w", e), nil
+	return fmt.Errorf("write transaction: canceled without a reason: %w", e), nil
 }
 
-// failure is the part's failed condition.
+// failure returns the failed condition of the part.
 func (p part) failure(old map[string]types.AttributeValue) Failure {
 	f := Failure{Part: p.name, Err: ErrCondition}
 	if len(old) > 0 {

@@ -2,7 +2,7 @@ package txn
 
 import "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-// size is how many bytes DynamoDB counts for the attributes.
+// size returns how many bytes DynamoDB counts for the attributes.
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func size(i map[string]types.AttributeValue) int {
 	n := 0
@@ -14,8 +14,8 @@ func size(i map[string]types.AttributeValue) int {
 }
 
 const (
-	collection = 3  // a list or a map, whatever it holds
-	member     = 1  // each of its members
+	collection = 3  // overhead of a list or a map
+	member     = 1  // overhead of each of its members
 	mostNumber = 21 // a number of 38 digits
 )
 
@@ -54,5 +54,5 @@ func valueSize(v types.AttributeValue) int {
 	return n
 }
 
-// numberSize is about one byte for two digits and one more.
+// numberSize is an upper estimate: one byte for two digits, and one more.
 func numberSize(text string) int { return min(len(text)/2+2, mostNumber) }

@@ -8,22 +8,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Refusal turns a part's failed condition into an error. Old is the item that made it
-// fail, nil when there is none. It must not return nil.
+// Refusal turns the failed condition of a part into an error. Old is the item that
+// failed the condition, nil if there is none. Returning nil means [ErrCondition].
 type Refusal func(old map[string]types.AttributeValue) error
 
-// Says is a Refusal that always says the same.
-func Says(err error) Refusal {
+// FailWith returns a Refusal that always returns err.
+func FailWith(err error) Refusal {
 	return func(map[string]types.AttributeValue) error { return err }
 }
 
-// Transaction is a list of named parts. The zero value is empty. It may be written
-// again, but not from two goroutines at once while parts are added.
+// Transaction is a list of named parts. The zero value is empty and ready to use. It may
+// be written more than once. It is not safe to add parts while another goroutine uses it.
 type Transaction struct {
-	parts  []part
-	marker int // its position from 1, 0 for none
-	token  string
-	extra  int // markers beyond the first
+	parts        []part
+	marker       int // 1-based index of the marker, 0 for none
+	extraMarkers int // a mistake of the caller, reported by Write
+	token        string
 }
 
 type part struct {
@@ -32,60 +32,59 @@ type part struct {
 	refusal Refusal
 }
 
-// Marker adds the part that records the transaction: its condition must fail when the
-// transaction has been made before. There is at most one.
+// Marker adds the part that records the transaction: its condition must fail if the
+// transaction was made before. A transaction has at most one marker.
 func (t *Transaction) Marker(name string, item types.TransactWriteItem) {
 	if t.marker != 0 {
-		t.extra++
+		t.extraMarkers++
 	}
-	t.Add(name, item, Says(ErrMarker))
+
+	t.Add(name, item, FailWith(ErrMarker))
 	t.marker = len(t.parts)
 }
 
-// Add adds a write or a check. Refusal names what a failed condition means; nil says
-// [ErrCondition]. Unless the item says otherwise, a failed condition returns the old
-// item.
+// Add adds a write or a check. The refusal says what a failed condition means; nil means
+// [ErrCondition]. Unless the item says otherwise, a failed condition returns the old item.
 func (t *Transaction) Add(name string, item types.TransactWriteItem, refusal Refusal) {
-	t.parts = append(t.parts, part{name, showing(item), refusal})
+	t.parts = append(t.parts, part{name: name, item: returningOld(item), refusal: refusal})
 }
 
-// Len is the number of parts.
-func (t *Transaction) Len() int { return len(t.parts) }
-
-// Token derives the transaction's token from the key of what is done and the fence of
-// who does it. Within ten minutes DynamoDB answers the same transaction under the same
-// token as it did the first time. Without it each Write draws a token of its own.
+// Token derives the client request token from the key of the work and the fence of its
+// owner. For ten minutes DynamoDB answers the same transaction under the same token as it
+// did the first time. Without Token each call of Write uses a random token.
 func (t *Transaction) Token(key string, fence int64) {
 	b := binary.BigEndian.AppendUint64(nil, uint64(fence))
 	sum := sha256.Sum256(append(b, key...))
 	t.token = hex.EncodeToString(sum[:16])
 }
 
-// showing is the item as given, but returning the old image when its condition fails.
-func showing(i types.TransactWriteItem) types.TransactWriteItem {
-	show := func(r *types.ReturnValuesOnConditionCheckFailure) {
+// returningOld returns a copy of the item that asks for the old item when its condition
+// fails.
+func returningOld(item types.TransactWriteItem) types.TransactWriteItem {
+	set := func(r *types.ReturnValuesOnConditionCheckFailure) {
 		if *r == "" {
 			*r = types.ReturnValuesOnConditionCheckFailureAllOld
 		}
 	}
+
 	switch {
-	case i.Put != nil:
-		c := *i.Put
-		show(&c.ReturnValuesOnConditionCheckFailure)
-		i.Put = &c
-	case i.Update != nil:
-		c := *i.Update
-		show(&c.ReturnValuesOnConditionCheckFailure)
-		i.Update = &c
-	case i.Delete != nil:
-		c := *i.Delete
-		show(&c.ReturnValuesOnConditionCheckFailure)
-		i.Delete = &c
-	case i.ConditionCheck != nil:
-		c := *i.ConditionCheck
-		show(&c.ReturnValuesOnConditionCheckFailure)
-		i.ConditionCheck = &c
+	case item.Put != nil:
+		c := *item.Put
+		set(&c.ReturnValuesOnConditionCheckFailure)
+		item.Put = &c
+	case item.Update != nil:
+		c := *item.Update
+		set(&c.ReturnValuesOnConditionCheckFailure)
+		item.Update = &c
+	case item.Delete != nil:
+		c := *item.Delete
+		set(&c.ReturnValuesOnConditionCheckFailure)
+		item.Delete = &c
+	case item.ConditionCheck != nil:
+		c := *item.ConditionCheck
+		set(&c.ReturnValuesOnConditionCheckFailure)
+		item.ConditionCheck = &c
 	}
 
-	return i
+	return item
 }

@@ -28,8 +28,8 @@ var (
 func transfer(id string, n int, more item) *txn.Transaction {
 	var t txn.Transaction
 	t.Marker("transfer", marker(id, more))
-	t.Add("source", debit("a", n), txn.Says(errFunds))
-	t.Add("destination", credit("b", n), txn.Says(errUnknown))
+	t.Add("source", debit("a", n), txn.FailWith(errFunds))
+	t.Add("destination", credit("b", n), txn.FailWith(errUnknown))
 	t.Token(id, 1)
 
 	return &t
@@ -58,8 +58,8 @@ func TestPoint28_MarkerAndBusinessWriteAreOneCallAndReasonsAreReadByPosition(t *
 	}
 	var unknown txn.Transaction
 	unknown.Marker("transfer", marker("t-2", nil))
-	unknown.Add("source", debit("a", 1), txn.Says(errFunds))
-	unknown.Add("destination", credit("nobody", 1), func(old item) error {
+	unknown.Add("source", debit("a", 1), txn.FailWith(errFunds))
+	unknown.Add("destination", credit("unknown", 1), func(old item) error {
 		if old != nil {
 			t.Errorf("old item %v", old)
 		}
@@ -70,9 +70,9 @@ func TestPoint28_MarkerAndBusinessWriteAreOneCallAndReasonsAreReadByPosition(t *
 	if r := refused(t, err); r.Part != "destination" || r.Marker || !errors.Is(err, errUnknown) || len(r.Others) != 0 {
 		t.Errorf("%+v", r)
 	}
-	// Codes as emulators write them: "None", and none at all.
+	// DynamoDB writes "None" for a part that did not fail, some emulators no code.
 	for _, fine := range []string{"None", ""} {
-		b.wire.before = func(int) *http.Response { return cancelled(fine, "ConditionalCheckFailed", fine) }
+		b.wire.before = func(int) *http.Response { return canceled(fine, "ConditionalCheckFailed", fine) }
 		if err := b.Write(t.Context(), transfer("t-3", 1, nil)); !errors.Is(err, errFunds) {
 			t.Errorf("code %q beside the failed one: %v", fine, err)
 		}
@@ -80,9 +80,9 @@ func TestPoint28_MarkerAndBusinessWriteAreOneCallAndReasonsAreReadByPosition(t *
 
 	for _, codes := range [][]string{{"None", "Surprise", "None"}, {"None", "TransactionConflict", "Surprise"}, {"None", "None", "None"}, {"TransactionConflict"}} {
 		sent := b.wire.sent()
-		b.wire.before = func(int) *http.Response { return cancelled(codes...) }
+		b.wire.before = func(int) *http.Response { return canceled(codes...) }
 		if err := b.Write(t.Context(), transfer("t-3", 1, nil)); err == nil || txn.Retryable(err) || b.wire.sent() != sent+1 {
-			t.Errorf("%v is not tried again: %v after %d sendings", codes, err, b.wire.sent()-sent)
+			t.Errorf("%v must not be retried: %v after %d requests", codes, err, b.wire.sent()-sent)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func TestPoint29_TheMarkerOutranksTheBusinessFailure(t *testing.T) {
 
 	r := refused(t, b.Write(t.Context(), again))
 	if !r.Marker || r.Part != "transfer" || !errors.Is(r, txn.ErrMarker) || r.Old["amount"].(*types.AttributeValueMemberN).Value != "10" {
-		t.Errorf("the account is empty and the transfer was made: %+v", r)
+		t.Errorf("want the marker, though the account is empty too: %+v", r)
 	}
 
 	if len(r.Others) != 1 || r.Others[0].Part != "source" {
@@ -110,54 +110,55 @@ func TestPoint29_TheMarkerOutranksTheBusinessFailure(t *testing.T) {
 
 	out, err := b.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: aws.String("markers"), Key: item{"id": str("t-2")}, ConsistentRead: aws.Bool(true)})
 	if err != nil || out.Item != nil {
-		t.Errorf("a marker stayed of a refused transfer: %v, %v", out.Item, err)
+		t.Errorf("a refused transfer left its marker: %v, %v", out.Item, err)
 	}
-	// While the marker is in conflict, a duplicate may be under way: nobody is told that funds lack.
+	// While the marker is in conflict, a duplicate may be in flight: the failed condition
+	// of another part must not be reported.
 	b.wire.before = func(n int) *http.Response {
 		if n == b.wire.sent() && n == 4 {
-			return cancelled("TransactionConflict", "ConditionalCheckFailed", "None")
+			return canceled("TransactionConflict", "ConditionalCheckFailed", "None")
 		}
 		return nil
 	}
 	again.Token("t-1", 3)
 
 	if r := refused(t, b.Write(t.Context(), again)); !r.Marker || b.wire.sent() != 5 {
-		t.Errorf("%+v after %d sendings", r, b.wire.sent())
+		t.Errorf("%+v after %d requests", r, b.wire.sent())
 	}
 }
 
 func TestPoint30_ConflictsAndThrottlingAreTriedAgainAndNothingElseIs(t *testing.T) {
 	for _, code := range []string{"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"} {
-		b := newBank(t, once)
+		b := newBank(t, noRetries)
 		b.wire.before = func(n int) *http.Response {
 			if n <= 3 {
-				return cancelled("None", code, "None")
+				return canceled("None", code, "None")
 			}
 			return nil
 		}
 		if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil || b.wire.sent() != 4 {
-			t.Errorf("%s three times: %v after %d sendings", code, err, b.wire.sent())
+			t.Errorf("%s three times: %v after %d requests", code, err, b.wire.sent())
 		}
 		b.want(t, "9", "1")
 	}
 
 	for kind, want := range map[string]error{"TransactionConflict": txn.ErrContended, "ThrottlingError": txn.ErrThrottled, "ValidationError": nil} {
 		b := newBank(t, attempts(3))
-		b.wire.before = func(int) *http.Response { return cancelled("None", kind, "None") }
+		b.wire.before = func(int) *http.Response { return canceled("None", kind, "None") }
 		err := b.Write(t.Context(), transfer("t-1", 1, nil))
 		if want == nil {
 			if txn.Retryable(err) || b.wire.sent() != 1 || !strings.Contains(err.Error(), "source: ValidationError") {
-				t.Errorf("%s: %v after %d sendings", kind, err, b.wire.sent())
+				t.Errorf("%s: %v after %d requests", kind, err, b.wire.sent())
 			}
 			continue
 		}
 
 		if !errors.Is(err, want) || errors.Is(err, txn.ErrUnknown) || !txn.Retryable(err) || b.wire.sent() != 3 {
-			t.Errorf("%s: %v after %d sendings", kind, err, b.wire.sent())
+			t.Errorf("%s: %v after %d requests", kind, err, b.wire.sent())
 		}
 	}
 
-	b := newBank(t, once)
+	b := newBank(t, noRetries)
 	b.wire.before = func(n int) *http.Response {
 		if n == 1 {
 			return answer(http.StatusBadRequest, "ProvisionedThroughputExceededException", nil)
@@ -169,12 +170,12 @@ func TestPoint30_ConflictsAndThrottlingAreTriedAgainAndNothingElseIs(t *testing.
 	}
 
 	if err := b.Write(t.Context(), transfer("t-2", 100, nil)); !errors.Is(err, errFunds) || b.wire.sent() != 3 {
-		t.Errorf("a failed condition is not tried again: %v after %d sendings", err, b.wire.sent())
+		t.Errorf("a failed condition must not be retried: %v after %d requests", err, b.wire.sent())
 	}
 }
 
 func TestPoint31_ATransactionInProgressIsWaitedForAndThenTheMarkerTells(t *testing.T) {
-	b := newBank(t, once, attempts(4))
+	b := newBank(t, noRetries, attempts(4))
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil {
 		t.Fatal(err)
 	}
@@ -186,14 +187,14 @@ func TestPoint31_ATransactionInProgressIsWaitedForAndThenTheMarkerTells(t *testi
 		return nil
 	}
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil || b.wire.sent() != 4 {
-		t.Errorf("%v after %d sendings", err, b.wire.sent())
+		t.Errorf("%v after %d requests", err, b.wire.sent())
 	}
 
 	b.wire.before = func(int) *http.Response {
 		return answer(http.StatusBadRequest, "TransactionInProgressException", nil)
 	}
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); !errors.Is(err, txn.ErrUnknown) || !txn.Retryable(err) {
-		t.Errorf("in progress for ever: %v", err)
+		t.Errorf("still in progress after the last attempt: %v", err)
 	}
 	b.wire.before = nil
 	later := transfer("t-1", 1, nil)
@@ -259,14 +260,14 @@ func between(s, from, to string) string {
 }
 
 func TestPoint32_ALostAnswerIsSentAgainUnderTheSameToken(t *testing.T) {
-	b := newBank(t, once)
+	b := newBank(t, noRetries)
 	b.wire.lose = 3
 	var plain txn.Transaction // no marker, no token of its own
-	plain.Add("source", debit("a", 4), txn.Says(errFunds))
+	plain.Add("source", debit("a", 4), txn.FailWith(errFunds))
 	plain.Add("destination", credit("b", 4), nil)
 
 	if err := b.Write(t.Context(), &plain); err != nil || b.wire.sent() != 4 {
-		t.Errorf("%v after %d sendings", err, b.wire.sent())
+		t.Errorf("%v after %d requests", err, b.wire.sent())
 	}
 	b.want(t, "6", "4")
 
@@ -288,7 +289,7 @@ func TestPoint33_AMismatchedTokenIsGivenUpAndTheMarkerDecides(t *testing.T) {
 	}
 	b.want(t, "9", "1")
 	other := transfer("t-2", 2, nil)
-	other.Token("t-1", 1) // somebody else's token; t-2 was never made
+	other.Token("t-1", 1) // another transaction's token; t-2 was never made
 
 	if err := b.Write(t.Context(), other); err != nil {
 		t.Error(err)
@@ -299,7 +300,7 @@ func TestPoint33_AMismatchedTokenIsGivenUpAndTheMarkerDecides(t *testing.T) {
 	plain.Token("t-1", 1)
 
 	if err := b.Write(t.Context(), &plain); !errors.Is(err, txn.ErrTokenUsed) || txn.Retryable(err) {
-		t.Errorf("without a marker nobody can decide: %v", err)
+		t.Errorf("without a marker nothing can decide: %v", err)
 	}
 }
 
@@ -378,7 +379,7 @@ func TestPoint34_WhatDynamoDBWouldNeverTakeIsNotSent(t *testing.T) {
 	} {
 		b := newBank(t)
 		if err := b.Write(t.Context(), c.t); !errors.Is(err, txn.ErrInvalid) || !strings.Contains(err.Error(), c.says) || b.wire.sent() != 0 {
-			t.Errorf("%s: %v after %d sendings", name, err, b.wire.sent())
+			t.Errorf("%s: %v after %d requests", name, err, b.wire.sent())
 		}
 	}
 
@@ -387,18 +388,18 @@ func TestPoint34_WhatDynamoDBWouldNeverTakeIsNotSent(t *testing.T) {
 	}
 }
 
-func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
-	b := newBank(t, once, attempts(2))
+func TestUnknownOutcomeIsReported(t *testing.T) {
+	b := newBank(t, noRetries, attempts(2))
 	b.wire.lose = 2
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); !errors.Is(err, txn.ErrUnknown) || !txn.Retryable(err) {
 		t.Errorf("got %v", err)
 	}
-	// A conflict afterwards does not tell what became of the first sending.
-	b = newBank(t, once, attempts(2))
+	// A later conflict does not tell whether the first request was carried out.
+	b = newBank(t, noRetries, attempts(2))
 	b.wire.lose = 1
 	b.wire.before = func(n int) *http.Response {
 		if n == 2 {
-			return cancelled("TransactionConflict", "None", "None")
+			return canceled("TransactionConflict", "None", "None")
 		}
 		return nil
 	}
@@ -409,18 +410,18 @@ func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	b.wire.lose, b.wire.before = 0, func(int) *http.Response {
 		cancel()
-		return cancelled("TransactionConflict", "None", "None")
+		return canceled("TransactionConflict", "None", "None")
 	}
 	if err := b.Write(ctx, transfer("t-2", 1, nil)); !txn.Retryable(err) || !errors.Is(err, context.Canceled) {
-		t.Errorf("the caller gave up: %v", err)
+		t.Errorf("the caller canceled: %v", err)
 	}
 }
 
-func TestOneOfManyWritersMakesTheTransaction(t *testing.T) {
+func TestOneOfManyConcurrentWritersMakesTheTransaction(t *testing.T) {
 	b := newBank(t)
 
 	var mu sync.Mutex
-	made, before := 0, 0
+	made, repeats := 0, 0
 	var group sync.WaitGroup
 	for i := range 40 {
 		group.Go(func() {
@@ -434,7 +435,7 @@ func TestOneOfManyWritersMakesTheTransaction(t *testing.T) {
 			case err == nil:
 				made++
 			case errors.As(err, &r) && r.Marker:
-				before++
+				repeats++
 			default:
 				t.Error(err)
 			}
@@ -442,13 +443,13 @@ func TestOneOfManyWritersMakesTheTransaction(t *testing.T) {
 	}
 	group.Wait()
 
-	if made != 1 || before != 39 {
-		t.Errorf("%d made it, %d found it made", made, before)
+	if made != 1 || repeats != 39 {
+		t.Errorf("%d made the transaction, %d found the marker", made, repeats)
 	}
 	b.want(t, "9", "1")
 }
 
-func TestTheCostIsTold(t *testing.T) {
+func TestConsumedCapacityIsReported(t *testing.T) {
 	units := 0.0
 	b := newBank(t, func(c *txn.Config, _ *dynamodb.Options) {
 		c.Consumed = func(all []types.ConsumedCapacity) {
@@ -462,11 +463,15 @@ func TestTheCostIsTold(t *testing.T) {
 	}
 }
 
-func TestConfigNamesTheFieldThatBreaksARule(t *testing.T) {
-	b := newBank(t)
-	for want, c := range map[string]txn.Config{"DynamoDB": {}, "Attempts": {DynamoDB: b.db, Attempts: 101}} {
-		if _, err := txn.New(c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("want an error about %s, got %v", want, err)
+func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
+	_, err := txn.New(txn.Config{Attempts: 101})
+	if err == nil {
+		t.Fatal("New accepted the configuration")
+	}
+
+	for _, field := range []string{"DynamoDB", "Attempts 101"} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("the error does not name %s: %v", field, err)
 		}
 	}
 }

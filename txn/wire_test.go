@@ -21,15 +21,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wire passes requests on to an engine, notes the bodies of transactions, and
-// interferes as a test asks.
+// wire passes requests on to an engine, records the bodies of transactions, and injects
+// faults.
 type wire struct {
 	client *http.Client
 	mu     sync.Mutex
 	bodies []string
-	// before may answer the nth transaction (from 1), which is then not carried out.
+	// before may answer the nth transaction (from 1) in place of the engine.
 	before func(n int) *http.Response
-	// lose is how many of the first transactions are carried out without an answer.
+	// lose is how many of the first transactions are made but have no answer.
 	lose int
 }
 
@@ -69,7 +69,7 @@ func (w *wire) sent() int {
 	return len(w.bodies)
 }
 
-// answer is an error as DynamoDB writes it.
+// answer returns an error as DynamoDB writes it.
 func answer(status int, kind string, more map[string]any) *http.Response {
 	body := map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#" + kind, "Message": kind}
 	for k, v := range more {
@@ -81,8 +81,8 @@ func answer(status int, kind string, more map[string]any) *http.Response {
 		Body: io.NopCloser(bytes.NewReader(text))}
 }
 
-// cancelled is a cancellation with these codes; "" leaves the code out.
-func cancelled(codes ...string) *http.Response {
+// canceled returns a cancellation with these codes; "" leaves the code out.
+func canceled(codes ...string) *http.Response {
 	reasons := make([]map[string]any, len(codes))
 	for i, c := range codes {
 		reasons[i] = map[string]any{}
@@ -136,8 +136,8 @@ func newBank(t testing.TB, change ...func(*txn.Config, *dynamodb.Options)) *bank
 	return b
 }
 
-// once makes the SDK send everything once, so that trying again is up to this package.
-func once(_ *txn.Config, o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
+// noRetries disables the retries of the SDK, so that only this package retries.
+func noRetries(_ *txn.Config, o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }
 
 // attempts sets how often a transaction is sent.
 func attempts(n int) func(*txn.Config, *dynamodb.Options) {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	mrand "math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,61 +12,128 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/smithy-go"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 )
 
-// dynamo is what this package needs of the SDK's client.
-type dynamoDB interface {
+// transactionWriter is what this package needs of the SDK's client.
+type transactionWriter interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Config of a [Writer].
+// Config configures a [Writer].
 type Config struct {
 	// DynamoDB is required.
-	DynamoDB dynamoDB
-	// Attempts is how often one Write sends at most, beyond what the SDK retries by
-	// itself: 1 to 100. Default 20.
+	DynamoDB transactionWriter
+	// Attempts is how often one call of Write sends the transaction at most, in addition
+	// to the SDK's own retries: 1 to 100. Default 20.
 	Attempts int
-	// Keys names the key attributes of tables that are put into, so that one item
-	// twice is found before sending. DynamoDB refuses it in any case.
+	// Keys holds the names of the key attributes by table. It lets Write find a
+	// transaction that puts one item twice before it is sent. DynamoDB rejects such a
+	// transaction in any case. Optional.
 	Keys map[string][]string
-	// Consumed is told what each transaction cost that was written, by table; the
-	// request then asks for it. It must not block. Default nobody.
+	// Consumed is called with the capacity that a written transaction consumed, one entry
+	// per table. If it is set, the request asks for the capacity. It must not block.
+	// Optional.
 	Consumed func([]types.ConsumedCapacity)
 }
 
-// Writer sends transactions. Its methods may be called from many goroutines.
-type Writer struct{ cfg Config }
+const (
+	defaultAttempts = 20
+	maxAttempts     = 100
+)
 
-// New returns a Writer, or an error that names the field and its rule.
-func New(cfg Config) (*Writer, error) {
-	if cfg.Attempts == 0 {
-		cfg.Attempts = 20
+func (c *Config) check() error {
+	if c.Attempts == 0 {
+		c.Attempts = defaultAttempts
 	}
 
-	switch {
-	case cfg.DynamoDB == nil:
-		return nil, errors.New("txn: DynamoDB: must be set")
-	case cfg.Attempts < 1 || cfg.Attempts > maxAttempts:
-		return nil, fmt.Errorf("txn: Attempts %d: 1 to %d", cfg.Attempts, maxAttempts)
+	var faults []error
+	if c.DynamoDB == nil {
+		faults = append(faults, errors.New("txn: DynamoDB: must be set"))
+	}
+
+	if c.Attempts < 1 || c.Attempts > maxAttempts {
+		faults = append(faults, fmt.Errorf("txn: Attempts %d: 1 to %d", c.Attempts, maxAttempts))
+	}
+
+	return errors.Join(faults...)
+}
+
+// Writer sends transactions. It is safe for concurrent use.
+type Writer struct{ cfg Config }
+
+// New returns a Writer. The error names every field that breaks a rule.
+func New(cfg Config) (*Writer, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 
 	return &Writer{cfg}, nil
 }
 
-// Write sends the transaction until DynamoDB has decided. It returns nil when it was
-// written, a [Refused] when a condition failed, [ErrInvalid] when it was not sent; when
-// nothing was decided, [ErrContended], [ErrThrottled] or [ErrUnknown].
+// Write sends the transaction until DynamoDB has decided. It returns nil if the
+// transaction was written, a [*Refused] if a condition failed, and [ErrInvalid] if it was
+// not sent. If DynamoDB has not decided, the error is [ErrContended], [ErrThrottled] or
+// [ErrUnknown].
 func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 	if err := w.check(t); err != nil {
 		return err
 	}
 
-	in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: &t.token, TransactItems: make([]types.TransactWriteItem, len(t.parts))}
+	in, options := w.request(t)
+
+	var undecided error // why the attempts so far decided nothing
+	for attempt := 1; ; attempt++ {
+		out, err := w.cfg.DynamoDB.TransactWriteItems(ctx, in, options...)
+		if err == nil {
+			if w.cfg.Consumed != nil {
+				w.cfg.Consumed(out.ConsumedCapacity)
+			}
+
+			return nil
+		}
+
+		final, open := t.classify(ctx, err)
+		if final != nil {
+			return final
+		}
+
+		// A later conflict does not tell whether an earlier attempt without an answer
+		// was made, so ErrUnknown stays.
+		if !errors.Is(undecided, ErrUnknown) {
+			undecided = open
+		}
+
+		// Another body has used the token. A new token lets the marker decide.
+		if errors.Is(open, ErrTokenUsed) {
+			in.ClientRequestToken, undecided = aws.String(rand.Text()), ErrUnknown
+		}
+
+		if attempt == w.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
+			return errors.Join(undecided, context.Cause(ctx), err)
+		}
+	}
+}
+
+// request returns the call for the transaction.
+func (w *Writer) request(t *Transaction) (*dynamodb.TransactWriteItemsInput, []func(*dynamodb.Options)) {
+	in := &dynamodb.TransactWriteItemsInput{
+		ClientRequestToken: aws.String(t.token),
+		TransactItems:      make([]types.TransactWriteItem, len(t.parts)),
+	}
 	for i, p := range t.parts {
 		in.TransactItems[i] = p.item
 	}
-	// Equal bytes matter where the same token is sent again and nothing else decides.
-	options := []func(*dynamodb.Options){canonical}
+
+	if w.cfg.Consumed != nil {
+		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
+	}
+
+	// A random token with a marker needs no canonical body: if the endpoint takes a retry
+	// for another transaction, the marker decides. Sorting the body costs time.
+	options := []func(*dynamodb.Options){canonicalBody}
 	if t.token == "" {
 		in.ClientRequestToken = aws.String(rand.Text())
 
@@ -76,47 +142,18 @@ func (w *Writer) Write(ctx context.Context, t *Transaction) error {
 		}
 	}
 
-	if w.cfg.Consumed != nil {
-		in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-	}
-
-	var undecided error // what the attempts so far leave open
-	for attempt := 1; ; attempt++ {
-		out, err := w.cfg.DynamoDB.TransactWriteItems(ctx, in, options...)
-		if err == nil {
-			if w.cfg.Consumed != nil {
-				w.cfg.Consumed(out.ConsumedCapacity)
-			}
-			return nil
-		}
-
-		final, open := t.judge(ctx, err)
-		if final != nil {
-			return final
-		}
-
-		if !errors.Is(undecided, ErrUnknown) { // later conflicts do not tell what became of an unanswered sending
-			undecided = open
-		}
-
-		if errors.Is(open, ErrTokenUsed) { // give the token up: the marker decides
-			in.ClientRequestToken, undecided = aws.String(rand.Text()), ErrUnknown
-		}
-
-		if attempt == w.cfg.Attempts || !pause(ctx, attempt) {
-			return errors.Join(undecided, context.Cause(ctx), err)
-		}
-	}
+	return in, options
 }
 
-// judge reads an error: final when DynamoDB has decided or never will, else what it
-// leaves open.
-func (t *Transaction) judge(ctx context.Context, err error) (final, open error) {
+// classify reads the error of one attempt. It returns final if DynamoDB has decided or
+// never will accept the transaction, else open: why the attempt was not decided.
+func (t *Transaction) classify(ctx context.Context, err error) (final, open error) {
 	var (
 		canceled *types.TransactionCanceledException
 		mismatch *types.IdempotentParameterMismatchException
 		running  *types.TransactionInProgressException
 	)
+
 	switch {
 	case errors.As(err, &canceled):
 		final, open = t.reasons(canceled)
@@ -131,39 +168,32 @@ func (t *Transaction) judge(ctx context.Context, err error) (final, open error) 
 		return nil, ErrTokenUsed
 	case errors.As(err, &running), ctx.Err() != nil:
 		return nil, ErrUnknown
-	case refusedBeforehand(err):
+	case throttled(err):
 		return nil, ErrThrottled
-	case retryables.IsErrorRetryable(err).Bool():
+	case dynamo.Retryable(err):
 		return nil, ErrUnknown
 	}
 
 	return fmt.Errorf("write transaction: %w", err), nil
 }
 
-var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
-
-// refusedBeforehand recognises throttling of the whole request.
-func refusedBeforehand(err error) bool {
+// throttled reports whether DynamoDB rejected the whole request for lack of capacity, in
+// which case nothing was written.
+func throttled(err error) bool {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return false
 	}
-	_, throttled := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
 
-	return throttled
+	_, found := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
+
+	return found
 }
 
-// pause waits before the next attempt, with full jitter up to 5 ms * 2^attempt, at
-// most 1 s. It reports false when ctx ends first.
-func pause(ctx context.Context, attempt int) bool {
-	limit := min(5*time.Millisecond<<min(attempt, 8), time.Second)
-	timer := time.NewTimer(mrand.N(limit)) //nolint:gosec // jitter, not a secret
-	defer timer.Stop()
+// waitBeforeRetry waits with full jitter up to 5 ms * 2^attempt, at most 1 s. It reports
+// false if ctx ends first.
+func waitBeforeRetry(ctx context.Context, attempt int) bool {
+	const first, most, doublings = 5 * time.Millisecond, time.Second, 8
 
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
+	return worker.WaitJitter(ctx, min(first<<min(attempt, doublings), most))
 }

@@ -63,7 +63,7 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 		UpdateExpression:          aws.String("SET expiresAt = :end, replacedBy = :new"),
 		ExpressionAttributeNames:  map[string]string{"#hash": "hash"},
 		ExpressionAttributeValues: image{":end": dynamo.N(end.UnixMilli()), ":new": dynamo.S(key.ID)},
-	}}, txn.Says(ErrEnded))
+	}}, txn.FailWith(ErrEnded))
 	t.Token(key.ID, 1)
 
 	err = k.writer.Write(ctx, &t)

@@ -78,7 +78,7 @@ func (s *Bank) carryOut(ctx context.Context, r payments.Request, status string, 
 	t.Marker("record", types.TransactWriteItem{Put: put})
 
 	if update != nil {
-		t.Add("authorization", types.TransactWriteItem{Update: update}, txn.Says(payments.ErrDeclined))
+		t.Add("authorization", types.TransactWriteItem{Update: update}, txn.FailWith(payments.ErrDeclined))
 	}
 
 	err = writer.Write(ctx, &t)
