@@ -7,15 +7,19 @@ import (
 )
 
 // Wait waits for d. It reports false when ctx ends first.
-func Wait(ctx context.Context, d time.Duration) bool {
+func Wait(ctx context.Context, d time.Duration) bool { return !WaitClosed(ctx.Done(), d) }
+
+// WaitClosed waits for done to be closed, for d at most. It reports whether done was
+// closed in time.
+func WaitClosed(done <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 
 	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
+	case <-done:
 		return true
+	case <-timer.C:
+		return false
 	}
 }
 

@@ -6,14 +6,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"ratchet/internal/worker"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
+func TestWaitEndsWithItsTimeOrItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		if !worker.Wait(t.Context(), time.Minute) || time.Since(began) != time.Minute {
@@ -26,12 +22,29 @@ func TestAPauseEndsWithItsTimeOrItsContext(t *testing.T) {
 				t.Errorf("after %s", time.Since(began))
 			}
 		}
+
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 
 		began = time.Now()
 		if worker.Wait(ctx, time.Minute) || time.Since(began) != time.Second {
 			t.Errorf("cut short after %s", time.Since(began))
+		}
+	})
+}
+
+func TestWaitClosedEndsWithTheChannelOrItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		done := make(chan struct{})
+		time.AfterFunc(3*time.Second, func() { close(done) })
+
+		began := time.Now()
+		if worker.WaitClosed(done, time.Second) || time.Since(began) != time.Second {
+			t.Errorf("an open channel: after %s", time.Since(began))
+		}
+
+		if !worker.WaitClosed(done, time.Minute) || time.Since(began) != 3*time.Second {
+			t.Errorf("a channel that is closed meanwhile: after %s", time.Since(began))
 		}
 	})
 }
