@@ -19,6 +19,7 @@ func files(t *testing.T, ending string) []string {
 	t.Helper()
 
 	var found []string
+
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

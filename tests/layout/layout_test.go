@@ -18,110 +18,154 @@ import (
 // levels orders the packages: each imports only lower ones. Packages below
 // embedded/internal may import each other (embedded's own affair).
 var levels = map[string]int{
-	"ratchet":                        0,
-	"ratchet/internal/dynamo":        0,
-	"ratchet/internal/dynamodblocal": 0,
-	"ratchet/internal/worker":        0,
-	"ratchet/api/internal/input":     0,
-	"ratchet/embedded":               0,
-	"ratchet/once/keys":              0,
-	"ratchet/webhooks":               0,
-	"ratchet/workflow":               0,
+	".":                      0,
+	"internal/modulepath":    0,
+	"internal/dynamo":        0,
+	"internal/dynamodblocal": 0,
+	"internal/worker":        0,
+	"api/internal/input":     0,
+	"embedded":               0,
+	"once/keys":              0,
+	"webhooks":               0,
+	"workflow":               0,
 
-	"ratchet/activities":            1,
-	"ratchet/embedded/embeddedtest": 1,
-	"ratchet/queues":                1,
-	"ratchet/streams":               1,
-	"ratchet/txn":                   1,
-	"ratchet/workflow/file":         1,
+	"activities":            1,
+	"embedded/embeddedtest": 1,
+	"queues":                1,
+	"streams":               1,
+	"txn":                   1,
+	"workflow/file":         1,
 
-	"ratchet/actions":          2,
-	"ratchet/api/auth":         2,
-	"ratchet/inventory":        2,
-	"ratchet/ledger":           2,
-	"ratchet/once":             2,
-	"ratchet/tasktoken":        2,
-	"ratchet/transitions":      2,
-	"ratchet/workflow/check":   2,
-	"ratchet/workflow/diagram": 2,
+	"actions":          2,
+	"api/auth":         2,
+	"inventory":        2,
+	"ledger":           2,
+	"once":             2,
+	"tasktoken":        2,
+	"transitions":      2,
+	"workflow/check":   2,
+	"workflow/diagram": 2,
 
-	"ratchet/notify":           3,
-	"ratchet/once/events":      3,
-	"ratchet/once/idempotency": 3,
-	"ratchet/payments":         3,
-	"ratchet/shipping":         3,
+	"notify":           3,
+	"once/events":      3,
+	"once/idempotency": 3,
+	"payments":         3,
+	"shipping":         3,
 
-	"ratchet/activities/steps":   4,
-	"ratchet/inspect":            4,
-	"ratchet/payments/reconcile": 4,
-	"ratchet/payments/sandbox":   4,
-	"ratchet/queues/requests":    4,
-	"ratchet/shipping/sandbox":   4,
-	"ratchet/streams/reactions":  4,
+	"activities/steps":   4,
+	"inspect":            4,
+	"payments/reconcile": 4,
+	"payments/sandbox":   4,
+	"queues/requests":    4,
+	"shipping/sandbox":   4,
+	"streams/reactions":  4,
 
-	"ratchet/api":    5,
-	"ratchet/server": 7,
+	"api":    5,
+	"server": 7,
 
-	"ratchet/internal/scenario": 8,
-	"ratchet/ratchettest":       8,
-	"ratchet/examples/olist":    8,
+	"internal/scenario": 8,
+	"ratchettest":       8,
+	"examples/olist":    8,
 
-	"ratchet/bench/costs":     9,
-	"ratchet/bench/reconcile": 9,
-	"ratchet/cmd/ratchet":     9,
+	"bench/costs":     9,
+	"bench/reconcile": 9,
+	"cmd/ratchet":     9,
 
-	"ratchet/bench": 10,
+	"bench": 10,
 }
 
+// pkg is one package. Path and Imports are relative to the module; Imports holds only
+// packages of the module.
 type pkg struct {
-	ImportPath, Dir string
-	Imports         []string
-	GoFiles         []string
+	Path, Dir        string
+	Imports, GoFiles []string
+}
+
+// modulePath is read from go.mod, since `make module` changes it.
+func modulePath(t *testing.T) string {
+	t.Helper()
+
+	first, _, _ := strings.Cut(read(t, "go.mod"), "\n")
+	path, ok := strings.CutPrefix(first, "module ")
+	if !ok {
+		t.Fatalf("go.mod begins with %q", first)
+	}
+
+	return path
 }
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
 
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Imports,GoFiles", "ratchet/...")
+	module := modulePath(t)
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,Imports,GoFiles", "./...")
+	cmd.Dir = root
+
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 
+	relative := func(path string) (string, bool) {
+		if path == module {
+			return ".", true
+		}
+
+		return strings.CutPrefix(path, module+"/")
+	}
+
 	var all []pkg
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p pkg
-		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+		var listed struct {
+			ImportPath, Dir  string
+			Imports, GoFiles []string
+		}
+		if err := d.Decode(&listed); errors.Is(err, io.EOF) {
 			return all
 		} else if err != nil {
 			t.Fatal(err)
+		}
+
+		p := pkg{Dir: listed.Dir, GoFiles: listed.GoFiles}
+		p.Path, _ = relative(listed.ImportPath)
+		for _, i := range listed.Imports {
+			if ours, ok := relative(i); ok {
+				p.Imports = append(p.Imports, ours)
+			}
 		}
 		all = append(all, p)
 	}
 }
 
 func TestPackagesImportOnlyLowerLevels(t *testing.T) {
+	const engine = "embedded/internal/"
+
 	for _, p := range packages(t) {
-		internal := strings.HasPrefix(p.ImportPath, "ratchet/embedded/internal/")
-		level, known := levels[p.ImportPath]
-		if !known && !internal && !strings.HasPrefix(p.ImportPath, "ratchet/tests/") {
-			t.Errorf("%s has no level: give it one here and in docs/architecture.md", p.ImportPath)
+		level, known := levels[p.Path]
+
+		switch {
+		case strings.HasPrefix(p.Path, engine):
+			for _, i := range p.Imports {
+				if !strings.HasPrefix(i, engine) {
+					t.Errorf("%s imports %s: the engine must not know what runs on it", p.Path, i)
+				}
+			}
+
+			continue
+		case strings.HasPrefix(p.Path, "tests/"):
+			continue
+		case !known:
+			t.Errorf("%s has no level: give it one here and in docs/architecture.md", p.Path)
+			continue
 		}
 
 		for _, i := range p.Imports {
-			if !strings.HasPrefix(i, "ratchet") || !known {
-				if internal && strings.HasPrefix(i, "ratchet/") && !strings.HasPrefix(i, "ratchet/embedded/internal/") {
-					t.Errorf("%s imports %s: the engine must not know what runs on it", p.ImportPath, i)
-				}
-				continue
-			}
-
-			if strings.HasPrefix(i, "ratchet/embedded/internal/") && p.ImportPath == "ratchet/embedded" {
+			if p.Path == "embedded" && strings.HasPrefix(i, engine) {
 				continue
 			}
 
 			if levels[i] >= level {
-				t.Errorf("%s (level %d) imports %s (level %d)", p.ImportPath, level, i, levels[i])
+				t.Errorf("%s (level %d) imports %s (level %d)", p.Path, level, i, levels[i])
 			}
 		}
 	}
@@ -137,7 +181,7 @@ func TestFilesHaveOneSubject(t *testing.T) {
 			}
 
 			if n := bytes.Count(text, []byte("\n")); n > most {
-				t.Errorf("%s/%s has %d lines, at most %d", p.ImportPath, name, n, most)
+				t.Errorf("%s/%s has %d lines, at most %d", p.Path, name, n, most)
 			}
 		}
 	}
@@ -145,9 +189,9 @@ func TestFilesHaveOneSubject(t *testing.T) {
 
 func TestNoPackageIsADrawer(t *testing.T) {
 	for _, p := range packages(t) {
-		switch filepath.Base(p.ImportPath) {
+		switch filepath.Base(p.Path) {
 		case "util", "utils", "common", "helpers", "models", "types", "misc", "shared":
-			t.Errorf("%s: name it after what it holds", p.ImportPath)
+			t.Errorf("%s: name it after what it holds", p.Path)
 		}
 	}
 }

@@ -1,0 +1,193 @@
+// Command modulepath gives this module another path: in go.mod, in every import and in
+// every string that names one of its packages. Run it at the root of the module:
+//
+//	go run ./internal/modulepath example.org/you/ratchet
+//
+// A second run goes on from the path of the first. Modules below the root that require
+// this one (examples/own) require it under its new path. Documents stay as they are.
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: go run ./internal/modulepath example.org/you/ratchet")
+		os.Exit(2)
+	}
+
+	if err := run(".", os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "modulepath:", err)
+		os.Exit(1)
+	}
+}
+
+// modulePath is a path that `go get` can resolve: its first element is a host name.
+// https://go.dev/ref/mod#module-path
+var modulePath = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~-]+)*$`)
+
+// run gives the module in the directory the path.
+func run(dir, path string) error {
+	if !modulePath.MatchString(path) {
+		return fmt.Errorf("%q is no module path: want a host name and a path, such as example.org/you/ratchet", path)
+	}
+
+	mod, err := readGoMod(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return fmt.Errorf("run it at the root of the module: %w", err)
+	}
+	old := mod.Module.Path
+
+	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != dir:
+			return filepath.SkipDir
+		case d.Name() == "go.mod":
+			return editGoMod(name, old, path)
+		case strings.HasSuffix(name, ".go"):
+			return editSource(dir, name, old, path)
+		}
+
+		return nil
+	})
+}
+
+// goMod is what `go mod edit -json` tells of a go.mod.
+type goMod struct {
+	Module  struct{ Path string }
+	Require []struct{ Path, Version string }
+	Replace []struct {
+		Old, New struct{ Path, Version string }
+	}
+}
+
+func readGoMod(name string) (mod goMod, err error) {
+	out, err := exec.Command("go", "mod", "edit", "-json", name).Output() //nolint:noctx,gosec // ends by itself; a file of the tree
+	if err != nil {
+		return goMod{}, err
+	}
+
+	return mod, json.Unmarshal(out, &mod)
+}
+
+// editGoMod gives the module in the file its new path, and requires this one under its own.
+func editGoMod(name, old, path string) error {
+	mod, err := readGoMod(name)
+	if err != nil {
+		return err
+	}
+
+	var edits []string
+	if below, ours := strings.CutPrefix(mod.Module.Path+"/", old+"/"); ours {
+		edits = append(edits, "-module="+strings.TrimSuffix(path+"/"+below, "/"))
+	}
+
+	for _, r := range mod.Require {
+		if r.Path == old {
+			edits = append(edits, "-droprequire="+old, "-require="+path+"@"+r.Version)
+		}
+	}
+
+	for _, r := range mod.Replace {
+		if r.Old.Path == old {
+			edits = append(edits, "-dropreplace="+old, "-replace="+path+"="+r.New.Path)
+		}
+	}
+
+	if len(edits) == 0 {
+		return nil
+	}
+
+	args := append(append([]string{"mod", "edit"}, edits...), name)
+	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil { //nolint:noctx,gosec // as above
+		return fmt.Errorf("%s: %w: %s", name, err, out)
+	}
+
+	return nil
+}
+
+// editSource rewrites the imports and the named packages of one file.
+func editSource(dir, name, old, path string) error {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+
+	changed := inSource(dir, text, old, path)
+	if bytes.Equal(text, changed) {
+		return nil
+	}
+
+	return os.WriteFile(name, changed, 0o644) //nolint:gosec // the sources of a repository are readable
+}
+
+// inSource replaces the string literals that name the module or one of its packages. The
+// module's bare path counts only as an import: alone it may be an ordinary word.
+func inSource(dir string, text []byte, old, path string) []byte {
+	var (
+		s       scanner.Scanner
+		out     bytes.Buffer
+		written int
+		imports bool
+	)
+	files := token.NewFileSet()
+	file := files.AddFile("", files.Base(), len(text))
+	s.Init(file, text, nil, 0)
+
+	for {
+		pos, tok, literal := s.Scan()
+		switch tok {
+		case token.EOF:
+			out.Write(text[written:])
+			return out.Bytes()
+		case token.IMPORT:
+			imports = true
+		case token.FUNC, token.TYPE, token.VAR, token.CONST:
+			imports = false
+		case token.STRING:
+			value, err := strconv.Unquote(literal)
+			if err != nil || literal[0] != '"' || !names(dir, value, old, imports) {
+				continue
+			}
+
+			at := file.Offset(pos)
+			out.Write(text[written:at])
+			out.WriteString(strconv.Quote(path + strings.TrimPrefix(value, old)))
+			written = at + len(literal)
+		}
+	}
+}
+
+// names reports whether the value names the module, a package of it, or with "/..." the
+// packages below one.
+func names(dir, value, old string, imported bool) bool {
+	if value == old {
+		return imported
+	}
+
+	below, ok := strings.CutPrefix(value, old+"/")
+	if !ok {
+		return false
+	}
+
+	if below = strings.TrimSuffix(below, "..."); below == "" {
+		return true
+	}
+	found, err := filepath.Glob(filepath.Join(dir, below, "*.go"))
+
+	return err == nil && len(found) > 0 && !strings.HasSuffix(value, "/")
+}
