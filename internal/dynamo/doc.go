@@ -2,4 +2,12 @@
 // short names for attribute values, readers that treat an attribute of another type as
 // absent, a builder of conditional updates, the item that failed a condition, and the one
 // definition of which errors leave the outcome of a write unknown.
+//
+//	update := dynamo.NewUpdate("leases", dynamo.Item{"shardId": dynamo.S(id)}).
+//		IfEquals("owner", dynamo.S(me)).
+//		SetValue("counter", dynamo.N(n))
+//	_, err := client.UpdateItem(ctx, update.Input())
+//	if old, failed := dynamo.FailedCondition(err); failed {
+//		return lostTo(dynamo.Text(old, "owner"))
+//	}
 package dynamo

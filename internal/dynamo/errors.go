@@ -8,16 +8,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// FailedCondition reports whether err says that a condition failed. It returns the item
-// that failed it, nil if there is none or the call did not ask for it
-// (ReturnValuesOnConditionCheckFailure: ALL_OLD).
+// FailedCondition reports whether err says that the condition of a single write failed. It
+// returns the item that failed it. The item is nil when there is none, or when the call
+// did not ask for it with ReturnValuesOnConditionCheckFailure: ALL_OLD.
 func FailedCondition(err error) (old Item, failed bool) {
-	var refused *types.ConditionalCheckFailedException
-	if !errors.As(err, &refused) {
+	var failure *types.ConditionalCheckFailedException
+	if !errors.As(err, &failure) {
 		return nil, false
 	}
 
-	return refused.Item, true
+	return failure.Item, true
 }
 
 var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)

@@ -2,6 +2,7 @@ package dynamo
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
@@ -17,11 +18,22 @@ func N(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(n, 10)}
 }
 
+// Millis is a moment as epoch milliseconds.
+func Millis(t time.Time) types.AttributeValue { return N(t.UnixMilli()) }
+
+// Seconds is a moment as epoch seconds, rounded down: the unit of a TTL attribute.
+func Seconds(t time.Time) types.AttributeValue { return N(t.Unix()) }
+
 // B is bytes.
 func B(b []byte) types.AttributeValue { return &types.AttributeValueMemberB{Value: b} }
 
 // Bool is a boolean.
 func Bool(b bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: b} }
+
+// SS is a set of strings.
+func SS(members ...string) types.AttributeValue {
+	return &types.AttributeValueMemberSS{Value: members}
+}
 
 // M is a map.
 func M(m Item) types.AttributeValue { return &types.AttributeValueMemberM{Value: m} }
@@ -42,9 +54,20 @@ func Number(i Item, name string) int64 {
 	if v == nil {
 		return 0
 	}
-	n, _ := strconv.ParseInt(v.Value, 10, 64) // 0 for what is no whole number
+	n, _ := strconv.ParseInt(v.Value, 10, 64) // 0 for a fraction or an exponent
 
 	return n
+}
+
+// Time reads a moment in epoch milliseconds, in UTC. It returns the zero time when there
+// is none, or when the number is 0.
+func Time(i Item, name string) time.Time {
+	ms := Number(i, name)
+	if ms == 0 {
+		return time.Time{}
+	}
+
+	return time.UnixMilli(ms).UTC()
 }
 
 // Bytes reads bytes, nil when there are none.

@@ -3,20 +3,24 @@ package dynamo
 import (
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
 // Update builds one conditional update. The methods that add a clause return the Update,
-// so that they can be chained. An Update is not safe for concurrent use.
+// so that they can be chained. In a clause, #name stands for the attribute name, which may
+// be one that DynamoDB reserves. An Update is not safe for concurrent use.
 type Update struct {
-	table               string
-	key                 Item
-	conditions          []string
-	sets, removes, adds []string
-	names               map[string]string
-	values              Item
+	table      string
+	key        Item
+	conditions []string
+
+	sets, removes, adds, deletes []string
+
+	names  map[string]string
+	values Item
 }
 
 // NewUpdate returns an update of the item with the key.
@@ -24,13 +28,21 @@ func NewUpdate(table string, key Item) *Update { return &Update{table: table, ke
 
 // Name returns the placeholder of an attribute, for names that DynamoDB reserves.
 func (u *Update) Name(attribute string) string {
+	placeholder := "#" + attribute
+	u.Alias(placeholder, attribute)
+
+	return placeholder
+}
+
+// Alias gives the attribute a placeholder that the clauses name, for names that cannot
+// stand behind a # themselves, such as "once#count".
+func (u *Update) Alias(placeholder, attribute string) *Update {
 	if u.names == nil {
 		u.names = map[string]string{}
 	}
-	placeholder := "#" + attribute
 	u.names[placeholder] = attribute
 
-	return placeholder
+	return u
 }
 
 // Value returns a new placeholder of the value.
@@ -51,7 +63,7 @@ func (u *Update) Bind(placeholder string, v types.AttributeValue) *Update {
 	return u
 }
 
-// If adds a condition. All conditions have to hold.
+// If adds a condition, which may contain AND and OR. All conditions have to hold.
 func (u *Update) If(condition string) *Update {
 	u.conditions = append(u.conditions, condition)
 	return u
@@ -72,6 +84,12 @@ func (u *Update) Add(clause string) *Update {
 // Remove removes the attribute at the path.
 func (u *Update) Remove(path string) *Update {
 	u.removes = append(u.removes, path)
+	return u
+}
+
+// Delete deletes members from a set, such as "tags :old".
+func (u *Update) Delete(clause string) *Update {
+	u.deletes = append(u.deletes, clause)
 	return u
 }
 
@@ -119,17 +137,17 @@ func (u *Update) Part() *types.Update {
 // Input returns the update as an UpdateItem that answers with the new image, or with the
 // old one when the condition fails ([FailedCondition]).
 func (u *Update) Input() *dynamodb.UpdateItemInput {
-	expression, condition := u.expression(), u.condition()
+	part := u.Part()
 
 	return &dynamodb.UpdateItemInput{
-		TableName:                           &u.table,
-		Key:                                 u.key,
-		ConditionExpression:                 condition,
-		UpdateExpression:                    &expression,
-		ExpressionAttributeNames:            u.names,
-		ExpressionAttributeValues:           u.values,
+		TableName:                           part.TableName,
+		Key:                                 part.Key,
+		ConditionExpression:                 part.ConditionExpression,
+		UpdateExpression:                    part.UpdateExpression,
+		ExpressionAttributeNames:            part.ExpressionAttributeNames,
+		ExpressionAttributeValues:           part.ExpressionAttributeValues,
 		ReturnValues:                        types.ReturnValueAllNew,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		ReturnValuesOnConditionCheckFailure: part.ReturnValuesOnConditionCheckFailure,
 	}
 }
 
@@ -138,9 +156,38 @@ func (u *Update) condition() *string {
 	if len(u.conditions) == 0 {
 		return nil
 	}
-	all := strings.Join(u.conditions, " AND ")
+
+	parts := u.conditions
+	if len(parts) > 1 {
+		parts = make([]string, len(u.conditions))
+		for i, condition := range u.conditions {
+			parts[i] = parenthesized(condition)
+		}
+	}
+
+	all := strings.Join(parts, " AND ")
+	u.addNames(all)
 
 	return &all
+}
+
+// parenthesized encloses a condition whose outermost operator is OR, so that it can be
+// joined with AND. It leaves every other one alone, because DynamoDB refuses redundant
+// parentheses.
+func parenthesized(condition string) string {
+	depth := 0
+	for i, c := range condition {
+		switch {
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case depth == 0 && strings.HasPrefix(condition[i:], " OR "):
+			return "(" + condition + ")"
+		}
+	}
+
+	return condition
 }
 
 func (u *Update) expression() string {
@@ -148,7 +195,7 @@ func (u *Update) expression() string {
 	for _, section := range []struct {
 		keyword string
 		clauses []string
-	}{{"SET ", u.sets}, {"REMOVE ", u.removes}, {"ADD ", u.adds}} {
+	}{{"SET ", u.sets}, {"REMOVE ", u.removes}, {"ADD ", u.adds}, {"DELETE ", u.deletes}} {
 		if len(section.clauses) == 0 {
 			continue
 		}
@@ -159,5 +206,31 @@ func (u *Update) expression() string {
 		b.WriteString(section.keyword + strings.Join(section.clauses, ", "))
 	}
 
-	return b.String()
+	expression := b.String()
+	u.addNames(expression)
+
+	return expression
+}
+
+// addNames defines the placeholders of attributes that the expression uses. DynamoDB
+// refuses both undefined and unused ones.
+func (u *Update) addNames(expression string) {
+	for {
+		_, rest, found := strings.Cut(expression, "#")
+		if !found {
+			return
+		}
+
+		end := strings.IndexFunc(rest, func(r rune) bool {
+			return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		})
+		if end < 0 {
+			end = len(rest)
+		}
+
+		if placeholder := "#" + rest[:end]; u.names[placeholder] == "" {
+			u.Name(rest[:end])
+		}
+		expression = rest[end:]
+	}
 }
