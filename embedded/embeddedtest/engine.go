@@ -1,10 +1,7 @@
-// Package embeddedtest gives a test an engine of its own: real SDK clients, real
-// wire protocol, data in the test's temporary directory.
 package embeddedtest
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"testing"
 
@@ -14,18 +11,29 @@ import (
 	"ratchet/embedded"
 )
 
-// Quiet is a log that nobody reads.
-func Quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+// Quiet returns a logger that discards everything.
+func Quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// Open opens an engine and closes it when the test has ended. Its Run is not
-// started: tests that need timers or expiry call [Run].
-func Open(t testing.TB) *embedded.Engine {
+// Open opens an engine and closes it when the test ends. The engine logs nothing and
+// keeps its data in t.TempDir; each change may edit that configuration. Timers,
+// expiry and the life of stream shards need [Run] as well.
+func Open(t testing.TB, changes ...func(*embedded.Config)) *embedded.Engine {
 	t.Helper()
 
-	engine, err := embedded.Open(embedded.Config{Dir: t.TempDir(), Log: Quiet()})
+	cfg := embedded.Config{Log: Quiet()}
+	for _, change := range changes {
+		change(&cfg)
+	}
+
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+
+	engine, err := embedded.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		if err := engine.Close(); err != nil {
 			t.Errorf("close the engine: %v", err)
@@ -35,12 +43,16 @@ func Open(t testing.TB) *embedded.Engine {
 	return engine
 }
 
-// Run runs the engine's timers until the test has ended.
+// Run runs the engine (see [embedded.Engine.Run]) until the test ends.
 func Run(t testing.TB, engine *embedded.Engine) {
 	t.Helper()
+
+	// t.Context ends before the cleanups run, and a service that is stopped in a
+	// cleanup may still need the engine's timers.
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- engine.Run(ctx) }()
+
 	t.Cleanup(func() {
 		stop()
 
@@ -53,12 +65,14 @@ func Run(t testing.TB, engine *embedded.Engine) {
 // DynamoDB opens an engine with the tables and returns a client of it.
 func DynamoDB(t testing.TB, tables ...*dynamodb.CreateTableInput) *dynamodb.Client {
 	t.Helper()
+
 	db := dynamodb.NewFromConfig(Open(t).AWSConfig())
 	Create(t, db, tables...)
+
 	return db
 }
 
-// Create creates tables.
+// Create creates tables and fails the test if one cannot be created.
 func Create(t testing.TB, db *dynamodb.Client, tables ...*dynamodb.CreateTableInput) {
 	t.Helper()
 
