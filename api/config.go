@@ -35,7 +35,7 @@ type Config struct {
 	Claims      once.Locks // also where claims are
 	Ledger      *ledger.Ledger
 	Payments    *payments.Payments
-	Parked      *tasktoken.Tasks
+	Parked      *tasktoken.Store
 	SFN         stepFunctions
 	DeadLetters streams.DeadLetters
 	// Handlers are those whose dead letters can be redriven.

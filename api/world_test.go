@@ -97,7 +97,12 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		t.Fatal(err)
 	}
 
-	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: tasktoken.New(w.db, "parked"), SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
+	parked, err := tasktoken.New(tasktoken.Config{DynamoDB: w.db, Table: "parked"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked, SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
 	if change != nil {
 		change(&w.cfg)

@@ -68,7 +68,7 @@ type Backend struct {
 	Ledger  *ledger.Ledger
 	// Payments are made at Gateway, which stands for the processor.
 	Payments *payments.Payments
-	Parked   *tasktoken.Tasks
+	Parked   *tasktoken.Store
 	Desk     *shipping.Desk
 	Gateway  *banksandbox.Bank
 	Carrier  *carriersandbox.Carrier
@@ -220,7 +220,11 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	if err = b.assembleMoney(cfg); err != nil {
 		return nil, err
 	}
-	b.Parked = tasktoken.New(b.DynamoDB, b.Tables.Parked)
+
+	if b.Parked, err = tasktoken.New(tasktoken.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Parked}); err != nil {
+		return nil, err
+	}
+
 	b.Carrier = &carriersandbox.Carrier{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxShipments,
 		Delay: cfg.CarrierDelay, Deliver: b.takeReport, Log: log}
 	b.Desk = shipping.NewDesk(b.Claims, b.Carrier)

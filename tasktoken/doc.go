@@ -1,19 +1,19 @@
-// Package parked keeps Step Functions task tokens that wait for an order to reach a
-// state, so that an execution can wait for days without a worker.
+// Package tasktoken keeps the Step Functions task tokens of parked tasks: tasks that wait
+// for an order to reach a state. An execution can so wait for days without a worker.
 //
 // # Model
 //
-// One item per order and awaited state: the token, and when it may be forgotten.
-// Parking again under the same key replaces the token: Step Functions hands out a
-// new one for each attempt, and only the newest can be answered.
+// One item per order and awaited state holds the token, and the time after which it may
+// be deleted. Parking again under the same key replaces the token: Step Functions issues
+// a new one for each attempt, and only the newest can be answered.
 //
 // # Guarantees
 //
-// Who parks first and reads the order afterwards, and who answers after the order
-// has moved, cannot miss each other.
+// No task is missed if the worker parks first and reads the order afterwards, and if
+// whoever moves the order reads the parked tasks after the move.
 //
 // # Caveats
 //
-// A task token is a bearer secret: whoever has it can finish the task. It is never
-// logged, and printed as a short digest.
+// A task token is a bearer secret: with it, anyone can finish the task. [Token] prints and
+// logs as a short digest.
 package tasktoken

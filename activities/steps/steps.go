@@ -23,7 +23,7 @@ type Steps struct {
 	Stock   *inventory.Stock
 	Gateway payments.Gateway
 	Desk    *shipping.Desk
-	Parked  *tasktoken.Tasks
+	Parked  *tasktoken.Store
 	// ParkFor is when a parked token is past use: the TimeoutSeconds of the waiting
 	// states, or longer.
 	ParkFor time.Duration

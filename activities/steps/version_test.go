@@ -33,7 +33,12 @@ func TestAnOrderOfAnUnknownVersionStopsTheExecution(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		return &steps.Steps{Orders: orders, Parked: tasktoken.New(db, "parked"), ParkFor: time.Hour}
+		parked, err := tasktoken.New(tasktoken.Config{DynamoDB: db, Table: "parked"})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return &steps.Steps{Orders: orders, Parked: parked, ParkFor: time.Hour}
 	}
 	if _, err := at(2).Orders.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
 		t.Fatal(err)

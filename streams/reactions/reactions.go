@@ -32,7 +32,7 @@ type Reactions struct {
 	Orders *transitions.Orders
 	Claims *once.Claims
 	Desk   *shipping.Desk
-	Parked *tasktoken.Tasks
+	Parked *tasktoken.Store
 	SFN    stepFunctions
 	// Sink tells customers.
 	Sink notify.Sink

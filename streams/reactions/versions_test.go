@@ -64,8 +64,13 @@ func (d *desk) at(t *testing.T, version int) (*transitions.Orders, map[string]st
 		t.Fatal(err)
 	}
 
+	parked, err := tasktoken.New(tasktoken.Config{DynamoDB: d.db, Table: "parked"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	r := &reactions.Reactions{Orders: orders, Claims: claims, Desk: shipping.NewDesk(claims, d.carriers),
-		Parked: tasktoken.New(d.db, "parked"), Sink: d, Log: embeddedtest.Quiet()}
+		Parked: parked, Sink: d, Log: embeddedtest.Quiet()}
 	handlers := map[string]streams.HandlerFunc{}
 	for _, h := range r.Handlers() {
 		handlers[h.Name] = h.Handle
