@@ -30,15 +30,3 @@ func dedupKey(queue uint64, dedup string) []byte { return append(key(keyDedup, q
 
 // number reads the number at the end of a key.
 func number(k []byte) uint64 { return binary.BigEndian.Uint64(k[len(k)-8:]) }
-
-// after is the smallest key above every key that starts with prefix.
-func after(prefix []byte) []byte {
-	end := append([]byte(nil), prefix...)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
-	}
-
-	return nil
-}

@@ -226,7 +226,7 @@ func (s *Service) deleteQueue(_ context.Context, in *queueRequest) (any, error) 
 	err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, _ time.Time) error {
 		q.clear(b)
 		ids := key(keyDedup, q.ID)
-		b.DeleteRange(ids, after(ids))
+		b.DeleteRange(ids, store.PrefixEnd(ids))
 		b.Delete(queueKey(q.Name))
 		delete(s.queues, q.Name)
 		q.wake() // who waits for messages learns that there is no queue
@@ -255,7 +255,7 @@ func (s *Service) purgeQueue(_ context.Context, in *queueRequest) (any, error) {
 // clear takes all messages away; deduplication ids stay.
 func (q *queue) clear(b *store.Batch) {
 	for _, kind := range []byte{keyContent, keyState} {
-		b.DeleteRange(key(kind, q.ID), after(key(kind, q.ID)))
+		b.DeleteRange(key(kind, q.ID), store.PrefixEnd(key(kind, q.ID)))
 	}
 
 	for _, m := range q.messages {

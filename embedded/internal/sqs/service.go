@@ -52,7 +52,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	s := &Service{db: db, cfg: cfg, maxInFlight: maxInFlight, queues: map[string]*queue{}}
 	prefix := key(keyQueue)
 
-	err := db.Scan(prefix, after(prefix), false, func(_, v []byte) (bool, error) {
+	err := db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
 		var r record
 		if err := json.Unmarshal(v, &r); err != nil {
 			return false, fmt.Errorf("read a queue: %w", err)
@@ -76,7 +76,7 @@ func (s *Service) recover(q *queue) error {
 	now := time.Now().UnixMilli()
 	states := key(keyState, q.ID)
 
-	err := s.db.Scan(states, after(states), false, func(k, v []byte) (bool, error) {
+	err := s.db.Scan(states, store.PrefixEnd(states), false, func(k, v []byte) (bool, error) {
 		m := &message{seq: number(k)}
 		if err := json.Unmarshal(v, m); err != nil {
 			return false, fmt.Errorf("read the state of a message in queue %s: %w", q.Name, err)
@@ -90,7 +90,7 @@ func (s *Service) recover(q *queue) error {
 	}
 	ids := key(keyDedup, q.ID)
 
-	return s.db.Scan(ids, after(ids), false, func(k, v []byte) (bool, error) {
+	return s.db.Scan(ids, store.PrefixEnd(ids), false, func(k, v []byte) (bool, error) {
 		var d dedup
 		if err := json.Unmarshal(v, &d); err != nil {
 			return false, fmt.Errorf("read a deduplication id of queue %s: %w", q.Name, err)
@@ -206,38 +206,26 @@ func (s *Service) url(name string) string {
 	return "http://embedded.ratchet.internal/" + s.cfg.AccountID + "/" + name
 }
 
-// decoded makes an operation of a function that takes its request decoded.
-func decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.Operation {
-	return func(ctx context.Context, body []byte) (any, error) {
-		in := new(In)
-		if err := wire.Decode(body, in); err != nil {
-			return nil, err
-		}
-
-		return call(ctx, in)
-	}
-}
-
 // Wire returns the operations for wire.NewHandler.
 func (s *Service) Wire() wire.Service {
 	return wire.Service{
 		Target: "AmazonSQS", ErrorPrefix: "com.amazonaws.sqs#", MessageKey: "message", InternalError: "InternalError",
 		QueryCode: queryCode,
 		Operations: map[string]wire.Operation{
-			"CreateQueue":                  decoded(s.createQueue),
-			"GetQueueUrl":                  decoded(s.getQueueURL),
-			"GetQueueAttributes":           decoded(s.getQueueAttributes),
-			"SetQueueAttributes":           decoded(s.setQueueAttributes),
-			"ListQueues":                   decoded(s.listQueues),
-			"DeleteQueue":                  decoded(s.deleteQueue),
-			"PurgeQueue":                   decoded(s.purgeQueue),
-			"SendMessage":                  decoded(s.sendMessage),
-			"SendMessageBatch":             decoded(s.sendMessageBatch),
-			"ReceiveMessage":               decoded(s.receiveMessage),
-			"DeleteMessage":                decoded(s.deleteMessage),
-			"DeleteMessageBatch":           decoded(s.deleteMessageBatch),
-			"ChangeMessageVisibility":      decoded(s.changeVisibility),
-			"ChangeMessageVisibilityBatch": decoded(s.changeVisibilityBatch),
+			"CreateQueue":                  wire.Decoded(s.createQueue),
+			"GetQueueUrl":                  wire.Decoded(s.getQueueURL),
+			"GetQueueAttributes":           wire.Decoded(s.getQueueAttributes),
+			"SetQueueAttributes":           wire.Decoded(s.setQueueAttributes),
+			"ListQueues":                   wire.Decoded(s.listQueues),
+			"DeleteQueue":                  wire.Decoded(s.deleteQueue),
+			"PurgeQueue":                   wire.Decoded(s.purgeQueue),
+			"SendMessage":                  wire.Decoded(s.sendMessage),
+			"SendMessageBatch":             wire.Decoded(s.sendMessageBatch),
+			"ReceiveMessage":               wire.Decoded(s.receiveMessage),
+			"DeleteMessage":                wire.Decoded(s.deleteMessage),
+			"DeleteMessageBatch":           wire.Decoded(s.deleteMessageBatch),
+			"ChangeMessageVisibility":      wire.Decoded(s.changeVisibility),
+			"ChangeMessageVisibilityBatch": wire.Decoded(s.changeVisibilityBatch),
 		},
 	}
 }

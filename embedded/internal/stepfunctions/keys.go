@@ -54,15 +54,3 @@ func (k executionKey) history(chunk int64) []byte {
 
 // number reads the number at the end of a key.
 func number(k []byte) uint64 { return binary.BigEndian.Uint64(k[len(k)-8:]) }
-
-// after is the first key behind all keys that start with prefix.
-func after(prefix []byte) []byte {
-	end := append([]byte(nil), prefix...)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
-	}
-
-	return end
-}

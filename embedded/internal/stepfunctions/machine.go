@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -89,7 +90,7 @@ func (s *Service) keepRevision(rev *revision) {
 func (s *Service) recoverRecords() error {
 	prefix := key(keyMachine)
 
-	err := s.db.Scan(prefix, after(prefix), false, func(_, v []byte) (bool, error) {
+	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
 		m := &machine{}
 		err := json.Unmarshal(v, m)
 		s.machines[m.Name] = m
@@ -100,7 +101,7 @@ func (s *Service) recoverRecords() error {
 	}
 	prefix = key(keyActivity)
 
-	err = s.db.Scan(prefix, after(prefix), false, func(_, v []byte) (bool, error) {
+	err = s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
 		a := &activity{}
 		err := json.Unmarshal(v, a)
 		s.activities[a.Name] = a

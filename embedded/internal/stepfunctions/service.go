@@ -92,7 +92,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 func (s *Service) recoverExecutions() error {
 	prefix := key(keyRunning)
 
-	return s.db.Scan(prefix, after(prefix), false, func(k, v []byte) (bool, error) {
+	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
 		id := executionKey{machine: number(k[:len(k)-8]), id: number(k)}
 		st, err := execution.ReadState(v)
 		if err != nil {

@@ -35,32 +35,44 @@ func shut(t *testing.T, db *DB) {
 	}
 }
 
-// TestPowerFailure cuts the power at a random moment of concurrent commits: the
-// disk loses everything that was not flushed. What Commit had acknowledged by
-// then is there, batches are there in full or not at all, and a batch that was
-// applied first reached the disk first.
+// The power fails while many writers commit: the disk loses everything that was not
+// flushed. Every acknowledged batch survives, a batch survives in full or not at all, and
+// only if all batches that were applied before it do.
 func TestPowerFailure(t *testing.T) {
+	const writers = 8
+	const batches = 200
+
+	type batchID struct{ writer, n int }
+	key := func(id batchID) []byte {
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(id.writer)), uint32(id.n))
+	}
+	twin := func(id batchID) []byte { return key(batchID{writer: id.writer + 100, n: id.n}) }
+
 	fs := vfs.NewCrashableMem()
 	db := open(t, fs)
-	const writers = 8
-	key := func(w, n int) []byte {
-		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, uint32(w)), uint32(n))
-	}
-	var mu sync.Mutex // orders Apply over all writers
-	var order [][2]int
-	var acked [writers]int
 
-	var after *vfs.MemFS
-	var ackedAt [writers]int
+	var (
+		mu           sync.Mutex // orders Apply over all writers
+		applied      []batchID
+		acknowledged [writers]int
+
+		// What the crash leaves, and what had been acknowledged by then.
+		crashed *vfs.MemFS
+		want    [writers]int
+	)
+
 	var wg sync.WaitGroup
-	for w := range writers {
+	for writer := range writers {
 		wg.Go(func() {
-			for n := range 200 {
+			for n := range batches {
+				id := batchID{writer: writer, n: n}
+
 				b := db.NewBatch()
-				b.Set(key(w, n), []byte("one"))
-				b.Set(key(w+100, n), []byte("two"))
+				b.Set(key(id), []byte("one"))
+				b.Set(twin(id), []byte("two"))
+
 				mu.Lock()
-				order = append(order, [2]int{w, n})
+				applied = append(applied, id)
 				err := b.Apply()
 				mu.Unlock()
 
@@ -68,12 +80,12 @@ func TestPowerFailure(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				mu.Lock()
 
-				acked[w] = n + 1
-				if w == 0 && n == 120 {
-					ackedAt = acked
-					after = fs.CrashClone(vfs.CrashCloneCfg{})
+				mu.Lock()
+				acknowledged[writer] = n + 1
+				if writer == 0 && n == 120 {
+					want = acknowledged
+					crashed = fs.CrashClone(vfs.CrashCloneCfg{})
 				}
 				mu.Unlock()
 			}
@@ -82,7 +94,7 @@ func TestPowerFailure(t *testing.T) {
 	wg.Wait()
 	shut(t, db)
 
-	db = open(t, after)
+	db = open(t, crashed)
 	defer shut(t, db)
 
 	has := func(k []byte) bool {
@@ -93,24 +105,26 @@ func TestPowerFailure(t *testing.T) {
 
 		return ok
 	}
-	for w, n := range ackedAt {
+
+	for writer, n := range want {
 		for i := range n {
-			if !has(key(w, i)) {
-				t.Fatalf("writer %d: batch %d of %d acknowledged is lost", w, i, n)
+			if !has(key(batchID{writer: writer, n: i})) {
+				t.Fatalf("writer %d: batch %d of %d acknowledged is lost", writer, i, n)
 			}
 		}
 	}
 
 	lost := false
-	for _, o := range order {
-		one, two := has(key(o[0], o[1])), has(key(o[0]+100, o[1]))
+	for _, id := range applied {
+		one, two := has(key(id)), has(twin(id))
 		if one != two {
-			t.Fatalf("writer %d: half of batch %d is there", o[0], o[1])
+			t.Fatalf("writer %d: half of batch %d is there", id.writer, id.n)
 		}
 
 		if lost && one {
-			t.Fatalf("writer %d: batch %d is there, one applied before is not", o[0], o[1])
+			t.Fatalf("writer %d: batch %d is there, one applied before is not", id.writer, id.n)
 		}
+
 		lost = lost || !one
 	}
 }
@@ -152,7 +166,7 @@ func TestScan(t *testing.T) {
 	}{
 		{name: "all", got: scan("k", "l", false, 99), want: []string{"k0", "k1", "k2", "k3", "k4", "k6", "k9"}},
 		{name: "the upper bound is outside", got: scan("k2", "k4", false, 99), want: []string{"k2", "k3"}},
-		{name: "reverse, until told to stop", got: scan("k", "l", true, 2), want: []string{"k9", "k6"}},
+		{name: "reverse, until the callback stops", got: scan("k", "l", true, 2), want: []string{"k9", "k6"}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, c.got, c.want)
@@ -160,7 +174,8 @@ func TestScan(t *testing.T) {
 	}
 
 	stop := errors.New("stop")
-	if err := db.Scan([]byte("k"), []byte("l"), false, func(_, _ []byte) (bool, error) { return true, stop }); !errors.Is(err, stop) {
+	err := db.Scan([]byte("k"), []byte("l"), false, func(_, _ []byte) (bool, error) { return true, stop })
+	if !errors.Is(err, stop) {
 		t.Errorf("the callback's error is %v", err)
 	}
 
@@ -169,7 +184,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestBarrier: what was applied before a barrier survives a power failure after it.
+// What was applied before a barrier survives a power failure after it.
 func TestBarrier(t *testing.T) {
 	fs := vfs.NewCrashableMem()
 	db := open(t, fs)
@@ -186,7 +201,7 @@ func TestBarrier(t *testing.T) {
 
 	after := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
 	if _, ok, err := after.Get([]byte("k")); err != nil || !ok {
-		t.Errorf("behind the barrier the key is there: %v, %v", ok, err)
+		t.Errorf("after the barrier the key is lost: %v, %v", ok, err)
 	}
 	shut(t, after)
 
@@ -196,7 +211,51 @@ func TestBarrier(t *testing.T) {
 	shut(t, db)
 }
 
-func TestOneAtATime(t *testing.T) {
+// CommitLater makes a batch visible at once, and durable with the next commit.
+func TestCommitLater(t *testing.T) {
+	fs := vfs.NewCrashableMem()
+	db := open(t, fs)
+
+	later := db.NewBatch()
+	later.Set([]byte("later"), nil)
+
+	if err := later.CommitLater(); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, ok, err := db.Get([]byte("later")); err != nil || !ok {
+		t.Errorf("the batch is not visible: %v, %v", ok, err)
+	}
+
+	next := db.NewBatch()
+	next.Set([]byte("next"), nil)
+
+	if err := next.Commit(); err != nil {
+		t.Fatal(err)
+	}
+
+	crashed := open(t, fs.CrashClone(vfs.CrashCloneCfg{}))
+	if _, ok, err := crashed.Get([]byte("later")); err != nil || !ok {
+		t.Errorf("the batch is lost though a later one was committed: %v, %v", ok, err)
+	}
+	shut(t, crashed)
+	shut(t, db)
+}
+
+func TestPrefixEnd(t *testing.T) {
+	for _, c := range []struct{ name, prefix, want string }{
+		{name: "the last byte grows", prefix: "ab", want: "ac"},
+		{name: "a byte that cannot grow is dropped", prefix: "a\xff\xff", want: "b"},
+		{name: "nothing is above the highest prefix", prefix: "\xff", want: ""},
+		{name: "every key has the empty prefix", prefix: "", want: ""},
+	} {
+		if got := PrefixEnd([]byte(c.prefix)); string(got) != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestOnlyOneOpensADirectory(t *testing.T) {
 	dir := t.TempDir()
 	db, err := Open(dir, slog.New(slog.DiscardHandler))
 	if err != nil {

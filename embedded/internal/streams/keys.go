@@ -25,15 +25,3 @@ func key(kind byte, numbers ...uint64) []byte {
 func streamKey(stream uint64) []byte           { return key(kindStream, stream) }
 func shardKey(stream, shard uint64) []byte     { return key(kindShard, stream, shard) }
 func recordPrefix(stream, shard uint64) []byte { return key(kindRecord, stream, shard) }
-
-// after is the smallest key above every key that starts with prefix.
-func after(prefix []byte) []byte {
-	end := append([]byte(nil), prefix...)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
-	}
-
-	return nil
-}

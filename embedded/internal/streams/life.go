@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -127,7 +128,7 @@ func (s *Service) trim(st *Stream, cut sequence) error {
 		if sh.record.End != 0 && sh.record.Closed <= cut {
 			gone = append(gone, sh)
 			b.Delete(shardKey(st.record.No, sh.record.No))
-			b.DeleteRange(sh.prefix, after(sh.prefix))
+			b.DeleteRange(sh.prefix, store.PrefixEnd(sh.prefix))
 			continue
 		}
 

@@ -68,7 +68,7 @@ func (s *Service) load() error {
 	byNo := map[uint64]*Stream{}
 	prefix := key(kindStream)
 
-	err := s.db.Scan(prefix, after(prefix), false, func(k, v []byte) (bool, error) {
+	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
 		st := &Stream{db: s.db}
 		if err := json.Unmarshal(v, &st.record); err != nil {
 			return false, fmt.Errorf("read the stream under %x: %w", k, err)
@@ -83,7 +83,7 @@ func (s *Service) load() error {
 	}
 	prefix = key(kindShard)
 
-	err = s.db.Scan(prefix, after(prefix), false, func(k, v []byte) (bool, error) {
+	err = s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
 		var r shardRecord
 		if err := json.Unmarshal(v, &r); err != nil {
 			return false, fmt.Errorf("read the shard under %x: %w", k, err)
@@ -114,7 +114,7 @@ func (s *Stream) recover() error {
 	for _, sh := range s.all {
 		s.clock.raise(max(sh.record.Start, sh.record.End, sh.record.Horizon))
 
-		err := s.db.Scan(sh.prefix, after(sh.prefix), true, func(k, _ []byte) (bool, error) {
+		err := s.db.Scan(sh.prefix, store.PrefixEnd(sh.prefix), true, func(k, _ []byte) (bool, error) {
 			sh.last = sequence(binary.BigEndian.Uint64(k[len(sh.prefix):]))
 			return false, nil
 		})

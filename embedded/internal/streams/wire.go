@@ -1,8 +1,6 @@
 package streams
 
 import (
-	"context"
-
 	"ratchet/embedded/internal/wire"
 )
 
@@ -14,10 +12,10 @@ func (s *Service) Wire() wire.Service {
 		MessageKey:    "message",
 		InternalError: "InternalServerError",
 		Operations: map[string]wire.Operation{
-			"ListStreams":      operation(s.listStreams),
-			"DescribeStream":   operation(s.describeStream),
-			"GetShardIterator": operation(s.getShardIterator),
-			"GetRecords":       operation(s.getRecords),
+			"ListStreams":      wire.Decoded(s.listStreams),
+			"DescribeStream":   wire.Decoded(s.describeStream),
+			"GetShardIterator": wire.Decoded(s.getShardIterator),
+			"GetRecords":       wire.Decoded(s.getRecords),
 		},
 	}
 }
@@ -31,21 +29,10 @@ func (s *Service) AdminWire() wire.Service {
 		MessageKey:    "message",
 		InternalError: "InternalServerError",
 		Operations: map[string]wire.Operation{
-			"RollShards": operation(s.rollShards),
-			"SplitShard": operation(s.splitShard),
-			"TrimStream": operation(s.trimStream),
+			"RollShards": wire.Decoded(s.rollShards),
+			"SplitShard": wire.Decoded(s.splitShard),
+			"TrimStream": wire.Decoded(s.trimStream),
 		},
-	}
-}
-
-func operation[In any](call func(ctx context.Context, in *In) (any, error)) wire.Operation {
-	return func(ctx context.Context, body []byte) (any, error) {
-		in := new(In)
-		if err := wire.Decode(body, in); err != nil {
-			return nil, err
-		}
-
-		return call(ctx, in)
 	}
 }
 

@@ -7,15 +7,20 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Malformed is the refusal of a body that is not the JSON an operation takes.
+// Malformed returns the error for a body that is not the JSON of the operation's
+// request.
 func Malformed(message string) *Error {
-	return &Error{Type: "SerializationException", Prefix: "com.amazon.coral.service#", Message: message}
+	return &Error{
+		Type:    "SerializationException",
+		Prefix:  "com.amazon.coral.service#",
+		Message: message,
+	}
 }
 
-// Decode reads a request body into a struct of members named by Go field or
-// json tag: case counts, unknown members are ignored, of a repeated member the
-// last one stands. A failure is a SerializationException whose Unwrap is the
-// decoder's own error, so that a type's refusal in UnmarshalJSONFrom can be told
+// Decode reads a request body into a struct whose members are named by Go field or json
+// tag. Names are case-sensitive, unknown members are ignored, and the last of several
+// equal members counts. It fails with a SerializationException whose Unwrap returns the
+// decoder's own error, so that callers can tell an error of a type's UnmarshalJSONFrom
 // from malformed JSON.
 func Decode(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
@@ -23,9 +28,10 @@ func Decode(body []byte, into any) error {
 	}
 
 	if err := json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true)); err != nil {
-		e := Malformed(err.Error())
-		e.cause = err
-		return e
+		malformed := Malformed(err.Error())
+		malformed.cause = err
+
+		return malformed
 	}
 
 	return nil

@@ -5,24 +5,26 @@ import (
 	"net/http"
 )
 
-// InProcess returns an HTTP client (as the SDK's aws.Config.HTTPClient wants
-// one) that calls h in the caller's goroutine: the bytes are those of the wire,
-// without a socket. It honours the request's context only as far as h does.
+// InProcess returns an HTTP client (aws.Config.HTTPClient takes one) that calls h in the
+// caller's goroutine. The bytes are those of the wire; there is no socket. A call ends
+// with its context only if h watches the request's context.
 func InProcess(h http.Handler) *http.Client {
 	return &http.Client{Transport: Direct(h)}
 }
 
-// Direct is InProcess for a caller that needs nothing of what http.Client adds to a
-// transport, like redirects and cookies.
+// Direct returns the transport of InProcess, for callers that need nothing of what
+// http.Client adds to it, such as redirects and cookies.
 func Direct(h http.Handler) Transport { return Transport{h} }
 
-// Transport hands requests to a handler.
+// Transport passes requests to a handler. It is an http.RoundTripper and an HTTP client
+// of the SDK.
 type Transport struct{ handler http.Handler }
 
-// Do is RoundTrip, for the SDK.
+// Do is RoundTrip under the name that the SDK calls.
 func (t Transport) Do(r *http.Request) (*http.Response, error) { return t.RoundTrip(r) }
 
-// RoundTrip hands the request to the handler and returns what it wrote.
+// RoundTrip passes the request to the handler and returns what the handler wrote. It
+// fails only when the request's context ends.
 func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := r.Context().Err(); err != nil {
 		return nil, err
@@ -32,38 +34,51 @@ func (t Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		r.Body = http.NoBody
 	}
 	defer r.Body.Close()
-	w := &response{Response: http.Response{Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: r}}
-	t.handler.ServeHTTP(w, r)
 
-	if w.StatusCode == 0 {
-		w.StatusCode = http.StatusOK
+	res := &response{Response: http.Response{
+		Proto:      "HTTP/1.1",
+		ProtoMajor: 1,
+		ProtoMinor: 1,
+		Header:     http.Header{},
+		Request:    r,
+	}}
+	t.handler.ServeHTTP(res, r)
+
+	if res.StatusCode == 0 {
+		res.StatusCode = http.StatusOK
 	}
 
-	if err := r.Context().Err(); err != nil && w.StatusCode == http.StatusServiceUnavailable {
-		return nil, err // the handler gave up because the caller did
+	// The handler answers 503 when it stops because the caller gave up. Over a socket
+	// that caller would see its context's error, so it does here.
+	if err := r.Context().Err(); err != nil && res.StatusCode == http.StatusServiceUnavailable {
+		return nil, err
 	}
-	w.body.Reset(w.written)
-	w.Status, w.ContentLength, w.Body = http.StatusText(w.StatusCode), int64(len(w.written)), w
 
-	return &w.Response, nil
+	res.body.Reset(res.written)
+	res.Status = http.StatusText(res.StatusCode)
+	res.ContentLength = int64(len(res.written))
+	res.Body = res
+
+	return &res.Response, nil
 }
 
-// response collects what a handler writes, and is then the answer and its body.
+// response is the http.ResponseWriter of a call and, once the handler has returned, the
+// call's response and body: one allocation for all three.
 type response struct {
 	http.Response
 	written []byte
 	body    bytes.Reader
 }
 
-func (w *response) Header() http.Header        { return w.Response.Header }
-func (w *response) WriteHeader(status int)     { w.StatusCode = status }
-func (w *response) Read(p []byte) (int, error) { return w.body.Read(p) }
-func (w *response) Close() error               { return nil }
+func (r *response) Header() http.Header        { return r.Response.Header }
+func (r *response) WriteHeader(status int)     { r.StatusCode = status }
+func (r *response) Read(p []byte) (int, error) { return r.body.Read(p) }
+func (r *response) Close() error               { return nil }
 
-func (w *response) Write(p []byte) (int, error) {
-	w.written = append(w.written, p...)
+func (r *response) Write(p []byte) (int, error) {
+	r.written = append(r.written, p...)
 	return len(p), nil
 }
 
-// give is Write for bytes that the handler leaves to the response.
-func (w *response) give(p []byte) { w.written = p }
+// writeOwned is Write without a copy: the caller does not use p afterwards.
+func (r *response) writeOwned(p []byte) { r.written = p }

@@ -2,45 +2,47 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Invalid is a ValidationException in the name of the framework that AWS's JSON
-// services share.
+// Invalid returns a ValidationException. Its prefix is that of Coral, the framework that
+// AWS's JSON services share, and not the service's own.
 func Invalid(format string, args ...any) *Error {
 	e := Errorf("ValidationException", format, args...)
 	e.Prefix = "com.amazon.coral.validate#"
 	return e
 }
 
-// BadParameter is the ValidationException for a parameter that breaks its
-// declared constraint; value is the text as AWS quotes it ("null" or "'x'").
+// BadParameter returns the ValidationException for a parameter that breaks the
+// constraint its API model declares. value is the text as AWS quotes it: "null" or "'x'".
 func BadParameter(value, parameter, constraint string) *Error {
 	return Invalid("1 validation error detected: Value %s at '%s' failed to satisfy constraint: %s", value, parameter, constraint)
 }
 
-// Missing is BadParameter for a required member that is not there.
+// Missing returns the BadParameter error for a required member that is absent.
 func Missing(parameter string) *Error {
 	return BadParameter("null", parameter, "Member must not be null")
 }
 
-// OneOf checks an optional enumeration member; empty is allowed.
+// OneOf checks an optional member with a closed set of values. Empty means absent.
 func OneOf(value, parameter string, allowed ...string) error {
 	if value == "" {
 		return nil
 	}
 
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
 
-	return BadParameter("'"+value+"'", parameter, "Member must satisfy enum value set: ["+strings.Join(allowed, ", ")+"]")
+	constraint := "Member must satisfy enum value set: [" + strings.Join(allowed, ", ") + "]"
+
+	return BadParameter("'"+value+"'", parameter, constraint)
 }
 
-// Within checks an optional number against its bounds.
+// Within checks that an optional number lies in lo to hi, both included. Nil means
+// absent.
 func Within(value *int64, parameter string, lo, hi int64) error {
 	constraint := ""
 	switch {

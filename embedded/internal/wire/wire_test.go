@@ -36,42 +36,98 @@ func ask(t *testing.T, h http.Handler, method, target, body string) (int, http.H
 	return res.StatusCode, res.Header, string(raw)
 }
 
-func TestHandler(t *testing.T) {
-	log := &strings.Builder{}
-
-	h := NewHandler(slog.New(slog.NewTextHandler(log, nil)), Service{
-		Target: "Test_1", ErrorPrefix: "test#", MessageKey: "message", InternalError: "InternalServerError",
+// echoService answers as an AWS service does, and fails in each way that one can.
+func echoService() Service {
+	return Service{
+		Target:        "Test_1",
+		ErrorPrefix:   "test#",
+		MessageKey:    "message",
+		InternalError: "InternalServerError",
 		Operations: map[string]Operation{
 			"Echo": func(_ context.Context, body []byte) (any, error) { return json.RawMessage(body), nil },
 			"Map":  func(context.Context, []byte) (any, error) { return map[string]int{"n": 1}, nil },
 			"Refuse": func(context.Context, []byte) (any, error) {
 				e := Errorf("Refused", "no \"%s\"", "way")
 				e.Members = map[string]any{"Item": json.RawMessage(`{"id":1}`)}
+
 				return nil, e
 			},
 			"Invalid": func(context.Context, []byte) (any, error) { return nil, Missing("tableName") },
 			"Fail":    func(context.Context, []byte) (any, error) { return nil, errors.New("secret") },
+			"Typed": Decoded(func(_ context.Context, in *struct{ N int }) (any, error) {
+				return map[string]int{"N": in.N + 1}, nil
+			}),
 		},
-	})
+	}
+}
+
+func TestHandler(t *testing.T) {
+	log := &strings.Builder{}
+	h := NewHandler(slog.New(slog.NewTextHandler(log, nil)), echoService())
+
 	for _, c := range []struct {
-		name, method, target, body string
-		status                     int
-		want                       string
+		name, operation, body string
+		status                int
+		want                  string
 	}{
-		{"raw answer", "POST", "Test_1.Echo", `{"a":1}`, 200, `{"a":1}`},
-		{"marshalled answer", "POST", "Test_1.Map", ``, 200, `{"n":1}`},
-		{"refusal with a member", "POST", "Test_1.Refuse", ``, 400, `{"__type":"test#Refused","message":"no \"way\"","Item":{"id":1}}`},
-		{"prefix of its own", "POST", "Test_1.Invalid", ``, 400, `{"__type":"com.amazon.coral.validate#ValidationException","message":"1 validation error detected: Value null at 'tableName' failed to satisfy constraint: Member must not be null"}`},
-		{"the engine's own fault", "POST", "Test_1.Fail", ``, 500, `{"__type":"test#InternalServerError","message":"the embedded engine failed; its log has the cause under request 5"}`},
-		{"unknown operation", "POST", "Test_1.Other", ``, 400, `{"__type":"test#UnknownOperationException","message":"Test_1.Other is not supported by the embedded engine"}`},
+		{
+			name:      "a raw answer is sent as it is",
+			operation: "Echo", body: `{"a":1}`,
+			status: 200,
+			want:   `{"a":1}`,
+		},
+		{
+			name:      "any other answer is marshaled",
+			operation: "Map",
+			status:    200,
+			want:      `{"n":1}`,
+		},
+		{
+			name:      "an error carries its further members",
+			operation: "Refuse",
+			status:    400,
+			want:      `{"__type":"test#Refused","message":"no \"way\"","Item":{"id":1}}`,
+		},
+		{
+			name:      "an error's own prefix replaces the service's",
+			operation: "Invalid",
+			status:    400,
+			want: `{"__type":"com.amazon.coral.validate#ValidationException","message":"1 validation error detected: ` +
+				`Value null at 'tableName' failed to satisfy constraint: Member must not be null"}`,
+		},
+		{
+			name:      "a fault of the engine names the request and hides the cause",
+			operation: "Fail",
+			status:    500,
+			want:      `{"__type":"test#InternalServerError","message":"the embedded engine failed; its log has the cause under request 5"}`,
+		},
+		{
+			name:      "an unknown operation is refused",
+			operation: "Other",
+			status:    400,
+			want:      `{"__type":"test#UnknownOperationException","message":"Test_1.Other is not supported by the embedded engine"}`,
+		},
+		{
+			name:      "a typed request is decoded",
+			operation: "Typed", body: `{"N":1,"Unknown":true}`,
+			status: 200,
+			want:   `{"N":2}`,
+		},
+		{
+			name:      "a typed request needs a body",
+			operation: "Typed",
+			status:    400,
+			want:      `{"__type":"com.amazon.coral.service#SerializationException","message":"the request has no body"}`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			status, header, got := ask(t, h, c.method, c.target, c.body)
+			status, header, got := ask(t, h, "POST", "Test_1."+c.operation, c.body)
 			if status != c.status || got != c.want {
 				t.Errorf("%d %s, want %d %s", status, got, c.status, c.want)
 			}
 
-			if want := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(got))), 10); header.Get("X-Amz-Crc32") != want || header.Get("Content-Type") != "application/x-amz-json-1.0" {
+			checksum := strconv.FormatUint(uint64(crc32.ChecksumIEEE([]byte(got))), 10)
+			if header.Get("X-Amz-Crc32") != checksum || header.Get("Content-Type") != "application/x-amz-json-1.0" {
 				t.Errorf("headers %v", header)
 			}
 		})
@@ -90,15 +146,35 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// TestInProcessCancellation: a caller that gave up gets its own error.
-func TestInProcessCancellation(t *testing.T) {
+// A service that once spoke the Query protocol names its errors in that protocol too, and
+// says whose fault they are.
+func TestQueryErrorHeader(t *testing.T) {
+	service := echoService()
+	service.QueryCode = func(errorType string) string { return "Old." + errorType }
+	h := NewHandler(slog.New(slog.DiscardHandler), service)
+
+	for operation, want := range map[string]string{
+		"Refuse": "Old.Refused;Sender",
+		"Fail":   "Old.InternalServerError;Receiver",
+	} {
+		if _, header, _ := ask(t, h, "POST", "Test_1."+operation, ""); header.Get("X-Amzn-Query-Error") != want {
+			t.Errorf("%s: %q, want %q", operation, header.Get("X-Amzn-Query-Error"), want)
+		}
+	}
+}
+
+// A caller that gave up gets its context's error, as over a socket.
+func TestInProcessReturnsTheErrorOfTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	h := NewHandler(slog.New(slog.DiscardHandler), Service{Target: "T", Operations: map[string]Operation{
-		"Wait": func(ctx context.Context, _ []byte) (any, error) {
-			cancel()
-			return nil, ctx.Err()
+	h := NewHandler(slog.New(slog.DiscardHandler), Service{
+		Target: "T",
+		Operations: map[string]Operation{
+			"Wait": func(ctx context.Context, _ []byte) (any, error) {
+				cancel()
+				return nil, ctx.Err()
+			},
 		},
-	}})
+	})
 
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://engine/", http.NoBody)
 	if err != nil {
@@ -117,17 +193,31 @@ func TestInProcessCancellation(t *testing.T) {
 }
 
 func TestWithin(t *testing.T) {
+	const constraint = "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1"
+
 	n := int64(0)
-	if err := Within(&n, "limit", 1, 100); err == nil || !strings.Contains(err.Error(), "Value '0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1") {
-		t.Errorf("%v", err)
+	if err := Within(&n, "limit", 1, 100); err == nil || !strings.Contains(err.Error(), constraint) {
+		t.Errorf("below the range: %v", err)
 	}
 
 	n = 101
 	if err := Within(&n, "limit", 1, 100); err == nil || !strings.Contains(err.Error(), "less than or equal to 100") {
-		t.Errorf("%v", err)
+		t.Errorf("above the range: %v", err)
 	}
 
-	if Within(nil, "limit", 1, 100) != nil || OneOf("", "x", "A") != nil || OneOf("A", "x", "A") != nil || OneOf("B", "x", "A") == nil {
-		t.Error("optional members")
+	if err := Within(nil, "limit", 1, 100); err != nil {
+		t.Errorf("an absent number: %v", err)
+	}
+}
+
+func TestOneOf(t *testing.T) {
+	for _, value := range []string{"", "A"} {
+		if err := OneOf(value, "x", "A"); err != nil {
+			t.Errorf("%q: %v", value, err)
+		}
+	}
+
+	if err := OneOf("B", "x", "A"); err == nil {
+		t.Error("a value outside the set is accepted")
 	}
 }

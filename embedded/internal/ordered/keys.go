@@ -1,12 +1,10 @@
-// Package ordered keeps keys in order while their places change: what is due next,
-// who waits longest.
 package ordered
 
-// Keys holds keys by a number, smallest first: a binary heap that knows where
-// each key is. The zero value is empty.
+// Keys holds each key with a number and gives the key with the smallest first. Keys with
+// equal numbers have no order. The zero value is empty and ready to use.
 type Keys[K comparable] struct {
-	items []item[K]
-	at    map[K]int
+	items []item[K] // a heap: items[i] is not above items[2i+1] and items[2i+2]
+	at    map[K]int // the index of each key in items
 }
 
 type item[K comparable] struct {
@@ -14,18 +12,29 @@ type item[K comparable] struct {
 	order int64
 }
 
-// Len is how many keys there are.
+// Len returns the number of keys.
 func (o *Keys[K]) Len() int { return len(o.items) }
 
-// Min returns the first key.
+// Min returns a key with the smallest number. ok is false when there is no key.
 func (o *Keys[K]) Min() (key K, order int64, ok bool) {
 	if len(o.items) == 0 {
 		return key, 0, false
 	}
+
 	return o.items[0].key, o.items[0].order, true
 }
 
-// Set adds the key or moves it.
+// Order returns the key's number. ok is false when the key is not there.
+func (o *Keys[K]) Order(key K) (order int64, ok bool) {
+	i, ok := o.at[key]
+	if !ok {
+		return 0, false
+	}
+
+	return o.items[i].order, true
+}
+
+// Set adds the key, or gives it another number.
 func (o *Keys[K]) Set(key K, order int64) {
 	if o.at == nil {
 		o.at = map[K]int{}
@@ -36,11 +45,12 @@ func (o *Keys[K]) Set(key K, order int64) {
 		i = len(o.items)
 		o.items = append(o.items, item[K]{})
 	}
+
 	o.put(i, item[K]{key, order})
-	o.settle(i)
+	o.fix(i)
 }
 
-// Remove takes the key out, when it is there.
+// Remove takes the key out. It does nothing when the key is not there.
 func (o *Keys[K]) Remove(key K) {
 	i, ok := o.at[key]
 	if !ok {
@@ -48,12 +58,14 @@ func (o *Keys[K]) Remove(key K) {
 	}
 	delete(o.at, key)
 
+	// The last item fills the gap and moves from there to its place.
 	last := len(o.items) - 1
 	moved := o.items[last]
 	o.items = o.items[:last]
+
 	if i < last {
 		o.put(i, moved)
-		o.settle(i)
+		o.fix(i)
 	}
 }
 
@@ -62,14 +74,16 @@ func (o *Keys[K]) put(i int, it item[K]) {
 	o.at[it.key] = i
 }
 
-// settle moves the item at i to where it belongs.
-func (o *Keys[K]) settle(i int) {
+// fix moves the item at i up and then down until it is in its place.
+func (o *Keys[K]) fix(i int) {
 	it := o.items[i]
+
 	for i > 0 {
 		up := (i - 1) / 2
 		if o.items[up].order <= it.order {
 			break
 		}
+
 		o.put(i, o.items[up])
 		i = up
 	}
@@ -83,18 +97,10 @@ func (o *Keys[K]) settle(i int) {
 		if down >= len(o.items) || it.order <= o.items[down].order {
 			break
 		}
+
 		o.put(i, o.items[down])
 		i = down
 	}
+
 	o.put(i, it)
-}
-
-// Order returns the key's number, and whether the key is there.
-func (o *Keys[K]) Order(key K) (order int64, ok bool) {
-	i, ok := o.at[key]
-	if !ok {
-		return 0, false
-	}
-
-	return o.items[i].order, true
 }

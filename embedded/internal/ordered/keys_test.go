@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestKeys holds the heap against a sorted map.
-func TestKeys(t *testing.T) {
+// The heap and a plain map that is searched for its minimum agree after every step.
+func TestKeysAgainstAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var o Keys[int]
 		model := map[int]int64{}
@@ -20,8 +20,15 @@ func TestKeys(t *testing.T) {
 				delete(model, key)
 				o.Remove(key)
 			}
-			_, first, ok := o.Min()
 
+			for key := range 31 {
+				order, ok := o.Order(key)
+				if want, there := model[key]; ok != there || order != want {
+					t.Fatalf("key %d has order %d, %v; want %d, %v", key, order, ok, want, there)
+				}
+			}
+
+			_, first, ok := o.Min()
 			least := int64(1 << 62)
 			for _, order := range model {
 				least = min(least, order)

@@ -1,0 +1,26 @@
+// Package store keeps the engine's bytes: one ordered key space on disk, on Pebble.
+//
+// Each service of the engine owns the keys behind its own prefix byte (see the Prefix
+// constants). All changes go through a [Batch], which is applied as a whole or not at
+// all. A batch may span services: a DynamoDB write and its stream record are one batch.
+//
+//	batch := db.NewBatch()
+//	batch.Set(key, value)
+//	err := batch.Commit() // nil: the batch is on disk
+//
+// # Guarantees
+//
+//   - A batch is on disk when Sync or Commit returns nil.
+//   - Batches reach the disk in the order in which they were applied. After a crash a
+//     batch is there only if all earlier ones are.
+//   - Batches that are synced at the same time share one flush of the disk.
+//
+// # Reading
+//
+// A read sees every applied batch, also one that is not on disk yet. A service that
+// answers from what it read calls [DB.Barrier] first, so that a crash cannot undo what it
+// has reported.
+//
+// A disk that fails while writing panics the process: the store cannot know what reached
+// the disk and must not acknowledge it.
+package store

@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+)
+
+// MaxBody is the size in bytes of the largest request that the handler reads: 16 MB,
+// DynamoDB's limit for one request (BatchWriteItem, TransactWriteItems).
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchWriteItem.html
+const MaxBody = 16 << 20
+
+// Handler serves several services on one endpoint.
+type Handler struct {
+	services map[string]Service // by Target
+	log      *slog.Logger
+	requests atomic.Uint64
+}
+
+// NewHandler returns an http.Handler for the services. log receives the engine's own
+// faults.
+func NewHandler(log *slog.Logger, services ...Service) *Handler {
+	h := &Handler{services: map[string]Service{}, log: log}
+	for _, s := range services {
+		h.services[s.Target] = s
+	}
+
+	return h
+}
+
+// ServeHTTP answers one call.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := strconv.FormatUint(h.requests.Add(1), 36)
+	// Assigning to the map skips the canonicalization that Header.Set repeats per call.
+	w.Header()["X-Amzn-Requestid"] = []string{id}
+
+	target, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+	service, ok := h.services[target]
+	if r.Method != http.MethodPost || !ok {
+		h.fail(w, Service{MessageKey: "message"}, id, Errorf("UnknownOperationException",
+			"this endpoint takes POST with X-Amz-Target naming one of DynamoDB_20120810, DynamoDBStreams_20120810, AWSStepFunctions, AmazonSQS"))
+		return
+	}
+
+	call, ok := service.Operations[operation]
+	if !ok {
+		h.fail(w, service, id, Errorf("UnknownOperationException",
+			"%s.%s is not supported by the embedded engine", target, operation))
+		return
+	}
+
+	body, err := readBody(w, r)
+	if err != nil {
+		h.fail(w, service, id, &Error{
+			Type:    "SerializationException",
+			Status:  http.StatusRequestEntityTooLarge,
+			Message: fmt.Sprintf("the request body could not be read: %v", err),
+		})
+		return
+	}
+
+	answer, err := call(r.Context(), body)
+	if err != nil {
+		h.fail(w, service, id, err)
+		return
+	}
+
+	raw, ok := answer.(json.RawMessage)
+	if !ok {
+		if raw, err = json.Marshal(answer); err != nil {
+			h.fail(w, service, id, fmt.Errorf("marshal the answer of %s: %w", operation, err))
+			return
+		}
+	}
+
+	send(w, http.StatusOK, raw)
+}
+
+// fail answers a call with an error. An error that is no *Error is the engine's fault:
+// its text goes to the log and not to the caller.
+func (h *Handler) fail(w http.ResponseWriter, s Service, id string, err error) {
+	var e *Error
+	if !errors.As(err, &e) {
+		if errors.Is(err, context.Canceled) { // the caller gave up, or the engine is closing
+			e = &Error{Type: "ServiceUnavailable", Status: http.StatusServiceUnavailable, Message: "the call was cancelled"}
+		} else {
+			h.log.Error("engine fault", "request", id, "error", err)
+			e = &Error{
+				Type:    s.InternalError,
+				Status:  http.StatusInternalServerError,
+				Message: "the embedded engine failed; its log has the cause under request " + id,
+			}
+		}
+	}
+
+	prefix, status := s.ErrorPrefix, e.Status
+	if e.Prefix != "" {
+		prefix = e.Prefix
+	}
+
+	if status == 0 {
+		status = http.StatusBadRequest
+	}
+
+	// Clients generated from the older Query protocol recognize errors by this header.
+	// Source: https://smithy.io/2.0/aws/protocols/aws-query-protocol.html#aws-protocols-awsquerycompatible-trait
+	if s.QueryCode != nil {
+		side := "Sender"
+		if status >= http.StatusInternalServerError {
+			side = "Receiver"
+		}
+
+		w.Header().Set("X-Amzn-Query-Error", s.QueryCode(e.Type)+";"+side)
+	}
+
+	send(w, status, e.body(prefix, s.MessageKey))
+}
+
+// readBody reads the whole request body, with one allocation when its length is known.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if n := r.ContentLength; n > 0 && n <= MaxBody {
+		body := make([]byte, n)
+		_, err := io.ReadFull(r.Body, body)
+
+		return body, err
+	}
+
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+}
+
+// contentType is shared by all answers and never changed.
+var contentType = []string{"application/x-amz-json-1.0"}
+
+// send writes an answer with its length and checksum. It takes over body: the caller
+// must not use it afterwards.
+func send(w http.ResponseWriter, status int, body []byte) {
+	length := strconv.Itoa(len(body))
+	checksum := strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 10)
+	values := []string{length, checksum} // one allocation for the values of two headers
+
+	header := w.Header()
+	header["Content-Type"] = contentType
+	header["Content-Length"] = values[:1:1]
+	header["X-Amz-Crc32"] = values[1:]
+	w.WriteHeader(status)
+
+	if local, ok := w.(*response); ok {
+		local.writeOwned(body)
+		return
+	}
+
+	_, _ = w.Write(body) // it fails only when the caller is gone
+}
