@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// AddNumber returns a+b exactly, for canonical numbers. The error is a
-// *ValidationError when the sum needs more than 38 digits or leaves the range:
-// DynamoDB refuses instead of rounding.
+// AddNumber returns the exact sum of two canonical numbers. It fails with a
+// *ValidationError when the sum needs more than 38 digits or leaves the range: DynamoDB
+// does not round.
 func AddNumber(a, b string) (string, error) { return sum(a, b, false) }
 
-// SubNumber returns a-b exactly, with AddNumber's errors.
+// SubNumber returns the exact difference a-b, with the errors of AddNumber.
 func SubNumber(a, b string) (string, error) { return sum(a, b, true) }
 
 func sum(a, b string, subtract bool) (string, error) {
@@ -20,6 +20,7 @@ func sum(a, b string, subtract bool) (string, error) {
 			if subtract {
 				y = -y
 			}
+
 			return strconv.FormatInt(x+y, 10), nil
 		}
 	}
@@ -28,6 +29,8 @@ func sum(a, b string, subtract bool) (string, error) {
 	if subtract {
 		y.negative = !y.negative
 	}
+
+	// Both numbers become integers in units of the finer one's last digit.
 	scale := min(x.scale(), y.scale())
 	total := x.scaled(scale)
 	total.Add(total, y.scaled(scale))
@@ -35,39 +38,16 @@ func sum(a, b string, subtract bool) (string, error) {
 	return fromScaled(total, scale)
 }
 
-// scale is the exponent of the last digit.
-func (d *decimal) scale() int {
-	if d.n == 0 {
-		return maxExponent
-	}
-	return d.exponent - d.n + 1
-}
-
-// scaled is the number as a multiple of 10^scale, which must not exceed d.scale().
-func (d *decimal) scaled(scale int) *big.Int {
-	if d.n == 0 {
-		return new(big.Int)
-	}
-	n, _ := new(big.Int).SetString(string(d.digits[:d.n]), 10)
-	n.Mul(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.scale()-scale)), nil))
-
-	if d.negative {
-		n.Neg(n)
-	}
-
-	return n
-}
-
+// fromScaled returns the canonical text of n times 10^scale.
 func fromScaled(n *big.Int, scale int) (string, error) {
-	text := n.Text(10)
+	text := strings.TrimPrefix(n.Text(10), "-")
 
-	digits := strings.TrimRight(strings.TrimPrefix(text, "-"), "0")
+	digits := strings.TrimRight(text, "0")
 	if digits == "" {
 		return "0", nil
 	}
 
-	d := decimal{negative: n.Sign() < 0}
-	d.exponent = len(strings.TrimPrefix(text, "-")) - 1 + scale
+	d := decimal{negative: n.Sign() < 0, exponent: len(text) - 1 + scale}
 	d.n = copy(d.digits[:], digits)
 	if err := d.check(len(digits) > maxDigits); err != nil {
 		return "", err

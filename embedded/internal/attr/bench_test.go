@@ -6,7 +6,12 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-const orderJSON = `{"orderId":{"S":"o-0123456789"},"orderState":{"S":"PAYMENT_RECEIVED"},"transitionId":{"N":"7"},"updatedAt":{"S":"2026-01-01T00:00:00Z"},"version":{"N":"3"},"total":{"N":"12950"},"currency":{"S":"EUR"},"recent":{"M":{"s0":{"M":{"id":{"N":"6"},"event":{"S":"pay"},"from":{"S":"NEW"},"to":{"S":"PAID"}}},"s1":{"M":{"id":{"N":"7"},"event":{"S":"ship"},"from":{"S":"PAID"},"to":{"S":"SHIPPED"}}}}},"items":{"L":[{"M":{"sku":{"S":"A-1"},"quantity":{"N":"2"}}},{"M":{"sku":{"S":"B-2"},"quantity":{"N":"1"}}}]}}`
+// orderJSON has the shape and size of an order's item.
+const orderJSON = `{"orderId":{"S":"o-0123456789"},"orderState":{"S":"PAYMENT_RECEIVED"},"transitionId":{"N":"7"},` +
+	`"updatedAt":{"S":"2026-01-01T00:00:00Z"},"version":{"N":"3"},"total":{"N":"12950"},"currency":{"S":"EUR"},` +
+	`"recent":{"M":{"s0":{"M":{"id":{"N":"6"},"event":{"S":"pay"},"from":{"S":"NEW"},"to":{"S":"PAID"}}},` +
+	`"s1":{"M":{"id":{"N":"7"},"event":{"S":"ship"},"from":{"S":"PAID"},"to":{"S":"SHIPPED"}}}}},` +
+	`"items":{"L":[{"M":{"sku":{"S":"A-1"},"quantity":{"N":"2"}}},{"M":{"sku":{"S":"B-2"},"quantity":{"N":"1"}}}]}}`
 
 func orderItem(b *testing.B) Item {
 	var i Item

@@ -7,10 +7,10 @@ import (
 	"math"
 )
 
-// binaryVersion is the first byte of an encoded item. A reader refuses others.
+// binaryVersion is the first byte of an encoded item. DecodeBinary refuses any other.
 const binaryVersion byte = 1
 
-// Tags of values on disk. They never change their meaning.
+// Tags of values on disk. A tag never changes its meaning; new ones go to the end.
 const (
 	tagString byte = iota + 1
 	tagNumber
@@ -25,15 +25,17 @@ const (
 	tagBinarySet
 )
 
-// AppendBinary appends the item as it lies on disk: a version byte, then names
-// (sorted) and values, each with its length before it. Equal items give equal
-// bytes. It panics on an Invalid value: see Item.Err.
+// AppendBinary appends the item's form on disk: a version byte, the number of attributes,
+// then each name and value in the order of the names. Texts and collections start with
+// their length. Equal items give equal bytes. It panics on an Invalid value; check with
+// Item.Err first.
 func AppendBinary(dst []byte, i Item) []byte {
 	return appendMap(append(dst, binaryVersion), i)
 }
 
 func appendMap(dst []byte, i Item) []byte {
 	var buf [namesOnStack]string
+
 	dst = binary.AppendUvarint(dst, uint64(len(i)))
 	for _, name := range i.appendNames(buf[:0]) {
 		dst = appendText(dst, name)
@@ -60,6 +62,7 @@ func appendValue(dst []byte, v Value) []byte {
 		if v.Bool {
 			return append(dst, tagTrue)
 		}
+
 		return append(dst, tagFalse)
 	case NULL:
 		return append(dst, tagNull)
@@ -92,15 +95,15 @@ func appendMembers(dst []byte, set []string) []byte {
 	return dst
 }
 
-// DecodeBinary reads what AppendBinary wrote. The item does not keep b: all its
-// strings share one copy of it, so a caller that keeps one attribute for long keeps
-// the whole. Bytes that AppendBinary cannot have written are an error.
+// DecodeBinary reads what AppendBinary wrote. It fails on bytes that AppendBinary cannot
+// have written. The item does not share b, but all its strings share one copy of b: one
+// attribute that stays in memory keeps the whole item there.
 func DecodeBinary(b []byte) (Item, error) {
 	if len(b) == 0 || b[0] != binaryVersion {
 		return nil, errors.New("decode item: not an item of version 1")
 	}
 
-	r := reader{rest: string(b[1:])}
+	r := binaryReader{rest: string(b[1:])}
 	item := r.item(1)
 	if r.err == nil && r.rest != "" {
 		r.fail("%d bytes follow the item", len(r.rest))
@@ -113,20 +116,21 @@ func DecodeBinary(b []byte) (Item, error) {
 	return item, nil
 }
 
-// reader takes an encoded item apart. After the first fault it returns zeros.
-type reader struct {
+// binaryReader reads an encoded item from its start. After the first fault it has no
+// bytes left and returns zero values, so that callers check err once at the end.
+type binaryReader struct {
 	rest string
 	err  error
 }
 
-func (r *reader) fail(format string, args ...any) {
+func (r *binaryReader) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)
 	}
 	r.rest = ""
 }
 
-func (r *reader) byte() byte {
+func (r *binaryReader) byte() byte {
 	if r.rest == "" {
 		r.fail("it ends early")
 		return 0
@@ -137,16 +141,20 @@ func (r *reader) byte() byte {
 	return c
 }
 
-// count reads a length, which can never exceed the bytes that are left.
-func (r *reader) count() int {
+// count reads a length. A length never exceeds the bytes that are left, as each element
+// takes at least one: damaged bytes cannot make the reader allocate without bound.
+func (r *binaryReader) count() int {
 	var n uint64
 	for shift := uint(0); shift < 64; shift += 7 {
 		c := r.byte()
 		n |= uint64(c&0x7F) << shift
+
 		if c < 0x80 {
+			// One value has one encoding, so that equal items have equal bytes.
 			if c == 0 && shift > 0 {
 				r.fail("a length is written with more bytes than it needs")
 			}
+
 			break
 		}
 	}
@@ -159,14 +167,15 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-func (r *reader) text() string {
+func (r *binaryReader) text() string {
 	n := r.count()
 	s := r.rest[:n]
 	r.rest = r.rest[n:]
+
 	return s
 }
 
-func (r *reader) item(depth int) Item {
+func (r *binaryReader) item(depth int) Item {
 	n := r.count()
 	item := make(Item, n)
 	last := ""
@@ -175,6 +184,7 @@ func (r *reader) item(depth int) Item {
 		if k > 0 && name <= last {
 			r.fail("attribute %q is out of order", name)
 		}
+
 		last = name
 		item[name] = r.value(depth)
 	}
@@ -182,7 +192,7 @@ func (r *reader) item(depth int) Item {
 	return item
 }
 
-func (r *reader) value(depth int) Value {
+func (r *binaryReader) value(depth int) Value {
 	if depth > MaxDepth {
 		r.fail("it is nested deeper than %d levels", MaxDepth)
 		return Value{}
@@ -217,7 +227,7 @@ func (r *reader) value(depth int) Value {
 	}
 }
 
-func (r *reader) list(depth int) Value {
+func (r *binaryReader) list(depth int) Value {
 	n := r.count()
 	list := make([]Value, 0, n)
 	for k := 0; k < n && r.err == nil; k++ {
@@ -227,9 +237,9 @@ func (r *reader) list(depth int) Value {
 	return Value{Kind: L, List: list}
 }
 
-// number reads a canonical number. The check is cheap for plain integers and keeps
-// damaged bytes from reaching the arithmetic, which trusts its input.
-func (r *reader) number() string {
+// number reads a canonical number. It checks the text because the arithmetic panics on
+// anything else; the check is cheap for plain integers.
+func (r *binaryReader) number() string {
 	text := r.text()
 	if r.err == nil {
 		if n, err := ParseNumber(text); err != nil || n != text {
@@ -241,7 +251,7 @@ func (r *reader) number() string {
 	return text
 }
 
-func (r *reader) set(kind Kind) Value {
+func (r *binaryReader) set(kind Kind) Value {
 	n := r.count()
 	if n == 0 {
 		r.fail("a set is empty")
@@ -259,6 +269,7 @@ func (r *reader) set(kind Kind) Value {
 		if k > 0 && r.err == nil && !ascending(kind, set[k-1], m) {
 			r.fail("a set is out of order")
 		}
+
 		set = append(set, m)
 	}
 
@@ -269,5 +280,6 @@ func ascending(kind Kind, a, b string) bool {
 	if kind == NS {
 		return CompareNumber(a, b) < 0
 	}
+
 	return a < b
 }

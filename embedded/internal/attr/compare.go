@@ -1,9 +1,12 @@
 package attr
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// Equal reports whether two values are the same data. Sets have no order, numbers
-// have one spelling.
+// Equal reports whether two values are the same data: 1 and 1.0 are, and sets with the
+// same members are.
 func Equal(a, b Value) bool {
 	if a.Kind != b.Kind {
 		return false
@@ -17,19 +20,9 @@ func Equal(a, b Value) bool {
 	case M:
 		return EqualItems(a.Map, b.Map)
 	case L:
-		if len(a.List) != len(b.List) {
-			return false
-		}
-
-		for n := range a.List {
-			if !Equal(a.List[n], b.List[n]) {
-				return false
-			}
-		}
-
-		return true
+		return slices.EqualFunc(a.List, b.List, Equal)
 	case SS, NS, BS:
-		return equalSets(a.Set, b.Set)
+		return slices.Equal(a.Set, b.Set) // the members are sorted
 	default:
 		return true
 	}
@@ -50,24 +43,8 @@ func EqualItems(a, b Item) bool {
 	return true
 }
 
-// equalSets compares members in place: sets are sorted.
-func equalSets(a, b []string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-
-	for n := range a {
-		if a[n] != b[n] {
-			return false
-		}
-	}
-
-	return true
-}
-
-// Compare orders two values of the same kind, where that kind has an order:
-// strings by their UTF-8 bytes, numbers by value, binary by unsigned bytes. ok is
-// false for any other pair.
+// Compare orders two values of the same kind: strings by their UTF-8 bytes, numbers by
+// value, binary by unsigned bytes. ok is false when the kinds differ or have no order.
 func Compare(a, b Value) (order int, ok bool) {
 	if a.Kind != b.Kind {
 		return 0, false

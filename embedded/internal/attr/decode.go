@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The wire's type names, as the service says them in a SerializationException.
+// The names of types in the texts of a SerializationException, as the service writes them.
 const (
 	javaString  = "class java.lang.String"
 	javaBoolean = "class java.lang.Boolean"
@@ -23,9 +23,9 @@ func serialization(format string, args ...any) error {
 	return &SerializationError{fmt.Sprintf(format, args...)}
 }
 
-// UnmarshalJSONFrom reads an item in one pass; null gives a nil item. The error is
-// a *SerializationError or the decoder's own (the JSON is broken). Values that are
-// not data become Invalid: see Err.
+// UnmarshalJSONFrom reads an item in one pass; null gives a nil item. It fails with a
+// *SerializationError for JSON of the wrong shape, and with the decoder's own error for
+// malformed JSON. Values that are not data become Invalid: see Err.
 func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	item, message, err := decodeItem(d, 1)
 	if err != nil {
@@ -40,7 +40,7 @@ func (i *Item) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	return nil
 }
 
-// UnmarshalJSONFrom reads a value in one pass, with Item.UnmarshalJSONFrom's rules.
+// UnmarshalJSONFrom reads a value in one pass, as Item.UnmarshalJSONFrom does.
 func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	value, err := decodeValue(d, 1)
 	if err != nil {
@@ -53,15 +53,19 @@ func (v *Value) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 
 // UnmarshalJSON reads an item, for encoding/json.
 func (i *Item) UnmarshalJSON(b []byte) error {
-	return unwrap(json.UnmarshalDecode(jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true)), i))
+	return unwrap(json.UnmarshalDecode(newDecoder(b), i))
 }
 
 // UnmarshalJSON reads a value, for encoding/json.
 func (v *Value) UnmarshalJSON(b []byte) error {
-	return unwrap(json.UnmarshalDecode(jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true)), v))
+	return unwrap(json.UnmarshalDecode(newDecoder(b), v))
 }
 
-// unwrap takes away the JSON package's wrapping of this package's own errors.
+func newDecoder(b []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true))
+}
+
+// unwrap returns this package's own error without the JSON package's wrapping.
 func unwrap(err error) error {
 	var s *SerializationError
 	if errors.As(err, &s) {
@@ -71,7 +75,8 @@ func unwrap(err error) error {
 	return err
 }
 
-// decodeItem reads an object of values. message is why a name cannot stand.
+// decodeItem reads an object of values. message is not empty when a name in it is not
+// allowed.
 func decodeItem(d *jsontext.Decoder, depth int) (item Item, message string, err error) {
 	switch d.PeekKind() {
 	case 'n':
@@ -106,22 +111,26 @@ func decodeItem(d *jsontext.Decoder, depth int) (item Item, message string, err 
 		case len(name) > MaxNameLength:
 			message = msgNameTooLarge
 		}
+
 		item[name] = v
 	}
+
 	_, err = d.ReadToken()
 
 	return item, message, err
 }
 
-// unexpected reports JSON of the wrong type, unless the JSON itself is broken.
+// unexpected returns the error for JSON of the wrong type, or the decoder's error when
+// the JSON is malformed.
 func unexpected(d *jsontext.Decoder, message string) error {
 	if _, err := d.ReadToken(); err != nil {
 		return err
 	}
+
 	return &SerializationError{message}
 }
 
-// decodeValue reads {"S":"x"}. Members that are null or unknown do not count.
+// decodeValue reads {"S":"x"}. It ignores members that are null or unknown.
 func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
 	switch d.PeekKind() {
 	case 'n':
@@ -134,6 +143,8 @@ func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
 		return Value{}, unexpected(d, "Unexpected value type in payload")
 	}
 
+	// The rest of a value that is too deep is skipped: the request may have other faults
+	// that the service reports first.
 	if depth > MaxDepth {
 		return invalid(msgTooDeep), d.SkipValue()
 	}
@@ -154,6 +165,7 @@ func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
 			if err := d.SkipValue(); err != nil {
 				return Value{}, err
 			}
+
 			continue
 		}
 
@@ -162,7 +174,9 @@ func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
 			return Value{}, err
 		}
 
-		if members++; members == 1 || v.Kind == Invalid && value.Kind != Invalid {
+		// The service reports a fault in any member before a second member.
+		members++
+		if members == 1 || v.Kind == Invalid && value.Kind != Invalid {
 			value = v
 		}
 	}
@@ -170,12 +184,13 @@ func decodeValue(d *jsontext.Decoder, depth int) (Value, error) {
 	if members > 1 && value.Kind != Invalid {
 		value = invalid(msgMany)
 	}
+
 	_, err := d.ReadToken()
 
 	return value, err
 }
 
-// readKind reads a member's name; an unknown one gives Invalid.
+// readKind reads a member's name. An unknown name gives Invalid.
 func readKind(d *jsontext.Decoder) (Kind, error) {
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -190,12 +205,13 @@ func readKind(d *jsontext.Decoder) (Kind, error) {
 	case `"M"`:
 		return M, nil
 	}
+
 	name, err := unquote(raw)
 
 	return KindOf(name), err
 }
 
-// decodeMember reads what stands behind a descriptor.
+// decodeMember reads the data that follows a descriptor.
 func decodeMember(d *jsontext.Decoder, kind Kind, depth int) (Value, error) {
 	switch kind {
 	case S:
@@ -267,12 +283,14 @@ func decodeList(d *jsontext.Decoder, depth int) (Value, error) {
 		if err := v.Err(); err != nil && list.Kind != Invalid {
 			list = invalid(err.Error())
 		}
+
 		list.List = append(list.List, v)
 	}
 
 	if list.Kind == Invalid {
 		list.List = nil
 	}
+
 	_, err := d.ReadToken()
 
 	return list, err

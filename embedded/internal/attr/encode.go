@@ -6,19 +6,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// namesOnStack is how many attributes an item may have before sorting its names
-// takes memory from the heap.
+// namesOnStack is the number of attributes up to which sorting an item's names needs no
+// memory from the heap.
 const namesOnStack = 32
 
-// AppendJSON appends the item as AWS JSON, names sorted: {"id":{"S":"o-1"}}. A nil
+// AppendJSON appends the item as AWS JSON with sorted names: {"id":{"S":"o-1"}}. A nil
 // item is written as {}.
 func (i Item) AppendJSON(dst []byte) []byte {
 	var buf [namesOnStack]string
+
 	dst = append(dst, '{')
 	for n, name := range i.appendNames(buf[:0]) {
 		if n > 0 {
 			dst = append(dst, ',')
 		}
+
 		dst = appendString(dst, name)
 		dst = append(dst, ':')
 		dst = i[name].AppendJSON(dst)
@@ -36,6 +38,7 @@ func (v Value) AppendJSON(dst []byte) []byte {
 	dst = append(dst, '{', '"')
 	dst = append(dst, v.Kind.String()...)
 	dst = append(dst, '"', ':')
+
 	switch v.Kind {
 	case S:
 		dst = appendString(dst, v.Str)
@@ -59,8 +62,10 @@ func (v Value) AppendJSON(dst []byte) []byte {
 			if n > 0 {
 				dst = append(dst, ',')
 			}
+
 			dst = e.AppendJSON(dst)
 		}
+
 		dst = append(dst, ']')
 	case SS, NS, BS:
 		dst = appendSet(dst, v)
@@ -92,8 +97,8 @@ func appendBase64(dst []byte, raw string) []byte {
 	return append(dst, '"')
 }
 
-// appendString writes a JSON string. Text that is not UTF-8 gets U+FFFD in its
-// place; decoding lets none in.
+// appendString appends a JSON string. Bytes that are not UTF-8 become U+FFFD; decoding
+// accepts no such text.
 func appendString(dst []byte, s string) []byte {
 	for n := range len(s) {
 		if c := s[n]; c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
@@ -101,6 +106,7 @@ func appendString(dst []byte, s string) []byte {
 			return dst
 		}
 	}
+
 	dst = append(dst, '"')
 	dst = append(dst, s...)
 

@@ -2,21 +2,21 @@ package attr
 
 import "errors"
 
-// ValidationError is what DynamoDB answers as ValidationException: well-formed
-// JSON that is no attribute value.
+// ValidationError reports JSON of the right shape that is not an attribute value.
+// DynamoDB answers it as a ValidationException.
 type ValidationError struct{ Message string }
 
 func (e *ValidationError) Error() string { return e.Message }
 
-// SerializationError is what DynamoDB answers as SerializationException: JSON of
-// another shape than the protocol's.
+// SerializationError reports JSON of another shape than the protocol's. DynamoDB answers
+// it as a SerializationException.
 type SerializationError struct{ Message string }
 
 func (e *SerializationError) Error() string { return e.Message }
 
-// The refusals in DynamoDB's words. Where DynamoDB Local words them differently,
-// the service's own text stands here, as recorded against the service by
-// https://github.com/architect/dynalite (test/putItem.js, test/helpers.js).
+// DynamoDB's messages, to the letter. Where DynamoDB Local has other texts, these are the
+// service's own, as recorded by dynalite against the service.
+// Source: https://github.com/architect/dynalite (test/putItem.js, test/helpers.js).
 const (
 	msgEmpty        = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 	msgMany         = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes"
@@ -36,20 +36,13 @@ const (
 	msgTooDeep      = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit"
 )
 
-// MaxNameLength is the longest attribute name in bytes.
-const MaxNameLength = 65535
-
-// MaxDepth is how many levels a value may have: a scalar has one, a list of
-// scalars two.
-const MaxDepth = 32
-
 var (
 	errOverflow  = &ValidationError{msgOverflow}
 	errUnderflow = &ValidationError{msgUnderflow}
 	errPrecision = &ValidationError{msgPrecision}
 )
 
-// IsValidation reports whether err is a refusal of data (ValidationException).
+// IsValidation reports whether err is a ValidationError.
 func IsValidation(err error) bool {
 	var v *ValidationError
 	return errors.As(err, &v)

@@ -27,12 +27,32 @@ func TestDecodeValue(t *testing.T) {
 		{name: "a boolean", in: `{"BOOL":false}`, want: Value{Kind: BOOL}},
 		{name: "a boolean may be a word", in: `{"BOOL":"yes"}`, want: Value{Kind: BOOL, Bool: true}},
 		{name: "null", in: `{"NULL":true}`, want: Value{Kind: NULL, Bool: true}},
-		{name: "a map", in: `{"M":{"a":{"N":"1"},"b":{"M":{}}}}`, want: Value{Kind: M, Map: Item{"a": {Kind: N, Str: "1"}, "b": {Kind: M, Map: Item{}}}}},
-		{name: "a list", in: `{"L":[{"N":"1"},{"L":[]}]}`, want: Value{Kind: L, List: []Value{{Kind: N, Str: "1"}, {Kind: L, List: []Value{}}}}},
+		{
+			name: "a map",
+			in:   `{"M":{"a":{"N":"1"},"b":{"M":{}}}}`,
+			want: Value{Kind: M, Map: Item{"a": {Kind: N, Str: "1"}, "b": {Kind: M, Map: Item{}}}},
+		},
+		{
+			name: "a list",
+			in:   `{"L":[{"N":"1"},{"L":[]}]}`,
+			want: Value{Kind: L, List: []Value{{Kind: N, Str: "1"}, {Kind: L, List: []Value{}}}},
+		},
 		{name: "string sets are sorted", in: `{"SS":["b","a"]}`, want: Value{Kind: SS, Set: []string{"a", "b"}}},
-		{name: "number sets are sorted by value", in: `{"NS":["10","-1","2.0"]}`, want: Value{Kind: NS, Set: []string{"-1", "2", "10"}}},
-		{name: "binary sets are sorted by bytes", in: `{"BS":["/w==","YQ=="]}`, want: Value{Kind: BS, Set: []string{"a", "\xff"}}},
-		{name: "null and unknown members do not count", in: `{"S":null,"Z":{"q":[1]},"N":"1"}`, want: Value{Kind: N, Str: "1"}},
+		{
+			name: "number sets are sorted by value",
+			in:   `{"NS":["10","-1","2.0"]}`,
+			want: Value{Kind: NS, Set: []string{"-1", "2", "10"}},
+		},
+		{
+			name: "binary sets are sorted by bytes",
+			in:   `{"BS":["/w==","YQ=="]}`,
+			want: Value{Kind: BS, Set: []string{"a", "\xff"}},
+		},
+		{
+			name: "null and unknown members do not count",
+			in:   `{"S":null,"Z":{"q":[1]},"N":"1"}`,
+			want: Value{Kind: N, Str: "1"},
+		},
 		{name: "an escaped descriptor", in: `{"\u0053":"x"}`, want: Value{Kind: S, Str: "x"}},
 		{name: "31 lists around a string are the deepest", in: nested(31), want: deep(31)},
 
@@ -46,12 +66,28 @@ func TestDecodeValue(t *testing.T) {
 		{name: "an empty string set", in: `{"SS":[]}`, invalid: msgEmptySS},
 		{name: "an empty number set", in: `{"NS":[]}`, invalid: msgEmptyNS},
 		{name: "an empty binary set", in: `{"BS":[]}`, invalid: msgEmptyBS},
-		{name: "equal strings in a set", in: `{"SS":["b","a","b"]}`, invalid: "One or more parameter values were invalid: Input collection [b, a, b] contains duplicates."},
+		{
+			name:    "equal strings in a set",
+			in:      `{"SS":["b","a","b"]}`,
+			invalid: "One or more parameter values were invalid: Input collection [b, a, b] contains duplicates.",
+		},
 		{name: "equal numbers in a set", in: `{"NS":["1","1.0"]}`, invalid: "Input collection contains duplicates"},
-		{name: "equal binaries in a set", in: `{"BS":["YQ==","YQ=="]}`, invalid: "One or more parameter values were invalid: Input collection [YQ==, YQ==]of type BS contains duplicates."},
-		{name: "a fault deep inside comes up", in: `{"L":[{"M":{"a":{"N":"z"}}}]}`, invalid: "The parameter cannot be converted to a numeric value: z"},
+		{
+			name:    "equal binaries in a set",
+			in:      `{"BS":["YQ==","YQ=="]}`,
+			invalid: "One or more parameter values were invalid: Input collection [YQ==, YQ==]of type BS contains duplicates.",
+		},
+		{
+			name:    "a fault deep inside comes up",
+			in:      `{"L":[{"M":{"a":{"N":"z"}}}]}`,
+			invalid: "The parameter cannot be converted to a numeric value: z",
+		},
 		{name: "a member without a name", in: `{"M":{"":{"S":"x"}}}`, invalid: msgEmptyName},
-		{name: "a fault in a member comes before too many members", in: `{"S":"a","N":"z"}`, invalid: "The parameter cannot be converted to a numeric value: z"},
+		{
+			name:    "a fault in a member comes before too many members",
+			in:      `{"S":"a","N":"z"}`,
+			invalid: "The parameter cannot be converted to a numeric value: z",
+		},
 		{name: "32 lists around a string are too deep", in: nested(32), invalid: msgTooDeep},
 		{name: "very deep nesting is skipped over", in: nested(3000), invalid: msgTooDeep},
 
@@ -62,12 +98,20 @@ func TestDecodeValue(t *testing.T) {
 		{name: "an array for a string", in: `{"S":[]}`, broken: "Unrecognized collection type class java.lang.String"},
 		{name: "a number for a boolean", in: `{"BOOL":1}`, broken: "NUMBER_VALUE cannot be converted to Boolean"},
 		{name: "another word for a boolean", in: `{"BOOL":"maybe"}`, broken: "Unexpected token received from parser"},
-		{name: "base64 without padding", in: `{"B":"YQ"}`, broken: "Base64 encoded length is expected a multiple of 4 bytes but found: 2"},
+		{
+			name:   "base64 without padding",
+			in:     `{"B":"YQ"}`,
+			broken: "Base64 encoded length is expected a multiple of 4 bytes but found: 2",
+		},
 		{name: "a number for binary", in: `{"B":1}`, broken: "only base-64-encoded strings are convertible to bytes"},
 		{name: "an object for a list", in: `{"L":{}}`, broken: notExpected},
 		{name: "a string for a set", in: `{"SS":"a"}`, broken: "Unexpected field type"},
 		{name: "a string for a value", in: `"a"`, broken: "Unexpected value type in payload"},
-		{name: "an array for a value", in: `[]`, broken: "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue"},
+		{
+			name:   "an array for a value",
+			in:     `[]`,
+			broken: "Unrecognized collection type class com.amazonaws.dynamodb.v20120810.AttributeValue",
+		},
 		{name: "an array for a map", in: `{"M":[]}`, broken: "Unrecognized collection type " + javaMap},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -2,7 +2,7 @@ package attr
 
 import "fmt"
 
-// The first byte of an encoded key says its kind, and of a number the sign too.
+// The first byte of an encoded key names its kind, and for a number its sign too.
 const (
 	keyString   byte = 0x10
 	keyBinary   byte = 0x18
@@ -11,17 +11,16 @@ const (
 	keyPositive byte = 0x22
 )
 
-// A zero byte inside a string is escaped, so that 0x00 0x01 can end it: whatever
-// follows, the shorter of two strings sorts first.
+// The bytes 0x00 0x01 end a string, and a zero byte inside it is written as 0x00 0xFF.
+// So the shorter of two strings sorts first, whatever follows the key.
 const (
 	keyEscaped    byte = 0xFF
 	keyTerminator byte = 0x01
 )
 
-// AppendKey appends an encoding of an S, N or B whose byte order is the order of
-// Compare. No encoding is a prefix of another, so the encodings of a partition key
-// and a sort key may be written one after the other. It panics on other kinds: a
-// key schema names only these.
+// AppendKey appends an encoding of an S, N or B whose byte order is the order of Compare.
+// No encoding is a prefix of another, so that of a sort key may follow that of a
+// partition key. It panics on other kinds, which a key schema cannot name.
 func AppendKey(dst []byte, v Value) []byte {
 	if v.Kind == N {
 		return appendKeyNumber(dst, v.Str)
@@ -29,9 +28,9 @@ func AppendKey(dst []byte, v Value) []byte {
 	return append(AppendKeyPrefix(dst, v), 0x00, keyTerminator)
 }
 
-// AppendKeyPrefix appends what the keys of all strings (or binaries) that begin
-// with v have in common: the bounds of a begins_with are this and its successor.
-// It panics when v is neither S nor B.
+// AppendKeyPrefix appends the bytes with which the keys of all strings, or binaries, that
+// begin with v start: a begins_with reads the range of that prefix. It panics when v is
+// neither S nor B.
 func AppendKeyPrefix(dst []byte, v Value) []byte {
 	switch v.Kind {
 	case S:
@@ -44,6 +43,7 @@ func AppendKeyPrefix(dst []byte, v Value) []byte {
 
 	for n := range len(v.Str) {
 		dst = append(dst, v.Str[n])
+
 		if v.Str[n] == 0 {
 			dst = append(dst, keyEscaped)
 		}
@@ -52,8 +52,9 @@ func AppendKeyPrefix(dst []byte, v Value) []byte {
 	return dst
 }
 
-// appendKeyNumber writes sign, exponent and digits in base 100, the digits one up
-// so that a zero byte ends them. The bytes of a negative number are inverted.
+// appendKeyNumber appends sign, exponent and digits in base 100. Each digit is written
+// one higher, so that a zero byte can end them and sorts before any digit. All bytes of a
+// negative number but the first are inverted, so that the larger magnitude sorts first.
 func appendKeyNumber(dst []byte, text string) []byte {
 	d := mustDecimal(text)
 	if d.n == 0 {
@@ -67,8 +68,10 @@ func appendKeyNumber(dst []byte, text string) []byte {
 		dst = append(dst, keyPositive)
 	}
 
-	exponent := (d.exponent - minExponent) / 2 // 0..127: the pair that holds the first digit
+	exponent := (d.exponent - minExponent) / 2 // of the pair that holds the first digit: 0 to 127
 	dst = append(dst, byte(exponent)^invert)
+
+	// With an even exponent the first pair holds one digit: see decimal.pairs.
 	at := 0
 	if d.exponent%2 == 0 {
 		dst, at = append(dst, (d.digits[0]-'0'+1)^invert), 1
@@ -79,6 +82,7 @@ func appendKeyNumber(dst []byte, text string) []byte {
 		if at+1 < d.n {
 			pair += d.digits[at+1] - '0'
 		}
+
 		dst = append(dst, (pair+1)^invert)
 	}
 

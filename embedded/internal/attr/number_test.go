@@ -12,20 +12,45 @@ import (
 func TestParseNumber(t *testing.T) {
 	digits38 := "12345678901234567890123456789012345678"
 	for _, tt := range []struct{ in, want, fault string }{
-		{in: "1", want: "1"}, {in: "01", want: "1"}, {in: "+1", want: "1"}, {in: "-0", want: "0"},
-		{in: "0.0", want: "0"}, {in: "1.0", want: "1"}, {in: "1.50", want: "1.5"}, {in: "-0.5", want: "-0.5"},
-		{in: ".5", want: "0.5"}, {in: "5.", want: "5"}, {in: "1e5", want: "100000"}, {in: "1E+20", want: "100000000000000000000"},
-		{in: "1e-7", want: "0.0000001"}, {in: "0e999", want: "0"}, {in: "123.4500e1", want: "1234.5"},
-		{in: "1e125", want: "1" + strings.Repeat("0", 125)}, {in: "-1e-130", want: "-0." + strings.Repeat("0", 129) + "1"},
-		{in: digits38, want: digits38}, {in: digits38 + "0", want: digits38 + "0"}, {in: "0." + digits38, want: "0." + digits38},
+		{in: "1", want: "1"},
+		{in: "01", want: "1"},
+		{in: "+1", want: "1"},
+		{in: "-0", want: "0"},
+		{in: "0.0", want: "0"},
+		{in: "1.0", want: "1"},
+		{in: "1.50", want: "1.5"},
+		{in: "-0.5", want: "-0.5"},
+		{in: ".5", want: "0.5"},
+		{in: "5.", want: "5"},
+		{in: "1e5", want: "100000"},
+		{in: "1E+20", want: "100000000000000000000"},
+		{in: "1e-7", want: "0.0000001"},
+		{in: "0e999", want: "0"},
+		{in: "123.4500e1", want: "1234.5"},
+		{in: "1e125", want: "1" + strings.Repeat("0", 125)},
+		{in: "-1e-130", want: "-0." + strings.Repeat("0", 129) + "1"},
+		{in: digits38, want: digits38},
+		{in: digits38 + "0", want: digits38 + "0"},
+		{in: "0." + digits38, want: "0." + digits38},
 		{in: digits38 + "00000e10", want: digits38 + strings.Repeat("0", 15)},
-		{in: "1e126", fault: msgOverflow}, {in: "-1e99999", fault: msgOverflow},
-		{in: "1e-131", fault: msgUnderflow}, {in: "1e-99999", fault: msgUnderflow},
-		{in: digits38 + "9", fault: msgPrecision}, {in: "9.99999999999999999999999999999999999999e125", fault: msgPrecision},
-		{in: "", fault: msgNotNumeric}, {in: "abc", fault: msgNotNumeric + ": abc"}, {in: " 1", fault: msgNotNumeric + ":  1"},
-		{in: "1 ", fault: msgNotNumeric + ": 1 "}, {in: "1e", fault: msgNotNumeric + ": 1e"}, {in: "0x10", fault: msgNotNumeric + ": 0x10"},
-		{in: "1_0", fault: msgNotNumeric + ": 1_0"}, {in: ".", fault: msgNotNumeric + ": ."}, {in: "-", fault: msgNotNumeric + ": -"},
-		{in: "1.2.3", fault: msgNotNumeric + ": 1.2.3"}, {in: "NaN", fault: msgNotNumeric + ": NaN"}, {in: "e5", fault: msgNotNumeric + ": e5"},
+		{in: "1e126", fault: msgOverflow},
+		{in: "-1e99999", fault: msgOverflow},
+		{in: "1e-131", fault: msgUnderflow},
+		{in: "1e-99999", fault: msgUnderflow},
+		{in: digits38 + "9", fault: msgPrecision},
+		{in: "9.99999999999999999999999999999999999999e125", fault: msgPrecision},
+		{in: "", fault: msgNotNumeric},
+		{in: "abc", fault: msgNotNumeric + ": abc"},
+		{in: " 1", fault: msgNotNumeric + ":  1"},
+		{in: "1 ", fault: msgNotNumeric + ": 1 "},
+		{in: "1e", fault: msgNotNumeric + ": 1e"},
+		{in: "0x10", fault: msgNotNumeric + ": 0x10"},
+		{in: "1_0", fault: msgNotNumeric + ": 1_0"},
+		{in: ".", fault: msgNotNumeric + ": ."},
+		{in: "-", fault: msgNotNumeric + ": -"},
+		{in: "1.2.3", fault: msgNotNumeric + ": 1.2.3"},
+		{in: "NaN", fault: msgNotNumeric + ": NaN"},
+		{in: "e5", fault: msgNotNumeric + ": e5"},
 		{in: "1e9999999999", fault: msgNotNumeric + ": 1e9999999999"},
 	} {
 		got, err := ParseNumber(tt.in)
@@ -39,18 +64,19 @@ func TestParseNumber(t *testing.T) {
 	}
 }
 
-// genNumber draws canonical numbers: small integers, and any that DynamoDB holds.
+// genNumber draws canonical numbers: tiny ones (often equal), integers, and any that
+// DynamoDB can hold.
 func genNumber() *rapid.Generator[string] {
-	small := rapid.Map(rapid.Int64(), func(n int64) string { return fmt.Sprint(n) })
+	integer := rapid.Map(rapid.Int64(), func(n int64) string { return fmt.Sprint(n) })
 	tiny := rapid.Map(rapid.IntRange(-3, 3), func(n int) string { return fmt.Sprint(n) })
-	any := rapid.Custom(func(t *rapid.T) string {
+	anyNumber := rapid.Custom(func(t *rapid.T) string {
 		sign := rapid.SampledFrom([]string{"", "-"}).Draw(t, "sign")
 		digits := rapid.StringMatching(`[1-9][0-9]{0,37}`).Draw(t, "digits")
 		exponent := rapid.IntRange(minExponent, maxExponent-len(digits)+1).Draw(t, "exponent")
 		return fmt.Sprintf("%s%se%d", sign, digits, exponent)
 	})
 
-	return rapid.Map(rapid.OneOf(small, tiny, any), func(text string) string {
+	return rapid.Map(rapid.OneOf(integer, tiny, anyNumber), func(text string) string {
 		n, err := ParseNumber(text)
 		if err != nil {
 			panic(err)
@@ -69,6 +95,7 @@ func rational(t *rapid.T, text string) *big.Rat {
 	return r
 }
 
+// Parsing, order and arithmetic agree with math/big, and every result is canonical.
 func TestNumbersAgainstMathBig(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := genNumber().Draw(t, "a"), genNumber().Draw(t, "b")
@@ -103,7 +130,7 @@ func TestNumbersAgainstMathBig(t *testing.T) {
 	})
 }
 
-// exact writes a rational whose denominator is a power of ten.
+// exact returns all digits of a rational whose denominator is a power of ten.
 func exact(r *big.Rat) string { return r.FloatString(200) }
 
 func FuzzParseNumber(f *testing.F) {

@@ -9,15 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decodeString reads a string where the protocol has one.
+// decodeString reads a string. Other JSON is a SerializationError.
 func decodeString(d *jsontext.Decoder) (string, error) {
 	if d.PeekKind() != '"' {
 		return "", mismatch(d, "String", javaString)
 	}
+
 	return readString(d)
 }
 
-// decodeBool reads a boolean, or one of the words that the service takes for one.
+// decodeBool reads a boolean, or a string that the service accepts as one.
 func decodeBool(d *jsontext.Decoder) (bool, error) {
 	switch d.PeekKind() {
 	case 't', 'f':
@@ -42,7 +43,7 @@ func decodeBool(d *jsontext.Decoder) (bool, error) {
 	}
 }
 
-// mismatch says what stood in the place of a scalar.
+// mismatch returns the error for JSON that is not the expected scalar.
 func mismatch(d *jsontext.Decoder, want, class string) error {
 	switch d.PeekKind() {
 	case '{':
@@ -68,7 +69,7 @@ func mismatch(d *jsontext.Decoder, want, class string) error {
 	}
 }
 
-// decodeBytes reads padded base64. The messages are the service's, misspelling included.
+// decodeBytes reads padded base64. The messages are the service's, with its misspelling.
 func decodeBytes(d *jsontext.Decoder) (string, error) {
 	switch d.PeekKind() {
 	case '"':
@@ -89,7 +90,8 @@ func decodeBytes(d *jsontext.Decoder) (string, error) {
 		return "", serialization("Base64 encoded length is expected a multiple of 4 bytes but found: %d", len(s))
 	}
 
-	if strings.ContainsAny(s, "\r\n") { // which encoding/base64 would skip
+	// encoding/base64 skips line breaks; the service refuses them.
+	if strings.ContainsAny(s, "\r\n") {
 		return "", serialization("Invalid base 64 character")
 	}
 
@@ -101,7 +103,8 @@ func decodeBytes(d *jsontext.Decoder) (string, error) {
 	return string(b), nil
 }
 
-// readString reads a JSON string, which the caller knows to come next, or a name.
+// readString reads a JSON string or a member's name. The caller has checked that one
+// comes next.
 func readString(d *jsontext.Decoder) (string, error) {
 	raw, err := d.ReadValue()
 	if err != nil {
@@ -111,6 +114,7 @@ func readString(d *jsontext.Decoder) (string, error) {
 	return unquote(raw)
 }
 
+// unquote returns the text of a JSON string, copied once when it has no escapes.
 func unquote(raw jsontext.Value) (string, error) {
 	if len(raw) >= 2 && bytes.IndexByte(raw, '\\') < 0 && utf8.Valid(raw) {
 		return string(raw[1 : len(raw)-1]), nil

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decodeSet reads a set and puts it into order.
+// decodeSet reads a set and sorts it.
 func decodeSet(d *jsontext.Decoder, kind Kind) (Value, error) {
 	if err := beginList(d); err != nil {
 		return Value{}, err
@@ -25,6 +25,7 @@ func decodeSet(d *jsontext.Decoder, kind Kind) (Value, error) {
 		if message == "" {
 			message = why
 		}
+
 		members = append(members, m)
 	}
 
@@ -39,6 +40,7 @@ func decodeSet(d *jsontext.Decoder, kind Kind) (Value, error) {
 	return newSet(kind, members), nil
 }
 
+// decodeSetMember reads one member. why is not empty when the member is not data.
 func decodeSetMember(d *jsontext.Decoder, kind Kind) (member, why string, err error) {
 	if d.PeekKind() == 'n' {
 		_, err := d.ReadToken()
@@ -63,8 +65,8 @@ func decodeSetMember(d *jsontext.Decoder, kind Kind) (member, why string, err er
 	return member, "", nil
 }
 
-// newSet builds the set of the members in the order in which they came, or the
-// Invalid that says why there is none. It keeps and sorts the slice.
+// newSet builds a set of members in the order in which the request gave them, or an
+// Invalid that says why they are no set. It keeps the slice and sorts it.
 func newSet(kind Kind, members []string) Value {
 	if len(members) == 0 {
 		return invalid(map[Kind]string{SS: msgEmptySS, NS: msgEmptyNS, BS: msgEmptyBS}[kind])
@@ -72,8 +74,9 @@ func newSet(kind Kind, members []string) Value {
 
 	given := members
 	if kind != NS && len(members) > 1 {
-		given = slices.Clone(members) // a refusal lists them as they came
+		given = slices.Clone(members) // the error lists them in the request's order
 	}
+
 	SortSet(kind, members)
 
 	for n := 1; n < len(members); n++ {
@@ -95,14 +98,14 @@ func duplicates(kind Kind, given []string) string {
 			texts[n] = base64.StdEncoding.EncodeToString([]byte(m))
 		}
 
+		// The missing space is the service's.
 		return "One or more parameter values were invalid: Input collection [" + strings.Join(texts, ", ") + "]of type BS contains duplicates."
 	default:
 		return "One or more parameter values were invalid: Input collection [" + strings.Join(given, ", ") + "] contains duplicates."
 	}
 }
 
-// SortSet puts members of a set of that kind into the order in which Value.Set
-// holds them.
+// SortSet sorts the members of a set of that kind into the order of Value.Set.
 func SortSet(kind Kind, members []string) {
 	if kind == NS {
 		slices.SortFunc(members, CompareNumber)

@@ -1,16 +1,16 @@
 package attr
 
-// Overheads of document types in bytes.
-// Rule: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
+// What documents cost beside their content, in bytes.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 const (
 	documentOverhead = 3
 	elementOverhead  = 1
 )
 
-// MaxItemSize is the largest item in bytes, names included.
+// MaxItemSize is the size of the largest item in bytes, names included.
 const MaxItemSize = 400 << 10
 
-// Size is what DynamoDB counts for the item, in bytes: names and values.
+// Size returns the item's size as DynamoDB counts it, in bytes: names and values.
 func (i Item) Size() int {
 	total := 0
 	for name, v := range i {
@@ -20,7 +20,7 @@ func (i Item) Size() int {
 	return total
 }
 
-// Size is what DynamoDB counts for the value, in bytes.
+// Size returns the value's size as DynamoDB counts it, in bytes.
 func (v Value) Size() int {
 	switch v.Kind {
 	case S, B:
@@ -57,8 +57,9 @@ func (v Value) Size() int {
 	}
 }
 
-// numberSize is one byte of exponent, one per pair of digits (pairs are counted
-// from the decimal point), and one more when negative; zero takes one byte.
+// numberSize returns the size of a number: one byte for the exponent, one per pair of
+// digits, and one more when it is negative. Zero takes one byte. AWS documents it only
+// approximately; TestSize has the observations.
 func numberSize(text string) int {
 	d := mustDecimal(text)
 	if d.n == 0 {
@@ -73,18 +74,8 @@ func numberSize(text string) int {
 	return size
 }
 
-// pairs is how many base-100 digits the number has.
-func (d *decimal) pairs() int {
-	lead := 0
-	if d.exponent%2 == 0 {
-		lead = 1 // the first pair holds one digit: 123 is 01 23
-	}
-
-	return (d.n + lead + 1) / 2
-}
-
-// Depth is how many levels the value has: 1 for a scalar, a set, or an empty map or
-// list.
+// Depth returns the number of levels of the value: 1 for a scalar, a set, or an empty map
+// or list.
 func (v Value) Depth() int {
 	below := 0
 	for _, e := range v.List {

@@ -5,11 +5,19 @@ import (
 	"slices"
 )
 
-// Kind is an attribute's type, named by its wire descriptor.
+// MaxNameLength is the length of the longest attribute name in bytes.
+const MaxNameLength = 65535
+
+// MaxDepth is the number of levels that a value may have: a scalar has one, a list of
+// scalars has two.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
+const MaxDepth = 32
+
+// Kind is an attribute's type, named by its descriptor on the wire.
 type Kind uint8
 
-// The ten types of DynamoDB. Invalid is the zero Value, and what decoding makes
-// of JSON that is no value.
+// The ten types of DynamoDB. Invalid is the kind of the zero Value, and of what decoding
+// returns for JSON that is not data.
 const (
 	Invalid Kind = iota
 	S
@@ -26,11 +34,12 @@ const (
 
 var kindNames = [...]string{"", "S", "N", "B", "BOOL", "NULL", "M", "L", "SS", "NS", "BS"}
 
-// String returns the descriptor on the wire: "S", "N", ...; "" for Invalid.
+// String returns the descriptor on the wire, like "S"; "" for Invalid.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
 	}
+
 	return ""
 }
 
@@ -42,17 +51,17 @@ func KindOf(descriptor string) Kind {
 	return Kind(max(0, slices.Index(kindNames[:], descriptor)))
 }
 
-// Value is one attribute value. It is immutable once built: whoever changes an
-// item builds new values, so that values may be shared between items.
+// Value is one attribute value. It is immutable once built: changing an item builds new
+// values, so that items may share values.
 type Value struct {
 	Kind Kind
 	// Bool holds a BOOL (a NULL is always true).
 	Bool bool
-	// Str holds an S, the canonical text of an N, or the raw bytes of a B. Of an
-	// Invalid it holds why it is.
+	// Str holds an S, the canonical text of an N, or the raw bytes of a B. For an
+	// Invalid it holds DynamoDB's message.
 	Str string
-	// Map holds an M, List an L. Set holds the members of SS, NS (canonical
-	// texts) or BS (raw bytes), sorted, without duplicates.
+	// Map holds an M, List an L. Set holds the members of an SS, NS (canonical texts) or
+	// BS (raw bytes), sorted and without duplicates.
 	Map  Item
 	List []Value
 	Set  []string
@@ -61,7 +70,7 @@ type Value struct {
 // Item is an item or a map: values by attribute name.
 type Item map[string]Value
 
-// Err returns the ValidationError of a value that decoding could not accept.
+// Err returns the ValidationError of an Invalid, and nil for any other value.
 func (v Value) Err() error {
 	switch {
 	case v.Kind != Invalid:
@@ -73,9 +82,9 @@ func (v Value) Err() error {
 	}
 }
 
-// Err returns the ValidationError of the first value, by name, that decoding could
-// not accept. It looks at the top level only: a map with an invalid member is
-// itself Invalid.
+// Err returns the ValidationError of the Invalid value with the lowest name, and nil when
+// there is none. It looks at the top level only: a map with an Invalid member is itself
+// Invalid.
 func (i Item) Err() error {
 	bad, found := "", false
 	for name, v := range i {
@@ -94,7 +103,7 @@ func (i Item) Err() error {
 // Names returns the attribute names, sorted.
 func (i Item) Names() []string { return i.appendNames(make([]string, 0, len(i))) }
 
-// appendNames lets the encoders sort the names of a usual item without touching the heap.
+// appendNames is Names for the encoders, which sort the names of most items on the stack.
 func (i Item) appendNames(names []string) []string {
 	names = slices.AppendSeq(names, maps.Keys(i))
 	slices.Sort(names)

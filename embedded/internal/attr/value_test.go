@@ -2,8 +2,8 @@ package attr
 
 import "testing"
 
-// The sizes were measured with DynamoDB Local 3.1.0 by the capacity that items of
-// known padding consume.
+// The sizes were observed on DynamoDB Local 3.1.0: padding an item until it consumes
+// another capacity unit reveals its size.
 func TestSize(t *testing.T) {
 	s := func(text string) Value { return Value{Kind: S, Str: text} }
 	n := func(text string) Value { return Value{Kind: N, Str: text} }
@@ -12,28 +12,28 @@ func TestSize(t *testing.T) {
 		v    Value
 		want int
 	}{
-		{"a string by its UTF-8 bytes", s("é"), 2},
-		{"zero", n("0"), 1},
-		{"one digit", n("1"), 2},
-		{"two digits in one pair", n("12"), 2},
-		{"three digits in two pairs", n("123"), 3},
-		{"trailing zeros cost nothing", n("1000"), 2},
-		{"pairs start at the point", n("1.5"), 3},
-		{"leading zeros cost nothing", n("0.01"), 2},
-		{"a sign costs a byte", n("-12"), 3},
-		{"38 digits", n("12345678901234567890123456789012345678"), 20},
-		{"38 digits across pairs", n("1234567890123456789012345678901234567.8"), 21},
-		{"37 digits with a sign", n("-1234567890123456789012345678901234567"), 21},
-		{"a boolean", Value{Kind: BOOL}, 1},
-		{"null", Value{Kind: NULL}, 1},
-		{"an empty list", Value{Kind: L}, 3},
-		{"a list of two", Value{Kind: L, List: []Value{s("a"), n("1")}}, 8},
-		{"an empty map", Value{Kind: M}, 3},
-		{"a map", Value{Kind: M, Map: Item{"k": s("a")}}, 6},
-		{"a map in a map", Value{Kind: M, Map: Item{"k": {Kind: M, Map: Item{"z": {Kind: NULL}}}}}, 11},
-		{"a string set", Value{Kind: SS, Set: []string{"a", "bb"}}, 3},
-		{"a number set", Value{Kind: NS, Set: []string{"1", "100"}}, 4},
-		{"binary by its raw bytes", Value{Kind: B, Str: "aa"}, 2},
+		{name: "a string by its UTF-8 bytes", v: s("é"), want: 2},
+		{name: "zero", v: n("0"), want: 1},
+		{name: "one digit", v: n("1"), want: 2},
+		{name: "two digits in one pair", v: n("12"), want: 2},
+		{name: "three digits in two pairs", v: n("123"), want: 3},
+		{name: "trailing zeros cost nothing", v: n("1000"), want: 2},
+		{name: "pairs start at the point", v: n("1.5"), want: 3},
+		{name: "leading zeros cost nothing", v: n("0.01"), want: 2},
+		{name: "a sign costs a byte", v: n("-12"), want: 3},
+		{name: "38 digits", v: n("12345678901234567890123456789012345678"), want: 20},
+		{name: "38 digits across pairs", v: n("1234567890123456789012345678901234567.8"), want: 21},
+		{name: "37 digits with a sign", v: n("-1234567890123456789012345678901234567"), want: 21},
+		{name: "a boolean", v: Value{Kind: BOOL}, want: 1},
+		{name: "null", v: Value{Kind: NULL}, want: 1},
+		{name: "an empty list", v: Value{Kind: L}, want: 3},
+		{name: "a list of two", v: Value{Kind: L, List: []Value{s("a"), n("1")}}, want: 8},
+		{name: "an empty map", v: Value{Kind: M}, want: 3},
+		{name: "a map", v: Value{Kind: M, Map: Item{"k": s("a")}}, want: 6},
+		{name: "a map in a map", v: Value{Kind: M, Map: Item{"k": {Kind: M, Map: Item{"z": {Kind: NULL}}}}}, want: 11},
+		{name: "a string set", v: Value{Kind: SS, Set: []string{"a", "bb"}}, want: 3},
+		{name: "a number set", v: Value{Kind: NS, Set: []string{"1", "100"}}, want: 4},
+		{name: "binary by its raw bytes", v: Value{Kind: B, Str: "aa"}, want: 2},
 	} {
 		if got := tt.v.Size(); got != tt.want {
 			t.Errorf("%s: got %d bytes, want %d", tt.name, got, tt.want)
@@ -53,18 +53,33 @@ func TestEqual(t *testing.T) {
 		a, b Value
 		want bool
 	}{
-		{"the same string", a, a, true},
-		{"a string and binary of the same bytes", a, Value{Kind: B, Str: "a"}, false},
-		{"a string and a number of the same text", Value{Kind: S, Str: "1"}, one, false},
-		{"booleans", Value{Kind: BOOL, Bool: true}, Value{Kind: BOOL}, false},
-		{"nulls", Value{Kind: NULL}, Value{Kind: NULL, Bool: true}, true},
-		{"lists in order", list(a, one), list(a, one), true},
-		{"lists out of order", list(a, one), list(one, a), false},
-		{"lists of other lengths", list(a), list(a, one), false},
-		{"maps", Value{Kind: M, Map: Item{"x": a}}, Value{Kind: M, Map: Item{"x": a}}, true},
-		{"maps with other names", Value{Kind: M, Map: Item{"x": a}}, Value{Kind: M, Map: Item{"y": a}}, false},
-		{"sets", Value{Kind: SS, Set: []string{"a", "b"}}, Value{Kind: SS, Set: []string{"a", "b"}}, true},
-		{"sets with other members", Value{Kind: SS, Set: []string{"a", "b"}}, Value{Kind: SS, Set: []string{"a", "c"}}, false},
+		{name: "the same string", a: a, b: a, want: true},
+		{name: "a string and binary of the same bytes", a: a, b: Value{Kind: B, Str: "a"}, want: false},
+		{name: "a string and a number of the same text", a: Value{Kind: S, Str: "1"}, b: one, want: false},
+		{name: "booleans", a: Value{Kind: BOOL, Bool: true}, b: Value{Kind: BOOL}, want: false},
+		{name: "nulls", a: Value{Kind: NULL}, b: Value{Kind: NULL, Bool: true}, want: true},
+		{name: "lists in order", a: list(a, one), b: list(a, one), want: true},
+		{name: "lists out of order", a: list(a, one), b: list(one, a), want: false},
+		{name: "lists of other lengths", a: list(a), b: list(a, one), want: false},
+		{name: "maps", a: Value{Kind: M, Map: Item{"x": a}}, b: Value{Kind: M, Map: Item{"x": a}}, want: true},
+		{
+			name: "maps with other names",
+			a:    Value{Kind: M, Map: Item{"x": a}},
+			b:    Value{Kind: M, Map: Item{"y": a}},
+			want: false,
+		},
+		{
+			name: "sets",
+			a:    Value{Kind: SS, Set: []string{"a", "b"}},
+			b:    Value{Kind: SS, Set: []string{"a", "b"}},
+			want: true,
+		},
+		{
+			name: "sets with other members",
+			a:    Value{Kind: SS, Set: []string{"a", "b"}},
+			b:    Value{Kind: SS, Set: []string{"a", "c"}},
+			want: false,
+		},
 	} {
 		if Equal(tt.a, tt.b) != tt.want || Equal(tt.b, tt.a) != tt.want {
 			t.Errorf("%s: want %v", tt.name, tt.want)

@@ -29,6 +29,7 @@ func TestKeysAgainstAMap(t *testing.T) {
 			}
 
 			_, first, ok := o.Min()
+
 			least := int64(1 << 62)
 			for _, order := range model {
 				least = min(least, order)

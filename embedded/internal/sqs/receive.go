@@ -45,9 +45,9 @@ func (in *receiveRequest) check() error {
 		value  *int64
 		lo, hi int64
 	}{
-		{"MaxNumberOfMessages", in.MaxNumberOfMessages, 1, 10},
-		{"VisibilityTimeout", in.VisibilityTimeout, 0, 43_200},
-		{"WaitTimeSeconds", in.WaitTimeSeconds, 0, 20},
+		{name: "MaxNumberOfMessages", value: in.MaxNumberOfMessages, lo: 1, hi: 10},
+		{name: "VisibilityTimeout", value: in.VisibilityTimeout, lo: 0, hi: 43_200},
+		{name: "WaitTimeSeconds", value: in.WaitTimeSeconds, lo: 0, hi: 20},
 	} {
 		if p.value != nil && (*p.value < p.lo || *p.value > p.hi) {
 			return invalidParameter(p.name, strconv.FormatInt(*p.value, 10), fmt.Sprintf("Must be between %d and %d, if provided.", p.lo, p.hi))

@@ -18,9 +18,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // Source: the tests of moto (test_sqs.py).
 func TestAttributesDigest(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
-		{"timestamp", "1493147359900", "235c5c510d26fb653d073faed50ae77c"},
-		{"timestamp", "1493147359901", "994258b45346a2cc3f9cbb611aa7af30"},
-		{"SOME_Valid.attribute-Name", "1493147359900", "36655e7e9d7c0e8479fa3f3f42247ae7"},
+		{name: "timestamp", value: "1493147359900", want: "235c5c510d26fb653d073faed50ae77c"},
+		{name: "timestamp", value: "1493147359901", want: "994258b45346a2cc3f9cbb611aa7af30"},
+		{name: "SOME_Valid.attribute-Name", value: "1493147359900", want: "36655e7e9d7c0e8479fa3f3f42247ae7"},
 	} {
 		if got := attributesDigest(map[string]attribute{c.name: {DataType: "Number", StringValue: &c.value}}); got != c.want {
 			t.Errorf("%s = %s: %s, want %s", c.name, c.value, got, c.want)
@@ -61,7 +61,12 @@ func TestTooManyInFlight(t *testing.T) {
 	s := openService(t)
 	s.maxInFlight = 3
 	for _, c := range []struct{ name, attributes, group string }{
-		{"q", `{}`, ``}, {"q.fifo", `{"FifoQueue":"true"}`, `"MessageGroupId":"g%","MessageDeduplicationId":"d%",`},
+		{name: "q", attributes: `{}`, group: ``},
+		{
+			name:       "q.fifo",
+			attributes: `{"FifoQueue":"true"}`,
+			group:      `"MessageGroupId":"g%","MessageDeduplicationId":"d%",`,
+		},
 	} {
 		s.must(t, "CreateQueue", `{"QueueName":"`+c.name+`","Attributes":`+c.attributes+`}`)
 

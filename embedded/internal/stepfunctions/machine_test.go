@@ -33,32 +33,64 @@ func TestRefusals(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"the same machine again", create("m", ok, ""), "<nil>"},
-		{"another definition", create("m", task(activity, `,"TimeoutSeconds":1`), ""), "StateMachineAlreadyExists"},
-		{"express", create("x", ok, types.StateMachineTypeExpress), "StateMachineTypeNotSupported"},
-		{"a bad name", create("x y", ok, ""), "InvalidName"},
-		{"a bad definition", create("x", `{"StartAt":"A","States":{"A":{"Type":"Pass"}}}`, ""), "InvalidDefinition"},
-		{"a lambda", create("x", task("arn:aws:lambda:us-east-1:000000000000:function:f", ""), ""), "InvalidDefinition"},
-		{"JSONata", create("x", `{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Succeed"}}}`, ""), "InvalidDefinition"},
-		{"input that is not JSON", start(machine, "a", `{`), "InvalidExecutionInput"},
-		{"input over the limit", start(machine, "a", `"`+strings.Repeat("x", 256<<10)+`"`), "ValidationException"},
-		{"no such machine", start(machine+"x", "a", `{}`), "StateMachineDoesNotExist"},
-		{"a machine's version", start(machine+":1", "a", `{}`), "StateMachineDoesNotExist"},
-		{"not an ARN", start("m", "a", `{}`), "InvalidArn"},
-		{"a token that is none", b.succeed(aws.String("abc"), `1`), "InvalidToken"},
-		{"a token of nothing", b.succeed(aws.String(taskToken{}.String()), `1`), "TaskDoesNotExist"},
-		{"no such execution", func() error {
-			_, err := b.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &none})
-			return err
-		}(), "ExecutionDoesNotExist"},
-		{"no such activity", func() error {
-			_, err := b.GetActivityTask(ctx, &sfn.GetActivityTaskInput{ActivityArn: aws.String(activity + "x")})
-			return err
-		}(), "ActivityDoesNotExist"},
-		{"an operation of the future", func() error {
-			_, err := b.PublishStateMachineVersion(ctx, &sfn.PublishStateMachineVersionInput{StateMachineArn: &machine})
-			return err
-		}(), "UnknownOperationException"},
+		{says: "the same machine again", err: create("m", ok, ""), want: "<nil>"},
+		{
+			says: "another definition",
+			err:  create("m", task(activity, `,"TimeoutSeconds":1`), ""),
+			want: "StateMachineAlreadyExists",
+		},
+		{says: "express", err: create("x", ok, types.StateMachineTypeExpress), want: "StateMachineTypeNotSupported"},
+		{says: "a bad name", err: create("x y", ok, ""), want: "InvalidName"},
+		{
+			says: "a bad definition",
+			err:  create("x", `{"StartAt":"A","States":{"A":{"Type":"Pass"}}}`, ""),
+			want: "InvalidDefinition",
+		},
+		{
+			says: "a lambda",
+			err:  create("x", task("arn:aws:lambda:us-east-1:000000000000:function:f", ""), ""),
+			want: "InvalidDefinition",
+		},
+		{
+			says: "JSONata",
+			err:  create("x", `{"QueryLanguage":"JSONata","StartAt":"A","States":{"A":{"Type":"Succeed"}}}`, ""),
+			want: "InvalidDefinition",
+		},
+		{says: "input that is not JSON", err: start(machine, "a", `{`), want: "InvalidExecutionInput"},
+		{
+			says: "input over the limit",
+			err:  start(machine, "a", `"`+strings.Repeat("x", 256<<10)+`"`),
+			want: "ValidationException",
+		},
+		{says: "no such machine", err: start(machine+"x", "a", `{}`), want: "StateMachineDoesNotExist"},
+		{says: "a machine's version", err: start(machine+":1", "a", `{}`), want: "StateMachineDoesNotExist"},
+		{says: "not an ARN", err: start("m", "a", `{}`), want: "InvalidArn"},
+		{says: "a token that is none", err: b.succeed(aws.String("abc"), `1`), want: "InvalidToken"},
+		{says: "a token of nothing", err: b.succeed(aws.String(taskToken{}.String()), `1`), want: "TaskDoesNotExist"},
+		{
+			says: "no such execution",
+			err: func() error {
+				_, err := b.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &none})
+				return err
+			}(),
+			want: "ExecutionDoesNotExist",
+		},
+		{
+			says: "no such activity",
+			err: func() error {
+				_, err := b.GetActivityTask(ctx, &sfn.GetActivityTaskInput{ActivityArn: aws.String(activity + "x")})
+				return err
+			}(),
+			want: "ActivityDoesNotExist",
+		},
+		{
+			says: "an operation of the future",
+			err: func() error {
+				_, err := b.PublishStateMachineVersion(ctx, &sfn.PublishStateMachineVersionInput{StateMachineArn: &machine})
+				return err
+			}(),
+			want: "UnknownOperationException",
+		},
 	} {
 		if got := code(row.err); got != row.want {
 			t.Errorf("%s: %s, want %s (%v)", row.says, got, row.want, row.err)

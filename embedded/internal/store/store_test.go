@@ -82,6 +82,7 @@ func TestPowerFailure(t *testing.T) {
 				}
 
 				mu.Lock()
+
 				acknowledged[writer] = n + 1
 				if writer == 0 && n == 120 {
 					want = acknowledged

@@ -172,7 +172,10 @@ func (c *Change) appendJSON(dst []byte, st *Stream, seq sequence, region string)
 	for _, part := range []struct {
 		name string
 		raw  []byte
-	}{{"Keys", c.Keys}, {"NewImage", c.New}, {"OldImage", c.Old}} {
+	}{
+		{name: "Keys", raw: c.Keys},
+		{name: "NewImage", raw: c.New},
+		{name: "OldImage", raw: c.Old}} {
 		if len(part.raw) == 0 {
 			continue
 		}

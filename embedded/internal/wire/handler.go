@@ -65,6 +65,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Status:  http.StatusRequestEntityTooLarge,
 			Message: fmt.Sprintf("the request body could not be read: %v", err),
 		})
+
 		return
 	}
 

@@ -192,21 +192,21 @@ var families = []struct {
 	prefix, constant string
 	order            func(a, b []byte) (int, bool)
 }{
-	{"String", "STRING", orderTexts},
-	{"Numeric", "NUMBER", orderNumbers},
-	{"Timestamp", "TIMESTAMP", orderTimes},
-	{"Boolean", "BOOLEAN", orderBooleans},
+	{prefix: "String", constant: "STRING", order: orderTexts},
+	{prefix: "Numeric", constant: "NUMBER", order: orderNumbers},
+	{prefix: "Timestamp", constant: "TIMESTAMP", order: orderTimes},
+	{prefix: "Boolean", constant: "BOOLEAN", order: orderBooleans},
 }
 
 var relations = []struct {
 	suffix  string
 	accepts func(order int) bool
 }{
-	{"Equals", func(o int) bool { return o == 0 }},
-	{"LessThan", func(o int) bool { return o < 0 }},
-	{"LessThanEquals", func(o int) bool { return o <= 0 }},
-	{"GreaterThan", func(o int) bool { return o > 0 }},
-	{"GreaterThanEquals", func(o int) bool { return o >= 0 }},
+	{suffix: "Equals", accepts: func(o int) bool { return o == 0 }},
+	{suffix: "LessThan", accepts: func(o int) bool { return o < 0 }},
+	{suffix: "LessThanEquals", accepts: func(o int) bool { return o <= 0 }},
+	{suffix: "GreaterThan", accepts: func(o int) bool { return o > 0 }},
+	{suffix: "GreaterThanEquals", accepts: func(o int) bool { return o >= 0 }},
 }
 
 var tests = map[string]func(v []byte) bool{

@@ -203,7 +203,9 @@ func (t *turn) failState(th *thread, s *asl.State, raw *Doc) error {
 	for _, field := range []struct {
 		from asl.TextField
 		to   *string
-	}{{s.Error, &f.name}, {s.Cause, &f.cause}} {
+	}{
+		{from: s.Error, to: &f.name},
+		{from: s.Cause, to: &f.cause}} {
 		*field.to = field.from.Value
 		if field.from.Expression == nil {
 			continue

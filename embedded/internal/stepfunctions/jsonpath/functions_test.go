@@ -14,33 +14,36 @@ const functionInput = `{"name":"Ann","n":41,"list":[1,2,3,3,"a",{"k":[1]},{"k":[
 // TestFunctions has the examples of the AWS documentation among its rows.
 func TestFunctions(t *testing.T) {
 	for _, row := range []struct{ call, want string }{
-		{`States.Format('Hello, my name is {}.', $.name)`, `"Hello, my name is Ann."`},
-		{`States.Format('\'{}\' \{\} \\ {} {}', $.n, $.o1, null)`, `"'41' {} \\ {\"a\":1,\"b\":{\"x\":1}} null"`},
-		{`States.Format($.brace, 'x')`, `"x"`},
-		{`States.StringToJson($.text)`, `{"x":1}`},
-		{`States.JsonToString($.o1)`, `"{\"a\":1,\"b\":{\"x\":1}}"`},
-		{`States.Array($.n, 'x', true, null, 1.50, States.Array())`, `[41,"x",true,null,1.50,[]]`},
-		{`States.ArrayPartition($.list, 4)`, `[[1,2,3,3],["a",{"k":[1]},{"k":[1.0]}]]`},
-		{`States.ArrayContains($.list, 'a')`, `true`},
-		{`States.ArrayContains($.list, 2.0)`, `true`},
-		{`States.ArrayContains($.list, 'b')`, `false`},
-		{`States.ArrayRange(1, 9, 2)`, `[1,3,5,7,9]`},
-		{`States.ArrayRange(3, 1, -1)`, `[3,2,1]`},
-		{`States.ArrayRange(3, 1, 1)`, `[]`},
-		{`States.ArrayGetItem($.list, 4)`, `"a"`},
-		{`States.ArrayLength($.list)`, `7`},
-		{`States.ArrayUnique($.list)`, `[1,2,3,"a",{"k":[1]}]`},
-		{`States.Base64Encode('Data to encode')`, `"RGF0YSB0byBlbmNvZGU="`},
-		{`States.Base64Decode('RGVjb2RlZCBkYXRh')`, `"Decoded data"`},
-		{`States.Hash('input data', 'SHA-1')`, `"aaff4a450a104cd177d28d18d74485e8cae074b7"`},
-		{`States.Hash('', 'MD5')`, `"d41d8cd98f00b204e9800998ecf8427e"`},
-		{`States.JsonMerge($.o1, $.o2, false)`, `{"a":1,"b":2,"c":3}`},
-		{`States.MathAdd($.n, 1)`, `42`},
-		{`States.MathAdd(9007199254740993, -1)`, `9007199254740992`},
-		{`States.MathAdd(1.5, 1)`, `3`},
-		{`States.StringSplit('1,2,3,4,5', ',')`, `["1","2","3","4","5"]`},
-		{`States.StringSplit('This.is+a,test=string', '.+,=')`, `["This","is","a","test","string"]`},
-		{`States.ArrayGetItem(States.StringSplit($.name, 'n'), 0)`, `"A"`},
+		{call: `States.Format('Hello, my name is {}.', $.name)`, want: `"Hello, my name is Ann."`},
+		{
+			call: `States.Format('\'{}\' \{\} \\ {} {}', $.n, $.o1, null)`,
+			want: `"'41' {} \\ {\"a\":1,\"b\":{\"x\":1}} null"`,
+		},
+		{call: `States.Format($.brace, 'x')`, want: `"x"`},
+		{call: `States.StringToJson($.text)`, want: `{"x":1}`},
+		{call: `States.JsonToString($.o1)`, want: `"{\"a\":1,\"b\":{\"x\":1}}"`},
+		{call: `States.Array($.n, 'x', true, null, 1.50, States.Array())`, want: `[41,"x",true,null,1.50,[]]`},
+		{call: `States.ArrayPartition($.list, 4)`, want: `[[1,2,3,3],["a",{"k":[1]},{"k":[1.0]}]]`},
+		{call: `States.ArrayContains($.list, 'a')`, want: `true`},
+		{call: `States.ArrayContains($.list, 2.0)`, want: `true`},
+		{call: `States.ArrayContains($.list, 'b')`, want: `false`},
+		{call: `States.ArrayRange(1, 9, 2)`, want: `[1,3,5,7,9]`},
+		{call: `States.ArrayRange(3, 1, -1)`, want: `[3,2,1]`},
+		{call: `States.ArrayRange(3, 1, 1)`, want: `[]`},
+		{call: `States.ArrayGetItem($.list, 4)`, want: `"a"`},
+		{call: `States.ArrayLength($.list)`, want: `7`},
+		{call: `States.ArrayUnique($.list)`, want: `[1,2,3,"a",{"k":[1]}]`},
+		{call: `States.Base64Encode('Data to encode')`, want: `"RGF0YSB0byBlbmNvZGU="`},
+		{call: `States.Base64Decode('RGVjb2RlZCBkYXRh')`, want: `"Decoded data"`},
+		{call: `States.Hash('input data', 'SHA-1')`, want: `"aaff4a450a104cd177d28d18d74485e8cae074b7"`},
+		{call: `States.Hash('', 'MD5')`, want: `"d41d8cd98f00b204e9800998ecf8427e"`},
+		{call: `States.JsonMerge($.o1, $.o2, false)`, want: `{"a":1,"b":2,"c":3}`},
+		{call: `States.MathAdd($.n, 1)`, want: `42`},
+		{call: `States.MathAdd(9007199254740993, -1)`, want: `9007199254740992`},
+		{call: `States.MathAdd(1.5, 1)`, want: `3`},
+		{call: `States.StringSplit('1,2,3,4,5', ',')`, want: `["1","2","3","4","5"]`},
+		{call: `States.StringSplit('This.is+a,test=string', '.+,=')`, want: `["This","is","a","test","string"]`},
+		{call: `States.ArrayGetItem(States.StringSplit($.name, 'n'), 0)`, want: `"A"`},
 	} {
 		e, err := CompileExpression(row.call)
 		if err != nil {
@@ -102,10 +105,13 @@ func TestRandomFunctions(t *testing.T) {
 
 func TestTemplates(t *testing.T) {
 	for _, row := range []struct{ template, want string }{
-		{`{"a":1, "b":{"c.$":"$.n"}, "d":[{"e.$":"$$.x"}, 2]}`, `{"a":1,"b":{"c":41},"d":[{"e":"ctx"},2]}`},
-		{`{ "a" : [ 1 , "b.$" ] }`, `{"a":[1,"b.$"]}`},
-		{`5`, `5`},
-		{`{"x.$":"States.MathAdd($.n, 1)","$":"y"}`, `{"x":42,"$":"y"}`},
+		{
+			template: `{"a":1, "b":{"c.$":"$.n"}, "d":[{"e.$":"$$.x"}, 2]}`,
+			want:     `{"a":1,"b":{"c":41},"d":[{"e":"ctx"},2]}`,
+		},
+		{template: `{ "a" : [ 1 , "b.$" ] }`, want: `{"a":[1,"b.$"]}`},
+		{template: `5`, want: `5`},
+		{template: `{"x.$":"States.MathAdd($.n, 1)","$":"y"}`, want: `{"x":42,"$":"y"}`},
 	} {
 		tpl, err := CompileTemplate([]byte(row.template))
 		if err != nil {

@@ -14,15 +14,63 @@ func TestSet(t *testing.T) {
 		says, doc, value, want string
 		way                    []Step
 	}{
-		{"the root is replaced", `{"a":1}`, `2`, `2`, nil},
-		{"a member is replaced in place", `{"a":1,"b":2}`, `[3]`, `{"a":[3],"b":2}`, []Step{{Name: "a"}}},
-		{"a missing member is added at the end", `{"a":1}`, `2`, `{"a":1,"b":2}`, []Step{{Name: "b"}}},
-		{"members are made on the way", `{ }`, `2`, `{ "a":{"b":2}}`, []Step{{Name: "a"}, {Name: "b"}}},
-		{"an element is replaced", `{"a":[1,2]}`, `9`, `{"a":[1,9]}`, []Step{{Name: "a"}, {Index: 1, IsIndex: true}}},
-		{"past the end is refused", `{"a":[1,2]}`, `9`, ``, []Step{{Name: "a"}, {Index: 2, IsIndex: true}}},
-		{"through a number is refused", `{"a":3}`, `9`, ``, []Step{{Name: "a"}, {Name: "b"}}},
-		{"of two equal names the last counts", `{"a":1,"a":2}`, `3`, `{"a":1,"a":3}`, []Step{{Name: "a"}}},
-		{"an escaped name is found", `{"\u0061":1}`, `3`, `{"\u0061":3}`, []Step{{Name: "a"}}},
+		{says: "the root is replaced", doc: `{"a":1}`, value: `2`, want: `2`, way: nil},
+		{
+			says:  "a member is replaced in place",
+			doc:   `{"a":1,"b":2}`,
+			value: `[3]`,
+			want:  `{"a":[3],"b":2}`,
+			way:   []Step{{Name: "a"}},
+		},
+		{
+			says:  "a missing member is added at the end",
+			doc:   `{"a":1}`,
+			value: `2`,
+			want:  `{"a":1,"b":2}`,
+			way:   []Step{{Name: "b"}},
+		},
+		{
+			says:  "members are made on the way",
+			doc:   `{ }`,
+			value: `2`,
+			want:  `{ "a":{"b":2}}`,
+			way:   []Step{{Name: "a"}, {Name: "b"}},
+		},
+		{
+			says:  "an element is replaced",
+			doc:   `{"a":[1,2]}`,
+			value: `9`,
+			want:  `{"a":[1,9]}`,
+			way:   []Step{{Name: "a"}, {Index: 1, IsIndex: true}},
+		},
+		{
+			says:  "past the end is refused",
+			doc:   `{"a":[1,2]}`,
+			value: `9`,
+			want:  ``,
+			way:   []Step{{Name: "a"}, {Index: 2, IsIndex: true}},
+		},
+		{
+			says:  "through a number is refused",
+			doc:   `{"a":3}`,
+			value: `9`,
+			want:  ``,
+			way:   []Step{{Name: "a"}, {Name: "b"}},
+		},
+		{
+			says:  "of two equal names the last counts",
+			doc:   `{"a":1,"a":2}`,
+			value: `3`,
+			want:  `{"a":1,"a":3}`,
+			way:   []Step{{Name: "a"}},
+		},
+		{
+			says:  "an escaped name is found",
+			doc:   `{"\u0061":1}`,
+			value: `3`,
+			want:  `{"\u0061":3}`,
+			way:   []Step{{Name: "a"}},
+		},
 	} {
 		got, ok := Set([]byte(row.doc), row.way, []byte(row.value))
 		if ok != (row.want != "") || string(got) != row.want {
@@ -36,8 +84,16 @@ func TestCompareNumbers(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"1", "1.0", 0}, {"10", "1e1", 0}, {"-0", "0", 0}, {"0.1", "0.09", 1}, {"-2", "1", -1}, {"-2", "-1", -1},
-		{"9007199254740993", "9007199254740992", 1}, {"1e400", "1e399", 1}, {"1e-400", "0", 1}, {"100", "99.5", 1},
+		{a: "1", b: "1.0", want: 0},
+		{a: "10", b: "1e1", want: 0},
+		{a: "-0", b: "0", want: 0},
+		{a: "0.1", b: "0.09", want: 1},
+		{a: "-2", b: "1", want: -1},
+		{a: "-2", b: "-1", want: -1},
+		{a: "9007199254740993", b: "9007199254740992", want: 1},
+		{a: "1e400", b: "1e399", want: 1},
+		{a: "1e-400", b: "0", want: 1},
+		{a: "100", b: "99.5", want: 1},
 	} {
 		if got := CompareNumbers([]byte(row.a), []byte(row.b)); got != row.want {
 			t.Errorf("%s against %s: %d, want %d", row.a, row.b, got, row.want)
