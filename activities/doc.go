@@ -1,9 +1,9 @@
 // Package activities runs Step Functions activity tasks.
 //
-// A [Worker] serves any number of activities. For each it takes a free slot,
-// polls for a task, beats for it from the moment the token arrives, calls the
-// handler, and answers with its output or its named failure. It knows nothing
-// of what the tasks are about.
+// A [Worker] serves any number of activities. For each it takes a free slot, polls for a
+// task, sends heartbeats from the moment the token arrives, calls the handler, and
+// answers with its output or with a named failure. It knows nothing about what the tasks
+// mean.
 //
 //	w, err := activities.New(activities.Config{
 //		SFN: sfn.NewFromConfig(cfg),
@@ -21,25 +21,24 @@
 // # Guarantees
 //
 //   - A slot is held before a poll is sent: no token waits in a queue.
-//   - Every token is answered exactly once, by success or failure, or parked on
-//     purpose, or known to be lost. Panics, runtime.Goexit, outputs that are too
-//     large or no JSON, and a stop of the worker are answered too.
-//   - An answer is sent on a context of its own, neither the handler's nor the
-//     worker's, and repeated with the same body until it is accepted, the task is
-//     gone, or Config.AnswerTimeout is over.
-//   - A handler whose task is gone learns it: the service says so, or heartbeats
-//     have failed for HeartbeatSeconds less a margin. Then its context ends with
-//     ErrTaskLost and nothing is answered.
-//   - A stop has two phases. Polls end (one that is answered on the way brings a
-//     task that is still run); handlers may finish for DrainTimeout; then their
-//     contexts end and what is left is reported as WorkerShutdown.
+//   - Every token is answered exactly once, with a success or a failure, or parked by its
+//     handler, or known to be lost. Panics, runtime.Goexit, outputs that are too large or
+//     not JSON, and a stop of the worker are answered, too.
+//   - An answer is sent on a context of its own, neither the handler's nor the worker's.
+//     It is repeated with the same body until it is accepted, the task is lost, or
+//     Config.AnswerTimeout is over.
+//   - A handler learns when its task is lost: because the service says so, or because
+//     heartbeats have failed for HeartbeatSeconds less a margin. Then its context ends
+//     with ErrTaskLost and nothing is answered.
+//   - A stop has two phases. Polls end, and a task that one of them still brings is run;
+//     handlers may finish within DrainTimeout. Then their contexts end, and what is left
+//     is answered with WorkerShutdown.
 //
 // # Caveats
 //
-// The service hands a task out at least once and forgets nothing: a handler may
-// run twice for one visit of a state, even at the same time, so its effects must
-// be idempotent. When the response to an answer is lost, the repeated answer
-// meets TaskTimedOut; the worker reports the task as Lost, although its first
-// answer may have counted. A task whose token was lost on the wire comes back
-// only through HeartbeatSeconds: give every activity state one.
+// The service hands a task out at least once. A handler may run twice for one visit of a
+// state, even at the same time, so its effects must be idempotent. When the response to
+// an answer is lost, the repeated answer gets TaskTimedOut; the worker reports the task as
+// Lost, although its first answer may have counted. A task whose token was lost on the
+// wire comes back only through HeartbeatSeconds: give every activity state one.
 package activities

@@ -2,19 +2,19 @@ package activities
 
 import (
 	"errors"
-	"fmt"
 	"strings"
+
+	"ratchet/internal/worker"
 )
 
-// Error is a failure with the name that the state machine's Retry and Catch
-// match on.
+// Error is a failure with the name that the state machine's Retry and Catch match.
 type Error struct {
-	// Name goes into the "error" field, at most 256 characters. It must not start
-	// with "States.", which is the service's own.
+	// Name becomes the field Error of the failure, at most 256 bytes. It must not start
+	// with "States.", which is reserved for the service.
 	Name string
-	// Cause goes into the "cause" field when not empty; else Err's text does.
+	// Cause becomes the field Cause of the failure. Empty: the text of Err does.
 	Cause string
-	// Err is what went wrong underneath, or nil.
+	// Err is the error underneath, or nil.
 	Err error
 }
 
@@ -31,64 +31,73 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Fail gives err the name that the state machine knows it by. Fail(name, nil)
-// is a failure too: it has the name and no cause.
+// Fail gives err the name that the state machine knows it by. Fail(name, nil) is a
+// failure with a name and no cause.
 func Fail(name string, err error) error { return &Error{Name: name, Err: err} }
 
-// ErrParked says that somebody else will answer the task later: the worker
-// stops its heartbeats, answers nothing and frees the slot. The state's
-// HeartbeatSeconds must then be absent or long, as nobody beats any more.
+// ErrParked ends a handler whose task is answered later, by another program or process:
+// the worker stops its heartbeats, answers nothing and frees the slot. Because nothing
+// sends heartbeats from then on, the state's HeartbeatSeconds must be absent or long.
 var ErrParked = errors.New("activities: task parked")
 
 // Park returns ErrParked, to end a handler with.
 func Park() error { return ErrParked }
 
-// What ended a handler's context, as told by context.Cause.
+// The causes of the end of a handler's context, as context.Cause returns them.
 var (
-	// ErrTaskLost: the service says that the task has timed out or is unknown, or
-	// heartbeats have failed for so long that it must have. Another worker may be
-	// running it already; nothing is answered.
+	// ErrTaskLost: the service says that the task has timed out or is unknown, or no
+	// heartbeat was accepted for so long that it must have timed out. Another worker may
+	// be running it already; nothing is answered.
 	ErrTaskLost = errors.New("activities: task lost")
 	// ErrDeadline: the call took longer than Activity.Timeout.
 	ErrDeadline = errors.New("activities: handler took too long")
-	// ErrShutdown: the worker stops and the first drain period is over.
+	// ErrShutdown: the worker stops, and Config.DrainTimeout is over.
 	ErrShutdown = errors.New("activities: worker shutting down")
 )
 
-// The names that the worker itself gives to failures, behind Config.ErrorPrefix.
+// The names that the worker itself gives to failures, after Config.ErrorPrefix.
 const (
 	NameUnknown   = "Unknown"        // the handler's error has no name; retryable
 	NamePanic     = "Panic"          // the handler panicked or called runtime.Goexit
 	NameDeadline  = "Deadline"       // the handler took longer than Activity.Timeout; retryable
-	NameDataLimit = "DataLimit"      // the output is larger than 262,144 bytes and nothing offloads it
+	NameDataLimit = "DataLimit"      // the output is larger than 262,144 bytes and Config.Offload is nil
 	NameOutput    = "InvalidOutput"  // the output is not JSON
-	NameShutdown  = "WorkerShutdown" // the worker stopped before the handler was done; retryable
+	NameShutdown  = "WorkerShutdown" // the worker stopped before the handler returned; retryable
 )
 
-// PanicError is what a panicking handler is taken to have returned.
+// PanicError is the error of a handler that panicked or called runtime.Goexit.
 type PanicError struct {
-	Value any    // what was passed to panic; nil for runtime.Goexit
+	Value any    // the argument of panic; nil for runtime.Goexit
 	Stack []byte // of the handler's goroutine
 }
 
-func (e *PanicError) Error() string {
-	if e.Value == nil {
-		return "handler called runtime.Goexit"
+func (e *PanicError) Error() string { return (*worker.PanicError)(e).Error() }
+
+// call runs a callback of the user's; a panic becomes a *PanicError.
+func call(fn func() error) error {
+	err := worker.Call(fn)
+
+	var p *worker.PanicError
+	if errors.As(err, &p) {
+		return (*PanicError)(p)
 	}
-	return fmt.Sprintf("handler panicked: %v", e.Value)
+
+	return err
 }
 
-// nameOf finds the name and cause under which err is reported.
+// nameOf returns the name and cause under which err is reported.
 func (c *Config) nameOf(err error) (name, cause string) {
 	var named *Error
 	var panicked *PanicError
+
 	switch {
 	case errors.As(err, &panicked):
 		return c.ErrorPrefix + NamePanic, panicked.Error() + "\n" + string(panicked.Stack)
-	case errors.As(err, &named) && named.Name != "" && !strings.HasPrefix(named.Name, "States."):
+	case errors.As(err, &named) && named.Name != "" && !strings.HasPrefix(named.Name, reservedPrefix):
 		if named.Cause == "" && named.Err != nil {
 			return named.Name, named.Err.Error()
 		}
+
 		return named.Name, named.Cause
 	case errors.Is(err, ErrDeadline):
 		return c.ErrorPrefix + NameDeadline, err.Error()

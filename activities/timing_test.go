@@ -16,6 +16,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+
+	"ratchet/internal/worker"
 )
 
 // script answers on the wire what the engine cannot be made to: in bubbles of
@@ -27,10 +29,10 @@ type script struct {
 	quiet  bool // note no calls
 	mu     sync.Mutex
 	rule   func(op, token string) error
-	calls  []call
+	calls  []sentCall
 }
 
-type call struct {
+type sentCall struct {
 	op, token, body string
 	at              time.Duration
 }
@@ -61,11 +63,11 @@ func (s *script) config(handle HandlerFunc, edit ...func(*Config)) Config {
 }
 
 // of lists the calls of one operation.
-func (s *script) of(op string) []call {
+func (s *script) of(op string) []sentCall {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	var out []call
+	var out []sentCall
 	for _, c := range s.calls {
 		if c.op == op {
 			out = append(out, c)
@@ -90,7 +92,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = json.Unmarshal(body, &in)
 	s.mu.Lock()
 	if !s.quiet {
-		s.calls = append(s.calls, call{op, in.TaskToken, string(body), time.Since(s.began)})
+		s.calls = append(s.calls, sentCall{op, in.TaskToken, string(body), time.Since(s.began)})
 	}
 	rule := s.rule
 	s.mu.Unlock()
@@ -99,7 +101,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err := rule(op, in.TaskToken); err != nil {
 			var refusal awsRefusal
 			if errors.As(err, &refusal) {
-				return answer(r, http.StatusBadRequest, `{"__type":"`+string(refusal)+`","message":"by the script"}`), nil
+				return respond(r, http.StatusBadRequest, `{"__type":"`+string(refusal)+`","message":"by the script"}`), nil
 			}
 
 			return nil, err
@@ -107,7 +109,7 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 
 	if op != "GetActivityTask" {
-		return answer(r, http.StatusOK, `{}`), nil
+		return respond(r, http.StatusOK, `{}`), nil
 	}
 	timer := time.NewTimer(60 * time.Second)
 	defer timer.Stop()
@@ -116,13 +118,13 @@ func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	case <-timer.C:
-		return answer(r, http.StatusOK, `{"taskToken":null}`), nil
+		return respond(r, http.StatusOK, `{"taskToken":null}`), nil
 	case t := <-s.tokens:
-		return answer(r, http.StatusOK, `{"taskToken":"`+t+`","input":"{}"}`), nil
+		return respond(r, http.StatusOK, `{"taskToken":"`+t+`","input":"{}"}`), nil
 	}
 }
 
-func answer(r *http.Request, status int, body string) *http.Response {
+func respond(r *http.Request, status int, body string) *http.Response {
 	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
 		Body: io.NopCloser(strings.NewReader(body)), Request: r, ProtoMajor: 1, ProtoMinor: 1}
 }
@@ -139,7 +141,7 @@ func TestBeatsComeAtMostAThirdOfHeartbeatSecondsApartAndNoneAfterTheAnswer(t *te
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("t")
 		r := begin(t, s.config(func(ctx context.Context, _ Task) (any, error) {
-			pause(ctx, 10*time.Minute)
+			worker.Wait(ctx, 10*time.Minute)
 			return nil, ctx.Err()
 		}))
 		time.Sleep(11 * time.Minute)
@@ -203,7 +205,7 @@ func TestAThrottledSpellShorterThanHeartbeatSecondsCostsNothing(t *testing.T) {
 			return nil
 		})
 		r := begin(t, s.config(func(ctx context.Context, _ Task) (any, error) {
-			pause(ctx, 2*time.Minute)
+			worker.Wait(ctx, 2*time.Minute)
 			return "ok", ctx.Err()
 		}))
 		time.Sleep(3 * time.Minute)
@@ -338,7 +340,7 @@ func TestPollErrorsAreLoggedOnceAMinuteAndQuotaErrorsThinThePollers(t *testing.T
 			t.Errorf("%d polls although the service says there are too many", n)
 		}
 
-		if n := r.desks[0].allowed.Load(); n != 1 {
+		if n := r.pollers[0].allowed.Load(); n != 1 {
 			t.Errorf("%d pollers left", n)
 		}
 	})
@@ -365,10 +367,10 @@ func TestTheBeatsOfAllTasksShareOneBudget(t *testing.T) {
 			s.tokens <- "t"
 		}
 		r := begin(t, s.config(func(ctx context.Context, _ Task) (any, error) {
-			pause(ctx, time.Minute)
+			worker.Wait(ctx, time.Minute)
 			return nil, ctx.Err()
 		}, func(c *Config) {
-			c.BeatsPerSecond = 100
+			c.HeartbeatsPerSecond = 100
 			c.Activities[0].Slots, c.Activities[0].Pollers = 1000, 4
 		}))
 		time.Sleep(2 * time.Minute)

@@ -8,106 +8,103 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+
+	"ratchet/internal/worker"
 )
 
-// Worker serves activities. Make it with New; Run it once.
+// Worker serves activities. Make it with New; call Run once.
 type Worker struct {
-	cfg    Config
-	desks  []*desk
-	budget budget
-	// answers is the parent of every answer's context; it ends only when a stop
+	cfg     Config
+	pollers []*poller
+	// heartbeats is the rate limit that all tasks share, without bursts.
+	heartbeats *rate.Limiter
+	// answers is the parent of every answer's context. It ends with Run, or when a drain
 	// has waited for answers long enough.
 	answers context.Context
 
-	mu      sync.Mutex
-	running map[*run]struct{}
-	idle    chan struct{} // made by who waits for the last run, closed then
+	mu    sync.Mutex
+	tasks map[*inFlight]struct{}
+	idle  chan struct{} // set by whenIdle; closed when the last task has ended
 }
 
-// New checks cfg and returns a worker that is ready to run.
+// New returns a worker that is ready to run, or an error that names every fault of cfg.
 func New(cfg Config) (*Worker, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
+	cfg = cfg.withDefaults()
 
-	w := &Worker{cfg: cfg, running: map[*run]struct{}{}, budget: budget{perSecond: cfg.BeatsPerSecond}}
+	w := &Worker{
+		cfg:        cfg,
+		heartbeats: rate.NewLimiter(rate.Limit(cfg.HeartbeatsPerSecond), 1),
+		tasks:      map[*inFlight]struct{}{},
+	}
 	for i := range cfg.Activities {
-		w.desks = append(w.desks, newDesk(w, &w.cfg.Activities[i]))
+		w.pollers = append(w.pollers, newPoller(w, &w.cfg.Activities[i]))
 	}
 
 	return w, nil
 }
 
-// ErrStuck is what Run returns when handlers did not return after their contexts
-// had ended. Their tasks were answered for them.
+// ErrStuck is what Run returns when handlers did not return after their contexts had
+// ended. Their tasks were answered with WorkerShutdown.
 var ErrStuck = errors.New("activities: handlers did not stop")
 
-// Run serves until ctx ends and every task held is answered, then returns nil.
-// After a stop that takes DrainTimeout and twice DrainGrace at most (see
-// Config.PollGrace for polls that are still open). It returns ErrStuck when
-// handlers ignored the end of their contexts for DrainGrace, and an error, after
-// the same drain, when an activity could not be polled for Config.FatalAfter.
+// Run serves until ctx ends and every task in flight is answered, then returns nil. The
+// drain takes DrainTimeout and twice DrainGrace at most, and longer only for polls that
+// are still open (see Config.PollGrace).
+//
+// Run returns ErrStuck when handlers ignored the end of their contexts for DrainGrace,
+// and another error, after the same drain, when an activity could not be polled for
+// Config.FatalAfter.
 func (w *Worker) Run(ctx context.Context) error {
-	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(ErrShutdown)
-	polls, endPolls := context.WithCancel(context.WithoutCancel(ctx))
-	defer endPolls()
-	answers, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	defer giveUp()
+	// None of these may end with ctx: a stop drains first.
+	detached := context.WithoutCancel(ctx)
+
+	work, cancelHandlers := context.WithCancelCause(detached)
+	defer cancelHandlers(ErrShutdown)
+
+	polls, cancelPolls := context.WithCancel(detached)
+	defer cancelPolls()
+
+	answers, cancelAnswers := context.WithCancel(detached)
+	defer cancelAnswers()
 	w.answers = answers
 
-	g, stop := errgroup.WithContext(ctx)
-	for _, d := range w.desks {
-		for i := range d.act.Pollers {
-			g.Go(func() error { return d.poll(stop, polls, work, i) })
+	// The group's context ends with ctx or when a poller gives up.
+	group, stop := errgroup.WithContext(ctx)
+	for _, p := range w.pollers {
+		for i := range p.activity.Pollers {
+			group.Go(func() error { return p.run(stop, polls, work, i) })
 		}
 	}
+
 	polled := make(chan error, 1)
-	go func() { polled <- g.Wait() }()
+	go func() { polled <- group.Wait() }()
+
 	<-stop.Done()
 
-	return w.drain(polled, endPolls, cut, giveUp)
-}
-
-// drain ends the polls and then the tasks, each with patience first and with
-// force later.
-func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut context.CancelCauseFunc, giveUp context.CancelFunc) error {
-	began := time.Now()
-	var err error
-	grace := time.NewTimer(w.cfg.PollGrace)
-	defer grace.Stop()
-	patience := time.NewTimer(w.cfg.DrainTimeout)
-	defer patience.Stop()
-
-	for open := true; open; {
-		select {
-		case err = <-polled:
-			open = false
-		case <-grace.C:
-			endPolls()
-		case <-patience.C:
-			cut(ErrShutdown)
-		}
+	drain := worker.Drain{
+		PollGrace:      w.cfg.PollGrace,
+		CancelPolls:    cancelPolls,
+		Timeout:        w.cfg.DrainTimeout,
+		CancelHandlers: func() { cancelHandlers(ErrShutdown) },
+		Grace:          w.cfg.DrainGrace,
 	}
 
-	idle := w.whenIdle()
-	if left := w.cfg.DrainTimeout - time.Since(began); left > 0 {
-		if waitFor(idle, left) {
-			return err
-		}
-	}
-	cut(ErrShutdown)
-
-	if waitFor(idle, w.cfg.DrainGrace) {
+	drained, err := drain.Run(polled, w.whenIdle)
+	if drained {
 		return err
 	}
-	// The last answers have as long again; a service that is out of reach must not
-	// keep a worker for ever.
-	last := time.AfterFunc(w.cfg.DrainGrace, giveUp)
+
+	// The last answers get DrainGrace, too: a service that cannot be reached must not
+	// keep the worker from ending.
+	last := time.AfterFunc(w.cfg.DrainGrace, cancelAnswers)
 	defer last.Stop()
+
 	stuck := w.abandon()
-	<-idle
+	<-w.idle
 
 	if stuck > 0 {
 		err = errors.Join(err, fmt.Errorf("%w: %d of them", ErrStuck, stuck))
@@ -116,79 +113,85 @@ func (w *Worker) drain(polled <-chan error, endPolls context.CancelFunc, cut con
 	return err
 }
 
-func waitFor(done <-chan struct{}, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
-// whenIdle returns a channel that is closed when no task is held. No new one may
-// come any more.
+// whenIdle returns a channel that is closed when no task is in flight. It is called once,
+// when no new task can arrive.
 func (w *Worker) whenIdle() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	w.idle = make(chan struct{})
-	if len(w.running) == 0 {
+	if len(w.tasks) == 0 {
 		close(w.idle)
 	}
 
 	return w.idle
 }
 
-// abandon answers for every handler that has not returned.
-func (w *Worker) abandon() int {
+// abandon answers the tasks of the handlers that have not returned, and returns their
+// number.
+func (w *Worker) abandon() (stuck int) {
 	w.mu.Lock()
 
-	runs := make([]*run, 0, len(w.running))
-	for r := range w.running {
-		runs = append(runs, r)
+	tasks := make([]*inFlight, 0, len(w.tasks))
+	for t := range w.tasks {
+		tasks = append(tasks, t)
 	}
 	w.mu.Unlock()
 
-	n := 0
 	var answers sync.WaitGroup
-	for _, r := range runs {
-		if !r.claim() {
-			continue // being answered right now
+	for _, t := range tasks {
+		if !t.claim() {
+			continue // its answer is on the way
 		}
-		n++
+
+		stuck++
 		answers.Go(func() {
-			r.finish(nil, &Error{Name: w.cfg.ErrorPrefix + NameShutdown, Cause: "the worker stopped and the handler did not"})
+			t.finish(nil, &Error{Name: w.cfg.ErrorPrefix + NameShutdown, Cause: "the worker stopped and the handler did not"})
 		})
 	}
 	answers.Wait()
 
-	return n
+	return stuck
 }
 
-func (w *Worker) enter(r *run) {
+func (w *Worker) enter(t *inFlight) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.running[r] = struct{}{}
+	w.tasks[t] = struct{}{}
 }
 
-func (w *Worker) leave(r *run) {
+func (w *Worker) leave(t *inFlight) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.running, r)
 
-	if w.idle != nil && len(w.running) == 0 {
+	delete(w.tasks, t)
+
+	if w.idle != nil && len(w.tasks) == 0 {
 		close(w.idle)
 	}
 }
 
-// Ready returns nil while every activity has been polled successfully within the
-// last 70 s or has all its slots at work, and else says which has not.
+// tasksOf returns how many tasks of one activity are in flight.
+func (w *Worker) tasksOf(p *poller) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	n := 0
+	for t := range w.tasks {
+		if t.poller == p {
+			n++
+		}
+	}
+
+	return n
+}
+
+// Ready returns nil while every activity was polled successfully within the last
+// Config.PollTimeout or has all its slots at work. Its error names the first activity of
+// which neither is true.
 func (w *Worker) Ready() error {
-	for _, d := range w.desks {
-		if err := d.ready(time.Now()); err != nil {
+	for _, p := range w.pollers {
+		if err := p.ready(time.Now()); err != nil {
 			return err
 		}
 	}

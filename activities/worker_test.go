@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+
+	"ratchet/internal/worker"
 )
 
 func TestATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
@@ -85,7 +87,7 @@ func TestNoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
 
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
-		pause(ctx, time.Millisecond)
+		worker.Wait(ctx, time.Millisecond)
 
 		return nil, nil
 	}, func(c *Config) { c.Activities[0].Slots, c.Activities[0].Pollers = 3, 8 }))
@@ -135,7 +137,7 @@ func TestAParkedTaskIsAnsweredBySomebodyElse(t *testing.T) {
 func TestHeartbeatsKeepALongTaskAlive(t *testing.T) {
 	w := newWorld(t, `"HeartbeatSeconds":1,`)
 	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
-		pause(ctx, 2500*time.Millisecond)
+		worker.Wait(ctx, 2500*time.Millisecond)
 		return "done", ctx.Err()
 	}, func(c *Config) { c.Activities[0].Heartbeat = time.Second }))
 	if got := w.result(w.execute(`{}`)); got != `"done"` {
@@ -294,13 +296,13 @@ func TestAStopLetsTasksFinishThenInterruptsThemThenAnswersForThem(t *testing.T) 
 		err    error
 	}{
 		{"a task that finishes in time succeeds", func(ctx context.Context, _ Task) (any, error) {
-			pause(ctx, 100*time.Millisecond)
+			worker.Wait(ctx, 100*time.Millisecond)
 			return "ok", ctx.Err()
 		}, `"ok"`, nil},
 		{"a task that does not is interrupted", func(ctx context.Context, _ Task) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
 			"Order.WorkerShutdown: activities: worker shutting down: context canceled", nil},
 		{"a task that ignores that is answered for", func(ctx context.Context, _ Task) (any, error) {
-			pause(context.Background(), time.Second)
+			worker.Wait(context.Background(), time.Second)
 			return nil, nil
 		}, "Order.WorkerShutdown: the worker stopped and the handler did not", ErrStuck},
 	} {

@@ -19,6 +19,7 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/embedded"
+	"ratchet/internal/worker"
 )
 
 // world is an embedded engine with one activity and a state machine around it.
@@ -185,7 +186,7 @@ func (w *world) until(what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			w.Fatalf("waited in vain until %s", what)
 		}
-		pause(context.Background(), time.Millisecond)
+		worker.Wait(context.Background(), time.Millisecond)
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 )
 
-// Token is a Step Functions task token. Whoever has it can answer the task, so
-// it prints and logs as a short hash; string(t) is the token itself.
+// Token is a Step Functions task token. Everyone who has it can answer the task, so it
+// prints and logs as a short hash; string(t) is the token itself.
 type Token string
 
-// String is the short hash.
+// String returns the short hash.
 func (t Token) String() string {
 	sum := sha256.Sum256([]byte(t))
 	return "token:" + hex.EncodeToString(sum[:6])
@@ -33,7 +33,11 @@ type Task struct {
 	Activity, Worker string
 }
 
-// LogValue logs names and the hashed token, never the input.
+// LogValue logs the names and the hashed token, never the input.
 func (t Task) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("activity", t.Activity), slog.String("worker", t.Worker), slog.Any("token", t.Token))
+	return slog.GroupValue(
+		slog.String("activity", t.Activity),
+		slog.String("worker", t.Worker),
+		slog.Any("token", t.Token),
+	)
 }
