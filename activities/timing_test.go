@@ -137,7 +137,7 @@ func wantNil(t *testing.T, err error) {
 	}
 }
 
-func TestBeatsComeAtMostAThirdOfHeartbeatSecondsApartAndNoneAfterTheAnswer(t *testing.T) {
+func TestHeartbeatsComeWithinAThirdOfHeartbeatSecondsAndNoneAfterTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("t")
 		r := begin(t, s.config(func(ctx context.Context, _ Task) (any, error) {
@@ -195,7 +195,7 @@ func TestSelfFenceComesBeforeHeartbeatSecondsAreOver(t *testing.T) {
 	}
 }
 
-func TestAThrottledSpellShorterThanHeartbeatSecondsCostsNothing(t *testing.T) {
+func TestThrottlingShorterThanHeartbeatSecondsIsHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("t")
 		s.set(func(op, _ string) error {
@@ -217,7 +217,7 @@ func TestAThrottledSpellShorterThanHeartbeatSecondsCostsNothing(t *testing.T) {
 	})
 }
 
-func TestAServiceThatDisownsTheTaskEndsTheHandlerAtOnce(t *testing.T) {
+func TestTheHandlerEndsAtOnceWhenTheServiceSaysTheTaskIsLost(t *testing.T) {
 	for _, code := range []string{"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newScript("t")
@@ -282,7 +282,7 @@ func TestAnAnswerThatCannotBeDeliveredKeepsTheTaskAlive(t *testing.T) {
 	})
 }
 
-func TestAPollIsOpenForTheServicesSixtySecondsAndIsNotCutOffByAStop(t *testing.T) {
+func TestAPollStaysOpenForSixtySecondsAndThroughAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		var done Done
@@ -303,7 +303,7 @@ func TestAPollIsOpenForTheServicesSixtySecondsAndIsNotCutOffByAStop(t *testing.T
 	})
 }
 
-func TestATokenThatComesAfterTheLastMomentIsGivenBack(t *testing.T) {
+func TestATokenThatArrivesAfterTheDrainTimeoutIsGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
@@ -320,7 +320,7 @@ func TestATokenThatComesAfterTheLastMomentIsGivenBack(t *testing.T) {
 	})
 }
 
-func TestPollErrorsAreLoggedOnceAMinuteAndQuotaErrorsThinThePollers(t *testing.T) {
+func TestPollErrorsAreLoggedOnceAMinuteAndQuotaErrorsReduceThePolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		s.set(func(op, _ string) error { return awsRefusal("ActivityWorkerLimitExceeded") })
@@ -346,7 +346,7 @@ func TestPollErrorsAreLoggedOnceAMinuteAndQuotaErrorsThinThePollers(t *testing.T
 	})
 }
 
-func TestAnIncurablePollErrorIsFatalAfterAWhile(t *testing.T) {
+func TestAPollErrorThatNoRetryChangesIsFatalAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		s.set(func(string, string) error { return awsRefusal("AccessDeniedException") })
@@ -360,7 +360,7 @@ func TestAnIncurablePollErrorIsFatalAfterAWhile(t *testing.T) {
 	})
 }
 
-func TestTheBeatsOfAllTasksShareOneBudget(t *testing.T) {
+func TestTheHeartbeatsOfAllTasksShareOneRateLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		for range 1000 {
@@ -389,7 +389,7 @@ func TestTheBeatsOfAllTasksShareOneBudget(t *testing.T) {
 	})
 }
 
-func TestNotBeingPolledForLongMakesAWorkerUnready(t *testing.T) {
+func TestTheWorkerIsUnreadyWhenNoPollIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil }))
@@ -408,7 +408,7 @@ func TestNotBeingPolledForLongMakesAWorkerUnready(t *testing.T) {
 	})
 }
 
-func TestAServiceOutOfReachDoesNotKeepAWorkerForEver(t *testing.T) {
+func TestAnUnreachableServiceDoesNotKeepTheWorkerFromStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("t")
 		s.set(func(op, _ string) error {

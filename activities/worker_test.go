@@ -109,7 +109,7 @@ func TestNoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
 	}
 }
 
-func TestAParkedTaskIsAnsweredBySomebodyElse(t *testing.T) {
+func TestAParkedTaskIsLeftToAnotherProgram(t *testing.T) {
 	w := newWorld(t, "")
 	token := make(chan Token, 1)
 	r := w.start(w.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, Park() }))
@@ -288,7 +288,7 @@ func TestAnUndeliverableAnswerGivesTheSlotBack(t *testing.T) {
 	}
 }
 
-func TestAStopLetsTasksFinishThenInterruptsThemThenAnswersForThem(t *testing.T) {
+func TestAStopLetsTasksFinishThenCancelsThemThenAnswersThem(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		handle HandlerFunc
@@ -356,7 +356,7 @@ func TestAHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.
 	}
 }
 
-func TestPollErrorsAreWaitedOutAndBecomeFatalOnlyWhenIncurable(t *testing.T) {
+func TestPollErrorsAreRetriedAndFatalOnlyWhenNoRetryHelps(t *testing.T) {
 	w := newWorld(t, "")
 	refuse := func(code string) {
 		w.faults.set(func(op, _ string) error {
