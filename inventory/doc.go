@@ -6,34 +6,35 @@
 // A SKU is one item with three counters: available, reserved, committed. A reservation
 // is one item per order (under "order#<orderId>") with its lines and its status:
 // RESERVED, then COMMITTED, RELEASED or EXPIRED. Each step is ONE TransactWriteItems of
-// the reservation and the counters; the reservation's condition makes a repeat
-// harmless, the counters' conditions make overselling impossible. A reservation may
-// have an end ([Stock.ReserveUntil]); [Stock.ExpireDue] finds those that have passed
-// theirs in a table that is ordered by time, without looking at any other.
+// the reservation and the counters. The reservation's condition makes a repeat harmless,
+// and the counters' conditions make overselling impossible. A reservation may expire
+// ([Stock.ReserveUntil]). [Stock.ExpireDue] finds the expired ones in a table that is
+// ordered by time, and reads no others.
 //
 // # Guarantees
 //
-// For each SKU available + reserved + committed stays what was put in. Reserving,
-// committing and releasing are idempotent per order; released before reserved leaves a
-// tombstone, so that a late reservation is refused. An expired reservation cannot be
-// committed, swept or not, and its pieces come back once, however many sweepers,
-// releases and commits race.
+// For each SKU the sum of available, reserved and committed stays what was put in.
+// Reserving, committing and releasing are idempotent per order. A release that arrives
+// before its reservation leaves a tombstone, and the late reservation is refused. An
+// expired reservation cannot be committed, whether it has been swept or not. Its pieces
+// return once, however many sweeps, releases and commits race.
 //
 //	err := stock.ReserveUntil(ctx, "o-1", lines, time.Now().Add(15*time.Minute))
 //	...
 //	if err := stock.Commit(ctx, "o-1"); errors.Is(err, inventory.ErrExpired) {
-//		// the customer took too long: reserve again, or apologise
+//		// the customer took too long: reserve again, or apologize
 //	}
 //
-// # What it costs
+// # Costs
 //
-// With n SKUs of up to 1 KB each: reserving 2+2n write units, 2 more with an end;
-// committing and releasing one read unit and 2+2n write units. Refusals cost the same.
-// Sweeping is at [Stock.ExpireDue]. An order's reservation is kept for good.
+// With n SKUs of up to 1 KB each, reserving takes 2+2n write units, and 2 more with an
+// end. Committing and releasing take one read unit and 2+2n write units. Refused calls
+// cost the same. For the cost of a sweep see [Stock.ExpireDue]. An order's reservation is
+// never deleted.
 //
 // # Caveats
 //
-// A reservation takes at most [MaxLines] lines. Orders that share a SKU conflict when
-// they write at the same moment; the losers try again, which bounds how many orders a
-// second one SKU can take.
+// A reservation has at most [MaxLines] lines. Orders that write the same SKU at the same
+// moment conflict and are retried. That limits how many orders per second one SKU can
+// take.
 package inventory

@@ -1,22 +1,14 @@
 package inventory_test
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.uber.org/goleak"
 
@@ -27,80 +19,50 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
-// shop is stock on an engine of its own, with a clock that tests move and calls that
-// they interfere with.
+// shop is stock on an engine of its own, with a clock and a transport that the test
+// controls.
 type shop struct {
 	*inventory.Stock
-	db     *dynamodb.Client
-	writer *txn.Writer
-	now    atomic.Int64
-	// before may refuse a call, after may lose the answer to one that was carried out.
-	before, after func(operation string) bool
-	http          *http.Client
-}
-
-func (s *shop) Now() time.Time          { return time.UnixMilli(s.now.Load()) }
-func (s *shop) advance(d time.Duration) { s.now.Add(d.Milliseconds()) }
-
-func (s *shop) Do(r *http.Request) (*http.Response, error) {
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	if s.before != nil && s.before(operation) {
-		return nil, io.ErrUnexpectedEOF
-	}
-
-	response, err := s.http.Do(r)
-	if err == nil && s.after != nil && s.after(operation) {
-		_, _ = io.Copy(io.Discard, response.Body)
-		_ = response.Body.Close()
-		return nil, io.ErrUnexpectedEOF
-	}
-
-	return response, err
-}
-
-// backend is an embedded engine of the test's own, or the DynamoDB Local whose URL is
-// in RATCHET_TEST_DYNAMODB_LOCAL, which keeps the data of each access key apart.
-func backend(t testing.TB) (aws.Config, *http.Client) {
-	t.Helper()
-
-	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
-	if endpoint == "" {
-		engine := embeddedtest.Open(t)
-		return engine.AWSConfig(), engine.HTTPClient()
-	}
-	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-	t.Cleanup(client.CloseIdleConnections)
-
-	return aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
-		Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}, client
+	db        *dynamodb.Client
+	writer    *txn.Writer
+	clock     embeddedtest.Clock
+	transport *embeddedtest.Transport
 }
 
 func newStock(t testing.TB) *shop {
 	t.Helper()
-	cfg, client := backend(t)
-	s := &shop{http: client}
-	s.now.Store(start.UnixMilli())
-	cfg.HTTPClient = s
-	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
-		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
-			o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
-			o.RateLimiter = ratelimit.None
-		})
-	})
+	cfg := embeddedtest.Backend(t)
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	s := &shop{transport: embeddedtest.Intercept(&cfg)}
+	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, inventory.TableInput("inventory"), inventory.DueTableInput("due"))
+	s.Stock = s.with(t, inventory.Events{})
 
 	var err error
-	if s.Stock, err = inventory.New(inventory.Config{DynamoDB: s.db, Table: "inventory", DueTable: "due", Every: time.Millisecond, Now: s.Now}); err != nil {
-		t.Fatal(err)
-	}
-
 	if s.writer, err = txn.New(txn.Config{DynamoDB: s.db}); err != nil {
 		t.Fatal(err)
 	}
 
 	return s
+}
+
+// with opens the same tables with observers.
+func (s *shop) with(t testing.TB, events inventory.Events) *inventory.Stock {
+	t.Helper()
+
+	stock, err := inventory.New(inventory.Config{
+		DynamoDB: s.db,
+		Table:    "inventory",
+		DueTable: "due",
+		Every:    time.Millisecond,
+		Events:   events,
+		Now:      s.clock.Now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return stock
 }
 
 func set(t testing.TB, s *shop, sku string, quantity int64) {
@@ -125,7 +87,7 @@ func TestReserveCommitReleaseAreIdempotentPerOrder(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
 
-	lines := []inventory.Line{{"mug", 2}, {"mug", 1}}
+	lines := []inventory.Line{{SKU: "mug", Quantity: 2}, {SKU: "mug", Quantity: 1}}
 	for range 2 {
 		if err := s.Reserve(t.Context(), "o-1", lines); err != nil {
 			t.Fatal(err)
@@ -141,7 +103,7 @@ func TestReserveCommitReleaseAreIdempotentPerOrder(t *testing.T) {
 	}
 
 	if err := s.Release(t.Context(), "o-1"); !errors.Is(err, inventory.ErrClosed) {
-		t.Errorf("sold pieces do not come back by release: %v", err)
+		t.Errorf("a release must not return sold pieces: %v", err)
 	}
 
 	if err := s.Reserve(t.Context(), "o-2", lines); err != nil {
@@ -156,7 +118,7 @@ func TestReserveCommitReleaseAreIdempotentPerOrder(t *testing.T) {
 	}
 
 	if err := s.Reserve(t.Context(), "o-2", lines); !errors.Is(err, inventory.ErrClosed) {
-		t.Errorf("a released order reserves nothing again: %v", err)
+		t.Errorf("an order that was released must not reserve again: %v", err)
 	}
 }
 
@@ -170,8 +132,8 @@ func TestReleaseBeforeReserveClosesTheOrder(t *testing.T) {
 		}
 	}
 
-	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 1}}); !errors.Is(err, inventory.ErrClosed) {
-		t.Errorf("the reservation came late: %v", err)
+	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{SKU: "mug", Quantity: 1}}); !errors.Is(err, inventory.ErrClosed) {
+		t.Errorf("a reservation after the release: %v", err)
 	}
 	level(t, s, "mug", inventory.Level{Available: 10})
 }
@@ -181,7 +143,7 @@ func TestOutOfStockNamesTheSKUAndReservesNothing(t *testing.T) {
 	set(t, s, "mug", 10)
 	set(t, s, "rare", 1)
 
-	err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 2}, {"rare", 2}, {"unknown", 1}})
+	err := s.Reserve(t.Context(), "o-1", []inventory.Line{{SKU: "mug", Quantity: 2}, {SKU: "rare", Quantity: 2}, {SKU: "unknown", Quantity: 1}})
 	if !errors.Is(err, inventory.ErrOutOfStock) || err.Error() != "reserve for order o-1: out of stock: rare, unknown" {
 		t.Errorf("got %v", err)
 	}
@@ -196,7 +158,7 @@ func TestNoOversellAmongManyBuyers(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 40 {
 		group.Go(func() {
-			err := s.Reserve(t.Context(), fmt.Sprintf("o-%d", i), []inventory.Line{{"rare", 1}})
+			err := s.Reserve(t.Context(), fmt.Sprintf("o-%d", i), []inventory.Line{{SKU: "rare", Quantity: 1}})
 			switch {
 			case err == nil:
 				sold.Add(1)
@@ -215,20 +177,27 @@ func TestNoOversellAmongManyBuyers(t *testing.T) {
 
 func TestBadLinesAreNamed(t *testing.T) {
 	s := newStock(t)
-	for name, lines := range map[string][]inventory.Line{
-		"none": nil, "no sku": {{"", 1}}, "an order's key": {{"order#1", 1}}, "no quantity": {{"a", 0}}, "too much": {{"a", inventory.MaxQuantity + 1}},
+	for _, test := range []struct {
+		about string
+		lines []inventory.Line
+	}{
+		{about: "no lines", lines: nil},
+		{about: "no SKU", lines: []inventory.Line{{SKU: "", Quantity: 1}}},
+		{about: "the key of a reservation", lines: []inventory.Line{{SKU: "order#1", Quantity: 1}}},
+		{about: "no quantity", lines: []inventory.Line{{SKU: "a", Quantity: 0}}},
+		{about: "too many pieces", lines: []inventory.Line{{SKU: "a", Quantity: inventory.MaxQuantity + 1}}},
 	} {
-		if err := s.Reserve(t.Context(), "o", lines); !errors.Is(err, inventory.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+		if err := s.Reserve(t.Context(), "o", test.lines); !errors.Is(err, inventory.ErrInvalid) {
+			t.Errorf("%s: %v", test.about, err)
 		}
 	}
 
-	if err := s.Reserve(t.Context(), "", []inventory.Line{{"a", 1}}); !errors.Is(err, inventory.ErrInvalid) {
+	if err := s.Reserve(t.Context(), "", []inventory.Line{{SKU: "a", Quantity: 1}}); !errors.Is(err, inventory.ErrInvalid) {
 		t.Errorf("no order: %v", err)
 	}
 
-	if err := s.ReserveUntil(t.Context(), "o", []inventory.Line{{"a", 1}}, start); !errors.Is(err, inventory.ErrInvalid) {
-		t.Errorf("an end that is past: %v", err)
+	if err := s.ReserveUntil(t.Context(), "o", []inventory.Line{{SKU: "a", Quantity: 1}}, embeddedtest.Start); !errors.Is(err, inventory.ErrInvalid) {
+		t.Errorf("an end in the past: %v", err)
 	}
 
 	many := make([]inventory.Line, inventory.MaxLines+1)
@@ -244,7 +213,7 @@ func TestBadLinesAreNamed(t *testing.T) {
 		set(t, s, l.SKU, 1)
 	}
 
-	if err := s.ReserveUntil(t.Context(), "o", many[1:], start.Add(time.Hour)); err != nil {
+	if err := s.ReserveUntil(t.Context(), "o", many[1:], embeddedtest.Start.Add(time.Hour)); err != nil {
 		t.Errorf("as many lines as may be: %v", err)
 	}
 
@@ -257,12 +226,50 @@ func TestAnotherReservationOfTheOrderIsAConflict(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
 
-	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 2}}); err != nil {
+	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{SKU: "mug", Quantity: 2}}); err != nil {
 		t.Fatal(err)
 	}
 
-	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{"mug", 3}}); !errors.Is(err, inventory.ErrConflict) || !errors.Is(err, inventory.ErrInvalid) {
+	if err := s.Reserve(t.Context(), "o-1", []inventory.Line{{SKU: "mug", Quantity: 3}}); !errors.Is(err, inventory.ErrConflict) || !errors.Is(err, inventory.ErrInvalid) {
 		t.Errorf("other lines: %v", err)
 	}
 	level(t, s, "mug", inventory.Level{Available: 8, Reserved: 2})
+}
+
+func TestNewReportsEveryFaultOfItsConfig(t *testing.T) {
+	_, err := inventory.New(inventory.Config{Margin: -1, Every: -time.Second})
+	if err == nil {
+		t.Fatal("an empty configuration was accepted")
+	}
+
+	for _, want := range []string{"Config.DynamoDB: must be set", "Config.Table: must be set", "Config.DueTable: must be set", "Config.Margin -1ns", "Config.Every -1s"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in %v", want, err)
+		}
+	}
+}
+
+func TestBadNamesAreRefusedWithoutARequest(t *testing.T) {
+	s := newStock(t)
+	s.transport.Reset()
+
+	_, _, levelErr := s.Level(t.Context(), "order#1")
+	_, _, reservationErr := s.Reservation(t.Context(), "")
+	_, addErr := s.AddIn("", []inventory.Line{{SKU: "mug", Quantity: 1}})
+
+	for verb, err := range map[string]error{
+		"Set":         s.Set(t.Context(), "mug", -1),
+		"Level":       levelErr,
+		"Reservation": reservationErr,
+		"AddIn":       addErr,
+		"Commit":      s.Commit(t.Context(), ""),
+	} {
+		if !errors.Is(err, inventory.ErrInvalid) {
+			t.Errorf("%s: %v", verb, err)
+		}
+	}
+
+	if n := s.transport.Count(); n != 0 {
+		t.Errorf("%d requests for arguments that are invalid", n)
+	}
 }

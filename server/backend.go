@@ -209,7 +209,8 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 		return nil, err
 	}
 
-	if b.Stock, err = inventory.New(inventory.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Inventory, DueTable: b.Tables.InventoryDue}); err != nil {
+	if b.Stock, err = inventory.New(inventory.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Inventory, DueTable: b.Tables.InventoryDue,
+		Events: inventory.Events{Swept: b.swept}}); err != nil {
 		return nil, err
 	}
 

@@ -45,7 +45,7 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return worker.Run(ctx) })
 	group.Go(func() error { return poller.Run(ctx) })
-	group.Go(func() error { return b.Stock.Run(ctx, b.swept) })
+	group.Go(func() error { return b.Stock.Run(ctx) })
 	group.Go(func() error { return b.sweepMoney(ctx) })
 
 	if consumer != nil {

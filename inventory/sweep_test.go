@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/inventory"
 	"ratchet/txn"
 )
@@ -25,7 +26,7 @@ var twoMugs = []inventory.Line{{SKU: "mug", Quantity: 2}}
 func (s *shop) reserveUntil(t testing.TB, order string, until time.Duration) {
 	t.Helper()
 
-	if err := s.ReserveUntil(t.Context(), order, twoMugs, s.Now().Add(until)); err != nil {
+	if err := s.ReserveUntil(t.Context(), order, twoMugs, s.clock.Now().Add(until)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -38,8 +39,8 @@ func (s *shop) sweep(t testing.TB, want int) {
 	}
 }
 
-// due counts the items of the table of due reservations.
-func (s *shop) due(t testing.TB) int {
+// dueRows counts the rows of the due table.
+func (s *shop) dueRows(t testing.TB) int {
 	t.Helper()
 
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("due")})
@@ -50,28 +51,28 @@ func (s *shop) due(t testing.TB) int {
 	return len(out.Items)
 }
 
-func TestPoint40_AnExpiredReservationCannotBeCommittedAndIsPutBackOnce(t *testing.T) {
+func TestPoint40_AnExpiredReservationCannotBeCommittedAndItsPiecesReturnOnce(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
 	s.reserveUntil(t, "o-1", time.Minute)
 	s.sweep(t, 0)
-	s.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 
 	if err := s.Commit(t.Context(), "o-1"); !errors.Is(err, inventory.ErrExpired) || !errors.Is(err, inventory.ErrClosed) {
-		t.Errorf("committed late, before the sweep: %v", err)
+		t.Errorf("a late commit, before the sweep: %v", err)
 	}
-	s.sweep(t, 0) // another clock may be behind
+	s.sweep(t, 0) // the margin: the clock of another caller may be behind
 
 	if r, found, err := s.Reservation(t.Context(), "o-1"); err != nil || !found || r.Status != inventory.Expired {
 		t.Errorf("%+v, %v, %v", r, found, err)
 	}
-	s.advance(3 * time.Second)
+	s.clock.Advance(3 * time.Second)
 	s.sweep(t, 1)
 	s.sweep(t, 0)
 	level(t, s, "mug", inventory.Level{Available: 10})
 
 	if err := s.Commit(t.Context(), "o-1"); !errors.Is(err, inventory.ErrExpired) {
-		t.Errorf("committed late, after the sweep: %v", err)
+		t.Errorf("a late commit, after the sweep: %v", err)
 	}
 	s.reserveUntil(t, "o-1", time.Minute) // the customer comes back
 	level(t, s, "mug", inventory.Level{Available: 8, Reserved: 2})
@@ -79,11 +80,11 @@ func TestPoint40_AnExpiredReservationCannotBeCommittedAndIsPutBackOnce(t *testin
 	if err := s.Commit(t.Context(), "o-1"); err != nil {
 		t.Error(err)
 	}
-	s.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	s.sweep(t, 1)
 	level(t, s, "mug", inventory.Level{Available: 8, Committed: 2})
 
-	if n := s.due(t); n != 0 {
+	if n := s.dueRows(t); n != 0 {
 		t.Errorf("%d items are left", n)
 	}
 }
@@ -92,10 +93,10 @@ func TestReservingAgainDoesNotWaitForTheSweep(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 2)
 	s.reserveUntil(t, "o-1", time.Minute)
-	s.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	s.reserveUntil(t, "o-1", time.Minute)
 	level(t, s, "mug", inventory.Level{Reserved: 2})
-	s.sweep(t, 1) // the first reservation's item; the second one stands
+	s.sweep(t, 1) // the row of the first reservation; the second one stays
 	level(t, s, "mug", inventory.Level{Reserved: 2})
 
 	if err := s.Commit(t.Context(), "o-1"); err != nil {
@@ -110,7 +111,7 @@ func TestReleasingAnExpiredReservationClosesTheOrder(t *testing.T) {
 	for _, swept := range []bool{false, true} {
 		order := fmt.Sprint("o-", swept)
 		s.reserveUntil(t, order, time.Minute)
-		s.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 
 		if swept {
 			s.sweep(t, 2)
@@ -124,19 +125,19 @@ func TestReleasingAnExpiredReservationClosesTheOrder(t *testing.T) {
 		}
 
 		if err := s.Reserve(t.Context(), order, twoMugs); !errors.Is(err, inventory.ErrClosed) || errors.Is(err, inventory.ErrExpired) {
-			t.Errorf("reserved after the release: %v", err)
+			t.Errorf("a reservation after the release: %v", err)
 		}
 	}
 }
 
-func TestPoint40_PiecesComeBackOnceThoughReleaseAndSweepersRace(t *testing.T) {
+func TestPoint40_PiecesReturnOnceWhenReleasesAndSweepsRace(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 2)
 
 	for round := range 30 {
 		order := fmt.Sprintf("o-%d", round)
 		s.reserveUntil(t, order, time.Minute)
-		s.advance(time.Minute + 3*time.Second)
+		s.clock.Advance(time.Minute + 3*time.Second)
 
 		var group sync.WaitGroup
 		for i := range 6 {
@@ -163,34 +164,34 @@ func TestPoint40_PiecesComeBackOnceThoughReleaseAndSweepersRace(t *testing.T) {
 	}
 }
 
-func TestASweepThatDiesIsTakenUpByTheNext(t *testing.T) {
+func TestTheNextSweepRepeatsWhatOneCouldNotDo(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)
 
 	for i := range 4 {
 		s.reserveUntil(t, fmt.Sprintf("o-%d", i), time.Minute)
 	}
-	s.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 
 	for _, dies := range []string{"Query", "GetItem", "DeleteItem"} {
-		s.before = func(operation string) bool { return operation == dies }
+		fault := s.transport.Inject(embeddedtest.LoseRequest(dies))
 		if _, err := s.ExpireDue(t.Context(), 10); err == nil {
-			t.Errorf("%s failed and nobody heard", dies)
+			t.Errorf("%s failed, and the sweep returned no error", dies)
 		}
-		s.advance(time.Minute) // those that could not be ended were put off
+		fault.Remove()
+		s.clock.Advance(time.Minute) // the reservations that could not be ended were postponed
 	}
-	s.before = nil
 	s.sweep(t, 4)
 	level(t, s, "mug", inventory.Level{Available: 10})
 }
 
-func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
+func TestABrokenReservationDoesNotBlockTheOthers(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 100)
 	set(t, s, "gone", 100)
 
 	for i := range 20 {
-		err := s.ReserveUntil(t.Context(), fmt.Sprintf("broken-%d", i), []inventory.Line{{SKU: "gone", Quantity: 1}}, s.Now().Add(time.Minute))
+		err := s.ReserveUntil(t.Context(), fmt.Sprintf("broken-%d", i), []inventory.Line{{SKU: "gone", Quantity: 1}}, s.clock.Now().Add(time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -201,17 +202,17 @@ func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
 	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("inventory"), Key: gone}); err != nil {
 		t.Fatal(err)
 	}
-	s.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 
-	heard, swept := 0, 0
-	for swept < 40 { // by 5 at once, fewer than are broken
+	failures, swept := 0, 0
+	for swept < 40 { // 5 at once, which is fewer than are broken
 		n, err := s.ExpireDue(t.Context(), 5)
 		if n == 0 {
 			break
 		}
 
 		if swept += n; err != nil {
-			heard++
+			failures++
 
 			if text := err.Error(); !strings.Contains(text, "order broken-") || strings.Contains(text, "whole-") {
 				t.Error(err)
@@ -219,18 +220,18 @@ func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
 		}
 	}
 
-	if swept != 40 || heard == 0 {
-		t.Errorf("looked at %d of 40, told of failures %d times", swept, heard)
+	if swept != 40 || failures == 0 {
+		t.Errorf("dealt with %d of 40, and %d sweeps returned an error", swept, failures)
 	}
 	level(t, s, "mug", inventory.Level{Available: 100})
 
-	if n := s.due(t); n != 20 {
-		t.Errorf("%d are due later, want the 20 broken ones", n)
+	if n := s.dueRows(t); n != 20 {
+		t.Errorf("%d are postponed, want the 20 broken ones", n)
 	}
 	s.sweep(t, 0) // not yet
 
-	// Somebody mends it; sweepers race over what was put off.
-	s.advance(time.Minute)
+	// Several sweeps race over the postponed rows.
+	s.clock.Advance(time.Minute)
 
 	var group sync.WaitGroup
 	for range 3 {
@@ -238,20 +239,21 @@ func TestABrokenReservationHoldsUpNoOther(t *testing.T) {
 	}
 	group.Wait()
 
-	if n := s.due(t); n != 20 {
-		t.Errorf("%d are due later, want the 20 broken ones, each once", n)
+	if n := s.dueRows(t); n != 20 {
+		t.Errorf("%d are postponed, want the 20 broken ones, each once", n)
 	}
 
+	// An operator restores the item.
 	_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("inventory"), Item: map[string]types.AttributeValue{
 		"sku": gone["sku"], "available": &types.AttributeValueMemberN{Value: "80"}, "reserved": &types.AttributeValueMemberN{Value: "20"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.sweep(t, 20)
 	level(t, s, "gone", inventory.Level{Available: 100})
 
-	if n := s.due(t); n != 0 {
+	if n := s.dueRows(t); n != 0 {
 		t.Errorf("%d items are left", n)
 	}
 }
@@ -263,7 +265,7 @@ func TestASweepIsBounded(t *testing.T) {
 	for i := range 7 {
 		s.reserveUntil(t, fmt.Sprintf("o-%d", i), time.Minute)
 	}
-	s.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 
 	for _, want := range []int{3, 3, 1, 0} {
 		if n, err := s.ExpireDue(t.Context(), 3); err != nil || n != want {
@@ -276,24 +278,25 @@ func TestRunSweepsUntilItIsStopped(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 2)
 	s.reserveUntil(t, "o-1", time.Minute)
-	s.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 
 	ctx, stop := context.WithCancel(t.Context())
 	var swept []int
-	err := s.Run(ctx, func(n int, err error) {
+	observed := s.with(t, inventory.Events{Swept: func(n int, err error) {
 		if swept = append(swept, n); err != nil || len(swept) == 2 {
 			stop()
 		}
-	})
-	if err != nil || fmt.Sprint(swept) != "[1 0]" {
+	}})
+
+	if err := observed.Run(ctx); err != nil || fmt.Sprint(swept) != "[1 0]" {
 		t.Errorf("swept %v, %v", swept, err)
 	}
 }
 
 // TestPiecesAreNeitherMadeNorLost lets several callers reserve, commit, release, expire
-// and die at random, on the same few orders and SKUs, while calls fail and answers are
-// lost. At every moment a SKU's pieces add up; at the end the counters are what the
-// reservations say.
+// and die at random, on the same few orders and SKUs, while requests and answers are lost.
+// At every moment a SKU's pieces must add up. At the end the counters must agree with the
+// reservations.
 func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
 	const pieces = 12
 	s := newStock(t)
@@ -310,9 +313,10 @@ func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
 		faults := rapid.Float64Range(0, 0.3).Draw(rt, "faults")
 		steps := rapid.IntRange(3, 20).Draw(rt, "steps")
 		random.r = rand.New(rand.NewPCG(seed, 0))
-		s.before = func(string) bool { return random.chance(faults / 2) }
+		lost := func(*embeddedtest.Call) bool { return random.chance(faults / 2) }
+		s.transport.Inject(embeddedtest.LoseRequest().If(lost))
+		s.transport.Inject(embeddedtest.LoseAnswer().If(lost))
 
-		s.after = func(string) bool { return random.chance(faults / 2) }
 		var group sync.WaitGroup
 		var broken atomic.Value
 		for worker := range 4 {
@@ -325,12 +329,12 @@ func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
 			})
 		}
 		group.Wait()
-		s.before, s.after = nil, nil
+		s.transport.Clear()
 
 		if what := broken.Load(); what != nil {
 			rt.Fatal(what)
 		}
-		s.advance(time.Hour) // past what faults have put off, too
+		s.clock.Advance(time.Hour) // past what faults have postponed, too
 
 		if _, err := s.ExpireDue(t.Context(), 1000); err != nil {
 			rt.Fatal(err)
@@ -362,28 +366,28 @@ func TestPiecesAreNeitherMadeNorLost(t *testing.T) {
 
 const orders = 6
 
-// step does one thing to one order, or looks at a SKU. Refusals are all right; pieces
-// that do not add up are not.
+// step does one random thing to one order, or reads a SKU. It ignores refusals, and returns
+// an error if the pieces of a SKU do not add up.
 func step(ctx context.Context, s *shop, random *lockedRandom, worker int) error {
 	order := fmt.Sprintf("%so-%d", random.prefix, random.n(orders))
 	ctx, die := context.WithCancel(ctx)
 	defer die()
 
 	if random.chance(0.1) {
-		die() // before anything, or just behind the sending
+		die() // before the first request, or right behind it
 	}
 
 	switch random.n(8) {
 	case 0, 1:
 		_ = s.Reserve(ctx, order, []inventory.Line{{SKU: random.prefix + "a", Quantity: 1 + random.n(4)}, {SKU: random.prefix + "b", Quantity: 1 + random.n(4)}})
 	case 2:
-		_ = s.ReserveUntil(ctx, order, []inventory.Line{{SKU: random.prefix + "b", Quantity: 1 + random.n(4)}, {SKU: random.prefix + "c", Quantity: 1 + random.n(4)}}, s.Now().Add(time.Minute))
+		_ = s.ReserveUntil(ctx, order, []inventory.Line{{SKU: random.prefix + "b", Quantity: 1 + random.n(4)}, {SKU: random.prefix + "c", Quantity: 1 + random.n(4)}}, s.clock.Now().Add(time.Minute))
 	case 3:
 		_ = s.Commit(ctx, order)
 	case 4:
 		_ = s.Release(ctx, order)
 	case 5:
-		s.advance(time.Duration(random.n(60)) * time.Second)
+		s.clock.Advance(time.Duration(random.n(60)) * time.Second)
 		_, _ = s.ExpireDue(ctx, 10)
 	case 7:
 		if add, err := s.AddIn(order, []inventory.Line{{SKU: random.prefix + "c", Quantity: 1 + random.n(4)}}); err == nil {
@@ -396,7 +400,7 @@ func step(ctx context.Context, s *shop, random *lockedRandom, worker int) error 
 
 		l, _, err := s.Level(ctx, sku)
 		if err == nil && (l.Available+l.Reserved+l.Committed != 12 || l.Available < 0 || l.Reserved < 0) {
-			return fmt.Errorf("at some moment %+v", l)
+			return fmt.Errorf("the pieces do not add up: %+v", l)
 		}
 	}
 
