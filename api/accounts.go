@@ -159,12 +159,7 @@ func (s *service) listEntries(ctx context.Context, c caller, in *listEntriesInpu
 		return nil, p
 	}
 
-	after, err := ledger.ParseCursor(place)
-	if err != nil {
-		return nil, err
-	}
-
-	entries, next, more, err := s.cfg.Ledger.Statement(ctx, c.tenant.stored(in.AccountID), after, in.Limit)
+	entries, next, err := s.cfg.Ledger.Statement(ctx, c.tenant.stored(in.AccountID), place, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -175,8 +170,8 @@ func (s *service) listEntries(ctx context.Context, c caller, in *listEntriesInpu
 		out.Body.Entries[i] = entry{c.tenant.shown(e.TransferID), e.Amount, e.Shard, e.Sequence, e.Balance, e.At}
 	}
 
-	if more {
-		out.Body.Next = s.cursors.seal(next.String(), bound...)
+	if next != "" {
+		out.Body.Next = s.cursors.seal(next, bound...)
 	}
 
 	return out, nil

@@ -7,54 +7,56 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"ratchet/internal/dynamo"
 )
 
-// What amounts, balances and accounts may be. Balances stay below 2^53, so that a
-// reader in JavaScript loses nothing.
+// MaxAmount is the largest amount of one leg or hold, in minor units.
+const MaxAmount = 1_000_000_000_000_000
+
 const (
-	MaxAmount  = 1_000_000_000_000_000
-	MaxBalance = 9_000_000_000_000_000
-	MaxShards  = 16
+	// maxAvailable bounds the available money of each shard to -maxAvailable to
+	// maxAvailable minor units, below 2^53. The balance is larger: it adds the held money,
+	// and all shards.
+	maxAvailable = 9_000_000_000_000_000
+
+	maxShards = 16
 )
 
 // Side is the side on which an account's balance normally stands.
 type Side string
 
-// Credit is for what is owed to somebody: customers, merchants, fees. Debit is for
-// what one has: cash, goods, claims. The texts are stored and never renamed.
+// Credit is for money that the owner of the ledger owes: customers, merchants, fees. Debit
+// is for what the owner has: cash, goods, claims. The texts are stored.
 const (
 	Credit Side = "credit"
 	Debit  Side = "debit"
 )
 
-// Status of an account.
+// Status is the status of an account.
 type Status string
 
-// An account is open until it is closed for good.
+// An account is open until it is closed for good. The texts are stored.
 const (
 	Open   Status = "open"
 	Closed Status = "closed"
 )
 
-// NewAccount is an account to be.
+// NewAccount describes an account to create.
 type NewAccount struct {
 	// ID has 1 to 100 of A-Z a-z 0-9 . _ : / -.
 	ID string `json:"id"`
-	// Currency is three capitals of ISO 4217.
+	// Currency has three capitals (ISO 4217).
 	Currency string `json:"currency"`
-	// Side defaults to Credit. Without Overdraft the balance stays on it.
+	// Side defaults to Credit. Without Overdraft the available money stays on it.
 	Side Side `json:"side,omitempty"`
-	// Overdraft lets the balance stand on either side: for the world outside (a bank,
-	// a processor's clearing account).
+	// Overdraft lets the available money stand on either side. It is for accounts that
+	// stand for the world outside, such as a bank or a processor's clearing account.
 	Overdraft bool `json:"overdraft,omitempty"`
-	// Shards spread a hot account over that many items, 1 to MaxShards. Default 1.
+	// Shards spreads a hot account over that many items: 1 to 16. Default 1.
 	Shards int `json:"shards,omitempty"`
 }
 
-// Account is an account as it was when it was read.
+// Account is an account at the moment it was read. Amounts are in minor units.
 type Account struct {
 	ID        string `json:"id"`
 	Currency  string `json:"currency"`
@@ -62,27 +64,18 @@ type Account struct {
 	Overdraft bool   `json:"overdraft"`
 	Status    Status `json:"status"`
 	Shards    int    `json:"shards"`
-	// Balance is the sum of the account's entries; Available is what is not held.
+	// Balance is the sum of the account's entries. It equals Available plus Held.
 	Balance   int64 `json:"balance"`
 	Available int64 `json:"available"`
 	Held      int64 `json:"held"`
-	// Entries is how many entries the account has.
+	// Entries is the number of the account's entries.
 	Entries   int64     `json:"entries"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 
 	shard    int
-	revision int64
-	call     string
-}
-
-// NaturalBalance is the balance seen from the account's own side: what a person
-// expects to be positive.
-func (a Account) NaturalBalance() int64 {
-	if a.Side == Debit {
-		return -a.Balance
-	}
-	return a.Balance
+	revision int64  // grows with each write of the shard
+	call     string // of the call that created the account
 }
 
 var (
@@ -94,6 +87,7 @@ func checkID(what, id string) error {
 	if !idRule.MatchString(id) {
 		return fmt.Errorf("%w: %s: 1 to 100 of A-Z a-z 0-9 . _ : / -", ErrInvalid, what)
 	}
+
 	return nil
 }
 
@@ -108,7 +102,7 @@ func checkMoney(amount int64, currency string) error {
 	return nil
 }
 
-// Validate names the first field that breaks a rule.
+// Validate returns ErrInvalid with the first field that breaks a rule.
 func (n NewAccount) Validate() error {
 	if err := checkID("id", n.ID); err != nil {
 		return err
@@ -119,57 +113,78 @@ func (n NewAccount) Validate() error {
 		return fmt.Errorf("%w: currency: three capitals of ISO 4217", ErrInvalid)
 	case n.Side != "" && n.Side != Credit && n.Side != Debit:
 		return fmt.Errorf("%w: side: %q or %q", ErrInvalid, Credit, Debit)
-	case n.Shards < 0 || n.Shards > MaxShards:
-		return fmt.Errorf("%w: shards %d: 1 to %d", ErrInvalid, n.Shards, MaxShards)
+	case n.Shards < 0 || n.Shards > maxShards:
+		return fmt.Errorf("%w: shards %d: 1 to %d", ErrInvalid, n.Shards, maxShards)
 	}
 
 	return nil
 }
 
-// shardKey is the accountId under which a shard lies: the account's own for the first.
+// shardKey returns the accountId under which a shard is stored. The first shard is stored
+// under the account's own id.
 func shardKey(id string, shard int) string {
 	if shard == 0 {
 		return id
 	}
+
 	return id + "#" + strconv.Itoa(shard)
 }
 
-func accountKey(key string) image { return image{"accountId": dynamo.S(key)} }
+func accountKey(key string) dynamo.Item { return dynamo.Item{"accountId": dynamo.S(key)} }
 
-// item is a shard of the account to be.
-func (n NewAccount) item(shard int, at time.Time, call string) image {
+// item returns one shard of the new account.
+func (n NewAccount) item(shard int, at time.Time, call string) dynamo.Item {
 	ms := dynamo.N(at.UnixMilli())
 
-	return image{
-		"accountId": dynamo.S(shardKey(n.ID, shard)), "shard": dynamo.N(int64(shard)), "shards": dynamo.N(int64(n.Shards)),
-		"currency": dynamo.S(n.Currency), "side": dynamo.S(string(n.Side)), "overdraft": &types.AttributeValueMemberBOOL{Value: n.Overdraft},
-		"status": dynamo.S(string(Open)), "available": dynamo.N(0), "held": dynamo.N(0), "sequence": dynamo.N(0),
-		"revision": dynamo.N(1), "createdAt": ms, "updatedAt": ms, "call": dynamo.S(call),
+	return dynamo.Item{
+		"accountId": dynamo.S(shardKey(n.ID, shard)),
+		"shard":     dynamo.N(int64(shard)),
+		"shards":    dynamo.N(int64(n.Shards)),
+		"currency":  dynamo.S(n.Currency),
+		"side":      dynamo.S(string(n.Side)),
+		"overdraft": dynamo.Bool(n.Overdraft),
+		"status":    dynamo.S(string(Open)),
+		"available": dynamo.N(0),
+		"held":      dynamo.N(0),
+		"sequence":  dynamo.N(0),
+		"revision":  dynamo.N(1),
+		"createdAt": ms,
+		"updatedAt": ms,
+		"call":      dynamo.S(call),
 	}
 }
 
-// accountOf reads one shard, nil for no item.
-func accountOf(i image) *Account {
-	if len(i) == 0 {
+// decodeAccount reads one shard. It returns nil if there is no item.
+func decodeAccount(item dynamo.Item) *Account {
+	if len(item) == 0 {
 		return nil
 	}
-	id, _, _ := strings.Cut(dynamo.Text(i, "accountId"), "#")
-	overdraft, _ := i["overdraft"].(*types.AttributeValueMemberBOOL)
-	a := &Account{
-		ID: id, Currency: dynamo.Text(i, "currency"), Side: Side(dynamo.Text(i, "side")), Overdraft: overdraft != nil && overdraft.Value,
-		Status: Status(dynamo.Text(i, "status")), Shards: int(dynamo.Number(i, "shards")),
-		Available: dynamo.Number(i, "available"), Held: dynamo.Number(i, "held"), Entries: dynamo.Number(i, "sequence"),
-		CreatedAt: moment(i, "createdAt"), UpdatedAt: moment(i, "updatedAt"),
-		shard: int(dynamo.Number(i, "shard")), revision: dynamo.Number(i, "revision"), call: dynamo.Text(i, "call"),
-	}
-	a.Balance = a.Available + a.Held
 
-	return a
+	id, _, _ := strings.Cut(dynamo.Text(item, "accountId"), "#")
+	available, held := dynamo.Number(item, "available"), dynamo.Number(item, "held")
+
+	return &Account{
+		ID:        id,
+		Currency:  dynamo.Text(item, "currency"),
+		Side:      Side(dynamo.Text(item, "side")),
+		Overdraft: dynamo.Flag(item, "overdraft"),
+		Status:    Status(dynamo.Text(item, "status")),
+		Shards:    int(dynamo.Number(item, "shards")),
+		Balance:   available + held,
+		Available: available,
+		Held:      held,
+		Entries:   dynamo.Number(item, "sequence"),
+		CreatedAt: decodeTime(item, "createdAt"),
+		UpdatedAt: decodeTime(item, "updatedAt"),
+		shard:     int(dynamo.Number(item, "shard")),
+		revision:  dynamo.Number(item, "revision"),
+		call:      dynamo.Text(item, "call"),
+	}
 }
 
-// moment reads epoch milliseconds, the zero time for none.
-func moment(i image, name string) time.Time {
-	ms := dynamo.Number(i, name)
+// decodeTime reads epoch milliseconds. It returns the zero time if there are none.
+func decodeTime(item dynamo.Item, name string) time.Time {
+	ms := dynamo.Number(item, name)
 	if ms == 0 {
 		return time.Time{}
 	}
@@ -177,20 +192,48 @@ func moment(i image, name string) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// sum adds the shards of one account up.
-func sum(shards []*Account) Account {
+// sumShards adds up the shards of one account.
+func sumShards(shards []*Account) Account {
 	total := *shards[0]
 	for _, s := range shards[1:] {
 		total.Balance += s.Balance
 		total.Available += s.Available
-
 		total.Held += s.Held
 		total.Entries += s.Entries
 		total.revision += s.revision
+
 		if s.UpdatedAt.After(total.UpdatedAt) {
 			total.UpdatedAt = s.UpdatedAt
 		}
 	}
 
 	return total
+}
+
+// checkOpen returns the reason why the account takes part in no operation in the currency,
+// nil if it does. A nil account does not exist.
+func (a *Account) checkOpen(currency string) error {
+	switch {
+	case a == nil:
+		return ErrUnknownAccount
+	case a.Status != Open:
+		return ErrAccountClosed
+	case a.Currency != currency:
+		return ErrCurrencyMismatch
+	}
+
+	return nil
+}
+
+// covers reports whether the available money stays on the account's side when the amount
+// is added.
+func (a *Account) covers(amount int64) bool {
+	switch {
+	case a.Overdraft:
+		return true
+	case amount < 0:
+		return a.Side == Debit || a.Available+amount >= 0
+	}
+
+	return a.Side == Credit || a.Available+amount <= 0
 }

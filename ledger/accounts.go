@@ -14,8 +14,8 @@ import (
 	"ratchet/txn"
 )
 
-// CreateAccount opens an account. A repeat returns the account as it is now and
-// replayed; ErrConflict when the id has an account of another kind.
+// CreateAccount opens an account. A repeat returns the account as it is now, and replayed.
+// It returns ErrConflict if the id has an account of another kind.
 func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, replayed bool, err error) {
 	if err := n.Validate(); err != nil {
 		return Account{}, false, fmt.Errorf("create account: %w", err)
@@ -27,61 +27,76 @@ func (l *Ledger) CreateAccount(ctx context.Context, n NewAccount) (a Account, re
 	}
 
 	now, call := l.cfg.Now(), rand.Text()
+	first := n.item(0, now, call)
+
 	var t txn.Transaction
-	var first image
-	for shard := range n.Shards {
-		put := &types.Put{TableName: &l.cfg.Tables.Accounts, Item: n.item(shard, now, call), ConditionExpression: aws.String("attribute_not_exists(accountId)")}
-		if shard == 0 {
-			first = put.Item
-			t.Marker("account", types.TransactWriteItem{Put: put})
-		} else {
-			t.Add(shardKey("shard", shard), types.TransactWriteItem{Put: put}, txn.FailWith(ErrCorrupt))
-		}
+	t.Marker("account", l.putNew(l.cfg.Tables.Accounts, "accountId", first))
+
+	for shard := 1; shard < n.Shards; shard++ {
+		put := l.putNew(l.cfg.Tables.Accounts, "accountId", n.item(shard, now, call))
+		t.Add(shardKey("shard", shard), put, txn.FailWith(ErrCorrupt))
 	}
 
 	var refused *txn.Refused
 	switch err := l.writer.Write(ctx, &t); {
 	case err == nil:
-		return *accountOf(first), false, nil
+		return *decodeAccount(first), false, nil
 	case !errors.As(err, &refused) || !refused.Marker:
 		return Account{}, false, fmt.Errorf("create account %s: %w", n.ID, err)
 	}
 
-	old := accountOf(refused.Old)
+	old := decodeAccount(refused.Old)
 	if old == nil || old.Currency != n.Currency || old.Side != n.Side || old.Overdraft != n.Overdraft || old.Shards != n.Shards {
 		return Account{}, false, &Refusal{Op: "create account", ID: n.ID, Err: ErrConflict}
 	}
 
+	// If the stored call is this one, an earlier attempt was made and its answer was lost.
+	replayed = old.call != call
 	if old.Shards > 1 {
-		now, _, err := l.Account(ctx, n.ID)
-		return now, old.call != call, err
+		all, _, err := l.Account(ctx, n.ID)
+		return all, replayed, err
 	}
 
-	return *old, old.call != call, nil
+	return *old, replayed, nil
 }
 
-// Account reads an account, all shards at one moment, and whether there is one.
+// putNew returns a put of an item that must not exist. Key is the name of the partition
+// key.
+func (l *Ledger) putNew(table, key string, item dynamo.Item) types.TransactWriteItem {
+	return types.TransactWriteItem{Put: &types.Put{
+		TableName:           &table,
+		Item:                item,
+		ConditionExpression: aws.String("attribute_not_exists(" + key + ")"),
+	}}
+}
+
+// Account reads an account, all shards at one moment. It reports false if there is none.
 func (l *Ledger) Account(ctx context.Context, id string) (Account, bool, error) {
 	if err := checkID("account", id); err != nil {
 		return Account{}, false, err
 	}
 
-	shards, err := l.shards(ctx, id)
+	shards, err := l.readShards(ctx, id)
 	if err != nil || len(shards) == 0 {
 		return Account{}, false, err
 	}
 
-	return sum(shards), true, nil
+	return sumShards(shards), true, nil
 }
 
-// shards reads every shard of an account at one moment; none when there is no account.
-func (l *Ledger) shards(ctx context.Context, id string) ([]*Account, error) {
-	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.cfg.Tables.Accounts, Key: accountKey(id), ConsistentRead: aws.Bool(true)})
+// readShards reads every shard of an account at one moment. It returns none if there is no
+// account.
+func (l *Ledger) readShards(ctx context.Context, id string) ([]*Account, error) {
+	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &l.cfg.Tables.Accounts,
+		Key:            accountKey(id),
+		ConsistentRead: aws.Bool(true),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read account %s: %w", id, err)
 	}
 
-	first := accountOf(out.Item)
+	first := decodeAccount(out.Item)
 	switch {
 	case first == nil:
 		return nil, nil
@@ -91,7 +106,10 @@ func (l *Ledger) shards(ctx context.Context, id string) ([]*Account, error) {
 
 	in := &dynamodb.TransactGetItemsInput{}
 	for shard := range first.Shards {
-		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{TableName: &l.cfg.Tables.Accounts, Key: accountKey(shardKey(id, shard))}})
+		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{
+			TableName: &l.cfg.Tables.Accounts,
+			Key:       accountKey(shardKey(id, shard)),
+		}})
 	}
 
 	for attempt := 1; ; attempt++ {
@@ -99,19 +117,19 @@ func (l *Ledger) shards(ctx context.Context, id string) ([]*Account, error) {
 		var canceled *types.TransactionCanceledException
 		switch {
 		case err == nil:
-			return l.complete(id, out.Responses)
+			return decodeShards(id, out.Responses)
 		case !errors.As(err, &canceled) || attempt == l.cfg.Attempts:
 			return nil, fmt.Errorf("read account %s: %w", id, err)
-		case !pause(ctx, attempt): // in conflict with a transfer
+		case !waitBeforeRetry(ctx, attempt): // the read conflicts with a transfer
 			return nil, contended(ctx, "read account", id)
 		}
 	}
 }
 
-func (l *Ledger) complete(id string, all []types.ItemResponse) ([]*Account, error) {
+func decodeShards(id string, all []types.ItemResponse) ([]*Account, error) {
 	shards := make([]*Account, len(all))
 	for i, r := range all {
-		if shards[i] = accountOf(r.Item); shards[i] == nil {
+		if shards[i] = decodeAccount(r.Item); shards[i] == nil {
 			return nil, fmt.Errorf("read account %s: %w: shard %d is missing", id, ErrCorrupt, i)
 		}
 	}
@@ -119,15 +137,20 @@ func (l *Ledger) complete(id string, all []types.ItemResponse) ([]*Account, erro
 	return shards, nil
 }
 
-// Accounts returns up to limit accounts (1 to 1,000) in no useful order, and the after
-// of the next page, empty at the end. It scans the table: for people and checks.
+// Accounts returns up to limit accounts (1 to 1,000) in no useful order, and the after of
+// the next page, empty at the end. It scans the table: it is meant for people and checks.
 func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []Account, next string, err error) {
-	if limit < 1 || limit > 1000 {
-		return nil, "", fmt.Errorf("list accounts: %w: limit %d: 1 to 1000", ErrInvalid, limit)
+	if err := checkLimit(limit); err != nil {
+		return nil, "", fmt.Errorf("list accounts: %w", err)
 	}
+
 	all = []Account{}
 
-	in := &dynamodb.ScanInput{TableName: &l.cfg.Tables.Accounts, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit))}
+	in := &dynamodb.ScanInput{
+		TableName:      &l.cfg.Tables.Accounts,
+		ConsistentRead: aws.Bool(true),
+		Limit:          aws.Int32(int32(limit)),
+	}
 	if after != "" {
 		in.ExclusiveStartKey = accountKey(after)
 	}
@@ -139,17 +162,18 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 		}
 
 		for _, item := range out.Items {
-			a := accountOf(item)
-			if a.shard > 0 {
+			a := decodeAccount(item)
+			if a.shard > 0 { // counted with the first shard
 				continue
 			}
 
 			if a.Shards > 1 {
-				shards, err := l.shards(ctx, a.ID)
+				shards, err := l.readShards(ctx, a.ID)
 				if err != nil {
 					return nil, "", err
 				}
-				*a = sum(shards)
+
+				*a = sumShards(shards)
 			}
 
 			if all = append(all, *a); len(all) == limit {
@@ -163,8 +187,18 @@ func (l *Ledger) Accounts(ctx context.Context, after string, limit int) (all []A
 	}
 }
 
-// CloseAccount closes an empty account for good; a repeat succeeds. ErrAccountInUse
-// while it has a balance or a hold, in any shard.
+// checkLimit checks the size of a page.
+func checkLimit(limit int) error {
+	const most = 1000
+	if limit < 1 || limit > most {
+		return fmt.Errorf("%w: limit %d: 1 to %d", ErrInvalid, limit, most)
+	}
+
+	return nil
+}
+
+// CloseAccount closes an empty account for good. A repeat succeeds. It returns
+// ErrAccountInUse while any shard has money available or held.
 func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 	if err := checkID("account", id); err != nil {
 		return err
@@ -179,18 +213,24 @@ func (l *Ledger) CloseAccount(ctx context.Context, id string) error {
 	}
 
 	var t txn.Transaction
-	now := dynamo.N(l.cfg.Now().UnixMilli())
-	for shard := range a.Shards { // their number never changes
+	now := l.cfg.Now().UnixMilli()
+	for shard := range a.Shards { // the number of shards never changes
 		key := shardKey(id, shard)
-		t.Add(key, types.TransactWriteItem{Update: &types.Update{
-			TableName: &l.cfg.Tables.Accounts, Key: accountKey(key),
-			ConditionExpression:      aws.String("#status = :closed OR (available = :zero AND held = :zero)"),
-			UpdateExpression:         aws.String("SET #status = :closed, updatedAt = :now, revision = revision + :one"),
-			ExpressionAttributeNames: map[string]string{"#status": "status"},
-			ExpressionAttributeValues: image{":closed": dynamo.S(string(Closed)), ":zero": dynamo.N(0),
-				":one": dynamo.N(1), ":now": now},
-		}}, txn.FailWith(ErrAccountInUse))
-		l.known.forget(key)
+
+		update := dynamo.NewUpdate(l.cfg.Tables.Accounts, accountKey(key))
+		status := update.Name("status")
+		update.
+			If("("+status+" = :closed OR (available = :zero AND held = :zero))").
+			Set(status+" = :closed").
+			Set("updatedAt = :now").
+			Set("revision = revision + :one").
+			Bind(":closed", dynamo.S(string(Closed))).
+			Bind(":zero", dynamo.N(0)).
+			Bind(":one", dynamo.N(1)).
+			Bind(":now", dynamo.N(now))
+
+		t.Add(key, types.TransactWriteItem{Update: update.Part()}, txn.FailWith(ErrAccountInUse))
+		l.cache.forget(key)
 	}
 
 	err = l.writer.Write(ctx, &t)

@@ -34,15 +34,15 @@ type bank struct {
 	now  atomic.Int64 // epoch ms
 }
 
-// wire passes requests on and interferes with transactions as a test asks.
+// wire passes requests on to an engine and injects faults into transactions.
 type wire struct {
 	client *http.Client
 	mu     sync.Mutex
 	sent   int
-	// lose is how many of the next transactions are carried out without an answer;
-	// refuse how many are answered as in conflict and not carried out.
+	// refuse is how many of the next transactions get a conflict as answer and are not
+	// made, lose how many of those after them are made but have no answer.
 	lose, refuse int
-	// fresh gives every sending a token of its own, as if ten minutes lay between.
+	// fresh gives every request a token of its own, as if ten minutes lay between them.
 	fresh bool
 	reads int
 }
@@ -90,7 +90,7 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// conflict is a cancellation of a transaction with n parts, the last in conflict.
+// conflict returns the cancellation of a transaction with n parts, the last in conflict.
 func conflict(n int) *http.Response {
 	reasons := strings.Repeat(`{"Code":"None"},`, n-1) + `{"Code":"TransactionConflict"}`
 	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
@@ -113,7 +113,7 @@ func newBank(t testing.TB) *bank {
 	return b
 }
 
-// another is the ledger as another process has it.
+// another returns the ledger as another process has it, with nothing in its cache.
 func (b *bank) another(t testing.TB) *ledger.Ledger {
 	t.Helper()
 
@@ -125,7 +125,7 @@ func (b *bank) another(t testing.TB) *ledger.Ledger {
 	return l
 }
 
-// open creates an account, and one of the world outside that gives it its money.
+// open creates an account with a balance, which comes from an account with overdraft.
 func (b *bank) open(t testing.TB, n ledger.NewAccount, balance int64) {
 	t.Helper()
 
@@ -162,7 +162,7 @@ func (b *bank) account(t testing.TB, id string) ledger.Account {
 	return a
 }
 
-// want checks balance and available money.
+// want checks the balance and the available money of an account.
 func (b *bank) want(t testing.TB, id string, balance, available int64) {
 	t.Helper()
 
@@ -171,7 +171,7 @@ func (b *bank) want(t testing.TB, id string, balance, available int64) {
 	}
 }
 
-// sound lets Verify prove the whole ledger.
+// sound fails the test if Verify finds a contradiction or balances do not sum to zero.
 func (b *bank) sound(t testing.TB) ledger.Proof {
 	t.Helper()
 
@@ -199,7 +199,7 @@ func num(n int64) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: fmt.Sprint(n)}
 }
 
-// tamper changes an item behind the ledger's back.
+// tamper changes an item without the ledger.
 func (b *bank) tamper(t testing.TB, table string, key item, update string, values item) {
 	t.Helper()
 

@@ -17,7 +17,7 @@ import (
 	"ratchet/txn"
 )
 
-// accounts of the tests below: plain, sharded, and the world outside.
+// people creates the accounts of the tests below: three plain ones and a sharded one.
 func (b *bank) people(t testing.TB) []string {
 	t.Helper()
 
@@ -29,7 +29,7 @@ func (b *bank) people(t testing.TB) []string {
 	return ids
 }
 
-// total reads every item of every account at one moment and sums all money up.
+// total reads every item of every account at one moment and adds up all money.
 func (b *bank) total(t testing.TB, ids ...string) (sum int64) {
 	t.Helper()
 
@@ -62,7 +62,7 @@ func (b *bank) total(t testing.TB, ids ...string) (sum int64) {
 	return sum
 }
 
-// expected reports an error that the tests below may meet.
+// expected reports whether the calls of the tests below may fail with err.
 func expected(err error) bool {
 	for _, e := range []error{ledger.ErrInsufficientFunds, ledger.ErrConflict, ledger.ErrHoldClosed, ledger.ErrHoldExceeded, ledger.ErrHoldExpired, ledger.ErrUnknownHold} {
 		if errors.Is(err, e) {
@@ -73,9 +73,9 @@ func expected(err error) bool {
 	return false
 }
 
-// TestMoneyIsConservedAtEveryMoment lets processes with clocks of their own transfer,
-// hold, settle and release at random, loses answers and brings conflicts, and adds all
-// money up all the time.
+// TestMoneyIsConservedAtEveryMoment lets processes with different clocks transfer, hold,
+// settle and release at random. Answers are lost and transactions conflict. Meanwhile the
+// sum of all money must be zero at every moment.
 func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 	b := newBank(t)
 	ids := b.people(t)
@@ -114,7 +114,7 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 				}
 				b.now.Add(1000)
 
-				account, id := ids[r.IntN(4)], fmt.Sprint(r.IntN(40)) // ids meet on purpose
+				account, id := ids[r.IntN(4)], fmt.Sprint(r.IntN(40)) // few ids, so that calls meet
 				other := ids[r.IntN(4)]
 				var err error
 				switch r.IntN(5) {
@@ -158,18 +158,18 @@ func TestMoneyIsConservedAtEveryMoment(t *testing.T) {
 
 	if out, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("holds"), FilterExpression: aws.String("begins_with(accountId, :due)"),
 		ExpressionAttributeValues: item{":due": str("due#")}}); err != nil || out.Count != 0 {
-		t.Errorf("%d rows of holds that end were left behind, %v", out.Count, err)
+		t.Errorf("%d due rows are left, %v", out.Count, err)
 	}
 
 	for _, id := range ids {
 		if a := b.account(t, id); a.Held != 0 || a.Available < 0 {
-			t.Errorf("in the end %+v", a)
+			t.Errorf("after all holds have expired: %+v", a)
 		}
 	}
 	b.sound(t)
 }
 
-// model is the ledger as arithmetic: what a correct one would have.
+// model is the ledger as plain arithmetic, for credit accounts.
 type model struct {
 	available map[string]int64
 	transfers map[string]string // content by id
@@ -182,14 +182,14 @@ type held struct {
 	open      bool
 }
 
-// TestTheLedgerIsAsTheModel makes random calls one after the other, to two processes in
-// turn, and compares every answer and every balance with the model's.
-func TestTheLedgerIsAsTheModel(t *testing.T) {
+// TestLedgerFollowsTheModel makes random calls, one after the other, in two processes. Every
+// answer and every balance must be that of the model.
+func TestLedgerFollowsTheModel(t *testing.T) {
 	b := newBank(t)
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
-		m := model{map[string]int64{}, map[string]string{}, map[string]*held{}}
+		m := model{available: map[string]int64{}, transfers: map[string]string{}, holds: map[string]*held{}}
 		var ids []string
 		for i := range 3 {
 			id := fmt.Sprintf("run-%d/%d", run, i)
@@ -277,7 +277,7 @@ func (m *model) reserve(id, account string, amount int64) error {
 		return ledger.ErrInsufficientFunds
 	}
 	m.available[account] -= amount
-	m.holds[id] = &held{fmt.Sprint(amount), amount, true}
+	m.holds[id] = &held{content: fmt.Sprint(amount), remaining: amount, open: true}
 
 	return nil
 }

@@ -9,7 +9,8 @@ import (
 	"ratchet/ledger"
 )
 
-// TestEachCallCostsWhatItsPageSays holds the table of docs/patterns/transfer.md.
+// TestEachCallCostsWhatItsPageSays compares the costs with the table in
+// docs/patterns/transfer.md.
 func TestEachCallCostsWhatItsPageSays(t *testing.T) {
 	b := newBank(t)
 	for _, id := range []string{"alice", "bob", "carol"} {

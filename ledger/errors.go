@@ -5,50 +5,51 @@ import (
 	"fmt"
 )
 
-// Before anything was sent.
+// Returned before anything is sent.
 var (
-	// ErrInvalid: an argument breaks a rule; the text names both.
+	// ErrInvalid means that an argument breaks a rule. The text names both.
 	ErrInvalid = errors.New("invalid argument")
-	// ErrReserved: the id is that of a component, which alone may use it; see [Owned].
-	// It comes with ErrInvalid.
+	// ErrReserved means that the id belongs to a component that alone may use it; see
+	// [Owned]. It comes with ErrInvalid.
 	ErrReserved = errors.New("the id belongs to another component")
 )
 
-// Decided by the accounts and records: nothing was written. They come within a
-// [Refusal].
+// Returned within a [Refusal]: accounts and records have decided, nothing was written.
 var (
-	// ErrConflict: the id was used with other content. A bug in the caller.
+	// ErrConflict means that the id was used with other content: a bug in the caller.
 	ErrConflict = errors.New("this id was used with other content")
-	// ErrInsufficientFunds: less is available than asked for.
+	// ErrInsufficientFunds means that less is available than asked for.
 	ErrInsufficientFunds = errors.New("insufficient funds")
-	// ErrUnknownAccount: there is no such account.
+	// ErrUnknownAccount means that the account does not exist.
 	ErrUnknownAccount = errors.New("unknown account")
-	// ErrAccountClosed: the account takes part in nothing any more.
+	// ErrAccountClosed means that the account takes no transfers and holds any more.
 	ErrAccountClosed = errors.New("the account is closed")
-	// ErrAccountInUse: an account with a balance or a hold cannot be closed.
+	// ErrAccountInUse means that the account has a balance or a hold and cannot be closed.
 	ErrAccountInUse = errors.New("the account is not empty")
-	// ErrCurrencyMismatch: the account has another currency.
+	// ErrCurrencyMismatch means that the account has another currency.
 	ErrCurrencyMismatch = errors.New("the account has another currency")
-	// ErrBalanceRange: the balance would pass MaxBalance.
+	// ErrBalanceRange means that the available money of a shard would leave the range of
+	// -9·10^15 to 9·10^15 minor units.
 	ErrBalanceRange = errors.New("the balance would be out of range")
-	// ErrUnknownHold: the account has no such hold.
+	// ErrUnknownHold means that the account has no such hold.
 	ErrUnknownHold = errors.New("unknown hold")
-	// ErrHoldClosed: the hold was settled or released before.
+	// ErrHoldClosed means that the hold was settled or released before.
 	ErrHoldClosed = errors.New("the hold is closed")
-	// ErrHoldExpired: the hold may no longer be settled.
+	// ErrHoldExpired means that the hold can no longer be settled.
 	ErrHoldExpired = errors.New("the hold has expired")
-	// ErrHoldExceeded: the hold has less left than asked for.
+	// ErrHoldExceeded means that the hold has less left than asked for.
 	ErrHoldExceeded = errors.New("the hold has less left")
 )
 
-// ErrCorrupt: the tables contradict each other; `ratchet ledger verify` lists where.
+// ErrCorrupt means that the tables contradict each other. `ratchet ledger verify` lists
+// the contradictions.
 var ErrCorrupt = errors.New("the ledger contradicts itself")
 
-// Refusal says what was refused, and by which account.
+// Refusal says which operation was refused, and by which account.
 type Refusal struct {
-	// Op is what was asked for: "transfer", "hold", "release", "create account", ...
+	// Op is the operation: "transfer", "hold", "release", "create account", ...
 	Op, ID string
-	// Account refused it; empty when the record under the id did.
+	// Account refused the operation. It is empty if the record under the id did.
 	Account string
 	// Err is one of the errors of this package.
 	Err error
@@ -58,8 +59,9 @@ func (r *Refusal) Error() string {
 	if r.Account == "" {
 		return fmt.Sprintf("%s %s: %v", r.Op, r.ID, r.Err)
 	}
+
 	return fmt.Sprintf("%s %s: account %s: %v", r.Op, r.ID, r.Account, r.Err)
 }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (r *Refusal) Unwrap() error { return r.Err }

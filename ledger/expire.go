@@ -12,22 +12,21 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// mostFailures is how many holds that resist one sweep names; it counts the others.
-const mostFailures = 10
-
-// ReleaseExpired gives back what expired holds have left: up to limit (1 to 1,000) of
-// them, and tells whether there may be more. It asks a few partitions for those that
-// have ended, so its cost does not grow with the number of holds. Any number of sweeps
-// may run at once. A hold that cannot be released is passed over: the others are, and
-// the error names it.
+// ReleaseExpired returns what expired holds have left: up to limit of them (1 to 1,000).
+// It reports more if there may be others. It queries a fixed number of partitions for the
+// holds that have expired, so its cost does not grow with the number of holds. Any number
+// of calls may run at once. It skips a hold that cannot be released; the error names the
+// first 10 of these and counts them all.
 func (l *Ledger) ReleaseExpired(ctx context.Context, limit int) (released int, more bool, err error) {
-	if limit < 1 || limit > 1000 {
-		return 0, false, fmt.Errorf("release expired holds: %w: limit %d: 1 to 1000", ErrInvalid, limit)
+	if err := checkLimit(limit); err != nil {
+		return 0, false, fmt.Errorf("release expired holds: %w", err)
 	}
 
-	sweep := expiry{ledger: l, end: fmt.Sprintf("%015d#~", l.cfg.Now().UnixMilli()), limit: limit}
-	for shard := range dueShards {
-		if err := sweep.partition(ctx, duePartition(shard)); err != nil {
+	sweep := expirySweep{ledger: l, limit: limit}
+	sweep.end = fmt.Sprintf("%015d#~", l.cfg.Now().UnixMilli())
+
+	for n := range duePartitions {
+		if err := sweep.partition(ctx, duePartition(n)); err != nil {
 			return sweep.released, false, errors.Join(fmt.Errorf("release expired holds: %w", err), sweep.err())
 		}
 
@@ -39,48 +38,60 @@ func (l *Ledger) ReleaseExpired(ctx context.Context, limit int) (released int, m
 	return sweep.released, false, sweep.err()
 }
 
-// expiry is one call of ReleaseExpired.
-type expiry struct {
+// maxNamedFailures is how many failures an error of ReleaseExpired names.
+const maxNamedFailures = 10
+
+// expirySweep is one call of ReleaseExpired.
+type expirySweep struct {
 	ledger          *Ledger
-	end             string
+	end             string // the last key of a due row that has expired
 	limit, released int
 	failed          int
 	failures        []error // the first ones
 }
 
-func (e *expiry) err() error {
-	if e.failed == 0 {
+func (s *expirySweep) err() error {
+	if s.failed == 0 {
 		return nil
 	}
-	return fmt.Errorf("release expired holds: %d could not be released: %w", e.failed, errors.Join(e.failures...))
+
+	return fmt.Errorf("release expired holds: %d could not be released: %w", s.failed, errors.Join(s.failures...))
 }
 
-// partition releases what is due in one partition until the limit is reached. Only what
-// was released counts, so rows that resist hide none behind them.
-func (e *expiry) partition(ctx context.Context, due string) error {
-	in := &dynamodb.QueryInput{TableName: &e.ledger.cfg.Tables.Holds, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(e.limit)),
-		KeyConditionExpression:    aws.String("accountId = :due AND holdId <= :end"),
-		ExpressionAttributeValues: image{":due": dynamo.S(due), ":end": dynamo.S(e.end)}}
+// partition releases what is due in one partition until the limit is reached. Only
+// released holds count, so holds that cannot be released do not hide the others.
+func (s *expirySweep) partition(ctx context.Context, due string) error {
+	in := &dynamodb.QueryInput{
+		TableName:              &s.ledger.cfg.Tables.Holds,
+		ConsistentRead:         aws.Bool(true),
+		Limit:                  aws.Int32(int32(s.limit)),
+		KeyConditionExpression: aws.String("accountId = :due AND holdId <= :end"),
+		ExpressionAttributeValues: dynamo.Item{
+			":due": dynamo.S(due),
+			":end": dynamo.S(s.end),
+		},
+	}
+
 	for {
-		out, err := e.ledger.cfg.DynamoDB.Query(ctx, in)
+		out, err := s.ledger.cfg.DynamoDB.Query(ctx, in)
 		if err != nil {
 			return err
 		}
 
 		for _, row := range out.Items {
-			if e.released == e.limit {
+			if s.released == s.limit {
 				return nil
 			}
 
-			switch done, err := e.ledger.lapse(ctx, row); {
+			switch done, err := s.ledger.expireDue(ctx, row); {
 			case ctx.Err() != nil:
 				return errors.Join(err, context.Cause(ctx))
 			case err != nil:
-				if e.failed++; e.failed <= mostFailures {
-					e.failures = append(e.failures, err)
+				if s.failed++; s.failed <= maxNamedFailures {
+					s.failures = append(s.failures, err)
 				}
 			case done:
-				e.released++
+				s.released++
 			}
 		}
 
@@ -90,9 +101,10 @@ func (e *expiry) partition(ctx context.Context, due string) error {
 	}
 }
 
-// lapse releases the hold of a due row, and reports whether it did. The row comes and
-// goes with the hold; one that is left over all the same is removed.
-func (l *Ledger) lapse(ctx context.Context, row image) (bool, error) {
+// expireDue releases the hold of a due row. It reports whether this call released it. It
+// deletes a row without an active hold: either another call has ended the hold since the
+// query and deleted the row already, or the tables were changed from outside the ledger.
+func (l *Ledger) expireDue(ctx context.Context, row dynamo.Item) (bool, error) {
 	_, rest, _ := strings.Cut(dynamo.Text(row, "holdId"), "#")
 	account, id, _ := strings.Cut(rest, "#")
 
@@ -101,15 +113,18 @@ func (l *Ledger) lapse(ctx context.Context, row image) (bool, error) {
 	case err != nil:
 		return false, err
 	case found && h.Status == HoldActive:
-		now, err := l.giveUp(ctx, h, HoldLapsed, nil)
-		if errors.Is(err, ErrHoldClosed) { // settled in between
+		ended, err := l.endHold(ctx, h, HoldExpired, nil)
+		if errors.Is(err, ErrHoldClosed) { // settled since it was read
 			return false, nil
 		}
 
-		return err == nil && now.Status == HoldLapsed, err
+		return err == nil && ended.Status == HoldExpired, err
 	}
-	_, err = l.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &l.cfg.Tables.Holds,
-		Key: image{"accountId": row["accountId"], "holdId": row["holdId"]}})
+
+	_, err = l.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &l.cfg.Tables.Holds,
+		Key:       dynamo.Item{"accountId": row["accountId"], "holdId": row["holdId"]},
+	})
 
 	return false, err
 }

@@ -15,37 +15,40 @@ import (
 	"ratchet/txn"
 )
 
-// HoldStatus is what became of a hold.
+// HoldStatus is the status of a hold.
 type HoldStatus string
 
-// A hold is active until all of it is settled or the rest is given back.
+// A hold is active until all of it is settled or the rest is returned. The texts are
+// stored.
 const (
 	HoldActive   HoldStatus = "active"
 	HoldSettled  HoldStatus = "settled"
 	HoldReleased HoldStatus = "released"
-	HoldLapsed   HoldStatus = "expired"
+	HoldExpired  HoldStatus = "expired"
 )
 
-// NewHold is money to be set aside.
+// NewHold describes money to set aside.
 type NewHold struct {
-	// ID names the hold among those of its account, for good; as a transfer's id.
-	ID       string `json:"id"`
-	Account  string `json:"account"`
+	// ID names the hold among those of its account, for good. It has 1 to 100 of
+	// A-Z a-z 0-9 . _ : / -.
+	ID      string `json:"id"`
+	Account string `json:"account"`
+	// Amount is in minor units, 1 to MaxAmount.
 	Amount   int64  `json:"amount"`
 	Currency string `json:"currency"`
-	// ExpiresAt is when it may no longer be settled. Zero: never.
+	// ExpiresAt is the time from which the hold can no longer be settled. Zero: never.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 }
 
-// Hold is a hold as it was when it was read.
+// Hold is a hold at the moment it was read.
 type Hold struct {
 	NewHold
 	Status HoldStatus `json:"status"`
-	// Remaining is what is still set aside.
+	// Remaining is what is still set aside, in minor units.
 	Remaining int64     `json:"remaining"`
 	CreatedAt time.Time `json:"createdAt"`
 
-	parts []holdPart // where it is set aside; they sum to Remaining
+	parts []holdPart // they sum to Remaining
 }
 
 // holdPart is what one shard of the account holds.
@@ -54,31 +57,41 @@ type holdPart struct {
 	amount int64
 }
 
-// Validate names the first field that breaks a rule.
+// Validate returns ErrInvalid with the first field that breaks a rule.
 func (n NewHold) Validate() error {
-	return cmp.Or(checkOwn("id", n.ID), checkID("account", n.Account), checkMoney(n.Amount, n.Currency))
+	return cmp.Or(checkOwnID("id", n.ID), checkID("account", n.Account), checkMoney(n.Amount, n.Currency))
 }
 
-func holdKey(account, id string) image {
-	return image{"accountId": dynamo.S(account), "holdId": dynamo.S(id)}
+func holdKey(account, id string) dynamo.Item {
+	return dynamo.Item{"accountId": dynamo.S(account), "holdId": dynamo.S(id)}
 }
 
+// digest identifies the content of the hold.
 func (n NewHold) digest() []byte {
 	expires := int64(0)
 	if !n.ExpiresAt.IsZero() {
 		expires = n.ExpiresAt.UnixMilli()
 	}
+
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %d", n.Amount, n.Currency, expires))
 
 	return sum[:16]
 }
 
-func (h Hold) item(call string) image {
-	item := holdKey(h.Account, h.ID)
-
-	item["amount"], item["remaining"], item["currency"] = dynamo.N(h.Amount), dynamo.N(h.Remaining), dynamo.S(h.Currency)
-	item["status"], item["parts"], item["createdAt"] = dynamo.S(string(h.Status)), partsValue(h.parts), dynamo.N(h.CreatedAt.UnixMilli())
-	item["digest"], item["call"] = dynamo.B(h.digest()), dynamo.S(call)
+// item returns the record of the hold.
+func (h Hold) item(call string) dynamo.Item {
+	item := dynamo.Item{
+		"accountId": dynamo.S(h.Account),
+		"holdId":    dynamo.S(h.ID),
+		"amount":    dynamo.N(h.Amount),
+		"remaining": dynamo.N(h.Remaining),
+		"currency":  dynamo.S(h.Currency),
+		"status":    dynamo.S(string(h.Status)),
+		"parts":     encodeParts(h.parts),
+		"createdAt": dynamo.N(h.CreatedAt.UnixMilli()),
+		"digest":    dynamo.B(h.digest()),
+		"call":      dynamo.S(call),
+	}
 	if !h.ExpiresAt.IsZero() {
 		item["expiresAt"] = dynamo.N(h.ExpiresAt.UnixMilli())
 	}
@@ -86,43 +99,59 @@ func (h Hold) item(call string) image {
 	return item
 }
 
-func partsValue(parts []holdPart) types.AttributeValue {
+func encodeParts(parts []holdPart) types.AttributeValue {
 	list := make([]types.AttributeValue, len(parts))
 	for i, p := range parts {
-		list[i] = dynamo.M(image{"shard": dynamo.N(int64(p.shard)), "amount": dynamo.N(p.amount)})
+		list[i] = dynamo.M(dynamo.Item{
+			"shard":  dynamo.N(int64(p.shard)),
+			"amount": dynamo.N(p.amount),
+		})
 	}
 
 	return &types.AttributeValueMemberL{Value: list}
 }
 
-// holdOf reads a hold, nil for no item.
-func holdOf(i image) *Hold {
-	if len(i) == 0 {
+// decodeHold reads a hold. It returns nil if there is no item.
+func decodeHold(item dynamo.Item) *Hold {
+	if len(item) == 0 {
 		return nil
 	}
 
-	h := &Hold{NewHold: NewHold{ID: dynamo.Text(i, "holdId"), Account: dynamo.Text(i, "accountId"), Amount: dynamo.Number(i, "amount"),
-		Currency: dynamo.Text(i, "currency"), ExpiresAt: moment(i, "expiresAt")},
-		Status: HoldStatus(dynamo.Text(i, "status")), Remaining: dynamo.Number(i, "remaining"), CreatedAt: moment(i, "createdAt")}
-	for _, m := range maps(i, "parts") {
-		h.parts = append(h.parts, holdPart{int(dynamo.Number(m, "shard")), dynamo.Number(m, "amount")})
+	h := &Hold{
+		NewHold: NewHold{
+			ID:        dynamo.Text(item, "holdId"),
+			Account:   dynamo.Text(item, "accountId"),
+			Amount:    dynamo.Number(item, "amount"),
+			Currency:  dynamo.Text(item, "currency"),
+			ExpiresAt: decodeTime(item, "expiresAt"),
+		},
+		Status:    HoldStatus(dynamo.Text(item, "status")),
+		Remaining: dynamo.Number(item, "remaining"),
+		CreatedAt: decodeTime(item, "createdAt"),
+	}
+	for _, m := range decodeMaps(item, "parts") {
+		h.parts = append(h.parts, holdPart{shard: int(dynamo.Number(m, "shard")), amount: dynamo.Number(m, "amount")})
 	}
 
 	return h
 }
 
-// Hold reads a hold, and whether there is one.
+// Hold reads a hold. It reports false if the account has no such hold.
 func (l *Ledger) Hold(ctx context.Context, account, id string) (Hold, bool, error) {
-	if err := cmp.Or(checkID("account", account), checkStored("hold", id)); err != nil {
+	if err := cmp.Or(checkID("account", account), checkStoredID("hold", id)); err != nil {
 		return Hold{}, false, err
 	}
 
-	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.cfg.Tables.Holds, Key: holdKey(account, id), ConsistentRead: aws.Bool(true)})
+	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &l.cfg.Tables.Holds,
+		Key:            holdKey(account, id),
+		ConsistentRead: aws.Bool(true),
+	})
 	if err != nil {
 		return Hold{}, false, fmt.Errorf("read hold %s: %w", id, err)
 	}
 
-	h := holdOf(out.Item)
+	h := decodeHold(out.Item)
 	if h == nil {
 		return Hold{}, false, nil
 	}
@@ -130,73 +159,53 @@ func (l *Ledger) Hold(ctx context.Context, account, id string) (Hold, bool, erro
 	return *h, true, nil
 }
 
-// dueShards spreads the rows of holds that end, so that no partition takes all writes.
-const dueShards = 16
+// duePartitions is the number of partitions for the due rows: the rows of the holds that
+// have an expiry, in the order of their expiry. Several partitions share the writes.
+const duePartitions = 16
 
-// dueKey is where the hold's row lies among those that end: one of a few partitions, in
-// the order of the moment. No account's id has a "#".
-func (h Hold) dueKey() image {
-	return holdKey(duePartition(shardFor(h.ID, dueShards)), fmt.Sprintf("%015d#%s#%s", h.ExpiresAt.UnixMilli(), h.Account, h.ID))
+// dueKey returns the key of the hold's due row. It cannot be the key of a hold, because no
+// account's id contains a "#".
+func (h Hold) dueKey() dynamo.Item {
+	return holdKey(duePartition(shardFor(h.ID, duePartitions)), fmt.Sprintf("%015d#%s#%s", h.ExpiresAt.UnixMilli(), h.Account, h.ID))
 }
 
-func duePartition(shard int) string { return fmt.Sprint("due#", shard) }
+func duePartition(n int) string { return fmt.Sprint("due#", n) }
 
-// noteDue adds the row of a hold that ends; forgetDue removes it with the hold's end.
-func (h Hold) noteDue(table string, t *txn.Transaction) {
+// addDueRow adds the due row of a new hold that expires.
+func (h Hold) addDueRow(table string, t *txn.Transaction) {
 	if !h.ExpiresAt.IsZero() {
 		t.Add("due", types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: h.dueKey()}}, nil)
 	}
 }
 
-func (h Hold) forgetDue(table string, t *txn.Transaction) {
+// deleteDueRow deletes the due row together with the end of the hold.
+func (h Hold) deleteDueRow(table string, t *txn.Transaction) {
 	if !h.ExpiresAt.IsZero() {
 		t.Add("due", types.TransactWriteItem{Delete: &types.Delete{TableName: &table, Key: h.dueKey()}}, nil)
 	}
 }
 
-// split says what each part gives to a debit of the amount, in their order, and with
-// release what each then gives back.
+// split distributes a debit of the amount over the parts, in their order. Taken is what
+// each part pays; freed is what it then returns, 0 unless release is set.
 func (h *Hold) split(amount int64, release bool) (taken, freed []holdPart) {
 	for _, p := range h.parts {
-		n := min(p.amount, amount)
+		paid := min(p.amount, amount)
+		amount -= paid
+		taken = append(taken, holdPart{p.shard, paid})
 
-		amount -= n
-		taken = append(taken, holdPart{p.shard, n})
 		rest := int64(0)
 		if release {
-			rest = p.amount - n
+			rest = p.amount - paid
 		}
+
 		freed = append(freed, holdPart{p.shard, rest})
 	}
 
 	return taken, freed
 }
 
-// take settles a part of the hold, and with release ends it. What remains pins the
-// parts, too: they change only together.
-func (h *Hold) take(table string, amount int64, release bool, now time.Time) types.TransactWriteItem {
-	left, status := h.left(amount, release), HoldActive
-	remaining := int64(0)
-	for _, p := range left {
-		remaining += p.amount
-	}
-
-	if remaining == 0 {
-		status = HoldSettled
-	}
-
-	return types.TransactWriteItem{Update: &types.Update{
-		TableName: &table, Key: holdKey(h.Account, h.ID),
-		ConditionExpression:      aws.String("#status = :active AND remaining = :seen AND remaining >= :amount AND (attribute_not_exists(expiresAt) OR expiresAt > :now)"),
-		UpdateExpression:         aws.String("SET remaining = :remaining, #parts = :parts, #status = :status"),
-		ExpressionAttributeNames: map[string]string{"#status": "status", "#parts": "parts"},
-		ExpressionAttributeValues: image{":active": dynamo.S(string(HoldActive)), ":seen": dynamo.N(h.Remaining), ":amount": dynamo.N(amount),
-			":now": dynamo.N(now.UnixMilli()), ":remaining": dynamo.N(remaining), ":parts": partsValue(left), ":status": dynamo.S(string(status))},
-	}}
-}
-
-// left is what the parts have after a debit.
-func (h *Hold) left(amount int64, release bool) (left []holdPart) {
+// partsAfter returns the parts that are left after a debit.
+func (h *Hold) partsAfter(amount int64, release bool) (left []holdPart) {
 	taken, freed := h.split(amount, release)
 	for i, p := range h.parts {
 		if n := p.amount - taken[i].amount - freed[i].amount; n > 0 {
@@ -207,12 +216,48 @@ func (h *Hold) left(amount int64, release bool) (left []holdPart) {
 	return left
 }
 
-// cannot says why the hold, as it is, does not give the amount; nil when it does.
-func (h *Hold) cannot(amount int64, now time.Time) error {
+// settleUpdate settles a part of the hold and, with release, ends it. The condition pins
+// what remains. The parts change only together with what remains, so it pins them, too.
+func (h *Hold) settleUpdate(table string, amount int64, release bool, now time.Time) types.TransactWriteItem {
+	left := h.partsAfter(amount, release)
+	remaining := int64(0)
+	for _, p := range left {
+		remaining += p.amount
+	}
+
+	after := HoldActive
+	if remaining == 0 {
+		after = HoldSettled
+	}
+
+	update := dynamo.NewUpdate(table, holdKey(h.Account, h.ID))
+	status, parts := update.Name("status"), update.Name("parts")
+	update.
+		If(status+" = :active").
+		If("remaining = :seen").
+		If("remaining >= :amount").
+		If("(attribute_not_exists(expiresAt) OR expiresAt > :now)").
+		Set("remaining = :remaining").
+		Set(parts+" = :parts").
+		Set(status+" = :status").
+		Bind(":active", dynamo.S(string(HoldActive))).
+		Bind(":seen", dynamo.N(h.Remaining)).
+		Bind(":amount", dynamo.N(amount)).
+		Bind(":now", dynamo.N(now.UnixMilli())).
+		Bind(":remaining", dynamo.N(remaining)).
+		Bind(":parts", encodeParts(left)).
+		Bind(":status", dynamo.S(string(after)))
+
+	return types.TransactWriteItem{Update: update.Part()}
+}
+
+// checkSettle returns the reason why the hold cannot pay the amount, nil if it can. A nil
+// hold does not exist.
+func (h *Hold) checkSettle(amount int64, now time.Time) error {
 	switch {
 	case h == nil:
 		return ErrUnknownHold
-	case h.Status == HoldLapsed || h.Status == HoldActive && h.expired(now):
+	case h.Status == HoldExpired || h.Status == HoldActive && h.expired(now):
 		return ErrHoldExpired
 	case h.Status != HoldActive:
 		return ErrHoldClosed
@@ -222,3 +267,6 @@ func (h *Hold) cannot(amount int64, now time.Time) error {
 
 	return nil
 }
+
+// expired reports whether the hold can no longer be settled.
+func (h *Hold) expired(now time.Time) bool { return !h.ExpiresAt.IsZero() && !now.Before(h.ExpiresAt) }

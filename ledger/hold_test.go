@@ -26,13 +26,13 @@ func (b *bank) reserve(t testing.TB, n ledger.NewHold) {
 	}
 }
 
-// settle is a transfer from a hold.
+// settle returns a transfer from a hold.
 func settle(id, account, hold, to string, amount int64, release bool) ledger.Transfer {
 	return ledger.Transfer{ID: id, Currency: "EUR", Legs: []ledger.Leg{
 		{Account: account, Amount: -amount, Hold: hold, Release: release}, {Account: to, Amount: amount}}}
 }
 
-func TestAHoldSetsMoneyAside(t *testing.T) {
+func TestHoldSetsMoneyAside(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
@@ -46,7 +46,7 @@ func TestAHoldSetsMoneyAside(t *testing.T) {
 	}
 
 	if _, err := b.Post(t.Context(), ledger.Move("t", "alice", "shop", 301, "EUR")); !errors.Is(err, ledger.ErrInsufficientFunds) {
-		t.Errorf("held money is not spent otherwise: %v", err)
+		t.Errorf("held money must not be spent otherwise: %v", err)
 	}
 
 	for want, n := range map[error]ledger.NewHold{
@@ -64,7 +64,7 @@ func TestAHoldSetsMoneyAside(t *testing.T) {
 	b.sound(t)
 }
 
-func TestAHoldIsSettledInPartsAndTheRestReleased(t *testing.T) {
+func TestHoldIsSettledInPartsAndTheRestReturned(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
@@ -110,13 +110,13 @@ func TestAHoldIsSettledInPartsAndTheRestReleased(t *testing.T) {
 	}
 
 	if h, _, _ := b.Hold(t.Context(), "alice", "whole"); h.Status != ledger.HoldSettled {
-		t.Errorf("a hold of which nothing is left is settled: %+v", h)
+		t.Errorf("a hold with nothing left must be settled: %+v", h)
 	}
 	b.want(t, "alice", 0, 0)
 	b.sound(t)
 }
 
-func TestAReleasedHoldGivesItsMoneyBackOnce(t *testing.T) {
+func TestReleaseReturnsTheMoneyOnce(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
@@ -143,18 +143,18 @@ func TestAReleasedHoldGivesItsMoneyBackOnce(t *testing.T) {
 	b.sound(t)
 }
 
-func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
+func TestExpiredHoldIsNotSettledAndItsMoneyReturned(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
 	n := hold("h", "alice", 700)
 	n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
 	b.reserve(t, n)
-	b.reserve(t, hold("for-ever", "alice", 100))
+	b.reserve(t, hold("no-expiry", "alice", 100))
 	b.now.Add(time.Minute.Milliseconds() - 1)
 
 	if _, err := b.Post(t.Context(), settle("s-1", "alice", "h", "shop", 100, false)); err != nil {
-		t.Errorf("a millisecond before: %v", err)
+		t.Errorf("a millisecond before the expiry: %v", err)
 	}
 
 	if n, _, err := b.ReleaseExpired(t.Context(), 100); n != 0 || err != nil {
@@ -163,7 +163,7 @@ func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
 	b.now.Add(1)
 
 	if _, err := b.Post(t.Context(), settle("s-2", "alice", "h", "shop", 100, false)); !errors.Is(err, ledger.ErrHoldExpired) {
-		t.Errorf("at its end: %v", err)
+		t.Errorf("at the expiry: %v", err)
 	}
 	b.want(t, "alice", 900, 200)
 
@@ -181,12 +181,12 @@ func TestAnExpiredHoldIsNotSettledAndItsMoneyComesBack(t *testing.T) {
 	b.want(t, "alice", 900, 800)
 
 	if _, err := b.Post(t.Context(), settle("s-3", "alice", "h", "shop", 100, false)); !errors.Is(err, ledger.ErrHoldExpired) {
-		t.Errorf("when its money is back: %v", err)
+		t.Errorf("after its money was returned: %v", err)
 	}
 	b.sound(t)
 }
 
-func TestASweepGoesOnWhereItStopped(t *testing.T) {
+func TestReleaseExpiredContinuesAfterItsLimit(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 
@@ -216,7 +216,7 @@ func TestASweepGoesOnWhereItStopped(t *testing.T) {
 	b.sound(t)
 }
 
-func TestAHoldTakesFromSeveralShardsAndIsSettledFromThem(t *testing.T) {
+func TestHoldOverSeveralShardsIsSettledFromThem(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 0)
 	b.open(t, ledger.NewAccount{ID: "shop", Shards: 4}, 0)
@@ -254,7 +254,7 @@ func TestAHoldTakesFromSeveralShardsAndIsSettledFromThem(t *testing.T) {
 	b.sound(t)
 }
 
-func TestAHoldOnAShardedAccountFindsAShardThatHasEnough(t *testing.T) {
+func TestHoldFindsAShardThatHasEnough(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "shop", Shards: 4}, 1000) // in one shard
 	b.open(t, ledger.NewAccount{ID: "alice"}, 0)
@@ -277,7 +277,7 @@ func TestAHoldOnAShardedAccountFindsAShardThatHasEnough(t *testing.T) {
 	b.sound(t)
 }
 
-func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
+func TestReleaseExpiredSkipsAHoldThatCannotBeReleased(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "gone"}, 1000)
@@ -292,7 +292,7 @@ func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
 	}
 	b.remove(t, "accounts", item{"accountId": str("gone")})
 
-	for _, row := range []string{"000000000000001#alice#none", "000000000000002#alice#h-done"} { // left over
+	for _, row := range []string{"000000000000001#alice#none", "000000000000002#alice#h-done"} { // stale rows
 		if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("holds"), Item: item{"accountId": str("due#0"), "holdId": str(row)}}); err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
 	released, calls := 0, 0
 	for more := true; more; calls++ {
 		if calls == 50 {
-			t.Fatal("it never ends")
+			t.Fatal("the sweep does not end")
 		}
 		var n int
 		var err error
@@ -315,7 +315,7 @@ func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
 		released += n
 
 		if !more && (err == nil || !errors.Is(err, ledger.ErrCorrupt) || len(err.Error()) > 4000) {
-			t.Errorf("the last call has seen all that resist: %v", err)
+			t.Errorf("the last call must report the holds that cannot be released: %v", err)
 		}
 	}
 
@@ -327,6 +327,6 @@ func TestAHoldThatCannotBeReleasedStopsNoOther(t *testing.T) {
 	out, err := b.db.Query(t.Context(), &dynamodb.QueryInput{TableName: aws.String("holds"), KeyConditionExpression: aws.String("accountId = :due AND holdId < :soon"),
 		ExpressionAttributeValues: item{":due": str("due#0"), ":soon": str("000000000000003")}})
 	if err != nil || len(out.Items) != 0 {
-		t.Errorf("rows that speak of nothing: %v, %v", out, err)
+		t.Errorf("stale due rows are left: %v, %v", out, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"ratchet/ledger"
 )
 
-func TestManyPayOneShardedAccountAndItPaysFromAllShards(t *testing.T) {
+func TestShardedAccountTakesManyCreditsAndPaysFromAllShards(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "shop", Shards: 8}, 0)
 
@@ -57,7 +57,7 @@ func TestManyPayOneShardedAccountAndItPaysFromAllShards(t *testing.T) {
 	b.sound(t)
 }
 
-func TestNoOverdraftAmongManySpendersInManyProcesses(t *testing.T) {
+func TestConcurrentProcessesNeverOverdraw(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		b := newBank(t)
 		b.open(t, ledger.NewAccount{ID: "shared", Shards: shards}, 700)
@@ -66,7 +66,7 @@ func TestNoOverdraftAmongManySpendersInManyProcesses(t *testing.T) {
 		var spent, refused atomic.Int32
 		var group sync.WaitGroup
 		for p := range 3 {
-			l := b.another(t) // shares nothing with the others but the tables
+			l := b.another(t) // shares only the tables with the others
 			for g := range 4 {
 				group.Go(func() {
 					for i := range 5 {
@@ -93,7 +93,7 @@ func TestNoOverdraftAmongManySpendersInManyProcesses(t *testing.T) {
 	}
 }
 
-func TestOneOfManyPostsTheTransfer(t *testing.T) {
+func TestConcurrentPostsOfOneTransferMakeItOnce(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
@@ -117,7 +117,7 @@ func TestOneOfManyPostsTheTransfer(t *testing.T) {
 	group.Wait()
 
 	if made.Load() != 1 || replayed.Load() != 19 {
-		t.Errorf("%d made it, %d were told it was made", made.Load(), replayed.Load())
+		t.Errorf("%d calls made the transfer, %d replayed it", made.Load(), replayed.Load())
 	}
 	b.want(t, "bob", 100, 100)
 }

@@ -14,7 +14,7 @@ import (
 	"ratchet/txn"
 )
 
-// dynamo is what this package needs of the SDK's client.
+// dynamoDB is what this package needs of the SDK's client.
 type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
@@ -25,11 +25,11 @@ type dynamoDB interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
-// Tables are the names of the ledger's tables; all must be set.
+// Tables are the names of the ledger's tables. All must be set.
 type Tables struct{ Accounts, Entries, Transfers, Holds string }
 
-// Inputs describe the tables: key accountId; accountId and sequence; transferId;
-// accountId and holdId.
+// Inputs describe the tables, with the keys accountId; accountId and sequence;
+// transferId; accountId and holdId.
 func (t Tables) Inputs() []*dynamodb.CreateTableInput {
 	return []*dynamodb.CreateTableInput{
 		dynamo.Table(t.Accounts, dynamo.TextKey("accountId")),
@@ -39,75 +39,106 @@ func (t Tables) Inputs() []*dynamodb.CreateTableInput {
 	}
 }
 
-// Config of a [Ledger].
+// keys returns the names of the key attributes by table.
+func (t Tables) keys() map[string][]string {
+	return map[string][]string{
+		t.Accounts:  {"accountId"},
+		t.Entries:   {"accountId", "sequence"},
+		t.Transfers: {"transferId"},
+		t.Holds:     {"accountId", "holdId"},
+	}
+}
+
+// Config configures a [Ledger].
 type Config struct {
 	// DynamoDB and all of Tables are required.
 	DynamoDB dynamoDB
 	Tables   Tables
-	// Attempts is how often one call plans anew when others have moved the same
-	// accounts meanwhile: 1 to 1,000. Default 100.
+	// Attempts is how often one call plans its transaction at most when other calls keep
+	// changing the same accounts: 1 to 1,000. Default 100.
 	Attempts int
-	// Now is the clock that stamps records and judges expiry. Default time.Now.
+	// Now is the clock that stamps records and decides whether a hold has expired.
+	// Default time.Now.
 	Now func() time.Time
-	// Consumed is told what each written transaction cost. It must not block.
-	// Default nobody.
+	// Consumed is called with the capacity that each written transaction consumed. It must
+	// not block. Optional.
 	Consumed func([]types.ConsumedCapacity)
 }
 
-// Ledger is the money behind the tables. Its methods may be called from many
-// goroutines and processes.
+const (
+	defaultAttempts = 100
+	maxAttempts     = 1000
+)
+
+func (c *Config) check() error {
+	if c.Attempts == 0 {
+		c.Attempts = defaultAttempts
+	}
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	var faults []error
+	if c.DynamoDB == nil {
+		faults = append(faults, errors.New("ledger: Config.DynamoDB: must be set"))
+	}
+
+	if t := c.Tables; t.Accounts == "" || t.Entries == "" || t.Transfers == "" || t.Holds == "" {
+		faults = append(faults, errors.New("ledger: Config.Tables: Accounts, Entries, Transfers and Holds must be set"))
+	}
+
+	if c.Attempts < 1 || c.Attempts > maxAttempts {
+		faults = append(faults, fmt.Errorf("ledger: Config.Attempts %d: 1 to %d", c.Attempts, maxAttempts))
+	}
+
+	return errors.Join(faults...)
+}
+
+// Ledger reads and writes the money in the tables. It is safe for concurrent use. Any
+// number of processes may have a Ledger on the same tables.
 type Ledger struct {
 	cfg    Config
 	writer *txn.Writer
-	known  positions
-	lanes  lanes
+	cache  accountCache
+	locks  stripedLock
 }
 
-// New checks cfg and returns the ledger behind it.
+// New returns a Ledger. The error names every field that breaks a rule.
 func New(cfg Config) (*Ledger, error) {
-	if cfg.Attempts == 0 {
-		cfg.Attempts = 100
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-
-	t := cfg.Tables
-	switch {
-	case cfg.DynamoDB == nil:
-		return nil, errors.New("ledger: Config.DynamoDB: must be set")
-	case t.Accounts == "" || t.Entries == "" || t.Transfers == "" || t.Holds == "":
-		return nil, errors.New("ledger: Config.Tables: Accounts, Entries, Transfers and Holds must be set")
-	case cfg.Attempts < 1 || cfg.Attempts > 1000:
-		return nil, fmt.Errorf("ledger: Config.Attempts %d: 1 to 1000", cfg.Attempts)
-	}
-
-	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Consumed: cfg.Consumed, Keys: map[string][]string{
-		t.Accounts: {"accountId"}, t.Entries: {"accountId", "sequence"}, t.Transfers: {"transferId"}, t.Holds: {"accountId", "holdId"}}})
+	writer, err := txn.New(txn.Config{
+		DynamoDB: cfg.DynamoDB,
+		Consumed: cfg.Consumed,
+		Keys:     cfg.Tables.keys(),
+	})
 	if err != nil {
 		return nil, err
 	}
 
-	return &Ledger{cfg: cfg, writer: writer, lanes: newLanes()}, nil
+	return &Ledger{cfg: cfg, writer: writer, locks: newStripedLock()}, nil
 }
 
-// Beside adds parts of the caller's own to a transaction of the ledger: both are
-// written, or none. It may be called several times for one call, once for each
-// sending. A part that refuses comes back as the txn.Refused that it is, and before
-// any refusal of an account.
-type Beside func(*txn.Transaction)
+// TxPart adds parts of the caller's own to a transaction of the ledger: all are written or
+// none. The ledger calls it once for each attempt, so it may run several times in one
+// call. If one of its parts fails, the call returns that part's *txn.Refused; it outranks
+// the refusal of an account.
+type TxPart func(*txn.Transaction)
 
-type image = dynamo.Item
+// waitBeforeRetry waits with full jitter up to 1 ms * 2^attempt, at most 64 ms. One of the
+// calls that lost a race can go on at once, so longer waits would only leave the account
+// idle. It reports false if ctx ends first.
+func waitBeforeRetry(ctx context.Context, attempt int) bool {
+	const doublings = 6
 
-// pause waits before another attempt, with full jitter up to 1 ms * 2^attempt, at most
-// 64 ms: of those who were refused, one can go on at once, so long waits only leave the
-// account idle. It reports false when ctx ends first.
-func pause(ctx context.Context, attempt int) bool {
-	return worker.WaitJitter(ctx, time.Millisecond<<min(attempt, 6))
+	return worker.WaitJitter(ctx, time.Millisecond<<min(attempt, doublings))
 }
 
-// contended says that nothing was written because others were always faster.
+// contended returns the error of a call that lost the race for its accounts in every
+// attempt. Nothing was written.
 func contended(ctx context.Context, op, id string) error {
 	return errors.Join(fmt.Errorf("%s %s: %w", op, id, txn.ErrContended), context.Cause(ctx))
 }

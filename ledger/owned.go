@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -13,11 +14,11 @@ import (
 	"ratchet/txn"
 )
 
-// Owned is the ledger in the hands of one owner: a component with records of its own
-// that must say the same as its holds and transfers. Their ids end in "#" and the
-// owner's name; such an id can be read by everybody, and made, settled or released only
-// here. What [Ledger.Reserve], [Ledger.Release] and [Ledger.Post] are given under such
-// an id is [ErrReserved].
+// Owned is the ledger as one component uses it: its owner, which keeps records of its own
+// that must agree with its holds and transfers. The ids of these holds and transfers end
+// in "#" and the owner's name. Everyone can read them, but only Owned makes, settles and
+// releases them: under such an id [Ledger.Reserve], [Ledger.Release] and [Ledger.Post]
+// return [ErrReserved].
 type Owned struct {
 	ledger *Ledger
 	suffix string
@@ -25,72 +26,77 @@ type Owned struct {
 
 var ownerRule = regexp.MustCompile(`^[a-z]{1,20}$`)
 
-// checkStored is the rule for the id of a hold or transfer that is read.
-func checkStored(what, id string) error {
+// checkStoredID checks the id of a hold or transfer to read.
+func checkStoredID(what, id string) error {
 	if bare, owner, owned := strings.Cut(id, "#"); owned && ownerRule.MatchString(owner) {
 		id = bare
 	}
+
 	return checkID(what, id)
 }
 
-// checkOwn is the rule for the id of a hold or transfer that is made or changed.
-func checkOwn(what, id string) error {
+// checkOwnID checks the id of a hold or transfer to make or change.
+func checkOwnID(what, id string) error {
 	err := checkID(what, id)
-	if err != nil && checkStored(what, id) == nil {
+	if err != nil && checkStoredID(what, id) == nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, what, ErrReserved)
 	}
 
 	return err
 }
 
-// Owned is the ledger for the owner of that name, 1 to 20 of a-z.
+// Owned returns the ledger as the owner of that name uses it. The name has 1 to 20 of a-z.
 func (l *Ledger) Owned(owner string) (*Owned, error) {
 	if !ownerRule.MatchString(owner) {
 		return nil, fmt.Errorf("%w: owner: 1 to 20 of a-z", ErrInvalid)
 	}
+
 	return &Owned{ledger: l, suffix: "#" + owner}, nil
 }
 
 // Reserve is [Ledger.Reserve] under an id of the owner.
-func (o *Owned) Reserve(ctx context.Context, n NewHold, beside ...Beside) (h Hold, replayed bool, err error) {
+func (o *Owned) Reserve(ctx context.Context, n NewHold, parts ...TxPart) (h Hold, replayed bool, err error) {
 	if err := n.Validate(); err != nil {
 		return Hold{}, false, fmt.Errorf("hold: %w", err)
 	}
+
 	n.ID += o.suffix
 
-	return o.ledger.reserve(ctx, n, beside)
+	return o.ledger.reserve(ctx, n, parts)
 }
 
 // Release is [Ledger.Release] of a hold of the owner.
-func (o *Owned) Release(ctx context.Context, account, id string, beside ...Beside) (Hold, error) {
-	if err := checkOwn("hold", id); err != nil {
+func (o *Owned) Release(ctx context.Context, account, id string, parts ...TxPart) (Hold, error) {
+	if err := checkOwnID("hold", id); err != nil {
 		return Hold{}, err
 	}
-	return o.ledger.release(ctx, account, id+o.suffix, beside)
+
+	return o.ledger.release(ctx, account, id+o.suffix, parts)
 }
 
 // Post is [Ledger.Post] under an id of the owner, from holds of the owner.
-func (o *Owned) Post(ctx context.Context, t Transfer, beside ...Beside) (Posted, error) {
+func (o *Owned) Post(ctx context.Context, t Transfer, parts ...TxPart) (Posted, error) {
 	if err := t.Validate(); err != nil {
 		return Posted{}, fmt.Errorf("transfer: %w", err)
 	}
 
 	t.ID += o.suffix
-	t.Legs = append([]Leg(nil), t.Legs...)
+	t.Legs = slices.Clone(t.Legs)
+
 	for i := range t.Legs {
 		if t.Legs[i].Hold != "" {
 			t.Legs[i].Hold += o.suffix
 		}
 	}
 
-	return o.ledger.post(ctx, t, beside)
+	return o.ledger.post(ctx, t, parts)
 }
 
-// Serving is a part that lets a transaction through only while the account is open and
-// of that currency; otherwise its [Refusal] is the transaction's error. Of a sharded
-// account it looks at the shard that the id picks: all are closed together.
-func (o *Owned) Serving(ctx context.Context, id, account, currency string) (Beside, error) {
-	accounts, err := o.ledger.look(ctx, []string{account})
+// RequireOpen returns a part that fails unless the account is open and has the currency.
+// The error is then a [*Refusal]. Of a sharded account it checks the shard that the id
+// selects: the shards are closed together.
+func (o *Owned) RequireOpen(ctx context.Context, id, account, currency string) (TxPart, error) {
+	accounts, err := o.ledger.loadAccounts(ctx, []string{account})
 	if err != nil {
 		return nil, err
 	}
@@ -99,16 +105,22 @@ func (o *Owned) Serving(ctx context.Context, id, account, currency string) (Besi
 	if a, ok := accounts[account]; ok {
 		key = shardKey(account, shardFor(id, a.Shards))
 	}
+
+	// The condition is false if there is no item.
 	check := types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-		TableName: &o.ledger.cfg.Tables.Accounts, Key: accountKey(key),
-		ConditionExpression:       aws.String("#status = :open AND currency = :currency"), // false when there is none
-		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: image{":open": dynamo.S(string(Open)), ":currency": dynamo.S(currency)},
+		TableName:                &o.ledger.cfg.Tables.Accounts,
+		Key:                      accountKey(key),
+		ConditionExpression:      aws.String("#status = :open AND currency = :currency"),
+		ExpressionAttributeNames: map[string]string{"#status": "status"},
+		ExpressionAttributeValues: dynamo.Item{
+			":open":     dynamo.S(string(Open)),
+			":currency": dynamo.S(currency),
+		},
 	}}
 
 	return func(t *txn.Transaction) {
-		t.Add("serving "+account, check, func(old image) error {
-			return &Refusal{Op: "serving", ID: id, Account: account, Err: accountOf(old).cannotServe(currency)}
+		t.Add("open "+account, check, func(old dynamo.Item) error {
+			return &Refusal{Op: "require open", ID: id, Account: account, Err: decodeAccount(old).checkOpen(currency)}
 		})
 	}, nil
 }

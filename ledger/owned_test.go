@@ -7,7 +7,7 @@ import (
 	"ratchet/ledger"
 )
 
-func TestWhatHasAnOwnerIsOutOfReachForOthers(t *testing.T) {
+func TestOnlyTheOwnerEndsItsHoldsAndTransfers(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
@@ -16,7 +16,7 @@ func TestWhatHasAnOwnerIsOutOfReachForOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.reserve(t, hold("h", "alice", 100)) // the owner's ids are its own: this one is in nobody's way
+	b.reserve(t, hold("h", "alice", 100)) // another hold than the owner's with the same id
 
 	if _, replayed, err := till.Reserve(t.Context(), hold("h", "alice", 400)); err != nil || replayed {
 		t.Fatal(replayed, err)
@@ -50,7 +50,7 @@ func TestWhatHasAnOwnerIsOutOfReachForOthers(t *testing.T) {
 	}
 
 	if h, found, err := b.Hold(t.Context(), "alice", "h#till"); err != nil || !found || h.Remaining != 250 {
-		t.Errorf("everybody may read it: %+v, %v", h, err)
+		t.Errorf("everyone can read it: %+v, %v", h, err)
 	}
 
 	if p, found, err := b.Transfer(t.Context(), "p#till"); err != nil || !found {

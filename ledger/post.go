@@ -8,26 +8,35 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
-// Post makes a transfer, or returns the one that was made under its id. What refuses
-// it comes as a [Refusal]; when DynamoDB has not decided, txn.Retryable is true and a
-// repeat under the same id tells.
-func (l *Ledger) Post(ctx context.Context, t Transfer, beside ...Beside) (Posted, error) {
+// Post makes a transfer, or returns the one that was made under its id. The error of a
+// transfer that is refused is a [*Refusal]. If txn.Retryable reports true, DynamoDB has not
+// decided: repeat the call under the same id.
+func (l *Ledger) Post(ctx context.Context, t Transfer, parts ...TxPart) (Posted, error) {
 	if err := t.Validate(); err != nil {
 		return Posted{}, fmt.Errorf("transfer: %w", err)
 	}
-	return l.post(ctx, t, beside)
+
+	return l.post(ctx, t, parts)
 }
 
-func (l *Ledger) post(ctx context.Context, t Transfer, beside []Beside) (Posted, error) {
-	p := &posting{ledger: l, transfer: t, beside: beside, at: l.cfg.Now(), call: rand.Text(), digest: t.digest(),
-		holds: map[string]*Hold{}, spread: map[string]bool{}}
+func (l *Ledger) post(ctx context.Context, t Transfer, parts []TxPart) (Posted, error) {
+	p := &postCall{
+		ledger:   l,
+		transfer: t,
+		parts:    parts,
+		at:       l.cfg.Now(),
+		id:       rand.Text(),
+		digest:   t.digest(),
+		holds:    map[string]*Hold{},
+		spread:   map[string]bool{},
+	}
+
 	for attempt := 1; ; attempt++ {
 		p.attempt = attempt
 
@@ -36,121 +45,150 @@ func (l *Ledger) post(ctx context.Context, t Transfer, beside []Beside) (Posted,
 			return posted, err
 		}
 
-		if attempt == l.cfg.Attempts || !pause(ctx, attempt) {
+		if attempt == l.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
 			return Posted{}, contended(ctx, "transfer", t.ID)
 		}
 	}
 }
 
-// posting is one call of Post.
-type posting struct {
+// postCall is one call of Post.
+type postCall struct {
 	ledger   *Ledger
 	transfer Transfer
-	beside   []Beside
+	parts    []TxPart
 	at       time.Time
-	call     string // tells this call's record from another's
+	id       string // stored in the record, so that the call recognizes its own write
 	digest   []byte
-	holds    map[string]*Hold // as last seen, by leg.Account
 	attempt  int
-	spread   map[string]bool // sharded accounts whose shard of choice had too little
+	holds    map[string]*Hold // as last seen, by leg.Account
+	spread   map[string]bool  // sharded accounts whose selected shard had too little
 }
 
-// line is what the transfer does to one item of an account.
-type line struct {
+// change is what the transfer does to one item of an account.
+type change struct {
 	leg    Leg
 	shard  int
-	key    string
-	amount int64
-	hold   *Hold    // from which it is taken
-	freed  int64    // what else of the hold it gives back
-	before *Account // what the conditions assume; nil for no account
-	entry  *Posting // nil when it only gives back
+	key    string   // shardKey of the item
+	amount int64    // 0 if the transfer only returns held money to this item
+	hold   *Hold    // the hold that pays, nil for none
+	freed  int64    // what the hold returns in addition
+	before *Account // what the conditions assume, nil if the account is unknown
+	entry  *Posting // nil if amount is 0
 }
 
-// try plans the transfer and sends it once. again tells that what was assumed is out
-// of date and has been replaced by what is.
-func (p *posting) try(ctx context.Context) (posted Posted, again bool, err error) {
-	lines, err := p.plan(ctx)
+// try plans the transfer and sends it once. It reports again if an assumption was stale;
+// the present accounts and holds have then replaced the stale ones.
+func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err error) {
+	changes, err := p.plan(ctx)
 	if err != nil {
 		return Posted{}, false, err
 	}
 
-	keys := make([]string, len(lines))
-	for i := range lines {
-		keys[i] = lines[i].key
+	keys := make([]string, len(changes))
+	for i := range changes {
+		keys[i] = changes[i].key
 	}
 
-	leave, err := p.ledger.lanes.enter(ctx, keys)
+	unlock, err := p.ledger.locks.lock(ctx, keys)
 	if err != nil {
 		return Posted{}, false, errors.Join(contended(ctx, "transfer", p.transfer.ID), err)
 	}
-	defer leave()
+	defer unlock()
 
-	accounts, err := p.ledger.look(ctx, keys)
+	// Load the accounts under the locks: a call that held them before has put the accounts
+	// as it left them into the cache.
+	accounts, err := p.ledger.loadAccounts(ctx, keys)
 	if err != nil {
 		return Posted{}, false, err
 	}
 
-	for i := range lines {
-		if a, ok := accounts[lines[i].key]; ok {
-			lines[i].before = &a
+	for i := range changes {
+		if a, ok := accounts[changes[i].key]; ok {
+			changes[i].before = &a
 		}
 	}
-	posted = Posted{Transfer: p.transfer, At: time.UnixMilli(p.at.UnixMilli()).UTC()}
 
-	t := p.compose(lines, &posted)
-	err = p.ledger.writer.Write(ctx, t)
+	posted = Posted{Transfer: p.transfer, At: time.UnixMilli(p.at.UnixMilli()).UTC()}
+	posted.Postings = addEntries(changes)
+
+	err = p.ledger.writer.Write(ctx, p.transaction(changes, posted))
 	var refused *txn.Refused
 	switch {
 	case err == nil:
-		p.remember(lines)
+		p.updateCache(changes)
 		return posted, false, nil
 	case !errors.As(err, &refused):
-		p.ledger.known.forget(keys...)
+		p.ledger.cache.forget(keys...)
 		return Posted{}, false, fmt.Errorf("transfer %s: %w", p.transfer.ID, err)
 	case refused.Marker:
 		posted, err = p.replay(refused.Old)
 		return posted, false, err
 	}
-	again, err = p.refused(ctx, lines, refused)
+
+	again, err = p.refused(ctx, changes, refused)
 
 	return Posted{}, again, err
 }
 
-// replay is the answer when the id's record exists.
-func (p *posting) replay(old image) (Posted, error) {
+// replay answers from the record that exists under the id.
+func (p *postCall) replay(old dynamo.Item) (Posted, error) {
 	if !bytes.Equal(dynamo.Bytes(old, "digest"), p.digest) {
 		return Posted{}, &Refusal{Op: "transfer", ID: p.transfer.ID, Err: ErrConflict}
 	}
-	posted := postedOf(old)
-	posted.Replayed = dynamo.Text(old, "call") != p.call // else it is ours, and the answer was lost
+
+	posted := decodePosted(old)
+
+	// If the record has this call's id, the answer to an earlier attempt was lost.
+	posted.Replayed = dynamo.Text(old, "call") != p.id
 
 	return posted, nil
 }
 
-// remember notes the accounts as the transfer left them. After a guess that was wrong
-// it notes nothing: others write to these accounts, too, and to read them the next time
-// is cheaper than to be refused.
-func (p *posting) remember(lines []line) {
-	for _, ln := range lines {
+// updateCache stores the accounts as the transfer left them. After a stale assumption it
+// removes them instead: other processes write these accounts, too, and reading them for
+// the next transfer is cheaper than a refused transaction.
+func (p *postCall) updateCache(changes []change) {
+	for _, c := range changes {
 		if p.attempt > 1 {
-			p.ledger.known.forget(ln.key)
+			p.ledger.cache.forget(c.key)
 			continue
 		}
 
-		after := *ln.before
+		after := *c.before
 		after.revision++
-		if ln.entry != nil {
-			after.Entries, after.Balance = ln.entry.Sequence, ln.entry.Balance
+		if c.entry != nil {
+			after.Entries, after.Balance = c.entry.Sequence, c.entry.Balance
 		}
 
-		if ln.hold == nil {
-			after.Available += ln.amount
+		if c.hold == nil {
+			after.Available += c.amount
 		} else {
-			after.Held, after.Available = after.Held+ln.amount-ln.freed, after.Available+ln.freed
+			after.Held += c.amount - c.freed
+			after.Available += c.freed
 		}
-		p.ledger.known.put(ln.key, &after)
+
+		p.ledger.cache.put(c.key, &after)
 	}
+}
+
+// addEntries sets the entry of each change that has an amount and returns the entries.
+func addEntries(changes []change) (all []Posting) {
+	for i := range changes {
+		c := &changes[i]
+		if c.amount == 0 {
+			continue
+		}
+
+		entry := Posting{Account: c.leg.Account, Shard: c.shard, Amount: c.amount, Sequence: 1, Balance: c.amount}
+		if c.before != nil {
+			entry.Sequence, entry.Balance = c.before.Entries+1, c.before.Balance+c.amount
+		}
+
+		c.entry = &entry
+		all = append(all, entry)
+	}
+
+	return all
 }
 
 // Names of the parts of the transaction.
@@ -161,90 +199,102 @@ const (
 	partHold    = "hold "
 )
 
-// compose writes the transaction: the record first, then what goes beside it, then
-// holds, accounts and entries. It completes posted.
-func (p *posting) compose(lines []line, posted *Posted) *txn.Transaction {
-	for i := range lines {
-		ln := &lines[i]
-		if ln.amount == 0 {
-			continue
-		}
+// transaction returns the parts in the order of their rank: the record, the caller's
+// parts, holds, accounts and entries.
+func (p *postCall) transaction(changes []change, posted Posted) *txn.Transaction {
+	l, tables := p.ledger, p.ledger.cfg.Tables
 
-		e := Posting{Account: ln.leg.Account, Shard: ln.shard, Amount: ln.amount, Sequence: 1, Balance: ln.amount}
-		if ln.before != nil {
-			e.Sequence, e.Balance = ln.before.Entries+1, ln.before.Balance+ln.amount
-		}
-		ln.entry = &e
-		posted.Postings = append(posted.Postings, e)
-	}
 	t := &txn.Transaction{}
-	tables := p.ledger.cfg.Tables
-	t.Marker(partRecord, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tables.Transfers), Item: posted.item(p.call),
-		ConditionExpression: aws.String("attribute_not_exists(transferId)")}})
+	t.Marker(partRecord, l.putNew(tables.Transfers, "transferId", posted.item(p.id)))
 
-	for _, add := range p.beside {
+	for _, add := range p.parts {
 		add(t)
 	}
 
 	for _, leg := range p.transfer.Legs {
-		if leg.Hold != "" {
-			h := p.holds[leg.Account]
-			t.Add(partHold+leg.Account, h.take(tables.Holds, -leg.Amount, leg.Release, p.at), nil)
+		if leg.Hold == "" {
+			continue
+		}
 
-			if len(h.left(-leg.Amount, leg.Release)) == 0 {
-				h.forgetDue(tables.Holds, t)
-			}
+		h := p.holds[leg.Account]
+		t.Add(partHold+leg.Account, h.settleUpdate(tables.Holds, -leg.Amount, leg.Release, p.at), nil)
+
+		if len(h.partsAfter(-leg.Amount, leg.Release)) == 0 {
+			h.deleteDueRow(tables.Holds, t)
 		}
 	}
 
-	for _, ln := range lines {
-		t.Add(partAccount+ln.key, p.account(ln), nil)
+	for _, c := range changes {
+		t.Add(partAccount+c.key, p.accountUpdate(c), nil)
 
-		if ln.entry != nil {
-			t.Add(partEntry+ln.key, types.TransactWriteItem{Put: &types.Put{TableName: aws.String(tables.Entries),
-				Item: entryItem(ln.key, p.transfer, *ln.entry, p.at), ConditionExpression: aws.String("attribute_not_exists(accountId)")}}, txn.FailWith(ErrCorrupt))
+		if c.entry != nil {
+			item := entryItem(c.key, p.transfer, *c.entry, p.at)
+			t.Add(partEntry+c.key, l.putNew(tables.Entries, "accountId", item), txn.FailWith(ErrCorrupt))
 		}
 	}
 
 	return t
 }
 
-// account is the update of one account, with everything that it must satisfy. The
-// pinned sequence is what makes the entry's number and balance true.
-func (p *posting) account(ln line) types.TransactWriteItem {
-	seen, next := int64(0), int64(0)
-	if ln.before != nil {
-		seen = ln.before.Entries
+// accountUpdate updates one account under all the conditions of the transfer. The
+// condition on the sequence makes the number and the balance of the entry right: it fails
+// if another entry was written since the account was read.
+func (p *postCall) accountUpdate(c change) types.TransactWriteItem {
+	seen := int64(0)
+	if c.before != nil {
+		seen = c.before.Entries
 	}
 
-	if next = seen; ln.amount != 0 {
+	next := seen
+	if c.amount != 0 {
 		next++
 	}
 
-	condition := "attribute_exists(accountId) AND #status = :open AND currency = :currency AND #sequence = :seen AND available BETWEEN :low AND :high AND "
-	update := "SET #sequence = :next, revision = revision + :one, updatedAt = :now, "
-	values := image{":open": dynamo.S(string(Open)), ":currency": dynamo.S(p.transfer.Currency), ":seen": dynamo.N(seen), ":next": dynamo.N(next),
-		":low": dynamo.N(-MaxBalance - min(ln.amount, 0)), ":high": dynamo.N(MaxBalance - max(ln.amount, 0)),
-		":one": dynamo.N(1), ":now": dynamo.N(p.at.UnixMilli())}
+	update := dynamo.NewUpdate(p.ledger.cfg.Tables.Accounts, accountKey(c.key))
+	sequence := update.Name("sequence")
+	update.
+		If("attribute_exists(accountId)").
+		If(update.Name("status")+" = :open").
+		If("currency = :currency").
+		If(sequence+" = :seen").
+		If("available BETWEEN :low AND :high").
+		Set(sequence+" = :next").
+		Set("revision = revision + :one").
+		Set("updatedAt = :now").
+		Bind(":open", dynamo.S(string(Open))).
+		Bind(":currency", dynamo.S(p.transfer.Currency)).
+		Bind(":seen", dynamo.N(seen)).
+		Bind(":next", dynamo.N(next)).
+		Bind(":low", dynamo.N(-maxAvailable-min(c.amount, 0))).
+		Bind(":high", dynamo.N(maxAvailable-max(c.amount, 0))).
+		Bind(":one", dynamo.N(1)).
+		Bind(":now", dynamo.N(p.at.UnixMilli()))
+
 	switch {
-	case ln.hold != nil:
-		condition += "held >= :part"
-		update += "held = held - :part, available = available + :freed"
-		values[":part"], values[":freed"] = dynamo.N(ln.freed-ln.amount), dynamo.N(ln.freed)
-	case ln.amount < 0:
-		condition += "(overdraft = :yes OR side = :debit OR available >= :least)"
-		update += "available = available - :least"
-		values[":yes"], values[":debit"], values[":least"] = yes, dynamo.S(string(Debit)), dynamo.N(-ln.amount)
+	case c.hold != nil:
+		// Held money pays, so what is available need not cover the amount.
+		update.
+			If("held >= :part").
+			Set("held = held - :part").
+			Set("available = available + :freed").
+			Bind(":part", dynamo.N(c.freed-c.amount)).
+			Bind(":freed", dynamo.N(c.freed))
+	case c.amount < 0:
+		update.
+			If("(overdraft = :yes OR side = :debit OR available >= :least)").
+			Set("available = available - :least").
+			Bind(":yes", dynamo.Bool(true)).
+			Bind(":debit", dynamo.S(string(Debit))).
+			Bind(":least", dynamo.N(-c.amount))
 	default:
-		condition += "(overdraft = :yes OR side = :credit OR available <= :most)"
-		update += "available = available + :amount"
-		values[":yes"], values[":credit"], values[":most"], values[":amount"] = yes, dynamo.S(string(Credit)), dynamo.N(-ln.amount), dynamo.N(ln.amount)
+		update.
+			If("(overdraft = :yes OR side = :credit OR available <= :most)").
+			Set("available = available + :amount").
+			Bind(":yes", dynamo.Bool(true)).
+			Bind(":credit", dynamo.S(string(Credit))).
+			Bind(":most", dynamo.N(-c.amount)).
+			Bind(":amount", dynamo.N(c.amount))
 	}
 
-	return types.TransactWriteItem{Update: &types.Update{
-		TableName: aws.String(p.ledger.cfg.Tables.Accounts), Key: accountKey(ln.key), ConditionExpression: &condition, UpdateExpression: &update,
-		ExpressionAttributeNames: map[string]string{"#status": "status", "#sequence": "sequence"}, ExpressionAttributeValues: values,
-	}}
+	return types.TransactWriteItem{Update: update.Part()}
 }
-
-var yes = &types.AttributeValueMemberBOOL{Value: true}

@@ -20,96 +20,117 @@ type Entry struct {
 	At         time.Time `json:"at"`
 }
 
-// entryItem is the entry of one posting.
-func entryItem(key string, t Transfer, e Posting, at time.Time) image {
-	return image{"accountId": dynamo.S(key), "sequence": dynamo.N(e.Sequence), "transferId": dynamo.S(t.ID),
-		"amount": dynamo.N(e.Amount), "balance": dynamo.N(e.Balance), "at": dynamo.N(at.UnixMilli())}
+// entryItem returns the entry of one posting.
+func entryItem(key string, t Transfer, p Posting, at time.Time) dynamo.Item {
+	return dynamo.Item{
+		"accountId":  dynamo.S(key),
+		"sequence":   dynamo.N(p.Sequence),
+		"transferId": dynamo.S(t.ID),
+		"amount":     dynamo.N(p.Amount),
+		"balance":    dynamo.N(p.Balance),
+		"at":         dynamo.N(at.UnixMilli()),
+	}
 }
 
-func entryOf(i image) Entry {
-	account, shard, _ := strings.Cut(dynamo.Text(i, "accountId"), "#")
-	n, _ := strconv.Atoi(shard) // "" for the first shard
+func decodeEntry(item dynamo.Item) Entry {
+	account, suffix, _ := strings.Cut(dynamo.Text(item, "accountId"), "#")
+	shard, _ := strconv.Atoi(suffix) // the first shard has no suffix
 
-	return Entry{Posting: Posting{Account: account, Shard: n, Amount: dynamo.Number(i, "amount"),
-		Sequence: dynamo.Number(i, "sequence"), Balance: dynamo.Number(i, "balance")},
-		TransferID: dynamo.Text(i, "transferId"), At: moment(i, "at")}
+	return Entry{
+		Posting: Posting{
+			Account:  account,
+			Shard:    shard,
+			Amount:   dynamo.Number(item, "amount"),
+			Sequence: dynamo.Number(item, "sequence"),
+			Balance:  dynamo.Number(item, "balance"),
+		},
+		TransferID: dynamo.Text(item, "transferId"),
+		At:         decodeTime(item, "at"),
+	}
 }
 
-// Cursor is a place in a statement; the zero value is its beginning. The entries of a
-// sharded account come shard by shard, those of a shard in their order.
-type Cursor struct {
-	Shard    int
-	Sequence int64
+// cursor is a place in a statement, after the entry of that number. The zero value is the
+// beginning.
+type cursor struct {
+	shard    int
+	sequence int64
 }
 
-// String and ParseCursor carry a cursor through a URL.
-func (c Cursor) String() string { return fmt.Sprintf("%d.%d", c.Shard, c.Sequence) }
+func (c cursor) String() string { return fmt.Sprintf("%d.%d", c.shard, c.sequence) }
 
-// ParseCursor reads what String wrote; the empty text is the beginning.
-func ParseCursor(text string) (c Cursor, err error) {
+// parseCursor reads what String wrote. The empty text is the beginning.
+func parseCursor(text string) (c cursor, err error) {
 	if text == "" {
-		return Cursor{}, nil
+		return cursor{}, nil
 	}
 
 	shard, sequence, _ := strings.Cut(text, ".")
-	c.Shard, err = strconv.Atoi(shard)
+	c.shard, err = strconv.Atoi(shard)
 	if err == nil {
-		c.Sequence, err = strconv.ParseInt(sequence, 10, 64)
+		c.sequence, err = strconv.ParseInt(sequence, 10, 64)
 	}
 
-	if err != nil || c.Shard < 0 || c.Shard >= MaxShards || c.Sequence < 0 {
-		return Cursor{}, fmt.Errorf("%w: cursor %.40q: SHARD.SEQUENCE", ErrInvalid, text)
+	if err != nil || c.shard < 0 || c.shard >= maxShards || c.sequence < 0 {
+		return cursor{}, fmt.Errorf("%w: cursor %.40q: SHARD.SEQUENCE", ErrInvalid, text)
 	}
 
 	return c, nil
 }
 
-// Statement returns up to limit entries (1 to 1,000) of an account after the cursor,
-// and where to go on; more tells whether there may be some. ErrUnknownAccount when
-// there is no such account.
-func (l *Ledger) Statement(ctx context.Context, account string, after Cursor, limit int) (entries []Entry, next Cursor, more bool, err error) {
-	if limit < 1 || limit > 1000 {
-		return nil, after, false, fmt.Errorf("statement: %w: limit %d: 1 to 1000", ErrInvalid, limit)
+// Statement returns up to limit entries (1 to 1,000) of an account, and the after of the
+// next page, empty at the end. The first page has an empty after. The entries of a sharded
+// account come one shard after the other, those of a shard in their order. A next page may
+// be empty. It returns ErrUnknownAccount if there is no such account.
+func (l *Ledger) Statement(ctx context.Context, account, after string, limit int) (entries []Entry, next string, err error) {
+	if err := checkLimit(limit); err != nil {
+		return nil, "", fmt.Errorf("statement: %w", err)
+	}
+
+	place, err := parseCursor(after)
+	if err != nil {
+		return nil, "", fmt.Errorf("statement: %w", err)
 	}
 
 	a, found, err := l.Account(ctx, account)
 	switch {
 	case err != nil:
-		return nil, after, false, err
+		return nil, "", err
 	case !found:
-		return nil, after, false, &Refusal{Op: "statement", ID: account, Err: ErrUnknownAccount}
+		return nil, "", &Refusal{Op: "statement", ID: account, Err: ErrUnknownAccount}
 	}
 
-	entries, next = []Entry{}, after
-	for next.Shard < a.Shards {
-		page, err := l.entries(ctx, shardKey(account, next.Shard), next.Sequence, limit-len(entries))
+	entries = []Entry{}
+	for ; place.shard < a.Shards; place = (cursor{shard: place.shard + 1}) {
+		page, err := l.entries(ctx, shardKey(account, place.shard), place.sequence, limit-len(entries))
 		if err != nil {
-			return nil, after, false, err
+			return nil, "", err
 		}
 
 		entries = append(entries, page...)
-		if len(page) > 0 {
-			next.Sequence = page[len(page)-1].Sequence
-		}
-
 		if len(entries) == limit {
-			return entries, next, true, nil
-		}
+			place.sequence = entries[limit-1].Sequence
 
-		if next.Shard+1 == a.Shards {
-			break
+			return entries, place.String(), nil
 		}
-		next = Cursor{Shard: next.Shard + 1}
 	}
 
-	return entries, next, false, nil
+	return entries, "", nil
 }
 
 // entries reads up to limit entries of one shard after a sequence.
 func (l *Ledger) entries(ctx context.Context, key string, after int64, limit int) (all []Entry, err error) {
-	in := &dynamodb.QueryInput{TableName: &l.cfg.Tables.Entries, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
-		KeyConditionExpression: aws.String("accountId = :account AND #sequence > :after"), ExpressionAttributeNames: map[string]string{"#sequence": "sequence"},
-		ExpressionAttributeValues: image{":account": dynamo.S(key), ":after": dynamo.N(after)}}
+	in := &dynamodb.QueryInput{
+		TableName:                &l.cfg.Tables.Entries,
+		ConsistentRead:           aws.Bool(true),
+		Limit:                    aws.Int32(int32(limit)),
+		KeyConditionExpression:   aws.String("accountId = :account AND #sequence > :after"),
+		ExpressionAttributeNames: map[string]string{"#sequence": "sequence"},
+		ExpressionAttributeValues: dynamo.Item{
+			":account": dynamo.S(key),
+			":after":   dynamo.N(after),
+		},
+	}
+
 	for {
 		out, err := l.cfg.DynamoDB.Query(ctx, in)
 		if err != nil {
@@ -117,7 +138,7 @@ func (l *Ledger) entries(ctx context.Context, key string, after int64, limit int
 		}
 
 		for _, item := range out.Items {
-			if all = append(all, entryOf(item)); len(all) == limit {
+			if all = append(all, decodeEntry(item)); len(all) == limit {
 				return all, nil
 			}
 		}

@@ -14,46 +14,60 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// MaxLegs is how many accounts one transfer may touch. A debit of a sharded account
-// may need several items; together at most 49 fit into one transaction.
-const MaxLegs = 24
+// maxLegs is how many accounts one transfer may touch. Record, holds, accounts and entries
+// share the 100 parts of a transaction. A debit of a sharded account may need several
+// accounts and entries, so a transfer with fewer legs may be too large, too: txn.ErrInvalid.
+const maxLegs = 24
+
+const maxReference = 256 // bytes
 
 // Leg is what a transfer does to one account.
 type Leg struct {
 	Account string `json:"account"`
-	// Amount is credited when positive and debited when negative.
+	// Amount is in minor units: a credit if positive, a debit if negative, at most
+	// MaxAmount either way.
 	Amount int64 `json:"amount"`
-	// Hold names a hold of the account from which a debit is taken.
+	// Hold names a hold of the account that pays the debit.
 	Hold string `json:"hold,omitempty"`
-	// Release gives back what the hold has left after this debit, and closes it.
+	// Release returns what the hold has left after this debit, and closes it.
 	Release bool `json:"release,omitempty"`
 }
 
-// Transfer is money to be moved. Its legs name different accounts and sum to zero.
+// Transfer describes money to move. Its 2 to 24 legs name different accounts and sum to
+// zero.
 type Transfer struct {
-	// ID has 1 to 100 of A-Z a-z 0-9 . _ : / -; it names the transfer for good.
-	ID       string `json:"id"`
+	// ID names the transfer for good. It has 1 to 100 of A-Z a-z 0-9 . _ : / -.
+	ID string `json:"id"`
+	// Currency has three capitals (ISO 4217). All accounts must have it.
 	Currency string `json:"currency"`
 	Legs     []Leg  `json:"legs"`
-	// Reference says what for, at most 256 bytes. It is stored with the transfer.
+	// Reference is text for people, at most 256 bytes. It is stored with the transfer.
 	Reference string `json:"reference,omitempty"`
 }
 
-// Move is a transfer of an amount from one account to another.
+// Move returns a transfer of an amount, in minor units, from one account to another.
 func Move(id, from, to string, amount int64, currency string) Transfer {
-	return Transfer{ID: id, Currency: currency, Legs: []Leg{{Account: from, Amount: -amount}, {Account: to, Amount: amount}}}
+	return Transfer{
+		ID:       id,
+		Currency: currency,
+		Legs: []Leg{
+			{Account: from, Amount: -amount},
+			{Account: to, Amount: amount},
+		},
+	}
 }
 
-// Posting is one entry that a transfer made: of a leg, or of a part of one when the
-// account has shards.
+// Posting is one entry that a transfer made: for a leg, or for a part of a leg on one
+// shard of the account.
 type Posting struct {
 	Account string `json:"account"`
 	Shard   int    `json:"shard,omitempty"`
-	Amount  int64  `json:"amount"`
-	// Sequence numbers the shard's entries from 1; Balance is the shard's balance after
-	// this one.
+	// Amount is in minor units, a credit if positive.
+	Amount int64 `json:"amount"`
+	// Sequence numbers the entries of the shard from 1.
 	Sequence int64 `json:"sequence"`
-	Balance  int64 `json:"balance"`
+	// Balance is the balance of the shard after this entry.
+	Balance int64 `json:"balance"`
 }
 
 // Posted is a transfer that was made.
@@ -61,26 +75,26 @@ type Posted struct {
 	Transfer
 	Postings []Posting `json:"postings"`
 	At       time.Time `json:"at"`
-	// Replayed tells that an earlier call had made it.
+	// Replayed reports whether an earlier call made the transfer.
 	Replayed bool `json:"replayed"`
 }
 
-// Validate names the first rule that the transfer breaks.
+// Validate returns ErrInvalid with the first rule that the transfer breaks.
 func (t Transfer) Validate() error {
-	if err := checkOwn("id", t.ID); err != nil {
+	if err := checkOwnID("id", t.ID); err != nil {
 		return err
 	}
 
 	switch {
 	case !currencyRule.MatchString(t.Currency):
 		return fmt.Errorf("%w: currency: three capitals of ISO 4217", ErrInvalid)
-	case len(t.Legs) < 2 || len(t.Legs) > MaxLegs:
-		return fmt.Errorf("%w: %d legs: 2 to %d", ErrInvalid, len(t.Legs), MaxLegs)
-	case len(t.Reference) > 256:
-		return fmt.Errorf("%w: reference: at most 256 bytes", ErrInvalid)
+	case len(t.Legs) < 2 || len(t.Legs) > maxLegs:
+		return fmt.Errorf("%w: %d legs: 2 to %d", ErrInvalid, len(t.Legs), maxLegs)
+	case len(t.Reference) > maxReference:
+		return fmt.Errorf("%w: reference: at most %d bytes", ErrInvalid, maxReference)
 	}
 
-	var total int64 // at most MaxLegs * MaxAmount
+	var total int64 // at most maxLegs * MaxAmount, which an int64 can hold
 	seen := make(map[string]bool, len(t.Legs))
 	for _, leg := range t.Legs {
 		if err := leg.validate(); err != nil {
@@ -90,6 +104,7 @@ func (t Transfer) Validate() error {
 		if seen[leg.Account] {
 			return fmt.Errorf("%w: legs: account %s twice", ErrInvalid, leg.Account)
 		}
+
 		seen[leg.Account] = true
 		total += leg.Amount
 	}
@@ -117,12 +132,14 @@ func (leg Leg) validate() error {
 		return fmt.Errorf("%w: legs: a hold is debited, not credited", ErrInvalid)
 	}
 
-	return checkOwn("legs: hold", leg.Hold)
+	return checkOwnID("legs: hold", leg.Hold)
 }
 
-// digest identifies the transfer's content.
+// digest identifies the content of the transfer.
 func (t Transfer) digest() []byte {
 	h := sha256.New()
+
+	// The length before each text keeps neighbors apart.
 	text := func(s string) {
 		_, _ = h.Write(append(binary.BigEndian.AppendUint64(nil, uint64(len(s))), s...)) // a hash does not fail
 	}
@@ -138,29 +155,44 @@ func (t Transfer) digest() []byte {
 	return h.Sum(nil)[:16]
 }
 
-func transferKey(id string) image { return image{"transferId": dynamo.S(id)} }
+func transferKey(id string) dynamo.Item { return dynamo.Item{"transferId": dynamo.S(id)} }
 
-// item is the transfer's record.
-func (p Posted) item(call string) image {
+// item returns the record of the transfer.
+func (p Posted) item(call string) dynamo.Item {
 	legs := make([]types.AttributeValue, len(p.Legs))
-	for i, l := range p.Legs {
-		m := image{"account": dynamo.S(l.Account), "amount": dynamo.N(l.Amount)}
-		if l.Hold != "" {
-			m["hold"], m["release"] = dynamo.S(l.Hold), &types.AttributeValueMemberBOOL{Value: l.Release}
+	for i, leg := range p.Legs {
+		m := dynamo.Item{
+			"account": dynamo.S(leg.Account),
+			"amount":  dynamo.N(leg.Amount),
 		}
+		if leg.Hold != "" {
+			m["hold"] = dynamo.S(leg.Hold)
+			m["release"] = dynamo.Bool(leg.Release)
+		}
+
 		legs[i] = dynamo.M(m)
 	}
 
 	postings := make([]types.AttributeValue, len(p.Postings))
 	for i, e := range p.Postings {
-		postings[i] = dynamo.M(image{"account": dynamo.S(e.Account), "shard": dynamo.N(int64(e.Shard)), "amount": dynamo.N(e.Amount),
-			"sequence": dynamo.N(e.Sequence), "balance": dynamo.N(e.Balance)})
+		postings[i] = dynamo.M(dynamo.Item{
+			"account":  dynamo.S(e.Account),
+			"shard":    dynamo.N(int64(e.Shard)),
+			"amount":   dynamo.N(e.Amount),
+			"sequence": dynamo.N(e.Sequence),
+			"balance":  dynamo.N(e.Balance),
+		})
 	}
-	item := transferKey(p.ID)
 
-	item["currency"], item["digest"], item["call"] = dynamo.S(p.Currency), dynamo.B(p.digest()), dynamo.S(call)
-	item["at"] = dynamo.N(p.At.UnixMilli())
-	item["legs"], item["postings"] = &types.AttributeValueMemberL{Value: legs}, &types.AttributeValueMemberL{Value: postings}
+	item := dynamo.Item{
+		"transferId": dynamo.S(p.ID),
+		"currency":   dynamo.S(p.Currency),
+		"digest":     dynamo.B(p.digest()),
+		"call":       dynamo.S(call),
+		"at":         dynamo.N(p.At.UnixMilli()),
+		"legs":       &types.AttributeValueMemberL{Value: legs},
+		"postings":   &types.AttributeValueMemberL{Value: postings},
+	}
 	if p.Reference != "" {
 		item["reference"] = dynamo.S(p.Reference)
 	}
@@ -168,26 +200,41 @@ func (p Posted) item(call string) image {
 	return item
 }
 
-func postedOf(i image) Posted {
-	p := Posted{Transfer: Transfer{ID: dynamo.Text(i, "transferId"), Currency: dynamo.Text(i, "currency"), Reference: dynamo.Text(i, "reference")},
-		At: moment(i, "at")}
-	for _, m := range maps(i, "legs") {
-		release, _ := m["release"].(*types.AttributeValueMemberBOOL)
-		p.Legs = append(p.Legs, Leg{Account: dynamo.Text(m, "account"), Amount: dynamo.Number(m, "amount"), Hold: dynamo.Text(m, "hold"),
-			Release: release != nil && release.Value})
+func decodePosted(item dynamo.Item) Posted {
+	p := Posted{
+		Transfer: Transfer{
+			ID:        dynamo.Text(item, "transferId"),
+			Currency:  dynamo.Text(item, "currency"),
+			Reference: dynamo.Text(item, "reference"),
+		},
+		At: decodeTime(item, "at"),
 	}
 
-	for _, m := range maps(i, "postings") {
-		p.Postings = append(p.Postings, Posting{Account: dynamo.Text(m, "account"), Shard: int(dynamo.Number(m, "shard")),
-			Amount: dynamo.Number(m, "amount"), Sequence: dynamo.Number(m, "sequence"), Balance: dynamo.Number(m, "balance")})
+	for _, m := range decodeMaps(item, "legs") {
+		p.Legs = append(p.Legs, Leg{
+			Account: dynamo.Text(m, "account"),
+			Amount:  dynamo.Number(m, "amount"),
+			Hold:    dynamo.Text(m, "hold"),
+			Release: dynamo.Flag(m, "release"),
+		})
+	}
+
+	for _, m := range decodeMaps(item, "postings") {
+		p.Postings = append(p.Postings, Posting{
+			Account:  dynamo.Text(m, "account"),
+			Shard:    int(dynamo.Number(m, "shard")),
+			Amount:   dynamo.Number(m, "amount"),
+			Sequence: dynamo.Number(m, "sequence"),
+			Balance:  dynamo.Number(m, "balance"),
+		})
 	}
 
 	return p
 }
 
-// maps reads a list of maps.
-func maps(i image, name string) (all []image) {
-	list, _ := i[name].(*types.AttributeValueMemberL)
+// decodeMaps reads a list of maps.
+func decodeMaps(item dynamo.Item, name string) (all []dynamo.Item) {
+	list, _ := item[name].(*types.AttributeValueMemberL)
 	if list == nil {
 		return nil
 	}
@@ -201,28 +248,41 @@ func maps(i image, name string) (all []image) {
 	return all
 }
 
-// Transfer reads a transfer, and whether it was made.
+// Transfer reads a transfer. It reports false if none was made under the id.
 func (l *Ledger) Transfer(ctx context.Context, id string) (Posted, bool, error) {
-	if err := checkStored("transfer", id); err != nil {
+	if err := checkStoredID("transfer", id); err != nil {
 		return Posted{}, false, err
 	}
 
-	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.cfg.Tables.Transfers, Key: transferKey(id), ConsistentRead: aws.Bool(true)})
-	if err != nil || len(out.Item) == 0 {
-		return Posted{}, false, err
+	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &l.cfg.Tables.Transfers,
+		Key:            transferKey(id),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return Posted{}, false, fmt.Errorf("read transfer %s: %w", id, err)
 	}
 
-	return postedOf(out.Item), true, nil
+	if len(out.Item) == 0 {
+		return Posted{}, false, nil
+	}
+
+	return decodePosted(out.Item), true, nil
 }
 
-// Transfers returns up to limit transfers (1 to 1,000) in no useful order, and the
-// after of the next page, empty at the end. It scans the table: for people and checks.
+// Transfers returns up to limit transfers (1 to 1,000) in no useful order, and the after
+// of the next page, empty at the end. It scans the table: it is meant for people and
+// checks.
 func (l *Ledger) Transfers(ctx context.Context, after string, limit int) (all []Posted, next string, err error) {
-	if limit < 1 || limit > 1000 {
-		return nil, "", fmt.Errorf("list transfers: %w: limit %d: 1 to 1000", ErrInvalid, limit)
+	if err := checkLimit(limit); err != nil {
+		return nil, "", fmt.Errorf("list transfers: %w", err)
 	}
 
-	in := &dynamodb.ScanInput{TableName: &l.cfg.Tables.Transfers, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit))}
+	in := &dynamodb.ScanInput{
+		TableName:      &l.cfg.Tables.Transfers,
+		ConsistentRead: aws.Bool(true),
+		Limit:          aws.Int32(int32(limit)),
+	}
 	if after != "" {
 		in.ExclusiveStartKey = transferKey(after)
 	}
@@ -234,7 +294,7 @@ func (l *Ledger) Transfers(ctx context.Context, after string, limit int) (all []
 
 	all = []Posted{}
 	for _, item := range out.Items {
-		all = append(all, postedOf(item))
+		all = append(all, decodePosted(item))
 	}
 
 	return all, dynamo.Text(out.LastEvaluatedKey, "transferId"), nil

@@ -11,80 +11,81 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// FindingKind says what is wrong. The texts are part of the output of `ratchet ledger
-// verify`; none is ever renamed.
-type FindingKind string
-
-// The kinds of findings.
+// The kinds of findings. The texts are part of the output of `ratchet ledger verify` and
+// never change.
 const (
-	// FindingSum: a transfer's entries, or legs, do not sum to zero, or its entries are
-	// not its legs.
-	FindingSum FindingKind = "sum"
-	// FindingContent: a transfer is not what its digest says.
-	FindingContent FindingKind = "content"
-	// FindingMissing: a transfer's entry, or its account, is not there.
-	FindingMissing FindingKind = "missing"
-	// FindingForeign: an entry is not one of its transfer's.
-	FindingForeign FindingKind = "foreign"
-	// FindingChain: an account's entries are not numbered without a gap, or one's
-	// balance is not the one before plus its amount.
-	FindingChain FindingKind = "chain"
-	// FindingBalance: an account's balance is not its last entry's.
-	FindingBalance FindingKind = "balance"
-	// FindingHeld: an account holds other than its active holds sum to.
-	FindingHeld FindingKind = "held"
-	// FindingOverdrawn: an account without overdraft stands on the other side.
-	FindingOverdrawn FindingKind = "overdrawn"
+	// The legs or the postings of a transfer do not sum to zero, or disagree.
+	kindSum = "sum"
+	// A transfer's content does not have its stored digest.
+	kindContent = "content"
+	// An entry or an account of a transfer does not exist.
+	kindMissing = "missing"
+	// An entry is not one of its transfer's.
+	kindForeign = "foreign"
+	// The entries of an account are not numbered without a gap, or the balance of an entry
+	// is not the one before plus its amount.
+	kindChain = "chain"
+	// The balance of an account is not that of its last entry.
+	kindBalance = "balance"
+	// An account does not hold what its active holds have left.
+	kindHeld = "held"
+	// The available money of an account without overdraft stands on the other side.
+	kindOverdrawn = "overdrawn"
 )
 
 // Finding is one contradiction.
 type Finding struct {
-	Kind FindingKind `json:"kind"`
-	// Account is the item of the account: with #N for its shard N.
+	// Kind is sum, content, missing, foreign, chain, balance, held or overdrawn.
+	Kind string `json:"kind"`
+	// Account is the key of the account's item: the id, and #N for shard N from 1.
 	Account  string `json:"account,omitempty"`
 	Transfer string `json:"transfer,omitempty"`
 	Detail   string `json:"detail"`
 }
 
-// Proof is what Verify has looked at.
+// Proof is what Verify has read.
 type Proof struct {
 	Accounts  int `json:"accounts"`
 	Entries   int `json:"entries"`
 	Transfers int `json:"transfers"`
 	Holds     int `json:"holds"`
-	// Busy counts accounts whose holds changed all the time and were not compared.
+	// Busy is the number of shards that were not compared with their holds, because they
+	// changed during every try.
 	Busy     int `json:"busy"`
 	Findings int `json:"findings"`
-	// Sums is the sum of all balances by currency: zero, unless transfers were made
-	// between the reading of one account and another.
+	// Sums is the sum of all balances by currency, in minor units. It is zero unless
+	// transfers were made while Verify read the accounts.
 	Sums map[string]int64 `json:"sums"`
 }
 
 // verification is one call of Verify.
 type verification struct {
 	*Ledger
-	ctx   context.Context //nolint:containedctx // the call's own, for one call
-	found func(Finding) error
-	step  func(Proof)
-	proof Proof
+	ctx    context.Context //nolint:containedctx // the call's own, for one call
+	report func(Finding) error
+	step   func(Proof)
+	proof  Proof
 }
 
-// Verify proves that every transfer sums to zero and is exactly its entries, that the
-// entries of every account are a chain without a gap which ends in its balance, that no
-// entry is without a transfer, and that what is held is what the holds say. From this
-// follows that all entries sum to zero at every moment. It reads all tables a page at a
-// time and writes nothing; transfers may go on: an account is compared as it was when
-// it was read. found is told each contradiction, and its error ends the call; step, if
-// not nil, how far it has come.
+// Verify checks that every transfer sums to zero and has exactly its entries, that the
+// entries of every account are numbered without a gap and end in its balance, that each of
+// these entries belongs to a transfer, and that every account holds what its active holds
+// have left. It does not look at entries beyond the last one that an account has counted,
+// nor at entries of accounts that do not exist.
+//
+// It reads all tables page by page and writes nothing. Transfers may go on: each shard is
+// compared as it was when it was read. Found is called with each contradiction; its error
+// ends the call. Step, if not nil, is called with the progress.
 func (l *Ledger) Verify(ctx context.Context, found func(Finding) error, step func(Proof)) (Proof, error) {
 	if step == nil {
 		step = func(Proof) {}
 	}
 
-	v := &verification{Ledger: l, ctx: ctx, found: found, step: step, proof: Proof{Sums: map[string]int64{}}}
-	err := v.pages(l.cfg.Tables.Transfers, v.transfers)
+	v := &verification{Ledger: l, ctx: ctx, report: found, step: step, proof: Proof{Sums: map[string]int64{}}}
+
+	err := v.scan(l.cfg.Tables.Transfers, v.transfers)
 	if err == nil {
-		err = v.pages(l.cfg.Tables.Accounts, v.accounts)
+		err = v.scan(l.cfg.Tables.Accounts, v.accounts)
 	}
 
 	if err != nil {
@@ -94,13 +95,17 @@ func (l *Ledger) Verify(ctx context.Context, found func(Finding) error, step fun
 	return v.proof, nil
 }
 
-func (v *verification) report(kind FindingKind, account, transfer, format string, args ...any) error {
+func (v *verification) found(kind, account, transfer, format string, args ...any) error {
 	v.proof.Findings++
-	return v.found(Finding{Kind: kind, Account: account, Transfer: transfer, Detail: fmt.Sprintf(format, args...)})
+
+	return v.report(Finding{Kind: kind, Account: account, Transfer: transfer, Detail: fmt.Sprintf(format, args...)})
 }
 
-// pages calls fn with each page of a table.
-func (v *verification) pages(table string, fn func([]image) error) error {
+// pageSize is how many items of a table Verify reads together.
+const pageSize = 100
+
+// scan calls check with each page of a table.
+func (v *verification) scan(table string, check func([]dynamo.Item) error) error {
 	in := &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageSize)}
 	for {
 		out, err := v.cfg.DynamoDB.Scan(v.ctx, in)
@@ -108,9 +113,10 @@ func (v *verification) pages(table string, fn func([]image) error) error {
 			return err
 		}
 
-		if err := fn(out.Items); err != nil {
+		if err := check(out.Items); err != nil {
 			return err
 		}
+
 		v.step(v.proof)
 
 		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
@@ -119,57 +125,51 @@ func (v *verification) pages(table string, fn func([]image) error) error {
 	}
 }
 
-// pageSize is how much of a table is looked at together; mostKeys is what one batch
-// of reads takes.
-const (
-	pageSize = 100
-	mostKeys = 100
-)
-
 // transfers checks a page of transfers, each against its entries and accounts.
-func (v *verification) transfers(page []image) error {
-	var entryKeys, accountKeys []image
-	accounts := map[string]bool{}
+func (v *verification) transfers(page []dynamo.Item) error {
+	var entryKeys, accountKeys []dynamo.Item
+	wanted := map[string]bool{} // accounts that accountKeys contains
 	for _, item := range page {
-		t := postedOf(item)
+		t := decodePosted(item)
+
 		v.proof.Transfers++
-		if err := v.transfer(t, dynamo.Bytes(item, "digest")); err != nil {
+		if err := v.record(t, dynamo.Bytes(item, "digest")); err != nil {
 			return err
 		}
 
-		for _, e := range t.Postings {
-			key := shardKey(e.Account, e.Shard)
-			entryKeys = append(entryKeys, entryKey(key, e.Sequence))
-			if !accounts[key] {
-				accounts[key] = true
+		for _, p := range t.Postings {
+			key := shardKey(p.Account, p.Shard)
+			entryKeys = append(entryKeys, entryKey(key, p.Sequence))
+			if !wanted[key] {
+				wanted[key] = true
 				accountKeys = append(accountKeys, accountKey(key))
 			}
 		}
 	}
 
-	entries, err := v.all(v.cfg.Tables.Entries, entryKeys)
+	entryItems, err := v.getAll(v.cfg.Tables.Entries, entryKeys)
 	if err != nil {
 		return err
 	}
 
-	owners, err := v.all(v.cfg.Tables.Accounts, accountKeys)
+	accountItems, err := v.getAll(v.cfg.Tables.Accounts, accountKeys)
 	if err != nil {
 		return err
 	}
 
-	have := map[string]Entry{}
-	for _, item := range entries {
-		e := entryOf(item)
-		have[fmt.Sprint(shardKey(e.Account, e.Shard), e.Sequence)] = e
+	entries := map[string]Entry{}
+	for _, item := range entryItems {
+		e := decodeEntry(item)
+		entries[fmt.Sprint(shardKey(e.Account, e.Shard), e.Sequence)] = e
 	}
 
-	sequences := map[string]int64{}
-	for _, item := range owners {
-		sequences[dynamo.Text(item, "accountId")] = dynamo.Number(item, "sequence")
+	counted := map[string]int64{}
+	for _, item := range accountItems {
+		counted[dynamo.Text(item, "accountId")] = dynamo.Number(item, "sequence")
 	}
 
 	for _, item := range page {
-		if err := v.written(postedOf(item), have, sequences); err != nil {
+		if err := v.postings(decodePosted(item), entries, counted); err != nil {
 			return err
 		}
 	}
@@ -177,50 +177,54 @@ func (v *verification) transfers(page []image) error {
 	return nil
 }
 
-// transfer checks what a transfer's record says by itself.
-func (v *verification) transfer(t Posted, digest []byte) error {
-	legs, postings, total := map[string]int64{}, map[string]int64{}, int64(0)
+// record checks the record of a transfer by itself.
+func (v *verification) record(t Posted, digest []byte) error {
+	legs, total := map[string]int64{}, int64(0)
 	for _, leg := range t.Legs {
 		legs[leg.Account] += leg.Amount
 		total += leg.Amount
 	}
 
 	if total != 0 {
-		return v.report(FindingSum, "", t.ID, "the legs sum to %d", total)
+		return v.found(kindSum, "", t.ID, "the legs sum to %d", total)
 	}
 
-	for _, e := range t.Postings {
-		postings[e.Account] += e.Amount
+	postings := map[string]int64{}
+	for _, p := range t.Postings {
+		postings[p.Account] += p.Amount
 	}
 
 	for account, amount := range legs {
 		if postings[account] != amount || len(postings) != len(legs) {
-			return v.report(FindingSum, account, t.ID, "the leg is %d, its entries %d", amount, postings[account])
+			return v.found(kindSum, account, t.ID, "the leg is %d, its entries %d", amount, postings[account])
 		}
 	}
 
 	if !bytes.Equal(digest, t.digest()) {
-		return v.report(FindingContent, "", t.ID, "the record was changed")
+		return v.found(kindContent, "", t.ID, "the record was changed")
 	}
 
 	return nil
 }
 
-// written checks that a transfer's entries are there as it says.
-func (v *verification) written(t Posted, have map[string]Entry, sequences map[string]int64) error {
+// postings checks that the entries of a transfer exist as its record says. Counted is the
+// number of entries by account.
+func (v *verification) postings(t Posted, entries map[string]Entry, counted map[string]int64) error {
 	for _, want := range t.Postings {
 		key := shardKey(want.Account, want.Shard)
-		e, ok := have[fmt.Sprint(key, want.Sequence)]
+		e, ok := entries[fmt.Sprint(key, want.Sequence)]
+		last, known := counted[key]
+
 		var err error
-		switch last, known := sequences[key]; {
+		switch {
 		case !known:
-			err = v.report(FindingMissing, key, t.ID, "there is no such account")
+			err = v.found(kindMissing, key, t.ID, "there is no such account")
 		case !ok:
-			err = v.report(FindingMissing, key, t.ID, "entry %d is missing", want.Sequence)
+			err = v.found(kindMissing, key, t.ID, "entry %d is missing", want.Sequence)
 		case e.Posting != want || e.TransferID != t.ID:
-			err = v.report(FindingForeign, key, t.ID, "entry %d is %d of transfer %s", want.Sequence, e.Amount, e.TransferID)
+			err = v.found(kindForeign, key, t.ID, "entry %d is %d of transfer %s", want.Sequence, e.Amount, e.TransferID)
 		case last < want.Sequence:
-			err = v.report(FindingChain, key, t.ID, "the account has made %d entries, the transfer made %d", last, want.Sequence)
+			err = v.found(kindChain, key, t.ID, "the account has made %d entries, the transfer made %d", last, want.Sequence)
 		}
 
 		if err != nil {
@@ -231,20 +235,21 @@ func (v *verification) written(t Posted, have map[string]Entry, sequences map[st
 	return nil
 }
 
-func entryKey(account string, sequence int64) image {
-	return image{"accountId": dynamo.S(account), "sequence": dynamo.N(sequence)}
+func entryKey(account string, sequence int64) dynamo.Item {
+	return dynamo.Item{"accountId": dynamo.S(account), "sequence": dynamo.N(sequence)}
 }
 
-// all reads the items under any number of keys.
-func (v *verification) all(table string, keys []image) (items []image, err error) {
+// getAll reads the items under any number of keys.
+func (v *verification) getAll(table string, keys []dynamo.Item) (items []dynamo.Item, err error) {
 	for len(keys) > 0 {
-		n := min(len(keys), mostKeys)
+		n := min(len(keys), maxBatchKeys)
 
-		some, err := v.batch(v.ctx, table, keys[:n])
+		batch, err := v.batchGet(v.ctx, table, keys[:n])
 		if err != nil {
 			return nil, err
 		}
-		items, keys = append(items, some...), keys[n:]
+
+		items, keys = append(items, batch...), keys[n:]
 	}
 
 	return items, nil

@@ -10,14 +10,15 @@ import (
 )
 
 // accounts checks a page of accounts, each shard by itself.
-func (v *verification) accounts(page []image) error {
+func (v *verification) accounts(page []dynamo.Item) error {
 	for _, item := range page {
-		a := accountOf(item)
+		a := decodeAccount(item)
 		if a.shard == 0 {
 			v.proof.Accounts++
 		}
 
 		v.proof.Sums[a.Currency] += a.Balance
+
 		if err := v.chain(a); err != nil {
 			return err
 		}
@@ -26,19 +27,19 @@ func (v *verification) accounts(page []image) error {
 			return err
 		}
 
-		key := shardKey(a.ID, a.shard)
 		if !a.Overdraft && (a.Side == Credit && a.Available < 0 || a.Side == Debit && a.Available > 0) {
-			if err := v.report(FindingOverdrawn, key, "", "%d is available", a.Available); err != nil {
+			if err := v.found(kindOverdrawn, shardKey(a.ID, a.shard), "", "%d is available", a.Available); err != nil {
 				return err
 			}
 		}
+
 		v.step(v.proof)
 	}
 
 	return nil
 }
 
-// chain checks the account's entries up to the one that it had when it was read.
+// chain checks the entries of a shard up to the last one that it had when it was read.
 func (v *verification) chain(a *Account) error {
 	key := shardKey(a.ID, a.shard)
 	last := Entry{}
@@ -49,7 +50,7 @@ func (v *verification) chain(a *Account) error {
 		}
 
 		if len(page) == 0 || page[len(page)-1].Sequence > a.Entries {
-			return v.report(FindingChain, key, "", "entry %d is missing", last.Sequence+1)
+			return v.found(kindChain, key, "", "entry %d is missing", last.Sequence+1)
 		}
 
 		if err := v.origins(key, page); err != nil {
@@ -59,15 +60,16 @@ func (v *verification) chain(a *Account) error {
 		for _, e := range page {
 			v.proof.Entries++
 			if e.Sequence != last.Sequence+1 || e.Balance != last.Balance+e.Amount {
-				return v.report(FindingChain, key, e.TransferID, "entry %d brings %d to %d, before it entry %d left %d",
+				return v.found(kindChain, key, e.TransferID, "entry %d brings %d to %d, before it entry %d left %d",
 					e.Sequence, e.Amount, e.Balance, last.Sequence, last.Balance)
 			}
+
 			last = e
 		}
 	}
 
 	if last.Balance != a.Balance {
-		return v.report(FindingBalance, key, "", "the balance is %d, the entries sum to %d", a.Balance, last.Balance)
+		return v.found(kindBalance, key, "", "the balance is %d, the entries sum to %d", a.Balance, last.Balance)
 	}
 
 	return nil
@@ -75,30 +77,30 @@ func (v *verification) chain(a *Account) error {
 
 // origins checks that each entry is one of its transfer's.
 func (v *verification) origins(key string, page []Entry) error {
-	var keys []image
-	seen := map[string]bool{}
+	var keys []dynamo.Item
+	wanted := map[string]bool{} // transfers that keys contains
 	for _, e := range page {
-		if !seen[e.TransferID] {
-			seen[e.TransferID] = true
+		if !wanted[e.TransferID] {
+			wanted[e.TransferID] = true
 			keys = append(keys, transferKey(e.TransferID))
 		}
 	}
 
-	items, err := v.all(v.cfg.Tables.Transfers, keys)
+	items, err := v.getAll(v.cfg.Tables.Transfers, keys)
 	if err != nil {
 		return err
 	}
 
 	made := map[string]bool{}
 	for _, item := range items {
-		for _, e := range postedOf(item).Postings {
-			made[fmt.Sprint(dynamo.Text(item, "transferId"), e)] = true
+		for _, p := range decodePosted(item).Postings {
+			made[fmt.Sprint(dynamo.Text(item, "transferId"), p)] = true
 		}
 	}
 
 	for _, e := range page {
 		if !made[fmt.Sprint(e.TransferID, e.Posting)] {
-			if err := v.report(FindingForeign, key, e.TransferID, "entry %d is not one of the transfer's", e.Sequence); err != nil {
+			if err := v.found(kindForeign, key, e.TransferID, "entry %d is not one of the transfer's", e.Sequence); err != nil {
 				return err
 			}
 		}
@@ -107,13 +109,14 @@ func (v *verification) origins(key string, page []Entry) error {
 	return nil
 }
 
-// held compares what the account holds with its active holds. The two are not read at
-// one moment; a difference counts when the account has not changed meanwhile.
+// held compares what a shard holds with what its active holds have left. The two are not
+// read at one moment, so a difference counts only if the shard has not changed meanwhile.
 func (v *verification) held(a *Account) error {
 	const tries = 5
 	key := shardKey(a.ID, a.shard)
+
 	for range tries {
-		total, count, err := v.holds(a)
+		total, count, err := v.sumHolds(a)
 		if err != nil {
 			return err
 		}
@@ -123,26 +126,39 @@ func (v *verification) held(a *Account) error {
 			return nil
 		}
 
-		out, err := v.cfg.DynamoDB.GetItem(v.ctx, &dynamodb.GetItemInput{TableName: &v.cfg.Tables.Accounts, Key: accountKey(key), ConsistentRead: aws.Bool(true)})
+		out, err := v.cfg.DynamoDB.GetItem(v.ctx, &dynamodb.GetItemInput{
+			TableName:      &v.cfg.Tables.Accounts,
+			Key:            accountKey(key),
+			ConsistentRead: aws.Bool(true),
+		})
 		if err != nil {
 			return err
 		}
 
-		now := accountOf(out.Item)
+		now := decodeAccount(out.Item)
 		if now == nil || now.revision == a.revision {
-			return v.report(FindingHeld, key, "", "%d is held, the active holds have %d left", a.Held, total)
+			return v.found(kindHeld, key, "", "%d is held, the active holds have %d left", a.Held, total)
 		}
+
 		a = now
 	}
+
 	v.proof.Busy++
 
 	return nil
 }
 
-// holds sums up what the active holds on the shard have left.
-func (v *verification) holds(a *Account) (total int64, count int, err error) {
-	in := &dynamodb.QueryInput{TableName: &v.cfg.Tables.Holds, ConsistentRead: aws.Bool(true), Limit: aws.Int32(pageSize),
-		KeyConditionExpression: aws.String("accountId = :account"), ExpressionAttributeValues: image{":account": dynamo.S(a.ID)}}
+// sumHolds adds up what the active holds of the account have left on this shard. Count is
+// the number of all its holds if this is the first shard, else 0.
+func (v *verification) sumHolds(a *Account) (total int64, count int, err error) {
+	in := &dynamodb.QueryInput{
+		TableName:                 &v.cfg.Tables.Holds,
+		ConsistentRead:            aws.Bool(true),
+		Limit:                     aws.Int32(pageSize),
+		KeyConditionExpression:    aws.String("accountId = :account"),
+		ExpressionAttributeValues: dynamo.Item{":account": dynamo.S(a.ID)},
+	}
+
 	for {
 		out, err := v.cfg.DynamoDB.Query(v.ctx, in)
 		if err != nil {
@@ -150,7 +166,7 @@ func (v *verification) holds(a *Account) (total int64, count int, err error) {
 		}
 
 		for _, item := range out.Items {
-			h := holdOf(item)
+			h := decodeHold(item)
 
 			if a.shard == 0 {
 				count++

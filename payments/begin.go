@@ -34,7 +34,7 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 		}
 	}
 
-	payee, err := s.ledger.Serving(ctx, n.ID, n.Payee, n.Currency)
+	payee, err := s.ledger.RequireOpen(ctx, n.ID, n.Payee, n.Currency)
 	if err != nil {
 		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, err)
 	}
@@ -42,7 +42,7 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 	p.CreatedAt = p.UpdatedAt
 
 	p.Pending = &Step{ID: string(Authorizing), Kind: Authorizing, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
-	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}, s.beside(p, []ledger.Beside{payee}))
+	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}, s.beside(p, []ledger.TxPart{payee}))
 	switch {
 	case errors.Is(err, ledger.ErrConflict), errors.Is(err, errMoved):
 		replayed = true // of another account or amount
@@ -190,7 +190,7 @@ func (s *Payments) start(ctx context.Context, next Payment) (Payment, error) {
 		return s.save(ctx, next)
 	}
 
-	serving, err := s.ledger.Serving(ctx, next.key(next.Pending.ID), credited, next.Currency)
+	serving, err := s.ledger.RequireOpen(ctx, next.key(next.Pending.ID), credited, next.Currency)
 	if err != nil {
 		return next, err
 	}
@@ -200,7 +200,7 @@ func (s *Payments) start(ctx context.Context, next Payment) (Payment, error) {
 	}
 
 	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: next.key(next.Pending.ID), Account: next.Payee,
-		Amount: next.Pending.Amount, Currency: next.Currency}, s.beside(next, []ledger.Beside{serving}))
+		Amount: next.Pending.Amount, Currency: next.Currency}, s.beside(next, []ledger.TxPart{serving}))
 	if err == nil && !replayed {
 		return next, nil
 	}

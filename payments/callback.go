@@ -254,7 +254,7 @@ func (s *Payments) chargebackEvent(ctx context.Context, r Received, p Payment) (
 	t := ledger.Move(p.key(string(ChargingBack)), p.Payee, p.Payer, rest, p.Currency)
 	t.Reference = TransferReference + string(ChargingBack)
 
-	_, err = s.ledger.Post(ctx, t, s.beside(next, []ledger.Beside{s.receipt(r, EffectEnded, "")}))
+	_, err = s.ledger.Post(ctx, t, s.beside(next, []ledger.TxPart{s.receipt(r, EffectEnded, "")}))
 	var refusal *ledger.Refusal
 	switch {
 	case errors.Is(err, errSeen):

@@ -20,7 +20,7 @@ type answer struct {
 
 // finish carries out the payment's pending step, or returns what became of it. Any
 // number of workers may do so at once.
-func (s *Payments) finish(ctx context.Context, p Payment, step string, beside ...ledger.Beside) (Payment, error) {
+func (s *Payments) finish(ctx context.Context, p Payment, step string, beside ...ledger.TxPart) (Payment, error) {
 	for range tries {
 		if p.Pending == nil || p.Pending.ID != step {
 			return p, p.verdict(step)
@@ -180,7 +180,7 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 
 // end writes what the processor said, in one transaction with what it means for the
 // ledger. It returns the payment as it is then; errMoved when somebody else ended it.
-func (s *Payments) end(ctx context.Context, p Payment, said answer, beside []ledger.Beside) (Payment, error) {
+func (s *Payments) end(ctx context.Context, p Payment, said answer, beside []ledger.TxPart) (Payment, error) {
 	step := *p.Pending
 	next := p.with(s.cfg.Now())
 	next.call, next.ended, next.Pending = newCall(), p.Pending, nil
@@ -203,7 +203,7 @@ func (s *Payments) end(ctx context.Context, p Payment, said answer, beside []led
 	return s.endHold(ctx, next, step, beside)
 }
 
-func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, beside []ledger.Beside) (Payment, error) {
+func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, beside []ledger.TxPart) (Payment, error) {
 	if !said.succeeded {
 		return s.releaseWith(ctx, next, "fail", beside)
 	}
@@ -216,7 +216,7 @@ func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, 
 	return s.save(ctx, next, beside...)
 }
 
-func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said answer, beside []ledger.Beside) (Payment, error) {
+func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said answer, beside []ledger.TxPart) (Payment, error) {
 	if !said.succeeded && next.Captured == 0 {
 		return s.releaseWith(ctx, next, "fail", beside)
 	}
@@ -246,7 +246,7 @@ func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said
 	return s.post(ctx, next, t, Capturing, beside)
 }
 
-func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said answer, beside []ledger.Beside) (Payment, error) {
+func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said answer, beside []ledger.TxPart) (Payment, error) {
 	key := next.key(step.ID)
 	if !said.succeeded {
 		next, err := next.moved("fail_refund")
@@ -270,7 +270,7 @@ func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said 
 }
 
 // endHold ends a void or an expiry.
-func (s *Payments) endHold(ctx context.Context, next Payment, step Step, beside []ledger.Beside) (Payment, error) {
+func (s *Payments) endHold(ctx context.Context, next Payment, step Step, beside []ledger.TxPart) (Payment, error) {
 	if next.Captured > 0 { // the rest of an authorization of which a part was captured
 		next.Capturable = 0
 		_, err := s.ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
@@ -285,7 +285,7 @@ func (s *Payments) endHold(ctx context.Context, next Payment, step Step, beside 
 }
 
 // releaseWith moves the payment and gives back what is set aside on the payer's account.
-func (s *Payments) releaseWith(ctx context.Context, next Payment, event workflow.Event, beside []ledger.Beside) (Payment, error) {
+func (s *Payments) releaseWith(ctx context.Context, next Payment, event workflow.Event, beside []ledger.TxPart) (Payment, error) {
 	held := next.Capturable > 0
 	next.Capturable = 0
 	next, err := next.moved(event)
@@ -302,7 +302,7 @@ func (s *Payments) releaseWith(ctx context.Context, next Payment, event workflow
 }
 
 // post makes the step's transfer with the payment's record beside it.
-func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, beside []ledger.Beside) (Payment, error) {
+func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, beside []ledger.TxPart) (Payment, error) {
 	t.Reference = TransferReference + string(kind)
 
 	posted, err := s.ledger.Post(ctx, t, s.beside(next, beside))

@@ -191,7 +191,7 @@ func (s *Payments) put(next Payment) types.TransactWriteItem {
 }
 
 // beside writes the payment's next record in a transaction of the ledger's.
-func (s *Payments) beside(next Payment, more []ledger.Beside) ledger.Beside {
+func (s *Payments) beside(next Payment, more []ledger.TxPart) ledger.TxPart {
 	return func(t *txn.Transaction) {
 		t.Add(partPayment, s.put(next), txn.FailWith(errMoved))
 		s.noteDue(next, t)
@@ -207,7 +207,7 @@ var errMoved = errors.New("the payment has moved on")
 
 // save writes the payment's next record with what goes beside it. When somebody else was
 // faster it returns errMoved and the payment as it is.
-func (s *Payments) save(ctx context.Context, next Payment, more ...ledger.Beside) (Payment, error) {
+func (s *Payments) save(ctx context.Context, next Payment, more ...ledger.TxPart) (Payment, error) {
 	var t txn.Transaction
 	s.beside(next, more)(&t)
 	return s.settled(next, s.writer.Write(ctx, &t))

@@ -41,7 +41,7 @@ func receivedOf(i dynamo.Item) Received {
 }
 
 // receipt writes the receipt in the transaction that acts on the event.
-func (s *Payments) receipt(r Received, effect Effect, reason string) ledger.Beside {
+func (s *Payments) receipt(r Received, effect Effect, reason string) ledger.TxPart {
 	return func(t *txn.Transaction) {
 		t.Add(partReceipt, types.TransactWriteItem{Put: r.put(s.cfg.Table, effect, reason)}, txn.FailWith(errSeen))
 	}

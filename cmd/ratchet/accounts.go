@@ -27,7 +27,7 @@ func accountsCreate(s *settings) *cobra.Command {
 	currency := c.Flags().String("currency", "EUR", "ISO 4217 code")
 	side := c.Flags().String("side", string(ledger.Credit), "credit or debit")
 	overdraft := c.Flags().Bool("overdraft", false, "the balance may stand on either side")
-	shards := c.Flags().Int("shards", 1, fmt.Sprintf("items that the balance is spread over, 1 to %d", ledger.MaxShards))
+	shards := c.Flags().Int("shards", 1, "items that the balance is spread over, 1 to 16")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		n := ledger.NewAccount{ID: args[0], Currency: *currency, Side: ledger.Side(*side), Overdraft: *overdraft, Shards: *shards}
 		if err := n.Validate(); err != nil {
@@ -127,20 +127,10 @@ func accountsStatement(s *settings) *cobra.Command {
 	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
 	after := c.Flags().String("after", "", "the next of the page before")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		cursor, err := ledger.ParseCursor(*after)
-		if err != nil {
-			return err
-		}
-
 		return s.with(c.Context(), func(b *server.Backend) error {
-			entries, to, more, err := b.Ledger.Statement(c.Context(), args[0], cursor, *limit)
+			entries, next, err := b.Ledger.Statement(c.Context(), args[0], *after, *limit)
 			if err != nil {
 				return err
-			}
-
-			next := ""
-			if more {
-				next = to.String()
 			}
 
 			if s.json {
