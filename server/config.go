@@ -12,7 +12,7 @@ import (
 
 	"ratchet/transitions"
 	"ratchet/webhooks"
-	"ratchet/workflow"
+	"ratchet/workflow/file"
 )
 
 // Config says where Ratchet's data is and how its parts behave. The zero value
@@ -49,7 +49,7 @@ type Config struct {
 	// the default) or "transactional" (each transition itself, see
 	// [transitions.JournalMode]).
 	Journal string `koanf:"journal"`
-	// OrderDefinition is the file (YAML or JSON, see [workflow.Parse]) of what orders may
+	// OrderDefinition is the file (YAML or JSON, see package workflow/file) of what orders may
 	// do. Default: [workflow.Order].
 	OrderDefinition string `koanf:"order-definition"`
 	// AcceptVersions are other versions of the definition whose orders may be moved as
@@ -179,11 +179,7 @@ func (c Config) orders() (transitions.Config, error) {
 		return cfg, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}
 
-	spec, err := workflow.Parse(c.OrderDefinition, text)
-	if err == nil {
-		cfg.Definition, err = workflow.New(spec)
-	}
-
+	cfg.Definition, err = file.Parse(c.OrderDefinition, text)
 	if err != nil {
 		return cfg, fmt.Errorf("%w: %w", ErrDefinition, err)
 	}

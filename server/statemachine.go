@@ -12,7 +12,7 @@ import (
 
 	"ratchet"
 	"ratchet/activities/steps"
-	"ratchet/workflow"
+	"ratchet/workflow/check"
 )
 
 // Init creates the tables, the activities, the queues and the state machine that are missing,
@@ -112,13 +112,16 @@ func (b *Backend) checkDefinition() error {
 		return nil
 	}
 
-	report, err := workflow.Check([]byte(ratchet.StateMachine), b.Orders.Definition(), workflow.CheckOptions{File: "statemachine.asl.json"})
+	cfg := steps.CheckConfig()
+	cfg.File = "statemachine.asl.json"
+
+	report, err := check.StateMachine([]byte(ratchet.StateMachine), b.Orders.Definition(), cfg)
 	if err != nil {
 		return err
 	}
 
 	for _, f := range report.Findings {
-		if f.Severity == workflow.SeverityError {
+		if f.Severity == check.SeverityError {
 			return fmt.Errorf("the state machine does not fit the definition of orders: %s at %s: %s (`ratchet check --definition %s` shows all)",
 				f.Code, f.State, f.Message, b.Config.OrderDefinition)
 		}

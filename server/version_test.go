@@ -11,6 +11,7 @@ import (
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
+	"ratchet/workflow/file"
 )
 
 // TestAnExecutionGoesOnUnderANewVersion: an order is held and its execution waits when the
@@ -18,11 +19,7 @@ import (
 // which began under version 1, takes it to its end.
 func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 	dir := t.TempDir()
-	text, err := workflow.Order().Render("yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-
+	text := file.Format(workflow.Order())
 	newer := filepath.Join(dir, "order-v2.yaml")
 	if err := os.WriteFile(newer, []byte(strings.Replace(text, "version: 1", "version: 2", 1)), 0o600); err != nil {
 		t.Fatal(err)

@@ -28,14 +28,14 @@ func guardedDefinition(t testing.TB) *workflow.Definition {
 			{State: workflow.Shipped}, {State: workflow.Completed, Terminal: true}},
 		Transitions: []workflow.Transition{
 			{Event: "pay", From: []workflow.State{workflow.Pending}, To: workflow.PaymentReceived, Guards: []workflow.Guard{
-				{Name: "total-covered", Attribute: "payment.captured", Op: workflow.OpAtLeast, Other: "total.amount"},
-				{Name: "not-blocked", Attribute: "blocked", Op: workflow.OpMissing}}},
+				{Name: "total-covered", Attribute: "payment.captured", Op: ">=", Other: "total.amount"},
+				{Name: "not-blocked", Attribute: "blocked", Op: "missing"}}},
 			{Event: "ship", From: []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}, To: workflow.Shipped, Guards: []workflow.Guard{
-				{Name: "nothing-open", Attribute: "openLines", Op: workflow.OpEqual, Value: 0}}},
+				{Name: "nothing-open", Attribute: "openLines", Op: "=", Value: 0}}},
 			{Event: "ship", From: []workflow.State{workflow.PaymentReceived, workflow.PartiallyShipped}, To: workflow.PartiallyShipped, Guards: []workflow.Guard{
-				{Name: "something-open", Attribute: "openLines", Op: workflow.OpMore, Value: 0}}},
+				{Name: "something-open", Attribute: "openLines", Op: ">", Value: 0}}},
 			{Event: "close", From: []workflow.State{workflow.Shipped}, To: workflow.Completed, Guards: []workflow.Guard{
-				{Name: "window-over", Attribute: "shippedAt", Op: workflow.OpLess, Request: "windowBegins"}}},
+				{Name: "window-over", Attribute: "shippedAt", Op: "<", Request: "windowBegins"}}},
 		},
 	})
 	if err != nil {
@@ -171,7 +171,7 @@ func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 		spec.Version++
 		for i := range spec.Transitions {
 			if spec.Transitions[i].Event == workflow.RequestReturn {
-				spec.Transitions[i].Guards = []workflow.Guard{{Name: "return-window", Attribute: "updatedAt", Op: workflow.OpAtLeast, Request: "windowBegins"}}
+				spec.Transitions[i].Guards = []workflow.Guard{{Name: "return-window", Attribute: "updatedAt", Op: ">=", Request: "windowBegins"}}
 			}
 		}
 

@@ -234,8 +234,7 @@ func (p Parcel) load(order *Order) (l load, reason string, err error) {
 			return l, fmt.Sprintf("the parcel has %d pieces of %s more than the order still has to send", rest, part.SKU), nil
 		}
 	}
-	progress, err := workflow.ShipmentProgress(lines)
-	l.event = progress.ShippedEvent()
+	l.event, err = workflow.ShippedEvent(lines)
 
 	return l, "", err
 }

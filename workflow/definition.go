@@ -50,9 +50,6 @@ type Transition struct {
 	Guards []Guard
 }
 
-// Pair is one move of an order.
-type Pair struct{ From, To State }
-
 // Group is the sources of an event that share a target and guards: they fit into
 // one condition, orderState IN (From...) AND the guards.
 type Group struct {
@@ -64,19 +61,25 @@ type Group struct {
 // several marks a (state, event) whose target depends on guards.
 const several = 255
 
-// fault is what is wrong with a spec, and where: the part ("version", "state",
-// "transition"...) and its index, so that a reader of files can name the line.
-type fault struct {
-	part  string
-	index int
-	err   error
+// SpecError is a fault of a [Spec]. Part and Index say where it is, so that a reader
+// of files can name the line.
+type SpecError struct {
+	// Part is "version", "states" (the list), "state", "initial", "place" or
+	// "transition".
+	Part string
+	// Index is the position in Spec.States or Spec.Transitions when Part is "state" or
+	// "transition", else 0.
+	Index int
+	Err   error
 }
 
-func (f *fault) Error() string { return f.err.Error() }
-func (f *fault) Unwrap() error { return f.err }
+func (e *SpecError) Error() string { return e.Err.Error() }
 
-func faulty(part string, index int, format string, args ...any) error {
-	return &fault{part, index, fmt.Errorf(format, args...)}
+// Unwrap returns the error without its place in the spec.
+func (e *SpecError) Unwrap() error { return e.Err }
+
+func specError(part string, index int, format string, args ...any) error {
+	return &SpecError{Part: part, Index: index, Err: fmt.Errorf(format, args...)}
 }
 
 // Definition is a checked Spec. It never changes.
@@ -126,26 +129,26 @@ func (s Spec) clone() Spec {
 
 func (d *Definition) indexStates() error {
 	if d.spec.Version < 1 {
-		return faulty("version", 0, "the version is %d; versions count from 1", d.spec.Version)
+		return specError("version", 0, "the version is %d; versions count from 1", d.spec.Version)
 	}
 
 	if len(d.spec.States) >= several {
-		return faulty("states", 0, "%d states; at most %d are supported", len(d.spec.States), several-1)
+		return specError("states", 0, "%d states; at most %d are supported", len(d.spec.States), several-1)
 	}
 
 	for i, s := range d.spec.States {
 		if !name.MatchString(string(s.State)) {
-			return faulty("state", i, "state %q: names match %s", s.State, name)
+			return specError("state", i, "state %q: names match %s", s.State, name)
 		}
 
 		if _, dup := d.states[s.State]; dup {
-			return faulty("state", i, "state %s is listed twice", s.State)
+			return specError("state", i, "state %s is listed twice", s.State)
 		}
 		d.states[s.State] = i
 	}
 
 	if _, ok := d.states[d.spec.Initial]; !ok {
-		return faulty("initial", 0, "the initial state %q is not among the states", d.spec.Initial)
+		return specError("initial", 0, "the initial state %q is not among the states", d.spec.Initial)
 	}
 
 	return nil
@@ -153,24 +156,24 @@ func (d *Definition) indexStates() error {
 
 func (d *Definition) indexEvents() error {
 	if !name.MatchString(string(d.spec.Place)) {
-		return faulty("place", 0, "place event %q: names match %s", d.spec.Place, name)
+		return specError("place", 0, "place event %q: names match %s", d.spec.Place, name)
 	}
 
 	if d.spec.Place == Migrate {
-		return faulty("place", 0, "event %s is reserved for changes of version", Migrate)
+		return specError("place", 0, "event %s is reserved for changes of version", Migrate)
 	}
 
 	for i, t := range d.spec.Transitions {
 		if t.Event == Migrate {
-			return faulty("transition", i, "event %s is reserved for changes of version", Migrate)
+			return specError("transition", i, "event %s is reserved for changes of version", Migrate)
 		}
 
 		if !name.MatchString(string(t.Event)) {
-			return faulty("transition", i, "event %q: names match %s", t.Event, name)
+			return specError("transition", i, "event %q: names match %s", t.Event, name)
 		}
 
 		if t.Event == d.spec.Place {
-			return faulty("transition", i, "event %s creates orders; no transition may use it", t.Event)
+			return specError("transition", i, "event %s creates orders; no transition may use it", t.Event)
 		}
 
 		if _, known := d.events[t.Event]; !known {
@@ -185,9 +188,9 @@ func (d *Definition) indexEvents() error {
 func (d *Definition) checkGuards() error {
 	for i, t := range d.spec.Transitions {
 		for j, g := range t.Guards {
-			g, err := g.checked()
+			g, err := g.Normalize()
 			if err != nil {
-				return faulty("transition", i, "event %s to %s: %w", t.Event, t.To, err)
+				return specError("transition", i, "event %s to %s: %w", t.Event, t.To, err)
 			}
 			t.Guards[j] = g
 		}
@@ -205,17 +208,17 @@ func (d *Definition) fill() error {
 	for i, t := range d.spec.Transitions {
 		to, ok := d.states[t.To]
 		if !ok {
-			return faulty("transition", i, "event %s leads to %q, which is not among the states", t.Event, t.To)
+			return specError("transition", i, "event %s leads to %q, which is not among the states", t.Event, t.To)
 		}
 
 		if len(t.From) == 0 {
-			return faulty("transition", i, "event %s to %s has no source", t.Event, t.To)
+			return specError("transition", i, "event %s to %s has no source", t.Event, t.To)
 		}
 
 		for _, from := range t.From {
 			s, ok := d.states[from]
 			if !ok {
-				return faulty("transition", i, "event %s starts from %q, which is not among the states", t.Event, from)
+				return specError("transition", i, "event %s starts from %q, which is not among the states", t.Event, from)
 			}
 
 			if err := d.put(i, s, d.events[t.Event], to); err != nil {
@@ -236,9 +239,9 @@ func (d *Definition) put(i, s, e, to int) error {
 	for _, other := range d.choices[key] {
 		switch {
 		case len(t.Guards) == 0 || len(other.Guards) == 0:
-			return faulty("transition", i, "event %s from %s is defined twice", t.Event, from)
+			return specError("transition", i, "event %s from %s is defined twice", t.Event, from)
 		case !exclusive(t.Guards, other.Guards):
-			return faulty("transition", i, "event %s from %s is ambiguous: it leads to %s and to %s, and the guards may hold at the same time", t.Event, from, other.To, t.To)
+			return specError("transition", i, "event %s from %s is ambiguous: it leads to %s and to %s, and the guards may hold at the same time", t.Event, from, other.To, t.To)
 		}
 	}
 	d.choices[key] = append(d.choices[key], Transition{Event: t.Event, From: []State{from}, To: t.To, Guards: t.Guards})
@@ -284,11 +287,11 @@ func (d *Definition) checkGraph() error {
 		leaves := slices.ContainsFunc(d.next[i], func(c uint8) bool { return c != 0 })
 		switch {
 		case !d.reach[initial][i]:
-			return faulty("state", i, "state %s cannot be reached from %s", s.State, d.spec.Initial)
+			return specError("state", i, "state %s cannot be reached from %s", s.State, d.spec.Initial)
 		case s.Terminal && leaves:
-			return faulty("state", i, "state %s is terminal, but an event leaves it", s.State)
+			return specError("state", i, "state %s is terminal, but an event leaves it", s.State)
 		case !s.Terminal && !leaves:
-			return faulty("state", i, "state %s is a dead end: no event leaves it and it is not terminal", s.State)
+			return specError("state", i, "state %s is a dead end: no event leaves it and it is not terminal", s.State)
 		}
 	}
 

@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// Op compares what a guard looks at with its operand.
+// Op is the operation of a [Guard]: one of = <> < <= > >= in exists missing. DynamoDB
+// has the same operations.
 type Op string
 
-// The operations of guards: those that DynamoDB has, too.
 const (
-	OpEqual    Op = "="
-	OpNotEqual Op = "<>"
-	OpLess     Op = "<"
-	OpAtMost   Op = "<="
-	OpMore     Op = ">"
-	OpAtLeast  Op = ">="
-	OpIn       Op = "in"
-	OpExists   Op = "exists"
-	OpMissing  Op = "missing"
+	opEqual    Op = "="
+	opNotEqual Op = "<>"
+	opLess     Op = "<"
+	opAtMost   Op = "<="
+	opMore     Op = ">"
+	opAtLeast  Op = ">="
+	opIn       Op = "in"
+	opExists   Op = "exists"
+	opMissing  Op = "missing"
 )
 
 // maxIn is how many operands DynamoDB's IN takes.
@@ -72,8 +72,8 @@ func checkPath(path string) error {
 	return fmt.Errorf("%q is not the path of an attribute, like payment.captured, items[0].sku or size(items)", path)
 }
 
-// checked returns the guard with its value in one of the types that Value documents.
-func (g Guard) checked() (Guard, error) {
+// Normalize returns the guard with its value in one of the types that Value documents.
+func (g Guard) Normalize() (Guard, error) {
 	fail := func(format string, args ...any) (Guard, error) {
 		return g, fmt.Errorf("guard %s: %w", g.Name, fmt.Errorf(format, args...))
 	}
@@ -94,7 +94,7 @@ func (g Guard) checked() (Guard, error) {
 	}
 
 	switch g.Op {
-	case OpExists, OpMissing:
+	case opExists, opMissing:
 		if operands != 0 {
 			return fail("%s takes no operand", g.Op)
 		}
@@ -104,9 +104,9 @@ func (g Guard) checked() (Guard, error) {
 		}
 
 		return g, nil
-	case OpIn:
-		return g.checkedList()
-	case OpEqual, OpNotEqual, OpLess, OpAtMost, OpMore, OpAtLeast:
+	case opIn:
+		return g.normalizeList()
+	case opEqual, opNotEqual, opLess, opAtMost, opMore, opAtLeast:
 	default:
 		return fail("operation %q is not one of = <> < <= > >= in exists missing", g.Op)
 	}
@@ -135,7 +135,7 @@ func (g Guard) checked() (Guard, error) {
 			return fail("%w", err)
 		}
 
-		if _, truth := v.(bool); truth && g.Op != OpEqual && g.Op != OpNotEqual {
+		if _, truth := v.(bool); truth && g.Op != opEqual && g.Op != opNotEqual {
 			return fail("truth values have no order for %s", g.Op)
 		}
 		g.Value = v
@@ -144,7 +144,7 @@ func (g Guard) checked() (Guard, error) {
 	return g, nil
 }
 
-func (g Guard) checkedList() (Guard, error) {
+func (g Guard) normalizeList() (Guard, error) {
 	list, ok := g.Value.([]any)
 	if !ok || g.Other != "" || g.Request != "" || len(list) == 0 || len(list) > maxIn {
 		return g, fmt.Errorf("guard %s: in takes a list of 1 to %d values", g.Name, maxIn)
@@ -196,7 +196,7 @@ func constant(v any) (any, error) {
 // String says the guard as a person would write it.
 func (g Guard) String() string {
 	switch {
-	case g.Op == OpExists || g.Op == OpMissing:
+	case g.Op == opExists || g.Op == opMissing:
 		return fmt.Sprintf("%s %s", g.Attribute, g.Op)
 	case g.Other != "":
 		return fmt.Sprintf("%s %s %s", g.Attribute, g.Op, g.Other)
@@ -236,11 +236,11 @@ func RenderGuards(guards []Guard, prefix string, request map[string]any) (Condit
 			return key
 		}
 		switch {
-		case g.Op == OpExists:
+		case g.Op == opExists:
 			parts = append(parts, "attribute_exists("+path(g.Attribute)+")")
-		case g.Op == OpMissing:
+		case g.Op == opMissing:
 			parts = append(parts, "attribute_not_exists("+path(g.Attribute)+")")
-		case g.Op == OpIn:
+		case g.Op == opIn:
 			list, _ := g.Value.([]any)
 			keys := make([]string, len(list))
 			for i, v := range list {
@@ -278,7 +278,7 @@ func (g Guard) operand(request map[string]any) (any, error) {
 		return nil, fmt.Errorf("guard %s: %s: %w", g.Name, g.Request, err)
 	}
 
-	if _, truth := v.(bool); truth && g.Op != OpEqual && g.Op != OpNotEqual {
+	if _, truth := v.(bool); truth && g.Op != opEqual && g.Op != opNotEqual {
 		return nil, fmt.Errorf("guard %s: %s: truth values have no order for %s", g.Name, g.Request, g.Op)
 	}
 

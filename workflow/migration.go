@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // Migration says what becomes of the orders of one version under another.
@@ -15,8 +14,9 @@ type Migration struct {
 	// States maps states of From to states of To. A state that is not listed keeps
 	// its name if To has it; if not, its orders have no mapping.
 	States map[State]State
-
-	where string // file and line, when it was read from a file
+	// Position is the file and line that the mapping was read from, as in
+	// "migrations.yaml:2". It begins the errors of [NewMigrations]. It may be empty.
+	Position string
 }
 
 // Migrations are the known versions of a definition and the ways between them.
@@ -43,7 +43,12 @@ func NewMigrations(versions []*Definition, steps []Migration) (*Migrations, erro
 
 	for _, s := range steps {
 		if err := m.add(s); err != nil {
-			return nil, fmt.Errorf("%smigration from version %d to %d: %w", s.where, s.From, s.To, err)
+			err = fmt.Errorf("migration from version %d to %d: %w", s.From, s.To, err)
+			if s.Position != "" {
+				err = fmt.Errorf("%s: %w", s.Position, err)
+			}
+
+			return nil, err
 		}
 	}
 
@@ -208,26 +213,4 @@ func (m *Migrations) Plan(to int, counts map[int]map[State]int) (MigrationPlan, 
 	})
 
 	return plan, nil
-}
-
-// Text is the plan for a terminal.
-func (p MigrationPlan) Text() string {
-	var b strings.Builder
-	for _, r := range p.Rows {
-		fmt.Fprintf(&b, "version %d  %-20s  %8s orders  ", r.Version, r.State, thousands(r.Orders))
-
-		switch {
-		case r.To == "":
-			fmt.Fprintf(&b, "no mapping: %s\n", r.Problem)
-		case r.Reopens:
-			fmt.Fprintf(&b, "-> %s (an end that is open again)\n", r.To)
-		case r.Ends:
-			fmt.Fprintf(&b, "-> %s (which is an end)\n", r.To)
-		default:
-			fmt.Fprintf(&b, "-> %s\n", r.To)
-		}
-	}
-	fmt.Fprintf(&b, "%s orders: %s to be migrated to version %d, %s without a mapping\n", thousands(p.Orders), thousands(p.Outdated), p.To, thousands(p.Unmapped))
-
-	return b.String()
 }

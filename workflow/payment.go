@@ -1,9 +1,6 @@
 package workflow
 
-import (
-	"fmt"
-	"sync"
-)
+import "sync"
 
 // The attributes that the guards of a payment compare, in minor units of one
 // currency: what the order costs, what has been taken, what has been given back.
@@ -30,14 +27,14 @@ func must(spec Spec) *Definition {
 }
 
 func paymentSpec() Spec {
-	covered := Guard{Name: "total-covered", Attribute: PaymentCaptured, Op: OpAtLeast, Other: PaymentTotal}
-	part := Guard{Name: "part-covered", Attribute: PaymentCaptured, Op: OpLess, Other: PaymentTotal}
-	all := Guard{Name: "all-refunded", Attribute: PaymentRefunded, Op: OpAtLeast, Other: PaymentCaptured}
-	some := Guard{Name: "part-refunded", Attribute: PaymentRefunded, Op: OpLess, Other: PaymentCaptured}
-	untouched := Guard{Name: "nothing-refunded", Attribute: PaymentRefunded, Op: OpEqual, Value: int64(0)}
-	touched := Guard{Name: "something-refunded", Attribute: PaymentRefunded, Op: OpMore, Value: int64(0)}
-	none := Guard{Name: "nothing-captured", Attribute: PaymentCaptured, Op: OpEqual, Value: int64(0)}
-	taken := Guard{Name: "something-captured", Attribute: PaymentCaptured, Op: OpMore, Value: int64(0)}
+	covered := Guard{Name: "total-covered", Attribute: PaymentCaptured, Op: opAtLeast, Other: PaymentTotal}
+	part := Guard{Name: "part-covered", Attribute: PaymentCaptured, Op: opLess, Other: PaymentTotal}
+	all := Guard{Name: "all-refunded", Attribute: PaymentRefunded, Op: opAtLeast, Other: PaymentCaptured}
+	some := Guard{Name: "part-refunded", Attribute: PaymentRefunded, Op: opLess, Other: PaymentCaptured}
+	untouched := Guard{Name: "nothing-refunded", Attribute: PaymentRefunded, Op: opEqual, Value: int64(0)}
+	touched := Guard{Name: "something-refunded", Attribute: PaymentRefunded, Op: opMore, Value: int64(0)}
+	none := Guard{Name: "nothing-captured", Attribute: PaymentCaptured, Op: opEqual, Value: int64(0)}
+	taken := Guard{Name: "something-captured", Attribute: PaymentCaptured, Op: opMore, Value: int64(0)}
 	pending := []State{"REFUND_PENDING"}
 
 	return Spec{
@@ -77,42 +74,4 @@ func paymentSpec() Spec {
 			{Event: "chargeback", From: []State{"PARTIALLY_CAPTURED", "CAPTURED", "REFUND_PENDING", "PARTIALLY_REFUNDED"}, To: "CHARGED_BACK"},
 		},
 	}
-}
-
-// Charge says how much of an order's money has been taken and given back.
-type Charge string
-
-// The charges, as Saleor derives them.
-const (
-	ChargeNone              Charge = "none"
-	ChargePartial           Charge = "partial"
-	ChargeFull              Charge = "full"
-	ChargeOver              Charge = "overcharged"
-	ChargePartiallyRefunded Charge = "partially_refunded"
-	ChargeRefunded          Charge = "refunded"
-)
-
-// ChargeStatus derives the charge from the money, all in minor units of one currency:
-// total is what the order costs, captured what was taken in sum, refunded what was
-// given back in sum. Once anything was given back, that is what counts. Negative
-// amounts, and refunds of more than was captured, are errors.
-func ChargeStatus(total, captured, refunded int64) (Charge, error) {
-	switch {
-	case total < 0 || captured < 0 || refunded < 0:
-		return "", fmt.Errorf("charge of total %d, captured %d, refunded %d: amounts are not negative", total, captured, refunded)
-	case refunded > captured:
-		return "", fmt.Errorf("charge of total %d: refunded %d is more than the captured %d", total, refunded, captured)
-	case refunded > 0 && refunded == captured:
-		return ChargeRefunded, nil
-	case refunded > 0:
-		return ChargePartiallyRefunded, nil
-	case captured > total:
-		return ChargeOver, nil
-	case captured == total:
-		return ChargeFull, nil // also an order that costs nothing
-	case captured > 0:
-		return ChargePartial, nil
-	}
-
-	return ChargeNone, nil
 }

@@ -38,69 +38,34 @@ func shipmentSpec() Spec {
 	}
 }
 
-// Line is one line of an order in pieces.
+// Line counts the pieces of one line of an order.
 type Line struct {
-	// Ordered is what was bought and not cancelled; Shipped, Delivered and Returned
-	// are sums over all shipments. None is negative, each is at most the one before.
-	Ordered, Shipped, Delivered, Returned int64
+	// Ordered is what was bought and not canceled. Shipped is the sum over all
+	// shipments, from 0 to Ordered.
+	Ordered, Shipped int64
 }
 
-// Progress says how much of an order has come to a point.
-type Progress string
-
-// The progresses.
-const (
-	ProgressNone    Progress = "none"
-	ProgressPartial Progress = "partial"
-	ProgressAll     Progress = "all"
-)
-
-// OrderProgress is what [ShipmentProgress] finds.
-type OrderProgress struct {
-	// Shipped and Delivered count against the pieces ordered, Returned against those
-	// delivered.
-	Shipped, Delivered, Returned Progress
-}
-
-// ShipmentProgress derives from quantities how far the shipments of an order are. It
-// does not depend on the order in which parcels left or arrived. An order without
-// pieces has progressed nowhere. A line that counts more than there can be is an error.
-func ShipmentProgress(lines []Line) (OrderProgress, error) {
-	var sum Line
+// ShippedEvent returns the event that tells the order of its shipments: [Ship] if every
+// piece has left, [ShipPart] if some have, "" if none has or the order has no pieces. It
+// does not depend on the order in which parcels left. A line that ships fewer than 0 or
+// more than the ordered pieces is an error.
+func ShippedEvent(lines []Line) (Event, error) {
+	var ordered, shipped int64
 	for i, l := range lines {
-		if l.Returned < 0 || l.Returned > l.Delivered || l.Delivered > l.Shipped || l.Shipped > l.Ordered {
-			return OrderProgress{}, fmt.Errorf("line %d: of %d ordered pieces %d were shipped, %d delivered and %d returned: each must be at most the one before",
-				i, l.Ordered, l.Shipped, l.Delivered, l.Returned)
+		if l.Shipped < 0 || l.Shipped > l.Ordered {
+			return "", fmt.Errorf("line %d: of %d ordered pieces %d were shipped", i, l.Ordered, l.Shipped)
 		}
-		sum.Ordered += l.Ordered
-		sum.Shipped += l.Shipped
-		sum.Delivered += l.Delivered
-		sum.Returned += l.Returned
+
+		ordered += l.Ordered
+		shipped += l.Shipped
 	}
 
-	return OrderProgress{progress(sum.Shipped, sum.Ordered), progress(sum.Delivered, sum.Ordered), progress(sum.Returned, sum.Delivered)}, nil
-}
-
-func progress(n, of int64) Progress {
 	switch {
-	case n == 0:
-		return ProgressNone
-	case n < of:
-		return ProgressPartial
+	case shipped == 0:
+		return "", nil
+	case shipped < ordered:
+		return ShipPart, nil
 	}
 
-	return ProgressAll
-}
-
-// ShippedEvent is the event that tells the order of its shipments: [Ship] when every
-// piece has left, [ShipPart] when some have, "" when none has.
-func (p OrderProgress) ShippedEvent() Event {
-	switch p.Shipped {
-	case ProgressAll:
-		return Ship
-	case ProgressPartial:
-		return ShipPart
-	}
-
-	return ""
+	return Ship, nil
 }

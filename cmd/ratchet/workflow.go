@@ -9,9 +9,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"ratchet"
+	"ratchet/activities/steps"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
+	"ratchet/workflow/check"
+	"ratchet/workflow/diagram"
+	"ratchet/workflow/file"
 )
 
 func workflowCommand(s *settings) *cobra.Command {
@@ -49,7 +53,7 @@ func showCommand(s *settings) *cobra.Command {
 			}
 		}
 
-		text, err := d.RenderWith(*format, inStates)
+		text, err := diagram.Render(d, *format, inStates)
 		if err != nil {
 			return &statusError{exitUsage, err}
 		}
@@ -104,18 +108,18 @@ func told(out io.Writer, did string) func(orders int) {
 	}
 }
 
-// definition is one of the built-in definitions, or the one in a file. Orders follow
-// the definition that the settings name.
-func (s *settings) definition(c *cobra.Command, name, file string) (*workflow.Definition, error) {
-	if file == "" && name == "order" {
+// definition returns one of the built-in definitions, or the one in a file if path is not
+// empty. Orders follow the definition that the settings name.
+func (s *settings) definition(c *cobra.Command, name, path string) (*workflow.Definition, error) {
+	if path == "" && name == "order" {
 		cfg, _, err := s.load()
 		if err != nil {
 			return nil, err
 		}
-		file = cfg.OrderDefinition
+		path = cfg.OrderDefinition
 	}
 
-	if file == "" {
+	if path == "" {
 		built, ok := map[string]func() *workflow.Definition{"order": workflow.Order, "payment": workflow.Payment, "shipment": workflow.Shipment}[name]
 		if !ok {
 			return nil, usageError("there is no definition %q; there are order, payment and shipment", name)
@@ -124,19 +128,14 @@ func (s *settings) definition(c *cobra.Command, name, file string) (*workflow.De
 		return built(), nil
 	}
 
-	text, err := readFile(c, file)
+	text, err := readFile(c, path)
 	if err != nil {
 		return nil, err
 	}
 
-	spec, err := workflow.Parse(file, text)
+	d, err := file.Parse(path, text)
 	if err != nil {
 		return nil, &statusError{exitUsage, err}
-	}
-
-	d, err := workflow.New(spec)
-	if err != nil {
-		return nil, &statusError{exitUsage, fmt.Errorf("%s: %w", file, err)}
 	}
 
 	return d, nil
@@ -169,10 +168,10 @@ Exit status: 0 no errors (warnings may be there), 1 errors, 2 the file cannot be
 
 // checkCommand is `ratchet workflow check`, and `ratchet check` at the root.
 func checkCommand(s *settings) *cobra.Command {
-	check := &cobra.Command{Use: "check [FILE]", Short: "Check a state machine against the order's definition",
+	command := &cobra.Command{Use: "check [FILE]", Short: "Check a state machine against the order's definition",
 		Long: checkHelp, Args: cobra.MaximumNArgs(1)}
-	file := check.Flags().String("definition", "", "definition to check against (YAML or JSON, see workflow show --format yaml); default the order's")
-	check.RunE = func(c *cobra.Command, args []string) error {
+	file := command.Flags().String("definition", "", "definition to check against (YAML or JSON, see workflow show --format yaml); default the order's")
+	command.RunE = func(c *cobra.Command, args []string) error {
 		d, err := s.definition(c, "order", *file)
 		if err != nil {
 			return err
@@ -186,7 +185,10 @@ func checkCommand(s *settings) *cobra.Command {
 			}
 		}
 
-		report, err := workflow.Check(text, d, workflow.CheckOptions{File: name})
+		cfg := steps.CheckConfig()
+		cfg.File = name
+
+		report, err := check.StateMachine(text, d, cfg)
 		if err != nil {
 			return &statusError{exitUsage, err}
 		}
@@ -197,12 +199,12 @@ func checkCommand(s *settings) *cobra.Command {
 			_, err = fmt.Fprint(c.OutOrStdout(), report.Text())
 		}
 
-		if err == nil && report.Count(workflow.SeverityError) > 0 {
+		if err == nil && report.Count(check.SeverityError) > 0 {
 			return &statusError{exitFailure, nil}
 		}
 
 		return err
 	}
 
-	return check
+	return command
 }

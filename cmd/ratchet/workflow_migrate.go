@@ -9,6 +9,8 @@ import (
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
+	"ratchet/workflow/diagram"
+	"ratchet/workflow/file"
 )
 
 const migrateHelp = `Brings orders from older versions of the definition to the one that workers run (the
@@ -57,7 +59,7 @@ func migrateCommand(s *settings) *cobra.Command {
 
 			report := migrationReport{MigrationPlan: plan}
 			if !s.json {
-				fmt.Fprint(c.OutOrStdout(), plan.Text())
+				fmt.Fprint(c.OutOrStdout(), diagram.MigrationPlan(plan))
 			}
 
 			if !*dry && (plan.Unmapped == 0 || *partial) {
@@ -115,7 +117,7 @@ func (s *settings) migrations(c *cobra.Command, target *workflow.Definition, fil
 			return nil, err
 		}
 
-		if steps, err = workflow.ParseMigrations(mapping, text); err != nil {
+		if steps, err = file.ParseMigrations(mapping, text); err != nil {
 			return nil, &statusError{exitUsage, err}
 		}
 	}

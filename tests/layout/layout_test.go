@@ -13,21 +13,23 @@ import (
 	"testing"
 
 	"ratchet/workflow"
+	"ratchet/workflow/diagram"
 )
 
 // levels orders the packages: each imports only lower ones. Packages below
 // embedded/internal may import each other (embedded's own affair).
 var levels = map[string]int{
-	".":                      0,
-	"internal/modulepath":    0,
-	"internal/dynamo":        0,
-	"internal/dynamodblocal": 0,
-	"internal/worker":        0,
-	"api/internal/input":     0,
-	"embedded":               0,
-	"once/keys":              0,
-	"webhooks":               0,
-	"workflow":               0,
+	".":                          0,
+	"internal/modulepath":        0,
+	"internal/dynamo":            0,
+	"internal/dynamodblocal":     0,
+	"internal/worker":            0,
+	"api/internal/input":         0,
+	"embedded":                   0,
+	"once/keys":                  0,
+	"webhooks":                   0,
+	"workflow":                   0,
+	"workflow/internal/document": 0,
 
 	"activities":            1,
 	"embedded/embeddedtest": 1,
@@ -171,6 +173,24 @@ func TestPackagesImportOnlyLowerLevels(t *testing.T) {
 	}
 }
 
+// TestTransitionsNeedNoFileFormats: the core of package workflow is pure; definition files
+// are read by workflow/file.
+func TestTransitionsNeedNoFileFormats(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./transitions")
+	cmd.Dir = root
+
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for path := range strings.Lines(string(out)) {
+		if strings.Contains(path, "yaml") || strings.Contains(path, "go-json-experiment") {
+			t.Errorf("transitions depends on %s", path)
+		}
+	}
+}
+
 func TestFilesHaveOneSubject(t *testing.T) {
 	const most = 500
 	for _, p := range packages(t) {
@@ -202,12 +222,12 @@ func TestTheDiagramInTheDocsIsTheDefinition(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	diagram, err := workflow.Order().Render("mermaid")
+	want, err := diagram.Render(workflow.Order(), "mermaid", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	if !strings.Contains(string(text), diagram) {
+	if !strings.Contains(string(text), want) {
 		t.Error("docs/orders.md is stale: paste the output of `ratchet workflow show --format mermaid`")
 	}
 }

@@ -1,0 +1,362 @@
+package check_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"ratchet"
+	"ratchet/activities/steps"
+	"ratchet/workflow"
+	"ratchet/workflow/check"
+)
+
+// orderConfig reads state machines that use Ratchet's own steps.
+func orderConfig(file string) check.Config {
+	cfg := steps.CheckConfig()
+	cfg.File = file
+
+	return cfg
+}
+
+// run checks a state machine against the order's definition.
+func run(t testing.TB, asl []byte, file string) check.Report {
+	t.Helper()
+
+	report, err := check.StateMachine(asl, workflow.Order(), orderConfig(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return report
+}
+
+// TestEveryFindingHasAMachineThatShowsIt reads testdata/asl: each file is named after
+// the finding that it provokes, and its Comment says why. Files named good-* have no
+// errors.
+func TestEveryFindingHasAMachineThatShowsIt(t *testing.T) {
+	files, err := filepath.Glob("testdata/asl/*.asl.json")
+	if err != nil || len(files) < 40 {
+		t.Fatalf("fixtures: %d files, error %v", len(files), err)
+	}
+
+	for _, file := range files {
+		code := strings.TrimSuffix(filepath.Base(file), ".asl.json")
+
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var doc struct{ Comment string }
+		if err := json.Unmarshal(text, &doc); err != nil {
+			t.Fatal(err)
+		}
+		t.Run(code+": "+doc.Comment, func(t *testing.T) {
+			report := run(t, text, filepath.Base(file))
+			if strings.HasPrefix(code, "good-") {
+				if n := report.Count(check.SeverityError); n > 0 {
+					t.Fatalf("%d errors:\n%s", n, report.Text())
+				}
+				return
+			}
+
+			if !slices.ContainsFunc(report.Findings, func(f check.Finding) bool { return f.Code == code }) {
+				t.Fatalf("no finding %s:\n%s", code, report.Text())
+			}
+		})
+	}
+}
+
+// TestEveryCodeHasAFixture reads the codes out of the source, so that a new finding
+// without a fixture is noticed.
+func TestEveryCodeHasAFixture(t *testing.T) {
+	codes := regexp.MustCompile(`(?:Severity\w+|sev), "([a-z-]+)"|Code:\s+"([a-z-]+)"`)
+
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	found := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+
+		for _, m := range codes.FindAllSubmatch(text, -1) {
+			found++
+
+			code := string(m[1]) + string(m[2])
+			if _, err := os.Stat("testdata/asl/" + code + ".asl.json"); err != nil {
+				t.Errorf("%s: finding %q has no fixture", file, code)
+			}
+		}
+	}
+
+	if found < 40 {
+		t.Errorf("found only %d codes; has the source changed its manner?", found)
+	}
+}
+
+func TestACounterExampleIsTheShortestPath(t *testing.T) {
+	rows := []struct {
+		name, file, state string
+		path              []string
+	}{
+		{"cancelling a shipped order: the way goes through the wait",
+			"illegal-event", "Commit", []string{"Place ", "Reserve PENDING", "Charge PENDING", "Pay PENDING", "Shipped PAYMENT_RECEIVED", "Commit SHIPPED"}},
+		{"an order that nobody charged: right after the reservation",
+			"missing-step", "Pay", []string{"Place ", "Reserve PENDING", "Pay PENDING"}},
+		{"a refusal that nobody takes: at the first transition",
+			"overtaken-not-caught", "Pay", []string{"Place ", "Reserve PENDING", "Charge PENDING", "Pay PENDING"}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			text, err := os.ReadFile("testdata/asl/" + row.file + ".asl.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			report := run(t, text, "")
+			for _, f := range report.Findings {
+				if f.Code != row.file {
+					continue
+				}
+
+				var got []string
+				for _, s := range f.Path {
+					got = append(got, s.State+" "+string(s.Order))
+				}
+
+				if diff := cmp.Diff(row.path, got); diff != "" || f.State != row.state || f.Line == 0 {
+					t.Errorf("%s line %d (-want +got):\n%s", f.State, f.Line, diff)
+				}
+			}
+		})
+	}
+}
+
+// TestOurOwnStateMachine holds statemachine.asl.json against the definition.
+func TestOurOwnStateMachine(t *testing.T) {
+	report := run(t, []byte(ratchet.StateMachine), "")
+	for _, f := range report.Findings {
+		if f.Severity == check.SeverityError {
+			t.Errorf("%s", report.Text())
+			break
+		}
+	}
+
+	for _, s := range workflow.Order().States() {
+		if s.Terminal && !slices.Contains(report.Possible["Done"], s.State) {
+			t.Errorf("no path brings %s to Done", s.State)
+		}
+	}
+
+	want := check.Estimate{Transitions: 9, HistoryEvents: 44, Dollars: 0.000225}
+	if diff := cmp.Diff(want, report.Shortest); diff != "" {
+		t.Errorf("the shortest path (-want +got):\n%s", diff)
+	}
+}
+
+// TestTheDefaultsAreTheStepsNames keeps this pure package in step with the activities.
+func TestTheDefaultsAreTheStepsNames(t *testing.T) {
+	machine := func(errors []string) []byte {
+		list, _ := json.Marshal(errors)
+		return []byte(`{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"${TakePaymentArn}","TimeoutSeconds":9,"HeartbeatSeconds":3,"Retry":[{"ErrorEquals":` + string(list) + `}],"End":true}}}`)
+	}
+
+	codes := func(errors []string) []string {
+		var all []string
+		for _, f := range run(t, machine(errors), "").Findings {
+			all = append(all, f.Code)
+		}
+
+		return all
+	}
+	if got := codes(steps.RetryableErrors()); slices.Contains(got, "unknown-error") || slices.Contains(got, "terminal-error-retried") {
+		t.Errorf("the steps' retryable errors: %v", got)
+	}
+
+	if got := codes(steps.OvertakenErrors()); slices.Contains(got, "unknown-error") || !slices.Contains(got, "terminal-error-retried") {
+		t.Errorf("the steps' overtaken errors: %v", got)
+	}
+}
+
+func TestResourcesAreReadByTheEndOfTheirName(t *testing.T) {
+	rows := []struct {
+		resource string
+		want     check.Effect
+	}{
+		{"${PlaceOrderArn}", check.Effect{Activity: true, Creates: true}},
+		{"arn:aws:states:eu-central-1:123456789012:activity:shop-place-order", check.Effect{Activity: true, Creates: true}},
+		{"${CheckStockFunctionArn}", check.Effect{}},
+		{"arn:aws:states:::lambda:invoke", check.Effect{}},
+		{"", check.Effect{}},
+	}
+	for _, row := range rows {
+		if diff := cmp.Diff(row.want, steps.CheckConfig().Tasks.Effect(row.resource, nil)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.resource, diff)
+		}
+	}
+
+	e := steps.CheckConfig().Tasks.Effect("${ApplyTransitionArn}", map[string]any{"event": "pay", "transitionId.$": "$.id"})
+	if e.Event != workflow.Pay || !e.Fenced {
+		t.Errorf("apply-transition with an id is a fenced pay, got %+v", e)
+	}
+}
+
+func TestUnreadableInputNamesFileAndLine(t *testing.T) {
+	rows := []struct{ name, text, want string }{
+		{"no JSON", "{\n  \"StartAt\": \"A\",\n  oops\n}", "m.json:3: "},
+		{"no machine", `{"a": 1}`, "m.json:1: there are no States"},
+		{"a list where a map belongs", "{\"StartAt\":\"A\",\n\"States\":[]}", "m.json:2: States: want a map, got a list"},
+		{"the same name twice", "{\"StartAt\":\"A\",\"States\":{\n\"A\":{\"Type\":\"Pass\",\"End\":true},\n\"A\":{\"Type\":\"Pass\",\"End\":true}}}", "m.json:3: "},
+		{"half a file", `{"StartAt":"A","States":{`, "unexpected EOF"},
+		{"text after the end", "{\"States\":{}}\n{}", "m.json:2: "},
+		{"a number where a word belongs", `{"StartAt":"A","States":{"A":{"Type":7}}}`, "state A: Type: want a string, got a number"},
+		{"an empty file", "", "m.json:1: the file is empty"},
+		{"nested beyond reason", strings.Repeat(`{"States":`, 200), "levels deep"},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			_, err := check.StateMachine([]byte(row.text), workflow.Order(), orderConfig("m.json"))
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Fatalf("got error %v, want one that says %q", err, row.want)
+			}
+		})
+	}
+}
+
+func TestYAMLIsReadAsSAMWritesIt(t *testing.T) {
+	report := run(t, []byte("StartAt: A\nStates:\n  A:\n    Type: Task\n    Resource: !Sub '${Shop}-check'\n    TimeoutSeconds: 5\n    End: true\n"), "")
+	if report.States != 1 || report.Count(check.SeverityError) != 0 {
+		t.Errorf("%s", report.Text())
+	}
+}
+
+// TestTheReportIsTheSameEveryTime: maps must not leak their order into the output.
+func TestTheReportIsTheSameEveryTime(t *testing.T) {
+	first := run(t, []byte(ratchet.StateMachine), "")
+	for range 5 {
+		again := run(t, []byte(ratchet.StateMachine), "")
+		if diff := cmp.Diff(first, again); diff != "" {
+			t.Fatalf("differs:\n%s", diff)
+		}
+	}
+}
+
+// TestPathsAreReal draws machines and checks that every reported path begins at the
+// start and follows Next, Default, rules and Catch of the machine.
+func TestPathsAreReal(t *testing.T) {
+	events := []string{"pay", "hold", "release", "ship", "deliver", "cancel", "close"}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 7).Draw(t, "states")
+
+		name := func(i int) string { return string(rune('A' + i)) }
+		states := map[string]any{}
+		leads := map[string][]string{}
+		for i := range n {
+			next, other := name(rapid.IntRange(0, n).Draw(t, "next")), name(rapid.IntRange(0, n).Draw(t, "catch"))
+
+			leads[name(i)] = []string{next, other}
+			task := map[string]any{"Type": "Task", "TimeoutSeconds": 9, "HeartbeatSeconds": 3, "ResultPath": "$.order", "Next": next,
+				"Resource": "${ApplyTransitionArn}", "Parameters": map[string]any{"event": rapid.SampledFrom(events).Draw(t, "event"), "transitionId": 1},
+				"Catch": []any{map[string]any{"ErrorEquals": []string{"States.ALL"}, "ResultPath": "$.e", "Next": other}}}
+			if i == 0 {
+				task["Resource"] = "${PlaceOrderArn}"
+				delete(task, "Parameters")
+			}
+			states[name(i)] = task
+		}
+		states[name(n)] = map[string]any{"Type": "Succeed"}
+
+		text, err := json.Marshal(map[string]any{"StartAt": "A", "States": states})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		report, err := check.StateMachine(text, workflow.Order(), steps.CheckConfig())
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, f := range report.Findings {
+			for i, s := range f.Path {
+				if i == 0 && s.State != "A" || i > 0 && !slices.Contains(leads[f.Path[i-1].State], s.State) {
+					t.Fatalf("%s: step %d to %s is not in the machine\n%s", f.Code, i, s.State, text)
+				}
+			}
+		}
+	})
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add([]byte(ratchet.StateMachine))
+	f.Add([]byte("StartAt: A\nStates:\n  A: {Type: Map, End: true, Iterator: {StartAt: B, States: {B: {Type: Pass, End: true}}}}\n"))
+
+	files, _ := filepath.Glob("testdata/asl/*.asl.json")
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil {
+			f.Add(bytes.ReplaceAll(text, []byte("  "), nil))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		report, err := check.StateMachine(text, workflow.Order(), steps.CheckConfig())
+		if err == nil {
+			_ = report.Text()
+		}
+
+		if _, err := json.Marshal(report); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestABranchIsFollowedInside: states of a branch are named after what is around them,
+// and what a branch raises reaches the Catch around it.
+func TestABranchIsFollowedInside(t *testing.T) {
+	asl := func(event string) []byte {
+		return []byte(`{"StartAt":"Place","TimeoutSeconds":99,"States":{
+"Place":{"Type":"Task","Resource":"${PlaceOrderArn}","ResultPath":"$.order","TimeoutSeconds":9,"HeartbeatSeconds":3,"Next":"Both"},
+"Both":{"Type":"Parallel","ResultPath":null,"Next":"Done","Catch":[{"ErrorEquals":["States.ALL"],"ResultPath":"$.e","Next":"Stopped"}],"Branches":[
+ {"StartAt":"Act","States":{"Act":{"Type":"Task","Resource":"${ApplyTransitionArn}","ResultPath":"$.order","TimeoutSeconds":9,"HeartbeatSeconds":3,
+  "Parameters":{"event":"` + event + `","transitionId.$":"$.id"},"End":true}}},
+ {"StartAt":"Mail","States":{"Mail":{"Type":"Pass","End":true}}}]},
+"Done":{"Type":"Succeed"},"Stopped":{"Type":"Fail"}}}`)
+	}
+
+	illegal := func(event string) []check.PathState {
+		for _, f := range run(t, asl(event), "").Findings {
+			switch f.Code {
+			case "illegal-event":
+				return f.Path
+			case "overtaken-not-caught", "endless-path", "event-before-creation":
+				t.Errorf("%s: %+v", event, f)
+			}
+		}
+
+		return nil
+	}
+	if path := illegal("cancel"); path != nil {
+		t.Errorf("cancel is legal from PENDING: %+v", path)
+	}
+
+	path := illegal("deliver")
+	if len(path) != 3 || path[2].State != "Both/Act" || path[2].Order != workflow.Pending {
+		t.Errorf("deliver is not legal from PENDING: %+v", path)
+	}
+}

@@ -1,0 +1,88 @@
+package check
+
+import (
+	"regexp"
+	"strings"
+
+	"ratchet/workflow"
+)
+
+// Effect is what a task does to the order. The zero value does nothing.
+type Effect struct {
+	// Activity says that a worker polls for the task, so that only the time-outs of the
+	// state itself notice a lost one. [Tasks] sets it for every task that it knows.
+	Activity bool
+	// Creates says that the task creates the order, in the initial state.
+	Creates bool
+	// Event is the event that the task applies. AnyEvent says that the input of the
+	// execution names the event.
+	Event    workflow.Event
+	AnyEvent bool
+	// Fenced says that the task carries the transitionId of the order and is refused
+	// if the order has moved since the execution last read it.
+	Fenced bool
+	// Awaits is the state that the task waits for. The task is refused once the order
+	// cannot reach the state any more.
+	Awaits workflow.State
+	// Parks says that nothing sends heartbeats while the task waits, so that it may go
+	// without HeartbeatSeconds.
+	Parks bool
+	// Provides names the facts that hold once the task has succeeded, Releases those
+	// that no longer hold. [Config.Requires] and [Config.Released] test them. A fact is
+	// any text, like "stock reserved".
+	Provides, Releases []string
+}
+
+// touchesOrder reports whether the task creates, moves or awaits the order.
+func (e Effect) touchesOrder() bool {
+	return e.Creates || e.moves() || e.Awaits != ""
+}
+
+// moves reports whether the task applies an event.
+func (e Effect) moves() bool { return e.Event != "" || e.AnyEvent }
+
+// Tasks maps the name of an activity, like "apply-transition", to a function that reads the
+// effect of a task from its Parameters or Arguments. The parameters are as
+// encoding/json decodes them, nil when absent. A function must not change them.
+type Tasks map[string]func(parameters map[string]any) Effect
+
+// Effect returns what a task with the resource does. The resource is an ARN or a
+// placeholder like ${ApplyTransitionArn}; its name must be one of the tasks, or end in
+// one after a dash, as in "shop-apply-transition". If several fit, the longest one counts.
+// A task that does not fit does nothing.
+func (t Tasks) Effect(resource string, parameters map[string]any) Effect {
+	name := activityName(resource)
+
+	best := ""
+	for task := range t {
+		if (name == task || strings.HasSuffix(name, "-"+task)) && len(task) > len(best) {
+			best = task
+		}
+	}
+
+	if best == "" {
+		return Effect{}
+	}
+
+	e := t[best](parameters)
+	e.Activity = true
+
+	return e
+}
+
+// wordStart matches the start of a word inside a name like ApplyTransitionArn.
+var wordStart = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+// activityName turns "${ApplyTransitionArn}" and ".../activity:shop-apply-transition"
+// into "apply-transition" and "shop-apply-transition".
+func activityName(resource string) string {
+	name := strings.TrimSuffix(strings.TrimPrefix(resource, "${"), "}")
+	name = name[strings.LastIndexAny(name, ":/")+1:]
+	for _, suffix := range []string{"Arn", "ARN", "_arn"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+
+	words := wordStart.ReplaceAllString(name, "$1-$2")
+
+	return strings.ReplaceAll(strings.ToLower(words), "_", "-")
+}

@@ -1,0 +1,29 @@
+// Package file reads workflow definitions and migrations from YAML or JSON, and writes
+// definitions as YAML. Every error of reading names the file and the line.
+//
+// A definition:
+//
+//	name: order
+//	version: 1
+//	place: place
+//	initial: PENDING
+//	states:
+//	  - {state: PENDING, doc: "placed, not yet paid"}
+//	  - {state: PAID, terminal: true}
+//	transitions:
+//	  - event: pay
+//	    from: [PENDING]
+//	    to: PAID
+//	    guards:
+//	      - {name: total-covered, attribute: captured, op: ">=", other: total}
+//
+// The operand of a guard is value, other (an attribute) or request, see
+// [workflow.Guard]. Mappings between versions, see [workflow.Migration]:
+//
+//	migrations:
+//	  - from: 1
+//	    to: 2
+//	    states: {ON_HOLD: HELD}
+//
+// A file has at most 4 MiB and one document. YAML aliases are refused.
+package file

@@ -1,0 +1,159 @@
+package file
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+
+	"ratchet/workflow"
+)
+
+// Format returns the definition as YAML. [Parse] reads it back to an equal definition.
+func Format(d *workflow.Definition) string {
+	spec := d.Spec()
+
+	states := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, s := range spec.States {
+		states.Content = append(states.Content, stateNode(s))
+	}
+
+	transitions := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, t := range spec.Transitions {
+		transitions.Content = append(transitions.Content, transitionNode(t))
+	}
+
+	root := mapNode(
+		entry{"name", stringNode(spec.Name)},
+		entry{"version", scalarNode("!!int", strconv.Itoa(spec.Version))},
+		entry{"place", stringNode(string(spec.Place))},
+		entry{"initial", stringNode(string(spec.Initial))},
+		entry{"states", states},
+		entry{"transitions", transitions},
+	)
+
+	var b bytes.Buffer
+	encoder := yaml.NewEncoder(&b)
+	encoder.SetIndent(2)
+
+	// The tree has plain scalars only and the buffer takes every write, so neither call
+	// fails.
+	if err := encoder.Encode(root); err != nil {
+		panic(fmt.Errorf("format definition %s: %w", spec.Name, err))
+	}
+	_ = encoder.Close()
+
+	return b.String()
+}
+
+func stateNode(s workflow.StateSpec) *yaml.Node {
+	entries := []entry{{"state", stringNode(string(s.State))}}
+
+	if s.Terminal {
+		entries = append(entries, entry{"terminal", scalarNode("!!bool", "true")})
+	}
+
+	if s.Doc != "" {
+		entries = append(entries, entry{"doc", stringNode(s.Doc)})
+	}
+
+	return mapNode(entries...)
+}
+
+func transitionNode(t workflow.Transition) *yaml.Node {
+	from := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, s := range t.From {
+		from.Content = append(from.Content, stringNode(string(s)))
+	}
+
+	entries := []entry{
+		{"event", stringNode(string(t.Event))},
+		{"from", from},
+		{"to", stringNode(string(t.To))},
+	}
+
+	if len(t.Guards) > 0 {
+		guards := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, g := range t.Guards {
+			guards.Content = append(guards.Content, guardNode(g))
+		}
+
+		entries = append(entries, entry{"guards", guards})
+	}
+
+	return mapNode(entries...)
+}
+
+func guardNode(g workflow.Guard) *yaml.Node {
+	entries := []entry{
+		{"name", stringNode(g.Name)},
+		{"attribute", stringNode(g.Attribute)},
+		{"op", stringNode(string(g.Op))},
+	}
+
+	if g.Other != "" {
+		entries = append(entries, entry{"other", stringNode(g.Other)})
+	}
+
+	if g.Request != "" {
+		entries = append(entries, entry{"request", stringNode(g.Request)})
+	}
+
+	if g.Value != nil {
+		entries = append(entries, entry{"value", constantNode(g.Value)})
+	}
+
+	n := mapNode(entries...)
+	n.Style = yaml.FlowStyle
+
+	return n
+}
+
+// constantNode renders a guard's value, of one of the types that Normalize returns.
+func constantNode(v any) *yaml.Node {
+	switch v := v.(type) {
+	case []any:
+		list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, item := range v {
+			list.Content = append(list.Content, constantNode(item))
+		}
+
+		return list
+	case int64:
+		return scalarNode("!!int", strconv.FormatInt(v, 10))
+	case bool:
+		return scalarNode("!!bool", strconv.FormatBool(v))
+	}
+
+	return stringNode(fmt.Sprint(v))
+}
+
+// entry is a key of a map with its value.
+type entry struct {
+	key   string
+	value *yaml.Node
+}
+
+func mapNode(entries ...entry) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for _, e := range entries {
+		n.Content = append(n.Content, stringNode(e.key), e.value)
+	}
+
+	return n
+}
+
+func scalarNode(tag, value string) *yaml.Node {
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+}
+
+// stringNode returns a string. SetString chooses a literal style for text of several
+// lines; the tag makes the encoder quote what YAML would read as another type.
+func stringNode(s string) *yaml.Node {
+	n := &yaml.Node{}
+	n.SetString(s)
+	n.Tag = "!!str"
+
+	return n
+}
