@@ -4,47 +4,50 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"ratchet/internal/worker"
 )
 
-// ackTimeout is how long a deletion is repeated; callTimeout bounds one call.
 const (
-	ackTimeout  = 5 * time.Minute
-	callTimeout = 10 * time.Second
+	deleteTimeout = 5 * time.Minute  // of a deletion with its retries
+	callTimeout   = 10 * time.Second // of one call
 )
 
-// ack deletes the message. It returns nil once the service has said that it is gone;
-// the message's visibility is extended until then.
-func (c *Consumer) ack(h *held) error {
-	h.ackBy = time.Now().Add(ackTimeout)
-	h.acked = make(chan error, 1)
-	c.acks <- h // has room for every message that is held
+// deleteBackoff is the waits between the attempts to delete a message.
+var deleteBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.Second}
+
+// ack deletes the message. It returns nil when the service has confirmed the deletion;
+// the message stays invisible until then.
+func (c *Consumer) ack(f *inFlight) error {
+	f.deleteBy = time.Now().Add(deleteTimeout)
+	f.deleted = make(chan error, 1)
+	c.deletions <- f // has room for every message in flight
 
 	select {
-	case err := <-h.acked:
+	case err := <-f.deleted:
 		return err
 	case <-c.calls.Done():
 		return c.calls.Err()
 	}
 }
 
-// deleter deletes what is to be deleted until ctx ends: as many to a call, up to ten,
-// as have come while the last call was on its way.
-func (c *Consumer) deleter(ctx context.Context) {
+// deleteInBatches deletes messages until ctx ends: each call takes those that have come
+// while the last call was on its way, up to ten.
+func (c *Consumer) deleteInBatches(ctx context.Context) {
 	for {
-		var batch []*held
+		var batch []*inFlight
 		select {
 		case <-ctx.Done():
 			return
-		case h := <-c.acks:
-			batch = append(batch, h)
+		case f := <-c.deletions:
+			batch = append(batch, f)
 		}
 
 		for more := true; more && len(batch) < maxBatch; {
 			select {
-			case h := <-c.acks:
-				batch = append(batch, h)
+			case f := <-c.deletions:
+				batch = append(batch, f)
 			default:
 				more = false
 			}
@@ -53,37 +56,34 @@ func (c *Consumer) deleter(ctx context.Context) {
 	}
 }
 
-// deleteBatch deletes up to ten messages; those that fail come again after a pause.
-func (c *Consumer) deleteBatch(ctx context.Context, batch []*held) {
+// deleteBatch deletes up to ten messages. Those that fail are queued again after a wait.
+func (c *Consumer) deleteBatch(ctx context.Context, batch []*inFlight) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	refused, err := c.queue.delete(call, messages(batch), unretried)
+	failed, callErr := c.queue.delete(call, messages(batch), withoutRetries)
 	now := time.Now()
-	for i, h := range batch {
-		failed := err
-		if e := refused[i]; err == nil && e != nil {
-			failed = e
-			if e.void() { // by another receive
-				h.acked <- fmt.Errorf("%w: %w", ErrMessageLost, e)
+
+	for i, f := range batch {
+		err := callErr
+		if e := failed[i]; err == nil && e != nil {
+			err = e
+
+			// A newer receive has voided the handle of this one.
+			if e.isReceiptInvalid() {
+				f.deleted <- fmt.Errorf("%w: %w", ErrMessageLost, e)
 				continue
 			}
 		}
 
 		switch {
-		case failed == nil:
-			h.acked <- nil
-		case h.lost() || now.After(h.ackBy) || errors.Is(context.Cause(h.ctx), ErrStopped):
-			h.acked <- failed
+		case err == nil:
+			f.deleted <- nil
+		case f.isLost() || now.After(f.deleteBy) || errors.Is(context.Cause(f.ctx), ErrStopped):
+			f.deleted <- err
 		default:
-			h.refused++
-			time.AfterFunc(ackPause(h.refused), func() { c.acks <- h })
+			f.deleteFailures++
+			time.AfterFunc(deleteBackoff.Delay(f.deleteFailures), func() { c.deletions <- f })
 		}
 	}
-}
-
-// ackPause is the pause before the nth repetition: 100 ms, doubling, at most 5 s.
-func ackPause(n int) time.Duration {
-	d := min(100*time.Millisecond<<min(n-1, 10), 5*time.Second)
-	return d/2 + rand.N(d/2) //nolint:gosec // jitter
 }

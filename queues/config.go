@@ -1,97 +1,116 @@
 package queues
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 )
 
-// Config says what to consume and how. SQS, QueueURL and Handler must be set.
+// Config says what to consume and how. SQS, QueueURL and Handler are required.
 type Config struct {
 	// SQS is the SDK's client.
 	SQS sqsAPI
-	// QueueURL is the queue's. A FIFO queue is known by the suffix ".fifo".
+	// QueueURL is the queue's URL. A FIFO queue is known by the suffix ".fifo".
 	QueueURL string
-	// Handler gets the messages; Middleware wraps it, the first outermost.
-	Handler    Handler
+	// Handler gets the messages.
+	Handler Handler
+	// Middleware wraps Handler, the first outermost.
 	Middleware []Middleware
-	// Slots bounds the messages held at once. A slot is taken before a poll is sent, so
-	// no message waits for one. Default 10.
+	// Slots bounds the messages in flight. A slot is taken before a poll is sent, so no
+	// message waits for one. Default 10.
 	Slots int
-	// Pollers bounds the polls open at once. Default: one for every ten slots, at most 4.
+	// Pollers bounds the polls that are open at a time. Default: one for every ten slots,
+	// at least 1 and at most 4.
 	Pollers int
 	// WaitTime is how long the service holds a poll open, 1 s to 20 s. Default 20 s.
 	WaitTime time.Duration
-	// Visibility is the visibility time-out that messages are received with and that is
-	// renewed every third of it, 1 s to 12 h in whole seconds: how soon another consumer
-	// gets the messages of one that has died. Default 30 s.
+	// Visibility is the visibility timeout of the messages in flight, 1 s to 12 h in
+	// whole seconds. It is extended before a third of it has passed. When a consumer
+	// dies, its messages come again after this time. Default 30 s.
 	Visibility time.Duration
-	// Timeout bounds one call of the handler. Default 5 min; the service keeps a
-	// message in flight for 12 h at most.
+	// Timeout bounds one call of the handler, at most 12 h, which is how long the service
+	// keeps a message in flight. Default 5 min.
 	Timeout time.Duration
 	// Attempts is after how many receives a retry becomes a rejection; negative: never.
-	// Receives that this consumer knows to have been nobody's fault (in progress, given
-	// back unread) do not count. Default 5. A redrive policy of the queue counts them
-	// all, so its maxReceiveCount should be some times higher.
+	// Receives that ended with InProgress or NotYet, and messages returned unread, do not
+	// count. Default 5. A redrive policy of the queue counts all receives, so its
+	// maxReceiveCount should be several times higher.
 	Attempts int
-	// Backoff is the pause of a Retry that names none.
+	// Backoff is the wait of a Retry that names none.
 	Backoff Backoff
-	// DeadLetterURL is the queue that rejected messages are sent to. Empty: they are
-	// returned with a pause, until the queue's redrive policy takes them.
+	// DeadLetterURL is the queue that rejected messages are sent to. Empty: they return
+	// after a wait, until the queue's redrive policy moves them.
 	DeadLetterURL string
 	// DrainTimeout is how long running handlers may go on after a stop; then their
-	// contexts end and they have DrainGrace to return. Defaults 30 s and 10 s.
-	DrainTimeout, DrainGrace time.Duration
-	// PollGrace is how long a stop waits for polls that are open: the service may hand
-	// messages to a poll that was cut off, and these come again only when Visibility is
-	// over. Default DrainTimeout; negative cuts polls off at once, which is right for an
-	// engine in the same process.
+	// contexts end. Default 30 s.
+	DrainTimeout time.Duration
+	// DrainGrace is how long handlers have to return after the end of their contexts.
+	// Default 10 s.
+	DrainGrace time.Duration
+	// PollGrace is how long a stop waits for open polls: the service may hand messages to
+	// a poll that was canceled, and they come again only when Visibility is over. Default
+	// DrainTimeout. Negative cancels polls at once, which is right for an engine in the
+	// same process.
 	PollGrace time.Duration
-	// FatalAfter is how long polls may fail with errors that no retry cures (no such
-	// queue, access denied) before Run gives up. Default 2 min.
+	// FatalAfter is how long polls may fail with errors that last until an operator acts
+	// (no such queue, access denied) before Run gives up. Default 2 min.
 	FatalAfter time.Duration
-	// Log gets faults and rejections, never bodies or attributes. Default: slog.Default().
+	// Log gets faults and rejections, never bodies or attributes. Default:
+	// slog.Default().
 	Log *slog.Logger
 	// Events are hooks for metrics.
 	Events Events
 }
 
-// withDefaults checks the configuration and fills in what was left out.
-func (c Config) withDefaults() (Config, error) {
-	switch {
-	case c.SQS == nil || c.Handler == nil:
-		return c, errors.New("queues: Config.SQS and Config.Handler must be set")
-	case c.QueueURL == "":
-		return c, errors.New("queues: Config.QueueURL is empty")
-	case c.QueueURL == c.DeadLetterURL:
-		return c, errors.New("queues: Config.DeadLetterURL is the queue itself")
-	}
-	or(&c.Slots, 10)
-	or(&c.Pollers, max(1, min(4, c.Slots/maxBatch)))
-	or(&c.WaitTime, 20*time.Second)
-	or(&c.Visibility, 30*time.Second)
-	or(&c.Timeout, 5*time.Minute)
-	or(&c.DrainTimeout, 30*time.Second)
-	or(&c.DrainGrace, 10*time.Second)
-	or(&c.PollGrace, c.DrainTimeout)
-	or(&c.FatalAfter, 2*time.Minute)
+// withDefaults fills in what was left out.
+func (c Config) withDefaults() Config {
+	c.Slots = cmp.Or(c.Slots, 10)
+	c.Pollers = cmp.Or(c.Pollers, max(1, min(4, c.Slots/maxBatch)))
+	c.WaitTime = cmp.Or(c.WaitTime, 20*time.Second)
+	c.Visibility = cmp.Or(c.Visibility, 30*time.Second)
+	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 30*time.Second)
+	c.DrainGrace = cmp.Or(c.DrainGrace, 10*time.Second)
+	c.PollGrace = cmp.Or(c.PollGrace, c.DrainTimeout)
+	c.FatalAfter = cmp.Or(c.FatalAfter, 2*time.Minute)
+	c.Log = cmp.Or(c.Log, slog.Default())
 
-	if c.Log == nil {
-		c.Log = slog.Default()
+	return c
+}
+
+// check returns every fault of the configuration with its defaults, as one error.
+func (c *Config) check() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("queues: "+format, args...)) }
+
+	if c.SQS == nil || c.Handler == nil {
+		fault("Config.SQS and Config.Handler must be set")
 	}
 
-	switch {
-	case c.Slots < 1 || c.Pollers < 1:
-		return c, fmt.Errorf("queues: %d slots and %d pollers, want at least 1", c.Slots, c.Pollers)
-	case c.WaitTime < time.Second || c.WaitTime > 20*time.Second:
-		return c, fmt.Errorf("queues: Config.WaitTime is %v, want 1s to 20s", c.WaitTime)
-	case c.Visibility < time.Second || c.Visibility > maxVisibility || c.Visibility%time.Second != 0:
-		return c, fmt.Errorf("queues: Config.Visibility is %v, want 1s to 12h in whole seconds", c.Visibility)
-	case c.Timeout < 0 || c.Timeout > maxVisibility:
-		return c, fmt.Errorf("queues: Config.Timeout is %v, want at most 12h", c.Timeout)
+	switch c.QueueURL {
+	case "":
+		fault("Config.QueueURL is empty")
+	case c.DeadLetterURL:
+		fault("Config.DeadLetterURL is the queue itself")
 	}
-	c.Handler = wrap(c.Handler, c.Middleware)
 
-	return c, nil
+	if c.Slots < 1 || c.Pollers < 1 {
+		fault("%d slots and %d pollers, want at least 1", c.Slots, c.Pollers)
+	}
+
+	if c.WaitTime < time.Second || c.WaitTime > 20*time.Second {
+		fault("Config.WaitTime is %v, want 1s to 20s", c.WaitTime)
+	}
+
+	if c.Visibility < time.Second || c.Visibility > maxVisibility || c.Visibility%time.Second != 0 {
+		fault("Config.Visibility is %v, want 1s to 12h in whole seconds", c.Visibility)
+	}
+
+	if c.Timeout < 0 || c.Timeout > maxVisibility {
+		fault("Config.Timeout is %v, want at most 12h", c.Timeout)
+	}
+
+	return errors.Join(faults...)
 }

@@ -8,176 +8,186 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/worker"
 )
 
-// Consumer hands the messages of one queue to a handler. Make it with New; Run it once.
+// Consumer hands the messages of one queue to a handler. Make it with New; call Run
+// once.
 type Consumer struct {
-	cfg     Config
-	queue   queue
-	policy  policy
-	slots   chan struct{}
-	acks    chan *held
-	pardons pardons
-	faults  faults
-	putOff  sparse
-	// calls is the parent of every call that tells what became of a message; it ends
-	// when all is told, or when a stop has waited long enough.
-	calls context.Context
-	lanes sync.WaitGroup
+	cfg       Config
+	queue     queue
+	policy    policy
+	slots     chan struct{}  // holds one element per slot in use: by a poll or by a message
+	deletions chan *inFlight // messages to delete
+	uncounted uncountedReceives
+	outage    outage
+	pollLog   worker.LogThrottle
+	putOffLog worker.LogThrottle
+	handlers  sync.WaitGroup
 
-	mu   sync.Mutex
-	held map[*held]struct{}
+	// calls is the parent of the calls that dispose of messages. It ends with Run, or when
+	// a drain has waited for them long enough.
+	calls context.Context
+
+	mu       sync.Mutex
+	inFlight map[*inFlight]struct{}
 }
 
-// New checks cfg and returns a consumer that is ready to run.
+// New returns a consumer that is ready to run, or an error that names every fault of cfg.
 func New(cfg Config) (*Consumer, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
-	}
+	cfg = cfg.withDefaults()
+	policy := newPolicy(cfg.Attempts, cfg.Backoff)
 
-	p, err := newPolicy(cfg.Attempts, cfg.Backoff)
-	if err != nil {
+	if err := errors.Join(cfg.check(), policy.check()); err != nil {
 		return nil, err
 	}
+	cfg.Handler = wrap(cfg.Handler, cfg.Middleware)
 
 	return &Consumer{
-		cfg: cfg, policy: p, queue: queue{api: cfg.SQS, url: cfg.QueueURL, deadLetters: cfg.DeadLetterURL},
-		slots: make(chan struct{}, cfg.Slots), acks: make(chan *held, cfg.Slots), held: map[*held]struct{}{},
+		cfg:       cfg,
+		queue:     queue{api: cfg.SQS, url: cfg.QueueURL, deadLetters: cfg.DeadLetterURL},
+		policy:    policy,
+		slots:     make(chan struct{}, cfg.Slots),
+		deletions: make(chan *inFlight, cfg.Slots),
+		inFlight:  map[*inFlight]struct{}{},
 	}, nil
 }
 
 // ErrStuck is what Run returns when handlers did not return after their contexts had
-// ended. Their messages come again when their visibility time-outs are over.
+// ended. Their messages come again when their visibility timeouts are over.
 var ErrStuck = errors.New("queues: handlers did not stop")
 
-// Run consumes until ctx ends and every message held is done or given back, then
-// returns nil. After a stop no handler is begun; what was received and not begun is
-// given back at once. It returns ErrStuck when handlers ignored the end of their
-// contexts for DrainGrace, and an error, after the same drain, when the queue could not
-// be polled for Config.FatalAfter.
+// lastCalls is how long Run waits for canceled calls to return before it reports
+// ErrStuck.
+const lastCalls = time.Second
+
+// Run consumes until ctx ends and no message is in flight, then returns nil. After a
+// stop no handler is started; messages whose handlers were not called are returned at
+// once.
+//
+// Run returns ErrStuck when handlers ignored the end of their contexts for DrainGrace,
+// and another error, after the same drain, when the queue could not be polled for
+// Config.FatalAfter.
 func (c *Consumer) Run(ctx context.Context) error {
-	work, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer cut(ErrStopped)
-	polls, endPolls := context.WithCancel(context.WithoutCancel(ctx))
-	defer endPolls()
-	calls, endCalls := context.WithCancel(context.WithoutCancel(ctx))
+	// None of these may end with ctx: a stop drains first.
+	detached := context.WithoutCancel(ctx)
+
+	work, cancelHandlers := context.WithCancelCause(detached)
+	defer cancelHandlers(ErrStopped)
+
+	polls, cancelPolls := context.WithCancel(detached)
+	defer cancelPolls()
+
+	calls, cancelCalls := context.WithCancel(detached)
 	c.calls = calls
 
+	// Deferred calls run in reverse order: cancel first, then wait.
 	var background sync.WaitGroup
 	defer background.Wait()
-	defer endCalls()
-	background.Go(func() { c.beat(calls) })
+	defer cancelCalls()
 
-	g, stop := errgroup.WithContext(ctx)
+	background.Go(func() { c.keepInvisible(calls) })
+
+	// The group's context ends with ctx or when a poller gives up.
+	group, stop := errgroup.WithContext(ctx)
 	for range c.cfg.Pollers {
-		background.Go(func() { c.deleter(calls) })
-		g.Go(func() error { return c.poll(stop, polls, work) })
+		background.Go(func() { c.deleteInBatches(calls) })
+		group.Go(func() error { return c.poll(stop, polls, work) })
 	}
+
 	polled := make(chan error, 1)
-	go func() { polled <- g.Wait() }()
+	go func() { polled <- group.Wait() }()
+
 	<-stop.Done()
 
-	return c.drain(polled, endPolls, cut, endCalls)
-}
-
-// drain ends the polls, then the handlers, then the calls that tell what became of
-// their messages, each with patience first and with force later.
-func (c *Consumer) drain(polled <-chan error, endPolls context.CancelFunc, cut context.CancelCauseFunc, endCalls context.CancelFunc) error {
-	grace := time.NewTimer(c.cfg.PollGrace)
-	defer grace.Stop()
-	began := time.Now()
-	patience := time.NewTimer(c.cfg.DrainTimeout)
-	defer patience.Stop()
-
-	var err error
-	for open := true; open; {
-		select {
-		case err = <-polled:
-			open = false
-		case <-grace.C:
-			endPolls()
-		case <-patience.C:
-			cut(ErrStopped)
-		}
+	drain := worker.Drain{
+		PollGrace:      c.cfg.PollGrace,
+		CancelPolls:    cancelPolls,
+		Timeout:        c.cfg.DrainTimeout,
+		CancelHandlers: func() { cancelHandlers(ErrStopped) },
+		Grace:          c.cfg.DrainGrace,
 	}
 	idle := make(chan struct{})
-	go func() { // ends with the last handler
-		c.lanes.Wait()
-		close(idle)
-	}()
 
-	for _, step := range []struct {
-		after time.Duration
-		force func()
-	}{
-		{c.cfg.DrainTimeout - time.Since(began), func() { cut(ErrStopped) }},
-		{c.cfg.DrainGrace, endCalls},
-		{time.Second, func() {}}, // for what only had to be told
-	} {
-		timer := time.NewTimer(step.after)
-		select {
-		case <-idle:
-			timer.Stop()
-			return err
-		case <-timer.C:
-			step.force()
-		}
+	drained, err := drain.Run(polled, func() <-chan struct{} {
+		go func() { // ends with the last handler
+			c.handlers.Wait()
+			close(idle)
+		}()
+
+		return idle
+	})
+	if drained {
+		return err
 	}
+
+	// What is left may be stuck in a call and not in a handler.
+	cancelCalls()
+
+	if worker.WaitClosed(idle, lastCalls) {
+		return err
+	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	return errors.Join(err, fmt.Errorf("%w: %d messages of %s", ErrStuck, len(c.held), c.queue.name()))
+	return errors.Join(err, fmt.Errorf("%w: %d messages of %s", ErrStuck, len(c.inFlight), c.queue.name()))
 }
 
-// start handles the messages of one poll, each lane on a goroutine of its own.
-func (c *Consumer) start(stop, work context.Context, ms []Message) {
-	if len(ms) == 0 {
+// start handles the messages of one poll, each sequence on a goroutine of its own.
+func (c *Consumer) start(stop, work context.Context, received []Message) {
+	if len(received) == 0 {
 		return
 	}
+
 	now := time.Now()
-	batch := make([]*held, len(ms))
+	batch := make([]*inFlight, len(received))
 	c.mu.Lock()
-	for i, m := range ms {
-		h := &held{m: m, at: now, extended: now}
-		h.ctx, h.cancel = context.WithCancelCause(work)
-		c.held[h], batch[i] = struct{}{}, h
+
+	for i, m := range received {
+		f := &inFlight{message: m, receivedAt: now, extendedAt: now}
+		f.ctx, f.cancel = context.WithCancelCause(work)
+		c.inFlight[f], batch[i] = struct{}{}, f
 	}
 	c.mu.Unlock()
 
-	for _, lane := range lanes(batch, func(h *held) string { return h.m.lane() }) {
-		c.lanes.Go(func() { c.run(stop, lane) })
+	for _, sequence := range byGroup(batch, func(f *inFlight) string { return f.message.orderedBy() }) {
+		c.handlers.Go(func() { c.handleInOrder(stop, sequence) })
 	}
 }
 
-// run handles the messages of a lane one after the other, each when the one before is
-// deleted. Behind one that is not, and after a stop, the rest is given back.
-func (c *Consumer) run(stop context.Context, lane []*held) {
-	for i, h := range lane {
-		if stop.Err() != nil || h.lost() {
-			c.giveBack(lane[i:])
+// handleInOrder handles messages one after the other, each when the one before is
+// deleted. Behind one that is not, and after a stop, the rest is returned unread.
+func (c *Consumer) handleInOrder(stop context.Context, sequence []*inFlight) {
+	for i, f := range sequence {
+		if stop.Err() != nil || f.isLost() {
+			c.returnUnread(sequence[i:])
 			return
 		}
 
-		if !c.handle(h) {
-			c.giveBack(lane[i+1:])
+		if !c.handle(f) {
+			c.returnUnread(sequence[i+1:])
 			return
 		}
 	}
 }
 
-// Ready returns nil while polls are answered or all slots are at work, and else says
-// since when not.
+// Ready returns nil while polls are answered or all slots are at work. Its error says
+// for how long no poll was answered.
 func (c *Consumer) Ready() error {
-	c.faults.mu.Lock()
-	defer c.faults.mu.Unlock()
-
-	if c.faults.polled.IsZero() && c.faults.since.IsZero() {
-		return nil // just begun
+	answeredAt, failingSince := c.outage.state()
+	if answeredAt.IsZero() && failingSince.IsZero() {
+		return nil // the first poll is open
 	}
 
-	age := time.Since(c.faults.polled)
-	if age <= c.cfg.WaitTime+2*callTimeout || len(c.slots) == cap(c.slots) && c.faults.since.IsZero() {
+	age := time.Since(answeredAt)
+	if age <= c.cfg.WaitTime+2*callTimeout {
+		return nil
+	}
+
+	// A slot may also be held by a poll that fails.
+	if len(c.slots) == cap(c.slots) && failingSince.IsZero() {
 		return nil
 	}
 

@@ -75,7 +75,7 @@ func TestEachOutcomeBecomesWhatTheQueueUnderstands(t *testing.T) {
 	}
 }
 
-func TestADeadLetterSaysWhyAndWhence(t *testing.T) {
+func TestADeadLetterNamesItsReasonAndItsSource(t *testing.T) {
 	inWorld(t, ".fifo", func(t *testing.T, w *world) {
 		if _, err := w.api.SendMessage(t.Context(), &sqs.SendMessageInput{QueueUrl: &w.url, MessageBody: aws.String("a"), MessageGroupId: aws.String("g"), MessageDeduplicationId: aws.String("d"),
 			MessageAttributes: attributesOf("kind", "order")}); err != nil {
@@ -101,14 +101,14 @@ func TestADeadLetterSaysWhyAndWhence(t *testing.T) {
 	})
 }
 
-func TestRetriesHaveAnEnd(t *testing.T) {
+func TestARetryAfterTheLastAttemptIsARejection(t *testing.T) {
 	inWorld(t, "", func(t *testing.T, w *world) {
 		w.send("poison", "busy")
 		j := newJournal()
 		cfg := w.config(func(_ context.Context, m Message) Outcome {
 			j.note(m)
 
-			if m.Body == "busy" && m.Receives <= 10 { // ten times nobody's fault
+			if m.Body == "busy" && m.Receives <= 10 { // ten times not an attempt
 				return InProgress(time.Second)
 			}
 
@@ -231,7 +231,7 @@ func TestAConsumerThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 	})
 }
 
-func TestAMessageTakenAwayIsNoticed(t *testing.T) {
+func TestTheHandlerEndsWhenItsMessageIsGone(t *testing.T) {
 	inWorld(t, "", func(t *testing.T, w *world) {
 		w.send("a")
 		var cause error
@@ -259,7 +259,7 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 	inWorld(t, ".fifo", func(t *testing.T, w *world) {
 		w.send("g:1", "g:2", "h:a", "g:3", "h:b")
 		j := newJournal()
-		var fates []string
+		var dispositions []string
 		var mu sync.Mutex
 		cfg := w.config(func(_ context.Context, m Message) Outcome {
 			j.note(m)
@@ -274,7 +274,7 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 		cfg.Events.Ended = func(e Ended) {
 			mu.Lock()
 			defer mu.Unlock()
-			fates = append(fates, e.Message.Body+" "+string(e.Fate))
+			dispositions = append(dispositions, e.Message.Body+" "+string(e.Disposition))
 		}
 		w.run(cfg)
 		time.Sleep(time.Minute)
@@ -292,8 +292,8 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 			t.Errorf("group g: %s", got)
 		}
 
-		if n := strings.Count(strings.Join(fates, ","), "3 unread"); n != 2 {
-			t.Errorf("fates %v", fates)
+		if n := strings.Count(strings.Join(dispositions, ","), "3 unread"); n != 2 {
+			t.Errorf("dispositions %v", dispositions)
 		}
 	})
 }
@@ -355,7 +355,7 @@ func TestOnlyTheEntriesOfABatchThatFailedAreSentAgain(t *testing.T) {
 	})
 }
 
-func TestAStopFinishesWhatHasBegunAndGivesBackTheRest(t *testing.T) {
+func TestAStopFinishesWhatHasBegunAndReturnsTheRest(t *testing.T) {
 	inWorld(t, ".fifo", func(t *testing.T, w *world) {
 		w.send("g:1", "g:2", "g:3", "h:stuck")
 		var cause error

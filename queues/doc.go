@@ -1,14 +1,14 @@
-// Package queues hands the messages of an SQS queue to a handler and makes of its
-// answer what the queue understands. It knows nothing of what the messages are
-// about.
+// Package queues hands the messages of an SQS queue to a handler and does with each what
+// the handler answers. It knows nothing about what the messages mean.
 //
 // # Model
 //
-// A [Handler] gets one [Message] and answers with one of four outcomes: [Done]
-// deletes it; [Retry] lets it come again after a pause; [InProgress] lets it come
-// again when the worker who is at it must have ended, and is no attempt ([NotYet] says
-// the same of something out of reach); [Reject] sends it to the dead letters. A [Consumer] takes a free slot, polls, keeps every
-// message that it holds invisible to others, and deletes in batches.
+// A [Handler] gets one [Message] and answers with an [Outcome]: [Done] deletes it;
+// [Retry] lets it come again after a wait; [InProgress] lets it come again when the
+// worker that does the same work must have ended, and does not count as an attempt;
+// [NotYet] does the same for something that is out of reach; [Reject] sends it to the
+// dead-letter queue. A [Consumer] takes a free slot, polls, keeps the messages in flight
+// invisible to other consumers, and deletes in batches.
 //
 //	c, err := queues.New(queues.Config{
 //		SQS:           sqs.NewFromConfig(cfg),
@@ -22,38 +22,36 @@
 //		},
 //	})
 //	...
-//	err = c.Run(ctx) // until ctx ends and the last message is answered for
-//
-// The same handlers run behind a Lambda event source mapping: see [Lambda].
+//	err = c.Run(ctx) // until ctx ends and no message is in flight
 //
 // # Guarantees
 //
 //   - A slot is held before a poll is sent: no message waits in the process for one.
-//   - A message is deleted only after its handler has answered Done, or after the
-//     service has taken it as a dead letter. A deletion is repeated until it is
-//     confirmed; the entries of a batch that failed, and only those, are sent again.
-//   - While a message is held its visibility time-out is renewed before a third of it
-//     has passed. A message that cannot be renewed is given up before the service gives
-//     it to others: its handler's context ends with [ErrMessageLost].
-//   - The messages of a group of a FIFO queue are handled one after the other, each
-//     when the one before is deleted. Behind one that is not, none of its group is
-//     begun; they come again behind it.
+//   - A message is deleted only after its handler has answered Done, or after it was
+//     stored in the dead-letter queue. A deletion is repeated until it is confirmed; of a
+//     batch, only the entries that failed are sent again.
+//   - While a message is in flight, its visibility timeout is extended before a third of
+//     it has passed. A message that cannot be extended counts as lost before the service
+//     gives it to another receiver: its handler's context ends with [ErrMessageLost].
+//   - The messages of a group of a FIFO queue are handled one after the other, each when
+//     the one before is deleted. Behind one that is not, no handler is called for the
+//     rest of the group; it comes again behind it.
 //   - Panics and runtime.Goexit are retries. A handler that does not return after its
-//     time-out keeps a slot, and no message.
-//   - A stop begins no handler, gives back what was not begun, lets handlers finish for
-//     DrainTimeout, and then ends their contexts.
+//     timeout keeps a slot, but not the message.
+//   - A stop calls no further handler, returns the messages whose handlers were not
+//     called, lets handlers finish for DrainTimeout, and then ends their contexts.
 //
 // # Caveats
 //
-// Delivery is at least once, also on a FIFO queue: a deletion that was lost on the way
-// to the service, or a consumer that died, repeats the message. Handlers must be
-// idempotent. A message may reach the dead letters twice for the same reason.
+// Delivery is at least once, also on a FIFO queue: a deletion that was lost on the way to
+// the service, or a consumer that died, repeats the message. Handlers must be idempotent.
+// A message may reach the dead-letter queue twice for the same reason.
 //
 // The attempts of a message are the service's count of its receives, less those that
-// this consumer has pardoned; after a restart or at another consumer none are. The
-// pardons are remembered for the latest 4,096 messages.
+// this consumer knows not to count. That knowledge covers the latest 4,096 messages and
+// ends with the process; another consumer does not have it.
 //
-// A redrive policy of the queue moves messages without asking anybody, also those of a
-// FIFO group that wait behind a failing one. Prefer DeadLetterURL, and set the
-// policy's maxReceiveCount a multiple of Attempts, as the net below.
+// A redrive policy of the queue moves messages by its own count, also those of a FIFO
+// group that wait behind a failing one. Prefer DeadLetterURL, and set the policy's
+// maxReceiveCount to a multiple of Attempts, as a safety net.
 package queues

@@ -1,12 +1,12 @@
 package queues
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -15,17 +15,20 @@ import (
 )
 
 // Lambda runs a handler behind a Lambda event source mapping that has
-// ReportBatchItemFailures set. Handle fits lambda.Start. Handler must be set.
+// ReportBatchItemFailures set. Handle fits lambda.Start. Handler is required.
 //
-// The mapping receives, counts and deletes. What the handler does not answer with
-// Done is reported as failed and comes again when the queue's visibility time-out is
-// over, until the queue's redrive policy takes it; an outcome's pause and reason
-// cannot be told to the mapping. Set SQS and QueueURL and they are: then a message
-// that is done is deleted at once, so that a function which is killed in the middle
-// of a batch repeats none of what was done; pauses become visibility time-outs; and
-// rejected messages are sent to DeadLetterURL.
+// The mapping receives, counts and deletes. A message whose handler does not answer Done
+// is reported as failed. It comes again when the queue's visibility timeout is over,
+// until the queue's redrive policy moves it; the mapping has no place for an outcome's
+// wait and reason.
+//
+// With SQS and QueueURL set, the outcome takes effect at once. A message that is done is
+// deleted, so a function that is killed in the middle of a batch repeats nothing that was
+// done; waits become visibility timeouts; and rejected messages go to DeadLetterURL.
 type Lambda struct {
-	Handler    Handler
+	// Handler gets the messages.
+	Handler Handler
+	// Middleware wraps Handler, the first outermost.
 	Middleware []Middleware
 	// SQS is the SDK's client and QueueURL the queue behind the mapping. Both or none.
 	SQS      sqsAPI
@@ -34,13 +37,13 @@ type Lambda struct {
 	DeadLetterURL string
 	Attempts      int
 	Backoff       Backoff
-	// Concurrency bounds the calls at once. Default 10, the size of a plain batch.
+	// Concurrency bounds the calls of the handler that run at a time. Default 10, the
+	// size of a batch of a mapping without a batch window.
 	Concurrency int
-	// Timeout bounds one call. Default 30 s.
+	// Timeout bounds one call of the handler. Default 30 s.
 	Timeout time.Duration
-	// Margin is how long before the function's own deadline the handlers' contexts
-	// end and no further message is begun: what it takes to report the batch.
-	// Default 2 s.
+	// Margin is how long before the function's own deadline the handlers' contexts end
+	// and no further handler is called: the time to report the batch. Default 2 s.
 	Margin time.Duration
 }
 
@@ -54,10 +57,10 @@ type BatchItemFailure struct {
 	ItemIdentifier string `json:"itemIdentifier"`
 }
 
-// Handle runs one batch, given as the JSON of the event: messages side by side, those
-// of one group of a FIFO queue in order. Behind a message that is not done, its
-// group's later ones are not begun; they are reported, too. The error is for an event
-// that cannot be read at all, or for a Lambda that is not set up.
+// Handle runs one batch, given as the JSON of the event: messages side by side, those of
+// one group of a FIFO queue in order. Behind a message that is not done, no handler is
+// called for the later ones of its group; they are reported, too. The error is for an
+// event that cannot be read, or for a Lambda that is not set up.
 func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
 	b, err := l.batch()
 	if err != nil {
@@ -75,21 +78,22 @@ func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespons
 		work, cancel = context.WithDeadlineCause(ctx, deadline.Add(-b.margin), ErrStopped)
 		defer cancel()
 	}
+
 	var g errgroup.Group
 	g.SetLimit(b.concurrency)
 
-	for _, lane := range lanes(messages, Message.lane) {
+	for _, sequence := range byGroup(messages, Message.orderedBy) {
 		g.Go(func() error {
-			b.run(ctx, work, lane)
+			b.handleInOrder(ctx, work, sequence)
 			return nil
 		})
 	}
-	_ = g.Wait() // no lane returns an error
+	_ = g.Wait() // no goroutine returns an error
 
-	out := BatchResponse{Failures: []BatchItemFailure{}}
+	out := BatchResponse{Failures: []BatchItemFailure{}} // null would fail the whole batch
 	for _, m := range messages {
 		if !b.done[m.ID] {
-			out.Failures = append(out.Failures, BatchItemFailure{m.ID})
+			out.Failures = append(out.Failures, BatchItemFailure{ItemIdentifier: m.ID})
 		}
 	}
 
@@ -106,29 +110,23 @@ type lambdaBatch struct {
 	concurrency int
 
 	mu   sync.Mutex
-	done map[string]bool
+	done map[string]bool // by message ID
 }
 
+// batch checks the configuration and fills in its defaults.
 func (l Lambda) batch() (*lambdaBatch, error) {
-	switch {
-	case l.Handler == nil:
-		return nil, errors.New("queues: Lambda.Handler is not set")
-	case (l.SQS == nil) != (l.QueueURL == ""):
-		return nil, errors.New("queues: set both of Lambda.SQS and Lambda.QueueURL, or none")
-	case l.DeadLetterURL != "" && l.SQS == nil:
-		return nil, errors.New("queues: Lambda.DeadLetterURL needs Lambda.SQS")
+	b := &lambdaBatch{
+		policy:      newPolicy(l.Attempts, l.Backoff),
+		timeout:     cmp.Or(l.Timeout, 30*time.Second),
+		margin:      cmp.Or(l.Margin, 2*time.Second),
+		concurrency: cmp.Or(l.Concurrency, 10),
+		done:        map[string]bool{},
 	}
-	or(&l.Concurrency, 10)
-	or(&l.Timeout, 30*time.Second)
-	or(&l.Margin, 2*time.Second)
-
-	p, err := newPolicy(l.Attempts, l.Backoff)
-	if err != nil {
+	if err := errors.Join(l.check(), b.policy.check()); err != nil {
 		return nil, err
 	}
 
-	b := &lambdaBatch{handler: wrap(l.Handler, l.Middleware), policy: p, timeout: l.Timeout, margin: l.Margin,
-		concurrency: l.Concurrency, done: map[string]bool{}}
+	b.handler = wrap(l.Handler, l.Middleware)
 	if l.SQS != nil {
 		b.queue = &queue{api: l.SQS, url: l.QueueURL, deadLetters: l.DeadLetterURL}
 	}
@@ -136,59 +134,82 @@ func (l Lambda) batch() (*lambdaBatch, error) {
 	return b, nil
 }
 
-// run handles one lane. The whole of ctx is there to tell the queue what became of a
-// message; work is the part of it that handlers may use.
-func (b *lambdaBatch) run(ctx, work context.Context, lane []Message) {
-	for i, m := range lane {
+// check returns every fault of the configuration, as one error.
+func (l Lambda) check() error {
+	var faults []error
+	if l.Handler == nil {
+		faults = append(faults, errors.New("queues: Lambda.Handler is not set"))
+	}
+
+	if (l.SQS == nil) != (l.QueueURL == "") {
+		faults = append(faults, errors.New("queues: set both of Lambda.SQS and Lambda.QueueURL, or none"))
+	}
+
+	if l.DeadLetterURL != "" && l.SQS == nil {
+		faults = append(faults, errors.New("queues: Lambda.DeadLetterURL needs Lambda.SQS"))
+	}
+
+	return errors.Join(faults...)
+}
+
+// handleInOrder handles messages one after the other. Handlers run on the context work;
+// ctx lasts longer, so that calls to the queue can still be made after it.
+func (b *lambdaBatch) handleInOrder(ctx, work context.Context, sequence []Message) {
+	for i, m := range sequence {
 		if work.Err() != nil {
-			b.giveBack(ctx, lane[i:])
+			b.returnUnread(ctx, sequence[i:])
 			return
 		}
+
 		call, cancel := context.WithTimeoutCause(work, b.timeout, ErrTimeout)
-		outcome := b.policy.judge(invoke(call, b.handler, m), m, 0)
+		outcome := b.policy.limitAttempts(invoke(call, b.handler, m), m, 0)
 		cancel()
 
-		if !b.settle(ctx, m, outcome) {
-			b.giveBack(ctx, lane[i+1:])
+		if !b.dispose(ctx, m, outcome) {
+			b.returnUnread(ctx, sequence[i+1:])
 			return
 		}
+
 		b.mu.Lock()
 		b.done[m.ID] = true
 		b.mu.Unlock()
 	}
 }
 
-// giveBack makes messages that were not begun visible, so that they hold up their group
-// no longer than the one before them.
-func (b *lambdaBatch) giveBack(ctx context.Context, rest []Message) {
+// returnUnread makes messages visible that no handler was called for, so that they hold
+// up their group no longer than the one before them. Where the call fails, they come
+// when their visibility timeouts are over.
+func (b *lambdaBatch) returnUnread(ctx context.Context, rest []Message) {
 	if b.queue == nil {
 		return
 	}
 
 	for batch := range slices.Chunk(rest, maxBatch) {
-		_, _ = b.queue.hide(ctx, batch, 0) // else they come when their visibility time-outs are over
+		_, _ = b.queue.changeVisibility(ctx, batch, 0)
 	}
 }
 
-// settle tells the queue, as far as it can be told, and reports whether the message
-// is finished.
-func (b *lambdaBatch) settle(ctx context.Context, m Message, o Outcome) bool {
+// dispose does with the message what the handler answered, as far as it can, and reports
+// whether the message is finished.
+func (b *lambdaBatch) dispose(ctx context.Context, m Message, o Outcome) (finished bool) {
 	if b.queue == nil {
 		return o.Kind == KindDone
 	}
 
 	if o.Kind == KindReject && b.queue.deadLetters != "" {
-		if b.queue.deadLetter(ctx, m, o.Err) != nil {
+		if b.queue.sendDeadLetter(ctx, m, o.Err) != nil {
 			return false
 		}
 		o = Done()
 	}
 
 	if o.Kind == KindDone {
-		_, _ = b.queue.delete(ctx, []Message{m}) // else the mapping deletes it
+		_, _ = b.queue.delete(ctx, []Message{m}) // where it fails, the mapping deletes it
 		return true
 	}
-	_, _ = b.queue.hide(ctx, []Message{m}, b.policy.pause(o, m)) // else it comes when its visibility time-out is over
+
+	// Where it fails, the message comes when its visibility timeout is over.
+	_, _ = b.queue.changeVisibility(ctx, []Message{m}, b.policy.delay(o, m))
 
 	return false
 }
@@ -207,6 +228,23 @@ type lambdaRecord struct {
 	EventSourceARN string `json:"eventSourceARN"`
 }
 
+// message reads the record.
+func (r *lambdaRecord) message() Message {
+	m := Message{
+		ID:      r.MessageID,
+		Body:    r.Body,
+		Queue:   r.EventSourceARN[strings.LastIndexByte(r.EventSourceARN, ':')+1:],
+		receipt: r.ReceiptHandle,
+	}
+	m.setSystemAttributes(r.Attributes)
+
+	for name, a := range r.Message {
+		m.setAttribute(name, Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue})
+	}
+
+	return m
+}
+
 func decodeEvent(event json.RawMessage) ([]Message, error) {
 	var in struct{ Records []lambdaRecord }
 	if err := json.Unmarshal(event, &in); err != nil {
@@ -214,33 +252,13 @@ func decodeEvent(event json.RawMessage) ([]Message, error) {
 	}
 
 	out := make([]Message, len(in.Records))
-	for i, r := range in.Records {
+	for i := range in.Records {
+		r := &in.Records[i]
 		if r.MessageID == "" {
 			return nil, fmt.Errorf("record %d has no messageId", i)
 		}
-		m := Message{ID: r.MessageID, Body: r.Body, Queue: r.EventSourceARN[strings.LastIndexByte(r.EventSourceARN, ':')+1:], receipt: r.ReceiptHandle}
-		m.system(r.Attributes)
-
-		for name, a := range r.Message {
-			if m.Attributes == nil {
-				m.Attributes = make(map[string]Attribute, len(r.Message))
-			}
-			m.Attributes[name] = Attribute{Type: a.DataType, Text: a.StringValue, Binary: a.BinaryValue}
-		}
-		out[i] = m
+		out[i] = r.message()
 	}
 
 	return out, nil
-}
-
-// system reads the attributes that the service itself gives a message.
-func (m *Message) system(attributes map[string]string) {
-	m.GroupID = attributes["MessageGroupId"]
-
-	m.DeduplicationID = attributes["MessageDeduplicationId"]
-	m.SequenceNumber = attributes["SequenceNumber"]
-	m.Receives, _ = strconv.Atoi(attributes["ApproximateReceiveCount"]) // absent: 0
-	if ms, err := strconv.ParseInt(attributes["SentTimestamp"], 10, 64); err == nil {
-		m.SentAt = time.UnixMilli(ms)
-	}
 }

@@ -220,7 +220,7 @@ func TestAFunctionThatIsKilledRepeatsNothingThatWasDone(t *testing.T) {
 	})
 }
 
-func TestALambdaWithAClientTellsTheQueueWhatBecameOfEachMessage(t *testing.T) {
+func TestALambdaWithAClientDisposesOfEachMessageAtOnce(t *testing.T) {
 	inWorld(t, "", func(t *testing.T, w *world) {
 		w.send("ok", "retry", "busy", "reject")
 		l := Lambda{SQS: w.api, QueueURL: w.url, DeadLetterURL: w.dead, Attempts: 2, Handler: func(_ context.Context, m Message) Outcome {
@@ -277,7 +277,7 @@ func TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure(t *testing.T) {
 	})
 }
 
-func TestMiddlewareStandsAroundTheHandler(t *testing.T) {
+func TestMiddlewareWrapsTheHandlerTheFirstOutermost(t *testing.T) {
 	var order []string
 
 	around := func(name string) Middleware {
@@ -298,7 +298,7 @@ func TestMiddlewareStandsAroundTheHandler(t *testing.T) {
 	}
 }
 
-func TestALambdaThatIsNotSetUpIsRefused(t *testing.T) {
+func TestALambdaThatIsNotConfiguredIsRefused(t *testing.T) {
 	h := (&answers{}).handle
 	for name, l := range map[string]Lambda{
 		"no handler":                  {},

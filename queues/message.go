@@ -1,6 +1,7 @@
 package queues
 
 import (
+	"strconv"
 	"strings"
 	"time"
 )
@@ -8,7 +9,7 @@ import (
 // Message is one message as it was received.
 type Message struct {
 	// ID is given by the service and stays the same however often the message is
-	// received. Two sendings of one request are two messages with two IDs.
+	// received. A request that was sent twice is two messages with two IDs.
 	ID   string
 	Body string
 	// Attributes are the sender's message attributes, at most 10.
@@ -23,16 +24,15 @@ type Message struct {
 	// Receives counts how often the message was received, this time included. The
 	// service calls it approximate.
 	Receives int
-	// SentAt is when the service took the message (ms).
+	// SentAt is when the service accepted the message, in whole milliseconds.
 	SentAt time.Time
 
 	// receipt is the handle of this receive.
 	receipt string
 }
 
-// Attribute is a message attribute: a data type ("String", "Number", "Binary",
-// each optionally with a label like "Number.int"), and the value as text or as
-// bytes.
+// Attribute is a message attribute: a data type ("String", "Number" or "Binary", each
+// optionally with a label as in "Number.int"), and the value as text or as bytes.
 type Attribute struct {
 	Type   string
 	Text   string // String, Number
@@ -44,3 +44,23 @@ func (m Message) FIFO() bool { return strings.HasSuffix(m.Queue, ".fifo") }
 
 // String names the message without its content, for logs and errors.
 func (m Message) String() string { return m.Queue + "/" + m.ID }
+
+// setSystemAttributes reads the attributes that the service itself gives a message.
+func (m *Message) setSystemAttributes(attributes map[string]string) {
+	m.GroupID = attributes["MessageGroupId"]
+	m.DeduplicationID = attributes["MessageDeduplicationId"]
+	m.SequenceNumber = attributes["SequenceNumber"]
+	m.Receives, _ = strconv.Atoi(attributes["ApproximateReceiveCount"]) // absent: 0
+
+	if ms, err := strconv.ParseInt(attributes["SentTimestamp"], 10, 64); err == nil {
+		m.SentAt = time.UnixMilli(ms)
+	}
+}
+
+// setAttribute adds an attribute of the sender's.
+func (m *Message) setAttribute(name string, a Attribute) {
+	if m.Attributes == nil {
+		m.Attributes = map[string]Attribute{}
+	}
+	m.Attributes[name] = a
+}

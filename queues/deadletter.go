@@ -1,0 +1,114 @@
+package queues
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+)
+
+// The attributes that a dead letter has besides those of its message.
+const (
+	// AttributeReason is why the message was rejected.
+	AttributeReason = "RejectReason"
+	// AttributeSource is the queue that it came from, a slash, and its ID there.
+	AttributeSource = "RejectSource"
+)
+
+// Limits of a message: SQS quotas, "Message attributes"; the reason's is our own.
+const (
+	maxAttributes = 10
+	maxReason     = 1024 // bytes
+)
+
+// sendDeadLetter copies the message to the dead-letter queue. A repeat makes a second
+// dead letter; a FIFO queue drops it within its five minutes.
+func (q *queue) sendDeadLetter(ctx context.Context, m Message, reason error) error {
+	in := &sqs.SendMessageInput{
+		QueueUrl:          &q.deadLetters,
+		MessageBody:       &m.Body,
+		MessageAttributes: deadLetterAttributes(m, reason),
+	}
+	if m.GroupID != "" {
+		in.MessageGroupId = &m.GroupID
+	}
+
+	if strings.HasSuffix(q.deadLetters, ".fifo") {
+		in.MessageDeduplicationId = &m.ID
+
+		// A FIFO queue requires a group; the messages of a standard queue may have none.
+		if m.GroupID == "" {
+			in.MessageGroupId = &m.ID
+		}
+	}
+
+	if _, err := q.api.SendMessage(ctx, in); err != nil {
+		return fmt.Errorf("queues: send %s to the dead letters: %w", m, err)
+	}
+
+	return nil
+}
+
+// deadLetterAttributes returns the message's attributes, and the reason and the source
+// while the limit of ten has room for them.
+func deadLetterAttributes(m Message, reason error) map[string]types.MessageAttributeValue {
+	attributes := maps.Clone(m.Attributes)
+	if attributes == nil {
+		attributes = make(map[string]Attribute, 2)
+	}
+
+	add := func(name, text string) {
+		if _, exists := attributes[name]; exists || len(attributes) < maxAttributes {
+			attributes[name] = Attribute{Type: "String", Text: text}
+		}
+	}
+	add(AttributeReason, reasonText(reason))
+	add(AttributeSource, m.String())
+
+	values := make(map[string]types.MessageAttributeValue, len(attributes))
+	for name, a := range attributes {
+		v := types.MessageAttributeValue{DataType: aws.String(a.Type)}
+		if a.Binary != nil {
+			v.BinaryValue = a.Binary
+		} else {
+			v.StringValue = aws.String(a.Text)
+		}
+		values[name] = v
+	}
+
+	return values
+}
+
+// reasonText returns an error's text as an attribute can hold it: not empty, and without
+// the characters that the service forbids (API reference of SendMessage).
+func reasonText(err error) string {
+	if err == nil {
+		return "rejected"
+	}
+
+	text := strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xfffe || r == 0xffff {
+			return '?'
+		}
+
+		return r
+	}, err.Error())
+	if len(text) > maxReason {
+		end := maxReason
+		for !utf8.RuneStart(text[end]) {
+			end--
+		}
+		text = text[:end] + "..."
+	}
+
+	if text == "" {
+		return "rejected"
+	}
+
+	return text
+}

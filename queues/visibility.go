@@ -1,0 +1,108 @@
+package queues
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// The schedule of a visibility timeout, in twelfths of it. It is extended when a quarter
+// has passed; a check every twelfth makes that a third at most. A call has a sixth to be
+// answered. When no call was accepted for ten twelfths, the message counts as lost before
+// the service gives it to another receiver.
+const (
+	checkEvery   = 1
+	extendAfter  = 3
+	answerWithin = 2
+	lostAfter    = 10
+)
+
+func (c *Consumer) twelfths(n int) time.Duration { return c.cfg.Visibility * time.Duration(n) / 12 }
+
+// keepInvisible extends the visibility timeouts of the messages in flight until ctx ends.
+func (c *Consumer) keepInvisible(ctx context.Context) {
+	tick := time.NewTicker(c.twelfths(checkEvery))
+	defer tick.Stop()
+
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+
+		var calls sync.WaitGroup
+		for batch := range slices.Chunk(c.lockDue(time.Now()), maxBatch) {
+			calls.Go(func() { c.extend(ctx, batch) })
+		}
+		calls.Wait()
+	}
+}
+
+// lockDue returns the messages whose visibility is to be extended, locked. It cancels
+// the handlers of those that could not be extended for too long.
+func (c *Consumer) lockDue(now time.Time) []*inFlight {
+	c.mu.Lock()
+
+	all := make([]*inFlight, 0, len(c.inFlight))
+	for f := range c.inFlight {
+		all = append(all, f)
+	}
+	c.mu.Unlock()
+
+	var due []*inFlight
+	for _, f := range all {
+		if !f.mu.TryLock() {
+			continue // it is being released
+		}
+
+		age := now.Sub(f.extendedAt)
+		switch {
+		case f.released || f.isLost() || age < c.twelfths(extendAfter):
+		case age >= c.twelfths(lostAfter):
+			f.cancel(fmt.Errorf("%w: its visibility could not be extended for %v", ErrMessageLost, age.Round(time.Millisecond)))
+		default:
+			due = append(due, f)
+			continue
+		}
+		f.mu.Unlock()
+	}
+
+	return due
+}
+
+// extend renews the visibility timeouts of up to ten locked messages and unlocks them.
+func (c *Consumer) extend(ctx context.Context, batch []*inFlight) {
+	began := time.Now()
+
+	call, cancel := context.WithTimeout(ctx, c.twelfths(answerWithin))
+	defer cancel()
+
+	failed, err := c.queue.changeVisibility(call, messages(batch), c.cfg.Visibility, withoutRetries)
+	for i, f := range batch {
+		switch {
+		case err != nil: // tried again at the next check
+		case failed[i] == nil:
+			f.extendedAt = began
+		case failed[i].isReceiptInvalid():
+			f.cancel(fmt.Errorf("%w: %w", ErrMessageLost, failed[i]))
+		}
+		f.mu.Unlock()
+	}
+
+	if hook := c.cfg.Events.Extended; hook != nil && !errors.Is(ctx.Err(), context.Canceled) {
+		hook(len(batch), err)
+	}
+}
+
+func messages(batch []*inFlight) []Message {
+	out := make([]Message, len(batch))
+	for i, f := range batch {
+		out[i] = f.message
+	}
+
+	return out
+}
