@@ -11,6 +11,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
+	"ratchet/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -180,7 +181,7 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 	var err error
 	out.Body.Orders, out.Body.Next, err = fill(s, in.Page, []string{"orders", string(c.tenant), in.State},
 		func(after string, n int) ([]*transitions.Order, string, error) {
-			found, next, err := s.cfg.Orders.List(ctx, transitions.Page{State: workflow.State(in.State), After: storedAfter(after), Limit: n})
+			found, next, err := inspect.List(ctx, s.cfg.Orders, inspect.Page{State: workflow.State(in.State), After: storedAfter(after), Limit: n})
 			return found, string(next), err
 		},
 		func(o *transitions.Order) (order, bool, error) {

@@ -9,6 +9,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
+	"ratchet/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -244,14 +245,14 @@ type option struct {
 }
 
 func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (*explainOutput, error) {
-	e, err := s.cfg.Orders.Explain(ctx, c.tenant.order(in.OrderID))
+	e, err := inspect.Explain(ctx, s.cfg.Orders, c.tenant.order(in.OrderID))
 	if err != nil {
 		return nil, err
 	}
 
 	out := explanation{Order: c.tenant.show(e.Order), Steps: []step{}, Missing: e.Missing, Options: []option{}, Editable: e.Editable, OtherVersion: e.OtherVersion}
 	for _, st := range e.Steps {
-		out.Steps = append(out.Steps, step{int64(st.ID), string(st.Event), string(st.From), string(st.To), st.At, st.Journal, st.Ring, st.Allotted, st.Named, st.Skipped})
+		out.Steps = append(out.Steps, step{int64(st.ID), string(st.Event), string(st.From), string(st.To), st.At, st.Journal, st.Ring, st.Assigned, st.Named, st.Skipped})
 	}
 
 	for _, o := range e.Options {

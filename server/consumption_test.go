@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/inspect"
 	"ratchet/internal/scenario"
 	"ratchet/server"
 	"ratchet/transitions"
@@ -68,7 +69,7 @@ func TestTheJournalMayBeWrittenByTheTransitions(t *testing.T) {
 	}
 
 	orders := 0
-	if err := b.Orders.Verify(t.Context(), func(c transitions.Check) error {
+	if err := inspect.Verify(t.Context(), b.Orders, func(c inspect.Check) error {
 		orders++
 
 		if len(c.Findings) > 0 {

@@ -7,7 +7,7 @@ import (
 	"ratchet/workflow"
 )
 
-// allot applies a request that lets its id be allotted: current plus one. It costs
+// allot applies a request that lets its id be assigned: current plus one. It costs
 // one read, or none when the caller's IfMatch says what is current. A lost race
 // returns the newer image, from which the id is derived again.
 func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) (Result, error) {
@@ -24,7 +24,7 @@ func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) 
 		case err != nil:
 			return Result{}, err
 		case found:
-			return compare(write{request: r, trace: traceAllotted}, t, order), nil
+			return compare(write{request: r, trace: traceAssigned}, t, order), nil
 		}
 
 		if err := o.CheckVersion(order); err != nil {
@@ -36,7 +36,7 @@ func (o *Orders) allot(ctx context.Context, r Request, groups []workflow.Group) 
 			return Result{Verdict: WrongState, Order: order, Expected: expected(groups), Reason: reason}, err
 		}
 
-		w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAllotted)
+		w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAssigned)
 		moved, old, err := o.sendKnown(ctx, w, order)
 		switch {
 		case err != nil:

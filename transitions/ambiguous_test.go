@@ -49,7 +49,7 @@ func (s *shop) lose(n int) (sent *int) {
 // call. The caller learns that it was the one, and the next one that it was.
 func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
-		for name, request := range map[string]transitions.Request{"id given": given("o-1", workflow.Pay, 2), "id allotted": keyed("o-1", workflow.Pay, "r")} {
+		for name, request := range map[string]transitions.Request{"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r")} {
 			t.Run(name, func(t *testing.T) {
 				s := newShop(t)
 				s.place(t, "o-1")

@@ -73,7 +73,7 @@ func (o *Orders) apply(ctx context.Context, r Request) (Result, error) {
 	}
 
 	if r.IfMatch != nil {
-		id, trace = *r.IfMatch+1, traceAllotted
+		id, trace = *r.IfMatch+1, traceAssigned
 	}
 
 	if result, decided, err := o.usedBefore(ctx, write{request: r, id: id, trace: trace}); err != nil || decided {
@@ -165,9 +165,10 @@ func (o *Orders) applied(img image, id TransitionID) (Result, error) {
 // Get returns the order as it is now (a strongly consistent read), and whether
 // there is one.
 func (o *Orders) Get(ctx context.Context, id OrderID) (*Order, bool, error) {
-	if !orderIDRule.holds(string(id)) {
-		return nil, false, fmt.Errorf("get order: %w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
+	if err := id.Validate(); err != nil {
+		return nil, false, fmt.Errorf("get order: %w", err)
 	}
+
 	consistent := true
 
 	out, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{

@@ -74,8 +74,8 @@ func compare(w write, t Transition, order *Order) Result {
 		return Result{Verdict: Replayed, Transition: t, Order: order}
 	case mine:
 		return Result{Verdict: Conflict, Order: order}
-	case w.trace == traceAllotted || t.allotted:
-		// Nobody chose this id twice: one of the two had it allotted. That is a
+	case w.trace == traceAssigned || t.assigned:
+		// Nobody chose this id twice: one of the two had it assigned. That is a
 		// lost race, not a caller's mistake.
 		return Result{Verdict: Superseded, Order: order}
 	case sameContent && w.request.RequestID == "" && t.request == digest{}:

@@ -79,9 +79,9 @@ func TestTwoHundredGoroutinesCompete(t *testing.T) {
 	})
 }
 
-// TestOneWinnerAmongAllottedIds lets 50 callers, each with a request id of its own,
+// TestOneWinnerAmongAssignedIds lets 50 callers, each with a request id of its own,
 // cancel one order: one is Applied, the rest learn that the state is wrong.
-func TestOneWinnerAmongAllottedIds(t *testing.T) {
+func TestOneWinnerAmongAssignedIds(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")

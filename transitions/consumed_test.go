@@ -66,7 +66,7 @@ func TestWhatOtherWaysCost(t *testing.T) {
 	s, consumed := meteredShop(t, transitions.JournalByStream)
 	s.place(t, "o-1")
 	consumed(units{transitions.Applied, 0, 1})
-	s.want(t, keyed("o-1", workflow.Hold, "r"), transitions.Applied) // an id allotted costs a read
+	s.want(t, keyed("o-1", workflow.Hold, "r"), transitions.Applied) // an id assigned costs a read
 	consumed(units{transitions.Applied, 1, 1})
 	r := keyed("o-1", workflow.Release, "r2")
 	r.IfMatch = seen(2) // unless the caller knows what is current

@@ -35,10 +35,11 @@ var (
 
 // Validate names the first field that breaks a rule, and the rule.
 func (n NewOrder) Validate() error {
-	switch {
-	case !orderIDRule.holds(string(n.ID)):
-		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(n.ID)))
-	case len(n.Items) > maxItems:
+	if err := n.ID.Validate(); err != nil {
+		return err
+	}
+
+	if len(n.Items) > maxItems {
 		return fmt.Errorf("%w: items: %d lines, at most %d", ErrInvalidRequest, len(n.Items), maxItems)
 	}
 

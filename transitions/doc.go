@@ -11,12 +11,12 @@
 // it stands, and the [Verdict] is read off that image alone; only evidence that the
 // ring has already overwritten comes from the journal. Who issues the ids: a Step
 // Functions execution computes them from its own data, so that its retries carry the
-// same id; any other caller sends a RequestID and lets Apply allot current+1.
+// same id; any other caller sends a RequestID and lets Apply assign current+1.
 //
 // The journal has one row per transition. The reader of the orders' stream writes it
 // ([JournalByStream]), or the transition itself ([JournalTransactional]). From it come
-// [Orders.History], an order as it was ([Orders.StateAt]), what an order must be
-// ([Rebuild]), and the comparison of all orders with it ([Orders.Verify]).
+// [Orders.History] and what an order must be ([Rebuild]). Package inspect shows from both
+// where an order was, and compares all orders with their journals.
 //
 // Before payment the content of an order may be edited ([Orders.AddItems] and the
 // others): one conditional write each, told apart by an event id, keeping the total

@@ -131,9 +131,11 @@ type change interface {
 }
 
 func (e Edit) validate() error {
+	if err := e.OrderID.Validate(); err != nil {
+		return err
+	}
+
 	switch {
-	case !orderIDRule.holds(string(e.OrderID)):
-		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(e.OrderID)))
 	case !requestIDRule.holds(string(e.EventID)):
 		return fmt.Errorf("%w: eventId: 1 to 255 printable ASCII characters", ErrInvalidRequest)
 	case e.IfMatch != nil && *e.IfMatch < 0:

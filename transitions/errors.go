@@ -24,7 +24,7 @@ var (
 	// ErrUnavailable: DynamoDB did not answer a read. Together with ErrOutcomeUnknown the
 	// read was to settle a write that had been sent; otherwise nothing was sent.
 	ErrUnavailable = errors.New("DynamoDB did not answer; retry later")
-	// ErrContended: other requests moved the order each time an id was allotted.
+	// ErrContended: other requests moved the order each time an id was assigned.
 	ErrContended = errors.New("the order moved during every attempt; retry later")
 	// ErrNotSent: the request was not sent, since an earlier one of the same order ended
 	// in an error (or the context had ended): to go on would take its place.
@@ -53,8 +53,6 @@ var (
 var (
 	// ErrUnknownOrder: there is no such order, and no journal of one.
 	ErrUnknownOrder = errors.New("no such order")
-	// ErrBeforeOrder: the order did not exist at that moment.
-	ErrBeforeOrder = errors.New("the order did not exist yet")
 	// ErrJournalBroken: the journal's rows are no chain. The error is a [*ChainError].
 	ErrJournalBroken = errors.New("the journal is broken")
 	// ErrNothingToRestore: the order has made everything that its journal knows of.

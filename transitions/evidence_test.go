@@ -74,7 +74,7 @@ func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
 func TestALostAnswerIsSettledInsideApply(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		for name, request := range map[string]transitions.Request{
-			"id given": given("o-1", workflow.Pay, 2), "id allotted": keyed("o-1", workflow.Pay, "r"),
+			"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r"),
 		} {
 			t.Run(name, func(t *testing.T) {
 				s := newShop(t)
@@ -181,7 +181,7 @@ func TestAJournalWithAHoleProvesNothing(t *testing.T) {
 	}
 
 	for name, r := range map[string]transitions.Request{
-		"id allotted":     keyed("o-1", workflow.ShipPart, "k"),
+		"id assigned":     keyed("o-1", workflow.ShipPart, "k"),
 		"another id":      {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 20, RequestID: "k"},
 		"the id it had":   {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 5, RequestID: "k"},
 		"without its key": given("o-1", workflow.ShipPart, 5),

@@ -26,7 +26,7 @@ func choose(r Request, groups []workflow.Group, order *Order) (move workflow.Gro
 		}
 
 		if len(g.Guards) > 0 && data == nil {
-			data = plainMap(order.item)
+			data = order.GuardData()
 		}
 
 		unmet, err := firstUnmet(g.Guards, data, r.Values)
@@ -97,6 +97,10 @@ func (w write) guarded(condition string, values image) (string, map[string]strin
 
 	return condition + " AND " + c.Expression, c.Names, nil
 }
+
+// GuardData is the order as guards see it (see [workflow.Guard.Holds]): every attribute of
+// its item. It is empty for an order that was not read whole.
+func (o *Order) GuardData() map[string]any { return plainMap(o.item) }
 
 // plainMap turns an image into what guards are evaluated on.
 func plainMap(item image) map[string]any {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -77,7 +78,7 @@ func captured(n int) types.AttributeValue {
 }
 
 func TestAGuardRefusesInTheSameWrite(t *testing.T) {
-	for name, pay := range map[string]transitions.Request{"id given": given("o-1", "pay", 2), "id allotted": keyed("o-1", "pay", "r"),
+	for name, pay := range map[string]transitions.Request{"id given": given("o-1", "pay", 2), "id assigned": keyed("o-1", "pay", "r"),
 		"if-match": {OrderID: "o-1", Event: "pay", RequestID: "r", IfMatch: seen(1)}, "from": {OrderID: "o-1", Event: "pay", TransitionID: 2, From: workflow.Pending}} {
 		t.Run(name, func(t *testing.T) {
 			inBothModes(t, func(t *testing.T, newShop maker) {
@@ -235,12 +236,12 @@ func TestAGuardHoldsUnderConcurrency(t *testing.T) {
 
 func TestExplainNamesTheGuards(t *testing.T) {
 	s := guardedShop(t, newShop)
-	e, err := s.Explain(t.Context(), "o-1")
+	e, err := inspect.Explain(t.Context(), s.Orders, "o-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	options := map[workflow.Event]transitions.Option{}
+	options := map[workflow.Event]inspect.Option{}
 	for _, o := range e.Options {
 		options[o.Event] = o
 	}
@@ -253,7 +254,7 @@ func TestExplainNamesTheGuards(t *testing.T) {
 	s.want(t, given("o-1", "pay", 2), transitions.Applied)
 	s.want(t, given("o-1", "ship", 3), transitions.Applied)
 
-	if e, err = s.Explain(t.Context(), "o-1"); err != nil {
+	if e, err = inspect.Explain(t.Context(), s.Orders, "o-1"); err != nil {
 		t.Fatal(err)
 	}
 

@@ -62,7 +62,7 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 		row["req"] = t.request.value()
 	}
 
-	if t.allotted {
+	if t.assigned {
 		row["allotted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 
@@ -120,7 +120,7 @@ func (o *Orders) evidenceOfRequest(ctx context.Context, r Request, upTo Transiti
 			t, found = row.Transition, true
 			return false
 		}
-		broken = broken || !row.follows(last)
+		broken = broken || !row.Follows(last)
 		last = row.ID
 
 		return last < upTo
@@ -178,7 +178,7 @@ func decodeRow(item image) (Row, error) {
 			To:       workflow.State(r.text(item, "toState")),
 			At:       r.time(item, "at"),
 			request:  r.digest(item, "req"),
-			allotted: item["allotted"] != nil,
+			assigned: item["allotted"] != nil,
 			narrowed: item["narrowed"] != nil,
 		},
 		PreviousID:        TransitionID(r.number(item, "previousId")),

@@ -68,7 +68,7 @@ type Transition struct {
 
 	request  digest // zero: the caller sent no request id
 	call     string // names the call that wrote it; empty in the journal
-	allotted bool   // Apply chose the id
+	assigned bool   // Apply chose the id
 	narrowed bool   // the request named the source state
 }
 
@@ -76,6 +76,12 @@ type Transition struct {
 func (t Transition) answers(r Request) bool {
 	return t.Event == r.Event && t.narrowed == (r.From != "") && (!t.narrowed || t.From == r.From)
 }
+
+// Assigned reports whether Apply chose the id, and not the caller.
+func (t Transition) Assigned() bool { return t.assigned }
+
+// Named reports whether the request carried a RequestID, of which only a digest is kept.
+func (t Transition) Named() bool { return t.request != digest{} }
 
 // byRequest finds the transition that the request id made, among those that the
 // ring still holds.
@@ -87,6 +93,12 @@ func (o *Order) byRequest(request digest) (Transition, bool) {
 	}
 
 	return Transition{}, false
+}
+
+// Remembers reports whether the item still holds the transition of that id.
+func (o *Order) Remembers(id TransitionID) bool {
+	_, found := o.slot(id)
+	return found
 }
 
 // Recent returns the transitions that the item remembers, oldest first: the newest,

@@ -40,7 +40,7 @@ type Config struct {
 	// order of any other version is ErrUnknownVersion.
 	Versions []int
 	// Attempts bounds how often a write with an unknown outcome is sent again, and
-	// how often an id is allotted afresh after a lost race. Default 8.
+	// how often an id is assigned afresh after a lost race. Default 8.
 	Attempts int
 	// EditMemory is how many edits an order remembers, so that a repeated one is
 	// Replayed: when it is full, the oldest quarter is forgotten. 4 to 64, default 32.

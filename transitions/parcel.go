@@ -37,9 +37,11 @@ const (
 
 // Validate names the first field that breaks a rule, and the rule.
 func (p Parcel) Validate() error {
+	if err := p.OrderID.Validate(); err != nil {
+		return err
+	}
+
 	switch {
-	case !orderIDRule.holds(string(p.OrderID)):
-		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(p.OrderID)))
 	case !orderIDRule.holds(p.ID):
 		return fmt.Errorf("%w: parcelId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(p.ID))
 	case len(p.Lines) == 0 || len(p.Lines) > maxParcelLines:
@@ -168,7 +170,7 @@ func (o *Orders) planParcel(p Parcel, order *Order) (write, Result, error) {
 	case reason != "":
 		return write{}, Result{Verdict: WrongState, Order: order, Expected: expected(groups), Reason: reason}, nil
 	}
-	w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAllotted)
+	w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAssigned)
 	w.load = &load
 
 	return w, Result{}, nil

@@ -363,7 +363,7 @@ func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
 		step(given("o-1", workflow.Cancel, 3), transitions.Superseded)
 		step(given("o-1", workflow.Cancel, 5), transitions.Conflict)
 		step(keyed("o-1", workflow.Ship, "allotted"), transitions.Conflict)
-		step(given("o-1", workflow.Pay, 2), transitions.Superseded) // that id was allotted
+		step(given("o-1", workflow.Pay, 2), transitions.Superseded) // that id was assigned
 		step(keyed("o-1", workflow.RequestReturn, "new"), transitions.Applied)
 	})
 }

@@ -19,8 +19,8 @@ type Row struct {
 	adopted bool // the first row of an order that others had moved before
 }
 
-// follows reports whether the row continues a chain that ends with the id, 0 for none.
-func (r Row) follows(last TransitionID) bool {
+// Follows reports whether the row continues a chain that ends with the id, 0 for none.
+func (r Row) Follows(last TransitionID) bool {
 	return r.PreviousID == last || last == 0 && r.adopted
 }
 
@@ -68,7 +68,7 @@ func Rebuild(rows iter.Seq2[Row, error]) (Facts, error) {
 			return f, err
 		}
 
-		if err := f.add(row); err != nil {
+		if err := f.Add(row); err != nil {
 			return f, err
 		}
 	}
@@ -76,10 +76,10 @@ func Rebuild(rows iter.Seq2[Row, error]) (Facts, error) {
 	return f, nil
 }
 
-// add moves the facts on by one row.
-func (f *Facts) add(row Row) error {
+// Add moves the facts on by one row. A row that does not continue them is a [*ChainError].
+func (f *Facts) Add(row Row) error {
 	switch {
-	case !row.follows(f.TransitionID):
+	case !row.Follows(f.TransitionID):
 		return &ChainError{row.ID, fmt.Sprintf("it follows transition %d, but the row before it is %d", row.PreviousID, f.TransitionID)}
 	case row.ID <= f.TransitionID:
 		return &ChainError{row.ID, fmt.Sprintf("it comes after transition %d", f.TransitionID)}
@@ -92,6 +92,34 @@ func (f *Facts) add(row Row) error {
 
 	return nil
 }
+
+// RingDifferences compares the ring of the order with what its journal says it must hold.
+// It yields the transition of each slot that differs, and in words how.
+func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
+	return func(yield func(TransitionID, string) bool) {
+		for i, want := range f.ring {
+			have := o.ring[i]
+			have.call, want.call = "", "" // the journal keeps no calls
+
+			id, difference := have.ID, ""
+			switch {
+			case have.ID == 0 && want.ID != 0:
+				id, difference = want.ID, fmt.Sprintf("slot s%d is empty, the journal has transition %d", i, want.ID)
+			case have.ID != want.ID:
+				difference = fmt.Sprintf("slot s%d holds transition %d, the journal has %d", i, have.ID, want.ID)
+			case have != want:
+				difference = fmt.Sprintf("slot s%d holds transition %d with other content than the journal", i, have.ID)
+			}
+
+			if difference != "" && !yield(id, difference) {
+				return
+			}
+		}
+	}
+}
+
+// HasJournal reports whether a journal table is configured.
+func (o *Orders) HasJournal() bool { return o.cfg.JournalTable != "" }
 
 // Rows returns the order's journal, oldest first, from the row after the given id. It
 // is read page by page while the caller goes on.
@@ -109,101 +137,9 @@ func (o *Orders) Rows(ctx context.Context, id OrderID, after TransitionID) iter.
 	}
 }
 
-// View is an order's state at some moment of its past.
-type View struct {
-	OrderID OrderID `json:"orderId"`
-	Facts
-}
-
-// StateAt returns where the order stood at the moment. Transitions are taken in the
-// order of their ids, as they were made, and the first one with a later time ends the
-// view: clocks of different machines decide only how near two moments may be told
-// apart. What the journal does not have yet is taken from the order's ring;
-// ErrJournalBehind says that both together leave a gap.
-func (o *Orders) StateAt(ctx context.Context, id OrderID, at time.Time) (View, error) {
-	view, err := o.view(ctx, id, func(r Row) bool { return !r.At.After(at) })
-	if err == nil && view.TransitionID == 0 {
-		err = ErrBeforeOrder
-	}
-
-	if err != nil {
-		return View{}, fmt.Errorf("state of order %s at %s: %w", id, at.UTC().Format(time.RFC3339Nano), err)
-	}
-
-	return view, nil
-}
-
-// StateAfter returns where the order stood after the transition, or after the last
-// one before it when the id was skipped.
-func (o *Orders) StateAfter(ctx context.Context, id OrderID, transition TransitionID) (View, error) {
-	view, err := o.view(ctx, id, func(r Row) bool { return r.ID <= transition })
-	if err == nil && view.TransitionID == 0 {
-		err = ErrBeforeOrder
-	}
-
-	if err != nil {
-		return View{}, fmt.Errorf("state of order %s after transition %d: %w", id, transition, err)
-	}
-
-	return view, nil
-}
-
-// view plays the order's history as long as fn wants.
-func (o *Orders) view(ctx context.Context, id OrderID, fn func(Row) bool) (View, error) {
-	if !orderIDRule.holds(string(id)) {
-		return View{}, fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
-	}
-
-	view := View{OrderID: id}
-	for row, err := range o.Rows(ctx, id, 0) {
-		if err != nil {
-			return View{}, err
-		}
-
-		if !fn(row) {
-			return view, nil // a later row proves that nothing is missing
-		}
-
-		if err := view.add(row); err != nil {
-			return View{}, err
-		}
-	}
-	// The journal has ended: only the order itself tells whether that was all.
-	order, found, err := o.Get(ctx, id)
-	switch {
-	case err != nil:
-		return View{}, err
-	case !found && view.TransitionID == 0:
-		return View{}, ErrUnknownOrder
-	case !found:
-		return view, nil // the order was deleted; its journal was not
-	}
-
-	rest, complete := order.since(view.TransitionID)
-	for _, row := range rest {
-		if !complete {
-			break
-		}
-
-		if !fn(row) {
-			return view, nil
-		}
-
-		if err := view.add(row); err != nil {
-			return View{}, err
-		}
-	}
-
-	if !complete {
-		return View{}, ErrJournalBehind
-	}
-
-	return view, nil
-}
-
-// since returns what the ring holds of the transitions after the id, as rows, and
-// whether those are all. The ring does not keep versions: only the newest row has one.
-func (o *Order) since(last TransitionID) (rows []Row, complete bool) {
+// Since returns what the order remembers of its transitions after the given one, as rows,
+// and whether those are all. The ring does not keep versions: only the newest row has one.
+func (o *Order) Since(last TransitionID) (rows []Row, complete bool) {
 	newest := last
 	for _, t := range o.Recent() {
 		if t.ID <= last || t.ID > o.TransitionID {

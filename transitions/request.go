@@ -16,6 +16,15 @@ import (
 // (no slash: effect keys are orderId/transitionId/handler).
 type OrderID string
 
+// Validate returns an ErrInvalidRequest that names the rule which the id breaks.
+func (id OrderID) Validate() error {
+	if orderIDRule.holds(string(id)) {
+		return nil
+	}
+
+	return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
+}
+
 // TransitionID numbers the transitions of one order, from 1 (placing it), always
 // upwards, gaps allowed.
 type TransitionID int64
@@ -24,7 +33,7 @@ type TransitionID int64
 // Step Functions computes ids in JSON.
 const MaxTransitionID TransitionID = 1<<53 - 1
 
-// RequestID names one request of a caller that lets the id be allotted, like the
+// RequestID names one request of a caller that lets the id be assigned, like the
 // Idempotency-Key header: 1 to 255 printable ASCII characters.
 type RequestID string
 
@@ -84,9 +93,11 @@ type Request struct {
 
 // Validate names the first field that breaks a rule, and the rule.
 func (r Request) Validate() error {
+	if err := r.OrderID.Validate(); err != nil {
+		return err
+	}
+
 	switch {
-	case !orderIDRule.holds(string(r.OrderID)):
-		return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(r.OrderID)))
 	case r.Event == "":
 		return fmt.Errorf("%w: event is empty", ErrInvalidRequest)
 	case r.TransitionID < 0 || r.TransitionID > MaxTransitionID:

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"ratchet/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -51,7 +52,7 @@ func (s *shop) restored(t testing.TB, write bool) transitions.Restoration {
 func (s *shop) sound(t testing.TB) {
 	t.Helper()
 
-	if err := s.Verify(t.Context(), func(c transitions.Check) error {
+	if err := inspect.Verify(t.Context(), s.Orders, func(c inspect.Check) error {
 		if len(c.Findings) > 0 {
 			t.Errorf("after restoring: %+v", c.Findings)
 		}
@@ -183,7 +184,7 @@ func TestABrokenJournalRestoresNothing(t *testing.T) {
 }
 
 // TestAnyHistoryIsRestoredFromAnyMoment lets an order live at random (ids given and
-// allotted, gaps, edits, parcels, a change of version), puts its item back to how it was
+// assigned, gaps, edits, parcels, a change of version), puts its item back to how it was
 // at some moment, and restores it: the journal agrees, and whatever was applied is
 // Replayed with the same transition.
 func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
@@ -267,7 +268,7 @@ func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 		}
 	})
 
-	if err := s.Verify(t.Context(), func(c transitions.Check) error {
+	if err := inspect.Verify(t.Context(), s.Orders, func(c inspect.Check) error {
 		if len(c.Findings) > 0 {
 			t.Errorf("order %s: %+v", c.OrderID, c.Findings)
 		}

@@ -39,7 +39,7 @@ var ringNames = func() (names struct{ slot, from, request [RingSize]string }) {
 
 // Flags of a slot.
 const (
-	flagAllotted = 'a' // the id was allotted, not given
+	flagAssigned = 'a' // the id was assigned, not given
 	flagNarrowed = 'f' // the request named the state that it left
 )
 
@@ -47,7 +47,7 @@ const (
 const (
 	traceNone     = iota // the id was given, without a request id
 	traceRequest         // the id was given, with a request id
-	traceAllotted        // the id was allotted to a request id
+	traceAssigned        // the id was assigned to a request id
 )
 
 // updateExpressions holds the update of each slot: without a request id, and with one.
@@ -86,7 +86,7 @@ var unusedKey = func() string {
 // slot is the write's transition as the ring keeps it, without its source.
 func (w write) slot() types.AttributeValue {
 	return Transition{ID: w.id, Event: w.request.Event, To: w.group.To, At: w.at, call: w.call,
-		allotted: w.trace == traceAllotted, narrowed: w.request.From != ""}.slot()
+		assigned: w.trace == traceAssigned, narrowed: w.request.From != ""}.slot()
 }
 
 func (t Transition) slot() types.AttributeValue {
@@ -98,10 +98,10 @@ func (t Transition) slot() types.AttributeValue {
 	text = strconv.AppendInt(append(text, ' '), t.At.UnixMilli(), 10)
 	text = append(append(text, ' '), t.call...)
 	switch {
-	case t.allotted && t.narrowed:
-		text = append(text, ' ', flagAllotted, flagNarrowed)
-	case t.allotted:
-		text = append(text, ' ', flagAllotted)
+	case t.assigned && t.narrowed:
+		text = append(text, ' ', flagAssigned, flagNarrowed)
+	case t.assigned:
+		text = append(text, ' ', flagAssigned)
 	case t.narrowed:
 		text = append(text, ' ', flagNarrowed)
 	}
@@ -131,7 +131,7 @@ func parseSlot(text string) (Transition, error) {
 
 	return Transition{
 		ID: TransitionID(id), Event: workflow.Event(field[1]), To: workflow.State(field[2]), At: time.UnixMilli(at).UTC(), call: field[4],
-		allotted: strings.IndexByte(field[5], flagAllotted) >= 0, narrowed: strings.IndexByte(field[5], flagNarrowed) >= 0,
+		assigned: strings.IndexByte(field[5], flagAssigned) >= 0, narrowed: strings.IndexByte(field[5], flagNarrowed) >= 0,
 	}, nil
 }
 

@@ -237,7 +237,7 @@ func (o *Order) moved(w write, version int) *Order {
 	after.DefinitionVersion, after.UpdatedAt = version, at
 
 	t := Transition{ID: w.id, Event: w.request.Event, From: o.State, To: w.group.To, At: at, call: w.call,
-		allotted: w.trace == traceAllotted, narrowed: w.request.From != ""}
+		assigned: w.trace == traceAssigned, narrowed: w.request.From != ""}
 	if w.trace != traceNone {
 		t.request = w.request.RequestID.digest()
 	}

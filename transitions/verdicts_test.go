@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ratchet/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -53,7 +54,7 @@ func TestReplayedReturnsTheSameResultHoweverLate(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		for name, request := range map[string]transitions.Request{
 			"id given":    given("o-1", workflow.Pay, 2),
-			"id allotted": keyed("o-1", workflow.Pay, "r-1"),
+			"id assigned": keyed("o-1", workflow.Pay, "r-1"),
 			"both":        {OrderID: "o-1", Event: workflow.Pay, TransitionID: 2, RequestID: "r-1"},
 			"if-match":    {OrderID: "o-1", Event: workflow.Pay, RequestID: "r-1", IfMatch: seen(1)},
 		} {
@@ -92,7 +93,7 @@ func TestSupersededStaysSuperseded(t *testing.T) {
 	})
 }
 
-func TestAnExecutionOvertakenByAnAllottedIdIsSuperseded(t *testing.T) {
+func TestAnExecutionOvertakenByAnAssignedIdIsSuperseded(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -250,7 +251,7 @@ func TestAnOrderThatSomebodyElseMovedIsAdopted(t *testing.T) {
 		s.want(t, keyed("o-1", workflow.ShipPart, "first"), transitions.Replayed)
 		s.want(t, given("o-1", workflow.ShipPart, 3), transitions.Superseded)
 
-		if err := s.Verify(t.Context(), func(c transitions.Check) error {
+		if err := inspect.Verify(t.Context(), s.Orders, func(c inspect.Check) error {
 			if len(c.Findings) > 0 {
 				t.Errorf("%+v", c.Findings)
 			}
@@ -259,7 +260,7 @@ func TestAnOrderThatSomebodyElseMovedIsAdopted(t *testing.T) {
 			t.Error(err)
 		}
 
-		if e, err := s.Explain(t.Context(), "o-1"); err != nil || e.Missing != "" || e.Steps[0].ID != 6 {
+		if e, err := inspect.Explain(t.Context(), s.Orders, "o-1"); err != nil || e.Missing != "" || e.Steps[0].ID != 6 {
 			t.Errorf("%+v, %v", e.Steps[0], err)
 		}
 	})

@@ -1,13 +1,11 @@
 package transitions
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"ratchet/internal/dynamo"
-	"ratchet/workflow"
 )
 
 // CheckVersion returns ErrUnknownVersion when the order may not be judged by these
@@ -57,54 +55,4 @@ func (o *Orders) ofVersion(only int, values image) string {
 	}
 
 	return "(attribute_not_exists(definitionVersion) OR definitionVersion IN (" + list + "))"
-}
-
-// Migrate brings the order, as the caller has read it, to the version of these orders'
-// definition, in the state that m names. It is a transition like any other: one
-// conditional write with the next id and the event "migrate", in ring and journal; an
-// execution that holds the order's id learns of it as of any other transition. It
-// reports false when the order is of the version already or has no version at all, so
-// it may be repeated. An error of m's is returned as it is.
-func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Order) (after *Order, moved bool, err error) {
-	after, moved, err = o.migrate(ctx, m, order)
-	if err != nil {
-		err = fmt.Errorf("migrate order %s from version %d to %d: %w", order.ID, order.DefinitionVersion, o.def.Version(), err)
-	}
-
-	return after, moved, err
-}
-
-func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Order) (*Order, bool, error) {
-	for range o.cfg.Attempts {
-		if order.DefinitionVersion == 0 || order.DefinitionVersion == o.def.Version() {
-			return order, false, nil
-		}
-
-		to, err := m.Map(order.DefinitionVersion, o.def.Version(), order.State)
-		if err != nil {
-			return order, false, err
-		}
-		seen := order.TransitionID
-
-		w := o.prepare(Request{OrderID: order.ID, Event: workflow.Migrate, IfMatch: &seen,
-			RequestID: RequestID(fmt.Sprintf("migration/%d/%d/%d", order.DefinitionVersion, o.def.Version(), seen))},
-			seen+1, workflow.Group{From: []workflow.State{order.State}, To: to}, traceAllotted)
-		w.version = order.DefinitionVersion
-		done, old, err := o.sendKnown(ctx, w, order)
-		switch {
-		case err != nil:
-			return order, false, err
-		case done != nil:
-			return done, true, nil
-		case old == nil:
-			return order, false, ErrUnknownOrder
-		}
-
-		if t, same := old.slot(w.id); same && t.call == w.call {
-			return old, true, nil // the answer was lost, and a retry met its own write
-		}
-		order = old
-	}
-
-	return order, false, ErrContended
 }

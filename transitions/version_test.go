@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ratchet/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -81,7 +82,7 @@ func TestAnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 
 		ifMatch := keyed("o-1", "pay", "k2")
 		ifMatch.IfMatch = seen(3)
-		for name, r := range map[string]transitions.Request{"id given": given("o-1", "pay", 4), "id allotted": keyed("o-1", "pay", "k"), "if-match": ifMatch} {
+		for name, r := range map[string]transitions.Request{"id given": given("o-1", "pay", 4), "id assigned": keyed("o-1", "pay", "k"), "if-match": ifMatch} {
 			if _, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrUnknownVersion) || transitions.Retryable(err) {
 				t.Errorf("%s: got %v, want ErrUnknownVersion", name, err)
 			}
@@ -142,7 +143,7 @@ func TestAMigrationIsATransition(t *testing.T) {
 		s.want(t, given("o-1", "release", 4), transitions.Applied)
 
 		if s.mode == transitions.JournalTransactional {
-			if err := s.Verify(t.Context(), func(c transitions.Check) error {
+			if err := inspect.Verify(t.Context(), s.Orders, func(c inspect.Check) error {
 				if len(c.Findings) > 0 {
 					t.Errorf("%+v", c.Findings)
 				}
@@ -202,10 +203,10 @@ func TestAllOrdersAreMigrated(t *testing.T) {
 	}
 	s.runs(t, 2)
 	s.place(t, "new")
-	count := func(want transitions.Counts) {
+	count := func(want inspect.Counts) {
 		t.Helper()
 
-		got, err := s.Count(t.Context(), transitions.Sweep{})
+		got, err := inspect.Count(t.Context(), s.Orders, transitions.Sweep{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,14 +215,14 @@ func TestAllOrdersAreMigrated(t *testing.T) {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
-	count(transitions.Counts{1: {"PENDING": 20, "ON_HOLD": 20}, 2: {"PENDING": 1}})
+	count(inspect.Counts{1: {"PENDING": 20, "ON_HOLD": 20}, 2: {"PENDING": 1}})
 
 	seen := 0
 	moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 3, Progress: func(n int) { seen = n }})
 	if err != nil || moved != 40 || unmapped != 0 || seen != 41 {
 		t.Errorf("%d moved, %d unmapped, %d seen, %v", moved, unmapped, seen, err)
 	}
-	count(transitions.Counts{2: {"PENDING": 21, "HELD": 20}})
+	count(inspect.Counts{2: {"PENDING": 21, "HELD": 20}})
 
 	if moved, unmapped, err = s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}); err != nil || moved+unmapped != 0 {
 		t.Errorf("again: %d moved, %d unmapped, %v", moved, unmapped, err)
@@ -232,7 +233,7 @@ func TestAllOrdersAreMigrated(t *testing.T) {
 		t.Errorf("without a way: %d moved, %d unmapped, %v", moved, unmapped, err)
 	}
 
-	if _, err := s.Count(t.Context(), transitions.Sweep{Segments: 65}); !errors.Is(err, transitions.ErrInvalidRequest) {
+	if _, err := inspect.Count(t.Context(), s.Orders, transitions.Sweep{Segments: 65}); !errors.Is(err, transitions.ErrInvalidRequest) {
 		t.Errorf("65 segments: %v", err)
 	}
 }

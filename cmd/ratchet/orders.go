@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -111,7 +112,7 @@ func ordersList(s *settings) *cobra.Command {
 	after := c.Flags().String("after", "", "continue after this order (the last of the page before)")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
-			orders, next, err := b.Orders.List(c.Context(), transitions.Page{State: workflow.State(*state), Version: *version,
+			orders, next, err := inspect.List(c.Context(), b.Orders, inspect.Page{State: workflow.State(*state), Version: *version,
 				After: transitions.OrderID(*after), Limit: *limit})
 			if err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -34,7 +35,7 @@ func ordersExplain(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			e, err := b.Orders.Explain(c.Context(), transitions.OrderID(args[0]))
+			e, err := inspect.Explain(c.Context(), b.Orders, transitions.OrderID(args[0]))
 			if errors.Is(err, transitions.ErrUnknownOrder) {
 				return fmt.Errorf("order %s: %w", args[0], errNotFound)
 			}
@@ -45,7 +46,7 @@ func ordersExplain(s *settings) *cobra.Command {
 
 			if s.json {
 				return printJSON(c.OutOrStdout(), struct {
-					transitions.Explanation
+					inspect.Explanation
 					Refused []refusedRequest `json:"refused,omitempty"`
 				}{e, refused})
 			}
@@ -81,7 +82,7 @@ func refusalsIn(c *cobra.Command, logs []string, id transitions.OrderID) (all []
 	return all, nil
 }
 
-func printExplanation(out io.Writer, e transitions.Explanation, refused []refusedRequest, logged bool, d *workflow.Definition) error {
+func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedRequest, logged bool, d *workflow.Definition) error {
 	o := e.Order
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "order %s is %s since transition %d\n", o.ID, o.State, o.TransitionID)
@@ -143,9 +144,9 @@ func identified(r refusedRequest) string {
 	return fmt.Sprintf("transition %d", r.ID)
 }
 
-func chosenBy(s transitions.Step) string {
+func chosenBy(s inspect.Step) string {
 	switch {
-	case s.Allotted:
+	case s.Assigned:
 		return "allotted to a request id"
 	case s.Named:
 		return "caller, with a request id"
@@ -154,7 +155,7 @@ func chosenBy(s transitions.Step) string {
 	return "caller"
 }
 
-func recordedIn(s transitions.Step) string {
+func recordedIn(s inspect.Step) string {
 	switch {
 	case s.Journal && s.Ring:
 		return "journal, ring"
@@ -165,7 +166,7 @@ func recordedIn(s transitions.Step) string {
 	return "ring"
 }
 
-func reasonFor(o transitions.Option) string {
+func reasonFor(o inspect.Option) string {
 	switch {
 	case o.Legal && o.If != "":
 		return fmt.Sprintf("leads to %s, if the request satisfies %s", o.To, o.If)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
 )
@@ -62,16 +63,16 @@ func ordersGet(s *settings) *cobra.Command {
 // printPast prints where the order stood after the transition, or without one at the
 // moment.
 func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions.OrderID, at time.Time, after transitions.TransitionID) error {
-	var view transitions.View
+	var view inspect.View
 	var err error
 	if after > 0 {
-		view, err = b.Orders.StateAfter(c.Context(), id, after)
+		view, err = inspect.StateAfter(c.Context(), b.Orders, id, after)
 	} else {
-		view, err = b.Orders.StateAt(c.Context(), id, at)
+		view, err = inspect.StateAt(c.Context(), b.Orders, id, at)
 	}
 
 	switch {
-	case errors.Is(err, transitions.ErrUnknownOrder), errors.Is(err, transitions.ErrBeforeOrder):
+	case errors.Is(err, transitions.ErrUnknownOrder), errors.Is(err, inspect.ErrBeforeOrder):
 		return &statusError{exitNotFound, err}
 	case err != nil:
 		return err

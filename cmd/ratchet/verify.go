@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/inspect"
 	"ratchet/server"
-	"ratchet/transitions"
 )
 
 func verifyCommand(s *settings) *cobra.Command {
@@ -27,7 +27,7 @@ func verifyCommand(s *settings) *cobra.Command {
 
 		return s.with(c.Context(), func(b *server.Backend) error {
 			v := &verification{out: c.OutOrStdout(), progress: c.ErrOrStderr(), json: s.json, since: time.Now().Add(-*lag), told: time.Now()}
-			if err := b.Orders.Verify(c.Context(), v.take); err != nil {
+			if err := inspect.Verify(c.Context(), b.Orders, v.take); err != nil {
 				return err
 			}
 
@@ -56,7 +56,7 @@ type verificationCounts struct {
 }
 
 // take handles one order.
-func (v *verification) take(c transitions.Check) error {
+func (v *verification) take(c inspect.Check) error {
 	v.counts.Orders++
 	v.counts.Rows += c.Rows
 	if now := time.Now(); now.Sub(v.told) >= 2*time.Second {
@@ -64,9 +64,9 @@ func (v *verification) take(c transitions.Check) error {
 		fmt.Fprintf(v.progress, "%d orders compared, %d mismatched\n", v.counts.Orders, v.counts.Mismatched)
 	}
 
-	var mismatches []transitions.Finding
+	var mismatches []inspect.Finding
 	for _, f := range c.Findings {
-		if f.Kind == transitions.FindingBehind && f.Since.After(v.since) {
+		if f.Kind == inspect.FindingBehind && f.Since.After(v.since) {
 			v.counts.Lagging++
 			continue
 		}

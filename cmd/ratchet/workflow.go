@@ -10,6 +10,7 @@ import (
 
 	"ratchet"
 	"ratchet/activities/steps"
+	"ratchet/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -70,7 +71,7 @@ func showCommand(s *settings) *cobra.Command {
 func (s *settings) countOrders(c *cobra.Command, d *workflow.Definition) (map[workflow.State]int, error) {
 	inStates := map[workflow.State]int{}
 	err := s.with(c.Context(), func(b *server.Backend) error {
-		counts, err := b.Orders.Count(c.Context(), transitions.Sweep{Progress: told(c.ErrOrStderr(), "counted")})
+		counts, err := inspect.Count(c.Context(), b.Orders, transitions.Sweep{Progress: told(c.ErrOrStderr(), "counted")})
 		if err != nil {
 			return err
 		}

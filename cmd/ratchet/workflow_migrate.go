@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -132,7 +133,7 @@ func (s *settings) migrations(c *cobra.Command, target *workflow.Definition, fil
 
 // migrationPlan counts the orders and says what would become of them.
 func migrationPlan(c *cobra.Command, b *server.Backend, m *workflow.Migrations, segments int) (workflow.MigrationPlan, error) {
-	counts, err := b.Orders.Count(c.Context(), transitions.Sweep{Segments: segments, Progress: told(c.ErrOrStderr(), "counted")})
+	counts, err := inspect.Count(c.Context(), b.Orders, transitions.Sweep{Segments: segments, Progress: told(c.ErrOrStderr(), "counted")})
 	if err != nil {
 		return workflow.MigrationPlan{}, err
 	}

@@ -1,0 +1,198 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Explanation says why an order is where it is, and what it may do now. It does not hold
+// what was refused, because a refusal records nothing: a record would cost a write for
+// every poll of an impatient caller. Counters and the debug log of [transitions.Config]
+// are where refusals show.
+type Explanation struct {
+	Order *transitions.Order `json:"order"`
+	// Steps is the order's way, oldest first.
+	Steps []Step `json:"steps"`
+	// Missing says what the steps lack. It is empty when nothing is known to be missing.
+	Missing string `json:"missing,omitempty"`
+	// Options holds every event of the definition, in its order.
+	Options []Option `json:"options"`
+	// Editable says whether the content may be edited now.
+	Editable bool `json:"editable"`
+	// OtherVersion is set when the order was last moved by another version of the
+	// definition than the one that the options are judged by.
+	OtherVersion int `json:"otherVersion,omitempty"`
+}
+
+// Step is one transition of an order's way, and where it is recorded.
+type Step struct {
+	transitions.Transition
+	// Journal and Ring say which of the two has it.
+	Journal bool `json:"journal"`
+	Ring    bool `json:"ring"`
+	// Assigned: Apply chose the id. Otherwise an execution or another caller did.
+	Assigned bool `json:"allotted"`
+	// Named: the request carried a RequestID. Only its digest is kept.
+	Named bool `json:"named"`
+	// Skipped is how many ids before this one were never applied.
+	Skipped int64 `json:"skipped,omitempty"`
+}
+
+// Option is what an event would do to the order now.
+type Option struct {
+	Event workflow.Event `json:"event"`
+	// Legal says that the event could be applied now.
+	Legal bool `json:"legal"`
+	// To is where a legal event would lead.
+	To workflow.State `json:"to,omitempty"`
+	// If is what a guard of a legal event asks of the request. A request that does not
+	// meet it is refused.
+	If string `json:"if,omitempty"`
+	// Unmet names the guards that are in the way, in the right state.
+	Unmet string `json:"unmet,omitempty"`
+	// Needs lists the states from which the event would be legal.
+	Needs []workflow.State `json:"needs,omitempty"`
+	// Ahead says, of an event that is not legal now, that the order can still come to
+	// one of those states; otherwise the event is over for good.
+	Ahead bool `json:"ahead,omitempty"`
+}
+
+// Explain gathers all that is recorded about the order, and judges every event by the
+// definition. It returns [transitions.ErrUnknownOrder] when there is no such order.
+func Explain(ctx context.Context, o *transitions.Orders, id transitions.OrderID) (Explanation, error) {
+	order, found, err := o.Get(ctx, id)
+	if err != nil {
+		return Explanation{}, err
+	}
+
+	if !found {
+		return Explanation{}, fmt.Errorf("explain order %s: %w", id, transitions.ErrUnknownOrder)
+	}
+
+	e := Explanation{Order: order, Editable: slices.Contains(o.Editable(), order.State)}
+	if order.DefinitionVersion != o.Definition().Version() {
+		e.OtherVersion = order.DefinitionVersion
+	}
+
+	if err := e.collectSteps(ctx, o); err != nil {
+		return Explanation{}, fmt.Errorf("explain order %s: %w", id, err)
+	}
+
+	for _, event := range o.Definition().Events() {
+		e.Options = append(e.Options, option(o.Definition(), order, event))
+	}
+
+	return e, nil
+}
+
+// collectSteps merges the journal with the order's ring.
+func (e *Explanation) collectSteps(ctx context.Context, o *transitions.Orders) error {
+	last, err := e.collectRows(ctx, o)
+	if err != nil {
+		return err
+	}
+
+	rest, complete := e.Order.Since(last)
+	if !complete && e.Missing == "" {
+		e.Missing = fmt.Sprintf("neither journal nor ring has all that happened after transition %d", last)
+	}
+
+	for _, row := range rest {
+		step := newStep(row)
+		if !complete {
+			step.Skipped = 0 // nothing is known about the ids before it
+		}
+		step.Ring = true
+		e.Steps = append(e.Steps, step)
+	}
+
+	return nil
+}
+
+// collectRows adds the rows of the journal, if there is one, and returns the last id.
+func (e *Explanation) collectRows(ctx context.Context, o *transitions.Orders) (last transitions.TransitionID, err error) {
+	if !o.HasJournal() {
+		return 0, nil
+	}
+
+	for row, err := range o.Rows(ctx, e.Order.ID, 0) {
+		if err != nil {
+			return 0, err
+		}
+
+		if row.ID > e.Order.TransitionID {
+			break // made since the order was read
+		}
+
+		if !row.Follows(last) && e.Missing == "" {
+			e.Missing = fmt.Sprintf("the journal lacks what happened between transition %d and %d", last, row.ID)
+		}
+
+		step := newStep(row)
+		step.Journal, step.Ring = true, e.Order.Remembers(row.ID)
+		e.Steps = append(e.Steps, step)
+		last = row.ID
+	}
+
+	return last, nil
+}
+
+func newStep(row transitions.Row) Step {
+	return Step{
+		Transition: row.Transition,
+		Assigned:   row.Assigned(),
+		Named:      row.Named(),
+		Skipped:    int64(row.ID - row.PreviousID - 1),
+	}
+}
+
+// option judges one event. A guard that asks something of the request cannot be judged
+// without one: the option names it in If.
+func option(d *workflow.Definition, order *transitions.Order, event workflow.Event) Option {
+	option := Option{Event: event}
+	var asks, unmet []string
+	data := order.GuardData()
+	for _, t := range d.Choices(order.State, event) {
+		refusal, question := judgeGuards(t, data)
+		if refusal != "" {
+			unmet = append(unmet, refusal)
+			continue
+		}
+
+		if !option.Legal {
+			option.Legal, option.To = true, t.To
+		}
+
+		if question != "" {
+			asks = append(asks, question+" (to "+string(t.To)+")")
+		}
+	}
+
+	option.If = strings.Join(asks, "; ")
+	if !option.Legal {
+		option.Unmet = strings.Join(unmet, "; ")
+		option.Needs = d.Sources(event)
+		option.Ahead = slices.ContainsFunc(option.Needs, func(s workflow.State) bool { return d.Reachable(order.State, s) })
+	}
+
+	return option
+}
+
+// judgeGuards returns the guard of the transition that the order does not meet, and the
+// one that asks something of the request; each is empty when there is none.
+func judgeGuards(t workflow.Transition, data map[string]any) (refusal, question string) {
+	for _, g := range t.Guards {
+		if g.Request != "" {
+			question = g.String()
+		} else if holds, err := g.Holds(data, nil); err != nil || !holds {
+			refusal = fmt.Sprintf("guard %s (to %s) needs %s", g.Name, t.To, g)
+		}
+	}
+
+	return refusal, question
+}

@@ -1,0 +1,104 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Page asks for a part of all orders.
+type Page struct {
+	// State keeps only orders in that state. Empty keeps all.
+	State workflow.State
+	// Version keeps only orders of that version of the definition. 0 keeps all.
+	Version int
+	// After is the last order of the page before. Empty starts at the beginning.
+	After transitions.OrderID
+	// Limit is how many orders to return at most, 1 to 1,000. Default 100.
+	Limit int
+}
+
+// errPageFull ends a scan that has found what was asked for.
+var errPageFull = errors.New("the page is full")
+
+// List returns orders in no useful order, and the After of the next page (empty at the
+// end). It scans the table. An invalid page is [transitions.ErrInvalidRequest].
+func List(ctx context.Context, o *transitions.Orders, p Page) (orders []*transitions.Order, next transitions.OrderID, err error) {
+	if p.Limit == 0 {
+		p.Limit = 100
+	}
+
+	if err := p.check(o.Definition()); err != nil {
+		return nil, "", fmt.Errorf("list orders: %w: %w", transitions.ErrInvalidRequest, err)
+	}
+
+	err = o.Scan(ctx, transitions.Sweep{Segments: 1}, p.input(), func(_ context.Context, order *transitions.Order, err error) error {
+		if err != nil {
+			return err
+		}
+
+		if orders = append(orders, order); len(orders) == p.Limit {
+			return errPageFull
+		}
+
+		return nil
+	})
+	switch {
+	case errors.Is(err, errPageFull):
+		return orders, orders[len(orders)-1].ID, nil
+	case err != nil:
+		return nil, "", fmt.Errorf("list orders: %w", err)
+	}
+
+	return orders, "", nil
+}
+
+// check names the first field that breaks a rule. States of another version cannot be
+// checked: only the definition of d is known.
+func (p Page) check(d *workflow.Definition) error {
+	switch {
+	case p.Limit < 0 || p.Limit > 1000:
+		return fmt.Errorf("limit %d: 1 to 1000", p.Limit)
+	case p.Version < 0:
+		return fmt.Errorf("version %d: versions count from 1", p.Version)
+	case p.State != "" && (p.Version == 0 || p.Version == d.Version()) && !d.HasState(p.State):
+		return fmt.Errorf("state %.64q is not one of the definition's", p.State)
+	}
+
+	return nil
+}
+
+// input is the scan of the page. Its limit counts the orders that are read, before the
+// filter: a page may take several requests.
+func (p Page) input() dynamodb.ScanInput {
+	limit := int32(p.Limit)
+	in := dynamodb.ScanInput{Limit: &limit}
+
+	var filters []string
+	values := dynamo.Item{}
+	if p.State != "" {
+		filters, values[":state"] = append(filters, "orderState = :state"), dynamo.S(string(p.State))
+	}
+
+	if p.Version != 0 {
+		filters, values[":version"] = append(filters, "definitionVersion = :version"), dynamo.N(int64(p.Version))
+	}
+
+	if len(filters) > 0 {
+		filter := strings.Join(filters, " AND ")
+		in.FilterExpression, in.ExpressionAttributeValues = &filter, values
+	}
+
+	if p.After != "" {
+		in.ExclusiveStartKey = dynamo.Item{"orderId": dynamo.S(string(p.After))}
+	}
+
+	return in
+}

@@ -1,0 +1,104 @@
+package transitions
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+	"ratchet/workflow"
+)
+
+// MigrateAll migrates every order of another version (see [Orders.Migrate]) and returns
+// how many it has moved. It passes over an order without a mapping and returns how many
+// there were. Any other error ends it: what was migrated stays so, and the next call
+// goes on with the rest.
+func (o *Orders) MigrateAll(ctx context.Context, m *workflow.Migrations, s Sweep) (moved, unmapped int, err error) {
+	input := dynamodb.ScanInput{
+		FilterExpression:          aws.String("definitionVersion <> :version AND attribute_exists(definitionVersion)"),
+		ExpressionAttributeValues: image{":version": dynamo.N(int64(o.def.Version()))},
+	}
+
+	var mu sync.Mutex
+	count := func(n *int) {
+		mu.Lock()
+		defer mu.Unlock()
+		*n++
+	}
+
+	err = o.Scan(ctx, s, input, func(ctx context.Context, order *Order, err error) error {
+		if err != nil {
+			return err
+		}
+
+		if _, err := m.Map(order.DefinitionVersion, o.def.Version(), order.State); err != nil {
+			count(&unmapped)
+			return nil
+		}
+
+		_, migrated, err := o.Migrate(ctx, m, order)
+		if err == nil && migrated {
+			count(&moved)
+		}
+
+		return err
+	})
+	if err != nil {
+		return moved, unmapped, fmt.Errorf("migrate orders: %w", err)
+	}
+
+	return moved, unmapped, nil
+}
+
+// Migrate brings the order, as the caller has read it, to the version of these orders'
+// definition, in the state that m names. It is a transition like any other: one
+// conditional write with the next id and the event "migrate", in ring and journal; an
+// execution that holds the order's id learns of it as of any other transition. It
+// reports false when the order is of the version already or has no version at all, so
+// it may be repeated. An error of m's is returned as it is.
+func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Order) (after *Order, moved bool, err error) {
+	after, moved, err = o.migrate(ctx, m, order)
+	if err != nil {
+		err = fmt.Errorf("migrate order %s from version %d to %d: %w", order.ID, order.DefinitionVersion, o.def.Version(), err)
+	}
+
+	return after, moved, err
+}
+
+func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Order) (*Order, bool, error) {
+	for range o.cfg.Attempts {
+		if order.DefinitionVersion == 0 || order.DefinitionVersion == o.def.Version() {
+			return order, false, nil
+		}
+
+		to, err := m.Map(order.DefinitionVersion, o.def.Version(), order.State)
+		if err != nil {
+			return order, false, err
+		}
+		seen := order.TransitionID
+
+		w := o.prepare(Request{OrderID: order.ID, Event: workflow.Migrate, IfMatch: &seen,
+			RequestID: RequestID(fmt.Sprintf("migration/%d/%d/%d", order.DefinitionVersion, o.def.Version(), seen))},
+			seen+1, workflow.Group{From: []workflow.State{order.State}, To: to}, traceAssigned)
+		w.version = order.DefinitionVersion
+		done, old, err := o.sendKnown(ctx, w, order)
+		switch {
+		case err != nil:
+			return order, false, err
+		case done != nil:
+			return done, true, nil
+		case old == nil:
+			return order, false, ErrUnknownOrder
+		}
+
+		if t, same := old.slot(w.id); same && t.call == w.call {
+			return old, true, nil // the answer was lost, and a retry met its own write
+		}
+		order = old
+	}
+
+	return order, false, ErrContended
+}
