@@ -84,4 +84,3 @@ func TestAViewIsNotGuessed(t *testing.T) {
 		t.Errorf("an invalid id: %v", err)
 	}
 }
-

@@ -72,4 +72,3 @@ func TestABrokenJournalIsNotRebuilt(t *testing.T) {
 		}
 	}
 }
-
