@@ -77,7 +77,7 @@ var knownErrors = []struct {
 	{webhooks.ErrMalformed, http.StatusUnauthorized, "signature_refused", "The signature is not one of the processor's over these bytes, or too old."},
 	{webhooks.ErrSignature, http.StatusUnauthorized, "signature_refused", "The signature is not one of the processor's over these bytes, or too old."},
 	{webhooks.ErrTimestamp, http.StatusUnauthorized, "signature_refused", "The signature is not one of the processor's over these bytes, or too old."},
-	{streams.ErrNoLetter, http.StatusNotFound, "dead_letter_not_found", "There is no such dead letter."},
+	{streams.ErrDeadLetterNotFound, http.StatusNotFound, "dead_letter_not_found", "There is no such dead letter."},
 	{streams.ErrRedriving, http.StatusConflict, "redriving", "Somebody is redriving this letter."},
 }
 

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ratchet/internal/dynamo"
 )
 
 // BenchmarkPoller measures a record's way from the stream through a handler
@@ -15,7 +17,7 @@ import (
 func BenchmarkPoller(b *testing.B) {
 	for _, shards := range []int{1, 4} {
 		b.Run(fmt.Sprintf("%d shards", shards), func(b *testing.B) {
-			w := newWorld(b, shards)
+			w := newTestEnv(b, shards)
 			var writers sync.WaitGroup
 			for i := range 8 {
 				writers.Go(func() {
@@ -45,7 +47,7 @@ func BenchmarkPoller(b *testing.B) {
 	}
 }
 
-// BenchmarkLanes measures the lanes alone.
+// BenchmarkLanes measures the lane scheduler alone, with a handler that does nothing.
 func BenchmarkLanes(b *testing.B) {
 	var left atomic.Int64
 	left.Store(int64(b.N))
@@ -55,31 +57,37 @@ func BenchmarkLanes(b *testing.B) {
 			close(done)
 		}
 		return nil
-	}}}, Key: func(r Record) string { return r.ShardID }}
-	l := &lanes{cfg: &cfg, limit: 64}
-	mem := memory{limit: 1 << 40}
-	w := newWindow(2000, 1<<20, &mem)
-	g := l.group(context.Background(), newHold(nil, Lease{}, time.Now(), time.Hour), w)
+	}}}}
+	scheduler := &laneScheduler{cfg: &cfg, limit: 64}
+	memory := memoryBudget{limit: 1 << 40}
+	window := newPendingWindow(2000, 1<<20, &memory)
+	lease := newHeldLease(nil, Lease{}, time.Now(), time.Hour)
+	lanes := scheduler.newShardLanes(context.Background(), lease, window)
+
+	keys := make([]dynamo.Item, 300)
+	for i := range keys {
+		keys[i] = dynamo.Item{"id": dynamo.S(strconv.Itoa(i))}
+	}
 	page := make([]Record, 1000)
 	b.ReportAllocs()
 
 	for n := 0; n < b.N; n += len(page) {
 		page = page[:min(len(page), b.N-n)]
 		for i := range page {
-			page[i] = Record{ShardID: strconv.Itoa(i % 300), SequenceNumber: "1"}
+			page[i] = Record{Keys: keys[i%len(keys)], SequenceNumber: "1"}
 		}
-		_ = w.room(context.Background())
-		g.submit(page)
+		_ = window.waitForRoom(context.Background())
+		lanes.submit(page)
 	}
 	<-done
-	<-g.stop()
-	l.goroutines.Wait()
+	<-lanes.stop()
+	scheduler.goroutines.Wait()
 }
 
 // BenchmarkReaction measures the time from a write to its handler, one after the
 // other, woken by the engine.
 func BenchmarkReaction(b *testing.B) {
-	w := newWorld(b, 1)
+	w := newTestEnv(b, 1)
 	handled := make(chan struct{}, 1)
 
 	hint, release, err := w.engine.WatchStream(w.arn)

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,184 +30,223 @@ type dynamoAPI interface {
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 }
 
-// Position is where to start in a stream that has no leases yet.
+// Position is where reading starts in a stream that has no leases yet.
 type Position int
 
 const (
 	// TrimHorizon starts with the oldest record that the stream still keeps.
 	TrimHorizon Position = iota
-	// Latest starts with the records written after the first worker's start
-	// (±1 s). Shards born later are always read from their first record.
+	// Latest starts with the records written after the first worker started
+	// (±1 s). Shards that are created later are always read from their first
+	// record.
 	Latest
 )
 
-// GapPolicy says what to do after records were trimmed unread.
-type GapPolicy int
-
-const (
-	// GapContinue declares the gap and goes on with the oldest record left.
-	GapContinue GapPolicy = iota
-	// GapHalt declares the gap and ends Run with a *GapError; nothing behind the
-	// gap is handled until somebody starts the poller with GapContinue.
-	GapHalt
-)
-
-// Retry is how failed calls of handlers are repeated: the pause before attempt
-// n+1 is a random share of Base·2ⁿ⁻¹, at most Max.
-type Retry struct {
-	Attempts  int           // default 5
-	Base, Max time.Duration // defaults 100 ms, 30 s
-}
-
 // Config says what to poll and how. Streams, DynamoDB, Handlers, LeaseTable,
-// DeadLetterTable and one of TableName and StreamARN must be set.
+// DeadLetterTable and one of TableName and StreamARN are required; all other
+// fields have defaults.
 type Config struct {
 	// Streams and DynamoDB are the SDK's clients.
 	Streams  streamsAPI
 	DynamoDB dynamoAPI
-	// TableName is the table whose stream is polled. Its latest stream is looked
-	// up; when the stream is disabled and enabled again, the old one is read to
-	// its end first and then the new one.
+	// TableName is the table whose stream is polled. The poller looks up the
+	// table's latest stream. When the stream is disabled and enabled again, the
+	// poller reads the old stream to its end before it begins the new one.
 	TableName string
-	// StreamARN names one stream instead; Run ends when that has been read to
-	// its end after having been disabled.
+	// StreamARN names one stream instead of a table. Run returns ErrStreamEnded
+	// when that stream has been disabled and read to its end.
 	StreamARN string
-	// LeaseTable and DeadLetterTable are made by LeaseTableInput and
-	// DeadLetterTableInput.
-	LeaseTable, DeadLetterTable string
-	// Owner is the worker's name in leases, for people. A random part is always
-	// added, so two workers with one name do no harm. Default: "worker".
+	// LeaseTable and DeadLetterTable are the names of the tables that
+	// LeaseTableInput and DeadLetterTableInput describe.
+	LeaseTable      string
+	DeadLetterTable string
+	// Owner is the worker's name in leases, for the people who read them. New adds
+	// a random suffix, so that two workers may have the same name. Default: "worker".
 	Owner string
 	// Handlers are called for every record that passes their filters.
 	Handlers []Handler
-	// Middleware wraps every handler, the first outermost.
-	Middleware []Middleware
-	// Key gives the lane of a record: records with the same key are handled one
-	// after the other, in order. Default: the item's primary key.
-	Key func(Record) string
-	// Start applies when the stream is met for the first time.
+	// Start applies when the stream has no leases yet. Default: TrimHorizon.
 	Start Position
-	// OnGap applies when records were trimmed unread.
+	// OnGap applies when records were trimmed before they were read. Default:
+	// GapContinue.
 	OnGap GapPolicy
-	// NeedImages refuses a stream whose view type is not NEW_AND_OLD_IMAGES.
+	// NeedImages makes Run fail if the stream's view type is not
+	// NEW_AND_OLD_IMAGES.
 	NeedImages bool
 
 	// PollActive is the pause after an empty page of a shard that had records
-	// lately; it doubles with every further one up to PollIdle. While pages are
-	// not empty there is no pause. Defaults: 250 ms, 5 s.
-	PollActive, PollIdle time.Duration
-	// Hint wakes the readers at once: a value says "there may be new records".
-	// Optional; a local engine sends one after a commit. Close it or leave it.
+	// lately. The pause grows while the shard stays empty, up to PollIdle. There
+	// is no pause after a page with records. Defaults: 250 ms, 5 s.
+	PollActive time.Duration
+	PollIdle   time.Duration
+	// Hint wakes all readers at once: a value says that there may be new records.
+	// Optional. A local engine sends one after each commit. Closing it is fine.
 	Hint <-chan struct{}
-	// PageSize bounds a page, 1 to 1000. Default 1000.
+	// PageSize is the largest page to ask for, 1 to 1000. Default: 1000.
 	PageSize int
-	// Concurrency bounds the handler calls running at once, over all shards.
-	// Default 64.
+	// Concurrency is how many handler calls may run at once, over all shards.
+	// Default: 64.
 	Concurrency int
-	// MaxPending bounds the records of one shard that are read but not finished,
-	// MaxPendingBytes those of all shards together. Readers pause beyond either;
-	// one page may overshoot, and a shard with nothing pending may always read one.
-	// Defaults 2000 and 64 MiB.
+	// MaxPending is how many records of one shard may be read and not finished,
+	// MaxPendingBytes how many bytes of all shards together. Readers pause at
+	// either limit. One page may exceed it, and a shard without pending records
+	// may always read one. Defaults: 2000 and 64 MiB.
 	MaxPending      int
 	MaxPendingBytes int64
-	// Window bounds how many records a shard's reader may be ahead of the oldest
-	// unfinished one, so that one key that is stuck does not stop the others at
-	// once. Default 100,000 (about 64 bytes each).
-	Window int
-	// LeaseDuration is how long a lease stands without renewal. A crashed worker's
-	// shards are taken over within LeaseDuration + 1 s. Default 10 s, at least 100 ms.
+	// LeaseDuration is how long a lease lasts without renewal. The shards of a
+	// crashed worker are taken over within LeaseDuration + 1 s. Default: 10 s, at
+	// least 100 ms.
 	LeaseDuration time.Duration
-	// CheckpointEvery is how often progress is stored while there is any; a crash
-	// repeats about as much. Default 1 s.
+	// CheckpointEvery is how often progress is stored while there is any. A crash
+	// repeats about as much. Default: 1 s.
 	CheckpointEvery time.Duration
-	// DiscoverEvery is how often one worker of the fleet lists all shards, as a
-	// net below the look-up of children at each shard's end. Default 60 s.
+	// DiscoverEvery is how often one of the workers lists all shards. Children are
+	// looked up at the end of their parents; this listing finds what that lookup
+	// missed. Default: 60 s.
 	DiscoverEvery time.Duration
-	// Retry applies to handlers, HandlerTimeout bounds one call (default 30 s),
-	// DrainTimeout bounds how long a stop waits for running calls (default 10 s).
-	Retry          Retry
+	// Retry applies to failed handler calls.
+	Retry Retry
+	// HandlerTimeout is how long one handler call may take. Default: 30 s.
 	HandlerTimeout time.Duration
-	DrainTimeout   time.Duration
-	// Log gets faults and lease moves, never item data. Default: slog.Default().
+	// DrainTimeout is how long a stop waits for running calls before it cancels
+	// their contexts. Default: 10 s.
+	DrainTimeout time.Duration
+	// Log gets faults and lease changes, never item data. Default: slog.Default().
 	Log *slog.Logger
-	// Events are hooks for metrics.
+	// Events are hooks for metrics and alarms.
 	Events Events
 }
 
-// withDefaults checks the configuration and fills in what was left out.
-func (c Config) withDefaults() (Config, error) {
-	switch {
-	case c.Streams == nil || c.DynamoDB == nil:
-		return c, errors.New("streams: Config.Streams and Config.DynamoDB must be set")
-	case (c.TableName == "") == (c.StreamARN == ""):
-		return c, errors.New("streams: exactly one of Config.TableName and Config.StreamARN must be set")
-	case c.LeaseTable == "" || c.DeadLetterTable == "":
-		return c, errors.New("streams: Config.LeaseTable and Config.DeadLetterTable must be set")
-	case len(c.Handlers) == 0:
-		return c, errors.New("streams: Config.Handlers is empty")
-	case c.PageSize < 0 || c.PageSize > 1000:
-		return c, fmt.Errorf("streams: Config.PageSize is %d, want 1 to 1000", c.PageSize)
-	case c.LeaseDuration != 0 && c.LeaseDuration < 100*time.Millisecond:
-		return c, fmt.Errorf("streams: Config.LeaseDuration is %v, want at least 100ms", c.LeaseDuration)
+// Limits of the service and of this package.
+const (
+	maxPageSize      = 1000 // GetRecords: Limit
+	minLeaseDuration = 100 * time.Millisecond
+)
+
+// check reports every fault of the configuration.
+func (c Config) check() error {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("streams: "+format, args...))
 	}
-	or(&c.Owner, "worker")
-	c.Owner += "-" + rand.Text()[:10]
-	or(&c.PollActive, 250*time.Millisecond)
-	or(&c.PollIdle, max(5*time.Second, c.PollActive))
-	or(&c.PageSize, 1000)
-	or(&c.Concurrency, 64)
-	or(&c.MaxPending, 2000)
-	or(&c.MaxPendingBytes, 64<<20)
-	or(&c.Window, 100_000)
-	or(&c.LeaseDuration, 10*time.Second)
-	or(&c.CheckpointEvery, time.Second)
-	or(&c.DiscoverEvery, time.Minute)
-	or(&c.Retry.Attempts, 5)
-	or(&c.Retry.Base, 100*time.Millisecond)
-	or(&c.Retry.Max, 30*time.Second)
-	or(&c.HandlerTimeout, 30*time.Second)
-	or(&c.DrainTimeout, 10*time.Second)
+
+	if c.Streams == nil || c.DynamoDB == nil {
+		fault("Config.Streams and Config.DynamoDB must be set")
+	}
+
+	if (c.TableName == "") == (c.StreamARN == "") {
+		fault("exactly one of Config.TableName and Config.StreamARN must be set")
+	}
+
+	if c.LeaseTable == "" || c.DeadLetterTable == "" {
+		fault("Config.LeaseTable and Config.DeadLetterTable must be set")
+	}
+
+	if c.PageSize < 0 || c.PageSize > maxPageSize {
+		fault("Config.PageSize is %d, want 1 to %d", c.PageSize, maxPageSize)
+	}
+
+	if c.LeaseDuration != 0 && c.LeaseDuration < minLeaseDuration {
+		fault("Config.LeaseDuration is %v, want at least %v", c.LeaseDuration, minLeaseDuration)
+	}
+
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{
+		{"Concurrency", int64(c.Concurrency)},
+		{"MaxPending", int64(c.MaxPending)},
+		{"MaxPendingBytes", c.MaxPendingBytes},
+	} {
+		if field.value < 0 {
+			fault("Config.%s is %d, want at least 1", field.name, field.value)
+		}
+	}
+
+	for _, field := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"PollActive", c.PollActive},
+		{"PollIdle", c.PollIdle},
+		{"CheckpointEvery", c.CheckpointEvery},
+		{"DiscoverEvery", c.DiscoverEvery},
+		{"Retry.Base", c.Retry.Base},
+		{"Retry.Max", c.Retry.Max},
+		{"HandlerTimeout", c.HandlerTimeout},
+		{"DrainTimeout", c.DrainTimeout},
+	} {
+		if field.value < 0 {
+			fault("Config.%s is %v, want more than 0", field.name, field.value)
+		}
+	}
+
+	return errors.Join(append(faults, checkHandlers("Config", c.Handlers)...)...)
+}
+
+// checkHandlers returns every fault of the handlers; owner is the type that they
+// are a field of.
+func checkHandlers(owner string, handlers []Handler) []error {
+	if len(handlers) == 0 {
+		return []error{fmt.Errorf("streams: %s.Handlers is empty", owner)}
+	}
+
+	var faults []error
+	seen := make(map[string]bool, len(handlers))
+	for i, h := range handlers {
+		if h.Name == "" || h.Handle == nil {
+			faults = append(faults, fmt.Errorf("streams: handler %d needs a Name and a Handle", i))
+		}
+
+		if h.Timeout < 0 {
+			faults = append(faults, fmt.Errorf("streams: handler %d: Timeout is %v, want more than 0", i, h.Timeout))
+		}
+
+		if h.Name != "" && seen[h.Name] {
+			faults = append(faults, fmt.Errorf("streams: two handlers are named %q", h.Name))
+		}
+		seen[h.Name] = true
+	}
+
+	return faults
+}
+
+// withDefaults returns a copy in which every field has a value.
+func (c Config) withDefaults() Config {
+	// The suffix makes the name unique among all workers, including earlier runs of
+	// this one: leases rely on it.
+	c.Owner = cmp.Or(c.Owner, "worker") + "-" + rand.Text()[:10]
+
+	c.PollActive = cmp.Or(c.PollActive, 250*time.Millisecond)
+	c.PollIdle = cmp.Or(c.PollIdle, max(5*time.Second, c.PollActive))
+	c.PageSize = cmp.Or(c.PageSize, maxPageSize)
+	c.Concurrency = cmp.Or(c.Concurrency, 64)
+	c.MaxPending = cmp.Or(c.MaxPending, 2000)
+	c.MaxPendingBytes = cmp.Or(c.MaxPendingBytes, 64<<20)
+	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
+	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, time.Second)
+	c.DiscoverEvery = cmp.Or(c.DiscoverEvery, time.Minute)
+	c.Retry.Attempts = cmp.Or(c.Retry.Attempts, 5)
+	c.Retry.Base = cmp.Or(c.Retry.Base, 100*time.Millisecond)
+	c.Retry.Max = cmp.Or(c.Retry.Max, 30*time.Second)
+	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
+	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry.Attempts, c.HandlerTimeout)
 
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
 
-	if c.Key == nil {
-		c.Key = itemKey
-	}
-
-	return c.withHandlers()
+	return c
 }
 
-// withHandlers checks the handlers and wraps them.
-func (c Config) withHandlers() (Config, error) {
-	seen := make(map[string]bool, len(c.Handlers))
-	out := make([]Handler, len(c.Handlers))
-	for i, h := range c.Handlers {
-		switch {
-		case h.Name == "" || h.Handle == nil:
-			return c, fmt.Errorf("streams: handler %d needs a Name and a Handle", i)
-		case seen[h.Name]:
-			return c, fmt.Errorf("streams: two handlers are named %q", h.Name)
-		}
-		seen[h.Name] = true
-		or(&h.Attempts, c.Retry.Attempts)
-		or(&h.Timeout, c.HandlerTimeout)
-
-		for j := len(c.Middleware) - 1; j >= 0; j-- {
-			h.Handle = c.Middleware[j](h.Handle)
-		}
+func handlersWithDefaults(handlers []Handler, attempts int, timeout time.Duration) []Handler {
+	out := make([]Handler, len(handlers))
+	for i, h := range handlers {
+		h.Attempts = cmp.Or(h.Attempts, attempts)
+		h.Timeout = cmp.Or(h.Timeout, timeout)
 		out[i] = h
 	}
-	c.Handlers = out
 
-	return c, nil
-}
-
-// or gives *p the value d when it is zero.
-func or[T comparable](p *T, d T) {
-	var zero T
-	if *p == zero {
-		*p = d
-	}
+	return out
 }

@@ -19,8 +19,8 @@ func TestDyingAtAnyCallLosesNothing(t *testing.T) {
 	}
 
 	for n := 1; ; n += step {
-		w := newWorld(t, 2)
-		l := newLedger()
+		w := newTestEnv(t, 2)
+		l := newRecorder()
 
 		for v := 1; v <= versions; v++ {
 			for k := range items {

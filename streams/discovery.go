@@ -2,215 +2,148 @@ package streams
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"sync"
 	"time"
 
-	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 )
 
-// Rows of the lease table that are no leases.
 const (
-	// markerRow, under the stream's ARN, tells how the stream was begun with.
-	markerRow     = "#stream"
-	markerCreated = "createdAt"
-	markerStartAt = "startAt"
-	markerReady   = "ready"
-	markerTurns   = "counter"
-	// currentRow, under "table/" and the table's name, has the stream's ARN.
-	currentRow    = "#current"
-	currentPrefix = "table/"
-	currentARN    = "streamArn"
+	// tombstoneAge is how long the lease of a finished shard is kept: longer than
+	// the service lists the shard, so that it is never taken for a new one.
+	tombstoneAge = horizon + 2*time.Hour
+
+	// soon is the interval between listings while something is unclear.
+	soon = 2 * time.Second
+	// discoveryRetry is the pause after a failed listing.
+	discoveryRetry = time.Second
+
+	// absencesOfOldParent is how many complete listings must lack the parent of a
+	// shard, if its age is not known, before the shard stops waiting for it.
+	// absencesOfYoungParent is the same for a parent that is less than 24 h old: it
+	// must have been listed, but no shard waits without end.
+	absencesOfOldParent   = 3
+	absencesOfYoungParent = 30
 )
 
-// tombstoneFor is how long the lease of a finished shard is kept: longer than
-// the service lists the shard, so that it is never taken for a new one.
-const tombstoneFor = horizon + 2*time.Hour
+// discovery keeps the leases of a stream in line with its shards. Usually the
+// children of a shard are found when the shard ends; discovery creates the first
+// leases of a stream, finds what was missed, lets shards begin whose parents were
+// trimmed, and deletes old leases.
+//
+// All workers have one, but only one worker lists per interval: the one whose update
+// of the counter in the stream's state succeeds.
+type discovery struct {
+	cfg          *Config
+	stream       *stream
+	table        *leaseTable
+	scanInterval time.Duration
+	changed      func() // the leases should be checked soon
 
-// absences is how many complete listings must lack a parent of unknown age
-// before its child is not kept waiting any longer.
-const absences = 3
+	// Used by run only.
+	start          Position       // where a stream without a state begins
+	parentAbsences map[string]int // by shard: listings without the shard's parent
+	unclear        bool           // list again soon
 
-// errView refuses a stream whose records lack what handlers need.
-var errView = errors.New("streams: wrong view type")
-
-// marker says how reading of a stream began, and whose turn it is to list it.
-type marker struct {
-	created time.Time // the stream's creation: another one means another stream
-	startAt time.Time // where the shards of the first listing begin; zero: oldest
-	ready   bool      // the first listing is stored
-	turns   int64     // listings so far
+	mu         sync.Mutex
+	state      *streamState // as last observed, nil if there is none
+	stateSince time.Time    // since when it has been like that; zero before the first observation
+	openLeases int          // as last observed
+	closed     bool         // the last listing said that no more records will come
 }
 
-func decodeMarker(it item) *marker {
-	return &marker{
-		created: millis(it, markerCreated), startAt: millis(it, markerStartAt),
-		ready: boolean(it, markerReady), turns: num(it, markerTurns),
+func newDiscovery(c *coordinator, start Position) *discovery {
+	return &discovery{
+		cfg:            c.cfg,
+		stream:         c.stream,
+		table:          c.table,
+		scanInterval:   c.scanInterval,
+		changed:        c.checkSoon,
+		start:          start,
+		parentAbsences: map[string]int{},
 	}
 }
 
-// bootstrap makes sure that the stream has a marker and that the shards of the
-// first listing have leases. Any number of workers may do it at once, and any
-// may crash in between.
-func (f *fleet) bootstrap(ctx context.Context) error {
-	l, err := f.stream.list(ctx)
-	if err != nil {
-		return err
-	}
+// noteObservation takes in what the coordinator has read.
+func (d *discovery) noteObservation(state *streamState, openLeases int, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 
-	if l.gone {
-		return fmt.Errorf("%w: %s does not exist", errStreamEnded, f.stream.arn)
+	changed := (d.state == nil) != (state == nil) || (state != nil && d.state.listings != state.listings)
+	if changed || d.stateSince.IsZero() {
+		d.stateSince = now
 	}
-
-	if v := l.view; f.p.cfg.NeedImages && v != "" && v != streamtypes.StreamViewTypeNewAndOldImages {
-		return fmt.Errorf("%w: %s has %s, want NEW_AND_OLD_IMAGES", errView, f.stream.arn, v)
-	}
-
-	leases, mark, err := queryLeases(ctx, f.table.api, f.table.table, f.table.stream)
-	if err != nil {
-		return err
-	}
-
-	if mark != nil && !mark.created.IsZero() && !l.created.IsZero() && mark.created.UnixMilli() != l.created.UnixMilli() {
-		// The same name, but another stream: an emulator that was started afresh.
-		// Its sequence numbers mean nothing here.
-		if err := f.forget(ctx, leases); err != nil {
-			return err
-		}
-		mark = nil
-	}
-
-	if mark == nil {
-		if mark, err = f.begin(ctx, l); err != nil {
-			return err
-		}
-	}
-
-	if mark.ready {
-		return nil
-	}
-
-	for id, sh := range l.shards {
-		lease := Lease{
-			Shard: id, Parent: deref(sh.ParentShardId), StartAt: mark.startAt, AtHorizon: mark.startAt.IsZero(),
-			Epoch: time.Now().Unix(),
-		}
-		if _, err := f.table.insert(ctx, lease); err != nil {
-			return err
-		}
-	}
-	u := newChange(f.table.table, leaseKey(f.table.stream, markerRow))
-	u.present(leaseShard)
-	u.set(markerReady, avBool(true))
-
-	if _, _, err := u.apply(ctx, f.table.api); err != nil {
-		return fmt.Errorf("streams: note that %s is begun: %w", f.stream.arn, err)
-	}
-
-	return nil
+	d.state, d.openLeases = state, openLeases
 }
 
-// begin stores the marker, or reads the one that another worker has stored.
-func (f *fleet) begin(ctx context.Context, l listing) (*marker, error) {
-	it := leaseKey(f.table.stream, markerRow)
-	it[markerTurns] = avN(0)
-	if !l.created.IsZero() {
-		it[markerCreated] = avN(l.created.UnixMilli())
-	}
+// streamClosed reports whether the last listing said that the stream gets no more
+// records.
+func (d *discovery) streamClosed() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 
-	if f.start == Latest {
-		// By the service's clock where it tells: ours may be ahead of it.
-		now := l.server
-		if now.IsZero() {
-			now = time.Now()
-		}
-		it[markerStartAt] = avN(now.UnixMilli())
-	}
-
-	if _, err := f.table.put(ctx, it); err != nil {
-		return nil, err
-	}
-
-	_, mark, err := queryLeases(ctx, f.table.api, f.table.table, f.table.stream)
-	if err == nil && mark == nil {
-		err = errors.New("streams: the marker of " + f.stream.arn + " vanished")
-	}
-
-	return mark, err
+	return d.closed
 }
 
-// forget deletes all that is stored about a stream of the same name.
-func (f *fleet) forget(ctx context.Context, leases []Lease) error {
-	f.p.cfg.Log.Warn("the stream was made anew under the same ARN; starting over", "stream", f.stream.arn)
+// run lists the stream when a listing is due, until ctx ends.
+func (d *discovery) run(ctx context.Context) {
+	// The stream has begun. If its state is missing from now on, it was deleted, and
+	// Latest would skip what was not handled yet.
+	d.start = TrimHorizon
 
-	for _, l := range leases {
-		if err := f.table.remove(ctx, l.Shard); err != nil {
-			return fmt.Errorf("streams: forget lease %s: %w", l.Shard, err)
-		}
-	}
-
-	if err := f.table.remove(ctx, markerRow); err != nil {
-		return fmt.Errorf("streams: forget %s: %w", f.stream.arn, err)
-	}
-
-	return nil
-}
-
-// keepListing lists the stream now and then until ctx ends.
-func (f *fleet) keepListing(ctx context.Context) {
-	f.start = TrimHorizon // from here on, a row that is missing was lost
-	pause := f.scan
-	for rest(ctx, pause) {
-		pause = f.scan
-		if err := f.discover(ctx); err != nil && ctx.Err() == nil {
-			f.p.cfg.fault("DescribeStream", "", err)
-			pause = faultPauseMax / 10
+	pause := d.scanInterval
+	for worker.Wait(ctx, pause) {
+		pause = d.scanInterval
+		if err := d.discover(ctx); err != nil && ctx.Err() == nil {
+			d.cfg.Events.fault("DescribeStream", "", err)
+			pause = discoveryRetry
 		}
 	}
 }
 
-// discover lists the stream when it is time and this worker's turn: one worker
-// of the fleet does so per interval. Children are found at the end of their
-// parents; this is the net below, and finds the first shards of a new stream.
-func (f *fleet) discover(ctx context.Context) error {
-	f.mu.Lock()
-	mark, since, open := f.mark, f.markAt, f.open
-	f.mu.Unlock()
+// discover lists the stream if that is due and no other worker does it.
+func (d *discovery) discover(ctx context.Context) error {
+	d.mu.Lock()
+	state, since, open := d.state, d.stateSince, d.openLeases
+	d.mu.Unlock()
 
-	every := f.p.cfg.DiscoverEvery
+	interval := d.cfg.DiscoverEvery
 	switch {
 	case since.IsZero():
-		return nil // nothing seen yet
-	case mark == nil:
-		every = f.p.cfg.LeaseDuration // rows were deleted under our hands: holders restore theirs first
-	case open == 0 || f.quick:
-		every = min(every, 2*time.Second)
+		return nil // nothing observed yet
+	case state == nil:
+		// Rows were deleted. Give the holders of leases time to restore theirs.
+		interval = d.cfg.LeaseDuration
+	case open == 0 || d.unclear:
+		interval = min(interval, soon)
 	}
 
-	if time.Since(since) < every {
+	if time.Since(since) < interval {
 		return nil
 	}
 
-	if mark == nil {
-		return f.bootstrap(ctx)
+	if state == nil {
+		return d.bootstrap(ctx)
 	}
-	u := newChange(f.table.table, leaseKey(f.table.stream, markerRow))
-	u.equals(markerTurns, avN(mark.turns))
-	u.set(markerTurns, avN(mark.turns+1))
 
-	if _, refused, err := u.apply(ctx, f.table.api); refused || err != nil {
+	claim := d.table.update(streamStateRow).
+		IfEquals(streamStateListings, dynamo.N(state.listings)).
+		SetValue(streamStateListings, dynamo.N(state.listings+1))
+	if _, applied, err := applyUpdate(ctx, d.table.api, claim); err != nil || !applied {
 		return err
 	}
-	f.mu.Lock()
-	f.markAt = time.Now()
-	f.mu.Unlock()
 
-	l, err := f.stream.list(ctx)
+	d.mu.Lock()
+	d.stateSince = time.Now()
+	d.mu.Unlock()
+
+	l, err := d.stream.list(ctx)
 	if err != nil {
 		return err
 	}
 
-	leases, _, err := queryLeases(ctx, f.table.api, f.table.table, f.table.stream)
+	leases, _, err := d.table.read(ctx)
 	if err != nil {
 		return err
 	}
@@ -220,48 +153,51 @@ func (f *fleet) discover(ctx context.Context) error {
 		known[lease.Shard] = lease
 	}
 
-	return f.reconcile(ctx, l, known)
+	return d.reconcile(ctx, l, known)
 }
 
 // reconcile brings the leases in line with a complete listing.
-func (f *fleet) reconcile(ctx context.Context, l listing, known map[string]Lease) error {
-	f.quick = false
-	fresh := false
-	for id, sh := range l.shards {
+func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]Lease) error {
+	d.unclear = false
+
+	inserted := false
+	for id, shard := range l.shards {
 		if _, ok := known[id]; ok {
 			continue
 		}
 
-		stored, err := f.table.insert(ctx, Lease{Shard: id, Parent: deref(sh.ParentShardId), Epoch: time.Now().Unix()})
+		lease := Lease{Shard: id, Parent: deref(shard.ParentShardId), Epoch: time.Now().Unix()}
+
+		stored, err := d.table.insert(ctx, lease)
 		if err != nil {
 			return err
 		}
-		fresh = fresh || stored
+		inserted = inserted || stored
 	}
 
 	if l.gone {
-		if err := f.finishGone(ctx, known); err != nil {
+		if err := d.finishGone(ctx, known); err != nil {
 			return err
 		}
-	} else if err := f.tidy(ctx, l, known); err != nil {
+	} else if err := d.cleanUp(ctx, l, known); err != nil {
 		return err
 	}
-	f.mu.Lock()
-	f.ended = l.closed() && !fresh
-	f.mu.Unlock()
-	f.nudge()
+
+	d.mu.Lock()
+	d.closed = l.closed() && !inserted
+	d.mu.Unlock()
+	d.changed()
 
 	return nil
 }
 
-// tidy sees to shards without a parent and to leases that have had their day.
-func (f *fleet) tidy(ctx context.Context, l listing, known map[string]Lease) error {
-	for _, s := range known {
-		if err := f.parentless(ctx, s, l, known); err != nil {
+func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lease) error {
+	for _, lease := range known {
+		if err := d.stopWaitingForParent(ctx, lease, l, known); err != nil {
 			return err
 		}
 
-		if err := f.bury(ctx, s, l, known); err != nil {
+		if err := d.deleteTombstone(ctx, lease, l, known); err != nil {
 			return err
 		}
 	}
@@ -269,71 +205,72 @@ func (f *fleet) tidy(ctx context.Context, l listing, known map[string]Lease) err
 	return nil
 }
 
-// parentless lets a shard begin whose parent is neither listed nor known: it was
-// trimmed long ago. Until that is certain the listing may just be incomplete.
-func (f *fleet) parentless(ctx context.Context, s Lease, l listing, known map[string]Lease) error {
-	if s.Parent == "" || s.ParentDone || s.Finished() {
+// stopWaitingForParent lets a shard begin whose parent is neither listed nor known.
+// Such a parent was trimmed long ago, so nothing of it is left to be handled first.
+// But a listing may lack a shard by mistake, so unless the parent is known to be old
+// several listings must agree.
+func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l listing, known map[string]Lease) error {
+	if lease.Parent == "" || lease.ParentDone || lease.Finished() {
 		return nil
 	}
 
-	if _, ok := known[s.Parent]; ok {
+	_, hasLease := known[lease.Parent]
+	_, listed := l.shards[lease.Parent]
+	if hasLease || listed {
 		return nil
 	}
 
-	if _, listed := l.shards[s.Parent]; listed {
-		return nil
+	needed := 0
+	switch createdAt := shardCreatedAt(lease.Parent); {
+	case createdAt.IsZero():
+		needed = absencesOfOldParent
+	case time.Since(createdAt) < horizon:
+		needed = absencesOfYoungParent
 	}
 
-	if at := born(s.Parent); !at.IsZero() && time.Since(at) < horizon {
-		f.missing[s.Shard]++ // young: it must have been listed; still, never wait for ever
-		if f.quick = true; f.missing[s.Shard] < 10*absences {
+	if needed > 0 {
+		d.unclear = true
+		d.parentAbsences[lease.Shard]++
+		if d.parentAbsences[lease.Shard] < needed {
 			return nil
 		}
-	} else if at.IsZero() {
-		f.missing[s.Shard]++
-		if f.quick = true; f.missing[s.Shard] < absences {
-			return nil
-		}
 	}
-	f.p.cfg.Log.Info("the shard's parent is gone; reading the shard", "shard", s.Shard, "parent", s.Parent)
-	delete(f.missing, s.Shard)
 
-	return f.table.orphan(ctx, s.Shard)
+	d.cfg.Log.Info("the shard's parent is gone; reading the shard", "shard", lease.Shard, "parent", lease.Parent)
+	delete(d.parentAbsences, lease.Shard)
+
+	return d.table.markParentDone(ctx, lease.Shard)
 }
 
-// bury deletes the lease of a shard that was finished long ago and that nothing
-// refers to any more.
-func (f *fleet) bury(ctx context.Context, s Lease, l listing, known map[string]Lease) error {
-	if !s.Finished() || time.Since(s.FinishedAt) < tombstoneFor {
+// deleteTombstone deletes the lease of a shard that was finished long ago, if the
+// shard is no longer listed and no child waits for it.
+func (d *discovery) deleteTombstone(ctx context.Context, lease Lease, l listing, known map[string]Lease) error {
+	if !lease.Finished() || time.Since(lease.FinishedAt) < tombstoneAge {
 		return nil
 	}
 
-	if _, listed := l.shards[s.Shard]; listed {
+	if _, listed := l.shards[lease.Shard]; listed {
 		return nil
 	}
 
 	for _, other := range known {
-		if other.Parent == s.Shard && !other.ParentDone {
+		if other.Parent == lease.Shard && !other.ParentDone {
 			return nil
 		}
 	}
 
-	return f.table.remove(ctx, s.Shard)
+	return d.table.deleteRow(ctx, lease.Shard)
 }
 
-// finishGone ends the leases of a stream that does not exist any more, as far as
-// nobody reads them: there is nothing left to read.
-func (f *fleet) finishGone(ctx context.Context, known map[string]Lease) error {
-	for _, s := range known {
-		if s.Finished() || s.Owner != "" {
+// finishGone finishes the leases of a stream that does not exist any more. Leases
+// that have an owner are left to it: its reader finds out by itself.
+func (d *discovery) finishGone(ctx context.Context, known map[string]Lease) error {
+	for _, lease := range known {
+		if lease.Finished() || lease.Owner != "" {
 			continue
 		}
-		u := newChange(f.table.table, leaseKey(f.table.stream, s.Shard))
-		u.equals(leaseCounter, avN(s.Counter))
-		u.absent(leaseOwner)
-		u.set(leaseFinished, avN(time.Now().UnixMilli()))
 
-		if _, _, err := u.apply(ctx, f.table.api); err != nil {
+		if err := d.table.finishUnread(ctx, lease); err != nil {
 			return err
 		}
 	}

@@ -1,85 +1,102 @@
-// Package streams reads DynamoDB Streams and hands every record to handlers: in
-// order for each item, in parallel across items, by any number of workers. It
-// knows nothing of what the records are about.
+// Package streams is a consumer of DynamoDB Streams. It calls your handlers for every
+// change of a table: in order for each item, in parallel across items, with any
+// number of worker processes that share the work through a lease table. It is to Go
+// what the Kinesis Client Library with its DynamoDB Streams adapter is to Java.
+//
+// It knows nothing about what the items mean.
 //
 // # Model
 //
-// A stream is a forest of shards; a shard is handled to its end before its
-// children begin. A [Poller] holds a share of the shards, each by a lease in a
-// DynamoDB table. It pages through each shard and puts the records into lanes,
-// one per item and handler: a lane runs its records one after the other, lanes
-// run side by side. The checkpoint of a shard is the last record up to which all
-// are finished. A record is finished when every handler has taken it, or has
-// given up on it after its attempts and it is stored as a dead letter.
+// A stream consists of shards; a shard that ends is continued by its children. A
+// [Poller] holds a share of the shards, each by a lease in a DynamoDB table, and
+// begins a shard only when its parent has been handled to the end. It pages through
+// each shard and puts the records into lanes, one for each item and handler: a lane
+// runs its records one after the other, and lanes run in parallel. A record is
+// finished when every handler that accepts it has returned nil, or has given up on it
+// and the record is stored as a dead letter. The checkpoint of a shard is the last
+// record up to which all are finished.
+//
+// # Use
+//
+// Create the two tables once, then run a poller in each worker:
 //
 //	p, err := streams.New(streams.Config{
 //		Streams:         dynamodbstreams.NewFromConfig(cfg),
 //		DynamoDB:        dynamodb.NewFromConfig(cfg),
-//		TableName:       "orders",
-//		LeaseTable:      "leases",       // made from LeaseTableInput
-//		DeadLetterTable: "dead-letters", // made from DeadLetterTableInput
+//		TableName:       "orders",       // its stream must be enabled
+//		LeaseTable:      "leases",       // created from LeaseTableInput
+//		DeadLetterTable: "dead-letters", // created from DeadLetterTableInput
 //		Handlers: []streams.Handler{{
 //			Name:   "notify",
 //			Filter: func(r streams.Record) bool { return r.EventName != streams.Remove },
-//			Handle: func(ctx context.Context, r streams.Record) error { return nil },
+//			Handle: func(ctx context.Context, r streams.Record) error { return send(ctx, r.New) },
 //		}},
 //	})
-//	...
-//	err = p.Run(ctx) // until ctx ends; then it drains and gives its leases back
+//	if err != nil {
+//		return err
+//	}
 //
-// The same handlers run behind a Lambda event source mapping: see [Lambda].
+//	return p.Run(ctx) // until ctx ends; then it drains and releases its leases
+//
+// A handler that fails is called again with backoff ([Retry]). [Permanent] skips the
+// retries; [NotYet] repeats the call without counting it. [DeadLetters] lists the
+// records that a handler gave up on and redrives them. [Lambda] runs the same handlers
+// behind a Lambda event source mapping.
 //
 // # Guarantees
 //
-//   - Every record is handed to every handler whose filter takes it, at least
-//     once, as long as some worker reads it within the 24 h that the service keeps
-//     it. Records that were trimmed unread are declared as a [Gap], never skipped
-//     in silence.
+//   - Every record is delivered to every handler whose filter accepts it, at least
+//     once, if a worker reads it within the 24 hours that the service keeps it.
+//     Records that were trimmed before they were read are reported as a [Gap].
 //   - The records of one item reach one handler one at a time and in order, across
-//     pages, shards and workers; while a record is being retried, its item's later
-//     ones wait and all other items go on. ([Handler.Unordered] gives this up.)
-//   - No checkpoint passes a record that is not finished, and no dead letter is
-//     missing once a checkpoint has passed it.
-//   - Lease writes are conditional on owner, epoch and counter. A worker that was
-//     paused writes nothing after another has taken its lease; its handlers'
-//     contexts end before the lease can be taken.
-//   - Whether a lease has expired is judged by its counter standing still on the
-//     judge's own monotonic clock. Wall clocks play no part.
-//   - After a stop the leases are free at once; after a crash they are taken over
-//     within LeaseDuration + 1 s. No leader is needed for that.
+//     pages, shards and workers. While a record is retried, the item's later records
+//     wait and all other items continue. ([Handler.Unordered] gives this up.)
+//   - No checkpoint passes a record that is not finished, so every record before a
+//     checkpoint has been handled or is stored as a dead letter.
+//   - A worker that was paused writes nothing after another worker has taken its
+//     lease: lease writes are conditional on owner, epoch and counter. The contexts of
+//     its handlers end before the lease can be taken.
+//   - A lease expires when its counter has not changed for LeaseDuration, measured by
+//     the monotonic clock of the worker that wants it. Wall clocks are not compared.
+//   - After a stop, leases are free at once. After a crash, other workers take them
+//     over within LeaseDuration + 1 s. There is no leader.
 //
 // # Caveats
 //
-// Delivery is at least once: a crash repeats up to CheckpointEvery of records,
-// and more when a handler was stuck. Effects must be idempotent, keyed by what
-// the item says about itself; [Record.Epoch] lets a store refuse a zombie.
+// Delivery is at least once. A crash repeats about CheckpointEvery worth of records,
+// and more if a record had been stuck for longer. Make effects idempotent, with a key
+// derived from the item itself, such as its version. A store can also keep the highest
+// [Record.Epoch] and refuse writes with a lower one.
 //
-// Handlers must honour their contexts. One that does not return keeps its item,
-// a place of Config.Concurrency and, in the end, Run.
+// A handler must honor its context. One that does not return blocks its item, one of
+// the Concurrency places and, in the end, Run.
 //
-// A dead letter lets the item's later records pass. Redriving it (see
-// [DeadLetters]) is therefore out of order by nature; the caller can refuse.
+// A dead letter lets the item's later records pass, so redriving it is out of order.
 //
-// The service allows two readers per shard. One poller with many handlers is one
-// reader, however many workers share it.
+// The service allows two readers per shard. A poller with many handlers is one
+// reader, however many workers share the work.
 //
 // # The lease table
 //
-// The key is stream (the stream's ARN) and shardId. A lease has:
+// The key is stream (the stream's ARN) and shardId. The other attributes of a lease
+// are:
 //
-//	parent, parentDone      the shard continued; whether it needs no waiting for
-//	owner                   the holder; absent when free
-//	epoch                   grows by one with every holder; starts at a Unix time, so
-//	                        that it grows even when somebody deletes the item
-//	counter                 grows by one with every write of the holder
-//	checkpoint, handledAt   last finished record, and when it was created (ms)
-//	startAt                 where to begin when there is no checkpoint (ms); absent: oldest
-//	wanted                  a worker with less work asks for the lease
-//	finishedAt              handled to its end (ms); kept for 26 h as a tombstone
-//	gaps, gapFrom, gapAt    trimmed records: how often; the last time: after what, when
+//	parent, parentDone      the parent shard; whether this shard need not wait for it
+//	owner                   the worker that holds the lease; absent if it is free
+//	epoch                   incremented by every new owner; starts at the Unix time, so
+//	                        that it grows even if the row is deleted and created again
+//	counter                 incremented by every write of the owner
+//	checkpoint, handledAt   the last finished record, and when it was created (ms)
+//	startAt                 where to begin without a checkpoint (ms); absent: oldest record
+//	atHorizon               records lost before the first start are not a gap
+//	wanted                  the worker that asks the owner to hand the lease over
+//	finishedAt              when the shard was handled to its end (ms); the lease is then
+//	                        kept for 26 hours as a tombstone
+//	gaps, gapFrom, gapAt    how often records were trimmed unread; after which record and
+//	                        when the last time
 //
-// Under each stream the item "#stream" tells how it was begun and whose turn it
-// is to list it; under "table/<name>" the item "#current" has the ARN of the
-// stream that is being read, so that a stream that was disabled and enabled again
-// is read to its end before its successor.
+// The row "#stream" of each stream says how reading it began and counts its listings.
+// The row "#current" under "table/<name>" holds the ARN of the stream that is being
+// read, so that a stream that was disabled and enabled again is read to its end before
+// the stream that replaced it.
 package streams

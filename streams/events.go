@@ -1,30 +1,28 @@
 package streams
 
-import (
-	"sync"
-	"time"
-)
+import "time"
 
-// Events are optional hooks for metrics and alarms. They are called from the
-// poller's goroutines, several at once, and must neither block nor panic.
+// Events are optional hooks for metrics and alarms. The poller calls them from
+// several goroutines at once. They must neither block nor panic.
 type Events struct {
-	// Page is called for every GetRecords that was answered.
+	// Page is called after every successful GetRecords.
 	Page func(Page)
 	// Handled is called after every call of a handler.
 	Handled func(Handled)
 	// DeadLetter is called when a record has been stored as a dead letter.
 	DeadLetter func(r Record, attempts int, err error)
-	// Gap is called when records are known to have been trimmed unread.
+	// Gap is called when records were trimmed before they were read.
 	Gap func(Gap)
-	// Lease is called when a lease changes hands.
+	// Lease is called when a lease changes.
 	Lease func(LeaseEvent)
 	// Lag is called about once a second for every shard held.
 	Lag func(Lag)
-	// Fault is called for every failed call to AWS, with the operation's name.
+	// Fault is called after every failed call to AWS, with the operation's name
+	// and the shard, if the call was about one.
 	Fault func(op, shard string, err error)
 }
 
-// Page describes one answered GetRecords.
+// Page describes one successful GetRecords.
 type Page struct {
 	Shard   string
 	Records int
@@ -38,28 +36,16 @@ type Handled struct {
 	Err    error
 }
 
-// Gap is a stretch of a shard that was trimmed before it was read. What
-// happened in it can only be had from the table itself.
-type Gap struct {
-	Shard string
-	// From is the last position known to be handled ("" when the shard was never
-	// read); To is the first sequence number after the gap ("" when unknown yet).
-	From, To string
-	// Since is when the last handled record was created, as far as known; Until
-	// is when the gap was noticed. What is missing was written in between.
-	Since, Until time.Time
-}
-
 // LeaseChange says what happened to a lease.
 type LeaseChange string
 
-// What can happen to a lease, seen from this worker.
+// What can happen to a lease, as this worker sees it.
 const (
-	LeaseTaken    LeaseChange = "taken"    // this worker holds it now
-	LeaseLost     LeaseChange = "lost"     // another has it, or it could not be renewed in time
-	LeaseReleased LeaseChange = "released" // given back: stop or hand-over
-	LeaseFinished LeaseChange = "finished" // the shard has been handled to its end
-	LeaseWanted   LeaseChange = "wanted"   // another worker was asked to hand it over
+	LeaseTaken     LeaseChange = "taken"    // this worker holds it now
+	LeaseLost      LeaseChange = "lost"     // another worker holds it, or it could not be renewed in time
+	LeaseReleased  LeaseChange = "released" // given back after a stop or for a hand-over
+	LeaseFinished  LeaseChange = "finished" // the shard has been handled to its end
+	LeaseRequested LeaseChange = "wanted"   // this worker asked the holder for it
 )
 
 // LeaseEvent is one change of one lease.
@@ -72,32 +58,49 @@ type LeaseEvent struct {
 // Lag is how far a shard is behind.
 type Lag struct {
 	Shard string
-	// Age is how old the oldest record is that is read but not finished; with
-	// none, how long ago the shard was last found empty. ±1 s, as the service
-	// floors creation times.
+	// Age is the age of the oldest record that is read and not finished. Without
+	// such a record it is the time since the shard was last found empty. ±1 s,
+	// because the service floors creation times to the second.
 	Age time.Duration
-	// ToHorizon is how long the oldest unfinished record will yet be kept by the
-	// service (24 h less Age). Data is lost at zero.
+	// ToHorizon is how long the service will still keep the oldest unfinished
+	// record (24 h less Age). Records are lost at zero.
 	ToHorizon time.Duration
-	// Pending counts records read and not finished.
+	// Pending is how many records are read and not finished.
 	Pending int
 }
 
-// sparse lets a message about a lasting trouble into the log once a minute.
-type sparse struct {
-	mu   sync.Mutex
-	last time.Time
+func (e *Events) page(p Page) {
+	if e.Page != nil {
+		e.Page(p)
+	}
 }
 
-func (s *sparse) due() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	now := time.Now()
-	if !s.last.IsZero() && now.Sub(s.last) < time.Minute {
-		return false
+func (e *Events) handled(h Handled) {
+	if e.Handled != nil {
+		e.Handled(h)
 	}
-	s.last = now
+}
 
-	return true
+func (e *Events) deadLetter(r Record, attempts int, err error) {
+	if e.DeadLetter != nil {
+		e.DeadLetter(r, attempts, err)
+	}
+}
+
+func (e *Events) gap(g Gap) {
+	if e.Gap != nil {
+		e.Gap(g)
+	}
+}
+
+func (e *Events) lease(l LeaseEvent) {
+	if e.Lease != nil {
+		e.Lease(l)
+	}
+}
+
+func (e *Events) fault(op, shard string, err error) {
+	if e.Fault != nil {
+		e.Fault(op, shard, err)
+	}
 }

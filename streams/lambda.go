@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,27 +13,66 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Lambda runs the handlers of a poller behind a Lambda event source mapping
-// that has ReportBatchItemFailures set. The mapping then does what a Poller
-// does otherwise: it reads shards, repeats failed batches and counts attempts,
-// so Handler.Attempts is not used. Handle fits lambda.Start.
+// Lambda runs the handlers of a poller in a function behind a Lambda event source
+// mapping. Create it with NewLambda and pass its Handle method to lambda.Start.
+//
+// The mapping must have ReportBatchItemFailures set. It takes the place of the
+// Poller: it reads the shards, repeats failed batches and counts attempts. So
+// Handler.Attempts and Handler.Unordered have no effect, and NotYet is a failure
+// like any other.
 type Lambda struct {
-	// Handlers, Middleware and Key are as in Config. Handlers must be set.
-	Handlers   []Handler
-	Middleware []Middleware
-	Key        func(Record) string
-	// DynamoDB and DeadLetterTable take the records that a handler fails with a
-	// Permanent error. Without them such records fail like all others, and the
-	// mapping repeats them until its own limits are reached.
+	cfg LambdaConfig
+}
+
+// LambdaConfig says how a Lambda handles batches. Handlers must be set.
+type LambdaConfig struct {
+	// Handlers are as in Config.
+	Handlers []Handler
+	// DynamoDB and DeadLetterTable are where records go that a handler fails with a
+	// Permanent error. Set both or neither. Without them such records fail like all
+	// others, and the mapping repeats them until it reaches its own limits.
 	DynamoDB        dynamoAPI
 	DeadLetterTable string
-	// Concurrency bounds the calls at once, HandlerTimeout one call. Defaults 16, 30 s.
-	Concurrency    int
+	// Concurrency is how many handler calls may run at once. Default: 16.
+	Concurrency int
+	// HandlerTimeout is how long one handler call may take. Default: 30 s.
 	HandlerTimeout time.Duration
 }
 
-// BatchResponse names the records that failed. The mapping goes on with the
-// lowest of them, so that records behind it may come again.
+func (c LambdaConfig) check() error {
+	faults := checkHandlers("LambdaConfig", c.Handlers)
+
+	if (c.DynamoDB == nil) != (c.DeadLetterTable == "") {
+		faults = append(faults, errors.New("streams: LambdaConfig.DynamoDB and LambdaConfig.DeadLetterTable must be set together"))
+	}
+
+	if c.Concurrency < 0 {
+		faults = append(faults, fmt.Errorf("streams: LambdaConfig.Concurrency is %d, want at least 1", c.Concurrency))
+	}
+
+	if c.HandlerTimeout < 0 {
+		faults = append(faults, fmt.Errorf("streams: LambdaConfig.HandlerTimeout is %v, want more than 0", c.HandlerTimeout))
+	}
+
+	return errors.Join(faults...)
+}
+
+// NewLambda returns a Lambda that is ready to handle batches. It reports every fault
+// of cfg.
+func NewLambda(cfg LambdaConfig) (*Lambda, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, 16)
+	cfg.HandlerTimeout = cmp.Or(cfg.HandlerTimeout, 30*time.Second)
+	cfg.Handlers = handlersWithDefaults(cfg.Handlers, 1, cfg.HandlerTimeout)
+
+	return &Lambda{cfg: cfg}, nil
+}
+
+// BatchResponse names the records that failed. The mapping continues with the lowest
+// of them, so records after it may come again.
 type BatchResponse struct {
 	Failures []BatchItemFailure `json:"batchItemFailures"`
 }
@@ -42,156 +82,91 @@ type BatchItemFailure struct {
 	ItemIdentifier string `json:"itemIdentifier"`
 }
 
-// Handle runs one batch, given as the JSON of the event: items side by side, the
-// records of one item in order. Behind a record that failed, the item's later
-// ones are not begun; they fail, too. The error is for a batch that cannot be
-// read at all or a Lambda that lacks its handlers.
-func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
-	cfg, err := l.config()
-	if err != nil {
-		return BatchResponse{}, err
-	}
-
-	records, err := decodeEvent(event)
+// Handle handles one batch, given as the JSON of the event. It handles the items in
+// parallel and the records of one item in order. After a record that failed, the
+// item's later ones are reported as failed too, without a call. Handle returns an
+// error only if it cannot decode the batch.
+func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
+	records, err := decodeLambdaEvent(event)
 	if err != nil {
 		return BatchResponse{}, fmt.Errorf("streams: read the batch: %w", err)
 	}
 
-	lanes := map[string][]int{}
-	for i := range records {
-		k := cfg.Key(records[i])
-		lanes[k] = append(lanes[k], i)
+	items := map[string][]Record{}
+	for _, r := range records {
+		key := itemKey(r)
+		items[key] = append(items[key], r)
 	}
+
 	var mu sync.Mutex
 	var failed []string
 	var g errgroup.Group
-	g.SetLimit(cfg.Concurrency)
+	g.SetLimit(l.cfg.Concurrency)
 
-	for _, lane := range lanes {
+	for _, records := range items {
 		g.Go(func() error {
-			for n, i := range lane {
-				if err := l.all(ctx, cfg, records[i]); err == nil {
-					continue
-				}
-				mu.Lock()
-				defer mu.Unlock()
+			notDone := l.handleItem(ctx, records)
 
-				for _, rest := range lane[n:] {
-					failed = append(failed, records[rest].SequenceNumber)
-				}
+			mu.Lock()
+			defer mu.Unlock()
 
-				return nil
+			for _, r := range notDone {
+				failed = append(failed, r.SequenceNumber)
 			}
 
 			return nil
 		})
 	}
-	_ = g.Wait() // no lane returns an error
+	_ = g.Wait() // no function returns an error
+
 	slices.SortFunc(failed, CompareSequence)
 
-	out := BatchResponse{Failures: make([]BatchItemFailure, len(failed))}
-	for i, seq := range failed {
-		out.Failures[i].ItemIdentifier = seq
+	response := BatchResponse{Failures: make([]BatchItemFailure, len(failed))}
+	for i, sequence := range failed {
+		response.Failures[i].ItemIdentifier = sequence
 	}
 
-	return out, nil
+	return response, nil
 }
 
-func (l Lambda) config() (Config, error) {
-	cfg := Config{Handlers: l.Handlers, Middleware: l.Middleware, Key: l.Key, Concurrency: l.Concurrency, HandlerTimeout: l.HandlerTimeout}
-	or(&cfg.Concurrency, 16)
-	or(&cfg.HandlerTimeout, 30*time.Second)
-
-	if cfg.Key == nil {
-		cfg.Key = itemKey
+// handleItem handles the records of one item and returns those from the first
+// failed one on.
+func (l *Lambda) handleItem(ctx context.Context, records []Record) []Record {
+	for i, r := range records {
+		if l.handleRecord(ctx, r) != nil {
+			return records[i:]
+		}
 	}
 
-	if len(l.Handlers) == 0 {
-		return cfg, errors.New("streams: Lambda.Handlers is empty")
-	}
-
-	return cfg.withHandlers()
+	return nil
 }
 
-// all calls every handler that wants the record; one that fails does not keep
-// the others from it.
-func (l Lambda) all(ctx context.Context, cfg Config, r Record) error {
+// handleRecord calls every handler that accepts the record. One that fails does not
+// keep the others from it.
+func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 	var errs []error
-	for i := range cfg.Handlers {
-		h := &cfg.Handlers[i]
+	for i := range l.cfg.Handlers {
+		h := &l.cfg.Handlers[i]
 
-		wanted, err := matches(h, r)
-		if !wanted {
+		accepted, err := h.accepts(r)
+		if !accepted {
 			continue
 		}
 
-		rec := r
-		rec.Handler, rec.Attempt = h.Name, 1
+		r := r
+		r.Handler, r.Attempt = h.Name, 1
 		if err == nil {
-			err = callOnce(ctx, *h, rec)
+			err = h.call(ctx, r)
 		} else {
 			err = Permanent(err)
 		}
 
-		if err != nil && IsPermanent(err) && l.DynamoDB != nil && l.DeadLetterTable != "" {
-			err = (&letterTable{l.DynamoDB, l.DeadLetterTable}).put(ctx, rec, err)
+		if IsPermanent(err) && l.cfg.DynamoDB != nil {
+			deadLetters := &deadLetterTable{api: l.cfg.DynamoDB, table: l.cfg.DeadLetterTable}
+			err = deadLetters.store(ctx, r, err)
 		}
 		errs = append(errs, err)
 	}
 
 	return errors.Join(errs...)
-}
-
-// lambdaRecord is a record in the form of the event.
-type lambdaRecord struct {
-	EventID        string    `json:"eventID"`
-	EventName      EventName `json:"eventName"`
-	EventSourceARN string    `json:"eventSourceARN"`
-	UserIdentity   *struct {
-		PrincipalID string `json:"principalId"` // any case: encoding/json does not mind
-		Type        string `json:"type"`
-	} `json:"userIdentity"`
-	Dynamodb struct {
-		Created   float64        `json:"ApproximateCreationDateTime"`
-		Keys      map[string]any `json:"Keys"`
-		Old       map[string]any `json:"OldImage"`
-		New       map[string]any `json:"NewImage"`
-		Sequence  string         `json:"SequenceNumber"`
-		SizeBytes int64          `json:"SizeBytes"`
-	} `json:"dynamodb"`
-}
-
-func decodeEvent(event json.RawMessage) ([]Record, error) {
-	var in struct{ Records []lambdaRecord }
-	if err := json.Unmarshal(event, &in); err != nil {
-		return nil, err
-	}
-
-	out := make([]Record, len(in.Records))
-	for i, r := range in.Records {
-		d := r.Dynamodb
-		if d.Sequence == "" {
-			return nil, fmt.Errorf("record %d has no sequence number", i)
-		}
-
-		out[i] = Record{
-			StreamARN: r.EventSourceARN, SequenceNumber: d.Sequence, EventID: r.EventID, EventName: r.EventName,
-			CreatedAt: time.UnixMilli(int64(d.Created * 1000)), SizeBytes: d.SizeBytes,
-		}
-		if r.UserIdentity != nil {
-			out[i].Identity = Identity{PrincipalID: r.UserIdentity.PrincipalID, Type: r.UserIdentity.Type}
-		}
-
-		for _, m := range []struct {
-			to   *item
-			from map[string]any
-		}{{&out[i].Keys, d.Keys}, {&out[i].Old, d.Old}, {&out[i].New, d.New}} {
-			var err error
-			if *m.to, err = decodeMap(m.from); err != nil {
-				return nil, fmt.Errorf("record %s: %w", d.Sequence, err)
-			}
-		}
-	}
-
-	return out, nil
 }

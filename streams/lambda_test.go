@@ -21,9 +21,20 @@ func lambdaModify(id string, version, seq int) string {
 		"Keys":{"id":{"S":%q}},"NewImage":{"id":{"S":%q},"version":{"N":"%d"}},"OldImage":{"id":{"S":%q}}}}`, seq, id, id, version, id)
 }
 
+func newLambda(t *testing.T, cfg LambdaConfig) *Lambda {
+	t.Helper()
+
+	l, err := NewLambda(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return l
+}
+
 func TestLambdaReportsWhatFailedAndWhatStandsBehindIt(t *testing.T) {
-	l := newLedger()
-	fn := Lambda{Handlers: []Handler{
+	l := newRecorder()
+	fn := newLambda(t, LambdaConfig{Handlers: []Handler{
 		{Name: "all", Handle: func(ctx context.Context, r Record) error {
 			if id, v := keyAndVersion(r); id == "o-1" && v == 2 {
 				return errors.New("no")
@@ -35,7 +46,7 @@ func TestLambdaReportsWhatFailedAndWhatStandsBehindIt(t *testing.T) {
 			return nil
 		}},
 		{Name: "none", Filter: func(Record) bool { return false }, Handle: func(context.Context, Record) error { panic("not asked for") }},
-	}}
+	}})
 
 	out, err := fn.Handle(context.Background(), lambdaEvent(
 		lambdaModify("o-1", 1, 98), lambdaModify("o-2", 1, 99), lambdaModify("o-1", 2, 100), lambdaModify("o-1", 3, 101), lambdaModify("o-2", 2, 102), lambdaModify("o-3", 1, 103)))
@@ -63,10 +74,10 @@ func TestLambdaReportsWhatFailedAndWhatStandsBehindIt(t *testing.T) {
 }
 
 func TestLambdaPutsPermanentFailuresIntoTheDeadLetters(t *testing.T) {
-	w := newWorld(t, 1)
-	fn := Lambda{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: []Handler{
+	w := newTestEnv(t, 1)
+	fn := newLambda(t, LambdaConfig{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: []Handler{
 		{Name: "h", Handle: func(context.Context, Record) error { return Permanent(errors.New("never")) }},
-	}}
+	}})
 
 	out, err := fn.Handle(context.Background(), lambdaEvent(lambdaModify("o-1", 1, 1)))
 	if err != nil || len(out.Failures) != 0 {

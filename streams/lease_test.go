@@ -9,10 +9,12 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/worker"
 )
 
 // owners counts the unfinished leases of each owner.
-func (w *world) owners() map[string]int {
+func (w *testEnv) owners() map[string]int {
 	n := map[string]int{}
 	for _, l := range w.leases() {
 		if !l.Finished() {
@@ -24,8 +26,8 @@ func (w *world) owners() map[string]int {
 }
 
 func TestANewWorkerGetsItsShareByHandOver(t *testing.T) {
-	w := newWorld(t, 4)
-	l := newLedger()
+	w := newTestEnv(t, 4)
+	l := newRecorder()
 	var lost atomic.Int32
 	count := func(c *Config) {
 		c.Events.Lease = func(e LeaseEvent) {
@@ -74,14 +76,14 @@ func TestANewWorkerGetsItsShareByHandOver(t *testing.T) {
 }
 
 func TestADeletedLeaseIsRestoredByItsHolder(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	p := w.start(w.config(l.handle))
 	w.write("o-0", 1)
 	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
 
 	before := w.leases()[0]
-	for _, row := range []string{before.Shard, markerRow} {
+	for _, row := range []string{before.Shard, streamStateRow} {
 		if _, err := w.db.DeleteItem(context.Background(), &dynamodb.DeleteItemInput{
 			TableName: aws.String(leasesTable), Key: leaseKey(w.arn, row),
 		}); err != nil {
@@ -95,8 +97,8 @@ func TestADeletedLeaseIsRestoredByItsHolder(t *testing.T) {
 		t.Errorf("restored as %+v", after)
 	}
 	w.until("the marker is back", func() bool {
-		_, mark, err := queryLeases(context.Background(), w.db, leasesTable, w.arn)
-		return err == nil && mark != nil && mark.ready
+		_, state, err := queryLeases(context.Background(), w.db, leasesTable, w.arn)
+		return err == nil && state != nil && state.ready
 	})
 	w.write("o-0", 3)
 	w.until("all are handled", func() bool { return l.distinct() == 3 })
@@ -109,8 +111,8 @@ func TestADeletedLeaseIsRestoredByItsHolder(t *testing.T) {
 }
 
 func TestAWorkerThatWokeUpTooLateWritesNothing(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	p := w.start(w.config(l.handle))
 	w.write("o-0", 1)
 	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
@@ -124,7 +126,7 @@ func TestAWorkerThatWokeUpTooLateWritesNothing(t *testing.T) {
 		t.Fatalf("take: %v, %v", ok, err)
 	}
 
-	sleeper := newHold(table, mine, time.Now(), time.Second)
+	sleeper := newHeldLease(table, mine, time.Now(), time.Second)
 	if _, ok, err := table.take(ctx, free, "late"); ok || err != nil {
 		t.Fatalf("a lease was taken by an outdated view: %v", err)
 	}
@@ -148,8 +150,8 @@ func TestAWorkerThatWokeUpTooLateWritesNothing(t *testing.T) {
 }
 
 func TestHintsWakeIdleReadersAndIdlingIsCheap(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	f := w.faults()
 	hint := make(chan struct{}, 1)
 	p := w.start(w.config(l.handle, f.clients(w), func(c *Config) {
@@ -160,7 +162,7 @@ func TestHintsWakeIdleReadersAndIdlingIsCheap(t *testing.T) {
 	// The pauses have grown to many times PollActive.
 	idle := func() bool {
 		n := f.count("GetRecords")
-		rest(context.Background(), 100*time.Millisecond)
+		worker.Wait(t.Context(), 100*time.Millisecond)
 		return f.count("GetRecords")-n <= 3
 	}
 	w.until("the reader idles", idle)
@@ -176,8 +178,8 @@ func TestHintsWakeIdleReadersAndIdlingIsCheap(t *testing.T) {
 }
 
 func TestManyShardsAreListedPageByPage(t *testing.T) {
-	w := newWorld(t, 230)
-	l := newLedger()
+	w := newTestEnv(t, 230)
+	l := newRecorder()
 
 	p := w.start(w.config(l.handle, func(c *Config) { c.LeaseDuration = 5 * time.Second; c.PollIdle = time.Second }))
 	for k := range 50 {
@@ -192,7 +194,7 @@ func TestManyShardsAreListedPageByPage(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newTestEnv(t, 1)
 	nop := func(context.Context, Record) error { return nil }
 	for want, edit := range map[string]func(*Config){
 		"streams: Config.Streams and Config.DynamoDB must be set":                   func(c *Config) { c.Streams = nil },

@@ -1,151 +1,132 @@
 package streams
 
 import (
+	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
-// sighting is a lease as this worker saw it, and since when it has been so. The
-// instants are monotonic: other workers' clocks do not matter.
-type sighting struct {
-	Lease
-	since     time.Time // counter and epoch unchanged
-	freeSince time.Time // without owner, or expired; zero when held
-	wantSince time.Time // wanted unchanged
-}
+// maxRequests bounds how many leases a worker asks for at once.
+const maxRequests = 4
 
-// see merges a fresh read of the leases into what was seen before.
-func see(before map[string]*sighting, leases []Lease, now time.Time) map[string]*sighting {
-	after := make(map[string]*sighting, len(leases))
-	for _, l := range leases {
-		s, was := &sighting{Lease: l, since: now}, before[l.Shard]
-		if was != nil && was.Counter == l.Counter && was.Epoch == l.Epoch {
-			s.since = was.since
-		}
-
-		if l.Wanted != "" {
-			s.wantSince = now
-			if was != nil && was.Wanted == l.Wanted {
-				s.wantSince = was.wantSince
-			}
-		}
-
-		if was != nil {
-			s.freeSince = was.freeSince
-		}
-		after[l.Shard] = s
-	}
-
-	return after
-}
-
-// plan is what a worker should do about the leases it sees.
+// plan is what a worker should do about the leases that it sees.
 type plan struct {
-	take     []*sighting // free, due to me
-	want     []*sighting // ask their owners to hand them over
-	handOver []string    // mine, wanted by somebody else
-	unwant   []*sighting // asked for by somebody who never came
-	open     int         // leases that are not finished
+	take     []*observedLease // free, and due to this worker
+	request  []*observedLease // ask their owners to hand them over
+	handOver []string         // shards held here that another worker asked for
+	withdraw []*observedLease // requests that were not met in time
+	open     int              // leases that are not finished
 }
 
-// planner decides for one worker.
+// planner decides for one worker which leases to take, to ask for and to hand
+// over. All workers follow the same rules on the same rows, so no leader is needed:
+//
+//   - A lease is expired when its counter and epoch have not changed for a whole
+//     LeaseDuration on this worker's clock. Expired leases count as free.
+//   - A child is free only when its parent is finished.
+//   - A worker takes free leases up to its fair share. A lease that nobody takes for
+//     two scan intervals goes to any worker.
+//   - When no lease is free, a worker with at least two leases less than the busiest
+//     one asks it for some, by writing its name into them. The owner drains the
+//     shard and releases the lease; the request stays and reserves it.
 type planner struct {
-	me    string
-	lease time.Duration // LeaseDuration
-	scan  time.Duration // time between two looks
-	held  func(shard string) bool
+	me            string
+	leaseDuration time.Duration
+	scanInterval  time.Duration           // time between two observations
+	holds         func(shard string) bool // whether this worker reads the shard now
 }
 
-// handOvers bounds how many leases a worker asks for at once.
-const handOvers = 4
-
-// decide is a pure function of what was seen. Fair means: nobody has two leases
-// more than another; a free lease goes to whoever has less than its share, or,
-// if it stays free, to anybody.
-func (p planner) decide(seen map[string]*sighting, now time.Time) plan {
+// decide returns the plan for the observed leases at now. It reads no clock and
+// changes nothing but freeSince of the leases.
+func (p planner) decide(observed map[string]*observedLease, now time.Time) plan {
 	var out plan
 
-	load := map[string]int{p.me: 0}
-	asked := 0
-	var free, theirs []*sighting
-	for _, id := range sortedKeys(seen) {
-		s := seen[id]
-		if s.Finished() {
+	load := map[string]int{p.me: 0} // leases per worker; a requested lease counts for the requester
+	var free, requestable []*observedLease
+	pending := 0 // requests of this worker that are not met yet
+
+	for _, id := range slices.Sorted(maps.Keys(observed)) {
+		lease := observed[id]
+		if lease.Finished() {
 			continue
 		}
 		out.open++
 
-		owner := p.holder(s, now)
+		owner := p.owner(lease, now)
 		if owner == "" {
-			if s.freeSince.IsZero() {
-				s.freeSince = now
+			if lease.freeSince.IsZero() {
+				lease.freeSince = now
 			}
 
-			if p.ready(s, seen) {
-				free = append(free, s)
+			if parentFinished(lease, observed) {
+				free = append(free, lease)
 			}
 			continue
 		}
+		lease.freeSince = time.Time{}
 
-		s.freeSince = time.Time{}
-		wanted := p.wanter(s, now)
+		requester := p.requestedBy(lease, now)
 		switch {
-		case s.Wanted != "" && wanted == "":
-			out.unwant = append(out.unwant, s)
-		case wanted == p.me && owner != p.me:
-			asked++
-		case wanted != "" && wanted != owner && owner == p.me:
+		case lease.RequestedBy != "" && requester == "":
+			out.withdraw = append(out.withdraw, lease)
+		case requester == p.me && owner != p.me:
+			pending++
+		case requester != "" && requester != owner && owner == p.me:
 			out.handOver = append(out.handOver, id)
 		}
 
-		if wanted != "" {
-			owner = wanted
-		}
-
-		load[owner]++
-		if owner != p.me && wanted == "" {
-			theirs = append(theirs, s)
+		if requester == "" {
+			load[owner]++
+			if owner != p.me {
+				requestable = append(requestable, lease)
+			}
+		} else {
+			load[requester]++
 		}
 	}
+
 	p.takeFree(&out, free, load, now)
 
-	if len(out.take) == 0 && len(free) == 0 {
-		p.ask(&out, theirs, load, handOvers-asked)
+	// While leases are free, taking them may already make the shares even.
+	if len(free) == 0 {
+		p.requestFromBusiest(&out, requestable, load, maxRequests-pending)
 	}
 
 	return out
 }
 
-// takeFree picks the free leases that are due to me.
-func (p planner) takeFree(out *plan, free []*sighting, load map[string]int, now time.Time) {
+// takeFree picks the free leases that are due to this worker.
+func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int, now time.Time) {
 	total := len(free)
 	for _, n := range load {
 		total += n
 	}
-
 	share := (total + len(load) - 1) / len(load)
-	for _, s := range free {
-		wanted := p.wanter(s, now)
+
+	for _, lease := range free {
+		requester := p.requestedBy(lease, now)
 		switch {
-		case wanted == p.me:
-		case wanted != "":
-			continue // reserved for who asked
-		case load[p.me] >= share && now.Sub(s.freeSince) < 2*p.scan:
-			continue // somebody with less comes first
+		case requester == p.me:
+		case requester != "":
+			continue // reserved
+		case load[p.me] >= share && now.Sub(lease.freeSince) < 2*p.scanInterval:
+			continue // a worker with less comes first
 		}
-		out.take = append(out.take, s)
+
+		out.take = append(out.take, lease)
 		load[p.me]++
 	}
 }
 
-// ask picks leases of the busiest worker, as long as that makes things fairer.
-func (p planner) ask(out *plan, theirs []*sighting, load map[string]int, limit int) {
+// requestFromBusiest picks up to limit leases of the busiest workers, as long as
+// each one makes the shares more even. A difference of one stays: moving that lease
+// would only exchange the roles.
+func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, load map[string]int, limit int) {
 	for ; limit > 0; limit-- {
 		busiest := ""
-		for owner, n := range load {
-			if n > load[busiest] || (n == load[busiest] && owner < busiest) {
-				busiest = owner
+		for worker, n := range load {
+			if n > load[busiest] || (n == load[busiest] && worker < busiest) {
+				busiest = worker
 			}
 		}
 
@@ -153,65 +134,61 @@ func (p planner) ask(out *plan, theirs []*sighting, load map[string]int, limit i
 			return
 		}
 
-		i := slices.IndexFunc(theirs, func(s *sighting) bool { return s.Owner == busiest })
+		i := slices.IndexFunc(requestable, func(l *observedLease) bool { return l.Owner == busiest })
 		if i < 0 {
 			return
 		}
-		out.want = append(out.want, theirs[i])
-		theirs = slices.Delete(theirs, i, i+1)
+
+		out.request = append(out.request, requestable[i])
+		requestable = slices.Delete(requestable, i, i+1)
 		load[busiest]--
 		load[p.me]++
 	}
 }
 
-// holder is who has the lease at now, "" when it may be taken: nobody has it, it
-// has not been renewed for a whole span, or it is mine in the table but not
-// here, since I had to stop myself.
-func (p planner) holder(s *sighting, now time.Time) string {
+// owner returns who holds the lease at now, "" if it may be taken.
+func (p planner) owner(l *observedLease, now time.Time) string {
 	switch {
-	case s.Owner == "", s.Owner != p.me && now.Sub(s.since) >= p.lease, s.Owner == p.me && !p.held(s.Shard):
+	case l.Owner == p.me:
+		// Ours in the table and not here: this worker gave it up because it could not
+		// renew it in time, and may take it again.
+		if !p.holds(l.Shard) {
+			return ""
+		}
+	case now.Sub(l.unchangedSince) >= p.leaseDuration:
 		return ""
 	}
 
-	return s.Owner
+	return l.Owner
 }
 
-// wanter is who asked for the lease, "" when nobody did or the one who did had
-// time enough to take it.
-func (p planner) wanter(s *sighting, now time.Time) string {
-	patience := 3 * p.lease
-	if s.Owner == "" {
-		patience = 4 * p.scan
-		if now.Sub(s.freeSince) >= patience && !s.freeSince.IsZero() {
+// requestedBy returns the worker whose request for the lease still counts, "" if
+// there is none. An owner gets three lease durations to drain the shard; a free
+// lease is reserved for four scan intervals.
+func (p planner) requestedBy(l *observedLease, now time.Time) string {
+	if l.Owner == "" {
+		if !l.freeSince.IsZero() && now.Sub(l.freeSince) >= 4*p.scanInterval {
 			return ""
 		}
 
-		return s.Wanted
+		return l.RequestedBy
 	}
 
-	if now.Sub(s.wantSince) >= patience {
+	if now.Sub(l.requestSince) >= 3*p.leaseDuration {
 		return ""
 	}
 
-	return s.Wanted
+	return l.RequestedBy
 }
 
-// ready reports whether every record of the parent has been handled.
-func (p planner) ready(s *sighting, seen map[string]*sighting) bool {
-	if s.Parent == "" || s.ParentDone {
+// parentFinished reports whether every record of the parent has been handled. A
+// parent whose lease is not known is not finished: the coordinator decides when to
+// stop waiting for it (see discovery).
+func parentFinished(l *observedLease, observed map[string]*observedLease) bool {
+	if l.Parent == "" || l.ParentDone {
 		return true
 	}
-	parent := seen[s.Parent]
+	parent := observed[l.Parent]
 
 	return parent != nil && parent.Finished()
-}
-
-func sortedKeys(m map[string]*sighting) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, strings.Compare)
-
-	return keys
 }

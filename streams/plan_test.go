@@ -8,11 +8,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// table is a lease table in memory for the planner alone: it applies plans as
+// leaseModel is a lease table in memory for the planner alone: it applies plans as
 // the conditional writes would.
-type fleetModel struct {
+type leaseModel struct {
 	leases map[string]*Lease
-	seen   map[string]map[string]*sighting // by worker
+	seen   map[string]map[string]*observedLease // by worker
 	held   map[string]map[string]bool
 	now    time.Time
 	moves  int
@@ -20,8 +20,8 @@ type fleetModel struct {
 
 const modelLease, modelScan = 10 * time.Second, 500 * time.Millisecond
 
-func newFleetModel(shards int) *fleetModel {
-	m := &fleetModel{leases: map[string]*Lease{}, seen: map[string]map[string]*sighting{}, held: map[string]map[string]bool{}, now: time.Unix(0, 0)}
+func newFleetModel(shards int) *leaseModel {
+	m := &leaseModel{leases: map[string]*Lease{}, seen: map[string]map[string]*observedLease{}, held: map[string]map[string]bool{}, now: time.Unix(0, 0)}
 	for i := range shards {
 		id := fmt.Sprintf("s%02d", i)
 		m.leases[id] = &Lease{Shard: id}
@@ -31,7 +31,7 @@ func newFleetModel(shards int) *fleetModel {
 }
 
 // turn lets every worker look once and do as planned; the living renew.
-func (m *fleetModel) turn(workers []string) {
+func (m *leaseModel) turn(workers []string) {
 	for _, w := range workers {
 		if m.held[w] == nil {
 			m.held[w] = map[string]bool{}
@@ -48,23 +48,23 @@ func (m *fleetModel) turn(workers []string) {
 			list = append(list, *l)
 		}
 
-		m.seen[w] = see(m.seen[w], list, m.now)
-		p := planner{me: w, lease: modelLease, scan: modelScan, held: func(s string) bool { return m.held[w][s] }}.decide(m.seen[w], m.now)
+		m.seen[w] = observe(m.seen[w], list, m.now)
+		p := planner{me: w, leaseDuration: modelLease, scanInterval: modelScan, holds: func(s string) bool { return m.held[w][s] }}.decide(m.seen[w], m.now)
 		for _, s := range p.take {
 			l := m.leases[s.Shard]
 			if l.Epoch != s.Epoch || l.Counter != s.Counter {
 				continue
 			}
-			l.Owner, l.Wanted = w, ""
+			l.Owner, l.RequestedBy = w, ""
 			l.Epoch++
 			l.Counter++
 			m.held[w][s.Shard] = true
 			m.moves++
 		}
 
-		for _, s := range p.want {
-			if l := m.leases[s.Shard]; l.Epoch == s.Epoch && l.Owner == s.Owner && l.Wanted == "" {
-				l.Wanted = w
+		for _, s := range p.request {
+			if l := m.leases[s.Shard]; l.Epoch == s.Epoch && l.Owner == s.Owner && l.RequestedBy == "" {
+				l.RequestedBy = w
 			}
 		}
 
@@ -75,14 +75,14 @@ func (m *fleetModel) turn(workers []string) {
 			delete(m.held[w], id)
 		}
 
-		for _, s := range p.unwant {
-			m.leases[s.Shard].Wanted = ""
+		for _, s := range p.withdraw {
+			m.leases[s.Shard].RequestedBy = ""
 		}
 	}
 	m.now = m.now.Add(modelScan)
 }
 
-func (m *fleetModel) load(w string) int { return len(m.held[w]) }
+func (m *leaseModel) load(w string) int { return len(m.held[w]) }
 
 // Workers come and go; soon every shard has exactly one living reader and nobody
 // has two more than another.
@@ -155,7 +155,7 @@ func TestACrashedWorkersLeasesExpireByTheLocalClock(t *testing.T) {
 
 func TestAChildWaitsForItsParent(t *testing.T) {
 	now := time.Unix(0, 0)
-	p := planner{me: "w", lease: modelLease, scan: modelScan, held: func(string) bool { return false }}
+	p := planner{me: "w", leaseDuration: modelLease, scanInterval: modelScan, holds: func(string) bool { return false }}
 	for _, c := range []struct {
 		name string
 		rows []Lease
@@ -168,7 +168,7 @@ func TestAChildWaitsForItsParent(t *testing.T) {
 		{"three generations", []Lease{{Shard: "a"}, {Shard: "b", Parent: "a"}, {Shard: "c", Parent: "b"}}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := p.decide(see(nil, c.rows, now), now).take; len(got) != c.want {
+			if got := p.decide(observe(nil, c.rows, now), now).take; len(got) != c.want {
 				t.Fatalf("%d shards to take, want %d", len(got), c.want)
 			}
 		})

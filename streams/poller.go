@@ -2,167 +2,78 @@ package streams
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"golang.org/x/sync/errgroup"
 )
 
-// ErrStreamEnded is what Run returns when Config.StreamARN names a stream that
-// was disabled and is handled to its end, or that does not exist.
-var ErrStreamEnded = errStreamEnded
-
-// Poller reads a stream and hands its records to handlers, together with the
-// other workers that share its lease table. Make it with New; Run it once.
+// Poller reads a stream and hands its records to handlers, together with the other
+// workers that use the same lease table. Create it with New and run it once.
 type Poller struct {
-	cfg    Config
-	lanes  *lanes
-	memory memory
+	cfg       Config
+	scheduler laneScheduler
+	memory    memoryBudget
 
 	mu   sync.Mutex
-	held map[*shard]struct{}
+	held map[*shardWorker]struct{}
 }
 
-// New checks cfg and returns a poller that is ready to run.
+// New returns a poller that is ready to run. It reports every fault of cfg.
 func New(cfg Config) (*Poller, error) {
-	cfg, err := cfg.withDefaults()
-	if err != nil {
+	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	p := &Poller{cfg: cfg, held: map[*shard]struct{}{}, memory: memory{limit: cfg.MaxPendingBytes}}
-	p.lanes = &lanes{cfg: &p.cfg, limit: cfg.Concurrency, letters: &letterTable{api: cfg.DynamoDB, table: cfg.DeadLetterTable}}
+
+	p := &Poller{
+		cfg:  cfg.withDefaults(),
+		held: map[*shardWorker]struct{}{},
+	}
+	p.memory.limit = p.cfg.MaxPendingBytes
+	p.scheduler.cfg = &p.cfg
+	p.scheduler.limit = p.cfg.Concurrency
+	p.scheduler.deadLetters = &deadLetterTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable}
 
 	return p, nil
 }
 
-// Owner is the worker's name in leases, with its random part.
+// Owner returns the worker's name in leases, with its random suffix.
 func (p *Poller) Owner() string { return p.cfg.Owner }
 
-// Run polls until ctx ends. Then it starts nothing new, waits for running
-// handlers (up to Config.DrainTimeout, then their contexts end), stores what is
-// finished, gives its leases back and returns nil.
+// Run polls until ctx ends. Then it begins no record any more, waits for running
+// handlers (after Config.DrainTimeout it cancels their contexts), stores the
+// checkpoints, releases its leases and returns nil.
 //
-// Before that it returns an error only when it cannot start (no such table, no
-// stream on it, no lease table), when OnGap is GapHalt and records were trimmed
-// (*GapError), or when the stream named by Config.StreamARN has ended.
+// Otherwise it returns an error in three cases: it cannot start (no such table, no
+// stream on it, no lease table); records were trimmed and OnGap is GapHalt
+// (*GapError); the stream named by Config.StreamARN has ended (ErrStreamEnded).
+// Every other fault is reported to Config.Events and Config.Log and tried again.
 func (p *Poller) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	done, finish := context.WithCancel(gctx)
-	g.Go(func() error { p.relay(done); return nil })
+
+	g.Go(func() error {
+		p.forwardHints(done)
+		return nil
+	})
 	g.Go(func() error {
 		defer finish()
 
 		if p.cfg.StreamARN != "" {
-			return p.newFleet(p.cfg.StreamARN, p.cfg.Start).run(gctx)
+			return p.newCoordinator(p.cfg.StreamARN, p.cfg.Start).run(gctx)
 		}
 
-		return p.follow(gctx)
+		return p.followTable(gctx)
 	})
+
 	err := g.Wait()
-	p.lanes.goroutines.Wait()
+	p.scheduler.goroutines.Wait()
 
 	return err
 }
 
-// follow reads the table's stream and, when that was replaced, first the old one
-// to its end and then the new one from its beginning.
-func (p *Poller) follow(ctx context.Context) error {
-	current, err := CurrentStream(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, p.cfg.TableName)
-	if err != nil {
-		return orStopped(ctx, err)
-	}
-
-	start := p.cfg.Start
-	if current == "" {
-		if current, err = p.latest(ctx); err == nil && current == "" {
-			err = fmt.Errorf("streams: table %s has no stream", p.cfg.TableName)
-		}
-
-		if err == nil {
-			err = p.setCurrent(ctx, current)
-		}
-
-		if err != nil {
-			return orStopped(ctx, err)
-		}
-	}
-
-	for {
-		err := p.newFleet(current, start).run(ctx)
-		if !errors.Is(err, errStreamEnded) {
-			return err
-		}
-		p.cfg.Log.Info("the table's stream has ended; waiting for its successor", "stream", current)
-
-		next, ok := p.successor(ctx, current)
-		if !ok {
-			return nil
-		}
-
-		if err := p.setCurrent(ctx, next); err != nil {
-			return orStopped(ctx, err)
-		}
-		current, start = next, TrimHorizon
-	}
-}
-
-// successor waits until the table has another stream; false when ctx ended first.
-func (p *Poller) successor(ctx context.Context, current string) (string, bool) {
-	for {
-		next, err := p.latest(ctx)
-		switch {
-		case err != nil:
-			p.cfg.fault("DescribeTable", "", err)
-		case next != "" && next != current:
-			return next, true
-		}
-
-		if !rest(ctx, min(p.cfg.DiscoverEvery, 5*time.Second)) {
-			return "", false
-		}
-	}
-}
-
-// orStopped is nil when err came of the stop that was asked for.
-func orStopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
-// latest is the ARN of the table's newest stream, "" when it has none.
-func (p *Poller) latest(ctx context.Context) (string, error) {
-	out, err := p.cfg.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &p.cfg.TableName})
-	if err != nil {
-		return "", fmt.Errorf("streams: find the stream of table %s: %w", p.cfg.TableName, err)
-	}
-
-	if out.Table == nil {
-		return "", nil
-	}
-
-	return deref(out.Table.LatestStreamArn), nil
-}
-
-func (p *Poller) setCurrent(ctx context.Context, arn string) error {
-	it := leaseKey(currentPrefix+p.cfg.TableName, currentRow)
-	it[currentARN] = avS(arn)
-
-	_, err := p.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(p.cfg.LeaseTable), Item: it})
-	if err != nil {
-		return fmt.Errorf("streams: note the current stream of %s: %w", p.cfg.TableName, err)
-	}
-
-	return nil
-}
-
-// relay passes hints on to every reader.
-func (p *Poller) relay(ctx context.Context) {
+// forwardHints passes each hint on to all readers until ctx ends.
+func (p *Poller) forwardHints(ctx context.Context) {
 	hint := p.cfg.Hint
 	for {
 		select {
@@ -170,40 +81,43 @@ func (p *Poller) relay(ctx context.Context) {
 			return
 		case _, open := <-hint:
 			if !open {
-				hint = nil
+				hint = nil // blocks without end, unlike a closed channel
 				continue
 			}
 		}
+
 		p.mu.Lock()
-		for s := range p.held {
-			s.wake()
+		for w := range p.held {
+			w.wake()
 		}
 		p.mu.Unlock()
 	}
 }
 
-func (p *Poller) shardUp(s *shard) {
+func (p *Poller) addWorker(w *shardWorker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.held[s] = struct{}{}
+
+	p.held[w] = struct{}{}
 }
 
-func (p *Poller) shardDown(s *shard) {
+func (p *Poller) removeWorker(w *shardWorker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.held, s)
+
+	delete(p.held, w)
 }
 
-// Lags tells, for every shard held at the moment, how far behind it is.
+// Lags returns how far each shard that is held at the moment is behind.
 func (p *Poller) Lags() []Lag {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
 	now := time.Now()
-	out := make([]Lag, 0, len(p.held))
-	for s := range p.held {
-		out = append(out, s.reader.lag(now))
+	lags := make([]Lag, 0, len(p.held))
+	for w := range p.held {
+		lags = append(lags, w.reader.lag(now))
 	}
 
-	return out
+	return lags
 }

@@ -11,12 +11,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 )
 
 func TestEveryRecordArrivesInOrderAcrossRolloversSplitsAndWorkers(t *testing.T) {
-	w := newWorld(t, 3)
+	w := newTestEnv(t, 3)
 	const items, versions = 40, 25
-	l := newLedger()
+	l := newRecorder()
 	var busy sync.Map // item -> in a handler
 	handle := func(ctx context.Context, r Record) error {
 		id, v := keyAndVersion(r)
@@ -26,7 +29,7 @@ func TestEveryRecordArrivesInOrderAcrossRolloversSplitsAndWorkers(t *testing.T) 
 		defer busy.Delete(id)
 
 		if rand.N(20) == 0 {
-			rest(ctx, time.Millisecond)
+			worker.Wait(ctx, time.Millisecond)
 		}
 
 		if v%7 == 3 && r.Attempt == 1 {
@@ -51,7 +54,7 @@ func TestEveryRecordArrivesInOrderAcrossRolloversSplitsAndWorkers(t *testing.T) 
 
 	var third *running
 	for i := range 6 {
-		rest(context.Background(), 20*time.Millisecond)
+		worker.Wait(t.Context(), 20*time.Millisecond)
 		w.roll()
 
 		switch i {
@@ -87,9 +90,9 @@ func TestEveryRecordArrivesInOrderAcrossRolloversSplitsAndWorkers(t *testing.T) 
 }
 
 func TestACrashedWorkerIsReplacedWithoutLoss(t *testing.T) {
-	w := newWorld(t, 4)
+	w := newTestEnv(t, 4)
 	const items, versions = 30, 20
-	l := newLedger()
+	l := newRecorder()
 	crash := w.faults()
 	doomed := w.start(w.config(l.handle, crash.clients(w)))
 	w.until("the first worker has all leases", func() bool {
@@ -137,7 +140,7 @@ func TestACrashedWorkerIsReplacedWithoutLoss(t *testing.T) {
 }
 
 func TestAWorkerCutOffFromItsLeasesStopsBeforeTheyExpire(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newTestEnv(t, 1)
 	cut := w.faults()
 	entered := make(chan struct{})
 	ended := make(chan error, 1)
@@ -173,8 +176,8 @@ func TestAWorkerCutOffFromItsLeasesStopsBeforeTheyExpire(t *testing.T) {
 }
 
 func TestAThrottledLeaseTableLosesNothing(t *testing.T) {
-	w := newWorld(t, 2)
-	l := newLedger()
+	w := newTestEnv(t, 2)
+	l := newRecorder()
 	f := w.faults()
 	p := w.start(w.config(l.handle, f.clients(w)))
 	w.write("o-0", 1)
@@ -185,7 +188,7 @@ func TestAThrottledLeaseTableLosesNothing(t *testing.T) {
 		}
 		return nil
 	})
-	rest(context.Background(), 2*time.Second) // two leases long
+	worker.Wait(t.Context(), 2*time.Second) // two leases long
 	f.set(nil)
 
 	for v := 2; v <= 5; v++ {
@@ -197,9 +200,9 @@ func TestAThrottledLeaseTableLosesNothing(t *testing.T) {
 }
 
 func TestAChildWaitsUntilTheParentsLastRecordIsHandled(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newTestEnv(t, 1)
 	release := make(chan struct{})
-	l := newLedger()
+	l := newRecorder()
 	p := w.start(w.config(func(ctx context.Context, r Record) error {
 		if _, v := keyAndVersion(r); v == 1 {
 			select {
@@ -225,7 +228,7 @@ func TestAChildWaitsUntilTheParentsLastRecordIsHandled(t *testing.T) {
 
 		return false
 	})
-	rest(context.Background(), 100*time.Millisecond)
+	worker.Wait(t.Context(), 100*time.Millisecond)
 
 	if n := l.count(); n != 0 {
 		t.Fatalf("%d records handled before the parent's", n)
@@ -237,8 +240,8 @@ func TestAChildWaitsUntilTheParentsLastRecordIsHandled(t *testing.T) {
 }
 
 func TestAPoisonRecordBlocksOnlyItsKeyAndBecomesADeadLetter(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	var attempts atomic.Int32
 	cause := errors.New("cannot be done")
 
@@ -276,7 +279,7 @@ func TestAPoisonRecordBlocksOnlyItsKeyAndBecomesADeadLetter(t *testing.T) {
 		t.Errorf("letter %+v", letter)
 	}
 
-	if r := letter.Record; num(r.New, "version") != 2 || num(r.Old, "version") != 1 || r.Epoch == 0 {
+	if r := letter.Record; dynamo.Number(r.New, "version") != 2 || dynamo.Number(r.Old, "version") != 1 || r.Epoch == 0 {
 		t.Errorf("record %+v", r)
 	}
 
@@ -296,7 +299,7 @@ func TestAPoisonRecordBlocksOnlyItsKeyAndBecomesADeadLetter(t *testing.T) {
 }
 
 // redrives fails a redrive, refuses one, and then does one.
-func (w *world) redrives(dead DeadLetters, letter DeadLetter, cause error) error {
+func (w *testEnv) redrives(dead DeadLetters, letter DeadLetter, cause error) error {
 	ctx := context.Background()
 	h := Handler{Name: "h", Handle: func(context.Context, Record) error { return cause }}
 	if err := dead.Redrive(ctx, letter.ID, h, nil); !errors.Is(err, cause) {
@@ -323,7 +326,7 @@ func (w *world) redrives(dead DeadLetters, letter DeadLetter, cause error) error
 		return fmt.Errorf("redrove %+v", got)
 	}
 
-	if err := dead.Redrive(ctx, letter.ID, h, nil); !errors.Is(err, ErrNoLetter) {
+	if err := dead.Redrive(ctx, letter.ID, h, nil); !errors.Is(err, ErrDeadLetterNotFound) {
 		return fmt.Errorf("redrive of a letter that is done: %w", err)
 	}
 
@@ -331,7 +334,7 @@ func (w *world) redrives(dead DeadLetters, letter DeadLetter, cause error) error
 }
 
 func TestPanicGoexitTimeoutAndPermanentAreAnswered(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newTestEnv(t, 1)
 	var calls sync.Map
 	p := w.start(w.config(nil, func(c *Config) {
 		c.Handlers = []Handler{
@@ -364,8 +367,8 @@ func TestPanicGoexitTimeoutAndPermanentAreAnswered(t *testing.T) {
 }
 
 func TestABrokenHandlerDoesNotDelayTheOthersAndBoundsWhatIsRead(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	var broken atomic.Bool
 	broken.Store(true)
 	var late atomic.Int32
@@ -388,7 +391,7 @@ func TestABrokenHandlerDoesNotDelayTheOthersAndBoundsWhatIsRead(t *testing.T) {
 		w.write("o-"+strconv.Itoa(k), 1)
 	}
 	w.until("the good handler has what fits", func() bool { return l.count() >= 50 })
-	rest(context.Background(), 50*time.Millisecond)
+	worker.Wait(t.Context(), 50*time.Millisecond)
 
 	if n := l.count(); n > 100 {
 		t.Errorf("%d records read although the bad handler holds 50", n)
@@ -405,7 +408,7 @@ func TestABrokenHandlerDoesNotDelayTheOthersAndBoundsWhatIsRead(t *testing.T) {
 }
 
 func TestUnavailableDeadLettersHoldTheCheckpoint(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newTestEnv(t, 1)
 	f := w.faults()
 	f.set(func(op string, body []byte) error {
 		if op == "PutItem" && contains(body, deadTable) {

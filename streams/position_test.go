@@ -16,6 +16,7 @@ import (
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/embedded"
+	"ratchet/internal/worker"
 )
 
 // gaps collects declared gaps.
@@ -39,7 +40,7 @@ func (g *gaps) all() []Gap {
 }
 
 // trimBehind handles version 1, then trims version 2 while nobody reads.
-func (w *world) trimBehind(l *ledger) {
+func (w *testEnv) trimBehind(l *recorder) {
 	p := w.start(w.config(l.handle))
 	w.write("o-0", 1)
 	w.until("the first record is handled", func() bool { return l.count() == 1 })
@@ -53,8 +54,8 @@ func (w *world) trimBehind(l *ledger) {
 }
 
 func TestTrimmedRecordsAreADeclaredGap(t *testing.T) {
-	w := newWorld(t, 1)
-	l, g := newLedger(), &gaps{}
+	w := newTestEnv(t, 1)
+	l, g := newRecorder(), &gaps{}
 	w.trimBehind(l)
 	last := w.leases()[0].Checkpoint
 	p := w.start(w.config(l.handle, g.hook))
@@ -72,8 +73,8 @@ func TestTrimmedRecordsAreADeclaredGap(t *testing.T) {
 }
 
 func TestAGapHaltsWhenAskedTo(t *testing.T) {
-	w := newWorld(t, 1)
-	l, g := newLedger(), &gaps{}
+	w := newTestEnv(t, 1)
+	l, g := newRecorder(), &gaps{}
 	w.trimBehind(l)
 	p := w.start(w.config(l.handle, g.hook, func(c *Config) { c.OnGap = GapHalt }))
 	<-p.done
@@ -92,8 +93,8 @@ func TestAGapHaltsWhenAskedTo(t *testing.T) {
 }
 
 func TestAnExpiredIteratorResumesBehindTheLastDelivered(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	f := w.faults()
 	var n atomic.Int32
 	f.set(func(op string, _ []byte) error {
@@ -124,8 +125,8 @@ func TestAnExpiredIteratorResumesBehindTheLastDelivered(t *testing.T) {
 }
 
 func TestLostAnswersOfLeaseWritesDoNotCostTheLease(t *testing.T) {
-	w := newWorld(t, 2)
-	l := newLedger()
+	w := newTestEnv(t, 2)
+	l := newRecorder()
 	f := w.faults()
 	var moves atomic.Int32
 	f.set(func(op string, _ []byte) error {
@@ -145,7 +146,7 @@ func TestLostAnswersOfLeaseWritesDoNotCostTheLease(t *testing.T) {
 	}))
 	for v := 1; v <= 30; v++ {
 		w.write("o-0", v)
-		rest(context.Background(), 5*time.Millisecond)
+		worker.Wait(t.Context(), 5*time.Millisecond)
 	}
 	w.roll()
 	w.write("o-0", 31)
@@ -160,10 +161,10 @@ func TestLostAnswersOfLeaseWritesDoNotCostTheLease(t *testing.T) {
 }
 
 func TestLatestSkipsWhatWasThereAndSurvivesARestart(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	w.write("old", 1)
-	rest(context.Background(), 1100*time.Millisecond) // Latest is good to a second
+	worker.Wait(t.Context(), 1100*time.Millisecond) // Latest is good to a second
 	latest := func(c *Config) { c.Start = Latest }
 	p := w.start(w.config(l.handle, latest))
 	w.until("the shard is being read", func() bool { return len(p.Lags()) == 1 })
@@ -182,8 +183,8 @@ func TestLatestSkipsWhatWasThereAndSurvivesARestart(t *testing.T) {
 }
 
 func TestLatestWorksWithoutAtTimestamp(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	f := w.faults()
 	f.set(func(op string, body []byte) error {
 		if op == "GetShardIterator" && contains(body, "AT_TIMESTAMP") {
@@ -192,7 +193,7 @@ func TestLatestWorksWithoutAtTimestamp(t *testing.T) {
 		return nil
 	})
 	w.write("old", 1)
-	rest(context.Background(), 1100*time.Millisecond)
+	worker.Wait(t.Context(), 1100*time.Millisecond)
 	p := w.start(w.config(l.handle, f.clients(w), func(c *Config) { c.Start = Latest }))
 	w.until("the shard is being read", func() bool { return len(p.Lags()) == 1 })
 	w.write("o-0", 1)
@@ -205,8 +206,8 @@ func TestLatestWorksWithoutAtTimestamp(t *testing.T) {
 }
 
 func TestAReplacedStreamIsReadToItsEndBeforeTheNewOne(t *testing.T) {
-	w := newWorld(t, 2)
-	l := newLedger()
+	w := newTestEnv(t, 2)
+	l := newRecorder()
 	p := w.start(w.config(l.handle))
 	w.write("o-0", 1)
 	w.until("the first record is handled", func() bool { return l.count() == 1 })
@@ -229,7 +230,7 @@ func TestAReplacedStreamIsReadToItsEndBeforeTheNewOne(t *testing.T) {
 	}
 }
 
-func (w *world) setStream(s *ddbtypes.StreamSpecification) {
+func (w *testEnv) setStream(s *ddbtypes.StreamSpecification) {
 	w.Helper()
 
 	if _, err := w.db.UpdateTable(context.Background(), &dynamodb.UpdateTableInput{TableName: aws.String(ordersTable), StreamSpecification: s}); err != nil {
@@ -238,8 +239,8 @@ func (w *world) setStream(s *ddbtypes.StreamSpecification) {
 }
 
 func TestANamedStreamEnds(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	p := w.start(w.config(l.handle, func(c *Config) { c.TableName, c.StreamARN = "", w.arn }))
 	w.write("o-0", 1)
 	w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(false)})
@@ -256,10 +257,10 @@ func TestANamedStreamEnds(t *testing.T) {
 
 func TestAnIdleShardIsPolledEveryFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &reader{p: &Poller{cfg: Config{PollActive: 250 * time.Millisecond, PollIdle: 5 * time.Second}}, activeAt: time.Now()}
+		r := &shardReader{cfg: &Config{PollActive: 250 * time.Millisecond, PollIdle: 5 * time.Second}, activeSince: time.Now()}
 		count := func(span time.Duration) (n int) {
 			for end := time.Now().Add(span); time.Now().Before(end); n++ {
-				time.Sleep(r.idle())
+				time.Sleep(r.idlePause())
 			}
 			return n
 		}

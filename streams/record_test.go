@@ -14,42 +14,46 @@ import (
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 	"pgregory.net/rapid"
+
+	"ratchet/internal/dynamo"
 )
 
 func TestLaneKeysTellItemsApart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("ab1:")), 0, 4, -1)
 
-		key := func(a, b string) string { return itemKey(Record{Keys: item{"pk": avS(a), "sk": avS(b)}}) }
+		key := func(a, b string) string {
+			return itemKey(Record{Keys: dynamo.Item{"pk": dynamo.S(a), "sk": dynamo.S(b)}})
+		}
 		a1, b1, a2, b2 := text.Draw(t, "a1"), text.Draw(t, "b1"), text.Draw(t, "a2"), text.Draw(t, "b2")
 		if same := a1 == a2 && b1 == b2; (key(a1, b1) == key(a2, b2)) != same {
 			t.Fatalf("keys %q and %q", key(a1, b1), key(a2, b2))
 		}
 	})
 
-	if k := itemKey(Record{Keys: item{"pk": avS("x")}}); k != "x" {
+	if k := itemKey(Record{Keys: dynamo.Item{"pk": dynamo.S("x")}}); k != "x" {
 		t.Errorf("single key %q", k)
 	}
 }
 
 func TestRemovalsByTimeToLiveAreToldApart(t *testing.T) {
-	ttl := convert(streamtypes.Record{EventName: streamtypes.OperationTypeRemove, UserIdentity: &streamtypes.Identity{
+	ttl := fromSDK(streamtypes.Record{EventName: streamtypes.OperationTypeRemove, UserIdentity: &streamtypes.Identity{
 		Type: aws.String("Service"), PrincipalId: aws.String("dynamodb.amazonaws.com"),
 	}, Dynamodb: &streamtypes.StreamRecord{OldImage: map[string]streamtypes.AttributeValue{"a": &streamtypes.AttributeValueMemberNULL{Value: true}}}})
 	if !ttl.ExpiredByTTL() || len(ttl.Item()) != 1 {
 		t.Errorf("record %+v", ttl)
 	}
 
-	if user := convert(streamtypes.Record{EventName: streamtypes.OperationTypeRemove}); user.ExpiredByTTL() {
+	if user := fromSDK(streamtypes.Record{EventName: streamtypes.OperationTypeRemove}); user.ExpiredByTTL() {
 		t.Error("a caller's removal was taken for time to live")
 	}
 }
 
 func TestAStreamWithoutBothImagesIsRefusedWhenTheyAreNeeded(t *testing.T) {
-	w := newWorld(t, 1)
+	w := newTestEnv(t, 1)
 	w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(false)})
 	w.setStream(&ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddbtypes.StreamViewTypeKeysOnly})
-	p := w.start(w.config(newLedger().handle, func(c *Config) { c.NeedImages = true }))
+	p := w.start(w.config(newRecorder().handle, func(c *Config) { c.NeedImages = true }))
 	<-p.done
 
 	if err := p.stop(); err == nil || err.Error() != "streams: wrong view type: "+w.latest()+" has KEYS_ONLY, want NEW_AND_OLD_IMAGES" {
@@ -58,8 +62,8 @@ func TestAStreamWithoutBothImagesIsRefusedWhenTheyAreNeeded(t *testing.T) {
 }
 
 func TestUnorderedHandlersPassARecordThatIsBeingRetried(t *testing.T) {
-	w := newWorld(t, 1)
-	l := newLedger()
+	w := newTestEnv(t, 1)
+	l := newRecorder()
 	var open atomic.Bool
 
 	p := w.start(w.config(nil, func(c *Config) {
@@ -80,21 +84,21 @@ func TestUnorderedHandlersPassARecordThatIsBeingRetried(t *testing.T) {
 }
 
 func TestADeadLetterOfTwoLargestItemsIsKeptInParts(t *testing.T) {
-	w := newWorld(t, 1)
-	noise := func() item {
+	w := newTestEnv(t, 1)
+	noise := func() dynamo.Item {
 		b := make([]byte, 390<<10)
 		_, _ = rand.Read(b)
-		return item{"id": avS("o-1"), "noise": &ddbtypes.AttributeValueMemberB{Value: b}}
+		return dynamo.Item{"id": dynamo.S("o-1"), "noise": &ddbtypes.AttributeValueMemberB{Value: b}}
 	}
 
 	r := Record{
 		StreamARN: w.arn, ShardID: "s", SequenceNumber: "7", EventName: Modify, Handler: "h", Attempt: 3,
-		Keys: item{"id": avS("o-1")}, Old: noise(), New: noise(), CreatedAt: time.Now(),
+		Keys: dynamo.Item{"id": dynamo.S("o-1")}, Old: noise(), New: noise(), CreatedAt: time.Now(),
 	}
-	table := &letterTable{api: w.db, table: deadTable}
+	table := &deadLetterTable{api: w.db, table: deadTable}
 	ctx := context.Background()
 	for range 2 { // storing twice stores once
-		if err := table.put(ctx, r, errors.New("no")); err != nil {
+		if err := table.store(ctx, r, errors.New("no")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,14 +114,14 @@ func TestADeadLetterOfTwoLargestItemsIsKeptInParts(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for name, pair := range map[string][2]item{"old": {r.Old, got.Record.Old}, "new": {r.New, got.Record.New}} {
+	for name, pair := range map[string][2]dynamo.Item{"old": {r.Old, got.Record.Old}, "new": {r.New, got.Record.New}} {
 		a, b := pair[0]["noise"].(*ddbtypes.AttributeValueMemberB), pair[1]["noise"].(*ddbtypes.AttributeValueMemberB)
 		if string(a.Value) != string(b.Value) {
 			t.Errorf("the %s image changed", name)
 		}
 	}
 
-	if err := dead.Drop(ctx, "h", got.ID); err != nil {
+	if err := dead.Delete(ctx, "h", got.ID); err != nil {
 		t.Fatal(err)
 	}
 
@@ -128,12 +132,12 @@ func TestADeadLetterOfTwoLargestItemsIsKeptInParts(t *testing.T) {
 }
 
 func TestDeadLettersAreListedPageByPage(t *testing.T) {
-	w := newWorld(t, 1)
-	table := &letterTable{api: w.db, table: deadTable}
+	w := newTestEnv(t, 1)
+	table := &deadLetterTable{api: w.db, table: deadTable}
 	ctx := context.Background()
 	for n := range 7 {
-		r := Record{StreamARN: w.arn, ShardID: "s", SequenceNumber: strconv.Itoa(8 + n), Handler: "h", Keys: item{"id": avS("o")}}
-		if err := table.put(ctx, r, errors.New("no")); err != nil {
+		r := Record{StreamARN: w.arn, ShardID: "s", SequenceNumber: strconv.Itoa(8 + n), Handler: "h", Keys: dynamo.Item{"id": dynamo.S("o")}}
+		if err := table.store(ctx, r, errors.New("no")); err != nil {
 			t.Fatal(err)
 		}
 	}

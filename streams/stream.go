@@ -15,44 +15,50 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// listingAge is how old a listing may be that answers a question about one
-// shard: many readers asking at once cost one listing.
-const listingAge = 2 * time.Second
+const (
+	// maxListingAge is how old a listing may be that answers a question about one
+	// shard. Many readers that ask at once then cost one listing.
+	maxListingAge = 2 * time.Second
 
-// stream is one stream as DescribeStream tells of it.
+	// describePageSize is the largest page of DescribeStream.
+	describePageSize = 100
+)
+
+// stream is one stream as DescribeStream describes it.
 type stream struct {
 	api streamsAPI
 	arn string
 
-	mu      sync.Mutex // held during a listing
-	last    listing
-	checked time.Time // when last was made
+	mu       sync.Mutex // held during a listing, so that callers share it
+	last     listing
+	listedAt time.Time // when last was made
 }
 
 // listing is one complete answer of DescribeStream, all pages.
 type listing struct {
-	shards  map[string]streamtypes.Shard
-	status  streamtypes.StreamStatus
-	view    streamtypes.StreamViewType
-	created time.Time // of the stream
-	server  time.Time // the service's clock, as far as it told
-	gone    bool      // no such stream (any more)
+	shards     map[string]streamtypes.Shard
+	status     streamtypes.StreamStatus
+	viewType   streamtypes.StreamViewType
+	createdAt  time.Time // of the stream
+	serverTime time.Time // the service's clock; zero if the answer had no time
+	gone       bool      // the stream does not exist
 }
 
-// list reads the whole listing. A listing that breaks off is an error, never a
-// short listing.
+// list returns a new listing. If a page fails, it returns an error and never an
+// incomplete listing: a shard that is missing from a listing counts as trimmed.
 func (s *stream) list(ctx context.Context) (listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	return s.refresh(ctx)
 }
 
-// recent is list, but a fresh enough older answer will do.
+// recent returns a listing that may be up to maxListingAge old.
 func (s *stream) recent(ctx context.Context) (listing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	if !s.checked.IsZero() && time.Since(s.checked) < listingAge {
+	if !s.listedAt.IsZero() && time.Since(s.listedAt) < maxListingAge {
 		return s.last, nil
 	}
 
@@ -64,17 +70,22 @@ func (s *stream) refresh(ctx context.Context) (listing, error) {
 	if err != nil {
 		return listing{}, err
 	}
-	s.last, s.checked = l, time.Now()
+	s.last, s.listedAt = l, time.Now()
 
 	return l, nil
 }
 
-// describe pages through DescribeStream.
+// describe reads all pages of DescribeStream.
 func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter) (listing, error) {
 	l := listing{shards: map[string]streamtypes.Shard{}}
-	in := &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn, Limit: aws.Int32(100), ShardFilter: filter}
+	in := &dynamodbstreams.DescribeStreamInput{
+		StreamArn:   &s.arn,
+		Limit:       aws.Int32(describePageSize),
+		ShardFilter: filter,
+	}
+
 	for {
-		call, cancel := context.WithTimeout(ctx, 30*time.Second)
+		call, cancel := context.WithTimeout(ctx, callTimeout)
 		out, err := s.api.DescribeStream(call, in)
 		cancel()
 
@@ -92,18 +103,18 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter) 
 			return listing{}, fmt.Errorf("streams: list the shards of %s: empty answer", s.arn)
 		}
 
-		l.status, l.view = d.StreamStatus, d.StreamViewType
+		l.status, l.viewType = d.StreamStatus, d.StreamViewType
 		if d.CreationRequestDateTime != nil {
-			l.created = *d.CreationRequestDateTime
+			l.createdAt = *d.CreationRequestDateTime
 		}
 
-		if l.server.IsZero() {
-			l.server, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
+		if l.serverTime.IsZero() {
+			l.serverTime, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
 		}
 
-		fresh := len(l.shards)
-		for _, sh := range d.Shards {
-			l.shards[deref(sh.ShardId)] = sh
+		before := len(l.shards)
+		for _, shard := range d.Shards {
+			l.shards[deref(shard.ShardId)] = shard
 		}
 
 		next := deref(d.LastEvaluatedShardId)
@@ -111,7 +122,8 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter) 
 			return l, nil
 		}
 
-		if len(d.Shards) > 0 && len(l.shards) == fresh {
+		// An endpoint that ignores ExclusiveStartShardId would be read in circles.
+		if len(d.Shards) > 0 && len(l.shards) == before {
 			return listing{}, fmt.Errorf("streams: list the shards of %s: page after %s repeats itself", s.arn, next)
 		}
 		in.ExclusiveStartShardId = &next
@@ -120,24 +132,46 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter) 
 
 // children returns the shards that continue the given one.
 func (s *stream) children(ctx context.Context, shard string) ([]string, error) {
-	l, err := s.describe(ctx, &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &shard})
+	filter := &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &shard}
+
+	l, err := s.describe(ctx, filter)
+	if err != nil && isInvalidInput(err) {
+		// Not every endpoint supports the filter.
+		l, err = s.recent(ctx)
+	}
+
 	if err != nil {
-		if !refusesInput(err) {
-			return nil, err
-		}
-		// Not every endpoint has the filter.
-		if l, err = s.recent(ctx); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 
 	return l.children(shard), nil
 }
 
+// lists reports whether the stream still has the shard.
+func (s *stream) lists(ctx context.Context, shard string) (bool, error) {
+	l, err := s.recent(ctx)
+	if err != nil {
+		return false, err
+	}
+	_, ok := l.shards[shard]
+
+	return ok, nil
+}
+
+// endOf returns the last sequence number of a closed shard, "" for an open one.
+func (s *stream) endOf(ctx context.Context, shard string) (string, error) {
+	l, err := s.recent(ctx)
+	if err != nil {
+		return "", err
+	}
+
+	return endingSequence(l.shards[shard]), nil
+}
+
 func (l listing) children(shard string) []string {
 	var out []string
-	for id, sh := range l.shards {
-		if deref(sh.ParentShardId) == shard {
+	for id, s := range l.shards {
+		if deref(s.ParentShardId) == shard {
 			out = append(out, id)
 		}
 	}
@@ -145,37 +179,30 @@ func (l listing) children(shard string) []string {
 	return out
 }
 
-// closed reports whether no more records will come from the stream.
+// closed reports whether the stream will get no more records.
 func (l listing) closed() bool {
 	return l.gone || l.status == streamtypes.StreamStatusDisabled
 }
 
-// listed reports whether the stream still lists the shard.
-func (s *stream) listed(ctx context.Context, shard string) (bool, error) {
-	l, err := s.recent(ctx)
-	_, ok := l.shards[shard]
-	return ok, err
-}
-
-// ending is the last sequence number of a closed shard, "" for an open one.
-func (s *stream) ending(ctx context.Context, shard string) (string, error) {
-	l, err := s.recent(ctx)
-	if r := l.shards[shard].SequenceNumberRange; r != nil {
-		return deref(r.EndingSequenceNumber), err
+func endingSequence(s streamtypes.Shard) string {
+	if s.SequenceNumberRange == nil {
+		return ""
 	}
 
-	return "", err
+	return deref(s.SequenceNumberRange.EndingSequenceNumber)
 }
 
-// born reads the creation time out of a shard's id ("shardId-" and 20 digits of
-// Unix milliseconds and more); zero when it has another form.
-func born(shard string) time.Time {
-	rest, ok := strings.CutPrefix(shard, "shardId-")
-	if !ok || len(rest) < 20 {
+// shardCreatedAt reads the creation time out of a shard's id, which is "shardId-",
+// 20 digits of Unix milliseconds, and more. It returns zero for an id in another
+// form. DynamoDB does not document the form, so zero must do no harm: callers then
+// wait longer for a missing parent, or do not notice that a shard stayed unread.
+func shardCreatedAt(shard string) time.Time {
+	digits, ok := strings.CutPrefix(shard, "shardId-")
+	if !ok || len(digits) < 20 {
 		return time.Time{}
 	}
 
-	ms, err := strconv.ParseInt(rest[:20], 10, 64)
+	ms, err := strconv.ParseInt(digits[:20], 10, 64)
 	if err != nil {
 		return time.Time{}
 	}

@@ -200,7 +200,7 @@ func deadLettersRedrive(s *settings) *cobra.Command {
 
 			err = deadLetters(b).Redrive(c.Context(), l.ID, h, nil)
 			switch {
-			case errors.Is(err, streams.ErrNoLetter), errors.Is(err, streams.ErrRedriving):
+			case errors.Is(err, streams.ErrDeadLetterNotFound), errors.Is(err, streams.ErrRedriving):
 				return err
 			case err != nil:
 				return &statusError{exitRefused, err}

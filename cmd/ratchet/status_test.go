@@ -17,7 +17,7 @@ func TestOneTableOfExitStatusesIsForAllCommands(t *testing.T) {
 	for status, errs := range map[int][]error{
 		exitRefused: {inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrExpired, actions.ErrConflict, auth.ErrEnded,
 			once.ErrMismatch, server.ErrOtherOrder, streams.ErrRedriving},
-		exitNotFound: {errNotFound, auth.ErrNoKey, streams.ErrNoLetter, transitions.ErrUnknownOrder},
+		exitNotFound: {errNotFound, auth.ErrNoKey, streams.ErrDeadLetterNotFound, transitions.ErrUnknownOrder},
 		exitUsage:    {inventory.ErrInvalid, actions.ErrInvalid, transitions.ErrInvalidRequest, once.ErrInvalid, auth.ErrInvalid},
 		exitFailure:  {actions.ErrUnavailable, transitions.ErrUnavailable},
 	} {

@@ -20,6 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"ratchet/embedded"
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 )
 
 const (
@@ -28,15 +30,15 @@ const (
 	deadTable   = "dead-letters"
 )
 
-// world is an embedded engine with the three tables.
-type world struct {
+// testEnv is an embedded engine with the three tables.
+type testEnv struct {
 	testing.TB
 	engine *embedded.Engine
 	db     *dynamodb.Client
 	arn    string
 }
 
-func newWorld(t testing.TB, shards int) *world {
+func newTestEnv(t testing.TB, shards int) *testEnv {
 	t.Helper()
 
 	engine, err := embedded.Open(embedded.Config{
@@ -57,8 +59,8 @@ func newWorld(t testing.TB, shards int) *world {
 		}
 	})
 
-	w := &world{TB: t, engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig())}
-	orders := tableInput(ordersTable, "id", "part")
+	w := &testEnv{TB: t, engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig())}
+	orders := dynamo.Table(ordersTable, dynamo.TextKey("id"), dynamo.TextKey("part"))
 	orders.StreamSpecification = images()
 	for _, in := range []*dynamodb.CreateTableInput{orders, LeaseTableInput(leasesTable), DeadLetterTableInput(deadTable)} {
 		if _, err := w.db.CreateTable(context.Background(), in); err != nil {
@@ -74,7 +76,7 @@ func images() *ddbtypes.StreamSpecification {
 	return &ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddbtypes.StreamViewTypeNewAndOldImages}
 }
 
-func (w *world) latest() string {
+func (w *testEnv) latest() string {
 	w.Helper()
 
 	out, err := w.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String(ordersTable)})
@@ -86,19 +88,19 @@ func (w *world) latest() string {
 }
 
 // write sets the item's version, which makes one record.
-func (w *world) write(id string, version int) {
+func (w *testEnv) write(id string, version int) {
 	w.Helper()
 
 	_, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{
 		TableName: aws.String(ordersTable),
-		Item:      item{"id": avS(id), "part": avS("-"), "version": avN(int64(version))},
+		Item:      dynamo.Item{"id": dynamo.S(id), "part": dynamo.S("-"), "version": dynamo.N(int64(version))},
 	})
 	if err != nil {
 		w.Error(err)
 	}
 }
 
-func (w *world) roll() {
+func (w *testEnv) roll() {
 	w.Helper()
 
 	if err := w.engine.RollShards(context.Background(), w.arn); err != nil {
@@ -107,7 +109,7 @@ func (w *world) roll() {
 }
 
 // leases reads the lease table.
-func (w *world) leases() []Lease {
+func (w *testEnv) leases() []Lease {
 	w.Helper()
 
 	l, err := ReadLeases(context.Background(), w.db, leasesTable, w.arn)
@@ -119,7 +121,7 @@ func (w *world) leases() []Lease {
 }
 
 // config is a poller's configuration with short times; handle is its only handler.
-func (w *world) config(handle HandlerFunc, edit ...func(*Config)) Config {
+func (w *testEnv) config(handle HandlerFunc, edit ...func(*Config)) Config {
 	cfg := Config{
 		Streams: dynamodbstreams.NewFromConfig(w.engine.AWSConfig()), DynamoDB: w.db,
 		TableName: ordersTable, LeaseTable: leasesTable, DeadLetterTable: deadTable,
@@ -143,7 +145,7 @@ type running struct {
 	done chan struct{}
 }
 
-func (w *world) start(cfg Config) *running {
+func (w *testEnv) start(cfg Config) *running {
 	w.Helper()
 
 	p, err := New(cfg)
@@ -161,7 +163,7 @@ func (w *world) start(cfg Config) *running {
 }
 
 // stopped ends a poller and wants no error.
-func (w *world) stopped(r *running) {
+func (w *testEnv) stopped(r *running) {
 	w.Helper()
 
 	if err := r.stop(); err != nil {
@@ -170,7 +172,7 @@ func (w *world) stopped(r *running) {
 }
 
 // until waits for a condition that background work brings about.
-func (w *world) until(what string, ok func() bool) {
+func (w *testEnv) until(what string, ok func() bool) {
 	w.Helper()
 
 	deadline := time.Now().Add(20 * time.Second)
@@ -178,20 +180,20 @@ func (w *world) until(what string, ok func() bool) {
 		if time.Now().After(deadline) {
 			w.Fatalf("waited in vain until %s", what)
 		}
-		rest(context.Background(), time.Millisecond)
+		worker.Wait(w.Context(), time.Millisecond)
 	}
 }
 
-// ledger notes what handlers got: per item, the versions in order of arrival.
-type ledger struct {
+// recorder notes what handlers got: per item, the versions in order of arrival.
+type recorder struct {
 	mu    sync.Mutex
 	got   map[string][]int
 	total int
 }
 
-func newLedger() *ledger { return &ledger{got: map[string][]int{}} }
+func newRecorder() *recorder { return &recorder{got: map[string][]int{}} }
 
-func (l *ledger) handle(_ context.Context, r Record) error {
+func (l *recorder) handle(_ context.Context, r Record) error {
 	id, v := keyAndVersion(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,22 +203,24 @@ func (l *ledger) handle(_ context.Context, r Record) error {
 	return nil
 }
 
-func keyAndVersion(r Record) (string, int) { return str(r.Keys, "id"), int(num(r.New, "version")) }
+func keyAndVersion(r Record) (string, int) {
+	return dynamo.Text(r.Keys, "id"), int(dynamo.Number(r.New, "version"))
+}
 
-func (l *ledger) count() int {
+func (l *recorder) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.total
 }
 
-func (l *ledger) of(id string) []int {
+func (l *recorder) of(id string) []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]int(nil), l.got[id]...)
 }
 
 // distinct counts the records seen at least once.
-func (l *ledger) distinct() int {
+func (l *recorder) distinct() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 
@@ -234,7 +238,7 @@ func (l *ledger) distinct() int {
 
 // ordered checks each item: nothing missing, nothing out of order; a replay may
 // step back, but never skip ahead of what came before.
-func (l *ledger) ordered(t *testing.T, items, versions int) {
+func (l *recorder) ordered(t *testing.T, items, versions int) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -272,7 +276,7 @@ func (e awsRefusal) Error() string { return string(e) }
 
 var errLostResponse = errors.New("response lost")
 
-func (w *world) faults() *faults {
+func (w *testEnv) faults() *faults {
 	return &faults{next: w.engine.HTTPClient().Transport, calls: map[string]int{}}
 }
 
@@ -288,7 +292,7 @@ func (f *faults) count(op string) int {
 	return f.calls[op]
 }
 
-func (f *faults) clients(w *world) func(*Config) {
+func (f *faults) clients(w *testEnv) func(*Config) {
 	cfg := w.engine.AWSConfig()
 	cfg.HTTPClient = &http.Client{Transport: f}
 

@@ -11,10 +11,10 @@ import (
 // one before the oldest unfinished.
 func TestCheckpointIsTheContiguousPrefix(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		mem := memory{limit: 1 << 30}
+		mem := memoryBudget{limit: 1 << 30}
 		n := rapid.IntRange(1, 300).Draw(t, "records")
-		w := newWindow(1<<20, 1<<20, &mem)
-		var entries []*entry
+		w := newPendingWindow(1<<20, 1<<20, &mem)
+		var entries []*pendingRecord
 
 		finished := make([]bool, n)
 		left := make([]int, n)
@@ -26,7 +26,7 @@ func TestCheckpointIsTheContiguousPrefix(t *testing.T) {
 					w.skip(&rec)
 					finished[next] = true
 				} else {
-					e := &entry{rec: rec, left: left[next]}
+					e := &pendingRecord{Record: rec, unfinished: left[next]}
 					w.add(e)
 					entries = append(entries, e)
 				}
@@ -36,7 +36,7 @@ func TestCheckpointIsTheContiguousPrefix(t *testing.T) {
 				e := entries[i]
 				w.finish(e)
 
-				k, _ := strconv.Atoi(e.rec.SequenceNumber)
+				k, _ := strconv.Atoi(e.SequenceNumber)
 				if left[k-1]--; left[k-1] == 0 {
 					finished[k-1] = true
 					entries = append(entries[:i], entries[i+1:]...)

@@ -7,23 +7,25 @@ import (
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ratchet/internal/dynamo"
 )
 
 func TestADeadLetterKeepsTheWholeRecord(t *testing.T) {
-	all := item{
-		"s": avS("a <b> & ü"), "n": &ddbtypes.AttributeValueMemberN{Value: "12345678901234567890.5"},
+	all := dynamo.Item{
+		"s": dynamo.S("a <b> & ü"), "n": &ddbtypes.AttributeValueMemberN{Value: "12345678901234567890.5"},
 		"b":  &ddbtypes.AttributeValueMemberB{Value: []byte{0, 1, 255}},
-		"t":  avBool(true),
+		"t":  dynamo.Bool(true),
 		"0":  &ddbtypes.AttributeValueMemberNULL{Value: true},
 		"ss": &ddbtypes.AttributeValueMemberSS{Value: []string{"a", "b"}},
 		"ns": &ddbtypes.AttributeValueMemberNS{Value: []string{"1", "2"}},
 		"bs": &ddbtypes.AttributeValueMemberBS{Value: [][]byte{{1}, {2}}},
-		"l":  &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{avS("x"), avN(1)}},
-		"m":  &ddbtypes.AttributeValueMemberM{Value: item{"in": &ddbtypes.AttributeValueMemberM{Value: item{}}}},
+		"l":  &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{dynamo.S("x"), dynamo.N(1)}},
+		"m":  &ddbtypes.AttributeValueMemberM{Value: dynamo.Item{"in": &ddbtypes.AttributeValueMemberM{Value: dynamo.Item{}}}},
 	}
 	want := Record{
 		StreamARN: "arn", ShardID: "s", SequenceNumber: "100", EventID: "e", EventName: Modify,
-		Keys: item{"s": avS("k")}, Old: all, New: item{}, CreatedAt: time.Unix(1_700_000_000, 0).UTC(), SizeBytes: 7,
+		Keys: dynamo.Item{"s": dynamo.S("k")}, Old: all, New: dynamo.Item{}, CreatedAt: time.Unix(1_700_000_000, 0).UTC(), SizeBytes: 7,
 		Identity: Identity{PrincipalID: "p", Type: "Service"}, Owner: "w", Epoch: 3, Handler: "h", Attempt: 5,
 	}
 

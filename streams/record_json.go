@@ -7,10 +7,12 @@ import (
 	"time"
 
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
 )
 
 // storedRecord is a record as a dead letter keeps it. Attribute values are in
-// DynamoDB's own JSON, e.g. {"S":"text"}.
+// DynamoDB's own JSON, {"S":"text"} for example.
 type storedRecord struct {
 	StreamARN string         `json:"streamArn"`
 	ShardID   string         `json:"shardId"`
@@ -31,49 +33,77 @@ type storedRecord struct {
 }
 
 func encodeRecord(r Record) (_ []byte, err error) {
-	s := storedRecord{
-		StreamARN: r.StreamARN, ShardID: r.ShardID, Sequence: r.SequenceNumber, EventID: r.EventID,
-		EventName: r.EventName, CreatedAt: r.CreatedAt, SizeBytes: r.SizeBytes,
-		Principal: r.Identity.PrincipalID, Type: r.Identity.Type,
-		Owner: r.Owner, Epoch: r.Epoch, Handler: r.Handler, Attempt: r.Attempt,
-	}
-	for _, m := range []struct {
-		to   *map[string]any
-		from item
-	}{{&s.Keys, r.Keys}, {&s.Old, r.Old}, {&s.New, r.New}} {
-		if *m.to, err = encodeMap(m.from); err != nil {
-			return nil, err
-		}
+	stored := storedRecord{
+		StreamARN: r.StreamARN,
+		ShardID:   r.ShardID,
+		Sequence:  r.SequenceNumber,
+		EventID:   r.EventID,
+		EventName: r.EventName,
+		CreatedAt: r.CreatedAt,
+		SizeBytes: r.SizeBytes,
+		Principal: r.Identity.PrincipalID,
+		Type:      r.Identity.Type,
+		Owner:     r.Owner,
+		Epoch:     r.Epoch,
+		Handler:   r.Handler,
+		Attempt:   r.Attempt,
 	}
 
-	return json.Marshal(s)
+	if stored.Keys, err = encodeMap(r.Keys); err != nil {
+		return nil, err
+	}
+
+	if stored.Old, err = encodeMap(r.Old); err != nil {
+		return nil, err
+	}
+
+	if stored.New, err = encodeMap(r.New); err != nil {
+		return nil, err
+	}
+
+	return json.Marshal(stored)
 }
 
-func decodeRecord(body []byte) (r Record, err error) {
-	var s storedRecord
-	if err := json.Unmarshal(body, &s); err != nil {
-		return r, err
+func decodeRecord(body []byte) (Record, error) {
+	var stored storedRecord
+	if err := json.Unmarshal(body, &stored); err != nil {
+		return Record{}, err
 	}
 
-	r = Record{
-		StreamARN: s.StreamARN, ShardID: s.ShardID, SequenceNumber: s.Sequence, EventID: s.EventID,
-		EventName: s.EventName, CreatedAt: s.CreatedAt, SizeBytes: s.SizeBytes,
-		Identity: Identity{PrincipalID: s.Principal, Type: s.Type},
-		Owner:    s.Owner, Epoch: s.Epoch, Handler: s.Handler, Attempt: s.Attempt,
+	r := Record{
+		StreamARN:      stored.StreamARN,
+		ShardID:        stored.ShardID,
+		SequenceNumber: stored.Sequence,
+		EventID:        stored.EventID,
+		EventName:      stored.EventName,
+		CreatedAt:      stored.CreatedAt,
+		SizeBytes:      stored.SizeBytes,
+		Identity:       Identity{PrincipalID: stored.Principal, Type: stored.Type},
+		Owner:          stored.Owner,
+		Epoch:          stored.Epoch,
+		Handler:        stored.Handler,
+		Attempt:        stored.Attempt,
 	}
-	for _, m := range []struct {
-		to   *item
-		from map[string]any
-	}{{&r.Keys, s.Keys}, {&r.Old, s.Old}, {&r.New, s.New}} {
-		if *m.to, err = decodeMap(m.from); err != nil {
-			return r, err
-		}
-	}
+	err := decodeImages(&r, stored.Keys, stored.Old, stored.New)
 
-	return r, nil
+	return r, err
 }
 
-func encodeMap(in item) (map[string]any, error) {
+// decodeImages sets the three maps of r.
+func decodeImages(r *Record, keys, oldImage, newImage map[string]any) (err error) {
+	if r.Keys, err = decodeMap(keys); err != nil {
+		return err
+	}
+
+	if r.Old, err = decodeMap(oldImage); err != nil {
+		return err
+	}
+	r.New, err = decodeMap(newImage)
+
+	return err
+}
+
+func encodeMap(in dynamo.Item) (map[string]any, error) {
 	if in == nil {
 		return nil, nil
 	}
@@ -130,12 +160,12 @@ func encodeValue(in ddbtypes.AttributeValue) (any, error) {
 	return nil, fmt.Errorf("value of unknown type %T", in)
 }
 
-func decodeMap(in map[string]any) (item, error) {
+func decodeMap(in map[string]any) (dynamo.Item, error) {
 	if in == nil {
 		return nil, nil
 	}
 
-	out := make(item, len(in))
+	out := make(dynamo.Item, len(in))
 	for k, v := range in {
 		d, err := decodeValue(v)
 		if err != nil {

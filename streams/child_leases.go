@@ -1,0 +1,96 @@
+package streams
+
+import (
+	"context"
+	"time"
+
+	"ratchet/internal/worker"
+)
+
+const (
+	// useListingFromTry is the first try for a shard's children that also looks at the
+	// whole listing.
+	useListingFromTry = 3
+	// maxChildTries is the last try. Children that appear later are found by the
+	// regular listings.
+	maxChildTries = 10
+)
+
+// childBackoff is the pause between these tries.
+var childBackoff = worker.Backoff{Base: 70 * time.Millisecond, Max: 1300 * time.Millisecond}
+
+// childStatus is what is known about the children of a shard that ended.
+type childStatus int
+
+const (
+	childrenUnknown childStatus = iota // none is listed yet
+	childrenStored                     // they have leases
+	childless                          // there will be none, because the stream is disabled
+	shardOpen                          // the shard has not ended after all
+)
+
+// createChildLeases stores the leases of the shard's children. The service may list
+// them some time after the shard ended, so it asks several times. Its error is
+// ctx's.
+func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error) {
+	for try := 1; ; try++ {
+		children, status, err := w.findChildren(ctx, try >= useListingFromTry)
+		if err == nil && len(children) > 0 {
+			status = childrenStored
+			err = w.insertChildLeases(ctx, children)
+		}
+
+		switch {
+		case err == nil && status != childrenUnknown:
+			return status, nil
+		case err == nil && try >= maxChildTries:
+			w.cfg.Log.Warn("a closed shard has no children", "shard", w.id)
+			return childless, nil
+		case err != nil && ctx.Err() == nil:
+			w.cfg.Events.fault("DescribeStream", w.id, err)
+		}
+
+		if !childBackoff.Wait(ctx, try) {
+			return childrenUnknown, ctx.Err()
+		}
+	}
+}
+
+// findChildren returns the shard's children. If there are none and inListing is set,
+// the whole listing tells why.
+func (w *shardWorker) findChildren(ctx context.Context, inListing bool) ([]string, childStatus, error) {
+	children, err := w.stream.children(ctx, w.id)
+	if err != nil || len(children) > 0 || !inListing {
+		return children, childrenUnknown, err
+	}
+
+	l, err := w.stream.recent(ctx)
+	if err != nil {
+		return nil, childrenUnknown, err
+	}
+
+	shard, listed := l.shards[w.id]
+	switch {
+	case l.closed():
+		return l.children(w.id), childless, nil
+	case listed && endingSequence(shard) == "":
+		return l.children(w.id), shardOpen, nil
+	}
+
+	return l.children(w.id), childrenUnknown, nil
+}
+
+// insertChildLeases stores a lease for every child that has none. Children are read
+// from their first record, wherever reading of the parent began.
+func (w *shardWorker) insertChildLeases(ctx context.Context, children []string) error {
+	for _, id := range children {
+		// The epoch starts at the Unix time, so that it grows even if the row was
+		// deleted and is stored again.
+		child := Lease{Shard: id, Parent: w.id, Epoch: time.Now().Unix()}
+		if _, err := w.table.insert(ctx, child); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}

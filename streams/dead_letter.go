@@ -1,0 +1,121 @@
+package streams
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"ratchet/internal/dynamo"
+)
+
+// Attributes of a dead letter.
+const (
+	deadLetterSource       = "source" // partition key: "streams/" and the handler's name
+	deadLetterID           = "id"
+	deadLetterHandler      = "handler"
+	deadLetterKeys         = "keys"
+	deadLetterEventName    = "eventName"
+	deadLetterRecord       = "record" // the whole record as JSON, if it is small enough
+	deadLetterParts        = "parts"  // otherwise the number of its parts
+	deadLetterPart         = "part"   // in the row of a part: gzipped JSON
+	deadLetterError        = "error"
+	deadLetterPermanent    = "permanent"
+	deadLetterAttempts     = "attempts"
+	deadLetterFailedAt     = "failedAt"
+	deadLetterRedrives     = "redrives"
+	deadLetterClaimedUntil = "claimedUntil"
+)
+
+// maxErrorText is how much of an error's text is stored, in bytes.
+const maxErrorText = 8 << 10
+
+// DeadLetter is a record that a handler gave up on.
+type DeadLetter struct {
+	// ID is unique among the dead letters of a handler. The ids of one shard sort
+	// in the order of the stream.
+	ID      string
+	Handler string
+	// Record is the whole record. List leaves it nil if it is very large; Get
+	// always returns it.
+	Record *Record
+	// Error is what the last attempt returned. Permanent says that the error was
+	// marked with Permanent. Attempts is the number of calls before the record
+	// became a dead letter.
+	Error     string
+	Permanent bool
+	Attempts  int
+	// FailedAt is when the last attempt failed. Redrives is the number of failed
+	// redrives.
+	FailedAt time.Time
+	Redrives int
+}
+
+// deadLetterIDOf derives the id from the stream, the shard and the sequence number,
+// so that a record that is stored twice is stored under one id.
+func deadLetterIDOf(r Record) string {
+	// arn:aws:dynamodb:<region>:<account>:table/<table>/stream/<label>
+	name := r.StreamARN
+	if i := strings.Index(name, ":table/"); i >= 0 {
+		name = name[i+len(":table/"):]
+	}
+	table, label, _ := strings.Cut(name, "/stream/")
+
+	// Sequence numbers have up to 40 digits. With leading zeros they sort as text.
+	sequence := strings.TrimLeft(r.SequenceNumber, "0")
+	sequence = strings.Repeat("0", max(0, 40-len(sequence))) + sequence
+
+	return table + "/" + label + "/" + r.ShardID + "/" + sequence
+}
+
+func deadLetterKey(handler, id string) dynamo.Item {
+	return dynamo.Item{
+		deadLetterSource: dynamo.S(deadLetterSourceOf(handler)),
+		deadLetterID:     dynamo.S(id),
+	}
+}
+
+func deadLetterSourceOf(handler string) string { return "streams/" + handler }
+
+func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
+	letter := DeadLetter{
+		ID:        dynamo.Text(row, deadLetterID),
+		Handler:   dynamo.Text(row, deadLetterHandler),
+		Error:     dynamo.Text(row, deadLetterError),
+		Permanent: dynamo.Flag(row, deadLetterPermanent),
+		Attempts:  int(dynamo.Number(row, deadLetterAttempts)),
+		FailedAt:  dynamo.Time(row, deadLetterFailedAt),
+		Redrives:  int(dynamo.Number(row, deadLetterRedrives)),
+	}
+
+	if body := dynamo.Text(row, deadLetterRecord); body != "" {
+		r, err := decodeRecord([]byte(body))
+		if err != nil {
+			return letter, fmt.Errorf("streams: decode dead letter %s: %w", letter.ID, err)
+		}
+		letter.Record = &r
+	}
+
+	return letter, nil
+}
+
+// errorText returns the error's text as it is stored: valid UTF-8 of at most
+// maxErrorText bytes.
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+
+	text := strings.ToValidUTF8(err.Error(), "\uFFFD")
+	if len(text) <= maxErrorText {
+		return text
+	}
+
+	// The cut may have split a character.
+	text = text[:maxErrorText]
+	for !utf8.ValidString(text) {
+		text = text[:len(text)-1]
+	}
+
+	return text
+}

@@ -1,0 +1,185 @@
+package streams
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// DeadLetters gives operators and tools access to the dead-letter table. Both
+// fields must be set.
+type DeadLetters struct {
+	DynamoDB dynamoAPI
+	Table    string
+}
+
+func (d DeadLetters) rows() *deadLetterTable {
+	return &deadLetterTable{api: d.DynamoDB, table: d.Table}
+}
+
+// List returns up to limit dead letters of a handler in the order of their ids,
+// starting after the id after ("" for the first). limit 0 means no limit. next is
+// the id to continue after, "" at the end.
+func (d DeadLetters) List(ctx context.Context, handler, after string, limit int) (letters []DeadLetter, next string, err error) {
+	in := &dynamodb.QueryInput{
+		TableName:                 &d.Table,
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String("#s = :s"),
+		FilterExpression:          aws.String("attribute_not_exists(#p)"), // no parts
+		ExpressionAttributeNames:  map[string]string{"#s": deadLetterSource, "#p": deadLetterPart},
+		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(deadLetterSourceOf(handler))},
+	}
+	if after != "" {
+		in.ExclusiveStartKey = deadLetterKey(handler, after)
+	}
+
+	for {
+		out, err := d.DynamoDB.Query(ctx, in)
+		if err != nil {
+			return nil, "", fmt.Errorf("streams: list dead letters of %s: %w", handler, err)
+		}
+
+		for _, row := range out.Items {
+			letter, err := decodeDeadLetter(row)
+			if err != nil {
+				return nil, "", err
+			}
+
+			letters = append(letters, letter)
+			if len(letters) == limit {
+				return letters, letter.ID, nil
+			}
+		}
+
+		if len(out.LastEvaluatedKey) == 0 {
+			return letters, "", nil
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// Get returns one dead letter with its record, or ErrDeadLetterNotFound.
+func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, error) {
+	row, err := d.rows().get(ctx, handler, id)
+	if err != nil {
+		return DeadLetter{}, err
+	}
+
+	letter, err := decodeDeadLetter(row)
+	if err != nil || letter.Record != nil {
+		return letter, err
+	}
+
+	body, err := d.rows().readParts(ctx, handler, id, int(dynamo.Number(row, deadLetterParts)))
+	if err != nil {
+		return letter, err
+	}
+
+	r, err := decodeRecord(body)
+	letter.Record = &r
+
+	return letter, err
+}
+
+// Delete deletes a dead letter without handling it. It returns nil if there is no
+// such dead letter.
+func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
+	row, err := d.rows().get(ctx, handler, id)
+	if errors.Is(err, ErrDeadLetterNotFound) {
+		return nil
+	}
+
+	if err != nil {
+		return err
+	}
+
+	return d.rows().delete(ctx, handler, id, int(dynamo.Number(row, deadLetterParts)))
+}
+
+// Redrive calls h once with the record of the dead letter. If h returns nil, Redrive
+// deletes the dead letter; otherwise it stores the new error and returns it. While
+// one Redrive of a dead letter runs, others return ErrRedriving. It returns
+// ErrDeadLetterNotFound if there is no such dead letter of h.Name.
+//
+// Later records of the item have been handled in the meantime, and newer ones may
+// be handled at the same time. If stale is not nil, Redrive calls it first and
+// returns its error without calling h. h must be idempotent, as for any delivery.
+func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale func(context.Context, Record) error) error {
+	h.Timeout = cmp.Or(h.Timeout, 30*time.Second)
+
+	letter, err := d.Get(ctx, h.Name, id)
+	if err != nil {
+		return err
+	}
+
+	record := *letter.Record
+	record.Handler = h.Name
+	record.Attempt = letter.Attempts + letter.Redrives + 1
+
+	if stale != nil {
+		if err := stale(ctx, record); err != nil {
+			return fmt.Errorf("streams: redrive of %s refused: %w", id, err)
+		}
+	}
+
+	if err := d.claim(ctx, h, id); err != nil {
+		return err
+	}
+	handleErr := h.call(ctx, record)
+
+	// The result is stored even if ctx ended during the call.
+	ctx = context.WithoutCancel(ctx)
+	if handleErr == nil {
+		return d.Delete(ctx, h.Name, id)
+	}
+
+	return errors.Join(
+		fmt.Errorf("streams: redrive %s of %s: %w", id, h.Name, handleErr),
+		d.storeFailedRedrive(ctx, h, letter, handleErr),
+	)
+}
+
+// claim keeps other redrives out for as long as the call may take, and a little
+// longer for the writes after it.
+func (d DeadLetters) claim(ctx context.Context, h Handler, id string) error {
+	now := time.Now()
+
+	update := dynamo.NewUpdate(d.Table, deadLetterKey(h.Name, id)).
+		IfPresent(deadLetterID).
+		If("attribute_not_exists(#claimedUntil) OR #claimedUntil < :now").
+		Bind(":now", dynamo.Millis(now)).
+		SetValue(deadLetterClaimedUntil, dynamo.Millis(now.Add(h.Timeout+10*time.Second)))
+
+	row, applied, err := applyUpdate(ctx, d.DynamoDB, update)
+	switch {
+	case err != nil:
+		return fmt.Errorf("streams: claim dead letter %s: %w", id, err)
+	case !applied && row == nil:
+		return fmt.Errorf("%w: %s of %s", ErrDeadLetterNotFound, id, h.Name)
+	case !applied:
+		return fmt.Errorf("%w: %s of %s", ErrRedriving, id, h.Name)
+	}
+
+	return nil
+}
+
+// storeFailedRedrive stores the new error and ends the claim.
+func (d DeadLetters) storeFailedRedrive(ctx context.Context, h Handler, letter DeadLetter, cause error) error {
+	update := dynamo.NewUpdate(d.Table, deadLetterKey(h.Name, letter.ID)).
+		IfPresent(deadLetterID).
+		SetValue(deadLetterError, dynamo.S(errorText(cause))).
+		SetValue(deadLetterPermanent, dynamo.Bool(IsPermanent(cause))).
+		SetValue(deadLetterFailedAt, dynamo.Millis(time.Now())).
+		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
+		RemoveAttribute(deadLetterClaimedUntil)
+	_, _, err := applyUpdate(ctx, d.DynamoDB, update)
+
+	return err
+}

@@ -1,0 +1,69 @@
+package streams
+
+import (
+	"errors"
+
+	"ratchet/internal/worker"
+)
+
+// What ended a handler's context, as context.Cause reports it.
+var (
+	// ErrTimeout: the call took longer than Handler.Timeout.
+	ErrTimeout = errors.New("streams: handler timed out")
+	// ErrLeaseLost: another worker may now read the shard.
+	ErrLeaseLost = errors.New("streams: lease of the shard lost")
+	// ErrStopped: the poller was stopped and Config.DrainTimeout is over.
+	ErrStopped = errors.New("streams: poller stopped")
+)
+
+// Errors of Poller.Run.
+var (
+	// ErrStreamEnded reports that the stream named by Config.StreamARN was disabled
+	// and has been handled to its end, or that it does not exist.
+	ErrStreamEnded = errors.New("streams: stream ended")
+
+	// errViewType reports that the stream's records lack the images that
+	// Config.NeedImages asks for.
+	errViewType = errors.New("streams: wrong view type")
+)
+
+// Errors of DeadLetters.
+var (
+	// ErrDeadLetterNotFound reports that there is no dead letter with that id.
+	ErrDeadLetterNotFound = errors.New("streams: no such dead letter")
+	// ErrRedriving reports that another caller is redriving the dead letter.
+	ErrRedriving = errors.New("streams: dead letter is being redriven")
+)
+
+// Permanent marks an error that no retry can change. The record becomes a dead
+// letter at once. Permanent(nil) is nil.
+func Permanent(err error) error { return worker.Permanent(err) }
+
+// IsPermanent reports whether err, or an error that it wraps, came from Permanent.
+func IsPermanent(err error) bool { return worker.IsPermanent(err) }
+
+// NotYet marks an error that is not a failure and will pass without help: another
+// worker holds the claim for this piece of work, for example. The call does not
+// count as an attempt. It is repeated, with pauses of up to one second, until it
+// ends in another way; the item's later records wait. NotYet(nil) is nil.
+func NotYet(err error) error {
+	if err == nil {
+		return nil
+	}
+
+	return &notYetError{err}
+}
+
+func isNotYet(err error) bool {
+	var notYet *notYetError
+	return errors.As(err, &notYet)
+}
+
+type notYetError struct{ err error }
+
+func (e *notYetError) Error() string { return e.err.Error() }
+func (e *notYetError) Unwrap() error { return e.err }
+
+// PanicError is the error of a handler or filter that panicked or called
+// runtime.Goexit.
+type PanicError = worker.PanicError

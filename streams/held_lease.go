@@ -1,0 +1,197 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// heldLease is a lease while this worker holds it.
+//
+// Its writes go one at a time. Each is conditional on the owner, the epoch and the
+// counter that the previous write left, and increments the counter. So a write
+// that is delayed on the wire cannot undo a newer one, and a worker that was paused
+// writes nothing after another has taken the lease.
+type heldLease struct {
+	table    *leaseTable
+	duration time.Duration // LeaseDuration
+
+	mu    sync.Mutex // held during a write
+	lease Lease      // as last stored
+
+	epoch   atomic.Int64
+	takenAt time.Time    // has a monotonic reading
+	renewed atomic.Int64 // start of the last accepted write, as a Duration since takenAt
+}
+
+// newHeldLease wraps a lease whose take began at takenAt.
+func newHeldLease(t *leaseTable, l Lease, takenAt time.Time, duration time.Duration) *heldLease {
+	h := &heldLease{table: t, duration: duration, lease: l, takenAt: takenAt}
+	h.epoch.Store(l.Epoch)
+
+	return h
+}
+
+// renewedAt is when the last accepted write began. Other workers cannot have seen
+// that write earlier, so their measure of the lease starts later than this one.
+func (h *heldLease) renewedAt() time.Time {
+	return h.takenAt.Add(time.Duration(h.renewed.Load()))
+}
+
+// stopBy is when this worker must have stopped unless it renews the lease before.
+// Others may take the lease one whole duration after the last renewal; the last
+// quarter gives running handlers time to end.
+func (h *heldLease) stopBy() time.Time { return h.renewedAt().Add(h.duration * 3 / 4) }
+
+// valid reports whether the lease certainly is ours at now.
+func (h *heldLease) valid(now time.Time) bool { return now.Before(h.stopBy()) }
+
+// progress is what a write stores in addition to the renewal.
+type progress struct {
+	checkpoint string
+	handledAt  time.Time // creation of the record at the checkpoint
+	gaps       int64
+	gapFrom    string
+	gapAt      time.Time
+	finished   time.Time // set: the shard is finished, and the lease ends
+	release    bool      // the lease ends unfinished
+}
+
+// final reports whether the write ends the lease.
+func (p progress) final() bool { return p.release || !p.finished.IsZero() }
+
+// write stores progress and renews, releases or finishes the lease. It returns
+// ErrLeaseLost if the lease belongs to another worker.
+func (h *heldLease) write(ctx context.Context, p progress) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	for range 4 {
+		began := time.Now()
+		row, applied, err := applyUpdate(ctx, h.table.api, h.update(p), withoutRetries)
+		switch {
+		case err != nil:
+			return fmt.Errorf("streams: write lease %s: %w", h.lease.Shard, err)
+
+		case applied:
+			h.lease = decodeLease(row)
+			h.renewed.Store(int64(began.Sub(h.takenAt)))
+			return nil
+
+		case row == nil:
+			// The row was deleted, by an operator for example. Put it back; a final
+			// write then goes on to end the lease.
+			if err := h.reinsert(ctx, p, began); err != nil {
+				return err
+			}
+
+			if !p.final() {
+				return nil
+			}
+
+		case dynamo.Text(row, leaseOwner) == h.lease.Owner && dynamo.Number(row, leaseEpoch) == h.lease.Epoch:
+			// An earlier write of ours was stored although its answer was lost. Only
+			// the counter differs: continue from it.
+			h.lease.Counter = dynamo.Number(row, leaseCounter)
+
+		case h.storedBefore(row, p):
+			return nil
+
+		default:
+			return ErrLeaseLost
+		}
+	}
+
+	return errors.New("streams: write lease " + h.lease.Shard + ": it keeps changing")
+}
+
+// storedBefore recognizes our own final write whose answer was lost: the owner is
+// gone, and the counter is one further within our epoch.
+func (h *heldLease) storedBefore(row dynamo.Item, p progress) bool {
+	if dynamo.Text(row, leaseOwner) != "" ||
+		dynamo.Number(row, leaseEpoch) != h.lease.Epoch ||
+		dynamo.Number(row, leaseCounter) != h.lease.Counter+1 {
+		return false
+	}
+
+	return p.release || (!p.finished.IsZero() && dynamo.Number(row, leaseFinishedAt) != 0)
+}
+
+func (h *heldLease) update(p progress) *dynamo.Update {
+	update := h.table.update(h.lease.Shard).
+		IfEquals(leaseOwner, dynamo.S(h.lease.Owner)).
+		IfEquals(leaseEpoch, dynamo.N(h.lease.Epoch)).
+		IfEquals(leaseCounter, dynamo.N(h.lease.Counter)).
+		SetValue(leaseCounter, dynamo.N(h.lease.Counter+1))
+
+	if p.checkpoint != "" {
+		update.SetValue(leaseCheckpoint, dynamo.S(p.checkpoint))
+	}
+
+	if !p.handledAt.IsZero() {
+		update.SetValue(leaseHandledAt, dynamo.Millis(p.handledAt))
+	}
+
+	if p.gaps != 0 {
+		update.SetValue(leaseGaps, dynamo.N(p.gaps))
+		update.SetValue(leaseGapAt, dynamo.Millis(p.gapAt))
+
+		if p.gapFrom != "" {
+			update.SetValue(leaseGapFrom, dynamo.S(p.gapFrom))
+		}
+	}
+
+	switch {
+	case !p.finished.IsZero():
+		update.SetValue(leaseFinishedAt, dynamo.Millis(p.finished))
+		update.RemoveAttribute(leaseOwner)
+		update.RemoveAttribute(leaseRequestedBy)
+	case p.release:
+		// A request stays: it reserves the free lease for the worker that made it.
+		update.RemoveAttribute(leaseOwner)
+	}
+
+	return update
+}
+
+// reinsert stores a deleted lease again, with what is known here and under a new
+// epoch. If another worker stored one first, the lease is lost.
+func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) error {
+	l := h.lease
+	l.Epoch++
+
+	l.Counter++
+	l.ParentDone = true
+	l.RequestedBy = ""
+	if p.checkpoint != "" {
+		l.Checkpoint, l.HandledAt = p.checkpoint, p.handledAt
+	}
+
+	stored, err := h.table.insert(ctx, l)
+	if err != nil {
+		return err
+	}
+
+	if !stored {
+		return ErrLeaseLost
+	}
+
+	h.lease = l
+	h.epoch.Store(l.Epoch)
+	h.renewed.Store(int64(began.Sub(h.takenAt)))
+
+	return nil
+}
+
+// withoutRetries turns the SDK's retries off for a lease write. The caller repeats
+// it in time for the lease, and the SDK's retry budget is shared by all calls of
+// the client.
+func withoutRetries(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }

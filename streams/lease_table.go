@@ -1,0 +1,207 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// LeaseTableInput describes the lease table, on demand: one row per shard (see
+// Lease) under the stream's ARN and the shard's id. Pollers of several streams may
+// share it.
+func LeaseTableInput(name string) *dynamodb.CreateTableInput {
+	return dynamo.Table(name, dynamo.TextKey(leaseStream), dynamo.TextKey(leaseShard))
+}
+
+// queryAPI is what ReadLeases calls of *dynamodb.Client.
+type queryAPI interface {
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// ReadLeases returns all leases of a stream in the order of the shards' ids, with
+// strongly consistent reads. It changes nothing.
+func ReadLeases(ctx context.Context, client queryAPI, table, streamARN string) ([]Lease, error) {
+	leases, _, err := queryLeases(ctx, client, table, streamARN)
+	return leases, err
+}
+
+// queryLeases reads all rows of a stream: the leases, and the stream's state, nil
+// if it is not stored.
+func queryLeases(ctx context.Context, client queryAPI, table, stream string) (leases []Lease, state *streamState, err error) {
+	in := &dynamodb.QueryInput{
+		TableName:                 aws.String(table),
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String("#s = :s"),
+		ExpressionAttributeNames:  map[string]string{"#s": leaseStream},
+		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(stream)},
+	}
+
+	for {
+		out, err := client.Query(ctx, in)
+		if err != nil {
+			return nil, nil, fmt.Errorf("streams: read leases of %s: %w", stream, err)
+		}
+
+		for _, row := range out.Items {
+			if dynamo.Text(row, leaseShard) == streamStateRow {
+				state = decodeStreamState(row)
+			} else {
+				leases = append(leases, decodeLease(row))
+			}
+		}
+
+		if len(out.LastEvaluatedKey) == 0 {
+			return leases, state, nil
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// leaseTable is the part of the lease table that belongs to one stream.
+type leaseTable struct {
+	api    dynamoAPI
+	table  string
+	stream string
+}
+
+func (t *leaseTable) read(ctx context.Context) ([]Lease, *streamState, error) {
+	return queryLeases(ctx, t.api, t.table, t.stream)
+}
+
+// update begins an update of the row of a shard.
+func (t *leaseTable) update(shard string) *dynamo.Update {
+	return dynamo.NewUpdate(t.table, leaseKey(t.stream, shard))
+}
+
+// insert stores a lease unless the shard has one. It reports whether it did.
+func (t *leaseTable) insert(ctx context.Context, l Lease) (bool, error) {
+	l.Stream = t.stream
+	return t.insertRow(ctx, l.encode())
+}
+
+func (t *leaseTable) insertRow(ctx context.Context, row dynamo.Item) (bool, error) {
+	_, err := t.api.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                &t.table,
+		Item:                     row,
+		ConditionExpression:      aws.String("attribute_not_exists(#s)"),
+		ExpressionAttributeNames: map[string]string{"#s": leaseShard},
+	})
+	if _, exists := dynamo.FailedCondition(err); exists {
+		return false, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("streams: store lease %s: %w", dynamo.Text(row, leaseShard), err)
+	}
+
+	return true, nil
+}
+
+// take makes owner the holder, if the lease is still as l says: not even renewed
+// since. It returns the lease as it is now and whether owner holds it.
+func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bool, error) {
+	update := t.update(l.Shard).
+		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
+		IfEquals(leaseCounter, dynamo.N(l.Counter)).
+		IfAbsent(leaseFinishedAt).
+		SetValue(leaseOwner, dynamo.S(owner)).
+		SetValue(leaseEpoch, dynamo.N(l.Epoch+1)).
+		SetValue(leaseCounter, dynamo.N(l.Counter+1)).
+		SetValue(leaseParentDone, dynamo.Bool(true)).
+		RemoveAttribute(leaseRequestedBy)
+
+	row, applied, err := applyUpdate(ctx, t.api, update)
+	if err != nil {
+		return Lease{}, false, fmt.Errorf("streams: take lease %s: %w", l.Shard, err)
+	}
+	now := decodeLease(row)
+
+	// The SDK repeats a call whose answer was lost, and the repeat fails the
+	// condition. Owner names are unique, so owner and epoch prove that it was ours.
+	ours := applied || (now.Owner == owner && now.Epoch == l.Epoch+1)
+
+	return now, ours, nil
+}
+
+// requestHandOver asks the owner of l to hand it over to worker. It reports whether
+// the request is stored.
+func (t *leaseTable) requestHandOver(ctx context.Context, l Lease, worker string) (bool, error) {
+	update := t.update(l.Shard).
+		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
+		IfEquals(leaseOwner, dynamo.S(l.Owner)).
+		IfAbsent(leaseRequestedBy).
+		SetValue(leaseRequestedBy, dynamo.S(worker))
+
+	_, applied, err := applyUpdate(ctx, t.api, update)
+	if err != nil {
+		return false, fmt.Errorf("streams: ask for lease %s: %w", l.Shard, err)
+	}
+
+	return applied, nil
+}
+
+// withdrawRequest removes a request that was not met in time.
+func (t *leaseTable) withdrawRequest(ctx context.Context, l Lease) error {
+	update := t.update(l.Shard).
+		IfEquals(leaseRequestedBy, dynamo.S(l.RequestedBy)).
+		RemoveAttribute(leaseRequestedBy)
+	_, _, err := applyUpdate(ctx, t.api, update)
+
+	return err
+}
+
+// markParentDone notes that the shard does not have to wait for its parent.
+func (t *leaseTable) markParentDone(ctx context.Context, shard string) error {
+	update := t.update(shard).
+		IfPresent(leaseShard).
+		SetValue(leaseParentDone, dynamo.Bool(true))
+	_, _, err := applyUpdate(ctx, t.api, update)
+
+	return err
+}
+
+// finishUnread finishes a lease without an owner whose shard does not exist any
+// more, if the lease is still as l says.
+func (t *leaseTable) finishUnread(ctx context.Context, l Lease) error {
+	update := t.update(l.Shard).
+		IfEquals(leaseCounter, dynamo.N(l.Counter)).
+		IfAbsent(leaseOwner).
+		SetValue(leaseFinishedAt, dynamo.Millis(time.Now()))
+	_, _, err := applyUpdate(ctx, t.api, update)
+
+	return err
+}
+
+func (t *leaseTable) deleteRow(ctx context.Context, shard string) error {
+	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &t.table,
+		Key:       leaseKey(t.stream, shard),
+	})
+
+	return err
+}
+
+// updateAPI is what applyUpdate calls of *dynamodb.Client.
+type updateAPI interface {
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+}
+
+// applyUpdate sends the update. If its condition holds, it returns the new row and
+// true; if it fails, the row that failed it, nil if there is none, and false.
+func applyUpdate(ctx context.Context, api updateAPI, update *dynamo.Update, opts ...func(*dynamodb.Options)) (row dynamo.Item, applied bool, err error) {
+	out, err := api.UpdateItem(ctx, update.Input(), opts...)
+	if old, failed := dynamo.FailedCondition(err); failed {
+		return old, false, nil
+	}
+
+	if err != nil {
+		return nil, false, err
+	}
+
+	return out.Attributes, true, nil
+}

@@ -1,0 +1,39 @@
+package streams
+
+import "time"
+
+// observedLease is a lease as this worker has read it, and since when it has not
+// changed. The times have monotonic readings of this worker's own clock; the clocks
+// of other workers play no part.
+type observedLease struct {
+	Lease
+	unchangedSince time.Time // counter and epoch
+	freeSince      time.Time // without owner, or expired; zero while held
+	requestSince   time.Time // RequestedBy; zero without a request
+}
+
+// observe merges a new read of the leases into the earlier observations. Leases
+// that were not read again are dropped.
+func observe(before map[string]*observedLease, leases []Lease, now time.Time) map[string]*observedLease {
+	after := make(map[string]*observedLease, len(leases))
+	for _, l := range leases {
+		next := &observedLease{Lease: l, unchangedSince: now}
+		if l.RequestedBy != "" {
+			next.requestSince = now
+		}
+
+		if last := before[l.Shard]; last != nil {
+			if last.Counter == l.Counter && last.Epoch == l.Epoch {
+				next.unchangedSince = last.unchangedSince
+			}
+
+			if l.RequestedBy != "" && last.RequestedBy == l.RequestedBy {
+				next.requestSince = last.requestSince
+			}
+			next.freeSince = last.freeSince
+		}
+		after[l.Shard] = next
+	}
+
+	return after
+}

@@ -1,0 +1,222 @@
+package streams
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// maxWindow is how many records a shard's reader may be ahead of the oldest
+// unfinished record. One item that cannot be handled thus does not stop the others
+// at once, and the memory for it is bounded (about 64 bytes for each finished
+// record).
+const maxWindow = 100_000
+
+// minRecordSize is what a record counts at least towards Config.MaxPendingBytes.
+const minRecordSize = 256
+
+// pendingWindow holds the records of one shard from the oldest unfinished one on, in
+// the order of the stream.
+//
+// The checkpoint is the last record before the window. Records may be finished in
+// any order, but the checkpoint moves only past an unbroken run of finished ones, so
+// it never passes a record that is not finished.
+type pendingWindow struct {
+	maxPending int
+	maxLen     int
+	memory     *memoryBudget
+
+	mu           sync.Mutex
+	slots        []windowSlot // ring buffer
+	head         uint64       // number of the oldest slot
+	next         uint64       // number of the next record's slot
+	pending      int          // unfinished records
+	bytes        int64        // size of the unfinished records
+	lastFinished windowSlot   // the newest slot before head
+	changed      notifier
+}
+
+type windowSlot struct {
+	sequence  string
+	createdAt int64 // Unix milliseconds
+	finished  bool
+}
+
+// pendingRecord is one record on its way through the handlers.
+type pendingRecord struct {
+	Record
+	slot       uint64
+	size       int64
+	unfinished int // handlers that have not finished it; guarded by pendingWindow.mu
+}
+
+func newPendingWindow(maxPending, maxLen int, memory *memoryBudget) *pendingWindow {
+	return &pendingWindow{maxPending: maxPending, maxLen: maxLen, memory: memory, slots: make([]windowSlot, 64)}
+}
+
+// slot returns the slot with the number, which only grows.
+func (w *pendingWindow) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slots))] }
+
+// add appends a record that r.unfinished handlers have to finish.
+func (w *pendingWindow) add(r *pendingRecord) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	r.size = max(r.SizeBytes, minRecordSize)
+	r.slot = w.append(&r.Record, false)
+	w.pending++
+	w.bytes += r.size
+	w.memory.reserve(r.size)
+}
+
+// skip appends a record that no handler takes.
+func (w *pendingWindow) skip(r *Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.append(r, true)
+	w.advance()
+}
+
+func (w *pendingWindow) append(r *Record, finished bool) uint64 {
+	if int(w.next-w.head) == len(w.slots) {
+		w.grow()
+	}
+
+	n := w.next
+	*w.slot(n) = windowSlot{sequence: r.SequenceNumber, createdAt: unixMilli(r.CreatedAt), finished: finished}
+	w.next++
+
+	return n
+}
+
+func (w *pendingWindow) grow() {
+	bigger := make([]windowSlot, 2*len(w.slots))
+	for n := w.head; n != w.next; n++ {
+		bigger[n%uint64(len(bigger))] = *w.slot(n)
+	}
+	w.slots = bigger
+}
+
+// finish notes that one handler has finished r.
+func (w *pendingWindow) finish(r *pendingRecord) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	r.unfinished--
+	if r.unfinished > 0 {
+		return
+	}
+
+	w.slot(r.slot).finished = true
+	w.pending--
+	w.bytes -= r.size
+	w.memory.release(r.size)
+	w.advance()
+	w.changed.notify()
+}
+
+// advance moves the head to the oldest unfinished record.
+func (w *pendingWindow) advance() {
+	for w.head != w.next {
+		slot := w.slot(w.head)
+		if !slot.finished {
+			return
+		}
+
+		w.lastFinished = *slot
+		*slot = windowSlot{} // frees the string
+		w.head++
+	}
+}
+
+// checkpoint returns the last sequence number up to which every record is finished,
+// "" if there is none, and when that record was created.
+func (w *pendingWindow) checkpoint() (sequence string, createdAt time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return w.lastFinished.sequence, fromUnixMilli(w.lastFinished.createdAt)
+}
+
+// oldest returns when the oldest unfinished record was created, zero if there is
+// none, and how many records are unfinished.
+func (w *pendingWindow) oldest() (createdAt time.Time, pending int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.head != w.next {
+		createdAt = fromUnixMilli(w.slot(w.head).createdAt)
+	}
+
+	return createdAt, w.pending
+}
+
+// waitForRoom waits until another page may be read. Its error is ctx's.
+func (w *pendingWindow) waitForRoom(ctx context.Context) error {
+	err := w.waitUntil(ctx, func() bool {
+		return w.pending < w.maxPending && int(w.next-w.head) < w.maxLen
+	})
+	if err != nil {
+		return err
+	}
+
+	// A shard without pending records may read although the memory is used up by
+	// others. Otherwise one shard that is stuck could stop all of them.
+	return w.memory.waitForRoom(ctx, func() bool {
+		_, pending := w.oldest()
+		return pending == 0
+	})
+}
+
+// waitUntilEmpty waits until every record is finished. Its error is ctx's.
+func (w *pendingWindow) waitUntilEmpty(ctx context.Context) error {
+	return w.waitUntil(ctx, func() bool { return w.head == w.next })
+}
+
+// close gives up the unfinished records. The window must not be used afterwards,
+// except for checkpoint.
+func (w *pendingWindow) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.memory.release(w.bytes)
+	w.bytes = 0
+}
+
+// waitUntil waits until ok, which is called with mu held, returns true.
+func (w *pendingWindow) waitUntil(ctx context.Context, ok func() bool) error {
+	for {
+		w.mu.Lock()
+		if ok() {
+			w.mu.Unlock()
+			return nil
+		}
+		changed := w.changed.wait()
+		w.mu.Unlock()
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+// unixMilli returns t in milliseconds, 0 for the zero time.
+func unixMilli(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+
+	return t.UnixMilli()
+}
+
+// fromUnixMilli is the reverse of unixMilli.
+func fromUnixMilli(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+
+	return time.UnixMilli(ms)
+}

@@ -1,0 +1,148 @@
+package streams
+
+import "context"
+
+// shardLanes is the lanes of one shard while this worker holds it.
+type shardLanes struct {
+	scheduler *laneScheduler
+	work      context.Context // parent of the handlers' contexts
+	lease     *heldLease
+	window    *pendingWindow
+
+	// Guarded by scheduler.mu.
+	open        map[laneKey]*lane
+	newestBegun uint64        // slot of the newest record that a handler was called with
+	stopped     bool          // begin no record that is newer than newestBegun
+	dropped     bool          // begin no record at all
+	idle        chan struct{} // closed when stopped and no lane is left
+}
+
+func (s *laneScheduler) newShardLanes(work context.Context, lease *heldLease, window *pendingWindow) *shardLanes {
+	return &shardLanes{
+		scheduler: s,
+		work:      work,
+		lease:     lease,
+		window:    window,
+		open:      map[laneKey]*lane{},
+		idle:      make(chan struct{}),
+	}
+}
+
+// submit hands the records of one page, in order, to the handlers that accept them.
+func (s *shardLanes) submit(records []Record) {
+	handlers := s.scheduler.cfg.Handlers
+	accepted := make([]bool, len(handlers))
+	filterErrs := make([]error, len(handlers))
+
+	for i := range records {
+		count := 0
+		for h := range handlers {
+			accepted[h], filterErrs[h] = handlers[h].accepts(records[i])
+			if accepted[h] {
+				count++
+			}
+		}
+
+		if count == 0 {
+			s.window.skip(&records[i])
+			continue
+		}
+
+		record := &pendingRecord{Record: records[i], unfinished: count}
+		s.window.add(record)
+		key := itemKey(record.Record)
+
+		s.scheduler.mu.Lock()
+		for h := range handlers {
+			if accepted[h] {
+				s.push(h, key, &delivery{record: record, err: filterErrs[h], giveUp: filterErrs[h] != nil})
+			}
+		}
+		s.scheduler.mu.Unlock()
+	}
+}
+
+// push appends a delivery to its lane. The caller holds scheduler.mu.
+func (s *shardLanes) push(handler int, key string, d *delivery) {
+	if s.stopped {
+		return
+	}
+
+	// A handler that wants no order gets a lane per record.
+	if s.scheduler.cfg.Handlers[handler].Unordered {
+		key += "\x00" + d.record.SequenceNumber
+	}
+
+	k := laneKey{handler: handler, key: key}
+	if l := s.open[k]; l != nil {
+		l.tail.next, l.tail = d, d
+		return
+	}
+
+	l := &lane{laneKey: k, shard: s, head: d, tail: d}
+	s.open[k] = l
+	s.scheduler.enqueue(l)
+}
+
+// ended reports whether the lane's first record must not be begun any more. The
+// caller holds scheduler.mu.
+func (s *shardLanes) ended(l *lane) bool {
+	return s.dropped || (s.stopped && l.head.record.slot > s.newestBegun)
+}
+
+// remove removes a lane that has nothing left to do. The caller holds scheduler.mu.
+func (s *shardLanes) remove(l *lane) {
+	delete(s.open, l.laneKey)
+
+	if s.stopped && len(s.open) == 0 {
+		close(s.idle)
+	}
+}
+
+// stop begins no record that is newer than all those begun so far. It returns a
+// channel that is closed when the older ones are finished. These must be finished,
+// because the checkpoint stops at the oldest unfinished record: otherwise the next
+// holder would repeat everything after it.
+func (s *shardLanes) stop() <-chan struct{} {
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	if !s.stopped {
+		s.stopped = true
+		s.removeEnded()
+	}
+
+	return s.idle
+}
+
+// drop begins no record any more, after stop. The channel that stop returned is
+// closed when the running calls have ended.
+func (s *shardLanes) drop() {
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	// Without open lanes, idle is closed already.
+	if !s.dropped && len(s.open) > 0 {
+		s.dropped = true
+		s.removeEnded()
+	}
+}
+
+// removeEnded removes the lanes that have ended and do not run. A running lane
+// removes itself at the end of its step. The caller holds scheduler.mu.
+func (s *shardLanes) removeEnded() {
+	for _, l := range s.open {
+		if l.running || !s.ended(l) {
+			continue
+		}
+
+		if l.timer != nil {
+			l.timer.Stop()
+		}
+		delete(s.open, l.laneKey)
+	}
+
+	if len(s.open) == 0 {
+		close(s.idle)
+	}
+}

@@ -1,0 +1,420 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"github.com/aws/smithy-go"
+
+	"ratchet/internal/worker"
+)
+
+const (
+	// callTimeout is how long one call to DynamoDB Streams may take.
+	callTimeout = 30 * time.Second
+
+	// activePauses is how many pauses of PollActive a shard counts as active for
+	// after its last record.
+	activePauses = 40
+
+	// A shard that has children and is listed as open counts as closed after this
+	// many empty pages over this time.
+	closedAfterPages = 20
+	closedAfterTime  = 30 * time.Second
+)
+
+// readBackoff is the pause after failed calls to DynamoDB Streams.
+var readBackoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
+
+// What ends reading other than a canceled context.
+var (
+	errShardEnd  = errors.New("streams: end of shard")
+	errShardGone = errors.New("streams: shard is no longer listed")
+)
+
+// shardReader pages through one shard. Its position is the sequence number of the
+// last record delivered, and iterators are only a means to continue from there: one
+// that has expired is replaced, and records that come twice are dropped.
+type shardReader struct {
+	cfg    *Config
+	stream *stream
+	shard  string
+	lanes  *shardLanes
+	wake   chan struct{} // a value ends an idle pause
+
+	onGap func(Gap) // stores the gap in the lease
+
+	// childKnown says that the shard has a child and therefore must be closed.
+	childKnown atomic.Bool
+
+	iterator  string
+	last      string    // newest sequence number delivered, or the checkpoint
+	lastAt    time.Time // its creation
+	startAt   time.Time // where to begin while last is ""
+	skipUntil time.Time // drop older records, if AT_TIMESTAMP is not supported
+	gap       *Gap      // noticed, and its end not known yet
+
+	faults      int // in a row
+	log         worker.LogThrottle
+	emptyPages  int // in a row
+	activeSince time.Time
+
+	caughtUpAt atomic.Int64 // when the shard was last found empty, Unix ns; 0 after records
+	newestAt   atomic.Int64 // creation of the newest record read, Unix ms
+}
+
+// run reads until ctx ends (nil), the shard ends (errShardEnd), the shard no longer
+// exists (errShardGone) or a gap ends it (*GapError).
+func (r *shardReader) run(ctx context.Context) error {
+	r.activeSince = time.Now()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+
+	for {
+		if r.lanes.window.waitForRoom(ctx) != nil {
+			return nil
+		}
+
+		records, err := r.readPage(ctx)
+
+		// The end of the shard is reported even if ctx has ended meanwhile.
+		if ctx.Err() != nil && !errors.Is(err, errShardEnd) {
+			return nil
+		}
+
+		var halt *GapError
+		pause := time.Duration(0)
+		switch {
+		case errors.Is(err, errShardEnd), errors.Is(err, errShardGone):
+			r.closeGap("")
+			return err
+		case errors.As(err, &halt):
+			return err
+		case err != nil:
+			pause = r.pauseAfterFault(err)
+		case records == 0 && r.mustBeClosed():
+			return errShardEnd
+		case records == 0:
+			pause = r.idlePause()
+		}
+
+		if pause > 0 && !r.wait(ctx, timer, pause, err == nil) {
+			return nil
+		}
+	}
+}
+
+// wait waits for the pause. It returns false if ctx ended. A hint cuts the pause
+// short, but only an idle one: after a fault the service needs the time.
+func (r *shardReader) wait(ctx context.Context, timer *time.Timer, pause time.Duration, idle bool) bool {
+	wake := r.wake
+	if !idle {
+		wake = nil
+	}
+	timer.Reset(pause)
+
+	select {
+	case <-ctx.Done():
+		return false
+	case <-wake:
+		r.activeSince = time.Now()
+	case <-timer.C:
+	}
+
+	return true
+}
+
+// idlePause returns the pause after an empty page. It grows with the time that the
+// shard has been empty, so that idle shards cost little.
+func (r *shardReader) idlePause() time.Duration {
+	quiet := time.Since(r.activeSince) - activePauses*r.cfg.PollActive
+	if quiet <= 0 {
+		return r.cfg.PollActive
+	}
+
+	return min(r.cfg.PollActive+quiet/4, r.cfg.PollIdle)
+}
+
+// pauseAfterFault reports a failed call and returns the pause before the next.
+func (r *shardReader) pauseAfterFault(err error) time.Duration {
+	r.faults++
+	r.cfg.Events.fault("GetRecords", r.shard, err)
+
+	if r.log.Allow() {
+		r.cfg.Log.Warn("reading a shard failed; retrying", "shard", r.shard, "err", err)
+	}
+
+	return readBackoff.Delay(r.faults)
+}
+
+// mustBeClosed recognizes a shard that is served as open although it has children.
+// A parent gets no records after its children were created, so one that has stayed
+// empty is at its end.
+func (r *shardReader) mustBeClosed() bool {
+	return r.childKnown.Load() && r.emptyPages >= closedAfterPages && time.Since(r.activeSince) > closedAfterTime
+}
+
+// readPage reads and delivers one page. It returns the number of records in it, and
+// errShardEnd if the shard has no further page.
+func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
+	if r.iterator == "" {
+		if err := r.openIterator(ctx); err != nil {
+			return 0, err
+		}
+	}
+
+	began := time.Now()
+
+	out, err := r.getRecords(ctx)
+	if err != nil {
+		return 0, r.handleFault(ctx, err)
+	}
+
+	r.faults = 0
+	records = len(out.Records)
+	r.cfg.Events.page(Page{Shard: r.shard, Records: records, Took: time.Since(began)})
+	r.deliver(out.Records)
+
+	if records == 0 {
+		r.closeGap("")
+		r.emptyPages++
+		r.caughtUpAt.Store(began.UnixNano())
+	} else {
+		r.emptyPages = 0
+		r.activeSince = began
+		r.caughtUpAt.Store(0)
+	}
+
+	r.iterator = deref(out.NextShardIterator)
+	if r.iterator == "" {
+		return records, errShardEnd
+	}
+
+	return records, nil
+}
+
+func (r *shardReader) getRecords(ctx context.Context) (*dynamodbstreams.GetRecordsOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+
+	return r.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
+		ShardIterator: &r.iterator,
+		Limit:         aws.Int32(int32(min(r.cfg.PageSize, r.cfg.MaxPending))),
+	}, withoutStreamRetries)
+}
+
+// openIterator gets an iterator that starts directly after the last record
+// delivered.
+func (r *shardReader) openIterator(ctx context.Context) error {
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn:         &r.stream.arn,
+		ShardId:           &r.shard,
+		ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
+	}
+
+	switch {
+	case r.last != "":
+		in.ShardIteratorType = streamtypes.ShardIteratorTypeAfterSequenceNumber
+		in.SequenceNumber = &r.last
+	case !r.startAt.IsZero() && r.skipUntil.IsZero():
+		in.ShardIteratorType = streamtypes.ShardIteratorTypeAtTimestamp
+		in.Timestamp = &r.startAt
+	}
+
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+
+	out, err := r.cfg.Streams.GetShardIterator(call, in, withoutStreamRetries)
+	if err != nil {
+		if in.Timestamp != nil && isInvalidInput(err) {
+			// Not every endpoint supports AT_TIMESTAMP. Read from the oldest record and
+			// drop those created before startAt, to the second like their times.
+			r.skipUntil = r.startAt.Truncate(time.Second)
+			return r.openIterator(ctx)
+		}
+
+		return r.handleFault(ctx, err)
+	}
+
+	r.iterator = deref(out.ShardIterator)
+	if r.iterator == "" {
+		return errShardEnd
+	}
+
+	return nil
+}
+
+// deliver hands records to the handlers, except those that were delivered before.
+func (r *shardReader) deliver(in []streamtypes.Record) {
+	if len(in) == 0 {
+		return
+	}
+
+	out := make([]Record, 0, len(in))
+	for i := range in {
+		record := fromSDK(in[i])
+
+		// A page may come again after an iterator was replaced or an answer was lost.
+		if record.SequenceNumber == "" || (r.last != "" && CompareSequence(record.SequenceNumber, r.last) <= 0) {
+			continue
+		}
+
+		r.last, r.lastAt = record.SequenceNumber, record.CreatedAt
+		r.closeGap(record.SequenceNumber)
+
+		if record.CreatedAt.Before(r.skipUntil) {
+			r.lanes.window.skip(&record)
+			continue
+		}
+
+		record.StreamARN = r.stream.arn
+		record.ShardID = r.shard
+		record.Owner = r.cfg.Owner
+		out = append(out, record)
+	}
+
+	r.newestAt.Store(unixMilli(r.lastAt))
+	r.lanes.submit(out)
+}
+
+// handleFault decides what an error of GetRecords or GetShardIterator means. nil
+// means: read on at once.
+func (r *shardReader) handleFault(ctx context.Context, err error) error {
+	var expired *streamtypes.ExpiredIteratorException
+	var trimmed *streamtypes.TrimmedDataAccessException
+	var missing *streamtypes.ResourceNotFoundException
+
+	switch {
+	case errors.As(err, &expired):
+		// Iterators expire after 15 minutes, for example while the handlers were busy.
+		// Continue after the last record delivered: at once the first time, with a
+		// pause if the new iterator has expired as well.
+		r.iterator = ""
+		if r.faults == 0 {
+			r.faults++
+			return nil
+		}
+
+	case errors.As(err, &trimmed):
+		r.iterator = ""
+		return r.handleTrimmed(ctx, err)
+
+	case errors.As(err, &missing):
+		r.iterator = ""
+		listed, listErr := r.stream.lists(ctx, r.shard)
+		if listErr == nil && !listed {
+			return r.handleGone()
+		}
+	}
+
+	return err
+}
+
+// handleGone declares what was left of a shard that does not exist any more as a
+// gap.
+func (r *shardReader) handleGone() error {
+	r.openGap()
+	gap := r.closeGap("")
+
+	if r.cfg.OnGap == GapHalt {
+		return &GapError{Gap: gap}
+	}
+
+	return errShardGone
+}
+
+// handleTrimmed handles that the records after the position were trimmed. It
+// returns nil if reading continues with the oldest record left, and err if it can
+// only be tried again.
+func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
+	if r.last == "" && r.startAt.IsZero() {
+		// TRIM_HORIZON itself was trimmed between two calls: ask again.
+		return err
+	}
+
+	// A closed shard that was delivered to its last record has lost nothing.
+	end, endErr := r.stream.endOf(ctx, r.shard)
+	if endErr == nil && end != "" && CompareSequence(end, r.last) <= 0 {
+		return errShardEnd
+	}
+
+	r.openGap()
+
+	if r.cfg.OnGap == GapHalt {
+		return &GapError{Gap: r.closeGap("")}
+	}
+
+	// All records that are left are newer than the last one delivered.
+	r.last, r.startAt = "", time.Time{}
+
+	return nil
+}
+
+// openGap notes a gap after the last record delivered, unless one is noted.
+func (r *shardReader) openGap() {
+	if r.gap == nil {
+		r.gap = &Gap{Shard: r.shard, From: r.last, Since: r.lastAt, Until: time.Now()}
+	}
+}
+
+// closeGap declares the noted gap, if there is one, as ending before the sequence
+// number to.
+func (r *shardReader) closeGap(to string) Gap {
+	if r.gap == nil {
+		return Gap{}
+	}
+
+	gap := *r.gap
+	gap.To = to
+	r.gap = nil
+
+	r.onGap(gap)
+	r.cfg.Log.Error("records were trimmed before they were read", "shard", gap.Shard,
+		"from", gap.From, "to", gap.To, "since", gap.Since, "until", gap.Until)
+	r.cfg.Events.gap(gap)
+
+	return gap
+}
+
+// lag returns how far the shard is behind at now. It may be called while run runs.
+func (r *shardReader) lag(now time.Time) Lag {
+	oldest, pending := r.lanes.window.oldest()
+
+	// Without unfinished records the shard is as current as its last page.
+	age := time.Duration(0)
+	switch caughtUpAt, newestAt := r.caughtUpAt.Load(), fromUnixMilli(r.newestAt.Load()); {
+	case !oldest.IsZero():
+		age = now.Sub(oldest)
+	case caughtUpAt != 0:
+		age = now.Sub(time.Unix(0, caughtUpAt))
+	case !newestAt.IsZero():
+		age = now.Sub(newestAt)
+	}
+	age = max(age, 0) // the service's clock may be ahead of ours
+
+	return Lag{Shard: r.shard, Age: age, ToHorizon: max(horizon-age, 0), Pending: pending}
+}
+
+// withoutStreamRetries turns the SDK's retries off. Every reader has its own, so
+// that one shard in trouble does not use up the retry budget that all share.
+func withoutStreamRetries(o *dynamodbstreams.Options) { o.Retryer = aws.NopRetryer{} }
+
+// isInvalidInput reports whether the service did not accept the parameters.
+func isInvalidInput(err error) bool {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+
+	switch api.ErrorCode() {
+	case "ValidationException", "SerializationException", "UnknownOperationException":
+		return true
+	}
+
+	return false
+}

@@ -1,0 +1,325 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"ratchet/internal/worker"
+)
+
+// finalWriteBackoff is the pause between tries of a lease's last write.
+var finalWriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * time.Millisecond}
+
+// shardWorker works on one shard while this worker holds its lease: it reads the
+// shard, runs the handlers, renews the lease and stores checkpoints.
+//
+// It has two contexts. reading ends first, for a stop or a hand-over; what runs may
+// then finish. work is the parent of the handlers' contexts; it ends when the lease
+// is lost or the drain takes too long.
+type shardWorker struct {
+	cfg    *Config
+	id     string
+	stream *stream
+	table  *leaseTable
+	lease  *heldLease
+	lanes  *shardLanes
+	reader *shardReader
+
+	reading     context.Context
+	stopReading context.CancelFunc
+	work        context.Context
+	cancelWork  context.CancelCauseFunc
+
+	stored progress // the last progress written; used by keepLease only
+	log    worker.LogThrottle
+
+	mu       sync.Mutex
+	lastGap  Gap
+	gapCount int64
+}
+
+// newShardWorker prepares the work on a shard whose lease was taken at takenAt.
+func (p *Poller) newShardWorker(ctx context.Context, st *stream, table *leaseTable, l Lease, takenAt time.Time) *shardWorker {
+	w := &shardWorker{
+		cfg:      &p.cfg,
+		id:       l.Shard,
+		stream:   st,
+		table:    table,
+		lease:    newHeldLease(table, l, takenAt, p.cfg.LeaseDuration),
+		gapCount: l.Gaps,
+	}
+	w.reading, w.stopReading = context.WithCancel(ctx)
+	w.work, w.cancelWork = context.WithCancelCause(context.WithoutCancel(ctx))
+
+	window := newPendingWindow(p.cfg.MaxPending, maxWindow, &p.memory)
+	w.lanes = p.scheduler.newShardLanes(w.work, w.lease, window)
+	w.reader = &shardReader{
+		cfg:     &p.cfg,
+		stream:  st,
+		shard:   l.Shard,
+		lanes:   w.lanes,
+		wake:    make(chan struct{}, 1),
+		onGap:   w.noteGap,
+		last:    l.Checkpoint,
+		lastAt:  l.HandledAt,
+		startAt: l.StartAt,
+	}
+
+	// A shard that was first read more than 24 h after its creation may have lost
+	// its first records. No call to the service would report that.
+	if since := unreadSince(l); !since.IsZero() && takenAt.Sub(since) > horizon {
+		w.reader.gap = &Gap{Shard: l.Shard, Since: since, Until: takenAt}
+	}
+
+	return w
+}
+
+// unreadSince returns since when a shard has waited for its first reader. It is zero
+// if the shard was read before, if no older records are asked for, or if its age is
+// not known.
+func unreadSince(l Lease) time.Time {
+	switch {
+	case l.Checkpoint != "" || l.AtHorizon:
+		return time.Time{}
+	case !l.StartAt.IsZero():
+		return l.StartAt
+	}
+
+	return shardCreatedAt(l.Shard)
+}
+
+// run works on the shard until it is finished, its lease is handed over or lost, or
+// ctx of newShardWorker ends. It returns an error only for a gap under GapHalt.
+func (w *shardWorker) run() error {
+	defer w.cancelWork(ErrStopped)
+	defer w.stopReading()
+
+	// The lease is renewed until the drain is over, longer than reading.
+	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(w.reading))
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		w.keepLease(keeping)
+	}()
+
+	end := w.readToEnd(w.reading)
+	w.drain()
+	w.lanes.window.close()
+
+	stopKeeping()
+	<-kept
+
+	return w.endLease(end)
+}
+
+// readToEnd reads the shard, waits until every record is finished and stores the
+// leases of the shard's children. It returns errShardEnd or errShardGone when all
+// that is done, nil if ctx ended before, and a *GapError for a gap under GapHalt.
+//
+// The order is what keeps the records of an item in order across shards: children
+// are read only when their parent's lease is finished, and that is written after
+// readToEnd.
+func (w *shardWorker) readToEnd(ctx context.Context) error {
+	for {
+		end := w.reader.run(ctx)
+		if !errors.Is(end, errShardEnd) && !errors.Is(end, errShardGone) {
+			return end
+		}
+
+		if w.lanes.window.waitUntilEmpty(ctx) != nil {
+			return nil
+		}
+
+		// The children of a shard that no longer exists are found by the regular
+		// listing.
+		if errors.Is(end, errShardGone) {
+			return end
+		}
+
+		status, err := w.createChildLeases(ctx)
+		if err != nil {
+			return nil
+		}
+
+		if status != shardOpen {
+			return end
+		}
+	}
+}
+
+// drain waits until no handler runs for the shard. Records that were overtaken by
+// newer ones are still handled, for up to DrainTimeout. After that, or when the lease
+// is lost, the contexts of the running calls end and drain waits only for those.
+func (w *shardWorker) drain() {
+	idle := w.lanes.stop()
+
+	timeout := time.NewTimer(w.cfg.DrainTimeout)
+	defer timeout.Stop()
+
+	select {
+	case <-idle:
+		return
+	case <-w.work.Done():
+	case <-timeout.C:
+		w.cancelWork(ErrStopped)
+	}
+
+	w.lanes.drop()
+	<-idle
+}
+
+// endLease makes the last write of the lease: finished after the shard's end,
+// released otherwise. If the lease is lost it writes nothing.
+func (w *shardWorker) endLease(end error) error {
+	if errors.Is(context.Cause(w.work), ErrLeaseLost) {
+		w.report(LeaseLost)
+		return nil
+	}
+
+	last := w.progress()
+	change := LeaseReleased
+	if errors.Is(end, errShardEnd) || errors.Is(end, errShardGone) {
+		change = LeaseFinished
+		last.finished = time.Now()
+	} else {
+		last.release = true
+	}
+
+	// Without this write the lease expires, and others take it over later.
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(w.reading), w.lease.stopBy())
+	defer cancel()
+
+	for try := 1; ; try++ {
+		err := w.lease.write(ctx, last)
+		if err == nil {
+			w.report(change)
+			break
+		}
+
+		if errors.Is(err, ErrLeaseLost) || ctx.Err() != nil {
+			w.report(LeaseLost)
+			break
+		}
+
+		w.cfg.Events.fault("UpdateItem", w.id, err)
+		finalWriteBackoff.Wait(ctx, try)
+	}
+
+	var halt *GapError
+	if errors.As(end, &halt) {
+		return end
+	}
+
+	return nil
+}
+
+// keepLease renews the lease and stores progress until ctx ends or the lease is
+// lost. It also reports the lag.
+func (w *shardWorker) keepLease(ctx context.Context) {
+	tick := time.NewTicker(max(min(w.cfg.CheckpointEvery, w.cfg.LeaseDuration/10), time.Millisecond))
+	defer tick.Stop()
+
+	var reported time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+
+		now := time.Now()
+		if w.cfg.Events.Lag != nil && now.Sub(reported) >= time.Second {
+			reported = now
+			w.cfg.Events.Lag(w.reader.lag(now))
+		}
+
+		// A write is due for new progress after CheckpointEvery, and in any case when a
+		// third of the lease is over.
+		p := w.progress()
+		age := now.Sub(w.lease.renewedAt())
+		if age < w.cfg.LeaseDuration/3 && (p == w.stored || age < w.cfg.CheckpointEvery) {
+			continue
+		}
+
+		if !w.renewLease(ctx, p) {
+			w.cancelWork(ErrLeaseLost)
+			w.stopReading()
+
+			return
+		}
+	}
+}
+
+// renewLease writes the lease once. It reports whether the lease is still ours.
+func (w *shardWorker) renewLease(ctx context.Context, p progress) bool {
+	// A call that hangs must leave time for another one.
+	deadline := time.Now().Add(w.cfg.LeaseDuration / 4)
+	if stopBy := w.lease.stopBy(); stopBy.Before(deadline) {
+		deadline = stopBy
+	}
+	call, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+
+	err := w.lease.write(call, p)
+	switch {
+	case err == nil:
+		w.stored = p
+	case errors.Is(err, ErrLeaseLost):
+		return false
+	case ctx.Err() == nil:
+		w.cfg.Events.fault("UpdateItem", w.id, err)
+
+		if w.log.Allow() {
+			w.cfg.Log.Warn("renewing a lease failed; retrying", "shard", w.id, "err", err)
+		}
+	}
+
+	return w.lease.valid(time.Now())
+}
+
+// progress returns what there is to store now.
+func (w *shardWorker) progress() progress {
+	var p progress
+	p.checkpoint, p.handledAt = w.lanes.window.checkpoint()
+
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	// Until is set once this worker has noticed a gap.
+	if !w.lastGap.Until.IsZero() {
+		p.gaps, p.gapFrom, p.gapAt = w.gapCount, w.lastGap.From, w.lastGap.Until
+	}
+
+	return p
+}
+
+func (w *shardWorker) noteGap(g Gap) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	w.lastGap = g
+	w.gapCount++
+}
+
+// wake makes an idle reader read at once.
+func (w *shardWorker) wake() {
+	select {
+	case w.reader.wake <- struct{}{}:
+	default: // a wake-up is pending already
+	}
+}
+
+// report logs a change of the lease and passes it to Events.
+func (w *shardWorker) report(change LeaseChange) {
+	epoch := w.lease.epoch.Load()
+
+	level := slog.LevelDebug
+	if change == LeaseLost {
+		level = slog.LevelWarn
+	}
+	w.cfg.Log.Log(context.Background(), level, "lease "+string(change), "shard", w.id, "epoch", epoch)
+	w.cfg.Events.lease(LeaseEvent{Shard: w.id, Change: change, Epoch: epoch})
+}
