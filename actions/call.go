@@ -14,19 +14,17 @@ import (
 type Request struct {
 	ID  ID
 	PIN PIN
-	// ConsumeID names this very consumption: 1 to 255 printable ASCII characters that
-	// nobody else can guess. The same again gets the same answer: who lost the answer to
-	// a consumption that succeeded learns that it was theirs. Empty: a new name for each
-	// call.
+	// ConsumeID names this consumption: 1 to 255 printable ASCII characters that no other
+	// caller can guess. A repeat with the same ConsumeID gets the same answer, so a caller
+	// that lost the answer learns whether the consumption was its own. Empty: a new random
+	// name for each call.
 	ConsumeID string
-	// Holder is who reserves the action, or has it reserved: as ConsumeID, but for the
-	// hold. With it, Consume succeeds only under that hold.
+	// Holder names the caller that reserves the action, or has reserved it, under the same
+	// rules as ConsumeID. With a Holder, Consume succeeds only under that hold.
 	Holder string
 	// Fence is the number of the hold, from [Result].Fence. Reserve takes none.
 	Fence int64
 }
-
-func invalid(rule string) error { return fmt.Errorf("%w: %s", ErrInvalid, rule) }
 
 func (r Request) validate() error {
 	switch {
@@ -47,16 +45,16 @@ type call struct {
 	ref
 	itemKey string
 	now     time.Time
-	// spent tells that a try was spent on the PIN; passed, that it was the right one,
-	// held against pinHash.
-	spent, passed bool
+	// tried is set when a try of the PIN has been counted; passed when it was the right
+	// one, with the hash that it was compared with.
+	tried, passed bool
 	pinHash       []byte
-	// owner tells that who asks made the action: a PIN hides nothing from them.
+	// owner is set for a caller that made the action. The PIN hides nothing from it.
 	owner bool
 }
 
-// run resolves a request, carries it out and accounts for the outcome. The clock is
-// read once.
+// run resolves a request, carries it out with fn, and reports the outcome. It reads the
+// clock once.
 func (a *Actions) run(ctx context.Context, verb string, r Request, fn func(*call) (Result, error)) (Result, error) {
 	if err := r.validate(); err != nil {
 		return Result{}, failed(verb, r.ID, err)
@@ -71,40 +69,39 @@ func (a *Actions) run(ctx context.Context, verb string, r Request, fn func(*call
 	}
 
 	result := Result{Outcome: NotFound}
-	if where, known := a.resolve(r.ID); known {
+	if action, known := a.resolve(r.ID); known {
 		var err error
-		c := &call{Request: r, ref: where, itemKey: a.itemKey(where), now: a.now()}
+		c := &call{Request: r, ref: action, itemKey: a.itemKey(action), now: a.now()}
 		if result, err = fn(c); err != nil {
 			return Result{}, failed(verb, r.ID, err)
 		}
 	}
-	a.cfg.Decided(verb, result.Outcome)
+	a.cfg.Events.Decided(verb, result.Outcome)
 
 	return result, nil
 }
 
-// now reads the clock, as finely as items hold it.
-func (a *Actions) now() time.Time { return a.cfg.Now().Truncate(time.Millisecond).UTC() }
+// answerFunc reads the answer to a request from an action, and whether the action holds
+// one. The argument updated is set when the action is as this call's update left it.
+type answerFunc func(rec record, updated bool) (Result, bool)
 
-// doneFunc reads an answer off an action, and whether there is one. Made tells that
-// the action is as this call made it.
-type doneFunc func(rec record, made bool) (Result, bool)
-
-// refuse says why the action was not updated, or that it had been before. An action
-// found expired is made so: from then on no clock that is behind can use it.
-func (a *Actions) refuse(ctx context.Context, c *call, rec *record, done doneFunc) (Result, error) {
+// refusal returns the outcome of a request whose update failed its condition on rec, nil
+// for an absent action. If the action had been updated by an earlier sending of the
+// request, answer recognizes that; answer may be nil. An action found expired is stored as
+// expired, so that a caller whose clock is behind cannot use it any more.
+func (a *Actions) refusal(ctx context.Context, c *call, rec *record, answer answerFunc) (Result, error) {
 	if rec == nil {
 		return c.absent(), nil
 	}
 
-	result := c.judge(*rec, a.cfg)
+	result := c.visibleObstacle(*rec, a.cfg)
 	switch {
 	case result.Outcome == Expired && rec.status == open && !rec.forgotten(c.now):
 		return a.expire(ctx, c)
 	case result.Outcome != "":
 		return result, nil
-	case done != nil:
-		if result, decided := done(*rec, false); decided {
+	case answer != nil:
+		if result, found := answer(*rec, false); found {
 			return result, nil
 		}
 	}
@@ -112,9 +109,16 @@ func (a *Actions) refuse(ctx context.Context, c *call, rec *record, done doneFun
 	return Result{}, fmt.Errorf("%w: the condition failed for no reason", errUnreadable)
 }
 
+// expire stores that the action has expired.
 func (a *Actions) expire(ctx context.Context, c *call) (Result, error) {
-	rec, _, err := a.update(ctx, c, "SET #status = :expired", write{"#status = :open AND expiresAt <= :now",
-		image{":open": dynamo.S(open), ":now": millis(c.now), ":expired": dynamo.S(expired)}})
+	update := a.newUpdate(c).
+		If("#status = :open AND expiresAt <= :now").
+		Set("#status = :expired").
+		Bind(":open", dynamo.S(open)).
+		Bind(":expired", dynamo.S(expired)).
+		Bind(":now", dynamo.Millis(c.now))
+
+	rec, _, err := a.send(ctx, c, update)
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -122,19 +126,21 @@ func (a *Actions) expire(ctx context.Context, c *call) (Result, error) {
 		return c.absent(), nil
 	}
 
-	return c.judge(*rec, a.cfg), nil
+	return c.visibleObstacle(*rec, a.cfg), nil
 }
 
-// absent is the outcome of an id without an item: it was swept, or never stored.
+// absent is the outcome of an id without an item: TTL deleted it, or it was never stored.
 func (c *call) absent() Result {
 	if c.expires.IsZero() || c.now.Before(c.expires) {
 		return Result{Outcome: NotFound}
 	}
+
 	return Result{Outcome: Expired}
 }
 
-// judge chooses the outcome from one image. It is "" when nothing is in the way.
-func (c *call) judge(rec record, cfg Config) Result {
+// visibleObstacle is the obstacle as the caller may see it. Without the right PIN that is
+// only the outcome.
+func (c *call) visibleObstacle(rec record, cfg Config) Result {
 	result := c.obstacle(rec, cfg)
 	if rec.pinHash == nil || c.passed || c.owner {
 		return result
@@ -143,7 +149,8 @@ func (c *call) judge(rec record, cfg Config) Result {
 	return Result{Outcome: result.Outcome}
 }
 
-// obstacle is the first thing in the way, in the order that [Outcome] documents.
+// obstacle returns the first reason that keeps the request from using the action, in the
+// order that [Outcome] documents. Its Outcome is "" if there is none.
 func (c *call) obstacle(rec record, cfg Config) Result {
 	switch {
 	case rec.forgotten(c.now):
@@ -156,15 +163,15 @@ func (c *call) obstacle(rec record, cfg Config) Result {
 		return Result{Outcome: AlreadyUsed, ConsumedAt: rec.consumedAt}
 	case rec.status == expired || !c.now.Before(rec.expiresAt):
 		return Result{Outcome: Expired, ExpiresAt: rec.expiresAt}
-	case c.owner: // the rest is in the way of using it only
+	case c.owner: // the rest only keeps the action from being used
 		return Result{}
 	case c.now.Before(rec.activeAt):
 		return Result{Outcome: NotActive, ActiveAt: rec.activeAt}
-	case c.Fence != 0 && !(c.holds(rec) && rec.held(c.now, 0)):
+	case c.Fence != 0 && !(c.ownsHold(rec) && rec.holdStands(c.now, 0)):
 		return Result{Outcome: HoldLost}
-	case rec.held(c.now, cfg.Margin) && rec.holder != c.Holder:
-		return Result{Outcome: Held, HeldUntil: rec.until()}
-	case rec.locked() && !c.spent:
+	case rec.holdStands(c.now, cfg.Margin) && rec.holder != c.Holder:
+		return Result{Outcome: Held, HeldUntil: rec.holdEnd()}
+	case rec.locked() && !c.tried:
 		return Result{Outcome: Locked}
 	case rec.pinHash != nil && !c.passed:
 		return Result{Outcome: InvalidPIN}
@@ -173,13 +180,17 @@ func (c *call) obstacle(rec record, cfg Config) Result {
 	return Result{}
 }
 
-// consumed: the action was used by this very request, who has given the PIN again.
+// consumed reports whether this very request consumed the action, and has brought the PIN
+// again.
 func (c *call) consumed(rec record, cfg Config) bool {
 	return (rec.pinHash == nil || c.passed) && equal(rec.consumeID, c.ConsumeID) &&
 		(cfg.ReplayFor == 0 || !c.now.After(rec.consumedAt.Add(cfg.ReplayFor)))
 }
 
-// holds: the request names the newest hold.
-func (c *call) holds(rec record) bool { return rec.fence == c.Fence && equal(rec.holder, c.Holder) }
+// ownsHold reports whether the request names the newest hold.
+func (c *call) ownsHold(rec record) bool {
+	return rec.fence == c.Fence && equal(rec.holder, c.Holder)
+}
 
+// equal compares secrets in constant time.
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

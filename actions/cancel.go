@@ -6,22 +6,30 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Cancel ends an action that nobody has used, held or not. The outcome is Canceled,
-// now and whenever it is repeated, or AlreadyUsed, Expired or NotFound. It is for
-// whoever made the action: it asks for no PIN. One write.
+// Cancel ends an action that has not been used, held or not. The outcome is Canceled, now
+// and for each repeat, or AlreadyUsed, Expired or NotFound. Cancel is for the owner of the
+// action, so it asks for no PIN. It costs one write.
 func (a *Actions) Cancel(ctx context.Context, id ID) (Result, error) {
 	return a.run(ctx, "cancel", Request{ID: id}, func(c *call) (Result, error) {
 		c.owner = true
-		rec, made, err := a.update(ctx, c, "SET #status = :canceled, canceledAt = :now REMOVE holdUntil", write{
-			"#status = :open AND expiresAt > :now",
-			image{":open": dynamo.S(open), ":canceled": dynamo.S(canceled), ":now": millis(c.now)}})
+		update := a.newUpdate(c).
+			If("#status = :open AND expiresAt > :now").
+			Set("#status = :canceled").
+			Set("canceledAt = :now").
+			Remove("holdUntil").
+			Bind(":open", dynamo.S(open)).
+			Bind(":canceled", dynamo.S(canceled)).
+			Bind(":now", dynamo.Millis(c.now))
+
+		rec, updated, err := a.send(ctx, c, update)
 		switch {
 		case err != nil:
 			return Result{}, err
-		case made:
-			return c.judge(*rec, a.cfg), nil
+		case updated:
+			return c.visibleObstacle(*rec, a.cfg), nil
 		}
-		result, err := a.refuse(ctx, c, rec, nil)
+
+		result, err := a.refusal(ctx, c, rec, nil)
 		result.Replayed = result.Outcome == Canceled
 
 		return result, err

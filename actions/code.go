@@ -9,37 +9,39 @@ import (
 	"time"
 )
 
-// A code is an id that people type. A generated one is PREFIX-AAAAA-AAAAA-AAAAA-AAAAA
-// in Crockford's base32: one character for the version of the key, 4 for the hour of
-// expiry, 7 that tell it from others, and a MAC of 8 (40 bits). It is read in either
-// case, with or without hyphens, with O for 0 and I or L for 1.
+// A code is an id that people type. A generated code is PREFIX-AAAAA-AAAAA-AAAAA-AAAAA in
+// Crockford's base32 (https://www.crockford.com/base32.html): 1 character for the version
+// of the key, 4 for the hour of expiry, 7 that name the action, and 8 (40 bits) of a MAC.
+// It is read in upper and lower case, with and without hyphens, with O for 0 and I or L
+// for 1.
 //
-// A chosen code, like SUMMER-24, carries nothing. Its item is the only memory that it
-// has been used, so that item is kept for good.
+// A chosen code, such as SUMMER-24, contains nothing. Only its item remembers that it has
+// been used, so that item is never deleted.
 const (
 	codeAlphabet = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 	codeLength   = 20
-	codeExpiry   = 1 // where the expiry begins
-	codeName     = 5
+	codeExpiry   = 1 // where the expiry begins, after the version of the key
+	codeName     = 5 // where the name begins
 	codeMAC      = 12
-	codeGroup    = 5
+	codeGroup    = 5 // characters between two hyphens
 )
 
 var (
 	codePrefixRule = regexp.MustCompile(`^[A-Z0-9]{2,16}$`)
 	chosenRule     = regexp.MustCompile(`^[A-Z0-9][A-Z0-9-]{1,62}[A-Z0-9]$`)
-	// codeEpoch begins the hours of a code's expiry; they last until 2139.
+	// codeEpoch is hour 0 of the expiry in a code. The last hour is in 2139.
 	codeEpoch  = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	codeTyping = strings.NewReplacer("O", "0", "I", "1", "L", "1", "-", "")
 )
 
-// normalCode is a code as it is compared: upper case, hyphens for spaces.
+// normalCode returns a code in the form in which codes are compared: in upper case, with
+// hyphens for spaces.
 func normalCode(text string) string {
 	return strings.ToUpper(strings.Join(strings.Fields(text), "-"))
 }
 
-// generated takes a normal code apart if it has the form of a generated one.
-func generated(code string) (prefix, body string, ok bool) {
+// splitGenerated splits a normal code that has the form of a generated one.
+func splitGenerated(code string) (prefix, body string, ok bool) {
 	prefix, rest, _ := strings.Cut(code, "-")
 	body = codeTyping.Replace(rest)
 	return prefix, body, len(body) == codeLength && codePrefixRule.MatchString(prefix)
@@ -47,7 +49,7 @@ func generated(code string) (prefix, body string, ok bool) {
 
 func (a *Actions) resolveCode(text string) (ref, bool) {
 	code := normalCode(text)
-	prefix, body, isGenerated := generated(code)
+	prefix, body, isGenerated := splitGenerated(code)
 	if !isGenerated {
 		return chosenRef(code), chosenRule.MatchString(code)
 	}
@@ -66,17 +68,21 @@ func (a *Actions) resolveCode(text string) (ref, bool) {
 		hours = hours<<5 | int64(strings.IndexByte(codeAlphabet, c))
 	}
 
-	return ref{key: "bulk:" + prefix + "-" + body[codeExpiry:codeMAC], expires: codeEpoch.Add(time.Duration(hours) * time.Hour)}, true
+	return generatedRef(prefix, body[codeExpiry:codeMAC], hours), true
 }
 
 func chosenRef(code string) ref { return ref{key: "code:" + code} }
+
+func generatedRef(prefix, name string, hours int64) ref {
+	return ref{key: "bulk:" + prefix + "-" + name, expires: codeEpoch.Add(time.Duration(hours) * time.Hour)}
+}
 
 func (k tenantKey) codeMAC(prefix, body string) string {
 	return base32(mac(k.code, prefix, body), codeLength-codeMAC)
 }
 
-// codeOf makes the code of a batch's index. Another try gives another code, for when
-// the first one's name was taken.
+// codeOf returns the code of an index of a batch. Each try gives another code, because the
+// name of the first one may be taken.
 func (k tenantKey) codeOf(b Batch, index, try int) (ID, ref) {
 	hours := int64((b.ExpiresAt.Sub(codeEpoch) + time.Hour - 1) / time.Hour)
 	expiry := make([]byte, codeName-codeExpiry)
@@ -93,10 +99,10 @@ func (k tenantKey) codeOf(b Batch, index, try int) (ID, ref) {
 		text += "-" + body[i:i+codeGroup]
 	}
 
-	return ID(text), ref{key: "bulk:" + b.Prefix + "-" + name, expires: codeEpoch.Add(time.Duration(hours) * time.Hour)}
+	return ID(text), generatedRef(b.Prefix, name, hours)
 }
 
-// base32 is the first n characters of b, of which it takes 5 bits each.
+// base32 encodes the first 5*n bits of b as n characters.
 func base32(b []byte, n int) string {
 	out := make([]byte, n)
 	for i := range out {
@@ -108,9 +114,9 @@ func base32(b []byte, n int) string {
 	return string(out)
 }
 
-// checkChosen names the rule that a code chosen by a person breaks.
+// checkChosen returns an error that names the rule that a chosen code breaks.
 func checkChosen(code string) error {
-	switch _, _, isGenerated := generated(code); {
+	switch _, _, isGenerated := splitGenerated(code); {
 	case !chosenRule.MatchString(code):
 		return fmt.Errorf("%w: code: 3 to 64 letters, digits and hyphens", ErrInvalid)
 	case isGenerated:

@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/actions"
+	"ratchet/embedded/embeddedtest"
 )
 
 func coupons(count int) actions.Batch {
@@ -26,9 +25,9 @@ func coupons(count int) actions.Batch {
 func (s *shop) bulk(t testing.TB, b actions.Batch) (codes []actions.ID, made int) {
 	t.Helper()
 
-	err := s.Bulk(t.Context(), b, func(c actions.Coded) error {
+	err := s.Bulk(t.Context(), b, func(c actions.BatchAction) error {
 		if c.Index != b.From+len(codes) {
-			t.Errorf("code %d was told as %d", b.From+len(codes), c.Index)
+			t.Errorf("code %d was reported as %d", b.From+len(codes), c.Index)
 		}
 
 		codes = append(codes, c.Code)
@@ -41,12 +40,12 @@ func (s *shop) bulk(t testing.TB, b actions.Batch) (codes []actions.ID, made int
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 
 	return codes, made
 }
 
-func TestABatchMadeTwiceIsTheSameBatch(t *testing.T) {
+func TestBulkIsIdempotent(t *testing.T) {
 	s := newShop(t)
 	codes, made := s.bulk(t, coupons(600))
 	if len(codes) != 600 || made != 600 {
@@ -77,52 +76,43 @@ func TestABatchMadeTwiceIsTheSameBatch(t *testing.T) {
 
 	other := coupons(1)
 	other.Payload = json.RawMessage(`{"off":20}`)
-	if err := s.Bulk(t.Context(), other, func(actions.Coded) error { return nil }); !errors.Is(err, actions.ErrConflict) {
-		t.Errorf("the batch with other content: %v", err)
+	if err := s.Bulk(t.Context(), other, func(actions.BatchAction) error { return nil }); !errors.Is(err, actions.ErrConflict) {
+		t.Errorf("the batch with other content must be a conflict: %v", err)
 	}
 }
 
-func TestABatchThatBrokeOffIsRepeated(t *testing.T) {
+func TestABatchThatFailedIsRepeated(t *testing.T) {
 	s := newShop(t)
 	ctx, interrupt := context.WithCancel(t.Context())
-	var left atomic.Int32
-	left.Store(300)
-	s.wire.set(func(string) error {
-		if left.Add(-1) < 0 {
+	s.transport.Inject(embeddedtest.LoseRequest().From(301).With(context.Canceled).If(func(c *embeddedtest.Call) bool {
+		if c.N > 300 { // the first run writes nothing but codes
 			interrupt()
-			return context.Canceled
 		}
 
-		return nil
-	}, nil)
+		return true
+	}))
 
-	told := 0
-	err := s.Bulk(ctx, coupons(600), func(actions.Coded) error { told++; return nil })
-	if err == nil || !strings.Contains(err.Error(), "after 256 of 600") || told != 256 {
-		t.Errorf("told of %d: %v", told, err)
+	reported := 0
+	err := s.Bulk(ctx, coupons(600), func(actions.BatchAction) error { reported++; return nil })
+	if err == nil || !strings.Contains(err.Error(), "after 256 of 600") || reported != 256 {
+		t.Errorf("%d codes were reported: %v", reported, err)
 	}
-	s.wire.set(nil, nil)
-	s.clock.advance(time.Second)
+	s.transport.Clear()
+	s.clock.Advance(time.Second)
 
 	if codes, made := s.bulk(t, coupons(600)); len(codes) != 600 || made < 300 || made > 344 {
 		t.Errorf("%d codes, %d new", len(codes), made)
 	}
 
 	stop := errors.New("disk full")
-	if err := s.Bulk(t.Context(), coupons(600), func(actions.Coded) error { return stop }); !errors.Is(err, stop) {
-		t.Errorf("who is told may end it: %v", err)
+	if err := s.Bulk(t.Context(), coupons(600), func(actions.BatchAction) error { return stop }); !errors.Is(err, stop) {
+		t.Errorf("an error of the callback must end the run: %v", err)
 	}
 }
 
-func TestThrottledWritesOfABatchAreTriedAgain(t *testing.T) {
+func TestUnansweredWritesOfABatchAreRetried(t *testing.T) {
 	s := newShop(t)
-	var n atomic.Int32
-	s.wire.set(nil, func(string) error {
-		if n.Add(1) <= 6 { // more often than the SDK tries
-			return io.ErrUnexpectedEOF
-		}
-		return nil
-	})
+	s.loseAnswers(6) // more often than the SDK tries
 
 	if codes, made := s.bulk(t, coupons(1)); len(codes) != 1 || made != 1 {
 		t.Errorf("%d codes, %d made by this run", len(codes), made)
@@ -154,7 +144,7 @@ func TestACodeWithAnyOtherCharacterIsUnknownWithoutARead(t *testing.T) {
 	s := newShop(t)
 	codes, _ := s.bulk(t, coupons(1))
 	code := string(codes[0])
-	s.wire.count()
+	s.calls()
 
 	for i := range code {
 		for _, c := range []byte("2AZ7") {
@@ -166,7 +156,7 @@ func TestACodeWithAnyOtherCharacterIsUnknownWithoutARead(t *testing.T) {
 		}
 	}
 
-	if n := s.wire.count(); n != 0 {
+	if n := s.calls(); n != 0 {
 		t.Errorf("%d calls", n)
 	}
 	s.want(t, actions.Request{ID: codes[0]}, actions.Consumed)
@@ -175,7 +165,7 @@ func TestACodeWithAnyOtherCharacterIsUnknownWithoutARead(t *testing.T) {
 func TestACodeWhoseNameIsTakenGetsAnother(t *testing.T) {
 	s := newShop(t)
 	codes, _ := s.bulk(t, coupons(3))
-	// Another batch's record lies under the name of index 1, as one in 2^35 does by chance.
+	// The name of index 1 is taken by another batch. By chance, that is one in 2^35.
 	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})
 	if err != nil {
 		t.Fatal(err)
@@ -220,15 +210,15 @@ func TestPoint42_ALateCodeIsExpired(t *testing.T) {
 	s.reopen(t, func(c *actions.Config) { c.Retention = 2 * time.Hour })
 	codes, _ := s.bulk(t, coupons(2))
 	s.want(t, actions.Request{ID: codes[0]}, actions.Consumed)
-	s.clock.advance(51 * time.Hour)
+	s.clock.Advance(51 * time.Hour)
 	s.sweep(t)
 
 	for _, c := range codes {
 		s.want(t, actions.Request{ID: c}, actions.Expired)
 	}
 
-	if err := s.Bulk(t.Context(), coupons(2), func(actions.Coded) error { return nil }); !errors.Is(err, actions.ErrInvalid) {
-		t.Errorf("the batch was made anew: %v", err)
+	if err := s.Bulk(t.Context(), coupons(2), func(actions.BatchAction) error { return nil }); !errors.Is(err, actions.ErrInvalid) {
+		t.Errorf("a batch that has expired was made again: %v", err)
 	}
 }
 
@@ -238,7 +228,7 @@ func TestBadBatchesAndCodesAreNamed(t *testing.T) {
 		"batch:":     func(b *actions.Batch) { b.ID = "" },
 		"prefix:":    func(b *actions.Batch) { b.Prefix = "a-b" },
 		"count 0:":   func(b *actions.Batch) { b.Count = 0 },
-		"count 1000": func(b *actions.Batch) { b.Count = actions.MaxBatch + 1 },
+		"count 1000": func(b *actions.Batch) { b.Count = 1_000_000 + 1 },
 		"from -1:":   func(b *actions.Batch) { b.From = -1 },
 		"parallel":   func(b *actions.Batch) { b.Parallel = 257 },
 		"expiresAt":  func(b *actions.Batch) { b.ExpiresAt = start },
@@ -247,7 +237,7 @@ func TestBadBatchesAndCodesAreNamed(t *testing.T) {
 		b := coupons(1)
 		change(&b)
 
-		if err := s.Bulk(t.Context(), b, func(actions.Coded) error { return nil }); !errors.Is(err, actions.ErrInvalid) || !strings.Contains(err.Error(), rule) {
+		if err := s.Bulk(t.Context(), b, func(actions.BatchAction) error { return nil }); !errors.Is(err, actions.ErrInvalid) || !strings.Contains(err.Error(), rule) {
 			t.Errorf("%s %v", rule, err)
 		}
 	}

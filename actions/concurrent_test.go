@@ -2,7 +2,6 @@ package actions_test
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -12,18 +11,19 @@ import (
 	"pgregory.net/rapid"
 
 	"ratchet/actions"
+	"ratchet/embedded/embeddedtest"
 )
 
-// told is what one caller was answered.
-type told struct {
+// answer is what one caller received.
+type answer struct {
 	verb, by, pin string
 	result        actions.Result
 }
 
-// TestCallersWithWrongClocksAreToldOneStory lets callers whose clocks differ consume,
-// reserve, release, cancel and let expire one action at the same time, while calls fail
-// and answers are lost. Whatever they are told must be one story.
-func TestCallersWithWrongClocksAreToldOneStory(t *testing.T) {
+// TestCallersWithWrongClocksGetConsistentAnswers lets callers whose clocks differ consume,
+// reserve, release and cancel one action at the same time, or let it expire, while requests
+// and answers are lost. All their answers together must describe one ending.
+func TestCallersWithWrongClocksGetConsistentAnswers(t *testing.T) {
 	s := newShop(t)
 	const limit = 3
 	rapid.Check(t, func(rt *rapid.T) {
@@ -42,14 +42,11 @@ func TestCallersWithWrongClocksAreToldOneStory(t *testing.T) {
 			defer mu.Unlock()
 			return random.Float64() < faults
 		}
-		fail := func(string) error {
-			if chance() {
-				return io.ErrUnexpectedEOF
-			}
-			return nil
-		}
-		s.wire.set(fail, fail)
-		var story []told
+		lost := func(*embeddedtest.Call) bool { return chance() }
+		s.transport.Inject(embeddedtest.LoseRequest().If(lost))
+		s.transport.Inject(embeddedtest.LoseAnswer().If(lost))
+
+		var answers []answer
 		each(6, func(caller int) {
 			mine := rand.New(rand.NewPCG(seed, uint64(caller)+2))
 
@@ -57,7 +54,7 @@ func TestCallersWithWrongClocksAreToldOneStory(t *testing.T) {
 			all := s.with(t, func(c *actions.Config) { c.Now = func() time.Time { return s.clock.Now().Add(skew) } })
 			fence := int64(0)
 			for range 8 {
-				r := told{by: fmt.Sprint("caller-", caller, "-", mine.IntN(2)), pin: []string{"1234", "0000", "1111"}[mine.IntN(3)]}
+				r := answer{by: fmt.Sprint("caller-", caller, "-", mine.IntN(2)), pin: []string{"1234", "0000", "1111"}[mine.IntN(3)]}
 				request := actions.Request{ID: made.ID, PIN: actions.PIN(r.pin), ConsumeID: r.by}
 				var err error
 				switch mine.IntN(9) {
@@ -82,25 +79,26 @@ func TestCallersWithWrongClocksAreToldOneStory(t *testing.T) {
 						r.result, err = all.Cancel(t.Context(), made.ID)
 					}
 				case 8:
-					s.clock.advance(time.Duration(mine.IntN(3)) * time.Second)
+					s.clock.Advance(time.Duration(mine.IntN(3)) * time.Second)
 				}
 
 				if err == nil && r.result.Outcome != "" {
 					mu.Lock()
-					story = append(story, r)
+					answers = append(answers, r)
 					mu.Unlock()
 				}
 			}
 		})
-		s.wire.set(nil, nil)
-		oneStory(rt, story, limit)
+		s.transport.Clear()
+		requireOneEnding(rt, answers, limit)
 	})
 }
 
-// oneStory checks that at most one thing happened, once, to one caller.
-func oneStory(t *rapid.T, story []told, limit int) {
+// requireOneEnding checks that the action ended at most once and for one caller, that no
+// two callers had the same hold, and that no more wrong PINs were compared than allowed.
+func requireOneEnding(t *rapid.T, answers []answer, limit int) {
 	endings, winners, guesses, holders := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[int64]string{}
-	for _, r := range story {
+	for _, r := range answers {
 		switch r.result.Outcome {
 		case actions.Consumed:
 			endings["used"], winners[r.by] = true, true
@@ -119,12 +117,12 @@ func oneStory(t *rapid.T, story []told, limit int) {
 	}
 
 	if len(endings) > 1 || len(winners) > 1 || len(guesses) > limit {
-		t.Fatalf("it ended as %v, won by %v, wrong guesses %v: %+v", endings, winners, guesses, story)
+		t.Fatalf("it ended as %v, won by %v, wrong guesses %v: %+v", endings, winners, guesses, answers)
 	}
 }
 
-// TestOneCreatorIsFirst creates one action many times at one moment of one clock. Who
-// was first follows from the call that stored the item, not from the time.
+// TestOneCreatorIsFirst creates one action many times at one moment of one clock. The
+// first one is the call that stored the item; the time does not tell.
 func TestOneCreatorIsFirst(t *testing.T) {
 	t.Parallel()
 
@@ -144,12 +142,12 @@ func TestOneCreatorIsFirst(t *testing.T) {
 	})
 
 	if got := first.Load(); got != 1 {
-		t.Errorf("%d of 20 creators of one code were told that they were first, want 1", got)
+		t.Errorf("%d of 20 creators of one code were first, want 1", got)
 	}
 
 	batch := actions.Batch{ID: "b-1", Prefix: "SALE", Count: 3, ExpiresAt: spec.ExpiresAt}
 	for run, want := range []bool{true, false} {
-		err := s.Bulk(t.Context(), batch, func(c actions.Coded) error {
+		err := s.Bulk(t.Context(), batch, func(c actions.BatchAction) error {
 			if c.Made != want {
 				t.Errorf("run %d of the batch, code %d: made = %t, want %t", run+1, c.Index, c.Made, want)
 			}
@@ -167,7 +165,7 @@ func TestACreatorWhoseAnswerWasLostIsFirst(t *testing.T) {
 	t.Parallel()
 
 	s := newShop(t)
-	s.wire.loseNext(1)
+	s.loseAnswers(1)
 
 	made, err := s.Create(t.Context(), actions.Spec{RequestID: "r-1", ExpiresAt: s.clock.Now().Add(time.Hour)})
 	if err != nil {
@@ -175,6 +173,6 @@ func TestACreatorWhoseAnswerWasLostIsFirst(t *testing.T) {
 	}
 
 	if made.Repeated {
-		t.Error("the only creator was told that its action is a repeat")
+		t.Error("the only creator must not be a repeat")
 	}
 }

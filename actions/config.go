@@ -18,86 +18,96 @@ type dynamoDB interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 }
 
-// Config says where actions live and for how long. DynamoDB and Table must be set.
+// Config says where actions are kept and for how long. DynamoDB and Table must be set.
 type Config struct {
 	DynamoDB dynamoDB
-	Table    string
-	// Keys sign ids and hash PINs, see [Key]. Without any, every call fails with
-	// [ErrNoKey].
+	// Table is one that [TableInput] describes.
+	Table string
+	// Keys sign ids and hash PINs; see [Key]. Without keys, every call returns [ErrNoKey].
 	Keys []Key
 	// Retention is how long an action is remembered after its expiry, at least 1 h.
-	// Afterwards it answers expired, whatever became of it. Default 30 days.
+	// Afterwards its outcome is Expired, whatever it was before. Default 30 days.
 	Retention time.Duration
-	// ReplayFor is how long after the consumption its consume id gets the same answer
-	// again. Default: as long as the action is remembered.
+	// ReplayFor is how long after a consumption its ConsumeID gets the same answer again.
+	// Default: as long as the action is remembered.
 	ReplayFor time.Duration
-	// Margin is how far the clocks of two callers may differ: a hold counts as run out
-	// for others only that much later than for its holder. Default 2 s.
+	// Margin is how far the clocks of two callers may differ. A hold stands that much
+	// longer for others than for its holder. Default 2 s.
 	Margin time.Duration
+	// Events observes the calls.
+	Events Events
 	// Now is the callers' clock. Default time.Now.
 	Now func() time.Time
-	// Decided counts outcomes by verb. It must not block. Default: nobody counts.
-	Decided func(verb string, o Outcome)
 }
 
-// Errors. An outcome is not one: see [Result].
-var (
-	// ErrInvalid: an argument breaks a rule; the text names both.
-	ErrInvalid = errors.New("invalid action")
-	// ErrConflict: the request id, the code or the batch was used for an action with
-	// other content. A bug in the caller.
-	ErrConflict = errors.New("used before for an action with other content")
-	// ErrNoKey: the key is not configured that this needs. Nothing was decided.
-	ErrNoKey = errors.New("the key of the action is not configured")
-	// ErrUnavailable: DynamoDB did not answer, or not in time. A write may have been
-	// made: the same call with the same id tells.
-	ErrUnavailable = errors.New("the store of actions did not answer")
-	errUnreadable  = errors.New("the stored action cannot be read")
-)
+// Events observes [Actions]. Nil functions are not called; none may block.
+type Events struct {
+	// Decided is called with the outcome of each Consume, Reserve, Release and Cancel. The
+	// verb is the method's name in lower case. Both have few values and can be metric
+	// labels.
+	Decided func(verb string, o Outcome)
+}
 
 const (
 	minRetention = time.Hour
 	maxLifetime  = 5 * 366 * 24 * time.Hour
 )
 
-// Actions is the actions of one tenant behind one table. Its methods may be called
-// from many goroutines.
+// withDefaults fills in the zero values and reports every fault of the configuration.
+// [newKeyRing] checks the keys.
+func (c Config) withDefaults() (Config, error) {
+	var faults []error
+	require := func(holds bool, format string, args ...any) {
+		if !holds {
+			faults = append(faults, fmt.Errorf("actions: Config."+format, args...))
+		}
+	}
+
+	require(c.DynamoDB != nil, "DynamoDB: must be set")
+	require(c.Table != "", "Table: must be set")
+	require(c.Retention == 0 || c.Retention >= minRetention, "Retention %s: at least %s", c.Retention, minRetention)
+	require(c.ReplayFor >= 0, "ReplayFor %s: must not be negative", c.ReplayFor)
+	require(c.Margin >= 0, "Margin %s: must not be negative", c.Margin)
+
+	if _, err := newKeyRing(c.Keys, ""); err != nil {
+		faults = append(faults, fmt.Errorf("actions: Config.Keys: %w", err))
+	}
+
+	if c.Retention == 0 {
+		c.Retention = 30 * 24 * time.Hour
+	}
+
+	if c.Margin == 0 {
+		c.Margin = 2 * time.Second
+	}
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	if c.Events.Decided == nil {
+		c.Events.Decided = func(string, Outcome) {}
+	}
+
+	return c, errors.Join(faults...)
+}
+
+// Actions is the actions of one tenant in one table. Its methods may be called from many
+// goroutines.
 type Actions struct {
 	cfg    Config
 	tenant string
-	keys   ring
+	keys   keyRing
 }
 
 // New checks cfg and returns the actions of the tenant without a name.
 func New(cfg Config) (*Actions, error) {
-	switch {
-	case cfg.DynamoDB == nil:
-		return nil, errors.New("actions: Config.DynamoDB is nil")
-	case cfg.Table == "":
-		return nil, errors.New("actions: Config.Table is empty")
-	case cfg.Retention != 0 && cfg.Retention < minRetention:
-		return nil, fmt.Errorf("actions: Config.Retention %s: at least %s", cfg.Retention, minRetention)
-	case cfg.ReplayFor < 0 || cfg.Margin < 0:
-		return nil, errors.New("actions: Config.ReplayFor and Margin must not be negative")
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
 	}
 
-	if cfg.Retention == 0 {
-		cfg.Retention = 30 * 24 * time.Hour
-	}
-
-	if cfg.Margin == 0 {
-		cfg.Margin = 2 * time.Second
-	}
-
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-
-	if cfg.Decided == nil {
-		cfg.Decided = func(string, Outcome) {}
-	}
-
-	keys, err := newRing(cfg.Keys, "")
+	keys, err := newKeyRing(cfg.Keys, "")
 	if err != nil {
 		return nil, fmt.Errorf("actions: Config.Keys: %w", err)
 	}
@@ -107,19 +117,23 @@ func New(cfg Config) (*Actions, error) {
 
 var tenantRule = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
-// For returns the actions of another tenant in the same table: their keys and their
-// signatures are its own, so that an id of one tenant is unknown to all others.
+// For returns the actions of another tenant in the same table. Each tenant has its own
+// item keys and signing keys, so an id of one tenant is unknown to all others.
 func (a *Actions) For(tenant string) (*Actions, error) {
 	if !tenantRule.MatchString(tenant) {
 		return nil, fmt.Errorf("%w: tenant: 1 to 64 characters of A-Z a-z 0-9 _ . : -", ErrInvalid)
 	}
-	keys, err := newRing(a.cfg.Keys, tenant)
+
+	keys, err := newKeyRing(a.cfg.Keys, tenant)
 
 	return &Actions{cfg: a.cfg, tenant: tenant, keys: keys}, err
 }
 
-// TableInput describes the table of actions: key actionId. Expiry is switched on
-// apart from it, on the attribute [ExpiryAttribute].
+// now reads the clock, with the precision of the stored times.
+func (a *Actions) now() time.Time { return a.cfg.Now().Truncate(time.Millisecond).UTC() }
+
+// TableInput describes the table of actions: key actionId. Expiry is switched on apart
+// from it, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(keyAttribute))
 }

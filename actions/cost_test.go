@@ -14,14 +14,14 @@ func TestEveryVerbCostsWhatIsDocumented(t *testing.T) {
 	pinned, late, held := s.make(t, withPIN), s.make(t, func(s *actions.Spec) { s.ExpiresAt = start.Add(time.Minute) }), s.make(t, nil)
 	calls := func(what string, want int, do func() (actions.Result, error)) {
 		t.Helper()
-		s.wire.count()
+		s.calls()
 
 		r, err := do()
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		if n := s.wire.count(); n != want {
+		if n := s.calls(); n != want {
 			t.Errorf("%s (%s): %d calls, documented are %d", what, r.Outcome, n, want)
 		}
 	}
@@ -43,7 +43,7 @@ func TestEveryVerbCostsWhatIsDocumented(t *testing.T) {
 		return s.Release(t.Context(), actions.Request{ID: held.ID, Holder: "h", Fence: 1})
 	})
 	calls("cancel", 1, func() (actions.Result, error) { return s.Cancel(t.Context(), held.ID) })
-	s.clock.advance(2 * time.Minute)
+	s.clock.Advance(2 * time.Minute)
 	calls("first call that finds it expired", 2, consume(actions.Request{ID: late.ID}))
 	calls("later ones", 1, consume(actions.Request{ID: late.ID}))
 }

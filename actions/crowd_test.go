@@ -31,11 +31,11 @@ func TestPoint36_TenThousandConsumersHaveOneWinner(t *testing.T) {
 	})
 
 	if won.Load() != 1 || used.Load() != crowd-1 {
-		t.Errorf("%d won, %d were told that it was used, %d something else", won.Load(), used.Load(), other.Load())
+		t.Errorf("%d won, %d found it used, %d got something else", won.Load(), used.Load(), other.Load())
 	}
 
-	if n := s.wire.count(); n != crowd {
-		t.Errorf("%d calls for %d consumptions: one write decides", n, crowd)
+	if n := s.calls(); n != crowd {
+		t.Errorf("%d calls for %d consumptions, want one write each", n, crowd)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"ratchet/actions"
 )
 
-// Point 39: cancel, consume, expire: exactly one wins.
+// Point 39: of cancel, consume and expire exactly one wins.
 func TestPoint39_OneOfCancelConsumeAndExpireWins(t *testing.T) {
 	s := newShop(t)
 	for range 40 {
@@ -47,19 +47,19 @@ func TestPoint39_OneOfCancelConsumeAndExpireWins(t *testing.T) {
 			}
 		}
 
-		want := map[actions.State]actions.Outcome{actions.StateConsumed: actions.AlreadyUsed, actions.StateCanceled: actions.Canceled, actions.StateExpired: actions.Expired}[end.State]
-		if len(winners) != 1 || !winners[want] || (used == 1) != (end.State == actions.StateConsumed) || used > 1 {
-			t.Errorf("it ended %s, %d consumed it, the others were told %v", end.State, used, winners)
+		want := map[actions.State]actions.Outcome{"consumed": actions.AlreadyUsed, "canceled": actions.Canceled, "expired": actions.Expired}[end.State]
+		if len(winners) != 1 || !winners[want] || (used == 1) != (end.State == "consumed") || used > 1 {
+			t.Errorf("it ended %s, %d consumed it, the others got %v", end.State, used, winners)
 		}
 	}
 }
 
-func TestPoint39_CancellingAgainAnswersTheSameAndAfterUseIsAConflict(t *testing.T) {
+func TestPoint39_CancelIsIdempotentAndAfterUseAConflict(t *testing.T) {
 	s := newShop(t)
 	made := s.make(t, withPIN)
 	first, err := s.Cancel(t.Context(), made.ID)
 	outcome(t, first, err, actions.Canceled)
-	s.clock.advance(2 * time.Hour)
+	s.clock.Advance(2 * time.Hour)
 	again, err := s.Cancel(t.Context(), made.ID)
 	outcome(t, again, err, actions.Canceled)
 
@@ -71,10 +71,10 @@ func TestPoint39_CancellingAgainAnswersTheSameAndAfterUseIsAConflict(t *testing.
 
 	r, err := s.Cancel(t.Context(), used.ID)
 	if outcome(t, r, err, actions.AlreadyUsed); r.ConsumedAt.IsZero() {
-		t.Errorf("the owner learns when: %+v", r)
+		t.Errorf("the owner must learn the time: %+v", r)
 	}
 	late := s.make(t, nil)
-	s.clock.advance(2 * time.Hour)
+	s.clock.Advance(2 * time.Hour)
 	r, err = s.Cancel(t.Context(), late.ID)
 	outcome(t, r, err, actions.Expired)
 	pending := s.make(t, func(spec *actions.Spec) { spec.ActiveAt = s.clock.Now().Add(time.Minute) })
@@ -84,10 +84,10 @@ func TestPoint39_CancellingAgainAnswersTheSameAndAfterUseIsAConflict(t *testing.
 	outcome(t, r, err, actions.NotFound)
 }
 
-func TestPoint39_ALostAnswerToCancelIsRecognised(t *testing.T) {
+func TestPoint39_ALostAnswerToCancelIsRecognized(t *testing.T) {
 	s := newShop(t)
 	made := s.make(t, nil)
-	s.wire.loseNext(2)
+	s.loseAnswers(2)
 	r, err := s.Cancel(t.Context(), made.ID)
 	outcome(t, r, err, actions.Canceled)
 }
@@ -110,11 +110,11 @@ func TestPoint40_AHoldKeepsOthersOutUntilItRunsOut(t *testing.T) {
 		r, err := reserve("bert")
 		outcome(t, r, err, actions.Held)
 		s.want(t, actions.Request{ID: made.ID, PIN: "1234"}, actions.Held)
-		s.clock.advance(time.Minute) // run out for anna, but not yet for those whose clock may be ahead
+		s.clock.Advance(time.Minute) // the hold has run out for anna, but not yet for others, whose clocks may be ahead
 		s.want(t, actions.Request{ID: made.ID, PIN: "1234", Holder: "anna", Fence: 1}, actions.HoldLost)
 		r, err = reserve("bert")
 		outcome(t, r, err, actions.Held)
-		s.clock.advance(3 * time.Second)
+		s.clock.Advance(3 * time.Second)
 
 		r, err = reserve("bert")
 		if outcome(t, r, err, actions.Reserved); r.Fence != 2 {
@@ -144,7 +144,7 @@ func TestPoint40_AReleasedHoldIsFreeAtOnce(t *testing.T) {
 	outcome(t, r, err, actions.InvalidPIN)
 	r, err = s.Reserve(t.Context(), actions.Request{ID: made.ID, PIN: "1234", Holder: "anna"}, time.Minute)
 	outcome(t, r, err, actions.Reserved)
-	s.wire.loseNext(2)
+	s.loseAnswers(2)
 
 	for range 2 {
 		r, err = s.Release(t.Context(), actions.Request{ID: made.ID, Holder: "anna", Fence: 1})
@@ -172,32 +172,32 @@ func TestPoint40_AHoldEndsWithItsActionAndYieldsToItsOwner(t *testing.T) {
 	made = s.make(t, nil)
 	r, err = s.Reserve(t.Context(), actions.Request{ID: made.ID, Holder: "anna"}, 24*time.Hour)
 	outcome(t, r, err, actions.Reserved)
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	s.want(t, actions.Request{ID: made.ID, Holder: "anna", Fence: 1}, actions.Expired)
 }
 
-// Point 41: reading never consumes; the winner's repetition may be limited in time.
+// Point 41: reading never consumes. The time in which the winner may repeat can be limited.
 func TestPoint41_ReadingNeverConsumes(t *testing.T) {
 	s := newShop(t)
 	made := s.make(t, withPIN)
 	for range 20 {
 		v, found, err := s.Get(t.Context(), made.ID)
-		if err != nil || !found || v.State != actions.StateActive || v.AttemptsLeft != 3 || string(v.Payload) == "" {
+		if err != nil || !found || v.State != "active" || v.AttemptsLeft != 3 || string(v.Payload) == "" {
 			t.Fatalf("%+v, %v, %v", v, found, err)
 		}
 
 		if public, err := json.Marshal(v.Public()); err != nil || string(public) != fmt.Sprintf(`{"id":%q,"state":"active","pinRequired":true}`, string(made.ID)) {
-			t.Fatalf("who has no PIN sees %s, %v", public, err)
+			t.Fatalf("without the PIN the public view is %s, %v", public, err)
 		}
 	}
 	s.want(t, actions.Request{ID: made.ID, PIN: "1234"}, actions.Consumed)
 
-	if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.State != actions.StateConsumed || !v.ConsumedAt.Equal(start) {
+	if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.State != "consumed" || !v.ConsumedAt.Equal(start) {
 		t.Errorf("%+v, %v", v, err)
 	}
 
 	plain := s.make(t, func(s *actions.Spec) { s.ActiveAt = start.Add(time.Minute) })
-	if v, _, err := s.Get(t.Context(), plain.ID); err != nil || v.State != actions.StatePending || v.Public().Payload != nil || v.Public().ActiveAt.IsZero() {
+	if v, _, err := s.Get(t.Context(), plain.ID); err != nil || v.State != "pending" || v.Public().Payload != nil || v.Public().ActiveAt.IsZero() {
 		t.Errorf("%+v, %v", v, err)
 	}
 
@@ -212,23 +212,24 @@ func TestPoint41_TheReplayWindowIsForTheWinnerOnly(t *testing.T) {
 	made := s.make(t, nil)
 	winner := actions.Request{ID: made.ID, ConsumeID: "winner"}
 	s.want(t, winner, actions.Consumed)
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.want(t, winner, actions.Consumed)
 	s.want(t, actions.Request{ID: made.ID, ConsumeID: "other"}, actions.AlreadyUsed)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.want(t, winner, actions.AlreadyUsed)
 }
 
-// Point 42: outcomes are stable past the TTL sweep, and an old id cannot be made anew.
+// Point 42: outcomes stay the same after TTL has deleted the item, and an old id never names
+// a new action.
 func TestPoint42_AfterTheSweepALateCallIsExpired(t *testing.T) {
 	s := newShop(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
 	used, unused := s.make(t, nil), s.make(t, nil)
 	s.want(t, actions.Request{ID: used.ID, ConsumeID: "c"}, actions.Consumed)
-	s.clock.advance(2*time.Hour - time.Millisecond)
+	s.clock.Advance(2*time.Hour - time.Millisecond)
 	s.want(t, actions.Request{ID: used.ID, ConsumeID: "c"}, actions.Consumed)
 	s.want(t, actions.Request{ID: unused.ID}, actions.Expired)
-	s.clock.advance(time.Millisecond) // its time is over, whether TTL has been there or not
+	s.clock.Advance(time.Millisecond) // the retention is over, whether TTL has deleted the item or not
 
 	for _, swept := range []bool{false, true} {
 		if swept {
@@ -242,14 +243,14 @@ func TestPoint42_AfterTheSweepALateCallIsExpired(t *testing.T) {
 			r, err := s.Cancel(t.Context(), id)
 			outcome(t, r, err, actions.Expired)
 
-			if v, found, err := s.Get(t.Context(), id); err != nil || !found || v.State != actions.StateExpired {
+			if v, found, err := s.Get(t.Context(), id); err != nil || !found || v.State != "expired" {
 				t.Errorf("swept %v: %+v, %v, %v", swept, v, found, err)
 			}
 		}
 	}
 }
 
-func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
+func TestPoint42_AnIDNamesOneActionOnly(t *testing.T) {
 	s := newShop(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention = time.Hour })
 	spec := actions.Spec{RequestID: "r-1", Payload: json.RawMessage(`1`), PIN: "1234", ExpiresAt: start.Add(time.Hour)}
@@ -261,7 +262,7 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 
 	again, err := s.Create(t.Context(), spec)
 	if err != nil || again.ID != first.ID {
-		t.Errorf("a repeat finds the action: %v", err)
+		t.Errorf("a repeat must find the action: %v", err)
 	}
 
 	for name, change := range map[string]func(*actions.Spec){
@@ -280,28 +281,28 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 	guess := spec
 	guess.PIN = "4321"
 	if again, err := s.Create(t.Context(), guess); err != nil || again.ID != first.ID || again.AttemptsLeft != 3 {
-		t.Errorf("a repeat tells whether a guess of the PIN is right: %+v, %v", again, err)
+		t.Errorf("a repeat must not tell whether a guess of the PIN is right: %+v, %v", again, err)
 	}
-	s.want(t, actions.Request{ID: first.ID, PIN: "4321"}, actions.InvalidPIN) // the first one stays
+	s.want(t, actions.Request{ID: first.ID, PIN: "4321"}, actions.InvalidPIN) // the first PIN stays
 	s.want(t, actions.Request{ID: first.ID, PIN: "1234"}, actions.Consumed)
 
-	if again, err := s.Create(t.Context(), spec); err != nil || again.State != actions.StateConsumed {
-		t.Errorf("a late repeat does not revive it: %+v, %v", again, err)
+	if again, err := s.Create(t.Context(), spec); err != nil || again.State != "consumed" {
+		t.Errorf("a late repeat must not reopen the action: %+v, %v", again, err)
 	}
-	s.clock.advance(3 * time.Hour)
+	s.clock.Advance(3 * time.Hour)
 	s.sweep(t)
 
 	if _, err := s.Create(t.Context(), spec); !errors.Is(err, actions.ErrInvalid) {
-		t.Errorf("after the sweep nobody can make it anew: %v", err)
+		t.Errorf("after its expiry the action must not be made again: %v", err)
 	}
 	s.want(t, actions.Request{ID: first.ID, PIN: "1234"}, actions.Expired)
-	// Past its retention the request id may name another action, swept or not. The old
-	// id is not good for that one.
+	// After the retention the request id may name another action, whether TTL has deleted
+	// the old item or not. The old id does not name the new action.
 	spec.ExpiresAt = s.clock.Now().Add(time.Minute)
 	if _, err := s.Create(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
-	s.clock.advance(2 * time.Hour) // forgotten, and not swept
+	s.clock.Advance(2 * time.Hour) // past the retention, and not deleted
 	spec.ExpiresAt = s.clock.Now().Add(time.Hour)
 	spec.RequestID = "r-1"
 
@@ -315,11 +316,11 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 
-	if v, found, err := s.Get(t.Context(), first.ID); err != nil || !found || v.State != actions.StateExpired {
+	if v, found, err := s.Get(t.Context(), first.ID); err != nil || !found || v.State != "expired" {
 		t.Errorf("%+v, %v, %v", v, found, err)
 	}
 	s.want(t, actions.Request{ID: second.ID, PIN: "1234"}, actions.Consumed)
-	// The key may have been rotated between a creation and its repeat.
+	// The signing key may have been rotated between a creation and its repeat.
 	spec.ExpiresAt, spec.RequestID = s.clock.Now().Add(time.Hour), "r-2"
 
 	old, err := s.Create(t.Context(), spec)
@@ -334,8 +335,8 @@ func TestPoint42_AnIdIsGoodForOneActionOnly(t *testing.T) {
 	}
 	s.want(t, actions.Request{ID: old.ID, PIN: "1234"}, actions.Consumed)
 
-	if again, err := s.Create(t.Context(), spec); err != nil || again.State != actions.StateConsumed {
-		t.Errorf("it is one action under both keys: %+v, %v", again, err)
+	if again, err := s.Create(t.Context(), spec); err != nil || again.State != "consumed" {
+		t.Errorf("both keys must find one action: %+v, %v", again, err)
 	}
 }
 
@@ -350,12 +351,12 @@ func TestPoint42_AChosenCodeIsNeverFreeAgain(t *testing.T) {
 	}
 	s.want(t, actions.Request{ID: "Summer-24"}, actions.Consumed)
 	s.want(t, actions.Request{ID: "WINTER-24"}, actions.NotFound)
-	s.clock.advance(10000 * time.Hour)
+	s.clock.Advance(10000 * time.Hour)
 	s.sweep(t)
 	s.want(t, actions.Request{ID: "SUMMER-24"}, actions.AlreadyUsed)
 
 	spec.ExpiresAt = s.clock.Now().Add(time.Hour)
 	if _, err := s.Create(t.Context(), spec); !errors.Is(err, actions.ErrConflict) {
-		t.Errorf("the code was free again: %v", err)
+		t.Errorf("the code must never be free again: %v", err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"ratchet/embedded/embeddedtest"
 )
 
-// openExample opens actions on an embedded engine. A service gives its own client, and
-// keys that it reads from where its secrets are.
+// openExample opens actions on an embedded engine. A service passes its own client, and
+// keys from its secret store.
 func openExample() (all *actions.Actions, closeAll func()) {
 	dir, err := os.MkdirTemp("", "actions")
 	must(err)
@@ -40,8 +40,8 @@ func must(err error) {
 	}
 }
 
-// A magic link: the id goes into the link. The page behind it only reads, since mail
-// scanners open every link; its button consumes.
+// A magic link contains the id. The page behind it only reads, because mail scanners open
+// every link. Its button consumes.
 func Example_magicLink() {
 	all, closeAll := openExample()
 	defer closeAll()
@@ -50,31 +50,31 @@ func Example_magicLink() {
 	link, err := all.Create(ctx, actions.Spec{Payload: json.RawMessage(`{"user":"u-17"}`), ExpiresAt: time.Now().Add(15 * time.Minute)})
 	must(err)
 
-	for range 3 { // the scanner, its colleague, and the person
+	for range 3 { // two mail scanners and the person
 		page, _, err := all.Get(ctx, link.ID)
 		must(err)
 		fmt.Println("page:", page.Public().State)
 	}
 
 	click := actions.Request{ID: link.ID, ConsumeID: "the button's hidden field, drawn when the page was made"}
-	for range 2 { // a double click is one click
+	for range 2 { // a double click
 		r, err := all.Consume(ctx, click)
 		must(err)
 		fmt.Println("button:", r.Outcome, string(r.Payload))
 	}
 	r, err := all.Consume(ctx, actions.Request{ID: link.ID})
 	must(err)
-	fmt.Println("somebody with the link:", r.Outcome, string(r.Payload))
+	fmt.Println("another person with the link:", r.Outcome, string(r.Payload))
 	// Output:
 	// page: active
 	// page: active
 	// page: active
 	// button: consumed {"user":"u-17"}
 	// button: consumed {"user":"u-17"}
-	// somebody with the link: already_used
+	// another person with the link: already_used
 }
 
-// Coupons: codes are made in a batch; the checkout holds one while the customer pays.
+// Coupons are codes of a batch. The checkout holds one while the customer pays.
 func Example_coupon() {
 	all, closeAll := openExample()
 	defer closeAll()
@@ -83,7 +83,7 @@ func Example_coupon() {
 	var codes []actions.ID
 	must(all.Bulk(ctx, actions.Batch{ID: "spring-2027", Prefix: "SPRING", Count: 1000, Payload: json.RawMessage(`{"percentOff":10}`),
 		ExpiresAt: time.Now().Add(30 * 24 * time.Hour)},
-		func(c actions.Coded) error { codes = append(codes, c.Code); return nil }))
+		func(c actions.BatchAction) error { codes = append(codes, c.Code); return nil }))
 	fmt.Println(len(codes), "codes")
 
 	cart := actions.Request{ID: codes[0], Holder: "cart-1"}
@@ -109,8 +109,8 @@ func Example_coupon() {
 	// a guess: action_not_found
 }
 
-// A ticket: valid in the evening only, and the guest knows a PIN, so that a copied
-// bar code is of no use.
+// A ticket is valid in the evening only. The guest knows a PIN, so a copied bar code is
+// useless.
 func Example_ticket() {
 	all, closeAll := openExample()
 	defer closeAll()
@@ -137,8 +137,8 @@ func Example_ticket() {
 	// gate-2/scan-1: already_used
 }
 
-// An approval: asked of several people, given by one, and withdrawn when it is no
-// longer wanted. Of granting and withdrawing one wins.
+// An approval is asked of several people and given by one of them. The owner may withdraw
+// it. Of granting and withdrawing one wins.
 func Example_approval() {
 	all, closeAll := openExample()
 	defer closeAll()

@@ -7,24 +7,23 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 )
 
-// ID names an action: an id that [Actions.Create] allotted, or a code. Whoever has it
-// may use the action (if they also have its PIN, where it has one), so it prints and
-// logs as a digest.
+// ID names an action: an id that [Actions.Create] made, or a code. Anyone who has it, and
+// the PIN if the action has one, may use the action. So it prints and logs as a digest;
+// string(id) is the id itself.
 //
-// An allotted id is "act_" and 43 characters: the version of its key, the action's
-// expiry, 96 random bits, and a MAC over all of it. So an id cannot be guessed or
-// made up, a late one is known to be expired after everything else about it has been
-// forgotten, and none is ever good for another action. The table does not hold the MAC:
-// what is read there cannot be used.
+// An id that Create makes is "act_" and 43 characters: the version of its key, the
+// action's expiry, 96 random bits, and a MAC of all of these. The id cannot be guessed or
+// made up. A late one is known to have expired even after its item has been deleted. No id
+// ever names a second action. The table does not contain the MAC, so an id cannot be
+// restored from what is read there.
 type ID string
 
-// digest is what may be printed of an id.
+// digest is the printable form of an id.
 func (id ID) digest() string {
 	sum := sha256.Sum256([]byte(id))
 	return "action #" + hex.EncodeToString(sum[:4])
@@ -42,12 +41,12 @@ func (id ID) LogValue() slog.Value { return slog.StringValue(id.digest()) }
 type ref struct {
 	// key is the action's partition key, without the tenant.
 	key string
-	// expires is the moment after which the action certainly has expired; zero for a
-	// code that a person chose, which does not say.
+	// expires is the moment after which the action has certainly expired. It is zero for a
+	// code that a person chose, which contains no expiry.
 	expires time.Time
 }
 
-// second is the expiry as an item holds it, 0 for none.
+// second returns the expiry as an item holds it, 0 for none.
 func (r ref) second() int64 {
 	if r.expires.IsZero() {
 		return 0
@@ -63,9 +62,9 @@ const (
 	maxIDText = 128
 )
 
-// mint makes an id for an action that expires then. Seed is the random part, and names
-// the item: an id and an item belong together when their expiry is equal, too.
-func (k tenantKey) mint(expires time.Time, seed [idMAC - idRandom]byte) (ID, ref) {
+// newID makes an id for an action that expires at a time. The seed is the random part and
+// names the item. An id and an item belong together if their expiries are equal, too.
+func (k tenantKey) newID(expires time.Time, seed [idMAC - idRandom]byte) (ID, ref) {
 	raw := make([]byte, 0, idBytes)
 	raw = append(raw, byte(k.version))
 	second := binary.BigEndian.AppendUint64(nil, uint64(ceilSecond(expires)))
@@ -82,15 +81,15 @@ func idRef(raw []byte) ref {
 	return ref{key: idPrefix + base64.RawURLEncoding.EncodeToString(raw[idRandom:idMAC]), expires: time.Unix(int64(second), 0)}
 }
 
-// resolve reads an id that came from outside. It reports false for everything that
-// was never made here: whether the MAC is wrong or the form does not matter.
+// resolve reads an id that a caller sent. It returns false for every id that was not made
+// here, without telling a wrong MAC from a wrong form.
 func (a *Actions) resolve(id ID) (ref, bool) {
 	text := string(id)
-	encoded, allotted := strings.CutPrefix(text, idPrefix)
+	encoded, made := strings.CutPrefix(text, idPrefix)
 	switch {
 	case len(text) > maxIDText:
 		return ref{}, false
-	case !allotted:
+	case !made:
 		return a.resolveCode(text)
 	}
 
@@ -107,7 +106,7 @@ func (a *Actions) resolve(id ID) (ref, bool) {
 	return idRef(raw), true
 }
 
-// itemKey is the partition key of a tenant's action. Neither part holds a slash.
+// itemKey returns the partition key of a tenant's action. Neither part contains a slash.
 func (a *Actions) itemKey(r ref) string {
 	if a.tenant == "" {
 		return r.key
@@ -115,8 +114,8 @@ func (a *Actions) itemKey(r ref) string {
 	return a.tenant + "/" + r.key
 }
 
-// seedOf is the random part of an id: drawn, or derived from the request's name. The
-// MAC, not the seed, makes the id unguessable.
+// seedOf returns the random part of an id, derived from the request's name if there is one.
+// The id is unguessable because of the MAC, not because of the seed.
 func seedOf(request string) (seed [idMAC - idRandom]byte) {
 	if request == "" {
 		_, _ = rand.Read(seed[:]) // never fails since Go 1.24
@@ -128,10 +127,5 @@ func seedOf(request string) (seed [idMAC - idRandom]byte) {
 	return seed
 }
 
-// ceilSecond is the moment in epoch seconds, rounded up.
+// ceilSecond returns the moment in epoch seconds, rounded up.
 func ceilSecond(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
-
-// failed says what was attempted on which action.
-func failed(verb string, id ID, err error) error {
-	return fmt.Errorf("%s %s: %w", verb, id.digest(), err)
-}

@@ -3,16 +3,16 @@ package actions_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"ratchet/actions"
+	"ratchet/embedded/embeddedtest"
 )
 
-// model is what an action must do, written without a look at how it does it.
+// model says what an action must do, without reference to how the package does it.
 type model struct {
 	pin                  string
 	max                  int
@@ -38,7 +38,7 @@ func (a attempt) by() string {
 	return "c" + a.consumeID
 }
 
-// ended is the outcome when the action has ended, for whoever asks.
+// ended is the outcome of an action that has ended, for every caller.
 func (m *model) ended(now time.Time) actions.Outcome {
 	switch {
 	case !now.Before(m.expiresAt.Add(m.retention)):
@@ -55,8 +55,7 @@ func (m *model) ended(now time.Time) actions.Outcome {
 	return ""
 }
 
-// enter decides up to and with the PIN. Crash tells that the caller dies after the try
-// was spent.
+// enter decides a request up to and including the PIN.
 func (m *model) enter(a attempt, now time.Time) (actions.Outcome, bool) {
 	if end := m.ended(now); end != "" {
 		spendable := end == actions.AlreadyUsed && m.pin != "" && a.pin != ""
@@ -152,9 +151,9 @@ func (m *model) cancel(now time.Time) actions.Outcome {
 	return end
 }
 
-// TestActionsFollowTheModel plays random requests, with answers lost on the way,
-// callers that die between their two writes and come again, and sweeps of the table,
-// against the model. The outcomes must be equal.
+// TestActionsFollowTheModel plays random requests against the model, with lost answers,
+// callers that die between their two writes and return, and deletions by TTL. The outcomes
+// must be equal.
 func TestActionsFollowTheModel(t *testing.T) {
 	s := newShop(t)
 	s.reopen(t, func(c *actions.Config) { c.Retention, c.Margin = time.Hour, 2*time.Second })
@@ -185,7 +184,7 @@ func TestActionsFollowTheModel(t *testing.T) {
 				rt.Fatalf("got %s (%v), the model says %s: %+v at %s", r.Outcome, err, want, m, s.clock.Now())
 			}
 		}
-		lose := func(rt *rapid.T) { s.wire.loseNext(rapid.Int32Range(0, 2).Draw(rt, "lost")) }
+		lose := func(rt *rapid.T) { s.loseAnswers(rapid.IntRange(0, 2).Draw(rt, "lost")) }
 		rt.Repeat(map[string]func(*rapid.T){
 			"consume": func(rt *rapid.T) {
 				a, r := try(rt)
@@ -232,7 +231,7 @@ func TestActionsFollowTheModel(t *testing.T) {
 				a, r := try(rt)
 				s.die(1)
 				_, err := s.Consume(rt.Context(), r)
-				s.wire.set(nil, nil)
+				s.transport.Clear()
 
 				before := *m
 				want, in := m.enter(a, s.clock.Now())
@@ -245,12 +244,12 @@ func TestActionsFollowTheModel(t *testing.T) {
 				}
 			},
 			"time": func(rt *rapid.T) {
-				s.clock.advance(time.Duration(rapid.IntRange(1, 120).Draw(rt, "seconds")) * time.Second)
+				s.clock.Advance(time.Duration(rapid.IntRange(1, 120).Draw(rt, "seconds")) * time.Second)
 			},
 			"sweep": func(rt *rapid.T) { s.sweep(t) },
 			"": func(rt *rapid.T) {
 				v, found, err := s.Get(rt.Context(), made.ID)
-				if err != nil || !found || (m.state == "consumed") != (v.State == actions.StateConsumed) && s.clock.Now().Before(m.expiresAt.Add(m.retention)) {
+				if err != nil || !found || (m.state == "consumed") != (v.State == "consumed") && s.clock.Now().Before(m.expiresAt.Add(m.retention)) {
 					rt.Fatalf("%+v, %v, %v; the model: %+v", v, found, err, m)
 				}
 			},
@@ -260,22 +259,12 @@ func TestActionsFollowTheModel(t *testing.T) {
 
 // die makes every write fail but the first n.
 func (s *shop) die(n int) {
-	left := n
-	s.wire.set(func(operation string) error {
-		if operation == "GetItem" {
-			return nil
-		}
-
-		if left--; left < 0 {
-			return io.ErrUnexpectedEOF
-		}
-
-		return nil
-	}, nil)
+	s.transport.Clear()
+	s.transport.Inject(embeddedtest.LoseRequest(embeddedtest.Writes()...).From(n + 1))
 }
 
-// TestACallerMayDieAtEveryStep kills the caller before, behind and between its writes,
-// and lets it come again: it gets what it would have got, and has spent one try.
+// TestACallerMayDieAtEveryStep kills the caller before, between and after its writes. When
+// it sends the request again, it gets the answer that it lost, and one try was counted.
 func TestACallerMayDieAtEveryStep(t *testing.T) {
 	for _, setup := range []func(*actions.Spec){nil, withPIN} {
 		for step := range 3 {
@@ -290,8 +279,8 @@ func TestACallerMayDieAtEveryStep(t *testing.T) {
 				if err == nil && first.Outcome != actions.Consumed {
 					t.Errorf("%s: first %+v", name, first)
 				}
-				s.wire.set(nil, nil)
-				s.clock.advance(time.Second)
+				s.transport.Clear()
+				s.clock.Advance(time.Second)
 
 				again := s.want(t, request, actions.Consumed)
 				if err == nil && body(t, again) != body(t, first) {
@@ -307,19 +296,14 @@ func TestACallerMayDieAtEveryStep(t *testing.T) {
 	}
 }
 
-// dieAt loses everything from write n on; that one itself may have been made.
+// dieAt loses every call behind the first n. If made, the call after them is carried out,
+// and only its answer is lost.
 func (s *shop) dieAt(n int, made bool) {
-	calls := 0
-	dead := func() error {
-		if calls > n {
-			return io.ErrUnexpectedEOF
-		}
-		return nil
+	s.transport.Clear()
+
+	if made {
+		s.transport.Inject(embeddedtest.LoseAnswer().From(n + 1).Next(1))
+		n++
 	}
-	s.wire.set(func(string) error {
-		if calls++; calls == n+1 && made {
-			return nil
-		}
-		return dead()
-	}, func(string) error { return dead() })
+	s.transport.Inject(embeddedtest.LoseRequest().From(n + 1))
 }

@@ -1,6 +1,7 @@
 package actions
 
 import (
+	"context"
 	"crypto/hmac"
 	"encoding/base64"
 	"fmt"
@@ -8,16 +9,19 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ratchet/internal/dynamo"
 )
 
-// PIN is a secret that a person types, beside the id. It prints and logs as a
-// placeholder; the table holds a keyed hash of it, bound to the action.
+// PIN is a secret that a person types in addition to the id: 4 to 64 bytes of text. It
+// prints and logs as a placeholder. The table holds a keyed hash of it, bound to the
+// action.
 type PIN string
 
 // The length of a PIN in bytes.
 const (
-	MinPIN = 4
-	MaxPIN = 64
+	minPIN = 4
+	maxPIN = 64
 )
 
 const hiddenPIN = "[PIN]"
@@ -33,19 +37,72 @@ func (PIN) LogValue() slog.Value { return slog.StringValue(hiddenPIN) }
 // MarshalText keeps encoders from writing the PIN.
 func (PIN) MarshalText() ([]byte, error) { return []byte(hiddenPIN), nil }
 
-// validate is for a PIN that is set. One that is only tried may be anything.
+// validate checks the PIN of a new action. A PIN that is only tried may be anything.
 func (p PIN) validate() error {
-	if len(p) < MinPIN || len(p) > MaxPIN || !utf8.ValidString(string(p)) || strings.ContainsFunc(string(p), unicode.IsControl) {
-		return fmt.Errorf("%w: pin: %d to %d bytes of text", ErrInvalid, MinPIN, MaxPIN)
+	if len(p) < minPIN || len(p) > maxPIN || !utf8.ValidString(string(p)) || strings.ContainsFunc(string(p), unicode.IsControl) {
+		return fmt.Errorf("%w: pin: %d to %d bytes of text", ErrInvalid, minPIN, maxPIN)
 	}
+
 	return nil
+}
+
+// tryPIN counts a try and then compares the PIN. The count must come first: a failed
+// condition cannot count itself, and many callers could repeat a comparison that comes
+// before the count. tryPIN returns true if the try decides the request.
+func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
+	if c.PIN == "" {
+		return Result{}, false, nil // if the action has a PIN, the update is refused
+	}
+
+	key, err := a.keys.signing()
+	if err != nil {
+		return Result{}, false, err
+	}
+
+	name := key.tryName(c.itemKey, c.triedBy(), c.PIN)
+	update := a.newUpdate(c).Add("tries :tries").Bind(":tries", dynamo.SS(name))
+	c.requireTryable(update, a.cfg, name)
+
+	rec, counted, err := a.send(ctx, c, update)
+	switch {
+	case err != nil:
+		return Result{}, false, err
+	case !counted && rec != nil && rec.pinHash == nil && c.obstacle(*rec, a.cfg).Outcome == "":
+		return Result{}, false, nil // the action has no PIN, so the given one does not matter
+	case !counted:
+		result, err := a.refusal(ctx, c, rec, nil)
+		return result, true, err
+	}
+
+	c.tried = true
+	if c.passed, err = a.keys.matches(*rec, c.itemKey, c.PIN); err != nil {
+		return Result{}, false, err
+	}
+
+	c.pinHash = rec.pinHash
+	if c.passed && rec.status == open {
+		return Result{}, false, nil
+	}
+
+	return c.visibleObstacle(*rec, a.cfg), true, nil
+}
+
+// triedBy names the caller of a try. A try is counted once per caller, so a holder that
+// consumes the action brings the try that its reservation has counted.
+func (c *call) triedBy() string {
+	if c.Holder != "" {
+		return "holder:" + c.Holder
+	}
+
+	return "consume:" + c.ConsumeID
 }
 
 // hash is what the table holds of the action's PIN.
 func (k tenantKey) hash(itemKey string, p PIN) []byte { return mac(k.pin, itemKey, string(p)) }
 
-// matches compares in constant time. The hash may be by an older key of the ring.
-func (r ring) matches(rec record, itemKey string, p PIN) (bool, error) {
+// matches compares in constant time. The hash may have been made with an older key of the
+// ring.
+func (r keyRing) matches(rec record, itemKey string, p PIN) (bool, error) {
 	key, known := r.version(rec.pinKey)
 	if !known {
 		return false, fmt.Errorf("%w: version %d", ErrNoKey, rec.pinKey)
@@ -57,9 +114,8 @@ func (r ring) matches(rec record, itemKey string, p PIN) (bool, error) {
 // tryBytes is how much of its hash names a try.
 const tryBytes = 12
 
-// tryName names one guess: this PIN, brought by this consumption or holder. The action
-// keeps the names of all tries, so that a guess counts once, however often the
-// network repeats it.
+// tryName names one try: this PIN, brought by this caller. The action keeps the names of
+// all tries, so that a try counts once, however often the network repeats it.
 func (k tenantKey) tryName(itemKey, by string, p PIN) string {
 	return base64.RawURLEncoding.EncodeToString(mac(k.try, itemKey, by, string(p))[:tryBytes])
 }

@@ -15,8 +15,8 @@ import (
 	"ratchet/actions"
 )
 
-// Point 36: N parallel consumes: one 200; its own retry gets the same 200 body; others
-// 409 with consumedAt.
+// Point 36: of N parallel consumptions one is answered with 200, and its own retry gets the
+// same body. The others get 409 with consumedAt.
 func TestPoint36_OneConsumerWinsAndItsRetryGetsTheSameBody(t *testing.T) {
 	s := newShop(t)
 	for name, setup := range map[string]func(*actions.Spec){"without a PIN": nil, "with a PIN": func(s *actions.Spec) { s.PIN, s.MaxAttempts = "1234", 10 }} {
@@ -47,15 +47,15 @@ func TestPoint36_OneConsumerWinsAndItsRetryGetsTheSameBody(t *testing.T) {
 		}
 
 		if winner < 0 {
-			t.Fatalf("%s: nobody won", name)
+			t.Fatalf("%s: no consumer won", name)
 		}
-		s.clock.advance(time.Minute)
+		s.clock.Advance(time.Minute)
 
 		again := s.want(t, request(winner), actions.Consumed)
 		if body(t, again) != body(t, results[winner]) || !again.Replayed || results[winner].Replayed {
 			t.Errorf("%s: first %s, again %s", name, body(t, results[winner]), body(t, again))
 		}
-		s.clock.advance(-time.Minute)
+		s.clock.Advance(-time.Minute)
 	}
 }
 
@@ -82,7 +82,7 @@ func TestPoint36_AConsumptionWhoseAnswerWasLostIsTheWinners(t *testing.T) {
 	s := newShop(t)
 	for name, setup := range map[string]func(*actions.Spec){"without a PIN": nil, "with a PIN": withPIN} {
 		made := s.make(t, setup)
-		s.wire.loseNext(2)
+		s.loseAnswers(2)
 
 		r := s.want(t, actions.Request{ID: made.ID, PIN: "1234"}, actions.Consumed)
 		if string(r.Payload) != `{"user":"u-1"}` {
@@ -91,14 +91,14 @@ func TestPoint36_AConsumptionWhoseAnswerWasLostIsTheWinners(t *testing.T) {
 
 		if setup != nil {
 			if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.AttemptsLeft != 2 {
-				t.Errorf("one try was spent, not %d", 3-v.AttemptsLeft)
+				t.Errorf("one try must be counted, not %d", 3-v.AttemptsLeft)
 			}
 		}
 	}
 }
 
-// Point 37: the outcome is chosen from one old image by a fixed order, and no field
-// leaks before the PIN passes.
+// Point 37: the outcome follows from one old image in a fixed order, and no field leaks
+// before the PIN passes.
 func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
 	s := newShop(t)
 	cancel := func(id actions.ID) {
@@ -113,10 +113,10 @@ func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
 		}
 	}
 	hold := func(id actions.ID) {
-		r, err := s.Reserve(t.Context(), actions.Request{ID: id, PIN: "1234", Holder: "somebody"}, time.Hour)
+		r, err := s.Reserve(t.Context(), actions.Request{ID: id, PIN: "1234", Holder: "another"}, time.Hour)
 		outcome(t, r, err, actions.Reserved)
 	}
-	late := func(actions.ID) { s.clock.advance(2 * time.Hour) }
+	late := func(actions.ID) { s.clock.Advance(2 * time.Hour) }
 	for _, test := range []struct {
 		name   string
 		active time.Duration
@@ -146,9 +146,9 @@ func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
 			}
 
 			if r := s.want(t, actions.Request{ID: made.ID, PIN: pin}, test.want); body(t, r) != fmt.Sprintf(`{"outcome":%q}`, test.want) {
-				t.Errorf("%s: with PIN %q more was told than the outcome: %s", test.name, string(pin), body(t, r))
+				t.Errorf("%s: with PIN %q the answer reveals more than the outcome: %s", test.name, string(pin), body(t, r))
 			}
-			s.clock.now.Store(began.UnixMilli())
+			s.clock.Set(began)
 		}
 	}
 	s.want(t, actions.Request{ID: "act_unknown", PIN: "1234"}, actions.NotFound)
@@ -181,14 +181,14 @@ func TestPoint37_WithoutAPINTheOutcomeSaysWhen(t *testing.T) {
 			t.Errorf("got %s (%v), want %s", body(t, r), err, want)
 		}
 	}
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 
 	if r := s.want(t, actions.Request{ID: early.ID}, actions.Expired); body(t, r) != `{"outcome":"expired","expiresAt":"2026-11-21T13:00:00Z"}` {
 		t.Errorf("got %s", body(t, r))
 	}
 }
 
-// Point 38: an attempt is spent before the compare, in one conditional write.
+// Point 38: a try is counted before the comparison, in one conditional write.
 func TestPoint38_ParallelGuessesNeverExceedTheLimit(t *testing.T) {
 	s := newShop(t)
 	made := s.make(t, withPIN)
@@ -210,7 +210,7 @@ func TestPoint38_ParallelGuessesNeverExceedTheLimit(t *testing.T) {
 	}
 	s.want(t, actions.Request{ID: made.ID, PIN: "1234"}, actions.Locked)
 
-	if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.State != actions.StateLocked || v.AttemptsLeft != 0 {
+	if v, _, err := s.Get(t.Context(), made.ID); err != nil || v.State != "locked" || v.AttemptsLeft != 0 {
 		t.Errorf("%+v, %v", v, err)
 	}
 }
@@ -219,7 +219,7 @@ func TestPoint38_ARepeatedGuessIsOneAttempt(t *testing.T) {
 	s := newShop(t)
 	made := s.make(t, withPIN)
 	wrong := actions.Request{ID: made.ID, PIN: "0000", ConsumeID: "mine"}
-	for range 5 { // the same call again, as a client does that has no answer
+	for range 5 { // the same call again, as a client sends it that has no answer
 		s.want(t, wrong, actions.InvalidPIN)
 	}
 	s.want(t, actions.Request{ID: made.ID, PIN: "0000", ConsumeID: "another"}, actions.InvalidPIN)
@@ -238,11 +238,11 @@ func TestPoint38_ARepeatedGuessIsOneAttempt(t *testing.T) {
 	}
 
 	if r := s.want(t, wrong, actions.AlreadyUsed); !r.ConsumedAt.IsZero() {
-		t.Errorf("the winner's id without the PIN is told no more: %+v", r)
+		t.Errorf("the winner's ConsumeID without the PIN must reveal no more: %+v", r)
 	}
 
 	if r := s.want(t, actions.Request{ID: made.ID, ConsumeID: "mine"}, actions.AlreadyUsed); r.Payload != nil {
-		t.Errorf("nor without any: %+v", r)
+		t.Errorf("a request without a PIN must reveal no more: %+v", r)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestPoint38_ThePINIsKeptAsAKeyedHashOfThisAction(t *testing.T) {
 	if len(hashes) != 2 {
 		t.Error("equal PINs of two actions have equal hashes")
 	}
-	// A rotated key: what was made with the old one goes on as long as that is kept.
+	// After a rotation, actions of the old key work as long as the list contains it.
 	s.keys = append([]actions.Key{actions.NewKey(2)}, s.keys...)
 	s.reopen(t, func(*actions.Config) {})
 	s.want(t, actions.Request{ID: a.ID, PIN: "1234"}, actions.Consumed)

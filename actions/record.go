@@ -12,7 +12,8 @@ import (
 
 type image = dynamo.Item
 
-// What an action's item says of it. Pending, active and held follow from the times.
+// The stored statuses. The states pending, active, held and locked follow from other
+// attributes.
 const (
 	open     = "OPEN"
 	consumed = "CONSUMED"
@@ -22,47 +23,56 @@ const (
 
 // record is an action as it is stored.
 type record struct {
-	status                           string
-	idSecond                         int64
-	content                          []byte
-	payload                          json.RawMessage
+	status   string
+	idSecond int64 // the expiry in the id, as [ref.second] returns it
+	content  []byte
+	payload  json.RawMessage
+
 	createdAt, activeAt, expiresAt   time.Time
 	forgetAt, consumedAt, canceledAt time.Time
-	consumeID                        string
-	pinHash                          []byte
-	pinKey, maxAttempts              int
-	tries                            []string
-	holder                           string
-	fence                            int64
-	holdUntil                        time.Time
-	batch                            string
-	callID                           string // the Create or Bulk call that stored the item
-	index                            int
+
+	consumeID           string
+	pinHash             []byte
+	pinKey, maxAttempts int
+	tries               []string
+
+	holder    string
+	fence     int64
+	holdUntil time.Time
+
+	batch  string
+	index  int
+	callID string // the Create or Bulk call that stored the item
 }
 
-func decode(i image) (record, error) {
-	at := func(name string) time.Time {
-		ms := dynamo.Number(i, name)
-		if ms == 0 {
-			return time.Time{}
-		}
-
-		return time.UnixMilli(ms).UTC()
-	}
-
+func decode(item image) (record, error) {
 	r := record{
-		status: dynamo.Text(i, "status"), idSecond: dynamo.Number(i, "idExpires"), content: dynamo.Bytes(i, "content"), payload: dynamo.Bytes(i, "payload"),
-		createdAt: at("createdAt"), activeAt: at("activeAt"), expiresAt: at("expiresAt"),
-		consumedAt: at("consumedAt"), canceledAt: at("canceledAt"), consumeID: dynamo.Text(i, "consumeId"),
-		pinHash: dynamo.Bytes(i, "pinHash"), pinKey: int(dynamo.Number(i, "pinKey")), maxAttempts: int(dynamo.Number(i, "maxAttempts")),
-		holder: dynamo.Text(i, "holder"), fence: dynamo.Number(i, "fence"), holdUntil: at("holdUntil"),
-		callID: dynamo.Text(i, "callId"), batch: dynamo.Text(i, "batchId"), index: int(dynamo.Number(i, "batchIndex")),
+		status:      dynamo.Text(item, "status"),
+		idSecond:    dynamo.Number(item, "idExpires"),
+		content:     dynamo.Bytes(item, "content"),
+		payload:     dynamo.Bytes(item, "payload"),
+		createdAt:   dynamo.Time(item, "createdAt"),
+		activeAt:    dynamo.Time(item, "activeAt"),
+		expiresAt:   dynamo.Time(item, "expiresAt"),
+		consumedAt:  dynamo.Time(item, "consumedAt"),
+		canceledAt:  dynamo.Time(item, "canceledAt"),
+		consumeID:   dynamo.Text(item, "consumeId"),
+		pinHash:     dynamo.Bytes(item, "pinHash"),
+		pinKey:      int(dynamo.Number(item, "pinKey")),
+		maxAttempts: int(dynamo.Number(item, "maxAttempts")),
+		holder:      dynamo.Text(item, "holder"),
+		fence:       dynamo.Number(item, "fence"),
+		holdUntil:   dynamo.Time(item, "holdUntil"),
+		batch:       dynamo.Text(item, "batchId"),
+		index:       int(dynamo.Number(item, "batchIndex")),
+		callID:      dynamo.Text(item, "callId"),
 	}
-	if second := dynamo.Number(i, ExpiryAttribute); second != 0 {
+
+	if second := dynamo.Number(item, ExpiryAttribute); second != 0 {
 		r.forgetAt = time.Unix(second, 0).UTC()
 	}
 
-	if set, ok := i["tries"].(*types.AttributeValueMemberSS); ok {
+	if set, ok := item["tries"].(*types.AttributeValueMemberSS); ok {
 		r.tries = set.Value
 	}
 
@@ -79,14 +89,15 @@ func decode(i image) (record, error) {
 	return r, nil
 }
 
-// forgotten: the record's time is over, and whether TTL has deleted it yet is chance.
+// forgotten reports whether the retention of the action is over. TTL may or may not have
+// deleted the item yet.
 func (r record) forgotten(now time.Time) bool { return !r.forgetAt.IsZero() && !now.Before(r.forgetAt) }
 
-// held: somebody's hold stands. For others it stands a margin longer than for them.
-func (r record) held(now time.Time, margin time.Duration) bool {
+// holdStands reports whether the action is held. The margin is 0 for the holder and
+// Config.Margin for others.
+func (r record) holdStands(now time.Time, margin time.Duration) bool {
 	return r.holdUntil.Add(margin).After(now)
 }
 
+// locked reports whether all tries of the PIN are used up.
 func (r record) locked() bool { return r.pinHash != nil && len(r.tries) >= r.maxAttempts }
-
-func millis(t time.Time) types.AttributeValue { return dynamo.N(t.UnixMilli()) }

@@ -14,9 +14,9 @@ const (
 	maxHold = 24 * time.Hour
 )
 
-// Reserve holds the action for Request.Holder, for 1 s to 24 h: until then nobody else
-// can use it. The result's Fence goes into the holder's Consume or Release. The same
-// holder asking again during the hold gets the same hold. It costs what Consume costs.
+// Reserve holds the action for Request.Holder, for 1 s to 24 h. No other caller can use it
+// until then. The holder passes the result's Fence to Consume or Release. The same holder
+// reserving again during the hold gets the same hold. It costs what Consume costs.
 func (a *Actions) Reserve(ctx context.Context, r Request, d time.Duration) (Result, error) {
 	return a.run(ctx, "reserve", r, func(c *call) (Result, error) {
 		switch {
@@ -26,36 +26,52 @@ func (a *Actions) Reserve(ctx context.Context, r Request, d time.Duration) (Resu
 			return Result{}, invalid(fmt.Sprintf("hold %s: %s to %s", d, minHold, maxHold))
 		}
 
-		return a.use(ctx, c, "SET holder = :holder, holdUntil = :until, fence = if_not_exists(fence, :zero) + :one",
-			image{":until": millis(c.now.Add(d)), ":zero": dynamo.N(0), ":one": dynamo.N(1)},
-			func(rec record, made bool) (Result, bool) {
-				return rec.reservation(!made), made || (equal(rec.holder, c.Holder) && rec.held(c.now, 0))
-			})
+		hold := func(u *dynamo.Update) {
+			u.Set("holder = :holder").
+				Set("holdUntil = :until").
+				Set("fence = if_not_exists(fence, :zero) + :one").
+				Bind(":until", dynamo.Millis(c.now.Add(d))).
+				Bind(":zero", dynamo.N(0)).
+				Bind(":one", dynamo.N(1))
+		}
+
+		return a.use(ctx, c, hold, func(rec record, updated bool) (Result, bool) {
+			holdsAlready := equal(rec.holder, c.Holder) && rec.holdStands(c.now, 0)
+			return rec.reservation(!updated), updated || holdsAlready
+		})
 	})
 }
 
-// Release gives the hold back that Request.Holder and Fence name. A hold that has run
-// out, or was used, cannot be given back. One write.
+// Release ends the hold that Request.Holder and Fence name. A hold that has run out, or
+// under which the action was used, cannot be released. It costs one write.
 func (a *Actions) Release(ctx context.Context, r Request) (Result, error) {
 	return a.run(ctx, "release", r, func(c *call) (Result, error) {
 		if r.Holder == "" || r.Fence == 0 {
 			return Result{}, invalid("holder and fence: must be set")
 		}
-		values := image{":zero": dynamo.N(0), ":open": dynamo.S(open), ":now": millis(c.now)}
 
-		rec, made, err := a.update(ctx, c, "SET holdUntil = :zero", write{
-			"#status = :open AND expiresAt > :now AND " + c.hold(a.cfg, values), values})
+		update := a.newUpdate(c).
+			If("#status = :open AND expiresAt > :now").
+			Set("holdUntil = :zero").
+			Bind(":open", dynamo.S(open)).
+			Bind(":now", dynamo.Millis(c.now)).
+			Bind(":zero", dynamo.N(0))
+		update.If(c.noOtherHold(update, a.cfg))
+
+		rec, updated, err := a.send(ctx, c, update)
 		switch {
 		case err != nil:
 			return Result{}, err
-		case made:
+		case updated:
 			return Result{Outcome: Released}, nil
 		}
-		c.owner = true // neither the PIN nor the time matters for giving back
-		result, err := a.refuse(ctx, c, rec, func(rec record, _ bool) (Result, bool) {
-			if c.holds(rec) && rec.holdUntil.IsZero() {
+
+		c.owner = true // neither the PIN nor ActiveAt matters for a release
+		result, err := a.refusal(ctx, c, rec, func(rec record, _ bool) (Result, bool) {
+			if c.ownsHold(rec) && rec.holdUntil.IsZero() {
 				return Result{Outcome: Released, Replayed: true}, true
 			}
+
 			return Result{Outcome: HoldLost}, true
 		})
 
@@ -65,13 +81,21 @@ func (a *Actions) Release(ctx context.Context, r Request) (Result, error) {
 
 // reservation is the answer to the holder.
 func (r record) reservation(replayed bool) Result {
-	return Result{Replayed: replayed, Outcome: Reserved, Payload: r.payload, ExpiresAt: r.expiresAt, HeldUntil: r.until(), Fence: r.fence}
+	return Result{
+		Outcome:   Reserved,
+		Payload:   r.payload,
+		ExpiresAt: r.expiresAt,
+		HeldUntil: r.holdEnd(),
+		Fence:     r.fence,
+		Replayed:  replayed,
+	}
 }
 
-// until is when the hold runs out: at the latest with the action.
-func (r record) until() time.Time {
+// holdEnd is when the hold runs out, which is no later than the action expires.
+func (r record) holdEnd() time.Time {
 	if r.holdUntil.After(r.expiresAt) {
 		return r.expiresAt
 	}
+
 	return r.holdUntil
 }

@@ -27,7 +27,7 @@ func attributeText(v types.AttributeValue) string {
 	return ""
 }
 
-func TestEveryUnknownIdAnswersAlike(t *testing.T) {
+func TestEveryUnknownIDIsAnsweredAlike(t *testing.T) {
 	s := newShop(t)
 	other := newShop(t) // other keys, another table
 	mine, foreign := s.make(t, withPIN), other.make(t, withPIN)
@@ -45,7 +45,7 @@ func TestEveryUnknownIdAnswersAlike(t *testing.T) {
 
 	unknown := map[string]actions.ID{
 		"empty": "", "a prefix": "act_", "of another installation": foreign.ID, "of another tenant": theirs.ID, "shorter": mine.ID[:len(id)-1],
-		"longer": mine.ID + "A", "padded": mine.ID + "=", "upper case": actions.ID("ACT_" + id[4:]), "a chosen code that nobody chose": "SUMMER-24",
+		"longer": mine.ID + "A", "padded": mine.ID + "=", "upper case": actions.ID("ACT_" + id[4:]), "a chosen code that was never made": "SUMMER-24",
 		"a generated code that was not": "SUMMER-00000-00000-00000-00000", "very long": actions.ID(strings.Repeat("A", 100_000)),
 		"not text": "\xff\xfe", "a record's key": "code:SUMMER-24", "a tenant's key": "b/" + mine.ID, "letters that base64 has twice": actions.ID(strings.ReplaceAll(id, "_", "/")[:4] + id[4:]),
 	}
@@ -71,7 +71,7 @@ func TestEveryUnknownIdAnswersAlike(t *testing.T) {
 	}
 
 	if v, _, err := s.Get(t.Context(), mine.ID); err != nil || v.AttemptsLeft != 3 {
-		t.Errorf("none of them was a try: %+v, %v", v, err)
+		t.Errorf("no request for an unknown id may count a try: %+v, %v", v, err)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestTenantsShareNothing(t *testing.T) {
 	}
 }
 
-// The canaries go through every path that could print them.
+// The test sends recognizable secrets through every path that could print them.
 func TestNothingSecretIsPrinted(t *testing.T) {
 	s := newShop(t)
 	const pin = "canary-pin"
@@ -140,12 +140,12 @@ func TestNothingSecretIsPrinted(t *testing.T) {
 	}
 
 	if !strings.Contains(out.String(), "action #") {
-		t.Error("an action can be told from another in a log by its digest")
+		t.Error("the digests of two actions in a log must differ")
 	}
 }
 
-// Secrets are compared by crypto/hmac and crypto/subtle only. Timing says little about
-// 30 nanoseconds on a busy machine; the source says it all.
+// The test checks in the source that secrets are compared by crypto/hmac and crypto/subtle
+// only. A measurement would not find 30 nanoseconds on a busy machine.
 func TestSecretsAreComparedInConstantTime(t *testing.T) {
 	pkgs := token.NewFileSet()
 	used := map[string]int{}
@@ -172,11 +172,11 @@ func TestSecretsAreComparedInConstantTime(t *testing.T) {
 						switch f.Sel.Name {
 						case "consumeID", "ConsumeID", "holder", "PIN", "Secret":
 							if l, ok := op.Y.(*ast.BasicLit); ok && l.Value == `""` {
-								continue // whether there is one is no secret
+								continue // whether a secret exists is not secret
 							}
 
 							if f.Sel.Name == "holder" && name == "call.go" {
-								continue // whether the hold is another's decides nothing that it hides
+								continue // comparing holders here reveals only whether the hold is another's
 							}
 							t.Errorf("%s compares %s with ==", pkgs.Position(n.Pos()), f.Sel.Name)
 						}
@@ -220,7 +220,7 @@ func TestKeysAreChecked(t *testing.T) {
 	}
 }
 
-func TestWithoutAKeyEveryCallSaysSo(t *testing.T) {
+func TestWithoutAKeyEveryCallReturnsErrNoKey(t *testing.T) {
 	s := newShop(t)
 	made := s.make(t, withPIN)
 	bare := s.with(t, func(c *actions.Config) { c.Keys = nil })
@@ -230,7 +230,7 @@ func TestWithoutAKeyEveryCallSaysSo(t *testing.T) {
 
 	_, cancel := bare.Cancel(t.Context(), made.ID)
 	_, _, get := bare.Get(t.Context(), made.ID)
-	bulk := bare.Bulk(t.Context(), coupons(1), func(actions.Coded) error { return nil })
+	bulk := bare.Bulk(t.Context(), coupons(1), func(actions.BatchAction) error { return nil })
 	for i, err := range []error{create, chosen, consume, cancel, get, bulk} {
 		if !errors.Is(err, actions.ErrNoKey) {
 			t.Errorf("call %d: %v", i, err)
@@ -273,7 +273,7 @@ func TestBadRequestsAreNamed(t *testing.T) {
 
 	for rule, spec := range map[string]actions.Spec{
 		"requestId:": {RequestID: long}, "requestId and code": {RequestID: "r", Code: "CODE"}, "payload:": {Payload: json.RawMessage(`{`)},
-		"payload: a JSON": {Payload: json.RawMessage(`"` + strings.Repeat("x", actions.MaxPayload) + `"`)},
+		"payload: a JSON": {Payload: json.RawMessage(`"` + strings.Repeat("x", 32<<10) + `"`)},
 		"maxAttempts:":    {MaxAttempts: 1}, "maxAttempts 11": {PIN: "1234", MaxAttempts: 11}, "pin:": {PIN: "123"}, "pin: 4": {PIN: "12\x004"},
 		"activeAt": {ActiveAt: start.Add(time.Hour)},
 	} {

@@ -2,113 +2,99 @@ package actions
 
 import (
 	"context"
-	"errors"
-	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
 
-// write is the condition of an update and the values of both.
-type write struct {
-	condition string
-	values    image
+// newUpdate begins an update of the call's action.
+func (a *Actions) newUpdate(c *call) *dynamo.Update {
+	// The condition keeps an old id from changing the action of a later id that was made
+	// under the same request id, and so has the same item key.
+	return dynamo.NewUpdate(a.cfg.Table, image{keyAttribute: dynamo.S(c.itemKey)}).
+		If("idExpires = :idExpires").
+		Bind(":idExpires", dynamo.N(c.second()))
 }
 
-const (
-	isOpen    = "#status = :open AND activeAt <= :now AND expiresAt > :now AND "
-	isUsed    = "#status = :consumed AND (attribute_not_exists(" + ExpiryAttribute + ") OR " + ExpiryAttribute + " > :second)"
-	triesLeft = "(attribute_not_exists(tries) OR size(tries) < maxAttempts OR contains(tries, :try))"
-)
+// send sends one update. It returns the action as the update left it and true. If the
+// condition failed, it returns the action as it was, nil for none, and false.
+func (a *Actions) send(ctx context.Context, c *call, update *dynamo.Update) (*record, bool, error) {
+	out, err := a.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	old, refused := dynamo.FailedCondition(err)
 
-// hold is the condition that no hold of another is in the way, and its values.
-func (c *call) hold(cfg Config, values image) string {
-	if c.Fence != 0 {
-		values[":holder"], values[":fence"] = dynamo.S(c.Holder), dynamo.N(c.Fence)
-		return "holder = :holder AND fence = :fence AND holdUntil > :now"
-	}
-
-	values[":stale"] = millis(c.now.Add(-cfg.Margin))
-	if c.Holder == "" {
-		return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale)"
-	}
-	values[":holder"] = dynamo.S(c.Holder)
-
-	return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale OR (holder = :holder AND holdUntil <= :now))"
-}
-
-// usable is the condition under which the request may use the action.
-func (c *call) usable(cfg Config) write {
-	values := image{":open": dynamo.S(open), ":now": millis(c.now)}
-	pin := "attribute_not_exists(pinHash)"
-	if c.passed {
-		pin, values[":pin"] = "pinHash = :pin", dynamo.B(c.pinHash)
-	}
-
-	return write{isOpen + pin + " AND " + c.hold(cfg, values), values}
-}
-
-// guessable is the condition under which a try may be spent: tries are left, or this
-// one is spent already; and the action could be used, or has been. Of a used one the
-// right PIN brings no more than when that was.
-func (c *call) guessable(cfg Config) write {
-	values := image{":open": dynamo.S(open), ":consumed": dynamo.S(consumed), ":now": millis(c.now), ":second": dynamo.N(c.now.Unix())}
-	hold := c.hold(cfg, values)
-	if c.Fence == 0 && c.Holder != "" { // a holder asking again for the hold that it has
-		hold = "(" + hold + " OR holder = :holder)"
-	}
-
-	return write{"attribute_exists(pinHash) AND " + triesLeft + " AND ((" + isOpen + hold + ") OR (" + isUsed + "))", values}
-}
-
-var statusName = map[string]string{"#status": "status"} // DynamoDB reserves the word
-
-// isThis is the condition that the item is of this id, and not of a later one that was
-// made under the same request id.
-const isThis = " AND idExpires = :idExpires"
-
-// update sends one update. It returns the action as the update made it, or, when the
-// condition failed, as it was (nil for none) and false.
-func (a *Actions) update(ctx context.Context, c *call, update string, w write) (*record, bool, error) {
-	w.condition += isThis
-	w.values[":idExpires"] = dynamo.N(c.second())
-
-	out, err := a.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &a.cfg.Table, Key: image{keyAttribute: dynamo.S(c.itemKey)},
-		UpdateExpression: &update, ConditionExpression: &w.condition,
-		ExpressionAttributeNames: statusName, ExpressionAttributeValues: w.values,
-		ReturnValues:                        types.ReturnValueAllNew,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-	})
-	var refused *types.ConditionalCheckFailedException
 	switch {
 	case err == nil:
 		rec, err := decode(out.Attributes)
 		return &rec, true, err
-	case !errors.As(err, &refused):
+	case !refused:
 		return nil, false, unavailable(ctx, err)
-	case len(refused.Item) == 0:
+	case len(old) == 0:
 		return nil, false, nil
 	}
 
-	rec, err := decode(refused.Item)
+	rec, err := decode(old)
 	if rec.idSecond != c.second() {
-		return nil, false, err
+		return nil, false, err // the action of another id
 	}
 
 	return &rec, false, err
 }
 
-var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
+// Conditions on an action. They use the values :open, :now, :consumed, :second and :try.
+const (
+	isOpen    = "#status = :open AND activeAt <= :now AND expiresAt > :now"
+	isUsed    = "#status = :consumed AND (attribute_not_exists(" + ExpiryAttribute + ") OR " + ExpiryAttribute + " > :second)"
+	triesLeft = "attribute_not_exists(tries) OR size(tries) < maxAttempts OR contains(tries, :try)"
+)
 
-// unavailable marks a failure that may pass: time-outs, lost answers, throttling,
-// server faults. The SDK has then already retried on its own.
-func unavailable(ctx context.Context, err error) error {
-	if err != nil && (ctx.Err() != nil || retryables.IsErrorRetryable(err).Bool()) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+// requireUsable adds the condition under which the request may use the action.
+func (c *call) requireUsable(u *dynamo.Update, cfg Config) {
+	u.If(isOpen).
+		Bind(":open", dynamo.S(open)).
+		Bind(":now", dynamo.Millis(c.now))
+
+	if c.passed {
+		u.If("pinHash = :pin").Bind(":pin", dynamo.B(c.pinHash))
+	} else {
+		u.If("attribute_not_exists(pinHash)")
 	}
-	return err
+
+	u.If(c.noOtherHold(u, cfg))
+}
+
+// requireTryable adds the condition under which a try of the PIN may be counted: tries are
+// left, or this one has been counted already, and the action could be used, or has been
+// used. Of a used action the right PIN reveals no more than when that was.
+func (c *call) requireTryable(u *dynamo.Update, cfg Config, try string) {
+	hold := c.noOtherHold(u, cfg)
+	if c.Fence == 0 && c.Holder != "" { // a holder that reserves again during its hold
+		hold = "(" + hold + " OR holder = :holder)"
+	}
+
+	u.If("attribute_exists(pinHash)").
+		If(triesLeft).
+		If("("+isOpen+" AND "+hold+") OR ("+isUsed+")").
+		Bind(":open", dynamo.S(open)).
+		Bind(":consumed", dynamo.S(consumed)).
+		Bind(":now", dynamo.Millis(c.now)).
+		Bind(":second", dynamo.Seconds(c.now)).
+		Bind(":try", dynamo.S(try))
+}
+
+// noOtherHold returns the condition that the action is not held by another caller, and
+// binds its values except :now. If the request names a hold, the hold must stand.
+func (c *call) noOtherHold(u *dynamo.Update, cfg Config) string {
+	if c.Fence != 0 {
+		u.Bind(":holder", dynamo.S(c.Holder)).Bind(":fence", dynamo.N(c.Fence))
+		return "holder = :holder AND fence = :fence AND holdUntil > :now"
+	}
+
+	u.Bind(":stale", dynamo.Millis(c.now.Add(-cfg.Margin)))
+
+	if c.Holder == "" {
+		return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale)"
+	}
+	u.Bind(":holder", dynamo.S(c.Holder))
+
+	// For its own holder, a hold ends without the margin.
+	return "(attribute_not_exists(holdUntil) OR holdUntil <= :stale OR (holder = :holder AND holdUntil <= :now))"
 }

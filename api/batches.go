@@ -52,7 +52,7 @@ func (s *service) makeActions(ctx context.Context, c caller, in *makeActionsInpu
 	out := &batchOutput{}
 	out.Body.Next = int64(b.Count)
 
-	err = all.Bulk(ctx, b, func(made actions.Coded) error {
+	err = all.Bulk(ctx, b, func(made actions.BatchAction) error {
 		out.Body.Codes = append(out.Body.Codes, coded{int64(made.Index), string(made.Code), made.Made})
 		return nil
 	})

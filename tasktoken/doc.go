@@ -9,8 +9,8 @@
 //
 // # Guarantees
 //
-// No task is missed if the worker parks first and reads the order afterwards, and if
-// whoever moves the order reads the parked tasks after the move.
+// No task is missed if the worker that parks a task reads the order afterwards, and the
+// process that moves the order reads the parked tasks afterwards.
 //
 // # Caveats
 //

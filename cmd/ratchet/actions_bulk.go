@@ -48,7 +48,7 @@ func actionsBulk(a *actionSettings) *cobra.Command {
 		return a.with(c, func(all *actions.Actions) error {
 			out := bufio.NewWriter(c.OutOrStdout())
 			told, finish := bulkProgress(c.ErrOrStderr(), b)
-			err := all.Bulk(c.Context(), b, func(code actions.Coded) error {
+			err := all.Bulk(c.Context(), b, func(code actions.BatchAction) error {
 				told(code)
 
 				if a.json {
@@ -82,7 +82,7 @@ func fixed(flag, text string) (time.Time, error) {
 }
 
 // bulkProgress draws a bar on a terminal and writes a line every two seconds elsewhere.
-func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.Coded), finish func(done bool)) {
+func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.BatchAction), finish func(done bool)) {
 	made, last := 0, time.Now()
 
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -90,7 +90,7 @@ func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.Coded), finis
 		bar := bars.AddBar(int64(b.Count), mpb.PrependDecorators(decor.CountersNoUnit("%d of %d codes ")))
 		bar.SetCurrent(int64(b.From))
 
-		return func(actions.Coded) { bar.Increment() }, func(done bool) {
+		return func(actions.BatchAction) { bar.Increment() }, func(done bool) {
 			if !done {
 				bar.Abort(false)
 			}
@@ -98,7 +98,7 @@ func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.Coded), finis
 		}
 	}
 
-	return func(c actions.Coded) {
+	return func(c actions.BatchAction) {
 			if c.Made {
 				made++
 			}
