@@ -131,7 +131,7 @@ func (b *Backend) requests(ctx context.Context) (*queues.Consumer, error) {
 	}
 
 	cfg := queues.Config{SQS: b.SQS, QueueURL: url, DeadLetterURL: dead, Handler: requests.Handler{Orders: b.Orders}.Handle,
-		Slots: b.Config.Slots, Log: b.log}
+		Slots: b.Config.Slots, Log: b.log, Events: queueEvents(b.log)}
 	if b.Engine != nil {
 		// The engine hands nothing to a poll that has ended. Whoever held messages before
 		// this process is dead, so they need not be kept from it for long.

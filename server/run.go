@@ -83,7 +83,7 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 			Slots: b.Config.Slots, Pollers: max(1, b.Config.Slots/4), Heartbeat: t.Heartbeat, Timeout: timeout})
 	}
 
-	cfg := activities.Config{SFN: b.SFN, Activities: served, WorkerName: name, ErrorPrefix: steps.ErrorPrefix, Log: b.log}
+	cfg := activities.Config{SFN: b.SFN, Activities: served, WorkerName: name, ErrorPrefix: steps.ErrorPrefix, Log: b.log, Events: activityEvents(b.log)}
 	if b.Engine != nil {
 		// The engine is in this process and gives no task to a poll that has ended, so
 		// a stop need not wait for open polls.
