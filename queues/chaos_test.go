@@ -129,7 +129,7 @@ func TestAGroupKeepsItsOrderWhateverHappens(t *testing.T) {
 					w.send(fmt.Sprintf("%d:%d", g, i))
 				}
 			}
-			w.faults.obey(c.fault)
+			w.interfere(c.fault)
 			cfg := w.config(c.handle)
 			cfg.Attempts, cfg.Slots, cfg.Backoff = -1, rapid.IntRange(1, 20).Draw(rt, "slots"), Backoff{Max: 10 * time.Second}
 
@@ -146,7 +146,7 @@ func TestAGroupKeepsItsOrderWhateverHappens(t *testing.T) {
 			for _, stop := range stops {
 				stop()
 			}
-			w.faults.obey(nil)
+			w.transport.Clear()
 
 			if got := w.counts(); got != "0+0 0+0" {
 				rt.Errorf("left: %s", got)

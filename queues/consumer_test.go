@@ -2,10 +2,8 @@ package queues
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,17 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
-
-func jsonDecoder(r io.Reader) *json.Decoder { return json.NewDecoder(r) }
-
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-
-	return b
-}
 
 // inWorld runs a test on an engine of its own in a synctest bubble: days pass in an
 // instant.
@@ -210,7 +197,7 @@ func TestAConsumerThatIsCutOffStopsBeforeAnotherBegins(t *testing.T) {
 			ended, cause = time.Since(start), context.Cause(ctx)
 			return Retry(0, cause)
 		})
-		w.faults.obey(func(operation string, n int) fault {
+		w.interfere(func(operation string, n int) fault {
 			if operation == "ReceiveMessage" && n == 0 {
 				return none
 			}
@@ -303,7 +290,7 @@ func TestAGroupKeepsItsOrderWhenAMessageFails(t *testing.T) {
 func TestAGroupGoesOnOnlyWhenAMessageIsDeleted(t *testing.T) {
 	inWorld(t, ".fifo", func(t *testing.T, w *world) {
 		w.send("g:1", "g:2")
-		w.faults.obey(func(operation string, n int) fault {
+		w.interfere(func(operation string, n int) fault {
 			if operation == "DeleteMessageBatch" && n < 3 {
 				return []fault{lost, unanswered, halved}[n]
 			}
@@ -333,7 +320,7 @@ func TestOnlyTheEntriesOfABatchThatFailedAreSentAgain(t *testing.T) {
 		for i := range 10 {
 			w.send(fmt.Sprint(i))
 		}
-		w.faults.obey(func(operation string, n int) fault {
+		w.interfere(func(operation string, n int) fault {
 			if operation == "DeleteMessageBatch" && n < 4 {
 				return halved
 			}

@@ -1,12 +1,9 @@
 package queues
 
 import (
-	"bytes"
 	"context"
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -18,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
 )
 
 // world is an engine with a queue and its dead letters, in a directory made outside of
@@ -26,23 +24,20 @@ type world struct {
 	t         *testing.T
 	engine    *embedded.Engine
 	api       *sqs.Client // without faults
-	faults    *faultyTransport
+	transport *embeddedtest.Transport
 	url, dead string
 }
 
 func newWorld(t *testing.T, dir, suffix string) *world {
 	t.Helper()
 
-	e, err := embedded.Open(embedded.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
+	engine := embeddedtest.Open(t, func(c *embedded.Config) { c.Dir = dir })
+	w := &world{
+		t:         t,
+		engine:    engine,
+		api:       sqs.NewFromConfig(engine.AWSConfig()),
+		transport: embeddedtest.NewTransport(engine.HTTPClient()),
 	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	w := &world{t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig()), faults: &faultyTransport{next: e.HTTPClient().Transport}}
 
 	attributes := map[string]string{"VisibilityTimeout": "43200"} // what the consumer sets must count
 	if suffix != "" {
@@ -63,11 +58,19 @@ func newWorld(t *testing.T, dir, suffix string) *world {
 	return w
 }
 
-// config consumes the queue through the faulty transport.
+// config consumes the queue through the transport.
 func (w *world) config(h Handler) Config {
 	cfg := w.engine.AWSConfig()
-	cfg.HTTPClient = &http.Client{Transport: w.faults}
-	return Config{SQS: sqs.NewFromConfig(cfg), QueueURL: w.url, DeadLetterURL: w.dead, Handler: h, PollGrace: -1, Log: slog.New(slog.DiscardHandler)}
+	cfg.HTTPClient = w.transport
+
+	return Config{
+		SQS:           sqs.NewFromConfig(cfg),
+		QueueURL:      w.url,
+		DeadLetterURL: w.dead,
+		Handler:       h,
+		PollGrace:     -1,
+		Log:           embeddedtest.Quiet(),
+	}
 }
 
 // run starts a consumer; stop ends it and waits.
@@ -157,15 +160,6 @@ func (j *journal) String() string {
 	return strings.Join(j.lines, " ")
 }
 
-// faultyTransport loses or refuses calls on their way. A rule gets the operation and how often
-// it was called before.
-type faultyTransport struct {
-	next  http.RoundTripper
-	mu    sync.Mutex
-	calls map[string]int
-	rule  func(operation string, n int) fault
-}
-
 // fault is what happens to a call.
 type fault int
 
@@ -176,90 +170,72 @@ const (
 	halved           // of a batch only the first half arrives; the other half fails
 )
 
-var errNetwork = errors.New("connection reset by peer")
+// interfere lets rule say what happens to each call of the consumer. It gets the
+// operation and how often it was called before.
+func (w *world) interfere(rule func(operation string, n int) fault) {
+	w.transport.Around(func(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+		switch rule(c.Operation, c.N-1) {
+		case lost:
+			return nil, embeddedtest.ErrLost
+		case unanswered:
+			if response, err := send(); err == nil {
+				_ = response.Body.Close()
+			}
 
-func (f *faultyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	f.mu.Lock()
-	if f.calls == nil {
-		f.calls = map[string]int{}
-	}
-	n := f.calls[operation]
-	f.calls[operation]++
-	rule := f.rule
-	f.mu.Unlock()
-
-	what := none
-	if rule != nil {
-		what = rule(operation, n)
-	}
-
-	switch what {
-	case lost:
-		return nil, errNetwork
-	case unanswered:
-		if resp, err := f.next.RoundTrip(r); err == nil {
-			_ = resp.Body.Close()
+			return nil, embeddedtest.ErrAnswerLost
+		case halved:
+			return halve(c, send)
 		}
-		return nil, errNetwork
-	case halved:
-		return f.halve(r)
-	}
 
-	return f.next.RoundTrip(r)
+		return send()
+	})
 }
 
-// obey sets the rule.
-func (f *faultyTransport) obey(rule func(operation string, n int) fault) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.rule = rule
-}
-
-// halve lets the first half of a batch through and answers for the other with the
-// service's own fault.
-func (f *faultyTransport) halve(r *http.Request) (*http.Response, error) {
+// halve sends the first half of a batch and answers for the other with an error of the
+// service for each message.
+func halve(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
 	var in struct {
 		QueueUrl string //nolint:revive // the wire's name
 		Entries  []map[string]any
 	}
-	if err := decodeJSON(r.Body, &in); err != nil {
+	if err := json.Unmarshal(c.Body(), &in); err != nil {
 		return nil, err
 	}
+
 	keep := (len(in.Entries) + 1) / 2
 	rest := in.Entries[keep:]
 	in.Entries = in.Entries[:keep]
-	sent := r.Clone(r.Context())
-	sent.Body = encodeJSON(in)
-	sent.ContentLength = -1
+	c.SetBody(mustJSON(in))
 
-	resp, err := f.next.RoundTrip(sent)
+	response, err := send()
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 
 	var out struct {
 		Successful []map[string]any
 		Failed     []map[string]any
 	}
-	if err := decodeJSON(resp.Body, &out); err != nil {
+	if err := json.NewDecoder(response.Body).Decode(&out); err != nil {
 		return nil, err
 	}
 
 	for _, e := range rest {
 		out.Failed = append(out.Failed, map[string]any{"Id": e["Id"], "Code": "InternalError", "Message": "try again", "SenderFault": false})
 	}
-	resp.Header.Del("X-Amz-Crc32")
-	resp.Header.Del("Content-Length")
-	resp.ContentLength, resp.Body = -1, encodeJSON(out)
 
-	return resp, nil
+	return c.Respond(http.StatusOK, string(mustJSON(out))), nil
 }
 
-func decodeJSON(r io.Reader, into any) error { return jsonDecoder(r).Decode(into) }
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
 
-func encodeJSON(v any) io.ReadCloser { return io.NopCloser(bytes.NewReader(mustJSON(v))) }
+	return b
+}
 
 var allSystem = []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll}
 

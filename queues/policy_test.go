@@ -1,0 +1,281 @@
+package queues
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+
+	"ratchet/embedded/embeddedtest"
+)
+
+func done(context.Context, Message) Outcome { return Done() }
+
+func TestTheMiddlewareOfAConsumerWrapsItsHandlerTheFirstOutermost(t *testing.T) {
+	inWorld(t, "", func(t *testing.T, w *world) {
+		var trace []string
+		layer := func(name string) Middleware {
+			return func(next Handler) Handler {
+				return func(ctx context.Context, m Message) Outcome {
+					trace = append(trace, name)
+					return next(ctx, m)
+				}
+			}
+		}
+		cfg := w.config(done)
+		cfg.Middleware = []Middleware{layer("outer"), layer("inner")}
+
+		w.send("a")
+		stop := w.run(cfg)
+		synctest.Wait()
+		stop()
+
+		if !slices.Equal(trace, []string{"outer", "inner"}) {
+			t.Errorf("called %v", trace)
+		}
+	})
+}
+
+func TestAConsumerIsReadyWhilePollsAreAnsweredOrAllSlotsAreAtWork(t *testing.T) {
+	inWorld(t, "", func(t *testing.T, w *world) {
+		cfg := w.config(func(context.Context, Message) Outcome {
+			time.Sleep(5 * time.Minute)
+			return Done()
+		})
+		cfg.Slots, cfg.WaitTime, cfg.Timeout = 1, 5*time.Second, 10*time.Minute
+
+		c, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(when string, ready bool) {
+			t.Helper()
+			synctest.Wait()
+
+			if err := c.Ready(); (err == nil) != ready {
+				t.Errorf("%s: %v", when, err)
+			}
+		}
+		check("before Run", true)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		check("during the first poll", true)
+
+		time.Sleep(time.Minute)
+		check("while polls are answered", true)
+
+		w.send("a")
+		time.Sleep(2 * time.Minute)
+		check("while the only slot is at work", true)
+
+		time.Sleep(4 * time.Minute) // the handler has returned
+		w.transport.Inject(embeddedtest.LoseRequest("ReceiveMessage"))
+		time.Sleep(time.Minute)
+		check("while no poll is answered", false)
+
+		cancel()
+
+		if err := <-ended; err != nil {
+			t.Errorf("run: %v", err)
+		}
+	})
+}
+
+// TestTheDrainFollowsItsConfiguration has a handler that ignores the end of its context
+// for a while.
+func TestTheDrainFollowsItsConfiguration(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		ignores time.Duration
+		took    time.Duration
+		want    error
+	}{
+		{name: "a handler that returns within the grace", ignores: 2 * time.Second, took: 9 * time.Second},
+		{name: "a handler that does not", ignores: time.Hour, took: 7*time.Second + 3*time.Second + lastCalls, want: ErrStuck},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			inWorld(t, "", func(t *testing.T, w *world) {
+				cfg := w.config(func(ctx context.Context, _ Message) Outcome {
+					<-ctx.Done()
+					time.Sleep(row.ignores)
+
+					return Done()
+				})
+				cfg.DrainTimeout, cfg.DrainGrace = 7*time.Second, 3*time.Second
+
+				c, err := New(cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- c.Run(ctx) }()
+
+				w.send("a")
+				synctest.Wait()
+				cancel()
+
+				began := time.Now()
+				if err := <-ended; !errors.Is(err, row.want) || time.Since(began) != row.took {
+					t.Errorf("run: %v after %v, want %v after %v", err, time.Since(began), row.want, row.took)
+				}
+				time.Sleep(row.ignores) // the handler's goroutine ends
+			})
+		})
+	}
+}
+
+func TestPollsThatNoRetryHelpsEndRunAfterFatalAfter(t *testing.T) {
+	for _, row := range []struct {
+		code  string
+		fatal bool
+	}{
+		{code: "AccessDeniedException", fatal: true},
+		{code: "KmsAccessDenied", fatal: true},
+		{code: "ThrottlingException", fatal: false},
+	} {
+		inWorld(t, "", func(t *testing.T, w *world) {
+			w.transport.Inject(embeddedtest.Answer(row.code, "ReceiveMessage"))
+
+			failures := 0
+			cfg := w.config(done)
+			cfg.FatalAfter = 20 * time.Second
+			cfg.Events.PollFailed = func(error) { failures++ }
+
+			c, err := New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+
+			if err := c.Run(ctx); (err != nil) != row.fatal || (ctx.Err() == nil) != row.fatal || failures == 0 {
+				t.Errorf("%s: run: %v after %d failures", row.code, err, failures)
+			}
+		})
+	}
+}
+
+func TestNotYetIsNoAttempt(t *testing.T) {
+	inWorld(t, "", func(t *testing.T, w *world) {
+		calls := 0
+		cfg := w.config(func(context.Context, Message) Outcome {
+			if calls++; calls <= 10 {
+				return NotYet(time.Second, errors.New("the service does not answer"))
+			}
+
+			return Retry(time.Second, nil)
+		})
+		cfg.Attempts = 2
+
+		w.send("a")
+		w.run(cfg)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		w.expect("in the end", "0+0 1+0")
+
+		if calls != 12 {
+			t.Errorf("%d calls, want 10 that do not count and 2 that do", calls)
+		}
+	})
+}
+
+func TestARejectedMessageReturnsWhileTheDeadLetterQueueCannotBeReached(t *testing.T) {
+	inWorld(t, "", func(t *testing.T, w *world) {
+		outage := w.transport.Inject(embeddedtest.LoseRequest("SendMessage"))
+
+		var dispositions []Disposition
+		cfg := w.config(func(context.Context, Message) Outcome { return Reject(errors.New("never")) })
+		cfg.Events.Ended = func(e Ended) { dispositions = append(dispositions, e.Disposition) }
+
+		w.send("a")
+		w.run(cfg)
+		time.Sleep(time.Minute)
+		w.expect("during the outage no message is lost", "0+1 0+0")
+		outage.Remove()
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		w.expect("after it", "0+0 1+0")
+
+		if last := len(dispositions) - 1; last < 1 || dispositions[0] != Returned || dispositions[last] != DeadLettered {
+			t.Errorf("dispositions %v", dispositions)
+		}
+	})
+}
+
+func TestTheReasonOfADeadLetterIsTextThatTheServiceTakes(t *testing.T) {
+	for _, row := range []struct {
+		is   string
+		err  error
+		want string
+	}{
+		{is: "no reason", err: nil, want: "rejected"},
+		{is: "an empty reason", err: errors.New(""), want: "rejected"},
+		{is: "characters that XML forbids", err: errors.New("a\x00b\x1bc\uFFFEd\xffe\tf"), want: "a?b?c?d?e\tf"},
+		{is: "a long reason, cut between characters", err: errors.New("x" + strings.Repeat("ü", maxReason)), want: "x" + strings.Repeat("ü", maxReason/2-1) + "..."},
+	} {
+		if got := reasonText(row.err); got != row.want {
+			t.Errorf("%s: got %.60q (%d bytes)", row.is, got, len(got))
+		}
+	}
+}
+
+func TestTheMarginOfALambdaIsTheTimeToReportTheBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+
+		began := time.Now()
+		l := Lambda{Margin: 4 * time.Second, Handler: func(ctx context.Context, _ Message) Outcome {
+			<-ctx.Done()
+			return Retry(0, ctx.Err())
+		}}
+
+		out, err := l.Handle(ctx, event(t, "q", "a"))
+		if err != nil || failed(out) != "m0" || time.Since(began) != 6*time.Second {
+			t.Errorf("failed %q, %v, after %v", failed(out), err, time.Since(began))
+		}
+	})
+}
+
+func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
+	_, err := New(Config{
+		SQS:        sqs.New(sqs.Options{}),
+		Slots:      -1,
+		WaitTime:   time.Minute,
+		Visibility: time.Millisecond,
+		Timeout:    -time.Second,
+		Backoff:    Backoff{Base: time.Hour, Max: time.Second},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+
+	want := []string{
+		"queues: Config.SQS and Config.Handler must be set",
+		"queues: Config.QueueURL is empty",
+		"queues: -1 slots and 1 pollers, want at least 1",
+		"queues: Config.WaitTime is 1m0s, want 1s to 20s",
+		"queues: Config.Visibility is 1ms, want 1s to 12h in whole seconds",
+		"queues: Config.Timeout is -1s, want at most 12h",
+		"queues: Backoff from 1h0m0s to 1s: want 0 < Base <= Max <= 12h",
+	}
+	if got := strings.Split(err.Error(), "\n"); !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", err, strings.Join(want, "\n"))
+	}
+}
+
+func TestKindsNameThemselves(t *testing.T) {
+	for kind, want := range map[Kind]string{KindRetry: "retry", KindDone: "done", KindInProgress: "in_progress", KindReject: "reject", 9: "unknown"} {
+		if got := kind.String(); got != want {
+			t.Errorf("kind %d is %q, want %q", kind, got, want)
+		}
+	}
+}
