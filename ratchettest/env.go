@@ -1,0 +1,188 @@
+package ratchettest
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Config says what [Start] starts. The zero Config runs the built-in definition of
+// orders with one worker.
+type Config struct {
+	// Server configures the server. Start fills what is empty: Data and Notify are
+	// files in the test's temporary directory, CarrierDelay is 1 ms.
+	Server server.Config
+	// Definition is what orders may do. Default: that of Server.OrderDefinition, else
+	// [workflow.Order].
+	Definition *workflow.Definition
+	// NoWorker leaves the worker, the stream poller and the carrier out: the tables
+	// exist, and nothing reacts to transitions.
+	NoWorker bool
+	// Hooks also get what the server reports.
+	Hooks server.Hooks
+	// Log gets the server's log. Default: it is discarded.
+	Log *slog.Logger
+	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is
+	// the bubble's time and should exceed the delays of the test.
+	Patience time.Duration
+}
+
+// Env is a Ratchet that runs in a test.
+type Env struct {
+	// Backend is the server: its parts (Orders, Stock, Payments, …), its SDK clients
+	// and, as Engine, the engine.
+	Backend *server.Backend
+
+	t    testing.TB
+	core *core
+}
+
+// core is what an Env shares with those that With makes of it.
+type core struct {
+	notifications string // the file that they are sent to; empty: elsewhere
+	machine       string // the state machine's ARN
+	patience      time.Duration
+	events        broadcast
+
+	mu       sync.Mutex
+	requests int // moves so far, for their request ids
+}
+
+// Start starts a Ratchet and stops it when the test ends.
+func Start(t testing.TB, cfg Config) *Env {
+	t.Helper()
+
+	env := &Env{t: t, core: &core{patience: cfg.Patience}}
+	if env.core.patience <= 0 {
+		env.core.patience = 20 * time.Second
+	}
+
+	if cfg.Log == nil {
+		cfg.Log = embeddedtest.Quiet()
+	}
+
+	env.fillServer(&cfg)
+
+	backend, err := server.Embed(cfg.Server, cfg.Log, env.core.observe(cfg.Hooks))
+	if err != nil {
+		t.Fatalf("open the server: %v", err)
+	}
+
+	t.Cleanup(func() {
+		if err := backend.Close(); err != nil {
+			t.Errorf("close the server: %v", err)
+		}
+	})
+	env.Backend = backend
+
+	// The carrier looks often where it ships soon, and seldom where a bubble's clock
+	// passes days: each look costs real time.
+	backend.Carrier.Every = max(20*time.Millisecond, backend.Carrier.Delay/50)
+
+	if err := backend.Init(t.Context()); err != nil {
+		t.Fatalf("create tables, activities and state machine: %v", err)
+	}
+
+	if env.core.machine, err = backend.StateMachineARN(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	// Cleanups run in reverse order: the components stop, then the last check reads
+	// what they left, then the server closes.
+	t.Cleanup(env.checkNothingTwice)
+	env.Go("engine", backend.Engine.Run)
+
+	if !cfg.NoWorker {
+		env.Go("carrier", backend.Carrier.Run)
+		env.Go("worker", func(ctx context.Context) error { return backend.Run(ctx, "worker") })
+	}
+
+	return env
+}
+
+// fillServer sets what the server's configuration leaves empty.
+func (e *Env) fillServer(cfg *Config) {
+	e.t.Helper()
+
+	dir := e.t.TempDir()
+	if cfg.Server.Data == "" {
+		cfg.Server.Data = filepath.Join(dir, "data")
+	}
+
+	if cfg.Server.Notify == "" {
+		// A file shows a notification that is sent twice; the sinks that honor its key
+		// would hide it.
+		e.core.notifications = filepath.Join(dir, "notifications.jsonl")
+		cfg.Server.Notify = "file:" + e.core.notifications
+	}
+
+	if cfg.Server.CarrierDelay == 0 {
+		cfg.Server.CarrierDelay = time.Millisecond
+	}
+
+	if cfg.Definition == nil {
+		return
+	}
+
+	text, err := cfg.Definition.Render("yaml")
+	if err != nil {
+		e.t.Fatalf("render the definition: %v", err)
+	}
+
+	cfg.Server.OrderDefinition = filepath.Join(dir, "definition.yaml")
+	if err := os.WriteFile(cfg.Server.OrderDefinition, []byte(text), 0o600); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// observe adds to the hooks that waits look again after each event.
+func (c *core) observe(h server.Hooks) server.Hooks {
+	decided, reacted := h.Decided, h.Reacted
+
+	h.Decided = func(id transitions.OrderID, event workflow.Event, verdict transitions.Verdict) {
+		if decided != nil {
+			decided(id, event, verdict)
+		}
+		c.events.send()
+	}
+	h.Reacted = func(handler string, change transitions.Change) {
+		if reacted != nil {
+			reacted(handler, change)
+		}
+		c.events.send()
+	}
+
+	return h
+}
+
+// With returns the Env for another test: a subtest of the one that started it.
+func (e *Env) With(t testing.TB) *Env { return &Env{Backend: e.Backend, t: t, core: e.core} }
+
+// Go runs a component until the test ends: run gets a context that ends then, and Go's
+// cleanup waits for it to return. An error fails the test. Components stop in the reverse
+// of the order in which they were started.
+func (e *Env) Go(name string, run func(context.Context) error) {
+	e.t.Helper()
+
+	ctx, stop := context.WithCancel(context.WithoutCancel(e.t.Context()))
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+
+	t := e.t
+	t.Cleanup(func() {
+		stop()
+
+		if err := <-ended; err != nil {
+			t.Errorf("run %s: %v", name, err)
+		}
+	})
+}

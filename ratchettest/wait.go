@@ -1,0 +1,73 @@
+package ratchettest
+
+import (
+	"sync"
+	"time"
+)
+
+// looks is how often a wait looks in its whole time at least. Most looks come sooner, after
+// an event; some changes, as the end of an execution, report none.
+const looks = 200
+
+// Wait waits until check reports that what has come true, and fails the test after
+// [Config.Patience]. The status that check returns is part of the failure: it says what
+// was there instead. An error fails the test at once.
+func (e *Env) Wait(what string, check func() (done bool, status string, err error)) {
+	e.t.Helper()
+
+	patience := time.NewTimer(e.core.patience)
+	defer patience.Stop()
+
+	look := time.NewTicker(e.core.patience / looks)
+	defer look.Stop()
+
+	for {
+		// Taken before the check: an event during the check starts another one.
+		event := e.core.events.next()
+
+		done, status, err := check()
+		switch {
+		case err != nil:
+			e.t.Fatalf("wait for %s: %v", what, err)
+		case done:
+			return
+		}
+
+		select {
+		case <-event:
+		case <-look.C:
+		case <-e.t.Context().Done():
+			e.t.Fatalf("wait for %s: the test has ended; last seen: %s", what, status)
+		case <-patience.C:
+			e.t.Fatalf("waited %v in vain for %s; last seen: %s", e.core.patience, what, status)
+		}
+	}
+}
+
+// broadcast wakes all who wait for the next event. The zero broadcast is ready.
+type broadcast struct {
+	mu      sync.Mutex
+	waiting chan struct{} // closed by the next event; nil if nothing waits
+}
+
+// next returns a channel that the next event closes.
+func (b *broadcast) next() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	if b.waiting == nil {
+		b.waiting = make(chan struct{})
+	}
+
+	return b.waiting
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	if b.waiting != nil {
+		close(b.waiting)
+		b.waiting = nil
+	}
+}
