@@ -13,6 +13,7 @@ import (
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
+	"ratchet/workflow/diagram"
 )
 
 // Config says what [Start] starts. The zero Config runs the built-in definition of
@@ -133,7 +134,7 @@ func (e *Env) fillServer(cfg *Config) {
 		return
 	}
 
-	text, err := cfg.Definition.Render("yaml")
+	text, err := diagram.Render(cfg.Definition, "yaml", nil)
 	if err != nil {
 		e.t.Fatalf("render the definition: %v", err)
 	}
