@@ -80,6 +80,10 @@ module-check: ## rename a copy of the module, build it and test a package there
 	out="$$(gofmt -l .)"; test -z "$$out" || { echo "not formatted after the renaming: $$out"; exit 1; }; \
 	go build ./... && go vet ./... && go test ./workflow/...
 
+.PHONY: own
+own: ## build and test examples/own, a module of its own that uses this one
+	cd examples/own && test -z "$$(gofmt -l .)" && go vet ./... && go test ./...
+
 ##@ Keep clean
 
 .PHONY: format
