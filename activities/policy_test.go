@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
 
@@ -75,7 +76,7 @@ func TestAPollThatIsNotAnsweredInTimeIsAFailure(t *testing.T) {
 func TestPollsComeBackAfterQuotaErrors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
-		s.set(func(string, string) error { return awsRefusal("ActivityWorkerLimitExceeded") })
+		quota := s.transport.Inject(embeddedtest.Answer("ActivityWorkerLimitExceeded"))
 		r := begin(t, s.config(succeed, func(c *Config) { c.Activities[0].Slots, c.Activities[0].Pollers = 4, 4 }))
 		time.Sleep(time.Minute)
 
@@ -83,7 +84,7 @@ func TestPollsComeBackAfterQuotaErrors(t *testing.T) {
 			t.Errorf("%d polls allowed after a minute of quota errors, want 1", n)
 		}
 
-		s.set(nil)
+		quota.Remove()
 		time.Sleep(3 * time.Hour)
 
 		if n := r.pollers[0].allowed.Load(); n != 4 {
@@ -97,13 +98,7 @@ func TestAnOutputThatTheServiceRefusesBecomesAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var done Done
 		s := newScript("t")
-		s.set(func(op, _ string) error {
-			if op == "SendTaskSuccess" {
-				return awsRefusal("InvalidOutput")
-			}
-
-			return nil
-		})
+		s.transport.Inject(embeddedtest.Answer("InvalidOutput", "SendTaskSuccess"))
 		r := begin(t, s.config(succeed, func(c *Config) { c.Events.Done = func(d Done) { done = d } }))
 		synctest.Wait()
 		wantNil(t, r.stop())

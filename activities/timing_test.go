@@ -2,132 +2,16 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"io"
 	"log/slog"
-	"net/http"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-
+	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
-
-// script answers on the wire what the engine cannot be made to: in bubbles of
-// virtual time, with answers that are late, lost or refused. It hands out
-// tokens that tests put in and notes each call with its time since the start.
-type script struct {
-	tokens chan string
-	began  time.Time
-	quiet  bool // note no calls
-	mu     sync.Mutex
-	rule   func(op, token string) error
-	calls  []sentCall
-}
-
-type sentCall struct {
-	op, token, body string
-	at              time.Duration
-}
-
-func newScript(tokens ...string) *script {
-	s := &script{tokens: make(chan string, 4096), began: time.Now()}
-	for _, t := range tokens {
-		s.tokens <- t
-	}
-
-	return s
-}
-
-func (s *script) config(handle HandlerFunc, edit ...func(*Config)) Config {
-	c := Config{
-		SFN: sfn.NewFromConfig(aws.Config{
-			Region: "us-east-1", HTTPClient: &http.Client{Transport: s}, BaseEndpoint: aws.String("http://script"),
-			Credentials: credentials.NewStaticCredentialsProvider("a", "b", ""),
-		}),
-		Activities: []Activity{{ARN: "arn:aws:states:us-east-1:0:activity:a", Handle: handle, Slots: 1, Heartbeat: 30 * time.Second}},
-		Log:        slog.New(slog.DiscardHandler), PollGrace: -1,
-	}
-	for _, e := range edit {
-		e(&c)
-	}
-
-	return c
-}
-
-// of lists the calls of one operation.
-func (s *script) of(op string) []sentCall {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-
-	var out []sentCall
-	for _, c := range s.calls {
-		if c.op == op {
-			out = append(out, c)
-		}
-	}
-
-	return out
-}
-
-func (s *script) set(rule func(op, token string) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.rule = rule
-}
-
-func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	body, _ := io.ReadAll(r.Body)
-	var in struct {
-		TaskToken string `json:"taskToken"`
-	}
-	_ = json.Unmarshal(body, &in)
-	s.mu.Lock()
-	if !s.quiet {
-		s.calls = append(s.calls, sentCall{op, in.TaskToken, string(body), time.Since(s.began)})
-	}
-	rule := s.rule
-	s.mu.Unlock()
-
-	if rule != nil {
-		if err := rule(op, in.TaskToken); err != nil {
-			var refusal awsRefusal
-			if errors.As(err, &refusal) {
-				return respond(r, http.StatusBadRequest, `{"__type":"`+string(refusal)+`","message":"by the script"}`), nil
-			}
-
-			return nil, err
-		}
-	}
-
-	if op != "GetActivityTask" {
-		return respond(r, http.StatusOK, `{}`), nil
-	}
-	timer := time.NewTimer(60 * time.Second)
-	defer timer.Stop()
-
-	select {
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
-	case <-timer.C:
-		return respond(r, http.StatusOK, `{"taskToken":null}`), nil
-	case t := <-s.tokens:
-		return respond(r, http.StatusOK, `{"taskToken":"`+t+`","input":"{}"}`), nil
-	}
-}
-
-func respond(r *http.Request, status int, body string) *http.Response {
-	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-		Body: io.NopCloser(strings.NewReader(body)), Request: r, ProtoMajor: 1, ProtoMinor: 1}
-}
 
 func wantNil(t *testing.T, err error) {
 	t.Helper()
@@ -164,15 +48,10 @@ func TestHeartbeatsComeWithinAThirdOfHeartbeatSecondsAndNoneAfterTheAnswer(t *te
 }
 
 func TestSelfFenceComesBeforeHeartbeatSecondsAreOver(t *testing.T) {
-	for _, fault := range []error{awsRefusal("ThrottlingException"), errors.New("no network")} {
+	for _, fault := range []embeddedtest.Fault{embeddedtest.Throttle("SendTaskHeartbeat"), embeddedtest.LoseRequest("SendTaskHeartbeat")} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newScript("t")
-			s.set(func(op, _ string) error {
-				if op == "SendTaskHeartbeat" {
-					return fault
-				}
-				return nil
-			})
+			s.transport.Inject(fault)
 			began := time.Now()
 			var ended time.Duration
 			var cause error
@@ -198,12 +77,10 @@ func TestSelfFenceComesBeforeHeartbeatSecondsAreOver(t *testing.T) {
 func TestThrottlingShorterThanHeartbeatSecondsIsHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("t")
-		s.set(func(op, _ string) error {
-			if at := time.Since(s.began); op == "SendTaskHeartbeat" && at > 20*time.Second && at < 40*time.Second {
-				return awsRefusal("ThrottlingException")
-			}
-			return nil
-		})
+		s.transport.Inject(embeddedtest.Throttle("SendTaskHeartbeat").If(func(*embeddedtest.Call) bool {
+			at := time.Since(s.began)
+			return at > 20*time.Second && at < 40*time.Second
+		}))
 		r := begin(t, s.config(func(ctx context.Context, _ Task) (any, error) {
 			worker.Wait(ctx, 2*time.Minute)
 			return "ok", ctx.Err()
@@ -221,12 +98,7 @@ func TestTheHandlerEndsAtOnceWhenTheServiceSaysTheTaskIsLost(t *testing.T) {
 	for _, code := range []string{"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newScript("t")
-			s.set(func(op, _ string) error {
-				if op == "SendTaskHeartbeat" {
-					return awsRefusal(code)
-				}
-				return nil
-			})
+			s.transport.Inject(embeddedtest.Answer(code, "SendTaskHeartbeat"))
 			var done Done
 			r := begin(t, s.config(func(ctx context.Context, _ Task) (any, error) {
 				<-ctx.Done()
@@ -245,12 +117,9 @@ func TestTheHandlerEndsAtOnceWhenTheServiceSaysTheTaskIsLost(t *testing.T) {
 func TestAnAnswerThatCannotBeDeliveredKeepsTheTaskAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("t")
-		s.set(func(op, _ string) error {
-			if op == "SendTaskSuccess" && time.Since(s.began) < 90*time.Second {
-				return awsRefusal("ThrottlingException")
-			}
-			return nil
-		})
+		s.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").If(func(*embeddedtest.Call) bool {
+			return time.Since(s.began) < 90*time.Second
+		}))
 		var done Done
 		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil },
 			func(c *Config) { c.Events.Done = func(d Done) { done = d } }))
@@ -323,7 +192,7 @@ func TestATokenThatArrivesAfterTheDrainTimeoutIsGivenBack(t *testing.T) {
 func TestPollErrorsAreLoggedOnceAMinuteAndQuotaErrorsReduceThePolls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
-		s.set(func(op, _ string) error { return awsRefusal("ActivityWorkerLimitExceeded") })
+		s.transport.Inject(embeddedtest.Answer("ActivityWorkerLimitExceeded"))
 		var log strings.Builder
 		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
 			c.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -349,7 +218,7 @@ func TestPollErrorsAreLoggedOnceAMinuteAndQuotaErrorsReduceThePolls(t *testing.T
 func TestAPollErrorThatNoRetryChangesIsFatalAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
-		s.set(func(string, string) error { return awsRefusal("AccessDeniedException") })
+		s.transport.Inject(embeddedtest.Answer("AccessDeniedException"))
 		began := time.Now()
 		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil }))
 		<-r.done
@@ -398,7 +267,7 @@ func TestTheWorkerIsUnreadyWhenNoPollIsAnswered(t *testing.T) {
 		if err := r.Ready(); err != nil {
 			t.Errorf("Ready: %v", err)
 		}
-		s.set(func(string, string) error { return errors.New("no network") })
+		s.transport.Inject(embeddedtest.LoseRequest())
 		time.Sleep(3 * time.Minute)
 
 		if r.Ready() == nil {
@@ -411,12 +280,7 @@ func TestTheWorkerIsUnreadyWhenNoPollIsAnswered(t *testing.T) {
 func TestAnUnreachableServiceDoesNotKeepTheWorkerFromStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("t")
-		s.set(func(op, _ string) error {
-			if op == "SendTaskSuccess" {
-				return errors.New("no network")
-			}
-			return nil
-		})
+		s.transport.Inject(embeddedtest.LoseRequest("SendTaskSuccess"))
 		var done Done
 		r := begin(t, s.config(func(context.Context, Task) (any, error) { return 1, nil },
 			func(c *Config) { c.Events.Done = func(d Done) { done = d } }))

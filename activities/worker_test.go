@@ -14,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
 
@@ -24,28 +25,28 @@ func TestATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
 		handle HandlerFunc
 		want   string // prefix of the execution's result
 	}{
-		{"an output is sent as JSON", func(_ context.Context, t Task) (any, error) {
+		{name: "an output is sent as JSON", handle: func(_ context.Context, t Task) (any, error) {
 			return map[string]any{"in": t.Input, "by": t.Worker, "html": "<&>"}, nil
-		}, `{"by":"w","html":"<&>","in":{"a":1}}`},
-		{"no output is null", func(context.Context, Task) (any, error) { return nil, nil }, "null"},
-		{"raw JSON goes through", func(context.Context, Task) (any, error) { return json.RawMessage(`[1, 2]`), nil }, "[1, 2]"},
-		{"a named error keeps its name", func(context.Context, Task) (any, error) {
+		}, want: `{"by":"w","html":"<&>","in":{"a":1}}`},
+		{name: "no output is null", handle: func(context.Context, Task) (any, error) { return nil, nil }, want: "null"},
+		{name: "raw JSON goes through", handle: func(context.Context, Task) (any, error) { return json.RawMessage(`[1, 2]`), nil }, want: "[1, 2]"},
+		{name: "a named error keeps its name", handle: func(context.Context, Task) (any, error) {
 			return nil, fmt.Errorf("outer: %w", Fail("Order.Declined", errors.New("no money")))
-		}, "Order.Declined: no money"},
-		{"any other error is unknown", func(context.Context, Task) (any, error) { return nil, errors.New("what") }, "Order.Unknown: what"},
-		{"names of the service's own are not used", func(context.Context, Task) (any, error) {
+		}, want: "Order.Declined: no money"},
+		{name: "any other error is unknown", handle: func(context.Context, Task) (any, error) { return nil, errors.New("what") }, want: "Order.Unknown: what"},
+		{name: "names of the service's own are not used", handle: func(context.Context, Task) (any, error) {
 			return nil, Fail("States.Timeout", errors.New("pretence"))
-		}, "Order.Unknown: States.Timeout: pretence"},
-		{"a panic", func(context.Context, Task) (any, error) { panic("boom") }, "Order.Panic: handler panicked: boom"},
-		{"runtime.Goexit", func(context.Context, Task) (any, error) { runtime.Goexit(); return nil, nil }, "Order.Panic: handler called runtime.Goexit"},
-		{"output that is no JSON", func(context.Context, Task) (any, error) { return json.RawMessage(`{"a":`), nil }, "Order.InvalidOutput: "},
-		{"output that cannot be encoded", func(context.Context, Task) (any, error) { return make(chan int), nil }, "Order.InvalidOutput: "},
-		{"output that is too large", func(context.Context, Task) (any, error) { return big, nil }, "Order.DataLimit: "},
-		{"a cause that is too long is cut between runes", func(context.Context, Task) (any, error) {
+		}, want: "Order.Unknown: States.Timeout: pretence"},
+		{name: "a panic", handle: func(context.Context, Task) (any, error) { panic("boom") }, want: "Order.Panic: handler panicked: boom"},
+		{name: "runtime.Goexit", handle: func(context.Context, Task) (any, error) { runtime.Goexit(); return nil, nil }, want: "Order.Panic: handler called runtime.Goexit"},
+		{name: "output that is no JSON", handle: func(context.Context, Task) (any, error) { return json.RawMessage(`{"a":`), nil }, want: "Order.InvalidOutput: "},
+		{name: "output that cannot be encoded", handle: func(context.Context, Task) (any, error) { return make(chan int), nil }, want: "Order.InvalidOutput: "},
+		{name: "output that is too large", handle: func(context.Context, Task) (any, error) { return big, nil }, want: "Order.DataLimit: "},
+		{name: "a cause that is too long is cut between runes", handle: func(context.Context, Task) (any, error) {
 			return nil, Fail("Order.Long", errors.New(strings.Repeat("ü", maxCause)))
-		}, "Order.Long: " + strings.Repeat("ü", maxCause/2)},
-		{"a handler that takes too long", func(ctx context.Context, _ Task) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
-			"Order.Deadline: activities: handler took too long: context deadline exceeded"},
+		}, want: "Order.Long: " + strings.Repeat("ü", maxCause/2)},
+		{name: "a handler that takes too long", handle: func(ctx context.Context, _ Task) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
+			want: "Order.Deadline: activities: handler took too long: context deadline exceeded"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, "")
@@ -148,7 +149,7 @@ func TestHeartbeatsKeepALongTaskAlive(t *testing.T) {
 		t.Errorf("Run: %v", err)
 	}
 
-	beats := w.faults.count("SendTaskHeartbeat")
+	beats := w.transport.Count("SendTaskHeartbeat")
 	if beats < 6 || beats > 12 {
 		t.Errorf("%d heartbeats in 2.5 s", beats)
 	}
@@ -156,12 +157,8 @@ func TestHeartbeatsKeepALongTaskAlive(t *testing.T) {
 
 func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *testing.T) {
 	w := newWorld(t, `"HeartbeatSeconds":1,`)
-	w.faults.set(func(op, _ string) error {
-		if op == "SendTaskHeartbeat" {
-			return awsRefusal("ThrottlingException")
-		}
-		return nil
-	})
+	w.transport.Inject(embeddedtest.Throttle("SendTaskHeartbeat"))
+
 	var took atomic.Int64
 	r := w.start(w.config(func(ctx context.Context, _ Task) (any, error) {
 		began := time.Now()
@@ -180,7 +177,7 @@ func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *tes
 		t.Errorf("the handler ended after %v", d)
 	}
 
-	if w.faults.count("SendTaskFailure") != 0 {
+	if w.transport.Count("SendTaskFailure") != 0 {
 		t.Error("a task that may be another's was answered")
 	}
 
@@ -219,12 +216,7 @@ func TestAStoppedExecutionEndsTheHandler(t *testing.T) {
 
 func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
 	w := newWorld(t, "")
-	w.faults.set(func(op, _ string) error {
-		if op == "SendTaskSuccess" && w.faults.count(op) < 4 {
-			return awsRefusal("ThrottlingException")
-		}
-		return nil
-	})
+	w.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").Next(3))
 
 	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }))
 	if got := w.result(w.execute(`{}`)); got != "1" {
@@ -242,12 +234,7 @@ func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
 
 func TestALostAnswerCountsAndIsReportedAsLost(t *testing.T) {
 	w := newWorld(t, "")
-	w.faults.set(func(op, _ string) error {
-		if op == "SendTaskSuccess" && w.faults.count(op) == 1 {
-			return errLostResponse
-		}
-		return nil
-	})
+	w.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
 
 	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }))
 	if got := w.result(w.execute(`{}`)); got != "1" {
@@ -265,12 +252,8 @@ func TestALostAnswerCountsAndIsReportedAsLost(t *testing.T) {
 
 func TestAnUndeliverableAnswerGivesTheSlotBack(t *testing.T) {
 	w := newWorld(t, "")
-	w.faults.set(func(op, _ string) error {
-		if strings.HasPrefix(op, "SendTask") {
-			return errors.New("no network")
-		}
-		return nil
-	})
+	w.transport.Inject(embeddedtest.LoseRequest("SendTaskSuccess", "SendTaskFailure", "SendTaskHeartbeat"))
+
 	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
 		c.AnswerTimeout, c.Activities[0].Slots = 100*time.Millisecond, 1
 	}))
@@ -295,16 +278,16 @@ func TestAStopLetsTasksFinishThenCancelsThemThenAnswersThem(t *testing.T) {
 		want   string
 		err    error
 	}{
-		{"a task that finishes in time succeeds", func(ctx context.Context, _ Task) (any, error) {
+		{name: "a task that finishes in time succeeds", handle: func(ctx context.Context, _ Task) (any, error) {
 			worker.Wait(ctx, 100*time.Millisecond)
 			return "ok", ctx.Err()
-		}, `"ok"`, nil},
-		{"a task that does not is interrupted", func(ctx context.Context, _ Task) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
-			"Order.WorkerShutdown: activities: worker shutting down: context canceled", nil},
-		{"a task that ignores that is answered for", func(ctx context.Context, _ Task) (any, error) {
+		}, want: `"ok"`, err: nil},
+		{name: "a task that does not is interrupted", handle: func(ctx context.Context, _ Task) (any, error) { <-ctx.Done(); return nil, ctx.Err() },
+			want: "Order.WorkerShutdown: activities: worker shutting down: context canceled", err: nil},
+		{name: "a task that ignores that is answered for", handle: func(ctx context.Context, _ Task) (any, error) {
 			worker.Wait(context.Background(), time.Second)
 			return nil, nil
-		}, "Order.WorkerShutdown: the worker stopped and the handler did not", ErrStuck},
+		}, want: "Order.WorkerShutdown: the worker stopped and the handler did not", err: ErrStuck},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, "")
@@ -358,22 +341,15 @@ func TestAHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.
 
 func TestPollErrorsAreRetriedAndFatalOnlyWhenNoRetryHelps(t *testing.T) {
 	w := newWorld(t, "")
-	refuse := func(code string) {
-		w.faults.set(func(op, _ string) error {
-			if op == "GetActivityTask" {
-				return awsRefusal(code)
-			}
-			return nil
-		})
-	}
-	refuse("ActivityWorkerLimitExceeded")
+	quota := w.transport.Inject(embeddedtest.Answer("ActivityWorkerLimitExceeded", "GetActivityTask"))
+
 	var failures atomic.Int32
 	r := w.start(w.config(func(context.Context, Task) (any, error) { return 1, nil }, func(c *Config) {
 		c.FatalAfter = 200 * time.Millisecond
 		c.Events.PollFailed = func(string, error) { failures.Add(1) }
 	}))
 	w.until("a poll was refused", func() bool { return failures.Load() >= 2 })
-	w.faults.set(nil)
+	quota.Remove()
 
 	if got := w.result(w.execute(`{}`)); got != "1" {
 		t.Errorf("result %s", got)
@@ -382,7 +358,7 @@ func TestPollErrorsAreRetriedAndFatalOnlyWhenNoRetryHelps(t *testing.T) {
 	if err := r.Ready(); err != nil {
 		t.Errorf("Ready: %v", err)
 	}
-	refuse("ActivityDoesNotExist")
+	w.transport.Inject(embeddedtest.Answer("ActivityDoesNotExist", "GetActivityTask"))
 	w.execute(`{}`)
 	<-r.done
 

@@ -1,15 +1,8 @@
 package activities
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,44 +12,37 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
 
 // world is an embedded engine with one activity and a state machine around it.
 type world struct {
 	testing.TB
-	engine   *embedded.Engine
-	sfn      *sfn.Client
-	faults   *faults
-	activity string
-	machine  string
-	// done collects the ends of tasks.
+	engine    *embedded.Engine
+	sfn       *sfn.Client // without faults
+	transport *embeddedtest.Transport
+	activity  string
+	machine   string
+
 	mu   sync.Mutex
-	done []Done
+	done []Done // the tasks that have ended
 }
 
-// newWorld makes a machine of one task; task holds further members of its state,
-// e.g. `"HeartbeatSeconds": 3,`.
+// newWorld makes a state machine with one task. The argument holds further members of
+// its state, as `"HeartbeatSeconds": 3,`.
 func newWorld(t testing.TB, task string) *world {
 	t.Helper()
 
-	engine, err := embedded.Open(embedded.Config{Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	ran := make(chan error, 1)
-	go func() { ran <- engine.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	engine := embeddedtest.Open(t)
+	embeddedtest.Run(t, engine)
 
-		if err := errors.Join(<-ran, engine.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-	w := &world{TB: t, engine: engine, faults: &faults{next: engine.HTTPClient().Transport, calls: map[string]int{}}}
-	cfg := engine.AWSConfig()
-	w.sfn = sfn.NewFromConfig(cfg)
+	w := &world{
+		TB:        t,
+		engine:    engine,
+		sfn:       sfn.NewFromConfig(engine.AWSConfig()),
+		transport: embeddedtest.NewTransport(engine.HTTPClient()),
+	}
 
 	act, err := w.sfn.CreateActivity(context.Background(), &sfn.CreateActivityInput{Name: aws.String("greet")})
 	if err != nil {
@@ -76,18 +62,21 @@ func newWorld(t testing.TB, task string) *world {
 	return w
 }
 
-// config serves the activity with handle, through the faulty transport.
+// config serves the activity with handle, through the transport.
 func (w *world) config(handle HandlerFunc, edit ...func(*Config)) Config {
-	ac := w.engine.AWSConfig()
-	ac.HTTPClient = &http.Client{Transport: w.faults}
+	c := w.engine.AWSConfig()
+	c.HTTPClient = w.transport
 
 	cfg := Config{
-		SFN:        sfn.NewFromConfig(ac),
-		Activities: []Activity{{ARN: w.activity, Handle: handle, Slots: 4, Pollers: 2}},
-		WorkerName: "w", ErrorPrefix: "Order.", PollGrace: -1,
-		DrainTimeout: 2 * time.Second, DrainGrace: 500 * time.Millisecond,
-		Log:    slog.New(slog.DiscardHandler),
-		Events: Events{Done: w.note},
+		SFN:          sfn.NewFromConfig(c),
+		Activities:   []Activity{{ARN: w.activity, Handle: handle, Slots: 4, Pollers: 2}},
+		WorkerName:   "w",
+		ErrorPrefix:  "Order.",
+		PollGrace:    -1,
+		DrainTimeout: 2 * time.Second,
+		DrainGrace:   500 * time.Millisecond,
+		Log:          embeddedtest.Quiet(),
+		Events:       Events{Done: w.note},
 	}
 	for _, e := range edit {
 		e(&cfg)
@@ -133,14 +122,14 @@ func (w *world) start(cfg Config) *running {
 func begin(t testing.TB, cfg Config) *running {
 	t.Helper()
 
-	worker, err := New(cfg)
+	w, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{Worker: worker, done: make(chan struct{})}
+	r := &running{Worker: w, done: make(chan struct{})}
 	var ran error
-	go func() { defer close(r.done); ran = worker.Run(ctx) }()
+	go func() { defer close(r.done); ran = w.Run(ctx) }()
 	r.stop = func() error { cancel(); <-r.done; return ran }
 
 	return r
@@ -188,67 +177,4 @@ func (w *world) until(what string, ok func() bool) {
 		}
 		worker.Wait(context.Background(), time.Millisecond)
 	}
-}
-
-// faults is a transport in front of the engine's own that loses or refuses what
-// a test asks for.
-type faults struct {
-	next  http.RoundTripper
-	mu    sync.Mutex
-	rule  func(op, body string) error
-	calls map[string]int
-}
-
-// A refusal answers with an AWS error of that code.
-type awsRefusal string
-
-func (e awsRefusal) Error() string { return string(e) }
-
-var errLostResponse = errors.New("response lost")
-
-func (f *faults) set(rule func(op, body string) error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.rule = rule
-}
-
-func (f *faults) count(op string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.calls[op]
-}
-
-func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	f.mu.Lock()
-	rule := f.rule
-	f.calls[op]++
-	f.mu.Unlock()
-	var refusal awsRefusal
-
-	if rule != nil {
-		err = rule(op, string(body))
-	}
-
-	switch {
-	case errors.As(err, &refusal):
-		text, _ := json.Marshal(map[string]string{"__type": string(refusal), "message": "by the test"})
-		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-			Body: io.NopCloser(bytes.NewReader(text)), Request: r, ProtoMajor: 1, ProtoMinor: 1}, nil
-	case errors.Is(err, errLostResponse):
-		if resp, rerr := f.next.RoundTrip(r); rerr == nil {
-			_ = resp.Body.Close()
-		}
-		return nil, err
-	case err != nil:
-		return nil, err
-	}
-
-	return f.next.RoundTrip(r)
 }

@@ -19,11 +19,9 @@ type Config struct {
 	// Middleware wraps Handler, the first outermost.
 	Middleware []Middleware
 	// Slots bounds the messages in flight. A slot is taken before a poll is sent, so no
-	// message waits for one. Default 10.
+	// message waits for one. One poll is open for every ten slots, at most four. Default
+	// 10.
 	Slots int
-	// Pollers bounds the polls that are open at a time. Default: one for every ten slots,
-	// at least 1 and at most 4.
-	Pollers int
 	// WaitTime is how long the service holds a poll open, 1 s to 20 s. Default 20 s.
 	WaitTime time.Duration
 	// Visibility is the visibility timeout of the messages in flight, 1 s to 12 h in
@@ -67,7 +65,6 @@ type Config struct {
 // withDefaults fills in what was left out.
 func (c Config) withDefaults() Config {
 	c.Slots = cmp.Or(c.Slots, 10)
-	c.Pollers = cmp.Or(c.Pollers, max(1, min(4, c.Slots/maxBatch)))
 	c.WaitTime = cmp.Or(c.WaitTime, 20*time.Second)
 	c.Visibility = cmp.Or(c.Visibility, 30*time.Second)
 	c.Timeout = cmp.Or(c.Timeout, 5*time.Minute)
@@ -96,8 +93,8 @@ func (c *Config) check() error {
 		fault("Config.DeadLetterURL is the queue itself")
 	}
 
-	if c.Slots < 1 || c.Pollers < 1 {
-		fault("%d slots and %d pollers, want at least 1", c.Slots, c.Pollers)
+	if c.Slots < 1 {
+		fault("Config.Slots is %d, want at least 1", c.Slots)
 	}
 
 	if c.WaitTime < time.Second || c.WaitTime > 20*time.Second {

@@ -91,7 +91,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 	// The group's context ends with ctx or when a poller gives up.
 	group, stop := errgroup.WithContext(ctx)
-	for range c.cfg.Pollers {
+	for range max(1, min(maxPollers, c.cfg.Slots/maxBatch)) {
 		background.Go(func() { c.deleteInBatches(calls) })
 		group.Go(func() error { return c.poll(stop, polls, work) })
 	}

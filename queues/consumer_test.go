@@ -30,11 +30,11 @@ func TestEachOutcomeBecomesWhatTheQueueUnderstands(t *testing.T) {
 		counts  string        // right after it
 		again   time.Duration // when it comes again; 0: never
 	}{
-		{"done is deleted", Done(), "0+0 0+0", 0},
-		{"a retry comes again after its pause", Retry(7*time.Second, errors.New("later")), "0+1 0+0", 7 * time.Second},
-		{"a pause is rounded up", Retry(6500*time.Millisecond, nil), "0+1 0+0", 7 * time.Second},
-		{"work in progress comes again when the lease is over", InProgress(20 * time.Second), "0+1 0+0", 20 * time.Second},
-		{"a rejection is sent to the dead letters", Reject(errors.New("never")), "0+0 1+0", 0},
+		{name: "done is deleted", outcome: Done(), counts: "0+0 0+0", again: 0},
+		{name: "a retry comes again after its pause", outcome: Retry(7*time.Second, errors.New("later")), counts: "0+1 0+0", again: 7 * time.Second},
+		{name: "a pause is rounded up", outcome: Retry(6500*time.Millisecond, nil), counts: "0+1 0+0", again: 7 * time.Second},
+		{name: "work in progress comes again when the lease is over", outcome: InProgress(20 * time.Second), counts: "0+1 0+0", again: 20 * time.Second},
+		{name: "a rejection is sent to the dead letters", outcome: Reject(errors.New("never")), counts: "0+0 1+0", again: 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inWorld(t, "", func(t *testing.T, w *world) {
@@ -375,7 +375,7 @@ func TestAHandlerThatDoesNotReturnKeepsNoMessage(t *testing.T) {
 		var calls atomic.Int32
 		cfg := w.config(func(context.Context, Message) Outcome {
 			if calls.Add(1) == 1 {
-				<-release // deaf
+				<-release // ignores its context
 			}
 			return Done()
 		})

@@ -89,12 +89,12 @@ func TestABatchReportsWhatIsNotDone(t *testing.T) {
 		failed      string
 		calls       int
 	}{
-		{"all done", "q", []string{"a", "b", "c"}, "", 3},
-		{"each outcome but done is reported", "q", []string{"a", "retry", "busy", "reject", "b"}, "m1 m2 m3", 5},
-		{"a panic, an exit and no answer are reported, and nothing else", "q", []string{"panic", "a", "exit", "b", "forgot"}, "m0 m2 m4", 5},
-		{"a group of a FIFO queue stops behind a failure, other groups go on", "q.fifo", []string{"g:a", "h:b", "g:retry", "g:c", "h:d", "g:e"}, "m2 m3 m5", 4},
-		{"a standard queue's groups keep no order", "q", []string{"g:a", "g:retry", "g:c"}, "m1", 3},
-		{"an empty batch", "q", nil, "", 0},
+		{name: "all done", queue: "q", bodies: []string{"a", "b", "c"}, failed: "", calls: 3},
+		{name: "each outcome but done is reported", queue: "q", bodies: []string{"a", "retry", "busy", "reject", "b"}, failed: "m1 m2 m3", calls: 5},
+		{name: "a panic, an exit and no answer are reported, and nothing else", queue: "q", bodies: []string{"panic", "a", "exit", "b", "forgot"}, failed: "m0 m2 m4", calls: 5},
+		{name: "a group of a FIFO queue stops behind a failure, other groups go on", queue: "q.fifo", bodies: []string{"g:a", "h:b", "g:retry", "g:c", "h:d", "g:e"}, failed: "m2 m3 m5", calls: 4},
+		{name: "a standard queue's groups keep no order", queue: "q", bodies: []string{"g:a", "g:retry", "g:c"}, failed: "m1", calls: 3},
+		{name: "an empty batch", queue: "q", bodies: nil, failed: "", calls: 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var a answers
@@ -204,7 +204,7 @@ func TestAFunctionThatIsKilledRepeatsNothingThatWasDone(t *testing.T) {
 		killed := make(chan struct{})
 		l := Lambda{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
 			if m.Body == "3" {
-				<-killed // deaf to its context
+				<-killed // ignores its context
 			}
 			return Done()
 		}}

@@ -261,7 +261,7 @@ func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 	want := []string{
 		"queues: Config.SQS and Config.Handler must be set",
 		"queues: Config.QueueURL is empty",
-		"queues: -1 slots and 1 pollers, want at least 1",
+		"queues: Config.Slots is -1, want at least 1",
 		"queues: Config.WaitTime is 1m0s, want 1s to 20s",
 		"queues: Config.Visibility is 1ms, want 1s to 12h in whole seconds",
 		"queues: Config.Timeout is -1s, want at most 12h",

@@ -16,6 +16,9 @@ import (
 // pollBackoff is the waits after failed polls.
 var pollBackoff = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
 
+// maxPollers is the most polls that a consumer has open at a time.
+const maxPollers = 4
+
 // withoutRetries turns the SDK's retries off for the calls that the consumer retries by
 // rules of its own.
 func withoutRetries(o *sqs.Options) { o.Retryer = aws.NopRetryer{} }

@@ -47,7 +47,7 @@ func newWorld(t *testing.T, dir, suffix string) *world {
 	for _, q := range []struct {
 		name string
 		url  *string
-	}{{"orders", &w.url}, {"dead", &w.dead}} {
+	}{{name: "orders", url: &w.url}, {name: "dead", url: &w.dead}} {
 		out, err := w.api.CreateQueue(t.Context(), &sqs.CreateQueueInput{QueueName: aws.String(q.name + suffix), Attributes: attributes})
 		if err != nil {
 			t.Fatal(err)
