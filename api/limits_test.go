@@ -15,16 +15,11 @@ import (
 
 	"ratchet/api"
 	"ratchet/api/auth"
+	"ratchet/embedded/embeddedtest"
 )
 
-// clock is a clock that a test sets.
-type clock struct{ ms atomic.Int64 }
-
-func (c *clock) Now() time.Time       { return time.UnixMilli(1_800_000_000_000 + c.ms.Load()) }
-func (c *clock) pass(d time.Duration) { c.ms.Add(d.Milliseconds()) }
-
 func TestACallerThatAsksTooOftenWaits(t *testing.T) {
-	c := &clock{}
+	c := &embeddedtest.Clock{}
 
 	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, c.Now })
 	one, other := w.key("acme", auth.Read), w.key("acme", auth.Read)
@@ -36,13 +31,13 @@ func TestACallerThatAsksTooOftenWaits(t *testing.T) {
 		t.Errorf("%v", a.Header)
 	}
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", other), http.StatusOK, "")
-	c.pass(500 * time.Millisecond)
+	c.Advance(500 * time.Millisecond)
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited")
 }
 
 func TestGuessingCredentialsGetsSlow(t *testing.T) {
-	c := &clock{}
+	c := &embeddedtest.Clock{}
 	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, c.Now })
 	good, fresh := w.key("acme", auth.Read), w.key("acme", auth.Read)
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "")
@@ -57,7 +52,7 @@ func TestGuessingCredentialsGetsSlow(t *testing.T) {
 	}
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // behind the same proxy, perhaps
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusTooManyRequests, "rate_limited")
-	c.pass(time.Second)
+	c.Advance(time.Second)
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusOK, "")
 }
 
@@ -75,7 +70,7 @@ func (c *counted) Authenticate(ctx context.Context, token string) (auth.Principa
 // TestGuessesAreNotLookedUp: beyond the limit of an address a bad credential costs no
 // read; and a revoked one is not known for ever.
 func TestGuessesAreNotLookedUp(t *testing.T) {
-	c, lookups := &clock{}, &counted{}
+	c, lookups := &embeddedtest.Clock{}, &counted{}
 
 	w := newWorld(t, func(cfg *api.Config) {
 		lookups.Authenticator = cfg.Auth
@@ -88,7 +83,7 @@ func TestGuessesAreNotLookedUp(t *testing.T) {
 	if n := lookups.n.Load(); n != 20 {
 		t.Errorf("%d credentials were looked up", n)
 	}
-	c.pass(time.Minute)
+	c.Advance(time.Minute)
 
 	key, token, err := w.keys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "acme", Scope: auth.Read})
 	if err != nil {

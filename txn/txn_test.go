@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/txn"
 )
 
@@ -53,8 +53,8 @@ func TestPoint28_MarkerAndBusinessWriteAreOneCallAndReasonsAreReadByPosition(t *
 	}
 	b.want(t, "6", "4")
 
-	if b.wire.sent() != 1 {
-		t.Errorf("%d calls", b.wire.sent())
+	if b.sent() != 1 {
+		t.Errorf("%d calls", b.sent())
 	}
 	var unknown txn.Transaction
 	unknown.Marker("transfer", marker("t-2", nil))
@@ -72,17 +72,19 @@ func TestPoint28_MarkerAndBusinessWriteAreOneCallAndReasonsAreReadByPosition(t *
 	}
 	// DynamoDB writes "None" for a part that did not fail, some emulators no code.
 	for _, fine := range []string{"None", ""} {
-		b.wire.before = func(int) *http.Response { return canceled(fine, "ConditionalCheckFailed", fine) }
+		b.refuse(0, embeddedtest.Canceled(fine, "ConditionalCheckFailed", fine))
+
 		if err := b.Write(t.Context(), transfer("t-3", 1, nil)); !errors.Is(err, errFunds) {
 			t.Errorf("code %q beside the failed one: %v", fine, err)
 		}
 	}
 
 	for _, codes := range [][]string{{"None", "Surprise", "None"}, {"None", "TransactionConflict", "Surprise"}, {"None", "None", "None"}, {"TransactionConflict"}} {
-		sent := b.wire.sent()
-		b.wire.before = func(int) *http.Response { return canceled(codes...) }
-		if err := b.Write(t.Context(), transfer("t-3", 1, nil)); err == nil || txn.Retryable(err) || b.wire.sent() != sent+1 {
-			t.Errorf("%v must not be retried: %v after %d requests", codes, err, b.wire.sent()-sent)
+		sent := b.sent()
+		b.refuse(0, embeddedtest.Canceled(codes...))
+
+		if err := b.Write(t.Context(), transfer("t-3", 1, nil)); err == nil || txn.Retryable(err) || b.sent() != sent+1 {
+			t.Errorf("%v must not be retried: %v after %d requests", codes, err, b.sent()-sent)
 		}
 	}
 }
@@ -114,63 +116,51 @@ func TestPoint29_TheMarkerOutranksTheBusinessFailure(t *testing.T) {
 	}
 	// While the marker is in conflict, a duplicate may be in flight: the failed condition
 	// of another part must not be reported.
-	b.wire.before = func(n int) *http.Response {
-		if n == b.wire.sent() && n == 4 {
-			return canceled("TransactionConflict", "ConditionalCheckFailed", "None")
-		}
-		return nil
-	}
+	b.refuse(1, embeddedtest.Canceled("TransactionConflict", "ConditionalCheckFailed", "None"))
 	again.Token("t-1", 3)
 
-	if r := refused(t, b.Write(t.Context(), again)); !r.Marker || b.wire.sent() != 5 {
-		t.Errorf("%+v after %d requests", r, b.wire.sent())
+	if r := refused(t, b.Write(t.Context(), again)); !r.Marker || b.sent() != 5 {
+		t.Errorf("%+v after %d requests", r, b.sent())
 	}
 }
 
 func TestPoint30_ConflictsAndThrottlingAreTriedAgainAndNothingElseIs(t *testing.T) {
 	for _, code := range []string{"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"} {
 		b := newBank(t, noRetries)
-		b.wire.before = func(n int) *http.Response {
-			if n <= 3 {
-				return canceled("None", code, "None")
-			}
-			return nil
-		}
-		if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil || b.wire.sent() != 4 {
-			t.Errorf("%s three times: %v after %d requests", code, err, b.wire.sent())
+		b.refuse(3, canceled(code))
+
+		if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil || b.sent() != 4 {
+			t.Errorf("%s three times: %v after %d requests", code, err, b.sent())
 		}
 		b.want(t, "9", "1")
 	}
 
 	for kind, want := range map[string]error{"TransactionConflict": txn.ErrContended, "ThrottlingError": txn.ErrThrottled, "ValidationError": nil} {
 		b := newBank(t, attempts(3))
-		b.wire.before = func(int) *http.Response { return canceled("None", kind, "None") }
+		b.refuse(0, canceled(kind))
+
 		err := b.Write(t.Context(), transfer("t-1", 1, nil))
 		if want == nil {
-			if txn.Retryable(err) || b.wire.sent() != 1 || !strings.Contains(err.Error(), "source: ValidationError") {
-				t.Errorf("%s: %v after %d requests", kind, err, b.wire.sent())
+			if txn.Retryable(err) || b.sent() != 1 || !strings.Contains(err.Error(), "source: ValidationError") {
+				t.Errorf("%s: %v after %d requests", kind, err, b.sent())
 			}
 			continue
 		}
 
-		if !errors.Is(err, want) || errors.Is(err, txn.ErrUnknown) || !txn.Retryable(err) || b.wire.sent() != 3 {
-			t.Errorf("%s: %v after %d requests", kind, err, b.wire.sent())
+		if !errors.Is(err, want) || errors.Is(err, txn.ErrUnknown) || !txn.Retryable(err) || b.sent() != 3 {
+			t.Errorf("%s: %v after %d requests", kind, err, b.sent())
 		}
 	}
 
 	b := newBank(t, noRetries)
-	b.wire.before = func(n int) *http.Response {
-		if n == 1 {
-			return answer(http.StatusBadRequest, "ProvisionedThroughputExceededException", nil)
-		}
-		return nil
-	}
+	b.refuse(1, &embeddedtest.Error{Code: "ProvisionedThroughputExceededException"})
+
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil {
 		t.Errorf("the whole request throttled once: %v", err)
 	}
 
-	if err := b.Write(t.Context(), transfer("t-2", 100, nil)); !errors.Is(err, errFunds) || b.wire.sent() != 3 {
-		t.Errorf("a failed condition must not be retried: %v after %d requests", err, b.wire.sent())
+	if err := b.Write(t.Context(), transfer("t-2", 100, nil)); !errors.Is(err, errFunds) || b.sent() != 3 {
+		t.Errorf("a failed condition must not be retried: %v after %d requests", err, b.sent())
 	}
 }
 
@@ -180,23 +170,19 @@ func TestPoint31_ATransactionInProgressIsWaitedForAndThenTheMarkerTells(t *testi
 		t.Fatal(err)
 	}
 
-	b.wire.before = func(n int) *http.Response {
-		if n <= 3 {
-			return answer(http.StatusBadRequest, "TransactionInProgressException", nil)
-		}
-		return nil
-	}
-	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil || b.wire.sent() != 4 {
-		t.Errorf("%v after %d requests", err, b.wire.sent())
+	b.refuse(2, &embeddedtest.Error{Code: "TransactionInProgressException"})
+
+	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); err != nil || b.sent() != 4 {
+		t.Errorf("%v after %d requests", err, b.sent())
 	}
 
-	b.wire.before = func(int) *http.Response {
-		return answer(http.StatusBadRequest, "TransactionInProgressException", nil)
-	}
+	b.refuse(0, &embeddedtest.Error{Code: "TransactionInProgressException"})
+
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); !errors.Is(err, txn.ErrUnknown) || !txn.Retryable(err) {
 		t.Errorf("still in progress after the last attempt: %v", err)
 	}
-	b.wire.before = nil
+	b.transport.Clear()
+
 	later := transfer("t-1", 1, nil)
 	later.Token("t-1", 2) // ten minutes later the token is void
 
@@ -208,6 +194,16 @@ func TestPoint31_ATransactionInProgressIsWaitedForAndThenTheMarkerTells(t *testi
 
 func TestPoint32_EqualTransactionsAreEqualBytesUnderADerivedToken(t *testing.T) {
 	b := newBank(t)
+
+	var bodies []string
+	b.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is(transact) {
+			bodies = append(bodies, string(c.Body()))
+		}
+
+		return nil
+	})
+
 	more := func() item {
 		m := item{}
 		for i := range 12 {
@@ -221,10 +217,14 @@ func TestPoint32_EqualTransactionsAreEqualBytesUnderADerivedToken(t *testing.T) 
 			t.Fatal(err)
 		}
 	}
-	slices.Sort(b.wire.bodies)
 
-	if bodies := slices.Compact(b.wire.bodies); len(bodies) != 1 {
-		t.Errorf("200 equal transactions had %d different bodies", len(bodies))
+	if n := len(bodies); n != 200 {
+		t.Errorf("%d transactions were sent, want 200", n)
+	}
+	slices.Sort(bodies)
+
+	if different := slices.Compact(bodies); len(different) != 1 {
+		t.Errorf("200 equal transactions had %d different bodies", len(different))
 	}
 	b.want(t, "9", "1")
 
@@ -244,7 +244,7 @@ func TestPoint32_EqualTransactionsAreEqualBytesUnderADerivedToken(t *testing.T) 
 				t.Fatal(err)
 			}
 
-			token := between(b.wire.bodies[len(b.wire.bodies)-1], `"ClientRequestToken":"`, `"`)
+			token := between(bodies[len(bodies)-1], `"ClientRequestToken":"`, `"`)
 			if tokens[token] || len(token) == 0 || len(token) > 36 {
 				t.Errorf("token %q of a key of %d bytes, fence %d", token, len(key), fence)
 			}
@@ -261,13 +261,14 @@ func between(s, from, to string) string {
 
 func TestPoint32_ALostAnswerIsSentAgainUnderTheSameToken(t *testing.T) {
 	b := newBank(t, noRetries)
-	b.wire.lose = 3
+	b.transport.Inject(embeddedtest.LoseAnswer(transact).Next(3))
+
 	var plain txn.Transaction // no marker, no token of its own
 	plain.Add("source", debit("a", 4), txn.FailWith(errFunds))
 	plain.Add("destination", credit("b", 4), nil)
 
-	if err := b.Write(t.Context(), &plain); err != nil || b.wire.sent() != 4 {
-		t.Errorf("%v after %d requests", err, b.wire.sent())
+	if err := b.Write(t.Context(), &plain); err != nil || b.sent() != 4 {
+		t.Errorf("%v after %d requests", err, b.sent())
 	}
 	b.want(t, "6", "4")
 
@@ -378,8 +379,8 @@ func TestPoint34_WhatDynamoDBWouldNeverTakeIsNotSent(t *testing.T) {
 		"no key":                        {with(types.TransactWriteItem{Delete: &types.Delete{TableName: aws.String("t")}}), "no key"},
 	} {
 		b := newBank(t)
-		if err := b.Write(t.Context(), c.t); !errors.Is(err, txn.ErrInvalid) || !strings.Contains(err.Error(), c.says) || b.wire.sent() != 0 {
-			t.Errorf("%s: %v after %d requests", name, err, b.wire.sent())
+		if err := b.Write(t.Context(), c.t); !errors.Is(err, txn.ErrInvalid) || !strings.Contains(err.Error(), c.says) || b.sent() != 0 {
+			t.Errorf("%s: %v after %d requests", name, err, b.sent())
 		}
 	}
 
@@ -390,28 +391,28 @@ func TestPoint34_WhatDynamoDBWouldNeverTakeIsNotSent(t *testing.T) {
 
 func TestUnknownOutcomeIsReported(t *testing.T) {
 	b := newBank(t, noRetries, attempts(2))
-	b.wire.lose = 2
+	b.transport.Inject(embeddedtest.LoseAnswer(transact).Next(2))
+
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); !errors.Is(err, txn.ErrUnknown) || !txn.Retryable(err) {
 		t.Errorf("got %v", err)
 	}
 	// A later conflict does not tell whether the first request was carried out.
 	b = newBank(t, noRetries, attempts(2))
-	b.wire.lose = 1
-	b.wire.before = func(n int) *http.Response {
-		if n == 2 {
-			return canceled("TransactionConflict", "None", "None")
-		}
-		return nil
-	}
+	conflict := embeddedtest.Canceled("TransactionConflict", "None", "None")
+	b.transport.Inject(embeddedtest.LoseAnswer(transact).Next(1))
+	b.transport.Inject(embeddedtest.Fault{On: []string{transact}, Times: 1, Err: conflict})
+
 	if err := b.Write(t.Context(), transfer("t-1", 1, nil)); !errors.Is(err, txn.ErrUnknown) {
 		t.Errorf("got %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
-	b.wire.lose, b.wire.before = 0, func(int) *http.Response {
+	b.transport.Clear()
+	b.transport.Before(func(*embeddedtest.Call) error {
 		cancel()
-		return canceled("TransactionConflict", "None", "None")
-	}
+		return conflict
+	})
+
 	if err := b.Write(ctx, transfer("t-2", 1, nil)); !txn.Retryable(err) || !errors.Is(err, context.Canceled) {
 		t.Errorf("the caller canceled: %v", err)
 	}

@@ -1,13 +1,7 @@
 package txn_test
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,92 +15,32 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// wire passes requests on to an engine, records the bodies of transactions, and injects
-// faults.
-type wire struct {
-	client *http.Client
-	mu     sync.Mutex
-	bodies []string
-	// before may answer the nth transaction (from 1) in place of the engine.
-	before func(n int) *http.Response
-	// lose is how many of the first transactions are made but have no answer.
-	lose int
-}
-
-func (w *wire) Do(r *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
-		return w.client.Do(r)
-	}
-
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	w.mu.Lock()
-	w.bodies = append(w.bodies, string(body))
-	n := len(w.bodies)
-	w.mu.Unlock()
-
-	if w.before != nil {
-		if response := w.before(n); response != nil {
-			return response, nil
-		}
-	}
-
-	response, err := w.client.Do(r)
-	if err == nil && n <= w.lose {
-		_ = response.Body.Close()
-		return nil, io.ErrUnexpectedEOF
-	}
-
-	return response, err
-}
-
-func (w *wire) sent() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.bodies)
-}
-
-// answer returns an error as DynamoDB writes it.
-func answer(status int, kind string, more map[string]any) *http.Response {
-	body := map[string]any{"__type": "com.amazonaws.dynamodb.v20120810#" + kind, "Message": kind}
-	for k, v := range more {
-		body[k] = v
-	}
-	text, _ := json.Marshal(body) // strings and maps of strings
-
-	return &http.Response{StatusCode: status, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-		Body: io.NopCloser(bytes.NewReader(text))}
-}
-
-// canceled returns a cancellation with these codes; "" leaves the code out.
-func canceled(codes ...string) *http.Response {
-	reasons := make([]map[string]any, len(codes))
-	for i, c := range codes {
-		reasons[i] = map[string]any{}
-		if c != "" {
-			reasons[i]["Code"] = c
-		}
-	}
-
-	return answer(http.StatusBadRequest, "TransactionCanceledException", map[string]any{"CancellationReasons": reasons})
-}
+// transact is the operation that this package sends.
+const transact = "TransactWriteItems"
 
 // bank is two accounts and a table of markers on an engine of its own.
 type bank struct {
 	*txn.Writer
-	db   *dynamodb.Client
-	wire *wire
+	db        *dynamodb.Client
+	transport *embeddedtest.Transport
 }
+
+// sent returns how many transactions were sent.
+func (b *bank) sent() int { return b.transport.Count(transact) }
+
+// refuse answers the next n transactions with err in place of the engine; 0 means all.
+func (b *bank) refuse(n int, err error) {
+	b.transport.Clear()
+	b.transport.Inject(embeddedtest.Fault{On: []string{transact}, Times: n, Err: err})
+}
+
+// canceled is a transaction of three parts, of which the middle one was canceled.
+func canceled(code string) error { return embeddedtest.Canceled("None", code, "None") }
 
 func newBank(t testing.TB, change ...func(*txn.Config, *dynamodb.Options)) *bank {
 	t.Helper()
-	engine := embeddedtest.Open(t)
-	b := &bank{wire: &wire{client: engine.HTTPClient()}}
-	cfg := engine.AWSConfig()
-	cfg.HTTPClient = b.wire
+	cfg := embeddedtest.Open(t).AWSConfig()
+	b := &bank{transport: embeddedtest.Intercept(&cfg)}
 	config := txn.Config{Keys: map[string][]string{"markers": {"id"}, "accounts": {"id"}}}
 
 	b.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,21 +19,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clock is a clock that a test sets.
-type clock struct{ ms atomic.Int64 }
-
-func at(ms int64) *clock { c := &clock{}; c.ms.Store(ms); return c }
-
-func (c *clock) Now() time.Time               { return time.UnixMilli(c.ms.Load()) }
-func (c *clock) pass(d time.Duration)         { c.ms.Add(d.Milliseconds()) }
-func (c *clock) in(d time.Duration) time.Time { return c.Now().Add(d).UTC() }
-
-const start = 1_800_000_000_000
-
-func newKeys(t *testing.T, cache time.Duration) (*auth.Keys, *dynamodb.Client, *clock) {
+func newKeys(t *testing.T, cache time.Duration) (*auth.Keys, *dynamodb.Client, *embeddedtest.Clock) {
 	t.Helper()
 
-	db, c := embeddedtest.DynamoDB(t, auth.TableInput("keys")), at(start)
+	db, c := embeddedtest.DynamoDB(t, auth.TableInput("keys")), &embeddedtest.Clock{}
 	keys, err := auth.NewKeys(auth.KeysConfig{DynamoDB: db, Table: "keys", Cache: cache, Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +98,7 @@ func TestARevokedKeyIsRefusedWhenTheCacheForgets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.pass(10 * time.Second)
+	c.Advance(10 * time.Second)
 
 	if _, err := keys.Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
 		t.Errorf("after the cache's time: %v", err)
@@ -124,14 +112,14 @@ func TestARevokedKeyIsRefusedWhenTheCacheForgets(t *testing.T) {
 func TestAKeyEndsAtItsExpiryEvenFromTheCache(t *testing.T) {
 	keys, _, c := newKeys(t, time.Hour)
 	n := shop
-	n.Expires = c.in(time.Minute)
+	n.Expires = c.Now().Add(time.Minute)
 	_, token := create(t, keys, n)
-	c.pass(time.Minute - time.Millisecond)
+	c.Advance(time.Minute - time.Millisecond)
 
 	if _, err := keys.Authenticate(t.Context(), string(token)); err != nil {
 		t.Errorf("a moment before: %v", err)
 	}
-	c.pass(time.Millisecond)
+	c.Advance(time.Millisecond)
 
 	if _, err := keys.Authenticate(t.Context(), string(token)); !errors.Is(err, auth.ErrRefused) {
 		t.Errorf("at its expiry: %v", err)
@@ -141,7 +129,7 @@ func TestAKeyEndsAtItsExpiryEvenFromTheCache(t *testing.T) {
 func TestRotationGivesTheOldKeyItsEnd(t *testing.T) {
 	keys, _, c := newKeys(t, -1)
 	old, oldToken := create(t, keys, shop)
-	c.pass(time.Second)
+	c.Advance(time.Second)
 
 	fresh, token, err := keys.Rotate(t.Context(), old.ID, time.Hour, time.Time{})
 	if err != nil {
@@ -161,7 +149,7 @@ func TestRotationGivesTheOldKeyItsEnd(t *testing.T) {
 	if _, _, err := keys.Rotate(t.Context(), old.ID, 0, time.Time{}); !errors.Is(err, auth.ErrEnded) {
 		t.Errorf("rotating twice: %v", err)
 	}
-	c.pass(time.Hour)
+	c.Advance(time.Hour)
 
 	if _, err := keys.Authenticate(t.Context(), string(oldToken)); !errors.Is(err, auth.ErrRefused) {
 		t.Errorf("the old key after the grace: %v", err)
@@ -176,7 +164,7 @@ func TestRotationGivesTheOldKeyItsEnd(t *testing.T) {
 func TestRotationNeverProlongsAKey(t *testing.T) {
 	keys, _, c := newKeys(t, -1)
 	n := shop
-	n.Expires = c.in(time.Minute)
+	n.Expires = c.Now().Add(time.Minute)
 
 	old, _ := create(t, keys, n)
 	if _, _, err := keys.Rotate(t.Context(), old.ID, time.Hour, time.Time{}); err != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"ratchet/api/auth"
+	"ratchet/embedded/embeddedtest"
 )
 
 // issuer is an OpenID Connect provider with a real key: discovery, key set, tokens.
@@ -194,7 +195,9 @@ func TestAnIssuerThatDoesNotAnswerRefusesNobody(t *testing.T) {
 // TestNobodyMakesUsAskTheIssuerAtWill: each token with a key that is not known would ask
 // for the keys again.
 func TestNobodyMakesUsAskTheIssuerAtWill(t *testing.T) {
-	i, c := newIssuer(t), at(time.Now().UnixMilli())
+	i, c := newIssuer(t), &embeddedtest.Clock{}
+	c.Set(time.Now()) // the tokens of the issuer begin now
+
 	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet", Now: c.Now}, i.Client())
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +222,7 @@ func TestNobodyMakesUsAskTheIssuerAtWill(t *testing.T) {
 	if _, err := o.Authenticate(t.Context(), good); err != nil {
 		t.Errorf("a good token meanwhile: %v", err)
 	}
-	c.pass(11 * time.Second)
+	c.Advance(11 * time.Second)
 	i.down.Store(true)
 
 	// go-oidc lets a caller join a fetch that has ended until its goroutine has said so,
