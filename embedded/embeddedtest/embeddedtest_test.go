@@ -358,6 +358,13 @@ func TestAnAroundHookStandsForTheService(t *testing.T) {
 	if err := counter.add(t.Context()); err != nil || counter.value(t) != 42 {
 		t.Errorf("answered by the hook: error %v, value %d, want 42", err, counter.value(t))
 	}
+
+	counter.transport.Around(func(*embeddedtest.Call, embeddedtest.Sender) (*http.Response, error) {
+		return nil, &embeddedtest.Error{Code: "ItemCollectionSizeLimitExceededException"}
+	})
+	if _, ok := errors.AsType[*types.ItemCollectionSizeLimitExceededException](counter.add(t.Context())); !ok || counter.value(t) != 42 {
+		t.Errorf("an error of the hook did not arrive as AWS's; value %d, want 42", counter.value(t))
+	}
 }
 
 func TestCallsAreCounted(t *testing.T) {

@@ -94,7 +94,8 @@ func (t *Transport) After(hook func(*Call) error) {
 
 // Around sets a hook that stands in the place of the service: it may change the call,
 // send it once, twice or not at all, and change the answer or make one with
-// [Call.Respond]. Nil removes the hook.
+// [Call.Respond]. An error that it returns reaches the client as that of a [Fault] does.
+// Nil removes the hook.
 func (t *Transport) Around(hook func(c *Call, send Sender) (*http.Response, error)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +177,7 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 	}
 
 	if err != nil {
-		return nil, err
+		return answerError(r, err)
 	}
 
 	if after != nil {

@@ -3,7 +3,6 @@ package requests_test
 import (
 	"context"
 	"errors"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -30,29 +29,20 @@ type shop struct {
 	api       *sqs.Client
 	engine    *embedded.Engine
 	url, dead string
-	// broken, when set, answers for DynamoDB.
-	mu     sync.Mutex
-	broken func(*http.Request) error
+	// database is what the orders reach DynamoDB through.
+	database *embeddedtest.Transport
 }
 
 func newShop(t *testing.T, dir, suffix string) *shop {
 	t.Helper()
 
-	e, err := embedded.Open(embedded.Config{Dir: dir, Log: embeddedtest.Quiet()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	s := &shop{t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig())}
+	e := embeddedtest.Open(t, func(c *embedded.Config) { c.Dir = dir })
 	cfg := e.AWSConfig()
-	cfg.HTTPClient = s
+	s := &shop{t: t, engine: e, api: sqs.NewFromConfig(e.AWSConfig()), database: embeddedtest.Intercept(&cfg)}
 	db := dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"))
 
+	var err error
 	if s.Orders, err = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: embeddedtest.Quiet()}); err != nil {
 		t.Fatal(err)
 	}
@@ -71,27 +61,6 @@ func newShop(t *testing.T, dir, suffix string) *shop {
 	}
 
 	return s
-}
-
-// Do passes DynamoDB's calls on unless it is broken.
-func (s *shop) Do(r *http.Request) (*http.Response, error) {
-	s.mu.Lock()
-	broken := s.broken
-	s.mu.Unlock()
-
-	if broken != nil {
-		if err := broken(r); err != nil {
-			return nil, err
-		}
-	}
-
-	return s.engine.HTTPClient().Do(r)
-}
-
-func (s *shop) setBroken(f func(*http.Request) error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.broken = f
 }
 
 func (s *shop) config(h requests.Handler) queues.Config {
@@ -255,18 +224,17 @@ func (s *shop) apply(body string) {
 func TestAnOutageIsNoAttempt(t *testing.T) {
 	inShop(t, "", func(t *testing.T, s *shop) {
 		s.create("o-1")
-		calls := 0
-		s.setBroken(func(*http.Request) error { calls++; return errors.New("connection refused") })
+		outage := s.database.Inject(embeddedtest.LoseRequest().With(errors.New("connection refused")))
 		s.run(s.config(requests.Handler{Orders: s}))
 		s.send(`{"orderId":"o-1","event":"cancel","requestId":"r"}`)
 		time.Sleep(30 * time.Minute)
-		s.setBroken(nil)
+		outage.Remove()
 		time.Sleep(6 * time.Minute)
 		synctest.Wait()
 
 		queued, reasons := s.left()
-		if s.state("o-1") != workflow.Cancelled || queued != "0+0" || reasons != nil || calls < 10 {
-			t.Errorf("the order is %s after %d calls; left %s, dead letters %v", s.state("o-1"), calls, queued, reasons)
+		if s.state("o-1") != workflow.Cancelled || queued != "0+0" || reasons != nil || outage.Strikes() < 10 {
+			t.Errorf("the order is %s after %d calls; left %s, dead letters %v", s.state("o-1"), outage.Strikes(), queued, reasons)
 		}
 	})
 }

@@ -2,13 +2,10 @@ package requests_test
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,50 +15,33 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/queues"
 	"ratchet/queues/requests"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
-// cable is a way to SQS that loses answers, and can be cut.
-type cable struct {
-	next http.RoundTripper
-	cut  atomic.Bool
-	mu   sync.Mutex
-	dice *rand.Rand
-}
+// loseSome makes the transport lose one request and one answer in twenty. After cut it
+// loses all of them, also the answers of requests that are on their way.
+func loseSome(transport *embeddedtest.Transport, seed uint64) (cut func()) {
+	// A receive keeps its requests: it is its lost answers that hide messages.
+	transport.Inject(embeddedtest.LoseAnswer().WithProbability(0.05, seed))
+	transport.Inject(embeddedtest.LoseRequest().WithProbability(0.05, seed+1).
+		If(func(c *embeddedtest.Call) bool { return !c.Is("ReceiveMessage") }))
 
-var errCable = errors.New("connection reset by peer")
+	var isCut atomic.Bool
+	lost := func(*embeddedtest.Call) error {
+		if isCut.Load() {
+			return embeddedtest.ErrLost
+		}
 
-func (c *cable) RoundTrip(r *http.Request) (*http.Response, error) {
-	if c.cut.Load() {
-		return nil, errCable
+		return nil
 	}
-	c.mu.Lock()
-	n := c.dice.IntN(20)
-	c.mu.Unlock()
+	transport.Before(lost)
+	transport.After(lost)
 
-	if _, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), "."); operation == "ReceiveMessage" {
-		n += 15 // one in four of these would be messages lost for half a minute
-	}
-
-	if n == 0 {
-		return nil, errCable
-	}
-
-	resp, err := c.next.RoundTrip(r)
-	if err == nil && (n == 1 || n == 20) {
-		_ = resp.Body.Close()
-		return nil, errCable
-	}
-
-	if err == nil && c.cut.Load() {
-		_ = resp.Body.Close()
-		return nil, errCable
-	}
-
-	return resp, err
+	return func() { isCut.Store(true) }
 }
 
 var (
@@ -165,9 +145,8 @@ func (s *shop) consumeWithCuts(dice *rand.Rand, cut int64) (handled int64) {
 
 	var calls atomic.Int64
 	for round := int64(1); ; round++ {
-		wire := &cable{next: s.engine.HTTPClient().Transport, dice: rand.New(rand.NewPCG(dice.Uint64(), 0))}
 		cfg := s.engine.AWSConfig()
-		cfg.HTTPClient = &http.Client{Transport: wire}
+		cutOff := loseSome(embeddedtest.Intercept(&cfg), dice.Uint64())
 		enough := make(chan struct{})
 		consumer := s.config(requests.Handler{Orders: s})
 		inner := consumer.Handler
@@ -176,7 +155,7 @@ func (s *shop) consumeWithCuts(dice *rand.Rand, cut int64) (handled int64) {
 		var once sync.Once
 		consumer.Handler = func(ctx context.Context, m queues.Message) queues.Outcome {
 			if calls.Add(1) > round*cut && round < 4 {
-				wire.cut.Store(true)
+				cutOff()
 				once.Do(func() { close(enough) })
 			}
 

@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	"go.uber.org/goleak"
@@ -47,14 +44,12 @@ func openShop(t testing.TB, mode transitions.JournalMode) *shop {
 	clean := dynamodb.NewFromConfig(engine.AWSConfig())
 	embeddedtest.Create(t, clean, transitions.OrdersTable("orders"), transitions.JournalTable("events"),
 		streams.LeaseTableInput("leases"), streams.DeadLetterTableInput("dead-letters"))
-	s := &shop{wire: &wire{client: engine.HTTPClient()}, start: time.Now()}
+	s := &shop{wire: &wire{}, start: time.Now()}
 	cfg := engine.AWSConfig()
-	cfg.HTTPClient = s.wire
-	// As in production, but without its pauses and its budget of retries: faults are
+	embeddedtest.Intercept(&cfg).Around(s.wire.carry)
+	// As in production, but without its waits and its budget of retries: faults are
 	// far more frequent here.
-	cfg.Retryer = func() aws.Retryer {
-		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff, o.RateLimiter = time.Millisecond, ratelimit.None })
-	}
+	cfg.Retryer = embeddedtest.RetryAtOnce
 
 	var err error
 	s.Orders, err = transitions.New(transitions.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "orders", JournalTable: "events", Journal: mode,

@@ -1,13 +1,13 @@
 package linearizability
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"strings"
 	"sync/atomic"
+
+	"ratchet/embedded/embeddedtest"
 )
 
 // fault is one thing that goes wrong between the SDK and the engine.
@@ -41,34 +41,28 @@ type trouble struct {
 
 type troubleKey struct{}
 
-// wire passes the SDK's requests on to the engine and lets trouble strike. A call
-// without trouble in its context passes unharmed.
+// wire stands between the SDK and the engine and lets trouble strike. A call without
+// trouble in its context passes unharmed.
 type wire struct {
-	client *http.Client
 	struck [faults]atomic.Int64
 	// tamper, when set, changes a request's body on its way.
 	tamper func(body string) string
 }
 
-// Do carries one request.
-func (w *wire) Do(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+// carry carries one request: it is the transport's Around hook.
+func (w *wire) carry(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+	if w.tamper != nil && c.Is("UpdateItem") {
+		c.SetBody([]byte(w.tamper(string(c.Body()))))
 	}
 
-	if w.tamper != nil && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
-		body = []byte(w.tamper(string(body)))
-	}
-
-	t, _ := r.Context().Value(troubleKey{}).(*trouble)
+	t, _ := c.Request.Context().Value(troubleKey{}).(*trouble)
 	if t == nil || t.left == 0 {
-		return w.pass(r, body)
+		return send()
 	}
 
 	if t.skip > 0 {
 		t.skip--
-		return w.pass(r, body)
+		return send()
 	}
 
 	t.left--
@@ -78,14 +72,16 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 		kind = fault(t.rng.IntN(int(givenUpBefore)))
 	}
 	w.struck[kind].Add(1)
+	c.Body() // read, so that it can be sent twice
 
-	return w.strike(r, body, kind, t.cancel)
+	return strike(kind, send, t.cancel)
 }
 
-func (w *wire) strike(r *http.Request, body []byte, kind fault, cancel context.CancelFunc) (*http.Response, error) {
+// strike carries the request out, or not, and loses, replaces or repeats the answer.
+func strike(kind fault, send embeddedtest.Sender, cancel context.CancelFunc) (*http.Response, error) {
 	switch kind {
 	case lostReply, twice, faultAfter, givenUpAfter:
-		response, err := w.pass(r, body)
+		response, err := send()
 		if err != nil {
 			return nil, err
 		}
@@ -95,28 +91,15 @@ func (w *wire) strike(r *http.Request, body []byte, kind fault, cancel context.C
 
 	switch kind {
 	case throttled:
-		return refusal(r, http.StatusBadRequest, "ProvisionedThroughputExceededException"), nil
+		return nil, &embeddedtest.Error{Code: "ProvisionedThroughputExceededException"}
 	case faultBefore, faultAfter:
-		return refusal(r, http.StatusInternalServerError, "InternalServerError"), nil
+		return nil, &embeddedtest.Error{Code: "InternalServerError"}
 	case givenUpBefore, givenUpAfter:
 		cancel()
 		return nil, context.Canceled
 	case twice:
-		return w.pass(r, body)
+		return send()
 	}
 
-	return nil, io.ErrUnexpectedEOF
-}
-
-// pass lets the engine answer.
-func (w *wire) pass(r *http.Request, body []byte) (*http.Response, error) {
-	sent := r.Clone(r.Context())
-	sent.Body, sent.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	return w.client.Do(sent)
-}
-
-func refusal(r *http.Request, status int, name string) *http.Response {
-	body := `{"__type":"com.amazonaws.dynamodb.v20120810#` + name + `","message":"planted"}`
-	return &http.Response{StatusCode: status, Request: r, ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(body)),
-		Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Body: io.NopCloser(strings.NewReader(body))}
+	return nil, embeddedtest.ErrLost
 }
