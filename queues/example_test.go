@@ -68,12 +68,17 @@ func ExampleConsumer() {
 }
 
 func ExampleLambda() {
-	function := queues.Lambda{Handler: func(_ context.Context, m queues.Message) queues.Outcome {
+	function, err := queues.NewLambda(queues.LambdaConfig{Handler: func(_ context.Context, m queues.Message) queues.Outcome {
 		if m.Body == "b" {
 			return queues.Retry(0, errors.New("not yet"))
 		}
+
 		return queues.Done()
-	}}
+	}})
+	if err != nil {
+		log.Fatal(err)
+	}
+
 	event := json.RawMessage(`{"Records": [
 		{"messageId": "1", "body": "a", "eventSourceARN": "arn:aws:sqs:eu-central-1:1:q.fifo", "attributes": {"MessageGroupId": "g"}},
 		{"messageId": "2", "body": "b", "eventSourceARN": "arn:aws:sqs:eu-central-1:1:q.fifo", "attributes": {"MessageGroupId": "g"}},

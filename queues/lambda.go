@@ -14,18 +14,25 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Lambda runs a handler behind a Lambda event source mapping that has
-// ReportBatchItemFailures set. Handle fits lambda.Start. Handler is required.
+// Lambda runs a handler in a function behind a Lambda event source mapping. Create it
+// with NewLambda and pass its Handle method to lambda.Start.
 //
-// The mapping receives, counts and deletes. A message whose handler does not answer Done
-// is reported as failed. It comes again when the queue's visibility timeout is over,
-// until the queue's redrive policy moves it; the mapping has no place for an outcome's
-// wait and reason.
+// The mapping must have ReportBatchItemFailures set. It receives, counts and deletes. A
+// message whose handler does not answer Done is reported as failed. It comes again when
+// the queue's visibility timeout is over, until the queue's redrive policy moves it; the
+// mapping has no place for an outcome's wait and reason.
 //
 // With SQS and QueueURL set, the outcome takes effect at once. A message that is done is
 // deleted, so a function that is killed in the middle of a batch repeats nothing that was
 // done; waits become visibility timeouts; and rejected messages go to DeadLetterURL.
 type Lambda struct {
+	cfg    LambdaConfig
+	queue  *queue // nil without a client
+	policy policy
+}
+
+// LambdaConfig says how a Lambda handles batches. Handler is required.
+type LambdaConfig struct {
 	// Handler gets the messages.
 	Handler Handler
 	// Middleware wraps Handler, the first outermost.
@@ -47,6 +54,49 @@ type Lambda struct {
 	Margin time.Duration
 }
 
+// check returns every fault of the configuration, as one error.
+func (c *LambdaConfig) check() error {
+	var faults []error
+	if c.Handler == nil {
+		faults = append(faults, errors.New("queues: LambdaConfig.Handler must be set"))
+	}
+
+	if (c.SQS == nil) != (c.QueueURL == "") {
+		faults = append(faults, errors.New("queues: LambdaConfig.SQS and LambdaConfig.QueueURL must be set together"))
+	}
+
+	if c.DeadLetterURL != "" && c.SQS == nil {
+		faults = append(faults, errors.New("queues: LambdaConfig.DeadLetterURL needs LambdaConfig.SQS"))
+	}
+
+	if c.Concurrency < 0 {
+		faults = append(faults, fmt.Errorf("queues: LambdaConfig.Concurrency is %d, want at least 1", c.Concurrency))
+	}
+
+	return errors.Join(faults...)
+}
+
+// NewLambda returns a Lambda that is ready to handle batches, or an error that names
+// every fault of cfg.
+func NewLambda(cfg LambdaConfig) (*Lambda, error) {
+	policy := newPolicy(cfg.Attempts, cfg.Backoff)
+	if err := errors.Join(cfg.check(), policy.check()); err != nil {
+		return nil, err
+	}
+
+	cfg.Handler = wrap(cfg.Handler, cfg.Middleware)
+	cfg.Concurrency = cmp.Or(cfg.Concurrency, 10)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	cfg.Margin = cmp.Or(cfg.Margin, 2*time.Second)
+
+	l := &Lambda{cfg: cfg, policy: policy}
+	if cfg.SQS != nil {
+		l.queue = &queue{api: cfg.SQS, url: cfg.QueueURL, deadLetters: cfg.DeadLetterURL}
+	}
+
+	return l, nil
+}
+
 // BatchResponse names the messages that are not done. The mapping deletes the others.
 type BatchResponse struct {
 	Failures []BatchItemFailure `json:"batchItemFailures"`
@@ -57,16 +107,11 @@ type BatchItemFailure struct {
 	ItemIdentifier string `json:"itemIdentifier"`
 }
 
-// Handle runs one batch, given as the JSON of the event: messages side by side, those of
-// one group of a FIFO queue in order. Behind a message that is not done, no handler is
-// called for the later ones of its group; they are reported, too. The error is for an
-// event that cannot be read, or for a Lambda that is not set up.
-func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
-	b, err := l.batch()
-	if err != nil {
-		return BatchResponse{}, err
-	}
-
+// Handle handles one batch, given as the JSON of the event: messages side by side, those
+// of one group of a FIFO queue in order. Behind a message that is not done, no handler is
+// called for the later ones of its group; they are reported, too. Handle returns an error
+// only if it cannot decode the batch.
+func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchResponse, error) {
 	messages, err := decodeEvent(event)
 	if err != nil {
 		return BatchResponse{}, fmt.Errorf("queues: read the batch: %w", err)
@@ -75,141 +120,98 @@ func (l Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespons
 	work := ctx
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc
-		work, cancel = context.WithDeadlineCause(ctx, deadline.Add(-b.margin), ErrStopped)
+		work, cancel = context.WithDeadlineCause(ctx, deadline.Add(-l.cfg.Margin), ErrStopped)
 		defer cancel()
 	}
 
+	var mu sync.Mutex
+	finished := map[string]bool{} // by message ID
 	var g errgroup.Group
-	g.SetLimit(b.concurrency)
+	g.SetLimit(l.cfg.Concurrency)
 
 	for _, sequence := range byGroup(messages, Message.orderedBy) {
 		g.Go(func() error {
-			b.handleInOrder(ctx, work, sequence)
+			n := l.handleInOrder(ctx, work, sequence)
+
+			mu.Lock()
+			defer mu.Unlock()
+
+			for _, m := range sequence[:n] {
+				finished[m.ID] = true
+			}
+
 			return nil
 		})
 	}
-	_ = g.Wait() // no goroutine returns an error
+	_ = g.Wait() // no function returns an error
 
-	out := BatchResponse{Failures: []BatchItemFailure{}} // null would fail the whole batch
+	response := BatchResponse{Failures: []BatchItemFailure{}} // null would fail the whole batch
 	for _, m := range messages {
-		if !b.done[m.ID] {
-			out.Failures = append(out.Failures, BatchItemFailure{ItemIdentifier: m.ID})
+		if !finished[m.ID] {
+			response.Failures = append(response.Failures, BatchItemFailure{ItemIdentifier: m.ID})
 		}
 	}
 
-	return out, nil
+	return response, nil
 }
 
-// lambdaBatch is one invocation.
-type lambdaBatch struct {
-	queue       *queue // nil without a client
-	handler     Handler
-	policy      policy
-	timeout     time.Duration
-	margin      time.Duration
-	concurrency int
-
-	mu   sync.Mutex
-	done map[string]bool // by message ID
-}
-
-// batch checks the configuration and fills in its defaults.
-func (l Lambda) batch() (*lambdaBatch, error) {
-	b := &lambdaBatch{
-		policy:      newPolicy(l.Attempts, l.Backoff),
-		timeout:     cmp.Or(l.Timeout, 30*time.Second),
-		margin:      cmp.Or(l.Margin, 2*time.Second),
-		concurrency: cmp.Or(l.Concurrency, 10),
-		done:        map[string]bool{},
-	}
-	if err := errors.Join(l.check(), b.policy.check()); err != nil {
-		return nil, err
-	}
-
-	b.handler = wrap(l.Handler, l.Middleware)
-	if l.SQS != nil {
-		b.queue = &queue{api: l.SQS, url: l.QueueURL, deadLetters: l.DeadLetterURL}
-	}
-
-	return b, nil
-}
-
-// check returns every fault of the configuration, as one error.
-func (l Lambda) check() error {
-	var faults []error
-	if l.Handler == nil {
-		faults = append(faults, errors.New("queues: Lambda.Handler is not set"))
-	}
-
-	if (l.SQS == nil) != (l.QueueURL == "") {
-		faults = append(faults, errors.New("queues: set both of Lambda.SQS and Lambda.QueueURL, or none"))
-	}
-
-	if l.DeadLetterURL != "" && l.SQS == nil {
-		faults = append(faults, errors.New("queues: Lambda.DeadLetterURL needs Lambda.SQS"))
-	}
-
-	return errors.Join(faults...)
-}
-
-// handleInOrder handles messages one after the other. Handlers run on the context work;
-// ctx lasts longer, so that calls to the queue can still be made after it.
-func (b *lambdaBatch) handleInOrder(ctx, work context.Context, sequence []Message) {
+// handleInOrder handles messages one after the other, up to the first that is not done.
+// It returns how many are done. Handlers run on the context work; ctx lasts longer, so
+// that calls to the queue can still be made after it.
+func (l *Lambda) handleInOrder(ctx, work context.Context, sequence []Message) (done int) {
 	for i, m := range sequence {
 		if work.Err() != nil {
-			b.returnUnread(ctx, sequence[i:])
-			return
+			l.returnUnread(ctx, sequence[i:])
+			return i
 		}
 
-		call, cancel := context.WithTimeoutCause(work, b.timeout, ErrTimeout)
-		outcome := b.policy.limitAttempts(invoke(call, b.handler, m), m, 0)
+		call, cancel := context.WithTimeoutCause(work, l.cfg.Timeout, ErrTimeout)
+		outcome := l.policy.limitAttempts(invoke(call, l.cfg.Handler, m), m, 0)
 		cancel()
 
-		if !b.dispose(ctx, m, outcome) {
-			b.returnUnread(ctx, sequence[i+1:])
-			return
+		if !l.dispose(ctx, m, outcome) {
+			l.returnUnread(ctx, sequence[i+1:])
+			return i
 		}
-
-		b.mu.Lock()
-		b.done[m.ID] = true
-		b.mu.Unlock()
 	}
+
+	return len(sequence)
 }
 
 // returnUnread makes messages visible that no handler was called for, so that they hold
 // up their group no longer than the one before them. Where the call fails, they come
 // when their visibility timeouts are over.
-func (b *lambdaBatch) returnUnread(ctx context.Context, rest []Message) {
-	if b.queue == nil {
+func (l *Lambda) returnUnread(ctx context.Context, rest []Message) {
+	if l.queue == nil {
 		return
 	}
 
 	for batch := range slices.Chunk(rest, maxBatch) {
-		_, _ = b.queue.changeVisibility(ctx, batch, 0)
+		_, _ = l.queue.changeVisibility(ctx, batch, 0)
 	}
 }
 
 // dispose does with the message what the handler answered, as far as it can, and reports
 // whether the message is finished.
-func (b *lambdaBatch) dispose(ctx context.Context, m Message, o Outcome) (finished bool) {
-	if b.queue == nil {
+func (l *Lambda) dispose(ctx context.Context, m Message, o Outcome) (finished bool) {
+	if l.queue == nil {
 		return o.Kind == KindDone
 	}
 
-	if o.Kind == KindReject && b.queue.deadLetters != "" {
-		if b.queue.sendDeadLetter(ctx, m, o.Err) != nil {
+	if o.Kind == KindReject && l.queue.deadLetters != "" {
+		if l.queue.sendDeadLetter(ctx, m, o.Err) != nil {
 			return false
 		}
 		o = Done()
 	}
 
 	if o.Kind == KindDone {
-		_, _ = b.queue.delete(ctx, []Message{m}) // where it fails, the mapping deletes it
+		_, _ = l.queue.delete(ctx, []Message{m}) // where it fails, the mapping deletes it
 		return true
 	}
 
 	// Where it fails, the message comes when its visibility timeout is over.
-	_, _ = b.queue.changeVisibility(ctx, []Message{m}, b.policy.delay(o, m))
+	_, _ = l.queue.changeVisibility(ctx, []Message{m}, l.policy.delay(o, m))
 
 	return false
 }

@@ -53,6 +53,17 @@ func failed(r BatchResponse) string {
 	return strings.Join(ids, " ")
 }
 
+func newLambda(t *testing.T, cfg LambdaConfig) *Lambda {
+	t.Helper()
+
+	l, err := NewLambda(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return l
+}
+
 // answers is a handler that answers by body, and notes what it was called with.
 type answers struct {
 	mu   sync.Mutex
@@ -99,7 +110,7 @@ func TestABatchReportsWhatIsNotDone(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var a answers
 
-			out, err := Lambda{Handler: a.handle, Concurrency: 2}.Handle(t.Context(), event(t, c.queue, c.bodies...))
+			out, err := newLambda(t, LambdaConfig{Handler: a.handle, Concurrency: 2}).Handle(t.Context(), event(t, c.queue, c.bodies...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -119,7 +130,7 @@ func TestAMessageIsReadFromTheEvent(t *testing.T) {
 	var got Message
 
 	h := func(_ context.Context, m Message) Outcome { got = m; return Done() }
-	if _, err := (Lambda{Handler: h}).Handle(t.Context(), event(t, "orders.fifo", "g:hello")); err != nil {
+	if _, err := newLambda(t, LambdaConfig{Handler: h}).Handle(t.Context(), event(t, "orders.fifo", "g:hello")); err != nil {
 		t.Fatal(err)
 	}
 
@@ -150,7 +161,7 @@ func TestATimeOutReportsOnlyTheRest(t *testing.T) {
 			return Done()
 		}
 
-		out, err := Lambda{Handler: h, Concurrency: 1}.Handle(ctx, event(t, "q", "a", "b", "slow", "c", "d"))
+		out, err := newLambda(t, LambdaConfig{Handler: h, Concurrency: 1}).Handle(ctx, event(t, "q", "a", "b", "slow", "c", "d"))
 		if err != nil || failed(out) != "m2 m3 m4" {
 			t.Errorf("failed %q, %v", failed(out), err)
 		}
@@ -170,7 +181,7 @@ func TestAHandlerThatTakesTooLongIsStopped(t *testing.T) {
 			return Outcome{}
 		}
 
-		out, err := Lambda{Handler: h}.Handle(t.Context(), event(t, "q", "a"))
+		out, err := newLambda(t, LambdaConfig{Handler: h}).Handle(t.Context(), event(t, "q", "a"))
 		if err != nil || failed(out) != "m0" || !errors.Is(cause, ErrTimeout) {
 			t.Errorf("failed %q, %v, cause %v", failed(out), err, cause)
 		}
@@ -202,12 +213,12 @@ func TestAFunctionThatIsKilledRepeatsNothingThatWasDone(t *testing.T) {
 		w.send("g:1", "g:2", "g:3")
 		event := w.received()
 		killed := make(chan struct{})
-		l := Lambda{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
+		l := newLambda(t, LambdaConfig{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
 			if m.Body == "3" {
 				<-killed // ignores its context
 			}
 			return Done()
-		}}
+		}})
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
@@ -223,7 +234,7 @@ func TestAFunctionThatIsKilledRepeatsNothingThatWasDone(t *testing.T) {
 func TestALambdaWithAClientDisposesOfEachMessageAtOnce(t *testing.T) {
 	inWorld(t, "", func(t *testing.T, w *world) {
 		w.send("ok", "retry", "busy", "reject")
-		l := Lambda{SQS: w.api, QueueURL: w.url, DeadLetterURL: w.dead, Attempts: 2, Handler: func(_ context.Context, m Message) Outcome {
+		l := newLambda(t, LambdaConfig{SQS: w.api, QueueURL: w.url, DeadLetterURL: w.dead, Attempts: 2, Handler: func(_ context.Context, m Message) Outcome {
 			switch m.Body {
 			case "retry":
 				return Retry(5*time.Second, errors.New("later"))
@@ -234,7 +245,7 @@ func TestALambdaWithAClientDisposesOfEachMessageAtOnce(t *testing.T) {
 			}
 
 			return Done()
-		}}
+		}})
 
 		out, err := l.Handle(t.Context(), w.received())
 		if err != nil || len(out.Failures) != 2 {
@@ -259,12 +270,12 @@ func TestALambdaHoldsUpAGroupNoLongerThanItsFirstFailure(t *testing.T) {
 	inWorld(t, ".fifo", func(t *testing.T, w *world) {
 		w.send("g:1", "g:2", "g:3")
 
-		l := Lambda{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
+		l := newLambda(t, LambdaConfig{SQS: w.api, QueueURL: w.url, Handler: func(_ context.Context, m Message) Outcome {
 			if m.Body == "2" {
 				return Retry(5*time.Second, nil)
 			}
 			return Done()
-		}}
+		}})
 		if out, err := l.Handle(t.Context(), w.received()); err != nil || len(out.Failures) != 2 {
 			t.Fatalf("%+v, %v", out, err)
 		}
@@ -289,7 +300,7 @@ func TestMiddlewareWrapsTheHandlerTheFirstOutermost(t *testing.T) {
 		}
 	}
 	var a answers
-	if _, err := (Lambda{Handler: a.handle, Middleware: []Middleware{around("outer"), around("inner")}}).Handle(t.Context(), event(t, "q", "a")); err != nil {
+	if _, err := newLambda(t, LambdaConfig{Handler: a.handle, Middleware: []Middleware{around("outer"), around("inner")}}).Handle(t.Context(), event(t, "q", "a")); err != nil {
 		t.Fatal(err)
 	}
 
@@ -300,19 +311,19 @@ func TestMiddlewareWrapsTheHandlerTheFirstOutermost(t *testing.T) {
 
 func TestALambdaThatIsNotConfiguredIsRefused(t *testing.T) {
 	h := (&answers{}).handle
-	for name, l := range map[string]Lambda{
+	for name, cfg := range map[string]LambdaConfig{
 		"no handler":                  {},
 		"a URL without a client":      {Handler: h, QueueURL: "http://q"},
 		"dead letters without client": {Handler: h, DeadLetterURL: "http://d"},
 		"a pause that shrinks":        {Handler: h, Backoff: Backoff{Base: time.Hour, Max: time.Minute}},
 	} {
-		if _, err := l.Handle(t.Context(), event(t, "q", "a")); err == nil {
+		if _, err := NewLambda(cfg); err == nil {
 			t.Errorf("%s was taken", name)
 		}
 	}
 
 	for _, bad := range []string{``, `{"Records":1}`, `{"Records":[{}]}`} {
-		if _, err := (Lambda{Handler: h}).Handle(t.Context(), json.RawMessage(bad)); err == nil {
+		if _, err := newLambda(t, LambdaConfig{Handler: h}).Handle(t.Context(), json.RawMessage(bad)); err == nil {
 			t.Errorf("event %q was read", bad)
 		}
 	}

@@ -233,10 +233,10 @@ func TestTheMarginOfALambdaIsTheTimeToReportTheBatch(t *testing.T) {
 		defer cancel()
 
 		began := time.Now()
-		l := Lambda{Margin: 4 * time.Second, Handler: func(ctx context.Context, _ Message) Outcome {
+		l := newLambda(t, LambdaConfig{Margin: 4 * time.Second, Handler: func(ctx context.Context, _ Message) Outcome {
 			<-ctx.Done()
 			return Retry(0, ctx.Err())
-		}}
+		}})
 
 		out, err := l.Handle(ctx, event(t, "q", "a"))
 		if err != nil || failed(out) != "m0" || time.Since(began) != 6*time.Second {

@@ -26,7 +26,8 @@
 // counted as poison.
 //
 //	handle, err := events.Messages(events.Config{Claims: claims})
-//	lambda.Start(queues.Lambda{Handler: charge, Middleware: []queues.Middleware{handle}}.Handle)
+//	function, err := queues.NewLambda(queues.LambdaConfig{Handler: charge, Middleware: []queues.Middleware{handle}})
+//	lambda.Start(function.Handle)
 //
 // # Caveats
 //

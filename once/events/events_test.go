@@ -141,7 +141,12 @@ func TestPoint45_ABatchThatWasCutOffRepeatsNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mapping := queues.Lambda{Handler: h.Handler, Concurrency: 1}
+
+	mapping, err := queues.NewLambda(queues.LambdaConfig{Handler: h.Handler, Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	ctx, kill := context.WithCancel(t.Context())
 	h.do = func(ctx context.Context, m queues.Message) queues.Outcome {
 		if m.ID == "5" {

@@ -24,7 +24,8 @@
 //	h := requests.Handler{Orders: orders}
 //	c, err := queues.New(queues.Config{SQS: client, QueueURL: url, DeadLetterURL: dead, Handler: h.Handle})
 //
-// The same handler runs behind Lambda: queues.Lambda{Handler: h.Handle}.Handle.
+// The same handler runs behind Lambda: queues.NewLambda(queues.LambdaConfig{Handler:
+// h.Handle}).
 //
 // # Guarantees
 //
