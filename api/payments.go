@@ -135,12 +135,12 @@ type refundInput struct {
 }
 
 func (s *service) capturePayment(ctx context.Context, c caller, in *captureInput) (*paymentOutput, error) {
-	p, err := s.cfg.Payments.Capture(ctx, c.tenant.stored(in.PaymentID), payments.Ask{ID: in.StepID, Amount: in.Body.Amount, Final: in.Body.Final})
+	p, err := s.cfg.Payments.Capture(ctx, c.tenant.stored(in.PaymentID), payments.StepRequest{ID: in.StepID, Amount: in.Body.Amount, Final: in.Body.Final})
 	return s.paid(c, p, err)
 }
 
 func (s *service) refundPayment(ctx context.Context, c caller, in *refundInput) (*paymentOutput, error) {
-	p, err := s.cfg.Payments.Refund(ctx, c.tenant.stored(in.PaymentID), payments.Ask{ID: in.StepID, Amount: in.Body.Amount})
+	p, err := s.cfg.Payments.Refund(ctx, c.tenant.stored(in.PaymentID), payments.StepRequest{ID: in.StepID, Amount: in.Body.Amount})
 	return s.paid(c, p, err)
 }
 

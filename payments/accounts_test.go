@@ -157,7 +157,7 @@ func TestARefundThatThePaymentDoesNotAllowGivesNothingUp(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for want, bad := range map[error]payments.Ask{payments.ErrExceeded: ask("r", 99999), payments.ErrInvalid: ask("void", 5), payments.ErrConflict: ask("c", 10)} {
+	for want, bad := range map[error]payments.StepRequest{payments.ErrExceeded: ask("r", 99999), payments.ErrInvalid: ask("void", 5), payments.ErrConflict: ask("c", 10)} {
 		if _, err := s.Refund(t.Context(), "p", bad); !errors.Is(err, want) {
 			t.Errorf("want %v, got %v", want, err)
 		}

@@ -11,43 +11,38 @@ import (
 	"ratchet/workflow"
 )
 
-// tries bounds how often a call begins anew because others have moved the payment.
-const tries = 20
+// maxRestarts bounds how often a call starts over because other calls keep changing the
+// payment.
+const maxRestarts = 20
 
-// Authorize opens a payment: it sets the amount aside on the payer's account and asks
-// the processor to hold it. A repeat goes on where the first stopped, or returns the
-// payment as it is; ErrDeclined when the processor refused, a ledger.Refusal when the
-// payer's or the payee's account did (then there is no payment).
+// Authorize opens a payment: it sets the amount aside on the payer's account and asks the
+// processor to hold it. A repeat continues the first call, or returns the payment as it
+// is. It returns ErrDeclined if the processor refused, and a *ledger.Refusal if the payer's
+// or the payee's account did; then there is no payment.
 func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error) {
 	if err := n.Validate(); err != nil {
 		return Payment{}, fmt.Errorf("authorize: %w", err)
 	}
 
+	now := s.cfg.Now()
 	if !n.ExpiresAt.IsZero() {
 		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
 	}
 
-	now := s.cfg.Now()
+	// A repeat may come after the expiry, so only a new payment is refused.
 	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(now) {
-		if _, err := s.Get(ctx, n.ID); errors.Is(err, ErrUnknownPayment) { // a repeat may come late
+		if _, err := s.Get(ctx, n.ID); errors.Is(err, ErrUnknownPayment) {
 			return Payment{}, fmt.Errorf("authorize payment %s: %w: expiresAt: has passed", n.ID, ErrInvalid)
 		}
 	}
 
-	payee, err := s.ledger.RequireOpen(ctx, n.ID, n.Payee, n.Currency)
-	if err != nil {
-		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, err)
-	}
-	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), Capturable: n.Amount, call: newCall()}.with(now)
+	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), Capturable: n.Amount}.next(now)
 	p.CreatedAt = p.UpdatedAt
+	p.Pending = &Step{ID: string(authorizing), Kind: authorizing, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
 
-	p.Pending = &Step{ID: string(Authorizing), Kind: Authorizing, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
-	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: n.ID, Account: n.Payer, Amount: n.Amount, Currency: n.Currency}, s.beside(p, []ledger.TxPart{payee}))
-	switch {
-	case errors.Is(err, ledger.ErrConflict), errors.Is(err, errMoved):
-		replayed = true // of another account or amount
-	case err != nil:
-		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, byAccount(err))
+	replayed, err := s.open(ctx, p)
+	if err != nil {
+		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, accountRefusal(err))
 	}
 
 	if replayed {
@@ -60,27 +55,46 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 		}
 	}
 
-	return s.finish(ctx, p, string(Authorizing))
+	return s.finish(ctx, p, string(authorizing))
 }
 
-// Capture takes a part of what is authorized, or all of it: from the payer's account to
-// the payee's. ErrExceeded when less may be captured; ErrDeclined when the processor
-// refuses.
-func (s *Payments) Capture(ctx context.Context, id string, ask Ask) (Payment, error) {
-	return s.begin(ctx, id, ask, Capturing)
+// open stores a new payment together with the hold on the payer's account, provided that
+// the payee's account is open. It reports replayed if the payment or its hold exists,
+// perhaps with other content.
+func (s *Payments) open(ctx context.Context, p Payment) (replayed bool, err error) {
+	payeeOpen, err := s.ledger.RequireOpen(ctx, p.ID, p.Payee, p.Currency)
+	if err != nil {
+		return false, err
+	}
+
+	hold := ledger.NewHold{ID: p.ID, Account: p.Payer, Amount: p.Amount, Currency: p.Currency}
+	_, replayed, err = s.ledger.Reserve(ctx, hold, s.txPart(p, []ledger.TxPart{payeeOpen}))
+	if errors.Is(err, ledger.ErrConflict) || errors.Is(err, errStale) {
+		return true, nil
+	}
+
+	return replayed, err
 }
 
-// Refund gives a part of what was captured back, or all of it: from the payee's account
-// to the payer's. The amount is set aside on the payee's account first, so that
-// ledger.ErrInsufficientFunds comes before anything is returned. What was not captured
-// is given up first, once the refund is one that the payment allows: a payment that
-// gives back takes no more.
-func (s *Payments) Refund(ctx context.Context, id string, ask Ask) (Payment, error) {
-	if ask.Final {
+// Capture moves a part of what is authorized, or all of it, from the payer's account to the
+// payee's. It returns ErrExceeded if less may be captured, and ErrDeclined if the processor
+// refuses. If the payee's account was closed since the step began, the capture is refunded
+// at the processor and the error is ErrDeclined with ledger.ErrAccountClosed.
+func (s *Payments) Capture(ctx context.Context, id string, r StepRequest) (Payment, error) {
+	return s.do(ctx, id, r, Capturing)
+}
+
+// Refund moves a part of what was captured, or all of it, from the payee's account back to
+// the payer's. The amount is set aside on the payee's account first: if it is not there,
+// Refund returns ledger.ErrInsufficientFunds and the processor gets no request. A refund
+// that the payment allows voids what was not captured before it starts: after a refund
+// nothing can be captured.
+func (s *Payments) Refund(ctx context.Context, id string, r StepRequest) (Payment, error) {
+	if r.Final {
 		return Payment{}, fmt.Errorf("refund payment %.60s: %w: final: only of a capture", id, ErrInvalid)
 	}
 
-	if err := ask.Validate(); err != nil {
+	if err := r.Validate(); err != nil {
 		return Payment{}, fmt.Errorf("%s payment %.60s: %w", Refunding, id, err)
 	}
 
@@ -89,10 +103,11 @@ func (s *Payments) Refund(ctx context.Context, id string, ask Ask) (Payment, err
 		return Payment{}, err
 	}
 
-	if p.step(ask.ID) == nil && p.Captured > 0 && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == Voiding) {
+	if p.step(r.ID) == nil && p.Captured > 0 && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == voiding) {
+		// Void the rest only if the refund will then be allowed.
 		voided := p
 		voided.Pending = nil
-		if _, err := s.plan(voided, ask, Refunding); err != nil {
+		if _, err := s.plan(voided, r, Refunding); err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", Refunding, id, err)
 		}
 
@@ -101,19 +116,20 @@ func (s *Payments) Refund(ctx context.Context, id string, ask Ask) (Payment, err
 		}
 	}
 
-	return s.begin(ctx, id, ask, Refunding)
+	return s.do(ctx, id, r, Refunding)
 }
 
-// Void gives up what was authorized and not captured. It may overtake an authorization
-// of which nobody knows whether it was made.
+// Void releases what was authorized and not captured. It may overtake an authorization
+// whose outcome is not known.
 func (s *Payments) Void(ctx context.Context, id string) (Payment, error) {
-	return s.begin(ctx, id, Ask{ID: string(Voiding)}, Voiding)
+	return s.do(ctx, id, StepRequest{ID: string(voiding)}, voiding)
 }
 
-// begin writes down what is about to be asked and carries it out.
-func (s *Payments) begin(ctx context.Context, id string, ask Ask, kind Kind) (Payment, error) {
+// do stores a step as pending and finishes it. A repeat finishes the stored step, or
+// returns its result.
+func (s *Payments) do(ctx context.Context, id string, r StepRequest, kind Kind) (Payment, error) {
 	if kind == Capturing || kind == Refunding {
-		if err := ask.Validate(); err != nil {
+		if err := r.Validate(); err != nil {
 			return Payment{}, fmt.Errorf("%s payment %.60s: %w", kind, id, err)
 		}
 	}
@@ -123,104 +139,121 @@ func (s *Payments) begin(ctx context.Context, id string, ask Ask, kind Kind) (Pa
 		return Payment{}, err
 	}
 
-	for range tries {
-		if before := p.step(ask.ID); before != nil {
-			if before.Kind != kind || before.Amount != ask.Amount || before.Final != ask.Final {
-				return p, fmt.Errorf("%s payment %s, step %s: %w", kind, id, ask.ID, ErrConflict)
+	for range maxRestarts {
+		if before := p.step(r.ID); before != nil {
+			if before.Kind != kind || before.Amount != r.Amount || before.Final != r.Final {
+				return p, fmt.Errorf("%s payment %s, step %s: %w", kind, id, r.ID, ErrConflict)
 			}
-			return s.finish(ctx, p, ask.ID)
+
+			return s.finish(ctx, p, r.ID)
 		}
 
-		next, err := s.plan(p, ask, kind)
+		next, err := s.plan(p, r, kind)
 		if err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", kind, id, err)
 		}
 
-		p, err = s.start(ctx, next)
+		p, err = s.storePending(ctx, next)
 		switch {
 		case err == nil:
-			return s.finish(ctx, p, ask.ID)
-		case !errors.Is(err, errMoved):
-			return p, fmt.Errorf("%s payment %s: %w", kind, id, byAccount(err))
+			return s.finish(ctx, p, r.ID)
+		case !errors.Is(err, errStale):
+			return p, fmt.Errorf("%s payment %s: %w", kind, id, accountRefusal(err))
 		}
 	}
 
 	return p, fmt.Errorf("%s payment %s: %w", kind, id, txn.ErrContended)
 }
 
-// plan is the payment with the step under way, or why it may not be.
-func (s *Payments) plan(p Payment, ask Ask, kind Kind) (next Payment, err error) {
-	switch overtakes := kind == Voiding && p.Pending != nil && p.Pending.Kind == Authorizing; {
+// plan returns the payment with the step pending, or the reason why the payment does not
+// allow the step.
+func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err error) {
+	overtakes := kind == voiding && p.Pending != nil && p.Pending.Kind == authorizing
+	switch {
 	case p.Pending != nil && !overtakes:
 		return p, fmt.Errorf("step %s: %w", p.Pending.ID, ErrBusy)
-	case (kind == Capturing || kind == Refunding) && p.count(kind) >= MaxSteps:
-		return p, fmt.Errorf("%w: %d steps of this kind", ErrExceeded, MaxSteps)
+	case (kind == Capturing || kind == Refunding) && p.count(kind) >= maxSteps:
+		return p, fmt.Errorf("%w: %d steps of this kind", ErrExceeded, maxSteps)
 	}
 
-	next = p.with(s.cfg.Now())
-	next.call, next.ended = newCall(), p.Pending // a void overtakes it
-	next.Pending = &Step{ID: ask.ID, Kind: kind, Amount: ask.Amount, Final: ask.Final, Outcome: Pending, At: next.UpdatedAt}
+	next = p.next(s.cfg.Now())
+	next.ended = p.Pending // a void overtakes it
+	next.Pending = &Step{ID: r.ID, Kind: kind, Amount: r.Amount, Final: r.Final, Outcome: Pending, At: next.UpdatedAt}
+
+	// A capture or refund changes the state now. A void or an expiry changes it when the
+	// step ends, and is only checked here. If something was captured, it releases the rest
+	// and leaves the state.
 	switch kind {
 	case Capturing:
-		if next, err = next.moved("capture"); err == nil && ask.Amount > p.Capturable {
+		if next, err = next.apply("capture"); err == nil && r.Amount > p.Capturable {
 			err = fmt.Errorf("%w: %d of %d may be captured", ErrExceeded, p.Capturable, p.Amount)
 		}
 	case Refunding:
-		if next, err = next.moved("request_refund"); err == nil && ask.Amount > p.Captured-p.Refunded {
+		if next, err = next.apply("request_refund"); err == nil && r.Amount > p.Captured-p.Refunded {
 			err = fmt.Errorf("%w: %d may be refunded", ErrExceeded, p.Captured-p.Refunded)
 		}
-	case Voiding:
+	case voiding:
 		if p.Captured == 0 || p.Capturable == 0 {
-			_, err = next.moved("void") // when it has ended
+			_, err = next.apply("void")
 		}
-	case Expiring:
+	case expiring:
 		if p.Captured == 0 {
-			_, err = next.moved("expire")
+			_, err = next.apply("expire")
 		}
 	}
 
 	return next, err
 }
 
-// start writes the planned step, for a refund with the money set aside, while the
-// account that it credits takes part. errMoved comes with the payment as it is.
-func (s *Payments) start(ctx context.Context, next Payment) (Payment, error) {
-	credited := map[Kind]string{Capturing: next.Payee, Refunding: next.Payer}[next.Pending.Kind]
-	if credited == "" {
+// storePending stores the planned step. A step that moves money requires that the account
+// it credits is open; a refund also sets the money aside. If another call was faster, it
+// returns errStale and the payment as it is.
+func (s *Payments) storePending(ctx context.Context, next Payment) (Payment, error) {
+	credited := ""
+	switch next.Pending.Kind {
+	case Capturing:
+		credited = next.Payee
+	case Refunding:
+		credited = next.Payer
+	default:
 		return s.save(ctx, next)
 	}
 
-	serving, err := s.ledger.RequireOpen(ctx, next.key(next.Pending.ID), credited, next.Currency)
+	key := next.key(next.Pending.ID)
+
+	creditedOpen, err := s.ledger.RequireOpen(ctx, key, credited, next.Currency)
 	if err != nil {
 		return next, err
 	}
 
 	if next.Pending.Kind == Capturing {
-		return s.save(ctx, next, serving)
+		return s.save(ctx, next, creditedOpen)
 	}
 
-	_, replayed, err := s.ledger.Reserve(ctx, ledger.NewHold{ID: next.key(next.Pending.ID), Account: next.Payee,
-		Amount: next.Pending.Amount, Currency: next.Currency}, s.beside(next, []ledger.TxPart{serving}))
+	hold := ledger.NewHold{ID: key, Account: next.Payee, Amount: next.Pending.Amount, Currency: next.Currency}
+	_, replayed, err := s.ledger.Reserve(ctx, hold, s.txPart(next, []ledger.TxPart{creditedOpen}))
 	if err == nil && !replayed {
 		return next, nil
 	}
 
-	if replayed || errors.Is(err, ledger.ErrConflict) { // begun by somebody else: the record says how
+	// Another call has begun a step under this id. The record says which one.
+	if replayed || errors.Is(err, ledger.ErrConflict) {
 		now, err := s.Get(ctx, next.ID)
 		if err != nil {
 			return next, err
 		}
 
-		return now, errMoved
+		return now, errStale
 	}
 
-	return s.settled(next, err)
+	return s.resolveWrite(next, err)
 }
 
-// byAccount leaves of an error the account's refusal, when it is one.
-func byAccount(err error) error {
+// accountRefusal returns the account's refusal within err, or err if there is none.
+func accountRefusal(err error) error {
 	if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) {
 		return refusal
 	}
+
 	return err
 }

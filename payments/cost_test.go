@@ -36,7 +36,7 @@ func TestEachStepCostsWhatItsPageSays(t *testing.T) {
 	}{
 		{"authorize", func() error { _, err := s.Authorize(t.Context(), n); return err }, 10, 4},
 		{"capture", func() error {
-			_, err := s.Capture(t.Context(), "p", payments.Ask{ID: "c", Amount: 900, Final: true})
+			_, err := s.Capture(t.Context(), "p", payments.StepRequest{ID: "c", Amount: 900, Final: true})
 			return err
 		}, 6, 16},
 		{"refund", func() error { _, err := s.Refund(t.Context(), "p", ask("r", 100)); return err }, 10, 16},

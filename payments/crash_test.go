@@ -28,7 +28,7 @@ var stories = map[string]struct {
 	"capture": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
 		func(ctx context.Context, s *shop) error { _, err := s.Capture(ctx, "p", ask("c", 400)); return err }},
 	"last capture": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) }, func(ctx context.Context, s *shop) error {
-		_, err := s.Capture(ctx, "p", payments.Ask{ID: "c", Amount: 400, Final: true})
+		_, err := s.Capture(ctx, "p", payments.StepRequest{ID: "c", Amount: 400, Final: true})
 		return err
 	}},
 	"capture refused": {func(t *testing.T, s *shop) {

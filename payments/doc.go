@@ -1,44 +1,52 @@
-// Package payments takes and returns money, each step once in effect, and keeps the
-// ledger in step with the processor.
+// Package payments takes and returns money, each step once in effect, and keeps the ledger
+// in step with the processor.
 //
 // # Model
 //
-// A payment is one record with a state of workflow.Payment, the sums that were captured
-// and refunded, and at most one step under way. Every step (authorize, capture, refund,
-// void) is three moves: ONE transaction writes down what is about to be asked and sets
-// the ledger's money aside; the [Processor] is asked under the key paymentId/stepId;
-// ONE transaction writes what it answered together with the ledger's transfer, or with
-// the release of what was set aside. A worker may die between any two: the record says
-// what is under way, the key makes the question safe to repeat, and [Payments.Recover],
-// a repeat of the call or the processor's callback goes on from there.
+// A payment is one record with a state of workflow.Payment, the sums that were captured and
+// refunded, and at most one pending step. Every step (authorize, capture, refund, void) has
+// three parts:
 //
-// A time-out says nothing about what happened: the processor is asked what became of
-// the key, and only then asked again. An answer that stays away is [ErrUnresolved]; the
-// money stays set aside.
+//   - ONE transaction stores the step as pending and sets the money aside in the ledger, if
+//     the step needs money.
+//   - The [Processor] gets a request under the key paymentId/stepId.
+//   - ONE transaction stores its answer together with the ledger's transfer, or with the
+//     release of what was set aside.
 //
-// [Gateway] is the smaller contract that the order's steps use: charge once per key,
-// void. [Sandbox] is a processor and a gateway for demos and tests, kept in DynamoDB.
+// A worker may die between any two. The record says which step is pending, and the key
+// makes the request safe to repeat: a repeat of the call, [Payments.Recover] or the
+// processor's callback finishes the step.
+//
+// A time-out says nothing about what happened. The package looks up the key at the
+// processor and sends the request again only if the processor does not know the key. If
+// there is still no answer, the call returns [ErrUnresolved] and the money stays set aside.
+//
+// [Charge] belongs to a smaller contract, the one of the order's steps: charge once per
+// key, and void. payments/sandbox implements both contracts for demos and tests.
 //
 // # Guarantees
 //
-// One effect per step id: a repeat gets the first answer, other content under it is
-// [ErrConflict]. What is captured never exceeds what was authorized, and what is
-// refunded what was captured. Record and ledger change in one transaction, so no crash
-// leaves one without the other, and none refunds twice.
+// Each step id has one effect. A repeat gets the first answer, other content under the id
+// is [ErrConflict]. The sum of the captures never exceeds the authorized amount, and the
+// sum of the refunds never exceeds that of the captures. Record and ledger change in one
+// transaction, so no crash leaves one without the other.
 //
-// A callback counts only with a signature over its raw bytes, and once per event id:
-// the receipt is written in the transaction that acts on it. It is never believed: it
-// makes this package ask the processor about a step that the payment has under way, and
-// one that does not fit (unknown payment, other amount, other state) is parked for a
-// person. A late "expired" for a payment that was captured does nothing.
+// A callback needs a signature over its raw bytes and counts once per event id: the
+// receipt is written in the transaction that acts on it. The package does not rely on what
+// a callback says of a step or an expiry: it asks the processor. A callback that does not
+// fit (unknown payment, other amount, other state) is parked for a person. An "expired"
+// for a payment that was captured does nothing.
 //
 //	p, err := pay.Authorize(ctx, payments.NewPayment{ID: "p-1", OrderID: "o-1",
 //		Payer: "processor", Payee: "shop", Amount: 1250, Currency: "EUR"})
-//	p, err = pay.Capture(ctx, "p-1", payments.Ask{ID: "c-1", Amount: 1250})
+//	p, err = pay.Capture(ctx, "p-1", payments.StepRequest{ID: "c-1", Amount: 1250})
 //
 // # Caveats
 //
-// The processor must honour keys. One step of a payment is under way at a time; another
-// one meanwhile is [ErrBusy]. A payment has at most [MaxSteps]
-// captures and as many refunds.
+// The processor must act once per key. A payment has one pending step at a time; another
+// request meanwhile returns [ErrBusy]. A payment has at most 50 captures and as many
+// refunds.
+//
+// If the payer's account is closed while the processor refunds, the refund stays pending:
+// the account can no longer be credited, and an account never opens again.
 package payments

@@ -16,17 +16,18 @@ import (
 	"ratchet/txn"
 )
 
-// The table of what is due has a row for each step under way, by when it began, and for
-// each payment that expires, by when. Rows are written and removed in the transaction
-// that makes them true or untrue, so a sweep reads what it must look at and no more.
+// The table of what is due has a row for each pending step, in the order of their
+// beginning, and for each payment that expires, in the order of their expiry. A row is
+// added and deleted in the transaction of its step or payment, so Recover reads only what
+// it must look at.
 const (
 	dueSteps  = "steps"
 	dueExpiry = "expiry"
-	dueShards = 16 // of each, to spread the writes
+	dueShards = 16 // partitions of each, to share the writes
 )
 
-// partitions are the table's partitions in the order of a sweep.
-var partitions = func() (all []string) {
+// duePartitions are the partitions of the table in the order of Recover.
+var duePartitions = func() (all []string) {
 	for _, kind := range []string{dueSteps, dueExpiry} {
 		for shard := range dueShards {
 			all = append(all, kind+"#"+strconv.Itoa(shard))
@@ -36,22 +37,25 @@ var partitions = func() (all []string) {
 	return all
 }()
 
-// dueKey is where a row lies: by the moment, then by what it speaks of. Step is empty for
-// an expiry.
+// dueKey returns the key of a row. Step is empty for an expiry.
 func dueKey(kind, payment, step string, at time.Time) dynamo.Item {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(payment)) // a hash does not fail
-	return dynamo.Item{"shard": dynamo.S(kind + "#" + strconv.Itoa(int(h.Sum32()%dueShards))),
-		"due": dynamo.S(fmt.Sprintf("%015d#%s#%s", at.UnixMilli(), payment, step))}
+	shard := int(h.Sum32() % dueShards)
+
+	return dynamo.Item{
+		"shard": dynamo.S(kind + "#" + strconv.Itoa(shard)),
+		"due":   dynamo.S(fmt.Sprintf("%015d#%s#%s", at.UnixMilli(), payment, step)),
+	}
 }
 
-// noteDue adds what the payment's next record means for the rows.
-func (s *Payments) noteDue(next Payment, t *txn.Transaction) {
+// addDueRows adds and deletes the rows that the next record of the payment requires.
+func (s *Payments) addDueRows(next Payment, t *txn.Transaction) {
 	put := func(key dynamo.Item) {
-		t.Add("due", types.TransactWriteItem{Put: &types.Put{TableName: &s.cfg.DueTable, Item: key}}, nil)
+		t.Add("due", types.TransactWriteItem{Put: &types.Put{TableName: &s.cfg.Tables.Due, Item: key}}, nil)
 	}
 	remove := func(key dynamo.Item) {
-		t.Add("due", types.TransactWriteItem{Delete: &types.Delete{TableName: &s.cfg.DueTable, Key: key}}, nil)
+		t.Add("due", types.TransactWriteItem{Delete: &types.Delete{TableName: &s.cfg.Tables.Due, Key: key}}, nil)
 	}
 
 	if step := next.Pending; step != nil {
@@ -74,7 +78,7 @@ func (s *Payments) noteDue(next Payment, t *txn.Transaction) {
 // dueRow is a row as read.
 type dueRow struct{ shard, due, payment, step string }
 
-// duePlace is where a sweep stands: in which partition, after which row.
+// duePlace is a place in the table: a partition, and the last row that was handled in it.
 type duePlace struct {
 	partition int
 	due       string
@@ -82,37 +86,48 @@ type duePlace struct {
 
 func (p duePlace) String() string { return strconv.Itoa(p.partition) + "|" + p.due }
 
-func parsePlace(text string) (p duePlace, err error) {
+// parseDuePlace reads what String wrote. The empty text is the beginning.
+func parseDuePlace(text string) (p duePlace, err error) {
 	if text == "" {
 		return p, nil
 	}
 
 	partition, due, _ := strings.Cut(text, "|")
 	p.due = due
-	if p.partition, err = strconv.Atoi(partition); err != nil || p.partition < 0 || p.partition >= len(partitions) {
+	if p.partition, err = strconv.Atoi(partition); err != nil || p.partition < 0 || p.partition >= len(duePartitions) {
 		return p, fmt.Errorf("%w: after: what the call before returned", ErrInvalid)
 	}
 
 	return p, nil
 }
 
-// due reads up to limit rows of one partition whose time has come.
-func (s *Payments) due(ctx context.Context, place duePlace, now time.Time, limit int) (rows []dueRow, err error) {
-	shard := partitions[place.partition]
+// dueRows reads up to limit rows of one partition whose time has come.
+func (s *Payments) dueRows(ctx context.Context, place duePlace, now time.Time, limit int) (rows []dueRow, err error) {
+	shard := duePartitions[place.partition]
+
+	// A worker may still be working on a younger step.
 	if strings.HasPrefix(shard, dueSteps) {
-		now = now.Add(-s.cfg.Patience) // its worker may still be at it
+		now = now.Add(-s.cfg.StaleAfter)
 	}
 
-	out, err := s.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{TableName: &s.cfg.DueTable, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(limit)),
-		KeyConditionExpression: aws.String("#shard = :shard AND due BETWEEN :after AND :until"), ExpressionAttributeNames: map[string]string{"#shard": "shard"},
-		ExpressionAttributeValues: dynamo.Item{":shard": dynamo.S(shard), ":after": dynamo.S(place.due + " "),
-			":until": dynamo.S(fmt.Sprintf("%015d#~", now.UnixMilli()))}})
+	out, err := s.cfg.DynamoDB.Query(ctx, &dynamodb.QueryInput{
+		TableName:                &s.cfg.Tables.Due,
+		ConsistentRead:           aws.Bool(true),
+		Limit:                    aws.Int32(int32(limit)),
+		KeyConditionExpression:   aws.String("#shard = :shard AND due BETWEEN :after AND :until"),
+		ExpressionAttributeNames: map[string]string{"#shard": "shard"},
+		ExpressionAttributeValues: dynamo.Item{
+			":shard": dynamo.S(shard),
+			":after": dynamo.S(place.due + " "), // the first key after it
+			":until": dynamo.S(fmt.Sprintf("%015d#~", now.UnixMilli())),
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
 
-	for _, i := range out.Items {
-		row := dueRow{shard: shard, due: dynamo.Text(i, "due")}
+	for _, item := range out.Items {
+		row := dueRow{shard: shard, due: dynamo.Text(item, "due")}
 		_, rest, _ := strings.Cut(row.due, "#")
 		row.payment, row.step, _ = strings.Cut(rest, "#")
 		rows = append(rows, row)
@@ -121,9 +136,12 @@ func (s *Payments) due(ctx context.Context, place duePlace, now time.Time, limit
 	return rows, nil
 }
 
-// forget removes a row that speaks of nothing any more.
-func (s *Payments) forget(ctx context.Context, row dueRow) error {
-	_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.cfg.DueTable,
-		Key: dynamo.Item{"shard": dynamo.S(row.shard), "due": dynamo.S(row.due)}})
+// deleteDueRow deletes a stale row.
+func (s *Payments) deleteDueRow(ctx context.Context, row dueRow) error {
+	_, err := s.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: &s.cfg.Tables.Due,
+		Key:       dynamo.Item{"shard": dynamo.S(row.shard), "due": dynamo.S(row.due)},
+	})
+
 	return err
 }

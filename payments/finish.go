@@ -15,40 +15,49 @@ import (
 type answer struct {
 	succeeded bool
 	reference string
-	reason    string // why it failed, in this package's words
+	reason    string // why it failed, one of the constants below
 }
 
-// finish carries out the payment's pending step, or returns what became of it. Any
-// number of workers may do so at once.
-func (s *Payments) finish(ctx context.Context, p Payment, step string, beside ...ledger.TxPart) (Payment, error) {
-	for range tries {
+// The reasons of a failed step. The texts are stored.
+const (
+	reasonDeclined = "declined"
+	reasonVoided   = "voided"
+	reasonConflict = "conflict"
+	reasonClosed   = "account closed"
+)
+
+// finish finishes the pending step of the payment, or returns its result if it has ended.
+// Any number of workers may do so at once. The parts are written together with the result.
+func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...ledger.TxPart) (Payment, error) {
+	for range maxRestarts {
 		if p.Pending == nil || p.Pending.ID != step {
-			return p, p.verdict(step)
+			return p, p.result(step)
 		}
 
-		said, err := s.ask(ctx, p)
+		said, err := s.askProcessor(ctx, p)
 		if err != nil {
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
 
-		now, err := s.end(ctx, p, said, beside)
+		now, err := s.storeAnswer(ctx, p, said, parts)
 		if p.Pending.Kind == Capturing && said.succeeded && errors.Is(err, ledger.ErrAccountClosed) {
-			if said, err = s.giveBack(ctx, p); err == nil {
-				now, err = s.end(ctx, p, said, beside)
+			if said, err = s.refundCapture(ctx, p); err == nil {
+				now, err = s.storeAnswer(ctx, p, said, parts)
 			}
 		}
 
-		if err != nil && !errors.Is(err, errMoved) {
+		if err != nil && !errors.Is(err, errStale) {
 			return p, fmt.Errorf("%s payment %s: %w", p.Pending.Kind, p.ID, err)
 		}
+
 		p = now
 	}
 
 	return p, fmt.Errorf("payment %s: %w", p.ID, ErrBusy)
 }
 
-// verdict is what became of a finished step: nil when it was done.
-func (p Payment) verdict(id string) error {
+// result returns the error of a step that has ended, nil if it succeeded.
+func (p Payment) result(id string) error {
 	step := p.step(id)
 	switch {
 	case step == nil: // overtaken by a void
@@ -68,41 +77,34 @@ func (p Payment) verdict(id string) error {
 	return nil
 }
 
-const (
-	reasonDeclined = "declined"
-	reasonVoided   = "voided"
-	reasonConflict = "conflict"
-	reasonClosed   = "account closed"
-)
-
-// ask asks the processor for the pending step. A call that says nothing is resolved by
-// asking what became of the key; only a key that it has never seen is asked for again.
-func (s *Payments) ask(ctx context.Context, p Payment) (answer, error) {
-	const asks = 3
-	var err error
+// askProcessor requests the pending step. If a call says nothing about what happened, it
+// looks up the key, and sends the request again only if the processor does not know the
+// key or does not answer.
+func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) {
+	const attempts = 3
 	for attempt := 1; ; attempt++ {
-		var reference string
-		if reference, err = s.call(ctx, p); err == nil {
+		reference, err := s.callProcessor(ctx, p)
+		if err == nil {
 			return answer{succeeded: true, reference: reference}, nil
 		}
 
-		if reason := refusal(err); reason != "" {
+		if reason := refusalReason(err); reason != "" {
 			return answer{reason: reason}, nil
 		}
 
-		said, known, lookErr := s.lookup(ctx, p)
+		said, known, lookupErr := s.lookup(ctx, p)
 		if known {
 			return said, nil
 		}
 
-		if attempt == asks || !worker.Wait(ctx, 25*time.Millisecond<<attempt) {
-			return answer{}, errors.Join(ErrUnresolved, err, lookErr)
+		if attempt == attempts || !worker.Wait(ctx, 25*time.Millisecond<<attempt) {
+			return answer{}, errors.Join(ErrUnresolved, err, lookupErr)
 		}
 	}
 }
 
-// refusal is the reason that an error gives, "" when it says nothing.
-func refusal(err error) string {
+// refusalReason returns the reason of an error that is an answer, else "".
+func refusalReason(err error) string {
 	switch {
 	case errors.Is(err, ErrDeclined):
 		return reasonDeclined
@@ -115,15 +117,22 @@ func refusal(err error) string {
 	return ""
 }
 
-// call asks the processor once.
-func (s *Payments) call(ctx context.Context, p Payment) (string, error) {
+// callProcessor sends the request of the pending step once.
+func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
 
 	step := p.Pending
-	r := Request{Key: p.key(step.ID), Authorization: p.key(string(Authorizing)), OrderID: p.OrderID, Amount: step.Amount, Currency: p.Currency}
+	r := Request{
+		Key:           p.key(step.ID),
+		Authorization: p.key(string(authorizing)),
+		OrderID:       p.OrderID,
+		Amount:        step.Amount,
+		Currency:      p.Currency,
+	}
+
 	switch step.Kind {
-	case Authorizing:
+	case authorizing:
 		return s.cfg.Processor.Authorize(ctx, r)
 	case Capturing:
 		return s.cfg.Processor.Capture(ctx, r)
@@ -131,41 +140,52 @@ func (s *Payments) call(ctx context.Context, p Payment) (string, error) {
 		return s.cfg.Processor.Refund(ctx, r)
 	}
 
-	if p.Captured > 0 { // to void now would return what was captured; the rest runs out by itself
+	// A void returns what was captured, too. The rest of an authorization of which a part
+	// was captured is left to expire at the bank.
+	if p.Captured > 0 {
 		return "", nil
 	}
 
 	return "", s.cfg.Processor.Void(ctx, r.Authorization)
 }
 
-// giveBack returns a capture that the processor has made and the payee's account cannot
-// take, because it was closed meanwhile. No account is ever opened again, so every
-// worker comes here; the key makes it happen once.
-func (s *Payments) giveBack(ctx context.Context, p Payment) (answer, error) {
+// refundCapture refunds a capture at the processor that cannot be credited, because the
+// payee's account was closed meanwhile. An account never opens again, so every worker
+// takes this path; the key makes the refund happen once.
+func (s *Payments) refundCapture(ctx context.Context, p Payment) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
 
 	key := p.key(p.Pending.ID)
-	_, err := s.cfg.Processor.Refund(ctx, Request{Key: key + "/return", Authorization: p.key(string(Authorizing)), OrderID: p.OrderID,
-		Amount: p.Pending.Amount, Currency: p.Currency})
-	if err != nil { // whatever it says, the capture stands until it is returned
+	_, err := s.cfg.Processor.Refund(ctx, Request{
+		Key:           key + "/return",
+		Authorization: p.key(string(authorizing)),
+		OrderID:       p.OrderID,
+		Amount:        p.Pending.Amount,
+		Currency:      p.Currency,
+	})
+	// The capture stands until it is refunded, so no error is an answer here.
+	if err != nil {
 		return answer{}, fmt.Errorf("%w: return %s: %s", ErrUnresolved, key, err.Error())
 	}
 
 	return answer{reason: reasonClosed}, nil
 }
 
-// lookup asks the processor what became of the pending step.
+// lookup asks the processor for the result of the pending step. It reports known if the
+// processor has one.
 func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bool, err error) {
-	if p.Pending.Kind == Voiding || p.Pending.Kind == Expiring {
-		return answer{}, false, nil // voiding again is harmless
+	// A void may be repeated any number of times.
+	if p.Pending.Kind == voiding || p.Pending.Kind == expiring {
+		return answer{}, false, nil
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
 
 	op, err := s.cfg.Processor.Lookup(ctx, p.key(p.Pending.ID))
 	switch {
-	case err != nil || op.Status == OperationUnknown:
+	case err != nil || op.Status == "":
 		return answer{}, false, err
 	case op.Status == OperationDeclined:
 		return answer{reason: reasonDeclined}, true, nil
@@ -178,56 +198,48 @@ func (s *Payments) lookup(ctx context.Context, p Payment) (said answer, known bo
 	return answer{succeeded: true, reference: op.Reference}, true, nil
 }
 
-// end writes what the processor said, in one transaction with what it means for the
-// ledger. It returns the payment as it is then; errMoved when somebody else ended it.
-func (s *Payments) end(ctx context.Context, p Payment, said answer, beside []ledger.TxPart) (Payment, error) {
-	step := *p.Pending
-	next := p.with(s.cfg.Now())
-	next.call, next.ended, next.Pending = newCall(), p.Pending, nil
+// storeAnswer ends the pending step: it stores the answer in one transaction with its
+// effect on the ledger. It returns the payment as it is then, with errStale if another
+// call ended the step.
+func (s *Payments) storeAnswer(ctx context.Context, p Payment, said answer, parts []ledger.TxPart) (Payment, error) {
+	next := p.next(s.cfg.Now())
+	next.ended, next.Pending = p.Pending, nil
 
-	step.Outcome, step.Reference, step.Reason, step.At = Failed, said.reference, said.reason, next.UpdatedAt
+	step := *p.Pending
+	step.Outcome = Failed
 	if said.succeeded {
 		step.Outcome = Succeeded
 	}
 
+	step.Reference, step.Reason, step.At = said.reference, said.reason, next.UpdatedAt
 	next.Steps = append(next.Steps, step)
+
 	switch step.Kind {
-	case Authorizing:
-		return s.endAuthorize(ctx, next, said, beside)
+	case authorizing:
+		return s.endAuthorize(ctx, next, said, parts)
 	case Capturing:
-		return s.endCapture(ctx, next, step, said, beside)
+		return s.endCapture(ctx, next, step, said, parts)
 	case Refunding:
-		return s.endRefund(ctx, next, step, said, beside)
+		return s.endRefund(ctx, next, step, said, parts)
 	}
 
-	return s.endHold(ctx, next, step, beside)
+	return s.endVoid(ctx, next, step, parts)
 }
 
-func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, beside []ledger.TxPart) (Payment, error) {
+func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, parts []ledger.TxPart) (Payment, error) {
 	if !said.succeeded {
-		return s.releaseWith(ctx, next, "fail", beside)
+		return s.applyAndRelease(ctx, next, "fail", parts)
 	}
 
-	next, err := next.moved("authorize")
-	if err != nil {
-		return next, err
-	}
-
-	return s.save(ctx, next, beside...)
+	return s.applyAndSave(ctx, next, "authorize", parts)
 }
 
-func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said answer, beside []ledger.TxPart) (Payment, error) {
-	if !said.succeeded && next.Captured == 0 {
-		return s.releaseWith(ctx, next, "fail", beside)
-	}
-
-	if !said.succeeded {
-		next, err := next.moved("fail")
-		if err != nil {
-			return next, err
-		}
-
-		return s.save(ctx, next, beside...)
+func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said answer, parts []ledger.TxPart) (Payment, error) {
+	switch {
+	case !said.succeeded && next.Captured == 0:
+		return s.applyAndRelease(ctx, next, "fail", parts)
+	case !said.succeeded:
+		return s.applyAndSave(ctx, next, "fail", parts)
 	}
 
 	next.Captured += step.Amount
@@ -236,88 +248,110 @@ func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said
 		next.Capturable = 0
 	}
 
-	next, err := next.moved("settle")
+	next, err := next.apply("settle")
 	if err != nil {
 		return next, err
 	}
-	t := ledger.Move(next.key(step.ID), next.Payer, next.Payee, step.Amount, next.Currency)
-	t.Legs[0].Hold, t.Legs[0].Release = next.ID, next.Capturable == 0
 
-	return s.post(ctx, next, t, Capturing, beside)
+	t := ledger.Move(next.key(step.ID), next.Payer, next.Payee, step.Amount, next.Currency)
+	t.Legs[0].Hold = next.ID
+	t.Legs[0].Release = next.Capturable == 0
+
+	return s.post(ctx, next, t, Capturing, parts)
 }
 
-func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said answer, beside []ledger.TxPart) (Payment, error) {
+func (s *Payments) endRefund(ctx context.Context, next Payment, step Step, said answer, parts []ledger.TxPart) (Payment, error) {
 	key := next.key(step.ID)
 	if !said.succeeded {
-		next, err := next.moved("fail_refund")
+		next, err := next.apply("fail_refund")
 		if err != nil {
 			return next, err
 		}
-		_, err = s.ledger.Release(ctx, next.Payee, key, s.beside(next, beside))
 
-		return s.after(ctx, next, err)
+		_, err = s.ledger.Release(ctx, next.Payee, key, s.txPart(next, parts))
+
+		return s.resolveLedger(ctx, next, err)
 	}
 
 	next.Refunded += step.Amount
-	next, err := next.moved("refund")
+	next, err := next.apply("refund")
 	if err != nil {
 		return next, err
 	}
+
 	t := ledger.Move(key, next.Payee, next.Payer, step.Amount, next.Currency)
 	t.Legs[0].Hold, t.Legs[0].Release = key, true
 
-	return s.post(ctx, next, t, Refunding, beside)
+	return s.post(ctx, next, t, Refunding, parts)
 }
 
-// endHold ends a void or an expiry.
-func (s *Payments) endHold(ctx context.Context, next Payment, step Step, beside []ledger.TxPart) (Payment, error) {
-	if next.Captured > 0 { // the rest of an authorization of which a part was captured
+// endVoid ends a void or an expiry.
+func (s *Payments) endVoid(ctx context.Context, next Payment, step Step, parts []ledger.TxPart) (Payment, error) {
+	// After a capture it releases the rest and leaves the state.
+	if next.Captured > 0 {
 		next.Capturable = 0
-		_, err := s.ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
-		return s.after(ctx, next, err)
+		return s.release(ctx, next, parts)
 	}
 
-	if step.Kind == Expiring {
-		return s.releaseWith(ctx, next, "expire", beside)
+	if step.Kind == expiring {
+		return s.applyAndRelease(ctx, next, "expire", parts)
 	}
 
-	return s.releaseWith(ctx, next, "void", beside)
+	return s.applyAndRelease(ctx, next, "void", parts)
 }
 
-// releaseWith moves the payment and gives back what is set aside on the payer's account.
-func (s *Payments) releaseWith(ctx context.Context, next Payment, event workflow.Event, beside []ledger.TxPart) (Payment, error) {
-	held := next.Capturable > 0
-	next.Capturable = 0
-	next, err := next.moved(event)
+// applyAndSave applies the event and saves the payment. The ledger stays as it is.
+func (s *Payments) applyAndSave(ctx context.Context, next Payment, event workflow.Event, parts []ledger.TxPart) (Payment, error) {
+	next, err := next.apply(event)
 	if err != nil {
 		return next, err
 	}
 
-	if !held { // an expired authorization that is voided
-		return s.save(ctx, next, beside...)
-	}
-	_, err = s.ledger.Release(ctx, next.Payer, next.ID, s.beside(next, beside))
-
-	return s.after(ctx, next, err)
+	return s.save(ctx, next, parts...)
 }
 
-// post makes the step's transfer with the payment's record beside it.
-func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, beside []ledger.TxPart) (Payment, error) {
-	t.Reference = TransferReference + string(kind)
+// applyAndRelease applies the event and releases what is set aside on the payer's account.
+func (s *Payments) applyAndRelease(ctx context.Context, next Payment, event workflow.Event, parts []ledger.TxPart) (Payment, error) {
+	held := next.Capturable > 0
+	next.Capturable = 0
 
-	posted, err := s.ledger.Post(ctx, t, s.beside(next, beside))
+	// Nothing is held if an expired authorization is voided.
+	if !held {
+		return s.applyAndSave(ctx, next, event, parts)
+	}
+
+	next, err := next.apply(event)
+	if err != nil {
+		return next, err
+	}
+
+	return s.release(ctx, next, parts)
+}
+
+// release releases the payment's hold in one transaction with the payment.
+func (s *Payments) release(ctx context.Context, next Payment, parts []ledger.TxPart) (Payment, error) {
+	_, err := s.ledger.Release(ctx, next.Payer, next.ID, s.txPart(next, parts))
+
+	return s.resolveLedger(ctx, next, err)
+}
+
+// post makes the transfer of a step in one transaction with the payment.
+func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, parts []ledger.TxPart) (Payment, error) {
+	t.Reference = transferReference + string(kind)
+
+	posted, err := s.ledger.Post(ctx, t, s.txPart(next, parts))
 	if err == nil && posted.Replayed {
-		err = errMoved
+		err = errStale
 	}
 
-	return s.after(ctx, next, err)
+	return s.resolveLedger(ctx, next, err)
 }
 
-// after reads the ledger's answer: what says that somebody else has ended the step
-// brings the payment as it is.
-func (s *Payments) after(ctx context.Context, next Payment, err error) (Payment, error) {
-	next, err = s.settled(next, err)
-	if err == nil || !errors.Is(err, errMoved) && !errors.Is(err, ledger.ErrHoldClosed) {
+// resolveLedger reads the ledger's answer to a write of next. If another call has ended
+// the step, it returns errStale and the payment as it is.
+func (s *Payments) resolveLedger(ctx context.Context, next Payment, err error) (Payment, error) {
+	next, err = s.resolveWrite(next, err)
+	if err == nil || !errors.Is(err, errStale) && !errors.Is(err, ledger.ErrHoldClosed) {
 		return next, err
 	}
 
@@ -325,9 +359,10 @@ func (s *Payments) after(ctx context.Context, next Payment, err error) (Payment,
 	switch {
 	case getErr != nil:
 		return next, getErr
-	case now.Revision < next.Revision: // nobody has: the hold was closed behind the payment's back
+	case now.Revision < next.Revision:
+		// The payment has not changed, so its hold was not closed by a step of it.
 		return next, fmt.Errorf("payment %s: %w: %w", next.ID, ledger.ErrCorrupt, err)
 	}
 
-	return now, errMoved
+	return now, errStale
 }

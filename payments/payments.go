@@ -2,15 +2,12 @@ package payments
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/ledger"
@@ -18,8 +15,8 @@ import (
 	"ratchet/workflow"
 )
 
-// store is what Payments needs of the SDK's client.
-type store interface {
+// dynamoDB is what Payments needs of the SDK's client.
+type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
@@ -28,87 +25,126 @@ type store interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
-// Config of [Payments].
+// Tables are the names of the tables. Both must be set.
+type Tables struct {
+	// Payments holds payments and the receipts of callbacks.
+	Payments string
+	// Due holds a row for each pending step and each payment that expires.
+	Due string
+}
+
+// Inputs describe the tables, with the keys paymentId; shard and due.
+func (t Tables) Inputs() []*dynamodb.CreateTableInput {
+	return []*dynamodb.CreateTableInput{
+		dynamo.Table(t.Payments, dynamo.TextKey("paymentId")),
+		dynamo.Table(t.Due, dynamo.TextKey("shard"), dynamo.TextKey("due")),
+	}
+}
+
+// Config configures [Payments].
 type Config struct {
-	// DynamoDB, Table, DueTable, Ledger and Processor are required.
-	DynamoDB  store
-	Table     string
-	DueTable  string
+	// DynamoDB, Tables, Ledger and Processor are required.
+	DynamoDB  dynamoDB
+	Tables    Tables
 	Ledger    *ledger.Ledger
 	Processor Processor
-	// Callbacks verifies what the processor sends. Nil: every callback is refused.
+	// Callbacks verifies what the processor sends. If it is nil, every callback is refused
+	// with ErrNoCallbacks.
 	Callbacks verifier
-	// CallTimeout bounds one question to the processor. Default 10 s.
+	// CallTimeout bounds one call of the processor. Default 10 s.
 	CallTimeout time.Duration
-	// Patience is how long a step may be under way before Recover takes it up: longer
-	// than a worker may need for it. Default 30 s.
-	Patience time.Duration
-	// Now is the clock that stamps records and judges expiry. Default time.Now.
+	// StaleAfter is the age from which Recover finishes a pending step. It must be longer
+	// than a worker needs for a step. Default 30 s.
+	StaleAfter time.Duration
+	// Now is the clock that stamps records and decides whether a payment has expired.
+	// Default time.Now.
 	Now func() time.Time
 }
 
-// Payments are the payments behind a table. Its methods may be called from many
-// goroutines and processes.
+const (
+	defaultCallTimeout = 10 * time.Second
+	defaultStaleAfter  = 30 * time.Second
+)
+
+func (c *Config) check() error {
+	var faults []error
+	require := func(ok bool, rule string) {
+		if !ok {
+			faults = append(faults, errors.New("payments: Config."+rule))
+		}
+	}
+	require(c.DynamoDB != nil, "DynamoDB: must be set")
+	require(c.Tables.Payments != "", "Tables.Payments: must be set")
+	require(c.Tables.Due != "", "Tables.Due: must be set")
+	require(c.Ledger != nil, "Ledger: must be set")
+	require(c.Processor != nil, "Processor: must be set")
+	require(c.CallTimeout >= 0, fmt.Sprintf("CallTimeout %v: must not be negative", c.CallTimeout))
+	require(c.StaleAfter >= 0, fmt.Sprintf("StaleAfter %v: must not be negative", c.StaleAfter))
+
+	if c.CallTimeout == 0 {
+		c.CallTimeout = defaultCallTimeout
+	}
+
+	if c.StaleAfter == 0 {
+		c.StaleAfter = defaultStaleAfter
+	}
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	return errors.Join(faults...)
+}
+
+// Payments reads and writes the payments in the tables. It is safe for concurrent use. Any
+// number of processes may have one on the same tables.
 type Payments struct {
 	cfg    Config
-	ledger *ledger.Owned // what payments hold and move is in nobody else's reach
+	ledger *ledger.Owned // its holds and transfers cannot be ended through the plain ledger
 	writer *txn.Writer
 }
 
-// New checks cfg and returns the payments behind it.
+// New returns Payments. The error names every field that breaks a rule.
 func New(cfg Config) (*Payments, error) {
-	switch {
-	case cfg.DynamoDB == nil:
-		return nil, errors.New("payments: Config.DynamoDB: must be set")
-	case cfg.Table == "":
-		return nil, errors.New("payments: Config.Table: must be set")
-	case cfg.DueTable == "":
-		return nil, errors.New("payments: Config.DueTable: must be set")
-	case cfg.Ledger == nil:
-		return nil, errors.New("payments: Config.Ledger: must be set")
-	case cfg.Processor == nil:
-		return nil, errors.New("payments: Config.Processor: must be set")
-	case cfg.CallTimeout < 0 || cfg.Patience < 0:
-		return nil, errors.New("payments: Config.CallTimeout and Patience: must not be negative")
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 
-	if cfg.CallTimeout == 0 {
-		cfg.CallTimeout = 10 * time.Second
-	}
-
-	if cfg.Patience == 0 {
-		cfg.Patience = 30 * time.Second
-	}
-
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-
-	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {"paymentId"}, cfg.DueTable: {"shard", "due"}}})
+	writer, err := txn.New(txn.Config{
+		DynamoDB: cfg.DynamoDB,
+		Keys: map[string][]string{
+			cfg.Tables.Payments: {"paymentId"},
+			cfg.Tables.Due:      {"shard", "due"},
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
 
-	owned, err := cfg.Ledger.Owned(LedgerOwner)
+	owned, err := cfg.Ledger.Owned(ledgerOwner)
 	if err != nil {
 		return nil, err
 	}
 
-	return &Payments{cfg, owned, writer}, nil
+	return &Payments{cfg: cfg, ledger: owned, writer: writer}, nil
 }
 
-// Get reads a payment. ErrUnknownPayment when there is none.
+// Get reads a payment. It returns ErrUnknownPayment if there is none.
 func (s *Payments) Get(ctx context.Context, id string) (Payment, error) {
-	if !paymentRule.MatchString(id) {
-		return Payment{}, fmt.Errorf("%w: id: 1 to 60 of A-Z a-z 0-9 . _ : -", ErrInvalid)
+	if err := checkPaymentID(id); err != nil {
+		return Payment{}, err
 	}
 
-	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.cfg.Table, Key: paymentKey(id), ConsistentRead: aws.Bool(true)})
+	out, err := s.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &s.cfg.Tables.Payments,
+		Key:            paymentKey(id),
+		ConsistentRead: aws.Bool(true),
+	})
 	if err != nil {
 		return Payment{}, fmt.Errorf("read payment %s: %w", id, err)
 	}
 
-	p := paymentOf(out.Item)
+	p := decodePayment(out.Item)
 	if p == nil {
 		return Payment{}, fmt.Errorf("payment %s: %w", id, ErrUnknownPayment)
 	}
@@ -116,34 +152,44 @@ func (s *Payments) Get(ctx context.Context, id string) (Payment, error) {
 	return *p, nil
 }
 
-// Page asks for a part of all payments.
-type Page struct {
-	// State keeps only payments in that state; empty keeps all.
-	State workflow.State
-	// After is the next of the page before; empty starts at the beginning.
-	After string
-	// Limit is how many to return at most, 1 to 1,000. Default 100.
-	Limit int
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
+// checkLimit checks the size of a page.
+func checkLimit(limit int) error {
+	if limit < 1 || limit > maxLimit {
+		return fmt.Errorf("%w: limit %d: 1 to %d", ErrInvalid, limit, maxLimit)
+	}
+
+	return nil
 }
 
-// List returns payments in no useful order, and the After of the next page, empty at
-// the end. It scans the table: for people and for checks.
-func (s *Payments) List(ctx context.Context, page Page) (all []Payment, next string, err error) {
-	if page.Limit == 0 {
-		page.Limit = 100
+// List returns up to limit payments (1 to 1,000, 0 means 100) in no useful order, and the
+// after of the next page, empty at the end. A state that is not empty selects the payments
+// in it. List scans the table: it is meant for people and checks.
+func (s *Payments) List(ctx context.Context, state workflow.State, after string, limit int) (all []Payment, next string, err error) {
+	if limit == 0 {
+		limit = defaultLimit
 	}
 
-	switch {
-	case page.Limit < 1 || page.Limit > 1000:
-		return nil, "", fmt.Errorf("list payments: %w: limit %d: 1 to 1000", ErrInvalid, page.Limit)
-	case page.State != "" && !workflow.Payment().HasState(page.State):
+	if err := checkLimit(limit); err != nil {
+		return nil, "", fmt.Errorf("list payments: %w", err)
+	}
+
+	if state != "" && !workflow.Payment().HasState(state) {
 		return nil, "", fmt.Errorf("list payments: %w: state: not one of a payment's", ErrInvalid)
 	}
-	all = []Payment{}
 
-	in := &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), Limit: aws.Int32(int32(page.Limit))}
-	if page.After != "" {
-		in.ExclusiveStartKey = paymentKey(page.After)
+	all = []Payment{}
+	in := &dynamodb.ScanInput{
+		TableName:      &s.cfg.Tables.Payments,
+		ConsistentRead: aws.Bool(true),
+		Limit:          aws.Int32(int32(limit)),
+	}
+	if after != "" {
+		in.ExclusiveStartKey = paymentKey(after)
 	}
 
 	for {
@@ -157,12 +203,12 @@ func (s *Payments) List(ctx context.Context, page Page) (all []Payment, next str
 				continue
 			}
 
-			p := paymentOf(item)
-			if page.State != "" && p.State != page.State {
+			p := decodePayment(item)
+			if state != "" && p.State != state {
 				continue
 			}
 
-			if all = append(all, *p); len(all) == page.Limit {
+			if all = append(all, *p); len(all) == limit {
 				return all, p.ID, nil
 			}
 		}
@@ -172,70 +218,3 @@ func (s *Payments) List(ctx context.Context, page Page) (all []Payment, next str
 		}
 	}
 }
-
-// Names of the parts of transactions.
-const (
-	partPayment = "payment"
-	partReceipt = "receipt"
-)
-
-// put is the write of the payment's next record over the revision before it.
-func (s *Payments) put(next Payment) types.TransactWriteItem {
-	put := &types.Put{TableName: &s.cfg.Table, Item: next.item(), ConditionExpression: aws.String("attribute_not_exists(paymentId)")}
-	if next.Revision > 1 {
-		put.ConditionExpression = aws.String("revision = :before")
-		put.ExpressionAttributeValues = dynamo.Item{":before": dynamo.N(next.Revision - 1)}
-	}
-
-	return types.TransactWriteItem{Put: put}
-}
-
-// beside writes the payment's next record in a transaction of the ledger's.
-func (s *Payments) beside(next Payment, more []ledger.TxPart) ledger.TxPart {
-	return func(t *txn.Transaction) {
-		t.Add(partPayment, s.put(next), txn.FailWith(errMoved))
-		s.noteDue(next, t)
-
-		for _, add := range more {
-			add(t)
-		}
-	}
-}
-
-// errMoved: somebody else has written the payment since it was read.
-var errMoved = errors.New("the payment has moved on")
-
-// save writes the payment's next record with what goes beside it. When somebody else was
-// faster it returns errMoved and the payment as it is.
-func (s *Payments) save(ctx context.Context, next Payment, more ...ledger.TxPart) (Payment, error) {
-	var t txn.Transaction
-	s.beside(next, more)(&t)
-	return s.settled(next, s.writer.Write(ctx, &t))
-}
-
-// settled reads the answer to a write of next: its own write is recognised by the call,
-// also when the answer was lost.
-func (s *Payments) settled(next Payment, err error) (Payment, error) {
-	var refused *txn.Refused
-	switch {
-	case err == nil:
-		return next, nil
-	case !errors.As(err, &refused) || refused.Part != partPayment:
-		return next, err
-	}
-
-	now := paymentOf(refused.Old)
-	switch {
-	case now == nil:
-		return next, fmt.Errorf("payment %s: %w", next.ID, ErrUnknownPayment)
-	case now.Revision == next.Revision && now.call == next.call:
-		return *now, nil
-	}
-
-	return *now, errMoved
-}
-
-// newCall names one writer's write.
-func newCall() string { return rand.Text() }
-
-func isReceipt(key string) bool { return strings.HasPrefix(key, receiptPrefix) }

@@ -67,7 +67,7 @@ func TestTheLastCaptureGivesTheRestUp(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "p", 1000)
 
-	if _, err := s.Capture(t.Context(), "p", payments.Ask{ID: "c", Amount: 300, Final: true}); err != nil {
+	if _, err := s.Capture(t.Context(), "p", payments.StepRequest{ID: "c", Amount: 300, Final: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.is(t, "p", "PARTIALLY_CAPTURED", 300, 0)

@@ -4,39 +4,40 @@ import "context"
 
 // Request asks the processor for one step of a payment.
 type Request struct {
-	// Key names the step for good: a repeat returns the first answer.
+	// Key names the step for good. A repeat returns the first answer.
 	Key string
-	// Authorization is the key of the payment's authorization; the step's own when it
-	// is the authorization.
+	// Authorization is the key of the payment's authorization. It equals Key for the
+	// authorization itself.
 	Authorization string
 	OrderID       string
-	// Amount is in minor units of Currency, above 0.
+	// Amount is in minor units of Currency (ISO 4217), above 0.
 	Amount   int64
 	Currency string
 }
 
-// Operation is what a processor knows of a key.
+// Operation is what a processor knows under a key. The zero value means nothing.
 type Operation struct {
-	Status    OperationStatus
-	Amount    int64
-	Currency  string
+	Status OperationStatus
+	// Amount is in minor units of Currency.
+	Amount   int64
+	Currency string
+	// Reference is the processor's own id of the operation.
 	Reference string
 }
 
-// OperationStatus is what became of a key at the processor.
+// OperationStatus is the result of an operation.
 type OperationStatus string
 
-// A key is unknown until something was done or refused under it.
+// The results of an operation. A key without one has the empty status.
 const (
-	OperationUnknown   OperationStatus = ""
 	OperationSucceeded OperationStatus = "succeeded"
 	OperationDeclined  OperationStatus = "declined"
 	OperationVoided    OperationStatus = "voided"
 )
 
-// Processor holds, takes and returns the payer's money. Implementations honour keys.
-// ErrDeclined, ErrVoided and ErrConflict are answers; every other error says nothing
-// about what happened.
+// Processor holds, takes and returns the payer's money. It must act once per key.
+// ErrDeclined, ErrVoided and ErrConflict are answers. Every other error says nothing about
+// what happened.
 type Processor interface {
 	// Authorize holds the money at the payer's bank.
 	Authorize(ctx context.Context, r Request) (reference string, err error)
@@ -44,9 +45,9 @@ type Processor interface {
 	Capture(ctx context.Context, r Request) (reference string, err error)
 	// Refund returns a part of what was captured, or all of it.
 	Refund(ctx context.Context, r Request) (reference string, err error)
-	// Void gives up what is held under the key and refuses it from then on. It may be
-	// called any number of times, also for a key of which nothing is known.
+	// Void releases what is held under the key. From then on the processor refuses the
+	// key. Void may be called any number of times, also for an unknown key.
 	Void(ctx context.Context, key string) error
-	// Lookup tells what became of a key.
+	// Lookup returns what the processor knows under a key.
 	Lookup(ctx context.Context, key string) (Operation, error)
 }

@@ -2,8 +2,8 @@ package payments
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -14,53 +14,79 @@ import (
 	"ratchet/txn"
 )
 
-// receiptPrefix begins the keys of receipts in the table of payments, whose own keys
-// have no "#".
+// receiptPrefix begins the keys of receipts in the table of payments. The id of a payment
+// contains no "#".
 const receiptPrefix = "event#"
 
-// errSeen: the event was taken before.
-var errSeen = errors.New("the event was taken before")
+func isReceipt(key string) bool { return strings.HasPrefix(key, receiptPrefix) }
 
-// put is the receipt of an event, written by one call. What was parked may be taken
-// again: the payment may have come meanwhile, or a person has set it right.
+// put writes the receipt of an event. The condition holds for a new event, for a receipt
+// of this call, and for an event that was parked: the processor may send it again after
+// the payment has come or a person has corrected it.
 func (r Received) put(table string, effect Effect, reason string) *types.Put {
-	i := paymentKey(receiptPrefix + r.EventID)
-	i["type"], i["payment"], i["step"] = dynamo.S(r.Type), dynamo.S(r.PaymentID), dynamo.S(r.step)
-	i["amount"], i["currency"] = dynamo.N(r.amount), dynamo.S(r.currency)
-	i["effect"], i["reason"], i["at"] = dynamo.S(string(effect)), dynamo.S(reason), milliseconds(r.At)
-	i["receiver"] = dynamo.S(r.call)
-
-	return &types.Put{TableName: &table, Item: i, ConditionExpression: aws.String("attribute_not_exists(paymentId) OR effect = :parked OR receiver = :receiver"),
-		ExpressionAttributeValues: dynamo.Item{":parked": dynamo.S(string(EffectParked)), ":receiver": i["receiver"]}}
+	return &types.Put{
+		TableName: &table,
+		Item: dynamo.Item{
+			"paymentId": dynamo.S(receiptPrefix + r.EventID),
+			"type":      dynamo.S(r.Type),
+			"payment":   dynamo.S(r.PaymentID),
+			"step":      dynamo.S(r.step),
+			"amount":    dynamo.N(r.amount),
+			"currency":  dynamo.S(r.currency),
+			"effect":    dynamo.S(string(effect)),
+			"reason":    dynamo.S(reason),
+			"at":        encodeTime(r.At),
+			"receiver":  dynamo.S(r.call),
+		},
+		ConditionExpression: aws.String("attribute_not_exists(paymentId) OR effect = :parked OR receiver = :receiver"),
+		ExpressionAttributeValues: dynamo.Item{
+			":parked":   dynamo.S(string(EffectParked)),
+			":receiver": dynamo.S(r.call),
+		},
+	}
 }
 
-func receivedOf(i dynamo.Item) Received {
-	return Received{EventID: dynamo.Text(i, "paymentId")[len(receiptPrefix):], Type: dynamo.Text(i, "type"), PaymentID: dynamo.Text(i, "payment"),
-		Effect: Effect(dynamo.Text(i, "effect")), Reason: dynamo.Text(i, "reason"), At: moment(i, "at"),
-		step: dynamo.Text(i, "step"), amount: dynamo.Number(i, "amount"), currency: dynamo.Text(i, "currency")}
+func decodeReceived(item dynamo.Item) Received {
+	return Received{
+		EventID:   strings.TrimPrefix(dynamo.Text(item, "paymentId"), receiptPrefix),
+		Type:      dynamo.Text(item, "type"),
+		PaymentID: dynamo.Text(item, "payment"),
+		Effect:    Effect(dynamo.Text(item, "effect")),
+		Reason:    dynamo.Text(item, "reason"),
+		At:        decodeTime(item, "at"),
+		step:      dynamo.Text(item, "step"),
+		amount:    dynamo.Number(item, "amount"),
+		currency:  dynamo.Text(item, "currency"),
+	}
 }
 
 // receipt writes the receipt in the transaction that acts on the event.
 func (s *Payments) receipt(r Received, effect Effect, reason string) ledger.TxPart {
 	return func(t *txn.Transaction) {
-		t.Add(partReceipt, types.TransactWriteItem{Put: r.put(s.cfg.Table, effect, reason)}, txn.FailWith(errSeen))
+		t.Add(partReceipt, types.TransactWriteItem{Put: r.put(s.cfg.Tables.Payments, effect, reason)}, txn.FailWith(errRepeated))
 	}
 }
 
-// receive writes the receipt of an event that needed no other write, or makes the one
-// that this call wrote say more. When another call has written it, the event is
+// storeReceipt writes the receipt of an event that needed no other write, or replaces the
+// receipt that this call has written. If another call has written it, the event is
 // repeated.
-func (s *Payments) receive(ctx context.Context, r Received, effect Effect, reason string) (Received, error) {
-	put := r.put(s.cfg.Table, effect, reason)
+func (s *Payments) storeReceipt(ctx context.Context, r Received, effect Effect, reason string) (Received, error) {
+	put := r.put(s.cfg.Tables.Payments, effect, reason)
+	_, err := s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           put.TableName,
+		Item:                                put.Item,
+		ConditionExpression:                 put.ConditionExpression,
+		ExpressionAttributeValues:           put.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
 
-	_, err := s.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
-		ExpressionAttributeValues: put.ExpressionAttributeValues, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
-	var failed *types.ConditionalCheckFailedException
 	r.Effect, r.Reason = effect, reason
-	switch {
-	case errors.As(err, &failed):
+	if _, failed := dynamo.FailedCondition(err); failed {
 		r.Effect, r.Reason = EffectRepeated, ""
-	case err != nil:
+		return r, nil
+	}
+
+	if err != nil {
 		return Received{}, fmt.Errorf("receipt of event %s: %w", r.EventID, err)
 	}
 
@@ -70,13 +96,17 @@ func (s *Payments) receive(ctx context.Context, r Received, effect Effect, reaso
 // Parked returns up to limit callbacks (1 to 1,000) that a person must look at, and the
 // after of the next page, empty at the end. It scans the table.
 func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []Received, next string, err error) {
-	if limit < 1 || limit > 1000 {
-		return nil, "", fmt.Errorf("parked callbacks: %w: limit %d: 1 to 1000", ErrInvalid, limit)
+	if err := checkLimit(limit); err != nil {
+		return nil, "", fmt.Errorf("parked callbacks: %w", err)
 	}
-	all = []Received{}
 
-	in := &dynamodb.ScanInput{TableName: &s.cfg.Table, ConsistentRead: aws.Bool(true), FilterExpression: aws.String("effect = :parked"),
-		ExpressionAttributeValues: dynamo.Item{":parked": dynamo.S(string(EffectParked))}}
+	all = []Received{}
+	in := &dynamodb.ScanInput{
+		TableName:                 &s.cfg.Tables.Payments,
+		ConsistentRead:            aws.Bool(true),
+		FilterExpression:          aws.String("effect = :parked"),
+		ExpressionAttributeValues: dynamo.Item{":parked": dynamo.S(string(EffectParked))},
+	}
 	if after != "" {
 		in.ExclusiveStartKey = paymentKey(receiptPrefix + after)
 	}
@@ -88,7 +118,7 @@ func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []R
 		}
 
 		for _, item := range out.Items {
-			r := receivedOf(item)
+			r := decodeReceived(item)
 			if all = append(all, r); len(all) == limit {
 				return all, r.EventID, nil
 			}

@@ -8,39 +8,39 @@ import (
 
 // Recovered is what one call of Recover has done.
 type Recovered struct {
-	// Finished counts the steps that were ended, whatever the processor said; Expired
-	// the authorizations that were given up.
+	// Finished is the number of steps that ended, with any outcome.
 	Finished int `json:"finished"`
-	Expired  int `json:"expired"`
-	// Left are the payments that it could not help, and why.
+	// Expired is the number of authorizations that were released.
+	Expired int `json:"expired"`
+	// Left are the payments whose step or expiry could not be finished.
 	Left []Left `json:"left,omitempty"`
-	// Next is where to go on; empty at the end.
+	// Next is the after of the next call, empty at the end.
 	Next string `json:"next,omitempty"`
 }
 
-// Left is a payment whose step is still under way.
+// Left is a payment that Recover could not finish.
 type Left struct {
 	PaymentID string `json:"paymentId"`
 	Reason    string `json:"reason"`
 }
 
-// Recover ends the steps that a worker has left in the middle and gives up what has
-// expired. It looks at up to limit (1 to 1,000) of those that are due, after the place
-// that the call before returned; its cost does not grow with the number of payments.
-// Any number of sweeps may run at once, and beside the payments' own workers.
+// Recover finishes the steps that have been pending for longer than StaleAfter and
+// releases what has expired. It looks at up to limit (1 to 1,000) of those that are due,
+// starting at after, the Next of the previous call. Its cost does not grow with the number
+// of payments. Any number of calls may run at once, and during the payments' own calls.
 func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Recovered, err error) {
-	if limit < 1 || limit > 1000 {
-		return r, fmt.Errorf("recover payments: %w: limit %d: 1 to 1000", ErrInvalid, limit)
+	if err := checkLimit(limit); err != nil {
+		return r, fmt.Errorf("recover payments: %w", err)
 	}
 
-	place, err := parsePlace(after)
+	place, err := parseDuePlace(after)
 	if err != nil {
 		return r, fmt.Errorf("recover payments: %w", err)
 	}
 
 	now := s.cfg.Now()
-	for ; place.partition < len(partitions); place = (duePlace{partition: place.partition + 1}) {
-		rows, err := s.due(ctx, place, now, limit)
+	for ; place.partition < len(duePartitions); place = (duePlace{partition: place.partition + 1}) {
+		rows, err := s.dueRows(ctx, place, now, limit)
 		if err != nil {
 			return r, fmt.Errorf("recover payments: %w", err)
 		}
@@ -50,8 +50,10 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 				if ctx.Err() != nil {
 					return r, err
 				}
-				r.Left = append(r.Left, Left{row.payment, err.Error()})
+
+				r.Left = append(r.Left, Left{PaymentID: row.payment, Reason: err.Error()})
 			}
+
 			place.due = row.due
 		}
 
@@ -64,30 +66,33 @@ func (s *Payments) Recover(ctx context.Context, after string, limit int) (r Reco
 	return r, nil
 }
 
-// recover does what a row asks for. A row is written and removed with what it speaks
-// of; one that is left over all the same is removed.
+// recover does what a due row asks for. It deletes a row that is stale: another call has
+// ended the step or the payment since the row was read.
 func (s *Payments) recover(ctx context.Context, row dueRow, r *Recovered) error {
 	p, err := s.Get(ctx, row.payment)
+
+	expiry := row.step == ""
 	switch {
 	case errors.Is(err, ErrUnknownPayment):
-		return s.forget(ctx, row)
+		return s.deleteDueRow(ctx, row)
 	case err != nil:
 		return err
-	case row.step == "" && p.Pending != nil: // its step comes first
+	case expiry && p.Pending != nil: // the pending step comes first
 		return nil
-	case row.step == "" && p.Capturable > 0:
-		if _, err := s.begin(ctx, p.ID, Ask{ID: string(Expiring)}, Expiring); err != nil {
+	case expiry && p.Capturable > 0:
+		if _, err := s.do(ctx, p.ID, StepRequest{ID: string(expiring)}, expiring); err != nil {
 			return err
 		}
+
 		r.Expired++
 
 		return nil
-	case row.step == "" || p.Pending == nil || p.Pending.ID != row.step:
-		return s.forget(ctx, row)
+	case expiry || p.Pending == nil || p.Pending.ID != row.step:
+		return s.deleteDueRow(ctx, row)
 	}
 
 	_, err = s.finish(ctx, p, p.Pending.ID)
-	if err == nil || ended(err) {
+	if err == nil || isRefusal(err) {
 		r.Finished++
 		return nil
 	}
@@ -95,7 +100,7 @@ func (s *Payments) recover(ctx context.Context, row dueRow, r *Recovered) error 
 	return err
 }
 
-// ended reports that the step came to an end, if not to the wished one.
-func ended(err error) bool {
+// isRefusal reports whether the step has ended without success.
+func isRefusal(err error) bool {
 	return errors.Is(err, ErrDeclined) || errors.Is(err, ErrVoided)
 }

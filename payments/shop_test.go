@@ -247,7 +247,7 @@ func of(id string, amount int64) payments.NewPayment {
 	return payments.NewPayment{ID: id, OrderID: "o-" + id, Payer: "clearing", Payee: "shop", Amount: amount, Currency: "EUR"}
 }
 
-func ask(id string, amount int64) payments.Ask { return payments.Ask{ID: id, Amount: amount} }
+func ask(id string, amount int64) payments.StepRequest { return payments.StepRequest{ID: id, Amount: amount} }
 
 func (s *shop) authorized(t testing.TB, id string, amount int64) {
 	t.Helper()

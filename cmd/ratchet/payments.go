@@ -92,10 +92,10 @@ func printPayment(out io.Writer, p payments.Payment) {
 	}
 }
 
-func paymentsStep(s *settings, verb, short string, do func(*payments.Payments, context.Context, string, payments.Ask) (payments.Payment, error), final bool) *cobra.Command {
+func paymentsStep(s *settings, verb, short string, do func(*payments.Payments, context.Context, string, payments.StepRequest) (payments.Payment, error), final bool) *cobra.Command {
 	c := &cobra.Command{Use: verb + " PAYMENT STEP", Short: short, Args: cobra.ExactArgs(2),
 		Long: short + ".\nSTEP names it: repeating the command with the same one changes nothing."}
-	ask := payments.Ask{}
+	ask := payments.StepRequest{}
 	c.Flags().Int64Var(&ask.Amount, "amount", 0, amountFlag)
 
 	if final {

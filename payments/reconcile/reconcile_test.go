@@ -109,7 +109,7 @@ func (s *shop) take(t testing.TB, id string, amount int64) {
 		t.Fatal(err)
 	}
 
-	if _, err := s.Capture(t.Context(), id, payments.Ask{ID: "c", Amount: amount}); err != nil {
+	if _, err := s.Capture(t.Context(), id, payments.StepRequest{ID: "c", Amount: amount}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -141,7 +141,7 @@ func TestRealPaymentsReconcile(t *testing.T) {
 		s.take(t, id, amount)
 
 		if count%10 == 0 {
-			if _, err := s.Refund(t.Context(), id, payments.Ask{ID: "r", Amount: (amount + 1) / 2}); err != nil {
+			if _, err := s.Refund(t.Context(), id, payments.StepRequest{ID: "r", Amount: (amount + 1) / 2}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,0 +1,63 @@
+package payments
+
+import (
+	"errors"
+	"fmt"
+
+	"ratchet/workflow"
+)
+
+// Answers of a gateway or processor that did not take the money.
+var (
+	// ErrDeclined means that the payment was refused for good: a repeat changes nothing.
+	ErrDeclined = errors.New("payment declined")
+	// ErrTimeout means that there was no answer in time. The charge may or may not have
+	// been made. Repeat the call under the same key.
+	ErrTimeout = errors.New("payment gateway timed out")
+	// ErrVoided means that the payment was voided before. Nothing will be charged under
+	// its key.
+	ErrVoided = errors.New("payment voided")
+	// ErrConflict means that the key was used for another order or amount.
+	ErrConflict = errors.New("payment key used with another amount")
+)
+
+// Other errors of a payment.
+var (
+	// ErrInvalid means that an argument breaks a rule. The text names both.
+	ErrInvalid = errors.New("invalid payment")
+	// ErrUnknownPayment means that there is no such payment.
+	ErrUnknownPayment = errors.New("unknown payment")
+	// ErrExceeded means that the amount is more than may still be captured or refunded, or
+	// that the payment has too many steps.
+	ErrExceeded = errors.New("more than the payment allows")
+	// ErrState means that the payment's state does not allow the step.
+	ErrState = errors.New("the payment's state does not allow this")
+	// ErrBusy means that another step is pending. Retry when it has ended.
+	ErrBusy = errors.New("another step of the payment is under way")
+	// ErrUnresolved means that the processor has not said what became of the step. The
+	// step stays pending: repeat the call, or let Recover or the processor's callback
+	// finish it.
+	ErrUnresolved = errors.New("the outcome of the step is not known yet")
+)
+
+// Errors of a callback, in addition to those of the verifier.
+var (
+	// ErrCallback means that the body is signed but is not a callback. The text names the
+	// field.
+	ErrCallback = errors.New("malformed callback")
+	// ErrNoCallbacks means that no secret is configured, so no callback can be verified.
+	ErrNoCallbacks = errors.New("callbacks are not configured")
+)
+
+// stateError reports an event that the payment's state does not allow.
+type stateError struct {
+	paymentID string
+	state     workflow.State
+	event     workflow.Event
+}
+
+func (e *stateError) Error() string {
+	return fmt.Sprintf("payment %s is %s: %s: %v", e.paymentID, e.state, e.event, ErrState)
+}
+
+func (e *stateError) Unwrap() error { return ErrState }

@@ -1,0 +1,214 @@
+package payments
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/ledger"
+	"ratchet/txn"
+	"ratchet/workflow"
+)
+
+func paymentKey(id string) dynamo.Item { return dynamo.Item{"paymentId": dynamo.S(id)} }
+
+func encodeTime(t time.Time) types.AttributeValue { return dynamo.N(t.UnixMilli()) }
+
+// decodeTime reads epoch milliseconds. It returns the zero time if there are none.
+func decodeTime(item dynamo.Item, name string) time.Time {
+	ms := dynamo.Number(item, name)
+	if ms == 0 {
+		return time.Time{}
+	}
+
+	return time.UnixMilli(ms).UTC()
+}
+
+// item returns the record of the payment.
+func (p Payment) item() dynamo.Item {
+	steps := make([]types.AttributeValue, len(p.Steps))
+	for i, s := range p.Steps {
+		steps[i] = dynamo.M(s.item())
+	}
+
+	item := dynamo.Item{
+		"paymentId":  dynamo.S(p.ID),
+		"orderId":    dynamo.S(p.OrderID),
+		"payer":      dynamo.S(p.Payer),
+		"payee":      dynamo.S(p.Payee),
+		"amount":     dynamo.N(p.Amount),
+		"currency":   dynamo.S(p.Currency),
+		"state":      dynamo.S(string(p.State)),
+		"capturable": dynamo.N(p.Capturable),
+		"captured":   dynamo.N(p.Captured),
+		"refunded":   dynamo.N(p.Refunded),
+		"revision":   dynamo.N(p.Revision),
+		"createdAt":  encodeTime(p.CreatedAt),
+		"updatedAt":  encodeTime(p.UpdatedAt),
+		"call":       dynamo.S(p.call),
+		"steps":      &types.AttributeValueMemberL{Value: steps},
+	}
+	if !p.ExpiresAt.IsZero() {
+		item["expiresAt"] = encodeTime(p.ExpiresAt)
+	}
+
+	if p.Pending != nil {
+		item["pending"] = dynamo.M(p.Pending.item())
+	}
+
+	return item
+}
+
+func (s Step) item() dynamo.Item {
+	item := dynamo.Item{
+		"id":      dynamo.S(s.ID),
+		"kind":    dynamo.S(string(s.Kind)),
+		"amount":  dynamo.N(s.Amount),
+		"final":   dynamo.Bool(s.Final),
+		"outcome": dynamo.S(string(s.Outcome)),
+		"at":      encodeTime(s.At),
+	}
+	if s.Reference != "" {
+		item["reference"] = dynamo.S(s.Reference)
+	}
+
+	if s.Reason != "" {
+		item["reason"] = dynamo.S(s.Reason)
+	}
+
+	return item
+}
+
+// decodePayment reads a payment. It returns nil if there is no item.
+func decodePayment(item dynamo.Item) *Payment {
+	if len(item) == 0 {
+		return nil
+	}
+
+	p := &Payment{
+		NewPayment: NewPayment{
+			ID:        dynamo.Text(item, "paymentId"),
+			OrderID:   dynamo.Text(item, "orderId"),
+			Payer:     dynamo.Text(item, "payer"),
+			Payee:     dynamo.Text(item, "payee"),
+			Amount:    dynamo.Number(item, "amount"),
+			Currency:  dynamo.Text(item, "currency"),
+			ExpiresAt: decodeTime(item, "expiresAt"),
+		},
+		State:      workflow.State(dynamo.Text(item, "state")),
+		Capturable: dynamo.Number(item, "capturable"),
+		Captured:   dynamo.Number(item, "captured"),
+		Refunded:   dynamo.Number(item, "refunded"),
+		Revision:   dynamo.Number(item, "revision"),
+		Steps:      []Step{},
+		CreatedAt:  decodeTime(item, "createdAt"),
+		UpdatedAt:  decodeTime(item, "updatedAt"),
+		call:       dynamo.Text(item, "call"),
+	}
+	if m, ok := item["pending"].(*types.AttributeValueMemberM); ok {
+		s := decodeStep(m.Value)
+		p.Pending = &s
+	}
+
+	if list, ok := item["steps"].(*types.AttributeValueMemberL); ok {
+		for _, v := range list.Value {
+			if m, ok := v.(*types.AttributeValueMemberM); ok {
+				p.Steps = append(p.Steps, decodeStep(m.Value))
+			}
+		}
+	}
+
+	return p
+}
+
+func decodeStep(item dynamo.Item) Step {
+	return Step{
+		ID:        dynamo.Text(item, "id"),
+		Kind:      Kind(dynamo.Text(item, "kind")),
+		Amount:    dynamo.Number(item, "amount"),
+		Final:     dynamo.Flag(item, "final"),
+		Outcome:   Outcome(dynamo.Text(item, "outcome")),
+		Reference: dynamo.Text(item, "reference"),
+		Reason:    dynamo.Text(item, "reason"),
+		At:        decodeTime(item, "at"),
+	}
+}
+
+// Names of the parts of transactions.
+const (
+	partPayment = "payment"
+	partReceipt = "receipt"
+)
+
+// errStale means that the payment was written since it was read.
+var errStale = errors.New("the payment was changed meanwhile")
+
+// newCallID returns a random id for one write, so that the writer recognizes its own write
+// after a lost answer.
+func newCallID() string { return rand.Text() }
+
+// put replaces the record of the payment, provided that it has the revision before.
+func (s *Payments) put(next Payment) types.TransactWriteItem {
+	put := &types.Put{
+		TableName:           &s.cfg.Tables.Payments,
+		Item:                next.item(),
+		ConditionExpression: aws.String("attribute_not_exists(paymentId)"),
+	}
+	if next.Revision > 1 {
+		put.ConditionExpression = aws.String("revision = :before")
+		put.ExpressionAttributeValues = dynamo.Item{":before": dynamo.N(next.Revision - 1)}
+	}
+
+	return types.TransactWriteItem{Put: put}
+}
+
+// txPart writes the payment, its due rows and further parts in a transaction of the
+// ledger's.
+func (s *Payments) txPart(next Payment, parts []ledger.TxPart) ledger.TxPart {
+	return func(t *txn.Transaction) {
+		t.Add(partPayment, s.put(next), txn.FailWith(errStale))
+		s.addDueRows(next, t)
+
+		for _, add := range parts {
+			add(t)
+		}
+	}
+}
+
+// save writes the payment with further parts. If the payment was changed since it was
+// read, it returns errStale and the payment as it is.
+func (s *Payments) save(ctx context.Context, next Payment, parts ...ledger.TxPart) (Payment, error) {
+	var t txn.Transaction
+	s.txPart(next, parts)(&t)
+
+	return s.resolveWrite(next, s.writer.Write(ctx, &t))
+}
+
+// resolveWrite reads the answer to a write of next. It returns the payment as it is, with
+// errStale if another call wrote it. A write of this call whose answer was lost is a
+// success: the record has the id of this call.
+func (s *Payments) resolveWrite(next Payment, err error) (Payment, error) {
+	var refused *txn.Refused
+	switch {
+	case err == nil:
+		return next, nil
+	case !errors.As(err, &refused) || refused.Part != partPayment:
+		return next, err
+	}
+
+	now := decodePayment(refused.Old)
+	switch {
+	case now == nil:
+		return next, fmt.Errorf("payment %s: %w", next.ID, ErrUnknownPayment)
+	case now.Revision == next.Revision && now.call == next.call:
+		return *now, nil
+	}
+
+	return *now, errStale
+}
