@@ -161,7 +161,7 @@ func (s *service) listPayments(ctx context.Context, c caller, in *input.Page) (*
 	var err error
 	out.Body.Payments, out.Body.Next, err = fill(s, *in, []string{"payments", string(c.tenant)},
 		func(after string, n int) ([]payments.Payment, string, error) {
-			return s.cfg.Payments.List(ctx, payments.Page{After: after, Limit: n})
+			return s.cfg.Payments.List(ctx, "", after, n)
 		},
 		func(p payments.Payment) (payment, bool, error) {
 			_, own := c.tenant.own(p.ID)

@@ -85,9 +85,16 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	if w.signer, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}}); err != nil {
 		t.Fatal(err)
 	}
-	embeddedtest.Create(t, w.db, payments.Table("payments"), payments.DueTable("payments-due"), sandbox.Table("bank"))
+	embeddedtest.Create(t, w.db, sandbox.Table("bank"))
+	payTables := payments.Tables{Payments: "payments", Due: "payments-due"}
+	embeddedtest.Create(t, w.db, payTables.Inputs()...)
 
-	pay, err := payments.New(payments.Config{DynamoDB: w.db, Table: "payments", DueTable: "payments-due", Ledger: money, Processor: &sandbox.Bank{DynamoDB: w.db, Table: "bank"}, Callbacks: w.signer})
+	bank, err := sandbox.New(sandbox.Config{DynamoDB: w.db, Table: "bank"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	pay, err := payments.New(payments.Config{DynamoDB: w.db, Tables: payTables, Ledger: money, Processor: bank, Callbacks: w.signer})
 	if err != nil {
 		t.Fatal(err)
 	}

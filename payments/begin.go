@@ -25,6 +25,7 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 	}
 
 	now := s.cfg.Now()
+
 	if !n.ExpiresAt.IsZero() {
 		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
 	}
@@ -68,6 +69,7 @@ func (s *Payments) open(ctx context.Context, p Payment) (replayed bool, err erro
 	}
 
 	hold := ledger.NewHold{ID: p.ID, Account: p.Payer, Amount: p.Amount, Currency: p.Currency}
+
 	_, replayed, err = s.ledger.Reserve(ctx, hold, s.txPart(p, []ledger.TxPart{payeeOpen}))
 	if errors.Is(err, ledger.ErrConflict) || errors.Is(err, errStale) {
 		return true, nil

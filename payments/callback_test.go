@@ -263,7 +263,7 @@ func TestEveryByteOfACallbackIsSigned(t *testing.T) {
 	refused("an hour later", signed, good)
 	s.is(t, "p", "CAPTURING", 0, 0)
 
-	none, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.bank})
+	none, err := payments.New(payments.Config{DynamoDB: s.db, Tables: payTables, Ledger: s.ledger, Processor: s.bank})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func TestASignedBodyThatIsNoCallbackIsRefused(t *testing.T) {
 		"data.key: ": `{"type":"payment.failed","data":{"KEY":"p/c","amount":1,"currency":"EUR"}}`, "type": `{"Type":"a","data":{"key":"p/c","amount":1}}`,
 		"data.amount": `{"type":"payment.failed","data":{"key":"p/c","amount":0}}`, "amount": `{"type":"payment.failed","data":{"key":"p/c","amount":1.5}}`,
 		"data.key: paymentId": `{"type":"payment.failed","data":{"key":"event#1/c","amount":1}}`, "after": `{"type":"a","data":{"key":"p/c","amount":1}} {}`,
-		"more than": `{"type":"` + strings.Repeat("a", payments.MaxCallback) + `"}`,
+		"more than": `{"type":"` + strings.Repeat("a", 64<<10) + `"}`,
 	} {
 		if r, err := s.send(t, s.Payments, "evt", []byte(text)); !errors.Is(err, payments.ErrCallback) || !strings.Contains(err.Error(), strings.TrimSpace(says)) {
 			t.Errorf("%.60s: %+v, %v", text, r, err)

@@ -17,7 +17,7 @@ var stories = map[string]struct {
 	do     func(context.Context, *shop) error
 }{
 	"authorize": {func(*testing.T, *shop) {}, func(ctx context.Context, s *shop) error { _, err := s.Authorize(ctx, of("p", 1000)); return err }},
-	"decline": {func(_ *testing.T, s *shop) { s.sandbox.DeclinePercent = 100 }, func(ctx context.Context, s *shop) error {
+	"decline": {func(t *testing.T, s *shop) { s.setBank(t, 100, 0) }, func(ctx context.Context, s *shop) error {
 		_, err := s.Authorize(ctx, of("p", 1000))
 		if errors.Is(err, payments.ErrDeclined) {
 			return nil
@@ -149,7 +149,7 @@ func TestTheLedgerNeverMovesWithoutThePayment(t *testing.T) {
 	s.bank.down = true
 	_, _ = s.Refund(t.Context(), "p", ask("r", 600))
 	// Somebody takes the payments' name and releases the refund's hold: nothing is guessed.
-	owned, err := s.ledger.Owned(payments.LedgerOwner)
+	owned, err := s.ledger.Owned("payment")
 	if err != nil {
 		t.Fatal(err)
 	}

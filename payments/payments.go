@@ -183,6 +183,7 @@ func (s *Payments) List(ctx context.Context, state workflow.State, after string,
 	}
 
 	all = []Payment{}
+
 	in := &dynamodb.ScanInput{
 		TableName:      &s.cfg.Tables.Payments,
 		ConsistentRead: aws.Bool(true),

@@ -15,6 +15,7 @@ import (
 
 	"ratchet/ledger"
 	"ratchet/payments"
+	"ratchet/workflow"
 )
 
 func TestAPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
@@ -100,7 +101,8 @@ func TestTheLastCaptureGivesTheRestUp(t *testing.T) {
 
 func TestADeclineGivesTheMoneyBackAndIsFinal(t *testing.T) {
 	s := newShop(t)
-	s.sandbox.DeclinePercent = 100
+	s.setBank(t, 100, 0)
+
 	for range 2 {
 		p, err := s.Authorize(t.Context(), of("p", 1000))
 		if !errors.Is(err, payments.ErrDeclined) || p.State != "FAILED" {
@@ -220,7 +222,7 @@ func TestARefundNeedsTheMoneyBeforeTheProcessorIsAsked(t *testing.T) {
 
 func TestATimeoutIsResolvedByAsking(t *testing.T) {
 	s := newShop(t)
-	s.sandbox.TimeoutPercent = 100 // everything is done, and the first answer lost
+	s.setBank(t, 0, 100) // everything is carried out, but the first answer is lost
 	s.captured(t, "p", 1000)
 
 	if _, err := s.Refund(t.Context(), "p", ask("r", 1000)); err != nil {
@@ -239,7 +241,8 @@ func TestATimeoutIsResolvedByAsking(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 
-	s.sandbox.DeclinePercent, s.sandbox.TimeoutPercent = 100, 0
+	s.setBank(t, 100, 0)
+
 	s.bank.lost = 1
 	if p, err := s.Authorize(t.Context(), of("d", 10)); !errors.Is(err, payments.ErrDeclined) || p.State != "FAILED" {
 		t.Errorf("declined, and the answer lost: %+v, %v", p, err)
@@ -450,7 +453,7 @@ func TestPaymentsAreListedPageByPage(t *testing.T) {
 
 	seen := 0
 	for after := ""; ; {
-		page, next, err := s.List(t.Context(), payments.Page{After: after, Limit: 3, State: "AUTHORIZED"})
+		page, next, err := s.List(t.Context(), "AUTHORIZED", after, 3)
 		if err != nil || len(page) > 3 {
 			t.Fatal(len(page), err)
 		}
@@ -465,23 +468,25 @@ func TestPaymentsAreListedPageByPage(t *testing.T) {
 		t.Errorf("%d of 7", seen)
 	}
 
-	for _, page := range []payments.Page{{Limit: -1}, {Limit: 1001}, {State: "PAID"}} {
-		if _, _, err := s.List(t.Context(), page); !errors.Is(err, payments.ErrInvalid) {
-			t.Errorf("%+v: %v", page, err)
+	for _, c := range []struct {
+		state workflow.State
+		limit int
+	}{{"", -1}, {"", 1001}, {"PAID", 1}} {
+		if _, _, err := s.List(t.Context(), c.state, "", c.limit); !errors.Is(err, payments.ErrInvalid) {
+			t.Errorf("%+v: %v", c, err)
 		}
 	}
 }
 
-func TestConfigNamesTheFieldThatBreaksARule(t *testing.T) {
-	s := newShop(t)
-	good := payments.Config{DynamoDB: s.db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.bank}
-	for says, change := range map[string]func(*payments.Config){"DynamoDB": func(c *payments.Config) { c.DynamoDB = nil }, "Table": func(c *payments.Config) { c.Table = "" }, "DueTable": func(c *payments.Config) { c.DueTable = "" },
-		"Ledger": func(c *payments.Config) { c.Ledger = nil }, "Processor": func(c *payments.Config) { c.Processor = nil }, "Patience": func(c *payments.Config) { c.Patience = -1 }} {
-		cfg := good
-		change(&cfg)
+func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
+	_, err := payments.New(payments.Config{CallTimeout: -1, StaleAfter: -1})
+	if err == nil {
+		t.Fatal("New accepted the configuration")
+	}
 
-		if _, err := payments.New(cfg); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("want %q, got %v", says, err)
+	for _, field := range []string{"DynamoDB", "Tables.Payments", "Tables.Due", "Ledger", "Processor", "CallTimeout", "StaleAfter"} {
+		if !strings.Contains(err.Error(), field) {
+			t.Errorf("the error does not name %s: %v", field, err)
 		}
 	}
 }

@@ -101,6 +101,7 @@ func (s *Payments) Parked(ctx context.Context, after string, limit int) (all []R
 	}
 
 	all = []Received{}
+
 	in := &dynamodb.ScanInput{
 		TableName:                 &s.cfg.Tables.Payments,
 		ConsistentRead:            aws.Bool(true),

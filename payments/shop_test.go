@@ -25,11 +25,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop takes payments on an engine of its own: from the processor's clearing account to
-// its own.
+// shop takes payments on an engine of its own, from the account "clearing" to the account
+// "shop".
 type shop struct {
 	*payments.Payments
-	db      *dynamodb.Client
+	db      *dynamodb.Client // through the fuse
+	direct  *dynamodb.Client
 	ledger  *ledger.Ledger
 	sandbox *sandbox.Bank
 	bank    *bank
@@ -39,14 +40,15 @@ type shop struct {
 	now     atomic.Int64 // epoch ms
 }
 
-// bank is the sandbox with the faults that a test asks for.
+// bank is the sandbox with injected faults.
 type bank struct {
 	*sandbox.Bank
 	fuse *fuse
 	mu   sync.Mutex
-	// down refuses every question; lost carries the next ones out and does not answer;
-	// early fails the next ones before they are carried out.
-	down        bool
+	// down fails every request.
+	down bool
+	// early is how many of the next requests fail before they are carried out, lost how
+	// many of those after them are carried out without an answer.
 	lost, early int
 	asked       map[string]int
 }
@@ -114,12 +116,12 @@ func (b *bank) Lookup(ctx context.Context, key string) (op payments.Operation, e
 	return op, err
 }
 
-// fuse kills the worker: the call at which it blows, before or after it was carried
-// out, and every one from then on fails.
+// fuse kills the worker at a certain call, before or after the call is carried out. Every
+// later call fails.
 type fuse struct {
 	mu    sync.Mutex
 	calls int
-	at    int // 0: never
+	at    int // the call from 1, 0 for never
 	after bool
 	die   func()
 }
@@ -164,7 +166,7 @@ func (f *fuse) set(at int, after bool) {
 	f.calls, f.at, f.after = 0, at, after
 }
 
-// wire is the worker's way to DynamoDB.
+// wire is the worker's connection to DynamoDB.
 type wire struct {
 	client *http.Client
 	fuse   *fuse
@@ -192,6 +194,8 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+var payTables = payments.Tables{Payments: "payments", Due: "due"}
+
 var secret = webhooks.Secret("0123456789abcdef0123456789abcdef")
 
 func newShop(t testing.TB) *shop {
@@ -201,9 +205,13 @@ func newShop(t testing.TB) *shop {
 	s.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
 	direct := dynamodb.NewFromConfig(engine.AWSConfig())
 	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
-	embeddedtest.Create(t, direct, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), sandbox.Table("sandbox"))...)
-	s.sandbox = &sandbox.Bank{DynamoDB: direct, Table: "sandbox"}
-	s.bank = &bank{Bank: s.sandbox, fuse: s.fuse, asked: map[string]int{}}
+	embeddedtest.Create(t, direct, append(tables.Inputs(), sandbox.Table("sandbox"))...)
+	embeddedtest.Create(t, direct, payTables.Inputs()...)
+
+	s.direct = direct
+	s.bank = &bank{fuse: s.fuse, asked: map[string]int{}}
+	s.setBank(t, 0, 0)
+
 	cfg := engine.AWSConfig()
 	s.wire = &wire{client: engine.HTTPClient(), fuse: s.fuse}
 
@@ -229,13 +237,27 @@ func newShop(t testing.TB) *shop {
 	return s
 }
 
+// setBank replaces the sandbox by one on the same table with other shares of orders that
+// are declined and of answers that are lost, in percent.
+func (s *shop) setBank(t testing.TB, declined, lost int) {
+	t.Helper()
+
+	var err error
+	s.sandbox, err = sandbox.New(sandbox.Config{DynamoDB: s.direct, Table: "sandbox", DeclinePercent: declined, TimeoutPercent: lost})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s.bank.Bank = s.sandbox
+}
+
 func (s *shop) time() time.Time { return time.UnixMilli(s.now.Load()) }
 
-// another is the payments as another process has them.
+// another returns the payments as another process has them.
 func (s *shop) another(t testing.TB) *payments.Payments {
 	t.Helper()
 
-	p, err := payments.New(payments.Config{DynamoDB: s.db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.bank, Callbacks: s.keys, Now: s.time})
+	p, err := payments.New(payments.Config{DynamoDB: s.db, Tables: payTables, Ledger: s.ledger, Processor: s.bank, Callbacks: s.keys, Now: s.time})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +269,9 @@ func of(id string, amount int64) payments.NewPayment {
 	return payments.NewPayment{ID: id, OrderID: "o-" + id, Payer: "clearing", Payee: "shop", Amount: amount, Currency: "EUR"}
 }
 
-func ask(id string, amount int64) payments.StepRequest { return payments.StepRequest{ID: id, Amount: amount} }
+func ask(id string, amount int64) payments.StepRequest {
+	return payments.StepRequest{ID: id, Amount: amount}
+}
 
 func (s *shop) authorized(t testing.TB, id string, amount int64) {
 	t.Helper()
@@ -266,7 +290,7 @@ func (s *shop) captured(t testing.TB, id string, amount int64) {
 	}
 }
 
-// is checks a payment's state and sums.
+// is checks the state and the sums of a payment.
 func (s *shop) is(t testing.TB, id string, state workflow.State, captured, refunded int64) payments.Payment {
 	t.Helper()
 
@@ -278,7 +302,7 @@ func (s *shop) is(t testing.TB, id string, state workflow.State, captured, refun
 	return p
 }
 
-// has checks an account.
+// has checks the balance and the held money of an account.
 func (s *shop) has(t testing.TB, id string, balance, held int64) {
 	t.Helper()
 
@@ -288,7 +312,8 @@ func (s *shop) has(t testing.TB, id string, balance, held int64) {
 	}
 }
 
-// sound proves the ledger, and that it says the same as the processor.
+// sound fails the test if the ledger has a contradiction, if a due row is missing or stale,
+// or if payments and processor disagree.
 func (s *shop) sound(t testing.TB) {
 	t.Helper()
 
@@ -298,7 +323,7 @@ func (s *shop) sound(t testing.TB) {
 
 	pending := 0
 	for after := ""; ; {
-		page, next, err := s.List(t.Context(), payments.Page{After: after})
+		page, next, err := s.List(t.Context(), "", after, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +357,7 @@ func (s *shop) sound(t testing.TB) {
 
 	ours := map[string]string{}
 	for after := ""; ; {
-		page, next, err := s.List(t.Context(), payments.Page{After: after})
+		page, next, err := s.List(t.Context(), "", after, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +380,7 @@ func (s *shop) sound(t testing.TB) {
 	}
 }
 
-// fund gives an account money.
+// fund credits an account.
 func (s *shop) fund(t testing.TB, account string, amount int64) {
 	t.Helper()
 

@@ -19,9 +19,17 @@ func (b *Backend) assembleMoney(cfg Config) (err error) {
 		return err
 	}
 
-	b.Gateway = &sandbox.Bank{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxCharges,
-		DeclinePercent: uint32(cfg.DeclinePercent), TimeoutPercent: uint32(cfg.TimeoutPercent)}
-	paymentsConfig := payments.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Payments, DueTable: b.Tables.PaymentsDue, Ledger: b.Ledger, Processor: b.Gateway}
+	b.Gateway, err = sandbox.New(sandbox.Config{
+		DynamoDB:       b.DynamoDB,
+		Table:          b.Tables.SandboxCharges,
+		DeclinePercent: cfg.DeclinePercent,
+		TimeoutPercent: cfg.TimeoutPercent,
+	})
+	if err != nil {
+		return err
+	}
+
+	paymentsConfig := payments.Config{DynamoDB: b.DynamoDB, Tables: b.Tables.payments(), Ledger: b.Ledger, Processor: b.Gateway}
 	if cfg.CallbackSecret != "" {
 		keys, err := webhookKeys("callback-secret", cfg.CallbackSecret)
 		if err != nil {

@@ -62,16 +62,20 @@ type table struct {
 	expiry string
 }
 
+func (t Tables) payments() payments.Tables {
+	return payments.Tables{Payments: t.Payments, Due: t.PaymentsDue}
+}
+
 func (t Tables) all() []table {
 	all := []table{
 		{transitions.OrdersTable(t.Orders), ""}, {transitions.JournalTable(t.Events), ""},
 		{once.TableInput(t.Once), once.ExpiryAttribute}, {inventory.TableInput(t.Inventory), ""}, {inventory.DueTableInput(t.InventoryDue), ""},
 		{tasktoken.TableInput(t.Parked), tasktoken.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
 		{streams.LeaseTableInput(t.Leases), ""}, {streams.DeadLetterTableInput(t.DeadLetters), ""},
-		{payments.Table(t.Payments), ""}, {payments.DueTable(t.PaymentsDue), ""}, {banksandbox.Table(t.SandboxCharges), ""}, {carriersandbox.Table(t.SandboxShipments), ""},
+		{banksandbox.Table(t.SandboxCharges), ""}, {carriersandbox.Table(t.SandboxShipments), ""},
 		{auth.TableInput(t.APIKeys), ""},
 	}
-	for _, input := range t.Ledger.Inputs() {
+	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
 		all = append(all, table{input, ""})
 	}
 

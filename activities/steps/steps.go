@@ -17,11 +17,23 @@ import (
 	"ratchet/workflow"
 )
 
+// Gateway is the bank of an order's one payment. It must act once per key: a repeat returns
+// the first answer.
+type Gateway interface {
+	// Charge takes the money and returns the gateway's id of the charge. ErrDeclined,
+	// ErrVoided and ErrConflict of package payments are answers; after another error the
+	// charge may or may not have been made.
+	Charge(ctx context.Context, c payments.Charge) (chargeID string, err error)
+	// Void returns what was charged under the key, if anything was, and closes the key. It
+	// may be called any number of times, and before Charge.
+	Void(ctx context.Context, key string) error
+}
+
 // Steps does the tasks. All fields but Now must be set.
 type Steps struct {
 	Orders  *transitions.Orders
 	Stock   *inventory.Stock
-	Gateway payments.Gateway
+	Gateway Gateway
 	Desk    *shipping.Desk
 	Parked  *tasktoken.Store
 	// ParkFor is when a parked token is past use: the TimeoutSeconds of the waiting

@@ -151,8 +151,8 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 			fmt.Fprintf(text, "%s/%s,capture,%d,EUR,succeeded\n", id, step, said)
 			steps = append(steps, dynamo.M(dynamo.Item{"id": dynamo.S(step), "kind": dynamo.S(string(payments.Capturing)), "amount": dynamo.N(amount),
 				"outcome": dynamo.S(string(payments.Succeeded)), "at": dynamo.N(1)}))
-			transfers = append(transfers, put(dynamo.Item{"transferId": dynamo.S(id + "/" + step + "#" + payments.LedgerOwner), "currency": dynamo.S("EUR"), "at": dynamo.N(1),
-				"reference": dynamo.S(payments.TransferReference + string(payments.Capturing)), "legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+			transfers = append(transfers, put(dynamo.Item{"transferId": dynamo.S(id + "/" + step + "#payment"), "currency": dynamo.S("EUR"), "at": dynamo.N(1),
+				"reference": dynamo.S("payment " + string(payments.Capturing)), "legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
 					dynamo.M(dynamo.Item{"account": dynamo.S("clearing"), "amount": dynamo.N(-amount)}),
 					dynamo.M(dynamo.Item{"account": dynamo.S("shop"), "amount": dynamo.N(amount)})}}}))
 		}

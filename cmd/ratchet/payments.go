@@ -144,7 +144,7 @@ func paymentsList(s *settings) *cobra.Command {
 	state := c.Flags().String("state", "", "only those in this state")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
-			all, next, err := b.Payments.List(c.Context(), payments.Page{State: workflow.State(*state), After: *after, Limit: *limit})
+			all, next, err := b.Payments.List(c.Context(), workflow.State(*state), *after, *limit)
 			if err != nil {
 				return err
 			}

@@ -1,32 +1,33 @@
-// Package reconcile compares what a payment processor says it has done with what the
-// payments and the ledger say, and lists every difference with its reason.
+// Package reconcile compares what a payment processor has done, by its own account, with
+// the payments and the ledger. It reports every difference with its reason.
 //
 // # Model
 //
-// Three lists are read once each: the processor's file, the steps of the payments, and
-// the ledger's transfers that payments made. Each line goes into one of many small
-// files by the hash of its key; then the small files are joined, one after the other, in
-// memory. So memory is bounded by the largest small file, whatever the size of the
-// lists.
+// Run reads three lists once each: the processor's file, the steps of the payments, and
+// the transfers that payments made in the ledger. It writes each record to one of many
+// partitions, which are temporary files, by the hash of its key. Then it joins the
+// partitions in memory, one after the other. The memory it needs is that of the largest
+// partition, whatever the size of the lists.
 //
-// The processor's file is CSV (RFC 4180, one record per line) with a header. Columns,
-// in any order; others are passed over:
+// The processor's file is CSV (RFC 4180, one record per line) with a header. It has these
+// columns in any order, and perhaps others, which are ignored:
 //
-//	key       what the step was asked for under: paymentId/stepId
+//	key       the key of the step's request: paymentId/stepId
 //	kind      capture, refund or chargeback
 //	amount    in minor units of the currency: a whole number above 0
-//	currency  three capitals of ISO 4217
+//	currency  three capitals (ISO 4217)
 //	state     succeeded, failed or pending
 //
 // # Guarantees
 //
-// Every key that the lists do not agree about is reported, once for each reason, in an
-// order that depends on the keys only. A line that cannot be read is reported by its
-// number and the rest goes on. Nothing is written but temporary files, which are
-// removed.
+// Every key on which the lists disagree is reported, once for each reason, in an order that
+// depends on the keys and on the number of partitions. A line that cannot be read is
+// reported by its number and skipped. Run writes nothing but temporary files, and removes
+// them.
 //
 // # Caveats
 //
-// The lists are not read at one moment: steps that end meanwhile may look missing. Until
-// leaves younger steps out.
+// The lists are not read at one moment, so steps that end meanwhile may look missing. Until
+// leaves out younger steps of the payments and transfers of the ledger. It does not leave
+// out lines of the file: one that ended after Until is reported as missing-here.
 package reconcile

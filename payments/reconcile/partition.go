@@ -11,26 +11,26 @@ import (
 	"path/filepath"
 )
 
-// source says which list a record is from.
+// source is the list that a record is from.
 type source byte
 
 const (
-	theirs source = 't'
-	ours   source = 'o'
-	booked source = 'b'
+	fromFile     source = 't'
+	fromPayments source = 'o'
+	fromLedger   source = 'b'
 )
 
-// partitions are the small files, each with all records of its keys.
+// partitions are temporary files. Each has all records of its keys.
 type partitions struct {
 	dir   string
 	files []*os.File
 	out   []*bufio.Writer
 }
 
-// stored is a record in a small file: short names, one JSON array per line.
-type stored [7]any
+// storedRecord is a record in a partition: one JSON array per line.
+type storedRecord [7]any
 
-// newPartitions creates the small files under a directory of their own.
+// newPartitions creates n partitions in a new directory under dir.
 func newPartitions(dir string, n int) (p *partitions, err error) {
 	p = &partitions{}
 	if p.dir, err = os.MkdirTemp(dir, "reconcile-*"); err != nil {
@@ -42,6 +42,7 @@ func newPartitions(dir string, n int) (p *partitions, err error) {
 		if err != nil {
 			return nil, errors.Join(err, p.remove())
 		}
+
 		p.files = append(p.files, file)
 		p.out = append(p.out, bufio.NewWriterSize(file, 8<<10))
 	}
@@ -49,13 +50,13 @@ func newPartitions(dir string, n int) (p *partitions, err error) {
 	return p, nil
 }
 
-// add writes a record to the small file of its key.
+// add writes a record to the partition of its key.
 func (p *partitions) add(from source, r record) error {
 	h := fnv.New32a()
-
 	_, _ = h.Write([]byte(r.key)) // a hash does not fail
 	out := p.out[h.Sum32()%uint32(len(p.out))]
-	line, err := json.Marshal(stored{string(from), r.line, r.key, r.kind, r.amount, r.currency, r.state})
+
+	line, err := json.Marshal(storedRecord{string(from), r.line, r.key, r.kind, r.amount, r.currency, r.state})
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))
 	}
@@ -63,7 +64,7 @@ func (p *partitions) add(from source, r record) error {
 	return err
 }
 
-// each reads one small file back.
+// each calls fn with the records of partition i.
 func (p *partitions) each(i int, fn func(source, record)) error {
 	if err := p.out[i].Flush(); err != nil {
 		return err
@@ -84,11 +85,12 @@ func (p *partitions) each(i int, fn func(source, record)) error {
 		} else if err != nil {
 			return err
 		}
+
 		fn(source(from[0]), r)
 	}
 }
 
-// remove closes and deletes everything.
+// remove closes and deletes the files.
 func (p *partitions) remove() error {
 	var err error
 	for _, f := range p.files {

@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"ratchet/ledger"
 	"ratchet/payments"
+	"ratchet/workflow"
 )
 
 var (
@@ -21,24 +20,24 @@ var (
 )
 
 // Reason says how the lists differ about a key. The texts are part of the output of
-// `ratchet reconcile`; none is ever renamed.
+// `ratchet reconcile` and never change.
 type Reason string
 
 // The reasons.
 const (
-	// MissingHere: the processor has done it, and no payment knows of it.
+	// MissingHere means that the processor has succeeded, and no payment has the step.
 	MissingHere Reason = "missing-here"
-	// MissingThere: a payment has it as done, and the file does not have it.
+	// MissingThere means that a payment's step has succeeded, and the file does not have it.
 	MissingThere Reason = "missing-there"
 	// The two sides have another kind, amount, currency or state.
 	OtherKind     Reason = "kind"
 	OtherAmount   Reason = "amount"
 	OtherCurrency Reason = "currency"
 	OtherState    Reason = "state"
-	// Duplicate: the file has the key more than once.
+	// Duplicate means that the file has the key more than once.
 	Duplicate Reason = "duplicate"
-	// OtherLedger: the ledger has not moved what the payment says, or moved what no
-	// payment says.
+	// OtherLedger means that the ledger's transfer is not the payment's step, or that one
+	// of them is missing.
 	OtherLedger Reason = "ledger"
 )
 
@@ -46,54 +45,95 @@ const (
 type Mismatch struct {
 	Reason Reason `json:"reason"`
 	Key    string `json:"key"`
-	// Line is the number of the file's line, 0 when the file has none.
+	// Line is the number of the line of the file, 0 if the file has none.
 	Line int `json:"line,omitempty"`
-	// Here and There say what the sides have.
+	// Here is what the payments have, There what the file has.
 	Here  string `json:"here,omitempty"`
 	There string `json:"there,omitempty"`
 }
 
-// Totals count what was compared.
+// Totals are the numbers of what was compared.
 type Totals struct {
 	Lines     int `json:"lines"`
 	BadLines  int `json:"badLines"`
 	Steps     int `json:"steps"`
 	Transfers int `json:"transfers"`
-	// Matched counts the keys that everybody agrees about.
+	// Matched is the number of keys on which all lists agree.
 	Matched    int            `json:"matched"`
 	Mismatched int            `json:"mismatched"`
 	Reasons    map[Reason]int `json:"reasons,omitempty"`
 }
 
+// paymentLister is what this package needs of payments.Payments.
 type paymentLister interface {
-	List(ctx context.Context, page payments.Page) ([]payments.Payment, string, error)
+	List(ctx context.Context, state workflow.State, after string, limit int) ([]payments.Payment, string, error)
 }
 
+// transferLister is what this package needs of ledger.Ledger.
 type transferLister interface {
 	Transfers(ctx context.Context, after string, limit int) ([]ledger.Posted, string, error)
 }
 
-// Config of a [Run].
+// Config configures [Run].
 type Config struct {
 	// Payments and Ledger are required.
 	Payments paymentLister
 	Ledger   transferLister
-	// Until leaves out what ended here at that time or later: the file may not have it
-	// yet. Zero leaves nothing out.
+	// Until leaves out the steps and transfers of that time or later: the file may not have
+	// them yet. Zero leaves nothing out.
 	Until time.Time
-	// Dir takes the temporary files: about 120 bytes for each line of each list.
-	// Default the system's.
+	// Dir is the directory for the temporary files, which take about 120 bytes for each
+	// record. Default: that of the system.
 	Dir string
-	// Partitions is how many small files there are, 1 to 1,024: memory is that of the
-	// largest. Default 256.
+	// Partitions is the number of temporary files: 1 to 1,024. Default 256.
 	Partitions int
-	// Bad is told each line that cannot be read. Default nobody.
-	Bad func(line int, err error)
-	// Progress is told how far it has come: of which list, how many. Default nobody.
+	// Events are optional.
+	Events Events
+}
+
+// Events are called during a run.
+type Events struct {
+	// BadLine is called for each line of the file that cannot be read.
+	BadLine func(line int, err error)
+	// Progress is called now and then with a list ("file", "payments", "ledger",
+	// "compared") and the number of its records so far.
 	Progress func(list string, n int)
 }
 
-// run is one comparison.
+const (
+	defaultPartitions = 256
+	maxPartitions     = 1024
+	pageSize          = 1000 // payments or transfers that are read together
+)
+
+func (c *Config) check() error {
+	c.Partitions = cmp.Or(c.Partitions, defaultPartitions)
+
+	var faults []error
+	if c.Payments == nil {
+		faults = append(faults, errors.New("reconcile: Config.Payments: must be set"))
+	}
+
+	if c.Ledger == nil {
+		faults = append(faults, errors.New("reconcile: Config.Ledger: must be set"))
+	}
+
+	if c.Partitions < 1 || c.Partitions > maxPartitions {
+		faults = append(faults, fmt.Errorf("reconcile: Config.Partitions %d: 1 to %d", c.Partitions, maxPartitions))
+	}
+
+	if c.Events.BadLine == nil {
+		c.Events.BadLine = func(int, error) {}
+	}
+
+	if c.Events.Progress == nil {
+		c.Events.Progress = func(string, int) {}
+	}
+
+	return errors.Join(faults...)
+}
+
+// run is one call of Run.
 type run struct {
 	Config
 	parts  *partitions
@@ -101,23 +141,11 @@ type run struct {
 	totals Totals
 }
 
-// Run compares the processor's file with payments and ledger and calls found for each
-// difference; its error ends the run.
+// Run compares the processor's file with payments and ledger. It calls found for each
+// difference; an error of found ends the run.
 func Run(ctx context.Context, file io.Reader, cfg Config, found func(Mismatch) error) (totals Totals, err error) {
-	cfg.Partitions = cmp.Or(cfg.Partitions, 256)
-	switch {
-	case cfg.Payments == nil || cfg.Ledger == nil:
-		return totals, errors.New("reconcile: Config.Payments and Ledger: must be set")
-	case cfg.Partitions < 1 || cfg.Partitions > 1024:
-		return totals, fmt.Errorf("reconcile: Config.Partitions %d: 1 to 1024", cfg.Partitions)
-	}
-
-	if cfg.Bad == nil {
-		cfg.Bad = func(int, error) {}
-	}
-
-	if cfg.Progress == nil {
-		cfg.Progress = func(string, int) {}
+	if err := cfg.check(); err != nil {
+		return totals, err
 	}
 
 	r := &run{Config: cfg, found: found, totals: Totals{Reasons: map[Reason]int{}}}
@@ -126,8 +154,9 @@ func Run(ctx context.Context, file io.Reader, cfg Config, found func(Mismatch) e
 	}
 	defer func() { err = errors.Join(err, r.parts.remove()) }()
 
-	for _, list := range []func(context.Context) error{func(ctx context.Context) error { return r.file(ctx, file) }, r.payments, r.ledger, r.compare} {
-		if err := list(ctx); err != nil {
+	readFile := func(ctx context.Context) error { return r.file(ctx, file) }
+	for _, step := range []func(context.Context) error{readFile, r.payments, r.ledger, r.compare} {
+		if err := step(ctx); err != nil {
 			return r.totals, fmt.Errorf("reconcile: %w", err)
 		}
 	}
@@ -135,8 +164,9 @@ func Run(ctx context.Context, file io.Reader, cfg Config, found func(Mismatch) e
 	return r.totals, nil
 }
 
+// file reads the processor's file.
 func (r *run) file(ctx context.Context, file io.Reader) error {
-	lines, err := open(file)
+	lines, err := openFile(file)
 	if err != nil {
 		return err
 	}
@@ -145,36 +175,38 @@ func (r *run) file(ctx context.Context, file io.Reader) error {
 		rec, err := lines.next()
 		switch {
 		case errors.Is(err, io.EOF):
-			r.Progress("file", r.totals.Lines)
+			r.Events.Progress("file", r.totals.Lines)
 			return nil
 		case errors.Is(err, errLine):
 			r.totals.BadLines++
-			r.Bad(rec.line, err)
+			r.Events.BadLine(rec.line, err)
 			continue
 		case err != nil:
 			return err
 		}
 
-		if r.totals.Lines++; r.totals.Lines%10_000 == 0 {
-			r.Progress("file", r.totals.Lines)
+		const linesPerProgress = 10_000
+		if r.totals.Lines++; r.totals.Lines%linesPerProgress == 0 {
+			r.Events.Progress("file", r.totals.Lines)
 
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
 
-		if err := r.parts.add(theirs, rec); err != nil {
+		if err := r.parts.add(fromFile, rec); err != nil {
 			return err
 		}
 	}
 }
 
-// young reports what the file need not have yet.
-func (r *run) young(at time.Time) bool { return !r.Until.IsZero() && !at.Before(r.Until) }
+// tooYoung reports whether the file may not have a record of that time yet.
+func (r *run) tooYoung(at time.Time) bool { return !r.Until.IsZero() && !at.Before(r.Until) }
 
+// payments reads the steps of all payments.
 func (r *run) payments(ctx context.Context) error {
 	for after := ""; ; {
-		page, next, err := r.Payments.List(ctx, payments.Page{After: after, Limit: 1000})
+		page, next, err := r.Payments.List(ctx, "", after, pageSize)
 		if err != nil {
 			return err
 		}
@@ -184,7 +216,8 @@ func (r *run) payments(ctx context.Context) error {
 				return err
 			}
 		}
-		r.Progress("payments", r.totals.Steps)
+
+		r.Events.Progress("payments", r.totals.Steps)
 
 		if after = next; after == "" {
 			return nil
@@ -192,6 +225,7 @@ func (r *run) payments(ctx context.Context) error {
 	}
 }
 
+// steps adds the steps of one payment that move money.
 func (r *run) steps(p payments.Payment) error {
 	steps := p.Steps
 	if p.Pending != nil {
@@ -199,12 +233,20 @@ func (r *run) steps(p payments.Payment) error {
 	}
 
 	for _, s := range steps {
-		if !slices.Contains(kinds, string(s.Kind)) || r.young(s.At) {
+		if !slices.Contains(kinds, string(s.Kind)) || r.tooYoung(s.At) {
 			continue
 		}
 
 		r.totals.Steps++
-		if err := r.parts.add(ours, record{key: p.ID + "/" + s.ID, kind: string(s.Kind), amount: s.Amount, currency: p.Currency, state: string(s.Outcome)}); err != nil {
+
+		rec := record{
+			key:      p.ID + "/" + s.ID,
+			kind:     string(s.Kind),
+			amount:   s.Amount,
+			currency: p.Currency,
+			state:    string(s.Outcome),
+		}
+		if err := r.parts.add(fromPayments, rec); err != nil {
 			return err
 		}
 	}
@@ -212,79 +254,37 @@ func (r *run) steps(p payments.Payment) error {
 	return nil
 }
 
+// ledger reads the transfers of payments.
 func (r *run) ledger(ctx context.Context) error {
 	for after := ""; ; {
-		page, next, err := r.Ledger.Transfers(ctx, after, 1000)
+		page, next, err := r.Ledger.Transfers(ctx, after, pageSize)
 		if err != nil {
 			return err
 		}
 
 		for _, t := range page {
-			key, made := strings.CutSuffix(t.ID, "#"+payments.LedgerOwner)
-			if !made || r.young(t.At) {
+			key, kind, ok := payments.ParseTransfer(t.Transfer)
+			if !ok || r.tooYoung(t.At) {
 				continue
 			}
+
 			r.totals.Transfers++
 
-			rec := record{key: key, kind: strings.TrimPrefix(t.Reference, payments.TransferReference), currency: t.Currency, state: string(payments.Succeeded)}
+			// The credits of a transfer add up to its amount.
+			rec := record{key: key, kind: string(kind), currency: t.Currency, state: succeeded}
 			for _, leg := range t.Legs {
 				rec.amount += max(leg.Amount, 0)
 			}
 
-			if err := r.parts.add(booked, rec); err != nil {
+			if err := r.parts.add(fromLedger, rec); err != nil {
 				return err
 			}
 		}
-		r.Progress("ledger", r.totals.Transfers)
+
+		r.Events.Progress("ledger", r.totals.Transfers)
 
 		if after = next; after == "" {
 			return nil
 		}
 	}
-}
-
-// sides are what the lists have under one key.
-type sides struct {
-	there        []record
-	here, booked *record
-}
-
-// compare joins the small files, one after the other.
-func (r *run) compare(ctx context.Context) error {
-	for i := range r.Partitions {
-		keys := map[string]*sides{}
-
-		err := r.parts.each(i, func(from source, rec record) {
-			s := keys[rec.key]
-			if s == nil {
-				s = &sides{}
-				keys[rec.key] = s
-			}
-
-			switch from {
-			case theirs:
-				s.there = append(s.there, rec)
-			case ours:
-				s.here = &rec
-			default:
-				s.booked = &rec
-			}
-		})
-		if err != nil {
-			return err
-		}
-
-		for _, key := range slices.Sorted(maps.Keys(keys)) {
-			if err := r.judge(key, keys[key]); err != nil {
-				return err
-			}
-		}
-		r.Progress("compared", r.totals.Matched+r.totals.Mismatched)
-
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-	}
-
-	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
 	"ratchet/payments/sandbox"
+	"ratchet/workflow"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,14 +37,20 @@ func newShop(t testing.TB) *shop {
 	t.Helper()
 	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
 
-	db := embeddedtest.DynamoDB(t, append(tables.Inputs(), payments.Table("payments"), payments.DueTable("due"), sandbox.Table("sandbox"))...)
-	s := &shop{sandbox: &sandbox.Bank{DynamoDB: db, Table: "sandbox"}}
+	payTables := payments.Tables{Payments: "payments", Due: "due"}
+	db := embeddedtest.DynamoDB(t, append(append(tables.Inputs(), payTables.Inputs()...), sandbox.Table("sandbox"))...)
+
+	s := &shop{}
 	var err error
+	if s.sandbox, err = sandbox.New(sandbox.Config{DynamoDB: db, Table: "sandbox"}); err != nil {
+		t.Fatal(err)
+	}
+
 	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: db, Tables: tables}); err != nil {
 		t.Fatal(err)
 	}
 
-	if s.Payments, err = payments.New(payments.Config{DynamoDB: db, Table: "payments", DueTable: "due", Ledger: s.ledger, Processor: s.sandbox}); err != nil {
+	if s.Payments, err = payments.New(payments.Config{DynamoDB: db, Tables: payTables, Ledger: s.ledger, Processor: s.sandbox}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -172,7 +179,7 @@ func TestRealPaymentsReconcile(t *testing.T) {
 	want = append(want, "missing-here unknown/c")
 	bad := 0
 
-	got, totals := s.run(t, header+strings.Join(lines, ""), func(c *reconcile.Config) { c.Bad = func(line int, err error) { bad = line } })
+	got, totals := s.run(t, header+strings.Join(lines, ""), func(c *reconcile.Config) { c.Events.BadLine = func(line int, err error) { bad = line } })
 	for i, g := range got {
 		got[i], _, _ = strings.Cut(g, " line ")
 	}
@@ -188,9 +195,9 @@ func TestALedgerThatSaysOtherwiseIsReported(t *testing.T) {
 	s.take(t, "p", 100)
 	// A transfer that looks like a payment's, and no payment made.
 	stray := ledger.Move("q/c", "clearing", "shop", 5, "BRL")
-	stray.Reference = payments.TransferReference + "capture"
+	stray.Reference = "payment capture"
 
-	owned, err := s.ledger.Owned(payments.LedgerOwner)
+	owned, err := s.ledger.Owned("payment")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +248,7 @@ func TestBadLinesAreNamedAndTheRestGoesOn(t *testing.T) {
 
 	var bad []int
 	got, totals := s.run(t, file, func(c *reconcile.Config) {
-		c.Bad = func(line int, err error) {
+		c.Events.BadLine = func(line int, err error) {
 			if strings.Contains(err.Error(), "xxx") {
 				t.Error("the line's content is in the error")
 			}
@@ -278,7 +285,7 @@ type fixed struct {
 	transfers []ledger.Posted
 }
 
-func (f fixed) List(context.Context, payments.Page) ([]payments.Payment, string, error) {
+func (f fixed) List(context.Context, workflow.State, string, int) ([]payments.Payment, string, error) {
 	return f.payments, "", nil
 }
 
@@ -309,8 +316,8 @@ func TestTheNumberOfPartitionsChangesNothing(t *testing.T) {
 			}
 
 			if booked {
-				posted := ledger.Posted{Transfer: ledger.Move(id+"/c#"+payments.LedgerOwner, "a", "b", amount, "EUR")}
-				posted.Reference = payments.TransferReference + "capture"
+				posted := ledger.Posted{Transfer: ledger.Move(id+"/c#payment", "a", "b", amount, "EUR")}
+				posted.Reference = "payment capture"
 				lists.transfers = append(lists.transfers, posted)
 			}
 
@@ -345,11 +352,11 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file string) {
 		bad := 0
 		totals, err := reconcile.Run(t.Context(), strings.NewReader(file), reconcile.Config{Payments: fixed{}, Ledger: fixed{}, Dir: t.TempDir(), Partitions: 2,
-			Bad: func(line int, _ error) {
+			Events: reconcile.Events{BadLine: func(line int, _ error) {
 				if bad++; line < 2 {
 					t.Errorf("bad line %d", line)
 				}
-			}}, func(m reconcile.Mismatch) error {
+			}}}, func(m reconcile.Mismatch) error {
 			if m.Line < 2 || m.Key == "" {
 				t.Errorf("%+v", m)
 			}

@@ -1,5 +1,8 @@
-// Package sandbox is a bank for demonstrations and tests. [Bank] implements
-// payments.Gateway and payments.Processor and keeps its charges in a DynamoDB table, so a
-// restart forgets none of them. It declines and times out for a chosen share of orders,
-// and which orders follows from their ids alone.
+// Package sandbox is a bank for demonstrations and tests. [Bank] implements the gateway of
+// activities/steps and payments.Processor.
+//
+// Its charges are items of a DynamoDB table, so they survive a restart. It declines the
+// payments of a share of the orders, and loses the first answer of a share of the
+// requests. Which ones follows from the ids alone, so the result of a run can be computed
+// without running it.
 package sandbox

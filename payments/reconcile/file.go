@@ -17,53 +17,61 @@ import (
 // maxLine bounds a line of the file, in bytes.
 const maxLine = 64 << 10
 
-// record is one line of one of the lists.
+// record is one record of a list.
 type record struct {
 	key, kind, currency, state string
-	amount                     int64
-	line                       int // of the file
+	amount                     int64 // in minor units
+	line                       int   // of the file, 0 for the other lists
 }
 
 // columns are the positions of the named columns in the file.
 type columns struct{ key, kind, amount, currency, state int }
 
-// reader reads the processor's file line by line.
-type reader struct {
-	lines *bufio.Reader
-	line  int
-	cols  columns
-	width int // how many columns a line must have at least
+// fileReader reads the processor's file line by line.
+type fileReader struct {
+	lines    *bufio.Reader
+	line     int
+	columns  columns
+	minWidth int // columns that a line needs
 }
 
-// errLine marks a line that cannot be used; the rest can.
+// errLine means that one line cannot be used. The next one can be read.
 var errLine = errors.New("bad line")
 
-// ErrHeader: the file's first line does not name the columns.
+// ErrHeader means that the first line of the file does not name the columns.
 var ErrHeader = errors.New("header")
 
-// open reads the header.
-func open(file io.Reader) (*reader, error) {
-	r := &reader{lines: bufio.NewReaderSize(file, maxLine)}
+// openFile reads the header.
+func openFile(file io.Reader) (*fileReader, error) {
+	r := &fileReader{lines: bufio.NewReaderSize(file, maxLine)}
 
 	names, err := r.fields()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrHeader, err)
 	}
 
-	names[0] = strings.TrimPrefix(names[0], "\ufeff")
-	for name, at := range map[string]*int{"key": &r.cols.key, "kind": &r.cols.kind, "amount": &r.cols.amount, "currency": &r.cols.currency, "state": &r.cols.state} {
+	names[0] = strings.TrimPrefix(names[0], "\ufeff") // a byte order mark
+
+	for name, at := range map[string]*int{
+		"key":      &r.columns.key,
+		"kind":     &r.columns.kind,
+		"amount":   &r.columns.amount,
+		"currency": &r.columns.currency,
+		"state":    &r.columns.state,
+	} {
 		if *at = slices.Index(names, name); *at < 0 {
 			return nil, fmt.Errorf("%w: column %q is missing: key, kind, amount, currency, state", ErrHeader, name)
 		}
-		r.width = max(r.width, *at+1)
+
+		r.minWidth = max(r.minWidth, *at+1)
 	}
 
 	return r, nil
 }
 
-// next returns the next record; io.EOF at the end, errLine for a line that cannot be
-// used.
-func (r *reader) next() (record, error) {
+// next returns the next record. It returns io.EOF at the end, and errLine with the line's
+// number for a line that cannot be used.
+func (r *fileReader) next() (record, error) {
 	for {
 		fields, err := r.fields()
 		if err != nil {
@@ -78,6 +86,7 @@ func (r *reader) next() (record, error) {
 		if err != nil {
 			err = fmt.Errorf("%w: %w", errLine, err)
 		}
+
 		rec.line = r.line
 
 		return rec, err
@@ -89,13 +98,19 @@ var (
 	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 )
 
-func (r *reader) record(fields []string) (rec record, err error) {
-	if len(fields) < r.width {
-		return rec, fmt.Errorf("%d columns, at least %d", len(fields), r.width)
+// record checks the fields of a line.
+func (r *fileReader) record(fields []string) (rec record, err error) {
+	if len(fields) < r.minWidth {
+		return rec, fmt.Errorf("%d columns, at least %d", len(fields), r.minWidth)
 	}
 
-	rec = record{key: fields[r.cols.key], kind: fields[r.cols.kind], currency: fields[r.cols.currency], state: fields[r.cols.state]}
-	rec.amount, err = strconv.ParseInt(fields[r.cols.amount], 10, 64)
+	rec = record{
+		key:      fields[r.columns.key],
+		kind:     fields[r.columns.kind],
+		currency: fields[r.columns.currency],
+		state:    fields[r.columns.state],
+	}
+	rec.amount, err = strconv.ParseInt(fields[r.columns.amount], 10, 64)
 	switch {
 	case !keyRule.MatchString(rec.key):
 		return rec, errors.New("key: paymentId/stepId, 1 to 100 of A-Z a-z 0-9 . _ : / -")
@@ -112,9 +127,8 @@ func (r *reader) record(fields []string) (rec record, err error) {
 	return rec, nil
 }
 
-// fields reads one line and takes it apart. A line that is too long is passed over
-// whole, however long it is.
-func (r *reader) fields() ([]string, error) {
+// fields reads one line and splits it. A line that is too long is skipped as a whole.
+func (r *fileReader) fields() ([]string, error) {
 	text, err := r.lines.ReadSlice('\n')
 	r.line++
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -134,9 +148,10 @@ func (r *reader) fields() ([]string, error) {
 	}
 
 	line := strings.TrimRight(string(text), "\r\n")
-	if !strings.Contains(line, `"`) {
+	if !strings.Contains(line, `"`) { // the common case is fast
 		return strings.Split(line, ","), nil
 	}
+
 	quoted := csv.NewReader(strings.NewReader(line))
 
 	fields, err := quoted.Read()

@@ -1,0 +1,141 @@
+package reconcile
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"ratchet/payments"
+)
+
+const succeeded = string(payments.Succeeded)
+
+// sides are the records of one key.
+type sides struct {
+	there  []record // of the file
+	here   *record  // of the payment, nil for none
+	ledger *record  // of the ledger, nil for none
+}
+
+// compare joins the partitions, one after the other.
+func (r *run) compare(ctx context.Context) error {
+	for i := range r.Partitions {
+		keys := map[string]*sides{}
+
+		err := r.parts.each(i, func(from source, rec record) {
+			s := keys[rec.key]
+			if s == nil {
+				s = &sides{}
+				keys[rec.key] = s
+			}
+
+			switch from {
+			case fromFile:
+				s.there = append(s.there, rec)
+			case fromPayments:
+				s.here = &rec
+			default:
+				s.ledger = &rec
+			}
+		})
+		if err != nil {
+			return err
+		}
+
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if err := r.compareKey(key, keys[key]); err != nil {
+				return err
+			}
+		}
+
+		r.Events.Progress("compared", r.totals.Matched+r.totals.Mismatched)
+
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+	}
+
+	return nil
+}
+
+// compareKey reports every difference between the records of a key.
+func (r *run) compareKey(key string, s *sides) error {
+	all := append(s.againstFile(key), s.againstLedger(key)...)
+	for _, m := range all {
+		r.totals.Reasons[m.Reason]++
+		if err := r.found(m); err != nil {
+			return err
+		}
+	}
+
+	if len(all) > 0 {
+		r.totals.Mismatched++
+	} else {
+		r.totals.Matched++
+	}
+
+	return nil
+}
+
+// againstFile compares the payment's step with the line of the file. A step that did not
+// succeed may be missing on the other side.
+func (s *sides) againstFile(key string) (all []Mismatch) {
+	if len(s.there) == 0 {
+		if s.here != nil && s.here.state == succeeded {
+			all = append(all, Mismatch{Reason: MissingThere, Key: key, Here: s.here.String()})
+		}
+
+		return all
+	}
+
+	there := s.there[0]
+	for _, repeat := range s.there[1:] {
+		all = append(all, Mismatch{Reason: Duplicate, Key: key, Line: repeat.line, There: repeat.String()})
+	}
+
+	if s.here == nil {
+		if there.state == succeeded {
+			all = append(all, Mismatch{Reason: MissingHere, Key: key, Line: there.line, There: there.String()})
+		}
+
+		return all
+	}
+
+	differ := func(reason Reason, here, there string, line int) {
+		if here != there {
+			all = append(all, Mismatch{Reason: reason, Key: key, Line: line, Here: here, There: there})
+		}
+	}
+	differ(OtherKind, s.here.kind, there.kind, there.line)
+	differ(OtherAmount, fmt.Sprint(s.here.amount), fmt.Sprint(there.amount), there.line)
+	differ(OtherCurrency, s.here.currency, there.currency, there.line)
+	differ(OtherState, s.here.state, there.state, there.line)
+
+	return all
+}
+
+// againstLedger compares the payment's step with the transfer under its key. Only a step
+// that succeeded has a transfer.
+func (s *sides) againstLedger(key string) []Mismatch {
+	const nothing = "nothing"
+
+	step, transfer := nothing, nothing
+	if s.here != nil && s.here.state == succeeded {
+		step = s.here.String()
+	}
+
+	if s.ledger != nil {
+		transfer = s.ledger.String()
+	}
+
+	if step == transfer {
+		return nil
+	}
+
+	return []Mismatch{{Reason: OtherLedger, Key: key, Here: "payment: " + step + "; ledger: " + transfer}}
+}
+
+func (r record) String() string {
+	return fmt.Sprintf("%s %d %s %s", r.kind, r.amount, r.currency, r.state)
+}

@@ -1,0 +1,112 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+	"ratchet/txn"
+)
+
+// dynamoDB is what this package needs of the SDK's client.
+type dynamoDB interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+}
+
+// Table describes the table of a bank, with the key paymentKey.
+func Table(name string) *dynamodb.CreateTableInput {
+	return dynamo.Table(name, dynamo.TextKey("paymentKey"))
+}
+
+// Config configures a [Bank].
+type Config struct {
+	// DynamoDB and Table are required. The table is one that the function Table describes.
+	DynamoDB dynamoDB
+	Table    string
+	// DeclinePercent is the share of the orders whose payments are declined: 0 to 100.
+	DeclinePercent int
+	// TimeoutPercent is the share of the orders whose first charge succeeds without an
+	// answer, and of the keys of a processor's requests: 0 to 100.
+	TimeoutPercent int
+}
+
+func (c Config) check() error {
+	var faults []error
+	if c.DynamoDB == nil {
+		faults = append(faults, errors.New("sandbox: Config.DynamoDB: must be set"))
+	}
+
+	if c.Table == "" {
+		faults = append(faults, errors.New("sandbox: Config.Table: must be set"))
+	}
+
+	for name, percent := range map[string]int{"DeclinePercent": c.DeclinePercent, "TimeoutPercent": c.TimeoutPercent} {
+		if percent < 0 || percent > 100 {
+			faults = append(faults, fmt.Errorf("sandbox: Config.%s %d: 0 to 100", name, percent))
+		}
+	}
+
+	return errors.Join(faults...)
+}
+
+// Bank charges, holds and returns money that does not exist. It is safe for concurrent use.
+type Bank struct {
+	cfg    Config
+	writer *txn.Writer
+}
+
+// New returns a Bank. The error names every field that breaks a rule.
+func New(cfg Config) (*Bank, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB})
+	if err != nil {
+		return nil, err
+	}
+
+	return &Bank{cfg: cfg, writer: writer}, nil
+}
+
+// Statuses of an item of the table. The texts are stored.
+const (
+	statusCharged    = "CHARGED"
+	statusDeclined   = "DECLINED"
+	statusVoided     = "VOIDED"
+	statusAuthorized = "AUTHORIZED"
+	statusCaptured   = "CAPTURED"
+	statusRefunded   = "REFUNDED"
+)
+
+// Declines reports whether the bank declines the payments of the order.
+func (b *Bank) Declines(orderID string) bool {
+	return draw("decline", orderID) < b.cfg.DeclinePercent
+}
+
+// losesAnswer reports whether the first answer to the order's charge, or to the request
+// with the key, is lost.
+func (b *Bank) losesAnswer(id string) bool {
+	return draw("timeout", id) < b.cfg.TimeoutPercent
+}
+
+// draw returns a number from 0 to 99 that depends on the purpose and the id only.
+func draw(purpose, id string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(purpose + "/" + id)) // a hash does not fail
+
+	return int(h.Sum32() / 7 % 100)
+}
+
+func bankKey(key string) dynamo.Item { return dynamo.Item{"paymentKey": dynamo.S(key)} }
+
+// reference returns the bank's own id of what was done under a key.
+func reference(key string) string { return "ch_" + key }
