@@ -118,11 +118,17 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 				}
 
 				if err == nil {
-					err = until(ctx, func() error { _, err := b.Payments.Capture(ctx, id, payments.StepRequest{ID: "c", Amount: 100}); return err })
+					err = until(ctx, func() error {
+						_, err := b.Payments.Capture(ctx, id, payments.StepRequest{ID: "c", Amount: 100})
+						return err
+					})
 				}
 
 				if err == nil && i%3 == 0 {
-					err = until(ctx, func() error { _, err := b.Payments.Refund(ctx, id, payments.StepRequest{ID: "r", Amount: 60}); return err })
+					err = until(ctx, func() error {
+						_, err := b.Payments.Refund(ctx, id, payments.StepRequest{ID: "r", Amount: 60})
+						return err
+					})
 				}
 
 				if err != nil {
