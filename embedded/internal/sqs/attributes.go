@@ -11,58 +11,73 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// bounds of a queue's numbers: API reference of SetQueueAttributes.
+// bounds are the lowest, highest and default value of a numeric attribute.
 type bounds struct{ lo, hi, standard int64 }
 
-var numbers = map[string]bounds{
-	"VisibilityTimeout":             {0, 43_200, 30},
-	"MessageRetentionPeriod":        {60, 1_209_600, 345_600},
-	"DelaySeconds":                  {0, 900, 0},
-	"ReceiveMessageWaitTimeSeconds": {0, 20, 0},
-	"MaximumMessageSize":            {1024, maxMessage, maxMessage},
+// numberAttributes are the numeric attributes of a queue.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SetQueueAttributes.html
+var numberAttributes = map[string]bounds{
+	"VisibilityTimeout":             {lo: 0, hi: 43_200, standard: 30},
+	"MessageRetentionPeriod":        {lo: 60, hi: 1_209_600, standard: 345_600},
+	"DelaySeconds":                  {lo: 0, hi: 900, standard: 0},
+	"ReceiveMessageWaitTimeSeconds": {lo: 0, hi: 20, standard: 0},
+	"MaximumMessageSize":            {lo: 1024, hi: maxMessage, standard: maxMessage},
 }
 
-// words are the attributes with a closed list of values, the default first. The last
-// four are a FIFO queue's.
-var words = map[string][]string{
+// enumAttributes are the attributes with a closed set of values, the default first. All
+// of them belong to FIFO queues.
+var enumAttributes = map[string][]string{
 	"FifoQueue":                 {"false", "true"},
 	"ContentBasedDeduplication": {"false", "true"},
 	"DeduplicationScope":        {"queue", "messageGroup"},
 	"FifoThroughputLimit":       {"perQueue", "perMessageGroupId"},
 }
 
-// maxMessage bounds a message with its attributes, and a batch of them, in bytes.
+// maxMessage bounds the size of a message with its attributes, and of a batch, in bytes.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-messages.html
 const maxMessage = 1 << 20
 
-// settings is what a queue does, read from its attributes.
+// settings are a queue's attributes in the form in which the code uses them.
 type settings struct {
-	fifo, contentDedup, dedupByGroup   bool
-	visibility, delay, wait, retention time.Duration
-	maxSize                            int
-	redrive                            *redrive
+	fifo         bool
+	contentDedup bool // the body's digest replaces a missing deduplication id
+	dedupByGroup bool // the same id in another group is another message
+
+	visibility time.Duration
+	delay      time.Duration
+	wait       time.Duration
+	retention  time.Duration
+	maxSize    int // bytes
+
+	redrive *redrive // nil: no dead letters
 }
 
+// redrive says where dead letters go, and after how many receives.
 type redrive struct {
-	target string // ARN
-	most   int64
+	target      string // ARN
+	maxReceives int64
 }
 
-// parse reads attributes that have been checked.
-func parse(attributes map[string]string) settings {
-	n := func(name string) time.Duration {
+// parseSettings reads attributes that checkAttributes has accepted.
+func parseSettings(attributes map[string]string) settings {
+	seconds := func(name string) time.Duration {
 		if text, ok := attributes[name]; ok {
 			v, _ := strconv.ParseInt(text, 10, 64)
 			return time.Duration(v) * time.Second
 		}
 
-		return time.Duration(numbers[name].standard) * time.Second
+		return time.Duration(numberAttributes[name].standard) * time.Second
 	}
 
 	s := settings{
-		fifo: attributes["FifoQueue"] == "true", contentDedup: attributes["ContentBasedDeduplication"] == "true",
+		fifo:         attributes["FifoQueue"] == "true",
+		contentDedup: attributes["ContentBasedDeduplication"] == "true",
 		dedupByGroup: attributes["DeduplicationScope"] == "messageGroup",
-		visibility:   n("VisibilityTimeout"), delay: n("DelaySeconds"), wait: n("ReceiveMessageWaitTimeSeconds"),
-		retention: n("MessageRetentionPeriod"), maxSize: int(n("MaximumMessageSize") / time.Second),
+		visibility:   seconds("VisibilityTimeout"),
+		delay:        seconds("DelaySeconds"),
+		wait:         seconds("ReceiveMessageWaitTimeSeconds"),
+		retention:    seconds("MessageRetentionPeriod"),
+		maxSize:      int(seconds("MaximumMessageSize") / time.Second),
 	}
 	if text := attributes["RedrivePolicy"]; text != "" {
 		s.redrive, _ = readRedrive(text)
@@ -75,38 +90,17 @@ func invalidAttribute(name string) *wire.Error {
 	return wire.Errorf("InvalidAttributeValue", "Invalid value for the parameter %s.", name)
 }
 
-// checkAttributes refuses what a queue of that kind cannot be given.
+// checkAttributes fails for attributes that a queue of that kind cannot have. It reports
+// the first in the order of their names.
 func (s *Service) checkAttributes(attributes map[string]string, fifo bool) error {
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		value := attributes[name]
-		if b, ok := numbers[name]; ok {
-			v, err := strconv.ParseInt(value, 10, 64)
-			if err != nil || v < b.lo || v > b.hi {
-				return invalidAttribute(name)
-			}
-			continue
-		}
-
-		if allowed, ok := words[name]; ok {
-			if !slices.Contains(allowed, value) {
-				return invalidAttribute(name)
-			}
-
-			if !fifo {
-				return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
-			}
-			continue
-		}
-
-		if name != "RedrivePolicy" {
-			return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s. The embedded engine supports those in its documentation only.", name)
-		}
-
-		if err := s.checkRedrive(value, fifo); err != nil {
+		if err := s.checkAttribute(name, attributes[name], fifo); err != nil {
 			return err
 		}
 	}
 
+	// Throughput per group needs deduplication per group.
+	// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/high-throughput-fifo.html
 	if attributes["FifoThroughputLimit"] == "perMessageGroupId" && attributes["DeduplicationScope"] == "queue" {
 		return invalidAttribute("FifoThroughputLimit")
 	}
@@ -114,48 +108,84 @@ func (s *Service) checkAttributes(attributes map[string]string, fifo bool) error
 	return nil
 }
 
-// checkRedrive checks a redrive policy against the queues there are; empty means none.
+func (s *Service) checkAttribute(name, value string, fifo bool) error {
+	if b, ok := numberAttributes[name]; ok {
+		v, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || v < b.lo || v > b.hi {
+			return invalidAttribute(name)
+		}
+
+		return nil
+	}
+
+	if allowed, ok := enumAttributes[name]; ok {
+		if !slices.Contains(allowed, value) {
+			return invalidAttribute(name)
+		}
+
+		if !fifo {
+			return wire.Errorf("InvalidAttributeName", "Unknown Attribute %s.", name)
+		}
+
+		return nil
+	}
+
+	if name != "RedrivePolicy" {
+		return wire.Errorf("InvalidAttributeName",
+			"Unknown Attribute %s. The embedded engine supports those in its documentation only.", name)
+	}
+
+	return s.checkRedrive(value, fifo)
+}
+
+// checkRedrive checks a redrive policy against the existing queues. Empty text means no
+// policy.
 func (s *Service) checkRedrive(text string, fifo bool) error {
 	if text == "" {
 		return nil
 	}
 
-	refused := func(reason string) error {
+	invalid := func(reason string) error {
 		return invalidParameter("RedrivePolicy", text, reason)
 	}
-	r, ok := readRedrive(text)
+
+	policy, ok := readRedrive(text)
 	if !ok {
-		return refused("Invalid value for maxReceiveCount or deadLetterTargetArn; want {\"deadLetterTargetArn\": ARN, \"maxReceiveCount\": 1 to 1000}.")
+		return invalid("Invalid value for maxReceiveCount or deadLetterTargetArn; want {\"deadLetterTargetArn\": ARN, \"maxReceiveCount\": 1 to 1000}.")
 	}
 
-	target := s.byARN(r.target)
+	target := s.byARN(policy.target)
 	switch {
 	case target == nil:
-		return refused("Dead letter target does not exist.")
+		return invalid("Dead letter target does not exist.")
 	case target.fifo != fifo:
-		return refused("Dead-letter queue must be same type of queue as the source.")
+		return invalid("Dead-letter queue must be same type of queue as the source.")
 	}
 
 	return nil
 }
 
-// readRedrive reads a redrive policy; the count may be a number or a text.
-func readRedrive(text string) (*redrive, bool) {
+// readRedrive reads a redrive policy. As on AWS the count may be a number or a string.
+func readRedrive(text string) (policy *redrive, ok bool) {
 	var in struct {
-		Target string          `json:"deadLetterTargetArn"`
-		Most   json.RawMessage `json:"maxReceiveCount"`
+		Target      string          `json:"deadLetterTargetArn"`
+		MaxReceives json.RawMessage `json:"maxReceiveCount"`
 	}
 	if json.Unmarshal([]byte(text), &in) != nil {
 		return nil, false
 	}
-	most, err := strconv.ParseInt(strings.Trim(string(in.Most), `"`), 10, 64)
 
-	return &redrive{in.Target, most}, err == nil && most >= 1 && most <= 1000 && in.Target != ""
+	maxReceives, err := strconv.ParseInt(strings.Trim(string(in.MaxReceives), `"`), 10, 64)
+	if err != nil || maxReceives < 1 || maxReceives > 1000 || in.Target == "" {
+		return nil, false
+	}
+
+	return &redrive{target: in.Target, maxReceives: maxReceives}, true
 }
 
-// described are the attributes as the service tells them: what was set, defaults, and
-// what it counts.
-func (s *Service) described(q *queue) map[string]string {
+// describe returns all attributes of a queue: what was set, the defaults, and the counts
+// of messages.
+func (s *Service) describe(q *queue) map[string]string {
 	out := map[string]string{
 		"QueueArn":                              s.arn(q.Name),
 		"CreatedTimestamp":                      strconv.FormatInt(q.Created/1000, 10),
@@ -164,11 +194,11 @@ func (s *Service) described(q *queue) map[string]string {
 		"ApproximateNumberOfMessagesNotVisible": strconv.Itoa(q.inFlight),
 		"ApproximateNumberOfMessagesDelayed":    strconv.Itoa(q.hidden.Len() - q.inFlight),
 	}
-	for name, b := range numbers {
+	for name, b := range numberAttributes {
 		out[name] = strconv.FormatInt(b.standard, 10)
 	}
 
-	for name, allowed := range words {
+	for name, allowed := range enumAttributes {
 		if q.fifo {
 			out[name] = allowed[0]
 		}

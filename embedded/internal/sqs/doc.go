@@ -1,26 +1,32 @@
-// Package sqs is Amazon SQS inside the process: standard and FIFO queues over the
-// real wire protocol (AWS JSON 1.0, target "AmazonSQS"). The SDK's client cannot tell
-// it from the service for what is listed below.
+// Package sqs is Amazon SQS inside the process: standard and FIFO queues over the real
+// wire protocol (AWS JSON 1.0, target "AmazonSQS"). For the operations listed below, an
+// SDK client works as it does with the service.
+//
+//	service, err := sqs.New(db, sqs.Config{Region: "us-east-1", AccountID: "000000000000"})
+//	go service.Run(ctx) // removes messages past their queue's retention
+//	handler := wire.NewHandler(log, service.Wire())
 //
 // # Model
 //
-// A message is two records on disk: its content, written once, and its state (when it
-// is visible, how often it was received), written anew by every receive. In memory
-// each queue has an index of its messages without their content: what may be received
-// now, what becomes visible when, what is oldest; it is rebuilt by New. One lock holds
-// all queues, as dead letters move between them; the flush to disk is outside of it,
-// so that callers share flushes. A receive that waits holds nothing.
+// A message is two records on disk: its content, written once, and its state (when it is
+// visible, how often it was received), rewritten by every receive. In memory each queue
+// has an index of its messages without their content: which may be received now, which
+// becomes visible when, which is oldest. New rebuilds the index from the states.
+//
+// One lock guards all queues, because dead letters move between them. The flush to disk
+// happens outside the lock, so that callers share flushes. A receive that waits for
+// messages holds no lock.
 //
 // # Guarantees
 //
-//   - What was answered is on disk: messages, receives with their visibility time-outs
-//     and counts, deletions, deduplication ids.
-//   - A message that was sent is received until it is deleted, is as old as the queue's
-//     retention, or has become a dead letter. While it is in flight nobody else gets it.
-//   - Each receive gives another receipt handle; the ones before are void.
-//   - A FIFO queue hands out the messages of a group in the order in which they were
-//     taken, as many at once as are asked for, and none while one of the group is in
-//     flight. A deduplication id is remembered for five minutes.
+//   - What was answered is on disk: messages, receives with their visibility timeouts and
+//     counts, deletions, deduplication ids.
+//   - A message is received again and again until it is deleted, exceeds the queue's
+//     retention, or becomes a dead letter. While it is in flight, no other receive gets it.
+//   - Each receive returns a new receipt handle and makes the earlier ones void.
+//   - A FIFO queue returns the messages of a group in the order in which they were sent,
+//     several per receive if asked to, and none while one of the group is in flight.
+//     A deduplication id is remembered for five minutes.
 //
 // # Supported
 //
@@ -33,22 +39,22 @@
 // attributes with their digests, the system attribute AWSTraceHeader, group ids on
 // standard queues.
 //
-// # Refused
+// # Not supported
 //
-// Policies, encryption with keys, tags, message move tasks, ReceiveRequestAttemptId,
-// queues of other accounts. Unknown operations get UnknownOperationException.
+// Policies, encryption with keys, tags, message move tasks, ReceiveRequestAttemptId and
+// queues of other accounts. Unknown operations answer UnknownOperationException.
 //
-// # Where it differs
+// # Differences from AWS
 //
-//   - A standard queue hands out its messages once and in order, as far as they are
-//     not received again: consumers must not count on it. It asks all its messages at
-//     once, so a receive is never empty by chance. Counts are exact.
-//   - A queue is there as soon as it is created, gone as soon as it is deleted, and its
-//     name is free at once; attributes and purges take effect at once.
-//   - Queue URLs name no reachable host; a queue is found by the last part of its URL.
-//   - A FIFO queue looks at all its groups, not at its first 120,000 messages.
-//   - Throttling and quotas of requests do not exist.
+//   - A standard queue delivers each message once and in order, unless it becomes visible
+//     again. AWS promises neither; consumers must not rely on it. A receive considers all
+//     messages, so it is never empty by chance, and counts are exact.
+//   - A queue exists as soon as it is created and is gone as soon as it is deleted, with
+//     its name free at once. Attributes and purges take effect at once.
+//   - Queue URLs name no reachable host; the last part of a URL identifies the queue.
+//   - A FIFO queue considers all its groups, not only its first 120,000 messages.
+//   - There is no throttling and no quota of requests.
 //
-// Background work is Run: it takes away what is older than its queue keeps it. A
-// service that does not run refuses old messages all the same.
+// Messages past their retention are never returned, also when Run does not run; Run only
+// removes them from the disk.
 package sqs

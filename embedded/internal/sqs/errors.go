@@ -1,10 +1,14 @@
 package sqs
 
-import "ratchet/embedded/internal/wire"
+import (
+	"fmt"
 
-// queryCodes are the names that the service's older Query protocol has for errors
-// whose name has changed. Both go over the wire.
-// Source: the model of the service, trait aws.protocols#awsQueryError.
+	"ratchet/embedded/internal/wire"
+)
+
+// queryCodes are the names that errors had in the service's older Query protocol, where
+// they differ. Both names go over the wire.
+// Source: the trait aws.protocols#awsQueryError in the service's API model.
 var queryCodes = map[string]string{
 	"BatchEntryIdsNotDistinct":       "AWS.SimpleQueueService.BatchEntryIdsNotDistinct",
 	"BatchRequestTooLong":            "AWS.SimpleQueueService.BatchRequestTooLong",
@@ -19,23 +23,34 @@ var queryCodes = map[string]string{
 	"MissingParameterException":      "MissingParameter",
 }
 
-func queryCode(typ string) string {
-	if code, ok := queryCodes[typ]; ok {
+func queryCode(errorType string) string {
+	if code, ok := queryCodes[errorType]; ok {
 		return code
 	}
-	return typ
+
+	return errorType
 }
 
-// invalidParameter is the refusal of a value; value is what was sent.
+// invalidParameter returns the error for a value that a parameter cannot have.
 func invalidParameter(parameter, value, reason string) *wire.Error {
 	e := wire.Errorf("InvalidParameterValueException", "Value %s for parameter %s is invalid. Reason: %s", value, parameter, reason)
 	e.Prefix = "com.amazon.coral.service#"
+
+	return e
+}
+
+// invalidText is invalidParameter with a text of its own.
+func invalidText(format string, args ...any) *wire.Error {
+	e := invalidParameter("", "", "")
+	e.Message = fmt.Sprintf(format, args...)
+
 	return e
 }
 
 func missingParameter(parameter string) *wire.Error {
 	e := wire.Errorf("MissingParameterException", "The request must contain the parameter %s.", parameter)
 	e.Prefix = "com.amazon.coral.service#"
+
 	return e
 }
 
@@ -43,6 +58,6 @@ func unsupported(what string) *wire.Error {
 	return wire.Errorf("UnsupportedOperation", "%s is not supported by the embedded engine", what)
 }
 
-func noQueue() *wire.Error {
+func queueDoesNotExist() *wire.Error {
 	return wire.Errorf("QueueDoesNotExist", "The specified queue does not exist.")
 }

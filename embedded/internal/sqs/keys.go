@@ -6,12 +6,12 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// Second byte of every key; numbers are big-endian, so keys sort by them.
+// The second byte of every key. Numbers in keys are big-endian, so that keys sort by them.
 const (
 	keyQueue   byte = 'q' // name -> queue record
 	keyContent byte = 'c' // queue, message -> content
 	keyState   byte = 's' // queue, message -> state
-	keyDedup   byte = 'd' // queue, deduplication key -> what was sent under it
+	keyDedup   byte = 'd' // queue, deduplication key -> dedup
 )
 
 func key(kind byte, numbers ...uint64) []byte {
@@ -28,5 +28,5 @@ func contentKey(queue, message uint64) []byte    { return key(keyContent, queue,
 func stateKey(queue, message uint64) []byte      { return key(keyState, queue, message) }
 func dedupKey(queue uint64, dedup string) []byte { return append(key(keyDedup, queue), dedup...) }
 
-// number reads the number at the end of a key.
+// number returns the number at the end of a key.
 func number(k []byte) uint64 { return binary.BigEndian.Uint64(k[len(k)-8:]) }

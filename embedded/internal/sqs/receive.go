@@ -3,6 +3,7 @@ package sqs
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ type receiveRequest struct {
 	ReceiveRequestAttemptID     string `json:"ReceiveRequestAttemptId"`
 }
 
-// received is a message in the form of the wire.
+// received is a message in the answer.
 type received struct {
 	MessageID              string `json:"MessageId"`
 	ReceiptHandle          string
@@ -39,6 +40,8 @@ type receiveAnswer struct {
 	Messages []received `json:",omitempty"`
 }
 
+// check fails for a parameter outside of its range.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
 func (in *receiveRequest) check() error {
 	for _, p := range []struct {
 		name   string
@@ -50,7 +53,8 @@ func (in *receiveRequest) check() error {
 		{name: "WaitTimeSeconds", value: in.WaitTimeSeconds, lo: 0, hi: 20},
 	} {
 		if p.value != nil && (*p.value < p.lo || *p.value > p.hi) {
-			return invalidParameter(p.name, strconv.FormatInt(*p.value, 10), fmt.Sprintf("Must be between %d and %d, if provided.", p.lo, p.hi))
+			return invalidParameter(p.name, strconv.FormatInt(*p.value, 10),
+				fmt.Sprintf("Must be between %d and %d, if provided.", p.lo, p.hi))
 		}
 	}
 
@@ -61,8 +65,8 @@ func (in *receiveRequest) check() error {
 	return nil
 }
 
-// receiveMessage looks for messages until there are some or the wait is over. Between
-// looks it holds nothing.
+// receiveMessage looks for messages until there are some or the wait is over. It sleeps
+// without the lock until the queue changes or a hidden message becomes visible.
 func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -74,11 +78,13 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 		var changed chan struct{}
 		var wait time.Duration
 
+		// A caller that gave up must not receive: the messages would stay in flight until
+		// their visibility timeout.
 		if ctx.Err() != nil {
-			return nil, context.Canceled // nothing is handed to a caller that has gone
+			return nil, context.Canceled
 		}
 
-		err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
+		err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
 			if deadline.IsZero() {
 				deadline = now.Add(q.wait)
 				if in.WaitTimeSeconds != nil {
@@ -86,9 +92,12 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 				}
 			}
 
-			out, err = s.take(b, q, in, now)
+			// The channel is taken under the lock, together with the look at the messages: a
+			// change after that closes it.
+			out, err = s.receiveAvailable(b, q, in, now)
 			changed, wait = q.changed, deadline.Sub(now)
-			if at, ok := q.due(); ok {
+
+			if at, ok := q.nextVisible(); ok {
 				wait = min(wait, time.UnixMilli(at).Sub(now))
 			}
 
@@ -112,18 +121,22 @@ func (s *Service) receiveMessage(ctx context.Context, in *receiveRequest) (any, 
 	}
 }
 
-// take receives up to as many messages as are asked for.
-func (s *Service) take(b *store.Batch, q *queue, in *receiveRequest, now time.Time) ([]received, error) {
-	most := 1
+// receiveAvailable receives the messages that are visible now, up to the number that the
+// request asks for.
+func (s *Service) receiveAvailable(b *store.Batch, q *queue, in *receiveRequest, now time.Time) ([]received, error) {
+	limit := 1
 	if in.MaxNumberOfMessages != nil {
-		most = int(*in.MaxNumberOfMessages)
+		limit = int(*in.MaxNumberOfMessages)
 	}
 
-	if room := s.maxInFlight - q.inFlight; room < most {
+	// At the quota a standard queue fails and a FIFO queue returns no messages.
+	// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/quotas-queues.html
+	if room := s.maxInFlight - q.inFlight; room < limit {
 		if room <= 0 && !q.fifo {
 			return nil, wire.Errorf("OverLimit", "The maximum number of in flight messages is reached: %d.", s.maxInFlight)
 		}
-		most = room
+
+		limit = room
 	}
 
 	hide := q.visibility
@@ -132,28 +145,23 @@ func (s *Service) take(b *store.Batch, q *queue, in *receiveRequest, now time.Ti
 	}
 
 	var out []received
-	for len(out) < most {
-		run := q.first()
+	for len(out) < limit {
+		run := q.nextRun()
 		if len(run) == 0 {
 			break
 		}
 
 		for _, m := range run {
-			if len(out) == most {
+			if len(out) == limit {
 				break
 			}
 
-			text, ok, err := s.db.Get(contentKey(q.ID, m.seq))
-			if err != nil || !ok {
-				return out, fmt.Errorf("read message %d of queue %s (there: %v): %w", m.seq, q.Name, ok, err)
-			}
-
-			c, err := decodeContent(text)
+			c, err := s.content(q, m)
 			if err != nil {
 				return out, err
 			}
 
-			if moved, err := s.bury(b, q, m, c, now); err != nil {
+			if moved, err := s.moveToDeadLetters(b, q, m, c, now); err != nil {
 				return out, err
 			} else if moved {
 				continue
@@ -162,6 +170,7 @@ func (s *Service) take(b *store.Batch, q *queue, in *receiveRequest, now time.Ti
 			if err := q.receive(b, m, now, hide); err != nil {
 				return out, err
 			}
+
 			out = append(out, s.answer(q, m, c, in))
 		}
 	}
@@ -169,9 +178,19 @@ func (s *Service) take(b *store.Batch, q *queue, in *receiveRequest, now time.Ti
 	return out, nil
 }
 
-// first returns the message that is to be received next, and of a FIFO queue those of
-// its group that may come with it.
-func (q *queue) first() []*message {
+// content reads a message's content from the disk.
+func (s *Service) content(q *queue, m *message) (*content, error) {
+	text, ok, err := s.db.Get(contentKey(q.ID, m.seq))
+	if err != nil || !ok {
+		return nil, fmt.Errorf("read message %d of queue %s (there: %v): %w", m.seq, q.Name, ok, err)
+	}
+
+	return decodeContent(text)
+}
+
+// nextRun returns the message to be received next. In a FIFO queue the following messages
+// of its group come with it, up to the first delayed one and ten in all.
+func (q *queue) nextRun() []*message {
 	seq, _, ok := q.ready.Min()
 	if !ok {
 		return nil
@@ -185,33 +204,35 @@ func (q *queue) first() []*message {
 	var run []*message
 	for _, seq := range q.groups[m.Group].seqs {
 		if _, hidden := q.hidden.Order(seq); hidden || len(run) == 10 {
-			break // a delayed one
+			break
 		}
+
 		run = append(run, q.messages[seq])
 	}
 
 	return run
 }
 
-// receive hands the message to the caller.
+// receive marks the message as received and hides it.
 func (q *queue) receive(b *store.Batch, m *message, now time.Time, hide time.Duration) error {
 	m.Received = now.UnixMilli()
 	m.Visible = now.Add(hide).UnixMilli()
 	if m.First == 0 {
 		m.First = m.Received
 	}
+
 	m.Receives++
 	m.Tries++
-	m.Nonce = rand.Uint64() //nolint:gosec // tells receives apart, protects nothing
+	m.Nonce = rand.Uint64() //nolint:gosec // it distinguishes receives and protects nothing
 	q.hide(m, true)
 
 	return q.storeState(b, m)
 }
 
-// bury moves a message that was received often enough to the dead letters. When there
-// is no such queue any more, it stays.
-func (s *Service) bury(b *store.Batch, q *queue, m *message, c *content, now time.Time) (bool, error) {
-	if q.redrive == nil || m.Tries < q.redrive.most {
+// moveToDeadLetters moves a message that has used up its receives to the dead-letter
+// queue and reports whether it did. The message stays when that queue does not exist.
+func (s *Service) moveToDeadLetters(b *store.Batch, q *queue, m *message, c *content, now time.Time) (bool, error) {
+	if q.redrive == nil || m.Tries < q.redrive.maxReceives {
 		return false, nil
 	}
 
@@ -219,67 +240,85 @@ func (s *Service) bury(b *store.Batch, q *queue, m *message, c *content, now tim
 	if target == nil || target == q {
 		return false, nil
 	}
-	target.settle(b, now.UnixMilli())
-	c.Source = s.arn(q.Name)
 
-	state := message{Sent: m.Sent, Visible: now.UnixMilli(), First: m.First, Receives: m.Receives}
-	if target.fifo {
-		state.Sent = now.UnixMilli() // developer guide, "Setting-up dead-letter queue retention"
+	target.advance(b, now.UnixMilli())
+	c.Source = s.arn(q.Name)
+	state := message{
+		Sent:     m.Sent,
+		Visible:  now.UnixMilli(),
+		First:    m.First,
+		Receives: m.Receives,
 	}
 
-	if _, err := target.put(b, c, state, now); err != nil {
+	// The retention of a dead letter counts from the first send in a standard queue, and
+	// from the move in a FIFO queue.
+	// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html
+	if target.fifo {
+		state.Sent = now.UnixMilli()
+	}
+
+	if _, err := target.enqueue(b, c, state, now); err != nil {
 		return false, err
 	}
+
 	q.remove(b, m)
 
 	return true, nil
 }
 
-// answer is the message as the caller asked for it.
+// answer returns the message with the attributes that the request asks for.
 func (s *Service) answer(q *queue, m *message, c *content, in *receiveRequest) received {
-	out := received{MessageID: c.ID, ReceiptHandle: receipt{q.ID, m.seq, m.Nonce}.String(), MD5OfBody: digest([]byte(c.Body)), Body: c.Body}
-	system := map[string]string{
-		"SenderId":                         s.cfg.AccountID,
-		"SentTimestamp":                    strconv.FormatInt(c.Sent, 10),
-		"ApproximateReceiveCount":          strconv.FormatInt(m.Receives, 10),
-		"ApproximateFirstReceiveTimestamp": strconv.FormatInt(m.First, 10),
-	}
-	for name, value := range map[string]string{"MessageGroupId": c.Group, "MessageDeduplicationId": c.Dedup, traceHeader: c.Trace, "DeadLetterQueueSourceArn": c.Source} {
-		if value != "" {
-			system[name] = value
-		}
+	out := received{
+		MessageID:     c.ID,
+		ReceiptHandle: receipt{queue: q.ID, message: m.seq, nonce: m.Nonce}.String(),
+		MD5OfBody:     digest([]byte(c.Body)),
+		Body:          c.Body,
+		Attributes:    s.systemAttributes(q, m, c),
 	}
 
-	if q.fifo {
-		system["SequenceNumber"] = sequence(m.seq)
+	requested := slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)
+	if !slices.Contains(requested, "All") {
+		maps.DeleteFunc(out.Attributes, func(name, _ string) bool { return !slices.Contains(requested, name) })
 	}
 
-	asked := slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)
-	if !slices.Contains(asked, "All") {
-		for name := range system {
-			if !slices.Contains(asked, name) {
-				delete(system, name)
-			}
-		}
-	}
-
-	out.Attributes = system
 	for name, a := range c.Attributes {
-		if wanted(name, in.MessageAttributeNames) {
+		if attributeRequested(name, in.MessageAttributeNames) {
 			if out.MessageAttributes == nil {
 				out.MessageAttributes = map[string]attribute{}
 			}
 			out.MessageAttributes[name] = a
 		}
 	}
+
 	out.MD5OfMessageAttributes = attributesDigest(out.MessageAttributes)
 
 	return out
 }
 
-// wanted reports whether a message attribute was asked for: by name, by "prefix.*", or
-// with all others.
-func wanted(name string, asked []string) bool {
+// systemAttributes returns all system attributes of a message.
+func (s *Service) systemAttributes(q *queue, m *message, c *content) map[string]string {
+	all := map[string]string{
+		"SenderId":                         s.cfg.AccountID,
+		"SentTimestamp":                    strconv.FormatInt(c.Sent, 10),
+		"ApproximateReceiveCount":          strconv.FormatInt(m.Receives, 10),
+		"ApproximateFirstReceiveTimestamp": strconv.FormatInt(m.First, 10),
+		"MessageGroupId":                   c.Group,
+		"MessageDeduplicationId":           c.Dedup,
+		traceHeader:                        c.Trace,
+		"DeadLetterQueueSourceArn":         c.Source,
+	}
+	if q.fifo {
+		all["SequenceNumber"] = sequence(m.seq)
+	}
+
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+
+	return all
+}
+
+// attributeRequested reports whether the request names a message attribute: by its name,
+// by "prefix.*", or by "All".
+func attributeRequested(name string, asked []string) bool {
 	return slices.ContainsFunc(asked, func(a string) bool {
 		prefix, all := strings.CutSuffix(a, ".*")
 		return a == name || a == "All" || all && strings.HasPrefix(name, prefix)

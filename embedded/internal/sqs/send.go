@@ -3,9 +3,6 @@ package sqs
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -15,7 +12,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// sendEntry is what one message is sent with.
+// sendEntry is the request to send one message.
 type sendEntry struct {
 	ID                      string `json:"Id"`
 	MessageBody             *string
@@ -42,7 +39,7 @@ func (s *Service) sendMessage(_ context.Context, in *struct {
 }) (any, error) {
 	var out sent
 
-	err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
+	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) (err error) {
 		out, err = q.send(b, &in.sendEntry, now)
 		return err
 	})
@@ -62,7 +59,7 @@ func (s *Service) sendMessageBatch(_ context.Context, in *struct {
 	for i, e := range in.Entries {
 		ids[i] = e.ID
 		if e.MessageBody != nil {
-			total += size(*e.MessageBody, e.MessageAttributes)
+			total += messageSize(*e.MessageBody, e.MessageAttributes)
 		}
 	}
 
@@ -71,14 +68,17 @@ func (s *Service) sendMessageBatch(_ context.Context, in *struct {
 	}
 
 	if total > maxMessage {
-		return nil, wire.Errorf("BatchRequestTooLong", "Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessage, total)
+		return nil, wire.Errorf("BatchRequestTooLong",
+			"Batch requests cannot be longer than %d bytes. You have sent %d bytes.", maxMessage, total)
 	}
+
 	var out batchAnswer[sent]
 
-	err := s.on(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
+	err := s.withQueue(in.QueueUrl, func(q *queue, b *store.Batch, now time.Time) error {
 		for i := range in.Entries {
 			answer, err := q.send(b, &in.Entries[i], now)
 			answer.ID = ids[i]
+
 			if err := out.add(ids[i], answer, err); err != nil {
 				return err
 			}
@@ -93,14 +93,20 @@ func (s *Service) sendMessageBatch(_ context.Context, in *struct {
 	return out, nil
 }
 
-// send takes one message.
+// send accepts one message. A FIFO queue that has accepted one under the same
+// deduplication id answers with the first one's id and stores nothing.
 func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error) {
 	if err := q.checkSend(in); err != nil {
 		return sent{}, err
 	}
 
 	c := &content{Body: *in.MessageBody, Attributes: in.MessageAttributes, Sent: now.UnixMilli()}
-	out := sent{MD5OfMessageBody: digest([]byte(c.Body)), MD5OfMessageAttributes: attributesDigest(c.Attributes), MD5OfMessageSystem: attributesDigest(in.MessageSystemAttributes)}
+	out := sent{
+		MD5OfMessageBody:       digest([]byte(c.Body)),
+		MD5OfMessageAttributes: attributesDigest(c.Attributes),
+		MD5OfMessageSystem:     attributesDigest(in.MessageSystemAttributes),
+	}
+
 	if trace, ok := in.MessageSystemAttributes[traceHeader]; ok {
 		c.Trace = *trace.StringValue
 	}
@@ -110,9 +116,9 @@ func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error)
 	}
 
 	c.Dedup = q.dedupID(in)
-	k := q.dedupKey(c)
-	if before, ok := q.dedup[k]; ok && q.fifo {
-		out.MessageID, out.SequenceNumber = before.ID, sequence(before.Seq)
+	dedupName := q.dedupKey(c)
+	if first, ok := q.dedup[dedupName]; ok && q.fifo {
+		out.MessageID, out.SequenceNumber = first.ID, sequence(first.Seq)
 		return out, nil
 	}
 
@@ -120,9 +126,10 @@ func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error)
 	if in.DelaySeconds != nil && !q.fifo {
 		delay = time.Duration(*in.DelaySeconds) * time.Second
 	}
+
 	c.ID = newID()
 
-	m, err := q.put(b, c, message{Sent: c.Sent, Visible: now.Add(delay).UnixMilli()}, now)
+	m, err := q.enqueue(b, c, message{Sent: c.Sent, Visible: now.Add(delay).UnixMilli()}, now)
 	if err != nil {
 		return sent{}, err
 	}
@@ -130,25 +137,22 @@ func (q *queue) send(b *store.Batch, in *sendEntry, now time.Time) (sent, error)
 	out.MessageID = c.ID
 	if q.fifo {
 		out.SequenceNumber = sequence(m.seq)
-		d := dedup{c.ID, m.seq, c.Sent}
 
-		text, err := json.Marshal(d)
-		if err != nil {
+		if err := q.rememberSent(b, dedupName, dedup{ID: c.ID, Seq: m.seq, Sent: c.Sent}); err != nil {
 			return sent{}, err
 		}
-		b.Set(dedupKey(q.ID, k), text)
-		q.remember(k, d)
 	}
 
 	return out, nil
 }
 
-// put stores a message under a new number.
-func (q *queue) put(b *store.Batch, c *content, state message, now time.Time) (*message, error) {
+// enqueue stages a message under a new number in b and adds it to the index.
+func (q *queue) enqueue(b *store.Batch, c *content, state message, now time.Time) (*message, error) {
 	text, err := c.encode()
 	if err != nil {
 		return nil, fmt.Errorf("store a message: %w", err)
 	}
+
 	m := &state
 	m.seq, m.Group = q.next(now), c.Group
 	b.Set(contentKey(q.ID, m.seq), text)
@@ -156,52 +160,41 @@ func (q *queue) put(b *store.Batch, c *content, state message, now time.Time) (*
 	if err := q.storeState(b, m); err != nil {
 		return nil, err
 	}
+
 	q.add(m, now.UnixMilli())
 
 	return m, nil
 }
 
-func (q *queue) storeState(b *store.Batch, m *message) error {
-	text, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("store the state of a message: %w", err)
-	}
-	b.Set(stateKey(q.ID, m.seq), text)
-
-	return nil
-}
-
 const traceHeader = "AWSTraceHeader"
 
-// Rule: API reference of SendMessage, MessageDeduplicationId and MessageGroupId.
+// idRule is the rule of MessageDeduplicationId and MessageGroupId.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 var idRule = regexp.MustCompile(`^[!-~]{1,128}$`)
 
+// checkSend fails for a message that the queue cannot accept.
 func (q *queue) checkSend(in *sendEntry) error {
+	const idReason = " can only include alphanumeric and punctuation characters. 1 to 128 in length."
+
 	switch {
 	case in.MessageBody == nil || *in.MessageBody == "":
 		return missingParameter("MessageBody")
-	case size(*in.MessageBody, in.MessageAttributes) > q.maxSize:
-		e := invalidParameter("", "", "")
-		e.Message = fmt.Sprintf("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.maxSize)
-		return e
-	case !allowed(*in.MessageBody):
-		return wire.Errorf("InvalidMessageContents", "Invalid characters found in the message body. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF.")
+	case messageSize(*in.MessageBody, in.MessageAttributes) > q.maxSize:
+		return invalidText("One or more parameters are invalid. Reason: Message must be shorter than %d bytes.", q.maxSize)
+	case !validText(*in.MessageBody):
+		return wire.Errorf("InvalidMessageContents", "Invalid characters found in the message body. "+
+			"Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | #xE000 to #xFFFD | #x10000 to #x10FFFF.")
 	case in.DelaySeconds != nil && (*in.DelaySeconds < 0 || *in.DelaySeconds > 900):
-		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10), "DelaySeconds must be >= 0 and <= 900.")
+		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10),
+			"DelaySeconds must be >= 0 and <= 900.")
 	case in.MessageGroupID != nil && !idRule.MatchString(*in.MessageGroupID):
-		return invalidParameter("MessageGroupId", *in.MessageGroupID, "MessageGroupId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
+		return invalidParameter("MessageGroupId", *in.MessageGroupID, "MessageGroupId"+idReason)
 	case in.MessageDeduplicationID != nil && !idRule.MatchString(*in.MessageDeduplicationID):
-		return invalidParameter("MessageDeduplicationId", *in.MessageDeduplicationID, "MessageDeduplicationId can only include alphanumeric and punctuation characters. 1 to 128 in length.")
-	case !q.fifo && in.MessageDeduplicationID != nil:
-		return invalidParameter("MessageDeduplicationId", *in.MessageDeduplicationID, "The request includes a parameter that is not valid for this queue type.")
-	case q.fifo && in.MessageGroupID == nil:
-		return missingParameter("MessageGroupId")
-	case q.fifo && in.DelaySeconds != nil && *in.DelaySeconds != 0:
-		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10), "The request include parameter that is not valid for this queue type.")
-	case q.fifo && in.MessageDeduplicationID == nil && !q.contentDedup:
-		e := invalidParameter("", "", "")
-		e.Message = "The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly"
-		return e
+		return invalidParameter("MessageDeduplicationId", *in.MessageDeduplicationID, "MessageDeduplicationId"+idReason)
+	}
+
+	if err := q.checkSendKind(in); err != nil {
+		return err
 	}
 
 	for name, a := range in.MessageSystemAttributes {
@@ -213,40 +206,33 @@ func (q *queue) checkSend(in *sendEntry) error {
 	return checkMessageAttributes(in.MessageAttributes)
 }
 
-// dedupID is the sender's deduplication id, or the body's digest where the queue takes
-// that.
-func (q *queue) dedupID(in *sendEntry) string {
+// checkSendKind fails for parameters that only the other kind of queue has, and for those
+// that a FIFO queue needs.
+func (q *queue) checkSendKind(in *sendEntry) error {
 	switch {
-	case !q.fifo:
-		return ""
-	case in.MessageDeduplicationID != nil:
-		return *in.MessageDeduplicationID
+	case !q.fifo && in.MessageDeduplicationID != nil:
+		return invalidParameter("MessageDeduplicationId", *in.MessageDeduplicationID,
+			"The request includes a parameter that is not valid for this queue type.")
+	case q.fifo && in.MessageGroupID == nil:
+		return missingParameter("MessageGroupId")
+	case q.fifo && in.DelaySeconds != nil && *in.DelaySeconds != 0:
+		return invalidParameter("DelaySeconds", strconv.FormatInt(*in.DelaySeconds, 10),
+			"The request include parameter that is not valid for this queue type.")
+	case q.fifo && in.MessageDeduplicationID == nil && !q.contentDedup:
+		return invalidText("The queue should either have ContentBasedDeduplication enabled or MessageDeduplicationId provided explicitly")
 	}
-	sum := sha256.Sum256([]byte(*in.MessageBody))
 
-	return hex.EncodeToString(sum[:])
+	return nil
 }
 
-// dedupKey is what must be new: ids have no spaces, so the parts cannot run together.
-func (q *queue) dedupKey(c *content) string {
-	if q.dedupByGroup {
-		return c.Group + " " + c.Dedup
-	}
-	return c.Dedup
-}
-
-func (q *queue) remember(k string, d dedup) {
-	q.dedup[k] = d
-	q.dedupAge.Set(k, d.Sent)
-}
-
-// sequence is a sequence number as the service writes it: 20 digits.
+// sequence returns a sequence number as the service writes it: with 20 digits.
 func sequence(n uint64) string { return fmt.Sprintf("%020d", n) }
 
-// newID is a random UUID.
+// newID returns a random UUID (version 4).
 func newID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails: it ends the process instead
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand crashes the process instead
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }

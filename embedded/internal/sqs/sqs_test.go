@@ -3,6 +3,7 @@ package sqs
 import (
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestAttributesDigest holds the digest against values that AWS has answered.
-// Source: the tests of moto (test_sqs.py).
+// The digests are those that AWS returned.
+// Source: https://github.com/getmoto/moto (tests/test_sqs/test_sqs.py).
 func TestAttributesDigest(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{name: "timestamp", value: "1493147359900", want: "235c5c510d26fb653d073faed50ae77c"},
@@ -56,7 +57,8 @@ func (s *Service) must(t *testing.T, operation, body string) any {
 	return out
 }
 
-// TestTooManyInFlight: a standard queue refuses, a FIFO queue gives nothing.
+// At the quota of messages in flight a standard queue fails and a FIFO queue returns no
+// messages.
 func TestTooManyInFlight(t *testing.T) {
 	s := openService(t)
 	s.maxInFlight = 3
@@ -71,14 +73,7 @@ func TestTooManyInFlight(t *testing.T) {
 		s.must(t, "CreateQueue", `{"QueueName":"`+c.name+`","Attributes":`+c.attributes+`}`)
 
 		for _, n := range []string{"1", "2", "3", "4"} {
-			group := ""
-			for _, r := range c.group {
-				if r == '%' {
-					group += n
-				} else {
-					group += string(r)
-				}
-			}
+			group := strings.ReplaceAll(c.group, "%", n)
 			s.must(t, "SendMessage", `{"QueueUrl":"http://x/0/`+c.name+`",`+group+`"MessageBody":"b"}`)
 		}
 
@@ -90,25 +85,27 @@ func TestTooManyInFlight(t *testing.T) {
 		out, err := s.Wire().Operations["ReceiveMessage"](t.Context(), []byte(receive))
 		var refused *wire.Error
 		if c.group == "" && (!errors.As(err, &refused) || refused.Type != "OverLimit") {
-			t.Errorf("%s: %v, %v", c.name, out, err)
+			t.Errorf("%s: %v, %v, want OverLimit", c.name, out, err)
 		}
 
 		if c.group != "" && (err != nil || len(out.(receiveAnswer).Messages) != 0) {
-			t.Errorf("%s: %v, %v", c.name, out, err)
+			t.Errorf("%s: %v, %v, want no messages", c.name, out, err)
 		}
 	}
 }
 
-// TestSweep: what is too old leaves the disk without anybody asking.
+// A sweep removes messages past the retention from the disk.
 func TestSweep(t *testing.T) {
 	s := openService(t)
 	s.must(t, "CreateQueue", `{"QueueName":"q"}`)
 	s.must(t, "SendMessage", `{"QueueUrl":"q","MessageBody":"b"}`)
 
 	left := func() (n int) {
-		if err := s.db.Scan([]byte{store.PrefixSQS}, []byte{store.PrefixSQS + 1}, false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
+		count := func(_, _ []byte) (bool, error) { n++; return true, nil }
+		if err := s.db.Scan([]byte{store.PrefixSQS}, []byte{store.PrefixSQS + 1}, false, count); err != nil {
 			t.Fatal(err)
 		}
+
 		return n
 	}
 	if n := left(); n != 3 {

@@ -1,0 +1,115 @@
+package sqs
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"ratchet/embedded/internal/wire"
+)
+
+// attribute is a message attribute as it is on the wire and on disk.
+type attribute struct {
+	DataType    string  `json:"DataType"`
+	StringValue *string `json:"StringValue,omitempty"`
+	BinaryValue []byte  `json:"BinaryValue,omitempty"`
+	// The service reserves lists and refuses them.
+	StringListValues []string `json:"StringListValues,omitempty"`
+	BinaryListValues [][]byte `json:"BinaryListValues,omitempty"`
+}
+
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
+var (
+	attributeNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+	dataTypeRule      = regexp.MustCompile(`^(String|Number|Binary)(\..+)?$`)
+)
+
+const maxAttributes = 10
+
+// checkMessageAttributes fails for attributes that a message cannot have. It reports the
+// first in the order of their names.
+func checkMessageAttributes(attributes map[string]attribute) error {
+	if len(attributes) > maxAttributes {
+		return invalidParameter("MessageAttributes", fmt.Sprint(len(attributes)),
+			"Number of message attributes exceeds the allowed maximum [10].")
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[name]
+		if err := a.check(name); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func (a *attribute) check(name string) error {
+	lower := strings.ToLower(name)
+	reserved := strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon.")
+
+	switch {
+	case len(name) > 256 || !attributeNameRule.MatchString(name) || reserved:
+		return invalidParameter("MessageAttributeName", name,
+			"Message attribute names have up to 256 of A-Z a-z 0-9 _ - . and do not begin with AWS. or Amazon.")
+	case len(a.DataType) > 256 || !dataTypeRule.MatchString(a.DataType):
+		return invalidParameter("MessageAttributeType", a.DataType, "The type of message attribute '"+name+
+			"' is invalid. You must use only the following supported type prefixes: Binary, Number, String.")
+	case a.StringListValues != nil || a.BinaryListValues != nil:
+		return unsupported("a list in message attribute '" + name + "'")
+	}
+
+	var ok bool
+	if a.binary() {
+		ok = len(a.BinaryValue) > 0 && a.StringValue == nil
+	} else {
+		ok = a.StringValue != nil && *a.StringValue != "" && a.BinaryValue == nil
+	}
+
+	if !ok {
+		return invalidParameter("MessageAttributeValue", name, "The message attribute must contain a non-empty value of its type.")
+	}
+
+	if !a.binary() && !validText(*a.StringValue) {
+		return wire.Errorf("InvalidMessageContents", "The message attribute '%s' has characters outside the allowed set.", name)
+	}
+
+	return nil
+}
+
+// binary reports whether BinaryValue, and not StringValue, holds the value.
+func (a *attribute) binary() bool { return strings.HasPrefix(a.DataType, "Binary") }
+
+// attributesDigest returns the digest of message attributes; "" when there are none.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html,
+// "Calculating the MD5 message digest for message attributes".
+func attributesDigest(attributes map[string]attribute) string {
+	if len(attributes) == 0 {
+		return ""
+	}
+
+	var b []byte
+	part := func(p []byte) {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(p)))
+		b = append(b, p...)
+	}
+
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		a := attributes[name]
+		part([]byte(name))
+		part([]byte(a.DataType))
+
+		if a.binary() {
+			b = append(b, 2) // the protocol's number of a binary value
+			part(a.BinaryValue)
+		} else {
+			b = append(b, 1) // and of a string
+			part([]byte(*a.StringValue))
+		}
+	}
+
+	return digest(b)
+}

@@ -1,0 +1,57 @@
+package sqs
+
+import (
+	"regexp"
+	"strings"
+)
+
+// byURL finds a queue by the last part of its URL, as requests may name any host. The
+// caller holds the lock.
+func (s *Service) byURL(url string) (*queue, error) {
+	if url == "" {
+		return nil, missingParameter("QueueUrl")
+	}
+
+	q := s.queues[url[strings.LastIndexByte(url, '/')+1:]]
+	if q == nil {
+		return nil, queueDoesNotExist()
+	}
+
+	return q, nil
+}
+
+// byARN finds a queue of this service by its ARN; nil means that there is none. The
+// caller holds the lock.
+func (s *Service) byARN(arn string) *queue {
+	name, ours := strings.CutPrefix(arn, s.arn(""))
+	if !ours {
+		return nil
+	}
+
+	return s.queues[name]
+}
+
+func (s *Service) arn(name string) string {
+	return "arn:aws:sqs:" + s.cfg.Region + ":" + s.cfg.AccountID + ":" + name
+}
+
+func (s *Service) url(name string) string {
+	return "http://embedded.ratchet.internal/" + s.cfg.AccountID + "/" + name
+}
+
+var nameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
+
+// checkName fails for a name that a queue of that kind cannot have.
+// Source: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_CreateQueue.html
+func checkName(name string, fifo bool) error {
+	plain, suffixed := strings.CutSuffix(name, ".fifo")
+	switch {
+	case name == "":
+		return missingParameter("QueueName")
+	case len(name) > 80 || !nameRule.MatchString(plain) || suffixed != fifo:
+		return invalidParameter("QueueName", name, "Can only include alphanumeric characters, hyphens, or underscores. "+
+			"1 to 80 in length; the name of a FIFO queue, and of no other, ends with .fifo.")
+	}
+
+	return nil
+}
