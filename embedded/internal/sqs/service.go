@@ -51,6 +51,7 @@ func New(db *store.DB, cfg Config) (*Service, error) {
 	s := &Service{db: db, cfg: cfg, maxInFlight: maxInFlight, queues: map[string]*queue{}}
 
 	prefix := key(keyQueue)
+
 	err := db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
 		var r record
 		if err := json.Unmarshal(v, &r); err != nil {
@@ -76,6 +77,7 @@ func (s *Service) recover(q *queue) error {
 	now := time.Now().UnixMilli()
 
 	states := key(keyState, q.ID)
+
 	err := s.db.Scan(states, store.PrefixEnd(states), false, func(k, v []byte) (bool, error) {
 		m := &message{seq: number(k)}
 		if err := json.Unmarshal(v, m); err != nil {

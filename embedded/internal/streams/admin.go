@@ -8,7 +8,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// Roll closes every open shard of a stream and continues each in one child.
+// Roll closes every open shard of a stream and continues each in one child. It fails when
+// the stream does not exist or is disabled.
 func (s *Service) Roll(arn string) error {
 	st, err := s.enabled(arn)
 	if err != nil {
@@ -22,8 +23,8 @@ func (s *Service) Roll(arn string) error {
 	return nil
 }
 
-// Split closes an open shard and continues it in two children, each with half
-// of its hashes.
+// Split closes an open shard and continues it in two children, each with half of its
+// hashes. It fails when the shard does not exist or is closed, or its stream is disabled.
 func (s *Service) Split(arn, shardID string) error {
 	st, err := s.enabled(arn)
 	if err != nil {
@@ -37,47 +38,47 @@ func (s *Service) Split(arn, shardID string) error {
 	return nil
 }
 
-// TrimPoint is where a stream is cut off. Without a field set it is now: every
-// record is trimmed, and every closed shard with them.
+// TrimPoint says which records to trim. At most one field is set. The zero value means
+// now: all records are trimmed, and all closed shards with them.
 type TrimPoint struct {
-	// SequenceNumber, if set: records before it are trimmed, not itself.
+	// SequenceNumber trims the records before the one with this number.
 	SequenceNumber string
-	// Time, if set: records written before it are trimmed.
+	// Time trims the records that were written before it.
 	Time time.Time
 }
 
-// Trim removes the records before a point, as retention does. Shards that were
-// closed before it disappear.
+// Trim removes the records before a point, and the shards that were closed before it, as
+// retention does. It fails when the stream does not exist or the point is invalid.
 func (s *Service) Trim(arn string, to TrimPoint) error {
-	st, err := s.named(&arn)
+	st, err := s.streamOf(&arn)
 	if err != nil {
 		return fmt.Errorf("trim %s: %w", arn, err)
 	}
 
-	var cut sequence
+	var cutoff sequence
 	switch {
 	case to.SequenceNumber != "" && !to.Time.IsZero():
 		return wire.Invalid("trim %s: either SequenceNumber or Time, not both", arn)
 	case to.SequenceNumber != "":
-		if cut, err = parseSequence(to.SequenceNumber); err != nil {
+		if cutoff, err = parseSequence(to.SequenceNumber); err != nil {
 			return wire.Invalid("trim %s before %s: %v", arn, to.SequenceNumber, err)
 		}
 	case !to.Time.IsZero():
-		cut = sequenceAt(to.Time)
+		cutoff = sequenceAt(to.Time)
 	default:
-		cut = st.clock.next(time.Now())
+		cutoff = st.clock.next(time.Now())
 	}
 
-	if err := s.trim(st, cut); err != nil {
+	if err := s.trim(st, cutoff); err != nil {
 		return fmt.Errorf("trim %s: %w", arn, err)
 	}
 
 	return nil
 }
 
-// enabled finds a stream that still takes records.
+// enabled returns a stream that accepts records.
 func (s *Service) enabled(arn string) (*Stream, error) {
-	st, err := s.named(&arn)
+	st, err := s.streamOf(&arn)
 	if err != nil {
 		return nil, err
 	}

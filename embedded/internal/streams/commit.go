@@ -1,42 +1,15 @@
 package streams
 
 import (
-	"encoding/binary"
 	"slices"
 	"time"
 
 	"ratchet/embedded/internal/store"
 )
 
-// Event is what happened to an item.
-type Event byte
-
-// The three events of a stream.
-const (
-	Insert Event = 'I'
-	Modify Event = 'M'
-	Remove Event = 'R'
-)
-
-// Change is one change of one item, on its way into a stream.
-type Change struct {
-	Stream *Stream
-	// Hash is the hash of the item's partition key: it picks the shard, so that
-	// all changes of an item, and of its partition, stay in one line of shards.
-	Hash  uint64
-	Event Event
-	// Expired marks a removal by the engine because the item's time to live ended.
-	Expired bool
-	// Keys, New and Old are encoded items (attr.AppendBinary); New or Old is nil
-	// where there is none.
-	Keys, New, Old []byte
-	// Size is the record's size in bytes as DynamoDB counts it.
-	Size int
-}
-
-// Commit applies the batch together with the records of its changes and
-// returns once both are on disk. Changes into a stream that has been disabled
-// meanwhile leave no record. The batch is used up even when Commit fails.
+// Commit applies the batch together with the records of its changes and returns once both
+// are on disk. Changes of a table whose stream has been disabled leave no record. Commit
+// releases the batch even when it fails.
 func Commit(b *store.Batch, now time.Time, changes ...Change) error {
 	switch len(changes) {
 	case 0:
@@ -48,18 +21,25 @@ func Commit(b *store.Batch, now time.Time, changes ...Change) error {
 	return commitAll(b, now, changes)
 }
 
+// commitOne is commitAll for one change, the usual case, without its slices.
 func commitOne(b *store.Batch, now time.Time, c *Change) error {
 	var sh *shard
 	for {
 		if sh = c.Stream.route(c.Hash); sh == nil {
 			return b.Commit()
 		}
+
 		sh.mu.Lock()
-		if !sh.shut {
+		if !sh.closed {
 			break
 		}
-		sh.mu.Unlock() // closed while we waited: the route leads to its child now
+
+		// The shard was closed while we waited for its lock. Its child has the hash now.
+		sh.mu.Unlock()
 	}
+
+	// The lock makes assigning the number and applying the batch one step. Waiting for the
+	// disk needs no lock, so that writers of one shard share a flush.
 	seq := sh.append(b, now, c)
 	err := b.Apply()
 	sh.mu.Unlock()
@@ -72,19 +52,21 @@ func commitOne(b *store.Batch, now time.Time, c *Change) error {
 	if err := b.Sync(); err != nil {
 		return err
 	}
-	sh.settled(c.Stream, seq)
+	sh.acknowledge(c.Stream, seq)
 
 	return nil
 }
 
 func commitAll(b *store.Batch, now time.Time, changes []Change) error {
 	routes, locked := lockShards(changes)
+
 	last := make([]sequence, len(changes))
 	for i := range changes {
 		if sh := routes[i]; sh != nil {
 			last[i] = sh.append(b, now, &changes[i])
 		}
 	}
+
 	err := b.Apply()
 
 	for _, sh := range locked {
@@ -102,16 +84,16 @@ func commitAll(b *store.Batch, now time.Time, changes []Change) error {
 
 	for i := range changes {
 		if sh := routes[i]; sh != nil {
-			sh.settled(changes[i].Stream, last[i])
+			sh.acknowledge(changes[i].Stream, last[i])
 		}
 	}
 
 	return nil
 }
 
-// lockShards finds each change's open shard and locks all of them, in one order
-// for every caller so that two of them never wait for each other. A change whose
-// stream is disabled has no shard.
+// lockShards returns the open shard of each change and locks all of them. routes[i] is
+// nil when the stream of change i is disabled. Every caller locks in the same order, so
+// that two of them never wait for each other.
 func lockShards(changes []Change) (routes, locked []*shard) {
 	routes = make([]*shard, len(changes))
 	for {
@@ -124,56 +106,28 @@ func lockShards(changes []Change) (routes, locked []*shard) {
 		}
 		slices.SortFunc(locked, func(a, b *shard) int { return slices.Compare(a.prefix, b.prefix) })
 
-		shut := false
+		closed := false
 		for _, sh := range locked {
 			sh.mu.Lock()
-			shut = shut || sh.shut
+			closed = closed || sh.closed
 		}
 
-		if !shut {
+		if !closed {
 			return routes, locked
 		}
 
+		// One was closed while we waited: look up all routes again.
 		for _, sh := range locked {
 			sh.mu.Unlock()
 		}
 	}
 }
 
-// append allots the change's sequence and stages its record. Under the shard's mu.
+// append assigns the change its sequence and stages its record. The caller holds s.mu.
 func (s *shard) append(b *store.Batch, now time.Time, c *Change) sequence {
 	seq := c.Stream.clock.next(now)
 	s.last = seq
 	b.Set(s.key(seq), c.encode(c.Stream.record.View))
+
 	return seq
-}
-
-const flagExpired = 1
-
-// encode lays a change out as event, flags, size, then keys and images, each
-// with its length before it.
-func (c *Change) encode(view View) []byte {
-	newImage, oldImage := c.New, c.Old
-	if view == KeysOnly || view == OldImage {
-		newImage = nil
-	}
-
-	if view == KeysOnly || view == NewImage {
-		oldImage = nil
-	}
-
-	var flags byte
-	if c.Expired {
-		flags |= flagExpired
-	}
-
-	dst := make([]byte, 0, 16+len(c.Keys)+len(newImage)+len(oldImage))
-	dst = append(dst, byte(c.Event), flags)
-	dst = binary.AppendUvarint(dst, uint64(c.Size))
-	for _, part := range [][]byte{c.Keys, newImage, oldImage} {
-		dst = binary.AppendUvarint(dst, uint64(len(part)))
-		dst = append(dst, part...)
-	}
-
-	return dst
 }

@@ -9,67 +9,6 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// maxList is the most shards or streams on one page.
-const maxList = 100
-
-type listStreamsIn struct {
-	TableName               *string
-	Limit                   *int64
-	ExclusiveStartStreamArn *string
-}
-
-func (s *Service) listStreams(_ context.Context, in *listStreamsIn) (any, error) {
-	limit, err := pageSize(in.Limit)
-	if err != nil {
-		return nil, err
-	}
-
-	table := ""
-	if in.TableName != nil {
-		table = (*in.TableName)[strings.LastIndexByte(*in.TableName, '/')+1:] // a name or an ARN
-	}
-
-	list := []map[string]string{}
-	for _, st := range s.sorted() {
-		if table != "" && st.record.Table != table || in.ExclusiveStartStreamArn != nil && st.record.ARN <= *in.ExclusiveStartStreamArn {
-			continue
-		}
-		list = append(list, map[string]string{
-			"StreamArn": st.record.ARN, "TableName": st.record.Table, "StreamLabel": st.record.Label,
-		})
-	}
-
-	out := map[string]any{}
-	if len(list) > limit {
-		list = list[:limit]
-		out["LastEvaluatedStreamArn"] = list[limit-1]["StreamArn"]
-	}
-	out["Streams"] = list
-
-	return out, nil
-}
-
-// sorted is all streams in the order of their ARNs.
-func (s *Service) sorted() []*Stream {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-
-	all := make([]*Stream, 0, len(s.byARN))
-	for _, st := range s.byARN {
-		all = append(all, st)
-	}
-	slices.SortFunc(all, func(a, b *Stream) int { return strings.Compare(a.record.ARN, b.record.ARN) })
-
-	return all
-}
-
-func pageSize(limit *int64) (int, error) {
-	if limit == nil {
-		return maxList, nil
-	}
-	return int(*limit), wire.Within(limit, "limit", 1, maxList)
-}
-
 type shardFilter struct {
 	Type    string
 	ShardId *string //nolint:revive // the wire's name
@@ -107,9 +46,9 @@ type streamDescription struct {
 	LastEvaluatedShardId    string `json:",omitempty"` //nolint:revive // the wire's name
 }
 
-// describeStream lists shards in the order of their IDs, which is that of their
-// creation as far as milliseconds tell. A page goes on behind a shard even when
-// that shard has been trimmed meanwhile.
+// describeStream lists shards in the order of their ids, which is the order of their
+// creation to the millisecond. A page may continue after a shard that has been trimmed
+// since.
 func (s *Service) describeStream(_ context.Context, in *describeStreamIn) (any, error) {
 	limit, err := pageSize(in.Limit)
 	if err != nil {
@@ -120,10 +59,11 @@ func (s *Service) describeStream(_ context.Context, in *describeStreamIn) (any, 
 		return nil, err
 	}
 
-	st, err := s.named(in.StreamArn)
+	st, err := s.streamOf(in.StreamArn)
 	if err != nil {
 		return nil, err
 	}
+
 	st.mu.RLock()
 	defer st.mu.RUnlock()
 
@@ -134,6 +74,7 @@ func (s *Service) describeStream(_ context.Context, in *describeStreamIn) (any, 
 			in.ExclusiveStartShardId != nil && r.ID <= *in.ExclusiveStartShardId {
 			continue
 		}
+
 		d.Shards = append(d.Shards, r.describe())
 	}
 	slices.SortFunc(d.Shards, func(a, b shardOut) int { return strings.Compare(a.ShardId, b.ShardId) })
@@ -162,17 +103,21 @@ func (f *shardFilter) check() error {
 	return nil
 }
 
-// describe is the description without shards. Under mu.
+// describe returns the description of the stream without shards. The caller holds s.mu.
 func (s *Stream) describe() streamDescription {
 	r := &s.record
 	d := streamDescription{
-		StreamArn: r.ARN, StreamLabel: r.Label, StreamStatus: "ENABLED", StreamViewType: r.View, TableName: r.Table,
+		StreamArn:               r.ARN,
+		StreamLabel:             r.Label,
+		StreamStatus:            "ENABLED",
+		StreamViewType:          r.View,
+		TableName:               r.Table,
 		CreationRequestDateTime: float64(r.Created.UnixMilli()) / 1000,
-		KeySchema:               []keyElement{{r.HashKey, "HASH"}},
+		KeySchema:               []keyElement{{AttributeName: r.HashKey, KeyType: "HASH"}},
 		Shards:                  []shardOut{},
 	}
 	if r.RangeKey != "" {
-		d.KeySchema = append(d.KeySchema, keyElement{r.RangeKey, "RANGE"})
+		d.KeySchema = append(d.KeySchema, keyElement{AttributeName: r.RangeKey, KeyType: "RANGE"})
 	}
 
 	if !r.Disabled.IsZero() {
@@ -183,7 +128,11 @@ func (s *Stream) describe() streamDescription {
 }
 
 func (r *shardRecord) describe() shardOut {
-	out := shardOut{ShardId: r.ID, ParentShardId: r.Parent, SequenceNumberRange: sequenceRange{StartingSequenceNumber: r.Start.String()}}
+	out := shardOut{
+		ShardId:             r.ID,
+		ParentShardId:       r.Parent,
+		SequenceNumberRange: sequenceRange{StartingSequenceNumber: r.Start.String()},
+	}
 	if r.End != 0 {
 		out.SequenceNumberRange.EndingSequenceNumber = r.End.String()
 	}

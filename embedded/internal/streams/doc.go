@@ -1,27 +1,34 @@
-// Package streams is DynamoDB Streams: the ordered log of changes behind a
-// table, and the service that serves it.
+// Package streams is DynamoDB Streams: the ordered log of the changes of each table, and
+// the operations that read it.
 //
-// A stream is a forest of shards. Every open shard owns a range of partition-key
-// hashes; together the open shards cover all hashes exactly once. A shard is
-// closed when it rolls over (one child, same range), splits (two children) or
-// when its stream is disabled (no children). Records are trimmed after the
-// retention time, closed shards with them.
+// A stream is a tree of shards. Each open shard owns a range of partition-key hashes;
+// together the open shards cover all hashes exactly once. A shard closes when it rolls
+// over (one child, same range), splits (two children), or when its stream is disabled (no
+// children). Records are trimmed after the retention time, and closed shards with them.
 //
-// A record is written in the same batch as the item it tells about: one cannot
-// exist without the other.
+// A writer commits an item and its record as one batch, so that neither exists without
+// the other:
+//
+//	change := streams.Change{Stream: stream, Hash: hash, Event: streams.Insert, ...}
+//	err := streams.Commit(batch, time.Now(), change)
+//
+// Readers use the operations of [Service.Wire]: ListStreams, DescribeStream,
+// GetShardIterator, GetRecords. [Service.AdminWire] rolls, splits and trims shards on
+// command, to test what consumers do then. [Service.Watch] tells a consumer in the same
+// process when to read.
 //
 // # Guarantees
 //
-//   - Sequence numbers grow strictly over the whole stream, across restarts and
-//     backward steps of the clock; a child's are above its parent's.
-//   - The order of a shard is the order in which its records became visible: a
-//     reader never sees a record whose predecessor is still to come.
+//   - Sequence numbers grow strictly over the whole stream, across restarts and backward
+//     steps of the clock; a child's numbers are above its parent's.
+//   - The order of the records in a shard is the order in which they became visible: a
+//     reader never sees a record before an earlier one.
 //   - A reader sees only records that are on disk.
-//   - A position is refused as trimmed only when a record behind it was really
-//     removed; an idle shard's old position stays good.
+//   - A position is refused as trimmed only if a record after it was removed. An old
+//     position in an idle shard stays valid.
 //
 // # Caveats
 //
-// Iterators are not secret and survive a restart. The number of readers per
-// shard is not limited, and calls are not throttled.
+// Iterators are not secret and survive a restart. The number of readers per shard is not
+// limited, and calls are not throttled.
 package streams

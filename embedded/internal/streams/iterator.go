@@ -14,18 +14,21 @@ import (
 )
 
 // iteratorLife is how long an iterator may be used.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetShardIterator.html
 const iteratorLife = 15 * time.Minute
 
-// iterator is a place in a shard. Its text is all there is of it: the engine
-// remembers no iterators.
+// iterator is a position in a shard. The engine stores no iterators: the text that the
+// caller holds has all of it.
 type iterator struct {
 	shard uint64
-	// next is the lowest sequence not yet read; 0 is wherever the shard begins
-	// at the time of reading.
+	// next is the lowest sequence not yet read; 0 means the oldest record that the shard
+	// has at the time of reading.
 	next   sequence
 	issued time.Time
 }
 
+// text returns the iterator as callers see it: the stream's ARN, then the position with a
+// checksum over both.
 func (it iterator) text(arn string) string {
 	b := make([]byte, 0, 28)
 	b = binary.BigEndian.AppendUint64(b, it.shard)
@@ -36,6 +39,7 @@ func (it iterator) text(arn string) string {
 	return arn + "|1|" + base64.RawStdEncoding.EncodeToString(b)
 }
 
+// parseIterator reads what text wrote.
 func parseIterator(text string) (arn string, it iterator, err error) {
 	bad := errors.New("not an iterator of this engine")
 	arn, rest, ok := strings.Cut(text, "|1|")
@@ -52,6 +56,7 @@ func parseIterator(text string) (arn string, it iterator, err error) {
 	if sum != binary.BigEndian.Uint32(b[24:]) {
 		return "", it, bad
 	}
+
 	it.shard = binary.BigEndian.Uint64(b)
 	it.next = sequence(binary.BigEndian.Uint64(b[8:]))
 	it.issued = time.UnixMilli(int64(binary.BigEndian.Uint64(b[16:])))
@@ -81,15 +86,16 @@ func (s *Service) getShardIterator(_ context.Context, in *getShardIteratorIn) (a
 		return nil, err
 	}
 
-	st, err := s.named(in.StreamArn)
+	st, err := s.streamOf(in.StreamArn)
 	if err != nil {
 		return nil, err
 	}
+
 	now := time.Now()
 	st.mu.RLock()
 	defer st.mu.RUnlock()
 
-	sh := st.find(*in.ShardId)
+	sh := st.shardByID(*in.ShardId)
 	if sh == nil {
 		return nil, shardMissing(*in.ShardId)
 	}
@@ -102,7 +108,8 @@ func (s *Service) getShardIterator(_ context.Context, in *getShardIteratorIn) (a
 	return map[string]string{"ShardIterator": it.text(st.record.ARN)}, nil
 }
 
-// place is where the iterator starts. Under the stream's mu.
+// place returns the position at which the iterator starts. The caller holds the stream's
+// mu.
 func (in *getShardIteratorIn) place(sh *shard, now time.Time) (sequence, error) {
 	tip := sequence(sh.durable.Load())
 	switch in.ShardIteratorType {
@@ -115,6 +122,8 @@ func (in *getShardIteratorIn) place(sh *shard, now time.Time) (sequence, error) 
 			return 0, wire.Invalid("Timestamp must be specified when ShardIteratorType is AT_TIMESTAMP")
 		}
 
+		// The first millisecond that is not before the timestamp. A float of seconds can be
+		// a little above the millisecond it stands for.
 		at := time.UnixMilli(int64(math.Ceil(*in.Timestamp*1000 - 1e-6)))
 		if at.After(now) {
 			return 0, wire.Invalid("The Timestamp %s is in the future", at.UTC().Format(time.RFC3339Nano))
@@ -125,9 +134,10 @@ func (in *getShardIteratorIn) place(sh *shard, now time.Time) (sequence, error) 
 		}
 	}
 
-	return 0, nil // TRIM_HORIZON, and a time before it
+	return 0, nil // TRIM_HORIZON, and a timestamp before it
 }
 
+// placeAtSequence returns the position at or after a record.
 func (in *getShardIteratorIn) placeAtSequence(sh *shard, tip sequence) (sequence, error) {
 	if in.SequenceNumber == nil {
 		return 0, wire.Invalid("SequenceNumber must be specified when ShardIteratorType is %s", in.ShardIteratorType)

@@ -6,7 +6,7 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// Second byte of this package's keys.
+// The second byte of every key. Numbers in keys are big-endian, so that keys sort by them.
 const (
 	kindStream byte = 'm' // stream number -> streamRecord
 	kindShard  byte = 'h' // stream number, shard number -> shardRecord

@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -13,23 +14,7 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// View is what a record holds of the item (StreamViewType).
-type View string
-
-// The four view types.
-const (
-	KeysOnly        View = "KEYS_ONLY"
-	NewImage        View = "NEW_IMAGE"
-	OldImage        View = "OLD_IMAGE"
-	NewAndOldImages View = "NEW_AND_OLD_IMAGES"
-)
-
-// Valid reports whether v is one of the four.
-func (v View) Valid() bool {
-	return v == KeysOnly || v == NewImage || v == OldImage || v == NewAndOldImages
-}
-
-// Spec is what a new stream needs to know about its table.
+// Spec describes the table of a new stream.
 type Spec struct {
 	Table string
 	View  View
@@ -44,36 +29,38 @@ type streamRecord struct {
 	ARN      string    `json:"arn"`
 	Label    string    `json:"label"`
 	Created  time.Time `json:"created"`
-	Disabled time.Time `json:"disabled,omitzero"` // zero: enabled
-	Shards   uint64    `json:"shards"`            // shard numbers handed out
+	Disabled time.Time `json:"disabled,omitzero"` // zero while enabled
+	Shards   uint64    `json:"shards"`            // the number of the newest shard
 }
 
-// Stream is the change log of one table since it was enabled.
+// Stream is the log of the changes of one table, from enabling to disabling.
 type Stream struct {
 	db    *store.DB
 	clock clock
 
-	// mu guards record, all and the shards' records; changes of the topology
-	// hold it while they write to disk.
+	// mu guards record, all and the shards' records. Opening and closing shards holds it
+	// while writing to disk.
 	mu     sync.RWMutex
 	record streamRecord
-	all    []*shard // by number, so parents stand before children
-	// open routes writers: the open shards by hash range. Empty once disabled.
+	all    []*shard // by number, so that parents come before their children
+
+	// open holds the open shards by their range of hashes; none once disabled. Writers read
+	// it without mu. Under mu it is replaced as a whole.
 	open atomic.Pointer[[]*shard]
-	// watchers want to know of new records; replaced as a whole, under mu.
+	// watchers are notified of new records. Under mu it is replaced as a whole.
 	watchers atomic.Pointer[[]chan struct{}]
 }
 
-// ARN names the stream, ending in "/stream/" and its label.
+// ARN returns the stream's name, which ends in "/stream/" and its label.
 func (s *Stream) ARN() string { return s.record.ARN }
 
-// Label is the stream's timestamp label, unique per table.
+// Label returns the stream's label, a timestamp that is unique per table.
 func (s *Stream) Label() string { return s.record.Label }
 
-// View is the stream's view type.
+// View returns the stream's view type.
 func (s *Stream) View() View { return s.record.View }
 
-// route returns the open shard that owns hash, nil when the stream is disabled.
+// route returns the open shard whose range has hash, nil when the stream is disabled.
 func (s *Stream) route(hash uint64) *shard {
 	open := *s.open.Load()
 	i := sort.Search(len(open), func(i int) bool { return open[i].record.Hi >= hash })
@@ -84,30 +71,32 @@ func (s *Stream) route(hash uint64) *shard {
 	return open[i]
 }
 
-// publish makes the open shards of s.all the ones that writers use. Under mu,
-// or before the stream is known to anybody.
-func (s *Stream) publish() {
+// updateRoutes makes the open shards of s.all those that writers use. The caller holds
+// s.mu, or nothing else can reach the stream yet.
+func (s *Stream) updateRoutes() {
 	var open []*shard
 	for _, sh := range s.all {
 		if sh.record.End == 0 {
 			open = append(open, sh)
 		}
 	}
-	slices.SortFunc(open, func(a, b *shard) int {
-		if a.record.Lo < b.record.Lo {
-			return -1
-		}
-		return 1
-	})
+
+	slices.SortFunc(open, func(a, b *shard) int { return cmp.Compare(a.record.Lo, b.record.Lo) })
 	s.open.Store(&open)
 }
 
-// birth stages a new shard in b. Under mu, or before the stream is known.
-func (s *Stream) birth(b *store.Batch, now time.Time, parent string, lo, hi uint64) (*shard, error) {
+// stageNewShard stages a new shard in b. The caller holds s.mu, or nothing else can reach
+// the stream yet.
+func (s *Stream) stageNewShard(b *store.Batch, now time.Time, parent string, lo, hi uint64) (*shard, error) {
 	s.record.Shards++
 	no := s.record.Shards
 	sh := newShard(s.record.No, shardRecord{
-		No: no, ID: shardID(now, parent, s.record.No, no), Parent: parent, Lo: lo, Hi: hi, Start: s.clock.next(now),
+		No:     no,
+		ID:     shardID(now, parent, s.record.No, no),
+		Parent: parent,
+		Lo:     lo,
+		Hi:     hi,
+		Start:  s.clock.next(now),
 	})
 
 	return sh, s.stageShard(b, sh.record)
@@ -117,7 +106,7 @@ func (s *Stream) stageShard(b *store.Batch, r shardRecord) error {
 	return stage(b, shardKey(s.record.No, r.No), r)
 }
 
-func (s *Stream) stageSelf(b *store.Batch) error {
+func (s *Stream) stageRecord(b *store.Batch) error {
 	return stage(b, streamKey(s.record.No), s.record)
 }
 
@@ -126,21 +115,26 @@ func stage(b *store.Batch, key []byte, value any) error {
 	if err != nil {
 		return fmt.Errorf("encode %T: %w", value, err)
 	}
+
 	b.Set(key, raw)
 
 	return nil
 }
 
-// cut divides all hashes into n ranges of nearly equal width.
-func cut(n int) (bounds [][2]uint64) {
+// hashRanges divides all hashes into n ranges of nearly equal width, as pairs of the
+// lowest and the highest hash.
+func hashRanges(n int) (bounds [][2]uint64) {
 	width := math.MaxUint64/uint64(n) + 1
 	for i := range uint64(n) {
 		hi := i*width + (width - 1)
 		if i == uint64(n)-1 {
 			hi = math.MaxUint64
 		}
+
 		bounds = append(bounds, [2]uint64{i * width, hi})
 	}
 
 	return bounds
 }
+
+func (s *Stream) openShards() []*shard { return *s.open.Load() }

@@ -13,7 +13,7 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// TestSequences: texts and numbers have one order, and the text keeps the number.
+// Texts and numbers have the same order, and a text gives its number back.
 func TestSequences(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := sequence(rapid.Uint64().Draw(t, "a")), sequence(rapid.Uint64().Draw(t, "b"))
@@ -42,7 +42,7 @@ func TestSequences(t *testing.T) {
 	}
 }
 
-// TestClockStepsBack: sequences grow though the clock does not.
+// Sequences grow even while the clock steps back.
 func TestClockStepsBack(t *testing.T) {
 	var c clock
 	start := time.UnixMilli(1_800_000_000_000)
@@ -60,10 +60,10 @@ func TestClockStepsBack(t *testing.T) {
 	}
 }
 
-// TestCut: the ranges of any number of shards cover all hashes without overlap.
-func TestCut(t *testing.T) {
+// The ranges of any number of shards cover all hashes without overlap.
+func TestHashRanges(t *testing.T) {
 	for n := 1; n <= 1000; n++ {
-		bounds := cut(n)
+		bounds := hashRanges(n)
 		if len(bounds) != n || bounds[0][0] != 0 || bounds[n-1][1] != math.MaxUint64 {
 			t.Fatalf("%d shards: %v", n, bounds)
 		}
@@ -99,7 +99,10 @@ func TestChangeCodec(t *testing.T) {
 
 	c := Change{Event: Modify, Expired: true, Keys: image("k"), New: image("new"), Old: image("old"), Size: 77}
 	for view, want := range map[View][2][]byte{
-		KeysOnly: {nil, nil}, NewImage: {c.New, nil}, OldImage: {nil, c.Old}, NewAndOldImages: {c.New, c.Old},
+		KeysOnly:        {nil, nil},
+		NewImage:        {c.New, nil},
+		OldImage:        {nil, c.Old},
+		NewAndOldImages: {c.New, c.Old},
 	} {
 		back, err := decodeChange(c.encode(view))
 		if err != nil || back.Event != Modify || !back.Expired || back.Size != 77 || !slices.Equal(back.Keys, c.Keys) ||

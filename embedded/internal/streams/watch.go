@@ -5,25 +5,27 @@ import (
 	"slices"
 )
 
-// Watch returns a channel that receives a value soon after records have become
-// readable in the stream. Several records may share one value: a watcher reads
-// all there is after each. stop ends the watch; the channel is never closed.
+// Watch returns a channel that receives a value soon after records have become readable in
+// the stream. One value may stand for several records, so a watcher reads until there are
+// no more. stop ends the watch; the channel is never closed.
 func (s *Service) Watch(arn string) (hints <-chan struct{}, stop func(), err error) {
-	st, err := s.named(&arn)
+	st, err := s.streamOf(&arn)
 	if err != nil {
 		return nil, nil, fmt.Errorf("watch %s: %w", arn, err)
 	}
+
 	hint := make(chan struct{}, 1)
-	st.rewatch(func(all []chan struct{}) []chan struct{} { return append(all, hint) })
+	st.editWatchers(func(all []chan struct{}) []chan struct{} { return append(all, hint) })
 
 	return hint, func() {
-		st.rewatch(func(all []chan struct{}) []chan struct{} {
+		st.editWatchers(func(all []chan struct{}) []chan struct{} {
 			return slices.DeleteFunc(all, func(c chan struct{}) bool { return c == hint })
 		})
 	}, nil
 }
 
-func (s *Stream) rewatch(edit func([]chan struct{}) []chan struct{}) {
+// editWatchers replaces the list of watchers by what edit makes of a copy of it.
+func (s *Stream) editWatchers(edit func([]chan struct{}) []chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
@@ -31,11 +33,12 @@ func (s *Stream) rewatch(edit func([]chan struct{}) []chan struct{}) {
 	if old := s.watchers.Load(); old != nil {
 		all = slices.Clone(*old)
 	}
+
 	all = edit(all)
 	s.watchers.Store(&all)
 }
 
-// wake tells the watchers that there are new records.
+// wake notifies the watchers of new records.
 func (s *Stream) wake() {
 	all := s.watchers.Load()
 	if all == nil {
@@ -45,7 +48,7 @@ func (s *Stream) wake() {
 	for _, hint := range *all {
 		select {
 		case hint <- struct{}{}:
-		default: // the last value is still to be taken
+		default: // the watcher has yet to take the last value, which covers this record too
 		}
 	}
 }

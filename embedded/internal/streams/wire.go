@@ -1,10 +1,8 @@
 package streams
 
-import (
-	"ratchet/embedded/internal/wire"
-)
+import "ratchet/embedded/internal/wire"
 
-// Wire names the operations of DynamoDB Streams for an endpoint.
+// Wire returns the operations of DynamoDB Streams for wire.NewHandler.
 func (s *Service) Wire() wire.Service {
 	return wire.Service{
 		Target:        "DynamoDBStreams_20120810",
@@ -20,8 +18,8 @@ func (s *Service) Wire() wire.Service {
 	}
 }
 
-// AdminWire names the commands that change the life of shards, which no AWS
-// service has.
+// AdminWire returns the operations that roll, split and trim shards on command. No AWS
+// service has them.
 func (s *Service) AdminWire() wire.Service {
 	return wire.Service{
 		Target:        "RatchetEngine_20261121",
@@ -34,32 +32,4 @@ func (s *Service) AdminWire() wire.Service {
 			"TrimStream": wire.Decoded(s.trimStream),
 		},
 	}
-}
-
-// named finds the stream of a required StreamArn.
-func (s *Service) named(arn *string) (*Stream, error) {
-	if arn == nil {
-		return nil, wire.Missing("streamArn")
-	}
-
-	if st := s.Lookup(*arn); st != nil {
-		return st, nil
-	}
-
-	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: Stream: %s not found", *arn)
-}
-
-func shardMissing(id string) *wire.Error {
-	return wire.Errorf("ResourceNotFoundException", "Requested resource not found: Shard: %s does not exist", id)
-}
-
-// find returns the shard of an ID. Under mu.
-func (s *Stream) find(id string) *shard {
-	for _, sh := range s.all {
-		if sh.record.ID == id {
-			return sh
-		}
-	}
-
-	return nil
 }

@@ -1,0 +1,127 @@
+package streams
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"ratchet/embedded/internal/wire"
+)
+
+// Limits of one GetRecords: records, and bytes of records.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_GetRecords.html
+const (
+	maxRecords     = 1000
+	maxRecordBytes = 1 << 20
+)
+
+type getRecordsIn struct {
+	ShardIterator *string
+	Limit         *int64
+}
+
+func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
+	if in.ShardIterator == nil {
+		return nil, wire.Missing("shardIterator")
+	}
+
+	if err := wire.Within(in.Limit, "limit", 1, maxRecords); err != nil {
+		return nil, err
+	}
+
+	limit := maxRecords
+	if in.Limit != nil {
+		limit = int(*in.Limit)
+	}
+
+	arn, it, err := parseIterator(*in.ShardIterator)
+	if err != nil {
+		return nil, wire.Invalid("Invalid ShardIterator: %v", err)
+	}
+
+	now := time.Now()
+	if now.Sub(it.issued) > iteratorLife {
+		return nil, wire.Errorf("ExpiredIteratorException",
+			"Iterator expired. The iterator was created at time %s while right now it is %s which is further in the future than the tolerated delay of %d milliseconds.",
+			it.issued.UTC().Format(time.UnixDate), now.UTC().Format(time.UnixDate), iteratorLife.Milliseconds())
+	}
+
+	st, err := s.streamOf(&arn)
+	if err != nil {
+		return nil, err
+	}
+
+	p := page{region: s.cfg.Region, limit: limit}
+
+	next, more, err := st.read(it.shard, it.next, &p)
+	if err != nil {
+		return nil, err
+	}
+
+	out := append(make([]byte, 0, len(p.out)+256), `{"Records":[`...)
+	out = append(append(out, p.out...), ']')
+	if more {
+		out = append(out, `,"NextShardIterator":`...)
+		// It fails only on text that is not UTF-8; an iterator is ASCII.
+		out, _ = jsontext.AppendQuote(out, iterator{shard: it.shard, next: next, issued: now}.text(arn))
+	}
+
+	return json.RawMessage(append(out, '}')), nil
+}
+
+// read fills the page with the records of shard no from position next on, and returns the
+// position after them. more is false when the shard is closed and has no more records. It
+// holds s.mu, so that trim does not remove what it reads.
+func (s *Stream) read(no uint64, next sequence, p *page) (_ sequence, more bool, err error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+
+	byNumber := func(sh *shard, no uint64) int { return cmp.Compare(sh.record.No, no) }
+	at, found := slices.BinarySearchFunc(s.all, no, byNumber)
+	if !found {
+		return 0, false, trimmed(fmt.Sprintf("number %d of %s is gone", no, s.record.ARN))
+	}
+
+	sh := s.all[at]
+
+	r := &sh.record
+	if next != 0 && next < r.Horizon {
+		return 0, false, trimmed(r.ID)
+	}
+
+	// Readers see only what is on disk. All records of a closed shard are.
+	tip := sequence(sh.durable.Load())
+	full := false
+	if next <= tip {
+		err = s.db.Scan(sh.key(next), sh.key(tip+1), false, func(k, v []byte) (bool, error) {
+			seq := sequence(binary.BigEndian.Uint64(k[len(sh.prefix):]))
+			if fits, err := p.add(s, seq, v); err != nil {
+				return false, fmt.Errorf("read record %s of shard %s: %w", seq, r.ID, err)
+			} else if !fits {
+				next, full = seq, true
+				return false, nil
+			}
+
+			return true, nil
+		})
+		if err != nil {
+			return 0, false, err
+		}
+	}
+
+	if full {
+		return next, true, nil
+	}
+
+	if tip > 0 {
+		next = max(next, tip+1)
+	}
+
+	return next, r.End == 0, nil
+}
