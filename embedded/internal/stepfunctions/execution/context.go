@@ -7,50 +7,34 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// context builds the context object ($$) of a thread.
+// context returns the context object ($$) of a thread. Inside a Map it has the item of the
+// innermost iteration.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/input-output-contextobject.html
 func (t *turn) context(th *thread) []byte {
 	for inner := th; inner.parent != 0; {
 		outer := t.s.thread(inner.parent)
 		if t.state(outer).Kind == asl.Map {
-			return t.contextWith(th, inner.index, t.item(outer, inner.index))
+			return t.contextWith(th, inner.index, t.mapItem(outer, inner.index))
 		}
+
 		inner = outer
 	}
 
 	return t.contextWith(th, -1, nil)
 }
 
-// item is the array element that an iteration works on.
-func (t *turn) item(th *thread, index int) []byte {
-	s := t.state(th)
-	raw, err := t.raw(th)
-	if err == nil {
-		var in *Doc
-		if in, err = t.pick(th, s.InputPath, raw); err == nil {
-			if in, err = t.items(th, s, in); err == nil {
-				v, _ := rawjson.Element(in.JSON, index)
-				return v
-			}
-		}
-	}
-
-	if t.err == nil {
-		t.err = err
-	}
-
-	return []byte("null")
-}
-
-// contextWith builds the context object with a map item, when index is not -1.
+// contextWith returns the context object with the item of a Map, or without one when index
+// is -1.
 func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
-	input, err := t.document(Ref{Chunk: 1, ID: 1})
+	input, err := t.document(Ref{Chunk: 1, ID: 1}) // ExecutionStarted
 	if err != nil {
 		if t.err == nil {
 			t.err = err
 		}
+
 		input = []byte("null")
 	}
+
 	id := t.env.Identity()
 	b := make([]byte, 0, 512+len(input)+len(value))
 	text := func(before, s string) { b = rawjson.AppendText(append(b, before...), s) }

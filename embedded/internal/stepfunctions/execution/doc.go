@@ -1,18 +1,33 @@
-// Package execution runs one execution of a state machine as a pure step
-// function: given the execution's state, one stimulus and the time, an Env
-// changes the state and returns a Turn, the history events and tasks that
-// follow. It performs no I/O beside reading documents of its own history.
+// Package execution interprets one execution of a state machine as a pure function: from
+// the execution's [State], one stimulus and the time, an [Env] makes the next State and a
+// [Turn], which has the new events of the history and the changes of the task queues. It
+// does no I/O except reading documents of its own history.
 //
-// A stimulus is the start, a task's start, success, failure or heartbeat, the
-// passing of time, a stop, or a redrive. Each runs the execution through all
-// states that need nobody (Pass, Choice, Succeed ...) up to the next wait, so
-// that its whole effect can be stored at once.
+//	env := &execution.Env{Machine: machine, Now: time.Now(), ...}
+//	state := &execution.State{Name: "order-1", Revision: 1}
+//	turn, err := env.Start(state, []byte(`{"id":1}`))
+//	// store state and turn.Events together, then offer turn.Queued to workers
 //
-// The flow of control is a tree of threads: the root, and a child for each
-// running branch of a Parallel and iteration of a Map. The state holds no
-// documents: a thread knows in which event its input stands (Ref), and an event
-// whose document equals an earlier one refers to it. A document is written once.
+// # Stimuli
 //
-// Every stimulus first fires what was due before it. A completion that arrives
-// after its deadline is therefore late, whether or not the timer has run.
+// A stimulus is a method of Env: Start, StartTask, Succeed, Fail, Heartbeat, Tick, Stop,
+// Redrive. It takes the execution through all states that need no outside event (Pass,
+// Choice, Succeed and so on) up to the next wait, so that the caller stores its whole
+// effect at once. A crash between two stimuli loses nothing.
+//
+// Every stimulus first applies the timers that were due before it. So a task's result that
+// arrives after its deadline is late, also when Tick has not run yet.
+//
+// # Threads and documents
+//
+// The flow of control is a tree of threads: the root, and a child for each running branch
+// of a Parallel and iteration of a Map. The State holds no documents. A thread refers to
+// the event that holds its input ([Ref]), and an event whose document equals an earlier
+// one refers to that event: each document is stored once.
+//
+// # Files
+//
+// enter.go dispatches on the kind of state and state_*.go have one kind each; dataflow.go
+// applies paths and templates; handler.go, retry.go and catch.go handle failures;
+// *_codec.go define the stored forms.
 package execution

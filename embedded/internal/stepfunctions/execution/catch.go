@@ -1,0 +1,45 @@
+package execution
+
+import (
+	"errors"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// findCatcher returns the first entry that matches the failure, nil when there is none.
+func (t *turn) findCatcher(th *thread, f *failure) *asl.Catcher {
+	s := t.state(th)
+	for i := range s.Catch {
+		if f.matches(s.Catch[i].ErrorEquals) {
+			return &s.Catch[i]
+		}
+	}
+
+	return nil
+}
+
+// catch leaves the state for the catcher's target, with the error as its result.
+func (t *turn) catch(th *thread, c *asl.Catcher, f *failure) {
+	raw, err := t.rawInput(th)
+	if err == nil {
+		text := rawjson.AppendText([]byte(`{"Error":`), f.name)
+		text = append(rawjson.AppendText(append(text, `,"Cause":`...), f.cause), '}')
+		var out *Doc
+		if out, err = t.applyResultPath(th, c.ResultPath, raw, &Doc{JSON: text}); err == nil {
+			err = t.exit(th, out, c.Next)
+		}
+	}
+
+	var inner *failure
+	switch {
+	case err == nil:
+	case errors.As(err, &inner):
+		// A failure in a catcher must end the execution: no Retry or Catch matches
+		// States.Runtime.
+		inner.name = runtimeError
+		t.fail(th, inner)
+	default:
+		t.err = err
+	}
+}

@@ -1,0 +1,126 @@
+package execution
+
+import (
+	"fmt"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/jsonpath"
+)
+
+// selectPath applies InputPath, OutputPath or ItemsPath.
+func (t *turn) selectPath(th *thread, f asl.PathField, doc *Doc) (*Doc, error) {
+	switch {
+	case f.Null:
+		return &Doc{JSON: []byte("{}")}, nil
+	case f.Path == nil:
+		return doc, nil
+	}
+
+	v, err := f.Path.Evaluate(t.scope(th, doc.JSON))
+	if err != nil {
+		return nil, t.runtimeFailure(th, "Invalid path '%s': nothing matches in the input.", f.Path)
+	}
+
+	return &Doc{JSON: v}, nil
+}
+
+// applyTemplate evaluates a template. Without one it returns the document.
+func (t *turn) applyTemplate(th *thread, template *jsonpath.Template, doc *Doc) (*Doc, error) {
+	if template == nil {
+		return doc, nil
+	}
+
+	v, err := template.Evaluate(t.scope(th, doc.JSON))
+	if err != nil {
+		return nil, t.expressionFailure(th, doc, err)
+	}
+
+	return t.checkSize(th, v)
+}
+
+// checkSize fails for a document over the service's limit.
+func (t *turn) checkSize(th *thread, v []byte) (*Doc, error) {
+	if len(v) > MaxDocument {
+		const cause = "The state/task '%s' returned a result with a size exceeding the maximum number of bytes service limit."
+
+		return nil, &failure{name: dataLimitError, cause: fmt.Sprintf(cause, t.state(th).Name)}
+	}
+
+	return &Doc{JSON: v}, nil
+}
+
+// complete takes a state's result through ResultSelector, ResultPath and
+// OutputPath, and leaves the state.
+func (t *turn) complete(th *thread, raw, result *Doc) error {
+	s := t.state(th)
+
+	result, err := t.applyTemplate(th, s.ResultSelector, result)
+	if err != nil {
+		return err
+	}
+
+	out, err := t.applyResultPath(th, s.ResultPath, raw, result)
+	if err != nil {
+		return err
+	}
+
+	return t.leave(th, s, out, s.Next)
+}
+
+// applyResultPath puts the result into the state's raw input.
+func (t *turn) applyResultPath(th *thread, f asl.ResultField, raw, result *Doc) (*Doc, error) {
+	switch {
+	case f.Null:
+		return raw, nil
+	case f.Path == nil:
+		return result, nil
+	}
+
+	v, err := f.Path.Put(raw.JSON, result.JSON)
+	if err != nil {
+		return nil, &failure{
+			name:  "States.ResultPathMatchFailure",
+			cause: fmt.Sprintf("Unable to apply ResultPath '%s' of the state '%s' to its input", f.Path, t.state(th).Name),
+		}
+	}
+
+	return t.checkSize(th, v)
+}
+
+// leave applies OutputPath and moves on to next, or ends the thread.
+func (t *turn) leave(th *thread, s *asl.State, out *Doc, next *asl.State) error {
+	out, err := t.selectPath(th, s.OutputPath, out)
+	if err != nil {
+		return err
+	}
+
+	return t.exit(th, out, next)
+}
+
+// exit records that the thread leaves its state with an output, and continues with next.
+// Without next it ends the branch, the iteration or the execution.
+func (t *turn) exit(th *thread, out *Doc, next *asl.State) error {
+	t.recordOn(th, Event{Type: StateExited, Doc: out})
+
+	if t.exhausted {
+		return nil
+	}
+
+	th.next, th.running, th.results = 0, 0, nil
+	if next != nil {
+		th.state, th.phase, th.input = next.Ordinal, ready, out.Ref
+		t.work = append(t.work, workItem{th: th, doc: out, enter: true})
+
+		return nil
+	}
+
+	if th.parent != 0 {
+		return t.endChild(th, out)
+	}
+
+	t.record(Event{Type: ExecutionSucceeded, Prev: th.last, State: -1, Doc: out})
+	t.s.Output = out.Ref
+	t.finish(Succeeded, "", "")
+
+	return nil
+}

@@ -1,0 +1,49 @@
+package execution
+
+import "ratchet/embedded/internal/stepfunctions/asl"
+
+// enter records that the thread enters its state, and executes the state.
+func (t *turn) enter(th *thread, raw *Doc) error {
+	th.attempts, th.retries, th.entered = nil, 0, t.now
+	t.recordOn(th, Event{Type: StateEntered, Doc: raw})
+
+	if t.exhausted {
+		return nil
+	}
+
+	th.enteredEvent, th.input = th.last, raw.Ref
+
+	return t.execute(th, raw)
+}
+
+// execute runs the state that the thread has entered, up to its end or to its wait for an
+// outside event. A retry comes here too, without entering again.
+func (t *turn) execute(th *thread, raw *Doc) error {
+	th.wake = 0
+	s := t.state(th)
+	if s.Kind == asl.Fail {
+		return t.failState(th, s, raw)
+	}
+
+	in, err := t.selectPath(th, s.InputPath, raw)
+	if err != nil {
+		return err
+	}
+
+	switch s.Kind {
+	case asl.Task:
+		return t.scheduleTask(th, s, in)
+	case asl.Pass:
+		return t.pass(th, s, raw, in)
+	case asl.Choice:
+		return t.choose(th, s, in)
+	case asl.Wait:
+		return t.wait(th, s, in)
+	case asl.Parallel:
+		return t.startParallel(th, s, in)
+	case asl.Map:
+		return t.startMap(th, s, in)
+	default: // Succeed
+		return t.leave(th, s, in, nil)
+	}
+}

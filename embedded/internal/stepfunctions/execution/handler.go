@@ -1,0 +1,97 @@
+package execution
+
+import "ratchet/embedded/internal/stepfunctions/asl"
+
+// fail finds the Retry or Catch that handles the failure, from the thread's state
+// outwards. Without one the execution fails, and its threads stay for a redrive.
+func (t *turn) fail(th *thread, f *failure) {
+	if t.exhausted {
+		return
+	}
+
+	handler := th
+	for handler != nil && t.findRetrier(handler, f) < 0 && t.findCatcher(handler, f) == nil {
+		handler = t.s.thread(handler.parent)
+	}
+
+	// Every Parallel and Map between the thread and the handler fails. Their children are
+	// removed only if a handler was found: a redrive continues them.
+	prev := th.last
+	for inner := th; inner != handler && inner.parent != 0; {
+		outer := t.s.thread(inner.parent)
+		prev = t.failOuter(inner, outer, prev)
+		if handler != nil {
+			t.removeChildren(outer)
+			outer.last = prev
+		}
+
+		inner = outer
+	}
+
+	if handler == nil {
+		th.phase = halted
+		t.record(Event{Type: ExecutionFailed, Prev: prev, State: -1, Error: f.name, Cause: f.cause})
+		t.finish(Failed, f.name, f.cause)
+
+		return
+	}
+
+	handler.token = [TokenSize]byte{}
+	if i := t.findRetrier(handler, f); i >= 0 {
+		t.retry(handler, i)
+		return
+	}
+
+	t.catch(handler, t.findCatcher(handler, f), f)
+}
+
+// failOuter records that the failure of the child inner ends the state of its parent
+// outer, and aborts the other children. prev is the event that caused it.
+func (t *turn) failOuter(inner, outer *thread, prev int64) int64 {
+	isMap := t.state(outer).Kind == asl.Map
+	if isMap {
+		t.record(Event{Type: MapIterationFailed, Prev: prev, State: outer.state, Index: inner.index})
+	}
+
+	for _, sibling := range t.children(outer) {
+		if sibling == inner {
+			continue
+		}
+
+		t.abort(sibling, prev)
+
+		if isMap {
+			t.record(Event{Type: MapIterationAborted, Prev: prev, State: outer.state, Index: sibling.index})
+		}
+	}
+
+	event := ParallelStateFailed
+	if isMap {
+		event = MapStateFailed
+	}
+
+	return t.record(Event{Type: event, Prev: prev, State: outer.state})
+}
+
+// abort records that a thread and its children end because of another thread's failure.
+func (t *turn) abort(th *thread, prev int64) {
+	for _, child := range t.children(th) {
+		t.abort(child, prev)
+	}
+
+	e := Event{Prev: prev, State: th.state}
+	switch t.state(th).Kind {
+	case asl.Task:
+		e.Type = TaskStateAborted
+	case asl.Wait:
+		e.Type = WaitStateAborted
+	case asl.Map:
+		e.Type = MapStateAborted
+	case asl.Parallel:
+		e.Type = ParallelStateAborted
+	default:
+		return
+	}
+
+	t.record(e)
+}

@@ -1,0 +1,37 @@
+package execution
+
+import (
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// failState fails with the state's error and cause.
+func (t *turn) failState(th *thread, s *asl.State, raw *Doc) error {
+	f := &failure{}
+	for _, field := range []struct {
+		from asl.TextField
+		to   *string
+	}{
+		{from: s.Error, to: &f.name},
+		{from: s.Cause, to: &f.cause},
+	} {
+		*field.to = field.from.Value
+		if field.from.Expression == nil {
+			continue
+		}
+
+		v, err := field.from.Expression.Evaluate(t.scope(th, raw.JSON))
+		if err != nil {
+			return t.expressionFailure(th, raw, err)
+		}
+
+		text, ok := rawjson.Text(v)
+		if !ok {
+			return t.runtimeFailure(th, "ErrorPath and CausePath must lead to a string.")
+		}
+
+		*field.to = text
+	}
+
+	return f
+}

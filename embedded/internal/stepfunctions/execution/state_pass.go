@@ -1,0 +1,17 @@
+package execution
+
+import "ratchet/embedded/internal/stepfunctions/asl"
+
+// pass completes a Pass with its literal result or with its input.
+func (t *turn) pass(th *thread, s *asl.State, raw, in *Doc) error {
+	result, err := t.applyTemplate(th, s.Parameters, in)
+	if err != nil {
+		return err
+	}
+
+	if s.Result != nil {
+		result = &Doc{JSON: s.Result}
+	}
+
+	return t.complete(th, raw, result)
+}

@@ -1,0 +1,129 @@
+package execution
+
+import (
+	"crypto/subtle"
+	"errors"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+)
+
+// TokenSize is the number of random bytes that bind a task token.
+const TokenSize = 16
+
+// Task is a task that waits in the queue of its activity.
+type Task struct {
+	Thread, Attempt int64
+	// Queue orders tasks: smaller is older.
+	Queue    uint64
+	Resource string
+}
+
+// Tasks returns the tasks that wait for a worker.
+func (s *State) Tasks(m *asl.Machine) []Task {
+	if s.Status != Running {
+		return nil
+	}
+
+	var tasks []Task
+	for _, t := range s.threads {
+		if t.phase == scheduled {
+			tasks = append(tasks, Task{
+				Thread:   t.id,
+				Attempt:  t.attempt,
+				Queue:    t.queue,
+				Resource: m.States[t.state].Resource,
+			})
+		}
+	}
+
+	return tasks
+}
+
+// StartTask gives a scheduled task to a worker and returns its input. token is the secret
+// that completes the task. It fails with ErrNotScheduled when another worker has the task
+// or it is over; the turn then holds what was due before.
+func (e *Env) StartTask(
+	s *State, id, attempt int64, worker string, token [TokenSize]byte,
+) (input []byte, _ *Turn, err error) {
+	t := e.turn(s)
+	t.expire()
+
+	th := s.thread(id)
+	if s.Status != Running || th == nil || th.phase != scheduled || th.attempt != attempt {
+		turn, err := t.end()
+		return nil, turn, errors.Join(err, ErrNotScheduled)
+	}
+
+	if input, err = t.document(th.taskInput); err != nil {
+		return nil, nil, err
+	}
+
+	th.phase, th.token = started, token
+	if th.timeout > 0 {
+		th.timeoutAt = t.now + th.timeout*1000
+	}
+
+	if th.heartbeat > 0 {
+		th.heartbeatAt = t.now + th.heartbeat*1000
+	}
+
+	t.recordOn(th, Event{Type: ActivityStarted, Worker: worker})
+	turn, err := t.end()
+
+	return input, turn, err
+}
+
+// Succeed ends a started task with its output. Of several callers one succeeds, the others
+// fail with ErrTaskTimedOut.
+func (e *Env) Succeed(s *State, id int64, token [TokenSize]byte, output []byte) (*Turn, error) {
+	return e.completeTask(s, id, token, func(t *turn, th *thread) {
+		doc := &Doc{JSON: output}
+		t.recordOn(th, Event{Type: ActivitySucceeded, Doc: doc})
+		t.try(th, func() error {
+			raw, err := t.rawInput(th)
+			if err != nil {
+				return err
+			}
+
+			return t.complete(th, raw, doc)
+		})
+	})
+}
+
+// Fail ends a started task with an error. It fails as Succeed does.
+func (e *Env) Fail(s *State, id int64, token [TokenSize]byte, name, cause string) (*Turn, error) {
+	return e.completeTask(s, id, token, func(t *turn, th *thread) {
+		t.recordOn(th, Event{Type: ActivityFailed, Error: name, Cause: cause})
+		t.fail(th, &failure{name: name, cause: cause})
+	})
+}
+
+// Heartbeat restarts the heartbeat timeout of a started task. It fails as Succeed does.
+func (e *Env) Heartbeat(s *State, id int64, token [TokenSize]byte) (*Turn, error) {
+	return e.completeTask(s, id, token, func(t *turn, th *thread) {
+		if th.heartbeat > 0 {
+			th.heartbeatAt = t.now + th.heartbeat*1000
+		}
+	})
+}
+
+// completeTask checks the token and calls apply. With ErrTaskTimedOut the turn may still
+// hold what was due before.
+func (e *Env) completeTask(s *State, id int64, token [TokenSize]byte, apply func(*turn, *thread)) (*Turn, error) {
+	t := e.turn(s)
+	t.expire()
+
+	th := s.thread(id)
+	late := s.Status != Running || th == nil || th.phase != started ||
+		subtle.ConstantTimeCompare(th.token[:], token[:]) != 1
+	if !late {
+		apply(t, th)
+	}
+
+	turn, err := t.end()
+	if late {
+		err = errors.Join(err, ErrTaskTimedOut)
+	}
+
+	return turn, err
+}
