@@ -124,7 +124,7 @@ func (b *bench) pollOnce(ctx context.Context, activity string, sdk bool) (string
 	if err != nil {
 		return "", false
 	}
-	texts, err := members(answer.(json.RawMessage), "taskToken")
+	texts, err := textMembers(answer.(json.RawMessage), "taskToken")
 
 	return texts[0], err == nil && texts[0] != ""
 }

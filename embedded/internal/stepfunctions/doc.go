@@ -1,33 +1,35 @@
-// Package stepfunctions is AWS Step Functions, Standard workflows, inside the
-// process: state machines, executions with their history, and activities, over
-// the real wire protocol (AWS JSON 1.0, target "AWSStepFunctions"). The SDK's
-// client cannot tell it from the service for what is listed below.
+// Package stepfunctions is AWS Step Functions, Standard workflows, inside the process:
+// state machines, executions with their history, and activities, over the real wire
+// protocol (AWS JSON 1.0, target "AWSStepFunctions"). For the operations listed below, an
+// SDK client works as it does with the service.
+//
+//	service, err := stepfunctions.New(db, stepfunctions.Config{Region: "us-east-1", AccountID: "000000000000"})
+//	go service.Run(ctx) // timers
+//	handler := wire.NewHandler(log, service.Wire())
 //
 // # Model
 //
-// An execution is a pure step function (package execution) over a definition
-// that was compiled once (package asl). Each stimulus (a start, a task's start,
-// completion or heartbeat, a timer, a stop, a redrive) is applied under the
-// execution's lock, and its whole effect is one batch: the new state and the
-// history events of that turn. Queues and timers are indexes in memory, rebuilt
-// by New from the states of running executions, which are a few hundred bytes
-// each; documents live in the history only.
+// A definition is compiled once (package asl). An execution is a pure function of stimuli
+// (package execution): a start, a task's start, completion or heartbeat, a timer, a stop,
+// a redrive. The service applies each stimulus under the execution's lock and stores its
+// whole effect as one batch: the new state and the history events of that turn (stimulate.go,
+// store.go). The operations are listed in operations.go.
+//
+// Task queues and timers are indexes in memory. New rebuilds them from the states of
+// running executions, a few hundred bytes each. Documents are in the history only.
 //
 // # Guarantees
 //
-//   - What was answered is on disk, and so is everything that was told to
-//     somebody: started executions, held tokens, heartbeats, timers and names
-//     survive kill -9.
-//   - Of several completions of one task exactly one counts; the others get
-//     TaskTimedOut, as at AWS. A completion after its deadline is late even when
-//     the timer has not run yet.
-//   - A task is marked as started only for a caller that is still there. It
-//     can then still be lost with the answer, as at AWS, and HeartbeatSeconds
-//     brings it back. Tasks of an activity are handed out first in, first out.
-//   - For activities TimeoutSeconds and HeartbeatSeconds count from
-//     ActivityStarted; waiting in the queue is bounded by the machine's
-//     TimeoutSeconds only.
-//   - An execution stays with the definition that it started with.
+//   - What was answered is on disk: started executions, task tokens, heartbeats, timers and
+//     names survive kill -9.
+//   - Of several completions of one task exactly one counts. The others get TaskTimedOut, as
+//     on AWS. A completion after the deadline is late, also when the timer has not run yet.
+//   - A task is marked as started only while its caller is still connected. The answer can
+//     still be lost on its way, as on AWS; HeartbeatSeconds then brings the task back. An
+//     activity gives out its tasks in the order in which they were scheduled.
+//   - For activities TimeoutSeconds and HeartbeatSeconds count from ActivityStarted. Only
+//     the machine's TimeoutSeconds bounds the wait in the queue.
+//   - An execution keeps the definition with which it was started.
 //
 // # Supported
 //
@@ -41,33 +43,31 @@
 // Language (JSONPath): Task with activity ARNs, Pass, Choice with all operators,
 // Wait, Parallel, Map (inline, at most 40 iterations at a time), Succeed, Fail;
 // InputPath, Parameters, ItemSelector, ResultSelector, ResultPath, OutputPath;
-// Retry with back-off, bound and jitter; Catch; time-outs and heartbeats, also by
-// path; the context object; all 18 intrinsic functions. Limits: 256 KiB for
-// documents, 25,000 events, 1 MiB for definitions.
+// Retry with backoff, maximum delay and jitter; Catch; timeouts and heartbeats, also by
+// path; the context object; all 18 intrinsic functions. Limits: 256 KiB for documents,
+// 25,000 events, 1 MiB for definitions.
 //
-// # Refused
+// # Not supported
 //
-// With the service's own errors, in words that say so: EXPRESS machines, JSONata,
-// variables (Assign), task resources other than activities, task credentials,
-// distributed Map, versions and aliases, tags, keys of the customer's own,
-// maxResults over 1,000. All other operations get UnknownOperationException.
+// EXPRESS machines, JSONata, variables (Assign), task resources other than activities,
+// task credentials, distributed Map, versions and aliases, tags, customer-managed keys and
+// maxResults over 1,000. Requests for them fail with the service's own errors and a text
+// that names the feature. All other operations answer UnknownOperationException.
 //
-// # Where it differs
+// # Differences from AWS
 //
-//   - DeleteStateMachine aborts the machine's executions and removes them before
-//     it answers; at AWS that takes a while. Until then the status is DELETING.
-//   - Histories are kept as long as the machine; at AWS 90 days.
-//   - Logging and tracing configurations are kept and described, and do nothing.
-//   - Throttling and the account's quotas do not exist.
-//   - States.MathRandom with a seed repeats itself, but not AWS's numbers.
-//   - $$.Task.Token is absent, as at AWS for activities: the token comes from
-//     GetActivityTask.
-//   - A missed heartbeat is recorded as States.Timeout, as AWS records it;
-//     ErrorEquals takes it as States.HeartbeatTimeout and as States.Timeout.
-//   - States.Runtime ends the execution whatever Retry and Catch say;
-//     States.ALL does not take States.DataLimitExceeded. Both as documented.
+//   - DeleteStateMachine aborts and removes the machine's executions before it answers. On
+//     AWS that happens later. Meanwhile the status is DELETING.
+//   - Histories are kept as long as the machine, and not for 90 days.
+//   - Logging and tracing configurations are stored and described, and have no effect.
+//   - There is no throttling and no account quota.
+//   - States.MathRandom with a seed repeats its numbers, which are not those of AWS.
+//   - $$.Task.Token is absent, as on AWS for activities: GetActivityTask returns the token.
+//   - A missed heartbeat is recorded as States.Timeout, as on AWS. ErrorEquals matches it as
+//     States.HeartbeatTimeout and as States.Timeout.
+//   - States.Runtime ends the execution whatever Retry and Catch say, and States.ALL does
+//     not match States.DataLimitExceeded. Both are as documented by AWS.
 //   - Redrive runs a failed state again in place, without a new StateEntered.
 //
-// Background work is Run: it fires timers, and does nothing else. A service that
-// does not run still serves every call.
+// Timers act only while Run runs; every other operation works without it.
 package stepfunctions

@@ -7,9 +7,9 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// Second byte of every key; numbers are big-endian, so keys sort by them.
+// The second byte of every key. Numbers in keys are big-endian, so that keys sort by them.
 const (
-	keySequence byte = 'c' // the next number to hand out after a restart
+	keySequence byte = 'c' // the highest number that is reserved
 	keyMachine  byte = 'm' // name -> machine record
 	keyRevision byte = 'r' // revision -> definition
 	keyActivity byte = 'v' // name -> activity record
@@ -21,7 +21,7 @@ const (
 	keyHistory byte = 'h' // machine, execution, first event -> events of one turn
 )
 
-// executionKey numbers an execution. Numbers grow with time and are not reused.
+// executionKey identifies an execution by numbers, which grow and are never reused.
 type executionKey struct{ machine, id uint64 }
 
 func key(kind byte, parts ...uint64) []byte {
@@ -52,5 +52,5 @@ func (k executionKey) history(chunk int64) []byte {
 	return key(keyHistory, k.machine, k.id, uint64(chunk))
 }
 
-// number reads the number at the end of a key.
+// number returns the number at the end of a key.
 func number(k []byte) uint64 { return binary.BigEndian.Uint64(k[len(k)-8:]) }

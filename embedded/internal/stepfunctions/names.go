@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// maxName is the length of names, in characters.
+// maxName is the length of the longest name, in characters.
 const maxName = 80
 
 func (s *Service) arn(resource, name string) string {
@@ -19,7 +19,7 @@ func (s *Service) executionARN(machine, name string) string {
 	return s.arn("execution", machine) + ":" + name
 }
 
-// checkName refuses names that AWS refuses.
+// checkName fails for names that AWS does not accept.
 // Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_CreateStateMachine.html
 func checkName(name string) error {
 	bad := strings.ContainsFunc(name, func(r rune) bool {
@@ -37,8 +37,8 @@ func invalidARN(arn, why string) error {
 	return wire.Errorf("InvalidArn", "Invalid Arn: '%s: %s'", why, arn)
 }
 
-// resourceName takes the name out of an ARN of this account and region. One of
-// another account is well formed and leads nowhere: ok is false.
+// resourceName returns the name in an ARN. ok is false for an ARN of another account or
+// Region: it is well formed, and nothing exists under it.
 func (s *Service) resourceName(arn, resource string) (name string, ok bool, err error) {
 	parts := strings.SplitN(arn, ":", 7)
 	if len(parts) != 7 || parts[0] != "arn" || parts[2] != "states" {

@@ -7,28 +7,30 @@ import (
 	"ratchet/embedded/internal/ordered"
 )
 
-// queued is a task that waits for a worker.
-type queued struct {
+// queuedTask is a task that waits for a worker.
+type queuedTask struct {
 	execution       executionKey
 	thread, attempt int64
 }
 
-// queue hands the tasks of one activity to the polls that wait, oldest task to
-// oldest poll. A task is at any moment in the heap or in the hands of one poll.
+// queue gives the tasks of one activity to the waiting polls, the oldest task to the
+// oldest poll. A task is either in the heap or with exactly one poll.
 type queue struct {
 	mu    sync.Mutex
-	tasks ordered.Keys[queued]
+	tasks ordered.Keys[queuedTask]
 	polls []*poll
 }
 
+// poll is a GetActivityTask that waits.
 type poll struct {
-	// task gets what is handed over; it has room, so that handing over never blocks.
+	// task receives the poll's task. It has a buffer of one, so that match never blocks.
 	task chan taskOrder
-	done bool // handed a task, or given up
+	done bool // it has its task, or has given up
 }
 
+// taskOrder is a task with its place in the queue.
 type taskOrder struct {
-	queued
+	queuedTask
 	order int64
 }
 
@@ -36,18 +38,20 @@ type taskOrder struct {
 func (q *queue) put(t taskOrder) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.tasks.Set(t.queued, t.order)
+
+	q.tasks.Set(t.queuedTask, t.order)
 	q.match()
 }
 
-// remove takes away a task that nobody shall get any more.
-func (q *queue) remove(t queued) {
+// remove removes a task that is over.
+func (q *queue) remove(t queuedTask) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+
 	q.tasks.Remove(t)
 }
 
-// match hands tasks over while there are both tasks and polls.
+// match gives tasks to polls while there are both. The caller holds q.mu.
 func (q *queue) match() {
 	for len(q.polls) > 0 && q.tasks.Len() > 0 {
 		p := q.polls[0]
@@ -57,6 +61,7 @@ func (q *queue) match() {
 		if p.done {
 			continue
 		}
+
 		key, order, _ := q.tasks.Min()
 		q.tasks.Remove(key)
 		p.done = true
@@ -64,12 +69,13 @@ func (q *queue) match() {
 	}
 }
 
-// take waits for a task until ctx ends; ok is false then. A task that was handed
-// over at the last moment goes back.
+// take waits for a task until ctx ends; ok is false then. A task that arrives at the same
+// moment goes back to its place.
 func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 	if ctx.Err() != nil {
 		return t, false
 	}
+
 	p := &poll{task: make(chan taskOrder, 1)}
 	q.mu.Lock()
 	q.polls = append(q.polls, p)
@@ -81,27 +87,45 @@ func (q *queue) take(ctx context.Context) (t taskOrder, ok bool) {
 		return t, true
 	case <-ctx.Done():
 	}
+
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
 	if !p.done {
 		p.done = true
-		q.forget(p)
+		q.removePoll(p)
+
 		return t, false
 	}
+
 	t = <-p.task
-	q.tasks.Set(t.queued, t.order)
+	q.tasks.Set(t.queuedTask, t.order)
 	q.match()
 
 	return taskOrder{}, false
 }
 
-// forget drops a poll that has given up.
-func (q *queue) forget(p *poll) {
+// removePoll removes a poll that has given up. The caller holds q.mu.
+func (q *queue) removePoll(p *poll) {
 	for i, other := range q.polls {
 		if other == p {
 			q.polls = append(q.polls[:i], q.polls[i+1:]...)
 			return
 		}
 	}
+}
+
+// queue returns the queue of an activity. The activity may have been deleted: its queue
+// outlives it, as its tasks do.
+func (s *Service) queue(arn string) *queue {
+	s.queuesMu.Lock()
+	defer s.queuesMu.Unlock()
+
+	q := s.queues[arn]
+	if q == nil {
+		q = &queue{}
+		s.queues[arn] = q
+	}
+
+	return q
 }

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 )
 
-func at(n int64) taskOrder { return taskOrder{queued{thread: n}, n} }
+func at(n int64) taskOrder { return taskOrder{queuedTask{thread: n}, n} }
 
 // TestQueueIsFair: the oldest poll gets the oldest task, and a task that comes
 // back has its old place.
@@ -51,7 +51,7 @@ func TestQueueIsFair(t *testing.T) {
 		if _, ok := q.take(ended); ok || q.tasks.Len() != 1 {
 			t.Error("a poll that had ended took a task")
 		}
-		q.remove(at(8).queued)
+		q.remove(at(8).queuedTask)
 
 		if q.tasks.Len() != 0 || len(q.polls) != 0 {
 			t.Error("something is left")

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// recentBytes bounds what recent keeps.
+// recentBytes bounds the memory of recent.
 const recentBytes = 32 << 20
 
-// recent keeps the stored form of executions that were lately active: the state
-// and the newest turn that holds documents, which is where the next stimulus
-// nearly always finds what it reads. Entries change under their execution's lock.
+// recent caches the stored form of recently active executions: the state and the newest
+// turn that holds documents, which is nearly all that the next stimulus reads. It drops
+// the least recently used. Entries change under their execution's lock.
 type recent struct {
 	mu    sync.Mutex
 	order list.List // of *recentItem, newest first
@@ -21,11 +21,11 @@ type recent struct {
 type recentItem struct {
 	key    executionKey
 	state  []byte
-	chunk  int64 // first event of events, 0 when there is none
+	chunk  int64 // the id of the first event in events; 0 means no events
 	events []byte
 }
 
-// itemOverhead is about what an entry costs beside its texts.
+// itemOverhead is the approximate memory of an entry without its texts, in bytes.
 const itemOverhead = 256
 
 func (i *recentItem) size() int { return len(i.state) + len(i.events) + itemOverhead }
@@ -38,12 +38,13 @@ func (r *recent) get(key executionKey) (recentItem, bool) {
 	if e == nil {
 		return recentItem{}, false
 	}
+
 	r.order.MoveToFront(e)
 
 	return *e.Value.(*recentItem), true
 }
 
-// put notes a new state and, unless chunk is 0, a new turn.
+// put stores a new state and, unless chunk is 0, a new turn.
 func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,6 +54,7 @@ func (r *recent) put(key executionKey, state []byte, chunk int64, events []byte)
 		if r.items == nil {
 			r.items = map[executionKey]*list.Element{}
 		}
+
 		e = r.order.PushFront(&recentItem{key: key})
 		r.items[key] = e
 		r.bytes += itemOverhead

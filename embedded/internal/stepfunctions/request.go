@@ -2,8 +2,6 @@ package stepfunctions
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/json"
 	"strconv"
 
@@ -11,7 +9,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// decoded makes an operation of a function that takes its request decoded.
+// decoded turns a function with a typed request into an operation. Unlike wire.Decoded it
+// accepts an empty body and ignores the case of names.
 func decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.Operation {
 	return func(ctx context.Context, body []byte) (any, error) {
 		in := new(In)
@@ -25,9 +24,9 @@ func decoded[In any](call func(ctx context.Context, in *In) (any, error)) wire.O
 	}
 }
 
-// members reads texts from a request without decoding the rest. An absent
-// member is "".
-func members(body []byte, names ...string) ([]string, error) {
+// textMembers returns the string members of a request by name, without decoding the rest.
+// An absent member is "".
+func textMembers(body []byte, names ...string) ([]string, error) {
 	texts := make([]string, len(names))
 	if len(body) == 0 {
 		return texts, nil
@@ -47,6 +46,7 @@ func members(body []byte, names ...string) ([]string, error) {
 			if !ok {
 				return nil, wire.Errorf("SerializationException", "%s must be a string", name)
 			}
+
 			texts[i] = text
 		}
 	}
@@ -68,11 +68,12 @@ func appendStamp(b []byte, ms int64) []byte {
 	return append(b, '.', byte('0'+ms/100%10), byte('0'+ms/10%10), byte('0'+ms%10))
 }
 
-// optional is nil for a time that never was, so that it is left out.
-func optional(ms int64) *stamp {
+// optionalStamp returns nil for 0, so that the member is left out.
+func optionalStamp(ms int64) *stamp {
 	if ms == 0 {
 		return nil
 	}
+
 	s := stamp(ms)
 
 	return &s
@@ -82,32 +83,17 @@ func validation(format string, args ...any) error {
 	return wire.Errorf("ValidationException", format, args...)
 }
 
-// pageSize checks maxResults: 0 means the default.
-func pageSize(n int) (int, error) {
-	const standard, most = 100, 1000
-	switch {
-	case n == 0:
-		return standard, nil
-	case n < 0 || n > most:
-		return 0, validation("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
-			"Member must be from 0 to %d", n, most)
-	}
+type tags []struct{ Key, Value string }
 
-	return n, nil
+type encryption struct {
+	Type string `json:"type"`
 }
 
-// pageToken encodes where the next page starts, bound to what is listed.
-func pageToken(kind byte, scope, at uint64) *string {
-	b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{kind}, scope), at)
-	text := base64.RawURLEncoding.EncodeToString(b)
-	return &text
-}
-
-func readPageToken(token string, kind byte, scope uint64) (uint64, error) {
-	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
-	if err != nil || len(b) != 17 || b[0] != kind || binary.BigEndian.Uint64(b[1:]) != scope {
-		return 0, wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
+// checkEncryption fails for keys other than AWS's own.
+func checkEncryption(c *encryption) error {
+	if c != nil && c.Type != "" && c.Type != "AWS_OWNED_KEY" {
+		return wire.Errorf("InvalidEncryptionConfiguration", "the embedded engine supports AWS_OWNED_KEY only")
 	}
 
-	return binary.BigEndian.Uint64(b[9:]), nil
+	return nil
 }

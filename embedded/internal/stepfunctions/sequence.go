@@ -8,9 +8,8 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// sequence hands out growing numbers that are never reused. It reserves them on
-// disk in blocks, so that a number costs next to nothing; a restart skips the
-// rest of a block.
+// sequence assigns growing numbers that are never reused. It reserves them on disk in
+// blocks, so that most numbers cost no write. A restart skips the rest of a block.
 type sequence struct {
 	db             *store.DB
 	mu             sync.Mutex
@@ -30,6 +29,7 @@ func openSequence(db *store.DB) (*sequence, error) {
 	if ok {
 		s.last = binary.BigEndian.Uint64(v)
 	}
+
 	s.reserved = s.last
 
 	return s, nil
@@ -46,8 +46,10 @@ func (s *sequence) next() (uint64, error) {
 		if err := b.Commit(); err != nil {
 			return 0, fmt.Errorf("reserve numbers: %w", err)
 		}
+
 		s.reserved += sequenceBlock
 	}
+
 	s.last++
 
 	return s.last, nil

@@ -1,24 +1,20 @@
 package stepfunctions
 
 import (
-	"context"
 	"sync"
-	"time"
 
 	"ratchet/embedded/internal/ordered"
-	"ratchet/embedded/internal/stepfunctions/execution"
-	"ratchet/embedded/internal/store"
 )
 
-// timers knows when each execution next needs a tick: one entry for each that
-// waits for a time, no goroutine.
+// timers holds the time at which each execution next needs a tick. A waiting execution
+// costs one entry and no goroutine.
 type timers struct {
 	mu   sync.Mutex
 	due  ordered.Keys[executionKey]
-	wake chan struct{} // something is due earlier than before
+	wake chan struct{} // receives a value when the earliest time has changed
 }
 
-// set notes when the execution needs a tick; 0 means never.
+// set sets the time, in milliseconds, at which the execution needs a tick; 0 means never.
 func (t *timers) set(key executionKey, at int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -27,6 +23,7 @@ func (t *timers) set(key executionKey, at int64) {
 		t.due.Remove(key)
 		return
 	}
+
 	t.due.Set(key, at)
 
 	if first, _, _ := t.due.Min(); first == key {
@@ -37,7 +34,8 @@ func (t *timers) set(key executionKey, at int64) {
 	}
 }
 
-// pop takes out up to most executions that are due, and says when the next one is.
+// pop removes and returns up to most executions that are due, and the time of the next one
+// (0 for none).
 func (t *timers) pop(now int64, most int) (keys []executionKey, next int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -51,69 +49,8 @@ func (t *timers) pop(now int64, most int) (keys []executionKey, next int64) {
 		if at > now || len(keys) == most {
 			return keys, at
 		}
+
 		t.due.Remove(key)
 		keys = append(keys, key)
-	}
-}
-
-// Limits of the timer loop.
-const (
-	timerBatch = 128             // ticks that share a flush to disk
-	timerRetry = 5 * time.Second // before a tick that failed is tried again
-)
-
-// Run fires timers until ctx ends, and finishes deletions that a crash had
-// interrupted. It returns nil.
-func (s *Service) Run(ctx context.Context) error {
-	if err := s.finishDeletions(); err != nil {
-		s.log.Error("step functions: finish deletions", "error", err)
-	}
-	alarm := time.NewTimer(time.Hour)
-	defer alarm.Stop()
-
-	for ctx.Err() == nil {
-		keys, next := s.timers.pop(time.Now().UnixMilli(), timerBatch)
-		if len(keys) > 0 {
-			s.tick(keys)
-			continue
-		}
-
-		wait := time.Hour
-		if next != 0 {
-			wait = min(wait, time.Until(time.UnixMilli(next)))
-		}
-		alarm.Reset(wait)
-
-		select {
-		case <-ctx.Done():
-		case <-s.timers.wake:
-		case <-alarm.C:
-		}
-	}
-
-	return nil
-}
-
-// tick fires the timers of several executions with one flush.
-func (s *Service) tick(keys []executionKey) {
-	batches := make([]*store.Batch, 0, len(keys))
-	for _, key := range keys {
-		batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
-			return env.Tick(st)
-		})
-		if err != nil {
-			s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
-			s.timers.set(key, time.Now().Add(timerRetry).UnixMilli())
-		}
-
-		if batch != nil {
-			batches = append(batches, batch)
-		}
-	}
-
-	for _, batch := range batches {
-		if err := batch.Sync(); err != nil {
-			s.log.Error("step functions: timers to disk", "error", err)
-		}
 	}
 }

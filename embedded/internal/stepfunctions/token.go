@@ -9,7 +9,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// taskToken names a started task: where it is, and the secret of the attempt.
+// taskToken identifies a started task and has the secret of its attempt.
 type taskToken struct {
 	execution executionKey
 	thread    int64
@@ -22,10 +22,11 @@ const (
 )
 
 func newSecret() (secret [execution.TokenSize]byte) {
-	_, _ = rand.Read(secret[:]) // never fails: crypto/rand ends the process instead
+	_, _ = rand.Read(secret[:]) // never fails: crypto/rand crashes the process instead
 	return secret
 }
 
+// String returns the token as workers see it.
 func (t taskToken) String() string {
 	b := make([]byte, 1, tokenBytes)
 	b[0] = tokenVersion
@@ -41,6 +42,7 @@ func readToken(text string) (t taskToken, err error) {
 	if err != nil || len(b) != tokenBytes || b[0] != tokenVersion {
 		return t, wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")
 	}
+
 	t.execution.machine = binary.BigEndian.Uint64(b[1:])
 	t.execution.id = binary.BigEndian.Uint64(b[9:])
 	t.thread = int64(binary.BigEndian.Uint64(b[17:]))

@@ -12,11 +12,12 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// startExecution starts an execution. A name starts once: again with the same
-// input while it runs gives the same answer, anything else
-// ExecutionAlreadyExists, also long after its end.
+// startExecution starts an execution. A name starts once. A second start with the same
+// input while the execution runs returns the same answer; any other fails with
+// ExecutionAlreadyExists, also long after the execution has ended.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
-	in, err := members(body, "stateMachineArn", "name", "input")
+	in, err := textMembers(body, "stateMachineArn", "name", "input")
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 		return nil, err
 	}
 
-	if batch == nil { // the same execution again: as durable as the first answer
+	if batch == nil { // it runs already, and this answer must be as durable as the first
 		err = s.db.Barrier()
 	} else {
 		err = batch.Sync()
@@ -63,14 +64,15 @@ func (s *Service) startExecution(_ context.Context, body []byte) (any, error) {
 	}{s.executionARN(machineName, name), stamp(started)}, err
 }
 
-// newName makes up a name in the form of a random UUID.
+// newName returns a name in the form of a random UUID.
 func (s *Service) newName() string {
 	hi, lo := s.random.Uint64(), s.random.Uint64()
 	return fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0xfff, lo&(1<<48-1))
 }
 
-// start stores a new execution, or finds the one that has the name; then the
-// batch is nil.
+// start stores a new execution, or finds the one that has the name; the batch is nil then.
+// It holds s.mu for reading, so that no execution starts in a machine that is being
+// deleted.
 func (s *Service) start(arn, machineName string, ours bool, name string, input []byte) (*store.Batch, int64, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -78,7 +80,7 @@ func (s *Service) start(arn, machineName string, ours bool, name string, input [
 	m := s.machines[machineName]
 	switch {
 	case m == nil || !ours:
-		return nil, 0, noMachine(arn)
+		return nil, 0, machineDoesNotExist(arn)
 	case m.Deleting:
 		return nil, 0, wire.Errorf("StateMachineDeleting", "State Machine is being deleted: '%s'", arn)
 	}
@@ -87,10 +89,12 @@ func (s *Service) start(arn, machineName string, ours bool, name string, input [
 	if err != nil {
 		return nil, 0, err
 	}
+
+	// One start at a time looks up the name and takes it.
 	named := executionNameKey(m.ID, name)
-	h := fnv.New64a()
-	_, _ = h.Write(named)
-	lock := &s.nameLocks[h.Sum64()%lockStripes]
+	hash := fnv.New64a()
+	_, _ = hash.Write(named)
+	lock := &s.nameLocks[hash.Sum64()%lockStripes]
 	lock.Lock()
 	defer lock.Unlock()
 
@@ -100,7 +104,7 @@ func (s *Service) start(arn, machineName string, ours bool, name string, input [
 	}
 
 	if taken {
-		started, err := s.startedAgain(executionKey{m.ID, binary.BigEndian.Uint64(id)}, m.Name, name, input)
+		started, err := s.answerStarted(executionKey{m.ID, binary.BigEndian.Uint64(id)}, m.Name, name, input)
 		return nil, started, err
 	}
 
@@ -109,29 +113,32 @@ func (s *Service) start(arn, machineName string, ours bool, name string, input [
 		return nil, 0, err
 	}
 
-	return s.begin(executionKey{m.ID, next}, named, name, rev, input)
+	return s.storeFirstTurn(executionKey{m.ID, next}, named, name, rev, input)
 }
 
-// begin runs the execution's first turn.
-func (s *Service) begin(key executionKey, named []byte, name string, rev *revision, input []byte) (*store.Batch, int64, error) {
+// storeFirstTurn runs and stores the execution's first turn. named is the key of its name.
+func (s *Service) storeFirstTurn(
+	key executionKey, named []byte, name string, rev *revision, input []byte,
+) (*store.Batch, int64, error) {
 	lock := s.lock(key)
 	lock.Lock()
 	defer lock.Unlock()
+
 	st := &execution.State{Name: name, Revision: rev.ID}
 	env := s.env(key, name, rev)
-
 	turn, err := env.Start(st, input)
 	if err != nil {
 		return nil, 0, err
 	}
-	batch, err := s.store(key, nil, st, execution.AppendState(nil, st), turn, named)
+
+	batch, err := s.storeTurn(key, nil, st, execution.AppendState(nil, st), turn, named)
 
 	return batch, st.Started, err
 }
 
-// startedAgain answers the start of a name that is taken.
-func (s *Service) startedAgain(key executionKey, machine, name string, input []byte) (int64, error) {
-	_, st, err := s.load(key)
+// answerStarted answers the start of a name that is taken.
+func (s *Service) answerStarted(key executionKey, machine, name string, input []byte) (int64, error) {
+	_, st, err := s.loadExecution(key)
 	if err != nil {
 		return 0, err
 	}

@@ -8,7 +8,7 @@ import (
 	"ratchet/embedded/internal/stepfunctions/execution"
 )
 
-// historyBytes is how much data a page of history holds, beside its last event.
+// historyBytes is the size of the documents after which a page of history ends, in bytes.
 const historyBytes = 4 << 20
 
 // executionHistory answers GetExecutionHistory.
@@ -29,7 +29,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		return nil, err
 	}
 
-	st, err := s.read(key)
+	st, err := s.readExecution(key)
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +49,14 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 			return nil, err
 		}
 	}
-	p := &historyPage{reader: history{s, key}, program: rev.program, role: rev.RoleARN, size: size,
-		data: in.IncludeExecutionData == nil || *in.IncludeExecutionData}
 
+	p := &historyPage{
+		reader:  history{s, key},
+		program: rev.program,
+		role:    rev.RoleARN,
+		size:    size,
+		data:    in.IncludeExecutionData == nil || *in.IncludeExecutionData,
+	}
 	next, err := p.fill(s, key, int64(at), in.ReverseOrder)
 	if err != nil {
 		return nil, err
@@ -68,27 +73,27 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 	return answer, nil
 }
 
-// historyPage gathers events as they appear outside.
+// historyPage collects the events of one page as GetExecutionHistory returns them.
 type historyPage struct {
 	reader  history
 	program *asl.Machine
 	role    string
-	size    int
-	data    bool
-	bytes   int
+	size    int  // events on a page
+	data    bool // with inputs and outputs
+	bytes   int  // of the documents on the page
 	events  []map[string]any
 }
 
-// fill reads events from the one with id at and returns the id of the first that
+// fill reads events from the one with id at onwards. It returns the id of the first that
 // did not fit, or 0.
 func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool) (next int64, err error) {
 	p.events = []map[string]any{}
 
 	lo, hi := key.history(0), key.history(at+1)
 	if !reverse {
-		// The turn that holds at starts at or before it.
+		// The key of a turn is its first event: the turn that has the event at is the last one
+		// that starts at or before it.
 		lo, hi = key.history(at), key.history(1<<62)
-
 		err = s.db.Scan(key.history(0), key.history(at+1), true, func(k, _ []byte) (bool, error) {
 			lo = append([]byte(nil), k...)
 			return false, nil
@@ -97,6 +102,7 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 			return 0, fmt.Errorf("read history: %w", err)
 		}
 	}
+
 	err = s.db.Scan(lo, hi, reverse, func(k, v []byte) (bool, error) {
 		var turn []execution.Event
 
@@ -104,6 +110,7 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 			if reverse && e.ID <= at || !reverse && e.ID >= at {
 				turn = append(turn, *e)
 			}
+
 			return true
 		})
 		if err != nil {
@@ -132,9 +139,15 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 	return next, err
 }
 
-// add renders one event.
+// add adds one event to the page.
 func (p *historyPage) add(e *execution.Event) error {
-	event := map[string]any{"id": e.ID, "previousEventId": e.Prev, "timestamp": stamp(e.At), "type": e.Name(p.program)}
+	event := map[string]any{
+		"id":              e.ID,
+		"previousEventId": e.Prev,
+		"timestamp":       stamp(e.At),
+		"type":            e.Name(p.program),
+	}
+
 	name, details := p.details(e)
 	if details != nil {
 		if e.Doc != nil {
@@ -150,8 +163,10 @@ func (p *historyPage) add(e *execution.Event) error {
 		if e.Cause != "" {
 			details["cause"] = e.Cause
 		}
+
 		event[name] = details
 	}
+
 	p.events = append(p.events, event)
 
 	return nil
@@ -177,6 +192,7 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 			return err
 		}
 	}
+
 	p.bytes += len(text)
 	details[field] = string(text)
 	details[field+"Details"] = map[string]bool{"truncated": false}
@@ -184,10 +200,12 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 	return nil
 }
 
-// details names the event's member of details and fills what is its own.
+// details returns the name of the event's member with details, and the details that only
+// its type has. Types without details give "".
 func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 	name := func() string { return p.program.States[e.State].Name }
 	iteration := func() map[string]any { return map[string]any{"name": name(), "index": e.Index} }
+
 	switch e.Type {
 	case execution.ExecutionStarted:
 		return "executionStartedEventDetails", map[string]any{"roleArn": p.role}

@@ -6,17 +6,17 @@ import (
 	"fmt"
 
 	"ratchet/embedded/internal/stepfunctions/execution"
-	"ratchet/embedded/internal/store"
 )
 
-// deleteStateMachine marks the machine, aborts its running executions and
-// removes everything that belongs to it. A crash in between leaves the mark, and
-// Run goes on from there.
+// deleteStateMachine marks the machine as deleting, aborts its running executions and
+// removes everything that belongs to it. After a crash in between, the mark is still there
+// and Run continues.
 func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any, error) {
 	name, ours, err := s.resourceName(in.StateMachineArn, "stateMachine")
 	if err != nil {
 		return nil, err
 	}
+
 	s.mu.Lock()
 
 	m := s.machines[name]
@@ -37,14 +37,13 @@ func (s *Service) deleteStateMachine(_ context.Context, in *machineRequest) (any
 		return nil, err
 	}
 
-	return empty, s.purge(&marked)
+	return empty, s.removeMachine(&marked)
 }
 
-// purge removes a marked machine with its executions. Revisions go as well: no
-// execution is left to need them.
-func (s *Service) purge(m *machine) error {
+// removeMachine removes a marked machine with its executions and revisions.
+func (s *Service) removeMachine(m *machine) error {
 	for {
-		keys, err := s.runningOf(m.ID, 256)
+		keys, err := s.runningExecutions(m.ID, 256)
 		if err != nil {
 			return err
 		}
@@ -66,12 +65,14 @@ func (s *Service) purge(m *machine) error {
 			}
 		}
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
 	if s.machines[m.Name] != m {
-		return nil // another call has done it
+		return nil // another call has removed it
 	}
+
 	b := s.db.NewBatch()
 	b.Delete(nameKey(keyMachine, m.Name))
 
@@ -82,13 +83,14 @@ func (s *Service) purge(m *machine) error {
 	if err := b.Commit(); err != nil {
 		return fmt.Errorf("delete state machine %s: %w", m.Name, err)
 	}
+
 	delete(s.machines, m.Name)
 
 	return nil
 }
 
-// runningOf lists running executions of a machine.
-func (s *Service) runningOf(machine uint64, most int) (keys []executionKey, err error) {
+// runningExecutions returns up to most running executions of a machine.
+func (s *Service) runningExecutions(machine uint64, most int) (keys []executionKey, err error) {
 	err = s.db.Scan(key(keyRunning, machine), key(keyRunning, machine+1), false, func(k, _ []byte) (bool, error) {
 		keys = append(keys, executionKey{machine, number(k)})
 		return len(keys) < most, nil
@@ -97,7 +99,7 @@ func (s *Service) runningOf(machine uint64, most int) (keys []executionKey, err 
 	return keys, err
 }
 
-// finishDeletions goes on with deletions that a crash interrupted.
+// finishDeletions continues deletions that a crash interrupted.
 func (s *Service) finishDeletions() error {
 	s.mu.RLock()
 
@@ -111,16 +113,8 @@ func (s *Service) finishDeletions() error {
 
 	var all error
 	for _, m := range marked {
-		all = errors.Join(all, s.purge(m))
+		all = errors.Join(all, s.removeMachine(m))
 	}
 
 	return all
-}
-
-// settle syncs a batch, when there is one.
-func settle(batch *store.Batch) error {
-	if batch == nil {
-		return nil
-	}
-	return batch.Sync()
 }

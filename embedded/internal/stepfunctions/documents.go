@@ -1,0 +1,31 @@
+package stepfunctions
+
+import (
+	"fmt"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+)
+
+// history reads documents of one execution.
+type history struct {
+	s   *Service
+	key executionKey
+}
+
+// Document returns a document of an earlier turn, from memory if the turn is recent.
+func (h history) Document(ref execution.Ref) ([]byte, error) {
+	if item, ok := h.s.recent.get(h.key); ok && item.chunk == ref.Chunk {
+		return execution.FindDocument(ref, item.events)
+	}
+
+	data, ok, err := h.s.db.Get(h.key.history(ref.Chunk))
+	if err != nil {
+		return nil, fmt.Errorf("read the history of execution %d: %w", h.key.id, err)
+	}
+
+	if !ok {
+		return nil, fmt.Errorf("read the history of execution %d: the turn at event %d is missing", h.key.id, ref.Chunk)
+	}
+
+	return execution.FindDocument(ref, data)
+}

@@ -1,0 +1,79 @@
+package stepfunctions
+
+import "context"
+
+func (s *Service) describeStateMachine(_ context.Context, in *machineRequest) (any, error) {
+	m, err := s.machineNamed(in.StateMachineArn)
+	if err != nil {
+		return nil, err
+	}
+
+	rev, err := s.revision(m.ID, m.Revision)
+	if err != nil {
+		return nil, err
+	}
+
+	answer := s.definitionAnswer(m, rev)
+	answer["creationDate"] = stamp(m.Created)
+	answer["type"] = "STANDARD"
+	answer["status"] = "ACTIVE"
+	if m.Deleting {
+		answer["status"] = "DELETING"
+	}
+
+	return answer, nil
+}
+
+// definitionAnswer returns what DescribeStateMachine and DescribeStateMachineForExecution
+// have in common.
+func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
+	answer := map[string]any{
+		"stateMachineArn":         s.arn("stateMachine", m.Name),
+		"name":                    m.Name,
+		"definition":              rev.Definition,
+		"roleArn":                 rev.RoleARN,
+		"revisionId":              revisionID(rev.ID),
+		"loggingConfiguration":    map[string]any{"level": "OFF", "includeExecutionData": false},
+		"tracingConfiguration":    map[string]any{"enabled": false},
+		"encryptionConfiguration": map[string]any{"type": "AWS_OWNED_KEY"},
+	}
+	if m.Logging != nil {
+		answer["loggingConfiguration"] = m.Logging
+	}
+
+	if m.Tracing != nil {
+		answer["tracingConfiguration"] = m.Tracing
+	}
+
+	return answer
+}
+
+func (s *Service) listStateMachines(_ context.Context, in *listRequest) (any, error) {
+	s.mu.RLock()
+
+	all := make([]*machine, 0, len(s.machines))
+	for _, m := range s.machines {
+		all = append(all, m)
+	}
+	s.mu.RUnlock()
+
+	page, next, err := pageOf(all, in, keyMachine, func(m *machine) (string, uint64) { return m.Name, m.ID })
+	if err != nil {
+		return nil, err
+	}
+
+	list := make([]any, len(page))
+	for i, m := range page {
+		list[i] = map[string]any{
+			"stateMachineArn": s.arn("stateMachine", m.Name),
+			"name":            m.Name,
+			"type":            "STANDARD",
+			"creationDate":    stamp(m.Created),
+		}
+	}
+
+	return struct {
+		StateMachines []any   `json:"stateMachines"`
+		NextToken     *string `json:"nextToken,omitempty"`
+	}{list, next}, nil
+}

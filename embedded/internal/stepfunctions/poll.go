@@ -1,0 +1,93 @@
+package stepfunctions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// pollTime is the time after which a poll without a task returns.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_GetActivityTask.html
+const pollTime = 60 * time.Second
+
+// errCallerGone reports that the caller has disconnected before its task was started.
+var errCallerGone = errors.New("the caller has gone")
+
+// getActivityTask waits up to pollTime for a task. A task whose caller disconnects before
+// the task is marked as started goes back to its place in the queue.
+func (s *Service) getActivityTask(ctx context.Context, body []byte) (any, error) {
+	in, err := textMembers(body, "activityArn", "workerName")
+	if err != nil {
+		return nil, err
+	}
+
+	arn, worker := in[0], in[1]
+	if worker != "" {
+		if err := checkName(worker); err != nil {
+			return nil, err
+		}
+	}
+
+	if _, err := s.activityNamed(arn); err != nil {
+		return nil, err
+	}
+
+	q := s.queue(arn)
+	wait, cancel := context.WithTimeout(ctx, pollTime)
+	defer cancel()
+
+	for {
+		task, ok := q.take(wait)
+		if !ok {
+			if ctx.Err() != nil {
+				return nil, context.Canceled
+			}
+
+			return json.RawMessage(`{"taskToken":null}`), nil
+		}
+
+		answer, err := s.startTask(ctx, task, worker)
+		switch {
+		case errors.Is(err, execution.ErrNotScheduled), errors.Is(err, errNoExecution):
+			continue // the task was over before this poll could start it
+		case errors.Is(err, errCallerGone):
+			q.put(task)
+			return nil, context.Canceled
+		case err != nil:
+			q.put(task)
+			return nil, err
+		}
+
+		return answer, nil
+	}
+}
+
+// startTask marks the task as started and returns its token and input.
+func (s *Service) startTask(ctx context.Context, task taskOrder, worker string) (any, error) {
+	token := taskToken{execution: task.execution, thread: task.thread, secret: newSecret()}
+
+	var input []byte
+	start := func(env *execution.Env, st *execution.State) (turn *execution.Turn, err error) {
+		if ctx.Err() != nil {
+			return nil, errCallerGone
+		}
+
+		input, turn, err = env.StartTask(st, task.thread, task.attempt, worker, token.secret)
+
+		return turn, err
+	}
+
+	batch, err := s.stimulate(task.execution, start)
+	if syncErr := syncBatch(batch); syncErr != nil || err != nil {
+		return nil, errors.Join(err, syncErr)
+	}
+
+	answer := append(make([]byte, 0, len(input)+len(input)/4+128), `{"taskToken":"`...)
+	answer = append(append(answer, token.String()...), `","input":`...)
+
+	return json.RawMessage(append(rawjson.AppendBytes(answer, input), '}')), nil
+}

@@ -1,0 +1,66 @@
+package stepfunctions
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
+)
+
+// recoverRecords reads the machines and activities.
+func (s *Service) recoverRecords() error {
+	prefix := key(keyMachine)
+	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
+		m := &machine{}
+		err := json.Unmarshal(v, m)
+		s.machines[m.Name] = m
+
+		return true, err
+	})
+	if err != nil {
+		return fmt.Errorf("read state machines: %w", err)
+	}
+
+	prefix = key(keyActivity)
+	err = s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
+		a := &activity{}
+		err := json.Unmarshal(v, a)
+		s.activities[a.Name] = a
+
+		return true, err
+	})
+	if err != nil {
+		return fmt.Errorf("read activities: %w", err)
+	}
+
+	return nil
+}
+
+// recoverExecutions rebuilds queues and timers. It reads the states of running executions,
+// which are small, and not their documents.
+func (s *Service) recoverExecutions() error {
+	prefix := key(keyRunning)
+
+	return s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
+		id := executionKey{machine: number(k[:len(k)-8]), id: number(k)}
+		st, err := execution.ReadState(v)
+		if err != nil {
+			return false, fmt.Errorf("read execution %d: %w", id.id, err)
+		}
+
+		rev, err := s.revision(id.machine, st.Revision)
+		if err != nil {
+			return false, err
+		}
+
+		for _, t := range st.Tasks(rev.program) {
+			s.queue(t.Resource).put(taskOrder{queuedTask{id, t.Thread, t.Attempt}, int64(t.Queue)})
+			s.queueOrder.Store(max(s.queueOrder.Load(), t.Queue))
+		}
+
+		s.timers.set(id, st.NextTimer())
+
+		return true, nil
+	})
+}

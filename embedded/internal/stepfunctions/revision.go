@@ -1,0 +1,95 @@
+package stepfunctions
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"ratchet/embedded/internal/stepfunctions/asl"
+	"ratchet/embedded/internal/wire"
+)
+
+// revision is one definition of a machine. Executions keep the revision with which they
+// were started.
+type revision struct {
+	ID         uint64 `json:"id"`
+	Machine    string `json:"machine"`
+	Definition string `json:"definition"`
+	RoleARN    string `json:"role"`
+	Updated    int64  `json:"updated"`
+
+	program *asl.Machine
+}
+
+// revisionCache is the number of compiled definitions that are kept in memory.
+const revisionCache = 1024
+
+// revision returns a revision with its compiled definition.
+func (s *Service) revision(machine, id uint64) (*revision, error) {
+	s.revisionsMu.RLock()
+	rev := s.revisions[id]
+	s.revisionsMu.RUnlock()
+
+	if rev != nil {
+		return rev, nil
+	}
+
+	data, ok, err := s.db.Get(key(keyRevision, machine, id))
+	if err == nil && !ok {
+		err = errors.New("it is missing")
+	}
+
+	rev = &revision{}
+	if err == nil {
+		err = json.Unmarshal(data, rev)
+	}
+
+	if err != nil {
+		return nil, fmt.Errorf("read definition %d: %w", id, err)
+	}
+
+	program, found := asl.Parse([]byte(rev.Definition))
+	if program == nil {
+		return nil, fmt.Errorf("read definition %d: %w", id, found.Err())
+	}
+
+	rev.program = program
+	s.cacheRevision(rev)
+
+	return rev, nil
+}
+
+// cacheRevision adds a revision to the cache, in the place of any other when it is full.
+func (s *Service) cacheRevision(rev *revision) {
+	s.revisionsMu.Lock()
+	defer s.revisionsMu.Unlock()
+
+	if len(s.revisions) >= revisionCache {
+		for id := range s.revisions {
+			delete(s.revisions, id)
+			break
+		}
+	}
+
+	s.revisions[rev.ID] = rev
+}
+
+// revisionID returns a revision's number in the form of AWS's revision ids.
+func revisionID(id uint64) string {
+	return fmt.Sprintf("00000000-0000-4000-8000-%012x", id)
+}
+
+// parseDefinition compiles a definition. It fails with InvalidDefinition.
+func parseDefinition(definition string) (*asl.Machine, error) {
+	if len(definition) > asl.MaxDefinition {
+		return nil, validation("1 validation error detected: Value at 'definition' failed to satisfy constraint: "+
+			"Member must have length less than or equal to %d", asl.MaxDefinition)
+	}
+
+	program, found := asl.Parse([]byte(definition))
+	if program == nil {
+		return nil, wire.Errorf("InvalidDefinition", "%v", found.Err())
+	}
+
+	return program, nil
+}

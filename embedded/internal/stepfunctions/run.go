@@ -1,0 +1,73 @@
+package stepfunctions
+
+import (
+	"context"
+	"time"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
+)
+
+// Limits of the timer loop.
+const (
+	timerBatch = 128             // timers that share a flush of the disk
+	timerRetry = 5 * time.Second // the wait before a timer that failed is tried again
+)
+
+// Run finishes deletions that a crash has interrupted, and fires timers until ctx ends. It
+// returns nil; errors go to the log.
+func (s *Service) Run(ctx context.Context) error {
+	if err := s.finishDeletions(); err != nil {
+		s.log.Error("step functions: finish deletions", "error", err)
+	}
+
+	alarm := time.NewTimer(time.Hour)
+	defer alarm.Stop()
+
+	for ctx.Err() == nil {
+		keys, next := s.timers.pop(time.Now().UnixMilli(), timerBatch)
+		if len(keys) > 0 {
+			s.tick(keys)
+			continue
+		}
+
+		wait := time.Hour
+		if next != 0 {
+			wait = min(wait, time.Until(time.UnixMilli(next)))
+		}
+
+		alarm.Reset(wait)
+
+		select {
+		case <-ctx.Done():
+		case <-s.timers.wake:
+		case <-alarm.C:
+		}
+	}
+
+	return nil
+}
+
+// tick fires the timers of several executions with one flush.
+func (s *Service) tick(keys []executionKey) {
+	batches := make([]*store.Batch, 0, len(keys))
+	for _, key := range keys {
+		batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+			return env.Tick(st)
+		})
+		if err != nil {
+			s.log.Error("step functions: timer", "machine", key.machine, "execution", key.id, "error", err)
+			s.timers.set(key, time.Now().Add(timerRetry).UnixMilli())
+		}
+
+		if batch != nil {
+			batches = append(batches, batch)
+		}
+	}
+
+	for _, batch := range batches {
+		if err := batch.Sync(); err != nil {
+			s.log.Error("step functions: timers to disk", "error", err)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package stepfunctions
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/store"
+)
+
+// commitRecord stores the record of a machine or activity as JSON.
+func (s *Service) commitRecord(key []byte, record any) error {
+	text, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+
+	b := s.db.NewBatch()
+	b.Set(key, text)
+
+	if err := b.Commit(); err != nil {
+		return fmt.Errorf("store a record: %w", err)
+	}
+
+	return nil
+}
+
+// storeTurn makes a turn visible in the store, in queues and in timers, and returns the
+// batch to sync. state is the stored form of st, before the stored form of the state before
+// the turn. In the first turn before is nil and named is the key of the execution's name.
+// The caller holds the execution's lock.
+func (s *Service) storeTurn(key executionKey, before []byte, st *execution.State, state []byte, turn *execution.Turn, named []byte) (*store.Batch, error) {
+	batch := s.db.NewBatch()
+	if before == nil {
+		batch.Set(named, binary.BigEndian.AppendUint64(nil, key.id))
+	} else if was := execution.StoredStatus(before); was == execution.Running {
+		if st.Status != execution.Running {
+			batch.Delete(key.running())
+		}
+	} else if st.Status == execution.Running {
+		batch.Delete(key.ended())
+		batch.Delete(key.status(was))
+	}
+
+	if st.Status == execution.Running {
+		batch.Set(key.running(), state)
+	} else {
+		batch.Set(key.ended(), state)
+		batch.Set(key.status(st.Status), nil)
+	}
+
+	var chunk int64
+	var events []byte
+	if len(turn.Events) > 0 {
+		events = execution.AppendEvents(nil, turn.Events)
+		batch.Set(key.history(turn.Chunk()), events)
+
+		if turn.Documents {
+			chunk = turn.Chunk()
+		}
+	}
+
+	if err := batch.Apply(); err != nil {
+		batch.Discard()
+		return nil, fmt.Errorf("store a turn of execution %d: %w", key.id, err)
+	}
+
+	if st.Status == execution.Running {
+		s.recent.put(key, state, chunk, events)
+	} else {
+		s.recent.remove(key)
+	}
+
+	for _, t := range turn.Dequeued {
+		s.queue(t.Resource).remove(queuedTask{key, t.Thread, t.Attempt})
+	}
+
+	for _, t := range turn.Queued {
+		s.queue(t.Resource).put(taskOrder{queuedTask{key, t.Thread, t.Attempt}, int64(t.Queue)})
+	}
+
+	s.timers.set(key, st.NextTimer())
+
+	return batch, nil
+}
+
+// loadExecution returns an execution's state, running or ended, with its stored form. It
+// fails with errNoExecution. The caller holds the execution's lock.
+func (s *Service) loadExecution(key executionKey) ([]byte, *execution.State, error) {
+	var data []byte
+	var err error
+	item, ok := s.recent.get(key)
+	if data = item.state; !ok {
+		data, ok, err = s.db.Get(key.running())
+	}
+
+	if err == nil && !ok {
+		data, ok, err = s.db.Get(key.ended())
+	}
+
+	if err != nil {
+		return nil, nil, fmt.Errorf("read execution %d: %w", key.id, err)
+	}
+
+	if !ok {
+		return nil, nil, errNoExecution
+	}
+
+	st, err := execution.ReadState(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read execution %d: %w", key.id, err)
+	}
+
+	return data, st, nil
+}
