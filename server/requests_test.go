@@ -32,7 +32,7 @@ func TestRequestsComeByAQueue(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			s.until(t, workflow.Cancelled)
+			s.until(workflow.Cancelled)
 
 			if _, err := s.Request(t.Context(), transitions.Request{OrderID: mug.ID, Event: workflow.Ship, RequestID: "r-2"}); err != nil {
 				t.Fatal(err)

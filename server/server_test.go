@@ -1,18 +1,18 @@
 package server_test
 
 import (
-	"context"
+	"fmt"
 	"path/filepath"
-	"sync"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/scenario"
+	"ratchet/ratchettest"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -23,120 +23,41 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // shop is a backend with one worker and a quick carrier.
 type shop struct {
 	*server.Backend
-	machine string
-	moved   chan transitions.Change // every change, after its notification or not
+	env *ratchettest.Env
 }
 
 func newShop(t *testing.T, edit ...func(*server.Config)) *shop {
 	t.Helper()
-	dir := t.TempDir()
-	s := &shop{moved: make(chan transitions.Change, 1000)}
 
-	cfg := server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"), CarrierDelay: time.Millisecond}
+	var cfg server.Config
 	for _, e := range edit {
 		e(&cfg)
 	}
+	env := ratchettest.Start(t, ratchettest.Config{Server: cfg})
+	env.SetStock("mug", 10)
 
-	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{Reacted: func(handler string, c transitions.Change) {
-		if handler == "journal" {
-			s.moved <- c
-		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	s.Backend = b
-	if err := b.Init(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-
-	if s.machine, err = b.StateMachineARN(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-
-	if err := b.Stock.Set(t.Context(), "mug", 10); err != nil {
-		t.Fatal(err)
-	}
-
-	ctx, stop := context.WithCancel(context.Background())
-	var group sync.WaitGroup
-	for _, run := range []func(context.Context) error{b.Engine.Run, b.Carrier.Run, func(ctx context.Context) error { return b.Run(ctx, "test") }} {
-		group.Go(func() {
-			if err := run(ctx); err != nil {
-				t.Errorf("run: %v", err)
-			}
-		})
-	}
-	t.Cleanup(func() {
-		stop()
-		group.Wait()
-
-		if err := b.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-
-	return s
+	return &shop{Backend: env.Backend, env: env}
 }
 
 var mug = transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1250}}, Total: transitions.Money{Amount: 1250, Currency: "EUR"}}
 
-func (s *shop) start(t *testing.T, order transitions.NewOrder) {
-	t.Helper()
+// until waits until the order's journal has reached the state.
+func (s *shop) until(want workflow.State) {
+	s.env.Wait("the order to reach "+string(want), func() (bool, string, error) {
+		rows := s.env.Journal(mug.ID)
+		reached := slices.ContainsFunc(rows, func(row transitions.Transition) bool { return row.To == want })
 
-	if _, err := s.Start(t.Context(), s.machine, order); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// until waits until the stream has reported that the order reached the state.
-func (s *shop) until(t *testing.T, want workflow.State) {
-	t.Helper()
-
-	timeout := time.After(20 * time.Second)
-	for {
-		select {
-		case c := <-s.moved:
-			if c.New.State == want {
-				return
-			}
-		case <-timeout:
-			t.Fatalf("the order did not reach %s", want)
-		}
-	}
-}
-
-// ended waits until the order's execution has ended and returns its status.
-func (s *shop) ended(t *testing.T, id transitions.OrderID) sfntypes.ExecutionStatus {
-	t.Helper()
-
-	if err := scenario.Wait(t.Context(), s.Backend); err != nil {
-		t.Fatal(err)
-	}
-
-	arn, err := s.ExecutionARN(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	out, err := s.SFN.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	return out.Status
+		return reached, fmt.Sprintf("%+v", rows), nil
+	})
 }
 
 func TestAnOrderIsDelivered(t *testing.T) {
 	s := newShop(t)
-	s.start(t, mug)
-	s.start(t, mug) // the same request again finds the same execution
-	s.until(t, workflow.Delivered)
+	s.env.Execute(mug)
+	s.env.Execute(mug) // the same request again finds the same execution
+	s.until(workflow.Delivered)
 
-	if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
-		t.Errorf("execution %s", status)
-	}
+	s.env.WantExecution(mug.ID, sfntypes.ExecutionStatusSucceeded)
 
 	if l, _, err := s.Stock.Level(t.Context(), "mug"); err != nil || l.Available != 9 || l.Committed != 1 {
 		t.Errorf("stock %+v, %v", l, err)
@@ -144,7 +65,13 @@ func TestAnOrderIsDelivered(t *testing.T) {
 
 	other := mug
 	other.Total.Amount++
-	if _, err := s.Start(t.Context(), s.machine, other); err == nil {
+
+	machine, err := s.StateMachineARN(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := s.Start(t.Context(), machine, other); err == nil {
 		t.Error("another order under the same id was taken")
 	}
 }
@@ -163,39 +90,22 @@ func TestAHeldOrderWaitsForItsRelease(t *testing.T) {
 		}
 	}
 	move(workflow.Hold)
-	s.start(t, mug)
+	s.env.Execute(mug)
 	s.untilParked(t, mug.ID, workflow.Pending)
 	move(workflow.Release)
-	s.until(t, workflow.Delivered)
+	s.until(workflow.Delivered)
 
-	if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
-		t.Errorf("execution %s", status)
-	}
+	s.env.WantExecution(mug.ID, sfntypes.ExecutionStatusSucceeded)
 }
 
 // untilParked waits until the order's execution waits for the state.
 func (s *shop) untilParked(t *testing.T, id transitions.OrderID, want workflow.State) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
 
-	timeout := time.After(20 * time.Second)
-	for {
+	s.env.With(t).Wait("the execution to wait for "+string(want), func() (bool, string, error) {
 		tasks, err := s.Parked.Waiting(t.Context(), string(id))
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		if len(tasks) == 1 && tasks[0].Awaited == string(want) {
-			return
-		}
-
-		select {
-		case <-tick.C:
-		case <-timeout:
-			t.Fatalf("the execution did not wait for %s, but for %v", want, tasks)
-		}
-	}
+		return len(tasks) == 1 && tasks[0].Awaited == string(want), fmt.Sprintf("it waits for %v", tasks), err
+	})
 }
 
 func TestACancelledOrderIsUndone(t *testing.T) {
@@ -208,11 +118,9 @@ func TestACancelledOrderIsUndone(t *testing.T) {
 	if err != nil || r.Verdict != transitions.Applied {
 		t.Fatalf("%s, %v", r.Verdict, err)
 	}
-	s.start(t, mug)
+	s.env.Execute(mug)
 
-	if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
-		t.Errorf("execution %s", status)
-	}
+	s.env.WantExecution(mug.ID, sfntypes.ExecutionStatusSucceeded)
 
 	if l, _, err := s.Stock.Level(t.Context(), "mug"); err != nil || l.Available != 10 || l.Reserved != 0 {
 		t.Errorf("stock %+v, %v", l, err)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
 	"ratchet/inventory"
 	"ratchet/transitions"
 	"ratchet/txn"
@@ -81,9 +83,9 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 	}
 
 	// The execution reserves what the order was placed with, on top.
-	s.start(t, mug)
-	s.until(t, workflow.Delivered)
-	s.ended(t, mug.ID)
+	s.env.Execute(mug)
+	s.until(workflow.Delivered)
+	s.env.WantExecution(mug.ID, sfntypes.ExecutionStatusSucceeded)
 	s.stock(t, "cup", inventory.Level{Available: 6, Committed: 4})
 
 	if r := s.addItems(t, "e-3", cups); r.Verdict != transitions.WrongState || r.Order == nil {

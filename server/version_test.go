@@ -38,7 +38,7 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 			t.Fatal(err)
 		}
 		move(t, s, workflow.Hold)
-		s.start(t, mug)
+		s.env.Execute(mug)
 		s.untilParked(t, mug.ID, workflow.Pending)
 	})
 	t.Run("under version 2 it is migrated, released and delivered", func(t *testing.T) {
@@ -52,11 +52,9 @@ func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 			t.Fatalf("%d moved, %d unmapped, %v", moved, unmapped, err)
 		}
 		move(t, s, workflow.Release)
-		s.until(t, workflow.Delivered)
+		s.until(workflow.Delivered)
 
-		if status := s.ended(t, mug.ID); status != sfntypes.ExecutionStatusSucceeded {
-			t.Errorf("execution %s", status)
-		}
+		s.env.WantExecution(mug.ID, sfntypes.ExecutionStatusSucceeded)
 
 		order, _, err := s.Orders.Get(t.Context(), mug.ID)
 		if err != nil || order.State != workflow.Delivered || order.DefinitionVersion != 2 {

@@ -362,6 +362,7 @@ func TestAnAroundHookStandsForTheService(t *testing.T) {
 	counter.transport.Around(func(*embeddedtest.Call, embeddedtest.Sender) (*http.Response, error) {
 		return nil, &embeddedtest.Error{Code: "ItemCollectionSizeLimitExceededException"}
 	})
+
 	if _, ok := errors.AsType[*types.ItemCollectionSizeLimitExceededException](counter.add(t.Context())); !ok || counter.value(t) != 42 {
 		t.Errorf("an error of the hook did not arrive as AWS's; value %d, want 42", counter.value(t))
 	}
