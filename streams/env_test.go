@@ -3,13 +3,7 @@ package streams
 import (
 	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -20,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 
 	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 )
@@ -30,56 +25,41 @@ const (
 	deadTable   = "dead-letters"
 )
 
-// testEnv is an embedded engine with the three tables.
+// testEnv is an embedded engine with a table that has a stream, a lease table and a
+// dead-letter table.
 type testEnv struct {
 	testing.TB
 	engine *embedded.Engine
 	db     *dynamodb.Client
-	arn    string
+	arn    string // of the stream
 }
 
 func newTestEnv(t testing.TB, shards int) *testEnv {
 	t.Helper()
 
-	engine, err := embedded.Open(embedded.Config{
-		Dir: t.TempDir(), Log: slog.New(slog.DiscardHandler),
-		Streams: embedded.StreamsConfig{InitialShards: shards, RollEvery: -1},
+	engine := embeddedtest.Open(t, func(c *embedded.Config) {
+		c.Streams = embedded.StreamsConfig{InitialShards: shards, RollEvery: -1}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { done <- engine.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
+	embeddedtest.Run(t, engine)
 
-		if err := errors.Join(<-done, engine.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-
-	w := &testEnv{TB: t, engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig())}
+	env := &testEnv{TB: t, engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig())}
 	orders := dynamo.Table(ordersTable, dynamo.TextKey("id"), dynamo.TextKey("part"))
-	orders.StreamSpecification = images()
-	for _, in := range []*dynamodb.CreateTableInput{orders, LeaseTableInput(leasesTable), DeadLetterTableInput(deadTable)} {
-		if _, err := w.db.CreateTable(context.Background(), in); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.arn = w.latest()
+	orders.StreamSpecification = bothImages()
+	embeddedtest.Create(t, env.db, orders, LeaseTableInput(leasesTable), DeadLetterTableInput(deadTable))
+	env.arn = env.latestStream()
 
-	return w
+	return env
 }
 
-func images() *ddbtypes.StreamSpecification {
+func bothImages() *ddbtypes.StreamSpecification {
 	return &ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddbtypes.StreamViewTypeNewAndOldImages}
 }
 
-func (w *testEnv) latest() string {
+// latestStream returns the ARN of the table's latest stream.
+func (w *testEnv) latestStream() string {
 	w.Helper()
 
-	out, err := w.db.DescribeTable(context.Background(), &dynamodb.DescribeTableInput{TableName: aws.String(ordersTable)})
+	out, err := w.db.DescribeTable(w.Context(), &dynamodb.DescribeTableInput{TableName: aws.String(ordersTable)})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -87,11 +67,21 @@ func (w *testEnv) latest() string {
 	return deref(out.Table.LatestStreamArn)
 }
 
+// setStream changes whether the table has a stream, and which images it has.
+func (w *testEnv) setStream(s *ddbtypes.StreamSpecification) {
+	w.Helper()
+
+	_, err := w.db.UpdateTable(w.Context(), &dynamodb.UpdateTableInput{TableName: aws.String(ordersTable), StreamSpecification: s})
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
 // write sets the item's version, which makes one record.
 func (w *testEnv) write(id string, version int) {
 	w.Helper()
 
-	_, err := w.db.PutItem(context.Background(), &dynamodb.PutItemInput{
+	_, err := w.db.PutItem(w.Context(), &dynamodb.PutItemInput{
 		TableName: aws.String(ordersTable),
 		Item:      dynamo.Item{"id": dynamo.S(id), "part": dynamo.S("-"), "version": dynamo.N(int64(version))},
 	})
@@ -100,10 +90,11 @@ func (w *testEnv) write(id string, version int) {
 	}
 }
 
+// roll ends every open shard and continues it with a child.
 func (w *testEnv) roll() {
 	w.Helper()
 
-	if err := w.engine.RollShards(context.Background(), w.arn); err != nil {
+	if err := w.engine.RollShards(w.Context(), w.arn); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -112,24 +103,49 @@ func (w *testEnv) roll() {
 func (w *testEnv) leases() []Lease {
 	w.Helper()
 
-	l, err := ReadLeases(context.Background(), w.db, leasesTable, w.arn)
+	leases, err := ReadLeases(w.Context(), w.db, leasesTable, w.arn)
 	if err != nil {
 		w.Fatal(err)
 	}
 
-	return l
+	return leases
 }
 
-// config is a poller's configuration with short times; handle is its only handler.
+// table returns the lease table as a poller uses it.
+func (w *testEnv) table() *leaseTable {
+	return &leaseTable{api: w.db, table: leasesTable, stream: w.arn}
+}
+
+// deadLetters reads all dead letters of a handler.
+func (w *testEnv) deadLetters(handler string) []DeadLetter {
+	w.Helper()
+
+	letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(w.Context(), handler, "", 0)
+	if err != nil {
+		w.Fatal(err)
+	}
+
+	return letters
+}
+
+// config returns a poller's configuration with short times; handle is its only
+// handler.
 func (w *testEnv) config(handle HandlerFunc, edit ...func(*Config)) Config {
 	cfg := Config{
-		Streams: dynamodbstreams.NewFromConfig(w.engine.AWSConfig()), DynamoDB: w.db,
-		TableName: ordersTable, LeaseTable: leasesTable, DeadLetterTable: deadTable,
-		Handlers:   []Handler{{Name: "h", Handle: handle}},
-		PollActive: 2 * time.Millisecond, PollIdle: 10 * time.Millisecond,
-		LeaseDuration: time.Second, CheckpointEvery: 20 * time.Millisecond, DiscoverEvery: 200 * time.Millisecond,
-		Retry: Retry{Attempts: 3, Base: time.Millisecond, Max: 5 * time.Millisecond}, DrainTimeout: 2 * time.Second,
-		Log: slog.New(slog.DiscardHandler),
+		Streams:         dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
+		DynamoDB:        w.db,
+		TableName:       ordersTable,
+		LeaseTable:      leasesTable,
+		DeadLetterTable: deadTable,
+		Handlers:        []Handler{{Name: "h", Handle: handle}},
+		PollActive:      2 * time.Millisecond,
+		PollIdle:        10 * time.Millisecond,
+		LeaseDuration:   time.Second,
+		CheckpointEvery: 20 * time.Millisecond,
+		DiscoverEvery:   200 * time.Millisecond,
+		Retry:           Retry{Attempts: 3, Base: time.Millisecond, Max: 5 * time.Millisecond},
+		DrainTimeout:    2 * time.Second,
+		Log:             embeddedtest.Quiet(),
 	}
 	for _, e := range edit {
 		e(&cfg)
@@ -138,22 +154,41 @@ func (w *testEnv) config(handle HandlerFunc, edit ...func(*Config)) Config {
 	return cfg
 }
 
-// running is a poller that runs.
-type running struct {
-	*Poller
-	stop func() error // asks it to stop and waits; may be called twice
-	done chan struct{}
+// intercept returns a transport in front of the engine, and an edit of a Config that
+// makes its poller use it.
+func (w *testEnv) intercept() (*embeddedtest.Transport, func(*Config)) {
+	cfg := w.engine.AWSConfig()
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	transport := embeddedtest.Intercept(&cfg)
+
+	return transport, func(c *Config) {
+		c.Streams, c.DynamoDB = dynamodbstreams.NewFromConfig(cfg), dynamodb.NewFromConfig(cfg)
+	}
 }
 
-func (w *testEnv) start(cfg Config) *running {
+func awsError(code string) error { return &embeddedtest.Error{Code: code} }
+
+func contains(c *embeddedtest.Call, s string) bool { return bytes.Contains(c.Body(), []byte(s)) }
+
+// runningPoller is a poller that runs.
+type runningPoller struct {
+	*Poller
+	stop func() error  // stops it and returns what Run returned; may be called twice
+	done chan struct{} // closed when Run has returned
+}
+
+func (w *testEnv) start(cfg Config) *runningPoller {
 	w.Helper()
 
 	p, err := New(cfg)
 	if err != nil {
 		w.Fatal(err)
 	}
+
+	// Not w.Context(), which ends before the cleanups: a poller that a test does not
+	// stop must stop before its engine does.
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{Poller: p, done: make(chan struct{})}
+	r := &runningPoller{Poller: p, done: make(chan struct{})}
 	var runErr error
 	go func() { defer close(r.done); runErr = p.Run(ctx) }()
 	r.stop = func() error { cancel(); <-r.done; return runErr }
@@ -162,8 +197,8 @@ func (w *testEnv) start(cfg Config) *running {
 	return r
 }
 
-// stopped ends a poller and wants no error.
-func (w *testEnv) stopped(r *running) {
+// stopped stops a poller, which must not return an error.
+func (w *testEnv) stopped(r *runningPoller) {
 	w.Helper()
 
 	if err := r.stop(); err != nil {
@@ -178,13 +213,14 @@ func (w *testEnv) until(what string, ok func() bool) {
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
-			w.Fatalf("waited in vain until %s", what)
+			w.Fatalf("timed out waiting until %s", what)
 		}
 		worker.Wait(w.Context(), time.Millisecond)
 	}
 }
 
-// recorder notes what handlers got: per item, the versions in order of arrival.
+// recorder is a handler that records what it gets: for each item the versions in the
+// order in which they arrived.
 type recorder struct {
 	mu    sync.Mutex
 	got   map[string][]int
@@ -197,6 +233,7 @@ func (l *recorder) handle(_ context.Context, r Record) error {
 	id, v := keyAndVersion(r)
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	l.got[id] = append(l.got[id], v)
 	l.total++
 
@@ -207,19 +244,23 @@ func keyAndVersion(r Record) (string, int) {
 	return dynamo.Text(r.Keys, "id"), int(dynamo.Number(r.New, "version"))
 }
 
+// count returns the number of calls.
 func (l *recorder) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	return l.total
 }
 
+// of returns the versions of an item.
 func (l *recorder) of(id string) []int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
 	return append([]int(nil), l.got[id]...)
 }
 
-// distinct counts the records seen at least once.
+// distinct returns the number of records that came at least once.
 func (l *recorder) distinct() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,8 +277,8 @@ func (l *recorder) distinct() int {
 	return n
 }
 
-// ordered checks each item: nothing missing, nothing out of order; a replay may
-// step back, but never skip ahead of what came before.
+// ordered checks that no version of an item is missing or came out of order. A repeat
+// may step back, but it must not skip a version that it had not repeated.
 func (l *recorder) ordered(t *testing.T, items, versions int) {
 	t.Helper()
 	l.mu.Lock()
@@ -258,82 +299,3 @@ func (l *recorder) ordered(t *testing.T, items, versions int) {
 		}
 	}
 }
-
-// faults is a transport in front of the engine's own that loses or refuses what
-// a test asks for.
-type faults struct {
-	next http.RoundTripper
-	mu   sync.Mutex
-	rule func(op string, body []byte) error
-	// calls counts what got through, by operation.
-	calls map[string]int
-}
-
-// A refusal answers with an AWS error of that code.
-type awsRefusal string
-
-func (e awsRefusal) Error() string { return string(e) }
-
-var errLostResponse = errors.New("response lost")
-
-func (w *testEnv) faults() *faults {
-	return &faults{next: w.engine.HTTPClient().Transport, calls: map[string]int{}}
-}
-
-func (f *faults) set(rule func(op string, body []byte) error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.rule = rule
-}
-
-func (f *faults) count(op string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.calls[op]
-}
-
-func (f *faults) clients(w *testEnv) func(*Config) {
-	cfg := w.engine.AWSConfig()
-	cfg.HTTPClient = &http.Client{Transport: f}
-
-	return func(c *Config) {
-		c.Streams, c.DynamoDB = dynamodbstreams.NewFromConfig(cfg), dynamodb.NewFromConfig(cfg)
-	}
-}
-
-func (f *faults) RoundTrip(r *http.Request) (*http.Response, error) {
-	_, op, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	f.mu.Lock()
-	rule := f.rule
-	f.calls[op]++
-	f.mu.Unlock()
-	var refusal awsRefusal
-
-	if rule != nil {
-		err = rule(op, body)
-	}
-
-	switch {
-	case errors.As(err, &refusal):
-		text := fmt.Sprintf(`{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"by the test"}`, string(refusal))
-		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-			Body: io.NopCloser(strings.NewReader(text)), Request: r, ProtoMajor: 1, ProtoMinor: 1}, nil
-	case errors.Is(err, errLostResponse):
-		if resp, rerr := f.next.RoundTrip(r); rerr == nil {
-			_ = resp.Body.Close()
-		}
-		return nil, err
-	case err != nil:
-		return nil, err
-	}
-
-	return f.next.RoundTrip(r)
-}
-
-func contains(body []byte, s string) bool { return bytes.Contains(body, []byte(s)) }

@@ -32,7 +32,7 @@ func newLambda(t *testing.T, cfg LambdaConfig) *Lambda {
 	return l
 }
 
-func TestLambdaReportsWhatFailedAndWhatStandsBehindIt(t *testing.T) {
+func TestLambdaReportsFailedRecordsAndTheLaterOnesOfTheirItems(t *testing.T) {
 	l := newRecorder()
 	fn := newLambda(t, LambdaConfig{Handlers: []Handler{
 		{Name: "all", Handle: func(ctx context.Context, r Record) error {
@@ -73,7 +73,7 @@ func TestLambdaReportsWhatFailedAndWhatStandsBehindIt(t *testing.T) {
 	}
 }
 
-func TestLambdaPutsPermanentFailuresIntoTheDeadLetters(t *testing.T) {
+func TestLambdaStoresPermanentFailuresAsDeadLetters(t *testing.T) {
 	w := newTestEnv(t, 1)
 	fn := newLambda(t, LambdaConfig{DynamoDB: w.db, DeadLetterTable: deadTable, Handlers: []Handler{
 		{Name: "h", Handle: func(context.Context, Record) error { return Permanent(errors.New("never")) }},
@@ -87,5 +87,35 @@ func TestLambdaPutsPermanentFailuresIntoTheDeadLetters(t *testing.T) {
 	letters, _, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.List(context.Background(), "h", "", 0)
 	if err != nil || len(letters) != 1 || letters[0].Record.Identity.Type != "Service" || letters[0].Record.CreatedAt.Unix() != 1700000000 {
 		t.Fatalf("%+v, %v", letters, err)
+	}
+}
+
+func TestLambdaConfigFaultsAreReportedAtOnce(t *testing.T) {
+	_, err := NewLambda(LambdaConfig{DeadLetterTable: deadTable, Concurrency: -1, HandlerTimeout: -1})
+
+	want := "streams: LambdaConfig.Handlers is empty\n" +
+		"streams: LambdaConfig.DynamoDB and LambdaConfig.DeadLetterTable must be set together\n" +
+		"streams: LambdaConfig.Concurrency is -1, want at least 1\n" +
+		"streams: LambdaConfig.HandlerTimeout is -1ns, want more than 0"
+	if err == nil || err.Error() != want {
+		t.Errorf("NewLambda: %v, want %s", err, want)
+	}
+}
+
+func TestLambdaRefusesABatchThatItCannotRead(t *testing.T) {
+	fn := newLambda(t, LambdaConfig{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}})
+
+	for name, event := range map[string]string{
+		"not JSON":         `{`,
+		"a bad value":      `{"Records":[{"dynamodb":{"SequenceNumber":"1","Keys":{"id":{"S":7}}}}]}`,
+		"a bad old image":  `{"Records":[{"dynamodb":{"SequenceNumber":"1","OldImage":{"id":{}}}}]}`,
+		"an unknown type":  `{"Records":[{"dynamodb":{"SequenceNumber":"1","NewImage":{"id":{"Z":"7"}}}}]}`,
+		"a list of no set": `{"Records":[{"dynamodb":{"SequenceNumber":"1","NewImage":{"id":{"Z":["7"]}}}}]}`,
+		"a set of numbers": `{"Records":[{"dynamodb":{"SequenceNumber":"1","NewImage":{"id":{"NS":[7]}}}}]}`,
+		"bad base64":       `{"Records":[{"dynamodb":{"SequenceNumber":"1","NewImage":{"id":{"B":"!"}}}}]}`,
+	} {
+		if _, err := fn.Handle(t.Context(), json.RawMessage(event)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // Whatever the order in which records are finished, the checkpoint is the last
 // one before the oldest unfinished.
-func TestCheckpointIsTheContiguousPrefix(t *testing.T) {
+func TestTheCheckpointIsTheLastRecordBeforeTheOldestUnfinished(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		mem := memoryBudget{limit: 1 << 30}
 		n := rapid.IntRange(1, 300).Draw(t, "records")

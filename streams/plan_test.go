@@ -2,6 +2,7 @@ package streams
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ type leaseModel struct {
 
 const modelLease, modelScan = 10 * time.Second, 500 * time.Millisecond
 
-func newFleetModel(shards int) *leaseModel {
+func newLeaseModel(shards int) *leaseModel {
 	m := &leaseModel{leases: map[string]*Lease{}, seen: map[string]map[string]*observedLease{}, held: map[string]map[string]bool{}, now: time.Unix(0, 0)}
 	for i := range shards {
 		id := fmt.Sprintf("s%02d", i)
@@ -30,7 +31,8 @@ func newFleetModel(shards int) *leaseModel {
 	return m
 }
 
-// turn lets every worker look once and do as planned; the living renew.
+// turn lets every worker renew its leases, and then observe all leases and carry out
+// its plan.
 func (m *leaseModel) turn(workers []string) {
 	for _, w := range workers {
 		if m.held[w] == nil {
@@ -84,12 +86,12 @@ func (m *leaseModel) turn(workers []string) {
 
 func (m *leaseModel) load(w string) int { return len(m.held[w]) }
 
-// Workers come and go; soon every shard has exactly one living reader and nobody
-// has two more than another.
+// Workers join and crash. After some turns every shard has exactly one reader, and no
+// worker reads two shards more than another.
 func TestLeasesSpreadFairly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shards := rapid.IntRange(1, 24).Draw(t, "shards")
-		m := newFleetModel(shards)
+		m := newLeaseModel(shards)
 		var alive []string
 		for step := range rapid.IntRange(1, 4).Draw(t, "changes") {
 			if len(alive) > 1 && rapid.Bool().Draw(t, "crash") {
@@ -125,15 +127,15 @@ func TestLeasesSpreadFairly(t *testing.T) {
 				m.turn(alive)
 
 				if m.moves != before {
-					t.Fatal("leases still move although all is fair")
+					t.Fatal("leases still move although the shares are even")
 				}
 			}
 		}
 	})
 }
 
-func TestACrashedWorkersLeasesExpireByTheLocalClock(t *testing.T) {
-	m := newFleetModel(4)
+func TestTheLeasesOfACrashedWorkerExpireByTheLocalClock(t *testing.T) {
+	m := newLeaseModel(4)
 	for range 10 {
 		m.turn([]string{"a"})
 	}
@@ -157,19 +159,44 @@ func TestAChildWaitsForItsParent(t *testing.T) {
 	now := time.Unix(0, 0)
 	p := planner{me: "w", leaseDuration: modelLease, scanInterval: modelScan, holds: func(string) bool { return false }}
 	for _, c := range []struct {
-		name string
-		rows []Lease
-		want int
+		name   string
+		leases []Lease
+		want   string // the shards to take
 	}{
-		{"the parent is unfinished", []Lease{{Shard: "p"}, {Shard: "c", Parent: "p"}}, 1},
-		{"the parent is finished", []Lease{{Shard: "p", FinishedAt: now.Add(1)}, {Shard: "c", Parent: "p"}}, 1},
-		{"the parent is not known", []Lease{{Shard: "c", Parent: "p"}}, 0},
-		{"the parent is known to be gone", []Lease{{Shard: "c", Parent: "p", ParentDone: true}}, 1},
-		{"three generations", []Lease{{Shard: "a"}, {Shard: "b", Parent: "a"}, {Shard: "c", Parent: "b"}}, 1},
+		{
+			name:   "the parent is unfinished",
+			leases: []Lease{{Shard: "p"}, {Shard: "c", Parent: "p"}},
+			want:   "p",
+		},
+		{
+			name:   "the parent is finished",
+			leases: []Lease{{Shard: "p", FinishedAt: now.Add(1)}, {Shard: "c", Parent: "p"}},
+			want:   "c",
+		},
+		{
+			name:   "the parent is not known",
+			leases: []Lease{{Shard: "c", Parent: "p"}},
+			want:   "",
+		},
+		{
+			name:   "the parent is known to be gone",
+			leases: []Lease{{Shard: "c", Parent: "p", ParentDone: true}},
+			want:   "c",
+		},
+		{
+			name:   "three generations",
+			leases: []Lease{{Shard: "a"}, {Shard: "b", Parent: "a"}, {Shard: "c", Parent: "b"}},
+			want:   "a",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := p.decide(observe(nil, c.rows, now), now).take; len(got) != c.want {
-				t.Fatalf("%d shards to take, want %d", len(got), c.want)
+			var got []string
+			for _, lease := range p.decide(observe(nil, c.leases, now), now).take {
+				got = append(got, lease.Shard)
+			}
+
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("take %q, want %q", got, c.want)
 			}
 		})
 	}
