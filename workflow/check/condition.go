@@ -10,21 +10,13 @@ import (
 
 // condition is a rule of a Choice, or a part of one.
 type condition struct {
-	line     int
-	op       string // "And", "Or", "Not", or the comparison, like "StringEquals"; "" for JSONata
+	line int
+	// op is "And", "Or", "Not" or the comparison, like "StringEquals"; "" for JSONata.
+	op       string
 	subs     []*condition
 	variable string
 	operand  string // of a comparison with a constant string
 }
-
-// tristate is what is known about a condition.
-type tristate byte
-
-const (
-	maybe tristate = iota
-	yes
-	no
-)
 
 func (r *aslReader) condition(n *document.Node, what string, depth int) *condition {
 	c := &condition{line: n.Line}
@@ -45,7 +37,8 @@ func (r *aslReader) condition(n *document.Node, what string, depth int) *conditi
 				}
 			}
 		case "Not":
-			c.op, c.subs = m.Name, []*condition{r.condition(m.Value, what, depth+1)}
+			c.op = m.Name
+			c.subs = []*condition{r.condition(m.Value, what, depth+1)}
 		default:
 			c.op = m.Name
 			c.operand = m.Value.Text
@@ -55,25 +48,43 @@ func (r *aslReader) condition(n *document.Node, what string, depth int) *conditi
 	return c
 }
 
-// judge evaluates the condition for an order that the execution believes to be in
-// the state. Comparisons of other variables stay maybe.
-func (c *condition) evaluate(variable string, state workflow.State) tristate {
-	switch c.op {
-	case "And", "Or":
-		decisive := map[string]tristate{"And": no, "Or": yes}[c.op]
-		result := map[string]tristate{"And": yes, "Or": no}[c.op]
-		for _, s := range c.subs {
-			switch s.evaluate(variable, state) {
-			case decisive:
-				return decisive
-			case maybe:
-				result = maybe
-			}
-		}
+// truth is what is known about a condition.
+type truth byte
 
-		return result
+const (
+	maybe truth = iota
+	yes
+	no
+)
+
+func truthOf(is bool) truth {
+	if is {
+		return yes
+	}
+	return no
+}
+
+func (t truth) not() truth {
+	switch t {
+	case yes:
+		return no
+	case no:
+		return yes
+	}
+
+	return maybe
+}
+
+// evaluate evaluates the condition when the variable has the state as its value. A
+// comparison of another variable is maybe.
+func (c *condition) evaluate(variable string, state workflow.State) truth {
+	switch c.op {
+	case "And":
+		return c.combine(variable, state, no)
+	case "Or":
+		return c.combine(variable, state, yes)
 	case "Not":
-		return map[tristate]tristate{yes: no, no: yes, maybe: maybe}[c.subs[0].evaluate(variable, state)]
+		return c.subs[0].evaluate(variable, state).not()
 	}
 
 	if c.variable != variable {
@@ -82,28 +93,37 @@ func (c *condition) evaluate(variable string, state workflow.State) tristate {
 
 	switch c.op {
 	case "StringEquals":
-		return sure(c.operand == string(state))
+		return truthOf(c.operand == string(state))
 	case "StringMatches":
 		return c.matches(string(state))
 	case "IsPresent", "IsString":
-		return sure(c.operand == "true")
+		return truthOf(c.operand == "true")
 	case "IsNull", "IsNumeric", "IsBoolean", "IsTimestamp":
-		return sure(c.operand == "false")
+		return truthOf(c.operand == "false")
 	}
 
 	return maybe
 }
 
-func sure(is bool) tristate {
-	if is {
-		return yes
+// combine evaluates the parts of an And or Or. A part that is decisive (no for And, yes
+// for Or) decides the whole.
+func (c *condition) combine(variable string, state workflow.State, decisive truth) truth {
+	result := decisive.not()
+	for _, sub := range c.subs {
+		switch sub.evaluate(variable, state) {
+		case decisive:
+			return decisive
+		case maybe:
+			result = maybe
+		}
 	}
-	return no
+
+	return result
 }
 
-// matches handles the plain * of StringMatches; what path.Match reads otherwise is
-// left open.
-func (c *condition) matches(text string) tristate {
+// matches evaluates a StringMatches, where * stands for any text. path.Match also gives
+// other characters a meaning; an operand with one of them is maybe.
+func (c *condition) matches(text string) truth {
 	if strings.ContainsAny(c.operand, `?[]\`) {
 		return maybe
 	}
@@ -113,26 +133,26 @@ func (c *condition) matches(text string) tristate {
 		return maybe
 	}
 
-	return sure(ok)
+	return truthOf(ok)
 }
 
 // walk calls fn for the condition and its parts.
 func (c *condition) walk(fn func(*condition)) {
 	fn(c)
 
-	for _, s := range c.subs {
-		s.walk(fn)
+	for _, sub := range c.subs {
+		sub.walk(fn)
 	}
 }
 
-// about reports whether every comparison in the condition is about the variable.
-func (c *condition) about(variable string) bool {
+// onlyAbout reports whether every comparison in the condition is about the variable.
+func (c *condition) onlyAbout(variable string) bool {
 	only := true
-	c.walk(func(p *condition) {
-		switch p.op {
+	c.walk(func(part *condition) {
+		switch part.op {
 		case "And", "Or", "Not":
 		default:
-			only = only && p.variable == variable
+			only = only && part.variable == variable
 		}
 	})
 

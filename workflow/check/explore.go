@@ -100,7 +100,7 @@ func (c *checker) explore(report *Report) error {
 		x.factBits[fact] = 1 << i
 	}
 
-	x.outside = x.order.outsideMoves("somebody", c.d.Events())
+	x.outside = x.order.outsideMoves("another caller", c.d.Events())
 	x.start()
 
 	for i := 0; i < len(x.visits); i++ {
@@ -187,7 +187,7 @@ func (x *explorer) checkReleased(v view) {
 
 	if len(open) > 0 {
 		x.report(SeverityWarning, "left-open", x.visits[x.current].state,
-			"an execution can end here with %q still holding, and nobody else will see to it", strings.Join(open, ", "))
+			"an execution can end here with %q still holding, and nothing releases it later", strings.Join(open, ", "))
 	}
 }
 

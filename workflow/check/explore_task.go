@@ -8,17 +8,12 @@ import (
 	"ratchet/workflow"
 )
 
-// task follows a Task: success, refusal, giving up, and every other error.
+// followTask follows a Task: its success, its refusal, a time-out, and every other error.
 func (x *explorer) followTask(s *aslState, v view) {
 	e := s.effect
 	switch {
 	case e.Creates:
-		if v.known != noOrder {
-			x.report(SeverityWarning, "created-again", s, "the order exists already when this task creates it")
-		}
-		initial := x.order.index[x.d.Initial()]
-		x.leave(s, x.afterResult(s, view{known: v.known, actual: initial, facts: v.facts}, true), "", false)
-		x.raiseFailures(s, v, v)
+		x.followCreation(s, v)
 	case e.touchesOrder() && v.actual == noOrder:
 		x.ends[x.current] = true
 		x.report(SeverityError, "event-before-creation", s, "the task needs the order before any task has created it")
@@ -37,105 +32,129 @@ func (x *explorer) followTask(s *aslState, v view) {
 		after := v
 		after.facts = x.applyFacts(e, v.facts)
 		x.leave(s, x.afterResult(s, after, false), "", false)
-		x.raiseFailures(s, v, v)
+		x.raiseFailures(s, v)
 	}
 }
 
-// apply follows a task that applies an event. With a fence it succeeds only where
-// the execution knows the order to be; the order may have been moved meanwhile.
+// followCreation follows a task that creates the order.
+func (x *explorer) followCreation(s *aslState, v view) {
+	if v.known != noOrder {
+		x.report(SeverityWarning, "created-again", s, "the order exists already when this task creates it")
+	}
+
+	created := view{known: v.known, actual: x.order.index[x.d.Initial()], facts: v.facts}
+	x.leave(s, x.afterResult(s, created, true), "", false)
+	x.raiseFailures(s, v)
+}
+
+// followTransition follows a task that applies an event. A task with a fence succeeds only
+// if the order is where the execution knows it to be; the order may have been moved
+// meanwhile.
 func (x *explorer) followTransition(s *aslState, v view, event workflow.Event) {
 	stale := v.known != lost && v.stale
-	unsure := []view{v} // where the order is when the task gives up: the write may have come through
-	for _, d := range x.possibleMoves(v.actual) {
-		targets := x.order.targets(d.to, event)
-		fits := len(targets) > 0 && (!s.effect.Fenced || (d.how == "" && !stale))
-		if fits {
-			x.succeeds[s] = true
-			x.checkRequired(s, v, event)
+
+	// A task that gave up may have applied the event all the same, so its errors are
+	// followed with the order in both places.
+	unsure := []view{v}
+	for _, m := range x.possibleMoves(v.actual) {
+		targets := x.order.targets(m.to, event)
+		if len(targets) == 0 || s.effect.Fenced && (m.how != "" || stale) {
+			x.raiseOvertaken(s, v.moved(m), m.how)
+			continue
 		}
+
+		x.succeeds[s] = true
+		x.checkRequired(s, v, event)
 
 		for _, to := range targets {
-			if !fits {
-				break
-			}
-			done := v.moved(outsideMove{to, "by this task"})
-			x.leave(s, x.afterResult(s, done, true), join(d.how, string(event)), false)
-			unsure = append(unsure, done)
-		}
-
-		if !fits {
-			x.raiseOvertaken(s, v.moved(d), d.how)
+			after := v.moved(outsideMove{to, "by this task"})
+			x.leave(s, x.afterResult(s, after, true), join(m.how, string(event)), false)
+			unsure = append(unsure, after)
 		}
 	}
+
 	x.raiseFailures(s, unsure...)
 }
 
-// demand reports an event that may be applied though what it needs does not hold.
+// checkRequired reports an event that may be applied although a fact that it requires does
+// not hold.
 func (x *explorer) checkRequired(s *aslState, v view, event workflow.Event) {
 	var missing []string
-	for _, word := range x.cfg.Requires[event] {
-		if v.facts&x.factBits[word] == 0 {
-			missing = append(missing, word)
+	for _, fact := range x.cfg.Requires[event] {
+		if v.facts&x.factBits[fact] == 0 {
+			missing = append(missing, fact)
 		}
 	}
 
 	if len(missing) > 0 {
-		x.report(SeverityError, "missing-step", s, "event %s needs what no task on this path has seen to: %s", event, strings.Join(missing, ", "))
+		x.report(SeverityError, "missing-step", s, "event %s needs what no task on this path has done: %s",
+			event, strings.Join(missing, ", "))
 	}
 }
 
-// await follows a task that waits for a state. It may return late: then the order
-// has gone on.
+// followAwait follows a task that waits for a state.
 func (x *explorer) followAwait(s *aslState, v view) {
-	w := x.order.index[s.effect.Awaits]
-	for _, d := range x.possibleMoves(v.actual) {
-		if d.to == w {
+	awaited := x.order.index[s.effect.Awaits]
+	for _, m := range x.possibleMoves(v.actual) {
+		if m.to == awaited {
 			x.succeeds[s] = true
-			for _, late := range x.possibleMoves(w) {
-				how := join(d.how, "reached "+string(s.effect.Awaits))
+
+			// The task may return late, when the order has moved on.
+			for _, late := range x.possibleMoves(awaited) {
+				how := join(m.how, "reached "+string(s.effect.Awaits))
 				if late.how != "" {
 					how = join(how, "then "+late.how)
 				}
-				x.leave(s, x.afterResult(s, v.moved(outsideMove{late.to, how}), true), how, false)
+
+				after := v.moved(outsideMove{late.to, how})
+				x.leave(s, x.afterResult(s, after, true), how, false)
 			}
 		}
 
-		if !x.order.reachable(d.to, w) {
-			x.raiseOvertaken(s, v.moved(d), d.how)
+		if !x.order.reachable(m.to, awaited) {
+			x.raiseOvertaken(s, v.moved(m), m.how)
 		}
 	}
+
 	x.raiseFailures(s, v)
 }
 
-// refuse raises what tells the execution that the order has been moved.
+// raiseOvertaken raises the errors that say that the order has been moved.
 func (x *explorer) raiseOvertaken(s *aslState, v view, how string) {
 	var missed []string
 	for _, err := range x.cfg.Overtaken {
-		if !x.raise(s, err, v, join(how, errorName(err)), false) {
+		if !x.raise(s, err, v, join(how, errorText(err)), false) {
 			missed = append(missed, err)
 		}
 	}
 
-	if len(missed) > 0 {
-		x.ends[x.current] = true
-		if how == "" {
-			how = fmt.Sprintf("the order is %s", x.order.name(v.actual))
-		}
-		x.report(SeverityError, "overtaken-not-caught", s, "no Catch takes %s, with which the task is refused when %s; the execution fails and nobody looks at the order",
-			strings.Join(missed, ", "), how)
+	if len(missed) == 0 {
+		return
 	}
+
+	x.ends[x.current] = true
+
+	if how == "" {
+		how = fmt.Sprintf("the order is %s", x.order.name(v.actual))
+	}
+
+	x.report(SeverityError, "overtaken-not-caught", s,
+		"no Catch takes %s, with which the task is refused when %s; the execution fails and nothing continues the order",
+		strings.Join(missed, ", "), how)
 }
 
-// fail raises everything else: time-outs and used-up retries with each view, and
-// final errors with the first.
+// raiseFailures raises all other errors: time-outs and retryable errors whose attempts are used up
+// with each view, and permanent errors with the first, because a permanent error says that nothing
+// was written.
 func (x *explorer) raiseFailures(s *aslState, views ...view) {
 	retryable := slices.Concat(x.cfg.Retryable, []string{"States.Timeout", "States.HeartbeatTimeout"})
 	for _, v := range views {
 		for _, err := range retryable {
-			x.raise(s, err, v, errorName(err)+" for good", true)
+			x.raise(s, err, v, errorText(err)+" for good", true)
 		}
 	}
 
+	// Other errors are those that some Catch names, and one that none names ("").
 	names := []string{""}
 	for in := s; in != nil; in = in.scope.parent {
 		for _, k := range in.catch {
@@ -148,28 +167,32 @@ func (x *explorer) raiseFailures(s *aslState, views ...view) {
 			continue
 		}
 
-		if !x.raise(s, err, views[0], errorName(err), true) && err == "" {
-			x.once("failure-not-caught", s, func() {
-				sev := SeverityInfo
-				if s.effect.touchesOrder() || len(s.effect.Provides) > 0 {
-					sev = SeverityWarning
-				}
-				x.at(sev, "failure-not-caught", s, 0, "no Catch takes an error that nothing names: the execution fails and nothing is undone")
-			})
+		if !x.raise(s, err, views[0], errorText(err), true) && err == "" {
+			x.reportUncaught(s)
 		}
 	}
 }
 
-// raise finds the Catch that takes the error, here or around, and reports whether
-// there is one.
+func (x *explorer) reportUncaught(s *aslState) {
+	sev := SeverityInfo
+	if s.effect.touchesOrder() || len(s.effect.Provides) > 0 {
+		sev = SeverityWarning
+	}
+
+	x.once("failure-not-caught", s, func() {
+		x.at(sev, "failure-not-caught", s, 0, "no Catch takes an error without a known name: the execution fails and nothing is undone")
+	})
+}
+
+// raise follows the Catch that takes the error, of the state or of a state around it, and
+// reports whether there is one.
 func (x *explorer) raise(s *aslState, err string, v view, how string, failure bool) bool {
-	if x.visits[x.current].state != s { // the error came out of a branch; the whole may be tried again
-		for _, r := range s.retry {
-			if r.attempts > 0 && matches(r.errors, err) {
-				for _, b := range s.branches {
-					x.addEdge(b.byName[b.startAt], v, how+", again", failure)
-				}
-				break
+	// An error that left a branch lets the Parallel or Map start again by its Retry.
+	if x.visits[x.current].state != s {
+		retried := slices.ContainsFunc(s.retry, func(r aslRetry) bool { return r.attempts > 0 && matches(r.errors, err) })
+		if retried {
+			for _, b := range s.branches {
+				x.addEdge(b.byName[b.startAt], v, how+", again", failure)
 			}
 		}
 	}
@@ -184,43 +207,43 @@ func (x *explorer) raise(s *aslState, err string, v view, how string, failure bo
 	return s.scope.parent != nil && x.raise(s.scope.parent, err, v, how, failure)
 }
 
-// caught is the view after a Catch put the error somewhere into the data.
+// afterCatch returns the view after a Catch wrote the error into the data.
 func (x *explorer) afterCatch(s *aslState, k aslCatch, v view) view {
-	if !s.jsonata && k.resultPath != "" && (k.resultPath == x.cfg.Variable || covers(k.resultPath, x.cfg.Variable)) && v.known != noOrder {
+	if !s.jsonata && v.known != noOrder && replaces(k.resultPath, x.cfg.Variable) {
 		v.known = lost
 	}
+
 	return v
 }
 
-// covers reports whether writing at path replaces what is at variable.
-func covers(path, variable string) bool {
-	return path == "$" || path == variable || strings.HasPrefix(variable, path+".")
+// replaces reports whether a write at a path replaces the variable. The path "" writes
+// nothing.
+func replaces(path, variable string) bool {
+	return path == "$" || path == variable || path != "" && strings.HasPrefix(variable, path+".")
 }
 
-// written is the view after the state wrote its result. order tells that the result
-// is the order's position; v.actual is where the order then is.
+// afterResult returns the view after the state wrote its result. order says that the
+// result is the position of the order; v.actual is where the order then is.
 func (x *explorer) afterResult(s *aslState, v view, order bool) view {
 	switch {
 	case v.actual == noOrder:
 		return v
 	case s.jsonata:
-		v = v.refreshed() // Assign and Output are expressions; they are trusted
-		return v
+		return v.refreshed() // Assign and Output are expressions; they are trusted
 	case s.resultPath == "":
+		if order && v.known == noOrder {
+			v.known = lost // created, and its position discarded
+		}
 	case s.resultPath == x.base || s.resultPath == x.cfg.Variable:
 		if order || s.kind == "Pass" {
 			v = v.refreshed()
 		} else {
 			v.known = lost
 		}
-	case covers(s.resultPath, x.cfg.Variable):
+	case replaces(s.resultPath, x.cfg.Variable):
 		v = x.afterReplacement(s, v)
 	case order && v.known == noOrder:
-		v.known = lost // created, and its position thrown away
-	}
-
-	if s.resultPath == "" && order && v.known == noOrder {
-		v.known = lost
+		v.known = lost // created, and its position written elsewhere
 	}
 
 	if s.output != "$" {
@@ -230,30 +253,41 @@ func (x *explorer) afterResult(s *aslState, v view, order bool) view {
 	return v
 }
 
-// replaced is the view after a state replaced the whole data. A Pass may carry the
-// order over.
+// afterReplacement returns the view after a state replaced all data above the variable.
+// A Pass or a Wait may keep the order in it.
 func (x *explorer) afterReplacement(s *aslState, v view) view {
 	field := strings.TrimPrefix(x.base, s.resultPath+".")
+	copied, constant := s.parameters.Get(field+".$"), s.parameters.Get(field)
+	untouched := s.parameters == nil && !s.hasResult
+
 	switch {
-	case s.kind == "Wait", s.kind == "Pass" && !s.hasResult && s.parameters == nil && s.input == "$":
-		return v // the input goes through as it is
-	case s.kind == "Pass" && s.parameters.Get(field+".$") != nil && s.parameters.Get(field+".$").Text == x.base:
+	case s.kind == "Wait", s.kind == "Pass" && untouched && s.input == "$":
+		return v // the output is the input
+	case s.kind == "Pass" && copied != nil && copied.Text == x.base:
 		return v
-	case s.kind == "Pass" && (s.parameters.Get(field+".$") != nil || s.parameters.Get(field) != nil):
-		v = v.refreshed()
-	case s.kind == "Pass" && s.input != "$" && s.parameters == nil && !s.hasResult:
-		v = v.refreshed() // an earlier copy of the data
-	default:
-		v.known = lost
+	case s.kind == "Pass" && (copied != nil || constant != nil):
+		return v.refreshed()
+	case s.kind == "Pass" && untouched:
+		return v.refreshed() // InputPath selects an earlier copy of the data
 	}
+
+	v.known = lost
 
 	return v
 }
 
-// join puts two halves of an explanation together.
+// join joins two parts of an explanation.
 func join(a, b string) string {
 	if a == "" {
 		return b
 	}
 	return a + "; " + b
+}
+
+// errorText describes an error for the path of a finding.
+func errorText(err string) string {
+	if err == "" {
+		return "fails with an error without a known name"
+	}
+	return "fails with " + err
 }

@@ -8,7 +8,7 @@ import (
 	"ratchet/workflow"
 )
 
-// judge says what the explored product means.
+// addFindings adds what follows from the explored product as a whole.
 func (x *explorer) addFindings() {
 	byState := map[*aslState][]int32{}
 	for i, v := range x.visits {
@@ -17,38 +17,44 @@ func (x *explorer) addFindings() {
 
 	for _, s := range x.m.all {
 		if len(byState[s]) == 0 {
-			if x.linked(s) {
-				x.at(SeverityWarning, "dead-state", s, 0, "no order ever comes here: the rules and events that lead here cannot happen")
-			}
+			x.findDeadState(s)
 			continue
 		}
+
 		x.findRefusedTask(s, byState[s])
 		x.findDeadRules(s)
 		x.findParallelMoves(s)
 	}
+
 	x.findMissingEnds()
 	x.findEndlessPath()
 	x.findUnusedEvents()
 }
 
-// linked reports whether nothing else has been said about the state's being unreachable.
-func (x *explorer) linked(s *aslState) bool {
-	return !slices.ContainsFunc(x.findings, func(f Finding) bool { return f.Code == "unreachable-state" && f.State == s.path() })
+// findDeadState reports a state that has a way to it but that no order comes to.
+func (x *explorer) findDeadState(s *aslState) {
+	unlinked := func(f Finding) bool { return f.Code == "unreachable-state" && f.State == s.path() }
+	if slices.ContainsFunc(x.findings, unlinked) {
+		return
+	}
+
+	x.at(SeverityWarning, "dead-state", s, 0, "no order ever comes here: the rules and events that lead here cannot happen")
 }
 
-// findRefusedTask reports a transition or a wait that can never succeed, and says from
-// where it is refused on the way.
-func (x *explorer) findRefusedTask(s *aslState, nodes []int32) {
+// findRefusedTask reports a transition or a wait that can never succeed, or from which
+// states it is refused.
+func (x *explorer) findRefusedTask(s *aslState, visits []int32) {
 	e := s.effect
 	if (!e.moves() && e.Awaits == "") || x.reported["event-before-creation "+s.path()] {
 		return
 	}
 
-	var here, refused []string
+	var here, refused []string // states of the order
 	fresh := false
-	for _, i := range nodes {
+	for _, i := range visits {
 		v := x.visits[i]
 		name := string(x.order.name(v.actual))
+
 		if !v.stale || v.known == lost {
 			fresh = true
 		}
@@ -62,20 +68,28 @@ func (x *explorer) findRefusedTask(s *aslState, nodes []int32) {
 		}
 	}
 
-	x.current = nodes[0]
+	x.current = visits[0] // where the path of the finding leads
 	switch {
 	case !x.succeeds[s] && e.Awaits != "":
-		x.report(SeverityError, "awaited-unreachable", s, "the task waits for %s, but the order can only be %s here and never gets there", e.Awaits, strings.Join(here, ", "))
+		x.report(SeverityError, "awaited-unreachable", s,
+			"the task waits for %s, but the order can only be %s here and never gets there",
+			e.Awaits, strings.Join(here, ", "))
 	case !x.succeeds[s] && !fresh:
-		x.report(SeverityError, "stale-order-data", s, "the data is out of date on every path: somebody moved the order, nothing wrote its position to %s, and event %s is refused again", x.base, e.Event)
+		x.report(SeverityError, "stale-order-data", s,
+			"the data is out of date on every path: the order was moved from outside, no state wrote its position to %s, and event %s is refused again",
+			x.base, e.Event)
 	case !x.succeeds[s]:
-		x.report(SeverityError, "illegal-event", s, "event %s is legal from %s, but the order can only be %s here", e.Event, listStates(x.d.Sources(e.Event)), strings.Join(here, ", "))
+		x.report(SeverityError, "illegal-event", s,
+			"event %s is legal from %s, but the order can only be %s here",
+			e.Event, joinStates(x.d.Sources(e.Event)), strings.Join(here, ", "))
 	case len(refused) > 0:
-		x.at(SeverityInfo, "event-may-be-refused", s, 0, "the order may be %s here, where event %s is refused; a Catch takes it", strings.Join(refused, ", "), e.Event)
+		x.at(SeverityInfo, "event-may-be-refused", s, 0,
+			"the order may be %s here, where event %s is refused; a Catch takes it",
+			strings.Join(refused, ", "), e.Event)
 	}
 }
 
-func listStates(states []workflow.State) string {
+func joinStates(states []workflow.State) string {
 	names := make([]string, len(states))
 	for i, s := range states {
 		names[i] = string(s)
@@ -84,57 +98,87 @@ func listStates(states []workflow.State) string {
 	return strings.Join(names, ", ")
 }
 
-// findDeadRules reports rules about the order that never apply.
+// findDeadRules reports rules about the order that never apply. A rule that names an
+// unknown state has a finding already.
 func (x *explorer) findDeadRules(s *aslState) {
 	for i, r := range s.rules {
-		if x.appliedRules[s][i] || s.jsonata || !r.cond.about(x.cfg.Variable) {
+		if x.appliedRules[s][i] || s.jsonata || !r.cond.onlyAbout(x.cfg.Variable) {
 			continue
 		}
+
 		unknown := false
-		r.cond.walk(func(p *condition) {
-			unknown = unknown || (p.op == "StringEquals" && !x.d.HasState(workflow.State(p.operand)))
+		r.cond.walk(func(c *condition) {
+			unknown = unknown || (c.op == "StringEquals" && !x.d.HasState(workflow.State(c.operand)))
 		})
 
 		if !unknown {
-			x.at(SeverityWarning, "dead-choice-rule", s, r.line, "rule %d never applies: no order comes here in such a state, or an earlier rule takes it", i+1)
+			x.at(SeverityWarning, "dead-choice-rule", s, r.line,
+				"rule %d never applies: no order comes here in such a state, or an earlier rule takes it", i+1)
 		}
 	}
 }
 
-// findParallelMoves reports branches that move one order at the same time.
+// findParallelMoves reports branches and items that move one order at the same time.
 func (x *explorer) findParallelMoves(s *aslState) {
+	anyInside := func(b *aslScope, fits func(Effect) bool) bool {
+		return slices.ContainsFunc(x.m.all, func(t *aslState) bool { return fits(t.effect) && inside(t, b) })
+	}
+
 	moving := 0
 	for _, b := range s.branches {
-		for _, t := range x.m.all {
-			if t.effect.moves() && inside(t, b) {
-				moving++
-				break
-			}
+		if anyInside(b, Effect.moves) {
+			moving++
 		}
 	}
 
 	if moving > 1 {
-		x.at(SeverityWarning, "parallel-transitions", s, 0, "%d branches move the order at the same time: their transitionIds are computed from the same data, so only one of them wins", moving)
+		x.at(SeverityWarning, "parallel-transitions", s, 0,
+			"%d branches move the order at the same time: their transitionIds are computed from the same data, so only one of them wins", moving)
 	}
 
-	if s.kind == "Map" && moving > 0 && !slices.ContainsFunc(x.m.all, func(t *aslState) bool { return t.effect.Creates && inside(t, s.branches[0]) }) {
-		x.at(SeverityWarning, "parallel-transitions", s, 0, "every item of the Map moves the order at the same time: their transitionIds are computed from the same data, so only one of them wins")
+	// The items of a Map that creates orders move one order each.
+	creates := func(e Effect) bool { return e.Creates }
+	if s.kind == "Map" && moving > 0 && !anyInside(s.branches[0], creates) {
+		x.at(SeverityWarning, "parallel-transitions", s, 0,
+			"every item of the Map moves the order at the same time: their transitionIds are computed from the same data, so only one of them wins")
 	}
 }
 
-// findMissingEnds reports terminal states with which no execution ends well.
+// findMissingEnds reports terminal states of the order with which no execution ends well.
 func (x *explorer) findMissingEnds() {
 	for i, s := range x.order.states {
-		if s.Terminal && !x.accepted[int16(i)] {
-			x.add(Finding{Severity: SeverityError, Code: "terminal-state-not-accepted",
-				Message: fmt.Sprintf("no path ends with the order known to be %s (%s), though the order can end there", s.State, s.Doc)})
+		if !s.Terminal || x.accepted[int16(i)] {
+			continue
 		}
+
+		x.add(Finding{
+			Severity: SeverityError,
+			Code:     "terminal-state-not-accepted",
+			Message:  fmt.Sprintf("no path ends with the order known to be %s (%s), though the order can end there", s.State, s.Doc),
+		})
 	}
 }
 
-// findEndlessPath reports the nearest node from which no end can be reached but by a
-// failure that nobody plans for.
+// findEndlessPath reports the nearest visit from which no end can be reached except by an
+// unplanned failure.
 func (x *explorer) findEndlessPath() {
+	ending := x.endingVisits()
+	for i, v := range x.visits {
+		if ending[i] {
+			continue
+		}
+
+		x.current = int32(i)
+		x.report(SeverityError, "endless-path", v.state,
+			"from here on no end can be reached but by a failure: the execution goes round in circles")
+
+		return // the other visits of the loop would say the same
+	}
+}
+
+// endingVisits marks the visits from which an end can be reached without a failure. It
+// follows the edges backwards from every end.
+func (x *explorer) endingVisits() []bool {
 	into := make([][]int32, len(x.visits))
 	for _, e := range x.edges {
 		if !e.failure {
@@ -143,35 +187,28 @@ func (x *explorer) findEndlessPath() {
 	}
 
 	var queue []int32
-	ends := make([]bool, len(x.visits))
+	ending := make([]bool, len(x.visits))
 	for i, v := range x.visits {
-		if x.ends[int32(i)] || x.doomed(v.state) {
-			ends[i] = true
+		if x.ends[int32(i)] || x.hasFatalFinding(v.state) {
+			ending[i] = true
 			queue = append(queue, int32(i))
 		}
 	}
 
 	for ; len(queue) > 0; queue = queue[1:] {
 		for _, from := range into[queue[0]] {
-			if !ends[from] {
-				ends[from] = true
+			if !ending[from] {
+				ending[from] = true
 				queue = append(queue, from)
 			}
 		}
 	}
 
-	for i, v := range x.visits {
-		if !ends[i] {
-			x.current = int32(i)
-			x.report(SeverityError, "endless-path", v.state, "from here on no end can be reached but by a failure: the execution goes round in circles")
-			return // what follows or precedes would say the same
-		}
-	}
+	return ending
 }
 
-// doomed reports whether an error about the state has been reported that explains
-// why nothing goes on from there.
-func (x *explorer) doomed(s *aslState) bool {
+// hasFatalFinding reports whether a finding already explains why nothing goes on from the state.
+func (x *explorer) hasFatalFinding(s *aslState) bool {
 	for _, code := range []string{"illegal-event", "awaited-unreachable", "stale-order-data"} {
 		if x.reported[code+" "+s.path()] {
 			return true
@@ -185,10 +222,11 @@ func (x *explorer) doomed(s *aslState) bool {
 func (x *explorer) findUnusedEvents() {
 	used := map[workflow.Event]bool{}
 	for _, s := range x.m.all {
-		used[s.effect.Event] = true
 		if s.effect.AnyEvent {
 			return
 		}
+
+		used[s.effect.Event] = true
 	}
 
 	var others []string
@@ -199,6 +237,10 @@ func (x *explorer) findUnusedEvents() {
 	}
 
 	if len(others) > 0 {
-		x.add(Finding{Severity: SeverityInfo, Code: "events-from-outside", Message: "no task applies " + strings.Join(others, ", ") + "; they come from people, carriers and banks"})
+		x.add(Finding{
+			Severity: SeverityInfo,
+			Code:     "events-from-outside",
+			Message:  "no task applies " + strings.Join(others, ", ") + "; they come from people, carriers and banks",
+		})
 	}
 }
