@@ -1,45 +1,37 @@
-// Package workflow says what an order may do: its states, its events, and which
-// event leads from which state to which. It also checks that a Step Functions state
-// machine asks for nothing else.
+// Package workflow holds the definition of an order: its states, its events, and which
+// event leads from which state to which.
 //
 // # Model
 //
 // A [Definition] is an immutable table (state, event) → state with a name and a
-// version. It is built from a [Spec], by way of a looplab/fsm machine: the machine
-// is the definition and the oracle, the table is what runs. [New] refuses a spec
-// with a duplicate or unknown pair, an unreachable state or a dead end, and then
-// asks the machine about every pair; a definition whose table and machine
-// disagree is never returned. [Order] is the definition of Ratchet's own orders;
-// [Payment] and [Shipment] are small machines beside it. [Parse] reads a spec from a
-// file and names the line of every fault.
+// version. [New] builds it from a [Spec]. New refuses a spec with a duplicate or unknown
+// pair, an unreachable state or a dead end, and then asks looplab/fsm, an independent
+// implementation, about every pair: a definition whose table disagrees with the library is
+// never returned. [Order] is the definition of Ratchet's own orders. [Payment] and
+// [Shipment] are small definitions beside it.
 //
-// A transition may have guards, conditions on the order's data. They are a closed
-// set that DynamoDB can evaluate, too: [RenderGuards] makes them a part of the
-// conditional write, [Guard.Holds] answers the same in Go. Partial states come from
-// quantities and money: [ShipmentProgress], [ChargeStatus].
+// A transition may have guards: conditions on the order's data, from a closed set that
+// DynamoDB can evaluate too. [RenderGuards] makes them a part of the conditional write,
+// [Guard.Holds] gives the same answer in Go.
 //
-// [Check] explores the product of a state machine in Amazon States Language and a
-// definition, with other people moving the order at any moment, and reports what
-// cannot work with the shortest path that shows it. [Migrations] says what becomes
-// of orders under another version.
+// [Migrations] say what becomes of orders under another version of their definition.
+//
+// Three packages build on this one: workflow/file reads and writes definition files,
+// workflow/check compares a definition with a Step Functions state machine, and
+// workflow/diagram draws it.
 //
 // # Guarantees
 //
-// The package is pure: no clock, no I/O, no SDK. A Definition may be used by any
-// number of goroutines; a looplab machine, which may not (a cancelled context or
-// a panic wedges it for good, https://github.com/looplab/fsm/issues/115), is made
-// afresh whenever it has moved and never leaves [New]. [Definition.Next] allocates nothing.
+// The package is pure: no clock, no I/O, no SDK, no file formats. A Definition may be used
+// by any number of goroutines. [Definition.Next] allocates nothing.
 //
 //	next, ok := workflow.Order().Next("PENDING", "pay") // PAYMENT_RECEIVED, true
-//	report, err := workflow.Check(asl, workflow.Order(), workflow.CheckOptions{})
 //
 // # Caveats
 //
-// A self-transition (ship_part from PARTIALLY_SHIPPED) is a transition like any
-// other: it is recorded and gets an id. looplab/fsm answers it with
-// NoTransitionError, which the cross-check reads as "stays".
+// A transition to its own state (ship_part from PARTIALLY_SHIPPED) is a transition like any
+// other: it is recorded and gets an id.
 //
-// Check trusts what it is told about tasks ([CheckOptions]); JSONata expressions and
-// conditions on other data than the order's state may go either way. It follows the
-// branches of a Parallel and the items of a Map one at a time.
+// A looplab machine must not be shared: a canceled context or a panic blocks it
+// (https://github.com/looplab/fsm/issues/115). New makes its own and drops them.
 package workflow

@@ -26,38 +26,38 @@ const (
 	opMissing  Op = "missing"
 )
 
-// maxIn is how many operands DynamoDB's IN takes.
+// maxIn is the most operands of DynamoDB's IN.
+// https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 const maxIn = 100
 
-// Guard is a condition on an order's data under which a transition is allowed. The
-// guards of a transition must all hold. A guard can be a part of the conditional
-// write that makes the transition, and means the same there as in Go; what DynamoDB
-// cannot express (calculating, clocks, other items) is refused by [New].
+// Guard is a condition on an order's data under which a transition is allowed. It can be
+// a part of the conditional write that makes the transition, and means the same there
+// as in Go. What DynamoDB cannot express (arithmetic, clocks, other items) is refused by
+// [New].
 type Guard struct {
-	// Name says what a refusal says, like "total-covered".
+	// Name is what a refusal names, like "total-covered".
 	Name string
-	// Attribute is the path of an attribute in the order, "payment.captured" or
-	// "items[0].sku", or the size of one, "size(items)".
+	// Attribute is the path of an attribute of the order, like "payment.captured" or
+	// "items[0].sku", or the size of one, like "size(items)".
 	Attribute string
 	Op        Op
-	// One of the next three is the operand; exists and missing have none.
+	// One of the next three is the operand. exists and missing have none.
 	//
 	// Value is a string, a whole number (int64 within a Definition) or a truth value;
 	// for "in" a list ([]any) of 1 to 100 strings or whole numbers.
 	Value any
 	// Other is the path of another attribute of the same order, or the size of one.
 	Other string
-	// Request names a value that comes with the request, like the beginning of the
-	// return window: a guard has no clock.
+	// Request names a value that comes with the request, like the start of the
+	// return window.
 	Request string
 }
 
-var (
-	guardPath = regexp.MustCompile(`^(size\()?[A-Za-z_][A-Za-z0-9_]*(\[[0-9]{1,4}\]|\.[A-Za-z_][A-Za-z0-9_]*){0,30}(\))?$`)
-	pathPart  = regexp.MustCompile(`\.|\[[0-9]+\]`)
-)
+// guardPath matches an attribute path, or size() around one. Groups 1 and 3 are the parts
+// of size().
+var guardPath = regexp.MustCompile(`^(size\()?[A-Za-z_][A-Za-z0-9_]*(\[[0-9]{1,4}\]|\.[A-Za-z_][A-Za-z0-9_]*){0,30}(\))?$`)
 
-// checkPath refuses what is not a path, and says why it cannot be one.
+// checkPath refuses what is not a path, with the reason.
 func checkPath(path string) error {
 	m := guardPath.FindStringSubmatch(path)
 	switch {
@@ -72,102 +72,115 @@ func checkPath(path string) error {
 	return fmt.Errorf("%q is not the path of an attribute, like payment.captured, items[0].sku or size(items)", path)
 }
 
-// Normalize returns the guard with its value in one of the types that Value documents.
+// Normalize returns the guard with its value in one of the types that Value documents, or
+// an error that says why DynamoDB cannot express the guard.
 func (g Guard) Normalize() (Guard, error) {
-	fail := func(format string, args ...any) (Guard, error) {
-		return g, fmt.Errorf("guard %s: %w", g.Name, fmt.Errorf(format, args...))
-	}
-
 	if !name.MatchString(g.Name) {
 		return g, fmt.Errorf("guard %q: names match %s", g.Name, name)
 	}
 
-	if err := checkPath(g.Attribute); err != nil {
-		return fail("%w", err)
-	}
-
-	operands := 0
-	for _, there := range []bool{g.Value != nil, g.Other != "", g.Request != ""} {
-		if there {
-			operands++
-		}
-	}
-
+	var err error
 	switch g.Op {
 	case opExists, opMissing:
-		if operands != 0 {
-			return fail("%s takes no operand", g.Op)
-		}
-
-		if strings.HasPrefix(g.Attribute, "size(") {
-			return fail("%s asks for an attribute; a size is not one", g.Op)
-		}
-
-		return g, nil
+		err = g.checkExistence()
 	case opIn:
-		return g.normalizeList()
+		g.Value, err = g.normalList()
 	case opEqual, opNotEqual, opLess, opAtMost, opMore, opAtLeast:
+		g.Value, err = g.normalOperand()
 	default:
-		return fail("operation %q is not one of = <> < <= > >= in exists missing", g.Op)
+		err = fmt.Errorf("operation %q is not one of = <> < <= > >= in exists missing", g.Op)
 	}
 
-	if operands != 1 {
-		return fail("%s takes one operand: a value, an attribute or a name in the request", g.Op)
+	if pathErr := checkPath(g.Attribute); pathErr != nil {
+		err = pathErr
 	}
 
-	if g.Other != "" {
-		if err := checkPath(g.Other); err != nil {
-			return fail("%w", err)
-		}
-
-		if g.Other == g.Attribute {
-			return fail("%s is compared with itself, which DynamoDB refuses", g.Attribute)
-		}
-	}
-
-	if g.Request != "" && !name.MatchString(g.Request) {
-		return fail("request value %q: names match %s", g.Request, name)
-	}
-
-	if g.Value != nil {
-		v, err := constant(g.Value)
-		if err != nil {
-			return fail("%w", err)
-		}
-
-		if _, truth := v.(bool); truth && g.Op != opEqual && g.Op != opNotEqual {
-			return fail("truth values have no order for %s", g.Op)
-		}
-		g.Value = v
+	if err != nil {
+		return g, fmt.Errorf("guard %s: %w", g.Name, err)
 	}
 
 	return g, nil
 }
 
-func (g Guard) normalizeList() (Guard, error) {
+func (g Guard) checkExistence() error {
+	if g.Value != nil || g.Other != "" || g.Request != "" {
+		return fmt.Errorf("%s takes no operand", g.Op)
+	}
+
+	if strings.HasPrefix(g.Attribute, "size(") {
+		return fmt.Errorf("%s asks for an attribute; a size is not one", g.Op)
+	}
+
+	return nil
+}
+
+// normalOperand checks the operand of a comparison and returns its constant, nil if it
+// is not one.
+func (g Guard) normalOperand() (any, error) {
+	operands := 0
+	for _, given := range []bool{g.Value != nil, g.Other != "", g.Request != ""} {
+		if given {
+			operands++
+		}
+	}
+
+	if operands != 1 {
+		return nil, fmt.Errorf("%s takes one operand: a value, an attribute or a name in the request", g.Op)
+	}
+
+	switch {
+	case g.Value != nil:
+		return g.comparable(g.Value)
+	case g.Request != "" && !name.MatchString(g.Request):
+		return nil, fmt.Errorf("request value %q: names match %s", g.Request, name)
+	case g.Other != "" && g.Other == g.Attribute:
+		return nil, fmt.Errorf("%s is compared with itself, which DynamoDB refuses", g.Attribute)
+	case g.Other != "":
+		return nil, checkPath(g.Other)
+	}
+
+	return nil, nil
+}
+
+// comparable returns a constant that the guard's operation can compare with.
+func (g Guard) comparable(v any) (any, error) {
+	v, err := constant(v)
+	if err != nil {
+		return nil, err
+	}
+
+	if _, truth := v.(bool); truth && g.Op != opEqual && g.Op != opNotEqual {
+		return nil, fmt.Errorf("truth values have no order for %s", g.Op)
+	}
+
+	return v, nil
+}
+
+// normalList returns the operand of "in".
+func (g Guard) normalList() ([]any, error) {
 	list, ok := g.Value.([]any)
 	if !ok || g.Other != "" || g.Request != "" || len(list) == 0 || len(list) > maxIn {
-		return g, fmt.Errorf("guard %s: in takes a list of 1 to %d values", g.Name, maxIn)
+		return nil, fmt.Errorf("in takes a list of 1 to %d values", maxIn)
 	}
 
 	list = slices.Clone(list)
 	for i, v := range list {
 		v, err := constant(v)
 		if err != nil {
-			return g, fmt.Errorf("guard %s: %w", g.Name, err)
+			return nil, err
 		}
 
 		if _, truth := v.(bool); truth {
-			return g, fmt.Errorf("guard %s: in takes strings and whole numbers", g.Name)
+			return nil, fmt.Errorf("in takes strings and whole numbers")
 		}
+
 		list[i] = v
 	}
-	g.Value = list
 
-	return g, nil
+	return list, nil
 }
 
-// constant brings a value into one of the guards' three types.
+// constant converts a value to a string, an int64 or a bool.
 func constant(v any) (any, error) {
 	switch v := v.(type) {
 	case string, bool, int64:
@@ -180,6 +193,7 @@ func constant(v any) (any, error) {
 		if v == math.Trunc(v) && math.Abs(v) <= 1<<53 {
 			return int64(v), nil
 		}
+
 		return nil, fmt.Errorf("%v: numbers are whole; amounts are in minor units", v)
 	case json.Number:
 		i, err := strconv.ParseInt(v.String(), 10, 64)
@@ -193,7 +207,7 @@ func constant(v any) (any, error) {
 	return nil, fmt.Errorf("%v (%T): values are strings, whole numbers and truth values", v, v)
 }
 
-// String says the guard as a person would write it.
+// String returns the guard in readable form, like `captured >= total`.
 func (g Guard) String() string {
 	switch {
 	case g.Op == opExists || g.Op == opMissing:
@@ -212,57 +226,8 @@ func (g Guard) String() string {
 	return fmt.Sprintf("%s %s %s", g.Attribute, g.Op, text)
 }
 
-// Condition is a part of a DynamoDB ConditionExpression with its placeholders. The
-// values are strings, int64 and bool; the caller marshals them.
-type Condition struct {
-	Expression string
-	Names      map[string]string
-	Values     map[string]any
-}
-
-// RenderGuards writes guards as one condition; without guards it is empty. The
-// prefix, letters and digits, begins every placeholder after # and :, so that the
-// condition fits beside others. The request holds what the guards name in it; a
-// missing or wrong one is an error.
-func RenderGuards(guards []Guard, prefix string, request map[string]any) (Condition, error) {
-	c := Condition{Names: map[string]string{}, Values: map[string]any{}}
-	names := map[string]string{}
-	var parts []string
-	for _, g := range guards {
-		path := func(p string) string { return c.path(p, prefix, names) }
-		value := func(v any) string {
-			key := fmt.Sprintf(":%s%d", prefix, len(c.Values))
-			c.Values[key] = v
-			return key
-		}
-		switch {
-		case g.Op == opExists:
-			parts = append(parts, "attribute_exists("+path(g.Attribute)+")")
-		case g.Op == opMissing:
-			parts = append(parts, "attribute_not_exists("+path(g.Attribute)+")")
-		case g.Op == opIn:
-			list, _ := g.Value.([]any)
-			keys := make([]string, len(list))
-			for i, v := range list {
-				keys[i] = value(v)
-			}
-			parts = append(parts, path(g.Attribute)+" IN ("+strings.Join(keys, ", ")+")")
-		case g.Other != "":
-			parts = append(parts, path(g.Attribute)+" "+string(g.Op)+" "+path(g.Other))
-		default:
-			v, err := g.operand(request)
-			if err != nil {
-				return Condition{}, err
-			}
-			parts = append(parts, path(g.Attribute)+" "+string(g.Op)+" "+value(v))
-		}
-	}
-	c.Expression = strings.Join(parts, " AND ")
-
-	return c, nil
-}
-
-// operand is the constant, or the request's value in one of the constants' types.
+// operand returns the constant, or the value of the request in one of the constants'
+// types.
 func (g Guard) operand(request map[string]any) (any, error) {
 	if g.Request == "" {
 		return g.Value, nil
@@ -273,46 +238,10 @@ func (g Guard) operand(request map[string]any) (any, error) {
 		return nil, fmt.Errorf("guard %s: the request does not say %s", g.Name, g.Request)
 	}
 
-	v, err := constant(v)
+	v, err := g.comparable(v)
 	if err != nil {
 		return nil, fmt.Errorf("guard %s: %s: %w", g.Name, g.Request, err)
 	}
 
-	if _, truth := v.(bool); truth && g.Op != opEqual && g.Op != opNotEqual {
-		return nil, fmt.Errorf("guard %s: %s: truth values have no order for %s", g.Name, g.Request, g.Op)
-	}
-
 	return v, nil
-}
-
-// path replaces every name of a path by a placeholder, as any may be a reserved word.
-func (c *Condition) path(p, prefix string, names map[string]string) string {
-	inner, sized := strings.CutPrefix(strings.TrimSuffix(p, ")"), "size(")
-	var b strings.Builder
-	for inner != "" {
-		end := len(inner)
-		if at := pathPart.FindStringIndex(inner); at != nil {
-			end = at[0]
-		}
-
-		if n := inner[:end]; n != "" {
-			if names[n] == "" {
-				names[n] = fmt.Sprintf("#%s%d", prefix, len(names))
-				c.Names[names[n]] = n
-			}
-			b.WriteString(names[n])
-		}
-
-		inner = inner[end:]
-		if at := pathPart.FindStringIndex(inner); at != nil {
-			b.WriteString(inner[:at[1]])
-			inner = inner[at[1]:]
-		}
-	}
-
-	if sized {
-		return "size(" + b.String() + ")"
-	}
-
-	return b.String()
 }

@@ -6,23 +6,32 @@ import (
 	"strings"
 )
 
-// exclusive reports whether the two lists can be shown never to hold at once. It
-// looks at pairs of guards only; what it cannot show is taken to be possible.
+// exclusive reports whether two lists of guards can be shown never to hold at once. It
+// compares pairs of guards only. What it cannot show counts as possible.
 func exclusive(a, b []Guard) bool {
 	return slices.ContainsFunc(a, func(g Guard) bool {
 		return slices.ContainsFunc(b, func(h Guard) bool { return contradict(g, h) || contradict(h, g) })
 	})
 }
 
-// relations are the outcomes of a comparison (less, equal, more) with which an
-// operation holds, as bits.
-var relations = map[Op]int{opLess: 1, opEqual: 2, opMore: 4, opAtMost: 3, opAtLeast: 6, opNotEqual: 5}
+// outcomes are the results of a comparison with which an operation holds, as bits: 1 less,
+// 2 equal, 4 more.
+var outcomes = map[Op]int{
+	opLess:     1,
+	opEqual:    2,
+	opMore:     4,
+	opAtMost:   1 | 2,
+	opAtLeast:  2 | 4,
+	opNotEqual: 1 | 4,
+}
 
 // contradict reports whether g and h cannot both hold.
 func contradict(g, h Guard) bool {
 	if g.Op == opMissing {
-		// What is missing compares with nothing but <>, and has no parts.
-		return h.Op != opMissing && h.Op != opNotEqual && (within(h.Attribute, g.Attribute) || within(h.Other, g.Attribute))
+		// A comparison with a missing attribute holds for <> only, and a missing attribute
+		// has no parts.
+		compared := within(h.Attribute, g.Attribute) || within(h.Other, g.Attribute)
+		return compared && h.Op != opMissing && h.Op != opNotEqual
 	}
 
 	if g.Op == opExists || h.Op == opExists || h.Op == opMissing {
@@ -30,72 +39,83 @@ func contradict(g, h Guard) bool {
 	}
 
 	if g.Other != "" && g.Other == h.Attribute && g.Attribute == h.Other && g.Other != g.Attribute {
-		h = h.turned()
+		h = h.swapped()
 	}
 
 	if g.Attribute != h.Attribute {
 		return false
 	}
 
+	// Two comparisons of the attribute with the same thing.
 	if g.Other == h.Other && g.Request == h.Request && (g.Other != "" || g.Request != "") {
-		return relations[g.Op]&relations[h.Op] == 0
+		return outcomes[g.Op]&outcomes[h.Op] == 0
 	}
 
 	if g.Other != "" || h.Other != "" || g.Request != "" || h.Request != "" {
 		return false
 	}
 
-	return apart(g, h)
+	return disjoint(g, h)
 }
 
-// within reports whether path is the attribute, its size, or a part of it.
+// within reports whether a path is the attribute, its size, or a part of it.
 func within(path, attribute string) bool {
 	path = strings.TrimSuffix(strings.TrimPrefix(path, "size("), ")")
 	rest, ok := strings.CutPrefix(path, attribute)
+
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// turned exchanges the sides of a comparison of two attributes.
-func (g Guard) turned() Guard {
-	flipped := map[Op]Op{opLess: opMore, opMore: opLess, opAtMost: opAtLeast, opAtLeast: opAtMost}
-	if op, ok := flipped[g.Op]; ok {
+// swapped exchanges the sides of a comparison of two attributes.
+func (g Guard) swapped() Guard {
+	swapped := map[Op]Op{
+		opLess:    opMore,
+		opMore:    opLess,
+		opAtMost:  opAtLeast,
+		opAtLeast: opAtMost,
+	}
+	if op, ok := swapped[g.Op]; ok {
 		g.Op = op
 	}
+
 	g.Attribute, g.Other = g.Other, g.Attribute
 
 	return g
 }
 
-// apart reports whether no single value satisfies both comparisons with constants.
-// Between two neighbouring constants all values behave alike, so that it is enough
-// to try each constant, something just beside it, and something of no type at all.
-func apart(g, h Guard) bool {
+// disjoint reports whether no value satisfies both comparisons with constants. All values
+// between two neighboring constants behave alike, so it is enough to try each constant,
+// a value just beside it, and a value of another type.
+func disjoint(g, h Guard) bool {
 	probes := []any{nil, ""}
-	for _, c := range append(constants(g), constants(h)...) {
+	for _, c := range append(g.constants(), h.constants()...) {
 		probes = append(probes, c)
+
 		switch c := c.(type) {
-		case int64: // an attribute may be a fraction, though constants are whole
+		case int64: // attributes may be fractions, although constants are whole
 			half := big.NewRat(1, 2)
 			at := new(big.Rat).SetInt64(c)
 			probes = append(probes, new(big.Rat).Sub(at, half), new(big.Rat).Add(at, half))
-		case string: // the next string there is
-			probes = append(probes, c+"\x00")
+		case string:
+			probes = append(probes, c+"\x00") // the next string in order
 		}
 	}
 
 	return !slices.ContainsFunc(probes, func(v any) bool { return g.admits(v) && h.admits(v) })
 }
 
-func constants(g Guard) []any {
-	if l, ok := g.Value.([]any); ok {
-		return l
+// constants lists the constants that the guard compares with.
+func (g Guard) constants() []any {
+	if list, ok := g.Value.([]any); ok {
+		return slices.Clone(list)
 	}
 	return []any{g.Value}
 }
 
-// admits reports whether an attribute of the value satisfies the guard.
+// admits reports whether an attribute with the value satisfies the guard.
 func (g Guard) admits(v any) bool {
 	g.Attribute = "v"
 	holds, err := g.Holds(map[string]any{"v": v}, nil)
+
 	return err == nil && holds
 }

@@ -82,7 +82,7 @@ func TestBadMigrationsAreRefused(t *testing.T) {
 	}{
 		{"from an unknown version", []workflow.Migration{{From: 7, To: 2}}, "version 7 is not known"},
 		{"to an unknown version", []workflow.Migration{{From: 1, To: 7}}, "version 7 is not known"},
-		{"to itself", []workflow.Migration{{From: 1, To: 1}}, "needs no way"},
+		{"to itself", []workflow.Migration{{From: 1, To: 1}}, "needs no mapping"},
 		{"twice", []workflow.Migration{{From: 1, To: 2}, {From: 1, To: 2}}, "there are two"},
 		{"an unknown source", []workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"X": "B"}}}, "no state X"},
 		{"an unknown target", []workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"B": "X"}}}, `B becomes "X"`},

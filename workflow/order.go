@@ -21,8 +21,8 @@ const (
 	Expired          State = "EXPIRED"
 )
 
-// Migrate is the event of an order's change to another version of its definition (see
-// [Migrations]). No definition may have it.
+// Migrate is the event with which an order changes to another version of its definition,
+// see [Migrations]. No definition may have it.
 const Migrate Event = "migrate"
 
 // The events of an order.
@@ -45,10 +45,10 @@ const (
 	Expire        Event = "expire"
 )
 
-// Order returns the definition of an order. It holds what order systems agree on
+// Order returns the definition of an order. It follows what order systems have in common
 // (commercetools, Saleor, Vendure, Medusa; see docs/orders.md): a paid order may
-// be cancelled until the first parcel leaves, later only returned; a held order
-// ships nothing and remembers whether it was paid; ends are final.
+// be canceled until the first parcel leaves, and only returned later; a held order
+// ships nothing and remembers whether it was paid; terminal states are final.
 var Order = sync.OnceValue(func() *Definition { return must(orderSpec()) })
 
 func orderSpec() Spec {

@@ -2,21 +2,20 @@ package workflow
 
 import "sync"
 
-// The attributes that the guards of a payment compare, in minor units of one
-// currency: what the order costs, what has been taken, what has been given back.
+// The attributes that the guards of a payment compare, in minor units of one currency.
 const (
-	PaymentTotal    = "total"
-	PaymentCaptured = "captured"
-	PaymentRefunded = "refunded"
+	PaymentTotal    = "total"    // what the order costs
+	PaymentCaptured = "captured" // what has been captured so far
+	PaymentRefunded = "refunded" // what has been refunded so far
 )
 
-// Payment returns the definition of a payment, a small machine beside the order's:
-// authorized, captured in one or several parts, refunded in one or several parts. The
-// partial states are chosen by guards over the money, never by a label alone. The
-// states are those that commercetools, Saleor and Stripe share.
+// Payment returns the definition of a payment: authorized, then captured and refunded in
+// one or several parts. Guards on the amounts choose between partial and full states. The
+// states are those that commercetools, Saleor and Stripe have in common.
 var Payment = sync.OnceValue(func() *Definition { return must(paymentSpec()) })
 
-// must builds a definition of this package: its spec is constant, and a test builds it.
+// must builds a definition of this package. Its spec is constant and tested, so that New
+// does not fail.
 func must(spec Spec) *Definition {
 	d, err := New(spec)
 	if err != nil {

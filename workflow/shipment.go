@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// Shipment returns the definition of one shipment, a small machine beside the
-// order's; an order may have several. The states are those of Shopify's fulfilment
-// orders and Vendure's fulfilments.
+// Shipment returns the definition of one shipment; an order may have several. The states
+// are those of Shopify's fulfillment orders and Vendure's fulfillments.
 var Shipment = sync.OnceValue(func() *Definition { return must(shipmentSpec()) })
 
 func shipmentSpec() Spec {
@@ -16,11 +15,11 @@ func shipmentSpec() Spec {
 		States: []StateSpec{
 			{"OPEN", false, "known, not yet planned"},
 			{"SCHEDULED", false, "planned for a day"},
-			{"ON_HOLD", false, "stopped until somebody releases it"},
+			{"ON_HOLD", false, "stopped until it is released"},
 			{"IN_PROGRESS", false, "being picked and packed"},
 			{"SHIPPED", false, "handed to the carrier"},
 			{"DELIVERED", false, "the customer has it"},
-			{"RETURNED", true, "back in the house"},
+			{"RETURNED", true, "back in the warehouse"},
 			{"CANCELLED", true, "stopped before the carrier had it"},
 			{"FAILED", true, "lost or destroyed"},
 		},

@@ -122,6 +122,7 @@ func (c *checker) readTasks() bool {
 		}
 
 		touched = true
+
 		for sc := s.scope; sc != nil; sc = sc.outer() {
 			sc.touchesOrder = true
 		}

@@ -49,23 +49,26 @@ func (c Config) withDefaults() (Config, error) {
 	}
 
 	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("check config: "+format, args...))
+	}
 
 	if name, ok := strings.CutPrefix(c.Variable, "$."); !ok || name == "" {
-		faults = append(faults, fmt.Errorf("Variable %q: must be a path like $.order.state", c.Variable))
+		fault("Variable %q: must be a path like $.order.state", c.Variable)
 	}
 
 	for name, effect := range c.Tasks {
 		if name == "" || effect == nil {
-			faults = append(faults, fmt.Errorf("Tasks: %q: must have a name and a function", name))
+			fault("Tasks: %q: must have a name and a function", name)
 		}
 	}
 
 	if n := len(c.facts()); n > maxFacts {
-		faults = append(faults, fmt.Errorf("Requires and Released: %d different facts; at most %d are supported", n, maxFacts))
+		fault("Requires and Released: %d different facts; at most %d are supported", n, maxFacts)
 	}
 
 	if err := errors.Join(faults...); err != nil {
-		return Config{}, fmt.Errorf("check config: %w", err)
+		return Config{}, err
 	}
 
 	return c, nil

@@ -24,7 +24,9 @@ func MigrationPlan(p workflow.MigrationPlan) string {
 			fmt.Fprintf(&b, "-> %s\n", r.To)
 		}
 	}
-	fmt.Fprintf(&b, "%s orders: %s to be migrated to version %d, %s without a mapping\n", thousands(p.Orders), thousands(p.Outdated), p.To, thousands(p.Unmapped))
+
+	fmt.Fprintf(&b, "%s orders: %s to be migrated to version %d, %s without a mapping\n",
+		thousands(p.Orders), thousands(p.Outdated), p.To, thousands(p.Unmapped))
 
 	return b.String()
 }

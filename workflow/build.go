@@ -1,0 +1,239 @@
+package workflow
+
+import (
+	"fmt"
+	"slices"
+)
+
+// New checks a spec and returns its definition. The error names the first fault: a bad
+// name, a duplicate or unknown state, a duplicate (event, source) or one whose guards do
+// not exclude each other, a guard that DynamoDB cannot express, a state that cannot be
+// reached, a dead end that is not terminal, a terminal state that an event leaves, or a
+// disagreement with looplab/fsm. Except for the last it is a [*SpecError].
+func New(spec Spec) (*Definition, error) {
+	d := &Definition{
+		spec:    spec.clone(),
+		states:  map[State]int{},
+		columns: map[Event]int{},
+		groups:  map[Event][]Group{},
+		choices: map[[2]int][]Transition{},
+	}
+
+	steps := []func() error{
+		d.indexStates,
+		d.indexEvents,
+		d.checkGuards,
+		d.fillTables,
+		d.checkGraph,
+		d.crossCheck,
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("workflow %q version %d: %w", spec.Name, spec.Version, err)
+		}
+	}
+
+	return d, nil
+}
+
+func (d *Definition) indexStates() error {
+	if d.spec.Version < 1 {
+		return specError("version", 0, "the version is %d; versions count from 1", d.spec.Version)
+	}
+
+	if len(d.spec.States) >= several {
+		return specError("states", 0, "%d states; at most %d are supported", len(d.spec.States), several-1)
+	}
+
+	for i, s := range d.spec.States {
+		if !name.MatchString(string(s.State)) {
+			return specError("state", i, "state %q: names match %s", s.State, name)
+		}
+
+		if _, dup := d.states[s.State]; dup {
+			return specError("state", i, "state %s is listed twice", s.State)
+		}
+
+		d.states[s.State] = i
+	}
+
+	if _, ok := d.states[d.spec.Initial]; !ok {
+		return specError("initial", 0, "the initial state %q is not among the states", d.spec.Initial)
+	}
+
+	return nil
+}
+
+func (d *Definition) indexEvents() error {
+	place := d.spec.Place
+	switch {
+	case !name.MatchString(string(place)):
+		return specError("place", 0, "place event %q: names match %s", place, name)
+	case place == Migrate:
+		return specError("place", 0, "event %s is reserved for changes of version", Migrate)
+	}
+
+	for i, t := range d.spec.Transitions {
+		switch {
+		case t.Event == Migrate:
+			return specError("transition", i, "event %s is reserved for changes of version", Migrate)
+		case !name.MatchString(string(t.Event)):
+			return specError("transition", i, "event %q: names match %s", t.Event, name)
+		case t.Event == place:
+			return specError("transition", i, "event %s creates orders; no transition may use it", t.Event)
+		}
+
+		if _, known := d.columns[t.Event]; !known {
+			d.columns[t.Event] = len(d.events)
+			d.events = append(d.events, t.Event)
+		}
+	}
+
+	return nil
+}
+
+func (d *Definition) checkGuards() error {
+	for i, t := range d.spec.Transitions {
+		for j, g := range t.Guards {
+			normal, err := g.Normalize()
+			if err != nil {
+				return specError("transition", i, "event %s to %s: %w", t.Event, t.To, err)
+			}
+
+			t.Guards[j] = normal
+		}
+	}
+
+	return nil
+}
+
+// fillTables fills next, choices and groups.
+func (d *Definition) fillTables() error {
+	d.next = make([][]uint8, len(d.spec.States))
+	for i := range d.next {
+		d.next[i] = make([]uint8, len(d.events))
+	}
+
+	for i, t := range d.spec.Transitions {
+		to, ok := d.states[t.To]
+		if !ok {
+			return specError("transition", i, "event %s leads to %q, which is not among the states", t.Event, t.To)
+		}
+
+		if len(t.From) == 0 {
+			return specError("transition", i, "event %s to %s has no source", t.Event, t.To)
+		}
+
+		for _, from := range t.From {
+			row, ok := d.states[from]
+			if !ok {
+				return specError("transition", i, "event %s starts from %q, which is not among the states", t.Event, from)
+			}
+
+			if err := d.addSource(i, row, to); err != nil {
+				return err
+			}
+		}
+
+		d.addGroup(t)
+	}
+
+	return nil
+}
+
+// addSource enters transition i from one of its sources into next and choices.
+func (d *Definition) addSource(i, row, to int) error {
+	t := d.spec.Transitions[i]
+	from := d.spec.States[row].State
+	cell := [2]int{row, d.columns[t.Event]}
+
+	for _, other := range d.choices[cell] {
+		switch {
+		case len(t.Guards) == 0 || len(other.Guards) == 0:
+			return specError("transition", i, "event %s from %s is defined twice", t.Event, from)
+		case !exclusive(t.Guards, other.Guards):
+			return specError("transition", i,
+				"event %s from %s is ambiguous: it leads to %s and to %s, and the guards may hold at the same time",
+				t.Event, from, other.To, t.To)
+		}
+	}
+
+	d.choices[cell] = append(d.choices[cell], Transition{
+		Event:  t.Event,
+		From:   []State{from},
+		To:     t.To,
+		Guards: t.Guards,
+	})
+
+	switch next := &d.next[row][cell[1]]; int(*next) {
+	case 0:
+		*next = uint8(to + 1)
+	case to + 1:
+	default:
+		*next = several
+	}
+
+	return nil
+}
+
+// addGroup adds a transition's sources to the group with its target and guards.
+func (d *Definition) addGroup(t Transition) {
+	groups := d.groups[t.Event]
+	for i := range groups {
+		if groups[i].To == t.To && equalGuards(groups[i].Guards, t.Guards) {
+			groups[i].From = append(groups[i].From, t.From...)
+			return
+		}
+	}
+
+	d.groups[t.Event] = append(groups, Group{
+		From:   slices.Clone(t.From),
+		To:     t.To,
+		Guards: t.Guards,
+	})
+}
+
+func equalGuards(a, b []Guard) bool {
+	return slices.EqualFunc(a, b, func(g, h Guard) bool { return g.Name == h.Name && g.String() == h.String() })
+}
+
+// checkGraph computes which state can reach which, and refuses a state that cannot be
+// reached, a dead end, and a terminal state that an event leaves.
+func (d *Definition) checkGraph() error {
+	n := len(d.spec.States)
+	d.reach = make([][]bool, n)
+	for row := range n {
+		d.reach[row] = make([]bool, n)
+		d.markReachable(row, d.reach[row])
+	}
+
+	initial := d.states[d.spec.Initial]
+	for i, s := range d.spec.States {
+		left := slices.ContainsFunc(d.next[i], func(cell uint8) bool { return cell != 0 })
+
+		switch {
+		case !d.reach[initial][i]:
+			return specError("state", i, "state %s cannot be reached from %s", s.State, d.spec.Initial)
+		case s.Terminal && left:
+			return specError("state", i, "state %s is terminal, but an event leaves it", s.State)
+		case !s.Terminal && !left:
+			return specError("state", i, "state %s is a dead end: no event leaves it and it is not terminal", s.State)
+		}
+	}
+
+	return nil
+}
+
+// markReachable marks the state of a row and every state that it leads to.
+func (d *Definition) markReachable(row int, seen []bool) {
+	if seen[row] {
+		return
+	}
+
+	seen[row] = true
+	for column := range d.events {
+		for _, t := range d.choices[[2]int{row, column}] {
+			d.markReachable(d.states[t.To], seen)
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package workflow
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+)
+
+// State is where an order is, like "PAYMENT_RECEIVED".
+type State string
+
+// Event is what happens to an order, like "pay".
+type Event string
+
+// name matches the names of states, events and guards. They become parts of expressions,
+// diagrams and item paths and must be safe in all of them.
+var name = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Spec describes a definition. [New] checks it.
+type Spec struct {
+	Name string
+	// Version is stored with every order. It counts from 1 and rises with each change.
+	Version int
+	// Place is the event that creates an order in state Initial.
+	Place   Event
+	Initial State
+	// States lists every state once, in the order of diagrams and tables.
+	States []StateSpec
+	// Transitions lists every other move. An event may appear several times,
+	// with other sources and another target.
+	Transitions []Transition
+}
+
+// StateSpec is one state of a Spec.
+type StateSpec struct {
+	State State
+	// Terminal marks a state that no event leaves.
+	Terminal bool
+	// Doc is one sentence for tables and diagrams.
+	Doc string
+}
+
+// Transition leads from any of the sources to one target, if its guards hold.
+type Transition struct {
+	Event Event
+	From  []State
+	To    State
+	// Guards must all hold. Transitions of one event may share a source if their
+	// guards exclude each other; [New] refuses them if it cannot show that.
+	Guards []Guard
+}
+
+// clone copies the lists, so that a definition does not change with its spec.
+func (s Spec) clone() Spec {
+	s.States = slices.Clone(s.States)
+	s.Transitions = slices.Clone(s.Transitions)
+
+	for i := range s.Transitions {
+		t := &s.Transitions[i]
+		t.From = slices.Clone(t.From)
+		t.Guards = slices.Clone(t.Guards)
+	}
+
+	return s
+}
+
+// SpecError is a fault of a [Spec]. Part and Index say where it is, so that a reader
+// of files can name the line.
+type SpecError struct {
+	// Part is "version", "states" (the list), "state", "initial", "place" or
+	// "transition".
+	Part string
+	// Index is the position in Spec.States or Spec.Transitions if Part is "state" or
+	// "transition", else 0.
+	Index int
+	Err   error
+}
+
+func (e *SpecError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without its place in the spec.
+func (e *SpecError) Unwrap() error { return e.Err }
+
+func specError(part string, index int, format string, args ...any) error {
+	return &SpecError{Part: part, Index: index, Err: fmt.Errorf(format, args...)}
+}
