@@ -26,7 +26,7 @@ type Config struct {
 	// result of a task that creates, moves or awaits the order holds the state under the
 	// last name of the path. Default "$.order.state".
 	Variable string
-	// Overtaken are the errors of a task whose order was moved by somebody else,
+	// Overtaken are the errors of a task whose order was moved by another caller,
 	// Retryable those that a Retry may repeat, and Terminal those that it must not. A
 	// name with the prefix of one of them (up to the dot) that is in no list is a finding.
 	Overtaken, Retryable, Terminal []string

@@ -45,6 +45,7 @@ func (l *layout) route(e line) route {
 	// The arrow head is at the end of the path.
 	if e.back {
 		slices.Reverse(curves)
+
 		for i := range curves {
 			slices.Reverse(curves[i][:])
 		}
