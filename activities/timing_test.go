@@ -68,7 +68,7 @@ func TestSelfFenceComesBeforeHeartbeatSecondsAreOver(t *testing.T) {
 			}
 
 			if n := len(s.of("SendTaskFailure")); n != 0 {
-				t.Errorf("%d answers for a task that may be another's", n)
+				t.Errorf("%d answers for a task that another worker may have", n)
 			}
 		})
 	}

@@ -178,7 +178,7 @@ func TestThrottledHeartbeatsEndTheHandlerBeforeTheServiceGivesTheTaskAway(t *tes
 	}
 
 	if w.transport.Count("SendTaskFailure") != 0 {
-		t.Error("a task that may be another's was answered")
+		t.Error("a task that another worker may have was answered")
 	}
 
 	if got := w.result(arn); !strings.HasPrefix(got, "States.Timeout") && !strings.HasPrefix(got, "States.HeartbeatTimeout") {

@@ -173,7 +173,7 @@ func (w *world) until(what string, ok func() bool) {
 	deadline := time.Now().Add(20 * time.Second)
 	for !ok() {
 		if time.Now().After(deadline) {
-			w.Fatalf("waited in vain until %s", what)
+			w.Fatalf("gave up waiting until %s", what)
 		}
 		worker.Wait(context.Background(), time.Millisecond)
 	}

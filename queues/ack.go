@@ -22,7 +22,7 @@ var deleteBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.S
 func (c *Consumer) ack(f *inFlight) error {
 	f.deleteBy = time.Now().Add(deleteTimeout)
 	f.deleted = make(chan error, 1)
-	c.deletions <- f // has room for every message in flight
+	c.deletions <- f // never blocks: it has room for every message in flight
 
 	select {
 	case err := <-f.deleted:
@@ -44,6 +44,8 @@ func (c *Consumer) deleteInBatches(ctx context.Context) {
 			batch = append(batch, f)
 		}
 
+		// Without a wait: a single message is deleted at once, and under load the batches
+		// fill by themselves.
 		for more := true; more && len(batch) < maxBatch; {
 			select {
 			case f := <-c.deletions:
@@ -79,6 +81,8 @@ func (c *Consumer) deleteBatch(ctx context.Context, batch []*inFlight) {
 		switch {
 		case err == nil:
 			f.deleted <- nil
+		// Once a drain's timeout is over, a failed deletion is not retried: the message
+		// comes again.
 		case f.isLost() || now.After(f.deleteBy) || errors.Is(context.Cause(f.ctx), ErrStopped):
 			f.deleted <- err
 		default:

@@ -101,13 +101,17 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 	<-stop.Done()
 
-	drain := worker.Drain{
+	return c.drain(polled, cancelCalls, worker.Drain{
 		PollGrace:      c.cfg.PollGrace,
 		CancelPolls:    cancelPolls,
 		Timeout:        c.cfg.DrainTimeout,
 		CancelHandlers: func() { cancelHandlers(ErrStopped) },
 		Grace:          c.cfg.DrainGrace,
-	}
+	})
+}
+
+// drain ends the polls, then the handlers, then the calls that dispose of their messages.
+func (c *Consumer) drain(polled <-chan error, cancelCalls context.CancelFunc, drain worker.Drain) error {
 	idle := make(chan struct{})
 
 	drained, err := drain.Run(polled, func() <-chan struct{} {
@@ -141,6 +145,8 @@ func (c *Consumer) start(stop, work context.Context, received []Message) {
 		return
 	}
 
+	// Registered before the first handler runs, so that the messages that wait for
+	// others of their group are kept invisible, too.
 	now := time.Now()
 	batch := make([]*inFlight, len(received))
 	c.mu.Lock()

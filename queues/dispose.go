@@ -67,6 +67,8 @@ func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 	switch o.Kind {
 	case KindDone:
 	case KindReject:
+		// Stored first and deleted then: a crash in between repeats the message, and the
+		// other order would lose it.
 		c.cfg.Log.Warn("message rejected", "message", m, "receives", m.Receives, "reason", o.Err)
 
 		if disposition = c.sendDeadLetter(f, o); disposition != DeadLettered {
@@ -113,7 +115,7 @@ func (c *Consumer) sendDeadLetter(f *inFlight, o Outcome) Disposition {
 // returnAfter makes the message visible again after d. When the call fails, the message
 // becomes visible when its timeout is over.
 func (c *Consumer) returnAfter(f *inFlight, d time.Duration) Disposition {
-	f.release()
+	f.release() // an extension that arrived later would hide the message again
 
 	ctx, cancel := context.WithTimeout(c.calls, callTimeout)
 	defer cancel()

@@ -117,6 +117,8 @@ func (l *Lambda) Handle(ctx context.Context, event json.RawMessage) (BatchRespon
 		return BatchResponse{}, fmt.Errorf("queues: read the batch: %w", err)
 	}
 
+	// A function that reaches its deadline is killed and reports nothing, so everything
+	// it has done would be repeated.
 	work := ctx
 	if deadline, ok := ctx.Deadline(); ok {
 		var cancel context.CancelFunc

@@ -167,7 +167,7 @@ func TestATimeOutReportsOnlyTheRest(t *testing.T) {
 		}
 
 		if ctx.Err() != nil || !errors.Is(cause, ErrStopped) {
-			t.Errorf("answered after the deadline, or the handler was told %v", cause)
+			t.Errorf("answered after the deadline, or the handler got the cause %v", cause)
 		}
 	})
 }

@@ -33,6 +33,7 @@ func (c *Consumer) poll(stop, polls, work context.Context) error {
 			return nil
 		}
 
+		// Each message keeps the slot that was taken for it; Consumer.end frees it.
 		received, err := c.receive(polls, n)
 		c.freeSlots(n - len(received))
 

@@ -55,8 +55,10 @@ func (c *Consumer) lockDue(now time.Time) []*inFlight {
 
 	var due []*inFlight
 	for _, f := range all {
+		// Another goroutine is releasing the message. Waiting for it would hold up the
+		// extensions of all the others.
 		if !f.mu.TryLock() {
-			continue // it is being released
+			continue
 		}
 
 		age := now.Sub(f.extendedAt)
@@ -86,6 +88,8 @@ func (c *Consumer) extend(ctx context.Context, batch []*inFlight) {
 		switch {
 		case err != nil: // tried again at the next check
 		case failed[i] == nil:
+			// Counted from the start of the call: the service may have applied it at any
+			// moment since then.
 			f.extendedAt = began
 		case failed[i].isReceiptInvalid():
 			f.cancel(fmt.Errorf("%w: %w", ErrMessageLost, failed[i]))
