@@ -11,16 +11,16 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// HTTPClient reaches the engine without a socket, for http requests of any kind.
+// HTTPClient returns a client whose requests reach the engine without a socket. Host and
+// scheme of a request do not matter.
 func (e *Engine) HTTPClient() *http.Client { return wire.InProcess(e.gate) }
 
-// AWSConfig is all that an SDK client needs to speak to this engine from the same
-// process: dynamodb.NewFromConfig(engine.AWSConfig()). Its calls stay in the process,
-// whatever BaseEndpoint says; for a listener over Handler build a configuration as
-// for AWS.
+// AWSConfig returns the configuration of SDK clients of this engine in the same process:
+// dynamodb.NewFromConfig(engine.AWSConfig()). Calls stay in the process, whatever
+// BaseEndpoint says. For a server over Handler make a configuration as for AWS.
 //
-// The clients are the SDK's own. What they do only for the sake of a network is left
-// out: nothing is signed, hashed or looked up, and no header tells who calls.
+// The clients are the SDK's own, without the steps that only a network needs: requests are
+// not signed or hashed, endpoints are not resolved, no header identifies the caller.
 func (e *Engine) AWSConfig() aws.Config {
 	return aws.Config{
 		Region:      e.cfg.Region,
@@ -30,46 +30,56 @@ func (e *Engine) AWSConfig() aws.Config {
 	}
 }
 
-// What a call does for the sake of a network: steps of the SDK's middleware.
+// The steps of the SDK's middleware that only a network needs, by the phase that has them.
 var (
 	networkBuild    = []string{"ClientRequestID", "UserAgent", "RecursionDetection"}
-	networkFinalize = []string{"DisableAcceptEncodingGzip", "ResolveAuthScheme", "GetIdentity", "disableHTTPS", "DiscoverEndpoint",
-		"ComputePayloadHash", "setLegacyContextSigningOptions", "Signing"}
+	networkFinalize = []string{
+		"DisableAcceptEncodingGzip",
+		"ResolveAuthScheme",
+		"GetIdentity",
+		"disableHTTPS",
+		"DiscoverEndpoint",
+		"ComputePayloadHash",
+		"setLegacyContextSigningOptions",
+		"Signing",
+	}
 	networkDeserialize = []string{"RecordResponseTiming", "DynamoDB:ResponseChecksumValidation"}
 )
 
-// stayInProcess takes these steps out of a call. Not every client has all of them.
+// stayInProcess removes these steps from a call. Not every client has all of them, and
+// Remove fails for one that is missing, so it asks first.
 func stayInProcess(s *middleware.Stack) error {
 	for _, id := range networkBuild {
-		if _, there := s.Build.Get(id); there {
-			_, _ = s.Build.Remove(id) // it is there
+		if _, found := s.Build.Get(id); found {
+			_, _ = s.Build.Remove(id)
 		}
 	}
 
 	for _, id := range networkFinalize {
-		if _, there := s.Finalize.Get(id); there {
+		if _, found := s.Finalize.Get(id); found {
 			_, _ = s.Finalize.Remove(id)
 		}
 	}
 
 	for _, id := range networkDeserialize {
-		if _, there := s.Deserialize.Get(id); there {
+		if _, found := s.Deserialize.Get(id); found {
 			_, _ = s.Deserialize.Remove(id)
 		}
 	}
-	_, err := s.Finalize.Swap("ResolveEndpointV2", thisProcess{})
+
+	_, err := s.Finalize.Swap("ResolveEndpointV2", inProcessEndpoint{})
 
 	return err
 }
 
-// thisProcess stands in the place of the SDK's endpoint resolver.
-type thisProcess struct{}
+// inProcessEndpoint takes the place of the SDK's endpoint resolver.
+type inProcessEndpoint struct{}
 
-// ID is the name of the step.
-func (thisProcess) ID() string { return "ThisProcess" }
+// ID returns the name of the step.
+func (inProcessEndpoint) ID() string { return "InProcessEndpoint" }
 
-// HandleFinalize gives the request an address, which nobody looks at.
-func (thisProcess) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
+// HandleFinalize sets an address, which an http.Request must have and the engine ignores.
+func (inProcessEndpoint) HandleFinalize(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (middleware.FinalizeOutput, middleware.Metadata, error) {
 	if r, ok := in.Request.(*smithyhttp.Request); ok {
 		r.URL.Scheme, r.URL.Host, r.Host = "http", "embedded.ratchet.internal", "embedded.ratchet.internal"
 	}

@@ -6,41 +6,43 @@ import (
 	"time"
 )
 
-// Config says where the engine keeps its data and under which names it answers.
-// Only Dir must be set.
+// Config says where the engine keeps its data and which names it uses in ARNs. Only Dir
+// must be set.
 type Config struct {
-	// Dir is the data directory; it is created when it does not exist. One
-	// engine at a time may have it open.
+	// Dir is the data directory. Open creates it if it does not exist. Only one engine at a
+	// time can have it open.
 	Dir string
-	// Region and AccountID stand in the ARNs. Defaults: "us-east-1", "000000000000".
+	// Region and AccountID are parts of ARNs. Defaults: "us-east-1" and "000000000000".
 	Region, AccountID string
-	// Streams sets the life of stream shards.
+	// Streams says how long stream shards and their records live.
 	Streams StreamsConfig
-	// SweepEvery is the pause between two searches for items whose time to live
-	// has ended. Default: 10 seconds. Negative: expired items are never removed.
+	// SweepEvery is the time between two searches for items whose time to live has ended.
+	// Default: 10 seconds. Negative: expired items are never removed.
 	SweepEvery time.Duration
-	// Consumed is told, call by call, the capacity units that DynamoDB would bill, also
-	// where its answer does not say so: failed conditions cost by the size of the item
-	// that is there, transactions twice. It is called in the middle of calls, from many
-	// goroutines. Default: nobody is told.
+	// Consumed, if set, gets the capacity units that DynamoDB would bill for each call, also
+	// for calls whose answer does not report them: a failed condition costs the size of the
+	// existing item, a transaction costs double. It runs inside the calls, in many
+	// goroutines at a time, and must not block.
 	Consumed func(table string, readUnits, writeUnits float64)
-	// Log gets the engine's own faults. Default: slog.Default().
+	// Log receives the engine's internal errors. Default: slog.Default().
 	Log *slog.Logger
 }
 
-// StreamsConfig sets the life of stream shards. The zero value is as on AWS.
+// StreamsConfig says how long stream shards and their records live. The zero value is what
+// AWS does.
 type StreamsConfig struct {
-	// InitialShards is the number of shards a new stream starts with, 1 to 1000.
+	// InitialShards is the number of shards that a new stream starts with, 1 to 1000.
 	// Default: 1.
 	InitialShards int
-	// RollEvery is the age at which an open shard is closed and continued by a
-	// child. Default: 4 hours. Negative: only on command.
+	// RollEvery is the age at which an open shard closes and a child shard continues it.
+	// Default: 4 hours. Negative: shards close only on command (see Engine.RollShards).
 	RollEvery time.Duration
-	// Retention is the age at which records are trimmed. Default: 24 hours.
+	// Retention is the age at which records are removed. Default: 24 hours.
 	Retention time.Duration
 }
 
-func (c *Config) complete() error {
+// fillDefaults sets the defaults and checks what has none.
+func (c *Config) fillDefaults() error {
 	if c.Dir == "" {
 		return errors.New("open engine: Config.Dir is empty")
 	}

@@ -17,8 +17,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// Engine is an open engine. Its methods may be called from many goroutines.
-// Close it when Run has returned.
+// Engine is an open engine. Its methods are safe for concurrent use. Close it after Run has
+// returned.
 type Engine struct {
 	cfg           Config
 	db            *store.DB
@@ -30,9 +30,10 @@ type Engine struct {
 	close         sync.Once
 }
 
-// Open opens the engine over cfg.Dir and recovers what was acknowledged before.
+// Open opens the engine over cfg.Dir, with everything that earlier engines acknowledged
+// there. It fails if another engine has the directory open.
 func Open(cfg Config) (*Engine, error) {
-	if err := cfg.complete(); err != nil {
+	if err := cfg.fillDefaults(); err != nil {
 		return nil, err
 	}
 
@@ -42,49 +43,65 @@ func Open(cfg Config) (*Engine, error) {
 	}
 
 	e := &Engine{cfg: cfg, db: db}
-	if err := e.serve(); err != nil {
+	if err := e.openServices(); err != nil {
 		return nil, errors.Join(fmt.Errorf("open engine in %s: %w", cfg.Dir, err), db.Close())
 	}
 
 	return e, nil
 }
 
-// serve starts the services over the open store.
-func (e *Engine) serve() (err error) {
+// openServices loads the services from the open store and puts them behind the gate.
+func (e *Engine) openServices() (err error) {
 	e.streams, err = streams.New(e.db, streams.Config{
-		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log,
-		InitialShards: e.cfg.Streams.InitialShards, RollEvery: e.cfg.Streams.RollEvery, Retention: e.cfg.Streams.Retention,
+		Region:        e.cfg.Region,
+		AccountID:     e.cfg.AccountID,
+		Log:           e.cfg.Log,
+		InitialShards: e.cfg.Streams.InitialShards,
+		RollEvery:     e.cfg.Streams.RollEvery,
+		Retention:     e.cfg.Streams.Retention,
 	})
 	if err != nil {
 		return err
 	}
 
 	e.dynamodb, err = dynamodb.New(e.db, e.streams, dynamodb.Config{
-		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log, SweepEvery: e.cfg.SweepEvery, Consumed: e.cfg.Consumed,
+		Region:     e.cfg.Region,
+		AccountID:  e.cfg.AccountID,
+		Log:        e.cfg.Log,
+		SweepEvery: e.cfg.SweepEvery,
+		Consumed:   e.cfg.Consumed,
 	})
 	if err != nil {
 		return err
 	}
 
 	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
-		Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log,
+		Region:    e.cfg.Region,
+		AccountID: e.cfg.AccountID,
+		Log:       e.cfg.Log,
 	})
 	if err != nil {
 		return err
 	}
 
-	if e.sqs, err = sqs.New(e.db, sqs.Config{Region: e.cfg.Region, AccountID: e.cfg.AccountID, Log: e.cfg.Log}); err != nil {
+	e.sqs, err = sqs.New(e.db, sqs.Config{
+		Region:    e.cfg.Region,
+		AccountID: e.cfg.AccountID,
+		Log:       e.cfg.Log,
+	})
+	if err != nil {
 		return err
 	}
+
 	e.gate = newGate(wire.NewHandler(e.cfg.Log,
 		e.dynamodb.Wire(), e.streams.Wire(), e.streams.AdminWire(), e.stepfunctions.Wire(), e.sqs.Wire()))
 
 	return nil
 }
 
-// Run drives what happens without a caller: timers of executions, expiry of
-// items, the life of stream shards, the end of old messages. It returns nil once ctx ends. An engine that
-// does not run still serves every call.
+// Run does what happens without a caller: it fires the timers of executions, removes
+// expired items, closes and trims stream shards, and deletes old messages. It returns nil
+// when ctx ends. An engine that does not run still serves every call.
 func (e *Engine) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return e.dynamodb.Run(ctx) })
@@ -95,11 +112,11 @@ func (e *Engine) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Handler serves all services, for a listener.
+// Handler returns the HTTP handler of all services, for a server on a socket.
 func (e *Engine) Handler() http.Handler { return e.gate }
 
-// Close waits for running calls, refuses later ones and releases the data
-// directory. Closing twice is fine.
+// Close refuses new calls, waits for running ones and releases the data directory. A
+// second Close does nothing and returns nil.
 func (e *Engine) Close() (err error) {
 	e.close.Do(func() {
 		e.gate.close()

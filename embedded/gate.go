@@ -8,23 +8,23 @@ import (
 	"sync/atomic"
 )
 
-// gate lets calls in until it is shut, and shuts when the last one has left, so
-// that nobody touches the store behind Close.
+// gate counts the calls inside the engine, so that Close can wait until no call uses the
+// store any more.
 type gate struct {
-	next  http.Handler
-	calls atomic.Int64
-	shut  atomic.Bool
-	empty chan struct{} // closed when the gate is shut and no call is inside
-	once  sync.Once
-	// alive ends when the gate is being shut: calls that wait for something to
-	// happen wait no longer.
-	alive context.Context
-	end   context.CancelFunc
+	next      http.Handler
+	calls     atomic.Int64 // inside
+	closed    atomic.Bool
+	empty     chan struct{} // closed when the gate is closed and no call is inside
+	closeOnce sync.Once     // of empty
+	// closing ends when the gate begins to close: calls that wait for something to
+	// happen, as a long poll, then stop waiting.
+	closing    context.Context
+	beginClose context.CancelFunc
 }
 
 func newGate(next http.Handler) *gate {
 	g := &gate{next: next, empty: make(chan struct{})}
-	g.alive, g.end = context.WithCancel(context.Background())
+	g.closing, g.beginClose = context.WithCancel(context.Background())
 	return g
 }
 
@@ -35,34 +35,47 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"__type":"ServiceUnavailable","message":"the embedded engine is closed"}`, http.StatusServiceUnavailable)
 		return
 	}
-	// Only Step Functions and SQS have calls that wait (GetActivityTask,
-	// ReceiveMessage). The others are spared the cost of a context of their own.
-	if target := r.Header["X-Amz-Target"]; len(target) == 1 && (strings.HasPrefix(target[0], "AWSStepFunctions.") || target[0] == "AmazonSQS.ReceiveMessage") {
+
+	if mayWait(r) {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		defer context.AfterFunc(g.alive, cancel)()
+		defer context.AfterFunc(g.closing, cancel)()
 		r = r.WithContext(ctx)
 	}
+
 	g.next.ServeHTTP(w, r)
 }
 
-// enter reports whether the gate is open. The caller leaves in either case.
+// mayWait reports whether the call may be a long poll (GetActivityTask, ReceiveMessage).
+// Other calls do without a context that ends with the engine: making one is a
+// measurable part of a short call.
+func mayWait(r *http.Request) bool {
+	target := r.Header["X-Amz-Target"]
+	return len(target) == 1 && (strings.HasPrefix(target[0], "AWSStepFunctions.") || target[0] == "AmazonSQS.ReceiveMessage")
+}
+
+// enter counts a call and reports whether the gate is open. The caller must leave in either
+// case.
 func (g *gate) enter() bool {
+	// Counted before the look at closed: a close that comes in between waits for this
+	// call to leave.
 	g.calls.Add(1)
-	return !g.shut.Load()
+	return !g.closed.Load()
 }
 
 func (g *gate) leave() {
-	if g.calls.Add(-1) == 0 && g.shut.Load() {
-		g.once.Do(func() { close(g.empty) })
+	if g.calls.Add(-1) == 0 && g.closed.Load() {
+		g.closeOnce.Do(func() { close(g.empty) })
 	}
 }
 
-// close refuses new calls and waits for those inside.
+// close refuses new calls and waits until those inside have left.
 func (g *gate) close() {
+	// The close counts as a call itself, so that the last leave, which may be its own,
+	// finds the gate closed.
 	g.enter()
-	g.shut.Store(true)
-	g.end()
+	g.closed.Store(true)
+	g.beginClose()
 	g.leave()
 	<-g.empty
 }
