@@ -71,13 +71,13 @@ costs: ## measure what orders cost in capacity units, as in docs/costs.md
 .PHONY: module
 module: ## give the module your path: make module MODULE=example.org/you/ratchet
 	go run ./internal/modulepath $(MODULE)
+	gofmt -w .
 
 .PHONY: module-check
 module-check: ## rename a copy of the module, build it and test a package there
 	@set -e; dir="$$(mktemp -d)"; trap 'rm -rf "$$dir"' EXIT; \
 	git ls-files -co --exclude-standard | tar -cf - -T - | tar -xf - -C "$$dir"; cd "$$dir"; \
 	$(MAKE) --no-print-directory module MODULE=example.org/you/ratchet; \
-	out="$$(gofmt -l .)"; test -z "$$out" || { echo "not formatted after the renaming: $$out"; exit 1; }; \
 	go build ./... && go vet ./... && go test ./workflow/...
 
 .PHONY: own
