@@ -115,8 +115,18 @@ func (b *Backend) Handlers() []streams.Handler {
 // poller builds the stream poller. On the embedded engine it is woken by commits
 // instead of asking; release ends that.
 func (b *Backend) poller(ctx context.Context, name string) (p *streams.Poller, release func(), err error) {
-	cfg := streams.Config{Streams: b.Streams, DynamoDB: b.DynamoDB, TableName: b.Tables.Orders,
-		LeaseTable: b.Tables.Leases, DeadLetterTable: b.Tables.DeadLetters, Owner: name, Handlers: b.Handlers(), Log: b.log}
+	cfg := streams.Config{
+		Streams:         b.Streams,
+		DynamoDB:        b.DynamoDB,
+		TableName:       b.Tables.Orders,
+		LeaseTable:      b.Tables.Leases,
+		DeadLetterTable: b.Tables.DeadLetters,
+		Owner:           name,
+		Handlers:        b.Handlers(),
+		NeedImages:      true, // the handlers compare the order before and after
+		Log:             b.log,
+		Events:          streamEvents(b.log),
+	}
 	release = func() {}
 	if b.Engine != nil {
 		table, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.Tables.Orders})

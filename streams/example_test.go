@@ -2,6 +2,8 @@ package streams_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -15,48 +17,84 @@ import (
 	"ratchet/streams"
 )
 
-func ExamplePoller() {
+// state returns the state of an order's new image.
+func state(r streams.Record) string {
+	s, _ := r.New["state"].(*types.AttributeValueMemberS)
+	if s == nil {
+		return ""
+	}
+
+	return s.Value
+}
+
+// openTables opens an embedded engine with a table of orders, a lease table and a
+// dead-letter table. With AWS, only the clients' configuration is another one.
+func openTables(ctx context.Context) (cfg aws.Config, db *dynamodb.Client, done func()) {
 	dir, err := os.MkdirTemp("", "streams")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
 
 	engine, err := embedded.Open(embedded.Config{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = engine.Close() }()
 
-	// The clients could as well be those of AWS.
-	ctx, stop := context.WithCancel(context.Background())
-	db := dynamodb.NewFromConfig(engine.AWSConfig())
+	db = dynamodb.NewFromConfig(engine.AWSConfig())
 	orders := &dynamodb.CreateTableInput{
-		TableName: aws.String("orders"), BillingMode: types.BillingModePayPerRequest,
+		TableName:            aws.String("orders"),
+		BillingMode:          types.BillingModePayPerRequest,
 		KeySchema:            []types.KeySchemaElement{{AttributeName: aws.String("id"), KeyType: types.KeyTypeHash}},
 		AttributeDefinitions: []types.AttributeDefinition{{AttributeName: aws.String("id"), AttributeType: types.ScalarAttributeTypeS}},
-		StreamSpecification:  &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: types.StreamViewTypeNewAndOldImages},
+		StreamSpecification: &types.StreamSpecification{
+			StreamEnabled:  aws.Bool(true),
+			StreamViewType: types.StreamViewTypeNewAndOldImages,
+		},
 	}
-	for _, in := range []*dynamodb.CreateTableInput{orders, streams.LeaseTableInput("leases"), streams.DeadLetterTableInput("dead-letters")} {
-		if _, err := db.CreateTable(ctx, in); err != nil {
+
+	for _, table := range []*dynamodb.CreateTableInput{
+		orders,
+		streams.LeaseTableInput("leases"),
+		streams.DeadLetterTableInput("dead-letters"),
+	} {
+		if _, err := db.CreateTable(ctx, table); err != nil {
 			log.Fatal(err)
 		}
 	}
 
-	for _, state := range []string{"PAID", "SHIPPED"} {
-		_, err := db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
-			"id": &types.AttributeValueMemberS{Value: "o-1"}, "state": &types.AttributeValueMemberS{Value: state},
-		}})
-		if err != nil {
-			log.Fatal(err)
-		}
+	return engine.AWSConfig(), db, func() {
+		_ = engine.Close()
+		_ = os.RemoveAll(dir)
 	}
+}
 
-	state := func(r streams.Record) string { return r.New["state"].(*types.AttributeValueMemberS).Value }
+func putOrder(ctx context.Context, db *dynamodb.Client, state string) {
+	_, err := db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: aws.String("orders"),
+		Item: map[string]types.AttributeValue{
+			"id":    &types.AttributeValueMemberS{Value: "o-1"},
+			"state": &types.AttributeValueMemberS{Value: state},
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+func ExamplePoller() {
+	ctx, stop := context.WithCancel(context.Background())
+	cfg, db, done := openTables(ctx)
+	defer done()
+
+	putOrder(ctx, db, "PAID")
+	putOrder(ctx, db, "SHIPPED")
 
 	poller, err := streams.New(streams.Config{
-		Streams: dynamodbstreams.NewFromConfig(engine.AWSConfig()), DynamoDB: db,
-		TableName: "orders", LeaseTable: "leases", DeadLetterTable: "dead-letters",
+		Streams:         dynamodbstreams.NewFromConfig(cfg),
+		DynamoDB:        db,
+		TableName:       "orders",
+		LeaseTable:      "leases",
+		DeadLetterTable: "dead-letters",
 		Handlers: []streams.Handler{{
 			Name: "print",
 			Handle: func(_ context.Context, r streams.Record) error {
@@ -80,4 +118,95 @@ func ExamplePoller() {
 	// Output:
 	// INSERT PAID
 	// MODIFY SHIPPED
+}
+
+// A record that a handler gives up on is stored. When the cause is mended, it is
+// redriven.
+func ExampleDeadLetters() {
+	ctx, stop := context.WithCancel(context.Background())
+	cfg, db, done := openTables(ctx)
+	defer done()
+
+	putOrder(ctx, db, "PAID")
+
+	poller, err := streams.New(streams.Config{
+		Streams:         dynamodbstreams.NewFromConfig(cfg),
+		DynamoDB:        db,
+		TableName:       "orders",
+		LeaseTable:      "leases",
+		DeadLetterTable: "dead-letters",
+		Handlers: []streams.Handler{{
+			Name: "notify",
+			Handle: func(context.Context, streams.Record) error {
+				return streams.Permanent(errors.New("no template for PAID"))
+			},
+		}},
+		Events: streams.Events{
+			DeadLetter: func(streams.Record, int, error) { stop() },
+		},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	if err := poller.Run(ctx); err != nil {
+		log.Fatal(err)
+	}
+
+	ctx = context.Background()
+	deadLetters := streams.DeadLetters{DynamoDB: db, Table: "dead-letters"}
+
+	letters, _, err := deadLetters.List(ctx, "notify", "", 10)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(letters), "dead letter:", letters[0].Error)
+
+	mended := streams.Handler{
+		Name: "notify",
+		Handle: func(_ context.Context, r streams.Record) error {
+			fmt.Println("notified:", state(r))
+			return nil
+		},
+	}
+	if err := deadLetters.Redrive(ctx, letters[0].ID, mended, nil); err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// 1 dead letter: no template for PAID
+	// notified: PAID
+}
+
+// The same handlers run in a Lambda function; pass function.Handle to lambda.Start.
+func ExampleLambda() {
+	function, err := streams.NewLambda(streams.LambdaConfig{
+		Handlers: []streams.Handler{{
+			Name: "print",
+			Handle: func(_ context.Context, r streams.Record) error {
+				fmt.Println(r.EventName, state(r))
+				return nil
+			},
+		}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	event := `{"Records": [{
+		"eventName": "INSERT",
+		"dynamodb": {
+			"SequenceNumber": "100",
+			"Keys": {"id": {"S": "o-1"}},
+			"NewImage": {"id": {"S": "o-1"}, "state": {"S": "PAID"}}
+		}
+	}]}`
+
+	response, err := function.Handle(context.Background(), json.RawMessage(event))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(response.Failures), "failures")
+	// Output:
+	// INSERT PAID
+	// 0 failures
 }

@@ -103,7 +103,7 @@ func TestPanicGoexitTimeoutAndPermanentErrorsBecomeDeadLetters(t *testing.T) {
 	}
 
 	if c := w.leases()[0].Checkpoint; c == "" {
-		t.Error("no checkpoint behind the dead letters")
+		t.Error("the checkpoint did not pass the dead letters")
 	}
 }
 

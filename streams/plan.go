@@ -24,7 +24,7 @@ type plan struct {
 //   - A lease is expired when its counter and epoch have not changed for a whole
 //     LeaseDuration on this worker's clock. Expired leases count as free.
 //   - A child is free only when its parent is finished.
-//   - A worker takes free leases up to its fair share. A lease that nobody takes for
+//   - A worker takes free leases up to its fair share. A lease that stays free for
 //     two scan intervals goes to any worker.
 //   - When no lease is free, a worker with at least two leases less than the busiest
 //     one asks it for some, by writing its name into them. The owner drains the
