@@ -7,33 +7,34 @@ import (
 	"time"
 )
 
-// finished is a claim that will not change before it expires.
+// finished is a claim that cannot change before it expires.
 type finished struct {
-	print   []byte
-	fence   int64
-	result  []byte
-	failure *Failure
-	until   time.Time // zero: it stays
+	fingerprint []byte
+	fence       int64
+	result      []byte
+	failure     *Failure
+	until       time.Time // zero: it does not expire
 }
 
-// cache remembers the finished claims that were used last. A nil cache is empty.
+// cache keeps the finished claims that were used last. A nil cache is always empty.
 type cache struct {
 	mu    sync.Mutex
-	room  int
+	limit int
 	byKey map[string]*list.Element
-	order *list.List // of entries, the one used last in front
+	order *list.List // of cacheEntry, the one used last in front
 }
 
-type entry struct {
+type cacheEntry struct {
 	key string
 	finished
 }
 
-func newCache(room int) *cache {
-	if room <= 0 {
+func newCache(limit int) *cache {
+	if limit <= 0 {
 		return nil
 	}
-	return &cache{room: room, byKey: make(map[string]*list.Element, room), order: list.New()}
+
+	return &cache{limit: limit, byKey: make(map[string]*list.Element, limit), order: list.New()}
 }
 
 func (c *cache) put(key string, f finished) {
@@ -47,8 +48,8 @@ func (c *cache) put(key string, f finished) {
 		c.order.Remove(e)
 	}
 
-	c.byKey[key] = c.order.PushFront(entry{key, f})
-	if c.order.Len() > c.room {
+	c.byKey[key] = c.order.PushFront(cacheEntry{key, f})
+	if c.order.Len() > c.limit {
 		c.drop(c.order.Back())
 	}
 }
@@ -65,7 +66,7 @@ func (c *cache) get(key string, now time.Time) (finished, bool) {
 		return finished{}, false
 	}
 
-	f := e.Value.(entry).finished
+	f := e.Value.(cacheEntry).finished
 	if !f.until.IsZero() && f.until.Unix() < now.Unix() {
 		c.drop(e)
 		return finished{}, false
@@ -88,23 +89,23 @@ func (c *cache) forget(key string) {
 }
 
 func (c *cache) drop(e *list.Element) {
-	delete(c.byKey, e.Value.(entry).key)
+	delete(c.byKey, e.Value.(cacheEntry).key)
 	c.order.Remove(e)
 }
 
-// cached answers from the process's own memory: only what has ended, and only to the
-// same payload.
+// cached answers from the cache of this process. It returns nil and no error if the cache
+// has no finished claim of the key.
 func (c *Claims) cached(a *attempt) (*Claim, error) {
 	now := c.cfg.Now()
-	if !a.keyEnd.IsZero() && !now.Before(a.keyEnd) {
+	if a.keyEnded(now) {
 		return nil, ErrKeyExpired
 	}
 
 	f, ok := c.cache.get(a.key, now)
 	switch {
 	case !ok:
-		return nil, nil //nolint:nilnil // nothing remembered
-	case !a.matches(f.print):
+		return nil, nil //nolint:nilnil // an empty cache is a valid result
+	case !a.matches(f.fingerprint):
 		return nil, ErrMismatch
 	case f.failure != nil:
 		return nil, f.failure
@@ -113,7 +114,7 @@ func (c *Claims) cached(a *attempt) (*Claim, error) {
 	return &Claim{Outcome: Replayed, Result: bytes.Clone(f.result), key: a.key, fence: f.fence, claims: c}, nil
 }
 
-// remember keeps a finished claim, unless its result is a large one.
+// remember puts a finished claim into the cache, unless its result is a large one.
 func (c *Claims) remember(key string, f finished) {
 	if len(f.result) <= c.cfg.Inline {
 		f.result = bytes.Clone(f.result) // nil stays nil

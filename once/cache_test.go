@@ -12,13 +12,13 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.Cache = 2 })
 	reads := func(key string, in []byte, want error) int {
 		t.Helper()
-		w.wire.requests()
+		w.calls()
 
 		if _, err := w.Claim(t.Context(), key, in); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", key, err, want)
 		}
 
-		return len(w.wire.requests())
+		return len(w.calls())
 	}
 	held := take(t, w.Claims, "a")
 	if n := reads("a", payload, once.ErrInProgress); n != 1 {
@@ -52,7 +52,7 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 	if got := take(t, w.Claims, "a"); string(got.Result) != "a" {
 		t.Errorf("the caller's copy is the caller's: %q", got.Result)
 	}
-	w.clock.advance(time.Hour + time.Second)
+	w.clock.Advance(time.Hour + time.Second)
 
 	if n := reads("a", payload, nil); n == 0 {
 		t.Error("past its retention it is forgotten")
@@ -60,10 +60,10 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 
 	final := once.Fail("Closed", nil)
 	for i := range 3 {
-		w.wire.requests()
+		w.calls()
 
 		_, _, err := w.Do(t.Context(), "failed", payload, (&work{err: final}).do)
-		if n := len(w.wire.requests()); !errors.Is(err, final) || i == 2 && n != 0 {
+		if n := len(w.calls()); !errors.Is(err, final) || i == 2 && n != 0 {
 			t.Errorf("call %d: %v, %d requests", i, err, n)
 		}
 	}

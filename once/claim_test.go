@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 )
 
@@ -47,26 +48,26 @@ func TestPoint01_OneOfManyClaimsAndOneOfManyTakesOver(t *testing.T) {
 		}
 	}
 	race(once.Acquired)
-	w.clock.advance(time.Minute + 2*time.Second)
+	w.clock.Advance(time.Minute + 2*time.Second)
 	race(once.TakenOver)
 }
 
 func TestPoint02_AnExpiredClaimIsTakenOverWhileItsItemIsStillThere(t *testing.T) {
 	w := newWorld(t) // the engine's sweep does not run
 	take(t, w.Claims, "k")
-	w.clock.advance(time.Minute + 2*time.Second - time.Millisecond)
-	w.wire.requests()
+	w.clock.Advance(time.Minute + 2*time.Second - time.Millisecond)
+	w.calls()
 	refused(t, w.Claims, "k", once.ErrInProgress)
 
-	if sent := w.wire.requests(); len(sent) != 1 {
+	if sent := w.calls(); len(sent) != 1 {
 		t.Errorf("the refusal tells it all, and yet %v were sent", sent)
 	}
-	w.clock.advance(time.Millisecond)
+	w.clock.Advance(time.Millisecond)
 
 	if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
 		t.Errorf("outcome %s", got.Outcome)
 	}
-	w.clock.advance(48 * time.Hour)
+	w.clock.Advance(48 * time.Hour)
 
 	if got := take(t, w.Claims, "k"); got.Outcome != once.Acquired {
 		t.Errorf("past its retention the item counts as absent, however late the sweep: %s", got.Outcome)
@@ -96,7 +97,7 @@ func TestPoint03_AFormerHolderIsFencedOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			first := take(t, w.Claims, "k")
-			w.clock.advance(time.Minute + 2*time.Second)
+			w.clock.Advance(time.Minute + 2*time.Second)
 			then(t, w, take(t, w.Claims, "k"))
 
 			before := w.record(t, "k")
@@ -133,12 +134,12 @@ func textOf(v types.AttributeValue) string {
 func TestPoint04_AfterTheLeaseAndBeforeATakeoverTheErrorIsAnotherOne(t *testing.T) {
 	w := newWorld(t)
 	held := take(t, w.Claims, "k")
-	w.clock.advance(time.Minute - time.Millisecond)
+	w.clock.Advance(time.Minute - time.Millisecond)
 
 	if err := held.Extend(t.Context()); err != nil {
 		t.Errorf("a moment before its end the lease is live: %v", err)
 	}
-	w.clock.advance(time.Minute)
+	w.clock.Advance(time.Minute)
 
 	for verb, err := range map[string]error{"extend": held.Extend(t.Context()), "complete": held.Complete(t.Context(), nil),
 		"unknown": held.Unknown(t.Context()), "fail": held.Fail(t.Context(), &once.Failure{Code: "Declined"})} {
@@ -169,13 +170,13 @@ func TestPoint05_TheFenceGrowsByOneAndSurvivesEveryEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	next("after a release")
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 	next("after a takeover")
 
 	if err := last.Fail(t.Context(), &once.Failure{Code: "Declined"}); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	next("after a failure whose retention is over")
 	w.sweep(t, "k")
 
@@ -198,28 +199,28 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 		"extend":                func(c *once.Claim) error { return c.Extend(t.Context()) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.wire.loseAnswers(1)
+			w.loseAnswers(1)
 
 			held := take(t, w.Claims, name)
 			if held.Outcome != once.Acquired {
 				t.Errorf("the winner learns that it won: %s", held.Outcome)
 			}
-			w.wire.loseAnswers(1)
+			w.loseAnswers(1)
 
 			if err := end(held); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
-			w.wire.breaks(nil, nil)
+			w.transport.Clear()
 
-			if slices.Contains(w.wire.requests(), "GetItem") {
+			if slices.Contains(w.calls(), "GetItem") {
 				t.Error("the answer was at hand, and it was read again")
 			}
 		})
 	}
 	t.Run("takeover", func(t *testing.T) {
 		take(t, w.Claims, "k")
-		w.clock.advance(2 * time.Minute)
-		w.wire.loseAnswers(2)
+		w.clock.Advance(2 * time.Minute)
+		w.loseAnswers(2)
 
 		if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
 			t.Errorf("outcome %s", got.Outcome)
@@ -227,7 +228,7 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 	})
 	t.Run("with another fence", func(t *testing.T) {
 		first := take(t, w.Claims, "other")
-		w.clock.advance(2 * time.Minute)
+		w.clock.Advance(2 * time.Minute)
 
 		if err := take(t, w.Claims, "other").Complete(t.Context(), []byte("r")); err != nil {
 			t.Fatal(err)
@@ -255,7 +256,7 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 
 func TestPoint08_AFailedConditionWithoutItsItemIsReadAndAnAbsentRecordIsClaimed(t *testing.T) {
 	w := newWorld(t)
-	w.wire.breaks(nil, withoutItem)
+	w.transport.Around(withoutItem)
 	held := take(t, w.Claims, "k")
 	refused(t, w.Claims, "k", once.ErrInProgress)
 
@@ -269,24 +270,25 @@ func TestPoint08_AFailedConditionWithoutItsItemIsReadAndAnAbsentRecordIsClaimed(
 
 	// The record vanishes between the failed condition and the read.
 	swept := false
-	w.wire.breaks(func(target string) error {
-		if target == "GetItem" && !swept {
+	w.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("GetItem") && !swept {
 			swept = true
 			w.sweep(t, "k")
 		}
 
 		return nil
-	}, withoutItem)
+	})
 
 	if got := take(t, w.Claims, "k"); got.Outcome != once.Acquired {
 		t.Errorf("an absent record is free, not in progress: %s", got.Outcome)
 	}
 }
 
-// withoutItem is an endpoint from before ReturnValuesOnConditionCheckFailure.
-func withoutItem(_ string, r *http.Response) (*http.Response, error) {
-	if r.StatusCode != http.StatusBadRequest {
-		return r, nil
+// withoutItem is an endpoint that does not know ReturnValuesOnConditionCheckFailure.
+func withoutItem(_ *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+	r, err := send()
+	if err != nil || r.StatusCode != http.StatusBadRequest {
+		return r, err
 	}
 
 	body, err := io.ReadAll(r.Body)
@@ -315,7 +317,7 @@ func TestPoint09_AnotherPayloadIsRefusedBeforeAnythingElse(t *testing.T) {
 	}
 	held := take(t, w.Claims, "k")
 	other("in progress", once.ErrMismatch)
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 	other("with an expired lease", once.ErrMismatch)
 
 	if err := held.Release(t.Context()); err != nil {
@@ -327,7 +329,7 @@ func TestPoint09_AnotherPayloadIsRefusedBeforeAnythingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	other("completed", once.ErrMismatch)
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 	other("past the retention", nil)
 }
 
@@ -336,7 +338,7 @@ func TestPoint09_AnotherPayloadIsRefusedBeforeAnythingElse(t *testing.T) {
 func TestPoint10_ATakeoverPinsTheFenceItSaw(t *testing.T) {
 	w := newWorld(t)
 	take(t, w.Claims, "k")
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 	var late *dynamodb.UpdateItemInput
 	spy := &recorder{meter: w.db, seen: func(in *dynamodb.UpdateItemInput) { late = in }}
 
@@ -407,7 +409,7 @@ func TestPoint12_OperationsShareATableButNeitherSettingsNorResults(t *testing.T)
 	charge := w.with(t, func(c *once.Config) { c.Operation, c.Lease = "charge/v1", 10*time.Minute })
 	take(t, refund, "r")
 	take(t, charge, "c")
-	w.clock.advance(5 * time.Second)
+	w.clock.Advance(5 * time.Second)
 
 	if got := take(t, refund, "r"); got.Outcome != once.TakenOver {
 		t.Errorf("the short lease has ended: %s", got.Outcome)
@@ -451,10 +453,10 @@ func TestPoint15_TheLeaseIsNeverZeroAndNeverEndless(t *testing.T) {
 
 	over, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
-	w.wire.requests()
+	w.calls()
 
 	_, _, err := w.Do(over, "over", nil, nil)
-	if !errors.Is(err, context.DeadlineExceeded) || len(w.wire.requests()) != 0 {
+	if !errors.Is(err, context.DeadlineExceeded) || len(w.calls()) != 0 {
 		t.Errorf("with no time left nothing is claimed: %v", err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -478,7 +480,7 @@ func TestPoint27_WhatIsReadAfterARefusalIsConsistent(t *testing.T) {
 	w.deposit(t, "a", 10)
 	spy := &readings{meter: w.db}
 	c := w.with(t, func(c *once.Config) { c.DynamoDB, c.Inline = spy, 1 })
-	w.wire.breaks(nil, withoutItem) // so that every refusal is followed by a read
+	w.transport.Around(withoutItem) // so that every refusal is followed by a read
 
 	if err := take(t, c, "k").Complete(t.Context(), []byte("large")); err != nil {
 		t.Fatal(err)
@@ -495,7 +497,7 @@ func TestPoint27_WhatIsReadAfterARefusalIsConsistent(t *testing.T) {
 		}
 	}
 
-	locks := once.Locks{DynamoDB: spy, Table: "once"}
+	locks := newLocks(t, once.LocksConfig{DynamoDB: spy, Table: "once"})
 	for _, holder := range []string{"first", "second"} {
 		if _, err := locks.Acquire(t.Context(), "l", holder); err != nil {
 			t.Fatal(err)

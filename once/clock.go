@@ -11,14 +11,13 @@ import (
 	"github.com/aws/smithy-go/middleware"
 )
 
-// The service tells its time to the second in the Date header of every answer. An
-// endpoint that does not send one leaves the clocks unmeasured. An answer that was long
-// on its way looks like a clock that is ahead: a takeover is then refused, and tried
-// again by whoever wants the key.
-const granularity = time.Second
+// Every answer of the service carries its time in the Date header, with a precision of a
+// second. Without the header the clocks are not compared. An answer that was delayed makes
+// this caller's clock look ahead. A takeover is then refused, and the caller may retry.
+const datePrecision = time.Second
 
-// ahead is how far this caller's clock is ahead of the service's, negative when it is
-// behind, and 0 when the answer cannot tell the difference.
+// ahead returns how far this caller's clock is ahead of the service's. It is negative if
+// the clock is behind, and 0 if the difference is too small to see.
 func (c *Claims) ahead(m middleware.Metadata) time.Duration {
 	service, ok := awsmiddleware.GetServerTime(m)
 	if !ok {
@@ -28,6 +27,7 @@ func (c *Claims) ahead(m middleware.Metadata) time.Duration {
 	return offset(c.cfg.Now(), service)
 }
 
+// aheadOf is ahead for the answer in an error.
 func (c *Claims) aheadOf(err error) time.Duration {
 	var answer *awshttp.ResponseError
 	if !errors.As(err, &answer) || answer.Response == nil {
@@ -46,13 +46,14 @@ func tooFarAhead(ahead, margin time.Duration) error {
 	return fmt.Errorf("%w: %s ahead, at most %s", ErrClockSkew, ahead, margin)
 }
 
-// offset compares a clock with a Date, which stands for the second that it begins.
+// offset returns how far now is ahead of a Date, which may stand for any moment of its
+// second.
 func offset(now, date time.Time) time.Duration {
 	switch d := now.Sub(date); {
 	case d < 0:
 		return d
-	case d > granularity:
-		return d - granularity
+	case d > datePrecision:
+		return d - datePrecision
 	}
 
 	return 0

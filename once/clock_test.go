@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 )
 
@@ -20,21 +21,21 @@ func TestPoint16_AHolderCountsFromBeforeItsRequestAndAnObserverFromAfter(t *test
 	w := newWorld(t)
 	// The request is slow: the clock moves on before it is carried out.
 	sent := w.clock.Now()
-	w.wire.breaks(func(target string) error {
-		if target == "UpdateItem" {
-			w.wire.breaks(nil, nil)
-			w.clock.advance(10 * time.Second)
+	w.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("UpdateItem") {
+			w.transport.Clear()
+			w.clock.Advance(10 * time.Second)
 		}
 
 		return nil
-	}, nil)
+	})
 
 	held := take(t, w.Claims, "k")
 	r, _, err := w.Get(t.Context(), "k")
 	if err != nil || !r.LeaseUntil.Equal(sent.Add(time.Minute)) {
 		t.Fatalf("lease until %s, %v", r.LeaseUntil, err)
 	}
-	w.clock.advance(50 * time.Second)
+	w.clock.Advance(50 * time.Second)
 
 	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrLeaseExpired) {
 		t.Errorf("a minute after it was sent the lease has ended: %v", err)
@@ -58,7 +59,7 @@ func TestPoint17_NoTwoHoldWithinTheMargin(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		w.clock.advance(time.Duration(rapid.Int64Range(58_000, 66_000).Draw(rt, "later")) * time.Millisecond)
+		w.clock.Advance(time.Duration(rapid.Int64Range(58_000, 66_000).Draw(rt, "later")) * time.Millisecond)
 
 		second, err := b.Claim(t.Context(), key, payload)
 		if errors.Is(err, once.ErrInProgress) {
@@ -90,7 +91,7 @@ func TestPoint17_AClockBeyondTheMarginIsRefused(t *testing.T) {
 	if got := take(t, w.Claims, "new"); got.Outcome != once.Acquired {
 		t.Errorf("what the slow one had claimed was given back: %s", got.Outcome)
 	}
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 
 	if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
 		t.Errorf("the right clock takes over: %s", got.Outcome)
@@ -113,7 +114,7 @@ func TestAClockThatIsAheadDoesNotTakeADoneTransactionForExpired(t *testing.T) {
 	if got := numberOf(w.account(t, "a")["balance"]); got != 96 {
 		t.Errorf("balance %d", got)
 	}
-	w.clock.advance(2 * time.Hour)
+	w.clock.Advance(2 * time.Hour)
 
 	if _, replayed, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); err != nil || replayed {
 		t.Errorf("the right clock, past the retention: %t %v", replayed, err)
@@ -123,9 +124,9 @@ func TestAClockThatIsAheadDoesNotTakeADoneTransactionForExpired(t *testing.T) {
 func TestPoint18_SecondsAndMillisecondsAreDifferentAttributesFromOneReading(t *testing.T) {
 	w := newWorld(t)
 	c := w.with(t, func(c *once.Config) {
-		c.Now = func() time.Time { w.clock.advance(time.Millisecond); return w.clock.Now() } // no two readings are equal
+		c.Now = func() time.Time { w.clock.Advance(time.Millisecond); return w.clock.Now() } // no two readings are equal
 	})
-	w.clock.advance(999 * time.Millisecond)
+	w.clock.Advance(999 * time.Millisecond)
 	before := w.clock.Now()
 
 	if _, err := c.Claim(t.Context(), "k", payload); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,56 +17,57 @@ import (
 	"ratchet/once"
 )
 
-// mortal is the network of a process that dies at its nth request: before the request
-// is carried out, or after, before the answer arrives.
-type mortal struct {
-	client *http.Client
-	at     int
-	after  bool
-	sent   int
-}
-
-func (m *mortal) Do(r *http.Request) (*http.Response, error) {
-	m.sent++
-	if m.sent > m.at || m.sent == m.at && !m.after {
-		runtime.Goexit()
-	}
-
-	response, err := m.client.Do(r)
-	if m.sent == m.at {
-		runtime.Goexit()
-	}
-
-	return response, err
-}
-
-// shop is what the crash matrix runs on: the engine, which survives, and the effects
-// that reached the outside, each with the fence under which it happened.
+// shop is the engine of the crash matrix, which survives, and the effects that reached the
+// far side, each with the fence under which it happened.
 type shop struct {
 	engine  *embedded.Engine
-	clock   clock
+	clock   embeddedtest.Clock
 	effects []int64
 }
 
-// process returns a client of a process that dies at the nth request; 0 for never.
-func (s *shop) process(at int, after bool) *dynamodb.Client {
+// process returns a client of a process that dies at the nth request, before or after the
+// service carries it out. An n of 0 means never.
+func (s *shop) process(n int, after bool) *dynamodb.Client {
 	cfg := s.engine.AWSConfig()
-	if at > 0 {
-		cfg.HTTPClient = &mortal{client: s.engine.HTTPClient(), at: at, after: after}
+	cfg.Retryer = embeddedtest.NoRetries
+
+	if n > 0 {
+		sent := 0
+		transport := embeddedtest.Intercept(&cfg)
+		transport.Before(func(*embeddedtest.Call) error {
+			if sent++; sent > n || sent == n && !after {
+				runtime.Goexit()
+			}
+
+			return nil
+		})
+		transport.After(func(*embeddedtest.Call) error {
+			if sent == n {
+				runtime.Goexit()
+			}
+
+			return nil
+		})
 	}
 
-	return dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	return dynamodb.NewFromConfig(cfg)
 }
 
-func (s *shop) claims(t *testing.T, db *dynamodb.Client, unknown bool, told *once.Outcome) *once.Claims {
+func (s *shop) claims(t *testing.T, db *dynamodb.Client, unknown bool, observed *once.Outcome) *once.Claims {
 	t.Helper()
 
-	claims, err := once.New(once.Config{DynamoDB: db, Table: "once", Lease: time.Minute, Now: s.clock.Now, ExpiredIsUnknown: unknown,
-		Observe: func(e once.Event) {
-			if *told == "" {
-				*told = e.Outcome
+	claims, err := once.New(once.Config{
+		DynamoDB:         db,
+		Table:            "once",
+		Lease:            time.Minute,
+		ExpiredIsUnknown: unknown,
+		Now:              s.clock.Now,
+		Events: once.Events{Observed: func(e once.Event) {
+			if *observed == "" {
+				*observed = e.Outcome
 			}
-		}})
+		}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +77,8 @@ func (s *shop) claims(t *testing.T, db *dynamodb.Client, unknown bool, told *onc
 
 var errCrash = errors.New("the work failed before it had an effect")
 
-// crashRow is one line of the matrix: where the first process dies, how many effects
-// there are in the end, and what the next caller meets.
+// crashRow is one row of the matrix: where the first process dies. The test adds how many
+// effects there are in the end, and what the next caller observes.
 type crashRow struct {
 	mode, killed string
 	at           int // the request at which it dies, 0 for not at all
@@ -88,8 +88,8 @@ type crashRow struct {
 
 // do is work under a record of its own. In the first process it may fail.
 func do(unknown bool, first error) func(*testing.T, *shop, *dynamodb.Client, bool) once.Outcome {
-	return func(t *testing.T, s *shop, db *dynamodb.Client, isFirst bool) (told once.Outcome) {
-		_, _, _ = s.claims(t, db, unknown, &told).Do(t.Context(), "k", payload, func(_ context.Context, c *once.Claim) ([]byte, error) {
+	return func(t *testing.T, s *shop, db *dynamodb.Client, isFirst bool) (observed once.Outcome) {
+		_, _, _ = s.claims(t, db, unknown, &observed).Do(t.Context(), "k", payload, func(_ context.Context, c *once.Claim) ([]byte, error) {
 			if isFirst && first != nil {
 				return nil, first
 			}
@@ -98,15 +98,15 @@ func do(unknown bool, first error) func(*testing.T, *shop, *dynamodb.Client, boo
 			return []byte("r"), nil
 		})
 
-		return told
+		return observed
 	}
 }
 
 func marked(mode string) func(*testing.T, *shop, *dynamodb.Client, bool) once.Outcome {
-	return func(t *testing.T, s *shop, db *dynamodb.Client, _ bool) (told once.Outcome) {
+	return func(t *testing.T, s *shop, db *dynamodb.Client, _ bool) (observed once.Outcome) {
 		w := &world{}
-		_, _, _ = w.modes()[mode](t, s.claims(t, db, false, &told), "k", payload, "a")
-		return told
+		_, _, _ = w.modes()[mode](t, s.claims(t, db, false, &observed), "k", payload, "a")
+		return observed
 	}
 }
 
@@ -116,9 +116,9 @@ func locked(t *testing.T, s *shop, db *dynamodb.Client, first bool) once.Outcome
 		holder = "first"
 	}
 
-	lock, err := once.Locks{DynamoDB: db, Table: "once"}.Acquire(t.Context(), "k", holder)
+	lock, err := newLocks(t, once.LocksConfig{DynamoDB: db, Table: "once"}).Acquire(t.Context(), "k", holder)
 	if err != nil || !lock.Acquired {
-		return "held, for ever"
+		return "held forever"
 	}
 	_, _ = db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("once")}) // a moment to die in
 	s.effects = append(s.effects, 1)
@@ -158,7 +158,7 @@ func TestPoint52_TheCrashMatrixIsWhatThePageSays(t *testing.T) {
 
 	for _, row := range crashes {
 		s := &shop{engine: embeddedtest.Open(t)}
-		s.clock.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
+		s.clock.Set(embeddedtest.Start)
 		w := &world{db: &meter{Client: s.process(0, false)}}
 		embeddedtest.Create(t, w.db.Client, once.TableInput("once"), once.TableInput("business"))
 		w.deposit(t, "a", 100)
@@ -169,7 +169,7 @@ func TestPoint52_TheCrashMatrixIsWhatThePageSays(t *testing.T) {
 			row.run(t, s, s.process(row.at, row.after), true)
 		}()
 		<-dead
-		s.clock.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 		then := row.run(t, s, s.process(0, false), false)
 
 		effects := len(s.effects)

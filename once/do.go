@@ -8,26 +8,27 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/smithy-go"
+
+	"ratchet/internal/worker"
 )
 
-// settle bounds a write that ends a claim after the caller's context has ended.
-const settle = 10 * time.Second
+// endTimeout bounds a write that ends a claim after the caller's context has ended.
+const endTimeout = 10 * time.Second
 
-// Work is what is done once: it gets the claim that it is done under.
-type Work func(context.Context, *Claim) ([]byte, error)
-
-// Do runs fn once in effect for the key and returns what it returned, now or in an
-// earlier call (then replayed is true). The context given to fn ends with the lease,
-// or, with Config.Heartbeat, when the claim is lost. When ctx has a deadline, the
-// lease is no longer than what is left of it and the time to end the claim.
+// Do runs fn once in effect for the key. It returns what fn returned, now or in an earlier
+// call; in the latter case replayed is true. The context of fn ends with the lease, or,
+// with Config.Heartbeat, when the claim is lost. If ctx has a deadline, the lease is no
+// longer than the time until then, plus the time to end the claim.
 //
-// What becomes of the key when fn fails depends on the error: what [Fail] made, or
-// Config.Failures registers, is final and replayed to later callers; one that wraps
-// [ErrAmbiguous] leaves the outcome unknown; with any other one the claim is
-// released, and a later call runs fn again. When fn panics, the claim is released,
-// or its outcome unknown under Config.ExpiredIsUnknown, and the panic goes on.
-func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn Work) (result []byte, replayed bool, err error) {
+// If fn returns an error, the error decides about the key. An error that [Fail] made, or
+// that Config.Failures registers, is final and replayed to later callers. An error that
+// wraps [ErrAmbiguous] gives the key an unknown outcome. Any other error releases the claim,
+// and a later call runs fn again. If fn panics, Do releases the claim, or gives it an
+// unknown outcome under Config.ExpiredIsUnknown, and the panic continues.
+func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(context.Context, *Claim) ([]byte, error)) (result []byte, replayed bool, err error) {
 	claim, err := c.claim(ctx, key, payload, c.leaseIn(ctx))
 	if errors.Is(err, ErrUnknownOutcome) && c.cfg.Reconcile != nil {
 		if err = c.reconcile(ctx, key); err == nil {
@@ -37,10 +38,11 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn Work) (r
 
 	var failure *Failure
 	switch {
-	case c.cfg.FailOpen && down(ctx, err):
+	case c.cfg.FailOpen && unreachable(ctx, err):
 		claim = &Claim{Outcome: Untracked, key: key, claims: c}
-		_ = c.tell("do", key, Untracked, nil)
+		_ = c.observe("do", key, Untracked, nil)
 		result, err := fn(ctx, claim)
+
 		return result, false, err
 	case err != nil:
 		return nil, errors.As(err, &failure) || errors.Is(err, ErrResultUnavailable), err
@@ -52,7 +54,7 @@ func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn Work) (r
 	return result, false, err
 }
 
-// Do is [Claims.Do] for values: the payload and the result are written as JSON.
+// Do is [Claims.Do] for values: it encodes the payload and the result as JSON.
 func Do[T any](ctx context.Context, c *Claims, key string, payload any, fn func(context.Context, *Claim) (T, error)) (value T, replayed bool, err error) {
 	in, err := json.Marshal(payload)
 	if err != nil {
@@ -67,7 +69,7 @@ func Do[T any](ctx context.Context, c *Claims, key string, payload any, fn func(
 
 		text, err := json.Marshal(v)
 		if err != nil {
-			// The work was done: nobody may do it again for want of its result.
+			// The work was done, and must not be repeated for want of its result.
 			return nil, errors.Join(ErrResultUnavailable, err)
 		}
 
@@ -84,31 +86,33 @@ func Do[T any](ctx context.Context, c *Claims, key string, payload any, fn func(
 	return value, replayed, nil
 }
 
-// leaseIn is the lease for work under ctx: no longer than the work can take.
+// leaseIn returns the lease for work under ctx, which is no longer than the work can take.
 func (c *Claims) leaseIn(ctx context.Context) time.Duration {
-	if end, ok := ctx.Deadline(); ok {
-		return min(c.cfg.Lease, max(time.Until(end), 0)+settle)
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(c.cfg.Lease, max(time.Until(deadline), 0)+endTimeout)
 	}
+
 	return c.cfg.Lease
 }
 
-// run does the work and ends the claim as the work's error tells.
-func (c *Claim) run(ctx context.Context, fn Work) (result []byte, err error) {
-	finished := false
-	work, stop := c.working(ctx)
+// run runs fn under the claim and ends the claim.
+func (c *Claim) run(ctx context.Context, fn func(context.Context, *Claim) ([]byte, error)) (result []byte, err error) {
+	returned := false
+	work, stop := c.workContext(ctx)
 	defer func() {
-		if !finished { // a panic or runtime.Goexit
+		if !returned { // fn panicked or called runtime.Goexit
 			stop()
-			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settle)
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 			defer cancel()
 			err = errors.Join(err, c.abandon(ctx))
 		}
 	}()
+
 	result, err = fn(work, c)
-	finished = true
+	returned = true
 	stop()
 
-	return result, c.conclude(ctx, result, err)
+	return result, c.finish(ctx, result, err)
 }
 
 // abandon ends a claim whose work did not return.
@@ -123,36 +127,37 @@ func (c *Claim) abandon(ctx context.Context) error {
 	return c.Release(ctx)
 }
 
-// conclude ends the claim as the work's error tells. The write is tried again until
-// the lease ends, with all its extensions: once it has, the next caller would repeat
-// the work.
-func (c *Claim) conclude(ctx context.Context, result []byte, err error) error {
-	failure, final := c.claims.final(err)
-	var verb func(context.Context) error
+// finish ends the claim as the work's error says, and returns the error of the call.
+func (c *Claim) finish(ctx context.Context, result []byte, err error) error {
+	failure, final := c.claims.finalFailure(err)
+	var end func(context.Context) error
 	switch {
 	case c.state.Load() == claimEnded: // by the work itself
 		return err
-	case errors.Is(err, ErrResultUnavailable), err == nil && len(result) > MaxResult:
-		verb = c.completeWithout
+	case errors.Is(err, ErrResultUnavailable), err == nil && len(result) > maxResult:
+		end = c.completeWithoutResult
 
 		if err == nil {
-			err = fmt.Errorf("%w: %d bytes, at most %d", ErrResultUnavailable, len(result), MaxResult)
+			err = fmt.Errorf("%w: %d bytes, at most %d", ErrResultUnavailable, len(result), maxResult)
 		}
 	case err == nil:
-		verb = func(ctx context.Context) error { return c.Complete(ctx, result) }
+		end = func(ctx context.Context) error { return c.Complete(ctx, result) }
 	case final:
-		verb = func(ctx context.Context) error { return c.Fail(ctx, failure) }
+		end = func(ctx context.Context) error { return c.Fail(ctx, failure) }
 	case errors.Is(err, ErrAmbiguous):
-		verb = c.Unknown
+		end = c.Unknown
 	default:
-		verb = c.Release
+		end = c.Release
 	}
 
-	if ended := c.insist(ctx, *c.end.Load(), verb); ended != nil {
+	// After the lease, the next caller would repeat the work. So retry until then, with all
+	// extensions of the lease.
+	if endErr := retryUntil(ctx, *c.end.Load(), end); endErr != nil {
 		if err == nil {
-			return ended
+			return endErr
 		}
-		return fmt.Errorf("%w (and the claim was not ended: %w)", err, ended)
+
+		return fmt.Errorf("%w (and the claim was not ended: %w)", err, endErr)
 	}
 
 	if final {
@@ -162,26 +167,29 @@ func (c *Claim) conclude(ctx context.Context, result []byte, err error) error {
 	return err
 }
 
-// insist repeats a write that was not answered until the lease ends, or, when the
-// caller's own context has ended, for as long as one write may take.
-func (c *Claim) insist(caller context.Context, end time.Time, verb func(context.Context) error) error {
+// retryUntil repeats a write that has no answer until the deadline, or, once the caller's
+// context has ended, for as long as one write may take.
+func retryUntil(caller context.Context, deadline time.Time, write func(context.Context) error) error {
 	ctx, began := context.WithoutCancel(caller), time.Now()
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		once, cancel := context.WithTimeout(ctx, settle)
-		err := verb(once)
+	for n := 1; ; n++ {
+		limited, cancel := context.WithTimeout(ctx, endTimeout)
+		err := write(limited)
 		cancel()
 
-		if err == nil || outcomeOf(err) != Unavailable || time.Until(end) < pause || caller.Err() != nil && time.Since(began) > settle {
+		pause := pollBackoff.Delay(n)
+		callerGone := caller.Err() != nil && time.Since(began) > endTimeout
+		if err == nil || outcomeOf(err) != outcomeUnavailable || time.Until(deadline) < pause || callerGone {
 			return err
 		}
-		time.Sleep(pause)
+		worker.Wait(ctx, pause)
 	}
 }
 
-// down reports that DynamoDB could not be asked: no answer, an answer that is its own
-// fault, or throttling. A refusal that it gave, such as a missing permission, is not.
-func down(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil || outcomeOf(err) != Unavailable {
+// unreachable reports whether DynamoDB could not be asked: there was no answer, or one that
+// reports a fault of its own, or throttling. A refusal, such as a missing permission, does
+// not count.
+func unreachable(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil || outcomeOf(err) != outcomeUnavailable {
 		return false
 	}
 
@@ -192,4 +200,15 @@ func down(ctx context.Context, err error) bool {
 	status := answer.HTTPStatusCode()
 
 	return status == 0 || status >= http.StatusInternalServerError || throttled(err)
+}
+
+// throttled reports whether DynamoDB had no capacity for the request.
+func throttled(err error) bool {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	_, is := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
+
+	return is
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"testing"
 	"time"
 
@@ -86,7 +85,7 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 		if _, _, err := w.Do(t.Context(), "lost", payload, job.do); !errors.Is(err, once.ErrAmbiguous) {
 			t.Fatal(err)
 		}
-		w.clock.advance(365 * 24 * time.Hour)
+		w.clock.Advance(365 * 24 * time.Hour)
 		refused(t, w.Claims, "lost", once.ErrUnknownOutcome)
 		var asked []string
 		answer := once.Resolution{}
@@ -138,12 +137,7 @@ func TestPoint23_AClaimIsEndedAlsoWhenItsCallerHasGone(t *testing.T) {
 	})
 	t.Run("cancelled while the claim was on its way", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		w.wire.breaks(nil, func(_ string, r *http.Response) (*http.Response, error) {
-			w.wire.breaks(nil, nil)
-			cancel()
-			_ = r.Body.Close()
-			return nil, context.Canceled
-		})
+		w.cancelWithAnswer(cancel)
 
 		if _, err := w.Claim(ctx, "sent", payload); !errors.Is(err, context.Canceled) {
 			t.Error(err)
@@ -174,7 +168,7 @@ func TestPoint23_AClaimIsEndedAlsoWhenItsCallerHasGone(t *testing.T) {
 func TestAClaimWhoseLeaseEndedIsDoubtedWhereWorkMustNotBeRepeated(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	held := take(t, w.Claims, "k")
-	w.clock.advance(time.Hour + 2*time.Second) // its retention does not free it
+	w.clock.Advance(time.Hour + 2*time.Second) // its retention does not free it
 	refused(t, w.Claims, "k", once.ErrUnknownOutcome)
 
 	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrStaleOwner) {
@@ -206,12 +200,12 @@ func TestPoint25_PastItsRetentionAKeyIsNewAndItsFenceGoesOn(t *testing.T) {
 	if err := first.Complete(t.Context(), []byte("old")); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 
 	if got := take(t, w.Claims, "k"); got.Outcome != once.Replayed {
 		t.Errorf("within the retention: %s", got.Outcome)
 	}
-	w.clock.advance(time.Second)
+	w.clock.Advance(time.Second)
 
 	again, err := w.Claim(t.Context(), "k", []byte("new payload"))
 	if err != nil || again.Outcome != once.Acquired || again.Fence() != first.Fence()+1 {
@@ -229,7 +223,7 @@ func TestPoint25_PastItsRetentionAKeyIsNewAndItsFenceGoesOn(t *testing.T) {
 
 func TestTheLeaseIsExtendedWhileTheWorkRuns(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.Lease, c.Heartbeat, c.Now = 2*time.Second, true, time.Now })
-	w.wire.service = nil
+	w.service.clock = nil
 
 	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 		until := func() time.Time { r, _, _ := w.Get(t.Context(), "k"); return r.LeaseUntil }

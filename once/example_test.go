@@ -35,7 +35,7 @@ func Example() {
 
 	errClosed := errors.New("account closed")
 
-	refunds, err := once.New(once.Config{DynamoDB: db, Table: "once", Operation: "refund/v1", Payload: once.JSON,
+	refunds, err := once.New(once.Config{DynamoDB: db, Table: "once", Operation: "refund/v1", PayloadJSON: true,
 		Failures: map[string]error{"Closed": errClosed}})
 	if err != nil {
 		fmt.Println(err)

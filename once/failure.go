@@ -12,9 +12,9 @@ import (
 // maxFailure bounds the stored text of a failure, in bytes.
 const maxFailure = 1 << 10
 
-// Failure is a final failure: it is stored under the key, and every later caller gets
-// an equal one. Whoever got it by replay can still ask errors.Is and errors.As for
-// the error that [Config.Failures] registers under the code.
+// Failure is a final failure. It is stored under the key, and every later caller gets an
+// equal one. After a replay, errors.Is and errors.As still find the error that
+// [Config.Failures] registers under the code.
 type Failure struct {
 	Code    string
 	Message string
@@ -35,20 +35,21 @@ func (f *Failure) Error() string {
 	if f.Message == "" {
 		return f.Code
 	}
+
 	return f.Message
 }
 
 func (f *Failure) Unwrap() error { return f.cause }
 
-// Is takes two failures with the same code for the same.
+// Is reports whether target is a failure with the same code.
 func (f *Failure) Is(target error) bool {
 	other, ok := target.(*Failure)
 	return ok && other.Code == f.Code
 }
 
-// final returns the failure that an error of the work means, if it is a final one:
-// it was made by Fail, or is registered.
-func (c *Claims) final(err error) (*Failure, bool) {
+// finalFailure returns the final failure that an error of the work stands for: one that
+// Fail made, or an error that Config.Failures registers.
+func (c *Claims) finalFailure(err error) (*Failure, bool) {
 	var f *Failure
 	if errors.As(err, &f) && f.Code != "" {
 		return &Failure{Code: f.Code, Message: err.Error(), cause: err}, true
@@ -68,18 +69,20 @@ type storedFailure struct {
 	Message string `json:"message,omitempty"`
 }
 
-// encode bounds the text and keeps it valid.
+// encode returns the failure as it is stored. It shortens the message to maxFailure bytes
+// of valid UTF-8.
 func (f *Failure) encode() []byte {
 	message := f.Message
 	for len(message) > maxFailure || !utf8.ValidString(message) {
 		message = message[:min(len(message)-1, maxFailure)]
 	}
-	text, _ := json.Marshal(storedFailure{f.Code, message}) // two strings
+	text, _ := json.Marshal(storedFailure{Code: f.Code, Message: message}) // strings never fail
 
 	return text
 }
 
-// decodeFailure reads a stored failure and gives it back its registered identity.
+// decodeFailure reads a stored failure. Its cause is the error that is registered for its
+// code, if there is one.
 func decodeFailure(text []byte, registered map[string]error) (*Failure, error) {
 	var s storedFailure
 	if err := json.Unmarshal(text, &s); err != nil {

@@ -14,24 +14,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Scheme says when two payloads are the same. Its number is stored with each
-// fingerprint: callers that have switched to another scheme still recognise the
-// payloads of before, and a scheme that they do not know counts as another payload.
-type Scheme byte
+// scheme says when two payloads are the same. Its number is stored with each fingerprint.
+// So callers that have switched to another scheme still recognize earlier payloads. A
+// scheme that they do not know counts as another payload.
+type scheme byte
 
 const (
-	// Exact: the same bytes.
-	Exact Scheme = 1
-	// JSON: the same JSON value, as [Canonical] writes it.
-	JSON Scheme = 2
+	exactBytes scheme = 1
+	jsonValue  scheme = 2
 )
 
-// fingerprint is a scheme's number and the digest of operation and payload: a key
-// that another operation used is a mismatch, never somebody else's result.
-func fingerprint(s Scheme, operation string, payload []byte) ([]byte, error) {
+// fingerprint returns the scheme's number and the digest of operation and payload. The
+// digest covers the operation, so that a key that another operation used is a mismatch.
+func fingerprint(s scheme, operation string, payload []byte) ([]byte, error) {
 	switch s {
-	case Exact:
-	case JSON:
+	case exactBytes:
+	case jsonValue:
 		text, err := Canonical(payload)
 		if err != nil {
 			return nil, err
@@ -40,6 +38,7 @@ func fingerprint(s Scheme, operation string, payload []byte) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%w: payload: scheme %d is unknown", ErrInvalid, s)
 	}
+
 	h := sha256.New()
 	h.Write(binary.AppendUvarint(nil, uint64(len(operation))))
 	io.WriteString(h, operation) //nolint:errcheck // a hash never fails
@@ -48,31 +47,31 @@ func fingerprint(s Scheme, operation string, payload []byte) ([]byte, error) {
 	return h.Sum([]byte{byte(s)}), nil
 }
 
-// matches compares a stored fingerprint with the payload under the scheme that was
-// used then.
+// matches compares a stored fingerprint with the attempt's payload, under the scheme of the
+// stored one.
 func (a *attempt) matches(stored []byte) bool {
 	if len(stored) == 0 {
 		return false
 	}
 
-	print := a.print
-	if stored[0] != print[0] {
+	own := a.fingerprint
+	if stored[0] != own[0] {
 		var err error
-		if print, err = fingerprint(Scheme(stored[0]), a.operation, a.payload); err != nil {
+		if own, err = fingerprint(scheme(stored[0]), a.operation, a.payload); err != nil {
 			return false
 		}
 	}
 
-	return subtle.ConstantTimeCompare(stored, print) == 1
+	return subtle.ConstantTimeCompare(stored, own) == 1
 }
 
-// maxExact is the largest whole number up to which a double tells all apart.
+// maxExact is the largest number below which a double can represent every whole number.
 const maxExact = 1<<53 - 1
 
-// Canonical writes a JSON value in the one form of RFC 8785: members sorted, no
-// spaces, numbers as doubles. Refused is what would make different values equal:
-// duplicate names, invalid UTF-8, lone surrogates, and numbers beyond 2^53-1, which
-// belong into strings.
+// Canonical returns a JSON value in the form of RFC 8785: members sorted, no spaces,
+// numbers as doubles. It returns ErrInvalid for what would make different values equal:
+// duplicate names, invalid UTF-8, lone surrogates, and numbers beyond 2^53-1, which must be
+// written as strings.
 func Canonical(text []byte) ([]byte, error) {
 	d := jsontext.NewDecoder(bytes.NewReader(text))
 	for {
@@ -82,7 +81,7 @@ func Canonical(text []byte) ([]byte, error) {
 		}
 
 		if err != nil {
-			return nil, fmt.Errorf("%w: payload: not JSON: at byte %d", ErrInvalid, d.InputOffset()) // the cause may quote the payload
+			return nil, fmt.Errorf("%w: payload: not JSON: at byte %d", ErrInvalid, d.InputOffset()) // without the cause, which may quote the payload
 		}
 
 		if token.Kind() == '0' {

@@ -50,7 +50,7 @@ func TestPoint14_EqualJSONHasOneFingerprint(t *testing.T) {
 
 func TestPoint14_PayloadsOfAnEarlierSchemeAreRecognisedDuringARollOut(t *testing.T) {
 	w := newWorld(t)
-	asJSON := w.with(t, func(c *once.Config) { c.Payload = once.JSON })
+	asJSON := w.with(t, func(c *once.Config) { c.PayloadJSON = true })
 	const first, same, other = `{"a":1,"b":2}`, `{"b":2,"a":1}`, `{"a":1}`
 	claim := func(c *once.Claims, key, text string, want error) {
 		t.Helper()

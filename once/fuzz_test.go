@@ -12,19 +12,18 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// FuzzDecode reads items that nobody of this package wrote. Whatever is accepted must
-// have a status that the package knows, and a decision that does not give away a key
-// whose lease is live.
+// FuzzDecode reads items that this package did not write. An item that is accepted must
+// have a known status, and no claim may take over a key whose lease runs.
 func FuzzDecode(f *testing.F) {
-	print, _ := fingerprint(Exact, "op", []byte("p"))
+	print, _ := fingerprint(exactBytes, "op", []byte("p"))
 	f.Add("IN_PROGRESS", "owner", "7", "1900000000000", "1900000000", print, []byte("r"), []byte(`{"code":"Closed"}`), "result#x", true)
 	f.Add("FAILED", "", "1", "-1", "x", []byte{}, []byte{}, []byte(`{}`), "", false)
 	f.Add("", "", "99999999999999999999", "", "", []byte{2}, []byte(nil), []byte(nil), "", false)
 	f.Fuzz(func(t *testing.T, status, owner, fence, lease, expires string, print, result, failure []byte, ref string, lost bool) {
 		number := func(s string) types.AttributeValue { return &types.AttributeValueMemberN{Value: s} }
 
-		item := image{attrKey: dynamo.S("k"), attrStatus: dynamo.S(status), attrOwner: dynamo.S(owner), attrFence: number(fence),
-			attrLease: number(lease), ExpiryAttribute: number(expires), attrPrint: dynamo.B(print), attrResult: dynamo.B(result),
+		item := dynamo.Item{attrKey: dynamo.S("k"), attrStatus: dynamo.S(status), attrOwner: dynamo.S(owner), attrFence: number(fence),
+			attrLease: number(lease), ExpiryAttribute: number(expires), attrFingerprint: dynamo.B(print), attrResult: dynamo.B(result),
 			attrFailure: dynamo.B(failure), attrRef: dynamo.S(ref)}
 		if lost {
 			item[attrLost] = dynamo.N(1)
@@ -39,15 +38,15 @@ func FuzzDecode(f *testing.F) {
 		}
 		now := time.Unix(1_800_000_000, 0)
 
-		a, err := (&Claims{cfg: Config{Operation: "op", Payload: Exact}}).newAttempt("k", []byte("p"), time.Minute)
+		a, err := (&Claims{cfg: Config{Operation: "op"}}).newAttempt("k", []byte("p"), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
 
-		verdict := a.decide(&r, now, time.Second, false)
+		decision := a.decide(&r, now, time.Second, false)
 		live := r.Status == StatusInProgress && r.LeaseUntil.After(now) && !r.expired(now)
-		if verdict == claimFree || live && (verdict == takeOver || verdict == replay) {
-			t.Errorf("decision %d on %+v", verdict, r)
+		if decision == claimFree || live && (decision == takeOver || decision == replay) {
+			t.Errorf("decision %d on %+v", decision, r)
 		}
 
 		if n, err := strconv.ParseInt(fence, 10, 64); err != nil || n <= 0 {

@@ -4,27 +4,26 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/smithy-go"
 )
 
-// working is the context of the work: it ends with the lease. With a heartbeat the
-// lease is extended at every third of it, and the context ends with the last one that
-// could be had, or as soon as the claim is known to be lost. stop cuts a beat short that
-// is under way: what is left of the lease is needed to end the claim.
-func (c *Claim) working(ctx context.Context) (work context.Context, stop func()) {
+// workContext returns the context of the work, which ends with the lease. With a heartbeat
+// the lease is extended after every third of it. The context then ends with the last
+// extension that succeeded, or as soon as the claim is known to be lost. stop waits for the
+// heartbeat, and cuts off an extension that is in flight: ending the claim needs what is
+// left of the lease.
+func (c *Claim) workContext(ctx context.Context) (work context.Context, stop func()) {
 	end := *c.end.Load()
 	if !c.claims.cfg.Heartbeat {
 		work, cancel := context.WithDeadlineCause(ctx, end, ErrLeaseExpired)
 		return work, cancel
 	}
+
 	work, cancel := context.WithCancelCause(ctx)
 	lease := time.AfterFunc(time.Until(end), func() { cancel(ErrLeaseExpired) })
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.beat(work, func() { lease.Reset(time.Until(*c.end.Load())) }, cancel)
+		c.heartbeat(work, func() { lease.Reset(time.Until(*c.end.Load())) }, cancel)
 	}()
 
 	return work, func() {
@@ -34,17 +33,17 @@ func (c *Claim) working(ctx context.Context) (work context.Context, stop func())
 	}
 }
 
-// beat extends the lease until ctx ends or the claim is lost. A beat that is not
-// answered is made up for by the next.
-func (c *Claim) beat(ctx context.Context, extended func(), lost func(error)) {
-	every := time.NewTicker(c.lease / 3)
-	defer every.Stop()
+// heartbeat extends the lease until ctx ends or the claim is lost. If an extension has no
+// answer, the next one makes up for it.
+func (c *Claim) heartbeat(ctx context.Context, extended func(), lost func(error)) {
+	ticker := time.NewTicker(c.lease / 3)
+	defer ticker.Stop()
 
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-every.C:
+		case <-ticker.C:
 		}
 
 		switch err := c.Extend(ctx); {
@@ -53,19 +52,8 @@ func (c *Claim) beat(ctx context.Context, extended func(), lost func(error)) {
 		case errors.Is(err, ErrStaleOwner), errors.Is(err, ErrLeaseExpired):
 			lost(err)
 			return
-		case errors.Is(err, ErrEnded): // by the work itself
+		case errors.Is(err, ErrEnded): // the work has ended its claim
 			return
 		}
 	}
-}
-
-// throttled recognises a request that DynamoDB had no capacity for.
-func throttled(err error) bool {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-	_, is := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
-
-	return is
 }

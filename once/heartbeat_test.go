@@ -7,13 +7,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 )
 
 // beating is a world in a bubble whose claims have a heartbeat; time passes when all wait.
 func beating(t *testing.T) *world {
 	w := newWorld(t, func(c *once.Config) { c.Heartbeat, c.Now = true, time.Now })
-	w.wire.service = nil
+	w.service.clock = nil
 	return w
 }
 
@@ -26,13 +27,10 @@ func TestDoneWorkOutlivesAnOutageThatEndsWithinTheExtendedLease(t *testing.T) {
 			return w.Do(t.Context(), "k", payload, func(context.Context, *once.Claim) ([]byte, error) {
 				runs++
 				time.Sleep(90 * time.Second) // beyond the first lease, which is a minute
-				down := time.Now()
-				w.wire.breaks(func(string) error {
-					if time.Since(down) < 10*time.Second {
-						return errWire
-					}
-					return nil
-				}, nil)
+				began := time.Now()
+				w.transport.Inject(embeddedtest.LoseRequest().With(errOutage).If(func(*embeddedtest.Call) bool {
+					return time.Since(began) < 10*time.Second
+				}))
 
 				return []byte("done"), nil
 			})
@@ -50,19 +48,13 @@ func TestDoneWorkOutlivesAnOutageThatEndsWithinTheExtendedLease(t *testing.T) {
 func TestWhatTheWorkExtendsItselfCountsToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
-		w.wire.service = nil
+		w.service.clock = nil
 
 		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 			time.Sleep(40 * time.Second)
 			err := c.Extend(ctx)
 			time.Sleep(40 * time.Second)
-			failed := 0
-			w.wire.breaks(func(string) error {
-				if failed++; failed < 5 {
-					return errWire
-				}
-				return nil
-			}, nil)
+			w.transport.Inject(embeddedtest.LoseRequest().With(errOutage).Next(4))
 
 			return nil, err
 		})
@@ -87,10 +79,10 @@ func TestAHeartbeatEndsWithAPanic(t *testing.T) {
 		if work.Err() == nil {
 			t.Error("the work's context goes on")
 		}
-		w.wire.requests()
+		w.calls()
 		time.Sleep(time.Hour)
 
-		if sent := w.wire.requests(); len(sent) > 0 {
+		if sent := w.calls(); len(sent) > 0 {
 			t.Errorf("it goes on asking: %v", sent)
 		}
 	})
@@ -101,11 +93,11 @@ func TestAnOutageLongerThanTheLeaseIsTold(t *testing.T) {
 		w := beating(t)
 		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 			time.Sleep(90 * time.Second)
-			w.wire.breaks(func(string) error { return errWire }, nil)
+			w.outage()
 			<-ctx.Done()
 			return []byte("done"), context.Cause(ctx)
 		})
-		if !errors.Is(err, once.ErrLeaseExpired) || !errors.Is(err, errWire) {
+		if !errors.Is(err, once.ErrLeaseExpired) || !errors.Is(err, errOutage) {
 			t.Errorf("%v", err)
 		}
 	})

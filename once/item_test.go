@@ -21,7 +21,7 @@ func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 	write := debitItem("a", 1)
 	write.Memory = 8
 	for i := range 40 {
-		w.clock.advance(time.Duration(1+rand.IntN(5)) * time.Millisecond)
+		w.clock.Advance(time.Duration(1+rand.IntN(5)) * time.Millisecond)
 
 		if _, replayed, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write); err != nil || replayed {
 			t.Fatalf("%d: %t %v", i, replayed, err)

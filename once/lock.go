@@ -16,38 +16,71 @@ import (
 	"ratchet/once/keys"
 )
 
-// Lock is a key that was taken once and is never given back.
+// Lock is a key that was acquired once and is never released.
 type Lock struct {
-	// Acquired tells that the caller's holder has the key: by this call, or by an
-	// earlier one of the same holder.
+	// Acquired is set if the caller's holder has the key, by this call or by an earlier one
+	// of the same holder.
 	Acquired bool `json:"acquired"`
-	// First tells that it was this call.
+	// First is set if this call acquired the key.
 	First bool `json:"first"`
-	// Holder is who has the key, and Since when (ms).
+	// Holder is the holder of the key, Since the time at which it was acquired (ms).
 	Holder string    `json:"holder"`
 	Since  time.Time `json:"since"`
 }
 
-// Locks gives out once-locks: one write, at most one holder for all time. What the
-// holder does under the lock is done at most once: when it crashes, it is not done,
-// and nobody else may do it. Use [Claims] where it must be done.
-type Locks struct {
-	DynamoDB dynamoDB
-	Table    string
-	// Now is the caller's clock, for Since only. Default time.Now.
+// LocksConfig says where once-locks are kept. DynamoDB and Table must be set.
+type LocksConfig struct {
+	DynamoDB locksDB
+	// Table is one that [TableInput] describes; claims may be in the same table.
+	Table string
+	// Now is the caller's clock, for Lock.Since only. Default time.Now.
 	Now func() time.Time
 }
 
+type locksDB interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+}
+
+// Locks acquires once-locks with one write each. A key has at most one holder, ever. What
+// the holder does under the lock is done at most once: if the holder crashes, it is not
+// done, and no other caller may do it. Use [Claims] for what must be done. The methods may
+// be called from many goroutines.
+type Locks struct{ cfg LocksConfig }
+
+// NewLocks checks cfg and returns the locks.
+func NewLocks(cfg LocksConfig) (*Locks, error) {
+	var faults []error
+	if cfg.DynamoDB == nil {
+		faults = append(faults, errors.New("once: LocksConfig.DynamoDB: must be set"))
+	}
+
+	if cfg.Table == "" {
+		faults = append(faults, errors.New("once: LocksConfig.Table: must be set"))
+	}
+
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+
+	return &Locks{cfg: cfg}, nil
+}
+
+// The attributes of a lock.
 const attrSince, attrHolder, attrCall = "since", "holder", "call"
 
 // maxHolder bounds a holder's name, in bytes.
 const maxHolder = 256
 
-// Acquire takes the key for the holder, or says who has it. The holder names one
-// request, "pod-7/req-123": the same holder gets the lock again, so that a lost
-// answer costs nothing, and another one never does. The key is kept for ever.
-func (l Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
-	if err := l.check(key); err != nil {
+// Acquire acquires the key for the holder, or returns its current holder. The holder names
+// one request, such as "pod-7/req-123". The same holder gets the lock again, so a lost
+// answer does no harm. The key is never deleted.
+func (l *Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
+	if err := checkLockKey(key); err != nil {
 		return Lock{}, err
 	}
 
@@ -55,41 +88,43 @@ func (l Locks) Acquire(ctx context.Context, key, holder string) (Lock, error) {
 		return Lock{}, fmt.Errorf("lock: %w: holder: 1 to %d bytes, got %d", ErrInvalid, maxHolder, len(holder))
 	}
 
-	now := time.Now
-	if l.Now != nil {
-		now = l.Now
-	}
+	call, since := rand.Text(), time.UnixMilli(l.cfg.Now().UnixMilli()).UTC()
+	item := recordKey(lockPrefix + key)
+	item[attrHolder] = dynamo.S(holder)
+	item[attrCall] = dynamo.S(call)
+	item[attrSince] = dynamo.Millis(since)
 
-	call, since := rand.Text(), time.UnixMilli(now().UnixMilli()).UTC()
-	_, err := l.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &l.Table,
-		Item: image{attrKey: dynamo.S(lockPrefix + key), attrHolder: dynamo.S(holder), attrCall: dynamo.S(call),
-			attrSince: dynamo.N(since.UnixMilli())},
-		ConditionExpression: aws.String("attribute_not_exists(#key)"), ExpressionAttributeNames: map[string]string{"#key": attrKey},
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
-	var failed *types.ConditionalCheckFailedException
+	_, err := l.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           &l.cfg.Table,
+		Item:                                item,
+		ConditionExpression:                 aws.String("attribute_not_exists(#key)"),
+		ExpressionAttributeNames:            map[string]string{"#key": attrKey},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	old, exists := dynamo.FailedCondition(err)
+
 	switch {
 	case err == nil:
 		return Lock{Acquired: true, First: true, Holder: holder, Since: since}, nil
-	case !errors.As(err, &failed):
+	case !exists:
 		return Lock{}, fmt.Errorf("lock: %w", err)
-	}
-
-	item := failed.Item
-	if len(item) == 0 { // an endpoint that does not return it; locks never vanish
-		if item, err = l.read(ctx, key); err != nil {
+	case len(old) == 0:
+		// Locks are never deleted, so the endpoint just does not return the item.
+		if old, err = l.read(ctx, key); err != nil {
 			return Lock{}, err
 		}
 	}
-	lock, err := decodeLock(item)
+
+	lock, err := decodeLock(old)
 	lock.Acquired = err == nil && lock.Holder == holder
-	lock.First = lock.Acquired && dynamo.Text(item, attrCall) == call
+	lock.First = lock.Acquired && dynamo.Text(old, attrCall) == call
 
 	return lock, err
 }
 
-// Get reads who has the key. It is false when nobody does.
-func (l Locks) Get(ctx context.Context, key string) (Lock, bool, error) {
-	if err := l.check(key); err != nil {
+// Get reads the lock of a key. It returns false if the key was never acquired.
+func (l *Locks) Get(ctx context.Context, key string) (Lock, bool, error) {
+	if err := checkLockKey(key); err != nil {
 		return Lock{}, false, err
 	}
 
@@ -102,11 +137,7 @@ func (l Locks) Get(ctx context.Context, key string) (Lock, bool, error) {
 	return lock, err == nil, err
 }
 
-func (l Locks) check(key string) error {
-	if l.DynamoDB == nil || l.Table == "" {
-		return errors.New("lock: Locks.DynamoDB and Table must be set")
-	}
-
+func checkLockKey(key string) error {
 	if n := keys.MaxBytes - len(lockPrefix); key == "" || len(key) > n || !utf8.ValidString(key) {
 		return fmt.Errorf("lock: %w: key: 1 to %d bytes of UTF-8, got %d", ErrInvalid, n, len(key))
 	}
@@ -114,9 +145,12 @@ func (l Locks) check(key string) error {
 	return nil
 }
 
-func (l Locks) read(ctx context.Context, key string) (image, error) {
-	out, err := l.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &l.Table, ConsistentRead: aws.Bool(true),
-		Key: image{attrKey: dynamo.S(lockPrefix + key)}})
+func (l *Locks) read(ctx context.Context, key string) (dynamo.Item, error) {
+	out, err := l.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &l.cfg.Table,
+		Key:            recordKey(lockPrefix + key),
+		ConsistentRead: aws.Bool(true),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read lock: %w", err)
 	}
@@ -124,7 +158,7 @@ func (l Locks) read(ctx context.Context, key string) (image, error) {
 	return out.Item, nil
 }
 
-func decodeLock(item image) (Lock, error) {
+func decodeLock(item dynamo.Item) (Lock, error) {
 	lock := Lock{Holder: dynamo.Text(item, attrHolder), Since: millis(item, attrSince)}
 	if lock.Holder == "" {
 		return Lock{}, fmt.Errorf("lock: %w: it has no holder", ErrCorrupt)

@@ -11,13 +11,9 @@ import (
 	"ratchet/once"
 )
 
-func (w *world) locks() once.Locks {
-	return once.Locks{DynamoDB: w.db, Table: "once", Now: w.clock.Now}
-}
-
 func TestALockHasOneHolderForAllTime(t *testing.T) {
 	w := newWorld(t)
-	locks := w.locks()
+	locks := w.locks(t)
 
 	var mu sync.Mutex
 	held := map[string]int{}
@@ -43,7 +39,7 @@ func TestALockHasOneHolderForAllTime(t *testing.T) {
 		t.Errorf("holders %v", held)
 	}
 	since := w.clock.Now()
-	w.clock.advance(10 * 365 * 24 * time.Hour)
+	w.clock.Advance(10 * 365 * 24 * time.Hour)
 
 	got, err := locks.Acquire(t.Context(), "k", "late")
 	if err != nil || got.Acquired || !got.Since.Equal(since) {
@@ -61,39 +57,40 @@ func TestALockHasOneHolderForAllTime(t *testing.T) {
 
 func TestALostAnswerCostsNoLock(t *testing.T) {
 	w := newWorld(t)
-	w.wire.loseAnswers(1)
+	w.loseAnswers(1)
 
-	got, err := w.locks().Acquire(t.Context(), "k", "pod-1/req-1")
+	got, err := w.locks(t).Acquire(t.Context(), "k", "pod-1/req-1")
 	if err != nil || !got.Acquired || !got.First {
 		t.Errorf("within the call: %+v, %v", got, err)
 	}
 
-	got, err = w.locks().Acquire(t.Context(), "k", "pod-1/req-1")
+	got, err = w.locks(t).Acquire(t.Context(), "k", "pod-1/req-1")
 	if err != nil || !got.Acquired || got.First {
 		t.Errorf("by the same holder again: %+v, %v", got, err)
 	}
-	w.wire.breaks(nil, withoutItem)
+	w.transport.Around(withoutItem)
 
-	if got, err := w.locks().Acquire(t.Context(), "k", "pod-2/req-1"); err != nil || got.Acquired || got.Holder != "pod-1/req-1" {
+	if got, err := w.locks(t).Acquire(t.Context(), "k", "pod-2/req-1"); err != nil || got.Acquired || got.Holder != "pod-1/req-1" {
 		t.Errorf("an endpoint that does not return the item: %+v, %v", got, err)
 	}
 }
 
 func TestLocksAndClaimsDoNotMeet(t *testing.T) {
 	w := newWorld(t)
-	if got, err := w.locks().Acquire(t.Context(), "k", "pod-1"); err != nil || !got.Acquired {
+	if got, err := w.locks(t).Acquire(t.Context(), "k", "pod-1"); err != nil || !got.Acquired {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	take(t, w.Claims, "k")
 
 	for name, args := range map[string][2]string{"no key": {"", "h"}, "a long key": {strings.Repeat("k", 2044), "h"}, "no holder": {"k", ""},
 		"a long holder": {"k", strings.Repeat("h", 257)}, "not UTF-8": {"\xff", "h"}} {
-		if got, err := w.locks().Acquire(t.Context(), args[0], args[1]); !errors.Is(err, once.ErrInvalid) {
+		if got, err := w.locks(t).Acquire(t.Context(), args[0], args[1]); !errors.Is(err, once.ErrInvalid) {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 	}
 
-	if _, err := (once.Locks{}).Acquire(t.Context(), "k", "h"); err == nil {
-		t.Error("locks without a table are accepted")
+	_, err := once.NewLocks(once.LocksConfig{})
+	if err == nil || !strings.Contains(err.Error(), "LocksConfig.DynamoDB") || !strings.Contains(err.Error(), "LocksConfig.Table") {
+		t.Errorf("locks without a table: %v", err)
 	}
 }

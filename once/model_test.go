@@ -114,7 +114,7 @@ func (m *model) step(k *modelKey, h *holding, now int64, verb string) error {
 }
 
 func newModel(t *testing.T, rt *rapid.T, w *world, n int) *model {
-	m := &model{w: w, prefix: strconv.Itoa(n) + "/", keys: map[string]*modelKey{}, now: w.clock.now.Load()}
+	m := &model{w: w, prefix: strconv.Itoa(n) + "/", keys: map[string]*modelKey{}, now: w.clock.Now().UnixMilli()}
 	for i := range 3 {
 		off := rapid.Int64Range(-modelMargin, modelMargin).Draw(rt, "off"+strconv.Itoa(i))
 		m.offsets = append(m.offsets, off)
@@ -138,13 +138,13 @@ func TestEveryAnswerIsTheModels(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		m := newModel(t, rt, w, n)
-		defer w.wire.breaks(nil, nil)
+		defer w.transport.Clear()
 		rt.Repeat(map[string]func(*rapid.T){
 			"": func(*rapid.T) {},
 			"claim": func(rt *rapid.T) {
 				name, machine := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "key"), rapid.IntRange(0, 2).Draw(rt, "machine")
 				payload := rapid.SampledFrom([]string{"p", "p", "p", "q"}).Draw(rt, "payload")
-				w.wire.loseAnswers(rapid.IntRange(0, 2).Draw(rt, "lost"))
+				w.loseAnswers(rapid.IntRange(0, 2).Draw(rt, "lost"))
 
 				outcome, want := m.claim(m.keys[name], m.clock(machine), len(m.held), payload)
 				got, err := m.machines[machine].Claim(t.Context(), m.prefix+name, []byte(payload))
@@ -167,7 +167,7 @@ func TestEveryAnswerIsTheModels(t *testing.T) {
 				}
 				h := &m.held[rapid.IntRange(max(0, len(m.held)-4), len(m.held)-1).Draw(rt, "holder")]
 				verb := rapid.SampledFrom([]string{"complete", "complete", "extend", "fail", "release", "unknown"}).Draw(rt, "verb")
-				w.wire.loseAnswers(rapid.IntRange(0, 2).Draw(rt, "lost"))
+				w.loseAnswers(rapid.IntRange(0, 2).Draw(rt, "lost"))
 
 				want := m.step(m.keys[h.key], h, m.clock(h.machine), verb)
 				var err error
@@ -208,7 +208,7 @@ func TestEveryAnswerIsTheModels(t *testing.T) {
 			"time": func(rt *rapid.T) {
 				ms := rapid.SampledFrom([]int64{1, 999, 30_000, 59_999, 60_000, 62_000, 64_000, 3_600_000, 3_602_000}).Draw(rt, "ms")
 				m.now += ms
-				w.clock.advance(time.Duration(ms) * time.Millisecond)
+				w.clock.Advance(time.Duration(ms) * time.Millisecond)
 			},
 			"sweep": func(rt *rapid.T) {
 				name := rapid.SampledFrom([]string{"a", "b"}).Draw(rt, "key")

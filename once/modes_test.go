@@ -100,12 +100,12 @@ func TestMarkersAreOneWithTheirEffect(t *testing.T) {
 			if _, _, err := do(t, w.Claims, "k1", []byte("other"), "a"); !errors.Is(err, once.ErrMismatch) {
 				t.Errorf("another payload: %v", err)
 			}
-			w.wire.loseAnswers(1)
+			w.loseAnswers(1)
 
 			if got, replayed, err := do(t, w.Claims, "k2", payload, "a"); err != nil || string(got) != "debited" || replayed {
 				t.Errorf("a lost answer: %q %t %v", got, replayed, err)
 			}
-			w.wire.breaks(nil, nil)
+			w.transport.Clear()
 			balance(2)
 
 			if _, _, err := do(t, w.Claims, "k3", payload, "a"); !refusedByBusiness(err) {
@@ -116,7 +116,7 @@ func TestMarkersAreOneWithTheirEffect(t *testing.T) {
 			if _, replayed, err := do(t, w.Claims, "k3", payload, "b"); err != nil || replayed {
 				t.Errorf("a refusal leaves no mark: %t %v", replayed, err)
 			}
-			w.wire.breaks(nil, withoutItem)
+			w.transport.Around(withoutItem)
 
 			if name == "in the item" {
 				if _, replayed, err := do(t, w.Claims, "k2", payload, "a"); err != nil || !replayed {
@@ -241,18 +241,18 @@ func TestWorkMayEndItsClaimInATransaction(t *testing.T) {
 	if err := held.CompleteIn(t.Context(), nil, debit("a", 11)); !errors.Is(err, errNoFunds) {
 		t.Errorf("a refusal of the business: %v", err)
 	}
-	w.wire.loseAnswers(1)
+	w.loseAnswers(1)
 
 	if err := held.CompleteIn(t.Context(), []byte("r"), debit("a", 4)); err != nil {
 		t.Fatal(err)
 	}
-	w.wire.breaks(nil, nil)
+	w.transport.Clear()
 
 	if err := held.CompleteIn(t.Context(), []byte("r"), debit("a", 4)); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("a claim ends once: %v", err)
 	}
 	stale := take(t, w.Claims, "stale")
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 	take(t, w.Claims, "stale")
 
 	if err := stale.CompleteIn(t.Context(), nil, debit("a", 4)); !errors.Is(err, once.ErrStaleOwner) {
@@ -281,7 +281,7 @@ func TestAKeyThatALeaseHolderBeganIsNotFinishedByATransaction(t *testing.T) {
 	if _, _, err := w.DoInTransaction(t.Context(), "k", payload, nil, debit("a", 4)); !errors.Is(err, once.ErrInProgress) {
 		t.Errorf("in progress: %v", err)
 	}
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 
 	if _, _, err := w.DoInTransaction(t.Context(), "k", payload, nil, debit("a", 4)); !errors.Is(err, once.ErrUnknownOutcome) {
 		t.Errorf("its lease has ended: %v", err)
@@ -312,13 +312,13 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 	spend := func(path string, write, read float64, do func() error) {
 		t.Helper()
 		w.db.spent()
-		w.wire.requests()
+		w.calls()
 
 		if err := do(); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 		gotWrite, gotRead := w.db.spent()
-		fmt.Fprintf(&table, "| %s | %g | %g | %d |\n", path, gotWrite, gotRead, len(w.wire.requests()))
+		fmt.Fprintf(&table, "| %s | %g | %g | %d |\n", path, gotWrite, gotRead, len(w.calls()))
 
 		if gotWrite != write || gotRead != read {
 			t.Errorf("%s: %g WCU %g RCU, want %g and %g", path, gotWrite, gotRead, write, read)
@@ -337,7 +337,7 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 	spend("release", 1, 0, func() error { return held.Release(t.Context()) })
 	spend("own record, after a release", 3, 0, do("held", nil))
 	take(t, w.Claims, "crashed")
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 	spend("own record, takeover", 3, 0, do("crashed", nil))
 	big := make([]byte, 100<<10)
 	spend("own record, 100 KiB elsewhere, first", 2+101, 0, do("big", big))
@@ -349,11 +349,11 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 		return err
 	})
 	spend("once-lock, first", 1, 0, func() error {
-		_, err := once.Locks{DynamoDB: w.db, Table: "once"}.Acquire(t.Context(), "l", "h")
+		_, err := w.locks(t).Acquire(t.Context(), "l", "h")
 		return err
 	})
 	spend("once-lock, held", 1, 0, func() error {
-		_, err := once.Locks{DynamoDB: w.db, Table: "once"}.Acquire(t.Context(), "l", "other")
+		_, err := w.locks(t).Acquire(t.Context(), "l", "other")
 		return err
 	})
 

@@ -22,13 +22,11 @@ func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testi
 	w := newWorld(t)
 	open := w.with(t, func(c *once.Config) { c.FailOpen, c.Operation = true, "newsletter" })
 	job := &work{result: []byte("r")}
-	for name, broken := range map[string]func(string) error{
-		"no connection": func(string) error { return errWire },
-	} {
-		w.wire.breaks(broken, nil)
+	for _, name := range []string{"no connection"} {
+		w.outage()
 		w.outcomes()
 
-		if _, _, err := w.Do(t.Context(), "k", payload, job.do); !errors.Is(err, errWire) || job.calls != 0 {
+		if _, _, err := w.Do(t.Context(), "k", payload, job.do); !errors.Is(err, errOutage) || job.calls != 0 {
 			t.Errorf("%s: fails closed: %v, %d calls", name, err, job.calls)
 		}
 
@@ -42,27 +40,22 @@ func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testi
 			t.Errorf("%s: fails open: %q %t %v", name, got, replayed, err)
 		}
 
-		if told := w.outcomes(); !slices.Equal(told, []once.Outcome{once.Unavailable, once.Unavailable, once.Untracked}) {
+		if told := w.outcomes(); !slices.Equal(told, []once.Outcome{"unavailable", "unavailable", once.Untracked}) {
 			t.Errorf("%s: told %v", name, told)
 		}
 	}
-	w.wire.breaks(nil, nil)
+	w.transport.Clear()
 
 	if err := take(t, open, "large").Complete(t.Context(), make([]byte, 100<<10)); err != nil {
 		t.Fatal(err)
 	}
 	job.calls = 0
-	w.wire.breaks(func(target string) error {
-		if target == "GetItem" {
-			return errWire
-		}
-		return nil
-	}, nil)
+	w.outage("GetItem")
 
 	if _, replayed, err := open.Do(t.Context(), "large", payload, job.do); !errors.Is(err, once.ErrResultUnavailable) || !replayed || job.calls != 0 {
 		t.Errorf("a result that cannot be fetched was given once: %t %v, %d calls", replayed, err, job.calls)
 	}
-	w.wire.breaks(nil, nil)
+	w.transport.Clear()
 
 	missing := w.with(t, func(c *once.Config) { c.FailOpen, c.Table = true, "missing" })
 	if _, _, err := missing.Do(t.Context(), "k", payload, job.do); err == nil || job.calls != 0 {
@@ -105,7 +98,7 @@ func TestPoint49And35_ATableThatCannotHoldClaimsIsFound(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	w.wire.breaks(nil, withoutItem)
+	w.transport.Around(withoutItem)
 
 	replicated := &describing{meter: w.db, table: types.TableDescription{Replicas: []types.ReplicaDescription{{}},
 		KeySchema:            good.KeySchema,
@@ -148,7 +141,7 @@ func TestPoint49_NoExpressionNamesAnAttributeWithoutAnAlias(t *testing.T) {
 	for _, err := range endings(t.Context(), held) {
 		_ = err // some of them come after the end
 	}
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 
 	_, _ = c.Claim(t.Context(), "k", payload)
 	if _, _, err := c.Unsettled(t.Context(), w.clock.Now(), "", 10); err != nil {
@@ -184,7 +177,7 @@ func (e *expressions) Scan(ctx context.Context, in *dynamodb.ScanInput, o ...fun
 }
 
 func TestPoint50_KeysOwnersAndPayloadsAreNeverInErrorsOrEvents(t *testing.T) {
-	w := newWorld(t, func(c *once.Config) { c.Payload, c.LogKey = once.JSON, []byte("log secret") })
+	w := newWorld(t, func(c *once.Config) { c.PayloadJSON, c.LogKey = true, []byte("log secret") })
 	const secret = "card-4242424242424242"
 	var all []error
 
@@ -196,8 +189,8 @@ func TestPoint50_KeysOwnersAndPayloadsAreNeverInErrorsOrEvents(t *testing.T) {
 	}
 	owner := textOf(w.record(t, secret)["owner"])
 	_, err = w.Claim(t.Context(), secret, []byte(`{}`))
-	all = append(all, err, held.Complete(t.Context(), make([]byte, once.MaxResult+1)), held.Release(t.Context()), held.Complete(t.Context(), nil))
-	w.wire.breaks(func(string) error { return errWire }, nil)
+	all = append(all, err, held.Complete(t.Context(), make([]byte, 4<<20+1)), held.Release(t.Context()), held.Complete(t.Context(), nil))
+	w.outage()
 
 	_, err = w.Claim(t.Context(), secret, []byte(`{}`))
 	all = append(all, err)
@@ -234,23 +227,23 @@ func TestEveryOutcomeIsToldOnce(t *testing.T) {
 		}
 	}
 	_, _, _ = w.Do(t.Context(), "k", payload, (&work{}).do)
-	told("first", once.Acquired, once.Finished)
+	told("first", once.Acquired, "completed")
 	_, _, _ = w.Do(t.Context(), "k", payload, (&work{}).do)
 	told("duplicate", once.Replayed)
 	_, _, _ = w.Do(t.Context(), "k", []byte("other"), (&work{}).do)
-	told("other payload", once.Mismatch)
+	told("other payload", "mismatch")
 	_, _, _ = w.Do(t.Context(), "f", payload, (&work{err: once.Fail("Closed", nil)}).do)
-	told("final failure", once.Acquired, once.FailedFinal)
+	told("final failure", once.Acquired, "failed")
 	_, _, _ = w.Do(t.Context(), "f", payload, (&work{}).do)
-	told("its replay", once.ReplayedFailure)
+	told("its replay", "replayed_failure")
 	held := take(t, w.Claims, "h")
 	_, _ = w.Claim(t.Context(), "h", payload)
 	_ = held.Extend(t.Context())
-	w.clock.advance(2 * time.Minute)
+	w.clock.Advance(2 * time.Minute)
 	_ = held.Extend(t.Context())
 	take(t, w.Claims, "h")
 	_ = held.Extend(t.Context())
-	told("a lease", once.Acquired, once.InProgress, once.Extended, once.LeaseExpired, once.TakenOver, once.StaleOwner)
+	told("a lease", once.Acquired, "in_progress", "extended", "lease_expired", once.TakenOver, "stale_owner")
 }
 
 func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
@@ -277,7 +270,7 @@ func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
 	if err := take(t, w.Claims, "nobody knows").Unknown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.advance(10 * time.Minute)
+	w.clock.Advance(10 * time.Minute)
 	live := take(t, w.Claims, "live")
 
 	broken = errors.New("gateway down")
@@ -330,12 +323,12 @@ func TestAnOperatorMayFreeAKeyAndSaysWhy(t *testing.T) {
 	if err := w.ForceRelease(t.Context(), r, "", "because"); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("by nobody: %v", err)
 	}
-	w.wire.loseAnswers(1)
+	w.loseAnswers(1)
 
 	if err := w.ForceRelease(t.Context(), r, "ada", "its worker is gone"); err != nil {
 		t.Fatal(err)
 	}
-	w.wire.breaks(nil, nil)
+	w.transport.Clear()
 
 	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrStaleOwner) {
 		t.Errorf("the former holder: %v", err)
@@ -362,7 +355,7 @@ func TestAKeyWithItsOwnEndIsNeverClaimableAnew(t *testing.T) {
 	if _, _, err := w.Do(t.Context(), long, payload, (&work{result: []byte("r")}).do); err != nil {
 		t.Fatal(err)
 	}
-	w.clock.advance(29 * 24 * time.Hour) // far beyond the retention
+	w.clock.Advance(29 * 24 * time.Hour) // far beyond the retention
 
 	if got := take(t, w.Claims, long); got.Outcome != once.Replayed {
 		t.Errorf("a day before its end: %s", got.Outcome)
@@ -372,7 +365,7 @@ func TestAKeyWithItsOwnEndIsNeverClaimableAnew(t *testing.T) {
 	if err != nil || r.ExpiresAt.Before(w.clock.Now().Add(24*time.Hour+2*time.Second)) {
 		t.Errorf("it is kept until %s, %v", r.ExpiresAt, err)
 	}
-	w.clock.advance(24 * time.Hour)
+	w.clock.Advance(24 * time.Hour)
 	refused(t, w.Claims, long, once.ErrKeyExpired)
 	w.sweep(t, long)
 	refused(t, w.with(t, func(c *once.Config) { c.KeysExpire = true }), long, once.ErrKeyExpired)
@@ -386,19 +379,37 @@ func TestAKeyWithItsOwnEndIsNeverClaimableAnew(t *testing.T) {
 	refused(t, w.Claims, "8e03978e", once.ErrInvalid)
 }
 
-func TestBadConfigurationsAreNamed(t *testing.T) {
+func TestNewReportsEveryFaultOfItsConfig(t *testing.T) {
 	w := newWorld(t)
+	all := once.Config{}
 	for name, change := range map[string]func(*once.Config){
-		"DynamoDB": func(c *once.Config) { c.DynamoDB = nil }, "Table": func(c *once.Config) { c.Table = "" },
-		"Lease": func(c *once.Config) { c.Margin = -1 }, "Inline": func(c *once.Config) { c.Inline = 1 << 20 },
-		"Payload": func(c *once.Config) { c.Payload = 9 }, "Failures": func(c *once.Config) { c.Failures = map[string]error{"": errDeclined} },
+		"DynamoDB":  func(c *once.Config) { c.DynamoDB = nil },
+		"Table":     func(c *once.Config) { c.Table = "" },
+		"Lease":     func(c *once.Config) { c.Lease = time.Microsecond },
+		"Retention": func(c *once.Config) { c.Retention = -1 },
+		"Margin":    func(c *once.Config) { c.Margin = -1 },
+		"Inline":    func(c *once.Config) { c.Inline = 1 << 20 },
+		"Cache":     func(c *once.Config) { c.Cache = -1 },
+		"Failures":  func(c *once.Config) { c.Failures = map[string]error{"": errDeclined} },
 	} {
 		cfg := w.config()
 		change(&cfg)
+		change(&all)
 
 		if _, err := once.New(cfg); err == nil || !strings.Contains(err.Error(), "Config."+name) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+
+	_, err := once.New(all)
+	if err == nil || strings.Count(err.Error(), "once: Config.") < 8 {
+		t.Errorf("want every fault at once: %v", err)
+	}
+
+	short := w.config()
+	short.Retention = short.Lease
+	if _, err := once.New(short); err == nil || !strings.Contains(err.Error(), "must be longer than Lease") {
+		t.Errorf("a retention that is as short as the lease: %v", err)
 	}
 
 	if err := (&once.Claim{}).Complete(t.Context(), nil); !errors.Is(err, once.ErrInvalid) {

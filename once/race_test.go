@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 )
 
@@ -28,19 +27,9 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 		defer lost.Unlock()
 		return dice.IntN(n) == 0
 	}
-	w.wire.breaks(func(target string) error {
-		if writes(target) && oneIn(20) {
-			return errWire
-		}
-		return nil
-	}, func(target string, r *http.Response) (*http.Response, error) {
-		if writes(target) && oneIn(5) {
-			_ = r.Body.Close()
-			return nil, io.ErrUnexpectedEOF
-		}
-
-		return r, nil
-	})
+	writes := embeddedtest.Writes()
+	w.transport.Inject(embeddedtest.LoseRequest(writes...).With(errOutage).If(func(*embeddedtest.Call) bool { return oneIn(20) }))
+	w.transport.Inject(embeddedtest.LoseAnswer(writes...).If(func(*embeddedtest.Call) bool { return oneIn(5) }))
 
 	var mu sync.Mutex
 	effects := map[string][]int64{} // fences under which the work was done
@@ -63,7 +52,7 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 					case oneIn(4):
 						return nil, errors.New("failed")
 					case oneIn(3):
-						w.clock.advance(65 * time.Second) // it sleeps past its lease
+						w.clock.Advance(65 * time.Second) // it sleeps past its lease
 					}
 
 					return fmt.Append(nil, key, "/", c.Fence()), nil
@@ -84,8 +73,8 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 		})
 	}
 	group.Wait()
-	w.wire.breaks(nil, nil)
-	w.clock.advance(time.Hour)
+	w.transport.Clear()
+	w.clock.Advance(time.Hour)
 
 	for key, told := range results {
 		slices.Sort(told)

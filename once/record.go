@@ -11,10 +11,10 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Status is where a key stands.
+// Status is the state of a key. A key that was never claimed has no record.
 type Status string
 
-// A key that nobody has claimed has no record.
+// The statuses of a key.
 const (
 	StatusInProgress Status = "IN_PROGRESS"
 	StatusCompleted  Status = "COMPLETED"
@@ -34,73 +34,87 @@ type Record struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// LeaseUntil is when the holder's lease ends by the holder's clock.
 	LeaseUntil time.Time `json:"leaseUntil"`
-	// ExpiresAt is when the record counts as absent; zero means that it stays.
+	// ExpiresAt is when the record begins to count as absent; zero if it does not.
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
-	// FailureCode is why the work failed for good.
+	// FailureCode is the code of the final failure.
 	FailureCode string `json:"failureCode,omitempty"`
-	// ResultBytes is the size of the result, wherever it is.
+	// ResultBytes is the size of the result, wherever it is stored.
 	ResultBytes int64 `json:"resultBytes"`
-	// ReleasedBy and Reason are an operator's, from [Claims.ForceRelease].
+	// ReleasedBy and Reason are the arguments of [Claims.ForceRelease].
 	ReleasedBy string `json:"releasedBy,omitempty"`
 	Reason     string `json:"reason,omitempty"`
 
 	owner       string
 	fingerprint []byte
 	failure     []byte
-	result      []byte // nil: none, or none here
+	result      []byte // nil: no result, or stored elsewhere
 	pointer     pointer
-	lost        bool // it was completed, and its result was not kept
+	lost        bool // the work was done, and its result was not kept
 }
 
-// pointer says where a large result is.
+// pointer says where a large result is stored.
 type pointer struct {
 	name string
 	hash []byte
 }
 
-// The attributes. Each is aliased in expressions: several are reserved words.
+// The attributes of a record. Several of the names are reserved words of DynamoDB.
 const (
-	attrKey, attrStatus, attrOwner, attrFence            = "idempotencyKey", "status", "owner", "fence"
-	attrLease, attrPrint, attrOperation                  = "leaseUntil", "payloadHash", "operation"
-	attrClaimed, attrUpdated                             = "claimedAt", "updatedAt"
-	attrResult, attrSize, attrRef, attrRefHash, attrLost = "result", "resultSize", "resultRef", "resultHash", "resultLost"
-	attrFailure, attrReleasedBy, attrReason              = "failure", "releasedBy", "reason"
+	attrKey         = "idempotencyKey"
+	attrStatus      = "status"
+	attrOwner       = "owner"
+	attrFence       = "fence"
+	attrLease       = "leaseUntil"
+	attrFingerprint = "payloadHash"
+	attrOperation   = "operation"
+	attrClaimed     = "claimedAt"
+	attrUpdated     = "updatedAt"
+	attrResult      = "result"
+	attrSize        = "resultSize"
+	attrRef         = "resultRef"
+	attrRefHash     = "resultHash"
+	attrLost        = "resultLost"
+	attrFailure     = "failure"
+	attrReleasedBy  = "releasedBy"
+	attrReason      = "reason"
 )
 
 // ExpiryAttribute holds the epoch second after which TTL may delete an item of the table.
 const ExpiryAttribute = "expiresAt"
 
-// names are the aliases of all expressions; each request takes those that it uses.
-var names = map[string]string{
-	"#key": attrKey, "#status": attrStatus, "#owner": attrOwner, "#fence": attrFence, "#lease": attrLease, "#print": attrPrint,
-	"#operation": attrOperation, "#claimed": attrClaimed, "#updated": attrUpdated, "#expires": ExpiryAttribute,
-	"#result": attrResult, "#size": attrSize, "#ref": attrRef, "#refHash": attrRefHash, "#lost": attrLost,
-	"#failure": attrFailure, "#releasedBy": attrReleasedBy, "#reason": attrReason,
-	"#chunk": attrChunk,
-}
-
-// Keys that begin so are the package's own.
+// Keys that begin with these belong to the package.
 const lockPrefix, chunkPrefix, probePrefix = "lock#", "result#", "probe#"
 
-// TableInput describes the table: key idempotencyKey. Expiry is switched on apart
-// from it, on the attribute [ExpiryAttribute].
+// TableInput describes the table: key idempotencyKey. Expiry is switched on apart from
+// it, on the attribute [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(attrKey))
 }
 
-// decode reads an item. Whatever was not written by this package is ErrCorrupt: a
-// guess could repeat an effect.
-func decode(item image) (Record, error) {
+func recordKey(key string) dynamo.Item { return dynamo.Item{attrKey: dynamo.S(key)} }
+
+// decode reads an item. It returns ErrCorrupt for an item that this package did not write:
+// a guess could repeat an effect.
+func decode(item dynamo.Item) (Record, error) {
 	r := Record{
-		Key: dynamo.Text(item, attrKey), Operation: dynamo.Text(item, attrOperation),
-		Status: Status(dynamo.Text(item, attrStatus)), Fence: dynamo.Number(item, attrFence),
-		ClaimedAt: millis(item, attrClaimed), UpdatedAt: millis(item, attrUpdated), LeaseUntil: millis(item, attrLease),
-		ReleasedBy: dynamo.Text(item, attrReleasedBy), Reason: dynamo.Text(item, attrReason),
-		owner: dynamo.Text(item, attrOwner), fingerprint: dynamo.Bytes(item, attrPrint), failure: dynamo.Bytes(item, attrFailure),
-		pointer: pointer{dynamo.Text(item, attrRef), dynamo.Bytes(item, attrRefHash)},
+		Key:        dynamo.Text(item, attrKey),
+		Operation:  dynamo.Text(item, attrOperation),
+		Status:     Status(dynamo.Text(item, attrStatus)),
+		Fence:      dynamo.Number(item, attrFence),
+		ClaimedAt:  millis(item, attrClaimed),
+		UpdatedAt:  millis(item, attrUpdated),
+		LeaseUntil: millis(item, attrLease),
+		ReleasedBy: dynamo.Text(item, attrReleasedBy),
+		Reason:     dynamo.Text(item, attrReason),
+
+		owner:       dynamo.Text(item, attrOwner),
+		fingerprint: dynamo.Bytes(item, attrFingerprint),
+		failure:     dynamo.Bytes(item, attrFailure),
+		pointer:     pointer{dynamo.Text(item, attrRef), dynamo.Bytes(item, attrRefHash)},
 	}
+
 	if b, ok := item[attrResult].(*types.AttributeValueMemberB); ok {
-		r.result = append([]byte{}, b.Value...) // empty is not nil
+		r.result = append([]byte{}, b.Value...) // an empty result is not nil
 	}
 
 	r.ResultBytes = max(dynamo.Number(item, attrSize), int64(len(r.result)))
@@ -130,18 +144,18 @@ func decode(item image) (Record, error) {
 	return r, fmt.Errorf("%w: its status is unknown to this version", ErrCorrupt)
 }
 
-func millis(item image, name string) time.Time {
+func millis(item dynamo.Item, name string) time.Time {
 	return time.UnixMilli(dynamo.Number(item, name)).UTC()
 }
 
-// expired reports that the record counts as absent. A sweep may be days late.
+// expired reports whether the record counts as absent. TTL may delete it days later.
 func (r Record) expired(now time.Time) bool {
 	return !r.ExpiresAt.IsZero() && r.ExpiresAt.Unix() < now.Unix()
 }
 
-// Get reads the record under a key. It is false when there is none.
+// Get reads the record under a key. It returns false if there is none.
 func (c *Claims) Get(ctx context.Context, key string) (Record, bool, error) {
-	s, err := c.see(ctx, key)
+	s, err := c.read(ctx, key)
 	if s.record == nil {
 		return Record{}, false, err
 	}

@@ -30,14 +30,14 @@ func TestASecondResolutionThatSaysSomethingElseIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.wire.loseAnswers(1)
+		w.loseAnswers(1)
 
 		for range 2 {
 			if err := w.Resolve(t.Context(), r, to.first); err != nil {
 				t.Errorf("%s: the first, and its repeat: %v", name, err)
 			}
 		}
-		w.wire.breaks(nil, nil)
+		w.transport.Clear()
 
 		if err := w.Resolve(t.Context(), r, to.second); !errors.Is(err, once.ErrStaleOwner) {
 			t.Errorf("%s: %v", name, err)

@@ -13,23 +13,26 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// MaxResult is the largest result that is stored, in bytes.
-const MaxResult = 4 << 20
+// maxResult is the size of the largest result that is stored, in bytes.
+const maxResult = 4 << 20
 
-// Results keeps what does not fit into a claim. Put stores a body under a name at
-// least until keep; putting the same name again brings the same body. Get returns it,
-// or [ErrResultUnavailable] when it is gone. A bucket of S3 will do.
+// Results keeps results that are larger than [Config.Inline], up to 4 MiB, for example in
+// an S3 bucket. Put stores a body under a name at least until keep. A name always comes
+// with the same body. Get returns the body, or [ErrResultUnavailable] if it is gone.
 type Results interface {
 	Put(ctx context.Context, name string, body []byte, keep time.Time) error
 	Get(ctx context.Context, name string) ([]byte, error)
 }
 
-// store puts a large result in its place. The name holds key, fence and content: who
-// comes late cannot overwrite what another holder stored.
-func (c *Claims) store(ctx context.Context, claim *Claim, result []byte, keep time.Time) (pointer, error) {
+// storeResult stores a large result. The name contains the key, the fence and the content,
+// so that a former holder cannot overwrite the result of another one.
+func (c *Claims) storeResult(ctx context.Context, claim *Claim, result []byte, keep time.Time) (pointer, error) {
 	key, body := sha256.Sum256([]byte(claim.key)), sha256.Sum256(result)
-	p := pointer{hash: body[:], name: fmt.Sprintf("%s%s/%d/%s", chunkPrefix, hex.EncodeToString(key[:]), claim.fence, hex.EncodeToString(body[:8]))}
-	// It outlives the record that points to it.
+	p := pointer{
+		name: fmt.Sprintf("%s%s/%d/%s", chunkPrefix, hex.EncodeToString(key[:]), claim.fence, hex.EncodeToString(body[:8])),
+		hash: body[:],
+	}
+	// The result must outlive the record that points to it.
 	if err := c.cfg.Results.Put(ctx, p.name, result, keep.Add(time.Hour)); err != nil {
 		return p, fmt.Errorf("store the result: %w", err)
 	}
@@ -37,7 +40,7 @@ func (c *Claims) store(ctx context.Context, claim *Claim, result []byte, keep ti
 	return p, nil
 }
 
-// resultOf is the result of a completed record, nil when it gave none.
+// resultOf returns the result of a completed record, nil if there is none.
 func (c *Claims) resultOf(ctx context.Context, r *Record) ([]byte, error) {
 	switch {
 	case r.lost:
@@ -48,7 +51,7 @@ func (c *Claims) resultOf(ctx context.Context, r *Record) ([]byte, error) {
 
 	body, err := c.cfg.Results.Get(ctx, r.pointer.name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: fetch it: %w", ErrResultUnavailable, err)
+		return nil, fmt.Errorf("%w: read it: %w", ErrResultUnavailable, err)
 	}
 
 	if hash := sha256.Sum256(body); string(hash[:]) != string(r.pointer.hash) {
@@ -58,7 +61,7 @@ func (c *Claims) resultOf(ctx context.Context, r *Record) ([]byte, error) {
 	return body, nil
 }
 
-// chunks keeps results as further items of the claims' table.
+// chunks is the default of Config.Results: items of the claims' table.
 type chunks struct {
 	db    dynamoDB
 	table string
@@ -67,20 +70,22 @@ type chunks struct {
 const (
 	attrChunk = "chunk"
 	chunkSize = 350 << 10
-	maxChunks = MaxResult/chunkSize + 1
+	maxChunks = maxResult/chunkSize + 1
 )
 
-// chunkKey names a chunk. The first one tells how many there are.
+// chunkKey names a chunk. Every chunk contains their number.
 func chunkKey(name string, n int) string { return fmt.Sprintf("%s/%d", name, n) }
 
 func (s chunks) Put(ctx context.Context, name string, body []byte, keep time.Time) error {
 	count := (len(body) + chunkSize - 1) / chunkSize
-	for n := count - 1; n >= 0; n-- { // the first one last: when it is there, all are
+	for n := count - 1; n >= 0; n-- { // the first chunk last: if it exists, all exist
 		part := body[n*chunkSize : min(len(body), (n+1)*chunkSize)]
-		_, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.table, Item: image{
-			attrKey: dynamo.S(chunkKey(name, n)), attrChunk: dynamo.B(part), attrSize: dynamo.N(int64(count)),
-			ExpiryAttribute: dynamo.N(keep.Unix())}})
-		if err != nil {
+		item := recordKey(chunkKey(name, n))
+		item[attrChunk] = dynamo.B(part)
+		item[attrSize] = dynamo.N(int64(count))
+		item[ExpiryAttribute] = dynamo.Seconds(keep)
+
+		if _, err := s.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.table, Item: item}); err != nil {
 			return fmt.Errorf("chunk %d of %d: %w", n+1, count, err)
 		}
 	}
@@ -91,8 +96,11 @@ func (s chunks) Put(ctx context.Context, name string, body []byte, keep time.Tim
 func (s chunks) Get(ctx context.Context, name string) ([]byte, error) {
 	var body []byte
 	for n, count := 0, 1; n < count; n++ {
-		out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: &s.table, ConsistentRead: aws.Bool(true),
-			Key: image{attrKey: dynamo.S(chunkKey(name, n))}})
+		out, err := s.db.GetItem(ctx, &dynamodb.GetItemInput{
+			TableName:      &s.table,
+			Key:            recordKey(chunkKey(name, n)),
+			ConsistentRead: aws.Bool(true),
+		})
 		if err != nil {
 			return nil, fmt.Errorf("chunk %d: %w", n+1, err)
 		}

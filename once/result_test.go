@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 )
 
@@ -59,13 +60,13 @@ func TestPoint20_ALargeResultIsStoredBeforeTheRecordPointsToIt(t *testing.T) {
 	w := newWorld(t)
 	held := take(t, w.Claims, "k")
 	body := []byte(strings.Repeat("result ", 100<<10)) // 700 KiB: 2 chunks
-	w.wire.requests()
+	w.calls()
 
 	if err := held.Complete(t.Context(), body); err != nil {
 		t.Fatal(err)
 	}
 
-	if sent := w.wire.requests(); !slices.Equal(sent, []string{"PutItem", "PutItem", "PutItem", "UpdateItem"}[4-len(sent):]) {
+	if sent := w.calls(); !slices.Equal(sent, []string{"PutItem", "PutItem", "PutItem", "UpdateItem"}[4-len(sent):]) {
 		t.Errorf("sent %v: the record comes last", sent)
 	}
 
@@ -86,11 +87,11 @@ func TestPoint20_ALargeResultIsStoredBeforeTheRecordPointsToIt(t *testing.T) {
 	w.sweep(t, name+"/1")
 	refused(t, w.Claims, "k", once.ErrResultUnavailable)
 
-	if err := take(t, w.Claims, "too much").Complete(t.Context(), make([]byte, once.MaxResult+1)); !errors.Is(err, once.ErrInvalid) {
+	if err := take(t, w.Claims, "too much").Complete(t.Context(), make([]byte, 4<<20+1)); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("beyond the limit: %v", err)
 	}
 
-	if err := take(t, w.Claims, "as much as goes").Complete(t.Context(), make([]byte, once.MaxResult)); err != nil {
+	if err := take(t, w.Claims, "as much as goes").Complete(t.Context(), make([]byte, 4<<20)); err != nil {
 		t.Error(err)
 	}
 }
@@ -125,7 +126,7 @@ func TestResultsMayLieElsewhereAndAreCheckedByTheirDigest(t *testing.T) {
 
 func TestPoint21_WorkThatWasDoneIsNotRepeatedForWantOfItsResult(t *testing.T) {
 	w := newWorld(t)
-	large := &work{result: make([]byte, once.MaxResult+1)}
+	large := &work{result: make([]byte, 4<<20+1)}
 	for range 2 {
 		if _, _, err := w.Do(t.Context(), "large", payload, large.do); !errors.Is(err, once.ErrResultUnavailable) {
 			t.Errorf("a result beyond the limit: %v", err)
@@ -143,20 +144,15 @@ func TestPoint21_WorkThatWasDoneIsNotRepeatedForWantOfItsResult(t *testing.T) {
 		}
 	}
 	// An outage of the store after the effect.
-	failing := 5
+	var failing *embeddedtest.Injection
 	saved := &work{result: []byte("saved")}
 	result, _, err := w.Do(t.Context(), "outage", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
-		w.wire.breaks(func(target string) error {
-			if failing--; failing >= 0 {
-				return errWire
-			}
-			return nil
-		}, nil)
+		failing = w.transport.Inject(embeddedtest.LoseRequest().With(errOutage).Next(5))
 
 		return saved.do(ctx, c)
 	})
-	if err != nil || string(result) != "saved" || failing > 0 {
-		t.Errorf("%q, %v, %d failures left", result, err, failing)
+	if err != nil || string(result) != "saved" || failing.Strikes() != 5 {
+		t.Errorf("%q, %v, %d failures", result, err, failing.Strikes())
 	}
 
 	if large.calls != 1 || encoded != 1 || saved.calls != 1 {

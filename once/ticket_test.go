@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +52,7 @@ func TestATicketIsWorthNothingAfterATakeover(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.clock.advance(time.Hour)
+	w.clock.Advance(time.Hour)
 
 	if _, err := w.Claim(t.Context(), "k", nil); err != nil {
 		t.Fatal(err)
@@ -145,7 +144,7 @@ func TestARequestThatIsRepeatedGetsItsClaimAgain(t *testing.T) {
 	if _, err := as("", "p"); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("nobody: %v", err)
 	}
-	w.clock.advance(time.Minute + 2*time.Second)
+	w.clock.Advance(time.Minute + 2*time.Second)
 
 	later, err := as("request-1", "p")
 	if err != nil || later.Fence() != first.Fence()+1 || later.Outcome != once.TakenOver {
@@ -172,12 +171,7 @@ func TestARepeatThatIsCancelledLeavesTheClaimToWhoHasIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	w.wire.breaks(nil, func(_ string, r *http.Response) (*http.Response, error) {
-		w.wire.breaks(nil, nil)
-		cancel()
-		_ = r.Body.Close()
-		return nil, context.Canceled
-	})
+	w.cancelWithAnswer(cancel)
 
 	if _, err := w.ClaimAs(ctx, "request-1", "k", payload); !errors.Is(err, context.Canceled) {
 		t.Error(err)

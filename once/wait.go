@@ -5,42 +5,45 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"ratchet/internal/worker"
 )
 
-// The pause between two looks at a key in progress, doubling from the first to the
-// last, each with jitter. A look is a read, a quarter of the price of a claim.
-const firstPause, lastPause = 20 * time.Millisecond, 2 * time.Second
+// pollBackoff is the wait between two reads of a key in progress, and between two tries to
+// end a claim. A read costs a quarter of what a claim costs.
+var pollBackoff = worker.Backoff{Base: minPoll, Max: 2 * time.Second}
 
-// await looks at a key in progress until it has ended or come free, the patience is
-// over, or ctx ends. Then it returns the last refusal; the record is left alone.
+const minPoll = 20 * time.Millisecond
+
+// await reads a key in progress until it has ended or become free, until the waiting time
+// is over, or until ctx ends. In the last two cases it returns the refusal that it had
+// last. It does not write to the record.
 func (c *Claims) await(ctx context.Context, a *attempt, refusal error) (*Claim, error) {
-	patience := time.NewTimer(c.wait)
-	defer patience.Stop()
+	waiting, cancel := context.WithTimeout(ctx, c.wait)
+	defer cancel()
 
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		rest := pause/2 + rand.N(pause) //nolint:gosec // jitter, not a secret
+	for n := 1; ; n++ {
+		pause := pollBackoff.Delay(n)
 		if until, ok := RetryAt(refusal); ok {
-			// Nothing but its holder ends it earlier, nor will a look right after.
-			rest = min(rest, max(until.Sub(c.cfg.Now()), firstPause)+rand.N(firstPause)) //nolint:gosec // jitter
+			// Come back when the lease ends, but not all waiting callers at once.
+			untilFree := max(until.Sub(c.cfg.Now()), minPoll)
+			pause = min(pause, untilFree+rand.N(minPoll)) //nolint:gosec // jitter, not a secret
 		}
 
-		timer := time.NewTimer(rest)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, errors.Join(refusal, context.Cause(ctx))
-		case <-patience.C:
-			timer.Stop()
+		if !worker.Wait(waiting, pause) {
+			if ctx.Err() != nil {
+				return nil, errors.Join(refusal, context.Cause(ctx))
+			}
+
 			return nil, refusal
-		case <-timer.C:
 		}
 
-		s, err := c.see(ctx, a.key)
+		s, err := c.read(ctx, a.key)
 		if err != nil {
 			return nil, errors.Join(refusal, err)
 		}
 
-		claim, err := c.look(ctx, a, s)
+		claim, err := c.resolve(ctx, a, s)
 		if !errors.Is(err, ErrInProgress) {
 			return claim, err
 		}

@@ -15,7 +15,7 @@ func TestPoint24_WhoWaitsGivesUpWithoutTouchingTheRecord(t *testing.T) {
 	w := newWorld(t)
 	held := take(t, w.Claims, "k")
 	before := w.record(t, "k")
-	w.wire.requests()
+	w.calls()
 
 	if _, err := w.Waiting(100*time.Millisecond).Claim(t.Context(), "k", payload); !errors.Is(err, once.ErrInProgress) {
 		t.Errorf("%v", err)
@@ -27,7 +27,7 @@ func TestPoint24_WhoWaitsGivesUpWithoutTouchingTheRecord(t *testing.T) {
 		t.Errorf("the context bounds the patience: %v", err)
 	}
 
-	if n := slices.Collect(countOf(w.wire.requests(), "UpdateItem")); len(n) != 2 {
+	if n := slices.Collect(countOf(w.calls(), "UpdateItem")); len(n) != 2 {
 		t.Errorf("%d writes, one for each call", len(n))
 	}
 
@@ -65,8 +65,8 @@ func countOf(all []string, one string) func(func(string) bool) {
 func TestWhoWaitsTakesOverAndWaitersOfOneKeyShareOneExecution(t *testing.T) {
 	w := newWorld(t)
 	take(t, w.Claims, "crashed")
-	w.clock.advance(time.Minute + 2*time.Second - time.Millisecond)
-	go w.clock.advance(time.Second)
+	w.clock.Advance(time.Minute + 2*time.Second - time.Millisecond)
+	go w.clock.Advance(time.Second)
 
 	if got, err := w.Waiting(time.Minute).Claim(t.Context(), "crashed", payload); err != nil || got.Outcome != once.TakenOver {
 		t.Errorf("%+v, %v", got, err)
@@ -94,7 +94,7 @@ func TestWhoWaitsTakesOverAndWaitersOfOneKeyShareOneExecution(t *testing.T) {
 
 func TestWhoHasWaitedHasTheWholeLease(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.Lease, c.Margin, c.Now = 300*time.Millisecond, time.Millisecond, time.Now })
-	w.wire.service = nil
+	w.service.clock = nil
 	began := time.Now()
 	take(t, w.Claims, "k")
 

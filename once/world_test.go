@@ -2,22 +2,17 @@ package once_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
@@ -39,91 +34,28 @@ func TestMain(m *testing.M) {
 
 type item = map[string]types.AttributeValue
 
-// clock is the clock of one machine; tests move it.
-type clock struct{ now atomic.Int64 }
-
-func (c *clock) Now() time.Time          { return time.UnixMilli(c.now.Load()) }
-func (c *clock) advance(d time.Duration) { c.now.Add(d.Milliseconds()) }
-
-// wire is the network. A test may break it.
-type wire struct {
-	client *http.Client
-	// service is the service's clock; it stands in the Date of every answer.
-	service *clock
-	mu      sync.Mutex
-	// request may stop a request that is then not carried out, answer may replace the
-	// answer to one that was.
-	request func(target string) error
-	answer  func(target string, r *http.Response) (*http.Response, error)
-	sent    []string
+// dated stands behind the transport and puts the service's clock into the Date of every
+// answer. A nil clock leaves the Date alone.
+type dated struct {
+	embeddedtest.Doer
+	clock *embeddedtest.Clock
 }
 
-func (w *wire) Do(r *http.Request) (*http.Response, error) {
-	_, target, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	w.mu.Lock()
-	w.sent = append(w.sent, target)
-	request, answer := w.request, w.answer
-	w.mu.Unlock()
-
-	if request != nil {
-		if err := request(target); err != nil {
-			return nil, err
-		}
+func (d *dated) Do(r *http.Request) (*http.Response, error) {
+	response, err := d.Doer.Do(r)
+	if err == nil && d.clock != nil {
+		response.Header.Set("Date", d.clock.Now().Format(http.TimeFormat))
 	}
 
-	response, err := w.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-
-	if w.service != nil {
-		response.Header.Set("Date", w.service.Now().UTC().Format(http.TimeFormat))
-	}
-
-	if answer != nil {
-		return answer(target, response)
-	}
-
-	return response, nil
+	return response, err
 }
 
-// requests are those sent since the last call.
-func (w *wire) requests() []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	sent := w.sent
-	w.sent = nil
+// errOutage is the error of a request that does not reach the service. The client does not
+// retry it.
+var errOutage = errors.New("no route to the service")
 
-	return sent
-}
-
-func (w *wire) breaks(request func(string) error, answer func(string, *http.Response) (*http.Response, error)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.request, w.answer = request, answer
-}
-
-var errWire = errors.New("the wire broke")
-
-// loseAnswers loses the answers to the next n writes that are carried out.
-func (w *wire) loseAnswers(n int) {
-	w.breaks(nil, func(target string, r *http.Response) (*http.Response, error) {
-		if n > 0 && writes(target) {
-			n--
-			_ = r.Body.Close()
-			return nil, io.ErrUnexpectedEOF
-		}
-
-		return r, nil
-	})
-}
-
-func writes(target string) bool {
-	return target == "UpdateItem" || target == "PutItem" || target == "TransactWriteItems"
-}
-
-// meter adds up what the requests cost, in write and read units. A refused write
-// costs what the item that refused it takes.
+// meter adds up the write and read units of the requests. A refused write costs the units
+// of the item that refused it.
 type meter struct {
 	*dynamodb.Client
 	mu          sync.Mutex
@@ -212,7 +144,7 @@ func (m *meter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWri
 	return out, err
 }
 
-// spent is what the requests since the last call cost.
+// spent returns the units since the last call.
 func (m *meter) spent() (write, read float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,64 +154,128 @@ func (m *meter) spent() (write, read float64) {
 	return write, read
 }
 
-// world is a table of claims on an engine of its own, a clock, and a network.
+// world is a table of claims on an engine of its own, with a clock and a transport that
+// the test controls.
 type world struct {
 	*once.Claims
-	clock *clock
-	wire  *wire
-	db    *meter
-	// events are what Observe was told.
+	clock     embeddedtest.Clock
+	service   *dated
+	transport *embeddedtest.Transport
+	db        *meter
+	// events are those that were observed.
 	mu     sync.Mutex
 	events []once.Event
 }
 
 func (w *world) config() once.Config {
-	return once.Config{DynamoDB: w.db, Table: "once", Lease: time.Minute, Retention: time.Hour, Margin: time.Second, Now: w.clock.Now,
-		Observe: func(e once.Event) {
+	return once.Config{
+		DynamoDB:  w.db,
+		Table:     "once",
+		Lease:     time.Minute,
+		Retention: time.Hour,
+		Margin:    time.Second,
+		Now:       w.clock.Now,
+		Events: once.Events{Observed: func(e once.Event) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.events = append(w.events, e)
-		}}
+		}},
+	}
 }
 
-// network returns a client of an engine of the test's own, or of the DynamoDB Local
-// whose URL is in RATCHET_TEST_DYNAMODB_LOCAL: the same suite runs against the
-// vendor's. It keeps the data of each access key apart.
-func network(t testing.TB) (*http.Client, aws.Config) {
+// network returns a client that reaches the test's engine as over a network, because the
+// SDK reads the service's time from HTTP answers only.
+func network(t testing.TB) aws.Config {
 	t.Helper()
 
-	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
-	if endpoint == "" {
-		// As over a network: the SDK reads the service's time from the answers.
-		return embeddedtest.Open(t).HTTPClient(), aws.Config{Region: "us-east-1", Credentials: aws.AnonymousCredentials{}, BaseEndpoint: aws.String("http://dynamodb.test")}
+	if os.Getenv(embeddedtest.LocalURL) != "" {
+		return embeddedtest.Backend(t)
 	}
-	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-	t.Cleanup(client.CloseIdleConnections)
 
-	return client, aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint, Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}
+	return aws.Config{
+		Region:       "us-east-1",
+		Credentials:  aws.AnonymousCredentials{},
+		BaseEndpoint: aws.String("http://dynamodb.test"),
+		HTTPClient:   embeddedtest.Open(t).HTTPClient(),
+	}
 }
 
 // newWorld opens a world. Its SDK retries a lost answer at once.
 func newWorld(t testing.TB, change ...func(*once.Config)) *world {
 	t.Helper()
-	client, cfg := network(t)
-	w := &world{clock: &clock{}, wire: &wire{client: client}}
-	w.clock.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
-	w.wire.service, cfg.HTTPClient = w.clock, w.wire
-	w.db = &meter{Client: dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = retrying{} })}
+	cfg := network(t)
+	w := &world{}
+	w.service = &dated{Doer: cfg.HTTPClient, clock: &w.clock}
+	cfg.HTTPClient = w.service
+	cfg.Retryer = func() aws.Retryer { return retrying{} }
+	w.transport = embeddedtest.Intercept(&cfg)
+	w.db = &meter{Client: dynamodb.NewFromConfig(cfg)}
 	embeddedtest.Create(t, w.db.Client, once.TableInput("once"), once.TableInput("business"))
 	w.Claims = w.with(t, change...)
 
 	return w
 }
 
-// retrying sends again at once what got no answer, as the SDK does after a pause.
+// retrying retries a lost connection at once, and nothing else.
 type retrying struct{ aws.NopRetryer }
 
-func (retrying) IsErrorRetryable(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
+func (retrying) IsErrorRetryable(err error) bool { return errors.Is(err, embeddedtest.ErrLost) }
 func (retrying) MaxAttempts() int                { return 3 }
 func (retrying) RetryDelay(int, error) (time.Duration, error) {
 	return 0, nil
+}
+
+// calls returns the operations of the calls since the last time.
+func (w *world) calls() []string {
+	calls := w.transport.Calls()
+	w.transport.Reset()
+
+	return calls
+}
+
+// loseAnswers ends all faults and then loses the answers to the next n writes, which are
+// carried out.
+func (w *world) loseAnswers(n int) {
+	w.transport.Clear()
+
+	if n > 0 {
+		w.transport.Inject(embeddedtest.LoseAnswer(embeddedtest.Writes()...).Next(n))
+	}
+}
+
+// outage makes all calls of these operations fail.
+func (w *world) outage(operations ...string) *embeddedtest.Injection {
+	w.transport.Clear()
+
+	return w.transport.Inject(embeddedtest.LoseRequest(operations...).With(errOutage))
+}
+
+// cancelWithAnswer cancels the next call after it was carried out.
+func (w *world) cancelWithAnswer(cancel func()) {
+	w.transport.After(func(*embeddedtest.Call) error {
+		w.transport.Clear()
+		cancel()
+
+		return context.Canceled
+	})
+}
+
+// locks returns once-locks in the table of the claims.
+func (w *world) locks(t testing.TB) *once.Locks {
+	t.Helper()
+
+	return newLocks(t, once.LocksConfig{DynamoDB: w.db, Table: "once", Now: w.clock.Now})
+}
+
+func newLocks(t testing.TB, cfg once.LocksConfig) *once.Locks {
+	t.Helper()
+
+	locks, err := once.NewLocks(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return locks
 }
 
 // with returns further claims over the same table.
@@ -299,7 +295,7 @@ func (w *world) with(t testing.TB, change ...func(*once.Config)) *once.Claims {
 	return claims
 }
 
-// outcomes are the outcomes told since the last call.
+// outcomes returns the outcomes that were observed since the last call.
 func (w *world) outcomes() (all []once.Outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -314,7 +310,7 @@ func (w *world) outcomes() (all []once.Outcome) {
 
 var payload = []byte("payload")
 
-// take claims a key, and fails the test when it cannot be had.
+// take claims a key, and fails the test if it cannot.
 func take(t testing.TB, c *once.Claims, key string) *once.Claim {
 	t.Helper()
 
@@ -326,7 +322,7 @@ func take(t testing.TB, c *once.Claims, key string) *once.Claim {
 	return got
 }
 
-// refused claims a key that cannot be had, and checks why.
+// refused claims a key that cannot be claimed, and checks the error.
 func refused(t testing.TB, c *once.Claims, key string, want error) {
 	t.Helper()
 

@@ -1,0 +1,133 @@
+package once
+
+import (
+	"context"
+	"time"
+
+	"ratchet/internal/dynamo"
+)
+
+// claimUpdate is an update that claims a key, with the fence that the key has afterwards.
+type claimUpdate struct {
+	*dynamo.Update
+	fence int64
+}
+
+// target is what a claim makes of the record: in progress, or completed at once.
+type target struct {
+	status Status
+	result []byte // nil for none
+}
+
+var inProgress = target{status: StatusInProgress}
+
+// newUpdate begins an update of the record under a key.
+func (c *Claims) newUpdate(key string) *dynamo.Update {
+	return dynamo.NewUpdate(c.cfg.Table, recordKey(key))
+}
+
+// claimNew claims a key without a record. The fence begins at the time, so that it is
+// larger than the fences of all deleted records of the key.
+func (c *Claims) claimNew(a *attempt, now time.Time, to target) claimUpdate {
+	u := c.claimUpdate(a, now, now.Unix(), to)
+	u.IfAbsent(attrKey)
+
+	return u
+}
+
+// seenCondition lets a claim replace only the record that was seen: one that has expired,
+// or one for the same payload that was released or whose lease has ended.
+const seenCondition = "#fence = :seen AND ((#payloadHash = :seenPrint AND (#status = :released OR " +
+	"(#status = :inProgress AND #leaseUntil <= :stale))) OR #expiresAt < :nowSeconds)"
+
+// formerEnd are the attributes of a record that has ended.
+var formerEnd = []string{
+	attrResult, attrSize, attrRef, attrRefHash, attrLost, attrFailure, attrReleasedBy, attrReason,
+}
+
+// claimSeen claims the key from the holder that was seen. The condition contains the
+// holder's fence, so a request that arrives a second time, however late, changes nothing.
+func (c *Claims) claimSeen(a *attempt, now time.Time, seen *Record, to target) claimUpdate {
+	a.tookOver = a.tookOver || seen.Status == StatusInProgress && !seen.expired(now)
+
+	u := c.claimUpdate(a, now, seen.Fence+1, to)
+	u.If(seenCondition).
+		Bind(":released", dynamo.S(string(StatusReleased))).
+		Bind(":nowSeconds", dynamo.Seconds(now))
+	c.bindSeen(u.Update, seen, now)
+
+	for _, attribute := range formerEnd {
+		if attribute != attrResult || to.result == nil { // one update cannot set and remove it
+			u.RemoveAttribute(attribute)
+		}
+	}
+
+	if c.stays(a) {
+		u.RemoveAttribute(ExpiryAttribute)
+	}
+
+	return u
+}
+
+// bindSeen binds the fence and fingerprint that were seen, and the time before which the
+// lease must have ended.
+func (c *Claims) bindSeen(u *dynamo.Update, seen *Record, now time.Time) {
+	u.Bind(":seen", dynamo.N(seen.Fence)).
+		Bind(":seenPrint", dynamo.B(seen.fingerprint)).
+		Bind(":inProgress", dynamo.S(string(StatusInProgress))).
+		Bind(":stale", dynamo.Millis(now.Add(-2*c.cfg.Margin)))
+}
+
+func (c *Claims) claimUpdate(a *attempt, now time.Time, fence int64, to target) claimUpdate {
+	u := c.newUpdate(a.key).
+		SetValue(attrStatus, dynamo.S(string(to.status))).
+		SetValue(attrOwner, dynamo.S(a.owner)).
+		SetValue(attrFence, dynamo.N(fence)).
+		SetValue(attrLease, dynamo.Millis(now.Add(a.lease))).
+		SetValue(attrFingerprint, dynamo.B(a.fingerprint)).
+		SetValue(attrOperation, dynamo.S(a.operation)).
+		SetValue(attrClaimed, dynamo.Millis(now)).
+		SetValue(attrUpdated, dynamo.Millis(now))
+
+	if !c.stays(a) {
+		u.SetValue(ExpiryAttribute, dynamo.Seconds(c.keepUntil(now, a.keyEnd)))
+	}
+
+	if to.result != nil {
+		u.SetValue(attrResult, dynamo.B(to.result))
+	}
+
+	return claimUpdate{Update: u, fence: fence}
+}
+
+// stays reports whether the record must not expire, because work that must not be repeated
+// may begin under the lease. A record that is written together with its effect has no
+// lease, and expires.
+func (c *Claims) stays(a *attempt) bool { return c.cfg.ExpiredIsUnknown && a.lease > 0 }
+
+// markUnknown gives a claim whose lease ran out an unknown outcome. The record does not
+// expire until it is resolved.
+func (c *Claims) markUnknown(now time.Time, seen *Record) claimUpdate {
+	u := c.newUpdate(seen.Key).
+		If("#fence = :seen AND #payloadHash = :seenPrint AND #status = :inProgress AND #leaseUntil <= :stale").
+		SetValue(attrStatus, dynamo.S(string(StatusUnknown))).
+		SetValue(attrUpdated, dynamo.Millis(now)).
+		RemoveAttribute(ExpiryAttribute)
+	c.bindSeen(u, seen, now)
+
+	return claimUpdate{Update: u}
+}
+
+// undo releases what a canceled call may have claimed, so that no caller has to wait for
+// the lease to end. If undo fails, the lease ends by itself.
+func (c *Claims) undo(ctx context.Context, a *attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+
+	release := c.newUpdate(a.key).
+		IfEquals(attrOwner, dynamo.S(a.owner)).
+		IfEquals(attrStatus, dynamo.S(string(StatusInProgress))).
+		SetValue(attrStatus, dynamo.S(string(StatusReleased))).
+		SetValue(attrUpdated, dynamo.Millis(c.cfg.Now()))
+	_, _, _ = c.apply(ctx, a.key, release)
+}

@@ -1,0 +1,65 @@
+package once
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"ratchet/txn"
+)
+
+// Claims makes the claims of one operation. Its methods may be called from many
+// goroutines.
+type Claims struct {
+	cfg    Config
+	cache  *cache
+	wait   time.Duration
+	writer *txn.Writer
+}
+
+// New checks cfg and returns the claims of its operation.
+func New(cfg Config) (*Claims, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+
+	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {attrKey}}})
+	if err != nil {
+		return nil, fmt.Errorf("once: %w", err)
+	}
+
+	return &Claims{cfg: cfg, cache: newCache(cfg.Cache), writer: writer}, nil
+}
+
+// Waiting returns the same claims with a waiting time. A call that finds its key in
+// progress waits up to d, and no longer than its context, for the key to end or become
+// free.
+func (c *Claims) Waiting(d time.Duration) *Claims {
+	waiting := *c
+	waiting.wait = d
+
+	return &waiting
+}
+
+// Ref returns the name of a key in events and errors: 12 hexadecimal digits of its keyed
+// digest.
+func (c *Claims) Ref(key string) string {
+	h := hmac.New(sha256.New, c.cfg.LogKey)
+	h.Write([]byte(key))
+
+	return hex.EncodeToString(h.Sum(nil)[:6])
+}
+
+// keepUntil is when a record may count as absent: after the retention. The record of a key
+// that carries its end stays until every clock has passed that end.
+func (c *Claims) keepUntil(now, keyEnd time.Time) time.Time {
+	until := now.Add(c.cfg.Retention)
+	if end := keyEnd.Add(2*c.cfg.Margin + time.Second); !keyEnd.IsZero() && end.After(until) {
+		return end
+	}
+
+	return until
+}

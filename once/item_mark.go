@@ -1,0 +1,218 @@
+package once
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+)
+
+// ItemWrite is an update of one item. [Claims.DoInItem] adds a mark to the item, which
+// shows that the update was made.
+type ItemWrite struct {
+	Table string
+	Key   map[string]types.AttributeValue
+	// Set, Remove, Add and Delete are the clauses of the update expression, without their
+	// keywords. Condition is the condition of the write itself. Names and values that begin
+	// with #once_ and :once_ are reserved.
+	Set, Remove, Add, Delete string
+	Condition                string
+	Names                    map[string]string
+	Values                   map[string]types.AttributeValue
+	// Result is kept in the mark and replayed: at most 256 bytes.
+	Result []byte
+	// Memory is how many marks the item keeps at most, 4 to 256. When it is full, the oldest
+	// quarter is deleted. Each mark takes about 120 bytes of the item. Default 32.
+	Memory int
+}
+
+// RefusedError says that the condition of the write itself failed. Item is the item that
+// failed it, nil if there is none. Nothing was written.
+type RefusedError struct {
+	Item map[string]types.AttributeValue
+}
+
+func (*RefusedError) Error() string { return "the condition of the write failed" }
+
+const (
+	// markPrefix begins the attributes of marks, which are named by a digest of the key.
+	markPrefix = "once#"
+	markCount  = "once#count"
+	maxMark    = 256
+	// maxDeleted bounds how many marks one write deletes: an expression has at most 4 KB.
+	maxDeleted = 64
+
+	minMemory, maxMemory, defaultMemory = 4, 256, 32
+)
+
+// DoInItem makes the write in one request, unless the item has the key's mark. It remembers
+// at least the last three quarters of w.Memory keys. Effect and mark are one write, so no
+// lease is needed. If w.Condition fails, DoInItem returns a [RefusedError].
+func (c *Claims) DoInItem(ctx context.Context, key string, payload []byte, w ItemWrite) (result []byte, replayed bool, err error) {
+	a, err := c.newAttempt(key, payload, 0)
+	setDefault(&w.Memory, defaultMemory)
+
+	switch now := c.cfg.Now(); {
+	case err != nil:
+	case a.keyEnded(now):
+		err = ErrKeyExpired
+	case w.Memory < minMemory || w.Memory > maxMemory:
+		err = fmt.Errorf("%w: memory: %d to %d marks, got %d", ErrInvalid, minMemory, maxMemory, w.Memory)
+	case len(w.Result) > maxMark:
+		err = fmt.Errorf("%w: result: %d bytes, at most %d in a mark", ErrInvalid, len(w.Result), maxMark)
+	default:
+		result, replayed, err = c.writeMarked(ctx, a, w, now)
+	}
+
+	outcome := outcomeCompleted
+	if replayed {
+		outcome = Replayed
+	}
+
+	return result, replayed, c.observe("mark", key, outcome, err)
+}
+
+// writeMarked sends the write with its mark. If the item has no room for another mark, it
+// sends the write again with the deletion of the oldest marks.
+func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite, now time.Time) (result []byte, replayed bool, err error) {
+	digest := sha256.Sum256([]byte(a.key))
+	name := markPrefix + base64.RawURLEncoding.EncodeToString(digest[:16])
+	call := make([]byte, 8)
+	_, _ = rand.Read(call) // never fails since Go 1.24
+
+	mark := dynamo.Item{
+		"p":  dynamo.B(a.fingerprint),
+		"c":  dynamo.B(call),
+		"at": dynamo.Millis(now),
+	}
+	if w.Result != nil {
+		mark["r"] = dynamo.B(w.Result)
+	}
+
+	var deleted []string
+	for range rounds {
+		_, err := c.cfg.DynamoDB.UpdateItem(ctx, withoutImage(w.marked(name, mark, deleted)))
+		if err == nil {
+			return w.Result, false, nil
+		}
+
+		item, refused := dynamo.FailedCondition(err)
+		if !refused {
+			return nil, false, err
+		}
+
+		// There is no item, or the endpoint does not return it.
+		if len(item) == 0 {
+			out, err := c.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+				TableName:      &w.Table,
+				Key:            w.Key,
+				ConsistentRead: aws.Bool(true),
+			})
+			if err != nil {
+				return nil, false, err
+			}
+			item = out.Item
+		}
+
+		if m, ok := item[name].(*types.AttributeValueMemberM); ok {
+			switch {
+			case !a.matches(dynamo.Bytes(m.Value, "p")):
+				return nil, false, ErrMismatch
+			case string(dynamo.Bytes(m.Value, "c")) == string(call):
+				return w.Result, false, nil // this call made the mark; the answer was lost
+			}
+
+			return dynamo.Bytes(m.Value, "r"), true, nil
+		}
+
+		// If the marks to delete exist and there is room, w.Condition has failed.
+		missing := slices.ContainsFunc(deleted, func(n string) bool { return item[n] == nil })
+		if dynamo.Number(item, markCount) < int64(w.Memory+len(deleted)) && !missing {
+			return nil, false, &RefusedError{Item: item}
+		}
+		deleted = oldestMarks(item, w.Memory)
+	}
+
+	return nil, false, inProgressError{c.cfg.Now()}
+}
+
+// oldestMarks returns the names of the oldest quarter of a full memory.
+func oldestMarks(item dynamo.Item, memory int) []string {
+	type mark struct {
+		name string
+		at   int64
+	}
+
+	var marks []mark
+	for name, v := range item {
+		if m, ok := v.(*types.AttributeValueMemberM); ok && strings.HasPrefix(name, markPrefix) {
+			marks = append(marks, mark{name, dynamo.Number(m.Value, "at")})
+		}
+	}
+	slices.SortFunc(marks, func(x, y mark) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.name, y.name)) })
+
+	var oldest []string
+	for _, m := range marks[:min(max(len(marks)-memory, 0)+memory/4, len(marks), maxDeleted)] {
+		oldest = append(oldest, m.name)
+	}
+
+	return oldest
+}
+
+// marked returns the write with its mark, on condition that the item does not have the
+// mark yet and has room for it. Each deleted mark makes room for one, so it must exist.
+func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dynamo.Update {
+	u := dynamo.NewUpdate(w.Table, w.Key).
+		Alias("#once_mark", name).
+		Alias("#once_count", markCount).
+		If("attribute_not_exists(#once_mark)").
+		If("attribute_not_exists(#once_count) OR #once_count < :once_room").
+		Set("#once_mark = :once_mark").
+		Set("#once_count = if_not_exists(#once_count, :once_zero) + :once_delta").
+		Bind(":once_mark", dynamo.M(mark)).
+		Bind(":once_zero", dynamo.N(0)).
+		Bind(":once_delta", dynamo.N(int64(1-len(deleted)))).
+		Bind(":once_room", dynamo.N(int64(w.Memory+len(deleted))))
+
+	for i, old := range deleted {
+		placeholder := "#once_" + strconv.Itoa(i)
+		u.Alias(placeholder, old).
+			If("attribute_exists(" + placeholder + ")").
+			Remove(placeholder)
+	}
+
+	for placeholder, attribute := range w.Names {
+		u.Alias(placeholder, attribute)
+	}
+
+	for placeholder, v := range w.Values {
+		u.Bind(placeholder, v)
+	}
+
+	if w.Condition != "" {
+		u.If("(" + w.Condition + ")")
+	}
+
+	for _, section := range []struct {
+		clauses string
+		add     func(string) *dynamo.Update
+	}{{w.Set, u.Set}, {w.Remove, u.Remove}, {w.Add, u.Add}, {w.Delete, u.Delete}} {
+		if section.clauses != "" {
+			section.add(section.clauses)
+		}
+	}
+
+	return u
+}

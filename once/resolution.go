@@ -1,0 +1,137 @@
+package once
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+
+	"ratchet/internal/dynamo"
+)
+
+// Resolution is what became of work with an unknown outcome: StatusCompleted with its
+// Result, StatusFailed with a Failure, or StatusReleased if it had no effect. The zero
+// value means that the outcome is still unknown.
+type Resolution struct {
+	Status  Status
+	Result  []byte
+	Failure *Failure
+}
+
+// Resolve ends a record with an unknown outcome, or one in progress whose lease has run
+// out. The argument is the record as it was read. Resolve returns ErrStaleOwner if the
+// record has changed since, unless the same resolution has changed it.
+func (c *Claims) Resolve(ctx context.Context, r Record, to Resolution) error {
+	return c.observe("resolve", r.Key, outcomeResolved, c.applyResolution(ctx, r, to))
+}
+
+func (c *Claims) applyResolution(ctx context.Context, r Record, to Resolution) error {
+	now := c.cfg.Now()
+	u := c.newUpdate(r.Key).
+		If("#fence = :seen AND #payloadHash = :seenPrint AND (#status = :unknown OR (#status = :inProgress AND #leaseUntil <= :stale))").
+		Bind(":unknown", dynamo.S(string(StatusUnknown))).
+		SetValue(attrStatus, dynamo.S(string(to.Status))).
+		SetValue(attrUpdated, dynamo.Millis(now)).
+		SetValue(ExpiryAttribute, dynamo.Seconds(now.Add(c.cfg.Retention)))
+	c.bindSeen(u, &r, now)
+
+	// same recognizes the record that this very resolution leaves.
+	same := func(*Record) bool { return true }
+	switch {
+	case to.Status == StatusReleased:
+	case to.Status == StatusCompleted && len(to.Result) > c.cfg.Inline:
+		return fmt.Errorf("%w: result: %d bytes, at most %d for a resolution", ErrInvalid, len(to.Result), c.cfg.Inline)
+	case to.Status == StatusCompleted:
+		same = func(now *Record) bool {
+			return bytes.Equal(now.result, to.Result) && !now.lost && now.pointer.name == ""
+		}
+
+		if to.Result != nil {
+			u.SetValue(attrResult, dynamo.B(to.Result))
+		}
+	case to.Status == StatusFailed && to.Failure != nil && to.Failure.Code != "":
+		text := to.Failure.encode()
+		same = func(now *Record) bool { return bytes.Equal(now.failure, text) }
+		u.SetValue(attrFailure, dynamo.B(text))
+	default:
+		return fmt.Errorf("%w: resolution: must be completed, released, or failed with a failure", ErrInvalid)
+	}
+
+	applied, s, err := c.apply(ctx, r.Key, u)
+	switch {
+	case err != nil || applied:
+		return err
+	case s.record != nil && s.record.Fence == r.Fence && s.record.Status == to.Status && same(s.record):
+		return nil // resolved before; the answer was lost
+	}
+
+	return ErrStaleOwner
+}
+
+// reconcile asks Config.Reconcile about one key. It returns nil if the outcome is no longer
+// unknown.
+func (c *Claims) reconcile(ctx context.Context, key string) error {
+	r, found, err := c.Get(ctx, key)
+	if err != nil || !found {
+		return err
+	}
+
+	resolved, err := c.reconcileRecord(ctx, r)
+	if err == nil && !resolved {
+		return c.observe("claim", key, "", ErrUnknownOutcome)
+	}
+
+	return err
+}
+
+// reconcileRecord asks Config.Reconcile about a record and stores its resolution. It
+// returns false if the outcome is still unknown.
+func (c *Claims) reconcileRecord(ctx context.Context, r Record) (resolved bool, err error) {
+	to, err := c.cfg.Reconcile(ctx, r)
+	if err != nil {
+		return false, fmt.Errorf("reconcile key#%s: %w", c.Ref(r.Key), err)
+	}
+
+	if to.Status == "" {
+		return false, nil
+	}
+
+	err = c.Resolve(ctx, r, to)
+	if errors.Is(err, ErrStaleOwner) {
+		return true, nil // another caller has resolved it
+	}
+
+	return err == nil, err
+}
+
+// ForceRelease frees a key whatever its status. It is for an operator, whose name and
+// reason are kept in the record. A former holder can no longer end its claim. The caches of
+// other processes replay a result until it expires.
+func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) error {
+	if by == "" || reason == "" {
+		return c.observe("force-release", r.Key, "", fmt.Errorf("%w: name and reason must be given", ErrInvalid))
+	}
+
+	now := c.cfg.Now()
+	u := c.newUpdate(r.Key).
+		IfEquals(attrFence, dynamo.N(r.Fence)).
+		IfEquals(attrStatus, dynamo.S(string(r.Status))).
+		SetValue(attrStatus, dynamo.S(string(StatusReleased))).
+		SetValue(attrFence, dynamo.N(r.Fence+1)).
+		SetValue(attrUpdated, dynamo.Millis(now)).
+		SetValue(ExpiryAttribute, dynamo.Seconds(now.Add(c.cfg.Retention))).
+		SetValue(attrReleasedBy, dynamo.S(by)).
+		SetValue(attrReason, dynamo.S(reason))
+	for _, attribute := range []string{attrOwner, attrResult, attrSize, attrRef, attrRefHash, attrLost, attrFailure} {
+		u.RemoveAttribute(attribute)
+	}
+
+	applied, s, err := c.apply(ctx, r.Key, u)
+	c.cache.forget(r.Key) // also without an answer: the write may have been made
+
+	if err == nil && !applied && (s.record == nil || s.record.Fence != r.Fence+1 || s.record.ReleasedBy != by || s.record.Reason != reason) {
+		err = ErrStaleOwner
+	}
+
+	return c.observe("force-release", r.Key, outcomeReleased, err)
+}

@@ -1,0 +1,104 @@
+package once
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// Unsettled reads one page of the table, of at most limit items. It returns the records on
+// it, of any operation, that have an unknown outcome, or a lease that ran out before the
+// given time. The first page comes after "". The last page returns "" as next.
+func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, limit int32) (page []Record, next string, err error) {
+	in := &dynamodb.ScanInput{
+		TableName:        &c.cfg.Table,
+		Limit:            &limit,
+		ConsistentRead:   aws.Bool(true),
+		FilterExpression: aws.String("#status = :unknown OR (#status = :inProgress AND #lease <= :before)"),
+		ExpressionAttributeNames: map[string]string{
+			"#status": attrStatus,
+			"#lease":  attrLease,
+		},
+		ExpressionAttributeValues: dynamo.Item{
+			":unknown":    dynamo.S(string(StatusUnknown)),
+			":inProgress": dynamo.S(string(StatusInProgress)),
+			":before":     dynamo.Millis(before.Add(-2 * c.cfg.Margin)),
+		},
+	}
+	if after != "" {
+		in.ExclusiveStartKey = recordKey(after)
+	}
+
+	out, err := c.cfg.DynamoDB.Scan(ctx, in)
+	if err != nil {
+		return nil, "", fmt.Errorf("scan for unsettled claims: %w", err)
+	}
+
+	for _, item := range out.Items {
+		r, err := decode(item)
+		if err != nil {
+			return nil, "", fmt.Errorf("key#%s: %w", c.Ref(r.Key), err)
+		}
+		page = append(page, r)
+	}
+
+	return page, dynamo.Text(out.LastEvaluatedKey, attrKey), nil
+}
+
+// Swept counts what a sweep did.
+type Swept struct {
+	// Found counts the unsettled records, Moved those that Config.Reconcile resolved, and
+	// Failed those for which it, or the write, failed.
+	Found, Moved, Failed int
+}
+
+const (
+	sweepPage      = 100
+	maxSweepErrors = 10
+)
+
+// Sweep asks Config.Reconcile about every record of this operation that has an unknown
+// outcome, or whose lease ran out at least age ago. It scans the whole table, in pages, so
+// run it seldom. The returned error joins the first 10 failures.
+func (c *Claims) Sweep(ctx context.Context, age time.Duration) (s Swept, err error) {
+	if c.cfg.Reconcile == nil {
+		return s, fmt.Errorf("sweep: %w: Config.Reconcile is nil", ErrInvalid)
+	}
+
+	before := c.cfg.Now().Add(-age)
+	for after := ""; ; {
+		page, next, scanErr := c.Unsettled(ctx, before, after, sweepPage)
+		if scanErr != nil {
+			return s, errors.Join(err, scanErr)
+		}
+
+		for _, r := range page {
+			if r.Operation != c.cfg.Operation {
+				continue
+			}
+
+			s.Found++
+			resolved, failure := c.reconcileRecord(ctx, r)
+
+			switch {
+			case failure != nil:
+				if s.Failed < maxSweepErrors {
+					err = errors.Join(err, failure)
+				}
+				s.Failed++
+			case resolved:
+				s.Moved++
+			}
+		}
+
+		if after = next; next == "" || ctx.Err() != nil {
+			return s, errors.Join(err, ctx.Err())
+		}
+	}
+}
