@@ -259,7 +259,7 @@ type lock struct {
 }
 
 func (s *service) acquireLock(ctx context.Context, c caller, in *lockInput) (*lockOutput, error) {
-	got, err := s.cfg.Claims.Acquire(ctx, c.tenant.claimKey(in.Key.Key), in.Body.Holder)
+	got, err := s.cfg.Locks.Acquire(ctx, c.tenant.claimKey(in.Key.Key), in.Body.Holder)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func (s *service) acquireLock(ctx context.Context, c caller, in *lockInput) (*lo
 }
 
 func (s *service) getLock(ctx context.Context, c caller, in *input.Key) (*lockOutput, error) {
-	got, found, err := s.cfg.Claims.Get(ctx, c.tenant.claimKey(in.Key))
+	got, found, err := s.cfg.Locks.Get(ctx, c.tenant.claimKey(in.Key))
 	if err == nil && !found {
 		err = notFound("lock")
 	}

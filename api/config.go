@@ -29,10 +29,12 @@ type stepFunctions interface {
 // Config says what is served to whom. The parts, and Secret, must be set; of Auth and
 // Dev exactly one.
 type Config struct {
-	Orders      *transitions.Orders
-	Stock       *inventory.Stock
-	Actions     *actions.Actions
-	Claims      once.Locks // also where claims are
+	Orders  *transitions.Orders
+	Stock   *inventory.Stock
+	Actions *actions.Actions
+	// Claims says where claims are kept: DynamoDB and Table.
+	Claims      once.Config
+	Locks       *once.Locks
 	Ledger      *ledger.Ledger
 	Payments    *payments.Payments
 	Parked      *tasktoken.Store
@@ -126,8 +128,8 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	switch {
-	case c.Orders == nil, c.Stock == nil, c.Actions == nil, c.Claims.DynamoDB == nil, c.Ledger == nil, c.Payments == nil, c.Parked == nil, c.SFN == nil, c.DeadLetters.DynamoDB == nil:
-		return errors.New("api: a part of Config is not set: Orders, Stock, Actions, Claims, Ledger, Payments, Parked, SFN or DeadLetters")
+	case c.Orders == nil, c.Stock == nil, c.Actions == nil, c.Claims.DynamoDB == nil, c.Locks == nil, c.Ledger == nil, c.Payments == nil, c.Parked == nil, c.SFN == nil, c.DeadLetters.DynamoDB == nil:
+		return errors.New("api: a part of Config is not set: Orders, Stock, Actions, Claims, Locks, Ledger, Payments, Parked, SFN or DeadLetters")
 	case c.Auth == nil && !c.Dev:
 		return errors.New("api: Config.Auth is nil, and Config.Dev does not say that everybody may come in")
 	case c.Auth != nil && c.Dev:

@@ -104,12 +104,17 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		t.Fatal(err)
 	}
 
+	locks, err := once.NewLocks(once.LocksConfig{DynamoDB: w.db, Table: "once"})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	parked, err := tasktoken.New(tasktoken.Config{DynamoDB: w.db, Table: "parked"})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Locks{DynamoDB: w.db, Table: "once"}, Parked: parked, SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
+	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Config{DynamoDB: w.db, Table: "once"}, Locks: locks, Parked: parked, SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
 	if change != nil {
 		change(&w.cfg)

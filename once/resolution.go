@@ -113,6 +113,7 @@ func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) 
 	}
 
 	now := c.cfg.Now()
+
 	u := c.newUpdate(r.Key).
 		IfEquals(attrFence, dynamo.N(r.Fence)).
 		IfEquals(attrStatus, dynamo.S(string(r.Status))).

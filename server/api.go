@@ -78,7 +78,7 @@ func (b *Backend) API(ctx context.Context, dev bool, audit io.Writer) (http.Hand
 	}
 
 	cfg := api.Config{Orders: b.Orders, Stock: b.Stock, Actions: b.Actions, Ledger: b.Ledger, Payments: b.Payments,
-		Claims: once.Locks{DynamoDB: b.DynamoDB, Table: b.Tables.Once}, Parked: b.Parked, SFN: b.SFN, Handlers: b.Handlers(), Start: b.starter(), AddReserved: b.AddItems,
+		Claims: once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once}, Locks: b.Locks, Parked: b.Parked, SFN: b.SFN, Handlers: b.Handlers(), Start: b.starter(), AddReserved: b.AddItems,
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters}, Ready: b.ready, Draining: ctx.Done(),
 		Dev: dev, Secret: secret, Hosts: b.Config.API.Hosts, Rate: b.Config.API.Rate, WatchFor: b.Config.API.WatchFor,
 		Audit: slog.NewJSONHandler(audit, nil), Log: b.log}

@@ -61,7 +61,7 @@ type Backend struct {
 
 	Orders *transitions.Orders
 	Claims *once.Claims
-	Locks  once.Locks
+	Locks  *once.Locks
 	// Actions are the one-time actions of the tenant without a name.
 	Actions *actions.Actions
 	Stock   *inventory.Stock
@@ -204,7 +204,10 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 		return nil, err
 	}
 
-	b.Locks = once.Locks{DynamoDB: b.DynamoDB, Table: b.Tables.Once}
+	if b.Locks, err = once.NewLocks(once.LocksConfig{DynamoDB: b.DynamoDB, Table: b.Tables.Once}); err != nil {
+		return nil, err
+	}
+
 	if b.Sink, err = sinkFor(cfg, dev, log); err != nil {
 		return nil, err
 	}

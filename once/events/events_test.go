@@ -211,12 +211,13 @@ func TestTheSendersOwnIDCountsMoreThanTheMessages(t *testing.T) {
 func TestAFunctionReturnsTheStoredResult(t *testing.T) {
 	calls := 0
 
-	fn, err := events.Function(newClaims(t, func(c *once.Config) { c.Payload = once.JSON }),
-		func(event json.RawMessage) (string, error) {
+	fn, err := events.Function(events.FunctionConfig{
+		Claims: newClaims(t, func(c *once.Config) { c.PayloadJSON = true }),
+		Key: func(event json.RawMessage) (string, error) {
 			var e struct{ ID string }
 			err := json.Unmarshal(event, &e)
 			return e.ID, err
-		},
+		}},
 		func(context.Context, json.RawMessage) (json.RawMessage, error) {
 			calls++
 			return json.RawMessage(`{"charged":true}`), nil
@@ -239,7 +240,7 @@ func TestAFunctionReturnsTheStoredResult(t *testing.T) {
 		t.Error("an event without a key is accepted")
 	}
 
-	if _, err := events.Function(nil, nil, nil); err == nil {
+	if _, err := events.Function(events.FunctionConfig{}, nil); err == nil {
 		t.Error("nothing is accepted")
 	}
 }

@@ -11,20 +11,43 @@ import (
 // Func is a Lambda function, JSON in and JSON out. It fits lambda.Start.
 type Func func(ctx context.Context, event json.RawMessage) (json.RawMessage, error)
 
+// FunctionConfig is the configuration of [Function]. Both fields must be set.
+type FunctionConfig struct {
+	Claims *once.Claims
+	// Key names the work that an event asks for.
+	Key func(event json.RawMessage) (string, error)
+}
+
 // Function returns fn, done once per key: an invocation whose key was finished before
-// returns the stored result. The function's own deadline bounds the claim's lease, so
-// that one which is killed is taken over soon after.
-func Function(claims *once.Claims, key func(event json.RawMessage) (string, error), fn Func) (Func, error) {
-	if claims == nil || key == nil || fn == nil {
-		return nil, errors.New("events: Function needs claims, a key and a function")
+// returns the stored result. The lease is no longer than the function's deadline, so an
+// invocation that was killed is taken over soon.
+func Function(cfg FunctionConfig, fn Func) (Func, error) {
+	var faults []error
+	if cfg.Claims == nil {
+		faults = append(faults, errors.New("events: FunctionConfig.Claims: must be set"))
+	}
+
+	if cfg.Key == nil {
+		faults = append(faults, errors.New("events: FunctionConfig.Key: must be set"))
+	}
+
+	if fn == nil {
+		faults = append(faults, errors.New("events: the function must be set"))
+	}
+
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
 	}
 
 	return func(ctx context.Context, event json.RawMessage) (json.RawMessage, error) {
-		k, err := key(event)
+		key, err := cfg.Key(event)
 		if err != nil {
 			return nil, err
 		}
-		result, _, err := claims.Do(ctx, k, event, func(ctx context.Context, _ *once.Claim) ([]byte, error) { return fn(ctx, event) })
+
+		result, _, err := cfg.Claims.Do(ctx, key, event, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+			return fn(ctx, event)
+		})
 
 		return result, err
 	}, nil

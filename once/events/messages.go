@@ -10,29 +10,29 @@ import (
 	"ratchet/queues"
 )
 
-// Config of [Messages]. Claims must be set.
+// Config is the configuration of [Messages]. Claims must be set.
 type Config struct {
 	Claims *once.Claims
 	// Key names the work that a message asks for. Default: the queue's name with the
-	// sender's deduplication id, or with the message's own ID where there is none.
+	// sender's deduplication ID, or with the message's own ID if there is none.
 	Key func(queues.Message) (string, error)
 	// Payload is what the work depends on. Default: the body.
 	Payload func(queues.Message) []byte
 }
 
-// lookAgain is the pause before a message with an unknown outcome is looked at again.
-const lookAgain = time.Minute
+// unknownVisibility is how long a message with an unknown outcome stays hidden.
+const unknownVisibility = time.Minute
 
 // codeRejected is the stored failure of a rejected message.
 const codeRejected = "Rejected"
 
-// errAgain releases the claim of a message that comes again.
-var errAgain = errors.New("the message comes again")
+// errRedelivered releases the claim of a message that will be delivered again.
+var errRedelivered = errors.New("the message will be delivered again")
 
-// Messages returns the middleware.
+// Messages checks cfg and returns the middleware.
 func Messages(cfg Config) (queues.Middleware, error) {
 	if cfg.Claims == nil {
-		return nil, errors.New("events: Config.Claims is nil")
+		return nil, errors.New("events: Config.Claims: must be set")
 	}
 
 	if cfg.Key == nil {
@@ -50,11 +50,12 @@ func Messages(cfg Config) (queues.Middleware, error) {
 				return queues.Reject(err)
 			}
 
-			return cfg.once(ctx, key, m, next)
+			return cfg.handleOnce(ctx, key, m, next)
 		}
 	}, nil
 }
 
+// messageKey is the default of Config.Key.
 func messageKey(m queues.Message) (string, error) {
 	if m.DeduplicationID != "" {
 		return keys.Of(m.Queue, "message", m.GroupID, "sender", m.DeduplicationID)
@@ -62,11 +63,13 @@ func messageKey(m queues.Message) (string, error) {
 	return keys.Of(m.Queue, "message", m.ID)
 }
 
-func (c *Config) once(ctx context.Context, key string, m queues.Message, next queues.Handler) queues.Outcome {
-	var mine *queues.Outcome // the handler's, when it ran
+// handleOnce handles the message under a claim of the key.
+func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, next queues.Handler) queues.Outcome {
+	var own *queues.Outcome // what the handler returned, if this call ran it
 	_, _, err := c.Claims.Do(ctx, key, c.Payload(m), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 		out := next(ctx, m)
-		mine = &out
+		own = &out
+
 		switch out.Kind {
 		case queues.KindDone:
 			return nil, nil
@@ -74,23 +77,25 @@ func (c *Config) once(ctx context.Context, key string, m queues.Message, next qu
 			return nil, once.Fail(codeRejected, out.Err)
 		}
 
-		return nil, errAgain
+		return nil, errRedelivered
 	})
+
 	var final *once.Failure
 	switch {
 	case err == nil, errors.Is(err, once.ErrResultUnavailable):
 		return queues.Done()
-	case mine != nil && (errors.Is(err, errAgain) || errors.As(err, &final)):
-		return *mine
+	case own != nil && (errors.Is(err, errRedelivered) || errors.As(err, &final)):
+		return *own
 	case errors.As(err, &final):
 		return queues.Reject(final)
 	case errors.Is(err, once.ErrUnknownOutcome):
-		return queues.InProgress(lookAgain)
-	case errors.Is(err, once.ErrMismatch), errors.Is(err, once.ErrInvalid), errors.Is(err, once.ErrKeyExpired), errors.Is(err, once.ErrCorrupt):
+		return queues.InProgress(unknownVisibility)
+	case errors.Is(err, once.ErrMismatch), errors.Is(err, once.ErrInvalid),
+		errors.Is(err, once.ErrKeyExpired), errors.Is(err, once.ErrCorrupt):
 		return queues.Reject(err)
 	}
 
-	if until, held := once.RetryAt(err); held {
+	if until, inProgress := once.RetryAt(err); inProgress {
 		return queues.InProgress(max(time.Until(until), 0))
 	}
 

@@ -1,40 +1,41 @@
-// Package idempotency makes HTTP handlers honour the Idempotency-Key header field, as
+// Package idempotency makes HTTP handlers honor the Idempotency-Key header field, as
 // draft-ietf-httpapi-idempotency-key-header-07 describes it.
 //
 // # Model
 //
-// [New] returns a middleware. It claims the key of the request, together with who
-// sends it, runs the handler, and stores the response. A retry gets the stored
-// response, with the header Idempotent-Replayed: true. The fingerprint of a request
-// covers method, target and body; a JSON body counts as its value, not its spelling.
+// [New] returns a middleware. It claims the key of the request together with the caller,
+// runs the handler, and stores the response. A retry gets the stored response, with the
+// header Idempotent-Replayed: true. The fingerprint of a request covers its method, target
+// and body. A JSON body is compared by its value.
 //
 //	the request                           answer           code
-//	no key                                400              idempotency_key_missing
-//	a key that cannot be read             400              idempotency_key_malformed
-//	a key whose own end has passed        400              idempotency_key_expired
-//	its sender is not known               401              caller_unknown
-//	a key that another request had        422              idempotency_key_reused
-//	the first one is still at work        409, Retry-After request_in_progress
-//	nobody knows what the first one did   409              outcome_unknown
-//	a body beyond the limit               413              request_too_large
-//	DynamoDB cannot be asked              503, Retry-After store_unavailable
+//	has no key                            400              idempotency_key_missing
+//	has a key that cannot be read         400              idempotency_key_malformed
+//	has a key whose own end has passed    400              idempotency_key_expired
+//	has an unknown caller                 401              caller_unknown
+//	has the key of another request        422              idempotency_key_reused
+//	repeats one that is being handled     409, Retry-After request_in_progress
+//	repeats one with an unknown outcome   409              outcome_unknown
+//	has a body that is too large          413              request_too_large
+//	DynamoDB is unavailable               503, Retry-After store_unavailable
 //
 // Bodies are problem+json (RFC 9457) with the code as a member.
 //
 // # Guarantees
 //
-// A response is stored before it is sent: what a client has seen is what every retry
-// gets. Keys of different callers never meet. What is stored is status, body and the
-// headers that [Config.Headers] names; cookies never.
+// A response is stored before it is sent, so every retry gets what the client has seen.
+// Keys of different callers are independent. Only the status, the body and the headers of
+// [Config.Headers] are stored, and cookies never.
 //
-// Which responses are stored is [Config.Judge]'s to say. By default all are but those
-// that ask for a retry (408, 409, 425, 429) and 5xx: a server error must not be for
-// ever, and the handler's own effects carry the key. After those the key is free.
+// [Config.Decide] says which responses are stored. By default all are stored except 5xx and
+// those that ask for a retry (408, 409, 425, 429). A stored server error would be final.
+// After a response that is not stored the key is free, and the handler must make its own
+// effects idempotent under the key.
 //
 // # Caveats
 //
-// A handler under this middleware cannot stream: Flush and Hijack are not supported,
-// and a response beyond [Config.MaxResponse] becomes a stored 500 response_too_large,
-// because its effect has happened. Authentication belongs outside of it, compression
-// too.
+// A handler under this middleware cannot stream: Flush and Hijack are not supported. A
+// response larger than [Config.MaxResponse] becomes a stored 500 response_too_large,
+// because its effect has happened. Authentication and compression belong outside of this
+// middleware.
 package idempotency

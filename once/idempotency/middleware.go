@@ -11,7 +11,6 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -19,44 +18,46 @@ import (
 	"ratchet/once/keys"
 )
 
-// Header is the request's field with the key, Replayed that of a replayed response.
+// Header is the field of a request that contains the key. Replayed is the field that marks
+// a replayed response.
 const (
 	Header   = "Idempotency-Key"
 	Replayed = "Idempotent-Replayed"
 )
 
-// Judgement is what becomes of a key after the handler's response.
-type Judgement int
+// Decision says what becomes of a key after the handler's response.
+type Decision int
 
-// Keep stores the response for every retry. Release forgets it: a retry runs the
-// handler again. Unknown leaves the key to a reconciler.
 const (
-	Keep Judgement = iota
+	// Keep stores the response for every retry.
+	Keep Decision = iota
+	// Release does not store the response. A retry runs the handler again.
 	Release
+	// Unknown gives the key an unknown outcome, which a reconciler must resolve.
 	Unknown
 )
 
-// Config of the middleware. Claims and Caller must be set.
+// Config is the configuration of the middleware. Claims and Caller must be set.
 type Config struct {
 	Claims *once.Claims
-	// Caller names who sends a request, from what authentication has found out: the
-	// tenant or account whose keys these are. It is part of every key. An error is
-	// answered with 401.
+	// Caller returns the authenticated sender of a request: the tenant or account to which
+	// its key belongs. It is part of every key. An error is answered with 401.
 	Caller func(*http.Request) (string, error)
-	// Methods are those that need a key. Default POST and PATCH. Others pass.
+	// Methods are the methods that need a key. Default POST and PATCH.
 	Methods []string
 	// Optional lets requests without a key pass.
 	Optional bool
-	// MaxRequest and MaxResponse bound bodies, in bytes. Default 1 MiB each;
-	// MaxResponse at most 3 MiB.
+	// MaxRequest and MaxResponse bound the bodies, in bytes. Default 1 MiB each. MaxResponse
+	// is at most 3 MiB.
 	MaxRequest, MaxResponse int
-	// Headers are stored with a response. Default: Content-Type, Content-Language,
-	// Location, ETag, Last-Modified, Link, Cache-Control.
+	// Headers lists the headers that are stored with a response. Default: Content-Type,
+	// Content-Language, Location, ETag, Last-Modified, Link, Cache-Control.
 	Headers []string
-	// Judge says which responses are stored. Default [DefaultJudge].
-	Judge func(status int) Judgement
-	// Docs is a page about keys; it is the type of problems, with the code as its
-	// fragment, and linked to. Default "about:blank" and no link.
+	// Decide says which responses are stored. Default: Release for 5xx, 408, 409, 425 and
+	// 429, Keep for all others.
+	Decide func(status int) Decision
+	// Docs is the URL of a page about keys. It becomes the type of problems, with the code
+	// as its fragment, and the target of a Link header. Default "about:blank" and no link.
 	Docs string
 	// Now is the clock of Retry-After. Default time.Now.
 	Now func() time.Time
@@ -64,13 +65,23 @@ type Config struct {
 
 const maxResponse = 3 << 20
 
-func (c *Config) complete() error {
-	switch {
-	case c.Claims == nil || c.Caller == nil:
-		return errors.New("idempotency: Config.Claims and Config.Caller must be set")
-	case c.MaxRequest < 0 || c.MaxResponse < 0 || c.MaxResponse > maxResponse:
-		return fmt.Errorf("idempotency: Config.MaxRequest must not be negative, MaxResponse 0 to %d", maxResponse)
+// neverStored are the headers that belong to one connection or one client. The empty name
+// is a mistake.
+var neverStored = []string{"Set-Cookie", "Connection", "Transfer-Encoding", "Content-Length", "Date", ""}
+
+// withDefaults fills in the zero values and reports every fault of the configuration.
+func (c Config) withDefaults() (Config, error) {
+	var faults []error
+	require := func(holds bool, format string, args ...any) {
+		if !holds {
+			faults = append(faults, fmt.Errorf("idempotency: Config."+format, args...))
+		}
 	}
+
+	require(c.Claims != nil, "Claims: must be set")
+	require(c.Caller != nil, "Caller: must be set")
+	require(c.MaxRequest >= 0, "MaxRequest %d: must not be negative", c.MaxRequest)
+	require(c.MaxResponse >= 0 && c.MaxResponse <= maxResponse, "MaxResponse %d: 0 to %d", c.MaxResponse, maxResponse)
 
 	if len(c.Methods) == 0 {
 		c.Methods = []string{http.MethodPost, http.MethodPatch}
@@ -91,25 +102,23 @@ func (c *Config) complete() error {
 	stored := make([]string, len(c.Headers))
 	for i, name := range c.Headers {
 		stored[i] = http.CanonicalHeaderKey(name)
-		if slices.Contains([]string{"Set-Cookie", "Connection", "Transfer-Encoding", "Content-Length", "Date", ""}, stored[i]) {
-			return fmt.Errorf("idempotency: Config.Headers: %q must not be stored", name)
-		}
+		require(!slices.Contains(neverStored, stored[i]), "Headers: %q must not be stored", name)
 	}
-
 	c.Headers = stored
-	if c.Judge == nil {
-		c.Judge = DefaultJudge
+
+	if c.Decide == nil {
+		c.Decide = defaultDecide
 	}
 
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 
-	return nil
+	return c, errors.Join(faults...)
 }
 
-// DefaultJudge keeps every response but 5xx and those that ask for a retry.
-func DefaultJudge(status int) Judgement {
+// defaultDecide keeps every response except 5xx and those that ask for a retry.
+func defaultDecide(status int) Decision {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
 		return Release
@@ -122,9 +131,10 @@ func DefaultJudge(status int) Judgement {
 	return Keep
 }
 
-// New returns the middleware.
+// New checks cfg and returns the middleware.
 func New(cfg Config) (func(http.Handler) http.Handler, error) {
-	if err := cfg.complete(); err != nil {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
 		return nil, err
 	}
 
@@ -133,6 +143,7 @@ func New(cfg Config) (func(http.Handler) http.Handler, error) {
 	}, nil
 }
 
+// serve handles one request: it reads the key and the body, or refuses the request.
 func (c *Config) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	fields := r.Header.Values(Header)
 	if !slices.Contains(c.Methods, r.Method) || c.Optional && len(fields) == 0 {
@@ -150,37 +161,37 @@ func (c *Config) serve(w http.ResponseWriter, r *http.Request, next http.Handler
 	if err != nil {
 		var large *http.MaxBytesError
 		if errors.As(err, &large) {
-			c.refuse(w, tooLarge(c.MaxRequest))
+			c.refuse(w, requestTooLarge(c.MaxRequest))
 		} else {
-			c.refuse(w, unreadable)
+			c.refuse(w, requestUnreadable)
 		}
 
 		return
 	}
-	c.once(w, r, key, body, next)
+	c.handleOnce(w, r, key, body, next)
 }
 
-// key is the claim's key: who sends the request, and the key that it carries.
+// key returns the key of the claim, which consists of the caller and the request's key.
 func (c *Config) key(r *http.Request, fields []string) (string, *problem) {
 	if len(fields) == 0 {
-		return "", &missing
+		return "", &keyMissing
 	}
 
 	given, err := keys.Header(fields)
 	if err != nil {
-		p := malformed
+		p := keyMalformed
 		p.Detail = err.Error()
 		return "", &p
 	}
 
 	caller, err := c.Caller(r)
 	if err != nil || caller == "" {
-		return "", &stranger
+		return "", &callerUnknown
 	}
 
 	key, err := keys.Of(caller, "http", given)
 	if err != nil {
-		return "", &malformed
+		return "", &keyMalformed
 	}
 
 	return key, nil
@@ -189,51 +200,53 @@ func (c *Config) key(r *http.Request, fields []string) (string, *problem) {
 // errReleased ends the claim's work without storing the response.
 var errReleased = errors.New("the response is not stored")
 
-func (c *Config) once(w http.ResponseWriter, r *http.Request, key string, body []byte, next http.Handler) {
-	var mine *response // this request's own, when it was the one that ran
+// handleOnce runs the handler under a claim of the key and writes its response, or the
+// stored one.
+func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, body []byte, next http.Handler) {
+	var own *response // the response of this request, if it ran the handler
 	result, replayed, err := c.Claims.Do(r.Context(), key, fingerprint(r, body), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-		rec := &recorder{header: http.Header{}, room: c.MaxResponse}
+		rec := &recorder{header: http.Header{}, limit: c.MaxResponse}
 		again := r.WithContext(ctx)
 		again.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(rec, again)
 
-		mine = rec.response()
+		own = rec.response()
 		if rec.overflow {
-			mine = c.problemResponse(overflow(c.MaxResponse))
-			return mine.encode(c.Headers), nil
+			own = c.problemResponse(responseTooLarge(c.MaxResponse))
+			return own.encode(c.Headers), nil
 		}
 
-		switch c.Judge(mine.Status) {
+		switch c.Decide(own.Status) {
 		case Release:
 			return nil, errReleased
 		case Unknown:
 			return nil, once.ErrAmbiguous
 		}
 
-		return mine.encode(c.Headers), nil
+		return own.encode(c.Headers), nil
 	})
 	switch {
 	case err == nil && replayed:
 		stored, err := decode(result)
 		if err != nil {
-			c.refuse(w, lost)
+			c.refuse(w, responseLost)
 			return
 		}
 		stored.Header.Set(Replayed, "true")
 		stored.write(w)
-	case mine != nil && (err == nil || errors.Is(err, errReleased) || errors.Is(err, once.ErrAmbiguous)):
-		mine.write(w)
+	case own != nil && (err == nil || errors.Is(err, errReleased) || errors.Is(err, once.ErrAmbiguous)):
+		own.write(w)
 	default:
 		c.refuse(w, c.problemFor(err))
 	}
 }
 
-// fingerprint is what the request asks for: method, target, and body, a JSON one by
-// its value. Each part carries its length.
+// fingerprint returns what the request asks for: method, target, media type and body, in
+// canonical form if it is JSON. Each part follows its length.
 func fingerprint(r *http.Request, body []byte) []byte {
 	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if kind == "application/json" || strings.HasSuffix(kind, "+json") {
-		if value, err := once.Canonical(body); err == nil { // else the handler answers what is wrong with it
+		if value, err := once.Canonical(body); err == nil { // for invalid JSON the handler reports the error
 			body = value
 		}
 	}
@@ -246,30 +259,28 @@ func fingerprint(r *http.Request, body []byte) []byte {
 	return text
 }
 
-// problemFor is the answer to a request whose handler did not run, or whose response
+// problemFor returns the answer to a request whose handler did not run, or whose response
 // could not be stored.
 func (c *Config) problemFor(err error) problem {
 	until, inProgress := once.RetryAt(err)
 	switch {
 	case inProgress:
-		p := busy
+		p := inProgressProblem
 		p.retryAfter = max(1, int(math.Ceil(until.Sub(c.Now()).Seconds())))
 		return p
 	case errors.Is(err, once.ErrMismatch):
-		return reused
+		return keyReused
 	case errors.Is(err, once.ErrKeyExpired):
-		return expired
+		return keyExpired
 	case errors.Is(err, once.ErrUnknownOutcome):
-		return unknown
+		return outcomeUnknown
 	case errors.Is(err, once.ErrInvalid):
-		return malformed
+		return keyMalformed
 	case errors.Is(err, once.ErrResultUnavailable):
-		return lost
+		return responseLost
 	}
 
-	return unavailable
+	return storeUnavailable
 }
 
 func (c *Config) refuse(w http.ResponseWriter, p problem) { c.problemResponse(p).write(w) }
-
-func retryAfter(seconds int) string { return strconv.Itoa(seconds) }

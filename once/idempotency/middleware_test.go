@@ -244,7 +244,7 @@ func TestWhatAsksForARetryIsNotStored(t *testing.T) {
 	}
 
 	a := newAPI(t, func(a *api, _ *once.Config) {
-		a.cfg.Judge = func(int) idempotency.Judgement { return idempotency.Unknown }
+		a.cfg.Decide = func(int) idempotency.Decision { return idempotency.Unknown }
 	})
 	a.do = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGatewayTimeout) }
 	if r := a.post("/orders", "", "Idempotency-Key", "k"); r.status != http.StatusGatewayTimeout {

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// response is what a handler answered.
+// response is the response of a handler.
 type response struct {
 	Status int         `json:"status"`
 	Header http.Header `json:"header,omitempty"`
@@ -19,7 +19,8 @@ type response struct {
 // format is the first byte of a stored response.
 const format = 1
 
-// encode writes format, the length of the head, the head as JSON, and the body.
+// encode returns the response as it is stored: the format, the length of the head, the head
+// as JSON, and the body. Of the headers it keeps only those that are listed.
 func (r *response) encode(stored []string) []byte {
 	kept := response{Status: r.Status, Header: http.Header{}}
 	for name, values := range r.Header {
@@ -27,7 +28,7 @@ func (r *response) encode(stored []string) []byte {
 			kept.Header[name] = values
 		}
 	}
-	head, _ := json.Marshal(kept) // text and numbers
+	head, _ := json.Marshal(kept) // strings and numbers never fail
 	out := binary.AppendUvarint([]byte{format}, uint64(len(head)))
 
 	return append(append(out, head...), r.Body...)
@@ -35,7 +36,7 @@ func (r *response) encode(stored []string) []byte {
 
 var errStored = errors.New("stored response")
 
-// decode reads what encode wrote.
+// decode reads a response that encode returned.
 func decode(text []byte) (*response, error) {
 	if len(text) == 0 || text[0] != format {
 		return nil, fmt.Errorf("%w: its format is unknown to this version", errStored)
@@ -69,23 +70,23 @@ func (r *response) write(w http.ResponseWriter) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.Body) //nolint:gosec // G705: the handler wrote it with its content type; a client that has gone repeats the request
+	_, _ = w.Write(r.Body) //nolint:gosec // G705: the handler set the content type. A client that has gone repeats the request
 }
 
-// recorder keeps a response until it is stored. It can neither flush nor hijack.
+// recorder keeps a response until it is stored. It supports neither Flush nor Hijack.
 type recorder struct {
 	header   http.Header
-	sent     http.Header // as they were when the status was written
+	sent     http.Header // the header as it was when the status was written
 	status   int
 	body     []byte
-	room     int
+	limit    int // of the body, in bytes
 	overflow bool
 }
 
 func (r *recorder) Header() http.Header { return r.header }
 
 func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 && status >= 200 { // informational ones are for this connection only
+	if r.status == 0 && status >= 200 { // a 1xx belongs to one connection and is not stored
 		r.status, r.sent = status, r.header.Clone()
 	}
 }
@@ -93,9 +94,9 @@ func (r *recorder) WriteHeader(status int) {
 func (r *recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 
-	if len(r.body)+len(p) > r.room {
+	if len(r.body)+len(p) > r.limit {
 		r.overflow = true
-		return 0, fmt.Errorf("response to a request with a key: more than %d bytes", r.room)
+		return 0, fmt.Errorf("response to a request with a key: more than %d bytes", r.limit)
 	}
 	r.body = append(r.body, p...)
 
