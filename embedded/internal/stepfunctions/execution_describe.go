@@ -80,6 +80,7 @@ func (s *Service) describeExecution(_ context.Context, in *executionRequest) (an
 	}
 
 	h := history{s, key}
+
 	input, err := h.Document(execution.Ref{Chunk: 1, ID: 1})
 	if err != nil {
 		return nil, err

@@ -57,6 +57,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		size:    size,
 		data:    in.IncludeExecutionData == nil || *in.IncludeExecutionData,
 	}
+
 	next, err := p.fill(s, key, int64(at), in.ReverseOrder)
 	if err != nil {
 		return nil, err
@@ -94,6 +95,7 @@ func (p *historyPage) fill(s *Service, key executionKey, at int64, reverse bool)
 		// The key of a turn is its first event: the turn that has the event at is the last one
 		// that starts at or before it.
 		lo, hi = key.history(at), key.history(1<<62)
+
 		err = s.db.Scan(key.history(0), key.history(at+1), true, func(k, _ []byte) (bool, error) {
 			lo = append([]byte(nil), k...)
 			return false, nil

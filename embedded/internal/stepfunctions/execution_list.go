@@ -120,6 +120,7 @@ func (s *Service) newestExecutions(
 
 	// An execution that ended between the two scans is found twice.
 	slices.SortFunc(found, func(a, b listed) int { return cmp.Compare(b.id, a.id) })
+
 	found = slices.CompactFunc(found, func(a, b listed) bool { return a.id == b.id })
 	if len(found) > size {
 		found, more = found[:size], true

@@ -15,6 +15,7 @@ func (s *Service) redriveExecution(_ context.Context, in *struct{ ExecutionArn s
 	}
 
 	var redriven int64
+
 	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		turn, err := env.Redrive(st)
 		redriven = st.Redriven

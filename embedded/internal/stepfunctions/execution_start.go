@@ -126,6 +126,7 @@ func (s *Service) storeFirstTurn(
 
 	st := &execution.State{Name: name, Revision: rev.ID}
 	env := s.env(key, name, rev)
+
 	turn, err := env.Start(st, input)
 	if err != nil {
 		return nil, 0, err

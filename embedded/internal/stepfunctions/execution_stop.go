@@ -18,6 +18,7 @@ func (s *Service) stopExecution(_ context.Context, in *struct{ ExecutionArn, Err
 	}
 
 	var stopped int64
+
 	batch, err := s.stimulate(key, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
 		turn, err := env.Stop(st, in.Error, in.Cause)
 		stopped = st.Stopped

@@ -14,6 +14,7 @@ func (s *Service) describeStateMachine(_ context.Context, in *machineRequest) (a
 	}
 
 	answer := s.definitionAnswer(m, rev)
+
 	answer["creationDate"] = stamp(m.Created)
 	answer["type"] = "STANDARD"
 	answer["status"] = "ACTIVE"

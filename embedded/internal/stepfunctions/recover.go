@@ -11,6 +11,7 @@ import (
 // recoverRecords reads the machines and activities.
 func (s *Service) recoverRecords() error {
 	prefix := key(keyMachine)
+
 	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
 		m := &machine{}
 		err := json.Unmarshal(v, m)
@@ -23,6 +24,7 @@ func (s *Service) recoverRecords() error {
 	}
 
 	prefix = key(keyActivity)
+
 	err = s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, v []byte) (bool, error) {
 		a := &activity{}
 		err := json.Unmarshal(v, a)

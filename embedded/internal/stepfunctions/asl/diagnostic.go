@@ -6,6 +6,7 @@ import (
 )
 
 // Codes of diagnostics, as ValidateStateMachineDefinition names them.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_ValidateStateMachineDefinitionDiagnostic.html
 const (
 	CodeJSON       = "INVALID_JSON_DESCRIPTION"
 	CodeMissing    = "MISSING_DESCRIPTION"
@@ -20,17 +21,17 @@ const (
 	CodeStatic     = "PASS_RESULT_IS_STATIC"
 )
 
-// Diagnostic is one thing that Parse found.
+// Diagnostic is one fault or warning of Parse.
 type Diagnostic struct {
-	// Warning is false for what makes the definition unusable.
+	// Warning is false for a fault: the definition cannot be used.
 	Warning                 bool
 	Code, Message, Location string
 }
 
-// Diagnostics are what Parse found, in the order of the definition.
+// Diagnostics are the faults and warnings of Parse, in the order of the definition.
 type Diagnostics []Diagnostic
 
-// Err returns an error listing the faults, or nil when there are only warnings.
+// Err returns an error that lists the faults, nil if there are only warnings.
 func (d Diagnostics) Err() error {
 	var faults []string
 	for _, each := range d {
@@ -42,6 +43,7 @@ func (d Diagnostics) Err() error {
 		if each.Location != "" {
 			text += " at " + each.Location
 		}
+
 		faults = append(faults, text)
 	}
 

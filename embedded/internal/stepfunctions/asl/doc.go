@@ -1,10 +1,20 @@
-// Package asl reads definitions in the Amazon States Language and compiles them
-// into an immutable Machine, with every path, template and choice rule ready to
-// run. A definition that Parse accepts has no dangling transition, no
-// unreachable state and an end in every flow.
+// Package asl compiles definitions in the Amazon States Language into an immutable
+// [Machine], with every path, template and choice rule ready to run.
 //
-// Query language is JSONPath. Task states run activities. Everything else the
-// language has (JSONata, variables, other task resources, distributed maps) is
-// refused with a diagnostic that says so; see Parse.
+//	machine, diagnostics := asl.Parse(definition)
+//	if machine == nil {
+//		return diagnostics.Err()
+//	}
+//
+// In a definition that Parse accepts, every transition has a target, every state can be
+// reached, and every flow can end. Parse reports all faults that it finds, with their
+// places, and warnings.
+//
+// The query language is JSONPath, and Task states run activities. The rest of the language
+// (JSONata, variables, other task resources, distributed maps) is refused with a diagnostic
+// that names the feature: see unsupported.go.
+//
+// To add a field to a kind of state, add it to the table in compile.go and to [State], and
+// read it in the compile_*.go file of that kind.
 // Source: https://states-language.net/spec.html
 package asl

@@ -1,16 +1,14 @@
 package asl
 
-import (
-	"ratchet/embedded/internal/stepfunctions/jsonpath"
-)
+import "ratchet/embedded/internal/stepfunctions/jsonpath"
 
 // Machine is a compiled definition. It is immutable.
 type Machine struct {
 	Comment string
-	// TimeoutSeconds bounds an execution; 0 means no bound.
+	// TimeoutSeconds bounds the time of an execution; 0 means no bound.
 	TimeoutSeconds int64
 	Flow           *Flow
-	// States holds the states of all flows; a state's Ordinal is its index.
+	// States has the states of all flows. A state's Ordinal is its index.
 	States []*State
 }
 
@@ -42,39 +40,47 @@ type State struct {
 	Ordinal int
 	Name    string
 	Kind    Kind
-	// Next is nil when the state ends its flow.
+	// Next is nil if the state ends its flow.
 	Next *State
 
 	InputPath, OutputPath      PathField
-	Parameters, ResultSelector *jsonpath.Template // nil when absent
+	Parameters, ResultSelector *jsonpath.Template // nil if absent
 	ResultPath                 ResultField
+	Retry                      []Retrier
+	Catch                      []Catcher
 
-	// Result is Pass's literal result; nil when absent.
+	// Pass. Result is its literal result, nil if absent.
 	Result []byte
-	// Resource is Task's activity ARN.
+
+	// Task. Resource is the ARN of an activity.
 	Resource           string
 	Timeout, Heartbeat Seconds
-	Retry              []Retrier
-	Catch              []Catcher
-	Choices            []Rule
-	Default            *State
-	// Seconds or Timestamp is how long Wait waits.
+
+	// Choice. Default is nil if absent.
+	Choices []Rule
+	Default *State
+
+	// Wait has one of these.
 	Seconds   Seconds
 	Timestamp Timestamp
-	// Branches are Parallel's; Map's item processor is its only one.
+
+	// Parallel and Map. The item processor of a Map is its only branch.
 	Branches []*Flow
-	// ItemsPath selects Map's array from its effective input.
+
+	// Map. ItemsPath selects the array from the state's input after InputPath.
 	ItemsPath      PathField
 	ItemSelector   *jsonpath.Template
 	MaxConcurrency Seconds
-	Error, Cause   TextField
+
+	// Fail.
+	Error, Cause TextField
 }
 
 // PathField is InputPath, OutputPath or ItemsPath.
 type PathField struct {
 	// Path is nil for the default, "$".
 	Path *jsonpath.Path
-	// Null says that the field is null: the state sees an empty object.
+	// Null reports that the field is null: the state gets an empty object.
 	Null bool
 }
 
@@ -82,24 +88,24 @@ type PathField struct {
 type ResultField struct {
 	// Path is nil for the default, "$".
 	Path *jsonpath.Reference
-	// Null says that the result is thrown away.
+	// Null reports that the field is null: the result is dropped.
 	Null bool
 }
 
-// Seconds is a number given in the definition or found in the data.
+// Seconds is a number from the definition or, with a Path, from the data.
 type Seconds struct {
 	Value int64
 	Path  *jsonpath.Path
 	Set   bool
 }
 
-// Timestamp is an instant given in the definition or found in the data, RFC 3339.
+// Timestamp is an RFC 3339 timestamp from the definition or, with a Path, from the data.
 type Timestamp struct {
 	Value string
 	Path  *jsonpath.Path
 }
 
-// TextField is a text given in the definition or computed from the data.
+// TextField is a text from the definition or, with an Expression, from the data.
 type TextField struct {
 	Value      string
 	Expression *jsonpath.Expression
@@ -112,7 +118,7 @@ type Retrier struct {
 	IntervalSeconds int64
 	MaxAttempts     int64
 	BackoffRate     float64
-	// MaxDelaySeconds is 0 for no bound.
+	// MaxDelaySeconds bounds the interval; 0 means no bound.
 	MaxDelaySeconds int64
 	FullJitter      bool
 }

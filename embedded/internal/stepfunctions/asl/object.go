@@ -9,13 +9,14 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// object reads the fields of one JSON object and reports what is wrong with them.
+// object reads the fields of one JSON object and reports their faults to the parser.
 type object struct {
 	p   *parser
 	raw []byte
 	at  string
 }
 
+// object starts to read an object at a location of the definition.
 func (p *parser) object(raw []byte, at string) *object {
 	if rawjson.KindOf(raw) != rawjson.Object {
 		p.fault(CodeSchema, at, "an OBJECT is expected")
@@ -25,34 +26,15 @@ func (p *parser) object(raw []byte, at string) *object {
 	return &object{p: p, raw: raw, at: at}
 }
 
-func (o *object) take(field string) ([]byte, bool) { return rawjson.Member(o.raw, field) }
+func (o *object) field(name string) ([]byte, bool) { return rawjson.Member(o.raw, name) }
 
 func (o *object) has(field string) bool {
-	_, ok := o.take(field)
+	_, ok := o.field(field)
 	return ok
 }
 
-// refusals are fields of the language that the engine does not run, with the reason.
-var refusals = map[string]string{
-	"Arguments": "JSONata is not supported by the embedded engine",
-	"Output":    "JSONata is not supported by the embedded engine",
-	"Items":     "JSONata is not supported by the embedded engine",
-	"Condition": "JSONata is not supported by the embedded engine",
-	"Assign":    "variables are not supported by the embedded engine",
-
-	"Credentials":                    "task credentials are not supported by the embedded engine",
-	"ItemReader":                     "distributed Map is not supported by the embedded engine",
-	"ItemBatcher":                    "distributed Map is not supported by the embedded engine",
-	"ResultWriter":                   "distributed Map is not supported by the embedded engine",
-	"Label":                          "distributed Map is not supported by the embedded engine",
-	"ToleratedFailureCount":          "distributed Map is not supported by the embedded engine",
-	"ToleratedFailureCountPath":      "distributed Map is not supported by the embedded engine",
-	"ToleratedFailurePercentage":     "distributed Map is not supported by the embedded engine",
-	"ToleratedFailurePercentagePath": "distributed Map is not supported by the embedded engine",
-}
-
-// allow reports every field that is not among fields.
-func (o *object) allow(what string, fields ...string) {
+// allowFields reports every field that is not among fields, and fields that occur twice.
+func (o *object) allowFields(what string, fields ...string) {
 	seen := map[string]bool{}
 	for c := rawjson.Walk(o.raw); c.Next(); {
 		name, _ := rawjson.Text(c.Key)
@@ -65,16 +47,18 @@ func (o *object) allow(what string, fields ...string) {
 			continue
 		}
 
-		if reason := refusals[name]; reason != "" {
+		if reason := unsupported[name]; reason != "" {
 			o.p.fault(CodeSchema, o.at+"/"+name, "%s", reason)
 			continue
 		}
+
 		o.p.fault(CodeSchema, o.at+"/"+name, "Field '%s' is not supported in %s", name, what)
 	}
 }
 
+// text reads a string; "" when absent.
 func (o *object) text(field string) string {
-	v, ok := o.take(field)
+	v, ok := o.field(field)
 	if !ok {
 		return ""
 	}
@@ -87,8 +71,9 @@ func (o *object) text(field string) string {
 	return s
 }
 
+// boolean reads a boolean; false when absent.
 func (o *object) boolean(field string) bool {
-	v, ok := o.take(field)
+	v, ok := o.field(field)
 	if ok && rawjson.KindOf(v) != rawjson.Bool {
 		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be a BOOLEAN", field)
 	}
@@ -96,23 +81,28 @@ func (o *object) boolean(field string) bool {
 	return ok && rawjson.True(v)
 }
 
+// integer reads an integer from least to most. It returns absent when the field is absent
+// or has a fault.
 func (o *object) integer(field string, absent, least, most int64) int64 {
-	v, ok := o.take(field)
+	v, ok := o.field(field)
 	if !ok {
 		return absent
 	}
 
 	n, isInt := rawjson.Int(v)
 	if !isInt || rawjson.KindOf(v) != rawjson.Number || n < least || n > most {
-		o.p.fault(CodeSchema, o.at+"/"+field, "the value for the field '%s' must be an INTEGER from %d to %d", field, least, most)
+		o.p.fault(CodeSchema, o.at+"/"+field,
+			"the value for the field '%s' must be an INTEGER from %d to %d", field, least, most)
+
 		return absent
 	}
 
 	return n
 }
 
+// float reads a number of at least least, as integer does.
 func (o *object) float(field string, absent, least float64) float64 {
-	v, ok := o.take(field)
+	v, ok := o.field(field)
 	if !ok {
 		return absent
 	}
@@ -126,7 +116,7 @@ func (o *object) float(field string, absent, least float64) float64 {
 	return n
 }
 
-// path compiles a field that holds a path; nil when absent.
+// path reads a path; nil when absent.
 func (o *object) path(field string) *jsonpath.Path {
 	if !o.has(field) {
 		return nil
@@ -142,8 +132,9 @@ func (o *object) path(field string) *jsonpath.Path {
 	return path
 }
 
+// pathField reads InputPath, OutputPath or ItemsPath.
 func (o *object) pathField(field string) (f PathField) {
-	if v, ok := o.take(field); ok && rawjson.KindOf(v) == rawjson.Null {
+	if v, ok := o.field(field); ok && rawjson.KindOf(v) == rawjson.Null {
 		return PathField{Null: true}
 	}
 
@@ -154,8 +145,9 @@ func (o *object) pathField(field string) (f PathField) {
 	return f
 }
 
+// resultField reads ResultPath.
 func (o *object) resultField(field string) ResultField {
-	v, ok := o.take(field)
+	v, ok := o.field(field)
 	switch {
 	case !ok:
 		return ResultField{}
@@ -176,19 +168,21 @@ func (o *object) resultField(field string) ResultField {
 	return ResultField{Path: ref}
 }
 
-// seconds reads field or its Path variant, not both.
+// seconds reads a number of seconds from field or from field + "Path".
 func (o *object) seconds(field string, least, most int64) (s Seconds) {
 	o.exclusive(field, field+"Path")
 
 	if o.has(field) {
 		return Seconds{Value: o.integer(field, least, least, most), Set: true}
 	}
+
 	s.Path = o.path(field + "Path")
 	s.Set = s.Path != nil
 
 	return s
 }
 
+// textField reads a text from field or from field + "Path".
 func (o *object) textField(field string) (f TextField) {
 	o.exclusive(field, field+"Path")
 
@@ -202,13 +196,14 @@ func (o *object) textField(field string) (f TextField) {
 
 	e, err := jsonpath.CompileExpression(o.text(field + "Path"))
 	if err != nil {
-		o.p.fault(CodeSchema, o.at+"/"+field+"Path", "the value for the field '%sPath' must be a valid JSONPath or intrinsic function: %v", field, err)
+		o.p.fault(CodeSchema, o.at+"/"+field+"Path",
+			"the value for the field '%sPath' must be a valid JSONPath or intrinsic function: %v", field, err)
 	}
 
 	return TextField{Expression: e, Set: true}
 }
 
-// exclusive reports when more than one of the fields is there.
+// exclusive reports a fault if the object has more than one of the fields.
 func (o *object) exclusive(fields ...string) {
 	var there []string
 	for _, f := range fields {
@@ -220,4 +215,19 @@ func (o *object) exclusive(fields ...string) {
 	if len(there) > 1 {
 		o.p.fault(CodeSchema, o.at, "only one of the fields %s is allowed", strings.Join(there, ", "))
 	}
+}
+
+// template reads a payload template; nil when absent.
+func (p *parser) template(o *object, field string) *jsonpath.Template {
+	v, ok := o.field(field)
+	if !ok {
+		return nil
+	}
+
+	t, err := jsonpath.CompileTemplate(v)
+	if err != nil {
+		p.fault(CodeSchema, o.at+"/"+field, "%v", err)
+	}
+
+	return t
 }

@@ -17,6 +17,7 @@ func AppendState(b []byte, s *State) []byte {
 	}
 
 	b = appendRef(b, s.Output)
+
 	b = appendText(b, s.Error)
 	b = appendText(b, s.Cause)
 	b = binary.AppendUvarint(b, uint64(len(s.threads)))

@@ -1,16 +1,28 @@
-// Package jsonpath evaluates what the Amazon States Language writes with a
-// dollar: paths ($.order.id), paths into the context object ($$.Execution.Id),
-// reference paths that name one place to write to, intrinsic functions
-// (States.Format(...)) and payload templates (objects with members "name.$").
+// Package jsonpath evaluates the expressions of the Amazon States Language:
 //
-// Everything is compiled once, when a definition is accepted, and evaluated
-// over raw JSON text; see package rawjson. Compiled values are immutable and
-// may be shared.
+//   - [Path]: $.order.id, and $$.Execution.Id in the context object
+//   - [Reference]: a path that names one place to write to
+//   - [Expression]: a path or an intrinsic function, States.Format('{}', $.id)
+//   - [Template]: a payload template, {"id.$": "$.order.id"}
 //
-// Paths know members, quoted members, indexes (negative from the end), unions,
-// slices, wildcards, descent (..) and filters ([?(@.price < 10 && @.stock)]).
-// A path that can match more than one place gives an array, empty when nothing
-// matches; any other path that matches nothing is an error. The functions of
-// some JSONPath dialects ($.a.length()) and regular expressions in filters are
-// refused when compiled.
+// An expression is compiled once, when a definition is accepted, and evaluated over raw
+// JSON text (package rawjson):
+//
+//	path, err := jsonpath.Compile("$.order.id")
+//	value, err := path.Evaluate(&jsonpath.Scope{Input: []byte(`{"order":{"id":7}}`)})
+//
+// Compiled values are immutable and may be shared.
+//
+// # Paths
+//
+// A path has members, quoted members, indexes (negative ones count from the end), unions,
+// slices, wildcards, descent (..) and filters ([?(@.price < 10 && @.stock)]). A path that
+// can match more than one place returns an array, empty when nothing matches. Any other
+// path that matches nothing is a [NotFoundError]. Functions in paths ($.a.length()) and
+// regular expressions in filters fail to compile.
+//
+// # Functions
+//
+// The table in functions.go has all 18 intrinsic functions. A function that does not accept
+// its arguments fails with an [IntrinsicError].
 package jsonpath

@@ -7,23 +7,23 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// Scope is what an expression may read.
+// Scope is what an expression can read.
 type Scope struct {
 	// Input is the document behind $.
 	Input []byte
-	// Context gives the document behind $$; it is called only when one is read.
+	// Context returns the document behind $$. It is called only when an expression reads it.
 	Context func() []byte
-	// Random feeds States.MathRandom and States.UUID.
+	// Random is the source of States.MathRandom and States.UUID.
 	Random *rand.Rand
 }
 
-// NotFoundError says that a path matched nothing.
+// NotFoundError reports a path that matches nothing.
 type NotFoundError struct{ Path string }
 
 func (e *NotFoundError) Error() string { return fmt.Sprintf("path %s matches nothing", e.Path) }
 
-// Evaluate returns what the path matches; the result may share memory with the
-// scope's documents.
+// Evaluate returns what the path matches, or fails with a *NotFoundError. The result may
+// share memory with the scope's documents.
 func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 	document := s.Input
 	if p.context {
@@ -40,24 +40,27 @@ func (p *Path) Evaluate(s *Scope) ([]byte, error) {
 	return nil, &NotFoundError{Path: p.text}
 }
 
-// in evaluates the path in a document; root is what $ means inside filters.
+// in evaluates the path in a document. root is the document that $ means inside filters.
 func (p *Path) in(document, root []byte) ([]byte, bool) {
 	if !p.many {
-		return follow(document, p.way)
+		return follow(document, p.plain)
 	}
+
 	out := []byte{'['}
 	match(document, root, p.steps, func(v []byte) {
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
+
 		out = append(out, v...)
 	})
 
 	return append(out, ']'), true
 }
 
-func follow(v []byte, way []rawjson.Step) (_ []byte, ok bool) {
-	for _, step := range way {
+// follow returns the one place to which plain steps lead.
+func follow(v []byte, steps []rawjson.Step) (_ []byte, ok bool) {
+	for _, step := range steps {
 		if step.IsIndex {
 			v, ok = rawjson.Element(v, step.Index)
 		} else {
@@ -72,7 +75,7 @@ func follow(v []byte, way []rawjson.Step) (_ []byte, ok bool) {
 	return v, len(v) > 0
 }
 
-// match calls found for every place under v that the steps lead to.
+// match calls found for every place under v to which the steps lead.
 func match(v, root []byte, steps []step, found func([]byte)) {
 	if len(steps) == 0 {
 		found(v)
@@ -106,10 +109,12 @@ func match(v, root []byte, steps []step, found func([]byte)) {
 			match(c.Value, root, steps, found)
 		}
 	case stepFilter:
+		// A filter tests the elements of an array, and an object itself.
 		if rawjson.KindOf(v) == rawjson.Object {
 			if s.filter.holds(v, root) {
 				match(v, root, rest, found)
 			}
+
 			return
 		}
 
@@ -121,10 +126,12 @@ func match(v, root []byte, steps []step, found func([]byte)) {
 	}
 }
 
+// slice calls found for the elements of [from:to:by].
 func (s *step) slice(v []byte, found func([]byte)) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return
 	}
+
 	n := rawjson.Len(v)
 
 	from, to := 0, n

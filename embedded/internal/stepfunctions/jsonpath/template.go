@@ -7,10 +7,10 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// Template is a compiled payload template: JSON in which a member "name.$"
-// holds an expression and becomes the member "name" with its value.
+// Template is a compiled payload template: JSON in which a member "name.$" holds an
+// expression, and becomes the member "name" with the expression's value.
 type Template struct {
-	literal []byte // the whole template when nothing in it is computed
+	literal []byte // the whole template if it has no expression
 	members []templateMember
 	items   []*Template
 	array   bool
@@ -23,7 +23,7 @@ type templateMember struct {
 	expr  *Expression
 }
 
-// FieldError says which member of a template could not be computed.
+// FieldError reports the member of a template whose expression failed.
 type FieldError struct {
 	Field string
 	Err   error
@@ -32,7 +32,7 @@ type FieldError struct {
 func (e *FieldError) Error() string { return fmt.Sprintf("field %q: %v", e.Field, e.Err) }
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// CompileTemplate reads a payload template from valid JSON.
+// CompileTemplate compiles a payload template, which must be valid JSON.
 func CompileTemplate(text []byte) (*Template, error) {
 	t, dynamic, err := compileTemplate(text)
 	if err != nil {
@@ -46,6 +46,7 @@ func CompileTemplate(text []byte) (*Template, error) {
 	return t, nil
 }
 
+// compileTemplate compiles a template; dynamic reports whether it has an expression.
 func compileTemplate(text []byte) (t *Template, dynamic bool, err error) {
 	kind := rawjson.KindOf(text)
 	if kind != rawjson.Object && kind != rawjson.Array {
@@ -60,7 +61,10 @@ func compileTemplate(text []byte) (t *Template, dynamic bool, err error) {
 			if err != nil {
 				return nil, false, err
 			}
-			t.items, dynamic = append(t.items, item), dynamic || d
+
+			t.items = append(t.items, item)
+			dynamic = dynamic || d
+
 			continue
 		}
 
@@ -72,8 +76,10 @@ func compileTemplate(text []byte) (t *Template, dynamic bool, err error) {
 		if seen[string(m.key)] {
 			return nil, false, fmt.Errorf("the field %s is set twice", m.key)
 		}
+
 		seen[string(m.key)] = true
-		t.members, dynamic = append(t.members, m), dynamic || d
+		t.members = append(t.members, m)
+		dynamic = dynamic || d
 	}
 
 	if !dynamic {
@@ -90,26 +96,33 @@ func compileMember(c *rawjson.Cursor) (m templateMember, dynamic bool, err error
 		m.key = rawjson.AppendText(nil, bare)
 		source, isText := rawjson.Text(c.Value)
 		if !isText {
-			return m, false, fmt.Errorf("the value for the field '%s' must be a STRING that contains a JSONPath or an intrinsic function", name)
+			const rule = "the value for the field '%s' must be a STRING that contains a JSONPath or an intrinsic function"
+
+			return m, false, fmt.Errorf(rule, name)
 		}
 
 		if m.expr, err = CompileExpression(source); err != nil {
-			return m, false, fmt.Errorf("the value for the field '%s' must be a valid JSONPath or a valid intrinsic function call: %w", name, err)
+			const rule = "the value for the field '%s' must be a valid JSONPath or a valid intrinsic function call: %w"
+
+			return m, false, fmt.Errorf(rule, name, err)
 		}
 
 		return m, true, nil
 	}
+
 	m.key = append([]byte(nil), c.Key...)
 	m.value, dynamic, err = compileTemplate(c.Value)
 
 	return m, dynamic, err
 }
 
-// Evaluate computes the template. A failing member gives a *FieldError.
+// Evaluate returns the template with the values of its expressions. If one fails, the
+// error is a *FieldError with the expression's error.
 func (t *Template) Evaluate(s *Scope) ([]byte, error) {
 	if t.literal != nil {
 		return t.literal, nil
 	}
+
 	return t.append(nil, s)
 }
 
@@ -144,6 +157,7 @@ func (t *Template) append(out []byte, s *Scope) (_ []byte, err error) {
 			if out, err = m.value.append(out, s); err != nil {
 				return nil, err
 			}
+
 			continue
 		}
 
@@ -151,6 +165,7 @@ func (t *Template) append(out []byte, s *Scope) (_ []byte, err error) {
 		if err != nil {
 			return nil, &FieldError{Field: m.field, Err: err}
 		}
+
 		out = append(out, v...)
 	}
 

@@ -1,8 +1,13 @@
 // Package rawjson reads and changes JSON text without decoding it.
 //
-// A document is a []byte that Valid has accepted once; every other function
-// trusts that. Values are sub-slices of their document, so looking something
-// up copies nothing, member order survives, and a number keeps its text: 2^53+1
-// goes through a workflow unharmed. Where an object names a member twice, the
-// last one counts, as it does for AWS.
+// A document is a []byte that [Valid] has accepted; every other function relies on that.
+// A value is a part of its document's bytes, so that reading copies nothing, the order of
+// members stays, and a number keeps its text: 2^53+1 passes through a workflow unchanged.
+//
+//	id, ok := rawjson.Member(order, "id")
+//	for c := rawjson.Walk(order); c.Next(); {
+//		fmt.Printf("%s: %s\n", c.Key, c.Value)
+//	}
+//
+// If an object has a member twice, the last one counts, as on AWS.
 package rawjson

@@ -1,14 +1,13 @@
 package rawjson
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 	"strings"
 )
 
-// Int returns the number v when it is a whole number that fits int64, however
-// it is written (12, 1.2e1).
+// Int returns the number v. ok is false unless v is a whole number that fits int64, in any
+// notation (12, 1.2e1).
 func Int(v []byte) (int64, bool) {
 	v = Trim(v)
 	if n, err := strconv.ParseInt(string(v), 10, 64); err == nil {
@@ -32,12 +31,14 @@ func Int(v []byte) (int64, bool) {
 	if d.neg {
 		text = "-" + text
 	}
+
 	n, err := strconv.ParseInt(text, 10, 64)
 
 	return n, err == nil
 }
 
-// Rounded returns the number v rounded half away from zero, when it fits int64.
+// Rounded returns the number v, rounded half away from zero. ok is false unless v is a
+// number that fits int64.
 func Rounded(v []byte) (int64, bool) {
 	if n, ok := Int(v); ok {
 		return n, true
@@ -55,7 +56,8 @@ func Rounded(v []byte) (int64, bool) {
 	return int64(math.Round(f)), true
 }
 
-// decimal is 0.digits times ten to the power of point, without outer zeros.
+// decimal is the number 0.digits * 10^point. digits has no leading or trailing zeros, and
+// zero has no digits.
 type decimal struct {
 	neg    bool
 	digits string
@@ -71,14 +73,17 @@ func parseDecimal(v []byte) decimal {
 
 	exp := 0
 	if i := strings.IndexAny(s, "eE"); i >= 0 {
-		// Out of range saturates, which keeps the order of magnitudes.
+		// An exponent out of range becomes the nearest possible one, which keeps the order of
+		// magnitudes.
 		exp, _ = strconv.Atoi(strings.TrimPrefix(s[i+1:], "+"))
 		exp = max(min(exp, math.MaxInt32), math.MinInt32)
 		s = s[:i]
 	}
+
 	whole, fraction, _ := strings.Cut(s, ".")
 	d.point = len(whole) + exp
 	s = whole + fraction
+
 	trimmed := strings.TrimLeft(s, "0")
 
 	d.point -= len(s) - len(trimmed)
@@ -90,7 +95,7 @@ func parseDecimal(v []byte) decimal {
 	return d
 }
 
-// CompareNumbers orders two numbers exactly, at any size.
+// CompareNumbers orders two numbers by value. It is exact for numbers of any size.
 func CompareNumbers(a, b []byte) int {
 	x, y := parseDecimal(a), parseDecimal(b)
 	sign := func(d decimal) int {
@@ -123,52 +128,4 @@ func CompareNumbers(a, b []byte) int {
 	}
 
 	return order
-}
-
-// Equal reports whether two values are the same JSON value: numbers by value,
-// objects without regard to order.
-func Equal(a, b []byte) bool {
-	kind := KindOf(a)
-	if kind != KindOf(b) {
-		return false
-	}
-
-	switch kind {
-	case Number:
-		return CompareNumbers(a, b) == 0
-	case String:
-		x, _ := Text(a)
-		y, _ := Text(b)
-		return x == y
-	case Array:
-		x, y := Walk(a), Walk(b)
-		for {
-			mx, my := x.Next(), y.Next()
-			if !mx || !my {
-				return mx == my
-			}
-
-			if !Equal(x.Value, y.Value) {
-				return false
-			}
-		}
-	case Object:
-		if Len(a) != Len(b) {
-			return false
-		}
-
-		for c := Walk(a); c.Next(); {
-			name, _ := Text(c.Key)
-
-			mine, _ := Member(a, name) // the last of equal names
-			other, ok := Member(b, name)
-			if !ok || !Equal(mine, other) {
-				return false
-			}
-		}
-
-		return true
-	default:
-		return bytes.Equal(Trim(a), Trim(b))
-	}
 }

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Text decodes a string value; ok is false when v is not a string. A lone
-// surrogate becomes U+FFFD.
+// Text decodes a string value. ok is false if v is not a string. A lone surrogate becomes
+// U+FFFD.
 func Text(v []byte) (s string, ok bool) {
 	v = Trim(v)
 	if len(v) < 2 || v[0] != '"' {
@@ -46,11 +46,14 @@ func Text(v []byte) (s string, ok bool) {
 					if both := utf16.DecodeRune(r, rune4(v, i+3)); both != utf8.RuneError {
 						out = utf8.AppendRune(out, both)
 						i += 6
+
 						continue
 					}
 				}
+
 				r = utf8.RuneError
 			}
+
 			out = utf8.AppendRune(out, r)
 		default:
 			out = append(out, v[i])
@@ -60,10 +63,12 @@ func Text(v []byte) (s string, ok bool) {
 	return string(out), true
 }
 
+// rune4 returns the code point of four hex digits.
 func rune4(v []byte, i int) (r rune) {
 	for _, c := range v[i : i+4] {
 		r = r<<4 | rune(hex(c))
 	}
+
 	return r
 }
 
@@ -72,7 +77,8 @@ const hexDigits = "0123456789abcdef"
 // AppendText appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD.
 func AppendText(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	from := 0
+
+	from := 0 // s[from:i] needs no escapes and is appended at once
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
@@ -86,7 +92,9 @@ func AppendText(dst []byte, s string) []byte {
 				dst = append(append(dst, s[from:i]...), "\uFFFD"...)
 				from = i + 1
 			}
+
 			i += n
+
 			continue
 		}
 
@@ -112,25 +120,3 @@ func AppendText(dst []byte, s string) []byte {
 
 // AppendBytes is AppendText for text held as bytes.
 func AppendBytes(dst, s []byte) []byte { return AppendText(dst, string(s)) }
-
-// Trim cuts white space around a value.
-func Trim(v []byte) []byte { return bytes.Trim(v, " \t\r\n") }
-
-// AppendCompact appends v without the white space between its tokens.
-func AppendCompact(dst, v []byte) []byte {
-	for i := 0; i < len(v); {
-		switch v[i] {
-		case ' ', '\t', '\r', '\n':
-			i++
-		case '"':
-			end := skipString(v, i)
-			dst = append(dst, v[i:end]...)
-			i = end
-		default:
-			dst = append(dst, v[i])
-			i++
-		}
-	}
-
-	return dst
-}

@@ -5,11 +5,11 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how deeply arrays and objects may nest.
+// MaxDepth is the number of arrays and objects that may be nested.
 const MaxDepth = 500
 
-// Valid returns an error naming the byte offset where b stops being one JSON
-// value in UTF-8 (RFC 8259).
+// Valid returns an error if b is not one JSON value in UTF-8 (RFC 8259). The error has the
+// byte offset of the fault.
 func Valid(b []byte) error {
 	i, ok := value(b, space(b, 0), 0)
 	if ok {
@@ -17,6 +17,7 @@ func Valid(b []byte) error {
 			if !utf8.Valid(b) {
 				return fmt.Errorf("JSON text is not valid UTF-8")
 			}
+
 			return nil
 		}
 	}

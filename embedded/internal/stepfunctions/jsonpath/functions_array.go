@@ -8,18 +8,21 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
+// list returns an array of the values.
 func list(values [][]byte) []byte {
 	out := []byte{'['}
 	for i, v := range values {
 		if i > 0 {
 			out = append(out, ',')
 		}
+
 		out = append(out, v...)
 	}
 
 	return append(out, ']')
 }
 
+// elements returns the elements of an array argument.
 func elements(v []byte) ([][]byte, error) {
 	if rawjson.KindOf(v) != rawjson.Array {
 		return nil, errors.New("the first argument must be an array")
@@ -50,6 +53,7 @@ func arrayPartition(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 		if size < int64(n) {
 			n = int(size)
 		}
+
 		parts, items = append(parts, list(items[:n])), items[n:]
 	}
 
@@ -98,7 +102,7 @@ func arrayRange(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 
 		out = strconv.AppendInt(out, v, 10)
 		if next := v + by; (next > v) != (by > 0) {
-			break // past the end of int64
+			break // v + by overflows
 		}
 	}
 
@@ -143,3 +147,5 @@ func arrayUnique(_ *Scope, _ *call, a [][]byte) ([]byte, error) {
 
 	return list(unique), nil
 }
+
+func array(_ *Scope, _ *call, a [][]byte) ([]byte, error) { return list(a), nil }

@@ -1,0 +1,22 @@
+package asl
+
+import "regexp"
+
+// activityARN is the form of a Task's Resource.
+var activityARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]+:\d{12}:activity:[^\s:]{1,80}$`)
+
+func (b *builder) compileTask(s *State, o *object) {
+	s.Resource = o.text("Resource")
+	if s.Resource == "" {
+		b.fault(CodeSchema, o.at, "the field 'Resource' is required")
+	} else if !activityARN.MatchString(s.Resource) {
+		b.fault(CodeResource, o.at+"/Resource", "the embedded engine runs activities only "+
+			"(arn:aws:states:REGION:ACCOUNT:activity:NAME), not %q", s.Resource)
+	}
+
+	s.Timeout = o.seconds("TimeoutSeconds", 1, maxSeconds)
+	s.Heartbeat = o.seconds("HeartbeatSeconds", 1, maxSeconds)
+	if s.Timeout.Value > 0 && s.Heartbeat.Value >= s.Timeout.Value {
+		b.fault(CodeSchema, o.at+"/HeartbeatSeconds", "HeartbeatSeconds must be smaller than TimeoutSeconds")
+	}
+}

@@ -1,0 +1,152 @@
+package asl
+
+import (
+	"strings"
+
+	"ratchet/embedded/internal/stepfunctions/jsonpath"
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// Condition decides a choice rule. Holds fails with a *jsonpath.NotFoundError if the
+// variable, or the path that it is compared with, matches nothing.
+type Condition interface {
+	Holds(s *jsonpath.Scope) (bool, error)
+}
+
+type (
+	allOf []Condition
+	anyOf []Condition
+	not   struct{ Condition }
+	// present is IsPresent, the only test that does not fail for a missing variable.
+	present struct {
+		variable *jsonpath.Path
+		want     bool
+	}
+	// typed is one of the other Is tests.
+	typed struct {
+		variable *jsonpath.Path
+		is       func(v []byte) bool
+		want     bool
+	}
+	// comparison compares the variable with a constant, or with another path.
+	comparison struct {
+		variable *jsonpath.Path
+		with     []byte
+		path     *jsonpath.Path
+		order    func(a, b []byte) (order int, comparable bool)
+		accepts  func(order int) bool
+	}
+	// matches is StringMatches: * stands for any text, \* for a star. pattern holds the
+	// literal parts between the stars.
+	matches struct {
+		variable *jsonpath.Path
+		pattern  []string
+	}
+)
+
+func (c allOf) Holds(s *jsonpath.Scope) (bool, error) {
+	for _, each := range c {
+		if ok, err := each.Holds(s); !ok || err != nil {
+			return false, err
+		}
+	}
+
+	return true, nil
+}
+
+func (c anyOf) Holds(s *jsonpath.Scope) (bool, error) {
+	for _, each := range c {
+		if ok, err := each.Holds(s); ok || err != nil {
+			return ok, err
+		}
+	}
+
+	return false, nil
+}
+
+func (c not) Holds(s *jsonpath.Scope) (bool, error) {
+	ok, err := c.Condition.Holds(s)
+	return !ok && err == nil, err
+}
+
+func (c present) Holds(s *jsonpath.Scope) (bool, error) {
+	_, err := c.variable.Evaluate(s)
+	return (err == nil) == c.want, nil
+}
+
+func (c typed) Holds(s *jsonpath.Scope) (bool, error) {
+	v, err := c.variable.Evaluate(s)
+	return err == nil && c.is(v) == c.want, err
+}
+
+func (c comparison) Holds(s *jsonpath.Scope) (bool, error) {
+	v, err := c.variable.Evaluate(s)
+	if err != nil {
+		return false, err
+	}
+
+	with := c.with
+	if c.path != nil {
+		if with, err = c.path.Evaluate(s); err != nil {
+			return false, err
+		}
+	}
+
+	order, ok := c.order(v, with)
+
+	return ok && c.accepts(order), nil
+}
+
+func (c matches) Holds(s *jsonpath.Scope) (bool, error) {
+	v, err := c.variable.Evaluate(s)
+	if err != nil {
+		return false, err
+	}
+
+	text, ok := rawjson.Text(v)
+
+	return ok && wildcard(text, c.pattern), nil
+}
+
+// wildcard reports whether text is the literal parts with any text between them.
+func wildcard(text string, parts []string) bool {
+	if len(parts) == 1 {
+		return text == parts[0]
+	}
+
+	if !strings.HasPrefix(text, parts[0]) {
+		return false
+	}
+
+	text = text[len(parts[0]):]
+	last := len(parts) - 1
+	for _, part := range parts[1:last] {
+		i := strings.Index(text, part)
+		if i < 0 {
+			return false
+		}
+
+		text = text[i+len(part):]
+	}
+
+	return strings.HasSuffix(text, parts[last])
+}
+
+// splitPattern splits a StringMatches pattern at its unescaped stars.
+func splitPattern(pattern string) []string {
+	parts := []string{""}
+	for i := 0; i < len(pattern); i++ {
+		last := len(parts) - 1
+		switch c := pattern[i]; {
+		case c == '\\' && i+1 < len(pattern) && (pattern[i+1] == '*' || pattern[i+1] == '\\'):
+			i++
+			parts[last] += string(pattern[i])
+		case c == '*':
+			parts = append(parts, "")
+		default:
+			parts[last] += string(c)
+		}
+	}
+
+	return parts
+}

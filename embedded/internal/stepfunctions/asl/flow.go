@@ -1,0 +1,140 @@
+package asl
+
+import "ratchet/embedded/internal/stepfunctions/rawjson"
+
+// compileFlow compiles StartAt and States of o. It declares all states before it compiles
+// the first, so that transitions find their targets.
+func (p *parser) compileFlow(o *object, depth int) *Flow {
+	if depth > maxFlows {
+		p.fault(CodeDepth, o.at, "flows nest more than %d deep", maxFlows)
+		return nil
+	}
+
+	start, hasStart := o.field("StartAt")
+	raw, hasStates := o.field("States")
+	if !hasStart {
+		p.fault(CodeSchema, o.at, "the field 'StartAt' is required")
+	}
+
+	if !hasStates || rawjson.KindOf(raw) != rawjson.Object || rawjson.Len(raw) == 0 {
+		p.fault(CodeSchema, o.at+"/States", "the field 'States' must be an object with at least one state")
+		return nil
+	}
+
+	b := &builder{parser: p, at: o.at + "/States", states: map[string]*State{}, depth: depth}
+	for c := rawjson.Walk(raw); c.Next(); {
+		b.declare(&c)
+	}
+
+	for _, d := range b.declared {
+		b.compile(d)
+	}
+
+	name, isName := rawjson.Text(start)
+	if hasStart && !isName {
+		p.fault(CodeSchema, o.at+"/StartAt", "the value for the field 'StartAt' must be a STRING")
+	}
+
+	s := b.states[name]
+	if s == nil {
+		if isName {
+			p.fault(CodeTransition, o.at+"/StartAt", "Missing 'StartAt' target: %s", name)
+		}
+
+		return nil
+	}
+
+	b.checkReachable(s)
+
+	return &Flow{Start: s}
+}
+
+// builder compiles the states of one flow.
+type builder struct {
+	*parser
+	at       string
+	depth    int
+	declared []declared
+	states   map[string]*State
+	targets  map[*State][]*State
+}
+
+// declared is a state that is not compiled yet.
+type declared struct {
+	state *State
+	raw   []byte
+	at    string
+}
+
+// declare registers the state under the cursor. Names are unique in the whole machine.
+func (b *builder) declare(c *rawjson.Cursor) {
+	name, _ := rawjson.Text(c.Key)
+	at := b.at + "/" + name
+	if n := len([]rune(name)); n == 0 || n > maxName {
+		b.fault(CodeStateName, at, "a state's name has 1 to %d characters", maxName)
+	}
+
+	if b.names[name] {
+		b.fault(CodeDuplicate, at, "State name '%s' is used more than once", name)
+		return
+	}
+
+	b.names[name] = true
+	s := &State{Ordinal: len(b.parser.states), Name: name}
+	b.parser.states = append(b.parser.states, s)
+	b.states[name] = s
+	b.declared = append(b.declared, declared{state: s, raw: c.Value, at: at})
+}
+
+// target returns the state of this flow that a field names, and records the transition.
+func (b *builder) target(from *State, o *object, field string) *State {
+	name := o.text(field)
+	if name == "" {
+		b.fault(CodeSchema, o.at, "the field '%s' is required", field)
+		return nil
+	}
+
+	to := b.states[name]
+	if to == nil {
+		b.fault(CodeTransition, o.at+"/"+field, "Missing '%s' target: %s", field, name)
+		return nil
+	}
+
+	if b.targets == nil {
+		b.targets = map[*State][]*State{}
+	}
+
+	b.targets[from] = append(b.targets[from], to)
+
+	return to
+}
+
+// checkReachable reports states that no path from start reaches, and a flow in which no
+// path ends.
+func (b *builder) checkReachable(start *State) {
+	reached := map[*State]bool{start: true}
+	todo := []*State{start}
+	ends := false
+	for len(todo) > 0 {
+		s := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		ends = ends || s.Next == nil && s.Kind != Choice
+
+		for _, to := range b.targets[s] {
+			if !reached[to] {
+				reached[to] = true
+				todo = append(todo, to)
+			}
+		}
+	}
+
+	for _, d := range b.declared {
+		if !reached[d.state] {
+			b.fault(CodeTransition, d.at, "State \"%s\" is not reachable.", d.state.Name)
+		}
+	}
+
+	if !ends {
+		b.fault(CodeNoEnd, b.at, "No terminal state: no path leads to an End, Succeed or Fail")
+	}
+}

@@ -1,0 +1,96 @@
+package asl
+
+import (
+	"fmt"
+	"slices"
+
+	"ratchet/embedded/internal/stepfunctions/rawjson"
+)
+
+// errorNames reads ErrorEquals. States.ALL must be alone, in the last entry.
+func (p *parser) errorNames(o *object, last bool) []string {
+	v, ok := o.field("ErrorEquals")
+	if !ok || rawjson.KindOf(v) != rawjson.Array || rawjson.Len(v) == 0 {
+		p.fault(CodeSchema, o.at+"/ErrorEquals", "the field 'ErrorEquals' must be an array with at least one error name")
+		return nil
+	}
+
+	var names []string
+	for c := rawjson.Walk(v); c.Next(); {
+		name, ok := rawjson.Text(c.Value)
+		if !ok {
+			p.fault(CodeSchema, o.at+"/ErrorEquals", "an error name must be a STRING")
+		}
+
+		names = append(names, name)
+	}
+
+	if slices.Contains(names, "States.ALL") && (len(names) > 1 || !last) {
+		p.fault(CodeSchema, o.at+"/ErrorEquals", "States.ALL must appear alone and in the last entry")
+	}
+
+	return names
+}
+
+func (b *builder) compileRetry(s *State, o *object) {
+	v, ok := o.field("Retry")
+	if !ok {
+		return
+	}
+
+	n := rawjson.Len(v)
+	if rawjson.KindOf(v) != rawjson.Array {
+		b.fault(CodeSchema, o.at+"/Retry", "the value for the field 'Retry' must be an ARRAY")
+		return
+	}
+
+	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
+		r := b.object(c.Value, fmt.Sprintf("%s/Retry[%d]", o.at, i))
+		r.allowFields("a retrier", "ErrorEquals", "IntervalSeconds", "MaxAttempts", "BackoffRate",
+			"MaxDelaySeconds", "JitterStrategy", "Comment")
+
+		retrier := Retrier{
+			ErrorEquals:     b.errorNames(r, i == n-1),
+			IntervalSeconds: r.integer("IntervalSeconds", 1, 1, maxSeconds),
+			MaxAttempts:     r.integer("MaxAttempts", 3, 0, maxSeconds),
+			BackoffRate:     r.float("BackoffRate", 2, 1),
+			MaxDelaySeconds: r.integer("MaxDelaySeconds", 0, 1, 31_622_400),
+		}
+		if retrier.MaxDelaySeconds > 0 && retrier.MaxDelaySeconds <= retrier.IntervalSeconds {
+			b.fault(CodeSchema, r.at+"/MaxDelaySeconds", "MaxDelaySeconds must be greater than IntervalSeconds")
+		}
+
+		switch jitter := r.text("JitterStrategy"); jitter {
+		case "FULL":
+			retrier.FullJitter = true
+		case "", "NONE":
+		default:
+			b.fault(CodeSchema, r.at+"/JitterStrategy", "the value for the field 'JitterStrategy' must be one of FULL, NONE")
+		}
+
+		s.Retry = append(s.Retry, retrier)
+	}
+}
+
+func (b *builder) compileCatch(s *State, o *object) {
+	v, ok := o.field("Catch")
+	if !ok {
+		return
+	}
+
+	n := rawjson.Len(v)
+	if rawjson.KindOf(v) != rawjson.Array {
+		b.fault(CodeSchema, o.at+"/Catch", "the value for the field 'Catch' must be an ARRAY")
+		return
+	}
+
+	for c, i := rawjson.Walk(v), 0; c.Next(); i++ {
+		r := b.object(c.Value, fmt.Sprintf("%s/Catch[%d]", o.at, i))
+		r.allowFields("a catcher", "ErrorEquals", "Next", "ResultPath", "Comment")
+		s.Catch = append(s.Catch, Catcher{
+			ErrorEquals: b.errorNames(r, i == n-1),
+			ResultPath:  r.resultField("ResultPath"),
+			Next:        b.target(s, r, "Next"),
+		})
+	}
+}
