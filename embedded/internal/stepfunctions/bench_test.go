@@ -16,11 +16,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// order is a document of the size that an order has: about 1 KiB.
+// order is a document with the size of an order, about 1 KiB.
 var order = `{"orderId":"o-1","items":[` + strings.Repeat(`{"sku":"SKU-0001","quantity":2,"price":{"amount":1999,"currency":"EUR"}},`, 11) +
 	`{"sku":"last","quantity":1}],"total":{"amount":45998,"currency":"EUR"},"order":{"transitionId":7}}`
 
-// chain is a machine with n activities, shaped like the order's.
+// chain returns a definition with n activities, like that of the order's machine.
 func chain(activity string, n int) string {
 	var states strings.Builder
 	for i := range n {
@@ -28,7 +28,8 @@ func chain(activity string, n int) string {
 		if i == n-1 {
 			next = `"End":true`
 		}
-		fmt.Fprintf(&states, `"S%d":{"Type":"Task","Resource":%q,"Parameters":{"orderId.$":"$.orderId","transitionId.$":"States.MathAdd($.order.transitionId, 1)","items.$":"$.items"},`+
+		fmt.Fprintf(&states, `"S%d":{"Type":"Task","Resource":%q,`+
+			`"Parameters":{"orderId.$":"$.orderId","transitionId.$":"States.MathAdd($.order.transitionId, 1)","items.$":"$.items"},`+
 			`"TimeoutSeconds":120,"HeartbeatSeconds":30,"ResultPath":"$.order","Retry":[{"ErrorEquals":["States.Timeout"],"MaxAttempts":2}],`+
 			`"Catch":[{"ErrorEquals":["States.ALL"],"Next":"F"}],%s},`, i, activity, next)
 	}
@@ -42,9 +43,9 @@ func cpu() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkActivities is a whole activity round trip, GetActivityTask and
-// SendTaskSuccess, with 64 workers and 8 activities for each execution: through
-// the SDK client, and by the operations alone.
+// BenchmarkActivities measures the round trip of an activity, GetActivityTask and
+// SendTaskSuccess, with 64 workers and 8 activities per execution: through the SDK client,
+// and by calling the operations.
 func BenchmarkActivities(b *testing.B) {
 	b.Run("sdk", func(b *testing.B) { benchmarkActivities(b, true) })
 	b.Run("engine", func(b *testing.B) { benchmarkActivities(b, false) })

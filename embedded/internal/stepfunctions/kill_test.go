@@ -15,12 +15,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// killDir makes the test process the victim of TestKill.
+// killDir is the environment variable that makes the test process the victim of TestKill.
 const killDir = "STEPFUNCTIONS_KILL_DIR"
 
-// TestKill kills a process in the middle of its work with SIGKILL and finds
-// everything that it had been told again: started executions, held tokens,
-// completions.
+// After SIGKILL in the middle of its work, everything that the engine had answered is
+// there: started executions, task tokens, completions.
 func TestKill(t *testing.T) {
 	if dir := os.Getenv(killDir); dir != "" {
 		victim(t, dir)
@@ -29,10 +28,10 @@ func TestKill(t *testing.T) {
 
 	dir := t.TempDir()
 	for range 3 {
-		heard := killAfter(t, dir, 150)
+		reported := killAfter(t, dir, 150)
 		b := open(t, dir)
 		machine := "arn:aws:states:us-east-1:000000000000:stateMachine:m"
-		for name, last := range heard.said {
+		for name, last := range reported.step {
 			arn := strings.Replace(machine, "stateMachine:m", "execution:m:"+name, 1)
 			h, err := b.GetExecutionHistory(t.Context(), &sfn.GetExecutionHistoryInput{ExecutionArn: &arn})
 			if err != nil {
@@ -44,13 +43,16 @@ func TestKill(t *testing.T) {
 				found[e.Type]++
 			}
 
-			if last == "done" && found[types.HistoryEventTypeActivitySucceeded] != 1 || found[types.HistoryEventTypeActivityStarted] > 1 {
+			lost := last == "done" && found[types.HistoryEventTypeActivitySucceeded] != 1
+			if lost || found[types.HistoryEventTypeActivityStarted] > 1 {
 				t.Errorf("%s was %s: %v", name, last, found)
 			}
 		}
 
-		for name, token := range heard.held {
-			if err := b.succeed(aws.String(token), `"after the crash"`); err != nil && (code(err) != "TaskTimedOut" || heard.said[name] != "taken") {
+		for name, token := range reported.tokens {
+			// The victim may have completed the task without living to report it.
+			err := b.succeed(aws.String(token), `"after the crash"`)
+			if err != nil && (code(err) != "TaskTimedOut" || reported.step[name] != "taken") {
 				t.Errorf("the token of %s: %v", name, err)
 			}
 		}
@@ -58,11 +60,14 @@ func TestKill(t *testing.T) {
 	}
 }
 
-type heard struct{ said, held map[string]string }
+// report is what the victim has printed, by the name of the execution: its last step
+// (started, taken, done) and the token of a task that is not done.
+type report struct{ step, tokens map[string]string }
 
-// killAfter runs the victim until it has said so many lines, and kills it.
-func killAfter(t *testing.T, dir string, lines int) heard {
+// killAfter runs the victim until it has printed a number of lines, and kills it.
+func killAfter(t *testing.T, dir string, lines int) report {
 	t.Helper()
+
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestKill$")
 	cmd.Env = append(os.Environ(), killDir+"="+dir)
 
@@ -75,21 +80,21 @@ func killAfter(t *testing.T, dir string, lines int) heard {
 		t.Fatal(err)
 	}
 
-	h := heard{said: map[string]string{}, held: map[string]string{}}
+	r := report{step: map[string]string{}, tokens: map[string]string{}}
 	in := bufio.NewScanner(out)
 	for n := 0; in.Scan(); n++ {
 		what, rest, _ := strings.Cut(in.Text(), " ")
 		name, token, _ := strings.Cut(rest, " ")
 		switch what {
 		case "started":
-			if h.said[name] == "" {
-				h.said[name] = what
+			if r.step[name] == "" { // its task may have been taken before this line
+				r.step[name] = what
 			}
 		case "taken":
-			h.said[name], h.held[name] = what, token
+			r.step[name], r.tokens[name] = what, token
 		case "done":
-			h.said[name] = what
-			delete(h.held, name)
+			r.step[name] = what
+			delete(r.tokens, name)
 		}
 
 		if n == lines {
@@ -98,14 +103,14 @@ func killAfter(t *testing.T, dir string, lines int) heard {
 	}
 	_ = cmd.Wait() // "signal: killed"
 
-	if len(h.said) == 0 {
-		t.Fatal("the victim said nothing")
+	if len(r.step) == 0 {
+		t.Fatal("the victim printed nothing")
 	}
 
-	return h
+	return r
 }
 
-// victim starts and completes executions for ever and says what it was told.
+// victim starts and completes executions until it is killed, and prints each answer.
 func victim(t *testing.T, dir string) {
 	b := open(t, dir)
 
@@ -117,16 +122,22 @@ func victim(t *testing.T, dir string) {
 			for i := 0; ; i++ {
 				name := fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i)
 
-				_, err := b.StartExecution(context.Background(), &sfn.StartExecutionInput{StateMachineArn: &machine, Name: &name, Input: aws.String(`"` + name + `"`)})
+				_, err := b.StartExecution(context.Background(), &sfn.StartExecutionInput{
+					StateMachineArn: &machine,
+					Name:            &name,
+					Input:           aws.String(`"` + name + `"`),
+				})
 				if err != nil {
 					return err
 				}
+
 				fmt.Println("started", name)
 
 				got, err := b.GetActivityTask(context.Background(), &sfn.GetActivityTaskInput{ActivityArn: &activity})
 				if err != nil {
 					return err
 				}
+
 				of := strings.Trim(*got.Input, `"`)
 				fmt.Println("taken", of, *got.TaskToken)
 
@@ -134,9 +145,11 @@ func victim(t *testing.T, dir string) {
 					continue // keeps the token
 				}
 
-				if _, err := b.SendTaskSuccess(context.Background(), &sfn.SendTaskSuccessInput{TaskToken: got.TaskToken, Output: aws.String("1")}); err != nil {
+				success := &sfn.SendTaskSuccessInput{TaskToken: got.TaskToken, Output: aws.String("1")}
+				if _, err := b.SendTaskSuccess(context.Background(), success); err != nil {
 					return err
 				}
+
 				fmt.Println("done", of)
 			}
 		})

@@ -84,7 +84,7 @@ func TestRefusals(t *testing.T) {
 			want: "ActivityDoesNotExist",
 		},
 		{
-			says: "an operation of the future",
+			says: "an unsupported operation",
 			err: func() error {
 				_, err := b.PublishStateMachineVersion(ctx, &sfn.PublishStateMachineVersionInput{StateMachineArn: &machine})
 				return err
@@ -157,7 +157,7 @@ func TestMachineLife(t *testing.T) {
 	}
 
 	if got := b.poll(activity); *got.Input != `{}` {
-		t.Error("the deleted machine's task is still handed out")
+		t.Error("a poll got the deleted machine's task")
 	}
 
 	if n := b.svc.queue(activity).tasks.Len(); n != 0 {
@@ -181,8 +181,17 @@ func TestListPages(t *testing.T) {
 		}
 	}
 
-	for status, want := range map[types.ExecutionStatus]string{"": "e6 e5 e4 e3 e2 e1 e0", types.ExecutionStatusSucceeded: "e6 e4 e2 e0", types.ExecutionStatusRunning: "e5 e3 e1"} {
-		p := sfn.NewListExecutionsPaginator(b, &sfn.ListExecutionsInput{StateMachineArn: &machine, MaxResults: 2, StatusFilter: status})
+	for status, want := range map[types.ExecutionStatus]string{
+		"":                             "e6 e5 e4 e3 e2 e1 e0",
+		types.ExecutionStatusSucceeded: "e6 e4 e2 e0",
+		types.ExecutionStatusRunning:   "e5 e3 e1",
+	} {
+		p := sfn.NewListExecutionsPaginator(b, &sfn.ListExecutionsInput{
+			StateMachineArn: &machine,
+			MaxResults:      2,
+			StatusFilter:    status,
+		})
+
 		var names []string
 		for p.HasMorePages() {
 			page, err := p.NextPage(t.Context())
@@ -204,7 +213,8 @@ func TestListPages(t *testing.T) {
 func TestValidateDefinition(t *testing.T) {
 	b := open(t, t.TempDir())
 	out, err := b.ValidateStateMachineDefinition(t.Context(), &sfn.ValidateStateMachineDefinitionInput{
-		Definition: aws.String(`{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},"C":{"Type":"Succeed","Foo":1}}}`)})
+		Definition: aws.String(`{"StartAt":"A","States":{"A":{"Type":"Pass","Next":"B"},"C":{"Type":"Succeed","Foo":1}}}`),
+	})
 	if err != nil || out.Result != types.ValidateStateMachineDefinitionResultCodeFail || len(out.Diagnostics) < 3 {
 		t.Fatal(out, err)
 	}

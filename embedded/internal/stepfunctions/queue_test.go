@@ -9,8 +9,7 @@ import (
 
 func at(n int64) taskOrder { return taskOrder{queuedTask{thread: n}, n} }
 
-// TestQueueIsFair: the oldest poll gets the oldest task, and a task that comes
-// back has its old place.
+// The oldest poll gets the oldest task, and a task that is put back has its old place.
 func TestQueueIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}

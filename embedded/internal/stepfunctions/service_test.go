@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is an open service with an SDK client of its own.
+// bench is an open service with its own SDK client.
 type bench struct {
 	*sfn.Client
 	t    testing.TB
@@ -31,7 +31,7 @@ type bench struct {
 	stop func()
 }
 
-// open starts the service over dir; stop, also called by Cleanup, ends it.
+// open starts a service on dir. stop ends it; the test's cleanup calls it too.
 func open(t testing.TB, dir string) *bench {
 	t.Helper()
 
@@ -44,9 +44,11 @@ func open(t testing.TB, dir string) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- svc.Run(ctx) }()
+
 	b := &bench{t: t, svc: svc, db: db}
 	b.stop = sync.OnceFunc(func() {
 		cancel()
@@ -56,10 +58,13 @@ func open(t testing.TB, dir string) *bench {
 		}
 	})
 	t.Cleanup(b.stop)
+
 	b.Client = sfn.New(sfn.Options{
-		Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
-		BaseEndpoint: aws.String("http://engine"), Retryer: aws.NopRetryer{},
-		HTTPClient: wire.InProcess(wire.NewHandler(slog.Default(), svc.Wire())),
+		Region:       "us-east-1",
+		Credentials:  credentials.NewStaticCredentialsProvider("k", "s", ""),
+		BaseEndpoint: aws.String("http://engine"),
+		Retryer:      aws.NopRetryer{},
+		HTTPClient:   wire.InProcess(wire.NewHandler(slog.Default(), svc.Wire())),
 	})
 
 	return b
@@ -79,7 +84,11 @@ func (b *bench) activity(name string) string {
 func (b *bench) machine(name, definition string) string {
 	b.t.Helper()
 
-	m, err := b.CreateStateMachine(b.t.Context(), &sfn.CreateStateMachineInput{Name: &name, Definition: &definition, RoleArn: aws.String("arn:aws:iam::000000000000:role/r")})
+	m, err := b.CreateStateMachine(b.t.Context(), &sfn.CreateStateMachineInput{
+		Name:       &name,
+		Definition: &definition,
+		RoleArn:    aws.String("arn:aws:iam::000000000000:role/r"),
+	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -106,7 +115,10 @@ func (b *bench) start(machine, name, input string) string {
 func (b *bench) poll(activity string) *sfn.GetActivityTaskOutput {
 	b.t.Helper()
 
-	out, err := b.GetActivityTask(b.t.Context(), &sfn.GetActivityTaskInput{ActivityArn: &activity, WorkerName: aws.String("w")})
+	out, err := b.GetActivityTask(b.t.Context(), &sfn.GetActivityTaskInput{
+		ActivityArn: &activity,
+		WorkerName:  aws.String("w"),
+	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -130,7 +142,7 @@ func (b *bench) succeed(token *string, output string) error {
 	return err
 }
 
-// code is the name of the service's error.
+// code returns the name of the service's error, "<nil>" for no error.
 func code(err error) string {
 	var e smithy.APIError
 	if errors.As(err, &e) {
@@ -140,6 +152,7 @@ func code(err error) string {
 	return fmt.Sprint(err)
 }
 
+// task returns a definition with one Task for the activity; more is appended to its fields.
 func task(arn, more string) string {
 	return fmt.Sprintf(`{"StartAt":"A","States":{"A":{"Type":"Task","Resource":%q,"End":true%s}}}`, arn, more)
 }
@@ -182,21 +195,26 @@ func TestActivityRoundTrip(t *testing.T) {
 		if e.Id != int64(i+1) || e.Timestamp == nil {
 			t.Errorf("event %d: %+v", i, e)
 		}
+
 		kinds = append(kinds, string(e.Type))
 	}
 
-	want := "ExecutionStarted TaskStateEntered ActivityScheduled ActivityStarted ActivitySucceeded TaskStateExited ExecutionSucceeded"
+	const want = "ExecutionStarted TaskStateEntered ActivityScheduled ActivityStarted ActivitySucceeded " +
+		"TaskStateExited ExecutionSucceeded"
 	if strings.Join(kinds, " ") != want {
 		t.Fatal(kinds)
 	}
 
 	scheduled := h.Events[2].ActivityScheduledEventDetails
-	if *scheduled.Resource != activity || *scheduled.TimeoutInSeconds != 60 || *scheduled.HeartbeatInSeconds != 10 || *scheduled.Input != `{"x": 1}` {
+	if *scheduled.Resource != activity || *scheduled.TimeoutInSeconds != 60 ||
+		*scheduled.HeartbeatInSeconds != 10 || *scheduled.Input != `{"x": 1}` {
 		t.Errorf("%+v", scheduled)
 	}
 
-	if *h.Events[3].ActivityStartedEventDetails.WorkerName != "w" || *h.Events[4].ActivitySucceededEventDetails.Output != `{"y":2}` ||
-		*h.Events[6].ExecutionSucceededEventDetails.Output != `{"y":2}` || *h.Events[1].StateEnteredEventDetails.Name != "A" {
+	if *h.Events[1].StateEnteredEventDetails.Name != "A" ||
+		*h.Events[3].ActivityStartedEventDetails.WorkerName != "w" ||
+		*h.Events[4].ActivitySucceededEventDetails.Output != `{"y":2}` ||
+		*h.Events[6].ExecutionSucceededEventDetails.Output != `{"y":2}` {
 		t.Errorf("details are missing: %+v", h.Events)
 	}
 }
@@ -212,7 +230,13 @@ func TestHistoryPages(t *testing.T) {
 	}
 
 	for _, reverse := range []bool{false, true} {
-		p := sfn.NewGetExecutionHistoryPaginator(b, &sfn.GetExecutionHistoryInput{ExecutionArn: &arn, MaxResults: 2, ReverseOrder: reverse, IncludeExecutionData: aws.Bool(false)})
+		p := sfn.NewGetExecutionHistoryPaginator(b, &sfn.GetExecutionHistoryInput{
+			ExecutionArn:         &arn,
+			MaxResults:           2,
+			ReverseOrder:         reverse,
+			IncludeExecutionData: aws.Bool(false),
+		})
+
 		var ids []int64
 		for p.HasMorePages() {
 			page, err := p.NextPage(t.Context())
@@ -236,8 +260,10 @@ func TestHistoryPages(t *testing.T) {
 	}
 }
 
-// TestStartNames: a name starts once.
-func TestStartNames(t *testing.T) {
+// Starting a name again returns the running execution if the input is the same. It fails if
+// the input differs or the execution has ended. Of concurrent starts with different inputs
+// one succeeds.
+func TestANameStartsOnce(t *testing.T) {
 	b := open(t, t.TempDir())
 
 	activity := b.activity("work")
@@ -263,19 +289,25 @@ func TestStartNames(t *testing.T) {
 
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	won := map[string]int{}
+	outcomes := map[string]int{}
 	for i := range 16 {
 		wg.Go(func() {
-			_, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Name: aws.String("race"), Input: aws.String(fmt.Sprint(i))})
+			_, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{
+				StateMachineArn: &machine,
+				Name:            aws.String("race"),
+				Input:           aws.String(fmt.Sprint(i)),
+			})
+
 			mu.Lock()
 			defer mu.Unlock()
-			won[code(err)]++
+
+			outcomes[code(err)]++
 		})
 	}
 	wg.Wait()
 
-	if won["<nil>"] != 1 || won["ExecutionAlreadyExists"] != 15 {
-		t.Error(won)
+	if outcomes["<nil>"] != 1 || outcomes["ExecutionAlreadyExists"] != 15 {
+		t.Error(outcomes)
 	}
 }
 
@@ -283,13 +315,16 @@ func TestStopAndRedrive(t *testing.T) {
 	b := open(t, t.TempDir())
 
 	ctx := t.Context()
+
 	activity := b.activity("work")
 	arn := b.start(b.machine("m", task(activity, "")), "n", `{}`)
-	if _, err := b.StopExecution(ctx, &sfn.StopExecutionInput{ExecutionArn: &arn, Error: aws.String("E"), Cause: aws.String("C")}); err != nil {
+	stop := &sfn.StopExecutionInput{ExecutionArn: &arn, Error: aws.String("E"), Cause: aws.String("C")}
+	if _, err := b.StopExecution(ctx, stop); err != nil {
 		t.Fatal(err)
 	}
 
-	if d := b.describe(arn); d.Status != types.ExecutionStatusAborted || *d.Error != "E" || d.RedriveStatus != types.ExecutionRedriveStatusRedrivable {
+	d := b.describe(arn)
+	if d.Status != types.ExecutionStatusAborted || *d.Error != "E" || d.RedriveStatus != types.ExecutionRedriveStatusRedrivable {
 		t.Fatalf("%+v", d)
 	}
 

@@ -14,7 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 )
 
-// TestOneCompletionWins: of many completions of one task exactly one counts.
+// Of many completions of one task exactly one counts.
 func TestOneCompletionWins(t *testing.T) {
 	b := open(t, t.TempDir())
 	activity := b.activity("work")
@@ -22,6 +22,7 @@ func TestOneCompletionWins(t *testing.T) {
 	for range 20 {
 		arn := b.start(machine, "", `{}`)
 		token := b.poll(activity).TaskToken
+
 		var wg sync.WaitGroup
 
 		var mu sync.Mutex
@@ -48,26 +49,25 @@ func TestOneCompletionWins(t *testing.T) {
 	}
 }
 
-// TestTasksAreNotLostToLeavers: polls that are cancelled at any moment neither
-// lose nor double a task.
-func TestTasksAreNotLostToLeavers(t *testing.T) {
+// Polls that are canceled at any moment neither lose nor duplicate a queued task.
+func TestCanceledPollsLoseNoTask(t *testing.T) {
 	b := open(t, t.TempDir())
 	activity := b.activity("work")
 	machine := b.machine("m", task(activity, ""))
 	const executions = 200
 
 	var wg sync.WaitGroup
-	leave, stopLeaving := context.WithCancel(t.Context())
+	canceling, stopCanceling := context.WithCancel(t.Context())
 	for range 4 {
 		wg.Go(func() {
-			for i := 0; leave.Err() == nil; i++ {
+			for canceling.Err() == nil {
 				ctx, cancel := context.WithCancel(t.Context())
 				go cancel()
 				out, err := b.GetActivityTask(ctx, &sfn.GetActivityTaskInput{ActivityArn: &activity})
 				cancel()
 
 				if err == nil && out.TaskToken != nil {
-					if err := b.succeed(out.TaskToken, `"leaver"`); err != nil {
+					if err := b.succeed(out.TaskToken, `"canceled"`); err != nil {
 						t.Error(err)
 					}
 				}
@@ -79,9 +79,8 @@ func TestTasksAreNotLostToLeavers(t *testing.T) {
 	for i := range arns {
 		arns[i] = b.start(machine, "", `{}`)
 	}
-	stopLeaving()
+	stopCanceling()
 	wg.Wait()
-	lost := 0
 
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
@@ -97,9 +96,12 @@ func TestTasksAreNotLostToLeavers(t *testing.T) {
 		}
 	}
 
+	// A task that was started just before its poll was canceled is lost with the answer. Only
+	// its heartbeat or timeout brings it back.
+	lost := 0
 	for _, arn := range arns {
 		if b.describe(arn).Status != types.ExecutionStatusSucceeded {
-			lost++ // started for a leaver at the last moment: the answer was on its way
+			lost++
 		}
 	}
 
@@ -108,19 +110,22 @@ func TestTasksAreNotLostToLeavers(t *testing.T) {
 	}
 
 	if lost > executions/4 {
-		t.Errorf("%d of %d tasks went to callers that had gone", lost, executions)
+		t.Errorf("%d of %d tasks went to canceled polls", lost, executions)
 	}
 }
 
-// TestTimers: waits, time-outs, heartbeats and retries on a clock that jumps.
+// Waits, timeouts, heartbeats and retries come at their time, on a simulated clock.
 func TestTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, t.TempDir())
 		defer b.stop()
 		activity := b.activity("work")
-		machine := b.machine("m", `{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":3600,"Next":"A"},"A":{"Type":"Task","Resource":"`+activity+
-			`","TimeoutSeconds":100,"HeartbeatSeconds":10,"End":true,"Retry":[{"ErrorEquals":["States.HeartbeatTimeout"],"IntervalSeconds":5,"MaxAttempts":1}],`+
-			`"Catch":[{"ErrorEquals":["States.Timeout"],"Next":"T"}]},"T":{"Type":"Succeed"}}}`)
+		machine := b.machine("m", `{"StartAt":"W","States":{`+
+			`"W":{"Type":"Wait","Seconds":3600,"Next":"A"},`+
+			`"A":{"Type":"Task","Resource":"`+activity+`","TimeoutSeconds":100,"HeartbeatSeconds":10,"End":true,`+
+			`"Retry":[{"ErrorEquals":["States.HeartbeatTimeout"],"IntervalSeconds":5,"MaxAttempts":1}],`+
+			`"Catch":[{"ErrorEquals":["States.Timeout"],"Next":"T"}]},`+
+			`"T":{"Type":"Succeed"}}}`)
 		begin := time.Now()
 		arn := b.start(machine, "n", `{}`)
 
@@ -137,7 +142,7 @@ func TestTimers(t *testing.T) {
 			t.Errorf("the task came after %v", d)
 		}
 
-		second := b.poll(activity) // 10 s of silence, 5 s of retry interval
+		second := b.poll(activity) // after 10 s without a heartbeat and 5 s before the retry
 		if d := time.Since(begin); second.TaskToken == nil || d < time.Hour+15*time.Second || d > time.Hour+16*time.Second {
 			t.Errorf("the retry came after %v", d)
 		}
@@ -165,7 +170,7 @@ func TestTimers(t *testing.T) {
 	})
 }
 
-// TestReopen: queues, tokens, timers and names survive.
+// Queues, tokens, timers and names survive a restart.
 func TestReopen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -203,8 +208,9 @@ func TestReopen(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
 
-		if d := b.describe("arn:aws:states:us-east-1:000000000000:execution:m:e1"); d.Status != types.ExecutionStatusFailed || *d.Error != "States.Timeout" {
-			t.Error("the heartbeat clock was lost:", d.Status)
+		d = b.describe("arn:aws:states:us-east-1:000000000000:execution:m:e1")
+		if d.Status != types.ExecutionStatusFailed || *d.Error != "States.Timeout" {
+			t.Error("the heartbeat timeout was lost:", d.Status)
 		}
 
 		if err := b.succeed(silent.TaskToken, `1`); code(err) != "TaskTimedOut" {
@@ -217,7 +223,12 @@ func TestReopen(t *testing.T) {
 			t.Error("the wait was lost:", d.Status)
 		}
 
-		if _, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{StateMachineArn: &machine, Name: aws.String("e0"), Input: aws.String(`{"i":0}`)}); code(err) != "ExecutionAlreadyExists" {
+		_, err := b.StartExecution(t.Context(), &sfn.StartExecutionInput{
+			StateMachineArn: &machine,
+			Name:            aws.String("e0"),
+			Input:           aws.String(`{"i":0}`),
+		})
+		if code(err) != "ExecutionAlreadyExists" {
 			t.Error("the name is free again:", err)
 		}
 	})

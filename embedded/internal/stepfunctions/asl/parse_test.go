@@ -11,7 +11,8 @@ import (
 
 const arn = "arn:aws:states:us-east-1:000000000000:activity:work"
 
-// machineOf puts states into a machine that starts at A; WORK is a task's head.
+// machineOf returns a definition with the states that starts at A. WORK in it becomes the
+// type and resource of a Task.
 func machineOf(states string) string {
 	return strings.ReplaceAll(`{"StartAt":"A","States":{`+states+`}}`, "WORK", `"Type":"Task","Resource":"`+arn+`"`)
 }
@@ -169,19 +170,19 @@ func TestRefusedDefinitions(t *testing.T) {
 			at:         "/States/A",
 		},
 		{
-			says:       "a time-out of 0",
+			says:       "a timeout of 0",
 			definition: machineOf(`"A":{WORK,"TimeoutSeconds":0,"End":true}`),
 			code:       CodeSchema,
 			at:         "/States/A/TimeoutSeconds",
 		},
 		{
-			says:       "a time-out in a string",
+			says:       "a timeout in a string",
 			definition: machineOf(`"A":{WORK,"TimeoutSeconds":"1","End":true}`),
 			code:       CodeSchema,
 			at:         "/States/A/TimeoutSeconds",
 		},
 		{
-			says:       "a heartbeat as long as the time-out",
+			says:       "a heartbeat as long as the timeout",
 			definition: machineOf(`"A":{WORK,"TimeoutSeconds":5,"HeartbeatSeconds":5,"End":true}`),
 			code:       CodeSchema,
 			at:         "/States/A/HeartbeatSeconds",
@@ -271,7 +272,7 @@ func TestRefusedDefinitions(t *testing.T) {
 			at:         "/States/A/Retry[0]/ErrorEquals",
 		},
 		{
-			says:       "a shrinking back-off",
+			says:       "a shrinking backoff",
 			definition: machineOf(`"A":{WORK,"End":true,"Retry":[{"ErrorEquals":["X"],"BackoffRate":0.5}]}`),
 			code:       CodeSchema,
 			at:         "/States/A/Retry[0]/BackoffRate",
@@ -337,8 +338,7 @@ func TestRefusedDefinitions(t *testing.T) {
 	}
 }
 
-// TestOrderDefinition: the repository's own definition is accepted once its
-// placeholders are filled.
+// The repository's own definition is accepted once its placeholders are filled.
 func TestOrderDefinition(t *testing.T) {
 	text, err := os.ReadFile("../../../../statemachine.asl.json")
 	if err != nil {
@@ -352,7 +352,9 @@ func TestOrderDefinition(t *testing.T) {
 }
 
 func TestChoiceOperators(t *testing.T) {
-	const input = `{"s":"b","n":5,"big":9007199254740993,"t":"2026-01-02T03:04:05Z","later":"2026-01-02T04:04:05+00:30","b":true,"z":null,"p":"a","star":"a*b"}`
+	const input = `{"s":"b","p":"a","star":"a*b","n":5,"big":9007199254740993,"b":true,"z":null,` +
+		`"t":"2026-01-02T03:04:05Z","later":"2026-01-02T04:04:05+00:30"}`
+
 	for _, row := range []struct {
 		rule string
 		want bool

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// maze has every kind of state, nested, with retries and catches around.
+// maze is a definition with every kind of state, nested, with Retry and Catch.
 const maze = `{"StartAt":"In","TimeoutSeconds":5000,"States":{
  "In":{"Type":"Pass","Result":[1,2,3,4],"ResultPath":"$.list","Next":"Fan"},
  "Fan":{"Type":"Map","ItemsPath":"$.list","MaxConcurrency":2,"ResultPath":"$.fan",
@@ -27,8 +27,7 @@ const maze = `{"StartAt":"In","TimeoutSeconds":5000,"States":{
  "Back":{"Type":"Choice","Choices":[{"Variable":"$.e","IsPresent":true,"Next":"Bad"}],"Default":"Last"},
  "Bad":{"Type":"Fail","ErrorPath":"$.e.Error"},"Last":{WORK,"End":true}}}`
 
-// TestProperties drives the maze with whatever may happen and checks after each
-// stimulus what must always hold.
+// The invariants of check hold after each of a random sequence of stimuli.
 func TestProperties(t *testing.T) {
 	definition := string(bytes.ReplaceAll([]byte(maze), []byte("WORK"), []byte(`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`)))
 	rapid.Check(t, func(rt *rapid.T) {
@@ -42,7 +41,9 @@ func TestProperties(t *testing.T) {
 			err := w.anything(rt)
 			var refused *NotRedrivableError
 			switch {
-			case err == nil, errors.Is(err, ErrTaskTimedOut), errors.Is(err, ErrNotScheduled), errors.Is(err, ErrNotRunning), errors.As(err, &refused):
+			case err == nil:
+			case errors.Is(err, ErrTaskTimedOut), errors.Is(err, ErrNotScheduled):
+			case errors.Is(err, ErrNotRunning), errors.As(err, &refused):
 			default:
 				rt.Fatalf("%v\n%s", err, w.history())
 			}
@@ -51,6 +52,7 @@ func TestProperties(t *testing.T) {
 	})
 }
 
+// anything applies a random stimulus.
 func (w *world) anything(rt *rapid.T) error {
 	pick := rapid.IntRange(0, 99).Draw(rt, "what")
 	if pick < 35 && len(w.queue) > 0 {
@@ -92,7 +94,7 @@ func (w *world) anything(rt *rapid.T) error {
 	}
 }
 
-// check holds the state against what must be true between stimuli.
+// check fails the test if an invariant between stimuli does not hold.
 func (w *world) check(rt *rapid.T) {
 	s := w.state()
 	if again := AppendState(nil, s); !bytes.Equal(again, w.stored) {
@@ -152,7 +154,7 @@ func (w *world) check(rt *rapid.T) {
 	}
 }
 
-// TestHistoryIsComplete: every document that an event refers to is there.
+// The history has every document to which an event refers.
 func TestHistoryIsComplete(t *testing.T) {
 	w := newWorld(t, string(bytes.ReplaceAll([]byte(maze), []byte("WORK"), []byte(`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`))))
 	if err := w.start(`{}`); err != nil {
@@ -196,7 +198,7 @@ func TestHistoryIsComplete(t *testing.T) {
 	}
 }
 
-// FuzzRead: damaged stored forms give errors, not crashes.
+// Damaged stored forms give errors and do not panic.
 func FuzzRead(f *testing.F) {
 	w := newWorld(f, `{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}},{"StartAt":"X","States":{"X":{"Type":"Pass","End":true}}}]}}}`)
 	if err := w.start(`{"a":1}`); err != nil {

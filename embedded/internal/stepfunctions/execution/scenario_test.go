@@ -15,8 +15,8 @@ import (
 	"ratchet/embedded/internal/stepfunctions/rawjson"
 )
 
-// world is an execution in memory. Every stimulus goes through the stored forms
-// of state and events, as in production.
+// world is an execution in memory with its clock and queue. Each stimulus reads and writes
+// the stored forms of state and events, as in production.
 type world struct {
 	machine *asl.Machine
 	now     time.Time
@@ -41,12 +41,21 @@ func newWorld(t testing.TB, definition string) *world {
 		t.Fatal(found.Err())
 	}
 
-	return &world{machine: m, now: epoch, chunks: map[int64][]byte{}, tokens: map[int64][TokenSize]byte{}, random: rand.New(rand.NewPCG(1, 2))}
+	return &world{
+		machine: m,
+		now:     epoch,
+		chunks:  map[int64][]byte{},
+		tokens:  map[int64][TokenSize]byte{},
+		random:  rand.New(rand.NewPCG(1, 2)),
+	}
 }
 
 func (w *world) env() *Env {
 	return &Env{
-		Machine: w.machine, Now: w.now, Random: w.random, History: w,
+		Machine: w.machine,
+		Now:     w.now,
+		Random:  w.random,
+		History: w,
 		Identity: func() Identity {
 			return Identity{ARN: "arn:x:e", RoleARN: "arn:role", MachineARN: "arn:m", MachineName: "m"}
 		},
@@ -55,7 +64,7 @@ func (w *world) env() *Env {
 	}
 }
 
-// step applies one stimulus to the stored state and stores what follows.
+// step applies one stimulus to the stored state and stores the result.
 func (w *world) step(apply func(e *Env, s *State) (*Turn, error)) error {
 	s := &State{Name: "run"}
 	if w.stored != nil {
@@ -134,7 +143,7 @@ func (w *world) started(state string) (int64, error) {
 	return 0, fmt.Errorf("no task of %s is started", state)
 }
 
-// sleep lets time pass, with a tick whenever one is due.
+// sleep advances the clock, with a Tick whenever a timer is due.
 func (w *world) sleep(d time.Duration) error {
 	until := w.now.Add(d)
 	for {
@@ -224,8 +233,8 @@ func (w *world) history() string {
 	return out.String()
 }
 
-// TestScenarios runs the files of testdata. Each has sections "-- name --":
-// the definition, the input, commands, and what must have come of it.
+// TestScenarios runs the files of testdata. Each has sections "-- name --": the definition,
+// the input, a script of commands, and the expected results.
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -268,8 +277,14 @@ func runScenario(t *testing.T, file string) {
 	}
 
 	s := w.state()
-	got := map[string]string{"status": s.Status.String(), "error": s.Error, "cause": s.Cause, "history": strings.TrimSpace(w.history()),
-		"elapsed": strconv.FormatInt(w.now.UnixMilli()-s.Started, 10), "queued": strconv.Itoa(len(w.queue))}
+	got := map[string]string{
+		"status":  s.Status.String(),
+		"error":   s.Error,
+		"cause":   s.Cause,
+		"history": strings.TrimSpace(w.history()),
+		"elapsed": strconv.FormatInt(w.now.UnixMilli()-s.Started, 10),
+		"queued":  strconv.Itoa(len(w.queue)),
+	}
 	if s.Status == Succeeded {
 		output, err := w.Document(s.Output)
 		if err != nil {

@@ -11,7 +11,8 @@ func testRandom() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 const functionInput = `{"name":"Ann","n":41,"list":[1,2,3,3,"a",{"k":[1]},{"k":[1.0]}],"text":"{\"x\":1}","o1":{"a":1,"b":{"x":1}},"o2":{"b":2,"c":3},"brace":"{}","half":1.5}`
 
-// TestFunctions has the examples of the AWS documentation among its rows.
+// The rows include the examples of the AWS documentation.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/intrinsic-functions.html
 func TestFunctions(t *testing.T) {
 	for _, row := range []struct{ call, want string }{
 		{call: `States.Format('Hello, my name is {}.', $.name)`, want: `"Hello, my name is Ann."`},

@@ -88,7 +88,7 @@ func TestBadPaths(t *testing.T) {
 	}
 }
 
-// TestAgainstOjg holds plain paths against another implementation.
+// Plain paths match what the ojg module matches.
 func TestAgainstOjg(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SampledFrom([]string{"a", "b", "c"})
@@ -145,7 +145,7 @@ func TestAgainstOjg(t *testing.T) {
 	})
 }
 
-// TestPutThenGet: what a reference path writes, the same path reads.
+// A path reads what the same reference path wrote.
 func TestPutThenGet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		document := rapid.SampledFrom([]string{`{}`, `{"a":1}`, `{"a":{"b":[1,{"c":2}]},"d":[]}`, `{"a":[{"b":{}}]}`, store}).Draw(t, "document")

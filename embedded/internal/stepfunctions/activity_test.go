@@ -1,0 +1,138 @@
+package stepfunctions
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+)
+
+// Creating an activity again returns the existing one, and it survives a restart.
+func TestCreateActivityIsIdempotent(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir)
+	activity := b.activity("work")
+
+	first, err := b.DescribeActivity(t.Context(), &sfn.DescribeActivityInput{ActivityArn: &activity})
+	if err != nil || *first.Name != "work" || *first.ActivityArn != activity {
+		t.Fatal(first, err)
+	}
+	b.stop()
+
+	b = open(t, dir)
+	if again := b.activity("work"); again != activity {
+		t.Errorf("created again: %s, want %s", again, activity)
+	}
+
+	second, err := b.DescribeActivity(t.Context(), &sfn.DescribeActivityInput{ActivityArn: &activity})
+	if err != nil || !second.CreationDate.Equal(*first.CreationDate) {
+		t.Errorf("created at %v, then at %v: %v", first.CreationDate, second.CreationDate, err)
+	}
+}
+
+// A queued task of a deleted activity stays with its execution.
+func TestDeleteActivityKeepsItsTasks(t *testing.T) {
+	b := open(t, t.TempDir())
+	activity := b.activity("work")
+	arn := b.start(b.machine("m", task(activity, "")), "n", `{}`)
+	remove := &sfn.DeleteActivityInput{ActivityArn: &activity}
+
+	for range 2 { // deleting what does not exist succeeds
+		if _, err := b.DeleteActivity(t.Context(), remove); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	_, err := b.DescribeActivity(t.Context(), &sfn.DescribeActivityInput{ActivityArn: &activity})
+	if code(err) != "ActivityDoesNotExist" {
+		t.Error(err)
+	}
+
+	if d := b.describe(arn); d.Status != types.ExecutionStatusRunning {
+		t.Errorf("the execution is %s", d.Status)
+	}
+
+	b.activity("work")
+
+	if err := b.succeed(b.poll(activity).TaskToken, `1`); err != nil {
+		t.Error("after the activity was created again:", err)
+	}
+}
+
+func TestListActivitiesInPages(t *testing.T) {
+	b := open(t, t.TempDir())
+	for i := range 5 {
+		b.activity(fmt.Sprint("a", 4-i))
+	}
+
+	var names []string
+	p := sfn.NewListActivitiesPaginator(b, &sfn.ListActivitiesInput{MaxResults: 2})
+	for p.HasMorePages() {
+		page, err := p.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, a := range page.Activities {
+			names = append(names, *a.Name)
+		}
+	}
+
+	if fmt.Sprint(names) != "[a0 a1 a2 a3 a4]" {
+		t.Errorf("listed %v", names)
+	}
+
+	for name, in := range map[string]*sfn.ListActivitiesInput{
+		"a token of another list": {NextToken: pageToken(keyMachine, 0, 1)},
+		"a token of no activity":  {NextToken: pageToken(keyActivity, 0, 1<<40)},
+		"a token that is none":    {NextToken: aws.String("x")},
+	} {
+		if _, err := b.ListActivities(t.Context(), in); code(err) != "InvalidToken" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+
+	if _, err := b.ListActivities(t.Context(), &sfn.ListActivitiesInput{MaxResults: 1001}); code(err) != "ValidationException" {
+		t.Errorf("a page over the limit: %v", err)
+	}
+}
+
+func TestActivityRefusals(t *testing.T) {
+	b := open(t, t.TempDir())
+	for _, row := range []struct {
+		name string
+		in   *sfn.CreateActivityInput
+		want string
+	}{
+		{
+			name: "a name with a space",
+			in:   &sfn.CreateActivityInput{Name: aws.String("a b")},
+			want: "InvalidName",
+		},
+		{
+			name: "tags",
+			in: &sfn.CreateActivityInput{
+				Name: aws.String("a"),
+				Tags: []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}},
+			},
+			want: "ValidationException",
+		},
+		{
+			name: "a customer-managed key",
+			in: &sfn.CreateActivityInput{
+				Name: aws.String("a"),
+				EncryptionConfiguration: &types.EncryptionConfiguration{
+					Type:     types.EncryptionTypeCustomerManagedKmsKey,
+					KmsKeyId: aws.String("key"),
+				},
+			},
+			want: "InvalidEncryptionConfiguration",
+		},
+	} {
+		if _, err := b.CreateActivity(t.Context(), row.in); code(err) != row.want {
+			t.Errorf("%s: %v, want %s", row.name, err, row.want)
+		}
+	}
+}
