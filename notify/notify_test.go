@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var notice = notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()}
 
-func TestADirectoryHonoursTheKey(t *testing.T) {
+func TestDirStoresANotificationOncePerKey(t *testing.T) {
 	files := notify.Dir{Path: filepath.Join(t.TempDir(), "out")}
 	if n, err := files.Count(); n != 0 || err != nil {
 		t.Fatalf("an absent directory holds nothing: %d, %v", n, err)
@@ -42,7 +42,7 @@ func TestADirectoryHonoursTheKey(t *testing.T) {
 	}
 }
 
-func TestAFileHoldsOneLineEachEvenAfterATornOne(t *testing.T) {
+func TestFileHoldsOneLineEachAfterATornLine(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "out.jsonl")
 	if err := os.WriteFile(name, []byte(`{"key":"o-0/2/no`), 0o600); err != nil { // a crash cut this line short
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func hook(t *testing.T, url string) (*notify.Webhook, *webhooks.Keys, error) {
 	return sink, keys, err
 }
 
-func TestWebhooksAreSignedAndKeepTheirId(t *testing.T) {
+func TestWebhookIsSignedAndKeepsItsID(t *testing.T) {
 	var ids []string
 	var keys *webhooks.Keys
 	answer := http.StatusNoContent
@@ -134,7 +134,7 @@ func TestWebhooksAreSignedAndKeepTheirId(t *testing.T) {
 	}
 }
 
-func TestAWebhooksURLIsChecked(t *testing.T) {
+func TestWebhookURLIsChecked(t *testing.T) {
 	for _, url := range []string{"ftp://host", "http://", "https://u:p@host", "https://169.254.169.254"} {
 		if _, _, err := hook(t, url); err == nil {
 			t.Errorf("%s was taken", url)

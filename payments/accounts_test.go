@@ -23,7 +23,7 @@ func (s *shop) closeAccount(t testing.TB, id string) {
 	}
 }
 
-func TestAPaymentToAnAccountThatCannotTakeItIsNeverAskedFor(t *testing.T) {
+func TestNoRequestIfAnAccountCannotTakeTheMoney(t *testing.T) {
 	s := newShop(t)
 	if _, _, err := s.ledger.CreateAccount(t.Context(), ledger.NewAccount{ID: "dollars", Currency: "USD"}); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestAPaymentToAnAccountThatCannotTakeItIsNeverAskedFor(t *testing.T) {
 	s.sound(t)
 }
 
-func TestACaptureForAnAccountThatWasClosedMeanwhileIsReturned(t *testing.T) {
+func TestCaptureForAClosedAccountIsRefunded(t *testing.T) {
 	s := newShop(t)
 	n := of("p", 100)
 	n.Payee = "till"
@@ -107,7 +107,7 @@ func TestACaptureForAnAccountThatWasClosedMeanwhileIsReturned(t *testing.T) {
 	}
 }
 
-func TestWhatEndsAPaymentAlwaysHasRoom(t *testing.T) {
+func TestStepsThatEndAPaymentAreNotLimited(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "v", 1000)
 
@@ -149,7 +149,7 @@ func TestWhatEndsAPaymentAlwaysHasRoom(t *testing.T) {
 	s.sound(t)
 }
 
-func TestARefundThatThePaymentDoesNotAllowGivesNothingUp(t *testing.T) {
+func TestRefusedRefundVoidsNothing(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "p", 100)
 
@@ -169,7 +169,7 @@ func TestARefundThatThePaymentDoesNotAllowGivesNothingUp(t *testing.T) {
 	s.sound(t)
 }
 
-func TestAPaymentThatHasExpiredIsNotBegun(t *testing.T) {
+func TestExpiredPaymentIsNotOpened(t *testing.T) {
 	s := newShop(t)
 	n := of("p", 100)
 	for _, n.ExpiresAt = range []time.Time{s.time(), s.time().Add(-time.Hour)} {
@@ -190,7 +190,7 @@ func TestAPaymentThatHasExpiredIsNotBegun(t *testing.T) {
 	}
 }
 
-func TestAPaymentThatCannotBeRecoveredStopsNoOther(t *testing.T) {
+func TestRecoverSkipsAPaymentThatCannotBeFinished(t *testing.T) {
 	s := newShop(t)
 	for i := range 6 {
 		s.authorized(t, fmt.Sprint("p-", i), 100)
@@ -228,7 +228,7 @@ func TestAPaymentThatCannotBeRecoveredStopsNoOther(t *testing.T) {
 	}
 }
 
-func TestAPaymentsMoneyIsOutOfReachForOthers(t *testing.T) {
+func TestOnlyPaymentsMoveTheMoneyOfPayments(t *testing.T) {
 	s := newShop(t)
 	s.fund(t, "wallet", 1000)
 
@@ -270,7 +270,7 @@ func TestAPaymentsMoneyIsOutOfReachForOthers(t *testing.T) {
 	s.sound(t)
 }
 
-func TestACrashWhileACaptureIsReturnedReturnsItOnce(t *testing.T) {
+func TestCrashDuringTheRefundOfACaptureRefundsItOnce(t *testing.T) {
 	closed := func() *shop {
 		s := newShop(t)
 		n := of("p", 100)

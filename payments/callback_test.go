@@ -56,7 +56,7 @@ func (s *shop) unresolved(t testing.TB, id string) {
 	}
 }
 
-func TestACallbackEndsTheStepThatIsUnderWay(t *testing.T) {
+func TestCallbackEndsThePendingStep(t *testing.T) {
 	s := newShop(t)
 	s.unresolved(t, "p")
 	s.effect(t, "evt-1", body("payment.succeeded", "p/c", 400, "EUR"), payments.EffectEnded, "")
@@ -68,7 +68,7 @@ func TestACallbackEndsTheStepThatIsUnderWay(t *testing.T) {
 	s.sound(t)
 }
 
-func TestOfCopiesMillisecondsApartOneCounts(t *testing.T) {
+func TestConcurrentCopiesOfACallbackCountOnce(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "q", 700)
 	s.unresolved(t, "p")
@@ -108,7 +108,7 @@ func TestOfCopiesMillisecondsApartOneCounts(t *testing.T) {
 	s.sound(t)
 }
 
-func TestWhatDoesNotFitIsParked(t *testing.T) {
+func TestCallbackThatDoesNotFitIsParked(t *testing.T) {
 	s := newShop(t)
 	s.unresolved(t, "p")
 	s.authorized(t, "a", 50)
@@ -159,7 +159,7 @@ func TestWhatDoesNotFitIsParked(t *testing.T) {
 	s.effect(t, "early", early, payments.EffectRepeated, "")
 }
 
-func TestACallbackIsNotBelievedOverTheProcessor(t *testing.T) {
+func TestProcessorOutranksACallback(t *testing.T) {
 	s := newShop(t)
 	s.bank.down = true
 	_, _ = s.Authorize(t.Context(), of("p", 100))
@@ -179,7 +179,7 @@ func TestACallbackIsNotBelievedOverTheProcessor(t *testing.T) {
 	s.is(t, "p", "CAPTURED", 100, 0)
 }
 
-func TestALateExpiryDoesNothingToWhatWasPaid(t *testing.T) {
+func TestLateExpiryLeavesACapturedPayment(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "paid", 100)
 	s.effect(t, "late", body("payment.expired", "paid/authorize", 100, "EUR"), payments.EffectNone, "CAPTURED")
@@ -195,7 +195,7 @@ func TestALateExpiryDoesNothingToWhatWasPaid(t *testing.T) {
 	s.effect(t, "news", body("payment.of_a_new_type", "paid/authorize", 100, "EUR"), payments.EffectNone, "unknown type")
 }
 
-func TestAChargebackTakesWhatThePayeeHasOfIt(t *testing.T) {
+func TestChargebackMovesWhatWasNotRefunded(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
 
@@ -211,8 +211,8 @@ func TestAChargebackTakesWhatThePayeeHasOfIt(t *testing.T) {
 	}
 }
 
-// TestEveryByteOfACallbackIsSigned changes each byte of the body and of each header.
-func TestEveryByteOfACallbackIsSigned(t *testing.T) {
+// TestChangedByteOfACallbackIsRefused changes each byte of the body and of each header.
+func TestChangedByteOfACallbackIsRefused(t *testing.T) {
 	s := newShop(t)
 	s.unresolved(t, "p")
 	good := body("payment.succeeded", "p/c", 400, "EUR")
@@ -273,7 +273,7 @@ func TestEveryByteOfACallbackIsSigned(t *testing.T) {
 	}
 }
 
-func TestASignedBodyThatIsNoCallbackIsRefused(t *testing.T) {
+func TestSignedBodyThatIsNoCallbackIsRefused(t *testing.T) {
 	s := newShop(t)
 	for says, text := range map[string]string{
 		"malformed": `no JSON`, "duplicate": `{"type":"a","type":"b"}`, "data.key": `{"type":"payment.failed","data":{"amount":1,"currency":"EUR"}}`,
@@ -309,7 +309,7 @@ func FuzzCallback(f *testing.F) {
 	})
 }
 
-func TestAnEventOfAnotherTypeIsAcknowledgedWhateverItSays(t *testing.T) {
+func TestUnknownEventTypeIsAcknowledged(t *testing.T) {
 	s := newShop(t)
 	for i, text := range []string{`{"type":"payout.paid"}`, `{"type":"payout.paid","data":"none"}`, `{"type":"payout.paid","data":{"key":7,"amount":"1.50"}}`} {
 		s.effect(t, fmt.Sprint("evt-", i), []byte(text), payments.EffectNone, "unknown type")

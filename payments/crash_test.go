@@ -79,11 +79,11 @@ func (s *shop) summary(t *testing.T) string {
 	return text
 }
 
-// TestACrashAtEveryStepEndsAsIfThereWasNone kills the worker at its first, second, ...
+// TestCrashAtAnyCallEndsAsWithoutACrash kills the worker at its first, second, ...
 // call to DynamoDB or the processor, before and after the call was carried out. Then
 // another worker recovers, or the caller repeats: either way the end is the same, and
 // the processor has done each thing once.
-func TestACrashAtEveryStepEndsAsIfThereWasNone(t *testing.T) {
+func TestCrashAtAnyCallEndsAsWithoutACrash(t *testing.T) {
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
 			whole := newShop(t)
@@ -143,7 +143,7 @@ func TestACrashAtEveryStepEndsAsIfThereWasNone(t *testing.T) {
 	}
 }
 
-func TestTheLedgerNeverMovesWithoutThePayment(t *testing.T) {
+func TestLedgerAndPaymentChangeTogether(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
 	s.bank.down = true

@@ -18,7 +18,7 @@ import (
 	"ratchet/workflow"
 )
 
-func TestAPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
+func TestPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
 	s := newShop(t)
 	for range 2 { // everything twice: a repeat changes nothing and gets the first answer
 		p, err := s.Authorize(t.Context(), of("p", 1000))
@@ -64,7 +64,7 @@ func TestAPaymentIsAuthorizedCapturedAndRefundedInParts(t *testing.T) {
 	s.sound(t)
 }
 
-func TestTheLastCaptureGivesTheRestUp(t *testing.T) {
+func TestFinalCaptureReleasesTheRest(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "p", 1000)
 
@@ -99,7 +99,7 @@ func TestTheLastCaptureGivesTheRestUp(t *testing.T) {
 	s.sound(t)
 }
 
-func TestADeclineGivesTheMoneyBackAndIsFinal(t *testing.T) {
+func TestDeclineReleasesTheHoldAndIsFinal(t *testing.T) {
 	s := newShop(t)
 	s.setBank(t, 100, 0)
 
@@ -117,7 +117,7 @@ func TestADeclineGivesTheMoneyBackAndIsFinal(t *testing.T) {
 	s.sound(t)
 }
 
-func TestACaptureThatTheProcessorRefuses(t *testing.T) {
+func TestDeclinedCaptureFailsThePayment(t *testing.T) {
 	s := newShop(t)
 	for _, id := range []string{"first", "second"} {
 		s.authorized(t, id, 1000)
@@ -144,7 +144,7 @@ func TestACaptureThatTheProcessorRefuses(t *testing.T) {
 	s.has(t, "shop", 400, 0)
 }
 
-func TestEveryLimitHasItsError(t *testing.T) {
+func TestEachLimitHasItsError(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
 	s.authorized(t, "a", 1000)
@@ -195,7 +195,7 @@ func TestEveryLimitHasItsError(t *testing.T) {
 	s.sound(t)
 }
 
-func TestARefundNeedsTheMoneyBeforeTheProcessorIsAsked(t *testing.T) {
+func TestRefundSetsTheMoneyAsideBeforeItsRequest(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
 
@@ -220,7 +220,7 @@ func TestARefundNeedsTheMoneyBeforeTheProcessorIsAsked(t *testing.T) {
 	s.sound(t)
 }
 
-func TestATimeoutIsResolvedByAsking(t *testing.T) {
+func TestTimeoutIsResolvedByALookup(t *testing.T) {
 	s := newShop(t)
 	s.setBank(t, 0, 100) // everything is carried out, but the first answer is lost
 	s.captured(t, "p", 1000)
@@ -250,7 +250,7 @@ func TestATimeoutIsResolvedByAsking(t *testing.T) {
 	s.sound(t)
 }
 
-func TestWhatStaysUnresolvedKeepsItsMoneyAsideAndIsRecovered(t *testing.T) {
+func TestUnresolvedStepKeepsItsHoldAndIsRecovered(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 1000)
 	s.authorized(t, "void", 50)
@@ -303,7 +303,7 @@ func TestWhatStaysUnresolvedKeepsItsMoneyAsideAndIsRecovered(t *testing.T) {
 	s.sound(t)
 }
 
-func TestAVoidOvertakesAnAuthorizationOfWhichNobodyKnows(t *testing.T) {
+func TestVoidOvertakesAnUnresolvedAuthorization(t *testing.T) {
 	s := newShop(t)
 	s.bank.down = true
 	if _, err := s.Authorize(t.Context(), of("p", 100)); !errors.Is(err, payments.ErrUnresolved) {
@@ -325,7 +325,7 @@ func TestAVoidOvertakesAnAuthorizationOfWhichNobodyKnows(t *testing.T) {
 	s.has(t, "clearing", 0, 0)
 }
 
-func TestWhatExpiresIsGivenUp(t *testing.T) {
+func TestExpiredPaymentIsReleased(t *testing.T) {
 	s := newShop(t)
 	for i := range 12 {
 		n := of(fmt.Sprint("p-", i), 100)
@@ -379,7 +379,7 @@ func TestWhatExpiresIsGivenUp(t *testing.T) {
 	s.sound(t)
 }
 
-func TestARowThatSpeaksOfNothingIsRemoved(t *testing.T) {
+func TestStaleDueRowIsDeleted(t *testing.T) {
 	s := newShop(t)
 	s.captured(t, "p", 10)
 
@@ -405,7 +405,7 @@ func TestARowThatSpeaksOfNothingIsRemoved(t *testing.T) {
 	}
 }
 
-func TestManyWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
+func TestConcurrentWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "p", 1000)
 
@@ -444,7 +444,7 @@ func TestManyWorkersDoAStepOnceAndNeverTakeTooMuch(t *testing.T) {
 	s.sound(t)
 }
 
-func TestPaymentsAreListedPageByPage(t *testing.T) {
+func TestListReturnsEveryPaymentOnce(t *testing.T) {
 	s := newShop(t)
 	for i := range 7 {
 		s.authorized(t, fmt.Sprint("p-", i), 10)

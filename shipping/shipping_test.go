@@ -31,7 +31,7 @@ func newDesk(t *testing.T) (*shipping.Desk, *sandbox.Carrier) {
 	return shipping.NewDesk(claims, carrier), carrier
 }
 
-func TestWhoeverAsksGetsTheSameTrackingNumber(t *testing.T) {
+func TestConcurrentBookingsGetOneTrackingNumber(t *testing.T) {
 	desk, _ := newDesk(t)
 
 	var mu sync.Mutex
@@ -65,7 +65,7 @@ func TestWhoeverAsksGetsTheSameTrackingNumber(t *testing.T) {
 	}
 }
 
-func TestACancelledShipmentIsNeverBooked(t *testing.T) {
+func TestCanceledShipmentIsNeverBooked(t *testing.T) {
 	desk, _ := newDesk(t)
 	for range 2 {
 		if err := desk.Cancel(t.Context(), "o-1/2/shipping"); err != nil {

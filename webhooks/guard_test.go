@@ -63,7 +63,7 @@ func TestOnlyPublicAddressesAreReached(t *testing.T) {
 	}
 }
 
-func TestAWiderReachIsNoWiderThanItSays(t *testing.T) {
+func TestReachAllowsOnlyItsAddresses(t *testing.T) {
 	for text, want := range map[string][2]bool{ // loopback, private
 		"127.0.0.1": {true, true}, "::1": {true, true}, "::ffff:127.0.0.1": {true, true},
 		"10.0.0.1": {false, true}, "172.16.0.1": {false, true}, "192.168.1.1": {false, true}, "fd00::1": {false, true}, "fd00:ec2::254": {false, false}, "fd20:ce::254": {false, false},
@@ -77,7 +77,7 @@ func TestAWiderReachIsNoWiderThanItSays(t *testing.T) {
 	}
 }
 
-func TestURLsAreCheckedBeforeTheyAreKept(t *testing.T) {
+func TestCheckURLRefusesForbiddenAddresses(t *testing.T) {
 	for _, good := range []string{"https://example.com", "https://example.com/", "https://example.com:8443/hook?x=1", "https://EXAMPLE.com./a",
 		"https://8.8.8.8/", "https://[2606:4700:4700::1111]/", "https://bücher.example/", "https://xn--bcher-kva.example/", "https://a.b.c.d.e"} {
 		if _, err := webhooks.ReachPublic.CheckURL(good); err != nil {
@@ -132,7 +132,7 @@ func client(t testing.TB, reach webhooks.Reach) *webhooks.Client {
 
 // The name is public when the URL is checked, and resolves to this machine when it is
 // dialled: what a resolver under an attacker's control would answer.
-func TestANameThatResolvesInwardsIsNotDialled(t *testing.T) {
+func TestNameWithAnInternalAddressIsNotDialed(t *testing.T) {
 	var reached atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
 	defer server.Close()
@@ -204,7 +204,7 @@ func answer(query []byte, to [4]byte) []byte {
 	return out
 }
 
-func TestARedirectIsAFailureAndIsNotFollowed(t *testing.T) {
+func TestRedirectIsNotFollowed(t *testing.T) {
 	var followed atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
@@ -221,7 +221,7 @@ func TestARedirectIsAFailureAndIsNotFollowed(t *testing.T) {
 	}
 }
 
-func TestADeliveryIsSignedAfreshEachTime(t *testing.T) {
+func TestEachDeliveryHasItsOwnSignature(t *testing.T) {
 	keys := keysAt(t, vectorTime, secret(t, vectorSecret))
 	var ids []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -246,7 +246,7 @@ func TestADeliveryIsSignedAfreshEachTime(t *testing.T) {
 	}
 }
 
-func TestWhatTheEndpointAnswersIsBoundedAndNotRepeated(t *testing.T) {
+func TestAnswerIsBoundedAndNotInTheError(t *testing.T) {
 	status, after := 0, ""
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", after)

@@ -51,7 +51,7 @@ func keysAt(t testing.TB, now time.Time, secrets ...webhooks.Secret) *webhooks.K
 	return keys
 }
 
-func TestThePublishedVectorIsMadeAndAccepted(t *testing.T) {
+func TestPublishedVector(t *testing.T) {
 	keys := keysAt(t, vectorTime, secret(t, vectorSecret))
 	h, err := keys.Sign(vectorID, []byte(vectorBody))
 	if err != nil || h.Get(webhooks.HeaderSignature) != vectorSignature || h.Get(webhooks.HeaderTimestamp) != "1614265330" {
@@ -66,7 +66,7 @@ func TestThePublishedVectorIsMadeAndAccepted(t *testing.T) {
 	}
 }
 
-func TestWhatIsSignedIsAcceptedAndNothingElse(t *testing.T) {
+func TestOnlyTheSignedMessageIsAccepted(t *testing.T) {
 	keys := keysAt(t, vectorTime, secret(t, vectorSecret))
 	signed := func(change func(http.Header)) http.Header {
 		h, err := keys.Sign(vectorID, []byte(vectorBody))
@@ -122,7 +122,7 @@ func TestWhatIsSignedIsAcceptedAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestTheTimestampIsToleratedFiveMinutesEitherWay(t *testing.T) {
+func TestTimestampToleranceIsFiveMinutes(t *testing.T) {
 	sender := keysAt(t, vectorTime, secret(t, vectorSecret))
 	h, err := sender.Sign(vectorID, nil)
 	if err != nil {
@@ -141,7 +141,7 @@ func TestTheTimestampIsToleratedFiveMinutesEitherWay(t *testing.T) {
 	}
 }
 
-func TestSecretsChangeWithoutARefusedMessage(t *testing.T) {
+func TestSecretsRotateWithoutARefusedMessage(t *testing.T) {
 	old, fresh := webhooks.NewSecret(), webhooks.NewSecret()
 	for name, pair := range map[string][2][]webhooks.Secret{
 		"both know the new one, the sender still signs with both": {{fresh, old}, {fresh, old}},
@@ -169,7 +169,7 @@ func TestSecretsChangeWithoutARefusedMessage(t *testing.T) {
 	}
 }
 
-func TestABodyIsReadWithinItsLimit(t *testing.T) {
+func TestBodyIsReadUpToItsLimit(t *testing.T) {
 	keys := keysAt(t, vectorTime, secret(t, vectorSecret))
 	h, err := keys.Sign(vectorID, []byte(vectorBody))
 	if err != nil {
@@ -185,7 +185,7 @@ func TestABodyIsReadWithinItsLimit(t *testing.T) {
 	}
 }
 
-func TestSettingsAreChecked(t *testing.T) {
+func TestNewChecksItsConfig(t *testing.T) {
 	good := webhooks.NewSecret()
 	for name, cfg := range map[string]webhooks.Config{
 		"no secret":            {},
@@ -217,7 +217,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}
 }
 
-func TestASecretDoesNotPrint(t *testing.T) {
+func TestSecretIsRedacted(t *testing.T) {
 	s := webhooks.Secret("canary-canary-canary-canary")
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "s", s, "all", []webhooks.Secret{s})

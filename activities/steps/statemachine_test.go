@@ -33,10 +33,10 @@ func states(t *testing.T) map[string]state {
 	return doc.States
 }
 
-// TestTheStateMachineKnowsTheStepsErrors holds statemachine.asl.json and the steps
+// TestStateMachineRetriesTheErrorsOfTheSteps holds statemachine.asl.json and the steps
 // together: every task retries exactly what may be retried, nothing terminal is
 // retried, and every task says what happens in the end.
-func TestTheStateMachineKnowsTheStepsErrors(t *testing.T) {
+func TestStateMachineRetriesTheErrorsOfTheSteps(t *testing.T) {
 	for name, s := range states(t) {
 		if s.Type != "Task" {
 			continue
@@ -78,8 +78,8 @@ func TestTheStateMachineKnowsTheStepsErrors(t *testing.T) {
 	}
 }
 
-// TestEveryStepIsUsedAndEveryTaskHasAStep compares placeholders with steps.
-func TestEveryStepIsUsedAndEveryTaskHasAStep(t *testing.T) {
+// TestEveryStepHasATaskAndEveryTaskAStep compares placeholders with steps.
+func TestEveryStepHasATaskAndEveryTaskAStep(t *testing.T) {
 	timings, err := steps.Timings(ratchet.StateMachine)
 	if err != nil {
 		t.Fatal(err)

@@ -15,9 +15,9 @@ import (
 	"ratchet/workflow"
 )
 
-// TestAnOrderOfAnUnknownVersionStopsTheExecution: the failure has a name of its own, no
+// TestUnknownVersionStopsTheExecution: the failure has a name of its own, no
 // retry, and leaves nothing behind; an execution may be redriven after the migration.
-func TestAnOrderOfAnUnknownVersionStopsTheExecution(t *testing.T) {
+func TestUnknownVersionStopsTheExecution(t *testing.T) {
 	db := embeddedtest.DynamoDB(t, transitions.OrdersTable("orders"), transitions.JournalTable("events"), tasktoken.TableInput("parked"))
 	at := func(version int) *steps.Steps {
 		spec := workflow.Order().Spec()

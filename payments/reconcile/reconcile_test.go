@@ -121,9 +121,9 @@ func (s *shop) take(t testing.TB, id string, amount int64) {
 	}
 }
 
-// TestRealPaymentsReconcile takes the payments of real orders and gives some back; the
+// TestPaymentsReconcile takes the payments of real orders and gives some back; the
 // sandbox's report agrees, and each planted difference is found.
-func TestRealPaymentsReconcile(t *testing.T) {
+func TestPaymentsReconcile(t *testing.T) {
 	file, err := os.Open("../../../shared/data/olist/payments.csv")
 	if err != nil {
 		t.Skip("the real orders are not here: ", err)
@@ -190,7 +190,7 @@ func TestRealPaymentsReconcile(t *testing.T) {
 	}
 }
 
-func TestALedgerThatSaysOtherwiseIsReported(t *testing.T) {
+func TestDifferenceToTheLedgerIsReported(t *testing.T) {
 	s := newShop(t)
 	s.take(t, "p", 100)
 	// A transfer that looks like a payment's, and no payment made.
@@ -218,7 +218,7 @@ func TestALedgerThatSaysOtherwiseIsReported(t *testing.T) {
 	}
 }
 
-func TestWhatEndedAfterUntilIsLeftOut(t *testing.T) {
+func TestUntilLeavesOutYoungerSteps(t *testing.T) {
 	s := newShop(t)
 	s.take(t, "p", 100)
 
@@ -229,7 +229,7 @@ func TestWhatEndedAfterUntilIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestBadLinesAreNamedAndTheRestGoesOn(t *testing.T) {
+func TestBadLinesAreReportedAndSkipped(t *testing.T) {
 	s := newShop(t)
 	long := strings.Repeat("x", 200_000)
 	file := "\ufeffstate,currency,note,amount,kind,key\r\n" +
@@ -293,9 +293,9 @@ func (f fixed) Transfers(context.Context, string, int) ([]ledger.Posted, string,
 	return f.transfers, "", nil
 }
 
-// TestTheNumberOfPartitionsChangesNothing reconciles random lists with one small file
+// TestNumberOfPartitionsChangesNoResult reconciles random lists with one small file
 // and with many.
-func TestTheNumberOfPartitionsChangesNothing(t *testing.T) {
+func TestNumberOfPartitionsChangesNoResult(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var lists fixed
 		var file strings.Builder

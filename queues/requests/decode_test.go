@@ -15,7 +15,7 @@ import (
 	"ratchet/workflow"
 )
 
-func TestABodyIsOneRequest(t *testing.T) {
+func TestDecodeReadsOneRequest(t *testing.T) {
 	seven := transitions.TransitionID(7)
 	sum := sha256.Sum256([]byte(`{"orderId":"o-1","event":"ship"}`))
 	for _, c := range []struct {
@@ -38,7 +38,7 @@ func TestABodyIsOneRequest(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRequestIsRefusedWithAReason(t *testing.T) {
+func TestDecodeNamesWhatIsMalformed(t *testing.T) {
 	for body, reason := range map[string]string{
 		``:                                    "no JSON, at byte 0",
 		`ship it`:                             "no JSON, at byte 0",
@@ -70,7 +70,7 @@ func TestWhatIsNoRequestIsRefusedWithAReason(t *testing.T) {
 	}
 }
 
-func TestARequestIsSentAsItIsRead(t *testing.T) {
+func TestInputAndDecodeAreInverse(t *testing.T) {
 	r := transitions.Request{OrderID: "o-1", Event: workflow.Ship, RequestID: "r", Values: map[string]any{"n": int64(3)}}
 
 	in, err := requests.Input("http://x/0/q.fifo", r)

@@ -157,7 +157,7 @@ func inShop(t *testing.T, suffix string, test func(t *testing.T, s *shop)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newShop(t, dir, suffix)) })
 }
 
-func TestAVerdictDecidesWhatBecomesOfTheMessage(t *testing.T) {
+func TestVerdictDecidesTheDisposition(t *testing.T) {
 	const pay, ship = `{"orderId":"o-1","event":"pay","transitionId":2}`, `{"orderId":"o-1","event":"ship","transitionId":3}`
 	for _, c := range []struct {
 		name     string
@@ -220,8 +220,8 @@ func (s *shop) apply(body string) {
 	}
 }
 
-// TestAnOutageIsNoAttempt: half an hour without DynamoDB costs no message its attempts.
-func TestAnOutageIsNoAttempt(t *testing.T) {
+// TestOutageCostsNoAttempt: half an hour without DynamoDB costs no message its attempts.
+func TestOutageCostsNoAttempt(t *testing.T) {
 	inShop(t, "", func(t *testing.T, s *shop) {
 		s.create("o-1")
 		outage := s.database.Inject(embeddedtest.LoseRequest().With(errors.New("connection refused")))
@@ -239,8 +239,8 @@ func TestAnOutageIsNoAttempt(t *testing.T) {
 	})
 }
 
-// TestTheVerdictIsToldBeforeTheMessageIsDone: at least once, whatever it is.
-func TestTheVerdictIsToldBeforeTheMessageIsDone(t *testing.T) {
+// TestAnswerRunsBeforeTheMessageIsDeleted: at least once, whatever it is.
+func TestAnswerRunsBeforeTheMessageIsDeleted(t *testing.T) {
 	inShop(t, "", func(t *testing.T, s *shop) {
 		s.create("o-1")
 		var told []string
@@ -267,8 +267,8 @@ func TestTheVerdictIsToldBeforeTheMessageIsDone(t *testing.T) {
 	})
 }
 
-// TestARefusalMayBeTakenForDone: a middleware decides by the verdict.
-func TestARefusalMayBeTakenForDone(t *testing.T) {
+// TestAnswerMayAcceptARefusal: a middleware decides by the verdict.
+func TestAnswerMayAcceptARefusal(t *testing.T) {
 	inShop(t, "", func(t *testing.T, s *shop) {
 		s.create("o-1")
 		cfg := s.config(requests.Handler{Orders: s})

@@ -49,12 +49,12 @@ var (
 	flagEach   = flag.Int("each", 20, "requests for each order, an even number")
 )
 
-// TestManyMessagesApplyEachTransitionOnce: many orders, many requests each, each request
+// TestConcurrentMessagesApplyEachTransitionOnce: many orders, many requests each, each request
 // sent twice; answers are lost, and consumers are cut off in the middle of their work.
 // On a standard queue everything comes in any order, and what is too early is retried;
 // on a FIFO queue the requests carry their ids, from 2 on, and come in order. In the end
 // each request was applied once, no more and no less.
-func TestManyMessagesApplyEachTransitionOnce(t *testing.T) {
+func TestConcurrentMessagesApplyEachTransitionOnce(t *testing.T) {
 	orders, each := *flagOrders, *flagEach
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("queue"+suffix, func(t *testing.T) {

@@ -109,9 +109,9 @@ func placeAndPay(t *testing.T, orders *transitions.Orders) {
 	}
 }
 
-// TestAWorkerLeavesWhatIsNewerThanItself: only a newer worker knows what is to be done
+// TestReactionsRefuseAnUnknownVersion: only a newer worker knows what is to be done
 // about a state of a newer definition. The journal is written all the same.
-func TestAWorkerLeavesWhatIsNewerThanItself(t *testing.T) {
+func TestReactionsRefuseAnUnknownVersion(t *testing.T) {
 	d := newDesk(t)
 
 	newer, new := d.at(t, 2)
@@ -136,9 +136,9 @@ func TestAWorkerLeavesWhatIsNewerThanItself(t *testing.T) {
 	}
 }
 
-// TestAMigrationIsNoNews: the order has not moved for anybody outside. Whoever waits
+// TestMigrationTriggersNoReaction: the order has not moved for anybody outside. Whoever waits
 // for it under its new name is answered.
-func TestAMigrationIsNoNews(t *testing.T) {
+func TestMigrationTriggersNoReaction(t *testing.T) {
 	d := newDesk(t)
 	older, _ := d.at(t, 1)
 	newer, handlers := d.at(t, 2)
