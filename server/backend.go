@@ -69,7 +69,7 @@ type Backend struct {
 	// Payments are made at Gateway, which stands for the processor.
 	Payments *payments.Payments
 	Parked   *tasktoken.Store
-	Desk     *shipping.Desk
+	Booker   *shipping.Booker
 	Gateway  *banksandbox.Bank
 	Carrier  *carriersandbox.Carrier
 	Sink     notify.Sink
@@ -229,9 +229,20 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 		return nil, err
 	}
 
-	b.Carrier = &carriersandbox.Carrier{DynamoDB: b.DynamoDB, Table: b.Tables.SandboxShipments,
-		Delay: cfg.CarrierDelay, Deliver: b.takeReport, Log: log}
-	b.Desk = shipping.NewDesk(b.Claims, b.Carrier)
+	b.Carrier, err = carriersandbox.New(carriersandbox.Config{
+		DynamoDB: b.DynamoDB,
+		Table:    b.Tables.SandboxShipments,
+		Delay:    cfg.CarrierDelay,
+		Deliver:  b.takeReport,
+		Log:      log,
+	})
+	if err != nil {
+		return nil, err
+	}
+
+	if b.Booker, err = shipping.New(shipping.Config{Claims: b.Claims, Carrier: b.Carrier}); err != nil {
+		return nil, err
+	}
 
 	return b, nil
 }

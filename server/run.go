@@ -160,12 +160,12 @@ func (b *Backend) takeReport(ctx context.Context, r sandbox.Report) (sandbox.Ans
 	result, err := b.Orders.Apply(ctx, transitions.Request{OrderID: transitions.OrderID(r.OrderID), Event: event, RequestID: transitions.RequestID(r.ID)})
 	switch {
 	case err != nil:
-		return sandbox.Later, err
+		return sandbox.Retry, err
 	case result.Verdict.Done():
-		return sandbox.Taken, nil
+		return sandbox.Accepted, nil
 	case result.Verdict == transitions.WrongState && b.Orders.Definition().Reachable(result.Order.State, then) && result.Order.State != then:
-		return sandbox.Later, nil // not paid yet, held, or shipped out of order
+		return sandbox.Retry, nil // not paid yet, held, or shipped out of order
 	}
 
-	return sandbox.Over, nil
+	return sandbox.Rejected, nil
 }

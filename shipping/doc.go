@@ -2,15 +2,13 @@
 //
 // # Model
 //
-// [Desk.Book] claims the effect orderId/transitionId/shipping, books with the
-// carrier under that very key, and stores the tracking number as the claim's
-// result. Whoever asks, the reaction to PAYMENT_RECEIVED or the execution's own
-// step, gets the same tracking number. [Sandbox] is a carrier for demos and tests:
-// it keeps bookings in a DynamoDB table and reports each one shipped and delivered
-// a little later, as a real carrier would by callback.
+// [Booker.Book] claims the effect orderId/transitionId/shipping, books with the carrier
+// under that key, and stores the tracking number as the result of the claim. The reaction
+// to PAYMENT_RECEIVED and the execution's own step both call it, and get the same tracking
+// number. shipping/sandbox is a carrier for demos and tests.
 //
 // # Guarantees
 //
-// One booking per key at a carrier that honours keys. A cancelled key is never
-// booked afterwards, however late the request arrives.
+// A carrier that acts once per key books once. A canceled key is never booked afterwards,
+// however late the request arrives; that, too, is the carrier's part of the contract.
 package shipping

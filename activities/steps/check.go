@@ -11,7 +11,7 @@ import (
 // again: the steps' own, and those of the worker and of a transition that was refused.
 func TerminalErrors() []string {
 	return []string{
-		nameInvalidInput, nameOutOfStock, namePaymentDeclined, nameShipmentCancelled, nameClosed, nameUnknownVersion,
+		nameInvalidInput, nameOutOfStock, namePaymentDeclined, nameShipmentCanceled, nameClosed, nameUnknownVersion,
 		verdictName(transitions.NotFound), verdictName(transitions.Illegal),
 		ErrorPrefix + activities.NamePanic, ErrorPrefix + activities.NameDataLimit, ErrorPrefix + activities.NameOutput,
 	}

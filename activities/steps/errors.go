@@ -16,39 +16,49 @@ import (
 // ErrorPrefix begins every error name of the steps and of their worker.
 const ErrorPrefix = "Order."
 
-// The names of failures. The first list may be retried, the second not.
+// The names of failures that may be retried. They are part of the state machine.
 const (
 	nameUnavailable    = "Order.Unavailable"
 	nameInProgress     = "Order.InProgress"
 	nameGatewayTimeout = "Order.GatewayTimeout"
+)
 
-	nameInvalidInput      = "Order.InvalidInput"
-	nameOutOfStock        = "Order.OutOfStock"
-	namePaymentDeclined   = "Order.PaymentDeclined"
-	nameShipmentCancelled = "Order.ShipmentCancelled"
-	nameClosed            = "Order.Closed"
-	nameUnknownVersion    = "Order.UnknownVersion"
+// The names of failures that must not be retried.
+const (
+	nameInvalidInput     = "Order.InvalidInput"
+	nameOutOfStock       = "Order.OutOfStock"
+	namePaymentDeclined  = "Order.PaymentDeclined"
+	nameShipmentCanceled = "Order.ShipmentCancelled"
+	nameClosed           = "Order.Closed"
+	nameUnknownVersion   = "Order.UnknownVersion"
 )
 
 // RetryableErrors are the error names that every task of the state machine retries:
 // the steps' own, the worker's, and the service's time-outs.
 func RetryableErrors() []string {
-	return []string{nameUnavailable, nameInProgress, nameGatewayTimeout,
-		ErrorPrefix + activities.NameUnknown, ErrorPrefix + activities.NameDeadline, ErrorPrefix + activities.NameShutdown,
-		"States.Timeout", "States.HeartbeatTimeout"}
+	return []string{
+		nameUnavailable,
+		nameInProgress,
+		nameGatewayTimeout,
+		ErrorPrefix + activities.NameUnknown,
+		ErrorPrefix + activities.NameDeadline,
+		ErrorPrefix + activities.NameShutdown,
+		"States.Timeout",
+		"States.HeartbeatTimeout",
+	}
 }
 
-// OvertakenErrors are the error names under which a transition learns that somebody
-// else moved the order. Their cause is the order's position as JSON.
+// OvertakenErrors are the error names of a transition whose order was moved by another
+// caller. Their cause is the order's position as JSON.
 func OvertakenErrors() []string {
 	return []string{verdictName(transitions.Superseded), verdictName(transitions.WrongState), verdictName(transitions.Conflict)}
 }
 
 func verdictName(v transitions.Verdict) string { return ErrorPrefix + v.String() }
 
-// classes pairs what the packages below return with the name that the state machine
-// knows. The first match counts.
-var classes = []struct {
+// errorNames maps the errors of other packages to names of the state machine. The first
+// match counts.
+var errorNames = []struct {
 	is   error
 	name string
 }{
@@ -62,7 +72,7 @@ var classes = []struct {
 	{payments.ErrDeclined, namePaymentDeclined},
 	{payments.ErrVoided, nameClosed},
 	{payments.ErrTimeout, nameGatewayTimeout},
-	{shipping.ErrCancelled, nameShipmentCancelled},
+	{shipping.ErrCanceled, nameShipmentCanceled},
 	{once.ErrInProgress, nameInProgress},
 	{once.ErrStaleOwner, nameInProgress},
 	{once.ErrLeaseExpired, nameInProgress},
@@ -76,10 +86,10 @@ var classes = []struct {
 	{context.DeadlineExceeded, nameUnavailable},
 }
 
-// named gives an error the name that the state machine knows; what is not in the
-// list stays unnamed and is reported as Order.Unknown, which is retried.
-func named(err error) error {
-	for _, c := range classes {
+// withName gives an error the name that the state machine knows. An error that is not in
+// the list has none: the worker reports it as Order.Unknown, which is retried.
+func withName(err error) error {
+	for _, c := range errorNames {
 		if errors.Is(err, c.is) {
 			return activities.Fail(c.name, err)
 		}
@@ -88,8 +98,8 @@ func named(err error) error {
 	return err
 }
 
-// overtaken is the failure of a transition that was refused: the verdict is the
-// name, the order's position the cause.
+// overtaken returns the failure of a transition that was refused. The verdict is its name,
+// the order's position its cause.
 func overtaken(v transitions.Verdict, order *transitions.Order) error {
 	if order == nil {
 		return activities.Fail(verdictName(v), errors.New("the order does not allow this transition"))

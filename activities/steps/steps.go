@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -29,47 +30,96 @@ type Gateway interface {
 	Void(ctx context.Context, key string) error
 }
 
-// Steps does the tasks. All fields but Now must be set.
-type Steps struct {
+// Config configures [Steps]. All fields but Now are required.
+type Config struct {
 	Orders  *transitions.Orders
 	Stock   *inventory.Stock
 	Gateway Gateway
-	Desk    *shipping.Desk
-	Parked  *tasktoken.Store
-	// ParkFor is when a parked token is past use: the TimeoutSeconds of the waiting
-	// states, or longer.
+	Booker  *shipping.Booker
+	// Parked stores the tokens of waiting executions.
+	Parked *tasktoken.Store
+	// ParkFor is how long a parked token is kept: the TimeoutSeconds of the waiting states,
+	// or longer.
 	ParkFor time.Duration
 	// Now is the clock that stamps parked tokens. Default time.Now.
 	Now func() time.Time
 }
 
+func (c *Config) check() error {
+	var faults []error
+	require := func(ok bool, rule string) {
+		if !ok {
+			faults = append(faults, errors.New("steps: Config."+rule))
+		}
+	}
+	require(c.Orders != nil, "Orders: must be set")
+	require(c.Stock != nil, "Stock: must be set")
+	require(c.Gateway != nil, "Gateway: must be set")
+	require(c.Booker != nil, "Booker: must be set")
+	require(c.Parked != nil, "Parked: must be set")
+	require(c.ParkFor > 0, fmt.Sprintf("ParkFor %v: must be positive", c.ParkFor))
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	return errors.Join(faults...)
+}
+
+// Steps does the tasks. It is safe for concurrent use.
+type Steps struct{ cfg Config }
+
+// New returns Steps. The error names every field that breaks a rule.
+func New(cfg Config) (*Steps, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	return &Steps{cfg}, nil
+}
+
+// Activity is the name of a step's activity, without a prefix.
+type Activity struct {
+	Name string
+	// Placeholder stands for the activity's ARN in statemachine.asl.json.
+	Placeholder string
+}
+
+// Activities returns the activities that the state machine needs.
+func Activities() []Activity {
+	var all []Activity
+	for _, s := range (&Steps{}).All() { // All only binds the handlers
+		all = append(all, s.Activity)
+	}
+
+	return all
+}
+
 // Step is one kind of task.
 type Step struct {
-	// Name is the activity's name without a prefix; Placeholder stands for its ARN
-	// in statemachine.asl.json.
-	Name, Placeholder string
-	Handle            activities.HandlerFunc
+	Activity
+	Handle activities.HandlerFunc
 }
 
 // All returns every step of the state machine.
 func (s *Steps) All() []Step {
 	return []Step{
-		{"place-order", "PlaceOrderArn", step(s.placeOrder)},
-		{"reserve-stock", "ReserveStockArn", step(s.reserveStock)},
-		{"take-payment", "TakePaymentArn", step(s.takePayment)},
-		{"apply-transition", "ApplyTransitionArn", step(s.applyTransition)},
-		{"request-shipment", "RequestShipmentArn", step(s.requestShipment)},
-		{"await-order", "AwaitOrderArn", s.awaitOrder},
-		{"commit-stock", "CommitStockArn", step(s.commitStock)},
-		{"cancel-shipment", "CancelShipmentArn", step(s.cancelShipment)},
-		{"void-payment", "VoidPaymentArn", step(s.voidPayment)},
-		{"release-stock", "ReleaseStockArn", step(s.releaseStock)},
+		{Activity{"place-order", "PlaceOrderArn"}, handle(s.placeOrder)},
+		{Activity{"reserve-stock", "ReserveStockArn"}, handle(s.reserveStock)},
+		{Activity{"take-payment", "TakePaymentArn"}, handle(s.takePayment)},
+		{Activity{"apply-transition", "ApplyTransitionArn"}, handle(s.applyTransition)},
+		{Activity{"request-shipment", "RequestShipmentArn"}, handle(s.requestShipment)},
+		{Activity{"await-order", "AwaitOrderArn"}, s.awaitOrder},
+		{Activity{"commit-stock", "CommitStockArn"}, handle(s.commitStock)},
+		{Activity{"cancel-shipment", "CancelShipmentArn"}, handle(s.cancelShipment)},
+		{Activity{"void-payment", "VoidPaymentArn"}, handle(s.voidPayment)},
+		{Activity{"release-stock", "ReleaseStockArn"}, handle(s.releaseStock)},
 	}
 }
 
-// step turns a typed function into a handler: it reads the input strictly and names
-// the error.
-func step[In any](fn func(context.Context, In) (any, error)) activities.HandlerFunc {
+// handle returns a handler that decodes the input strictly, calls fn, and gives its error
+// the name that the state machine knows.
+func handle[In any](fn func(context.Context, In) (any, error)) activities.HandlerFunc {
 	return func(ctx context.Context, t activities.Task) (any, error) {
 		in, err := read[In](t.Input)
 		if err != nil {
@@ -78,14 +128,14 @@ func step[In any](fn func(context.Context, In) (any, error)) activities.HandlerF
 
 		out, err := fn(ctx, in)
 		if err != nil {
-			return nil, named(err)
+			return nil, withName(err)
 		}
 
 		return out, nil
 	}
 }
 
-// read decodes a task's input; unknown members and trailing data are refused.
+// read decodes the input of a task. Unknown members and trailing data are errors.
 func read[In any](input json.RawMessage) (in In, err error) {
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.DisallowUnknownFields()
@@ -104,7 +154,7 @@ func read[In any](input json.RawMessage) (in In, err error) {
 }
 
 func (s *Steps) placeOrder(ctx context.Context, in transitions.NewOrder) (any, error) {
-	result, err := s.Orders.Create(ctx, in)
+	result, err := s.cfg.Orders.Create(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +162,9 @@ func (s *Steps) placeOrder(ctx context.Context, in transitions.NewOrder) (any, e
 	if !result.Verdict.Done() {
 		return nil, overtaken(result.Verdict, result.Order)
 	}
-	// The position of placing, not the order's of now: a retry returns the same.
+
+	// Return the position after the placing, and not the present one, so that a retry
+	// returns the same.
 	return position(in.ID, result.Transition), nil
 }
 
@@ -131,7 +183,7 @@ func (s *Steps) reserveStock(ctx context.Context, in reserveInput) (any, error) 
 		lines[i] = inventory.Line{SKU: item.SKU, Quantity: item.Quantity}
 	}
 
-	return map[string]string{"status": "reserved"}, s.Stock.Reserve(ctx, string(in.OrderID), lines)
+	return map[string]string{"status": "reserved"}, s.cfg.Stock.Reserve(ctx, string(in.OrderID), lines)
 }
 
 type orderInput struct {
@@ -139,11 +191,11 @@ type orderInput struct {
 }
 
 func (s *Steps) commitStock(ctx context.Context, in orderInput) (any, error) {
-	return map[string]string{"status": "committed"}, s.Stock.Commit(ctx, string(in.OrderID))
+	return map[string]string{"status": "committed"}, s.cfg.Stock.Commit(ctx, string(in.OrderID))
 }
 
 func (s *Steps) releaseStock(ctx context.Context, in orderInput) (any, error) {
-	return map[string]string{"status": "released"}, s.Stock.Release(ctx, string(in.OrderID))
+	return map[string]string{"status": "released"}, s.cfg.Stock.Release(ctx, string(in.OrderID))
 }
 
 type payInput struct {
@@ -151,17 +203,22 @@ type payInput struct {
 	Total   transitions.Money   `json:"total"`
 }
 
-// paymentKey names the one payment of an order at the gateway.
+// paymentKey returns the key of the order's one payment at the gateway.
 func paymentKey(id transitions.OrderID) string { return string(id) + "/payment" }
 
 func (s *Steps) takePayment(ctx context.Context, in payInput) (any, error) {
-	id, err := s.Gateway.Charge(ctx, payments.Charge{Key: paymentKey(in.OrderID), OrderID: string(in.OrderID),
-		Amount: in.Total.Amount, Currency: in.Total.Currency})
+	id, err := s.cfg.Gateway.Charge(ctx, payments.Charge{
+		Key:      paymentKey(in.OrderID),
+		OrderID:  string(in.OrderID),
+		Amount:   in.Total.Amount,
+		Currency: in.Total.Currency,
+	})
+
 	return map[string]string{"chargeId": id}, err
 }
 
 func (s *Steps) voidPayment(ctx context.Context, in orderInput) (any, error) {
-	return map[string]string{"status": "voided"}, s.Gateway.Void(ctx, paymentKey(in.OrderID))
+	return map[string]string{"status": "voided"}, s.cfg.Gateway.Void(ctx, paymentKey(in.OrderID))
 }
 
 type applyInput struct {
@@ -171,7 +228,7 @@ type applyInput struct {
 }
 
 func (s *Steps) applyTransition(ctx context.Context, in applyInput) (any, error) {
-	result, err := s.Orders.Apply(ctx, transitions.Request{OrderID: in.OrderID, Event: in.Event, TransitionID: in.TransitionID})
+	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{OrderID: in.OrderID, Event: in.Event, TransitionID: in.TransitionID})
 	switch {
 	case err != nil:
 		return nil, err

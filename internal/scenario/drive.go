@@ -138,8 +138,12 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 // Confuse makes the backend's carrier report twice and, now and then, report the
 // delivery before the shipment.
 func (p Plan) Confuse(b *server.Backend, sent *Sent) {
-	deliver := b.Carrier.Deliver
-	b.Carrier.Deliver = func(ctx context.Context, r sandbox.Report) (sandbox.Answer, error) {
+	b.Carrier.Wrap(func(deliver sandbox.DeliverFunc) sandbox.DeliverFunc { return p.confused(deliver, sent) })
+}
+
+// confused delivers reports twice or too early.
+func (p Plan) confused(deliver sandbox.DeliverFunc, sent *Sent) sandbox.DeliverFunc {
+	return func(ctx context.Context, r sandbox.Report) (sandbox.Answer, error) {
 		sent.Reports.Add(1)
 
 		if r.Milestone == sandbox.Shipped && draw("early", r.OrderID) < 10 {
@@ -148,7 +152,7 @@ func (p Plan) Confuse(b *server.Backend, sent *Sent) {
 			sent.ReportsEarly.Add(1)
 
 			if _, err := deliver(ctx, early); err != nil {
-				return sandbox.Later, err
+				return sandbox.Retry, err
 			}
 		}
 

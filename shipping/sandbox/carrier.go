@@ -11,12 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"golang.org/x/sync/errgroup"
 
 	"ratchet/internal/dynamo"
 	"ratchet/shipping"
 )
 
+// dynamoDB is what this package needs of the SDK's client.
 type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
@@ -25,195 +25,140 @@ type dynamoDB interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// Milestone is what a carrier reports about a shipment.
-type Milestone string
-
-// The sandbox reports these two, in this order.
-const (
-	Shipped   Milestone = "shipped"
-	Delivered Milestone = "delivered"
-)
-
-// Report is one callback of the carrier. ID is the same for every repetition of it.
-type Report struct {
-	ID        string
-	OrderID   string
-	Milestone Milestone
-}
-
-// Carrier is a carrier without a van. Bookings and what is still to be reported are
-// items of one table, so a restart forgets nothing and reports again what was not
-// answered.
-type Carrier struct {
-	DynamoDB dynamoDB
-	Table    string
-	// Delay is how long after the booking the parcel leaves, and after that arrives.
-	Delay time.Duration
-	// Every is the pause between two looks for due reports. Default 50 ms.
-	Every time.Duration
-	// Deliver hands a report to the shop, as a callback would. It returns whether
-	// the shop has taken it (done), and the next look reports again when not. A shop
-	// that will never take it answers over.
-	Deliver func(context.Context, Report) (Answer, error)
-	// Log gets failed deliveries. Default: slog.Default().
-	Log *slog.Logger
-}
-
-// Answer is what the shop says to a report.
-type Answer int
-
-// Taken: go on with the next milestone. Later: report again. Over: the order will
-// never be in a state that could take it.
-const (
-	Taken Answer = iota
-	Later
-	Over
-)
-
-const (
-	booked   = "BOOKED"
-	canceled = "CANCELED"
-	// queue is the partition of the reports that are still to be made.
-	queue = "queue"
-	// parallel bounds the reports under way at once.
-	parallel = 32
-)
-
-type image = dynamo.Item
-
-// Book stores the booking and queues its first report, in one transaction.
-func (s *Carrier) Book(ctx context.Context, key, orderID string) (string, error) {
-	_, err := s.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Put: &types.Put{TableName: &s.Table, ConditionExpression: aws.String("attribute_not_exists(pk)"),
-			Item:                                image{"pk": dynamo.S("shipment#" + key), "sk": dynamo.S("-"), "orderId": dynamo.S(orderID), "status": dynamo.S(booked)},
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}},
-		{Put: &types.Put{TableName: &s.Table, Item: s.due(time.Now(), key, orderID, Shipped)}},
-	}})
-	var refused *types.TransactionCanceledException
-	switch {
-	case err == nil:
-		return tracking(key), nil
-	case !errors.As(err, &refused) || len(refused.CancellationReasons) == 0 || aws.ToString(refused.CancellationReasons[0].Code) != "ConditionalCheckFailed":
-		return "", fmt.Errorf("book %s: %w", key, err)
-	case dynamo.Text(refused.CancellationReasons[0].Item, "status") == canceled:
-		return "", shipping.ErrCancelled
-	}
-
-	return tracking(key), nil
-}
-
-// Cancel marks the shipment; its open report is dropped when it falls due.
-func (s *Carrier) Cancel(ctx context.Context, key string) error {
-	_, err := s.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &s.Table, Key: image{"pk": dynamo.S("shipment#" + key), "sk": dynamo.S("-")},
-		UpdateExpression:          aws.String("SET #status = :canceled"),
-		ExpressionAttributeNames:  map[string]string{"#status": "status"},
-		ExpressionAttributeValues: image{":canceled": dynamo.S(canceled)},
-	})
-
-	return err
-}
-
-func tracking(key string) string { return "trk-" + strings.ReplaceAll(key, "/", "-") }
-
-// due is the queue's item of one report; it sorts by the time it falls due.
-func (s *Carrier) due(from time.Time, key, orderID string, m Milestone) image {
-	at := fmt.Sprintf("%020d#%s#%s", from.Add(s.Delay).UnixMilli(), key, m)
-	return image{"pk": dynamo.S(queue), "sk": dynamo.S(at), "orderId": dynamo.S(orderID), "shipment": dynamo.S(key), "milestone": dynamo.S(string(m))}
-}
-
-// Run makes the reports that fall due until ctx ends.
-func (s *Carrier) Run(ctx context.Context) error {
-	log, every := s.Log, s.Every
-	if log == nil {
-		log = slog.Default()
-	}
-
-	if every == 0 {
-		every = 50 * time.Millisecond
-	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-
-	for {
-		if err := s.reportDue(ctx, log); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "sandbox carrier", "error", err)
-		}
-
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
-}
-
-// reportDue makes every report that is due now, in pages.
-func (s *Carrier) reportDue(ctx context.Context, log *slog.Logger) error {
-	input := &dynamodb.QueryInput{
-		TableName: &s.Table, Limit: aws.Int32(256), ConsistentRead: aws.Bool(true),
-		KeyConditionExpression:    aws.String("pk = :queue AND sk < :now"),
-		ExpressionAttributeValues: image{":queue": dynamo.S(queue), ":now": dynamo.S(fmt.Sprintf("%020d", time.Now().UnixMilli()))},
-	}
-	for {
-		page, err := s.DynamoDB.Query(ctx, input)
-		if err != nil {
-			return fmt.Errorf("query the queue: %w", err)
-		}
-		group, work := errgroup.WithContext(ctx)
-		group.SetLimit(parallel)
-
-		for _, item := range page.Items {
-			group.Go(func() error {
-				if err := s.report(work, item); err != nil && work.Err() == nil {
-					log.WarnContext(work, "sandbox carrier's report", "order", dynamo.Text(item, "orderId"), "error", err)
-				}
-				return nil
-			})
-		}
-
-		if err := group.Wait(); err != nil {
-			return err
-		}
-
-		if input.ExclusiveStartKey = page.LastEvaluatedKey; len(page.LastEvaluatedKey) == 0 || ctx.Err() != nil {
-			return nil
-		}
-	}
-}
-
-// report makes one report and takes it off the queue once the shop has answered.
-func (s *Carrier) report(ctx context.Context, item image) error {
-	key, m := dynamo.Text(item, "shipment"), Milestone(dynamo.Text(item, "milestone"))
-	r := Report{ID: "carrier/" + key + "/" + string(m), OrderID: dynamo.Text(item, "orderId"), Milestone: m}
-
-	answer, err := s.Deliver(ctx, r)
-	if err != nil || answer == Later {
-		return err
-	}
-
-	if answer == Taken && m == Shipped {
-		// The next report is queued before this one is taken off: a crash in between
-		// repeats this report, and the shop knows its id.
-		_, err := s.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &s.Table, Item: s.due(dueTime(item), key, r.OrderID, Delivered)})
-		if err != nil {
-			return fmt.Errorf("queue the next report: %w", err)
-		}
-	}
-	_, err = s.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &s.Table, Key: image{"pk": item["pk"], "sk": item["sk"]}})
-
-	return err
-}
-
-// dueTime reads back when a report fell due, so that a repeated report queues the
-// very same next one.
-func dueTime(item image) time.Time {
-	var ms int64
-	_, _ = fmt.Sscanf(dynamo.Text(item, "sk"), "%d", &ms) // we wrote it
-	return time.UnixMilli(ms)
-}
-
-// Table describes the sandbox's table: keys pk and sk.
+// Table describes the table of a carrier, with the keys pk and sk.
 func Table(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey("pk"), dynamo.TextKey("sk"))
 }
+
+// Config configures a [Carrier].
+type Config struct {
+	// DynamoDB and Table are required. The table is one that the function Table describes.
+	DynamoDB dynamoDB
+	Table    string
+	// Delay is the time from the booking to the first report, and from that to the second.
+	Delay time.Duration
+	// Interval is how often Run looks for reports that are due. Default 50 ms.
+	Interval time.Duration
+	// Deliver gives a report to the shop. Default: every report is accepted.
+	Deliver DeliverFunc
+	// Log gets failed deliveries. Default slog.Default().
+	Log *slog.Logger
+}
+
+const defaultInterval = 50 * time.Millisecond
+
+func (c *Config) check() error {
+	var faults []error
+	if c.DynamoDB == nil {
+		faults = append(faults, errors.New("sandbox: Config.DynamoDB: must be set"))
+	}
+
+	if c.Table == "" {
+		faults = append(faults, errors.New("sandbox: Config.Table: must be set"))
+	}
+
+	if c.Delay < 0 {
+		faults = append(faults, fmt.Errorf("sandbox: Config.Delay %v: must not be negative", c.Delay))
+	}
+
+	if c.Interval < 0 {
+		faults = append(faults, fmt.Errorf("sandbox: Config.Interval %v: must not be negative", c.Interval))
+	}
+
+	if c.Interval == 0 {
+		c.Interval = defaultInterval
+	}
+
+	if c.Deliver == nil {
+		c.Deliver = func(context.Context, Report) (Answer, error) { return Accepted, nil }
+	}
+
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+
+	return errors.Join(faults...)
+}
+
+// Carrier books and reports shipments that do not exist. It is safe for concurrent use.
+type Carrier struct{ cfg Config }
+
+// New returns a Carrier. The error names every field that breaks a rule.
+func New(cfg Config) (*Carrier, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	return &Carrier{cfg}, nil
+}
+
+// Wrap replaces the function that delivers reports. Call it before Run.
+func (c *Carrier) Wrap(wrap func(DeliverFunc) DeliverFunc) { c.cfg.Deliver = wrap(c.cfg.Deliver) }
+
+// Statuses of a shipment. The texts are stored.
+const (
+	statusBooked   = "BOOKED"
+	statusCanceled = "CANCELED"
+)
+
+func shipmentKey(key string) dynamo.Item {
+	return dynamo.Item{"pk": dynamo.S("shipment#" + key), "sk": dynamo.S("-")}
+}
+
+// Book stores the booking and its first report in one transaction, and returns the
+// tracking number.
+func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error) {
+	shipment := shipmentKey(key)
+	shipment["orderId"] = dynamo.S(orderID)
+	shipment["status"] = dynamo.S(statusBooked)
+
+	report := c.reportItem(time.Now(), key, orderID, Shipped)
+
+	_, err := c.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		TransactItems: []types.TransactWriteItem{
+			{Put: &types.Put{
+				TableName:                           &c.cfg.Table,
+				Item:                                shipment,
+				ConditionExpression:                 aws.String("attribute_not_exists(pk)"),
+				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			}},
+			{Put: &types.Put{TableName: &c.cfg.Table, Item: report}},
+		},
+	})
+	if err == nil {
+		return trackingNumber(key), nil
+	}
+
+	old, exists := failedBooking(err)
+	switch {
+	case !exists:
+		return "", fmt.Errorf("book %s: %w", key, err)
+	case dynamo.Text(old, "status") == statusCanceled:
+		return "", shipping.ErrCanceled
+	}
+
+	return trackingNumber(key), nil // a repeat
+}
+
+// failedBooking returns the shipment that made the condition of a booking fail.
+func failedBooking(err error) (old dynamo.Item, exists bool) {
+	var canceled *types.TransactionCanceledException
+	if !errors.As(err, &canceled) || len(canceled.CancellationReasons) == 0 {
+		return nil, false
+	}
+
+	first := canceled.CancellationReasons[0]
+
+	return first.Item, aws.ToString(first.Code) == "ConditionalCheckFailed"
+}
+
+// Cancel closes the key, so that a later booking returns ErrCanceled. Reports of a
+// shipment that was booked before are still made.
+func (c *Carrier) Cancel(ctx context.Context, key string) error {
+	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).SetValue("status", dynamo.S(statusCanceled))
+	_, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+
+	return err
+}
+
+func trackingNumber(key string) string { return "trk-" + strings.ReplaceAll(key, "/", "-") }

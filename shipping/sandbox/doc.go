@@ -1,4 +1,7 @@
 // Package sandbox is a carrier for demonstrations and tests. [Carrier] implements
-// shipping.Carrier, keeps bookings and open reports in a DynamoDB table, and reports each
-// milestone until the shop has taken the report.
+// shipping.Carrier.
+//
+// A booking and its reports are items of a DynamoDB table, so they survive a restart. Some
+// time after the booking, Run reports the parcel as shipped, and then as delivered. It
+// repeats a report until the shop accepts or rejects it.
 package sandbox

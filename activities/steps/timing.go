@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// Timing is what the state machine says about a step's tasks.
+// Timing is how long the tasks of a step may take, according to the state machine.
 type Timing struct {
-	// Heartbeat is the shortest HeartbeatSeconds of the states that use the step,
-	// 0 when they have none. Timeout is the shortest TimeoutSeconds, 0 when all of
-	// them read it from the state data (TimeoutSecondsPath).
-	Heartbeat, Timeout time.Duration
+	// Heartbeat is the shortest HeartbeatSeconds of the states that use the step, 0 if none
+	// has one.
+	Heartbeat time.Duration
+	// Timeout is the shortest TimeoutSeconds, 0 if all states read it from the state data
+	// (TimeoutSecondsPath).
+	Timeout time.Duration
 }
 
-// Timings reads from an ASL document how long the tasks of each placeholder may take,
-// so that workers beat as the state machine expects. A task without a time-out is
-// refused: a token lost on the wire would hang its execution.
+// Timings reads the timing of each placeholder from an ASL document. It fails if a task has
+// no time-out: if its token were lost on the wire, its execution would hang.
 func Timings(asl string) (map[string]Timing, error) {
 	var doc struct {
 		States map[string]struct {
@@ -38,6 +39,7 @@ func Timings(asl string) (map[string]Timing, error) {
 		if s.TimeoutSeconds == 0 && s.TimeoutSecondsPath == "" {
 			return nil, fmt.Errorf("state %s has neither TimeoutSeconds nor TimeoutSecondsPath", name)
 		}
+
 		placeholder := strings.TrimSuffix(strings.TrimPrefix(s.Resource, "${"), "}")
 		known := out[placeholder]
 		out[placeholder] = Timing{
@@ -49,10 +51,11 @@ func Timings(asl string) (map[string]Timing, error) {
 	return out, nil
 }
 
-// shorter is the smaller of two durations of which 0 means none.
+// shorter returns the smaller of two durations. 0 means none.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || (b != 0 && b < a) {
 		return b
 	}
+
 	return a
 }

@@ -1,0 +1,93 @@
+package shipping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ratchet/once"
+)
+
+// ErrCanceled means that the shipment was canceled before. The carrier books nothing under
+// its key.
+var ErrCanceled = errors.New("shipment canceled")
+
+// Carrier moves parcels. It must act once per key.
+type Carrier interface {
+	// Book orders a shipment and returns its tracking number. A repeat returns the first
+	// tracking number. It returns ErrCanceled if the key was canceled.
+	Book(ctx context.Context, key, orderID string) (tracking string, err error)
+	// Cancel stops the shipment unless it has left, and closes the key. It may be called
+	// any number of times, and before Book.
+	Cancel(ctx context.Context, key string) error
+}
+
+// Effect is the last part of a shipment's effect key, orderId/transitionId/shipping.
+const Effect = "shipping"
+
+// canceledResult is the stored result of a booking that came after its cancellation. The
+// text never changes. No tracking number may equal it.
+const canceledResult = "cancelled"
+
+// Config configures a [Booker].
+type Config struct {
+	// Claims stores which shipments were booked. Required.
+	Claims *once.Claims
+	// Carrier is required.
+	Carrier Carrier
+}
+
+func (c Config) check() error {
+	var faults []error
+	if c.Claims == nil {
+		faults = append(faults, errors.New("shipping: Config.Claims: must be set"))
+	}
+
+	if c.Carrier == nil {
+		faults = append(faults, errors.New("shipping: Config.Carrier: must be set"))
+	}
+
+	return errors.Join(faults...)
+}
+
+// Booker books shipments once. It is safe for concurrent use.
+type Booker struct{ cfg Config }
+
+// New returns a Booker. The error names every field that breaks a rule.
+func New(cfg Config) (*Booker, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	return &Booker{cfg}, nil
+}
+
+// Book books the shipment with the effect key and returns its tracking number. It returns
+// once.ErrInProgress while another caller is booking it: retry. ErrCanceled is final.
+func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
+	result, _, err := b.cfg.Claims.Do(ctx, key, []byte(orderID), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+		tracking, err := b.cfg.Carrier.Book(ctx, key, orderID)
+		if errors.Is(err, ErrCanceled) {
+			return []byte(canceledResult), nil
+		}
+
+		return []byte(tracking), err
+	})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("book shipment of order %s: %w", orderID, err)
+	case string(result) == canceledResult:
+		return "", fmt.Errorf("book shipment of order %s: %w", orderID, ErrCanceled)
+	}
+
+	return string(result), nil
+}
+
+// Cancel stops the shipment with the effect key unless it has left.
+func (b *Booker) Cancel(ctx context.Context, key string) error {
+	if err := b.cfg.Carrier.Cancel(ctx, key); err != nil {
+		return fmt.Errorf("cancel shipment %s: %w", key, err)
+	}
+
+	return nil
+}
