@@ -85,10 +85,6 @@ func Start(t testing.TB, cfg Config) *Env {
 	})
 	env.Backend = backend
 
-	// The carrier looks often where it ships soon, and seldom where a bubble's clock
-	// passes days: each look costs real time.
-	backend.Carrier.Every = max(20*time.Millisecond, backend.Carrier.Delay/50)
-
 	if err := backend.Init(t.Context()); err != nil {
 		t.Fatalf("create tables, activities and state machine: %v", err)
 	}

@@ -31,6 +31,7 @@ import (
 	banksandbox "ratchet/payments/sandbox"
 	"ratchet/shipping"
 	carriersandbox "ratchet/shipping/sandbox"
+	"ratchet/streams/reactions"
 	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/webhooks"
@@ -75,8 +76,9 @@ type Backend struct {
 	Sink     notify.Sink
 	Keys     *auth.Keys
 
-	hooks Hooks
-	log   *slog.Logger
+	reactions *reactions.Reactions
+	hooks     Hooks
+	log       *slog.Logger
 }
 
 // Connect opens the backend that cfg names. With an endpoint it is reached over
@@ -241,6 +243,20 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	}
 
 	if b.Booker, err = shipping.New(shipping.Config{Claims: b.Claims, Carrier: b.Carrier}); err != nil {
+		return nil, err
+	}
+
+	b.reactions, err = reactions.New(reactions.Config{
+		Orders: b.Orders,
+		Claims: b.Claims,
+		Booker: b.Booker,
+		Parked: b.Parked,
+		SFN:    b.SFN,
+		Sink:   b.Sink,
+		Events: reactions.Events{Reacted: hooks.Reacted},
+		Log:    log,
+	})
+	if err != nil {
 		return nil, err
 	}
 

@@ -14,7 +14,6 @@ import (
 	"ratchet/activities/steps"
 	"ratchet/shipping/sandbox"
 	"ratchet/streams"
-	"ratchet/streams/reactions"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -67,7 +66,18 @@ func (b *Backend) worker(ctx context.Context, name string) (*activities.Worker, 
 		return nil, err
 	}
 
-	s := &steps.Steps{Orders: b.Orders, Stock: b.Stock, Gateway: b.Gateway, Desk: b.Desk, Parked: b.Parked, ParkFor: parkFor}
+	s, err := steps.New(steps.Config{
+		Orders:  b.Orders,
+		Stock:   b.Stock,
+		Gateway: b.Gateway,
+		Booker:  b.Booker,
+		Parked:  b.Parked,
+		ParkFor: parkFor,
+	})
+	if err != nil {
+		return nil, err
+	}
+
 	var served []activities.Activity
 	for _, step := range s.All() {
 		t, used := timings[step.Placeholder]
@@ -107,9 +117,7 @@ const embeddedLease = 2 * time.Second
 
 // Handlers are what reacts to transitions.
 func (b *Backend) Handlers() []streams.Handler {
-	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN,
-		Sink: b.Sink, Reacted: b.hooks.Reacted, Log: b.log}
-	return r.Handlers()
+	return b.reactions.Handlers()
 }
 
 // poller builds the stream poller. On the embedded engine it is woken by commits

@@ -34,7 +34,7 @@ func (b *Backend) Init(ctx context.Context) error {
 // their ARNs by placeholder.
 func (b *Backend) activityARNs(ctx context.Context) (map[string]string, error) {
 	arns := map[string]string{}
-	for _, s := range (&steps.Steps{}).All() {
+	for _, s := range steps.Activities() {
 		out, err := b.SFN.CreateActivity(ctx, &sfn.CreateActivityInput{Name: aws.String(b.Config.Prefix + s.Name)})
 		if err != nil {
 			return nil, fmt.Errorf("create activity %s%s: %w", b.Config.Prefix, s.Name, err)

@@ -69,6 +69,7 @@ func TestConcurrentBookingsGetOneTrackingNumber(t *testing.T) {
 	group.Wait()
 
 	slices.Sort(got)
+
 	if len(got) != 20 || len(slices.Compact(got)) != 1 {
 		t.Errorf("tracking numbers %v", got)
 	}

@@ -33,9 +33,8 @@ func states(t *testing.T) map[string]state {
 	return doc.States
 }
 
-// TestStateMachineRetriesTheErrorsOfTheSteps holds statemachine.asl.json and the steps
-// together: every task retries exactly what may be retried, nothing terminal is
-// retried, and every task says what happens in the end.
+// TestStateMachineRetriesTheErrorsOfTheSteps compares statemachine.asl.json with the steps:
+// every task retries exactly the retryable errors, and catches every other error.
 func TestStateMachineRetriesTheErrorsOfTheSteps(t *testing.T) {
 	for name, s := range states(t) {
 		if s.Type != "Task" {
@@ -50,7 +49,7 @@ func TestStateMachineRetriesTheErrorsOfTheSteps(t *testing.T) {
 
 		want := steps.RetryableErrors()
 		waits := s.Resource == "${AwaitOrderArn}"
-		if waits { // its time-out is the end of one wait, not a fault: a Catch waits longer
+		if waits { // its time-out ends one wait and is not a fault: a Catch waits again
 			want = slices.DeleteFunc(want, func(e string) bool { return strings.HasPrefix(e, "States.") })
 		}
 		slices.Sort(want)
@@ -60,12 +59,12 @@ func TestStateMachineRetriesTheErrorsOfTheSteps(t *testing.T) {
 		}
 
 		if n := len(s.Catch); n == 0 || !slices.Equal(s.Catch[n-1].ErrorEquals, []string{"States.ALL"}) {
-			t.Errorf("%s: what no other Catch takes must have an end, too", name)
+			t.Errorf("%s: the last Catch must be for States.ALL", name)
 		}
 
 		for _, c := range s.Catch {
 			for _, e := range steps.OvertakenErrors() {
-				// Once the goods are delivered or past that, nothing is left to be done.
+				// After the delivery nothing is left to do.
 				if slices.Contains(c.ErrorEquals, e) && c.Next != "Overtaken" && name != "AwaitDelivered" {
 					t.Errorf("%s: %s leads to %s", name, e, c.Next)
 				}
@@ -85,7 +84,7 @@ func TestEveryStepHasATaskAndEveryTaskAStep(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, s := range (&steps.Steps{}).All() {
+	for _, s := range steps.Activities() {
 		if _, used := timings[s.Placeholder]; !used {
 			t.Errorf("step %s is used by no state", s.Name)
 		}
@@ -93,6 +92,6 @@ func TestEveryStepHasATaskAndEveryTaskAStep(t *testing.T) {
 	}
 
 	if len(timings) > 0 {
-		t.Errorf("no step does %v", timings)
+		t.Errorf("no step for %v", timings)
 	}
 }

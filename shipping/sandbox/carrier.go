@@ -37,7 +37,8 @@ type Config struct {
 	Table    string
 	// Delay is the time from the booking to the first report, and from that to the second.
 	Delay time.Duration
-	// Interval is how often Run looks for reports that are due. Default 50 ms.
+	// Interval is how often Run looks for reports that are due. Default: a fiftieth of
+	// Delay, at least 50 ms.
 	Interval time.Duration
 	// Deliver gives a report to the shop. Default: every report is accepted.
 	Deliver DeliverFunc
@@ -45,7 +46,10 @@ type Config struct {
 	Log *slog.Logger
 }
 
-const defaultInterval = 50 * time.Millisecond
+const (
+	minDefaultInterval = 50 * time.Millisecond
+	intervalsPerDelay  = 50
+)
 
 func (c *Config) check() error {
 	var faults []error
@@ -66,7 +70,7 @@ func (c *Config) check() error {
 	}
 
 	if c.Interval == 0 {
-		c.Interval = defaultInterval
+		c.Interval = max(minDefaultInterval, c.Delay/intervalsPerDelay)
 	}
 
 	if c.Deliver == nil {

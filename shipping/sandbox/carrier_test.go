@@ -141,6 +141,7 @@ func TestRejectedReportEndsTheShipment(t *testing.T) {
 	}
 
 	slices.Sort(got)
+
 	if want := []string{"accepting delivered", "accepting shipped", "rejecting shipped"}; !slices.Equal(got, want) {
 		t.Errorf("reports %q, want %q", got, want)
 	}

@@ -10,17 +10,17 @@ import (
 	"ratchet/workflow"
 )
 
-// TestEveryHandlerSeesItsOwnRecord hands many records of one order to the journal from
-// several goroutines, each record several times and some under one sequence number in
-// different shards: no record is taken for another.
+// TestEveryHandlerSeesItsOwnRecord passes many records of one order to the handlers from
+// several goroutines. Each record comes several times, and some have the same sequence
+// number in different shards. No record may be mistaken for another.
 func TestEveryHandlerSeesItsOwnRecord(t *testing.T) {
-	d := newDesk(t)
-	orders, handlers := d.at(t, 1)
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
 	placeAndPay(t, orders)
 
 	var group sync.WaitGroup
 	for id := transitions.TransitionID(3); id < 40; id++ {
-		record := d.change(t, func() {
+		record := s.change(t, func() {
 			r, err := orders.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: workflow.ShipPart, TransitionID: id})
 			if err != nil || r.Verdict != transitions.Applied {
 				t.Fatalf("%s, %v", r.Verdict, err)

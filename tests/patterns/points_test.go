@@ -90,7 +90,11 @@ func (s *sink) Send(_ context.Context, n notify.Notification) error {
 func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) {
 	t.Helper()
 
-	r := &reactions.Reactions{Orders: b.Orders, Claims: b.Claims, Desk: b.Desk, Parked: b.Parked, SFN: b.SFN, Sink: s, Log: embeddedtest.Quiet()}
+	r, err := reactions.New(reactions.Config{Orders: b.Orders, Claims: b.Claims, Booker: b.Booker, Parked: b.Parked, SFN: b.SFN, Sink: s, Log: embeddedtest.Quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	for _, record := range records {
 		for _, h := range r.Handlers() {
 			if err := h.Handle(t.Context(), record); err != nil {
