@@ -22,22 +22,22 @@ func TestNewRefusesABrokenSpecAndNamesTheFault(t *testing.T) {
 		spoil func(*workflow.Spec)
 		want  string
 	}{
-		{"versions count from 1", func(s *workflow.Spec) { s.Version = 0 }, "versions count from 1"},
-		{"a name outside the alphabet", func(s *workflow.Spec) { s.States[0].State = "A B" }, `state "A B": names match`},
-		{"a state listed twice", func(s *workflow.Spec) { s.States = append(s.States, s.States[0]) }, "state A is listed twice"},
-		{"an unknown initial state", func(s *workflow.Spec) { s.Initial = "X" }, `initial state "X"`},
-		{"an unknown target", func(s *workflow.Spec) { s.Transitions[0].To = "X" }, `leads to "X"`},
-		{"an unknown source", func(s *workflow.Spec) { s.Transitions[0].From = []workflow.State{"X"} }, `starts from "X"`},
-		{"no source", func(s *workflow.Spec) { s.Transitions[0].From = nil }, "has no source"},
-		{"the same pair twice", func(s *workflow.Spec) { s.Transitions = append(s.Transitions, s.Transitions[0]) }, "event go from A is defined twice"},
-		{"the place event as a transition", func(s *workflow.Spec) { s.Transitions[0].Event = "place" }, "creates orders"},
-		{"a state nothing reaches", func(s *workflow.Spec) {
+		{name: "versions count from 1", spoil: func(s *workflow.Spec) { s.Version = 0 }, want: "versions count from 1"},
+		{name: "a name outside the alphabet", spoil: func(s *workflow.Spec) { s.States[0].State = "A B" }, want: `state "A B": names match`},
+		{name: "a state listed twice", spoil: func(s *workflow.Spec) { s.States = append(s.States, s.States[0]) }, want: "state A is listed twice"},
+		{name: "an unknown initial state", spoil: func(s *workflow.Spec) { s.Initial = "X" }, want: `initial state "X"`},
+		{name: "an unknown target", spoil: func(s *workflow.Spec) { s.Transitions[0].To = "X" }, want: `leads to "X"`},
+		{name: "an unknown source", spoil: func(s *workflow.Spec) { s.Transitions[0].From = []workflow.State{"X"} }, want: `starts from "X"`},
+		{name: "no source", spoil: func(s *workflow.Spec) { s.Transitions[0].From = nil }, want: "has no source"},
+		{name: "the same pair twice", spoil: func(s *workflow.Spec) { s.Transitions = append(s.Transitions, s.Transitions[0]) }, want: "event go from A is defined twice"},
+		{name: "the place event as a transition", spoil: func(s *workflow.Spec) { s.Transitions[0].Event = "place" }, want: "creates orders"},
+		{name: "a state nothing reaches", spoil: func(s *workflow.Spec) {
 			s.States = append(s.States, workflow.StateSpec{State: "C", Terminal: true})
-		}, "state C cannot be reached"},
-		{"a dead end", func(s *workflow.Spec) { s.States[1].Terminal = false }, "state B is a dead end"},
-		{"a terminal state that is left", func(s *workflow.Spec) {
+		}, want: "state C cannot be reached"},
+		{name: "a dead end", spoil: func(s *workflow.Spec) { s.States[1].Terminal = false }, want: "state B is a dead end"},
+		{name: "a terminal state that is left", spoil: func(s *workflow.Spec) {
 			s.Transitions = append(s.Transitions, workflow.Transition{Event: "back", From: []workflow.State{"B"}, To: "A"})
-		}, "state B is terminal, but"},
+		}, want: "state B is terminal, but"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -52,24 +52,24 @@ func TestNewRefusesABrokenSpecAndNamesTheFault(t *testing.T) {
 	}
 }
 
-func TestOrderMovesAsTheMissionSays(t *testing.T) {
+func TestOrderMovesAsTheBriefSays(t *testing.T) {
 	rows := []struct {
 		from  workflow.State
 		event workflow.Event
 		to    workflow.State
 	}{
-		{workflow.Pending, workflow.Pay, workflow.PaymentReceived},
-		{workflow.PaymentReceived, workflow.Ship, workflow.Shipped},
-		{workflow.Shipped, workflow.Deliver, workflow.Delivered},
-		{workflow.PaymentReceived, workflow.Cancel, workflow.Cancelled},
-		{workflow.PaidOnHold, workflow.Release, workflow.PaymentReceived},
-		{workflow.OnHold, workflow.Release, workflow.Pending},
-		{workflow.PartiallyShipped, workflow.ShipPart, workflow.PartiallyShipped},
-		{workflow.Shipped, workflow.Cancel, ""},
-		{workflow.Pending, workflow.Ship, ""},
-		{workflow.Delivered, workflow.Pay, ""},
-		{workflow.Pending, "no_such_event", ""},
-		{"NO_SUCH_STATE", workflow.Pay, ""},
+		{from: workflow.Pending, event: workflow.Pay, to: workflow.PaymentReceived},
+		{from: workflow.PaymentReceived, event: workflow.Ship, to: workflow.Shipped},
+		{from: workflow.Shipped, event: workflow.Deliver, to: workflow.Delivered},
+		{from: workflow.PaymentReceived, event: workflow.Cancel, to: workflow.Cancelled},
+		{from: workflow.PaidOnHold, event: workflow.Release, to: workflow.PaymentReceived},
+		{from: workflow.OnHold, event: workflow.Release, to: workflow.Pending},
+		{from: workflow.PartiallyShipped, event: workflow.ShipPart, to: workflow.PartiallyShipped},
+		{from: workflow.Shipped, event: workflow.Cancel, to: ""},
+		{from: workflow.Pending, event: workflow.Ship, to: ""},
+		{from: workflow.Delivered, event: workflow.Pay, to: ""},
+		{from: workflow.Pending, event: "no_such_event", to: ""},
+		{from: "NO_SUCH_STATE", event: workflow.Pay, to: ""},
 	}
 	for _, row := range rows {
 		to, ok := workflow.Order().Next(row.from, row.event)
@@ -79,7 +79,7 @@ func TestOrderMovesAsTheMissionSays(t *testing.T) {
 	}
 }
 
-func TestGroupsShareATarget(t *testing.T) {
+func TestGroupsCollectSourcesByTarget(t *testing.T) {
 	groups := workflow.Order().Groups(workflow.Hold)
 	if len(groups) != 2 {
 		t.Fatalf("hold leads to two targets, got %v", groups)
@@ -94,14 +94,14 @@ func TestGroupsShareATarget(t *testing.T) {
 	}
 }
 
-func TestReachableKnowsWhatCanStillHappen(t *testing.T) {
+func TestReachableFollowsTheEvents(t *testing.T) {
 	d := workflow.Order()
 	if !d.Reachable(workflow.PaidOnHold, workflow.Shipped) {
 		t.Error("a held order can still be shipped")
 	}
 
 	if d.Reachable(workflow.Cancelled, workflow.Shipped) {
-		t.Error("a cancelled order can never be shipped")
+		t.Error("a canceled order can never be shipped")
 	}
 
 	if !d.Reachable(workflow.Cancelled, workflow.Cancelled) {

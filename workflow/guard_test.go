@@ -37,27 +37,27 @@ func TestGuardsOfOneEventExcludeEachOther(t *testing.T) {
 		a, b workflow.Guard
 		ok   bool
 	}{
-		{"below and from a limit on", guard("a", "<", 5), guard("a", ">=", 5), true},
-		{"below and above a limit", guard("a", "<", 5), guard("a", ">", 5), true},
-		{"both hold at the limit", guard("a", "<=", 5), guard("a", ">=", 5), false},
-		{"a fraction lies between", guard("a", ">", 5), guard("a", "<", 6), false},
-		{"different constants", guard("a", "=", "x"), guard("a", "=", "y"), true},
-		{"a constant and not it", guard("a", "=", "x"), guard("a", "<>", "x"), true},
-		{"two times not", guard("a", "<>", "x"), guard("a", "<>", "y"), false},
-		{"a truth value and not it", guard("a", "=", true), guard("a", "=", false), true},
-		{"lists without a common value", guard("a", "in", []any{1, 2}), guard("a", "in", []any{3}), true},
-		{"lists with a common value", guard("a", "in", []any{1, 2}), guard("a", "in", []any{2}), false},
-		{"different types", guard("a", "=", "5"), guard("a", ">=", 5), true},
-		{"there and not there", guard("a", "exists", nil), guard("a", "missing", nil), true},
-		{"not there and compared", guard("a", "missing", nil), guard("a", ">", 5), true},
-		{"not there and different: what is missing is different", guard("a", "missing", nil), guard("a", "<>", 5), false},
-		{"not there and a part of it compared", guard("a", "missing", nil), guard("a.b", ">", 5), true},
-		{"different attributes", guard("a", "<", 5), guard("b", ">=", 5), false},
-		{"two attributes, less and not less", other("a", "<", "b"), other("a", ">=", "b"), true},
-		{"two attributes, sides exchanged", other("a", "<", "b"), other("b", "<=", "a"), true},
-		{"two attributes, both hold when equal", other("a", "<=", "b"), other("b", "<=", "a"), false},
-		{"the same value of the request", request("<", "now"), request(">=", "now"), true},
-		{"different values of the request", request("<", "now"), request(">=", "then"), false},
+		{name: "below and from a limit on", a: guard("a", "<", 5), b: guard("a", ">=", 5), ok: true},
+		{name: "below and above a limit", a: guard("a", "<", 5), b: guard("a", ">", 5), ok: true},
+		{name: "both hold at the limit", a: guard("a", "<=", 5), b: guard("a", ">=", 5), ok: false},
+		{name: "a fraction lies between", a: guard("a", ">", 5), b: guard("a", "<", 6), ok: false},
+		{name: "different constants", a: guard("a", "=", "x"), b: guard("a", "=", "y"), ok: true},
+		{name: "a constant and not it", a: guard("a", "=", "x"), b: guard("a", "<>", "x"), ok: true},
+		{name: "two times not", a: guard("a", "<>", "x"), b: guard("a", "<>", "y"), ok: false},
+		{name: "a truth value and not it", a: guard("a", "=", true), b: guard("a", "=", false), ok: true},
+		{name: "lists without a common value", a: guard("a", "in", []any{1, 2}), b: guard("a", "in", []any{3}), ok: true},
+		{name: "lists with a common value", a: guard("a", "in", []any{1, 2}), b: guard("a", "in", []any{2}), ok: false},
+		{name: "different types", a: guard("a", "=", "5"), b: guard("a", ">=", 5), ok: true},
+		{name: "there and not there", a: guard("a", "exists", nil), b: guard("a", "missing", nil), ok: true},
+		{name: "not there and compared", a: guard("a", "missing", nil), b: guard("a", ">", 5), ok: true},
+		{name: "not there and different: what is missing is different", a: guard("a", "missing", nil), b: guard("a", "<>", 5), ok: false},
+		{name: "not there and a part of it compared", a: guard("a", "missing", nil), b: guard("a.b", ">", 5), ok: true},
+		{name: "different attributes", a: guard("a", "<", 5), b: guard("b", ">=", 5), ok: false},
+		{name: "two attributes, less and not less", a: other("a", "<", "b"), b: other("a", ">=", "b"), ok: true},
+		{name: "two attributes, sides exchanged", a: other("a", "<", "b"), b: other("b", "<=", "a"), ok: true},
+		{name: "two attributes, both hold when equal", a: other("a", "<=", "b"), b: other("b", "<=", "a"), ok: false},
+		{name: "the same value of the request", a: request("<", "now"), b: request(">=", "now"), ok: true},
+		{name: "different values of the request", a: request("<", "now"), b: request(">=", "then"), ok: false},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -77,18 +77,18 @@ func TestWhatDynamoDBCannotExpressIsRefused(t *testing.T) {
 		g    workflow.Guard
 		want string
 	}{
-		{"calculating", guard("captured - refunded", ">=", 1), "calculates"},
-		{"another function", guard("lower(name)", "=", "x"), "only size(path)"},
-		{"an order of truth values", guard("a", "<", true), "no order"},
-		{"a fraction", guard("a", "<", 1.5), "numbers are whole"},
-		{"too long a list", guard("a", "in", make([]any, 101)), "1 to 100"},
-		{"an empty list", guard("a", "in", []any{}), "1 to 100"},
-		{"an operand for exists", guard("a", "exists", 1), "takes no operand"},
-		{"no operand", guard("a", "=", nil), "takes one operand"},
-		{"an attribute and itself", workflow.Guard{Name: "g", Attribute: "a", Op: "<", Other: "a"}, "compared with itself"},
-		{"a regular expression", guard("a", "~", "x"), `operation "~"`},
-		{"a name outside the alphabet", workflow.Guard{Name: "a b", Attribute: "a", Op: "exists"}, "names match"},
-		{"a path that is none", guard("a..b", "=", 1), "not the path"},
+		{name: "calculating", g: guard("captured - refunded", ">=", 1), want: "calculates"},
+		{name: "another function", g: guard("lower(name)", "=", "x"), want: "only size(path)"},
+		{name: "an order of truth values", g: guard("a", "<", true), want: "no order"},
+		{name: "a fraction", g: guard("a", "<", 1.5), want: "numbers are whole"},
+		{name: "too long a list", g: guard("a", "in", make([]any, 101)), want: "1 to 100"},
+		{name: "an empty list", g: guard("a", "in", []any{}), want: "1 to 100"},
+		{name: "an operand for exists", g: guard("a", "exists", 1), want: "takes no operand"},
+		{name: "no operand", g: guard("a", "=", nil), want: "takes one operand"},
+		{name: "an attribute and itself", g: workflow.Guard{Name: "g", Attribute: "a", Op: "<", Other: "a"}, want: "compared with itself"},
+		{name: "a regular expression", g: guard("a", "~", "x"), want: `operation "~"`},
+		{name: "a name outside the alphabet", g: workflow.Guard{Name: "a b", Attribute: "a", Op: "exists"}, want: "names match"},
+		{name: "a path that is none", g: guard("a..b", "=", 1), want: "not the path"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -124,41 +124,6 @@ func TestGuardsBecomeOneCondition(t *testing.T) {
 
 	if _, err := workflow.RenderGuards([]workflow.Guard{{Name: "window", Attribute: "a", Op: ">", Request: "start"}}, "g", nil); err == nil || !strings.Contains(err.Error(), "does not say start") {
 		t.Errorf("a missing value of the request: %v", err)
-	}
-}
-
-func TestDecideFollowsTheMoney(t *testing.T) {
-	rows := []struct {
-		name                      string
-		from                      workflow.State
-		event                     workflow.Event
-		total, captured, refunded int
-		want                      workflow.State
-	}{
-		{"the total is covered", "CAPTURING", "settle", 100, 100, 0, "CAPTURED"},
-		{"a part is covered", "CAPTURING", "settle", 100, 40, 0, "PARTIALLY_CAPTURED"},
-		{"a failed second part leaves the first", "CAPTURING", "fail", 100, 40, 0, "PARTIALLY_CAPTURED"},
-		{"a failed first part leaves nothing", "CAPTURING", "fail", 100, 0, 0, "FAILED"},
-		{"all given back", "REFUND_PENDING", "refund", 100, 100, 100, "REFUNDED"},
-		{"a part given back", "REFUND_PENDING", "refund", 100, 100, 30, "PARTIALLY_REFUNDED"},
-		{"a failed refund after another", "REFUND_PENDING", "fail_refund", 100, 100, 30, "PARTIALLY_REFUNDED"},
-		{"a failed first refund", "REFUND_PENDING", "fail_refund", 100, 100, 0, "CAPTURED"},
-		{"a failed first refund of a part", "REFUND_PENDING", "fail_refund", 100, 40, 0, "PARTIALLY_CAPTURED"},
-		{"no such event", "NONE", "refund", 0, 0, 0, ""},
-	}
-	for _, row := range rows {
-		t.Run(row.name, func(t *testing.T) {
-			data := map[string]any{"total": row.total, "captured": row.captured, "refunded": row.refunded}
-			got, err := workflow.Payment().Decide(row.from, row.event, data, nil)
-			if err != nil || got.To != row.want {
-				t.Errorf("got %+v, error %v, want %q", got, err, row.want)
-			}
-		})
-	}
-
-	got, err := workflow.Payment().Decide("CAPTURING", "settle", map[string]any{}, nil)
-	if err != nil || got.To != "" || len(got.Unmet) != 2 {
-		t.Errorf("without the amounts no guard holds: %+v, %v", got, err)
 	}
 }
 

@@ -9,25 +9,11 @@ import (
 	"ratchet/workflow"
 )
 
-func TestThePaymentEndsWhereMoneyIsSettled(t *testing.T) {
-	d := workflow.Payment()
-	if d.Reachable("CAPTURED", "VOIDED") {
-		t.Error("a captured payment can be voided")
-	}
-
-	if _, ok := d.Next("REFUND_PENDING", "refund"); ok {
-		t.Error("Next answers although guards choose between targets")
-	}
-
-	if s := workflow.Shipment(); s.Reachable("SHIPPED", "CANCELLED") || !s.Reachable("ON_HOLD", "DELIVERED") {
-		t.Error("a shipped parcel is returned, not cancelled; a held one can still be delivered")
-	}
-}
-
+// version returns version n of a definition whose state A leads to each of the ends.
 func version(t *testing.T, n int, ends ...workflow.State) *workflow.Definition {
 	t.Helper()
-	s := twoStates()
 
+	s := twoStates()
 	s.Version = n
 	s.States = s.States[:1]
 	s.Transitions = nil
@@ -44,14 +30,29 @@ func version(t *testing.T, n int, ends ...workflow.State) *workflow.Definition {
 	return d
 }
 
-func TestAMigrationPlanCountsWhatHasNoMapping(t *testing.T) {
-	m, err := workflow.NewMigrations([]*workflow.Definition{version(t, 1, "B", "OLD", "GONE"), version(t, 2, "B", "NEW"), version(t, 3, "B", "NEWER")},
-		[]workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"OLD": "NEW"}}, {From: 2, To: 3, States: map[workflow.State]workflow.State{"NEW": "NEWER", "B": "A"}}})
+func TestPlanCountsOrdersWithAndWithoutAMapping(t *testing.T) {
+	versions := []*workflow.Definition{
+		version(t, 1, "B", "OLD", "GONE"),
+		version(t, 2, "B", "NEW"),
+		version(t, 3, "B", "NEWER"),
+	}
+	steps := []workflow.Migration{
+		{From: 1, To: 2, States: map[workflow.State]workflow.State{"OLD": "NEW"}},
+		{From: 2, To: 3, States: map[workflow.State]workflow.State{"NEW": "NEWER", "B": "A"}},
+	}
+
+	m, err := workflow.NewMigrations(versions, steps)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	plan, err := m.Plan(3, map[int]map[workflow.State]int{0: {"A": 2, "OLD": 1}, 1: {"A": 5, "OLD": 2, "GONE": 7, "B": 0}, 2: {"B": 1, "LOST": 3}, 9: {"A": 4}, 3: {"A": 1}})
+	plan, err := m.Plan(3, map[int]map[workflow.State]int{
+		0: {"A": 2, "OLD": 1},
+		1: {"A": 5, "OLD": 2, "GONE": 7, "B": 0},
+		2: {"B": 1, "LOST": 3},
+		3: {"A": 1},
+		9: {"A": 4},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,19 +74,19 @@ func TestAMigrationPlanCountsWhatHasNoMapping(t *testing.T) {
 
 }
 
-func TestBadMigrationsAreRefused(t *testing.T) {
+func TestNewMigrationsRefusesWrongMappings(t *testing.T) {
 	defs := []*workflow.Definition{version(t, 1, "B"), version(t, 2, "B")}
 	rows := []struct {
 		name string
 		m    []workflow.Migration
 		want string
 	}{
-		{"from an unknown version", []workflow.Migration{{From: 7, To: 2}}, "version 7 is not known"},
-		{"to an unknown version", []workflow.Migration{{From: 1, To: 7}}, "version 7 is not known"},
-		{"to itself", []workflow.Migration{{From: 1, To: 1}}, "needs no mapping"},
-		{"twice", []workflow.Migration{{From: 1, To: 2}, {From: 1, To: 2}}, "there are two"},
-		{"an unknown source", []workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"X": "B"}}}, "no state X"},
-		{"an unknown target", []workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"B": "X"}}}, `B becomes "X"`},
+		{name: "from an unknown version", m: []workflow.Migration{{From: 7, To: 2}}, want: "version 7 is not known"},
+		{name: "to an unknown version", m: []workflow.Migration{{From: 1, To: 7}}, want: "version 7 is not known"},
+		{name: "to itself", m: []workflow.Migration{{From: 1, To: 1}}, want: "needs no mapping"},
+		{name: "twice", m: []workflow.Migration{{From: 1, To: 2}, {From: 1, To: 2}}, want: "there are two"},
+		{name: "an unknown source", m: []workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"X": "B"}}}, want: "no state X"},
+		{name: "an unknown target", m: []workflow.Migration{{From: 1, To: 2, States: map[workflow.State]workflow.State{"B": "X"}}}, want: `B becomes "X"`},
 	}
 	for _, row := range rows {
 		if _, err := workflow.NewMigrations(defs, row.m); err == nil || !strings.Contains(err.Error(), row.want) {

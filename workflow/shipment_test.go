@@ -10,18 +10,29 @@ import (
 	"ratchet/workflow"
 )
 
+func TestShippedParcelsAreNotCanceled(t *testing.T) {
+	d := workflow.Shipment()
+	if d.Reachable("SHIPPED", "CANCELLED") {
+		t.Error("a shipped parcel can be canceled; it must be returned")
+	}
+
+	if !d.Reachable("ON_HOLD", "DELIVERED") {
+		t.Error("a parcel on hold can never be delivered")
+	}
+}
+
 func TestShippedEventFollowsTheQuantities(t *testing.T) {
 	rows := []struct {
 		name  string
 		lines []workflow.Line
 		want  workflow.Event
 	}{
-		{"nothing has left", []workflow.Line{{Ordered: 2}}, ""},
-		{"some pieces of a line have left", []workflow.Line{{Ordered: 2, Shipped: 1}}, workflow.ShipPart},
-		{"one of two lines has left", []workflow.Line{{Ordered: 2, Shipped: 2}, {Ordered: 1}}, workflow.ShipPart},
-		{"all has left", []workflow.Line{{Ordered: 2, Shipped: 2}, {Ordered: 1, Shipped: 1}}, workflow.Ship},
-		{"an order without lines", nil, ""},
-		{"an order whose pieces were all canceled", []workflow.Line{{Ordered: 0}}, ""},
+		{name: "nothing has left", lines: []workflow.Line{{Ordered: 2}}, want: ""},
+		{name: "some pieces of a line have left", lines: []workflow.Line{{Ordered: 2, Shipped: 1}}, want: workflow.ShipPart},
+		{name: "one of two lines has left", lines: []workflow.Line{{Ordered: 2, Shipped: 2}, {Ordered: 1}}, want: workflow.ShipPart},
+		{name: "all has left", lines: []workflow.Line{{Ordered: 2, Shipped: 2}, {Ordered: 1, Shipped: 1}}, want: workflow.Ship},
+		{name: "an order without lines", lines: nil, want: ""},
+		{name: "an order whose pieces were all canceled", lines: []workflow.Line{{Ordered: 0}}, want: ""},
 	}
 	for _, row := range rows {
 		got, err := workflow.ShippedEvent(row.lines)
@@ -36,8 +47,8 @@ func TestShippedEventRefusesImpossibleLines(t *testing.T) {
 		name string
 		line workflow.Line
 	}{
-		{"more shipped than ordered", workflow.Line{Ordered: 1, Shipped: 2}},
-		{"fewer than 0 shipped", workflow.Line{Ordered: 1, Shipped: -1}},
+		{name: "more shipped than ordered", line: workflow.Line{Ordered: 1, Shipped: 2}},
+		{name: "fewer than 0 shipped", line: workflow.Line{Ordered: 1, Shipped: -1}},
 	}
 	for _, row := range rows {
 		_, err := workflow.ShippedEvent([]workflow.Line{{Ordered: 1}, row.line})

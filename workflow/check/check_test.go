@@ -39,10 +39,10 @@ func run(t testing.TB, asl []byte, file string) check.Report {
 	return report
 }
 
-// TestEveryFindingHasAMachineThatShowsIt reads testdata/asl: each file is named after
+// TestEveryFixtureShowsItsFinding reads testdata/asl: each file is named after
 // the finding that it provokes, and its Comment says why. Files named good-* have no
 // errors.
-func TestEveryFindingHasAMachineThatShowsIt(t *testing.T) {
+func TestEveryFixtureShowsItsFinding(t *testing.T) {
 	files, err := filepath.Glob("testdata/asl/*.asl.json")
 	if err != nil || len(files) < 40 {
 		t.Fatalf("fixtures: %d files, error %v", len(files), err)
@@ -112,17 +112,17 @@ func TestEveryCodeHasAFixture(t *testing.T) {
 	}
 }
 
-func TestACounterExampleIsTheShortestPath(t *testing.T) {
+func TestAFindingShowsTheShortestPath(t *testing.T) {
 	rows := []struct {
 		name, file, state string
 		path              []string
 	}{
-		{"cancelling a shipped order: the way goes through the wait",
-			"illegal-event", "Commit", []string{"Place ", "Reserve PENDING", "Charge PENDING", "Pay PENDING", "Shipped PAYMENT_RECEIVED", "Commit SHIPPED"}},
-		{"an order that nobody charged: right after the reservation",
-			"missing-step", "Pay", []string{"Place ", "Reserve PENDING", "Pay PENDING"}},
-		{"a refusal that nobody takes: at the first transition",
-			"overtaken-not-caught", "Pay", []string{"Place ", "Reserve PENDING", "Charge PENDING", "Pay PENDING"}},
+		{name: "cancelling a shipped order: the way goes through the wait",
+			file: "illegal-event", state: "Commit", path: []string{"Place ", "Reserve PENDING", "Charge PENDING", "Pay PENDING", "Shipped PAYMENT_RECEIVED", "Commit SHIPPED"}},
+		{name: "an order that was not charged: right after the reservation",
+			file: "missing-step", state: "Pay", path: []string{"Place ", "Reserve PENDING", "Pay PENDING"}},
+		{name: "a refusal that no Catch takes: at the first transition",
+			file: "overtaken-not-caught", state: "Pay", path: []string{"Place ", "Reserve PENDING", "Charge PENDING", "Pay PENDING"}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -150,8 +150,8 @@ func TestACounterExampleIsTheShortestPath(t *testing.T) {
 	}
 }
 
-// TestOurOwnStateMachine holds statemachine.asl.json against the definition.
-func TestOurOwnStateMachine(t *testing.T) {
+// TestRatchetsStateMachineHasNoErrors holds statemachine.asl.json against the definition.
+func TestRatchetsStateMachineHasNoErrors(t *testing.T) {
 	report := run(t, []byte(ratchet.StateMachine), "")
 	for _, f := range report.Findings {
 		if f.Severity == check.SeverityError {
@@ -172,8 +172,9 @@ func TestOurOwnStateMachine(t *testing.T) {
 	}
 }
 
-// TestTheDefaultsAreTheStepsNames keeps this pure package in step with the activities.
-func TestTheDefaultsAreTheStepsNames(t *testing.T) {
+// TestTheErrorNamesOfTheStepsAreKnown: no list of the config misses or misplaces a name
+// that the steps raise.
+func TestTheErrorNamesOfTheStepsAreKnown(t *testing.T) {
 	machine := func(errors []string) []byte {
 		list, _ := json.Marshal(errors)
 		return []byte(`{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"${TakePaymentArn}","TimeoutSeconds":9,"HeartbeatSeconds":3,"Retry":[{"ErrorEquals":` + string(list) + `}],"End":true}}}`)
@@ -196,40 +197,17 @@ func TestTheDefaultsAreTheStepsNames(t *testing.T) {
 	}
 }
 
-func TestResourcesAreReadByTheEndOfTheirName(t *testing.T) {
-	rows := []struct {
-		resource string
-		want     check.Effect
-	}{
-		{"${PlaceOrderArn}", check.Effect{Activity: true, Creates: true}},
-		{"arn:aws:states:eu-central-1:123456789012:activity:shop-place-order", check.Effect{Activity: true, Creates: true}},
-		{"${CheckStockFunctionArn}", check.Effect{}},
-		{"arn:aws:states:::lambda:invoke", check.Effect{}},
-		{"", check.Effect{}},
-	}
-	for _, row := range rows {
-		if diff := cmp.Diff(row.want, steps.CheckConfig().Tasks.Effect(row.resource, nil)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", row.resource, diff)
-		}
-	}
-
-	e := steps.CheckConfig().Tasks.Effect("${ApplyTransitionArn}", map[string]any{"event": "pay", "transitionId.$": "$.id"})
-	if e.Event != workflow.Pay || !e.Fenced {
-		t.Errorf("apply-transition with an id is a fenced pay, got %+v", e)
-	}
-}
-
-func TestUnreadableInputNamesFileAndLine(t *testing.T) {
+func TestUnreadableInputIsAnErrorWithFileAndLine(t *testing.T) {
 	rows := []struct{ name, text, want string }{
-		{"no JSON", "{\n  \"StartAt\": \"A\",\n  oops\n}", "m.json:3: "},
-		{"no machine", `{"a": 1}`, "m.json:1: there are no States"},
-		{"a list where a map belongs", "{\"StartAt\":\"A\",\n\"States\":[]}", "m.json:2: States: want a map, got a list"},
-		{"the same name twice", "{\"StartAt\":\"A\",\"States\":{\n\"A\":{\"Type\":\"Pass\",\"End\":true},\n\"A\":{\"Type\":\"Pass\",\"End\":true}}}", "m.json:3: "},
-		{"half a file", `{"StartAt":"A","States":{`, "unexpected EOF"},
-		{"text after the end", "{\"States\":{}}\n{}", "m.json:2: "},
-		{"a number where a word belongs", `{"StartAt":"A","States":{"A":{"Type":7}}}`, "state A: Type: want a string, got a number"},
-		{"an empty file", "", "m.json:1: the file is empty"},
-		{"nested beyond reason", strings.Repeat(`{"States":`, 200), "levels deep"},
+		{name: "no JSON", text: "{\n  \"StartAt\": \"A\",\n  oops\n}", want: "m.json:3: "},
+		{name: "no machine", text: `{"a": 1}`, want: "m.json:1: there are no States"},
+		{name: "a list where a map belongs", text: "{\"StartAt\":\"A\",\n\"States\":[]}", want: "m.json:2: States: want a map, got a list"},
+		{name: "the same name twice", text: "{\"StartAt\":\"A\",\"States\":{\n\"A\":{\"Type\":\"Pass\",\"End\":true},\n\"A\":{\"Type\":\"Pass\",\"End\":true}}}", want: "m.json:3: "},
+		{name: "half a file", text: `{"StartAt":"A","States":{`, want: "unexpected EOF"},
+		{name: "text after the end", text: "{\"States\":{}}\n{}", want: "m.json:2: "},
+		{name: "a number where a word belongs", text: `{"StartAt":"A","States":{"A":{"Type":7}}}`, want: "state A: Type: want a string, got a number"},
+		{name: "an empty file", text: "", want: "m.json:1: the file is empty"},
+		{name: "nested beyond reason", text: strings.Repeat(`{"States":`, 200), want: "levels deep"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -241,15 +219,15 @@ func TestUnreadableInputNamesFileAndLine(t *testing.T) {
 	}
 }
 
-func TestYAMLIsReadAsSAMWritesIt(t *testing.T) {
+func TestStateMachinesOfSAMAreRead(t *testing.T) {
 	report := run(t, []byte("StartAt: A\nStates:\n  A:\n    Type: Task\n    Resource: !Sub '${Shop}-check'\n    TimeoutSeconds: 5\n    End: true\n"), "")
 	if report.States != 1 || report.Count(check.SeverityError) != 0 {
 		t.Errorf("%s", report.Text())
 	}
 }
 
-// TestTheReportIsTheSameEveryTime: maps must not leak their order into the output.
-func TestTheReportIsTheSameEveryTime(t *testing.T) {
+// TestTheReportIsDeterministic: maps must not leak their order into the output.
+func TestTheReportIsDeterministic(t *testing.T) {
 	first := run(t, []byte(ratchet.StateMachine), "")
 	for range 5 {
 		again := run(t, []byte(ratchet.StateMachine), "")
@@ -259,9 +237,9 @@ func TestTheReportIsTheSameEveryTime(t *testing.T) {
 	}
 }
 
-// TestPathsAreReal draws machines and checks that every reported path begins at the
+// TestPathsExistInTheMachine draws machines and checks that every reported path begins at the
 // start and follows Next, Default, rules and Catch of the machine.
-func TestPathsAreReal(t *testing.T) {
+func TestPathsExistInTheMachine(t *testing.T) {
 	events := []string{"pay", "hold", "release", "ship", "deliver", "cancel", "close"}
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 7).Draw(t, "states")
@@ -304,7 +282,7 @@ func TestPathsAreReal(t *testing.T) {
 	})
 }
 
-func FuzzCheck(f *testing.F) {
+func FuzzStateMachine(f *testing.F) {
 	f.Add([]byte(ratchet.StateMachine))
 	f.Add([]byte("StartAt: A\nStates:\n  A: {Type: Map, End: true, Iterator: {StartAt: B, States: {B: {Type: Pass, End: true}}}}\n"))
 
@@ -326,9 +304,9 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestABranchIsFollowedInside: states of a branch are named after what is around them,
+// TestBranchesAreExplored: states of a branch are named after what is around them,
 // and what a branch raises reaches the Catch around it.
-func TestABranchIsFollowedInside(t *testing.T) {
+func TestBranchesAreExplored(t *testing.T) {
 	asl := func(event string) []byte {
 		return []byte(`{"StartAt":"Place","TimeoutSeconds":99,"States":{
 "Place":{"Type":"Task","Resource":"${PlaceOrderArn}","ResultPath":"$.order","TimeoutSeconds":9,"HeartbeatSeconds":3,"Next":"Both"},

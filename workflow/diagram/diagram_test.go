@@ -30,7 +30,7 @@ func TestRenderShowsEveryMove(t *testing.T) {
 	}
 }
 
-func TestDrawingsCarryCounts(t *testing.T) {
+func TestRenderShowsCounts(t *testing.T) {
 	counts := map[workflow.State]int{workflow.Shipped: 1234567}
 	for format, want := range map[string]string{"mermaid": `state "SHIPPED (1,234,567)" as SHIPPED`, "dot": `label="SHIPPED\n1,234,567"`, "table": "SHIPPED            1,234,567", "svg": ">1,234,567<"} {
 		text, err := diagram.Render(workflow.Order(), format, counts)
@@ -46,7 +46,7 @@ func TestDrawingsCarryCounts(t *testing.T) {
 	}
 }
 
-func TestTheSVGIsWellFormedAndShowsEveryStateAndEvent(t *testing.T) {
+func TestSVGIsWellFormedAndShowsEveryStateAndEvent(t *testing.T) {
 	for _, d := range []*workflow.Definition{workflow.Order(), workflow.Payment(), workflow.Shipment()} {
 		text, err := diagram.Render(d, "svg", nil)
 		if err != nil {
@@ -79,7 +79,7 @@ func TestTheSVGIsWellFormedAndShowsEveryStateAndEvent(t *testing.T) {
 	}
 }
 
-func TestAPlanSaysWhatBecomesOfTheOrders(t *testing.T) {
+func TestMigrationPlanShowsWhatBecomesOfTheOrders(t *testing.T) {
 	plan := workflow.MigrationPlan{To: 3, Orders: 1026, Outdated: 8, Unmapped: 15, Rows: []workflow.MigrationRow{
 		{Version: 1, State: "GONE", Orders: 15, Problem: "version 2 has no state GONE"},
 		{Version: 1, State: "OLD", Orders: 2, To: "NEWER"},

@@ -24,7 +24,7 @@ transitions:
     to: SHUT
 `
 
-func TestADefinitionIsTheSameAfterWritingAndReading(t *testing.T) {
+func TestFormatAndParseKeepADefinition(t *testing.T) {
 	for _, d := range []*workflow.Definition{workflow.Order(), workflow.Payment(), workflow.Shipment()} {
 		again, err := file.Parse(d.Name()+".yaml", []byte(file.Format(d)))
 		if err != nil {
@@ -39,25 +39,25 @@ func TestADefinitionIsTheSameAfterWritingAndReading(t *testing.T) {
 
 func TestEveryErrorOfAFileNamesTheLine(t *testing.T) {
 	rows := []struct{ name, old, new, want string }{
-		{"an unknown field", "doc:", "dox:", `d.yaml:7: a state has no field "dox"`},
-		{"a missing field", "place: build\n", "", "d.yaml:1: the definition lacks place"},
-		{"a version that is no number", "version: 1", "version: one", "d.yaml:2: version: want a number, got a string"},
-		{"a version that is not whole", "version: 1", "version: 1.5", "d.yaml:2: version: 1.5 is not a whole number"},
-		{"versions count from 1", "version: 1", "version: 0", "d.yaml:2: workflow \"door\" version 0: the version is 0"},
-		{"a missing initial state", "initial: OPEN", "initial: AJAR", `d.yaml:4: workflow "door" version 1: the initial state "AJAR"`},
-		{"a state twice", "{state: SHUT", "{state: OPEN", "d.yaml:7: workflow \"door\" version 1: state OPEN is listed twice"},
-		{"an unknown source", "from: [OPEN]", "from: [AJAR]", "d.yaml:9: workflow \"door\" version 1: event shut starts from \"AJAR\""},
-		{"the same pair twice", "    to: SHUT\n", "    to: SHUT\n  - {event: shut, from: [OPEN], to: SHUT}\n", "d.yaml:12: workflow \"door\" version 1: event shut from OPEN is defined twice"},
-		{"a state that nothing reaches", "transitions:\n", "  - {state: LOST, terminal: true}\ntransitions:\n", "d.yaml:8: workflow \"door\" version 1: state LOST cannot be reached"},
-		{"a dead end", ", terminal: true", "", "d.yaml:7: workflow \"door\" version 1: state SHUT is a dead end"},
-		{"ambiguous guards", "    to: SHUT\n", "    to: SHUT\n    guards: [{name: a, attribute: n, op: \">\", value: 1}]\n  - {event: shut, from: [OPEN], to: OPEN, guards: [{name: b, attribute: n, op: \">\", value: 5}]}\n",
-			"d.yaml:13: workflow \"door\" version 1: event shut from OPEN is ambiguous"},
-		{"a guard that calculates", "    to: SHUT\n", "    to: SHUT\n    guards:\n      - {name: a, attribute: a - b, op: \">\", value: 1}\n", "d.yaml:13: guard a: \"a - b\" calculates"},
-		{"a fraction", "    to: SHUT\n", "    to: SHUT\n    guards:\n      - {name: a, attribute: a, op: \">\", value: 1.5}\n", "d.yaml:13: value: 1.5 is not a whole number"},
-		{"an alias", "from: [OPEN]", "from: *x", "d.yaml:"},
-		{"a second document", "to: SHUT\n", "to: SHUT\n---\nname: x\n", "d.yaml:12: a second document"},
-		{"a key twice", "initial: OPEN", "initial: OPEN\ninitial: SHUT", "d.yaml:5: \"initial\" is there twice"},
-		{"a list at the top", smallFile, "- a\n", "d.yaml:1: want a map, got a list"},
+		{name: "an unknown field", old: "doc:", new: "dox:", want: `d.yaml:7: a state has no field "dox"`},
+		{name: "a missing field", old: "place: build\n", new: "", want: "d.yaml:1: the definition lacks place"},
+		{name: "a version that is no number", old: "version: 1", new: "version: one", want: "d.yaml:2: version: want a number, got a string"},
+		{name: "a version that is not whole", old: "version: 1", new: "version: 1.5", want: "d.yaml:2: version: 1.5 is not a whole number"},
+		{name: "versions count from 1", old: "version: 1", new: "version: 0", want: "d.yaml:2: workflow \"door\" version 0: the version is 0"},
+		{name: "a missing initial state", old: "initial: OPEN", new: "initial: AJAR", want: `d.yaml:4: workflow "door" version 1: the initial state "AJAR"`},
+		{name: "a state twice", old: "{state: SHUT", new: "{state: OPEN", want: "d.yaml:7: workflow \"door\" version 1: state OPEN is listed twice"},
+		{name: "an unknown source", old: "from: [OPEN]", new: "from: [AJAR]", want: "d.yaml:9: workflow \"door\" version 1: event shut starts from \"AJAR\""},
+		{name: "the same pair twice", old: "    to: SHUT\n", new: "    to: SHUT\n  - {event: shut, from: [OPEN], to: SHUT}\n", want: "d.yaml:12: workflow \"door\" version 1: event shut from OPEN is defined twice"},
+		{name: "a state that nothing reaches", old: "transitions:\n", new: "  - {state: LOST, terminal: true}\ntransitions:\n", want: "d.yaml:8: workflow \"door\" version 1: state LOST cannot be reached"},
+		{name: "a dead end", old: ", terminal: true", new: "", want: "d.yaml:7: workflow \"door\" version 1: state SHUT is a dead end"},
+		{name: "ambiguous guards", old: "    to: SHUT\n", new: "    to: SHUT\n    guards: [{name: a, attribute: n, op: \">\", value: 1}]\n  - {event: shut, from: [OPEN], to: OPEN, guards: [{name: b, attribute: n, op: \">\", value: 5}]}\n",
+			want: "d.yaml:13: workflow \"door\" version 1: event shut from OPEN is ambiguous"},
+		{name: "a guard that calculates", old: "    to: SHUT\n", new: "    to: SHUT\n    guards:\n      - {name: a, attribute: a - b, op: \">\", value: 1}\n", want: "d.yaml:13: guard a: \"a - b\" calculates"},
+		{name: "a fraction", old: "    to: SHUT\n", new: "    to: SHUT\n    guards:\n      - {name: a, attribute: a, op: \">\", value: 1.5}\n", want: "d.yaml:13: value: 1.5 is not a whole number"},
+		{name: "an alias", old: "from: [OPEN]", new: "from: *x", want: "d.yaml:"},
+		{name: "a second document", old: "to: SHUT\n", new: "to: SHUT\n---\nname: x\n", want: "d.yaml:12: a second document"},
+		{name: "a key twice", old: "initial: OPEN", new: "initial: OPEN\ninitial: SHUT", want: "d.yaml:5: \"initial\" is there twice"},
+		{name: "a list at the top", old: smallFile, new: "- a\n", want: "d.yaml:1: want a map, got a list"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestEveryErrorOfAFileNamesTheLine(t *testing.T) {
 	}
 }
 
-func TestJSONIsReadLikeYAML(t *testing.T) {
+func TestParseReadsJSONLikeYAML(t *testing.T) {
 	fromYAML, err := file.Parse("d.yaml", []byte(smallFile))
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +87,8 @@ func TestJSONIsReadLikeYAML(t *testing.T) {
 	}
 }
 
-// TestNamesThatYAMLWouldTakeForSomethingElse survive: on, null, 0x10 are names here.
-func TestNamesThatYAMLWouldTakeForSomethingElse(t *testing.T) {
+// TestFormatQuotesNamesThatYAMLReadsAsOtherTypes survive: on, null, 0x10 are names here.
+func TestFormatQuotesNamesThatYAMLReadsAsOtherTypes(t *testing.T) {
 	names := rapid.SampledFrom([]string{"on", "null", "NO", "0x10", "1e3", "-", "---", "true", "_", "12", "y"})
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SliceOfNDistinct(names, 2, 2, rapid.ID[string]).Draw(t, "names")

@@ -18,7 +18,7 @@ const mappingFile = `migrations:
     to: 3
 `
 
-func TestMappingsAreReadFromAFile(t *testing.T) {
+func TestParseMigrationsReadsTheMappings(t *testing.T) {
 	steps, err := file.ParseMigrations("m.yaml", []byte(mappingFile))
 	if err != nil {
 		t.Fatal(err)
@@ -37,14 +37,14 @@ func TestMappingsAreReadFromAFile(t *testing.T) {
 	}
 }
 
-func TestEveryErrorOfAMappingNamesTheLine(t *testing.T) {
+func TestParseMigrationsNamesTheLineOfEveryError(t *testing.T) {
 	rows := []struct{ name, text, want string }{
-		{"not a list", "migrations: 1\n", "m.yaml:1: migrations: want a list"},
-		{"no version", "migrations:\n  - from: 1\n", "m.yaml:2: a migration lacks to"},
-		{"an unknown field", "migrations:\n  - {from: 1, to: 2,\n     state: {A: B}}\n", `m.yaml:3: a migration has no field "state"`},
-		{"a state twice", "migrations:\n  - from: 1\n    to: 2\n    states:\n      A: B\n      A: C\n", "m.yaml:6"},
-		{"an unknown state", "migrations:\n  - from: 1\n    to: 2\n    states: {LOST: B}\n", "m.yaml:2: migration from version 1 to 2: version 1 has no state LOST"},
-		{"nothing", "", "m.yaml"},
+		{name: "not a list", text: "migrations: 1\n", want: "m.yaml:1: migrations: want a list"},
+		{name: "no version", text: "migrations:\n  - from: 1\n", want: "m.yaml:2: a migration lacks to"},
+		{name: "an unknown field", text: "migrations:\n  - {from: 1, to: 2,\n     state: {A: B}}\n", want: `m.yaml:3: a migration has no field "state"`},
+		{name: "a state twice", text: "migrations:\n  - from: 1\n    to: 2\n    states:\n      A: B\n      A: C\n", want: "m.yaml:6"},
+		{name: "an unknown state", text: "migrations:\n  - from: 1\n    to: 2\n    states: {LOST: B}\n", want: "m.yaml:2: migration from version 1 to 2: version 1 has no state LOST"},
+		{name: "nothing", text: "", want: "m.yaml"},
 	}
 	versions := []*workflow.Definition{version(t, 1, "B"), version(t, 2, "B")}
 	for _, row := range rows {
