@@ -14,6 +14,7 @@ func version(t *testing.T, n int, ends ...workflow.State) *workflow.Definition {
 	t.Helper()
 
 	s := twoStates()
+
 	s.Version = n
 	s.States = s.States[:1]
 	s.Transitions = nil

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -15,12 +17,12 @@ import (
 )
 
 const migrateHelp = `Brings orders from older versions of the definition to the one that workers run (the
-built-in one, or --order-definition). First all orders are counted by version and state
-and the plan is printed. With --dry-run that is all. Otherwise every order of another
+built-in one, or --order-definition). It first counts all orders by version and state
+and prints the plan. With --dry-run it stops there. Otherwise every order of another
 version gets its new state and version by one conditional write, as a transition with the
 event "migrate" and the next id: it is in the journal, and an execution of the order
-learns of it as of any other transition. Orders may move meanwhile; one of a version that
-a worker does not know is refused by it until it is migrated.
+learns of it as of any other transition. Orders may move meanwhile; a worker refuses an
+order of a version that it does not know until the order is migrated.
 
 --definition names a file with another version, --mapping one that says what its states
 become; states that are not listed keep their names:
@@ -33,60 +35,73 @@ become; states that are not listed keep their names:
 The command may be stopped and repeated; it goes on with what is left. If some orders have
 no mapping nothing is written, unless --partial leaves them out.
 
-Exit status: 0 done, or nothing in the way; 1 orders without a mapping; 2 bad input.`
+Exit status: 0 done, or nothing to do; 1 orders without a mapping; 2 bad input.`
 
 func migrateCommand(s *settings) *cobra.Command {
-	c := &cobra.Command{Use: "migrate", Short: "Bring orders to the workers' version of the definition", Long: migrateHelp, Args: cobra.NoArgs}
-	files := c.Flags().StringArray("definition", nil, "file with another version (YAML or JSON); repeat for more")
-	mapping := c.Flags().String("mapping", "", "file with the mappings between versions (YAML or JSON)")
-	dry := c.Flags().Bool("dry-run", false, "only count and print the plan")
-	partial := c.Flags().Bool("partial", false, "migrate what has a mapping and leave the rest")
-	segments := c.Flags().Int("segments", 4, "parts of the table that are read at the same time, 1 to 64")
-	c.RunE = func(c *cobra.Command, _ []string) error {
+	command := &cobra.Command{
+		Use:   "migrate",
+		Short: "Bring orders to the workers' version of the definition",
+		Long:  migrateHelp,
+		Args:  cobra.NoArgs,
+	}
+	definitions := command.Flags().StringArray("definition", nil, "file with another version (YAML or JSON); repeat for more")
+	mapping := command.Flags().String("mapping", "", "file with the mappings between versions (YAML or JSON)")
+	dryRun := command.Flags().Bool("dry-run", false, "only count and print the plan")
+	partial := command.Flags().Bool("partial", false, "migrate what has a mapping and leave the rest")
+	segments := command.Flags().Int("segments", 4, "parts of the table that are read at the same time, 1 to 64")
+
+	command.RunE = func(c *cobra.Command, _ []string) error {
 		if *segments < 1 || *segments > 64 {
 			return usageError("segments %d: 1 to 64", *segments)
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			m, err := s.migrations(c, b.Orders.Definition(), *files, *mapping)
+			m, err := s.migrations(c, b.Orders.Definition(), *definitions, *mapping)
 			if err != nil {
 				return err
 			}
 
-			plan, err := migrationPlan(c, b, m, *segments)
-			if err != nil {
+			run := migration{
+				orders:     b.Orders,
+				migrations: m,
+				segments:   *segments,
+				progress:   c.ErrOrStderr(),
+			}
+
+			report := migrationReport{}
+			if report.MigrationPlan, err = run.plan(c.Context()); err != nil {
 				return err
 			}
 
-			report := migrationReport{MigrationPlan: plan}
 			if !s.json {
-				fmt.Fprint(c.OutOrStdout(), diagram.MigrationPlan(plan))
+				fmt.Fprint(c.OutOrStdout(), diagram.MigrationPlan(report.MigrationPlan))
 			}
 
-			if !*dry && (plan.Unmapped == 0 || *partial) {
-				sweep := transitions.Sweep{Segments: *segments, Progress: told(c.ErrOrStderr(), "looked at")}
-				if report.Migrated, report.Unmapped, err = b.Orders.MigrateAll(c.Context(), m, sweep); err != nil {
-					return fmt.Errorf("%w (%d were migrated; the same command goes on with the rest)", err, report.Migrated)
+			if !*dryRun && (report.Unmapped == 0 || *partial) {
+				if err := run.migrate(c.Context(), &report); err != nil {
+					return err
 				}
 
 				if !s.json {
-					fmt.Fprintf(c.OutOrStdout(), "%d orders migrated to version %d\n", report.Migrated, plan.To)
+					fmt.Fprintf(c.OutOrStdout(), "%d orders migrated to version %d\n", report.Migrated, report.To)
 				}
 			}
 
 			if s.json {
-				err = printJSON(c.OutOrStdout(), report)
+				if err := printJSON(c.OutOrStdout(), report); err != nil {
+					return err
+				}
 			}
 
-			if err == nil && report.Unmapped > 0 {
-				err = &statusError{exitFailure, nil}
+			if report.Unmapped > 0 {
+				return &statusError{exitFailure, nil}
 			}
 
-			return err
+			return nil
 		})
 	}
 
-	return c
+	return command
 }
 
 // migrationReport is the plan and what was done of it.
@@ -95,20 +110,56 @@ type migrationReport struct {
 	Migrated int `json:"migrated"`
 }
 
-// migrations reads the versions beside the target, and the ways between them.
-func (s *settings) migrations(c *cobra.Command, target *workflow.Definition, files []string, mapping string) (*workflow.Migrations, error) {
+// migration is one run of the command.
+type migration struct {
+	orders     *transitions.Orders
+	migrations *workflow.Migrations
+	segments   int
+	progress   io.Writer
+}
+
+// plan counts the orders and returns what becomes of them.
+func (m migration) plan(ctx context.Context) (workflow.MigrationPlan, error) {
+	sweep := transitions.Sweep{Segments: m.segments, Progress: printProgress(m.progress, "counted")}
+
+	counts, err := inspect.Count(ctx, m.orders, sweep)
+	if err != nil {
+		return workflow.MigrationPlan{}, err
+	}
+
+	return m.migrations.Plan(m.orders.Definition().Version(), counts)
+}
+
+// migrate migrates the orders and enters what it did into the report.
+func (m migration) migrate(ctx context.Context, report *migrationReport) error {
+	sweep := transitions.Sweep{Segments: m.segments, Progress: printProgress(m.progress, "looked at")}
+
+	var err error
+	report.Migrated, report.Unmapped, err = m.orders.MigrateAll(ctx, m.migrations, sweep)
+	if err != nil {
+		return fmt.Errorf("%w (%d were migrated; the same command goes on with the rest)", err, report.Migrated)
+	}
+
+	return nil
+}
+
+// migrations reads the other versions of the target and the mappings between them.
+func (s *settings) migrations(c *cobra.Command, target *workflow.Definition, definitions []string, mapping string) (*workflow.Migrations, error) {
 	versions := []*workflow.Definition{target}
-	for _, file := range files {
-		d, err := s.definition(c, "order", file)
+	for _, path := range definitions {
+		d, err := s.definition(c, "order", path)
 		if err != nil {
 			return nil, err
 		}
+
 		versions = append(versions, d)
 	}
-	// The built-in version is known to everybody.
-	if built := workflow.Order(); built.Name() == target.Name() &&
-		!slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == built.Version() }) {
-		versions = append(versions, built)
+
+	// The built-in version needs no file.
+	builtIn := workflow.Order()
+	known := slices.ContainsFunc(versions, func(d *workflow.Definition) bool { return d.Version() == builtIn.Version() })
+	if builtIn.Name() == target.Name() && !known {
+		versions = append(versions, builtIn)
 	}
 
 	var steps []workflow.Migration
@@ -129,14 +180,4 @@ func (s *settings) migrations(c *cobra.Command, target *workflow.Definition, fil
 	}
 
 	return m, nil
-}
-
-// migrationPlan counts the orders and says what would become of them.
-func migrationPlan(c *cobra.Command, b *server.Backend, m *workflow.Migrations, segments int) (workflow.MigrationPlan, error) {
-	counts, err := inspect.Count(c.Context(), b.Orders, transitions.Sweep{Segments: segments, Progress: told(c.ErrOrStderr(), "counted")})
-	if err != nil {
-		return workflow.MigrationPlan{}, err
-	}
-
-	return m.Plan(b.Orders.Definition().Version(), counts)
 }

@@ -94,15 +94,19 @@ func TestADecoderKeepsTheFirstError(t *testing.T) {
 			if n := d.Int(root.Get("number"), "n"); n != 7 {
 				t.Errorf("Int: got %d, want 7", n)
 			}
+
 			if s := d.String(root.Get("word"), "w"); s != "x" {
 				t.Errorf("String: got %q, want x", s)
 			}
+
 			if b := d.Bool(root.Get("yes"), "y"); !b {
 				t.Error("Bool: got false, want true")
 			}
+
 			if diff := cmp.Diff([]string{"a", "b"}, d.Strings(root.Get("list"), "l")); diff != "" {
 				t.Errorf("Strings (-want +got):\n%s", diff)
 			}
+
 			if s := d.Name(root.Get("yes"), "y"); s != "true" {
 				t.Errorf("Name takes a truth value as text: got %q, want true", s)
 			}
@@ -167,6 +171,7 @@ func FuzzRead(f *testing.F) {
 			if !errors.As(err, &at) && len(data) <= 4<<20 {
 				t.Fatalf("the error has no line: %v", err)
 			}
+
 			return
 		}
 
