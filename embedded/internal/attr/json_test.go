@@ -173,7 +173,9 @@ func TestNullItemIsNil(t *testing.T) {
 }
 
 func TestAppendJSON(t *testing.T) {
-	in := `{"b":{"B":"YQ=="},"l":{"L":[{"NULL":true},{"BOOL":true},{"BOOL":false}]},"m":{"M":{"é":{"N":"-0.5"}}},"n":{"NS":["1","2"]},"s":{"S":"a\"\\\n"},"t":{"SS":["x"]},"u":{"BS":["","YQ=="]}}`
+	const in = `{"b":{"B":"YQ=="},"l":{"L":[{"NULL":true},{"BOOL":true},{"BOOL":false}]},` +
+		`"m":{"M":{"é":{"N":"-0.5"}}},"n":{"NS":["1","2"]},"s":{"S":"a\"\\\n"},"t":{"SS":["x"]},"u":{"BS":["","YQ=="]}}`
+
 	var i Item
 	if err := json.Unmarshal([]byte(in), &i); err != nil {
 		t.Fatal(err)

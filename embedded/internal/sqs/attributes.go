@@ -151,7 +151,8 @@ func (s *Service) checkRedrive(text string, fifo bool) error {
 
 	policy, ok := readRedrive(text)
 	if !ok {
-		return invalid("Invalid value for maxReceiveCount or deadLetterTargetArn; want {\"deadLetterTargetArn\": ARN, \"maxReceiveCount\": 1 to 1000}.")
+		return invalid("Invalid value for maxReceiveCount or deadLetterTargetArn; " +
+			"want {\"deadLetterTargetArn\": ARN, \"maxReceiveCount\": 1 to 1000}.")
 	}
 
 	target := s.byARN(policy.target)

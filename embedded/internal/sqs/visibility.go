@@ -34,7 +34,8 @@ func (q *queue) changeVisibility(b *store.Batch, handle string, secs *int64, now
 
 	until := now.Add(time.Duration(*secs) * time.Second)
 	if until.Sub(time.UnixMilli(m.Received)) > maxVisibility {
-		return invalidParameter("VisibilityTimeout", strconv.FormatInt(*secs, 10), "Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
+		return invalidParameter("VisibilityTimeout", strconv.FormatInt(*secs, 10),
+			"Total VisibilityTimeout for the message is beyond the limit [43200 seconds].")
 	}
 
 	m.Visible = until.UnixMilli()

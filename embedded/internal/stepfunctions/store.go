@@ -30,7 +30,9 @@ func (s *Service) commitRecord(key []byte, record any) error {
 // batch to sync. state is the stored form of st, before the stored form of the state before
 // the turn. In the first turn before is nil and named is the key of the execution's name.
 // The caller holds the execution's lock.
-func (s *Service) storeTurn(key executionKey, before []byte, st *execution.State, state []byte, turn *execution.Turn, named []byte) (*store.Batch, error) {
+func (s *Service) storeTurn(
+	key executionKey, before []byte, st *execution.State, state []byte, turn *execution.Turn, named []byte,
+) (*store.Batch, error) {
 	batch := s.db.NewBatch()
 	if before == nil {
 		batch.Set(named, binary.BigEndian.AppendUint64(nil, key.id))

@@ -48,7 +48,8 @@ func (s *Service) getRecords(_ context.Context, in *getRecordsIn) (any, error) {
 	now := time.Now()
 	if now.Sub(it.issued) > iteratorLife {
 		return nil, wire.Errorf("ExpiredIteratorException",
-			"Iterator expired. The iterator was created at time %s while right now it is %s which is further in the future than the tolerated delay of %d milliseconds.",
+			"Iterator expired. The iterator was created at time %s while right now it is %s "+
+				"which is further in the future than the tolerated delay of %d milliseconds.",
 			it.issued.UTC().Format(time.UnixDate), now.UTC().Format(time.UnixDate), iteratorLife.Milliseconds())
 	}
 

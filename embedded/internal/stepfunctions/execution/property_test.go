@@ -4,34 +4,47 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
 
-// maze is a definition with every kind of state, nested, with Retry and Catch.
+// maze is a definition with every kind of state, nested, with Retry and Catch. WORK in it
+// stands for the type and resource of a Task: see newMaze.
 const maze = `{"StartAt":"In","TimeoutSeconds":5000,"States":{
  "In":{"Type":"Pass","Result":[1,2,3,4],"ResultPath":"$.list","Next":"Fan"},
  "Fan":{"Type":"Map","ItemsPath":"$.list","MaxConcurrency":2,"ResultPath":"$.fan",
   "Retry":[{"ErrorEquals":["Again"],"IntervalSeconds":3,"MaxAttempts":2,"JitterStrategy":"FULL"}],
   "Catch":[{"ErrorEquals":["States.Timeout"],"ResultPath":"$.e","Next":"Rest"},{"ErrorEquals":["Caught"],"ResultPath":"$.e","Next":"Both"}],
   "ItemProcessor":{"StartAt":"Work","States":{
-   "Work":{WORK,"TimeoutSeconds":40,"HeartbeatSeconds":15,"Parameters":{"v.$":"$","i.$":"$$.Map.Item.Index"},"Retry":[{"ErrorEquals":["States.HeartbeatTimeout"],"IntervalSeconds":1,"MaxAttempts":1}],"Next":"Pick"},
+   "Work":{WORK,"TimeoutSeconds":40,"HeartbeatSeconds":15,"Parameters":{"v.$":"$","i.$":"$$.Map.Item.Index"},
+    "Retry":[{"ErrorEquals":["States.HeartbeatTimeout"],"IntervalSeconds":1,"MaxAttempts":1}],"Next":"Pick"},
    "Pick":{"Type":"Choice","Choices":[{"Variable":"$.long","IsPresent":true,"Next":"Nap"}],"Default":"Out"},
    "Nap":{"Type":"Wait","Seconds":20,"Next":"Out"},"Out":{"Type":"Succeed"}}},"Next":"Both"},
  "Both":{"Type":"Parallel","ResultPath":"$.both","Retry":[{"ErrorEquals":["States.TaskFailed"],"IntervalSeconds":2,"MaxAttempts":1}],
-  "Branches":[{"StartAt":"L","States":{"L":{WORK,"ResultPath":null,"Next":"L2"},"L2":{"Type":"Wait","Seconds":5,"End":true}}},
-              {"StartAt":"R","States":{"R":{WORK,"HeartbeatSeconds":10,"Catch":[{"ErrorEquals":["States.ALL"],"Next":"R2"}],"End":true},"R2":{"Type":"Pass","End":true}}}],"Next":"Rest"},
+  "Branches":[
+   {"StartAt":"L","States":{
+    "L":{WORK,"ResultPath":null,"Next":"L2"},
+    "L2":{"Type":"Wait","Seconds":5,"End":true}}},
+   {"StartAt":"R","States":{
+    "R":{WORK,"HeartbeatSeconds":10,"Catch":[{"ErrorEquals":["States.ALL"],"Next":"R2"}],"End":true},
+    "R2":{"Type":"Pass","End":true}}}],"Next":"Rest"},
  "Rest":{"Type":"Wait","Seconds":1,"Next":"Back"},
  "Back":{"Type":"Choice","Choices":[{"Variable":"$.e","IsPresent":true,"Next":"Bad"}],"Default":"Last"},
  "Bad":{"Type":"Fail","ErrorPath":"$.e.Error"},"Last":{WORK,"End":true}}}`
 
+func newMaze(t *testing.T) *world {
+	const work = `"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`
+
+	return newWorld(t, strings.ReplaceAll(maze, "WORK", work))
+}
+
 // The invariants of check hold after each of a random sequence of stimuli.
 func TestProperties(t *testing.T) {
-	definition := string(bytes.ReplaceAll([]byte(maze), []byte("WORK"), []byte(`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`)))
 	rapid.Check(t, func(rt *rapid.T) {
-		w := newWorld(t, definition)
+		w := newMaze(t)
 		if err := w.start(`{"in":true}`); err != nil {
 			rt.Fatal(err)
 		}
@@ -156,7 +169,7 @@ func (w *world) check(rt *rapid.T) {
 
 // The history has every document to which an event refers.
 func TestHistoryIsComplete(t *testing.T) {
-	w := newWorld(t, string(bytes.ReplaceAll([]byte(maze), []byte("WORK"), []byte(`"Type":"Task","Resource":"arn:aws:states:us-east-1:000000000000:activity:work"`))))
+	w := newMaze(t)
 	if err := w.start(`{}`); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +213,9 @@ func TestHistoryIsComplete(t *testing.T) {
 
 // Damaged stored forms give errors and do not panic.
 func FuzzRead(f *testing.F) {
-	w := newWorld(f, `{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}},{"StartAt":"X","States":{"X":{"Type":"Pass","End":true}}}]}}}`)
+	w := newWorld(f, `{"StartAt":"P","States":{"P":{"Type":"Parallel","End":true,"Branches":[`+
+		`{"StartAt":"W","States":{"W":{"Type":"Wait","Seconds":5,"End":true}}},`+
+		`{"StartAt":"X","States":{"X":{"Type":"Pass","End":true}}}]}}}`)
 	if err := w.start(`{"a":1}`); err != nil {
 		f.Fatal(err)
 	}

@@ -9,7 +9,8 @@ import (
 
 func testRandom() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
-const functionInput = `{"name":"Ann","n":41,"list":[1,2,3,3,"a",{"k":[1]},{"k":[1.0]}],"text":"{\"x\":1}","o1":{"a":1,"b":{"x":1}},"o2":{"b":2,"c":3},"brace":"{}","half":1.5}`
+const functionInput = `{"name":"Ann","n":41,"half":1.5,"list":[1,2,3,3,"a",{"k":[1]},{"k":[1.0]}],` +
+	`"text":"{\"x\":1}","brace":"{}","o1":{"a":1,"b":{"x":1}},"o2":{"b":2,"c":3}}`
 
 // The rows include the examples of the AWS documentation.
 // Source: https://docs.aws.amazon.com/step-functions/latest/dg/intrinsic-functions.html
@@ -78,8 +79,16 @@ func TestFunctionsRefuse(t *testing.T) {
 		}
 	}
 
-	for _, call := range []string{`States.Format()`, `States.UUID(1)`, `States.MathAdd(1)`, `States.Array(1`, `States.Array(x)`, `States.Array('x)`, `States.Foo(1)`,
-		strings.Repeat("States.Array(", 11) + strings.Repeat(")", 11)} {
+	for _, call := range []string{
+		`States.Format()`,
+		`States.UUID(1)`,
+		`States.MathAdd(1)`,
+		`States.Array(1`,
+		`States.Array(x)`,
+		`States.Array('x)`,
+		`States.Foo(1)`,
+		strings.Repeat("States.Array(", 11) + strings.Repeat(")", 11),
+	} {
 		if _, err := CompileExpression(call); err == nil {
 			t.Errorf("%s compiles", call)
 		}
