@@ -1,6 +1,8 @@
 package dynamodb
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 
 	"ratchet/embedded/internal/wire"
@@ -11,31 +13,33 @@ func checkCapacity(value string) error {
 	return wire.OneOf(value, "returnConsumedCapacity", "INDEXES", "TOTAL", "NONE")
 }
 
-// Units are counted in halves, so that they stay whole numbers.
-type halves int
+// halfUnits counts capacity in halves of units: an eventually consistent read costs half a
+// unit.
+type halfUnits int
 
-// readUnits is what reading so many bytes in one go costs: 4 KB a unit, half of
-// it when eventually consistent; what is not there still costs one step.
-func readUnits(bytes int, consistent bool) halves {
+// readUnits returns the cost of reading so many bytes in one call: a unit for each 4 KB, half
+// of that if eventually consistent. A missing item costs as much as a small one.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
+func readUnits(bytes int, consistent bool) halfUnits {
 	steps := max(1, (bytes+4095)/4096)
 	if consistent {
-		return halves(2 * steps)
+		return halfUnits(2 * steps)
 	}
 
-	return halves(steps)
+	return halfUnits(steps)
 }
 
-// writeUnits is what a change costs: 1 KB a unit, of the larger of the two items, and
-// twice that in a transaction.
-func (c *change) writeUnits() halves { return c.unitsOf(max(c.oldSize, c.newSize)) }
+// writeUnits returns the cost of a change: a unit for each 1 KB of the larger of the item
+// before and the item after, double that in a transaction.
+func (c *change) writeUnits() halfUnits { return c.unitsOf(max(c.oldSize, c.newSize)) }
 
-// refusedUnits is what a failed condition costs: by the item that is there, or one
-// unit when there is none. The answer does not tell it, the bill does.
-// Rule: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithItems.html#WorkingWithItems.ConditionalUpdate
-func (c *change) refusedUnits() halves { return c.unitsOf(c.oldSize) }
+// refusedUnits returns the cost of a failed condition: that of the existing item, one unit
+// if there is none. The answer does not report it, but AWS bills it.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/WorkingWithItems.html#WorkingWithItems.ConditionalUpdate
+func (c *change) refusedUnits() halfUnits { return c.unitsOf(c.oldSize) }
 
-func (c *change) unitsOf(bytes int) halves {
-	units := halves(2 * max(1, (bytes+1023)/1024))
+func (c *change) unitsOf(bytes int) halfUnits {
+	units := halfUnits(2 * max(1, (bytes+1023)/1024))
 	if c.transacted {
 		return 2 * units
 	}
@@ -43,20 +47,20 @@ func (c *change) unitsOf(bytes int) halves {
 	return units
 }
 
-func appendUnits(dst []byte, h halves) []byte {
+func appendUnits(dst []byte, h halfUnits) []byte {
 	return strconv.AppendFloat(dst, float64(h)/2, 'f', 1, 64)
 }
 
-// consumed adds the ConsumedCapacity of one table to the answer, if asked for.
-func (a *answer) consumed(want, table string, units halves) {
+// consumed adds the ConsumedCapacity of one table to the answer if the request asks for it.
+func (a *answer) consumed(want, table string, units halfUnits) {
 	if want == "TOTAL" || want == "INDEXES" {
 		a.name("ConsumedCapacity").buf = appendConsumed(a.buf, want, table, units, "")
 	}
 }
 
-// appendConsumed appends one ConsumedCapacity. A transaction also tells the
-// units by their kind, "ReadCapacityUnits" or "WriteCapacityUnits".
-func appendConsumed(dst []byte, want, table string, units halves, kind string) []byte {
+// appendConsumed appends one ConsumedCapacity. A transaction also reports the units under
+// their kind, "ReadCapacityUnits" or "WriteCapacityUnits"; kind is empty for others.
+func appendConsumed(dst []byte, want, table string, units halfUnits, kind string) []byte {
 	counts := func(dst []byte) []byte {
 		dst = appendUnits(append(dst, `"CapacityUnits":`...), units)
 		if kind != "" {
@@ -75,9 +79,27 @@ func appendConsumed(dst []byte, want, table string, units halves, kind string) [
 	return append(dst, '}')
 }
 
-// charge tells Config.Consumed what a call consumed, whether or not the answer does.
-func (s *Service) charge(table string, read, write halves) {
+// charge reports to Config.Consumed what a call consumed.
+func (s *Service) charge(table string, read, write halfUnits) {
 	if s.cfg.Consumed != nil {
 		s.cfg.Consumed(table, float64(read)/2, float64(write)/2)
 	}
+}
+
+// consumedBy adds the ConsumedCapacity of several tables to the answer if the request asks
+// for it.
+func (a *answer) consumedBy(want string, sum map[string]halfUnits, kind string) {
+	if want != "TOTAL" && want != "INDEXES" {
+		return
+	}
+	a.name("ConsumedCapacity")
+
+	a.buf = append(a.buf, '[')
+	for i, name := range slices.Sorted(maps.Keys(sum)) {
+		if i > 0 {
+			a.buf = append(a.buf, ',')
+		}
+		a.buf = appendConsumed(a.buf, want, name, sum[name], kind)
+	}
+	a.buf = append(a.buf, ']')
 }

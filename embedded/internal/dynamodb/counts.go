@@ -20,9 +20,9 @@ func (s *Service) loadCounts(t *table) error {
 	return nil
 }
 
-// saveCounts writes the counts that have changed since it last ran. They are
-// not part of the items' batches: after a crash they are short of the changes
-// since the last save, as DynamoDB's own lag behind by hours.
+// saveCounts writes the counts that have changed since it last ran. They are not part of the
+// items' batches, so a crash loses the changes since the last save. DynamoDB's own counts
+// are hours old.
 func (s *Service) saveCounts() error {
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()

@@ -8,34 +8,35 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// MaxItem is the largest item, names and values counted, in bytes.
+// MaxItem is the size of the largest item in bytes, names and values included.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const MaxItem = 400 << 10
 
-// invalid is a ValidationException.
+// invalid returns a ValidationException.
 func invalid(format string, args ...any) *wire.Error { return wire.Invalid(format, args...) }
 
 func tableMissing() *wire.Error {
 	return wire.Errorf("ResourceNotFoundException", "Requested resource not found")
 }
 
-// schemaError is a refusal that DynamoDB finds only when it holds an action against
-// the table's key schema. Within a transaction it is a reason to cancel; other
-// refusals of a request are not.
+// schemaError is a validation error that DynamoDB finds only when it compares an action with
+// the table's key schema. Within a transaction it becomes a cancellation reason, where any
+// other validation error fails the whole request.
 // Source: https://github.com/paritysuite/dynamodb-conformance/pull/46
-type schemaError struct{ refusal *wire.Error }
+type schemaError struct{ err *wire.Error }
 
-func (e *schemaError) Error() string { return e.refusal.Error() }
-func (e *schemaError) Unwrap() error { return e.refusal }
+func (e *schemaError) Error() string { return e.err.Error() }
+func (e *schemaError) Unwrap() error { return e.err }
 
-// isMissing reports whether err says that a table is not there.
+// isMissing reports whether err says that a table does not exist.
 func isMissing(err error) bool {
 	var e *wire.Error
 	return errors.As(err, &e) && e.Type == "ResourceNotFoundException"
 }
 
-// refusal turns an error of the packages below into the answer DynamoDB gives;
-// other errors pass through as the engine's own fault.
-func refusal(err error) error {
+// asWireError translates an error of attr or expression into DynamoDB's answer. It returns
+// any other error as it is; the wire then reports it as an internal error.
+func asWireError(err error) error {
 	var v *attr.ValidationError
 	if errors.As(err, &v) {
 		return invalid("%s", v.Message)
@@ -54,7 +55,7 @@ func refusal(err error) error {
 	return err
 }
 
-// message is an error's text without the exception's name.
+// message returns the text of an error without the name of the exception.
 func message(err error) string {
 	var e *wire.Error
 	if errors.As(err, &e) {

@@ -9,9 +9,10 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// expiry is when the item's time to live ends, in seconds since 1970; false when
-// it has none. As on AWS an attribute that is not a number does not count.
-func expiry(item attr.Item, attribute string) (int64, bool) {
+// expiryOf returns when the item's time to live ends, in seconds since 1970. It returns false
+// if the item has none: the attribute is missing, no number, or not positive.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html
+func expiryOf(item attr.Item, attribute string) (int64, bool) {
 	v := item[attribute]
 	if v.Kind != attr.N {
 		return 0, false
@@ -22,7 +23,8 @@ func expiry(item attr.Item, attribute string) (int64, bool) {
 	return seconds, err == nil && seconds > 0
 }
 
-// expiryKey is where the index of expiries holds the item of a store key.
+// expiryKey returns the key in the index of expiries of the item with that store key. The
+// index is in the order of expiry, so a sweep reads only what is due.
 func (t *table) expiryKey(seconds int64, item []byte) []byte {
 	k := make([]byte, 0, 18+len(item)-len(t.items))
 	k = append(k, store.PrefixDynamoDB, kindExpiry)
@@ -32,15 +34,15 @@ func (t *table) expiryKey(seconds int64, item []byte) []byte {
 	return append(k, item[len(t.items):]...)
 }
 
-// stageExpiry keeps the index of expiries in step with the change.
+// stageExpiry stages the change of the item's entry in the index of expiries.
 func (c *change) stageExpiry(b *store.Batch) {
 	attribute := c.state.record.TTL
 	if attribute == "" {
 		return
 	}
 
-	before, had := expiry(c.old, attribute)
-	now, has := expiry(c.new, attribute)
+	before, had := expiryOf(c.old, attribute)
+	now, has := expiryOf(c.new, attribute)
 	if had && (!has || before != now) {
 		b.Delete(c.table.expiryKey(before, c.key.bytes))
 	}

@@ -8,8 +8,8 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// stored is an item as the store holds it: its size as DynamoDB counts it, then
-// its encoding. The size is kept so that nobody decodes an item to charge for it.
+// stored is an item as the store holds it: its size by DynamoDB's rule, then its encoding.
+// With the size in front, charging for an item does not need its decoding.
 type stored []byte
 
 func newStored(item attr.Item, size int) stored {
@@ -27,13 +27,13 @@ func (s stored) split() (size int, encoding []byte, err error) {
 	return int(n), s[width:], nil
 }
 
-// size is the item's size, 0 for no item.
+// size returns the item's size, 0 for no item.
 func (s stored) size() int {
 	n, _ := binary.Uvarint(s)
 	return int(n)
 }
 
-// encoding is the item's encoding, nil for no item.
+// encoding returns the item's encoding, nil for no item.
 func (s stored) encoding() []byte {
 	if s == nil {
 		return nil

@@ -7,23 +7,24 @@ import (
 	"ratchet/embedded/internal/store"
 )
 
-// Second byte of this package's keys.
+// The second byte of this package's store keys, with what follows it and the value.
 const (
 	kindTable  byte = 't' // table name -> tableRecord
-	kindCounts byte = 'c' // nothing -> table numbers given; table number -> counts
+	kindCounts byte = 'c' // nothing -> highest table number; table number -> counts
 	kindItem   byte = 'i' // table number, hash of the partition key, key -> size, item
-	kindExpiry byte = 'e' // table number, expiry in seconds, item key's suffix -> nothing
+	kindExpiry byte = 'e' // table number, expiry in seconds, the rest of the item's key -> nothing
 	kindToken  byte = 'k' // span of time, client request token -> expiry, digest
 )
 
-// Limits of key attributes in bytes.
+// The limits of key attributes in bytes.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
 	maxHashKey  = 2048
 	maxRangeKey = 1024
 )
 
-// keyAttr is one attribute of a primary key; its name is empty when a table has
-// no sort key.
+// keyAttr is one attribute of a primary key. The name is empty for the sort key of a table
+// that has none.
 type keyAttr struct {
 	Name string
 	Kind attr.Kind
@@ -39,16 +40,16 @@ func (k *keySchema) has(name string) bool {
 // primary is an item's primary key, checked against its table's schema.
 type primary struct {
 	attrs attr.Item
-	// bytes is the item's key in the store.
+	// bytes is the item's store key.
 	bytes []byte
-	// partition hashes the partition key: it places the item in the order of a
-	// Scan and in a stream's shards.
+	// partition is the hash of the partition key. It determines the item's place in a Scan
+	// and its stream shard.
 	partition uint64
-	// lock hashes the whole key with the table: it picks the stripe.
+	// lock is the hash of the table and the whole key. It determines the stripe.
 	lock uint64
 }
 
-// keyOf checks a request's Key, which must hold the key attributes and no others.
+// keyOf checks a request's Key, which must have the key attributes and no others.
 func (t *table) keyOf(key attr.Item) (primary, error) {
 	if err := key.Err(); err != nil {
 		return primary{}, err
@@ -81,7 +82,7 @@ func (t *table) keyOf(key attr.Item) (primary, error) {
 	return t.primaryOf(key)
 }
 
-// keyIn picks the key out of a whole item.
+// keyIn returns the key of a whole item.
 func (t *table) keyIn(item attr.Item) (primary, error) {
 	for _, k := range []keyAttr{t.keys.Hash, t.keys.Range} {
 		if k.Name == "" {
@@ -102,7 +103,7 @@ func (t *table) keyIn(item attr.Item) (primary, error) {
 	return t.primaryOf(t.keyAttrs(item))
 }
 
-// keyAttrs is the item reduced to its key attributes.
+// keyAttrs returns the key attributes of an item.
 func (t *table) keyAttrs(item attr.Item) attr.Item {
 	key := attr.Item{t.keys.Hash.Name: item[t.keys.Hash.Name]}
 	if t.keys.Range.Name != "" {
@@ -140,12 +141,12 @@ func (t *table) primaryOf(key attr.Item) (primary, error) {
 	return p, nil
 }
 
-// partitionKey is what the store keys of one partition's items start with, and
-// the partition's hash.
+// partitionKey returns the prefix of the store keys of one partition's items, and the
+// partition's hash.
 func (t *table) partitionKey(hash attr.Value) (prefix []byte, partition uint64) {
 	prefix = make([]byte, 0, len(t.items)+4+len(hash.Str)+32)
 	prefix = append(prefix, t.items...)
-	prefix = append(prefix, 0, 0, 0, 0)
+	prefix = append(prefix, 0, 0, 0, 0) // the upper half of the hash, set below
 	at := len(prefix)
 	prefix = attr.AppendKey(prefix, hash)
 	partition = hashBytes(prefix[at:])
@@ -167,8 +168,9 @@ func checkKeyValue(name string, v attr.Value) error {
 	return invalid("One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an empty %s value. Key: %s", kind, name)
 }
 
-// hashBytes is FNV-1a with its bits mixed: it must be the same in every process,
-// since stream shards own ranges of it.
+// hashBytes is FNV-1a with the finalizer of MurmurHash3, which spreads short keys over all
+// bits. The store holds hashes and stream shards own ranges of them, so the function must
+// never change.
 func hashBytes(b []byte) uint64 {
 	h := uint64(14695981039346656037)
 	for _, c := range b {
@@ -186,16 +188,4 @@ func storeKey(kind byte, tail ...byte) []byte {
 
 func tablePrefix(kind byte, no uint64) []byte {
 	return binary.BigEndian.AppendUint64(storeKey(kind), no)
-}
-
-// after is the smallest key above every key that starts with prefix.
-func after(prefix []byte) []byte {
-	end := append([]byte(nil), prefix...)
-	for i := len(end) - 1; i >= 0; i-- {
-		if end[i]++; end[i] != 0 {
-			return end[:i+1]
-		}
-	}
-
-	return nil
 }

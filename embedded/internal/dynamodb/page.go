@@ -8,7 +8,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// maxPage is how many bytes of items one Query or Scan goes through.
+// maxPage is how many bytes of items one Query or Scan reads, before it filters them.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Query.Pagination.html
 const maxPage = 1 << 20
 
 // pageIn is what Query and Scan have in common.
@@ -70,10 +71,10 @@ type page struct {
 	items          []byte // JSON elements
 	count, scanned int
 	bytes          int
-	last           attr.Item // where to go on, nil at the end
+	last           attr.Item // the LastEvaluatedKey, nil at the end
 }
 
-// expressions parses the filter and the projection with p.
+// expressions parses the filter and the projection.
 func (pg *page) expressions(p *expression.Params) (err error) {
 	if pg.in.FilterExpression != nil {
 		if pg.filter, err = parseCondition("FilterExpression", *pg.in.FilterExpression, p); err != nil {
@@ -88,13 +89,17 @@ func (pg *page) expressions(p *expression.Params) (err error) {
 	return err
 }
 
-// read goes through the items with lo <= key < hi. Items that were changed but
-// are not on disk yet are waited for before anything is answered.
+// read collects the items with lo <= key < hi, up to the limits of a page. It returns when
+// everything that it has read is on disk.
 func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 	limit := -1
 	if pg.in.Limit != nil {
 		limit = int(*pg.in.Limit)
 	}
+
+	// The page ends with the item that fills it, but it is known only at the next item
+	// whether there is more: a table that ends there has no LastEvaluatedKey. A page that
+	// ends by Limit always has one, as on AWS.
 	var lastKey attr.Item
 
 	err := s.db.Scan(lo, hi, reverse, func(_, value []byte) (bool, error) {
@@ -125,7 +130,7 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 	return s.db.Barrier()
 }
 
-// take counts one item and adds it to the page if the filter lets it.
+// take counts one item and adds it to the page if the filter matches.
 func (pg *page) take(value []byte) (attr.Item, error) {
 	raw := stored(value) // decoding copies what it keeps
 	pg.scanned++
@@ -160,7 +165,7 @@ func (pg *page) take(value []byte) (attr.Item, error) {
 	return item, nil
 }
 
-// answer is the output shape of Query and Scan.
+// answer returns the answer of Query and Scan.
 func (pg *page) answer() json.RawMessage {
 	out := newAnswer(len(pg.items) + 256)
 	out.int("Count", pg.count)

@@ -8,15 +8,15 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// expressionIn is the part of a request that expressions draw on.
+// expressionIn is the part of a request that its expressions refer to.
 type expressionIn struct {
 	ExpressionAttributeNames  map[string]string
 	ExpressionAttributeValues attr.Item
 }
 
-// params prepares the expressions' names and values; used tells whether the
-// request has any expression that may use them, fields says which might have,
-// like "ConditionExpression is".
+// params returns the references for the request's expressions, nil if it has none. used is
+// whether the request has an expression; fields lists, for DynamoDB's message, the
+// expressions that it could have, as "ConditionExpression is".
 func (e *expressionIn) params(fields string, used bool) (*expression.Params, error) {
 	if !used {
 		if e.ExpressionAttributeNames != nil {
@@ -41,7 +41,7 @@ func (e *expressionIn) params(fields string, used bool) (*expression.Params, err
 	return expression.NewParams(e.ExpressionAttributeNames, e.ExpressionAttributeValues), nil
 }
 
-// returnsIn is what every item operation may ask for besides.
+// returnsIn is what the operations that write an item may ask for in their answer.
 type returnsIn struct {
 	ReturnConsumedCapacity              string
 	ReturnItemCollectionMetrics         string
@@ -49,7 +49,8 @@ type returnsIn struct {
 	ReturnValuesOnConditionCheckFailure string
 }
 
-// check validates the enumerations; returnValues lists what the operation knows.
+// check validates the values against those of all operations together; each operation
+// then refuses those that it does not support.
 func (r *returnsIn) check() error {
 	if err := checkCapacity(r.ReturnConsumedCapacity); err != nil {
 		return err
@@ -63,15 +64,15 @@ func (r *returnsIn) check() error {
 		return err
 	}
 
-	return checkOnFailure(r.ReturnValuesOnConditionCheckFailure)
+	return checkReturnsOnFailure(r.ReturnValuesOnConditionCheckFailure)
 }
 
-func checkOnFailure(value string) error {
+func checkReturnsOnFailure(value string) error {
 	return wire.OneOf(value, "returnValuesOnConditionCheckFailure", "ALL_OLD", "NONE")
 }
 
-// legacyIn names the parameters from before expressions. The engine refuses
-// them: nobody who speaks through a current SDK needs them.
+// legacyIn holds the parameters that expressions have replaced. The engine refuses them.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LegacyConditionalParameters.html
 type legacyIn struct {
 	AttributeUpdates    jsontext.Value
 	AttributesToGet     jsontext.Value

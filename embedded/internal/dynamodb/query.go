@@ -6,6 +6,7 @@ import (
 
 	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/store"
 )
 
 type queryIn struct {
@@ -52,7 +53,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 		return nil, err
 	}
 
-	if err := t.noKeysIn(pg.filter); err != nil {
+	if err := t.checkFilter(pg.filter); err != nil {
 		return nil, err
 	}
 
@@ -63,7 +64,7 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 
 	reverse := in.ScanIndexForward != nil && !*in.ScanIndexForward
 	if in.ExclusiveStartKey != nil {
-		if lo, hi, err = t.resume(in.ExclusiveStartKey, cond, lo, hi, reverse); err != nil {
+		if lo, hi, err = t.startAfter(in.ExclusiveStartKey, cond, lo, hi, reverse); err != nil {
 			return nil, err
 		}
 	}
@@ -78,8 +79,8 @@ func (s *Service) query(_ context.Context, in *queryIn) (any, error) {
 	return pg.answer(), nil
 }
 
-// noKeysIn refuses a Query's filter that looks at key attributes.
-func (t *table) noKeysIn(filter *expression.Condition) error {
+// checkFilter refuses a filter of a Query that reads key attributes.
+func (t *table) checkFilter(filter *expression.Condition) error {
 	if filter == nil {
 		return nil
 	}
@@ -97,9 +98,9 @@ func (t *table) noKeysIn(filter *expression.Condition) error {
 	return nil
 }
 
-// bounds are the store keys that a key condition covers.
+// bounds returns the range of store keys that a key condition covers.
 func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
-	if err := t.conditionKind(t.keys.Hash, c.Hash); err != nil {
+	if err := t.checkConditionKind(t.keys.Hash, c.Hash); err != nil {
 		return nil, nil, err
 	}
 
@@ -108,13 +109,13 @@ func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 	}
 
 	prefix, _ := t.partitionKey(c.Hash)
-	end := after(prefix)
+	end := store.PrefixEnd(prefix)
 	r := c.Range
 	if r.Op == expression.RangeNone {
 		return prefix, end, nil
 	}
 
-	if err := t.conditionKind(t.keys.Range, r.Lo); err != nil {
+	if err := t.checkConditionKind(t.keys.Range, r.Lo); err != nil {
 		return nil, nil, err
 	}
 
@@ -128,11 +129,11 @@ func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 		}
 		lo = attr.AppendKeyPrefix(bytes.Clone(prefix), r.Lo)
 
-		return lo, after(lo), nil
+		return lo, store.PrefixEnd(lo), nil
 	}
 
 	at := attr.AppendKey(bytes.Clone(prefix), r.Lo)
-	above := append(bytes.Clone(at), 0) // no key lies between a key and this
+	above := append(bytes.Clone(at), 0) // the smallest key above at
 	switch r.Op {
 	case expression.RangeEqual:
 		return at, above, nil
@@ -145,7 +146,7 @@ func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 	case expression.RangeGreaterEqual:
 		return at, end, nil
 	default: // RangeBetween
-		if err := t.conditionKind(t.keys.Range, r.Hi); err != nil {
+		if err := t.checkConditionKind(t.keys.Range, r.Hi); err != nil {
 			return nil, nil, err
 		}
 
@@ -157,15 +158,15 @@ func (t *table) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
 	}
 }
 
-func (t *table) conditionKind(k keyAttr, v attr.Value) error {
+func (t *table) checkConditionKind(k keyAttr, v attr.Value) error {
 	if v.Kind == k.Kind {
 		return nil
 	}
 	return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
 }
 
-// resume narrows the bounds to what lies behind the start key.
-func (t *table) resume(start attr.Item, c *expression.KeyCondition, lo, hi []byte, reverse bool) (_, _ []byte, err error) {
+// startAfter narrows the bounds to what comes after the start key.
+func (t *table) startAfter(start attr.Item, c *expression.KeyCondition, lo, hi []byte, reverse bool) (_, _ []byte, err error) {
 	key, err := t.keyOf(start)
 	if err != nil {
 		return nil, nil, invalid("The provided starting key is invalid: %s", message(err))

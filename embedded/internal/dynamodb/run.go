@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// savePause is the pause between two saves of the tables' counts, and how much
-// of them a crash may lose.
-const savePause = 30 * time.Second
+// saveEvery is the time between two saves of the tables' counts. A crash loses the changes
+// of the counts since the last save.
+const saveEvery = 30 * time.Second
 
-// Run removes expired items, forgets old request tokens and saves the tables'
-// counts, until ctx ends.
+// Run removes expired items, deletes old request tokens and saves the tables' counts, until
+// ctx ends. It returns nil then.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.resumeIndexing(ctx); err != nil {
 		return err
 	}
-	save := time.NewTicker(savePause)
+
+	save := time.NewTicker(saveEvery)
 	defer save.Stop()
 
-	sweeps := make(<-chan time.Time)
+	sweeps := make(<-chan time.Time) // never, unless SweepEvery is positive
 	if s.cfg.SweepEvery > 0 {
 		ticker := time.NewTicker(s.cfg.SweepEvery)
 		defer ticker.Stop()
@@ -33,7 +34,7 @@ func (s *Service) Run(ctx context.Context) error {
 			return nil
 		case <-save.C:
 			if err = s.saveCounts(); err == nil {
-				err = s.forgetTokens(time.Now())
+				err = s.deleteOldTokens(time.Now())
 			}
 		case <-sweeps:
 			err = s.sweep(ctx, time.Now())

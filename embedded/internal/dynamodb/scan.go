@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 
+	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -14,10 +15,12 @@ type scanIn struct {
 	TotalSegments *int64
 }
 
+// maxSegments is how many segments a parallel scan can have.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Scan.html
 const maxSegments = 1_000_000
 
-// scan reads the table in the order of its partition keys' hashes. A segment is
-// a part of the hashes, so the segments of a parallel scan never share an item.
+// scan reads the table in the order of its partition keys' hashes. A segment is a range of
+// hashes, so the segments of a parallel scan never share an item.
 func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 	if err := in.check(); err != nil {
 		return nil, err
@@ -94,18 +97,19 @@ func (in *scanIn) checkSegments() error {
 	return nil
 }
 
-// segment is the range of store keys of one segment, the whole table without one.
+// segment returns the range of store keys of a segment, that of the whole table if segment is
+// nil.
 func (t *table) segment(segment, total *int64) (lo, hi []byte) {
 	if segment == nil {
-		return t.items, after(t.items)
+		return t.items, store.PrefixEnd(t.items)
 	}
 
-	edge := func(n int64) []byte {
+	boundary := func(n int64) []byte {
 		return binary.BigEndian.AppendUint32(bytes.Clone(t.items), uint32((n<<32)/(*total)))
 	}
 	if *segment+1 == *total {
-		return edge(*segment), after(t.items)
+		return boundary(*segment), store.PrefixEnd(t.items)
 	}
 
-	return edge(*segment), edge(*segment + 1)
+	return boundary(*segment), boundary(*segment + 1)
 }

@@ -10,13 +10,13 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// Config sets up the service. Region, AccountID and Log must be set.
+// Config configures the service. Region, AccountID and Log must be set.
 type Config struct {
 	Region, AccountID string
-	// SweepEvery is the pause between two searches for items whose time to live
-	// has ended. Default: 10 seconds. Negative: never; expired items stay.
+	// SweepEvery is the time between two searches for items whose time to live has ended.
+	// Default: 10 seconds. Negative: expired items are never removed.
 	SweepEvery time.Duration
-	// Consumed is told what every call consumed. Default: nobody.
+	// Consumed, if set, gets the capacity units of every call.
 	Consumed func(table string, readUnits, writeUnits float64)
 	Log      *slog.Logger
 }
@@ -29,8 +29,9 @@ type Service struct {
 	tables   catalog
 	stripes  *stripes
 	countsMu sync.Mutex
-	// forgotten is the last span of request tokens that was removed; Run's.
-	forgotten uint64
+	// tokensDeletedTo is the newest span of request tokens that was deleted. Only Run uses
+	// it.
+	tokensDeletedTo uint64
 }
 
 // New loads the tables that db holds. Their streams live in s.
@@ -47,7 +48,7 @@ func New(db *store.DB, s *streams.Service, cfg Config) (*Service, error) {
 	return svc, nil
 }
 
-// Wire names the operations for an endpoint.
+// Wire returns the service's operations for a handler.
 func (s *Service) Wire() wire.Service {
 	return wire.Service{
 		Target:        "DynamoDB_20120810",
@@ -81,5 +82,5 @@ func (s *Service) Wire() wire.Service {
 	}
 }
 
-// Close saves what only lives in memory. The store is closed by its owner.
+// Close saves what exists only in memory. The caller closes the store.
 func (s *Service) Close() error { return s.saveCounts() }

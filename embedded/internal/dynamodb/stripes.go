@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// stripeCount is the number of locks that all items share. Two items on one
-// stripe only wait for each other; nothing depends on them being apart.
+// stripeCount is the number of locks that all items share. Writers of two items on one
+// stripe wait for each other, and that is all.
 const stripeCount = 8192
 
-// stripe serialises the writers of its items. The writer holds it from reading
-// the old item until the new one is on disk.
+// stripe serializes the writers of its items. A writer holds it from the read of the old
+// item until the new one is on disk.
 type stripe struct {
 	mu sync.Mutex
 	// version is odd while a change is visible but not yet on disk.
@@ -22,16 +22,21 @@ type stripes [stripeCount]stripe
 
 func (s *stripes) of(hash uint64) *stripe { return &s[hash%stripeCount] }
 
-// lock locks the stripes of all hashes, each once, in one order for every
-// caller, and returns what unlocks them.
-func (s *stripes) lock(hashes []uint64) (unlock func()) {
+// numbersOf returns the numbers of the hashes' stripes, ascending, each once.
+func numbersOf(hashes []uint64) []uint64 {
 	numbers := make([]uint64, len(hashes))
 	for i, h := range hashes {
 		numbers[i] = h % stripeCount
 	}
 	slices.Sort(numbers)
 
-	numbers = slices.Compact(numbers)
+	return slices.Compact(numbers)
+}
+
+// lock locks the stripes of all hashes and returns what unlocks them. It locks each stripe
+// once and in ascending order, so that two callers cannot deadlock.
+func (s *stripes) lock(hashes []uint64) (unlock func()) {
+	numbers := numbersOf(hashes)
 	for _, n := range numbers {
 		s[n].mu.Lock()
 	}
@@ -43,16 +48,10 @@ func (s *stripes) lock(hashes []uint64) (unlock func()) {
 	}
 }
 
-// dirty marks the stripes' items as changed but not on disk, until the returned
-// function is called. The caller holds the stripes.
+// dirty marks the stripes' items as changed but not on disk, until the returned function
+// is called. The caller holds the stripes.
 func (s *stripes) dirty(hashes []uint64) (clean func()) {
-	numbers := make([]uint64, len(hashes))
-	for i, h := range hashes {
-		numbers[i] = h % stripeCount
-	}
-	slices.Sort(numbers)
-
-	numbers = slices.Compact(numbers)
+	numbers := numbersOf(hashes)
 	for _, n := range numbers {
 		s[n].version.Add(1)
 	}
@@ -64,9 +63,9 @@ func (s *stripes) dirty(hashes []uint64) (clean func()) {
 	}
 }
 
-// pass waits until every writer that was at work when it was called has ended:
-// who starts afterwards sees what the caller published before.
-func (s *stripes) pass() {
+// waitForWriters waits until every writer that was running when it was called has ended.
+// Later writers see what the caller published before the call.
+func (s *stripes) waitForWriters() {
 	for i := range s {
 		s[i].mu.Lock()
 		s[i].mu.Unlock() //nolint:staticcheck // the empty section is the point

@@ -15,7 +15,7 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// tableRecord is what the store keeps of a table.
+// tableRecord is a table as the store holds it.
 type tableRecord struct {
 	Name    string    `json:"name"`
 	No      uint64    `json:"no"`
@@ -31,22 +31,24 @@ type tableRecord struct {
 	Class              string            `json:"class,omitempty"`
 	Tags               map[string]string `json:"tags,omitempty"`
 
-	// StreamARN names the newest stream, StreamOn tells whether it is enabled.
+	// StreamARN is that of the newest stream; StreamOn is whether it is enabled.
 	StreamARN string `json:"streamArn,omitempty"`
 	StreamOn  bool   `json:"streamOn,omitempty"`
 
-	// TTL names the attribute that holds an item's expiry, empty when off.
-	// TTLIndexing is set while items older than that decision are being indexed.
+	// TTL is the attribute with an item's expiry; empty while time to live is off.
+	// TTLIndexing is set while the items that existed before it was enabled are still being
+	// indexed.
 	TTL         string    `json:"ttl,omitempty"`
 	TTLIndexing bool      `json:"ttlIndexing,omitempty"`
 	TTLChanged  time.Time `json:"ttlChanged,omitzero"`
 }
 
-// tableState is what writers need of the parts of a table that change.
+// tableState is the part of a table that changes. A state is immutable: a change publishes
+// another one, and a writer uses the one that it loaded.
 type tableState struct {
 	record  tableRecord
 	stream  *streams.Stream // nil while disabled
-	dropped bool
+	deleted bool
 }
 
 // table is an open table.
@@ -54,15 +56,15 @@ type table struct {
 	name  string
 	no    uint64
 	keys  keySchema
-	items []byte // what the store keys of its items start with
+	items []byte // the prefix of its items' store keys
 	state atomic.Pointer[tableState]
 
-	// count and bytes are the items and their sizes.
+	// count is the number of items, bytes the sum of their sizes.
 	count, bytes atomic.Int64
-	saved        counts // what the store holds of them; used by one goroutine at a time
+	saved        counts // as the store has them; under Service.countsMu
 }
 
-// counts is how many items a table has and how many bytes they take.
+// counts is the number of a table's items and the sum of their sizes in bytes.
 type counts struct{ Items, Bytes int64 }
 
 func newTable(state *tableState) *table {
@@ -72,22 +74,22 @@ func newTable(state *tableState) *table {
 	return t
 }
 
-// catalog is the tables of the engine. Reading it takes no lock.
+// catalog holds the engine's tables. Reading it takes no lock.
 type catalog struct {
 	tables atomic.Pointer[map[string]*table]
-	// ddl makes changes of tables wait for each other.
+	// ddl serializes the creation, change and deletion of tables.
 	ddl sync.Mutex
-	// numbers given to tables; under ddl. They are never reused: what a dropped
-	// table left behind can never show up in a new one.
+	// numbers is the highest table number so far; under ddl. Numbers are never reused, so
+	// that nothing of a deleted table can appear in a new one.
 	numbers uint64
 }
 
-// get finds a table by its name or ARN.
+// get returns the table of that name, nil if there is none.
 func (c *catalog) get(name string) *table {
 	return (*c.tables.Load())[name]
 }
 
-// change replaces the catalog by one that edit has changed. Under ddl.
+// change publishes a copy of the catalog that edit has changed. The caller holds ddl.
 func (c *catalog) change(edit func(map[string]*table)) {
 	next := maps.Clone(*c.tables.Load())
 	edit(next)
@@ -98,7 +100,7 @@ func (s *Service) loadTables() error {
 	all := map[string]*table{}
 	prefix := storeKey(kindTable)
 
-	err := s.db.Scan(prefix, after(prefix), false, func(k, v []byte) (bool, error) {
+	err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(k, v []byte) (bool, error) {
 		state := &tableState{}
 		if err := json.Unmarshal(v, &state.record); err != nil {
 			return false, fmt.Errorf("read table %q: %w", k[2:], err)
@@ -129,7 +131,7 @@ func (s *Service) loadTables() error {
 	return s.loadNumbers()
 }
 
-// loadNumbers reads the highest table number ever given.
+// loadNumbers reads the highest table number so far.
 func (s *Service) loadNumbers() error {
 	raw, ok, err := s.db.Get(storeKey(kindCounts))
 	if err != nil || !ok {
@@ -139,14 +141,16 @@ func (s *Service) loadNumbers() error {
 	return json.Unmarshal(raw, &s.tables.numbers)
 }
 
-// nextNumber gives a new table its number and stages that it is taken. Under ddl.
+// nextNumber returns the number of a new table and stages that it is used. The caller holds
+// ddl.
 func (s *Service) nextNumber(b *store.Batch) uint64 {
 	s.tables.numbers++
 	b.Set(storeKey(kindCounts), fmt.Append(nil, s.tables.numbers))
+
 	return s.tables.numbers
 }
 
-// stageTable puts the table's record into b.
+// stageTable adds the table's record to the batch.
 func stageTable(b *store.Batch, r *tableRecord) error {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -157,12 +161,13 @@ func stageTable(b *store.Batch, r *tableRecord) error {
 	return nil
 }
 
-// arnPrefix is what the ARNs of this engine's tables start with.
+// arnPrefix returns what the ARNs of this engine's tables start with.
 func (s *Service) arnPrefix() string {
 	return "arn:aws:dynamodb:" + s.cfg.Region + ":" + s.cfg.AccountID + ":table/"
 }
 
-// lookup finds the table a request names, by name or ARN.
+// lookup returns the table that a request names, by name or ARN. The error is that of the
+// operations on items; see existingTable.
 func (s *Service) lookup(name *string) (*table, error) {
 	n, err := s.tableName(name)
 	if err != nil {
@@ -176,7 +181,7 @@ func (s *Service) lookup(name *string) (*table, error) {
 	return nil, tableMissing()
 }
 
-// tableName checks a TableName parameter and takes the name out of an ARN.
+// tableName checks a TableName parameter, which may be an ARN, and returns the name.
 func (s *Service) tableName(name *string) (string, error) {
 	if name == nil {
 		return "", wire.Missing("tableName")
@@ -184,7 +189,7 @@ func (s *Service) tableName(name *string) (string, error) {
 
 	n := *name
 	if s.tables.get(n) != nil {
-		return n, nil // a table's name has been checked when it was created
+		return n, nil // the name was checked when the table was created
 	}
 
 	if rest, ok := strings.CutPrefix(n, s.arnPrefix()); ok {

@@ -9,10 +9,12 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
+// maxTags is how many tags a table can have.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Tagging.html
 const maxTags = 50
 
-// tag adds tags to the record, replacing those of the same key.
-func (r *tableRecord) tag(tags []tag) error {
+// addTags adds tags to the record and replaces those of the same key.
+func (r *tableRecord) addTags(tags []tag) error {
 	next := maps.Clone(r.Tags)
 	if next == nil {
 		next = map[string]string{}
@@ -44,7 +46,7 @@ type tagResourceIn struct {
 }
 
 func (s *Service) tagResource(_ context.Context, in *tagResourceIn) (any, error) {
-	return s.retag(in, func(r *tableRecord) error { return r.tag(in.Tags) })
+	return s.retag(in, func(r *tableRecord) error { return r.addTags(in.Tags) })
 }
 
 func (s *Service) untagResource(_ context.Context, in *tagResourceIn) (any, error) {
@@ -58,6 +60,7 @@ func (s *Service) untagResource(_ context.Context, in *tagResourceIn) (any, erro
 	})
 }
 
+// retag changes the tags of a table.
 func (s *Service) retag(in *tagResourceIn, edit func(*tableRecord) error) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
@@ -72,7 +75,7 @@ func (s *Service) retag(in *tagResourceIn, edit func(*tableRecord) error) (any, 
 		return nil, err
 	}
 
-	if err := s.replace(t, &next); err != nil {
+	if err := s.saveState(t, &next); err != nil {
 		return nil, err
 	}
 
@@ -94,7 +97,7 @@ func (s *Service) listTags(_ context.Context, in *tagResourceIn) (any, error) {
 	return map[string]any{"Tags": list}, nil
 }
 
-// resource finds the table of an ARN.
+// resource returns the table of an ARN.
 func (s *Service) resource(arn *string) (*table, error) {
 	if arn == nil {
 		return nil, wire.Missing("resourceArn")
@@ -112,8 +115,8 @@ func (s *Service) resource(arn *string) (*table, error) {
 	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found: ResourcArn: %s not found", *arn)
 }
 
-// replace saves a table's new state and shows it to writers. Under ddl.
-func (s *Service) replace(t *table, next *tableState) error {
+// saveState saves a table's new state and publishes it to writers. The caller holds ddl.
+func (s *Service) saveState(t *table, next *tableState) error {
 	b := s.db.NewBatch()
 	if err := stageTable(b, &next.record); err != nil {
 		b.Discard()

@@ -14,12 +14,12 @@ import (
 )
 
 // tokenLife is how long a ClientRequestToken protects from a second execution.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 const tokenLife = 10 * time.Minute
 
-// Tokens are kept by spans of their life: one is written under the span it falls
-// into and found under that or the next; a whole span is forgotten at once.
-
-// span numbers the span of a moment.
+// span returns the number of the span of time that now falls into. Spans are as long as a
+// token lives: a token is stored under its span, is looked for under the current span and
+// the one before, and is deleted with its whole span.
 func span(now time.Time) uint64 { return uint64(now.UnixMilli() / tokenLife.Milliseconds()) }
 
 // token is a ClientRequestToken with the digest of the request it came with.
@@ -37,8 +37,8 @@ func spanPrefix(n uint64) []byte { return binary.BigEndian.AppendUint64(storeKey
 
 func (t *token) key(span uint64) []byte { return append(spanPrefix(span), t.text...) }
 
-// digest identifies what a transaction asks for, whatever the order in which its
-// maps were written.
+// digest identifies what a transaction asks for. The order of the members in its JSON does
+// not matter.
 func (in *transactWriteIn) digest() [sha256.Size]byte {
 	var b []byte
 	text := func(s *string) {
@@ -74,9 +74,9 @@ func (in *transactWriteIn) digest() [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// seen tells whether the token was used within its life, and whether for the
-// same request. The caller holds the token's stripe.
-func (s *Service) seen(t *token, now time.Time) (used, same bool, err error) {
+// tokenUsed reports whether the token was used within its life, and whether for the same
+// request. The caller holds the token's stripe.
+func (s *Service) tokenUsed(t *token, now time.Time) (used, same bool, err error) {
 	for _, n := range []uint64{span(now), span(now) - 1} {
 		raw, ok, err := s.db.Get(t.key(n))
 		if err != nil {
@@ -100,16 +100,16 @@ func (s *Service) seen(t *token, now time.Time) (used, same bool, err error) {
 	return false, false, nil
 }
 
-// stage puts the token into the batch of its transaction.
+// stage adds the token to the batch of its transaction.
 func (t *token) stage(b *store.Batch, now time.Time) {
 	expires := uint64(now.Add(tokenLife).UnixMilli())
 	b.Set(t.key(span(now)), append(binary.BigEndian.AppendUint64(nil, expires), t.digest[:]...))
 }
 
-// forgetTokens removes the spans that are behind both where a token is looked for.
-func (s *Service) forgetTokens(now time.Time) error {
+// deleteOldTokens deletes the spans in which tokenUsed no longer looks.
+func (s *Service) deleteOldTokens(now time.Time) error {
 	current := span(now)
-	if current-2 <= s.forgotten {
+	if current-2 <= s.tokensDeletedTo {
 		return nil
 	}
 	b := s.db.NewBatch()
@@ -118,7 +118,7 @@ func (s *Service) forgetTokens(now time.Time) error {
 	if err := b.Commit(); err != nil {
 		return err
 	}
-	s.forgotten = current - 2
+	s.tokensDeletedTo = current - 2
 
 	return nil
 }

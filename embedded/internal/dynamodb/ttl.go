@@ -3,11 +3,10 @@ package dynamodb
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
-	"slices"
 	"time"
 
+	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -35,7 +34,7 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
-	t, err := s.known(in.TableName)
+	t, err := s.existingTable(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -56,16 +55,17 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 	}
 	r.TTLChanged = time.Now()
 
-	if err := s.replace(t, &next); err != nil {
+	if err := s.saveState(t, &next); err != nil {
 		return nil, err
 	}
-	// Writers that saw the old state end first; later ones keep the index in step.
-	s.stripes.pass()
+
+	// Writers that loaded the old state do not maintain the index: they must end first.
+	s.stripes.waitForWriters()
 
 	if *spec.Enabled {
 		err = s.indexExpiries(ctx, t)
 	} else {
-		err = s.dropExpiries(t)
+		err = s.deleteExpiries(t)
 	}
 
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Service) updateTTL(ctx context.Context, in *updateTTLIn) (any, error) {
 }
 
 func (s *Service) describeTTL(_ context.Context, in *tableIn) (any, error) {
-	t, err := s.known(in.TableName)
+	t, err := s.existingTable(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *Service) describeTTL(_ context.Context, in *tableIn) (any, error) {
 	return map[string]any{"TimeToLiveDescription": d}, nil
 }
 
-// resumeIndexing finishes what a crash interrupted.
+// resumeIndexing finishes the indexing that a crash interrupted.
 func (s *Service) resumeIndexing(ctx context.Context) error {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
@@ -109,11 +109,12 @@ func (s *Service) resumeIndexing(ctx context.Context) error {
 	return nil
 }
 
-// chunk is how many items a walk over a table takes at a time.
-const chunk = 1000
+// keysPerStep is how many keys keysFrom returns at once: a walk over a table keeps no scan
+// open while it takes stripes.
+const keysPerStep = 1000
 
-// indexExpiries enters the items that were there before the table's time to live
-// was enabled into the index. Under ddl.
+// indexExpiries enters the items that existed before the table's time to live was enabled
+// into the index. The caller holds ddl.
 func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 	attribute := t.state.Load().record.TTL
 	for lo := t.items; lo != nil; {
@@ -121,7 +122,7 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 			return err
 		}
 
-		keys, next, err := s.keysFrom(lo, after(t.items))
+		keys, next, err := s.keysFrom(lo, store.PrefixEnd(t.items))
 		if err != nil {
 			return err
 		}
@@ -133,28 +134,30 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 			}
 		}
 	}
-	// The entries are on disk when this record is: it is committed after them.
+
+	// Batches reach the disk in their order: when this record is there, so are the entries.
 	next := *t.state.Load()
 	next.record.TTLIndexing = false
 
-	return s.replace(t, &next)
+	return s.saveState(t, &next)
 }
 
-// keysFrom lists a chunk of store keys; next is where to go on, nil at the end.
+// keysFrom returns the first store keys from lo on, and where to go on, nil at the end.
 func (s *Service) keysFrom(lo, hi []byte) (keys [][]byte, next []byte, err error) {
 	err = s.db.Scan(lo, hi, false, func(k, _ []byte) (bool, error) {
 		keys = append(keys, bytes.Clone(k))
-		return len(keys) < chunk, nil
+		return len(keys) < keysPerStep, nil
 	})
 
-	if len(keys) == chunk {
-		next = append(bytes.Clone(keys[chunk-1]), 0)
+	if len(keys) == keysPerStep {
+		next = append(bytes.Clone(keys[keysPerStep-1]), 0)
 	}
 
 	return keys, next, err
 }
 
-// indexExpiry enters one item under its stripe, so that no writer is at it.
+// indexExpiry enters one item into the index, under its stripe, so that no writer changes
+// the item meanwhile.
 func (s *Service) indexExpiry(t *table, attribute string, key []byte) error {
 	st := s.stripes.of(hashBytes(key))
 	st.mu.Lock()
@@ -170,125 +173,19 @@ func (s *Service) indexExpiry(t *table, attribute string, key []byte) error {
 		return err
 	}
 
-	at, has := expiry(item, attribute)
+	at, has := expiryOf(item, attribute)
 	if !has {
 		return nil
 	}
 	b := s.db.NewBatch()
 	b.Set(t.expiryKey(at, key), nil)
 
-	return b.CommitLater() // the caller's last commit makes all of them durable
+	return b.CommitLater() // the last commit of indexExpiries flushes them all
 }
 
-func (s *Service) dropExpiries(t *table) error {
+func (s *Service) deleteExpiries(t *table) error {
 	b := s.db.NewBatch()
 	prefix := tablePrefix(kindExpiry, t.no)
-	b.DeleteRange(prefix, after(prefix))
+	b.DeleteRange(prefix, store.PrefixEnd(prefix))
 	return b.Commit()
-}
-
-// lapsed is how long after its end a time to live is still honoured: AWS leaves
-// items alone whose expiry is more than five years ago.
-const lapsed = 5 * 365 * 24 * time.Hour
-
-// sweep removes the items whose time to live has ended.
-func (s *Service) sweep(ctx context.Context, now time.Time) error {
-	for _, t := range *s.tables.tables.Load() {
-		if state := t.state.Load(); state.record.TTL == "" || state.dropped {
-			continue
-		}
-
-		prefix := tablePrefix(kindExpiry, t.no)
-		edge := func(at time.Time) []byte {
-			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
-		}
-		hi := edge(now.Add(time.Second))
-		for lo := edge(now.Add(-lapsed)); lo != nil; {
-			keys, next, err := s.keysFrom(lo, hi)
-			if err != nil {
-				return err
-			}
-			lo = next
-
-			if err := s.expire(ctx, t, keys, now); err != nil {
-				return fmt.Errorf("sweep table %s: %w", t.name, err)
-			}
-		}
-	}
-
-	return nil
-}
-
-// expire removes the items behind entries of the index of expiries, some at a
-// time with one flush to disk.
-func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now time.Time) error {
-	for group := range slices.Chunk(entries, 100) {
-		if ctx.Err() != nil {
-			return nil
-		}
-
-		var actions []*action
-		for _, entry := range group {
-			a, err := s.expiry(t, entry, now)
-			if err != nil {
-				return err
-			}
-
-			if a != nil {
-				actions = append(actions, a)
-			}
-		}
-
-		if err := s.removeExpired(actions); err != nil && !isMissing(err) {
-			return err
-		}
-	}
-
-	return nil
-}
-
-// expiry is the removal that an entry of the index of expiries asks for, nil when
-// its item is gone already.
-func (s *Service) expiry(t *table, entry []byte, now time.Time) (*action, error) {
-	raw, ok, err := s.db.Get(append(bytes.Clone(t.items), entry[18:]...))
-	if err != nil || !ok {
-		return nil, err
-	}
-
-	item, err := stored(raw).item()
-	if err != nil {
-		return nil, err
-	}
-
-	key, err := t.keyIn(item)
-	if err != nil {
-		return nil, err
-	}
-
-	return &action{verb: remove, table: t, key: key, expireAt: now.Unix()}, nil
-}
-
-func (s *Service) removeExpired(actions []*action) error {
-	hashes := make([]uint64, len(actions))
-	for i, a := range actions {
-		hashes[i] = a.key.lock
-	}
-	defer s.stripes.lock(hashes)()
-
-	changes := make([]*change, len(actions))
-	for i, a := range actions {
-		var err error
-		if changes[i], err = s.judge(a); err != nil {
-			return err
-		}
-	}
-
-	return s.writeAll(changes, hashes, time.Now(), nil)
-}
-
-// lapsed reports whether the sweep may remove the item as it is now: it may
-// have been renewed since the sweep saw it.
-func (c *change) lapsed() bool {
-	at, has := expiry(c.old, c.state.record.TTL)
-	return has && at <= c.expireAt
 }

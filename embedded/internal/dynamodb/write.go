@@ -19,10 +19,10 @@ const (
 	put verb = iota
 	update
 	remove
-	check // only the condition; of a transaction
+	check // only the condition; in transactions
 )
 
-// action is one checked request to write one item.
+// action is a checked request to write one item.
 type action struct {
 	verb   verb
 	table  *table
@@ -33,41 +33,40 @@ type action struct {
 	// returnOld asks for the item in a failed condition's answer
 	// (ReturnValuesOnConditionCheckFailure=ALL_OLD).
 	returnOld bool
-	// needOld asks for change.old even where the action itself does without, and to
-	// leave it as it is.
+	// needOld asks for change.old, unchanged, even if the action itself does not need it.
 	needOld bool
-	// transacted marks a part of a transaction: it costs twice.
+	// transacted marks an action of a transaction, which costs double.
 	transacted bool
-	// expireAt marks a removal by the sweep: only of an item whose time to live
-	// ended at that second or before. 0: an ordinary action.
+	// expireAt marks a removal by the sweep. It removes only an item whose time to live ends
+	// at that second or before. 0: an ordinary action.
 	expireAt int64
 }
 
-// change is an action judged against the item as it was.
+// change is an action evaluated against the item as it was.
 type change struct {
 	*action
 	state *tableState
-	// old is decoded only where somebody needs it.
+	// old is decoded only if the action, the answer or the index of expiries needs it.
 	old, new       attr.Item
 	oldRaw, newRaw stored // nil: no item
 	oldSize        int
 	newSize        int
 }
 
-// differs reports whether the change changes anything. One that does not is
-// acknowledged without a write and without a stream record, as on AWS.
+// differs reports whether the item after is another one than the item before. If not, the
+// action is acknowledged without a write and without a stream record, as on AWS.
 func (c *change) differs() bool {
 	return c.verb != check && !bytes.Equal(c.oldRaw, c.newRaw)
 }
 
-// perform carries out one action: read, judge and write under the item's
-// stripe, which is held until the change is on disk.
+// perform reads the item, evaluates the action and writes the item. It holds the item's
+// stripe until the change is on disk.
 func (s *Service) perform(a *action) (*change, error) {
 	st := s.stripes.of(a.key.lock)
 	st.mu.Lock()
 	defer st.mu.Unlock()
 
-	c, err := s.judge(a)
+	c, err := s.evaluate(a)
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +75,11 @@ func (s *Service) perform(a *action) (*change, error) {
 		s.charge(a.table.name, 0, c.writeUnits())
 		return c, nil
 	}
+
 	b := s.db.NewBatch()
 	record, streamed := c.stage(b)
+
+	// Odd from before the change is visible until it is on disk, see Service.read.
 	st.version.Add(1)
 	defer st.version.Add(1)
 
@@ -90,17 +92,17 @@ func (s *Service) perform(a *action) (*change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.account()
+	c.updateCounts()
 	s.charge(a.table.name, 0, c.writeUnits())
 
 	return c, nil
 }
 
-// judge reads the item, checks the condition and computes the new item. The
-// caller holds the item's stripe.
-func (s *Service) judge(a *action) (*change, error) {
+// evaluate reads the item, checks the condition and computes the new item. The caller holds
+// the item's stripe.
+func (s *Service) evaluate(a *action) (*change, error) {
 	c := &change{action: a, state: a.table.state.Load()}
-	if c.state.dropped {
+	if c.state.deleted {
 		return nil, tableMissing()
 	}
 
@@ -118,7 +120,7 @@ func (s *Service) judge(a *action) (*change, error) {
 		}
 	}
 
-	if a.expireAt != 0 && !c.lapsed() {
+	if a.expireAt != 0 && !c.isExpired() {
 		c.newRaw, c.newSize = c.oldRaw, c.oldSize
 		return c, nil
 	}
@@ -138,7 +140,7 @@ func (s *Service) judge(a *action) (*change, error) {
 	return c, c.compute()
 }
 
-// compute sets the item as it will be.
+// compute sets the item after the change.
 func (c *change) compute() error {
 	switch c.verb {
 	case remove, check:
@@ -159,7 +161,7 @@ func (c *change) compute() error {
 
 		var err error
 		if c.old != nil && !c.needOld && c.state.record.TTL == "" {
-			// Nobody looks at the old item again, so it becomes the new one.
+			// Nothing reads the old item after this: it is changed in place.
 			c.new, err = c.update.Change(c.old)
 			c.old = nil
 		} else {
@@ -171,7 +173,7 @@ func (c *change) compute() error {
 		}
 
 		if c.oldRaw == nil && len(c.new) == len(base) {
-			return nil // nothing but REMOVE and DELETE: they create no item
+			return nil // REMOVE and DELETE alone create no item
 		}
 	}
 
@@ -187,8 +189,8 @@ func (c *change) compute() error {
 	return nil
 }
 
-// stage puts the change into b and returns its stream record, if its table
-// has a stream.
+// stage adds the change to the batch and returns its stream record, if the table has a
+// stream.
 func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	if c.newRaw == nil {
 		b.Delete(c.key.bytes)
@@ -200,12 +202,19 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	if c.state.stream == nil {
 		return record, false
 	}
+
 	record = streams.Change{
-		Stream: c.state.stream, Hash: c.key.partition, Event: streams.Modify, Expired: c.expireAt != 0,
-		Keys: attr.AppendBinary(nil, c.key.attrs), New: c.newRaw.encoding(), Old: c.oldRaw.encoding(),
-		Size: c.key.attrs.Size(),
+		Stream:  c.state.stream,
+		Hash:    c.key.partition,
+		Event:   streams.Modify,
+		Expired: c.expireAt != 0,
+		Keys:    attr.AppendBinary(nil, c.key.attrs),
+		New:     c.newRaw.encoding(),
+		Old:     c.oldRaw.encoding(),
+		Size:    c.key.attrs.Size(),
 	}
-	// A record's size counts what its view shows.
+
+	// The size of a record counts the images that its view shows.
 	switch c.state.stream.View() {
 	case streams.NewImage:
 		record.Size += c.newSize
@@ -225,8 +234,8 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 	return record, true
 }
 
-// account counts the change once it is on disk.
-func (c *change) account() {
+// updateCounts counts a change that is on disk.
+func (c *change) updateCounts() {
 	items := int64(0)
 	if c.newRaw != nil {
 		items++
@@ -242,7 +251,7 @@ func (c *change) account() {
 	c.table.bytes.Add(int64(c.newSize - c.oldSize))
 }
 
-// conditionFailed is the refusal of a change whose condition did not hold.
+// conditionFailed returns the error of a change whose condition does not hold.
 func (c *change) conditionFailed() *wire.Error {
 	e := wire.Errorf("ConditionalCheckFailedException", "The conditional request failed")
 	if c.returnOld && c.old != nil {

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +13,8 @@ import (
 	"ratchet/embedded/internal/wire"
 )
 
-// Limits of one transaction.
+// The limits of one transaction.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const (
 	maxTransactItems = 100
 	maxTransactBytes = 4 << 20
@@ -36,7 +35,7 @@ type transactWriteItem struct {
 	Put, Update, Delete, ConditionCheck *transactAction
 }
 
-// parts is the four possible actions, by verb.
+// parts returns the four possible actions, by verb.
 func (i *transactWriteItem) parts() [4]*transactAction {
 	return [4]*transactAction{put: i.Put, update: i.Update, remove: i.Delete, check: i.ConditionCheck}
 }
@@ -48,8 +47,8 @@ type transactWriteIn struct {
 	ReturnItemCollectionMetrics string
 }
 
-// transactWrite carries all actions out or none. Transactions and single writes
-// of the same items wait for each other, so TransactionConflict never arises.
+// transactWrite performs all actions or none. Transactions and single writes of the same
+// items wait for each other, so there is never a TransactionConflict.
 func (s *Service) transactWrite(_ context.Context, in *transactWriteIn) (any, error) {
 	actions, err := s.transactActions(in)
 	if err != nil {
@@ -93,7 +92,7 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 		a, err := s.transactAction(&in.TransactItems[i])
 		var mismatch *schemaError
 		if errors.As(err, &mismatch) {
-			failures[i], failed = mismatch.refusal, true
+			failures[i], failed = mismatch.err, true
 			continue
 		}
 
@@ -110,20 +109,21 @@ func (s *Service) transactActions(in *transactWriteIn) ([]*action, error) {
 	}
 
 	if failed {
-		return nil, canceled(failures)
+		return nil, transactionCanceled(failures)
 	}
 
 	return actions, nil
 }
 
-func checkCount(n int, missing bool, parameter string, most int) error {
+// checkCount checks the length of a list: 1 to limit.
+func checkCount(n int, missing bool, parameter string, limit int) error {
 	switch {
 	case missing:
 		return wire.Missing(parameter)
 	case n < 1:
 		return wire.BadParameter("'[]'", parameter, "Member must have length greater than or equal to 1")
-	case n > most:
-		return wire.BadParameter(fmt.Sprintf("'[%d members]'", n), parameter, fmt.Sprintf("Member must have length less than or equal to %d", most))
+	case n > limit:
+		return wire.BadParameter(fmt.Sprintf("'[%d members]'", n), parameter, fmt.Sprintf("Member must have length less than or equal to %d", limit))
 	}
 
 	return nil
@@ -146,7 +146,7 @@ func (s *Service) transactAction(in *transactWriteItem) (a *action, err error) {
 		return nil, invalid("Invalid Request: TransactWriteRequest should contain Delete or Put or Update request")
 	}
 
-	if err := checkOnFailure(only.ReturnValuesOnConditionCheckFailure); err != nil {
+	if err := checkReturnsOnFailure(only.ReturnValuesOnConditionCheckFailure); err != nil {
 		return nil, err
 	}
 
@@ -179,18 +179,20 @@ func (s *Service) transactAction(in *transactWriteItem) (a *action, err error) {
 		return a, nil
 	}
 
-	return a, a.conditioned(only.ConditionExpression, &only.expressionIn)
+	return a, a.setCondition(only.ConditionExpression, &only.expressionIn)
 }
 
-// transact judges and writes all actions under all their stripes. replayed
-// tells that the token's transaction had been carried out before; the changes
-// then hold the items as they are now.
+// transact evaluates and writes all actions while it holds all their stripes. If replayed is
+// true, the transaction of the token was made before; the changes then hold the items as
+// they are now.
 func (s *Service) transact(actions []*action, tok *token) (changes []*change, replayed bool, err error) {
 	hashes := make([]uint64, len(actions), len(actions)+1)
 	for i, a := range actions {
 		hashes[i] = a.key.lock
 	}
 
+	// The token has a stripe, too: of two requests with one token, the second waits and then
+	// finds the token used.
 	locks := hashes
 	if tok != nil {
 		locks = append(locks, tok.lock)
@@ -199,7 +201,7 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 
 	now := time.Now()
 	if tok != nil {
-		used, same, err := s.seen(tok, now)
+		used, same, err := s.tokenUsed(tok, now)
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -207,20 +209,20 @@ func (s *Service) transact(actions []*action, tok *token) (changes []*change, re
 			return nil, false, wire.Errorf("IdempotentParameterMismatchException",
 				"The request uses the same client token as a previous, but non-identical request. Do not reuse a client token with different requests, unless the requests are identical")
 		case used:
-			changes, err = s.current(actions)
+			changes, err = s.readCurrent(actions)
 			return changes, true, err
 		}
 	}
 
-	if changes, err = s.judgeAll(actions); err != nil {
+	if changes, err = s.evaluateAll(actions); err != nil {
 		return nil, false, err
 	}
 
 	return changes, false, s.writeAll(changes, hashes, now, tok)
 }
 
-// current reads the items of actions without judging them.
-func (s *Service) current(actions []*action) ([]*change, error) {
+// readCurrent reads the items of actions without evaluating the actions.
+func (s *Service) readCurrent(actions []*action) ([]*change, error) {
 	changes := make([]*change, len(actions))
 	for i, a := range actions {
 		raw, _, err := s.db.Get(a.key.bytes)
@@ -233,16 +235,16 @@ func (s *Service) current(actions []*action) ([]*change, error) {
 	return changes, nil
 }
 
-// judgeAll judges every action, so that the answer names all that failed.
-func (s *Service) judgeAll(actions []*action) ([]*change, error) {
+// evaluateAll evaluates every action, so that the answer lists all that failed.
+func (s *Service) evaluateAll(actions []*action) ([]*change, error) {
 	changes := make([]*change, len(actions))
 	failures := make([]*wire.Error, len(actions))
 	failed, bytes := false, 0
 	for i, a := range actions {
-		c, err := s.judge(a)
+		c, err := s.evaluate(a)
 		if err != nil {
 			var e *wire.Error
-			if err = refusal(err); !errors.As(err, &e) || isMissing(err) {
+			if err = asWireError(err); !errors.As(err, &e) || isMissing(err) {
 				return nil, err
 			}
 			failures[i], failed = e, true
@@ -254,12 +256,12 @@ func (s *Service) judgeAll(actions []*action) ([]*change, error) {
 
 	if failed {
 		for _, c := range changes {
-			if c != nil { // it was prepared, and paid for
+			if c != nil { // AWS bills the actions that did not fail, too
 				s.charge(c.table.name, 0, c.writeUnits())
 			}
 		}
 
-		return nil, canceled(failures)
+		return nil, transactionCanceled(failures)
 	}
 
 	if bytes > maxTransactBytes {
@@ -269,8 +271,8 @@ func (s *Service) judgeAll(actions []*action) ([]*change, error) {
 	return changes, nil
 }
 
-// writeAll puts the changes that change anything into one batch. The caller
-// holds the stripes of hashes, which are the items'.
+// writeAll commits the changes that differ from what is there as one batch. The caller holds
+// the stripes of hashes, which are those of the items.
 func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, tok *token) error {
 	b := s.db.NewBatch()
 	var records []streams.Change
@@ -300,16 +302,16 @@ func (s *Service) writeAll(changes []*change, hashes []uint64, now time.Time, to
 
 	for _, c := range changes {
 		if c.differs() {
-			c.account()
+			c.updateCounts()
 		}
 	}
 
 	return nil
 }
 
-// canceled is the refusal of a transaction with the reason of every action, in
-// the order of the request.
-func canceled(failures []*wire.Error) *wire.Error {
+// transactionCanceled returns the error of a transaction with a reason for every action, in
+// the order of the request. A nil failure is an action that did not fail.
+func transactionCanceled(failures []*wire.Error) *wire.Error {
 	codes := make([]string, len(failures))
 	reasons := []byte{'['}
 	for i, f := range failures {
@@ -341,10 +343,10 @@ func canceled(failures []*wire.Error) *wire.Error {
 	return e
 }
 
-// transactAnswer tells what a transaction cost: twice the units of its parts;
-// a replay costs reads.
+// transactAnswer charges a transaction and returns its answer. A transaction costs double the
+// units of its parts; a replay costs reads.
 func (s *Service) transactAnswer(want string, changes []*change, replayed bool) json.RawMessage {
-	kind, sum := "WriteCapacityUnits", map[string]halves{}
+	kind, sum := "WriteCapacityUnits", map[string]halfUnits{}
 	for _, c := range changes {
 		if replayed {
 			units := 2 * readUnits(c.oldSize, true)
@@ -359,21 +361,4 @@ func (s *Service) transactAnswer(want string, changes []*change, replayed bool) 
 	out.consumedBy(want, sum, kind)
 
 	return out.done()
-}
-
-// consumedBy adds the ConsumedCapacity of several tables to the answer.
-func (a *answer) consumedBy(want string, sum map[string]halves, kind string) {
-	if want != "TOTAL" && want != "INDEXES" {
-		return
-	}
-	a.name("ConsumedCapacity")
-
-	a.buf = append(a.buf, '[')
-	for i, name := range slices.Sorted(maps.Keys(sum)) {
-		if i > 0 {
-			a.buf = append(a.buf, ',')
-		}
-		a.buf = appendConsumed(a.buf, want, name, sum[name], kind)
-	}
-	a.buf = append(a.buf, ']')
 }

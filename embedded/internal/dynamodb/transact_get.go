@@ -19,15 +19,15 @@ type transactGetIn struct {
 	ReturnConsumedCapacity string
 }
 
-// wanted is one checked request to read one item.
-type wanted struct {
+// itemRead is a checked request to read one item.
+type itemRead struct {
 	table   *table
 	key     primary
 	project *expression.Projection
 }
 
-// transactGetItems reads all items as they were at one moment: it holds their
-// stripes meanwhile.
+// transactGetItems reads all items as they are at one moment: it holds their stripes while
+// it reads.
 func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, error) {
 	if err := checkCapacity(in.ReturnConsumedCapacity); err != nil {
 		return nil, err
@@ -37,11 +37,11 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 		return nil, err
 	}
 
-	gets := make([]wanted, len(in.TransactItems))
+	gets := make([]itemRead, len(in.TransactItems))
 	hashes := make([]uint64, len(gets))
 	seen := make(map[string]bool, len(gets))
 	for i, item := range in.TransactItems {
-		w, err := s.wanted(item.Get)
+		w, err := s.newItemRead(item.Get)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 	if total > maxTransactBytes {
 		return nil, invalid("The aggregate size of the items in the transaction exceeds 4 MB")
 	}
-	sum := map[string]halves{}
+	sum := map[string]halfUnits{}
 	out := newAnswer(2 * total)
 	out.name("Responses")
 
@@ -94,7 +94,7 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 	return out.done(), nil
 }
 
-func (s *Service) wanted(get *transactGet) (w wanted, err error) {
+func (s *Service) newItemRead(get *transactGet) (w itemRead, err error) {
 	if get == nil {
 		return w, invalid("Invalid Request: TransactGetItems should contain Get requests")
 	}
@@ -111,7 +111,7 @@ func (s *Service) wanted(get *transactGet) (w wanted, err error) {
 	return w, err
 }
 
-func (s *Service) readAll(gets []wanted, hashes []uint64) (raws []stored, total int, err error) {
+func (s *Service) readAll(gets []itemRead, hashes []uint64) (raws []stored, total int, err error) {
 	defer s.stripes.lock(hashes)()
 
 	raws = make([]stored, len(gets))

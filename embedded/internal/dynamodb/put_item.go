@@ -25,7 +25,7 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 		return nil, err
 	}
 
-	if err := onlyOld(in.ReturnValues); err != nil {
+	if err := checkReturnsOld(in.ReturnValues); err != nil {
 		return nil, err
 	}
 
@@ -39,14 +39,14 @@ func (s *Service) putItem(_ context.Context, in *putItemIn) (any, error) {
 		return nil, err
 	}
 
-	if err := a.conditioned(in.ConditionExpression, &in.expressionIn); err != nil {
+	if err := a.setCondition(in.ConditionExpression, &in.expressionIn); err != nil {
 		return nil, err
 	}
 
 	return s.answerWrite(a, &in.returnsIn)
 }
 
-// newPut checks the item against the table.
+// newPut returns the action that puts the item, which it checks against the table.
 func newPut(t *table, item attr.Item) (*action, error) {
 	if item == nil {
 		return nil, wire.Missing("item")

@@ -11,8 +11,8 @@ import (
 
 type tableIn struct{ TableName *string }
 
-// known is lookup with the message of the control operations.
-func (s *Service) known(name *string) (*table, error) {
+// existingTable is lookup with the message of the operations on tables.
+func (s *Service) existingTable(name *string) (*table, error) {
 	n, err := s.tableName(name)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func (s *Service) known(name *string) (*table, error) {
 }
 
 func (s *Service) describeTable(_ context.Context, in *tableIn) (any, error) {
-	t, err := s.known(in.TableName)
+	t, err := s.existingTable(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +34,10 @@ func (s *Service) describeTable(_ context.Context, in *tableIn) (any, error) {
 	return map[string]any{"Table": s.describe(t, t.state.Load())}, nil
 }
 
-// seconds is a moment on the wire.
+// seconds returns a time as the wire has it: seconds since 1970.
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-// describe is the TableDescription.
+// describe returns the TableDescription.
 func (s *Service) describe(t *table, state *tableState) map[string]any {
 	r := &state.record
 	d := map[string]any{

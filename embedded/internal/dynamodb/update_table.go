@@ -38,13 +38,13 @@ func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error)
 		}
 	}
 
-	if in.nothing() {
+	if in.isEmpty() {
 		return nil, invalid("At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required")
 	}
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
-	t, err := s.known(in.TableName)
+	t, err := s.existingTable(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -55,9 +55,9 @@ func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error)
 	}
 
 	if in.StreamSpecification == nil {
-		err = s.replace(t, &next)
+		err = s.saveState(t, &next)
 	} else {
-		err = s.turnStream(t, &next, in.StreamSpecification)
+		err = s.switchStream(t, &next, in.StreamSpecification)
 	}
 
 	if err != nil {
@@ -67,13 +67,13 @@ func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error)
 	return map[string]any{"TableDescription": s.describe(t, &next)}, nil
 }
 
-// nothing reports whether the request asks for no change at all.
-func (in *updateTableIn) nothing() bool {
+// isEmpty reports whether the request asks for no change.
+func (in *updateTableIn) isEmpty() bool {
 	return in.BillingMode == "" && in.ProvisionedThroughput == nil && in.StreamSpecification == nil &&
 		in.DeletionProtectionEnabled == nil && in.TableClass == ""
 }
 
-// apply changes everything but the stream.
+// apply makes the changes to the record, except those to the stream.
 func (in *updateTableIn) apply(r *tableRecord) error {
 	if in.BillingMode != "" || in.ProvisionedThroughput != nil {
 		mode := in.BillingMode
@@ -82,7 +82,7 @@ func (in *updateTableIn) apply(r *tableRecord) error {
 		}
 
 		before := *r
-		if err := r.bill(mode, in.ProvisionedThroughput); err != nil {
+		if err := r.setBilling(mode, in.ProvisionedThroughput); err != nil {
 			return err
 		}
 
@@ -103,11 +103,12 @@ func (in *updateTableIn) apply(r *tableRecord) error {
 		r.DeletionProtection = *in.DeletionProtectionEnabled
 	}
 
-	return r.classify(in.TableClass)
+	return r.setClass(in.TableClass)
 }
 
-// turnStream enables or disables the table's stream and saves next. Under ddl.
-func (s *Service) turnStream(t *table, next *tableState, spec *streamSpecification) error {
+// switchStream enables or disables the table's stream, saves next and publishes it. The
+// caller holds ddl.
+func (s *Service) switchStream(t *table, next *tableState, spec *streamSpecification) error {
 	b := s.db.NewBatch()
 	commit := b.Commit
 	now := time.Now()

@@ -123,18 +123,18 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 		return nil, err
 	}
 
-	if err := r.bill(in.BillingMode, in.ProvisionedThroughput); err != nil {
+	if err := r.setBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
 		return nil, err
 	}
 
-	if err := r.classify(in.TableClass); err != nil {
+	if err := r.setClass(in.TableClass); err != nil {
 		return nil, err
 	}
 
-	return r, r.tag(in.Tags)
+	return r, r.addTags(in.Tags)
 }
 
-func (r *tableRecord) classify(class string) error {
+func (r *tableRecord) setClass(class string) error {
 	if err := wire.OneOf(class, "tableClass", "STANDARD", "STANDARD_INFREQUENT_ACCESS"); err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (r *tableRecord) classify(class string) error {
 	return nil
 }
 
-// keys checks KeySchema against AttributeDefinitions.
+// keys checks KeySchema against AttributeDefinitions and returns the primary key.
 func (in *createTableIn) keys() (k keySchema, err error) {
 	if len(in.KeySchema) == 0 {
 		return k, wire.Missing("keySchema")
@@ -222,8 +222,9 @@ func (in *createTableIn) defined() (names []string) {
 	return names
 }
 
-// bill sets how the table is paid for. The engine throttles in neither mode.
-func (r *tableRecord) bill(mode string, t *throughput) error {
+// setBilling sets the billing mode and the provisioned throughput. The engine throttles in
+// neither mode.
+func (r *tableRecord) setBilling(mode string, t *throughput) error {
 	if err := wire.OneOf(mode, "billingMode", "PROVISIONED", "PAY_PER_REQUEST"); err != nil {
 		return err
 	}
@@ -253,7 +254,7 @@ func (r *tableRecord) bill(mode string, t *throughput) error {
 	return nil
 }
 
-// enableStream stages a new stream for the table; state is changed with it.
+// enableStream stages a new stream of the table and enters it into state.
 func (s *Service) enableStream(b *store.Batch, state *tableState, now time.Time, view string) error {
 	if view == "" {
 		return invalid("One or more parameter values were invalid: StreamViewType must be specified when StreamEnabled is true")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -12,7 +13,7 @@ func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
 	s.tables.ddl.Lock()
 	defer s.tables.ddl.Unlock()
 
-	t, err := s.known(in.TableName)
+	t, err := s.existingTable(in.TableName)
 	if err != nil {
 		return nil, err
 	}
@@ -22,15 +23,16 @@ func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
 		return nil, wire.Errorf("ValidationException",
 			"Resource cannot be deleted as it is currently protected against deletion. Disable deletion protection first.")
 	}
-	dropped := *state
-	dropped.dropped = true
-	t.state.Store(&dropped)
-	s.tables.change(func(all map[string]*table) { delete(all, t.name) })
-	// From here no new writer gets in; the ones inside finish first, so that
-	// nothing is written behind the deletion.
-	s.stripes.pass()
 
-	if err := s.erase(t, state); err != nil {
+	// New writers see that the table is gone. Those that hold the old state must end before
+	// the data is deleted, or they would write behind the deletion.
+	gone := *state
+	gone.deleted = true
+	t.state.Store(&gone)
+	s.tables.change(func(all map[string]*table) { delete(all, t.name) })
+	s.stripes.waitForWriters()
+
+	if err := s.deleteData(t, state); err != nil {
 		return nil, fmt.Errorf("delete table %s: %w", t.name, err)
 	}
 	d := s.describe(t, state)
@@ -39,17 +41,18 @@ func (s *Service) deleteTable(_ context.Context, in *tableIn) (any, error) {
 	return map[string]any{"TableDescription": d}, nil
 }
 
-// erase removes everything of the table in one batch. Its stream is disabled and
-// stays readable, as on AWS.
-func (s *Service) erase(t *table, state *tableState) error {
+// deleteData deletes the table, its items and their expiries in one batch. The stream
+// is disabled and stays readable, as on AWS.
+func (s *Service) deleteData(t *table, state *tableState) error {
 	s.countsMu.Lock()
 	defer s.countsMu.Unlock()
+
 	b := s.db.NewBatch()
 	b.Delete(storeKey(kindTable, []byte(t.name)...))
 	b.Delete(tablePrefix(kindCounts, t.no))
-	b.DeleteRange(t.items, after(t.items))
+	b.DeleteRange(t.items, store.PrefixEnd(t.items))
 	expiries := tablePrefix(kindExpiry, t.no)
-	b.DeleteRange(expiries, after(expiries))
+	b.DeleteRange(expiries, store.PrefixEnd(expiries))
 
 	if state.stream != nil {
 		return s.streams.Disable(b, state.stream, time.Now())

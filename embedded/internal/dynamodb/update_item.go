@@ -44,7 +44,7 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 	}
 
 	out := newAnswer(2 * c.newSize)
-	if attrs := c.returned(in.ReturnValues); len(attrs) > 0 {
+	if attrs := c.returnedAttributes(in.ReturnValues); len(attrs) > 0 {
 		out.item("Attributes", attrs)
 	}
 	out.consumed(in.ReturnConsumedCapacity, t.name, c.writeUnits())
@@ -52,8 +52,8 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 	return out.done(), nil
 }
 
-// newUpdate checks an update of one item. Without an expression it only creates
-// the item where there is none.
+// newUpdate returns the action that updates an item. Without an expression the action only
+// creates the item if there is none.
 func newUpdate(t *table, key attr.Item, src, condition *string, in *expressionIn) (*action, error) {
 	a, err := newKeyed(update, t, key)
 	if err != nil {
@@ -94,8 +94,8 @@ func newUpdate(t *table, key attr.Item, src, condition *string, in *expressionIn
 	return a, nil
 }
 
-// returned is what ReturnValues asks to see of an update.
-func (c *change) returned(values string) attr.Item {
+// returnedAttributes returns the attributes that ReturnValues asks for.
+func (c *change) returnedAttributes(values string) attr.Item {
 	switch values {
 	case "ALL_OLD":
 		return c.old

@@ -27,7 +27,7 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 		return nil, err
 	}
 
-	if err := onlyOld(in.ReturnValues); err != nil {
+	if err := checkReturnsOld(in.ReturnValues); err != nil {
 		return nil, err
 	}
 
@@ -41,14 +41,14 @@ func (s *Service) deleteItem(_ context.Context, in *deleteItemIn) (any, error) {
 		return nil, err
 	}
 
-	if err := a.conditioned(in.ConditionExpression, &in.expressionIn); err != nil {
+	if err := a.setCondition(in.ConditionExpression, &in.expressionIn); err != nil {
 		return nil, err
 	}
 
 	return s.answerWrite(a, &in.returnsIn)
 }
 
-// newKeyed is an action on the item of a key.
+// newKeyed returns an action on the item with that key.
 func newKeyed(v verb, t *table, key attr.Item) (*action, error) {
 	if key == nil {
 		return nil, wire.Missing("key")
@@ -62,17 +62,17 @@ func newKeyed(v verb, t *table, key attr.Item) (*action, error) {
 	return &action{verb: v, table: t, key: k}, nil
 }
 
-// onlyOld refuses the ReturnValues that PutItem and DeleteItem do not know.
-func onlyOld(returnValues string) error {
+// checkReturnsOld refuses the ReturnValues that PutItem and DeleteItem do not support.
+func checkReturnsOld(returnValues string) error {
 	if returnValues == "" || returnValues == "NONE" || returnValues == "ALL_OLD" {
 		return nil
 	}
 	return invalid("Return values set to invalid value")
 }
 
-// conditioned parses the condition of a Put, Delete or ConditionCheck, the only
-// expression it has.
-func (a *action) conditioned(condition *string, in *expressionIn) error {
+// setCondition parses the condition of a Put, Delete or ConditionCheck. It is the only
+// expression of such an action, so unused references are an error.
+func (a *action) setCondition(condition *string, in *expressionIn) error {
 	p, err := in.params("ConditionExpression is", condition != nil)
 	if err != nil || condition == nil {
 		return err
@@ -92,7 +92,7 @@ func parseCondition(field, src string, p *expression.Params) (*expression.Condit
 	return expression.ParseCondition(field, src, p)
 }
 
-// answerWrite carries the action out and answers as PutItem and DeleteItem do.
+// answerWrite performs the action and returns the answer of PutItem and DeleteItem.
 func (s *Service) answerWrite(a *action, in *returnsIn) (json.RawMessage, error) {
 	a.returnOld = in.ReturnValuesOnConditionCheckFailure == "ALL_OLD"
 	a.needOld = in.ReturnValues == "ALL_OLD"

@@ -70,19 +70,24 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	return out.done(), nil
 }
 
-// read returns an item as it is on disk: a change that is visible already but
-// not yet flushed is waited for, so that nothing seen can vanish in a crash. It
-// returns nil when there is no item.
+// read returns an item as it is on disk, nil if there is none. It waits for a change that is
+// visible but not yet flushed, so that a crash cannot undo what a caller has seen.
 func (s *Service) read(key primary) (stored, error) {
 	st := s.stripes.of(key.lock)
+
+	// Without a writer there is nothing to wait for: the version is even and the same before
+	// and after the read.
 	if before := st.version.Load(); before%2 == 0 {
 		raw, _, err := s.db.Get(key.bytes)
 		if err != nil || st.version.Load() == before {
 			return raw, err
 		}
 	}
+
+	// A writer holds the stripe until its change is on disk.
 	st.mu.Lock()
 	defer st.mu.Unlock()
+
 	raw, _, err := s.db.Get(key.bytes)
 
 	return raw, err

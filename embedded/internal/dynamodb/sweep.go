@@ -1,0 +1,116 @@
+package dynamodb
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// maxExpiryAge is how long after its expiry an item is still removed. AWS keeps items whose
+// expiry is more than five years ago.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/time-to-live-ttl-before-you-start.html
+const maxExpiryAge = 5 * 365 * 24 * time.Hour
+
+// sweep removes the items whose time to live has ended.
+func (s *Service) sweep(ctx context.Context, now time.Time) error {
+	for _, t := range *s.tables.tables.Load() {
+		if state := t.state.Load(); state.record.TTL == "" || state.deleted {
+			continue
+		}
+
+		prefix := tablePrefix(kindExpiry, t.no)
+		boundary := func(at time.Time) []byte {
+			return binary.BigEndian.AppendUint64(bytes.Clone(prefix), uint64(max(at.Unix(), 0)))
+		}
+		hi := boundary(now.Add(time.Second))
+		for lo := boundary(now.Add(-maxExpiryAge)); lo != nil; {
+			keys, next, err := s.keysFrom(lo, hi)
+			if err != nil {
+				return err
+			}
+			lo = next
+
+			if err := s.expire(ctx, t, keys, now); err != nil {
+				return fmt.Errorf("sweep table %s: %w", t.name, err)
+			}
+		}
+	}
+
+	return nil
+}
+
+// expire removes the items of entries of the index of expiries, a hundred with one flush.
+func (s *Service) expire(ctx context.Context, t *table, entries [][]byte, now time.Time) error {
+	for group := range slices.Chunk(entries, 100) {
+		if ctx.Err() != nil {
+			return nil
+		}
+
+		var actions []*action
+		for _, entry := range group {
+			a, err := s.newExpiryRemoval(t, entry, now)
+			if err != nil {
+				return err
+			}
+
+			if a != nil {
+				actions = append(actions, a)
+			}
+		}
+
+		if err := s.removeExpired(actions); err != nil && !isMissing(err) {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// newExpiryRemoval returns the action that removes the item of an entry of the index of
+// expiries, nil if the item is gone.
+func (s *Service) newExpiryRemoval(t *table, entry []byte, now time.Time) (*action, error) {
+	raw, ok, err := s.db.Get(append(bytes.Clone(t.items), entry[18:]...))
+	if err != nil || !ok {
+		return nil, err
+	}
+
+	item, err := stored(raw).item()
+	if err != nil {
+		return nil, err
+	}
+
+	key, err := t.keyIn(item)
+	if err != nil {
+		return nil, err
+	}
+
+	return &action{verb: remove, table: t, key: key, expireAt: now.Unix()}, nil
+}
+
+func (s *Service) removeExpired(actions []*action) error {
+	hashes := make([]uint64, len(actions))
+	for i, a := range actions {
+		hashes[i] = a.key.lock
+	}
+	defer s.stripes.lock(hashes)()
+
+	changes := make([]*change, len(actions))
+	for i, a := range actions {
+		var err error
+		if changes[i], err = s.evaluate(a); err != nil {
+			return err
+		}
+	}
+
+	return s.writeAll(changes, hashes, time.Now(), nil)
+}
+
+// isExpired reports whether the sweep may remove the item as it is now. Its time to live may
+// have been extended since the sweep read the index.
+func (c *change) isExpired() bool {
+	at, has := expiryOf(c.old, c.state.record.TTL)
+	return has && at <= c.expireAt
+}
