@@ -22,7 +22,7 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 	}
 	held := take(t, w.Claims, "a")
 	if n := reads("a", payload, once.ErrInProgress); n != 1 {
-		t.Errorf("in progress is not remembered: %d requests", n)
+		t.Errorf("a key in progress must not be cached: %d requests", n)
 	}
 
 	if err := held.Complete(t.Context(), []byte("a")); err != nil {
@@ -30,11 +30,11 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 	}
 
 	if n := reads("a", payload, nil); n != 0 {
-		t.Errorf("completed is: %d requests", n)
+		t.Errorf("a completed key must be cached: %d requests", n)
 	}
 
 	if n := reads("a", []byte("other"), once.ErrMismatch); n != 0 {
-		t.Errorf("and the payload compared: %d requests", n)
+		t.Errorf("the payload must be compared: %d requests", n)
 	}
 
 	for _, key := range []string{"b", "c"} {
@@ -44,18 +44,18 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 	}
 
 	if n := reads("a", payload, nil); n != 1 {
-		t.Errorf("two are remembered, not three: %d requests", n)
+		t.Errorf("the cache must keep two keys, not three: %d requests", n)
 	}
 	first := take(t, w.Claims, "a")
 	copy(first.Result, "X")
 
 	if got := take(t, w.Claims, "a"); string(got.Result) != "a" {
-		t.Errorf("the caller's copy is the caller's: %q", got.Result)
+		t.Errorf("a caller must not change the cached result: %q", got.Result)
 	}
 	w.clock.Advance(time.Hour + time.Second)
 
 	if n := reads("a", payload, nil); n == 0 {
-		t.Error("past its retention it is forgotten")
+		t.Error("after its retention a key must leave the cache")
 	}
 
 	final := once.Fail("Closed", nil)

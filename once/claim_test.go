@@ -52,7 +52,7 @@ func TestPoint01_OneOfManyClaimsAndOneOfManyTakesOver(t *testing.T) {
 	race(once.TakenOver)
 }
 
-func TestPoint02_AnExpiredClaimIsTakenOverWhileItsItemIsStillThere(t *testing.T) {
+func TestPoint02_AnExpiredClaimIsTakenOverBeforeItsItemIsDeleted(t *testing.T) {
 	w := newWorld(t) // the engine's sweep does not run
 	take(t, w.Claims, "k")
 	w.clock.Advance(time.Minute + 2*time.Second - time.Millisecond)
@@ -60,7 +60,7 @@ func TestPoint02_AnExpiredClaimIsTakenOverWhileItsItemIsStillThere(t *testing.T)
 	refused(t, w.Claims, "k", once.ErrInProgress)
 
 	if sent := w.calls(); len(sent) != 1 {
-		t.Errorf("the refusal tells it all, and yet %v were sent", sent)
+		t.Errorf("the refusal suffices, but %v were sent", sent)
 	}
 	w.clock.Advance(time.Millisecond)
 
@@ -70,11 +70,11 @@ func TestPoint02_AnExpiredClaimIsTakenOverWhileItsItemIsStillThere(t *testing.T)
 	w.clock.Advance(48 * time.Hour)
 
 	if got := take(t, w.Claims, "k"); got.Outcome != once.Acquired {
-		t.Errorf("past its retention the item counts as absent, however late the sweep: %s", got.Outcome)
+		t.Errorf("after the retention the item must count as absent: %s", got.Outcome)
 	}
 }
 
-func TestPoint03_AFormerHolderIsFencedOff(t *testing.T) {
+func TestPoint03_AFormerHolderCannotEndItsClaim(t *testing.T) {
 	for name, then := range map[string]func(*testing.T, *world, *once.Claim){
 		"while the second works": func(*testing.T, *world, *once.Claim) {},
 		"when the second has completed": func(t *testing.T, _ *world, second *once.Claim) {
@@ -114,7 +114,7 @@ func TestPoint03_AFormerHolderIsFencedOff(t *testing.T) {
 	}
 }
 
-// endings is what a holder may do, each called once.
+// endings are the ways in which a holder can end its claim.
 func endings(ctx context.Context, c *once.Claim) map[string]error {
 	return map[string]error{
 		"extend": c.Extend(ctx), "complete": c.Complete(ctx, []byte("first")), "unknown": c.Unknown(ctx),
@@ -131,13 +131,13 @@ func textOf(v types.AttributeValue) string {
 	return s.Value
 }
 
-func TestPoint04_AfterTheLeaseAndBeforeATakeoverTheErrorIsAnotherOne(t *testing.T) {
+func TestPoint04_BeforeATakeoverTheErrorIsErrLeaseExpired(t *testing.T) {
 	w := newWorld(t)
 	held := take(t, w.Claims, "k")
 	w.clock.Advance(time.Minute - time.Millisecond)
 
 	if err := held.Extend(t.Context()); err != nil {
-		t.Errorf("a moment before its end the lease is live: %v", err)
+		t.Errorf("just before its end the lease must still run: %v", err)
 	}
 	w.clock.Advance(time.Minute)
 
@@ -149,7 +149,7 @@ func TestPoint04_AfterTheLeaseAndBeforeATakeoverTheErrorIsAnotherOne(t *testing.
 	}
 
 	if err := held.Release(t.Context()); err != nil {
-		t.Errorf("giving back what nobody has taken is no harm: %v", err)
+		t.Errorf("a release after the lease, before a takeover: %v", err)
 	}
 }
 
@@ -181,11 +181,11 @@ func TestPoint05_TheFenceGrowsByOneAndSurvivesEveryEnd(t *testing.T) {
 	w.sweep(t, "k")
 
 	if again := take(t, w.Claims, "k"); again.Fence() <= last.Fence() {
-		t.Errorf("a swept record does not end the fence: %d after %d", again.Fence(), last.Fence())
+		t.Errorf("the fence must grow past a deleted record: %d after %d", again.Fence(), last.Fence())
 	}
 }
 
-func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
+func TestPoint06And07_ALostAnswerIsRecognizedWithoutARead(t *testing.T) {
 	w := newWorld(t)
 	type ending = func(*once.Claim) error
 
@@ -203,7 +203,7 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 
 			held := take(t, w.Claims, name)
 			if held.Outcome != once.Acquired {
-				t.Errorf("the winner learns that it won: %s", held.Outcome)
+				t.Errorf("the winner must learn that it won: %s", held.Outcome)
 			}
 			w.loseAnswers(1)
 
@@ -213,7 +213,7 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 			w.transport.Clear()
 
 			if slices.Contains(w.calls(), "GetItem") {
-				t.Error("the answer was at hand, and it was read again")
+				t.Error("the record was read although the answer contained it")
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestPoint06And07_ALostAnswerIsRecognisedWithoutARead(t *testing.T) {
 		}
 
 		if err := first.Complete(t.Context(), []byte("r")); !errors.Is(err, once.ErrStaleOwner) {
-			t.Errorf("an equal result of another holder is not mine: %v", err)
+			t.Errorf("an equal result of another holder must not count: %v", err)
 		}
 	})
 	t.Run("ended before", func(t *testing.T) {
@@ -268,7 +268,7 @@ func TestPoint08_AFailedConditionWithoutItsItemIsReadAndAnAbsentRecordIsClaimed(
 		t.Errorf("result %q", got.Result)
 	}
 
-	// The record vanishes between the failed condition and the read.
+	// The record is deleted between the failed condition and the read.
 	swept := false
 	w.transport.Before(func(c *embeddedtest.Call) error {
 		if c.Is("GetItem") && !swept {
@@ -280,7 +280,7 @@ func TestPoint08_AFailedConditionWithoutItsItemIsReadAndAnAbsentRecordIsClaimed(
 	})
 
 	if got := take(t, w.Claims, "k"); got.Outcome != once.Acquired {
-		t.Errorf("an absent record is free, not in progress: %s", got.Outcome)
+		t.Errorf("an absent record must be free, not in progress: %s", got.Outcome)
 	}
 }
 
@@ -333,9 +333,9 @@ func TestPoint09_AnotherPayloadIsRefusedBeforeAnythingElse(t *testing.T) {
 	other("past the retention", nil)
 }
 
-// TestPoint10 lets a takeover arrive twice, the second time after its holder has given
-// the key back.
-func TestPoint10_ATakeoverPinsTheFenceItSaw(t *testing.T) {
+// The test lets a takeover arrive twice, the second time after its holder has released the
+// key.
+func TestPoint10_ATakeoverIsConditionalOnTheFenceItSaw(t *testing.T) {
 	w := newWorld(t)
 	take(t, w.Claims, "k")
 	w.clock.Advance(2 * time.Minute)
@@ -357,7 +357,7 @@ func TestPoint10_ATakeoverPinsTheFenceItSaw(t *testing.T) {
 	}
 }
 
-// recorder shows the updates that pin a fence.
+// recorder keeps the updates that are conditional on a fence.
 type recorder struct {
 	*meter
 	seen func(*dynamodb.UpdateItemInput)
@@ -412,7 +412,7 @@ func TestPoint12_OperationsShareATableButNeitherSettingsNorResults(t *testing.T)
 	w.clock.Advance(5 * time.Second)
 
 	if got := take(t, refund, "r"); got.Outcome != once.TakenOver {
-		t.Errorf("the short lease has ended: %s", got.Outcome)
+		t.Errorf("the short lease must have ended: %s", got.Outcome)
 	}
 	refused(t, charge, "c", once.ErrInProgress)
 	refused(t, charge, "r", once.ErrMismatch)
@@ -475,7 +475,7 @@ func TestPoint15_TheLeaseIsNeverZeroAndNeverEndless(t *testing.T) {
 	}
 }
 
-func TestPoint27_WhatIsReadAfterARefusalIsConsistent(t *testing.T) {
+func TestPoint27_ReadsAfterARefusalAreConsistent(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
 	spy := &readings{meter: w.db}

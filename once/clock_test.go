@@ -38,7 +38,7 @@ func TestPoint16_AHolderCountsFromBeforeItsRequestAndAnObserverFromAfter(t *test
 	w.clock.Advance(50 * time.Second)
 
 	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrLeaseExpired) {
-		t.Errorf("a minute after it was sent the lease has ended: %v", err)
+		t.Errorf("the lease must end a minute after the claim was sent: %v", err)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestPoint17_NoTwoHoldWithinTheMargin(t *testing.T) {
 	})
 
 	if takenOver == 0 || takenOver == n {
-		t.Errorf("%d of %d were taken over: the moments are badly chosen", takenOver, n)
+		t.Errorf("%d of %d were taken over: the test draws bad moments", takenOver, n)
 	}
 }
 
@@ -89,16 +89,16 @@ func TestPoint17_AClockBeyondTheMarginIsRefused(t *testing.T) {
 	refused(t, slow, "new", once.ErrClockSkew)
 
 	if got := take(t, w.Claims, "new"); got.Outcome != once.Acquired {
-		t.Errorf("what the slow one had claimed was given back: %s", got.Outcome)
+		t.Errorf("the slow machine must release what it claimed: %s", got.Outcome)
 	}
 	w.clock.Advance(2 * time.Minute)
 
 	if got := take(t, w.Claims, "k"); got.Outcome != once.TakenOver {
-		t.Errorf("the right clock takes over: %s", got.Outcome)
+		t.Errorf("a machine with the right clock must take over: %s", got.Outcome)
 	}
 }
 
-func TestAClockThatIsAheadDoesNotTakeADoneTransactionForExpired(t *testing.T) {
+func TestAClockThatIsAheadDoesNotRepeatATransaction(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 100)
 
@@ -117,7 +117,7 @@ func TestAClockThatIsAheadDoesNotTakeADoneTransactionForExpired(t *testing.T) {
 	w.clock.Advance(2 * time.Hour)
 
 	if _, replayed, err := w.DoInTransaction(t.Context(), "k", payload, []byte("r"), debit("a", 4)); err != nil || replayed {
-		t.Errorf("the right clock, past the retention: %t %v", replayed, err)
+		t.Errorf("with the right clock, after the retention: %t %v", replayed, err)
 	}
 }
 

@@ -120,7 +120,7 @@ func locked(t *testing.T, s *shop, db *dynamodb.Client, first bool) once.Outcome
 	if err != nil || !lock.Acquired {
 		return "held forever"
 	}
-	_, _ = db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("once")}) // a moment to die in
+	_, _ = db.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: aws.String("once")}) // the process may die here
 	s.effects = append(s.effects, 1)
 
 	return once.Acquired
@@ -149,10 +149,10 @@ var crashes = []crashRow{
 	{"once-lock", "after the effect", 0, false, locked},
 }
 
-// TestPoint52_TheCrashMatrixIsWhatThePageSays kills the first process at every step
+// TestPoint52_TheCrashMatrixIsAsDocumented kills the first process at every step
 // and lets a second one try after the lease. The table in docs/patterns/claims.md is
 // this test's output.
-func TestPoint52_TheCrashMatrixIsWhatThePageSays(t *testing.T) {
+func TestPoint52_TheCrashMatrixIsAsDocumented(t *testing.T) {
 	var table strings.Builder
 	table.WriteString("| mode | the first process dies | effects in the end | the next caller, after the lease |\n|---|---|---|---|\n")
 

@@ -31,7 +31,7 @@ type fundsError struct{ Missing int }
 
 func (e *fundsError) Error() string { return fmt.Sprintf("%d missing", e.Missing) }
 
-func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
+func TestPoint22_TheErrorOfTheWorkDecidesAboutTheKey(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) {
 		c.Failures = map[string]error{"Declined": errDeclined, "Funds": errFunds}
 	})
@@ -62,15 +62,15 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 				switch name {
 				case "registered":
 					if !errors.Is(err, errDeclined) {
-						t.Errorf("call %d: errors.Is does not find it: %v", i, err)
+						t.Errorf("call %d: errors.Is must find the error: %v", i, err)
 					}
 				case "registered type":
 					if !errors.As(err, &funds) || funds.Missing != 7 {
-						t.Errorf("call %d: errors.As does not find it: %v", i, err)
+						t.Errorf("call %d: errors.As must find the error: %v", i, err)
 					}
 				default:
 					if !errors.Is(err, &once.Failure{Code: "Closed"}) || errors.Is(err, &once.Failure{Code: "Declined"}) {
-						t.Errorf("call %d: its code is its identity: %v", i, err)
+						t.Errorf("call %d: failures with equal codes must be equal: %v", i, err)
 					}
 				}
 			}
@@ -97,7 +97,7 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 			}
 		})
 		if _, _, err := asking.Do(t.Context(), "lost", payload, job.do); !errors.Is(err, once.ErrUnknownOutcome) {
-			t.Errorf("the reconciler does not know either: %v", err)
+			t.Errorf("an outcome that the reconciler does not know: %v", err)
 		}
 		answer = once.Resolution{Status: once.StatusCompleted, Result: []byte("charged")}
 
@@ -107,25 +107,25 @@ func TestPoint22_TheClassOfTheErrorDecidesWhatBecomesOfTheKey(t *testing.T) {
 		}
 
 		if job.calls != 1 || len(asked) != 2 {
-			t.Errorf("%d calls, asked %v", job.calls, asked)
+			t.Errorf("%d calls, the reconciler was asked %v", job.calls, asked)
 		}
 	})
 }
 
-func TestPoint23_AClaimIsEndedAlsoWhenItsCallerHasGone(t *testing.T) {
+func TestPoint23_AClaimIsEndedEvenIfItsCallerIsCanceled(t *testing.T) {
 	w := newWorld(t)
-	t.Run("cancelled during the work", func(t *testing.T) {
+	t.Run("canceled during the work", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		_, _, err := w.Do(ctx, "cancelled", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+		_, _, err := w.Do(ctx, "canceled", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 			cancel()
 			return nil, ctx.Err()
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		take(t, w.Claims, "cancelled")
+		take(t, w.Claims, "canceled")
 	})
-	t.Run("cancelled, and the work was done", func(t *testing.T) {
+	t.Run("canceled, and the work was done", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		_, _, err := w.Do(ctx, "done", payload, func(context.Context, *once.Claim) ([]byte, error) {
 			cancel()
@@ -135,7 +135,7 @@ func TestPoint23_AClaimIsEndedAlsoWhenItsCallerHasGone(t *testing.T) {
 			t.Errorf("%q, %v", got.Result, err)
 		}
 	})
-	t.Run("cancelled while the claim was on its way", func(t *testing.T) {
+	t.Run("canceled while the claim was on its way", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		w.cancelWithAnswer(cancel)
 
@@ -165,10 +165,10 @@ func TestPoint23_AClaimIsEndedAlsoWhenItsCallerHasGone(t *testing.T) {
 	})
 }
 
-func TestAClaimWhoseLeaseEndedIsDoubtedWhereWorkMustNotBeRepeated(t *testing.T) {
+func TestUnderExpiredIsUnknownAnEndedLeaseIsAnUnknownOutcome(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	held := take(t, w.Claims, "k")
-	w.clock.Advance(time.Hour + 2*time.Second) // its retention does not free it
+	w.clock.Advance(time.Hour + 2*time.Second) // the retention must not free it
 	refused(t, w.Claims, "k", once.ErrUnknownOutcome)
 
 	if err := held.Complete(t.Context(), nil); !errors.Is(err, once.ErrStaleOwner) {
@@ -185,16 +185,16 @@ func TestAClaimWhoseLeaseEndedIsDoubtedWhereWorkMustNotBeRepeated(t *testing.T) 
 	}
 
 	if err := w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased}); err != nil {
-		t.Errorf("again, as after a lost answer: %v", err)
+		t.Errorf("the same resolution again: %v", err)
 	}
 	take(t, w.Claims, "k")
 
 	if err := w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased}); !errors.Is(err, once.ErrStaleOwner) {
-		t.Errorf("the key has moved on: %v", err)
+		t.Errorf("a resolution of a record that has changed: %v", err)
 	}
 }
 
-func TestPoint25_PastItsRetentionAKeyIsNewAndItsFenceGoesOn(t *testing.T) {
+func TestPoint25_AfterTheRetentionAKeyIsFreeAndItsFenceGrows(t *testing.T) {
 	w := newWorld(t)
 	first := take(t, w.Claims, "k")
 	if err := first.Complete(t.Context(), []byte("old")); err != nil {
@@ -217,7 +217,7 @@ func TestPoint25_PastItsRetentionAKeyIsNewAndItsFenceGoesOn(t *testing.T) {
 	}
 
 	if got, err := w.Claim(t.Context(), "k", []byte("new payload")); err != nil || got.Result != nil {
-		t.Errorf("nothing is left of the old result: %+v, %v", got, err)
+		t.Errorf("the new record must not contain the old result: %+v, %v", got, err)
 	}
 }
 
@@ -254,7 +254,7 @@ func TestTheLeaseIsExtendedWhileTheWorkRuns(t *testing.T) {
 		return nil, context.Cause(ctx)
 	})
 	if !errors.Is(err, once.ErrStaleOwner) {
-		t.Errorf("who has lost the claim is told: %v", err)
+		t.Errorf("the caller must learn that the claim was lost: %v", err)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestWithoutAHeartbeatTheWorkEndsWithTheLease(t *testing.T) {
 	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 		end, ok := ctx.Deadline()
 		if left := time.Until(end); !ok || left > time.Minute || left < 50*time.Second {
-			t.Errorf("the work has %s", left)
+			t.Errorf("the work has %s left", left)
 		}
 
 		return nil, nil

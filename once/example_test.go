@@ -13,8 +13,8 @@ import (
 	"ratchet/once/keys"
 )
 
-// A refund is made once, however often it is asked for. An embedded engine stands in
-// for DynamoDB.
+// A refund is made once, however often it is requested. The example uses an embedded engine
+// in place of DynamoDB.
 func Example() {
 	ctx := context.Background()
 	dir, _ := os.MkdirTemp("", "once")

@@ -48,7 +48,7 @@ func TestPoint14_EqualJSONHasOneFingerprint(t *testing.T) {
 	}
 }
 
-func TestPoint14_PayloadsOfAnEarlierSchemeAreRecognisedDuringARollOut(t *testing.T) {
+func TestPoint14_PayloadsOfTheOtherSchemeAreRecognizedDuringARollout(t *testing.T) {
 	w := newWorld(t)
 	asJSON := w.with(t, func(c *once.Config) { c.PayloadJSON = true })
 	const first, same, other = `{"a":1,"b":2}`, `{"b":2,"a":1}`, `{"a":1}`
@@ -60,7 +60,7 @@ func TestPoint14_PayloadsOfAnEarlierSchemeAreRecognisedDuringARollOut(t *testing
 		}
 	}
 	claim(w.Claims, "exact", first, nil)
-	claim(asJSON, "exact", first, once.ErrInProgress) // recognised
+	claim(asJSON, "exact", first, once.ErrInProgress) // recognized by its stored scheme
 	claim(asJSON, "exact", other, once.ErrMismatch)
 	claim(asJSON, "json", first, nil)
 	claim(asJSON, "json", same, once.ErrInProgress)

@@ -11,14 +11,14 @@ import (
 	"ratchet/once"
 )
 
-// beating is a world in a bubble whose claims have a heartbeat; time passes when all wait.
+// beating returns a world whose claims have a heartbeat. It runs in a synctest bubble.
 func beating(t *testing.T) *world {
 	w := newWorld(t, func(c *once.Config) { c.Heartbeat, c.Now = true, time.Now })
 	w.service.clock = nil
 	return w
 }
 
-func TestDoneWorkOutlivesAnOutageThatEndsWithinTheExtendedLease(t *testing.T) {
+func TestDoneWorkIsCompletedIfAnOutageEndsWithinTheExtendedLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := beating(t)
 		runs := 0
@@ -45,7 +45,7 @@ func TestDoneWorkOutlivesAnOutageThatEndsWithinTheExtendedLease(t *testing.T) {
 	})
 }
 
-func TestWhatTheWorkExtendsItselfCountsToo(t *testing.T) {
+func TestAnExtensionByTheWorkItselfCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
 		w.service.clock = nil
@@ -77,18 +77,18 @@ func TestAHeartbeatEndsWithAPanic(t *testing.T) {
 		}()
 
 		if work.Err() == nil {
-			t.Error("the work's context goes on")
+			t.Error("the work's context must end")
 		}
 		w.calls()
 		time.Sleep(time.Hour)
 
 		if sent := w.calls(); len(sent) > 0 {
-			t.Errorf("it goes on asking: %v", sent)
+			t.Errorf("the heartbeat must end: %v", sent)
 		}
 	})
 }
 
-func TestAnOutageLongerThanTheLeaseIsTold(t *testing.T) {
+func TestAnOutageLongerThanTheLeaseIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := beating(t)
 		_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {

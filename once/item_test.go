@@ -14,7 +14,7 @@ import (
 	"ratchet/once"
 )
 
-func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
+func TestAnItemRemembersItsLastKeysOnly(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 1000)
 
@@ -29,7 +29,7 @@ func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 
 		for recent := max(0, i-5); recent <= i; recent++ {
 			if _, replayed, err := w.DoInItem(t.Context(), strconv.Itoa(recent), payload, write); err != nil || !replayed {
-				t.Fatalf("after %d: %d is forgotten: %v", i, recent, err)
+				t.Fatalf("after %d keys, key %d must still be known: %v", i, recent, err)
 			}
 		}
 
@@ -47,7 +47,7 @@ func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	// Everything that an update can do, and an item that is not there yet.
+	// All clauses of an update, on an item that does not exist yet.
 	full := once.ItemWrite{Table: "business", Key: key("new"), Set: "#s = :s", Remove: "gone", Add: "visits :one", Delete: "tags :tags",
 		Names: map[string]string{"#s": "status"}, Values: item{":s": num(1), ":one": num(1), ":tags": &types.AttributeValueMemberSS{Value: []string{"x"}}}}
 	if _, _, err := w.DoInItem(t.Context(), "full", payload, full); err != nil {
@@ -59,7 +59,7 @@ func TestAnItemRemembersItsLastKeysAndNoMore(t *testing.T) {
 	}
 }
 
-func TestARefusalIsToldAlsoByAnItemWhoseMemoryIsFull(t *testing.T) {
+func TestAnItemWithAFullMemoryStillReportsARefusal(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
 
@@ -74,7 +74,7 @@ func TestARefusalIsToldAlsoByAnItemWhoseMemoryIsFull(t *testing.T) {
 	}
 }
 
-func TestWritersThatMakeRoomAtTheSameTimeDoNotMakeItTwice(t *testing.T) {
+func TestConcurrentWritersDeleteOldMarksOnce(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 1000)
 	write := debitItem("a", 1)
@@ -88,7 +88,7 @@ func TestWritersThatMakeRoomAtTheSameTimeDoNotMakeItTwice(t *testing.T) {
 			switch {
 			case err == nil:
 				done.Add(1)
-			case !errors.Is(err, once.ErrInProgress): // the item changes faster than one looks
+			case !errors.Is(err, once.ErrInProgress): // the item changes faster than a caller can read it
 				t.Error(err)
 			}
 		})
@@ -98,6 +98,6 @@ func TestWritersThatMakeRoomAtTheSameTimeDoNotMakeItTwice(t *testing.T) {
 	got := w.account(t, "a")
 	marks := int64(len(got) - 3) // key, balance, count
 	if numberOf(got["balance"]) != 1000-done.Load() || marks > 4 || numberOf(got["once#count"]) != marks {
-		t.Errorf("%d were done: balance %d, %d marks, counted %d", done.Load(), numberOf(got["balance"]), marks, numberOf(got["once#count"]))
+		t.Errorf("%d writes: balance %d, %d marks, count %d", done.Load(), numberOf(got["balance"]), marks, numberOf(got["once#count"]))
 	}
 }

@@ -34,8 +34,8 @@ func killClaims(db *dynamodb.Client) (*once.Claims, error) {
 	return once.New(once.Config{DynamoDB: db, Table: "once", Lease: time.Second, Margin: 10 * time.Millisecond})
 }
 
-// child does the work of all keys, in an order of its own, until all of it is done. An
-// effect is a file named after key and fence: a second one under the same fence fails.
+// child does the work of all keys in a random order. An effect is a file that is named
+// after key and fence, so a second effect under the same fence fails.
 func child(ctx context.Context, url, dir string) error {
 	claims, err := killClaims(endpoint(url))
 	if err != nil {
@@ -52,7 +52,7 @@ func child(ctx context.Context, url, dir string) error {
 			if err != nil {
 				return nil, once.Fail("SecondEffect", err)
 			}
-			time.Sleep(rand.N(20 * time.Millisecond)) // a moment to be killed in, behind the effect
+			time.Sleep(rand.N(20 * time.Millisecond)) // the process may be killed here, after the effect
 
 			return []byte(fence), f.Close()
 		})
@@ -83,8 +83,8 @@ func start(t *testing.T, url, dir string) *worker {
 	return w
 }
 
-// TestKillNineLeavesOneRecordedResultPerKey kills workers again and again in the
-// middle of their work, with a signal that nobody can catch.
+// TestKillNineLeavesOneRecordedResultPerKey kills workers repeatedly in the middle of their
+// work, with a signal that a process cannot catch.
 func TestKillNineLeavesOneRecordedResultPerKey(t *testing.T) {
 	engine, dir := embeddedtest.Open(t), t.TempDir()
 	server := httptest.NewServer(engine.Handler())
@@ -105,7 +105,7 @@ func TestKillNineLeavesOneRecordedResultPerKey(t *testing.T) {
 
 	for range kills {
 		time.Sleep(20*time.Millisecond + rand.N(60*time.Millisecond)) // until the kill
-		_ = running[0].cmd.Process.Kill()                             // one that has finished cannot be killed
+		_ = running[0].cmd.Process.Kill()                             // the kill fails if the process has finished
 		<-running[0].ended
 		running = append(running[1:], start(t, server.URL, dir))
 	}

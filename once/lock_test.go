@@ -11,7 +11,7 @@ import (
 	"ratchet/once"
 )
 
-func TestALockHasOneHolderForAllTime(t *testing.T) {
+func TestALockHasOneHolderEver(t *testing.T) {
 	w := newWorld(t)
 	locks := w.locks(t)
 
@@ -50,12 +50,12 @@ func TestALockHasOneHolderForAllTime(t *testing.T) {
 		t.Errorf("%+v %t %v", got, there, err)
 	}
 
-	if _, there, err := locks.Get(t.Context(), "nobody's"); there || err != nil {
+	if _, there, err := locks.Get(t.Context(), "never acquired"); there || err != nil {
 		t.Errorf("%t %v", there, err)
 	}
 }
 
-func TestALostAnswerCostsNoLock(t *testing.T) {
+func TestALockIsAcquiredDespiteALostAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.loseAnswers(1)
 
@@ -75,7 +75,7 @@ func TestALostAnswerCostsNoLock(t *testing.T) {
 	}
 }
 
-func TestLocksAndClaimsDoNotMeet(t *testing.T) {
+func TestLocksAndClaimsHaveSeparateKeys(t *testing.T) {
 	w := newWorld(t)
 	if got, err := w.locks(t).Acquire(t.Context(), "k", "pod-1"); err != nil || !got.Acquired {
 		t.Fatalf("%+v, %v", got, err)

@@ -12,7 +12,7 @@ import (
 	"ratchet/once"
 )
 
-// modelKey is what a key's record must be, kept by other means than the package's.
+// modelKey is the record that a key must have, computed without the package.
 type modelKey struct {
 	status  once.Status // "" without a record
 	owner   int         // the number of the claim that holds or ended it
@@ -23,8 +23,8 @@ type modelKey struct {
 	result  string
 }
 
-// model claims two keys from three machines whose clocks are a little off, loses
-// answers, lets time pass and sweeps, and compares every answer with the model's.
+// model claims two keys from three machines whose clocks differ. It loses answers, lets
+// time pass and records be deleted, and compares every answer with the model's.
 type model struct {
 	w        *world
 	prefix   string
@@ -51,7 +51,7 @@ const (
 
 func (m *model) clock(machine int) int64 { return m.now + m.offsets[machine] }
 
-// claim is what a claim must answer, and what it leaves.
+// claim returns what a claim must return, and updates the model.
 func (m *model) claim(k *modelKey, now int64, number int, payload string) (outcome once.Outcome, want error) {
 	expired := k.expires != 0 && k.expires < now/1000
 	switch {
@@ -83,7 +83,7 @@ func (m *model) claim(k *modelKey, now int64, number int, payload string) (outco
 	return outcome, nil
 }
 
-// step is what a holder's step must answer, and what it leaves.
+// step returns what a holder's step must return, and updates the model.
 func (m *model) step(k *modelKey, h *holding, now int64, verb string) error {
 	target := map[string]once.Status{"complete": once.StatusCompleted, "fail": once.StatusFailed, "unknown": once.StatusUnknown,
 		"release": once.StatusReleased, "extend": once.StatusInProgress}[verb]
@@ -132,7 +132,7 @@ func same(err, want error) bool {
 	return want == nil && err == nil || want != nil && errors.Is(err, want)
 }
 
-func TestEveryAnswerIsTheModels(t *testing.T) {
+func TestClaimsFollowTheModel(t *testing.T) {
 	w := newWorld(t)
 	n, answers := 0, map[string]int{}
 	rapid.Check(t, func(rt *rapid.T) {

@@ -57,13 +57,13 @@ func debit(account string, amount int64) func(*txn.Transaction) {
 	}
 }
 
-// debitItem is the same as a write to the item.
+// debitItem takes an amount from an account, as a write to the item.
 func debitItem(account string, amount int64) once.ItemWrite {
 	return once.ItemWrite{Table: "business", Key: key(account), Set: "balance = balance - :amount", Condition: "balance >= :amount",
 		Values: item{":amount": num(amount)}, Result: []byte("debited")}
 }
 
-// modes are the ways to store that something was done together with its effect.
+// modes are the two ways to store a mark together with its effect.
 func (w *world) modes() map[string]func(t testing.TB, c *once.Claims, k string, in []byte, account string) ([]byte, bool, error) {
 	return map[string]func(testing.TB, *once.Claims, string, []byte, string) ([]byte, bool, error){
 		"in the item": func(t testing.TB, c *once.Claims, k string, in []byte, account string) ([]byte, bool, error) {
@@ -75,7 +75,7 @@ func (w *world) modes() map[string]func(t testing.TB, c *once.Claims, k string, 
 	}
 }
 
-func TestMarkersAreOneWithTheirEffect(t *testing.T) {
+func TestAMarkerIsWrittenWithItsEffect(t *testing.T) {
 	for name := range (&world{}).modes() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -114,7 +114,7 @@ func TestMarkersAreOneWithTheirEffect(t *testing.T) {
 			w.deposit(t, "b", 4)
 
 			if _, replayed, err := do(t, w.Claims, "k3", payload, "b"); err != nil || replayed {
-				t.Errorf("a refusal leaves no mark: %t %v", replayed, err)
+				t.Errorf("a refusal must not leave a mark: %t %v", replayed, err)
 			}
 			w.transport.Around(withoutItem)
 
@@ -132,7 +132,7 @@ func refusedByBusiness(err error) bool {
 	return errors.As(err, &r) || errors.Is(err, errNoFunds)
 }
 
-func TestPoint29_TheMarkerOutranksTheRefusal(t *testing.T) {
+func TestPoint29_AMarkerComesBeforeARefusal(t *testing.T) {
 	for name := range (&world{}).modes() {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -192,16 +192,16 @@ func TestConcurrentMarkersMoveTheMoneyOncePerKey(t *testing.T) {
 
 			for k, n := range first {
 				if n != 1 {
-					t.Errorf("%d callers were told that they were the first under %s", n, k)
+					t.Errorf("%d callers were the first under %s", n, k)
 				}
 			}
 		})
 	}
 }
 
-// TestATransactionThatIsSentAgainWithoutItsTokenIsRecognised runs on an endpoint that
-// forgets tokens, as some do, and as DynamoDB does after ten minutes.
-func TestATransactionThatIsSentAgainWithoutItsTokenIsRecognised(t *testing.T) {
+// TestATransactionThatIsSentAgainWithoutItsTokenIsRecognized runs on an endpoint that
+// does not keep tokens. DynamoDB keeps them for ten minutes.
+func TestATransactionThatIsSentAgainWithoutItsTokenIsRecognized(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
 
@@ -220,7 +220,7 @@ func TestATransactionThatIsSentAgainWithoutItsTokenIsRecognised(t *testing.T) {
 	}
 }
 
-// forgetful carries every transaction out, loses the answer, and gets it again.
+// forgetful makes every transaction, loses the answer, and receives the transaction again.
 type forgetful struct{ *meter }
 
 func (f forgetful) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -233,13 +233,13 @@ func (f forgetful) TransactWriteItems(ctx context.Context, in *dynamodb.Transact
 	return f.meter.TransactWriteItems(ctx, &again, o...)
 }
 
-func TestWorkMayEndItsClaimInATransaction(t *testing.T) {
+func TestWorkMayCompleteItsClaimInATransaction(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
 
 	held := take(t, w.Claims, "k")
 	if err := held.CompleteIn(t.Context(), nil, debit("a", 11)); !errors.Is(err, errNoFunds) {
-		t.Errorf("a refusal of the business: %v", err)
+		t.Errorf("a refusal by the caller's own part: %v", err)
 	}
 	w.loseAnswers(1)
 
@@ -249,7 +249,7 @@ func TestWorkMayEndItsClaimInATransaction(t *testing.T) {
 	w.transport.Clear()
 
 	if err := held.CompleteIn(t.Context(), []byte("r"), debit("a", 4)); !errors.Is(err, once.ErrInvalid) {
-		t.Errorf("a claim ends once: %v", err)
+		t.Errorf("a claim must end once: %v", err)
 	}
 	stale := take(t, w.Claims, "stale")
 	w.clock.Advance(2 * time.Minute)
@@ -273,7 +273,7 @@ func TestWorkMayEndItsClaimInATransaction(t *testing.T) {
 	}
 }
 
-func TestAKeyThatALeaseHolderBeganIsNotFinishedByATransaction(t *testing.T) {
+func TestATransactionDoesNotFinishTheWorkOfALeaseHolder(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
 	take(t, w.Claims, "k")
@@ -303,8 +303,8 @@ func TestAKeyThatALeaseHolderBeganIsNotFinishedByATransaction(t *testing.T) {
 	}
 }
 
-// TestPoint51_EachPathCostsWhatItsPageSays is the budget of docs/patterns/claims.md.
-func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
+// TestPoint51_EachPathCostsWhatIsDocumented measures the costs that docs/patterns/claims.md states.
+func TestPoint51_EachPathCostsWhatIsDocumented(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 1000)
 	var table strings.Builder
@@ -368,7 +368,7 @@ func TestPoint51_EachPathCostsWhatItsPageSays(t *testing.T) {
 	onPage(t, table.String())
 }
 
-// onPage checks that docs/patterns/claims.md holds a table as it was measured.
+// onPage checks that docs/patterns/claims.md contains the measured table.
 func onPage(t *testing.T, table string) {
 	t.Helper()
 
@@ -378,6 +378,6 @@ func onPage(t *testing.T, table string) {
 	}
 
 	if !strings.Contains(string(page), table) {
-		t.Errorf("docs/patterns/claims.md does not hold this table:\n%s", table)
+		t.Errorf("docs/patterns/claims.md does not contain this table:\n%s", table)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"ratchet/once/keys"
 )
 
-func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testing.T) {
+func TestPoint48_WithoutDynamoDBWorkFailsUnlessFailOpenIsSet(t *testing.T) {
 	w := newWorld(t)
 	open := w.with(t, func(c *once.Config) { c.FailOpen, c.Operation = true, "newsletter" })
 	job := &work{result: []byte("r")}
@@ -27,21 +27,21 @@ func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testi
 		w.outcomes()
 
 		if _, _, err := w.Do(t.Context(), "k", payload, job.do); !errors.Is(err, errOutage) || job.calls != 0 {
-			t.Errorf("%s: fails closed: %v, %d calls", name, err, job.calls)
+			t.Errorf("%s: without FailOpen: %v, %d calls", name, err, job.calls)
 		}
 
 		got, replayed, err := open.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
 			if c.Outcome != once.Untracked || errors.Join(c.Extend(ctx), c.Complete(ctx, nil), c.Release(ctx)) != nil {
-				t.Errorf("%s: the work is told: %s", name, c.Outcome)
+				t.Errorf("%s: the outcome of the claim is %s", name, c.Outcome)
 			}
 			return job.do(ctx, c)
 		})
 		if err != nil || replayed || string(got) != "r" {
-			t.Errorf("%s: fails open: %q %t %v", name, got, replayed, err)
+			t.Errorf("%s: with FailOpen: %q %t %v", name, got, replayed, err)
 		}
 
-		if told := w.outcomes(); !slices.Equal(told, []once.Outcome{"unavailable", "unavailable", once.Untracked}) {
-			t.Errorf("%s: told %v", name, told)
+		if observed := w.outcomes(); !slices.Equal(observed, []once.Outcome{"unavailable", "unavailable", once.Untracked}) {
+			t.Errorf("%s: observed %v", name, observed)
 		}
 	}
 	w.transport.Clear()
@@ -53,25 +53,25 @@ func TestPoint48_WithoutItsStoreAnOperationFailsUnlessItWasAllowedNotTo(t *testi
 	w.outage("GetItem")
 
 	if _, replayed, err := open.Do(t.Context(), "large", payload, job.do); !errors.Is(err, once.ErrResultUnavailable) || !replayed || job.calls != 0 {
-		t.Errorf("a result that cannot be fetched was given once: %t %v, %d calls", replayed, err, job.calls)
+		t.Errorf("a result that cannot be read must not lead to another run: %t %v, %d calls", replayed, err, job.calls)
 	}
 	w.transport.Clear()
 
 	missing := w.with(t, func(c *once.Config) { c.FailOpen, c.Table = true, "missing" })
 	if _, _, err := missing.Do(t.Context(), "k", payload, job.do); err == nil || job.calls != 0 {
-		t.Errorf("a table that is missing is no outage: %v", err)
+		t.Errorf("a missing table must not count as an outage: %v", err)
 	}
 
 	for name, c := range map[string]*once.Claims{"in progress": w.Claims, "mismatch": open} {
 		take(t, w.Claims, name)
 
 		if _, _, err := c.Do(t.Context(), name, payload, job.do); err == nil || job.calls != 0 {
-			t.Errorf("%s: a refusal is no outage: %v", name, err)
+			t.Errorf("%s: a refusal must not count as an outage: %v", name, err)
 		}
 	}
 }
 
-func TestPoint49And35_ATableThatCannotHoldClaimsIsFound(t *testing.T) {
+func TestPoint49And35_CheckFindsATableThatCannotHoldClaims(t *testing.T) {
 	db := embeddedtest.DynamoDB(t)
 	expiring := func(table, attribute string) {
 		t.Helper()
@@ -113,7 +113,7 @@ func TestPoint49And35_ATableThatCannotHoldClaimsIsFound(t *testing.T) {
 	}
 }
 
-// describing answers DescribeTable as a table of AWS would that the engine cannot have.
+// describing answers DescribeTable for tables that the engine does not support.
 type describing struct {
 	*meter
 	table types.TableDescription
@@ -139,7 +139,7 @@ func TestPoint49_NoExpressionNamesAnAttributeWithoutAnAlias(t *testing.T) {
 	c := w.with(t, func(c *once.Config) { c.DynamoDB = spy })
 	held := take(t, c, "k")
 	for _, err := range endings(t.Context(), held) {
-		_ = err // some of them come after the end
+		_ = err // some steps come after the end of the claim
 	}
 	w.clock.Advance(2 * time.Minute)
 
@@ -204,22 +204,22 @@ func TestPoint50_KeysOwnersAndPayloadsAreNeverInErrorsOrEvents(t *testing.T) {
 		}
 
 		if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), owner) {
-			t.Errorf("it tells a secret: %v", err)
+			t.Errorf("the text contains a secret: %v", err)
 		}
 	}
 
 	if ref := w.Ref(secret); len(ref) != 12 || ref == w.with(t, func(c *once.Config) { c.LogKey = []byte("other") }).Ref(secret) {
-		t.Errorf("the abbreviation depends on the secret: %s", ref)
+		t.Errorf("the digest must depend on LogKey: %s", ref)
 	}
 
 	if !strings.Contains(all[len(all)-1].Error(), w.Ref(secret)) {
-		t.Errorf("and names the key: %v", all[len(all)-1])
+		t.Errorf("the error must contain the digest of the key: %v", all[len(all)-1])
 	}
 }
 
-func TestEveryOutcomeIsToldOnce(t *testing.T) {
+func TestEveryOutcomeIsObservedOnce(t *testing.T) {
 	w := newWorld(t)
-	told := func(why string, want ...once.Outcome) {
+	observed := func(why string, want ...once.Outcome) {
 		t.Helper()
 
 		if got := w.outcomes(); !slices.Equal(got, want) {
@@ -227,15 +227,15 @@ func TestEveryOutcomeIsToldOnce(t *testing.T) {
 		}
 	}
 	_, _, _ = w.Do(t.Context(), "k", payload, (&work{}).do)
-	told("first", once.Acquired, "completed")
+	observed("first", once.Acquired, "completed")
 	_, _, _ = w.Do(t.Context(), "k", payload, (&work{}).do)
-	told("duplicate", once.Replayed)
+	observed("duplicate", once.Replayed)
 	_, _, _ = w.Do(t.Context(), "k", []byte("other"), (&work{}).do)
-	told("other payload", "mismatch")
+	observed("other payload", "mismatch")
 	_, _, _ = w.Do(t.Context(), "f", payload, (&work{err: once.Fail("Closed", nil)}).do)
-	told("final failure", once.Acquired, "failed")
+	observed("final failure", once.Acquired, "failed")
 	_, _, _ = w.Do(t.Context(), "f", payload, (&work{}).do)
-	told("its replay", "replayed_failure")
+	observed("its replay", "replayed_failure")
 	held := take(t, w.Claims, "h")
 	_, _ = w.Claim(t.Context(), "h", payload)
 	_ = held.Extend(t.Context())
@@ -243,10 +243,10 @@ func TestEveryOutcomeIsToldOnce(t *testing.T) {
 	_ = held.Extend(t.Context())
 	take(t, w.Claims, "h")
 	_ = held.Extend(t.Context())
-	told("a lease", once.Acquired, "in_progress", "extended", "lease_expired", once.TakenOver, "stale_owner")
+	observed("a lease", once.Acquired, "in_progress", "extended", "lease_expired", once.TakenOver, "stale_owner")
 }
 
-func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
+func TestASweepFindsUnsettledClaims(t *testing.T) {
 	known := map[string]once.Resolution{}
 	var broken error
 
@@ -267,7 +267,7 @@ func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if err := take(t, w.Claims, "nobody knows").Unknown(t.Context()); err != nil {
+	if err := take(t, w.Claims, "outcome unknown").Unknown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.Advance(10 * time.Minute)
@@ -297,7 +297,7 @@ func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
 	}
 
 	if err := w.Resolve(t.Context(), r, known["live"]); !errors.Is(err, once.ErrStaleOwner) {
-		t.Errorf("a live lease is nobody else's: %v", err)
+		t.Errorf("a record whose lease runs must not be resolved: %v", err)
 	}
 
 	if err := live.Complete(t.Context(), nil); err != nil {
@@ -312,7 +312,7 @@ func TestASweepFindsWhatNobodyFinishes(t *testing.T) {
 	}
 }
 
-func TestAnOperatorMayFreeAKeyAndSaysWhy(t *testing.T) {
+func TestAnOperatorMayReleaseAKeyWithAReason(t *testing.T) {
 	w := newWorld(t)
 	held := take(t, w.Claims, "k")
 	r, there, err := w.Get(t.Context(), "k")
@@ -321,7 +321,7 @@ func TestAnOperatorMayFreeAKeyAndSaysWhy(t *testing.T) {
 	}
 
 	if err := w.ForceRelease(t.Context(), r, "", "because"); !errors.Is(err, once.ErrInvalid) {
-		t.Errorf("by nobody: %v", err)
+		t.Errorf("without a name: %v", err)
 	}
 	w.loseAnswers(1)
 
@@ -341,11 +341,11 @@ func TestAnOperatorMayFreeAKeyAndSaysWhy(t *testing.T) {
 	take(t, w.Claims, "k")
 
 	if err := w.ForceRelease(t.Context(), r, "ada", "again"); !errors.Is(err, once.ErrStaleOwner) {
-		t.Errorf("what was looked at has changed: %v", err)
+		t.Errorf("a record that has changed: %v", err)
 	}
 }
 
-func TestAKeyWithItsOwnEndIsNeverClaimableAnew(t *testing.T) {
+func TestAKeyIsNeverClaimableAfterItsOwnEnd(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.KeysExpire, c.Cache = true, 10 })
 	long, err := keys.Expiring("coupon", "o-1", w.clock.Now().Add(30*24*time.Hour))
 	if err != nil {
@@ -363,7 +363,7 @@ func TestAKeyWithItsOwnEndIsNeverClaimableAnew(t *testing.T) {
 
 	r, _, err := w.Get(t.Context(), long)
 	if err != nil || r.ExpiresAt.Before(w.clock.Now().Add(24*time.Hour+2*time.Second)) {
-		t.Errorf("it is kept until %s, %v", r.ExpiresAt, err)
+		t.Errorf("the record is kept until %s, %v", r.ExpiresAt, err)
 	}
 	w.clock.Advance(24 * time.Hour)
 	refused(t, w.Claims, long, once.ErrKeyExpired)
@@ -413,7 +413,7 @@ func TestNewReportsEveryFaultOfItsConfig(t *testing.T) {
 	}
 
 	if err := (&once.Claim{}).Complete(t.Context(), nil); !errors.Is(err, once.ErrInvalid) {
-		t.Errorf("a claim that nobody holds: %v", err)
+		t.Errorf("a claim that is not held: %v", err)
 	}
 
 	if err := take(t, w.Claims, "k").Fail(t.Context(), nil); !errors.Is(err, once.ErrInvalid) {

@@ -15,9 +15,9 @@ import (
 	"ratchet/once"
 )
 
-// TestOneResultCountsWhateverHappens lets machines with different clocks do the same
-// work at once, while answers are lost, work fails, and holders sleep past their lease.
-func TestOneResultCountsWhateverHappens(t *testing.T) {
+// TestEveryKeyHasOneResultDespiteFaults lets machines with different clocks do the same
+// work at once, while answers are lost, work fails, and holders outlive their lease.
+func TestEveryKeyHasOneResultDespiteFaults(t *testing.T) {
 	const workers, calls, keys = 8, 12, 4
 	w := newWorld(t)
 	var lost sync.Mutex
@@ -34,8 +34,8 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 	var mu sync.Mutex
 	effects := map[string][]int64{} // fences under which the work was done
 
-	results := map[string][]string{} // what callers were told
-	firsts := map[string]int{}       // callers that were told that it was them
+	results := map[string][]string{} // of all callers
+	firsts := map[string]int{}       // callers whose call was not a replay
 	var group sync.WaitGroup
 	for n := range workers {
 		off := time.Duration(n*2000/(workers-1)-1000) * time.Millisecond
@@ -52,12 +52,12 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 					case oneIn(4):
 						return nil, errors.New("failed")
 					case oneIn(3):
-						w.clock.Advance(65 * time.Second) // it sleeps past its lease
+						w.clock.Advance(65 * time.Second) // the work takes longer than its lease
 					}
 
 					return fmt.Append(nil, key, "/", c.Fence()), nil
 				})
-				switch { // ErrClockSkew is right where another one slept while an answer was on its way
+				switch { // ErrClockSkew is right if the clock moved while an answer was in flight
 				case err == nil:
 					mu.Lock()
 
@@ -76,24 +76,24 @@ func TestOneResultCountsWhateverHappens(t *testing.T) {
 	w.transport.Clear()
 	w.clock.Advance(time.Hour)
 
-	for key, told := range results {
-		slices.Sort(told)
+	for key, all := range results {
+		slices.Sort(all)
 
-		if len(slices.Compact(told)) != 1 || firsts[key] > 1 {
-			t.Errorf("key %s: results %v, %d were told that they were the first", key, told, firsts[key])
+		if len(slices.Compact(all)) != 1 || firsts[key] > 1 {
+			t.Errorf("key %s: results %v, %d callers were the first", key, all, firsts[key])
 		}
 		slices.Sort(effects[key])
 
 		if len(slices.Compact(slices.Clone(effects[key]))) != len(effects[key]) {
-			t.Errorf("key %s: two worked under one fence: %v", key, effects[key])
+			t.Errorf("key %s: two runs under one fence: %v", key, effects[key])
 		}
 
-		if got := take(t, w.Claims, key); string(got.Result) != told[0] {
-			t.Errorf("key %s: %q is stored, callers were told %q", key, got.Result, told[0])
+		if got := take(t, w.Claims, key); string(got.Result) != all[0] {
+			t.Errorf("key %s: %q is stored, callers got %q", key, got.Result, all[0])
 		}
 	}
 
 	if len(results) == 0 {
-		t.Error("nobody got through")
+		t.Error("no call succeeded")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"ratchet/once"
 )
 
-func TestASecondResolutionThatSaysSomethingElseIsRefused(t *testing.T) {
+func TestADifferentSecondResolutionIsRefused(t *testing.T) {
 	w := newWorld(t)
 	done := func(text string) once.Resolution {
 		return once.Resolution{Status: once.StatusCompleted, Result: []byte(text)}
@@ -34,7 +34,7 @@ func TestASecondResolutionThatSaysSomethingElseIsRefused(t *testing.T) {
 
 		for range 2 {
 			if err := w.Resolve(t.Context(), r, to.first); err != nil {
-				t.Errorf("%s: the first, and its repeat: %v", name, err)
+				t.Errorf("%s: the first resolution and its repeat: %v", name, err)
 			}
 		}
 		w.transport.Clear()
@@ -45,7 +45,7 @@ func TestASecondResolutionThatSaysSomethingElseIsRefused(t *testing.T) {
 	}
 }
 
-func TestAKeyThatIsFreedByForceIsForgottenHere(t *testing.T) {
+func TestForceReleaseClearsTheCache(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.Cache = 10 })
 	job := &work{result: []byte("r")}
 	for want := 1; want < 3; want++ {
@@ -70,7 +70,7 @@ func TestAKeyThatIsFreedByForceIsForgottenHere(t *testing.T) {
 	}
 }
 
-func TestWhatATransactionDidExpiresAlsoWhereWorkMustNotBeRepeated(t *testing.T) {
+func TestUnderExpiredIsUnknownTheRecordOfATransactionExpires(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
 	w.deposit(t, "a", 10)
 	check := func(k string) {

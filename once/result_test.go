@@ -67,7 +67,7 @@ func TestPoint20_ALargeResultIsStoredBeforeTheRecordPointsToIt(t *testing.T) {
 	}
 
 	if sent := w.calls(); !slices.Equal(sent, []string{"PutItem", "PutItem", "PutItem", "UpdateItem"}[4-len(sent):]) {
-		t.Errorf("sent %v: the record comes last", sent)
+		t.Errorf("sent %v, want the record last", sent)
 	}
 
 	name := textOf(w.record(t, "k")["resultRef"])
@@ -96,7 +96,7 @@ func TestPoint20_ALargeResultIsStoredBeforeTheRecordPointsToIt(t *testing.T) {
 	}
 }
 
-// bucket is a place for results outside the table.
+// bucket keeps results outside the table.
 type bucket map[string][]byte
 
 func (b bucket) Put(_ context.Context, name string, body []byte, _ time.Time) error {
@@ -106,7 +106,7 @@ func (b bucket) Put(_ context.Context, name string, body []byte, _ time.Time) er
 
 func (b bucket) Get(_ context.Context, name string) ([]byte, error) { return b[name], nil }
 
-func TestResultsMayLieElsewhereAndAreCheckedByTheirDigest(t *testing.T) {
+func TestResultsStoredElsewhereAreCheckedByTheirDigest(t *testing.T) {
 	b := bucket{}
 
 	w := newWorld(t, func(c *once.Config) { c.Inline, c.Results = 8, b })
@@ -124,7 +124,7 @@ func TestResultsMayLieElsewhereAndAreCheckedByTheirDigest(t *testing.T) {
 	refused(t, w.Claims, "k", once.ErrResultUnavailable)
 }
 
-func TestPoint21_WorkThatWasDoneIsNotRepeatedForWantOfItsResult(t *testing.T) {
+func TestPoint21_WorkIsNotRepeatedBecauseItsResultIsMissing(t *testing.T) {
 	w := newWorld(t)
 	large := &work{result: make([]byte, 4<<20+1)}
 	for range 2 {
@@ -140,7 +140,7 @@ func TestPoint21_WorkThatWasDoneIsNotRepeatedForWantOfItsResult(t *testing.T) {
 			return math.NaN(), nil
 		})
 		if !errors.Is(err, once.ErrResultUnavailable) {
-			t.Errorf("a result that is no JSON: %v", err)
+			t.Errorf("a result that has no JSON form: %v", err)
 		}
 	}
 	// An outage of the store after the effect.

@@ -12,7 +12,7 @@ import (
 	"ratchet/once/keys"
 )
 
-func TestATicketGoesOnWithTheClaimElsewhere(t *testing.T) {
+func TestATicketContinuesTheClaimElsewhere(t *testing.T) {
 	w := newWorld(t)
 	claim, err := w.Claim(t.Context(), "k", []byte("p"))
 	if err != nil {
@@ -34,11 +34,11 @@ func TestATicketGoesOnWithTheClaimElsewhere(t *testing.T) {
 	}
 
 	if again, err := w.Resume("k", ticket); err != nil || again.Complete(t.Context(), []byte("done")) != nil {
-		t.Error("the repeat of a completion whose answer was lost is refused")
+		t.Error("the repeat of a completion must succeed")
 	}
 
 	if late, err := w.Resume("k", ticket); err != nil || late.Release(t.Context()) == nil {
-		t.Error("an ended claim was released")
+		t.Error("an ended claim must not be released")
 	}
 
 	if replay, err := w.Claim(t.Context(), "k", []byte("p")); err != nil || string(replay.Result) != "done" || replay.Ticket() != "" {
@@ -46,7 +46,7 @@ func TestATicketGoesOnWithTheClaimElsewhere(t *testing.T) {
 	}
 }
 
-func TestATicketIsWorthNothingAfterATakeover(t *testing.T) {
+func TestATicketIsUselessAfterATakeover(t *testing.T) {
 	w := newWorld(t)
 	first, err := w.Claim(t.Context(), "k", nil)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestATicketIsWorthNothingAfterATakeover(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTicketIsRefused(t *testing.T) {
+func TestAMalformedTicketIsRefused(t *testing.T) {
 	w := newWorld(t)
 	for _, text := range []string{"", "x", "AAAAAAAAAAAAAAAAAAAAAAAAAA", "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2", strings.Repeat("A", 1000), "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2-3", "AAAAAAAAAAAAAAAAAAAAAAAAAA-1-2-!"} {
 		if _, err := w.Resume("k", once.Ticket(text)); !errors.Is(err, once.ErrInvalid) {
@@ -82,11 +82,11 @@ func TestWhatIsNoTicketIsRefused(t *testing.T) {
 	}
 
 	if text := fmt.Sprintf("%v %+v %#v %s", claim.Ticket(), claim.Ticket(), claim.Ticket(), claim.Ticket()); strings.Contains(text, string(claim.Ticket())[:26]) {
-		t.Error("a ticket prints its secret")
+		t.Error("a ticket must not print its secret")
 	}
 }
 
-func TestAForgedTicketGivesNoLongerLeaseAndIsNotKeptForEver(t *testing.T) {
+func TestAForgedTicketDoesNotLengthenTheLeaseOrTheRetention(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.KeysExpire = true })
 	end := w.clock.Now().Add(10 * time.Minute)
 
@@ -113,7 +113,7 @@ func TestAForgedTicketGivesNoLongerLeaseAndIsNotKeptForEver(t *testing.T) {
 	}
 }
 
-func TestARequestThatIsRepeatedGetsItsClaimAgain(t *testing.T) {
+func TestARepeatedRequestGetsItsClaimAgain(t *testing.T) {
 	w := newWorld(t)
 	as := func(owner, payload string) (*once.Claim, error) {
 		return w.ClaimAs(t.Context(), owner, "k", []byte(payload))
@@ -126,11 +126,11 @@ func TestARequestThatIsRepeatedGetsItsClaimAgain(t *testing.T) {
 
 	again, err := as("request-1", "p")
 	if err != nil || again.Ticket() != first.Ticket() || again.Outcome != once.TakenOver {
-		t.Errorf("the repeat: %+v, %v: its work may have begun", again, err)
+		t.Errorf("the repeat must be TakenOver, because its work may have begun: %+v, %v", again, err)
 	}
 
 	if strings.Contains(string(first.Ticket()), "request-1") {
-		t.Error("the ticket names the request")
+		t.Error("the ticket contains the name of the request")
 	}
 
 	if _, err := as("request-2", "p"); !errors.Is(err, once.ErrInProgress) {
@@ -142,7 +142,7 @@ func TestARequestThatIsRepeatedGetsItsClaimAgain(t *testing.T) {
 	}
 
 	if _, err := as("", "p"); !errors.Is(err, once.ErrInvalid) {
-		t.Errorf("nobody: %v", err)
+		t.Errorf("an empty name: %v", err)
 	}
 	w.clock.Advance(time.Minute + 2*time.Second)
 
@@ -164,7 +164,7 @@ func TestARequestThatIsRepeatedGetsItsClaimAgain(t *testing.T) {
 	}
 }
 
-func TestARepeatThatIsCancelledLeavesTheClaimToWhoHasIt(t *testing.T) {
+func TestACanceledRepeatDoesNotReleaseTheClaim(t *testing.T) {
 	w := newWorld(t)
 	first, err := w.ClaimAs(t.Context(), "request-1", "k", payload)
 	if err != nil {

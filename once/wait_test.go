@@ -11,7 +11,7 @@ import (
 	"ratchet/once"
 )
 
-func TestPoint24_WhoWaitsGivesUpWithoutTouchingTheRecord(t *testing.T) {
+func TestPoint24_AWaitingCallerGivesUpWithoutWritingToTheRecord(t *testing.T) {
 	w := newWorld(t)
 	held := take(t, w.Claims, "k")
 	before := w.record(t, "k")
@@ -24,15 +24,15 @@ func TestPoint24_WhoWaitsGivesUpWithoutTouchingTheRecord(t *testing.T) {
 	defer cancel()
 
 	if _, err := w.Waiting(time.Hour).Claim(ctx, "k", payload); !errors.Is(err, once.ErrInProgress) || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the context bounds the patience: %v", err)
+		t.Errorf("the context must bound the waiting time: %v", err)
 	}
 
 	if n := slices.Collect(countOf(w.calls(), "UpdateItem")); len(n) != 2 {
-		t.Errorf("%d writes, one for each call", len(n))
+		t.Errorf("%d writes, want one for each call", len(n))
 	}
 
 	if after := w.record(t, "k"); fmt.Sprint(numberOf(after["updatedAt"]), textOf(after["owner"])) != fmt.Sprint(numberOf(before["updatedAt"]), textOf(before["owner"])) {
-		t.Error("the record was touched")
+		t.Error("the record was written to")
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -48,7 +48,7 @@ func TestPoint24_WhoWaitsGivesUpWithoutTouchingTheRecord(t *testing.T) {
 	}
 
 	if err := <-done; err != nil {
-		t.Errorf("who waits gets the result: %v", err)
+		t.Errorf("a waiting caller must get the result: %v", err)
 	}
 }
 
@@ -62,7 +62,7 @@ func countOf(all []string, one string) func(func(string) bool) {
 	}
 }
 
-func TestWhoWaitsTakesOverAndWaitersOfOneKeyShareOneExecution(t *testing.T) {
+func TestAWaitingCallerTakesOverAndWaitersShareOneExecution(t *testing.T) {
 	w := newWorld(t)
 	take(t, w.Claims, "crashed")
 	w.clock.Advance(time.Minute + 2*time.Second - time.Millisecond)
@@ -92,17 +92,17 @@ func TestWhoWaitsTakesOverAndWaitersOfOneKeyShareOneExecution(t *testing.T) {
 	}
 }
 
-func TestWhoHasWaitedHasTheWholeLease(t *testing.T) {
+func TestACallerThatHasWaitedHasTheWholeLease(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.Lease, c.Margin, c.Now = 300*time.Millisecond, time.Millisecond, time.Now })
 	w.service.clock = nil
 	began := time.Now()
 	take(t, w.Claims, "k")
 
 	_, _, err := w.Waiting(time.Minute).Do(t.Context(), "k", payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-		if end, _ := ctx.Deadline(); end.Sub(began) < 595*time.Millisecond { // the other's lease, and the whole of its own
-			t.Errorf("the work ends %s after the other one began", end.Sub(began))
+		if end, _ := ctx.Deadline(); end.Sub(began) < 595*time.Millisecond { // the other lease and the whole of its own
+			t.Errorf("the work ends %s after the other claim began", end.Sub(began))
 		}
-		return nil, once.Fail("Over", nil) // ended within the lease or not: not what this is about
+		return nil, once.Fail("Over", nil) // whether the claim ends in time does not matter here
 	})
 	if errors.Is(err, once.ErrInProgress) {
 		t.Error(err)

@@ -36,7 +36,7 @@ func newClaims(t *testing.T, change ...func(*once.Config)) *once.Claims {
 	return claims
 }
 
-// handle is a handler under claims that answers as told and counts its calls.
+// handle is a handler under claims that returns a preset outcome and counts its calls.
 type handle struct {
 	queues.Handler
 	calls []string
@@ -66,7 +66,7 @@ func message(id string) queues.Message {
 	return queues.Message{ID: id, Body: "body", Queue: "charges", Receives: 1}
 }
 
-func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
+func TestPoint45_TheOutcomeOfTheClaimDecidesAboutTheMessage(t *testing.T) {
 	claims := newClaims(t)
 	h := newHandle(t, events.Config{Claims: claims})
 	want := func(m queues.Message, kind queues.Kind, calls int) queues.Outcome {
@@ -87,7 +87,7 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 	}
 
 	if out := want(message("retry"), queues.KindRetry, 2); out.After != 7*time.Second {
-		t.Errorf("the handler's own pause: %s", out.After)
+		t.Errorf("the handler's own retry time: %s", out.After)
 	}
 	want(message("retry"), queues.KindRetry, 3)
 
@@ -110,7 +110,7 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 	<-started
 
 	if out := want(message("held"), queues.KindInProgress, 5); out.After < 4*time.Minute || out.After > 6*time.Minute {
-		t.Errorf("invisible for the rest of the lease: %s", out.After)
+		t.Errorf("the message must be hidden for the rest of the lease: %s", out.After)
 	}
 	close(finish)
 	group.Wait()
@@ -123,12 +123,12 @@ func TestPoint45_WhatTheClaimSaysDecidesWhatBecomesOfTheMessage(t *testing.T) {
 	}()
 
 	if out := unknown.Handler(t.Context(), message("panic")); out.Kind != queues.KindInProgress || len(unknown.calls) != 1 {
-		t.Errorf("an unknown outcome is not repeated: %s, %d calls", out.Kind, len(unknown.calls))
+		t.Errorf("an unknown outcome must not be repeated: %s, %d calls", out.Kind, len(unknown.calls))
 	}
 }
 
-// TestPoint45_ABatchThatWasCutOffRepeatsNothing kills a function behind message k.
-func TestPoint45_ABatchThatWasCutOffRepeatsNothing(t *testing.T) {
+// TestPoint45_ARedeliveredBatchRepeatsNothing kills a function behind message k.
+func TestPoint45_ARedeliveredBatchRepeatsNothing(t *testing.T) {
 	h := newHandle(t, events.Config{Claims: newClaims(t)})
 
 	var batch struct{ Records []map[string]any }
@@ -184,7 +184,7 @@ func TestPoint45_ABatchThatWasCutOffRepeatsNothing(t *testing.T) {
 	}
 }
 
-func TestTheSendersOwnIDCountsMoreThanTheMessages(t *testing.T) {
+func TestTheSendersIDComesBeforeTheMessagesID(t *testing.T) {
 	h := newHandle(t, events.Config{Claims: newClaims(t)})
 	for _, id := range []string{"a", "b"} {
 		m := message(id)
@@ -241,6 +241,6 @@ func TestAFunctionReturnsTheStoredResult(t *testing.T) {
 	}
 
 	if _, err := events.Function(events.FunctionConfig{}, nil); err == nil {
-		t.Error("nothing is accepted")
+		t.Error("a missing function is accepted")
 	}
 }

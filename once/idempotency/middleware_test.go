@@ -51,10 +51,10 @@ func newAPI(t *testing.T, change ...func(*api, *once.Config)) *api {
 	}}
 	a.cfg = idempotency.Config{Now: func() time.Time { return noon },
 		Caller: func(r *http.Request) (string, error) {
-			if who := r.Header.Get("X-Caller"); who != "nobody" {
+			if who := r.Header.Get("X-Caller"); who != "unknown" {
 				return "tenant-" + who, nil
 			}
-			return "", errors.New("nobody")
+			return "", errors.New("unknown caller")
 		}}
 	cfg := once.Config{DynamoDB: embeddedtest.DynamoDB(t, once.TableInput("once")), Table: "once", Operation: "http", Lease: time.Minute,
 		Now: func() time.Time { return noon }}
@@ -136,7 +136,7 @@ func TestARetryGetsTheStoredResponse(t *testing.T) {
 	}
 
 	if r := a.post("/orders", "clay", "Idempotency-Key", `k-1`); r.header.Get("Idempotent-Replayed") != "true" {
-		t.Error("the same key without quotes is the same key")
+		t.Error("a key with and without quotes must be the same key")
 	}
 
 	if a.calls.Load() != 1 {
@@ -144,7 +144,7 @@ func TestARetryGetsTheStoredResponse(t *testing.T) {
 	}
 }
 
-func TestTheKeyMustBeThereAndReadable(t *testing.T) {
+func TestAMissingOrMalformedKeyIsRefused(t *testing.T) {
 	a := newAPI(t, func(a *api, _ *once.Config) { a.cfg.Docs = "https://docs.example/keys" })
 	r := a.post("/orders", "")
 	if link := r.header.Get("Link"); !strings.Contains(link, "https://docs.example/keys") || !strings.Contains(link, "describedby") {
@@ -155,7 +155,7 @@ func TestTheKeyMustBeThereAndReadable(t *testing.T) {
 	problem(t, a.post("/orders", "", "Idempotency-Key", `"open`), http.StatusBadRequest, "idempotency_key_malformed")
 	problem(t, a.post("/orders", "", "Idempotency-Key", "a", "Idempotency-Key", "b"), http.StatusBadRequest, "idempotency_key_malformed")
 	problem(t, a.post("/orders", "", "Idempotency-Key", strings.Repeat("k", 256)), http.StatusBadRequest, "idempotency_key_malformed")
-	problem(t, a.post("/orders", "", "Idempotency-Key", "k", "X-Caller", "nobody"), http.StatusUnauthorized, "caller_unknown")
+	problem(t, a.post("/orders", "", "Idempotency-Key", "k", "X-Caller", "unknown"), http.StatusUnauthorized, "caller_unknown")
 
 	if a.calls.Load() != 0 {
 		t.Errorf("%d calls", a.calls.Load())
@@ -169,7 +169,7 @@ func TestTheKeyMustBeThereAndReadable(t *testing.T) {
 	}
 
 	if r := a.send(httptest.NewRequest(http.MethodGet, "/orders", nil)); r.status != http.StatusCreated || optional.calls.Load() != 2 {
-		t.Errorf("a GET needs none: %d", r.status)
+		t.Errorf("a GET needs no key: %d", r.status)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestAnotherRequestUnderTheKeyIsRefused(t *testing.T) {
 	first()
 
 	if r := a.post("/orders?x=1", `{ "b": 2.0, "a": 1 }`, "Idempotency-Key", "k", "Content-Type", "application/json"); r.header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("the same value in another spelling: %d", r.status)
+		t.Errorf("the same JSON value in another spelling: %d", r.status)
 	}
 
 	for name, r := range map[string]answer{
@@ -195,15 +195,15 @@ func TestAnotherRequestUnderTheKeyIsRefused(t *testing.T) {
 	}
 
 	if r := a.post("/orders?x=1", `{"a":1}`, "Idempotency-Key", "k", "X-Caller", "other", "Content-Type", asJSON); r.status != http.StatusCreated {
-		t.Errorf("another caller's key is another key: %d", r.status)
+		t.Errorf("an equal key of another caller must be another key: %d", r.status)
 	}
 
 	if r := a.post("/orders", `{"a":`, "Idempotency-Key", "bad", "Content-Type", asJSON); r.status != http.StatusCreated {
-		t.Errorf("a body that is no JSON is the handler's affair: %d", r.status)
+		t.Errorf("a body that is not JSON must reach the handler: %d", r.status)
 	}
 }
 
-func TestASecondRequestMeetsTheFirstAtWork(t *testing.T) {
+func TestAConcurrentRequestIsRefused(t *testing.T) {
 	a := newAPI(t)
 	working, finish := make(chan struct{}), make(chan struct{})
 	a.do = func(w http.ResponseWriter, _ *http.Request) {
@@ -228,13 +228,13 @@ func TestASecondRequestMeetsTheFirstAtWork(t *testing.T) {
 	group.Wait()
 }
 
-func TestWhatAsksForARetryIsNotStored(t *testing.T) {
+func TestAResponseThatAsksForARetryIsNotStored(t *testing.T) {
 	for status, stored := range map[int]bool{200: true, 302: true, 400: true, 404: true, 422: true, 408: false, 409: false, 425: false, 429: false, 500: false, 503: false} {
 		a := newAPI(t)
 		a.do = func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }
 		for range 2 {
 			if r := a.post("/orders", "", "Idempotency-Key", "k"); r.status != status {
-				t.Errorf("%d became %d", status, r.status)
+				t.Errorf("the handler answered %d, the client got %d", status, r.status)
 			}
 		}
 
@@ -259,7 +259,7 @@ func TestBodiesAreBounded(t *testing.T) {
 
 	a.do = func(w http.ResponseWriter, _ *http.Request) {
 		if _, err := w.Write(make([]byte, 21)); err == nil {
-			t.Error("the handler is told")
+			t.Error("the handler must get the error")
 		}
 	}
 	for range 2 {
@@ -267,7 +267,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	}
 
 	if a.calls.Load() != 1 {
-		t.Errorf("its effect has happened: %d calls", a.calls.Load())
+		t.Errorf("the effect must not be repeated: %d calls", a.calls.Load())
 	}
 }
 
@@ -330,7 +330,7 @@ func TestAKeyWithItsOwnEndIsRefusedAfterwards(t *testing.T) {
 	problem(t, a.post("/orders", "", "Idempotency-Key", "plain"), http.StatusBadRequest, "idempotency_key_malformed")
 }
 
-func TestWithoutTheStoreNothingRuns(t *testing.T) {
+func TestWithoutDynamoDBNothingRuns(t *testing.T) {
 	a := newAPI(t, func(_ *api, c *once.Config) {
 		c.DynamoDB = dynamodb.New(dynamodb.Options{Region: "us-east-1", Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{}, HTTPClient: noNetwork{}})
 	})
@@ -379,7 +379,7 @@ func TestAStoredResponseOfAnotherFormatIsNotSent(t *testing.T) {
 	problem(t, a.post("/orders", string(body), "Idempotency-Key", "later"), http.StatusInternalServerError, "response_unavailable")
 }
 
-func TestBadConfigurationsAreNamed(t *testing.T) {
+func TestNewReportsFaultsOfItsConfig(t *testing.T) {
 	a := newAPI(t)
 	for name, change := range map[string]func(*idempotency.Config){
 		"Claims": func(c *idempotency.Config) { c.Claims = nil }, "Caller": func(c *idempotency.Config) { c.Caller = nil },

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// maxExpiry is the largest second that an expiring key may carry: year 9999.
+// maxExpiry is the largest epoch second that an expiring key may contain: year 9999.
 const maxExpiry = 253402300799
 
-// Expiring makes a key that ends by itself: name-id-base36, where the last part is
-// the epoch second of its end in base 36. The name must not contain a dash.
+// Expiring returns a key that contains its own end: name-id-base36, where the last part is
+// the epoch second of the end in base 36. The name must not contain a dash.
 func Expiring(name, id string, end time.Time) (string, error) {
 	switch {
 	case name == "" || strings.Contains(name, "-"):
@@ -30,8 +30,8 @@ func Expiring(name, id string, end time.Time) (string, error) {
 	return key, nil
 }
 
-// Expiry reads when a key of [Expiring] ends. There is one spelling of each: leading
-// zeros and capitals are refused.
+// Expiry returns the end of a key that [Expiring] made. It refuses leading zeros and
+// capitals, so that each end has one spelling.
 func Expiry(key string) (time.Time, error) {
 	name, rest, _ := strings.Cut(key, "-")
 	dash := strings.LastIndexByte(rest, '-')

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// MaxHeader is the longest key in an Idempotency-Key field, in characters.
+// MaxHeader is the length of the longest key in an Idempotency-Key field, in characters.
 const MaxHeader = 255
 
-// Header reads the fields of an Idempotency-Key header. The IETF draft wants one
-// field with a structured String (RFC 8941, section 3.3.3): "8e03978e-40d5". Many
-// clients send the same without quotes; both spell the same key. Parameters after
-// the String, a list, a second field and characters beyond printable ASCII are refused.
+// Header returns the key in the fields of an Idempotency-Key header. The IETF draft wants
+// one field with a structured String (RFC 8941, section 3.3.3): "8e03978e-40d5". Many
+// clients send it without quotes, which gives the same key. Header refuses parameters after
+// the String, a list, a second field and characters beyond printable ASCII.
 func Header(fields []string) (string, error) {
 	if len(fields) != 1 {
 		return "", fmt.Errorf("%w: Idempotency-Key: one field, got %d", ErrInvalid, len(fields))
@@ -21,7 +21,7 @@ func Header(fields []string) (string, error) {
 	key, err := text, error(nil)
 	if strings.HasPrefix(text, `"`) {
 		key, err = unquote(text)
-	} else if i := strings.IndexFunc(text, notBare); i >= 0 {
+	} else if i := strings.IndexFunc(text, needsQuotes); i >= 0 {
 		err = fmt.Errorf("%w: Idempotency-Key: character %q at %d needs quotes", ErrInvalid, text[i], i)
 	}
 
@@ -35,11 +35,12 @@ func Header(fields []string) (string, error) {
 	return key, nil
 }
 
-// notBare reports characters that a key without quotes must not have: those that
-// would make it a list, an item with parameters, a quoted one, or not ASCII.
-func notBare(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`",;\`, r) }
+// needsQuotes reports whether a character must not occur in a key without quotes, because
+// it would make the field a list, an item with parameters or a quoted String, or because
+// it is not printable ASCII.
+func needsQuotes(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`",;\`, r) }
 
-// unquote reads a structured String and nothing after it.
+// unquote reads a structured String. It refuses text after it.
 func unquote(text string) (string, error) {
 	var b strings.Builder
 	for i := 1; i < len(text); i++ {

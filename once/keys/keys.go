@@ -10,15 +10,16 @@ import (
 	"unicode/utf8"
 )
 
-// MaxBytes is the longest key: DynamoDB's limit for a partition key.
+// MaxBytes is the length of the longest key in bytes, which is DynamoDB's limit for a
+// partition key.
 const MaxBytes = 2048
 
-// ErrInvalid: a key, or a part of one, breaks a rule; the text names both.
+// ErrInvalid means that a key, or a part of one, breaks a rule. The text names both.
 var ErrInvalid = errors.New("invalid key")
 
-// Of joins tenant, operation and parts to a key, each as its length and itself:
-// "4:acme9:refund/v13:o-1". Tenant and operation must not be empty, and neither may
-// all parts be. Above [MaxBytes] the key is "sha256:" and the digest of that text.
+// Of joins tenant, operation and parts to a key. Each follows its length:
+// "4:acme9:refund/v13:o-1". Tenant and operation must not be empty, and at least one part
+// must not be. A text longer than [MaxBytes] is replaced by "sha256:" and its digest.
 func Of(tenant, operation string, parts ...string) (string, error) {
 	switch {
 	case tenant == "":
@@ -47,8 +48,9 @@ func Of(tenant, operation string, parts ...string) (string, error) {
 	return "sha256:" + hex.EncodeToString(digest[:]), nil
 }
 
-// Message names a message by its place in a log such as Kafka or Kinesis:
-// topic-partition-offset. A topic may contain dashes; the last two numbers count.
+// Message returns the key of a message by its place in a log such as Kafka:
+// topic-partition-offset. A topic may contain dashes, because the last two parts are
+// numbers.
 func Message(topic string, partition int32, offset int64) (string, error) {
 	switch {
 	case topic == "" || len(topic) > MaxBytes-32:

@@ -69,7 +69,7 @@ func TestDifferentPartsMakeDifferentKeys(t *testing.T) {
 	})
 }
 
-func TestAMessageIsNamedByItsPlace(t *testing.T) {
+func TestAMessageIsNamedByItsPlaceInTheLog(t *testing.T) {
 	key, err := keys.Message("orders-eu", 3, 991)
 	if err != nil || key != "orders-eu-3-991" {
 		t.Errorf("%q, %v", key, err)
@@ -86,7 +86,7 @@ func TestAMessageIsNamedByItsPlace(t *testing.T) {
 	}
 }
 
-func TestTheHeaderIsAStructuredStringOrTheSameBare(t *testing.T) {
+func TestTheHeaderMayBeQuotedOrNot(t *testing.T) {
 	for field, want := range map[string]string{
 		`"8e03978e-40d5-43e8-bc93-6894a57f9324"`: "8e03978e-40d5-43e8-bc93-6894a57f9324",
 		`8e03978e-40d5-43e8-bc93-6894a57f9324`:   "8e03978e-40d5-43e8-bc93-6894a57f9324",
