@@ -108,7 +108,7 @@ func TestEveryCodeHasAFixture(t *testing.T) {
 	}
 
 	if found < 40 {
-		t.Errorf("found only %d codes; has the source changed its manner?", found)
+		t.Errorf("found only %d codes; does the pattern still fit the source?", found)
 	}
 }
 
@@ -194,6 +194,10 @@ func TestTheErrorNamesOfTheStepsAreKnown(t *testing.T) {
 
 	if got := codes(steps.OvertakenErrors()); slices.Contains(got, "unknown-error") || !slices.Contains(got, "terminal-error-retried") {
 		t.Errorf("the steps' overtaken errors: %v", got)
+	}
+
+	if got := codes(steps.TerminalErrors()); slices.Contains(got, "unknown-error") || !slices.Contains(got, "terminal-error-retried") {
+		t.Errorf("the steps' terminal errors: %v", got)
 	}
 }
 
