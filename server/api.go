@@ -105,11 +105,11 @@ func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error)
 		if err != nil {
 			return nil, fmt.Errorf("auth-public-key: %w", err)
 		}
-		tokens, err := auth.NewJWT(cfg.claims(), key)
+		tokens, err := auth.NewJWT(auth.JWTConfig{Claims: cfg.claims(), PublicKey: key})
 
 		return auth.Any{b.Keys, tokens}, err
 	}
-	tokens, err := auth.NewOIDC(ctx, cfg.claims(), nil)
+	tokens, err := auth.NewOIDC(ctx, auth.OIDCConfig{Claims: cfg.claims()})
 
 	return auth.Any{b.Keys, tokens}, err
 }

@@ -7,36 +7,39 @@ import (
 	"time"
 )
 
-// maxCached bounds the cache; beyond it some entry makes room.
+// maxCached is the largest number of cached keys. Beyond it, an arbitrary entry is evicted.
 const maxCached = 10_000
 
-// cache remembers keys that were checked, by id. Refused ones are not in it.
-type cache struct {
+// keyCache holds keys that were read from the table, by id. It never holds a key whose
+// secret was wrong.
+type keyCache struct {
 	mu   sync.Mutex
-	keys map[string]cached
+	keys map[string]cachedKey
 }
 
-type cached struct {
+type cachedKey struct {
 	hash  [sha256.Size]byte
 	key   Key
 	until time.Time
 }
 
-func newCache() *cache { return &cache{keys: map[string]cached{}} }
+func newKeyCache() *keyCache { return &keyCache{keys: map[string]cachedKey{}} }
 
-func (c *cache) get(id string, hash [sha256.Size]byte, now time.Time) (Key, bool) {
+// get returns the cached key with the id, if its hash is the given one and its entry has
+// not expired.
+func (c *keyCache) get(id string, hash [sha256.Size]byte, now time.Time) (Key, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
-	known, found := c.keys[id]
-	if !found || !now.Before(known.until) || subtle.ConstantTimeCompare(known.hash[:], hash[:]) != 1 {
+	entry, found := c.keys[id]
+	if !found || !now.Before(entry.until) || subtle.ConstantTimeCompare(entry.hash[:], hash[:]) != 1 {
 		return Key{}, false
 	}
 
-	return known.key, true
+	return entry.key, true
 }
 
-func (c *cache) put(id string, hash [sha256.Size]byte, key Key, until time.Time) {
+func (c *keyCache) put(id string, hash [sha256.Size]byte, key Key, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -46,5 +49,6 @@ func (c *cache) put(id string, hash [sha256.Size]byte, key Key, until time.Time)
 			break
 		}
 	}
-	c.keys[id] = cached{hash, key, until}
+
+	c.keys[id] = cachedKey{hash: hash, key: key, until: until}
 }

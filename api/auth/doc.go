@@ -1,21 +1,22 @@
-// Package auth says who calls: it turns a bearer token into a [Principal] with a
-// tenant and a scope.
+// Package auth authenticates callers of the HTTP API: it turns a bearer token into a
+// [Principal] with a tenant and a scope.
 //
 // # Model
 //
-// An API key is 256 random bits, shown once when it is created. The table holds its
-// SHA-256 under a public id, which is part of the key, so that a key is found by one
-// read and a copy of the table opens nothing. [Keys] creates, lists, rotates and
-// revokes them. [OIDC] takes tokens of an OpenID Connect issuer, [JWT] tokens signed
-// with a key from a file; both read tenant and scope from claims.
+// An API key is 256 random bits, shown once when the key is created. The table stores the
+// SHA-256 of these bits under a public id. The id is part of the key, so one read finds the
+// record, and a copy of the table authenticates no one. [Keys] creates, lists, rotates and
+// revokes API keys. [OIDC] accepts tokens of an OpenID Connect issuer, and [JWT] accepts
+// tokens that are checked with a public key from a file. Both read tenant and scope from
+// the token's claims.
 //
 // # Guarantees
 //
-//   - A key that was revoked or has expired is refused at the latest [KeysConfig].Cache
-//     later, on every instance.
-//   - Rotation is one transaction: the new key exists if and only if the old one has
-//     been given its end.
-//   - No error and no log line holds a token; a [Token] prints as its public id.
+//   - Every instance refuses a key at most [KeysConfig].Cache after it was revoked, and
+//     immediately once it has expired.
+//   - A rotation is one transaction: the new key exists if and only if the old one has
+//     received its end.
+//   - No error and no log line contains a token. A [Token] prints as its public id.
 //
 // A small program:
 //
@@ -27,5 +28,5 @@
 //
 // # Caveats
 //
-// The end of a key is judged by this machine's clock.
+// The local clock decides whether a key has expired.
 package auth

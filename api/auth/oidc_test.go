@@ -27,12 +27,12 @@ import (
 	"ratchet/embedded/embeddedtest"
 )
 
-// issuer is an OpenID Connect provider with a real key: discovery, key set, tokens.
+// issuer is an OpenID Connect provider with discovery, a key set and a real key.
 type issuer struct {
 	*httptest.Server
-	key   *rsa.PrivateKey
-	down  atomic.Bool
-	asked atomic.Int64 // for its keys
+	key     *rsa.PrivateKey
+	down    atomic.Bool  // the key set answers 503
+	fetched atomic.Int64 // requests for the key set
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -49,7 +49,7 @@ func newIssuer(t *testing.T) *issuer {
 			"token_endpoint": i.URL + "/token", "id_token_signing_alg_values_supported": []string{"RS256"}})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
-		i.asked.Add(1)
+		i.fetched.Add(1)
 
 		if i.down.Load() {
 			http.Error(w, "down", http.StatusServiceUnavailable)
@@ -65,6 +65,7 @@ func newIssuer(t *testing.T) *issuer {
 	return i
 }
 
+// claims returns the claims of a valid token, after change.
 func (i *issuer) claims(change func(jwt.MapClaims)) jwt.MapClaims {
 	c := jwt.MapClaims{"iss": i.URL, "aud": "ratchet", "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
 		"tenant": "acme", "scope": "openid ratchet:read ratchet:act"}
@@ -91,7 +92,10 @@ func sign(t *testing.T, method jwt.SigningMethod, key any, claims jwt.MapClaims)
 func (i *issuer) authenticator(t *testing.T) *auth.OIDC {
 	t.Helper()
 
-	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet"}, i.Client())
+	o, err := auth.NewOIDC(t.Context(), auth.OIDCConfig{
+		Claims: auth.Claims{Issuer: i.URL, Audience: "ratchet"},
+		Client: i.Client(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,11 +103,11 @@ func (i *issuer) authenticator(t *testing.T) *auth.OIDC {
 	return o
 }
 
-func TestATokenOfTheIssuerOpensItsTenant(t *testing.T) {
+func TestATokenOfTheIssuerAuthenticatesItsTenant(t *testing.T) {
 	i := newIssuer(t)
 	p, err := i.authenticator(t).Authenticate(t.Context(), sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil)))
 	if err != nil || p != (auth.Principal{ID: "oidc:alice", Tenant: "acme", Scope: auth.Act}) {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("scopes as a string: %+v, %v", p, err)
 	}
 
 	listed := i.claims(func(c jwt.MapClaims) { c["scope"] = []string{"ratchet:admin", "x"} })
@@ -112,8 +116,8 @@ func TestATokenOfTheIssuerOpensItsTenant(t *testing.T) {
 	}
 }
 
-// tricks are tokens that nobody must take.
-func tricks(t *testing.T, i *issuer) map[string]string {
+// invalidTokens returns tokens that must be refused, by what is wrong with them.
+func invalidTokens(t *testing.T, i *issuer) map[string]string {
 	t.Helper()
 
 	stranger, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -133,28 +137,28 @@ func tricks(t *testing.T, i *issuer) map[string]string {
 	}
 
 	return map[string]string{
-		"another key":                        sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil)),
-		"no signature (alg none)":            sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, i.claims(nil)),
-		"the public key as an HMAC's secret": sign(t, jwt.SigningMethodHS256, publicPEM, i.claims(nil)),
-		"its signature cut off":              parts[0] + "." + parts[1] + ".",
-		"another's claims":                   parts[0] + "." + strings.Split(with(func(c jwt.MapClaims) { c["tenant"] = "evil" }), ".")[1] + "." + parts[2],
-		"another issuer":                     with(func(c jwt.MapClaims) { c["iss"] = "https://evil.example" }),
-		"another audience":                   with(func(c jwt.MapClaims) { c["aud"] = "other" }),
-		"no audience":                        with(func(c jwt.MapClaims) { delete(c, "aud") }),
-		"expired":                            with(func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Minute).Unix() }),
-		"never expiring":                     with(func(c jwt.MapClaims) { delete(c, "exp") }),
-		"not yet good":                       with(func(c jwt.MapClaims) { c["nbf"] = time.Now().Add(time.Hour).Unix() }),
-		"no tenant":                          with(func(c jwt.MapClaims) { delete(c, "tenant") }),
-		"a tenant that is no name":           with(func(c jwt.MapClaims) { c["tenant"] = "acme:x" }),
-		"a tenant that is no text":           with(func(c jwt.MapClaims) { c["tenant"] = 7 }),
-		"no scope of ours":                   with(func(c jwt.MapClaims) { c["scope"] = "read act admin" }),
-		"no subject":                         with(func(c jwt.MapClaims) { delete(c, "sub") }),
-		"no token":                           "a.b.c",
-		"a very long one":                    strings.Repeat("a", 9<<10) + ".b.c",
+		"another key":                      sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil)),
+		"no signature (alg none)":          sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, i.claims(nil)),
+		"the public key as an HMAC secret": sign(t, jwt.SigningMethodHS256, publicPEM, i.claims(nil)),
+		"without its signature":            parts[0] + "." + parts[1] + ".",
+		"claims of another token":          parts[0] + "." + strings.Split(with(func(c jwt.MapClaims) { c["tenant"] = "evil" }), ".")[1] + "." + parts[2],
+		"another issuer":                   with(func(c jwt.MapClaims) { c["iss"] = "https://evil.example" }),
+		"another audience":                 with(func(c jwt.MapClaims) { c["aud"] = "other" }),
+		"no audience":                      with(func(c jwt.MapClaims) { delete(c, "aud") }),
+		"expired":                          with(func(c jwt.MapClaims) { c["exp"] = time.Now().Add(-time.Minute).Unix() }),
+		"without an expiry":                with(func(c jwt.MapClaims) { delete(c, "exp") }),
+		"not valid yet":                    with(func(c jwt.MapClaims) { c["nbf"] = time.Now().Add(time.Hour).Unix() }),
+		"no tenant":                        with(func(c jwt.MapClaims) { delete(c, "tenant") }),
+		"an invalid tenant":                with(func(c jwt.MapClaims) { c["tenant"] = "acme:x" }),
+		"a tenant that is a number":        with(func(c jwt.MapClaims) { c["tenant"] = 7 }),
+		"no scope with the prefix":         with(func(c jwt.MapClaims) { c["scope"] = "read act admin" }),
+		"no subject":                       with(func(c jwt.MapClaims) { delete(c, "sub") }),
+		"not a JWT":                        "a.b.c",
+		"a token of 9 KiB":                 strings.Repeat("a", 9<<10) + ".b.c",
 	}
 }
 
-func TestTokensThatAreNotForUsAreRefused(t *testing.T) {
+func TestInvalidTokensAreRefused(t *testing.T) {
 	i := newIssuer(t)
 	o := i.authenticator(t)
 	der, err := x509.MarshalPKIXPublicKey(&i.key.PublicKey)
@@ -162,43 +166,48 @@ func TestTokensThatAreNotForUsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	j, err := auth.NewJWT(auth.Claims{Issuer: i.URL, Audience: "ratchet"}, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+	j, err := auth.NewJWT(auth.JWTConfig{
+		Claims:    auth.Claims{Issuer: i.URL, Audience: "ratchet"},
+		PublicKey: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	for name, token := range tricks(t, i) {
+	for name, token := range invalidTokens(t, i) {
 		for kind, a := range map[string]auth.Authenticator{"oidc": o, "jwt": j} {
 			if p, err := a.Authenticate(t.Context(), token); !errors.Is(err, auth.ErrRefused) {
-				t.Errorf("%s: %s: %+v, %v", kind, name, p, err)
+				t.Errorf("%s: %s: got %+v, %v, want ErrRefused", kind, name, p, err)
 			}
 		}
 	}
 }
 
-func TestAnIssuerThatDoesNotAnswerRefusesNobody(t *testing.T) {
+func TestATokenIsNotRefusedWhileTheIssuerDoesNotAnswer(t *testing.T) {
 	i := newIssuer(t)
 	o := i.authenticator(t)
 	i.down.Store(true)
 
 	token := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil))
 	if _, err := o.Authenticate(t.Context(), token); err == nil || errors.Is(err, auth.ErrRefused) {
-		t.Errorf("keys cannot be had: %v", err)
+		t.Errorf("while the issuer is down: %v", err)
 	}
 	i.down.Store(false)
 
 	if _, err := o.Authenticate(t.Context(), token); err != nil {
-		t.Errorf("when they can again: %v", err)
+		t.Errorf("when the issuer answers again: %v", err)
 	}
 }
 
-// TestNobodyMakesUsAskTheIssuerAtWill: each token with a key that is not known would ask
-// for the keys again.
-func TestNobodyMakesUsAskTheIssuerAtWill(t *testing.T) {
-	i, c := newIssuer(t), &embeddedtest.Clock{}
-	c.Set(time.Now()) // the tokens of the issuer begin now
+// Every token with an unknown key makes go-oidc fetch the key set again.
+func TestUnknownKeysDoNotFloodTheIssuer(t *testing.T) {
+	i, clock := newIssuer(t), &embeddedtest.Clock{}
+	clock.Set(time.Now()) // the issuer stamps its tokens with the real time
 
-	o, err := auth.NewOIDC(t.Context(), auth.Claims{Issuer: i.URL, Audience: "ratchet", Now: c.Now}, i.Client())
+	o, err := auth.NewOIDC(t.Context(), auth.OIDCConfig{
+		Claims: auth.Claims{Issuer: i.URL, Audience: "ratchet", Now: clock.Now},
+		Client: i.Client(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,40 +220,40 @@ func TestNobodyMakesUsAskTheIssuerAtWill(t *testing.T) {
 	good, bad := sign(t, jwt.SigningMethodRS256, i.key, i.claims(nil)), sign(t, jwt.SigningMethodRS256, stranger, i.claims(nil))
 	for range 100 {
 		if _, err := o.Authenticate(t.Context(), bad); !errors.Is(err, auth.ErrRefused) {
-			t.Fatalf("%v", err)
+			t.Fatalf("a token with an unknown key: %v", err)
 		}
 	}
 
-	if n := i.asked.Load(); n != 3 {
-		t.Errorf("the issuer was asked %d times", n)
+	if n := i.fetched.Load(); n != 3 {
+		t.Errorf("the key set was fetched %d times, want 3", n)
 	}
 
 	if _, err := o.Authenticate(t.Context(), good); err != nil {
-		t.Errorf("a good token meanwhile: %v", err)
+		t.Errorf("a valid token after the limit: %v", err)
 	}
-	c.Advance(11 * time.Second)
+	clock.Advance(11 * time.Second)
 	i.down.Store(true)
 
-	// go-oidc lets a caller join a fetch that has ended until its goroutine has said so,
-	// so the first callers may still get the answer from before.
-	for i.asked.Load() == 3 {
+	// go-oidc lets a caller join a fetch that has ended until its goroutine reports the end,
+	// so the first callers may still get the previous answer.
+	for i.fetched.Load() == 3 {
 		_, _ = o.Authenticate(t.Context(), bad)
 		runtime.Gosched()
 	}
 
-	// The same holds for the fetch that has just failed: each answer names a failure.
+	// The limit repeats the failure of the last fetch.
 	for range 3 {
 		if _, err := o.Authenticate(t.Context(), bad); err == nil || errors.Is(err, auth.ErrRefused) {
-			t.Errorf("keys cannot be had: %v", err)
+			t.Errorf("after a failed fetch: %v", err)
 		}
 	}
 
-	if n := i.asked.Load(); n != 4 {
-		t.Errorf("the issuer was asked %d times", n)
+	if n := i.fetched.Load(); n != 4 {
+		t.Errorf("the key set was fetched %d times, want 4", n)
 	}
 }
 
-func TestTokensOfEveryKindOfPublicKey(t *testing.T) {
+func TestAJWTIsVerifiedWithEveryKindOfPublicKey(t *testing.T) {
 	ec, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	public, private, err2 := ed25519.GenerateKey(rand.Reader)
 	rs, err3 := rsa.GenerateKey(rand.Reader, 2048)
@@ -265,7 +274,10 @@ func TestTokensOfEveryKindOfPublicKey(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		j, err := auth.NewJWT(auth.Claims{Issuer: "us", Audience: "ratchet", TenantClaim: "org", ScopePrefix: "r/"}, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
+		j, err := auth.NewJWT(auth.JWTConfig{
+			Claims:    auth.Claims{Issuer: "us", Audience: "ratchet", TenantClaim: "org", ScopePrefix: "r/"},
+			PublicKey: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}),
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,12 +288,12 @@ func TestTokensOfEveryKindOfPublicKey(t *testing.T) {
 	}
 
 	for _, bad := range []string{"", "no PEM", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
-		if _, err := auth.NewJWT(auth.Claims{Issuer: "us", Audience: "ratchet"}, []byte(bad)); !errors.Is(err, auth.ErrInvalid) {
+		if _, err := auth.NewJWT(auth.JWTConfig{Claims: auth.Claims{Issuer: "us", Audience: "ratchet"}, PublicKey: []byte(bad)}); !errors.Is(err, auth.ErrInvalid) {
 			t.Errorf("public key %q: %v", bad, err)
 		}
 	}
 
-	if _, err := auth.NewJWT(auth.Claims{Issuer: "us"}, nil); err == nil {
-		t.Error("no audience was taken")
+	if _, err := auth.NewJWT(auth.JWTConfig{Claims: auth.Claims{Issuer: "us"}}); err == nil {
+		t.Error("a configuration without an audience was accepted")
 	}
 }

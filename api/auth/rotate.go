@@ -5,17 +5,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
-// Rotate makes a key of the same name, tenant and scope, and ends the old one after
-// the grace, or earlier where it would have ended earlier. The new key ends at
-// expires; zero: never. It fails with ErrNoKey or ErrEnded.
+// Rotate creates a key with the same name, tenant and scope, and ends the old key after
+// the grace period, or at its own expiry if that is earlier. The new key expires at
+// expires; zero means that it does not expire. Rotate fails with ErrNoKey, ErrEnded or
+// ErrInvalid.
 func (k *Keys) Rotate(ctx context.Context, id string, grace time.Duration, expires time.Time) (Key, Token, error) {
 	key, token, err := k.rotate(ctx, id, grace, expires)
 	if err != nil {
@@ -30,46 +29,62 @@ func (k *Keys) rotate(ctx context.Context, id string, grace time.Duration, expir
 		return Key{}, "", fmt.Errorf("%w: grace: must not be negative", ErrInvalid)
 	}
 
-	out, err := k.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{TableName: &k.cfg.Table, Key: image{"keyId": dynamo.S(id)}, ConsistentRead: aws.Bool(true)})
+	now := k.cfg.Now()
+
+	old, err := k.readLive(ctx, id, now)
 	if err != nil {
 		return Key{}, "", err
-	}
-
-	now, old := k.cfg.Now(), decode(out.Item)
-	switch {
-	case out.Item["hash"] == nil:
-		return Key{}, "", ErrNoKey
-	case !old.Live(now) || old.ReplacedBy != "":
-		return Key{}, "", ErrEnded
 	}
 
 	n := NewKey{Name: old.Name, Tenant: old.Tenant, Scope: old.Scope, Expires: expires}
 	if err := n.validate(now); err != nil {
 		return Key{}, "", err
 	}
+
 	key, token, item := n.build(now)
 
 	end := now.Add(grace)
 	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(end) {
 		end = old.ExpiresAt
 	}
-	// What was read only proposes the end; the condition decides that nobody has revoked
-	// or rotated the key since. Its expiry changes with a rotation only.
+
+	// The key may be revoked or rotated between the read and this write, so both are part
+	// of the condition. The expiry is not: only a rotation changes it.
+	endOld := dynamo.NewUpdate(k.cfg.Table, keyOf(id)).
+		IfPresent("hash").
+		IfAbsent("revokedAt").
+		IfAbsent("replacedBy").
+		SetValue("expiresAt", dynamo.Millis(end)).
+		SetValue("replacedBy", dynamo.S(key.ID))
+	create := &types.Put{TableName: &k.cfg.Table, Item: item, ConditionExpression: &ifAbsent}
+
 	var t txn.Transaction
-	t.Add("new", types.TransactWriteItem{Put: &types.Put{TableName: &k.cfg.Table, Item: item, ConditionExpression: &absent}}, nil)
-	t.Add("old", types.TransactWriteItem{Update: &types.Update{
-		TableName: &k.cfg.Table, Key: image{"keyId": dynamo.S(id)},
-		ConditionExpression:       aws.String("attribute_exists(#hash) AND attribute_not_exists(revokedAt) AND attribute_not_exists(replacedBy)"),
-		UpdateExpression:          aws.String("SET expiresAt = :end, replacedBy = :new"),
-		ExpressionAttributeNames:  map[string]string{"#hash": "hash"},
-		ExpressionAttributeValues: image{":end": dynamo.N(end.UnixMilli()), ":new": dynamo.S(key.ID)},
-	}}, txn.FailWith(ErrEnded))
+	t.Add("new", types.TransactWriteItem{Put: create}, nil)
+	t.Add("old", types.TransactWriteItem{Update: endOld.Part()}, txn.FailWith(ErrEnded))
 	t.Token(key.ID, 1)
 
-	err = k.writer.Write(ctx, &t)
-	if err != nil {
+	if err := k.writer.Write(ctx, &t); err != nil {
 		return Key{}, "", err
 	}
 
 	return key, token, nil
+}
+
+// readLive returns a key that can be rotated now. It fails with ErrNoKey or ErrEnded.
+func (k *Keys) readLive(ctx context.Context, id string, now time.Time) (Key, error) {
+	item, err := k.read(ctx, id)
+	if err != nil {
+		return Key{}, err
+	}
+
+	if !isKey(item) {
+		return Key{}, ErrNoKey
+	}
+
+	key := decodeKey(item)
+	if !key.Live(now) || key.ReplacedBy != "" {
+		return Key{}, ErrEnded
+	}
+
+	return key, nil
 }

@@ -3,7 +3,6 @@ package auth
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,23 +11,31 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Secret returns 32 random bytes that all instances share, made by whoever asks first.
-// They protect what we hand out and take back, like cursors; who can read this table
-// can read the data anyway.
-func (k *Keys) Secret(ctx context.Context, name string) ([]byte, error) {
-	fresh := make([]byte, 32)
-	_, _ = rand.Read(fresh) // never fails since Go 1.24
-	id := "secret#" + name  // no key's id has a #
+const secretBytes = 32
 
-	_, err := k.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &k.cfg.Table,
-		Item:                image{"keyId": dynamo.S(id), "secret": dynamo.B(fresh)},
-		ConditionExpression: &absent, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
-	var made *types.ConditionalCheckFailedException
-	switch {
-	case err == nil:
-		return fresh, nil
-	case errors.As(err, &made) && len(dynamo.Bytes(made.Item, "secret")) == 32:
-		return dynamo.Bytes(made.Item, "secret"), nil
+// Secret returns 32 random bytes that all instances share under the name. The first call
+// creates them. They protect values that the API hands out and takes back, such as cursors.
+// They are stored in plain text: who can read this table can read the data anyway.
+func (k *Keys) Secret(ctx context.Context, name string) ([]byte, error) {
+	created := make([]byte, secretBytes)
+	_, _ = rand.Read(created) // never fails since Go 1.24
+
+	_, err := k.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &k.cfg.Table,
+		Item: dynamo.Item{
+			"keyId":  dynamo.S("secret#" + name), // the id of an API key has no #
+			"secret": dynamo.B(created),
+		},
+		ConditionExpression:                 &ifAbsent,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if err == nil {
+		return created, nil
+	}
+
+	existing, failed := dynamo.FailedCondition(err)
+	if secret := dynamo.Bytes(existing, "secret"); failed && len(secret) == secretBytes {
+		return secret, nil
 	}
 
 	return nil, fmt.Errorf("secret %q: %w", name, err)

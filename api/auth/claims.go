@@ -1,0 +1,107 @@
+package auth
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+)
+
+// Claims says what a token must contain, and which claims hold tenant and scope.
+type Claims struct {
+	// Issuer and Audience must be those of the token. Both are required.
+	Issuer, Audience string
+	// TenantClaim names the claim that holds the tenant. Default "tenant". A token without
+	// this claim is refused.
+	TenantClaim string
+	// ScopePrefix precedes the scopes of this API among the token's scopes: with
+	// "ratchet:", the token's "ratchet:act" is Act. Default "ratchet:".
+	ScopePrefix string
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+// algorithms are the accepted signatures. All are asymmetric: an algorithm with a shared
+// secret would let an attacker use the public key as that secret (RFC 8725, 2.1).
+var algorithms = []string{oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA}
+
+const (
+	// maxToken is the largest token that is parsed, in bytes.
+	maxToken = 8 << 10
+	// maxSubject is the largest subject, in bytes (OpenID Connect Core, 2).
+	maxSubject = 255
+)
+
+func (c Claims) withDefaults() Claims {
+	if c.TenantClaim == "" {
+		c.TenantClaim = "tenant"
+	}
+
+	if c.ScopePrefix == "" {
+		c.ScopePrefix = "ratchet:"
+	}
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	return c
+}
+
+// validate reports every field that breaks its rule.
+func (c Claims) validate() error {
+	var errs []error
+	if c.Issuer == "" {
+		errs = append(errs, errors.New("auth: Claims.Issuer: must not be empty"))
+	}
+
+	if c.Audience == "" {
+		errs = append(errs, errors.New("auth: Claims.Audience: must not be empty"))
+	}
+
+	return errors.Join(errs...)
+}
+
+// principal returns the principal of a verified token: its subject, its tenant, and the
+// highest scope that it grants. It fails with ErrRefused if one of them is missing or
+// invalid.
+func (c Claims) principal(kind, subject string, claims map[string]any) (Principal, error) {
+	tenant, _ := claims[c.TenantClaim].(string)
+	p := Principal{
+		ID:     kind + ":" + subject,
+		Tenant: Tenant(tenant),
+		Scope:  c.highestScope(claims["scope"]),
+	}
+
+	if subject == "" || len(subject) > maxSubject || !p.Scope.Valid() || p.Tenant.Validate() != nil {
+		return Principal{}, ErrRefused
+	}
+
+	return p, nil
+}
+
+// highestScope returns the highest scope of this API in the claim, "" for none. Issuers
+// write the claim as one string with spaces (RFC 8693, 4.2) or as a list.
+func (c Claims) highestScope(claim any) Scope {
+	var granted []string
+	switch claim := claim.(type) {
+	case string:
+		granted = strings.Fields(claim)
+	case []any:
+		for _, member := range claim {
+			text, _ := member.(string)
+			granted = append(granted, text)
+		}
+	}
+
+	var highest Scope
+	for _, scope := range []Scope{Read, Act, Admin} {
+		if slices.Contains(granted, c.ScopePrefix+string(scope)) {
+			highest = scope
+		}
+	}
+
+	return highest
+}
