@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -181,8 +182,12 @@ func (s *Service) receiveAvailable(b *store.Batch, q *queue, in *receiveRequest,
 // content reads a message's content from the disk.
 func (s *Service) content(q *queue, m *message) (*content, error) {
 	text, ok, err := s.db.Get(contentKey(q.ID, m.seq))
-	if err != nil || !ok {
-		return nil, fmt.Errorf("read message %d of queue %s (there: %v): %w", m.seq, q.Name, ok, err)
+	if err == nil && !ok {
+		err = errors.New("it is missing")
+	}
+
+	if err != nil {
+		return nil, fmt.Errorf("read message %d of queue %s: %w", m.seq, q.Name, err)
 	}
 
 	return decodeContent(text)
