@@ -11,28 +11,41 @@ import (
 	"strings"
 )
 
-// Dir writes each notification into a file of its own below Path, named after its
-// key: as in a maildir, a file that is there is complete, and a key that is there
-// has been sent. So it honours keys.
-type Dir struct{ Path string }
+// Dir writes each notification to a file of its own below a directory. The file is named
+// after the key, so a repeat changes nothing. As in a maildir, a file is complete when it
+// has its name.
+type Dir struct{ path string }
 
-// Send writes the notification unless its file exists. The file is on disk when
-// Send returns.
-func (d Dir) Send(_ context.Context, n Notification) error {
-	// Order ids hold no slash; the order's two last characters spread the files.
+// NewDir returns a sink that writes below the directory. Send creates it. The error says
+// that the path is empty.
+func NewDir(path string) (*Dir, error) {
+	if path == "" {
+		return nil, errors.New("notify: the path of the directory must be set")
+	}
+
+	return &Dir{path}, nil
+}
+
+const extension = ".json"
+
+// Send writes the notification. The file is on disk when Send returns.
+func (d *Dir) Send(_ context.Context, n Notification) error {
+	// The last two characters of the order's id spread the files over subdirectories. An
+	// order's id contains no slash.
 	id := string(n.OrderID)
-	dir := filepath.Join(d.Path, "n"+id[max(0, len(id)-2):])
-	name := filepath.Join(dir, strings.ReplaceAll(n.Key, "/", "~")+".json")
-	if err := d.write(dir, name, n); err != nil {
+	dir := filepath.Join(d.path, "n"+id[max(0, len(id)-2):])
+	name := filepath.Join(dir, strings.ReplaceAll(n.Key, "/", "~")+extension)
+
+	if err := writeFile(dir, name, n); err != nil {
 		return fmt.Errorf("notify about order %s: %w", n.OrderID, err)
 	}
 
 	return nil
 }
 
-// write puts the whole file into place at once. A file that is there holds the same
-// content, so replacing it changes nothing.
-func (d Dir) write(dir, name string, n Notification) error {
+// writeFile writes the notification to a temporary file and renames it. An existing file
+// has the same content, so replacing it changes nothing.
+func writeFile(dir, name string, n Notification) error {
 	body, err := json.Marshal(n)
 	if err != nil {
 		return err
@@ -61,7 +74,7 @@ func (d Dir) write(dir, name string, n Notification) error {
 	return syncDir(dir)
 }
 
-// syncDir makes a new name durable.
+// syncDir makes new names in the directory durable.
 func syncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -71,14 +84,15 @@ func syncDir(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Count returns how many notifications lie below dir, for recounts.
-func (d Dir) Count() (int, error) {
+// Count returns the number of notifications below the directory, 0 if it does not exist.
+func (d *Dir) Count() (int, error) {
 	count := 0
 
-	err := filepath.WalkDir(d.Path, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && strings.HasSuffix(e.Name(), ".json") {
+	err := filepath.WalkDir(d.path, func(_ string, e fs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() && strings.HasSuffix(e.Name(), extension) {
 			count++
 		}
+
 		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,71 +11,75 @@ import (
 	"sync"
 )
 
-// File appends each notification to a file as one line of JSON. A line is on disk when
-// Send returns; many senders share one flush. It honours no key: a line may appear
-// twice after a crash, under the same key.
+// File appends each notification to a file as one line of JSON. It writes a repeat again.
+// Concurrent calls of Send share one write and one sync.
 type File struct {
 	file *os.File
 
 	mu   sync.Mutex // guards next
-	next *lines
+	next *batch
 
-	flush sync.Mutex // held by who writes
+	writing sync.Mutex // held during a write
 }
 
-// lines are written and synced together.
-type lines struct {
+// batch is the lines that are written and synced together.
+type batch struct {
 	text bytes.Buffer
-	done bool // guarded by flush
+	done bool // guarded by writing, like err
 	err  error
 }
 
-// OpenFile opens the file for appending and creates it when it does not exist. A line
-// that a crash cut short is closed, so that the next one stands alone.
+// OpenFile opens the file for appending and creates it if it does not exist. If a crash cut
+// the last line short, the next line begins after a line break. Close the sink after use.
 func OpenFile(name string) (*File, error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the notification file: %w", err)
 	}
 
-	s := &File{file: f, next: &lines{}}
+	f := &File{file: file, next: &batch{}}
 	last := make([]byte, 1)
-	if end, err := f.Seek(0, io.SeekEnd); err == nil && end > 0 {
-		if _, err := f.ReadAt(last, end-1); err == nil && last[0] != '\n' {
-			s.next.text.WriteByte('\n')
+	if end, err := file.Seek(0, io.SeekEnd); err == nil && end > 0 {
+		if _, err := file.ReadAt(last, end-1); err == nil && last[0] != '\n' {
+			f.next.text.WriteByte('\n')
 		}
 	}
 
-	return s, nil
+	return f, nil
 }
 
-// Send appends the notification.
-func (s *File) Send(_ context.Context, n Notification) error {
+// Send appends the notification. Its line is on disk when Send returns.
+func (f *File) Send(_ context.Context, n Notification) error {
 	line, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	mine := s.next
-	mine.text.Write(append(line, '\n'))
-	s.mu.Unlock()
-	s.flush.Lock()
-	defer s.flush.Unlock()
 
-	if !mine.done {
-		s.mu.Lock()
-		s.next = &lines{}
-		s.mu.Unlock()
-		_, err := s.file.Write(mine.text.Bytes())
-		mine.err, mine.done = errors.Join(err, s.file.Sync()), true
+	f.mu.Lock()
+	b := f.next
+	b.text.Write(append(line, '\n'))
+	f.mu.Unlock()
+
+	// The first call that gets here writes the batch. Meanwhile the others of the batch
+	// wait for it, and later calls fill the next one.
+	f.writing.Lock()
+	defer f.writing.Unlock()
+
+	if !b.done {
+		f.mu.Lock()
+		f.next = &batch{}
+		f.mu.Unlock()
+
+		_, err := f.file.Write(b.text.Bytes())
+		b.err, b.done = errors.Join(err, f.file.Sync()), true
 	}
 
-	if mine.err != nil {
-		return fmt.Errorf("notify about order %s: %w", n.OrderID, mine.err)
+	if b.err != nil {
+		return fmt.Errorf("notify about order %s: %w", n.OrderID, b.err)
 	}
 
 	return nil
 }
 
-// Close closes the file. Sending afterwards fails.
-func (s *File) Close() error { return s.file.Close() }
+// Close closes the file. Send fails afterwards.
+func (f *File) Close() error { return f.file.Close() }

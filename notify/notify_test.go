@@ -1,6 +1,8 @@
 package notify_test
 
 import (
+	"bytes"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,9 +24,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 var notice = notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()}
 
 func TestDirStoresANotificationOncePerKey(t *testing.T) {
-	files := notify.Dir{Path: filepath.Join(t.TempDir(), "out")}
+	files, err := notify.NewDir(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	if n, err := files.Count(); n != 0 || err != nil {
-		t.Fatalf("an absent directory holds nothing: %d, %v", n, err)
+		t.Fatalf("a directory that does not exist: %d notifications, %v", n, err)
 	}
 
 	var group sync.WaitGroup
@@ -74,11 +80,11 @@ func TestFileHoldsOneLineEachAfterATornLine(t *testing.T) {
 	}
 
 	if err := file.Send(t.Context(), notice); err == nil {
-		t.Error("a closed file takes nothing")
+		t.Error("Send on a closed file succeeded")
 	}
 }
 
-// hook delivers to the URL from this machine to itself.
+// hook returns a sink that delivers to a URL of this machine.
 func hook(t *testing.T, url string) (*notify.Webhook, *webhooks.Keys, error) {
 	t.Helper()
 
@@ -87,12 +93,13 @@ func hook(t *testing.T, url string) (*notify.Webhook, *webhooks.Keys, error) {
 		t.Fatal(err)
 	}
 
-	client, err := webhooks.NewClient(keys, webhooks.ReachLoopback)
+	client, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keys, Reach: webhooks.ReachLoopback})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	sink, err := notify.NewWebhook(client, url)
+
+	sink, err := notify.NewWebhook(notify.WebhookConfig{Client: client, URL: url})
 
 	return sink, keys, err
 }
@@ -137,7 +144,32 @@ func TestWebhookIsSignedAndKeepsItsID(t *testing.T) {
 func TestWebhookURLIsChecked(t *testing.T) {
 	for _, url := range []string{"ftp://host", "http://", "https://u:p@host", "https://169.254.169.254"} {
 		if _, _, err := hook(t, url); err == nil {
-			t.Errorf("%s was taken", url)
+			t.Errorf("%s was accepted", url)
 		}
+	}
+}
+
+func TestConstructorsNameTheMissingField(t *testing.T) {
+	if _, err := notify.NewDir(""); err == nil || !strings.Contains(err.Error(), "path") {
+		t.Errorf("NewDir: got %v", err)
+	}
+
+	if _, err := notify.NewWebhook(notify.WebhookConfig{URL: "https://example.com"}); err == nil || !strings.Contains(err.Error(), "Client") {
+		t.Errorf("NewWebhook: got %v", err)
+	}
+
+	if _, err := notify.OpenFile(t.TempDir()); err == nil {
+		t.Error("OpenFile opened a directory")
+	}
+}
+
+func TestLogWritesOneLine(t *testing.T) {
+	var out bytes.Buffer
+	if err := notify.NewLog(slog.New(slog.NewTextHandler(&out, nil))).Send(t.Context(), notice); err != nil {
+		t.Fatal(err)
+	}
+
+	if line := out.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "key=o-1/3/notify order=o-1 transition=3 state=SHIPPED") {
+		t.Errorf("got %q", line)
 	}
 }

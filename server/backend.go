@@ -268,11 +268,11 @@ func sinkFor(cfg Config, dev bool, log *slog.Logger) (notify.Sink, error) {
 	kind, path, _ := strings.Cut(cfg.Notify, ":")
 	switch {
 	case cfg.Notify == "log":
-		return notify.Log{Logger: log}, nil
+		return notify.NewLog(log), nil
 	case kind == "file" && path != "":
 		return notify.OpenFile(path)
 	case kind == "dir" && path != "":
-		return notify.Dir{Path: path}, nil
+		return notify.NewDir(path)
 	case strings.HasPrefix(cfg.Notify, "http://"), strings.HasPrefix(cfg.Notify, "https://"):
 		return webhookTo(cfg, dev)
 	}
@@ -295,12 +295,12 @@ func webhookTo(cfg Config, dev bool) (notify.Sink, error) {
 		}
 	}
 
-	client, err := webhooks.NewClient(keys, reach)
+	client, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keys, Reach: reach})
 	if err != nil {
 		return nil, fmt.Errorf("webhook-reach: %w", err)
 	}
 
-	sink, err := notify.NewWebhook(client, cfg.Notify)
+	sink, err := notify.NewWebhook(notify.WebhookConfig{Client: client, URL: cfg.Notify})
 	if err != nil {
 		return nil, fmt.Errorf("notify: %w", err)
 	}

@@ -130,7 +130,12 @@ func (b *Backend) requests(ctx context.Context) (*queues.Consumer, error) {
 		return nil, err
 	}
 
-	cfg := queues.Config{SQS: b.SQS, QueueURL: url, DeadLetterURL: dead, Handler: requests.Handler{Orders: b.Orders}.Handle,
+	handler, err := requests.New(requests.Config{Orders: b.Orders})
+	if err != nil {
+		return nil, err
+	}
+
+	cfg := queues.Config{SQS: b.SQS, QueueURL: url, DeadLetterURL: dead, Handler: handler.Handle,
 		Slots: b.Config.Slots, Log: b.log, Events: queueEvents(b.log)}
 	if b.Engine != nil {
 		// The engine hands nothing to a poll that has ended. Whoever held messages before

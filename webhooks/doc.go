@@ -3,22 +3,20 @@
 //
 // # Model
 //
-// A message has an id, the moment of sending and a body. [Keys] signs
+// A message has an id, the time of its delivery and a body. [Keys] signs
 // "id.timestamp.body" with HMAC-SHA256 under each of its secrets, so that a receiver
-// accepts it before, during and after a change of secrets. The receiver verifies
-// the raw bytes, before anything parses them, and drops a repeated id. [Client]
-// delivers: it signs each try afresh, checks the address that is really dialled, and
-// follows no redirect.
+// accepts it before, during and after a change of secrets. The receiver verifies the raw
+// bytes before it parses them, and drops a repeated id. [Client] delivers: it signs each
+// attempt with the present time, checks the address that it dials, and follows no redirect.
 //
 // # Guarantees
 //
-//   - A message is accepted only with a signature of one of the secrets, made over
-//     this id, this time and these bytes, within [Config.Tolerance] of now. All
-//     signatures are compared, each in constant time.
-//   - Headers are bounded before any work: [MaxSignatures] signatures, 4 KiB, one
-//     value per name.
-//   - A delivery connects to public addresses only (unless [Reach] says otherwise),
-//     whatever the name resolved to a moment before: the dialled address decides.
+//   - A message is accepted only with a signature of one of the secrets over this id,
+//     time and body, within [Config.Tolerance] of now. All signatures are compared, each
+//     in constant time.
+//   - Headers are limited before any work: 10 signatures, 4 KiB, one value per name.
+//   - A delivery connects to public addresses only, unless [Reach] says otherwise. The
+//     dialed address decides, and not what the name resolved to earlier.
 //
 // A receiver:
 //
@@ -33,7 +31,7 @@
 //
 // # Caveats
 //
-// A verified message can be sent again within the tolerance: whoever handles it
-// remembers its ID. Only symmetric signatures (v1) are made and read; others, like
-// ed25519 (v1a), are passed over.
+// Within the tolerance an attacker can send a verified message again, so the receiver must
+// remember its ID. Only symmetric signatures (v1) are made and read. Others, like ed25519
+// (v1a), are ignored.
 package webhooks

@@ -13,34 +13,35 @@ import (
 	"syscall"
 )
 
-// ErrBlocked: the address is not one that webhooks may go to. Nothing was sent.
+// ErrBlocked means that deliveries may not go to the address. Nothing was sent.
 var ErrBlocked = errors.New("the address is not reachable for webhooks")
 
-// Reach says which addresses deliveries may go to. It is set by whoever runs the
-// service, never by whoever registers a URL.
+// Reach limits the addresses of deliveries. The operator of the service sets it, never the
+// user who registers a URL.
 type Reach string
 
-// How far deliveries reach.
+// The limits of deliveries.
 const (
-	// ReachPublic is https to ports 443 and 8443 of public addresses. The default.
+	// ReachPublic allows https to ports 443 and 8443 of public addresses.
 	ReachPublic Reach = "public"
-	// ReachLoopback is that, and any port of this machine, also by http.
+	// ReachLoopback also allows any port of this machine, and http.
 	ReachLoopback Reach = "loopback"
-	// ReachPrivate is that, and any port of private networks, also by http. Where
-	// clouds hand out credentials (169.254.169.254, fd00:ec2::254) stays out of reach.
+	// ReachPrivate also allows any port of private networks. The addresses where clouds
+	// serve credentials (169.254.169.254, fd00:ec2::254) stay forbidden.
 	ReachPrivate Reach = "private"
 )
 
-// ports are those that public addresses are reached at.
-var ports = []uint16{443, 8443}
+// publicPorts are the ports that are allowed on public addresses.
+var publicPorts = []uint16{443, 8443}
 
 var (
+	// global6 contains all public IPv6 addresses.
 	global6 = netip.MustParsePrefix("2000::/3")
-	// never are blocks of the two global ranges that are not what they look like: special
-	// purposes, and ways to write an IPv4 address as an IPv6 one.
+	// specialPurpose are blocks of IPv4 and of global6 that are not public: they have a
+	// special purpose, or encode an IPv4 address in an IPv6 one.
 	// https://www.iana.org/assignments/iana-ipv4-special-registry
 	// https://www.iana.org/assignments/iana-ipv6-special-registry
-	never = prefixes(
+	specialPurpose = prefixes(
 		"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12",
 		"192.0.0.0/24", "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
 		"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
@@ -48,10 +49,10 @@ var (
 		"2001:db8::/32",     // documentation
 		"2002::/16",         // 6to4
 		"2620:4f:8000::/48", // AS112
-		"3ffe::/16",         // 6bone, given back
+		"3ffe::/16",         // 6bone, returned to IANA
 		"3fff::/20",         // documentation
 	)
-	// metadata are where clouds hand out credentials within private ranges.
+	// metadata are private addresses where clouds serve credentials.
 	metadata = prefixes("fd00:ec2::/32", "fd20:ce::/32")
 )
 
@@ -64,7 +65,7 @@ func prefixes(all ...string) []netip.Prefix {
 	return out
 }
 
-// validate names the rule that the reach breaks.
+// validate returns ErrInvalid if the reach is none of the constants.
 func (r Reach) validate() error {
 	switch r {
 	case ReachPublic, ReachLoopback, ReachPrivate:
@@ -86,25 +87,25 @@ func (r Reach) Permits(to netip.AddrPort) bool {
 		return !slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(ip) })
 	case ip.Is6() && !global6.Contains(ip):
 		return false
-	case slices.ContainsFunc(never, func(p netip.Prefix) bool { return p.Contains(ip) }):
+	case slices.ContainsFunc(specialPurpose, func(p netip.Prefix) bool { return p.Contains(ip) }):
 		return false
 	}
 
-	return slices.Contains(ports, to.Port())
+	return slices.Contains(publicPorts, to.Port())
 }
 
 const maxURL = 2048
 
-// CheckURL checks a URL before it is kept: https (outside [ReachPublic] also http), a
-// host, no user information. What the host's name resolves to is checked when it is
-// dialled.
+// CheckURL checks a URL before it is stored: at most 2,048 bytes, https (or http, unless the
+// reach is [ReachPublic]), a host, no user information and no fragment. It does not resolve
+// the host's name: the client checks the address when it dials.
 func (r Reach) CheckURL(raw string) (*url.URL, error) {
 	if len(raw) > maxURL {
 		return nil, fmt.Errorf("%w: url: at most %d bytes", ErrInvalid, maxURL)
 	}
 
 	u, err := url.Parse(raw)
-	if err != nil { // the error holds the URL, and a URL may hold secrets
+	if err != nil { // err contains the URL, which may contain secrets
 		return nil, fmt.Errorf("%w: url: cannot be read", ErrInvalid)
 	}
 
@@ -128,9 +129,9 @@ func (r Reach) CheckURL(raw string) (*url.URL, error) {
 	switch {
 	case err == nil && !r.Permits(netip.AddrPortFrom(ip, port)):
 		return nil, fmt.Errorf("url: %w", ErrBlocked)
-	case err != nil && numeric(u.Hostname()):
+	case err != nil && isNumeric(u.Hostname()):
 		return nil, fmt.Errorf("%w: url: the host is a number, but no address", ErrInvalid)
-	case err != nil && r == ReachPublic && !slices.Contains(ports, port):
+	case err != nil && r == ReachPublic && !slices.Contains(publicPorts, port):
 		return nil, fmt.Errorf("url: port %d: %w", port, ErrBlocked)
 	}
 
@@ -153,18 +154,18 @@ func portOf(u *url.URL) (uint16, error) {
 	}
 }
 
-// numeric: the host's last label begins with a digit and could be a number, as in
-// 2130706433, 0x7f.1 or 0177.0.0.1, which some resolvers take for an address. No
-// top-level domain is one.
-func numeric(host string) bool {
+// isNumeric reports whether the last label of the host is a number, as in 2130706433, 0x7f.1
+// or 0177.0.0.1. Some resolvers read these as addresses, and no top-level domain is a number.
+func isNumeric(host string) bool {
 	host = strings.TrimSuffix(host, ".")
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	_, err := strconv.ParseUint(last, 0, 64)
+
 	return last == "" || err == nil || strings.Trim(last, "0123456789") == ""
 }
 
-// control looks at the address that is really dialled, after all resolving: a name
-// that resolves to something else a moment later gains nothing.
+// control checks the address that is about to be dialed. A name that resolves to another
+// address after CheckURL is refused here.
 func (r Reach) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || (network != "tcp4" && network != "tcp6") || !r.Permits(to) {
@@ -174,7 +175,7 @@ func (r Reach) control(_ context.Context, network, address string, _ syscall.Raw
 	return nil
 }
 
-// dialer dials only where the reach permits.
+// dialer returns a dialer that refuses forbidden addresses.
 func (r Reach) dialer() *net.Dialer {
 	return &net.Dialer{Timeout: dialTimeout, ControlContext: r.control}
 }

@@ -121,7 +121,7 @@ func TestCheckURLRefusesForbiddenAddresses(t *testing.T) {
 func client(t testing.TB, reach webhooks.Reach) *webhooks.Client {
 	t.Helper()
 
-	c, err := webhooks.NewClient(keysAt(t, vectorTime, secret(t, vectorSecret)), reach)
+	c, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keysAt(t, vectorTime, secret(t, vectorSecret)), Reach: reach})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestAnswerIsBoundedAndNotInTheError(t *testing.T) {
 		t.Errorf("the error shows the URL: %v", err)
 	}
 
-	if _, err := webhooks.NewClient(nil, "everywhere"); !errors.Is(err, webhooks.ErrInvalid) {
+	if _, err := webhooks.NewClient(webhooks.ClientConfig{Reach: "everywhere"}); !errors.Is(err, webhooks.ErrInvalid) {
 		t.Errorf("an unknown reach: %v", err)
 	}
 }

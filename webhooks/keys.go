@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -21,64 +22,75 @@ const (
 )
 
 const (
-	// MaxSignatures bounds the signatures of a message, and so the secrets of Keys.
+	// MaxSignatures is how many signatures a message may have, and how many secrets Keys.
 	MaxSignatures = 10
-	// DefaultTolerance is how far a message's timestamp may be from now.
-	DefaultTolerance = 5 * time.Minute
 
-	maxHeader = 4 << 10
-	version   = "v1,"
+	defaultTolerance = 5 * time.Minute
+	maxHeader        = 4 << 10 // bytes of the three headers
+	version          = "v1,"   // begins a signature
 )
 
-// A dot would make the signed text ambiguous.
+// An id with a dot would make the signed text ambiguous.
 var idRule = regexp.MustCompile(`^[A-Za-z0-9_:-]{1,128}$`)
 
-// Config says with what messages are signed and verified. Secrets must be set.
+// Config configures [Keys].
 type Config struct {
-	// Secrets are 1 to [MaxSignatures]. A message is signed with every one and accepted
-	// with any. To change a secret, add the new one on both sides, then drop the old one.
+	// Secrets are 1 to [MaxSignatures]. A message is signed with each of them and accepted
+	// with any. To change a secret, add the new one on both sides, then remove the old one.
 	Secrets []Secret
-	// Tolerance is how far a message's timestamp may be from now, either way. Default
-	// [DefaultTolerance].
+	// Tolerance is how far the timestamp of a message may be from now, in either direction.
+	// Default 5 minutes.
 	Tolerance time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-// Keys signs and verifies messages. Its methods may be called from many goroutines.
+func (c *Config) check() error {
+	var faults []error
+	if len(c.Secrets) == 0 || len(c.Secrets) > MaxSignatures {
+		faults = append(faults, fmt.Errorf("%w: Config.Secrets: 1 to %d, got %d", ErrInvalid, MaxSignatures, len(c.Secrets)))
+	}
+
+	if c.Tolerance < 0 {
+		faults = append(faults, fmt.Errorf("%w: Config.Tolerance %s: must not be negative", ErrInvalid, c.Tolerance))
+	}
+
+	// The caller may overwrite its secrets later.
+	c.Secrets = slices.Clone(c.Secrets)
+	for i, s := range c.Secrets {
+		if err := s.validate(); err != nil {
+			faults = append(faults, fmt.Errorf("Config.Secrets[%d]: %w", i, err))
+		}
+
+		c.Secrets[i] = slices.Clone(s)
+	}
+
+	if c.Tolerance == 0 {
+		c.Tolerance = defaultTolerance
+	}
+
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+
+	return errors.Join(faults...)
+}
+
+// Keys signs and verifies messages. It is safe for concurrent use.
 type Keys struct{ cfg Config }
 
-// New checks cfg and returns the keys.
+// New returns Keys. The error names every field that breaks a rule.
 func New(cfg Config) (*Keys, error) {
-	if len(cfg.Secrets) == 0 || len(cfg.Secrets) > MaxSignatures {
-		return nil, fmt.Errorf("%w: Config.Secrets: 1 to %d, got %d", ErrInvalid, MaxSignatures, len(cfg.Secrets))
-	}
-
-	if cfg.Tolerance < 0 {
-		return nil, fmt.Errorf("%w: Config.Tolerance %s: must not be negative", ErrInvalid, cfg.Tolerance)
-	}
-
-	cfg.Secrets = slices.Clone(cfg.Secrets)
-	for i, s := range cfg.Secrets {
-		if err := s.validate(); err != nil {
-			return nil, fmt.Errorf("Config.Secrets[%d]: %w", i, err)
-		}
-		cfg.Secrets[i] = slices.Clone(s)
-	}
-
-	if cfg.Tolerance == 0 {
-		cfg.Tolerance = DefaultTolerance
-	}
-
-	if cfg.Now == nil {
-		cfg.Now = time.Now
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 
 	return &Keys{cfg: cfg}, nil
 }
 
-// Sign returns the headers of a message sent now. The id stays the same when the
-// message is sent again: 1 to 128 of A-Z a-z 0-9 _ : - . The headers do not.
+// Sign returns the headers of a message that is sent now. The id has 1 to 128 of
+// A-Z a-z 0-9 _ : - and is the same for every delivery of the message. The other headers
+// are not.
 func (k *Keys) Sign(id string, body []byte) (http.Header, error) {
 	if !idRule.MatchString(id) {
 		return nil, fmt.Errorf("%w: id: 1 to 128 characters of A-Z a-z 0-9 _ : -", ErrInvalid)
@@ -91,14 +103,17 @@ func (k *Keys) Sign(id string, body []byte) (http.Header, error) {
 	}
 
 	return http.Header{
-		HeaderID: {id}, HeaderTimestamp: {sent}, HeaderSignature: {strings.Join(signatures, " ")},
+		HeaderID:        {id},
+		HeaderTimestamp: {sent},
+		HeaderSignature: {strings.Join(signatures, " ")},
 	}, nil
 }
 
-// mac is the signature of a message under the secret.
+// mac returns the signature of a message under the secret.
 func (s Secret) mac(id, sent string, body []byte) []byte {
 	mac := hmac.New(sha256.New, s)
 	_, _ = mac.Write([]byte(id + "." + sent + ".")) // a hash does not fail
 	_, _ = mac.Write(body)
+
 	return mac.Sum(nil)
 }

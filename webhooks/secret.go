@@ -9,29 +9,32 @@ import (
 	"strings"
 )
 
-// The length of a secret in bytes, as Standard Webhooks has it.
+// The length of a secret in bytes, according to Standard Webhooks.
 const (
-	MinSecret = 24
-	MaxSecret = 64
+	minSecret     = 24
+	maxSecret     = 64
+	defaultSecret = 32
 )
 
-// ErrInvalid: a setting or an argument breaks a rule; the text names both.
+// ErrInvalid means that a setting or an argument breaks a rule. The text names both.
 var ErrInvalid = errors.New("invalid webhook")
 
 const secretPrefix = "whsec_"
 
-// Secret is a key that sender and receiver share. It prints and logs as a placeholder.
+// Secret is a key of 24 to 64 bytes that sender and receiver share. It prints and logs as a
+// placeholder.
 type Secret []byte
 
-// NewSecret makes a random secret of 32 bytes.
+// NewSecret returns a random secret of 32 bytes.
 func NewSecret() Secret {
-	s := make(Secret, 32)
+	s := make(Secret, defaultSecret)
 	_, _ = rand.Read(s) // never fails since Go 1.24
+
 	return s
 }
 
-// ParseSecret reads a secret as Standard Webhooks writes it, "whsec_" and base64, or
-// takes the bytes of any other text as they are.
+// ParseSecret reads a secret in the form of Standard Webhooks: "whsec_" and base64. The
+// bytes of any other text are the secret itself.
 func ParseSecret(text string) (Secret, error) {
 	s := Secret(text)
 	if encoded, ok := strings.CutPrefix(text, secretPrefix); ok {
@@ -39,6 +42,7 @@ func ParseSecret(text string) (Secret, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: secret: what follows %q must be base64", ErrInvalid, secretPrefix)
 		}
+
 		s = decoded
 	}
 
@@ -46,13 +50,14 @@ func ParseSecret(text string) (Secret, error) {
 }
 
 func (s Secret) validate() error {
-	if len(s) < MinSecret || len(s) > MaxSecret {
-		return fmt.Errorf("%w: secret: %d to %d bytes, got %d", ErrInvalid, MinSecret, MaxSecret, len(s))
+	if len(s) < minSecret || len(s) > maxSecret {
+		return fmt.Errorf("%w: secret: %d to %d bytes, got %d", ErrInvalid, minSecret, maxSecret, len(s))
 	}
+
 	return nil
 }
 
-// Reveal returns the secret in the form that [ParseSecret] reads, to be shown once.
+// Reveal returns the secret in the form that [ParseSecret] reads.
 func (s Secret) Reveal() string { return secretPrefix + base64.StdEncoding.EncodeToString(s) }
 
 func (Secret) String() string { return "[secret]" }

@@ -12,30 +12,32 @@ import (
 	"time"
 )
 
-// Why a message is not accepted. Answer all of them alike: a stranger need not learn
-// which it was.
+// The reasons why a message is refused. A server should answer all of them alike, so that
+// an attacker does not learn the reason.
 var (
-	// ErrMalformed: a header is missing, there twice, too long or not as it must be.
+	// ErrMalformed means that a header is missing, repeated, too long or malformed.
 	ErrMalformed = errors.New("the webhook's headers are malformed")
-	// ErrSignature: no signature is one of ours over this id, time and body.
+	// ErrSignature means that no signature of the message was made with one of the secrets
+	// over this id, time and body.
 	ErrSignature = errors.New("the webhook's signature does not match")
-	// ErrTimestamp: the message is genuine, but from another time: a replay, or a
-	// clock that is wrong.
+	// ErrTimestamp means that the signature is right but the time is not: the message is a
+	// replay, or a clock is wrong.
 	ErrTimestamp = errors.New("the webhook's timestamp is too far from now")
-	// ErrTooLarge: the body is longer than the reader allows.
+	// ErrTooLarge means that the body is longer than the limit of Read.
 	ErrTooLarge = errors.New("the webhook's body is too large")
 )
 
 // Message is a verified message.
 type Message struct {
-	// ID names the message: equal for every repetition of it.
-	ID     string
+	// ID names the message. It is the same for every delivery.
+	ID string
+	// SentAt is the time of this delivery.
 	SentAt time.Time
 	Body   []byte
 }
 
-// Verify checks the headers against the body's raw bytes, before anything parses
-// them. It fails with ErrMalformed, ErrSignature or ErrTimestamp.
+// Verify checks the headers against the raw bytes of the body. It returns ErrMalformed,
+// ErrSignature or ErrTimestamp.
 func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 	now := k.cfg.Now()
 
@@ -54,7 +56,7 @@ func (k *Keys) Verify(h http.Header, body []byte) (Message, error) {
 		want := secret.mac(id, sent, body)
 		for _, signature := range given {
 			if hmac.Equal(signature, want) {
-				matched = true // and go on: the time taken tells nothing
+				matched = true // no break: the time must not depend on the secret
 			}
 		}
 	}
@@ -83,7 +85,8 @@ func (k *Keys) Read(r *http.Request, limit int64) (Message, error) {
 	return k.Verify(r.Header, body)
 }
 
-// headers takes the three headers apart. Signatures of other versions are passed over.
+// headers returns the content of the three headers. It ignores signatures of other
+// versions.
 func headers(h http.Header) (id, sent string, signatures [][]byte, err error) {
 	var values [3]string
 	size := 0
@@ -92,6 +95,7 @@ func headers(h http.Header) (id, sent string, signatures [][]byte, err error) {
 		if len(all) != 1 {
 			return "", "", nil, fmt.Errorf("%w: %s: exactly one, got %d", ErrMalformed, name, len(all))
 		}
+
 		values[i] = all[0]
 		size += len(all[0])
 	}
@@ -118,6 +122,7 @@ func headers(h http.Header) (id, sent string, signatures [][]byte, err error) {
 		if err != nil {
 			return "", "", nil, fmt.Errorf("%w: %s: not base64", ErrMalformed, HeaderSignature)
 		}
+
 		signatures = append(signatures, signature)
 	}
 

@@ -267,8 +267,12 @@ func (r *recount) checkNotices(target string) error {
 	sent := 0
 	switch kind {
 	case "dir":
-		var err error
-		if sent, err = (notify.Dir{Path: path}).Count(); err != nil {
+		files, err := notify.NewDir(path)
+		if err != nil {
+			return err
+		}
+
+		if sent, err = files.Count(); err != nil {
 			return err
 		}
 	case "file":

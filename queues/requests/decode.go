@@ -15,12 +15,12 @@ import (
 	"ratchet/workflow"
 )
 
-// ErrMalformed: the message's body is no request. The text says where and why, and
-// does not repeat the body.
-var ErrMalformed = errors.New("no transition request")
+// ErrMalformed means that the body of a message is not a request. The text says where and
+// why, and does not repeat the body.
+var ErrMalformed = errors.New("not a transition request")
 
-// body is a request in the form of the wire. Values are read by hand, so that whole
-// numbers stay whole.
+// body is a request on the wire. Decode reads the values itself: encoding/json would turn
+// whole numbers into floating-point numbers.
 type body struct {
 	OrderID      transitions.OrderID       `json:"orderId"`
 	Event        workflow.Event            `json:"event"`
@@ -31,16 +31,24 @@ type body struct {
 	Values       map[string]jsontext.Value `json:"values"`
 }
 
-// Decode reads the request that a message is. The body is strict JSON: the members of
-// [transitions.Request] by their exact names, each once, none unknown, nothing behind.
-// Without a transitionId and a requestId the message's own id is the request's.
+// Decode reads the request of a message. The body is strict JSON: the members of
+// transitions.Request by their exact names, no duplicates, no unknown members, no trailing
+// data. A request without a transitionId and a requestId gets the message's own id as its
+// requestId.
 func Decode(m queues.Message) (transitions.Request, error) {
 	var in body
 	if err := json.Unmarshal([]byte(m.Body), &in, json.RejectUnknownMembers(true)); err != nil {
 		return transitions.Request{}, malformed(err)
 	}
 
-	r := transitions.Request{OrderID: in.OrderID, Event: in.Event, From: in.From, TransitionID: in.TransitionID, RequestID: in.RequestID, IfMatch: in.IfMatch}
+	r := transitions.Request{
+		OrderID:      in.OrderID,
+		Event:        in.Event,
+		From:         in.From,
+		TransitionID: in.TransitionID,
+		RequestID:    in.RequestID,
+		IfMatch:      in.IfMatch,
+	}
 	if len(in.Values) > 0 {
 		r.Values = make(map[string]any, len(in.Values))
 	}
@@ -50,6 +58,7 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		if err != nil {
 			return transitions.Request{}, fmt.Errorf("%w: values: %w", ErrMalformed, err)
 		}
+
 		r.Values[name] = v
 	}
 
@@ -64,7 +73,7 @@ func Decode(m queues.Message) (transitions.Request, error) {
 	return r, nil
 }
 
-// malformed says where the body is wrong without repeating it.
+// malformed returns ErrMalformed with the place of the error, and without the content.
 func malformed(err error) error {
 	var semantic *json.SemanticError
 	var syntax *jsontext.SyntacticError
@@ -72,7 +81,7 @@ func malformed(err error) error {
 	case errors.As(err, &semantic) && errors.Is(err, json.ErrUnknownName):
 		return fmt.Errorf("%w: unknown member at byte %d", ErrMalformed, semantic.ByteOffset)
 	case errors.As(err, &semantic):
-		return fmt.Errorf("%w: %s has the wrong type", ErrMalformed, clip(string(semantic.JSONPointer)))
+		return fmt.Errorf("%w: %s has the wrong type", ErrMalformed, shorten(string(semantic.JSONPointer)))
 	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
 		return fmt.Errorf("%w: a member comes twice, at byte %d", ErrMalformed, syntax.ByteOffset)
 	case errors.As(err, &syntax):
@@ -82,7 +91,7 @@ func malformed(err error) error {
 	return fmt.Errorf("%w: not a JSON object", ErrMalformed)
 }
 
-// value reads what a guard may ask of a request: a text, a whole number, a truth value.
+// value reads a value that a guard may use: a string, a whole number or a boolean.
 func value(text jsontext.Value) (any, error) {
 	switch text.Kind() {
 	case '"':
@@ -97,10 +106,11 @@ func value(text jsontext.Value) (any, error) {
 		}
 	}
 
-	return nil, errors.New("want texts, whole numbers of 64 bits and truth values")
+	return nil, errors.New("want strings, whole numbers of 64 bits and booleans")
 }
 
-// ownID names the request of a message that does not name it itself.
+// ownID returns the requestId of a message that has none: its deduplication id, unless the
+// queue derived that from the body, else its message id.
 func ownID(m queues.Message) transitions.RequestID {
 	sum := sha256.Sum256([]byte(m.Body))
 	if m.DeduplicationID == "" || m.DeduplicationID == hex.EncodeToString(sum[:]) {
@@ -110,10 +120,12 @@ func ownID(m queues.Message) transitions.RequestID {
 	return transitions.RequestID(m.DeduplicationID)
 }
 
-// clip keeps a stranger's text short enough for an error.
-func clip(s string) string {
-	if len(s) > 64 {
-		return s[:64] + "..."
+// shorten limits text from outside to what fits into an error.
+func shorten(s string) string {
+	const most = 64
+	if len(s) > most {
+		return s[:most] + "..."
 	}
+
 	return s
 }

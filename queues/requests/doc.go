@@ -1,27 +1,25 @@
-// Package requests applies the transition requests that come by a queue.
+// Package requests applies transition requests from a queue.
 //
 // # Model
 //
-// A message's body is one [transitions.Request] as JSON:
+// The body of a message is one transitions.Request as JSON:
 //
 //	{"orderId":"o-1","event":"ship"}
 //
-// [Handler] decodes it, applies it, and makes of the verdict what becomes of the
-// message:
+// [Handler] decodes it and applies it. The verdict decides what happens to the message:
 //
 //	Applied, Replayed   done
-//	Superseded          done: a newer transition stands, and this request never will
-//	NotFound            retried: the order may be placed yet
-//	WrongState          retried while the order can still come to a state that the
-//	                    event needs; rejected once it cannot
-//	Conflict, Illegal   rejected, as is what is no request
-//	no answer           comes again for as long as it takes, and is no attempt
+//	Superseded          done: a newer transition was applied, so this one never will be
+//	NotFound            retried: the order may still be placed
+//	WrongState          retried while the order can still reach a state that the event
+//	                    needs, else rejected
+//	Conflict, Illegal   rejected, like a malformed body
+//	no answer           retried without counting an attempt
 //
-// A retry becomes a rejection after the consumer's attempts. A rejection's reason is a
-// [*Refusal], which carries the verdict: a [queues.Middleware] may take some of them
-// for done.
+// After the consumer's attempts a retry becomes a rejection. The reason of a rejection is a
+// [*Refusal] with the verdict: a queues.Middleware may treat some of them as done.
 //
-//	h := requests.Handler{Orders: orders}
+//	h, err := requests.New(requests.Config{Orders: orders})
 //	c, err := queues.New(queues.Config{SQS: client, QueueURL: url, DeadLetterURL: dead, Handler: h.Handle})
 //
 // The same handler runs behind Lambda: queues.NewLambda(queues.LambdaConfig{Handler:
@@ -29,16 +27,17 @@
 //
 // # Guarantees
 //
-// A request is applied at most once, however often its message comes, by as many
-// consumers as there are: a message that names no transitionId and no requestId is the
-// request of its deduplication id on a FIFO queue, and of its message id elsewhere. So
-// on a standard queue two sendings without a requestId are two requests; a sender that
-// may repeat itself names one.
+// However often a message is delivered, and to however many consumers, its request is
+// applied at most once, within the limits of package transitions. A message without a
+// transitionId and a requestId gets a requestId: its deduplication id on a FIFO queue, else
+// its message id. So on a standard queue two messages without a requestId are two requests:
+// a sender that may repeat itself must set one.
 //
 // # Caveats
 //
-// On a FIFO queue a request that is retried holds up its group for as long: use the
-// order's id as the group ([Input] does), so that orders do not wait for each other.
-// Where the queue makes deduplication ids from the bodies, an id says what is asked for
-// and not by whom or when; the message id counts instead.
+// On a FIFO queue a request that is retried delays its group. Use the order's id as the
+// group, as [Input] does, so that orders do not wait for each other.
+//
+// If the queue derives deduplication ids from the bodies, two equal requests of different
+// senders have the same one. The message id counts instead.
 package requests

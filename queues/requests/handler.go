@@ -12,23 +12,48 @@ import (
 	"ratchet/workflow"
 )
 
-// applier is what the handler calls of *transitions.Orders.
+// applier is what the handler needs of *transitions.Orders.
 type applier interface {
 	Apply(context.Context, transitions.Request) (transitions.Result, error)
 	Definition() *workflow.Definition
 }
 
-// Handler applies requests. Orders must be set.
-type Handler struct {
+// Config configures a [Handler].
+type Config struct {
+	// Orders is required.
 	Orders applier
-	// Answer is told the verdict on each request before its message is done or
-	// rejected, at least once; after an error the message comes again. It is not told of
-	// a request that is given up after its attempts: the dead letter is. Optional: to
-	// send verdicts to whoever asked.
+	// Answer is called with the verdict on a request before its message is done or
+	// rejected, at least once. It may send the verdict to the client. After an error the
+	// message is retried. Answer is not called for a request that is given up after its
+	// attempts: the dead letter tells. Optional.
 	Answer func(ctx context.Context, m queues.Message, r transitions.Request, result transitions.Result) error
 }
 
-// Refusal is why a request's message is retried or rejected: the verdict on it.
+func (c *Config) check() error {
+	if c.Orders == nil {
+		return errors.New("requests: Config.Orders: must be set")
+	}
+
+	if c.Answer == nil {
+		c.Answer = func(context.Context, queues.Message, transitions.Request, transitions.Result) error { return nil }
+	}
+
+	return nil
+}
+
+// Handler applies requests. It is safe for concurrent use.
+type Handler struct{ cfg Config }
+
+// New returns a Handler. The error names the field that is missing.
+func New(cfg Config) (*Handler, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	return &Handler{cfg}, nil
+}
+
+// Refusal is the reason why a message is retried or rejected: the verdict on its request.
 type Refusal struct {
 	Request transitions.Request
 	Result  transitions.Result
@@ -46,43 +71,44 @@ func (e *Refusal) Error() string {
 	return text
 }
 
-// Handle fits queues.Config and queues.Lambda.
-func (h Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
+// Handle applies the request of a message. It is a handler for queues.Config and
+// queues.LambdaConfig.
+func (h *Handler) Handle(ctx context.Context, m queues.Message) queues.Outcome {
 	r, err := Decode(m)
 	if err != nil {
 		return queues.Reject(err)
 	}
 
-	result, err := h.Orders.Apply(ctx, r)
+	result, err := h.cfg.Orders.Apply(ctx, r)
 	switch {
 	case errors.Is(err, transitions.ErrInvalidRequest), errors.Is(err, transitions.ErrEvidenceGone):
 		return queues.Reject(err)
 	case transitions.Retryable(err):
-		return queues.NotYet(unanswered(m), err)
+		return queues.NotYet(pauseAfterOutage(m), err)
 	case err != nil:
 		return queues.Retry(0, err)
 	}
 
 	outcome := h.outcome(r, result)
-	if h.Answer != nil && outcome.Kind != queues.KindRetry {
-		if err := h.Answer(ctx, m, r, result); err != nil {
-			return queues.Retry(0, fmt.Errorf("tell the verdict on %s of order %s: %w", r.Event, r.OrderID, err))
+	if outcome.Kind != queues.KindRetry {
+		if err := h.cfg.Answer(ctx, m, r, result); err != nil {
+			return queues.Retry(0, fmt.Errorf("answer with the verdict on %s of order %s: %w", r.Event, r.OrderID, err))
 		}
 	}
 
 	return outcome
 }
 
-// outcome makes of the verdict what becomes of the message.
-func (h Handler) outcome(r transitions.Request, result transitions.Result) queues.Outcome {
-	refusal := &Refusal{r, result}
+// outcome returns what the verdict means for the message.
+func (h *Handler) outcome(r transitions.Request, result transitions.Result) queues.Outcome {
+	refusal := &Refusal{Request: r, Result: result}
 	switch result.Verdict {
 	case transitions.Applied, transitions.Replayed, transitions.Superseded:
 		return queues.Done()
 	case transitions.NotFound:
 		return queues.Retry(0, refusal)
 	case transitions.WrongState:
-		if h.mayCome(result) {
+		if h.mayReach(result) {
 			return queues.Retry(0, refusal)
 		}
 	}
@@ -90,16 +116,18 @@ func (h Handler) outcome(r transitions.Request, result transitions.Result) queue
 	return queues.Reject(refusal)
 }
 
-// mayCome reports whether the order can still come to a state that the event needs. An
-// order that stands in one is kept back by a guard, which may be satisfied yet.
-func (h Handler) mayCome(result transitions.Result) bool {
+// mayReach reports whether the order can still reach a state that the event needs. An order
+// that is in one was refused by a guard, which may be satisfied later.
+func (h *Handler) mayReach(result transitions.Result) bool {
 	return result.Order != nil && slices.ContainsFunc(result.Expected, func(s workflow.State) bool {
-		return h.Orders.Definition().Reachable(result.Order.State, s)
+		return h.cfg.Orders.Definition().Reachable(result.Order.State, s)
 	})
 }
 
-// unanswered is the pause after DynamoDB gave no answer: 1 s, doubling with every
-// receive, at most five minutes.
-func unanswered(m queues.Message) time.Duration {
-	return min(time.Second<<min(max(m.Receives-1, 0), 9), 5*time.Minute)
+// pauseAfterOutage returns the pause before the next delivery after DynamoDB gave no answer:
+// 1 s, doubled with every delivery, at most 5 minutes.
+func pauseAfterOutage(m queues.Message) time.Duration {
+	const first, most, doublings = time.Second, 5 * time.Minute, 9
+
+	return min(first<<min(max(m.Receives-1, 0), doublings), most)
 }

@@ -63,8 +63,24 @@ func newShop(t *testing.T, dir, suffix string) *shop {
 	return s
 }
 
-func (s *shop) config(h requests.Handler) queues.Config {
-	return queues.Config{SQS: s.api, QueueURL: s.url, DeadLetterURL: s.dead, Handler: h.Handle, PollGrace: -1, Slots: 40, Log: embeddedtest.Quiet()}
+// config returns the configuration of a consumer with the handler.
+func (s *shop) config(cfg requests.Config) queues.Config {
+	s.t.Helper()
+
+	h, err := requests.New(cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+
+	return queues.Config{
+		SQS:           s.api,
+		QueueURL:      s.url,
+		DeadLetterURL: s.dead,
+		Handler:       h.Handle,
+		PollGrace:     -1,
+		Slots:         40,
+		Log:           embeddedtest.Quiet(),
+	}
 }
 
 // run starts a consumer; stop ends it and waits.
@@ -176,12 +192,12 @@ func TestVerdictDecidesTheDisposition(t *testing.T) {
 		{"an order that never is", []string{`{"orderId":"o-3","event":"cancel"}`}, nil, workflow.Pending, "given up after 5 attempts: apply cancel to order o-3: NotFound"},
 		{"the same id for something else", []string{pay, `{"orderId":"o-1","event":"cancel","transitionId":2}`}, nil, workflow.PaymentReceived, "apply cancel to order o-1: Conflict"},
 		{"no such event", []string{`{"orderId":"o-1","event":"explode"}`}, nil, workflow.Pending, "apply explode to order o-1: Illegal"},
-		{"no request", []string{`{"orderId":"o-1","event":"pay","when":"now"}`}, nil, workflow.Pending, "no transition request: unknown member at byte 31"},
+		{"a body that is not a request", []string{`{"orderId":"o-1","event":"pay","when":"now"}`}, nil, workflow.Pending, "not a transition request: unknown member at byte 31"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			inShop(t, "", func(t *testing.T, s *shop) {
 				s.create("o-1")
-				cfg := s.config(requests.Handler{Orders: s})
+				cfg := s.config(requests.Config{Orders: s})
 				cfg.Slots = 1 // one after the other, as sent
 				cfg.Backoff = queues.Backoff{Base: 20 * time.Second}
 				s.run(cfg)
@@ -220,12 +236,13 @@ func (s *shop) apply(body string) {
 	}
 }
 
-// TestOutageCostsNoAttempt: half an hour without DynamoDB costs no message its attempts.
+// TestOutageCostsNoAttempt: after half an hour without DynamoDB the message is applied, and
+// is not a dead letter.
 func TestOutageCostsNoAttempt(t *testing.T) {
 	inShop(t, "", func(t *testing.T, s *shop) {
 		s.create("o-1")
 		outage := s.database.Inject(embeddedtest.LoseRequest().With(errors.New("connection refused")))
-		s.run(s.config(requests.Handler{Orders: s}))
+		s.run(s.config(requests.Config{Orders: s}))
 		s.send(`{"orderId":"o-1","event":"cancel","requestId":"r"}`)
 		time.Sleep(30 * time.Minute)
 		outage.Remove()
@@ -239,15 +256,15 @@ func TestOutageCostsNoAttempt(t *testing.T) {
 	})
 }
 
-// TestAnswerRunsBeforeTheMessageIsDeleted: at least once, whatever it is.
+// TestAnswerRunsBeforeTheMessageIsDeleted: after an error of Answer the message comes again.
 func TestAnswerRunsBeforeTheMessageIsDeleted(t *testing.T) {
 	inShop(t, "", func(t *testing.T, s *shop) {
 		s.create("o-1")
-		var told []string
-		h := requests.Handler{Orders: s, Answer: func(_ context.Context, _ queues.Message, r transitions.Request, result transitions.Result) error {
-			told = append(told, string(r.Event)+" "+result.Verdict.String())
-			if len(told) == 1 {
-				return errors.New("nobody listens")
+		var answers []string
+		h := requests.Config{Orders: s, Answer: func(_ context.Context, _ queues.Message, r transitions.Request, result transitions.Result) error {
+			answers = append(answers, string(r.Event)+" "+result.Verdict.String())
+			if len(answers) == 1 {
+				return errors.New("unavailable")
 			}
 
 			return nil
@@ -261,24 +278,24 @@ func TestAnswerRunsBeforeTheMessageIsDeleted(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 
-		if got := strings.Join(told, ", "); got != "cancel Applied, cancel Replayed, explode Illegal" {
-			t.Errorf("told %s", got)
+		if got := strings.Join(answers, ", "); got != "cancel Applied, cancel Replayed, explode Illegal" {
+			t.Errorf("answers: %s", got)
 		}
 	})
 }
 
-// TestAnswerMayAcceptARefusal: a middleware decides by the verdict.
-func TestAnswerMayAcceptARefusal(t *testing.T) {
+// TestMiddlewareMayAcceptARefusal: a middleware decides by the verdict.
+func TestMiddlewareMayAcceptARefusal(t *testing.T) {
 	inShop(t, "", func(t *testing.T, s *shop) {
 		s.create("o-1")
-		cfg := s.config(requests.Handler{Orders: s})
+		cfg := s.config(requests.Config{Orders: s})
 		cfg.Slots = 1
 		cfg.Middleware = []queues.Middleware{func(next queues.Handler) queues.Handler {
 			return func(ctx context.Context, m queues.Message) queues.Outcome {
 				o := next(ctx, m)
 				var refusal *requests.Refusal
 				if o.Kind == queues.KindReject && errors.As(o.Err, &refusal) && refusal.Result.Verdict == transitions.WrongState {
-					return queues.Done() // too late, and nobody minds
+					return queues.Done() // the request came too late
 				}
 
 				return o
@@ -293,4 +310,10 @@ func TestAnswerMayAcceptARefusal(t *testing.T) {
 			t.Errorf("left %s, dead letters %v", queued, reasons)
 		}
 	})
+}
+
+func TestNewRequiresOrders(t *testing.T) {
+	if _, err := requests.New(requests.Config{}); err == nil || !strings.Contains(err.Error(), "Orders") {
+		t.Errorf("got %v", err)
+	}
 }

@@ -14,12 +14,12 @@ import (
 	"ratchet/transitions"
 )
 
-// Rule: API reference of SendMessage, MessageDeduplicationId.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
 var deduplicationRule = regexp.MustCompile(`^[!-~]{1,128}$`)
 
-// Input is how a request is sent. It must name a transitionId or a requestId, so that
-// a sending that is repeated is the same request. On a FIFO queue (its URL ends with
-// ".fifo") the order is the group and the request's identity the deduplication id.
+// Input returns the message that sends a request. The request must have a transitionId or a
+// requestId, so that a repeat is the same request. On a FIFO queue, whose URL ends in
+// ".fifo", the order's id is the group, and the deduplication id identifies the request.
 func Input(queueURL string, r transitions.Request) (*sqs.SendMessageInput, error) {
 	if err := r.Validate(); err != nil {
 		return nil, err
@@ -39,9 +39,9 @@ func Input(queueURL string, r transitions.Request) (*sqs.SendMessageInput, error
 	return in, nil
 }
 
-// deduplicationID is the requestId of one order where the service takes it as it is, a
-// digest of the request's identity elsewhere. Ids are the whole queue's, so the order
-// is always in.
+// deduplicationID returns an id of the request within its queue: the order's id with the
+// requestId, or with the transitionId and the event. If SQS does not accept it as it is, it
+// is a digest.
 func deduplicationID(r transitions.Request) string {
 	id := fmt.Sprintf("%s/%s", r.OrderID, r.RequestID)
 	if r.RequestID == "" {
@@ -51,6 +51,7 @@ func deduplicationID(r transitions.Request) string {
 	if deduplicationRule.MatchString(id) {
 		return id
 	}
+
 	sum := sha256.Sum256([]byte(id))
 
 	return hex.EncodeToString(sum[:])

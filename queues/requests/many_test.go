@@ -148,7 +148,7 @@ func (s *shop) consumeWithCuts(dice *rand.Rand, cut int64) (handled int64) {
 		cfg := s.engine.AWSConfig()
 		cutOff := loseSome(embeddedtest.Intercept(&cfg), dice.Uint64())
 		enough := make(chan struct{})
-		consumer := s.config(requests.Handler{Orders: s})
+		consumer := s.config(requests.Config{Orders: s})
 		inner := consumer.Handler
 		consumer.SQS, consumer.Attempts, consumer.DrainTimeout = sqs.NewFromConfig(cfg), -1, time.Second
 		consumer.Backoff = queues.Backoff{Base: time.Second, Max: 4 * time.Second}
