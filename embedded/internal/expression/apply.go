@@ -7,20 +7,20 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// Apply returns the item as it is after the update. It changes neither the item,
-// which may be nil, nor anything in it; what the update does not touch is shared.
-// The error is an *Error: a path that leads nowhere, an attribute or a type that is
-// missing, a number out of range.
+// Apply returns the item after the update. It does not change the item, which may be nil, nor
+// anything in it; both share what the update does not write. The error is an *Error: a path
+// that leads nowhere, a missing attribute, an operand of the wrong type, a number out of
+// range.
 func (u *Update) Apply(item attr.Item) (attr.Item, error) {
 	next := edit{item: make(attr.Item, len(item)+1)}
 	maps.Copy(next.item, item)
 	return u.apply(item, next)
 }
 
-// Change is Apply to an item that the caller gives away: no part of it may be shared
-// with another one. After an error the item is of no use.
+// Change is Apply for an item that the caller does not use afterwards and that shares no part
+// with another item: it changes the item in place. After an error the item is undefined.
 func (u *Update) Change(item attr.Item) (attr.Item, error) {
-	return u.apply(item, edit{item: item, given: true})
+	return u.apply(item, edit{item: item, exclusive: true})
 }
 
 func (u *Update) apply(item attr.Item, next edit) (attr.Item, error) {
@@ -29,11 +29,12 @@ func (u *Update) apply(item attr.Item, next edit) (attr.Item, error) {
 		return nil, err
 	}
 
-	next.given = next.given && !u.shares(values)
+	// A value that is copied within the item is in two places then.
+	next.exclusive = next.exclusive && !u.sharesParts(values)
 	removes := u.removes
 	for _, n := range u.writes {
 		if values[n].Kind == attr.Invalid {
-			removes = u.alsoRemove(removes, n)
+			removes = u.insertRemoval(removes, n)
 			continue
 		}
 
@@ -49,8 +50,8 @@ func (u *Update) apply(item attr.Item, next edit) (attr.Item, error) {
 	return next.item, nil
 }
 
-// shares reports whether a part of the item becomes a value at another place, too.
-func (u *Update) shares(values []attr.Value) bool {
+// sharesParts reports whether a map or list of the item becomes a value at another place.
+func (u *Update) sharesParts(values []attr.Value) bool {
 	for n, v := range values {
 		if (v.Kind == attr.M || v.Kind == attr.L) && u.actions[n].value.op != opValue {
 			return true
@@ -60,8 +61,8 @@ func (u *Update) shares(values []attr.Value) bool {
 	return false
 }
 
-// evaluate computes the new value of every action. Paths that lead nowhere are found
-// first, then what is wrong with a value, from the last action to the first.
+// evaluate computes the new value of every action. As DynamoDB does, it reports a path that
+// leads nowhere before an error in a value, and errors in values from the last action on.
 func (u *Update) evaluate(item attr.Item) ([]attr.Value, error) {
 	for _, a := range u.actions {
 		if !a.path.reachable(item) {
@@ -81,15 +82,16 @@ func (u *Update) evaluate(item attr.Item) ([]attr.Value, error) {
 	return values, nil
 }
 
-// alsoRemove adds a DELETE that took a set's last member to the REMOVEs.
-func (u *Update) alsoRemove(removes []int, n int) []int {
+// insertRemoval adds a DELETE that took the last member of a set to the removals, in their
+// order: DynamoDB has no empty sets.
+func (u *Update) insertRemoval(removes []int, n int) []int {
 	at, _ := slices.BinarySearchFunc(removes, n, func(a, b int) int {
 		return u.actions[b].path.compare(u.actions[a].path)
 	})
 	return slices.Insert(slices.Clone(removes), at, n)
 }
 
-// reachable reports whether what should hold the path's last step is there.
+// reachable reports whether the item has the map or list that the path's last step is in.
 func (p Path) reachable(item attr.Item) bool {
 	if len(p) == 1 {
 		return true
@@ -103,8 +105,8 @@ func (p Path) reachable(item attr.Item) bool {
 	return ok && holder.Kind == attr.M
 }
 
-// evaluate computes the action's new value from the item as it was. An Invalid
-// means that there is none: REMOVE, or a DELETE that leaves nothing.
+// evaluate computes the action's new value from the item before the update. An Invalid value
+// means that there is none: for REMOVE, or a DELETE that leaves nothing.
 func (a action) evaluate(item attr.Item) (attr.Value, error) {
 	switch a.section {
 	case kSet:
@@ -125,14 +127,14 @@ func (a action) evaluate(item attr.Item) (attr.Value, error) {
 	case kAdd:
 		return a.add(item)
 	case kDelete:
-		return a.subtract(item)
+		return a.deleteMembers(item)
 	default:
 		return attr.Value{}, nil
 	}
 }
 
-// updateOperand evaluates the right side of a SET. ok is false for a path that is
-// not there.
+// updateOperand evaluates the right side of a SET. ok is false for a path to which the item
+// has no value.
 func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error) {
 	switch n.op {
 	case opPath:
@@ -148,12 +150,12 @@ func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error)
 	}
 
 	if functionOf(n.text) == fnIfNotExists {
-		// The second argument must be there even when it isn't needed.
-		right, there, err := n.args[1].updateOperand(item)
+		// The second argument must have a value even if it is not needed.
+		right, found, err := n.args[1].updateOperand(item)
 		switch {
 		case err != nil:
 			return right, false, err
-		case !there:
+		case !found:
 			return right, false, errorf(msgNoAttribute)
 		case ok:
 			return left, true, nil
@@ -167,13 +169,13 @@ func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error)
 		want = attr.L
 	}
 
-	if err := operandFits(left, ok, want); err != nil {
+	if err := checkOperandKind(left, ok, want); err != nil {
 		return left, false, err
 	}
 
 	right, ok, err := n.args[1].updateOperand(item)
 	if err == nil {
-		err = operandFits(right, ok, want)
+		err = checkOperandKind(right, ok, want)
 	}
 
 	if err != nil {
@@ -188,7 +190,7 @@ func (n *node) updateOperand(item attr.Item) (v attr.Value, ok bool, err *Error)
 	return v, true, err
 }
 
-func operandFits(v attr.Value, ok bool, want attr.Kind) *Error {
+func checkOperandKind(v attr.Value, ok bool, want attr.Kind) *Error {
 	switch {
 	case !ok:
 		return errorf(msgNoAttribute)
@@ -214,7 +216,7 @@ func calculate(op op, a, b attr.Value) (attr.Value, *Error) {
 	return attr.Value{Kind: attr.N, Str: text}, nil
 }
 
-// add is ADD: a sum, or the union of two sets.
+// add computes the value of ADD: a sum, or the union of two sets.
 func (a action) add(item attr.Item) (attr.Value, error) {
 	old, ok := a.path.lookup(item)
 	switch {
@@ -236,8 +238,8 @@ func (a action) add(item attr.Item) (attr.Value, error) {
 	return attr.Value{Kind: old.Kind, Set: slices.Compact(set)}, nil
 }
 
-// subtract is DELETE: a set without the members of another.
-func (a action) subtract(item attr.Item) (attr.Value, error) {
+// deleteMembers computes the value of DELETE: a set without the members of another.
+func (a action) deleteMembers(item attr.Item) (attr.Value, error) {
 	old, ok := a.path.lookup(item)
 	if !ok {
 		return attr.Value{}, nil

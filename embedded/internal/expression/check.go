@@ -6,20 +6,20 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// place is where a call stands.
-type place uint8
+// position is where a call stands.
+type position uint8
 
 const (
-	asCondition place = iota
-	asOperand
-	asUpdate  // the whole value of a SET
+	inCondition position = iota
+	inOperand
+	inSet     // the whole value of a SET
 	inAddend  // an operand of + or -
-	inUpdated // an argument of a function in a SET
+	inSetCall // an argument of a function in a SET
 )
 
-// check walks the tree from the outside in, left to right, and refuses what needs
-// no references to be seen: functions, reserved words, indexes.
-func (n *node) check(at place) *Error {
+// check walks the tree from the outside in and from left to right. It finds the errors that
+// do not depend on references: functions, reserved words, indexes.
+func (n *node) check(at position) *Error {
 	switch n.op {
 	case opPath:
 		return n.path.check()
@@ -30,22 +30,22 @@ func (n *node) check(at place) *Error {
 			return err
 		}
 
-		if at >= asUpdate {
-			at = inUpdated
+		if at >= inSet {
+			at = inSetCall
 		} else {
-			at = asOperand
+			at = inOperand
 		}
 	case opAnd, opOr, opNot:
-		at = asCondition
+		at = inCondition
 	case opPlus, opMinus:
 		at = inAddend
 	case opIn:
 		if len(n.args)-1 > maxIn {
 			return errorf("The IN operator is provided with too many operands; number of operands: %d", len(n.args)-1)
 		}
-		at = asOperand
+		at = inOperand
 	default:
-		at = asOperand
+		at = inOperand
 	}
 
 	for _, a := range n.args {
@@ -57,21 +57,21 @@ func (n *node) check(at place) *Error {
 	return nil
 }
 
-func (n *node) checkCall(at place) *Error {
+func (n *node) checkCall(at position) *Error {
 	f := functionOf(n.text)
 	misplaced := false
 	switch {
 	case f == fnUnknown:
 		return errorf("Invalid function name; function: %s", n.text)
-	case f.inUpdate() && at < asUpdate:
+	case f.inUpdate() && at < inSet:
 		return errorf("The function is not allowed in a condition expression; function: %s", n.text)
-	case !f.inUpdate() && at >= asUpdate:
+	case !f.inUpdate() && at >= inSet:
 		return errorf("The function is not allowed in an update expression; function: %s", n.text)
-	case at == asCondition:
+	case at == inCondition:
 		misplaced = f == fnSize
-	case at == asOperand:
+	case at == inOperand:
 		misplaced = f != fnSize
-	case at != asUpdate:
+	case at != inSet:
 		misplaced = f == fnListAppend
 	}
 
@@ -116,8 +116,8 @@ func (p Path) bind(params *Params) *Error {
 	return nil
 }
 
-// bind walks the tree from the inside out, resolves references, and checks the
-// operands of every operation as far as they are known.
+// bind walks the tree from the inside out, resolves references, and checks the operands of
+// every operation as far as the expression alone tells them.
 func (n *node) bind(params *Params) *Error {
 	switch n.op {
 	case opPath:
@@ -192,7 +192,7 @@ func (n *node) checkOperands() *Error {
 	return nil
 }
 
-// checkDistinct refuses a path compared with itself.
+// checkDistinct returns an error if a path is compared with itself.
 func (n *node) checkDistinct() *Error {
 	first := n.args[0]
 	if first.op != opPath {
@@ -208,7 +208,7 @@ func (n *node) checkDistinct() *Error {
 	return nil
 }
 
-// checkKinds refuses operands that are known to be of another kind.
+// checkKinds returns an error if an operand is known to be of another kind.
 func (n *node) checkKinds(allowed ...attr.Kind) *Error {
 next:
 	for _, a := range n.args {
@@ -272,11 +272,11 @@ func (n *node) checkBetween() *Error {
 	}
 
 	return errorf("The BETWEEN operator requires %s; lower bound operand: AttributeValue: %s, upper bound operand: AttributeValue: %s",
-		fault, show(lo.value), show(hi.value))
+		fault, formatScalar(lo.value), formatScalar(hi.value))
 }
 
-// show writes a scalar as DynamoDB does in messages: {S:x}.
-func show(v attr.Value) string {
+// formatScalar returns a scalar as DynamoDB writes it in messages: {S:x}.
+func formatScalar(v attr.Value) string {
 	text := v.Str
 	if v.Kind == attr.B {
 		text = base64.StdEncoding.EncodeToString([]byte(text))

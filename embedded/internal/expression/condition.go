@@ -2,11 +2,11 @@ package expression
 
 import "ratchet/embedded/internal/attr"
 
-// Condition is a ConditionExpression or FilterExpression, ready to be evaluated.
+// Condition is a parsed ConditionExpression or FilterExpression.
 type Condition struct{ root *node }
 
-// ParseCondition reads a condition. field is the request's member and goes into
-// the messages: "ConditionExpression" or "FilterExpression".
+// ParseCondition parses a condition. field is the member of the request that it comes from,
+// "ConditionExpression" or "FilterExpression", for the messages.
 func ParseCondition(field, src string, p *Params) (*Condition, error) {
 	if p.err != nil {
 		return nil, p.err
@@ -24,15 +24,14 @@ func invalidExpression(field string, err *Error) error {
 	return errorf("Invalid %s: %s", field, err.Message)
 }
 
-// Match reports whether the item, which may be nil, satisfies the condition. The
-// error is always nil: what could fail has been refused by ParseCondition.
+// Match reports whether the item, which may be nil, satisfies the condition. The error is
+// always nil: ParseCondition has checked everything that could fail.
 func (c *Condition) Match(item attr.Item) (bool, error) { return c.root.match(item), nil }
 
-// TopLevel lists the top-level attribute names that the condition reads, sorted (a
-// FilterExpression of a Query may not name key attributes).
+// TopLevel returns the top-level attribute names that the condition reads, sorted.
 func (c *Condition) TopLevel() []string { return topLevel(c.Paths()) }
 
-// Paths lists the document paths that the condition reads, in the order of the source.
+// Paths returns the document paths that the condition reads, in the order of the source.
 func (c *Condition) Paths() []Path { return c.root.appendPaths(nil) }
 
 func (n *node) appendPaths(paths []Path) []Path {
@@ -62,17 +61,17 @@ func parseCondition(src string, params *Params) (*node, *Error) {
 		return nil, err
 	}
 
-	if err := root.check(asCondition); err != nil {
+	if err := root.check(inCondition); err != nil {
 		return nil, err
 	}
 
 	return root, root.bind(params)
 }
 
-// or reads conditions joined by OR. Inside parentheses an operand alone may stand
-// in the place of the first of them: (a) = :x.
-func (p *parser) or(operandToo bool) (*node, *Error) {
-	left, err := p.and(operandToo)
+// or reads conditions joined by OR. If allowOperand is true, an operand may stand in the place
+// of the first, as the a in (a) = :x: the parser has only seen the parenthesis.
+func (p *parser) or(allowOperand bool) (*node, *Error) {
+	left, err := p.and(allowOperand)
 	for err == nil && p.kind == kOr {
 		p.advance()
 
@@ -85,8 +84,8 @@ func (p *parser) or(operandToo bool) (*node, *Error) {
 	return left, err
 }
 
-func (p *parser) and(operandToo bool) (*node, *Error) {
-	left, err := p.not(operandToo)
+func (p *parser) and(allowOperand bool) (*node, *Error) {
+	left, err := p.not(allowOperand)
 	for err == nil && p.kind == kAnd {
 		p.advance()
 
@@ -99,9 +98,9 @@ func (p *parser) and(operandToo bool) (*node, *Error) {
 	return left, err
 }
 
-func (p *parser) not(operandToo bool) (*node, *Error) {
+func (p *parser) not(allowOperand bool) (*node, *Error) {
 	if p.kind != kNot {
-		return p.comparison(operandToo)
+		return p.comparison(allowOperand)
 	}
 	p.advance()
 
@@ -114,18 +113,18 @@ func (p *parser) not(operandToo bool) (*node, *Error) {
 }
 
 // comparison reads a comparison, a call, or a condition in parentheses.
-func (p *parser) comparison(operandToo bool) (*node, *Error) {
+func (p *parser) comparison(allowOperand bool) (*node, *Error) {
 	left, err := p.group()
 	if err != nil {
 		return nil, err
 	}
 
 	if left.op > opCall {
-		return left.settled()
+		return left.checkParentheses()
 	}
 
 	if p.kind == kBetween || p.kind == kIn || p.kind >= kEqual && p.kind <= kGreaterEqual {
-		if _, err := left.settled(); err != nil {
+		if _, err := left.checkParentheses(); err != nil {
 			return nil, err
 		}
 	}
@@ -154,12 +153,12 @@ func (p *parser) comparison(operandToo bool) (*node, *Error) {
 		return p.node(opIn, "IN", args...), nil
 	}
 
-	if operandToo && p.kind == kClose {
+	if allowOperand && p.kind == kClose {
 		return left, nil
 	}
 
 	if left.op == opCall {
-		return left.settled()
+		return left.checkParentheses()
 	}
 
 	return nil, p.syntaxError()
@@ -185,12 +184,12 @@ func (p *parser) between(left *node) (*node, *Error) {
 	return p.node(opBetween, "BETWEEN", left, lo, hi), nil
 }
 
-// group reads an operand, or whatever stands in parentheses.
+// group reads an operand, or anything in parentheses.
 func (p *parser) group() (*node, *Error) {
 	if p.kind != kOpen {
-		p.deferred = true
+		p.undecided = true
 		n, err := p.operand()
-		p.deferred = false
+		p.undecided = false
 		return n, err
 	}
 	p.advance()
@@ -200,5 +199,5 @@ func (p *parser) group() (*node, *Error) {
 		return nil, err
 	}
 
-	return p.wrap(n)
+	return p.closeParenthesis(n)
 }

@@ -7,18 +7,18 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// edit is an item that is being changed. The maps and lists below it may be shared
-// with the item as it was; each is then copied before it is written to, once.
+// edit changes an item. The maps and lists in the item may be shared with the item before
+// the update; the edit copies each of them once, before it first writes to it.
 type edit struct {
-	item   attr.Item
-	given  bool   // nothing is shared
-	copied []Path // to the maps and lists that are the edit's own
+	item      attr.Item
+	exclusive bool   // nothing is shared
+	copied    []Path // to the maps and lists that were copied
 }
 
-// own reports whether what the path leads to is the edit's own, and takes it for that
-// from now on.
-func (e *edit) own(p Path) bool {
-	if e.given || slices.ContainsFunc(e.copied, p.equal) {
+// claim reports whether the edit may write to the map or list at the path. If not, the
+// caller must copy it, and later calls report true.
+func (e *edit) claim(p Path) bool {
+	if e.exclusive || slices.ContainsFunc(e.copied, p.equal) {
 		return true
 	}
 	e.copied = append(e.copied, p)
@@ -26,14 +26,14 @@ func (e *edit) own(p Path) bool {
 	return false
 }
 
-// set puts v at the path. An index behind the end of a list appends.
+// set sets the value at the path. An index beyond the end of a list appends.
 func (e *edit) set(p Path, v attr.Value) error {
 	if len(p) == 1 {
 		e.item[p[0].Name] = v
 		return nil
 	}
 
-	held, ok := e.put(e.item[p[0].Name], p, 1, v)
+	held, ok := e.setIn(e.item[p[0].Name], p, 1, v)
 	if !ok {
 		return errorf(msgInvalidPath)
 	}
@@ -42,9 +42,9 @@ func (e *edit) set(p Path, v attr.Value) error {
 	return nil
 }
 
-// put returns holder, which the first n steps of the path lead to, with v where the
-// rest of the path leads.
-func (e *edit) put(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, bool) {
+// setIn sets v in holder, the value at the first n steps of the path, where the rest of the
+// path leads, and returns the new holder.
+func (e *edit) setIn(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, bool) {
 	step := p[n]
 	if n+1 < len(p) {
 		child, ok := step.child(holder)
@@ -52,14 +52,14 @@ func (e *edit) put(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, 
 			return holder, false
 		}
 
-		if v, ok = e.put(child, p, n+1, v); !ok {
+		if v, ok = e.setIn(child, p, n+1, v); !ok {
 			return holder, false
 		}
 	}
 
 	switch {
 	case !step.List && holder.Kind == attr.M:
-		if !e.own(p[:n]) {
+		if !e.claim(p[:n]) {
 			holder.Map = maps.Clone(holder.Map)
 		}
 
@@ -68,7 +68,7 @@ func (e *edit) put(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, 
 		}
 		holder.Map[step.Name] = v
 	case step.List && holder.Kind == attr.L && step.Index < len(holder.List):
-		if !e.own(p[:n]) {
+		if !e.claim(p[:n]) {
 			holder.List = slices.Clone(holder.List)
 		}
 		holder.List[step.Index] = v
@@ -81,7 +81,7 @@ func (e *edit) put(holder attr.Value, p Path, n int, v attr.Value) (attr.Value, 
 	return holder, true
 }
 
-// remove takes away what is at the path, if anything is.
+// remove removes the value at the path, if there is one.
 func (e *edit) remove(p Path) {
 	if len(p) == 1 {
 		delete(e.item, p[0].Name)
@@ -89,13 +89,13 @@ func (e *edit) remove(p Path) {
 	}
 
 	if held, ok := e.item[p[0].Name]; ok {
-		e.item[p[0].Name] = e.without(held, p, 1)
+		e.item[p[0].Name] = e.removeIn(held, p, 1)
 	}
 }
 
-// without returns holder, which the first n steps of the path lead to, without what
-// the rest of the path leads to.
-func (e *edit) without(holder attr.Value, p Path, n int) attr.Value {
+// removeIn removes from holder, the value at the first n steps of the path, what the rest of
+// the path leads to, and returns the new holder.
+func (e *edit) removeIn(holder attr.Value, p Path, n int) attr.Value {
 	step := p[n]
 
 	child, ok := step.child(holder)
@@ -105,16 +105,16 @@ func (e *edit) without(holder attr.Value, p Path, n int) attr.Value {
 
 	switch {
 	case n+1 < len(p):
-		if next, ok := e.put(holder, p[:n+1], n, e.without(child, p, n+1)); ok {
+		if next, ok := e.setIn(holder, p[:n+1], n, e.removeIn(child, p, n+1)); ok {
 			return next
 		}
 	case step.List:
-		if !e.own(p[:n]) {
+		if !e.claim(p[:n]) {
 			holder.List = slices.Clone(holder.List)
 		}
 		holder.List = slices.Delete(holder.List, step.Index, step.Index+1)
 	default:
-		if !e.own(p[:n]) {
+		if !e.claim(p[:n]) {
 			holder.Map = maps.Clone(holder.Map)
 		}
 		delete(holder.Map, step.Name)

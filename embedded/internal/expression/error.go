@@ -2,8 +2,7 @@ package expression
 
 import "fmt"
 
-// Error is a refusal that DynamoDB answers as ValidationException; its text is the
-// whole message.
+// Error is an error that DynamoDB answers as a ValidationException with this message.
 type Error struct{ Message string }
 
 func (e *Error) Error() string { return e.Message }
@@ -12,7 +11,7 @@ func errorf(format string, args ...any) *Error {
 	return &Error{fmt.Sprintf(format, args...)}
 }
 
-// What an update can only find out against the item.
+// The errors of an update that depend on the item.
 const (
 	msgInvalidPath = "The document path provided in the update expression is invalid for update"
 	msgNoAttribute = "The provided expression refers to an attribute that does not exist in the item"
@@ -20,11 +19,11 @@ const (
 	msgTooDeep     = "Nesting Levels have exceeded supported limits"
 )
 
-// Limits of an expression.
-// Rule: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
+// The limits of an expression.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 const (
 	maxSize      = 4096 // bytes of an expression
 	maxOperators = 300  // operators and functions
 	maxIn        = 100  // operands on the right of IN
-	maxReference = 255  // bytes of a #name or :value, the mark included
+	maxReference = 255  // bytes of a #name or :value, with the first character
 )

@@ -6,10 +6,10 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// RangeOp is how a key condition bounds the sort key.
+// RangeOp is the comparison of the sort key in a key condition.
 type RangeOp uint8
 
-// The bounds. RangeBetween includes Lo and Hi; RangeBeginsWith has the prefix in Lo.
+// The comparisons. RangeBetween includes Lo and Hi; RangeBeginsWith has the prefix in Lo.
 const (
 	RangeNone RangeOp = iota
 	RangeEqual
@@ -27,13 +27,13 @@ type Range struct {
 	Lo, Hi attr.Value
 }
 
-// KeyCondition is one partition and, unless Range.Op is RangeNone, a part of it.
+// KeyCondition selects a partition or, unless Range.Op is RangeNone, a part of it.
 type KeyCondition struct {
 	Hash  attr.Value
 	Range Range
 }
 
-// keyTerm is one comparison of a key condition, the key on its left.
+// keyTerm is one comparison of a key condition, with the key on its left.
 type keyTerm struct {
 	name string
 	Range
@@ -42,9 +42,9 @@ type keyTerm struct {
 // maxKeyTerms is how many comparisons a key condition may have: one per key attribute.
 const maxKeyTerms = 2
 
-// ParseKeyCondition reads a KeyConditionExpression over the key attributes hash and
-// rng, which is "" when there is no sort key. It does not compare the values' types
-// with the key schema.
+// ParseKeyCondition parses a KeyConditionExpression over the key attributes hash and rng,
+// which is empty if there is no sort key. It does not compare the types of the values with
+// the key schema.
 func ParseKeyCondition(src, hash, rng string, params *Params) (*KeyCondition, error) {
 	if params.err != nil {
 		return nil, params.err
@@ -81,7 +81,7 @@ func nestedKey(path Path, hash, rng string) *Error {
 	return errorf("KeyConditionExpressions cannot have conditions on nested attributes")
 }
 
-// chooseKeys finds the partition key's comparison and the sort key's.
+// chooseKeys finds the comparison of the partition key and that of the sort key.
 func chooseKeys(terms []keyTerm, hash, rng string) (*KeyCondition, *Error) {
 	if len(terms) > maxKeyTerms {
 		return nil, errorf("Conditions can be of length 1 or 2 only")
@@ -89,7 +89,7 @@ func chooseKeys(terms []keyTerm, hash, rng string) (*KeyCondition, *Error) {
 
 	var k KeyCondition
 	found := false
-	missed := hash
+	missing := hash
 	for _, t := range terms {
 		switch {
 		case t.name == hash:
@@ -108,17 +108,17 @@ func chooseKeys(terms []keyTerm, hash, rng string) (*KeyCondition, *Error) {
 	}
 
 	if found && rng != "" {
-		missed = rng
+		missing = rng
 	}
 
 	if found && rng == "" {
 		return nil, errorf("Query key condition not supported")
 	}
 
-	return nil, errorf("Query condition missed key schema element: %s", missed)
+	return nil, errorf("Query condition missed key schema element: %s", missing)
 }
 
-// keyTerms takes a condition apart into comparisons joined by AND.
+// keyTerms appends the comparisons that the condition joins by AND.
 func (n *node) keyTerms(terms []keyTerm) ([]keyTerm, *Error) {
 	switch n.op {
 	case opAnd:
@@ -150,7 +150,7 @@ func (n *node) keyTerms(terms []keyTerm) ([]keyTerm, *Error) {
 	return append(terms, t), nil
 }
 
-// keyTerm reads one comparison, turned so that the key stands on the left.
+// keyTerm returns one comparison, mirrored if the key stands on the right.
 func (n *node) keyTerm() (keyTerm, *Error) {
 	var t keyTerm
 	key := -1
@@ -183,21 +183,31 @@ func (n *node) keyTerm() (keyTerm, *Error) {
 	default:
 		t.Op, t.Lo = rangeOps[n.op], n.args[1-key].value
 		if key == 1 {
-			t.Op = turned[t.Op]
+			t.Op = mirrored[t.Op]
 		}
 	}
 
 	return t, nil
 }
 
-var rangeOps = map[op]RangeOp{opEqual: RangeEqual, opLess: RangeLess, opLessEqual: RangeLessEqual,
-	opGreater: RangeGreater, opGreaterEqual: RangeGreaterEqual}
+var rangeOps = map[op]RangeOp{
+	opEqual:        RangeEqual,
+	opLess:         RangeLess,
+	opLessEqual:    RangeLessEqual,
+	opGreater:      RangeGreater,
+	opGreaterEqual: RangeGreaterEqual,
+}
 
-// turned is the comparison with its sides exchanged.
-var turned = map[RangeOp]RangeOp{RangeEqual: RangeEqual, RangeLess: RangeGreater, RangeLessEqual: RangeGreaterEqual,
-	RangeGreater: RangeLess, RangeGreaterEqual: RangeLessEqual}
+// mirrored is the comparison with its sides exchanged.
+var mirrored = map[RangeOp]RangeOp{
+	RangeEqual:        RangeEqual,
+	RangeLess:         RangeGreater,
+	RangeLessEqual:    RangeGreaterEqual,
+	RangeGreater:      RangeLess,
+	RangeGreaterEqual: RangeLessEqual,
+}
 
-// Contains reports whether a sort key lies within the bounds.
+// Contains reports whether the comparison holds for a sort key.
 func (r Range) Contains(key attr.Value) bool {
 	order, ok := attr.Compare(key, r.Lo)
 	switch r.Op {
@@ -216,7 +226,7 @@ func (r Range) Contains(key attr.Value) bool {
 	case RangeGreaterEqual:
 		return ok && order >= 0
 	default: // RangeBetween
-		upper, there := attr.Compare(key, r.Hi)
-		return ok && there && order >= 0 && upper <= 0
+		upper, found := attr.Compare(key, r.Hi)
+		return ok && found && order >= 0 && upper <= 0
 	}
 }

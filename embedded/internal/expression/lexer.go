@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// kind is what a token is.
+// kind is the kind of a token.
 type kind uint8
 
 const (
@@ -37,21 +37,20 @@ const (
 	kRemove
 	kAdd
 	kDelete
-	kBad // a character that no token begins with
+	kBad // a character with which no token begins
 )
 
-// token is a part of the source.
+// token is a part of the source: src[start:end].
 type token struct {
 	kind       kind
 	start, end int
 }
 
-// lexer walks over the source; it keeps the current token and where the one
-// before it began.
+// lexer reads the source token by token.
 type lexer struct {
-	src string
-	token
-	prev int
+	src   string
+	token     // the current one
+	prev  int // where the token before it begins
 }
 
 func newLexer(src string) lexer {
@@ -68,7 +67,8 @@ func (l *lexer) advance() {
 	l.token = l.scan(l.end)
 }
 
-// syntaxError reports the current token, with the tokens around it as they are written.
+// syntaxError returns the error for the current token. It quotes the source from the token
+// before it to the token after it.
 func (l *lexer) syntaxError() *Error {
 	if l.kind == kEnd {
 		return errorf(`Syntax error; token: "<EOF>", near: "%s"`, l.src[l.prev:])
@@ -125,7 +125,7 @@ func (l *lexer) scan(at int) token {
 	}
 }
 
-// scanMark reads punctuation.
+// scanMark reads a token of punctuation at byte at.
 func scanMark(src string, at int) token {
 	next := byte(0)
 	if at+1 < len(src) {
@@ -172,7 +172,7 @@ func scanMark(src string, at int) token {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// wordEnd returns where the letters, digits and underscores from at end.
+// wordEnd returns where the letters, digits and underscores that begin at byte at end.
 func wordEnd(src string, at int) int {
 	for at < len(src) && (isLetter(src[at]) || src[at]-'0' <= 9 || src[at] == '_') {
 		at++
@@ -182,7 +182,8 @@ func wordEnd(src string, at int) int {
 
 func wordEndsAt(src string, at, end int) bool { return wordEnd(src, at) == end }
 
-// keyword tells the words of the grammar, in any case, from names.
+// keyword returns the kind of a word: that of a word of the grammar, in upper or lower case,
+// or kWord for a name.
 func keyword(word string) kind {
 	switch len(word) {
 	case 2:

@@ -24,12 +24,12 @@ func (n *node) match(item attr.Item) bool {
 	left, ok := n.args[0].operand(item)
 	switch n.op {
 	case opNotEqual:
-		right, there := n.args[1].operand(item)
-		return !ok || !there || !attr.Equal(left, right)
+		right, found := n.args[1].operand(item)
+		return !ok || !found || !attr.Equal(left, right)
 	case opIn:
 		return ok && slices.ContainsFunc(n.args[1:], func(a *node) bool {
-			v, there := a.operand(item)
-			return there && attr.Equal(left, v)
+			v, found := a.operand(item)
+			return found && attr.Equal(left, v)
 		})
 	}
 
@@ -61,13 +61,14 @@ func (n *node) match(item attr.Item) bool {
 	case opGreaterEqual:
 		return order >= 0
 	default: // opBetween
-		hi, there := n.args[2].operand(item)
+		hi, found := n.args[2].operand(item)
 		upper, ok := attr.Compare(left, hi)
-		return order >= 0 && there && ok && upper <= 0
+		return order >= 0 && found && ok && upper <= 0
 	}
 }
 
-// operand evaluates a path, a value or size(). ok is false when there is none.
+// operand evaluates a path, a value or size(). ok is false if the item has no such attribute,
+// or one without a size.
 func (n *node) operand(item attr.Item) (v attr.Value, ok bool) {
 	switch n.op {
 	case opPath:
@@ -84,8 +85,8 @@ func (n *node) operand(item attr.Item) (v attr.Value, ok bool) {
 	}
 }
 
-// size is DynamoDB's size(): of a string its length in UTF-16 units, of binary the
-// bytes, of a set, list or map the elements.
+// size is the function size: the UTF-16 code units of a string, the bytes of a binary, the
+// elements of a set, list or map.
 func size(v attr.Value) (attr.Value, bool) {
 	n := 0
 	switch v.Kind {
@@ -144,8 +145,8 @@ func (n *node) matchCall(item attr.Item) bool {
 	return v.Kind == w.Kind && (v.Kind == attr.S || v.Kind == attr.B) && strings.HasPrefix(v.Str, w.Str)
 }
 
-// contains reports whether w is a part of the text v, a member of the set v, or an
-// element of the list v.
+// contains is the function contains: whether w is a part of the string or binary v, a member
+// of the set v, or an element of the list v.
 func contains(v, w attr.Value) bool {
 	switch v.Kind {
 	case attr.S, attr.B:

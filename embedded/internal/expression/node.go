@@ -24,13 +24,12 @@ const (
 	opMinus
 )
 
-// node is one node of a syntax tree. Conditions, their operands and the values of
-// an update share the type, for an opening parenthesis does not tell which of them
-// follows.
+// node is a node of a syntax tree. Conditions, operands and the values of an update share
+// the type, because after an opening parenthesis any of them may follow.
 type node struct {
 	op     op
-	parens bool // stands in parentheses of its own
-	// redundant: stands in two pairs of them.
+	parens bool // stands in parentheses
+	// redundant is whether it stands in two pairs of parentheses.
 	redundant bool
 	// text is the name of a function, the sign of an operator, or a :reference.
 	text  string
@@ -39,7 +38,7 @@ type node struct {
 	args  []*node
 }
 
-// function is what a call computes, resolved from its name when it is checked.
+// function is a function of the language.
 type function uint8
 
 const (
@@ -54,7 +53,7 @@ const (
 	fnListAppend
 )
 
-// functionOf finds a function by its name, which is case-sensitive.
+// functionOf returns the function of that name. Names are case-sensitive.
 func functionOf(name string) function {
 	switch name {
 	case "attribute_exists":
@@ -78,7 +77,7 @@ func functionOf(name string) function {
 	}
 }
 
-// operands is how many arguments the function takes.
+// operands returns how many arguments the function takes.
 func (f function) operands() int {
 	if f == fnAttributeExists || f == fnAttributeNotExists || f == fnSize {
 		return 1
@@ -86,10 +85,10 @@ func (f function) operands() int {
 	return 2
 }
 
-// inUpdate reports whether the function belongs into an update expression.
+// inUpdate reports whether the function is one of update expressions.
 func (f function) inUpdate() bool { return f == fnIfNotExists || f == fnListAppend }
 
-// operandKind is the type an operand is known to have before any item is seen, or
+// operandKind returns the type of an operand as far as the expression alone tells, else
 // Invalid.
 func (n *node) operandKind() attr.Kind {
 	switch {

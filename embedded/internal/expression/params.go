@@ -7,8 +7,8 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// Params are the references of one request: what its expressions' #names and
-// :values stand for. It belongs to one goroutine.
+// Params holds the references of one request: what the #names and :values of its expressions
+// stand for. It is not safe for concurrent use.
 type Params struct {
 	Names  map[string]string
 	Values map[string]attr.Value
@@ -18,9 +18,9 @@ type Params struct {
 	usedValues []string
 }
 
-// NewParams takes ExpressionAttributeNames and ExpressionAttributeValues as they
-// came; nil means that the request had none. Faults in them are reported by the
-// first Parse function that gets the Params, and by Unused.
+// NewParams returns the references of a request with these ExpressionAttributeNames and
+// ExpressionAttributeValues; nil means that the request has none. The Parse functions and
+// Unused return the error if a name or value is invalid.
 func NewParams(names map[string]string, values map[string]attr.Value) *Params {
 	p := &Params{Names: names, Values: values}
 	if names != nil {
@@ -34,12 +34,11 @@ func NewParams(names map[string]string, values map[string]attr.Value) *Params {
 	return p
 }
 
-// Err returns what is wrong with the names and values themselves.
+// Err returns the error in the names and values themselves.
 func (p *Params) Err() error { return p.err }
 
-// Unused returns an error when a name or value was given that no expression parsed
-// with p refers to, or when the names and values themselves are faulty. Call it
-// after the last Parse.
+// Unused returns an error if there is a name or value to which no expression parsed with p
+// refers, or if the names and values themselves are invalid. Call it after the last Parse.
 func (p *Params) Unused() error {
 	if p.err != nil {
 		return p.err
@@ -100,7 +99,7 @@ func checkNames(names map[string]string) error {
 		return err
 	}
 
-	return firstFault(names, func(key, name string) *Error {
+	return firstError(names, func(key, name string) *Error {
 		switch {
 		case name == "":
 			return errorf("%s contains invalid value: Empty attribute name for key %s", field, key)
@@ -118,7 +117,7 @@ func checkValues(values map[string]attr.Value) error {
 		return err
 	}
 
-	return firstFault(values, func(key string, v attr.Value) *Error {
+	return firstError(values, func(key string, v attr.Value) *Error {
 		if err := v.Err(); err != nil {
 			return errorf("%s contains invalid value: %v for key %s", field, err, key)
 		}
@@ -131,7 +130,7 @@ func checkKeys[V any](field string, mark byte, given map[string]V) error {
 		return errorf("%s must not be empty", field)
 	}
 
-	return firstFault(given, func(key string, _ V) *Error {
+	return firstError(given, func(key string, _ V) *Error {
 		switch {
 		case key == "":
 			return errorf("%s contains invalid key: The expression attribute map contains an empty key;", field)
@@ -145,20 +144,20 @@ func checkKeys[V any](field string, mark byte, given map[string]V) error {
 	})
 }
 
-// firstFault returns the fault of the smallest key that has one, so that the same
-// request always gets the same answer.
-func firstFault[V any](given map[string]V, check func(key string, v V) *Error) error {
-	var fault *Error
+// firstError returns the error of the smallest key that has one, so that the same request
+// always gets the same answer.
+func firstError[V any](given map[string]V, check func(key string, v V) *Error) error {
+	var first *Error
 	at := ""
 	for key, v := range given {
-		if err := check(key, v); err != nil && (fault == nil || key < at) {
-			fault, at = err, key
+		if err := check(key, v); err != nil && (first == nil || key < at) {
+			first, at = err, key
 		}
 	}
 
-	if fault == nil {
+	if first == nil {
 		return nil
 	}
 
-	return fault
+	return first
 }

@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// parser builds the syntax tree of one expression by recursive descent. It takes
-// nodes and path steps from blocks of its own, so that an expression costs a
-// handful of allocations.
+// parser builds the syntax tree of one expression by recursive descent. It takes nodes,
+// arguments and path steps from blocks, so that an expression needs only a few allocations.
 type parser struct {
 	lexer
 	nodes     []node
-	links     []*node // what the nodes' args are cut from
-	steps     []Step
+	links     []*node // the block of the nodes' args
+	steps     []Step  // the block of the paths
 	operators int
-	// deferred: what is read may be the left side of a comparison or a condition of
-	// its own. Redundant parentheses in it count once that is known.
-	deferred bool
+	// undecided is set while the parser cannot tell whether it reads the left side of a
+	// comparison or a whole condition. DynamoDB reports redundant parentheses around the
+	// two at different times, so the error waits until that is known.
+	undecided bool
 }
 
-// How much source a node and a step of a path usually take; the first blocks of them
-// are made to fit.
+// How much source a node and a step of a path usually take. The first blocks are allocated
+// for that many.
 const (
 	bytesPerNode = 10
 	bytesPerStep = 12
@@ -41,7 +41,7 @@ func newParser(src string) (*parser, *Error) {
 	return &parser{lexer: newLexer(src)}, nil
 }
 
-// finish checks that the source has ended, and what concerns it as a whole.
+// finish checks that the source has ended, and the number of operators in all of it.
 func (p *parser) finish() *Error {
 	switch {
 	case p.kind != kEnd:
@@ -53,8 +53,10 @@ func (p *parser) finish() *Error {
 	}
 }
 
-// node makes a node over args, which are copied.
+// node returns a new node with a copy of args.
 func (p *parser) node(op op, text string, args ...*node) *node {
+	// A full block is left to the nodes in it: growing it would move them, and the tree
+	// points to them.
 	if len(p.nodes) == cap(p.nodes) {
 		p.nodes = make([]node, 0, len(p.src)/bytesPerNode+2)
 	}
@@ -74,7 +76,7 @@ func (p *parser) node(op op, text string, args ...*node) *node {
 	return n
 }
 
-// expect moves past a token that must come now.
+// expect moves past the current token, which must be of this kind.
 func (p *parser) expect(k kind) *Error {
 	if p.kind != k {
 		return p.syntaxError()
@@ -84,9 +86,9 @@ func (p *parser) expect(k kind) *Error {
 	return nil
 }
 
-// wrap reads the parenthesis that closes around n. Two pairs around the same are
-// refused at once, except around what may still turn out to be no operand.
-func (p *parser) wrap(n *node) (*node, *Error) {
+// closeParenthesis reads the closing parenthesis after n and marks n as redundant if that is
+// its second pair.
+func (p *parser) closeParenthesis(n *node) (*node, *Error) {
 	if err := p.expect(kClose); err != nil {
 		return nil, err
 	}
@@ -95,11 +97,12 @@ func (p *parser) wrap(n *node) (*node, *Error) {
 	return n, nil
 }
 
-// settled refuses n when it stands in redundant parentheses.
-func (n *node) settled() (*node, *Error) {
+// checkParentheses returns n, or the error if n stands in redundant parentheses.
+func (n *node) checkParentheses() (*node, *Error) {
 	if n.redundant {
 		return nil, errorf("The expression has redundant parentheses;")
 	}
+
 	return n, nil
 }
 
@@ -114,11 +117,11 @@ func (p *parser) operand() (*node, *Error) {
 			return nil, err
 		}
 
-		if n, err = p.wrap(n); err != nil || p.deferred {
+		if n, err = p.closeParenthesis(n); err != nil || p.undecided {
 			return n, err
 		}
 
-		return n.settled()
+		return n.checkParentheses()
 	case kValue:
 		n := p.node(opValue, p.text())
 		p.advance()
@@ -181,8 +184,8 @@ func (p *parser) operands(args []*node) ([]*node, *Error) {
 	}
 }
 
-// path reads a document path. References and words are kept as written until check
-// and bind have seen them.
+// path reads a document path. Its steps keep references and words as they are written; check
+// and bind come later.
 func (p *parser) path() (Path, *Error) {
 	from := len(p.steps)
 	if err := p.member(); err != nil {
@@ -223,8 +226,8 @@ func (p *parser) member() *Error {
 	return nil
 }
 
-// index reads the rest of [number]. A number out of range stays as text until check
-// refuses it.
+// index reads the rest of [number]. A number out of range stays a text, which check refuses:
+// DynamoDB reports it after the mistakes in the syntax.
 func (p *parser) index() *Error {
 	if p.kind != kNumber {
 		return p.syntaxError()

@@ -18,7 +18,7 @@ type Step struct {
 	List  bool
 }
 
-// String writes the path as DynamoDB does in its messages: [a, [0], b].
+// String returns the path as DynamoDB writes it in messages: [a, [0], b].
 func (p Path) String() string {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -34,7 +34,7 @@ func (p Path) String() string {
 	return b.String()
 }
 
-// String writes the step as DynamoDB does: a name, or [index].
+// String returns the step as DynamoDB writes it: a name, or [index].
 func (s Step) String() string {
 	if s.List {
 		return "[" + strconv.Itoa(s.Index) + "]"
@@ -42,7 +42,7 @@ func (s Step) String() string {
 	return s.Name
 }
 
-// lookup finds the value at the path.
+// lookup returns the value at the path.
 func (p Path) lookup(item attr.Item) (attr.Value, bool) {
 	v, ok := item[p[0].Name]
 	for _, s := range p[1:] {
@@ -55,7 +55,8 @@ func (p Path) lookup(item attr.Item) (attr.Value, bool) {
 	return v, ok
 }
 
-// child finds the step's element in a map or list.
+// child returns the member of the map v, or the element of the list v, to which the step
+// leads.
 func (s Step) child(v attr.Value) (attr.Value, bool) {
 	switch {
 	case s.List && v.Kind == attr.L && s.Index < len(v.List):
@@ -82,7 +83,7 @@ func (p Path) equal(o Path) bool {
 	return true
 }
 
-// compare orders paths so that a list's elements come by index.
+// compare orders paths. The elements of one list are in the order of their indexes.
 func (p Path) compare(o Path) int {
 	for n := range min(len(p), len(o)) {
 		if c := strings.Compare(p[n].Name, o[n].Name); c != 0 {
@@ -97,9 +98,9 @@ func (p Path) compare(o Path) int {
 	return len(p) - len(o)
 }
 
-// clash returns DynamoDB's refusal of two paths in one expression: one that holds
-// the other, or two that take the same value for a map and for a list.
-func clash(one, two Path) *Error {
+// checkConflict returns DynamoDB's error for two paths of one expression if one contains the
+// other, or if one takes a value for a map and the other takes it for a list.
+func checkConflict(one, two Path) *Error {
 	for n := range min(len(one), len(two)) {
 		if one[n].List != two[n].List {
 			return errorf("Two document paths conflict with each other; must remove or rewrite one of these paths; path one: %v, path two: %v", one, two)
@@ -113,8 +114,8 @@ func clash(one, two Path) *Error {
 	return errorf("Two document paths overlap with each other; must remove or rewrite one of these paths; path one: %v, path two: %v", one, two)
 }
 
-// bindPaths resolves the paths of an expression, the last one first, and holds them
-// against each other.
+// bindPaths resolves the paths of an expression and compares them with each other. It begins
+// with the last one, as DynamoDB does: that shows in which of several errors is reported.
 func bindPaths(paths []Path, params *Params) *Error {
 	for n := len(paths) - 1; n >= 0; n-- {
 		if err := paths[n].bind(params); err != nil {
@@ -122,7 +123,7 @@ func bindPaths(paths []Path, params *Params) *Error {
 		}
 
 		for _, later := range paths[n+1:] {
-			if err := clash(paths[n], later); err != nil {
+			if err := checkConflict(paths[n], later); err != nil {
 				return err
 			}
 		}
@@ -131,7 +132,7 @@ func bindPaths(paths []Path, params *Params) *Error {
 	return nil
 }
 
-// topLevel lists the first names of the paths, sorted, each once.
+// topLevel returns the first names of the paths, sorted, each once.
 func topLevel(paths []Path) []string {
 	names := make([]string, len(paths))
 	for n, p := range paths {

@@ -6,14 +6,14 @@ import (
 	"ratchet/embedded/internal/attr"
 )
 
-// Projection is a ProjectionExpression, ready to be applied.
+// Projection is a parsed ProjectionExpression.
 type Projection struct {
 	paths []Path
 	root  tree
 }
 
-// tree is what the paths have in common: the members and elements to keep below a
-// value, or, when it has none, the whole value.
+// tree says what to keep of a value: the members or elements that it lists or, if it lists
+// none, the whole value.
 type tree struct {
 	members  map[string]*tree
 	elements []element // by index
@@ -24,7 +24,7 @@ type element struct {
 	tree  *tree
 }
 
-// ParseProjection reads a ProjectionExpression.
+// ParseProjection parses a ProjectionExpression.
 func ParseProjection(src string, params *Params) (*Projection, error) {
 	if params.err != nil {
 		return nil, params.err
@@ -83,7 +83,7 @@ func newProjection(paths []Path) *Projection {
 	return p
 }
 
-// child returns the tree below a step, new if it was not there.
+// child returns the tree below a step, and makes it if there is none.
 func (t *tree) child(s Step) *tree {
 	if !s.List {
 		c := t.members[s.Name]
@@ -106,9 +106,8 @@ func (t *tree) child(s Step) *tree {
 	return t.elements[at].tree
 }
 
-// Apply returns what the item has at the paths. Of a list it keeps the chosen
-// elements in their order, without gaps. Maps and lists that would be empty are
-// left out.
+// Apply returns what the item has at the paths. A list has the selected elements in their
+// order, without gaps. Maps and lists that would be empty are left out.
 func (p *Projection) Apply(item attr.Item) attr.Item {
 	kept := make(attr.Item, len(p.root.members))
 	for name, t := range p.root.members {
@@ -122,10 +121,10 @@ func (p *Projection) Apply(item attr.Item) attr.Item {
 	return kept
 }
 
-// TopLevel lists the top-level attribute names that the projection reads, sorted.
+// TopLevel returns the top-level attribute names that the projection reads, sorted.
 func (p *Projection) TopLevel() []string { return topLevel(p.paths) }
 
-// Paths lists the projection's document paths in the order of the source.
+// Paths returns the projection's document paths in the order of the source.
 func (p *Projection) Paths() []Path { return slices.Clone(p.paths) }
 
 func (t *tree) keep(v attr.Value) (attr.Value, bool) {

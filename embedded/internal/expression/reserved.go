@@ -5,8 +5,8 @@ import "strings"
 // reservedLongest is the length of the longest reserved word, LOCALTIMESTAMP.
 const reservedLongest = 14
 
-// isReserved reports whether name, in any case, may stand in an expression only
-// behind a # reference.
+// isReserved reports whether name is a reserved word, in upper or lower case, which an
+// expression may only use through a # reference.
 func isReserved(name string) bool {
 	if len(name) > reservedLongest {
 		return false

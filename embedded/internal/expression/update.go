@@ -10,13 +10,13 @@ import (
 
 func integer(n int) attr.Value { return attr.Value{Kind: attr.N, Str: strconv.Itoa(n)} }
 
-// Update is an UpdateExpression, ready to be applied.
+// Update is a parsed UpdateExpression.
 type Update struct {
 	actions []action
 	paths   []Path // of the actions
-	// writes are the actions but REMOVE, removes the REMOVEs: lists grow from the
-	// front and are thinned out from the back, so that every index means a position
-	// before the update.
+	// writes are the indexes of the actions other than REMOVE, ascending by path; removes
+	// those of REMOVE, descending. Elements are so removed from the back of a list, and every
+	// index means a position before the update.
 	writes, removes []int
 }
 
@@ -27,7 +27,7 @@ type action struct {
 	value   *node
 }
 
-// ParseUpdate reads an UpdateExpression.
+// ParseUpdate parses an UpdateExpression.
 func ParseUpdate(src string, params *Params) (*Update, error) {
 	if params.err != nil {
 		return nil, params.err
@@ -41,15 +41,15 @@ func ParseUpdate(src string, params *Params) (*Update, error) {
 	return u, nil
 }
 
-// Paths lists the document paths that the update writes, in the order of the source.
+// Paths returns the document paths that the update writes, in the order of the source.
 func (u *Update) Paths() []Path { return slices.Clone(u.paths) }
 
-// TopLevel lists the top-level attribute names that the update writes, sorted.
+// TopLevel returns the top-level attribute names that the update writes, sorted.
 func (u *Update) TopLevel() []string { return topLevel(u.paths) }
 
-// Project returns of an item, the one before the update or the one after, what the
-// update touches: ReturnValues UPDATED_OLD and UPDATED_NEW. Of a map or list of
-// which an element was written it has that element alone.
+// Project returns the parts of an item that the update writes. Applied to the item before
+// or after the update it gives ReturnValues UPDATED_OLD or UPDATED_NEW. Of a map or list it
+// returns only the members or elements that were written.
 func (u *Update) Project(item attr.Item) attr.Item { return newProjection(u.paths).Apply(item) }
 
 func parseUpdate(src string, params *Params) (*Update, *Error) {
@@ -57,7 +57,9 @@ func parseUpdate(src string, params *Params) (*Update, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	clauses := strings.Count(src, ",") + 4 // no fewer than there are
+
+	// At least as many as there are: a comma or one of four sections begins each clause.
+	clauses := strings.Count(src, ",") + 4
 
 	p.nodes = make([]node, 0, clauses)
 	u := &Update{actions: make([]action, 0, clauses), paths: make([]Path, 0, clauses)}
@@ -95,7 +97,7 @@ func parseUpdate(src string, params *Params) (*Update, *Error) {
 	if err := u.bind(params); err != nil {
 		return nil, err
 	}
-	u.arrange()
+	u.sortActions()
 
 	return u, nil
 }
@@ -134,7 +136,7 @@ func (p *parser) actions(u *Update, section kind) *Error {
 	}
 }
 
-// sum reads the value of a SET: an operand, or two joined by + or -, or that in
+// sum reads the value of a SET: an operand, or two joined by + or -, or either in
 // parentheses.
 func (p *parser) sum() (*node, *Error) {
 	left, err := p.addend()
@@ -167,11 +169,11 @@ func (p *parser) addend() (*node, *Error) {
 		return nil, err
 	}
 
-	if n, err = p.wrap(n); err != nil {
+	if n, err = p.closeParenthesis(n); err != nil {
 		return nil, err
 	}
 
-	return n.settled()
+	return n.checkParentheses()
 }
 
 func (u *Update) check(sections []string) *Error {
@@ -181,7 +183,7 @@ func (u *Update) check(sections []string) *Error {
 		}
 
 		if a.value != nil {
-			if err := a.value.check(asUpdate); err != nil {
+			if err := a.value.check(inSet); err != nil {
 				return err
 			}
 		}
@@ -196,8 +198,8 @@ func (u *Update) check(sections []string) *Error {
 	return nil
 }
 
-// bind goes from the last clause to the first, all paths before all values, as the
-// service does; the order shows only in which of several faults is reported.
+// bind resolves all paths, then all values, each from the last clause to the first, as
+// DynamoDB does. The order shows only in which of several errors is reported.
 func (u *Update) bind(params *Params) *Error {
 	if err := bindPaths(u.paths, params); err != nil {
 		return err
@@ -222,14 +224,22 @@ func (u *Update) bind(params *Params) *Error {
 	return nil
 }
 
-// longNames are the types as the refusals of ADD and DELETE call them.
-var longNames = map[attr.Kind]string{attr.S: "STRING", attr.N: "NUMBER", attr.B: "BINARY",
-	attr.BOOL: "BOOLEAN", attr.NULL: "NULL", attr.M: "MAP", attr.L: "LIST"}
+// kindNames are the types as the messages about ADD and DELETE write them. ADD and DELETE
+// take none of them, apart from the numbers of ADD.
+var kindNames = map[attr.Kind]string{
+	attr.S:    "STRING",
+	attr.N:    "NUMBER",
+	attr.B:    "BINARY",
+	attr.BOOL: "BOOLEAN",
+	attr.NULL: "NULL",
+	attr.M:    "MAP",
+	attr.L:    "LIST",
+}
 
-// checkSetOperand refuses what ADD and DELETE cannot take.
+// checkSetOperand checks the type of the operand of ADD and DELETE.
 func (a action) checkSetOperand() *Error {
 	k := a.value.value.Kind
-	name, refused := longNames[k]
+	name, refused := kindNames[k]
 	if !refused || a.section == kAdd && k == attr.N {
 		return nil
 	}
@@ -242,8 +252,8 @@ func (a action) checkSetOperand() *Error {
 	return errorf("Incorrect operand type for operator or function; operator: %s, operand type: %s, typeSet: ALLOWED_FOR_%s_OPERAND", word, name, word)
 }
 
-// arrange puts the actions into the order in which they are applied.
-func (u *Update) arrange() {
+// sortActions sets the order in which the actions are applied.
+func (u *Update) sortActions() {
 	order := make([]int, 0, len(u.actions))
 	for n, a := range u.actions {
 		if a.section != kRemove {
