@@ -39,12 +39,16 @@ type coordinator struct {
 }
 
 func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
+	// An expired lease is noticed within one interval, which is why a take-over needs
+	// up to LeaseDuration + 1 s.
+	interval := min(max(p.cfg.LeaseDuration/20, 10*time.Millisecond), time.Second)
+
 	c := &coordinator{
 		poller:       p,
 		cfg:          &p.cfg,
 		stream:       &stream{api: p.cfg.Streams, arn: arn},
 		table:        &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: arn},
-		scanInterval: min(max(p.cfg.LeaseDuration/20, 10*time.Millisecond), time.Second),
+		scanInterval: interval,
 		check:        make(chan struct{}, 1),
 		held:         map[string]*shardWorker{},
 	}
@@ -128,6 +132,7 @@ func (c *coordinator) checkSoon() {
 // checkLeases reads the leases once and does what the planner decides. It reports
 // whether the stream has been handled to its end.
 func (c *coordinator) checkLeases(ctx context.Context, g *errgroup.Group) (ended bool, err error) {
+	// A call that hangs must not keep this worker from watching the leases.
 	call, cancel := context.WithTimeout(ctx, max(c.cfg.LeaseDuration/2, time.Second))
 	defer cancel()
 
@@ -149,6 +154,8 @@ func (c *coordinator) checkLeases(ctx context.Context, g *errgroup.Group) (ended
 
 	c.handOver(todo.handOver)
 
+	// The steps are independent: one that fails does not keep the others from being
+	// done, and all of them are decided again at the next check.
 	var errs []error
 	for _, lease := range todo.withdraw {
 		errs = append(errs, c.table.withdrawRequest(call, lease.Lease))

@@ -68,6 +68,8 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 		ConditionExpression:      aws.String("attribute_not_exists(#id)"),
 		ExpressionAttributeNames: map[string]string{"#id": deadLetterID},
 	})
+	// It exists if an earlier try was stored although its answer was lost, or if another
+	// worker handled the record again. The first one stays, with its redrives.
 	if _, exists := dynamo.FailedCondition(err); exists || err == nil {
 		return nil
 	}

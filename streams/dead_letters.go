@@ -36,6 +36,7 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 		ExpressionAttributeNames:  map[string]string{"#s": deadLetterSource, "#p": deadLetterPart},
 		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(deadLetterSourceOf(handler))},
 	}
+	// The key need not exist: a dead letter that was deleted meanwhile is a valid start.
 	if after != "" {
 		in.ExclusiveStartKey = deadLetterKey(handler, after)
 	}

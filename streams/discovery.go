@@ -127,6 +127,8 @@ func (d *discovery) discover(ctx context.Context) error {
 		return d.bootstrap(ctx)
 	}
 
+	// The counter is incremented before the listing: of all workers that find it due,
+	// one succeeds, and a crash after this costs one interval.
 	claim := d.table.update(streamStateRow).
 		IfEquals(streamStateListings, dynamo.N(state.listings)).
 		SetValue(streamStateListings, dynamo.N(state.listings+1))
@@ -134,6 +136,7 @@ func (d *discovery) discover(ctx context.Context) error {
 		return err
 	}
 
+	// If the listing fails, the next one is due after another interval.
 	d.mu.Lock()
 	d.stateSince = time.Now()
 	d.mu.Unlock()
@@ -183,6 +186,7 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 		return err
 	}
 
+	// A lease that was inserted just now is not among the observed ones yet.
 	d.mu.Lock()
 	d.closed = l.closed() && !inserted
 	d.mu.Unlock()

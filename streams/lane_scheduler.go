@@ -217,6 +217,7 @@ func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *Handler, d *delive
 // finishStep ends a step. If the record is done, the lane continues with its next
 // record or ends; otherwise it runs again after the pause.
 func (s *laneScheduler) finishStep(l *lane, d *delivery, done bool, pause time.Duration) {
+	// The window has a lock of its own, and may move the checkpoint and wake the reader.
 	if done {
 		l.shard.window.finish(d.record)
 	}

@@ -91,6 +91,7 @@ func (w *pendingWindow) append(r *Record, finished bool) uint64 {
 }
 
 func (w *pendingWindow) grow() {
+	// A slot's place depends on the length of the ring, so every slot moves.
 	bigger := make([]windowSlot, 2*len(w.slots))
 	for n := w.head; n != w.next; n++ {
 		bigger[n%uint64(len(bigger))] = *w.slot(n)
@@ -103,6 +104,7 @@ func (w *pendingWindow) finish(r *pendingRecord) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
+	// The slowest handler finishes the record.
 	r.unfinished--
 	if r.unfinished > 0 {
 		return

@@ -41,7 +41,9 @@ type planner struct {
 func (p planner) decide(observed map[string]*observedLease, now time.Time) plan {
 	var out plan
 
-	load := map[string]int{p.me: 0} // leases per worker; a requested lease counts for the requester
+	// Leases per worker. This worker is counted even if it has none, so that it gets a
+	// share. A requested lease counts for the worker that gets it.
+	load := map[string]int{p.me: 0}
 	var free, requestable []*observedLease
 	pending := 0 // requests of this worker that are not met yet
 
@@ -97,6 +99,7 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 
 // takeFree picks the free leases that are due to this worker.
 func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int, now time.Time) {
+	// The share is rounded up: otherwise a rest of the leases would belong to no worker.
 	total := len(free)
 	for _, n := range load {
 		total += n
@@ -123,6 +126,7 @@ func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int,
 // would only exchange the roles.
 func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, load map[string]int, limit int) {
 	for ; limit > 0; limit-- {
+		// Ties are broken by name, so that all workers choose the same one.
 		busiest := ""
 		for worker, n := range load {
 			if n > load[busiest] || (n == load[busiest] && worker < busiest) {

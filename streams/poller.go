@@ -50,6 +50,9 @@ func (p *Poller) Owner() string { return p.cfg.Owner }
 // Every other fault is reported to Config.Events and Config.Log and tried again.
 func (p *Poller) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
+
+	// Hints are forwarded until there is nothing left to wake, which may be before ctx
+	// ends.
 	done, finish := context.WithCancel(gctx)
 
 	g.Go(func() error {
@@ -67,6 +70,8 @@ func (p *Poller) Run(ctx context.Context) error {
 	})
 
 	err := g.Wait()
+
+	// All lanes are done now; their goroutines may still be on their way out.
 	p.scheduler.goroutines.Wait()
 
 	return err

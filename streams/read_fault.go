@@ -26,8 +26,10 @@ func (r *shardReader) pauseAfterFault(err error) time.Duration {
 	return readBackoff.Delay(r.faults)
 }
 
-// handleFault decides what an error of GetRecords or GetShardIterator means. nil
-// means: read on at once.
+// handleFault decides what an error of GetRecords or GetShardIterator means. It
+// returns nil if reading continues with a new iterator, an error that ends reading
+// (errShardEnd, errShardGone or *GapError), or err itself if the call is to be
+// repeated.
 func (r *shardReader) handleFault(ctx context.Context, err error) error {
 	var expired *streamtypes.ExpiredIteratorException
 	var trimmed *streamtypes.TrimmedDataAccessException
@@ -36,8 +38,7 @@ func (r *shardReader) handleFault(ctx context.Context, err error) error {
 	switch {
 	case errors.As(err, &expired):
 		// Iterators expire after 15 minutes, for example while the handlers were busy.
-		// Continue after the last record delivered: at once the first time, with a
-		// pause if the new iterator has expired as well.
+		// That is not a fault unless the new iterator has expired as well.
 		r.iterator = ""
 		if r.faults == 0 {
 			r.faults++
@@ -59,7 +60,7 @@ func (r *shardReader) handleFault(ctx context.Context, err error) error {
 	return err
 }
 
-// handleGone declares what was left of a shard that does not exist any more as a
+// handleGone reports what was not read of a shard that does not exist any more as a
 // gap.
 func (r *shardReader) handleGone() error {
 	r.openGap()
@@ -72,9 +73,8 @@ func (r *shardReader) handleGone() error {
 	return errShardGone
 }
 
-// handleTrimmed handles that the records after the position were trimmed. It
-// returns nil if reading continues with the oldest record left, and err if it can
-// only be tried again.
+// handleTrimmed handles that the records after the position were trimmed. Its
+// results are those of handleFault.
 func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 	if r.last == "" && r.startAt.IsZero() {
 		// TRIM_HORIZON itself was trimmed between two calls: ask again.
@@ -106,8 +106,8 @@ func (r *shardReader) openGap() {
 	}
 }
 
-// closeGap declares the noted gap, if there is one, as ending before the sequence
-// number to.
+// closeGap reports the noted gap, if there is one, as ending before the sequence
+// number to, "" if that is not known. It returns the gap.
 func (r *shardReader) closeGap(to string) Gap {
 	if r.gap == nil {
 		return Gap{}

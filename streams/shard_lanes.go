@@ -35,6 +35,7 @@ func (s *shardLanes) submit(records []Record) {
 	filterErrs := make([]error, len(handlers))
 
 	for i := range records {
+		// Filters are the user's code, so they run without the lock.
 		count := 0
 		for h := range handlers {
 			accepted[h], filterErrs[h] = handlers[h].accepts(records[i])
@@ -48,12 +49,15 @@ func (s *shardLanes) submit(records []Record) {
 			continue
 		}
 
+		// The window must know the record before a handler can finish it.
 		record := &pendingRecord{Record: records[i], unfinished: count}
 		s.window.add(record)
 		key := itemKey(record.Record)
 
 		s.scheduler.mu.Lock()
 		for h := range handlers {
+			// A record whose filter failed goes through the lane as well, so that its dead
+			// letter does not overtake the item's earlier records.
 			if accepted[h] {
 				s.push(h, key, &delivery{record: record, err: filterErrs[h], giveUp: filterErrs[h] != nil})
 			}

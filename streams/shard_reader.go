@@ -83,6 +83,7 @@ func (r *shardReader) run(ctx context.Context) error {
 			return nil
 		}
 
+		// After a page with records there is no pause: the next one may be waiting.
 		var halt *GapError
 		pause := time.Duration(0)
 		switch {
@@ -147,7 +148,9 @@ func (r *shardReader) mustBeClosed() bool {
 // errShardEnd if the shard has no further page.
 func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	if r.iterator == "" {
-		if err := r.openIterator(ctx); err != nil {
+		// Without an error and without an iterator, records were trimmed, and the next
+		// page begins at the oldest record left.
+		if err := r.openIterator(ctx); err != nil || r.iterator == "" {
 			return 0, err
 		}
 	}
@@ -165,6 +168,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	r.deliver(out.Records)
 
 	if records == 0 {
+		// The gap has reached the end of what the shard has.
 		r.closeGap("")
 		r.emptyPages++
 		r.caughtUpAt.Store(began.UnixNano())

@@ -57,9 +57,16 @@ func TestTrimmedRecordsAreReportedAsAGap(t *testing.T) {
 	l, g := newRecorder(), &gaps{}
 	w.trimBehind(l)
 	last := w.leases()[0].Checkpoint
-	p := w.start(w.config(l.handle, g.hook))
+	var faults atomic.Int32
+	p := w.start(w.config(l.handle, g.hook, func(c *Config) {
+		c.Events.Fault = func(string, string, error) { faults.Add(1) }
+	}))
 	w.until("the record after the gap is handled", func() bool { return l.count() == 2 })
 	w.stopped(p)
+
+	if n := faults.Load(); n != 0 {
+		t.Errorf("%d failed calls other than the one that found the gap", n)
+	}
 
 	all := g.all()
 	if len(all) != 1 || all[0].From != last || CompareSequence(all[0].To, last) <= 0 || all[0].Until.Before(all[0].Since) {

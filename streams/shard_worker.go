@@ -52,6 +52,8 @@ func (p *Poller) newShardWorker(ctx context.Context, st *stream, table *leaseTab
 		gapCount: l.Gaps,
 	}
 	w.reading, w.stopReading = context.WithCancel(ctx)
+
+	// The end of ctx asks for a drain. It must not cancel the handlers that run.
 	w.work, w.cancelWork = context.WithCancelCause(context.WithoutCancel(ctx))
 
 	window := newPendingWindow(p.cfg.MaxPending, maxWindow, &p.memory)
@@ -109,6 +111,7 @@ func (w *shardWorker) run() error {
 	w.drain()
 	w.lanes.window.close()
 
+	// endLease must make the last write, with the checkpoint after the drain.
 	stopKeeping()
 	<-kept
 

@@ -68,6 +68,8 @@ func (p *Poller) followTable(ctx context.Context) error {
 			return nil
 		}
 
+		// Stored before the first record is read: a worker that starts later must not
+		// return to the old stream.
 		if err := p.storeCurrentStream(ctx, next); err != nil {
 			return unlessStopped(ctx, err)
 		}
