@@ -123,13 +123,13 @@ func TestPoint37_TheOutcomesHaveAnOrder(t *testing.T) {
 		steps  []func(actions.ID)
 		want   actions.Outcome
 	}{
-		{"canceled before anything else", 0, []func(actions.ID){lock, cancel, late}, actions.Canceled},
-		{"used before expired", 0, []func(actions.ID){consume, late}, actions.AlreadyUsed},
-		{"expired before locked", 0, []func(actions.ID){lock, late}, actions.Expired},
-		{"not active before a wrong PIN", time.Minute, nil, actions.NotActive},
-		{"held before a wrong PIN", 0, []func(actions.ID){hold}, actions.Held},
-		{"locked before a wrong PIN", 0, []func(actions.ID){lock}, actions.Locked},
-		{"a wrong PIN at last", 0, nil, actions.InvalidPIN},
+		{name: "canceled before anything else", active: 0, steps: []func(actions.ID){lock, cancel, late}, want: actions.Canceled},
+		{name: "used before expired", active: 0, steps: []func(actions.ID){consume, late}, want: actions.AlreadyUsed},
+		{name: "expired before locked", active: 0, steps: []func(actions.ID){lock, late}, want: actions.Expired},
+		{name: "not active before a wrong PIN", active: time.Minute, steps: nil, want: actions.NotActive},
+		{name: "held before a wrong PIN", active: 0, steps: []func(actions.ID){hold}, want: actions.Held},
+		{name: "locked before a wrong PIN", active: 0, steps: []func(actions.ID){lock}, want: actions.Locked},
+		{name: "a wrong PIN at last", active: 0, steps: nil, want: actions.InvalidPIN},
 	} {
 		for _, pin := range []actions.PIN{"", "9999"} {
 			began := s.clock.Now()
