@@ -135,7 +135,7 @@ func (s *service) removeItem(ctx context.Context, c caller, in *removeItemInput)
 
 func (s *service) setAddress(ctx context.Context, c caller, in *setAddressInput) (*orderOutput, error) {
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
-	result, err := s.cfg.Orders.SetAddress(ctx, e, transitions.AddressKind(in.Kind), transitions.Address(in.Body))
+	result, err := s.cfg.Orders.SetAddress(ctx, e, in.Kind, transitions.Address(in.Body))
 	return s.edited(c, e, result, err)
 }
 
@@ -148,7 +148,7 @@ func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*ord
 func (t tenant) edit(id string, k input.Keyed, condition input.Conditional) transitions.Edit {
 	e := transitions.Edit{OrderID: t.order(id), EventID: transitions.RequestID(k.Key)}
 	if _, content, conditional := condition.Seen(); conditional {
-		e.IfMatch = (*transitions.ContentVersion)(&content)
+		e.IfMatch = &content
 	}
 
 	return e

@@ -138,10 +138,10 @@ func verify(ctx context.Context, o *transitions.Orders, order *transitions.Order
 // It returns the newest row beyond, 0 for none.
 func (c *Check) replay(ctx context.Context, o *transitions.Orders, order *transitions.Order) (facts transitions.Facts, ahead transitions.TransitionID, err error) {
 	for row, err := range o.Rows(ctx, order.ID, 0) {
-		var unreadable *transitions.RowError
+		var unreadable *transitions.JournalError
 		switch {
-		case errors.As(err, &unreadable):
-			c.add(FindingUnreadable, unreadable.ID, "%v", err)
+		case errors.As(err, &unreadable) && unreadable.Unreadable:
+			c.add(FindingUnreadable, unreadable.At, "%v", err)
 			return facts, ahead, nil
 		case err != nil:
 			return facts, ahead, err

@@ -186,7 +186,8 @@ func assemble(cfg Config, c aws.Config, engine *embedded.Engine, log *slog.Logge
 	}
 
 	orders.DynamoDB, orders.Table, orders.JournalTable = b.DynamoDB, b.Tables.Orders, b.Tables.Events
-	orders.Log, orders.Decided, orders.Consumed = log, hooks.Decided, hooks.Consumed
+	orders.Log = log
+	orders.Events = transitions.Events{Decided: hooks.Decided, Consumed: hooks.Consumed}
 	if b.Orders, err = transitions.New(orders); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func BenchmarkApply(b *testing.B) {
 		id := transitions.OrderID(fmt.Sprintf("o-%d", next.Add(1)))
 		s.place(b, id)
 
-		n := transitions.PlaceID
+		n := placeID
 		for pb.Next() {
 			event := workflow.Hold
 			if n%2 == 0 {

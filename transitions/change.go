@@ -17,15 +17,15 @@ func (c Change) PreviousID() TransitionID {
 	return c.Old.TransitionID
 }
 
-// EffectKey names what a handler does about this change, everywhere and for ever:
-// orderId/transitionId/handler.
+// EffectKey names the effect of a handler about this change; see [OrderID.EffectKey].
 func (c Change) EffectKey(handler string) string {
-	return EffectKey(c.New.ID, c.Transition.ID, handler)
+	return c.New.ID.EffectKey(c.Transition.ID, handler)
 }
 
-// EffectKey names the effect of one handler about one transition.
-func EffectKey(order OrderID, id TransitionID, handler string) string {
-	return fmt.Sprintf("%s/%d/%s", order, id, handler)
+// EffectKey names the effect of one handler about one transition of the order, the same in
+// every process and at all times: orderId/transitionId/handler.
+func (id OrderID) EffectKey(t TransitionID, handler string) string {
+	return fmt.Sprintf("%s/%d/%s", id, t, handler)
 }
 
 // FromRecord reads the two images of a stream record. It reports false when the
@@ -55,7 +55,7 @@ func FromRecord(oldImage, newImage image) (Change, bool, error) {
 
 	t, found := c.New.slot(c.New.TransitionID)
 	if !found {
-		// Somebody else's writer moved the order and left no trace in the ring.
+		// Another program has moved the order and left no trace in the ring.
 		t = Transition{ID: c.New.TransitionID, To: c.New.State, From: c.New.PreviousState, At: c.New.UpdatedAt}
 	}
 	c.Transition = t

@@ -30,16 +30,13 @@ const (
 	maxAmount    = 1_000_000_000_000_000 // minor units, of a total after an edit; exact in JSON
 )
 
-// AddressKind says which address.
-type AddressKind string
-
-// The two addresses of an order.
+// The two kinds of addresses of an order.
 const (
-	ShippingAddress AddressKind = "shipping"
-	BillingAddress  AddressKind = "billing"
+	shippingAddress = "shipping"
+	billingAddress  = "billing"
 )
 
-func (k AddressKind) attribute() string { return string(k) + "Address" }
+func addressAttribute(kind string) string { return kind + "Address" }
 
 // Address is where to send goods or bills: 1 to 32 fields whose names (1 to 64
 // characters of A-Z a-z 0-9 _ . -) and meaning are the caller's, each with up to 512
@@ -116,7 +113,7 @@ func (i Item) parts() []string {
 
 // moveTotal adds delta to the order's total, which must stay between 0 and maxAmount.
 // With the order at hand it says why it would not.
-func (d *draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
+func (d draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 	if order != nil {
 		switch sum := order.Total.Amount + delta; {
 		case order.Total.Currency == "":
@@ -128,16 +125,16 @@ func (d *draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 		}
 	}
 
-	amount := d.name("total") + "." + d.name("amount")
+	amount := d.Name("total") + "." + d.Name("amount")
 	switch {
 	case delta < 0:
-		d.require(amount + " >= " + d.value(dynamo.N(-delta)))
+		d.If(amount + " >= " + d.Value(dynamo.N(-delta)))
 	case delta > 0:
-		d.require(amount + " <= " + d.value(dynamo.N(maxAmount-delta)))
+		d.If(amount + " <= " + d.Value(dynamo.N(maxAmount-delta)))
 	default:
-		d.require("attribute_exists(" + amount + ")")
+		d.If("attribute_exists(" + amount + ")")
 	}
-	d.set(amount + " = " + amount + " + " + d.value(dynamo.N(delta)))
+	d.Set(amount + " = " + amount + " + " + d.Value(dynamo.N(delta)))
 
 	return 0, "", nil
 }
@@ -169,13 +166,13 @@ func (c *addItems) content() digest {
 
 func (c *addItems) blind() bool { return true }
 
-func (c *addItems) plan(order *Order, d *draft) (Verdict, string, error) {
+func (c *addItems) plan(order *Order, d draft) (Verdict, string, error) {
 	room := maxItems - len(c.lines)
 	if order != nil && len(order.Items) > room {
 		return 0, "", &LimitError{What: "items", Limit: maxItems}
 	}
-	items := d.name("items")
-	d.require("(attribute_not_exists(" + items + ") OR size(" + items + ") <= " + d.value(dynamo.N(int64(room))) + ")")
+	items := d.Name("items")
+	d.If("(attribute_not_exists(" + items + ") OR size(" + items + ") <= " + d.Value(dynamo.N(int64(room))) + ")")
 
 	var delta int64
 	values := make([]types.AttributeValue, len(c.lines))
@@ -198,11 +195,11 @@ func (c *addItems) plan(order *Order, d *draft) (Verdict, string, error) {
 }
 
 // pin requires that line i is still what the plan took it for, and returns its path.
-func (d *draft) pin(i int, line Item) string {
-	path := d.name("items") + "[" + strconv.Itoa(i) + "]"
-	d.require(path + "." + d.name("sku") + " = " + d.value(dynamo.S(line.SKU)))
-	d.require(path + "." + d.name("quantity") + " = " + d.value(dynamo.N(line.Quantity)))
-	d.require(path + "." + d.name("price") + " = " + d.value(dynamo.N(line.Price)))
+func (d draft) pin(i int, line Item) string {
+	path := d.Name("items") + "[" + strconv.Itoa(i) + "]"
+	d.If(path + "." + d.Name("sku") + " = " + d.Value(dynamo.S(line.SKU)))
+	d.If(path + "." + d.Name("quantity") + " = " + d.Value(dynamo.N(line.Quantity)))
+	d.If(path + "." + d.Name("price") + " = " + d.Value(dynamo.N(line.Price)))
 
 	return path
 }
@@ -213,7 +210,7 @@ func (c *changeItem) validate() error { return c.line.validate("item") }
 func (c *changeItem) content() digest { return digestOf(c.line.parts()...) }
 func (c *changeItem) blind() bool     { return false }
 
-func (c *changeItem) plan(order *Order, d *draft) (Verdict, string, error) {
+func (c *changeItem) plan(order *Order, d draft) (Verdict, string, error) {
 	i := slices.IndexFunc(order.Items, func(l Item) bool { return l.SKU == c.line.SKU })
 	if i < 0 {
 		return NotFound, noSuchLine, nil
@@ -231,8 +228,8 @@ func (c *changeItem) plan(order *Order, d *draft) (Verdict, string, error) {
 		return 0, "", err
 	}
 	path := d.pin(i, old)
-	d.set(path + "." + d.name("quantity") + " = " + d.value(dynamo.N(c.line.Quantity)))
-	d.set(path + "." + d.name("price") + " = " + d.value(dynamo.N(c.line.Price)))
+	d.Set(path + "." + d.Name("quantity") + " = " + d.Value(dynamo.N(c.line.Quantity)))
+	d.Set(path + "." + d.Name("price") + " = " + d.Value(dynamo.N(c.line.Price)))
 
 	return d.moveTotal(order, after-before)
 }
@@ -251,7 +248,7 @@ func (c *removeItem) blind() bool     { return false }
 // maxRemoved bounds how many lines one write takes out: expressions have 4 KB.
 const maxRemoved = 20
 
-func (c *removeItem) plan(order *Order, d *draft) (Verdict, string, error) {
+func (c *removeItem) plan(order *Order, d draft) (Verdict, string, error) {
 	var delta int64
 	removed := 0
 	for i, line := range order.Items {
@@ -267,7 +264,7 @@ func (c *removeItem) plan(order *Order, d *draft) (Verdict, string, error) {
 		if err != nil {
 			return 0, "", err
 		}
-		d.remove(d.pin(i, line))
+		d.Remove(d.pin(i, line))
 		delta -= cost
 	}
 
@@ -280,14 +277,14 @@ func (c *removeItem) plan(order *Order, d *draft) (Verdict, string, error) {
 }
 
 type setAddress struct {
-	kind    AddressKind
+	kind    string
 	address Address
 }
 
 func (c *setAddress) validate() error {
 	switch {
-	case c.kind != ShippingAddress && c.kind != BillingAddress:
-		return fmt.Errorf("%w: address kind %q: must be %s or %s", ErrInvalidRequest, clip(string(c.kind)), ShippingAddress, BillingAddress)
+	case c.kind != shippingAddress && c.kind != billingAddress:
+		return fmt.Errorf("%w: address kind %q: must be %s or %s", ErrInvalidRequest, clip(c.kind), shippingAddress, billingAddress)
 	case len(c.address) == 0 || len(c.address) > maxFields:
 		return fmt.Errorf("%w: address: %d fields, 1 to %d", ErrInvalidRequest, len(c.address), maxFields)
 	}
@@ -311,7 +308,7 @@ func (c *setAddress) validate() error {
 }
 
 func (c *setAddress) content() digest {
-	parts := []string{string(c.kind)}
+	parts := []string{c.kind}
 	for _, name := range slices.Sorted(maps.Keys(c.address)) {
 		parts = append(parts, name, c.address[name])
 	}
@@ -321,12 +318,12 @@ func (c *setAddress) content() digest {
 
 func (c *setAddress) blind() bool { return true }
 
-func (c *setAddress) plan(_ *Order, d *draft) (Verdict, string, error) {
+func (c *setAddress) plan(_ *Order, d draft) (Verdict, string, error) {
 	fields := image{}
 	for name, text := range c.address {
 		fields[name] = dynamo.S(text)
 	}
-	d.set(d.name(c.kind.attribute()) + " = " + d.value(dynamo.M(fields)))
+	d.Set(d.Name(addressAttribute(c.kind)) + " = " + d.Value(dynamo.M(fields)))
 
 	return 0, "", nil
 }
@@ -347,12 +344,12 @@ func (c *addNote) validate() error {
 func (c *addNote) content() digest { return digestOf(c.note.By, c.note.Text) }
 func (c *addNote) blind() bool     { return true }
 
-func (c *addNote) plan(order *Order, d *draft) (Verdict, string, error) {
+func (c *addNote) plan(order *Order, d draft) (Verdict, string, error) {
 	if order != nil && len(order.Notes) >= maxNotes {
 		return 0, "", &LimitError{What: "notes", Limit: maxNotes}
 	}
-	notes := d.name("notes")
-	d.require("(attribute_not_exists(" + notes + ") OR size(" + notes + ") < " + d.value(dynamo.N(maxNotes)) + ")")
+	notes := d.Name("notes")
+	d.If("(attribute_not_exists(" + notes + ") OR size(" + notes + ") < " + d.Value(dynamo.N(maxNotes)) + ")")
 	d.appendTo("notes", dynamo.M(image{"at": dynamo.N(c.note.At.UnixMilli()), "by": dynamo.S(c.note.By), "text": dynamo.S(c.note.Text)}))
 
 	return 0, "", nil

@@ -2,7 +2,6 @@ package transitions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 
@@ -10,7 +9,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
-	"ratchet/workflow"
 )
 
 // NewOrder is an order to be placed.
@@ -23,8 +21,8 @@ type NewOrder struct {
 	Total Money `json:"total"`
 }
 
-// PlaceID is the transitionId of placing an order.
-const PlaceID TransitionID = 1
+// placeID is the transitionId of placing an order.
+const placeID TransitionID = 1
 
 const maxItems = 1000
 
@@ -79,13 +77,13 @@ func (n NewOrder) content() digest {
 // Create places an order, once: Applied for the call that created it, Replayed for
 // every later call with the same content, Conflict with other content.
 func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
-	counting, meter := o.metered()
-	result, err := counting.create(ctx, n)
+	ctx, meter := o.metered(ctx)
+
+	result, err := o.create(ctx, n)
 	if err != nil {
-		return Result{}, &Error{Order: n.ID, Event: o.def.Place(), TransitionID: PlaceID, Err: err}
+		return Result{}, &Error{Order: n.ID, Event: o.def.Place(), TransitionID: placeID, Err: err}
 	}
-	o.consumed(meter, n.ID, result.Verdict)
-	o.decided(ctx, Request{OrderID: n.ID, Event: o.def.Place(), TransitionID: PlaceID}, result.Verdict)
+	o.report(ctx, meter, Request{OrderID: n.ID, Event: o.def.Place(), TransitionID: placeID}, result.Verdict)
 
 	return result, nil
 }
@@ -95,66 +93,84 @@ func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
 		return Result{}, err
 	}
 
-	w := o.prepare(Request{OrderID: n.ID, Event: o.def.Place()}, PlaceID, workflow.Group{To: o.def.Initial()}, traceNone)
-	item := o.newItem(n, w)
-	if o.cfg.Journal == JournalTransactional {
-		return o.createJournaled(ctx, n, item, w)
+	t := Transition{ID: placeID, Event: o.def.Place(), To: o.def.Initial(), At: o.cfg.Now(), call: newCallID()}
+	item := o.newItem(n, t)
+
+	order, err := decode(item)
+	if err != nil {
+		return Result{}, err
+	}
+	t, _ = order.slot(placeID) // with the time as it is read back
+
+	old, refused, err := o.place(ctx, n.ID, item, t)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case refused:
+		return judgePlacing(old, n, t)
 	}
 
-	for attempt := 1; ; attempt++ {
-		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		})
-		var exists *types.ConditionalCheckFailedException
-		switch {
-		case err == nil:
-			return o.applied(item, PlaceID)
-		case errors.As(err, &exists):
-			return placedBefore(exists.Item, n, w)
-		case !ambiguous(ctx, err):
-			return Result{}, err
-		case attempt == o.cfg.Attempts || !pause(ctx, attempt):
-			return Result{}, errors.Join(ErrOutcomeUnknown, err)
-		}
-	}
+	return Result{Verdict: Applied, Transition: t, Order: order}, nil
 }
 
+// absent is the condition that there is no such item.
 var absent = "attribute_not_exists(orderId)"
 
+// place writes the item of a new order, with its journal row where the journal is
+// transactional. It reports whether there was an order already, and which.
+func (o *Orders) place(ctx context.Context, id OrderID, item image, t Transition) (old image, refused bool, err error) {
+	if o.cfg.Journal == JournalTransactional {
+		put := &types.Put{TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent}
+		return o.transactWithRow(ctx, types.TransactWriteItem{Put: put}, journalRow(id, t, nil, o.def.Version()))
+	}
+
+	return o.untilDecided(ctx, func() error {
+		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+			TableName:                           &o.cfg.Table,
+			Item:                                item,
+			ConditionExpression:                 &absent,
+			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+		})
+
+		return err
+	})
+}
+
 // newItem is the item of a new order, its placing in the ring's slot 1.
-func (o *Orders) newItem(n NewOrder, w write) image {
+func (o *Orders) newItem(n NewOrder, t Transition) image {
 	lines := make([]types.AttributeValue, len(n.Items))
 	for i, line := range n.Items {
 		lines[i] = line.value()
 	}
-	ring := dynamo.M(image{ringNames.slot[PlaceID%RingSize]: w.slot()})
 
 	return image{
-		"orderId": dynamo.S(string(n.ID)), "orderState": dynamo.S(string(o.def.Initial())), "transitionId": dynamo.N(int64(PlaceID)),
-		"definitionVersion": dynamo.N(int64(o.def.Version())), "createdAt": dynamo.N(w.at.UnixMilli()), "updatedAt": dynamo.N(w.at.UnixMilli()),
-		"placeHash": n.content().value(), "recent": ring, processedEvents: dynamo.M(image{}), "items": &types.AttributeValueMemberL{Value: lines},
-		"total": dynamo.M(image{"amount": dynamo.N(n.Total.Amount), "currency": dynamo.S(n.Total.Currency)}),
+		"orderId":           dynamo.S(string(n.ID)),
+		"orderState":        dynamo.S(string(o.def.Initial())),
+		"transitionId":      dynamo.N(int64(placeID)),
+		"definitionVersion": dynamo.N(int64(o.def.Version())),
+		"createdAt":         dynamo.Millis(t.At),
+		"updatedAt":         dynamo.Millis(t.At),
+		"placeHash":         n.content().value(),
+		"recent":            dynamo.M(image{ringNames.slot[placeID%RingSize]: t.slot()}),
+		processedEvents:     dynamo.M(image{}),
+		"items":             &types.AttributeValueMemberL{Value: lines},
+		"total":             dynamo.M(image{"amount": dynamo.N(n.Total.Amount), "currency": dynamo.S(n.Total.Currency)}),
 	}
 }
 
-// placedBefore judges a placing that found the order already there. The hash of
-// the content stays in the item for its whole life, so the ring is not needed.
-func placedBefore(img image, n NewOrder, w write) (Result, error) {
+// judgePlacing judges a placing that found the order already there. The hash of the
+// content stays in the item for its whole life, so the ring is not needed.
+func judgePlacing(img image, n NewOrder, placing Transition) (Result, error) {
 	order, err := decode(img)
 	if err != nil {
 		return Result{}, err
 	}
 
-	t, held := order.slot(PlaceID)
-	if !held {
-		t = Transition{ID: PlaceID, Event: w.request.Event, To: w.group.To, At: order.CreatedAt}
-	}
-
+	t, held := order.evidenceOfPlacing(placing)
 	switch {
 	case order.placed != n.content():
 		return Result{Verdict: Conflict, Order: order}, nil
-	case held && t.call == w.call:
+	case held && t.call == placing.call:
 		return Result{Verdict: Applied, Transition: t, Order: order}, nil
 	}
 

@@ -27,6 +27,11 @@
 // An order carries the version of the definition that moved it. One of a version that
 // is not known here is ErrUnknownVersion, until [Orders.Migrate] has brought it to ours.
 //
+// To follow a request to its write, read the files in this order: apply.go (the call),
+// plan.go (what it asks for), send.go (the write loop), judge.go and evidence.go (whether
+// the order has decided it already), move.go (which transition the order would make),
+// write.go (the expressions), transact.go (with the journal's row).
+//
 // # Guarantees
 //
 //   - For an order and a transitionId at most one request is ever applied.
@@ -54,7 +59,7 @@
 // and whose context then ended returns [ErrOutcomeUnknown]; sending the same
 // request again tells what happened.
 //
-// Whoever else writes items of an order must count contentVersion up. Addresses and
+// Another program that writes items of an order must count contentVersion up. Addresses and
 // notes are personal data: they print as placeholders and are never logged, but they
 // are in the JSON of an [Order].
 package transitions

@@ -20,27 +20,23 @@ type Edit struct {
 	EventID RequestID `json:"eventId"`
 	// IfMatch is the contentVersion that the caller has seen; the edit is Superseded
 	// when the content has changed since. Nil: any.
-	IfMatch *ContentVersion `json:"ifMatch,omitempty"`
+	IfMatch *int64 `json:"ifMatch,omitempty"`
 	// Seen is the order as the caller read it, or had it from the edit before. It
 	// saves ChangeItem and RemoveItem their read. It may be out of date: then it
 	// costs one more write, never a wrong answer.
 	Seen *Order `json:"-"`
 }
 
-// ContentVersion counts the edits of an order's content: 0 as it was placed, then
-// one more with each edit.
-type ContentVersion int64
-
-// EditKind says what an edit does.
-type EditKind string
+// editKind says what an edit does.
+type editKind string
 
 // The kinds of edits.
 const (
-	EditAddItems   EditKind = "add_items"
-	EditChangeItem EditKind = "change_item"
-	EditRemoveItem EditKind = "remove_item"
-	EditSetAddress EditKind = "set_address"
-	EditAddNote    EditKind = "add_note"
+	editAddItems   editKind = "add_items"
+	editChangeItem editKind = "change_item"
+	editRemoveItem editKind = "remove_item"
+	editSetAddress editKind = "set_address"
+	editAddNote    editKind = "add_note"
 )
 
 // EditResult is the answer to an edit. Its verdicts are Applied, Replayed,
@@ -50,7 +46,7 @@ const (
 type EditResult struct {
 	Verdict Verdict `json:"verdict"`
 	// ContentVersion is the one that this edit made, when Applied or Replayed.
-	ContentVersion ContentVersion `json:"contentVersion,omitempty"`
+	ContentVersion int64 `json:"contentVersion,omitempty"`
 	// Order is the order as it is now; nil when there is none.
 	Order *Order `json:"order,omitempty"`
 	// Expected lists the states in which the order could have been edited, when that
@@ -90,31 +86,31 @@ func (e *LimitError) Is(target error) bool { return target == ErrOrderFull }
 // AddItems appends lines and raises the total by what they cost. At most 100 lines
 // at once, at most 1,000 in an order. One write, no read.
 func (o *Orders) AddItems(ctx context.Context, e Edit, lines ...Item) (EditResult, error) {
-	return o.edit(ctx, e, EditAddItems, &addItems{lines})
+	return o.edit(ctx, e, editAddItems, &addItems{lines})
 }
 
 // ChangeItem gives the first line with the SKU another quantity and price, and moves
 // the total by the difference. One read (none with Edit.Seen), one write.
 func (o *Orders) ChangeItem(ctx context.Context, e Edit, line Item) (EditResult, error) {
-	return o.edit(ctx, e, EditChangeItem, &changeItem{line})
+	return o.edit(ctx, e, editChangeItem, &changeItem{line})
 }
 
 // RemoveItem takes every line with the SKU out of the order and lowers the total by
 // what they cost. One read (none with Edit.Seen), one write.
 func (o *Orders) RemoveItem(ctx context.Context, e Edit, sku string) (EditResult, error) {
-	return o.edit(ctx, e, EditRemoveItem, &removeItem{sku})
+	return o.edit(ctx, e, editRemoveItem, &removeItem{sku})
 }
 
-// SetAddress replaces an address. One write, no read.
-func (o *Orders) SetAddress(ctx context.Context, e Edit, kind AddressKind, address Address) (EditResult, error) {
-	return o.edit(ctx, e, EditSetAddress, &setAddress{kind, address})
+// SetAddress replaces the address of the kind, "shipping" or "billing". One write, no read.
+func (o *Orders) SetAddress(ctx context.Context, e Edit, kind string, address Address) (EditResult, error) {
+	return o.edit(ctx, e, editSetAddress, &setAddress{kind, address})
 }
 
 // AddNote appends a note, at most 100 to an order; its time is the moment of the
 // call. One write, no read.
 func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (EditResult, error) {
 	note.At = o.cfg.Now()
-	return o.edit(ctx, e, EditAddNote, &addNote{note})
+	return o.edit(ctx, e, editAddNote, &addNote{note})
 }
 
 // change is what one kind of edit does.
@@ -127,7 +123,7 @@ type change interface {
 	blind() bool
 	// plan adds the change to the draft. The order may be nil when blind. A refusal
 	// is a verdict with its reason; an error is a LimitError.
-	plan(order *Order, d *draft) (refusal Verdict, reason string, err error)
+	plan(order *Order, d draft) (refusal Verdict, reason string, err error)
 }
 
 func (e Edit) validate() error {
@@ -148,26 +144,22 @@ func (e Edit) validate() error {
 }
 
 // edit decides and applies one edit.
-func (o *Orders) edit(ctx context.Context, e Edit, kind EditKind, c change) (EditResult, error) {
+func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (EditResult, error) {
 	err := e.validate()
 	if err == nil {
 		err = c.validate()
 	}
 
 	var result EditResult
-	counting, meter := o.metered()
+	ctx, meter := o.metered(ctx)
 	if err == nil {
-		result, err = counting.applyEdit(ctx, e, kind, c)
+		result, err = o.applyEdit(ctx, e, kind, c)
 	}
 
 	if err != nil {
 		return EditResult{}, &Error{Order: e.OrderID, Event: workflow.Event(kind), Err: err}
 	}
-	o.consumed(meter, e.OrderID, result.Verdict)
-
-	if o.cfg.Edited != nil {
-		o.cfg.Edited(e.OrderID, kind, result.Verdict)
-	}
+	o.reportConsumed(meter, e.OrderID, result.Verdict)
 	o.cfg.Log.DebugContext(ctx, "edit", "order", e.OrderID, "kind", kind, "edit", e.EventID, "verdict", result.Verdict)
 
 	return result, nil
@@ -175,15 +167,15 @@ func (o *Orders) edit(ctx context.Context, e Edit, kind EditKind, c change) (Edi
 
 // applyEdit sends the edit. When the condition fails, the returned image either
 // judges it or is the base of the next attempt.
-func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change) (EditResult, error) {
+func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change) (EditResult, error) {
 	if len(o.editable) == 0 {
 		return EditResult{Verdict: Illegal}, nil
 	}
 
-	w := editWrite{edit: e, content: contentOf(kind, c), call: nonce(), at: o.cfg.Now()}
+	w := editWrite{edit: e, content: contentOf(kind, c), call: newCallID(), at: o.cfg.Now()}
 	base, fresh := e.Seen, false
 	if base != nil {
-		if _, made := base.processed(e.EventID.digest()); made {
+		if _, made := base.evidenceOfEdit(e.EventID.digest()); made {
 			base = nil // the edit was made, and only the order as it is now belongs in the answer
 		}
 	}
@@ -222,7 +214,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 			continue
 		}
 
-		newImage, oldImage, err := o.update(ctx, d.input(o.cfg.Table, e.OrderID), e.OrderID, processedEvents)
+		newImage, oldImage, err := o.update(ctx, d.Input(), processedEvents)
 		switch {
 		case itemTooLarge(err):
 			return EditResult{}, errors.Join(&LimitError{What: "item bytes", Limit: maxItemBytes}, err)
@@ -244,7 +236,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind EditKind, c change)
 }
 
 // contentOf is what must be equal between two sendings of an edit.
-func contentOf(kind EditKind, c change) digest {
+func contentOf(kind editKind, c change) digest {
 	content := c.content()
 	return digestOf(string(kind), string(content[:]))
 }
@@ -252,7 +244,7 @@ func contentOf(kind EditKind, c change) digest {
 // judgeEdit decides what the order's image alone decides. It reports false when the
 // edit may still be applied.
 func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
-	if done, found := order.processed(w.edit.EventID.digest()); found {
+	if done, found := order.evidenceOfEdit(w.edit.EventID.digest()); found {
 		result := EditResult{Verdict: Replayed, ContentVersion: done.version, Order: order}
 		switch {
 		case done.call == w.call:

@@ -53,7 +53,7 @@ var (
 var (
 	// ErrUnknownOrder: there is no such order, and no journal of one.
 	ErrUnknownOrder = errors.New("no such order")
-	// ErrJournalBroken: the journal's rows are no chain. The error is a [*ChainError].
+	// ErrJournalBroken: the journal's rows are no chain. The error is a [*JournalError].
 	ErrJournalBroken = errors.New("the journal is broken")
 	// ErrNothingToRestore: the order has made everything that its journal knows of.
 	ErrNothingToRestore = errors.New("the order is not behind its journal")

@@ -20,6 +20,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// placeID is the transitionId of placing an order.
+const placeID transitions.TransitionID = 1
+
 // shop is a set of orders on an embedded engine of its own.
 type shop struct {
 	*transitions.Orders

@@ -2,7 +2,6 @@ package transitions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -29,9 +28,11 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 
 	row := journalRow(c.New.ID, t, c.Old, c.New.DefinitionVersion)
 	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: &o.cfg.JournalTable, Item: row, ConditionExpression: &absent})
-	var exists *types.ConditionalCheckFailedException
-	if err != nil && !errors.As(err, &exists) {
+		TableName:           &o.cfg.JournalTable,
+		Item:                row,
+		ConditionExpression: &absent,
+	})
+	if _, exists := dynamo.FailedCondition(err); err != nil && !exists {
 		return fmt.Errorf("record transition %d of order %s: %w", t.ID, c.New.ID, err)
 	}
 
@@ -93,45 +94,6 @@ func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, li
 	return out, nil
 }
 
-// evidence tells whether the id was applied, by the journal. Not found means
-// proved never applied: the chain jumps over the id.
-func (o *Orders) evidence(ctx context.Context, id OrderID, want TransitionID) (t Transition, found bool, err error) {
-	passed := false
-	err = o.journal(ctx, id, want, 1, func(row Row) bool {
-		t, found, passed = row.Transition, row.ID == want, row.PreviousID < want || row.adopted
-		return false
-	})
-	if err == nil && !found && !passed {
-		err = ErrJournalBehind
-	}
-
-	return t, found, err
-}
-
-// evidenceOfRequest looks for a request id among the transitions up to the given
-// one. Every row of the chain must be there, or nothing is proved.
-func (o *Orders) evidenceOfRequest(ctx context.Context, r Request, upTo TransitionID) (t Transition, found bool, err error) {
-	want := r.RequestID.digest()
-
-	var last TransitionID
-	broken := false
-	err = o.journal(ctx, r.OrderID, 0, 0, func(row Row) bool {
-		if row.request == want {
-			t, found = row.Transition, true
-			return false
-		}
-		broken = broken || !row.Follows(last)
-		last = row.ID
-
-		return last < upTo
-	})
-	if err == nil && !found && (broken || last < upTo) {
-		err = ErrJournalBehind
-	}
-
-	return t, found, err
-}
-
 // journal calls fn for the order's rows from the id on, until fn returns false.
 func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
 	condition, consistent := "orderId = :order AND transitionId >= :from", true
@@ -148,7 +110,7 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 	for {
 		out, err := o.cfg.DynamoDB.Query(ctx, input)
 		if err != nil {
-			return unanswered(ctx, err)
+			return asUnavailable(ctx, err)
 		}
 
 		for _, item := range out.Items {
@@ -186,17 +148,8 @@ func decodeRow(item image) (Row, error) {
 		adopted:           item["adopted"] != nil,
 	}
 	if r.err != nil {
-		return Row{}, &RowError{row.ID, r.err}
+		return Row{}, &JournalError{At: row.ID, Unreadable: true, What: r.err.Error()}
 	}
 
 	return row, nil
 }
-
-// RowError says which row of a journal cannot be read, and why.
-type RowError struct {
-	ID  TransitionID
-	Err error
-}
-
-func (e *RowError) Error() string { return fmt.Sprintf("journal row %d: %v", e.ID, e.Err) }
-func (e *RowError) Unwrap() error { return e.Err }

@@ -68,7 +68,10 @@ func (o *Orders) Migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 	return after, moved, err
 }
 
+// migrate plans and sends until the order is of our version. It needs no evidence beside
+// its own: a second migration of an order finds it migrated.
 func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Order) (*Order, bool, error) {
+	call := newCallID()
 	for range o.cfg.Attempts {
 		if order.DefinitionVersion == 0 || order.DefinitionVersion == o.def.Version() {
 			return order, false, nil
@@ -78,27 +81,37 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 		if err != nil {
 			return order, false, err
 		}
-		seen := order.TransitionID
 
-		w := o.prepare(Request{OrderID: order.ID, Event: workflow.Migrate, IfMatch: &seen,
-			RequestID: RequestID(fmt.Sprintf("migration/%d/%d/%d", order.DefinitionVersion, o.def.Version(), seen))},
-			seen+1, workflow.Group{From: []workflow.State{order.State}, To: to}, traceAssigned)
-		w.version = order.DefinitionVersion
-		done, old, err := o.sendKnown(ctx, w, order)
+		w := migration(order, to, o.def.Version())
+		w.transition.call, w.transition.At = call, o.cfg.Now()
+
+		moved, old, err := o.send(ctx, w, order)
 		switch {
 		case err != nil:
 			return order, false, err
-		case done != nil:
-			return done, true, nil
+		case moved != nil:
+			return moved, true, nil
 		case old == nil:
 			return order, false, ErrUnknownOrder
 		}
 
-		if t, same := old.slot(w.id); same && t.call == w.call {
+		if _, made := old.madeBy(call); made {
 			return old, true, nil // the answer was lost, and a retry met its own write
 		}
 		order = old
 	}
 
 	return order, false, ErrContended
+}
+
+// migration is the write that brings the order, as it was read, to a version.
+func migration(order *Order, to workflow.State, version int) *write {
+	key := RequestID(fmt.Sprintf("migration/%d/%d/%d", order.DefinitionVersion, version, order.TransitionID))
+
+	return &write{
+		request:    Request{OrderID: order.ID, IfMatch: &order.TransitionID},
+		transition: Transition{ID: order.TransitionID + 1, Event: workflow.Migrate, To: to, request: key.digest(), assigned: true},
+		move:       workflow.Group{From: []workflow.State{order.State}, To: to},
+		version:    order.DefinitionVersion,
+	}
 }

@@ -25,13 +25,14 @@ type Order struct {
 	DefinitionVersion int    `json:"definitionVersion"`
 	Items             []Item `json:"items,omitempty"`
 	Total             Money  `json:"total"`
-	// ContentVersion counts the edits of the content: items, total, addresses, notes.
-	ContentVersion ContentVersion `json:"contentVersion,omitempty"`
-	Shipping       Address        `json:"shippingAddress,omitempty"`
-	Billing        Address        `json:"billingAddress,omitempty"`
-	Notes          []Note         `json:"notes,omitempty"`
-	CreatedAt      time.Time      `json:"createdAt,omitzero"`
-	UpdatedAt      time.Time      `json:"updatedAt,omitzero"`
+	// ContentVersion counts the edits of the content (items, total, addresses, notes): 0
+	// as it was placed, then one more with each edit.
+	ContentVersion int64     `json:"contentVersion,omitempty"`
+	Shipping       Address   `json:"shippingAddress,omitempty"`
+	Billing        Address   `json:"billingAddress,omitempty"`
+	Notes          []Note    `json:"notes,omitempty"`
+	CreatedAt      time.Time `json:"createdAt,omitzero"`
+	UpdatedAt      time.Time `json:"updatedAt,omitzero"`
 
 	placed  digest
 	item    image // as it came, for guards; nil when it did not come whole
@@ -83,18 +84,6 @@ func (t Transition) Assigned() bool { return t.assigned }
 // Named reports whether the request carried a RequestID, of which only a digest is kept.
 func (t Transition) Named() bool { return t.request != digest{} }
 
-// byRequest finds the transition that the request id made, among those that the
-// ring still holds.
-func (o *Order) byRequest(request digest) (Transition, bool) {
-	for _, t := range o.ring {
-		if t.ID != 0 && t.request == request {
-			return t, true
-		}
-	}
-
-	return Transition{}, false
-}
-
 // Remembers reports whether the item still holds the transition of that id.
 func (o *Order) Remembers(id TransitionID) bool {
 	_, found := o.slot(id)
@@ -132,9 +121,9 @@ func decode(item image) (*Order, error) {
 		CreatedAt:         r.time(item, "createdAt"),
 		UpdatedAt:         r.time(item, "updatedAt"),
 		placed:            r.digest(item, "placeHash"),
-		ContentVersion:    ContentVersion(r.number(item, "contentVersion")),
-		Shipping:          r.address(item, ShippingAddress.attribute()),
-		Billing:           r.address(item, BillingAddress.attribute()),
+		ContentVersion:    r.number(item, "contentVersion"),
+		Shipping:          r.address(item, addressAttribute(shippingAddress)),
+		Billing:           r.address(item, addressAttribute(billingAddress)),
 		Notes:             r.notes(item),
 	}
 	if edits, ok := item[processedEvents].(*types.AttributeValueMemberM); ok {

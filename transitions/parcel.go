@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
@@ -67,9 +65,6 @@ func (p Parcel) Validate() error {
 // request names the transition that the parcel makes.
 func (p Parcel) request() RequestID { return RequestID("parcel/" + p.ID) }
 
-// key is the parcel's member in the order's map of parcels.
-func (p Parcel) key() string { return traceKey(digestOf(p.ID)) }
-
 // content is what must be equal between two reports of one parcel, in any order of lines.
 func (p Parcel) content() digest {
 	var parts []string
@@ -91,14 +86,13 @@ func (p Parcel) content() digest {
 // An order that is shipped as a whole needs no parcels: Apply's "ship" moves it, and
 // counts no pieces.
 func (o *Orders) ShipParcel(ctx context.Context, p Parcel) (Result, error) {
-	counting, meter := o.metered()
+	ctx, meter := o.metered(ctx)
 
-	result, err := counting.shipParcel(ctx, p)
+	result, err := o.shipParcel(ctx, p)
 	if err != nil {
 		return Result{}, &Error{Order: p.OrderID, Event: workflow.Ship, Err: err}
 	}
-	o.consumed(meter, p.OrderID, result.Verdict)
-	o.decided(ctx, Request{OrderID: p.OrderID, Event: workflow.Ship, RequestID: p.request()}, result.Verdict)
+	o.report(ctx, meter, Request{OrderID: p.OrderID, Event: workflow.Ship, RequestID: p.request()}, result.Verdict)
 
 	return result, nil
 }
@@ -112,96 +106,25 @@ func (o *Orders) shipParcel(ctx context.Context, p Parcel) (Result, error) {
 		return Result{Verdict: Illegal}, nil
 	}
 
-	order, found, err := o.Get(ctx, p.OrderID)
-	if err != nil || !found {
-		return Result{Verdict: NotFound}, err
-	}
-
-	call := ""
-	for attempt := range o.cfg.Attempts {
-		if result, decided, err := o.sentBefore(ctx, p, order, call); err != nil || decided {
-			if attempt > 0 {
-				err = unsettled(err)
-			}
-			return result, err
-		}
-
-		w, refusal, err := o.planParcel(p, order)
-		if err != nil || refusal.Verdict != 0 {
-			return refusal, err
-		}
-
-		call = w.call
-		moved, old, err := o.sendKnown(ctx, w, order)
-		switch {
-		case err != nil:
-			return Result{}, err
-		case moved != nil:
-			t, _ := moved.slot(w.id)
-			return Result{Verdict: Applied, Transition: t, Order: moved}, nil
-		case old == nil:
-			return Result{Verdict: NotFound}, nil
-		}
-		order = old
-	}
-
-	return Result{}, ErrContended
+	return o.run(ctx, &plan{
+		request:  Request{OrderID: p.OrderID, RequestID: p.request()},
+		key:      p.request().digest(),
+		parcel:   &parcelPlan{id: p.ID, lines: p.Lines, key: traceKey(digestOf(p.ID)), content: p.content()},
+		assigned: true,
+		call:     newCallID(),
+	})
 }
 
-// planParcel prepares the write that sends the parcel, from the order as it stands.
-func (o *Orders) planParcel(p Parcel, order *Order) (write, Result, error) {
-	if err := o.CheckVersion(order); err != nil {
-		return write{}, Result{}, err
-	}
-
-	load, reason, err := p.load(order)
-	if err != nil {
-		return write{}, Result{}, err
-	}
-	// The lines are as they were read as long as the order has not moved: If-Match.
-	r := Request{OrderID: p.OrderID, Event: load.event, RequestID: p.request(), IfMatch: &order.TransitionID}
-	groups := o.def.Groups(r.Event)
-	move, unmet, possible, err := choose(r, groups, order)
-	switch {
-	case err != nil:
-		return write{}, Result{}, err
-	case !possible:
-		return write{}, Result{Verdict: WrongState, Order: order, Expected: expected(groups), Reason: unmet}, nil
-	case reason != "":
-		return write{}, Result{Verdict: WrongState, Order: order, Expected: expected(groups), Reason: reason}, nil
-	}
-	w := o.prepare(r, order.TransitionID+1, workflow.Group{From: []workflow.State{order.State}, To: move.To, Guards: move.Guards}, traceAssigned)
-	w.load = &load
-
-	return w, Result{}, nil
+// parcelPlan is a parcel as the write loop needs it.
+type parcelPlan struct {
+	id      string
+	lines   []ParcelLine
+	key     string // the parcel's member in the order's map of parcels
+	content digest
 }
 
-// sentBefore looks for the parcel among those that the order has sent.
-func (o *Orders) sentBefore(ctx context.Context, p Parcel, order *Order, call string) (Result, bool, error) {
-	known, found := order.parcels[p.key()].(*types.AttributeValueMemberB)
-	if !found {
-		return Result{}, false, nil
-	}
-
-	if content := p.content(); string(known.Value) != string(content[:]) {
-		return Result{Verdict: Conflict, Order: order, Reason: "the parcel was reported with other lines"}, true, nil
-	}
-
-	t, found, err := o.madeBefore(ctx, Request{OrderID: p.OrderID, RequestID: p.request()}, order)
-	switch {
-	case err != nil:
-		return Result{}, false, err
-	case !found:
-		return Result{}, false, fmt.Errorf("order %s: parcel %s has no transition: %w", order.ID, p.ID, ErrJournalBroken)
-	case call != "" && t.call == call:
-		return Result{Verdict: Applied, Transition: t, Order: order}, true, nil
-	}
-
-	return Result{Verdict: Replayed, Transition: t, Order: order}, true, nil
-}
-
-// load is what a parcel changes in the order.
-type load struct {
+// parcelUpdate is what a parcel changes in the order, beside its transition.
+type parcelUpdate struct {
 	event   workflow.Event
 	shipped map[int]int64 // pieces of a line that have left after this parcel, by index
 	key     string
@@ -209,12 +132,18 @@ type load struct {
 	first   bool // no parcel has been sent before
 }
 
-// load distributes the parcel's pieces over the order's lines. The reason says why it
-// cannot.
-func (p Parcel) load(order *Order) (l load, reason string, err error) {
-	l = load{event: workflow.ShipPart, shipped: map[int]int64{}, key: p.key(), content: p.content(), first: order.parcels == nil}
+// update distributes the pieces of the parcel over the lines of the order. The reason
+// says why it cannot.
+func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err error) {
+	u = &parcelUpdate{
+		event:   workflow.ShipPart,
+		shipped: map[int]int64{},
+		key:     p.key,
+		content: p.content,
+		first:   order.parcels == nil,
+	}
 	if len(order.parcels) >= maxParcels {
-		return l, "", &LimitError{What: "parcels", Limit: maxParcels}
+		return u, "", &LimitError{What: "parcels", Limit: maxParcels}
 	}
 
 	lines := make([]workflow.Line, len(order.Items))
@@ -222,68 +151,70 @@ func (p Parcel) load(order *Order) (l load, reason string, err error) {
 		lines[i] = workflow.Line{Ordered: item.Quantity, Shipped: item.Shipped}
 	}
 
-	for _, part := range p.Lines {
+	for _, part := range p.lines {
 		rest := part.Quantity
 		for i, item := range order.Items {
-			if open := item.Quantity - item.Shipped; item.SKU == part.SKU && rest > 0 && open > 0 {
-				lines[i].Shipped += min(open, rest)
-				l.shipped[i] = lines[i].Shipped
-				rest -= min(open, rest)
+			open := item.Quantity - item.Shipped
+			if item.SKU != part.SKU || rest == 0 || open <= 0 {
+				continue
 			}
+
+			pieces := min(open, rest)
+			lines[i].Shipped += pieces
+			u.shipped[i] = lines[i].Shipped
+			rest -= pieces
 		}
 
 		if rest > 0 {
-			return l, fmt.Sprintf("the parcel has %d pieces of %s more than the order still has to send", rest, part.SKU), nil
+			return u, fmt.Sprintf("the parcel has %d pieces of %s more than the order still has to send", rest, part.SKU), nil
 		}
 	}
-	l.event, err = workflow.ShippedEvent(lines)
+	u.event, err = workflow.ShippedEvent(lines)
 
-	return l, "", err
+	return u, "", err
 }
 
-// expression adds what the write's parcel changes to an update and its names.
-func (w write) expression(names map[string]string, values image) (*string, map[string]string) {
-	update := w.updateExpression()
-	if w.load == nil {
-		return update, names
-	}
-
-	names = maps.Clone(names)
+// extend adds what the parcel changes to the update of a transition, and to its names
+// and values. The update is one with a request id, which ends with its SET clause.
+func (u *parcelUpdate) extend(update *string, names map[string]string, values image) (*string, map[string]string) {
 	if names == nil {
 		names = map[string]string{}
 	}
 	names["#items"], names["#shipped"], names["#parcels"] = "items", "shipped", "parcels"
-	b := strings.Builder{}
-	b.WriteString(*update) // one with a request id, which ends with SET
 
-	for _, i := range slices.Sorted(maps.Keys(w.load.shipped)) {
+	var b strings.Builder
+	b.WriteString(*update)
+
+	for _, i := range slices.Sorted(maps.Keys(u.shipped)) {
 		n := strconv.Itoa(i)
 		b.WriteString(", #items[" + n + "].#shipped = :l" + n)
-		values[":l"+n] = dynamo.N(w.load.shipped[i])
+		values[":l"+n] = dynamo.N(u.shipped[i])
 	}
 
-	if w.load.first {
+	// One update cannot set a map and a member of it.
+	if u.first {
 		b.WriteString(", #parcels = :parcel")
-		values[":parcel"] = dynamo.M(image{w.load.key: w.load.content.value()})
+		values[":parcel"] = dynamo.M(image{u.key: u.content.value()})
 	} else {
-		names["#parcel"] = w.load.key
+		names["#parcel"] = u.key
 		b.WriteString(", #parcels.#parcel = :parcel")
-		values[":parcel"] = w.load.content.value()
+		values[":parcel"] = u.content.value()
 	}
 	text := b.String()
 
 	return &text, names
 }
 
-// loaded is the order after the load.
-func (o *Order) loaded(l *load) {
+// apply makes the changes in an order in memory, which shares lines and parcels with
+// the order that it was copied from.
+func (u *parcelUpdate) apply(o *Order) {
 	o.Items, o.parcels = slices.Clone(o.Items), maps.Clone(o.parcels)
-	for i, n := range l.shipped {
+	for i, n := range u.shipped {
 		o.Items[i].Shipped = n
 	}
 
 	if o.parcels == nil {
 		o.parcels = image{}
 	}
-	o.parcels[l.key] = l.content.value()
+	o.parcels[u.key] = u.content.value()
 }

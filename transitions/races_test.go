@@ -222,7 +222,7 @@ func TestTwoExecutionsOnOneOrder(t *testing.T) {
 			var group sync.WaitGroup
 			for who := range applied {
 				group.Go(func() {
-					at := transitions.PlaceID
+					at := placeID
 					for _, event := range plan {
 						r, err := s.Apply(t.Context(), given(id, event, at+1))
 						if err != nil || !r.Verdict.Done() {

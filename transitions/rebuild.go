@@ -42,24 +42,33 @@ func (f Facts) Recent() []Transition {
 	return o.Recent()
 }
 
-// ChainError says where a journal stops being a chain.
-type ChainError struct {
-	// At is the row that does not fit; What says why.
-	At   TransitionID
+// JournalError says which row of a journal cannot be read, or does not continue the chain
+// of the rows before it.
+type JournalError struct {
+	// At is the id of the row.
+	At TransitionID
+	// Unreadable: an attribute of the row is missing or of another type. Otherwise the
+	// row is no continuation, and the error is an ErrJournalBroken.
+	Unreadable bool
+	// What says what is wrong.
 	What string
 }
 
-func (e *ChainError) Error() string {
+func (e *JournalError) Error() string {
+	if e.Unreadable {
+		return fmt.Sprintf("journal row %d: %s", e.At, e.What)
+	}
+
 	return fmt.Sprintf("%v at transition %d: %s", ErrJournalBroken, e.At, e.What)
 }
 
-// Is reports whether target is ErrJournalBroken.
-func (e *ChainError) Is(target error) bool { return target == ErrJournalBroken }
+// Is reports whether target is ErrJournalBroken, which an unreadable row is not.
+func (e *JournalError) Is(target error) bool { return target == ErrJournalBroken && !e.Unreadable }
 
 // Rebuild computes what an order must be from its journal's rows, oldest first. It
 // reads nothing else: not the order, not the definition. Without rows it returns no
 // facts. Rows that are no chain (each must name the id and the state before it) end in
-// a [*ChainError] together with the facts up to there; errors of the sequence are
+// a [*JournalError] together with the facts up to there; errors of the sequence are
 // passed on.
 func Rebuild(rows iter.Seq2[Row, error]) (Facts, error) {
 	var f Facts
@@ -76,15 +85,15 @@ func Rebuild(rows iter.Seq2[Row, error]) (Facts, error) {
 	return f, nil
 }
 
-// Add moves the facts on by one row. A row that does not continue them is a [*ChainError].
+// Add moves the facts on by one row. A row that does not continue them is a [*JournalError].
 func (f *Facts) Add(row Row) error {
 	switch {
 	case !row.Follows(f.TransitionID):
-		return &ChainError{row.ID, fmt.Sprintf("it follows transition %d, but the row before it is %d", row.PreviousID, f.TransitionID)}
+		return &JournalError{At: row.ID, What: fmt.Sprintf("it follows transition %d, but the row before it is %d", row.PreviousID, f.TransitionID)}
 	case row.ID <= f.TransitionID:
-		return &ChainError{row.ID, fmt.Sprintf("it comes after transition %d", f.TransitionID)}
+		return &JournalError{At: row.ID, What: fmt.Sprintf("it comes after transition %d", f.TransitionID)}
 	case f.TransitionID != 0 && row.From != f.State:
-		return &ChainError{row.ID, fmt.Sprintf("it leaves %s, but the order was %s", row.From, f.State)}
+		return &JournalError{At: row.ID, What: fmt.Sprintf("it leaves %s, but the order was %s", row.From, f.State)}
 	}
 	f.State, f.PreviousState, f.TransitionID = row.To, row.From, row.ID
 	f.DefinitionVersion, f.At = row.DefinitionVersion, row.At
@@ -117,9 +126,6 @@ func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 		}
 	}
 }
-
-// HasJournal reports whether a journal table is configured.
-func (o *Orders) HasJournal() bool { return o.cfg.JournalTable != "" }
 
 // Rows returns the order's journal, oldest first, from the row after the given id. It
 // is read page by page while the caller goes on.

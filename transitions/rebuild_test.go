@@ -23,7 +23,7 @@ func TestAnOrderIsRebuiltFromItsJournal(t *testing.T) {
 		id := transitions.OrderID(fmt.Sprintf("o-%d", n))
 		s.place(t, id)
 
-		last := transitions.PlaceID
+		last := placeID
 		for range rapid.IntRange(0, 20).Draw(rt, "events") {
 			last += transitions.TransitionID(rapid.IntRange(1, 4).Draw(rt, "gap"))
 			event := rapid.SampledFrom(workflow.Order().Events()).Draw(rt, "event")
@@ -66,7 +66,7 @@ func TestABrokenJournalIsNotRebuilt(t *testing.T) {
 				}
 			}
 		})
-		var chain *transitions.ChainError
+		var chain *transitions.JournalError
 		if !errors.Is(err, transitions.ErrJournalBroken) || !errors.As(err, &chain) {
 			t.Errorf("%s: %v", name, err)
 		}

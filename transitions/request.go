@@ -1,14 +1,9 @@
 package transitions
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ratchet/internal/dynamo"
 	"ratchet/workflow"
 )
 
@@ -29,9 +24,9 @@ func (id OrderID) Validate() error {
 // upwards, gaps allowed.
 type TransitionID int64
 
-// MaxTransitionID is the largest id, 2^53-1: JSON's numbers are exact up to there, and
+// maxTransitionID is the largest id, 2^53-1: JSON's numbers are exact up to there, and
 // Step Functions computes ids in JSON.
-const MaxTransitionID TransitionID = 1<<53 - 1
+const maxTransitionID TransitionID = 1<<53 - 1
 
 // RequestID names one request of a caller that lets the id be assigned, like the
 // Idempotency-Key header: 1 to 255 printable ASCII characters.
@@ -100,16 +95,16 @@ func (r Request) Validate() error {
 	switch {
 	case r.Event == "":
 		return fmt.Errorf("%w: event is empty", ErrInvalidRequest)
-	case r.TransitionID < 0 || r.TransitionID > MaxTransitionID:
-		return fmt.Errorf("%w: transitionId %d: 1 to %d", ErrInvalidRequest, r.TransitionID, MaxTransitionID)
+	case r.TransitionID < 0 || r.TransitionID > maxTransitionID:
+		return fmt.Errorf("%w: transitionId %d: 1 to %d", ErrInvalidRequest, r.TransitionID, maxTransitionID)
 	case r.RequestID != "" && !requestIDRule.holds(string(r.RequestID)):
 		return fmt.Errorf("%w: requestId: 1 to 255 printable ASCII characters", ErrInvalidRequest)
 	case r.TransitionID == 0 && r.RequestID == "":
 		return fmt.Errorf("%w: one of transitionId and requestId must be set", ErrInvalidRequest)
 	case r.IfMatch != nil && r.TransitionID != 0:
 		return fmt.Errorf("%w: ifMatch: not together with transitionId", ErrInvalidRequest)
-	case r.IfMatch != nil && (*r.IfMatch < 0 || *r.IfMatch >= MaxTransitionID):
-		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, MaxTransitionID-1)
+	case r.IfMatch != nil && (*r.IfMatch < 0 || *r.IfMatch >= maxTransitionID):
+		return fmt.Errorf("%w: ifMatch %d: 0 to %d", ErrInvalidRequest, *r.IfMatch, maxTransitionID-1)
 	}
 
 	return nil
@@ -121,27 +116,4 @@ func clip(s string) string {
 		return s[:64] + "..."
 	}
 	return s
-}
-
-// digest is the first 128 bits of a SHA-256: small enough to keep in an order's item.
-type digest [16]byte
-
-// value is the digest as an attribute.
-func (d digest) value() types.AttributeValue { return dynamo.B(d[:]) }
-
-// digest returns the trace of the request id that the item keeps.
-func (id RequestID) digest() digest { return digestOf(string(id)) }
-
-// digestOf hashes the parts, each with its length, so that ("a","bc") and
-// ("ab","c") differ.
-func digestOf(parts ...string) digest {
-	h := sha256.New()
-	var n [8]byte
-	for _, p := range parts {
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write([]byte(p))
-	}
-
-	return digest(h.Sum(nil)[:16])
 }

@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
@@ -35,7 +34,7 @@ var lost = []string{"items", "total", "parcels", "shippingAddress", "billingAddr
 // It only ever moves an order forward, to its journal's end: an order that is there must
 // be behind its journal and not move meanwhile, and keeps its content; one that is
 // missing comes back without any. Everything else is ErrNothingToRestore; a journal that
-// is no chain is a [*ChainError]. An order that moves meanwhile is ErrContended.
+// is no chain is a [*JournalError]. An order that moves meanwhile is ErrContended.
 //
 // With a journal written by the stream, call it only once the stream's reader has come to
 // the end: transitions whose rows are still to be written would be lost.
@@ -72,7 +71,7 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 		return r, nil
 	}
 
-	now, old, err := o.update(ctx, o.restoring(r), id, "recent")
+	now, old, err := o.update(ctx, o.restoring(r), "recent")
 	switch {
 	case err != nil:
 		return r, err
@@ -105,37 +104,51 @@ func counted(rows iter.Seq2[Row, error], n *int) iter.Seq2[Row, error] {
 
 // restoring is the write of the facts.
 func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
-	ring := image{}
-	for k, t := range r.ring {
+	u := dynamo.NewUpdate(o.cfg.Table, orderKey(r.OrderID)).
+		SetValue("orderState", dynamo.S(string(r.State))).
+		SetValue("transitionId", dynamo.N(int64(r.TransitionID))).
+		SetValue("definitionVersion", dynamo.N(int64(r.DefinitionVersion))).
+		SetValue("updatedAt", dynamo.Millis(r.At)).
+		SetValue("recent", dynamo.M(ringImage(r.ring)))
+	if r.PreviousState != "" {
+		u.SetValue("previousState", dynamo.S(string(r.PreviousState)))
+	}
+
+	if r.Order == nil {
+		return u.IfAbsent("orderId").Input()
+	}
+
+	values := image{}
+	u.If(pinned(r.Order, values))
+
+	for placeholder, v := range values {
+		u.Bind(placeholder, v)
+	}
+
+	return u.Input()
+}
+
+// ringImage is the ring as an attribute.
+func ringImage(ring [RingSize]Transition) image {
+	img := image{}
+	for k, t := range ring {
 		if t.ID == 0 {
 			continue
 		}
-		// What no ring held is a dash: a slot has no empty parts.
+
+		// The journal does not keep calls, and an adopted row may lack the event. A slot
+		// has no empty parts: such a part is a dash.
 		t.call, t.Event = "-", cmp.Or(t.Event, "-")
-		ring[ringNames.slot[k]] = t.slot()
+		img[ringNames.slot[k]] = t.slot()
+
 		if t.From != "" {
-			ring[ringNames.from[k]] = dynamo.S(string(t.From))
+			img[ringNames.from[k]] = dynamo.S(string(t.From))
 		}
 
 		if t.request != (digest{}) {
-			ring[ringNames.request[k]] = t.request.value()
+			img[ringNames.request[k]] = t.request.value()
 		}
 	}
 
-	values := image{":state": dynamo.S(string(r.State)), ":id": dynamo.N(int64(r.TransitionID)), ":version": dynamo.N(int64(r.DefinitionVersion)),
-		":at": dynamo.N(r.At.UnixMilli()), ":ring": dynamo.M(ring)}
-	update := "SET orderState = :state, transitionId = :id, definitionVersion = :version, updatedAt = :at, recent = :ring"
-	if r.PreviousState != "" {
-		values[":from"] = dynamo.S(string(r.PreviousState))
-		update += ", previousState = :from"
-	}
-
-	condition := "attribute_not_exists(orderId)"
-	if r.Order != nil {
-		condition = pinned(r.Order, values)
-	}
-
-	return &dynamodb.UpdateItemInput{TableName: &o.cfg.Table, Key: image{"orderId": dynamo.S(string(r.OrderID))},
-		UpdateExpression: &update, ConditionExpression: &condition, ExpressionAttributeValues: values,
-		ReturnValues: types.ReturnValueAllNew, ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld}
+	return img
 }

@@ -177,7 +177,7 @@ func TestABrokenJournalRestoresNothing(t *testing.T) {
 	}
 
 	r, err := s.Restore(t.Context(), "o-1", true)
-	var chain *transitions.ChainError
+	var chain *transitions.JournalError
 	if !errors.As(err, &chain) || chain.At != 10 || r.Written {
 		t.Errorf("%+v, %v", r, err)
 	}

@@ -43,52 +43,8 @@ const (
 	flagNarrowed = 'f' // the request named the state that it left
 )
 
-// A write leaves one of three traces of its caller in the ring's slot.
-const (
-	traceNone     = iota // the id was given, without a request id
-	traceRequest         // the id was given, with a request id
-	traceAssigned        // the id was assigned to a request id
-)
-
-// updateExpressions holds the update of each slot: without a request id, and with one.
-var updateExpressions = func() (out [RingSize][2]string) {
-	for k := range out {
-		set := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, " +
-			"recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
-		request := "recent." + ringNames.request[k]
-		out[k] = [2]string{set + " REMOVE " + request, set + ", " + request + " = :req"}
-	}
-
-	return out
-}()
-
-// updateExpression is the update of the write.
-func (w write) updateExpression() *string {
-	named := 0
-	if w.trace != traceNone {
-		named = 1
-	}
-
-	return &updateExpressions[w.id%RingSize][named]
-}
-
-// unusedKey refuses a request id that the ring remembers, under whatever id: a caller
-// that refreshes its If-Match between two tries is still the same caller.
-var unusedKey = func() string {
-	used := make([]string, RingSize)
-	for k, name := range ringNames.request {
-		used[k] = "recent." + name + " = :req"
-	}
-
-	return " AND NOT (" + strings.Join(used, " OR ") + ")"
-}()
-
-// slot is the write's transition as the ring keeps it, without its source.
-func (w write) slot() types.AttributeValue {
-	return Transition{ID: w.id, Event: w.request.Event, To: w.group.To, At: w.at, call: w.call,
-		assigned: w.trace == traceAssigned, narrowed: w.request.From != ""}.slot()
-}
-
+// slot is the transition as the ring keeps it: without its source and its request id,
+// which stand beside it.
 func (t Transition) slot() types.AttributeValue {
 	var buf [128]byte
 	text := strconv.AppendInt(buf[:0], int64(t.ID), 10)
@@ -152,10 +108,4 @@ func (r *reader) ring(recent image) (ring [RingSize]Transition) {
 	}
 
 	return ring
-}
-
-// slot returns the ring's entry for id, and whether it is that very id.
-func (o *Order) slot(id TransitionID) (Transition, bool) {
-	t := o.ring[id%RingSize]
-	return t, t.ID == id
 }

@@ -199,7 +199,7 @@ func TestCreateIsOncePerContent(t *testing.T) {
 		order := transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}
 		for i, want := range []transitions.Verdict{transitions.Applied, transitions.Replayed} {
 			result, err := s.Create(t.Context(), order)
-			if err != nil || result.Verdict != want || result.Transition.ID != transitions.PlaceID {
+			if err != nil || result.Verdict != want || result.Transition.ID != placeID {
 				t.Errorf("call %d: %+v, error %v, want %s", i, result, err, want)
 			}
 		}

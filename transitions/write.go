@@ -1,91 +1,92 @@
 package transitions
 
 import (
-	"context"
-	"encoding/base64"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	mrand "math/rand/v2"
+	"maps"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-	"github.com/aws/smithy-go"
 
 	"ratchet/internal/dynamo"
-	"ratchet/internal/worker"
 	"ratchet/workflow"
 )
 
-// write is one conditional update, ready to be sent any number of times.
+// write is one conditional update of an order, ready to be sent any number of times.
 type write struct {
-	request Request
-	id      TransitionID
-	group   workflow.Group
-	trace   int
-	version int   // the order must be of this version; 0: of any that is known
-	load    *load // what a parcel changes beside, nil for none
-	call    string
-	at      time.Time
+	request Request // of a parcel it has the If-Match of the order, too
+	// transition is what the write leaves in the ring, except for the state that it
+	// leaves: DynamoDB copies that.
+	transition Transition
+	move       workflow.Group
+	version    int           // the order must be of this version; 0: of any that is known
+	parcel     *parcelUpdate // what a parcel changes beside, nil for none
 }
 
-// prepare fixes everything that must not change between two sendings.
-func (o *Orders) prepare(r Request, id TransitionID, group workflow.Group, trace int) write {
-	return write{request: r, id: id, group: group, trace: trace, call: nonce(), at: o.cfg.Now()}
-}
-
-// nonce names one call: 72 random bits of the runtime's ChaCha8, which is seeded by the
-// system. It need not be secret, only another for every call.
-func nonce() string {
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:], mrand.Uint64())  //nolint:gosec // see above
-	binary.LittleEndian.PutUint64(b[8:], mrand.Uint64()) //nolint:gosec // see above
-	return base64.RawURLEncoding.EncodeToString(b[:9])
-}
-
-// values are what the update sets.
-func (o *Orders) values(w write) image {
+// render is the write as DynamoDB takes it. With pin, the order that was read, the
+// condition is that nothing has happened to it since.
+func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
+	t := w.transition
 	values := image{
-		":to": dynamo.S(string(w.group.To)), ":id": dynamo.N(int64(w.id)), ":version": o.version,
-		":at": dynamo.N(w.at.UnixMilli()), ":slot": w.slot(),
+		":to":      dynamo.S(string(t.To)),
+		":id":      dynamo.N(int64(t.ID)),
+		":version": o.versions.values[":version"],
+		":at":      dynamo.Millis(t.At),
+		":slot":    t.slot(),
 	}
-	if w.trace != traceNone {
-		values[":req"] = w.request.RequestID.digest().value()
+
+	update := updateExpressions[t.ID%RingSize].anonymous
+	if t.request != (digest{}) {
+		update = updateExpressions[t.ID%RingSize].named
+		values[":req"] = t.request.value()
 	}
 
-	return values
-}
+	condition := ""
+	if pin != nil {
+		condition = pinned(pin, values)
+	} else {
+		condition = o.condition(w, values)
+	}
 
-// input builds the UpdateItem of the write.
-func (o *Orders) input(w write) (*dynamodb.UpdateItemInput, error) {
-	values := o.values(w)
-
-	condition, names, err := w.guarded(o.condition(w, values), values)
+	condition, names, err := guarded(condition, w.move.Guards, w.request.Values, values)
 	if err != nil {
-		return nil, err
+		return types.Update{}, err
 	}
-	update, names := w.expression(names, values)
 
-	return &dynamodb.UpdateItemInput{
+	if w.parcel != nil {
+		update, names = w.parcel.extend(update, names, values)
+	}
+
+	return types.Update{
 		TableName:                           &o.cfg.Table,
-		Key:                                 image{"orderId": dynamo.S(string(w.request.OrderID))},
+		Key:                                 orderKey(w.request.OrderID),
 		ConditionExpression:                 &condition,
 		UpdateExpression:                    update,
 		ExpressionAttributeNames:            names,
 		ExpressionAttributeValues:           values,
-		ReturnValues:                        types.ReturnValueAllNew,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}, nil
 }
 
+// updateExpressions holds the update of each slot: for a transition without a request
+// id, and for one with.
+var updateExpressions = func() (out [RingSize]struct{ anonymous, named *string }) {
+	for k := range out {
+		set := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, " +
+			"recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
+		request := "recent." + ringNames.request[k]
+
+		anonymous, named := set+" REMOVE "+request, set+", "+request+" = :req"
+		out[k].anonymous, out[k].named = &anonymous, &named
+	}
+
+	return out
+}()
+
 // condition guards the write by the states that it may leave, the version of their
 // definition and the id; with IfMatch by the very id that the caller has seen.
-func (o *Orders) condition(w write, values image) string {
-	from := w.group.From
+func (o *Orders) condition(w *write, values image) string {
+	from := w.move.From
 	for i, s := range from {
 		values[o.sources.names[i]] = dynamo.S(string(s))
 	}
@@ -93,19 +94,39 @@ func (o *Orders) condition(w write, values image) string {
 	id := "(attribute_not_exists(transitionId) OR transitionId < :id)"
 	if seen := w.request.IfMatch; seen != nil {
 		values[":seen"] = dynamo.N(int64(*seen))
-		id = isOrAbsent("transitionId", ":seen", *seen == 0)
+		id = equalsOrAbsent("transitionId", ":seen", *seen == 0)
 	}
 
 	unused := ""
-	if w.trace != traceNone {
+	if w.transition.request != (digest{}) {
 		unused = unusedKey
 	}
 
-	return o.sources.conditions[len(from)] + " AND " + id + " AND " + o.ofVersion(w.version, values) + unused
+	version := o.versions.condition
+	if w.version != 0 {
+		version = "definitionVersion = :only"
+		values[":only"] = dynamo.N(int64(w.version))
+	} else {
+		maps.Copy(values, o.versions.values)
+	}
+
+	return o.sources.conditions[len(from)] + " AND " + id + " AND " + version + unused
 }
 
+// unusedKey refuses a request id that the ring remembers, under whatever id: a caller
+// that refreshes its If-Match between two tries is still the same caller.
+var unusedKey = func() string {
+	used := make([]string, RingSize)
+	for k, name := range ringNames.request {
+		used[k] = "recent." + name + " = :req"
+	}
+
+	return " AND NOT (" + strings.Join(used, " OR ") + ")"
+}()
+
 // sources are the texts about the states that a write may leave: their placeholders,
-// and by their number the condition that the order is in one of them.
+// and by their number the condition that the order is in one of them. They are made
+// once, because every transition needs them.
 type sources struct{ names, conditions []string }
 
 func newSources(most int) (s sources) {
@@ -120,96 +141,49 @@ func newSources(most int) (s sources) {
 	return s
 }
 
-// send sends the write until DynamoDB has decided. It returns the new image when
-// the condition held, or the old one (nil for no item) when it did not.
-func (o *Orders) send(ctx context.Context, w write) (newImage image, oldImage image, err error) {
-	input, err := o.input(w)
+// pinned is the condition that nothing has happened to the order since it was read.
+func pinned(base *Order, values image) string {
+	values[":from0"] = dynamo.S(string(base.State))
+	values[":previous"] = dynamo.N(int64(base.TransitionID))
+	values[":content"] = dynamo.N(int64(base.ContentVersion))
+
+	return "orderState = :from0 AND " + equalsOrAbsent("transitionId", ":previous", base.TransitionID == 0) +
+		" AND " + equalsOrAbsent("contentVersion", ":content", base.ContentVersion == 0)
+}
+
+// equalsOrAbsent compares an attribute that may be absent instead of zero.
+func equalsOrAbsent(attribute, placeholder string, zero bool) string {
+	if zero {
+		return "(attribute_not_exists(" + attribute + ") OR " + attribute + " = " + placeholder + ")"
+	}
+
+	return attribute + " = " + placeholder
+}
+
+// guarded adds the guards to a condition and returns the names that they need, nil
+// without guards. checkValues has seen the request's values.
+func guarded(condition string, guards []workflow.Guard, request map[string]any, values image) (string, map[string]string, error) {
+	if len(guards) == 0 {
+		return condition, nil, nil
+	}
+
+	c, err := workflow.RenderGuards(guards, "g", request)
 	if err != nil {
-		return nil, nil, err
+		return "", nil, fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
 	}
 
-	return o.update(ctx, input, w.request.OrderID, "recent")
-}
-
-// update sends an UpdateItem until DynamoDB has decided, as send does. An order that
-// lacks the map into which the update writes is given it.
-func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, id OrderID, into string) (newImage image, oldImage image, err error) {
-	adopted := false
-	for attempt := 1; ; attempt++ {
-		out, err := o.cfg.DynamoDB.UpdateItem(ctx, input)
-		if err == nil {
-			return out.Attributes, nil, nil
-		}
-
-		var failed *types.ConditionalCheckFailedException
-		switch {
-		case errors.As(err, &failed):
-			return nil, failed.Item, nil
-		case !adopted && mapMissing(err):
-			adopted = true
-
-			if err := o.adopt(ctx, id, into); err != nil {
-				return nil, nil, err
-			}
-		case !ambiguous(ctx, err):
-			return nil, nil, err
-		case attempt == o.cfg.Attempts:
-			return nil, nil, errors.Join(ErrOutcomeUnknown, err)
+	for name, v := range c.Values {
+		switch v := v.(type) {
+		case string:
+			values[name] = dynamo.S(v)
+		case int64:
+			values[name] = dynamo.N(v)
+		case bool:
+			values[name] = dynamo.Bool(v)
 		default:
-			if !pause(ctx, attempt) {
-				return nil, nil, errors.Join(ErrOutcomeUnknown, context.Cause(ctx), err)
-			}
+			return "", nil, fmt.Errorf("guard value %s is a %T", name, v)
 		}
 	}
-}
 
-var retryables = retry.IsErrorRetryables(retry.DefaultRetryables)
-
-// ambiguous reports whether the write may have been made although it failed, or
-// may be made later: time-outs, lost answers, throttling, server faults. The SDK
-// has then already retried on its own. TransactionConflict is retried by nobody
-// else (aws-sdk-go-v2 leaves it to the caller).
-func ambiguous(ctx context.Context, err error) bool {
-	if ctx.Err() != nil {
-		return true
-	}
-	var conflict *types.TransactionConflictException
-
-	return errors.As(err, &conflict) || retryables.IsErrorRetryable(err).Bool()
-}
-
-// unanswered marks a read that failed in a way that may pass.
-func unanswered(ctx context.Context, err error) error {
-	if ambiguous(ctx, err) {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
-	}
-	return err
-}
-
-// pause waits before the next attempt, with full jitter up to 25 ms * 2^attempt,
-// at most 1 s. It reports false when ctx ends first.
-func pause(ctx context.Context, attempt int) bool {
-	limit := min(25*time.Millisecond<<min(attempt, 6), time.Second)
-	return worker.WaitJitter(ctx, limit)
-}
-
-// mapMissing recognises the refusal of an update whose document path leads
-// through a map that the item does not have.
-func mapMissing(err error) bool {
-	var api smithy.APIError
-	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
-		strings.Contains(api.ErrorMessage(), "document path")
-}
-
-// adopt gives an order that somebody else created the map that an update writes into.
-// It changes nothing else and may run any number of times.
-func (o *Orders) adopt(ctx context.Context, id OrderID, name string) error {
-	update, exists := "SET "+name+" = if_not_exists("+name+", :empty)", "attribute_exists(orderId)"
-	_, err := o.cfg.DynamoDB.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &o.cfg.Table, Key: image{"orderId": dynamo.S(string(id))},
-		UpdateExpression: &update, ConditionExpression: &exists,
-		ExpressionAttributeValues: image{":empty": dynamo.M(image{})},
-	})
-
-	return err
+	return condition + " AND " + c.Expression, c.Names, nil
 }

@@ -30,7 +30,7 @@ const (
 // requestShipment books under the effect key of the transition that paid the order. The
 // stream's reaction uses the same key.
 func (s *Steps) requestShipment(ctx context.Context, in shipInput) (any, error) {
-	key := transitions.EffectKey(in.OrderID, in.TransitionID, shipping.Effect)
+	key := in.OrderID.EffectKey(in.TransitionID, shipping.Effect)
 	for pause := firstBookPause; ; pause *= 2 {
 		tracking, err := s.cfg.Booker.Book(ctx, key, string(in.OrderID))
 		if !errors.Is(err, once.ErrInProgress) || pause > maxBookPause {
@@ -57,7 +57,7 @@ func (s *Steps) cancelShipment(ctx context.Context, in orderInput) (any, error) 
 
 	for _, t := range order.Recent() {
 		if t.Event == workflow.Pay {
-			if err := s.cfg.Booker.Cancel(ctx, transitions.EffectKey(in.OrderID, t.ID, shipping.Effect)); err != nil {
+			if err := s.cfg.Booker.Cancel(ctx, in.OrderID.EffectKey(t.ID, shipping.Effect)); err != nil {
 				return nil, err
 			}
 		}

@@ -122,7 +122,7 @@ func streamPaths(ctx context.Context, row rowFunc) error {
 		{"of no order (not found)", apply(transitions.Request{OrderID: "none", Event: workflow.Ship, TransitionID: 3}, transitions.NotFound)},
 		{"illegal in every state", apply(transitions.Request{OrderID: orderID, Event: workflow.Ship, From: workflow.Delivered, TransitionID: 3}, transitions.Illegal)},
 		{"release, id given", apply(transitions.Request{OrderID: orderID, Event: workflow.Release, TransitionID: 3}, transitions.Applied)},
-		{"transition, id allotted", apply(keyed(workflow.Hold, "key-1"), transitions.Applied)},
+		{"transition, id assigned", apply(keyed(workflow.Hold, "key-1"), transitions.Applied)},
 		{"the same again (replayed)", apply(keyed(workflow.Hold, "key-1"), transitions.Replayed)},
 		{"transition, If-Match given, of a past version (superseded)", apply(matched, transitions.Superseded)},
 		{"transition, If-Match given", func() (Units, error) { seen = 4; return s.apply(ctx, matched, transitions.Applied) }},
@@ -217,7 +217,7 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 	}
 
 	if k.address {
-		if _, err := s.SetAddress(ctx, transitions.Edit{OrderID: orderID, EventID: "address-1"}, transitions.ShippingAddress,
+		if _, err := s.SetAddress(ctx, transitions.Edit{OrderID: orderID, EventID: "address-1"}, "shipping",
 			transitions.Address{"name": "A. Customer", "street": "12 Example Street", "city": "Exampletown", "postalCode": "12345", "country": "DE"}); err != nil {
 			return nil, err
 		}

@@ -64,7 +64,7 @@ func editCommand(s *settings, use, short string, args cobra.PositionalArgs, fn e
 
 		switch {
 		case *ifMatch >= 0:
-			seen := transitions.ContentVersion(*ifMatch)
+			seen := *ifMatch
 			e.IfMatch = &seen
 		case *ifMatch < -1:
 			return usageError("if-match %d: content versions count from 0", *ifMatch)
@@ -136,7 +136,7 @@ func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
 	}
 
 	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
-		return o.SetAddress(c.Context(), e, transitions.AddressKind(args[0]), address)
+		return o.SetAddress(c.Context(), e, args[0], address)
 	}, nil
 }
 

@@ -11,6 +11,9 @@ import (
 
 // call is what a client asked: an Apply, or with verb "create" or "get" one of the
 // others.
+// placeID is the transitionId of placing an order.
+const placeID transitions.TransitionID = 1
+
 type call struct {
 	verb    string
 	request transitions.Request
@@ -99,13 +102,13 @@ func step(o *order, c call, a answer) (bool, *order) {
 func (o *order) place(total int64) (transitions.Verdict, *order, *order) {
 	switch {
 	case o == nil:
-		after := o.with(order{id: transitions.PlaceID, event: place, to: placed, total: total})
+		after := o.with(order{id: placeID, event: place, to: placed, total: total})
 		return transitions.Applied, after, after
 	case o.total != total:
 		return transitions.Conflict, nil, o
 	}
 
-	return transitions.Replayed, o.under(transitions.PlaceID), o
+	return transitions.Replayed, o.under(placeID), o
 }
 
 func (o *order) made() made { return made{o.id, o.event, o.from, o.to} }

@@ -18,7 +18,7 @@ func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want u
 	var calls []units
 	s.reconfigure(t, func(c *transitions.Config) {
 		c.Journal = mode
-		c.Consumed = func(_ transitions.OrderID, v transitions.Verdict, read, write float64) {
+		c.Events.Consumed = func(_ transitions.OrderID, v transitions.Verdict, read, write float64) {
 			calls = append(calls, units{v, read, write})
 		}
 	})

@@ -24,44 +24,29 @@ const (
 	maxForgotten = 16
 )
 
-// processedEdit is the trace of one edit.
-type processedEdit struct {
+// editTrace is what the order remembers of one edit.
+type editTrace struct {
 	key     string
 	at      int64 // epoch ms
 	content digest
 	call    string
-	version ContentVersion
+	version int64
 }
 
 // traceKey is the member that the edit of the event id leaves.
 func traceKey(event digest) string { return base64.RawURLEncoding.EncodeToString(event[:]) }
 
-// processed finds the trace of an event id, as long as the order remembers it.
-func (o *Order) processed(event digest) (processedEdit, bool) {
-	key := traceKey(event)
-
-	m, ok := o.edits[key].(*types.AttributeValueMemberM)
-	if !ok {
-		return processedEdit{}, false
-	}
-	r := reader{}
-	e := processedEdit{key: key, at: r.number(m.Value, "at"), content: r.digest(m.Value, "h"), call: r.optional(m.Value, "c"),
-		version: ContentVersion(r.number(o.edits, key+versionSuffix))}
-	// A trace that cannot be read still tells that the edit was made.
-	return e, true
-}
-
 // outdated returns the keys of the traces that may go before one more is written:
 // those older than the age, and when the map is full the oldest quarter; oldest first.
 func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string {
-	var all []processedEdit
+	var all []editTrace
 	for key, v := range o.edits {
 		if m, ok := v.(*types.AttributeValueMemberM); ok { // the versions are numbers
-			all = append(all, processedEdit{key: key, at: dynamo.Number(m.Value, "at"), version: ContentVersion(dynamo.Number(o.edits, key+versionSuffix))})
+			all = append(all, editTrace{key: key, at: dynamo.Number(m.Value, "at"), version: dynamo.Number(o.edits, key+versionSuffix)})
 		}
 	}
 	// Versions order the edits of one order exactly; clocks of different machines do not.
-	slices.SortFunc(all, func(a, b processedEdit) int {
+	slices.SortFunc(all, func(a, b editTrace) int {
 		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key))
 	})
 
@@ -81,28 +66,31 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 	return keys[:min(len(keys), maxForgotten)]
 }
 
-// trace writes the edit's own trace into the draft, refuses an edit that has left one
-// already or finds the memory full, and forgets outdated ones when the order is known.
-func (d *draft) trace(cfg Config, w editWrite, base *Order, version string) {
-	memory := d.name(processedEvents)
+// leaveTrace adds the edit's own trace to the draft. It refuses an edit that has left one
+// already or finds the memory full. When the order is known, the same write forgets
+// outdated traces.
+func (d draft) leaveTrace(cfg Config, w editWrite, base *Order, version string) {
 	key := traceKey(w.edit.EventID.digest())
-	d.names["#edit"], d.names["#version"] = key, key+versionSuffix
-	d.require("attribute_not_exists(" + memory + ".#edit)")
-	d.set(memory + ".#edit = " + d.value(dynamo.M(image{
-		"at": dynamo.N(w.at.UnixMilli()), "h": w.content.value(), "c": dynamo.S(w.call)})))
-	d.set(memory + ".#version = " + version)
+	d.Alias("#edit", key).Alias("#version", key+versionSuffix)
+	d.If("attribute_not_exists(#processedEvents.#edit)")
+	d.Set("#processedEvents.#edit = " + d.Value(dynamo.M(image{
+		"at": dynamo.Millis(w.at),
+		"h":  w.content.value(),
+		"c":  dynamo.S(w.call),
+	})))
+	d.Set("#processedEvents.#version = " + version)
 
 	room := cfg.EditMemory * perEdit
 	if base != nil {
 		for i, old := range base.outdated(w.at, cfg.EditMemory, cfg.EditAge) {
 			name := "#o" + strconv.Itoa(i)
-			d.names[name], d.names[name+versionSuffix] = old, old+versionSuffix
+			d.Alias(name, old).Alias(name+versionSuffix, old+versionSuffix)
 			// Only what is really there makes room: another edit may have been faster.
-			d.require("attribute_exists(" + memory + "." + name + ")")
-			d.remove(memory + "." + name)
-			d.remove(memory + "." + name + versionSuffix)
+			d.If("attribute_exists(#processedEvents." + name + ")")
+			d.Remove("#processedEvents." + name)
+			d.Remove("#processedEvents." + name + versionSuffix)
 			room += perEdit
 		}
 	}
-	d.require("(attribute_not_exists(" + memory + ") OR size(" + memory + ") < " + d.value(dynamo.N(int64(room))) + ")")
+	d.If("attribute_not_exists(#processedEvents) OR size(#processedEvents) < " + d.Value(dynamo.N(int64(room))))
 }

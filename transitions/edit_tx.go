@@ -45,28 +45,24 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 		err = &EditRefused{EditResult{Verdict: Illegal}}
 	}
 
-	w := editWrite{edit: e, content: contentOf(EditAddItems, c), call: nonce(), at: o.cfg.Now()}
-	var d *draft
+	w := editWrite{edit: e, content: contentOf(editAddItems, c), call: newCallID(), at: o.cfg.Now()}
+	var d draft
 	if err == nil {
 		d, err = o.planPart(w, c, e.Seen)
 	}
 
 	if err != nil {
-		return nil, &Error{Order: e.OrderID, Event: workflow.Event(EditAddItems), Err: err}
+		return nil, &Error{Order: e.OrderID, Event: workflow.Event(editAddItems), Err: err}
 	}
-	in := d.input(o.cfg.Table, e.OrderID)
-	part := types.TransactWriteItem{Update: &types.Update{
-		TableName: in.TableName, Key: in.Key, UpdateExpression: in.UpdateExpression, ConditionExpression: in.ConditionExpression,
-		ExpressionAttributeNames: in.ExpressionAttributeNames, ExpressionAttributeValues: in.ExpressionAttributeValues,
-	}}
+	part := types.TransactWriteItem{Update: d.Part()}
 	refusal := func(old image) error {
-		return &Error{Order: e.OrderID, Event: workflow.Event(EditAddItems), Err: o.partRefused(w, c, old)}
+		return &Error{Order: e.OrderID, Event: workflow.Event(editAddItems), Err: o.partRefused(w, c, old)}
 	}
 
 	return func(t *txn.Transaction) { t.Add("order", part, refusal) }, nil
 }
 
-func (o *Orders) planPart(w editWrite, c change, base *Order) (*draft, error) {
+func (o *Orders) planPart(w editWrite, c change, base *Order) (draft, error) {
 	d := o.draft(w, base)
 	verdict, reason, err := c.plan(base, d)
 	if err == nil && verdict != 0 {

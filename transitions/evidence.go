@@ -1,0 +1,188 @@
+package transitions
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+)
+
+// Evidence is a record that a request was applied. The order's item holds that of the
+// newest transitions (the ring), of its parcels, of its newest edits and of its placing.
+// The journal holds that of every transition, but it may lag behind: what it lacks
+// proves nothing, unless its chain shows that the id was skipped.
+
+// evidence finds the transition that stands under the id of the call, or was made under
+// its request id: in the ring, and where the ring may have forgotten it, in the journal.
+// What was made under the request id comes first, wherever it is found.
+func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transition, bool, error) {
+	if p.parcel != nil && !order.hasParcel(p.parcel) {
+		return Transition{}, false, nil // the order remembers all of its parcels
+	}
+
+	if t, found := order.byRequest(p.key); found {
+		return t, true, nil
+	}
+
+	if forgotten := order.oldestForgotten(); forgotten > 0 && p.key != (digest{}) {
+		if t, found, err := o.journalOfRequest(ctx, p, forgotten); err != nil || found {
+			return t, found, err
+		}
+	}
+
+	switch slot, same := order.slot(p.id); {
+	case p.parcel != nil:
+		return slot, false, fmt.Errorf("order %s: parcel %s has no transition: %w", order.ID, p.parcel.id, ErrJournalBroken)
+	case p.id == 0:
+		return slot, false, nil // the id will be one that the order has not reached
+	case slot.ID <= p.id:
+		return slot, same, nil
+	}
+
+	// A later transition has overwritten the slot.
+	return o.journalOfID(ctx, p)
+}
+
+// hasParcel reports whether the order has sent the parcel.
+func (o *Order) hasParcel(p *parcelPlan) bool { return o.parcels[p.key] != nil }
+
+// hasOtherParcel reports whether the order has sent another parcel under its name.
+func (o *Order) hasOtherParcel(p *parcelPlan) bool {
+	if p == nil {
+		return false
+	}
+	known, found := o.parcels[p.key].(*types.AttributeValueMemberB)
+
+	return found && !bytes.Equal(known.Value, p.content[:])
+}
+
+// byRequest finds the transition that was made under the request id, as long as the ring
+// holds it.
+func (o *Order) byRequest(key digest) (Transition, bool) {
+	for _, t := range o.ring {
+		if t.ID != 0 && t.request == key && key != (digest{}) {
+			return t, true
+		}
+	}
+
+	return Transition{}, false
+}
+
+// slot returns the ring's entry for id, and whether it is that very id.
+func (o *Order) slot(id TransitionID) (Transition, bool) {
+	t := o.ring[id%RingSize]
+	return t, t.ID == id
+}
+
+// journalOfID looks for the id in the journal. Not found means proved never applied: the
+// chain skips the id.
+func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found bool, err error) {
+	passed := false
+	err = o.readEvidence(ctx, p.request.OrderID, p.id, 1, func(row Row) bool {
+		t, found = row.Transition, row.ID == p.id
+		passed = row.PreviousID < p.id || row.adopted
+
+		return false
+	})
+	if err == nil && !found && !passed {
+		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
+	}
+
+	return t, found, err
+}
+
+// journalOfRequest looks for a request id among the transitions up to the given one.
+// Every row of the chain must be there, or nothing is proved.
+func (o *Orders) journalOfRequest(ctx context.Context, p *plan, upTo TransitionID) (t Transition, found bool, err error) {
+	var last TransitionID
+	broken := false
+
+	err = o.readEvidence(ctx, p.request.OrderID, 0, 0, func(row Row) bool {
+		if row.request == p.key {
+			t, found = row.Transition, true
+			return false
+		}
+		broken = broken || !row.Follows(last)
+		last = row.ID
+
+		return last < upTo
+	})
+	if err == nil && !found && (broken || last < upTo) {
+		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
+	}
+
+	return t, found, err
+}
+
+// readEvidence calls fn for the rows of the journal from the id on, until fn returns
+// false. Without a journal, what the ring has forgotten is ErrEvidenceGone.
+func (o *Orders) readEvidence(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
+	if !o.HasJournal() {
+		return ErrEvidenceGone
+	}
+
+	if err := o.journal(ctx, id, from, page, fn); err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+
+	return nil
+}
+
+// madeBy finds the transition that the call has written, as long as the ring holds it.
+func (o *Order) madeBy(call string) (Transition, bool) {
+	for _, t := range o.ring {
+		if t.ID != 0 && t.call == call {
+			return t, true
+		}
+	}
+
+	return Transition{}, false
+}
+
+// oldestForgotten returns the largest id that some slot may have held before its present
+// one, or 0 when the ring has never overwritten anything.
+func (o *Order) oldestForgotten() TransitionID {
+	var last TransitionID
+	for _, t := range o.ring {
+		if t.ID > RingSize {
+			last = max(last, t.ID-RingSize)
+		}
+	}
+
+	return last
+}
+
+// evidenceOfPlacing is the transition that placed the order, and whether the item still
+// holds it. What the ring has forgotten is known: it differs from the placing that was
+// tried only in its time.
+func (o *Order) evidenceOfPlacing(tried Transition) (t Transition, held bool) {
+	if t, held := o.slot(placeID); held {
+		return t, true
+	}
+
+	return Transition{ID: placeID, Event: tried.Event, To: tried.To, At: o.CreatedAt}, false
+}
+
+// evidenceOfEdit finds the trace of an edit, as long as the order remembers it.
+func (o *Order) evidenceOfEdit(event digest) (editTrace, bool) {
+	key := traceKey(event)
+
+	m, found := o.edits[key].(*types.AttributeValueMemberM)
+	if !found {
+		return editTrace{}, false
+	}
+
+	// A trace that cannot be read still tells that the edit was made.
+	r := reader{}
+
+	return editTrace{
+		key:     key,
+		at:      r.number(m.Value, "at"),
+		content: r.digest(m.Value, "h"),
+		call:    r.optional(m.Value, "c"),
+		version: dynamo.Number(o.edits, key+versionSuffix),
+	}, true
+}

@@ -1,0 +1,75 @@
+package transitions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// judge finds the verdict that the order as it stands gives the call. It looks at the
+// order's image; the journal is asked only about what the ring has forgotten. The
+// verdict is 0 when the order has not decided the call: then the state and the guards
+// say whether the transition may be made.
+func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, error) {
+	if t, made := order.madeBy(p.call); made {
+		// The write was made, its answer was lost, and a retry met it.
+		return Result{Verdict: Applied, Transition: t, Order: order}, nil
+	}
+
+	if order.hasOtherParcel(p.parcel) {
+		return Result{Verdict: Conflict, Order: order, Reason: "the parcel was reported with other lines"}, nil
+	}
+
+	t, found, err := o.evidence(ctx, p, order)
+	switch seen := p.request.IfMatch; {
+	case err != nil:
+		return Result{}, err
+	case found:
+		return p.compare(t, order), nil
+	case p.id != 0 && p.id <= max(order.TransitionID, order.ring[p.id%RingSize].ID):
+		// The id was skipped, and the condition transitionId < :id will refuse it in
+		// every later round, too. (The slot has a later id than the order only in an
+		// item that another program has changed.)
+		return Result{Verdict: Superseded, Order: order}, nil
+	case seen != nil && order.TransitionID < *seen:
+		// No caller can have seen an id that the order has not reached.
+		return Result{Verdict: Conflict, Order: order}, nil
+	}
+
+	return Result{}, o.CheckVersion(order)
+}
+
+// compare judges the request by the transition that stands under its id or was made
+// under its request id.
+func (p *plan) compare(t Transition, order *Order) Result {
+	// The content of a parcel has been compared already: it is not in the transition.
+	sameContent := p.parcel != nil || t.answers(p.request)
+	sameKey := t.request == p.key
+	named := p.key != digest{}
+
+	switch {
+	case sameContent && sameKey && named:
+		return Result{Verdict: Replayed, Transition: t, Order: order}
+	case sameKey && named:
+		return Result{Verdict: Conflict, Order: order}
+	case p.assigned || t.assigned:
+		// One of the two ids was assigned: two calls took the same one by chance. That
+		// is a lost race, not a mistake of a caller.
+		return Result{Verdict: Superseded, Order: order}
+	case sameContent && sameKey:
+		return Result{Verdict: Replayed, Transition: t, Order: order}
+	}
+
+	return Result{Verdict: Conflict, Order: order}
+}
+
+// CheckVersion returns ErrUnknownVersion when the order may not be judged by the
+// definition of o. An order without a version, which another program has created, may.
+func (o *Orders) CheckVersion(order *Order) error {
+	if order.DefinitionVersion == 0 || slices.Contains(o.versions.known, order.DefinitionVersion) {
+		return nil
+	}
+
+	return fmt.Errorf("%w: it is of version %d, known here %v (`ratchet workflow migrate` brings orders to another version)",
+		ErrUnknownVersion, order.DefinitionVersion, o.versions.known)
+}

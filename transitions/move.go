@@ -1,0 +1,162 @@
+package transitions
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/workflow"
+)
+
+// next plans the write that is made to the order as it stands. Without an order it is
+// the first move of the event; if the order refuses it, its image tells the right one. A
+// refusal is WrongState.
+func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error) {
+	w = write{request: p.request, transition: Transition{
+		ID:       p.id,
+		Event:    p.request.Event,
+		At:       o.cfg.Now(),
+		request:  p.key,
+		call:     p.call,
+		assigned: p.assigned,
+		narrowed: p.request.From != "",
+	}}
+	if order == nil {
+		w.move, w.transition.To = p.groups[0], p.groups[0].To
+		return w, Result{}, nil
+	}
+
+	if p.id == 0 {
+		w.transition.ID = order.TransitionID + 1
+	}
+
+	groups, reason := p.groups, ""
+	if p.parcel != nil {
+		if w.parcel, reason, err = p.parcel.update(order); err != nil {
+			return w, Result{}, err
+		}
+
+		// The lines are as they were read as long as the order has not moved.
+		w.transition.Event, w.request.IfMatch = w.parcel.event, &order.TransitionID
+		groups = o.def.Groups(w.parcel.event)
+	}
+
+	move, unmet, possible, err := selectTransition(groups, order, p.request.Values)
+	if err != nil {
+		return w, Result{}, err
+	}
+
+	if !possible {
+		reason = unmet
+	}
+
+	if !possible || reason != "" {
+		return w, Result{Verdict: WrongState, Order: order, Expected: sourcesOf(groups), Reason: reason}, nil
+	}
+	w.move, w.transition.To = move, move.To
+
+	return w, Result{}, nil
+}
+
+// selectTransition finds, among the moves of an event, the one that the order as it
+// stands would make. Without one it says why: the guards that were in the way, or "" when
+// the state was.
+func selectTransition(groups []workflow.Group, order *Order, values map[string]any) (move workflow.Group, unmet string, found bool, err error) {
+	var data map[string]any
+	for _, g := range groups {
+		if !slices.Contains(g.From, order.State) {
+			continue
+		}
+
+		if len(g.Guards) > 0 && data == nil {
+			data = order.GuardData()
+		}
+
+		guard, err := firstUnmet(g.Guards, data, values)
+		switch {
+		case err != nil:
+			return workflow.Group{}, "", false, fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
+		case guard == nil:
+			return g, "", true, nil
+		case unmet != "":
+			unmet += "; "
+		}
+		unmet += fmt.Sprintf("guard %s (to %s) needs %s", guard.Name, g.To, guard)
+	}
+
+	return workflow.Group{}, unmet, false, nil
+}
+
+func firstUnmet(guards []workflow.Guard, data, values map[string]any) (*workflow.Guard, error) {
+	for i := range guards {
+		if holds, err := guards[i].Holds(data, values); err != nil || !holds {
+			return &guards[i], err
+		}
+	}
+
+	return nil, nil
+}
+
+// sourcesOf lists the states that the groups leave.
+func sourcesOf(groups []workflow.Group) []workflow.State {
+	var all []workflow.State
+	for _, g := range groups {
+		for _, s := range g.From {
+			if !slices.Contains(all, s) { // guards may lead from one state to several
+				all = append(all, s)
+			}
+		}
+	}
+
+	return all
+}
+
+// GuardData is the order as guards see it (see [workflow.Guard.Holds]): every attribute of
+// its item. It is empty for an order that was not read whole.
+func (o *Order) GuardData() map[string]any { return plainMap(o.item) }
+
+// plainMap turns an image into what guards are evaluated on.
+func plainMap(item image) map[string]any {
+	out := make(map[string]any, len(item))
+	for name, v := range item {
+		out[name] = plain(v)
+	}
+
+	return out
+}
+
+func plain(v types.AttributeValue) any {
+	switch v := v.(type) {
+	case *types.AttributeValueMemberS:
+		return v.Value
+	case *types.AttributeValueMemberN:
+		return json.Number(v.Value)
+	case *types.AttributeValueMemberB:
+		return v.Value
+	case *types.AttributeValueMemberBOOL:
+		return v.Value
+	case *types.AttributeValueMemberM:
+		return plainMap(v.Value)
+	case *types.AttributeValueMemberL:
+		return plainList(v.Value, plain)
+	case *types.AttributeValueMemberSS:
+		return plainList(v.Value, func(s string) any { return s })
+	case *types.AttributeValueMemberNS:
+		return plainList(v.Value, func(s string) any { return json.Number(s) })
+	case *types.AttributeValueMemberBS:
+		return plainList(v.Value, func(b []byte) any { return b })
+	}
+
+	return nil
+}
+
+func plainList[T any](values []T, to func(T) any) []any {
+	out := make([]any, len(values))
+	for i, v := range values {
+		out[i] = to(v)
+	}
+
+	return out
+}

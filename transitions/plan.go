@@ -1,0 +1,75 @@
+package transitions
+
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	mrand "math/rand/v2"
+
+	"ratchet/workflow"
+)
+
+// plan is what one call asks for, as far as it is known without the order.
+type plan struct {
+	request Request
+	key     digest           // of the request id, zero without one
+	id      TransitionID     // 0: current + 1, once the order has been read
+	groups  []workflow.Group // the moves of the event, by target; none for a parcel
+	parcel  *parcelPlan      // what leaves with the transition, nil for nothing
+
+	// assigned: the id was chosen by us, not by the caller.
+	assigned bool
+	// call names this call. Its write stores the name, so that a retry which meets the
+	// write of an attempt whose answer was lost recognizes it.
+	call string
+}
+
+// newPlan returns the plan of a valid request. It has no groups when the definition does
+// not know the event. A request that lacks a value which a guard of the event asks for,
+// whether or not that guard will be looked at, is ErrInvalidRequest.
+func newPlan(d *workflow.Definition, r Request) (*plan, error) {
+	p := &plan{request: r, id: r.TransitionID, groups: d.Groups(r.Event), assigned: r.TransitionID == 0, call: newCallID()}
+	if r.From != "" {
+		p.groups = narrowed(r.From, d.Choices(r.From, r.Event))
+	}
+
+	if r.IfMatch != nil {
+		p.id = *r.IfMatch + 1
+	}
+
+	if r.RequestID != "" {
+		p.key = r.RequestID.digest()
+	}
+
+	for _, g := range p.groups {
+		if len(g.Guards) == 0 {
+			continue
+		}
+
+		if _, err := workflow.RenderGuards(g.Guards, "g", r.Values); err != nil {
+			return nil, fmt.Errorf("%w: values: %w", ErrInvalidRequest, err)
+		}
+	}
+
+	return p, nil
+}
+
+// narrowed are the moves of an event out of one state.
+func narrowed(from workflow.State, choices []workflow.Transition) []workflow.Group {
+	groups := make([]workflow.Group, len(choices))
+	for i, t := range choices {
+		groups[i] = workflow.Group{From: []workflow.State{from}, To: t.To, Guards: t.Guards}
+	}
+
+	return groups
+}
+
+// newCallID names one call: 72 random bits of the runtime's ChaCha8, which is seeded by
+// the system. It need not be secret, only different for every call.
+func newCallID() string {
+	var b [16]byte
+	binary.LittleEndian.PutUint64(b[:], mrand.Uint64())  //nolint:gosec // see above
+	binary.LittleEndian.PutUint64(b[8:], mrand.Uint64()) //nolint:gosec // see above
+
+	return base64.RawURLEncoding.EncodeToString(b[:9])
+}

@@ -1,0 +1,227 @@
+package transitions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/smithy-go"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+)
+
+// run is the write loop of every transition: it reads the order if it has to, judges
+// whether the order has decided the call already, plans the write and sends it. An order
+// that refuses the write comes back with the refusal, and is judged in the next round.
+//
+// A call whose id was given needs one round in the normal case: one write, no read.
+func (o *Orders) run(ctx context.Context, p *plan) (Result, error) {
+	var order *Order // as it was read, or as it refused the last write; nil when not known
+	if o.readsFirst(p) {
+		read, found, err := o.get(ctx, p.request.OrderID)
+		if err != nil || !found {
+			return Result{Verdict: NotFound}, err
+		}
+		order = read
+	}
+
+	for attempt := 0; ; attempt++ {
+		if order != nil {
+			result, err := o.judge(ctx, p, order)
+			if attempt > 0 {
+				err = asOutcomeUnknown(err)
+			}
+
+			if err != nil || result.Verdict != 0 {
+				return result, err
+			}
+		}
+
+		w, refusal, err := o.next(p, order)
+		if err != nil || refusal.Verdict != 0 {
+			return refusal, err
+		}
+
+		if attempt == o.cfg.Attempts {
+			return Result{}, ErrContended
+		}
+
+		moved, old, err := o.send(ctx, &w, order)
+		switch {
+		case err != nil:
+			return Result{}, err
+		case moved != nil:
+			t, _ := moved.slot(w.transition.ID)
+			return Result{Verdict: Applied, Transition: t, Order: moved}, nil
+		case old == nil:
+			return Result{Verdict: NotFound}, nil
+		}
+		order = old
+	}
+}
+
+// readsFirst reports whether the order must be read before anything is written.
+func (o *Orders) readsFirst(p *plan) bool {
+	switch {
+	case p.id == 0, p.parcel != nil:
+		return true // the write depends on the order
+	case o.cfg.Journal == JournalTransactional:
+		return true // the journal's row does
+	}
+
+	// The condition of the write looks for the request id in the ring only. Where the
+	// id is so high that the ring may have forgotten some, the journal has to be asked.
+	return p.key != digest{} && p.id > RingSize+1
+}
+
+// send sends the write until DynamoDB has decided, in the way that the journal asks for.
+// It returns the order after it, or the order that refused it (nil: there is none).
+func (o *Orders) send(ctx context.Context, w *write, base *Order) (moved, old *Order, err error) {
+	var pin *Order
+	if o.cfg.Journal == JournalTransactional {
+		pin = base
+	}
+
+	// An update that meets no map for the ring says so (see update), a transaction only
+	// that it is invalid.
+	if pin != nil && !pin.ringed {
+		if err := o.ensureMap(ctx, orderKey(pin.ID), "recent"); err != nil {
+			return nil, nil, err
+		}
+	}
+
+	u, err := o.render(w, pin)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if pin != nil {
+		return o.transact(ctx, w, &u, pin)
+	}
+
+	newImage, oldImage, err := o.update(ctx, &dynamodb.UpdateItemInput{
+		TableName:                           u.TableName,
+		Key:                                 u.Key,
+		ConditionExpression:                 u.ConditionExpression,
+		UpdateExpression:                    u.UpdateExpression,
+		ExpressionAttributeNames:            u.ExpressionAttributeNames,
+		ExpressionAttributeValues:           u.ExpressionAttributeValues,
+		ReturnValues:                        types.ReturnValueAllNew,
+		ReturnValuesOnConditionCheckFailure: u.ReturnValuesOnConditionCheckFailure,
+	}, "recent")
+	if err != nil {
+		return nil, nil, err
+	}
+
+	if moved, err = decodeIfAny(newImage); err != nil {
+		return nil, nil, err
+	}
+	old, err = decodeIfAny(oldImage)
+
+	return moved, old, err
+}
+
+// decodeIfAny decodes an image, nil without one.
+func decodeIfAny(img image) (*Order, error) {
+	if len(img) == 0 {
+		return nil, nil //nolint:nilnil // there is no order, which is no error
+	}
+
+	return decode(img)
+}
+
+// update sends an UpdateItem until DynamoDB has decided. It returns the new image when
+// the condition held, or the old one (nil for no item) when it did not. An order that
+// lacks the map into which the update writes is given it.
+func (o *Orders) update(ctx context.Context, input *dynamodb.UpdateItemInput, into string) (newImage, oldImage image, err error) {
+	var out *dynamodb.UpdateItemOutput
+	send := func() (err error) {
+		out, err = o.cfg.DynamoDB.UpdateItem(ctx, input)
+		return err
+	}
+
+	old, refused, err := o.untilDecided(ctx, send)
+	if mapMissing(err) {
+		if err := o.ensureMap(ctx, input.Key, into); err != nil {
+			return nil, nil, err
+		}
+		old, refused, err = o.untilDecided(ctx, send)
+	}
+
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case refused:
+		return nil, old, nil
+	}
+
+	return out.Attributes, nil, nil
+}
+
+// untilDecided calls send, which sends one write, until DynamoDB has decided. It reports
+// whether a condition refused the write, and the item that did (nil for none).
+// ErrOutcomeUnknown says that the attempts or the context have ended before.
+func (o *Orders) untilDecided(ctx context.Context, send func() error) (old image, refused bool, err error) {
+	for attempt := 1; ; attempt++ {
+		err := send()
+		if err == nil {
+			return nil, false, nil
+		}
+
+		if old, refused := dynamo.FailedCondition(err); refused {
+			return old, true, nil
+		}
+
+		if !dynamo.OutcomeUnknown(ctx, err) {
+			return nil, false, err
+		}
+
+		if attempt == o.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
+			return nil, false, errors.Join(ErrOutcomeUnknown, context.Cause(ctx), err)
+		}
+	}
+}
+
+// waitBeforeRetry waits with full jitter up to 25 ms * 2^attempt, at most 1 s. It reports
+// false when ctx ends first.
+func waitBeforeRetry(ctx context.Context, attempt int) bool {
+	const first, most, doublings = 25 * time.Millisecond, time.Second, 6
+
+	return worker.WaitJitter(ctx, min(first<<min(attempt, doublings), most))
+}
+
+// asOutcomeUnknown marks a failed read of evidence about a write that was sent: an
+// attempt may have been made although its answer was lost, and only the evidence tells.
+func asOutcomeUnknown(err error) error {
+	if errors.Is(err, ErrUnavailable) {
+		return fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
+
+	return err
+}
+
+// mapMissing recognizes the refusal of an update whose document path leads through a map
+// that the item does not have.
+func mapMissing(err error) bool {
+	var api smithy.APIError
+
+	return errors.As(err, &api) && api.ErrorCode() == "ValidationException" &&
+		strings.Contains(api.ErrorMessage(), "document path")
+}
+
+// ensureMap gives an order that another program has created the map that an update
+// writes into. It changes nothing else and may run any number of times.
+func (o *Orders) ensureMap(ctx context.Context, key image, name string) error {
+	_, err := o.cfg.DynamoDB.UpdateItem(ctx, dynamo.NewUpdate(o.cfg.Table, key).
+		Bind(":empty", dynamo.M(image{})).
+		If("attribute_exists(orderId)").
+		Set(name+" = if_not_exists("+name+", :empty)").
+		Input())
+
+	return err
+}
