@@ -76,8 +76,8 @@ func benchFill(b *testing.B, db *dynamodb.Client) {
 	}
 }
 
-// cpuPerOp runs body and reports the processor time of the whole process per
-// call: what others on the machine do, and waiting for the disk, does not count.
+// cpuPerOp runs body and reports the CPU time of the whole process per call, which does not
+// depend on other processes or on the speed of the disk.
 func cpuPerOp(b *testing.B, body func(*testing.PB)) {
 	b.Helper()
 	spent := func() int64 {
@@ -95,7 +95,7 @@ func cpuPerOp(b *testing.B, body func(*testing.PB)) {
 	b.ReportMetric(float64(spent()-before)/float64(b.N), "cpu-ns/op")
 }
 
-// discard is a ResponseWriter that keeps the status only.
+// discard is a ResponseWriter that keeps only the status.
 type discard struct {
 	header http.Header
 	status int
@@ -220,7 +220,7 @@ func BenchmarkRawGetRecords(b *testing.B) {
 	})
 }
 
-// BenchmarkRawLostRace is an UpdateItem whose condition fails, the item returned.
+// BenchmarkRawLostRace measures an UpdateItem whose condition fails and that returns the item.
 func BenchmarkRawLostRace(b *testing.B) {
 	e, db := benchEngine(b, types.StreamViewTypeNewAndOldImages)
 	benchFill(b, db)

@@ -38,9 +38,8 @@ const crashWriters = 16
 
 var flagKills = flag.Int("kills", 3, "how often the writing process is killed")
 
-// writeUntilKilled tells every acknowledged write on stdout: "u <writer> <n>"
-// for the n-th update of the writer's order, "t <writer> <n>" for its n-th
-// transfer of one cent.
+// writeUntilKilled writes a line to stdout for every acknowledged write: "u <writer> <n>" for
+// the nth update of the writer's order, "t <writer>" for a transfer of one cent.
 func writeUntilKilled(dir string) error {
 	e, err := Open(Config{Dir: dir})
 	if err != nil {
@@ -98,9 +97,9 @@ func crashWriter(db *dynamodb.Client, w int) error {
 	}
 }
 
-// TestKill kills a writing process again and again: what it acknowledged is
-// there, in the table and in the stream, and no transaction is there by half.
-func TestKill(t *testing.T) {
+// TestKillKeepsAcknowledgedWrites kills a writing process several times. What it acknowledged
+// must be in the table and in the stream, and no transaction may be there in part.
+func TestKillKeepsAcknowledgedWrites(t *testing.T) {
 	t.Parallel() // waits for the disk most of the time
 	dir := t.TempDir()
 	f := reopen(t, dir)
@@ -149,7 +148,7 @@ func TestKill(t *testing.T) {
 			if atoi(t, from) != -moved || moved < transfers[w] || moved > transfers[w]+1 {
 				t.Errorf("round %d, account %d: acknowledged %d, from %s, to %s", round, w, transfers[w], from, to)
 			}
-			transfers[w] = moved // what was done but not told is there for good
+			transfers[w] = moved // also those that were made but not acknowledged
 		}
 
 		if err := f.Close(); err != nil {
@@ -172,8 +171,8 @@ func atoi(t *testing.T, s string) (n int) {
 	return n
 }
 
-// killAfter runs this test binary as a writer over dir and kills it with SIGKILL
-// once it has told a number of lines; every complete line told goes to see.
+// killAfter runs this test binary as a writer over dir and kills it with SIGKILL once it has
+// written a number of lines. It calls see with every complete line.
 func killAfter(t *testing.T, dir string, lines int, see func(string)) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -191,11 +190,11 @@ func killAfter(t *testing.T, dir string, lines int, see func(string)) {
 
 	var kill sync.Once
 	scanner := bufio.NewScanner(out)
-	told := 0
-	for ; scanner.Scan(); told++ {
+	written := 0
+	for ; scanner.Scan(); written++ {
 		see(scanner.Text())
 
-		if told == lines {
+		if written == lines {
 			kill.Do(func() {
 				if err := cmd.Process.Kill(); err != nil {
 					t.Error(err)
@@ -205,7 +204,7 @@ func killAfter(t *testing.T, dir string, lines int, see func(string)) {
 	}
 	_ = cmd.Wait() // it was killed
 
-	if told < lines {
-		t.Fatalf("the writer ended after %d lines", told)
+	if written < lines {
+		t.Fatalf("the writer ended after %d lines", written)
 	}
 }

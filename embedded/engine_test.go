@@ -25,7 +25,7 @@ type fixture struct {
 	str *dynamodbstreams.Client
 }
 
-// open opens an engine over a fresh directory, closed with the test.
+// open opens an engine over a new directory and closes it when the test ends.
 func open(t *testing.T, edit ...func(*Config)) *fixture {
 	t.Helper()
 	return reopen(t, t.TempDir(), edit...)
@@ -62,7 +62,7 @@ func str(s string) types.AttributeValue  { return &types.AttributeValueMemberS{V
 func num(s string) types.AttributeValue  { return &types.AttributeValueMemberN{Value: s} }
 func text(v types.AttributeValue) string { return v.(*types.AttributeValueMemberS).Value }
 
-// number reads an N; "" where there is none.
+// number returns the text of a number, "" for any other value.
 func number(v types.AttributeValue) string {
 	n, ok := v.(*types.AttributeValueMemberN)
 	if !ok {
@@ -72,8 +72,8 @@ func number(v types.AttributeValue) string {
 	return n.Value
 }
 
-// table creates an on-demand table with a string key, and a string sort key when
-// one is named.
+// table creates an on-demand table with a string key and, if rng is not empty, a string sort
+// key.
 func (f *fixture) table(name, hash, rng string, view types.StreamViewType) *types.TableDescription {
 	f.t.Helper()
 
@@ -146,8 +146,9 @@ func TestPutGetScanSurviveReopen(t *testing.T) {
 	}
 }
 
-// TestCallsBehindClose are refused, not answered from a closed store.
-func TestCallsBehindClose(t *testing.T) {
+// TestCallsAfterCloseAreRefused calls an engine from many goroutines while it closes: none may
+// reach the closed store.
+func TestCallsAfterCloseAreRefused(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")
 
@@ -162,7 +163,7 @@ func TestCallsBehindClose(t *testing.T) {
 				}
 
 				if !strings.Contains(err.Error(), "StatusCode: 503") {
-					t.Errorf("behind Close: %v", err)
+					t.Errorf("after Close: %v", err)
 				}
 
 				return
@@ -176,12 +177,12 @@ func TestCallsBehindClose(t *testing.T) {
 	wg.Wait()
 
 	if err := f.RollShards(t.Context(), "arn"); !errors.Is(err, ErrClosed) {
-		t.Errorf("a command behind Close: %v", err)
+		t.Errorf("a command after Close: %v", err)
 	}
 }
 
-// TestPollEndsWithTheEngine: a worker that waits for a task does not hold up Close.
-func TestPollEndsWithTheEngine(t *testing.T) {
+// TestCloseEndsLongPolls has a worker wait for a task: Close must not wait for its poll.
+func TestCloseEndsLongPolls(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		f := reopen(t, dir)

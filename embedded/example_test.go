@@ -13,8 +13,8 @@ import (
 	"ratchet/embedded"
 )
 
-// An order moves forward once: the second identical update finds its condition
-// broken and sees why.
+// An order moves forward once: the condition of the second identical update fails, and the
+// error has the item that made it fail.
 func Example() {
 	dir, err := os.MkdirTemp("", "engine")
 	check(err)

@@ -13,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// FuzzRequests throws bodies at every operation: whatever comes, the engine
-// answers with success or a refusal, never with a fault of its own.
+// FuzzRequests sends arbitrary bodies to every operation. The engine must answer each with
+// success or an error of the caller, never with an internal error.
 func FuzzRequests(f *testing.F) {
 	e, err := Open(Config{Dir: f.TempDir(), Log: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -26,7 +26,7 @@ func same(t *testing.T, what string, got, want any) {
 	}
 }
 
-// refused checks an error's code and that its message contains a text.
+// refused checks the code of an error and that its message contains a text.
 func refused(t *testing.T, err error, code, message string) {
 	t.Helper()
 
@@ -142,8 +142,8 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestRefusals: what DynamoDB refuses, in its words.
-func TestRefusals(t *testing.T) {
+// TestInvalidRequestsGetDynamoDBsMessages compares codes and messages.
+func TestInvalidRequestsGetDynamoDBsMessages(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "sk", "")
 	orders := aws.String("orders")
@@ -264,8 +264,8 @@ func TestQuery(t *testing.T) {
 	same(t, "projection", got.Items, []map[string]types.AttributeValue{{"n": num("0")}})
 }
 
-// TestPagesOfOneMegabyte: Query and Scan stop behind 1 MB and go on from there.
-func TestPagesOfOneMegabyte(t *testing.T) {
+// TestAPageHasOneMegabyte: Query and Scan stop after 1 MB and continue from there.
+func TestAPageHasOneMegabyte(t *testing.T) {
 	f := open(t)
 	f.table("big", "id", "sk", "")
 
@@ -290,8 +290,8 @@ func TestPagesOfOneMegabyte(t *testing.T) {
 	}
 }
 
-// TestParallelScan: the segments of a scan cover every item exactly once.
-func TestParallelScan(t *testing.T) {
+// TestSegmentsOfAScanCoverEachItemOnce scans a table in parallel.
+func TestSegmentsOfAScanCoverEachItemOnce(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")
 
@@ -328,7 +328,7 @@ func TestParallelScan(t *testing.T) {
 	}
 }
 
-// TestConsumedCapacity follows the rules of DynamoDB's price list.
+// TestConsumedCapacity compares answers with DynamoDB's rules for capacity units.
 func TestConsumedCapacity(t *testing.T) {
 	f := open(t)
 	f.table("orders", "id", "", "")

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// machine is a table beside a Go map that should hold the same.
+// machine is a table and a Go map that must hold the same.
 type machine struct {
 	f     *fixture
 	dir   string
@@ -21,11 +21,10 @@ type machine struct {
 	model map[string]string
 }
 
-// TestModel does random writes, single, conditional, in batches and in
-// transactions, with shards rolling and splitting and the engine reopened in
-// between. The table always equals the model, and the stream, replayed image by
-// image, always leads to the table.
-func TestModel(t *testing.T) {
+// TestTableEqualsItsModel makes random writes: single, conditional, in batches and in
+// transactions, while shards roll and split and the engine is reopened. The table must always
+// equal the model, and the images of the stream, applied in order, must lead to the table.
+func TestTableEqualsItsModel(t *testing.T) {
 	t.Parallel() // waits for the disk most of the time
 	dir := t.TempDir()
 	m := &machine{dir: dir}
@@ -86,7 +85,7 @@ func (m *machine) put(rt *rapid.T) {
 	m.model[id] = v
 }
 
-// update sets a value where the item holds the expected one.
+// update sets a value if the item has the expected one.
 func (m *machine) update(rt *rapid.T) {
 	id, v, want := anyID.Draw(rt, "id"), anyValue.Draw(rt, "v"), anyValue.Draw(rt, "want")
 	_, err := m.f.db.UpdateItem(rt.Context(), &dynamodb.UpdateItemInput{TableName: &m.table, Key: item{"id": str(id)},
@@ -125,8 +124,8 @@ func (m *machine) delete(rt *rapid.T) {
 	delete(m.model, id)
 }
 
-// transact moves a value from one item to another, if the one is there and the
-// other is not.
+// transact moves a value from one item to another, if the first exists and the second does
+// not.
 func (m *machine) transact(rt *rapid.T) {
 	from, to := anyID.Draw(rt, "from"), anyID.Draw(rt, "to")
 	if from == to {
@@ -194,7 +193,7 @@ func (m *machine) split(rt *rapid.T) {
 	}
 }
 
-// compare holds the table and the replayed stream against the model.
+// compare compares the table and the replayed stream with the model.
 func (m *machine) compare(t *testing.T) {
 	out, err := m.f.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: &m.table})
 	if err != nil {

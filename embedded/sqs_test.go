@@ -112,7 +112,7 @@ func (q *queueing) hide(handle *string, seconds int32) error {
 	return err
 }
 
-// counts are visible, in flight and delayed messages.
+// counts returns the numbers of visible, in-flight and delayed messages.
 func (q *queueing) counts() string {
 	q.t.Helper()
 
@@ -125,7 +125,7 @@ func (q *queueing) counts() string {
 	return a["ApproximateNumberOfMessages"] + " " + a["ApproximateNumberOfMessagesNotVisible"] + " " + a["ApproximateNumberOfMessagesDelayed"]
 }
 
-// code is the name of the service's error; the SDK gives that of the Query protocol.
+// code returns the name of the service's error. The SDK reports that of the Query protocol.
 func code(err error) string {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -576,7 +576,8 @@ func TestMessagesAreRefused(t *testing.T) {
 	expect(t, "more than ten", code(err), "InvalidParameterValue")
 }
 
-// TestAttributesAndDigests goes through a socket; the SDK checks the digests of bodies.
+// TestAttributesAndDigests uses a socket, because only then does the SDK check the digests of
+// bodies.
 func TestAttributesAndDigests(t *testing.T) {
 	f := open(t)
 	web := httptest.NewServer(f.Handler())

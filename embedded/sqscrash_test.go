@@ -12,14 +12,14 @@ import (
 // crashQueues is how many queues the child process works on, one writer each.
 const crashQueues = 4
 
-// hasQueues reports whether the child process shall work on queues.
+// hasQueues reports whether the queues for the child process exist.
 func hasQueues(api *sqs.Client) bool {
 	out, err := api.ListQueues(context.Background(), &sqs.ListQueuesInput{})
 	return err == nil && len(out.QueueUrls) > 0
 }
 
-// crashQueue sends five messages and deletes the three oldest, again and again. It
-// tells "s <queue> <n>" when a message is sent and "d <queue> <n>" when it is deleted.
+// crashQueue sends five messages and deletes the three oldest, in a loop. It writes
+// "s <queue> <n>" after a message is sent and "d <queue> <n>" after it is deleted.
 func crashQueue(api *sqs.Client, w int) error {
 	ctx := context.Background()
 
@@ -52,16 +52,16 @@ func crashQueue(api *sqs.Client, w int) error {
 	}
 }
 
-// told is what the child process has told of one queue.
-type told struct {
+// reported is what the child process has written about one queue.
+type reported struct {
 	sent    int
 	deleted map[int]bool
 }
 
-// checkAfterCrash receives everything that is left: what was told to be sent and not
-// deleted is there, but for one message whose deletion was not told yet; nothing that
-// was told to be deleted is; one more may have been sent.
-func (q *queueing) checkAfterCrash(w int, told *told) {
+// checkAfterCrash receives everything that is left. Every message that was reported as sent
+// and not as deleted must be there, except one whose deletion was not reported yet. No
+// message that was reported as deleted may be there. One more may have been sent.
+func (q *queueing) checkAfterCrash(w int, reported *reported) {
 	q.t.Helper()
 	left := map[int]bool{}
 
@@ -82,17 +82,17 @@ func (q *queueing) checkAfterCrash(w int, told *told) {
 	}
 
 	missing := 0
-	for n := 1; n <= told.sent; n++ {
+	for n := 1; n <= reported.sent; n++ {
 		switch {
-		case told.deleted[n] && left[n]:
+		case reported.deleted[n] && left[n]:
 			q.t.Errorf("queue %d: message %d is back after its deletion", w, n)
-		case !told.deleted[n] && !left[n]:
+		case !reported.deleted[n] && !left[n]:
 			missing++
 		}
 	}
 
 	for n := range left {
-		if n > told.sent+1 {
+		if n > reported.sent+1 {
 			q.t.Errorf("queue %d: message %d was never sent", w, n)
 		}
 	}
@@ -102,7 +102,7 @@ func (q *queueing) checkAfterCrash(w int, told *told) {
 	}
 }
 
-// TestKillKeepsMessages kills a process that sends and deletes, again and again.
+// TestKillKeepsMessages kills a process that sends and deletes messages several times.
 func TestKillKeepsMessages(t *testing.T) {
 	t.Parallel() // waits for the disk most of the time
 	dir := t.TempDir()
@@ -120,7 +120,7 @@ func TestKillKeepsMessages(t *testing.T) {
 	}
 
 	for range *flagKills {
-		queues := make([]told, crashQueues)
+		queues := make([]reported, crashQueues)
 		for w := range queues {
 			queues[w].deleted = map[int]bool{}
 		}

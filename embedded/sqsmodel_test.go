@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// modelMessage is a message as a plain list holds it.
+// modelMessage is a message in the model.
 type modelMessage struct {
 	body, group string
 	receives    int
@@ -23,7 +23,7 @@ type modelMessage struct {
 	handle      *string
 }
 
-// queueModel is a queue beside a list that should hold the same.
+// queueModel is a queue and a list that must hold the same messages.
 type queueModel struct {
 	*queueing
 	dir      string
@@ -39,7 +39,7 @@ const (
 	modelReceives   = 3
 )
 
-// settle makes what was hidden long enough visible.
+// settle makes messages visible whose visibility timeout is over.
 func (m *queueModel) settle() {
 	for _, x := range m.messages {
 		if x.inFlight && !x.visible.After(time.Now()) {
@@ -48,7 +48,7 @@ func (m *queueModel) settle() {
 	}
 }
 
-// next are the messages that a receive of up to most must bring.
+// next returns the messages that a receive of up to most messages must return.
 func (m *queueModel) next(most int) []*modelMessage {
 	m.settle()
 
@@ -144,7 +144,7 @@ func (m *queueModel) receiveSome(rt *rapid.T) {
 	}
 }
 
-// held draws a message that was received at least once.
+// held draws a message that has been received at least once.
 func (m *queueModel) held(rt *rapid.T) *modelMessage {
 	m.settle()
 
@@ -195,7 +195,7 @@ func (m *queueModel) extend(rt *rapid.T) {
 	x.visible = time.Now().Add(time.Duration(seconds) * time.Second)
 }
 
-// useVoid deletes by a handle that is not the last one: nothing happens.
+// useVoid deletes by a handle that is not the newest, which must do nothing.
 func (m *queueModel) useVoid(rt *rapid.T) {
 	if len(m.void) == 0 {
 		rt.Skip("no void handle")
@@ -234,13 +234,13 @@ func (m *queueModel) reopen(t *testing.T) {
 	m.api = sqs.NewFromConfig(e.AWSConfig())
 }
 
-// bubbled hides the test's deadline from rapid, which must not be asked for inside a
-// synctest bubble.
+// bubbled hides the test's deadline from rapid: inside a synctest bubble testing.T panics
+// when it is asked for.
 type bubbled struct{ rapid.TB }
 
-// TestQueueModel sends, receives, deletes, extends and waits at random, with the engine
-// reopened in between: a queue hands out what a plain list does, with the same counts,
-// and what is received too often is found among the dead letters, in order.
+// TestQueueModel sends, receives, deletes, extends and waits at random, and reopens the engine
+// in between. The queue must return the messages that the list does, with the same receive
+// counts, and messages that are received too often must be in the dead-letter queue, in order.
 func TestQueueModel(t *testing.T) {
 	t.Parallel()
 
@@ -306,7 +306,7 @@ func TestQueueModel(t *testing.T) {
 	}
 }
 
-// TestQueuesSurviveAReopening: messages, receives, handles and deduplication ids.
+// TestQueuesSurviveAReopening checks messages, receive counts, handles and deduplication ids.
 func TestQueuesSurviveAReopening(t *testing.T) {
 	dir := t.TempDir()
 	f := reopen(t, dir)

@@ -16,7 +16,7 @@ import (
 	stypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// shards lists all shards of a stream, page by page.
+// shards returns all shards of a stream, read page by page.
 func (f *fixture) shards(arn string) (all []stypes.Shard) {
 	f.t.Helper()
 
@@ -103,7 +103,7 @@ func TestViewTypes(t *testing.T) {
 	}
 }
 
-// TestIteratorTypes reads from every kind of start.
+// TestIteratorTypes reads from every kind of starting point.
 func TestIteratorTypes(t *testing.T) {
 	f := open(t)
 
@@ -148,8 +148,8 @@ func TestIteratorTypes(t *testing.T) {
 	as[*stypes.ResourceNotFoundException](t, err)
 }
 
-// TestAtTimestamp, TestIteratorExpires and TestSchedule let days pass in an
-// instant: the whole engine runs in a synctest bubble.
+// TestAtTimestamp, TestIteratorExpires and TestSchedule run the engine in a synctest bubble,
+// where days pass at once.
 func TestAtTimestamp(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -199,8 +199,8 @@ func TestIteratorExpires(t *testing.T) {
 	})
 }
 
-// TestSchedule runs two days of a stream's life: shards roll every four hours,
-// records and closed shards go after a day, a disabled stream a day later.
+// TestSchedule runs two days of a stream's life: shards roll every four hours, records and
+// closed shards are removed after a day, a disabled stream a day after that.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -256,9 +256,9 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// TestStreamOrderUnderReshaping writes from many goroutines while shards roll and
-// split, and reads the whole forest, parents first: every change is there once,
-// and each item's changes are in order.
+// TestStreamOrderUnderReshaping writes from many goroutines while shards roll and split, and
+// reads all shards, parents first. Every change must be there once, and the changes of each
+// item in order.
 func TestStreamOrderUnderReshaping(t *testing.T) {
 	t.Parallel()
 	const writers, items, writes = 16, 64, 60
@@ -327,7 +327,7 @@ func TestStreamOrderUnderReshaping(t *testing.T) {
 	f.checkForest(arn)
 }
 
-// checkForest: a child starts above the end of its parent.
+// checkForest checks that every child begins after the end of its parent.
 func (f *fixture) checkForest(arn string) {
 	f.t.Helper()
 
@@ -414,8 +414,8 @@ func TestTrimOnCommand(t *testing.T) {
 		StreamArn: &arn, ShardId: shard, ShardIteratorType: stypes.ShardIteratorTypeAtSequenceNumber, SequenceNumber: second,
 	})
 	as[*stypes.TrimmedDataAccessException](t, err)
-	// Nothing is missing behind the second record, so a consumer that stands
-	// there goes on.
+	// No record after the second one is missing, so a consumer that has read the second one
+	// can continue.
 	if got, _ := f.records(f.iterator(arn, shard, stypes.ShardIteratorTypeAfterSequenceNumber, second)); len(got) != 2 {
 		t.Errorf("%d records behind the last trimmed one, want 2", len(got))
 	}
@@ -462,7 +462,7 @@ func TestDescribeStreamPagesAndChildren(t *testing.T) {
 	}
 }
 
-// TestReenabledStream: the new stream has its own ARN, the old one stays readable.
+// TestReenabledStream: the new stream has another ARN, and the old one stays readable.
 func TestReenabledStream(t *testing.T) {
 	f := open(t)
 	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
@@ -504,7 +504,7 @@ func TestReenabledStream(t *testing.T) {
 	}
 }
 
-// TestWatchStream: a hint follows every write that leaves a record.
+// TestWatchStream: a hint follows every write that makes a record.
 func TestWatchStream(t *testing.T) {
 	f := open(t)
 	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn

@@ -15,7 +15,7 @@ import (
 	stypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// transfer moves n from one account to the other, if there is enough.
+// transfer moves n from one account to the other if the balance is sufficient.
 func transfer(from, to string, n int, token *string) *dynamodb.TransactWriteItemsInput {
 	values := item{":n": num(fmt.Sprint(n))}
 
@@ -44,7 +44,7 @@ func TestTransactionCancellation(t *testing.T) {
 		{Code: aws.String("ConditionalCheckFailed"), Message: aws.String("The conditional request failed"), Item: item{"id": str("a"), "balance": num("10")}},
 		{Code: aws.String("None")},
 	})
-	// A type error is a reason too, by position.
+	// A type error is a cancellation reason at the position of its action, too.
 	in := transfer("a", "b", 1, nil)
 	in.TransactItems = append(in.TransactItems, types.TransactWriteItem{Update: &types.Update{TableName: aws.String("accounts"),
 		Key: item{"id": str("c")}, UpdateExpression: aws.String("SET x = absent + :n"), ExpressionAttributeValues: item{":n": num("1")}}})
@@ -111,8 +111,8 @@ func TestTransactionVerbs(t *testing.T) {
 	}
 }
 
-// TestClientRequestToken runs in a bubble, so that ten minutes pass at once; the
-// token outlives a restart.
+// TestClientRequestToken runs in a bubble, where the ten minutes of a token pass at once. A
+// restart must not forget the token.
 func TestClientRequestToken(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -161,8 +161,8 @@ func TestClientRequestToken(t *testing.T) {
 	})
 }
 
-// TestTransfersConserveMoney moves money about from many goroutines while a
-// reader adds up all balances: the sum is the same at every moment.
+// TestTransfersConserveMoney moves money between accounts in many goroutines while a reader
+// adds up all balances. The sum must be the same at every moment.
 func TestTransfersConserveMoney(t *testing.T) {
 	const accounts, workers, moves = 8, 24, 40
 	f := open(t)
@@ -216,8 +216,8 @@ func TestTransfersConserveMoney(t *testing.T) {
 	}
 }
 
-// TestOneWinner: many goroutines race for the same transitions; each transition
-// has exactly one winner, and the losers see what won.
+// TestOneWinner lets many goroutines race for the same transitions. Each transition must have
+// exactly one winner, and the others must see the winner's item.
 func TestOneWinner(t *testing.T) {
 	const goroutines, orders, steps = 200, 5, 10
 	f := open(t)
@@ -302,8 +302,8 @@ func TestBatches(t *testing.T) {
 	refused(t, err, "ValidationException", "Too many items requested for the BatchWriteItem call")
 }
 
-// TestBatchGetLeavesWhatDoesNotFit: an answer holds 16 MB, the rest is handed back.
-func TestBatchGetLeavesWhatDoesNotFit(t *testing.T) {
+// TestBatchGetReturnsWhatDoesNotFitAsUnprocessed: an answer has at most 16 MB of items.
+func TestBatchGetReturnsWhatDoesNotFitAsUnprocessed(t *testing.T) {
 	f := open(t)
 	f.table("big", "id", "", "")
 
@@ -390,7 +390,7 @@ func TestTimeToLive(t *testing.T) {
 	})
 }
 
-// run runs an engine until the returned function is called.
+// run runs an engine until the returned function is called, which waits for its end.
 func run(t *testing.T, e *Engine) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

@@ -16,7 +16,7 @@ import (
 	stypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 )
 
-// post sends a body as it is.
+// post sends a body as it is, without an SDK client.
 func post(t *testing.T, client *http.Client, url, target, body string) (status int, answer map[string]any) {
 	t.Helper()
 
@@ -44,13 +44,13 @@ func post(t *testing.T, client *http.Client, url, target, body string) (status i
 	return res.StatusCode, answer
 }
 
-// overHTTP is the configuration of a client elsewhere, as for AWS.
+// overHTTP returns the configuration of a client in another process, as for AWS.
 func overHTTP(server *httptest.Server) aws.Config {
 	return aws.Config{Region: "us-east-1", HTTPClient: server.Client(), BaseEndpoint: aws.String(server.URL),
 		Credentials: credentials.NewStaticCredentialsProvider("any", "secret", "")}
 }
 
-// TestOverHTTP serves the engine on a socket, for SDK clients and for plain HTTP.
+// TestOverHTTP serves the engine on a socket to SDK clients and to plain HTTP.
 func TestOverHTTP(t *testing.T) {
 	f := open(t)
 	server := httptest.NewServer(f.Handler())
@@ -84,7 +84,7 @@ func TestOverHTTP(t *testing.T) {
 	}
 }
 
-// TestAdminOverTheWire commands the life of shards by plain HTTP.
+// TestAdminOverTheWire sends the commands for shards by plain HTTP.
 func TestAdminOverTheWire(t *testing.T) {
 	f := open(t)
 	arn := *f.table("orders", "id", "", types.StreamViewTypeKeysOnly).LatestStreamArn
@@ -198,8 +198,8 @@ func TestTables(t *testing.T) {
 	}
 	_, err = f.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String("orders")})
 	as[*types.ResourceNotFoundException](t, err)
-	// A table of the same name starts empty, with a stream of its own; the old
-	// stream stays readable.
+	// A new table of the same name is empty and has another stream. The old stream stays
+	// readable.
 	next := f.table("orders", "id", "sk", types.StreamViewTypeKeysOnly)
 	if *next.LatestStreamArn == *d.LatestStreamArn || f.get("orders", item{"id": str("a"), "sk": str("1")}) != nil {
 		t.Error("the new table has something of the old one")
