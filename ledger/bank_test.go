@@ -1,11 +1,9 @@
 package ledger_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,76 +32,62 @@ type bank struct {
 	now  atomic.Int64 // epoch ms
 }
 
-// wire passes requests on to an engine and injects faults into transactions.
+// wire counts calls and injects faults into transactions.
 type wire struct {
-	client *http.Client
-	mu     sync.Mutex
-	sent   int
+	mu    sync.Mutex
+	sent  int // transactions
+	reads int // other calls
 	// refuse is how many of the next transactions get a conflict as answer and are not
 	// made, lose how many of those after them are made but have no answer.
 	lose, refuse int
 	// fresh gives every request a token of its own, as if ten minutes lay between them.
 	fresh bool
-	reads int
 }
 
 var token = regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
 
-func (w *wire) Do(r *http.Request) (*http.Response, error) {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
-		w.mu.Lock()
-		w.reads++
-		w.mu.Unlock()
-		return w.client.Do(r)
-	}
-
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
-	}
+// intercept is a hook of the transport.
+func (w *wire) intercept(c *embeddedtest.Call) error {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if !c.Is("dynamodb.TransactWriteItems") {
+		w.reads++
+		return nil
+	}
 
 	w.sent++
-	lose, refuse := w.lose > 0, w.refuse > 0
-	if refuse {
-		w.refuse--
-	} else if lose {
-		w.lose--
-	}
-
 	if w.fresh {
-		body = token.ReplaceAll(body, fmt.Appendf(nil, `"ClientRequestToken":"fresh-%d"`, w.sent))
-	}
-	w.mu.Unlock()
-
-	if refuse {
-		return conflict(strings.Count(string(body), `"TableName"`)), nil
+		c.SetBody(token.ReplaceAll(c.Body(), fmt.Appendf(nil, `"ClientRequestToken":"fresh-%d"`, w.sent)))
 	}
 
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	response, err := w.client.Do(r)
-	if err == nil && lose {
-		_ = response.Body.Close()
-		return nil, io.ErrUnexpectedEOF
+	switch {
+	case w.refuse > 0:
+		w.refuse--
+		return conflict(strings.Count(string(c.Body()), `"TableName"`))
+	case w.lose > 0:
+		w.lose--
+		return embeddedtest.ErrAnswerLost
 	}
 
-	return response, err
+	return nil
 }
 
 // conflict returns the cancellation of a transaction with n parts, the last in conflict.
-func conflict(n int) *http.Response {
-	reasons := strings.Repeat(`{"Code":"None"},`, n-1) + `{"Code":"TransactionConflict"}`
-	return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}},
-		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","CancellationReasons":[` + reasons + `]}`))}
+func conflict(n int) error {
+	codes := slices.Repeat([]string{"None"}, n)
+	codes[n-1] = "TransactionConflict"
+
+	return embeddedtest.Canceled(codes...)
 }
 
 func newBank(t testing.TB) *bank {
 	t.Helper()
 	engine := embeddedtest.Open(t)
-	b := &bank{wire: &wire{client: engine.HTTPClient()}}
+	b := &bank{wire: &wire{}}
 	b.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
 	cfg := engine.AWSConfig()
-	cfg.HTTPClient = b.wire
+	embeddedtest.Intercept(&cfg).Before(b.wire.intercept)
 	b.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) {
 		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 	})

@@ -216,7 +216,7 @@ func TestCachedAccountIsNotReadAgain(t *testing.T) {
 	b.sound(t)
 }
 
-func TestALostAnswerIsRecognised(t *testing.T) {
+func TestLostAnswerIsRecognized(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		b := newBank(t)
 		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)

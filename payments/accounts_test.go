@@ -232,7 +232,7 @@ func TestOnlyPaymentsMoveTheMoneyOfPayments(t *testing.T) {
 	s := newShop(t)
 	s.fund(t, "wallet", 1000)
 
-	mine := ledger.NewHold{ID: "p", Account: "wallet", Amount: 1, Currency: "EUR"} // in nobody's way
+	mine := ledger.NewHold{ID: "p", Account: "wallet", Amount: 1, Currency: "EUR"} // another hold than that of payment p
 	if _, _, err := s.ledger.Reserve(t.Context(), mine); err != nil {
 		t.Fatal(err)
 	}

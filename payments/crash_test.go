@@ -148,7 +148,8 @@ func TestLedgerAndPaymentChangeTogether(t *testing.T) {
 	s.captured(t, "p", 1000)
 	s.bank.down = true
 	_, _ = s.Refund(t.Context(), "p", ask("r", 600))
-	// Somebody takes the payments' name and releases the refund's hold: nothing is guessed.
+	// Another component releases the hold of the refund under the name of the payments. The
+	// refund must fail and not guess.
 	owned, err := s.ledger.Owned("payment")
 	if err != nil {
 		t.Fatal(err)

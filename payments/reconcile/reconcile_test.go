@@ -206,7 +206,7 @@ func TestDifferenceToTheLedgerIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	other := stray // and one of somebody who only says so
+	other := stray // a transfer of the plain ledger with the same reference
 	other.ID = "other"
 	if _, err := s.ledger.Post(t.Context(), other); err != nil {
 		t.Fatal(err)
