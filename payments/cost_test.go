@@ -1,17 +1,14 @@
 package payments_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
-	"net/http"
-	"strings"
 	"testing"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/payments"
 )
 
-// TestEachStepCostsWhatItsPageSays holds the table of docs/patterns/payment.md.
+// TestEachStepCostsWhatItsPageSays compares the costs with docs/patterns/payment.md.
 func TestEachStepCostsWhatItsPageSays(t *testing.T) {
 	s := newShop(t)
 	s.wire.parts = nil
@@ -47,24 +44,20 @@ func TestEachStepCostsWhatItsPageSays(t *testing.T) {
 	}
 }
 
-// note counts the parts of a transaction.
-func (w *wire) note(r *http.Request) error {
-	if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
+// countParts records the number of parts of a transaction.
+func (w *wire) countParts(c *embeddedtest.Call) error {
+	if !c.Is("dynamodb.TransactWriteItems") {
 		return nil
 	}
 
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	var in struct{ TransactItems []json.RawMessage }
+	if err := json.Unmarshal(c.Body(), &in); err != nil {
 		return err
 	}
 
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	var in struct{ TransactItems []json.RawMessage }
-	if err := json.Unmarshal(body, &in); err != nil {
-		return err
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+
 	w.parts = append(w.parts, len(in.TransactItems))
 
 	return nil

@@ -168,14 +168,14 @@ func (f *fuse) set(at int, after bool) {
 
 // wire is the worker's connection to DynamoDB.
 type wire struct {
-	client *http.Client
-	fuse   *fuse
-	mu     sync.Mutex
-	parts  []int // of each transaction
+	fuse  *fuse
+	mu    sync.Mutex
+	parts []int // of each transaction
 }
 
-func (w *wire) Do(r *http.Request) (*http.Response, error) {
-	if err := w.note(r); err != nil {
+// intercept is a hook of the transport.
+func (w *wire) intercept(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+	if err := w.countParts(c); err != nil {
 		return nil, err
 	}
 
@@ -184,10 +184,11 @@ func (w *wire) Do(r *http.Request) (*http.Response, error) {
 		return nil, errDead
 	}
 
-	response, err := w.client.Do(r)
+	response, err := send()
 	if err == nil && last {
 		_ = response.Body.Close()
 		w.fuse.die()
+
 		return nil, errDead
 	}
 
@@ -213,9 +214,10 @@ func newShop(t testing.TB) *shop {
 	s.setBank(t, 0, 0)
 
 	cfg := engine.AWSConfig()
-	s.wire = &wire{client: engine.HTTPClient(), fuse: s.fuse}
+	s.wire = &wire{fuse: s.fuse}
 
-	cfg.HTTPClient = s.wire
+	embeddedtest.Intercept(&cfg).Around(s.wire.intercept)
+
 	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	var err error
 	if s.keys, err = webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{secret}, Now: s.time}); err != nil {
