@@ -136,8 +136,8 @@ func parts(ctx context.Context, work size, e *endpoint, all ...func(context.Cont
 	return figures, nil
 }
 
-// benchLocal measures the same on DynamoDB Local. Where it cannot be had its figures
-// are left out, and that is said.
+// benchLocal measures the same on DynamoDB Local. Where that cannot be started, the figures
+// are left out and stderr says so.
 func benchLocal(ctx context.Context, work size) (figures []figure, err error) {
 	e, err := openLocal(ctx)
 	if err != nil {

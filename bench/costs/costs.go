@@ -36,7 +36,7 @@ func (b *bill) add(table string, read, write float64) {
 	b.tables[table] = b.tables[table].plus(Units{read, write})
 }
 
-// take returns the sums and begins anew.
+// take returns the sums and resets them.
 func (b *bill) take() map[string]Units {
 	b.mu.Lock()
 	defer b.mu.Unlock()

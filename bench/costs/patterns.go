@@ -23,7 +23,7 @@ const (
 
 // rival is another way to make one transition happen once. Every way moves the same
 // order (an id of 36 characters, one line, a total) by one conditional write, and
-// differs in how a repetition is recognised.
+// differs in how a repetition is recognized.
 type rival struct {
 	what string
 	// before, when set, prepares the order and is not measured.
