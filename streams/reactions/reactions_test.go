@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
@@ -37,6 +38,9 @@ type shop struct {
 	mu      sync.Mutex
 	notices int
 	reacted []string // handlers
+
+	answers   []string // of parked tasks
+	answerErr error
 }
 
 func (s *shop) Send(context.Context, notify.Notification) error {
@@ -48,12 +52,14 @@ func (s *shop) Send(context.Context, notify.Notification) error {
 	return nil
 }
 
-func (s *shop) SendTaskSuccess(context.Context, *sfn.SendTaskSuccessInput, ...func(*sfn.Options)) (*sfn.SendTaskSuccessOutput, error) {
-	return nil, errors.New("no task is parked")
+func (s *shop) SendTaskSuccess(_ context.Context, in *sfn.SendTaskSuccessInput, _ ...func(*sfn.Options)) (*sfn.SendTaskSuccessOutput, error) {
+	s.answers = append(s.answers, "success "+*in.TaskToken)
+	return nil, s.answerErr
 }
 
-func (s *shop) SendTaskFailure(context.Context, *sfn.SendTaskFailureInput, ...func(*sfn.Options)) (*sfn.SendTaskFailureOutput, error) {
-	return nil, errors.New("no task is parked")
+func (s *shop) SendTaskFailure(_ context.Context, in *sfn.SendTaskFailureInput, _ ...func(*sfn.Options)) (*sfn.SendTaskFailureOutput, error) {
+	s.answers = append(s.answers, "failure "+*in.TaskToken+" "+*in.Error)
+	return nil, s.answerErr
 }
 
 func newShop(t *testing.T) *shop {
@@ -245,6 +251,75 @@ func TestNewNamesEveryMissingField(t *testing.T) {
 	for _, field := range []string{"Orders", "Claims", "Booker", "Parked", "SFN", "Sink"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
+		}
+	}
+}
+
+// TestParkedTasksAreAnswered pays an order for which three executions wait.
+func TestParkedTasksAreAnswered(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		answerErr error
+		failed    bool
+		left      []tasktoken.Token
+	}{
+		{"Step Functions takes the answers", nil, false, []tasktoken.Token{"reachable"}},
+		{"the tasks have ended", &sfntypes.TaskTimedOut{}, false, []tasktoken.Token{"reachable"}},
+		{"Step Functions is unavailable", errors.New("unavailable"), true, []tasktoken.Token{"reachable", "reached", "unreachable"}},
+	} {
+		s := newShop(t)
+		s.answerErr = c.answerErr
+		orders, handlers := s.at(t, 1)
+
+		if _, err := orders.Create(t.Context(), transitions.NewOrder{ID: "o-1", Total: transitions.Money{Amount: 5, Currency: "EUR"}}); err != nil {
+			t.Fatal(err)
+		}
+
+		parked, err := tasktoken.New(tasktoken.Config{DynamoDB: s.db, Table: "parked"})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for token, awaited := range map[tasktoken.Token]workflow.State{
+			"reached":     workflow.PaymentReceived,
+			"reachable":   workflow.Shipped,
+			"unreachable": workflow.PaymentFailed,
+		} {
+			task := tasktoken.Task{OrderID: "o-1", Awaited: string(awaited), Since: 1, Token: token}
+			if err := parked.Park(t.Context(), task, time.Now().Add(time.Hour)); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		record := s.change(t, func() {
+			if r, err := orders.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: workflow.Pay, TransitionID: 2}); err != nil || r.Verdict != transitions.Applied {
+				t.Fatalf("%s, %v", r.Verdict, err)
+			}
+		})
+		if err := handlers[reactions.ParkedHandler](t.Context(), record); (err != nil) != c.failed {
+			t.Errorf("%s: %v", c.name, err)
+		}
+
+		slices.Sort(s.answers)
+
+		if want := []string{"failure unreachable Order.WrongState", "success reached"}; !c.failed && !slices.Equal(s.answers, want) {
+			t.Errorf("%s: answers %q, want %q", c.name, s.answers, want)
+		}
+
+		tasks, err := parked.Waiting(t.Context(), "o-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		var left []tasktoken.Token
+		for _, task := range tasks {
+			left = append(left, task.Token)
+		}
+
+		slices.Sort(left)
+
+		if !slices.Equal(left, c.left) {
+			t.Errorf("%s: %q stay parked, want %q", c.name, left, c.left)
 		}
 	}
 }
