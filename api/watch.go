@@ -100,7 +100,7 @@ func (e *events) stream(ctx context.Context, s *service, missed []transitions.Tr
 			e.write(": alive\n\n")
 		case o := <-w.moved:
 			recent := o.Recent()
-			if e.seen > 0 && len(recent) == transitions.RingSize && recent[0].ID > e.seen { // the ring may have forgotten some
+			if _, complete := o.Since(e.seen); e.seen > 0 && !complete { // the ring has forgotten some
 				if missed, err := s.cfg.Orders.History(ctx, o.ID, e.seen, 1000); err == nil {
 					e.transitions(missed)
 				}

@@ -61,7 +61,7 @@ func TestExplainSaysWhatIsMissing(t *testing.T) {
 	s.toAndFro(t, "o-1", 30, 3)
 
 	e, err := inspect.Explain(t.Context(), s.Orders, "o-1")
-	if err != nil || !strings.Contains(e.Missing, "after transition 3") || len(e.Steps) != 3+transitions.RingSize {
+	if err != nil || !strings.Contains(e.Missing, "after transition 3") || len(e.Steps) != 3+8 {
 		t.Errorf("missing %q, %d steps, error %v", e.Missing, len(e.Steps), err)
 	}
 	s.toAndFro(t, "o-2", 12, 12)

@@ -140,10 +140,10 @@ func TestVerdictsFollowTheModel(t *testing.T) {
 				if rapid.Bool().Draw(rt, "keyed") {
 					r.RequestID = transitions.RequestID(rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "key"))
 				} else {
-					r.TransitionID = transitions.TransitionID(rapid.IntRange(1, transitions.RingSize).Draw(rt, "id"))
+					r.TransitionID = transitions.TransitionID(rapid.IntRange(1, ringSize).Draw(rt, "id"))
 				}
 
-				if r.RequestID != "" && m.id >= transitions.RingSize {
+				if r.RequestID != "" && m.id >= ringSize {
 					return
 				}
 

@@ -273,7 +273,7 @@ func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
 	}
 
 	for _, kind := range []string{"shipping", "billing"} {
-		edited(t, transitions.Applied)(s.SetAddress(t.Context(), edit("o-1", string(kind)), kind, address))
+		edited(t, transitions.Applied)(s.SetAddress(t.Context(), edit("o-1", kind), kind, address))
 	}
 
 	var limit *transitions.LimitError

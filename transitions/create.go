@@ -151,7 +151,7 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 		"createdAt":         dynamo.Millis(t.At),
 		"updatedAt":         dynamo.Millis(t.At),
 		"placeHash":         n.content().value(),
-		"recent":            dynamo.M(image{ringNames.slot[placeID%RingSize]: t.slot()}),
+		"recent":            dynamo.M(image{ringNames.slot[placeID%ringSize]: t.slot()}),
 		processedEvents:     dynamo.M(image{}),
 		"items":             &types.AttributeValueMemberL{Value: lines},
 		"total":             dynamo.M(image{"amount": dynamo.N(n.Total.Amount), "currency": dynamo.S(n.Total.Currency)}),

@@ -7,7 +7,7 @@
 // A [Request] asks for an event under an id; [Orders.Apply] sends ONE UpdateItem
 // whose condition holds the expected state, the event's guards and
 // "transitionId < :id", and whose update leaves a trace of the request in the item
-// (the ring, [RingSize] slots). When the condition fails, DynamoDB returns the item as
+// (the ring, 8 slots). When the condition fails, DynamoDB returns the item as
 // it stands, and the [Verdict] is read off that image alone; only evidence that the
 // ring has already overwritten comes from the journal. Who issues the ids: a Step
 // Functions execution computes them from its own data, so that its retries carry the
@@ -15,7 +15,7 @@
 //
 // The journal has one row per transition. The reader of the orders' stream writes it
 // ([JournalByStream]), or the transition itself ([JournalTransactional]). From it come
-// [Orders.History] and what an order must be ([Rebuild]). Package inspect shows from both
+// [Orders.History] and what an order must be ([Facts.Rebuild]). Package inspect shows from both
 // where an order was, and compares all orders with their journals.
 //
 // Before payment the content of an order may be edited ([Orders.AddItems] and the

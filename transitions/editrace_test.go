@@ -51,7 +51,7 @@ func TestNoEditSlipsInBehindThePayment(t *testing.T) {
 				t.Errorf("paid at version %d for %d, the order is at version %d for %d", paid.Order.ContentVersion, paid.Order.Total.Amount, now.ContentVersion, now.Total.Amount)
 			}
 
-			if want := 2500 + 1200*int64(now.ContentVersion); now.Total.Amount != want || len(now.Items) != 1+int(now.ContentVersion) {
+			if want := 2500 + 1200*now.ContentVersion; now.Total.Amount != want || len(now.Items) != 1+int(now.ContentVersion) {
 				t.Errorf("after %d edits the total is %d, want %d", now.ContentVersion, now.Total.Amount, want)
 			}
 		}

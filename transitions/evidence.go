@@ -73,7 +73,7 @@ func (o *Order) byRequest(key digest) (Transition, bool) {
 
 // slot returns the ring's entry for id, and whether it is that very id.
 func (o *Order) slot(id TransitionID) (Transition, bool) {
-	t := o.ring[id%RingSize]
+	t := o.ring[id%ringSize]
 	return t, t.ID == id
 }
 
@@ -147,8 +147,8 @@ func (o *Order) madeBy(call string) (Transition, bool) {
 func (o *Order) oldestForgotten() TransitionID {
 	var last TransitionID
 	for _, t := range o.ring {
-		if t.ID > RingSize {
-			last = max(last, t.ID-RingSize)
+		if t.ID > ringSize {
+			last = max(last, t.ID-ringSize)
 		}
 	}
 

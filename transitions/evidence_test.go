@@ -148,7 +148,7 @@ func TestARequestIdIsKnownWhereverTheRingEnds(t *testing.T) {
 		apply(given("o-1", workflow.Pay, 2))
 
 		first := apply(keyed("o-1", workflow.ShipPart, "k"))
-		for id := first.Transition.ID + 1; id < first.Transition.ID+3*transitions.RingSize; id++ {
+		for id := first.Transition.ID + 1; id < first.Transition.ID+3*ringSize; id++ {
 			apply(given("o-1", workflow.ShipPart, id))
 			sameTransition(t, s.want(t, keyed("o-1", workflow.ShipPart, "k"), transitions.Replayed).Transition, first.Transition)
 			sameTransition(t, s.want(t, transitions.Request{OrderID: "o-1", Event: workflow.ShipPart, RequestID: "k", TransitionID: id + 1}, transitions.Replayed).Transition, first.Transition)

@@ -23,6 +23,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // placeID is the transitionId of placing an order.
 const placeID transitions.TransitionID = 1
 
+// ringSize is how many transitions an order's item remembers.
+const ringSize = 8
+
 // shop is a set of orders on an embedded engine of its own.
 type shop struct {
 	*transitions.Orders

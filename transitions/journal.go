@@ -51,7 +51,7 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 		"event": dynamo.S(string(t.Event)), "toState": dynamo.S(string(t.To)), "at": dynamo.N(t.At.UnixMilli()),
 		"definitionVersion": dynamo.N(int64(version)),
 	}
-	if previous > 0 && old.ring == ([RingSize]Transition{}) {
+	if previous > 0 && old.ring == ([ringSize]Transition{}) {
 		row["adopted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
 

@@ -26,7 +26,7 @@ func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, erro
 		return Result{}, err
 	case found:
 		return p.compare(t, order), nil
-	case p.id != 0 && p.id <= max(order.TransitionID, order.ring[p.id%RingSize].ID):
+	case p.id != 0 && p.id <= max(order.TransitionID, order.ring[p.id%ringSize].ID):
 		// The id was skipped, and the condition transitionId < :id will refuse it in
 		// every later round, too. (The slot has a later id than the order only in an
 		// item that another program has changed.)

@@ -36,7 +36,7 @@ type Order struct {
 
 	placed  digest
 	item    image // as it came, for guards; nil when it did not come whole
-	ring    [RingSize]Transition
+	ring    [ringSize]Transition
 	ringed  bool  // the item has the map of the ring, filled or not
 	edits   image // the attribute processedEvents as it came
 	parcels image // the attribute parcels as it came
@@ -91,7 +91,7 @@ func (o *Order) Remembers(id TransitionID) bool {
 }
 
 // Recent returns the transitions that the item remembers, oldest first: the newest,
-// and where ids were skipped some older than RingSize.
+// and where ids were skipped some older than ringSize.
 func (o *Order) Recent() []Transition {
 	var out []Transition
 	for _, t := range o.ring {

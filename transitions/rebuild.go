@@ -33,7 +33,7 @@ type Facts struct {
 	// At is when the newest transition was made.
 	At time.Time `json:"at,omitzero"`
 
-	ring [RingSize]Transition
+	ring [ringSize]Transition
 }
 
 // Recent returns the transitions that the order's ring must hold, oldest first.
@@ -65,24 +65,23 @@ func (e *JournalError) Error() string {
 // Is reports whether target is ErrJournalBroken, which an unreadable row is not.
 func (e *JournalError) Is(target error) bool { return target == ErrJournalBroken && !e.Unreadable }
 
-// Rebuild computes what an order must be from its journal's rows, oldest first. It
-// reads nothing else: not the order, not the definition. Without rows it returns no
-// facts. Rows that are no chain (each must name the id and the state before it) end in
-// a [*JournalError] together with the facts up to there; errors of the sequence are
-// passed on.
-func Rebuild(rows iter.Seq2[Row, error]) (Facts, error) {
-	var f Facts
+// Rebuild computes what an order must be from its journal's rows, oldest first, beginning
+// with the facts that f holds already, usually none. It reads nothing else: not the order,
+// not the definition. Rows that are no chain (each must name the id and the state before
+// it) end in a [*JournalError], and f holds the facts up to there. Errors of the sequence
+// are returned as they are.
+func (f *Facts) Rebuild(rows iter.Seq2[Row, error]) error {
 	for row, err := range rows {
 		if err != nil {
-			return f, err
+			return err
 		}
 
 		if err := f.Add(row); err != nil {
-			return f, err
+			return err
 		}
 	}
 
-	return f, nil
+	return nil
 }
 
 // Add moves the facts on by one row. A row that does not continue them is a [*JournalError].
@@ -97,7 +96,7 @@ func (f *Facts) Add(row Row) error {
 	}
 	f.State, f.PreviousState, f.TransitionID = row.To, row.From, row.ID
 	f.DefinitionVersion, f.At = row.DefinitionVersion, row.At
-	f.ring[row.ID%RingSize] = row.Transition
+	f.ring[row.ID%ringSize] = row.Transition
 
 	return nil
 }

@@ -37,7 +37,8 @@ func TestAnOrderIsRebuiltFromItsJournal(t *testing.T) {
 			rt.Fatal(err)
 		}
 
-		facts, err := transitions.Rebuild(s.Rows(t.Context(), id, 0))
+		var facts transitions.Facts
+		err = facts.Rebuild(s.Rows(t.Context(), id, 0))
 		if err != nil || facts.State != order.State || facts.PreviousState != order.PreviousState || facts.TransitionID != order.TransitionID || facts.DefinitionVersion != 1 {
 			rt.Fatalf("rebuilt %+v, error %v, the order is %+v", facts, err, order)
 		}
@@ -59,7 +60,7 @@ func TestABrokenJournalIsNotRebuilt(t *testing.T) {
 		"the states do not meet":      {first, row(2, 1, workflow.OnHold, workflow.Pending)},
 		"the ids do not grow":         {first, row(1, 1, workflow.Pending, workflow.OnHold)},
 	} {
-		_, err := transitions.Rebuild(func(yield func(transitions.Row, error) bool) {
+		err := new(transitions.Facts).Rebuild(func(yield func(transitions.Row, error) bool) {
 			for _, r := range rows {
 				if !yield(r, nil) {
 					return

@@ -58,7 +58,7 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 		r.Lost = lost
 	}
 
-	if r.Facts, err = Rebuild(counted(o.Rows(ctx, id, 0), &r.Rows)); err != nil {
+	if err := r.Rebuild(counted(o.Rows(ctx, id, 0), &r.Rows)); err != nil {
 		return r, err
 	}
 
@@ -129,7 +129,7 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 }
 
 // ringImage is the ring as an attribute.
-func ringImage(ring [RingSize]Transition) image {
+func ringImage(ring [ringSize]Transition) image {
 	img := image{}
 	for k, t := range ring {
 		if t.ID == 0 {

@@ -13,12 +13,12 @@ import (
 	"ratchet/workflow"
 )
 
-// RingSize is how many recent transitions an order's item remembers. It is part of
+// ringSize is how many recent transitions an order's item remembers. It is part of
 // the data format.
-const RingSize = 8
+const ringSize = 8
 
 // The ring is the order's attribute "recent", a map with up to three members for each
-// slot k = transitionId mod RingSize:
+// slot k = transitionId mod ringSize:
 //
 //	s<k>  "<id> <event> <to> <epoch ms> <call>[ <flags>]", a string
 //	f<k>  the state that it left, copied by the same write; none for placing
@@ -28,8 +28,8 @@ const RingSize = 8
 // requests are compared, not their hashes. Every byte counts, since it is there eight
 // times and a write unit is 1 KB; a slot is one value, since one update cannot set a
 // map and a member of it.
-var ringNames = func() (names struct{ slot, from, request [RingSize]string }) {
-	for k := range RingSize {
+var ringNames = func() (names struct{ slot, from, request [ringSize]string }) {
+	for k := range ringSize {
 		n := strconv.Itoa(k)
 		names.slot[k], names.from[k], names.request[k] = "s"+n, "f"+n, "r"+n
 	}
@@ -92,7 +92,7 @@ func parseSlot(text string) (Transition, error) {
 }
 
 // ring reads the attribute recent.
-func (r *reader) ring(recent image) (ring [RingSize]Transition) {
+func (r *reader) ring(recent image) (ring [ringSize]Transition) {
 	for k, name := range ringNames.slot {
 		if recent[name] == nil {
 			continue

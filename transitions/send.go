@@ -76,7 +76,7 @@ func (o *Orders) readsFirst(p *plan) bool {
 
 	// The condition of the write looks for the request id in the ring only. Where the
 	// id is so high that the ring may have forgotten some, the journal has to be asked.
-	return p.key != digest{} && p.id > RingSize+1
+	return p.key != digest{} && p.id > ringSize+1
 }
 
 // send sends the write until DynamoDB has decided, in the way that the journal asks for.

@@ -74,7 +74,7 @@ func (o *Order) after(w *write, version int) *Order {
 	after.item = nil
 	after.PreviousState, after.State, after.TransitionID = o.State, t.To, t.ID
 	after.DefinitionVersion, after.UpdatedAt = version, t.At
-	after.ring[t.ID%RingSize], after.ringed = t, true
+	after.ring[t.ID%ringSize], after.ringed = t, true
 
 	if w.parcel != nil {
 		w.parcel.apply(&after)

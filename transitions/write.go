@@ -35,9 +35,9 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 		":slot":    t.slot(),
 	}
 
-	update := updateExpressions[t.ID%RingSize].anonymous
+	update := updateExpressions[t.ID%ringSize].anonymous
 	if t.request != (digest{}) {
-		update = updateExpressions[t.ID%RingSize].named
+		update = updateExpressions[t.ID%ringSize].named
 		values[":req"] = t.request.value()
 	}
 
@@ -70,7 +70,7 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 
 // updateExpressions holds the update of each slot: for a transition without a request
 // id, and for one with.
-var updateExpressions = func() (out [RingSize]struct{ anonymous, named *string }) {
+var updateExpressions = func() (out [ringSize]struct{ anonymous, named *string }) {
 	for k := range out {
 		set := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, " +
 			"recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
@@ -116,7 +116,7 @@ func (o *Orders) condition(w *write, values image) string {
 // unusedKey refuses a request id that the ring remembers, under whatever id: a caller
 // that refreshes its If-Match between two tries is still the same caller.
 var unusedKey = func() string {
-	used := make([]string, RingSize)
+	used := make([]string, ringSize)
 	for k, name := range ringNames.request {
 		used[k] = "recent." + name + " = :req"
 	}
@@ -145,7 +145,7 @@ func newSources(most int) (s sources) {
 func pinned(base *Order, values image) string {
 	values[":from0"] = dynamo.S(string(base.State))
 	values[":previous"] = dynamo.N(int64(base.TransitionID))
-	values[":content"] = dynamo.N(int64(base.ContentVersion))
+	values[":content"] = dynamo.N(base.ContentVersion)
 
 	return "orderState = :from0 AND " + equalsOrAbsent("transitionId", ":previous", base.TransitionID == 0) +
 		" AND " + equalsOrAbsent("contentVersion", ":content", base.ContentVersion == 0)

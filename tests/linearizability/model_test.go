@@ -14,6 +14,9 @@ import (
 // placeID is the transitionId of placing an order.
 const placeID transitions.TransitionID = 1
 
+// ringSize is how many transitions an order's item remembers.
+const ringSize = 8
+
 type call struct {
 	verb    string
 	request transitions.Request
@@ -89,7 +92,7 @@ func step(o *order, c call, a answer) (bool, *order) {
 	case verdict == transitions.Applied && a.id > entry.id:
 		// The answer was lost, and the image is that of a later moment. When the slot
 		// had been used again by then, the journal knew the transition but not the call.
-		forgotten := a.id >= entry.id+transitions.RingSize
+		forgotten := a.id >= entry.id+ringSize
 		return a.verdict == transitions.Applied || (forgotten && a.verdict == transitions.Replayed), after
 	case verdict == transitions.Illegal || verdict == transitions.NotFound:
 		return a.verdict == verdict && !a.found, after
@@ -124,9 +127,9 @@ func (a answer) standsAt(o *order) bool {
 // remembers reports whether the ring in the answer holds what it must: for each slot
 // the newest transition that belongs there, oldest first.
 func (a answer) remembers(o *order) bool {
-	var slots [transitions.RingSize]bool
+	var slots [ringSize]bool
 	for i := len(a.ring); o != nil; o = o.before {
-		if slot := o.id % transitions.RingSize; !slots[slot] {
+		if slot := o.id % ringSize; !slots[slot] {
 			slots[slot] = true
 
 			if i--; i < 0 || a.ring[i] != o.made() {
@@ -143,9 +146,9 @@ func (a answer) remembers(o *order) bool {
 }
 
 // older reports whether an entry before this one belongs into a slot not yet seen.
-func (o *order) older(slots [transitions.RingSize]bool) bool {
+func (o *order) older(slots [ringSize]bool) bool {
 	for e := o.before; e != nil; e = e.before {
-		if !slots[e.id%transitions.RingSize] {
+		if !slots[e.id%ringSize] {
 			return true
 		}
 	}
