@@ -50,7 +50,7 @@ type counter struct {
 func newCounter(t *testing.T, retryer func() aws.Retryer) *counter {
 	t.Helper()
 
-	cfg := embeddedtest.Backend(t)
+	cfg := embeddedtest.Open(t).AWSConfig()
 	cfg.Retryer = retryer
 	direct := dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, direct, countersTable)
@@ -323,6 +323,43 @@ func TestAHookMayEndTheGoroutine(t *testing.T) {
 	}
 }
 
+// openBody answers every request and records whether the body of its answer was closed.
+type openBody struct {
+	io.Reader
+	closed bool
+}
+
+func (b *openBody) Close() error {
+	b.closed = true
+	return nil
+}
+
+func (b *openBody) Do(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: b, Request: r}, nil
+}
+
+func TestAnAnswerThatIsLostIsClosed(t *testing.T) {
+	for name, after := range map[string]func(*embeddedtest.Call) error{
+		"by an error": func(*embeddedtest.Call) error { return embeddedtest.ErrLost },
+		"by an exit":  func(*embeddedtest.Call) error { runtime.Goexit(); return nil },
+	} {
+		body := &openBody{Reader: strings.NewReader("answer")}
+		transport := embeddedtest.NewTransport(body)
+		transport.After(after)
+
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = transport.Do(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)) //nolint:bodyclose // there is no response
+		}()
+		<-done
+
+		if !body.closed {
+			t.Errorf("%s: the body is open", name)
+		}
+	}
+}
+
 func TestAnAroundHookStandsForTheService(t *testing.T) {
 	counter := newCounter(t, embeddedtest.NoRetries)
 
@@ -453,6 +490,47 @@ func TestTheTransportIsSafeForConcurrentUse(t *testing.T) {
 
 	if n := counter.transport.Count("UpdateItem"); lost.Strikes() != n/4 || counter.value(t) != n-n/4 {
 		t.Errorf("%d calls, %d lost, value %d", n, lost.Strikes(), counter.value(t))
+	}
+}
+
+func TestBackendIsDynamoDBLocalIfTheEnvironmentNamesOne(t *testing.T) {
+	local := httptest.NewServer(embeddedtest.Open(t).Handler())
+	defer local.Close()
+	t.Setenv(embeddedtest.LocalURL, local.URL)
+
+	users := map[string]bool{}
+	for range 2 {
+		cfg := embeddedtest.Backend(t)
+		transport := embeddedtest.Intercept(&cfg)
+
+		if _, err := dynamodb.NewFromConfig(cfg).ListTables(t.Context(), &dynamodb.ListTablesInput{}); err != nil {
+			t.Fatal(err)
+		}
+
+		user, err := cfg.Credentials.Retrieve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		users[user.AccessKeyID] = true
+
+		if transport.Count("ListTables") != 1 {
+			t.Errorf("calls %v, want one", transport.Calls())
+		}
+	}
+
+	if len(users) != 2 {
+		t.Errorf("two tests share an access key: %v", users)
+	}
+}
+
+func TestBackendIsAnEngineOtherwise(t *testing.T) {
+	t.Setenv(embeddedtest.LocalURL, "")
+	db := dynamodb.NewFromConfig(embeddedtest.Backend(t))
+	embeddedtest.Create(t, db, countersTable)
+
+	out, err := db.ListTables(t.Context(), &dynamodb.ListTablesInput{})
+	if err != nil || len(out.TableNames) != 1 {
+		t.Errorf("tables %v, error %v", out, err)
 	}
 }
 

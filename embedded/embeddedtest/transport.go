@@ -180,6 +180,15 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 		return answerError(r, err)
 	}
 
+	// Also if the hook panics or exits: an open body keeps its connection.
+	answered := false
+	defer func() {
+		if !answered {
+			_, _ = io.Copy(io.Discard, response.Body)
+			_ = response.Body.Close()
+		}
+	}()
+
 	if after != nil {
 		if err := after(c); err != nil {
 			fault = err
@@ -187,11 +196,10 @@ func (t *Transport) Do(r *http.Request) (*http.Response, error) {
 	}
 
 	if fault != nil {
-		_, _ = io.Copy(io.Discard, response.Body)
-		_ = response.Body.Close()
-
 		return answerError(r, fault)
 	}
+
+	answered = true
 
 	return response, nil
 }
