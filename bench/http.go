@@ -33,7 +33,7 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	defer os.RemoveAll(dir)
 
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
-		API: server.API{Rate: -1}}, slog.New(slog.DiscardHandler), server.Hooks{})
+		API: server.APIConfig{Rate: -1}}, slog.New(slog.DiscardHandler), server.Events{})
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, err
 	}
 
-	handler, err := b.API(ctx, false, io.Discard)
+	handler, err := b.APIHandler(ctx, false, io.Discard)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	s := &scenario.Session{Plan: scenario.Default(work.orders)}
 
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notifications.jsonl"),
-		DeclinePercent: 5, TimeoutPercent: 3, CarrierDelay: 100 * time.Millisecond}, nil, s.Meter.Hooks())
+		DeclinePercent: 5, TimeoutPercent: 3, CarrierDelay: 100 * time.Millisecond}, nil, s.Meter.Events())
 	if err != nil {
 		return nil, err
 	}

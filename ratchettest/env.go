@@ -28,8 +28,8 @@ type Config struct {
 	// NoWorker leaves the worker, the stream poller and the carrier out: the tables
 	// exist, and nothing reacts to transitions.
 	NoWorker bool
-	// Hooks also get what the server reports.
-	Hooks server.Hooks
+	// Events are called in addition to the ones that Env itself needs.
+	Events server.Events
 	// Log gets the server's log. Default: it is discarded.
 	Log *slog.Logger
 	// Patience is how long a Want method waits. Default: 20 s. In a synctest bubble it is
@@ -73,7 +73,7 @@ func Start(t testing.TB, cfg Config) *Env {
 
 	env.fillServer(&cfg)
 
-	backend, err := server.Embed(cfg.Server, cfg.Log, env.core.observe(cfg.Hooks))
+	backend, err := server.Embed(cfg.Server, cfg.Log, env.core.observe(cfg.Events))
 	if err != nil {
 		t.Fatalf("open the server: %v", err)
 	}
@@ -142,7 +142,7 @@ func (e *Env) fillServer(cfg *Config) {
 }
 
 // observe adds to the hooks that waits look again after each event.
-func (c *core) observe(h server.Hooks) server.Hooks {
+func (c *core) observe(h server.Events) server.Events {
 	decided, reacted := h.Decided, h.Reacted
 
 	h.Decided = func(id transitions.OrderID, event workflow.Event, verdict transitions.Verdict) {

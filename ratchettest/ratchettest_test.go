@@ -159,9 +159,9 @@ func TestAnOwnComponentStopsWithTheTest(t *testing.T) {
 	}
 }
 
-func TestTheTestsHooksAreCalledToo(t *testing.T) {
+func TestEventsOfTheConfigAreCalledToo(t *testing.T) {
 	var decided, reacted atomic.Int32
-	env := ratchettest.Start(t, ratchettest.Config{Hooks: server.Hooks{
+	env := ratchettest.Start(t, ratchettest.Config{Events: server.Events{
 		Decided: func(transitions.OrderID, workflow.Event, transitions.Verdict) { decided.Add(1) },
 		Reacted: func(string, transitions.Change) { reacted.Add(1) },
 	}})

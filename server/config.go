@@ -15,74 +15,77 @@ import (
 	"ratchet/workflow/file"
 )
 
-// Config says where Ratchet's data is and how its parts behave. The zero value
-// runs: embedded engine, data in .ratchet.
+// Config says where Ratchet's data is and how its parts behave. The zero value is ready
+// to use: the embedded engine with its data in .ratchet. The tags are the names of the
+// command line's settings.
 type Config struct {
-	// EndpointURL is a compatible endpoint for all three services, like
-	// http://127.0.0.1:8700. Empty: AWS when a region is configured, the embedded
-	// engine otherwise.
+	// EndpointURL is a compatible endpoint for all four services (DynamoDB, DynamoDB
+	// Streams, Step Functions and SQS), like http://127.0.0.1:8700. Empty: AWS if a region
+	// is configured, else the embedded engine.
 	EndpointURL string `koanf:"endpoint-url"`
-	// Data is the embedded engine's directory. Default ".ratchet".
+	// Data is the embedded engine's directory. Default: ".ratchet".
 	Data string `koanf:"data"`
-	// Listen is where `ratchet dev` serves the engine. Default 127.0.0.1:8700.
+	// Listen is where `ratchet dev` serves the engine. Default: [DefaultListen].
 	Listen string `koanf:"listen"`
-	// Prefix begins the names of tables, activities and the state machine.
-	// Default "ratchet-".
+	// Prefix begins the names of tables, activities and the state machine, at most 40 of
+	// A-Z a-z 0-9 _ -. Default: "ratchet-".
 	Prefix string `koanf:"prefix"`
-	// RoleARN is the role of the state machine on AWS. The engine needs none.
+	// RoleARN is the role of the state machine on AWS. The engine ignores it.
 	RoleARN string `koanf:"role-arn"`
 	// Notify is where notifications go: "log"; "file:FILE", one line of JSON each;
-	// "dir:DIR", one file each, which honours the notification's key; or an http(s)
-	// URL, which needs WebhookSecret. Default "log".
+	// "dir:DIR", one file each, written once per notification key; or an http(s) URL,
+	// which needs WebhookSecret. Default: "log".
 	Notify string `koanf:"notify"`
-	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text; the
-	// new one and the old one, separated by a space, while it is being changed. It is
+	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
+	// a rotation it holds the new secret and the old one, separated by a space. It is
 	// never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
 	// CallbackSecret verifies what the payment processor sends, in the same form. Empty:
 	// every callback is refused. It is never printed.
 	CallbackSecret string `koanf:"callback-secret"`
-	// WebhookReach is how far webhooks go: "public", "loopback" or "private", see
-	// webhooks.Reach. Default: loopback where the data is on this machine, else public.
+	// WebhookReach says which addresses webhooks may be sent to: "public", "loopback" or
+	// "private", see [webhooks.Reach]. Default: loopback if the data is on this machine,
+	// else public.
 	WebhookReach string `koanf:"webhook-reach"`
-	// Journal says who writes the orders' journal: "stream" (the reader of the stream,
-	// the default) or "transactional" (each transition itself, see
-	// [transitions.JournalMode]).
+	// Journal says who writes the orders' journal: "stream" (the poller of the stream) or
+	// "transactional" (each transition itself), see [transitions.JournalMode]. Default:
+	// "stream".
 	Journal string `koanf:"journal"`
-	// OrderDefinition is the file (YAML or JSON, see package workflow/file) of what orders may
-	// do. Default: [workflow.Order].
+	// OrderDefinition is a file (YAML or JSON, see package workflow/file) with the
+	// definition of orders. Default: [workflow.Order].
 	OrderDefinition string `koanf:"order-definition"`
-	// AcceptVersions are other versions of the definition whose orders may be moved as
-	// they are (see [transitions.Config]).
+	// AcceptVersions are other versions of the definition whose orders may be moved
+	// without a migration (see [transitions.Config]).
 	AcceptVersions []int `koanf:"accept-versions"`
 	// ActionKeys sign the ids of one-time actions and hash their PINs: VERSION:BASE64, the
-	// signing one first, then older ones (`ratchet actions key` makes one). Empty: the
-	// keys in the data directory, where there is one; on AWS there are none. Never printed.
+	// signing key first, then older ones (`ratchet actions key` makes one). Empty: the
+	// keys in the data directory; on AWS there are none. They are never printed.
 	ActionKeys string `koanf:"action-keys"`
-	// RequestsQueue is the SQS queue that transition requests come by, its URL or its
-	// name; a name is created by Init. Empty: none. See queues/requests.
+	// RequestsQueue is the SQS queue that transition requests arrive on: its URL, or its
+	// name, which Init creates. Empty: no queue. See package queues/requests.
 	RequestsQueue string `koanf:"requests-queue"`
-	// Slots is how many tasks of one activity a worker holds at once, and how
-	// many requests from the queue. Default 32.
+	// Slots is how many tasks of one activity a worker runs at the same time, and how
+	// many requests from the queue, 1 to 1000. Default: 32.
 	Slots int `koanf:"slots"`
-	// DeclinePercent and TimeoutPercent are how the sandbox gateway behaves, 0 to 100.
+	// DeclinePercent is the share of payments that the sandbox gateway declines,
+	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
 	DeclinePercent int `koanf:"decline-percent"`
 	TimeoutPercent int `koanf:"timeout-percent"`
-	// EffectLease is how long a worker may take for one effect; after that another one
-	// repeats it under the same key. It must be longer than a webhook's time-out
-	// (15 s) when webhooks are used. Default 20 s.
+	// EffectLease is how long a worker may take for one effect, 1 s to 1 h; after that
+	// another worker repeats it under the same key. With webhooks it must be longer than
+	// a webhook's time-out (15 s). Default: 20 s.
 	EffectLease time.Duration `koanf:"effect-lease"`
 	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
-	// deliver. Default 2 s.
+	// deliver. Default: 2 s.
 	CarrierDelay time.Duration `koanf:"carrier-delay"`
-	// API is about the HTTP API.
-	API API `koanf:",squash"`
+	// API configures the HTTP API.
+	API APIConfig `koanf:",squash"`
 }
 
-// DefaultListen is where `ratchet dev` serves unless told otherwise.
+// DefaultListen is where `ratchet dev` serves the engine by default.
 const DefaultListen = "127.0.0.1:8700"
 
-// WithDefaults returns the configuration with every empty field filled.
+// WithDefaults returns the configuration with its empty fields set to their defaults.
 func (c Config) WithDefaults() Config {
 	fill := func(field *string, value string) {
 		if *field == "" {
@@ -107,6 +110,7 @@ func (c Config) WithDefaults() Config {
 	if c.CarrierDelay == 0 {
 		c.CarrierDelay = 2 * time.Second
 	}
+
 	c.API = c.API.withDefaults()
 
 	return c
@@ -114,57 +118,75 @@ func (c Config) WithDefaults() Config {
 
 var prefixRule = regexp.MustCompile(`^[A-Za-z0-9_-]{0,40}$`)
 
-// Validate names the first field that breaks a rule, and the rule. It expects
-// defaults to be filled.
+// Validate reports every field that breaks a rule, with its value and the rule. Call it
+// on a configuration that [Config.WithDefaults] has filled. Secrets, keys and files are
+// checked when they are read.
 func (c Config) Validate() error {
-	if c.EndpointURL != "" {
-		u, err := url.Parse(c.EndpointURL)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-			return fmt.Errorf("endpoint-url %q: must be http://HOST:PORT or https://HOST", c.EndpointURL)
+	var faults []error
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
 
-	switch {
-	case !prefixRule.MatchString(c.Prefix):
-		return fmt.Errorf("prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
-	case c.Journal != transitions.JournalByStream.String() && c.Journal != transitions.JournalTransactional.String():
-		return fmt.Errorf(`journal %q: must be "stream" or "transactional"`, c.Journal)
-	case c.RequestsQueue != "" && !strings.Contains(c.RequestsQueue, "://") && !queueNameRule.MatchString(c.RequestsQueue):
-		return fmt.Errorf(requestsQueueRule, c.RequestsQueue)
-	case c.Slots < 1 || c.Slots > 1000:
-		return fmt.Errorf("slots %d: 1 to 1000", c.Slots)
-	case c.DeclinePercent < 0 || c.DeclinePercent > 100:
-		return fmt.Errorf("decline-percent %d: 0 to 100", c.DeclinePercent)
-	case c.TimeoutPercent < 0 || c.TimeoutPercent > 100:
-		return fmt.Errorf("timeout-percent %d: 0 to 100", c.TimeoutPercent)
-	case c.EffectLease < time.Second || c.EffectLease > time.Hour:
-		return fmt.Errorf("effect-lease %s: 1s to 1h", c.EffectLease)
-	case c.CarrierDelay < 0:
-		return errors.New("carrier-delay: must not be negative")
+	require(c.EndpointURL == "" || isHTTPURL(c.EndpointURL), "endpoint-url %q: must be http://HOST:PORT or https://HOST", c.EndpointURL)
+	require(prefixRule.MatchString(c.Prefix), "prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
+	require(slices.Contains(journalModes(), c.Journal), `journal %q: must be "stream" or "transactional"`, c.Journal)
+	require(c.RequestsQueue == "" || isURL(c.RequestsQueue) || queueNameRule.MatchString(c.RequestsQueue), requestsQueueRule, c.RequestsQueue)
+
+	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)
+	require(c.DeclinePercent >= 0 && c.DeclinePercent <= 100, "decline-percent %d: 0 to 100", c.DeclinePercent)
+	require(c.TimeoutPercent >= 0 && c.TimeoutPercent <= 100, "timeout-percent %d: 0 to 100", c.TimeoutPercent)
+	require(c.EffectLease >= time.Second && c.EffectLease <= time.Hour, "effect-lease %s: 1s to 1h", c.EffectLease)
+	require(c.CarrierDelay >= 0, "carrier-delay %s: must not be negative", c.CarrierDelay)
+
+	require(slices.Contains(webhookReaches(), c.WebhookReach), "webhook-reach %q: public, loopback or private", c.WebhookReach)
+	require(isNotifyTarget(c.Notify), notifyRule, c.Notify)
+
+	if err := c.API.validate(); err != nil {
+		faults = append(faults, err)
 	}
 
-	if !slices.Contains([]string{"", string(webhooks.ReachPublic), string(webhooks.ReachLoopback), string(webhooks.ReachPrivate)}, c.WebhookReach) {
-		return fmt.Errorf("webhook-reach %q: public, loopback or private", c.WebhookReach)
-	}
-
-	switch kind, rest, _ := strings.Cut(c.Notify, ":"); kind {
-	case "log", "file", "dir", "http", "https":
-		if (kind == "log") != (rest == "") {
-			return fmt.Errorf(notifyRule, c.Notify)
-		}
-	default:
-		return fmt.Errorf(notifyRule, c.Notify)
-	}
-
-	return c.API.validate()
+	return errors.Join(faults...)
 }
 
-// ErrDefinition: the file that Config.OrderDefinition names cannot be read, or is no
-// definition.
+func isHTTPURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+}
+
+// isURL tells a queue's URL from its name.
+func isURL(text string) bool { return strings.Contains(text, "://") }
+
+func journalModes() []string {
+	return []string{transitions.JournalByStream.String(), transitions.JournalTransactional.String()}
+}
+
+// webhookReaches returns what Config.WebhookReach may be; empty stands for the default.
+func webhookReaches() []string {
+	return []string{"", string(webhooks.ReachPublic), string(webhooks.ReachLoopback), string(webhooks.ReachPrivate)}
+}
+
+const notifyRule = `notify %q: must be "log", "file:FILE", "dir:DIR" or an http(s) URL`
+
+func isNotifyTarget(target string) bool {
+	switch kind, rest, _ := strings.Cut(target, ":"); kind {
+	case "log":
+		return rest == ""
+	case "file", "dir", "http", "https":
+		return rest != ""
+	}
+
+	return false
+}
+
+// ErrDefinition means that the file of Config.OrderDefinition cannot be read or holds no
+// valid definition.
 var ErrDefinition = errors.New("order-definition")
 
-// orders is the configuration of the orders, clients and tables aside.
-func (c Config) orders() (transitions.Config, error) {
+// ordersConfig returns the configuration of the orders without clients and tables. It
+// reads the file of OrderDefinition.
+func (c Config) ordersConfig() (transitions.Config, error) {
 	cfg := transitions.Config{Versions: c.AcceptVersions}
 	if c.Journal == transitions.JournalTransactional.String() {
 		cfg.Journal = transitions.JournalTransactional
@@ -186,5 +208,3 @@ func (c Config) orders() (transitions.Config, error) {
 
 	return cfg, nil
 }
-
-const notifyRule = `notify %q: must be "log", "file:FILE", "dir:DIR" or an http(s) URL`

@@ -6,7 +6,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Units are DynamoDB capacity units of a number of calls.
+// Units is a number of calls and the DynamoDB capacity units that they consumed.
 type Units struct {
 	Calls int64   `json:"calls"`
 	Read  float64 `json:"readUnits"`
@@ -19,12 +19,14 @@ func (u *Units) add(read, write float64) {
 	u.Write += write
 }
 
-// Consumption adds up what transitions, placings and edits consume, per verdict and
-// per order. It is what [Hooks].Consumed wants; its zero value is ready. DynamoDB bills
-// a failed condition and reports nothing for it, so refused and repeated calls count
-// here as calls without units.
+// Consumption adds up the capacity units of transitions, creations and edits, per verdict
+// and per order. Use its Add as [Events].Consumed. The zero value is ready to use; all
+// methods may be called concurrently.
+//
+// DynamoDB bills a write whose condition fails but reports no units for it, so refused
+// and repeated calls count here as calls without units.
 type Consumption struct {
-	// PerOrder keeps a sum for each order, too: for a finite number of orders only.
+	// PerOrder also keeps a sum for each order. Memory grows with the number of orders.
 	PerOrder bool
 
 	mu       sync.Mutex
@@ -32,7 +34,7 @@ type Consumption struct {
 	orders   map[transitions.OrderID]Units
 }
 
-// Add counts one call.
+// Add counts one call and its units.
 func (c *Consumption) Add(id transitions.OrderID, v transitions.Verdict, read, write float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,8 +44,8 @@ func (c *Consumption) Add(id transitions.OrderID, v transitions.Verdict, read, w
 	}
 	sum := c.verdicts[v]
 	sum.add(read, write)
-
 	c.verdicts[v] = sum
+
 	if c.PerOrder {
 		sum := c.orders[id]
 		sum.add(read, write)
@@ -51,7 +53,7 @@ func (c *Consumption) Add(id transitions.OrderID, v transitions.Verdict, read, w
 	}
 }
 
-// ByVerdict returns the sums of the verdicts that were given.
+// ByVerdict returns the sums by the name of the verdict. A verdict without calls is absent.
 func (c *Consumption) ByVerdict() map[string]Units {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -64,21 +66,23 @@ func (c *Consumption) ByVerdict() map[string]Units {
 	return out
 }
 
-// Order returns the sum of one order.
+// Order returns the sum of one order. It is zero without PerOrder.
 func (c *Consumption) Order(id transitions.OrderID) Units {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.orders[id]
 }
 
-// Most returns the largest numbers that any order has, each by itself, and how many
-// orders were counted.
+// Most returns the largest number of calls, of read units and of write units that an order
+// has, which may be those of different orders, and the number of orders.
 func (c *Consumption) Most() (most Units, orders int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	for _, sum := range c.orders {
-		most.Calls, most.Read, most.Write = max(most.Calls, sum.Calls), max(most.Read, sum.Read), max(most.Write, sum.Write)
+		most.Calls = max(most.Calls, sum.Calls)
+		most.Read = max(most.Read, sum.Read)
+		most.Write = max(most.Write, sum.Write)
 	}
 
 	return most, len(c.orders)

@@ -49,7 +49,7 @@ func TestTheJournalMayBeWrittenByTheTransitions(t *testing.T) {
 	dir := t.TempDir()
 	session := &scenario.Session{Plan: scenario.Default(30)}
 	consumed := &server.Consumption{PerOrder: true}
-	hooks := session.Meter.Hooks()
+	hooks := session.Meter.Events()
 	hooks.Consumed = consumed.Add
 
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
@@ -93,7 +93,7 @@ func TestSettingsOfTheOrdersAreChecked(t *testing.T) {
 		"a version 0":          {AcceptVersions: []int{0}},
 	} {
 		cfg.Data = t.TempDir()
-		if b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{}); err == nil {
+		if b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{}); err == nil {
 			t.Errorf("%s was taken", name)
 			_ = b.Close()
 		}

@@ -1,12 +1,20 @@
 // Package server wires Ratchet: it turns a [Config] into SDK clients, tables,
-// activities, workers and pollers, and runs them. It is the only place where the
-// parts meet, and a test starts what production starts.
+// activities, workers and pollers, and runs them. It is the only package that
+// connects the others, so a test runs the same program as production.
 //
 // # Model
 //
-// [Connect] decides where the data is (the embedded engine, a compatible endpoint,
-// or AWS) and returns a [Backend]: three SDK clients and the parts that read and
-// write through them. [Backend.Init] creates what is missing. [Backend.Run] is one
-// worker: activities, the stream's poller and the sandbox carrier, until its context
-// ends. Any number of workers may run on one backend, in one process or many.
+// [Connect] decides where the data is (the embedded engine, a compatible endpoint
+// or AWS) and returns a [Backend]: four SDK clients (DynamoDB, DynamoDB Streams, Step
+// Functions and SQS) and the parts that read and write through them. [Backend.Init]
+// creates the resources that are missing. [Backend.Run] runs one worker until its
+// context ends: the activities, the poller of the orders' stream, the consumer of the
+// requests' queue and the sweeps. [Backend.ServeAPI] serves the HTTP API. Any number of
+// workers and API servers may run on one backend, in one process or in many.
+//
+// # Caveats
+//
+// Only one process at a time can open the data directory of the embedded engine; other
+// processes reach it over HTTP. The bank and the carrier are sandboxes that keep their
+// data in tables of the same backend.
 package server

@@ -1,46 +1,20 @@
 package server
 
 import (
-	"log/slog"
-	"time"
-
-	"ratchet/activities"
-	"ratchet/queues"
+	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
-// activityEvents logs the steps of an activity worker at the level debug. Faults that
-// need an operator reach the log through the worker itself.
-func activityEvents(log *slog.Logger) activities.Events {
-	return activities.Events{
-		Polled: func(activity string, got bool, took time.Duration) {
-			log.Debug("polled an activity", "activity", activity, "task", got, "took", took)
-		},
-		PollFailed: func(activity string, err error) {
-			log.Debug("a poll of an activity failed", "activity", activity, "err", err)
-		},
-		Started: func(t activities.Task) { log.Debug("task started", "task", t) },
-		Heartbeat: func(t activities.Task, err error) {
-			log.Debug("heartbeat sent", "task", t, "err", err)
-		},
-		Done: func(d activities.Done) {
-			log.Debug("task ended", "task", d.Task, "outcome", d.Outcome, "error", d.ErrorName, "ran", d.Ran, "took", d.Took)
-		},
-	}
-}
-
-// queueEvents logs the steps of a queue's consumer at the level debug. Faults that need
-// an operator reach the log through the consumer itself.
-func queueEvents(log *slog.Logger) queues.Events {
-	return queues.Events{
-		Polled: func(messages int, took time.Duration) {
-			log.Debug("polled the requests' queue", "messages", messages, "took", took)
-		},
-		PollFailed: func(err error) { log.Debug("a poll of the requests' queue failed", "err", err) },
-		Extended: func(messages int, err error) {
-			log.Debug("visibility extended", "messages", messages, "err", err)
-		},
-		Ended: func(e queues.Ended) {
-			log.Debug("message ended", "message", e.Message, "outcome", e.Outcome.Kind, "disposition", e.Disposition, "ran", e.Ran, "took", e.Took)
-		},
-	}
+// Events are functions that the server calls when something happens. Each may be nil.
+// They are called from many goroutines and must not block.
+type Events struct {
+	// Decided is called with the verdict on each transition request.
+	Decided func(transitions.OrderID, workflow.Event, transitions.Verdict)
+	// Reacted is called after a handler of the orders' stream has handled a change.
+	Reacted func(handler string, change transitions.Change)
+	// Consumed is called with the capacity units of each call that ended in a verdict.
+	Consumed func(id transitions.OrderID, verdict transitions.Verdict, readUnits, writeUnits float64)
+	// Billed is called with what DynamoDB would bill for a request, by table, whoever sent
+	// it. Only the embedded engine calls it.
+	Billed func(table string, readUnits, writeUnits float64)
 }

@@ -17,11 +17,13 @@ import (
 	"ratchet/transitions"
 )
 
+// executionNameRule allows the length of a name but fewer characters than Step Functions:
+// https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 var executionNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
 
-// ExecutionName is the name of an order's execution: the order's id where Step
-// Functions allows it as a name, a digest of it elsewhere. One order, one name: a
-// second start finds the first.
+// ExecutionName returns the name of an order's execution: the order's id if Step Functions
+// allows it as a name, else a digest of it. Names of executions are unique, so an order
+// has at most one execution.
 func ExecutionName(id transitions.OrderID) string {
 	if executionNameRule.MatchString(string(id)) {
 		return string(id)
@@ -31,8 +33,10 @@ func ExecutionName(id transitions.OrderID) string {
 	return "order-" + hex.EncodeToString(sum[:16])
 }
 
-// Start starts the execution of an order, once: a repeat with the same order returns
-// the same execution, also after its end.
+// Start starts the execution of an order and returns its ARN. It is idempotent: a repeat
+// with the same order returns the same execution, also after its end. It fails with
+// [ErrOtherOrder] if the order's id was used with other content, and with
+// [transitions.ErrInvalidRequest] if the order breaks a rule.
 func (b *Backend) Start(ctx context.Context, stateMachineARN string, order transitions.NewOrder) (executionARN string, err error) {
 	if err := order.Validate(); err != nil {
 		return "", err
@@ -44,24 +48,31 @@ func (b *Backend) Start(ctx context.Context, stateMachineARN string, order trans
 	}
 
 	name := ExecutionName(order.ID)
-	out, err := b.SFN.StartExecution(ctx, &sfn.StartExecutionInput{StateMachineArn: &stateMachineARN, Name: &name, Input: aws.String(string(input))})
+	out, err := b.SFN.StartExecution(ctx, &sfn.StartExecutionInput{
+		StateMachineArn: &stateMachineARN,
+		Name:            &name,
+		Input:           aws.String(string(input)),
+	})
+
 	var exists *types.ExecutionAlreadyExists
 	switch {
 	case err == nil:
 		return aws.ToString(out.ExecutionArn), nil
 	case errors.As(err, &exists):
-		return b.started(ctx, stateMachineARN, name, string(input))
+		// Step Functions answers a repeat with the existing execution only while it runs.
+		return b.findStarted(ctx, stateMachineARN, name, string(input))
 	}
 
 	return "", fmt.Errorf("start the execution of order %s: %w", order.ID, err)
 }
 
-// ErrOtherOrder: the order's id has been used with other content.
+// ErrOtherOrder means that the order's id was used with other content.
 var ErrOtherOrder = errors.New("an execution of this name was started with another order")
 
-// started finds the execution that has taken the name and compares its input.
-func (b *Backend) started(ctx context.Context, stateMachineARN, name, input string) (string, error) {
+// findStarted returns the ARN of the execution with the name if it has the same input.
+func (b *Backend) findStarted(ctx context.Context, stateMachineARN, name, input string) (string, error) {
 	arn := executionARN(stateMachineARN, name)
+
 	out, err := b.SFN.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &arn})
 	if err != nil {
 		return "", fmt.Errorf("describe execution %s: %w", name, err)
@@ -74,12 +85,13 @@ func (b *Backend) started(ctx context.Context, stateMachineARN, name, input stri
 	return arn, nil
 }
 
-// executionARN is the ARN that Step Functions gives an execution of that name.
+// executionARN returns the ARN that Step Functions gives to an execution of that name.
 func executionARN(stateMachineARN, name string) string {
 	return strings.Replace(stateMachineARN, ":stateMachine:", ":execution:", 1) + ":" + name
 }
 
-// ExecutionARN is the ARN of the order's execution, whether it was started or not.
+// ExecutionARN returns the ARN of the order's execution, whether it exists or not. It
+// fails with [ErrNotInitialized] if there is no state machine.
 func (b *Backend) ExecutionARN(ctx context.Context, id transitions.OrderID) (string, error) {
 	arn, err := b.StateMachineARN(ctx)
 	if err != nil {

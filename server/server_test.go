@@ -103,7 +103,7 @@ func (s *shop) untilParked(t *testing.T, id transitions.OrderID, want workflow.S
 	t.Helper()
 
 	s.env.With(t).Wait("the execution to wait for "+string(want), func() (bool, string, error) {
-		tasks, err := s.Parked.Waiting(t.Context(), string(id))
+		tasks, err := s.ParkedTasks.Waiting(t.Context(), string(id))
 		return len(tasks) == 1 && tasks[0].Awaited == string(want), fmt.Sprintf("it waits for %v", tasks), err
 	})
 }
@@ -134,7 +134,7 @@ func TestManyOrdersAddUp(t *testing.T) {
 	session := &scenario.Session{Plan: scenario.Default(120)}
 
 	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
-		CarrierDelay: 5 * time.Millisecond, DeclinePercent: 10, TimeoutPercent: 5}, embeddedtest.Quiet(), session.Meter.Hooks())
+		CarrierDelay: 5 * time.Millisecond, DeclinePercent: 10, TimeoutPercent: 5}, embeddedtest.Quiet(), session.Meter.Events())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,69 +23,93 @@ import (
 	"ratchet/transitions"
 )
 
-// Tables are the names of the tables.
+// Tables are the names of the tables. `ratchet init --json` prints the struct, so the field
+// names are part of its output.
 type Tables struct {
 	Orders, Events, Once, Inventory, Parked, Leases, DeadLetters string
 	Actions, InventoryDue                                        string
 	Payments, PaymentsDue                                        string
 	Ledger                                                       ledger.Tables
-	// The sandboxes' own tables stand for the bank and the carrier.
+	// SandboxCharges is the data of the sandbox bank, SandboxShipments that of the carrier.
 	SandboxCharges, SandboxShipments string
-	// APIKeys holds what callers of the HTTP API are known by.
+	// APIKeys holds digests of the API keys, and the secrets of the HTTP API.
 	APIKeys string
 }
 
+// tablesFor returns the names with the prefix.
 func tablesFor(prefix string) Tables {
 	return Tables{
-		Orders: prefix + "orders", Events: prefix + "order-events", Once: prefix + "once", Inventory: prefix + "inventory",
-		Parked: prefix + "parked-tasks", Leases: prefix + "leases", DeadLetters: prefix + "dead-letters",
-		Actions: prefix + "actions", InventoryDue: prefix + "inventory-due",
-		Ledger: ledger.Tables{Accounts: prefix + "accounts", Entries: prefix + "ledger", Transfers: prefix + "transfers",
-			Holds: prefix + "holds"},
-		Payments: prefix + "payments", PaymentsDue: prefix + "payments-due",
-		SandboxCharges: prefix + "sandbox-charges", SandboxShipments: prefix + "sandbox-shipments",
-		APIKeys: prefix + "api-keys",
+		Orders:       prefix + "orders",
+		Events:       prefix + "order-events",
+		Once:         prefix + "once",
+		Inventory:    prefix + "inventory",
+		Parked:       prefix + "parked-tasks",
+		Leases:       prefix + "leases",
+		DeadLetters:  prefix + "dead-letters",
+		Actions:      prefix + "actions",
+		InventoryDue: prefix + "inventory-due",
+		Payments:     prefix + "payments",
+		PaymentsDue:  prefix + "payments-due",
+		Ledger: ledger.Tables{
+			Accounts:  prefix + "accounts",
+			Entries:   prefix + "ledger",
+			Transfers: prefix + "transfers",
+			Holds:     prefix + "holds",
+		},
+		SandboxCharges:   prefix + "sandbox-charges",
+		SandboxShipments: prefix + "sandbox-shipments",
+		APIKeys:          prefix + "api-keys",
 	}
 }
 
 const (
-	// effectRetention is how long an effect is remembered: longer than the stream's
-	// 24 h and any redrive of a dead letter.
+	// effectRetention is how long the claim of an effect is kept. It must exceed the 24 h
+	// of the stream and the time in which an operator may redrive a dead letter.
 	effectRetention = 30 * 24 * time.Hour
-	// tableWait bounds the wait for a new table to become active.
+	// tableWait is how long CreateTables waits for one new table to become active.
 	tableWait = 2 * time.Minute
 )
 
-type table struct {
+// tableSpec is a table to create.
+type tableSpec struct {
 	input *dynamodb.CreateTableInput
-	// expiry is the attribute of its time to live, if it has one.
-	expiry string
+	// expiryAttribute is the attribute of the table's time to live; empty for none.
+	expiryAttribute string
 }
 
 func (t Tables) payments() payments.Tables {
 	return payments.Tables{Payments: t.Payments, Due: t.PaymentsDue}
 }
 
-func (t Tables) all() []table {
-	all := []table{
-		{transitions.OrdersTable(t.Orders), ""}, {transitions.JournalTable(t.Events), ""},
-		{once.TableInput(t.Once), once.ExpiryAttribute}, {inventory.TableInput(t.Inventory), ""}, {inventory.DueTableInput(t.InventoryDue), ""},
-		{tasktoken.TableInput(t.Parked), tasktoken.ExpiryAttribute}, {actions.TableInput(t.Actions), actions.ExpiryAttribute},
-		{streams.LeaseTableInput(t.Leases), ""}, {streams.DeadLetterTableInput(t.DeadLetters), ""},
-		{banksandbox.Table(t.SandboxCharges), ""}, {carriersandbox.Table(t.SandboxShipments), ""},
-		{auth.TableInput(t.APIKeys), ""},
+// all returns the specification of every table.
+func (t Tables) all() []tableSpec {
+	specs := []tableSpec{
+		{input: transitions.OrdersTable(t.Orders)},
+		{input: transitions.JournalTable(t.Events)},
+		{input: once.TableInput(t.Once), expiryAttribute: once.ExpiryAttribute},
+		{input: inventory.TableInput(t.Inventory)},
+		{input: inventory.DueTableInput(t.InventoryDue)},
+		{input: tasktoken.TableInput(t.Parked), expiryAttribute: tasktoken.ExpiryAttribute},
+		{input: actions.TableInput(t.Actions), expiryAttribute: actions.ExpiryAttribute},
+		{input: streams.LeaseTableInput(t.Leases)},
+		{input: streams.DeadLetterTableInput(t.DeadLetters)},
+		{input: banksandbox.Table(t.SandboxCharges)},
+		{input: carriersandbox.Table(t.SandboxShipments)},
+		{input: auth.TableInput(t.APIKeys)},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
-		all = append(all, table{input, ""})
+		specs = append(specs, tableSpec{input: input})
 	}
 
-	return all
+	return specs
 }
 
-// CreateTables creates the tables that are missing and waits until all are active.
+// CreateTables creates the tables that are missing and waits until all are active, up to
+// two minutes for each. It is idempotent.
 func (b *Backend) CreateTables(ctx context.Context) error {
 	for _, t := range b.Tables.all() {
 		_, err := b.DynamoDB.CreateTable(ctx, t.input)
+
 		var exists *types.ResourceInUseException
 		if err != nil && !errors.As(err, &exists) {
 			return fmt.Errorf("create table %s: %w", aws.ToString(t.input.TableName), err)
@@ -94,12 +118,15 @@ func (b *Backend) CreateTables(ctx context.Context) error {
 
 	for _, t := range b.Tables.all() {
 		name := aws.ToString(t.input.TableName)
-		waiter := dynamodb.NewTableExistsWaiter(b.DynamoDB, func(o *dynamodb.TableExistsWaiterOptions) { o.MinDelay = time.Second })
+
+		waiter := dynamodb.NewTableExistsWaiter(b.DynamoDB, func(o *dynamodb.TableExistsWaiterOptions) {
+			o.MinDelay = time.Second
+		})
 		if err := waiter.Wait(ctx, &dynamodb.DescribeTableInput{TableName: &name}, tableWait); err != nil {
 			return fmt.Errorf("wait for table %s: %w", name, err)
 		}
 
-		if err := b.expire(ctx, name, t.expiry); err != nil {
+		if err := b.enableTTL(ctx, name, t.expiryAttribute); err != nil {
 			return err
 		}
 	}
@@ -107,23 +134,33 @@ func (b *Backend) CreateTables(ctx context.Context) error {
 	return nil
 }
 
-// expire switches on the table's time to live.
-func (b *Backend) expire(ctx context.Context, name, attribute string) error {
+// enableTTL switches on the table's time to live, unless it is on. An empty attribute means
+// that the table has none.
+func (b *Backend) enableTTL(ctx context.Context, name, attribute string) error {
 	if attribute == "" {
 		return nil
 	}
 
+	// UpdateTimeToLive fails if the setting is on already.
 	now, err := b.DynamoDB.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: &name})
 	if err != nil {
 		return fmt.Errorf("time to live of %s: %w", name, err)
 	}
 
-	if d := now.TimeToLiveDescription; d != nil && (d.TimeToLiveStatus == types.TimeToLiveStatusEnabled || d.TimeToLiveStatus == types.TimeToLiveStatusEnabling) {
-		return nil
+	if d := now.TimeToLiveDescription; d != nil {
+		switch d.TimeToLiveStatus {
+		case types.TimeToLiveStatusEnabled, types.TimeToLiveStatusEnabling:
+			return nil
+		}
 	}
 
-	_, err = b.DynamoDB.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{TableName: &name,
-		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: &attribute, Enabled: aws.Bool(true)}})
+	_, err = b.DynamoDB.UpdateTimeToLive(ctx, &dynamodb.UpdateTimeToLiveInput{
+		TableName: &name,
+		TimeToLiveSpecification: &types.TimeToLiveSpecification{
+			AttributeName: &attribute,
+			Enabled:       aws.Bool(true),
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("time to live of %s: %w", name, err)
 	}

@@ -30,7 +30,7 @@ func Life(ctx context.Context) (t Table, err error) {
 	s := &scenario.Session{Plan: scenario.Plan{Orders: livesMeasured, Prefix: "o-"}}
 	b := &bill{tables: map[string]Units{}}
 
-	backend, stop, err := openBackend(b, s.Meter.Hooks())
+	backend, stop, err := openBackend(b, s.Meter.Events())
 	if err != nil {
 		return t, err
 	}
@@ -58,7 +58,7 @@ func Idle(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	b := &bill{tables: map[string]Units{}}
 
-	backend, stop, err := openBackend(b, server.Hooks{})
+	backend, stop, err := openBackend(b, server.Events{})
 	if err != nil {
 		return t, err
 	}
@@ -91,7 +91,7 @@ func Idle(ctx context.Context) (t Table, err error) {
 }
 
 // openBackend opens the embedded backend with a bill.
-func openBackend(b *bill, hooks server.Hooks) (*server.Backend, func(), error) {
+func openBackend(b *bill, hooks server.Events) (*server.Backend, func(), error) {
 	dir, err := os.MkdirTemp("", "ratchet-costs-*")
 	if err != nil {
 		return nil, nil, err

@@ -63,7 +63,7 @@ func run(ctx context.Context, lines int) error {
 	}
 	defer end()
 
-	b, err := server.Connect(ctx, server.Config{EndpointURL: endpoint}, nil, server.Hooks{})
+	b, err := server.Connect(ctx, server.Config{EndpointURL: endpoint}, nil, server.Events{})
 	if err != nil {
 		return err
 	}

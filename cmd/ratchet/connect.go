@@ -22,12 +22,12 @@ const endpointFile = "endpoint"
 
 // open connects to the backend that the settings name. A data directory that
 // `ratchet dev` serves is reached through it: only one process may have it open.
-func (s *settings) open(ctx context.Context, hooks server.Hooks) (*server.Backend, error) {
+func (s *settings) open(ctx context.Context, hooks server.Events) (*server.Backend, error) {
 	return s.openWith(ctx, hooks, func(*server.Config) {})
 }
 
 // openWith is open with settings that a command has flags of its own for.
-func (s *settings) openWith(ctx context.Context, hooks server.Hooks, change func(*server.Config)) (*server.Backend, error) {
+func (s *settings) openWith(ctx context.Context, hooks server.Events, change func(*server.Config)) (*server.Backend, error) {
 	cfg, log, err := s.load()
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (s *settings) openWith(ctx context.Context, hooks server.Hooks, change func
 // will be done in a moment.
 const turn = 2 * time.Second
 
-func connectInTurn(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Hooks) (*server.Backend, error) {
+func connectInTurn(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Events) (*server.Backend, error) {
 	again := time.NewTicker(turn / 40)
 	defer again.Stop()
 
@@ -72,7 +72,7 @@ func connectInTurn(ctx context.Context, cfg server.Config, log *slog.Logger, hoo
 }
 
 // connect connects to what the settings name, or to the `ratchet dev` that serves it.
-func connect(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Hooks) (*server.Backend, error) {
+func connect(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Events) (*server.Backend, error) {
 	if cfg.EndpointURL == "" {
 		if served, ok := servedBy(ctx, cfg.Data); ok {
 			cfg.EndpointURL = served
@@ -106,11 +106,11 @@ func servedBy(ctx context.Context, data string) (string, bool) {
 
 // with runs fn on the backend and closes it afterwards.
 func (s *settings) with(ctx context.Context, fn func(*server.Backend) error) error {
-	return s.hooked(ctx, server.Hooks{}, fn)
+	return s.hooked(ctx, server.Events{}, fn)
 }
 
 // hooked is with, with hooks.
-func (s *settings) hooked(ctx context.Context, hooks server.Hooks, fn func(*server.Backend) error) error {
+func (s *settings) hooked(ctx context.Context, hooks server.Events, fn func(*server.Backend) error) error {
 	b, err := s.open(ctx, hooks)
 	if err != nil {
 		return err

@@ -119,7 +119,7 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
 		for _, task := range []tasktoken.Task{{OrderID: "o-1", Awaited: "PAID", Since: 1, Token: "secret-1"},
 			{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "secret-2"}, {OrderID: "o-2", Awaited: "PAID", Since: 1, Token: "secret-3"}} {
-			if err := b.Parked.Park(ctx, task, time.Now().Add(time.Hour)); err != nil {
+			if err := b.ParkedTasks.Park(ctx, task, time.Now().Add(time.Hour)); err != nil {
 				return err
 			}
 		}

@@ -68,7 +68,7 @@ its order, and the exit status is 1.`,
 		}
 		session := &scenario.Session{Plan: scenario.Default(*orders)}
 		consumed := &server.Consumption{PerOrder: true}
-		hooks := session.Meter.Hooks()
+		hooks := session.Meter.Events()
 		hooks.Consumed = consumed.Add
 
 		b, err := server.Embed(cfg, log, hooks)

@@ -46,7 +46,7 @@ func devCommand(s *settings) *cobra.Command {
 			return &statusError{exitUsage, err}
 		}
 
-		b, err := server.Embed(cfg, log, server.Hooks{})
+		b, err := server.Embed(cfg, log, server.Events{})
 		if err != nil {
 			return err
 		}

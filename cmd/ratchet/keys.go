@@ -33,7 +33,7 @@ func keysCreate(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			key, token, err := b.Keys.Create(c.Context(), auth.NewKey{Name: *name, Tenant: auth.Tenant(*tenant), Scope: auth.Scope(*scope), Expires: in(*expires)})
+			key, token, err := b.APIKeys.Create(c.Context(), auth.NewKey{Name: *name, Tenant: auth.Tenant(*tenant), Scope: auth.Scope(*scope), Expires: in(*expires)})
 			if err != nil {
 				return err
 			}
@@ -70,7 +70,7 @@ func keysList(s *settings) *cobra.Command {
 		Use: "list", Short: "List keys, without what is secret", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
-				keys, err := b.Keys.List(c.Context())
+				keys, err := b.APIKeys.List(c.Context())
 				if err != nil {
 					return err
 				}
@@ -125,7 +125,7 @@ func keysRotate(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			key, token, err := b.Keys.Rotate(c.Context(), args[0], *grace, in(*expires))
+			key, token, err := b.APIKeys.Rotate(c.Context(), args[0], *grace, in(*expires))
 			if err != nil {
 				return err
 			}
@@ -142,7 +142,7 @@ func keysRevoke(s *settings) *cobra.Command {
 		Use: "revoke KEY", Short: "End a key; servers forget it within 10 seconds", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
-				return b.Keys.Revoke(c.Context(), args[0])
+				return b.APIKeys.Revoke(c.Context(), args[0])
 			})
 		},
 	}

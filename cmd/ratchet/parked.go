@@ -44,9 +44,9 @@ func parkedList(s *settings) *cobra.Command {
 		return s.with(c.Context(), func(b *server.Backend) (err error) {
 			var tasks []tasktoken.Task
 			if len(args) == 1 {
-				tasks, err = b.Parked.Waiting(c.Context(), args[0])
+				tasks, err = b.ParkedTasks.Waiting(c.Context(), args[0])
 			} else {
-				tasks, err = b.Parked.List(c.Context(), last, *limit)
+				tasks, err = b.ParkedTasks.List(c.Context(), last, *limit)
 			}
 
 			if err != nil {

@@ -253,7 +253,7 @@ func paymentsReport(s *settings) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				err = b.Gateway.Report(c.Context(), func(key, kind string, amount int64, currency string) error {
+				err = b.Bank.Report(c.Context(), func(key, kind string, amount int64, currency string) error {
 					return out.Write([]string{key, kind, strconv.FormatInt(amount, 10), currency, string(payments.Succeeded)})
 				})
 				out.Flush()

@@ -83,7 +83,7 @@ cannot be used are reported, the rest goes on, and the exit status is 2.`,
 // openScratch is open, on a temporary data directory when the settings name none.
 func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() error, error) {
 	if s.flags.Changed("data") || s.flags.Changed("endpoint-url") || os.Getenv("RATCHET_DATA") != "" || os.Getenv("RATCHET_ENDPOINT_URL") != "" {
-		b, err := s.open(ctx, server.Hooks{})
+		b, err := s.open(ctx, server.Events{})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -100,7 +100,7 @@ func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() err
 		return nil, nil, err
 	}
 
-	b, err := server.Embed(cfg, log, server.Hooks{})
+	b, err := server.Embed(cfg, log, server.Events{})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(cfg.Data))
 	}

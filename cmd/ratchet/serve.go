@@ -69,7 +69,7 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 		return &statusError{exitUsage, err}
 	}
 
-	b, err := s.openWith(c.Context(), server.Hooks{}, func(into *server.Config) { into.Listen, into.API = cfg.Listen, cfg.API })
+	b, err := s.openWith(c.Context(), server.Events{}, func(into *server.Config) { into.Listen, into.API = cfg.Listen, cfg.API })
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func workerCommand(s *settings) *cobra.Command {
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		consumed := &server.Consumption{}
 
-		return s.hooked(c.Context(), server.Hooks{Consumed: consumed.Add}, func(b *server.Backend) error {
+		return s.hooked(c.Context(), server.Events{Consumed: consumed.Add}, func(b *server.Backend) error {
 			if b.Engine != nil {
 				return usageError("worker needs --endpoint-url or an AWS region; `ratchet dev` runs the embedded engine with its worker")
 			}

@@ -72,8 +72,8 @@ func (m *Meter) settle(id transitions.OrderID) {
 }
 
 // Hooks connects the meter to a backend.
-func (m *Meter) Hooks() server.Hooks {
-	return server.Hooks{
+func (m *Meter) Events() server.Events {
+	return server.Events{
 		Decided: func(_ transitions.OrderID, _ workflow.Event, v transitions.Verdict) { m.verdicts[v].Add(1) },
 		Reacted: m.reacted,
 	}

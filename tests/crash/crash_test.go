@@ -131,7 +131,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 
 	running := start(t, bin, dir, listen)
 	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, Notify: "dir:" + filepath.Join(dir, "notifications")},
-		embeddedtest.Quiet(), server.Hooks{})
+		embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func until(ctx context.Context, fn func() error) error {
 func moneyShop(t *testing.T, listen string) *server.Backend {
 	t.Helper()
 
-	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, TimeoutPercent: 10}, embeddedtest.Quiet(), server.Hooks{})
+	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, TimeoutPercent: 10}, embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func moneyIsRight(t *testing.T, b *server.Backend) {
 	var file strings.Builder
 	file.WriteString("key,kind,amount,currency,state\n")
 
-	if err := b.Gateway.Report(t.Context(), func(key, kind string, amount int64, currency string) error {
+	if err := b.Bank.Report(t.Context(), func(key, kind string, amount int64, currency string) error {
 		fmt.Fprintf(&file, "%s,%s,%d,%s,succeeded\n", key, kind, amount, currency)
 		return nil
 	}); err != nil {

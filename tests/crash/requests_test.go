@@ -32,7 +32,7 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	})
 
 	running := start(t, bin, dir, listen)
-	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, RequestsQueue: "requests.fifo"}, embeddedtest.Quiet(), server.Hooks{})
+	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, RequestsQueue: "requests.fifo"}, embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

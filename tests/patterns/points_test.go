@@ -36,7 +36,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func open(t *testing.T) *server.Backend {
 	t.Helper()
 
-	b, err := server.Embed(server.Config{Data: t.TempDir()}.WithDefaults(), embeddedtest.Quiet(), server.Hooks{})
+	b, err := server.Embed(server.Config{Data: t.TempDir()}.WithDefaults(), embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (s *sink) Send(_ context.Context, n notify.Notification) error {
 func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) {
 	t.Helper()
 
-	r, err := reactions.New(reactions.Config{Orders: b.Orders, Claims: b.Claims, Booker: b.Booker, Parked: b.Parked, SFN: b.SFN, Sink: s, Log: embeddedtest.Quiet()})
+	r, err := reactions.New(reactions.Config{Orders: b.Orders, Claims: b.Claims, Booker: b.Booker, Parked: b.ParkedTasks, SFN: b.SFN, Sink: s, Log: embeddedtest.Quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

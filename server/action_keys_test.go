@@ -15,7 +15,7 @@ import (
 func embed(t *testing.T, cfg server.Config) (*server.Backend, error) {
 	t.Helper()
 
-	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{})
+	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{})
 	if err == nil {
 		t.Cleanup(func() { _ = b.Close() })
 	}
@@ -27,7 +27,7 @@ func TestADataDirectoryKeepsTheKeysOfItsActions(t *testing.T) {
 	dir := t.TempDir()
 	var id actions.ID
 	for opening := range 2 {
-		b, err := server.Embed(server.Config{Data: dir}, embeddedtest.Quiet(), server.Hooks{})
+		b, err := server.Embed(server.Config{Data: dir}, embeddedtest.Quiet(), server.Events{})
 		if err != nil {
 			t.Fatal(err)
 		}

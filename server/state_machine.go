@@ -15,8 +15,8 @@ import (
 	"ratchet/workflow/check"
 )
 
-// Init creates the tables, the activities, the queues and the state machine that are missing,
-// and brings the state machine up to date. It may be run any number of times.
+// Init creates the tables, activities, queues and the state machine that are missing, and
+// updates the state machine to this version's definition. It is idempotent.
 func (b *Backend) Init(ctx context.Context) error {
 	if err := b.CreateTables(ctx); err != nil {
 		return err
@@ -25,21 +25,25 @@ func (b *Backend) Init(ctx context.Context) error {
 	if err := b.createRequestsQueue(ctx); err != nil {
 		return err
 	}
+
 	_, err := b.createStateMachine(ctx)
 
 	return err
 }
 
-// activityARNs creates the activities (which is idempotent by name) and returns
-// their ARNs by placeholder.
-func (b *Backend) activityARNs(ctx context.Context) (map[string]string, error) {
+// createActivities creates the activities that are missing and returns the ARNs of all by
+// their placeholder in the state machine. CreateActivity is idempotent by name.
+func (b *Backend) createActivities(ctx context.Context) (map[string]string, error) {
 	arns := map[string]string{}
-	for _, s := range steps.Activities() {
-		out, err := b.SFN.CreateActivity(ctx, &sfn.CreateActivityInput{Name: aws.String(b.Config.Prefix + s.Name)})
+	for _, activity := range steps.Activities() {
+		name := b.Config.Prefix + activity.Name
+
+		out, err := b.SFN.CreateActivity(ctx, &sfn.CreateActivityInput{Name: &name})
 		if err != nil {
-			return nil, fmt.Errorf("create activity %s%s: %w", b.Config.Prefix, s.Name, err)
+			return nil, fmt.Errorf("create activity %s: %w", name, err)
 		}
-		arns[s.Placeholder] = aws.ToString(out.ActivityArn)
+
+		arns[activity.Placeholder] = aws.ToString(out.ActivityArn)
 	}
 
 	return arns, nil
@@ -47,7 +51,7 @@ func (b *Backend) activityARNs(ctx context.Context) (map[string]string, error) {
 
 // createStateMachine creates or updates the state machine and returns its ARN.
 func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
-	arns, err := b.activityARNs(ctx)
+	arns, err := b.createActivities(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -59,7 +63,12 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 
 	name := b.stateMachineName()
 	created, err := b.SFN.CreateStateMachine(ctx, &sfn.CreateStateMachineInput{
-		Name: &name, Definition: &definition, RoleArn: &b.Config.RoleARN, Type: types.StateMachineTypeStandard})
+		Name:       &name,
+		Definition: &definition,
+		RoleArn:    &b.Config.RoleARN,
+		Type:       types.StateMachineTypeStandard,
+	})
+
 	var exists *types.StateMachineAlreadyExists
 	switch {
 	case err == nil:
@@ -68,12 +77,19 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("create state machine %s: %w", name, err)
 	}
 
+	// The name exists with another definition: replace it. Running executions keep the
+	// definition with which they were started.
 	arn, err := b.StateMachineARN(ctx)
 	if err != nil {
 		return "", err
 	}
 
-	if _, err := b.SFN.UpdateStateMachine(ctx, &sfn.UpdateStateMachineInput{StateMachineArn: &arn, Definition: &definition, RoleArn: &b.Config.RoleARN}); err != nil {
+	_, err = b.SFN.UpdateStateMachine(ctx, &sfn.UpdateStateMachineInput{
+		StateMachineArn: &arn,
+		Definition:      &definition,
+		RoleArn:         &b.Config.RoleARN,
+	})
+	if err != nil {
 		return "", fmt.Errorf("update state machine %s: %w", name, err)
 	}
 
@@ -82,10 +98,11 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 
 func (b *Backend) stateMachineName() string { return b.Config.Prefix + "order" }
 
-// ErrNotInitialised: the state machine does not exist yet.
-var ErrNotInitialised = errors.New("not initialised: run `ratchet init` (or `ratchet dev`) first")
+// ErrNotInitialized means that the state machine does not exist.
+var ErrNotInitialized = errors.New("not initialized: run `ratchet init` (or `ratchet dev`) first")
 
-// StateMachineARN looks the state machine up by its name.
+// StateMachineARN looks up the state machine by its name. It fails with
+// [ErrNotInitialized] if there is none.
 func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
 	name := b.stateMachineName()
 	pages := sfn.NewListStateMachinesPaginator(b.SFN, &sfn.ListStateMachinesInput{})
@@ -95,18 +112,18 @@ func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
 			return "", fmt.Errorf("list state machines: %w", err)
 		}
 
-		for _, m := range page.StateMachines {
-			if aws.ToString(m.Name) == name {
-				return aws.ToString(m.StateMachineArn), nil
+		for _, machine := range page.StateMachines {
+			if aws.ToString(machine.Name) == name {
+				return aws.ToString(machine.StateMachineArn), nil
 			}
 		}
 	}
 
-	return "", fmt.Errorf("state machine %s: %w", name, ErrNotInitialised)
+	return "", fmt.Errorf("state machine %s: %w", name, ErrNotInitialized)
 }
 
-// checkDefinition refuses a definition of orders from a file that the state machine does
-// not fit. That the built-in one does, a test shows.
+// checkDefinition fails if the definition of orders comes from a file and the state machine
+// does not fit it. For the built-in definition a test proves the fit.
 func (b *Backend) checkDefinition() error {
 	if b.Config.OrderDefinition == "" {
 		return nil
@@ -122,7 +139,7 @@ func (b *Backend) checkDefinition() error {
 
 	for _, f := range report.Findings {
 		if f.Severity == check.SeverityError {
-			return fmt.Errorf("the state machine does not fit the definition of orders: %s at %s: %s (`ratchet check --definition %s` shows all)",
+			return fmt.Errorf("the state machine does not fit the definition of orders: %s at %s: %s (`ratchet check --definition %s` lists all findings)",
 				f.Code, f.State, f.Message, b.Config.OrderDefinition)
 		}
 	}

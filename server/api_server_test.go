@@ -72,7 +72,7 @@ func serving(t *testing.T, cfg server.Config, dev bool) (b *server.Backend, addr
 	t.Helper()
 
 	cfg.Data = filepath.Join(t.TempDir(), "data")
-	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Hooks{})
+	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestTheAPISpeaksTLSAndTakesTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, address, stop := serving(t, server.Config{API: server.API{TLSCert: certFile, TLSKey: keyFile, Issuer: "us", Audience: "ratchet",
+	_, address, stop := serving(t, server.Config{API: server.APIConfig{TLSCert: certFile, TLSKey: keyFile, Issuer: "us", Audience: "ratchet",
 		PublicKey: write(t, dir, "issuer.pem", "PUBLIC KEY", der)}}, false)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusts, MinVersion: tls.VersionTLS12}}}
 	defer client.CloseIdleConnections()
@@ -166,7 +166,7 @@ func TestTheAPISpeaksTLSAndTakesTokens(t *testing.T) {
 
 // TestAnOpenAPIStaysOnThisMachine: the address that is really listened on decides.
 func TestAnOpenAPIStaysOnThisMachine(t *testing.T) {
-	_, _, stop := serving(t, server.Config{API: server.API{Listen: "0.0.0.0:0"}}, true)
+	_, _, stop := serving(t, server.Config{API: server.APIConfig{Listen: "0.0.0.0:0"}}, true)
 	if err := stop(); err == nil || !strings.Contains(err.Error(), "without authentication only loopback") {
 		t.Errorf("%v", err)
 	}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"ratchet/actions"
+)
+
+// actionKeysFile is the file in a data directory that holds the keys of its one-time
+// actions.
+const actionKeysFile = "action-keys"
+
+// actionKeys returns the keys that sign the ids of one-time actions: those of
+// cfg.ActionKeys, else those of the data directory. The embedded engine creates the
+// directory's key on first use; other processes on the same machine only read it.
+// It returns no keys for AWS and for endpoints on other machines; package actions then
+// refuses to create an action.
+func actionKeys(cfg Config, isEmbedded bool) ([]actions.Key, error) {
+	if cfg.ActionKeys != "" {
+		keys, err := actions.ParseKeys(cfg.ActionKeys)
+		if err != nil {
+			return nil, fmt.Errorf("action-keys: %w", err)
+		}
+
+		return keys, nil
+	}
+
+	if !isEmbedded && !isLocal(cfg.EndpointURL) {
+		return nil, nil
+	}
+
+	name := filepath.Join(cfg.Data, actionKeysFile)
+
+	text, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && isEmbedded {
+		if err = createActionKeys(name); err == nil {
+			text, err = os.ReadFile(name)
+		}
+	}
+
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("keys of one-time actions: %w", err)
+	}
+
+	if info, err := os.Stat(name); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("%s holds keys and other users can read it (%s): chmod 600 it", name, info.Mode().Perm())
+	}
+
+	keys, err := actions.ParseKeys(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+
+	return keys, nil
+}
+
+// createActionKeys writes a file with one new key. The file appears complete or not at
+// all: it is written under another name, synced and renamed.
+func createActionKeys(name string) error {
+	// CreateTemp makes a file that only its owner can read.
+	draft, err := os.CreateTemp(filepath.Dir(name), actionKeysFile+"-*")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(draft.Name()) }() // after the rename there is nothing to remove
+
+	_, err = draft.WriteString(actions.NewKey(1).Reveal() + "\n")
+	if err = errors.Join(err, draft.Sync(), draft.Close()); err != nil {
+		return err
+	}
+
+	return os.Rename(draft.Name(), name)
+}
+
+// isLocal reports whether the endpoint is on this machine.
+func isLocal(endpoint string) bool {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return false
+	}
+
+	ip := net.ParseIP(u.Hostname())
+
+	return u.Hostname() == "localhost" || (ip != nil && ip.IsLoopback())
+}

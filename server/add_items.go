@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"ratchet/inventory"
+	"ratchet/transitions"
+	"ratchet/txn"
+)
+
+// addAttempts is how often AddItems reads the order again when another edit came between.
+const addAttempts = 3
+
+// AddItems adds lines to an order and reserves their pieces, in one transaction of at most
+// 100 actions: the claim under the order and Edit.EventID, the order, its reservation, and
+// each SKU. A repeat is Replayed; its result has no order.
+//
+// The verdicts are those of [transitions.Orders.AddItems]. It fails with
+// [inventory.ErrOutOfStock], which names the SKUs, if pieces are missing, with
+// [txn.ErrInvalid] if the lines need more than 100 actions, and with
+// [transitions.ErrContended] if other edits kept changing the order. Nothing is written
+// then.
+func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...transitions.Item) (transitions.EditResult, error) {
+	result, err := b.addItems(ctx, edit, lines)
+	if err != nil {
+		return transitions.EditResult{}, fmt.Errorf("add items to order %s: %w", edit.OrderID, err)
+	}
+
+	return result, nil
+}
+
+func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []transitions.Item) (transitions.EditResult, error) {
+	payload, err := json.Marshal(lines)
+	if err != nil {
+		return transitions.EditResult{}, err
+	}
+
+	pieces := make([]inventory.Line, len(lines))
+	for i, line := range lines {
+		pieces[i] = inventory.Line{SKU: line.SKU, Quantity: line.Quantity}
+	}
+
+	key := fmt.Sprintf("add-items/%s/%s", edit.OrderID, edit.EventID)
+	for range addAttempts {
+		addToOrder, err := b.Orders.AddItemsIn(edit, lines...)
+		if err != nil {
+			return asEditResult(err)
+		}
+
+		addToReservation, err := b.Stock.AddIn(string(edit.OrderID), pieces)
+		if err != nil {
+			return transitions.EditResult{}, err
+		}
+
+		_, replayed, err := b.Claims.DoInTransaction(ctx, key, payload, nil, func(t *txn.Transaction) {
+			addToOrder(t)
+			addToReservation(t)
+		})
+		if err == nil {
+			verdict := transitions.Applied
+			if replayed {
+				verdict = transitions.Replayed
+			}
+
+			return transitions.EditResult{Verdict: verdict}, nil
+		}
+
+		result, err := asEditResult(err)
+		if err != nil || result.Verdict != 0 {
+			return result, err
+		}
+
+		// Without a verdict, the order has to be edited as it is now: its ring is full, or
+		// another edit came between.
+		edit.Seen = result.Order
+	}
+
+	return transitions.EditResult{}, transitions.ErrContended
+}
+
+// asEditResult turns a [transitions.EditRefused] into its result, and passes other errors
+// on. If the order has seen the event id but no claim has it, the edit was made without
+// stock; that is a Conflict.
+func asEditResult(err error) (transitions.EditResult, error) {
+	var refused *transitions.EditRefused
+	if !errors.As(err, &refused) {
+		return transitions.EditResult{}, err
+	}
+
+	result := refused.Result
+	if result.Verdict == transitions.Replayed || result.Verdict == transitions.Applied {
+		result.Verdict, result.Reason = transitions.Conflict, "the event id was used for an edit without stock"
+	}
+
+	return result, nil
+}
+
+// logSweep logs the result of a sweep of expired reservations.
+func (b *Backend) logSweep(count int, err error) {
+	switch {
+	case err != nil:
+		b.log.Warn("a sweep of expired reservations failed; the next one continues", "error", err)
+	case count > 0:
+		b.log.Debug("expired reservations swept", "count", count)
+	}
+}

@@ -1,0 +1,85 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ratchet/api/auth"
+)
+
+// APIConfig says where the HTTP API is served, and to whom.
+type APIConfig struct {
+	// Listen is the HOST:PORT that it is served on. Default: [DefaultAPIListen].
+	Listen string `koanf:"api-listen"`
+	// TLSCert and TLSKey name PEM files. Set both or none. Without them the API speaks
+	// HTTP, for a proxy that terminates TLS.
+	TLSCert string `koanf:"tls-cert"`
+	TLSKey  string `koanf:"tls-key"`
+	// Hosts are Host header values, in addition to localhost, that the API accepts on a
+	// loopback address. Elements may hold several names, separated by commas or spaces.
+	Hosts []string `koanf:"api-hosts"`
+	// Rate is the most requests per second of one caller. Default: 200, without limit
+	// under `ratchet dev`. Negative: without limit.
+	Rate float64 `koanf:"api-rate"`
+	// WatchFor is how long one stream of events may last. Default: 15 min.
+	WatchFor time.Duration `koanf:"watch-for"`
+	// Audit is where audit lines go: "log" or "file:FILE". Default: audit.jsonl in the
+	// data directory of the embedded engine, else "log".
+	Audit string `koanf:"audit"`
+	// Issuer is an OpenID Connect issuer whose tokens the API accepts in addition to API
+	// keys. It needs Audience. With PublicKey, the name of a PEM file, tokens are checked
+	// with that key; without it the issuer's keys are fetched. For TenantClaim and
+	// ScopePrefix see [auth.Claims].
+	Issuer      string `koanf:"auth-issuer"`
+	Audience    string `koanf:"auth-audience"`
+	PublicKey   string `koanf:"auth-public-key"`
+	TenantClaim string `koanf:"auth-tenant-claim"`
+	ScopePrefix string `koanf:"auth-scope-prefix"`
+}
+
+// DefaultAPIListen is where the HTTP API is served by default.
+const DefaultAPIListen = "127.0.0.1:8701"
+
+func (c APIConfig) withDefaults() APIConfig {
+	if c.Listen == "" {
+		c.Listen = DefaultAPIListen
+	}
+
+	// An environment variable holds all names in one string.
+	isSeparator := func(r rune) bool { return r == ',' || r == ' ' }
+	c.Hosts = strings.FieldsFunc(strings.Join(c.Hosts, ","), isSeparator)
+
+	return c
+}
+
+// validate reports every field that breaks a rule.
+func (c APIConfig) validate() error {
+	var faults []error
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf(format, args...))
+		}
+	}
+
+	require((c.TLSCert == "") == (c.TLSKey == ""), "tls-cert and tls-key: both or none")
+	require(c.Issuer != "" || (c.Audience == "" && c.PublicKey == ""), "auth-issuer: must be set with auth-audience or auth-public-key")
+	require(c.Issuer == "" || c.Audience != "", "auth-audience: must be set with auth-issuer")
+	require(c.WatchFor >= 0, "watch-for %s: must not be negative", c.WatchFor)
+
+	kind, path, _ := strings.Cut(c.Audit, ":")
+	isFile := kind == "file" && path != ""
+	require(c.Audit == "" || c.Audit == "log" || isFile, `audit %q: must be "log" or "file:FILE"`, c.Audit)
+
+	return errors.Join(faults...)
+}
+
+func (c APIConfig) claims() auth.Claims {
+	return auth.Claims{
+		Issuer:      c.Issuer,
+		Audience:    c.Audience,
+		TenantClaim: c.TenantClaim,
+		ScopePrefix: c.ScopePrefix,
+	}
+}

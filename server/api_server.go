@@ -1,0 +1,205 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/once"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+// apiDrain is how long requests may continue after a stop.
+const apiDrain = 10 * time.Second
+
+// ServeAPI serves the HTTP API on the listener until ctx ends, then waits up to 10 s for
+// requests to finish. It closes the listener in every case. With dev, callers are not
+// authenticated; the listener's address must be a loopback address then.
+func (b *Backend) ServeAPI(ctx context.Context, listener net.Listener, dev bool) (err error) {
+	// Check the address that is listened on and not the one that was configured:
+	// port 0 or a host name may stand for another one.
+	if err := api.CheckListen(listener.Addr().String(), dev); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+
+	audit, err := b.openAudit()
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	defer func() { err = errors.Join(err, audit.Close()) }()
+
+	handler, err := b.APIHandler(ctx, dev, audit)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+
+	listener = newLimitListener(listener, maxConnections, maxConnectionsPerAddress)
+	server := api.Server(handler)
+	// Requests outlive ctx: the drain below lets them finish.
+	server.BaseContext = func(net.Listener) context.Context { return context.WithoutCancel(ctx) }
+	// These are faults of single connections, mostly caused by clients.
+	server.ErrorLog = slog.NewLogLogger(b.log.Handler(), slog.LevelDebug)
+
+	drained := make(chan error, 1)
+	serving, stop := context.WithCancel(ctx)
+	go func() {
+		<-serving.Done()
+
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiDrain)
+		defer cancel()
+		drained <- errors.Join(server.Shutdown(drain), server.Close())
+	}()
+
+	if cfg := b.Config.API; cfg.TLSCert != "" {
+		err = server.ServeTLS(listener, cfg.TLSCert, cfg.TLSKey)
+	} else {
+		err = server.Serve(listener)
+	}
+	stop()
+
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+
+	return errors.Join(err, <-drained)
+}
+
+// APIHandler returns the handler of the HTTP API, which [Backend.ServeAPI] serves. With
+// dev, callers are not authenticated. For each request that may change something it
+// writes one line to audit. Streams of events end with ctx.
+func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (http.Handler, error) {
+	secret, err := b.APIKeys.Secret(ctx, "cursor")
+	if err != nil {
+		return nil, err
+	}
+
+	cfg := api.Config{
+		Orders:      b.Orders,
+		Stock:       b.Stock,
+		Actions:     b.Actions,
+		Ledger:      b.Ledger,
+		Payments:    b.Payments,
+		Claims:      once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once},
+		Locks:       b.Locks,
+		Parked:      b.ParkedTasks,
+		SFN:         b.SFN,
+		Handlers:    b.Handlers(),
+		Start:       b.starter(),
+		AddReserved: b.AddItems,
+		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},
+		Ready:       b.checkReady,
+		Draining:    ctx.Done(),
+		Dev:         dev,
+		Secret:      secret,
+		Hosts:       b.Config.API.Hosts,
+		Rate:        b.Config.API.Rate,
+		WatchFor:    b.Config.API.WatchFor,
+		Audit:       slog.NewJSONHandler(audit, nil),
+		Log:         b.log,
+	}
+
+	switch {
+	case !dev:
+		if cfg.Auth, err = b.authenticator(ctx); err != nil {
+			return nil, err
+		}
+	case cfg.Rate == 0:
+		cfg.Rate = -1 // no limit
+	}
+
+	return api.New(cfg)
+}
+
+// authenticator accepts API keys and, if an issuer is configured, its tokens.
+func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error) {
+	cfg := b.Config.API
+	switch {
+	case cfg.Issuer == "":
+		return b.APIKeys, nil
+	case cfg.PublicKey != "":
+		key, err := os.ReadFile(cfg.PublicKey)
+		if err != nil {
+			return nil, fmt.Errorf("auth-public-key: %w", err)
+		}
+
+		tokens, err := auth.NewJWT(auth.JWTConfig{Claims: cfg.claims(), PublicKey: key})
+
+		return auth.Any{b.APIKeys, tokens}, err
+	}
+
+	tokens, err := auth.NewOIDC(ctx, auth.OIDCConfig{Claims: cfg.claims()})
+
+	return auth.Any{b.APIKeys, tokens}, err
+}
+
+// starter returns a function that starts executions and looks the state machine's ARN up
+// only once.
+func (b *Backend) starter() func(context.Context, transitions.NewOrder) error {
+	var mu sync.Mutex
+	var cached string
+
+	return func(ctx context.Context, order transitions.NewOrder) error {
+		mu.Lock()
+		arn := cached
+		mu.Unlock()
+
+		if arn == "" {
+			found, err := b.StateMachineARN(ctx)
+			if err != nil {
+				return err
+			}
+
+			mu.Lock()
+			cached, arn = found, found
+			mu.Unlock()
+		}
+
+		_, err := b.Start(ctx, arn, order)
+
+		return err
+	}
+}
+
+// checkReady reads from the orders' table. Whether the order exists does not matter.
+func (b *Backend) checkReady(ctx context.Context) error {
+	_, _, err := b.Orders.Get(ctx, "ready")
+	return err
+}
+
+// openAudit opens what Config.API.Audit names. Each line is one write without a buffer,
+// so a killed process loses no line of a request that it has answered.
+func (b *Backend) openAudit() (io.WriteCloser, error) {
+	target := b.Config.API.Audit
+	if target == "" && b.Engine != nil {
+		target = "file:" + filepath.Join(b.Config.Data, "audit.jsonl")
+	}
+
+	_, path, toFile := strings.Cut(target, "file:")
+	if !toFile {
+		return nopCloser{os.Stderr}, nil
+	}
+
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+
+	return file, nil
+}
+
+// nopCloser keeps a stream of the process open that other parts use, too.
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/logging"
+
+	"ratchet/embedded"
+)
+
+// Connect opens the backend that cfg names: the endpoint if one is set, AWS if the SDK's
+// default chain has a region, else the embedded engine over cfg.Data. A nil log is
+// slog.Default(). Call Close after use.
+func Connect(ctx context.Context, cfg Config, log *slog.Logger, events Events) (*Backend, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+
+	if cfg.EndpointURL == "" && !isRegionConfigured(ctx) {
+		return Embed(cfg, log, events)
+	}
+
+	log = orDefault(log)
+
+	awsConfig, err := remoteConfig(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	// The SDK warns of connections that end early. A caller cannot act on that.
+	awsConfig.Logger = logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
+		log.Debug("aws sdk", "message", fmt.Sprintf(format, args...))
+	})
+
+	return assemble(cfg, awsConfig, nil, log, events)
+}
+
+// Embed opens the embedded engine over cfg.Data, whatever else is configured. It creates
+// the directory if it is missing, and fails if another process has it open. A nil log is
+// slog.Default(). Call Close after use.
+func Embed(cfg Config, log *slog.Logger, events Events) (*Backend, error) {
+	cfg = cfg.WithDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+
+	if err := os.MkdirAll(cfg.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+
+	log = orDefault(log)
+
+	engine, err := embedded.Open(embedded.Config{Dir: cfg.Data, Log: log, Consumed: events.Billed})
+	if err != nil {
+		return nil, err
+	}
+
+	b, err := assemble(cfg, engine.AWSConfig(), engine, log, events)
+	if err != nil {
+		return nil, errors.Join(err, engine.Close())
+	}
+
+	return b, nil
+}
+
+func orDefault(log *slog.Logger) *slog.Logger {
+	if log == nil {
+		return slog.Default()
+	}
+
+	return log
+}
+
+// isRegionConfigured reports whether the SDK's default chain (environment, shared config
+// files) has a region.
+func isRegionConfigured(ctx context.Context) bool {
+	awsConfig, err := config.LoadDefaultConfig(ctx)
+	return err == nil && awsConfig.Region != ""
+}
+
+// remoteConfig returns the SDK's configuration for an endpoint or AWS.
+func remoteConfig(ctx context.Context, cfg Config) (aws.Config, error) {
+	httpClient := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost, t.MaxIdleConns = 256, 512 // all calls go to a few hosts
+	})
+
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(httpClient)}
+	if cfg.EndpointURL != "" {
+		options = append(options, config.WithBaseEndpoint(cfg.EndpointURL))
+
+		if !isRegionConfigured(ctx) {
+			options = append(options, config.WithRegion("us-east-1"))
+		}
+
+		// A compatible endpoint accepts any credentials. Without this, the SDK's chain
+		// would end at the instance metadata service, which a laptop does not have, and
+		// wait for its time-out.
+		if os.Getenv("AWS_ACCESS_KEY_ID") == "" && os.Getenv("AWS_PROFILE") == "" {
+			anyCredentials := credentials.NewStaticCredentialsProvider("ratchet", "ratchet", "")
+			options = append(options, config.WithCredentialsProvider(anyCredentials))
+		}
+	}
+
+	awsConfig, err := config.LoadDefaultConfig(ctx, options...)
+	if err != nil {
+		return aws.Config{}, fmt.Errorf("load the AWS configuration: %w", err)
+	}
+
+	if cfg.EndpointURL != "" {
+		awsConfig.HTTPClient = bufferedClient{awsConfig.HTTPClient}
+	}
+
+	return awsConfig, nil
+}

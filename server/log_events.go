@@ -1,0 +1,56 @@
+package server
+
+import (
+	"log/slog"
+	"time"
+
+	"ratchet/activities"
+	"ratchet/queues"
+)
+
+// activityEvents logs the steps of an activity worker at level debug. The worker itself
+// logs the faults that need an operator.
+func activityEvents(log *slog.Logger) activities.Events {
+	return activities.Events{
+		Polled: func(activity string, got bool, took time.Duration) {
+			log.Debug("polled an activity", "activity", activity, "task", got, "took", took)
+		},
+		PollFailed: func(activity string, err error) {
+			log.Debug("a poll of an activity failed", "activity", activity, "err", err)
+		},
+		Started: func(t activities.Task) { log.Debug("task started", "task", t) },
+		Heartbeat: func(t activities.Task, err error) {
+			log.Debug("heartbeat sent", "task", t, "err", err)
+		},
+		Done: func(d activities.Done) {
+			log.Debug("task ended",
+				"task", d.Task,
+				"outcome", d.Outcome,
+				"error", d.ErrorName,
+				"ran", d.Ran,
+				"took", d.Took)
+		},
+	}
+}
+
+// queueEvents logs the steps of the requests' consumer at level debug. The consumer
+// itself logs the faults that need an operator.
+func queueEvents(log *slog.Logger) queues.Events {
+	return queues.Events{
+		Polled: func(messages int, took time.Duration) {
+			log.Debug("polled the requests' queue", "messages", messages, "took", took)
+		},
+		PollFailed: func(err error) { log.Debug("a poll of the requests' queue failed", "err", err) },
+		Extended: func(messages int, err error) {
+			log.Debug("visibility extended", "messages", messages, "err", err)
+		},
+		Ended: func(e queues.Ended) {
+			log.Debug("message ended",
+				"message", e.Message,
+				"outcome", e.Outcome.Kind,
+				"disposition", e.Disposition,
+				"ran", e.Ran,
+				"took", e.Took)
+		},
+	}
+}

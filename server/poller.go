@@ -1,0 +1,70 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/streams"
+)
+
+// embeddedLease is the duration of a shard's lease on the embedded engine, and so how
+// long a restarted worker waits for the leases of its killed predecessor.
+const embeddedLease = 2 * time.Second
+
+// Handlers returns the handlers of the orders' stream.
+func (b *Backend) Handlers() []streams.Handler {
+	return b.reactions.Handlers()
+}
+
+// newPoller builds the poller of the orders' stream. On the embedded engine, commits wake
+// the poller, so that it does not have to ask; release ends that.
+func (b *Backend) newPoller(ctx context.Context, name string) (p *streams.Poller, release func(), err error) {
+	cfg := streams.Config{
+		Streams:         b.Streams,
+		DynamoDB:        b.DynamoDB,
+		TableName:       b.Tables.Orders,
+		LeaseTable:      b.Tables.Leases,
+		DeadLetterTable: b.Tables.DeadLetters,
+		Owner:           name,
+		Handlers:        b.Handlers(),
+		NeedImages:      true, // the handlers compare the order before and after
+		Log:             b.log,
+		Events:          streamEvents(b.log),
+	}
+	release = func() {}
+
+	if b.Engine != nil {
+		arn, err := b.streamARN(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+
+		// A lease of an earlier process is never renewed, because only one process can
+		// have the data directory open. A short lease lets this one start soon.
+		cfg.LeaseDuration = embeddedLease
+		if cfg.Hint, release, err = b.Engine.WatchStream(arn); err != nil {
+			return nil, nil, err
+		}
+	}
+
+	if p, err = streams.New(cfg); err != nil {
+		release()
+		return nil, nil, err
+	}
+
+	return p, release, nil
+}
+
+// streamARN looks up the ARN of the orders' stream.
+func (b *Backend) streamARN(ctx context.Context) (string, error) {
+	out, err := b.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &b.Tables.Orders})
+	if err != nil {
+		return "", fmt.Errorf("describe table %s: %w", b.Tables.Orders, err)
+	}
+
+	return aws.ToString(out.Table.LatestStreamArn), nil
+}

@@ -1,0 +1,188 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"ratchet/queues"
+	"ratchet/queues/requests"
+	"ratchet/transitions"
+)
+
+var queueNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,65}(\.fifo)?$`)
+
+// requestsQueueRule is the message about a bad Config.RequestsQueue. A name of 65 characters
+// leaves room for "-dead-letters": names of queues have at most 80 characters.
+const requestsQueueRule = `requests-queue %q: the queue's URL, or its name: at most 65 of A-Z a-z 0-9 _ -, with or without ".fifo"`
+
+// deadLetterQueue returns the name of the queue for rejected requests. A FIFO queue needs
+// a FIFO queue for its dead letters.
+func deadLetterQueue(queue string) string {
+	plain, fifo := strings.CutSuffix(queue, ".fifo")
+	if fifo {
+		return plain + "-dead-letters.fifo"
+	}
+
+	return plain + "-dead-letters"
+}
+
+// maxReceiveCount is the redrive policy of the requests' queue. The consumer moves rejected
+// requests to the dead letters itself; the policy is for messages that kill their
+// consumer. It is high, so that an outage of hours does not turn good requests into dead
+// letters.
+const maxReceiveCount = 100
+
+// createRequestsQueue creates the requests' queue and the queue for its dead letters if
+// Config.RequestsQueue is a name. It does not change existing queues.
+func (b *Backend) createRequestsQueue(ctx context.Context) error {
+	name := b.Config.RequestsQueue
+	if name == "" || isURL(name) {
+		return nil
+	}
+
+	attributes := map[string]string{"MessageRetentionPeriod": "1209600"} // 14 days, the maximum
+	if strings.HasSuffix(name, ".fifo") {
+		attributes["FifoQueue"] = "true"
+	}
+
+	dead, err := b.createQueue(ctx, deadLetterQueue(name), attributes)
+	if err != nil {
+		return err
+	}
+
+	got, err := b.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl:       &dead,
+		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
+	})
+	if err != nil {
+		return fmt.Errorf("look up the ARN of queue %s: %w", deadLetterQueue(name), err)
+	}
+
+	deadARN := got.Attributes[string(types.QueueAttributeNameQueueArn)]
+	attributes["RedrivePolicy"] = fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":%d}`, deadARN, maxReceiveCount)
+	_, err = b.createQueue(ctx, name, attributes)
+
+	return err
+}
+
+// createQueue creates a queue unless one of that name exists, and returns its URL.
+func (b *Backend) createQueue(ctx context.Context, name string, attributes map[string]string) (string, error) {
+	// CreateQueue would fail on an existing queue with other attributes.
+	url, err := b.queueURL(ctx, name)
+	if err == nil || !errors.Is(err, errNoQueue) {
+		return url, err
+	}
+
+	out, err := b.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
+	if err != nil {
+		return "", fmt.Errorf("create queue %s: %w", name, err)
+	}
+
+	return aws.ToString(out.QueueUrl), nil
+}
+
+var errNoQueue = errors.New("there is no such queue: run `ratchet init` first")
+
+// queueURL looks up a queue by its name. It fails with errNoQueue if there is none.
+func (b *Backend) queueURL(ctx context.Context, name string) (string, error) {
+	out, err := b.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+
+	var missing *types.QueueDoesNotExist
+	if errors.As(err, &missing) {
+		return "", fmt.Errorf("queue %s: %w", name, errNoQueue)
+	}
+
+	if err != nil {
+		return "", fmt.Errorf("look up queue %s: %w", name, err)
+	}
+
+	return aws.ToString(out.QueueUrl), nil
+}
+
+// requestsQueueURL returns the URL of the requests' queue.
+func (b *Backend) requestsQueueURL(ctx context.Context) (string, error) {
+	switch name := b.Config.RequestsQueue; {
+	case name == "":
+		return "", fmt.Errorf("%w: requests-queue is not set: name the queue that the workers receive requests from", transitions.ErrInvalidRequest)
+	case isURL(name):
+		return name, nil
+	default:
+		return b.queueURL(ctx, name)
+	}
+}
+
+// embeddedVisibility is the visibility timeout on the embedded engine, and so how long a
+// restarted worker waits for the messages of its killed predecessor.
+const embeddedVisibility = 5 * time.Second
+
+// newRequestsConsumer builds the consumer of the requests' queue. It returns nil if no
+// queue is configured. Rejected requests go to the queue with the same name and
+// "-dead-letters"; if there is no such queue, the redrive policy has to handle them.
+func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, error) {
+	if b.Config.RequestsQueue == "" {
+		return nil, nil
+	}
+
+	url, err := b.requestsQueueURL(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	dead, err := b.queueURL(ctx, deadLetterQueue(url[strings.LastIndexByte(url, '/')+1:]))
+	if err != nil && !errors.Is(err, errNoQueue) {
+		return nil, err
+	}
+
+	handler, err := requests.New(requests.Config{Orders: b.Orders})
+	if err != nil {
+		return nil, err
+	}
+
+	cfg := queues.Config{
+		SQS:           b.SQS,
+		QueueURL:      url,
+		DeadLetterURL: dead,
+		Handler:       handler.Handle,
+		Slots:         b.Config.Slots,
+		Log:           b.log,
+		Events:        queueEvents(b.log),
+	}
+	if b.Engine != nil {
+		// The engine gives no message to a poll that has ended, so a stop does not have to
+		// wait for open polls. Messages in flight belong to this process or to a dead one,
+		// so their visibility timeout can be short.
+		cfg.PollGrace, cfg.Visibility = -1, embeddedVisibility
+	}
+
+	return queues.New(cfg)
+}
+
+// Request sends a transition request to the requests' queue and returns the id of the
+// message. It fails with [transitions.ErrInvalidRequest] if no queue is configured or the
+// request breaks a rule. A worker applies the request later.
+func (b *Backend) Request(ctx context.Context, r transitions.Request) (messageID string, err error) {
+	url, err := b.requestsQueueURL(ctx)
+	if err != nil {
+		return "", err
+	}
+
+	in, err := requests.Input(url, r)
+	if err != nil {
+		return "", err
+	}
+
+	out, err := b.SQS.SendMessage(ctx, in)
+	if err != nil {
+		return "", fmt.Errorf("send the request for order %s: %w", r.OrderID, err)
+	}
+
+	return aws.ToString(out.MessageId), nil
+}
