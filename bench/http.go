@@ -43,7 +43,7 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, err
 	}
 
-	_, token, err := b.Keys.Create(ctx, auth.NewKey{Name: "bench", Tenant: auth.DefaultTenant, Scope: auth.Act})
+	_, token, err := b.APIKeys.Create(ctx, auth.NewKey{Name: "bench", Tenant: auth.DefaultTenant, Scope: auth.Act})
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,8 @@ import (
 	"ratchet/txn"
 )
 
-// addAttempts is how often AddItems reads the order again when another edit came between.
+// addAttempts is how often AddItems tries again because the order has to drop the ids of
+// older edits first.
 const addAttempts = 3
 
 // AddItems adds lines to an order and reserves their pieces, in one transaction of at most
@@ -73,8 +74,8 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 			return result, err
 		}
 
-		// Without a verdict, the order has to be edited as it is now: its ring is full, or
-		// another edit came between.
+		// Verdict 0: the order remembers as many edits as it can. Editing it with Seen drops
+		// the oldest ids.
 		edit.Seen = result.Order
 	}
 
