@@ -34,7 +34,7 @@ var knownErrors = []struct {
 	{transitions.ErrContended, http.StatusServiceUnavailable, "contended", "Others changed the order during every attempt. Send the same request again."},
 	{transitions.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", "The data store does not answer. Send the same request again."},
 	{inventory.ErrExpired, http.StatusConflict, "reservation_expired", "The order's reservation has run out. It may reserve again."},
-	{inventory.ErrConflict, http.StatusConflict, "conflict", "The order has reserved other lines."},
+	{inventory.ErrConflict, http.StatusConflict, "conflict", "The order has reserved other lines, or the same lines until later or without an end."},
 	{inventory.ErrOutOfStock, http.StatusConflict, "out_of_stock", "A SKU has less than was asked for. Nothing was reserved."},
 	{inventory.ErrClosed, http.StatusConflict, "reservation_closed", "The order's reservation has been committed or released before, or was never made."},
 	{inventory.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},

@@ -76,7 +76,7 @@ type reserveInput struct {
 	Body struct {
 		Lines []pieces `json:"lines" minItems:"1" maxItems:"98"`
 		// ExpiresAt is absolute, so that a repeat asks for the same.
-		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"From when it can no more be committed, and the pieces come back."`
+		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"From when it can no longer be committed, and the pieces come back. A later time, or none, extends the reservation; an earlier one is a conflict."`
 	}
 }
 

@@ -8,8 +8,9 @@
 // RESERVED, then COMMITTED, RELEASED or EXPIRED. Each step is ONE TransactWriteItems of
 // the reservation and the counters. The reservation's condition makes a repeat harmless,
 // and the counters' conditions make overselling impossible. A reservation may expire
-// ([Stock.ReserveUntil]). [Stock.ExpireDue] finds the expired ones in a table that is
-// ordered by time, and reads no others.
+// ([Stock.ReserveUntil]). Its end moves only forward: to a later time, or to none.
+// [Stock.ExpireDue] finds the expired ones in a table that is ordered by time, and reads
+// no others.
 //
 // # Guarantees
 //

@@ -17,7 +17,7 @@ var (
 	ErrExpired = fmt.Errorf("%w: it has expired", ErrClosed)
 	// ErrInvalid means that an argument breaks a rule. The text names both.
 	ErrInvalid = errors.New("invalid reservation")
-	// ErrConflict means that the order has reserved other lines before. It wraps
-	// ErrInvalid, because it is a bug of the caller.
-	ErrConflict = fmt.Errorf("%w: the order has reserved other lines", ErrInvalid)
+	// ErrConflict means that the order has reserved other lines before, or the same lines
+	// until later. It wraps ErrInvalid, because it is a bug of the caller.
+	ErrConflict = fmt.Errorf("%w: the order has reserved other lines, or until later", ErrInvalid)
 )

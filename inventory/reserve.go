@@ -17,16 +17,19 @@ import (
 )
 
 // Reserve sets the lines aside for the order, all or none, until they are committed or
-// released. A repeat changes nothing and returns nil. Reserve returns ErrClosed if the
+// released. A repeat changes nothing and returns nil. If the order has reserved the lines
+// until some time, the reservation no longer ends then. Reserve returns ErrClosed if the
 // reservation has been released or committed, ErrConflict if it was made with other lines,
 // and ErrOutOfStock, which names the SKUs, if pieces are missing.
 func (s *Stock) Reserve(ctx context.Context, order string, lines []Line) error {
 	return s.ReserveUntil(ctx, order, lines, time.Time{})
 }
 
-// ReserveUntil is Reserve with an end: from then on the reservation cannot be committed,
-// and [Stock.ExpireDue] returns its pieces. An order whose reservation has expired may
-// reserve again.
+// ReserveUntil is Reserve with an end, in milliseconds: from then on the reservation cannot
+// be committed, and [Stock.ExpireDue] returns its pieces. An order whose reservation has
+// expired may reserve again. The end of a reservation moves only forward: a later end
+// extends it, and ReserveUntil returns ErrConflict if the reservation has a later end, or
+// none.
 func (s *Stock) ReserveUntil(ctx context.Context, order string, lines []Line, until time.Time) error {
 	if err := s.reserve(ctx, order, lines, until); err != nil {
 		return fmt.Errorf("reserve for order %s: %w", order, err)
@@ -34,6 +37,9 @@ func (s *Stock) ReserveUntil(ctx context.Context, order string, lines []Line, un
 
 	return nil
 }
+
+// reserveAttempts bounds how often the reservation may change while it is being made.
+const reserveAttempts = 4
 
 func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until time.Time) error {
 	now := s.cfg.Now()
@@ -51,7 +57,7 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 	}
 
 	base := digest(lines)
-	for range 2 {
+	for range reserveAttempts {
 		var t txn.Transaction
 		s.addParts(&t, order, lines, addition{now: now, until: until, base: base})
 
@@ -68,17 +74,62 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 			if err := s.end(ctx, order, expiry(now), &old); err != nil && !errors.Is(err, ErrClosed) {
 				return err
 			}
-
-			continue
 		case old.Status == Reserved && bytes.Equal(old.base, base):
-			return nil // made before, perhaps by a call whose answer was lost
+			// Made before, perhaps by a call whose answer was lost.
+			if done, err := s.extend(ctx, order, old, until, now); done || err != nil {
+				return err
+			}
+		default:
+			return old.refuseLines(len(lines), now)
 		}
-
-		return refused.Err
 	}
 
-	// Between the two attempts the old reservation was swept, and another call reserved.
+	// Between the attempts other calls ended the reservation, or made a new one.
 	return txn.ErrContended
+}
+
+// extend gives the reservation that was seen a later end, or none if until is zero. It
+// returns false if the reservation has changed since. The row of the former end stays in
+// the due table: a sweep that comes to it finds that the reservation still runs, and
+// deletes the row.
+func (s *Stock) extend(ctx context.Context, order string, seen record, until, now time.Time) (done bool, err error) {
+	switch {
+	case sameEnd(seen.ExpiresAt, until):
+		return true, nil
+	case seen.ExpiresAt.IsZero():
+		return false, fmt.Errorf("%w: without an end", ErrConflict)
+	case !until.IsZero() && until.Before(seen.ExpiresAt):
+		return false, fmt.Errorf("%w: until %s", ErrConflict, seen.ExpiresAt.Format(time.RFC3339Nano))
+	}
+
+	update := dynamo.NewUpdate(s.cfg.Table, orderKey(order)).
+		If("#status = :reserved AND version = :version AND expiresAt > :now").
+		Bind(":reserved", dynamo.S(string(Reserved))).
+		Bind(":version", dynamo.N(seen.version)).
+		Bind(":now", dynamo.Millis(now)).
+		Set("version = version + :one").
+		Bind(":one", dynamo.N(1))
+
+	var t txn.Transaction
+	if until.IsZero() {
+		update.Remove("expiresAt")
+	} else {
+		update.Set("expiresAt = :until").Bind(":until", dynamo.Millis(until))
+		t.Add(duePart, s.duePut(order, until), nil)
+	}
+	t.Marker(reservationPart, types.TransactWriteItem{Update: update.Part()})
+
+	err = s.writer.Write(ctx, &t)
+	if refused := (*txn.Refused)(nil); errors.As(err, &refused) {
+		return false, nil
+	}
+
+	return err == nil, err
+}
+
+// sameEnd compares two ends as they are stored: in milliseconds, zero for none.
+func sameEnd(a, b time.Time) bool {
+	return a.IsZero() == b.IsZero() && (a.IsZero() || a.UnixMilli() == b.UnixMilli())
 }
 
 // digest identifies the lines that an order's reservation was made with.
@@ -150,14 +201,23 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 	}
 
 	if !a.until.IsZero() {
+		// Lines that AddIn has reserved have no end, and must not get one.
+		open += " AND attribute_exists(expiresAt)"
 		update.Set("expiresAt = :until").Bind(":until", dynamo.Millis(a.until))
-		t.Add(duePart, types.TransactWriteItem{Put: &types.Put{TableName: &s.cfg.DueTable, Item: dueItem(order, a.until)}}, nil)
+		t.Add(duePart, s.duePut(order, a.until), nil)
 	}
 	update.If("attribute_not_exists(sku) OR #status = :expired OR (" + open + ")")
 
-	t.Add(reservationPart, types.TransactWriteItem{Update: update.Part()}, func(old image) error {
-		return decode(old).refuseLines(len(lines), a.now)
-	})
+	reservation := types.TransactWriteItem{Update: update.Part()}
+	if a.base != nil {
+		// The marker: an order that has the last pieces must not be told that there are none
+		// because its reservation was locked for a moment.
+		t.Marker(reservationPart, reservation)
+	} else {
+		t.Add(reservationPart, reservation, func(old image) error {
+			return decode(old).refuseLines(len(lines), a.now)
+		})
+	}
 
 	for _, l := range lines {
 		t.Add(skuPart+l.SKU, s.move(l, available, reserved), txn.FailWith(ErrOutOfStock))

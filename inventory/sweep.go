@@ -34,6 +34,11 @@ func dueItem(order string, at time.Time) image {
 	}
 }
 
+// duePut is the part of a transaction that adds the order's row.
+func (s *Stock) duePut(order string, at time.Time) types.TransactWriteItem {
+	return types.TransactWriteItem{Put: &types.Put{TableName: &s.cfg.DueTable, Item: dueItem(order, at)}}
+}
+
 func shardName(n int) string { return fmt.Sprintf("%02d", n) }
 
 func dueBound(at time.Time) string { return fmt.Sprintf("%013d", at.UnixMilli()) }
@@ -134,7 +139,7 @@ func (s *Stock) postpone(ctx context.Context, row image, order string, until tim
 		Key:                 row,
 		ConditionExpression: aws.String("attribute_exists(" + dueKey + ")"),
 	}}, nil)
-	t.Add("later", types.TransactWriteItem{Put: &types.Put{TableName: &s.cfg.DueTable, Item: dueItem(order, until)}}, nil)
+	t.Add("later", s.duePut(order, until), nil)
 
 	err = s.writer.Write(ctx, &t)
 	var refused *txn.Refused
