@@ -58,6 +58,30 @@ fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-20s} $$pkg; done; done
 
+# Sizes of `make long`, about an hour and a half on 2 cores; make long KILLS=100 changes one.
+KILLS ?= 50
+CRASHES ?= 10
+OPS ?= 1000000
+CLIENTS ?= 64
+CHECKS ?= 2000
+ORDERS ?= 100
+EACH ?= 50
+LONG_FUZZTIME ?= 1m
+
+.PHONY: long
+long: ## run the long versions of the tests (sizes: KILLS CRASHES OPS CLIENTS CHECKS ORDERS EACH LONG_FUZZTIME)
+	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
+	go test ./tests/crash -count=$(CRASHES) -timeout 2h
+	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
+	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
+	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \
+	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -rapid.checks $(CHECKS); done
+	$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONG_FUZZTIME)
+
+.PHONY: coverage
+coverage: ## measure the statement coverage of each package and write it into docs/internals/testing.md
+	go run ./internal/coverage -update docs/internals/testing.md ./...
+
 .PHONY: bench
 bench: ## measure, each figure beside a baseline (DynamoDB Local with Java and Maven, Powertools with Python); BENCH_JSON=file writes JSON
 	go run ./bench

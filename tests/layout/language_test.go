@@ -54,6 +54,7 @@ func TestCommentsAndDocumentsAreInPlainEnglish(t *testing.T) {
 
 				line := strings.Count(text[:at[0]], "\n")
 				content := strings.TrimSpace(strings.Split(text, "\n")[line])
+
 				allowed := slices.IndexFunc(allowedLines, func(a struct{ file, line string }) bool { return a.file == name && a.line == content })
 				if allowed >= 0 {
 					used[allowed] = true
@@ -98,6 +99,7 @@ func comments(t *testing.T, name, text string) (prose string, identifiers map[st
 	t.Helper()
 
 	set := token.NewFileSet()
+
 	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
