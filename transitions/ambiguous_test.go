@@ -1,18 +1,14 @@
 package transitions_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
-	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -21,29 +17,18 @@ import (
 // an outcome is up to this package alone.
 func (s *shop) withoutRetries(t *testing.T, attempts int) {
 	t.Helper()
-	s.db = dynamodb.New(s.db.Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+	s.db = dynamodb.New(s.db.Options(), func(o *dynamodb.Options) { o.Retryer = embeddedtest.NoRetries() })
 	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, attempts })
 }
 
-// lose drops the first n answers of writes that were made, and counts the writes.
-func (s *shop) lose(n int) (sent *int) {
-	sent = new(int)
-	s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
-		target := r.Header.Get("X-Amz-Target")
-		if !moves(r) && !strings.HasSuffix(target, ".PutItem") {
-			return response, nil
-		}
-
-		if *sent++; *sent <= n {
-			_ = response.Body.Close()
-			return nil, io.ErrUnexpectedEOF
-		}
-
-		return response, nil
-	}
-
-	return sent
+// lose loses the answers of the next n writes and counts writes from now on.
+func (s *shop) lose(n int) {
+	s.wire.Reset()
+	s.wire.Inject(embeddedtest.LoseAnswer(embeddedtest.Writes()...).Next(n))
 }
+
+// writes returns how many writes were sent since the call of lose.
+func (s *shop) writes() int { return s.wire.Count(embeddedtest.Writes()...) }
 
 // TestLostAnswersAreSettledWithoutTheSDK loses three answers in a row of every kind of
 // call. The caller learns that it was the one, and the next one that it was.
@@ -55,9 +40,9 @@ func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
 				s.place(t, "o-1")
 				s.withoutRetries(t, 8)
 
-				sent := s.lose(3)
-				if r := s.want(t, request, transitions.Applied); *sent != 4 || r.Transition.ID != 2 || r.Order.State != workflow.PaymentReceived {
-					t.Errorf("%d writes, %+v", *sent, r.Order)
+				s.lose(3)
+				if r := s.want(t, request, transitions.Applied); s.writes() != 4 || r.Transition.ID != 2 || r.Order.State != workflow.PaymentReceived {
+					t.Errorf("%d writes, %+v", s.writes(), r.Order)
 				}
 				s.want(t, request, transitions.Replayed)
 			})
@@ -65,11 +50,11 @@ func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
 		t.Run("create", func(t *testing.T) {
 			s := newShop(t)
 			s.withoutRetries(t, 8)
-			sent := s.lose(3)
+			s.lose(3)
 			s.place(t, "o-1") // wants Applied
 
-			if *sent != 4 {
-				t.Errorf("%d writes", *sent)
+			if s.writes() != 4 {
+				t.Errorf("%d writes", s.writes())
 			}
 		})
 		t.Run("edit", func(t *testing.T) {
@@ -77,9 +62,9 @@ func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
 			s.place(t, "o-1")
 			s.withoutRetries(t, 8)
 
-			sent := s.lose(3)
-			if r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e"), cup)); *sent != 4 || r.ContentVersion != 1 || len(r.Order.Items) != 2 {
-				t.Errorf("%d writes, %+v", *sent, r)
+			s.lose(3)
+			if r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e"), cup)); s.writes() != 4 || r.ContentVersion != 1 || len(r.Order.Items) != 2 {
+				t.Errorf("%d writes, %+v", s.writes(), r)
 			}
 		})
 	})
@@ -105,20 +90,11 @@ func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
 func TestAnOrderInSomebodysTransactionIsTriedAgain(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
-	refused := 0
-	s.wire.before = func(r *http.Request) *http.Response {
-		if !moves(r) || refused == 2 {
-			return nil
-		}
-		refused++
-
-		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
-			Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionConflictException"}`))}
-	}
+	conflicts := s.wire.Inject(embeddedtest.Answer("TransactionConflictException", moves...).Next(2))
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 
-	if refused != 2 {
-		t.Errorf("refused %d times, want 2", refused)
+	if n := conflicts.Strikes(); n != 2 {
+		t.Errorf("%d conflicts, want 2", n)
 	}
 }
 
@@ -128,23 +104,15 @@ func TestATokenThatHasExpiredIsNotNeeded(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	s.withoutRetries(t, 8)
-	sent := s.lose(2)
+	s.lose(2)
 	token := regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
-	n := 0
-
-	s.wire.before = func(r *http.Request) *http.Response {
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Error(err)
-		}
-		n++
-		body = token.ReplaceAll(body, fmt.Appendf(nil, `"ClientRequestToken":"other-%d"`, n))
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-
+	s.wire.Before(func(c *embeddedtest.Call) error {
+		c.SetBody(token.ReplaceAll(c.Body(), fmt.Appendf(nil, `"ClientRequestToken":"%s-%d"`, c.Operation, c.N)))
 		return nil
-	}
-	if r := s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Applied); *sent != 3 || r.Transition.ID != 2 {
-		t.Errorf("%d writes, %+v", *sent, r.Transition)
+	})
+
+	if r := s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Applied); s.writes() != 3 || r.Transition.ID != 2 {
+		t.Errorf("%d writes, %+v", s.writes(), r.Transition)
 	}
 	s.want(t, given("o-1", workflow.Ship, 3), transitions.Applied)
 
@@ -159,12 +127,7 @@ func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	s := newShop(t)
 	s.toAndFro(t, "o-1", 20, 20)
 	s.withoutRetries(t, 2)
-	s.wire.before = func(r *http.Request) *http.Response {
-		if !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".Query") {
-			return nil
-		}
-		return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Request: r, Body: http.NoBody}
-	}
+	s.wire.Inject(embeddedtest.Answer("ServiceUnavailable", "Query"))
 
 	_, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2))
 	if !errors.Is(err, transitions.ErrOutcomeUnknown) || !errors.Is(err, transitions.ErrUnavailable) {
@@ -174,6 +137,6 @@ func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	if _, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); !errors.Is(err, transitions.ErrUnavailable) || errors.Is(err, transitions.ErrOutcomeUnknown) {
 		t.Errorf("nothing had been sent: %v", err)
 	}
-	s.wire.before = nil
+	s.wire.Clear()
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
 }

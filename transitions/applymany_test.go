@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -30,12 +31,22 @@ func TestApplyManyKeepsEachOrdersOrder(t *testing.T) {
 			}
 		}
 		requests = append(requests, given("nobody", workflow.Pay, 2), given("o-0", workflow.Pay, 2))
-		var running, most atomic.Int32
-		s.wire.before = func(*http.Request) *http.Response {
-			most.Store(max(most.Load(), running.Add(1)))
-			return nil
+
+		var mu sync.Mutex
+		running, most := 0, 0
+		count := func(n int) {
+			mu.Lock()
+			defer mu.Unlock()
+
+			running += n
+			most = max(most, running)
 		}
-		s.wire.after = func(_ *http.Request, r *http.Response) (*http.Response, error) { running.Add(-1); return r, nil }
+		s.wire.Around(func(_ *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+			count(1)
+			defer count(-1)
+
+			return send()
+		})
 
 		outcomes, err := s.ApplyMany(t.Context(), requests, 4)
 		if err != nil || len(outcomes) != len(requests) {
@@ -52,8 +63,8 @@ func TestApplyManyKeepsEachOrdersOrder(t *testing.T) {
 			t.Errorf("the last two: %s, %s", a.Verdict, b.Verdict)
 		}
 
-		if most.Load() > 4 {
-			t.Errorf("%d requests at a time", most.Load())
+		if most > 4 {
+			t.Errorf("%d requests at a time, want at most 4", most)
 		}
 	})
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -412,18 +411,10 @@ func TestALostAnswerOfAnEditIsSettled(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
 
-	lost := 0
-	s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
-		if lost == 0 && strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".UpdateItem") {
-			lost++
-			return nil, io.ErrUnexpectedEOF
-		}
-
-		return response, nil
-	}
+	lost := s.wire.Inject(embeddedtest.LoseAnswer("UpdateItem").Next(1))
 	r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))
-	if lost != 1 || len(r.Order.Items) != 2 || r.ContentVersion != 1 {
-		t.Errorf("lost %d answers, order %+v", lost, r.Order)
+	if lost.Strikes() != 1 || len(r.Order.Items) != 2 || r.ContentVersion != 1 {
+		t.Errorf("lost %d answers, order %+v", lost.Strikes(), r.Order)
 	}
 }
 

@@ -3,12 +3,11 @@ package transitions_test
 import (
 	"context"
 	"errors"
-	"io"
-	"net/http"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -79,19 +78,11 @@ func TestALostAnswerIsSettledInsideApply(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				s := newShop(t)
 				s.place(t, "o-1")
-				lost := 0
-				s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
-					if lost == 0 && moves(r) {
-						lost++
-						return nil, io.ErrUnexpectedEOF
-					}
-
-					return response, nil
-				}
+				lost := s.wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
 
 				result := s.want(t, request, transitions.Applied)
-				if lost != 1 || result.Transition.ID != 2 {
-					t.Errorf("lost %d answers, transition %+v", lost, result.Transition)
+				if lost.Strikes() != 1 || result.Transition.ID != 2 {
+					t.Errorf("lost %d answers, transition %+v", lost.Strikes(), result.Transition)
 				}
 				s.want(t, request, transitions.Replayed)
 			})
@@ -106,20 +97,20 @@ func TestACancelledCallerIsToldThatTheOutcomeIsUnknown(t *testing.T) {
 		s := newShop(t)
 		s.place(t, "o-1")
 		ctx, cancel := context.WithCancel(t.Context())
-		s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
-			if moves(r) {
-				cancel()
-				return nil, context.Canceled
+		s.wire.After(func(c *embeddedtest.Call) error {
+			if !c.Is(moves...) {
+				return nil
 			}
+			cancel()
 
-			return response, nil
-		}
+			return context.Canceled
+		})
 
 		_, err := s.Apply(ctx, given("o-1", workflow.Pay, 2))
 		if !errors.Is(err, transitions.ErrOutcomeUnknown) || !transitions.Retryable(err) {
 			t.Fatalf("got %v, want ErrOutcomeUnknown", err)
 		}
-		s.wire.after = nil
+		s.wire.Clear()
 		s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the same request tells
 	})
 }

@@ -1,14 +1,9 @@
 package transitions_test
 
 import (
-	"crypto/rand"
-	"net/http"
-	"os"
-	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
@@ -26,44 +21,23 @@ const placeID transitions.TransitionID = 1
 // ringSize is how many transitions an order's item remembers.
 const ringSize = 8
 
-// shop is a set of orders on an embedded engine of its own.
+// shop is a set of orders in a database of its own.
 type shop struct {
 	*transitions.Orders
 	db *dynamodb.Client
-	// wire is what the calls go through; a test may put a faulty one in its place.
-	wire *faultyWire
+	// wire carries every call of db; a test may interfere with it.
+	wire *embeddedtest.Transport
 	mode transitions.JournalMode
 }
 
-// faultyWire passes requests on and lets a test interfere.
-type faultyWire struct {
-	client *http.Client
-	// before, when set, may answer a request that is then not carried out.
-	before func(*http.Request) *http.Response
-	// after, when set, may replace the answer of a request that was carried out.
-	after func(*http.Request, *http.Response) (*http.Response, error)
-}
-
-func (w *faultyWire) Do(r *http.Request) (*http.Response, error) {
-	if w.before != nil {
-		if response := w.before(r); response != nil {
-			return response, nil
-		}
-	}
-
-	response, err := w.client.Do(r)
-	if err == nil && w.after != nil {
-		return w.after(r, response)
-	}
-
-	return response, err
-}
+// moves are the operations that may move an order.
+var moves = []string{"UpdateItem", "TransactWriteItems"}
 
 // maker opens a shop.
 type maker = func(testing.TB) *shop
 
-// inBothModes runs a part of the acceptance suite: what a caller sees is the same,
-// whoever writes the journal.
+// inBothModes runs a part of the acceptance suite with each journal mode: what a caller
+// sees does not depend on it.
 func inBothModes(t *testing.T, test func(*testing.T, maker)) {
 	for _, mode := range []transitions.JournalMode{transitions.JournalByStream, transitions.JournalTransactional} {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -72,37 +46,13 @@ func inBothModes(t *testing.T, test func(*testing.T, maker)) {
 	}
 }
 
-// moves reports whether the request may move an order.
-func moves(r *http.Request) bool {
-	target := r.Header.Get("X-Amz-Target")
-	return strings.HasSuffix(target, ".UpdateItem") || strings.HasSuffix(target, ".TransactWriteItems")
-}
-
-// backend is an embedded engine of the test's own, or the DynamoDB Local whose URL is
-// in RATCHET_TEST_DYNAMODB_LOCAL: the same suite runs against the vendor's. It keeps
-// the data of each access key apart.
-func backend(t testing.TB) (aws.Config, *http.Client) {
-	t.Helper()
-
-	endpoint := os.Getenv("RATCHET_TEST_DYNAMODB_LOCAL")
-	if endpoint == "" {
-		engine := embeddedtest.Open(t)
-		return engine.AWSConfig(), engine.HTTPClient()
-	}
-	client := &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
-	t.Cleanup(client.CloseIdleConnections)
-
-	return aws.Config{Region: "us-east-1", BaseEndpoint: &endpoint,
-		Credentials: credentials.NewStaticCredentialsProvider(rand.Text(), "secret", "")}, client
-}
-
 func newShop(t testing.TB) *shop { return newShopIn(t, transitions.JournalByStream) }
 
 func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
 	t.Helper()
-	cfg, client := backend(t)
-	s := &shop{mode: mode, wire: &faultyWire{client: client}}
-	cfg.HTTPClient = s.wire
+
+	cfg := embeddedtest.Backend(t)
+	s := &shop{mode: mode, wire: embeddedtest.Intercept(&cfg)}
 	s.db = dynamodb.NewFromConfig(cfg)
 	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
 	s.reconfigure(t, func(c *transitions.Config) { c.Journal = mode })

@@ -3,8 +3,6 @@ package transitions_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -101,17 +100,9 @@ func TestAMissingOrderComesBackWithoutItsContent(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	lost := false
-	s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
-		if !lost && moves(r) {
-			lost = true
-			return nil, io.ErrUnexpectedEOF
-		}
-
-		return response, nil
-	}
+	lost := s.wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
 	r := s.restored(t, true)
-	if !r.Written || r.Order != nil || len(r.Lost) == 0 || !lost {
+	if !r.Written || r.Order != nil || len(r.Lost) == 0 || lost.Strikes() != 1 {
 		t.Errorf("%+v", r)
 	}
 
@@ -151,14 +142,15 @@ func TestNothingIsTakenBack(t *testing.T) {
 	}
 	moved := false
 
-	s.wire.before = func(r *http.Request) *http.Response {
-		if !moved && moves(r) {
-			moved = true
+	s.wire.Before(func(c *embeddedtest.Call) error {
+		if !moved && c.Is(moves...) {
+			moved = true // the edit passes through here as well
 			edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "late"), cup))
 		}
 
 		return nil
-	}
+	})
+
 	if r, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrContended) || r.Written {
 		t.Errorf("an order that changes meanwhile: %+v, %v", r, err)
 	}

@@ -2,8 +2,6 @@ package transitions_test
 
 import (
 	"errors"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -111,27 +110,18 @@ func TestAJournalAheadOfItsOrderIsAnError(t *testing.T) {
 func TestACollisionWithAnotherTransactionIsTriedAgain(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
-	collisions := 0
-	s.wire.before = func(r *http.Request) *http.Response {
-		if collisions == 2 || !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".TransactWriteItems") {
-			return nil
-		}
-		collisions++
-
-		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
-			Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException","message":"cancelled",` +
-				`"CancellationReasons":[{"Code":"TransactionConflict","Message":"Transaction is ongoing for the item"},{"Code":"None"}]}`))}
-	}
+	collision := embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: embeddedtest.Canceled("TransactionConflict", "None")}
+	collisions := s.wire.Inject(collision.Next(2))
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
 
-	if collisions != 2 {
-		t.Errorf("%d collisions", collisions)
+	if n := collisions.Strikes(); n != 2 {
+		t.Errorf("%d collisions, want 2", n)
 	}
 	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = transitions.JournalTransactional, 1 })
-	collisions = 0
+	s.wire.Inject(collision.Next(2))
 
 	if _, err := s.Apply(t.Context(), given("o-1", workflow.Ship, 3)); !errors.Is(err, transitions.ErrContended) || errors.Is(err, transitions.ErrOutcomeUnknown) {
-		t.Errorf("a cancelled transaction is known to have written nothing: %v", err)
+		t.Errorf("a canceled transaction is known to have written nothing: %v", err)
 	}
 }
 

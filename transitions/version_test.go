@@ -3,14 +3,13 @@ package transitions_test
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/inspect"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -171,18 +170,10 @@ func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		lost := false
+		lost := s.wire.Inject(embeddedtest.LoseAnswer(moves...).Next(1))
 
-		s.wire.after = func(r *http.Request, response *http.Response) (*http.Response, error) {
-			if !lost && moves(r) {
-				lost = true
-				return nil, io.ErrUnexpectedEOF
-			}
-
-			return response, nil
-		}
-		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err != nil || !moved || after.TransitionID != 2 {
-			t.Errorf("%+v, moved %v, %v", after, moved, err)
+		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err != nil || !moved || after.TransitionID != 2 || lost.Strikes() != 1 {
+			t.Errorf("%+v, moved %v, %v; lost %d answers", after, moved, err, lost.Strikes())
 		}
 	})
 }
