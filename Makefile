@@ -75,7 +75,7 @@ long: ## run the long versions of the tests (sizes: KILLS CRASHES OPS CLIENTS CH
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \
-	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -rapid.checks $(CHECKS); done
+	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -args -rapid.checks=$(CHECKS); done
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONG_FUZZTIME)
 
 .PHONY: coverage

@@ -4,7 +4,8 @@
 //
 //	go run ./internal/coverage -update docs/internals/testing.md ./...
 //
-// Each package is measured with its own tests only. Packages without statements are left
+// Each package is measured with its own tests only. An update replaces the whole table, so
+// measure all packages with it. Packages without statements are left
 // out. The last column of the document's table is written by hand and says why a package
 // is below 80 %; an update keeps it, drops it once the package is above, and names the
 // packages that lack it.
