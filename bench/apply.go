@@ -29,7 +29,14 @@ func benchWorkflow(context.Context, size) ([]figure, error) {
 		}
 	}
 
-	return []figure{{"workflow_next_ns", float64(time.Since(began).Nanoseconds()) / n, "ns", "one decision of the table"}}, nil
+	return []figure{
+		{
+			name:  "workflow_next_ns",
+			value: float64(time.Since(began).Nanoseconds()) / n,
+			unit:  "ns",
+			about: "one decision of the table",
+		},
+	}, nil
 }
 
 // benchApply sends the same number of transitions through transitions.Apply and as
@@ -56,21 +63,51 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 
 		suffix := e.suffix + map[int]string{1: "_1", 32: "", 256: "_256"}[callers]
 		figures = append(figures,
-			figure{"apply_ratio" + suffix, ratio(m[0].rates, m[1].rates), "", fmt.Sprintf("Apply / the same UpdateItem through the bare SDK, %d callers, %s", callers, e.name)},
-			figure{"transitions_per_second" + suffix, median(m[0].rates) * float64(len(path)), "1/s", fmt.Sprintf("through Apply, %s, %d callers", e.name, callers)})
+			figure{
+				name:  "apply_ratio" + suffix,
+				value: ratio(m[0].rates, m[1].rates),
+				about: fmt.Sprintf("Apply / the same UpdateItem through the bare SDK, %d callers, %s", callers, e.name),
+			},
+			figure{
+				name:  "transitions_per_second" + suffix,
+				value: median(m[0].rates) * float64(len(path)),
+				unit:  "1/s",
+				about: fmt.Sprintf("through Apply, %s, %d callers", e.name, callers),
+			})
 		if e.url != "" {
 			continue
 		}
 
 		figures = append(figures,
-			figure{"apply_cpu_ratio" + suffix, ratio(m[1].cpu, m[0].cpu), "", "the same in processor time: what the machine does besides does not count"},
-			figure{"apply_ratio_plain" + suffix, ratio(m[0].rates, m[2].rates), "", "Apply / an UpdateItem that moves the state and records nothing"})
+			figure{
+				name:  "apply_cpu_ratio" + suffix,
+				value: ratio(m[1].cpu, m[0].cpu),
+				about: "the same in processor time: what the machine does besides does not count",
+			},
+			figure{
+				name:  "apply_ratio_plain" + suffix,
+				value: ratio(m[0].rates, m[2].rates),
+				about: "Apply / an UpdateItem that moves the state and records nothing",
+			})
 		if callers == 1 {
 			steps := float64(len(path))
 			figures = append(figures,
-				figure{"apply_allocs", median(m[0].allocs) / steps, "", "allocations of one Apply: its own, the SDK client's and the engine's"},
-				figure{"apply_allocs_sdk", median(m[1].allocs) / steps, "", "allocations of the same UpdateItem through the bare SDK client"},
-				figure{"apply_bytes", median(m[0].bytes) / steps, "B", "allocated by one Apply, all in all"})
+				figure{
+					name:  "apply_allocs",
+					value: median(m[0].allocs) / steps,
+					about: "allocations of one Apply: its own, the SDK client's and the engine's",
+				},
+				figure{
+					name:  "apply_allocs_sdk",
+					value: median(m[1].allocs) / steps,
+					about: "allocations of the same UpdateItem through the bare SDK client",
+				},
+				figure{
+					name:  "apply_bytes",
+					value: median(m[0].bytes) / steps,
+					unit:  "B",
+					about: "allocated by one Apply, all in all",
+				})
 		}
 	}
 
@@ -115,7 +152,11 @@ func openShop(ctx context.Context, e *endpoint) (*shop, error) {
 	}
 
 	for n, event := range path {
-		if r, err := learning.Apply(ctx, transitions.Request{OrderID: id, Event: event, TransitionID: transitions.TransitionID(n + 2)}); err != nil || r.Verdict != transitions.Applied {
+		if r, err := learning.Apply(ctx, transitions.Request{
+			OrderID:      id,
+			Event:        event,
+			TransitionID: transitions.TransitionID(n + 2),
+		}); err != nil || r.Verdict != transitions.Applied {
 			return nil, fmt.Errorf("learn %s: %s, %w", event, r.Verdict, err)
 		}
 		s.inputs = append(s.inputs, c.last)
@@ -125,8 +166,11 @@ func openShop(ctx context.Context, e *endpoint) (*shop, error) {
 }
 
 func (s *shop) place(ctx context.Context, id transitions.OrderID) error {
-	_, err := s.orders.Create(ctx, transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 500}},
-		Total: transitions.Money{Amount: 500, Currency: "EUR"}})
+	_, err := s.orders.Create(ctx, transitions.NewOrder{
+		ID:    id,
+		Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 500}},
+		Total: transitions.Money{Amount: 500, Currency: "EUR"},
+	})
 	return err
 }
 

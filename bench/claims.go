@@ -186,11 +186,29 @@ func claimsBeside(ctx context.Context, work size, e *endpoint, python *powertool
 	}
 
 	return []figure{
-		{"claims_vs_powertools" + suffix, median(ratios), "", fmt.Sprintf("once.Do, %d callers / Powertools for Python, %d threads, executions per second, %s", claimCallers, pythonThreads, e.name)},
-		{"claims_per_second" + suffix, median(ours), "1/s", "claim, no work, complete: once.Do"},
-		{"powertools_claims_per_second" + suffix, median(theirs), "1/s", "the same: Powertools, one process"},
-		{"claim_write_units" + suffix, unitsOurs, "", "write units per execution: once.Do"},
-		{"powertools_write_units" + suffix, unitsTheirs, "", "write units per execution: Powertools"},
+		{
+			name:  "claims_vs_powertools" + suffix,
+			value: median(ratios),
+			about: fmt.Sprintf("once.Do, %d callers / Powertools for Python, %d threads, executions per second, %s", claimCallers, pythonThreads, e.name),
+		},
+		{
+			name:  "claims_per_second" + suffix,
+			value: median(ours),
+			unit:  "1/s",
+			about: "claim, no work, complete: once.Do",
+		},
+		{
+			name:  "powertools_claims_per_second" + suffix,
+			value: median(theirs),
+			unit:  "1/s",
+			about: "the same: Powertools, one process",
+		},
+		{name: "claim_write_units" + suffix, value: unitsOurs, about: "write units per execution: once.Do"},
+		{
+			name:  "powertools_write_units" + suffix,
+			value: unitsTheirs,
+			about: "write units per execution: Powertools",
+		},
 	}, nil
 }
 

@@ -32,7 +32,10 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 	ids := make([]actions.ID, count)
 	create := func(ctx context.Context, _ int) error {
 		return share(ctx, callers, count, func(ctx context.Context, n int) error {
-			made, err := all.Create(ctx, actions.Spec{Payload: []byte(`{"coupon":"SPRING"}`), ExpiresAt: time.Now().Add(time.Hour)})
+			made, err := all.Create(ctx, actions.Spec{
+				Payload:   []byte(`{"coupon":"SPRING"}`),
+				ExpiresAt: time.Now().Add(time.Hour),
+			})
 			ids[n] = made.ID
 			return err
 		})
@@ -49,34 +52,40 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 	inputs := make([]*dynamodb.UpdateItemInput, count)
 	consumeID := func(n int) string { return fmt.Sprintf("request-%08d", n) }
 	ways := []way{
-		{create, func(ctx context.Context, _, n int) error {
-			r, err := all.Consume(ctx, actions.Request{ID: ids[n], ConsumeID: consumeID(n)})
-			if err == nil && r.Outcome != actions.Consumed {
-				err = fmt.Errorf("consume %s: %s", ids[n], r.Outcome)
-			}
+		{
+			prepare: create,
+			do: func(ctx context.Context, _, n int) error {
+				r, err := all.Consume(ctx, actions.Request{ID: ids[n], ConsumeID: consumeID(n)})
+				if err == nil && r.Outcome != actions.Consumed {
+					err = fmt.Errorf("consume %s: %s", ids[n], r.Outcome)
+				}
 
-			return err
-		}},
-		{func(ctx context.Context, round int) error {
-			if err := create(ctx, round); err != nil {
 				return err
-			}
-
-			learner.keep = true
-			for n, id := range ids {
-				if _, err := learning.Consume(ctx, actions.Request{ID: id, ConsumeID: consumeID(n)}); err != nil {
+			},
+		},
+		{
+			prepare: func(ctx context.Context, round int) error {
+				if err := create(ctx, round); err != nil {
 					return err
 				}
-				inputs[n] = learner.last
-			}
 
-			return nil
-		}, func(ctx context.Context, _, n int) error {
-			in := *inputs[n]
-			in.Key, in.ExpressionAttributeValues = maps.Clone(in.Key), maps.Clone(in.ExpressionAttributeValues)
-			_, err := e.db.UpdateItem(ctx, &in)
-			return err
-		}},
+				learner.keep = true
+				for n, id := range ids {
+					if _, err := learning.Consume(ctx, actions.Request{ID: id, ConsumeID: consumeID(n)}); err != nil {
+						return err
+					}
+					inputs[n] = learner.last
+				}
+
+				return nil
+			},
+			do: func(ctx context.Context, _, n int) error {
+				in := *inputs[n]
+				in.Key, in.ExpressionAttributeValues = maps.Clone(in.Key), maps.Clone(in.ExpressionAttributeValues)
+				_, err := e.db.UpdateItem(ctx, &in)
+				return err
+			},
+		},
 	}
 
 	m, err := turns(ctx, work, callers, count, ways...)
@@ -85,9 +94,13 @@ func benchConsume(ctx context.Context, work size, e *endpoint) ([]figure, error)
 	}
 
 	return []figure{
-		{"consume_ratio", ratio(m[0].rates, m[1].rates), "", fmt.Sprintf("actions.Consume / the same UpdateItem through the bare SDK, %d callers, %s", callers, e.name)},
-		{"consume_cpu_ratio", ratio(m[1].cpu, m[0].cpu), "", "the same in processor time"},
-		{"consumptions_per_second", median(m[0].rates), "1/s", ""},
+		{
+			name:  "consume_ratio",
+			value: ratio(m[0].rates, m[1].rates),
+			about: fmt.Sprintf("actions.Consume / the same UpdateItem through the bare SDK, %d callers, %s", callers, e.name),
+		},
+		{name: "consume_cpu_ratio", value: ratio(m[1].cpu, m[0].cpu), about: "the same in processor time"},
+		{name: "consumptions_per_second", value: median(m[0].rates), unit: "1/s"},
 	}, nil
 }
 

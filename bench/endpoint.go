@@ -41,7 +41,11 @@ func openEngine() (*endpoint, error) {
 	}
 	stop := func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }
 
-	return &endpoint{name: "embedded engine in process", db: dynamodb.NewFromConfig(engine.AWSConfig()), stop: stop}, nil
+	return &endpoint{
+		name: "embedded engine in process",
+		db:   dynamodb.NewFromConfig(engine.AWSConfig()),
+		stop: stop,
+	}, nil
 }
 
 // openLocal starts DynamoDB Local, its data in memory.
@@ -61,10 +65,16 @@ func remote(name, url string) *endpoint {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 512
 
-	return &endpoint{name: name, url: url, db: dynamodb.NewFromConfig(aws.Config{
-		Region: "us-east-1", BaseEndpoint: &url, HTTPClient: &http.Client{Transport: transport},
-		Credentials: credentials.NewStaticCredentialsProvider("bench", "bench", ""),
-	})}
+	return &endpoint{
+		name: name,
+		url:  url,
+		db: dynamodb.NewFromConfig(aws.Config{
+			Region:       "us-east-1",
+			BaseEndpoint: &url,
+			HTTPClient:   &http.Client{Transport: transport},
+			Credentials:  credentials.NewStaticCredentialsProvider("bench", "bench", ""),
+		}),
+	}
 }
 
 // tables creates tables.

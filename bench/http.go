@@ -32,8 +32,11 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	}
 	defer os.RemoveAll(dir)
 
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
-		API: server.APIConfig{Rate: -1}}, slog.New(slog.DiscardHandler), server.Events{})
+	b, err := server.Embed(server.Config{
+		Data:   filepath.Join(dir, "data"),
+		Notify: "dir:" + filepath.Join(dir, "notices"),
+		API:    server.APIConfig{Rate: -1},
+	}, slog.New(slog.DiscardHandler), server.Events{})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +69,13 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	}()
 	transport := &http.Transport{MaxIdleConnsPerHost: 512}
 	defer transport.CloseIdleConnections()
-	h := &httpShop{b: b, handler: handler, token: string(token), address: "http://" + listener.Addr().String(), client: &http.Client{Transport: transport}}
+	h := &httpShop{
+		b:       b,
+		handler: handler,
+		token:   string(token),
+		address: "http://" + listener.Addr().String(),
+		client:  &http.Client{Transport: transport},
+	}
 
 	const callers = 32
 	orders := max(work.orders/20/callers, 1) * callers
@@ -82,13 +91,21 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 			spent[i] = (upper.cpu[i] - lower.cpu[i]) / steps * 1e6
 		}
 
-		return figure{name, median(spent), "µs", about}
+		return figure{name: name, value: median(spent), unit: "µs", about: about}
 	}
 
 	return []figure{
-		{"http_transition_ratio", ratio(m[2].rates, m[0].rates), "", fmt.Sprintf("a transition over HTTP / the Go call, per second, %d callers, client and server on one machine", callers)},
-		{"http_handler_ratio", ratio(m[1].rates, m[0].rates), "", "the API's handler without a socket / the Go call"},
-		{"http_transitions_per_second", median(m[2].rates) * steps, "1/s", "over HTTP"},
+		{
+			name:  "http_transition_ratio",
+			value: ratio(m[2].rates, m[0].rates),
+			about: fmt.Sprintf("a transition over HTTP / the Go call, per second, %d callers, client and server on one machine", callers),
+		},
+		{
+			name:  "http_handler_ratio",
+			value: ratio(m[1].rates, m[0].rates),
+			about: "the API's handler without a socket / the Go call",
+		},
+		{name: "http_transitions_per_second", value: median(m[2].rates) * steps, unit: "1/s", about: "over HTTP"},
 		layer("http_cpu_go_us", "processor time of the Go call: Apply, SDK, engine", m[0], measure{cpu: make([]float64, len(m[0].cpu))}),
 		layer("http_cpu_handler_us", "what the API's handler adds: credential, limits, JSON, schema, answer", m[1], m[0]),
 		layer("http_cpu_socket_us", "what the socket adds: net/http on both sides", m[2], m[1]),
@@ -112,8 +129,11 @@ func (h *httpShop) way(orders int, name string, move step) way {
 	return way{
 		prepare: func(ctx context.Context, round int) error {
 			return share(ctx, min(orders, 64), orders, func(ctx context.Context, order int) error {
-				_, err := h.b.Orders.Create(ctx, transitions.NewOrder{ID: id(round, order), Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 500}},
-					Total: transitions.Money{Amount: 500, Currency: "EUR"}})
+				_, err := h.b.Orders.Create(ctx, transitions.NewOrder{
+					ID:    id(round, order),
+					Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 500}},
+					Total: transitions.Money{Amount: 500, Currency: "EUR"},
+				})
 				return err
 			})
 		},
@@ -134,7 +154,12 @@ func requestID(id transitions.OrderID, n transitions.TransitionID) string {
 }
 
 func (h *httpShop) call(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
-	r, err := h.b.Orders.Apply(ctx, transitions.Request{OrderID: id, Event: keyedPath[n-2], TransitionID: n, RequestID: transitions.RequestID(requestID(id, n))})
+	r, err := h.b.Orders.Apply(ctx, transitions.Request{
+		OrderID:      id,
+		Event:        keyedPath[n-2],
+		TransitionID: n,
+		RequestID:    transitions.RequestID(requestID(id, n)),
+	})
 	if err == nil && r.Verdict != transitions.Applied {
 		err = fmt.Errorf("order %s, transition %d: %s", id, n, r.Verdict)
 	}

@@ -107,8 +107,12 @@ func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 	u, err := costs.PerTransition(ctx)
 
 	return []figure{
-		{"wcu_per_transition", u.Write, "", "write units per transition, id given, order of one line until its ring is full"},
-		{"rcu_per_transition", u.Read, "", "read units"},
+		{
+			name:  "wcu_per_transition",
+			value: u.Write,
+			about: "write units per transition, id given, order of one line until its ring is full",
+		},
+		{name: "rcu_per_transition", value: u.Read, about: "read units"},
 	}, err
 }
 

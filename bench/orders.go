@@ -22,8 +22,13 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	defer os.RemoveAll(dir)
 	s := &scenario.Session{Plan: scenario.Default(work.orders)}
 
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "file:" + filepath.Join(dir, "notifications.jsonl"),
-		DeclinePercent: 5, TimeoutPercent: 3, CarrierDelay: 100 * time.Millisecond}, nil, s.Meter.Events())
+	b, err := server.Embed(server.Config{
+		Data:           filepath.Join(dir, "data"),
+		Notify:         "file:" + filepath.Join(dir, "notifications.jsonl"),
+		DeclinePercent: 5,
+		TimeoutPercent: 3,
+		CarrierDelay:   100 * time.Millisecond,
+	}, nil, s.Meter.Events())
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +45,18 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 	return []figure{
-		{"orders_per_second", float64(work.orders) / s.Took.Seconds(), "1/s", fmt.Sprintf("%d orders through the whole path, eight activities each, synced to disk", work.orders)},
-		{"reaction_p50_ms", millis(s.Meter.Latency(0.5)), "ms", "from a transition to its effect"},
-		{"reaction_p99_ms", millis(s.Meter.Latency(0.99)), "ms", ""},
+		{
+			name:  "orders_per_second",
+			value: float64(work.orders) / s.Took.Seconds(),
+			unit:  "1/s",
+			about: fmt.Sprintf("%d orders through the whole path, eight activities each, synced to disk", work.orders),
+		},
+		{
+			name:  "reaction_p50_ms",
+			value: millis(s.Meter.Latency(0.5)),
+			unit:  "ms",
+			about: "from a transition to its effect",
+		},
+		{name: "reaction_p99_ms", value: millis(s.Meter.Latency(0.99)), unit: "ms"},
 	}, nil
 }

@@ -29,7 +29,10 @@ type till struct {
 }
 
 func openTill(ctx context.Context, e *endpoint) (*till, error) {
-	t := &till{db: e.db, tables: ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}}
+	t := &till{
+		db:     e.db,
+		tables: ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"},
+	}
 	if err := e.tables(ctx, t.tables.Inputs()...); err != nil {
 		return nil, err
 	}
@@ -44,7 +47,11 @@ func openTill(ctx context.Context, e *endpoint) (*till, error) {
 
 	t.Ledger = t.others[0]
 	for i := range crowd {
-		if _, _, err := t.CreateAccount(ctx, ledger.NewAccount{ID: account(i), Currency: "EUR", Overdraft: true}); err != nil {
+		if _, _, err := t.CreateAccount(ctx, ledger.NewAccount{
+			ID:        account(i),
+			Currency:  "EUR",
+			Overdraft: true,
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -65,46 +72,70 @@ type among func(piece int) (from, to string)
 
 // way makes transfers; apart, each caller is a process of its own.
 func (t *till) way(name string, where among, apart bool) way {
-	return way{prepare: func(context.Context, int) error { return nil }, do: func(ctx context.Context, round, piece int) error {
-		from, to := where(piece)
-		l := t.Ledger
-		if apart {
-			l = t.others[piece%transferCallers]
-		}
-
-		for { // what lost its race too often is sent again, as a caller would
-			_, err := l.Post(ctx, ledger.Move(fmt.Sprintf("%s/%d/%d", name, round, piece), from, to, 1, "EUR"))
-			if !txn.Retryable(err) || ctx.Err() != nil {
-				return err
+	return way{
+		prepare: func(context.Context, int) error { return nil },
+		do: func(ctx context.Context, round, piece int) error {
+			from, to := where(piece)
+			l := t.Ledger
+			if apart {
+				l = t.others[piece%transferCallers]
 			}
-		}
-	}}
+
+			for { // what lost its race too often is sent again, as a caller would
+				_, err := l.Post(ctx, ledger.Move(fmt.Sprintf("%s/%d/%d", name, round, piece), from, to, 1, "EUR"))
+				if !txn.Retryable(err) || ctx.Err() != nil {
+					return err
+				}
+			}
+		},
+	}
 }
 
 // bare is a transfer of the same five items as articles write it: no number of the
 // entry, no balance after it, nothing told apart.
 func (t *till) bare(where among) way {
-	return way{prepare: func(context.Context, int) error { return nil }, do: func(ctx context.Context, round, piece int) error {
-		from, to := where(piece)
-		id := fmt.Sprintf("bare/%d/%d", round, piece)
-		put := func(table, key string, item dynamo.Item) types.TransactWriteItem {
-			return types.TransactWriteItem{Put: &types.Put{TableName: &table, Item: item, ConditionExpression: aws.String("attribute_not_exists(" + key + ")")}}
-		}
-		move := func(id string, amount int64, condition string) types.TransactWriteItem {
-			return types.TransactWriteItem{Update: &types.Update{TableName: &t.tables.Accounts, Key: dynamo.Item{"accountId": dynamo.S(id)},
-				ConditionExpression: &condition, UpdateExpression: aws.String("SET available = available + :n"),
-				ExpressionAttributeValues: dynamo.Item{":n": dynamo.N(amount)}}}
-		}
-		entry := func(id string, amount int64) types.TransactWriteItem {
-			return put(t.tables.Entries, "accountId", dynamo.Item{"accountId": dynamo.S("bare/" + id), "sequence": dynamo.N(int64(round)<<32 + int64(piece)),
-				"transferId": dynamo.S(id), "amount": dynamo.N(amount), "at": dynamo.N(time.Now().UnixMilli())})
-		}
-		_, err := t.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			put(t.tables.Transfers, "transferId", dynamo.Item{"transferId": dynamo.S(id), "from": dynamo.S(from), "to": dynamo.S(to), "amount": dynamo.N(1)}),
-			move(from, -1, "attribute_exists(accountId)"), move(to, 1, "attribute_exists(accountId)"), entry(from, -1), entry(to, 1)}})
+	return way{
+		prepare: func(context.Context, int) error { return nil },
+		do: func(ctx context.Context, round, piece int) error {
+			from, to := where(piece)
+			id := fmt.Sprintf("bare/%d/%d", round, piece)
+			put := func(table, key string, item dynamo.Item) types.TransactWriteItem {
+				return types.TransactWriteItem{Put: &types.Put{
+					TableName:           &table,
+					Item:                item,
+					ConditionExpression: aws.String("attribute_not_exists(" + key + ")"),
+				}}
+			}
+			move := func(id string, amount int64, condition string) types.TransactWriteItem {
+				return types.TransactWriteItem{Update: &types.Update{
+					TableName:                 &t.tables.Accounts,
+					Key:                       dynamo.Item{"accountId": dynamo.S(id)},
+					ConditionExpression:       &condition,
+					UpdateExpression:          aws.String("SET available = available + :n"),
+					ExpressionAttributeValues: dynamo.Item{":n": dynamo.N(amount)},
+				}}
+			}
+			entry := func(id string, amount int64) types.TransactWriteItem {
+				return put(t.tables.Entries, "accountId", dynamo.Item{
+					"accountId":  dynamo.S("bare/" + id),
+					"sequence":   dynamo.N(int64(round)<<32 + int64(piece)),
+					"transferId": dynamo.S(id),
+					"amount":     dynamo.N(amount),
+					"at":         dynamo.N(time.Now().UnixMilli()),
+				})
+			}
+			_, err := t.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+				put(t.tables.Transfers, "transferId", dynamo.Item{
+					"transferId": dynamo.S(id),
+					"from":       dynamo.S(from),
+					"to":         dynamo.S(to),
+					"amount":     dynamo.N(1),
+				}),
+				move(from, -1, "attribute_exists(accountId)"), move(to, 1, "attribute_exists(accountId)"), entry(from, -1), entry(to, 1)}})
 
-		return err
-	}}
+			return err
+		},
+	}
 }
 
 // benchTransfers measures transfers between 2 accounts, among 100, and from 100 to one
@@ -133,12 +164,36 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 	rate := func(i int) float64 { return median(got[i].rates) }
 
 	return []figure{
-		{"transfers_per_second" + e.suffix, rate(0), "1/s", fmt.Sprintf("among %d accounts, %d callers, on the %s", crowd, transferCallers, e.name)},
-		{"transfers_ratio" + e.suffix, ratio(got[0].rates, got[1].rates), "", "beside a bare TransactWriteItems of the same five items"},
-		{"transfers_per_second_2" + e.suffix, rate(2), "1/s", "between two accounts"},
-		{"transfers_per_second_hot" + e.suffix, rate(3), "1/s", "into one hot account"},
-		{"transfers_per_second_hot_16" + e.suffix, rate(4), "1/s", "into one hot account of 16 shards"},
-		{"transfers_per_second_hot_processes" + e.suffix, rate(5), "1/s", "into one hot account from as many processes as callers, who see each other's writes only when refused"},
-		{"transfers_per_second_hot_16_processes" + e.suffix, rate(6), "1/s", "the same with 16 shards"},
+		{
+			name:  "transfers_per_second" + e.suffix,
+			value: rate(0),
+			unit:  "1/s",
+			about: fmt.Sprintf("among %d accounts, %d callers, on the %s", crowd, transferCallers, e.name),
+		},
+		{
+			name:  "transfers_ratio" + e.suffix,
+			value: ratio(got[0].rates, got[1].rates),
+			about: "beside a bare TransactWriteItems of the same five items",
+		},
+		{name: "transfers_per_second_2" + e.suffix, value: rate(2), unit: "1/s", about: "between two accounts"},
+		{name: "transfers_per_second_hot" + e.suffix, value: rate(3), unit: "1/s", about: "into one hot account"},
+		{
+			name:  "transfers_per_second_hot_16" + e.suffix,
+			value: rate(4),
+			unit:  "1/s",
+			about: "into one hot account of 16 shards",
+		},
+		{
+			name:  "transfers_per_second_hot_processes" + e.suffix,
+			value: rate(5),
+			unit:  "1/s",
+			about: "into one hot account from as many processes as callers, who see each other's writes only when refused",
+		},
+		{
+			name:  "transfers_per_second_hot_16_processes" + e.suffix,
+			value: rate(6),
+			unit:  "1/s",
+			about: "the same with 16 shards",
+		},
 	}, nil
 }

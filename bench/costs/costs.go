@@ -22,7 +22,7 @@ import (
 // Units are capacity units.
 type Units struct{ Read, Write float64 }
 
-func (u Units) plus(v Units) Units { return Units{u.Read + v.Read, u.Write + v.Write} }
+func (u Units) plus(v Units) Units { return Units{Read: u.Read + v.Read, Write: u.Write + v.Write} }
 
 // bill adds up what the engine's calls cost, by table.
 type bill struct {
@@ -33,7 +33,7 @@ type bill struct {
 func (b *bill) add(table string, read, write float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tables[table] = b.tables[table].plus(Units{read, write})
+	b.tables[table] = b.tables[table].plus(Units{Read: read, Write: write})
 }
 
 // take returns the sums and resets them.
@@ -77,8 +77,11 @@ func openLab(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*lab, e
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 
-	l := &lab{bill: b, db: dynamodb.NewFromConfig(engine.AWSConfig()),
-		close: func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }}
+	l := &lab{
+		bill:  b,
+		db:    dynamodb.NewFromConfig(engine.AWSConfig()),
+		close: func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) },
+	}
 	for _, in := range tables {
 		if _, err := l.db.CreateTable(ctx, in); err != nil {
 			return nil, errors.Join(fmt.Errorf("create table %s: %w", aws.ToString(in.TableName), err), l.close())
@@ -139,5 +142,11 @@ type Part struct {
 
 // Parts are the tables of docs/costs.md.
 func Parts() []Part {
-	return []Part{{"paths", Paths, true}, {"sizes", Sizes, true}, {"patterns", Patterns, true}, {"life", Life, false}, {"idle", Idle, false}}
+	return []Part{
+		{Name: "paths", Measure: Paths, Exact: true},
+		{Name: "sizes", Measure: Sizes, Exact: true},
+		{Name: "patterns", Measure: Patterns, Exact: true},
+		{Name: "life", Measure: Life},
+		{Name: "idle", Measure: Idle},
+	}
 }

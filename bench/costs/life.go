@@ -98,7 +98,11 @@ func openBackend(b *bill, hooks server.Events) (*server.Backend, func(), error) 
 	}
 	hooks.Billed = b.add
 
-	backend, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"), CarrierDelay: 20 * time.Millisecond}, quiet, hooks)
+	backend, err := server.Embed(server.Config{
+		Data:         filepath.Join(dir, "data"),
+		Notify:       "dir:" + filepath.Join(dir, "notices"),
+		CarrierDelay: 20 * time.Millisecond,
+	}, quiet, hooks)
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}

@@ -46,8 +46,11 @@ func Patterns(ctx context.Context) (Table, error) {
 		return t, err
 	}
 
-	if _, err := orders.Create(ctx, transitions.NewOrder{ID: orderID, Items: []transitions.Item{{SKU: "mug-00", Quantity: 2, Price: 1250}},
-		Total: transitions.Money{Amount: 2500, Currency: "EUR"}}); err != nil {
+	if _, err := orders.Create(ctx, transitions.NewOrder{
+		ID:    orderID,
+		Items: []transitions.Item{{SKU: "mug-00", Quantity: 2, Price: 1250}},
+		Total: transitions.Money{Amount: 2500, Currency: "EUR"},
+	}); err != nil {
 		return t, err
 	}
 
@@ -89,32 +92,48 @@ func Patterns(ctx context.Context) (Table, error) {
 
 func rivals(orders *transitions.Orders, p *plain, claims *once.Claims) []rival {
 	return []rival{
-		{"Ratchet: the trace is in the order (`transitions.Apply`)", nil, func(ctx context.Context, _ int, _ string) error {
-			_, err := orders.Apply(ctx, transitions.Request{OrderID: orderID, Event: workflow.Pay, TransitionID: 2})
-			return err
-		}},
-		{"Ratchet: a mark in any item (`once.DoInItem`)", nil, func(ctx context.Context, version int, key string) error {
-			_, _, err := claims.DoInItem(ctx, key, nil, once.ItemWrite{Table: plainTable, Key: p.key(), Set: "v = :v",
-				Values: dynamo.Item{":v": dynamo.N(int64(version))}})
-			return err
-		}},
-		{"Ratchet: claim, transition, complete (`once.Do`)", nil, func(ctx context.Context, version int, key string) error {
-			_, _, err := claims.Do(ctx, key, nil, func(ctx context.Context, _ *once.Claim) ([]byte, error) { return nil, p.move(ctx, version) })
-			return err
-		}},
-		{"Ratchet: a record in the transaction (`once.DoInTransaction`)", nil, func(ctx context.Context, version int, key string) error {
-			_, _, err := claims.DoInTransaction(ctx, key, nil, nil, func(t *txn.Transaction) {
-				t.Add("order", types.TransactWriteItem{Update: p.part(version)}, nil)
-			})
-			return err
-		}},
-		{"read the version, then write under it", nil, p.readFirst},
-		{"claim, work, complete; the refusal brings the record", nil, p.claimComplete},
-		{"claim, work, complete; the record is read after a refusal", nil, p.claimCompleteRead},
-		{"once-lock, then work", nil, p.lock},
-		{"marker and order in one TransactWriteItems", nil, p.transact},
-		{"a set of keys in the order, the first one", nil, p.keySet},
-		{"a set of keys in the order, after 100 others", p.fill, p.keySet},
+		{
+			what: "Ratchet: the trace is in the order (`transitions.Apply`)",
+			move: func(ctx context.Context, _ int, _ string) error {
+				_, err := orders.Apply(ctx, transitions.Request{OrderID: orderID, Event: workflow.Pay, TransitionID: 2})
+				return err
+			},
+		},
+		{
+			what: "Ratchet: a mark in any item (`once.DoInItem`)",
+			move: func(ctx context.Context, version int, key string) error {
+				_, _, err := claims.DoInItem(ctx, key, nil, once.ItemWrite{
+					Table:  plainTable,
+					Key:    p.key(),
+					Set:    "v = :v",
+					Values: dynamo.Item{":v": dynamo.N(int64(version))},
+				})
+				return err
+			},
+		},
+		{
+			what: "Ratchet: claim, transition, complete (`once.Do`)",
+			move: func(ctx context.Context, version int, key string) error {
+				_, _, err := claims.Do(ctx, key, nil, func(ctx context.Context, _ *once.Claim) ([]byte, error) { return nil, p.move(ctx, version) })
+				return err
+			},
+		},
+		{
+			what: "Ratchet: a record in the transaction (`once.DoInTransaction`)",
+			move: func(ctx context.Context, version int, key string) error {
+				_, _, err := claims.DoInTransaction(ctx, key, nil, nil, func(t *txn.Transaction) {
+					t.Add("order", types.TransactWriteItem{Update: p.part(version)}, nil)
+				})
+				return err
+			},
+		},
+		{what: "read the version, then write under it", move: p.readFirst},
+		{what: "claim, work, complete; the refusal brings the record", move: p.claimComplete},
+		{what: "claim, work, complete; the record is read after a refusal", move: p.claimCompleteRead},
+		{what: "once-lock, then work", move: p.lock},
+		{what: "marker and order in one TransactWriteItems", move: p.transact},
+		{what: "a set of keys in the order, the first one", move: p.keySet},
+		{what: "a set of keys in the order, after 100 others", before: p.fill, move: p.keySet},
 	}
 }
 
@@ -128,7 +147,10 @@ func (p *plain) place(ctx context.Context) error {
 	item["orderState"], item["v"] = dynamo.S("PENDING"), dynamo.N(0)
 	item["total"] = dynamo.M(dynamo.Item{"amount": dynamo.N(2500), "currency": dynamo.S("EUR")})
 	item["items"] = &types.AttributeValueMemberL{Value: []types.AttributeValue{dynamo.M(dynamo.Item{
-		"sku": dynamo.S("mug-00"), "quantity": dynamo.N(2), "price": dynamo.N(1250)})}}
+		"sku":      dynamo.S("mug-00"),
+		"quantity": dynamo.N(2),
+		"price":    dynamo.N(1250),
+	})}}
 	_, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(plainTable), Item: item})
 
 	return err
@@ -136,21 +158,35 @@ func (p *plain) place(ctx context.Context) error {
 
 // part is the transition of the order: to a version, from any before it.
 func (p *plain) part(version int) *types.Update {
-	return &types.Update{TableName: aws.String(plainTable), Key: p.key(), UpdateExpression: aws.String("SET v = :v"),
-		ConditionExpression: aws.String("v < :v"), ExpressionAttributeValues: dynamo.Item{":v": dynamo.N(int64(version))}}
+	return &types.Update{
+		TableName:                 aws.String(plainTable),
+		Key:                       p.key(),
+		UpdateExpression:          aws.String("SET v = :v"),
+		ConditionExpression:       aws.String("v < :v"),
+		ExpressionAttributeValues: dynamo.Item{":v": dynamo.N(int64(version))},
+	}
 }
 
 func (p *plain) move(ctx context.Context, version int) error {
 	u := p.part(version)
-	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: u.TableName, Key: u.Key, UpdateExpression: u.UpdateExpression,
-		ConditionExpression: u.ConditionExpression, ExpressionAttributeValues: u.ExpressionAttributeValues,
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
+	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                           u.TableName,
+		Key:                                 u.Key,
+		UpdateExpression:                    u.UpdateExpression,
+		ConditionExpression:                 u.ConditionExpression,
+		ExpressionAttributeValues:           u.ExpressionAttributeValues,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
 
 	return err
 }
 
 func (p *plain) readFirst(ctx context.Context, version int, _ string) error {
-	out, err := p.db.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(plainTable), Key: p.key(), ConsistentRead: aws.Bool(true)})
+	out, err := p.db.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      aws.String(plainTable),
+		Key:            p.key(),
+		ConsistentRead: aws.Bool(true),
+	})
 	if err != nil || dynamo.Number(out.Item, "v") >= int64(version) {
 		return err
 	}
@@ -160,9 +196,12 @@ func (p *plain) readFirst(ctx context.Context, version int, _ string) error {
 
 // claim puts a record under the key; it reports false when there is one.
 func (p *plain) claim(ctx context.Context, key string) (bool, error) {
-	_, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(onceTable), Item: claimed(key, "INPROGRESS"),
+	_, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           aws.String(onceTable),
+		Item:                                claimed(key, "INPROGRESS"),
 		ConditionExpression:                 aws.String("attribute_not_exists(idempotencyKey)"),
-		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld})
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+	})
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
 		return false, nil
@@ -172,7 +211,11 @@ func (p *plain) claim(ctx context.Context, key string) (bool, error) {
 }
 
 func claimed(key, status string) dynamo.Item {
-	return dynamo.Item{"idempotencyKey": dynamo.S("p#" + key), "status": dynamo.S(status), "expiration": dynamo.N(1763725272)}
+	return dynamo.Item{
+		"idempotencyKey": dynamo.S("p#" + key),
+		"status":         dynamo.S(status),
+		"expiration":     dynamo.N(1763725272),
+	}
 }
 
 func (p *plain) claimComplete(ctx context.Context, version int, key string) error {
@@ -185,8 +228,13 @@ func (p *plain) claimComplete(ctx context.Context, version int, key string) erro
 }
 
 func (p *plain) complete(ctx context.Context, key string) error {
-	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: aws.String(onceTable), Key: recordKey(key), UpdateExpression: aws.String("SET #s = :s"),
-		ExpressionAttributeNames: map[string]string{"#s": "status"}, ExpressionAttributeValues: dynamo.Item{":s": dynamo.S("COMPLETED")}})
+	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:                 aws.String(onceTable),
+		Key:                       recordKey(key),
+		UpdateExpression:          aws.String("SET #s = :s"),
+		ExpressionAttributeNames:  map[string]string{"#s": "status"},
+		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S("COMPLETED")},
+	})
 	return err
 }
 
@@ -218,7 +266,11 @@ func (p *plain) lock(ctx context.Context, version int, key string) error {
 
 func (p *plain) transact(ctx context.Context, version int, key string) error {
 	_, err := p.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-		{Put: &types.Put{TableName: aws.String(onceTable), Item: claimed(key, "COMPLETED"), ConditionExpression: aws.String("attribute_not_exists(idempotencyKey)")}},
+		{Put: &types.Put{
+			TableName:           aws.String(onceTable),
+			Item:                claimed(key, "COMPLETED"),
+			ConditionExpression: aws.String("attribute_not_exists(idempotencyKey)"),
+		}},
 		{Update: p.part(version)},
 	}})
 	var canceled *types.TransactionCanceledException
@@ -231,9 +283,17 @@ func (p *plain) transact(ctx context.Context, version int, key string) error {
 
 // keySet keeps the keys of all requests in the order itself.
 func (p *plain) keySet(ctx context.Context, version int, key string) error {
-	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{TableName: aws.String(plainTable), Key: p.key(),
-		UpdateExpression: aws.String("SET v = :v ADD done :key"), ConditionExpression: aws.String("NOT contains(done, :one)"),
-		ExpressionAttributeValues: dynamo.Item{":v": dynamo.N(int64(version)), ":one": dynamo.S(key), ":key": &types.AttributeValueMemberSS{Value: []string{key}}}})
+	_, err := p.db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName:           aws.String(plainTable),
+		Key:                 p.key(),
+		UpdateExpression:    aws.String("SET v = :v ADD done :key"),
+		ConditionExpression: aws.String("NOT contains(done, :one)"),
+		ExpressionAttributeValues: dynamo.Item{
+			":v":   dynamo.N(int64(version)),
+			":one": dynamo.S(key),
+			":key": &types.AttributeValueMemberSS{Value: []string{key}},
+		},
+	})
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
 		return nil

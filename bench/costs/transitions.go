@@ -31,8 +31,14 @@ func openShop(ctx context.Context, mode transitions.JournalMode) (*shop, error) 
 	if err != nil {
 		return nil, err
 	}
-	orders, err := transitions.New(transitions.Config{DynamoDB: l.db, Table: ordersTable, JournalTable: journalTable, Journal: mode, Log: quiet,
-		Now: func() time.Time { return noon }})
+	orders, err := transitions.New(transitions.Config{
+		DynamoDB:     l.db,
+		Table:        ordersTable,
+		JournalTable: journalTable,
+		Journal:      mode,
+		Log:          quiet,
+		Now:          func() time.Time { return noon },
+	})
 
 	return &shop{lab: l, Orders: orders}, err
 }
@@ -62,7 +68,11 @@ func (s *shop) place(ctx context.Context, lines int) (Units, error) {
 // record writes the journal row of the last transition, as the stream's reader does.
 func (s *shop) record(ctx context.Context) error {
 	t := s.last.Transition
-	return s.Record(ctx, transitions.Change{Old: &transitions.Order{TransitionID: t.ID - 1}, New: s.last.Order, Transition: t})
+	return s.Record(ctx, transitions.Change{
+		Old:        &transitions.Order{TransitionID: t.ID - 1},
+		New:        s.last.Order,
+		Transition: t,
+	})
 }
 
 // life is the way of an order: paid, shipped, delivered, and then sent back so often
@@ -112,20 +122,55 @@ func streamPaths(ctx context.Context, row rowFunc) error {
 	other := transitions.Request{OrderID: orderID, Event: workflow.Cancel, TransitionID: 2}
 	record := func() (Units, error) { return s.of(func() error { return s.record(ctx) }) }
 	for _, c := range []call{
-		{"place", func() (Units, error) { return s.place(ctx, 1) }},
-		{"transition, id given", apply(hold, transitions.Applied)},
-		{"its journal row, by the stream's reader", record},
-		{"the row again, after a redelivery", record},
-		{"the same again (replayed)", apply(hold, transitions.Replayed)},
-		{"another request under the id (conflict)", apply(other, transitions.Conflict)},
-		{"in the wrong state (refused)", apply(transitions.Request{OrderID: orderID, Event: workflow.Ship, TransitionID: 3}, transitions.WrongState)},
-		{"of no order (not found)", apply(transitions.Request{OrderID: "none", Event: workflow.Ship, TransitionID: 3}, transitions.NotFound)},
-		{"illegal in every state", apply(transitions.Request{OrderID: orderID, Event: workflow.Ship, From: workflow.Delivered, TransitionID: 3}, transitions.Illegal)},
-		{"release, id given", apply(transitions.Request{OrderID: orderID, Event: workflow.Release, TransitionID: 3}, transitions.Applied)},
-		{"transition, id assigned", apply(keyed(workflow.Hold, "key-1"), transitions.Applied)},
-		{"the same again (replayed)", apply(keyed(workflow.Hold, "key-1"), transitions.Replayed)},
-		{"transition, If-Match given, of a past version (superseded)", apply(matched, transitions.Superseded)},
-		{"transition, If-Match given", func() (Units, error) { seen = 4; return s.apply(ctx, matched, transitions.Applied) }},
+		{what: "place", do: func() (Units, error) { return s.place(ctx, 1) }},
+		{what: "transition, id given", do: apply(hold, transitions.Applied)},
+		{what: "its journal row, by the stream's reader", do: record},
+		{what: "the row again, after a redelivery", do: record},
+		{what: "the same again (replayed)", do: apply(hold, transitions.Replayed)},
+		{what: "another request under the id (conflict)", do: apply(other, transitions.Conflict)},
+		{
+			what: "in the wrong state (refused)",
+			do: apply(transitions.Request{
+				OrderID:      orderID,
+				Event:        workflow.Ship,
+				TransitionID: 3,
+			}, transitions.WrongState),
+		},
+		{
+			what: "of no order (not found)",
+			do: apply(transitions.Request{
+				OrderID:      "none",
+				Event:        workflow.Ship,
+				TransitionID: 3,
+			}, transitions.NotFound),
+		},
+		{
+			what: "illegal in every state",
+			do: apply(transitions.Request{
+				OrderID:      orderID,
+				Event:        workflow.Ship,
+				From:         workflow.Delivered,
+				TransitionID: 3,
+			}, transitions.Illegal),
+		},
+		{
+			what: "release, id given",
+			do: apply(transitions.Request{
+				OrderID:      orderID,
+				Event:        workflow.Release,
+				TransitionID: 3,
+			}, transitions.Applied),
+		},
+		{what: "transition, id assigned", do: apply(keyed(workflow.Hold, "key-1"), transitions.Applied)},
+		{what: "the same again (replayed)", do: apply(keyed(workflow.Hold, "key-1"), transitions.Replayed)},
+		{
+			what: "transition, If-Match given, of a past version (superseded)",
+			do:   apply(matched, transitions.Superseded),
+		},
+		{
+			what: "transition, If-Match given",
+			do:   func() (Units, error) { seen = 4; return s.apply(ctx, matched, transitions.Applied) },
+		},
 	} {
 		u, err := c.do()
 		if err := row(c.what, u, err); err != nil {
@@ -167,8 +212,10 @@ type kind struct {
 }
 
 var kinds = []kind{
-	{"one line", 1, false, false}, {"one line, request ids", 1, true, false},
-	{"three lines, an address", 3, false, true}, {"ten lines", 10, false, false},
+	{what: "one line", lines: 1},
+	{what: "one line, request ids", lines: 1, named: true},
+	{what: "three lines, an address", lines: 3, address: true},
+	{what: "ten lines", lines: 10},
 }
 
 // Sizes is how an order grows with its transitions, and what each of them costs.
@@ -218,7 +265,13 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 
 	if k.address {
 		if _, err := s.SetAddress(ctx, transitions.Edit{OrderID: orderID, EventID: "address-1"}, "shipping",
-			transitions.Address{"name": "A. Customer", "street": "12 Example Street", "city": "Exampletown", "postalCode": "12345", "country": "DE"}); err != nil {
+			transitions.Address{
+				"name":       "A. Customer",
+				"street":     "12 Example Street",
+				"city":       "Exampletown",
+				"postalCode": "12345",
+				"country":    "DE",
+			}); err != nil {
 			return nil, err
 		}
 	}
@@ -271,5 +324,5 @@ func PerTransition(ctx context.Context) (average Units, err error) {
 		average = average.plus(u)
 	}
 
-	return Units{average.Read / float64(len(life)), average.Write / float64(len(life))}, nil
+	return Units{Read: average.Read / float64(len(life)), Write: average.Write / float64(len(life))}, nil
 }

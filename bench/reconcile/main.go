@@ -149,17 +149,34 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 				said++
 			}
 			fmt.Fprintf(text, "%s/%s,capture,%d,EUR,succeeded\n", id, step, said)
-			steps = append(steps, dynamo.M(dynamo.Item{"id": dynamo.S(step), "kind": dynamo.S(string(payments.Capturing)), "amount": dynamo.N(amount),
-				"outcome": dynamo.S(string(payments.Succeeded)), "at": dynamo.N(1)}))
-			transfers = append(transfers, put(dynamo.Item{"transferId": dynamo.S(id + "/" + step + "#payment"), "currency": dynamo.S("EUR"), "at": dynamo.N(1),
-				"reference": dynamo.S("payment " + string(payments.Capturing)), "legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+			steps = append(steps, dynamo.M(dynamo.Item{
+				"id":      dynamo.S(step),
+				"kind":    dynamo.S(string(payments.Capturing)),
+				"amount":  dynamo.N(amount),
+				"outcome": dynamo.S(string(payments.Succeeded)),
+				"at":      dynamo.N(1),
+			}))
+			transfers = append(transfers, put(dynamo.Item{
+				"transferId": dynamo.S(id + "/" + step + "#payment"),
+				"currency":   dynamo.S("EUR"),
+				"at":         dynamo.N(1),
+				"reference":  dynamo.S("payment " + string(payments.Capturing)),
+				"legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
 					dynamo.M(dynamo.Item{"account": dynamo.S("clearing"), "amount": dynamo.N(-amount)}),
-					dynamo.M(dynamo.Item{"account": dynamo.S("shop"), "amount": dynamo.N(amount)})}}}))
+					dynamo.M(dynamo.Item{"account": dynamo.S("shop"), "amount": dynamo.N(amount)})}},
+			}))
 		}
-		payment := dynamo.Item{"paymentId": dynamo.S(id), "currency": dynamo.S("EUR"), "state": dynamo.S("CAPTURED"), "steps": &types.AttributeValueMemberL{Value: steps}}
+		payment := dynamo.Item{
+			"paymentId": dynamo.S(id),
+			"currency":  dynamo.S("EUR"),
+			"state":     dynamo.S("CAPTURED"),
+			"steps":     &types.AttributeValueMemberL{Value: steps},
+		}
 		group.Go(func() error {
 			_, err := b.DynamoDB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
-				b.Tables.Payments: {put(payment)}, b.Tables.Ledger.Transfers: transfers}})
+				b.Tables.Payments:         {put(payment)},
+				b.Tables.Ledger.Transfers: transfers,
+			}})
 			return err
 		})
 

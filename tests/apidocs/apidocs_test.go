@@ -28,8 +28,12 @@ import (
 func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
 	t.Helper()
 
-	cfg := server.Config{Data: filepath.Join(t.TempDir(), "data"), CarrierDelay: time.Millisecond, CallbackSecret: webhooks.NewSecret().Reveal(),
-		API: server.APIConfig{WatchFor: 100 * time.Millisecond}}
+	cfg := server.Config{
+		Data:           filepath.Join(t.TempDir(), "data"),
+		CarrierDelay:   time.Millisecond,
+		CallbackSecret: webhooks.NewSecret().Reveal(),
+		API:            server.APIConfig{WatchFor: 100 * time.Millisecond},
+	}
 	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +94,11 @@ func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
 			url, b := serve(t, c.dev)
 			s := &shell{vars: map[string]string{"API": url}, curl: c.curl}
 			if !c.dev {
-				_, token, err := b.APIKeys.Create(t.Context(), auth.NewKey{Name: "docs", Tenant: "acme", Scope: auth.Admin})
+				_, token, err := b.APIKeys.Create(t.Context(), auth.NewKey{
+					Name:   "docs",
+					Tenant: "acme",
+					Scope:  auth.Admin,
+				})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -32,7 +32,10 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 
 	bin, dir, listen := build(t), t.TempDir(), freePort(t)
 	running := start(t, bin, dir, listen)
-	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, Data: filepath.Join(dir, "data")}, embeddedtest.Quiet(), server.Events{})
+	b, err := server.Connect(t.Context(), server.Config{
+		EndpointURL: "http://" + listen,
+		Data:        filepath.Join(dir, "data"),
+	}, embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}

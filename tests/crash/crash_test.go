@@ -130,7 +130,10 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	})
 
 	running := start(t, bin, dir, listen)
-	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, Notify: "dir:" + filepath.Join(dir, "notifications")},
+	b, err := server.Connect(t.Context(), server.Config{
+		EndpointURL: "http://" + listen,
+		Notify:      "dir:" + filepath.Join(dir, "notifications"),
+	},
 		embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
@@ -183,7 +186,11 @@ func untilPlaced(ctx context.Context, t *testing.T, b *server.Backend, want int)
 
 	for {
 		placed := 0
-		pages := dynamodb.NewScanPaginator(b.DynamoDB, &dynamodb.ScanInput{TableName: &b.Tables.Orders, Select: types.SelectCount, ConsistentRead: aws.Bool(true)})
+		pages := dynamodb.NewScanPaginator(b.DynamoDB, &dynamodb.ScanInput{
+			TableName:      &b.Tables.Orders,
+			Select:         types.SelectCount,
+			ConsistentRead: aws.Bool(true),
+		})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {

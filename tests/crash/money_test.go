@@ -40,13 +40,20 @@ func until(ctx context.Context, fn func() error) error {
 func moneyShop(t *testing.T, listen string) *server.Backend {
 	t.Helper()
 
-	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, TimeoutPercent: 10}, embeddedtest.Quiet(), server.Events{})
+	b, err := server.Connect(t.Context(), server.Config{
+		EndpointURL:    "http://" + listen,
+		TimeoutPercent: 10,
+	}, embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	for _, n := range []ledger.NewAccount{{ID: "clearing", Currency: "EUR", Side: ledger.Debit, Overdraft: true, Shards: 4},
-		{ID: "shop", Currency: "EUR", Shards: 4}, {ID: "a", Currency: "EUR"}, {ID: "b", Currency: "EUR"}} {
+	for _, n := range []ledger.NewAccount{
+		{ID: "clearing", Currency: "EUR", Side: ledger.Debit, Overdraft: true, Shards: 4},
+		{ID: "shop", Currency: "EUR", Shards: 4},
+		{ID: "a", Currency: "EUR"},
+		{ID: "b", Currency: "EUR"},
+	} {
 		if _, _, err := b.Ledger.CreateAccount(t.Context(), n); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +80,11 @@ func moneyIsRight(t *testing.T, b *server.Backend) {
 		t.Fatal(err)
 	}
 
-	totals, err := reconcile.Run(t.Context(), strings.NewReader(file.String()), reconcile.Config{Payments: b.Payments, Ledger: b.Ledger, Dir: t.TempDir()},
+	totals, err := reconcile.Run(t.Context(), strings.NewReader(file.String()), reconcile.Config{
+		Payments: b.Payments,
+		Ledger:   b.Ledger,
+		Dir:      t.TempDir(),
+	},
 		func(m reconcile.Mismatch) error { t.Errorf("%+v", m); return nil })
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +123,14 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 				})
 				if err == nil {
 					err = until(ctx, func() error {
-						_, err := b.Payments.Authorize(ctx, payments.NewPayment{ID: id, OrderID: id, Payer: "clearing", Payee: "shop", Amount: 100, Currency: "EUR"})
+						_, err := b.Payments.Authorize(ctx, payments.NewPayment{
+							ID:       id,
+							OrderID:  id,
+							Payer:    "clearing",
+							Payee:    "shop",
+							Amount:   100,
+							Currency: "EUR",
+						})
 						return err
 					})
 				}

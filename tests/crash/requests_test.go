@@ -32,7 +32,10 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	})
 
 	running := start(t, bin, dir, listen)
-	b, err := server.Connect(t.Context(), server.Config{EndpointURL: "http://" + listen, RequestsQueue: "requests.fifo"}, embeddedtest.Quiet(), server.Events{})
+	b, err := server.Connect(t.Context(), server.Config{
+		EndpointURL:   "http://" + listen,
+		RequestsQueue: "requests.fifo",
+	}, embeddedtest.Quiet(), server.Events{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +49,11 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	var ids []transitions.OrderID
 	for i := range orders {
 		id := transitions.OrderID(fmt.Sprintf("o-%d", i))
-		if _, err := b.Orders.Create(ctx, transitions.NewOrder{ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1}}, Total: transitions.Money{Amount: 1, Currency: "EUR"}}); err != nil {
+		if _, err := b.Orders.Create(ctx, transitions.NewOrder{
+			ID:    id,
+			Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1}},
+			Total: transitions.Money{Amount: 1, Currency: "EUR"},
+		}); err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, id)
@@ -87,15 +94,23 @@ func sendTwice(ctx context.Context, t *testing.T, b *server.Backend, ids []trans
 
 	for n := range each {
 		for _, id := range ids {
-			in, err := requests.Input(*url.QueueUrl, transitions.Request{OrderID: id, Event: []workflow.Event{workflow.Hold, workflow.Release}[n%2], TransitionID: transitions.TransitionID(n + 2)})
+			in, err := requests.Input(*url.QueueUrl, transitions.Request{
+				OrderID:      id,
+				Event:        []workflow.Event{workflow.Hold, workflow.Release}[n%2],
+				TransitionID: transitions.TransitionID(n + 2),
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
 
 			batch := &sqs.SendMessageBatchInput{QueueUrl: url.QueueUrl}
 			for _, twin := range []string{"a", "b"} {
-				batch.Entries = append(batch.Entries, sqstypes.SendMessageBatchRequestEntry{Id: aws.String(twin), MessageBody: in.MessageBody,
-					MessageGroupId: in.MessageGroupId, MessageDeduplicationId: aws.String(*in.MessageDeduplicationId + twin)})
+				batch.Entries = append(batch.Entries, sqstypes.SendMessageBatchRequestEntry{
+					Id:                     aws.String(twin),
+					MessageBody:            in.MessageBody,
+					MessageGroupId:         in.MessageGroupId,
+					MessageDeduplicationId: aws.String(*in.MessageDeduplicationId + twin),
+				})
 			}
 
 			if _, err := b.SQS.SendMessageBatch(ctx, batch); err != nil {
@@ -127,7 +142,10 @@ func untilEmpty(ctx context.Context, t *testing.T, b *server.Backend) {
 		t.Fatal(err)
 	}
 	waitFor(ctx, t, func() bool {
-		out, err := b.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: url.QueueUrl, AttributeNames: []sqstypes.QueueAttributeName{"All"}})
+		out, err := b.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+			QueueUrl:       url.QueueUrl,
+			AttributeNames: []sqstypes.QueueAttributeName{"All"},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,11 @@ func open(t *testing.T) *server.Backend {
 	return b
 }
 
-var order = transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 100}}, Total: transitions.Money{Amount: 100, Currency: "EUR"}}
+var order = transitions.NewOrder{
+	ID:    "o-1",
+	Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 100}},
+	Total: transitions.Money{Amount: 100, Currency: "EUR"},
+}
 
 type image = map[string]types.AttributeValue
 
@@ -61,8 +65,11 @@ type image = map[string]types.AttributeValue
 func item(t *testing.T, b *server.Backend) image {
 	t.Helper()
 
-	out, err := b.DynamoDB.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &b.Tables.Orders, ConsistentRead: aws.Bool(true),
-		Key: image{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}})
+	out, err := b.DynamoDB.GetItem(t.Context(), &dynamodb.GetItemInput{
+		TableName:      &b.Tables.Orders,
+		ConsistentRead: aws.Bool(true),
+		Key:            image{"orderId": &types.AttributeValueMemberS{Value: "o-1"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +80,11 @@ func item(t *testing.T, b *server.Backend) image {
 func apply(t *testing.T, b *server.Backend, event workflow.Event, id transitions.TransitionID) {
 	t.Helper()
 
-	if r, err := b.Orders.Apply(t.Context(), transitions.Request{OrderID: "o-1", Event: event, TransitionID: id}); err != nil || r.Verdict != transitions.Applied {
+	if r, err := b.Orders.Apply(t.Context(), transitions.Request{
+		OrderID:      "o-1",
+		Event:        event,
+		TransitionID: id,
+	}); err != nil || r.Verdict != transitions.Applied {
 		t.Fatalf("%s: %s, %v", event, r.Verdict, err)
 	}
 }
@@ -90,7 +101,15 @@ func (s *sink) Send(_ context.Context, n notify.Notification) error {
 func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) {
 	t.Helper()
 
-	r, err := reactions.New(reactions.Config{Orders: b.Orders, Claims: b.Claims, Booker: b.Booker, Parked: b.ParkedTasks, SFN: b.SFN, Sink: s, Log: embeddedtest.Quiet()})
+	r, err := reactions.New(reactions.Config{
+		Orders: b.Orders,
+		Claims: b.Claims,
+		Booker: b.Booker,
+		Parked: b.ParkedTasks,
+		SFN:    b.SFN,
+		Sink:   s,
+		Log:    embeddedtest.Quiet(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +126,11 @@ func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) 
 func count(t *testing.T, b *server.Backend, table string) int32 {
 	t.Helper()
 
-	out, err := b.DynamoDB.Scan(t.Context(), &dynamodb.ScanInput{TableName: &table, Select: types.SelectCount, ConsistentRead: aws.Bool(true)})
+	out, err := b.DynamoDB.Scan(t.Context(), &dynamodb.ScanInput{
+		TableName:      &table,
+		Select:         types.SelectCount,
+		ConsistentRead: aws.Bool(true),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,15 +146,23 @@ func TestPoint43_DeletionsAndMarksTriggerNoWork(t *testing.T) {
 	apply(t, b, workflow.Pay, 2)
 
 	before := item(t, b)
-	_, _, err := b.Claims.DoInItem(t.Context(), "mark", nil, once.ItemWrite{Table: b.Tables.Orders, Key: image{"orderId": before["orderId"]},
-		Set: "note = :n", Values: image{":n": &types.AttributeValueMemberS{Value: "gift"}}})
+	_, _, err := b.Claims.DoInItem(t.Context(), "mark", nil, once.ItemWrite{
+		Table:  b.Tables.Orders,
+		Key:    image{"orderId": before["orderId"]},
+		Set:    "note = :n",
+		Values: image{":n": &types.AttributeValueMemberS{Value: "gift"}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	after := item(t, b)
 	react(t, b, s,
 		streams.Record{EventName: "MODIFY", Old: before, New: after},
-		streams.Record{EventName: "REMOVE", Old: after, Identity: streams.Identity{Type: "Service", PrincipalID: "dynamodb.amazonaws.com"}})
+		streams.Record{
+			EventName: "REMOVE",
+			Old:       after,
+			Identity:  streams.Identity{Type: "Service", PrincipalID: "dynamodb.amazonaws.com"},
+		})
 
 	if n := count(t, b, b.Tables.Once); len(s.sent) != 0 || n != 0 {
 		t.Errorf("sent %v, %d effects claimed", s.sent, n)
