@@ -142,7 +142,7 @@ func (c *call) absent() Result {
 // only the outcome.
 func (c *call) visibleObstacle(rec record, cfg Config) Result {
 	result := c.obstacle(rec, cfg)
-	if rec.pinHash == nil || c.passed || c.owner {
+	if c.hasPIN(rec) || c.owner {
 		return result
 	}
 
@@ -173,7 +173,7 @@ func (c *call) obstacle(rec record, cfg Config) Result {
 		return Result{Outcome: Held, HeldUntil: rec.holdEnd()}
 	case rec.locked() && !c.tried:
 		return Result{Outcome: Locked}
-	case rec.pinHash != nil && !c.passed:
+	case !c.hasPIN(rec):
 		return Result{Outcome: InvalidPIN}
 	}
 
@@ -183,7 +183,7 @@ func (c *call) obstacle(rec record, cfg Config) Result {
 // consumed reports whether this very request consumed the action, and has brought the PIN
 // again.
 func (c *call) consumed(rec record, cfg Config) bool {
-	return (rec.pinHash == nil || c.passed) && equal(rec.consumeID, c.ConsumeID) &&
+	return c.hasPIN(rec) && equal(rec.consumeID, c.ConsumeID) &&
 		(cfg.ReplayFor == 0 || !c.now.After(rec.consumedAt.Add(cfg.ReplayFor)))
 }
 

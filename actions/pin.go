@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -54,16 +56,16 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 		return Result{}, false, nil // if the action has a PIN, the update is refused
 	}
 
-	key, err := a.keys.signing()
-	if err != nil {
-		return Result{}, false, err
+	names := a.keys.tryNames(c.itemKey, c.triedBy(), c.PIN)
+
+	rec, counted, err := a.countTry(ctx, c, names[0], names[1:])
+	if err == nil && !counted && rec != nil {
+		// A try that was counted before the signing key changed keeps its name.
+		if i := slices.IndexFunc(names[1:], func(name string) bool { return slices.Contains(rec.tries, name) }); i >= 0 {
+			rec, counted, err = a.countTry(ctx, c, names[1+i], nil)
+		}
 	}
 
-	name := key.tryName(c.itemKey, c.triedBy(), c.PIN)
-	update := a.newUpdate(c).Add("tries :tries").Bind(":tries", dynamo.SS(name))
-	c.requireTryable(update, a.cfg, name)
-
-	rec, counted, err := a.send(ctx, c, update)
 	switch {
 	case err != nil:
 		return Result{}, false, err
@@ -85,6 +87,20 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 	}
 
 	return c.visibleObstacle(*rec, a.cfg), true, nil
+}
+
+// countTry counts a try under a name, once for each name. It counts nothing if one of the
+// other names has been counted.
+func (a *Actions) countTry(ctx context.Context, c *call, name string, others []string) (*record, bool, error) {
+	update := a.newUpdate(c).Add("tries :tries").Bind(":tries", dynamo.SS(name))
+	c.requireTryable(update, a.cfg, name)
+
+	for i, other := range others {
+		value := ":other" + strconv.Itoa(i)
+		update.If("NOT contains(tries, "+value+")").Bind(value, dynamo.S(other))
+	}
+
+	return a.send(ctx, c, update)
 }
 
 // triedBy names the caller of a try. A try is counted once per caller, so a holder that
@@ -109,6 +125,23 @@ func (r keyRing) matches(rec record, itemKey string, p PIN) (bool, error) {
 	}
 
 	return hmac.Equal(rec.pinHash, key.hash(itemKey, p)), nil
+}
+
+// hasPIN reports whether the request has brought the PIN of the action, if it has one. A
+// try that passed counts only for the hash that it was compared with.
+func (c *call) hasPIN(rec record) bool {
+	return rec.pinHash == nil || c.passed && hmac.Equal(rec.pinHash, c.pinHash)
+}
+
+// tryNames returns the names of one try under all keys of the ring, that of the signing key
+// first. The ring must not be empty.
+func (r keyRing) tryNames(itemKey, by string, p PIN) []string {
+	names := make([]string, len(r))
+	for i, key := range r {
+		names[i] = key.tryName(itemKey, by, p)
+	}
+
+	return names
 }
 
 // tryBytes is how much of its hash names a try.
