@@ -3,26 +3,28 @@
 //
 // The packages, in the direction in which data flows:
 //
-//	statemachine.asl.json    how an execution walks an order
-//	activities/steps         what each of its tasks does
+//	statemachine.asl.json    the states of an execution
+//	activities/steps         the work of each of its tasks
 //	queues/requests, api     transition requests from SQS and HTTP
 //	transitions              one transition of one order: one conditional write
-//	streams/reactions        what follows: journal, shipping, notifications, parked tasks
-//	shipping, payments,      the outside, reached once per key
+//	streams/reactions        reactions to it: journal, shipping, notifications, parked tasks
+//	shipping, payments,      effects outside, once per key
 //	notify, webhooks
 //
-// What they stand on:
+// The packages below them:
 //
-//	workflow                 what an order may do: states, events, guards
+//	workflow                 the definition of an order: states, events, guards
 //	once, actions            claims and one-time actions
 //	ledger, inventory        money and stock
 //	tasktoken                task tokens of waiting executions
-//	txn                      one transaction composed of parts
+//	txn                      one transaction made of named parts
 //	activities, streams,     the runtimes for Step Functions activities, DynamoDB
 //	queues                   Streams and SQS; they know no orders
-//	embedded                 DynamoDB, Streams, Step Functions and SQS in process, on disk
-//	inspect                  reads: explain, verify, list, count
-//	server                   wires all of it; cmd/ratchet is the command
+//	embedded                 DynamoDB, DynamoDB Streams, Step Functions and SQS in process,
+//	                         on disk
+//	inspect                  reads orders: explain, verify, list, count
+//	api                      the HTTP API
+//	server                   wires all packages; cmd/ratchet is the command
 //	ratchettest              a test kit for programs that use Ratchet
 //
 // docs/architecture.md shows how they work together.
