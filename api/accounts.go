@@ -13,27 +13,108 @@ import (
 )
 
 func (s *service) accountRoutes(h huma.API) {
-	links := map[string]*huma.Link{"get": {OperationID: "get-account", Parameters: map[string]any{"accountId": "$response.body#/accountId"}},
-		"entries": {OperationID: "list-entries", Parameters: map[string]any{"accountId": "$response.body#/accountId"}}}
-	register(s, h, route{id: "open-account", method: http.MethodPut, path: "/v1/accounts/{accountId}", tag: "accounts", scope: auth.Admin, changes: true, body: true,
-		target: []string{"accountId"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict}, summary: "Open an account",
-		about: "A repeat finds the account; another kind of account under the id is a conflict.", links: links}, s.openAccount)
-	register(s, h, route{id: "get-account", method: http.MethodGet, path: "/v1/accounts/{accountId}", tag: "accounts", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Read an account"}, s.getAccount)
-	register(s, h, route{id: "list-accounts", method: http.MethodGet, path: "/v1/accounts", tag: "accounts", scope: auth.Read, status: http.StatusOK,
-		summary: "List accounts, page by page", about: "In no useful order. A page may be short and still have a successor."}, s.listAccounts)
-	register(s, h, route{id: "close-account", method: http.MethodPost, path: "/v1/accounts/{accountId}/close", tag: "accounts", scope: auth.Admin, changes: true,
-		target: []string{"accountId"}, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Close an empty account for good"}, s.closeAccount)
-	register(s, h, route{id: "list-entries", method: http.MethodGet, path: "/v1/accounts/{accountId}/entries", tag: "accounts", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Read an account's statement", about: "Oldest first; those of a sharded account shard by shard."}, s.listEntries)
-	hold := route{id: "hold-money", method: http.MethodPut, path: "/v1/accounts/{accountId}/holds/{holdId}", tag: "accounts", scope: auth.Act, changes: true, body: true,
-		target: []string{"accountId", "holdId"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Set money aside", about: "The hold's id makes it happen once. A transfer takes from it; what is left is given back by its release."}
+	links := map[string]*huma.Link{
+		"get":     {OperationID: "get-account", Parameters: map[string]any{"accountId": "$response.body#/accountId"}},
+		"entries": {OperationID: "list-entries", Parameters: map[string]any{"accountId": "$response.body#/accountId"}},
+	}
+	register(s, h, route{
+		id:      "open-account",
+		method:  http.MethodPut,
+		path:    "/v1/accounts/{accountId}",
+		tag:     "accounts",
+		scope:   auth.Admin,
+		changes: true,
+		body:    true,
+		target:  []string{"accountId"},
+		status:  http.StatusCreated,
+		also:    []int{http.StatusOK},
+		errors:  []int{http.StatusConflict},
+		summary: "Open an account",
+		about:   "A repeat finds the account; another kind of account under the id is a conflict.",
+		links:   links,
+	}, s.openAccount)
+	register(s, h, route{
+		id:      "get-account",
+		method:  http.MethodGet,
+		path:    "/v1/accounts/{accountId}",
+		tag:     "accounts",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read an account",
+	}, s.getAccount)
+	register(s, h, route{
+		id:      "list-accounts",
+		method:  http.MethodGet,
+		path:    "/v1/accounts",
+		tag:     "accounts",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		summary: "List accounts, page by page",
+		about:   "In no useful order. A page may be short and still have a successor.",
+	}, s.listAccounts)
+	register(s, h, route{
+		id:      "close-account",
+		method:  http.MethodPost,
+		path:    "/v1/accounts/{accountId}/close",
+		tag:     "accounts",
+		scope:   auth.Admin,
+		changes: true,
+		target:  []string{"accountId"},
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Close an empty account for good",
+	}, s.closeAccount)
+	register(s, h, route{
+		id:      "list-entries",
+		method:  http.MethodGet,
+		path:    "/v1/accounts/{accountId}/entries",
+		tag:     "accounts",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read an account's statement",
+		about:   "Oldest first; those of a sharded account shard by shard.",
+	}, s.listEntries)
+	hold := route{
+		id:      "hold-money",
+		method:  http.MethodPut,
+		path:    "/v1/accounts/{accountId}/holds/{holdId}",
+		tag:     "accounts",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"accountId", "holdId"},
+		status:  http.StatusCreated,
+		also:    []int{http.StatusOK},
+		errors:  []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Set money aside",
+		about:   "The hold's id makes it happen once. A transfer takes from it; what is left is given back by its release.",
+	}
 	register(s, h, hold, s.holdMoney)
-	register(s, h, route{id: "get-hold", method: http.MethodGet, path: hold.path, tag: "accounts", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Read a hold"}, s.getHold)
-	register(s, h, route{id: "release-hold", method: http.MethodPost, path: hold.path + "/release", tag: "accounts", scope: auth.Act, changes: true,
-		target: hold.target, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict}, summary: "Give back what a hold has left", about: "A repeat succeeds."}, s.releaseHold)
+	register(s, h, route{
+		id:      "get-hold",
+		method:  http.MethodGet,
+		path:    hold.path,
+		tag:     "accounts",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read a hold",
+	}, s.getHold)
+	register(s, h, route{
+		id:      "release-hold",
+		method:  http.MethodPost,
+		path:    hold.path + "/release",
+		tag:     "accounts",
+		scope:   auth.Act,
+		changes: true,
+		target:  hold.target,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Give back what a hold has left",
+		about:   "A repeat succeeds.",
+	}, s.releaseHold)
 }
 
 type openAccountInput struct {
@@ -73,8 +154,13 @@ func (t tenant) showAccount(a ledger.Account) account {
 }
 
 func (s *service) openAccount(ctx context.Context, c caller, in *openAccountInput) (*accountOutput, error) {
-	a, replayed, err := s.cfg.Ledger.CreateAccount(ctx, ledger.NewAccount{ID: c.tenant.stored(in.AccountID), Currency: in.Body.Currency,
-		Side: ledger.Side(in.Body.Side), Overdraft: in.Body.Overdraft, Shards: int(in.Body.Shards)})
+	a, replayed, err := s.cfg.Ledger.CreateAccount(ctx, ledger.NewAccount{
+		ID:        c.tenant.stored(in.AccountID),
+		Currency:  in.Body.Currency,
+		Side:      ledger.Side(in.Body.Side),
+		Overdraft: in.Body.Overdraft,
+		Shards:    int(in.Body.Shards),
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +301,12 @@ func (t tenant) showHold(h ledger.Hold) hold {
 }
 
 func (s *service) holdMoney(ctx context.Context, c caller, in *holdMoneyInput) (*holdOutput, error) {
-	n := ledger.NewHold{ID: c.tenant.stored(in.HoldID), Account: c.tenant.stored(in.AccountID), Amount: in.Body.Amount, Currency: in.Body.Currency}
+	n := ledger.NewHold{
+		ID:       c.tenant.stored(in.HoldID),
+		Account:  c.tenant.stored(in.AccountID),
+		Amount:   in.Body.Amount,
+		Currency: in.Body.Currency,
+	}
 	if in.Body.ExpiresAt != nil {
 		n.ExpiresAt = *in.Body.ExpiresAt
 	}

@@ -16,32 +16,88 @@ import (
 )
 
 func (s *service) actionRoutes(h huma.API) {
-	register(s, h, route{id: "create-action", method: http.MethodPost, path: "/v1/actions", tag: "actions", scope: auth.Act, changes: true, body: true, free: "/payload",
-		status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict}, summary: "Make something that can be used once",
-		about: "A repeat with the same key and content is answered with the action as it is now. The id is a secret of whoever may use it.",
+	register(s, h, route{
+		id:      "create-action",
+		method:  http.MethodPost,
+		path:    "/v1/actions",
+		tag:     "actions",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		free:    "/payload",
+		status:  http.StatusCreated,
+		also:    []int{http.StatusOK},
+		errors:  []int{http.StatusConflict},
+		summary: "Make something that can be used once",
+		about:   "A repeat with the same key and content is answered with the action as it is now. The id is a secret of whoever may use it.",
 		links: map[string]*huma.Link{
 			"get":     {OperationID: "get-action", Parameters: map[string]any{"action": "$response.body#/id"}},
 			"consume": {OperationID: "consume-action", Parameters: map[string]any{"action": "$response.body#/id"}},
-			"cancel":  {OperationID: "cancel-action", Parameters: map[string]any{"action": "$response.body#/id"}}}}, s.createAction)
-	register(s, h, route{id: "put-action", method: http.MethodPut, path: "/v1/actions/{action}", tag: "actions", scope: auth.Act, changes: true, body: true, free: "/payload",
-		target: []string{"action"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict}, summary: "Make an action under a code that people type, like a coupon's",
-		about: "Letters, digits and hyphens, in any case. Guessing it is as easy as it looks; a used code is never free again. A repeat is answered with the action as it is now."}, s.putAction)
-	register(s, h, route{id: "get-action", method: http.MethodGet, path: "/v1/actions/{action}", tag: "actions", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Look at an action, without using it",
-		about: "Without its payload, and of one with a PIN the state alone: this may be shown to whoever has the id. Looking uses nothing up."}, s.getAction)
+			"cancel":  {OperationID: "cancel-action", Parameters: map[string]any{"action": "$response.body#/id"}}},
+	}, s.createAction)
+	register(s, h, route{
+		id:      "put-action",
+		method:  http.MethodPut,
+		path:    "/v1/actions/{action}",
+		tag:     "actions",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		free:    "/payload",
+		target:  []string{"action"},
+		status:  http.StatusCreated,
+		also:    []int{http.StatusOK},
+		errors:  []int{http.StatusConflict},
+		summary: "Make an action under a code that people type, like a coupon's",
+		about:   "Letters, digits and hyphens, in any case. Guessing it is as easy as it looks; a used code is never free again. A repeat is answered with the action as it is now.",
+	}, s.putAction)
+	register(s, h, route{
+		id:      "get-action",
+		method:  http.MethodGet,
+		path:    "/v1/actions/{action}",
+		tag:     "actions",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Look at an action, without using it",
+		about:   "Without its payload, and of one with a PIN the state alone: this may be shown to whoever has the id. Looking uses nothing up.",
+	}, s.getAction)
 	verb := func(id, path, summary, about string) route {
-		return route{id: id, method: http.MethodPost, path: "/v1/actions/{action}/" + path, tag: "actions", scope: auth.Act, changes: true, body: true,
-			target: []string{"action"}, status: http.StatusOK, summary: summary, about: about,
-			errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusLocked}}
+		return route{
+			id:      id,
+			method:  http.MethodPost,
+			path:    "/v1/actions/{action}/" + path,
+			tag:     "actions",
+			scope:   auth.Act,
+			changes: true,
+			body:    true,
+			target:  []string{"action"},
+			status:  http.StatusOK,
+			summary: summary,
+			about:   about,
+			errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusLocked},
+		}
 	}
 	register(s, h, verb("consume-action", "consume", "Use an action",
 		"Of all requests one gets 200; its repeat with the same Idempotency-Key gets the same 200. The codes of the others: already_used (409, with consumedAt), "+
 			"held, not_active (409), expired, canceled (410), invalid_pin (403), locked (423), action_not_found (404)."), s.consumeAction)
 	register(s, h, verb("reserve-action", "reserve", "Hold an action for a while", "Until the hold ends nobody else can use it. The Idempotency-Key names the holder: its repeat gets the same hold."), s.reserveAction)
 	register(s, h, verb("release-action", "release", "Give a hold back", ""), s.releaseAction)
-	register(s, h, route{id: "make-actions", method: http.MethodPut, path: "/v1/action-batches/{batch}", tag: "actions", scope: auth.Act, changes: true, body: true, free: "/payload",
-		target: []string{"batch"}, status: http.StatusOK, errors: []int{http.StatusConflict}, summary: "Make many actions with generated codes, a part of a batch at a time",
-		about: "Codes that people type and nobody guesses. The batch's name and the index make each code: a repeat makes the same ones and no action twice. The next part begins where this one ended (next)."}, s.makeActions)
+	register(s, h, route{
+		id:      "make-actions",
+		method:  http.MethodPut,
+		path:    "/v1/action-batches/{batch}",
+		tag:     "actions",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		free:    "/payload",
+		target:  []string{"batch"},
+		status:  http.StatusOK,
+		errors:  []int{http.StatusConflict},
+		summary: "Make many actions with generated codes, a part of a batch at a time",
+		about:   "Codes that people type and nobody guesses. The batch's name and the index make each code: a repeat makes the same ones and no action twice. The next part begins where this one ended (next).",
+	}, s.makeActions)
 	cancel := verb("cancel-action", "cancel", "End an action that nobody has used", "A repeat is answered alike.")
 	cancel.body = false
 	register(s, h, cancel, s.cancelAction)
@@ -133,7 +189,12 @@ func (s *service) createAction(ctx context.Context, c caller, in *createActionIn
 }
 
 func (n newAction) spec() actions.Spec {
-	spec := actions.Spec{Payload: n.Payload, PIN: actions.PIN(n.PIN), MaxAttempts: int(n.MaxAttempts), ExpiresAt: n.ExpiresAt}
+	spec := actions.Spec{
+		Payload:     n.Payload,
+		PIN:         actions.PIN(n.PIN),
+		MaxAttempts: int(n.MaxAttempts),
+		ExpiresAt:   n.ExpiresAt,
+	}
 	if n.ActiveAt != nil {
 		spec.ActiveAt = *n.ActiveAt
 	}
@@ -223,19 +284,33 @@ type used struct {
 
 func (s *service) consumeAction(ctx context.Context, c caller, in *consumeInput) (*usedOutput, error) {
 	return s.use(c, actions.Consumed, func(all *actions.Actions) (actions.Result, error) {
-		return all.Consume(ctx, actions.Request{ID: actions.ID(in.Action.Action), PIN: actions.PIN(in.Body.PIN), ConsumeID: in.Key, Holder: in.Body.Holder, Fence: in.Body.Fence})
+		return all.Consume(ctx, actions.Request{
+			ID:        actions.ID(in.Action.Action),
+			PIN:       actions.PIN(in.Body.PIN),
+			ConsumeID: in.Key,
+			Holder:    in.Body.Holder,
+			Fence:     in.Body.Fence,
+		})
 	})
 }
 
 func (s *service) reserveAction(ctx context.Context, c caller, in *reserveActionInput) (*usedOutput, error) {
 	return s.use(c, actions.Reserved, func(all *actions.Actions) (actions.Result, error) {
-		return all.Reserve(ctx, actions.Request{ID: actions.ID(in.Action.Action), PIN: actions.PIN(in.Body.PIN), Holder: in.Key}, time.Duration(in.Body.Seconds)*time.Second)
+		return all.Reserve(ctx, actions.Request{
+			ID:     actions.ID(in.Action.Action),
+			PIN:    actions.PIN(in.Body.PIN),
+			Holder: in.Key,
+		}, time.Duration(in.Body.Seconds)*time.Second)
 	})
 }
 
 func (s *service) releaseAction(ctx context.Context, c caller, in *releaseActionInput) (*usedOutput, error) {
 	return s.use(c, actions.Released, func(all *actions.Actions) (actions.Result, error) {
-		return all.Release(ctx, actions.Request{ID: actions.ID(in.Action.Action), Holder: in.Body.Holder, Fence: in.Body.Fence})
+		return all.Release(ctx, actions.Request{
+			ID:     actions.ID(in.Action.Action),
+			Holder: in.Body.Holder,
+			Fence:  in.Body.Fence,
+		})
 	})
 }
 

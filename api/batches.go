@@ -45,7 +45,14 @@ func (s *service) makeActions(ctx context.Context, c caller, in *makeActionsInpu
 		return nil, err
 	}
 
-	b := actions.Batch{ID: in.Batch, Prefix: in.Body.Prefix, From: int(in.Body.From), Count: int(in.Body.From + in.Body.Count), Payload: in.Body.Payload, ExpiresAt: in.Body.ExpiresAt}
+	b := actions.Batch{
+		ID:        in.Batch,
+		Prefix:    in.Body.Prefix,
+		From:      int(in.Body.From),
+		Count:     int(in.Body.From + in.Body.Count),
+		Payload:   in.Body.Payload,
+		ExpiresAt: in.Body.ExpiresAt,
+	}
 	if in.Body.ActiveAt != nil {
 		b.ActiveAt = *in.Body.ActiveAt
 	}

@@ -13,16 +13,36 @@ import (
 )
 
 func (s *service) callbackRoutes(h huma.API) {
-	register(s, h, route{id: "payment-callback", method: http.MethodPost, path: "/v1/callbacks/payments", tag: "callbacks", open: true, changes: true, raw: true,
-		status: http.StatusOK, errors: []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge},
+	register(s, h, route{
+		id:      "payment-callback",
+		method:  http.MethodPost,
+		path:    "/v1/callbacks/payments",
+		tag:     "callbacks",
+		open:    true,
+		changes: true,
+		raw:     true,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge},
 		summary: "Take what the payment processor says",
 		about: "Signed after Standard Webhooks, instead of a credential: the signature is checked over the raw bytes before anything parses them. " +
-			"An event counts once. It is not believed: it makes us ask the processor. What does not fit is parked for a person; the answer is 200 all the same."}, s.paymentCallback)
+			"An event counts once. It is not believed: it makes us ask the processor. What does not fit is parked for a person; the answer is 200 all the same.",
+	}, s.paymentCallback)
 	op := h.OpenAPI().Paths["/v1/callbacks/payments"].Post
-	op.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject,
-		Description: "type, timestamp, and data with key (paymentId/stepId), amount and currency."}}}}
-	register(s, h, route{id: "list-parked-callbacks", method: http.MethodGet, path: "/v1/callbacks/payments/parked", tag: "callbacks", scope: auth.Admin, status: http.StatusOK,
-		summary: "List callbacks that a person must look at", about: "A page may be short and still have a successor."}, s.listParkedCallbacks)
+	op.RequestBody = &huma.RequestBody{
+		Required: true,
+		Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject,
+			Description: "type, timestamp, and data with key (paymentId/stepId), amount and currency."}}},
+	}
+	register(s, h, route{
+		id:      "list-parked-callbacks",
+		method:  http.MethodGet,
+		path:    "/v1/callbacks/payments/parked",
+		tag:     "callbacks",
+		scope:   auth.Admin,
+		status:  http.StatusOK,
+		summary: "List callbacks that a person must look at",
+		about:   "A page may be short and still have a successor.",
+	}, s.listParkedCallbacks)
 }
 
 type callbackInput struct {

@@ -16,8 +16,20 @@ import (
 
 func (s *service) claimRoutes(h huma.API) {
 	verb := func(id, path, summary, about string) route {
-		return route{id: id, method: http.MethodPost, path: "/v1/claims/{key}" + path, tag: "claims", scope: auth.Act, changes: true, body: true,
-			target: []string{"key"}, status: http.StatusOK, errors: []int{http.StatusConflict}, summary: summary, about: about}
+		return route{
+			id:      id,
+			method:  http.MethodPost,
+			path:    "/v1/claims/{key}" + path,
+			tag:     "claims",
+			scope:   auth.Act,
+			changes: true,
+			body:    true,
+			target:  []string{"key"},
+			status:  http.StatusOK,
+			errors:  []int{http.StatusConflict},
+			summary: summary,
+			about:   about,
+		}
 	}
 	take := verb("claim", "", "Take a key, or get what its work gave",
 		"201 with a ticket: the key is yours until the lease ends; whoever has the ticket is the holder. 200 with the result: the work was done before. "+
@@ -25,7 +37,10 @@ func (s *service) claimRoutes(h huma.API) {
 			"With an Idempotency-Key, a repeat while the lease lasts gets the ticket again, with taken_over: its work may have begun. Without one, "+
 			"an answer with a ticket that is lost costs the lease.")
 	take.status, take.also, take.free = http.StatusCreated, []int{http.StatusOK}, "/payload"
-	take.links = map[string]*huma.Link{"get": {OperationID: "get-claim", Parameters: map[string]any{"key": "$response.body#/key"}}}
+	take.links = map[string]*huma.Link{"get": {
+		OperationID: "get-claim",
+		Parameters:  map[string]any{"key": "$response.body#/key"},
+	}}
 	register(s, h, take, s.claim)
 	complete := verb("complete-claim", "/complete", "End a claim with its result", "Every later caller gets the result. A repeat succeeds.")
 	complete.free = "/result"
@@ -33,15 +48,46 @@ func (s *service) claimRoutes(h huma.API) {
 	register(s, h, verb("extend-claim", "/extend", "Begin the lease anew", ""), s.extendClaim)
 	register(s, h, verb("release-claim", "/release", "Give the key back", "The work was not done, or was undone: the next caller may do it."), s.releaseClaim)
 	register(s, h, verb("fail-claim", "/fail", "End a claim with a final failure", "Every later caller gets the failure."), s.failClaim)
-	register(s, h, route{id: "get-claim", method: http.MethodGet, path: "/v1/claims/{key}", tag: "claims", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Read what is known under a key"}, s.getClaim)
-	lock := route{id: "acquire-lock", method: http.MethodPut, path: "/v1/locks/{key}", tag: "locks", scope: auth.Act, changes: true, body: true, target: []string{"key"},
-		status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict}, summary: "Take a key for ever",
-		about: "201 for the first holder, 200 when the same holder asks again, 409 lock_held for everybody else, with the holder and since when.",
-		links: map[string]*huma.Link{"get": {OperationID: "get-lock", Parameters: map[string]any{"key": "$response.body#/key"}}}}
+	register(s, h, route{
+		id:      "get-claim",
+		method:  http.MethodGet,
+		path:    "/v1/claims/{key}",
+		tag:     "claims",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read what is known under a key",
+	}, s.getClaim)
+	lock := route{
+		id:      "acquire-lock",
+		method:  http.MethodPut,
+		path:    "/v1/locks/{key}",
+		tag:     "locks",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"key"},
+		status:  http.StatusCreated,
+		also:    []int{http.StatusOK},
+		errors:  []int{http.StatusConflict},
+		summary: "Take a key for ever",
+		about:   "201 for the first holder, 200 when the same holder asks again, 409 lock_held for everybody else, with the holder and since when.",
+		links: map[string]*huma.Link{"get": {
+			OperationID: "get-lock",
+			Parameters:  map[string]any{"key": "$response.body#/key"},
+		}},
+	}
 	register(s, h, lock, s.acquireLock)
-	register(s, h, route{id: "get-lock", method: http.MethodGet, path: "/v1/locks/{key}", tag: "locks", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Read who has a key"}, s.getLock)
+	register(s, h, route{
+		id:      "get-lock",
+		method:  http.MethodGet,
+		path:    "/v1/locks/{key}",
+		tag:     "locks",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read who has a key",
+	}, s.getLock)
 }
 
 // claimOperation marks the claims of this API: a key that anything else has used is a
@@ -53,8 +99,13 @@ const longestLease = 24 * time.Hour
 
 // claims are those of this API, with a lease.
 func (s *service) claims(lease time.Duration) (*once.Claims, error) {
-	return once.New(once.Config{DynamoDB: s.cfg.Claims.DynamoDB, Table: s.cfg.Claims.Table, Operation: claimOperation, Lease: lease,
-		Retention: 48 * time.Hour})
+	return once.New(once.Config{
+		DynamoDB:  s.cfg.Claims.DynamoDB,
+		Table:     s.cfg.Claims.Table,
+		Operation: claimOperation,
+		Lease:     lease,
+		Retention: 48 * time.Hour,
+	})
 }
 
 // claimKey keeps the keys of callers apart from those of our own effects, which have a

@@ -17,12 +17,30 @@ import (
 )
 
 func (s *service) deadLetterRoutes(h huma.API) {
-	register(s, h, route{id: "list-dead-letters", method: http.MethodGet, path: "/v1/dead-letters/{handler}", tag: "dead letters", scope: auth.Admin,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "List changes of orders that a handler gave up on",
-		about: "A page may be short and still have a successor."}, s.listLetters)
-	register(s, h, route{id: "redrive-dead-letter", method: http.MethodPost, path: "/v1/dead-letters/{handler}/{letter}/redrive", tag: "dead letters", scope: auth.Admin,
-		changes: true, target: []string{"handler", "letter"}, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Hand a change to its handler again", about: "The letter is gone when the handler has done its part; else it stays, with the new error."}, s.redriveLetter)
+	register(s, h, route{
+		id:      "list-dead-letters",
+		method:  http.MethodGet,
+		path:    "/v1/dead-letters/{handler}",
+		tag:     "dead letters",
+		scope:   auth.Admin,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "List changes of orders that a handler gave up on",
+		about:   "A page may be short and still have a successor.",
+	}, s.listLetters)
+	register(s, h, route{
+		id:      "redrive-dead-letter",
+		method:  http.MethodPost,
+		path:    "/v1/dead-letters/{handler}/{letter}/redrive",
+		tag:     "dead letters",
+		scope:   auth.Admin,
+		changes: true,
+		target:  []string{"handler", "letter"},
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound, http.StatusConflict},
+		summary: "Hand a change to its handler again",
+		about:   "The letter is gone when the handler has done its part; else it stays, with the new error.",
+	}, s.redriveLetter)
 }
 
 // letter is a change that a handler gave up on. The change itself, with what people

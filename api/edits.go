@@ -16,10 +16,20 @@ import (
 
 func (s *service) editRoutes(h huma.API) {
 	edit := func(id, method, path, summary string, body bool, target ...string) route {
-		return route{id: id, method: method, path: "/v1/orders/{orderId}/" + path, tag: "edits", scope: auth.Act, changes: true, body: body,
-			target: append([]string{"orderId"}, target...), status: http.StatusOK, summary: summary,
-			about:  "Only before payment. The Idempotency-Key names the edit: its repeat is answered as before (Idempotent-Replayed: true).",
-			errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed}}
+		return route{
+			id:      id,
+			method:  method,
+			path:    "/v1/orders/{orderId}/" + path,
+			tag:     "edits",
+			scope:   auth.Act,
+			changes: true,
+			body:    body,
+			target:  append([]string{"orderId"}, target...),
+			status:  http.StatusOK,
+			summary: summary,
+			about:   "Only before payment. The Idempotency-Key names the edit: its repeat is answered as before (Idempotent-Replayed: true).",
+			errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
+		}
 	}
 	register(s, h, edit("add-items", http.MethodPost, "items", "Add lines", true), s.addItems)
 	reserved := edit("add-reserved-items", http.MethodPost, "reserved-items", "Add lines and set their pieces aside for the order", true)
@@ -82,10 +92,14 @@ type addressFields map[string]string
 func (addressFields) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema {
 	least, most, longest := 1, 32, 512
 
-	return &huma.Schema{Type: huma.TypeObject, MinProperties: &least, MaxProperties: &most,
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		MinProperties:        &least,
+		MaxProperties:        &most,
 		AdditionalProperties: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
 		Extensions:           map[string]any{"propertyNames": map[string]any{"pattern": "^[A-Za-z0-9_.-]{1,64}$"}},
-		Description:          "Fields of the caller's choice, each up to 512 bytes of text, 4 KB together."}
+		Description:          "Fields of the caller's choice, each up to 512 bytes of text, 4 KB together.",
+	}
 }
 
 type addNoteInput struct {
@@ -123,7 +137,11 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 
 func (s *service) changeItem(ctx context.Context, c caller, in *changeItemInput) (*orderOutput, error) {
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
-	result, err := s.cfg.Orders.ChangeItem(ctx, e, transitions.Item{SKU: c.tenant.stored(in.SKU), Quantity: in.Body.Quantity, Price: in.Body.Price})
+	result, err := s.cfg.Orders.ChangeItem(ctx, e, transitions.Item{
+		SKU:      c.tenant.stored(in.SKU),
+		Quantity: in.Body.Quantity,
+		Price:    in.Body.Price,
+	})
 	return s.edited(c, e, result, err)
 }
 

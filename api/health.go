@@ -21,10 +21,25 @@ type healthOutput struct {
 }
 
 func (s *service) healthRoutes(h huma.API) {
-	register(s, h, route{id: "health", method: http.MethodGet, path: healthPath, tag: "service", open: true, status: http.StatusOK,
-		summary: "Say that the process lives"}, s.health)
-	register(s, h, route{id: "ready", method: http.MethodGet, path: readyPath, tag: "service", open: true, status: http.StatusOK,
-		summary: "Say that requests can be served", about: "503 while the data store does not answer, or the audit log cannot be written."}, s.ready)
+	register(s, h, route{
+		id:      "health",
+		method:  http.MethodGet,
+		path:    healthPath,
+		tag:     "service",
+		open:    true,
+		status:  http.StatusOK,
+		summary: "Say that the process lives",
+	}, s.health)
+	register(s, h, route{
+		id:      "ready",
+		method:  http.MethodGet,
+		path:    readyPath,
+		tag:     "service",
+		open:    true,
+		status:  http.StatusOK,
+		summary: "Say that requests can be served",
+		about:   "503 while the data store does not answer, or the audit log cannot be written.",
+	}, s.ready)
 }
 
 func (s *service) health(context.Context, caller, *struct{}) (*healthOutput, error) {

@@ -14,21 +14,65 @@ import (
 )
 
 func (s *service) inventoryRoutes(h huma.API) {
-	register(s, h, route{id: "get-stock", method: http.MethodGet, path: "/v1/inventory/{sku}", tag: "inventory", scope: auth.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Read what a SKU has"}, s.getStock)
-	register(s, h, route{id: "set-stock", method: http.MethodPut, path: "/v1/inventory/{sku}", tag: "inventory", scope: auth.Admin, changes: true, body: true,
-		target: []string{"sku"}, status: http.StatusOK, summary: "Set the available pieces of a SKU",
-		about: "What is reserved and committed stays as it is.",
-		links: map[string]*huma.Link{"get": {OperationID: "get-stock", Parameters: map[string]any{"sku": "$response.body#/sku"}}}}, s.setStock)
+	register(s, h, route{
+		id:      "get-stock",
+		method:  http.MethodGet,
+		path:    "/v1/inventory/{sku}",
+		tag:     "inventory",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read what a SKU has",
+	}, s.getStock)
+	register(s, h, route{
+		id:      "set-stock",
+		method:  http.MethodPut,
+		path:    "/v1/inventory/{sku}",
+		tag:     "inventory",
+		scope:   auth.Admin,
+		changes: true,
+		body:    true,
+		target:  []string{"sku"},
+		status:  http.StatusOK,
+		summary: "Set the available pieces of a SKU",
+		about:   "What is reserved and committed stays as it is.",
+		links: map[string]*huma.Link{"get": {
+			OperationID: "get-stock",
+			Parameters:  map[string]any{"sku": "$response.body#/sku"},
+		}},
+	}, s.setStock)
 	verb := func(id, path, summary, about string, body bool) route {
-		return route{id: id, method: http.MethodPost, path: "/v1/reservations/{orderId}" + path, tag: "inventory", scope: auth.Act, changes: true, body: body,
-			target: []string{"orderId"}, status: http.StatusOK, errors: []int{http.StatusConflict}, summary: summary, about: about}
+		return route{
+			id:      id,
+			method:  http.MethodPost,
+			path:    "/v1/reservations/{orderId}" + path,
+			tag:     "inventory",
+			scope:   auth.Act,
+			changes: true,
+			body:    body,
+			target:  []string{"orderId"},
+			status:  http.StatusOK,
+			errors:  []int{http.StatusConflict},
+			summary: summary,
+			about:   about,
+		}
 	}
 	reserve := verb("reserve-stock", "", "Set pieces aside for an order, all lines or none", "One reservation per order: its id makes it happen once.", true)
 	reserve.method = http.MethodPut
-	reserve.links = map[string]*huma.Link{"get": {OperationID: "get-reservation", Parameters: map[string]any{"orderId": "$response.body#/orderId"}}}
-	register(s, h, route{id: "get-reservation", method: http.MethodGet, path: reserve.path, tag: "inventory", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Read what an order has reserved"}, s.getReservation)
+	reserve.links = map[string]*huma.Link{"get": {
+		OperationID: "get-reservation",
+		Parameters:  map[string]any{"orderId": "$response.body#/orderId"},
+	}}
+	register(s, h, route{
+		id:      "get-reservation",
+		method:  http.MethodGet,
+		path:    reserve.path,
+		tag:     "inventory",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read what an order has reserved",
+	}, s.getReservation)
 	register(s, h, reserve, s.reserveStock)
 	register(s, h, verb("commit-stock", "/commit", "Turn an order's reservation into sold pieces", "A repeat succeeds.", false), s.commitStock)
 	register(s, h, verb("release-stock", "/release", "Put an order's reserved pieces back",

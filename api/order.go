@@ -54,9 +54,20 @@ type transition struct {
 
 // show turns a stored order into what its tenant sees.
 func (t tenant) show(o *transitions.Order) order {
-	out := order{OrderID: t.shown(string(o.ID)), State: string(o.State), PreviousState: string(o.PreviousState), TransitionID: int64(o.TransitionID),
-		DefinitionVersion: o.DefinitionVersion, Items: make([]line, len(o.Items)), Total: money(o.Total), ContentVersion: int64(o.ContentVersion),
-		ShippingAddress: o.Shipping, BillingAddress: o.Billing, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt}
+	out := order{
+		OrderID:           t.shown(string(o.ID)),
+		State:             string(o.State),
+		PreviousState:     string(o.PreviousState),
+		TransitionID:      int64(o.TransitionID),
+		DefinitionVersion: o.DefinitionVersion,
+		Items:             make([]line, len(o.Items)),
+		Total:             money(o.Total),
+		ContentVersion:    int64(o.ContentVersion),
+		ShippingAddress:   o.Shipping,
+		BillingAddress:    o.Billing,
+		CreatedAt:         o.CreatedAt,
+		UpdatedAt:         o.UpdatedAt,
+	}
 	for i, item := range o.Items {
 		out.Items[i] = line{t.shown(item.SKU), item.Quantity, item.Price, item.Shipped}
 	}

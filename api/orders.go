@@ -24,19 +24,56 @@ func (s *service) orderRoutes(h huma.API) {
 			"explain": {OperationID: "explain-order", Parameters: map[string]any{"orderId": body}},
 		}
 	}
-	register(s, h, route{id: "create-order", method: http.MethodPost, path: "/v1/orders", tag: "orders", scope: auth.Act, changes: true, body: true,
-		status: http.StatusCreated, also: []int{http.StatusOK}, summary: "Place an order and start its execution",
-		about: "The order's id is derived from the Idempotency-Key: a repeat finds the order and starts nothing twice.",
-		links: links("$response.body#/orderId")}, s.createOrder)
-	register(s, h, route{id: "put-order", method: http.MethodPut, path: "/v1/orders/{orderId}", tag: "orders", scope: auth.Act, changes: true, body: true,
-		target: []string{"orderId"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusConflict},
+	register(s, h, route{
+		id:      "create-order",
+		method:  http.MethodPost,
+		path:    "/v1/orders",
+		tag:     "orders",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		status:  http.StatusCreated,
+		also:    []int{http.StatusOK},
+		summary: "Place an order and start its execution",
+		about:   "The order's id is derived from the Idempotency-Key: a repeat finds the order and starts nothing twice.",
+		links:   links("$response.body#/orderId"),
+	}, s.createOrder)
+	register(s, h, route{
+		id:      "put-order",
+		method:  http.MethodPut,
+		path:    "/v1/orders/{orderId}",
+		tag:     "orders",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"orderId"},
+		status:  http.StatusCreated,
+		also:    []int{http.StatusOK},
+		errors:  []int{http.StatusConflict},
 		summary: "Place an order under an id of the caller's and start its execution",
 		about:   "The id makes it happen once: a repeat finds the order, another content is a conflict.",
-		links:   links("$response.body#/orderId")}, s.putOrder)
-	register(s, h, route{id: "get-order", method: http.MethodGet, path: "/v1/orders/{orderId}", tag: "orders", scope: auth.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Read an order"}, s.getOrder)
-	register(s, h, route{id: "list-orders", method: http.MethodGet, path: "/v1/orders", tag: "orders", scope: auth.Read,
-		status: http.StatusOK, summary: "List orders, page by page", about: "In no useful order. A page may be short and still have a successor."}, s.listOrders)
+		links:   links("$response.body#/orderId"),
+	}, s.putOrder)
+	register(s, h, route{
+		id:      "get-order",
+		method:  http.MethodGet,
+		path:    "/v1/orders/{orderId}",
+		tag:     "orders",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read an order",
+	}, s.getOrder)
+	register(s, h, route{
+		id:      "list-orders",
+		method:  http.MethodGet,
+		path:    "/v1/orders",
+		tag:     "orders",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		summary: "List orders, page by page",
+		about:   "In no useful order. A page may be short and still have a successor.",
+	}, s.listOrders)
 	s.enumerate(h.OpenAPI())
 }
 
@@ -181,7 +218,11 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 	var err error
 	out.Body.Orders, out.Body.Next, err = fill(s, in.Page, []string{"orders", string(c.tenant), in.State},
 		func(after string, n int) ([]*transitions.Order, string, error) {
-			found, next, err := inspect.List(ctx, s.cfg.Orders, inspect.Page{State: workflow.State(in.State), After: storedAfter(after), Limit: n})
+			found, next, err := inspect.List(ctx, s.cfg.Orders, inspect.Page{
+				State: workflow.State(in.State),
+				After: storedAfter(after),
+				Limit: n,
+			})
 			return found, string(next), err
 		},
 		func(o *transitions.Order) (order, bool, error) {

@@ -16,13 +16,29 @@ import (
 )
 
 func (s *service) parkedRoutes(h huma.API) {
-	register(s, h, route{id: "list-parked-tasks", method: http.MethodGet, path: "/v1/orders/{orderId}/parked-tasks", tag: "parked tasks", scope: auth.Read,
-		status: http.StatusOK, summary: "List the states that the order's executions wait for",
-		about: "Empty when none waits. Task tokens are never shown: whoever has one can end the task."}, s.listParked)
-	register(s, h, route{id: "fail-parked-task", method: http.MethodDelete, path: "/v1/orders/{orderId}/parked-tasks/{state}", tag: "parked tasks", scope: auth.Admin,
-		changes: true, target: []string{"orderId", "state"}, status: http.StatusOK, errors: []int{http.StatusNotFound},
+	register(s, h, route{
+		id:      "list-parked-tasks",
+		method:  http.MethodGet,
+		path:    "/v1/orders/{orderId}/parked-tasks",
+		tag:     "parked tasks",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		summary: "List the states that the order's executions wait for",
+		about:   "Empty when none waits. Task tokens are never shown: whoever has one can end the task.",
+	}, s.listParked)
+	register(s, h, route{
+		id:      "fail-parked-task",
+		method:  http.MethodDelete,
+		path:    "/v1/orders/{orderId}/parked-tasks/{state}",
+		tag:     "parked tasks",
+		scope:   auth.Admin,
+		changes: true,
+		target:  []string{"orderId", "state"},
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
 		summary: "Fail a waiting task",
-		about:   "The execution goes on through its Catch for Order.Abandoned, or fails. A task that has ended already is only forgotten."}, s.failParked)
+		about:   "The execution goes on through its Catch for Order.Abandoned, or fails. A task that has ended already is only forgotten.",
+	}, s.failParked)
 }
 
 // parkedTask is a task that waits. Its token is a secret and has no field.
@@ -78,7 +94,11 @@ func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput)
 }
 
 func (s *service) abandon(ctx context.Context, c caller, t tasktoken.Task) error {
-	_, err := s.cfg.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{TaskToken: aws.String(string(t.Token)), Error: aws.String(abandoned), Cause: aws.String("given up by " + c.ID)})
+	_, err := s.cfg.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{
+		TaskToken: aws.String(string(t.Token)),
+		Error:     aws.String(abandoned),
+		Cause:     aws.String("given up by " + c.ID),
+	})
 
 	var unknown *sfntypes.TaskDoesNotExist
 	var late *sfntypes.TaskTimedOut

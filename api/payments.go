@@ -16,19 +16,86 @@ func (s *service) paymentRoutes(h huma.API) {
 	moves := []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}
 	const once = "The id makes it happen once: a repeat goes on where the first stopped, or returns the payment as it is. " +
 		"503 unresolved: the processor has not said what became of it; nothing is lost, send the same request again."
-	links := map[string]*huma.Link{"get": {OperationID: "get-payment", Parameters: map[string]any{"paymentId": "$response.body#/paymentId"}}}
-	register(s, h, route{id: "authorize-payment", method: http.MethodPut, path: "/v1/payments/{paymentId}", tag: "payments", scope: auth.Act, changes: true, body: true,
-		target: []string{"paymentId"}, status: http.StatusOK, errors: moves, summary: "Set the money of a payment aside, here and at the processor", about: once, links: links}, s.authorizePayment)
-	register(s, h, route{id: "get-payment", method: http.MethodGet, path: "/v1/payments/{paymentId}", tag: "payments", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Read a payment"}, s.getPayment)
-	register(s, h, route{id: "list-payments", method: http.MethodGet, path: "/v1/payments", tag: "payments", scope: auth.Read, status: http.StatusOK,
-		summary: "List payments, page by page", about: "In no useful order. A page may be short and still have a successor."}, s.listPayments)
-	register(s, h, route{id: "capture-payment", method: http.MethodPut, path: "/v1/payments/{paymentId}/captures/{stepId}", tag: "payments", scope: auth.Act, changes: true, body: true,
-		target: []string{"paymentId", "stepId"}, status: http.StatusOK, errors: moves, summary: "Take what was set aside, or a part of it", about: once}, s.capturePayment)
-	register(s, h, route{id: "refund-payment", method: http.MethodPut, path: "/v1/payments/{paymentId}/refunds/{stepId}", tag: "payments", scope: auth.Act, changes: true, body: true,
-		target: []string{"paymentId", "stepId"}, status: http.StatusOK, errors: moves, summary: "Give back what was taken, or a part of it", about: once}, s.refundPayment)
-	register(s, h, route{id: "void-payment", method: http.MethodPost, path: "/v1/payments/{paymentId}/void", tag: "payments", scope: auth.Act, changes: true,
-		target: []string{"paymentId"}, status: http.StatusOK, errors: moves, summary: "Give up what was set aside and not taken", about: "A repeat succeeds."}, s.voidPayment)
+	links := map[string]*huma.Link{"get": {
+		OperationID: "get-payment",
+		Parameters:  map[string]any{"paymentId": "$response.body#/paymentId"},
+	}}
+	register(s, h, route{
+		id:      "authorize-payment",
+		method:  http.MethodPut,
+		path:    "/v1/payments/{paymentId}",
+		tag:     "payments",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"paymentId"},
+		status:  http.StatusOK,
+		errors:  moves,
+		summary: "Set the money of a payment aside, here and at the processor",
+		about:   once,
+		links:   links,
+	}, s.authorizePayment)
+	register(s, h, route{
+		id:      "get-payment",
+		method:  http.MethodGet,
+		path:    "/v1/payments/{paymentId}",
+		tag:     "payments",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read a payment",
+	}, s.getPayment)
+	register(s, h, route{
+		id:      "list-payments",
+		method:  http.MethodGet,
+		path:    "/v1/payments",
+		tag:     "payments",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		summary: "List payments, page by page",
+		about:   "In no useful order. A page may be short and still have a successor.",
+	}, s.listPayments)
+	register(s, h, route{
+		id:      "capture-payment",
+		method:  http.MethodPut,
+		path:    "/v1/payments/{paymentId}/captures/{stepId}",
+		tag:     "payments",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"paymentId", "stepId"},
+		status:  http.StatusOK,
+		errors:  moves,
+		summary: "Take what was set aside, or a part of it",
+		about:   once,
+	}, s.capturePayment)
+	register(s, h, route{
+		id:      "refund-payment",
+		method:  http.MethodPut,
+		path:    "/v1/payments/{paymentId}/refunds/{stepId}",
+		tag:     "payments",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"paymentId", "stepId"},
+		status:  http.StatusOK,
+		errors:  moves,
+		summary: "Give back what was taken, or a part of it",
+		about:   once,
+	}, s.refundPayment)
+	register(s, h, route{
+		id:      "void-payment",
+		method:  http.MethodPost,
+		path:    "/v1/payments/{paymentId}/void",
+		tag:     "payments",
+		scope:   auth.Act,
+		changes: true,
+		target:  []string{"paymentId"},
+		status:  http.StatusOK,
+		errors:  moves,
+		summary: "Give up what was set aside and not taken",
+		about:   "A repeat succeeds.",
+	}, s.voidPayment)
 	s.callbackRoutes(h)
 }
 
@@ -78,9 +145,22 @@ func (t tenant) showPayment(p payments.Payment) payment {
 	step := func(s payments.Step) paymentStep {
 		return paymentStep{s.ID, string(s.Kind), s.Amount, string(s.Outcome), s.At}
 	}
-	out := payment{PaymentID: t.shown(p.ID), OrderID: t.shown(p.OrderID), Payer: t.shown(p.Payer), Payee: t.shown(p.Payee), Amount: p.Amount, Currency: p.Currency,
-		State: string(p.State), Capturable: p.Capturable, Captured: p.Captured, Refunded: p.Refunded, Steps: []paymentStep{},
-		ExpiresAt: moment(p.ExpiresAt), CreatedAt: p.CreatedAt, UpdatedAt: p.UpdatedAt}
+	out := payment{
+		PaymentID:  t.shown(p.ID),
+		OrderID:    t.shown(p.OrderID),
+		Payer:      t.shown(p.Payer),
+		Payee:      t.shown(p.Payee),
+		Amount:     p.Amount,
+		Currency:   p.Currency,
+		State:      string(p.State),
+		Capturable: p.Capturable,
+		Captured:   p.Captured,
+		Refunded:   p.Refunded,
+		Steps:      []paymentStep{},
+		ExpiresAt:  moment(p.ExpiresAt),
+		CreatedAt:  p.CreatedAt,
+		UpdatedAt:  p.UpdatedAt,
+	}
 	if p.Pending != nil {
 		pending := step(*p.Pending)
 		out.Pending = &pending
@@ -102,8 +182,14 @@ func (s *service) paid(c caller, p payments.Payment, err error) (*paymentOutput,
 }
 
 func (s *service) authorizePayment(ctx context.Context, c caller, in *authorizeInput) (*paymentOutput, error) {
-	n := payments.NewPayment{ID: c.tenant.stored(in.PaymentID), OrderID: c.tenant.stored(in.Body.OrderID), Payer: c.tenant.stored(in.Body.Payer),
-		Payee: c.tenant.stored(in.Body.Payee), Amount: in.Body.Amount, Currency: in.Body.Currency}
+	n := payments.NewPayment{
+		ID:       c.tenant.stored(in.PaymentID),
+		OrderID:  c.tenant.stored(in.Body.OrderID),
+		Payer:    c.tenant.stored(in.Body.Payer),
+		Payee:    c.tenant.stored(in.Body.Payee),
+		Amount:   in.Body.Amount,
+		Currency: in.Body.Currency,
+	}
 	if in.Body.ExpiresAt != nil {
 		n.ExpiresAt = *in.Body.ExpiresAt
 	}
@@ -135,12 +221,19 @@ type refundInput struct {
 }
 
 func (s *service) capturePayment(ctx context.Context, c caller, in *captureInput) (*paymentOutput, error) {
-	p, err := s.cfg.Payments.Capture(ctx, c.tenant.stored(in.PaymentID), payments.StepRequest{ID: in.StepID, Amount: in.Body.Amount, Final: in.Body.Final})
+	p, err := s.cfg.Payments.Capture(ctx, c.tenant.stored(in.PaymentID), payments.StepRequest{
+		ID:     in.StepID,
+		Amount: in.Body.Amount,
+		Final:  in.Body.Final,
+	})
 	return s.paid(c, p, err)
 }
 
 func (s *service) refundPayment(ctx context.Context, c caller, in *refundInput) (*paymentOutput, error) {
-	p, err := s.cfg.Payments.Refund(ctx, c.tenant.stored(in.PaymentID), payments.StepRequest{ID: in.StepID, Amount: in.Body.Amount})
+	p, err := s.cfg.Payments.Refund(ctx, c.tenant.stored(in.PaymentID), payments.StepRequest{
+		ID:     in.StepID,
+		Amount: in.Body.Amount,
+	})
 	return s.paid(c, p, err)
 }
 

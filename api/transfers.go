@@ -13,13 +13,35 @@ import (
 )
 
 func (s *service) transferRoutes(h huma.API) {
-	register(s, h, route{id: "post-transfer", method: http.MethodPut, path: "/v1/transfers/{transferId}", tag: "transfers", scope: auth.Act, changes: true, body: true,
-		target: []string{"transferId"}, status: http.StatusCreated, also: []int{http.StatusOK}, errors: []int{http.StatusNotFound, http.StatusConflict},
+	register(s, h, route{
+		id:      "post-transfer",
+		method:  http.MethodPut,
+		path:    "/v1/transfers/{transferId}",
+		tag:     "transfers",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"transferId"},
+		status:  http.StatusCreated,
+		also:    []int{http.StatusOK},
+		errors:  []int{http.StatusNotFound, http.StatusConflict},
 		summary: "Move money between accounts, all legs or none",
 		about:   "The legs sum to zero. The transfer's id makes it happen once: a repeat returns the original, another content is a conflict.",
-		links:   map[string]*huma.Link{"get": {OperationID: "get-transfer", Parameters: map[string]any{"transferId": "$response.body#/transferId"}}}}, s.postTransfer)
-	register(s, h, route{id: "get-transfer", method: http.MethodGet, path: "/v1/transfers/{transferId}", tag: "transfers", scope: auth.Read, status: http.StatusOK,
-		errors: []int{http.StatusNotFound}, summary: "Read a transfer"}, s.getTransfer)
+		links: map[string]*huma.Link{"get": {
+			OperationID: "get-transfer",
+			Parameters:  map[string]any{"transferId": "$response.body#/transferId"},
+		}},
+	}, s.postTransfer)
+	register(s, h, route{
+		id:      "get-transfer",
+		method:  http.MethodGet,
+		path:    "/v1/transfers/{transferId}",
+		tag:     "transfers",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read a transfer",
+	}, s.getTransfer)
 }
 
 type newLeg struct {
@@ -61,7 +83,13 @@ type transferOutput struct {
 }
 
 func (t tenant) showTransfer(p ledger.Posted) transfer {
-	out := transfer{TransferID: t.shown(p.ID), Currency: p.Currency, Legs: make([]leg, len(p.Legs)), Reference: p.Reference, At: p.At}
+	out := transfer{
+		TransferID: t.shown(p.ID),
+		Currency:   p.Currency,
+		Legs:       make([]leg, len(p.Legs)),
+		Reference:  p.Reference,
+		At:         p.At,
+	}
 	for i, l := range p.Legs {
 		out.Legs[i] = leg{t.shown(l.Account), l.Amount, t.shown(l.Hold), l.Release}
 	}
@@ -70,7 +98,12 @@ func (t tenant) showTransfer(p ledger.Posted) transfer {
 }
 
 func (s *service) postTransfer(ctx context.Context, c caller, in *postTransferInput) (*transferOutput, error) {
-	t := ledger.Transfer{ID: c.tenant.stored(in.TransferID), Currency: in.Body.Currency, Legs: make([]ledger.Leg, len(in.Body.Legs)), Reference: in.Body.Reference}
+	t := ledger.Transfer{
+		ID:        c.tenant.stored(in.TransferID),
+		Currency:  in.Body.Currency,
+		Legs:      make([]ledger.Leg, len(in.Body.Legs)),
+		Reference: in.Body.Reference,
+	}
 	for i, l := range in.Body.Legs {
 		t.Legs[i] = ledger.Leg{Account: c.tenant.stored(l.Account), Amount: l.Amount, Release: l.Release}
 		if l.Hold != "" {

@@ -15,23 +15,58 @@ import (
 )
 
 func (s *service) transitionRoutes(h huma.API) {
-	register(s, h, route{id: "apply-transition", method: http.MethodPost, path: "/v1/orders/{orderId}/transitions", tag: "transitions", scope: auth.Act,
-		changes: true, body: true, target: []string{"orderId"}, status: http.StatusOK,
+	register(s, h, route{
+		id:      "apply-transition",
+		method:  http.MethodPost,
+		path:    "/v1/orders/{orderId}/transitions",
+		tag:     "transitions",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"orderId"},
+		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 		summary: "Request one transition",
 		about: "200 when it was applied, by this request or by an earlier one with the same key (Idempotent-Replayed: true). Else the code says why not: " +
 			"wrong_state (the order is elsewhere; a later repeat is judged afresh), superseded (somebody was faster; stop), idempotency_key_reused or conflict " +
-			"(the key, or the id, was used for another content), illegal (no order may do this), order_not_found."}, s.applyTransition)
-	register(s, h, route{id: "ship-parcel", method: http.MethodPut, path: "/v1/orders/{orderId}/parcels/{parcelId}", tag: "transitions", scope: auth.Act,
-		changes: true, body: true, target: []string{"orderId", "parcelId"}, status: http.StatusOK, errors: []int{http.StatusNotFound, http.StatusConflict},
+			"(the key, or the id, was used for another content), illegal (no order may do this), order_not_found.",
+	}, s.applyTransition)
+	register(s, h, route{
+		id:      "ship-parcel",
+		method:  http.MethodPut,
+		path:    "/v1/orders/{orderId}/parcels/{parcelId}",
+		tag:     "transitions",
+		scope:   auth.Act,
+		changes: true,
+		body:    true,
+		target:  []string{"orderId", "parcelId"},
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound, http.StatusConflict},
 		summary: "Report a parcel that has left",
 		about: "Counts its pieces as shipped and moves the order by the same write: it is partially shipped until its last piece has left. The parcel's id makes it " +
-			"happen once: a repeat is answered as before (Idempotent-Replayed: true), with other lines it is a conflict."}, s.shipParcel)
-	register(s, h, route{id: "list-transitions", method: http.MethodGet, path: "/v1/orders/{orderId}/transitions", tag: "transitions", scope: auth.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "List what an order has been through, oldest first",
-		about: "From the journal, which follows the order by moments."}, s.listTransitions)
-	register(s, h, route{id: "explain-order", method: http.MethodGet, path: "/v1/orders/{orderId}/explanation", tag: "transitions", scope: auth.Read,
-		status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Say why an order is where it is, and what it may do now"}, s.explainOrder)
+			"happen once: a repeat is answered as before (Idempotent-Replayed: true), with other lines it is a conflict.",
+	}, s.shipParcel)
+	register(s, h, route{
+		id:      "list-transitions",
+		method:  http.MethodGet,
+		path:    "/v1/orders/{orderId}/transitions",
+		tag:     "transitions",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "List what an order has been through, oldest first",
+		about:   "From the journal, which follows the order by moments.",
+	}, s.listTransitions)
+	register(s, h, route{
+		id:      "explain-order",
+		method:  http.MethodGet,
+		path:    "/v1/orders/{orderId}/explanation",
+		tag:     "transitions",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Say why an order is where it is, and what it may do now",
+	}, s.explainOrder)
 	s.enumerateEvents(h.OpenAPI())
 }
 
@@ -66,9 +101,13 @@ func (guardValues) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema
 	most, longest := 32, 256
 	least, greatest := -float64(1<<53-1), float64(1<<53-1)
 
-	return &huma.Schema{Type: huma.TypeObject, MaxProperties: &most, Description: "What the event's guards ask of the request.",
+	return &huma.Schema{
+		Type:          huma.TypeObject,
+		MaxProperties: &most,
+		Description:   "What the event's guards ask of the request.",
 		AdditionalProperties: &huma.Schema{AnyOf: []*huma.Schema{{Type: huma.TypeString, MaxLength: &longest},
-			{Type: huma.TypeInteger, Minimum: &least, Maximum: &greatest}, {Type: huma.TypeBoolean}}}}
+			{Type: huma.TypeInteger, Minimum: &least, Maximum: &greatest}, {Type: huma.TypeBoolean}}},
+	}
 }
 
 type applyInput struct {
@@ -91,8 +130,14 @@ type applied struct {
 }
 
 func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput) (*applyOutput, error) {
-	r := transitions.Request{OrderID: c.tenant.order(in.OrderID), Event: workflow.Event(in.Body.Event), From: workflow.State(in.Body.From),
-		TransitionID: transitions.TransitionID(in.Body.TransitionID), RequestID: transitions.RequestID(in.Key), Values: in.Body.Values}
+	r := transitions.Request{
+		OrderID:      c.tenant.order(in.OrderID),
+		Event:        workflow.Event(in.Body.Event),
+		From:         workflow.State(in.Body.From),
+		TransitionID: transitions.TransitionID(in.Body.TransitionID),
+		RequestID:    transitions.RequestID(in.Key),
+		Values:       in.Body.Values,
+	}
 	if seen, _, conditional := in.Seen(); conditional {
 		r.IfMatch = (*transitions.TransitionID)(&seen)
 	}
@@ -115,7 +160,10 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 
 // moved answers a transition that was made, now or before.
 func (s *service) moved(c caller, result transitions.Result) *applyOutput {
-	out := &applyOutput{ETag: etag(result.Order), Body: applied{result.Verdict.String(), showTransition(result.Transition), c.tenant.show(result.Order)}}
+	out := &applyOutput{
+		ETag: etag(result.Order),
+		Body: applied{result.Verdict.String(), showTransition(result.Transition), c.tenant.show(result.Order)},
+	}
 	if result.Verdict == transitions.Replayed {
 		out.Replayed = "true"
 	}
@@ -250,7 +298,14 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		return nil, err
 	}
 
-	out := explanation{Order: c.tenant.show(e.Order), Steps: []step{}, Missing: e.Missing, Options: []option{}, Editable: e.Editable, OtherVersion: e.OtherVersion}
+	out := explanation{
+		Order:        c.tenant.show(e.Order),
+		Steps:        []step{},
+		Missing:      e.Missing,
+		Options:      []option{},
+		Editable:     e.Editable,
+		OtherVersion: e.OtherVersion,
+	}
 	for _, st := range e.Steps {
 		out.Steps = append(out.Steps, step{int64(st.ID), string(st.Event), string(st.From), string(st.To), st.At, st.Journal, st.Ring, st.Assigned, st.Named, st.Skipped})
 	}

@@ -16,15 +16,28 @@ import (
 )
 
 func (s *service) watchRoutes(h huma.API) {
-	register(s, h, route{id: "watch-order", method: http.MethodGet, path: "/v1/orders/{orderId}/events", tag: "transitions", scope: auth.Read,
-		streams: true, status: http.StatusOK, errors: []int{http.StatusNotFound}, summary: "Watch an order: one event per transition",
+	register(s, h, route{
+		id:      "watch-order",
+		method:  http.MethodGet,
+		path:    "/v1/orders/{orderId}/events",
+		tag:     "transitions",
+		scope:   auth.Read,
+		streams: true,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Watch an order: one event per transition",
 		about: "Server-sent events. The id of an event is the transitionId; after a broken connection the browser sends it as Last-Event-ID and misses nothing. " +
-			"The stream ends with event `end` when the order can move no more, and without one after some minutes: connect again."}, s.watchOrder)
+			"The stream ends with event `end` when the order can move no more, and without one after some minutes: connect again.",
+	}, s.watchOrder)
 	h.OpenAPI().Paths["/v1/orders/{orderId}/events"].Get.Responses["200"].Content = map[string]*huma.MediaType{
-		"text/event-stream": {Schema: &huma.Schema{Type: huma.TypeObject, Description: "One event.", Properties: map[string]*huma.Schema{
-			"event": {Type: huma.TypeString, Enum: []any{"transition", "end"}},
-			"id":    {Type: huma.TypeString, Description: "The transitionId."},
-			"data":  {Type: huma.TypeString, Description: "JSON: a Transition, or at the end the state."}}}}}
+		"text/event-stream": {Schema: &huma.Schema{
+			Type:        huma.TypeObject,
+			Description: "One event.",
+			Properties: map[string]*huma.Schema{
+				"event": {Type: huma.TypeString, Enum: []any{"transition", "end"}},
+				"id":    {Type: huma.TypeString, Description: "The transitionId."},
+				"data":  {Type: huma.TypeString, Description: "JSON: a Transition, or at the end the state."}},
+		}}}
 }
 
 type watchInput struct {
