@@ -18,20 +18,20 @@ func (s *service) accountRoutes(h huma.API) {
 		"entries": {OperationID: "list-entries", Parameters: map[string]any{"accountId": "$response.body#/accountId"}},
 	}
 	register(s, h, route{
-		id:      "open-account",
-		method:  http.MethodPut,
-		path:    "/v1/accounts/{accountId}",
-		tag:     "accounts",
-		scope:   auth.Admin,
-		changes: true,
-		body:    true,
-		target:  []string{"accountId"},
-		status:  http.StatusCreated,
-		also:    []int{http.StatusOK},
-		errors:  []int{http.StatusConflict},
-		summary: "Open an account",
-		about:   "A repeat finds the account; another kind of account under the id is a conflict.",
-		links:   links,
+		id:          "open-account",
+		method:      http.MethodPut,
+		path:        "/v1/accounts/{accountId}",
+		tag:         "accounts",
+		scope:       auth.Admin,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"accountId"},
+		status:      http.StatusCreated,
+		alsoStatus:  []int{http.StatusOK},
+		errors:      []int{http.StatusConflict},
+		summary:     "Open an account",
+		description: "A repeat finds the account. An account of another kind under the id is a conflict.",
+		links:       links,
 	}, s.openAccount)
 	register(s, h, route{
 		id:      "get-account",
@@ -44,52 +44,52 @@ func (s *service) accountRoutes(h huma.API) {
 		summary: "Read an account",
 	}, s.getAccount)
 	register(s, h, route{
-		id:      "list-accounts",
-		method:  http.MethodGet,
-		path:    "/v1/accounts",
-		tag:     "accounts",
-		scope:   auth.Read,
-		status:  http.StatusOK,
-		summary: "List accounts, page by page",
-		about:   "In no useful order. A page may be short and still have a successor.",
+		id:          "list-accounts",
+		method:      http.MethodGet,
+		path:        "/v1/accounts",
+		tag:         "accounts",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		summary:     "List accounts, page by page",
+		description: "The order of the list is not specified. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listAccounts)
 	register(s, h, route{
-		id:      "close-account",
-		method:  http.MethodPost,
-		path:    "/v1/accounts/{accountId}/close",
-		tag:     "accounts",
-		scope:   auth.Admin,
-		changes: true,
-		target:  []string{"accountId"},
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Close an empty account for good",
+		id:          "close-account",
+		method:      http.MethodPost,
+		path:        "/v1/accounts/{accountId}/close",
+		tag:         "accounts",
+		scope:       auth.Admin,
+		mutates:     true,
+		auditParams: []string{"accountId"},
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Close an empty account permanently",
 	}, s.closeAccount)
 	register(s, h, route{
-		id:      "list-entries",
-		method:  http.MethodGet,
-		path:    "/v1/accounts/{accountId}/entries",
-		tag:     "accounts",
-		scope:   auth.Read,
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound},
-		summary: "Read an account's statement",
-		about:   "Oldest first; those of a sharded account shard by shard.",
+		id:          "list-entries",
+		method:      http.MethodGet,
+		path:        "/v1/accounts/{accountId}/entries",
+		tag:         "accounts",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "Read an account's statement",
+		description: "Oldest first. The entries of a sharded account follow shard by shard.",
 	}, s.listEntries)
 	hold := route{
-		id:      "hold-money",
-		method:  http.MethodPut,
-		path:    "/v1/accounts/{accountId}/holds/{holdId}",
-		tag:     "accounts",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"accountId", "holdId"},
-		status:  http.StatusCreated,
-		also:    []int{http.StatusOK},
-		errors:  []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Set money aside",
-		about:   "The hold's id makes it happen once. A transfer takes from it; what is left is given back by its release.",
+		id:          "hold-money",
+		method:      http.MethodPut,
+		path:        "/v1/accounts/{accountId}/holds/{holdId}",
+		tag:         "accounts",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"accountId", "holdId"},
+		status:      http.StatusCreated,
+		alsoStatus:  []int{http.StatusOK},
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Hold money of an account",
+		description: "The hold's id makes the request idempotent. Transfers debit the hold. Its release gives the rest back.",
 	}
 	register(s, h, hold, s.holdMoney)
 	register(s, h, route{
@@ -103,17 +103,17 @@ func (s *service) accountRoutes(h huma.API) {
 		summary: "Read a hold",
 	}, s.getHold)
 	register(s, h, route{
-		id:      "release-hold",
-		method:  http.MethodPost,
-		path:    hold.path + "/release",
-		tag:     "accounts",
-		scope:   auth.Act,
-		changes: true,
-		target:  hold.target,
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Give back what a hold has left",
-		about:   "A repeat succeeds.",
+		id:          "release-hold",
+		method:      http.MethodPost,
+		path:        hold.path + "/release",
+		tag:         "accounts",
+		scope:       auth.Act,
+		mutates:     true,
+		auditParams: hold.auditParams,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Release the rest of a hold",
+		description: "A repeat succeeds.",
 	}, s.releaseHold)
 }
 
@@ -121,13 +121,13 @@ type openAccountInput struct {
 	input.Account
 	Body struct {
 		Currency  string `json:"currency" minLength:"3" maxLength:"3" pattern:"^[A-Z]{3}$" doc:"ISO 4217." example:"EUR"`
-		Side      string `json:"side,omitempty" enum:"credit,debit" doc:"credit for what is owed to somebody, debit for what one has. Default credit."`
-		Overdraft bool   `json:"overdraft,omitempty" doc:"The balance may stand on either side: for the world outside."`
-		Shards    int64  `json:"shards,omitempty" minimum:"1" maximum:"16" doc:"Spreads a hot account over that many items. Default 1."`
+		Side      string `json:"side,omitempty" enum:"credit,debit" doc:"credit for liabilities, debit for assets. Default credit."`
+		Overdraft bool   `json:"overdraft,omitempty" doc:"Whether the balance may have either sign. For accounts that represent the outside."`
+		Shards    int64  `json:"shards,omitempty" minimum:"1" maximum:"16" doc:"Over how many items a busy account is spread. Default 1."`
 	}
 }
 
-// account is an account as it was when it was read. Amounts are in minor units.
+// account is an account at the time it was read. Amounts are in minor units.
 type account struct {
 	AccountID string    `json:"accountId"`
 	Currency  string    `json:"currency"`
@@ -136,26 +136,39 @@ type account struct {
 	Status    string    `json:"status" enum:"open,closed"`
 	Shards    int       `json:"shards"`
 	Balance   int64     `json:"balance" doc:"The sum of the account's entries: credits positive, debits negative."`
-	Available int64     `json:"available" doc:"What is not held."`
+	Available int64     `json:"available" doc:"The balance without the held part."`
 	Held      int64     `json:"held"`
-	Entries   int64     `json:"entries" doc:"How many there are."`
+	Entries   int64     `json:"entries" doc:"The number of entries."`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
 type accountOutput struct {
 	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     account
 }
 
 func (t tenant) showAccount(a ledger.Account) account {
-	return account{t.shown(a.ID), a.Currency, string(a.Side), a.Overdraft, string(a.Status), a.Shards, a.Balance, a.Available, a.Held, a.Entries, a.CreatedAt, a.UpdatedAt}
+	return account{
+		AccountID: t.publicID(a.ID),
+		Currency:  a.Currency,
+		Side:      string(a.Side),
+		Overdraft: a.Overdraft,
+		Status:    string(a.Status),
+		Shards:    a.Shards,
+		Balance:   a.Balance,
+		Available: a.Available,
+		Held:      a.Held,
+		Entries:   a.Entries,
+		CreatedAt: a.CreatedAt,
+		UpdatedAt: a.UpdatedAt,
+	}
 }
 
 func (s *service) openAccount(ctx context.Context, c caller, in *openAccountInput) (*accountOutput, error) {
 	a, replayed, err := s.cfg.Ledger.CreateAccount(ctx, ledger.NewAccount{
-		ID:        c.tenant.stored(in.AccountID),
+		ID:        c.tenant.storedID(in.AccountID),
 		Currency:  in.Body.Currency,
 		Side:      ledger.Side(in.Body.Side),
 		Overdraft: in.Body.Overdraft,
@@ -174,7 +187,7 @@ func (s *service) openAccount(ctx context.Context, c caller, in *openAccountInpu
 }
 
 func (s *service) getAccount(ctx context.Context, c caller, in *input.Account) (*accountOutput, error) {
-	a, found, err := s.cfg.Ledger.Account(ctx, c.tenant.stored(in.AccountID))
+	a, found, err := s.cfg.Ledger.Account(ctx, c.tenant.storedID(in.AccountID))
 	if err == nil && !found {
 		err = notFound("account")
 	}
@@ -196,12 +209,12 @@ type listAccountsOutput struct {
 func (s *service) listAccounts(ctx context.Context, c caller, in *input.Page) (*listAccountsOutput, error) {
 	out := &listAccountsOutput{}
 	var err error
-	out.Body.Accounts, out.Body.Next, err = fill(s, *in, []string{"accounts", string(c.tenant)},
+	out.Body.Accounts, out.Body.Next, err = listPage(s, *in, []string{"accounts", string(c.tenant)},
 		func(after string, n int) ([]ledger.Account, string, error) {
 			return s.cfg.Ledger.Accounts(ctx, after, n)
 		},
 		func(a ledger.Account) (account, bool, error) {
-			_, own := c.tenant.own(a.ID)
+			_, own := c.tenant.ownID(a.ID)
 			return c.tenant.showAccount(a), own, nil
 		})
 
@@ -209,7 +222,7 @@ func (s *service) listAccounts(ctx context.Context, c caller, in *input.Page) (*
 }
 
 func (s *service) closeAccount(ctx context.Context, c caller, in *input.Account) (*accountOutput, error) {
-	if err := s.cfg.Ledger.CloseAccount(ctx, c.tenant.stored(in.AccountID)); err != nil {
+	if err := s.cfg.Ledger.CloseAccount(ctx, c.tenant.storedID(in.AccountID)); err != nil {
 		return nil, err
 	}
 	return s.getAccount(ctx, c, in)
@@ -220,13 +233,13 @@ type listEntriesInput struct {
 	input.Page
 }
 
-// entry is one line of a statement.
+// entry is one entry of a statement.
 type entry struct {
 	TransferID string    `json:"transferId"`
 	Amount     int64     `json:"amount" doc:"Credits positive, debits negative."`
 	Shard      int       `json:"shard"`
-	Sequence   int64     `json:"sequence" doc:"From 1, within the shard."`
-	Balance    int64     `json:"balance" doc:"The shard's, after this entry."`
+	Sequence   int64     `json:"sequence" doc:"The number of the entry within its shard, from 1."`
+	Balance    int64     `json:"balance" doc:"The balance of the shard after this entry."`
 	At         time.Time `json:"at"`
 }
 
@@ -238,14 +251,14 @@ type listEntriesOutput struct {
 }
 
 func (s *service) listEntries(ctx context.Context, c caller, in *listEntriesInput) (*listEntriesOutput, error) {
-	bound := []string{"entries", string(c.tenant), in.AccountID}
+	binding := []string{"entries", string(c.tenant), in.AccountID}
 
-	place, p := s.cursors.open(in.Cursor, bound...)
+	position, p := s.cursors.open(in.Cursor, binding...)
 	if p != nil {
 		return nil, p
 	}
 
-	entries, next, err := s.cfg.Ledger.Statement(ctx, c.tenant.stored(in.AccountID), place, in.Limit)
+	entries, next, err := s.cfg.Ledger.Statement(ctx, c.tenant.storedID(in.AccountID), position, in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -253,11 +266,18 @@ func (s *service) listEntries(ctx context.Context, c caller, in *listEntriesInpu
 	out := &listEntriesOutput{}
 	out.Body.Entries = make([]entry, len(entries))
 	for i, e := range entries {
-		out.Body.Entries[i] = entry{c.tenant.shown(e.TransferID), e.Amount, e.Shard, e.Sequence, e.Balance, e.At}
+		out.Body.Entries[i] = entry{
+			TransferID: c.tenant.publicID(e.TransferID),
+			Amount:     e.Amount,
+			Shard:      e.Shard,
+			Sequence:   e.Sequence,
+			Balance:    e.Balance,
+			At:         e.At,
+		}
 	}
 
 	if next != "" {
-		out.Body.Next = s.cursors.seal(next, bound...)
+		out.Body.Next = s.cursors.seal(next, binding...)
 	}
 
 	return out, nil
@@ -274,36 +294,45 @@ type holdMoneyInput struct {
 	Body   struct {
 		Amount    int64      `json:"amount" minimum:"1" maximum:"1000000000000000" doc:"In minor units."`
 		Currency  string     `json:"currency" minLength:"3" maxLength:"3" pattern:"^[A-Z]{3}$" doc:"ISO 4217." example:"EUR"`
-		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"From when it may no more be settled."`
+		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"When the hold expires."`
 	}
 }
 
-// hold is money that is set aside.
+// hold is money set aside for one purpose.
 type hold struct {
 	HoldID    string     `json:"holdId"`
 	AccountID string     `json:"accountId"`
 	Amount    int64      `json:"amount"`
 	Currency  string     `json:"currency"`
 	Status    string     `json:"status" enum:"active,settled,released,expired"`
-	Remaining int64      `json:"remaining" doc:"What is still set aside."`
+	Remaining int64      `json:"remaining" doc:"What is still held."`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	CreatedAt time.Time  `json:"createdAt"`
 }
 
 type holdOutput struct {
 	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     hold
 }
 
 func (t tenant) showHold(h ledger.Hold) hold {
-	return hold{t.shown(h.ID), t.shown(h.Account), h.Amount, h.Currency, string(h.Status), h.Remaining, moment(h.ExpiresAt), h.CreatedAt}
+	return hold{
+		HoldID:    t.publicID(h.ID),
+		AccountID: t.publicID(h.Account),
+		Amount:    h.Amount,
+		Currency:  h.Currency,
+		Status:    string(h.Status),
+		Remaining: h.Remaining,
+		ExpiresAt: optionalTime(h.ExpiresAt),
+		CreatedAt: h.CreatedAt,
+	}
 }
 
 func (s *service) holdMoney(ctx context.Context, c caller, in *holdMoneyInput) (*holdOutput, error) {
 	n := ledger.NewHold{
-		ID:       c.tenant.stored(in.HoldID),
-		Account:  c.tenant.stored(in.AccountID),
+		ID:       c.tenant.storedID(in.HoldID),
+		Account:  c.tenant.storedID(in.AccountID),
 		Amount:   in.Body.Amount,
 		Currency: in.Body.Currency,
 	}
@@ -325,7 +354,7 @@ func (s *service) holdMoney(ctx context.Context, c caller, in *holdMoneyInput) (
 }
 
 func (s *service) getHold(ctx context.Context, c caller, in *holdPath) (*holdOutput, error) {
-	found, there, err := s.cfg.Ledger.Hold(ctx, c.tenant.stored(in.AccountID), c.tenant.stored(in.HoldID))
+	found, there, err := s.cfg.Ledger.Hold(ctx, c.tenant.storedID(in.AccountID), c.tenant.storedID(in.HoldID))
 	if err == nil && !there {
 		err = notFound("hold")
 	}
@@ -338,7 +367,7 @@ func (s *service) getHold(ctx context.Context, c caller, in *holdPath) (*holdOut
 }
 
 func (s *service) releaseHold(ctx context.Context, c caller, in *holdPath) (*holdOutput, error) {
-	released, err := s.cfg.Ledger.Release(ctx, c.tenant.stored(in.AccountID), c.tenant.stored(in.HoldID))
+	released, err := s.cfg.Ledger.Release(ctx, c.tenant.storedID(in.AccountID), c.tenant.storedID(in.HoldID))
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -17,94 +16,95 @@ import (
 
 func (s *service) actionRoutes(h huma.API) {
 	register(s, h, route{
-		id:      "create-action",
-		method:  http.MethodPost,
-		path:    "/v1/actions",
-		tag:     "actions",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		free:    "/payload",
-		status:  http.StatusCreated,
-		also:    []int{http.StatusOK},
-		errors:  []int{http.StatusConflict},
-		summary: "Make something that can be used once",
-		about:   "A repeat with the same key and content is answered with the action as it is now. The id is a secret of whoever may use it.",
+		id:          "create-action",
+		method:      http.MethodPost,
+		path:        "/v1/actions",
+		tag:         "actions",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		anyJSON:     "/payload",
+		status:      http.StatusCreated,
+		alsoStatus:  []int{http.StatusOK},
+		errors:      []int{http.StatusConflict},
+		summary:     "Create an action that can be used once",
+		description: "A repeat with the same key and content returns the current action. The id is a secret: who has it can use the action.",
 		links: map[string]*huma.Link{
 			"get":     {OperationID: "get-action", Parameters: map[string]any{"action": "$response.body#/id"}},
 			"consume": {OperationID: "consume-action", Parameters: map[string]any{"action": "$response.body#/id"}},
 			"cancel":  {OperationID: "cancel-action", Parameters: map[string]any{"action": "$response.body#/id"}}},
 	}, s.createAction)
 	register(s, h, route{
-		id:      "put-action",
-		method:  http.MethodPut,
-		path:    "/v1/actions/{action}",
-		tag:     "actions",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		free:    "/payload",
-		target:  []string{"action"},
-		status:  http.StatusCreated,
-		also:    []int{http.StatusOK},
-		errors:  []int{http.StatusConflict},
-		summary: "Make an action under a code that people type, like a coupon's",
-		about:   "Letters, digits and hyphens, in any case. Guessing it is as easy as it looks; a used code is never free again. A repeat is answered with the action as it is now.",
+		id:          "put-action",
+		method:      http.MethodPut,
+		path:        "/v1/actions/{action}",
+		tag:         "actions",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		anyJSON:     "/payload",
+		auditParams: []string{"action"},
+		status:      http.StatusCreated,
+		alsoStatus:  []int{http.StatusOK},
+		errors:      []int{http.StatusConflict},
+		summary:     "Create an action under a code that people type, such as a coupon",
+		description: "Letters, digits and hyphens; upper and lower case are the same. A short code is easy to guess. A code can never be reused. A repeat returns the current action.",
 	}, s.putAction)
 	register(s, h, route{
-		id:      "get-action",
-		method:  http.MethodGet,
-		path:    "/v1/actions/{action}",
-		tag:     "actions",
-		scope:   auth.Read,
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound},
-		summary: "Look at an action, without using it",
-		about:   "Without its payload, and of one with a PIN the state alone: this may be shown to whoever has the id. Looking uses nothing up.",
+		id:          "get-action",
+		method:      http.MethodGet,
+		path:        "/v1/actions/{action}",
+		tag:         "actions",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "Read an action without using it",
+		description: "The answer has no payload, and only the state of an action with a PIN, so it may be shown to anyone who has the id.",
 	}, s.getAction)
-	verb := func(id, path, summary, about string) route {
+	verb := func(id, path, summary, description string) route {
 		return route{
-			id:      id,
-			method:  http.MethodPost,
-			path:    "/v1/actions/{action}/" + path,
-			tag:     "actions",
-			scope:   auth.Act,
-			changes: true,
-			body:    true,
-			target:  []string{"action"},
-			status:  http.StatusOK,
-			summary: summary,
-			about:   about,
-			errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusLocked},
+			id:          id,
+			method:      http.MethodPost,
+			path:        "/v1/actions/{action}/" + path,
+			tag:         "actions",
+			scope:       auth.Act,
+			mutates:     true,
+			body:        true,
+			auditParams: []string{"action"},
+			status:      http.StatusOK,
+			summary:     summary,
+			description: description,
+			errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusGone, http.StatusLocked},
 		}
 	}
 	register(s, h, verb("consume-action", "consume", "Use an action",
-		"Of all requests one gets 200; its repeat with the same Idempotency-Key gets the same 200. The codes of the others: already_used (409, with consumedAt), "+
+		"Exactly one request gets 200, and its repeat with the same Idempotency-Key gets the same 200. The codes of the others: already_used (409, with consumedAt), "+
 			"held, not_active (409), expired, canceled (410), invalid_pin (403), locked (423), action_not_found (404)."), s.consumeAction)
-	register(s, h, verb("reserve-action", "reserve", "Hold an action for a while", "Until the hold ends nobody else can use it. The Idempotency-Key names the holder: its repeat gets the same hold."), s.reserveAction)
-	register(s, h, verb("release-action", "release", "Give a hold back", ""), s.releaseAction)
+	register(s, h, verb("reserve-action", "reserve", "Hold an action for a while", "Until the hold ends, only its holder can use the action. The Idempotency-Key names the holder: its repeat gets the same hold."), s.reserveAction)
+	register(s, h, verb("release-action", "release", "Release a hold", ""), s.releaseAction)
 	register(s, h, route{
-		id:      "make-actions",
-		method:  http.MethodPut,
-		path:    "/v1/action-batches/{batch}",
-		tag:     "actions",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		free:    "/payload",
-		target:  []string{"batch"},
-		status:  http.StatusOK,
-		errors:  []int{http.StatusConflict},
-		summary: "Make many actions with generated codes, a part of a batch at a time",
-		about:   "Codes that people type and nobody guesses. The batch's name and the index make each code: a repeat makes the same ones and no action twice. The next part begins where this one ended (next).",
+		id:          "make-actions",
+		method:      http.MethodPut,
+		path:        "/v1/action-batches/{batch}",
+		tag:         "actions",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		anyJSON:     "/payload",
+		auditParams: []string{"batch"},
+		status:      http.StatusOK,
+		errors:      []int{http.StatusConflict},
+		summary:     "Create many actions with generated codes, a part of a batch at a time",
+		description: "The codes can be typed, but not guessed. They are derived from the batch's name and their index: a repeat returns the same codes and creates no action twice. The next part begins at next.",
 	}, s.makeActions)
-	cancel := verb("cancel-action", "cancel", "End an action that nobody has used", "A repeat is answered alike.")
+	cancel := verb("cancel-action", "cancel", "Cancel an action that was not used", "A repeat gets the same answer.")
 	cancel.body = false
 	register(s, h, cancel, s.cancelAction)
 }
 
-// actionsOf are the caller's tenant's: their keys and signatures are its own.
-func (s *service) actionsOf(c caller) (*actions.Actions, error) {
+// tenantActions returns the actions of the caller's tenant, which have keys and signatures of
+// their own.
+func (s *service) tenantActions(c caller) (*actions.Actions, error) {
 	if c.Tenant == auth.DefaultTenant {
 		return s.cfg.Actions, nil
 	}
@@ -121,18 +121,18 @@ type putActionInput struct {
 	Body   newAction
 }
 
-// newAction is an action to be made.
+// newAction is an action to create.
 type newAction struct {
-	Payload     json.RawMessage `json:"payload,omitempty" doc:"Any JSON; who uses the action gets it."`
-	PIN         string          `json:"pin,omitempty" minLength:"4" maxLength:"64" pattern:"^[!-~]+$" doc:"Must be given to use it."`
-	MaxAttempts int64           `json:"maxAttempts,omitempty" minimum:"1" maximum:"10" doc:"How many tries of the PIN there are. Default 3."`
-	ActiveAt    *time.Time      `json:"activeAt,omitempty" doc:"From when it may be used. Default: at once."`
-	ExpiresAt   time.Time       `json:"expiresAt" doc:"From when it may no more be used; at most 5 years from now."`
+	Payload     json.RawMessage `json:"payload,omitempty" doc:"Any JSON. Who uses the action receives it."`
+	PIN         string          `json:"pin,omitempty" minLength:"4" maxLength:"64" pattern:"^[!-~]+$" doc:"A PIN that is required to use the action."`
+	MaxAttempts int64           `json:"maxAttempts,omitempty" minimum:"1" maximum:"10" doc:"How many times the PIN can be tried. Default 3."`
+	ActiveAt    *time.Time      `json:"activeAt,omitempty" doc:"When the action can first be used. Default: now."`
+	ExpiresAt   time.Time       `json:"expiresAt" doc:"When the action expires, at most 5 years from now."`
 }
 
-// action is an action as it may be shown.
+// action is the public part of an action.
 type action struct {
-	ID           string     `json:"id" doc:"A secret of whoever may use it."`
+	ID           string     `json:"id" doc:"A secret: who has it can use the action."`
 	State        string     `json:"state" enum:"pending,active,held,locked,consumed,canceled,expired"`
 	PINRequired  bool       `json:"pinRequired"`
 	AttemptsLeft int        `json:"attemptsLeft,omitempty"`
@@ -148,7 +148,7 @@ type actionOutput struct{ Body action }
 
 type madeOutput struct {
 	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     action
 }
 
@@ -160,12 +160,22 @@ func showMade(a actions.Action) *madeOutput {
 }
 
 func showAction(a actions.Action) *actionOutput {
-	return &actionOutput{action{string(a.ID), string(a.State), a.PINRequired, a.AttemptsLeft, moment(a.CreatedAt), moment(a.ActiveAt), moment(a.ExpiresAt),
-		moment(a.HeldUntil), moment(a.ConsumedAt), moment(a.CanceledAt)}}
+	return &actionOutput{action{
+		ID:           string(a.ID),
+		State:        string(a.State),
+		PINRequired:  a.PINRequired,
+		AttemptsLeft: a.AttemptsLeft,
+		CreatedAt:    optionalTime(a.CreatedAt),
+		ActiveAt:     optionalTime(a.ActiveAt),
+		ExpiresAt:    optionalTime(a.ExpiresAt),
+		HeldUntil:    optionalTime(a.HeldUntil),
+		ConsumedAt:   optionalTime(a.ConsumedAt),
+		CanceledAt:   optionalTime(a.CanceledAt),
+	}}
 }
 
-// moment is a time, or nil for none.
-func moment(t time.Time) *time.Time {
+// optionalTime returns nil for the zero time.
+func optionalTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
@@ -173,7 +183,7 @@ func moment(t time.Time) *time.Time {
 }
 
 func (s *service) createAction(ctx context.Context, c caller, in *createActionInput) (*madeOutput, error) {
-	all, err := s.actionsOf(c)
+	all, err := s.tenantActions(c)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +213,7 @@ func (n newAction) spec() actions.Spec {
 }
 
 func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (*madeOutput, error) {
-	all, err := s.actionsOf(c)
+	all, err := s.tenantActions(c)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +222,7 @@ func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (
 
 	made, err := all.Create(ctx, spec)
 	if errors.Is(err, actions.ErrConflict) {
-		return nil, newProblem(http.StatusConflict, "conflict", "The code was used for another content.")
+		return nil, newProblem(http.StatusConflict, "conflict", "The code was used with other content.")
 	}
 
 	if err != nil {
@@ -223,7 +233,7 @@ func (s *service) putAction(ctx context.Context, c caller, in *putActionInput) (
 }
 
 func (s *service) getAction(ctx context.Context, c caller, in *input.Action) (*actionOutput, error) {
-	all, err := s.actionsOf(c)
+	all, err := s.tenantActions(c)
 	if err != nil {
 		return nil, err
 	}
@@ -245,8 +255,8 @@ type consumeInput struct {
 	input.Keyed
 	Body struct {
 		PIN    string `json:"pin,omitempty" minLength:"1" maxLength:"64"`
-		Holder string `json:"holder,omitempty" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"The Idempotency-Key of the hold, when it is held by you."`
-		Fence  int64  `json:"fence,omitempty" minimum:"1" maximum:"9007199254740991" doc:"The hold's."`
+		Holder string `json:"holder,omitempty" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"The Idempotency-Key of your hold, if you hold the action."`
+		Fence  int64  `json:"fence,omitempty" minimum:"1" maximum:"9007199254740991" doc:"The fence of the hold."`
 	}
 }
 
@@ -255,7 +265,7 @@ type reserveActionInput struct {
 	input.Keyed
 	Body struct {
 		PIN     string `json:"pin,omitempty" minLength:"1" maxLength:"64"`
-		Seconds int64  `json:"seconds" minimum:"1" maximum:"86400" doc:"For how long."`
+		Seconds int64  `json:"seconds" minimum:"1" maximum:"86400" doc:"How long to hold it."`
 	}
 }
 
@@ -263,27 +273,27 @@ type releaseActionInput struct {
 	input.Action
 	Body struct {
 		Holder string `json:"holder" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"The Idempotency-Key of the hold."`
-		Fence  int64  `json:"fence" minimum:"1" maximum:"9007199254740991" doc:"The hold's."`
+		Fence  int64  `json:"fence" minimum:"1" maximum:"9007199254740991" doc:"The fence of the hold."`
 	}
 }
 
 type usedOutput struct {
-	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     used
 }
 
-// used is what a request for an action got.
+// used is the answer to a use, hold, release or cancellation of an action.
 type used struct {
 	Outcome    string          `json:"outcome" enum:"consumed,reserved,released,canceled"`
-	Payload    json.RawMessage `json:"payload,omitempty" doc:"The action's."`
+	Payload    json.RawMessage `json:"payload,omitempty" doc:"The payload of the action."`
 	ConsumedAt *time.Time      `json:"consumedAt,omitempty"`
 	CanceledAt *time.Time      `json:"canceledAt,omitempty"`
 	HeldUntil  *time.Time      `json:"heldUntil,omitempty"`
-	Fence      int64           `json:"fence,omitempty" doc:"Of the hold: goes with its use and its release."`
+	Fence      int64           `json:"fence,omitempty" doc:"The fence of the hold, for its use and its release."`
 }
 
 func (s *service) consumeAction(ctx context.Context, c caller, in *consumeInput) (*usedOutput, error) {
-	return s.use(c, actions.Consumed, func(all *actions.Actions) (actions.Result, error) {
+	return s.runAction(c, actions.Consumed, func(all *actions.Actions) (actions.Result, error) {
 		return all.Consume(ctx, actions.Request{
 			ID:        actions.ID(in.Action.Action),
 			PIN:       actions.PIN(in.Body.PIN),
@@ -295,7 +305,7 @@ func (s *service) consumeAction(ctx context.Context, c caller, in *consumeInput)
 }
 
 func (s *service) reserveAction(ctx context.Context, c caller, in *reserveActionInput) (*usedOutput, error) {
-	return s.use(c, actions.Reserved, func(all *actions.Actions) (actions.Result, error) {
+	return s.runAction(c, actions.Reserved, func(all *actions.Actions) (actions.Result, error) {
 		return all.Reserve(ctx, actions.Request{
 			ID:     actions.ID(in.Action.Action),
 			PIN:    actions.PIN(in.Body.PIN),
@@ -305,7 +315,7 @@ func (s *service) reserveAction(ctx context.Context, c caller, in *reserveAction
 }
 
 func (s *service) releaseAction(ctx context.Context, c caller, in *releaseActionInput) (*usedOutput, error) {
-	return s.use(c, actions.Released, func(all *actions.Actions) (actions.Result, error) {
+	return s.runAction(c, actions.Released, func(all *actions.Actions) (actions.Result, error) {
 		return all.Release(ctx, actions.Request{
 			ID:     actions.ID(in.Action.Action),
 			Holder: in.Body.Holder,
@@ -315,12 +325,13 @@ func (s *service) releaseAction(ctx context.Context, c caller, in *releaseAction
 }
 
 func (s *service) cancelAction(ctx context.Context, c caller, in *input.Action) (*usedOutput, error) {
-	return s.use(c, actions.Canceled, func(all *actions.Actions) (actions.Result, error) { return all.Cancel(ctx, actions.ID(in.Action)) })
+	return s.runAction(c, actions.Canceled, func(all *actions.Actions) (actions.Result, error) { return all.Cancel(ctx, actions.ID(in.Action)) })
 }
 
-// use answers an outcome: success for what the caller wanted, a problem for the rest.
-func (s *service) use(c caller, want actions.Outcome, do func(*actions.Actions) (actions.Result, error)) (*usedOutput, error) {
-	all, err := s.actionsOf(c)
+// runAction calls do and answers its outcome: success if it is the wanted one, a problem
+// otherwise.
+func (s *service) runAction(c caller, want actions.Outcome, do func(*actions.Actions) (actions.Result, error)) (*usedOutput, error) {
+	all, err := s.tenantActions(c)
 	if err != nil {
 		return nil, err
 	}
@@ -331,20 +342,48 @@ func (s *service) use(c caller, want actions.Outcome, do func(*actions.Actions) 
 	}
 
 	if r.Outcome != want {
-		p := newProblem(r.Outcome.HTTPStatus(), string(r.Outcome), "The action is "+strings.ReplaceAll(string(r.Outcome), "_", " ")+".")
-		if r.Outcome == actions.NotFound {
-			p = notFound("action")
-		}
-		p.ConsumedAt, p.CanceledAt, p.ActiveAt = moment(r.ConsumedAt), moment(r.CanceledAt), moment(r.ActiveAt)
-		p.ExpiresAt, p.HeldUntil = moment(r.ExpiresAt), moment(r.HeldUntil)
-
-		return nil, p
+		return nil, outcomeProblem(r)
 	}
 
-	out := &usedOutput{Body: used{string(r.Outcome), r.Payload, moment(r.ConsumedAt), moment(r.CanceledAt), moment(r.HeldUntil), r.Fence}}
+	out := &usedOutput{Body: used{
+		Outcome:    string(r.Outcome),
+		Payload:    r.Payload,
+		ConsumedAt: optionalTime(r.ConsumedAt),
+		CanceledAt: optionalTime(r.CanceledAt),
+		HeldUntil:  optionalTime(r.HeldUntil),
+		Fence:      r.Fence,
+	}}
 	if r.Replayed {
 		out.Replayed = "true"
 	}
 
 	return out, nil
+}
+
+// outcomeDetails are the outcomes that a caller did not want, in words.
+var outcomeDetails = map[actions.Outcome]string{
+	actions.NotFound:    "There is no such action.",
+	actions.Consumed:    "The action was used.",
+	actions.Reserved:    "The action is held.",
+	actions.Released:    "The hold was released.",
+	actions.Canceled:    "The action was canceled.",
+	actions.AlreadyUsed: "The action was used before.",
+	actions.Expired:     "The action has expired.",
+	actions.NotActive:   "The action is not active yet.",
+	actions.Held:        "Another caller holds the action.",
+	actions.HoldLost:    "The hold has expired, or is not the caller's.",
+	actions.Locked:      "The action is locked: the PIN was wrong too often.",
+	actions.InvalidPIN:  "The PIN is wrong or missing.",
+}
+
+// outcomeProblem returns the problem of an outcome that the caller did not want.
+func outcomeProblem(r actions.Result) *problem {
+	p := newProblem(r.Outcome.HTTPStatus(), string(r.Outcome), outcomeDetails[r.Outcome])
+	p.ConsumedAt = optionalTime(r.ConsumedAt)
+	p.CanceledAt = optionalTime(r.CanceledAt)
+	p.ActiveAt = optionalTime(r.ActiveAt)
+	p.ExpiresAt = optionalTime(r.ExpiresAt)
+	p.HeldUntil = optionalTime(r.HeldUntil)
+
+	return p
 }

@@ -11,9 +11,24 @@ import (
 	"ratchet/actions"
 )
 
-// audited writes who asked for what and what became of it: one line, no payload, no
-// credential, of the Idempotency-Key only a digest.
-func (s *service) audited(r *http.Request, w http.ResponseWriter, to route, c *call, started time.Time) {
+// writeAudit writes the audit line of a request: who requested what, and the outcome. The
+// line contains no payload and no credential, and only a digest of the Idempotency-Key. If
+// the line cannot be written, /readyz answers 503 until a later one can.
+func (s *service) writeAudit(r *http.Request, w http.ResponseWriter, to route, c *call, started time.Time) {
+	record := s.auditRecord(r, w, to, c, started)
+
+	// The line must be written even if the client is gone.
+	ctx := context.WithoutCancel(r.Context())
+
+	err := s.cfg.Audit.Handle(ctx, record)
+	s.auditBroken.Store(err != nil)
+
+	if err != nil {
+		s.cfg.Log.ErrorContext(ctx, "the audit log cannot be written", "request", c.id, "operation", to.id, "error", err)
+	}
+}
+
+func (s *service) auditRecord(r *http.Request, w http.ResponseWriter, to route, c *call, started time.Time) slog.Record {
 	status := 0
 	if rec, ok := w.(*recorder); ok {
 		status = rec.status
@@ -22,21 +37,30 @@ func (s *service) audited(r *http.Request, w http.ResponseWriter, to route, c *c
 	outcome := c.code
 	switch {
 	case status == 0:
-		outcome = "panic" // answered after this line is written
+		outcome = "panic" // ServeHTTP answers it after this line
 	case status < http.StatusBadRequest:
 		outcome = "done"
 	}
-	record := slog.NewRecord(s.cfg.Now(), slog.LevelInfo, "audit", 0)
-	record.AddAttrs(slog.String("request", c.id), slog.String("caller", c.caller.ID), slog.String("tenant", string(c.caller.Tenant)),
-		slog.String("operation", to.id), slog.Int("status", status), slog.String("outcome", outcome),
-		slog.Duration("took", s.cfg.Now().Sub(started)), slog.String("from", address(r)))
 
-	for _, name := range to.target {
+	record := slog.NewRecord(s.cfg.Now(), slog.LevelInfo, "audit", 0)
+	record.AddAttrs(
+		slog.String("request", c.id),
+		slog.String("caller", c.caller.ID),
+		slog.String("tenant", string(c.caller.Tenant)),
+		slog.String("operation", to.id),
+		slog.Int("status", status),
+		slog.String("outcome", outcome),
+		slog.Duration("took", s.cfg.Now().Sub(started)),
+		slog.String("from", address(r)),
+	)
+
+	for _, name := range to.auditParams {
 		id := r.PathValue(name)
 		if name == "action" {
-			id = actions.ID(id).String() // a digest: who has the id may use it
+			id = actions.ID(id).String() // a digest: the id itself is the secret of an action
 		}
 
+		// Longer ones are no valid ids.
 		if len(id) <= 200 {
 			record.AddAttrs(slog.String(name, id))
 		}
@@ -47,10 +71,5 @@ func (s *service) audited(r *http.Request, w http.ResponseWriter, to route, c *c
 		record.AddAttrs(slog.String("idempotencyKeyHash", hex.EncodeToString(sum[:8])))
 	}
 
-	if err := s.cfg.Audit.Handle(context.WithoutCancel(r.Context()), record); err != nil {
-		s.auditBroken.Store(true)
-		s.cfg.Log.ErrorContext(r.Context(), "the audit log cannot be written", "request", c.id, "operation", to.id, "error", err)
-		return
-	}
-	s.auditBroken.Store(false)
+	return record
 }

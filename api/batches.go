@@ -15,32 +15,32 @@ type makeActionsInput struct {
 	Body  newBatch
 }
 
-// newBatch is a part of a batch; 500 codes are within a request's time.
+// newBatch is a part of a batch. 500 codes can be created within the timeout of a request.
 type newBatch struct {
-	Prefix    string          `json:"prefix" minLength:"2" maxLength:"16" pattern:"^[A-Za-z0-9]+$" doc:"Begins every code." example:"SPRING"`
+	Prefix    string          `json:"prefix" minLength:"2" maxLength:"16" pattern:"^[A-Za-z0-9]+$" doc:"The beginning of every code." example:"SPRING"`
 	From      int64           `json:"from,omitempty" minimum:"0" maximum:"999500" doc:"The index of the first code. Default 0."`
-	Count     int64           `json:"count" minimum:"1" maximum:"500" doc:"How many codes from there on."`
-	Payload   json.RawMessage `json:"payload,omitempty" doc:"Any JSON; who uses an action gets it."`
-	ActiveAt  *time.Time      `json:"activeAt,omitempty" doc:"From when they may be used. Default: at once."`
-	ExpiresAt time.Time       `json:"expiresAt" doc:"From when they may no more be used; at most 5 years from now."`
+	Count     int64           `json:"count" minimum:"1" maximum:"500" doc:"How many codes."`
+	Payload   json.RawMessage `json:"payload,omitempty" doc:"Any JSON. Who uses an action receives it."`
+	ActiveAt  *time.Time      `json:"activeAt,omitempty" doc:"When the actions can first be used. Default: now."`
+	ExpiresAt time.Time       `json:"expiresAt" doc:"When the actions expire, at most 5 years from now."`
 }
 
 // coded is one action of a batch.
 type coded struct {
 	Index int64  `json:"index"`
-	Code  string `json:"code" doc:"The action's id: a secret of whoever may use it."`
-	Made  bool   `json:"made" doc:"False when an earlier request had made it."`
+	Code  string `json:"code" doc:"The action's id, a secret: who has it can use the action."`
+	Made  bool   `json:"made" doc:"False if an earlier request created it."`
 }
 
 type batchOutput struct {
 	Body struct {
 		Codes []coded `json:"codes"`
-		Next  int64   `json:"next" doc:"Where the batch goes on."`
+		Next  int64   `json:"next" doc:"The index at which the next part begins."`
 	}
 }
 
 func (s *service) makeActions(ctx context.Context, c caller, in *makeActionsInput) (*batchOutput, error) {
-	all, err := s.actionsOf(c)
+	all, err := s.tenantActions(c)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (s *service) makeActions(ctx context.Context, c caller, in *makeActionsInpu
 		return nil
 	})
 	if errors.Is(err, actions.ErrConflict) {
-		return nil, newProblem(http.StatusConflict, "conflict", "The batch was begun with another content.")
+		return nil, newProblem(http.StatusConflict, "conflict", "The batch was begun with other content.")
 	}
 
 	if err != nil {

@@ -9,46 +9,51 @@ import (
 	"ratchet/api/auth"
 )
 
-// call is what is known about a request while it is served.
+// call is the state of one request while it is served.
 type call struct {
-	id      string // the request's, for the logs
+	id      string // the request id, for the logs
 	caller  auth.Principal
-	code    string // of the problem that it ended in
-	release func() // gives the place in the gate back, once
-	// header and raw are the request as it came, for routes that check a signature.
+	code    string // of the problem that answers the request
+	release func() // gives the slot of the load shedder back, once
+
+	// header and raw are the request as it arrived, for routes that check a signature.
 	header http.Header
 	raw    []byte
 }
 
 type callKey struct{}
 
+// callOf returns the call in ctx, an empty one if there is none.
 func callOf(ctx context.Context) *call {
 	if c, ok := ctx.Value(callKey{}).(*call); ok {
 		return c
 	}
+
 	return &call{}
 }
 
 var requestIDRule = regexp.MustCompile(`^[A-Za-z0-9._-]{8,64}$`)
 
-// requestID is the client's where that is one, a new one elsewhere.
+// requestID returns the client's X-Request-Id if it is a valid one, a random id otherwise.
 func requestID(r *http.Request) string {
 	if id := r.Header.Get("X-Request-Id"); requestIDRule.MatchString(id) {
 		return id
 	}
+
 	return rand.Text()
 }
 
-// recorder remembers the status of an answer.
+// recorder remembers the status of the response.
 type recorder struct {
 	http.ResponseWriter
-	status int
+	status int // 0 until the response begins
 }
 
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
 	}
+
 	r.ResponseWriter.WriteHeader(status)
 }
 
@@ -56,8 +61,9 @@ func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
+
 	return r.ResponseWriter.Write(b)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap gives http.ResponseController access to the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -18,14 +18,14 @@ func (s *service) callbackRoutes(h huma.API) {
 		method:  http.MethodPost,
 		path:    "/v1/callbacks/payments",
 		tag:     "callbacks",
-		open:    true,
-		changes: true,
-		raw:     true,
+		public:  true,
+		mutates: true,
+		rawBody: true,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge},
-		summary: "Take what the payment processor says",
-		about: "Signed after Standard Webhooks, instead of a credential: the signature is checked over the raw bytes before anything parses them. " +
-			"An event counts once. It is not believed: it makes us ask the processor. What does not fit is parked for a person; the answer is 200 all the same.",
+		summary: "Receive a callback of the payment processor",
+		description: "A signature after Standard Webhooks replaces the credential. It is checked over the raw bytes before they are parsed. " +
+			"Each event is handled once. Its content is not trusted: the server asks the processor for the outcome. A callback that does not match its payment is parked for a person and also gets 200.",
 	}, s.paymentCallback)
 	op := h.OpenAPI().Paths["/v1/callbacks/payments"].Post
 	op.RequestBody = &huma.RequestBody{
@@ -34,21 +34,21 @@ func (s *service) callbackRoutes(h huma.API) {
 			Description: "type, timestamp, and data with key (paymentId/stepId), amount and currency."}}},
 	}
 	register(s, h, route{
-		id:      "list-parked-callbacks",
-		method:  http.MethodGet,
-		path:    "/v1/callbacks/payments/parked",
-		tag:     "callbacks",
-		scope:   auth.Admin,
-		status:  http.StatusOK,
-		summary: "List callbacks that a person must look at",
-		about:   "A page may be short and still have a successor.",
+		id:          "list-parked-callbacks",
+		method:      http.MethodGet,
+		path:        "/v1/callbacks/payments/parked",
+		tag:         "callbacks",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		summary:     "List callbacks that a person must examine",
+		description: "A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listParkedCallbacks)
 }
 
 type callbackInput struct {
-	ID        string `header:"Webhook-Id" doc:"Names the event, over all repetitions."`
-	Timestamp string `header:"Webhook-Timestamp" doc:"When it was sent, in epoch seconds."`
-	Signature string `header:"Webhook-Signature" doc:"v1,BASE64: one or several, separated by spaces."`
+	ID        string `header:"Webhook-Id" doc:"The id of the event, the same in every delivery."`
+	Timestamp string `header:"Webhook-Timestamp" doc:"When the callback was sent, in epoch seconds."`
+	Signature string `header:"Webhook-Signature" doc:"One or several signatures v1,BASE64, separated by spaces."`
 }
 
 type callbackOutput struct {
@@ -70,7 +70,7 @@ func (s *service) paymentCallback(ctx context.Context, _ caller, _ *callbackInpu
 	return out, nil
 }
 
-// parkedCallback is one that does not fit the payment.
+// parkedCallback is a callback that does not match its payment.
 type parkedCallback struct {
 	EventID   string    `json:"eventId"`
 	Type      string    `json:"type"`
@@ -89,12 +89,12 @@ type parkedCallbacksOutput struct {
 func (s *service) listParkedCallbacks(ctx context.Context, c caller, in *input.Page) (*parkedCallbacksOutput, error) {
 	out := &parkedCallbacksOutput{}
 	var err error
-	out.Body.Callbacks, out.Body.Next, err = fill(s, *in, []string{"callbacks", string(c.tenant)},
+	out.Body.Callbacks, out.Body.Next, err = listPage(s, *in, []string{"callbacks", string(c.tenant)},
 		func(after string, n int) ([]payments.Received, string, error) {
 			return s.cfg.Payments.Parked(ctx, after, n)
 		},
 		func(r payments.Received) (parkedCallback, bool, error) {
-			id, own := c.tenant.own(r.PaymentID)
+			id, own := c.tenant.ownID(r.PaymentID)
 			return parkedCallback{r.EventID, r.Type, id, r.Reason, r.At}, own && r.Effect == payments.EffectParked, nil
 		})
 

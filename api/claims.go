@@ -15,38 +15,38 @@ import (
 )
 
 func (s *service) claimRoutes(h huma.API) {
-	verb := func(id, path, summary, about string) route {
+	verb := func(id, path, summary, description string) route {
 		return route{
-			id:      id,
-			method:  http.MethodPost,
-			path:    "/v1/claims/{key}" + path,
-			tag:     "claims",
-			scope:   auth.Act,
-			changes: true,
-			body:    true,
-			target:  []string{"key"},
-			status:  http.StatusOK,
-			errors:  []int{http.StatusConflict},
-			summary: summary,
-			about:   about,
+			id:          id,
+			method:      http.MethodPost,
+			path:        "/v1/claims/{key}" + path,
+			tag:         "claims",
+			scope:       auth.Act,
+			mutates:     true,
+			body:        true,
+			auditParams: []string{"key"},
+			status:      http.StatusOK,
+			errors:      []int{http.StatusConflict},
+			summary:     summary,
+			description: description,
 		}
 	}
-	take := verb("claim", "", "Take a key, or get what its work gave",
-		"201 with a ticket: the key is yours until the lease ends; whoever has the ticket is the holder. 200 with the result: the work was done before. "+
-			"409 in_progress: another one holds it, Retry-After says for how long at most. 422: it was taken for another payload. "+
-			"With an Idempotency-Key, a repeat while the lease lasts gets the ticket again, with taken_over: its work may have begun. Without one, "+
-			"an answer with a ticket that is lost costs the lease.")
-	take.status, take.also, take.free = http.StatusCreated, []int{http.StatusOK}, "/payload"
+	take := verb("claim", "", "Claim a key, or read the result of its work",
+		"201 with a ticket: the key is yours until the lease ends. The ticket is a secret that proves it. 200 with the result: the work was done before. "+
+			"409 in_progress: another caller holds the key, at most as long as Retry-After says. 422: the key was claimed with another payload. "+
+			"With an Idempotency-Key, a repeat during the lease gets the ticket again, with taken_over: the work may have begun. Without one, "+
+			"a lost answer blocks the key until the lease ends.")
+	take.status, take.alsoStatus, take.anyJSON = http.StatusCreated, []int{http.StatusOK}, "/payload"
 	take.links = map[string]*huma.Link{"get": {
 		OperationID: "get-claim",
 		Parameters:  map[string]any{"key": "$response.body#/key"},
 	}}
 	register(s, h, take, s.claim)
-	complete := verb("complete-claim", "/complete", "End a claim with its result", "Every later caller gets the result. A repeat succeeds.")
-	complete.free = "/result"
+	complete := verb("complete-claim", "/complete", "Complete a claim with its result", "Every later caller gets the result. A repeat succeeds.")
+	complete.anyJSON = "/result"
 	register(s, h, complete, s.completeClaim)
-	register(s, h, verb("extend-claim", "/extend", "Begin the lease anew", ""), s.extendClaim)
-	register(s, h, verb("release-claim", "/release", "Give the key back", "The work was not done, or was undone: the next caller may do it."), s.releaseClaim)
+	register(s, h, verb("extend-claim", "/extend", "Renew the lease", ""), s.extendClaim)
+	register(s, h, verb("release-claim", "/release", "Release the key", "For work that was not done, or was undone. The next caller may do it."), s.releaseClaim)
 	register(s, h, verb("fail-claim", "/fail", "End a claim with a final failure", "Every later caller gets the failure."), s.failClaim)
 	register(s, h, route{
 		id:      "get-claim",
@@ -56,22 +56,22 @@ func (s *service) claimRoutes(h huma.API) {
 		scope:   auth.Read,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
-		summary: "Read what is known under a key",
+		summary: "Read the record of a key",
 	}, s.getClaim)
 	lock := route{
-		id:      "acquire-lock",
-		method:  http.MethodPut,
-		path:    "/v1/locks/{key}",
-		tag:     "locks",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"key"},
-		status:  http.StatusCreated,
-		also:    []int{http.StatusOK},
-		errors:  []int{http.StatusConflict},
-		summary: "Take a key for ever",
-		about:   "201 for the first holder, 200 when the same holder asks again, 409 lock_held for everybody else, with the holder and since when.",
+		id:          "acquire-lock",
+		method:      http.MethodPut,
+		path:        "/v1/locks/{key}",
+		tag:         "locks",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"key"},
+		status:      http.StatusCreated,
+		alsoStatus:  []int{http.StatusOK},
+		errors:      []int{http.StatusConflict},
+		summary:     "Lock a key permanently",
+		description: "201 for the first holder, 200 for a repeat of the same holder, 409 lock_held for every other, with the holder and the time.",
 		links: map[string]*huma.Link{"get": {
 			OperationID: "get-lock",
 			Parameters:  map[string]any{"key": "$response.body#/key"},
@@ -86,19 +86,18 @@ func (s *service) claimRoutes(h huma.API) {
 		scope:   auth.Read,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
-		summary: "Read who has a key",
+		summary: "Read the holder of a lock",
 	}, s.getLock)
 }
 
-// claimOperation marks the claims of this API: a key that anything else has used is a
-// mismatch.
+// claimOperation marks the claims of this API. A key of another operation is a mismatch.
 const claimOperation = "api/v1"
 
 // longestLease is the largest leaseSeconds.
 const longestLease = 24 * time.Hour
 
-// claims are those of this API, with a lease.
-func (s *service) claims(lease time.Duration) (*once.Claims, error) {
+// claimsWithLease returns the claims of this API with the lease, 0 for the default.
+func (s *service) claimsWithLease(lease time.Duration) (*once.Claims, error) {
 	return once.New(once.Config{
 		DynamoDB:  s.cfg.Claims.DynamoDB,
 		Table:     s.cfg.Claims.Table,
@@ -108,44 +107,43 @@ func (s *service) claims(lease time.Duration) (*once.Claims, error) {
 	})
 }
 
-// claimKey keeps the keys of callers apart from those of our own effects, which have a
-// slash and no #.
-func (t tenant) claimKey(key string) string { return "claim#" + t.stored(key) }
+// claimKey returns the stored key of a claim or lock. Its prefix separates it from the keys
+// of this program's own effects, which contain a slash and no #.
+func (t tenant) claimKey(key string) string { return "claim#" + t.storedID(key) }
 
 type claimInput struct {
 	input.Key
-	Request string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"Names this request, so that its repeat gets the ticket again. Nobody else may guess it: a new random one for each claim." example:"8e03978e-40d5-43dd-bc93-6894a57f9324"`
+	Request string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"Names this request, so that its repeat gets the ticket again. It must not be guessable: use a new random value for each claim." example:"8e03978e-40d5-43dd-bc93-6894a57f9324"`
 	Body    struct {
-		// Payload is what the work depends on.
-		Payload      json.RawMessage `json:"payload,omitempty" doc:"What the work depends on, any JSON. Callers under one key must bring the same."`
-		LeaseSeconds int64           `json:"leaseSeconds,omitempty" minimum:"1" maximum:"86400" doc:"For how long the key is yours. Default 300; extend it before."`
+		Payload      json.RawMessage `json:"payload,omitempty" doc:"What the work depends on, any JSON. All callers under one key must send the same payload."`
+		LeaseSeconds int64           `json:"leaseSeconds,omitempty" minimum:"1" maximum:"86400" doc:"How long the key is yours, unless it is extended. Default 300."`
 	}
 }
 
 type claimOutput struct {
 	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true when the work was done before."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if the work was done before."`
 	Body     claimed
 }
 
 // claimed is the answer to a claim.
 type claimed struct {
 	Key     string          `json:"key"`
-	Outcome string          `json:"outcome" enum:"acquired,taken_over,replayed,replayed_failure" doc:"taken_over: somebody, or an earlier sending of this request, may have begun the work and not ended it."`
-	Fence   int64           `json:"fence,omitempty" doc:"Rises with every claim of the key: guard your writes with it."`
-	Ticket  string          `json:"ticket,omitempty" doc:"A secret: whoever has it holds the claim."`
-	Result  json.RawMessage `json:"result,omitempty" doc:"What the work gave, when replayed."`
+	Outcome string          `json:"outcome" enum:"acquired,taken_over,replayed,replayed_failure" doc:"taken_over: another caller, or an earlier attempt of this request, may have begun the work."`
+	Fence   int64           `json:"fence,omitempty" doc:"A number that grows with every claim of the key. Use it as a condition of your writes."`
+	Ticket  string          `json:"ticket,omitempty" doc:"A secret: who has it holds the claim."`
+	Result  json.RawMessage `json:"result,omitempty" doc:"The result of the work, if replayed."`
 	Failure *failure        `json:"failure,omitempty"`
 }
 
-// failure is a final one.
+// failure is a final failure of the work.
 type failure struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }
 
 func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOutput, error) {
-	claims, err := s.claims(time.Duration(in.Body.LeaseSeconds) * time.Second)
+	claims, err := s.claimsWithLease(time.Duration(in.Body.LeaseSeconds) * time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +153,8 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 		payload = json.RawMessage("null")
 	}
 
-	if canonical, err := once.Canonical(payload); err == nil { // else numbers beyond 2^53 are compared as they are written
+	// Without a canonical form, because of numbers beyond 2^53, the text is compared.
+	if canonical, err := once.Canonical(payload); err == nil {
 		payload = canonical
 	}
 
@@ -174,7 +173,8 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 		out.Body.Failure = &failure{failed.Code, failed.Message}
 		return out, nil
 	case held:
-		return nil, newProblem(http.StatusConflict, "in_progress", "Another caller is working under this key.").later(max(1, int(until.Sub(s.cfg.Now()).Seconds())))
+		seconds := int(until.Sub(s.cfg.Now()).Seconds())
+		return nil, newProblem(http.StatusConflict, "in_progress", "Another caller holds this key.").retryAfter(max(1, seconds))
 	case err != nil:
 		return nil, err
 	case claim.Outcome == once.Replayed:
@@ -198,7 +198,7 @@ type completeInput struct {
 	input.Key
 	Body struct {
 		Ticket string          `json:"ticket" minLength:"1" maxLength:"256" doc:"From the claim."`
-		Result json.RawMessage `json:"result,omitempty" doc:"What the work gave, any JSON."`
+		Result json.RawMessage `json:"result,omitempty" doc:"The result of the work, any JSON."`
 	}
 }
 
@@ -218,16 +218,16 @@ type stepOutput struct {
 	}
 }
 
-// step does one verb under a ticket.
-func (s *service) step(c caller, key, ticket, outcome string, do func(*once.Claim) error) (*stepOutput, error) {
-	claims, err := s.claims(longestLease)
+// withTicket calls do with the claim that the ticket proves, and answers with the outcome.
+func (s *service) withTicket(c caller, key, ticket, outcome string, do func(*once.Claim) error) (*stepOutput, error) {
+	claims, err := s.claimsWithLease(longestLease)
 	if err != nil {
 		return nil, err
 	}
 
 	claim, err := claims.Resume(c.tenant.claimKey(key), once.Ticket(ticket))
 	if err != nil {
-		return nil, once.ErrStaleOwner // a ticket that was never one is as good as a lost one
+		return nil, once.ErrStaleOwner // a malformed ticket is answered like an old one
 	}
 
 	if err := do(claim); err != nil {
@@ -240,26 +240,26 @@ func (s *service) step(c caller, key, ticket, outcome string, do func(*once.Clai
 }
 
 func (s *service) completeClaim(ctx context.Context, c caller, in *completeInput) (*stepOutput, error) {
-	return s.step(c, in.Key.Key, in.Body.Ticket, "completed", func(claim *once.Claim) error { return claim.Complete(ctx, in.Body.Result) })
+	return s.withTicket(c, in.Key.Key, in.Body.Ticket, "completed", func(claim *once.Claim) error { return claim.Complete(ctx, in.Body.Result) })
 }
 
 func (s *service) extendClaim(ctx context.Context, c caller, in *ticketInput) (*stepOutput, error) {
-	return s.step(c, in.Key.Key, in.Body.Ticket, "extended", func(claim *once.Claim) error { return claim.Extend(ctx) })
+	return s.withTicket(c, in.Key.Key, in.Body.Ticket, "extended", func(claim *once.Claim) error { return claim.Extend(ctx) })
 }
 
 func (s *service) releaseClaim(ctx context.Context, c caller, in *ticketInput) (*stepOutput, error) {
-	return s.step(c, in.Key.Key, in.Body.Ticket, "released", func(claim *once.Claim) error { return claim.Release(ctx) })
+	return s.withTicket(c, in.Key.Key, in.Body.Ticket, "released", func(claim *once.Claim) error { return claim.Release(ctx) })
 }
 
 func (s *service) failClaim(ctx context.Context, c caller, in *failInput) (*stepOutput, error) {
-	return s.step(c, in.Key.Key, in.Body.Ticket, "failed", func(claim *once.Claim) error {
+	return s.withTicket(c, in.Key.Key, in.Body.Ticket, "failed", func(claim *once.Claim) error {
 		return claim.Fail(ctx, &once.Failure{Code: in.Body.Code, Message: in.Body.Message})
 	})
 }
 
 type recordOutput struct{ Body record }
 
-// record is what is known under a key. Its result is got by claiming.
+// record is the stored state of a claim. Its result is returned to those who claim the key.
 type record struct {
 	Key         string    `json:"key"`
 	Status      string    `json:"status" enum:"IN_PROGRESS,COMPLETED,FAILED,UNKNOWN,RELEASED"`
@@ -272,7 +272,7 @@ type record struct {
 }
 
 func (s *service) getClaim(ctx context.Context, c caller, in *input.Key) (*recordOutput, error) {
-	claims, err := s.claims(0)
+	claims, err := s.claimsWithLease(0)
 	if err != nil {
 		return nil, err
 	}
@@ -286,23 +286,32 @@ func (s *service) getClaim(ctx context.Context, c caller, in *input.Key) (*recor
 		return nil, err
 	}
 
-	return &recordOutput{record{in.Key, string(r.Status), r.Fence, r.ClaimedAt, r.LeaseUntil, r.UpdatedAt, r.ResultBytes, r.FailureCode}}, nil
+	return &recordOutput{record{
+		Key:         in.Key,
+		Status:      string(r.Status),
+		Fence:       r.Fence,
+		ClaimedAt:   r.ClaimedAt,
+		LeaseUntil:  r.LeaseUntil,
+		UpdatedAt:   r.UpdatedAt,
+		ResultBytes: r.ResultBytes,
+		FailureCode: r.FailureCode,
+	}}, nil
 }
 
 type lockInput struct {
 	input.Key
 	Body struct {
-		Holder string `json:"holder" minLength:"1" maxLength:"128" pattern:"^[!-~]+$" doc:"Names one request: the same holder gets the lock again."`
+		Holder string `json:"holder" minLength:"1" maxLength:"128" pattern:"^[!-~]+$" doc:"The name of the holder. The same holder acquires the lock again."`
 	}
 }
 
 type lockOutput struct {
 	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     lock
 }
 
-// lock is who has a key, since when.
+// lock is the holder of a key.
 type lock struct {
 	Key    string    `json:"key"`
 	Holder string    `json:"holder"`
@@ -316,7 +325,7 @@ func (s *service) acquireLock(ctx context.Context, c caller, in *lockInput) (*lo
 	}
 
 	if !got.Acquired {
-		p := newProblem(http.StatusConflict, "lock_held", "Somebody has this key, for ever.")
+		p := newProblem(http.StatusConflict, "lock_held", "Another holder has this lock, permanently.")
 		p.Holder, p.Since = got.Holder, &got.Since
 		return nil, p
 	}

@@ -16,8 +16,8 @@ func TestStoredIDsAreTheirTenantsAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one, other := tenant(names.Draw(t, "one")), tenant(names.Draw(t, "other"))
 		id, otherID := ids.Draw(t, "id"), ids.Draw(t, "other id")
-		stored := one.stored(id)
-		if back, own := one.own(stored); !own || back != id {
+		stored := one.storedID(id)
+		if back, own := one.ownID(stored); !own || back != id {
 			t.Fatalf("%s %s is stored as %s and comes back as %s", one, id, stored, back)
 		}
 
@@ -25,7 +25,7 @@ func TestStoredIDsAreTheirTenantsAlone(t *testing.T) {
 			return
 		}
 
-		if _, own := other.own(stored); own || other.stored(otherID) == stored {
+		if _, own := other.ownID(stored); own || other.storedID(otherID) == stored {
 			t.Fatalf("%s of %s is %s's, too", stored, one, other)
 		}
 	})

@@ -26,13 +26,13 @@ type stepFunctions interface {
 	SendTaskFailure(context.Context, *sfn.SendTaskFailureInput, ...func(*sfn.Options)) (*sfn.SendTaskFailureOutput, error)
 }
 
-// Config says what is served to whom. The parts, and Secret, must be set; of Auth and
-// Dev exactly one.
+// Config configures the API. The parts from Orders to DeadLetters and Secret are required,
+// and exactly one of Auth and Dev.
 type Config struct {
 	Orders  *transitions.Orders
 	Stock   *inventory.Stock
 	Actions *actions.Actions
-	// Claims says where claims are kept: DynamoDB and Table.
+	// Claims says where claims are stored. Only DynamoDB and Table are read.
 	Claims      once.Config
 	Locks       *once.Locks
 	Ledger      *ledger.Ledger
@@ -40,76 +40,65 @@ type Config struct {
 	Parked      *tasktoken.Store
 	SFN         stepFunctions
 	DeadLetters streams.DeadLetters
-	// Handlers are those whose dead letters can be redriven.
+
+	// Handlers are the stream handlers whose dead letters can be listed and redriven.
 	Handlers []streams.Handler
-	// Start starts the execution of an order that was placed; a repeat changes nothing.
-	// Nil: orders are only placed.
+	// Start starts the execution of a created order. It must be idempotent: a repeated
+	// request calls it again. If it is nil, orders are created without an execution.
 	Start func(context.Context, transitions.NewOrder) error
-	// AddReserved adds lines to an order together with their reservation, all or
-	// nothing; of a result that is Done it need not tell the order. Nil: there is no such
-	// route.
+	// AddReserved adds lines to an order and reserves their stock in one transaction. If
+	// the verdict of its result is Done, the result may lack the order. If AddReserved is
+	// nil, the route answers 404.
 	AddReserved func(context.Context, transitions.Edit, ...transitions.Item) (transitions.EditResult, error)
-	// Ready says why requests cannot be served, for /readyz. Nil: always ready.
+	// Ready returns an error while requests cannot be served; /readyz answers 503 then.
+	// If it is nil, the API is always ready.
 	Ready func(context.Context) error
-	// Draining is closed when the server begins to stop: streams of events end, and
-	// /readyz says so. Nil: never.
+	// Draining is closed when the server begins to stop. Event streams end then, and
+	// /readyz answers 503. Nil never closes.
 	Draining <-chan struct{}
 
-	// Auth checks bearer tokens. Dev lets everybody in as an administrator of the
-	// default tenant, from this machine only.
+	// Auth checks bearer tokens.
 	Auth auth.Authenticator
-	Dev  bool
-	// Secret: 32 bytes that all instances share. It seals cursors.
+	// Dev disables authentication: every caller is an administrator of the default
+	// tenant. Only requests for a loopback host are served.
+	Dev bool
+	// Secret is 32 bytes that all instances share. It encrypts cursors.
 	Secret []byte
-	// Hosts are names, beside localhost, that a request to a loopback address may be
-	// for: those of a proxy on the same machine.
+	// Hosts are host names, in addition to localhost, that requests to a loopback address
+	// may name: those of a proxy on the same machine.
 	Hosts []string
 
-	// Rate and Burst bound each caller's requests per second. Default 200 and 400; a
-	// negative Rate is no bound. Bad credentials from one address: 1 per second.
+	// Rate and Burst limit the requests per second of each caller. Default 200 and 400.
+	// With a negative Rate there is no limit. Invalid credentials from one address are
+	// limited to a burst of 20 and then one per second.
 	Rate  float64
 	Burst int
-	// InFlight requests are worked on at once, Queue wait for at most a second, the
-	// rest is turned away with 503. Default 256 and 512.
-	InFlight, Queue int
-	// Timeout bounds the work on one request. Default 20 s.
-	Timeout time.Duration
-	// Watches, WatchesPerCaller and WatchFor bound the open streams of events: in all,
-	// of one caller, and in time. Default 1,000, 16 and 15 min.
-	Watches, WatchesPerCaller int
-	WatchFor                  time.Duration
+	// InFlight is how many requests are served at once. Default 256.
+	InFlight int
+	// Queue is how many more requests wait for at most a second; the API answers 503 to
+	// the rest. Default 512.
+	Queue int
+	// WatchesPerCaller is how many event streams one caller may have open. Default 16.
+	WatchesPerCaller int
+	// WatchFor is how long an event stream stays open. Default 15 min.
+	WatchFor time.Duration
 
-	// Audit gets one record per request that may have changed something. Default: Log.
+	// Audit receives one record per request that may have changed something. Default: the
+	// handler of Log.
 	Audit slog.Handler
-	// Log gets what went wrong on our side. Default: slog.Default().
+	// Log receives failures of the server. Default slog.Default().
 	Log *slog.Logger
-	// Now is the clock of rates and streams. Default time.Now.
+	// Now is the clock of rate limits and audit records. Default time.Now.
 	Now func() time.Time
 }
 
 func (c Config) withDefaults() Config {
-	number := func(field *int, value int) {
-		if *field == 0 {
-			*field = value
-		}
-	}
-	number(&c.Burst, 400)
-	number(&c.InFlight, 256)
-	number(&c.Queue, 512)
-	number(&c.Watches, 1000)
-	number(&c.WatchesPerCaller, 16)
-
-	if c.Rate == 0 {
-		c.Rate = 200
-	}
-
-	if c.Timeout == 0 {
-		c.Timeout = 20 * time.Second
-	}
-
-	if c.WatchFor == 0 {
-		c.WatchFor = 15 * time.Minute
-	}
+	setDefault(&c.Rate, 200)
+	setDefault(&c.Burst, 400)
+	setDefault(&c.InFlight, 256)
+	setDefault(&c.Queue, 512)
+	setDefault(&c.WatchesPerCaller, 16)
+	setDefault(&c.WatchFor, 15*time.Minute)
 
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -126,25 +115,46 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func (c Config) validate() error {
-	switch {
-	case c.Orders == nil, c.Stock == nil, c.Actions == nil, c.Claims.DynamoDB == nil, c.Locks == nil, c.Ledger == nil, c.Payments == nil, c.Parked == nil, c.SFN == nil, c.DeadLetters.DynamoDB == nil:
-		return errors.New("api: a part of Config is not set: Orders, Stock, Actions, Claims, Locks, Ledger, Payments, Parked, SFN or DeadLetters")
-	case c.Auth == nil && !c.Dev:
-		return errors.New("api: Config.Auth is nil, and Config.Dev does not say that everybody may come in")
-	case c.Auth != nil && c.Dev:
-		return errors.New("api: Config.Auth and Config.Dev contradict each other")
-	case len(c.Secret) != 32:
-		return fmt.Errorf("api: Config.Secret: %d bytes, must be 32", len(c.Secret))
-	case c.InFlight < 1, c.Queue < 0, c.Burst < 1, c.Watches < 1, c.WatchesPerCaller < 1, c.Timeout < 0, c.WatchFor < 0:
-		return errors.New("api: a bound of Config is negative: Burst, InFlight, Queue, Watches, WatchesPerCaller, Timeout or WatchFor")
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
 	}
-
-	return nil
 }
 
-// CheckListen refuses to let everybody in from other machines: without authentication
-// only loopback addresses may be listened on.
+// validate reports every field that breaks its rule.
+func (c Config) validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("api: Config."+format, args...))
+		}
+	}
+
+	check(c.Orders != nil, "Orders: must not be nil")
+	check(c.Stock != nil, "Stock: must not be nil")
+	check(c.Actions != nil, "Actions: must not be nil")
+	check(c.Claims.DynamoDB != nil, "Claims.DynamoDB: must not be nil")
+	check(c.Locks != nil, "Locks: must not be nil")
+	check(c.Ledger != nil, "Ledger: must not be nil")
+	check(c.Payments != nil, "Payments: must not be nil")
+	check(c.Parked != nil, "Parked: must not be nil")
+	check(c.SFN != nil, "SFN: must not be nil")
+	check(c.DeadLetters.DynamoDB != nil, "DeadLetters.DynamoDB: must not be nil")
+	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
+	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)
+	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)
+	check(c.InFlight >= 1, "InFlight: %d, must be at least 1", c.InFlight)
+	check(c.Queue >= 0, "Queue: %d, must not be negative", c.Queue)
+	check(c.WatchesPerCaller >= 1, "WatchesPerCaller: %d, must be at least 1", c.WatchesPerCaller)
+	check(c.WatchFor >= 0, "WatchFor: %s, must not be negative", c.WatchFor)
+
+	return errors.Join(errs...)
+}
+
+// CheckListen returns an error if the address may not be listened on. Without
+// authentication (dev) only loopback addresses are allowed, so that no other machine
+// reaches the API.
 func CheckListen(address string, dev bool) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

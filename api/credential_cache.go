@@ -5,45 +5,54 @@ import (
 	"sync"
 )
 
-// maxKnown bounds how many credentials are remembered; beyond it some one makes room.
-const maxKnown = 10_000
+// maxCredentials is the largest number of remembered credentials. Beyond it, an arbitrary
+// one is evicted.
+const maxCredentials = 10_000
 
-// acquainted remembers, by their digests, credentials that were good the last time. They
-// are checked as ever; what others behind the same address bring wrong does not keep
-// them out.
-type acquainted struct {
-	mu  sync.Mutex
-	all map[[sha256.Size]byte]struct{}
+// credentialCache remembers the digests of credentials that were valid when they were last
+// checked. It replaces no check: it only exempts a credential from the limit of invalid
+// ones from its address.
+type credentialCache struct {
+	mu      sync.Mutex
+	digests map[[sha256.Size]byte]struct{}
 }
 
-func newAcquainted() *acquainted { return &acquainted{all: map[[sha256.Size]byte]struct{}{}} }
-
-func (a *acquainted) has(token string) bool {
-	digest := sha256.Sum256([]byte(token))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	_, known := a.all[digest]
-
-	return known
+func newCredentialCache() *credentialCache {
+	return &credentialCache{digests: map[[sha256.Size]byte]struct{}{}}
 }
 
-func (a *acquainted) add(token string) {
+func (c *credentialCache) has(token string) bool {
 	digest := sha256.Sum256([]byte(token))
-	a.mu.Lock()
-	defer a.mu.Unlock()
 
-	if _, known := a.all[digest]; !known && len(a.all) >= maxKnown {
-		for other := range a.all {
-			delete(a.all, other)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	_, found := c.digests[digest]
+
+	return found
+}
+
+func (c *credentialCache) add(token string) {
+	digest := sha256.Sum256([]byte(token))
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if _, found := c.digests[digest]; !found && len(c.digests) >= maxCredentials {
+		for other := range c.digests {
+			delete(c.digests, other)
 			break
 		}
 	}
-	a.all[digest] = struct{}{}
+
+	c.digests[digest] = struct{}{}
 }
 
-func (a *acquainted) drop(token string) {
+func (c *credentialCache) remove(token string) {
 	digest := sha256.Sum256([]byte(token))
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.all, digest)
+
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	delete(c.digests, digest)
 }

@@ -6,50 +6,73 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"net/http"
+	"strconv"
 	"strings"
+
+	"ratchet/transitions"
 )
 
-// sealer makes cursors: where a list goes on, encrypted, because the place may be
-// another tenant's, and bound to caller and question, so that one is of no use for
-// another.
-type sealer struct{ aead cipher.AEAD }
+// secretBytes is the length of Config.Secret, which makes the cipher AES-256.
+const secretBytes = 32
 
-func newSealer(secret []byte) (sealer, error) {
+// cursorSealer encrypts positions in lists as cursors, and decrypts them. A position may be
+// a stored id of another tenant, so callers must not read it. A cursor is bound to the
+// caller's tenant and to the list, so that it cannot be used with another one.
+type cursorSealer struct{ aead cipher.AEAD }
+
+func newCursorSealer(secret []byte) (cursorSealer, error) {
 	block, err := aes.NewCipher(secret)
 	if err != nil {
-		return sealer{}, err
+		return cursorSealer{}, err
 	}
+
 	aead, err := cipher.NewGCM(block)
 
-	return sealer{aead}, err
+	return cursorSealer{aead}, err
 }
 
-// seal returns the cursor of a place; none for the end.
-func (s sealer) seal(place string, bound ...string) string {
-	if place == "" {
+// seal returns the cursor of a position, "" for the end of the list.
+func (s cursorSealer) seal(position string, binding ...string) string {
+	if position == "" {
 		return ""
 	}
+
 	nonce := make([]byte, s.aead.NonceSize())
 	_, _ = rand.Read(nonce) // never fails since Go 1.24
 
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nonce, nonce, []byte(place), binding(bound)))
+	sealed := s.aead.Seal(nonce, nonce, []byte(position), additionalData(binding))
+
+	return base64.RawURLEncoding.EncodeToString(sealed)
 }
 
-// open returns the place; the beginning for no cursor.
-func (s sealer) open(cursor string, bound ...string) (string, *problem) {
+// open returns the position of a cursor, "" for the beginning of the list. It returns a
+// problem if the cursor was not sealed with the same binding.
+func (s cursorSealer) open(cursor string, binding ...string) (string, *problem) {
 	if cursor == "" {
 		return "", nil
 	}
 
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if n := s.aead.NonceSize(); err == nil && len(sealed) > n {
-		if place, err := s.aead.Open(nil, sealed[:n], sealed[n:], binding(bound)); err == nil {
-			return string(place), nil
+		position, err := s.aead.Open(nil, sealed[:n], sealed[n:], additionalData(binding))
+		if err == nil {
+			return string(position), nil
 		}
 	}
 
-	return "", newProblem(http.StatusBadRequest, "invalid_cursor", "The cursor is not one of this list. Begin without one.").field("query", "cursor", "must come from the page before")
+	p := newProblem(http.StatusBadRequest, "invalid_cursor", "The cursor does not belong to this list. Start without one.")
+
+	return "", p.withField("query", "cursor", "must come from the previous page")
 }
 
-// binding joins what no part contains.
-func binding(parts []string) []byte { return []byte(strings.Join(parts, "\x00")) }
+// additionalData joins the parts with a character that none of them contains.
+func additionalData(parts []string) []byte { return []byte(strings.Join(parts, "\x00")) }
+
+func formatTransitionID(id transitions.TransitionID) string { return strconv.FormatInt(int64(id), 10) }
+
+// parseTransitionID reads what formatTransitionID wrote, 0 for "". It ignores other errors:
+// a cursor is sealed, and the schema checks the header that holds an id.
+func parseTransitionID(text string) transitions.TransitionID {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return transitions.TransitionID(n)
+}

@@ -18,39 +18,39 @@ import (
 
 func (s *service) deadLetterRoutes(h huma.API) {
 	register(s, h, route{
-		id:      "list-dead-letters",
-		method:  http.MethodGet,
-		path:    "/v1/dead-letters/{handler}",
-		tag:     "dead letters",
-		scope:   auth.Admin,
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound},
-		summary: "List changes of orders that a handler gave up on",
-		about:   "A page may be short and still have a successor.",
+		id:          "list-dead-letters",
+		method:      http.MethodGet,
+		path:        "/v1/dead-letters/{handler}",
+		tag:         "dead letters",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "List the dead letters of a handler: changes of orders that it gave up on",
+		description: "A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listLetters)
 	register(s, h, route{
-		id:      "redrive-dead-letter",
-		method:  http.MethodPost,
-		path:    "/v1/dead-letters/{handler}/{letter}/redrive",
-		tag:     "dead letters",
-		scope:   auth.Admin,
-		changes: true,
-		target:  []string{"handler", "letter"},
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Hand a change to its handler again",
-		about:   "The letter is gone when the handler has done its part; else it stays, with the new error.",
+		id:          "redrive-dead-letter",
+		method:      http.MethodPost,
+		path:        "/v1/dead-letters/{handler}/{letter}/redrive",
+		tag:         "dead letters",
+		scope:       auth.Admin,
+		mutates:     true,
+		auditParams: []string{"handler", "letter"},
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Redrive a dead letter: give the change to its handler again",
+		description: "The dead letter is deleted if the handler succeeds. Otherwise it stays, with the new error.",
 	}, s.redriveLetter)
 }
 
-// letter is a change that a handler gave up on. The change itself, with what people
-// wrote into the order, is not shown.
+// letter is a dead letter. It does not show the change itself, which contains the content of
+// the order.
 type letter struct {
 	ID        string    `json:"id"`
 	Handler   string    `json:"handler"`
 	OrderID   string    `json:"orderId"`
-	Error     string    `json:"error" doc:"What the last attempt returned."`
-	Permanent bool      `json:"permanent" doc:"The handler said that no repeat can mend it."`
+	Error     string    `json:"error" doc:"The error of the last attempt."`
+	Permanent bool      `json:"permanent" doc:"Whether the handler reported that no retry can succeed."`
 	Attempts  int       `json:"attempts"`
 	Redrives  int       `json:"redrives"`
 	FailedAt  time.Time `json:"failedAt"`
@@ -68,6 +68,7 @@ type listLettersOutput struct {
 	}
 }
 
+// handler returns the handler with the name. It fails with handler_not_found.
 func (s *service) handler(name string) (streams.Handler, error) {
 	i := slices.IndexFunc(s.cfg.Handlers, func(h streams.Handler) bool { return h.Name == name })
 	if i < 0 {
@@ -83,27 +84,37 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 	}
 	out := &listLettersOutput{}
 	var err error
-	out.Body.Letters, out.Body.Next, err = fill(s, in.Page, []string{"letters", string(c.tenant), in.Handler},
+	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, []string{"letters", string(c.tenant), in.Handler},
 		func(after string, n int) ([]streams.DeadLetter, string, error) {
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
 		func(l streams.DeadLetter) (letter, bool, error) {
-			if l.Record == nil { // too large for the list
+			// The list omits records that are too large.
+			if l.Record == nil {
 				var err error
 				if l, err = s.cfg.DeadLetters.Get(ctx, in.Handler, l.ID); err != nil {
 					return letter{}, false, err
 				}
 			}
-			id, own := c.tenant.own(orderOf(l))
+			id, own := c.tenant.ownID(orderIDOf(l))
 
-			return letter{base64.RawURLEncoding.EncodeToString([]byte(l.ID)), l.Handler, id, l.Error, l.Permanent, l.Attempts, l.Redrives, l.FailedAt}, own, nil
+			return letter{
+				ID:        base64.RawURLEncoding.EncodeToString([]byte(l.ID)),
+				Handler:   l.Handler,
+				OrderID:   id,
+				Error:     l.Error,
+				Permanent: l.Permanent,
+				Attempts:  l.Attempts,
+				Redrives:  l.Redrives,
+				FailedAt:  l.FailedAt,
+			}, own, nil
 		})
 
 	return out, err
 }
 
-// orderOf is the stored id of the order that a letter is about.
-func orderOf(l streams.DeadLetter) string {
+// orderIDOf returns the stored id of the order that the letter is about, "" if it is unknown.
+func orderIDOf(l streams.DeadLetter) string {
 	if l.Record == nil {
 		return ""
 	}
@@ -116,7 +127,7 @@ func orderOf(l streams.DeadLetter) string {
 	return id.Value
 }
 
-// letterRule keeps out what is no letter's id: # begins the parts of a letter.
+// letterRule is the rule of a dead letter's id. An id with # is a part of a large letter.
 var letterRule = regexp.MustCompile(`^[!-"$-~]{1,700}$`)
 
 type redriveInput struct {
@@ -146,7 +157,7 @@ func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput)
 		return nil, err
 	}
 
-	if _, own := c.tenant.own(orderOf(l)); !own {
+	if _, own := c.tenant.ownID(orderIDOf(l)); !own {
 		return nil, notFound("dead_letter")
 	}
 
@@ -154,7 +165,7 @@ func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput)
 		if known := s.asProblem(ctx, err, nil); known.Status != http.StatusInternalServerError {
 			return nil, known
 		}
-		return nil, newProblem(http.StatusConflict, "redrive_failed", "The handler failed again. The letter stays, with the new error.")
+		return nil, newProblem(http.StatusConflict, "redrive_failed", "The handler failed again. The dead letter stays, with the new error.")
 	}
 	out := &redriveOutput{}
 	out.Body.Status = "handled"

@@ -1,28 +1,28 @@
-// Package api serves Ratchet over HTTP: each route is one verb of a domain package.
+// Package api serves Ratchet over HTTP. Each route calls one method of a domain package.
 //
 // # Model
 //
-// A request passes, in this order: the host and origin it claims, the gate that sheds
-// load before work, its credential, the caller's rate, the caller's scope, the bounds
-// and the strictness of its JSON, the schema that the OpenAPI document shows. Then one
-// call of the domain package decides, and its verdict becomes a status and a stable
-// code in problem+json (RFC 9457). Every request that may change something leaves one
-// line in the audit log.
+// A request passes these checks, in this order: the host and origin that it names, the
+// limit of concurrent requests, its credential, the caller's rate limit, the scope of the
+// route, the size and strictness of its JSON, and the schema in the OpenAPI document. Then
+// one call of the domain package decides. Its verdict or error becomes a status and a
+// stable code in problem+json (RFC 9457). Every request that may change something writes
+// one line to the audit log.
 //
-// A caller sees the tenant of its credential and nothing else: [auth.DefaultTenant]
-// uses ids as they are, any other has its name and a colon in front of every stored
-// id, and no id of the API has a colon.
+// A caller sees only the tenant of its credential. [auth.DefaultTenant] stores ids as they
+// are. Any other tenant stores them behind its name and a colon, and no id of the API
+// contains a colon.
 //
 // # Guarantees
 //
-//   - A request that changes something and carries an Idempotency-Key (or a natural id
-//     in its path) takes effect at most once; its repeat is answered alike, with
+//   - A request that changes something and carries an Idempotency-Key, or an id of the
+//     caller's in its path, takes effect at most once. A repeat gets the same answer, with
 //     Idempotent-Replayed: true.
-//   - What belongs to another tenant is answered as what does not exist.
-//   - No value of a refused body is echoed, task tokens and credentials are in no
-//     answer and no log.
-//   - Bodies, JSON depth, requests at once, requests waiting, watchers and remembered
-//     callers are bounded.
+//   - A thing of another tenant gets the same answer as a thing that does not exist.
+//   - No answer repeats a value of a refused body, and no answer or log line contains a
+//     task token or a credential.
+//   - The size of bodies, the depth of JSON, and the numbers of concurrent requests,
+//     waiting requests, open streams and remembered callers are bounded.
 //
 // A small program:
 //
@@ -33,7 +33,7 @@
 //
 // # Caveats
 //
-// Rates and bounds hold per process. Orders are listed by a scan of the table, for
-// people and not for a hot path. If-Match compares the part of the tag that a request
-// can clash with: the transitionId for a transition, the contentVersion for an edit.
+// All limits apply per process. Listing orders scans the table: it is meant for people, not
+// for frequent calls. If-Match compares only the part of the ETag that the request can
+// conflict with: the transitionId for a transition, the contentVersion for an edit.
 package api

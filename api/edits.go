@@ -17,23 +17,23 @@ import (
 func (s *service) editRoutes(h huma.API) {
 	edit := func(id, method, path, summary string, body bool, target ...string) route {
 		return route{
-			id:      id,
-			method:  method,
-			path:    "/v1/orders/{orderId}/" + path,
-			tag:     "edits",
-			scope:   auth.Act,
-			changes: true,
-			body:    body,
-			target:  append([]string{"orderId"}, target...),
-			status:  http.StatusOK,
-			summary: summary,
-			about:   "Only before payment. The Idempotency-Key names the edit: its repeat is answered as before (Idempotent-Replayed: true).",
-			errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
+			id:          id,
+			method:      method,
+			path:        "/v1/orders/{orderId}/" + path,
+			tag:         "edits",
+			scope:       auth.Act,
+			mutates:     true,
+			body:        body,
+			auditParams: append([]string{"orderId"}, target...),
+			status:      http.StatusOK,
+			summary:     summary,
+			description: "Only before payment. The Idempotency-Key names the edit: a repeat gets the same answer (Idempotent-Replayed: true).",
+			errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 		}
 	}
 	register(s, h, edit("add-items", http.MethodPost, "items", "Add lines", true), s.addItems)
-	reserved := edit("add-reserved-items", http.MethodPost, "reserved-items", "Add lines and set their pieces aside for the order", true)
-	reserved.about = "All or nothing, in one transaction: out_of_stock changes neither. " + reserved.about
+	reserved := edit("add-reserved-items", http.MethodPost, "reserved-items", "Add lines and reserve their stock for the order", true)
+	reserved.description = "One transaction changes both. out_of_stock changes nothing. " + reserved.description
 	register(s, h, reserved, s.addReservedItems)
 	register(s, h, edit("change-item", http.MethodPut, "items/{sku}", "Change quantity and price of a line", true, "sku"), s.changeItem)
 	register(s, h, edit("remove-item", http.MethodDelete, "items/{sku}", "Remove every line of a SKU", false, "sku"), s.removeItem)
@@ -55,7 +55,7 @@ type addReservedItemsInput struct {
 	input.Keyed
 	input.Conditional
 	Body struct {
-		Items []newLine `json:"items" minItems:"1" maxItems:"97" doc:"No more than fit into one transaction."`
+		Items []newLine `json:"items" minItems:"1" maxItems:"97" doc:"At most as many as fit into one transaction."`
 	}
 }
 
@@ -85,10 +85,10 @@ type setAddressInput struct {
 	Body addressFields
 }
 
-// addressFields is fields whose names and meaning are the caller's.
+// addressFields are the fields of an address. The caller chooses their names.
 type addressFields map[string]string
 
-// TransformSchema gives the fields their bounds.
+// TransformSchema limits the number of fields and their length.
 func (addressFields) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema {
 	least, most, longest := 1, 32, 512
 
@@ -98,7 +98,7 @@ func (addressFields) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Sche
 		MaxProperties:        &most,
 		AdditionalProperties: &huma.Schema{Type: huma.TypeString, MaxLength: &longest},
 		Extensions:           map[string]any{"propertyNames": map[string]any{"pattern": "^[A-Za-z0-9_.-]{1,64}$"}},
-		Description:          "Fields of the caller's choice, each up to 512 bytes of text, 4 KB together.",
+		Description:          "Fields that the caller names, each up to 512 bytes of text, together up to 4 KB.",
 	}
 }
 
@@ -107,7 +107,7 @@ type addNoteInput struct {
 	input.Keyed
 	input.Conditional
 	Body struct {
-		By   string `json:"by,omitempty" maxLength:"128" doc:"Who writes it; at most 128 bytes."`
+		By   string `json:"by,omitempty" maxLength:"128" doc:"The author, at most 128 bytes."`
 		Text string `json:"text" minLength:"1" maxLength:"1000" doc:"At most 1,000 bytes."`
 	}
 }
@@ -115,7 +115,7 @@ type addNoteInput struct {
 func (s *service) addItems(ctx context.Context, c caller, in *addItemsInput) (*orderOutput, error) {
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
 	result, err := s.cfg.Orders.AddItems(ctx, e, c.tenant.items(in.Body.Items)...)
-	return s.edited(c, e, result, err)
+	return s.editOutput(c, e, result, err)
 }
 
 func (s *service) addReservedItems(ctx context.Context, c caller, in *addReservedItemsInput) (*orderOutput, error) {
@@ -128,43 +128,46 @@ func (s *service) addReservedItems(ctx context.Context, c caller, in *addReserve
 	switch {
 	case errors.Is(err, once.ErrMismatch):
 		return nil, keyReused()
-	case err == nil && result.Verdict.Done(): // the transaction returns no image
-		result.Order, err = s.find(ctx, c, in.OrderID)
+	case err == nil && result.Verdict.Done():
+		// A transaction returns no image of the order.
+		result.Order, err = s.getOwnOrder(ctx, c, in.OrderID)
 	}
 
-	return s.edited(c, e, result, err)
+	return s.editOutput(c, e, result, err)
 }
 
 func (s *service) changeItem(ctx context.Context, c caller, in *changeItemInput) (*orderOutput, error) {
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
 	result, err := s.cfg.Orders.ChangeItem(ctx, e, transitions.Item{
-		SKU:      c.tenant.stored(in.SKU),
+		SKU:      c.tenant.storedID(in.SKU),
 		Quantity: in.Body.Quantity,
 		Price:    in.Body.Price,
 	})
-	return s.edited(c, e, result, err)
+
+	return s.editOutput(c, e, result, err)
 }
 
 func (s *service) removeItem(ctx context.Context, c caller, in *removeItemInput) (*orderOutput, error) {
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
-	result, err := s.cfg.Orders.RemoveItem(ctx, e, c.tenant.stored(in.SKU))
-	return s.edited(c, e, result, err)
+	result, err := s.cfg.Orders.RemoveItem(ctx, e, c.tenant.storedID(in.SKU))
+	return s.editOutput(c, e, result, err)
 }
 
 func (s *service) setAddress(ctx context.Context, c caller, in *setAddressInput) (*orderOutput, error) {
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
 	result, err := s.cfg.Orders.SetAddress(ctx, e, in.Kind, transitions.Address(in.Body))
-	return s.edited(c, e, result, err)
+	return s.editOutput(c, e, result, err)
 }
 
 func (s *service) addNote(ctx context.Context, c caller, in *addNoteInput) (*orderOutput, error) {
 	e := c.tenant.edit(in.OrderID, in.Keyed, in.Conditional)
 	result, err := s.cfg.Orders.AddNote(ctx, e, transitions.Note{By: in.Body.By, Text: in.Body.Text})
-	return s.edited(c, e, result, err)
+	return s.editOutput(c, e, result, err)
 }
 
+// edit returns the identity of an edit: its order, its key and its condition.
 func (t tenant) edit(id string, k input.Keyed, condition input.Conditional) transitions.Edit {
-	e := transitions.Edit{OrderID: t.order(id), EventID: transitions.RequestID(k.Key)}
+	e := transitions.Edit{OrderID: t.orderID(id), EventID: transitions.RequestID(k.Key)}
 	if _, content, conditional := condition.Seen(); conditional {
 		e.IfMatch = &content
 	}
@@ -172,8 +175,8 @@ func (t tenant) edit(id string, k input.Keyed, condition input.Conditional) tran
 	return e
 }
 
-// edited answers an edit by its verdict.
-func (s *service) edited(c caller, e transitions.Edit, result transitions.EditResult, err error) (*orderOutput, error) {
+// editOutput answers an edit with the order, or with the problem of its verdict.
+func (s *service) editOutput(c caller, e transitions.Edit, result transitions.EditResult, err error) (*orderOutput, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -188,23 +191,23 @@ func (s *service) edited(c caller, e transitions.Edit, result transitions.EditRe
 		return out, nil
 	case transitions.NotFound:
 		if result.Order != nil {
-			return nil, newProblem(http.StatusNotFound, "item_not_found", "The order has no line with this SKU.").at(result.Order)
+			return nil, newProblem(http.StatusNotFound, "item_not_found", "The order has no line with this SKU.").withOrder(result.Order)
 		}
 		return nil, notFound("order")
 	case transitions.Superseded:
-		return nil, overtaken(result.Order)
+		return nil, orderChanged(result.Order)
 	case transitions.Conflict:
 		if e.IfMatch != nil && strings.HasPrefix(result.Reason, "ifMatch") {
-			return nil, newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a content that the order has not reached.").at(result.Order)
+			return nil, newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a contentVersion that the order has not reached.").withOrder(result.Order)
 		}
-		return nil, keyReused().at(result.Order)
+		return nil, keyReused().withOrder(result.Order)
 	}
 
-	p := newProblem(http.StatusConflict, "wrong_state", "The order cannot be edited like this now.").at(result.Order)
+	p := newProblem(http.StatusConflict, "wrong_state", "This edit is not possible in the order's state.").withOrder(result.Order)
 	if result.Reason != "" {
-		p.Detail = "In the way: " + result.Reason
+		p.Detail = "Prevented by: " + result.Reason
 	}
-	p.Expected = texts(result.Expected)
+	p.Expected = toStrings(result.Expected)
 
 	return nil, p
 }

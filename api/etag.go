@@ -12,21 +12,27 @@ const (
 	ifMatch        = "If-Match"
 )
 
-// etag names what an order looks like: its transition and its content.
+// etag identifies a version of an order by its transitionId and contentVersion.
 func etag(o *transitions.Order) string {
 	return fmt.Sprintf(`"t%d.c%d"`, o.TransitionID, o.ContentVersion)
 }
 
-func overtaken(o *transitions.Order) *problem {
-	return newProblem(http.StatusPreconditionFailed, "superseded", "The order has changed since that ETag. This request was not applied.").at(o)
+// orderChanged is the problem of a request whose If-Match names an older version.
+func orderChanged(o *transitions.Order) *problem {
+	return newProblem(http.StatusPreconditionFailed, "superseded", "The order has changed since that ETag. This request was not applied.").withOrder(o)
 }
 
-// at says where the order stands.
-func (p *problem) at(o *transitions.Order) *problem {
-	if o != nil {
-		p.Order = &position{string(o.State), int64(o.TransitionID), int64(o.ContentVersion)}
-		return p.with("ETag", etag(o))
+// withOrder adds the current state and ETag of the order, if there is one.
+func (p *problem) withOrder(o *transitions.Order) *problem {
+	if o == nil {
+		return p
 	}
 
-	return p
+	p.Order = &position{
+		State:          string(o.State),
+		TransitionID:   int64(o.TransitionID),
+		ContentVersion: int64(o.ContentVersion),
+	}
+
+	return p.withHeader("ETag", etag(o))
 }

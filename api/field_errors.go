@@ -7,34 +7,37 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// blamed is how the domain's errors of bad input begin: a field, perhaps its value, the
-// rule.
-var blamed = regexp.MustCompile(`^([A-Za-z]+)((?:\[[0-9]+\])?(?:\.[A-Za-z]+)?)(?: \S+)?: `)
+// fieldErrorPrefix matches the beginning of a domain package's error about invalid input:
+// a field, sometimes its value, and a colon. The rest is the rule.
+var fieldErrorPrefix = regexp.MustCompile(`^([A-Za-z]+)((?:\[[0-9]+\])?(?:\.[A-Za-z]+)?)(?: \S+)?: `)
 
-// spelled is what a member is called that the domain calls otherwise.
-var spelled = map[string]string{"until": "expiresAt"}
+// wireNames are the members of the API that the domain packages call otherwise.
+var wireNames = map[string]string{"until": "expiresAt"}
 
-// blame points at the member that an error of bad input names, if it is one of the body's.
-func (p *problem) blame(kind error, members map[string]bool) {
+// addFieldOf adds the field that the problem's detail names, if it is a member of the
+// body. The detail is the text of an error that wraps kind.
+func (p *problem) addFieldOf(kind error, members map[string]bool) {
 	_, text, found := strings.Cut(p.Detail, kind.Error()+": ")
-	parts := blamed.FindStringSubmatch(text)
+	parts := fieldErrorPrefix.FindStringSubmatch(text)
+
 	if !found || parts == nil {
 		return
 	}
 
 	name := parts[1]
-	if ours := spelled[name]; ours != "" {
-		p.Detail, name = strings.Replace(p.Detail, ": "+name, ": "+ours, 1), ours
+	if wireName := wireNames[name]; wireName != "" {
+		p.Detail = strings.Replace(p.Detail, ": "+name, ": "+wireName, 1)
+		name = wireName
 	}
 
 	if members[name] {
 		_, pointer := pointerOf("body." + name + parts[2])
-		p.Fields = append(p.Fields, fieldProblem{"body", pointer, text[len(parts[0]):]})
+		p.Fields = append(p.Fields, fieldProblem{In: "body", Pointer: pointer, Detail: text[len(parts[0]):]})
 	}
 }
 
-// membersOf are the names in the body of an operation.
-func membersOf(doc *huma.OpenAPI, op *huma.Operation) map[string]bool {
+// bodyMembers returns the names of the top-level members of the operation's body.
+func bodyMembers(doc *huma.OpenAPI, op *huma.Operation) map[string]bool {
 	if op.RequestBody == nil || op.RequestBody.Content["application/json"] == nil {
 		return nil
 	}

@@ -50,7 +50,7 @@ func FuzzIntegers(f *testing.F) {
 			return // the decoder lets only numbers through
 		}
 
-		n, ok := integer(text)
+		n, ok := parseInteger(text)
 		if !ok || len(text) > 40 {
 			return
 		}
@@ -71,7 +71,7 @@ func FuzzIntegers(f *testing.F) {
 
 // FuzzCursors: nobody makes one up.
 func FuzzCursors(f *testing.F) {
-	s, err := newSealer(make([]byte, 32))
+	s, err := newCursorSealer(make([]byte, 32))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -10,82 +10,92 @@ import (
 	"strings"
 )
 
-// ServeHTTP is everything that comes before a route is known.
+// ServeHTTP does everything that precedes the routing of a request: it recovers panics,
+// checks host and origin, and limits concurrency.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &call{id: requestID(r)}
 	rec := &recorder{ResponseWriter: w}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
-	h := rec.Header()
-	h.Set("X-Request-Id", c.id)
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "no-store")
-	defer s.recovered(rec, r)
 
-	if p := s.admit(r); p != nil {
+	header := rec.Header()
+	header.Set("X-Request-Id", c.id)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+
+	defer s.recoverPanic(rec, r)
+
+	if p := s.checkTarget(r); p != nil {
 		p.write(rec)
 		return
 	}
 
-	if path := r.URL.Path; path != healthPath && path != readyPath { // these answer when nothing else does
-		leave, p := s.gate.enter(r.Context())
+	// The probes answer even when the server is overloaded.
+	if path := r.URL.Path; path != healthPath && path != readyPath {
+		release, p := s.load.acquire(r.Context())
 		if p != nil {
 			p.write(rec)
 			return
 		}
-		c.release = leave
-		defer leave()
+		c.release = release
+		defer release()
 	}
+
 	s.mux.ServeHTTP(rec, r)
 }
 
-// recovered answers a panic, in the handler or in huma, without showing it.
-func (s *service) recovered(rec *recorder, r *http.Request) {
+// recoverPanic logs a panic and answers 500 without its cause.
+func (s *service) recoverPanic(rec *recorder, r *http.Request) {
 	cause := recover()
-	switch err, _ := cause.(error); {
-	case cause == nil:
+	if cause == nil {
 		return
-	case errors.Is(err, http.ErrAbortHandler):
+	}
+
+	if err, isError := cause.(error); isError && errors.Is(err, http.ErrAbortHandler) {
 		panic(cause)
 	}
+
 	s.cfg.Log.ErrorContext(r.Context(), "panic", "request", callOf(r.Context()).id, "panic", cause, "stack", string(debug.Stack()))
 
-	if rec.status == 0 {
-		internal().write(rec)
-		return
+	// An answer that has begun cannot become a problem. Aborting the connection keeps the
+	// client from taking it as complete.
+	if rec.status != 0 {
+		panic(http.ErrAbortHandler)
 	}
-	panic(http.ErrAbortHandler) // an answer that has begun is cut off, not completed
+
+	internal().write(rec)
 }
 
-// admit checks what a request says of itself before anybody asks who it is.
-func (s *service) admit(r *http.Request) *problem {
+// checkTarget checks the host, origin and path that the request names.
+func (s *service) checkTarget(r *http.Request) *problem {
 	if !s.hostAllowed(r) {
 		return newProblem(http.StatusMisdirectedRequest, "host_not_allowed", "This address does not serve that host.")
 	}
 
 	if s.origins.Check(r) != nil {
-		return newProblem(http.StatusForbidden, "cross_origin", "A page of another origin must not request this.")
+		return newProblem(http.StatusForbidden, "cross_origin", "Pages of another origin may not send this request.")
 	}
 
-	if unclean(r.URL.Path) {
-		return notFound("route") // the mux would redirect
+	if wouldRedirect(r.URL.Path) {
+		return notFound("route")
 	}
 
 	return nil
 }
 
-// hostAllowed defends a loopback address from web pages whose name was rebound to it:
-// the browser then sends that name as the host.
+// hostAllowed protects a loopback address from DNS rebinding: a web page whose name
+// resolves to 127.0.0.1 reaches the server, but its browser sends that name as the host.
 func (s *service) hostAllowed(r *http.Request) bool {
-	address, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !s.cfg.Dev && known {
-		local, _, err := net.SplitHostPort(address.String())
-		if err == nil && !isLoopback(local) {
-			return true
-		}
-	}
+	local, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 
 	if !s.cfg.Dev && !known {
-		return true // called in process
+		return true // called in process, without a connection
+	}
+
+	if !s.cfg.Dev && known {
+		host, _, err := net.SplitHostPort(local.String())
+		if err == nil && !isLoopback(host) {
+			return true
+		}
 	}
 
 	host := r.Host
@@ -97,25 +107,33 @@ func (s *service) hostAllowed(r *http.Request) bool {
 	return isLoopback(host) || slices.Contains(s.cfg.Hosts, host)
 }
 
-// unclean reports a path that [http.ServeMux] would clean up and redirect to.
-func unclean(path string) bool {
-	return !strings.HasPrefix(path, "/") || strings.Contains(path, "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../")
+// wouldRedirect reports whether [http.ServeMux] would clean the path and redirect to the
+// result. Such a path names no route.
+func wouldRedirect(path string) bool {
+	return !strings.HasPrefix(path, "/") ||
+		strings.Contains(path, "//") ||
+		strings.Contains(path+"/", "/./") ||
+		strings.Contains(path+"/", "/../")
 }
 
-// unmatched answers what no route takes: 405 where another method would do.
-func (s *service) unmatched(w http.ResponseWriter, r *http.Request) {
-	var allow []string
+// noRoute answers requests that match no route: 405 if the path has other methods, 404 if
+// it has none.
+func (s *service) noRoute(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
 		other := *r
 		other.Method = method
+
 		if _, pattern := s.mux.Handler(&other); pattern != "" && pattern != "/" {
-			allow = append(allow, method)
+			allowed = append(allowed, method)
 		}
 	}
 
-	if len(allow) == 0 {
+	if len(allowed) == 0 {
 		notFound("route").write(w)
 		return
 	}
-	newProblem(http.StatusMethodNotAllowed, "method_not_allowed", "The route exists, but not with this method.").with("Allow", strings.Join(allow, ", ")).write(w)
+
+	p := newProblem(http.StatusMethodNotAllowed, "method_not_allowed", "The route does not have this method.")
+	p.withHeader("Allow", strings.Join(allowed, ", ")).write(w)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Where the questions whether it lives and whether it can serve come in.
+// The paths of the liveness and the readiness probe.
 const (
 	healthPath = "/healthz"
 	readyPath  = "/readyz"
@@ -26,19 +26,19 @@ func (s *service) healthRoutes(h huma.API) {
 		method:  http.MethodGet,
 		path:    healthPath,
 		tag:     "service",
-		open:    true,
+		public:  true,
 		status:  http.StatusOK,
-		summary: "Say that the process lives",
+		summary: "Liveness probe",
 	}, s.health)
 	register(s, h, route{
-		id:      "ready",
-		method:  http.MethodGet,
-		path:    readyPath,
-		tag:     "service",
-		open:    true,
-		status:  http.StatusOK,
-		summary: "Say that requests can be served",
-		about:   "503 while the data store does not answer, or the audit log cannot be written.",
+		id:          "ready",
+		method:      http.MethodGet,
+		path:        readyPath,
+		tag:         "service",
+		public:      true,
+		status:      http.StatusOK,
+		summary:     "Readiness probe",
+		description: "503 while the data store does not answer, while the audit log cannot be written, and while the server stops.",
 	}, s.ready)
 }
 
@@ -48,27 +48,27 @@ func (s *service) health(context.Context, caller, *struct{}) (*healthOutput, err
 	return out, nil
 }
 
-// readyWithin bounds the question, so that a probe is answered.
+// readyWithin bounds Config.Ready, so that the probe is answered in time.
 const readyWithin = 2 * time.Second
 
 func (s *service) ready(ctx context.Context, c caller, in *struct{}) (*healthOutput, error) {
 	select {
 	case <-s.cfg.Draining:
-		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The server is stopping.").later(5)
+		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The server is stopping.").retryAfter(5)
 	default:
 	}
 
 	if s.auditBroken.Load() {
-		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The audit log cannot be written.").later(5)
+		return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The audit log cannot be written.").retryAfter(5)
 	}
 
 	if s.cfg.Ready != nil {
-		ctx, cancel := context.WithTimeout(ctx, readyWithin)
+		readyCtx, cancel := context.WithTimeout(ctx, readyWithin)
 		defer cancel()
 
-		if err := s.cfg.Ready(ctx); err != nil {
+		if err := s.cfg.Ready(readyCtx); err != nil {
 			s.cfg.Log.WarnContext(ctx, "not ready", "error", err)
-			return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The data store does not answer.").later(5)
+			return nil, newProblem(http.StatusServiceUnavailable, "not_ready", "The data store does not answer.").retryAfter(5)
 		}
 	}
 

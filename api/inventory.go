@@ -22,42 +22,42 @@ func (s *service) inventoryRoutes(h huma.API) {
 		scope:   auth.Read,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
-		summary: "Read what a SKU has",
+		summary: "Read the stock of a SKU",
 	}, s.getStock)
 	register(s, h, route{
-		id:      "set-stock",
-		method:  http.MethodPut,
-		path:    "/v1/inventory/{sku}",
-		tag:     "inventory",
-		scope:   auth.Admin,
-		changes: true,
-		body:    true,
-		target:  []string{"sku"},
-		status:  http.StatusOK,
-		summary: "Set the available pieces of a SKU",
-		about:   "What is reserved and committed stays as it is.",
+		id:          "set-stock",
+		method:      http.MethodPut,
+		path:        "/v1/inventory/{sku}",
+		tag:         "inventory",
+		scope:       auth.Admin,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"sku"},
+		status:      http.StatusOK,
+		summary:     "Set the available pieces of a SKU",
+		description: "The reserved and committed pieces do not change.",
 		links: map[string]*huma.Link{"get": {
 			OperationID: "get-stock",
 			Parameters:  map[string]any{"sku": "$response.body#/sku"},
 		}},
 	}, s.setStock)
-	verb := func(id, path, summary, about string, body bool) route {
+	verb := func(id, path, summary, description string, body bool) route {
 		return route{
-			id:      id,
-			method:  http.MethodPost,
-			path:    "/v1/reservations/{orderId}" + path,
-			tag:     "inventory",
-			scope:   auth.Act,
-			changes: true,
-			body:    body,
-			target:  []string{"orderId"},
-			status:  http.StatusOK,
-			errors:  []int{http.StatusConflict},
-			summary: summary,
-			about:   about,
+			id:          id,
+			method:      http.MethodPost,
+			path:        "/v1/reservations/{orderId}" + path,
+			tag:         "inventory",
+			scope:       auth.Act,
+			mutates:     true,
+			body:        body,
+			auditParams: []string{"orderId"},
+			status:      http.StatusOK,
+			errors:      []int{http.StatusConflict},
+			summary:     summary,
+			description: description,
 		}
 	}
-	reserve := verb("reserve-stock", "", "Set pieces aside for an order, all lines or none", "One reservation per order: its id makes it happen once.", true)
+	reserve := verb("reserve-stock", "", "Reserve stock for an order, all lines or none", "An order has one reservation, so its id makes the request idempotent.", true)
 	reserve.method = http.MethodPut
 	reserve.links = map[string]*huma.Link{"get": {
 		OperationID: "get-reservation",
@@ -71,15 +71,15 @@ func (s *service) inventoryRoutes(h huma.API) {
 		scope:   auth.Read,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
-		summary: "Read what an order has reserved",
+		summary: "Read the reservation of an order",
 	}, s.getReservation)
 	register(s, h, reserve, s.reserveStock)
-	register(s, h, verb("commit-stock", "/commit", "Turn an order's reservation into sold pieces", "A repeat succeeds.", false), s.commitStock)
-	register(s, h, verb("release-stock", "/release", "Put an order's reserved pieces back",
-		"A repeat succeeds. An order that has reserved nothing is closed: a reservation that comes late is refused.", false), s.releaseStock)
+	register(s, h, verb("commit-stock", "/commit", "Sell the reserved pieces of an order", "A repeat succeeds.", false), s.commitStock)
+	register(s, h, verb("release-stock", "/release", "Give the reserved pieces of an order back",
+		"A repeat succeeds. If the order has no reservation, a later one is refused.", false), s.releaseStock)
 }
 
-// level is what a SKU has, in pieces.
+// level is the stock of a SKU, in pieces.
 type level struct {
 	SKU       string `json:"sku"`
 	Available int64  `json:"available"`
@@ -90,7 +90,7 @@ type level struct {
 type levelOutput struct{ Body level }
 
 func (s *service) getStock(ctx context.Context, c caller, in *input.Item) (*levelOutput, error) {
-	l, known, err := s.cfg.Stock.Level(ctx, c.tenant.stored(in.SKU))
+	l, known, err := s.cfg.Stock.Level(ctx, c.tenant.storedID(in.SKU))
 	switch {
 	case err != nil:
 		return nil, err
@@ -109,7 +109,7 @@ type setStockInput struct {
 }
 
 func (s *service) setStock(ctx context.Context, c caller, in *setStockInput) (*levelOutput, error) {
-	if err := s.cfg.Stock.Set(ctx, c.tenant.stored(in.SKU), in.Body.Available); err != nil {
+	if err := s.cfg.Stock.Set(ctx, c.tenant.storedID(in.SKU), in.Body.Available); err != nil {
 		return nil, err
 	}
 	return s.getStock(ctx, c, &in.Item)
@@ -119,8 +119,8 @@ type reserveInput struct {
 	input.Order
 	Body struct {
 		Lines []pieces `json:"lines" minItems:"1" maxItems:"98"`
-		// ExpiresAt is absolute, so that a repeat asks for the same.
-		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"From when it can no longer be committed, and the pieces come back. A later time, or none, extends the reservation; an earlier one is a conflict."`
+		// ExpiresAt is a time and not a duration, so that a repeat has the same content.
+		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"When the reservation ends: it can no longer be committed, and its pieces are given back. A later time, or none, extends the reservation; an earlier one is a conflict."`
 	}
 }
 
@@ -130,7 +130,7 @@ type pieces struct {
 	Quantity int64  `json:"quantity" minimum:"1" maximum:"1000000"`
 }
 
-// reservation is what became of an order's pieces.
+// reservation is the stock reserved for an order.
 type reservation struct {
 	OrderID   string     `json:"orderId"`
 	Status    string     `json:"status" enum:"reserved,committed,released,expired"`
@@ -138,7 +138,7 @@ type reservation struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
-// held is a number of pieces of one SKU, as it was reserved.
+// held is a number of reserved pieces of one SKU.
 type held struct {
 	SKU      string `json:"sku"`
 	Quantity int64  `json:"quantity"`
@@ -149,14 +149,14 @@ type reservationOutput struct{ Body reservation }
 func (s *service) reserveStock(ctx context.Context, c caller, in *reserveInput) (*reservationOutput, error) {
 	lines := make([]inventory.Line, len(in.Body.Lines))
 	for i, l := range in.Body.Lines {
-		lines[i] = inventory.Line{SKU: c.tenant.stored(l.SKU), Quantity: l.Quantity}
+		lines[i] = inventory.Line{SKU: c.tenant.storedID(l.SKU), Quantity: l.Quantity}
 	}
 
 	var err error
 	if until := in.Body.ExpiresAt; until != nil {
-		err = s.cfg.Stock.ReserveUntil(ctx, c.tenant.stored(in.OrderID), lines, *until)
+		err = s.cfg.Stock.ReserveUntil(ctx, c.tenant.storedID(in.OrderID), lines, *until)
 	} else {
-		err = s.cfg.Stock.Reserve(ctx, c.tenant.stored(in.OrderID), lines)
+		err = s.cfg.Stock.Reserve(ctx, c.tenant.storedID(in.OrderID), lines)
 	}
 
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *service) reserveStock(ctx context.Context, c caller, in *reserveInput) 
 }
 
 func (s *service) getReservation(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
-	r, found, err := s.cfg.Stock.Reservation(ctx, c.tenant.stored(in.OrderID))
+	r, found, err := s.cfg.Stock.Reservation(ctx, c.tenant.storedID(in.OrderID))
 	if err == nil && !found {
 		err = notFound("reservation")
 	}
@@ -176,23 +176,23 @@ func (s *service) getReservation(ctx context.Context, c caller, in *input.Order)
 		return nil, err
 	}
 
-	out := reservation{OrderID: in.OrderID, Status: strings.ToLower(string(r.Status)), ExpiresAt: moment(r.ExpiresAt)}
+	out := reservation{OrderID: in.OrderID, Status: strings.ToLower(string(r.Status)), ExpiresAt: optionalTime(r.ExpiresAt)}
 	for _, l := range r.Lines {
-		out.Lines = append(out.Lines, held{c.tenant.shown(l.SKU), l.Quantity})
+		out.Lines = append(out.Lines, held{c.tenant.publicID(l.SKU), l.Quantity})
 	}
 
 	return &reservationOutput{out}, nil
 }
 
 func (s *service) commitStock(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
-	if err := s.cfg.Stock.Commit(ctx, c.tenant.stored(in.OrderID)); err != nil {
+	if err := s.cfg.Stock.Commit(ctx, c.tenant.storedID(in.OrderID)); err != nil {
 		return nil, err
 	}
 	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "committed"}}, nil
 }
 
 func (s *service) releaseStock(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
-	if err := s.cfg.Stock.Release(ctx, c.tenant.stored(in.OrderID)); err != nil {
+	if err := s.cfg.Stock.Release(ctx, c.tenant.storedID(in.OrderID)); err != nil {
 		return nil, err
 	}
 	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "released"}}, nil

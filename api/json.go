@@ -17,15 +17,21 @@ import (
 )
 
 const (
-	maxBody  = 256 << 10
-	maxDepth = 64
+	maxBody  = 256 << 10 // bytes
+	maxDepth = 64        // levels of JSON
+
+	// maxExact bounds the numbers that every JSON parser reads exactly (RFC 8259, 6).
+	maxExact = 1 << 53
+	// maxNumber is the longest number that is converted exactly, in characters.
+	maxNumber = 40
 )
 
-// readBody reads a request's body within its bounds.
+// readBody reads the body of a request. It returns a problem if the body is too large, or
+// does not arrive completely.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
-	tooLarge := newProblem(http.StatusRequestEntityTooLarge, "body_too_large", "A body has at most 256 KiB.")
+	tooLarge := newProblem(http.StatusRequestEntityTooLarge, "body_too_large", "The body must not exceed 256 KiB.")
 	if r.ContentLength > maxBody {
-		return nil, tooLarge.with("Connection", "close")
+		return nil, tooLarge.withHeader("Connection", "close")
 	}
 
 	var body bytes.Buffer
@@ -33,97 +39,121 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
 		body.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
 
+	var limit *http.MaxBytesError
+
 	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
-	var over *http.MaxBytesError
 	switch {
 	case err == nil:
 		return body.Bytes(), nil
-	case errors.As(err, &over):
+	case errors.As(err, &limit):
 		return nil, tooLarge
-	case timedOut(err):
-		return nil, newProblem(http.StatusRequestTimeout, "body_timeout", "The body did not arrive in time.").with("Connection", "close")
+	case isTimeout(err):
+		return nil, newProblem(http.StatusRequestTimeout, "body_timeout", "The body did not arrive in time.").withHeader("Connection", "close")
 	}
 
-	return nil, newProblem(http.StatusBadRequest, "malformed_request", "The body could not be read.").with("Connection", "close")
+	return nil, newProblem(http.StatusBadRequest, "malformed_request", "The body could not be read.").withHeader("Connection", "close")
 }
 
-func timedOut(err error) bool {
-	var t interface{ Timeout() bool }
-	return errors.As(err, &t) && t.Timeout()
+func isTimeout(err error) bool {
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// checkType takes application/json only. A form, which a browser sends without asking
-// anybody, is none.
-func checkType(r *http.Request) *problem {
-	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	charset, given := parameters["charset"]
-	if err != nil || kind != "application/json" || given && !strings.EqualFold(charset, "utf-8") {
-		return newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must be application/json in UTF-8, and say so.").with("Accept", "application/json")
+// checkEncoding refuses compressed bodies, whose size is not known before they are read.
+func checkEncoding(r *http.Request) *problem {
+	for _, coding := range r.Header.Values("Content-Encoding") {
+		if !strings.EqualFold(coding, "identity") {
+			p := newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must not be compressed.")
+			return p.withHeader("Accept-Encoding", "identity")
+		}
 	}
 
 	return nil
 }
 
-// checkJSON refuses, before anything is bound, what two parsers could read in two
-// ways: names that occur twice, data behind the value, bad UTF-8, depth beyond 64; and
-// null, which no member of ours takes but the free one, which may be any JSON.
-func checkJSON(body []byte, free string) *problem {
-	malformed := func(pointer jsontext.Pointer, detail string) *problem {
-		return newProblem(http.StatusBadRequest, "malformed_json", "The body must be one JSON value.").field("body", string(pointer), detail)
+// checkContentType accepts application/json in UTF-8 only. In particular it refuses HTML
+// forms, which browsers send to other origins without a preflight request.
+func checkContentType(r *http.Request) *problem {
+	kind, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	charset, given := parameters["charset"]
+
+	if err != nil || kind != "application/json" || given && !strings.EqualFold(charset, "utf-8") {
+		p := newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The Content-Type must be application/json, in UTF-8.")
+		return p.withHeader("Accept", "application/json")
 	}
+
+	return nil
+}
+
+// checkJSON refuses bodies that two parsers could read differently: duplicate names, data
+// after the value, invalid UTF-8, and more than 64 levels. It also refuses null, except in
+// the member at the pointer anyJSON, which may be any JSON value.
+func checkJSON(body []byte, anyJSON string) *problem {
+	malformed := func(pointer jsontext.Pointer, detail string) *problem {
+		p := newProblem(http.StatusBadRequest, "malformed_json", "The body must be one JSON value.")
+		return p.withField("body", string(pointer), detail)
+	}
+
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	for {
 		token, err := d.ReadToken()
-		var syntax *jsontext.SyntacticError
+
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, jsontext.ErrDuplicateName):
 			return malformed(d.StackPointer(), "the name occurs twice")
-		case errors.As(err, &syntax), err != nil:
-			return malformed(d.StackPointer(), "no JSON from here on")
+		case err != nil:
+			return malformed(d.StackPointer(), "invalid JSON from here on")
 		case d.StackDepth() > maxDepth:
-			return malformed("", "deeper than 64 levels")
-		case token.Kind() == 'n' && !within(string(d.StackPointer()), free):
-			return newProblem(http.StatusUnprocessableEntity, "invalid_request", "A member without a value is left out.").field("body", string(d.StackPointer()), "null is no value here")
+			return malformed("", "more than 64 levels")
+		case token.Kind() == 'n' && !isWithin(string(d.StackPointer()), anyJSON):
+			p := newProblem(http.StatusUnprocessableEntity, "invalid_request", "Omit a member that has no value.")
+			return p.withField("body", string(d.StackPointer()), "must not be null")
 		}
 
 		if d.StackDepth() == 0 {
 			if rest := bytes.TrimLeft(body[d.InputOffset():], " \t\r\n"); len(rest) > 0 {
-				return malformed("", "data behind the value")
+				return malformed("", "data after the value")
 			}
+
 			return nil
 		}
 	}
 }
 
-func within(pointer, free string) bool {
-	return free != "" && (pointer == free || strings.HasPrefix(pointer, free+"/"))
+// isWithin reports whether the pointer is at or below another one, which may be "" for none.
+func isWithin(pointer, above string) bool {
+	return above != "" && (pointer == above || strings.HasPrefix(pointer, above+"/"))
 }
 
-// format reads strictly: names as they are written, and none that is not known.
-var format = huma.Format{
+// strictJSON compares member names exactly and refuses unknown ones.
+var strictJSON = huma.Format{
 	Marshal: huma.DefaultJSONFormat.Marshal,
 	Unmarshal: func(data []byte, v any) error {
 		err := json.Unmarshal(data, v, json.RejectUnknownMembers(true), json.WithUnmarshalers(integers))
+
+		// The text of this error quotes the body.
 		var semantic *json.SemanticError
-		if errors.As(err, &semantic) { // its own text quotes the body
-			return &bindError{semantic.JSONPointer}
+		if errors.As(err, &semantic) {
+			return &unfitError{pointer: semantic.JSONPointer}
 		}
 
 		return err
 	},
 }
 
-// bindError is what the schema let through and no field can take.
-type bindError struct{ at jsontext.Pointer }
+// unfitError says that a value satisfies the schema but not the Go type of its field.
+type unfitError struct{ pointer jsontext.Pointer }
 
-const unfit = "does not fit its field: "
+// unfitPrefix precedes the pointer in the text of an unfitError. humaProblem cuts it off,
+// because huma passes on only the text of errors.
+const unfitPrefix = "does not fit its field: "
 
-func (e *bindError) Error() string { return unfit + string(e.at) }
+func (e *unfitError) Error() string { return unfitPrefix + string(e.pointer) }
 
-// integers reads 12, and 12.0 and 1.2e1, which are the same number in JSON; what is
-// none, or not exact in 53 bits, is refused.
+// integers reads whole numbers in every notation: 12, 12.0 and 1.2e1 are the same number in
+// JSON. It refuses fractions, and numbers with a point or an exponent beyond 53 bits.
 var integers = json.UnmarshalFromFunc(func(d *jsontext.Decoder, into *int64) error {
 	if d.PeekKind() != '0' {
 		return errors.ErrUnsupported
@@ -134,31 +164,35 @@ var integers = json.UnmarshalFromFunc(func(d *jsontext.Decoder, into *int64) err
 		return err
 	}
 
-	n, ok := integer(token.String())
+	n, ok := parseInteger(token.String())
 	if !ok {
-		return errors.New("no whole number")
+		return errors.New("not a whole number")
 	}
 	*into = n
 
 	return nil
 })
 
-func integer(text string) (int64, bool) {
+// parseInteger reads a JSON number. It reports false if the number is not exactly an integer.
+func parseInteger(text string) (int64, bool) {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n, true
 	}
 
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || len(text) > 40 || math.Abs(f) >= 1<<53 || f != math.Trunc(f) {
+	if err != nil || len(text) > maxNumber || math.Abs(f) >= maxExact || f != math.Trunc(f) {
 		return 0, false
 	}
 
-	if f == 0 { // 0.0e7 is zero, 1e-999 is not
+	// 0.0e7 is zero. 1e-999 is not, although it is rounded to zero.
+	if f == 0 {
 		mantissa, _, _ := strings.Cut(strings.ToLower(text), "e")
 		return 0, strings.Trim(mantissa, "-0.") == ""
 	}
 
-	exact, ok := new(big.Rat).SetString(text) // of 40 characters and a value from 1 to 2^53: small
+	// ParseFloat rounds, so 5.00000000000000000001 gets here. The exact value is small: at
+	// most 40 characters, and between 1 and 2^53.
+	exact, ok := new(big.Rat).SetString(text)
 	if !ok || !exact.IsInt() {
 		return 0, false
 	}

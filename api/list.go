@@ -2,41 +2,49 @@ package api
 
 import "ratchet/api/internal/input"
 
-// mostScanned bounds how many stored things one page looks at.
-const mostScanned = 2000
+// maxScanned is how many stored things one page examines at most.
+const maxScanned = 2000
 
-// fill makes a page of a stored list in which other tenants' things stand, too: list
-// reads up to n from a place on, show turns one into an entry or leaves it out. bound is
-// what the cursor is good for.
-func fill[R, T any](s *service, in input.Page, bound []string, list func(after string, n int) ([]R, string, error), show func(R) (T, bool, error)) (entries []T, cursor string, err error) {
-	next, p := s.cursors.open(in.Cursor, bound...)
+// listPage returns one page of a stored list that also contains things of other tenants.
+// read returns up to n things after a position. show turns a thing into an entry, or
+// reports false to omit it. The cursor is bound to binding.
+func listPage[R, T any](
+	s *service,
+	in input.Page,
+	binding []string,
+	read func(after string, n int) ([]R, string, error),
+	show func(R) (T, bool, error),
+) (entries []T, cursor string, err error) {
+	position, p := s.cursors.open(in.Cursor, binding...)
 	if p != nil {
 		return nil, "", p
 	}
 
-	entries = []T{}
-	for scanned := 0; len(entries) < in.Limit && scanned < mostScanned; {
-		stored, after, err := list(next, in.Limit-len(entries))
+	entries = []T{} // not nil: a list is never null in JSON
+	for scanned := 0; len(entries) < in.Limit && scanned < maxScanned; {
+		things, next, err := read(position, in.Limit-len(entries))
 		if err != nil {
 			return nil, "", err
 		}
 
-		for _, r := range stored {
-			entry, shown, err := show(r)
+		for _, thing := range things {
+			entry, visible, err := show(thing)
 			if err != nil {
 				return nil, "", err
 			}
 
-			if shown {
+			if visible {
 				entries = append(entries, entry)
 			}
 		}
-		scanned += max(1, len(stored))
 
-		if next = after; next == "" {
+		// An empty read counts, so that the loop ends.
+		scanned += max(1, len(things))
+
+		if position = next; position == "" {
 			break
 		}
 	}
 
-	return entries, s.cursors.seal(next, bound...), nil
+	return entries, s.cursors.seal(position, binding...), nil
 }

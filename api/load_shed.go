@@ -8,39 +8,42 @@ import (
 	"time"
 )
 
-// queueFor is how long a request waits for a place.
-const queueFor = time.Second
+// maxQueueWait is how long a request waits for a slot.
+const maxQueueWait = time.Second
 
-// gate lets a number of requests through at once, lets some wait, and turns the rest
-// away before any work is done for them.
-type gate struct {
-	places  chan struct{}
+// loadShedder limits how many requests are served at once. A bounded number of further
+// requests wait; the rest are refused before any work is done for them.
+type loadShedder struct {
+	slots   chan struct{}
 	waiting atomic.Int64
-	queue   int64
+	queue   int64 // the largest value of waiting
 }
 
-func newGate(inFlight, queue int) *gate {
-	return &gate{places: make(chan struct{}, inFlight), queue: int64(queue)}
+func newLoadShedder(inFlight, queue int) *loadShedder {
+	return &loadShedder{slots: make(chan struct{}, inFlight), queue: int64(queue)}
 }
 
-// enter returns how to leave, or the problem.
-func (g *gate) enter(ctx context.Context) (leave func(), p *problem) {
+// acquire takes a slot and returns the function that gives it back. It returns a problem if
+// the queue is full, if no slot becomes free in time, or if ctx ends.
+func (l *loadShedder) acquire(ctx context.Context) (release func(), p *problem) {
 	select {
-	case g.places <- struct{}{}:
-		return sync.OnceFunc(func() { <-g.places }), nil
+	case l.slots <- struct{}{}:
+		return l.releaseOnce(), nil
 	default:
 	}
-	defer g.waiting.Add(-1)
 
-	if g.waiting.Add(1) > g.queue {
+	defer l.waiting.Add(-1)
+
+	if l.waiting.Add(1) > l.queue {
 		return nil, overloaded()
 	}
-	timer := time.NewTimer(queueFor)
+
+	timer := time.NewTimer(maxQueueWait)
 	defer timer.Stop()
 
 	select {
-	case g.places <- struct{}{}:
-		return sync.OnceFunc(func() { <-g.places }), nil
+	case l.slots <- struct{}{}:
+		return l.releaseOnce(), nil
 	case <-timer.C:
 	case <-ctx.Done():
 	}
@@ -48,6 +51,10 @@ func (g *gate) enter(ctx context.Context) (leave func(), p *problem) {
 	return nil, overloaded()
 }
 
+// releaseOnce gives a slot back on its first call. An event stream calls it before the
+// handler does.
+func (l *loadShedder) releaseOnce() func() { return sync.OnceFunc(func() { <-l.slots }) }
+
 func overloaded() *problem {
-	return newProblem(http.StatusServiceUnavailable, "overloaded", "Too many requests are being served. Nothing was done for this one.").later(1)
+	return newProblem(http.StatusServiceUnavailable, "overloaded", "Too many requests at once. Nothing was done for this one.").retryAfter(1)
 }

@@ -17,82 +17,123 @@ import (
 	"ratchet/api/auth"
 )
 
-// enter is what stands before the handler of a route: who is it, may they, how often,
-// and is the request's text strict.
-func (s *service) enter(to route) func(huma.Context, func(huma.Context)) {
+// middleware returns what runs before the handler of a route: authentication, rate limit,
+// authorization, and the strict reading of the request. It writes the audit line of a
+// route that changes something.
+func (s *service) middleware(to route) func(huma.Context, func(huma.Context)) {
 	return func(hc huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(hc)
 		c := callOf(r.Context())
 		started := s.cfg.Now()
-		if to.changes {
-			defer func() { s.audited(r, w, to, c, started) }()
+
+		if to.mutates {
+			defer func() { s.writeAudit(r, w, to, c, started) }()
 		}
 
-		ctx, p := r.Context(), (*problem)(nil)
+		ctx := r.Context()
 		if !to.streams {
 			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, s.cfg.Timeout)
+			ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 			defer cancel()
 		}
 
-		for _, check := range []func(context.Context, http.ResponseWriter, *http.Request, route, *call) *problem{s.identify, permit, strict} {
-			if p = check(ctx, w, r, to, c); p != nil {
-				c.code = p.Code
-				p.write(w)
-				return
-			}
+		if p := s.check(ctx, w, r, to, c); p != nil {
+			c.code = p.Code
+			p.write(w)
+
+			return
 		}
+
 		next(huma.WithContext(hc, ctx))
 	}
 }
 
-// identify finds out who calls and takes a token of theirs.
-func (s *service) identify(ctx context.Context, _ http.ResponseWriter, r *http.Request, to route, c *call) *problem {
+// check returns the problem of a request that must not reach its handler, nil for others.
+func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Request, to route, c *call) *problem {
+	if p := s.identify(ctx, r, to, c); p != nil {
+		return p
+	}
+
+	if p := authorize(to, c.caller); p != nil {
+		return p
+	}
+
+	if p := checkParameters(r, to); p != nil {
+		return p
+	}
+
+	r.Header.Del("Accept") // there is only one representation
+
+	if to.rawBody {
+		return takeRawBody(w, r, c)
+	}
+
+	if to.body {
+		return checkBody(w, r, to)
+	}
+
+	return nil
+}
+
+// identify sets the caller of the request and charges its rate limit.
+func (s *service) identify(ctx context.Context, r *http.Request, to route, c *call) *problem {
 	switch {
-	case to.open:
+	case to.public:
 		c.caller.ID = "address:" + address(r)
-		return s.rates.take("address:" + address(r))
 	case s.cfg.Dev:
 		c.caller = auth.Principal{ID: "dev", Tenant: auth.DefaultTenant, Scope: auth.Admin}
 	default:
-		p, problem := s.authenticate(ctx, r)
-		if problem != nil {
-			return problem
+		principal, p := s.authenticate(ctx, r)
+		if p != nil {
+			return p
 		}
-		c.caller = p
+		c.caller = principal
 	}
 
-	return s.rates.take(c.caller.ID)
+	return s.callers.allow(c.caller.ID)
 }
 
 func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Principal, *problem) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	given := len(r.Header.Values("Authorization")) == 1 && strings.EqualFold(scheme, "Bearer")
-	known := given && s.known.has(token)
-	if !known { // to look it up costs a read, or a question to the issuer
-		if p := s.failures.spent(address(r)); p != nil {
+	token, given := bearerToken(r)
+
+	// Checking a token costs a read or a call to the issuer, so an address that sent many
+	// invalid ones has to wait. A token that was valid before is exempt: its owner may
+	// share the address with the attacker, behind a proxy.
+	if !given || !s.credentials.has(token) {
+		if p := s.failures.exhausted(address(r)); p != nil {
 			return auth.Principal{}, p
 		}
 	}
 
 	if given {
-		p, err := s.cfg.Auth.Authenticate(ctx, token)
-		switch {
-		case err == nil:
-			s.known.add(token)
-			return p, nil
-		case !errors.Is(err, auth.ErrRefused):
+		principal, err := s.cfg.Auth.Authenticate(ctx, token)
+		if err == nil {
+			s.credentials.add(token)
+			return principal, nil
+		}
+
+		if !errors.Is(err, auth.ErrRefused) {
 			s.cfg.Log.WarnContext(ctx, "credentials cannot be checked", "request", callOf(ctx).id, "error", err)
-			return p, newProblem(http.StatusServiceUnavailable, "unavailable", "Credentials cannot be checked now.").later(1)
+			return principal, newProblem(http.StatusServiceUnavailable, "unavailable", "Credentials cannot be checked now.").retryAfter(1)
 		}
 	}
-	s.known.drop(token)
-	s.failures.owe(address(r))
 
-	return auth.Principal{}, newProblem(http.StatusUnauthorized, "unauthenticated", "This request needs a valid credential: Authorization: Bearer ...").
-		with("WWW-Authenticate", `Bearer realm="ratchet"`)
+	s.credentials.remove(token)
+	s.failures.charge(address(r))
+
+	p := newProblem(http.StatusUnauthorized, "unauthenticated", "This request needs a valid credential: Authorization: Bearer ...")
+
+	return auth.Principal{}, p.withHeader("WWW-Authenticate", `Bearer realm="ratchet"`)
 }
 
+// bearerToken returns the token of the only Authorization header. It reports false if there
+// are none or several headers, or if the scheme is another one.
+func bearerToken(r *http.Request) (token string, ok bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return token, len(r.Header.Values("Authorization")) == 1 && strings.EqualFold(scheme, "Bearer")
+}
+
+// address returns the IP address that the request comes from.
 func address(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -102,69 +143,88 @@ func address(r *http.Request) string {
 	return host
 }
 
-func permit(_ context.Context, _ http.ResponseWriter, _ *http.Request, to route, c *call) *problem {
-	if to.open || c.caller.May(to.scope) {
+func authorize(to route, principal auth.Principal) *problem {
+	if to.public || principal.May(to.scope) {
 		return nil
 	}
-	return newProblem(http.StatusForbidden, "forbidden", "This needs a credential with scope "+string(to.scope)+".")
+
+	return newProblem(http.StatusForbidden, "forbidden", "This request needs a credential with scope "+string(to.scope)+".")
 }
 
-// strict refuses parameters and bodies that could be read in two ways, and puts the
-// body that was read back in place.
-func strict(_ context.Context, w http.ResponseWriter, r *http.Request, to route, c *call) *problem {
+// singleHeaders are headers that the API reads. A request must not repeat them.
+var singleHeaders = []string{idempotencyKey, ifMatch, "Content-Type", "Last-Event-Id"}
+
+// checkParameters refuses query parameters and headers that are empty or occur twice: two
+// servers could read different values from them.
+func checkParameters(r *http.Request, to route) *problem {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return newProblem(http.StatusBadRequest, "malformed_request", "The query cannot be read.")
+		return newProblem(http.StatusBadRequest, "malformed_request", "The query cannot be parsed.")
 	}
 
+	const rule = "once, with a value, or not at all"
 	p := newProblem(http.StatusUnprocessableEntity, "invalid_request", "A parameter breaks a rule.")
+
 	for name, values := range query {
 		if len(values) != 1 || values[0] == "" {
-			p = p.field("query", name, "once, with a value, or not at all")
+			p = p.withField("query", name, rule)
 		}
 	}
 
-	for _, name := range []string{idempotencyKey, ifMatch, "Content-Type", "Last-Event-Id"} {
+	for _, name := range singleHeaders {
 		values := r.Header.Values(name)
-		switch empty := len(values) == 1 && values[0] == ""; {
-		case empty && name == idempotencyKey && to.changes:
+		empty := len(values) == 1 && values[0] == ""
+
+		switch {
+		case empty && name == idempotencyKey && to.mutates:
 			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "The Idempotency-Key header has no value.")
 		case empty && name != idempotencyKey, len(values) > 1:
-			p = p.field("header", name, "once, with a value, or not at all")
+			p = p.withField("header", name, rule)
 		}
 	}
 
-	if len(p.Fields) > 0 {
-		return p
-	}
-	r.Header.Del("Accept") // there is one representation, whatever is asked for
-
-	if !to.body && !to.raw {
+	if len(p.Fields) == 0 {
 		return nil
 	}
 
-	for _, coding := range r.Header.Values("Content-Encoding") {
-		if !strings.EqualFold(coding, "identity") {
-			return newProblem(http.StatusUnsupportedMediaType, "unsupported_media_type", "The body must not be compressed.").with("Accept-Encoding", "identity")
-		}
+	return p
+}
+
+// takeRawBody reads the body for a handler that checks a signature over its bytes.
+func takeRawBody(w http.ResponseWriter, r *http.Request, c *call) *problem {
+	if p := checkEncoding(r); p != nil {
+		return p
 	}
 
 	body, p := readBody(w, r)
-	if to.raw {
-		c.header, c.raw = r.Header, body
+	c.header, c.raw = r.Header, body
+
+	return p
+}
+
+// checkBody reads the body, checks that it is strict JSON, and puts it back into the
+// request for huma.
+func checkBody(w http.ResponseWriter, r *http.Request, to route) *problem {
+	if p := checkEncoding(r); p != nil {
 		return p
 	}
 
-	if p == nil && len(body) > 0 {
-		if p = checkType(r); p == nil {
-			p = checkJSON(body, to.free)
-		}
-	}
-
+	body, p := readBody(w, r)
 	if p != nil {
 		return p
 	}
-	// The body is here: the time in which it had to arrive must not end the request.
+
+	if len(body) > 0 {
+		if p := checkContentType(r); p != nil {
+			return p
+		}
+
+		if p := checkJSON(body, to.anyJSON); p != nil {
+			return p
+		}
+	}
+
+	// The body has arrived. The time in which it had to arrive must not end the request.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	r.Body = io.NopCloser(bytes.NewReader(body))
 

@@ -6,8 +6,8 @@ import (
 	"ratchet/transitions"
 )
 
-// order is an order as callers see it. What they send are other types: no field of
-// this one is ever read from a request.
+// order is an order as callers see it. Requests have types of their own, so no field of
+// this one is read from a request.
 type order struct {
 	OrderID           string            `json:"orderId"`
 	State             string            `json:"state"`
@@ -28,8 +28,8 @@ type order struct {
 type line struct {
 	SKU      string `json:"sku"`
 	Quantity int64  `json:"quantity"`
-	Price    int64  `json:"price" doc:"Of one piece, in minor units."`
-	Shipped  int64  `json:"shipped,omitempty" doc:"How many pieces have left in parcels."`
+	Price    int64  `json:"price" doc:"The price of one piece, in minor units."`
+	Shipped  int64  `json:"shipped,omitempty" doc:"How many pieces were shipped in parcels."`
 }
 
 type money struct {
@@ -52,10 +52,10 @@ type transition struct {
 	At           time.Time `json:"at"`
 }
 
-// show turns a stored order into what its tenant sees.
-func (t tenant) show(o *transitions.Order) order {
+// showOrder returns what the tenant sees of a stored order.
+func (t tenant) showOrder(o *transitions.Order) order {
 	out := order{
-		OrderID:           t.shown(string(o.ID)),
+		OrderID:           t.publicID(string(o.ID)),
 		State:             string(o.State),
 		PreviousState:     string(o.PreviousState),
 		TransitionID:      int64(o.TransitionID),
@@ -69,7 +69,7 @@ func (t tenant) show(o *transitions.Order) order {
 		UpdatedAt:         o.UpdatedAt,
 	}
 	for i, item := range o.Items {
-		out.Items[i] = line{t.shown(item.SKU), item.Quantity, item.Price, item.Shipped}
+		out.Items[i] = line{t.publicID(item.SKU), item.Quantity, item.Price, item.Shipped}
 	}
 
 	for _, note := range o.Notes {
@@ -80,15 +80,21 @@ func (t tenant) show(o *transitions.Order) order {
 }
 
 func showTransition(t transitions.Transition) transition {
-	return transition{int64(t.ID), string(t.Event), string(t.From), string(t.To), t.At}
+	return transition{
+		TransitionID: int64(t.ID),
+		Event:        string(t.Event),
+		From:         string(t.From),
+		To:           string(t.To),
+		At:           t.At,
+	}
 }
 
-// newLine is a line that a caller sends. With the bounds of quantity and price no
-// total of an order overflows.
+// newLine is a line that a caller sends. Its bounds keep the total of an order within an
+// int64.
 type newLine struct {
 	SKU      string `json:"sku" maxLength:"96" minLength:"1" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"`
 	Quantity int64  `json:"quantity" minimum:"1" maximum:"1000000"`
-	Price    int64  `json:"price" minimum:"0" maximum:"1000000000" doc:"Of one piece, in minor units."`
+	Price    int64  `json:"price" minimum:"0" maximum:"1000000000" doc:"The price of one piece, in minor units."`
 }
 
 type newMoney struct {
@@ -96,11 +102,11 @@ type newMoney struct {
 	Currency string `json:"currency" minLength:"3" maxLength:"3" pattern:"^[A-Z]{3}$" doc:"ISO 4217." example:"EUR"`
 }
 
-// items turns lines into stored ones: a SKU is the tenant's, like everything.
+// items returns the lines with stored SKUs: SKUs belong to a tenant, like all ids.
 func (t tenant) items(lines []newLine) []transitions.Item {
 	out := make([]transitions.Item, len(lines))
 	for i, l := range lines {
-		out[i] = transitions.Item{SKU: t.stored(l.SKU), Quantity: l.Quantity, Price: l.Price}
+		out[i] = transitions.Item{SKU: t.storedID(l.SKU), Quantity: l.Quantity, Price: l.Price}
 	}
 
 	return out

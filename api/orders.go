@@ -25,34 +25,34 @@ func (s *service) orderRoutes(h huma.API) {
 		}
 	}
 	register(s, h, route{
-		id:      "create-order",
-		method:  http.MethodPost,
-		path:    "/v1/orders",
-		tag:     "orders",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		status:  http.StatusCreated,
-		also:    []int{http.StatusOK},
-		summary: "Place an order and start its execution",
-		about:   "The order's id is derived from the Idempotency-Key: a repeat finds the order and starts nothing twice.",
-		links:   links("$response.body#/orderId"),
+		id:          "create-order",
+		method:      http.MethodPost,
+		path:        "/v1/orders",
+		tag:         "orders",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		status:      http.StatusCreated,
+		alsoStatus:  []int{http.StatusOK},
+		summary:     "Place an order and start its execution",
+		description: "The order's id is derived from the Idempotency-Key, so a repeat finds the order. Nothing starts twice.",
+		links:       links("$response.body#/orderId"),
 	}, s.createOrder)
 	register(s, h, route{
-		id:      "put-order",
-		method:  http.MethodPut,
-		path:    "/v1/orders/{orderId}",
-		tag:     "orders",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"orderId"},
-		status:  http.StatusCreated,
-		also:    []int{http.StatusOK},
-		errors:  []int{http.StatusConflict},
-		summary: "Place an order under an id of the caller's and start its execution",
-		about:   "The id makes it happen once: a repeat finds the order, another content is a conflict.",
-		links:   links("$response.body#/orderId"),
+		id:          "put-order",
+		method:      http.MethodPut,
+		path:        "/v1/orders/{orderId}",
+		tag:         "orders",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"orderId"},
+		status:      http.StatusCreated,
+		alsoStatus:  []int{http.StatusOK},
+		errors:      []int{http.StatusConflict},
+		summary:     "Place an order under an id that the caller chooses and start its execution",
+		description: "The id makes the request idempotent: a repeat finds the order, other content is a conflict.",
+		links:       links("$response.body#/orderId"),
 	}, s.putOrder)
 	register(s, h, route{
 		id:      "get-order",
@@ -65,19 +65,19 @@ func (s *service) orderRoutes(h huma.API) {
 		summary: "Read an order",
 	}, s.getOrder)
 	register(s, h, route{
-		id:      "list-orders",
-		method:  http.MethodGet,
-		path:    "/v1/orders",
-		tag:     "orders",
-		scope:   auth.Read,
-		status:  http.StatusOK,
-		summary: "List orders, page by page",
-		about:   "In no useful order. A page may be short and still have a successor.",
+		id:          "list-orders",
+		method:      http.MethodGet,
+		path:        "/v1/orders",
+		tag:         "orders",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		summary:     "List orders, page by page",
+		description: "The order of the list is not specified. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listOrders)
 	s.enumerate(h.OpenAPI())
 }
 
-// enumerate puts the definition's states and events into the document.
+// enumerate adds the states of the definition to the document.
 func (s *service) enumerate(doc *huma.OpenAPI) {
 	var states []any
 	for _, state := range s.definition().States() {
@@ -92,7 +92,8 @@ func (s *service) enumerate(doc *huma.OpenAPI) {
 	}
 }
 
-// definition is what orders may do; the document of no server shows the built-in one.
+// definition returns the definition of the orders. Without a server, when only the document
+// is made, it is the built-in one.
 func (s *service) definition() *workflow.Definition {
 	if s.cfg.Orders == nil {
 		return workflow.Order()
@@ -100,12 +101,12 @@ func (s *service) definition() *workflow.Definition {
 	return s.cfg.Orders.Definition()
 }
 
-// newOrder is an order to be placed.
+// newOrder is an order to place.
 type newOrder struct {
 	Items []newLine `json:"items,omitempty" maxItems:"1000"`
 	Total newMoney  `json:"total" doc:"What the customer pays."`
-	// Execution is a word, so that more than yes and no can come.
-	Execution string `json:"execution,omitempty" enum:"start,none" doc:"Whether the order's execution is started. Default start."`
+	// Execution is a word and not a boolean, so that other values can be added.
+	Execution string `json:"execution,omitempty" enum:"start,none" doc:"Whether to start the order's execution. Default start."`
 }
 
 type createOrderInput struct {
@@ -122,12 +123,12 @@ type orderOutput struct {
 	Status   int
 	ETag     string `header:"ETag"`
 	Location string `header:"Location"`
-	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     order
 }
 
 func (s *service) createOrder(ctx context.Context, c caller, in *createOrderInput) (*orderOutput, error) {
-	out, verdict, err := s.place(ctx, c, keyedOrderID(in.Key), in.Body)
+	out, verdict, err := s.createAndStart(ctx, c, keyedOrderID(in.Key), in.Body)
 	if verdict == transitions.Conflict {
 		return nil, keyReused()
 	}
@@ -135,33 +136,36 @@ func (s *service) createOrder(ctx context.Context, c caller, in *createOrderInpu
 	return out, err
 }
 
-// keyedOrderID is the id of the order that a key names: 130 bits of its hash.
+// keyedOrderID returns the id of the order that a key creates: 130 bits of the key's hash.
 func keyedOrderID(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "o-" + strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:26])
 }
 
 func keyReused() *problem {
-	return newProblem(http.StatusUnprocessableEntity, "idempotency_key_reused", "This Idempotency-Key was used for another content. Nothing was done.")
+	return newProblem(http.StatusUnprocessableEntity, "idempotency_key_reused", detailKeyReused)
 }
 
 func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*orderOutput, error) {
-	out, verdict, err := s.place(ctx, c, in.OrderID, in.Body)
+	out, verdict, err := s.createAndStart(ctx, c, in.OrderID, in.Body)
 	if verdict == transitions.Conflict {
-		return nil, newProblem(http.StatusConflict, "conflict", "The order exists with another content.")
+		return nil, newProblem(http.StatusConflict, "conflict", "The order exists with other content.")
 	}
 
 	return out, err
 }
 
-func (s *service) place(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
-	placed := transitions.NewOrder{ID: c.tenant.order(id), Items: c.tenant.items(n.Items), Total: transitions.Money(n.Total)}
+// createAndStart creates an order and starts its execution. A repeat returns the existing
+// order.
+func (s *service) createAndStart(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
+	placed := transitions.NewOrder{ID: c.tenant.orderID(id), Items: c.tenant.items(n.Items), Total: transitions.Money(n.Total)}
 
 	result, err := s.cfg.Orders.Create(ctx, placed)
 	if err != nil || !result.Verdict.Done() {
 		return nil, result.Verdict, err
 	}
-	// A repeat starts it, too: the first may have died in between.
+
+	// A repeat starts the execution, too: the first request may have failed between the two.
 	if s.cfg.Start != nil && n.Execution != "none" {
 		if err := s.cfg.Start(ctx, placed); err != nil {
 			return nil, 0, err
@@ -179,12 +183,12 @@ func (s *service) place(ctx context.Context, c caller, id string, n newOrder) (*
 }
 
 func (s *service) orderOutput(c caller, o *transitions.Order) *orderOutput {
-	return &orderOutput{Status: http.StatusOK, ETag: etag(o), Body: c.tenant.show(o)}
+	return &orderOutput{Status: http.StatusOK, ETag: etag(o), Body: c.tenant.showOrder(o)}
 }
 
-// find reads an order of the caller's tenant, or returns the problem.
-func (s *service) find(ctx context.Context, c caller, id string) (*transitions.Order, error) {
-	o, found, err := s.cfg.Orders.Get(ctx, c.tenant.order(id))
+// getOwnOrder reads an order of the caller's tenant. It fails with order_not_found.
+func (s *service) getOwnOrder(ctx context.Context, c caller, id string) (*transitions.Order, error) {
+	o, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(id))
 	if err == nil && !found {
 		err = notFound("order")
 	}
@@ -193,7 +197,7 @@ func (s *service) find(ctx context.Context, c caller, id string) (*transitions.O
 }
 
 func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*orderOutput, error) {
-	o, err := s.find(ctx, c, in.OrderID)
+	o, err := s.getOwnOrder(ctx, c, in.OrderID)
 	if err != nil {
 		return nil, err
 	}
@@ -216,18 +220,19 @@ type listOrdersOutput struct {
 func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput) (*listOrdersOutput, error) {
 	out := &listOrdersOutput{}
 	var err error
-	out.Body.Orders, out.Body.Next, err = fill(s, in.Page, []string{"orders", string(c.tenant), in.State},
+	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State},
 		func(after string, n int) ([]*transitions.Order, string, error) {
 			found, next, err := inspect.List(ctx, s.cfg.Orders, inspect.Page{
 				State: workflow.State(in.State),
 				After: storedAfter(after),
 				Limit: n,
 			})
+
 			return found, string(next), err
 		},
 		func(o *transitions.Order) (order, bool, error) {
-			_, own := c.tenant.own(string(o.ID))
-			return c.tenant.show(o), own, nil
+			_, own := c.tenant.ownID(string(o.ID))
+			return c.tenant.showOrder(o), own, nil
 		})
 
 	return out, err

@@ -10,16 +10,16 @@ import (
 
 type parcelInput struct {
 	input.Order
-	ParcelID string `path:"parcelId" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"Names the parcel within its order, like a tracking number." example:"JD0002"`
+	ParcelID string `path:"parcelId" minLength:"1" maxLength:"96" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The id of the parcel within its order, such as a tracking number." example:"JD0002"`
 	Body     struct {
-		Lines []pieces `json:"lines" minItems:"1" maxItems:"50" doc:"What is in it, each SKU once."`
+		Lines []pieces `json:"lines" minItems:"1" maxItems:"50" doc:"The content, each SKU once."`
 	}
 }
 
 func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*applyOutput, error) {
-	p := transitions.Parcel{OrderID: c.tenant.order(in.OrderID), ID: in.ParcelID}
+	p := transitions.Parcel{OrderID: c.tenant.orderID(in.OrderID), ID: in.ParcelID}
 	for _, l := range in.Body.Lines {
-		p.Lines = append(p.Lines, transitions.ParcelLine{SKU: c.tenant.stored(l.SKU), Quantity: l.Quantity})
+		p.Lines = append(p.Lines, transitions.ParcelLine{SKU: c.tenant.storedID(l.SKU), Quantity: l.Quantity})
 	}
 
 	result, err := s.cfg.Orders.ShipParcel(ctx, p)
@@ -27,10 +27,10 @@ func (s *service) shipParcel(ctx context.Context, c caller, in *parcelInput) (*a
 	case err != nil:
 		return nil, err
 	case result.Verdict == transitions.Conflict:
-		return nil, newProblem(http.StatusConflict, "conflict", "The parcel was reported with other lines.").at(result.Order)
+		return nil, newProblem(http.StatusConflict, "conflict", "The parcel was reported before, with other lines.").withOrder(result.Order)
 	case !result.Verdict.Done():
-		return nil, refused(transitions.Request{}, result)
+		return nil, verdictProblem(transitions.Request{}, result)
 	}
 
-	return s.moved(c, result), nil
+	return s.appliedOutput(c, result), nil
 }

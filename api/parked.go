@@ -17,34 +17,34 @@ import (
 
 func (s *service) parkedRoutes(h huma.API) {
 	register(s, h, route{
-		id:      "list-parked-tasks",
-		method:  http.MethodGet,
-		path:    "/v1/orders/{orderId}/parked-tasks",
-		tag:     "parked tasks",
-		scope:   auth.Read,
-		status:  http.StatusOK,
-		summary: "List the states that the order's executions wait for",
-		about:   "Empty when none waits. Task tokens are never shown: whoever has one can end the task.",
+		id:          "list-parked-tasks",
+		method:      http.MethodGet,
+		path:        "/v1/orders/{orderId}/parked-tasks",
+		tag:         "parked tasks",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		summary:     "List the states that the order's executions wait for",
+		description: "Task tokens are never shown: who has one can end the task.",
 	}, s.listParked)
 	register(s, h, route{
-		id:      "fail-parked-task",
-		method:  http.MethodDelete,
-		path:    "/v1/orders/{orderId}/parked-tasks/{state}",
-		tag:     "parked tasks",
-		scope:   auth.Admin,
-		changes: true,
-		target:  []string{"orderId", "state"},
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound},
-		summary: "Fail a waiting task",
-		about:   "The execution goes on through its Catch for Order.Abandoned, or fails. A task that has ended already is only forgotten.",
+		id:          "fail-parked-task",
+		method:      http.MethodDelete,
+		path:        "/v1/orders/{orderId}/parked-tasks/{state}",
+		tag:         "parked tasks",
+		scope:       auth.Admin,
+		mutates:     true,
+		auditParams: []string{"orderId", "state"},
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "Fail a parked task",
+		description: "The execution continues with its Catch for Order.Abandoned, or fails. If the task has already ended, only its record is deleted.",
 	}, s.failParked)
 }
 
-// parkedTask is a task that waits. Its token is a secret and has no field.
+// parkedTask is a parked task. It has no field for the task token, which is a secret.
 type parkedTask struct {
-	Awaited string `json:"awaited" doc:"The state that it waits for."`
-	Since   int64  `json:"since" doc:"The transition that the execution knew of when it began to wait."`
+	Awaited string `json:"awaited" doc:"The state that the task waits for."`
+	Since   int64  `json:"since" doc:"The newest transition that the execution knew when it began to wait."`
 }
 
 type listParkedOutput struct {
@@ -54,7 +54,7 @@ type listParkedOutput struct {
 }
 
 func (s *service) listParked(ctx context.Context, c caller, in *input.Order) (*listParkedOutput, error) {
-	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.stored(in.OrderID))
+	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.storedID(in.OrderID))
 	if err != nil {
 		return nil, err
 	}
@@ -75,11 +75,11 @@ type failParkedInput struct {
 
 type failParkedOutput struct{ Body parkedTask }
 
-// abandoned is the error that a task fails with when an operator gives it up.
+// abandoned is the error name of a task that an operator failed.
 const abandoned = "Order.Abandoned"
 
 func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput) (*failParkedOutput, error) {
-	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.stored(in.OrderID))
+	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.storedID(in.OrderID))
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +100,11 @@ func (s *service) abandon(ctx context.Context, c caller, t tasktoken.Task) error
 		Cause:     aws.String("given up by " + c.ID),
 	})
 
+	// These errors say that the task has ended. Only the record is left to delete.
 	var unknown *sfntypes.TaskDoesNotExist
-	var late *sfntypes.TaskTimedOut
-	var bad *sfntypes.InvalidToken
-	if err != nil && !errors.As(err, &unknown) && !errors.As(err, &late) && !errors.As(err, &bad) {
+	var timedOut *sfntypes.TaskTimedOut
+	var invalid *sfntypes.InvalidToken
+	if err != nil && !errors.As(err, &unknown) && !errors.As(err, &timedOut) && !errors.As(err, &invalid) {
 		return err
 	}
 

@@ -13,27 +13,27 @@ import (
 )
 
 func (s *service) paymentRoutes(h huma.API) {
-	moves := []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}
-	const once = "The id makes it happen once: a repeat goes on where the first stopped, or returns the payment as it is. " +
-		"503 unresolved: the processor has not said what became of it; nothing is lost, send the same request again."
+	stepErrors := []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}
+	const idempotent = "The id makes the request idempotent: a repeat continues where the first stopped, or returns the payment. " +
+		"503 unresolved: the processor has not reported the outcome. Nothing is lost: send the same request again."
 	links := map[string]*huma.Link{"get": {
 		OperationID: "get-payment",
 		Parameters:  map[string]any{"paymentId": "$response.body#/paymentId"},
 	}}
 	register(s, h, route{
-		id:      "authorize-payment",
-		method:  http.MethodPut,
-		path:    "/v1/payments/{paymentId}",
-		tag:     "payments",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"paymentId"},
-		status:  http.StatusOK,
-		errors:  moves,
-		summary: "Set the money of a payment aside, here and at the processor",
-		about:   once,
-		links:   links,
+		id:          "authorize-payment",
+		method:      http.MethodPut,
+		path:        "/v1/payments/{paymentId}",
+		tag:         "payments",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"paymentId"},
+		status:      http.StatusOK,
+		errors:      stepErrors,
+		summary:     "Authorize a payment: hold its money, here and at the processor",
+		description: idempotent,
+		links:       links,
 	}, s.authorizePayment)
 	register(s, h, route{
 		id:      "get-payment",
@@ -46,55 +46,55 @@ func (s *service) paymentRoutes(h huma.API) {
 		summary: "Read a payment",
 	}, s.getPayment)
 	register(s, h, route{
-		id:      "list-payments",
-		method:  http.MethodGet,
-		path:    "/v1/payments",
-		tag:     "payments",
-		scope:   auth.Read,
-		status:  http.StatusOK,
-		summary: "List payments, page by page",
-		about:   "In no useful order. A page may be short and still have a successor.",
+		id:          "list-payments",
+		method:      http.MethodGet,
+		path:        "/v1/payments",
+		tag:         "payments",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		summary:     "List payments, page by page",
+		description: "The order of the list is not specified. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listPayments)
 	register(s, h, route{
-		id:      "capture-payment",
-		method:  http.MethodPut,
-		path:    "/v1/payments/{paymentId}/captures/{stepId}",
-		tag:     "payments",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"paymentId", "stepId"},
-		status:  http.StatusOK,
-		errors:  moves,
-		summary: "Take what was set aside, or a part of it",
-		about:   once,
+		id:          "capture-payment",
+		method:      http.MethodPut,
+		path:        "/v1/payments/{paymentId}/captures/{stepId}",
+		tag:         "payments",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"paymentId", "stepId"},
+		status:      http.StatusOK,
+		errors:      stepErrors,
+		summary:     "Capture an authorized payment, or a part of it",
+		description: idempotent,
 	}, s.capturePayment)
 	register(s, h, route{
-		id:      "refund-payment",
-		method:  http.MethodPut,
-		path:    "/v1/payments/{paymentId}/refunds/{stepId}",
-		tag:     "payments",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"paymentId", "stepId"},
-		status:  http.StatusOK,
-		errors:  moves,
-		summary: "Give back what was taken, or a part of it",
-		about:   once,
+		id:          "refund-payment",
+		method:      http.MethodPut,
+		path:        "/v1/payments/{paymentId}/refunds/{stepId}",
+		tag:         "payments",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"paymentId", "stepId"},
+		status:      http.StatusOK,
+		errors:      stepErrors,
+		summary:     "Refund a captured payment, or a part of it",
+		description: idempotent,
 	}, s.refundPayment)
 	register(s, h, route{
-		id:      "void-payment",
-		method:  http.MethodPost,
-		path:    "/v1/payments/{paymentId}/void",
-		tag:     "payments",
-		scope:   auth.Act,
-		changes: true,
-		target:  []string{"paymentId"},
-		status:  http.StatusOK,
-		errors:  moves,
-		summary: "Give up what was set aside and not taken",
-		about:   "A repeat succeeds.",
+		id:          "void-payment",
+		method:      http.MethodPost,
+		path:        "/v1/payments/{paymentId}/void",
+		tag:         "payments",
+		scope:       auth.Act,
+		mutates:     true,
+		auditParams: []string{"paymentId"},
+		status:      http.StatusOK,
+		errors:      stepErrors,
+		summary:     "Void a payment: release what was not captured",
+		description: "A repeat succeeds.",
 	}, s.voidPayment)
 	s.callbackRoutes(h)
 }
@@ -107,11 +107,11 @@ type authorizeInput struct {
 		Payee     string     `json:"payee" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The account that captures go to."`
 		Amount    int64      `json:"amount" minimum:"1" maximum:"1000000000000000" doc:"What may be captured, in minor units."`
 		Currency  string     `json:"currency" minLength:"3" maxLength:"3" pattern:"^[A-Z]{3}$" doc:"ISO 4217." example:"EUR"`
-		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"When what was not captured is given up."`
+		ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"When the rest that was not captured is released."`
 	}
 }
 
-// payment is a payment as it was when it was read. Amounts are in minor units.
+// payment is a payment at the time it was read. Amounts are in minor units.
 type payment struct {
 	PaymentID  string        `json:"paymentId"`
 	OrderID    string        `json:"orderId"`
@@ -120,17 +120,17 @@ type payment struct {
 	Amount     int64         `json:"amount"`
 	Currency   string        `json:"currency"`
 	State      string        `json:"state"`
-	Capturable int64         `json:"capturable" doc:"What is still set aside."`
+	Capturable int64         `json:"capturable" doc:"What can still be captured."`
 	Captured   int64         `json:"captured"`
 	Refunded   int64         `json:"refunded"`
-	Pending    *paymentStep  `json:"pending,omitempty" doc:"The step under way."`
-	Steps      []paymentStep `json:"steps" doc:"The finished ones."`
+	Pending    *paymentStep  `json:"pending,omitempty" doc:"The step in progress."`
+	Steps      []paymentStep `json:"steps" doc:"The finished steps."`
 	ExpiresAt  *time.Time    `json:"expiresAt,omitempty"`
 	CreatedAt  time.Time     `json:"createdAt"`
 	UpdatedAt  time.Time     `json:"updatedAt"`
 }
 
-// paymentStep is one thing that was asked of the processor.
+// paymentStep is one request to the processor.
 type paymentStep struct {
 	ID      string    `json:"id"`
 	Kind    string    `json:"kind" enum:"authorize,capture,refund,void,expire,chargeback"`
@@ -146,10 +146,10 @@ func (t tenant) showPayment(p payments.Payment) payment {
 		return paymentStep{s.ID, string(s.Kind), s.Amount, string(s.Outcome), s.At}
 	}
 	out := payment{
-		PaymentID:  t.shown(p.ID),
-		OrderID:    t.shown(p.OrderID),
-		Payer:      t.shown(p.Payer),
-		Payee:      t.shown(p.Payee),
+		PaymentID:  t.publicID(p.ID),
+		OrderID:    t.publicID(p.OrderID),
+		Payer:      t.publicID(p.Payer),
+		Payee:      t.publicID(p.Payee),
 		Amount:     p.Amount,
 		Currency:   p.Currency,
 		State:      string(p.State),
@@ -157,7 +157,7 @@ func (t tenant) showPayment(p payments.Payment) payment {
 		Captured:   p.Captured,
 		Refunded:   p.Refunded,
 		Steps:      []paymentStep{},
-		ExpiresAt:  moment(p.ExpiresAt),
+		ExpiresAt:  optionalTime(p.ExpiresAt),
 		CreatedAt:  p.CreatedAt,
 		UpdatedAt:  p.UpdatedAt,
 	}
@@ -173,8 +173,8 @@ func (t tenant) showPayment(p payments.Payment) payment {
 	return out
 }
 
-// paid answers with the payment after a step.
-func (s *service) paid(c caller, p payments.Payment, err error) (*paymentOutput, error) {
+// paymentOutput answers with the payment after a step.
+func (s *service) paymentOutput(c caller, p payments.Payment, err error) (*paymentOutput, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -183,10 +183,10 @@ func (s *service) paid(c caller, p payments.Payment, err error) (*paymentOutput,
 
 func (s *service) authorizePayment(ctx context.Context, c caller, in *authorizeInput) (*paymentOutput, error) {
 	n := payments.NewPayment{
-		ID:       c.tenant.stored(in.PaymentID),
-		OrderID:  c.tenant.stored(in.Body.OrderID),
-		Payer:    c.tenant.stored(in.Body.Payer),
-		Payee:    c.tenant.stored(in.Body.Payee),
+		ID:       c.tenant.storedID(in.PaymentID),
+		OrderID:  c.tenant.storedID(in.Body.OrderID),
+		Payer:    c.tenant.storedID(in.Body.Payer),
+		Payee:    c.tenant.storedID(in.Body.Payee),
 		Amount:   in.Body.Amount,
 		Currency: in.Body.Currency,
 	}
@@ -195,12 +195,12 @@ func (s *service) authorizePayment(ctx context.Context, c caller, in *authorizeI
 	}
 	p, err := s.cfg.Payments.Authorize(ctx, n)
 
-	return s.paid(c, p, err)
+	return s.paymentOutput(c, p, err)
 }
 
 func (s *service) getPayment(ctx context.Context, c caller, in *input.Payment) (*paymentOutput, error) {
-	p, err := s.cfg.Payments.Get(ctx, c.tenant.stored(in.PaymentID))
-	return s.paid(c, p, err)
+	p, err := s.cfg.Payments.Get(ctx, c.tenant.storedID(in.PaymentID))
+	return s.paymentOutput(c, p, err)
 }
 
 type captureInput struct {
@@ -208,7 +208,7 @@ type captureInput struct {
 	input.Step
 	Body struct {
 		Amount int64 `json:"amount" minimum:"1" maximum:"1000000000000000" doc:"In minor units."`
-		Final  bool  `json:"final,omitempty" doc:"It is the last: the rest is given up."`
+		Final  bool  `json:"final,omitempty" doc:"Whether this is the last capture: the rest is released."`
 	}
 }
 
@@ -221,25 +221,27 @@ type refundInput struct {
 }
 
 func (s *service) capturePayment(ctx context.Context, c caller, in *captureInput) (*paymentOutput, error) {
-	p, err := s.cfg.Payments.Capture(ctx, c.tenant.stored(in.PaymentID), payments.StepRequest{
+	p, err := s.cfg.Payments.Capture(ctx, c.tenant.storedID(in.PaymentID), payments.StepRequest{
 		ID:     in.StepID,
 		Amount: in.Body.Amount,
 		Final:  in.Body.Final,
 	})
-	return s.paid(c, p, err)
+
+	return s.paymentOutput(c, p, err)
 }
 
 func (s *service) refundPayment(ctx context.Context, c caller, in *refundInput) (*paymentOutput, error) {
-	p, err := s.cfg.Payments.Refund(ctx, c.tenant.stored(in.PaymentID), payments.StepRequest{
+	p, err := s.cfg.Payments.Refund(ctx, c.tenant.storedID(in.PaymentID), payments.StepRequest{
 		ID:     in.StepID,
 		Amount: in.Body.Amount,
 	})
-	return s.paid(c, p, err)
+
+	return s.paymentOutput(c, p, err)
 }
 
 func (s *service) voidPayment(ctx context.Context, c caller, in *input.Payment) (*paymentOutput, error) {
-	p, err := s.cfg.Payments.Void(ctx, c.tenant.stored(in.PaymentID))
-	return s.paid(c, p, err)
+	p, err := s.cfg.Payments.Void(ctx, c.tenant.storedID(in.PaymentID))
+	return s.paymentOutput(c, p, err)
 }
 
 type listPaymentsOutput struct {
@@ -252,12 +254,12 @@ type listPaymentsOutput struct {
 func (s *service) listPayments(ctx context.Context, c caller, in *input.Page) (*listPaymentsOutput, error) {
 	out := &listPaymentsOutput{}
 	var err error
-	out.Body.Payments, out.Body.Next, err = fill(s, *in, []string{"payments", string(c.tenant)},
+	out.Body.Payments, out.Body.Next, err = listPage(s, *in, []string{"payments", string(c.tenant)},
 		func(after string, n int) ([]payments.Payment, string, error) {
 			return s.cfg.Payments.List(ctx, "", after, n)
 		},
 		func(p payments.Payment) (payment, bool, error) {
-			_, own := c.tenant.own(p.ID)
+			_, own := c.tenant.ownID(p.ID)
 			return c.tenant.showPayment(p), own, nil
 		})
 

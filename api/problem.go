@@ -15,20 +15,20 @@ import (
 	"ratchet/txn"
 )
 
-// problem is every answer that is no success, after RFC 9457. Code is the stable part
-// that programs look at; it is never renamed.
+// problem is the body of every error, after RFC 9457. Code is the stable part that programs
+// compare. It is never renamed.
 type problem struct {
 	Title  string `json:"title" doc:"The status in words."`
 	Status int    `json:"status" doc:"The HTTP status." minimum:"400" maximum:"599"`
 	Code   string `json:"code" doc:"What happened, for programs. Never renamed." pattern:"^[a-z_]+$" example:"wrong_state"`
 	Detail string `json:"detail,omitempty" doc:"What happened, for people."`
-	// Fields says what is wrong with the request, field by field.
+	// Fields lists what is wrong with the request, field by field.
 	Fields []fieldProblem `json:"errors,omitempty" doc:"The fields that break a rule."`
-	// Order is where the order stands, when that is the reason.
-	Order    *position `json:"order,omitempty" doc:"Where the order stands now."`
-	Expected []string  `json:"expected,omitempty" doc:"States in which it would have been possible."`
-	// Holder and the times say who or what was faster.
-	Holder     string     `json:"holder,omitempty" doc:"Who has it."`
+	// Order is the current state of the order, if that is the reason.
+	Order    *position `json:"order,omitempty" doc:"The current state of the order."`
+	Expected []string  `json:"expected,omitempty" doc:"The states in which the request would be possible."`
+	// Holder and the times describe the earlier request that excludes this one.
+	Holder     string     `json:"holder,omitempty" doc:"Who holds the key."`
 	Since      *time.Time `json:"since,omitempty"`
 	ConsumedAt *time.Time `json:"consumedAt,omitempty"`
 	CanceledAt *time.Time `json:"canceledAt,omitempty"`
@@ -46,13 +46,14 @@ type fieldProblem struct {
 	Detail  string `json:"detail" doc:"The rule."`
 }
 
-// position is where an order stands.
+// position is the current state and version of an order.
 type position struct {
 	State          string `json:"state"`
 	TransitionID   int64  `json:"transitionId"`
 	ContentVersion int64  `json:"contentVersion"`
 }
 
+// Error, GetStatus, GetHeaders and ContentType make a problem an error that huma writes.
 func (p *problem) Error() string               { return p.Code + ": " + p.Detail }
 func (p *problem) GetStatus() int              { return p.Status }
 func (p *problem) GetHeaders() http.Header     { return p.header }
@@ -66,8 +67,13 @@ func notFound(what string) *problem {
 	return newProblem(http.StatusNotFound, what+"_not_found", "There is no such "+strings.ReplaceAll(what, "_", " ")+".")
 }
 
-// with adds a header.
-func (p *problem) with(name, value string) *problem {
+// internal returns the problem of an error whose cause only the log contains.
+func internal() *problem {
+	return newProblem(http.StatusInternalServerError, "internal", "The server failed. The request id identifies the failure in its log.")
+}
+
+// withHeader sets a header of the response.
+func (p *problem) withHeader(name, value string) *problem {
 	if p.header == nil {
 		p.header = http.Header{}
 	}
@@ -76,113 +82,115 @@ func (p *problem) with(name, value string) *problem {
 	return p
 }
 
-// later says after how many seconds the same request may be sent again.
-func (p *problem) later(seconds int) *problem { return p.with("Retry-After", strconv.Itoa(seconds)) }
+// retryAfter sets how many seconds the client should wait before it sends the same request
+// again.
+func (p *problem) retryAfter(seconds int) *problem {
+	return p.withHeader("Retry-After", strconv.Itoa(seconds))
+}
 
-func (p *problem) field(in, pointer, detail string) *problem {
-	p.Fields = append(p.Fields, fieldProblem{in, pointer, detail})
+// withField adds a field that breaks a rule.
+func (p *problem) withField(in, pointer, detail string) *problem {
+	p.Fields = append(p.Fields, fieldProblem{In: in, Pointer: pointer, Detail: detail})
 	return p
 }
 
-// write answers with the problem outside of huma.
+// write sends the problem. It is for requests that do not reach huma.
 func (p *problem) write(w http.ResponseWriter) {
 	for name, values := range p.header {
 		w.Header()[name] = values
 	}
+
 	w.Header().Set("Content-Type", p.ContentType(""))
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the client's trouble
+	_ = json.NewEncoder(w).Encode(p) // fails only if the client is gone
 }
 
-// internal hides what went wrong from the caller.
-func internal() *problem {
-	return newProblem(http.StatusInternalServerError, "internal", "Something went wrong on our side. The request id names it in our log.")
-}
-
-// asProblem finds the problem in an error of a handler; what is none is looked up in
-// the table, and what is not there is ours to look at. members are the body's.
+// asProblem returns the problem of a handler's error: the problem that it wraps, or the row
+// of domainErrors that it matches, or a 503 for a failure that may pass. It logs any other
+// error and answers 500. members are the names in the request's body.
 func (s *service) asProblem(ctx context.Context, err error, members map[string]bool) *problem {
 	if p := (*problem)(nil); errors.As(err, &p) {
 		return p
 	}
 
-	for _, known := range knownErrors {
-		if errors.Is(err, known.err) {
-			p := newProblem(known.status, known.code, known.detail)
-			if p.Detail == "" {
-				p.Detail = err.Error()
-				p.blame(known.err, members)
-			}
-
-			if known.status == http.StatusServiceUnavailable {
-				return p.later(1)
-			}
-
-			return p
+	for _, row := range domainErrors {
+		if errors.Is(err, row.err) {
+			return row.problem(err, members)
 		}
 	}
 
 	if ctx.Err() != nil {
-		return newProblem(http.StatusServiceUnavailable, "timeout", "The work took too long; the outcome is unknown. Send the same request again.").later(1)
+		return newProblem(http.StatusServiceUnavailable, "timeout", "The request took too long. Its outcome is unknown: send the same request again.").retryAfter(1)
 	}
 
-	if unavailable(err) || txn.Retryable(err) {
-		return newProblem(http.StatusServiceUnavailable, "unavailable", "The data store does not answer. Send the same request again.").later(1)
+	if isTransient(err) || txn.Retryable(err) {
+		return newProblem(http.StatusServiceUnavailable, "unavailable", detailUnavailable).retryAfter(1)
 	}
+
 	s.cfg.Log.ErrorContext(ctx, "request failed", "request", callOf(ctx).id, "error", err)
 
 	return internal()
 }
 
-// humaProblem makes huma's own errors ours: no value of the request is echoed.
-func humaProblem(status int, message string, errs ...error) *problem {
-	codes := map[int]string{http.StatusBadRequest: "malformed_request", http.StatusRequestEntityTooLarge: "body_too_large",
-		http.StatusUnsupportedMediaType: "unsupported_media_type", http.StatusUnprocessableEntity: "invalid_request", http.StatusNotAcceptable: "not_acceptable"}
+// humaCodes are the codes of the errors that huma itself returns, by status.
+var humaCodes = map[int]string{
+	http.StatusBadRequest:            "malformed_request",
+	http.StatusRequestEntityTooLarge: "body_too_large",
+	http.StatusUnsupportedMediaType:  "unsupported_media_type",
+	http.StatusUnprocessableEntity:   "invalid_request",
+	http.StatusNotAcceptable:         "not_acceptable",
+}
 
-	code, known := codes[status]
+// humaProblem converts an error of huma. The problem contains no value of the request.
+func humaProblem(status int, message string, errs ...error) *problem {
+	code, known := humaCodes[status]
 	if !known {
 		return internal()
 	}
 
 	p := newProblem(status, code, message)
 	for _, err := range errs {
-		detail := (*huma.ErrorDetail)(nil)
+		var detail *huma.ErrorDetail
 		if !errors.As(err, &detail) {
 			continue
 		}
 
 		in, pointer := pointerOf(detail.Location)
 		text := detail.Message
-		if at, found := strings.CutPrefix(text, unfit); found {
-			pointer, text = at, strings.TrimSuffix(unfit, ": ")
+
+		if at, found := strings.CutPrefix(text, unfitPrefix); found {
+			pointer, text = at, strings.TrimSuffix(unfitPrefix, ": ")
 		}
 
+		// The message of the decoder may quote the body.
 		if in == "body" && pointer == "" && status != http.StatusUnprocessableEntity {
-			text = "must be one JSON value" // the decoder's message may quote the body
+			text = "must be one JSON value"
 		}
 
 		if in == "header" && pointer == idempotencyKey && strings.HasPrefix(text, "required") {
-			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "This request needs an Idempotency-Key header: a new one for each new request, the same one for each repeat.")
+			return newProblem(http.StatusBadRequest, "idempotency_key_missing", "This request needs an Idempotency-Key header: a new key for each new request, the same key for each repeat.")
 		}
 
-		if name, required := missing(text); required && in == "body" {
+		if name, required := missingMember(text); required && in == "body" {
 			pointer += "/" + name
 		}
-		p = p.field(in, pointer, text)
+
+		p = p.withField(in, pointer, text)
 	}
 
 	return p
 }
 
-// missing reads the name of a required member out of huma's message.
-func missing(text string) (name string, ok bool) {
+// missingMember returns the name in huma's message about a required member that is missing.
+func missingMember(text string) (name string, ok bool) {
 	before, after, _ := strings.Cut(validation.MsgExpectedRequiredProperty, "%s")
 	name, begins := strings.CutPrefix(text, before)
 	name, ends := strings.CutSuffix(name, after)
+
 	return name, begins && ends
 }
 
-// pointerOf turns huma's "body.items[0].sku" into "body", "/items/0/sku".
+// pointerOf converts huma's location "body.items[0].sku" to "body" and "/items/0/sku".
 func pointerOf(location string) (in, pointer string) {
 	in, rest, nested := strings.Cut(location, ".")
 	if in != "body" {
@@ -192,6 +200,7 @@ func pointerOf(location string) (in, pointer string) {
 	if !nested {
 		return in, ""
 	}
+
 	rest = strings.NewReplacer("[", "/", "]", "").Replace(rest)
 
 	return in, "/" + strings.ReplaceAll(rest, ".", "/")

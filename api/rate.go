@@ -9,94 +9,101 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxBuckets bounds how many callers are remembered.
+// maxBuckets is the largest number of remembered callers.
 const maxBuckets = 10_000
 
-// buckets holds one token bucket per caller.
-type buckets struct {
-	rate  rate.Limit
+// rateLimiter holds one token bucket per caller. With a negative limit it allows
+// everything.
+type rateLimiter struct {
+	limit rate.Limit
 	burst int
 	now   func() time.Time
 
-	mu sync.Mutex
-	of map[string]*rate.Limiter
+	mu      sync.Mutex
+	buckets map[string]*rate.Limiter
 }
 
-func newBuckets(perSecond float64, burst int, now func() time.Time) *buckets {
-	return &buckets{rate: rate.Limit(perSecond), burst: burst, now: now, of: map[string]*rate.Limiter{}}
+func newRateLimiter(perSecond float64, burst int, now func() time.Time) *rateLimiter {
+	return &rateLimiter{limit: rate.Limit(perSecond), burst: burst, now: now, buckets: map[string]*rate.Limiter{}}
 }
 
-// take takes a token of the caller, or says when there will be one.
-func (b *buckets) take(caller string) *problem {
-	if b.rate < 0 {
+// allow takes a token of the caller. If there is none, it returns the problem that says
+// when there will be one.
+func (l *rateLimiter) allow(caller string) *problem {
+	if l.limit < 0 {
 		return nil
 	}
 
-	now := b.now()
-	bucket := b.bucket(caller, now)
+	now := l.now()
+
+	bucket := l.bucket(caller, now)
 	if bucket.AllowN(now, 1) {
 		return nil
 	}
 
-	return b.limited(bucket.TokensAt(now))
+	return l.limited(bucket.TokensAt(now))
 }
 
-// spent says when there will be a token, if the caller has none. It takes none.
-func (b *buckets) spent(caller string) *problem {
-	if b.rate < 0 {
+// exhausted returns the problem that allow would return, without taking a token.
+func (l *rateLimiter) exhausted(caller string) *problem {
+	if l.limit < 0 {
 		return nil
 	}
 
-	now := b.now()
-	if tokens := b.bucket(caller, now).TokensAt(now); tokens < 1 {
-		return b.limited(tokens)
+	now := l.now()
+	if tokens := l.bucket(caller, now).TokensAt(now); tokens < 1 {
+		return l.limited(tokens)
 	}
 
 	return nil
 }
 
-// owe takes a token, also one that is not there yet.
-func (b *buckets) owe(caller string) {
-	if b.rate > 0 {
-		now := b.now()
-		b.bucket(caller, now).ReserveN(now, 1)
+// charge takes a token of the caller, even if there is none: the caller then waits longer.
+func (l *rateLimiter) charge(caller string) {
+	if l.limit > 0 {
+		now := l.now()
+		l.bucket(caller, now).ReserveN(now, 1)
 	}
 }
 
-func (b *buckets) limited(tokens float64) *problem {
-	wait := math.Ceil((1 - tokens) / float64(b.rate))
-	return newProblem(http.StatusTooManyRequests, "rate_limited", "Too many requests of this caller.").later(max(1, int(wait)))
+func (l *rateLimiter) limited(tokens float64) *problem {
+	seconds := math.Ceil((1 - tokens) / float64(l.limit))
+	return newProblem(http.StatusTooManyRequests, "rate_limited", "Too many requests of this caller.").retryAfter(max(1, int(seconds)))
 }
 
-func (b *buckets) bucket(caller string, now time.Time) *rate.Limiter {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (l *rateLimiter) bucket(caller string, now time.Time) *rate.Limiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 
-	if known, found := b.of[caller]; found {
-		return known
+	if bucket, found := l.buckets[caller]; found {
+		return bucket
 	}
 
-	if len(b.of) >= maxBuckets {
-		b.forget(now)
+	if len(l.buckets) >= maxBuckets {
+		l.evict(now)
 	}
-	fresh := rate.NewLimiter(b.rate, b.burst)
-	b.of[caller] = fresh
 
-	return fresh
+	bucket := rate.NewLimiter(l.limit, l.burst)
+	l.buckets[caller] = bucket
+
+	return bucket
 }
 
-// forget drops the fullest of a few buckets: one that is full is as good as new.
-func (b *buckets) forget(now time.Time) {
-	const looked = 32
+// evict removes the fullest of a few buckets. Removing a full bucket changes nothing: the
+// caller's next one is full, too.
+func (l *rateLimiter) evict(now time.Time) {
+	const sample = 32
+
 	fullest, most, n := "", -1.0, 0
-	for caller, bucket := range b.of {
+	for caller, bucket := range l.buckets {
 		if tokens := bucket.TokensAt(now); tokens > most {
 			fullest, most = caller, tokens
 		}
 
-		if n++; n == looked {
+		if n++; n == sample {
 			break
 		}
 	}
-	delete(b.of, fullest)
+
+	delete(l.buckets, fullest)
 }

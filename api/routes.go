@@ -1,7 +1,13 @@
 package api
 
 import (
+	"context"
+	"net/http"
+	"strconv"
+
 	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
 )
 
 // routes registers every operation, resource by resource.
@@ -19,4 +25,160 @@ func (s *service) routes(h huma.API) {
 	s.paymentRoutes(h)
 	s.parkedRoutes(h)
 	s.deadLetterRoutes(h)
+}
+
+// route describes one operation: its place in the document, and who may call it.
+type route struct {
+	id, method, path string
+	tag              string
+	summary          string
+	description      string
+
+	// scope is what the credential must include, unless the route is public.
+	scope  auth.Scope
+	public bool
+
+	// mutates says that the operation may change something: it writes an audit line, with
+	// the path parameters in auditParams.
+	mutates     bool
+	auditParams []string
+
+	// body says that the operation takes a JSON body.
+	body bool
+	// rawBody leaves the body to the handler, which checks a signature over its bytes.
+	rawBody bool
+	// anyJSON is the JSON pointer of the body's member that may be any JSON value.
+	anyJSON string
+	// streams exempts the operation from requestTimeout.
+	streams bool
+
+	// status is that of success, alsoStatus others with the same body, and errors those
+	// that not every operation may return.
+	status     int
+	alsoStatus []int
+	errors     []int
+	links      map[string]*huma.Link
+}
+
+// caller is the principal of a request, as the handlers see it.
+type caller struct {
+	auth.Principal
+	tenant tenant
+}
+
+// register adds an operation. The handler gets the caller, because only the caller's
+// tenant can make stored ids.
+func register[I, O any](s *service, h huma.API, r route, handle func(context.Context, caller, *I) (*O, error)) {
+	op := huma.Operation{
+		OperationID:     r.id,
+		Method:          r.method,
+		Path:            r.path,
+		Summary:         r.summary,
+		Description:     r.description,
+		Tags:            []string{r.tag},
+		DefaultStatus:   r.status,
+		Errors:          s.errorStatuses(r),
+		BodyReadTimeout: -1, // the middleware reads the body
+		MaxBodyBytes:    maxBody + 1,
+		Middlewares:     huma.Middlewares{s.middleware(r)},
+	}
+	if s.needsCredential(r) {
+		op.Security = []map[string][]string{{"bearer": {string(r.scope)}}}
+	}
+
+	var members map[string]bool // of the body; known after the registration
+	huma.Register(h, op, func(ctx context.Context, in *I) (*O, error) {
+		c := callOf(ctx)
+
+		out, err := handle(ctx, caller{c.caller, tenant(c.caller.Tenant)}, in)
+		if err != nil {
+			p := s.asProblem(ctx, err, members)
+			c.code = p.Code
+
+			return nil, p
+		}
+
+		return out, nil
+	})
+
+	registered := operationOf(h.OpenAPI().Paths[r.path], r.method)
+	members = bodyMembers(h.OpenAPI(), registered)
+	completeOperation(registered, r)
+}
+
+func (s *service) needsCredential(r route) bool { return !r.public && !s.cfg.Dev }
+
+// errorStatuses returns the error statuses that the operation may answer with.
+func (s *service) errorStatuses(r route) []int {
+	statuses := []int{
+		http.StatusTooManyRequests,
+		http.StatusServiceUnavailable,
+		http.StatusInternalServerError,
+		http.StatusUnprocessableEntity,
+		http.StatusBadRequest,
+		http.StatusForbidden,
+		http.StatusMisdirectedRequest,
+	}
+	statuses = append(statuses, r.errors...)
+
+	if s.needsCredential(r) {
+		statuses = append(statuses, http.StatusUnauthorized)
+	}
+
+	if r.body {
+		statuses = append(statuses, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType)
+	}
+
+	return statuses
+}
+
+func operationOf(item *huma.PathItem, method string) *huma.Operation {
+	switch method {
+	case http.MethodGet:
+		return item.Get
+	case http.MethodPost:
+		return item.Post
+	case http.MethodPut:
+		return item.Put
+	default:
+		return item.Delete
+	}
+}
+
+// completeOperation adds to the document what huma cannot derive from the types: links,
+// further statuses and headers.
+func completeOperation(op *huma.Operation, r route) {
+	success := op.Responses[strconv.Itoa(op.DefaultStatus)]
+	success.Links = r.links
+
+	for _, status := range r.alsoStatus {
+		also := *success
+		also.Description = http.StatusText(status)
+		op.Responses[strconv.Itoa(status)] = &also
+	}
+
+	for _, response := range op.Responses {
+		if response.Headers == nil {
+			response.Headers = map[string]*huma.Param{}
+		}
+		response.Headers["X-Request-Id"] = &huma.Param{
+			Description: "Identifies this request in the server's log.",
+			Schema:      &huma.Schema{Type: "string"},
+		}
+	}
+
+	for status, header := range map[string]string{
+		"401": "WWW-Authenticate",
+		"415": "Accept",
+		"429": "Retry-After",
+		"503": "Retry-After",
+	} {
+		if response := op.Responses[status]; response != nil {
+			response.Headers[header] = &huma.Param{Schema: &huma.Schema{Type: "string"}}
+		}
+	}
+
+	if op.RequestBody != nil {
+		op.RequestBody.Required = true
+	}
 }

@@ -7,24 +7,28 @@ import (
 	"ratchet/transitions"
 )
 
-// tenant turns a caller's ids into stored ones and back. Only this file makes stored
-// ids from what a request brought, so no call of a domain package lacks a tenant.
+// tenant converts a caller's ids to stored ids and back. Only this file makes stored ids
+// from parts of a request, so no call of a domain package can lack the tenant.
 //
-// The default tenant's ids are stored as they are; another's with its name and a colon
-// in front. No id of a request and no tenant has a colon (package input), so two pairs of
-// tenant and id never make one stored id, and the default tenant reaches nobody else's.
-// With a tenant's 20 characters and the colon, an id of 96 is within an order's 128.
+// The default tenant's ids are stored as they are. Those of other tenants are stored behind
+// the tenant's name and a colon. Neither an id of a request (package input) nor a tenant's
+// name contains a colon, so two different pairs of tenant and id never have the same stored
+// id. A tenant's name of 20 characters, the colon and an id of 96 fit into the 128
+// characters of an order's id.
 type tenant auth.Tenant
 
-func (t tenant) stored(id string) string {
+// storedID returns the id under which the tenant's thing is stored.
+func (t tenant) storedID(id string) string {
 	if auth.Tenant(t) == auth.DefaultTenant {
 		return id
 	}
+
 	return string(t) + ":" + id
 }
 
-// own takes the tenant off a stored id; false: it is another's.
-func (t tenant) own(stored string) (id string, ok bool) {
+// ownID returns the tenant's id of a stored one. It reports false if the thing belongs to
+// another tenant.
+func (t tenant) ownID(stored string) (id string, ok bool) {
 	name, rest, prefixed := strings.Cut(stored, ":")
 	if auth.Tenant(t) == auth.DefaultTenant {
 		return stored, !prefixed
@@ -33,15 +37,16 @@ func (t tenant) own(stored string) (id string, ok bool) {
 	return rest, prefixed && name == string(t)
 }
 
-// shown is own for what hangs on something that is the tenant's already.
-func (t tenant) shown(stored string) string {
-	if id, ok := t.own(stored); ok {
+// publicID returns the tenant's id of a stored one that is part of the tenant's own thing.
+func (t tenant) publicID(stored string) string {
+	if id, ok := t.ownID(stored); ok {
 		return id
 	}
+
 	return stored
 }
 
-func (t tenant) order(id string) transitions.OrderID { return transitions.OrderID(t.stored(id)) }
+func (t tenant) orderID(id string) transitions.OrderID { return transitions.OrderID(t.storedID(id)) }
 
 // storedAfter returns the stored id at which a page continues. A cursor is sealed by this
 // service, so it holds an id as it is stored.

@@ -14,19 +14,19 @@ import (
 
 func (s *service) transferRoutes(h huma.API) {
 	register(s, h, route{
-		id:      "post-transfer",
-		method:  http.MethodPut,
-		path:    "/v1/transfers/{transferId}",
-		tag:     "transfers",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"transferId"},
-		status:  http.StatusCreated,
-		also:    []int{http.StatusOK},
-		errors:  []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Move money between accounts, all legs or none",
-		about:   "The legs sum to zero. The transfer's id makes it happen once: a repeat returns the original, another content is a conflict.",
+		id:          "post-transfer",
+		method:      http.MethodPut,
+		path:        "/v1/transfers/{transferId}",
+		tag:         "transfers",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"transferId"},
+		status:      http.StatusCreated,
+		alsoStatus:  []int{http.StatusOK},
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Move money between accounts, all legs or none",
+		description: "The legs sum to zero. The transfer's id makes the request idempotent: a repeat returns the original, other content is a conflict.",
 		links: map[string]*huma.Link{"get": {
 			OperationID: "get-transfer",
 			Parameters:  map[string]any{"transferId": "$response.body#/transferId"},
@@ -47,20 +47,20 @@ func (s *service) transferRoutes(h huma.API) {
 type newLeg struct {
 	Account string `json:"account" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$"`
 	Amount  int64  `json:"amount" minimum:"-1000000000000000" maximum:"1000000000000000" doc:"In minor units: credited when positive, debited when negative."`
-	Hold    string `json:"hold,omitempty" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The hold of the account from which a debit is taken."`
-	Release bool   `json:"release,omitempty" doc:"Gives back what the hold has left, and closes it."`
+	Hold    string `json:"hold,omitempty" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" doc:"The hold of the account that is debited."`
+	Release bool   `json:"release,omitempty" doc:"Whether to give the rest of the hold back and close it."`
 }
 
 type postTransferInput struct {
 	input.Transfer
 	Body struct {
 		Currency  string   `json:"currency" minLength:"3" maxLength:"3" pattern:"^[A-Z]{3}$" doc:"ISO 4217." example:"EUR"`
-		Legs      []newLeg `json:"legs" minItems:"2" maxItems:"24" doc:"Of different accounts, summing to zero."`
-		Reference string   `json:"reference,omitempty" maxLength:"256" doc:"What for; at most 256 bytes."`
+		Legs      []newLeg `json:"legs" minItems:"2" maxItems:"24" doc:"Debits and credits of different accounts. They sum to zero."`
+		Reference string   `json:"reference,omitempty" maxLength:"256" doc:"The purpose, at most 256 bytes."`
 	}
 }
 
-// transfer is money that was moved.
+// transfer is a posted transfer.
 type transfer struct {
 	TransferID string    `json:"transferId"`
 	Currency   string    `json:"currency"`
@@ -78,20 +78,20 @@ type leg struct {
 
 type transferOutput struct {
 	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     transfer
 }
 
 func (t tenant) showTransfer(p ledger.Posted) transfer {
 	out := transfer{
-		TransferID: t.shown(p.ID),
+		TransferID: t.publicID(p.ID),
 		Currency:   p.Currency,
 		Legs:       make([]leg, len(p.Legs)),
 		Reference:  p.Reference,
 		At:         p.At,
 	}
 	for i, l := range p.Legs {
-		out.Legs[i] = leg{t.shown(l.Account), l.Amount, t.shown(l.Hold), l.Release}
+		out.Legs[i] = leg{t.publicID(l.Account), l.Amount, t.publicID(l.Hold), l.Release}
 	}
 
 	return out
@@ -99,15 +99,15 @@ func (t tenant) showTransfer(p ledger.Posted) transfer {
 
 func (s *service) postTransfer(ctx context.Context, c caller, in *postTransferInput) (*transferOutput, error) {
 	t := ledger.Transfer{
-		ID:        c.tenant.stored(in.TransferID),
+		ID:        c.tenant.storedID(in.TransferID),
 		Currency:  in.Body.Currency,
 		Legs:      make([]ledger.Leg, len(in.Body.Legs)),
 		Reference: in.Body.Reference,
 	}
 	for i, l := range in.Body.Legs {
-		t.Legs[i] = ledger.Leg{Account: c.tenant.stored(l.Account), Amount: l.Amount, Release: l.Release}
+		t.Legs[i] = ledger.Leg{Account: c.tenant.storedID(l.Account), Amount: l.Amount, Release: l.Release}
 		if l.Hold != "" {
-			t.Legs[i].Hold = c.tenant.stored(l.Hold)
+			t.Legs[i].Hold = c.tenant.storedID(l.Hold)
 		}
 	}
 
@@ -125,7 +125,7 @@ func (s *service) postTransfer(ctx context.Context, c caller, in *postTransferIn
 }
 
 func (s *service) getTransfer(ctx context.Context, c caller, in *input.Transfer) (*transferOutput, error) {
-	posted, found, err := s.cfg.Ledger.Transfer(ctx, c.tenant.stored(in.TransferID))
+	posted, found, err := s.cfg.Ledger.Transfer(ctx, c.tenant.storedID(in.TransferID))
 	if err == nil && !found {
 		err = notFound("transfer")
 	}

@@ -16,46 +16,46 @@ import (
 
 func (s *service) transitionRoutes(h huma.API) {
 	register(s, h, route{
-		id:      "apply-transition",
-		method:  http.MethodPost,
-		path:    "/v1/orders/{orderId}/transitions",
-		tag:     "transitions",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"orderId"},
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
-		summary: "Request one transition",
-		about: "200 when it was applied, by this request or by an earlier one with the same key (Idempotent-Replayed: true). Else the code says why not: " +
-			"wrong_state (the order is elsewhere; a later repeat is judged afresh), superseded (somebody was faster; stop), idempotency_key_reused or conflict " +
-			"(the key, or the id, was used for another content), illegal (no order may do this), order_not_found.",
+		id:          "apply-transition",
+		method:      http.MethodPost,
+		path:        "/v1/orders/{orderId}/transitions",
+		tag:         "transitions",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"orderId"},
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
+		summary:     "Request one transition",
+		description: "200 if the transition was applied, by this request or by an earlier one with the same key (Idempotent-Replayed: true). Otherwise the code says why not: " +
+			"wrong_state (the order is in another state; a later repeat is decided again), superseded (a newer transition was applied; stop), idempotency_key_reused or conflict " +
+			"(the key, or the id, was used with other content), illegal (the definition has no such transition), order_not_found.",
 	}, s.applyTransition)
 	register(s, h, route{
-		id:      "ship-parcel",
-		method:  http.MethodPut,
-		path:    "/v1/orders/{orderId}/parcels/{parcelId}",
-		tag:     "transitions",
-		scope:   auth.Act,
-		changes: true,
-		body:    true,
-		target:  []string{"orderId", "parcelId"},
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound, http.StatusConflict},
-		summary: "Report a parcel that has left",
-		about: "Counts its pieces as shipped and moves the order by the same write: it is partially shipped until its last piece has left. The parcel's id makes it " +
-			"happen once: a repeat is answered as before (Idempotent-Replayed: true), with other lines it is a conflict.",
+		id:          "ship-parcel",
+		method:      http.MethodPut,
+		path:        "/v1/orders/{orderId}/parcels/{parcelId}",
+		tag:         "transitions",
+		scope:       auth.Act,
+		mutates:     true,
+		body:        true,
+		auditParams: []string{"orderId", "parcelId"},
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Report a shipped parcel",
+		description: "Counts its pieces as shipped and moves the order in the same write. The order is partially shipped until its last piece was shipped. The parcel's id makes the " +
+			"request idempotent: a repeat gets the same answer (Idempotent-Replayed: true), other lines are a conflict.",
 	}, s.shipParcel)
 	register(s, h, route{
-		id:      "list-transitions",
-		method:  http.MethodGet,
-		path:    "/v1/orders/{orderId}/transitions",
-		tag:     "transitions",
-		scope:   auth.Read,
-		status:  http.StatusOK,
-		errors:  []int{http.StatusNotFound},
-		summary: "List what an order has been through, oldest first",
-		about:   "From the journal, which follows the order by moments.",
+		id:          "list-transitions",
+		method:      http.MethodGet,
+		path:        "/v1/orders/{orderId}/transitions",
+		tag:         "transitions",
+		scope:       auth.Read,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "List the applied transitions of an order, oldest first",
+		description: "Read from the journal, which may lag behind the order by moments.",
 	}, s.listTransitions)
 	register(s, h, route{
 		id:      "explain-order",
@@ -65,12 +65,12 @@ func (s *service) transitionRoutes(h huma.API) {
 		scope:   auth.Read,
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
-		summary: "Say why an order is where it is, and what it may do now",
+		summary: "Explain the state of an order, and which events are possible now",
 	}, s.explainOrder)
 	s.enumerateEvents(h.OpenAPI())
 }
 
-// enumerateEvents puts the definition's events and states into the request's schema.
+// enumerateEvents adds the events and states of the definition to the request's schema.
 func (s *service) enumerateEvents(doc *huma.OpenAPI) {
 	body := doc.Components.Schemas.SchemaFromRef("#/components/schemas/NewTransition")
 	for _, event := range s.definition().Events() {
@@ -87,16 +87,16 @@ func (s *service) enumerateEvents(doc *huma.OpenAPI) {
 }
 
 type newTransition struct {
-	Event        string      `json:"event" doc:"What shall happen."`
-	From         string      `json:"from,omitempty" doc:"Only from this state."`
-	TransitionID int64       `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id under which it shall be applied. Left out, it is the order's next."`
+	Event        string      `json:"event" doc:"The event to apply."`
+	From         string      `json:"from,omitempty" doc:"Apply the event only from this state."`
+	TransitionID int64       `json:"transitionId,omitempty" minimum:"2" maximum:"9007199254740991" doc:"The id of the transition. Default: the order's next."`
 	Values       guardValues `json:"values,omitempty"`
 }
 
-// guardValues are what guards ask of a request.
+// guardValues are the values of a request that guards compare.
 type guardValues map[string]any
 
-// TransformSchema says which values there are.
+// TransformSchema allows texts, integers and booleans.
 func (guardValues) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema {
 	most, longest := 32, 256
 	least, greatest := -float64(1<<53-1), float64(1<<53-1)
@@ -104,7 +104,7 @@ func (guardValues) TransformSchema(_ huma.Registry, _ *huma.Schema) *huma.Schema
 	return &huma.Schema{
 		Type:          huma.TypeObject,
 		MaxProperties: &most,
-		Description:   "What the event's guards ask of the request.",
+		Description:   "The values that the event's guards compare.",
 		AdditionalProperties: &huma.Schema{AnyOf: []*huma.Schema{{Type: huma.TypeString, MaxLength: &longest},
 			{Type: huma.TypeInteger, Minimum: &least, Maximum: &greatest}, {Type: huma.TypeBoolean}}},
 	}
@@ -119,19 +119,19 @@ type applyInput struct {
 
 type applyOutput struct {
 	ETag     string `header:"ETag"`
-	Replayed string `header:"Idempotent-Replayed" doc:"true for the repeat of a request."`
+	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     applied
 }
 
 type applied struct {
 	Verdict    string     `json:"verdict" enum:"Applied,Replayed"`
 	Transition transition `json:"transition"`
-	Order      order      `json:"order" doc:"The order as it is now."`
+	Order      order      `json:"order" doc:"The current order."`
 }
 
 func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput) (*applyOutput, error) {
 	r := transitions.Request{
-		OrderID:      c.tenant.order(in.OrderID),
+		OrderID:      c.tenant.orderID(in.OrderID),
 		Event:        workflow.Event(in.Body.Event),
 		From:         workflow.State(in.Body.From),
 		TransitionID: transitions.TransitionID(in.Body.TransitionID),
@@ -143,7 +143,8 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 	}
 
 	if r.IfMatch != nil && r.TransitionID != 0 {
-		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "A request with a transitionId says itself what it follows.").field("header", ifMatch, "not together with transitionId")
+		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "The transitionId already names the version that the request depends on.").
+			withField("header", ifMatch, "not together with transitionId")
 	}
 
 	result, err := s.cfg.Orders.Apply(ctx, r)
@@ -152,17 +153,17 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 	}
 
 	if !result.Verdict.Done() {
-		return nil, refused(r, result)
+		return nil, verdictProblem(r, result)
 	}
 
-	return s.moved(c, result), nil
+	return s.appliedOutput(c, result), nil
 }
 
-// moved answers a transition that was made, now or before.
-func (s *service) moved(c caller, result transitions.Result) *applyOutput {
+// appliedOutput answers a transition that was applied, by this request or an earlier one.
+func (s *service) appliedOutput(c caller, result transitions.Result) *applyOutput {
 	out := &applyOutput{
 		ETag: etag(result.Order),
-		Body: applied{result.Verdict.String(), showTransition(result.Transition), c.tenant.show(result.Order)},
+		Body: applied{result.Verdict.String(), showTransition(result.Transition), c.tenant.showOrder(result.Order)},
 	}
 	if result.Verdict == transitions.Replayed {
 		out.Replayed = "true"
@@ -171,40 +172,41 @@ func (s *service) moved(c caller, result transitions.Result) *applyOutput {
 	return out
 }
 
-// refused is the problem of a verdict that moved nothing.
-func refused(r transitions.Request, result transitions.Result) *problem {
+// verdictProblem returns the problem of a verdict that did not move the order.
+func verdictProblem(r transitions.Request, result transitions.Result) *problem {
 	switch result.Verdict {
 	case transitions.NotFound:
 		return notFound("order")
 	case transitions.Superseded:
 		if r.IfMatch != nil {
-			return overtaken(result.Order)
+			return orderChanged(result.Order)
 		}
-		return newProblem(http.StatusConflict, "superseded", "A newer transition has been applied. This request never was and never will be.").at(result.Order)
+		return newProblem(http.StatusConflict, "superseded", "A newer transition was applied. This request was not applied and never will be.").withOrder(result.Order)
 	case transitions.WrongState:
-		p := newProblem(http.StatusConflict, "wrong_state", "The order is in another state than this event needs. Nothing is recorded: a later repeat is judged afresh.").at(result.Order)
+		p := newProblem(http.StatusConflict, "wrong_state", "The event is not possible in the order's state. Nothing was recorded: a later repeat is decided again.").withOrder(result.Order)
 		if result.Reason != "" {
-			p.Detail = "In the way: " + result.Reason
+			p.Detail = "Prevented by: " + result.Reason
 		}
-		p.Expected = texts(result.Expected)
+		p.Expected = toStrings(result.Expected)
 
 		return p
 	case transitions.Conflict:
 		if r.IfMatch != nil && result.Order.TransitionID < *r.IfMatch {
-			return newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a transition that the order has not made.").at(result.Order)
+			return newProblem(http.StatusPreconditionFailed, "conflict", "The ETag names a transition that was not applied to the order.").withOrder(result.Order)
 		}
 
 		if r.TransitionID == 0 {
-			return keyReused().at(result.Order)
+			return keyReused().withOrder(result.Order)
 		}
 
-		return newProblem(http.StatusConflict, "conflict", "The transitionId, or the Idempotency-Key, was used for another content.").at(result.Order)
+		return newProblem(http.StatusConflict, "conflict", "The transitionId or the Idempotency-Key was used with other content.").withOrder(result.Order)
 	}
 
-	return newProblem(http.StatusUnprocessableEntity, "illegal", "No order may do this from there.").at(result.Order)
+	return newProblem(http.StatusUnprocessableEntity, "illegal", "The definition has no such transition.").withOrder(result.Order)
 }
 
-func texts[T ~string](in []T) []string {
+// toStrings converts the strings to plain ones, none to nil.
+func toStrings[T ~string](in []T) []string {
 	var out []string
 	for _, s := range in {
 		out = append(out, string(s))
@@ -226,18 +228,18 @@ type listTransitionsOutput struct {
 }
 
 func (s *service) listTransitions(ctx context.Context, c caller, in *listTransitionsInput) (*listTransitionsOutput, error) {
-	bound := []string{"transitions", string(c.tenant), in.OrderID}
+	binding := []string{"transitions", string(c.tenant), in.OrderID}
 
-	place, p := s.cursors.open(in.Cursor, bound...)
+	position, p := s.cursors.open(in.Cursor, binding...)
 	if p != nil {
 		return nil, p
 	}
 
-	if _, err := s.find(ctx, c, in.OrderID); err != nil {
+	if _, err := s.getOwnOrder(ctx, c, in.OrderID); err != nil {
 		return nil, err
 	}
 
-	rows, err := s.cfg.Orders.History(ctx, c.tenant.order(in.OrderID), number(place), in.Limit)
+	rows, err := s.cfg.Orders.History(ctx, c.tenant.orderID(in.OrderID), parseTransitionID(position), in.Limit)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +251,7 @@ func (s *service) listTransitions(ctx context.Context, c caller, in *listTransit
 	}
 
 	if len(rows) == in.Limit {
-		out.Body.Next = s.cursors.seal(text(rows[len(rows)-1].ID), bound...)
+		out.Body.Next = s.cursors.seal(formatTransitionID(rows[len(rows)-1].ID), binding...)
 	}
 
 	return out, nil
@@ -259,14 +261,14 @@ type explainOutput struct {
 	Body explanation
 }
 
-// explanation says why an order is where it is.
+// explanation explains the state of an order.
 type explanation struct {
 	Order        order    `json:"order"`
-	Steps        []step   `json:"steps" doc:"The order's way, oldest first."`
-	Missing      string   `json:"missing,omitempty" doc:"What the steps lack."`
-	Options      []option `json:"options" doc:"Every event, and what it would do now."`
+	Steps        []step   `json:"steps" doc:"The applied transitions, oldest first."`
+	Missing      string   `json:"missing,omitempty" doc:"What is missing in the steps."`
+	Options      []option `json:"options" doc:"Every event, and its effect now."`
 	Editable     bool     `json:"editable" doc:"Whether the content may be edited now."`
-	OtherVersion int      `json:"otherVersion,omitempty" doc:"The version of the definition that moved the order last, when it is not the present one."`
+	OtherVersion int      `json:"otherVersion,omitempty" doc:"The version of the definition that moved the order last, if it is not the current one."`
 }
 
 type step struct {
@@ -277,7 +279,7 @@ type step struct {
 	At           time.Time `json:"at"`
 	Journal      bool      `json:"journal"`
 	Ring         bool      `json:"ring"`
-	Allotted     bool      `json:"allotted" doc:"The id was chosen by us."`
+	Allotted     bool      `json:"allotted" doc:"The server assigned the id."`
 	Named        bool      `json:"named" doc:"The request carried a key."`
 	Skipped      int64     `json:"skipped,omitempty" doc:"How many ids before this one were never applied."`
 }
@@ -286,20 +288,20 @@ type option struct {
 	Event string   `json:"event"`
 	Legal bool     `json:"legal"`
 	To    string   `json:"to,omitempty"`
-	If    string   `json:"if,omitempty" doc:"What a guard asks of the request."`
-	Unmet string   `json:"unmet,omitempty" doc:"The guards in the way."`
+	If    string   `json:"if,omitempty" doc:"What a guard requires of the request."`
+	Unmet string   `json:"unmet,omitempty" doc:"The guards that prevent it."`
 	Needs []string `json:"needs,omitempty" doc:"States from which it would be legal."`
-	Ahead bool     `json:"ahead" doc:"The order can still come to one of those."`
+	Ahead bool     `json:"ahead" doc:"The order can still reach one of those states."`
 }
 
 func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (*explainOutput, error) {
-	e, err := inspect.Explain(ctx, s.cfg.Orders, c.tenant.order(in.OrderID))
+	e, err := inspect.Explain(ctx, s.cfg.Orders, c.tenant.orderID(in.OrderID))
 	if err != nil {
 		return nil, err
 	}
 
 	out := explanation{
-		Order:        c.tenant.show(e.Order),
+		Order:        c.tenant.showOrder(e.Order),
 		Steps:        []step{},
 		Missing:      e.Missing,
 		Options:      []option{},
@@ -307,11 +309,30 @@ func (s *service) explainOrder(ctx context.Context, c caller, in *input.Order) (
 		OtherVersion: e.OtherVersion,
 	}
 	for _, st := range e.Steps {
-		out.Steps = append(out.Steps, step{int64(st.ID), string(st.Event), string(st.From), string(st.To), st.At, st.Journal, st.Ring, st.Assigned, st.Named, st.Skipped})
+		out.Steps = append(out.Steps, step{
+			TransitionID: int64(st.ID),
+			Event:        string(st.Event),
+			From:         string(st.From),
+			To:           string(st.To),
+			At:           st.At,
+			Journal:      st.Journal,
+			Ring:         st.Ring,
+			Allotted:     st.Assigned,
+			Named:        st.Named,
+			Skipped:      st.Skipped,
+		})
 	}
 
 	for _, o := range e.Options {
-		out.Options = append(out.Options, option{string(o.Event), o.Legal, string(o.To), o.If, o.Unmet, texts(o.Needs), o.Ahead})
+		out.Options = append(out.Options, option{
+			Event: string(o.Event),
+			Legal: o.Legal,
+			To:    string(o.To),
+			If:    o.If,
+			Unmet: o.Unmet,
+			Needs: toStrings(o.Needs),
+			Ahead: o.Ahead,
+		})
 	}
 
 	return &explainOutput{out}, nil

@@ -26,8 +26,8 @@ func (s *service) watchRoutes(h huma.API) {
 		status:  http.StatusOK,
 		errors:  []int{http.StatusNotFound},
 		summary: "Watch an order: one event per transition",
-		about: "Server-sent events. The id of an event is the transitionId; after a broken connection the browser sends it as Last-Event-ID and misses nothing. " +
-			"The stream ends with event `end` when the order can move no more, and without one after some minutes: connect again.",
+		description: "Server-sent events. The id of an event is the transitionId. After a broken connection the browser sends it as Last-Event-ID and misses nothing. " +
+			"The stream ends with event `end` when the order has reached a final state. It ends without one after some minutes: connect again.",
 	}, s.watchOrder)
 	h.OpenAPI().Paths["/v1/orders/{orderId}/events"].Get.Responses["200"].Content = map[string]*huma.MediaType{
 		"text/event-stream": {Schema: &huma.Schema{
@@ -36,7 +36,7 @@ func (s *service) watchRoutes(h huma.API) {
 			Properties: map[string]*huma.Schema{
 				"event": {Type: huma.TypeString, Enum: []any{"transition", "end"}},
 				"id":    {Type: huma.TypeString, Description: "The transitionId."},
-				"data":  {Type: huma.TypeString, Description: "JSON: a Transition, or at the end the state."}},
+				"data":  {Type: huma.TypeString, Description: "JSON: a Transition, or the state in the event end."}},
 		}}}
 }
 
@@ -46,62 +46,71 @@ type watchInput struct {
 }
 
 const (
-	writeWithin = 10 * time.Second // one event
-	heartbeat   = 15 * time.Second
+	eventWriteTimeout = 10 * time.Second // for one event
+	heartbeatInterval = 15 * time.Second // keeps proxies from closing an idle stream
+	maxMissed         = 1000             // transitions that are read from the journal at once
 )
 
 func (s *service) watchOrder(ctx context.Context, c caller, in *watchInput) (*huma.StreamResponse, error) {
-	id := c.tenant.order(in.OrderID)
+	id := c.tenant.orderID(in.OrderID)
 
-	first, err := s.find(ctx, c, in.OrderID)
+	current, err := s.getOwnOrder(ctx, c, in.OrderID)
 	if err != nil {
 		return nil, err
 	}
 
-	seen := number(in.LastEventID)
+	// A client that comes back may have missed more than the order's ring remembers.
+	seen := parseTransitionID(in.LastEventID)
 	var missed []transitions.Transition
 	if seen > 0 {
-		if missed, err = s.cfg.Orders.History(ctx, id, seen, 1000); err != nil {
+		if missed, err = s.cfg.Orders.History(ctx, id, seen, maxMissed); err != nil {
 			return nil, err
 		}
 	}
 
-	w, p := s.watches.open(id, c.ID, first)
+	opened, p := s.watches.open(id, c.ID, current)
 	if p != nil {
 		return nil, p
 	}
 
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		defer w.close()
+		defer opened.close()
 
-		_, rw := humago.Unwrap(hc)
+		// An open stream does not count as a request in flight.
 		if release := callOf(hc.Context()).release; release != nil {
-			release() // who watches does not work
+			release()
 		}
-		e := &events{to: rw, control: http.NewResponseController(rw), seen: seen}
-		rw.Header().Set("Content-Type", "text/event-stream")
+
+		_, w := humago.Unwrap(hc)
+		w.Header().Set("Content-Type", "text/event-stream")
+
 		ctx, cancel := context.WithTimeout(hc.Context(), s.cfg.WatchFor)
 		defer cancel()
-		e.stream(ctx, s, missed, w)
+
+		stream := &eventStream{w: w, control: http.NewResponseController(w), seen: seen}
+		stream.run(ctx, s, missed, opened)
 	}}, nil
 }
 
-// events writes server-sent events.
-type events struct {
-	to      http.ResponseWriter
+// eventStream writes server-sent events.
+type eventStream struct {
+	w       http.ResponseWriter
 	control *http.ResponseController
-	seen    transitions.TransitionID
-	err     error // the first; the client has gone
+	seen    transitions.TransitionID // the newest that was written
+	err     error                    // of the first failed write; nothing is written after it
 }
 
-// stream writes what happens until the order is at its end, the client has gone, or
-// the time is over.
-func (e *events) stream(ctx context.Context, s *service, missed []transitions.Transition, w *watch) {
-	_ = e.control.SetReadDeadline(time.Time{}) // a request that has been read whole must not time out
+// run writes the missed transitions and then each new one. It returns when the order has
+// reached a final state, when a write fails, when ctx ends, or when the server stops.
+func (e *eventStream) run(ctx context.Context, s *service, missed []transitions.Transition, opened *watch) {
+	// The request was read completely. Its read deadline must not end the stream.
+	_ = e.control.SetReadDeadline(time.Time{})
+
 	e.write(": watching\n\n")
-	e.transitions(missed)
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
+	e.writeTransitions(missed)
+
+	heartbeat := time.NewTicker(heartbeatInterval)
+	defer heartbeat.Stop()
 
 	for e.err == nil {
 		select {
@@ -109,27 +118,36 @@ func (e *events) stream(ctx context.Context, s *service, missed []transitions.Tr
 			return
 		case <-s.cfg.Draining:
 			return
-		case <-beat.C:
+		case <-heartbeat.C:
 			e.write(": alive\n\n")
-		case o := <-w.moved:
-			recent := o.Recent()
-			if _, complete := o.Since(e.seen); e.seen > 0 && !complete { // the ring has forgotten some
-				if missed, err := s.cfg.Orders.History(ctx, o.ID, e.seen, 1000); err == nil {
-					e.transitions(missed)
-				}
-			}
-			e.transitions(recent)
+		case order := <-opened.moved:
+			e.writeOrder(ctx, s, order)
 
-			if s.definition().Terminal(o.State) {
-				e.write(fmt.Sprintf("event: end\ndata: {\"state\":%q}\n\n", o.State))
+			if s.definition().Terminal(order.State) {
+				e.write(fmt.Sprintf("event: end\ndata: {\"state\":%q}\n\n", order.State))
 				return
 			}
 		}
 	}
 }
 
-// transitions writes those that the client has not seen.
-func (e *events) transitions(list []transitions.Transition) {
+// writeOrder writes the transitions of the order that the client has not seen.
+func (e *eventStream) writeOrder(ctx context.Context, s *service, order *transitions.Order) {
+	recent := order.Recent()
+
+	// The ring may have dropped transitions that the client has not seen. They are in the
+	// journal.
+	if _, complete := order.Since(e.seen); e.seen > 0 && !complete {
+		if missed, err := s.cfg.Orders.History(ctx, order.ID, e.seen, maxMissed); err == nil {
+			e.writeTransitions(missed)
+		}
+	}
+
+	e.writeTransitions(recent)
+}
+
+// writeTransitions writes those that the client has not seen.
+func (e *eventStream) writeTransitions(list []transitions.Transition) {
 	for _, t := range list {
 		if t.ID <= e.seen || e.err != nil {
 			continue
@@ -140,18 +158,21 @@ func (e *events) transitions(list []transitions.Transition) {
 			e.err = err
 			return
 		}
+
 		e.seen = t.ID
 		e.write(fmt.Sprintf("event: transition\nid: %d\ndata: %s\n\n", t.ID, data))
 	}
 }
 
-func (e *events) write(text string) {
+func (e *eventStream) write(text string) {
 	if e.err != nil {
 		return
 	}
 
-	_ = e.control.SetWriteDeadline(time.Now().Add(writeWithin)) // not in a test without a connection
-	if _, e.err = e.to.Write([]byte(text)); e.err == nil {
+	// Fails only in tests, which have no connection.
+	_ = e.control.SetWriteDeadline(time.Now().Add(eventWriteTimeout))
+
+	if _, e.err = e.w.Write([]byte(text)); e.err == nil {
 		e.err = e.control.Flush()
 	}
 }

@@ -1,0 +1,161 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"ratchet/transitions"
+)
+
+const (
+	// One goroutine reads each watched order, however many streams watch it: every
+	// minPollInterval while the order moves, up to every maxPollInterval while it does not.
+	minPollInterval = 250 * time.Millisecond
+	maxPollInterval = 2 * time.Second
+
+	// maxWatches is the largest number of open streams of all callers.
+	maxWatches = 1000
+)
+
+// watchRegistry holds the open event streams.
+type watchRegistry struct {
+	get       func(context.Context, transitions.OrderID) (*transitions.Order, bool, error)
+	perCaller int
+
+	mu       sync.Mutex
+	orders   map[transitions.OrderID]*watchedOrder
+	byCaller map[string]int
+	count    int
+}
+
+// watchedOrder is an order with at least one open stream.
+type watchedOrder struct {
+	watches map[*watch]struct{}
+	last    *transitions.Order
+	stop    context.CancelFunc // ends its poller
+}
+
+// watch is one open stream. The channel holds the newest state of the order that the stream
+// has not received yet. A slow reader misses states, and finds their transitions in the
+// ring of the next state.
+type watch struct {
+	moved chan *transitions.Order
+	close func()
+}
+
+func newWatchRegistry(cfg Config) *watchRegistry {
+	w := &watchRegistry{
+		perCaller: cfg.WatchesPerCaller,
+		orders:    map[transitions.OrderID]*watchedOrder{},
+		byCaller:  map[string]int{},
+	}
+
+	// There are no orders when only the OpenAPI document is made.
+	if cfg.Orders != nil {
+		w.get = cfg.Orders.Get
+	}
+
+	return w
+}
+
+// open opens a watch of the order, beginning with its current state. It returns a problem
+// if too many streams are open.
+func (w *watchRegistry) open(id transitions.OrderID, caller string, current *transitions.Order) (*watch, *problem) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.count >= maxWatches || w.byCaller[caller] >= w.perCaller {
+		return nil, newProblem(http.StatusTooManyRequests, "too_many_watches", "Too many streams are open.").retryAfter(10)
+	}
+
+	order := w.orders[id]
+	if order == nil {
+		ctx, stop := context.WithCancel(context.Background())
+		order = &watchedOrder{watches: map[*watch]struct{}{}, last: current, stop: stop}
+		w.orders[id] = order
+
+		go w.poll(ctx, id, order)
+	}
+
+	if current.TransitionID > order.last.TransitionID {
+		order.last = current
+	}
+
+	opened := &watch{moved: make(chan *transitions.Order, 1)}
+	opened.moved <- order.last
+	opened.close = sync.OnceFunc(func() { w.remove(id, caller, order, opened) })
+
+	order.watches[opened] = struct{}{}
+	w.byCaller[caller]++
+	w.count++
+
+	return opened, nil
+}
+
+// remove removes a closed watch. The last one of an order ends the order's poller.
+func (w *watchRegistry) remove(id transitions.OrderID, caller string, order *watchedOrder, closed *watch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	delete(order.watches, closed)
+
+	w.count--
+	if w.byCaller[caller]--; w.byCaller[caller] == 0 {
+		delete(w.byCaller, caller)
+	}
+
+	if len(order.watches) == 0 {
+		order.stop()
+		delete(w.orders, id)
+	}
+}
+
+// poll reads the order until ctx ends and publishes its new states. Failed reads are
+// repeated like those that found nothing new.
+func (w *watchRegistry) poll(ctx context.Context, id transitions.OrderID, order *watchedOrder) {
+	interval := minPollInterval
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+
+		current, found, err := w.get(ctx, id)
+
+		interval = min(interval*3/2, maxPollInterval)
+		if err == nil && found && w.publish(order, current) {
+			interval = minPollInterval
+		}
+
+		timer.Reset(interval)
+	}
+}
+
+// publish gives the current state to all watches of the order, in place of one that they
+// have not received yet. It reports whether the order has moved.
+func (w *watchRegistry) publish(order *watchedOrder, current *transitions.Order) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if current.TransitionID <= order.last.TransitionID {
+		return false
+	}
+
+	order.last = current
+	for watch := range order.watches {
+		// Sends happen under the lock only, so the channel is empty after this.
+		select {
+		case <-watch.moved:
+		default:
+		}
+		watch.moved <- current
+	}
+
+	return true
+}
