@@ -17,7 +17,7 @@ import (
 	"ratchet/workflow"
 )
 
-// benchWorkflow measures one decision of the table.
+// benchWorkflow measures how long the definition takes to decide one transition.
 func benchWorkflow(context.Context, size) ([]figure, error) {
 	const n = 5_000_000
 	d := workflow.Order()
@@ -34,23 +34,23 @@ func benchWorkflow(context.Context, size) ([]figure, error) {
 			name:  "workflow_next_ns",
 			value: float64(time.Since(began).Nanoseconds()) / n,
 			unit:  "ns",
-			about: "one decision of the table",
+			about: "one decision of the definition",
 		},
 	}, nil
 }
 
-// benchApply sends the same number of transitions through transitions.Apply and as
-// the very same UpdateItem through the bare SDK client, in turns, on one endpoint; and
-// as the smallest conditional update that moves a state, without any record.
+// benchApply compares three ways to make the same number of transitions on one endpoint, in
+// turns: transitions.Apply; the UpdateItem that Apply sends, through the bare SDK client;
+// and the smallest conditional update that moves a state and keeps no record.
 func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
-	s, err := openShop(ctx, e)
+	s, err := openOrders(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 
 	var figures []figure
 	for _, callers := range []int{1, 32, 256} {
-		orders := max(16/callers, 1) * callers // short rounds, and no caller has more than another
+		orders := max(16/callers, 1) * callers // short rounds, the same work for every caller
 		ways := []way{s.way(callers, orders, "apply", s.apply), s.way(callers, orders, "bare", s.bare)}
 		if e.url == "" {
 			ways = append(ways, s.way(callers, orders, "plain", s.plain))
@@ -82,7 +82,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 			figure{
 				name:  "apply_cpu_ratio" + suffix,
 				value: ratio(m[1].cpu, m[0].cpu),
-				about: "the same in processor time: what the machine does besides does not count",
+				about: "the same in processor time of this process, so other processes do not count",
 			},
 			figure{
 				name:  "apply_ratio_plain" + suffix,
@@ -106,7 +106,7 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 					name:  "apply_bytes",
 					value: median(m[0].bytes) / steps,
 					unit:  "B",
-					about: "allocated by one Apply, all in all",
+					about: "bytes allocated by one Apply, SDK and engine included",
 				})
 		}
 	}
@@ -114,12 +114,12 @@ func benchApply(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	return figures, nil
 }
 
-// path is the life that the benchmark's orders lead, from transition 2 on.
+// path lists the events of each order, from transition 2 on.
 var path = []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.RequestReturn, workflow.RejectReturn,
 	workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn}
 
-// shop is a table of orders on an endpoint.
-type shop struct {
+// orderBench is a table of orders on an endpoint, with the ways to move them.
+type orderBench struct {
 	db     *dynamodb.Client
 	orders *transitions.Orders
 	inputs []*dynamodb.UpdateItemInput // what Apply sends, by transition, from 2
@@ -127,37 +127,40 @@ type shop struct {
 
 const benchTable = "bench-orders"
 
-// openShop creates the table and learns what Apply sends.
-func openShop(ctx context.Context, e *endpoint) (*shop, error) {
+// openOrders creates the table and records the inputs that Apply sends.
+func openOrders(ctx context.Context, e *endpoint) (*orderBench, error) {
 	if err := e.tables(ctx, transitions.OrdersTable(benchTable)); err != nil {
 		return nil, err
 	}
 
-	s := &shop{db: e.db}
+	s := &orderBench{db: e.db}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
 	if s.orders, err = transitions.New(transitions.Config{DynamoDB: e.db, Table: benchTable, Log: quiet}); err != nil {
 		return nil, err
 	}
+
+	// One order goes the path through a client that records its inputs. The bare calls are
+	// copies of them, so the baseline changes whenever Apply does.
 	c := &capture{Client: e.db}
 
-	learning, err := transitions.New(transitions.Config{DynamoDB: c, Table: benchTable, Log: quiet})
+	recorded, err := transitions.New(transitions.Config{DynamoDB: c, Table: benchTable, Log: quiet})
 	if err != nil {
 		return nil, err
 	}
 
-	const id = "bench-learn"
+	const id = "bench-recorded"
 	if err := s.place(ctx, id); err != nil {
 		return nil, err
 	}
 
 	for n, event := range path {
-		if r, err := learning.Apply(ctx, transitions.Request{
+		if r, err := recorded.Apply(ctx, transitions.Request{
 			OrderID:      id,
 			Event:        event,
 			TransitionID: transitions.TransitionID(n + 2),
 		}); err != nil || r.Verdict != transitions.Applied {
-			return nil, fmt.Errorf("learn %s: %s, %w", event, r.Verdict, err)
+			return nil, fmt.Errorf("record the update of %s: %s, %w", event, r.Verdict, err)
 		}
 		s.inputs = append(s.inputs, c.last)
 	}
@@ -165,20 +168,21 @@ func openShop(ctx context.Context, e *endpoint) (*shop, error) {
 	return s, nil
 }
 
-func (s *shop) place(ctx context.Context, id transitions.OrderID) error {
+func (s *orderBench) place(ctx context.Context, id transitions.OrderID) error {
 	_, err := s.orders.Create(ctx, transitions.NewOrder{
 		ID:    id,
 		Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 500}},
 		Total: transitions.Money{Amount: 500, Currency: "EUR"},
 	})
+
 	return err
 }
 
-// step makes transition n of an order.
+// step makes the transition n of an order.
 type step func(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error
 
-// way moves orders of its own, one piece being one order along the whole path.
-func (s *shop) way(callers, orders int, name string, move step) way {
+// way moves orders whose ids begin with its name. One piece is one order along the whole path.
+func (s *orderBench) way(callers, orders int, name string, move step) way {
 	id := func(round, order int) transitions.OrderID {
 		return transitions.OrderID(fmt.Sprintf("%s-%d-%d-%d", name, callers, round, order))
 	}
@@ -199,7 +203,7 @@ func (s *shop) way(callers, orders int, name string, move step) way {
 	}
 }
 
-func (s *shop) apply(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+func (s *orderBench) apply(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	r, err := s.orders.Apply(ctx, transitions.Request{OrderID: id, Event: path[n-2], TransitionID: n})
 	if err == nil && r.Verdict != transitions.Applied {
 		err = fmt.Errorf("order %s, transition %d: %s", id, n, r.Verdict)
@@ -208,8 +212,8 @@ func (s *shop) apply(ctx context.Context, id transitions.OrderID, n transitions.
 	return err
 }
 
-// bare sends what Apply sends, built for each call as any caller would have to.
-func (s *shop) bare(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+// bare sends what Apply sends. It builds key and values for each call, as any caller has to.
+func (s *orderBench) bare(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	in := *s.inputs[n-2]
 	in.ExpressionAttributeValues = maps.Clone(in.ExpressionAttributeValues)
 	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}
@@ -220,8 +224,8 @@ func (s *shop) bare(ctx context.Context, id transitions.OrderID, n transitions.T
 
 var plainUpdate = "SET orderState = :to, transitionId = :id, updatedAt = :at, definitionVersion = :version"
 
-// plain moves the state under the same condition, and that is all.
-func (s *shop) plain(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+// plain moves the state under the same condition and writes nothing else.
+func (s *orderBench) plain(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	in := *s.inputs[n-2]
 	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}
 	values := map[string]types.AttributeValue{}

@@ -20,7 +20,7 @@ func BenchmarkTransition(b *testing.B) {
 		}
 	}()
 
-	s, err := openShop(b.Context(), e)
+	s, err := openOrders(b.Context(), e)
 	if err != nil {
 		b.Fatal(err)
 	}

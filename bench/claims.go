@@ -2,88 +2,20 @@ package main
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
-	"ratchet/embedded"
 	"ratchet/once"
 )
 
-var (
-	//go:embed powertools.py
-	powertoolsScript string
-	//go:embed powertools.txt
-	powertoolsVersions string
-)
-
-// powertools is a Python with Powertools for AWS Lambda.
-type powertools struct{ python string }
-
-// openPowertools makes a virtual environment under .cache with the pinned versions, or
-// uses the one that is there.
-func openPowertools(ctx context.Context) (*powertools, error) {
-	home, err := filepath.Abs(".cache/powertools")
-	if err != nil {
-		return nil, err
-	}
-
-	python, installed := filepath.Join(home, "bin", "python"), filepath.Join(home, "installed.txt")
-	if have, err := os.ReadFile(installed); err == nil && string(have) == powertoolsVersions {
-		return &powertools{python}, nil
-	}
-
-	for _, command := range [][]string{
-		{"python3", "-m", "venv", home},
-		append([]string{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"}, strings.Fields(powertoolsVersions)...),
-	} {
-		cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, out)
-		}
-	}
-
-	return &powertools{python}, os.WriteFile(installed, []byte(powertoolsVersions), 0o600)
-}
-
-// claimed is how long a number of executions took and what they consumed.
-type claimed struct {
-	Seconds    float64 `json:"seconds"`
-	WriteUnits float64 `json:"writeUnits"`
-}
-
-// run claims, works (nothing) and completes, with that many threads.
-func (p *powertools) run(ctx context.Context, url string, executions, threads int, round string) (c claimed, err error) {
-	cmd := exec.CommandContext(ctx, p.python, "-W", "ignore", "-", url, claimsTable, strconv.Itoa(executions), strconv.Itoa(threads), round)
-	cmd.Stdin, cmd.Stderr = strings.NewReader(powertoolsScript), os.Stderr
-
-	out, err := cmd.Output()
-	if err != nil {
-		return c, fmt.Errorf("powertools: %w", err)
-	}
-
-	return c, json.Unmarshal(out, &c)
-}
-
 const claimsTable = "bench-once"
 
-// benchClaims runs the same number of executions under keys of their own through
-// once.Do and through Powertools, in turns, over HTTP on the same endpoint: the engine's
-// socket, and DynamoDB Local. Powertools runs in one process, as in a Lambda function,
-// and with 8 threads: from 1 to 32 its rate hardly changes, since one of them runs at a
-// time.
+// benchClaims compares once.Do with Powertools for AWS Lambda: executions per second, each
+// under a new key, in turns, over HTTP on the same endpoint. The endpoints are the embedded
+// engine's socket and DynamoDB Local. What cannot be installed or started is left out, and
+// stderr says so.
 func benchClaims(ctx context.Context, work size) ([]figure, error) {
 	python, err := openPowertools(ctx)
 	if err != nil {
@@ -99,7 +31,7 @@ func benchClaims(ctx context.Context, work size) ([]figure, error) {
 			continue
 		}
 
-		f, err := claimsBeside(ctx, work, e, python)
+		f, err := compareClaims(ctx, work, e, python)
 		if err = errors.Join(err, e.stop()); err != nil {
 			return nil, err
 		}
@@ -109,32 +41,23 @@ func benchClaims(ctx context.Context, work size) ([]figure, error) {
 	return figures, nil
 }
 
-// openSocket serves an embedded engine on a loopback listener.
-func openSocket(context.Context) (*endpoint, error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
-	if err != nil {
-		return nil, err
-	}
-
-	engine, err := embedded.Open(embedded.Config{Dir: dir})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	web := httptest.NewServer(engine.Handler())
-	e := remote("embedded engine over its socket", web.URL)
-	e.suffix = "_embedded"
-	e.stop = func() error { web.Close(); return errors.Join(engine.Close(), os.RemoveAll(dir)) }
-
-	return e, nil
-}
-
 const (
-	claimCallers    = 32
-	pythonThreads   = 8
-	pythonPerSecond = 250 // a guess that sizes its rounds
+	claimCallers = 32
+	// pythonThreads are the threads of the one Python process: Powertools runs in one, as in
+	// a Lambda function. Only one thread runs at a time, so its rate hardly changes between
+	// 1 and 32.
+	pythonThreads = 8
+	// pythonPerSecond is an estimate from which the length of the rounds follows.
+	pythonPerSecond = 250
 )
 
-func claimsBeside(ctx context.Context, work size, e *endpoint, python *powertools) ([]figure, error) {
+// doNothing is the work under a claim.
+func doNothing(context.Context, *once.Claim) ([]byte, error) {
+	return []byte(`{"done":true}`), nil
+}
+
+// compareClaims measures both on one endpoint. The first round warms up and does not count.
+func compareClaims(ctx context.Context, work size, e *endpoint, python *powertools) ([]figure, error) {
 	if err := e.tables(ctx, once.TableInput(claimsTable)); err != nil {
 		return nil, err
 	}
@@ -144,26 +67,29 @@ func claimsBeside(ctx context.Context, work size, e *endpoint, python *powertool
 	if err != nil {
 		return nil, err
 	}
+
 	rounds := max(work.rounds, int(work.budget.Seconds()/3))
 	executions := max(100, int(work.budget.Seconds())*pythonPerSecond/rounds/2)
+	goExecutions := 10 * executions // about ten times as fast: both take about the same time
 
-	goExecutions := 10 * executions
 	var ours, theirs, ratios []float64
 	var unitsOurs, unitsTheirs float64
-	for round := range rounds + 1 { // the first one warms up
+	for round := range rounds + 1 {
 		m.take()
 		began := time.Now()
 
-		if err := share(ctx, claimCallers, goExecutions, func(ctx context.Context, n int) error {
-			_, replayed, err := claims.Do(ctx, fmt.Sprintf("go-%d-%d", round, n), nil, func(context.Context, *once.Claim) ([]byte, error) { return []byte(`{"done":true}`), nil })
+		err := share(ctx, claimCallers, goExecutions, func(ctx context.Context, n int) error {
+			_, replayed, err := claims.Do(ctx, fmt.Sprintf("go-%d-%d", round, n), nil, doNothing)
 			if err == nil && replayed {
 				err = errors.New("a new key was replayed")
 			}
 
 			return err
-		}); err != nil {
+		})
+		if err != nil {
 			return nil, fmt.Errorf("%s: claims: %w", e.name, err)
 		}
+
 		rate := float64(goExecutions) / time.Since(began).Seconds()
 		units := m.take()
 
@@ -175,11 +101,16 @@ func claimsBeside(ctx context.Context, work size, e *endpoint, python *powertool
 		if round == 0 {
 			continue
 		}
+
 		theirRate := float64(executions) / c.Seconds
-		ours, theirs, ratios = append(ours, rate), append(theirs, theirRate), append(ratios, rate/theirRate)
-		unitsOurs, unitsTheirs = units/float64(goExecutions), c.WriteUnits/float64(executions)
+		ours = append(ours, rate)
+		theirs = append(theirs, theirRate)
+		ratios = append(ratios, rate/theirRate)
+		unitsOurs = units / float64(goExecutions)
+		unitsTheirs = c.WriteUnits / float64(executions)
 	}
 
+	// docs/internals/benchmarks.md names the figures on DynamoDB Local without a suffix.
 	suffix := e.suffix
 	if suffix == "_dynamodb_local" {
 		suffix = ""
@@ -210,52 +141,4 @@ func claimsBeside(ctx context.Context, work size, e *endpoint, python *powertool
 			about: "write units per execution: Powertools",
 		},
 	}, nil
-}
-
-// unitMeter is the SDK's client; it adds up what the writes of claims consume.
-type unitMeter struct {
-	*dynamodb.Client
-	mu    sync.Mutex
-	units float64
-}
-
-func (m *unitMeter) take() float64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	units := m.units
-	m.units = 0
-
-	return units
-}
-
-func (m *unitMeter) add(c *types.ConsumedCapacity) {
-	if c != nil && c.CapacityUnits != nil {
-		m.mu.Lock()
-		m.units += *c.CapacityUnits
-		m.mu.Unlock()
-	}
-}
-
-// UpdateItem asks for the units.
-func (m *unitMeter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-
-	out, err := m.Client.UpdateItem(ctx, in, opts...)
-	if err == nil {
-		m.add(out.ConsumedCapacity)
-	}
-
-	return out, err
-}
-
-// PutItem asks for the units.
-func (m *unitMeter) PutItem(ctx context.Context, in *dynamodb.PutItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
-	in.ReturnConsumedCapacity = types.ReturnConsumedCapacityTotal
-
-	out, err := m.Client.PutItem(ctx, in, opts...)
-	if err == nil {
-		m.add(out.ConsumedCapacity)
-	}
-
-	return out, err
 }

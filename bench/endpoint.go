@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 
@@ -16,14 +17,15 @@ import (
 	"ratchet/internal/dynamodblocal"
 )
 
-// endpoint is a place where DynamoDB is, with an SDK client of it.
+// endpoint is a DynamoDB, with an SDK client of it.
 type endpoint struct {
 	name string
-	// suffix tells its figures apart: "" for the engine.
+	// suffix ends the names of its figures; "" for the engine.
 	suffix string
-	// url is where others reach it, "" for none.
-	url  string
-	db   *dynamodb.Client
+	// url is its address for other processes; "" if it has none.
+	url string
+	db  *dynamodb.Client
+	// stop ends it and removes its data.
 	stop func() error
 }
 
@@ -39,6 +41,7 @@ func openEngine() (*endpoint, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
+
 	stop := func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }
 
 	return &endpoint{
@@ -46,6 +49,29 @@ func openEngine() (*endpoint, error) {
 		db:   dynamodb.NewFromConfig(engine.AWSConfig()),
 		stop: stop,
 	}, nil
+}
+
+// openSocket serves an embedded engine on a loopback listener.
+func openSocket(context.Context) (*endpoint, error) {
+	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	if err != nil {
+		return nil, err
+	}
+
+	engine, err := embedded.Open(embedded.Config{Dir: dir})
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+
+	web := httptest.NewServer(engine.Handler())
+	e := remote("embedded engine over its socket", web.URL)
+	e.suffix = "_embedded"
+	e.stop = func() error {
+		web.Close()
+		return errors.Join(engine.Close(), os.RemoveAll(dir))
+	}
+
+	return e, nil
 }
 
 // openLocal starts DynamoDB Local, its data in memory.
@@ -60,7 +86,8 @@ func openLocal(ctx context.Context) (*endpoint, error) {
 	return e, nil
 }
 
-// remote is an endpoint over HTTP, reached as AWS would be.
+// remote returns an endpoint that is reached over HTTP, as AWS is. Its transport keeps a
+// connection for each caller; the default one keeps two for a host.
 func remote(name, url string) *endpoint {
 	transport := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // documented
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 512
@@ -77,7 +104,7 @@ func remote(name, url string) *endpoint {
 	}
 }
 
-// tables creates tables.
+// tables creates the tables.
 func (e *endpoint) tables(ctx context.Context, inputs ...*dynamodb.CreateTableInput) error {
 	for _, in := range inputs {
 		if _, err := e.db.CreateTable(ctx, in); err != nil {
@@ -88,7 +115,7 @@ func (e *endpoint) tables(ctx context.Context, inputs ...*dynamodb.CreateTableIn
 	return nil
 }
 
-// median of the values.
+// median returns the median of the values. There must be at least one.
 func median(values []float64) float64 {
 	values = slices.Sorted(slices.Values(values))
 	n := len(values)

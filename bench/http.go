@@ -19,12 +19,13 @@ import (
 	"ratchet/transitions"
 )
 
-// keyedPath is the part of the path on which a request id costs no read.
+// keyedPath is the part of the path on which a request id costs no read: as long as the
+// order's ring has free slots, a new request id cannot have been forgotten.
 var keyedPath = path[:8]
 
-// benchHTTP asks for the same transitions through the Go call, through the API's handler
-// in process (routing, credential, rate, strict JSON, schema, verdict to status), and
-// over a socket with Go's own client.
+// benchHTTP compares three ways to make the same transitions: the Go call, the API's handler
+// in this process (routing, credential, rate, strict JSON, schema, verdict to status), and
+// HTTP over a socket with Go's client.
 func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	dir, err := os.MkdirTemp("", "ratchet-bench-*")
 	if err != nil {
@@ -60,6 +61,7 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	if err != nil {
 		return nil, err
 	}
+
 	web := api.Server(handler)
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }()
@@ -67,9 +69,10 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 		err = errors.Join(err, web.Close())
 		<-served
 	}()
+
 	transport := &http.Transport{MaxIdleConnsPerHost: 512}
 	defer transport.CloseIdleConnections()
-	h := &httpShop{
+	h := &httpBench{
 		b:       b,
 		handler: handler,
 		token:   string(token),
@@ -85,6 +88,8 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 		return nil, fmt.Errorf("HTTP: %w", err)
 	}
 	steps := float64(len(keyedPath))
+
+	// layer is the processor time that a way takes beyond the one below it.
 	layer := func(name, about string, upper, lower measure) figure {
 		spent := make([]float64, len(upper.cpu))
 		for i := range spent {
@@ -112,8 +117,8 @@ func benchHTTP(ctx context.Context, work size) (figures []figure, err error) {
 	}, nil
 }
 
-// httpShop moves orders through three doors.
-type httpShop struct {
+// httpBench moves orders by Go call, by handler and by socket.
+type httpBench struct {
 	b       *server.Backend
 	handler http.Handler
 	client  *http.Client
@@ -121,7 +126,7 @@ type httpShop struct {
 	token   string
 }
 
-func (h *httpShop) way(orders int, name string, move step) way {
+func (h *httpBench) way(orders int, name string, move step) way {
 	id := func(round, order int) transitions.OrderID {
 		return transitions.OrderID(fmt.Sprintf("%s-%d-%d", name, round, order))
 	}
@@ -134,6 +139,7 @@ func (h *httpShop) way(orders int, name string, move step) way {
 					Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 500}},
 					Total: transitions.Money{Amount: 500, Currency: "EUR"},
 				})
+
 				return err
 			})
 		},
@@ -153,7 +159,8 @@ func requestID(id transitions.OrderID, n transitions.TransitionID) string {
 	return fmt.Sprintf("%s-request-%d", id, n)
 }
 
-func (h *httpShop) call(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+// call makes the Go call.
+func (h *httpBench) call(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	r, err := h.b.Orders.Apply(ctx, transitions.Request{
 		OrderID:      id,
 		Event:        keyedPath[n-2],
@@ -167,7 +174,7 @@ func (h *httpShop) call(ctx context.Context, id transitions.OrderID, n transitio
 	return err
 }
 
-func (h *httpShop) request(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) (*http.Request, error) {
+func (h *httpBench) request(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, h.address+"/v1/orders/"+string(id)+"/transitions",
 		bytes.NewReader(fmt.Appendf(nil, `{"event":%q,"transitionId":%d}`, keyedPath[n-2], n)))
 	if err != nil {
@@ -180,12 +187,14 @@ func (h *httpShop) request(ctx context.Context, id transitions.OrderID, n transi
 	return r, nil
 }
 
-func (h *httpShop) handle(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+// handle gives the request to the API's handler.
+func (h *httpBench) handle(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	r, err := h.request(ctx, id, n)
 	if err != nil {
 		return err
 	}
 	r.RemoteAddr = "127.0.0.1:1"
+
 	w := httptest.NewRecorder()
 	h.handler.ServeHTTP(w, r)
 
@@ -196,7 +205,8 @@ func (h *httpShop) handle(ctx context.Context, id transitions.OrderID, n transit
 	return nil
 }
 
-func (h *httpShop) ask(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
+// ask sends the request over the socket.
+func (h *httpBench) ask(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	r, err := h.request(ctx, id, n)
 	if err != nil {
 		return err

@@ -32,8 +32,8 @@ type figure struct {
 	about string
 }
 
-// size says how much work to do: how long ways are compared, in how many rounds at least,
-// and how many orders go the whole path.
+// size says how much to measure. Ways are compared for the budget, and for at least that many
+// rounds; orders is how many orders go the whole path.
 type size struct {
 	budget time.Duration
 	rounds int
@@ -62,23 +62,33 @@ func run(ctx context.Context, out io.Writer) error {
 	if os.Getenv("BENCH_SHORT") != "" {
 		work = size{budget: time.Second, rounds: 1, orders: 200}
 	}
+
 	debug.SetGCPercent(400) // as the ratchet command does
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
 
 	var figures []figure
 	var failed error
-	for _, part := range []func(context.Context, size) ([]figure, error){benchWorkflow, benchCosts, benchEngine, benchLocal, benchClaims, benchHTTP, benchOrders} {
+	for _, part := range []func(context.Context, size) ([]figure, error){
+		benchWorkflow,
+		benchCosts,
+		benchEngine,
+		benchLocal,
+		benchClaims,
+		benchHTTP,
+		benchOrders,
+	} {
 		f, err := part(ctx, work)
 		figures = append(figures, f...)
 
 		if err != nil {
-			failed = errors.Join(failed, err) // what was measured before it is still true
+			failed = errors.Join(failed, err) // print what other parts measured
 		}
 
 		if ctx.Err() != nil {
 			break
 		}
 	}
+
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "%d cores, %s\n", runtime.NumCPU(), runtime.Version())
 
@@ -96,13 +106,14 @@ func runCosts(ctx context.Context, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", part.Name, err)
 		}
+
 		fmt.Fprintf(out, "%s\n\n%s\n", part.Name, table)
 	}
 
 	return nil
 }
 
-// benchCosts measures what a transition consumes.
+// benchCosts measures the capacity units of a transition.
 func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 	u, err := costs.PerTransition(ctx)
 
@@ -127,7 +138,7 @@ func benchEngine(ctx context.Context, work size) (figures []figure, err error) {
 	return parts(ctx, work, e, benchApply, benchConsume, benchTransfers)
 }
 
-// parts measures one thing after the other on an endpoint.
+// parts runs the parts on an endpoint, one after the other, and stops at the first error.
 func parts(ctx context.Context, work size, e *endpoint, all ...func(context.Context, size, *endpoint) ([]figure, error)) (figures []figure, err error) {
 	for _, part := range all {
 		f, err := part(ctx, work, e)
@@ -153,7 +164,8 @@ func benchLocal(ctx context.Context, work size) (figures []figure, err error) {
 	return parts(ctx, work, e, benchApply, benchTransfers)
 }
 
-// writeJSON writes the figures as one flat object.
+// writeJSON writes the figures to the file as one flat object, name to value. Without a name
+// it does nothing.
 func writeJSON(name string, figures []figure) error {
 	if name == "" {
 		return nil

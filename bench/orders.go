@@ -20,6 +20,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+
 	s := &scenario.Session{Plan: scenario.Default(work.orders)}
 
 	b, err := server.Embed(server.Config{
@@ -42,6 +43,7 @@ func benchOrders(ctx context.Context, work size) ([]figure, error) {
 	if n := len(count.Discrepancies); n > 0 {
 		return nil, fmt.Errorf("whole path: %d discrepancies, the first: %+v", n, count.Discrepancies[0])
 	}
+
 	millis := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 	return []figure{

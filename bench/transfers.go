@@ -15,21 +15,24 @@ import (
 )
 
 const (
-	// crowd is how many accounts the transfers of a crowd are among.
+	// crowd is the number of accounts besides the hot ones.
 	crowd           = 100
 	transferCallers = 32
 )
 
-// till is a ledger with the accounts of the benchmarks.
-type till struct {
+// ledgerBench is a ledger with the accounts of the benchmark.
+type ledgerBench struct {
 	*ledger.Ledger
 	db     *dynamodb.Client
 	tables ledger.Tables
-	others []*ledger.Ledger // as other processes have it
+	// others are the same ledger as other processes see it, each with its own cache.
+	others []*ledger.Ledger
 }
 
-func openTill(ctx context.Context, e *endpoint) (*till, error) {
-	t := &till{
+// openLedger creates the tables and the accounts: a crowd that may overdraw, and two hot ones
+// with 1 and 16 shards.
+func openLedger(ctx context.Context, e *endpoint) (*ledgerBench, error) {
+	t := &ledgerBench{
 		db:     e.db,
 		tables: ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"},
 	}
@@ -65,13 +68,15 @@ func openTill(ctx context.Context, e *endpoint) (*till, error) {
 	return t, nil
 }
 
+// account returns the id of an account of the crowd.
 func account(i int) string { return fmt.Sprint("a-", i%crowd) }
 
-// among says from where to where the piece goes.
+// among returns between which accounts a piece moves money.
 type among func(piece int) (from, to string)
 
-// way makes transfers; apart, each caller is a process of its own.
-func (t *till) way(name string, where among, apart bool) way {
+// way makes transfers through the ledger. With apart, each caller has a ledger of its own, as
+// callers in separate processes have.
+func (t *ledgerBench) way(name string, where among, apart bool) way {
 	return way{
 		prepare: func(context.Context, int) error { return nil },
 		do: func(ctx context.Context, round, piece int) error {
@@ -81,7 +86,8 @@ func (t *till) way(name string, where among, apart bool) way {
 				l = t.others[piece%transferCallers]
 			}
 
-			for { // what lost its race too often is sent again, as a caller would
+			// A transfer that lost too many races is sent again, as a caller would do.
+			for {
 				_, err := l.Post(ctx, ledger.Move(fmt.Sprintf("%s/%d/%d", name, round, piece), from, to, 1, "EUR"))
 				if !txn.Retryable(err) || ctx.Err() != nil {
 					return err
@@ -91,9 +97,9 @@ func (t *till) way(name string, where among, apart bool) way {
 	}
 }
 
-// bare is a transfer of the same five items as articles write it: no number of the
-// entry, no balance after it, nothing told apart.
-func (t *till) bare(where among) way {
+// bare makes transfers by a plain TransactWriteItems of the same five items: no sequence
+// numbers, no balance after each entry, no test for a repeat.
+func (t *ledgerBench) bare(where among) way {
 	return way{
 		prepare: func(context.Context, int) error { return nil },
 		do: func(ctx context.Context, round, piece int) error {
@@ -131,7 +137,11 @@ func (t *till) bare(where among) way {
 					"to":         dynamo.S(to),
 					"amount":     dynamo.N(1),
 				}),
-				move(from, -1, "attribute_exists(accountId)"), move(to, 1, "attribute_exists(accountId)"), entry(from, -1), entry(to, 1)}})
+				move(from, -1, "attribute_exists(accountId)"),
+				move(to, 1, "attribute_exists(accountId)"),
+				entry(from, -1),
+				entry(to, 1),
+			}})
 
 			return err
 		},
@@ -141,26 +151,35 @@ func (t *till) bare(where among) way {
 // benchTransfers measures transfers between 2 accounts, among 100, and from 100 to one
 // hot account, plain and with 16 shards, in turns with the bare transaction.
 func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, error) {
-	t, err := openTill(ctx, e)
+	t, err := openLedger(ctx, e)
 	if err != nil {
 		return nil, err
 	}
-	scattered := func(piece int) (string, string) { return account(piece), account(piece*7 + piece/crowd + 1) }
-	apart := func(piece int) (string, string) {
-		if from, to := scattered(piece); from != to {
-			return from, to
+
+	scattered := func(piece int) (string, string) {
+		from, to := account(piece), account(piece*7+piece/crowd+1)
+		if from == to { // a transfer needs two accounts
+			to = account(piece + 1)
 		}
-		return account(piece), account(piece + 1)
+
+		return from, to
 	}
 	between := func(piece int) (string, string) { return account(piece % 2), account(piece%2 ^ 1) }
 	hot := func(id string) among { return func(piece int) (string, string) { return account(piece), id } }
 
-	got, err := turns(ctx, work, transferCallers, max(work.orders/4, transferCallers), t.way("crowd", apart, false), t.bare(apart),
-		t.way("two", between, false), t.way("hot", hot("hot"), false), t.way("sharded", hot("hot-16"), false),
-		t.way("contended", hot("hot"), true), t.way("contended-sharded", hot("hot-16"), true))
+	got, err := turns(ctx, work, transferCallers, max(work.orders/4, transferCallers),
+		t.way("crowd", scattered, false),
+		t.bare(scattered),
+		t.way("two", between, false),
+		t.way("hot", hot("hot"), false),
+		t.way("sharded", hot("hot-16"), false),
+		t.way("contended", hot("hot"), true),
+		t.way("contended-sharded", hot("hot-16"), true),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("transfers on the %s: %w", e.name, err)
 	}
+
 	rate := func(i int) float64 { return median(got[i].rates) }
 
 	return []figure{
@@ -187,7 +206,7 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 			name:  "transfers_per_second_hot_processes" + e.suffix,
 			value: rate(5),
 			unit:  "1/s",
-			about: "into one hot account from as many processes as callers, who see each other's writes only when refused",
+			about: "into one hot account from as many processes as callers, which see each other's writes only by a failed condition",
 		},
 		{
 			name:  "transfers_per_second_hot_16_processes" + e.suffix,

@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// way is one of several ways to do the same work, measured in turns.
+// way is one of several ways to do the same work.
 type way struct {
-	// prepare gets ready for a round, untimed.
+	// prepare prepares a round. Its time does not count.
 	prepare func(ctx context.Context, round int) error
 	// do does one piece of a round's work.
 	do func(ctx context.Context, round, piece int) error
 }
 
-// measure is what the rounds of one way gave, by round.
+// measure holds the figures of one way, by round.
 type measure struct {
 	rates  []float64 // pieces per second
 	cpu    []float64 // processor time of this whole process per piece, in seconds
@@ -26,11 +26,13 @@ type measure struct {
 	bytes  []float64
 }
 
-// turns lets every way do the same number of pieces with the same number of callers,
-// round after round, as long as the budget lasts; in each round in another order, and each
-// starts with a clean heap. The first round warms up and does not count. Figures
-// of one round lie close together, so what else the machine does hits all ways alike;
-// many short rounds and their median leave out what does not.
+// turns lets every way do the same number of pieces with the same number of callers, round
+// after round, until the budget and the smallest number of rounds are used up. The first
+// round warms up and does not count.
+//
+// Other processes disturb the figures. The rounds are short and their ways follow each
+// other closely, in random order, so most disturbances slow all ways of a round alike; the
+// median over the rounds leaves out the others.
 func turns(ctx context.Context, work size, callers, pieces int, ways ...way) ([]measure, error) {
 	out := make([]measure, len(ways))
 	began := time.Now()
@@ -39,10 +41,14 @@ func turns(ctx context.Context, work size, callers, pieces int, ways ...way) ([]
 			if err := ways[n].prepare(ctx, round); err != nil {
 				return nil, err
 			}
-			runtime.GC()
+
+			runtime.GC() // no way pays for the garbage of the one before
 			before := now()
 
-			if err := share(ctx, callers, pieces, func(ctx context.Context, piece int) error { return ways[n].do(ctx, round, piece) }); err != nil {
+			err := share(ctx, callers, pieces, func(ctx context.Context, piece int) error {
+				return ways[n].do(ctx, round, piece)
+			})
+			if err != nil {
 				return nil, err
 			}
 
@@ -55,7 +61,7 @@ func turns(ctx context.Context, work size, callers, pieces int, ways ...way) ([]
 	return out, nil
 }
 
-// moment is what a process has used so far.
+// moment is a time, with what this process has used until then.
 type moment struct {
 	at     time.Time
 	cpu    time.Duration
@@ -78,7 +84,8 @@ func (m *measure) add(from, to moment, pieces float64) {
 	m.bytes = append(m.bytes, float64(to.memory.TotalAlloc-from.memory.TotalAlloc)/pieces)
 }
 
-// share splits the pieces among callers.
+// share splits the pieces among the callers and does them concurrently. It returns the first
+// error.
 func share(ctx context.Context, callers, pieces int, do func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for caller := range callers {
@@ -96,7 +103,7 @@ func share(ctx context.Context, callers, pieces int, do func(context.Context, in
 	return group.Wait()
 }
 
-// ratio is the median of a/b over the rounds.
+// ratio returns the median over the rounds of a/b.
 func ratio(a, b []float64) float64 {
 	ratios := make([]float64, len(a))
 	for i := range ratios {

@@ -154,7 +154,7 @@ func TestEveryWayMovesAnOrderAlongThePath(t *testing.T) {
 		}
 	}()
 
-	s, err := openShop(t.Context(), e)
+	s, err := openOrders(t.Context(), e)
 	if err != nil {
 		t.Fatal(err)
 	}

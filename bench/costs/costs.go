@@ -1,7 +1,7 @@
-// Package costs measures what orders cost at DynamoDB, in capacity units. Everything is
-// really done, on an embedded engine that tells what DynamoDB would bill, failed
-// conditions included; nothing is computed from a formula. The tables are those of
-// docs/costs.md, and a test holds one against the other.
+// Package costs measures what orders cost on DynamoDB, in capacity units. It makes every call
+// on an embedded engine that reports what DynamoDB would bill, failed conditions included;
+// no number comes from a formula. The tables are those of docs/costs.md, and a test compares
+// the two.
 package costs
 
 import (
@@ -33,6 +33,7 @@ type bill struct {
 func (b *bill) add(table string, read, write float64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	b.tables[table] = b.tables[table].plus(Units{Read: read, Write: write})
 }
 
@@ -40,13 +41,14 @@ func (b *bill) add(table string, read, write float64) {
 func (b *bill) take() map[string]Units {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+
 	tables := b.tables
 	b.tables = map[string]Units{}
 
 	return tables
 }
 
-// of is what one call costs in all tables.
+// of makes the call and returns what it cost in all tables together.
 func (b *bill) of(call func() error) (sum Units, err error) {
 	b.take()
 	err = call()
@@ -58,18 +60,19 @@ func (b *bill) of(call func() error) (sum Units, err error) {
 	return sum, err
 }
 
-// lab is an engine with a bill.
-type lab struct {
+// meteredEngine is an embedded engine with a bill.
+type meteredEngine struct {
 	*bill
 	db    *dynamodb.Client
 	close func() error
 }
 
-func openLab(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*lab, error) {
+func openEngine(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*meteredEngine, error) {
 	dir, err := os.MkdirTemp("", "ratchet-costs-*")
 	if err != nil {
 		return nil, err
 	}
+
 	b := &bill{tables: map[string]Units{}}
 
 	engine, err := embedded.Open(embedded.Config{Dir: dir, Log: quiet, Consumed: b.add})
@@ -77,7 +80,7 @@ func openLab(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*lab, e
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 
-	l := &lab{
+	l := &meteredEngine{
 		bill:  b,
 		db:    dynamodb.NewFromConfig(engine.AWSConfig()),
 		close: func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) },
@@ -93,8 +96,8 @@ func openLab(ctx context.Context, tables ...*dynamodb.CreateTableInput) (*lab, e
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// bytes is the size of a table's only item, as DynamoDB counts it.
-func (l *lab) bytes(ctx context.Context, table string) (int64, error) {
+// bytes returns the size of a table's only item, as DynamoDB counts it.
+func (l *meteredEngine) bytes(ctx context.Context, table string) (int64, error) {
 	out, err := l.db.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
 	if err != nil {
 		return 0, err
@@ -103,15 +106,16 @@ func (l *lab) bytes(ctx context.Context, table string) (int64, error) {
 	return aws.ToInt64(out.Table.TableSizeBytes), nil
 }
 
-// Table is a table of measured numbers, in Markdown.
+// Table is a table of measured numbers.
 type Table struct {
 	Head []string
 	Rows [][]string
 }
 
-// String is the table's text.
+// String returns the table in Markdown.
 func (t Table) String() string {
 	var b strings.Builder
+
 	line := func(cells []string) { fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | ")) }
 	line(t.Head)
 
@@ -128,19 +132,20 @@ func (t Table) String() string {
 	return b.String()
 }
 
-// number writes units without a needless fraction.
+// number writes units with one decimal place, unless that is 0.
 func number(v float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", v), ".0") }
 
 // Part is one table and how to measure it.
 type Part struct {
-	// Name is its name in docs/costs.md.
-	Name    string
+	// Name is the table's name in docs/costs.md.
+	Name string
+	// Measure makes the calls and returns the table.
 	Measure func(context.Context) (Table, error)
-	// Exact: every run measures the same.
+	// Exact is set when every run measures the same.
 	Exact bool
 }
 
-// Parts are the tables of docs/costs.md.
+// Parts returns the tables of docs/costs.md in their order there.
 func Parts() []Part {
 	return []Part{
 		{Name: "paths", Measure: Paths, Exact: true},

@@ -32,7 +32,7 @@ func block(t *testing.T, text, name string) (from, to int) {
 	return from + len(mark), from + to
 }
 
-// TestThePageOfCostsIsTrue measures every table of the page again.
+// TestThePageOfCostsIsTrue measures every table of the page again. -update writes the page.
 func TestThePageOfCostsIsTrue(t *testing.T) {
 	raw, err := os.ReadFile(page)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestThePageOfCostsIsTrue(t *testing.T) {
 	text := string(raw)
 	for _, p := range Parts() {
 		if p.Name == "idle" && !*update {
-			continue // takes half a minute
+			continue // it takes half a minute
 		}
 
 		table, err := p.Measure(t.Context())
@@ -70,8 +70,8 @@ func TestThePageOfCostsIsTrue(t *testing.T) {
 	}
 }
 
-// near compares the write units of the sum, which depend on who is faster: a slow
-// machine extends leases and meets more live claims.
+// near compares the sum of the write units, within a quarter. It depends on the speed of the
+// machine: a slow one extends leases and meets more live claims.
 func near(t *testing.T, name, documented string, measured Table) {
 	t.Helper()
 
@@ -81,6 +81,7 @@ func near(t *testing.T, name, documented string, measured Table) {
 	if err != nil {
 		t.Fatalf("%s: the last line is %q", name, lines[len(lines)-1])
 	}
+
 	last := measured.Rows[len(measured.Rows)-1]
 
 	got, err := strconv.ParseFloat(last[len(last)-1], 64)

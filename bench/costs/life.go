@@ -21,10 +21,10 @@ import (
 // livesMeasured is how many orders go the whole path.
 const livesMeasured = 100
 
-// Life is what an order costs from its placing to its delivery: through Step Functions,
-// eight activities, two workers, the stream, its journal, shipping and notifications,
-// with nothing going wrong. Leases cost by the minute and not by the order: see Idle.
-// The sandboxes' tables stand for a bank and a carrier.
+// Life measures what an order costs from its placing to its delivery, when nothing fails:
+// Step Functions, eight activities, two workers, the stream, the journal, shipping and
+// notifications. It leaves out leases, which cost by the minute (see Idle), and the tables
+// of the sandbox bank and carrier, which a real bank and carrier replace.
 func Life(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	s := &scenario.Session{Plan: scenario.Plan{Orders: livesMeasured, Prefix: "o-"}}
@@ -44,6 +44,7 @@ func Life(ctx context.Context) (t Table, err error) {
 	if len(count.Discrepancies) > 0 {
 		return t, fmt.Errorf("%d discrepancies, the first: %+v", len(count.Discrepancies), count.Discrepancies[0])
 	}
+
 	used := b.take()
 	delete(used, backend.Tables.Leases)
 	delete(used, backend.Tables.SandboxCharges)
@@ -53,7 +54,7 @@ func Life(ctx context.Context) (t Table, err error) {
 	return t, nil
 }
 
-// Idle is what two workers without anything to do cost in a minute.
+// Idle measures what two idle workers cost in a minute. It takes 35 seconds.
 func Idle(ctx context.Context) (t Table, err error) {
 	t.Head = []string{"table", "read units", "write units"}
 	b := &bill{tables: map[string]Units{}}
@@ -67,6 +68,8 @@ func Idle(ctx context.Context) (t Table, err error) {
 	if err := backend.Init(ctx); err != nil {
 		return t, err
 	}
+
+	// The first seconds are not counted: the workers register and take their leases.
 	const settle, watched = 5 * time.Second, 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, settle+watched)
 	defer cancel()
@@ -77,8 +80,12 @@ func Idle(ctx context.Context) (t Table, err error) {
 		group.Go(func() error { return backend.Run(ctx, name) })
 	}
 	group.Go(func() error {
-		time.Sleep(settle)
-		b.take()
+		select {
+		case <-time.After(settle):
+			b.take()
+		case <-ctx.Done():
+		}
+
 		return nil
 	})
 
@@ -90,7 +97,8 @@ func Idle(ctx context.Context) (t Table, err error) {
 	return t, nil
 }
 
-// openBackend opens the embedded backend with a bill.
+// openBackend opens an embedded backend whose consumption goes to the bill. The function that
+// it returns closes the backend and removes its data.
 func openBackend(b *bill, hooks server.Events) (*server.Backend, func(), error) {
 	dir, err := os.MkdirTemp("", "ratchet-costs-*")
 	if err != nil {
@@ -110,7 +118,8 @@ func openBackend(b *bill, hooks server.Events) (*server.Backend, func(), error) 
 	return backend, func() { _, _ = backend.Close(), os.RemoveAll(dir) }, nil
 }
 
-// perTable divides what each table consumed, the dearest first, and adds up.
+// perTable returns a row per table with what it consumed, divided by the number given; the
+// most expensive first, and the sum last.
 func perTable(used map[string]Units, by float64) (rows [][]string) {
 	var sum Units
 	row := func(name string, u Units) {

@@ -21,21 +21,21 @@ const (
 	onceTable  = "once"
 )
 
-// rival is another way to make one transition happen once. Every way moves the same
-// order (an id of 36 characters, one line, a total) by one conditional write, and
-// differs in how a repetition is recognized.
+// rival is a way to make one transition happen once. Every way moves the same order (an id of
+// 36 characters, one line, a total) by one conditional write; they differ in how they
+// recognize a repeated request.
 type rival struct {
 	what string
-	// before, when set, prepares the order and is not measured.
+	// before, if set, prepares the order. It is not measured.
 	before func(ctx context.Context) error
-	// move makes the transition to the version, under a key of the request.
+	// move makes the transition to the version, under the key of the request.
 	move func(ctx context.Context, version int, key string) error
 }
 
-// Patterns compares them: the first run, and the same request again.
+// Patterns measures every rival twice: the first request, and the same request again.
 func Patterns(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"pattern", "first run: read", "write", "repeated: read", "write"}}
-	l, err := openLab(ctx, transitions.OrdersTable(ordersTable), dynamo.Table(plainTable, dynamo.TextKey("orderId")), once.TableInput(onceTable))
+	l, err := openEngine(ctx, transitions.OrdersTable(ordersTable), dynamo.Table(plainTable, dynamo.TextKey("orderId")), once.TableInput(onceTable))
 	if err != nil {
 		return t, err
 	}
@@ -90,6 +90,7 @@ func Patterns(ctx context.Context) (Table, error) {
 	return t, nil
 }
 
+// rivals returns our ways, then those that are common elsewhere.
 func rivals(orders *transitions.Orders, p *plain, claims *once.Claims) []rival {
 	return []rival{
 		{
@@ -108,6 +109,7 @@ func rivals(orders *transitions.Orders, p *plain, claims *once.Claims) []rival {
 					Set:    "v = :v",
 					Values: dynamo.Item{":v": dynamo.N(int64(version))},
 				})
+
 				return err
 			},
 		},
@@ -137,7 +139,7 @@ func rivals(orders *transitions.Orders, p *plain, claims *once.Claims) []rival {
 	}
 }
 
-// plain is an order without a ring, for the patterns that keep their traces elsewhere.
+// plain is an order without a ring, for the patterns that keep their records elsewhere.
 type plain struct{ db *dynamodb.Client }
 
 func (p *plain) key() dynamo.Item { return dynamo.Item{"orderId": dynamo.S(string(orderID))} }
@@ -156,7 +158,7 @@ func (p *plain) place(ctx context.Context) error {
 	return err
 }
 
-// part is the transition of the order: to a version, from any before it.
+// part returns the transition of the order to the version, from any version below it.
 func (p *plain) part(version int) *types.Update {
 	return &types.Update{
 		TableName:                 aws.String(plainTable),
@@ -181,6 +183,7 @@ func (p *plain) move(ctx context.Context, version int) error {
 	return err
 }
 
+// readFirst reads the version and writes only if it is lower.
 func (p *plain) readFirst(ctx context.Context, version int, _ string) error {
 	out, err := p.db.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      aws.String(plainTable),
@@ -194,7 +197,7 @@ func (p *plain) readFirst(ctx context.Context, version int, _ string) error {
 	return p.move(ctx, version)
 }
 
-// claim puts a record under the key; it reports false when there is one.
+// claim puts a record under the key. It returns false if there is one already.
 func (p *plain) claim(ctx context.Context, key string) (bool, error) {
 	_, err := p.db.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName:                           aws.String(onceTable),
@@ -210,6 +213,7 @@ func (p *plain) claim(ctx context.Context, key string) (bool, error) {
 	return err == nil, err
 }
 
+// claimed is the record under a key, as large as libraries for idempotency write it.
 func claimed(key, status string) dynamo.Item {
 	return dynamo.Item{
 		"idempotencyKey": dynamo.S("p#" + key),
@@ -218,6 +222,7 @@ func claimed(key, status string) dynamo.Item {
 	}
 }
 
+// claimComplete claims the key, moves the order and completes the record.
 func (p *plain) claimComplete(ctx context.Context, version int, key string) error {
 	mine, err := p.claim(ctx, key)
 	if err != nil || !mine {
@@ -235,6 +240,7 @@ func (p *plain) complete(ctx context.Context, key string) error {
 		ExpressionAttributeNames:  map[string]string{"#s": "status"},
 		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S("COMPLETED")},
 	})
+
 	return err
 }
 
@@ -242,6 +248,8 @@ func recordKey(key string) dynamo.Item {
 	return dynamo.Item{"idempotencyKey": dynamo.S("p#" + key)}
 }
 
+// claimCompleteRead is claimComplete without the item of a failed condition: it reads the
+// record.
 func (p *plain) claimCompleteRead(ctx context.Context, version int, key string) error {
 	mine, err := p.claim(ctx, key)
 	switch {
@@ -255,6 +263,7 @@ func (p *plain) claimCompleteRead(ctx context.Context, version int, key string) 
 	return errors.Join(p.move(ctx, version), p.complete(ctx, key))
 }
 
+// lock claims the key for good and moves the order. A crash in between loses the work.
 func (p *plain) lock(ctx context.Context, version int, key string) error {
 	mine, err := p.claim(ctx, key)
 	if err != nil || !mine {
@@ -264,6 +273,7 @@ func (p *plain) lock(ctx context.Context, version int, key string) error {
 	return p.move(ctx, version)
 }
 
+// transact writes a marker and moves the order in one transaction.
 func (p *plain) transact(ctx context.Context, version int, key string) error {
 	_, err := p.db.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 		{Put: &types.Put{
@@ -275,7 +285,7 @@ func (p *plain) transact(ctx context.Context, version int, key string) error {
 	}})
 	var canceled *types.TransactionCanceledException
 	if errors.As(err, &canceled) {
-		return nil // the marker was there
+		return nil // a repeat: the marker exists
 	}
 
 	return err
@@ -296,12 +306,13 @@ func (p *plain) keySet(ctx context.Context, version int, key string) error {
 	})
 	var failed *types.ConditionalCheckFailedException
 	if errors.As(err, &failed) {
-		return nil
+		return nil // a repeat: the set has the key
 	}
 
 	return err
 }
 
+// fill puts 100 other keys into the order.
 func (p *plain) fill(ctx context.Context) error {
 	for i := range 100 {
 		if err := p.keySet(ctx, i, "8f14e45f-ceea-467f-a1d4-"+fmt.Sprintf("%012d", i)); err != nil {

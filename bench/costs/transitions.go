@@ -16,18 +16,19 @@ const (
 	orderID transitions.OrderID = "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"
 )
 
-// noon is when everything happens: a time's digits are a part of an item's size.
+// noon is the time of every transition. It is fixed because the digits of a time count in the
+// size of an item.
 var noon = time.UnixMilli(1795262400123)
 
-// shop is a lab with orders.
-type shop struct {
-	*lab
+// orderMeter is a metered engine with orders.
+type orderMeter struct {
+	*meteredEngine
 	*transitions.Orders
 	last transitions.Result
 }
 
-func openShop(ctx context.Context, mode transitions.JournalMode) (*shop, error) {
-	l, err := openLab(ctx, transitions.OrdersTable(ordersTable), transitions.JournalTable(journalTable))
+func openOrders(ctx context.Context, mode transitions.JournalMode) (*orderMeter, error) {
+	l, err := openEngine(ctx, transitions.OrdersTable(ordersTable), transitions.JournalTable(journalTable))
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +41,11 @@ func openShop(ctx context.Context, mode transitions.JournalMode) (*shop, error) 
 		Now:          func() time.Time { return noon },
 	})
 
-	return &shop{lab: l, Orders: orders}, err
+	return &orderMeter{meteredEngine: l, Orders: orders}, err
 }
 
-// apply wants a verdict, and says what it cost.
-func (s *shop) apply(ctx context.Context, r transitions.Request, want transitions.Verdict) (Units, error) {
+// apply returns what the request cost. Another verdict than the wanted one is an error.
+func (s *orderMeter) apply(ctx context.Context, r transitions.Request, want transitions.Verdict) (Units, error) {
 	return s.of(func() error {
 		var err error
 		if s.last, err = s.Apply(ctx, r); err == nil && s.last.Verdict != want {
@@ -55,7 +56,8 @@ func (s *shop) apply(ctx context.Context, r transitions.Request, want transition
 	})
 }
 
-func (s *shop) place(ctx context.Context, lines int) (Units, error) {
+// place creates the order with that many lines and returns what it cost.
+func (s *orderMeter) place(ctx context.Context, lines int) (Units, error) {
 	order := transitions.NewOrder{ID: orderID, Total: transitions.Money{Currency: "EUR"}}
 	for i := range lines {
 		line := transitions.Item{SKU: fmt.Sprintf("mug-%02d", i), Quantity: 2, Price: 1250}
@@ -66,8 +68,9 @@ func (s *shop) place(ctx context.Context, lines int) (Units, error) {
 }
 
 // record writes the journal row of the last transition, as the stream's reader does.
-func (s *shop) record(ctx context.Context) error {
+func (s *orderMeter) record(ctx context.Context) error {
 	t := s.last.Transition
+
 	return s.Record(ctx, transitions.Change{
 		Old:        &transitions.Order{TransitionID: t.ID - 1},
 		New:        s.last.Order,
@@ -75,20 +78,22 @@ func (s *shop) record(ctx context.Context) error {
 	})
 }
 
-// life is the way of an order: paid, shipped, delivered, and then sent back so often
-// that the ring is full.
+// life lists the events of an order: paid, shipped, delivered, and then returns, until the ring
+// is full.
 var life = []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.RequestReturn, workflow.RejectReturn,
 	workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn, workflow.RejectReturn, workflow.RequestReturn, workflow.RejectReturn}
 
+// given returns the request for the transition n, with that id.
 func given(n int) transitions.Request {
 	return transitions.Request{OrderID: orderID, Event: life[n-2], TransitionID: transitions.TransitionID(n)}
 }
 
+// keyed returns a request whose transition id is assigned.
 func keyed(event workflow.Event, key transitions.RequestID) transitions.Request {
 	return transitions.Request{OrderID: orderID, Event: event, RequestID: key}
 }
 
-// Paths is what each way of asking for a transition costs, for an order below 1 KB.
+// Paths measures what each way to request a transition costs, for an order below 1 KB.
 func Paths(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"call", "read units", "write units"}}
 	row := func(what string, u Units, err error) error {
@@ -99,10 +104,12 @@ func Paths(ctx context.Context) (Table, error) {
 	return t, errors.Join(streamPaths(ctx, row), transactionalPaths(ctx, row))
 }
 
+// rowFunc adds a row to the table. It returns err.
 type rowFunc = func(what string, u Units, err error) error
 
+// streamPaths measures the calls with a journal that the stream's reader writes.
 func streamPaths(ctx context.Context, row rowFunc) error {
-	s, err := openShop(ctx, transitions.JournalByStream)
+	s, err := openOrders(ctx, transitions.JournalByStream)
 	if err != nil {
 		return err
 	}
@@ -181,8 +188,9 @@ func streamPaths(ctx context.Context, row rowFunc) error {
 	return nil
 }
 
+// transactionalPaths measures the calls that write the journal in the same transaction.
 func transactionalPaths(ctx context.Context, row rowFunc) error {
-	s, err := openShop(ctx, transitions.JournalTransactional)
+	s, err := openOrders(ctx, transitions.JournalTransactional)
 	if err != nil {
 		return err
 	}
@@ -202,12 +210,13 @@ func transactionalPaths(ctx context.Context, row rowFunc) error {
 	return row("the same again (replayed)", u, err)
 }
 
-// kind is a kind of order whose growth is measured.
+// kind describes orders whose growth is measured.
 type kind struct {
 	what  string
 	lines int
-	named bool // every request carries a request id
-	// address is filled in before the payment.
+	// named orders get a request id with every request.
+	named bool
+	// address says that an address is set before the payment.
 	address bool
 }
 
@@ -218,7 +227,7 @@ var kinds = []kind{
 	{what: "ten lines", lines: 10},
 }
 
-// Sizes is how an order grows with its transitions, and what each of them costs.
+// Sizes measures how an order grows with its transitions, and what each of them costs.
 func Sizes(ctx context.Context) (Table, error) {
 	t := Table{Head: []string{"transition"}}
 	for n := range len(life) + 1 {
@@ -240,8 +249,9 @@ func Sizes(ctx context.Context) (Table, error) {
 	return t, nil
 }
 
+// grow returns the cells of one column: size and cost after each transition.
 func (k kind) grow(ctx context.Context) (cells []string, err error) {
-	s, err := openShop(ctx, transitions.JournalByStream)
+	s, err := openOrders(ctx, transitions.JournalByStream)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +295,9 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 		if k.named {
 			r.RequestID = transitions.RequestID(fmt.Sprintf("key-%d", n))
 		}
-		// A request id that the ring may have forgotten is looked for in the journal.
+
+		// Apply looks in the journal for a request id that the ring may have forgotten, and
+		// needs the journal to be complete.
 		if err := s.record(ctx); err != nil {
 			return nil, err
 		}
@@ -303,10 +315,10 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 	return cells, nil
 }
 
-// PerTransition is the average over the transitions of an order with one line, from its
-// payment until its ring is full, ids given.
+// PerTransition measures the average cost of a transition: an order with one line, from its
+// payment until its ring is full, with given ids.
 func PerTransition(ctx context.Context) (average Units, err error) {
-	s, err := openShop(ctx, transitions.JournalByStream)
+	s, err := openOrders(ctx, transitions.JournalByStream)
 	if err != nil {
 		return average, err
 	}

@@ -1,6 +1,7 @@
-// Command reconcile measures `ratchet reconcile` on many lines: it fills the tables of a
-// `ratchet dev` of its own with payments, their transfers and a processor's file with
-// planted differences, runs the command, and prints its time and its peak memory.
+// Command reconcile measures `ratchet reconcile` on a large file. It starts a `ratchet dev`,
+// stores payments with their transfers, writes a processor's file with planted differences,
+// runs the command, and prints its time and its peak memory. It fails if the command finds
+// another number of differences.
 //
 //	go run ./bench/reconcile -lines 1000000
 package main
@@ -30,7 +31,7 @@ import (
 
 const (
 	perPayment = 20  // captures of one payment
-	every      = 997 // one line in so many is wrong
+	every      = 997 // one line of this many is wrong
 )
 
 func main() {
@@ -67,20 +68,25 @@ func run(ctx context.Context, lines int) error {
 	if err != nil {
 		return err
 	}
+
 	file := filepath.Join(dir, "processor.csv")
 
 	wrong, err := fill(ctx, b, file, lines)
 	if err != nil {
 		return err
 	}
-	began := time.Now()
 
+	began := time.Now()
 	cmd := exec.CommandContext(ctx, bin, "reconcile", "--endpoint-url", endpoint, "--file", file, "--json")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
+
+	// Exit status 1 says that there are differences.
 	if code := cmd.ProcessState.ExitCode(); code != 1 {
 		return fmt.Errorf("exit status %d, want 1: %w", code, err)
 	}
+
+	// One JSON line per difference, and the totals last.
 	all := strings.Split(strings.TrimSpace(string(out)), "\n")
 	usage, _ := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	fmt.Printf("%d lines in %s, peak memory %d MB; %d of %d planted differences found\n%s\n",
@@ -93,7 +99,7 @@ func run(ctx context.Context, lines int) error {
 	return nil
 }
 
-// dev starts `ratchet dev` and returns its endpoint.
+// dev starts `ratchet dev` and returns its endpoint, and a function that stops it.
 func dev(ctx context.Context, bin, data string) (endpoint string, end func(), err error) {
 	cmd := exec.CommandContext(ctx, bin, "dev", "--json", "--data", data, "--listen", "127.0.0.1:0", "--log-level", "error")
 
@@ -124,16 +130,18 @@ func dev(ctx context.Context, bin, data string) (endpoint string, end func(), er
 	return banner.Endpoint, end, nil
 }
 
-// fill writes the file, and the payments and transfers behind its lines as this module
-// stores them; it returns how many lines do not fit.
+// fill writes the processor's file, and stores the payments and transfers that belong to its
+// lines. It returns how many lines carry a wrong amount.
 func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong int, err error) {
 	file, err := os.Create(name)
 	if err != nil {
 		return 0, err
 	}
 	defer file.Close()
+
 	text := bufio.NewWriter(file)
 	fmt.Fprintln(text, "key,kind,amount,currency,state")
+
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
 
@@ -141,31 +149,21 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 		var steps []types.AttributeValue
 		var transfers []types.WriteRequest
 		id := fmt.Sprint("p-", i/perPayment)
+
 		for n := range min(perPayment, lines-i) {
 			step := fmt.Sprint("c-", n)
-			amount, said := int64(100+n), int64(100+n)
+			amount := int64(100 + n)
+			reported := amount
 			if (i+n)%every == 0 {
 				wrong++
-				said++
+				reported++
 			}
-			fmt.Fprintf(text, "%s/%s,capture,%d,EUR,succeeded\n", id, step, said)
-			steps = append(steps, dynamo.M(dynamo.Item{
-				"id":      dynamo.S(step),
-				"kind":    dynamo.S(string(payments.Capturing)),
-				"amount":  dynamo.N(amount),
-				"outcome": dynamo.S(string(payments.Succeeded)),
-				"at":      dynamo.N(1),
-			}))
-			transfers = append(transfers, put(dynamo.Item{
-				"transferId": dynamo.S(id + "/" + step + "#payment"),
-				"currency":   dynamo.S("EUR"),
-				"at":         dynamo.N(1),
-				"reference":  dynamo.S("payment " + string(payments.Capturing)),
-				"legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
-					dynamo.M(dynamo.Item{"account": dynamo.S("clearing"), "amount": dynamo.N(-amount)}),
-					dynamo.M(dynamo.Item{"account": dynamo.S("shop"), "amount": dynamo.N(amount)})}},
-			}))
+
+			fmt.Fprintf(text, "%s/%s,capture,%d,EUR,succeeded\n", id, step, reported)
+			steps = append(steps, captureStep(step, amount))
+			transfers = append(transfers, captureTransfer(id, step, amount))
 		}
+
 		payment := dynamo.Item{
 			"paymentId": dynamo.S(id),
 			"currency":  dynamo.S("EUR"),
@@ -173,10 +171,13 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 			"steps":     &types.AttributeValueMemberL{Value: steps},
 		}
 		group.Go(func() error {
-			_, err := b.DynamoDB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{RequestItems: map[string][]types.WriteRequest{
-				b.Tables.Payments:         {put(payment)},
-				b.Tables.Ledger.Transfers: transfers,
-			}})
+			_, err := b.DynamoDB.BatchWriteItem(ctx, &dynamodb.BatchWriteItemInput{
+				RequestItems: map[string][]types.WriteRequest{
+					b.Tables.Payments:         {put(payment)},
+					b.Tables.Ledger.Transfers: transfers,
+				},
+			})
+
 			return err
 		})
 
@@ -185,7 +186,7 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 		}
 
 		if ctx.Err() != nil {
-			break
+			break // a write failed: Wait returns its error
 		}
 	}
 
@@ -194,6 +195,31 @@ func fill(ctx context.Context, b *server.Backend, name string, lines int) (wrong
 	}
 
 	return wrong, text.Flush()
+}
+
+// captureStep is a step of a payment, as package payments stores it.
+func captureStep(id string, amount int64) types.AttributeValue {
+	return dynamo.M(dynamo.Item{
+		"id":      dynamo.S(id),
+		"kind":    dynamo.S(string(payments.Capturing)),
+		"amount":  dynamo.N(amount),
+		"outcome": dynamo.S(string(payments.Succeeded)),
+		"at":      dynamo.N(1),
+	})
+}
+
+// captureTransfer is the transfer of that step, as package ledger stores it.
+func captureTransfer(payment, step string, amount int64) types.WriteRequest {
+	return put(dynamo.Item{
+		"transferId": dynamo.S(payment + "/" + step + "#payment"),
+		"currency":   dynamo.S("EUR"),
+		"at":         dynamo.N(1),
+		"reference":  dynamo.S("payment " + string(payments.Capturing)),
+		"legs": &types.AttributeValueMemberL{Value: []types.AttributeValue{
+			dynamo.M(dynamo.Item{"account": dynamo.S("clearing"), "amount": dynamo.N(-amount)}),
+			dynamo.M(dynamo.Item{"account": dynamo.S("shop"), "amount": dynamo.N(amount)}),
+		}},
+	})
 }
 
 func put(item dynamo.Item) types.WriteRequest {

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// capture is an SDK client that keeps the last UpdateItem input sent through it, so that a
+// baseline can send exactly that call.
+type capture struct {
+	*dynamodb.Client
+	last *dynamodb.UpdateItemInput
+	// discard answers with a failed condition instead of sending the update.
+	discard bool
+}
+
+// UpdateItem keeps the input and sends it. With discard nothing is sent, and the caller gets
+// a ConditionalCheckFailedException without an item.
+func (c *capture) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	c.last = in
+	if c.discard {
+		return nil, &types.ConditionalCheckFailedException{}
+	}
+
+	return c.Client.UpdateItem(ctx, in, opts...)
+}
