@@ -104,24 +104,35 @@ func (l *Ledger) readShards(ctx context.Context, id string) ([]*Account, error) 
 		return []*Account{first}, nil
 	}
 
-	in := &dynamodb.TransactGetItemsInput{}
+	var gets []types.TransactGetItem
 	for shard := range first.Shards {
-		in.TransactItems = append(in.TransactItems, types.TransactGetItem{Get: &types.Get{
+		gets = append(gets, types.TransactGetItem{Get: &types.Get{
 			TableName: &l.cfg.Tables.Accounts,
 			Key:       accountKey(shardKey(id, shard)),
 		}})
 	}
 
+	all, err := l.readTogether(ctx, "account", id, gets)
+	if err != nil {
+		return nil, err
+	}
+
+	return decodeShards(id, all)
+}
+
+// readTogether reads items at one moment. What and id name them in the error.
+func (l *Ledger) readTogether(ctx context.Context, what, id string, gets []types.TransactGetItem) ([]types.ItemResponse, error) {
+	in := &dynamodb.TransactGetItemsInput{TransactItems: gets}
 	for attempt := 1; ; attempt++ {
 		out, err := l.cfg.DynamoDB.TransactGetItems(ctx, in)
 		var canceled *types.TransactionCanceledException
 		switch {
 		case err == nil:
-			return decodeShards(id, out.Responses)
+			return out.Responses, nil
 		case !errors.As(err, &canceled) || attempt == l.cfg.Attempts:
-			return nil, fmt.Errorf("read account %s: %w", id, err)
+			return nil, fmt.Errorf("read %s %s: %w", what, id, err)
 		case !waitBeforeRetry(ctx, attempt): // the read conflicts with a transfer
-			return nil, contended(ctx, "read account", id)
+			return nil, contended(ctx, "read "+what, id)
 		}
 	}
 }

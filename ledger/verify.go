@@ -68,14 +68,15 @@ type verification struct {
 }
 
 // Verify checks that every transfer sums to zero and has exactly its entries, that the
-// entries of every account are numbered without a gap and end in its balance, that each of
-// these entries belongs to a transfer, and that every account holds what its active holds
-// have left. It does not look at entries beyond the last one that an account has counted,
-// nor at entries of accounts that do not exist.
+// entries of every account are numbered without a gap and end in its balance, that every
+// account holds what its active holds have left, and that every entry of the table is one
+// of its transfer's, also beyond the last one that its account has counted, and also if
+// its account does not exist.
 //
-// It reads all tables page by page and writes nothing. Transfers may go on: each shard is
-// compared as it was when it was read. Found is called with each contradiction; its error
-// ends the call. Step, if not nil, is called with the progress.
+// It reads all tables page by page and writes nothing; its memory does not grow with the
+// tables. Transfers may go on: each shard is compared as it was when it was read. Found is
+// called with each contradiction; its error ends the call. Step, if not nil, is called with
+// the progress.
 func (l *Ledger) Verify(ctx context.Context, found func(Finding) error, step func(Proof)) (Proof, error) {
 	if step == nil {
 		step = func(Proof) {}
@@ -86,6 +87,10 @@ func (l *Ledger) Verify(ctx context.Context, found func(Finding) error, step fun
 	err := v.scan(l.cfg.Tables.Transfers, v.transfers)
 	if err == nil {
 		err = v.scan(l.cfg.Tables.Accounts, v.accounts)
+	}
+
+	if err == nil {
+		err = v.scan(l.cfg.Tables.Entries, v.origins)
 	}
 
 	if err != nil {

@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"fmt"
-
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
@@ -53,10 +51,6 @@ func (v *verification) chain(a *Account) error {
 			return v.found(kindChain, key, "", "entry %d is missing", last.Sequence+1)
 		}
 
-		if err := v.origins(key, page); err != nil {
-			return err
-		}
-
 		for _, e := range page {
 			v.proof.Entries++
 			if e.Sequence != last.Sequence+1 || e.Balance != last.Balance+e.Amount {
@@ -70,40 +64,6 @@ func (v *verification) chain(a *Account) error {
 
 	if last.Balance != a.Balance {
 		return v.found(kindBalance, key, "", "the balance is %d, the entries sum to %d", a.Balance, last.Balance)
-	}
-
-	return nil
-}
-
-// origins checks that each entry is one of its transfer's.
-func (v *verification) origins(key string, page []Entry) error {
-	var keys []dynamo.Item
-	wanted := map[string]bool{} // transfers that keys contains
-	for _, e := range page {
-		if !wanted[e.TransferID] {
-			wanted[e.TransferID] = true
-			keys = append(keys, transferKey(e.TransferID))
-		}
-	}
-
-	items, err := v.getAll(v.cfg.Tables.Transfers, keys)
-	if err != nil {
-		return err
-	}
-
-	made := map[string]bool{}
-	for _, item := range items {
-		for _, p := range decodePosted(item).Postings {
-			made[fmt.Sprint(dynamo.Text(item, "transferId"), p)] = true
-		}
-	}
-
-	for _, e := range page {
-		if !made[fmt.Sprint(e.TransferID, e.Posting)] {
-			if err := v.found(kindForeign, key, e.TransferID, "entry %d is not one of the transfer's", e.Sequence); err != nil {
-				return err
-			}
-		}
 	}
 
 	return nil

@@ -72,6 +72,101 @@ func TestVerifyFindsEveryManipulation(t *testing.T) {
 	}
 }
 
+// TestVerifyFindsEveryEntryWithoutItsTransfer plants entries where no account's own entries
+// lead to them. Each must be found, and named by its account, number and transfer.
+func TestVerifyFindsEveryEntryWithoutItsTransfer(t *testing.T) {
+	for _, c := range []struct {
+		name, account string
+		sequence      int64
+		transfer      string
+		want          string
+	}{
+		{
+			name:    "after the account's last entry, of a transfer that never was",
+			account: "bob", sequence: 2, transfer: "never",
+			want: "foreign bob never: entry 2 is 77: there is no such transfer; the account's last entry is 1",
+		},
+		{
+			name:    "after the account's last entry, of a transfer that has other entries",
+			account: "bob", sequence: 9, transfer: "t-1",
+			want: "foreign bob t-1: entry 9 is 77: it is not one of the transfer's; the account's last entry is 1",
+		},
+		{
+			name:    "before the account's first entry",
+			account: "bob", sequence: 0, transfer: "never",
+			want: "foreign bob never: entry 0 is 77: there is no such transfer; the account's last entry is 1",
+		},
+		{
+			name:    "of an account that does not exist",
+			account: "ghost", sequence: 1, transfer: "never",
+			want: "foreign ghost never: entry 1 is 77: there is no such transfer; there is no such account",
+		},
+		{
+			name:    "of a shard that the account does not have",
+			account: "bob#3", sequence: 1, transfer: "t-1",
+			want: "foreign bob#3 t-1: entry 1 is 77: it is not one of the transfer's; there is no such account",
+		},
+		{
+			name:    "without the name of a transfer",
+			account: "bob", sequence: 2, transfer: "",
+			want: "foreign bob : entry 2 is 77: there is no such transfer; the account's last entry is 1",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := newBank(t)
+			b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+			b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
+			if _, err := b.Post(t.Context(), ledger.Move("t-1", "alice", "bob", 300, "EUR")); err != nil {
+				t.Fatal(err)
+			}
+
+			b.tamper(t, "ledger", item{"accountId": str(c.account), "sequence": num(c.sequence)},
+				"SET #amount = :v, balance = :v, transferId = :t", item{":v": num(77), ":t": str(c.transfer)})
+
+			var got []string
+			proof, err := b.Verify(t.Context(), func(f ledger.Finding) error {
+				got = append(got, fmt.Sprintf("%s %s %s: %s", f.Kind, f.Account, f.Transfer, f.Detail))
+				return nil
+			}, nil)
+			if err != nil || !slices.Equal(got, []string{c.want}) || proof.Findings != 1 {
+				t.Errorf("found %q, want %q; %+v, %v", got, c.want, proof, err)
+			}
+		})
+	}
+}
+
+// TestVerifyFindsOrphansAfterABrokenChain plants them behind another contradiction of the
+// same account.
+func TestVerifyFindsOrphansAfterABrokenChain(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
+	for i := range 4 {
+		if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("t-", i+1), "alice", "bob", 10, "EUR")); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	b.remove(t, "ledger", item{"accountId": str("bob"), "sequence": num(1)})
+	for _, n := range []int64{4, 5} { // one that the account has counted, one that it has not
+		b.tamper(t, "ledger", item{"accountId": str("bob"), "sequence": num(n)}, "SET transferId = :t", item{":t": str("never")})
+	}
+
+	var orphans []string
+	_, err := b.Verify(t.Context(), func(f ledger.Finding) error {
+		if f.Transfer == "never" {
+			orphans = append(orphans, f.Kind+" "+f.Account)
+		}
+
+		return nil
+	}, nil)
+	if err != nil || !slices.Equal(orphans, []string{"foreign bob", "foreign bob"}) {
+		t.Errorf("found %q, %v", orphans, err)
+	}
+}
+
 func TestVerifyRunsDuringTransfers(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 100_000)

@@ -20,7 +20,8 @@ func ledgerVerify(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify", Short: "Prove that the ledger adds up", Args: cobra.NoArgs,
 		Long: "Proves that every transfer sums to zero and is exactly its entries, that the entries of every\n" +
-			"account are a chain that ends in its balance, and that what is held is what the holds say.\n" +
+			"account are a chain that ends in its balance, that what is held is what the holds say, and that\n" +
+			"no entry is without its transfer.\n" +
 			"Reads all tables a page at a time and writes nothing; transfers may go on meanwhile. Exit\n" +
 			"status 1 on any contradiction.",
 		RunE: func(c *cobra.Command, _ []string) error {
