@@ -102,21 +102,21 @@ one=(-DEXECUTIONS=1 -DCANCELLER -DTOUCHER -DSTEPS=2)
 
 echo "# The protocol: nothing wrong in any state"
 holds "two executions, an outside request, gaps" "${two[@]}"
-holds "two executions, canceller, 1 loss" -DEXECUTIONS=2 -DCANCELLER -DFAULTS=1 -DIN_ORDER
+holds "two executions, canceler, 1 loss" -DEXECUTIONS=2 -DCANCELLER -DFAULTS=1 -DIN_ORDER
 holds "two executions with request ids, outside request, 1 loss" -DEXECUTIONS=2 -DKEYED -DTOUCHER -DSTEPS=2 -DFAULTS=1 -DGAPS
-holds "execution, canceller, outside request, 1 loss" "${one[@]}" -DFAULTS=1
-holds "execution, canceller, If-Match, 1 loss" -DEXECUTIONS=1 -DCANCELLER -DMATCHER -DSTEPS=2 -DFAULTS=1
-holds "execution, canceller, 3 losses, ring of 3" -DEXECUTIONS=1 -DCANCELLER -DFAULTS=3 -DRING=3
-holds "late arrivals: execution, canceller, 2 losses" -DEXECUTIONS=1 -DCANCELLER -DFAULTS=2 -DLATE
+holds "execution, canceler, outside request, 1 loss" "${one[@]}" -DFAULTS=1
+holds "execution, canceler, If-Match, 1 loss" -DEXECUTIONS=1 -DCANCELLER -DMATCHER -DSTEPS=2 -DFAULTS=1
+holds "execution, canceler, 3 losses, ring of 3" -DEXECUTIONS=1 -DCANCELLER -DFAULTS=3 -DRING=3
+holds "late arrivals: execution, canceler, 2 losses" -DEXECUTIONS=1 -DCANCELLER -DFAULTS=2 -DLATE
 holds "late arrivals, no gaps: a refusal stays a refusal" -DEXECUTIONS=2 -DTOUCHER -DSTEPS=2 -DFAULTS=1 -DLATE -DSTRICT -DIN_ORDER
-ends "execution, canceller, outside request, 1 loss" "${one[@]}" -DFAULTS=1
+ends "execution, canceler, outside request, 1 loss" "${one[@]}" -DFAULTS=1
 if [[ ${1:-} == --large ]]; then
   holds "two executions, an outside request, gaps, 1 loss" -DEXECUTIONS=2 -DTOUCHER -DFAULTS=1 -DGAPS -DIN_ORDER
   holds "two executions, an outside request, journal in any order" -DEXECUTIONS=2 -DTOUCHER -DFAULTS=0 -DGAPS
-  holds "two executions, canceller, 2 losses" -DEXECUTIONS=2 -DCANCELLER -DFAULTS=2 -DIN_ORDER
-  holds "execution, canceller, outside request, 2 losses" "${one[@]}" -DFAULTS=2
-  holds "execution, canceller, If-Match, 2 losses" -DEXECUTIONS=1 -DCANCELLER -DMATCHER -DSTEPS=2 -DFAULTS=2
-  holds "late arrivals: execution, canceller, outside request" "${one[@]}" -DFAULTS=1 -DLATE
+  holds "two executions, canceler, 2 losses" -DEXECUTIONS=2 -DCANCELLER -DFAULTS=2 -DIN_ORDER
+  holds "execution, canceler, outside request, 2 losses" "${one[@]}" -DFAULTS=2
+  holds "execution, canceler, If-Match, 2 losses" -DEXECUTIONS=1 -DCANCELLER -DMATCHER -DSTEPS=2 -DFAULTS=2
+  holds "late arrivals: execution, canceler, outside request" "${one[@]}" -DFAULTS=1 -DLATE
 fi
 
 echo "# What the model reaches"

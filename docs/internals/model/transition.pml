@@ -10,7 +10,7 @@
  * Clients (each can be switched off, see check.sh):
  *   executions   two of one state machine: ids computed, the same requests twice,
  *                and a redrive at the end that starts from the first request again
- *   canceller    a request id, the transition id allotted
+ *   canceler    a request id, the transition id assigned
  *   toucher      the same, with an event that leaves the state as it is
  *   matcher      a request id and If-Match
  *
