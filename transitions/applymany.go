@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// Outcome is the answer to one request of ApplyMany: a result, or an error.
+// Outcome is the answer to one request of [Orders.ApplyMany]. If Err is set, the result is
+// empty.
 type Outcome struct {
 	Result
 	Err error `json:"-"`
@@ -16,10 +17,13 @@ type Outcome struct {
 const maxConcurrency = 1024
 
 // ApplyMany applies requests, up to concurrency (1 to 1,024) at a time, and returns
-// their outcomes by index. Requests of one order are applied one after the other, as
-// they stand in the list; orders do not wait for each other. A refusal does not stop
-// its order, an error does: the order's later requests end in ErrNotSent, and the rest
-// of the list may be sent again. The error returned is about the call itself.
+// their outcomes by index. Requests of one order are applied one after the other, in the
+// order of the list; different orders do not wait for each other.
+//
+// A refusal is a verdict and does not stop an order's later requests. An error does: they
+// end in ErrNotSent, because applying them could take the place of the failed one, and
+// can be sent again, after the failed one. ApplyMany itself fails only with
+// ErrInvalidRequest, if concurrency is out of range.
 func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency int) ([]Outcome, error) {
 	if concurrency < 1 || concurrency > maxConcurrency {
 		return nil, fmt.Errorf("apply %d requests: %w: concurrency %d: 1 to %d", len(requests), ErrInvalidRequest, concurrency, maxConcurrency)
@@ -54,7 +58,8 @@ func (o *Orders) ApplyMany(ctx context.Context, requests []Request, concurrency 
 	return outcomes, nil
 }
 
-// applyInTurn applies one order's requests.
+// applyInTurn applies the requests of one order, which have these indices, until one ends
+// in an error.
 func (o *Orders) applyInTurn(ctx context.Context, requests []Request, indices []int, outcomes []Outcome) {
 	for n, i := range indices {
 		r := requests[i]
@@ -76,6 +81,7 @@ func (o *Orders) applyInTurn(ctx context.Context, requests []Request, indices []
 	}
 }
 
+// notSent returns the error of a request that was not sent. The cause may be nil.
 func notSent(r Request, cause error) error {
 	return &Error{Order: r.OrderID, Event: r.Event, TransitionID: r.TransitionID, Err: errors.Join(ErrNotSent, cause)}
 }

@@ -15,8 +15,8 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// The bounds of an order's content. Full on all sides an order has less than 310 KB;
-// DynamoDB takes 400.
+// The bounds of an order's content. An order that has reached all of them is smaller
+// than 310 KB. DynamoDB's limit is 400 KB.
 const (
 	maxAdded     = 100                   // lines in one AddItems
 	maxNotes     = 100                   // notes in an order
@@ -38,10 +38,10 @@ const (
 
 func addressAttribute(kind string) string { return kind + "Address" }
 
-// Address is where to send goods or bills: 1 to 32 fields whose names (1 to 64
-// characters of A-Z a-z 0-9 _ . -) and meaning are the caller's, each with up to 512
-// bytes of text, at most 4 KB together. It is kept as it comes and prints as
-// "[address]", so that no log or error shows where somebody lives.
+// Address is where goods or bills are sent: 1 to 32 fields, at most 4 KB together. The
+// caller chooses the names of the fields (1 to 64 characters of A-Z a-z 0-9 _ . -) and
+// their meaning; each has up to 512 bytes of text. An address is stored unchanged. It
+// prints as "[address]", so that no log or error shows where a person lives.
 type Address map[string]string
 
 func (Address) String() string { return "[address]" }
@@ -52,14 +52,14 @@ func (Address) GoString() string { return "[address]" }
 // LogValue hides the address from slog.
 func (Address) LogValue() slog.Value { return slog.StringValue("[address]") }
 
-// Note is a remark about an order. Its text prints as "[note]": people write names
-// into notes.
+// Note is a remark about an order. It prints as "[note]", because people write names into
+// notes.
 type Note struct {
 	// At is when it was added; AddNote sets it.
 	At time.Time `json:"at,omitzero"`
 	// By says who wrote it: up to 128 bytes, may be empty.
 	By string `json:"by,omitempty"`
-	// Text: 1 to 1,000 bytes of UTF-8.
+	// Text is 1 to 1,000 bytes of UTF-8.
 	Text string `json:"text"`
 }
 
@@ -71,14 +71,18 @@ func (Note) GoString() string { return "[note]" }
 // LogValue hides the note from slog.
 func (Note) LogValue() slog.Value { return slog.StringValue("[note]") }
 
-var (
-	fieldRule = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
-	// reasons that an edit of an order in the right state is refused
+// fieldRule matches the name of an address's field.
+var fieldRule = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// The reasons why an edit is refused although the order is in the right state.
+const (
 	noSuchLine    = "the order has no line with this sku"
 	negativeTotal = "the total would be below 0"
 	noTotal       = "the order has no total that could be adjusted"
 )
 
+// validate checks a line of an edit. Its ErrInvalidRequest names the first field that
+// breaks a rule.
 func (i Item) validate(field string) error {
 	switch {
 	case !skuRule.MatchString(i.SKU):
@@ -98,21 +102,24 @@ func (i Item) value() types.AttributeValue {
 	return dynamo.M(image{"sku": dynamo.S(i.SKU), "quantity": dynamo.N(i.Quantity), "price": dynamo.N(i.Price)})
 }
 
-// cost is what the line costs; an error when that is beyond every total (Create
-// bounds neither quantity nor price from above).
+// cost returns the price of all pieces of the line. It returns a LimitError if that is
+// more than any total may be: Create sets no upper bound for quantity and price.
 func (i Item) cost() (int64, error) {
 	if i.Price > 0 && i.Quantity > maxAmount/i.Price {
 		return 0, &LimitError{What: "total.amount", Limit: maxAmount}
 	}
+
 	return i.Quantity * i.Price, nil
 }
 
+// parts returns the fields of the line, for a digest.
 func (i Item) parts() []string {
 	return []string{i.SKU, strconv.FormatInt(i.Quantity, 10), strconv.FormatInt(i.Price, 10)}
 }
 
-// moveTotal adds delta to the order's total, which must stay between 0 and maxAmount.
-// With the order at hand it says why it would not.
+// moveTotal adds delta to the order's total, which must stay between 0 and maxAmount. If
+// the order is known and its total does not allow that, moveTotal returns the refusal.
+// Without the order (nil) only the condition of the write decides.
 func (d draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 	if order != nil {
 		switch sum := order.Total.Amount + delta; {
@@ -125,6 +132,8 @@ func (d draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 		}
 	}
 
+	// A condition cannot calculate, so the sum is compared by moving delta to the other
+	// side.
 	amount := d.Name("total") + "." + d.Name("amount")
 	switch {
 	case delta < 0:
@@ -139,6 +148,7 @@ func (d draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 	return 0, "", nil
 }
 
+// addItems is the change of [Orders.AddItems].
 type addItems struct{ lines []Item }
 
 func (c *addItems) validate() error {
@@ -183,7 +193,7 @@ func (c *addItems) plan(order *Order, d draft) (Verdict, string, error) {
 		if err != nil {
 			return 0, "", err
 		}
-		delta += cost // at most 100 times maxAmount
+		delta += cost // cannot overflow: at most 100 times maxAmount
 	}
 
 	if delta > maxAmount {
@@ -194,7 +204,8 @@ func (c *addItems) plan(order *Order, d draft) (Verdict, string, error) {
 	return d.moveTotal(order, delta)
 }
 
-// pin requires that line i is still what the plan took it for, and returns its path.
+// pin adds the condition that the order's line i is still this one, and returns the
+// line's path. Other edits may have removed lines since the order was read.
 func (d draft) pin(i int, line Item) string {
 	path := d.Name("items") + "[" + strconv.Itoa(i) + "]"
 	d.If(path + "." + d.Name("sku") + " = " + d.Value(dynamo.S(line.SKU)))
@@ -204,6 +215,7 @@ func (d draft) pin(i int, line Item) string {
 	return path
 }
 
+// changeItem is the change of [Orders.ChangeItem].
 type changeItem struct{ line Item }
 
 func (c *changeItem) validate() error { return c.line.validate("item") }
@@ -234,18 +246,21 @@ func (c *changeItem) plan(order *Order, d draft) (Verdict, string, error) {
 	return d.moveTotal(order, after-before)
 }
 
+// removeItem is the change of [Orders.RemoveItem].
 type removeItem struct{ sku string }
 
 func (c *removeItem) validate() error {
 	if !skuRule.MatchString(c.sku) {
 		return fmt.Errorf("%w: sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest)
 	}
+
 	return nil
 }
+
 func (c *removeItem) content() digest { return digestOf(c.sku) }
 func (c *removeItem) blind() bool     { return false }
 
-// maxRemoved bounds how many lines one write takes out: expressions have 4 KB.
+// maxRemoved is the most lines that one write removes. Expressions are limited to 4 KB.
 const maxRemoved = 20
 
 func (c *removeItem) plan(order *Order, d draft) (Verdict, string, error) {
@@ -276,6 +291,7 @@ func (c *removeItem) plan(order *Order, d draft) (Verdict, string, error) {
 	return d.moveTotal(order, delta)
 }
 
+// setAddress is the change of [Orders.SetAddress].
 type setAddress struct {
 	kind    string
 	address Address
@@ -328,6 +344,7 @@ func (c *setAddress) plan(_ *Order, d draft) (Verdict, string, error) {
 	return 0, "", nil
 }
 
+// addNote is the change of [Orders.AddNote].
 type addNote struct{ note Note }
 
 func (c *addNote) validate() error {

@@ -24,6 +24,7 @@ type NewOrder struct {
 // placeID is the transitionId of placing an order.
 const placeID TransitionID = 1
 
+// maxItems is the most lines of an order.
 const maxItems = 1000
 
 var (
@@ -31,7 +32,8 @@ var (
 	skuRule      = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
 )
 
-// Validate names the first field that breaks a rule, and the rule.
+// Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and
+// the rule.
 func (n NewOrder) Validate() error {
 	if err := n.ID.Validate(); err != nil {
 		return err
@@ -54,7 +56,9 @@ func (n NewOrder) Validate() error {
 		}
 	}
 
-	switch { // a total is mostly computed: what is wrong with a line comes first
+	// The total comes last: it is mostly computed from the lines, so a wrong line is the
+	// better message.
+	switch {
 	case n.Total.Amount < 0:
 		return fmt.Errorf("%w: total.amount %d: minor units, at least 0", ErrInvalidRequest, n.Total.Amount)
 	case !currencyRule.MatchString(n.Total.Currency):
@@ -64,7 +68,7 @@ func (n NewOrder) Validate() error {
 	return nil
 }
 
-// content is what must be equal between two placings of one order.
+// content returns the digest that must be equal when the order is placed again.
 func (n NewOrder) content() digest {
 	parts := []string{fmt.Sprint(n.Total.Amount), n.Total.Currency}
 	for _, line := range n.Items {
@@ -74,8 +78,9 @@ func (n NewOrder) content() digest {
 	return digestOf(parts...)
 }
 
-// Create places an order, once: Applied for the call that created it, Replayed for
-// every later call with the same content, Conflict with other content.
+// Create places an order. The verdict is Applied for the call that created it, Replayed for
+// every later call with the same content, and Conflict with other content. The errors are
+// those of Apply.
 func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 	ctx, meter := o.metered(ctx)
 
@@ -100,7 +105,7 @@ func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	t, _ = order.slot(placeID) // with the time as it is read back
+	t, _ = order.slot(placeID) // stored times have milliseconds, t.At had nanoseconds
 
 	old, refused, err := o.place(ctx, n.ID, item, t)
 	switch {
@@ -116,8 +121,9 @@ func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
 // absent is the condition that there is no such item.
 var absent = "attribute_not_exists(orderId)"
 
-// place writes the item of a new order, with its journal row where the journal is
-// transactional. It reports whether there was an order already, and which.
+// place writes the item of a new order, together with its journal row if the journal is
+// transactional. If there is an order with the id already, refused is true and old is its
+// item.
 func (o *Orders) place(ctx context.Context, id OrderID, item image, t Transition) (old image, refused bool, err error) {
 	if o.cfg.Journal == JournalTransactional {
 		put := &types.Put{TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent}
@@ -136,7 +142,7 @@ func (o *Orders) place(ctx context.Context, id OrderID, item image, t Transition
 	})
 }
 
-// newItem is the item of a new order, its placing in the ring's slot 1.
+// newItem returns the item of a new order. The ring's slot 1 holds its placing.
 func (o *Orders) newItem(n NewOrder, t Transition) image {
 	lines := make([]types.AttributeValue, len(n.Items))
 	for i, line := range n.Items {
@@ -158,8 +164,8 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 	}
 }
 
-// judgePlacing judges a placing that found the order already there. The hash of the
-// content stays in the item for its whole life, so the ring is not needed.
+// judgePlacing returns the result of a placing that found the order already there. The
+// item keeps the digest of the content for its whole life, so the ring is not needed.
 func judgePlacing(img image, n NewOrder, placing Transition) (Result, error) {
 	order, err := decode(img)
 	if err != nil {
@@ -171,6 +177,7 @@ func judgePlacing(img image, n NewOrder, placing Transition) (Result, error) {
 	case order.placed != n.content():
 		return Result{Verdict: Conflict, Order: order}, nil
 	case held && t.call == placing.call:
+		// This call created the order, and its answer was lost.
 		return Result{Verdict: Applied, Transition: t, Order: order}, nil
 	}
 

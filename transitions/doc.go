@@ -1,31 +1,32 @@
-// Package transitions decides and applies one transition of one order, at the
-// cost of one conditional write.
+// Package transitions applies transitions to orders, each with one conditional write.
 //
 // # Model
 //
-// An order is one DynamoDB item with a state and a transitionId that only grows.
-// A [Request] asks for an event under an id; [Orders.Apply] sends ONE UpdateItem
-// whose condition holds the expected state, the event's guards and
-// "transitionId < :id", and whose update leaves a trace of the request in the item
-// (the ring, 8 slots). When the condition fails, DynamoDB returns the item as
-// it stands, and the [Verdict] is read off that image alone; only evidence that the
-// ring has already overwritten comes from the journal. Who issues the ids: a Step
-// Functions execution computes them from its own data, so that its retries carry the
-// same id; any other caller sends a RequestID and lets Apply assign current+1.
+// An order is one DynamoDB item with a state and a transitionId that only grows. A
+// [Request] asks for an event under an id. [Orders.Apply] sends ONE UpdateItem: its
+// condition requires the expected state, the event's guards and "transitionId < :id", and
+// its update records the request in the item (the ring, 8 slots). If the condition fails,
+// DynamoDB returns the item as it is, and that image decides the [Verdict]. Only evidence
+// that the ring no longer holds comes from the journal.
 //
-// The journal has one row per transition. The reader of the orders' stream writes it
-// ([JournalByStream]), or the transition itself ([JournalTransactional]). From it come
-// [Orders.History] and what an order must be ([Facts.Rebuild]). Package inspect shows from both
-// where an order was, and compares all orders with their journals.
+// A Step Functions execution computes the ids from its own data, so that its retries send
+// the same id. Any other caller sends a RequestID and lets Apply assign the order's id
+// plus one.
 //
-// Before payment the content of an order may be edited ([Orders.AddItems] and the
-// others): one conditional write each, told apart by an event id, keeping the total
-// in step with the lines. An edit is no transition; streams and executions do not see
-// it. After payment its pieces may leave in parcels ([Orders.ShipParcel]): the state
-// follows the quantities, in the same write.
+// The journal has one row per transition. The row is written by the reader of the orders'
+// stream ([JournalByStream]) or together with the transition ([JournalTransactional]).
+// [Orders.History] and [Facts.Rebuild] read it. Package inspect shows where an order was,
+// and compares orders with their journals.
 //
-// An order carries the version of the definition that moved it. One of a version that
-// is not known here is ErrUnknownVersion, until [Orders.Migrate] has brought it to ours.
+// Before payment the content of an order may be edited ([Orders.AddItems] and others).
+// Each edit is one conditional write, has an event id as its idempotency key, and keeps
+// the total consistent with the lines. An edit is no transition: handlers of the stream
+// and executions do not see it. After payment the order's pieces may leave in parcels
+// ([Orders.ShipParcel]); the same write counts the pieces and sets the state.
+//
+// An order stores the version of the definition under which it was last moved. If that
+// version is not known, the error is ErrUnknownVersion until [Orders.Migrate] has moved the
+// order to a known version.
 //
 // To follow a request to its write, read the files in this order: apply.go (the call),
 // plan.go (what it asks for), send.go (the write loop), judge.go and evidence.go (whether
@@ -34,16 +35,17 @@
 //
 // # Guarantees
 //
-//   - For an order and a transitionId at most one request is ever applied.
+//   - At most one request is ever applied per order and transitionId.
 //   - The transitionId of an order strictly increases, and every change of state
 //     is one that the workflow definition allows, with its guards.
 //   - Every call ends in exactly one verdict, or in an error that says whether the
-//     outcome is known. Once Applied, every retry of the request is Replayed with
-//     the same result; once Superseded, always Superseded. Refusals record nothing.
+//     outcome is known. Every retry of a request that was Applied is Replayed with the
+//     same transition, and every retry of one that was Superseded is Superseded.
+//     Refusals record nothing.
 //   - An edit is applied at most once while the order remembers it: at least the
 //     newest three quarters of [Config].EditMemory. None is applied after payment.
-//   - A transition of an order up to 1 KB costs one write unit, and no read where the
-//     id is given.
+//   - A transition of an order up to 1 KB costs one write unit. It needs no read if the
+//     caller gives the id.
 //
 // A small program:
 //
@@ -53,13 +55,15 @@
 //
 // # Caveats
 //
-// With an id given by the caller, the request IS (order, id, content): two callers
-// that send the same event under the same id are one request to Apply. A caller
-// that must be told apart sends a RequestID, too. A request whose write was sent
-// and whose context then ended returns [ErrOutcomeUnknown]; sending the same
-// request again tells what happened.
+// A request without a RequestID is identified by its order, id and content: to Apply, two
+// callers that send the same event under the same id have sent the same request. Callers
+// that have to be distinguished send a RequestID as well.
 //
-// Another program that writes items of an order must count contentVersion up. Addresses and
-// notes are personal data: they print as placeholders and are never logged, but they
-// are in the JSON of an [Order].
+// If the context ends after the write was sent, Apply returns [ErrOutcomeUnknown]. The
+// verdict of the same request, sent again, tells what happened.
+//
+// Another program that changes the lines of an order must increment contentVersion.
+//
+// Addresses and notes are personal data. They print as placeholders and are never logged,
+// but the JSON of an [Order] contains them.
 package transitions

@@ -9,25 +9,25 @@ import (
 	"ratchet/workflow"
 )
 
-// Edit names one change of an order's content. Content is what may be corrected
-// before payment: lines, addresses, notes. An edit makes no transition: it leaves
-// state and transitionId alone, and the stream's readers pass it over.
+// Edit identifies one change of an order's content: its lines, addresses and notes, which
+// may be corrected before payment. An edit is no transition. It changes neither state nor
+// transitionId, and readers of the stream ignore it.
 type Edit struct {
 	OrderID OrderID `json:"orderId"`
-	// EventID names this very edit: 1 to 255 printable ASCII characters. The same
-	// EventID with the same content is one edit, however often it is sent, as long
-	// as the order remembers it (see [Config].EditMemory).
+	// EventID is the idempotency key of the edit: 1 to 255 printable ASCII characters.
+	// The same EventID with the same content is one edit, however often it is sent, as
+	// long as the order remembers it (see [Config].EditMemory).
 	EventID RequestID `json:"eventId"`
-	// IfMatch is the contentVersion that the caller has seen; the edit is Superseded
-	// when the content has changed since. Nil: any.
+	// IfMatch is the contentVersion that the caller has seen. The edit is Superseded if
+	// the content has changed since. Nil: any version.
 	IfMatch *int64 `json:"ifMatch,omitempty"`
-	// Seen is the order as the caller read it, or had it from the edit before. It
-	// saves ChangeItem and RemoveItem their read. It may be out of date: then it
-	// costs one more write, never a wrong answer.
+	// Seen is the order as the caller read it or as an earlier edit returned it. With it,
+	// ChangeItem and RemoveItem need no read. An outdated order costs one more write but
+	// never changes the answer. Optional.
 	Seen *Order `json:"-"`
 }
 
-// editKind says what an edit does.
+// editKind is what an edit does. It is part of the edit's digest and of errors.
 type editKind string
 
 // The kinds of edits.
@@ -39,38 +39,40 @@ const (
 	editAddNote    editKind = "add_note"
 )
 
-// EditResult is the answer to an edit. Its verdicts are Applied, Replayed,
-// Superseded and Conflict as with a transition, WrongState (the order may not be
-// edited any more, or not like this), NotFound (no such order, or no such line) and
-// Illegal (the definition has no state in which orders are edited).
+// EditResult is the answer to an edit. Its verdicts are Applied, Replayed, Superseded and
+// Conflict as for a transition, WrongState (the order's state or total does not allow
+// this edit), NotFound (there is no such order, or no such line) and Illegal (the
+// definition has no state in which orders can be edited).
 type EditResult struct {
 	Verdict Verdict `json:"verdict"`
-	// ContentVersion is the one that this edit made, when Applied or Replayed.
+	// ContentVersion is the version that this edit made, if the verdict is Applied or
+	// Replayed.
 	ContentVersion int64 `json:"contentVersion,omitempty"`
-	// Order is the order as it is now; nil when there is none.
+	// Order is the order as it is now; nil if there is none.
 	Order *Order `json:"order,omitempty"`
-	// Expected lists the states in which the order could have been edited, when that
-	// is what was wrong.
+	// Expected lists the states in which the order could have been edited, if it is in
+	// another one.
 	Expected []workflow.State `json:"expected,omitempty"`
-	// Reason says in words why an order in the right state was refused.
+	// Reason says in words why the edit was refused although the order is in the right
+	// state.
 	Reason string `json:"reason,omitempty"`
 }
 
-// editable is the closed set of states in which content may be edited: before the
-// payment, when nothing has been charged, packed or sent for it.
+// editable lists the states in which content may be edited: those before the payment,
+// when nothing has been charged, packed or sent.
 var editable = []workflow.State{workflow.Pending, workflow.OnHold}
 
 // Editable returns the states of the definition in which an order's content may be
-// edited: PENDING and ON_HOLD, as far as the definition knows them.
+// edited: PENDING and ON_HOLD, if the definition has them.
 func (o *Orders) Editable() []workflow.State { return slices.Clone(o.editable) }
 
 func editableIn(d *workflow.Definition) []workflow.State {
 	return slices.DeleteFunc(slices.Clone(editable), func(s workflow.State) bool { return !d.HasState(s) })
 }
 
-// LimitError says which bound an edit would pass.
+// LimitError is an [ErrOrderFull] that says which bound an edit or a parcel would exceed.
 type LimitError struct {
-	// What is counted: "items", "notes", "total.amount" or "item bytes".
+	// What is bounded, like "items", "notes", "parcels", "total.amount" or "item bytes".
 	What string
 	// Limit is the bound.
 	Limit int64
@@ -83,20 +85,23 @@ func (e *LimitError) Error() string {
 // Is reports whether target is ErrOrderFull.
 func (e *LimitError) Is(target error) bool { return target == ErrOrderFull }
 
-// AddItems appends lines and raises the total by what they cost. At most 100 lines
-// at once, at most 1,000 in an order. One write, no read.
+// AddItems appends lines, at most 100 at once and 1,000 in an order, and raises the total
+// by what they cost. It fails with ErrOrderFull if the order has no room. One write, no
+// read.
 func (o *Orders) AddItems(ctx context.Context, e Edit, lines ...Item) (EditResult, error) {
 	return o.edit(ctx, e, editAddItems, &addItems{lines})
 }
 
-// ChangeItem gives the first line with the SKU another quantity and price, and moves
-// the total by the difference. One read (none with Edit.Seen), one write.
+// ChangeItem sets the quantity and price of the first line with the SKU and changes the
+// total by the difference. It is NotFound if the order has no such line. One read (none
+// with Edit.Seen), one write.
 func (o *Orders) ChangeItem(ctx context.Context, e Edit, line Item) (EditResult, error) {
 	return o.edit(ctx, e, editChangeItem, &changeItem{line})
 }
 
-// RemoveItem takes every line with the SKU out of the order and lowers the total by
-// what they cost. One read (none with Edit.Seen), one write.
+// RemoveItem removes every line with the SKU, at most 20, and lowers the total by what
+// they cost. It is NotFound if the order has no such line, and WrongState if the total
+// would be negative. One read (none with Edit.Seen), one write.
 func (o *Orders) RemoveItem(ctx context.Context, e Edit, sku string) (EditResult, error) {
 	return o.edit(ctx, e, editRemoveItem, &removeItem{sku})
 }
@@ -106,8 +111,8 @@ func (o *Orders) SetAddress(ctx context.Context, e Edit, kind string, address Ad
 	return o.edit(ctx, e, editSetAddress, &setAddress{kind, address})
 }
 
-// AddNote appends a note, at most 100 to an order; its time is the moment of the
-// call. One write, no read.
+// AddNote appends a note and sets its time to now. It fails with ErrOrderFull if the
+// order has 100 notes already. One write, no read.
 func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (EditResult, error) {
 	note.At = o.cfg.Now()
 	return o.edit(ctx, e, editAddNote, &addNote{note})
@@ -117,15 +122,17 @@ func (o *Orders) AddNote(ctx context.Context, e Edit, note Note) (EditResult, er
 type change interface {
 	// validate names the first field that breaks a rule.
 	validate() error
-	// content is what must be equal between two sendings of the edit.
+	// content is the digest of everything that must be equal when the edit is sent again.
 	content() digest
 	// blind reports whether the write can be planned without knowing the order.
 	blind() bool
-	// plan adds the change to the draft. The order may be nil when blind. A refusal
-	// is a verdict with its reason; an error is a LimitError.
+	// plan adds the change to the draft. The order may be nil if blind returns true. A
+	// refusal is a verdict with its reason; an error is a LimitError.
 	plan(order *Order, d draft) (refusal Verdict, reason string, err error)
 }
 
+// validate checks what all kinds of edits have in common. Its ErrInvalidRequest names the
+// first field that breaks a rule.
 func (e Edit) validate() error {
 	if err := e.OrderID.Validate(); err != nil {
 		return err
@@ -143,7 +150,7 @@ func (e Edit) validate() error {
 	return nil
 }
 
-// edit decides and applies one edit.
+// edit validates and applies one edit, and reports it.
 func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (EditResult, error) {
 	err := e.validate()
 	if err == nil {
@@ -165,18 +172,20 @@ func (o *Orders) edit(ctx context.Context, e Edit, kind editKind, c change) (Edi
 	return result, nil
 }
 
-// applyEdit sends the edit. When the condition fails, the returned image either
-// judges it or is the base of the next attempt.
+// applyEdit sends the edit until it is decided. If the condition fails, DynamoDB returns
+// the order's image: it decides the edit, or the next attempt is planned on it. After
+// [Config].Attempts attempts the error is ErrContended.
 func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change) (EditResult, error) {
 	if len(o.editable) == 0 {
 		return EditResult{Verdict: Illegal}, nil
 	}
 
 	w := editWrite{edit: e, content: contentOf(kind, c), call: newCallID(), at: o.cfg.Now()}
-	base, fresh := e.Seen, false
+	base, fresh := e.Seen, false // fresh: base comes from the table, not from the caller
 	if base != nil {
+		// If the edit was made already, the answer needs the order as it is now.
 		if _, made := base.evidenceOfEdit(e.EventID.digest()); made {
-			base = nil // the edit was made, and only the order as it is now belongs in the answer
+			base = nil
 		}
 	}
 
@@ -205,7 +214,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 			if fresh {
 				return EditResult{Verdict: verdict, Order: base, Reason: reason}, err
 			}
-			// What the caller has seen does not decide: the order may have changed.
+			// An order from the caller may be outdated, so it cannot refuse the edit.
 			read, found, err := o.Get(ctx, e.OrderID)
 			if err != nil || !found {
 				return EditResult{Verdict: NotFound}, err
@@ -235,20 +244,20 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 	return EditResult{}, ErrContended
 }
 
-// contentOf is what must be equal between two sendings of an edit.
+// contentOf returns the digest that must be equal when an edit is sent again.
 func contentOf(kind editKind, c change) digest {
 	content := c.content()
 	return digestOf(string(kind), string(content[:]))
 }
 
-// judgeEdit decides what the order's image alone decides. It reports false when the
-// edit may still be applied.
+// judgeEdit finds the answer that the order's image alone gives to the edit. It returns
+// false if the edit may still be applied.
 func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
 	if done, found := order.evidenceOfEdit(w.edit.EventID.digest()); found {
 		result := EditResult{Verdict: Replayed, ContentVersion: done.version, Order: order}
 		switch {
 		case done.call == w.call:
-			result.Verdict = Applied // the answer was lost and a retry met its own write
+			result.Verdict = Applied // this call made the write, and its answer was lost
 		case done.content != w.content:
 			result = EditResult{Verdict: Conflict, Order: order, Reason: "the event id was used for another edit"}
 		}
@@ -268,6 +277,7 @@ func (o *Orders) judgeEdit(w editWrite, order *Order) (EditResult, bool) {
 	return EditResult{}, false
 }
 
+// editApplied returns the result of an edit whose write left this image.
 func editApplied(img image) (EditResult, error) {
 	order, err := decode(img)
 	if err != nil {

@@ -12,15 +12,19 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// An order remembers its edits in the map processedEvents. Each edit leaves two
-// members: <digest of the event id>, a map of when, what and by which call, and
-// <digest>v, the contentVersion that it made. The version stands beside the map
-// because one update cannot compute a member of a map that it is just setting.
+// An order remembers its edits in the map processedEvents. Each edit adds two members:
+//
+//	<digest of the event id>   a map: time ("at"), digest of the content ("h"), call id ("c")
+//	<digest of the event id>v  the contentVersion that the edit made
+//
+// The version is not in the map because one update cannot compute a member of a map that
+// it sets.
 const (
 	processedEvents = "processedEvents"
 	versionSuffix   = "v"
-	perEdit         = 2 // members that one edit leaves
-	// maxForgotten bounds how many traces one write forgets: expressions have 4 KB.
+	perEdit         = 2 // members of one edit
+	// maxForgotten is the most traces that one write removes. Expressions are limited to
+	// 4 KB.
 	maxForgotten = 16
 )
 
@@ -33,11 +37,12 @@ type editTrace struct {
 	version int64
 }
 
-// traceKey is the member that the edit of the event id leaves.
+// traceKey is the name of the member that records the edit with this digest.
 func traceKey(event digest) string { return base64.RawURLEncoding.EncodeToString(event[:]) }
 
-// outdated returns the keys of the traces that may go before one more is written:
-// those older than the age, and when the map is full the oldest quarter; oldest first.
+// outdated returns the keys of the traces that the next write may remove, oldest first
+// and at most maxForgotten: those older than age and, if there are memory traces or more,
+// the oldest quarter.
 func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string {
 	var all []editTrace
 	for key, v := range o.edits {
@@ -45,7 +50,7 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 			all = append(all, editTrace{key: key, at: dynamo.Number(m.Value, "at"), version: dynamo.Number(o.edits, key+versionSuffix)})
 		}
 	}
-	// Versions order the edits of one order exactly; clocks of different machines do not.
+	// Sort by version: the clocks of different machines may disagree about the order.
 	slices.SortFunc(all, func(a, b editTrace) int {
 		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.at, b.at), cmp.Compare(a.key, b.key))
 	})
@@ -66,9 +71,9 @@ func (o *Order) outdated(now time.Time, memory int, age time.Duration) []string 
 	return keys[:min(len(keys), maxForgotten)]
 }
 
-// leaveTrace adds the edit's own trace to the draft. It refuses an edit that has left one
-// already or finds the memory full. When the order is known, the same write forgets
-// outdated traces.
+// leaveTrace adds the edit's trace to the draft. The write's condition fails if the order
+// has that trace already or has no room for it. If the order is known, the same write
+// removes its outdated traces.
 func (d draft) leaveTrace(cfg Config, w editWrite, base *Order, version string) {
 	key := traceKey(w.edit.EventID.digest())
 	d.Alias("#edit", key).Alias("#version", key+versionSuffix)
@@ -85,7 +90,7 @@ func (d draft) leaveTrace(cfg Config, w editWrite, base *Order, version string) 
 		for i, old := range base.outdated(w.at, cfg.EditMemory, cfg.EditAge) {
 			name := "#o" + strconv.Itoa(i)
 			d.Alias(name, old).Alias(name+versionSuffix, old+versionSuffix)
-			// Only what is really there makes room: another edit may have been faster.
+			// Another edit may have removed the trace meanwhile; then it makes no room.
 			d.If("attribute_exists(#processedEvents." + name + ")")
 			d.Remove("#processedEvents." + name)
 			d.Remove("#processedEvents." + name + versionSuffix)

@@ -9,12 +9,12 @@ import (
 	"ratchet/workflow"
 )
 
-// EditRefused is the refusal of an edit that was part of a transaction. Nothing of the
+// EditRefused is the error of a transaction whose edit the order refused. Nothing of the
 // transaction was written.
 type EditRefused struct {
-	// Result is what the edit alone would have been answered. Its verdict is 0 when
-	// the order has to make room first: the same edit with Edit.Seen set to
-	// Result.Order does.
+	// Result is the answer that the edit would have had without the transaction. Its
+	// verdict is 0 if the order's memory of edits is full: set Edit.Seen to Result.Order
+	// and write the transaction again, which removes outdated traces.
 	Result EditResult
 }
 
@@ -30,10 +30,12 @@ func (e *EditRefused) Error() string {
 }
 
 // AddItemsIn is AddItems as one part of a transaction that the caller writes, for lines
-// that only count together with something else, like their reservation. It reads and
-// sends nothing; what it returns adds the part. When the order refuses it, the
-// transaction's error is an [*EditRefused] or an [ErrOrderFull]. The order remembers
-// the edit as it remembers any.
+// that must be added together with something else, like their reservation. It sends
+// nothing; the function that it returns adds the part to a transaction. AddItemsIn fails
+// with ErrInvalidRequest for an invalid edit, and with an [*EditRefused] or
+// [ErrOrderFull] if Edit.Seen or the definition rules the edit out. If the order refuses
+// the edit, the transaction fails with one of the last two. The order remembers the edit
+// like any other.
 func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), error) {
 	c := &addItems{lines}
 	err := e.validate()
@@ -62,6 +64,8 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 	return func(t *txn.Transaction) { t.Add("order", part, refusal) }, nil
 }
 
+// planPart plans the edit on the order, nil if it is not known. A refusal is an
+// EditRefused.
 func (o *Orders) planPart(w editWrite, c change, base *Order) (draft, error) {
 	d := o.draft(w, base)
 	verdict, reason, err := c.plan(base, d)
@@ -72,7 +76,7 @@ func (o *Orders) planPart(w editWrite, c change, base *Order) (draft, error) {
 	return d, err
 }
 
-// partRefused judges the order's image that refused the edit.
+// partRefused returns the error of an edit whose condition failed on this image.
 func (o *Orders) partRefused(w editWrite, c change, old image) error {
 	if len(old) == 0 {
 		return &EditRefused{EditResult{Verdict: NotFound}}
@@ -95,5 +99,6 @@ func (o *Orders) partRefused(w editWrite, c change, old image) error {
 		return err
 	}
 
+	// Nothing is wrong with the edit itself, so the memory of edits was full.
 	return &EditRefused{EditResult{Order: order}}
 }

@@ -11,15 +11,17 @@ import (
 	"ratchet/workflow"
 )
 
-// The journal is the history of every order: one row per applied transition, key
-// orderId + transitionId, written once, by whoever reads the orders' stream or with the
-// transition itself (see [JournalMode]). Each row names the id before it, so that a reader
-// can tell "never applied" from "not written yet": only an unbroken chain is evidence. It
-// begins with placing, or with our first transition of an order that others had moved;
-// that row is marked as adopted, since the ids before it have no rows and never will.
+// The journal is the history of every order. It has one row per applied transition, with
+// the key orderId + transitionId. The row is written once: by the reader of the orders'
+// stream or together with the transition (see [JournalMode]).
+//
+// Each row names the id before it. A reader can therefore tell "never applied" from "not
+// written yet": only an unbroken chain of rows proves that an id was skipped. The chain
+// begins with placing the order. An order that another program had moved before has no
+// rows for the ids until then; its first row is marked as adopted.
 
-// Record writes the change's transition into the journal. A row that is there
-// already is left as it is.
+// Record writes the change's transition into the journal. If the row exists already, it
+// stays as it is and Record returns nil. Record fails without a journal table.
 func (o *Orders) Record(ctx context.Context, c Change) error {
 	if o.cfg.JournalTable == "" {
 		return fmt.Errorf("record transition %d of order %s: no journal table is configured", c.Transition.ID, c.New.ID)
@@ -39,7 +41,7 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 	return nil
 }
 
-// journalRow is the row of a transition; old is the order before it, nil for placing.
+// journalRow returns the row of a transition. old is the order before it, nil for placing.
 func journalRow(id OrderID, t Transition, old *Order, version int) image {
 	var previous TransitionID
 	if old != nil {
@@ -47,10 +49,15 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 	}
 
 	row := image{
-		"orderId": dynamo.S(string(id)), "transitionId": dynamo.N(int64(t.ID)), "previousId": dynamo.N(int64(previous)),
-		"event": dynamo.S(string(t.Event)), "toState": dynamo.S(string(t.To)), "at": dynamo.N(t.At.UnixMilli()),
+		"orderId":           dynamo.S(string(id)),
+		"transitionId":      dynamo.N(int64(t.ID)),
+		"previousId":        dynamo.N(int64(previous)),
+		"event":             dynamo.S(string(t.Event)),
+		"toState":           dynamo.S(string(t.To)),
+		"at":                dynamo.N(t.At.UnixMilli()),
 		"definitionVersion": dynamo.N(int64(version)),
 	}
+	// Without a ring, another program has made the earlier transitions.
 	if previous > 0 && old.ring == ([ringSize]Transition{}) {
 		row["adopted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
@@ -63,6 +70,7 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 		row["req"] = t.request.value()
 	}
 
+	// The stored name is older than the word assigned.
 	if t.assigned {
 		row["allotted"] = &types.AttributeValueMemberBOOL{Value: true}
 	}
@@ -74,9 +82,9 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 	return row
 }
 
-// History returns up to limit transitions of the order with an id above after,
-// oldest first, as the journal has them. It may lag behind the order by as much as
-// the stream's reader does.
+// History returns up to limit transitions of the order with an id above after, oldest
+// first; 0 is no limit. It reads the journal, which with JournalByStream may be behind the
+// order. It fails without a journal table.
 func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, limit int) ([]Transition, error) {
 	if o.cfg.JournalTable == "" {
 		return nil, fmt.Errorf("history of order %s: no journal table is configured", id)
@@ -94,12 +102,15 @@ func (o *Orders) History(ctx context.Context, id OrderID, after TransitionID, li
 	return out, nil
 }
 
-// journal calls fn for the order's rows from the id on, until fn returns false.
+// journal calls fn for the order's rows from the id on, oldest first, until fn returns
+// false. It reads up to page rows at a time; 0 leaves that to DynamoDB.
 func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, page int, fn func(Row) bool) error {
 	condition, consistent := "orderId = :order AND transitionId >= :from", true
 
 	input := &dynamodb.QueryInput{
-		TableName: &o.cfg.JournalTable, KeyConditionExpression: &condition, ConsistentRead: &consistent,
+		TableName:                 &o.cfg.JournalTable,
+		KeyConditionExpression:    &condition,
+		ConsistentRead:            &consistent,
 		ExpressionAttributeValues: image{":order": dynamo.S(string(id)), ":from": dynamo.N(int64(from))},
 	}
 	if page > 0 {
@@ -130,6 +141,7 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 	}
 }
 
+// decodeRow reads a row of the journal. A row that cannot be read is a JournalError.
 func decodeRow(item image) (Row, error) {
 	r := reader{}
 	row := Row{

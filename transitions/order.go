@@ -13,10 +13,10 @@ import (
 	"ratchet/workflow"
 )
 
-// Order is an order as its item says.
+// Order is what an order's item says about the order.
 type Order struct {
 	ID OrderID `json:"orderId"`
-	// State is where the order stands; PreviousState where it came from.
+	// State is where the order is, PreviousState where it was before.
 	State         workflow.State `json:"state"`
 	PreviousState workflow.State `json:"previousState,omitempty"`
 	// TransitionID is the id of the newest transition.
@@ -25,8 +25,8 @@ type Order struct {
 	DefinitionVersion int    `json:"definitionVersion"`
 	Items             []Item `json:"items,omitempty"`
 	Total             Money  `json:"total"`
-	// ContentVersion counts the edits of the content (items, total, addresses, notes): 0
-	// as it was placed, then one more with each edit.
+	// ContentVersion counts the edits of the content (items, total, addresses, notes). It
+	// is 0 for an order that was never edited.
 	ContentVersion int64     `json:"contentVersion,omitempty"`
 	Shipping       Address   `json:"shippingAddress,omitempty"`
 	Billing        Address   `json:"billingAddress,omitempty"`
@@ -35,21 +35,21 @@ type Order struct {
 	UpdatedAt      time.Time `json:"updatedAt,omitzero"`
 
 	placed  digest
-	item    image // as it came, for guards; nil when it did not come whole
+	item    image // the whole item, for guards; nil if only a part of it was read
 	ring    [ringSize]Transition
-	ringed  bool  // the item has the map of the ring, filled or not
-	edits   image // the attribute processedEvents as it came
-	parcels image // the attribute parcels as it came
+	ringed  bool  // the item has the map of the ring, which may be empty
+	edits   image // the attribute processedEvents
+	parcels image // the attribute parcels
 }
 
-// Item is one line of an order. Price is that of one piece, in the minor units
-// of the order's currency.
+// Item is one line of an order. Price is the price of one piece, in minor units of the
+// order's currency.
 type Item struct {
 	SKU      string `json:"sku"`
 	Quantity int64  `json:"quantity"`
 	Price    int64  `json:"price"`
-	// Shipped is how many pieces have left in parcels (see [Orders.ShipParcel]); it is
-	// nothing that a caller sets.
+	// Shipped is how many pieces have left in parcels (see [Orders.ShipParcel]). Callers
+	// cannot set it.
 	Shipped int64 `json:"shipped,omitempty"`
 }
 
@@ -67,13 +67,13 @@ type Transition struct {
 	To    workflow.State `json:"to"`
 	At    time.Time      `json:"at"`
 
-	request  digest // zero: the caller sent no request id
-	call     string // names the call that wrote it; empty in the journal
+	request  digest // of the request id; zero if the caller sent none
+	call     string // the id of the call that made it; empty in the journal
 	assigned bool   // Apply chose the id
 	narrowed bool   // the request named the source state
 }
 
-// answers reports whether the transition is what the request asks for.
+// answers reports whether the transition has the content of the request.
 func (t Transition) answers(r Request) bool {
 	return t.Event == r.Event && t.narrowed == (r.From != "") && (!t.narrowed || t.From == r.From)
 }
@@ -84,14 +84,14 @@ func (t Transition) Assigned() bool { return t.assigned }
 // Named reports whether the request carried a RequestID, of which only a digest is kept.
 func (t Transition) Named() bool { return t.request != digest{} }
 
-// Remembers reports whether the item still holds the transition of that id.
+// Remembers reports whether the order's ring holds the transition with that id.
 func (o *Order) Remembers(id TransitionID) bool {
 	_, found := o.slot(id)
 	return found
 }
 
-// Recent returns the transitions that the item remembers, oldest first: the newest,
-// and where ids were skipped some older than ringSize.
+// Recent returns the transitions in the order's ring, oldest first. These are the newest 8
+// if no ids were skipped. Otherwise an older one may be in the place of a newer one.
 func (o *Order) Recent() []Transition {
 	var out []Transition
 	for _, t := range o.ring {
@@ -104,10 +104,11 @@ func (o *Order) Recent() []Transition {
 	return out
 }
 
+// image is an item as DynamoDB returns it.
 type image = dynamo.Item
 
-// decode reads an order's item. It refuses what it cannot read: a guess about a
-// state would be worse than an error.
+// decode reads an order's item. It fails if an attribute has another type than this
+// package writes, rather than guess what the order's state is.
 func decode(item image) (*Order, error) {
 	r := reader{}
 
@@ -141,8 +142,12 @@ func decode(item image) (*Order, error) {
 	if items, ok := item["items"].(*types.AttributeValueMemberL); ok {
 		for _, v := range items.Value {
 			if line, ok := v.(*types.AttributeValueMemberM); ok {
-				o.Items = append(o.Items, Item{SKU: r.text(line.Value, "sku"),
-					Quantity: r.number(line.Value, "quantity"), Price: r.number(line.Value, "price"), Shipped: r.number(line.Value, "shipped")})
+				o.Items = append(o.Items, Item{
+					SKU:      r.text(line.Value, "sku"),
+					Quantity: r.number(line.Value, "quantity"),
+					Price:    r.number(line.Value, "price"),
+					Shipped:  r.number(line.Value, "shipped"),
+				})
 			}
 		}
 	}
@@ -167,6 +172,7 @@ func (r *reader) fail(name, want string) {
 	}
 }
 
+// text reads a string that must be there.
 func (r *reader) text(item image, name string) string {
 	v, ok := item[name].(*types.AttributeValueMemberS)
 	if !ok {
@@ -177,14 +183,16 @@ func (r *reader) text(item image, name string) string {
 	return v.Value
 }
 
+// optional reads an optional string; absent is "".
 func (r *reader) optional(item image, name string) string {
 	if item[name] == nil {
 		return ""
 	}
+
 	return r.text(item, name)
 }
 
-// number reads an optional number; absent is 0.
+// number reads an optional whole number; absent is 0.
 func (r *reader) number(item image, name string) int64 {
 	if item[name] == nil {
 		return 0
@@ -204,13 +212,16 @@ func (r *reader) number(item image, name string) int64 {
 	return n
 }
 
+// time reads an optional time in epoch milliseconds; absent is the zero time.
 func (r *reader) time(item image, name string) time.Time {
 	if ms := r.number(item, name); ms != 0 {
 		return time.UnixMilli(ms).UTC()
 	}
+
 	return time.Time{}
 }
 
+// digest reads an optional digest; absent is zero.
 func (r *reader) digest(item image, name string) (d digest) {
 	if item[name] == nil {
 		return d
@@ -254,18 +265,18 @@ func (r *reader) notes(item image) (notes []Note) {
 	return notes
 }
 
-// Position is where an order stands: what an execution carries from step to step.
+// Position is where an order is. An execution passes it from step to step.
 type Position struct {
 	OrderID      OrderID        `json:"orderId"`
 	State        workflow.State `json:"state"`
 	TransitionID TransitionID   `json:"transitionId"`
 }
 
-// Position is where the order stands now.
+// Position returns where the order is.
 func (o *Order) Position() Position { return Position{o.ID, o.State, o.TransitionID} }
 
-// Reached reports whether the order stands in the state, or has passed through it
-// after transition since, as far as the ring remembers.
+// Reached reports whether the order is in the state, or has entered it by a transition
+// with an id above since that the ring still holds.
 func (o *Order) Reached(s workflow.State, since TransitionID) bool {
 	if o.State == s {
 		return true

@@ -12,13 +12,13 @@ import (
 	"ratchet/workflow"
 )
 
-// Parcel is a part of an order that leaves the house.
+// Parcel is a part of an order's pieces that leaves together.
 type Parcel struct {
 	OrderID OrderID `json:"orderId"`
 	// ID names the parcel within its order, like a tracking number: 1 to 128 characters
 	// of A-Z a-z 0-9 _ . : -
 	ID string `json:"parcelId"`
-	// Lines: 1 to 50, each SKU once.
+	// Lines has 1 to 50 lines, each with another SKU.
 	Lines []ParcelLine `json:"lines"`
 }
 
@@ -29,11 +29,12 @@ type ParcelLine struct {
 }
 
 const (
-	maxParcelLines = 50  // expressions have 4 KB
+	maxParcelLines = 50  // of a parcel; expressions are limited to 4 KB
 	maxParcels     = 100 // of an order; each takes about 60 bytes of the item
 )
 
-// Validate names the first field that breaks a rule, and the rule.
+// Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and
+// the rule.
 func (p Parcel) Validate() error {
 	if err := p.OrderID.Validate(); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (p Parcel) Validate() error {
 		case !skuRule.MatchString(l.SKU):
 			return fmt.Errorf("%w: lines[%d].sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, i)
 		case seen[l.SKU]:
-			return fmt.Errorf("%w: lines[%d].sku: is there twice", ErrInvalidRequest, i)
+			return fmt.Errorf("%w: lines[%d].sku: appears twice", ErrInvalidRequest, i)
 		case l.Quantity < 1:
 			return fmt.Errorf("%w: lines[%d].quantity %d: at least 1", ErrInvalidRequest, i, l.Quantity)
 		}
@@ -62,29 +63,34 @@ func (p Parcel) Validate() error {
 	return nil
 }
 
-// request names the transition that the parcel makes.
+// request returns the request id of the transition that the parcel makes.
 func (p Parcel) request() RequestID { return RequestID("parcel/" + p.ID) }
 
-// content is what must be equal between two reports of one parcel, in any order of lines.
+// content returns the digest that must be equal when the parcel is reported again. It does
+// not depend on the order of the lines.
 func (p Parcel) content() digest {
+	bySKU := func(a, b ParcelLine) int { return strings.Compare(a.SKU, b.SKU) }
+
 	var parts []string
-	for _, l := range slices.SortedFunc(slices.Values(p.Lines), func(a, b ParcelLine) int { return strings.Compare(a.SKU, b.SKU) }) {
+	for _, l := range slices.SortedFunc(slices.Values(p.Lines), bySKU) {
 		parts = append(parts, l.SKU, strconv.FormatInt(l.Quantity, 10))
 	}
 
 	return digestOf(parts...)
 }
 
-// ShipParcel counts the parcel's pieces as shipped and moves the order, in one
-// conditional write: by "ship" when with this parcel every piece has left, by "ship_part"
-// as long as some have not. The state follows the quantities and not the order in which
-// parcels are reported. The verdicts are Apply's; the parcel's ID is the request: the
-// same parcel again is Replayed, with other lines it is a Conflict. A parcel with more
-// pieces than the order still has to send is WrongState, with the reason. One read, one
-// write.
+// ShipParcel counts the parcel's pieces as shipped and moves the order, in one conditional
+// write. The event is "ship" if with this parcel every piece of the order has left, and
+// "ship_part" otherwise. The state therefore does not depend on the sequence in which
+// parcels are reported.
 //
-// An order that is shipped as a whole needs no parcels: Apply's "ship" moves it, and
-// counts no pieces.
+// The verdicts are those of Apply. The parcel's ID identifies the request: the same parcel
+// again is Replayed, with other lines it is a Conflict. A parcel with more pieces than the
+// order still has to send is WrongState, with the reason. An order that has 100 parcels
+// already is ErrOrderFull. One read, one write.
+//
+// An order that is shipped as a whole needs no parcels: Apply's "ship" moves it without
+// counting pieces.
 func (o *Orders) ShipParcel(ctx context.Context, p Parcel) (Result, error) {
 	ctx, meter := o.metered(ctx)
 
@@ -123,17 +129,17 @@ type parcelPlan struct {
 	content digest
 }
 
-// parcelUpdate is what a parcel changes in the order, beside its transition.
+// parcelUpdate is what a parcel changes in the order in addition to its state.
 type parcelUpdate struct {
 	event   workflow.Event
-	shipped map[int]int64 // pieces of a line that have left after this parcel, by index
+	shipped map[int]int64 // new number of shipped pieces, by index of the line
 	key     string
 	content digest
-	first   bool // no parcel has been sent before
+	first   bool // the order has no map of parcels yet
 }
 
-// update distributes the pieces of the parcel over the lines of the order. The reason
-// says why it cannot.
+// update distributes the pieces of the parcel over the lines of the order. If the order
+// has fewer pieces left to send, it returns the reason of the refusal.
 func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err error) {
 	u = &parcelUpdate{
 		event:   workflow.ShipPart,
@@ -174,8 +180,9 @@ func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err e
 	return u, "", err
 }
 
-// extend adds what the parcel changes to the update of a transition, and to its names
-// and values. The update is one with a request id, which ends with its SET clause.
+// extend adds the parcel's changes to the update expression of a transition and to its
+// names and values. A parcel has a request id, so the expression ends with its SET clause
+// and can be continued there (see updateExpressions).
 func (u *parcelUpdate) extend(update *string, names map[string]string, values image) (*string, map[string]string) {
 	if names == nil {
 		names = map[string]string{}
@@ -205,8 +212,8 @@ func (u *parcelUpdate) extend(update *string, names map[string]string, values im
 	return &text, names
 }
 
-// apply makes the changes in an order in memory, which shares lines and parcels with
-// the order that it was copied from.
+// apply makes the changes in an order in memory. The order may be a copy that shares lines
+// and parcels with its original, so both are cloned first.
 func (u *parcelUpdate) apply(o *Order) {
 	o.Items, o.parcels = slices.Clone(o.Items), maps.Clone(o.parcels)
 	for i, n := range u.shipped {

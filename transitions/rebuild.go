@@ -9,22 +9,24 @@ import (
 	"ratchet/workflow"
 )
 
-// Row is one row of the journal: a transition, the id before it, and the version of
-// the definition that made it.
+// Row is one row of the journal: a transition, the id before it, and the version of the
+// definition under which it was made.
 type Row struct {
 	Transition
 	PreviousID        TransitionID `json:"previousId"`
 	DefinitionVersion int          `json:"definitionVersion"`
 
-	adopted bool // the first row of an order that others had moved before
+	adopted bool // the first row of an order that another program had moved before
 }
 
-// Follows reports whether the row continues a chain that ends with the id, 0 for none.
+// Follows reports whether the row continues a chain of rows that ends with the id. If last
+// is 0, it reports whether the row begins a chain.
 func (r Row) Follows(last TransitionID) bool {
 	return r.PreviousID == last || last == 0 && r.adopted
 }
 
-// Facts are what an order's journal says about the order: all that transitions write.
+// Facts are what an order's journal says about the order: everything that transitions
+// write. The zero Facts are those of an empty journal.
 type Facts struct {
 	State             workflow.State `json:"state"`
 	PreviousState     workflow.State `json:"previousState,omitempty"`
@@ -36,21 +38,21 @@ type Facts struct {
 	ring [ringSize]Transition
 }
 
-// Recent returns the transitions that the order's ring must hold, oldest first.
+// Recent returns the transitions that the order's ring should hold, oldest first.
 func (f Facts) Recent() []Transition {
 	o := Order{TransitionID: f.TransitionID, ring: f.ring}
 	return o.Recent()
 }
 
-// JournalError says which row of a journal cannot be read, or does not continue the chain
-// of the rows before it.
+// JournalError says which row of a journal cannot be read, or does not continue the row
+// before it.
 type JournalError struct {
 	// At is the id of the row.
 	At TransitionID
-	// Unreadable: an attribute of the row is missing or of another type. Otherwise the
-	// row is no continuation, and the error is an ErrJournalBroken.
+	// Unreadable is true if an attribute of the row is missing or of another type.
+	// Otherwise the row breaks the chain, and the error is an ErrJournalBroken.
 	Unreadable bool
-	// What says what is wrong.
+	// What says in words what is wrong.
 	What string
 }
 
@@ -62,14 +64,13 @@ func (e *JournalError) Error() string {
 	return fmt.Sprintf("%v at transition %d: %s", ErrJournalBroken, e.At, e.What)
 }
 
-// Is reports whether target is ErrJournalBroken, which an unreadable row is not.
+// Is reports whether target is ErrJournalBroken and the row could be read.
 func (e *JournalError) Is(target error) bool { return target == ErrJournalBroken && !e.Unreadable }
 
-// Rebuild computes what an order must be from its journal's rows, oldest first, beginning
-// with the facts that f holds already, usually none. It reads nothing else: not the order,
-// not the definition. Rows that are no chain (each must name the id and the state before
-// it) end in a [*JournalError], and f holds the facts up to there. Errors of the sequence
-// are returned as they are.
+// Rebuild adds the rows, oldest first, to the facts. From zero Facts and all rows of a
+// journal it computes what the order must be, without the order and the definition. If a
+// row does not continue the chain, it returns a [*JournalError], and f holds the facts up
+// to that row. It returns an error of the sequence unchanged.
 func (f *Facts) Rebuild(rows iter.Seq2[Row, error]) error {
 	for row, err := range rows {
 		if err != nil {
@@ -84,7 +85,8 @@ func (f *Facts) Rebuild(rows iter.Seq2[Row, error]) error {
 	return nil
 }
 
-// Add moves the facts on by one row. A row that does not continue them is a [*JournalError].
+// Add adds one row to the facts. It returns a [*JournalError] if the row does not name the
+// id and the state that f ends with.
 func (f *Facts) Add(row Row) error {
 	switch {
 	case !row.Follows(f.TransitionID):
@@ -101,13 +103,14 @@ func (f *Facts) Add(row Row) error {
 	return nil
 }
 
-// RingDifferences compares the ring of the order with what its journal says it must hold.
-// It yields the transition of each slot that differs, and in words how.
+// RingDifferences compares the ring of the order with what its journal says it should hold.
+// For each slot that differs it yields the id of the transition and the difference in
+// words.
 func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 	return func(yield func(TransitionID, string) bool) {
 		for i, want := range f.ring {
 			have := o.ring[i]
-			have.call, want.call = "", "" // the journal keeps no calls
+			have.call, want.call = "", "" // the journal holds no call ids
 
 			id, difference := have.ID, ""
 			switch {
@@ -126,8 +129,9 @@ func (f Facts) RingDifferences(o *Order) iter.Seq2[TransitionID, string] {
 	}
 }
 
-// Rows returns the order's journal, oldest first, from the row after the given id. It
-// is read page by page while the caller goes on.
+// Rows returns the rows of the order's journal with an id above after, oldest first. It
+// reads them page by page as the caller iterates. An error ends the sequence; without a
+// journal table it is the only element.
 func (o *Orders) Rows(ctx context.Context, id OrderID, after TransitionID) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		if o.cfg.JournalTable == "" {
@@ -142,8 +146,9 @@ func (o *Orders) Rows(ctx context.Context, id OrderID, after TransitionID) iter.
 	}
 }
 
-// Since returns what the order remembers of its transitions after the given one, as rows,
-// and whether those are all. The ring does not keep versions: only the newest row has one.
+// Since returns the transitions with an id above last that the order's ring holds, as
+// rows, and whether those are all. The ring holds no versions: only the order's newest
+// transition has one.
 func (o *Order) Since(last TransitionID) (rows []Row, complete bool) {
 	newest := last
 	for _, t := range o.Recent() {

@@ -8,10 +8,11 @@ import (
 )
 
 // OrderID names an order: 1 to 128 characters of A-Z a-z 0-9 _ . : -
-// (no slash: effect keys are orderId/transitionId/handler).
+//
+// A slash is not allowed because effect keys are orderId/transitionId/handler.
 type OrderID string
 
-// Validate returns an ErrInvalidRequest that names the rule which the id breaks.
+// Validate returns an ErrInvalidRequest that names the rule if the id breaks it.
 func (id OrderID) Validate() error {
 	if orderIDRule.holds(string(id)) {
 		return nil
@@ -20,20 +21,20 @@ func (id OrderID) Validate() error {
 	return fmt.Errorf("%w: orderId %q: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidRequest, clip(string(id)))
 }
 
-// TransitionID numbers the transitions of one order, from 1 (placing it), always
-// upwards, gaps allowed.
+// TransitionID numbers the transitions of one order. Placing the order is 1; every later
+// transition has a larger id than the one before, with or without a gap.
 type TransitionID int64
 
-// maxTransitionID is the largest id, 2^53-1: JSON's numbers are exact up to there, and
-// Step Functions computes ids in JSON.
+// maxTransitionID is the largest id, 2^53-1. Step Functions computes ids in JSON, whose
+// numbers are exact up to there.
 const maxTransitionID TransitionID = 1<<53 - 1
 
-// RequestID names one request of a caller that lets the id be assigned, like the
-// Idempotency-Key header: 1 to 255 printable ASCII characters.
+// RequestID is the idempotency key of one request, like the Idempotency-Key header: 1 to
+// 255 printable ASCII characters. A request without a TransitionID needs one.
 type RequestID string
 
-// rule says what an id consists of: 1 to most bytes, each of them allowed. It stands in
-// the way of every transition, where a regular expression costs a microsecond.
+// rule says what an id consists of: 1 to most bytes, each of them allowed. Every
+// transition checks it, so it is a table: a regular expression would cost a microsecond.
 type rule struct {
 	most    int
 	allowed [256]bool
@@ -55,6 +56,7 @@ func newRule(most int, allowed func(byte) bool) *rule {
 	return r
 }
 
+// holds reports whether the id keeps the rule.
 func (r *rule) holds(id string) bool {
 	for i := range len(id) {
 		if !r.allowed[id[i]] {
@@ -65,28 +67,29 @@ func (r *rule) holds(id string) bool {
 	return id != "" && len(id) <= r.most
 }
 
-// Request asks for one event on one order. It carries a TransitionID, or a
-// RequestID, or both.
+// Request asks for one event on one order. It has a TransitionID, a RequestID or both.
 type Request struct {
 	OrderID OrderID        `json:"orderId"`
 	Event   workflow.Event `json:"event"`
 	// From narrows the event to one source state. Empty: any source.
 	From workflow.State `json:"from,omitempty"`
-	// TransitionID is the id under which the event shall be applied. 0: Apply
-	// allots the order's current id plus one, and RequestID must be set.
+	// TransitionID is the id under which the event is applied, at most 2^53-1. 0: Apply
+	// assigns the order's current id plus one, and RequestID must be set.
 	TransitionID TransitionID `json:"transitionId,omitempty"`
 	RequestID    RequestID    `json:"requestId,omitempty"`
-	// IfMatch is the transitionId that the caller has seen; the request is
-	// Superseded when the order has moved since. It saves the read that allotting
-	// an id costs. Only without TransitionID.
+	// IfMatch is the transitionId that the caller has seen. The request is Superseded if
+	// the order has moved since. It saves the read that assigning an id costs. Not
+	// allowed together with TransitionID.
 	IfMatch *TransitionID `json:"ifMatch,omitempty"`
-	// Values are what the event's guards ask of the request (see [workflow.Guard]),
-	// like the beginning of the return window: strings, whole numbers, truth values.
-	// They judge the request and are no part of it: a retry may carry others.
+	// Values are the values that the event's guards expect from the request (see
+	// [workflow.Guard]), like the beginning of the return window: strings, whole numbers
+	// and truth values. They are not part of the request's content: a retry may have
+	// other values.
 	Values map[string]any `json:"values,omitempty"`
 }
 
-// Validate names the first field that breaks a rule, and the rule.
+// Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and
+// the rule.
 func (r Request) Validate() error {
 	if err := r.OrderID.Validate(); err != nil {
 		return err
@@ -110,10 +113,11 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// clip keeps a stranger's text short enough for an error.
+// clip shortens a text from outside for an error, to 64 bytes.
 func clip(s string) string {
 	if len(s) > 64 {
 		return s[:64] + "..."
 	}
+
 	return s
 }

@@ -11,33 +11,47 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// Restoration says what an order's journal would make of the order, or has made of it.
+// Restoration is what an order would become, or has become, according to its journal.
 type Restoration struct {
 	OrderID OrderID `json:"orderId"`
-	// Facts are what the journal says; Rows is how many rows it has.
+	// Facts are what the journal says.
 	Facts
+	// Rows is how many rows the journal has.
 	Rows int `json:"rows"`
-	// Order is the order as it was found, nil when there was none.
+	// Order is the order before the restoration, nil if there was none.
 	Order *Order `json:"order,omitempty"`
-	// Lost lists what no journal holds and a missing order comes back without. An order
-	// that was found keeps its content, as old as it may be.
+	// Lost lists what a missing order comes back without, because the journal does not
+	// hold it. An order that was found keeps its content, which may be outdated.
 	Lost []string `json:"lost,omitempty"`
-	// Written: the order is now what Facts say.
+	// Written reports whether the order was restored. It is false for a dry run.
 	Written bool `json:"written"`
 }
 
-// lost is the content of an order, of which the journal knows nothing.
-var lost = []string{"items", "total", "parcels", "shippingAddress", "billingAddress", "notes", "createdAt", "contentVersion and the memory of edits", "the content's digest, so that placing it again is a Conflict"}
+// lost lists what the journal does not hold.
+var lost = []string{
+	"items",
+	"total",
+	"parcels",
+	"shippingAddress",
+	"billingAddress",
+	"notes",
+	"createdAt",
+	"contentVersion and the memory of edits",
+	"the content's digest, so that placing it again is a Conflict",
+}
 
-// Restore computes what an order must be from its journal, and with write it makes it
-// so: state, previous state, transitionId, version and ring, by one conditional write.
-// It only ever moves an order forward, to its journal's end: an order that is there must
-// be behind its journal and not move meanwhile, and keeps its content; one that is
-// missing comes back without any. Everything else is ErrNothingToRestore; a journal that
-// is no chain is a [*JournalError]. An order that moves meanwhile is ErrContended.
+// Restore computes from an order's journal what the order must be. If write is true, it
+// also writes that: state, previous state, transitionId, version and ring, by one
+// conditional write. If write is false, nothing is written.
 //
-// With a journal written by the stream, call it only once the stream's reader has come to
-// the end: transitions whose rows are still to be written would be lost.
+// Restore only moves an order forward, to the end of its journal. An order that is behind
+// its journal keeps its content; a missing order comes back without any. The error is
+// ErrNothingToRestore if the order is not behind its journal, ErrUnknownOrder if there is
+// neither an order nor a journal, a [*JournalError] if the journal has a gap or cannot be
+// read, and ErrContended if the order moves meanwhile.
+//
+// With JournalByStream, call Restore only after the reader of the stream has come to its
+// end: a transition without a row would be lost.
 func (o *Orders) Restore(ctx context.Context, id OrderID, write bool) (Restoration, error) {
 	r, err := o.restore(ctx, id, write)
 	if err != nil {
@@ -76,8 +90,8 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 	case err != nil:
 		return r, err
 	case now == nil:
-		// The answer was lost and a retry met its own write, or another call wrote the
-		// same; otherwise the order has moved, or has gone.
+		// The condition failed. Either this call or another one has already written the
+		// same, or the order has moved or is gone.
 		same, err := decode(old)
 		if err != nil || same.TransitionID != r.TransitionID || same.State != r.State {
 			return r, ErrContended
@@ -88,6 +102,7 @@ func (o *Orders) restore(ctx context.Context, id OrderID, write bool) (Restorati
 	return r, nil
 }
 
+// counted passes the rows on and counts them in n.
 func counted(rows iter.Seq2[Row, error], n *int) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for row, err := range rows {
@@ -102,7 +117,7 @@ func counted(rows iter.Seq2[Row, error], n *int) iter.Seq2[Row, error] {
 	}
 }
 
-// restoring is the write of the facts.
+// restoring returns the write that makes the order what the facts say.
 func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 	u := dynamo.NewUpdate(o.cfg.Table, orderKey(r.OrderID)).
 		SetValue("orderState", dynamo.S(string(r.State))).
@@ -128,7 +143,7 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 	return u.Input()
 }
 
-// ringImage is the ring as an attribute.
+// ringImage returns the ring as the members of the attribute recent.
 func ringImage(ring [ringSize]Transition) image {
 	img := image{}
 	for k, t := range ring {
@@ -136,8 +151,8 @@ func ringImage(ring [ringSize]Transition) image {
 			continue
 		}
 
-		// The journal does not keep calls, and an adopted row may lack the event. A slot
-		// has no empty parts: such a part is a dash.
+		// The journal holds no call ids, and an adopted row may have no event. A slot
+		// must not have empty parts, so these become dashes.
 		t.call, t.Event = "-", cmp.Or(t.Event, "-")
 		img[ringNames.slot[k]] = t.slot()
 

@@ -13,21 +13,20 @@ import (
 	"ratchet/workflow"
 )
 
-// ringSize is how many recent transitions an order's item remembers. It is part of
-// the data format.
+// ringSize is how many slots the ring of an order has. It is part of the data format.
 const ringSize = 8
 
 // The ring is the order's attribute "recent", a map with up to three members for each
 // slot k = transitionId mod ringSize:
 //
 //	s<k>  "<id> <event> <to> <epoch ms> <call>[ <flags>]", a string
-//	f<k>  the state that it left, copied by the same write; none for placing
-//	r<k>  the digest of its request id; none when the caller sent no request id
+//	f<k>  the state that it left, copied by the same write; absent for placing
+//	r<k>  the digest of its request id; absent if the caller sent no request id
 //
-// Event and From of a request are all of its content, and they stand here in full: two
-// requests are compared, not their hashes. Every byte counts, since it is there eight
-// times and a write unit is 1 KB; a slot is one value, since one update cannot set a
-// map and a member of it.
+// Event and From are the whole content of a request. The ring holds them in full, so that
+// requests are compared and not hashes. It has to be short: a write unit is 1 KB, and there
+// are eight slots. A slot is one string because one update cannot set a map and a member
+// of it.
 var ringNames = func() (names struct{ slot, from, request [ringSize]string }) {
 	for k := range ringSize {
 		n := strconv.Itoa(k)
@@ -43,13 +42,12 @@ const (
 	flagNarrowed = 'f' // the request named the state that it left
 )
 
-// slot is the transition as the ring keeps it: without its source and its request id,
-// which stand beside it.
+// slot returns the transition as the member s<k>, without its source and its request id,
+// which have members of their own.
 func (t Transition) slot() types.AttributeValue {
 	var buf [128]byte
 	text := strconv.AppendInt(buf[:0], int64(t.ID), 10)
 	text = append(append(text, ' '), t.Event...)
-
 	text = append(append(text, ' '), t.To...)
 	text = strconv.AppendInt(append(text, ' '), t.At.UnixMilli(), 10)
 	text = append(append(text, ' '), t.call...)
@@ -65,10 +63,10 @@ func (t Transition) slot() types.AttributeValue {
 	return dynamo.S(string(text))
 }
 
-// errSlot: a slot of the ring is not one that this package writes.
+// errSlot: a slot of the ring does not have the format that this package writes.
 var errSlot = errors.New(`is not "<id> <event> <to> <epoch ms> <call> [flags]"`)
 
-// parseSlot reads a slot; source and request id stand beside it.
+// parseSlot reads the member s<k>. The transition has no source and no request id yet.
 func parseSlot(text string) (Transition, error) {
 	var field [6]string
 	n, rest, more := 0, text, true
@@ -86,12 +84,17 @@ func parseSlot(text string) (Transition, error) {
 	}
 
 	return Transition{
-		ID: TransitionID(id), Event: workflow.Event(field[1]), To: workflow.State(field[2]), At: time.UnixMilli(at).UTC(), call: field[4],
-		assigned: strings.IndexByte(field[5], flagAssigned) >= 0, narrowed: strings.IndexByte(field[5], flagNarrowed) >= 0,
+		ID:       TransitionID(id),
+		Event:    workflow.Event(field[1]),
+		To:       workflow.State(field[2]),
+		At:       time.UnixMilli(at).UTC(),
+		call:     field[4],
+		assigned: strings.IndexByte(field[5], flagAssigned) >= 0,
+		narrowed: strings.IndexByte(field[5], flagNarrowed) >= 0,
 	}, nil
 }
 
-// ring reads the attribute recent.
+// ring reads the members of the attribute recent.
 func (r *reader) ring(recent image) (ring [ringSize]Transition) {
 	for k, name := range ringNames.slot {
 		if recent[name] == nil {

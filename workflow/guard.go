@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Op is the operation of a [Guard]: one of = <> < <= > >= in exists missing. DynamoDB
-// has the same operations.
+// Op is the operation of a [Guard]: one of = <> < <= > >= in exists missing. DynamoDB's
+// conditions have the same operations.
 type Op string
 
 const (
@@ -26,30 +26,31 @@ const (
 	opMissing  Op = "missing"
 )
 
-// maxIn is the most operands of DynamoDB's IN.
+// maxIn is the most operands that DynamoDB's IN takes, see
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.OperatorsAndFunctions.html
 const maxIn = 100
 
-// Guard is a condition on an order's data under which a transition is allowed. It can be
-// a part of the conditional write that makes the transition, and means the same there
-// as in Go. What DynamoDB cannot express (arithmetic, clocks, other items) is refused by
-// [New].
+// Guard is a condition on an order's data under which a transition is allowed. It has the
+// same meaning in Go ([Guard.Holds]) and as a part of the conditional write that makes the
+// transition ([RenderGuards]). [New] refuses what DynamoDB cannot express: arithmetic,
+// clocks, other items.
 type Guard struct {
-	// Name is what a refusal names, like "total-covered".
+	// Name identifies the guard in refusals, like "total-covered".
 	Name string
 	// Attribute is the path of an attribute of the order, like "payment.captured" or
 	// "items[0].sku", or the size of one, like "size(items)".
 	Attribute string
 	Op        Op
-	// One of the next three is the operand. exists and missing have none.
+	// Exactly one of Value, Other and Request is the operand. The operations exists and
+	// missing have none.
 	//
 	// Value is a string, a whole number (int64 within a Definition) or a truth value;
 	// for "in" a list ([]any) of 1 to 100 strings or whole numbers.
 	Value any
 	// Other is the path of another attribute of the same order, or the size of one.
 	Other string
-	// Request names a value that comes with the request, like the start of the
-	// return window.
+	// Request is the name of a value that comes with the request, like the beginning of
+	// the return window.
 	Request string
 }
 
@@ -57,7 +58,7 @@ type Guard struct {
 // of size().
 var guardPath = regexp.MustCompile(`^(size\()?[A-Za-z_][A-Za-z0-9_]*(\[[0-9]{1,4}\]|\.[A-Za-z_][A-Za-z0-9_]*){0,30}(\))?$`)
 
-// checkPath refuses what is not a path, with the reason.
+// checkPath returns an error that says why the text is not a path, if it is none.
 func checkPath(path string) error {
 	m := guardPath.FindStringSubmatch(path)
 	switch {
@@ -102,6 +103,7 @@ func (g Guard) Normalize() (Guard, error) {
 	return g, nil
 }
 
+// checkExistence checks a guard whose operation is exists or missing.
 func (g Guard) checkExistence() error {
 	if g.Value != nil || g.Other != "" || g.Request != "" {
 		return fmt.Errorf("%s takes no operand", g.Op)
@@ -114,8 +116,8 @@ func (g Guard) checkExistence() error {
 	return nil
 }
 
-// normalOperand checks the operand of a comparison and returns its constant, nil if it
-// is not one.
+// normalOperand checks the operand of a comparison. It returns the normalized Value, or nil
+// if the operand is another attribute or a value of the request.
 func (g Guard) normalOperand() (any, error) {
 	operands := 0
 	for _, given := range []bool{g.Value != nil, g.Other != "", g.Request != ""} {
@@ -142,7 +144,8 @@ func (g Guard) normalOperand() (any, error) {
 	return nil, nil
 }
 
-// comparable returns a constant that the guard's operation can compare with.
+// comparable normalizes a value with which the guard's operation can compare. It fails for
+// other values.
 func (g Guard) comparable(v any) (any, error) {
 	v, err := constant(v)
 	if err != nil {
@@ -156,7 +159,7 @@ func (g Guard) comparable(v any) (any, error) {
 	return v, nil
 }
 
-// normalList returns the operand of "in".
+// normalList returns the normalized list of the operation "in".
 func (g Guard) normalList() ([]any, error) {
 	list, ok := g.Value.([]any)
 	if !ok || g.Other != "" || g.Request != "" || len(list) == 0 || len(list) > maxIn {
@@ -180,7 +183,8 @@ func (g Guard) normalList() ([]any, error) {
 	return list, nil
 }
 
-// constant converts a value to a string, an int64 or a bool.
+// constant converts a value to a string, an int64 or a bool. It fails for other types and
+// for numbers that are not whole.
 func constant(v any) (any, error) {
 	switch v := v.(type) {
 	case string, bool, int64:
@@ -226,18 +230,18 @@ func (g Guard) String() string {
 	return fmt.Sprintf("%s %s %s", g.Attribute, g.Op, text)
 }
 
-// Condition is a part of a DynamoDB ConditionExpression with its placeholders. The
-// values are strings, int64 and bool.
+// Condition is a part of a DynamoDB ConditionExpression with its placeholders. The values
+// have the types string, int64 and bool.
 type Condition struct {
 	Expression string
 	Names      map[string]string
 	Values     map[string]any
 }
 
-// RenderGuards renders guards as one condition, which is empty without guards. The
-// prefix, of letters and digits, starts every placeholder after # and :, so that the
-// condition can be combined with others. The request holds the values that guards name
-// in it; a missing one or one of a wrong type is an error.
+// RenderGuards renders guards as one condition, which is empty without guards. All
+// placeholders start with the prefix, after # or :, so that the condition can be combined
+// with others. The prefix consists of letters and digits. RenderGuards fails if a guard
+// names a value that the request does not have, or has with a wrong type.
 func RenderGuards(guards []Guard, prefix string, request map[string]any) (Condition, error) {
 	r := renderer{
 		prefix: prefix,
@@ -268,6 +272,7 @@ type renderer struct {
 	condition Condition
 }
 
+// guard returns the guard as a condition.
 func (r *renderer) guard(g Guard, request map[string]any) (string, error) {
 	attribute := r.path(g.Attribute)
 
@@ -297,8 +302,8 @@ func (r *renderer) guard(g Guard, request map[string]any) (string, error) {
 	return attribute + " " + string(g.Op) + " " + r.value(v), nil
 }
 
-// operand returns the constant, or the value of the request in one of the constants'
-// types.
+// operand returns the value with which the guard compares: Value or, if the guard names
+// one, the value of the request. It fails if the request lacks it.
 func (g Guard) operand(request map[string]any) (any, error) {
 	if g.Request == "" {
 		return g.Value, nil
@@ -317,7 +322,7 @@ func (g Guard) operand(request map[string]any) (any, error) {
 	return v, nil
 }
 
-// value returns a placeholder for the value.
+// value adds the value to the condition and returns its placeholder.
 func (r *renderer) value(v any) string {
 	placeholder := fmt.Sprintf(":%s%d", r.prefix, len(r.condition.Values))
 	r.condition.Values[placeholder] = v
@@ -325,11 +330,11 @@ func (r *renderer) value(v any) string {
 	return placeholder
 }
 
-// pathSeparator matches what stands between the names of a path, and a list index.
+// pathSeparator matches what separates the names of a path: a dot or a list index.
 var pathSeparator = regexp.MustCompile(`\.|\[[0-9]+\]`)
 
-// path replaces every name of a path by a placeholder, because any name may be a reserved
-// word of DynamoDB.
+// path returns the path with a placeholder for every name, because any name may be a
+// reserved word of DynamoDB.
 func (r *renderer) path(path string) string {
 	inner, sized := strings.CutPrefix(strings.TrimSuffix(path, ")"), "size(")
 
@@ -355,7 +360,7 @@ func (r *renderer) path(path string) string {
 	return b.String()
 }
 
-// name returns the placeholder of a name, the same for the same name.
+// name returns the placeholder of a name. A name that occurs again has the same one.
 func (r *renderer) name(name string) string {
 	placeholder, known := r.names[name]
 	if !known {
