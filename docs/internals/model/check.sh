@@ -44,7 +44,7 @@ search() {
   fi
 }
 
-# holds NAME OPTION...: no assertion fails and nobody is left waiting, in any state.
+# holds NAME OPTION...: no assertion fails and no client is left waiting, in any state.
 holds() {
   local name=$1
   shift
@@ -56,7 +56,7 @@ holds() {
   fi
 }
 
-# ends NAME OPTION...: no run goes on for ever, so that each ends with every request
+# ends NAME OPTION...: no run is endless, so that each ends with every request
 # answered (a run that stops before is an invalid end state, which holds finds).
 ends() {
   local name=$1
@@ -130,7 +130,7 @@ echo "# The protocol with one rule less: a counter-example"
 breaks "the condition drops the id" "${two[@]}" -DBREAK_ID
 breaks "the condition drops the state" "${two[@]}" -DBREAK_STATE
 breaks "'already done' is read off the state" "${two[@]}" -DBREAK_GUESS
-breaks "an id is allotted without looking for the request id" "${one[@]}" -DFAULTS=1 -DBREAK_ALLOT
+breaks "an id is assigned without looking for the request id" "${one[@]}" -DFAULTS=1 -DBREAK_ASSIGN
 breaks "what the journal does not have yet counts as new" "${one[@]}" -DSTEPS=4 -DFAULTS=1 -DBREAK_BEHIND
 breaks "any later row proves that an id was skipped" -DEXECUTIONS=2 -DCANCELLER -DFAULTS=0 -DBREAK_CHAIN
 

@@ -10,7 +10,7 @@
  * Clients (each can be switched off, see check.sh):
  *   executions   two of one state machine: ids computed, the same requests twice,
  *                and a redrive at the end that starts from the first request again
- *   canceler    a request id, the transition id assigned
+ *   canceler     a request id, the transition id assigned
  *   toucher      the same, with an event that leaves the state as it is
  *   matcher      a request id and If-Match
  *
@@ -54,7 +54,7 @@
 
 /* modes of a request */
 #define GIVEN 0
-#define ALLOTTED 1
+#define ASSIGNED 1
 #define IFMATCH 2
 
 /* verdicts, and what is none yet */
@@ -67,7 +67,7 @@
 #define UNKNOWN 6 /* no answer */
 #define LOOK 7    /* the ring has forgotten: the journal decides */
 #define BEHIND 8  /* the journal cannot tell yet */
-#define RACE 9    /* an allotted id was taken: derive it again */
+#define RACE 9    /* an assigned id was taken: derive it again */
 
 /* The item. Slot id % RING names the transition it holds; what that transition was
  * stands below, once, for the ring, the stream and the journal alike. */
@@ -78,7 +78,7 @@ byte ring[RING];
 /* Every transition ever applied, by id: 0 in event means none. */
 byte event[IDS];
 byte key[IDS];      /* request id, 0 for none */
-bit allotted[IDS];
+bit assigned[IDS];
 byte previous[IDS]; /* the id before, as the stream's record has it */
 byte caller[IDS];   /* the call that wrote it: in the ring only, never in the journal */
 
@@ -87,7 +87,7 @@ byte rows = 0;
 byte applied = 1;
 
 /* for the assertions alone */
-bit celebrated[IDS]; /* somebody was told Applied */
+bit celebrated[IDS]; /* a call answered Applied */
 
 byte faults = FAULTS;
 
@@ -107,7 +107,7 @@ bit lRefused = 0; /* its call has been answered WrongState since */
 #ifdef BREAK_STATE
 #define FITS(m, e, s) true
 #else
-#define FITS(m, e, s) (m == ALLOTTED -> state == s : LEGAL(state, e))
+#define FITS(m, e, s) (m == ASSIGNED -> state == s : LEGAL(state, e))
 #endif
 /* What transitions could add to the condition: no slot carries the request id. */
 #ifdef GUARD_KEY
@@ -134,7 +134,7 @@ inline write(m, e, i, k, c) {
 	previous[i] = tid;
 	event[i] = e;
 	key[i] = k;
-	allotted[i] = (m != GIVEN);
+	assigned[i] = (m != GIVEN);
 	caller[i] = c;
 	state = NEXT(e);
 	tid = i;
@@ -153,9 +153,9 @@ inline compare(t, known) {
 		:: rKey != 0 && key[t] == rKey && event[t] != ev -> verdict = CONFLICT
 		:: !(rKey != 0 && key[t] == rKey) ->
 			if
-			:: mode != GIVEN || allotted[t] -> verdict = SUPERSEDED
-			:: mode == GIVEN && !allotted[t] && event[t] == ev && rKey == 0 && key[t] == 0 -> verdict = REPLAYED; at = t
-			:: mode == GIVEN && !allotted[t] && !(event[t] == ev && rKey == 0 && key[t] == 0) -> verdict = CONFLICT
+			:: mode != GIVEN || assigned[t] -> verdict = SUPERSEDED
+			:: mode == GIVEN && !assigned[t] && event[t] == ev && rKey == 0 && key[t] == 0 -> verdict = REPLAYED; at = t
+			:: mode == GIVEN && !assigned[t] && !(event[t] == ev && rKey == 0 && key[t] == 0) -> verdict = CONFLICT
 			fi
 		fi
 	fi
@@ -172,7 +172,7 @@ inline byRequest() {
 	}
 }
 
-/* seeImage reads what allotting an id needs: where the order stands, what the ring
+/* seeImage reads what assigning an id needs: where the order stands, what the ring
  * has forgotten, and whether this request is in it. */
 inline seeImage(known) {
 	base = tid;
@@ -186,7 +186,7 @@ inline seeImage(known) {
 	}
 	byRequest();
 	verdict = RACE;
-#ifndef BREAK_ALLOT
+#ifndef BREAK_ASSIGN
 	if
 	:: n != 0 -> compare(n, known)
 	:: else
@@ -197,7 +197,7 @@ inline seeImage(known) {
 /* classify turns a failed condition into a verdict, by the image alone. */
 inline classify() {
 	if
-	:: mode == ALLOTTED -> seeImage(true)
+	:: mode == ASSIGNED -> seeImage(true)
 	:: else ->
 		byRequest();
 		if
@@ -243,7 +243,7 @@ inline evidence() {
 #endif
 	fi;
 	SHOWN;
-	assert(verdict != BEHIND || rows < applied) /* nobody waits for a row that will not come */
+	assert(verdict != BEHIND || rows < applied) /* no wait for a row that will not come */
 }
 
 /* evidenceOfRequest asks the journal about a request id, up to what the ring has
@@ -285,22 +285,22 @@ inline vouch() {
 	if
 	:: verdict == APPLIED ->
 		assert(event[at] == ev && caller[at] == call); /* this very call moved the order */
-		assert(!celebrated[at]);                       /* and nobody else is told so */
+		assert(!celebrated[at]);                       /* and no other call answers so */
 		celebrated[at] = 1
 	:: verdict == REPLAYED -> /* that very request was applied */
 		assert(event[at] == ev && key[at] == rKey);
 		assert(mode != GIVEN || at == id)
 	:: verdict == SUPERSEDED -> /* it never was, and never will be */
-		assert(mode != ALLOTTED);
-		assert(event[id] == 0 || allotted[id] || mode == IFMATCH);
+		assert(mode != ASSIGNED);
+		assert(event[id] == 0 || assigned[id] || mode == IFMATCH);
 		assert(rKey == 0 || key[id] != rKey);
 		assert(tid >= id)
 	:: verdict == CONFLICT -> /* these clients clash only by computing the same id */
 		assert(mode == GIVEN);
-		assert(event[id] != 0 && !allotted[id] && (event[id] != ev || key[id] != rKey))
+		assert(event[id] != 0 && !assigned[id] && (event[id] != ev || key[id] != rKey))
 	:: else
 	fi;
-	/* Once an answer, always that answer; a refusal for the state is judged afresh. */
+	/* Once an answer, always that answer; a refusal for the state is judged again. */
 	assert(prior != APPLIED && prior != REPLAYED || verdict == REPLAYED);
 	assert(prior != SUPERSEDED || verdict == SUPERSEDED);
 	assert(prior != CONFLICT || verdict == CONFLICT);
@@ -333,16 +333,16 @@ inline name() {
 /* ask sends the request until there is a verdict. Each alternative is one visit to
  * the table or the journal; what is decided by it is decided there. */
 inline ask() {
-	verdict = (mode == ALLOTTED -> UNKNOWN : NONE);
+	verdict = (mode == ASSIGNED -> UNKNOWN : NONE);
 	do
 	:: d_step { verdict == UNKNOWN -> /* a new call: the first, or the caller asks again */
 			call = 0;
 			if
-			:: mode == ALLOTTED -> seeImage(false); decide()
+			:: mode == ASSIGNED -> seeImage(false); decide()
 			:: else -> verdict = NONE
 			fi }
-	:: d_step { verdict == RACE -> /* nobody has made this request, as far as the ring knows */
-#ifndef BREAK_ALLOT
+	:: d_step { verdict == RACE -> /* no call has made this request, as far as the ring knows */
+#ifndef BREAK_ASSIGN
 			if
 			:: forgotten == 0
 			:: forgotten != 0 -> evidenceOfRequest()
@@ -393,14 +393,14 @@ inline decide() {
 	:: verdict >= APPLIED && verdict <= CONFLICT ->
 #ifdef LATE
 		if
-		:: limbo && lEv == ev && lKey == rKey && (lId == id || mode == ALLOTTED) && verdict == WRONGSTATE -> lRefused = 1
+		:: limbo && lEv == ev && lKey == rKey && (lId == id || mode == ASSIGNED) && verdict == WRONGSTATE -> lRefused = 1
 		:: else
 		fi;
 #endif
 		vouch();
 		snap = 0; base = 0; forgotten = 0; seen = 0; at = 0; call = 0;
 		if
-		:: mode == ALLOTTED -> id = 0
+		:: mode == ASSIGNED -> id = 0
 		:: else
 		fi
 	:: verdict == BEHIND -> seen = rows; snap = 0; base = 0; forgotten = 0
@@ -464,7 +464,7 @@ proctype Execution(byte me) {
 proctype Keyed(byte me; byte what) {
 	LOCALS;
 	bit again = 0;
-	mode = ALLOTTED;
+	mode = ASSIGNED;
 	ev = what;
 	rKey = me;
 	do
