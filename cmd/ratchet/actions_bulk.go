@@ -67,20 +67,6 @@ func actionsBulk(a *actionSettings) *cobra.Command {
 	return c
 }
 
-// fixed reads a time that is the same when the command is repeated.
-func fixed(flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return time.Time{}, usageError("%s %q: a time like 2026-12-24T18:00:00Z", flag, text)
-	}
-
-	return at, nil
-}
-
 // bulkProgress draws a bar on a terminal and writes a line every two seconds elsewhere.
 func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.BatchAction), finish func(done bool)) {
 	made, last := 0, time.Now()

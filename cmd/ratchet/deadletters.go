@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -73,96 +72,6 @@ func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
 	return streams.Handler{}, usageError("handler %q: one of %s", name, strings.Join(names, ", "))
 }
 
-func deadLettersList(s *settings) *cobra.Command {
-	c := &cobra.Command{
-		Use: "list [HANDLER]", Short: "List dead letters, of one handler or of all", Args: cobra.MaximumNArgs(1),
-		Long: "Lists dead letters, per handler in the order of the stream. Of very large ones the order is not\n" +
-			"listed; `show` has it.",
-	}
-	limit := c.Flags().Int("limit", 100, "at most this many of each handler, 1 to 1000")
-	after := c.Flags().String("after", "", "continue after this letter of HANDLER")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		switch {
-		case *limit < 1 || *limit > 1000:
-			return usageError("limit %d: 1 to 1000", *limit)
-		case *after != "" && len(args) == 0:
-			return usageError("after: only with a HANDLER")
-		}
-
-		return s.with(c.Context(), func(b *server.Backend) error {
-			handlers := b.Handlers()
-			if len(args) == 1 {
-				h, err := handlerNamed(b, args[0])
-				if err != nil {
-					return err
-				}
-				handlers = []streams.Handler{h}
-			}
-
-			var found []letter
-			for _, h := range handlers {
-				page, next, err := deadLetters(b).List(c.Context(), h.Name, *after, *limit)
-				if err != nil {
-					return err
-				}
-
-				for _, l := range page {
-					found = append(found, letterOf(l))
-				}
-
-				if next != "" {
-					fmt.Fprintf(c.ErrOrStderr(), "more of %s: --after %s\n", h.Name, next)
-				}
-			}
-
-			return printLetters(c.OutOrStdout(), s.json, found)
-		})
-	}
-
-	return c
-}
-
-func printLetters(out io.Writer, asJSON bool, letters []letter) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if !asJSON {
-		fmt.Fprintln(w, "HANDLER\tLETTER\tORDER\tFAILED\tATTEMPTS\tERROR")
-	}
-
-	for _, l := range letters {
-		if asJSON {
-			if err := printJSON(out, l); err != nil {
-				return err
-			}
-			continue
-		}
-		first, _, _ := strings.Cut(l.Error, "\n")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", l.Handler, l.ID, l.Order, stamp(l.FailedAt), l.Attempts+l.Redrives, first)
-	}
-
-	return w.Flush()
-}
-
-func deadLettersShow(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use: "show HANDLER LETTER", Short: "Show a dead letter", Args: cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			return s.with(c.Context(), func(b *server.Backend) error {
-				h, err := handlerNamed(b, args[0])
-				if err != nil {
-					return err
-				}
-
-				l, err := deadLetters(b).Get(c.Context(), h.Name, args[1])
-				if err != nil {
-					return err
-				}
-
-				return printLetter(c.OutOrStdout(), s.json, letterOf(l))
-			})
-		},
-	}
-}
-
 func printLetter(out io.Writer, asJSON bool, l letter) error {
 	if asJSON {
 		return printJSON(out, l)
@@ -172,46 +81,4 @@ func printLetter(out io.Writer, asJSON bool, l letter) error {
 		l.Handler, l.ID, l.Order, l.Change, stamp(l.FailedAt), l.Attempts, l.Redrives, l.Permanent, l.Error)
 
 	return w.Flush()
-}
-
-func deadLettersRedrive(s *settings) *cobra.Command {
-	c := &cobra.Command{
-		Use: "redrive HANDLER LETTER", Short: "Hand a dead letter to its handler again", Args: cobra.ExactArgs(2),
-		Long: "Shows the letter. With --write its change is handed to the handler once more, in this process\n" +
-			"with this configuration: when the handler has done its part the letter is deleted, else it\n" +
-			"stays, with the new error.\n\n" + deadLettersHelp,
-	}
-	write := c.Flags().Bool("write", false, "do it; else the letter is only shown")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return s.with(c.Context(), func(b *server.Backend) error {
-			h, err := handlerNamed(b, args[0])
-			if err != nil {
-				return err
-			}
-
-			l, err := deadLetters(b).Get(c.Context(), h.Name, args[1])
-			switch {
-			case err != nil:
-				return err
-			case !*write:
-				fmt.Fprintln(c.ErrOrStderr(), "nothing was done: say --write to redrive it")
-				return printLetter(c.OutOrStdout(), s.json, letterOf(l))
-			}
-
-			err = deadLetters(b).Redrive(c.Context(), l.ID, h, nil)
-			switch {
-			case errors.Is(err, streams.ErrDeadLetterNotFound), errors.Is(err, streams.ErrRedriving):
-				return err
-			case err != nil:
-				return &statusError{exitRefused, err}
-			case s.json:
-				return printJSON(c.OutOrStdout(), map[string]string{"handler": h.Name, "id": l.ID, "status": "handled"})
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "handled: %s of order %s; the letter is gone\n", h.Name, letterOf(l).Order)
-
-			return err
-		})
-	}
-
-	return c
 }

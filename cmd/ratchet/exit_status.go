@@ -3,15 +3,19 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"slices"
-	"time"
 
-	"github.com/spf13/cobra"
-
+	"ratchet/actions"
+	"ratchet/api/auth"
+	"ratchet/inventory"
 	"ratchet/ledger"
+	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
+	"ratchet/server"
+	"ratchet/streams"
+	"ratchet/transitions"
 	"ratchet/txn"
 )
 
@@ -44,28 +48,74 @@ func moneyStatus(err error) (status int, known bool) {
 	return 0, false
 }
 
-// amountFlag says in one place how amounts are written.
-const amountFlag = "in minor units (cents), a whole number above 0"
+// Exit statuses, as `ratchet --help` lists them.
+const (
+	exitOK       = 0
+	exitFailure  = 1 // something went wrong, or a check found a discrepancy
+	exitUsage    = 2 // bad arguments or bad input
+	exitRefused  = 3 // the request was judged and not applied, or is in conflict
+	exitNotFound = 4 // no such order, execution, SKU, action, key, ...
+)
 
-// needAmount refuses a command whose amount was left out: 0 is not what was meant.
-func needAmount(c *cobra.Command) error {
-	if !c.Flags().Changed("amount") {
-		return usageError("%s needs --amount: %s", c.CommandPath(), amountFlag)
+// statusError carries an exit status. A nil err means that everything worth saying
+// has been printed.
+type statusError struct {
+	status int
+	err    error
+}
+
+func (e *statusError) Error() string { return fmt.Sprint(e.err) }
+func (e *statusError) Unwrap() error { return e.err }
+
+func usageError(format string, args ...any) error {
+	return &statusError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// report prints the error and returns the exit status that belongs to it.
+func report(err error) int {
+	var s *statusError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &s):
+		if s.err != nil {
+			fmt.Fprintln(os.Stderr, "ratchet:", s.err)
+		}
+		return s.status
 	}
-	return nil
-}
+	fmt.Fprintln(os.Stderr, "ratchet:", err)
 
-// pacer tells how far something has come, at most every two seconds.
-type pacer struct {
-	out  io.Writer
-	told time.Time
-}
-
-func newPacer(out io.Writer) *pacer { return &pacer{out, time.Now()} }
-
-func (p *pacer) tell(format string, args ...any) {
-	if now := time.Now(); now.Sub(p.told) >= 2*time.Second {
-		p.told = now
-		fmt.Fprintf(p.out, format+"\n", args...)
+	if status, known := moneyStatus(err); known {
+		return status
 	}
+
+	for _, s := range statuses {
+		for _, known := range s.errs {
+			if errors.Is(err, known) {
+				return s.status
+			}
+		}
+	}
+
+	return exitFailure
 }
+
+// statuses are the errors with an exit status other than exitFailure, first match: a
+// conflict may be an invalid request, too.
+var statuses = []struct {
+	status int
+	errs   []error
+}{
+	{exitRefused, []error{
+		inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrClosed, actions.ErrConflict, auth.ErrEnded, transitions.ErrOrderFull,
+		once.ErrInProgress, once.ErrMismatch, once.ErrUnknownOutcome, streams.ErrRedriving, server.ErrOtherOrder,
+	}},
+	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, streams.ErrDeadLetterNotFound}},
+	{exitUsage, []error{
+		transitions.ErrInvalidRequest, server.ErrDefinition, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,
+		inventory.ErrInvalid,
+	}},
+}
+
+// errNotFound: there is no such order, execution, SKU, ...
+var errNotFound = errors.New("not found")

@@ -1,80 +1,9 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"maps"
-	"slices"
-
 	"github.com/spf13/cobra"
-
-	"ratchet/ledger"
-	"ratchet/server"
 )
 
 func ledgerCommand(s *settings) *cobra.Command {
 	return group("ledger", "Check the ledger", ledgerVerify(s))
-}
-
-func ledgerVerify(s *settings) *cobra.Command {
-	return &cobra.Command{
-		Use: "verify", Short: "Prove that the ledger adds up", Args: cobra.NoArgs,
-		Long: "Proves that every transfer sums to zero and is exactly its entries, that the entries of every\n" +
-			"account are a chain that ends in its balance, that what is held is what the holds say, and that\n" +
-			"no entry is without its transfer.\n" +
-			"Reads all tables a page at a time and writes nothing; transfers may go on meanwhile. Exit\n" +
-			"status 1 on any contradiction.",
-		RunE: func(c *cobra.Command, _ []string) error {
-			return s.with(c.Context(), func(b *server.Backend) error {
-				pace := newPacer(c.ErrOrStderr())
-
-				proof, err := b.Ledger.Verify(c.Context(), func(f ledger.Finding) error {
-					if s.json {
-						return printJSON(c.OutOrStdout(), f)
-					}
-					return printFinding(c.OutOrStdout(), f)
-				}, func(p ledger.Proof) {
-					pace.tell("%d transfers, %d accounts, %d entries checked, %d contradictions", p.Transfers, p.Accounts, p.Entries, p.Findings)
-				})
-				if err != nil {
-					return err
-				}
-
-				return printProof(c.OutOrStdout(), s.json, proof)
-			})
-		},
-	}
-}
-
-func printFinding(out io.Writer, f ledger.Finding) error {
-	where := ""
-	if f.Account != "" {
-		where = " account " + f.Account
-	}
-
-	if f.Transfer != "" {
-		where += " transfer " + f.Transfer
-	}
-	_, err := fmt.Fprintf(out, "%s:%s: %s\n", f.Kind, where, f.Detail)
-
-	return err
-}
-
-// printProof prints the sum and turns contradictions into the exit status.
-func printProof(out io.Writer, asJSON bool, p ledger.Proof) (err error) {
-	if asJSON {
-		err = printJSON(out, p)
-	} else {
-		_, err = fmt.Fprintf(out, "%d transfers, %d accounts, %d entries and %d holds checked: %d contradictions\n",
-			p.Transfers, p.Accounts, p.Entries, p.Holds, p.Findings)
-		for _, currency := range slices.Sorted(maps.Keys(p.Sums)) {
-			fmt.Fprintf(out, "all balances in %s sum to %d\n", currency, p.Sums[currency])
-		}
-	}
-
-	if err == nil && p.Findings > 0 {
-		err = &statusError{exitFailure, nil}
-	}
-
-	return err
 }

@@ -2,10 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -154,22 +152,6 @@ func addNote(c *cobra.Command, args []string) (sendEdit, error) {
 	return func(o *transitions.Orders, e transitions.Edit) (transitions.EditResult, error) {
 		return o.AddNote(c.Context(), e, note)
 	}, nil
-}
-
-// parseItem reads SKU:QUANTITY:PRICE; the SKU may have colons of its own.
-func parseItem(text string) (transitions.Item, error) {
-	parts := strings.Split(text, ":")
-	if len(parts) < 3 {
-		return transitions.Item{}, usageError("item %q: must be SKU:QUANTITY:PRICE", text)
-	}
-
-	quantity, err1 := strconv.ParseInt(parts[len(parts)-2], 10, 32)
-	price, err2 := strconv.ParseInt(parts[len(parts)-1], 10, 32)
-	if err := errors.Join(err1, err2); err != nil {
-		return transitions.Item{}, usageError("item %q: quantity and price must be whole numbers below 2^31", text)
-	}
-
-	return transitions.Item{SKU: strings.Join(parts[:len(parts)-2], ":"), Quantity: quantity, Price: price}, nil
 }
 
 // printEdit prints an edit's verdict; what was not applied gets its own exit status.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -87,15 +86,6 @@ func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions
 	_, err = fmt.Fprintln(c.OutOrStdout(), text)
 
 	return err
-}
-
-func getOrder(ctx context.Context, b *server.Backend, id string) (*transitions.Order, error) {
-	order, found, err := b.Orders.Get(ctx, transitions.OrderID(id))
-	if err == nil && !found {
-		err = fmt.Errorf("order %s: %w", id, errNotFound)
-	}
-
-	return order, err
 }
 
 func printOrder(out io.Writer, o *transitions.Order) {

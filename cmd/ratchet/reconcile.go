@@ -55,9 +55,9 @@ Memory does not grow with the file; temporary files take about 120 bytes per lin
 		defer file.Close()
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			pace := newPacer(c.ErrOrStderr())
+			progress := newProgress(c.ErrOrStderr())
 			cfg.Payments, cfg.Ledger = b.Payments, b.Ledger
-			cfg.Events.Progress = func(list string, n int) { pace.tell("%s: %d", list, n) }
+			cfg.Events.Progress = func(list string, n int) { progress.print("%s: %d", list, n) }
 
 			cfg.Events.BadLine = func(line int, err error) { fmt.Fprintf(c.ErrOrStderr(), "line %d: %v\n", line, err) }
 			totals, err := reconcile.Run(c.Context(), file, cfg, func(m reconcile.Mismatch) error {

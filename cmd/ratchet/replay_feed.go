@@ -15,9 +15,9 @@ import (
 	"ratchet/workflow"
 )
 
-// feed sends requests to the orders: events of one order one after the other, orders
+// replayFeed sends requests to the orders: events of one order one after the other, orders
 // in parallel, and some requests several times at once.
-type feed struct {
+type replayFeed struct {
 	orders     *transitions.Orders
 	parallel   int
 	duplicates int // percent
@@ -34,29 +34,8 @@ type feed struct {
 	sent     int
 }
 
-// orderReport is what became of one order.
-type orderReport struct {
-	OrderID      transitions.OrderID      `json:"orderId"`
-	FinalState   workflow.State           `json:"finalState"`
-	TransitionID transitions.TransitionID `json:"transitionId"`
-	Applied      int                      `json:"applied"`
-	Replayed     int                      `json:"replayed"`
-	Refused      []refusal                `json:"refused"`
-	// Expected is where the order's real history ended, when the input says so.
-	Expected   workflow.State `json:"expected,omitempty"`
-	AsExpected bool           `json:"asExpected"`
-
-	events int
-	made   []line // the requests that were applied, for late duplicates
-}
-
-type refusal struct {
-	Event   workflow.Event      `json:"event"`
-	Verdict transitions.Verdict `json:"verdict"`
-}
-
 // run starts the lanes, lets read fill them, and waits until all is sent.
-func (f *feed) run(ctx context.Context, read func(context.Context) error) error {
+func (f *replayFeed) run(ctx context.Context, read func(context.Context) error) error {
 	f.started, f.reports = time.Now(), map[transitions.OrderID]*orderReport{}
 	f.lanes = make([]chan line, f.parallel)
 	group, ctx := errgroup.WithContext(ctx)
@@ -89,7 +68,7 @@ func (f *feed) run(ctx context.Context, read func(context.Context) error) error 
 }
 
 // bad reports a line that cannot be used.
-func (f *feed) bad(n int, reason error) {
+func (f *replayFeed) bad(n int, reason error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.badLines++
@@ -97,7 +76,7 @@ func (f *feed) bad(n int, reason error) {
 }
 
 // expect notes where an order's history ended. An order that comes twice is refused.
-func (f *feed) expect(id string, state workflow.State) error {
+func (f *replayFeed) expect(id string, state workflow.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
@@ -110,7 +89,7 @@ func (f *feed) expect(id string, state workflow.State) error {
 }
 
 // report returns the order's report; f.mu is held.
-func (f *feed) report(id transitions.OrderID) *orderReport {
+func (f *replayFeed) report(id transitions.OrderID) *orderReport {
 	r := f.reports[id]
 	if r == nil {
 		r = &orderReport{OrderID: id, Refused: []refusal{}}
@@ -122,7 +101,7 @@ func (f *feed) report(id transitions.OrderID) *orderReport {
 }
 
 // add puts a request into its order's lane.
-func (f *feed) add(ctx context.Context, l line) error {
+func (f *replayFeed) add(ctx context.Context, l line) error {
 	f.mu.Lock()
 
 	r := f.report(l.OrderID)
@@ -152,7 +131,7 @@ func draw(texts ...string) uint32 {
 
 // send sends a request, some of them as two or three copies at once, and now and
 // then a copy of one that was applied earlier.
-func (f *feed) send(ctx context.Context, l line) error {
+func (f *replayFeed) send(ctx context.Context, l line) error {
 	copies := 1
 	key := string(l.OrderID) + string(l.RequestID) + fmt.Sprint(l.TransitionID)
 	if int(draw(key, "copies")%100) < f.duplicates {
@@ -186,7 +165,7 @@ func (f *feed) send(ctx context.Context, l line) error {
 }
 
 // request asks once, again while the answer is a retryable error.
-func (f *feed) request(ctx context.Context, l line) (transitions.Result, error) {
+func (f *replayFeed) request(ctx context.Context, l line) (transitions.Result, error) {
 	for {
 		var result transitions.Result
 		var err error
@@ -204,7 +183,7 @@ func (f *feed) request(ctx context.Context, l line) (transitions.Result, error) 
 
 // count adds the verdicts of one request and its copies to the order's report, and
 // returns an earlier request to be sent once more, or nil.
-func (f *feed) count(l line, results []transitions.Result) *line {
+func (f *replayFeed) count(l line, results []transitions.Result) *line {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
@@ -239,62 +218,6 @@ func (f *feed) count(l line, results []transitions.Result) *line {
 	if len(results) > 1 && len(r.made) > 1 && int(draw(string(l.OrderID), string(l.Event), "late")%100) < f.duplicates {
 		late := r.made[0]
 		return &late
-	}
-
-	return nil
-}
-
-// print writes the report: one line of JSON per order, or a summary for people.
-func (f *feed) print(out io.Writer, asJSON bool) error {
-	asExpected, applied, replayed := 0, 0, 0
-	refused := map[transitions.Verdict]int{}
-	for _, id := range f.sequence {
-		r := f.reports[id]
-		r.AsExpected = r.Expected == "" || r.Expected == r.FinalState
-		if r.AsExpected {
-			asExpected++
-		}
-
-		applied, replayed = applied+r.Applied, replayed+r.Replayed
-		for _, x := range r.Refused {
-			refused[x.Verdict]++
-		}
-
-		switch {
-		case asJSON:
-			if err := printJSON(out, r); err != nil {
-				return err
-			}
-		case len(r.Refused) > 0 || !r.AsExpected:
-			fmt.Fprintf(out, "%s  %s", r.OrderID, r.FinalState)
-
-			if !r.AsExpected {
-				fmt.Fprintf(out, " (history says %s)", r.Expected)
-			}
-
-			for _, x := range r.Refused {
-				fmt.Fprintf(out, "  %s: %s", x.Event, x.Verdict)
-			}
-			fmt.Fprintln(out)
-		}
-	}
-
-	summary := out
-	if asJSON {
-		summary = f.notes
-	}
-	fmt.Fprintf(summary, "%d orders, %d ended where their history says; %d requests in %s: %d applied, %d replayed",
-		len(f.sequence), asExpected, f.sent, f.took.Round(time.Millisecond), applied, replayed)
-
-	for _, v := range transitions.Verdicts() {
-		if refused[v] > 0 {
-			fmt.Fprintf(summary, ", %d events refused as %s", refused[v], v)
-		}
-	}
-	fmt.Fprintln(summary)
-
-	if f.badLines > 0 {
-		return &statusError{exitUsage, fmt.Errorf("%d lines could not be used", f.badLines)}
 	}
 
 	return nil

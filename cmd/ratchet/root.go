@@ -1,21 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"log/slog"
-	"os"
-	"strings"
-
-	"github.com/knadh/koanf/parsers/yaml"
-	"github.com/knadh/koanf/providers/env/v2"
-	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/providers/posflag"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"ratchet/server"
 )
@@ -33,12 +19,6 @@ Settings come from flags, then RATCHET_* variables (RATCHET_ENDPOINT_URL for
 Exit status of every command: 0 done, 1 failed or a check found a discrepancy, 2 bad
 arguments or input, 3 the request was judged and not applied (refused, in conflict with
 an earlier one), 4 there is no such thing. ` + "`ratchet actions`" + ` has more of them.`
-
-// settings are the global flags of one invocation.
-type settings struct {
-	flags *pflag.FlagSet
-	json  bool
-}
 
 func newRoot() *cobra.Command {
 	s := &settings{}
@@ -99,55 +79,4 @@ func group(use, short string, subs ...*cobra.Command) *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(subs...)
 	return c
-}
-
-// load merges file, environment and flags into a configuration and sets up the log.
-func (s *settings) load() (server.Config, *slog.Logger, error) {
-	k := koanf.New(".")
-	if name, _ := s.flags.GetString("config"); name != "" {
-		if err := k.Load(file.Provider(name), yaml.Parser()); err != nil {
-			return server.Config{}, nil, usageError("config %s: %w", name, err)
-		}
-	}
-
-	fromEnv := env.Provider(".", env.Opt{Prefix: "RATCHET_", TransformFunc: func(k, v string) (string, any) {
-		return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(k, "RATCHET_")), "_", "-"), v
-	}})
-	if err := errors.Join(k.Load(fromEnv, nil), k.Load(posflag.Provider(s.flags, ".", k), nil)); err != nil {
-		return server.Config{}, nil, usageError("settings: %w", err)
-	}
-
-	for _, key := range []string{"config", "json", "help"} {
-		k.Delete(key)
-	}
-	level := k.String("log-level")
-	k.Delete("log-level")
-
-	cfg, err := decodeSettings(k)
-	if err != nil {
-		return server.Config{}, nil, usageError("settings: %w", err)
-	}
-
-	cfg = cfg.WithDefaults()
-	if err := cfg.Validate(); err != nil {
-		return server.Config{}, nil, &statusError{exitUsage, err}
-	}
-
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return server.Config{}, nil, usageError("log-level %q: must be debug, info, warn or error", level)
-	}
-
-	return cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
-}
-
-// printJSON writes one value as one line.
-func printJSON(w io.Writer, v any) error {
-	line, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(w, string(line))
-
-	return err
 }

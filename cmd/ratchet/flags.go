@@ -4,51 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-viper/mapstructure/v2"
-	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
-
-	"ratchet/server"
 )
-
-// decodeSettings reads settings strictly: an unknown name is an error, durations are
-// written like "2s", lists like "1,2", and the environment's strings become numbers.
-func decodeSettings(k *koanf.Koanf) (cfg server.Config, err error) {
-	var read mapstructure.Metadata
-	err = k.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
-		Result: &cfg, TagName: "koanf", Metadata: &read, WeaklyTypedInput: true,
-		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToWeakSliceHookFunc(",")),
-	}})
-	var wrong *mapstructure.DecodeError
-	switch {
-	case errors.As(err, &wrong):
-		name, _, _ := strings.Cut(wrong.Name(), "[") // of a list the element is named
-		return cfg, fmt.Errorf("%s: must be %s", name, kindOf(name))
-	case err != nil:
-		return cfg, err
-	case len(read.Unused) > 0:
-		slices.Sort(read.Unused)
-		return cfg, fmt.Errorf("there is no %s (see `ratchet --help`)", strings.Join(read.Unused, ", "))
-	}
-
-	return cfg, nil
-}
-
-// kindOf says in words what the setting holds.
-func kindOf(setting string) string {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[server.Config]()) {
-		if f.Tag.Get("koanf") == setting {
-			return valueKinds[strings.TrimSuffix(f.Type.String(), "64")]
-		}
-	}
-
-	return valueKinds["string"]
-}
 
 // valueKinds are the types of flags and settings in words.
 var valueKinds = map[string]string{
@@ -98,4 +59,12 @@ func given(flags *pflag.FlagSet, names ...string) error {
 	}
 
 	return nil
+}
+
+// in is the time after d, or none.
+func in(d time.Duration) time.Time {
+	if d == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(d)
 }

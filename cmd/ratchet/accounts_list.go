@@ -1,0 +1,29 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func accountsList(s *settings) *cobra.Command {
+	c := &cobra.Command{Use: "list", Short: "List accounts, in no useful order", Args: cobra.NoArgs}
+	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
+	after := c.Flags().String("after", "", "the next of the page before")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return s.with(c.Context(), func(b *server.Backend) error {
+			all, next, err := b.Ledger.Accounts(c.Context(), *after, *limit)
+			if err != nil {
+				return err
+			}
+
+			if s.json {
+				return printJSON(c.OutOrStdout(), map[string]any{"accounts": all, "next": next})
+			}
+
+			return printMore(c.ErrOrStderr(), next, printAccounts(c.OutOrStdout(), all...))
+		})
+	}
+
+	return c
+}

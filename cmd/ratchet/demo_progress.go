@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+	"golang.org/x/term"
+
+	"ratchet/internal/scenario"
+	"ratchet/transitions"
+)
+
+// showProgress draws a bar on a terminal and a line every two seconds elsewhere.
+func showProgress(w io.Writer, s *scenario.Session, done <-chan struct{}) {
+	counts := func() string {
+		m := &s.Meter
+		return fmt.Sprintf("applied %d  replayed %d  refused %d", m.Verdicts(transitions.Applied), m.Verdicts(transitions.Replayed),
+			m.Verdicts(transitions.WrongState)+m.Verdicts(transitions.Superseded)+m.Verdicts(transitions.NotFound))
+	}
+	total, settled := int64(s.Plan.Orders), func() int64 { return int64(s.Meter.Settled()) }
+	every, show, finish := 2*time.Second, func() { fmt.Fprintf(w, "%d of %d orders  %s\n", settled(), total, counts()) }, func() {}
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
+		bar := bars.AddBar(total, mpb.PrependDecorators(decor.CountersNoUnit("%d of %d orders ")),
+			mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return counts() })))
+		every, show = 100*time.Millisecond, func() { bar.SetCurrent(settled()) }
+		finish = func() {
+			bar.SetCurrent(total)
+			bars.Wait()
+		}
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+
+	for {
+		select {
+		case <-done:
+			finish()
+			return
+		case <-ticker.C:
+			show()
+		}
+	}
+}

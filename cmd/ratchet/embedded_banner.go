@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"ratchet/server"
+)
+
+func banner(out io.Writer, b *server.Backend, at place, arn string) {
+	ratchet := "ratchet"
+	if b.Config.Data != (server.Config{}).WithDefaults().Data {
+		ratchet += " --data " + b.Config.Data
+	}
+	fmt.Fprintf(out, `Ratchet runs. One endpoint for DynamoDB, DynamoDB Streams, Step Functions and SQS:
+
+  %s   (loopback; callers are not authenticated)
+
+In a second terminal:
+  %[5]s orders create o-1 --item mug:2:1250 --stock 10
+  %[5]s orders watch o-1
+  %[5]s executions list
+
+`, at.engine, b.Config.Data, b.Tables.Orders, arn, ratchet)
+
+	if at.name == "dev" {
+		fmt.Fprintf(out, `The HTTP API is at %s (loopback; callers are not authenticated; docs/api.md):
+  curl -X PUT %[1]s/v1/orders/o-2 -H 'Content-Type: application/json' \
+    -d '{"items":[{"sku":"mug","quantity":1,"price":1250}],"total":{"amount":1250,"currency":"EUR"}}'
+  curl %[1]s/v1/orders/o-2
+
+`, at.api)
+	} else {
+		apiBanner(out, at.api, ratchet)
+	}
+	fmt.Fprintf(out, `With the AWS CLI (any credentials do):
+  export AWS_ENDPOINT_URL=%[1]s AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x
+  aws dynamodb scan --table-name %[3]s
+  aws stepfunctions list-executions --state-machine-arn %[4]s
+
+Data: %[2]s. Stop with Ctrl-C; nothing is lost.
+`, at.engine, b.Config.Data, b.Tables.Orders, arn)
+}

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+	"ratchet/transitions"
+)
+
+func inventoryAddItems(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "add-items ORDER SKU:QUANTITY:PRICE...", Short: "Add lines to an order and set their pieces aside, in one transaction", Args: cobra.MinimumNArgs(2),
+		Long: "Adds lines to an order that is not paid yet, and reserves their pieces for it: all or nothing.\n" +
+			"Repeating the command with the same --event-id does nothing more.",
+	}
+	event := c.Flags().String("event-id", "", "names this edit; default: a new name for each call")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		var lines []transitions.Item
+		for _, text := range args[1:] {
+			line, err := parseItem(text)
+			if err != nil {
+				return err
+			}
+			lines = append(lines, line)
+		}
+
+		e := transitions.Edit{OrderID: transitions.OrderID(args[0]), EventID: transitions.RequestID(*event)}
+		if e.EventID == "" {
+			e.EventID = transitions.RequestID("cli-" + newRequestID())
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			r, err := b.AddItems(c.Context(), e, lines...)
+			switch {
+			case err != nil:
+				return err
+			case r.Verdict.Done() && !s.json:
+				_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %d lines for order %s, with their pieces\n", r.Verdict, len(lines), e.OrderID)
+				return err
+			}
+
+			return printEdit(c.OutOrStdout(), s.json, e.OrderID, r)
+		})
+	}
+
+	return c
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func inventoryExpire(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "expire", Short: "Put back the pieces of reservations that have ended", Args: cobra.NoArgs,
+		Long: "Does what every worker does once a minute, and prints how many reservations it looked at.",
+	}
+	limit := c.Flags().Int("limit", 1000, "at most this many, 1 to 100000")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if *limit < 1 || *limit > 100_000 {
+			return usageError("limit %d: 1 to 100000", *limit)
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			n, err := b.Stock.ExpireDue(c.Context(), *limit)
+			if s.json {
+				return errors.Join(printJSON(c.OutOrStdout(), map[string]int{"expired": n}), err)
+			}
+			_, printed := fmt.Fprintf(c.OutOrStdout(), "%d reservations had ended\n", n)
+
+			return errors.Join(printed, err)
+		})
+	}
+
+	return c
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func keysRotate(s *settings) *cobra.Command {
+	c := &cobra.Command{
+		Use: "rotate KEY", Short: "Create a successor of a key and end the key after a grace", Args: cobra.ExactArgs(1),
+		Long: "Prints a new key with the same name, tenant and scope. The old one is good until --grace is\n" +
+			"over, so that both work while callers change.",
+	}
+	grace := c.Flags().Duration("grace", 24*time.Hour, "how long the old key stays good")
+	expires := c.Flags().Duration("expires", 0, "how long the new key is good; 0: for ever")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if *grace < 0 || *expires < 0 {
+			return usageError("grace and expires must not be negative")
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			key, token, err := b.APIKeys.Rotate(c.Context(), args[0], *grace, in(*expires))
+			if err != nil {
+				return err
+			}
+
+			return printKey(c.OutOrStdout(), s.json, key, token)
+		})
+	}
+
+	return c
+}

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/server"
+)
+
+func paymentsParked(s *settings) *cobra.Command {
+	c := &cobra.Command{Use: "parked", Short: "List callbacks of the processor that fit no payment", Args: cobra.NoArgs,
+		Long: "Lists callbacks that were signed and do not fit: an unknown payment, another amount, another\n" +
+			"state. Exit status 1 when there are any."}
+	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
+	after := c.Flags().String("after", "", "the next of the page before")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		return s.with(c.Context(), func(b *server.Backend) error {
+			all, next, err := b.Payments.Parked(c.Context(), *after, *limit)
+			if err != nil {
+				return err
+			}
+
+			if s.json {
+				err = printJSON(c.OutOrStdout(), map[string]any{"parked": all, "next": next})
+			} else {
+				for _, r := range all {
+					fmt.Fprintf(c.OutOrStdout(), "%s  event %s (%s) for payment %s: %s\n", stamp(r.At), r.EventID, r.Type, r.PaymentID, r.Reason)
+				}
+				err = printMore(c.ErrOrStderr(), next, nil)
+			}
+
+			if err == nil && len(all) > 0 {
+				err = &statusError{exitFailure, nil}
+			}
+
+			return err
+		})
+	}
+
+	return c
+}

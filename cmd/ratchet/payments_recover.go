@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"ratchet/payments"
+	"ratchet/server"
+)
+
+func paymentsRecover(s *settings) *cobra.Command {
+	return &cobra.Command{
+		Use: "recover", Short: "End steps that a worker has left in the middle, and give up what has expired", Args: cobra.NoArgs,
+		Long: "What `ratchet worker` does every 15 s, once. Exit status 1 when a step could not be ended.",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.with(c.Context(), func(b *server.Backend) error {
+				var total payments.Recovered
+				progress := newProgress(c.ErrOrStderr())
+				for after := ""; ; {
+					r, err := b.Payments.Recover(c.Context(), after, 500)
+					total.Finished, total.Expired, total.Left = total.Finished+r.Finished, total.Expired+r.Expired, append(total.Left, r.Left...)
+
+					if err != nil {
+						return err
+					}
+					progress.print("%d steps ended, %d authorizations expired, %d left", total.Finished, total.Expired, len(total.Left))
+
+					if after = r.Next; after == "" {
+						return printRecovered(c.OutOrStdout(), s.json, total)
+					}
+				}
+			})
+		},
+	}
+}
+
+func printRecovered(out io.Writer, asJSON bool, r payments.Recovered) (err error) {
+	if asJSON {
+		err = printJSON(out, r)
+	} else {
+		for _, left := range r.Left {
+			fmt.Fprintf(out, "payment %s: %s\n", left.PaymentID, left.Reason)
+		}
+		_, err = fmt.Fprintf(out, "%d steps ended, %d authorizations expired, %d left\n", r.Finished, r.Expired, len(r.Left))
+	}
+
+	if err == nil && len(r.Left) > 0 {
+		err = &statusError{exitFailure, nil}
+	}
+
+	return err
+}

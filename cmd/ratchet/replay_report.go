@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// orderReport is what became of one order.
+type orderReport struct {
+	OrderID      transitions.OrderID      `json:"orderId"`
+	FinalState   workflow.State           `json:"finalState"`
+	TransitionID transitions.TransitionID `json:"transitionId"`
+	Applied      int                      `json:"applied"`
+	Replayed     int                      `json:"replayed"`
+	Refused      []refusal                `json:"refused"`
+	// Expected is where the order's real history ended, when the input says so.
+	Expected   workflow.State `json:"expected,omitempty"`
+	AsExpected bool           `json:"asExpected"`
+
+	events int
+	made   []line // the requests that were applied, for late duplicates
+}
+
+type refusal struct {
+	Event   workflow.Event      `json:"event"`
+	Verdict transitions.Verdict `json:"verdict"`
+}
+
+// print writes the report: one line of JSON per order, or a summary for people.
+func (f *replayFeed) print(out io.Writer, asJSON bool) error {
+	asExpected, applied, replayed := 0, 0, 0
+	refused := map[transitions.Verdict]int{}
+	for _, id := range f.sequence {
+		r := f.reports[id]
+		r.AsExpected = r.Expected == "" || r.Expected == r.FinalState
+		if r.AsExpected {
+			asExpected++
+		}
+
+		applied, replayed = applied+r.Applied, replayed+r.Replayed
+		for _, x := range r.Refused {
+			refused[x.Verdict]++
+		}
+
+		switch {
+		case asJSON:
+			if err := printJSON(out, r); err != nil {
+				return err
+			}
+		case len(r.Refused) > 0 || !r.AsExpected:
+			fmt.Fprintf(out, "%s  %s", r.OrderID, r.FinalState)
+
+			if !r.AsExpected {
+				fmt.Fprintf(out, " (history says %s)", r.Expected)
+			}
+
+			for _, x := range r.Refused {
+				fmt.Fprintf(out, "  %s: %s", x.Event, x.Verdict)
+			}
+			fmt.Fprintln(out)
+		}
+	}
+
+	summary := out
+	if asJSON {
+		summary = f.notes
+	}
+	fmt.Fprintf(summary, "%d orders, %d ended where their history says; %d requests in %s: %d applied, %d replayed",
+		len(f.sequence), asExpected, f.sent, f.took.Round(time.Millisecond), applied, replayed)
+
+	for _, v := range transitions.Verdicts() {
+		if refused[v] > 0 {
+			fmt.Fprintf(summary, ", %d events refused as %s", refused[v], v)
+		}
+	}
+	fmt.Fprintln(summary)
+
+	if f.badLines > 0 {
+		return &statusError{exitUsage, fmt.Errorf("%d lines could not be used", f.badLines)}
+	}
+
+	return nil
+}
