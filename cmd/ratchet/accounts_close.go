@@ -10,7 +10,7 @@ import (
 
 func accountsClose(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "close ACCOUNT", Short: "Close an empty account for good", Args: cobra.ExactArgs(1),
+		Use: "close ACCOUNT", Short: "Close an empty account permanently", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				if err := b.Ledger.CloseAccount(c.Context(), args[0]); err != nil {

@@ -13,13 +13,14 @@ func accountsCreate(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "create ACCOUNT", Short: "Open an account", Args: cobra.ExactArgs(1),
 		Long: "Opens an account. Repeating the command with the same content changes nothing.\n\n" +
-			"Side credit is for what is owed to somebody (customers, merchants), debit for what one has\n" +
-			"(cash, claims). Without --overdraft the balance stays on its side; the world outside (a\n" +
-			"bank, a processor's clearing account) needs it. --shards spreads a hot account.",
+			"Side credit is for liabilities (what is owed to customers and merchants), debit for assets\n" +
+			"(cash, claims). Without --overdraft the balance cannot change its side; accounts that stand for\n" +
+			"the outside (a bank, a processor's clearing account) need --overdraft. --shards spreads the\n" +
+			"writes of a busy account.",
 	}
 	currency := c.Flags().String("currency", "EUR", "ISO 4217 code")
 	side := c.Flags().String("side", string(ledger.Credit), "credit or debit")
-	overdraft := c.Flags().Bool("overdraft", false, "the balance may stand on either side")
+	overdraft := c.Flags().Bool("overdraft", false, "the balance may be on either side")
 	shards := c.Flags().Int("shards", 1, "items that the balance is spread over, 1 to 16")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		n := ledger.NewAccount{ID: args[0], Currency: *currency, Side: ledger.Side(*side), Overdraft: *overdraft, Shards: *shards}

@@ -10,7 +10,7 @@ import (
 
 func accountsGet(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "get ACCOUNT", Short: "Show an account as it is now", Args: cobra.ExactArgs(1),
+		Use: "get ACCOUNT", Short: "Show an account", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				a, found, err := b.Ledger.Account(c.Context(), args[0])

@@ -12,11 +12,11 @@ import (
 func accountsStatement(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "statement ACCOUNT", Short: "List the entries of an account, oldest first", Args: cobra.ExactArgs(1),
-		Long: "Lists the entries of an account with the balance after each. Those of a sharded account come\n" +
-			"shard by shard.",
+		Long: "Lists the entries of an account with the balance after each. The entries of a sharded account\n" +
+			"are listed shard by shard.",
 	}
 	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
-	after := c.Flags().String("after", "", "the next of the page before")
+	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			entries, next, err := b.Ledger.Statement(c.Context(), args[0], *after, *limit)

@@ -13,30 +13,30 @@ import (
 
 const actionsHelp = `One-time actions: magic links, coupons, tickets, approvals.
 
-An ID of - is read from standard input, so that it does not show in the list of
-processes. A PIN is never an argument: --pin asks for it (on a terminal without echo,
-else it is the next line of standard input), --pin-file reads a file, --pin-env the
-variable of that name.
+An ID of - is read from standard input, so that the list of processes does not show it.
+A PIN is never an argument: --pin asks for it (on a terminal without echo, else it is the
+next line of standard input), --pin-file reads it from a file, --pin-env from the
+environment variable of that name.
 
 Ids are signed with the keys in the data directory, or with the setting action-keys
 (RATCHET_ACTION_KEYS; ` + "`ratchet actions key`" + ` makes one).
 
 Exit status: 0 done (consumed, reserved, released, canceled), 3 the request id, code or
-batch was used for another content, 4 action_not_found, 10 already_used, 11 expired, 12
+batch was used with other content, 4 action_not_found, 10 already_used, 11 expired, 12
 canceled by its owner, 13 not_active, 14 held, 15 hold_lost, 16 locked, 17 invalid_pin; 1
-and 2 as everywhere.`
+and 2 as for every command.`
 
 func actionsCommand(s *settings) *cobra.Command {
 	a := &actionSettings{settings: s}
 	c := group("actions", "Create and use one-time actions: magic links, coupons, tickets, approvals",
 		actionsCreate(a), actionsGet(a), actionsConsume(a), actionsReserve(a), actionsRelease(a), actionsCancel(a), actionsBulk(a), actionsKey())
 	c.Long = actionsHelp
-	c.PersistentFlags().StringVar(&a.tenant, "tenant", "", "the tenant whose actions they are")
+	c.PersistentFlags().StringVar(&a.tenant, "tenant", "", "tenant of the actions")
 
 	return c
 }
 
-// actionSettings are what the commands on actions have in common.
+// actionSettings is what the commands on actions share.
 type actionSettings struct {
 	*settings
 	tenant string
@@ -58,7 +58,7 @@ func (a *actionSettings) with(c *cobra.Command, fn func(*actions.Actions) error)
 	})
 }
 
-// line reads one line of standard input.
+// line reads one line of standard input, without its end.
 func (a *actionSettings) line(c *cobra.Command) (string, error) {
 	if a.input == nil {
 		a.input = bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<10))
@@ -72,7 +72,7 @@ func (a *actionSettings) line(c *cobra.Command) (string, error) {
 	return strings.TrimRight(text, "\r\n"), nil
 }
 
-// id reads the action's id from the command's argument, or for - from standard input.
+// id returns the action's id: the command's argument, or for - a line of standard input.
 func (a *actionSettings) id(c *cobra.Command, argument string) (actions.ID, error) {
 	if argument != "-" {
 		return actions.ID(argument), nil

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/vbauerster/mpb/v8"
@@ -19,17 +18,17 @@ import (
 func actionsBulk(a *actionSettings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "bulk BATCH", Short: "Make many actions with coupon codes, and print the codes", Args: cobra.ExactArgs(1),
-		Long: "Makes the batch and prints its codes, one a line (with --json one object a line). The same batch\n" +
-			"again prints the same codes and makes none twice, so a run that broke off is simply repeated;\n" +
-			"--from passes over those that are printed already.",
+		Long: "Makes the batch and prints its codes, one per line (with --json one object per line). Repeating\n" +
+			"the command with the same batch prints the same codes and makes none twice, so repeat a run that\n" +
+			"was interrupted; --from skips the codes that were printed already.",
 	}
 	var b actions.Batch
 	c.Flags().StringVar(&b.Prefix, "prefix", "", "begins every code: 2 to 16 letters and digits (required)")
 	c.Flags().IntVar(&b.Count, "count", 0, "how many, 1 to 1000000 (required)")
-	c.Flags().IntVar(&b.From, "from", 0, "pass over this many")
-	c.Flags().IntVar(&b.Parallel, "parallel", 16, "writes on their way at once, 1 to 256")
-	active := c.Flags().String("active-at", "", "when they may first be used, RFC 3339; default: at once")
-	expires := c.Flags().String("expires-at", "", "when they may no more, RFC 3339 (required)")
+	c.Flags().IntVar(&b.From, "from", 0, "skip this many")
+	c.Flags().IntVar(&b.Parallel, "parallel", 16, "writes in flight, 1 to 256")
+	active := c.Flags().String("active-at", "", "when they can first be used, RFC 3339; default: at once")
+	expires := c.Flags().String("expires-at", "", "when they expire, RFC 3339 (required)")
 	payload := addPayloadFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		b.ID = args[0]
@@ -47,9 +46,9 @@ func actionsBulk(a *actionSettings) *cobra.Command {
 
 		return a.with(c, func(all *actions.Actions) error {
 			out := bufio.NewWriter(c.OutOrStdout())
-			told, finish := bulkProgress(c.ErrOrStderr(), b)
+			report, finish := bulkProgress(c.ErrOrStderr(), b)
 			err := all.Bulk(c.Context(), b, func(code actions.BatchAction) error {
-				told(code)
+				report(code)
 
 				if a.json {
 					return printJSON(out, code)
@@ -67,10 +66,9 @@ func actionsBulk(a *actionSettings) *cobra.Command {
 	return c
 }
 
-// bulkProgress draws a bar on a terminal and writes a line every two seconds elsewhere.
-func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.BatchAction), finish func(done bool)) {
-	made, last := 0, time.Now()
-
+// bulkProgress returns functions that report one code and the end. On a terminal they draw
+// a bar, elsewhere they print a line every two seconds.
+func bulkProgress(w io.Writer, b actions.Batch) (report func(actions.BatchAction), finish func(done bool)) {
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
 		bar := bars.AddBar(int64(b.Count), mpb.PrependDecorators(decor.CountersNoUnit("%d of %d codes ")))
@@ -84,18 +82,19 @@ func bulkProgress(w io.Writer, b actions.Batch) (told func(actions.BatchAction),
 		}
 	}
 
-	return func(c actions.BatchAction) {
-			if c.Made {
-				made++
-			}
-
-			if time.Since(last) >= 2*time.Second {
-				last = time.Now()
-				fmt.Fprintf(w, "%d of %d codes\n", c.Index+1, b.Count)
-			}
-		}, func(done bool) {
-			if done {
-				fmt.Fprintf(w, "%d codes, %d of them new\n", b.Count-b.From, made)
-			}
+	made, lines := 0, newProgress(w)
+	report = func(code actions.BatchAction) {
+		if code.Made {
+			made++
 		}
+
+		lines.print("%d of %d codes", code.Index+1, b.Count)
+	}
+	finish = func(done bool) {
+		if done {
+			fmt.Fprintf(w, "%d codes, %d of them new\n", b.Count-b.From, made)
+		}
+	}
+
+	return report, finish
 }

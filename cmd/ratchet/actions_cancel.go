@@ -9,7 +9,7 @@ import (
 )
 
 func actionsCancel(a *actionSettings) *cobra.Command {
-	c := &cobra.Command{Use: "cancel ID", Short: "End an action that nobody has used"}
+	c := &cobra.Command{Use: "cancel ID", Short: "Cancel an action that was not used"}
 	r := &actions.Request{}
 
 	return useAction(a, c, r, pinFlags{}, actions.Canceled, func(ctx context.Context, all *actions.Actions) (actions.Result, error) {

@@ -11,16 +11,17 @@ import (
 func actionsCreate(a *actionSettings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "create", Short: "Make an action and print its id", Args: cobra.NoArgs,
-		Long: "Makes an action. Its id is printed once and is the right to use it; only its MAC makes it so, and\n" +
-			"that is not stored. Repeating the command with the same --request-id or --code and the same\n" +
-			"content finds the action; another content is refused. So with these --expires-at must be given,\n" +
-			"and times be RFC 3339: one counted from now would differ each time. Of a PIN a repeat does not\n" +
-			"tell whether it is the same.",
+		Long: "Makes an action and prints its id. The id is the right to use the action: it contains a MAC that\n" +
+			"is not stored, so it cannot be printed again.\n\n" +
+			"Repeating the command with the same --request-id or --code and the same content finds the\n" +
+			"action; other content is refused. With these flags --expires-at is required and times must be\n" +
+			"RFC 3339, because a time counted from now would differ with each call. A repeat does not compare\n" +
+			"the PIN.",
 	}
-	code := c.Flags().String("code", "", "a code of your own, like SUMMER-24, instead of an id; it is never free again")
+	code := c.Flags().String("code", "", "a code of your own, like SUMMER-24, instead of an id; it can never be used for another action")
 	request := c.Flags().String("request-id", "", "names this creation")
-	active := c.Flags().String("active-at", "", "when it may first be used: RFC 3339, or a duration from now; default: at once")
-	expires := c.Flags().String("expires-at", "", "when it may no more: RFC 3339, or a duration from now; default: 24h")
+	active := c.Flags().String("active-at", "", "when it can first be used: RFC 3339, or a duration from now; default: at once")
+	expires := c.Flags().String("expires-at", "", "when it expires: RFC 3339, or a duration from now; default: 24h")
 	attempts := c.Flags().Int("max-attempts", 0, "tries of the PIN, 1 to 10; default 3")
 	pin, payload := addPINFlags(c), addPayloadFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {

@@ -13,7 +13,7 @@ import (
 	"ratchet/actions"
 )
 
-// pinFlags are where a command's PIN comes from.
+// pinFlags say where a command's PIN comes from.
 type pinFlags struct {
 	ask       *bool
 	file, env *string
@@ -27,6 +27,7 @@ func addPINFlags(c *cobra.Command) pinFlags {
 	}
 }
 
+// read reads the PIN. Without one of the flags it returns an empty PIN.
 func (p pinFlags) read(c *cobra.Command, a *actionSettings) (actions.PIN, error) {
 	switch {
 	case *p.ask && *p.file+*p.env != "", *p.file != "" && *p.env != "":
@@ -71,9 +72,9 @@ func notEmpty(flag, text string) (actions.PIN, error) {
 	return actions.PIN(text), nil
 }
 
-// payloadFlags are where a payload comes from.
+// addPayloadFlag adds --payload and returns a function that reads the payload.
 func addPayloadFlag(c *cobra.Command) func() (json.RawMessage, error) {
-	inline := c.Flags().String("payload", "", "a JSON value that whoever consumes the action gets; @FILE reads it from a file")
+	inline := c.Flags().String("payload", "", "a JSON value that consume prints; @FILE reads it from a file")
 
 	return func() (json.RawMessage, error) {
 		name, fromFile := strings.CutPrefix(*inline, "@")
@@ -90,7 +91,7 @@ func addPayloadFlag(c *cobra.Command) func() (json.RawMessage, error) {
 	}
 }
 
-// moment reads a time: RFC 3339, or a duration from now. Empty is no time.
+// moment parses a time: RFC 3339, or a duration from now. Empty is the zero time.
 func moment(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -108,7 +109,8 @@ func moment(flag, text string) (time.Time, error) {
 	return at, nil
 }
 
-// fixed reads a time that is the same when the command is repeated.
+// fixed parses a time in RFC 3339, which is the same when the command is repeated. Empty is
+// the zero time.
 func fixed(flag, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -13,7 +13,7 @@ import (
 
 func actionsGet(a *actionSettings) *cobra.Command {
 	return &cobra.Command{
-		Use: "get ID", Short: "Show an action; this uses nothing up", Args: cobra.ExactArgs(1),
+		Use: "get ID", Short: "Show an action without using it", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			id, err := a.id(c, args[0])
 			if err != nil {

@@ -8,13 +8,14 @@ import (
 	"ratchet/actions"
 )
 
-// actionStatus is the exit status of an outcome that is not success.
+// actionStatus maps outcomes other than success to exit statuses.
 var actionStatus = map[actions.Outcome]int{
 	actions.NotFound: exitNotFound, actions.AlreadyUsed: 10, actions.Expired: 11, actions.Canceled: 12, actions.NotActive: 13,
 	actions.Held: 14, actions.HoldLost: 15, actions.Locked: 16, actions.InvalidPIN: 17,
 }
 
-// printOutcome prints a result; what was refused gets its own exit status.
+// printOutcome prints a result. Unless the outcome is one of done, it returns an error with
+// the exit status.
 func printOutcome(out io.Writer, asJSON bool, r actions.Result, done ...actions.Outcome) error {
 	var err error
 	if asJSON {
@@ -36,6 +37,7 @@ func printOutcome(out io.Writer, asJSON bool, r actions.Result, done ...actions.
 	return &statusError{actionStatus[r.Outcome], nil}
 }
 
+// describeOutcome returns a result as text, with the payload on a line of its own.
 func describeOutcome(r actions.Result) string {
 	text := string(r.Outcome)
 	for _, at := range []struct {

@@ -9,7 +9,7 @@ import (
 )
 
 func actionsRelease(a *actionSettings) *cobra.Command {
-	c := &cobra.Command{Use: "release ID", Short: "Give a hold back"}
+	c := &cobra.Command{Use: "release ID", Short: "End a hold"}
 	r := &actions.Request{}
 	holdFlags(c, r)
 

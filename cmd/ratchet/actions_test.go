@@ -10,7 +10,7 @@ import (
 	"ratchet/actions"
 )
 
-func TestEveryRefusalOfAnActionHasItsExitStatus(t *testing.T) {
+func TestEveryRefusedOutcomeHasItsOwnExitStatus(t *testing.T) {
 	seen := map[int]actions.Outcome{exitOK: "", exitFailure: "", exitUsage: "", exitRefused: ""}
 	for _, o := range []actions.Outcome{actions.NotFound, actions.Canceled, actions.AlreadyUsed, actions.Expired, actions.NotActive,
 		actions.Held, actions.HoldLost, actions.Locked, actions.InvalidPIN} {

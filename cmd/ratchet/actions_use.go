@@ -8,9 +8,10 @@ import (
 	"ratchet/actions"
 )
 
-// useAction is a command that asks something of one action.
+// useAction completes a command that calls one method on one action. done is the outcome of
+// success.
 func useAction(a *actionSettings, c *cobra.Command, request *actions.Request, pin pinFlags, done actions.Outcome,
-	ask func(context.Context, *actions.Actions) (actions.Result, error)) *cobra.Command {
+	call func(context.Context, *actions.Actions) (actions.Result, error)) *cobra.Command {
 	c.Args = cobra.ExactArgs(1)
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if request.ID, err = a.id(c, args[0]); err != nil {
@@ -24,7 +25,7 @@ func useAction(a *actionSettings, c *cobra.Command, request *actions.Request, pi
 		}
 
 		return a.with(c, func(all *actions.Actions) error {
-			r, err := ask(c.Context(), all)
+			r, err := call(c.Context(), all)
 			if err != nil {
 				return err
 			}
@@ -36,7 +37,8 @@ func useAction(a *actionSettings, c *cobra.Command, request *actions.Request, pi
 	return c
 }
 
+// holdFlags adds the flags that name a hold.
 func holdFlags(c *cobra.Command, r *actions.Request) {
-	c.Flags().StringVar(&r.Holder, "holder", "", "who holds the action, as given to reserve")
-	c.Flags().Int64Var(&r.Fence, "fence", 0, "the hold's number, as reserve printed it")
+	c.Flags().StringVar(&r.Holder, "holder", "", "holder of the action, as given to reserve")
+	c.Flags().Int64Var(&r.Fence, "fence", 0, "fence of the hold, as reserve printed it")
 }

@@ -8,10 +8,10 @@ import (
 	"ratchet/transitions"
 )
 
-// amountFlag says in one place how amounts are written.
+// amountFlag is the help text of every --amount.
 const amountFlag = "in minor units (cents), a whole number above 0"
 
-// needAmount refuses a command whose amount was left out: 0 is not what was meant.
+// needAmount fails if --amount is missing. Its default of 0 is never meant.
 func needAmount(c *cobra.Command) error {
 	if !c.Flags().Changed("amount") {
 		return usageError("%s needs --amount: %s", c.CommandPath(), amountFlag)
@@ -19,8 +19,8 @@ func needAmount(c *cobra.Command) error {
 	return nil
 }
 
-// money prints an amount in minor units as it is kept: how many decimals a currency
-// has is for whoever shows it to customers.
+// money formats an amount in minor units, as it is stored. The command line does not know
+// how many decimals a currency has.
 func money(m transitions.Money) string {
 	return fmt.Sprintf("%d %s (minor units)", m.Amount, m.Currency)
 }

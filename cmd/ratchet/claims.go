@@ -11,13 +11,14 @@ import (
 )
 
 func claimsCommand(s *settings) *cobra.Command {
-	return group("claims", "Look at claims, run a command once, free a key",
+	return group("claims", "Show claims, run a command once, release a key",
 		claimsGet(s), claimsUnsettled(s), claimsRun(s), claimsForceRelease(s))
 }
 
+// claimRecord returns the record under the key, or errNotFound.
 func claimRecord(ctx context.Context, b *server.Backend, key string) (once.Record, error) {
-	r, there, err := b.Claims.Get(ctx, key)
-	if err == nil && !there {
+	r, found, err := b.Claims.Get(ctx, key)
+	if err == nil && !found {
 		return r, fmt.Errorf("claim %s: %w", key, errNotFound)
 	}
 

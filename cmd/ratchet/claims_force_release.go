@@ -13,13 +13,14 @@ import (
 
 func claimsForceRelease(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "force-release KEY", Short: "Free a key, whoever holds it", Args: cobra.ExactArgs(1),
-		Long: "Frees the key: the next caller does the work again. A former holder is fenced off. Make sure that\n" +
-			"the work had no effect, or may have it twice. Who and why are kept in the record and logged.",
+		Use: "force-release KEY", Short: "Release a key that another process may hold", Args: cobra.ExactArgs(1),
+		Long: "Releases the key, so that the next caller does the work again. Writes of the former holder fail on\n" +
+			"the fence. Make sure first that the work had no effect, or may have its effect twice. --by and\n" +
+			"--reason are stored in the record and logged.",
 	}
-	reason := c.Flags().String("reason", "", "why (required)")
-	by := c.Flags().String("by", "", "who (default: the user who runs this)")
-	finished := c.Flags().Bool("finished", false, "free it although its work is done")
+	reason := c.Flags().String("reason", "", "reason (required)")
+	by := c.Flags().String("by", "", "name of the person; default: the user who runs the command")
+	finished := c.Flags().Bool("finished", false, "release it although its work is done")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *by == "" {
 			if u, err := user.Current(); err == nil {
@@ -28,7 +29,7 @@ func claimsForceRelease(s *settings) *cobra.Command {
 		}
 
 		if *reason == "" || *by == "" {
-			return usageError("force-release needs --reason, and --by where the user is not known")
+			return usageError("force-release needs --reason, and --by if the user is not known")
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
@@ -38,7 +39,7 @@ func claimsForceRelease(s *settings) *cobra.Command {
 			}
 
 			if (r.Status == once.StatusCompleted || r.Status == once.StatusFailed) && !*finished {
-				return &statusError{exitRefused, fmt.Errorf("claim %s is %s: releasing it repeats work that was done; say --finished", r.Key, r.Status)}
+				return &statusError{exitRefused, fmt.Errorf("claim %s is %s: releasing it repeats work that was done; use --finished to do so", r.Key, r.Status)}
 			}
 
 			if err := b.Claims.ForceRelease(c.Context(), r, *by, *reason); err != nil {

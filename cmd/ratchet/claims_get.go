@@ -14,8 +14,8 @@ import (
 func claimsGet(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "get KEY", Short: "Show the record under a key", Args: cobra.ExactArgs(1),
-		Long: "Shows what the claims table holds under an idempotency key. \"ref\" is how the logs abbreviate\n" +
-			"the key. A result is not shown, only its size.",
+		Long: "Shows the record of an idempotency key. \"ref\" is the abbreviation of the key in the logs. Of a\n" +
+			"result only the size is shown.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				r, err := claimRecord(c.Context(), b, args[0])
@@ -48,7 +48,7 @@ func printClaim(out io.Writer, r once.Record, ref string) error {
 	}
 	fmt.Fprintf(w, "fence\t%d\nclaimed\t%s\nlease until\t%s\nupdated\t%s\n", r.Fence, stamp(r.ClaimedAt), stamp(r.LeaseUntil), stamp(r.UpdatedAt))
 
-	kept := "for ever"
+	kept := "without limit"
 	if !r.ExpiresAt.IsZero() {
 		kept = "until " + stamp(r.ExpiresAt)
 	}

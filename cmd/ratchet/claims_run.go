@@ -12,17 +12,17 @@ import (
 	"ratchet/server"
 )
 
-// shell is the operation of commands that are run once.
+// shell is the operation under which claims of `claims run` are stored.
 const shell = "shell/v1"
 
 func claimsRun(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "run KEY -- COMMAND [ARG...]", Short: "Run a command once under a key, and print its output", Args: cobra.MinimumNArgs(2),
-		Long: "Claims the key, runs the command, stores what it printed, and prints it. Later calls with the same\n" +
-			"key and command print the same without running it. While it runs the claim is extended. When it\n" +
-			"fails the key is free again.",
+		Long: "Claims the key, runs the command, stores its output, and prints it. Later calls with the same key\n" +
+			"and command print the stored output without running the command. The claim is extended while the\n" +
+			"command runs. If the command fails, the key is released.",
 	}
-	wait := c.Flags().Duration("wait", 0, "wait so long for another one who runs it")
+	wait := c.Flags().Duration("wait", 0, "how long to wait for another process that runs it")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *wait < 0 {
 			return usageError("wait %s: must not be negative", *wait)

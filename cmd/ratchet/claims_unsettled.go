@@ -11,12 +11,12 @@ import (
 
 func claimsUnsettled(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "unsettled", Short: "List keys that nobody finishes: unknown outcomes and expired leases", Args: cobra.NoArgs,
-		Long: "Reads the whole claims table, in pages, and lists records with an unknown outcome, and those in\n" +
-			"progress whose lease ran out --age ago. Exit status 1 when there are any.",
+		Use: "unsettled", Short: "List keys whose work does not end: unknown outcomes and expired leases", Args: cobra.NoArgs,
+		Long: "Reads the whole claims table, in pages, and lists records with an unknown outcome, and records in\n" +
+			"progress whose lease ended --age ago or earlier. Exit status 1 if there are any.",
 	}
-	age := c.Flags().Duration("age", time.Minute, "how long ago a lease must have run out")
-	limit := c.Flags().Int("limit", 100, "list at most so many")
+	age := c.Flags().Duration("age", time.Minute, "how long ago a lease must have ended")
+	limit := c.Flags().Int("limit", 100, "at most this many, at least 1")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *age < 0 || *limit < 1 {
 			return usageError("--age must not be negative, and --limit at least 1")
@@ -27,6 +27,7 @@ func claimsUnsettled(s *settings) *cobra.Command {
 	return c
 }
 
+// listUnsettled prints the records and returns an error with exitFailure if there are any.
 func listUnsettled(c *cobra.Command, s *settings, b *server.Backend, before time.Time, limit int) error {
 	found := 0
 	for after := ""; ; {

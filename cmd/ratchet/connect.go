@@ -15,31 +15,31 @@ import (
 	"ratchet/server"
 )
 
-// endpointFile lies in a data directory while `ratchet dev` serves it, and holds the
-// URL under which it does.
+// endpointFile is a file in a data directory while `ratchet dev` serves the directory. It
+// holds the URL of the engine.
 const endpointFile = "endpoint"
 
-// open connects to the backend that the settings name. A data directory that
-// `ratchet dev` serves is reached through it: only one process may have it open.
-func (s *settings) open(ctx context.Context, hooks server.Events) (*server.Backend, error) {
-	return s.openWith(ctx, hooks, func(*server.Config) {})
+// open connects to the backend that the settings name. Only one process can have a data
+// directory open, so if `ratchet dev` serves it, open connects to that process.
+func (s *settings) open(ctx context.Context, events server.Events) (*server.Backend, error) {
+	return s.openWith(ctx, events, func(*server.Config) {})
 }
 
-// openWith is open with settings that a command has flags of its own for.
-func (s *settings) openWith(ctx context.Context, hooks server.Events, change func(*server.Config)) (*server.Backend, error) {
+// openWith is open, with changes to the settings that come from flags of one command.
+func (s *settings) openWith(ctx context.Context, events server.Events, change func(*server.Config)) (*server.Backend, error) {
 	cfg, log, err := s.load()
 	if err != nil {
 		return nil, err
 	}
 	change(&cfg)
 
-	b, err := connectInTurn(ctx, cfg, log, hooks)
+	b, err := connectWithWait(ctx, cfg, log, events)
 	if err != nil {
 		return nil, err
 	}
 
 	if b.Engine != nil {
-		// The directory may be new: one command must be enough to begin.
+		// The directory may be new, and no command needs `ratchet init` before it.
 		if err := b.Init(ctx); err != nil {
 			return nil, errors.Join(err, b.Close())
 		}
@@ -48,46 +48,49 @@ func (s *settings) openWith(ctx context.Context, hooks server.Events, change fun
 	return b, nil
 }
 
-// turn is how long a command waits for another one that has the directory open and
-// will be done in a moment.
-const turn = 2 * time.Second
+// lockWait is how long a command waits for another one that has the data directory open.
+// Most commands are done in a moment.
+const lockWait = 2 * time.Second
 
-func connectInTurn(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Events) (*server.Backend, error) {
-	again := time.NewTicker(turn / 40)
-	defer again.Stop()
+// connectWithWait is connect, tried again while another process has the directory open.
+func connectWithWait(ctx context.Context, cfg server.Config, log *slog.Logger, events server.Events) (*server.Backend, error) {
+	retry := time.NewTicker(lockWait / 40)
+	defer retry.Stop()
 
-	for until := time.Now().Add(turn); ; {
-		b, err := connect(ctx, cfg, log, hooks)
-		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(until) {
+	for deadline := time.Now().Add(lockWait); ; {
+		b, err := connect(ctx, cfg, log, events)
+		if !errors.Is(err, syscall.EAGAIN) || time.Now().After(deadline) {
 			return b, err
 		}
 
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
-		case <-again.C:
+		case <-retry.C:
 		}
 	}
 }
 
-// connect connects to what the settings name, or to the `ratchet dev` that serves it.
-func connect(ctx context.Context, cfg server.Config, log *slog.Logger, hooks server.Events) (*server.Backend, error) {
+// connect connects to what the settings name, or to the `ratchet dev` that serves the data
+// directory.
+func connect(ctx context.Context, cfg server.Config, log *slog.Logger, events server.Events) (*server.Backend, error) {
 	if cfg.EndpointURL == "" {
 		if served, ok := servedBy(ctx, cfg.Data); ok {
 			cfg.EndpointURL = served
 		}
 	}
 
-	return server.Connect(ctx, cfg, log, hooks)
+	return server.Connect(ctx, cfg, log, events)
 }
 
-// servedBy returns the URL of the `ratchet dev` that serves the directory, if one
-// answers there. A file left behind by a killed process is ignored.
+// servedBy returns the URL of the `ratchet dev` that serves the directory, if one accepts
+// connections there. It ignores the file of a killed process.
 func servedBy(ctx context.Context, data string) (string, bool) {
 	text, err := os.ReadFile(filepath.Join(data, endpointFile))
 	if err != nil {
 		return "", false
 	}
+
 	served := strings.TrimSpace(string(text))
 
 	u, err := url.Parse(served)
@@ -105,12 +108,12 @@ func servedBy(ctx context.Context, data string) (string, bool) {
 
 // with runs fn on the backend and closes it afterwards.
 func (s *settings) with(ctx context.Context, fn func(*server.Backend) error) error {
-	return s.hooked(ctx, server.Events{}, fn)
+	return s.withEvents(ctx, server.Events{}, fn)
 }
 
-// hooked is with, with hooks.
-func (s *settings) hooked(ctx context.Context, hooks server.Events, fn func(*server.Backend) error) error {
-	b, err := s.open(ctx, hooks)
+// withEvents is with, with events.
+func (s *settings) withEvents(ctx context.Context, events server.Events, fn func(*server.Backend) error) error {
+	b, err := s.open(ctx, events)
 	if err != nil {
 		return err
 	}

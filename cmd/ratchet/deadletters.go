@@ -15,21 +15,22 @@ import (
 	"ratchet/streams"
 )
 
-const deadLettersHelp = `Dead letters: changes of orders that a handler gave up on, and what its last attempt
-returned. What people wrote into the order is not shown.
+const deadLettersHelp = `Dead letters: changes of orders that a handler gave up on, with the error of its last
+attempt. The content of the order (lines, addresses, notes) is not shown.
 
 Exit status 3: the handler failed again (the letter stays, with the new error), or
-somebody else is redriving the letter.`
+another process is redriving the letter.`
 
 func deadLettersCommand(s *settings) *cobra.Command {
-	c := group("deadletters", "Look at changes that a handler gave up on, and hand them to it again",
+	c := group("deadletters", "List changes that a handler gave up on, and redrive them",
 		deadLettersList(s), deadLettersShow(s), deadLettersRedrive(s))
 	c.Long = deadLettersHelp
+
 	return c
 }
 
-// letter is a dead letter as it is printed, without the images of the order.
-type letter struct {
+// printedDeadLetter is a dead letter as it is printed, without the images of the order.
+type printedDeadLetter struct {
 	Handler   string    `json:"handler"`
 	ID        string    `json:"id"`
 	Order     string    `json:"orderId,omitempty"`
@@ -41,8 +42,16 @@ type letter struct {
 	FailedAt  time.Time `json:"failedAt"`
 }
 
-func letterOf(l streams.DeadLetter) letter {
-	shown := letter{Handler: l.Handler, ID: l.ID, Error: l.Error, Permanent: l.Permanent, Attempts: l.Attempts, Redrives: l.Redrives, FailedAt: l.FailedAt}
+func toPrinted(l streams.DeadLetter) printedDeadLetter {
+	shown := printedDeadLetter{
+		Handler:   l.Handler,
+		ID:        l.ID,
+		Error:     l.Error,
+		Permanent: l.Permanent,
+		Attempts:  l.Attempts,
+		Redrives:  l.Redrives,
+		FailedAt:  l.FailedAt,
+	}
 	if l.Record != nil {
 		shown.Change = string(l.Record.EventName)
 		if id, ok := l.Record.Keys["orderId"].(*types.AttributeValueMemberS); ok {
@@ -57,7 +66,7 @@ func deadLetters(b *server.Backend) streams.DeadLetters {
 	return streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters}
 }
 
-// handlerNamed finds one of the handlers, all of which it names when there is none.
+// handlerNamed returns the handler with the name. Its error lists all names.
 func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
 	all := b.Handlers()
 	names := make([]string, len(all))
@@ -72,7 +81,7 @@ func handlerNamed(b *server.Backend, name string) (streams.Handler, error) {
 	return streams.Handler{}, usageError("handler %q: one of %s", name, strings.Join(names, ", "))
 }
 
-func printLetter(out io.Writer, asJSON bool, l letter) error {
+func printLetter(out io.Writer, asJSON bool, l printedDeadLetter) error {
 	if asJSON {
 		return printJSON(out, l)
 	}

@@ -15,8 +15,8 @@ import (
 func deadLettersList(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list [HANDLER]", Short: "List dead letters, of one handler or of all", Args: cobra.MaximumNArgs(1),
-		Long: "Lists dead letters, per handler in the order of the stream. Of very large ones the order is not\n" +
-			"listed; `show` has it.",
+		Long: "Lists dead letters by handler, in the order of the stream. The list leaves the order of very\n" +
+			"large letters out; `show` has it.",
 	}
 	limit := c.Flags().Int("limit", 100, "at most this many of each handler, 1 to 1000")
 	after := c.Flags().String("after", "", "continue after this letter of HANDLER")
@@ -38,7 +38,7 @@ func deadLettersList(s *settings) *cobra.Command {
 				handlers = []streams.Handler{h}
 			}
 
-			var found []letter
+			var found []printedDeadLetter
 			for _, h := range handlers {
 				page, next, err := deadLetters(b).List(c.Context(), h.Name, *after, *limit)
 				if err != nil {
@@ -46,7 +46,7 @@ func deadLettersList(s *settings) *cobra.Command {
 				}
 
 				for _, l := range page {
-					found = append(found, letterOf(l))
+					found = append(found, toPrinted(l))
 				}
 
 				if next != "" {
@@ -61,7 +61,7 @@ func deadLettersList(s *settings) *cobra.Command {
 	return c
 }
 
-func printLetters(out io.Writer, asJSON bool, letters []letter) error {
+func printLetters(out io.Writer, asJSON bool, letters []printedDeadLetter) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !asJSON {
 		fmt.Fprintln(w, "HANDLER\tLETTER\tORDER\tFAILED\tATTEMPTS\tERROR")

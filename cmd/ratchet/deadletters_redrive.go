@@ -12,12 +12,12 @@ import (
 
 func deadLettersRedrive(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "redrive HANDLER LETTER", Short: "Hand a dead letter to its handler again", Args: cobra.ExactArgs(2),
-		Long: "Shows the letter. With --write its change is handed to the handler once more, in this process\n" +
-			"with this configuration: when the handler has done its part the letter is deleted, else it\n" +
-			"stays, with the new error.\n\n" + deadLettersHelp,
+		Use: "redrive HANDLER LETTER", Short: "Redrive a dead letter", Args: cobra.ExactArgs(2),
+		Long: "Shows the letter. With --write the handler handles the change once more, in this process and\n" +
+			"with this configuration. If it succeeds, the letter is deleted, else it stays, with the new\n" +
+			"error.\n\n" + deadLettersHelp,
 	}
-	write := c.Flags().Bool("write", false, "do it; else the letter is only shown")
+	write := c.Flags().Bool("write", false, "redrive the letter; without it the letter is only shown")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			h, err := handlerNamed(b, args[0])
@@ -30,8 +30,8 @@ func deadLettersRedrive(s *settings) *cobra.Command {
 			case err != nil:
 				return err
 			case !*write:
-				fmt.Fprintln(c.ErrOrStderr(), "nothing was done: say --write to redrive it")
-				return printLetter(c.OutOrStdout(), s.json, letterOf(l))
+				fmt.Fprintln(c.ErrOrStderr(), "nothing was done: use --write to redrive the letter")
+				return printLetter(c.OutOrStdout(), s.json, toPrinted(l))
 			}
 
 			err = deadLetters(b).Redrive(c.Context(), l.ID, h, nil)
@@ -43,7 +43,7 @@ func deadLettersRedrive(s *settings) *cobra.Command {
 			case s.json:
 				return printJSON(c.OutOrStdout(), map[string]string{"handler": h.Name, "id": l.ID, "status": "handled"})
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "handled: %s of order %s; the letter is gone\n", h.Name, letterOf(l).Order)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "handled: %s of order %s; the letter is deleted\n", h.Name, toPrinted(l).Order)
 
 			return err
 		})

@@ -21,7 +21,7 @@ func deadLettersShow(s *settings) *cobra.Command {
 					return err
 				}
 
-				return printLetter(c.OutOrStdout(), s.json, letterOf(l))
+				return printLetter(c.OutOrStdout(), s.json, toPrinted(l))
 			})
 		},
 	}

@@ -21,24 +21,34 @@ import (
 	"ratchet/transitions"
 )
 
-// givenUp pays an order, and the notification of it fails for good.
-func givenUp(ctx context.Context, b *server.Backend) error {
+// storeDeadLetter pays an order and stores a dead letter of its notification.
+func storeDeadLetter(ctx context.Context, b *server.Backend) error {
 	if err := placeAndPay(ctx, b); err != nil {
 		return err
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 
-	poller, err := streams.New(streams.Config{Streams: b.Streams, DynamoDB: b.DynamoDB, TableName: b.Tables.Orders, LeaseTable: b.Tables.Leases,
-		DeadLetterTable: b.Tables.DeadLetters, Owner: "test", Log: embeddedtest.Quiet(), Handlers: []streams.Handler{{Name: reactions.NotifyHandler,
-			Handle: func(_ context.Context, r streams.Record) error {
-				if r.EventName != streams.Modify {
-					return nil
-				}
-				stop()
+	fail := func(_ context.Context, r streams.Record) error {
+		if r.EventName != streams.Modify {
+			return nil
+		}
 
-				return streams.Permanent(errors.New("the far side refuses\nfor good"))
-			}}}})
+		stop()
+
+		return streams.Permanent(errors.New("the far side refuses\nfor good"))
+	}
+
+	poller, err := streams.New(streams.Config{
+		Streams:         b.Streams,
+		DynamoDB:        b.DynamoDB,
+		TableName:       b.Tables.Orders,
+		LeaseTable:      b.Tables.Leases,
+		DeadLetterTable: b.Tables.DeadLetters,
+		Owner:           "test",
+		Log:             embeddedtest.Quiet(),
+		Handlers:        []streams.Handler{{Name: reactions.NotifyHandler, Handle: fail}},
+	})
 	if err != nil {
 		return err
 	}
@@ -58,7 +68,7 @@ func ask(t *testing.T, c *cobra.Command, args ...string) (string, int) {
 	return out.String(), code
 }
 
-func TestADeadLetterIsListedShownAndRedriven(t *testing.T) {
+func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	broken := true
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if broken {
@@ -66,7 +76,7 @@ func TestADeadLetterIsListedShownAndRedriven(t *testing.T) {
 		}
 	}))
 	defer far.Close()
-	s := ordersAt(t, givenUp)
+	s := ordersAt(t, storeDeadLetter)
 	t.Setenv("RATCHET_NOTIFY", far.URL)
 	t.Setenv("RATCHET_WEBHOOK_SECRET", "whsec_aD2ODFLMXPalWelLit9kTaOgpdLC0L0/TMSpm8Iy+E0=")
 
@@ -78,7 +88,7 @@ func TestADeadLetterIsListedShownAndRedriven(t *testing.T) {
 	out, _ = ask(t, deadLettersCommand(s), "list", reactions.NotifyHandler)
 	s.json = false
 
-	var l letter
+	var l printedDeadLetter
 	if err := json.Unmarshal([]byte(out), &l); err != nil || l.Order != "o-1" || l.Change != "MODIFY" || !l.Permanent || l.Attempts != 1 {
 		t.Fatalf("%s: %v", out, err)
 	}
@@ -100,7 +110,7 @@ func TestADeadLetterIsListedShownAndRedriven(t *testing.T) {
 		defer func() { s.json = false }()
 
 		out, code := ask(t, deadLettersCommand(s), "show", l.Handler, l.ID)
-		now := letter{}
+		now := printedDeadLetter{}
 		switch {
 		case redrives < 0 && code != exitNotFound:
 			t.Errorf("the letter is still there: exit status %d\n%s", code, out)
@@ -117,8 +127,11 @@ func TestADeadLetterIsListedShownAndRedriven(t *testing.T) {
 
 func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
-		for _, task := range []tasktoken.Task{{OrderID: "o-1", Awaited: "PAID", Since: 1, Token: "secret-1"},
-			{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "secret-2"}, {OrderID: "o-2", Awaited: "PAID", Since: 1, Token: "secret-3"}} {
+		for _, task := range []tasktoken.Task{
+			{OrderID: "o-1", Awaited: "PAID", Since: 1, Token: "secret-1"},
+			{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "secret-2"},
+			{OrderID: "o-2", Awaited: "PAID", Since: 1, Token: "secret-3"},
+		} {
 			if err := b.ParkedTasks.Park(ctx, task, time.Now().Add(time.Hour)); err != nil {
 				return err
 			}
@@ -143,7 +156,7 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 			break
 		}
 
-		var task waiting
+		var task printedParkedTask
 		if err := json.Unmarshal([]byte(out), &task); err != nil {
 			t.Fatalf("%s: %v", out, err)
 		}
@@ -162,7 +175,7 @@ func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
 	}
 }
 
-func TestAnEditThatIsDoneIsDescribedWithoutItsOrder(t *testing.T) {
+func TestReplayedEditIsDescribedWithoutItsOrder(t *testing.T) {
 	if got := describeEdit("o-1", transitions.EditResult{Verdict: transitions.Replayed}); got != "Replayed: order o-1" {
 		t.Errorf("%q", got)
 	}

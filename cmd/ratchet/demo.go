@@ -17,21 +17,22 @@ import (
 
 func demoCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "demo", Short: "Run a thousand orders through everything and check the result",
-		Long: `Runs the main job on an embedded engine in a temporary directory: orders are placed as
-Step Functions executions, two workers compete, requests are duplicated and reordered
-on purpose, some payments decline, some items run out, some orders are cancelled on
-the way. Then every table is recounted independently; a discrepancy is printed with
-its order, and the exit status is 1.`,
+		Use: "demo", Short: "Run a thousand orders through all parts and check the result",
+		Long: `Runs orders on an embedded engine in a temporary directory. Orders are placed as Step
+Functions executions and two workers compete for them. The demo sends many requests
+twice or out of order, declines some payments, lets some items run out and cancels some
+orders. Then it recounts every table independently. A discrepancy is printed with its
+order, and the exit status is 1.`,
 		Args: cobra.NoArgs,
 	}
-	orders := c.Flags().Int("orders", 1000, "how many, 1 to 100000")
+	orders := c.Flags().Int("orders", 1000, "number of orders, 1 to 100000")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *orders < 1 || *orders > 100_000 {
 			return usageError("orders %d: 1 to 100000", *orders)
 		}
 
-		if !s.flags.Changed("log-level") { // what a demo provokes on purpose is no news
+		// At level info the log would report each fault that the demo causes on purpose.
+		if !s.flags.Changed("log-level") {
 			if err := s.flags.Set("log-level", "warn"); err != nil {
 				return err
 			}
@@ -47,7 +48,8 @@ its order, and the exit status is 1.`,
 			return err
 		}
 
-		cfg.Data, cfg.Notify = filepath.Join(dir, "data"), "file:"+filepath.Join(dir, "notifications.jsonl")
+		cfg.Data = filepath.Join(dir, "data")
+		cfg.Notify = "file:" + filepath.Join(dir, "notifications.jsonl")
 		if !s.flags.Changed("decline-percent") {
 			cfg.DeclinePercent = 5
 		}
@@ -59,16 +61,18 @@ its order, and the exit status is 1.`,
 		if !s.flags.Changed("carrier-delay") {
 			cfg.CarrierDelay = 100 * time.Millisecond
 		}
+
 		session := &scenario.Session{Plan: scenario.Default(*orders)}
 		consumed := &server.Consumption{PerOrder: true}
-		hooks := session.Meter.Events()
-		hooks.Consumed = consumed.Add
+		events := session.Meter.Events()
+		events.Consumed = consumed.Add
 
-		b, err := server.Embed(cfg, log, hooks)
+		b, err := server.Embed(cfg, log, events)
 		if err != nil {
 			return errors.Join(err, os.RemoveAll(dir))
 		}
-		err = demo(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), b, session, consumed, s.json)
+
+		err = runDemo(c.Context(), c.OutOrStdout(), c.ErrOrStderr(), b, session, consumed, s.json)
 
 		return errors.Join(err, b.Close(), os.RemoveAll(dir))
 	}
@@ -76,10 +80,13 @@ its order, and the exit status is 1.`,
 	return c
 }
 
-func demo(ctx context.Context, out, progress io.Writer, b *server.Backend, session *scenario.Session, consumed *server.Consumption, asJSON bool) error {
+// runDemo runs the session and prints the result. It fails if the recount finds a
+// discrepancy.
+func runDemo(ctx context.Context, out, progress io.Writer, b *server.Backend, session *scenario.Session, consumed *server.Consumption, asJSON bool) error {
 	if !asJSON {
 		fmt.Fprintf(out, "%d orders, two workers, %d%% of the requests sent twice\n", session.Plan.Orders, session.Plan.Duplicates)
 	}
+
 	done := make(chan struct{})
 	shown := make(chan struct{})
 	go func() {

@@ -14,15 +14,22 @@ import (
 	"ratchet/transitions"
 )
 
-// showProgress draws a bar on a terminal and a line every two seconds elsewhere.
+// showProgress shows the progress until done is closed: a bar on a terminal, a line every
+// two seconds elsewhere.
 func showProgress(w io.Writer, s *scenario.Session, done <-chan struct{}) {
 	counts := func() string {
 		m := &s.Meter
-		return fmt.Sprintf("applied %d  replayed %d  refused %d", m.Verdicts(transitions.Applied), m.Verdicts(transitions.Replayed),
-			m.Verdicts(transitions.WrongState)+m.Verdicts(transitions.Superseded)+m.Verdicts(transitions.NotFound))
+		refused := m.Verdicts(transitions.WrongState) + m.Verdicts(transitions.Superseded) + m.Verdicts(transitions.NotFound)
+
+		return fmt.Sprintf("applied %d  replayed %d  refused %d", m.Verdicts(transitions.Applied), m.Verdicts(transitions.Replayed), refused)
 	}
-	total, settled := int64(s.Plan.Orders), func() int64 { return int64(s.Meter.Settled()) }
-	every, show, finish := 2*time.Second, func() { fmt.Fprintf(w, "%d of %d orders  %s\n", settled(), total, counts()) }, func() {}
+	total := int64(s.Plan.Orders)
+	settled := func() int64 { return int64(s.Meter.Settled()) }
+
+	every := progressInterval
+	show := func() { fmt.Fprintf(w, "%d of %d orders  %s\n", settled(), total, counts()) }
+	finish := func() {}
+
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		bars := mpb.New(mpb.WithOutput(w), mpb.WithWidth(40))
 		bar := bars.AddBar(total, mpb.PrependDecorators(decor.CountersNoUnit("%d of %d orders ")),

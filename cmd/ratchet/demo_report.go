@@ -13,7 +13,7 @@ import (
 	"ratchet/transitions"
 )
 
-// demoResult is what the demo found, for scripts.
+// demoResult is the result of a demo as --json prints it.
 type demoResult struct {
 	Orders          int                    `json:"orders"`
 	ByState         map[string]int         `json:"byState"`
@@ -26,8 +26,8 @@ type demoResult struct {
 	OrdersPerSecond float64                `json:"ordersPerSecond"`
 	ReactionMillis  map[string]float64     `json:"reactionMillis"`
 	Discrepancies   []scenario.Discrepancy `json:"discrepancies"`
-	// Consumed are the capacity units of placings and transitions, by verdict;
-	// PerOrder the mean of an order, AtMost the most of any.
+	// Consumed is the capacity units of creations and transitions, by verdict. PerOrder is
+	// the mean of an order, AtMost the maximum.
 	Consumed map[string]server.Units `json:"consumed"`
 	PerOrder server.Units            `json:"consumedPerOrder"`
 	AtMost   server.Units            `json:"consumedPerOrderAtMost"`
@@ -35,12 +35,20 @@ type demoResult struct {
 
 func demoReport(s *scenario.Session, c scenario.Count, consumed *server.Consumption) demoResult {
 	r := demoResult{
-		Orders: s.Plan.Orders, ByState: c.ByState, Verdicts: map[string]int64{},
-		Duplicates:  s.Sent.Repeated.Load() + s.Sent.CancelsRepeated.Load() + s.Sent.ReportsRepeated.Load(),
-		Transitions: c.Transitions, Shipments: c.Shipments, Notifications: c.Notices,
-		Seconds: s.Took.Seconds(), OrdersPerSecond: float64(s.Plan.Orders) / s.Took.Seconds(),
-		ReactionMillis: map[string]float64{"p50": millis(s.Meter.Latency(0.5)), "p99": millis(s.Meter.Latency(0.99))},
-		Discrepancies:  append([]scenario.Discrepancy{}, c.Discrepancies...),
+		Orders:          s.Plan.Orders,
+		ByState:         c.ByState,
+		Verdicts:        map[string]int64{},
+		Duplicates:      s.Sent.Repeated.Load() + s.Sent.CancelsRepeated.Load() + s.Sent.ReportsRepeated.Load(),
+		Transitions:     c.Transitions,
+		Shipments:       c.Shipments,
+		Notifications:   c.Notices,
+		Seconds:         s.Took.Seconds(),
+		OrdersPerSecond: float64(s.Plan.Orders) / s.Took.Seconds(),
+		ReactionMillis: map[string]float64{
+			"p50": millis(s.Meter.Latency(0.5)),
+			"p99": millis(s.Meter.Latency(0.99)),
+		},
+		Discrepancies: append([]scenario.Discrepancy{}, c.Discrepancies...), // [] instead of null
 	}
 	for _, v := range transitions.Verdicts() {
 		r.Verdicts[v.String()] = s.Meter.Verdicts(v)
@@ -61,6 +69,7 @@ func demoReport(s *scenario.Session, c scenario.Count, consumed *server.Consumpt
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
+// demoTable prints the result for a person.
 func demoTable(out io.Writer, s *scenario.Session, c scenario.Count, consumed *server.Consumption) error {
 	r := demoReport(s, c, consumed)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

@@ -11,14 +11,14 @@ import (
 
 func devCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "dev", Short: "Run everything here: engine, workers, stream poller, sandbox carrier, HTTP API",
-		Long: "Runs the embedded engine over --data, serves it on --listen for the AWS CLI, any SDK and\n" +
-			"other ratchet commands, serves the HTTP API on --api-listen to everybody on this machine,\n" +
-			"and works on it until interrupted. Data stays in --data.",
+		Use: "dev", Short: "Run everything in one process: engine, worker, sandbox carrier, HTTP API",
+		Long: "Runs the embedded engine over --data and one worker until interrupted. Serves the engine on\n" +
+			"--listen to the AWS CLI, any SDK and other ratchet commands, and the HTTP API on --api-listen\n" +
+			"to every process on this machine, without authentication. The data stays in --data.",
 		Args: cobra.NoArgs,
 	}
-	c.Flags().String("listen", server.DefaultListen, "HOST:PORT on loopback; port 0 takes a free one")
-	c.Flags().String("api-listen", server.DefaultAPIListen, "HOST:PORT of the HTTP API on loopback; a free port when only --listen is given")
+	c.Flags().String("listen", server.DefaultListen, "HOST:PORT on loopback; port 0 selects a free port")
+	c.Flags().String("api-listen", server.DefaultAPIListen, "HOST:PORT of the HTTP API on loopback; a free port if only --listen is set")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		cfg, log, err := s.load()
 		if err != nil {

@@ -7,12 +7,13 @@ import (
 	"ratchet/server"
 )
 
-func banner(out io.Writer, b *server.Backend, at place, arn string) {
+// banner prints how to use the process.
+func banner(out io.Writer, b *server.Backend, at endpoints, name, arn string) {
 	ratchet := "ratchet"
 	if b.Config.Data != (server.Config{}).WithDefaults().Data {
 		ratchet += " --data " + b.Config.Data
 	}
-	fmt.Fprintf(out, `Ratchet runs. One endpoint for DynamoDB, DynamoDB Streams, Step Functions and SQS:
+	fmt.Fprintf(out, `Ratchet is running. One endpoint for DynamoDB, DynamoDB Streams, Step Functions and SQS:
 
   %s   (loopback; callers are not authenticated)
 
@@ -23,7 +24,7 @@ In a second terminal:
 
 `, at.engine, b.Config.Data, b.Tables.Orders, arn, ratchet)
 
-	if at.name == "dev" {
+	if name == "dev" {
 		fmt.Fprintf(out, `The HTTP API is at %s (loopback; callers are not authenticated; docs/api.md):
   curl -X PUT %[1]s/v1/orders/o-2 -H 'Content-Type: application/json' \
     -d '{"items":[{"sku":"mug","quantity":1,"price":1250}],"total":{"amount":1250,"currency":"EUR"}}'
@@ -33,11 +34,11 @@ In a second terminal:
 	} else {
 		apiBanner(out, at.api, ratchet)
 	}
-	fmt.Fprintf(out, `With the AWS CLI (any credentials do):
+	fmt.Fprintf(out, `With the AWS CLI (any credentials work):
   export AWS_ENDPOINT_URL=%[1]s AWS_REGION=us-east-1 AWS_ACCESS_KEY_ID=x AWS_SECRET_ACCESS_KEY=x
   aws dynamodb scan --table-name %[3]s
   aws stepfunctions list-executions --state-machine-arn %[4]s
 
-Data: %[2]s. Stop with Ctrl-C; nothing is lost.
+Data: %[2]s. Stop with Ctrl-C; no data is lost.
 `, at.engine, b.Config.Data, b.Tables.Orders, arn)
 }

@@ -39,7 +39,7 @@ func engineCommand(s *settings) *cobra.Command {
 			return s.admin(c, "TrimStream", map[string]string{})
 		}}
 
-	return group("engine", "Make the embedded engine's stream shards roll over, split and trim", shards, roll, split, trim)
+	return group("engine", "List, roll over, split and trim the shards of the embedded engine's stream", shards, roll, split, trim)
 }
 
 // withStream runs fn with the ARN of the orders' stream.
@@ -54,10 +54,11 @@ func (s *settings) withStream(ctx context.Context, fn func(b *server.Backend, ar
 	})
 }
 
-// adminTarget is the engine's own service beside those of AWS.
+// adminTarget begins the X-Amz-Target of the engine's admin service, which AWS does not
+// have.
 const adminTarget = "RatchetEngine_20261121."
 
-// admin calls an operation of the engine's admin service and lists the shards.
+// admin calls an operation of the engine's admin service and prints the shards after it.
 func (s *settings) admin(c *cobra.Command, operation string, members map[string]string) error {
 	return s.withStream(c.Context(), func(b *server.Backend, arn string) error {
 		members["StreamArn"] = arn
@@ -73,7 +74,7 @@ func (s *settings) admin(c *cobra.Command, operation string, members map[string]
 		}
 
 		if endpoint == "" {
-			return usageError("engine: AWS rolls its shards itself; this is for the embedded engine")
+			return usageError("engine: only the embedded engine has these operations; AWS rolls its shards over itself")
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), 30*time.Second)
 		defer cancel()
@@ -104,7 +105,7 @@ func (s *settings) admin(c *cobra.Command, operation string, members map[string]
 	})
 }
 
-// printShards lists the stream's shards, parents first.
+// printShards prints the stream's shards, parents first.
 func printShards(ctx context.Context, out io.Writer, b *server.Backend, arn string, asJSON bool) error {
 	var all []streamtypes.Shard
 	for input := (&dynamodbstreams.DescribeStreamInput{StreamArn: &arn}); ; {

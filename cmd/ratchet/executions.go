@@ -5,6 +5,6 @@ import (
 )
 
 func executionsCommand(s *settings) *cobra.Command {
-	return group("executions", "Start and look at the orders' executions",
+	return group("executions", "Start and show the orders' executions",
 		executionsStart(s), executionsList(s), executionsDescribe(s))
 }

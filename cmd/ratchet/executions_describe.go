@@ -64,8 +64,15 @@ func printExecution(out io.Writer, asJSON bool, e *sfn.DescribeExecutionOutput, 
 			lines[i] = line{ev.Id, string(ev.Type), stateOf(ev), stamp(*ev.Timestamp)}
 		}
 
-		return printJSON(out, map[string]any{"name": aws.ToString(e.Name), "status": e.Status, "input": raw(e.Input), "output": raw(e.Output),
-			"error": aws.ToString(e.Error), "cause": aws.ToString(e.Cause), "events": lines})
+		return printJSON(out, map[string]any{
+			"name":   aws.ToString(e.Name),
+			"status": e.Status,
+			"input":  raw(e.Input),
+			"output": raw(e.Output),
+			"error":  aws.ToString(e.Error),
+			"cause":  aws.ToString(e.Cause),
+			"events": lines,
+		})
 	}
 	fmt.Fprintf(out, "%s  %s\n", aws.ToString(e.Name), e.Status)
 
@@ -80,7 +87,7 @@ func printExecution(out io.Writer, asJSON bool, e *sfn.DescribeExecutionOutput, 
 	return nil
 }
 
-// raw passes JSON through, and null for none.
+// raw returns the text as JSON, or null if it is none.
 func raw(s *string) json.RawMessage {
 	if s == nil || !json.Valid([]byte(*s)) {
 		return json.RawMessage("null")
@@ -88,6 +95,7 @@ func raw(s *string) json.RawMessage {
 	return json.RawMessage(*s)
 }
 
+// stateOf returns the state of a history event, or the error of a failed activity.
 func stateOf(e types.HistoryEvent) string {
 	switch {
 	case e.StateEnteredEventDetails != nil:

@@ -35,7 +35,11 @@ func executionsList(s *settings) *cobra.Command {
 				return err
 			}
 
-			out, err := b.SFN.ListExecutions(c.Context(), &sfn.ListExecutionsInput{StateMachineArn: &arn, StatusFilter: filter, MaxResults: *limit})
+			out, err := b.SFN.ListExecutions(c.Context(), &sfn.ListExecutionsInput{
+				StateMachineArn: &arn,
+				StatusFilter:    filter,
+				MaxResults:      *limit,
+			})
 			if err != nil {
 				return fmt.Errorf("list executions: %w", err)
 			}
@@ -54,7 +58,12 @@ func printExecutions(out io.Writer, asJSON bool, executions []types.ExecutionLis
 	}
 
 	for _, e := range executions {
-		row := map[string]string{"name": aws.ToString(e.Name), "status": string(e.Status), "executionArn": aws.ToString(e.ExecutionArn), "startDate": stamp(*e.StartDate)}
+		row := map[string]string{
+			"name":         aws.ToString(e.Name),
+			"status":       string(e.Status),
+			"executionArn": aws.ToString(e.ExecutionArn),
+			"startDate":    stamp(*e.StartDate),
+		}
 		stopped := ""
 		if e.StopDate != nil {
 			stopped = stamp(*e.StopDate)

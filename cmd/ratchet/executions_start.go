@@ -13,7 +13,7 @@ func executionsStart(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "start ORDER", Short: "Start the execution of an order that exists", Args: cobra.ExactArgs(1),
 		Long: "Starts the execution that drives the order. The execution is named after the order, so\n" +
-			"repeating the command finds the same one.",
+			"a repeat finds the same execution.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				order, err := getOrder(c.Context(), b, args[0])

@@ -19,7 +19,9 @@ import (
 	"ratchet/txn"
 )
 
-// moneyStatus is the exit status of an error of the ledger or the payments.
+// moneyStatus returns the exit status of an error of the ledger or the payments, and
+// whether it is one. These errors need more than a table: what an unknown account means
+// depends on the operation.
 func moneyStatus(err error) (status int, known bool) {
 	var refusal *ledger.Refusal
 	is := func(all ...error) bool {
@@ -33,7 +35,9 @@ func moneyStatus(err error) (status int, known bool) {
 	}
 	switch {
 	case errors.As(err, &refusal) && slices.Contains([]string{"release", "statement", "close account"}, refusal.Op) &&
-		is(ledger.ErrUnknownHold, ledger.ErrUnknownAccount): // what the command names, not what it touches
+		is(ledger.ErrUnknownHold, ledger.ErrUnknownAccount):
+		// The command itself names the hold or account. In a transfer, an unknown account
+		// is a refusal.
 		return exitNotFound, true
 	case is(reconcile.ErrHeader):
 		return exitUsage, true
@@ -53,12 +57,12 @@ const (
 	exitOK       = 0
 	exitFailure  = 1 // something went wrong, or a check found a discrepancy
 	exitUsage    = 2 // bad arguments or bad input
-	exitRefused  = 3 // the request was judged and not applied, or is in conflict
+	exitRefused  = 3 // the request was decided and not applied, or is in conflict
 	exitNotFound = 4 // no such order, execution, SKU, action, key, ...
 )
 
-// statusError carries an exit status. A nil err means that everything worth saying
-// has been printed.
+// statusError is an error with an exit status. With a nil err there is nothing more to
+// print.
 type statusError struct {
 	status int
 	err    error
@@ -67,11 +71,12 @@ type statusError struct {
 func (e *statusError) Error() string { return fmt.Sprint(e.err) }
 func (e *statusError) Unwrap() error { return e.err }
 
+// usageError returns an error with the exit status for bad arguments or bad input.
 func usageError(format string, args ...any) error {
 	return &statusError{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// report prints the error and returns the exit status that belongs to it.
+// report prints the error on standard error and returns its exit status.
 func report(err error) int {
 	var s *statusError
 	switch {
@@ -100,15 +105,20 @@ func report(err error) int {
 	return exitFailure
 }
 
-// statuses are the errors with an exit status other than exitFailure, first match: a
-// conflict may be an invalid request, too.
+// statuses lists the errors with an exit status other than exitFailure. The first match
+// counts: a conflict may be an invalid request, too.
 var statuses = []struct {
 	status int
 	errs   []error
 }{
 	{exitRefused, []error{
-		inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrClosed, actions.ErrConflict, auth.ErrEnded, transitions.ErrOrderFull,
-		once.ErrInProgress, once.ErrMismatch, once.ErrUnknownOutcome, streams.ErrRedriving, server.ErrOtherOrder,
+		actions.ErrConflict,
+		auth.ErrEnded,
+		inventory.ErrClosed, inventory.ErrConflict, inventory.ErrOutOfStock,
+		once.ErrInProgress, once.ErrMismatch, once.ErrUnknownOutcome,
+		server.ErrOtherOrder,
+		streams.ErrRedriving,
+		transitions.ErrOrderFull,
 	}},
 	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, streams.ErrDeadLetterNotFound}},
 	{exitUsage, []error{
@@ -117,5 +127,5 @@ var statuses = []struct {
 	}},
 }
 
-// errNotFound: there is no such order, execution, SKU, ...
+// errNotFound means that there is no such order, execution, SKU, ...
 var errNotFound = errors.New("not found")

@@ -13,7 +13,7 @@ import (
 	"ratchet/transitions"
 )
 
-func TestOneTableOfExitStatusesIsForAllCommands(t *testing.T) {
+func TestErrorsHaveTheirExitStatus(t *testing.T) {
 	for status, errs := range map[int][]error{
 		exitRefused: {inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrExpired, actions.ErrConflict, auth.ErrEnded,
 			once.ErrMismatch, server.ErrOtherOrder, streams.ErrRedriving},

@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// valueKinds are the types of flags and settings in words.
+// valueKinds describes the values of flags and settings by the name of their type, without
+// the bits.
 var valueKinds = map[string]string{
 	"bool":     "true or false",
 	"int":      "a whole number",
@@ -25,7 +26,7 @@ var valueKinds = map[string]string{
 	"stringToString": "NAME=VALUE",
 }
 
-// flagError says what a flag wants where pflag says what a parser met.
+// flagError replaces pflag's messages about a parser by messages about the flag's values.
 func flagError(err error) error {
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() != "" && strings.Trim(unknown.GetSpecifiedShortnames(), ".0123456789") == "" {
@@ -49,8 +50,8 @@ func flagError(err error) error {
 	return fmt.Errorf("%s %q: must be %s", invalid.GetFlag().Name, invalid.GetValue(), kind)
 }
 
-// given refuses flags that were given and say nothing: a script's variable that is not
-// set must not turn a request with a name into one without.
+// given fails if one of the flags is set to the empty string. A variable that a script has
+// forgotten to set must not turn a named request into one without a name.
 func given(flags *pflag.FlagSet, names ...string) error {
 	for _, name := range names {
 		if f := flags.Lookup(name); f.Changed && f.Value.String() == "" {
@@ -61,7 +62,7 @@ func given(flags *pflag.FlagSet, names ...string) error {
 	return nil
 }
 
-// in is the time after d, or none.
+// in returns the time after d, or the zero time if d is 0.
 func in(d time.Duration) time.Time {
 	if d == 0 {
 		return time.Time{}

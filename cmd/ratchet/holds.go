@@ -10,7 +10,7 @@ import (
 )
 
 func holdsCommand(s *settings) *cobra.Command {
-	return group("holds", "Set money of an account aside", holdsCreate(s), holdsGet(s), holdsRelease(s))
+	return group("holds", "Reserve money of an account", holdsCreate(s), holdsGet(s), holdsRelease(s))
 }
 
 func printHold(out io.Writer, asJSON bool, h ledger.Hold) error {

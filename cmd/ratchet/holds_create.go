@@ -9,13 +9,13 @@ import (
 
 func holdsCreate(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "create ACCOUNT HOLD", Short: "Set money aside, once", Args: cobra.ExactArgs(2),
-		Long: "Sets money of an account aside. `ratchet transfers create --hold` spends it, `holds release`\n" +
-			"gives it back; so do workers when --expires-in has passed.",
+		Use: "create ACCOUNT HOLD", Short: "Reserve money, once", Args: cobra.ExactArgs(2),
+		Long: "Reserves money of an account. `ratchet transfers create --hold` spends it. `holds release`\n" +
+			"makes it available again, and so do workers after --expires-in.",
 	}
 	amount := c.Flags().Int64("amount", 0, amountFlag)
 	currency := c.Flags().String("currency", "EUR", "ISO 4217 code")
-	expires := c.Flags().Duration("expires-in", 0, "how long it stands, like 48h; 0: until it is settled or released")
+	expires := c.Flags().Duration("expires-in", 0, "how long it lasts, like 48h; 0: until it is spent or released")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := needAmount(c); err != nil {
 			return err

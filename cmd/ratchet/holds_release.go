@@ -8,7 +8,7 @@ import (
 
 func holdsRelease(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "release ACCOUNT HOLD", Short: "Give back what a hold has left", Args: cobra.ExactArgs(2),
+		Use: "release ACCOUNT HOLD", Short: "Make the rest of a hold available again", Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				h, err := b.Ledger.Release(c.Context(), args[0], args[1])

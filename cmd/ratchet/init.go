@@ -11,7 +11,7 @@ import (
 
 func initCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "init", Short: "Create the tables, activities and state machine that are missing", Args: cobra.NoArgs,
+		Use: "init", Short: "Create the tables, activities, queues and state machine that are missing", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				if err := b.Init(c.Context()); err != nil {

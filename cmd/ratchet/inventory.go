@@ -10,25 +10,25 @@ import (
 	"ratchet/server"
 )
 
-const inventoryHelp = `Stock: what is available, reserved and committed, per SKU and per order.
+const inventoryHelp = `Stock: how many pieces are available, reserved and committed, per SKU and per order.
 
-Reserving, committing and releasing may be repeated: each happens once per order. A
-reservation with --for ends: then it cannot be committed, and workers (or
-` + "`ratchet inventory expire`" + `) put the pieces back.
+Reserve, commit and release are idempotent: each happens once per order. A reservation
+with --for expires. Then it cannot be committed, and workers (or
+` + "`ratchet inventory expire`" + `) make its pieces available again.
 
 Exit status 3: out of stock, or the reservation is closed or expired.`
 
 func inventoryCommand(s *settings) *cobra.Command {
-	c := group("inventory", "Look at stock; reserve, commit and release it", inventoryGet(s), inventorySet(s), inventoryShow(s),
-		inventoryReserve(s), inventoryAddItems(s), inventoryEnd(s, "commit", "Turn an order's reservation into sold pieces", (*inventory.Stock).Commit),
-		inventoryEnd(s, "release", "Put an order's reserved pieces back", (*inventory.Stock).Release), inventoryExpire(s))
+	c := group("inventory", "Show, reserve, commit and release stock", inventoryGet(s), inventorySet(s), inventoryShow(s),
+		inventoryReserve(s), inventoryAddItems(s), inventoryEnd(s, "commit", "Sell the pieces of an order's reservation", (*inventory.Stock).Commit),
+		inventoryEnd(s, "release", "Make the pieces of an order's reservation available again", (*inventory.Stock).Release), inventoryExpire(s))
 	c.Long = inventoryHelp
 
 	return c
 }
 
-// tellReservation says in one line what an order has reserved now.
-func (s *settings) tellReservation(c *cobra.Command, b *server.Backend, order string) error {
+// printReservation prints an order's reservation on one line.
+func (s *settings) printReservation(c *cobra.Command, b *server.Backend, order string) error {
 	r, _, err := b.Stock.Reservation(c.Context(), order)
 	switch {
 	case err != nil:

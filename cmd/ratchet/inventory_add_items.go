@@ -11,11 +11,11 @@ import (
 
 func inventoryAddItems(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "add-items ORDER SKU:QUANTITY:PRICE...", Short: "Add lines to an order and set their pieces aside, in one transaction", Args: cobra.MinimumNArgs(2),
-		Long: "Adds lines to an order that is not paid yet, and reserves their pieces for it: all or nothing.\n" +
-			"Repeating the command with the same --event-id does nothing more.",
+		Use: "add-items ORDER SKU:QUANTITY:PRICE...", Short: "Add lines to an order and reserve their pieces, in one transaction", Args: cobra.MinimumNArgs(2),
+		Long: "Adds lines to an order that is not paid yet, and reserves their pieces: all or nothing. A\n" +
+			"repeat with the same --event-id changes nothing.",
 	}
-	event := c.Flags().String("event-id", "", "names this edit; default: a new name for each call")
+	event := c.Flags().String("event-id", "", "name of this edit; default: a new name for each call")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var lines []transitions.Item
 		for _, text := range args[1:] {

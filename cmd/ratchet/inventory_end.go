@@ -9,6 +9,7 @@ import (
 	"ratchet/server"
 )
 
+// inventoryEnd returns a command that ends a reservation: commit or release.
 func inventoryEnd(s *settings, verb, short string, end func(*inventory.Stock, context.Context, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " ORDER", Short: short, Args: cobra.ExactArgs(1),
@@ -17,7 +18,7 @@ func inventoryEnd(s *settings, verb, short string, end func(*inventory.Stock, co
 				if err := end(b.Stock, c.Context(), args[0]); err != nil {
 					return err
 				}
-				return s.tellReservation(c, b, args[0])
+				return s.printReservation(c, b, args[0])
 			})
 		},
 	}

@@ -11,8 +11,8 @@ import (
 
 func inventoryExpire(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "expire", Short: "Put back the pieces of reservations that have ended", Args: cobra.NoArgs,
-		Long: "Does what every worker does once a minute, and prints how many reservations it looked at.",
+		Use: "expire", Short: "Make the pieces of expired reservations available again", Args: cobra.NoArgs,
+		Long: "Does once what every worker does every minute, and prints how many reservations had expired.",
 	}
 	limit := c.Flags().Int("limit", 1000, "at most this many, 1 to 100000")
 	c.RunE = func(c *cobra.Command, _ []string) error {

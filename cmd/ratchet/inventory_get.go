@@ -13,7 +13,7 @@ import (
 
 func inventoryGet(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "get SKU...", Short: "Show what SKUs have", Args: cobra.MinimumNArgs(1),
+		Use: "get SKU...", Short: "Show the stock of SKUs", Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				levels := make([]inventory.Level, len(args))

@@ -12,8 +12,12 @@ import (
 )
 
 func inventoryReserve(s *settings) *cobra.Command {
-	c := &cobra.Command{Use: "reserve ORDER SKU:PIECES...", Short: "Set pieces aside for an order, all or none", Args: cobra.MinimumNArgs(2)}
-	hold := c.Flags().Duration("for", 0, "how long; default: until they are committed or released")
+	c := &cobra.Command{
+		Use:   "reserve ORDER SKU:PIECES...",
+		Short: "Reserve pieces for an order, all or none",
+		Args:  cobra.MinimumNArgs(2),
+	}
+	hold := c.Flags().Duration("for", 0, "how long the reservation lasts; default: until it is committed or released")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var lines []inventory.Line
 		for _, text := range args[1:] {
@@ -38,7 +42,7 @@ func inventoryReserve(s *settings) *cobra.Command {
 			if err := b.Stock.ReserveUntil(c.Context(), args[0], lines, until); err != nil {
 				return err
 			}
-			return s.tellReservation(c, b, args[0])
+			return s.printReservation(c, b, args[0])
 		})
 	}
 

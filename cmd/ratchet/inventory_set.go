@@ -12,8 +12,8 @@ import (
 
 func inventorySet(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "set SKU PIECES", Short: "Put the available pieces of a SKU to a number", Args: cobra.ExactArgs(2),
-		Long: "Sets what is available, and leaves what is reserved and committed as it is.",
+		Use: "set SKU PIECES", Short: "Set the number of available pieces of a SKU", Args: cobra.ExactArgs(2),
+		Long: "Sets the available pieces. Reserved and committed pieces do not change.",
 		RunE: func(c *cobra.Command, args []string) error {
 			pieces, err := strconv.ParseInt(args[1], 10, 64)
 			if err != nil || pieces < 0 || pieces > inventory.MaxQuantity {

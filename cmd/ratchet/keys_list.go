@@ -14,7 +14,7 @@ import (
 
 func keysList(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List keys, without what is secret", Args: cobra.NoArgs,
+		Use: "list", Short: "List keys, without their secrets", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				keys, err := b.APIKeys.List(c.Context())

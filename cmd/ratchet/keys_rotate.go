@@ -10,12 +10,12 @@ import (
 
 func keysRotate(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "rotate KEY", Short: "Create a successor of a key and end the key after a grace", Args: cobra.ExactArgs(1),
-		Long: "Prints a new key with the same name, tenant and scope. The old one is good until --grace is\n" +
-			"over, so that both work while callers change.",
+		Use: "rotate KEY", Short: "Create a successor of a key; the old key expires after --grace", Args: cobra.ExactArgs(1),
+		Long: "Prints a new key with the same name, tenant and scope. The old key is valid until\n" +
+			"--grace has passed, so that both work while callers change to the new one.",
 	}
-	grace := c.Flags().Duration("grace", 24*time.Hour, "how long the old key stays good")
-	expires := c.Flags().Duration("expires", 0, "how long the new key is good; 0: for ever")
+	grace := c.Flags().Duration("grace", 24*time.Hour, "how long the old key stays valid")
+	expires := c.Flags().Duration("expires", 0, "how long the new key is valid; 0: without limit")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *grace < 0 || *expires < 0 {
 			return usageError("grace and expires must not be negative")

@@ -14,11 +14,11 @@ import (
 
 func ledgerVerify(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "verify", Short: "Prove that the ledger adds up", Args: cobra.NoArgs,
-		Long: "Proves that every transfer sums to zero and is exactly its entries, that the entries of every\n" +
-			"account are a chain that ends in its balance, and that what is held is what the holds say.\n" +
-			"Reads all tables a page at a time and writes nothing; transfers may go on meanwhile. Exit\n" +
-			"status 1 on any contradiction.",
+		Use: "verify", Short: "Check that the ledger is consistent", Args: cobra.NoArgs,
+		Long: "Checks that every transfer sums to zero and matches its entries, that the entries of every\n" +
+			"account form a chain that ends in its balance, and that the held amount of every account is the\n" +
+			"sum of its holds. Reads all tables page by page and writes nothing; transfers may continue\n" +
+			"meanwhile. Exit status 1 on any contradiction.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				progress := newProgress(c.ErrOrStderr())
@@ -55,7 +55,8 @@ func printFinding(out io.Writer, f ledger.Finding) error {
 	return err
 }
 
-// printProof prints the sum and turns contradictions into the exit status.
+// printProof prints the totals. If there are contradictions, it returns an error with
+// exitFailure.
 func printProof(out io.Writer, asJSON bool, p ledger.Proof) (err error) {
 	if asJSON {
 		err = printJSON(out, p)

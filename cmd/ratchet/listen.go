@@ -10,8 +10,8 @@ import (
 	"ratchet/server"
 )
 
-// listenFlags puts --listen and --api-listen into the settings and refuses addresses
-// of the engine that other machines could reach.
+// listenFlags puts --listen and --api-listen into the settings. It fails if other machines
+// could reach the engine's address.
 func listenFlags(c *cobra.Command, cfg *server.Config) error {
 	for name, field := range map[string]*string{"listen": &cfg.Listen, "api-listen": &cfg.API.Listen} {
 		value, err := c.Flags().GetString(name)
@@ -47,7 +47,7 @@ func apiURL(b *server.Backend, l net.Listener) string {
 	return "http://" + l.Addr().String()
 }
 
-// loopback refuses an address that other machines could reach: the engine knows no
+// loopback fails if other machines could reach the address. The engine authenticates no
 // callers and checks no signatures.
 func loopback(address string) error {
 	host, _, err := net.SplitHostPort(address)

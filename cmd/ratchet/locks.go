@@ -9,7 +9,7 @@ import (
 )
 
 func locksCommand(s *settings) *cobra.Command {
-	return group("locks", "Once-locks: keys that are taken once and never given back", locksAcquire(s), locksGet(s))
+	return group("locks", "Once-locks: keys that are acquired once and never released", locksAcquire(s), locksGet(s))
 }
 
 func printLock(c *cobra.Command, s *settings, lock once.Lock) error {

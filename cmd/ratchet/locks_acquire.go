@@ -8,12 +8,12 @@ import (
 
 func locksAcquire(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "acquire KEY --holder NAME", Short: "Take a key for all time, or say who has it", Args: cobra.ExactArgs(1),
-		Long: "Takes the key with one write. Exit status 0 when the holder has it, now or from before, and 3 when\n" +
-			"somebody else does. Nothing ever frees it: what is done under a lock is done at most once, and not\n" +
-			"at all when its holder crashes. Use `ratchet claims run` for what must be done.",
+		Use: "acquire KEY --holder NAME", Short: "Acquire a key permanently, or print its holder", Args: cobra.ExactArgs(1),
+		Long: "Acquires the key with one write. Exit status 0 if --holder has it, now or from an earlier call, and\n" +
+			"3 if another holder has it. A once-lock is never released: work under it is done at most once, and\n" +
+			"not at all if its holder crashes. Use `ratchet claims run` for work that must be done.",
 	}
-	holder := c.Flags().String("holder", "", "who takes it, unique to the request (required)")
+	holder := c.Flags().String("holder", "", "name of the holder, unique to the request (required)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *holder == "" {
 			return usageError("acquire needs --holder")

@@ -11,10 +11,11 @@ import (
 
 func main() {
 	if os.Getenv("GOGC") == "" {
-		// Much short-lived garbage over a small heap: collecting four times less often
-		// costs some tens of megabytes and saves about a sixth of the time.
+		// Ratchet makes much short-lived garbage over a small heap. Collecting four times
+		// less often costs some tens of megabytes and saves about a sixth of the time.
 		debug.SetGCPercent(400)
 	}
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newRoot().ExecuteContext(ctx)
 	stop()

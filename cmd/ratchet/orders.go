@@ -18,7 +18,7 @@ func ordersCommand(s *settings) *cobra.Command {
 		ordersCreate(s), ordersGet(s), ordersList(s), ordersHistory(s), ordersExplain(s), ordersWatch(s), ordersApply(s), ordersEdit(s), ordersShip(s), ordersRebuild(s))
 }
 
-// parseItem reads SKU:QUANTITY:PRICE; the SKU may have colons of its own.
+// parseItem parses SKU:QUANTITY:PRICE. The SKU may contain colons.
 func parseItem(text string) (transitions.Item, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 3 {
@@ -34,6 +34,7 @@ func parseItem(text string) (transitions.Item, error) {
 	return transitions.Item{SKU: strings.Join(parts[:len(parts)-2], ":"), Quantity: quantity, Price: price}, nil
 }
 
+// getOrder returns the order, or errNotFound.
 func getOrder(ctx context.Context, b *server.Backend, id string) (*transitions.Order, error) {
 	order, found, err := b.Orders.Get(ctx, transitions.OrderID(id))
 	if err == nil && !found {

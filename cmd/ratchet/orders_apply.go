@@ -16,14 +16,14 @@ import (
 func ordersApply(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply ORDER EVENT", Short: "Request one transition and print the verdict", Args: cobra.ExactArgs(2),
-		Long: "Requests one transition. With --id the transition has that id; otherwise the next one is allotted\n" +
-			"to --request-id, and repeating the command with the same --request-id replays its answer. With\n" +
-			"--queue the request is sent to the requests' queue, for a worker to apply.",
+		Long: "Requests one transition. With --id the transition has that id; otherwise the next id is assigned\n" +
+			"to --request-id, and a repeat with the same --request-id gets the same answer. With --queue the\n" +
+			"request is sent to the requests' queue, and a worker applies it.",
 	}
 	id := c.Flags().Int64("id", 0, "transitionId, from 1")
-	request := c.Flags().String("request-id", "", "names this request; default: a new name for each call")
+	request := c.Flags().String("request-id", "", "name of this request; default: a new name for each call")
 	from := c.Flags().String("from", "", "only from this state")
-	values := c.Flags().StringToString("value", nil, "NAME=VALUE that a guard of the event asks for; whole numbers and true or false are taken as such")
+	values := c.Flags().StringToString("value", nil, "NAME=VALUE for a guard of the event; whole numbers, true and false are passed with their type")
 	queue := c.Flags().Bool("queue", false, "send it to the requests' queue and print the message's id")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := given(c.Flags(), "request-id", "from"); err != nil {
@@ -34,8 +34,13 @@ func ordersApply(s *settings) *cobra.Command {
 			return usageError("id 0: ids count from 1")
 		}
 
-		r := transitions.Request{OrderID: transitions.OrderID(args[0]), Event: workflow.Event(args[1]),
-			From: workflow.State(*from), TransitionID: transitions.TransitionID(*id), RequestID: transitions.RequestID(*request)}
+		r := transitions.Request{
+			OrderID:      transitions.OrderID(args[0]),
+			Event:        workflow.Event(args[1]),
+			From:         workflow.State(*from),
+			TransitionID: transitions.TransitionID(*id),
+			RequestID:    transitions.RequestID(*request),
+		}
 		for name, text := range *values {
 			if name == "" {
 				return usageError("value %q: must be NAME=VALUE", "="+text)
@@ -72,7 +77,7 @@ func ordersApply(s *settings) *cobra.Command {
 	return c
 }
 
-// sendRequest leaves the request to a worker.
+// sendRequest sends the request to the queue and prints the message's id.
 func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transitions.Request, asJSON bool) error {
 	id, err := b.Request(ctx, r)
 	if err != nil {
@@ -87,7 +92,7 @@ func sendRequest(ctx context.Context, out io.Writer, b *server.Backend, r transi
 	return err
 }
 
-// guardValue reads what a guard compares with.
+// guardValue parses a value for a guard: a whole number, a boolean or a text.
 func guardValue(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n

@@ -11,14 +11,14 @@ import (
 
 func ordersCreate(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "create ORDER", Short: "Place an order and start its execution", Args: cobra.ExactArgs(1),
-		Long: "Places the order and starts its Step Functions execution. Repeating the command with the\n" +
-			"same content changes nothing; with other content it is refused.",
+		Use: "create ORDER", Short: "Create an order and start its execution", Args: cobra.ExactArgs(1),
+		Long: "Creates the order and starts its Step Functions execution. A repeat with the same content\n" +
+			"changes nothing; with other content it is refused.",
 	}
 	items := c.Flags().StringArray("item", nil, "SKU:QUANTITY:PRICE, the price of one piece in minor units; repeat for more")
 	currency := c.Flags().String("currency", "EUR", "ISO 4217 code")
-	stock := c.Flags().Int64("stock", 0, "put this many pieces of each item in stock first (for trying things out)")
-	alone := c.Flags().Bool("no-execution", false, "only place the order")
+	stock := c.Flags().Int64("stock", 0, "first set the stock of each item to this many pieces, for experiments")
+	alone := c.Flags().Bool("no-execution", false, "create the order without its execution")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *stock < 0 {
 			return usageError("stock %d: 0 or more", *stock)
@@ -66,7 +66,7 @@ func startExecution(ctx context.Context, b *server.Backend, order transitions.Ne
 	return err
 }
 
-// parseOrder reads an order from a command's arguments.
+// parseOrder builds an order from a command's arguments. The total is the sum of the items.
 func parseOrder(id string, items []string, currency string) (transitions.NewOrder, error) {
 	order := transitions.NewOrder{ID: transitions.OrderID(id), Total: transitions.Money{Currency: currency}}
 	if len(items) == 0 {

@@ -13,17 +13,17 @@ import (
 )
 
 const editHelp = `Edits lines, addresses and notes of an order that is not paid yet. Each edit is one
-conditional write and moves the total by what lines cost.
+conditional write and changes the total by the price of the lines.
 
-Repeating a command with the same --event-id makes no second edit, as long as the order
-remembers the first; without one every call is an edit of its own. --if-match makes the
-edit only if the content still has that version (` + "`orders get --json`" + `: contentVersion).`
+A repeat with the same --event-id makes no second edit as long as the order remembers the
+first; without --event-id every call is a new edit. With --if-match the edit is made only
+if the content still has that version (` + "`orders get --json`" + `: contentVersion).`
 
-// ordersEdit is the group of commands that change an order's content.
+// ordersEdit returns the commands that change an order's content.
 func ordersEdit(s *settings) *cobra.Command {
 	c := group("edit", "Change lines, addresses and notes of an order before it is paid",
 		editCommand(s, "add-item ORDER SKU:QUANTITY:PRICE...", "Add lines; the price is that of one piece, in minor units", cobra.MinimumNArgs(2), addItems),
-		editCommand(s, "change-item ORDER SKU:QUANTITY:PRICE", "Give the first line with the SKU another quantity and price", cobra.ExactArgs(2), changeItem),
+		editCommand(s, "change-item ORDER SKU:QUANTITY:PRICE", "Change quantity and price of the first line with the SKU", cobra.ExactArgs(2), changeItem),
 		editCommand(s, "remove-item ORDER SKU", "Remove every line with the SKU", cobra.ExactArgs(2), removeItem),
 		editCommand(s, "set-address ORDER shipping|billing FIELD=TEXT...", "Replace an address; a single - reads it as a JSON object from standard input", cobra.MinimumNArgs(3), setAddress),
 		editCommand(s, "add-note ORDER TEXT", "Add a note; - reads it from standard input", cobra.ExactArgs(2), addNote))
@@ -32,25 +32,25 @@ func ordersEdit(s *settings) *cobra.Command {
 	return c
 }
 
-// sendEdit sends an edit whose content is fixed.
+// sendEdit sends an edit with its content.
 type sendEdit func(*transitions.Orders, transitions.Edit) (transitions.EditResult, error)
 
-// edit reads the content of one kind of edit; args are those after the order.
-type edit func(c *cobra.Command, args []string) (sendEdit, error)
+// parseEdit parses the content of one kind of edit. args are the arguments after the order.
+type parseEdit func(c *cobra.Command, args []string) (sendEdit, error)
 
-func editCommand(s *settings, use, short string, args cobra.PositionalArgs, fn edit) *cobra.Command {
+func editCommand(s *settings, use, short string, args cobra.PositionalArgs, parse parseEdit) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: args, Long: short + ".\n\n" + editHelp}
-	event := c.Flags().String("event-id", "", "names this edit; default: a new name for each call")
-	ifMatch := c.Flags().Int64("if-match", -1, "only if the content has this version; -1: any")
+	event := c.Flags().String("event-id", "", "name of this edit; default: a new name for each call")
+	ifMatch := c.Flags().Int64("if-match", -1, "edit only if the content has this version; -1: any")
 	if strings.HasPrefix(use, "add-note") {
-		c.Flags().String("by", "", "who wrote the note")
+		c.Flags().String("by", "", "author of the note")
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if err := given(c.Flags(), "event-id"); err != nil {
 			return err
 		}
 
-		send, err := fn(c, args[1:])
+		send, err := parse(c, args[1:])
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func setAddress(c *cobra.Command, args []string) (sendEdit, error) {
 	if len(args) == 2 && args[1] == "-" {
 		text, err := readFile(c, "-")
 		if err == nil && json.Unmarshal(text, &address) != nil {
-			err = usageError("standard input: must be a JSON object of strings") // without what stands there
+			err = usageError("standard input: must be a JSON object of strings") // an address is personal data: do not print it
 		}
 
 		if err != nil {
@@ -154,7 +154,8 @@ func addNote(c *cobra.Command, args []string) (sendEdit, error) {
 	}, nil
 }
 
-// printEdit prints an edit's verdict; what was not applied gets its own exit status.
+// printEdit prints an edit's verdict. If the edit was not applied, it returns an error with
+// the exit status.
 func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions.EditResult) error {
 	var err error
 	if asJSON {
@@ -173,10 +174,10 @@ func printEdit(out io.Writer, asJSON bool, id transitions.OrderID, r transitions
 	return &statusError{exitRefused, nil}
 }
 
-// describeEdit says an edit's verdict in one line for a person.
+// describeEdit returns an edit's verdict as one line of text.
 func describeEdit(id transitions.OrderID, r transitions.EditResult) string {
 	switch {
-	case r.Verdict.Done() && r.Order != nil: // a repeat may be known without the order
+	case r.Verdict.Done() && r.Order != nil: // a replayed edit may come without the order
 		return fmt.Sprintf("%s: content version %d of order %s, which has %d lines and a total of %s",
 			r.Verdict, r.ContentVersion, id, len(r.Order.Items), money(r.Order.Total))
 	case r.Order == nil:

@@ -20,12 +20,12 @@ import (
 
 func ordersExplain(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "explain ORDER", Short: "Say why an order is where it is, and what it may do now", Args: cobra.ExactArgs(1),
-		Long: "Shows the order's way from its journal and its ring, who remembers what, which ids were\n" +
-			"skipped, and for every event whether it would be legal now, and why not. In the tables a\n" +
-			"refusal records nothing, so that asking costs nothing and a later retry is judged afresh;\n" +
-			"what was refused, and when, is in the debug log (--log-level debug) of the workers and\n" +
-			"servers, and with --log it is shown from there.",
+		Use: "explain ORDER", Short: "Show how an order came to its state, and which events are legal now", Args: cobra.ExactArgs(1),
+		Long: "Shows the order's transitions from its journal and its ring, which of the two recorded each,\n" +
+			"which ids were skipped, and for every event whether it is legal now, and if not, why.\n\n" +
+			"The tables hold no refused requests, so a refusal costs no storage and a later retry is decided\n" +
+			"on the state of that time. Workers and servers log refused requests at level debug (--log-level\n" +
+			"debug); with --log they are shown from that log.",
 	}
 	logs := c.Flags().StringArray("log", nil, "file with a log (text or JSON) to find refused requests in; - is standard input; repeat for more")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -58,7 +58,7 @@ func ordersExplain(s *settings) *cobra.Command {
 	return c
 }
 
-// refusalsIn finds what was refused about the order in all the logs.
+// refusalsIn returns the order's refused requests in all the logs, oldest first.
 func refusalsIn(c *cobra.Command, logs []string, id transitions.OrderID) (all []refusedRequest, err error) {
 	for _, name := range logs {
 		log := c.InOrStdin()
@@ -94,7 +94,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	if e.OtherVersion != 0 {
 		fmt.Fprintf(w, "  moved by version %d of the definition; the options below are those of version %d\n", e.OtherVersion, d.Version())
 	}
-	fmt.Fprintln(w, "\nhow it came there")
+	fmt.Fprintln(w, "\ntransitions")
 	fmt.Fprintln(w, "ID\tEVENT\tFROM\tTO\tAT\tID FROM\tRECORDED IN")
 
 	for _, step := range e.Steps {
@@ -113,7 +113,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	}
 
 	if logged {
-		fmt.Fprintf(w, "\nwhat was refused, by the logs: %d requests\n", len(refused))
+		fmt.Fprintf(w, "\nrefused requests in the logs: %d\n", len(refused))
 
 		for _, r := range refused {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", stamp(r.At), r.Event, r.Verdict, identified(r))
@@ -121,7 +121,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	} else {
 		fmt.Fprintln(w, "refused requests are in the debug logs only (--log FILE)")
 	}
-	fmt.Fprintln(w, "\nwhat it may do now")
+	fmt.Fprintln(w, "\nevents that are legal now")
 
 	for _, option := range e.Options {
 		fmt.Fprintf(w, "%s\t%s\n", option.Event, reasonFor(option))
@@ -136,7 +136,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	return w.Flush()
 }
 
-// identified says how the refused request was named.
+// identified returns the request id or the transition id of the refused request.
 func identified(r refusedRequest) string {
 	if r.Request != "" {
 		return "request " + strconv.Quote(r.Request)
@@ -144,6 +144,7 @@ func identified(r refusedRequest) string {
 	return fmt.Sprintf("transition %d", r.ID)
 }
 
+// chosenBy says who chose the id of a transition.
 func chosenBy(s inspect.Step) string {
 	switch {
 	case s.Assigned:
@@ -155,6 +156,7 @@ func chosenBy(s inspect.Step) string {
 	return "caller"
 }
 
+// recordedIn says where a transition is recorded.
 func recordedIn(s inspect.Step) string {
 	switch {
 	case s.Journal && s.Ring:
@@ -166,6 +168,7 @@ func recordedIn(s inspect.Step) string {
 	return "ring"
 }
 
+// reasonFor says where an event leads, or why it is not legal now.
 func reasonFor(o inspect.Option) string {
 	switch {
 	case o.Legal && o.If != "":

@@ -110,12 +110,12 @@ func TestOrdersExplain(t *testing.T) {
 func TestVerify(t *testing.T) {
 	s := ordersAt(t, placeAndPay)
 	if out, code := run(t, s, "verify"); code != exitOK || !strings.Contains(out, "1 orders and 0 rows compared: 0 mismatched, 1 whose journal follows") {
-		t.Errorf("nobody has read the stream yet: exit status %d\n%s", code, out)
+		t.Errorf("before the stream is read: exit status %d\n%s", code, out)
 	}
 
 	out, code := run(t, s, "verify", "--lag", "0")
 	if code != exitFailure || !strings.Contains(out, "order o-1 (PAYMENT_RECEIVED, transition 4): behind: the journal ends at transition 0") {
-		t.Errorf("without patience: exit status %d\n%s", code, out)
+		t.Errorf("with lag 0: exit status %d\n%s", code, out)
 	}
 
 	if _, code := run(t, s, "verify", "--lag", "-1s"); code != exitUsage {

@@ -16,12 +16,12 @@ import (
 
 func ordersGet(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "get ORDER", Short: "Show an order as it is now, or as it was", Args: cobra.ExactArgs(1),
-		Long: "Shows the order as it is now. With --at or --after it shows where the order stood then, from\n" +
-			"its journal: state, transition and version of the definition, without its content.",
+		Use: "get ORDER", Short: "Show an order as it is now, or at an earlier time", Args: cobra.ExactArgs(1),
+		Long: "Shows the order as it is now. With --at or --after it shows the order at that point, from its\n" +
+			"journal: state, transition and version of the definition, without its content.",
 	}
-	at := c.Flags().String("at", "", "as it was at this time, like 2026-03-01T12:00:00Z")
-	after := c.Flags().Int64("after", 0, "as it was after the transition with this id")
+	at := c.Flags().String("at", "", "show the order at this time, like 2026-03-01T12:00:00Z")
+	after := c.Flags().Int64("after", 0, "show the order after the transition with this id")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var moment time.Time
 		var err error
@@ -59,8 +59,7 @@ func ordersGet(s *settings) *cobra.Command {
 	return c
 }
 
-// printPast prints where the order stood after the transition, or without one at the
-// moment.
+// printPast prints the order's state after the transition, or at the time if after is 0.
 func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions.OrderID, at time.Time, after transitions.TransitionID) error {
 	var view inspect.View
 	var err error
@@ -80,7 +79,7 @@ func (s *settings) printPast(c *cobra.Command, b *server.Backend, id transitions
 	}
 
 	text := fmt.Sprintf("order %s was %s since transition %d at %s", view.OrderID, view.State, view.TransitionID, stamp(view.At))
-	if view.DefinitionVersion > 0 { // the ring, which stands in for a journal that is behind, knows none
+	if view.DefinitionVersion > 0 { // the ring, which is read if the journal is behind, has no version
 		text += fmt.Sprintf(", by version %d of the definition", view.DefinitionVersion)
 	}
 	_, err = fmt.Fprintln(c.OutOrStdout(), text)
@@ -99,5 +98,5 @@ func printOrder(out io.Writer, o *transitions.Order) {
 		}
 		fmt.Fprintf(w, "item\t%d x %s at %s%s\n", item.Quantity, item.SKU, money(transitions.Money{Amount: item.Price, Currency: o.Total.Currency}), shipped)
 	}
-	_ = w.Flush() // the terminal's trouble
+	_ = w.Flush() // the terminal may be closed
 }

@@ -32,6 +32,7 @@ func ordersHistory(s *settings) *cobra.Command {
 	}
 }
 
+// printHistory prints the transitions, and a note if the journal is behind the order.
 func printHistory(out, notes io.Writer, asJSON bool, rows []transitions.Transition, order *transitions.Order) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if !asJSON {

@@ -15,21 +15,21 @@ import (
 
 func ordersRebuild(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "rebuild ORDER", Short: "Rebuild an order from its journal, and write it back", Args: cobra.ExactArgs(1),
-		Long: `Plays the order's journal and prints what the order must be. With --write, an order that is
-missing or behind its journal (as after a restore of one table) is brought to the
-journal's end by one conditional write, after the order's id has been typed on standard
-input. An order that is as far as its journal or further is never changed.
+		Use: "rebuild ORDER", Short: "Rebuild an order from its journal", Args: cobra.ExactArgs(1),
+		Long: `Replays the order's journal and prints the order that follows from it. With --write, an
+order that is missing or behind its journal (as after a restore of one table) is moved to
+the end of the journal by one conditional write, after you have typed the order's id on
+standard input. An order that is not behind its journal is never changed.
 
-What a journal does not hold cannot be rebuilt: lines, total, addresses, notes. An order
-that is there keeps its own; one that is missing comes back without them.
+A journal does not hold lines, total, addresses and notes, so they cannot be rebuilt. An
+order that exists keeps its own; an order that is missing comes back without them.
 
-With a journal written by the stream, let a worker read the stream to its end first: rows
-that are still to be written would be missing.
+If the stream writes the journal, first let a worker read the stream to its end.
+Otherwise the newest rows are missing.
 
 Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 	}
-	write := c.Flags().Bool("write", false, "write the order back; asks for its id first")
+	write := c.Flags().Bool("write", false, "write the order; asks for its id first")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			id := transitions.OrderID(args[0])
@@ -39,7 +39,7 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 					return err
 				}
 
-				if err := typed(c, string(id)); err != nil {
+				if err := confirm(c, string(id)); err != nil {
 					return err
 				}
 				r, err = b.Orders.Restore(c.Context(), id, true)
@@ -68,8 +68,8 @@ Exit status: 0 rebuilt, 1 broken journal, 3 nothing to write, 4 no such order.`,
 	return c
 }
 
-// typed wants a line on standard input that is the word.
-func typed(c *cobra.Command, word string) error {
+// confirm reads a line of standard input and fails if it is not the word.
+func confirm(c *cobra.Command, word string) error {
 	fmt.Fprintf(c.ErrOrStderr(), "type the order's id to write it: ")
 
 	line, err := bufio.NewReader(io.LimitReader(c.InOrStdin(), 1<<10)).ReadString('\n')
@@ -84,6 +84,7 @@ func typed(c *cobra.Command, word string) error {
 	return nil
 }
 
+// printRestoration prints what the rebuild found or wrote.
 func printRestoration(out io.Writer, r transitions.Restoration) error {
 	what := fmt.Sprintf("by its journal (%d rows) order %s is %s since transition %d, version %d of the definition, %s\n",
 		r.Rows, r.OrderID, r.State, r.TransitionID, r.DefinitionVersion, stamp(r.At))

@@ -11,8 +11,8 @@ import (
 	"ratchet/server"
 )
 
-// TestAMissingOrderIsRebuiltOnceItsIdIsTyped deletes an item behind everybody's back.
-func TestAMissingOrderIsRebuiltOnceItsIdIsTyped(t *testing.T) {
+// TestMissingOrderIsRebuiltAfterItsIDIsTyped deletes an item directly in the table.
+func TestMissingOrderIsRebuiltAfterItsIDIsTyped(t *testing.T) {
 	t.Setenv("RATCHET_JOURNAL", "transactional")
 
 	s := ordersAt(t, placeAndPay)

@@ -13,11 +13,11 @@ import (
 func ordersShip(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "ship ORDER SKU:QUANTITY...", Short: "Report a parcel that has left", Args: cobra.MinimumNArgs(2),
-		Long: "Counts the parcel's pieces as shipped and moves the order by the same write: it is\n" +
-			"PARTIALLY_SHIPPED until its last piece has left, then SHIPPED. Repeating the command with\n" +
-			"the same --parcel changes nothing; with other lines it is refused.",
+		Long: "Adds the parcel's pieces to the shipped ones and moves the order with the same write: the\n" +
+			"order is PARTIALLY_SHIPPED until its last piece has left, then SHIPPED. A repeat with the\n" +
+			"same --parcel changes nothing; with other lines it is refused.",
 	}
-	id := c.Flags().String("parcel", "", "names the parcel, like a tracking number (required)")
+	id := c.Flags().String("parcel", "", "name of the parcel, like a tracking number (required)")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		if *id == "" {
 			return usageError("a parcel needs a name: --parcel ID")

@@ -15,9 +15,9 @@ import (
 
 func ordersWatch(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "watch ORDER", Short: "Print each move of an order until it can move no more", Args: cobra.ExactArgs(1),
-		Long: "Reads the order again and again and prints its moves. Ends when the order is in a terminal\n" +
-			"state, in the state named by --until, or on Ctrl-C.",
+		Use: "watch ORDER", Short: "Print each transition of an order until it ends", Args: cobra.ExactArgs(1),
+		Long: "Reads the order every --every and prints its new transitions. Ends when the order is in a\n" +
+			"terminal state, in the state of --until, or on Ctrl-C.",
 	}
 	every := c.Flags().Duration("every", 250*time.Millisecond, "pause between two reads, at least 10ms")
 	until := c.Flags().String("until", string(workflow.Delivered), "also end in this state")
@@ -37,6 +37,7 @@ func ordersWatch(s *settings) *cobra.Command {
 	return c
 }
 
+// watch prints transitions as the order's ring shows them.
 func watch(ctx context.Context, out io.Writer, b *server.Backend, id string, every time.Duration, until workflow.State, asJSON bool) error {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

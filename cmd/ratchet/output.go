@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// printJSON writes one value as one line.
+// printJSON prints the value as one line of JSON.
 func printJSON(w io.Writer, v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
@@ -18,9 +18,10 @@ func printJSON(w io.Writer, v any) error {
 	return err
 }
 
+// stamp formats a time as RFC 3339 in UTC.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// printMore says how to go on, when there is more.
+// printMore prints how to read the next page, if there is one. It passes err on.
 func printMore(out io.Writer, next string, err error) error {
 	if err == nil && next != "" {
 		_, err = fmt.Fprintf(out, "more: --after %s\n", next)

@@ -5,5 +5,5 @@ import (
 )
 
 func parkedCommand(s *settings) *cobra.Command {
-	return group("parked", "Look at tasks of executions that wait for a state of their order", parkedList(s))
+	return group("parked", "List tasks of executions that wait for a state of their order", parkedList(s))
 }

@@ -11,8 +11,9 @@ import (
 	"ratchet/tasktoken"
 )
 
-// waiting is a parked task as it is printed. Its token is a secret and has no field.
-type waiting struct {
+// printedParkedTask is a parked task as it is printed. The token is a secret and has no
+// field.
+type printedParkedTask struct {
 	Order   string `json:"orderId"`
 	Awaited string `json:"awaited"`
 	Since   int64  `json:"since"`
@@ -21,10 +22,11 @@ type waiting struct {
 func parkedList(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list [ORDER]", Short: "List parked tasks, of one order or of all", Args: cobra.MaximumNArgs(1),
-		Long: "Lists which states executions wait for, and since which transition. Task tokens are never shown:\n" +
-			"whoever has one can end the task. Without ORDER it reads the table from --after on.",
+		Long: "Lists the states that executions wait for, and since which transition. Task tokens are never\n" +
+			"shown, because a token is the right to end the task. Without ORDER it lists all tasks from\n" +
+			"--after on.",
 	}
-	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 10000; of one order all are listed")
+	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 10000; with ORDER all are listed")
 	after := c.Flags().StringSlice("after", nil, "continue after this task: ORDER,STATE")
 	c.RunE = func(c *cobra.Command, args []string) error {
 		var last tasktoken.Task
@@ -69,7 +71,7 @@ func printParked(out io.Writer, asJSON bool, tasks []tasktoken.Task) error {
 
 	for _, t := range tasks {
 		if asJSON {
-			if err := printJSON(out, waiting{t.OrderID, t.Awaited, t.Since}); err != nil {
+			if err := printJSON(out, printedParkedTask{t.OrderID, t.Awaited, t.Since}); err != nil {
 				return err
 			}
 			continue

@@ -12,13 +12,13 @@ import (
 )
 
 func paymentsCommand(s *settings) *cobra.Command {
-	return group("payments", "Take and return money at the processor (here the sandbox)",
-		paymentsAuthorize(s), paymentsStep(s, "capture", "Take a part of what is authorized, or all of it", (*payments.Payments).Capture, true),
-		paymentsStep(s, "refund", "Give a part of what was captured back, or all of it", (*payments.Payments).Refund, false),
+	return group("payments", "Authorize, capture and refund money at the sandbox processor",
+		paymentsAuthorize(s), paymentsStep(s, "capture", "Capture a part of the authorized amount, or all of it", (*payments.Payments).Capture, true),
+		paymentsStep(s, "refund", "Refund a part of the captured amount, or all of it", (*payments.Payments).Refund, false),
 		paymentsVoid(s), paymentsGet(s), paymentsList(s), paymentsRecover(s), paymentsParked(s), paymentsReport(s))
 }
 
-// payment runs fn and prints the payment that it leaves, also when it was refused.
+// payment runs fn and prints the payment that it returns, also if fn fails.
 func (s *settings) payment(c *cobra.Command, fn func(context.Context, *payments.Payments) (payments.Payment, error)) error {
 	return s.with(c.Context(), func(b *server.Backend) error {
 		p, err := fn(c.Context(), b.Payments)
@@ -36,6 +36,7 @@ func (s *settings) payment(c *cobra.Command, fn func(context.Context, *payments.
 	})
 }
 
+// printPayment prints a payment and its steps, the open one last.
 func printPayment(out io.Writer, p payments.Payment) {
 	fmt.Fprintf(out, "payment %s for order %s is %s: %d %s, captured %d, refunded %d\n", p.ID, p.OrderID, p.State, p.Amount, p.Currency, p.Captured, p.Refunded)
 

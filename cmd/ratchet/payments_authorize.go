@@ -11,16 +11,16 @@ import (
 
 func paymentsAuthorize(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "authorize PAYMENT", Short: "Open a payment: set the amount aside and ask the processor to hold it", Args: cobra.ExactArgs(1),
-		Long: "Opens a payment. Repeating the command goes on where it stopped, or prints the payment.",
+		Use: "authorize PAYMENT", Short: "Start a payment: hold the amount in the ledger and authorize it at the processor", Args: cobra.ExactArgs(1),
+		Long: "Starts a payment. A repeat continues where the payment stopped, or prints the payment.",
 	}
 	n := payments.NewPayment{}
-	c.Flags().StringVar(&n.OrderID, "order", "", "order that is paid for")
-	c.Flags().StringVar(&n.Payer, "payer", "", "account that the money comes from")
-	c.Flags().StringVar(&n.Payee, "payee", "", "account that captures go to")
+	c.Flags().StringVar(&n.OrderID, "order", "", "order that is paid")
+	c.Flags().StringVar(&n.Payer, "payer", "", "account that pays")
+	c.Flags().StringVar(&n.Payee, "payee", "", "account that receives the captures")
 	c.Flags().Int64Var(&n.Amount, "amount", 0, amountFlag)
 	c.Flags().StringVar(&n.Currency, "currency", "EUR", "ISO 4217 code")
-	expires := c.Flags().String("expires-at", "", "when what was not captured is given up (RFC 3339); default: never")
+	expires := c.Flags().String("expires-at", "", "when the amount that was not captured is released (RFC 3339); default: never")
 	c.RunE = func(c *cobra.Command, args []string) (err error) {
 		if err := needAmount(c); err != nil {
 			return err
@@ -37,7 +37,9 @@ func paymentsAuthorize(s *settings) *cobra.Command {
 			return err
 		}
 
-		return s.payment(c, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) { return p.Authorize(ctx, n) })
+		return s.payment(c, func(ctx context.Context, p *payments.Payments) (payments.Payment, error) {
+			return p.Authorize(ctx, n)
+		})
 	}
 
 	return c

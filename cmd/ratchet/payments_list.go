@@ -11,9 +11,9 @@ import (
 )
 
 func paymentsList(s *settings) *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "List payments, in no useful order", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "List payments, in no particular order", Args: cobra.NoArgs}
 	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
-	after := c.Flags().String("after", "", "the next of the page before")
+	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	state := c.Flags().String("state", "", "only those in this state")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {

@@ -12,15 +12,17 @@ import (
 
 func paymentsRecover(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "recover", Short: "End steps that a worker has left in the middle, and give up what has expired", Args: cobra.NoArgs,
-		Long: "What `ratchet worker` does every 15 s, once. Exit status 1 when a step could not be ended.",
+		Use: "recover", Short: "Complete steps that a stopped worker left open, and expire old authorizations", Args: cobra.NoArgs,
+		Long: "Does once what `ratchet worker` does every 15 s. Exit status 1 if a step could not be completed.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				var total payments.Recovered
 				progress := newProgress(c.ErrOrStderr())
 				for after := ""; ; {
 					r, err := b.Payments.Recover(c.Context(), after, 500)
-					total.Finished, total.Expired, total.Left = total.Finished+r.Finished, total.Expired+r.Expired, append(total.Left, r.Left...)
+					total.Finished += r.Finished
+					total.Expired += r.Expired
+					total.Left = append(total.Left, r.Left...)
 
 					if err != nil {
 						return err
@@ -36,6 +38,7 @@ func paymentsRecover(s *settings) *cobra.Command {
 	}
 }
 
+// printRecovered prints the totals. If steps are left, it returns an error with exitFailure.
 func printRecovered(out io.Writer, asJSON bool, r payments.Recovered) (err error) {
 	if asJSON {
 		err = printJSON(out, r)

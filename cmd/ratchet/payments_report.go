@@ -12,7 +12,7 @@ import (
 
 func paymentsReport(s *settings) *cobra.Command {
 	return &cobra.Command{
-		Use: "report", Short: "Print what the sandbox processor has done, as a file for `ratchet reconcile`", Args: cobra.NoArgs,
+		Use: "report", Short: "Print the operations of the sandbox processor as a file for `ratchet reconcile`", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				out := csv.NewWriter(c.OutOrStdout())

@@ -16,25 +16,25 @@ import (
 func reconcileCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "reconcile", Short: "Compare the processor's file with payments and ledger", Args: cobra.NoArgs,
-		Long: `Compares what the processor says it has done with what the payments and the ledger
-say, and lists every mismatch with its reason: missing-here, missing-there, kind, amount,
-currency, state, duplicate, ledger.
+		Long: `Compares the processor's report of its operations with the payments and the ledger, and
+lists every mismatch with its reason: missing-here, missing-there, kind, amount, currency,
+state, duplicate, ledger.
 
-The file is CSV with a header and one record per line. Columns, in any order; others are
-passed over:
-  key       what the step was asked for under: PAYMENT/STEP
+The file is CSV with a header and one record per line. It has these columns in any order;
+others are ignored:
+  key       idempotency key of the step: PAYMENT/STEP
   kind      capture, refund or chargeback
   amount    minor units, a whole number above 0
-  currency  three capitals of ISO 4217
+  currency  ISO 4217 code
   state     succeeded, failed or pending
 ` + "`ratchet payments report`" + ` prints such a file for the sandbox processor.
 
-Memory does not grow with the file; temporary files take about 120 bytes per line in
---temp. Exit status 1 on any mismatch, 2 when the header or lines could not be read.`,
+Memory does not grow with the file. Temporary files in --temp need about 120 bytes per
+line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.`,
 	}
 	name := c.Flags().String("file", "", "the processor's file; - reads standard input")
-	until := c.Flags().String("until", "", "leave out what ended here at that time or later (RFC 3339)")
-	temp := c.Flags().String("temp", "", "where temporary files go; default: the system's")
+	until := c.Flags().String("until", "", "ignore steps that ended at that time or later (RFC 3339)")
+	temp := c.Flags().String("temp", "", "directory of temporary files; default: that of the system")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *name == "" {
 			return usageError("reconcile needs --file")
@@ -96,7 +96,8 @@ func printMismatch(out io.Writer, m reconcile.Mismatch) error {
 	return err
 }
 
-// printTotals prints the sum and turns mismatches into the exit status.
+// printTotals prints the totals. If there are mismatches or bad lines, it returns an error
+// with the exit status.
 func printTotals(out io.Writer, asJSON bool, t reconcile.Totals) (err error) {
 	if asJSON {
 		err = printJSON(out, t)

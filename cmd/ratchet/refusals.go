@@ -12,7 +12,7 @@ import (
 	"ratchet/transitions"
 )
 
-// refusedRequest is a line of a log about a request that was judged and not applied.
+// refusedRequest is a line of a log about a request that was decided and not applied.
 type refusedRequest struct {
 	At      time.Time           `json:"at"`
 	Event   string              `json:"event"`
@@ -21,11 +21,11 @@ type refusedRequest struct {
 	Verdict transitions.Verdict `json:"verdict"`
 }
 
-// maxRefusals is how many of an order's refusals are kept, the newest.
+// maxRefusals is how many refusals of an order are kept. Older ones are dropped.
 const maxRefusals = 1000
 
-// refusals finds the refused requests about an order in the log of a worker or server
-// (log/slog, text or JSON, level debug). Lines that are something else are passed over.
+// refusals returns the refused requests of an order in the log of a worker or server
+// (log/slog, text or JSON, level debug). It ignores other lines.
 func refusals(log io.Reader, order transitions.OrderID) ([]refusedRequest, error) {
 	var found []refusedRequest
 	lines := bufio.NewScanner(log)
@@ -47,7 +47,7 @@ func refusals(log io.Reader, order transitions.OrderID) ([]refusedRequest, error
 			continue
 		}
 
-		r.At, _ = time.Parse(time.RFC3339Nano, fields["time"]) // a log without times is a log, too
+		r.At, _ = time.Parse(time.RFC3339Nano, fields["time"]) // slog can be configured to omit the time
 		r.ID, _ = strconv.ParseInt(fields["transition"], 10, 64)
 		if found = append(found, r); len(found) > maxRefusals {
 			found = found[1:]
@@ -61,8 +61,8 @@ func refusals(log io.Reader, order transitions.OrderID) ([]refusedRequest, error
 	return found, nil
 }
 
-// logFields reads one line of slog's: a JSON object, or key=value pairs with quotes where
-// needed. What cannot be read ends the line.
+// logFields parses one line of slog: a JSON object, or key=value pairs with quotes where
+// needed. It returns the fields before the first one that it cannot parse.
 func logFields(line string) map[string]string {
 	fields := map[string]string{}
 	if strings.HasPrefix(line, "{") {
@@ -93,7 +93,7 @@ func logFields(line string) map[string]string {
 			if err != nil {
 				break
 			}
-			value, _ = strconv.Unquote(quoted) // QuotedPrefix has seen that it can be
+			value, _ = strconv.Unquote(quoted) // QuotedPrefix returns only what Unquote accepts
 			after = rest[len(quoted):]
 		}
 		fields[name], line = value, after

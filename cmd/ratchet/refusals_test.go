@@ -12,7 +12,7 @@ import (
 	"ratchet/transitions"
 )
 
-// TestRefusalsAreReadFromTheLog writes a log as package transitions does and reads it.
+// TestRefusalsAreReadFromTheLog parses a log in the format of package transitions.
 func TestRefusalsAreReadFromTheLog(t *testing.T) {
 	var text, lines bytes.Buffer
 	for _, handler := range []slog.Handler{slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}),

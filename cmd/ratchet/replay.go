@@ -13,11 +13,11 @@ import (
 
 func replayCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "replay", Short: "Feed recorded requests through the transitions and report where each order ended",
-		Long: `Feeds recorded histories as transition requests, from many goroutines and with
-duplicates, and reports for each order where it ended. Events of one order are
-requested in the order of the file; what the definition does not allow is listed with
-its verdict, never forced.
+		Use: "replay", Short: "Send recorded requests to the orders and report the state in which each order ended",
+		Long: `Sends recorded histories as transition requests, from many goroutines and with
+duplicates, and reports for each order the state in which it ended. Events of one order
+are requested in the order of the file. Events that the definition does not allow are
+listed with their verdict.
 
 --requests takes JSON Lines: {"orderId":"o-1","event":"place"}, {"orderId":"o-1",
 "event":"pay","requestId":"r-7"}, {"orderId":"o-1","event":"ship","transitionId":3}.
@@ -26,7 +26,7 @@ requestId gets a request id from its order and its position.
 --orders takes orders.csv of the Olist data set (examples/olist).
 
 Without --data and --endpoint-url it runs on a temporary embedded engine. Lines that
-cannot be used are reported, the rest goes on, and the exit status is 2.`,
+cannot be used are reported and skipped, and the exit status is 2.`,
 		Args: cobra.NoArgs,
 	}
 	orders := c.Flags().String("orders", "", "orders.csv of the Olist data set")
@@ -71,7 +71,8 @@ cannot be used are reported, the rest goes on, and the exit status is 2.`,
 	return c
 }
 
-// openScratch is open, on a temporary data directory when the settings name none.
+// openScratch opens the backend that the settings name, or a temporary data directory if
+// they name none. It returns a function that closes the backend and removes the directory.
 func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() error, error) {
 	if s.flags.Changed("data") || s.flags.Changed("endpoint-url") || os.Getenv("RATCHET_DATA") != "" || os.Getenv("RATCHET_ENDPOINT_URL") != "" {
 		b, err := s.open(ctx, server.Events{})
@@ -104,7 +105,7 @@ func (s *settings) openScratch(ctx context.Context) (*server.Backend, func() err
 	return b, clean, nil
 }
 
-// runReplay runs the engine's own clock, where there is an engine, beside the replayFeed.
+// runReplay runs the feed and, on the embedded engine, the engine's timers.
 func runReplay(ctx context.Context, b *server.Backend, f *replayFeed, read func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)

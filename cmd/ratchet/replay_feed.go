@@ -15,15 +15,15 @@ import (
 	"ratchet/workflow"
 )
 
-// replayFeed sends requests to the orders: events of one order one after the other, orders
-// in parallel, and some requests several times at once.
+// replayFeed sends requests to the orders: the events of one order one after the other,
+// different orders in parallel, and some requests as several concurrent copies.
 type replayFeed struct {
 	orders     *transitions.Orders
 	parallel   int
 	duplicates int // percent
 	notes      io.Writer
 
-	lanes   []chan line
+	lanes   []chan line // each order belongs to one lane, which keeps its events in order
 	started time.Time
 	took    time.Duration
 
@@ -34,7 +34,7 @@ type replayFeed struct {
 	sent     int
 }
 
-// run starts the lanes, lets read fill them, and waits until all is sent.
+// run starts the lanes, calls read to fill them, and waits until every request is answered.
 func (f *replayFeed) run(ctx context.Context, read func(context.Context) error) error {
 	f.started, f.reports = time.Now(), map[transitions.OrderID]*orderReport{}
 	f.lanes = make([]chan line, f.parallel)
@@ -67,7 +67,7 @@ func (f *replayFeed) run(ctx context.Context, read func(context.Context) error) 
 	return err
 }
 
-// bad reports a line that cannot be used.
+// bad counts and prints a line that cannot be used.
 func (f *replayFeed) bad(n int, reason error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -75,20 +75,21 @@ func (f *replayFeed) bad(n int, reason error) {
 	fmt.Fprintf(f.notes, "line %d: %v\n", n, reason)
 }
 
-// expect notes where an order's history ended. An order that comes twice is refused.
+// expect stores the state in which an order's history ended. It fails if the order was in
+// the input before.
 func (f *replayFeed) expect(id string, state workflow.State) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 
 	if _, twice := f.reports[transitions.OrderID(id)]; twice {
-		return fmt.Errorf("order %s comes twice", id)
+		return fmt.Errorf("order %s is in the input twice", id)
 	}
 	f.report(transitions.OrderID(id)).Expected = state
 
 	return nil
 }
 
-// report returns the order's report; f.mu is held.
+// report returns the order's report and creates it if needed. The caller holds f.mu.
 func (f *replayFeed) report(id transitions.OrderID) *orderReport {
 	r := f.reports[id]
 	if r == nil {
@@ -100,7 +101,8 @@ func (f *replayFeed) report(id transitions.OrderID) *orderReport {
 	return r
 }
 
-// add puts a request into its order's lane.
+// add puts a request into its order's lane. A request without an id gets one from its order
+// and position, so that a second replay of the file repeats the same requests.
 func (f *replayFeed) add(ctx context.Context, l line) error {
 	f.mu.Lock()
 
@@ -119,7 +121,7 @@ func (f *replayFeed) add(ctx context.Context, l line) error {
 	}
 }
 
-// draw is a number that follows from the texts alone, so that two runs do the same.
+// draw returns a number that depends only on the texts, so that two runs do the same.
 func draw(texts ...string) uint32 {
 	h := fnv.New32a()
 	for _, t := range texts {
@@ -129,8 +131,8 @@ func draw(texts ...string) uint32 {
 	return h.Sum32() >> 4
 }
 
-// send sends a request, some of them as two or three copies at once, and now and
-// then a copy of one that was applied earlier.
+// send sends a request, sometimes as two or three concurrent copies, and after some of them
+// a late copy of an earlier request.
 func (f *replayFeed) send(ctx context.Context, l line) error {
 	copies := 1
 	key := string(l.OrderID) + string(l.RequestID) + fmt.Sprint(l.TransitionID)
@@ -164,7 +166,7 @@ func (f *replayFeed) send(ctx context.Context, l line) error {
 	return err
 }
 
-// request asks once, again while the answer is a retryable error.
+// request sends one request, and again while the error is retryable.
 func (f *replayFeed) request(ctx context.Context, l line) (transitions.Result, error) {
 	for {
 		var result transitions.Result
@@ -181,8 +183,8 @@ func (f *replayFeed) request(ctx context.Context, l line) (transitions.Result, e
 	}
 }
 
-// count adds the verdicts of one request and its copies to the order's report, and
-// returns an earlier request to be sent once more, or nil.
+// count adds the verdicts of one request and its copies to the order's report. It returns
+// an earlier request to send once more, or nil.
 func (f *replayFeed) count(l line, results []transitions.Result) *line {
 	f.mu.Lock()
 	defer f.mu.Unlock()

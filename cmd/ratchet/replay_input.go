@@ -16,6 +16,7 @@ import (
 	"ratchet/workflow"
 )
 
+// openInput opens the file, or standard input for -.
 func openInput(name string) (io.ReadCloser, error) {
 	if name == "-" {
 		return io.NopCloser(os.Stdin), nil
@@ -23,7 +24,7 @@ func openInput(name string) (io.ReadCloser, error) {
 	return os.Open(name)
 }
 
-// readOlist feeds the histories of the Olist data set.
+// readOlist adds the histories of the Olist data set to the feed.
 func readOlist(ctx context.Context, input io.Reader, f *replayFeed) error {
 	return olist.Read(input, func(h olist.History) error {
 		if err := f.expect(h.OrderID, h.Ends); err != nil {
@@ -32,7 +33,10 @@ func readOlist(ctx context.Context, input io.Reader, f *replayFeed) error {
 		}
 
 		for _, e := range h.Events {
-			l := line{Request: transitions.Request{OrderID: transitions.OrderID(h.OrderID), Event: e.Event}, Total: transitions.Money{Currency: "BRL"}}
+			l := line{
+				Request: transitions.Request{OrderID: transitions.OrderID(h.OrderID), Event: e.Event},
+				Total:   transitions.Money{Currency: "BRL"},
+			}
 			if err := f.add(ctx, l); err != nil {
 				return err
 			}
@@ -42,10 +46,10 @@ func readOlist(ctx context.Context, input io.Reader, f *replayFeed) error {
 	}, f.bad)
 }
 
-// maxLine bounds a line of JSON, in bytes.
+// maxLine is the maximum length of a line of JSON, in bytes.
 const maxLine = 1 << 20
 
-// readRequests feeds JSON Lines.
+// readRequests adds requests in JSON Lines to the feed.
 func readRequests(ctx context.Context, input io.Reader, f *replayFeed) error {
 	lines := bufio.NewReaderSize(input, maxLine)
 	for n := 1; ; n++ {
@@ -81,10 +85,12 @@ type line struct {
 	transitions.Request
 	Items []transitions.Item `json:"items,omitempty"`
 	Total transitions.Money  `json:"total,omitzero"`
-	// At is when it happened, as far as the file says; it decides nothing.
+	// At is the time of the event. It is accepted and not used.
 	At *time.Time `json:"at,omitempty"`
 }
 
+// parseLine parses one line of JSON and checks it as far as that is possible without the
+// order.
 func parseLine(text []byte) (line, error) {
 	var l line
 	d := json.NewDecoder(bytes.NewReader(text))
@@ -100,7 +106,7 @@ func parseLine(text []byte) (line, error) {
 
 	check := l.Request
 	if check.RequestID == "" && check.TransitionID == 0 {
-		check.RequestID = "-" // it gets one from its position
+		check.RequestID = "-" // add assigns one from the position
 	}
 
 	if l.Event == workflow.Place {

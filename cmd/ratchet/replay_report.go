@@ -9,7 +9,7 @@ import (
 	"ratchet/workflow"
 )
 
-// orderReport is what became of one order.
+// orderReport is the result of one order.
 type orderReport struct {
 	OrderID      transitions.OrderID      `json:"orderId"`
 	FinalState   workflow.State           `json:"finalState"`
@@ -17,12 +17,12 @@ type orderReport struct {
 	Applied      int                      `json:"applied"`
 	Replayed     int                      `json:"replayed"`
 	Refused      []refusal                `json:"refused"`
-	// Expected is where the order's real history ended, when the input says so.
+	// Expected is the state in which the order's real history ended, if the input has it.
 	Expected   workflow.State `json:"expected,omitempty"`
 	AsExpected bool           `json:"asExpected"`
 
 	events int
-	made   []line // the requests that were applied, for late duplicates
+	made   []line // requests that were sent as copies and done, for late duplicates
 }
 
 type refusal struct {
@@ -30,7 +30,8 @@ type refusal struct {
 	Verdict transitions.Verdict `json:"verdict"`
 }
 
-// print writes the report: one line of JSON per order, or a summary for people.
+// print prints the report: one line of JSON per order, or the orders with refused events.
+// A summary follows; with JSON it goes to the notes. print fails if lines could not be used.
 func (f *replayFeed) print(out io.Writer, asJSON bool) error {
 	asExpected, applied, replayed := 0, 0, 0
 	refused := map[transitions.Verdict]int{}

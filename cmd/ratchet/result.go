@@ -8,10 +8,11 @@ import (
 	"ratchet/transitions"
 )
 
-// newRequestID names one request.
+// newRequestID returns a random name for a request.
 func newRequestID() string { return rand.Text() }
 
-// printResult prints a verdict; what was not applied gets its own exit status.
+// printResult prints a verdict. If the request was not applied, it returns an error with
+// the exit status.
 func printResult(out io.Writer, asJSON bool, id transitions.OrderID, r transitions.Result) error {
 	if asJSON {
 		if err := printJSON(out, r); err != nil {
@@ -31,7 +32,7 @@ func printResult(out io.Writer, asJSON bool, id transitions.OrderID, r transitio
 	return &statusError{exitRefused, nil}
 }
 
-// describe says a verdict in one line for a person.
+// describe returns a verdict as one line of text.
 func describe(id transitions.OrderID, r transitions.Result) string {
 	switch r.Verdict {
 	case transitions.Applied, transitions.Replayed:

@@ -8,17 +8,17 @@ import (
 
 const rootHelp = `Ratchet moves orders forward, each transition at most once.
 
-Where the data is, first match: --endpoint-url (any compatible endpoint, for instance
-the one that ` + "`ratchet dev`" + ` prints), AWS when the SDK's default chain has a region, else
-the embedded engine over --data; while ` + "`ratchet dev`" + ` serves that directory, commands
-go to it.
+The data is in the first of these: the endpoint --endpoint-url (any compatible one, for
+instance the one that ` + "`ratchet dev`" + ` prints), AWS if the SDK's default chain has a region,
+or the embedded engine over the directory --data. While ` + "`ratchet dev`" + ` serves that
+directory, commands connect to it.
 
 Settings come from flags, then RATCHET_* variables (RATCHET_ENDPOINT_URL for
 --endpoint-url), then the file named by --config (YAML, same names), then defaults.
 
 Exit status of every command: 0 done, 1 failed or a check found a discrepancy, 2 bad
-arguments or input, 3 the request was judged and not applied (refused, in conflict with
-an earlier one), 4 there is no such thing. ` + "`ratchet actions`" + ` has more of them.`
+arguments or input, 3 the request was decided and not applied (refused, or in conflict
+with an earlier one), 4 not found. ` + "`ratchet actions`" + ` has more.`
 
 func newRoot() *cobra.Command {
 	s := &settings{}
@@ -35,11 +35,11 @@ func newRoot() *cobra.Command {
 	f.String("prefix", defaults.Prefix, "prefix of tables, activities and the state machine")
 	f.String("role-arn", defaults.RoleARN, "role of the state machine on AWS")
 	f.String("notify", defaults.Notify, `where notifications go: "log", "file:FILE", "dir:DIR" or a URL`)
-	f.String("journal", defaults.Journal, `who writes the orders' journal: "stream" or "transactional"`)
-	f.String("order-definition", "", "file (YAML or JSON) of what orders may do; default: the built-in definition")
-	f.IntSlice("accept-versions", nil, "other versions of the definition whose orders may be moved as they are")
-	f.String("requests-queue", "", "SQS queue that transition requests come by: its URL, or a name that init creates")
-	f.Int("slots", defaults.Slots, "tasks of one activity that a worker holds at once")
+	f.String("journal", defaults.Journal, `what writes the orders' journal: "stream" or "transactional"`)
+	f.String("order-definition", "", "file (YAML or JSON) with the definition of orders; default: the built-in definition")
+	f.IntSlice("accept-versions", nil, "other versions of the definition whose orders may be moved without a migration")
+	f.String("requests-queue", "", "SQS queue that transition requests arrive on: its URL, or a name that init creates")
+	f.Int("slots", defaults.Slots, "tasks of one activity that a worker runs at the same time")
 	f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
 	f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")
 	f.Duration("effect-lease", defaults.EffectLease, "how long a worker may take for one effect before another repeats it")
@@ -48,16 +48,22 @@ func newRoot() *cobra.Command {
 	f.BoolVar(&s.json, "json", false, "print JSON for scripts")
 	s.flags = f
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &statusError{exitUsage, flagError(err)} })
-	root.AddCommand(initCommand(s), devCommand(s), serveCommand(s), keysCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
-		ordersCommand(s), executionsCommand(s), workflowCommand(s), checkCommand(s), verifyCommand(s), engineCommand(s), claimsCommand(s), locksCommand(s),
-		actionsCommand(s), inventoryCommand(s), parkedCommand(s), deadLettersCommand(s),
-		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s))
+	root.AddCommand(
+		initCommand(s), devCommand(s), serveCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
+		ordersCommand(s), executionsCommand(s), verifyCommand(s),
+		workflowCommand(s), checkCommand(s),
+		claimsCommand(s), locksCommand(s), actionsCommand(s),
+		inventoryCommand(s),
+		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s),
+		keysCommand(s), parkedCommand(s), deadLettersCommand(s), engineCommand(s),
+	)
 	strictArgs(root)
 
 	return root
 }
 
-// strictArgs makes every command answer wrong arguments with the usage status.
+// strictArgs gives wrong arguments the exit status exitUsage, in the command and all below
+// it.
 func strictArgs(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
@@ -73,10 +79,16 @@ func strictArgs(c *cobra.Command) {
 	}
 }
 
-// group is a command that only holds others; an unknown one is an error, not a help page.
+// group returns a command that only holds others. Without a subcommand it prints its help;
+// an unknown subcommand is an error.
 func group(use, short string, subs ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
 	c.AddCommand(subs...)
+
 	return c
 }

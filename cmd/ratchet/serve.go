@@ -15,21 +15,21 @@ import (
 func serveCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "serve", Short: "Serve the HTTP API to authenticated callers",
-		Long: "Serves the HTTP API on --api-listen until interrupted. Callers bring an API key (`ratchet keys\n" +
+		Long: "Serves the HTTP API on --api-listen until interrupted. Callers need an API key (`ratchet keys\n" +
 			"create`) or a token of the issuer that the settings auth-issuer and auth-audience name. On an\n" +
-			"endpoint or AWS it does nothing else: run `ratchet worker` beside it. On a data directory that\n" +
-			"nobody serves it runs the engine and a worker, too, as `ratchet dev` does.\n\n" +
-			"--dev asks nobody who they are, and takes loopback addresses only. --openapi prints the OpenAPI\n" +
-			"document and ends.",
+			"endpoint or AWS it does nothing else: run `ratchet worker` as well. On a data directory that no\n" +
+			"other process serves, it also runs the engine and a worker, as `ratchet dev` does.\n\n" +
+			"With --dev callers are not authenticated, and the address must be a loopback address. --openapi\n" +
+			"prints the OpenAPI document and exits.",
 		Args: cobra.NoArgs,
 	}
 	f := c.Flags()
 	f.String("listen", server.DefaultListen, "HOST:PORT of the embedded engine, on loopback")
 	f.String("api-listen", server.DefaultAPIListen, "HOST:PORT of the HTTP API")
-	f.String("tls-cert", "", "PEM file of the certificate; without one it speaks HTTP, for a proxy that speaks TLS")
+	f.String("tls-cert", "", "PEM file of the certificate; without it the API speaks HTTP, for a proxy that terminates TLS")
 	f.String("tls-key", "", "PEM file of the certificate's key")
-	open := f.Bool("dev", false, "let everybody on this machine in, as an administrator")
-	document := f.Bool("openapi", false, "print the OpenAPI document and end")
+	open := f.Bool("dev", false, "give every process on this machine the scope admin, without authentication")
+	document := f.Bool("openapi", false, "print the OpenAPI document and exit")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *document {
 			return printDocument(c.OutOrStdout())
@@ -69,7 +69,9 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 		return &statusError{exitUsage, err}
 	}
 
-	b, err := s.openWith(c.Context(), server.Events{}, func(into *server.Config) { into.Listen, into.API = cfg.Listen, cfg.API })
+	b, err := s.openWith(c.Context(), server.Events{}, func(into *server.Config) {
+		into.Listen, into.API = cfg.Listen, cfg.API
+	})
 	if err != nil {
 		return err
 	}
@@ -86,6 +88,7 @@ func serve(c *cobra.Command, s *settings, open bool) error {
 	return errors.Join(serveRemote(c, s, b, open), b.Close())
 }
 
+// serveRemote serves the API of an endpoint or AWS.
 func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) error {
 	listener, err := listen(c.Context(), b.Config.API.Listen)
 	if err != nil {
@@ -108,7 +111,7 @@ func serveRemote(c *cobra.Command, s *settings, b *server.Backend, open bool) er
 	return b.ServeAPI(c.Context(), listener, open)
 }
 
-// backendFlags are the flags that lead another command to the same backend.
+// backendFlags returns the flags with which another command reaches the same backend.
 func backendFlags(b *server.Backend) string {
 	if b.Config.EndpointURL == "" {
 		return ""
@@ -116,6 +119,7 @@ func backendFlags(b *server.Backend) string {
 	return "--endpoint-url " + b.Config.EndpointURL
 }
 
+// apiBanner prints how to call the API with a key.
 func apiBanner(out io.Writer, url, ratchet string) {
 	fmt.Fprintf(out, `The HTTP API is at %s (docs/api.md). Callers need a key:
   %s keys create --name me --scope admin

@@ -20,13 +20,14 @@ import (
 	"ratchet/server"
 )
 
-// settings are the global flags of one invocation.
+// settings are the global flags of one call of the program.
 type settings struct {
 	flags *pflag.FlagSet
 	json  bool
 }
 
-// load merges file, environment and flags into a configuration and sets up the log.
+// load merges the file, the environment and the flags into a valid configuration, and
+// returns it with the log. Flags win over the environment, which wins over the file.
 func (s *settings) load() (server.Config, *slog.Logger, error) {
 	k := koanf.New(".")
 	if name, _ := s.flags.GetString("config"); name != "" {
@@ -66,8 +67,8 @@ func (s *settings) load() (server.Config, *slog.Logger, error) {
 	return cfg, slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: l})), nil
 }
 
-// decodeSettings reads settings strictly: an unknown name is an error, durations are
-// written like "2s", lists like "1,2", and the environment's strings become numbers.
+// decodeSettings decodes the settings. An unknown name is an error. Durations are written
+// like "2s", lists like "1,2"; strings of the environment are converted to numbers.
 func decodeSettings(k *koanf.Koanf) (cfg server.Config, err error) {
 	var read mapstructure.Metadata
 	err = k.UnmarshalWithConf("", &cfg, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
@@ -77,7 +78,7 @@ func decodeSettings(k *koanf.Koanf) (cfg server.Config, err error) {
 	var wrong *mapstructure.DecodeError
 	switch {
 	case errors.As(err, &wrong):
-		name, _, _ := strings.Cut(wrong.Name(), "[") // of a list the element is named
+		name, _, _ := strings.Cut(wrong.Name(), "[") // an element of a list is "name[0]"
 		return cfg, fmt.Errorf("%s: must be %s", name, kindOf(name))
 	case err != nil:
 		return cfg, err
@@ -89,7 +90,7 @@ func decodeSettings(k *koanf.Koanf) (cfg server.Config, err error) {
 	return cfg, nil
 }
 
-// kindOf says in words what the setting holds.
+// kindOf describes the values of a setting.
 func kindOf(setting string) string {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[server.Config]()) {
 		if f.Tag.Get("koanf") == setting {

@@ -7,9 +7,9 @@ import (
 )
 
 func transfersList(s *settings) *cobra.Command {
-	c := &cobra.Command{Use: "list", Short: "List transfers, in no useful order", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "list", Short: "List transfers, in no particular order", Args: cobra.NoArgs}
 	limit := c.Flags().Int("limit", 100, "how many, 1 to 1000")
-	after := c.Flags().String("after", "", "the next of the page before")
+	after := c.Flags().String("after", "", "continue after this position, which the page before printed")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
 			all, next, err := b.Ledger.Transfers(c.Context(), *after, *limit)

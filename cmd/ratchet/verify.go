@@ -15,9 +15,9 @@ func verifyCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "verify", Short: "Compare every order with its journal", Args: cobra.NoArgs,
 		Long: "Rebuilds every order from its journal and prints where the two disagree. Reads both tables\n" +
-			"whole and writes nothing; orders may move meanwhile. A journal written by the stream follows\n" +
-			"its orders: what is missing, is still in the order's ring and is younger than --lag is\n" +
-			"counted, and no mismatch. Exit status 1 on any mismatch.",
+			"completely and writes nothing; orders may move meanwhile. A journal that the stream writes is\n" +
+			"behind its orders: transitions that are missing in it, younger than --lag and still in the\n" +
+			"order's ring are counted, but are no mismatch. Exit status 1 on any mismatch.",
 	}
 	lag := c.Flags().Duration("lag", time.Minute, "how far the journal may be behind, 0 or more")
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -26,24 +26,29 @@ func verifyCommand(s *settings) *cobra.Command {
 		}
 
 		return s.with(c.Context(), func(b *server.Backend) error {
-			v := &verification{out: c.OutOrStdout(), progress: c.ErrOrStderr(), json: s.json, since: time.Now().Add(-*lag), told: time.Now()}
-			if err := inspect.Verify(c.Context(), b.Orders, v.take); err != nil {
+			v := &verification{
+				out:      c.OutOrStdout(),
+				progress: newProgress(c.ErrOrStderr()),
+				json:     s.json,
+				since:    time.Now().Add(-*lag),
+			}
+			if err := inspect.Verify(c.Context(), b.Orders, v.add); err != nil {
 				return err
 			}
 
-			return v.end()
+			return v.finish()
 		})
 	}
 
 	return c
 }
 
-// verification counts and prints what Verify finds.
+// verification counts and prints the findings of inspect.Verify.
 type verification struct {
-	out, progress io.Writer
-	json          bool
-	since         time.Time // what is missing in the journal since then is its lag
-	told          time.Time // when progress was last told
+	out      io.Writer
+	progress *progress
+	json     bool
+	since    time.Time // a transition after it may be missing in the journal
 
 	counts verificationCounts
 }
@@ -55,14 +60,11 @@ type verificationCounts struct {
 	Mismatched int `json:"mismatched"`
 }
 
-// take handles one order.
-func (v *verification) take(c inspect.Check) error {
+// add counts one order and prints its mismatches.
+func (v *verification) add(c inspect.Check) error {
 	v.counts.Orders++
 	v.counts.Rows += c.Rows
-	if now := time.Now(); now.Sub(v.told) >= 2*time.Second {
-		v.told = now
-		fmt.Fprintf(v.progress, "%d orders compared, %d mismatched\n", v.counts.Orders, v.counts.Mismatched)
-	}
+	v.progress.print("%d orders compared, %d mismatched", v.counts.Orders, v.counts.Mismatched)
 
 	var mismatches []inspect.Finding
 	for _, f := range c.Findings {
@@ -92,8 +94,8 @@ func (v *verification) take(c inspect.Check) error {
 	return nil
 }
 
-// end prints the sum and turns mismatches into the exit status.
-func (v *verification) end() error {
+// finish prints the totals. If there are mismatches, it returns an error with exitFailure.
+func (v *verification) finish() error {
 	var err error
 	if v.json {
 		err = printJSON(v.out, v.counts)

@@ -14,21 +14,22 @@ import (
 func workerCommand(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "worker", Short: "Run one worker on an endpoint or AWS: activities, stream poller, requests' queue",
-		Long: "Serves every activity of the state machine, polls the orders' stream and takes requests from\n" +
-			"--requests-queue, if there is one, until interrupted, then finishes what it has begun and\n" +
-			"prints what its transitions consumed, by verdict. Run `ratchet init` once before. Start as\n" +
-			"many as you like.",
+		Long: "Serves every activity of the state machine, polls the orders' stream and receives requests\n" +
+			"from --requests-queue, if it is set, until interrupted. Then it finishes its work in hand and\n" +
+			"prints the capacity units that its transitions consumed, by verdict. Run `ratchet init` once\n" +
+			"before the first worker. Any number of workers may run at the same time.",
 		Args: cobra.NoArgs,
 	}
-	name := c.Flags().String("name", "worker", "shown in execution histories and leases")
-	sandbox := c.Flags().Bool("sandbox-carrier", false, "also play the carrier that reports shipments")
+	name := c.Flags().String("name", "worker", "name in execution histories and leases")
+	sandbox := c.Flags().Bool("sandbox-carrier", false, "also run the sandbox carrier, which reports shipments")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		consumed := &server.Consumption{}
 
-		return s.hooked(c.Context(), server.Events{Consumed: consumed.Add}, func(b *server.Backend) error {
+		return s.withEvents(c.Context(), server.Events{Consumed: consumed.Add}, func(b *server.Backend) error {
 			if b.Engine != nil {
 				return usageError("worker needs --endpoint-url or an AWS region; `ratchet dev` runs the embedded engine with its worker")
 			}
+
 			group, ctx := errgroup.WithContext(c.Context())
 			group.Go(func() error { return b.Run(ctx, *name) })
 
@@ -47,7 +48,7 @@ func workerCommand(s *settings) *cobra.Command {
 	return c
 }
 
-// printConsumed prints the capacity units that a worker's calls have consumed.
+// printConsumed prints the capacity units that the worker's calls consumed, by verdict.
 func printConsumed(out io.Writer, asJSON bool, consumed *server.Consumption) error {
 	sums := consumed.ByVerdict()
 	if asJSON {
