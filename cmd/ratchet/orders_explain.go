@@ -113,7 +113,7 @@ func printExplanation(out io.Writer, e inspect.Explanation, refused []refusedReq
 	}
 
 	if logged {
-		fmt.Fprintf(w, "\nrefused requests in the logs: %d\n", len(refused))
+		fmt.Fprintf(w, "\nwhat was refused, by the logs: %d requests\n", len(refused))
 
 		for _, r := range refused {
 			fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", stamp(r.At), r.Event, r.Verdict, identified(r))

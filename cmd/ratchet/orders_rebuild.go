@@ -21,8 +21,8 @@ order that is missing or behind its journal (as after a restore of one table) is
 the end of the journal by one conditional write, after you have typed the order's id on
 standard input. An order that is not behind its journal is never changed.
 
-A journal does not hold lines, total, addresses and notes, so they cannot be rebuilt. An
-order that exists keeps its own; an order that is missing comes back without them.
+The content of an order (lines, total, addresses, notes) is not in the journal and cannot
+be rebuilt. An order that exists keeps its content; a missing order comes back without it.
 
 If the stream writes the journal, first let a worker read the stream to its end.
 Otherwise the newest rows are missing.
