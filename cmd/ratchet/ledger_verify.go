@@ -16,9 +16,9 @@ func ledgerVerify(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify", Short: "Check that the ledger is consistent", Args: cobra.NoArgs,
 		Long: "Checks that every transfer sums to zero and matches its entries, that the entries of every\n" +
-			"account form a chain that ends in its balance, and that the held amount of every account is the\n" +
-			"sum of its holds. Reads all tables page by page and writes nothing; transfers may continue\n" +
-			"meanwhile. Exit status 1 on any contradiction.",
+			"account form a chain that ends in its balance, that the held amount of every account is the sum\n" +
+			"of its holds, and that every entry has its transfer. Reads all tables page by page and writes\n" +
+			"nothing; transfers may continue meanwhile. Exit status 1 on any contradiction.",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
 				progress := newProgress(c.ErrOrStderr())

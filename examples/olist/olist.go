@@ -1,10 +1,10 @@
-// Package olist reads the orders of the public Olist data set as histories of
-// Ratchet's events: purchase is place, approval is pay, the carrier's date is ship,
-// the customer's date is deliver, and the statuses canceled and unavailable end in a
-// cancel that has no date and so comes last.
+// Package olist reads the orders of the public Olist data set as histories of Ratchet's
+// events. The purchase becomes place, the approval pay, the carrier's date ship and the
+// customer's date deliver. The statuses canceled and unavailable become a cancel, which
+// has no date and comes last.
 //
-// It is the small adapter that turns somebody's own export into transition requests;
-// `ratchet replay --orders` uses it.
+// `ratchet replay --orders` uses it. It is an example of an adapter that turns an export
+// of another system into transition requests.
 package olist
 
 import (
@@ -18,29 +18,34 @@ import (
 	"ratchet/workflow"
 )
 
-// History is one order as the data set tells it.
+// History is one order of the data set.
 type History struct {
 	OrderID string
-	// Events in the order of their time stamps.
+	// Events are in the order of their times.
 	Events []Event
-	// Ends is where the data set's status says the order has ended.
+	// Ends is the final state, according to the data set's status.
 	Ends workflow.State
 }
 
-// Event is something that happened to an order. At is zero for a cancellation.
+// Event is one event of an order. At is zero for a cancellation.
 type Event struct {
 	Event workflow.Event
 	At    time.Time
 }
 
-// ends says what each status of the data set means.
+// ends maps the data set's statuses to states.
 var ends = map[string]workflow.State{
-	"created": workflow.Pending, "approved": workflow.PaymentReceived, "processing": workflow.PaymentReceived,
-	"invoiced": workflow.PaymentReceived, "shipped": workflow.Shipped, "delivered": workflow.Delivered,
-	"canceled": workflow.Cancelled, "unavailable": workflow.Cancelled,
+	"created":     workflow.Pending,
+	"approved":    workflow.PaymentReceived,
+	"processing":  workflow.PaymentReceived,
+	"invoiced":    workflow.PaymentReceived,
+	"shipped":     workflow.Shipped,
+	"delivered":   workflow.Delivered,
+	"canceled":    workflow.Cancelled,
+	"unavailable": workflow.Cancelled,
 }
 
-// columns that a row needs, and the event that each date means.
+// dates maps the date columns, all of which the header must have, to events.
 var dates = []struct {
 	column string
 	event  workflow.Event
@@ -51,8 +56,9 @@ var dates = []struct {
 	{"order_delivered_customer_date", workflow.Deliver},
 }
 
-// Read calls order for each row and bad for each row that it cannot use, with the
-// line's number from 1. It fails when the input is no such file at all.
+// Read calls order for each row, and bad for each row that it cannot use, with the number of
+// its line from 1. It fails if the header lacks a column, if the input cannot be read, or
+// with the error of order.
 func Read(r io.Reader, order func(History) error, bad func(line int, reason error)) error {
 	rows := csv.NewReader(r)
 	rows.ReuseRecord, rows.FieldsPerRecord = true, -1
@@ -68,13 +74,13 @@ func Read(r io.Reader, order func(History) error, bad func(line int, reason erro
 		need = append(need, d.column)
 	}
 
-	at := map[string]int{}
+	columns := map[string]int{}
 	for _, name := range need {
 		i := slices.Index(header, name)
 		if i < 0 {
 			return fmt.Errorf("the header has no column %s", name)
 		}
-		at[name] = i
+		columns[name] = i
 	}
 
 	for {
@@ -94,7 +100,7 @@ func Read(r io.Reader, order func(History) error, bad func(line int, reason erro
 			continue
 		}
 
-		h, err := history(row, at)
+		h, err := history(row, columns)
 		if err != nil {
 			bad(line, err)
 			continue
@@ -106,29 +112,30 @@ func Read(r io.Reader, order func(History) error, bad func(line int, reason erro
 	}
 }
 
-// history reads one row.
-func history(row []string, at map[string]int) (History, error) {
-	h := History{OrderID: row[at["order_id"]]}
-	status := row[at["order_status"]]
+// history parses one row. columns maps names to positions.
+func history(row []string, columns map[string]int) (History, error) {
+	h := History{OrderID: row[columns["order_id"]]}
+	status := row[columns["order_status"]]
+
 	var ok bool
 	if h.Ends, ok = ends[status]; !ok {
 		return h, fmt.Errorf("order_status %q is unknown", status)
 	}
 
 	for _, d := range dates {
-		text := row[at[d.column]]
+		text := row[columns[d.column]]
 		if text == "" {
 			continue
 		}
 
 		when, err := time.Parse(time.DateTime, text)
 		if err != nil {
-			return h, fmt.Errorf("%s %q is no time like 2018-08-17 12:15:10", d.column, text)
+			return h, fmt.Errorf("%s %q is not a time like 2018-08-17 12:15:10", d.column, text)
 		}
 		h.Events = append(h.Events, Event{d.event, when})
 	}
 
-	if len(h.Events) == 0 || row[at["order_purchase_timestamp"]] == "" {
+	if len(h.Events) == 0 || row[columns["order_purchase_timestamp"]] == "" {
 		return h, errors.New("order_purchase_timestamp is empty")
 	}
 	slices.SortStableFunc(h.Events, func(a, b Event) int { return a.At.Compare(b.At) })

@@ -12,7 +12,7 @@ import (
 
 const header = "order_id,customer_id,order_status,order_purchase_timestamp,order_approved_at,order_delivered_carrier_date,order_delivered_customer_date\n"
 
-func TestReadOrdersEventsByTheirTimeStamps(t *testing.T) {
+func TestReadOrdersEventsByTime(t *testing.T) {
 	input := header +
 		"a,c,delivered,2018-01-01 10:00:00,2018-01-01 11:00:00,2018-01-02 00:00:00,2018-01-03 00:00:00\n" +
 		"b,c,delivered,2018-01-01 10:00:00,2018-01-05 00:00:00,2018-01-02 00:00:00,2018-01-03 00:00:00\n" +
@@ -46,7 +46,7 @@ func TestReadOrdersEventsByTheirTimeStamps(t *testing.T) {
 	}
 
 	wantBad := []string{
-		`5: order_purchase_timestamp "yesterday" is no time like 2018-08-17 12:15:10`,
+		`5: order_purchase_timestamp "yesterday" is not a time like 2018-08-17 12:15:10`,
 		`6: order_status "lost" is unknown`,
 		"7: 3 columns, the header has 7",
 		"8: order_purchase_timestamp is empty",
@@ -56,7 +56,7 @@ func TestReadOrdersEventsByTheirTimeStamps(t *testing.T) {
 	}
 }
 
-func TestReadRefusesAnotherFile(t *testing.T) {
+func TestReadFailsOnAnotherHeader(t *testing.T) {
 	err := olist.Read(strings.NewReader("a,b\n1,2\n"), nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "no column order_id") {
 		t.Fatalf("got %v", err)

@@ -1,8 +1,9 @@
-// Package load makes orders by the thousand and checks what became of them.
+// Package scenario runs thousands of orders through a backend and checks the result. The
+// demo, the benchmarks and the crash tests share it.
 //
-// A [Plan] says which orders there are. [Drive] places them as executions, sends
-// many requests twice and out of order, and cancels some orders on the way. [Recount]
+// A [Plan] describes the orders. [Plan.Drive] places them as executions, sends many
+// requests twice or out of order, and cancels some orders while they run. [Plan.Recount]
 // reads the tables item by item, without the packages that wrote them, and lists
-// everything that does not add up. The demo, the benchmarks and the crash tests
-// share it.
+// everything that is inconsistent. A [Session] does all of it with two workers, and its
+// [Meter] counts verdicts and latencies.
 package scenario

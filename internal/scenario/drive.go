@@ -18,9 +18,9 @@ import (
 	"ratchet/workflow"
 )
 
-// Sent counts what was sent.
+// Sent counts requests. A repeated request is counted in both fields of its kind.
 type Sent struct {
-	// Starts are requests to start an execution, Repeated those sent once more.
+	// Starts are requests to start an execution, Repeated their repetitions.
 	Starts, Repeated atomic.Int64
 	// Cancels are requests to cancel, with their repetitions in CancelsRepeated.
 	Cancels, CancelsRepeated atomic.Int64
@@ -29,10 +29,10 @@ type Sent struct {
 	Reports, ReportsRepeated, ReportsEarly atomic.Int64
 }
 
-// drivers bounds how many orders are placed at once.
+// drivers is how many requests to start an execution are sent at the same time.
 const drivers = 32
 
-// Fill puts the plan's stock in place.
+// Fill sets the stock that the plan needs.
 func (p Plan) Fill(ctx context.Context, b *server.Backend) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(drivers)
@@ -44,23 +44,24 @@ func (p Plan) Fill(ctx context.Context, b *server.Backend) error {
 	return group.Wait()
 }
 
-// Drive places every order of the plan in a random order, some of them twice from
-// different goroutines, and cancels some while they are under way. It returns when
-// every request is answered; what the orders do then is the workers' affair. A
-// request whose answer is an error is sent again until ctx ends, as a real client
-// would. admit, when not nil, is called before an order's first request and may hold
-// it back.
+// Drive starts the orders of the plan in random order, some of them twice from different
+// goroutines, and cancels some while they run. It returns when every request is answered;
+// the orders may still be running then. Like a real client, it repeats a request that
+// fails with an error until ctx ends. If admit is not nil, Drive calls it before each
+// request to start an order; it may block to limit the orders that run.
 func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit func(context.Context, transitions.OrderID) error) error {
 	arn, err := b.StateMachineARN(ctx)
 	if err != nil {
 		return err
 	}
+
+	// A cancellation waits until its order exists. It must not occupy one of the drivers
+	// meanwhile: with all drivers waiting, no order would be placed.
+	cancels, canceling := errgroup.WithContext(ctx)
+
 	var requests []func(context.Context) error
-	// A cancellation that comes before its order waits for it; it must not take a
-	// driver's place meanwhile, or the order would wait for that.
-	cancels, cancelling := errgroup.WithContext(ctx)
 	for i := range p.Orders {
-		order, cancelled := p.Order(i), sync.Once{}
+		order, canceled := p.Order(i), sync.Once{}
 		start := func(ctx context.Context) error {
 			if admit != nil {
 				if err := admit(ctx, order.ID); err != nil {
@@ -68,18 +69,22 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 				}
 			}
 
-			if draw("cancel", string(order.ID)) < p.Cancelled {
-				cancelled.Do(func() { cancels.Go(func() error { return cancelTwice(cancelling, b, order.ID, sent) }) })
+			if draw("cancel", string(order.ID)) < p.Canceled {
+				canceled.Do(func() {
+					cancels.Go(func() error { return cancelTwice(canceling, b, order.ID, sent) })
+				})
 			}
 
-			return insist(ctx, func() error { _, err := b.Start(ctx, arn, order); return err })
+			return retryUntilDone(ctx, func() error { _, err := b.Start(ctx, arn, order); return err })
 		}
+
 		requests = append(requests, func(ctx context.Context) error { sent.Starts.Add(1); return start(ctx) })
 		if draw("again", string(order.ID)) < p.Duplicates {
 			requests = append(requests, func(ctx context.Context) error { sent.Repeated.Add(1); return start(ctx) })
 		}
 	}
 	rand.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
+
 	starts, starting := errgroup.WithContext(ctx)
 	starts.SetLimit(drivers)
 
@@ -90,8 +95,9 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 	return errors.Join(starts.Wait(), cancels.Wait())
 }
 
-// insist repeats a call until it succeeds or ctx ends.
-func insist(ctx context.Context, call func() error) error {
+// retryUntilDone repeats a call until it succeeds, fails with an error that a repeat cannot
+// change, or ctx ends.
+func retryUntilDone(ctx context.Context, call func() error) error {
 	for {
 		err := call()
 		if err == nil || errors.Is(err, server.ErrOtherOrder) || errors.Is(err, transitions.ErrInvalidRequest) {
@@ -104,17 +110,23 @@ func insist(ctx context.Context, call func() error) error {
 	}
 }
 
-// cancelTwice cancels an order under one request id, from two goroutines. A request
-// that comes before the order waits for it, up to patience.
+// cancelTwice cancels an order from two goroutines under one request id. While the order
+// does not exist, it repeats the request up to 40 times.
 func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID, sent *Sent) error {
-	const patience = 40
+	const attempts = 40
+	request := transitions.Request{
+		OrderID:   id,
+		Event:     workflow.Cancel,
+		RequestID: transitions.RequestID(fmt.Sprintf("cancel/%s", id)),
+	}
+
 	group, ctx := errgroup.WithContext(ctx)
 	for range 2 {
 		group.Go(func() error {
-			for range patience {
+			for range attempts {
 				var result transitions.Result
-				err := insist(ctx, func() (err error) {
-					result, err = b.Orders.Apply(ctx, transitions.Request{OrderID: id, Event: workflow.Cancel, RequestID: transitions.RequestID(fmt.Sprintf("cancel/%s", id))})
+				err := retryUntilDone(ctx, func() (err error) {
+					result, err = b.Orders.Apply(ctx, request)
 					return err
 				})
 				if err != nil || result.Verdict != transitions.NotFound {
@@ -135,14 +147,14 @@ func cancelTwice(ctx context.Context, b *server.Backend, id transitions.OrderID,
 	return group.Wait()
 }
 
-// Confuse makes the backend's carrier report twice and, now and then, report the
-// delivery before the shipment.
-func (p Plan) Confuse(b *server.Backend, sent *Sent) {
-	b.Carrier.Wrap(func(deliver sandbox.DeliverFunc) sandbox.DeliverFunc { return p.confused(deliver, sent) })
+// DisturbCarrier makes the backend's carrier send some reports twice, and some deliveries
+// before the shipment.
+func (p Plan) DisturbCarrier(b *server.Backend, sent *Sent) {
+	b.Carrier.Wrap(func(deliver sandbox.DeliverFunc) sandbox.DeliverFunc { return p.disturbed(deliver, sent) })
 }
 
-// confused delivers reports twice or too early.
-func (p Plan) confused(deliver sandbox.DeliverFunc, sent *Sent) sandbox.DeliverFunc {
+// disturbed wraps deliver so that it gets some reports twice and some too early.
+func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.DeliverFunc {
 	return func(ctx context.Context, r sandbox.Report) (sandbox.Answer, error) {
 		sent.Reports.Add(1)
 

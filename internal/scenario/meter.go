@@ -13,19 +13,20 @@ import (
 	"ratchet/workflow"
 )
 
-// Meter counts verdicts and reactions while a plan is driven.
+// Meter counts verdicts and measures reactions while a plan runs.
 type Meter struct {
 	verdicts [8]atomic.Int64
 
 	mu      sync.Mutex
 	latency []time.Duration
-	// settled are the orders that have come to an end, running those admitted before.
+	// settled are the orders that have ended, running the admitted ones that have not.
 	settled, running map[transitions.OrderID]bool
-	// ended wakes who waits for a place among the running.
+	// ended is closed when an order ends, which wakes the callers of admit.
 	ended chan struct{}
 }
 
-// admit lets an order in when fewer than limit are running, and waits until then.
+// admit returns a function that waits until fewer than limit orders run and then adds the
+// order to them.
 func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) error {
 	return func(ctx context.Context, id transitions.OrderID) error {
 		for {
@@ -54,7 +55,7 @@ func (m *Meter) admit(limit int) func(context.Context, transitions.OrderID) erro
 	}
 }
 
-// settle notes that an order has come to an end.
+// settle removes an order that has ended from the running ones.
 func (m *Meter) settle(id transitions.OrderID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,7 +72,7 @@ func (m *Meter) settle(id transitions.OrderID) {
 	}
 }
 
-// Hooks connects the meter to a backend.
+// Events returns the events with which to open the backend.
 func (m *Meter) Events() server.Events {
 	return server.Events{
 		Decided: func(_ transitions.OrderID, _ workflow.Event, v transitions.Verdict) { m.verdicts[v].Add(1) },
@@ -79,8 +80,8 @@ func (m *Meter) Events() server.Events {
 	}
 }
 
-// reacted notes how long after its transition an effect was done. Latencies are
-// kept one by one: a plan is finite.
+// reacted records the latency from a transition to its effect, and the end of an order.
+// Every latency is kept; a plan is finite.
 func (m *Meter) reacted(handler string, c transitions.Change) {
 	if handler == reactions.JournalHandler {
 		if c.New.State == workflow.Delivered || workflow.Order().Terminal(c.New.State) {
@@ -98,18 +99,18 @@ func (m *Meter) reacted(handler string, c transitions.Change) {
 	m.mu.Unlock()
 }
 
-// Verdicts returns how often the verdict was given.
+// Verdicts returns the number of requests with the verdict.
 func (m *Meter) Verdicts(v transitions.Verdict) int64 { return m.verdicts[v].Load() }
 
-// Settled returns how many orders were reported to have come to an end.
+// Settled returns the number of orders that have ended.
 func (m *Meter) Settled() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.settled)
 }
 
-// Latency returns the time from transition to effect that the share q (0 to 1) of
-// all effects did not exceed. Transitions are stamped in milliseconds.
+// Latency returns the quantile q (0 to 1) of the time from transition to effect, 0 without
+// effects. The time of a transition has milliseconds.
 func (m *Meter) Latency(q float64) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

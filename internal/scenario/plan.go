@@ -7,20 +7,20 @@ import (
 	"ratchet/transitions"
 )
 
-// Plan is a number of orders and what shall go wrong with them. All shares are
-// percentages and are drawn from the orders' ids, so two runs plan the same.
+// Plan describes a number of orders and the faults to cause. Which orders are affected
+// follows from their ids, so two runs have the same plan.
 type Plan struct {
-	// Orders is how many there are. Prefix begins their ids.
+	// Orders is the number of orders. Prefix begins their ids.
 	Orders int
 	Prefix string
-	// Duplicates is how many requests are sent again, Cancelled how many orders
-	// somebody tries to cancel on the way, Rare how many want a scarce item.
-	Duplicates, Cancelled, Rare int
+	// Duplicates is the percentage of requests to send again, Canceled that of orders to
+	// cancel while they run, Rare that of orders with a scarce item.
+	Duplicates, Canceled, Rare int
 }
 
 // Default is the demo's plan for n orders.
 func Default(n int) Plan {
-	return Plan{Orders: n, Prefix: "o-", Duplicates: 40, Cancelled: 6, Rare: 5}
+	return Plan{Orders: n, Prefix: "o-", Duplicates: 40, Canceled: 6, Rare: 5}
 }
 
 const (
@@ -29,14 +29,14 @@ const (
 	plenty        = 1_000_000
 )
 
-// draw gives an order a number from 0 to 99 per purpose.
+// draw returns a number from 0 to 99 that follows from the purpose and the id.
 func draw(purpose, id string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(purpose + "/" + id)) // a hash does not fail
 	return int(h.Sum32()>>5) % 100
 }
 
-// Order is the i-th order.
+// Order returns the i-th order.
 func (p Plan) Order(i int) transitions.NewOrder {
 	id := fmt.Sprintf("%s%06d", p.Prefix, i)
 	item := transitions.Item{SKU: fmt.Sprintf("mug-%02d", i%plentifulSKUs), Quantity: int64(1 + i%3), Price: int64(500 + 10*(i%50))}
@@ -53,8 +53,8 @@ func (p Plan) Order(i int) transitions.NewOrder {
 	return order
 }
 
-// Stock is what is there at the beginning: plenty of most, and of each rare item
-// half of what is wanted.
+// Stock returns the initial stock: plenty of most items, and half the demand of each rare
+// one.
 func (p Plan) Stock() map[string]int64 {
 	stock := map[string]int64{}
 	for i := range plentifulSKUs {

@@ -19,25 +19,25 @@ import (
 	"ratchet/workflow"
 )
 
-// Discrepancy is something that does not add up.
+// Discrepancy is an inconsistency between tables, or with the plan.
 type Discrepancy struct {
-	// OrderID is the order, or what else it is about.
+	// OrderID is the order, or the SKU for stock, or "-".
 	OrderID string `json:"orderId"`
 	What    string `json:"what"`
 }
 
-// Count is what the tables hold.
+// Count is the result of a recount.
 type Count struct {
 	// ByState counts the orders by the state they are in.
 	ByState map[string]int
-	// Transitions counts rows of the journal, Shipments bookings at the carrier,
-	// Notices notifications. MostShipments is the largest number of bookings that
-	// one order had: one, or something is wrong.
+	// Transitions is the number of journal rows, Shipments that of bookings at the carrier,
+	// Notices that of notifications. MostShipments is the largest number of bookings of one
+	// order. More than one is a discrepancy.
 	Transitions, Shipments, Notices, MostShipments int
 	Discrepancies                                  []Discrepancy
 }
 
-// recount collects what the tables say, order by order.
+// recount holds the content of the tables.
 type recount struct {
 	Count
 	orders  map[string]item   // by order
@@ -51,9 +51,9 @@ type recount struct {
 
 type item = map[string]types.AttributeValue
 
-// Recount reads every table and compares: orders with the plan, with their journal
-// and with the definition; effects with transitions, one each and none besides;
-// charges, stock and executions with how the orders ended.
+// Recount reads every table and compares the orders with the plan, with their journal and
+// with the definition; the effects with the transitions, which have one effect each;
+// and the charges, the stock and the executions with the final states of the orders.
 func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	r := &recount{Count: Count{ByState: map[string]int{}}}
 	if err := r.read(ctx, b); err != nil {
@@ -63,7 +63,7 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	for i := range p.Orders {
 		id := string(p.Order(i).ID)
 		if r.orders[id] == nil {
-			r.wrong(id, "was placed and is not there")
+			r.wrong(id, "was placed and is missing")
 		}
 	}
 
@@ -84,11 +84,12 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	return r.Count, nil
 }
 
+// wrong adds a discrepancy.
 func (r *recount) wrong(id, what string) {
 	r.Discrepancies = append(r.Discrepancies, Discrepancy{id, what})
 }
 
-// read scans the tables.
+// read reads the tables and the executions.
 func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	byKey := func(table, key string) map[string]item {
 		out := map[string]item{}
@@ -124,6 +125,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	return err
 }
 
+// scan calls fn with each item of the table.
 func scan(ctx context.Context, db *dynamodb.Client, table string, fn func(item)) error {
 	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
@@ -140,6 +142,7 @@ func scan(ctx context.Context, db *dynamodb.Client, table string, fn func(item))
 	return nil
 }
 
+// readExecutions reads the status of every execution.
 func (r *recount) readExecutions(ctx context.Context, b *server.Backend) error {
 	arn, err := b.StateMachineARN(ctx)
 	if err != nil {
@@ -162,7 +165,8 @@ func (r *recount) readExecutions(ctx context.Context, b *server.Backend) error {
 	return nil
 }
 
-// checkJournal walks the order's history and notes the effects that it calls for.
+// checkJournal checks that the rows form a legal path to the order's state, and adds the
+// effects that must follow to wanted.
 func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 	rows := r.journal[id]
 	slices.SortFunc(rows, func(a, b item) int {
@@ -196,7 +200,7 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 	}
 }
 
-// checkEnding compares what stock, bank and execution say with the order's state.
+// checkEnding compares stock, bank and execution with the order's state.
 func (r *recount) checkEnding(id, state string) {
 	charge, reservation := dynamo.Text(r.charges[id+"/payment"], "status"), dynamo.Text(r.stock["order#"+id], "status")
 	want := map[string][2]string{
@@ -216,7 +220,7 @@ func (r *recount) checkEnding(id, state string) {
 	}
 }
 
-// checkEffects compares effects with the transitions that call for them.
+// checkEffects compares the effects with the wanted ones.
 func (r *recount) checkEffects(wanted map[string]bool) {
 	for key := range wanted {
 		id, _, _ := strings.Cut(key, "/")
@@ -245,7 +249,7 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 		id, _, _ := strings.Cut(key, "/")
 
 		if dynamo.Text(row, "orderId") == "" {
-			continue // cancelled before it was booked
+			continue // the booking was canceled before it was made
 		}
 
 		r.Shipments++
@@ -261,7 +265,8 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 	}
 }
 
-// checkNotices counts what the customers were sent, where that lies in files.
+// checkNotices compares the number of notifications with the effects, if they were sent to
+// a file or directory.
 func (r *recount) checkNotices(target string) error {
 	kind, path, _ := strings.Cut(target, ":")
 	sent := 0
@@ -286,13 +291,14 @@ func (r *recount) checkNotices(target string) error {
 	}
 
 	if sent != r.Notices {
-		r.wrong("-", fmt.Sprintf("%d notifications were sent for %d transitions that customers hear of", sent, r.Notices))
+		r.wrong("-", fmt.Sprintf("%d notifications were sent for %d transitions that notify customers", sent, r.Notices))
 	}
 
 	return nil
 }
 
-// checkStock adds the pieces up.
+// checkStock compares the stock of each SKU with its start and with the committed
+// reservations.
 func (r *recount) checkStock(initial map[string]int64) {
 	sold := map[string]int64{}
 	for key, row := range r.stock {

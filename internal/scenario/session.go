@@ -14,7 +14,7 @@ import (
 	"ratchet/server"
 )
 
-// Session is one driven plan.
+// Session is one run of a plan.
 type Session struct {
 	Plan  Plan
 	Sent  Sent
@@ -23,16 +23,16 @@ type Session struct {
 	Took time.Duration
 }
 
-// inFlight is how many orders are under way at once: enough to keep two cores busy,
-// few enough that a reaction waits for work and not for a queue.
-const inFlight = 160
+// maxRunning is how many orders run at the same time: enough to keep two cores busy, and few
+// enough that the latency of a reaction is not the length of a queue.
+const maxRunning = 160
 
-// settle bounds the wait for reactions after the last execution has ended.
-const settle = 20 * time.Second
+// settleTimeout is how long Settle waits for reactions after the last execution has ended.
+const settleTimeout = 20 * time.Second
 
 // Run drives the plan on an embedded backend with two competing workers, waits until
-// every execution has ended and every effect is done, and recounts. The backend must
-// have been opened with the session's Meter.Hooks.
+// every execution has ended and every effect is done, and recounts. Open the backend with
+// the session's Meter.Events.
 func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	if err := b.Init(ctx); err != nil {
 		return Count{}, err
@@ -41,9 +41,11 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	if err := s.Plan.Fill(ctx, b); err != nil {
 		return Count{}, err
 	}
-	s.Plan.Confuse(b, &s.Sent)
+	s.Plan.DisturbCarrier(b, &s.Sent)
+
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.Engine.Run(ctx) })
 	group.Go(func() error { return b.Carrier.Run(ctx) })
@@ -51,11 +53,12 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	for _, name := range []string{"worker-1", "worker-2"} {
 		group.Go(func() error { return b.Run(ctx, name) })
 	}
+
 	var count Count
 	group.Go(func() (err error) {
 		began := time.Now()
 
-		if err = s.Plan.Drive(ctx, b, &s.Sent, s.Meter.admit(inFlight)); err != nil {
+		if err = s.Plan.Drive(ctx, b, &s.Sent, s.Meter.admit(maxRunning)); err != nil {
 			return err
 		}
 
@@ -80,6 +83,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 	return count, nil
 }
 
+// errDone is the cause with which Run stops its workers.
 var errDone = errors.New("done")
 
 // Wait waits until no execution is running.
@@ -90,7 +94,11 @@ func Wait(ctx context.Context, b *server.Backend) error {
 	}
 
 	for {
-		out, err := b.SFN.ListExecutions(ctx, &sfn.ListExecutionsInput{StateMachineArn: &arn, StatusFilter: sfntypes.ExecutionStatusRunning, MaxResults: 1})
+		out, err := b.SFN.ListExecutions(ctx, &sfn.ListExecutionsInput{
+			StateMachineArn: &arn,
+			StatusFilter:    sfntypes.ExecutionStatusRunning,
+			MaxResults:      1,
+		})
 		if err != nil {
 			return fmt.Errorf("list running executions: %w", err)
 		}
@@ -105,10 +113,10 @@ func Wait(ctx context.Context, b *server.Backend) error {
 	}
 }
 
-// Settle recounts until everything adds up, or nothing will change any more: the
-// stream's last reactions come after the last execution's end.
+// Settle recounts until everything is consistent, for at most 20 s. The stream's last
+// reactions come after the end of the last execution.
 func (p Plan) Settle(ctx context.Context, b *server.Backend) (Count, error) {
-	deadline := time.Now().Add(settle)
+	deadline := time.Now().Add(settleTimeout)
 	for {
 		count, err := p.Recount(ctx, b)
 		if err != nil || len(count.Discrepancies) == 0 || time.Now().After(deadline) {
