@@ -1,6 +1,6 @@
-// Package dynamodblocal runs DynamoDB Local, the vendor's own emulator, for tests and
-// benchmarks that hold this project against it. It needs Java 17, and the first time
-// Maven and a network.
+// Package dynamodblocal runs DynamoDB Local, Amazon's own emulator, for tests and benchmarks that
+// compare this project with it. It needs Java 17, and for the first download Maven and a
+// network.
 package dynamodblocal
 
 import (
@@ -26,8 +26,9 @@ type Server struct {
 	cmd *exec.Cmd
 }
 
-// Start fetches DynamoDB Local into the folder home if it is not there, and starts it
-// with its data in memory on a free loopback port. The caller stops it.
+// Start downloads DynamoDB Local into the folder home, unless it is there already, and starts it
+// with its data in memory on a free loopback port. It returns when the port answers. If ctx
+// ends before, the error names the server's log. The caller must call Stop.
 func Start(ctx context.Context, home string) (*Server, error) {
 	home, err := filepath.Abs(home)
 	if err != nil {
@@ -49,6 +50,7 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	lib := filepath.Join(home, "lib")
 	cmd := exec.Command("java", "-Xmx512m", "-Djava.library.path="+lib, "-Dsqlite4java.library.path="+lib, //nolint:gosec,noctx // paths of ours; Stop ends it
 		"-cp", filepath.Join(lib, "*"), "software.amazon.dynamodb.services.local.main.ServerRunner",
@@ -73,6 +75,8 @@ func Start(ctx context.Context, home string) (*Server, error) {
 	return s, nil
 }
 
+// freeAddress returns a loopback address that was free a moment ago. Another process may take it
+// before the server listens; Start then fails.
 func freeAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // no name is looked up
 	if err != nil {
@@ -101,9 +105,10 @@ func (s *Server) ready(ctx context.Context, address string) error {
 	}
 }
 
-// Stop ends the process.
+// Stop kills the process. Its data is lost.
 func (s *Server) Stop() error {
 	err := s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // it was killed, and says so
+	_ = s.cmd.Wait() // "signal: killed"
+
 	return err
 }

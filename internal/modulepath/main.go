@@ -1,10 +1,10 @@
-// Command modulepath gives this module another path: in go.mod, in every import and in
-// every string that names one of its packages. Run it at the root of the module:
+// Command modulepath changes the path of this module: in go.mod, in every import and in every
+// string literal that names one of its packages. Run it at the root of the module:
 //
 //	go run ./internal/modulepath example.org/you/ratchet
 //
-// A second run goes on from the path of the first. Modules below the root that require
-// this one (examples/own) require it under its new path. Documents stay as they are.
+// It may run again, with another path. Modules below the root that require this one
+// (examples/own) then require it under its new path. Documents are not changed.
 package main
 
 import (
@@ -34,11 +34,11 @@ func main() {
 	}
 }
 
-// modulePath is a path that `go get` can resolve: its first element is a host name.
+// modulePath matches a path that `go get` can resolve: its first element is a host name.
 // https://go.dev/ref/mod#module-path
 var modulePath = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~-]+)*$`)
 
-// run gives the module in the directory the path.
+// run changes the path of the module in the directory dir.
 func run(dir, path string) error {
 	if !modulePath.MatchString(path) {
 		return fmt.Errorf("%q is no module path: want a host name and a path, such as example.org/you/ratchet", path)
@@ -48,6 +48,7 @@ func run(dir, path string) error {
 	if err != nil {
 		return fmt.Errorf("run it at the root of the module: %w", err)
 	}
+
 	old := mod.Module.Path
 
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
@@ -66,7 +67,7 @@ func run(dir, path string) error {
 	})
 }
 
-// goMod is what `go mod edit -json` tells of a go.mod.
+// goMod is the part of `go mod edit -json` that is used here.
 type goMod struct {
 	Module  struct{ Path string }
 	Require []struct{ Path, Version string }
@@ -84,7 +85,8 @@ func readGoMod(name string) (mod goMod, err error) {
 	return mod, json.Unmarshal(out, &mod)
 }
 
-// editGoMod gives the module in the file its new path, and requires this one under its own.
+// editGoMod changes the file's module path if it is the old one or below it, and its require and
+// replace directives for the old one.
 func editGoMod(name, old, path string) error {
 	mod, err := readGoMod(name)
 	if err != nil {
@@ -120,7 +122,7 @@ func editGoMod(name, old, path string) error {
 	return nil
 }
 
-// editSource rewrites the imports and the named packages of one file.
+// editSource rewrites the imports and the package names of one file.
 func editSource(dir, name, old, path string) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -135,8 +137,9 @@ func editSource(dir, name, old, path string) error {
 	return os.WriteFile(name, changed, 0o644) //nolint:gosec // the sources of a repository are readable
 }
 
-// inSource replaces the string literals that name the module or one of its packages. The
-// module's bare path counts only as an import: alone it may be an ordinary word.
+// inSource replaces the string literals that name the module or one of its packages. The bare path
+// of the module counts only in an import: elsewhere it may be an ordinary word, as "ratchet".
+// It works on tokens, so formatting and comments stay as they are.
 func inSource(dir string, text []byte, old, path string) []byte {
 	var (
 		s       scanner.Scanner
@@ -172,8 +175,8 @@ func inSource(dir string, text []byte, old, path string) []byte {
 	}
 }
 
-// names reports whether the value names the module, a package of it, or with "/..." the
-// packages below one.
+// names reports whether the value names the module, one of its packages, or with "/..." the
+// packages below one. imported says that the value stands in an import.
 func names(dir, value, old string, imported bool) bool {
 	if value == old {
 		return imported

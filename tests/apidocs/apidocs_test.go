@@ -1,4 +1,4 @@
-// Package apidocs runs the examples of docs/api.md.
+// Package apidocs runs the examples of docs/api.md and compares the answers with the page.
 package apidocs
 
 import (
@@ -23,8 +23,8 @@ import (
 	"ratchet/webhooks"
 )
 
-// serve runs everything that `ratchet dev` or `ratchet serve` does, and returns the URL
-// of the API.
+// serve runs what `ratchet dev` runs, or without dev what `ratchet serve` runs, until the test
+// ends. It returns the URL of the API.
 func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
 	t.Helper()
 
@@ -50,8 +50,12 @@ func serve(t *testing.T, dev bool) (url string, b *server.Backend) {
 
 	ctx, stop := context.WithCancel(context.Background())
 	var group sync.WaitGroup
-	for _, run := range []func(context.Context) error{b.Engine.Run, b.Carrier.Run, func(ctx context.Context) error { return b.Run(ctx, "test") },
-		func(ctx context.Context) error { return b.ServeAPI(ctx, listener, dev) }} {
+	for _, run := range []func(context.Context) error{
+		b.Engine.Run,
+		b.Carrier.Run,
+		func(ctx context.Context) error { return b.Run(ctx, "test") },
+		func(ctx context.Context) error { return b.ServeAPI(ctx, listener, dev) },
+	} {
 		group.Go(func() {
 			if err := run(ctx); err != nil {
 				t.Errorf("run: %v", err)
@@ -82,14 +86,18 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// TestTheExamplesAnswerAsThePageSays runs them as everybody on dev and with a key; with
-// curl where there is one.
+// TestTheExamplesAnswerAsThePageSays runs the examples without a key against `ratchet dev`, and
+// with a key against `ratchet serve`. The second run uses curl if it is installed.
 func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
-	curl, _ := exec.LookPath("curl") // the page says curl; a machine with only Go does without
+	curl, _ := exec.LookPath("curl") // "" without curl: the shell below then sends the requests itself
+
 	for _, c := range []struct {
 		name, curl string
 		dev        bool
-	}{{"dev", "", true}, {"keys", curl, false}} {
+	}{
+		{name: "dev", curl: "", dev: true},
+		{name: "keys", curl: curl, dev: false},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			url, b := serve(t, c.dev)
 			s := &shell{vars: map[string]string{"API": url}, curl: c.curl}
@@ -107,7 +115,7 @@ func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
 
 			all := examples(page(t))
 			if len(all) < 60 {
-				t.Errorf("%d examples found", len(all))
+				t.Errorf("%d examples found, want at least 60", len(all))
 			}
 
 			for _, e := range all {
@@ -124,7 +132,8 @@ func TestTheExamplesAnswerAsThePageSays(t *testing.T) {
 	}
 }
 
-// compare holds an answer against "200 {a part of it}" or "200 a part of its text".
+// compare checks an answer against the comment below its example: "200 {members of the JSON
+// answer}", "200 a part of its text", or "" for any answer.
 func compare(want string, status int, body string) error {
 	if want == "" {
 		return nil
@@ -152,13 +161,13 @@ func compare(want string, status int, body string) error {
 	}
 
 	if !within(wanted, got) {
-		return fmt.Errorf("%s is no part of %s", part, body)
+		return fmt.Errorf("%s is not part of %s", part, body)
 	}
 
 	return nil
 }
 
-// within reports that every member of part is in whole.
+// within reports whether whole has every member of part. Lists must be of equal length.
 func within(part, whole any) bool {
 	switch p := part.(type) {
 	case map[string]any:
@@ -186,7 +195,8 @@ var (
 	missing     = regexp.MustCompile(`notFound\("([a-z_]+)"\)`)
 )
 
-// TestThePageNamesEveryCode reads the codes from the source: a program may meet any.
+// TestThePageNamesEveryCode reads the error codes from the source of package api and looks for
+// each on the page.
 func TestThePageNamesEveryCode(t *testing.T) {
 	text := page(t)
 	files, err := filepath.Glob("../../api/*.go")

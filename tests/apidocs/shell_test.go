@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// example is one command of the page with what it answers.
+// example is one command of the page, with the answer that the page shows.
 type example struct {
 	line    int
 	command string
-	want    string // "" for a command whose answer is not shown
+	want    string // "" if the page does not show it
 }
 
-// examples reads the fenced sh blocks: commands, each followed by a comment with status
-// and answer.
+// examples reads the fenced sh blocks of the page: commands, each followed by a comment with
+// status and answer. A command may go on in the next line after a backslash.
 func examples(page string) []example {
 	var all []example
 	inside, command, begun := false, "", 0
@@ -48,12 +48,12 @@ func examples(page string) []example {
 	return all
 }
 
-// shell runs the few forms that the page uses: curl, NAME=value, NAME=$(curl ... | sed
-// with a member of the answer).
+// shell runs the three forms of commands that the page uses: curl, NAME=value, and
+// NAME=$(curl ... | sed ...), which takes a member of the JSON answer.
 type shell struct {
 	vars   map[string]string
-	header string // what every request carries besides
-	curl   string // the program, "" to do without
+	header string // an additional header of every request
+	curl   string // the path of curl; "" to send the requests with Go's client
 }
 
 var (
@@ -86,7 +86,7 @@ func (s *shell) run(ctx context.Context, command string) (status int, body strin
 
 	words, err := s.words(command)
 	if err != nil || len(words) == 0 || words[0] != "curl" {
-		return 0, "", errors.Join(err, fmt.Errorf("not a command that the page may use: %s", command))
+		return 0, "", errors.Join(err, fmt.Errorf("the page may not use this command: %s", command))
 	}
 
 	if s.curl != "" {
@@ -96,8 +96,8 @@ func (s *shell) run(ctx context.Context, command string) (status int, body strin
 	return s.request(ctx, words[1:])
 }
 
-// words splits a command as sh does: single quotes, double quotes with escapes and
-// variables, words with variables.
+// words splits a command as sh does. It knows single quotes, double quotes with escapes and
+// variables, and variables outside of quotes.
 func (s *shell) words(command string) (words []string, err error) {
 	var word strings.Builder
 	begun, quote := false, byte(0)
@@ -138,7 +138,7 @@ func (s *shell) words(command string) (words []string, err error) {
 	}
 
 	if quote != 0 {
-		err = errors.New("a quote is open")
+		err = errors.New("a quote is not closed")
 	}
 
 	return words, err
@@ -153,7 +153,7 @@ func (s *shell) program(ctx context.Context, args []string) (status int, body st
 
 	out, err := exec.CommandContext(ctx, s.curl, args...).Output()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 28 { // -m: as a stream is ended
+	if errors.As(err, &exit) && exit.ExitCode() == 28 { // 28: -m ended a stream
 		err = nil
 	}
 
@@ -167,7 +167,7 @@ func (s *shell) program(ctx context.Context, args []string) (status int, body st
 	return status, text[:i], err
 }
 
-// request does what curl would.
+// request does what curl does with these arguments: -N, -X, -H, -d, -m and a URL.
 func (s *shell) request(ctx context.Context, args []string) (status int, body string, err error) {
 	method, url, data := "", "", ""
 	header := http.Header{}
@@ -197,7 +197,7 @@ func (s *shell) request(ctx context.Context, args []string) (status int, body st
 			i++
 		default:
 			if url != "" || strings.HasPrefix(args[i], "-") {
-				return 0, "", fmt.Errorf("curl %s: not among what the page may use", args[i])
+				return 0, "", fmt.Errorf("curl %s: the page may not use this argument", args[i])
 			}
 			url = args[i]
 		}
@@ -231,7 +231,7 @@ func (s *shell) request(ctx context.Context, args []string) (status int, body st
 
 	text, err := io.ReadAll(answer.Body)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // -m: as a stream is ended
+		err = nil // -m ended a stream
 	}
 
 	return answer.StatusCode, string(text), err

@@ -18,16 +18,16 @@ import (
 	"ratchet/server"
 )
 
-// TestKillNineAmongConsumersAndBuyers lets many callers want the same actions and the
-// same few pieces of stock while `ratchet dev` is killed under them. Every action has
-// one winner, who gets its answer again; every piece has one order.
+// TestKillNineAmongConsumersAndBuyers lets many callers consume the same actions and reserve
+// the same few pieces of stock while `ratchet dev` is killed three times. Every action has one
+// winner, which gets the same answer again; every piece has one order.
 func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 	const (
-		things   = 30
-		wanting  = 5 // callers for each action
-		pieces   = 20
-		buyers   = 60
-		killings = 3
+		actionCount = 30
+		callersEach = 5
+		pieces      = 20
+		buyers      = 60
+		kills       = 3
 	)
 
 	bin, dir, listen := build(t), t.TempDir(), freePort(t)
@@ -44,11 +44,11 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	ids := make([]actions.ID, things)
+	ids := make([]actions.ID, actionCount)
 	for i := range ids {
 		spec := actions.Spec{ExpiresAt: time.Now().Add(time.Hour), Payload: json.RawMessage(fmt.Sprint(i))}
 		if i%2 == 0 {
-			spec.PIN, spec.MaxAttempts = "1234", wanting
+			spec.PIN, spec.MaxAttempts = "1234", callersEach
 		}
 
 		made, err := b.Actions.Create(t.Context(), spec)
@@ -57,14 +57,17 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		}
 		ids[i] = made.ID
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
+
 	var decided, sold atomic.Int32
 
-	results := make([]actions.Result, things*wanting)
+	results := make([]actions.Result, actionCount*callersEach)
 	request := func(i int) actions.Request {
-		return actions.Request{ID: ids[i/wanting], PIN: "1234", ConsumeID: fmt.Sprint("caller-", i)}
+		return actions.Request{ID: ids[i/callersEach], PIN: "1234", ConsumeID: fmt.Sprint("caller-", i)}
 	}
+
 	var group sync.WaitGroup
 	for i := range results {
 		group.Go(func() {
@@ -93,8 +96,9 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 		})
 	}
 
-	for n := range killings {
-		for int(decided.Load()) < n*(len(results)+buyers)/(killings+1) && ctx.Err() == nil {
+	// Kill when a part of the callers have their answers.
+	for n := range kills {
+		for int(decided.Load()) < n*(len(results)+buyers)/(kills+1) && ctx.Err() == nil {
 			pause(ctx, time.Millisecond)
 		}
 		running.kill(t)
@@ -103,7 +107,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 	group.Wait()
 
 	for i := range ids {
-		mine := results[i*wanting : (i+1)*wanting]
+		mine := results[i*callersEach : (i+1)*callersEach]
 		winner := slices.IndexFunc(mine, func(r actions.Result) bool { return r.Outcome == actions.Consumed })
 		for j, r := range mine {
 			if (r.Outcome == actions.Consumed) != (j == winner) || (j != winner && r.Outcome != actions.AlreadyUsed) {
@@ -111,7 +115,7 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 			}
 		}
 
-		again, err := b.Actions.Consume(t.Context(), request(i*wanting+max(0, winner)))
+		again, err := b.Actions.Consume(t.Context(), request(i*callersEach+max(0, winner)))
 		if winner < 0 || err != nil || again.Outcome != actions.Consumed || !again.ConsumedAt.Equal(mine[winner].ConsumedAt) || string(again.Payload) != fmt.Sprint(i) {
 			t.Errorf("action %d: won by %d, again %+v, %v", i, winner, again, err)
 		}
@@ -124,7 +128,8 @@ func TestKillNineAmongConsumersAndBuyers(t *testing.T) {
 	running.stop(t)
 }
 
-// untilDecided calls again, as the same caller, what had no answer.
+// untilDecided repeats the call, every 20 ms, until it returns no error. The caller stays the
+// same, so a repeat after a lost answer must get that answer.
 func untilDecided(ctx context.Context, t *testing.T, call func() error) {
 	for {
 		err := call()
@@ -140,6 +145,7 @@ func untilDecided(ctx context.Context, t *testing.T, call func() error) {
 	}
 }
 
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,5 +1,5 @@
-// Package crash kills real processes in the middle of the work and checks that
-// nothing is lost and nothing is doubled.
+// Package crash kills real `ratchet dev` processes with SIGKILL while clients work on them, and
+// checks that nothing is lost and nothing is done twice.
 package crash
 
 import (
@@ -24,7 +24,7 @@ import (
 	"ratchet/server"
 )
 
-// build builds the command once for the test.
+// build compiles the command and returns its path.
 func build(t *testing.T) string {
 	t.Helper()
 
@@ -52,7 +52,8 @@ func freePort(t *testing.T) string {
 // dev is a running `ratchet dev`.
 type dev struct{ cmd *exec.Cmd }
 
-// start starts `ratchet dev` and waits until it says that it serves.
+// start starts `ratchet dev` and waits until it prints its endpoint. Its settings make it fail
+// now and then by itself, and let a killed worker's effects be taken over after 3 seconds.
 func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
 	t.Helper()
 
@@ -60,8 +61,17 @@ func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{"dev", "--json", "--data", filepath.Join(dir, "data"), "--listen", listen,
-		"--notify", "dir:" + filepath.Join(dir, "notifications"), "--carrier-delay", "100ms", "--effect-lease", "3s", "--decline-percent", "5", "--timeout-percent", "3"}, settings...)
+
+	args := append([]string{
+		"dev", "--json",
+		"--data", filepath.Join(dir, "data"),
+		"--listen", listen,
+		"--notify", "dir:" + filepath.Join(dir, "notifications"),
+		"--carrier-delay", "100ms",
+		"--effect-lease", "3s",
+		"--decline-percent", "5",
+		"--timeout-percent", "3",
+	}, settings...)
 	cmd := exec.Command(bin, args...)
 	cmd.Stderr = log
 
@@ -89,12 +99,13 @@ func start(t *testing.T, bin, dir, listen string, settings ...string) *dev {
 	return &dev{cmd}
 }
 
+// read returns the end of a file, at most 4,000 bytes.
 func read(name string) string {
 	text, _ := os.ReadFile(name)
 	return string(text[max(0, len(text)-4000):])
 }
 
-// kill is kill -9.
+// kill sends SIGKILL and waits until the process has ended.
 func (d *dev) kill(t *testing.T) {
 	t.Helper()
 
@@ -104,7 +115,7 @@ func (d *dev) kill(t *testing.T) {
 	_ = d.cmd.Wait() // "signal: killed"
 }
 
-// stop asks the process to end, and it must do so in good order.
+// stop sends SIGTERM. The process must then drain and exit with status 0.
 func (d *dev) stop(t *testing.T) {
 	t.Helper()
 
@@ -117,11 +128,11 @@ func (d *dev) stop(t *testing.T) {
 	}
 }
 
-// TestKillNineInTheMiddleOfTheLoad drives orders into `ratchet dev`, kills it three
-// times when a quarter, a half and three quarters of the orders have been placed,
-// and recounts at the end.
+// TestKillNineInTheMiddleOfTheLoad places orders at a `ratchet dev` and kills it when a quarter,
+// a half and three quarters of them are placed. At the end it recounts every table.
 func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	const orders = 400
+
 	bin, dir, listen := build(t), t.TempDir(), freePort(t)
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -145,6 +156,7 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
+
 	driven := make(chan error, 1)
 	var sent scenario.Sent
 	go func() { driven <- plan.Drive(ctx, b, &sent, nil) }()

@@ -20,7 +20,7 @@ import (
 	"ratchet/server"
 )
 
-// until repeats fn until it succeeds or is refused for good.
+// until repeats fn until it succeeds or the ledger refuses it for good, every 20 ms.
 func until(ctx context.Context, fn func() error) error {
 	for {
 		err := fn()
@@ -36,8 +36,8 @@ func until(ctx context.Context, fn func() error) error {
 	}
 }
 
-// moneyShop opens the accounts of the tests below on a running `ratchet dev`.
-func moneyShop(t *testing.T, listen string) *server.Backend {
+// openAccounts connects to a running `ratchet dev` and opens the accounts of the tests below.
+func openAccounts(t *testing.T, listen string) *server.Backend {
 	t.Helper()
 
 	b, err := server.Connect(t.Context(), server.Config{
@@ -62,14 +62,15 @@ func moneyShop(t *testing.T, listen string) *server.Backend {
 	return b
 }
 
-// moneyIsRight proves the ledger and compares it with what the processor did.
-func moneyIsRight(t *testing.T, b *server.Backend) {
+// checkMoney verifies the ledger and reconciles the payments with the processor's own report.
+func checkMoney(t *testing.T, b *server.Backend) {
 	t.Helper()
 
 	proof, err := b.Ledger.Verify(t.Context(), func(f ledger.Finding) error { t.Errorf("%+v", f); return nil }, nil)
 	if err != nil || proof.Sums["EUR"] != 0 {
 		t.Errorf("%+v, %v", proof, err)
 	}
+
 	var file strings.Builder
 	file.WriteString("key,kind,amount,currency,state\n")
 
@@ -92,13 +93,14 @@ func moneyIsRight(t *testing.T, b *server.Backend) {
 	t.Logf("%+v; %+v", proof, totals)
 }
 
-// TestKillNineInTheMiddleOfTransfers kills the engine three times under transfers and
-// payments. What was acknowledged is there afterwards, and everything adds up.
+// TestKillNineInTheMiddleOfTransfers kills `ratchet dev` three times under transfers and
+// payments. Afterwards every acknowledged transfer is there, and all sums are right.
 func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 	const callers, each = 8, 30
+
 	bin, dir, listen := build(t), t.TempDir(), freePort(t)
 	running := start(t, bin, dir, listen)
-	b := moneyShop(t, listen)
+	b := openAccounts(t, listen)
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 
@@ -159,12 +161,13 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 
 	for quarter := int32(1); quarter <= 3; quarter++ {
 		for done.Load() < quarter*callers*each/4 && ctx.Err() == nil {
-			time.Sleep(2 * time.Millisecond)
+			pause(ctx, 2*time.Millisecond)
 		}
 		running.kill(t)
 		running = start(t, bin, dir, listen)
 	}
 	group.Wait()
+
 	acknowledged.Range(func(id, sequence any) bool {
 		posted, found, err := b.Ledger.Transfer(ctx, id.(string))
 		if err != nil || !found || posted.Postings[0].Sequence != sequence.(int64) {
@@ -180,18 +183,22 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 			t.Errorf("account %s: %+v, %v; want %d", id, a, err, want)
 		}
 	}
-	moneyIsRight(t, b)
+	checkMoney(t, b)
 	running.stop(t)
 }
 
-// TestKillNineInTheMiddleOfAPayment lets one process after the other take a step of a
-// payment, kills it at a random moment, and lets another one do it again.
+// TestKillNineInTheMiddleOfAPayment makes each step of a payment in a process of its own. Two
+// processes are killed at a random moment; a third one makes the step without being killed.
 func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 	const count = 25
+
 	bin, dir, listen := build(t), t.TempDir(), freePort(t)
 	running := start(t, bin, dir, listen)
-	b := moneyShop(t, listen)
-	took := 50 * time.Millisecond // what a whole command takes, as far as is known
+	b := openAccounts(t, listen)
+
+	// The kill comes at a random moment of a command's time, so the time is measured with
+	// every command that is not killed.
+	took := 50 * time.Millisecond
 
 	command := func(kill bool, args ...string) {
 		cmd := exec.CommandContext(t.Context(), bin, append(args, "--data", filepath.Join(dir, "data"), "--timeout-percent", "10")...)
@@ -204,7 +211,7 @@ func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 		}
 
 		if kill {
-			time.Sleep(rand.N(took))
+			pause(t.Context(), rand.N(took))
 			_ = cmd.Process.Kill()
 		}
 
@@ -217,6 +224,7 @@ func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 			}
 		}
 	}
+
 	killed := 0
 	for i := range count {
 		id := fmt.Sprint("p-", i)
@@ -241,6 +249,6 @@ func TestKillNineInTheMiddleOfAPayment(t *testing.T) {
 	if a, _, err := b.Ledger.Account(t.Context(), "shop"); err != nil || a.Balance != 60*count || a.Held != 0 {
 		t.Errorf("%+v, %v", a, err)
 	}
-	moneyIsRight(t, b)
+	checkMoney(t, b)
 	running.stop(t)
 }

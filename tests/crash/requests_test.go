@@ -18,11 +18,12 @@ import (
 	"ratchet/workflow"
 )
 
-// TestKillNineWhileRequestsComeByTheQueue fills the queue with every request twice,
-// through the socket of a `ratchet dev` that does not consume it, and then kills two times
-// one that does. Each request is applied once.
+// TestKillNineWhileRequestsComeByTheQueue sends every request twice to the queue of a `ratchet
+// dev` that does not consume it. Then it starts one that does, and kills that one twice. Each
+// request is applied once.
 func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	const orders, each = 50, 40
+
 	bin, dir, listen := build(t), t.TempDir(), freePort(t)
 	queue := []string{"--requests-queue", "requests.fifo"}
 	t.Cleanup(func() {
@@ -39,6 +40,7 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 
@@ -82,8 +84,8 @@ func TestKillNineWhileRequestsComeByTheQueue(t *testing.T) {
 	running.stop(t)
 }
 
-// sendTwice sends hold and release in turn to every order, under the ids 2 to each+1,
-// each as two messages.
+// sendTwice sends hold and release alternately to every order, with the transition ids 2 to
+// each+1, each request as two messages with different deduplication ids.
 func sendTwice(ctx context.Context, t *testing.T, b *server.Backend, ids []transitions.OrderID, each int) {
 	t.Helper()
 
@@ -120,7 +122,7 @@ func sendTwice(ctx context.Context, t *testing.T, b *server.Backend, ids []trans
 	}
 }
 
-// untilMoved waits until the order has made the transition.
+// untilMoved waits until the order's transition id is at least want.
 func untilMoved(ctx context.Context, t *testing.T, b *server.Backend, id transitions.OrderID, want transitions.TransitionID) {
 	t.Helper()
 	waitFor(ctx, t, func() bool {
@@ -133,7 +135,7 @@ func untilMoved(ctx context.Context, t *testing.T, b *server.Backend, id transit
 	})
 }
 
-// untilEmpty waits until the queue has no message.
+// untilEmpty waits until the queue has no message, visible or in flight.
 func untilEmpty(ctx context.Context, t *testing.T, b *server.Backend) {
 	t.Helper()
 
@@ -154,6 +156,7 @@ func untilEmpty(ctx context.Context, t *testing.T, b *server.Backend) {
 	})
 }
 
+// waitFor calls done every 5 ms until it returns true.
 func waitFor(ctx context.Context, t *testing.T, done func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

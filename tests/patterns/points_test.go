@@ -1,5 +1,5 @@
-// Package patterns_test holds those of the 52 points of docs/internals/points.md that
-// need several packages at once, and holds the list itself against the tests.
+// Package patterns_test has the tests for those of the 52 points of docs/internals/points.md
+// that need several packages, and compares the list itself with the tests of the module.
 package patterns_test
 
 import (
@@ -33,6 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// open returns an embedded backend with all its tables.
 func open(t *testing.T) *server.Backend {
 	t.Helper()
 
@@ -61,7 +62,7 @@ var order = transitions.NewOrder{
 
 type image = map[string]types.AttributeValue
 
-// item reads the order's item as the stream would show it.
+// item reads the order's item, as a stream record would contain it.
 func item(t *testing.T, b *server.Backend) image {
 	t.Helper()
 
@@ -89,7 +90,7 @@ func apply(t *testing.T, b *server.Backend, event workflow.Event, id transitions
 	}
 }
 
-// sink counts notifications.
+// sink keeps the keys of the notifications sent to it.
 type sink struct{ sent []string }
 
 func (s *sink) Send(_ context.Context, n notify.Notification) error {
@@ -97,7 +98,7 @@ func (s *sink) Send(_ context.Context, n notify.Notification) error {
 	return nil
 }
 
-// react hands records to all handlers, as the poller would.
+// react passes the records to all handlers, as the poller does.
 func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) {
 	t.Helper()
 
@@ -123,6 +124,7 @@ func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) 
 	}
 }
 
+// count returns how many items a table has.
 func count(t *testing.T, b *server.Backend, table string) int32 {
 	t.Helper()
 
@@ -155,6 +157,7 @@ func TestPoint43_DeletionsAndMarksTriggerNoWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	after := item(t, b)
 	react(t, b, s,
 		streams.Record{EventName: "MODIFY", Old: before, New: after},
@@ -180,14 +183,16 @@ func TestPoint44_RepeatedAndReorderedRecordsHaveOneEffectEach(t *testing.T) {
 	apply(t, b, workflow.Ship, 3)
 	shipped := item(t, b)
 	pay, ship := streams.Record{Old: created, New: paid}, streams.Record{Old: paid, New: shipped}
-	react(t, b, s, pay, pay, ship, pay, ship) // as after a crash, and after a shard split
+
+	// A worker that crashed before its checkpoint gets records again, also behind newer ones.
+	react(t, b, s, pay, pay, ship, pay, ship)
 
 	if len(s.sent) != 2 || s.sent[0] == s.sent[1] {
-		t.Errorf("told %v", s.sent)
+		t.Errorf("notifications sent: %v, want one for each of two transitions", s.sent)
 	}
 
-	if n := count(t, b, b.Tables.SandboxShipments); n != 2 { // the booking and its queued report
-		t.Errorf("%d items at the carrier: one booking has two", n)
+	if n := count(t, b, b.Tables.SandboxShipments); n != 2 {
+		t.Errorf("%d items at the carrier, want two: one booking and its queued report", n)
 	}
 }
 
@@ -227,7 +232,8 @@ func TestPoint47_AClaimsLeaseIsNoShorterThanItsTasksHeartbeat(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	lease, tasks := server.Config{}.WithDefaults().EffectLease, 0
+	lease := server.Config{}.WithDefaults().EffectLease
+	tasks := 0
 	for name, s := range machine.States {
 		if s.HeartbeatSeconds > 0 {
 			tasks++
@@ -243,8 +249,8 @@ func TestPoint47_AClaimsLeaseIsNoShorterThanItsTasksHeartbeat(t *testing.T) {
 	}
 }
 
-// TestTheListOfPointsNamesTestsThatExist holds docs/internals/points.md against the
-// tree: a row for each of the 52, and behind every name in it a test.
+// TestTheListOfPointsNamesTestsThatExist compares docs/internals/points.md with the module: the
+// page has a row for each of the 52 points, and every test named in it exists.
 func TestTheListOfPointsNamesTestsThatExist(t *testing.T) {
 	page, err := os.ReadFile("../../docs/internals/points.md")
 	if err != nil {
@@ -267,7 +273,7 @@ func TestTheListOfPointsNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// declared are the names of all tests of the module.
+// declared returns the names of all tests of the module.
 func declared(t *testing.T) map[string]bool {
 	t.Helper()
 	all, decl := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
