@@ -14,14 +14,14 @@ import (
 	"ratchet/api/auth"
 )
 
-// operation is one of the document's.
+// operation is an operation of the OpenAPI document.
 type operation struct {
 	id, method, path string
-	scope            auth.Scope // "" for everybody
+	scope            auth.Scope // "" for a public operation
 	body             bool
 }
 
-// operations reads the document.
+// operations returns the operations of the OpenAPI document, sorted by id.
 func operations(t *testing.T) []operation {
 	t.Helper()
 
@@ -58,11 +58,15 @@ func operations(t *testing.T) []operation {
 
 var parameter = regexp.MustCompile(`\{[^}]+\}`)
 
-// TestEachRouteAsksForItsScope: every operation of the document, with no credential, a
-// bad one, and one of every scope.
-func TestEachRouteAsksForItsScope(t *testing.T) {
+// Every operation is called without a credential, with invalid ones, and with one of each
+// scope.
+func TestEveryRouteRequiresItsScope(t *testing.T) {
 	w := newWorld(t, nil)
-	bearers := map[auth.Scope]string{auth.Read: w.key("acme", auth.Read), auth.Act: w.key("acme", auth.Act), auth.Admin: w.key("acme", auth.Admin)}
+	bearers := map[auth.Scope]string{
+		auth.Read:  w.key("acme", auth.Read),
+		auth.Act:   w.key("acme", auth.Act),
+		auth.Admin: w.key("acme", auth.Admin),
+	}
 	rank := map[auth.Scope]int{auth.Read: 1, auth.Act: 2, auth.Admin: 3}
 	for _, o := range operations(t) {
 		path := parameter.ReplaceAllString(o.path, "x")
@@ -73,11 +77,16 @@ func TestEachRouteAsksForItsScope(t *testing.T) {
 			continue
 		}
 
-		for name, headers := range map[string][]string{"none": nil, "a bad one": {"Authorization", "Bearer rk_x"}, "another scheme": {"Authorization", "Basic YTpi"},
-			"an empty one": {"Authorization", ""}, "a word": {"Authorization", bearers[auth.Admin][7:]}} {
+		for name, headers := range map[string][]string{
+			"no credential":         nil,
+			"an invalid key":        {"Authorization", "Bearer rk_x"},
+			"another scheme":        {"Authorization", "Basic YTpi"},
+			"an empty header":       {"Authorization", ""},
+			"a key without Bearer ": {"Authorization", bearers[auth.Admin][7:]},
+		} {
 			a := w.ask(o.method, path, "{}", headers...)
 			if a.StatusCode != http.StatusUnauthorized || a.code() != "unauthenticated" || a.Header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%s with credential %s: %d %s", o.id, name, a.StatusCode, a.text)
+				t.Errorf("%s with %s: %d %s", o.id, name, a.StatusCode, a.text)
 			}
 		}
 
@@ -90,18 +99,17 @@ func TestEachRouteAsksForItsScope(t *testing.T) {
 	}
 }
 
-// TestReadingIsNeverMoreThanReading: what a GET does needs no more than read, unless it
-// is an operator's view, and what is no GET needs more.
-func TestReadingIsNeverMoreThanReading(t *testing.T) {
+// A GET needs scope read, or admin if it shows what operators see. Any other method needs
+// more than read.
+func TestOnlyReadingNeedsNoMoreThanScopeRead(t *testing.T) {
 	for _, o := range operations(t) {
 		if reads := o.method == http.MethodGet; !reads && o.scope == auth.Read || reads && o.scope == auth.Act {
-			t.Errorf("%s %s asks for %s", o.method, o.path, o.scope)
+			t.Errorf("%s %s requires %s", o.method, o.path, o.scope)
 		}
 	}
 }
 
-// TestNobodyServesOthersUnasked is the start matrix: address x authentication.
-func TestNobodyServesOthersUnasked(t *testing.T) {
+func TestOnlyLoopbackIsServedWithoutAuthentication(t *testing.T) {
 	loopback := []string{"127.0.0.1:0", "127.9.9.9:1", "[::1]:8701", "localhost:8701"}
 	others := []string{":8701", "0.0.0.0:8701", "[::]:8701", "192.0.2.1:8701", "example.com:80", "[fe80::1]:80", "127.0.0.1.example.com:80"}
 
@@ -115,7 +123,7 @@ func TestNobodyServesOthersUnasked(t *testing.T) {
 
 	for _, address := range others {
 		if err := api.CheckListen(address, true); err == nil {
-			t.Errorf("%s without authentication is taken", address)
+			t.Errorf("%s without authentication was accepted", address)
 		}
 
 		if err := api.CheckListen(address, false); err != nil {
@@ -125,37 +133,51 @@ func TestNobodyServesOthersUnasked(t *testing.T) {
 
 	for _, address := range []string{"", "127.0.0.1", "8701"} {
 		if api.CheckListen(address, false) == nil {
-			t.Errorf("%q is taken", address)
+			t.Errorf("%q was accepted", address)
 		}
 	}
 }
 
-func TestAServiceKnowsWhoMayComeIn(t *testing.T) {
+func TestAnInvalidConfigIsRefused(t *testing.T) {
 	good := newWorld(t, nil).cfg
 	for name, change := range map[string]func(*api.Config){
-		"nobody is asked and dev is not meant": func(c *api.Config) { c.Auth = nil },
-		"dev with authentication":              func(c *api.Config) { c.Dev = true },
-		"no secret":                            func(c *api.Config) { c.Secret = nil },
-		"no orders":                            func(c *api.Config) { c.Orders = nil },
-		"a negative bound":                     func(c *api.Config) { c.InFlight = -1 },
+		"neither authentication nor dev": func(c *api.Config) { c.Auth = nil },
+		"dev with authentication":        func(c *api.Config) { c.Dev = true },
+		"no secret":                      func(c *api.Config) { c.Secret = nil },
+		"no orders":                      func(c *api.Config) { c.Orders = nil },
+		"a short secret":                 func(c *api.Config) { c.Secret = c.Secret[:16] },
+		"a negative bound":               func(c *api.Config) { c.InFlight = -1 },
 	} {
 		cfg := good
 		change(&cfg)
 
 		if _, err := api.New(cfg); err == nil {
-			t.Errorf("%s: taken", name)
+			t.Errorf("%s: was accepted", name)
 		}
 	}
 }
 
-// TestAReboundNameReachesNoLoopbackAddress: a page whose name was bound to 127.0.0.1
-// sends that name as the host.
-func TestAReboundNameReachesNoLoopbackAddress(t *testing.T) {
+// A web page whose name resolves to 127.0.0.1 sends that name as the host.
+func TestDNSRebindingDoesNotReachALoopbackAddress(t *testing.T) {
 	open := newWorld(t, dev)
 	proxied := newWorld(t, func(c *api.Config) { c.Hosts = []string{"orders.example.com"} })
 	bearer := proxied.key("default", auth.Read)
-	hosts := map[string]bool{"localhost": true, "localhost:8701": true, "127.0.0.1:8701": true, "[::1]:8701": true, "[::1]": true, "LOCALHOST": true,
-		"evil.example": false, "evil.example:8701": false, "localhost.evil.example": false, "127.0.0.1.nip.io": false, "": false, "0.0.0.0:8701": false, "192.0.2.1": false}
+	hosts := map[string]bool{
+		"localhost":      true,
+		"localhost:8701": true,
+		"127.0.0.1:8701": true,
+		"[::1]:8701":     true,
+		"[::1]":          true,
+		"LOCALHOST":      true,
+
+		"evil.example":           false,
+		"evil.example:8701":      false,
+		"localhost.evil.example": false,
+		"127.0.0.1.nip.io":       false,
+		"":                       false,
+		"0.0.0.0:8701":           false,
+		"192.0.2.1":              false,
+	}
 	local := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8701}
 
 	send := func(w *world, host string) int {
@@ -177,12 +199,12 @@ func TestAReboundNameReachesNoLoopbackAddress(t *testing.T) {
 	}
 
 	if got := send(proxied, "orders.example.com"); got != http.StatusOK {
-		t.Errorf("a host that is allowed: %d", got)
+		t.Errorf("a configured host: %d", got)
 	}
 }
 
-// TestNoPageOfAnotherOriginChangesAnything: each mutating route x header sets.
-func TestNoPageOfAnotherOriginChangesAnything(t *testing.T) {
+// Every mutating route is called with the headers that browsers send.
+func TestRequestsFromOtherOriginsAreRefused(t *testing.T) {
 	w := newWorld(t, dev)
 	for _, o := range operations(t) {
 		if o.method == http.MethodGet || strings.HasPrefix(o.path, "/v1/callbacks") {
@@ -194,12 +216,12 @@ func TestNoPageOfAnotherOriginChangesAnything(t *testing.T) {
 			headers []string
 			refused bool
 		}{
-			"a program":                  {nil, false},
-			"a page of ours":             {[]string{"Sec-Fetch-Site", "same-origin"}, false},
-			"typed by the user":          {[]string{"Sec-Fetch-Site", "none"}, false},
-			"another site":               {[]string{"Sec-Fetch-Site", "cross-site"}, true},
-			"a sibling":                  {[]string{"Sec-Fetch-Site", "same-site"}, true},
-			"an old browser, other page": {[]string{"Origin", "https://evil.example"}, true},
+			"a program":                                        {nil, false},
+			"a page of the same origin":                        {[]string{"Sec-Fetch-Site", "same-origin"}, false},
+			"typed by the user":                                {[]string{"Sec-Fetch-Site", "none"}, false},
+			"a page of another site":                           {[]string{"Sec-Fetch-Site", "cross-site"}, true},
+			"a page of a sibling domain":                       {[]string{"Sec-Fetch-Site", "same-site"}, true},
+			"another page in a browser that sends only Origin": {[]string{"Origin", "https://evil.example"}, true},
 		} {
 			a := w.ask(o.method, path, "{}", c.headers...)
 			if (a.code() == "cross_origin") != c.refused {

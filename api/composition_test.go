@@ -8,9 +8,9 @@ import (
 	"ratchet/api/auth"
 )
 
-// TestStoredIDsAreTheirTenantsAlone: two pairs of tenant and id never make one stored
-// id, nobody else's tenant owns it, and its own gets the id back.
-func TestStoredIDsAreTheirTenantsAlone(t *testing.T) {
+// Two different pairs of tenant and id never have the same stored id, no other tenant owns
+// it, and its own tenant gets the id back.
+func TestStoredIDsOfTenantsNeverCollide(t *testing.T) {
 	names := rapid.OneOf(rapid.Just(string(auth.DefaultTenant)), rapid.StringMatching(`[a-z][a-z0-9-]{0,19}`))
 	ids := rapid.StringMatching(`[A-Za-z0-9_.-]{1,20}`)
 	rapid.Check(t, func(t *rapid.T) {
@@ -26,7 +26,7 @@ func TestStoredIDsAreTheirTenantsAlone(t *testing.T) {
 		}
 
 		if _, own := other.ownID(stored); own || other.storedID(otherID) == stored {
-			t.Fatalf("%s of %s is %s's, too", stored, one, other)
+			t.Fatalf("stored id %s of tenant %s also belongs to tenant %s", stored, one, other)
 		}
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"ratchet/api/internal/input"
 )
 
-// FuzzBodies: what passes is one JSON value that the strict reader takes, without null
-// outside of the free member, and no deeper than 64.
+// FuzzBodies checks that a body that passes checkJSON is one JSON value that the strict
+// decoder accepts, without null outside of the member that may be any JSON.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{`{}`, `{"a":1,"a":2}`, `{"a":null}`, `{"free":[null]}`, "[1] 2", `{"a":"\ud800"}`, strings.Repeat("[", 70) + strings.Repeat("]", 70), "\xff", ""} {
 		f.Add([]byte(seed))
@@ -24,7 +24,7 @@ func FuzzBodies(f *testing.F) {
 
 		var v any
 		if err := json.Unmarshal(body, &v); err != nil && len(strings.TrimSpace(string(body))) > 0 && !strings.Contains(err.Error(), "out of range") {
-			t.Fatalf("%q passes, but: %v", body, err)
+			t.Fatalf("%q passes, but does not decode: %v", body, err)
 		}
 
 		if value := jsontext.Value(body); value.Kind() == '{' {
@@ -40,7 +40,7 @@ func FuzzBodies(f *testing.F) {
 	})
 }
 
-// FuzzIntegers: what is read is exactly what is written.
+// FuzzIntegers checks that an integer is read exactly as it is written.
 func FuzzIntegers(f *testing.F) {
 	for _, seed := range []string{"1", "-0", "1.0", "1e3", "1.5", "9223372036854775807", "9007199254740993.0", "1e-999999999", "0e999999999", "12345678901234567890123456789012345678901"} {
 		f.Add(seed)
@@ -69,7 +69,7 @@ func FuzzIntegers(f *testing.F) {
 	})
 }
 
-// FuzzCursors: nobody makes one up.
+// FuzzCursors checks that no cursor can be made up.
 func FuzzCursors(f *testing.F) {
 	s, err := newCursorSealer(make([]byte, 32))
 	if err != nil {
@@ -84,7 +84,7 @@ func FuzzCursors(f *testing.F) {
 	})
 }
 
-// FuzzTags: a tag that is understood is spelled as we spell it.
+// FuzzTags checks that only ETags in the form of this API are read.
 func FuzzTags(f *testing.F) {
 	f.Add(`"t1.c0"`)
 	f.Add(`W/"t1.c0"`)

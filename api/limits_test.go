@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,27 +19,26 @@ import (
 	"ratchet/embedded/embeddedtest"
 )
 
-func TestACallerThatAsksTooOftenWaits(t *testing.T) {
-	c := &embeddedtest.Clock{}
-
-	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, c.Now })
+func TestEachCallerHasARateLimit(t *testing.T) {
+	clock := &embeddedtest.Clock{}
+	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, clock.Now })
 	one, other := w.key("acme", auth.Read), w.key("acme", auth.Read)
 	for range 3 {
 		w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
 	}
 
 	if a := w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited"); a.Header.Get("Retry-After") != "1" {
-		t.Errorf("%v", a.Header)
+		t.Errorf("Retry-After %q, want 1", a.Header.Get("Retry-After"))
 	}
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", other), http.StatusOK, "")
-	c.Advance(500 * time.Millisecond)
+	clock.Advance(500 * time.Millisecond)
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusTooManyRequests, "rate_limited")
 }
 
-func TestGuessingCredentialsGetsSlow(t *testing.T) {
-	c := &embeddedtest.Clock{}
-	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, c.Now })
+func TestInvalidCredentialsAreRateLimitedByAddress(t *testing.T) {
+	clock := &embeddedtest.Clock{}
+	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Now = 100, clock.Now })
 	good, fresh := w.key("acme", auth.Read), w.key("acme", auth.Read)
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "")
 
@@ -48,42 +48,42 @@ func TestGuessingCredentialsGetsSlow(t *testing.T) {
 	}
 
 	if codes["unauthenticated"] != 20 || codes["rate_limited"] != 80 {
-		t.Errorf("%v", codes)
+		t.Errorf("answers by code: %v", codes)
 	}
-	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // behind the same proxy, perhaps
+	w.want(w.ask("GET", "/v1/orders", "", "Authorization", good), http.StatusOK, "") // was valid before, and may share the address with the attacker
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusTooManyRequests, "rate_limited")
-	c.Advance(time.Second)
+	clock.Advance(time.Second)
 	w.want(w.ask("GET", "/v1/orders", "", "Authorization", fresh), http.StatusOK, "")
 }
 
-// counted counts what is looked up.
-type counted struct {
+// countingAuthenticator counts the credentials that are looked up.
+type countingAuthenticator struct {
 	auth.Authenticator
 	n atomic.Int64
 }
 
-func (c *counted) Authenticate(ctx context.Context, token string) (auth.Principal, error) {
+func (c *countingAuthenticator) Authenticate(ctx context.Context, token string) (auth.Principal, error) {
 	c.n.Add(1)
 	return c.Authenticator.Authenticate(ctx, token)
 }
 
-// TestGuessesAreNotLookedUp: beyond the limit of an address a bad credential costs no
-// read; and a revoked one is not known for ever.
-func TestGuessesAreNotLookedUp(t *testing.T) {
-	c, lookups := &embeddedtest.Clock{}, &counted{}
+// Beyond the limit of its address, an invalid credential costs no read. A revoked credential
+// loses its exemption from that limit.
+func TestCredentialsBeyondTheLimitAreNotLookedUp(t *testing.T) {
+	clock, lookups := &embeddedtest.Clock{}, &countingAuthenticator{}
 
 	w := newWorld(t, func(cfg *api.Config) {
 		lookups.Authenticator = cfg.Auth
-		cfg.Auth, cfg.Rate, cfg.Now = lookups, 100, c.Now
+		cfg.Auth, cfg.Rate, cfg.Now = lookups, 100, clock.Now
 	})
 	for i := range 1000 {
 		w.ask("GET", "/v1/orders", "", "Authorization", fmt.Sprintf("Bearer rk_aaaaaaaaaaaaaaaa_%043d", i))
 	}
 
 	if n := lookups.n.Load(); n != 20 {
-		t.Errorf("%d credentials were looked up", n)
+		t.Errorf("%d credentials were looked up, want 20", n)
 	}
-	c.Advance(time.Minute)
+	clock.Advance(time.Minute)
 
 	key, token, err := w.keys.Create(t.Context(), auth.NewKey{Name: "test", Tenant: "acme", Scope: auth.Read})
 	if err != nil {
@@ -100,17 +100,17 @@ func TestGuessesAreNotLookedUp(t *testing.T) {
 	}
 
 	if n := lookups.n.Load(); n != 20 {
-		t.Errorf("a revoked key was looked up %d times", n)
+		t.Errorf("a revoked key was looked up %d times, want 20", n)
 	}
 }
 
-// TestOnlyTheTwoProbesPassTheGate: no id is a way around it.
-func TestOnlyTheTwoProbesPassTheGate(t *testing.T) {
-	entered, leave := make(chan struct{}, 1), make(chan struct{})
+// An id that looks like the path of a probe does not bypass the limit.
+func TestOnlyTheProbesBypassTheLoadShedder(t *testing.T) {
+	entered, proceed := make(chan struct{}, 1), make(chan struct{})
 	w := newWorld(t, func(cfg *api.Config) {
 		dev(cfg)
 		cfg.InFlight, cfg.Queue = 1, 0
-		cfg.Start = slowStart(entered, leave)
+		cfg.Start = blockingStart(entered, proceed)
 	})
 	var group sync.WaitGroup
 	group.Go(func() { w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
@@ -121,39 +121,38 @@ func TestOnlyTheTwoProbesPassTheGate(t *testing.T) {
 	}
 	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
 	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
-	close(leave)
+	close(proceed)
 	group.Wait()
 }
 
-// TestTooMuchAtOnceIsTurnedAwayBeforeAnyWork holds the only place and the only seat in
-// the queue.
-func TestTooMuchAtOnceIsTurnedAwayBeforeAnyWork(t *testing.T) {
-	entered, leave := make(chan struct{}, 10), make(chan struct{})
+// One request occupies the only slot and one the only place in the queue.
+func TestRequestsBeyondTheQueueAreShed(t *testing.T) {
+	entered, proceed := make(chan struct{}, 10), make(chan struct{})
 	w := newWorld(t, func(cfg *api.Config) {
 		dev(cfg)
 		cfg.InFlight, cfg.Queue = 1, 1
-		cfg.Start = slowStart(entered, leave)
+		cfg.Start = blockingStart(entered, proceed)
 	})
 	var group sync.WaitGroup
 	group.Go(func() { w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "") })
-	<-entered // it has the place
+	<-entered // the request has the slot
 
 	shed := make(chan answer, 20)
 	for range 20 {
 		group.Go(func() { shed <- w.ask("PUT", "/v1/orders/o-2", mugs) })
 	}
 
-	for range 19 { // one of them waits; it may be turned away only after a second
+	for range 19 { // one of them waits, and may be refused only after a second
 		if a := <-shed; a.StatusCode != http.StatusServiceUnavailable || a.code() != "overloaded" || a.Header.Get("Retry-After") == "" {
 			t.Errorf("%d %s", a.StatusCode, a.text)
 		}
 	}
 	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
-	close(leave)
+	close(proceed)
 	group.Wait()
 }
 
-// onWire serves the API on a connection, as in production.
+// onWire serves the API on a TCP address, which it returns.
 func onWire(t *testing.T, w *world) string {
 	t.Helper()
 	server := api.Server(w.handler)
@@ -169,7 +168,7 @@ func onWire(t *testing.T, w *world) string {
 	return listener.Addr().String()
 }
 
-// raw sends bytes on a connection of its own and returns what came back.
+// raw sends the bytes on a new connection and returns the answer.
 func raw(t *testing.T, address, text string) string {
 	t.Helper()
 
@@ -187,14 +186,14 @@ func raw(t *testing.T, address, text string) string {
 		_ = half.CloseWrite()
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	out, _ := io.ReadAll(conn) // an end by force is an answer, too
+	out, _ := io.ReadAll(conn) // a connection that is reset is an answer, too
 
 	return string(out)
 }
 
-// TestRequestsThatTwoServersCouldReadInTwoWaysAreRefused is request smuggling: no
-// answer is a success, and nothing is placed.
-func TestRequestsThatTwoServersCouldReadInTwoWaysAreRefused(t *testing.T) {
+// Two servers could read each of these requests differently. None succeeds, and no order is
+// created.
+func TestRequestSmugglingIsRefused(t *testing.T) {
 	w := newWorld(t, dev)
 
 	address := onWire(t, w)
@@ -226,7 +225,7 @@ func TestRequestsThatTwoServersCouldReadInTwoWaysAreRefused(t *testing.T) {
 	w.want(w.ask("GET", "/v1/orders/smuggled", ""), http.StatusNotFound, "order_not_found")
 }
 
-func TestABodyIsBoundedHoweverItComes(t *testing.T) {
+func TestTheSizeOfABodyIsBounded(t *testing.T) {
 	w := newWorld(t, dev)
 	address := onWire(t, w)
 	put := "PUT /v1/orders/big HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -257,13 +256,13 @@ func TestABodyIsBoundedHoweverItComes(t *testing.T) {
 	}
 }
 
-// TestASlowClientIsCutOff: headers have 5 s, the whole request 15 s; here less, so that
-// the test is short. The production bounds are compared with what they must be.
-func TestASlowClientIsCutOff(t *testing.T) {
+// The real limits are 5 s for the headers and 15 s for the whole request. The test checks
+// their values and then uses shorter ones.
+func TestASlowClientIsDisconnected(t *testing.T) {
 	w := newWorld(t, dev)
 	server := api.Server(w.handler)
 	if server.ReadHeaderTimeout != 5*time.Second || server.ReadTimeout != 15*time.Second || server.IdleTimeout != time.Minute || server.MaxHeaderBytes != 16<<10 || server.WriteTimeout == 0 {
-		t.Errorf("the bounds of the server: %+v", server)
+		t.Errorf("the limits of the server: %+v", server)
 	}
 	server.ReadHeaderTimeout, server.ReadTimeout = 50*time.Millisecond, 100*time.Millisecond
 
@@ -287,7 +286,7 @@ func TestASlowClientIsCutOff(t *testing.T) {
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 
-		out, err := io.ReadAll(conn) // ends when the server has had enough
+		out, err := io.ReadAll(conn) // ends when the server closes the connection
 		if err != nil {
 			t.Errorf("the server keeps waiting: %v", err)
 		}
@@ -303,9 +302,13 @@ func TestASlowClientIsCutOff(t *testing.T) {
 	}
 }
 
-func TestAMethodThatARouteDoesNotHave(t *testing.T) {
+func TestUnknownMethodsAndPathsAreRefused(t *testing.T) {
 	w := newWorld(t, dev)
-	for path, allow := range map[string]string{"/v1/orders": "GET, HEAD, POST", "/v1/orders/o-1": "GET, HEAD, PUT", "/v1/orders/o-1/items": "POST"} {
+	for path, allow := range map[string]string{
+		"/v1/orders":           "GET, HEAD, POST",
+		"/v1/orders/o-1":       "GET, HEAD, PUT",
+		"/v1/orders/o-1/items": "POST",
+	} {
 		for _, method := range []string{"PATCH", "TRACE", "OPTIONS", "PROPFIND"} {
 			if a := w.want(w.ask(method, path, ""), http.StatusMethodNotAllowed, "method_not_allowed"); a.Header.Get("Allow") != allow {
 				t.Errorf("%s %s: Allow %q", method, path, a.Header.Get("Allow"))
@@ -318,9 +321,9 @@ func TestAMethodThatARouteDoesNotHave(t *testing.T) {
 	}
 }
 
-func TestAStoppingServerSaysSo(t *testing.T) {
+func TestAServerThatIsNotReadyAnswers503(t *testing.T) {
 	stopping := make(chan struct{})
-	broken := fmt.Errorf("no answer")
+	broken := errors.New("no answer")
 	var ready error
 	w := newWorld(t, func(cfg *api.Config) {
 		dev(cfg)
@@ -331,7 +334,7 @@ func TestAStoppingServerSaysSo(t *testing.T) {
 
 	ready = broken
 	if a := w.want(w.ask("GET", "/readyz", ""), http.StatusServiceUnavailable, "not_ready"); strings.Contains(a.text, broken.Error()) {
-		t.Errorf("%s", a.text)
+		t.Errorf("the answer contains the cause: %s", a.text)
 	}
 	ready = nil
 	close(stopping)
@@ -339,25 +342,23 @@ func TestAStoppingServerSaysSo(t *testing.T) {
 	w.want(w.ask("GET", "/healthz", ""), http.StatusOK, "")
 }
 
-// TestAPanicIsAnsweredAndHidden: the handler of a start that panics.
-func TestAPanicIsAnsweredAndHidden(t *testing.T) {
+func TestAPanicIsAnsweredWithoutItsCause(t *testing.T) {
 	w := newWorld(t, func(cfg *api.Config) {
 		dev(cfg)
 		cfg.Start = panicStart
 	})
 	a := w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusInternalServerError, "internal")
 	if strings.Contains(a.text, "secret-cause") || !strings.Contains(w.log.String(), "secret-cause") {
-		t.Errorf("%s", a.text)
+		t.Errorf("the cause must be in the log and not in the answer: %s", a.text)
 	}
 
 	if !strings.Contains(w.log.String(), `"outcome":"panic"`) {
-		t.Error("the audit log has no line of it")
+		t.Error("the audit log has no line for the request")
 	}
 }
 
-// TestTheStreamOfEvents is in watch_test.go; here only that a client that reads nothing
-// does not hold its place in the gate.
-func TestAWatcherHoldsNoPlace(t *testing.T) {
+// An open stream does not occupy a slot of the load shedder.
+func TestAnEventStreamDoesNotCountAsInFlight(t *testing.T) {
 	w := newWorld(t, func(cfg *api.Config) { dev(cfg); cfg.InFlight, cfg.Queue = 1, 0 })
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 	ctx, stop := context.WithCancel(t.Context())
@@ -365,7 +366,10 @@ func TestAWatcherHoldsNoPlace(t *testing.T) {
 	var group sync.WaitGroup
 	group.Go(func() {
 		r := httptest.NewRequest(http.MethodGet, "http://localhost/v1/orders/o-1/events", nil).WithContext(ctx)
-		w.handler.ServeHTTP(&notifying{ResponseRecorder: httptest.NewRecorder(), wrote: sync.OnceFunc(func() { close(started) })}, r)
+		w.handler.ServeHTTP(&notifyingRecorder{
+			ResponseRecorder: httptest.NewRecorder(),
+			wrote:            sync.OnceFunc(func() { close(started) }),
+		}, r)
 	})
 	<-started
 	w.want(w.ask("GET", "/v1/orders/o-1", ""), http.StatusOK, "")
@@ -373,13 +377,13 @@ func TestAWatcherHoldsNoPlace(t *testing.T) {
 	group.Wait()
 }
 
-// notifying tells of the first bytes.
-type notifying struct {
+// notifyingRecorder calls wrote after each write.
+type notifyingRecorder struct {
 	*httptest.ResponseRecorder
 	wrote func()
 }
 
-func (n *notifying) Write(b []byte) (int, error) {
+func (n *notifyingRecorder) Write(b []byte) (int, error) {
 	defer n.wrote()
 	return n.ResponseRecorder.Write(b)
 }

@@ -5,14 +5,16 @@ import (
 	"testing"
 )
 
+// open opens an account in EUR.
 func (w *world) open(account, more string) {
 	w.t.Helper()
 	w.want(w.ask("PUT", "/v1/accounts/"+account, `{"currency":"EUR"`+more+`}`), http.StatusCreated, "")
 }
 
+// legs returns the body of a transfer in EUR.
 func legs(more string) string { return `{"currency":"EUR","legs":[` + more + `]}` }
 
-func TestATransferIsMadeOnce(t *testing.T) {
+func TestATransferIsPostedOnce(t *testing.T) {
 	w := newWorld(t, dev)
 	w.open("bank", `,"overdraft":true,"side":"debit"`)
 	w.open("alice", "")
@@ -41,7 +43,7 @@ func TestATransferIsMadeOnce(t *testing.T) {
 	w.want(w.ask("GET", "/v1/accounts", ""), http.StatusOK, "")
 }
 
-func TestMoneyIsSetAsideAndTaken(t *testing.T) {
+func TestAHoldReservesMoneyForTransfers(t *testing.T) {
 	w := newWorld(t, dev)
 	w.open("bank", `,"overdraft":true`)
 	w.open("alice", "")
@@ -63,7 +65,7 @@ func TestMoneyIsSetAsideAndTaken(t *testing.T) {
 	w.want(w.ask("GET", "/v1/accounts/alice/holds/h-9", ""), http.StatusNotFound, "hold_not_found")
 }
 
-func TestStockIsSetAside(t *testing.T) {
+func TestStockIsReservedCommittedAndReleased(t *testing.T) {
 	w := newWorld(t, dev)
 	w.want(w.ask("PUT", "/v1/inventory/mug", `{"available":5}`), http.StatusOK, "")
 	lines := `{"lines":[{"sku":"mug","quantity":3}]}`

@@ -9,6 +9,7 @@ import (
 	"time"
 )
 
+// later returns the time in one hour.
 func later() string { return time.Now().Add(time.Hour).UTC().Format(time.RFC3339) }
 
 func TestAnActionIsUsedOnce(t *testing.T) {
@@ -16,7 +17,7 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 	body := `{"payload":{"user":"u-1","none":null},"expiresAt":"` + later() + `"}`
 	made := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusCreated, "")
 	if again := w.want(w.ask("POST", "/v1/actions", body, "Idempotency-Key", "make"), http.StatusOK, ""); again.field("id") != made.field("id") || again.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("a repeat made another action: %v %s", again.Header, again.text)
+		t.Errorf("the repeat did not return the first action: %v %s", again.Header, again.text)
 	}
 	coupon := `{"expiresAt":"` + later() + `"}`
 	w.want(w.ask("PUT", "/v1/actions/SPRING-26", coupon), http.StatusCreated, "")
@@ -27,7 +28,7 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 	w.want(w.ask("POST", "/v1/actions", strings.Replace(body, "u-1", "u-2", 1), "Idempotency-Key", "make"), http.StatusUnprocessableEntity, "idempotency_key_reused")
 
 	path := "/v1/actions/" + made.field("id")
-	for range 3 { // mail scanners open links
+	for range 3 { // reading, as mail scanners do with links, does not use the action
 		if a := w.want(w.ask("GET", path, ""), http.StatusOK, ""); a.field("state") != "active" || strings.Contains(a.text, "u-1") {
 			t.Errorf("%s", a.text)
 		}
@@ -55,13 +56,13 @@ func TestAnActionIsUsedOnce(t *testing.T) {
 
 	a := w.want(w.ask("POST", path+"/consume", "{}", "Idempotency-Key", winner), http.StatusOK, "")
 	if a.field("payload", "user") != "u-1" || a.Header.Get("Idempotent-Replayed") != "true" {
-		t.Errorf("the winner's repeat: %s", a.text)
+		t.Errorf("the repeat of the successful request: %s", a.text)
 	}
 	w.want(w.ask("POST", path+"/cancel", ""), http.StatusConflict, "already_used")
 	w.want(w.ask("GET", "/v1/actions/act_unknown", ""), http.StatusNotFound, "action_not_found")
 }
 
-func TestABatchOfCodesIsMadeInParts(t *testing.T) {
+func TestABatchOfActionsIsCreatedInParts(t *testing.T) {
 	w := newWorld(t, dev)
 	end := later()
 	type answered struct {
@@ -95,7 +96,7 @@ func TestABatchOfCodesIsMadeInParts(t *testing.T) {
 	w.want(w.ask("PUT", "/v1/action-batches/spring", `{"prefix":"SPRING","count":1,"payload":1,"expiresAt":"`+end+`"}`), http.StatusConflict, "conflict")
 }
 
-func TestPINsHoldsAndCancellation(t *testing.T) {
+func TestPINsHoldsAndCancellationOfActions(t *testing.T) {
 	w := newWorld(t, dev)
 	path := "/v1/actions/" + w.want(w.ask("POST", "/v1/actions", `{"pin":"4711","maxAttempts":2,"expiresAt":"`+later()+`"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
 	use := func(verb, key, body string) answer { return w.ask("POST", path+"/"+verb, body, "Idempotency-Key", key) }
@@ -154,9 +155,9 @@ func TestAClaimIsHeldByItsTicket(t *testing.T) {
 	w.want(w.ask("POST", "/v1/claims/r", "{}"), http.StatusCreated, "")
 }
 
-func TestAClaimWhoseAnswerWasLostIsHadByAskingAgain(t *testing.T) {
+func TestARepeatedClaimRequestGetsItsTicketAgain(t *testing.T) {
 	w := newWorld(t, dev)
-	w.want(w.ask("POST", "/v1/claims/refund-0", "{}", "Idempotency-Key", ""), http.StatusBadRequest, "idempotency_key_missing") // not: no key
+	w.want(w.ask("POST", "/v1/claims/refund-0", "{}", "Idempotency-Key", ""), http.StatusBadRequest, "idempotency_key_missing") // an empty key is not the same as none
 	w.want(w.ask("GET", "/v1/claims/refund-0", ""), http.StatusNotFound, "claim_not_found")
 	claim := func(request, payload string) answer {
 		return w.ask("POST", "/v1/claims/refund-8", `{"payload":`+payload+`,"leaseSeconds":60}`, "Idempotency-Key", request)
@@ -176,12 +177,12 @@ func TestAClaimWhoseAnswerWasLostIsHadByAskingAgain(t *testing.T) {
 	}
 }
 
-func TestATicketIsNotForgedIntoALongerLease(t *testing.T) {
+func TestAForgedTicketDoesNotExtendTheLease(t *testing.T) {
 	w := newWorld(t, dev)
 	ticket := w.want(w.ask("POST", "/v1/claims/k", `{"leaseSeconds":60}`), http.StatusCreated, "").field("ticket")
 	forged := strings.Replace(ticket, "-60000-", "-999999999999-", 1)
 	if forged == ticket {
-		t.Fatal("the ticket does not say its lease")
+		t.Fatal("the ticket does not contain its lease")
 	}
 	w.want(w.ask("POST", "/v1/claims/k/extend", `{"ticket":"`+forged+`"}`), http.StatusOK, "")
 
@@ -191,15 +192,15 @@ func TestATicketIsNotForgedIntoALongerLease(t *testing.T) {
 	}
 }
 
-func TestAClaimOfACallerIsNoneOfOurEffects(t *testing.T) {
+func TestACallerCannotClaimTheKeyOfAnEffect(t *testing.T) {
 	w := newWorld(t, dev)
-	// An effect's key is orderId/transitionId/handler: no caller's key can be one.
+	// The key of an effect is orderId/transitionId/handler. A caller's key has no slash.
 	if a := w.ask("POST", "/v1/claims/o-1%2F2%2Fshipping", "{}"); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("%d %s", a.StatusCode, a.text)
 	}
 }
 
-func TestALockIsTakenForEver(t *testing.T) {
+func TestALockIsPermanent(t *testing.T) {
 	w := newWorld(t, dev)
 	take := func(holder string) answer { return w.ask("PUT", "/v1/locks/pay-1", `{"holder":"`+holder+`"}`) }
 	w.want(take("a"), http.StatusCreated, "")

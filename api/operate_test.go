@@ -19,31 +19,40 @@ import (
 	"ratchet/transitions"
 )
 
-// fragile is a handler that fails until it is mended.
-type fragile struct{ mended bool }
+// failingHandler is a handler that fails until it is repaired.
+type failingHandler struct{ repaired bool }
 
-func (f *fragile) handle(context.Context, streams.Record) error {
-	if f.mended {
+func (f *failingHandler) handle(context.Context, streams.Record) error {
+	if f.repaired {
 		return nil
 	}
 	return streams.Permanent(errors.New("the far side refuses"))
 }
 
-// letters runs a poller until its handler has given up on the orders' placings.
-func (w *world) letters(handler streams.Handler, want int) {
+// createDeadLetters runs a poller until the handler has failed for the given number of
+// records.
+func (w *world) createDeadLetters(handler streams.Handler, want int) {
 	w.t.Helper()
 	embeddedtest.Create(w.t, w.db, streams.LeaseTableInput("leases"))
 	done := make(chan struct{}, 100)
-	give := handler
+	counted := handler
 	inner := handler.Handle
-	give.Handle = func(ctx context.Context, r streams.Record) error {
+	counted.Handle = func(ctx context.Context, r streams.Record) error {
 		err := inner(ctx, r)
 		done <- struct{}{}
 		return err
 	}
 
-	poller, err := streams.New(streams.Config{Streams: dynamodbstreams.NewFromConfig(w.engine.AWSConfig()), DynamoDB: w.db, TableName: "orders", LeaseTable: "leases",
-		DeadLetterTable: "letters", Owner: "test", Handlers: []streams.Handler{give}, Log: embeddedtest.Quiet()})
+	poller, err := streams.New(streams.Config{
+		Streams:         dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
+		DynamoDB:        w.db,
+		TableName:       "orders",
+		LeaseTable:      "leases",
+		DeadLetterTable: "letters",
+		Owner:           "test",
+		Handlers:        []streams.Handler{counted},
+		Log:             embeddedtest.Quiet(),
+	})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -61,14 +70,14 @@ func (w *world) letters(handler streams.Handler, want int) {
 	}
 }
 
-func TestADeadLetterIsListedToItsTenantAndRedriven(t *testing.T) {
-	f := &fragile{}
+func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
+	f := &failingHandler{}
 	handler := streams.Handler{Name: "notify", Handle: f.handle}
 	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
 	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
 	w.want(w.ask("PUT", "/v1/orders/o-2", mugs, "Authorization", other), http.StatusCreated, "")
-	w.letters(handler, 2)
+	w.createDeadLetters(handler, 2)
 
 	a := w.want(w.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, "")
 	var page struct {
@@ -82,7 +91,7 @@ func TestADeadLetterIsListedToItsTenantAndRedriven(t *testing.T) {
 	redrive := "/v1/dead-letters/notify/" + page.Letters[0].ID + "/redrive"
 	w.want(w.ask("POST", redrive, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusConflict, "redrive_failed")
-	f.mended = true
+	f.repaired = true
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusOK, "")
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
 
@@ -96,9 +105,14 @@ func TestADeadLetterIsListedToItsTenantAndRedriven(t *testing.T) {
 	}
 }
 
-func TestAWaitingTaskIsShownWithoutItsToken(t *testing.T) {
+func TestAParkedTaskIsShownWithoutItsToken(t *testing.T) {
 	w := newWorld(t, dev)
-	if err := w.cfg.Parked.Park(t.Context(), tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"}, time.Now().Add(time.Hour)); err != nil {
+	if err := w.cfg.Parked.Park(t.Context(), tasktoken.Task{
+		OrderID: "o-1",
+		Awaited: "SHIPPED",
+		Since:   2,
+		Token:   "the-token",
+	}, time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -106,15 +120,15 @@ func TestAWaitingTaskIsShownWithoutItsToken(t *testing.T) {
 		t.Errorf("%s", a.text)
 	}
 	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/DELIVERED", ""), http.StatusNotFound, "parked_task_not_found")
-	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", ""), http.StatusOK, "") // it has ended already: only forgotten
+	w.want(w.ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", ""), http.StatusOK, "") // the task has already ended: only its record is deleted
 
 	if a := w.want(w.ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, ""); a.field("tasks") != "[]" {
 		t.Errorf("%s", a.text)
 	}
 }
 
-// TestAnAuditLogThatCannotBeWrittenIsNoSecret: the next probe says so, until it can.
-func TestAnAuditLogThatCannotBeWrittenIsNoSecret(t *testing.T) {
+// The readiness probe fails until a line can be written again.
+func TestReadinessReportsABrokenAuditLog(t *testing.T) {
 	sink := &brokenSink{}
 	w := newWorld(t, func(c *api.Config) { dev(c); c.Audit = sink })
 	sink.err = errors.New("disk full")
@@ -125,8 +139,8 @@ func TestAnAuditLogThatCannotBeWrittenIsNoSecret(t *testing.T) {
 	w.want(w.ask("GET", "/readyz", ""), http.StatusOK, "")
 }
 
-// TestAnOrderIsStartedAgainWhenTheFirstTryDied: placing it worked, starting did not.
-func TestAnOrderIsStartedAgainWhenTheFirstTryDied(t *testing.T) {
+// The first request creates the order but fails to start its execution.
+func TestARepeatStartsTheExecutionAfterAFailedStart(t *testing.T) {
 	var started []transitions.OrderID
 	failing := true
 	w := newWorld(t, func(c *api.Config) {
@@ -147,6 +161,6 @@ func TestAnOrderIsStartedAgainWhenTheFirstTryDied(t *testing.T) {
 	w.want(w.ask("PUT", "/v1/orders/o-2", strings.TrimSuffix(mugs, "}")+`,"execution":"none"}`), http.StatusCreated, "")
 
 	if len(started) != 2 || started[1] != "o-1" {
-		t.Errorf("%v", started)
+		t.Errorf("started executions: %v", started)
 	}
 }

@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// paid opens the accounts and a payment that is authorized.
-func (w *world) paid(id string) {
+// authorize opens the accounts and authorizes a payment.
+func (w *world) authorize(id string) {
 	w.t.Helper()
 	w.open("processor", `,"overdraft":true,"side":"debit"`)
 	w.open("shop", "")
 	w.want(w.ask("PUT", "/v1/payments/"+id, `{"orderId":"o-1","payer":"processor","payee":"shop","amount":1000,"currency":"EUR"}`), http.StatusOK, "")
 }
 
-func TestAPaymentIsTakenAndGivenBackOnce(t *testing.T) {
+func TestCapturesAndRefundsAreIdempotent(t *testing.T) {
 	w := newWorld(t, dev)
-	w.paid("p-1")
+	w.authorize("p-1")
 
 	for range 2 {
 		a := w.want(w.ask("PUT", "/v1/payments/p-1/captures/c-1", `{"amount":600}`), http.StatusOK, "")
@@ -42,7 +42,7 @@ func TestAPaymentIsTakenAndGivenBackOnce(t *testing.T) {
 	}
 }
 
-func TestAPaymentsMoneyIsOutOfReachOfHoldsAndTransfers(t *testing.T) {
+func TestHoldsAndTransfersCannotUseThePaymentsMoney(t *testing.T) {
 	w := newWorld(t, dev)
 	w.open("processor", `,"overdraft":true,"side":"debit"`)
 	w.open("shop", "")
@@ -53,7 +53,7 @@ func TestAPaymentsMoneyIsOutOfReachOfHoldsAndTransfers(t *testing.T) {
 	w.want(w.ask("POST", "/v1/accounts/processor/holds/p-2%23payment/release", ""), http.StatusUnprocessableEntity, "invalid_request")
 	w.want(w.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"processor","amount":-1000,"hold":"p-2"},{"account":"shop","amount":1000}`)), http.StatusNotFound, "hold_not_found")
 	w.want(w.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"processor","amount":-1000,"hold":"p-2#payment"},{"account":"shop","amount":1000}`)), http.StatusUnprocessableEntity, "invalid_request")
-	w.want(w.ask("POST", "/v1/accounts/processor/holds/p-1/release", ""), http.StatusOK, "") // it is no payment's
+	w.want(w.ask("POST", "/v1/accounts/processor/holds/p-1/release", ""), http.StatusOK, "") // a hold of the caller's own
 
 	for _, id := range []string{"p-1", "p-2"} {
 		w.want(w.ask("PUT", "/v1/payments/"+id+"/captures/c-1", `{"amount":1000}`), http.StatusOK, "")
@@ -64,7 +64,7 @@ func TestAPaymentsMoneyIsOutOfReachOfHoldsAndTransfers(t *testing.T) {
 	}
 }
 
-func TestAPaymentThatCannotBeTakenIsRefusedAtOnce(t *testing.T) {
+func TestAnImpossiblePaymentIsRefusedBeforeItIsStored(t *testing.T) {
 	w := newWorld(t, dev)
 	w.open("processor", `,"overdraft":true,"side":"debit"`)
 	w.open("shop", "")
@@ -81,7 +81,7 @@ func TestAPaymentThatCannotBeTakenIsRefusedAtOnce(t *testing.T) {
 	w.want(w.callback("evt-1", `{"type":"payout.paid","data":"any"}`, nil), http.StatusOK, "")
 }
 
-// callback sends what the processor signed, changed by the test.
+// callback sends a callback that the processor signed. change may forge it afterwards.
 func (w *world) callback(id, body string, change func(h http.Header, body []byte) []byte) answer {
 	w.t.Helper()
 
@@ -103,16 +103,17 @@ func (w *world) callback(id, body string, change func(h http.Header, body []byte
 	return answer{rec.Result(), rec.Body.String()}
 }
 
+// succeeded returns the body of a callback about a successful step.
 func succeeded(key string, amount int) string {
 	return fmt.Sprintf(`{"type":"payment.succeeded","timestamp":"2026-11-21T12:00:00Z","data":{"key":%q,"amount":%d,"currency":"EUR"}}`, key, amount)
 }
 
-func TestACallbackCountsOnceAndIsNotBelieved(t *testing.T) {
+func TestACallbackIsHandledOnceAndNotTrusted(t *testing.T) {
 	w := newWorld(t, dev)
-	w.paid("p-1")
+	w.authorize("p-1")
 
 	for _, c := range []struct{ id, body, effect string }{
-		{"evt-1", succeeded("p-1/authorize", 1000), "none"}, // it was known
+		{"evt-1", succeeded("p-1/authorize", 1000), "none"}, // the outcome was known
 		{"evt-1", succeeded("p-1/authorize", 1000), "repeated"},
 		{"evt-2", succeeded("p-1/authorize", 9999), "parked"},
 		{"evt-3", succeeded("p-1/c-9", 5), "parked"},
@@ -132,7 +133,7 @@ func TestACallbackCountsOnceAndIsNotBelieved(t *testing.T) {
 	}
 }
 
-// TestAForgedCallbackIsRefused changes each byte of the body and of the signature.
+// The test changes each byte of the body, and bytes of each header of the signature.
 func TestAForgedCallbackIsRefused(t *testing.T) {
 	w := newWorld(t, nil)
 	body := succeeded("p-1/authorize", 1000)

@@ -2,5 +2,5 @@
 
 package api_test
 
-// crowd is smaller under the race detector, which takes ten times as long.
+// crowd is smaller under the race detector, which is about ten times as slow.
 const crowd = 1_000

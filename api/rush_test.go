@@ -36,8 +36,8 @@ func (w *world) rush(n int, request func(i int) answer) map[string]int {
 	return counts
 }
 
-// TestTenThousandBuyersGetOneItem: one reservation is made, nobody else's.
-func TestTenThousandBuyersGetOneItem(t *testing.T) {
+// One buyer reserves the last piece. All others are refused.
+func TestTenThousandBuyersReserveOnePiece(t *testing.T) {
 	const buyers = crowd
 	w := newWorld(t, func(c *api.Config) { dev(c); c.Queue = buyers })
 	w.want(w.ask("PUT", "/v1/inventory/last-one", `{"available":1}`), http.StatusOK, "")
@@ -46,7 +46,7 @@ func TestTenThousandBuyersGetOneItem(t *testing.T) {
 		return w.ask("PUT", fmt.Sprintf("/v1/reservations/buyer-%d", i), `{"lines":[{"sku":"last-one","quantity":1}]}`)
 	})
 	if counts["200"] != 1 || counts["out_of_stock"]+counts["200"]+counts["contended"]+counts["unavailable"] != buyers {
-		t.Errorf("%v", counts)
+		t.Errorf("answers by code: %v", counts)
 	}
 
 	a := w.want(w.ask("GET", "/v1/inventory/last-one", ""), http.StatusOK, "")
@@ -55,9 +55,8 @@ func TestTenThousandBuyersGetOneItem(t *testing.T) {
 	}
 }
 
-// TestTenThousandGuessesOfAPINAreNoMoreThanFive: five are compared, the rest meet a
-// lock; the right PIN comes too late.
-func TestTenThousandGuessesOfAPINAreNoMoreThanFive(t *testing.T) {
+// After five guesses the action is locked, also for the right PIN.
+func TestOfTenThousandGuessesOfAPINFiveAreCompared(t *testing.T) {
 	const guesses = crowd
 	w := newWorld(t, func(c *api.Config) { dev(c); c.Queue = guesses })
 	id := w.want(w.ask("POST", "/v1/actions", `{"pin":"right","maxAttempts":5,"expiresAt":"2030-01-01T00:00:00Z"}`, "Idempotency-Key", "a"), http.StatusCreated, "").field("id")
@@ -66,7 +65,7 @@ func TestTenThousandGuessesOfAPINAreNoMoreThanFive(t *testing.T) {
 		return w.ask("POST", "/v1/actions/"+id+"/consume", fmt.Sprintf(`{"pin":"%05d"}`, i), "Idempotency-Key", fmt.Sprint(i))
 	})
 	if counts["invalid_pin"] > 5 || counts["invalid_pin"]+counts["locked"] != guesses {
-		t.Errorf("%v", counts)
+		t.Errorf("answers by code: %v", counts)
 	}
 	w.want(w.ask("POST", "/v1/actions/"+id+"/consume", `{"pin":"right"}`, "Idempotency-Key", "late"), http.StatusLocked, "locked")
 }

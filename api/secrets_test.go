@@ -12,13 +12,13 @@ import (
 	"ratchet/tasktoken"
 )
 
-// TestNoSecretIsShown pushes 50 secrets of every kind through every path: task tokens,
-// API keys good and bad, PINs, tickets, ids and consume ids of actions, payloads, notes,
-// addresses. None is in a log or an audit line, and none but its owner's own in an answer.
-func TestNoSecretIsShown(t *testing.T) {
+// The test sends at least 50 secrets: task tokens, valid and invalid API keys, PINs, tickets,
+// ids and consume ids of actions, payloads, notes and addresses. No log line and no audit
+// line contains one, and an answer contains only those of its owner.
+func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 	w := newWorld(t, nil)
 	bearer := w.key("acme", auth.Admin)
-	canaries := map[string]bool{} // true: its owner is given it
+	canaries := map[string]bool{} // true if answers to the owner may contain it
 	canary := func(owned bool) string {
 		c := fmt.Sprintf("canary-%04d-x", len(canaries))
 		canaries[c] = owned
@@ -81,7 +81,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	logged := w.log.String()
 	for _, secret := range []string{strings.TrimPrefix(bearer, "Bearer ")[20:], id, ticket, "right-pin"} {
 		if secret == "" || secret == "null" || strings.Contains(logged, secret) {
-			t.Errorf("a secret is logged, or was not made: %q", secret)
+			t.Errorf("a secret is logged, or does not exist: %q", secret)
 		}
 	}
 
@@ -96,9 +96,9 @@ func TestNoSecretIsShown(t *testing.T) {
 	}
 }
 
-// TestTheAuditLogSaysWhoDidWhat and became what, once per request that may change
-// something, and never of one that only reads.
-func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
+// There is one audit line per request that may change something, and none for a request that
+// only reads.
+func TestEveryMutatingRequestIsAudited(t *testing.T) {
 	w := newWorld(t, nil)
 	act := w.key("acme", auth.Act)
 	w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act)
@@ -121,11 +121,11 @@ func TestTheAuditLogSaysWhoDidWhat(t *testing.T) {
 		`"caller":"","tenant":"","operation":"put-order","status":401,"outcome":"unauthenticated"`,
 	} {
 		if i >= len(lines) || !regexp.MustCompile(want).MatchString(lines[i]) {
-			t.Errorf("line %d is not like %s\n%v", i, want, lines)
+			t.Errorf("line %d does not match %s\n%v", i, want, lines)
 		}
 	}
 
 	if len(lines) != 4 {
-		t.Errorf("%d lines", len(lines))
+		t.Errorf("%d audit lines, want 4", len(lines))
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"unicode/utf16"
 )
 
-// good are bodies that each operation takes; every variant below is made of them.
-var good = map[string]string{
+// validBodies are bodies that the operations accept. The variants are made from them.
+var validBodies = map[string]string{
 	"create-order":       mugs,
 	"put-order":          mugs,
 	"ship-parcel":        `{"lines":[{"sku":"mug","quantity":1}]}`,
@@ -45,15 +45,15 @@ var good = map[string]string{
 	"refund-payment":     `{"amount":5}`,
 }
 
-// marker stands in every value that a variant adds: no answer may show it.
+// marker is part of the values that a variant adds. No answer may contain it.
 const marker = "ECHO-ME-9f3c"
 
-// variant is a body that must be refused, and how it is sent.
+// variant is a body that must be refused.
 type variant struct {
 	name, body, contentType string
 }
 
-// variants makes about 60 wrong bodies of a good one.
+// variants returns at least 60 invalid bodies, made from a valid one.
 func variants(t *testing.T, text string) []variant {
 	t.Helper()
 
@@ -64,23 +64,58 @@ func variants(t *testing.T, text string) []variant {
 	inner := strings.TrimSuffix(strings.TrimPrefix(text, "{"), "}")
 	var all []variant
 	add := func(name, body string) { all = append(all, variant{name, body, "application/json"}) }
-	// Not one JSON value.
+
+	// Bodies that are not one JSON value.
 	for name, body := range map[string]string{
-		"nothing": "", "blanks": "  \n", "half": "{" + inner, "a word": marker, "two values": text + text, "a value and a comma": text + ",",
-		"a value and a word": text + marker, "a trailing comma": "{" + inner + ",}", "a comment": "/* " + marker + " */" + text, "a line comment": text + "// x",
-		"single quotes": strings.ReplaceAll(text, `"`, `'`), "names without quotes": `{x:"` + marker + `"}`, "NaN": `{"x":NaN}`, "Infinity": `{"x":Infinity}`,
-		"a leading zero": `{"x":01}`, "a plus": `{"x":+1}`, "hex": `{"x":0x10}`, "an open string": `{"x":"` + marker, "a tab in a string": "{\"x\":\"\t\"}",
-		"a bad escape": `{"x":"\q"}`, "half an escape": `{"x":"\u12"}`, "half a surrogate": `{"x":"\ud800"}`, "bad UTF-8": "{\"x\":\"\xff\"}", "bad UTF-8 in a name": "{\"\xff\":1}",
-		"a byte order mark": "\ufeff" + text, "a zero byte": "\x00" + text, "UTF-16": utf16of(text), "gzip": gzipped(t, text), "true": "tru", "a colon too many": `{"x"::1}`,
-		"depth 65": strings.Repeat(`{"x":`, 65) + "1" + strings.Repeat("}", 65), "depth 10,000": strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
+		"nothing":              "",
+		"blanks":               "  \n",
+		"half":                 "{" + inner,
+		"a word":               marker,
+		"two values":           text + text,
+		"a value and a comma":  text + ",",
+		"a value and a word":   text + marker,
+		"a trailing comma":     "{" + inner + ",}",
+		"a comment":            "/* " + marker + " */" + text,
+		"a line comment":       text + "// x",
+		"single quotes":        strings.ReplaceAll(text, `"`, `'`),
+		"names without quotes": `{x:"` + marker + `"}`,
+		"NaN":                  `{"x":NaN}`,
+		"Infinity":             `{"x":Infinity}`,
+		"a leading zero":       `{"x":01}`,
+		"a plus":               `{"x":+1}`,
+		"hex":                  `{"x":0x10}`,
+		"an open string":       `{"x":"` + marker,
+		"a tab in a string":    "{\"x\":\"\t\"}",
+		"a bad escape":         `{"x":"\q"}`,
+		"half an escape":       `{"x":"\u12"}`,
+		"half a surrogate":     `{"x":"\ud800"}`,
+		"bad UTF-8":            "{\"x\":\"\xff\"}",
+		"bad UTF-8 in a name":  "{\"\xff\":1}",
+		"a byte order mark":    "\ufeff" + text,
+		"a zero byte":          "\x00" + text,
+		"UTF-16":               utf16of(text),
+		"gzip":                 gzipped(t, text),
+		"true":                 "tru",
+		"a colon too many":     `{"x"::1}`,
+		"depth 65":             strings.Repeat(`{"x":`, 65) + "1" + strings.Repeat("}", 65),
+		"depth 10,000":         strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
 	} {
 		add(name, body)
 	}
-	// Another value.
-	for name, body := range map[string]string{"null": "null", "an array": "[" + text + "]", "a string": `"` + marker + `"`, "a number": "7", "a truth value": "true", "an empty array": "[]"} {
+
+	// Other kinds of values.
+	for name, body := range map[string]string{
+		"null":           "null",
+		"an array":       "[" + text + "]",
+		"a string":       `"` + marker + `"`,
+		"a number":       "7",
+		"a truth value":  "true",
+		"an empty array": "[]",
+	} {
 		add(name, body)
 	}
-	// Members: twice, in another case, unknown, of another kind.
+
+	// Members that are duplicates, in other case, of another kind, or unknown.
 	for _, name := range slices.Sorted(mapKeys(members)) {
 		member, _ := json.Marshal(members[name])
 		add(name+" twice", "{"+inner+`,"`+name+`":`+string(member)+"}")
@@ -98,7 +133,15 @@ func variants(t *testing.T, text string) []variant {
 		}
 
 		if _, isNumber := members[name].(float64); isNumber {
-			for label, value := range map[string]string{"a fraction": "1.5", "huge": "1e400", "beyond 2^53": "9007199254740993", "beyond int64": "99999999999999999999", "negative": "-7e15", "a tiny one": "1e-999", "true": "true"} {
+			for label, value := range map[string]string{
+				"a fraction":   "1.5",
+				"huge":         "1e400",
+				"beyond 2^53":  "9007199254740993",
+				"beyond int64": "99999999999999999999",
+				"negative":     "-7e15",
+				"a tiny one":   "1e-999",
+				"true":         "true",
+			} {
 				add(name+" is "+label, rewritten(members, name, value))
 			}
 		}
@@ -109,7 +152,8 @@ func variants(t *testing.T, text string) []variant {
 			add("a member "+name, "{"+inner+`,"`+name+`":{"x":"`+marker+`"}}`)
 		}
 	}
-	// Another kind of content.
+
+	// Other media types.
 	for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=latin1", "text/json", "application/xml", "application/jsonx", "application/problem+json"} {
 		all = append(all, variant{"sent as " + kind, text, kind})
 	}
@@ -155,12 +199,13 @@ func mapKeys(m map[string]any) func(func(string) bool) {
 
 func hex(b byte) string { return string("0123456789abcdef"[b>>4]) + string("0123456789abcdef"[b&15]) }
 
+// replaced returns an object with the members, one of them with another value.
 func replaced(members map[string]any, name string, value any) string {
 	text, _ := json.Marshal(value)
 	return rewritten(members, name, string(text))
 }
 
-// rewritten writes the members with another text for one of them.
+// rewritten returns an object with the members, one of them with another JSON text.
 func rewritten(members map[string]any, name, value string) string {
 	var parts []string
 	for _, k := range slices.Sorted(mapKeys(members)) {
@@ -174,8 +219,8 @@ func rewritten(members map[string]any, name, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// TestNoBodyIsReadInTwoWays sends every variant to every operation that takes a body.
-func TestNoBodyIsReadInTwoWays(t *testing.T) {
+// Every variant is sent to every operation that takes a body.
+func TestAmbiguousBodiesAreRefused(t *testing.T) {
 	w := newWorld(t, dev)
 	codes := []string{"malformed_json", "malformed_request", "invalid_request", "unsupported_media_type", "body_too_large"}
 	for _, o := range operations(t) {
@@ -183,9 +228,9 @@ func TestNoBodyIsReadInTwoWays(t *testing.T) {
 			continue
 		}
 
-		text, known := good[o.id]
+		text, known := validBodies[o.id]
 		if !known {
-			t.Errorf("%s takes a body, but the table has none", o.id)
+			t.Errorf("%s takes a body, but validBodies has none", o.id)
 			continue
 		}
 
@@ -196,7 +241,7 @@ func TestNoBodyIsReadInTwoWays(t *testing.T) {
 
 		for _, v := range all {
 			if free := o.id == "set-address" && (strings.HasPrefix(v.name, "a member") || strings.Contains(v.name, "in capitals")); free {
-				continue // the names of an address are the caller's
+				continue // the caller names the fields of an address
 			}
 			r := httptest.NewRequest(o.method, "http://localhost"+parameter.ReplaceAllString(o.path, "shipping"), strings.NewReader(v.body))
 			r.Header.Set("Idempotency-Key", "k")
@@ -213,7 +258,7 @@ func TestNoBodyIsReadInTwoWays(t *testing.T) {
 			}
 
 			if strings.Contains(a.text, marker) {
-				t.Errorf("%s: %s: the answer shows the request: %s", o.id, v.name, a.text)
+				t.Errorf("%s: %s: the answer contains a value of the request: %s", o.id, v.name, a.text)
 			}
 		}
 	}
@@ -223,7 +268,7 @@ func TestNoBodyIsReadInTwoWays(t *testing.T) {
 	}
 }
 
-func TestOneNumberMayBeWrittenInManyWays(t *testing.T) {
+func TestIntegersAreReadExactlyInEveryNotation(t *testing.T) {
 	w := newWorld(t, dev)
 	for _, text := range []string{"5", "5.0", "5e0", "50e-1", "0.5e1", "5.000000000000000000"} {
 		if a := w.ask("PUT", "/v1/inventory/mug", `{"available":`+text+`}`); a.StatusCode != http.StatusOK || a.field("available") != "5" {
@@ -242,8 +287,7 @@ func TestOneNumberMayBeWrittenInManyWays(t *testing.T) {
 	}
 }
 
-// TestNoBodyIsReadAsWhatItIsNot: a body that is compressed, or said to be.
-func TestNoBodyIsReadAsWhatItIsNot(t *testing.T) {
+func TestCompressedBodiesAreRefused(t *testing.T) {
 	w := newWorld(t, dev)
 	for _, coding := range []string{"gzip", "br", "GZIP", "identity, gzip", "x"} {
 		a := w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Content-Encoding", coding), http.StatusUnsupportedMediaType, "unsupported_media_type")
@@ -255,8 +299,8 @@ func TestNoBodyIsReadAsWhatItIsNot(t *testing.T) {
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Content-Encoding", "identity"), http.StatusCreated, "")
 }
 
-// TestWhatTheDomainRefusesIsNamed: rules that no schema holds, and members that lack.
-func TestWhatTheDomainRefusesIsNamed(t *testing.T) {
+// The fields break rules that the schema does not contain, or are missing.
+func TestDomainErrorsNameTheirField(t *testing.T) {
 	w := newWorld(t, dev)
 	for _, c := range []struct{ method, path, body, pointer string }{
 		{"PUT", "/v1/transfers/t-1", `{"currency":"EUR","legs":[{"account":"a","amount":-5},{"account":"b","amount":6}]}`, "/legs"},
@@ -274,7 +318,7 @@ func TestWhatTheDomainRefusesIsNamed(t *testing.T) {
 	}
 }
 
-func TestFieldsThatBreakARuleAreNamed(t *testing.T) {
+func TestSchemaErrorsNameTheirFields(t *testing.T) {
 	w := newWorld(t, dev)
 	a := w.want(w.ask("PUT", "/v1/orders/o-1", `{"items":[{"sku":"mug","quantity":1,"price":1},{"sku":"a b","quantity":0,"price":-1}],"total":{"amount":1,"currency":"euro"}}`), http.StatusUnprocessableEntity, "invalid_request")
 	for _, pointer := range []string{`"/items/1/sku"`, `"/items/1/quantity"`, `"/items/1/price"`, `"/total/currency"`} {

@@ -13,57 +13,60 @@ import (
 	"ratchet/api/auth"
 )
 
-// things makes one of everything for the tenant of the credential.
-func (w *world) things(bearer string) {
+// createThings creates one thing of each kind for the tenant of the credential.
+func (w *world) createThings(bearer string) {
 	w.t.Helper()
-	put := func(status int, method, path, body string, headers ...string) answer {
+	create := func(status int, method, path, body string, headers ...string) answer {
 		w.t.Helper()
 		return w.want(w.ask(method, path, body, append(headers, "Authorization", bearer)...), status, "")
 	}
-	put(http.StatusOK, "PUT", "/v1/inventory/mug", `{"available":100}`)
-	put(http.StatusCreated, "PUT", "/v1/orders/o-1", mugs)
-	put(http.StatusOK, "POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "k")
-	put(http.StatusOK, "PUT", "/v1/reservations/o-1", `{"lines":[{"sku":"mug","quantity":1}]}`)
-	put(http.StatusCreated, "PUT", "/v1/actions/SPRING-26", `{"expiresAt":"2030-01-01T00:00:00Z"}`)
-	put(http.StatusCreated, "POST", "/v1/claims/c-1", `{}`)
-	put(http.StatusCreated, "PUT", "/v1/locks/l-1", `{"holder":"h"}`)
-	put(http.StatusCreated, "PUT", "/v1/accounts/bank", `{"currency":"EUR","overdraft":true}`)
-	put(http.StatusCreated, "PUT", "/v1/accounts/alice", `{"currency":"EUR"}`)
-	put(http.StatusCreated, "PUT", "/v1/transfers/t-1", legs(`{"account":"bank","amount":-10},{"account":"alice","amount":10}`))
-	put(http.StatusCreated, "PUT", "/v1/accounts/alice/holds/h-1", `{"amount":1,"currency":"EUR"}`)
-	put(http.StatusOK, "PUT", "/v1/payments/p-1", `{"orderId":"o-1","payer":"bank","payee":"alice","amount":5,"currency":"EUR"}`)
+	create(http.StatusOK, "PUT", "/v1/inventory/mug", `{"available":100}`)
+	create(http.StatusCreated, "PUT", "/v1/orders/o-1", mugs)
+	create(http.StatusOK, "POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "k")
+	create(http.StatusOK, "PUT", "/v1/reservations/o-1", `{"lines":[{"sku":"mug","quantity":1}]}`)
+	create(http.StatusCreated, "PUT", "/v1/actions/SPRING-26", `{"expiresAt":"2030-01-01T00:00:00Z"}`)
+	create(http.StatusCreated, "POST", "/v1/claims/c-1", `{}`)
+	create(http.StatusCreated, "PUT", "/v1/locks/l-1", `{"holder":"h"}`)
+	create(http.StatusCreated, "PUT", "/v1/accounts/bank", `{"currency":"EUR","overdraft":true}`)
+	create(http.StatusCreated, "PUT", "/v1/accounts/alice", `{"currency":"EUR"}`)
+	create(http.StatusCreated, "PUT", "/v1/transfers/t-1", legs(`{"account":"bank","amount":-10},{"account":"alice","amount":10}`))
+	create(http.StatusCreated, "PUT", "/v1/accounts/alice/holds/h-1", `{"amount":1,"currency":"EUR"}`)
+	create(http.StatusOK, "PUT", "/v1/payments/p-1", `{"orderId":"o-1","payer":"bank","payee":"alice","amount":5,"currency":"EUR"}`)
 }
 
-// TestTenantsUseTheSameIDsForDifferentThings: the default tenant, and two others whose
-// names begin alike.
-func TestTenantsUseTheSameIDsForDifferentThings(t *testing.T) {
+// The tenants are the default one, and two with a common prefix.
+func TestTenantsCanUseTheSameIDs(t *testing.T) {
 	w := newWorld(t, nil)
 	for _, name := range []auth.Tenant{auth.DefaultTenant, "acme", "acme-2"} {
 		bearer := w.key(name, auth.Admin)
-		w.things(bearer) // each is created, none is found
+		w.createThings(bearer) // fails if one of them exists
 
 		for _, list := range []string{"/v1/orders", "/v1/accounts", "/v1/payments"} {
 			a := w.want(w.ask("GET", list, "", "Authorization", bearer), http.StatusOK, "")
-			if strings.Contains(a.text, "acme") || strings.Count(a.text, `"createdAt"`) != map[string]int{"/v1/orders": 1, "/v1/accounts": 2, "/v1/payments": 1}[list] {
+			if strings.Contains(a.text, "acme") || strings.Count(a.text, `"createdAt"`) != map[string]int{
+				"/v1/orders":   1,
+				"/v1/accounts": 2,
+				"/v1/payments": 1,
+			}[list] {
 				t.Errorf("%s of %s: %s", list, name, a.text)
 			}
 		}
 
 		a := w.want(w.ask("GET", "/v1/orders/o-1", "", "Authorization", bearer), http.StatusOK, "")
 		if a.field("orderId") != "o-1" || strings.Contains(a.text, ":mug") {
-			t.Errorf("%s sees stored ids: %s", name, a.text)
+			t.Errorf("tenant %s sees stored ids: %s", name, a.text)
 		}
 	}
 }
 
 var clockDependent = regexp.MustCompile(`"(took|at)":[^,}]*`)
 
-// TestAnothersThingsAreAsIfTheyWereNot sends 10,000 requests with the ids, and with
-// guesses of the stored ids, of another tenant's things. Each is answered, to the byte,
-// as the same request for a thing that nobody has.
-func TestAnothersThingsAreAsIfTheyWereNot(t *testing.T) {
+// The test sends 10,000 requests with ids of another tenant's things, and with guesses of
+// their stored ids. Each gets the same answer, byte for byte, as the same request for a
+// thing that does not exist.
+func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 	w := newWorld(t, nil)
-	w.things(w.key("acme", auth.Admin))
+	w.createThings(w.key("acme", auth.Admin))
 
 	bearers := []string{w.key("evil", auth.Admin), w.key("acme-2", auth.Admin), w.key("acm", auth.Admin), w.key("default", auth.Admin)}
 	targets := []struct{ method, path, body, id string }{
@@ -98,17 +101,17 @@ func TestAnothersThingsAreAsIfTheyWereNot(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 10_000 {
 		target, bearer := targets[n%len(targets)], bearers[random.IntN(len(bearers))]
-		spelled := []string{"%s", "%s", "acme:%s", "acme%%3A%s", "acme-%s", "acme.%s"}[random.IntN(6)]
-		id := fmt.Sprintf(spelled, target.id)
-		nobodys := strings.Replace(id, target.id, "nb-"+fmt.Sprint(n), 1)
+		format := []string{"%s", "%s", "acme:%s", "acme%%3A%s", "acme-%s", "acme.%s"}[random.IntN(6)]
+		id := fmt.Sprintf(format, target.id)
+		missingID := strings.Replace(id, target.id, "nb-"+fmt.Sprint(n), 1)
 
 		send := func(id string) answer {
 			return w.ask(target.method, fmt.Sprintf(target.path, id), target.body, "Authorization", bearer, "Idempotency-Key", fmt.Sprint(n))
 		}
-		got, missing := send(id), send(nobodys)
+		got, missing := send(id), send(missingID)
 		sameText := clockDependent.ReplaceAllString(strings.ReplaceAll(got.text, target.id, "X"), "") == clockDependent.ReplaceAllString(strings.ReplaceAll(missing.text, "nb-"+fmt.Sprint(n), "X"), "")
 		if got.StatusCode != missing.StatusCode || !sameText || got.StatusCode < 400 && !strings.HasSuffix(target.path, "parked-tasks") {
-			t.Fatalf("%s %s with id %s: %d %s; for a thing that nobody has: %d %s", target.method, target.path, id, got.StatusCode, got.text, missing.StatusCode, missing.text)
+			t.Fatalf("%s %s with id %s: %d %s; for a thing that does not exist: %d %s", target.method, target.path, id, got.StatusCode, got.text, missing.StatusCode, missing.text)
 		}
 	}
 
@@ -117,11 +120,10 @@ func TestAnothersThingsAreAsIfTheyWereNot(t *testing.T) {
 	}
 }
 
-// storedID is a conversion that makes a stored id.
+// storedID matches a conversion that makes a stored id.
 var storedID = regexp.MustCompile(`transitions\.OrderID\(`)
 
-// TestOnlyTheTenantMakesStoredIDs: no handler builds an order's id past the tenant.
-func TestOnlyTheTenantMakesStoredIDs(t *testing.T) {
+func TestOnlyTenantGoMakesStoredIDs(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +141,7 @@ func TestOnlyTheTenantMakesStoredIDs(t *testing.T) {
 
 		for i, line := range strings.Split(string(text), "\n") {
 			if storedID.MatchString(line) {
-				t.Errorf("%s:%d makes a stored id past the tenant", name, i+1)
+				t.Errorf("%s:%d makes a stored id without the tenant", name, i+1)
 			}
 		}
 	}

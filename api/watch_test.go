@@ -13,7 +13,8 @@ import (
 	"ratchet/api"
 )
 
-// stream opens an order's events and returns the ids as they come.
+// stream opens the event stream of an order. The channel receives the ids of the events, and
+// "end".
 func stream(ctx context.Context, t *testing.T, address, order, last string) (ids <-chan string, status int, kind string) {
 	t.Helper()
 
@@ -26,7 +27,7 @@ func stream(ctx context.Context, t *testing.T, address, order, last string) (ids
 		r.Header.Set("Last-Event-ID", last)
 	}
 
-	answer, err := http.DefaultClient.Do(r) //nolint:bodyclose // closed below, by who reads it
+	answer, err := http.DefaultClient.Do(r) //nolint:bodyclose // the reading goroutine closes it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func stream(ctx context.Context, t *testing.T, address, order, last string) (ids
 	return out, answer.StatusCode, answer.Header.Get("Content-Type")
 }
 
-// next waits for one event.
+// next returns the next event. It fails the test after 20 s.
 func next(t *testing.T, ids <-chan string) string {
 	t.Helper()
 
@@ -58,47 +59,48 @@ func next(t *testing.T, ids <-chan string) string {
 	case id := <-ids:
 		return id
 	case <-time.After(20 * time.Second):
-		t.Fatal("no event came")
+		t.Fatal("no event arrived in 20 s")
 		return ""
 	}
 }
 
+// move applies the event to the order.
 func (w *world) move(order, event, key string) {
 	w.t.Helper()
 	w.want(w.ask("POST", "/v1/orders/"+order+"/transitions", `{"event":"`+event+`"}`, "Idempotency-Key", key), http.StatusOK, "")
 }
 
-func TestWhoWatchesSeesEveryTransitionUntilTheEnd(t *testing.T) {
+func TestAnEventStreamShowsEveryTransitionUntilTheEnd(t *testing.T) {
 	w := newWorld(t, dev)
 	address := onWire(t, w)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
 	ids, _, kind := stream(t.Context(), t, address, "o-1", "")
 	if kind != "text/event-stream" {
-		t.Errorf("%s", kind)
+		t.Errorf("Content-Type %q", kind)
 	}
 
 	if id := next(t, ids); id != "1" {
-		t.Errorf("first %s", id)
+		t.Errorf("first event %s, want 1", id)
 	}
 	w.move("o-1", "hold", "a")
 
 	if id := next(t, ids); id != "2" {
-		t.Errorf("then %s", id)
+		t.Errorf("second event %s, want 2", id)
 	}
 	w.move("o-1", "cancel", "b")
 
 	if a, b := next(t, ids), next(t, ids); a != "3" || b != "end" {
-		t.Errorf("at last %s, %s", a, b)
+		t.Errorf("last events %s, %s, want 3, end", a, b)
 	}
 
 	if _, open := <-ids; open {
-		t.Error("the stream goes on after the end")
+		t.Error("the stream continues after the end")
 	}
 }
 
-// TestWhoComesBackMissesNothing: more has happened than the order's ring remembers.
-func TestWhoComesBackMissesNothing(t *testing.T) {
+// The client missed more transitions than the order's ring remembers.
+func TestAReconnectedStreamMissesNothing(t *testing.T) {
 	w := newWorld(t, dev)
 	address := onWire(t, w)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
@@ -114,11 +116,11 @@ func TestWhoComesBackMissesNothing(t *testing.T) {
 	}
 
 	if got[0] != "4" || got[17] != "21" || !slices.IsSortedFunc(got, func(a, b string) int { return len(a)*100 - len(b)*100 + strings.Compare(a, b) }) {
-		t.Errorf("%v", got)
+		t.Errorf("events %v, want 4 to 21", got)
 	}
 }
 
-func TestStreamsAreBoundedAndEnd(t *testing.T) {
+func TestEventStreamsAreBoundedAndEndWithTheServer(t *testing.T) {
 	stopping := make(chan struct{})
 	w := newWorld(t, func(cfg *api.Config) { dev(cfg); cfg.WatchesPerCaller, cfg.Draining = 2, stopping })
 	address := onWire(t, w)
@@ -132,7 +134,8 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 	w.want(w.ask("GET", "/v1/orders/o-1/events", ""), http.StatusTooManyRequests, "too_many_watches")
 	leave()
 
-	for { // the server notices that the first has gone
+	// The place is free as soon as the server notices that the first client is gone.
+	for {
 		r, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		third, status, _ := stream(r, t, address, "o-1", "")
 		if status == http.StatusOK {
@@ -144,6 +147,6 @@ func TestStreamsAreBoundedAndEnd(t *testing.T) {
 	}
 	close(stopping)
 
-	for range second { // ends
+	for range second { // until the stream ends
 	}
 }

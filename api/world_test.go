@@ -35,7 +35,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is an API over an engine of its own.
+// world is an API with its own embedded engine.
 type world struct {
 	t       testing.TB
 	engine  *embedded.Engine
@@ -43,11 +43,11 @@ type world struct {
 	keys    *auth.Keys
 	cfg     api.Config
 	handler http.Handler
-	signer  *webhooks.Keys // the processor's
-	log     bytes.Buffer   // what the API logs and audits
+	signer  *webhooks.Keys // of the processor
+	log     bytes.Buffer   // log and audit lines
 }
 
-// newWorld serves with API keys unless change says otherwise.
+// newWorld returns an API that is authenticated with API keys, unless change disables it.
 func newWorld(t testing.TB, change func(*api.Config)) *world {
 	t.Helper()
 	w := &world{t: t, engine: embeddedtest.Open(t)}
@@ -56,7 +56,13 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		tasktoken.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
 	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
-	orders, err := transitions.New(transitions.Config{DynamoDB: w.db, Table: "orders", JournalTable: "journal", Journal: transitions.JournalTransactional, Log: log})
+	orders, err := transitions.New(transitions.Config{
+		DynamoDB:     w.db,
+		Table:        "orders",
+		JournalTable: "journal",
+		Journal:      transitions.JournalTransactional,
+		Log:          log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +100,13 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		t.Fatal(err)
 	}
 
-	pay, err := payments.New(payments.Config{DynamoDB: w.db, Tables: payTables, Ledger: money, Processor: bank, Callbacks: w.signer})
+	pay, err := payments.New(payments.Config{
+		DynamoDB:  w.db,
+		Tables:    payTables,
+		Ledger:    money,
+		Processor: bank,
+		Callbacks: w.signer,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,8 +126,23 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		t.Fatal(err)
 	}
 
-	w.cfg = api.Config{Orders: orders, Stock: stock, AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems, Actions: all, Ledger: money, Payments: pay, Claims: once.Config{DynamoDB: w.db, Table: "once"}, Locks: locks, Parked: parked, SFN: sfn.NewFromConfig(w.engine.AWSConfig()),
-		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"}, Auth: w.keys, Secret: bytes.Repeat([]byte{7}, 32), Rate: -1, Log: log}
+	w.cfg = api.Config{
+		Orders:      orders,
+		Stock:       stock,
+		AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems,
+		Actions:     all,
+		Ledger:      money,
+		Payments:    pay,
+		Claims:      once.Config{DynamoDB: w.db, Table: "once"},
+		Locks:       locks,
+		Parked:      parked,
+		SFN:         sfn.NewFromConfig(w.engine.AWSConfig()),
+		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"},
+		Auth:        w.keys,
+		Secret:      bytes.Repeat([]byte{7}, 32),
+		Rate:        -1,
+		Log:         log,
+	}
 	if change != nil {
 		change(&w.cfg)
 	}
@@ -127,9 +154,10 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	return w
 }
 
+// dev disables authentication.
 func dev(c *api.Config) { c.Auth, c.Dev = nil, true }
 
-// key makes an API key and returns the header's value.
+// key creates an API key and returns the value of its Authorization header.
 func (w *world) key(tenant auth.Tenant, scope auth.Scope) string {
 	w.t.Helper()
 
@@ -141,24 +169,24 @@ func (w *world) key(tenant auth.Tenant, scope auth.Scope) string {
 	return "Bearer " + string(token)
 }
 
-// answer is what came back.
+// answer is a response with its body.
 type answer struct {
 	*http.Response
 	text string
 }
 
-// code is the problem's.
+// code returns the code of a problem.
 func (a answer) code() string {
 	var p struct{ Code string }
 	_ = json.Unmarshal([]byte(a.text), &p)
 	return p.Code
 }
 
-// field reads a member of the body by its path, as text.
+// field returns the member of the body at the path, as text.
 func (a answer) field(path ...string) string {
 	var v any
 	if err := json.Unmarshal([]byte(a.text), &v); err != nil {
-		return "no JSON: " + a.text
+		return "not JSON: " + a.text
 	}
 
 	for _, name := range path {
@@ -174,7 +202,7 @@ func (a answer) field(path ...string) string {
 	return string(out)
 }
 
-// ask sends a request; headers are name, value, name, value.
+// ask sends a request. Headers alternate between names and values.
 func (w *world) ask(method, path, body string, headers ...string) answer {
 	w.t.Helper()
 
@@ -198,7 +226,7 @@ func (w *world) ask(method, path, body string, headers ...string) answer {
 	return answer{out, string(text)}
 }
 
-// want checks status and code (of a problem) and returns the answer.
+// want fails the test unless the answer has the status, and the code if it is a problem.
 func (w *world) want(a answer, status int, code string) answer {
 	w.t.Helper()
 
@@ -209,9 +237,10 @@ func (w *world) want(a answer, status int, code string) answer {
 	return a
 }
 
+// mugs is the body of an order of two mugs.
 const mugs = `{"items":[{"sku":"mug","quantity":2,"price":1250}],"total":{"amount":2500,"currency":"EUR"}}`
 
-// read decodes the body.
+// read decodes the body into the value.
 func (a answer) read(t testing.TB, into any) {
 	t.Helper()
 
@@ -220,23 +249,24 @@ func (a answer) read(t testing.TB, into any) {
 	}
 }
 
-// contextWith is a request's context on a connection to the address.
+// contextWith returns the context of the request on a connection to the local address.
 func contextWith(r *http.Request, local net.Addr) context.Context {
 	return context.WithValue(r.Context(), http.LocalAddrContextKey, local)
 }
 
-// slowStart says when it was entered and waits for the channel.
-func slowStart(entered, leave chan struct{}) func(context.Context, transitions.NewOrder) error {
+// blockingStart returns a Config.Start that reports its call and waits until proceed is
+// closed.
+func blockingStart(entered, proceed chan struct{}) func(context.Context, transitions.NewOrder) error {
 	return func(context.Context, transitions.NewOrder) error {
 		entered <- struct{}{}
-		<-leave
+		<-proceed
 		return nil
 	}
 }
 
 func panicStart(context.Context, transitions.NewOrder) error { panic("secret-cause") }
 
-// brokenSink is an audit log on a disk that may be full.
+// brokenSink is an audit log whose writes fail with err.
 type brokenSink struct{ err error }
 
 func (b *brokenSink) Enabled(context.Context, slog.Level) bool  { return true }

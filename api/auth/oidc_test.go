@@ -45,8 +45,13 @@ func newIssuer(t *testing.T) *issuer {
 	i := &issuer{key: key}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /.well-known/openid-configuration", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "authorization_endpoint": i.URL + "/auth",
-			"token_endpoint": i.URL + "/token", "id_token_signing_alg_values_supported": []string{"RS256"}})
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"issuer":                                i.URL,
+			"jwks_uri":                              i.URL + "/keys",
+			"authorization_endpoint":                i.URL + "/auth",
+			"token_endpoint":                        i.URL + "/token",
+			"id_token_signing_alg_values_supported": []string{"RS256"},
+		})
 	})
 	mux.HandleFunc("GET /keys", func(w http.ResponseWriter, _ *http.Request) {
 		i.fetched.Add(1)
@@ -56,8 +61,14 @@ func newIssuer(t *testing.T) *issuer {
 			return
 		}
 		enc := base64.RawURLEncoding.EncodeToString
-		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{"kty": "RSA", "use": "sig", "alg": "RS256", "kid": "one",
-			"n": enc(key.N.Bytes()), "e": enc(big.NewInt(int64(key.E)).Bytes())}}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"keys": []any{map[string]string{
+			"kty": "RSA",
+			"use": "sig",
+			"alg": "RS256",
+			"kid": "one",
+			"n":   enc(key.N.Bytes()),
+			"e":   enc(big.NewInt(int64(key.E)).Bytes()),
+		}}})
 	})
 	i.Server = httptest.NewServer(mux)
 	t.Cleanup(i.Close)
@@ -67,8 +78,15 @@ func newIssuer(t *testing.T) *issuer {
 
 // claims returns the claims of a valid token, after change.
 func (i *issuer) claims(change func(jwt.MapClaims)) jwt.MapClaims {
-	c := jwt.MapClaims{"iss": i.URL, "aud": "ratchet", "sub": "alice", "exp": time.Now().Add(time.Hour).Unix(), "iat": time.Now().Unix(),
-		"tenant": "acme", "scope": "openid ratchet:read ratchet:act"}
+	c := jwt.MapClaims{
+		"iss":    i.URL,
+		"aud":    "ratchet",
+		"sub":    "alice",
+		"exp":    time.Now().Add(time.Hour).Unix(),
+		"iat":    time.Now().Unix(),
+		"tenant": "acme",
+		"scope":  "openid ratchet:read ratchet:act",
+	}
 	if change != nil {
 		change(c)
 	}
@@ -261,13 +279,22 @@ func TestAJWTIsVerifiedWithEveryKindOfPublicKey(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	claims := jwt.MapClaims{"iss": "us", "aud": []string{"x", "ratchet"}, "sub": "bob", "exp": time.Now().Add(time.Hour).Unix(), "org": "acme", "scope": "r/admin"}
+	claims := jwt.MapClaims{
+		"iss":   "us",
+		"aud":   []string{"x", "ratchet"},
+		"sub":   "bob",
+		"exp":   time.Now().Add(time.Hour).Unix(),
+		"org":   "acme",
+		"scope": "r/admin",
+	}
 	for name, c := range map[string]struct {
 		public  crypto.PublicKey
 		private any
 		method  jwt.SigningMethod
 	}{
-		"RSA": {&rs.PublicKey, rs, jwt.SigningMethodPS256}, "ECDSA": {&ec.PublicKey, ec, jwt.SigningMethodES256}, "Ed25519": {public, private, jwt.SigningMethodEdDSA},
+		"RSA":     {&rs.PublicKey, rs, jwt.SigningMethodPS256},
+		"ECDSA":   {&ec.PublicKey, ec, jwt.SigningMethodES256},
+		"Ed25519": {public, private, jwt.SigningMethodEdDSA},
 	} {
 		der, err := x509.MarshalPKIXPublicKey(c.public)
 		if err != nil {
@@ -282,13 +309,20 @@ func TestAJWTIsVerifiedWithEveryKindOfPublicKey(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if p, err := j.Authenticate(t.Context(), sign(t, c.method, c.private, claims)); err != nil || p != (auth.Principal{ID: "jwt:bob", Tenant: "acme", Scope: auth.Admin}) {
+		if p, err := j.Authenticate(t.Context(), sign(t, c.method, c.private, claims)); err != nil || p != (auth.Principal{
+			ID:     "jwt:bob",
+			Tenant: "acme",
+			Scope:  auth.Admin,
+		}) {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
 
 	for _, bad := range []string{"", "no PEM", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n"} {
-		if _, err := auth.NewJWT(auth.JWTConfig{Claims: auth.Claims{Issuer: "us", Audience: "ratchet"}, PublicKey: []byte(bad)}); !errors.Is(err, auth.ErrInvalid) {
+		if _, err := auth.NewJWT(auth.JWTConfig{
+			Claims:    auth.Claims{Issuer: "us", Audience: "ratchet"},
+			PublicKey: []byte(bad),
+		}); !errors.Is(err, auth.ErrInvalid) {
 			t.Errorf("public key %q: %v", bad, err)
 		}
 	}
