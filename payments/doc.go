@@ -31,6 +31,12 @@
 // sum of the refunds never exceeds that of the captures. Record and ledger change in one
 // transaction, so no crash leaves one without the other.
 //
+// A step that the processor has carried out ends here, whatever became of the accounts. A
+// refund whose payer's account is closed or full meanwhile, and a capture whose payee's
+// account is full, credit a suspense account instead: the id of the account with
+// ".suspense" after it. The step's Reason names it; a person moves the money on. A capture
+// whose payee's account is closed is refunded at the processor.
+//
 // A callback needs a signature over its raw bytes and counts once per event id: the
 // receipt is written in the transaction that acts on it. The package does not rely on what
 // a callback says of a step or an expiry: it asks the processor. A callback that does not
@@ -46,7 +52,4 @@
 // The processor must act once per key. A payment has one pending step at a time; another
 // request meanwhile returns [ErrBusy]. A payment has at most 50 captures and as many
 // refunds.
-//
-// If the payer's account is closed while the processor refunds, the refund stays pending:
-// the account can no longer be credited, and an account never opens again.
 package payments

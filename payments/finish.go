@@ -335,10 +335,22 @@ func (s *Payments) release(ctx context.Context, next Payment, parts []ledger.TxP
 	return s.resolveLedger(ctx, next, err)
 }
 
-// post makes the transfer of a step in one transaction with the payment.
+// post makes the transfer of a step in one transaction with the payment. If the account to
+// credit, the second leg's, refuses the money, a suspense account gets it: the processor
+// has moved it already. Only a capture for a closed account is left to the caller.
 func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, parts []ledger.TxPart) (Payment, error) {
 	t.Reference = transferReference + string(kind)
 
+	now, err := s.postStep(ctx, next, t, parts)
+	if !refuses(t.Legs[1].Account, err) || kind == Capturing && errors.Is(err, ledger.ErrAccountClosed) {
+		return now, err
+	}
+
+	return s.postToSuspense(ctx, next, t, kind, parts)
+}
+
+// postStep sends the transfer once, in one transaction with the payment.
+func (s *Payments) postStep(ctx context.Context, next Payment, t ledger.Transfer, parts []ledger.TxPart) (Payment, error) {
 	posted, err := s.ledger.Post(ctx, t, s.txPart(next, parts))
 	if err == nil && posted.Replayed {
 		err = errStale
@@ -351,7 +363,11 @@ func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, ki
 // the step, it returns errStale and the payment as it is.
 func (s *Payments) resolveLedger(ctx context.Context, next Payment, err error) (Payment, error) {
 	next, err = s.resolveWrite(next, err)
-	if err == nil || !errors.Is(err, errStale) && !errors.Is(err, ledger.ErrHoldClosed) {
+
+	// ErrConflict: another worker has made the transfer, to another account than this one. One
+	// of the two accounts is a suspense account.
+	ended := errors.Is(err, errStale) || errors.Is(err, ledger.ErrHoldClosed) || errors.Is(err, ledger.ErrConflict)
+	if err == nil || !ended {
 		return next, err
 	}
 
@@ -360,7 +376,7 @@ func (s *Payments) resolveLedger(ctx context.Context, next Payment, err error) (
 	case getErr != nil:
 		return next, getErr
 	case now.Revision < next.Revision:
-		// The payment has not changed, so its hold was not closed by a step of it.
+		// The payment has not changed, so no step of it closed its hold or made its transfer.
 		return next, fmt.Errorf("payment %s: %w: %w", next.ID, ledger.ErrCorrupt, err)
 	}
 

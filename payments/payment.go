@@ -103,7 +103,8 @@ type Step struct {
 	Outcome Outcome `json:"outcome"`
 	// Reference is the processor's own id of the operation.
 	Reference string `json:"reference,omitempty"`
-	// Reason says why the step failed.
+	// Reason says why the step failed. Of a step that succeeded it names the suspense
+	// account, if one was credited.
 	Reason string `json:"reason,omitempty"`
 	// At is when the step began, or ended.
 	At time.Time `json:"at"`

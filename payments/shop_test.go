@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -171,6 +172,8 @@ type wire struct {
 	fuse  *fuse
 	mu    sync.Mutex
 	parts []int // of each transaction
+	// created is called after a suspense account was created.
+	created func()
 }
 
 // intercept is a hook of the transport.
@@ -185,6 +188,11 @@ func (w *wire) intercept(c *embeddedtest.Call, send embeddedtest.Sender) (*http.
 	}
 
 	response, err := send()
+
+	if w.created != nil && bytes.Contains(c.Body(), []byte(`.suspense"`)) && bytes.Contains(c.Body(), []byte(`"overdraft"`)) {
+		w.created()
+	}
+
 	if err == nil && last {
 		_ = response.Body.Close()
 		w.fuse.die()

@@ -1,0 +1,85 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"ratchet/ledger"
+)
+
+// A suspense account takes the money of a step that the processor has carried out and that
+// the account to credit refuses: it was closed since the step began, or the money would
+// bring it out of its range. A person moves the money on from there. The texts are part of
+// stored ids and records.
+const (
+	suspenseSuffix = ".suspense"
+	suspenseReason = "credited to "
+
+	maxAccountID = 100 // bytes
+	// maxSuspense is how many suspense accounts of one account a step tries. The next one is
+	// needed only if a person has closed the one before, or it is full or of another kind.
+	maxSuspense = 1000
+)
+
+// suspenseID returns the id of the n-th suspense account of an account, from 1. It begins
+// with the account's id, so it belongs to the same tenant.
+func suspenseID(account string, n int) string {
+	suffix := suspenseSuffix
+	if n > 1 {
+		suffix += "." + strconv.Itoa(n)
+	}
+
+	return account[:min(len(account), maxAccountID-len(suffix))] + suffix
+}
+
+// refuses reports whether the account has refused the transfer.
+func refuses(account string, err error) bool {
+	var refusal *ledger.Refusal
+	return errors.As(err, &refusal) && refusal.Account == account
+}
+
+// postToSuspense makes the transfer of a step whose account to credit, the second leg's,
+// has refused it. Workers need not agree on the account: the transfer's id and the
+// payment's revision let only one of them end the step.
+func (s *Payments) postToSuspense(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, parts []ledger.TxPart) (Payment, error) {
+	debited, refused := t.Legs[0], t.Legs[1]
+
+	// A capture for a closed account is refunded at the processor instead. So that no two
+	// workers decide differently, the payee must be open in the transaction itself.
+	if kind == Capturing {
+		open, err := s.ledger.RequireOpen(ctx, t.ID, refused.Account, t.Currency)
+		if err != nil {
+			return next, err
+		}
+
+		parts = append(slices.Clip(parts), open)
+	}
+
+	for n := 1; n <= maxSuspense; n++ {
+		id := suspenseID(refused.Account, n)
+		if id == debited.Account {
+			continue
+		}
+
+		_, _, err := s.cfg.Ledger.CreateAccount(ctx, ledger.NewAccount{ID: id, Currency: t.Currency})
+		switch {
+		case errors.Is(err, ledger.ErrConflict):
+			continue
+		case err != nil:
+			return next, err
+		}
+
+		t.Legs = []ledger.Leg{debited, {Account: id, Amount: refused.Amount}}
+		next.Steps[len(next.Steps)-1].Reason = suspenseReason + id
+
+		now, err := s.postStep(ctx, next, t, parts)
+		if !refuses(id, err) {
+			return now, err
+		}
+	}
+
+	return next, fmt.Errorf("%w: all %d suspense accounts of %s refuse the money", ErrUnresolved, maxSuspense, refused.Account)
+}
