@@ -13,8 +13,8 @@ import (
 	"ratchet/workflow"
 )
 
-// withoutRetries gives the shop a client that sends everything once, so that settling
-// an outcome is up to this package alone.
+// withoutRetries gives the shop a client that sends everything once, so that this package
+// alone has to resolve unknown outcomes.
 func (s *shop) withoutRetries(t *testing.T, attempts int) {
 	t.Helper()
 	s.db = dynamodb.New(s.db.Options(), func(o *dynamodb.Options) { o.Retryer = embeddedtest.NoRetries() })
@@ -30,9 +30,9 @@ func (s *shop) lose(n int) {
 // writes returns how many writes were sent since the call of lose.
 func (s *shop) writes() int { return s.wire.Count(embeddedtest.Writes()...) }
 
-// TestLostAnswersAreSettledWithoutTheSDK loses three answers in a row of every kind of
-// call. The caller learns that it was the one, and the next one that it was.
-func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
+// TestLostAnswersAreResolvedWithoutRetriesOfTheSDK loses three answers in a row of
+// every kind of call. The call is Applied all the same, and a repetition is Replayed.
+func TestLostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		for name, request := range map[string]transitions.Request{"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r")} {
 			t.Run(name, func(t *testing.T) {
@@ -70,8 +70,8 @@ func TestLostAnswersAreSettledWithoutTheSDK(t *testing.T) {
 	})
 }
 
-// TestAnOutcomeThatStaysUnknownIsSaidSo loses every answer that the attempts allow.
-func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
+// TestLosingEveryAnswerReturnsOutcomeUnknown loses the answers of all attempts.
+func TestLosingEveryAnswerReturnsOutcomeUnknown(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -85,9 +85,10 @@ func TestAnOutcomeThatStaysUnknownIsSaidSo(t *testing.T) {
 	})
 }
 
-// TestAnOrderInSomebodysTransactionIsTriedAgain: a write that meets a transaction under
-// way on the same order is no answer, and the SDK leaves it to its caller.
-func TestAnOrderInSomebodysTransactionIsTriedAgain(t *testing.T) {
+// TestAWriteThatMeetsATransactionIsRetried answers the first writes with
+// TransactionConflictException, as DynamoDB does while a transaction changes the order. The
+// SDK does not retry it.
+func TestAWriteThatMeetsATransactionIsRetried(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
 	conflicts := s.wire.Inject(embeddedtest.Answer("TransactionConflictException", moves...).Next(2))
@@ -98,9 +99,10 @@ func TestAnOrderInSomebodysTransactionIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestATokenThatHasExpiredIsNotNeeded gives every sending of a transaction another
-// token, as if ten minutes lay between them: then the order itself tells.
-func TestATokenThatHasExpiredIsNotNeeded(t *testing.T) {
+// TestATransactionIsMadeOnceWhenItsTokenHasExpired sends every attempt of a
+// transaction with another token, as if ten minutes lay between them. Then only the order
+// itself shows that the transaction was made.
+func TestATransactionIsMadeOnceWhenItsTokenHasExpired(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	s.withoutRetries(t, 8)
@@ -121,8 +123,8 @@ func TestATokenThatHasExpiredIsNotNeeded(t *testing.T) {
 	}
 }
 
-// TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown: the write was refused, but an
-// earlier sending of it may have been made; only the journal could tell, and is silent.
+// TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown: the order refuses the write, but an
+// earlier attempt may have been made. Only the journal could tell, and it cannot be read.
 func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	s := newShop(t)
 	s.toAndFro(t, "o-1", 20, 20)
@@ -135,7 +137,7 @@ func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	}
 
 	if _, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); !errors.Is(err, transitions.ErrUnavailable) || errors.Is(err, transitions.ErrOutcomeUnknown) {
-		t.Errorf("nothing had been sent: %v", err)
+		t.Errorf("no write was sent, so the outcome is known: %v", err)
 	}
 	s.wire.Clear()
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)

@@ -14,7 +14,7 @@ import (
 	"ratchet/workflow"
 )
 
-func TestApplyManyKeepsEachOrdersOrder(t *testing.T) {
+func TestApplyManyKeepsTheSequenceOfEachOrder(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		const orders = 30
@@ -30,7 +30,7 @@ func TestApplyManyKeepsEachOrdersOrder(t *testing.T) {
 				requests = append(requests, given(transitions.OrderID(fmt.Sprintf("o-%d", i)), event, transitions.TransitionID(n+2)))
 			}
 		}
-		requests = append(requests, given("nobody", workflow.Pay, 2), given("o-0", workflow.Pay, 2))
+		requests = append(requests, given("missing", workflow.Pay, 2), given("o-0", workflow.Pay, 2))
 
 		var mu sync.Mutex
 		running, most := 0, 0
@@ -69,7 +69,7 @@ func TestApplyManyKeepsEachOrdersOrder(t *testing.T) {
 	})
 }
 
-func TestAnErrorStopsItsOrderOnly(t *testing.T) {
+func TestAnErrorStopsOnlyItsOrder(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "bad")
 	s.place(t, "good")

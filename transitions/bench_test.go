@@ -10,8 +10,8 @@ import (
 	"ratchet/workflow"
 )
 
-// BenchmarkApply moves orders to and fro from many goroutines; every write is synced.
-// The allocations are those of the caller, the SDK's client and the engine together.
+// BenchmarkApply holds and releases orders from many goroutines. The engine syncs every
+// write. The allocations include those of the SDK's client and of the engine.
 func BenchmarkApply(b *testing.B) {
 	db := embeddedtest.DynamoDB(b, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
 	s := &shop{db: db}

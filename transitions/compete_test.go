@@ -12,10 +12,10 @@ import (
 	"ratchet/workflow"
 )
 
-// TestTwoHundredGoroutinesCompete sends the same and competing transitions to the
-// same orders from 200 goroutines and recounts: each id was applied once, and each
-// order's history is a path through the definition.
-func TestTwoHundredGoroutinesCompete(t *testing.T) {
+// TestConcurrentRequestsApplyEachIDOnce sends the same and competing transitions to
+// the same orders from 200 goroutines. Each id must be applied once, and each order's
+// history must be a path through the definition.
+func TestConcurrentRequestsApplyEachIDOnce(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		const orders, goroutines = 10, 200
 		s := newShop(t)
@@ -30,7 +30,7 @@ func TestTwoHundredGoroutinesCompete(t *testing.T) {
 				for i := range orders {
 					id := transitions.OrderID(fmt.Sprintf("o-%d", i))
 					for n, event := range []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver} {
-						if g%3 == 0 { // a third of them wants to cancel instead, at any moment
+						if g%3 == 0 { // a third of them cancels instead
 							event = workflow.Cancel
 						}
 
@@ -79,9 +79,9 @@ func TestTwoHundredGoroutinesCompete(t *testing.T) {
 	})
 }
 
-// TestOneWinnerAmongAssignedIds lets 50 callers, each with a request id of its own,
-// cancel one order: one is Applied, the rest learn that the state is wrong.
-func TestOneWinnerAmongAssignedIds(t *testing.T) {
+// TestOneOfManyConcurrentCancelsIsApplied lets 50 callers with different request ids
+// cancel one order. One must be Applied, the others WrongState.
+func TestOneOfManyConcurrentCancelsIsApplied(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -109,8 +109,7 @@ func TestOneWinnerAmongAssignedIds(t *testing.T) {
 	})
 }
 
-// model is one order as a person would keep it: where it is, and which request took
-// which id.
+// model is one order in its simplest form: where it is, and which request took which id.
 type model struct {
 	state   workflow.State
 	id      transitions.TransitionID
@@ -120,8 +119,8 @@ type model struct {
 }
 
 // TestVerdictsFollowTheModel applies random requests, both kinds mixed, and compares
-// each verdict with a plain model. Histories stay within the ring: what is older is
-// the journal's affair.
+// each verdict with that of a plain model. Histories are short enough for the ring; older
+// evidence is tested with the journal.
 func TestVerdictsFollowTheModel(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
@@ -161,7 +160,7 @@ func TestVerdictsFollowTheModel(t *testing.T) {
 	})
 }
 
-// judge decides a request and keeps what follows from it.
+// judge returns the verdict of a request and applies it to the model.
 func (m *model) judge(r transitions.Request) transitions.Verdict {
 	id := r.TransitionID
 	if r.RequestID != "" {

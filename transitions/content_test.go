@@ -45,8 +45,8 @@ func edited(t testing.TB, want transitions.Verdict) func(transitions.EditResult,
 	}
 }
 
-// kinds are one edit of every kind on an order with two mugs, with the same event id
-// used for other content as the second of each.
+// kinds returns two edits of every kind for an order with two mugs. They differ in content,
+// so that with the same event id the second is a Conflict.
 func kinds(s *shop, t testing.TB) map[string][2]func(transitions.Edit) (transitions.EditResult, error) {
 	type call = func(transitions.Edit) (transitions.EditResult, error)
 	ctx := t.Context()
@@ -82,13 +82,13 @@ func kinds(s *shop, t testing.TB) map[string][2]func(transitions.Edit) (transiti
 	}
 }
 
-// TestEveryKindOfEditHasTheSameVerdicts is the contract of an edit.
+// TestEveryKindOfEditHasTheSameVerdicts checks the verdicts that all edits have in common.
 func TestEveryKindOfEditHasTheSameVerdicts(t *testing.T) {
 	for _, kind := range []string{"add_items", "change_item", "remove_item", "set_address", "add_note"} {
 		t.Run(kind, func(t *testing.T) {
 			s := newShop(t)
 			this, other := kinds(s, t)[kind][0], kinds(s, t)[kind][1]
-			edited(t, transitions.NotFound)(this(edit("nobody", "e-1")))
+			edited(t, transitions.NotFound)(this(edit("missing", "e-1")))
 			s.place(t, "o-1")
 
 			before := s.item(t, "o-1")
@@ -98,7 +98,7 @@ func TestEveryKindOfEditHasTheSameVerdicts(t *testing.T) {
 			}
 
 			if _, grew, err := transitions.FromRecord(before, s.item(t, "o-1")); grew || err != nil {
-				t.Errorf("the stream's readers must pass over an edit: grew %v, error %v", grew, err)
+				t.Errorf("readers of the stream must ignore an edit: grew %v, error %v", grew, err)
 			}
 			edited(t, transitions.Replayed)(this(edit("o-1", "e-1")))
 			edited(t, transitions.Conflict)(other(edit("o-1", "e-1")))
@@ -139,7 +139,7 @@ func TestEditsOfLinesKeepTheTotal(t *testing.T) {
 	}
 
 	if r := edited(t, transitions.NotFound)(s.RemoveItem(t.Context(), edit("o-1", "d"), "cup")); r.Order == nil || r.Reason == "" {
-		t.Errorf("a missing line is told from a missing order: %+v", r)
+		t.Errorf("the result must differ from that of a missing order: %+v", r)
 	}
 }
 
@@ -172,8 +172,9 @@ func TestIfMatchRefusesContentThatTheCallerHasNotSeen(t *testing.T) {
 	edited(t, transitions.Replayed)(s.AddItems(t.Context(), version("a", 0), cup))
 }
 
-// TestAStaleOrderInHandIsNoDanger passes an order that has changed since.
-func TestAStaleOrderInHandIsNoDanger(t *testing.T) {
+// TestAnOutdatedSeenOrderNeverChangesTheAnswer passes an order that has changed
+// since it was read.
+func TestAnOutdatedSeenOrderNeverChangesTheAnswer(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
 
@@ -236,7 +237,7 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 	edited(t, transitions.Applied)(s.AddNote(t.Context(), e, transitions.Note{Text: "late"}))
 
 	if n := traces(); n != 1 {
-		t.Errorf("what is older than EditAge goes with the next write: %d traces, want 1", n)
+		t.Errorf("the next write must remove traces older than EditAge: %d traces, want 1", n)
 	}
 	now = now.Add(2 * time.Hour)
 
@@ -246,7 +247,7 @@ func TestTheMemoryOfEditsIsBounded(t *testing.T) {
 	edited(t, transitions.Replayed)(s.AddNote(t.Context(), e, transitions.Note{Text: "late"})) // old, but still remembered
 }
 
-// TestAFullOrderStaysFarBelow400KB fills an order on all sides.
+// TestAFullOrderStaysFarBelow400KB fills an order up to all of its bounds.
 func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
 	s := newShop(t)
 	s.reconfigure(t, func(c *transitions.Config) { c.EditMemory = 64 })
@@ -296,7 +297,7 @@ func TestAFullOrderStaysFarBelow400KB(t *testing.T) {
 	}
 }
 
-// itemSize follows
+// itemSize returns the size of an item by DynamoDB's rules:
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 func itemSize(item map[string]types.AttributeValue) int {
 	n := 0
@@ -386,11 +387,11 @@ func TestAddressesAndNotesDoNotPrint(t *testing.T) {
 	}
 
 	if r.Order.Billing["street"] != "Secret Lane" || r.Order.Notes[0].Text != "Secret word" || r.Order.Notes[0].At.IsZero() {
-		t.Error("what was written is not read back")
+		t.Error("an address or a note is not read back as it was written")
 	}
 }
 
-func TestAnEditOfAnOrderThatSomebodyElseCreated(t *testing.T) {
+func TestAnOrderCreatedByAnotherProgramCanBeEdited(t *testing.T) {
 	s := newShop(t)
 	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
 		"orderId": &types.AttributeValueMemberS{Value: "foreign"}, "orderState": &types.AttributeValueMemberS{Value: "PENDING"}}}); err != nil {
@@ -406,8 +407,8 @@ func TestAnEditOfAnOrderThatSomebodyElseCreated(t *testing.T) {
 	}
 }
 
-// TestALostAnswerOfAnEditIsSettled drops the answer of an edit that was made.
-func TestALostAnswerOfAnEditIsSettled(t *testing.T) {
+// TestALostAnswerOfAnEditIsResolved loses the answer of an edit that was made.
+func TestALostAnswerOfAnEditIsResolved(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
 
@@ -418,9 +419,9 @@ func TestALostAnswerOfAnEditIsSettled(t *testing.T) {
 	}
 }
 
-// TestCompetingEditsAllCount lets 20 callers add and remove lines at once; every
-// event id is sent twice.
-func TestCompetingEditsAllCount(t *testing.T) {
+// TestConcurrentEditsAreAllApplied lets 40 callers add and remove lines at once. Every
+// addition is sent twice.
+func TestConcurrentEditsAreAllApplied(t *testing.T) {
 	s := newShop(t)
 	s.reconfigure(t, func(c *transitions.Config) { c.EditMemory, c.Attempts = 64, 100 })
 	s.place(t, "o-1")

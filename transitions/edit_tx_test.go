@@ -50,10 +50,10 @@ func TestAnEditMayBePartOfATransaction(t *testing.T) {
 	}
 	refused(s.addIn(t, edit("o-1", "e3"), cup), transitions.Replayed)
 	refused(s.addIn(t, edit("o-1", "e3"), cup, cup), transitions.Conflict)
-	refused(s.addIn(t, edit("nobody", "e"), cup), transitions.NotFound)
+	refused(s.addIn(t, edit("missing", "e"), cup), transitions.NotFound)
 
 	e := edit("o-1", "e4")
-	e.Seen = refused(s.addIn(t, e, cup), 0) // no room in the memory: the order is needed to make some
+	e.Seen = refused(s.addIn(t, e, cup), 0) // the memory is full; with the order, the next attempt makes room
 	if err := s.addIn(t, e, cup); err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"ratchet/workflow"
 )
 
-// TestNoEditSlipsInBehindThePayment lets editors and a payer race: what was paid for is
-// what the order holds, and the payer's result shows it.
-func TestNoEditSlipsInBehindThePayment(t *testing.T) {
+// TestNoEditIsAppliedAfterPayment lets edits race with the payment. The order must keep
+// the content that the result of the payment shows.
+func TestNoEditIsAppliedAfterPayment(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 100 })
@@ -58,9 +58,9 @@ func TestNoEditSlipsInBehindThePayment(t *testing.T) {
 	})
 }
 
-// TestTheFirstLineIsStillTheFirst: the line that the caller has seen has moved up, and one
-// just like it stands in its place. It is the first that is to be changed.
-func TestTheFirstLineIsStillTheFirst(t *testing.T) {
+// TestChangeItemChangesTheFirstLineWithTheSKU removes a line after the caller has read the
+// order. An equal line is then where the first one was, but it is not the first.
+func TestChangeItemChangesTheFirstLineWithTheSKU(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1") // mugs
 	tea := transitions.Item{SKU: "tea", Quantity: 1, Price: 300}

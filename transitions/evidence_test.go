@@ -12,8 +12,8 @@ import (
 	"ratchet/workflow"
 )
 
-// toAndFro moves a delivered order between DELIVERED and RETURN_REQUESTED until it
-// stands at id. Rows go into the journal up to the given id.
+// toAndFro moves an order to DELIVERED, and then between DELIVERED and RETURN_REQUESTED
+// until its transitionId is to. The journal gets the rows up to the given id.
 func (s *shop) toAndFro(t *testing.T, order transitions.OrderID, to, journalUpTo transitions.TransitionID) {
 	t.Helper()
 	var old map[string]types.AttributeValue
@@ -46,7 +46,7 @@ func TestEvidenceOlderThanTheRingComesFromTheJournal(t *testing.T) {
 
 		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
 		if result.Transition.To != workflow.PaymentReceived || result.Transition.ID != 2 {
-			t.Errorf("the same result is returned: %+v", result.Transition)
+			t.Errorf("a replay must return the same transition: %+v", result.Transition)
 		}
 		s.want(t, given("o-1", workflow.Cancel, 2), transitions.Conflict)
 	})
@@ -64,13 +64,13 @@ func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
 
 	_, err = s.Apply(t.Context(), keyed("o-1", workflow.RequestReturn, "late"))
 	if !errors.Is(err, transitions.ErrJournalBehind) {
-		t.Errorf("a request id may hide in the rows that are missing: got %v", err)
+		t.Errorf("a missing row may have the request id: got %v, want ErrJournalBehind", err)
 	}
 }
 
-// TestALostAnswerIsSettledInsideApply drops the answer of a write that was made. The
-// SDK's own retry meets the order's new state; the caller must learn that it won.
-func TestALostAnswerIsSettledInsideApply(t *testing.T) {
+// TestALostAnswerIsResolvedInsideApply loses the answer of a write that was made. The
+// SDK's retry meets the order's new state; the call must be Applied all the same.
+func TestALostAnswerIsResolvedInsideApply(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		for name, request := range map[string]transitions.Request{
 			"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r"),
@@ -90,9 +90,9 @@ func TestALostAnswerIsSettledInsideApply(t *testing.T) {
 	})
 }
 
-// TestACancelledCallerIsToldThatTheOutcomeIsUnknown ends the caller's context after
-// the write was made and before its answer arrives.
-func TestACancelledCallerIsToldThatTheOutcomeIsUnknown(t *testing.T) {
+// TestACanceledCallReturnsOutcomeUnknown ends the caller's context after the write
+// was made and before its answer arrives.
+func TestACanceledCallReturnsOutcomeUnknown(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -115,9 +115,9 @@ func TestACancelledCallerIsToldThatTheOutcomeIsUnknown(t *testing.T) {
 	})
 }
 
-// TestARequestIdIsKnownWhereverTheRingEnds asks again after each further transition: while
-// the ring has the answer, in the very moment when it has lost it, and afterwards.
-func TestARequestIdIsKnownWhereverTheRingEnds(t *testing.T) {
+// TestARequestIDIsRecognizedAfterTheRingHasLostIt repeats a request after each further
+// transition: while the ring holds it, when the ring has just lost it, and afterwards.
+func TestARequestIDIsRecognizedAfterTheRingHasLostIt(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -147,8 +147,8 @@ func TestARequestIdIsKnownWhereverTheRingEnds(t *testing.T) {
 	})
 }
 
-// TestAJournalWithAHoleProvesNothing leaves out the very row that would tell.
-func TestAJournalWithAHoleProvesNothing(t *testing.T) {
+// TestAJournalWithAGapProvesNothing leaves out the row that has the answer.
+func TestAJournalWithAGapProvesNothing(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")
 	old := s.item(t, "o-1")
@@ -172,10 +172,10 @@ func TestAJournalWithAHoleProvesNothing(t *testing.T) {
 	}
 
 	for name, r := range map[string]transitions.Request{
-		"id assigned":     keyed("o-1", workflow.ShipPart, "k"),
-		"another id":      {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 20, RequestID: "k"},
-		"the id it had":   {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 5, RequestID: "k"},
-		"without its key": given("o-1", workflow.ShipPart, 5),
+		"id assigned":            keyed("o-1", workflow.ShipPart, "k"),
+		"another id":             {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 20, RequestID: "k"},
+		"the same id":            {OrderID: "o-1", Event: workflow.ShipPart, TransitionID: 5, RequestID: "k"},
+		"without the request id": given("o-1", workflow.ShipPart, 5),
 	} {
 		if result, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrJournalBehind) {
 			t.Errorf("%s: %s, %v", name, result.Verdict, err)
@@ -183,9 +183,9 @@ func TestAJournalWithAHoleProvesNothing(t *testing.T) {
 	}
 }
 
-// TestACallerWithoutARequestIdIsNotTheOneThatHadOne: the same content under the same id
+// TestARequestWithoutRequestIDIsNotTheOneThatHadIt: the same content under the same id
 // is the same request only for callers that send no request id.
-func TestACallerWithoutARequestIdIsNotTheOneThatHadOne(t *testing.T) {
+func TestARequestWithoutRequestIDIsNotTheOneThatHadIt(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -200,7 +200,7 @@ func TestACallerWithoutARequestIdIsNotTheOneThatHadOne(t *testing.T) {
 	})
 }
 
-// TestARowOfTheJournalIsWrittenOnce: whoever comes second with the same id changes nothing.
+// TestARowOfTheJournalIsWrittenOnce: a second row with the same id changes nothing.
 func TestARowOfTheJournalIsWrittenOnce(t *testing.T) {
 	s := newShop(t)
 	s.place(t, "o-1")

@@ -18,8 +18,8 @@ import (
 	"ratchet/workflow"
 )
 
-// guardedDefinition: an order is paid when its total is covered, sent in parts while
-// lines are open, and closed when its return window is over.
+// guardedDefinition returns a definition with guards: an order is paid when its total is
+// covered, shipped in parts while lines are open, and closed when its return window is over.
 func guardedDefinition(t testing.TB) *workflow.Definition {
 	t.Helper()
 
@@ -54,12 +54,13 @@ func guardedShop(t *testing.T, newShop maker) *shop {
 	return s
 }
 
-// put sets an attribute that somebody else keeps.
+// put sets an attribute of the order o-1, as another program would.
 func (s *shop) put(t testing.TB, name string, value types.AttributeValue) {
 	t.Helper()
 	s.putOn(t, "o-1", name, value)
 }
 
+// putOn sets an attribute of an order, as another program would.
 func (s *shop) putOn(t testing.TB, id transitions.OrderID, name string, value types.AttributeValue) {
 	t.Helper()
 
@@ -105,7 +106,7 @@ func TestAGuardRefusesInTheSameWrite(t *testing.T) {
 				s.want(t, pay, transitions.Replayed)
 
 				if wrong := s.want(t, given("o-1", "pay", 9), transitions.WrongState); wrong.Reason != "" {
-					t.Errorf("the state alone is wrong, yet the reason is %q", wrong.Reason)
+					t.Errorf("only the state is wrong, so there must be no reason: %q", wrong.Reason)
 				}
 			})
 		})
@@ -139,7 +140,7 @@ func TestGuardsChooseTheTarget(t *testing.T) {
 	})
 }
 
-func TestAGuardMayAskTheRequest(t *testing.T) {
+func TestAGuardComparesWithAValueOfTheRequest(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := guardedShop(t, newShop)
 		s.put(t, "payment", captured(2500))
@@ -150,7 +151,7 @@ func TestAGuardMayAskTheRequest(t *testing.T) {
 
 		request := given("o-1", "close", 4)
 		if _, err := s.Apply(t.Context(), request); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "windowBegins") {
-			t.Errorf("a request that does not say what the guard asks: %v", err)
+			t.Errorf("a request without the value that the guard needs: %v", err)
 		}
 
 		request.Values = map[string]any{"windowBegins": 1000}
@@ -160,7 +161,7 @@ func TestAGuardMayAskTheRequest(t *testing.T) {
 		request.Values = map[string]any{"windowBegins": int64(1001)}
 		s.want(t, request, transitions.Applied)
 		request.Values = map[string]any{"windowBegins": 2000}
-		s.want(t, request, transitions.Replayed) // the clock has gone on; it is the same request
+		s.want(t, request, transitions.Replayed) // another value does not make it another request
 	})
 }
 
@@ -203,8 +204,8 @@ func TestAReturnAfterItsWindowIsRefused(t *testing.T) {
 	})
 }
 
-// TestAGuardHoldsUnderConcurrency lets a guard's attribute change while many callers
-// ask: each order is paid only while its total is covered.
+// TestAGuardHoldsUnderConcurrency changes a guard's attribute while many callers apply
+// the transition: the order must be paid once, and only after its total is covered.
 func TestAGuardHoldsUnderConcurrency(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := guardedShop(t, newShop)

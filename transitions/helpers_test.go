@@ -120,8 +120,8 @@ func (s *shop) item(t testing.TB, id transitions.OrderID) map[string]types.Attri
 	return out.Item
 }
 
-// record writes the journal row of the order's newest transition, as the stream's
-// reaction would.
+// record writes the journal row of the order's newest transition, as a handler of the
+// stream does.
 func (s *shop) record(t testing.TB, old, now map[string]types.AttributeValue) {
 	t.Helper()
 

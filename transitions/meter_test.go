@@ -7,12 +7,13 @@ import (
 	"ratchet/workflow"
 )
 
+// units is what one call consumed.
 type units struct {
 	verdict     transitions.Verdict
 	read, write float64
 }
 
-// meteredShop counts what the last call consumed.
+// meteredShop returns a shop and a function that checks what the last call consumed.
 func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want units)) {
 	s := newShop(t)
 	var calls []units
@@ -33,9 +34,9 @@ func meteredShop(t *testing.T, mode transitions.JournalMode) (*shop, func(want u
 	}
 }
 
-// TestATransitionCostsOneWriteUnit is the promise of the package: for an order of up to
-// 1 KB, its full ring included, one write unit and no read. An id of 36 characters and
-// one line leave room for the ring and more than a hundred bytes besides.
+// TestATransitionCostsOneWriteUnit checks the guarantee of the package: a transition of an
+// order of up to 1 KB costs one write unit and no read. An order with an id of 36
+// characters, one line and a full ring is more than a hundred bytes smaller.
 func TestATransitionCostsOneWriteUnit(t *testing.T) {
 	const id = "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"
 	s, consumed := meteredShop(t, transitions.JournalByStream)
@@ -59,17 +60,17 @@ func TestATransitionCostsOneWriteUnit(t *testing.T) {
 		t.Errorf("an order with one line and a full ring has %d bytes", size)
 	}
 	s.want(t, given(id, events[len(events)-1], transitions.TransitionID(len(events)+1)), transitions.Replayed)
-	consumed(units{transitions.Replayed, 0, 0}) // DynamoDB bills a failed condition, and does not say so
+	consumed(units{transitions.Replayed, 0, 0}) // DynamoDB bills a failed condition but does not report it
 }
 
-func TestWhatOtherWaysCost(t *testing.T) {
+func TestEveryKindOfCallCostsItsUnits(t *testing.T) {
 	s, consumed := meteredShop(t, transitions.JournalByStream)
 	s.place(t, "o-1")
 	consumed(units{transitions.Applied, 0, 1})
-	s.want(t, keyed("o-1", workflow.Hold, "r"), transitions.Applied) // an id assigned costs a read
+	s.want(t, keyed("o-1", workflow.Hold, "r"), transitions.Applied) // assigning an id costs a read
 	consumed(units{transitions.Applied, 1, 1})
 	r := keyed("o-1", workflow.Release, "r2")
-	r.IfMatch = seen(2) // unless the caller knows what is current
+	r.IfMatch = seen(2) // unless the caller knows the current id
 	s.want(t, r, transitions.Applied)
 	consumed(units{transitions.Applied, 0, 1})
 	edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "a"), cup))

@@ -7,8 +7,8 @@ import (
 	"ratchet/workflow"
 )
 
-// TestADefinitionWithoutEditableStates: nobody edits orders that are never pending.
-func TestADefinitionWithoutEditableStates(t *testing.T) {
+// TestEditsAreIllegalWithoutEditableStates uses a definition without PENDING and ON_HOLD.
+func TestEditsAreIllegalWithoutEditableStates(t *testing.T) {
 	d, err := workflow.New(workflow.Spec{Name: "ticket", Version: 1, Place: "open", Initial: "OPEN",
 		States:      []workflow.StateSpec{{State: "OPEN"}, {State: "CLOSED", Terminal: true}},
 		Transitions: []workflow.Transition{{Event: "close", From: []workflow.State{"OPEN"}, To: "CLOSED"}}})

@@ -36,7 +36,7 @@ func (s *shop) paid(t testing.TB, id transitions.OrderID, items ...transitions.I
 	s.want(t, given(id, workflow.Pay, 2), transitions.Applied)
 }
 
-// sends wants a verdict for a parcel.
+// sends ships a parcel and checks the verdict.
 func (s *shop) sends(t testing.TB, p transitions.Parcel, want transitions.Verdict) transitions.Result {
 	t.Helper()
 
@@ -49,7 +49,7 @@ func (s *shop) sends(t testing.TB, p transitions.Parcel, want transitions.Verdic
 }
 
 // TestTheStateFollowsTheQuantities: an order is partially shipped until its last piece
-// has left, whoever reports what in which order.
+// has left.
 func TestTheStateFollowsTheQuantities(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
@@ -81,12 +81,12 @@ func TestTheStateFollowsTheQuantities(t *testing.T) {
 
 		read, _, err := s.Get(t.Context(), "o-1")
 		if err != nil || fmt.Sprint(read.Items) != fmt.Sprint(last.Order.Items) {
-			t.Errorf("the result's order is the one in the table: %+v, %v", read, err)
+			t.Errorf("the result's order must be the one in the table: %+v, %v", read, err)
 		}
 	})
 }
 
-func TestALostAnswerAboutAParcelIsSettled(t *testing.T) {
+func TestALostAnswerOfAParcelIsResolved(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.paid(t, "o-1")
@@ -100,10 +100,11 @@ func TestALostAnswerAboutAParcelIsSettled(t *testing.T) {
 	})
 }
 
-// TestNoPieceLeavesTwice lets several hands report parcels, each twice and all at once,
-// some of more than there is. In the end as many pieces have left as parcels say, never
-// more than were ordered, and the order is shipped when all have.
-func TestNoPieceLeavesTwice(t *testing.T) {
+// TestConcurrentParcelsNeverShipAPieceTwice reports random parcels, each twice and
+// all at once, some with more pieces than the order has. As many pieces must have left as
+// the applied parcels have, never more than were ordered, and the order must be shipped
+// when all have left.
+func TestConcurrentParcelsNeverShipAPieceTwice(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 64 })
@@ -191,7 +192,7 @@ func TestInvalidParcelsNameTheField(t *testing.T) {
 
 	made := transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Shipped: 1}}, Total: transitions.Money{Currency: "EUR"}}
 	if _, err := s.Create(t.Context(), made); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "shipped") {
-		t.Errorf("placed with pieces that have left: %v", err)
+		t.Errorf("an order placed with shipped pieces: %v", err)
 	}
 }
 

@@ -13,10 +13,9 @@ import (
 	"ratchet/workflow"
 )
 
-// Races that real shops have lost, each under the name by which they know it. All of
-// them run over the embedded engine, with both journals.
+// These tests reproduce races from the issue trackers of real shops, with both journals.
 
-// raced sends the requests at the same moment and returns their verdicts.
+// raced sends the requests at the same time and returns their verdicts.
 func (s *shop) raced(t testing.TB, requests ...transitions.Request) []transitions.Verdict {
 	t.Helper()
 	verdicts := make([]transitions.Verdict, len(requests))
@@ -40,7 +39,7 @@ func (s *shop) raced(t testing.TB, requests ...transitions.Request) []transition
 	return verdicts
 }
 
-// onlyOne wants one Applied among the verdicts and returns its index.
+// onlyOne checks that exactly one verdict is Applied and returns its index.
 func onlyOne(t testing.TB, verdicts []transitions.Verdict) int {
 	t.Helper()
 
@@ -63,23 +62,25 @@ func onlyOne(t testing.TB, verdicts []transitions.Verdict) int {
 	return won
 }
 
+// rounds is how often a race is repeated.
 const rounds = 25
 
-// A processor's "expired" callback arrives after the customer has paid (mollie cancelled
-// paid orders this way, https://github.com/mollie/WooCommerce/pull/1182).
+// TestALateExpiredCallbackLeavesAPaidOrderAlone: a processor's "expired" callback arrives
+// after the customer has paid. Mollie's plugin canceled paid orders this way:
+// https://github.com/mollie/WooCommerce/pull/1182.
 func TestALateExpiredCallbackLeavesAPaidOrderAlone(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "paid")
 		s.want(t, keyed("paid", workflow.Pay, "webhook-paid"), transitions.Applied)
 
-		for range 2 { // processors insist
+		for range 2 { // processors repeat their callbacks
 			result := s.want(t, keyed("paid", workflow.Expire, "webhook-expired"), transitions.WrongState)
 			if result.Order.State != workflow.PaymentReceived {
-				t.Errorf("the callback is told where the order is: %+v", result.Order)
+				t.Errorf("the result must show where the order is: %+v", result.Order)
 			}
 		}
-		s.want(t, given("paid", workflow.Expire, 2), transitions.Superseded) // or an execution's timer
+		s.want(t, given("paid", workflow.Expire, 2), transitions.Superseded) // the same event from an execution's timer
 
 		for n := range rounds {
 			id := transitions.OrderID(fmt.Sprint("o-", n))
@@ -90,7 +91,7 @@ func TestALateExpiredCallbackLeavesAPaidOrderAlone(t *testing.T) {
 	})
 }
 
-// stands wants the order in the state, with one transition after placing.
+// stands checks that the order is in the state, after one transition since placing.
 func (s *shop) stands(t testing.TB, id transitions.OrderID, want workflow.State) {
 	t.Helper()
 
@@ -100,10 +101,11 @@ func (s *shop) stands(t testing.TB, id transitions.OrderID, want workflow.State)
 	}
 }
 
-// The customer's redirect and the processor's webhook report the same payment at once
-// (https://github.com/mollie/Shopware6/issues/1037: paid twice, two mails). They are two
-// requests about one event: one moves the order, the other finds it paid.
-func TestPaidByRedirectAndByWebhookAtOnce(t *testing.T) {
+// TestConcurrentReportsOfOnePaymentAreAppliedOnce: the customer's redirect and the
+// processor's webhook report the same payment at once. One moves the order, the other finds
+// it paid. In https://github.com/mollie/Shopware6/issues/1037 the order was paid twice and
+// two mails were sent.
+func TestConcurrentReportsOfOnePaymentAreAppliedOnce(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		for n := range rounds {
@@ -114,22 +116,22 @@ func TestPaidByRedirectAndByWebhookAtOnce(t *testing.T) {
 			won := onlyOne(t, verdicts)
 			s.stands(t, id, workflow.PaymentReceived)
 
-			for i, r := range requests { // and so for ever
+			for i, r := range requests { // later repetitions
 				want := transitions.WrongState
 				if r.RequestID == requests[won].RequestID {
 					want = transitions.Replayed
 				}
 
 				if result := s.want(t, r, want); result.Order.State != workflow.PaymentReceived {
-					t.Errorf("request %d learns that the order is paid: %+v", i, result.Order)
+					t.Errorf("the result of request %d must show that the order is paid: %+v", i, result.Order)
 				}
 			}
 		}
 	})
 }
 
-// paying gives the shop payments (workflow.Payment) instead of orders, and opens one
-// that is to be captured: total, captured and refunded are the money's own attributes.
+// paying returns a shop with payments (workflow.Payment) instead of orders, and opens one
+// payment.
 func paying(t *testing.T, newShop maker, id transitions.OrderID) *shop {
 	t.Helper()
 	s := newShop(t)
@@ -139,7 +141,7 @@ func paying(t *testing.T, newShop maker, id transitions.OrderID) *shop {
 	return s
 }
 
-// open opens a payment of 2500 that is authorized.
+// open creates a payment of 2500 that is authorized and can be captured.
 func (s *shop) open(t testing.TB, id transitions.OrderID) {
 	t.Helper()
 	s.place(t, id)
@@ -150,10 +152,10 @@ func (s *shop) open(t testing.TB, id transitions.OrderID) {
 	s.want(t, given(id, "authorize", 2), transitions.Applied)
 }
 
-// Settled -> Settled raised an error to the buyer (https://github.com/vendurehq/vendure/issues/3734).
-// Here the second report is answered with the state it wants, and the same report again
-// is Replayed.
-func TestSettledIsReportedTwice(t *testing.T) {
+// TestASecondSettledReportIsNoError: a second report gets a verdict with the state that it
+// wants, and a repeated report is Replayed. In https://github.com/vendurehq/vendure/issues/3734
+// the transition from Settled to Settled was an error that the buyer saw.
+func TestASecondSettledReportIsNoError(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := paying(t, newShop, "o-1")
 		s.want(t, given("o-1", "capture", 3), transitions.Applied)
@@ -169,8 +171,9 @@ func TestSettledIsReportedTwice(t *testing.T) {
 	})
 }
 
-// The seller voids while the worker captures: money must not be both given up and taken.
-func TestCancelAgainstCapture(t *testing.T) {
+// TestVoidAndCaptureExcludeEachOther: the seller voids a payment while the worker captures
+// it. Only one of the two may be applied.
+func TestVoidAndCaptureExcludeEachOther(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := paying(t, newShop, "o-1")
 		for n := range rounds {
@@ -186,16 +189,16 @@ func TestCancelAgainstCapture(t *testing.T) {
 			}
 
 			if lost := s.want(t, []transitions.Request{void, capture}[won], []transitions.Verdict{transitions.WrongState, transitions.Superseded}[won]); lost.Order.State != order.State {
-				t.Errorf("the loser learns what to undo: %+v", lost.Order)
+				t.Errorf("the refusal must show the state of the payment: %+v", lost.Order)
 			}
 		}
 	})
 }
 
-// A webhook arrives before the order's row is there (statamic-cargo's issue 190: the order
-// stayed pending for ever). NotFound records nothing: the same request later is judged
-// afresh.
-func TestAnEventBeforeItsOrderExists(t *testing.T) {
+// TestAnEventBeforeItsOrderCanBeRetried: a webhook arrives before the order is placed.
+// NotFound records nothing, so that a retry of the request can be applied. In
+// statamic-cargo's issue 190 the order stayed pending.
+func TestAnEventBeforeItsOrderCanBeRetried(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		for n, r := range []transitions.Request{given("o-0", workflow.Pay, 2), keyed("o-1", workflow.Pay, "webhook")} {
@@ -208,9 +211,10 @@ func TestAnEventBeforeItsOrderExists(t *testing.T) {
 	})
 }
 
-// Two executions drive one order, each with ids computed from what it was told: every
-// transition happens once, and both go on as if they had been alone.
-func TestTwoExecutionsOnOneOrder(t *testing.T) {
+// TestTwoExecutionsOfOneOrderApplyEachStepOnce: two executions move one order, each with ids
+// computed from its earlier results. Every transition must be applied once, and both
+// executions must come to the end.
+func TestTwoExecutionsOfOneOrderApplyEachStepOnce(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		plan := []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Close}
@@ -246,9 +250,9 @@ func TestTwoExecutionsOnOneOrder(t *testing.T) {
 	})
 }
 
-// A redriven execution repeats requests of days ago, some of which were applied and some
-// of which were overtaken by a clerk. Each is told the same as the first time.
-func TestARedriveIsToldWhatTheFirstDriveWasTold(t *testing.T) {
+// TestARedriveGetsTheSameVerdicts: a redriven execution repeats old requests. Some were
+// applied, others were overtaken by a clerk. Each must get the same verdict as before.
+func TestARedriveGetsTheSameVerdicts(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -269,15 +273,15 @@ func TestARedriveIsToldWhatTheFirstDriveWasTold(t *testing.T) {
 	})
 }
 
-// TestClocksFiveMinutesApartDecideNothing: three machines whose clocks are up to ten
-// minutes apart take turns, and every verdict is the one that they get with one clock.
-func TestClocksFiveMinutesApartDecideNothing(t *testing.T) {
+// TestClockSkewDoesNotChangeVerdicts lets three machines, whose clocks are up to ten minutes
+// apart, take turns. Every verdict must be the same as with one clock.
+func TestClockSkewDoesNotChangeVerdicts(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 		play := func(skew [3]time.Duration) (verdicts []string) {
 			s := newShop(t)
-			say := func(v transitions.Verdict) { verdicts = append(verdicts, v.String()) }
+			keep := func(v transitions.Verdict) { verdicts = append(verdicts, v.String()) }
 			on := func(machine int) {
 				s.reconfigure(t, func(c *transitions.Config) {
 					c.Journal, c.Now = s.mode, func() time.Time { return base.Add(skew[machine]) }
@@ -297,7 +301,7 @@ func TestClocksFiveMinutesApartDecideNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				say(result.Verdict)
+				keep(result.Verdict)
 			}
 			s.place(t, "o-2")
 
@@ -308,7 +312,7 @@ func TestClocksFiveMinutesApartDecideNothing(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				say(result.Verdict)
+				keep(result.Verdict)
 			}
 
 			order, _, err := s.Get(t.Context(), "o-1")
@@ -327,8 +331,8 @@ func TestClocksFiveMinutesApartDecideNothing(t *testing.T) {
 	})
 }
 
-// TestReplayedAfterAThousandLaterTransitions repeats requests of every kind when the ring
-// has forgotten them more than a hundred times over.
+// TestReplayedAfterAThousandLaterTransitions repeats requests of every kind long after
+// the ring has lost them.
 func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
@@ -348,7 +352,7 @@ func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
 		now = s.item(t, "o-1")
 		s.record(t, nil, now)
 		both := transitions.Request{OrderID: "o-1", Event: workflow.Ship, TransitionID: 4, RequestID: "both"}
-		pay := step(keyed("o-1", workflow.Pay, "allotted"), transitions.Applied).Transition
+		pay := step(keyed("o-1", workflow.Pay, "assigned"), transitions.Applied).Transition
 		shipped := step(both, transitions.Applied).Transition
 		delivered := step(given("o-1", workflow.Deliver, 5), transitions.Applied).Transition
 		step(given("o-1", workflow.Cancel, 3), transitions.Superseded) // the gap
@@ -357,12 +361,12 @@ func TestReplayedAfterAThousandLaterTransitions(t *testing.T) {
 			step(given("o-1", workflow.RequestReturn, id), transitions.Applied)
 			step(given("o-1", workflow.RejectReturn, id+1), transitions.Applied)
 		}
-		sameTransition(t, step(keyed("o-1", workflow.Pay, "allotted"), transitions.Replayed).Transition, pay)
+		sameTransition(t, step(keyed("o-1", workflow.Pay, "assigned"), transitions.Replayed).Transition, pay)
 		sameTransition(t, step(both, transitions.Replayed).Transition, shipped)
 		sameTransition(t, step(given("o-1", workflow.Deliver, 5), transitions.Replayed).Transition, delivered)
 		step(given("o-1", workflow.Cancel, 3), transitions.Superseded)
 		step(given("o-1", workflow.Cancel, 5), transitions.Conflict)
-		step(keyed("o-1", workflow.Ship, "allotted"), transitions.Conflict)
+		step(keyed("o-1", workflow.Ship, "assigned"), transitions.Conflict)
 		step(given("o-1", workflow.Pay, 2), transitions.Superseded) // that id was assigned
 		step(keyed("o-1", workflow.RequestReturn, "new"), transitions.Applied)
 	})

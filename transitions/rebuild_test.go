@@ -13,8 +13,8 @@ import (
 	"ratchet/workflow"
 )
 
-// TestAnOrderIsRebuiltFromItsJournal moves orders at random and compares what their
-// journals say with what their items hold.
+// TestAnOrderIsRebuiltFromItsJournal moves orders at random and compares the facts of
+// their journals with their items.
 func TestAnOrderIsRebuiltFromItsJournal(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	n := 0

@@ -16,7 +16,7 @@ import (
 	"ratchet/workflow"
 )
 
-// history makes an order with more transitions than its ring remembers, and returns its
+// history places an order, applies more transitions than its ring holds, and returns the
 // item as it was after the first few of them.
 func (s *shop) history(t testing.TB, id transitions.OrderID) (early map[string]types.AttributeValue) {
 	t.Helper()
@@ -36,6 +36,7 @@ func (s *shop) history(t testing.TB, id transitions.OrderID) (early map[string]t
 	return early
 }
 
+// restored restores the order o-1.
 func (s *shop) restored(t testing.TB, write bool) transitions.Restoration {
 	t.Helper()
 
@@ -47,7 +48,7 @@ func (s *shop) restored(t testing.TB, write bool) transitions.Restoration {
 	return r
 }
 
-// sound wants that Verify finds nothing and that old requests keep their verdicts.
+// sound checks that Verify finds nothing and that old requests keep their verdicts.
 func (s *shop) sound(t testing.TB) {
 	t.Helper()
 
@@ -70,7 +71,7 @@ func TestAnOrderThatIsBehindItsJournalIsBroughtForward(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	early := s.history(t, "o-1")
 	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
-		t.Fatal(err) // the orders come from a backup, the journal does not
+		t.Fatal(err) // the orders, but not the journal, come from a backup
 	}
 
 	r := s.restored(t, false)
@@ -88,7 +89,7 @@ func TestAnOrderThatIsBehindItsJournalIsBroughtForward(t *testing.T) {
 
 	order, _, err := s.Get(t.Context(), "o-1")
 	if err != nil || order.State != workflow.PartiallyShipped || order.TransitionID != 14 || len(order.Items) != 1 || order.ContentVersion != 0 {
-		t.Errorf("state and id are the journal's, the content is that of the backup: %+v, %v", order, err)
+		t.Errorf("want the state and id of the journal and the content of the backup: %+v, %v", order, err)
 	}
 	s.sound(t)
 }
@@ -117,24 +118,24 @@ func TestAMissingOrderComesBackWithoutItsContent(t *testing.T) {
 	s.sound(t)
 }
 
-// TestNothingIsTakenBack: an order that is as far as its journal or further is left
-// alone, and so is one that moves while it is looked at.
-func TestNothingIsTakenBack(t *testing.T) {
-	s := newShop(t) // nobody writes this journal
+// TestRestoreNeverMovesAnOrderBack: Restore must not change an order that is not behind its
+// journal, or that moves meanwhile.
+func TestRestoreNeverMovesAnOrderBack(t *testing.T) {
+	s := newShop(t) // nothing writes this journal
 	s.place(t, "o-1")
 
 	if _, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrNothingToRestore) {
 		t.Errorf("an order ahead of its journal: %v", err)
 	}
 
-	if _, err := s.Restore(t.Context(), "nobody", true); !errors.Is(err, transitions.ErrUnknownOrder) {
+	if _, err := s.Restore(t.Context(), "missing", true); !errors.Is(err, transitions.ErrUnknownOrder) {
 		t.Errorf("no order, no journal: %v", err)
 	}
 
 	s = newShopIn(t, transitions.JournalTransactional)
 	early := s.history(t, "o-1")
 	if _, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrNothingToRestore) {
-		t.Errorf("an order as far as its journal: %v", err)
+		t.Errorf("an order that agrees with its journal: %v", err)
 	}
 
 	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: early}); err != nil {
@@ -175,10 +176,10 @@ func TestABrokenJournalRestoresNothing(t *testing.T) {
 	}
 }
 
-// TestAnyHistoryIsRestoredFromAnyMoment lets an order live at random (ids given and
-// assigned, gaps, edits, parcels, a change of version), puts its item back to how it was
-// at some moment, and restores it: the journal agrees, and whatever was applied is
-// Replayed with the same transition.
+// TestAnyHistoryIsRestoredFromAnyMoment gives an order a random history (given and
+// assigned ids, gaps, edits, parcels, a change of version), puts back its item of some
+// moment, and restores it. The order must agree with its journal, and every applied request
+// must be Replayed with the same transition.
 func TestAnyHistoryIsRestoredFromAnyMoment(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	newer := workflow.Order().Spec()

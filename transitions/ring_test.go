@@ -13,7 +13,7 @@ import (
 	"ratchet/workflow"
 )
 
-// recent reads the raw ring; a call's random name becomes "CALL", a digest its length.
+// recent reads the raw ring. It replaces a call id by "CALL" and a digest by its length.
 func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
 	t.Helper()
 
@@ -31,9 +31,9 @@ func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
 	return out
 }
 
-// TestTheRingsFormat is the data format: orders live longer than a version of this
-// package.
-func TestTheRingsFormat(t *testing.T) {
+// TestTheFormatOfTheRing holds the data format, because stored orders outlive a version of
+// this package.
+func TestTheFormatOfTheRing(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.reconfigure(t, func(c *transitions.Config) {
@@ -60,11 +60,12 @@ func TestTheRingsFormat(t *testing.T) {
 		delete(want, "r3")
 
 		if diff := cmp.Diff(want, s.recent(t, "o-1")); diff != "" {
-			t.Errorf("an overwritten slot keeps nothing of the old one (-want +got):\n%s", diff)
+			t.Errorf("an overwritten slot must keep nothing of the old one (-want +got):\n%s", diff)
 		}
 	})
 }
 
+// imageWithSlot returns the item of an order whose ring has this slot s3.
 func imageWithSlot(slot string) map[string]types.AttributeValue {
 	text := func(v string) types.AttributeValue { return &types.AttributeValueMemberS{Value: v} }
 

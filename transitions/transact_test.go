@@ -42,8 +42,8 @@ func TestATransactionalJournalIsNeverBehind(t *testing.T) {
 	}
 }
 
-// TestTheStreamMayRecordWhatTheTransactionHas: a reader that also writes the journal
-// changes nothing, so that the mode can be switched while workers run.
+// TestTheStreamMayRecordWhatTheTransactionHas: a reader of the stream that records the same
+// transitions changes nothing, so that the mode can be switched while workers run.
 func TestTheStreamMayRecordWhatTheTransactionHas(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
@@ -65,6 +65,7 @@ func TestTheStreamMayRecordWhatTheTransactionHas(t *testing.T) {
 	}
 }
 
+// row reads a row of the journal.
 func (s *shop) row(t testing.TB, order, id string) map[string]types.AttributeValue {
 	t.Helper()
 
@@ -93,7 +94,7 @@ func TestAJournalAheadOfItsOrderIsAnError(t *testing.T) {
 	}
 
 	if order, _, err := s.Get(t.Context(), "o-1"); err != nil || order.State != workflow.Pending {
-		t.Errorf("nothing may have changed: %+v, %v", order, err)
+		t.Errorf("the order must not have changed: %+v, %v", order, err)
 	}
 
 	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"orderId": restored["orderId"]}}); err != nil {
@@ -105,9 +106,9 @@ func TestAJournalAheadOfItsOrderIsAnError(t *testing.T) {
 	}
 }
 
-// TestACollisionWithAnotherTransactionIsTriedAgain answers the first transactions with
-// a cancellation that names no condition.
-func TestACollisionWithAnotherTransactionIsTriedAgain(t *testing.T) {
+// TestATransactionConflictIsRetried cancels the first transactions because of another
+// one on the same order.
+func TestATransactionConflictIsRetried(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	s.place(t, "o-1")
 	collision := embeddedtest.Fault{On: []string{"TransactWriteItems"}, Err: embeddedtest.Canceled("TransactionConflict", "None")}
@@ -121,7 +122,7 @@ func TestACollisionWithAnotherTransactionIsTriedAgain(t *testing.T) {
 	s.wire.Inject(collision.Next(2))
 
 	if _, err := s.Apply(t.Context(), given("o-1", workflow.Ship, 3)); !errors.Is(err, transitions.ErrContended) || errors.Is(err, transitions.ErrOutcomeUnknown) {
-		t.Errorf("a canceled transaction is known to have written nothing: %v", err)
+		t.Errorf("a canceled transaction has written nothing: got %v, want ErrContended", err)
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 	"ratchet/workflow"
 )
 
-// seen is an If-Match.
+// seen returns an IfMatch.
 func seen(id transitions.TransitionID) *transitions.TransitionID { return &id }
 
-// sameTransition compares what a caller can see of two transitions.
+// sameTransition compares the exported fields of two transitions.
 func sameTransition(t *testing.T, got, want transitions.Transition) {
 	t.Helper()
 
@@ -69,7 +69,7 @@ func TestReplayedReturnsTheSameResultHoweverLate(t *testing.T) {
 				sameTransition(t, late.Transition, first.Transition)
 
 				if late.Order.State != workflow.Delivered {
-					t.Errorf("a replay carries the order as it is now, got %s", late.Order.State)
+					t.Errorf("a replay must show the order as it is now, got %s", late.Order.State)
 				}
 			})
 		}
@@ -85,7 +85,7 @@ func TestSupersededStaysSuperseded(t *testing.T) {
 		for range 2 {
 			result := s.want(t, given("o-1", workflow.Cancel, 3), transitions.Superseded)
 			if result.Order.TransitionID != 5 {
-				t.Errorf("the verdict carries the order as it is: %+v", result.Order)
+				t.Errorf("the result must show the order as it is now: %+v", result.Order)
 			}
 		}
 		s.want(t, given("o-1", workflow.Ship, 6), transitions.Applied)
@@ -101,7 +101,7 @@ func TestAnExecutionOvertakenByAnAssignedIdIsSuperseded(t *testing.T) {
 
 		result := s.want(t, given("o-1", workflow.Pay, 2), transitions.Superseded)
 		if result.Order.State != workflow.Cancelled {
-			t.Errorf("the verdict says where the order is: %+v", result.Order)
+			t.Errorf("the result must show where the order is: %+v", result.Order)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func TestFromNarrowsTheEvent(t *testing.T) {
 	})
 }
 
-func TestConflictIsTheSameIdWithOtherContent(t *testing.T) {
+func TestTheSameIDWithOtherContentIsAConflict(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -167,16 +167,16 @@ func TestConflictIsTheSameIdWithOtherContent(t *testing.T) {
 func TestNotFoundAndIllegal(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
-		s.want(t, given("nobody", workflow.Pay, 2), transitions.NotFound)
-		s.want(t, keyed("nobody", workflow.Pay, "r"), transitions.NotFound)
-		s.want(t, given("nobody", "no_such_event", 2), transitions.Illegal)
-		r := given("nobody", workflow.Cancel, 2)
+		s.want(t, given("missing", workflow.Pay, 2), transitions.NotFound)
+		s.want(t, keyed("missing", workflow.Pay, "r"), transitions.NotFound)
+		s.want(t, given("missing", "no_such_event", 2), transitions.Illegal)
+		r := given("missing", workflow.Cancel, 2)
 		r.From = workflow.Shipped
 		s.want(t, r, transitions.Illegal)
 	})
 }
 
-func TestAnEventWithTwoTargetsFollowsTheImage(t *testing.T) {
+func TestTheTargetOfAnEventFollowsTheState(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -211,7 +211,7 @@ func TestCreateIsOncePerContent(t *testing.T) {
 	})
 }
 
-func TestAnOrderSomebodyElseCreatedIsAdopted(t *testing.T) {
+func TestAnOrderCreatedByAnotherProgramIsAdopted(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
@@ -225,9 +225,9 @@ func TestAnOrderSomebodyElseCreatedIsAdopted(t *testing.T) {
 	})
 }
 
-// TestAnOrderThatSomebodyElseMovedIsAdopted: its ids before ours have no rows in the
-// journal and never will, so nobody waits for them.
-func TestAnOrderThatSomebodyElseMovedIsAdopted(t *testing.T) {
+// TestAnOrderMovedByAnotherProgramIsAdopted: the ids before our first transition have no
+// rows in the journal, so missing rows must not be ErrJournalBehind.
+func TestAnOrderMovedByAnotherProgramIsAdopted(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		now := map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"},
@@ -309,9 +309,9 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 	})
 }
 
-// A caller that reads again and refreshes its If-Match between two tries, or gives
-// another id, is still the same request.
-func TestAUsedRequestIdIsNotAppliedUnderAnotherId(t *testing.T) {
+// TestAUsedRequestIDIsNotAppliedUnderAnotherID: a retry with another If-Match or with
+// another id is still the same request.
+func TestAUsedRequestIDIsNotAppliedUnderAnotherID(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -340,7 +340,7 @@ func TestAUsedRequestIdIsNotAppliedUnderAnotherId(t *testing.T) {
 		r.Event, r.TransitionID, r.IfMatch = workflow.ShipPart, 0, seen(13)
 		if s.mode == transitions.JournalByStream {
 			if _, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrJournalBehind) {
-				t.Errorf("the ring has forgotten it and nobody has written the journal: %v", err)
+				t.Errorf("in neither ring nor journal: got %v, want ErrJournalBehind", err)
 			}
 
 			for i := 1; i < len(images); i++ {

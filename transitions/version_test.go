@@ -19,8 +19,8 @@ import (
 var attributes = cmpopts.IgnoreUnexported(types.AttributeValueMemberS{}, types.AttributeValueMemberN{}, types.AttributeValueMemberB{},
 	types.AttributeValueMemberM{}, types.AttributeValueMemberL{}, types.AttributeValueMemberBOOL{})
 
-// renamed is a definition in which a held order is called HELD from version 2 on, and
-// which from version 3 on can no longer be held.
+// renamed returns a version of a definition. The state ON_HOLD of version 1 is HELD in
+// version 2; version 3 has neither.
 func renamed(t testing.TB, version int) *workflow.Definition {
 	t.Helper()
 
@@ -42,7 +42,7 @@ func renamed(t testing.TB, version int) *workflow.Definition {
 	return d
 }
 
-// runs gives the shop workers of a version, that may accept others.
+// runs gives the shop the definition of a version, with others that it accepts.
 func (s *shop) runs(t testing.TB, version int, accepted ...int) {
 	t.Helper()
 	s.reconfigure(t, func(c *transitions.Config) {
@@ -50,6 +50,7 @@ func (s *shop) runs(t testing.TB, version int, accepted ...int) {
 	})
 }
 
+// ways returns the migrations between versions. Only that from 1 to 2 has a mapping.
 func ways(t testing.TB, versions ...int) *workflow.Migrations {
 	t.Helper()
 
@@ -66,8 +67,8 @@ func ways(t testing.TB, versions ...int) *workflow.Migrations {
 	return m
 }
 
-// TestAnOrderOfAnUnknownVersionIsRefused: neither its state nor what leads out of it
-// is known here, even where the names are the same.
+// TestAnOrderOfAnUnknownVersionIsRefused: a state of an unknown version may mean something
+// else, even if it has a known name.
 func TestAnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
@@ -111,8 +112,8 @@ func TestAnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 	})
 }
 
-// TestAMigrationIsATransition: it takes the next id, is remembered like any other, and
-// who was about to take that id learns that he was overtaken.
+// TestAMigrationIsATransition: it takes the next id and leaves evidence like any other. A
+// request with the same id is Superseded.
 func TestAMigrationIsATransition(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
@@ -178,8 +179,9 @@ func TestAMigrationWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	})
 }
 
-// TestAllOrdersAreMigrated sweeps a table while some orders are new, some have no
-// mapping and some are of nobody's version; a second sweep finds nothing to do.
+// TestAllOrdersAreMigrated sweeps a table in which some orders are of the new version
+// already. A second sweep must find nothing to do, and orders without a mapping must be
+// counted.
 func TestAllOrdersAreMigrated(t *testing.T) {
 	s := newShop(t)
 	s.runs(t, 1)

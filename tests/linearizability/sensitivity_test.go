@@ -71,8 +71,8 @@ var forgeries = []forgery{
 	}},
 }
 
-// TestEveryForgeryIsFound plants each lie in a history that has just been found true.
-func TestEveryForgeryIsFound(t *testing.T) {
+// TestEveryFalseAnswerIsFound plants each lie in a history that has just been found true.
+func TestEveryFalseAnswerIsFound(t *testing.T) {
 	s := openShop(t, transitions.JournalByStream)
 	var truths [][]porcupine.Operation
 	for n := range 6 {
@@ -119,9 +119,9 @@ var sabotages = []sabotage{
 	{"the update forgets the request id", `, recent\.r(\d) = :req`, `, recent.x$1 = :req`},
 }
 
-// TestEverySabotageIsFound lets real clients work on a system whose write is broken.
+// TestEveryBrokenWriteIsFound lets real clients work on a system whose write is broken.
 // Faults are on: one of the mistakes shows only when an answer is lost.
-func TestEverySabotageIsFound(t *testing.T) {
+func TestEveryBrokenWriteIsFound(t *testing.T) {
 	for _, b := range sabotages {
 		t.Run(b.name, func(t *testing.T) {
 			s := openShop(t, transitions.JournalByStream)
