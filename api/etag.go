@@ -31,7 +31,7 @@ func (p *problem) withOrder(o *transitions.Order) *problem {
 	p.Order = &position{
 		State:          string(o.State),
 		TransitionID:   int64(o.TransitionID),
-		ContentVersion: int64(o.ContentVersion),
+		ContentVersion: o.ContentVersion,
 	}
 
 	return p.withHeader("ETag", etag(o))

@@ -23,6 +23,7 @@ func TestEachCallerHasARateLimit(t *testing.T) {
 	clock := &embeddedtest.Clock{}
 	w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = 2, 3, clock.Now })
 	one, other := w.key("acme", auth.Read), w.key("acme", auth.Read)
+
 	for range 3 {
 		w.want(w.ask("GET", "/v1/orders", "", "Authorization", one), http.StatusOK, "")
 	}

@@ -62,7 +62,7 @@ func (t tenant) showOrder(o *transitions.Order) order {
 		DefinitionVersion: o.DefinitionVersion,
 		Items:             make([]line, len(o.Items)),
 		Total:             money(o.Total),
-		ContentVersion:    int64(o.ContentVersion),
+		ContentVersion:    o.ContentVersion,
 		ShippingAddress:   o.Shipping,
 		BillingAddress:    o.Billing,
 		CreatedAt:         o.CreatedAt,
