@@ -1,0 +1,214 @@
+package transitions_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Each test of this file lets something happen to the order between two requests of one
+// call, and holds one clause of a condition or one bound by it.
+
+// beforeMoves calls meanwhile before each of the next n requests that may move an order.
+// What meanwhile sends itself does not count. The result counts the requests.
+func (s *shop) beforeMoves(n int, meanwhile func()) (sent *int) {
+	sent = new(int)
+	busy := false
+	s.wire.before = func(r *http.Request) *http.Response {
+		if busy || !moves(r) {
+			return nil
+		}
+
+		if *sent++; *sent <= n {
+			busy = true
+			meanwhile()
+			busy = false
+		}
+
+		return nil
+	}
+
+	return sent
+}
+
+// foreign stores an order as another program creates it: with a state and nothing else.
+func (s *shop) foreign(t testing.TB, id transitions.OrderID, state workflow.State) {
+	t.Helper()
+
+	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+		"orderId":    &types.AttributeValueMemberS{Value: string(id)},
+		"orderState": &types.AttributeValueMemberS{Value: string(state)},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Another program moves the order under the same id, between the read and the write. The
+// transition names the state that the order has left, whatever was read.
+func TestATransitionLeavesTheStateThatTheOrderWasIn(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.beforeMoves(1, func() { s.put(t, "orderState", &types.AttributeValueMemberS{Value: string(workflow.OnHold)}) })
+
+		r := s.want(t, keyed("o-1", workflow.Cancel, "r"), transitions.Applied)
+		if r.Transition.From != workflow.OnHold || r.Order.PreviousState != workflow.OnHold {
+			t.Errorf("%+v, previous state %s; want both from ON_HOLD", r.Transition, r.Order.PreviousState)
+		}
+
+		if read, _, err := s.Get(t.Context(), "o-1"); err != nil || read.PreviousState != workflow.OnHold {
+			t.Errorf("%+v, %v", read, err)
+		}
+	})
+}
+
+// An edit changes the content and not the id. A transactional write computes the order
+// after it from the order before it, so that must be the newest one.
+func TestATransactionHoldsOnlyForTheContentThatWasRead(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	s.place(t, "o-1")
+	sent := s.beforeMoves(1, func() { edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e"), cup)) })
+	result := s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Applied)
+
+	read, _, err := s.Get(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if diff := cmp.Diff(read, result.Order, cmpopts.IgnoreUnexported(transitions.Order{}, transitions.Transition{})); diff != "" || *sent != 2 {
+		t.Errorf("%d writes; the result's order (+) is not the one in the table (-):\n%s", *sent, diff)
+	}
+}
+
+// The order moves before every write of the call.
+func TestAnOrderThatMovesDuringEveryAttemptIsContended(t *testing.T) {
+	const attempts = 3
+
+	for name, call := range map[string]func(*shop, *testing.T) error{
+		"id assigned": func(s *shop, t *testing.T) error {
+			_, err := s.Apply(t.Context(), keyed("o-1", workflow.ShipPart, "r"))
+			return err
+		},
+		"parcel": func(s *shop, t *testing.T) error {
+			_, err := s.ShipParcel(t.Context(), parcel("p-1", pieces("mug", 1)))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBothModes(t, func(t *testing.T, newShop maker) {
+				s := newShop(t)
+				s.paid(t, "o-1")
+				s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, attempts })
+
+				id := transitions.TransitionID(2)
+				sent := s.beforeMoves(attempts, func() {
+					id++
+					s.want(t, given("o-1", workflow.ShipPart, id), transitions.Applied)
+				})
+
+				if err := call(s, t); !errors.Is(err, transitions.ErrContended) || !transitions.Retryable(err) || *sent != attempts {
+					t.Errorf("%d writes, %v; want ErrContended after %d", *sent, err, attempts)
+				}
+			})
+		})
+	}
+}
+
+// The last write of the call is refused by an order that decides it: the verdict is known,
+// and the call does not end in ErrContended.
+func TestTheOrderThatRefusedTheLastAttemptIsJudged(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.Attempts = s.mode, 1 })
+		s.beforeMoves(1, func() { s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Applied) })
+		s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.Replayed)
+	})
+}
+
+// The order is deleted between the read and the write.
+func TestAnOrderThatIsGoneIsNotFound(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.beforeMoves(1, func() {
+			if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{
+				"orderId": &types.AttributeValueMemberS{Value: "o-1"}}}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.NotFound)
+	})
+}
+
+// Two calls find that the order has no map for its ring. The slower one must not take away
+// what the faster one has stored in it.
+func TestAMapThatAnotherCallHasMadeKeepsItsMembers(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.foreign(t, "o-1", workflow.PaymentReceived)
+
+		done := false
+		s.wire.before = func(r *http.Request) *http.Response {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+
+			if !done && strings.Contains(string(body), ":empty") {
+				done = true
+				s.want(t, keyed("o-1", workflow.ShipPart, "faster"), transitions.Applied)
+			}
+
+			return nil
+		}
+		s.want(t, keyed("o-1", workflow.ShipPart, "slower"), transitions.Applied)
+		s.want(t, keyed("o-1", workflow.ShipPart, "faster"), transitions.Replayed)
+		s.want(t, keyed("o-1", workflow.ShipPart, "slower"), transitions.Replayed)
+
+		if !done {
+			t.Error("no call made the map")
+		}
+	})
+}
+
+// Id 10 overwrites the slot of id 2, and id 9 that of id 1: with id 10, a request id may be
+// forgotten for the first time.
+func TestTheFirstRequestIDThatTheRingForgetsIsKnown(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.foreign(t, "o-1", workflow.PaymentReceived)
+		now := s.item(t, "o-1")
+
+		for id := transitions.TransitionID(1); id <= ringSize+1; id++ {
+			r := given("o-1", workflow.ShipPart, id)
+			if id == 1 {
+				r.RequestID = "k"
+			}
+			s.want(t, r, transitions.Applied)
+
+			old := now
+			now = s.item(t, "o-1")
+			s.record(t, old, now)
+		}
+
+		again := given("o-1", workflow.ShipPart, ringSize+2)
+		again.RequestID = "k"
+
+		if r := s.want(t, again, transitions.Replayed); r.Transition.ID != 1 {
+			t.Errorf("%+v, want transition 1", r.Transition)
+		}
+	})
+}
