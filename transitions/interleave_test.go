@@ -1,7 +1,9 @@
 package transitions_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -142,12 +144,7 @@ func TestAnOrderThatIsGoneIsNotFound(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
-		s.beforeMoves(1, func() {
-			if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{
-				"orderId": &types.AttributeValueMemberS{Value: "o-1"}}}); err != nil {
-				t.Fatal(err)
-			}
-		})
+		s.beforeMoves(1, func() { s.remove(t, "o-1") })
 		s.want(t, keyed("o-1", workflow.Pay, "r"), transitions.NotFound)
 	})
 }
@@ -209,6 +206,91 @@ func TestTheFirstRequestIDThatTheRingForgetsIsKnown(t *testing.T) {
 
 		if r := s.want(t, again, transitions.Replayed); r.Transition.ID != 1 {
 			t.Errorf("%+v, want transition 1", r.Transition)
+		}
+	})
+}
+
+// The order is deleted while a call gives it the map for its ring: that must not create an
+// order again.
+func TestAnOrderThatIsGoneGetsNoMap(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.foreign(t, "o-1", workflow.Pending)
+
+		s.wire.before = func(r *http.Request) *http.Response {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			r.Body = io.NopCloser(strings.NewReader(string(body)))
+
+			if strings.Contains(string(body), ":empty") {
+				s.remove(t, "o-1")
+			}
+
+			return nil
+		}
+
+		if r, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); err == nil && r.Verdict != transitions.NotFound {
+			t.Errorf("%s", r.Verdict)
+		}
+
+		if item := s.item(t, "o-1"); len(item) > 0 {
+			t.Errorf("the order is there again: %v", item)
+		}
+	})
+}
+
+// remove deletes the order.
+func (s *shop) remove(t testing.TB, id transitions.OrderID) {
+	t.Helper()
+
+	if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{
+		"orderId": &types.AttributeValueMemberS{Value: string(id)},
+	}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The error tells why the context ended.
+func TestAnUnknownOutcomeNamesTheCauseOfTheContext(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		shutdown := errors.New("the worker shuts down")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s.beforeMoves(1, func() { cancel(shutdown) })
+
+		_, err := s.Apply(ctx, given("o-1", workflow.Pay, 2))
+		if !errors.Is(err, transitions.ErrOutcomeUnknown) || !errors.Is(err, shutdown) {
+			t.Errorf("got %v, want ErrOutcomeUnknown and the cause", err)
+		}
+	})
+}
+
+// A request whose id is given is sent without a read: whichever slot of the ring holds its
+// request id, the condition of the write must find it.
+func TestTheConditionFindsARequestIDInEverySlot(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		for last := transitions.TransitionID(2); last <= ringSize; last++ {
+			order := transitions.OrderID(fmt.Sprint("o-", last))
+			s.foreign(t, order, workflow.PaymentReceived)
+
+			for id := transitions.TransitionID(1); id <= last; id++ {
+				r := given(order, workflow.ShipPart, id)
+				if id == last {
+					r.RequestID = "k"
+				}
+				s.want(t, r, transitions.Applied)
+			}
+
+			again := given(order, workflow.ShipPart, last+1)
+			again.RequestID = "k"
+
+			if r := s.want(t, again, transitions.Replayed); r.Transition.ID != last {
+				t.Errorf("%+v, want transition %d", r.Transition, last)
+			}
 		}
 	})
 }
