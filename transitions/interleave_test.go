@@ -1,6 +1,7 @@
 package transitions_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,17 @@ func (s *shop) beforeMoves(n int, meanwhile func()) (sent *int) {
 	}
 
 	return sent
+}
+
+// makesMap reports whether the request gives an order a map.
+func makesMap(t testing.TB, r *http.Request) bool {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+
+	return bytes.Contains(body, []byte(":empty"))
 }
 
 // foreign stores an order as another program creates it: with a state and nothing else.
@@ -158,13 +170,7 @@ func TestAMapThatAnotherCallHasMadeKeepsItsMembers(t *testing.T) {
 
 		done := false
 		s.wire.before = func(r *http.Request) *http.Response {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			r.Body = io.NopCloser(strings.NewReader(string(body)))
-
-			if !done && strings.Contains(string(body), ":empty") {
+			if !done && makesMap(t, r) {
 				done = true
 				s.want(t, keyed("o-1", workflow.ShipPart, "faster"), transitions.Applied)
 			}
@@ -218,13 +224,7 @@ func TestAnOrderThatIsGoneGetsNoMap(t *testing.T) {
 		s.foreign(t, "o-1", workflow.Pending)
 
 		s.wire.before = func(r *http.Request) *http.Response {
-			body, err := io.ReadAll(r.Body)
-			if err != nil {
-				t.Error(err)
-			}
-			r.Body = io.NopCloser(strings.NewReader(string(body)))
-
-			if strings.Contains(string(body), ":empty") {
+			if makesMap(t, r) {
 				s.remove(t, "o-1")
 			}
 
@@ -291,6 +291,27 @@ func TestTheConditionFindsARequestIDInEverySlot(t *testing.T) {
 			if r := s.want(t, again, transitions.Replayed); r.Transition.ID != last {
 				t.Errorf("%+v, want transition %d", r.Transition, last)
 			}
+		}
+	})
+}
+
+// The call ends in the error of the request that was to give the order its map.
+func TestAMapThatCannotBeMadeIsAnError(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.foreign(t, "o-1", workflow.Pending)
+
+		s.wire.before = func(r *http.Request) *http.Response {
+			if !makesMap(t, r) {
+				return nil
+			}
+
+			return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
+				Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.service#AccessDeniedException"}`))}
+		}
+
+		if r, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+			t.Errorf("%s, %v", r.Verdict, err)
 		}
 	})
 }
