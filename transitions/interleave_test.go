@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -16,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -28,8 +27,8 @@ import (
 func (s *shop) beforeMoves(n int, meanwhile func()) (sent *int) {
 	sent = new(int)
 	busy := false
-	s.wire.before = func(r *http.Request) *http.Response {
-		if busy || !moves(r) {
+	s.wire.Before(func(c *embeddedtest.Call) error {
+		if busy || !c.Is(moves...) {
 			return nil
 		}
 
@@ -40,21 +39,13 @@ func (s *shop) beforeMoves(n int, meanwhile func()) (sent *int) {
 		}
 
 		return nil
-	}
+	})
 
 	return sent
 }
 
-// makesMap reports whether the request gives an order a map.
-func makesMap(t testing.TB, r *http.Request) bool {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Error(err)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-
-	return bytes.Contains(body, []byte(":empty"))
-}
+// makesMap reports whether the call gives an order a map.
+func makesMap(c *embeddedtest.Call) bool { return bytes.Contains(c.Body(), []byte(":empty")) }
 
 // foreign stores an order as another program creates it: with a state and nothing else.
 func (s *shop) foreign(t testing.TB, id transitions.OrderID, state workflow.State) {
@@ -169,14 +160,14 @@ func TestAMapThatAnotherCallHasMadeKeepsItsMembers(t *testing.T) {
 		s.foreign(t, "o-1", workflow.PaymentReceived)
 
 		done := false
-		s.wire.before = func(r *http.Request) *http.Response {
-			if !done && makesMap(t, r) {
+		s.wire.Before(func(c *embeddedtest.Call) error {
+			if !done && makesMap(c) {
 				done = true
 				s.want(t, keyed("o-1", workflow.ShipPart, "faster"), transitions.Applied)
 			}
 
 			return nil
-		}
+		})
 		s.want(t, keyed("o-1", workflow.ShipPart, "slower"), transitions.Applied)
 		s.want(t, keyed("o-1", workflow.ShipPart, "faster"), transitions.Replayed)
 		s.want(t, keyed("o-1", workflow.ShipPart, "slower"), transitions.Replayed)
@@ -223,13 +214,13 @@ func TestAnOrderThatIsGoneGetsNoMap(t *testing.T) {
 		s := newShop(t)
 		s.foreign(t, "o-1", workflow.Pending)
 
-		s.wire.before = func(r *http.Request) *http.Response {
-			if makesMap(t, r) {
+		s.wire.Before(func(c *embeddedtest.Call) error {
+			if makesMap(c) {
 				s.remove(t, "o-1")
 			}
 
 			return nil
-		}
+		})
 
 		if r, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); err == nil && r.Verdict != transitions.NotFound {
 			t.Errorf("%s", r.Verdict)
@@ -301,14 +292,7 @@ func TestAMapThatCannotBeMadeIsAnError(t *testing.T) {
 		s := newShop(t)
 		s.foreign(t, "o-1", workflow.Pending)
 
-		s.wire.before = func(r *http.Request) *http.Response {
-			if !makesMap(t, r) {
-				return nil
-			}
-
-			return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{"Content-Type": {"application/x-amz-json-1.0"}}, Request: r,
-				Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.service#AccessDeniedException"}`))}
-		}
+		s.wire.Inject(embeddedtest.Answer("AccessDeniedException").If(makesMap))
 
 		if r, err := s.Apply(t.Context(), keyed("o-1", workflow.Pay, "r")); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 			t.Errorf("%s, %v", r.Verdict, err)
