@@ -33,7 +33,7 @@ Memory does not grow with the file. Temporary files in --temp need about 120 byt
 line. Exit status 1 on any mismatch, 2 if the header or lines could not be read.`,
 	}
 	name := c.Flags().String("file", "", "the processor's file; - reads standard input")
-	until := c.Flags().String("until", "", "ignore steps that ended at that time or later (RFC 3339)")
+	until := c.Flags().String("until", "", "steps that ended at that time or later may be missing in the file (RFC 3339)")
 	temp := c.Flags().String("temp", "", "directory of temporary files; default: that of the system")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if *name == "" {

@@ -28,6 +28,6 @@
 // # Caveats
 //
 // The lists are not read at one moment, so steps that end meanwhile may look missing. Until
-// leaves out younger steps of the payments and transfers of the ledger. It does not leave
-// out lines of the file: one that ended after Until is reported as missing-here.
+// prevents this: a step or transfer of that time or later is not reported as missing on
+// another side. If the file has it, its kind, amount, currency and state are compared.
 package reconcile

@@ -22,6 +22,7 @@ type record struct {
 	key, kind, currency, state string
 	amount                     int64 // in minor units
 	line                       int   // of the file, 0 for the other lists
+	young                      bool  // of Until or later: the other lists may not have it yet
 }
 
 // columns are the positions of the named columns in the file.

@@ -28,7 +28,7 @@ type partitions struct {
 }
 
 // storedRecord is a record in a partition: one JSON array per line.
-type storedRecord [7]any
+type storedRecord [8]any
 
 // newPartitions creates n partitions in a new directory under dir.
 func newPartitions(dir string, n int) (p *partitions, err error) {
@@ -56,7 +56,7 @@ func (p *partitions) add(from source, r record) error {
 	_, _ = h.Write([]byte(r.key)) // a hash does not fail
 	out := p.out[h.Sum32()%uint32(len(p.out))]
 
-	line, err := json.Marshal(storedRecord{string(from), r.line, r.key, r.kind, r.amount, r.currency, r.state})
+	line, err := json.Marshal(storedRecord{string(from), r.line, r.key, r.kind, r.amount, r.currency, r.state, r.young})
 	if err == nil {
 		_, err = out.Write(append(line, '\n'))
 	}
@@ -79,7 +79,7 @@ func (p *partitions) each(i int, fn func(source, record)) error {
 		var from string
 		var r record
 
-		line := [...]any{&from, &r.line, &r.key, &r.kind, &r.amount, &r.currency, &r.state}
+		line := [...]any{&from, &r.line, &r.key, &r.kind, &r.amount, &r.currency, &r.state, &r.young}
 		if err := decoder.Decode(&line); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {

@@ -54,8 +54,9 @@ type Mismatch struct {
 
 // Totals are the numbers of what was compared.
 type Totals struct {
-	Lines     int `json:"lines"`
-	BadLines  int `json:"badLines"`
+	Lines    int `json:"lines"`
+	BadLines int `json:"badLines"`
+	// Steps and Transfers leave out those of Until or later.
 	Steps     int `json:"steps"`
 	Transfers int `json:"transfers"`
 	// Matched is the number of keys on which all lists agree.
@@ -79,8 +80,9 @@ type Config struct {
 	// Payments and Ledger are required.
 	Payments paymentLister
 	Ledger   transferLister
-	// Until leaves out the steps and transfers of that time or later: the file may not have
-	// them yet. Zero leaves nothing out.
+	// Until is the time from which the file may not have the steps yet. A step or transfer of
+	// that time or later is compared only if the file or the other list has its key, and is
+	// not missing anywhere. Zero compares everything.
 	Until time.Time
 	// Dir is the directory for the temporary files, which take about 120 bytes for each
 	// record. Default: that of the system.
@@ -233,11 +235,14 @@ func (r *run) steps(p payments.Payment) error {
 	}
 
 	for _, s := range steps {
-		if !slices.Contains(kinds, string(s.Kind)) || r.tooYoung(s.At) {
+		if !slices.Contains(kinds, string(s.Kind)) {
 			continue
 		}
 
-		r.totals.Steps++
+		young := r.tooYoung(s.At)
+		if !young {
+			r.totals.Steps++
+		}
 
 		rec := record{
 			key:      p.ID + "/" + s.ID,
@@ -245,6 +250,7 @@ func (r *run) steps(p payments.Payment) error {
 			amount:   s.Amount,
 			currency: p.Currency,
 			state:    string(s.Outcome),
+			young:    young,
 		}
 		if err := r.parts.add(fromPayments, rec); err != nil {
 			return err
@@ -264,14 +270,17 @@ func (r *run) ledger(ctx context.Context) error {
 
 		for _, t := range page {
 			key, kind, ok := payments.ParseTransfer(t.Transfer)
-			if !ok || r.tooYoung(t.At) {
+			if !ok {
 				continue
 			}
 
-			r.totals.Transfers++
+			young := r.tooYoung(t.At)
+			if !young {
+				r.totals.Transfers++
+			}
 
 			// The credits of a transfer add up to its amount.
-			rec := record{key: key, kind: string(kind), currency: t.Currency, state: succeeded}
+			rec := record{key: key, kind: string(kind), currency: t.Currency, state: succeeded, young: young}
 			for _, leg := range t.Legs {
 				rec.amount += max(leg.Amount, 0)
 			}

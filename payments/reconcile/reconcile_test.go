@@ -229,6 +229,131 @@ func TestUntilLeavesOutYoungerSteps(t *testing.T) {
 	}
 }
 
+// TestStepsOfUntilOrLater says what is compared of a step that ended at Until or later, or
+// whose transfer is that young.
+func TestStepsOfUntilOrLater(t *testing.T) {
+	until := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	before, after := until.Add(-time.Millisecond), until // After begins at until itself
+
+	for _, c := range []struct {
+		name     string
+		line     string
+		step     payments.Outcome // "" for no step
+		stepAt   time.Time
+		transfer bool
+		transAt  time.Time
+		want     string
+		matched  int
+	}{
+		{
+			name: "a young step that the file has is not missing here",
+			line: "p/c,capture,100,EUR,succeeded",
+			step: payments.Succeeded, stepAt: after, transfer: true, transAt: after,
+			matched: 1,
+		},
+		{
+			name: "a young step that the file does not have is left out",
+			step: payments.Succeeded, stepAt: after, transfer: true, transAt: after,
+		},
+		{
+			name: "an old step that the file does not have is reported",
+			step: payments.Succeeded, stepAt: before, transfer: true, transAt: before,
+			want: "missing-there",
+		},
+		{
+			name: "the amount of a young step is compared",
+			line: "p/c,capture,99,EUR,succeeded",
+			step: payments.Succeeded, stepAt: after, transfer: true, transAt: after,
+			want: "amount",
+		},
+		{
+			name: "the end of a young step is compared",
+			line: "p/c,capture,100,EUR,succeeded",
+			step: payments.Failed, stepAt: after,
+			want: "state",
+		},
+		{
+			name: "a young step may have ended in the file only",
+			line: "p/c,capture,100,EUR,succeeded",
+			step: payments.Pending, stepAt: after,
+			matched: 1,
+		},
+		{
+			name: "a young step may have ended here only",
+			line: "p/c,capture,100,EUR,pending",
+			step: payments.Succeeded, stepAt: after, transfer: true, transAt: after,
+			matched: 1,
+		},
+		{
+			name: "an old step that has ended in the file only is reported",
+			line: "p/c,capture,100,EUR,succeeded",
+			step: payments.Pending, stepAt: before,
+			want: "state",
+		},
+		{
+			name: "a line that no payment knows is reported",
+			line: "p/c,capture,100,EUR,succeeded",
+			want: "missing-here",
+		},
+		{
+			name: "the step is a moment older than its transfer",
+			line: "p/c,capture,100,EUR,succeeded",
+			step: payments.Succeeded, stepAt: before, transfer: true, transAt: after,
+			matched: 1,
+		},
+		{
+			name: "the step is a moment younger than its transfer",
+			line: "p/c,capture,100,EUR,succeeded",
+			step: payments.Succeeded, stepAt: after, transfer: true, transAt: before,
+			matched: 1,
+		},
+		{
+			name: "a young transfer of a step that was pending when it was read",
+			line: "p/c,capture,100,EUR,pending",
+			step: payments.Pending, stepAt: before, transfer: true, transAt: after,
+			matched: 1,
+		},
+		{
+			name:     "an old transfer without a step is reported",
+			transfer: true, transAt: before,
+			want: "ledger",
+		},
+		{
+			name: "an old step without a transfer is reported",
+			line: "p/c,capture,100,EUR,succeeded",
+			step: payments.Succeeded, stepAt: before,
+			want: "ledger",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var lists fixed
+			if c.step != "" {
+				lists.payments = []payments.Payment{{
+					NewPayment: payments.NewPayment{ID: "p", Currency: "EUR"},
+					Steps:      []payments.Step{{ID: "c", Kind: payments.Capturing, Amount: 100, Outcome: c.step, At: c.stepAt}},
+				}}
+			}
+
+			if c.transfer {
+				posted := ledger.Posted{Transfer: ledger.Move("p/c#payment", "a", "b", 100, "EUR"), At: c.transAt}
+				posted.Reference = "payment capture"
+				lists.transfers = []ledger.Posted{posted}
+			}
+
+			var reasons []string
+			cfg := reconcile.Config{Payments: lists, Ledger: lists, Partitions: 1, Until: until, Dir: t.TempDir()}
+			totals, err := reconcile.Run(t.Context(), strings.NewReader(header+c.line), cfg, func(m reconcile.Mismatch) error {
+				reasons = append(reasons, string(m.Reason))
+				return nil
+			})
+
+			if got := strings.Join(reasons, " "); err != nil || got != c.want || totals.Matched != c.matched {
+				t.Errorf("found %q, want %q; %+v, %v", got, c.want, totals, err)
+			}
+		})
+	}
+}
+
 func TestBadLinesAreReportedAndSkipped(t *testing.T) {
 	s := newShop(t)
 	long := strings.Repeat("x", 200_000)
