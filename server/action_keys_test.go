@@ -76,7 +76,7 @@ func TestKeysOfActionsMayBeConfigured(t *testing.T) {
 	}
 
 	if _, err := os.Stat(filepath.Join(dir, "action-keys")); err == nil {
-		t.Error("a file of keys was made that nobody asked for")
+		t.Error("a file of keys was created although keys are configured")
 	}
 }
 

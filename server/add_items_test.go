@@ -79,7 +79,7 @@ func TestLinesAndTheirPiecesAreAddedTogetherOrNotAtAll(t *testing.T) {
 	}
 
 	if r := s.addItems(t, "e-2", cups); r.Verdict != transitions.Applied {
-		t.Errorf("what was refused left nothing: %s", r.Verdict)
+		t.Errorf("the refused edit left a record: %s", r.Verdict)
 	}
 
 	// The execution reserves what the order was placed with, on top.
@@ -106,7 +106,7 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 	}
 
 	if r := s.addItems(t, "plain", line); r.Verdict != transitions.Conflict {
-		t.Errorf("the edit was made without stock before: %s", r.Verdict)
+		t.Errorf("an edit that was made without stock: %s", r.Verdict)
 	}
 
 	r, err := s.AddItems(t.Context(), transitions.Edit{OrderID: "nobody", EventID: "e"}, line)
@@ -129,15 +129,15 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 	}
 
 	if _, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: "e"}, many...); !errors.Is(err, txn.ErrInvalid) || !strings.Contains(err.Error(), "101 parts, at most 100") {
-		t.Errorf("one too many: %v", err)
+		t.Errorf("one action too many: %v", err)
 	}
 
 	if r := s.addItems(t, "e", many[:97]...); r.Verdict != transitions.Applied {
-		t.Errorf("as many as may be: %s", r.Verdict)
+		t.Errorf("as many as possible: %s", r.Verdict)
 	}
 }
 
-// TestAnOrderMakesRoomForLinesWithStock fills the order's memory of edits.
+// TestAnOrderMakesRoomForLinesWithStock makes more edits than an order remembers.
 func TestAnOrderMakesRoomForLinesWithStock(t *testing.T) {
 	s := newShop(t)
 	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
@@ -157,6 +157,6 @@ func TestAnOrderMakesRoomForLinesWithStock(t *testing.T) {
 	s.stock(t, "cup", inventory.Level{Available: 1000 - edits, Reserved: edits})
 
 	if r := s.addItems(t, "e-0", transitions.Item{SKU: "cup", Quantity: 1, Price: 1}); r.Verdict != transitions.Replayed {
-		t.Errorf("the record outlives the order's memory: %s", r.Verdict)
+		t.Errorf("a repeat of an edit that the order has forgotten: %s", r.Verdict)
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"ratchet/server"
 )
 
-// write puts DER into a PEM file and returns its name.
+// write writes DER to a PEM file and returns its name.
 func write(t *testing.T, dir, name, kind string, der []byte) string {
 	t.Helper()
 
@@ -36,7 +36,7 @@ func write(t *testing.T, dir, name, kind string, der []byte) string {
 	return path
 }
 
-// certificate makes one for 127.0.0.1, and the pool that trusts it.
+// certificate creates a certificate for 127.0.0.1 and a pool that trusts it.
 func certificate(t *testing.T, dir string) (certFile, keyFile string, trusts *x509.CertPool) {
 	t.Helper()
 
@@ -44,8 +44,15 @@ func certificate(t *testing.T, dir string) (certFile, keyFile string, trusts *x5
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true}
+
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "test"},
+		NotAfter:              time.Now().Add(time.Hour),
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
 
 	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
 	if err != nil {
@@ -67,7 +74,7 @@ func certificate(t *testing.T, dir string) (certFile, keyFile string, trusts *x5
 	return write(t, dir, "cert.pem", "CERTIFICATE", der), write(t, dir, "key.pem", "PRIVATE KEY", key), trusts
 }
 
-// serving runs the API and returns its address, and how to stop it.
+// serving runs the API and returns its address and a function that stops it.
 func serving(t *testing.T, cfg server.Config, dev bool) (b *server.Backend, address string, stop func() error) {
 	t.Helper()
 
@@ -126,7 +133,7 @@ func get(t *testing.T, client *http.Client, url, bearer string) (status int, bod
 	return answer.StatusCode, string(text)
 }
 
-// TestTheAPISpeaksTLSAndTakesTokens of an issuer whose public key is in a file.
+// TestTheAPISpeaksTLSAndTakesTokens uses an issuer whose public key is in a file.
 func TestTheAPISpeaksTLSAndTakesTokens(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile, trusts := certificate(t, dir)
@@ -139,8 +146,14 @@ func TestTheAPISpeaksTLSAndTakesTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, address, stop := serving(t, server.Config{API: server.APIConfig{TLSCert: certFile, TLSKey: keyFile, Issuer: "us", Audience: "ratchet",
-		PublicKey: write(t, dir, "issuer.pem", "PUBLIC KEY", der)}}, false)
+
+	_, address, stop := serving(t, server.Config{API: server.APIConfig{
+		TLSCert:   certFile,
+		TLSKey:    keyFile,
+		Issuer:    "us",
+		Audience:  "ratchet",
+		PublicKey: write(t, dir, "issuer.pem", "PUBLIC KEY", der),
+	}}, false)
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusts, MinVersion: tls.VersionTLS12}}}
 	defer client.CloseIdleConnections()
 
@@ -164,7 +177,8 @@ func TestTheAPISpeaksTLSAndTakesTokens(t *testing.T) {
 	}
 }
 
-// TestAnOpenAPIStaysOnThisMachine: the address that is really listened on decides.
+// TestAnOpenAPIStaysOnThisMachine checks that the address of the listener decides, not the
+// configured one.
 func TestAnOpenAPIStaysOnThisMachine(t *testing.T) {
 	_, _, stop := serving(t, server.Config{API: server.APIConfig{Listen: "0.0.0.0:0"}}, true)
 	if err := stop(); err == nil || !strings.Contains(err.Error(), "without authentication only loopback") {
@@ -172,7 +186,6 @@ func TestAnOpenAPIStaysOnThisMachine(t *testing.T) {
 	}
 }
 
-// TestAStopLetsRequestsFinishAndStreamsEnd.
 func TestAStopLetsRequestsFinishAndStreamsEnd(t *testing.T) {
 	b, address, stop := serving(t, server.Config{}, true)
 	if _, err := b.Orders.Create(t.Context(), mug); err != nil {
@@ -201,7 +214,7 @@ func TestAStopLetsRequestsFinishAndStreamsEnd(t *testing.T) {
 	}
 
 	if took := time.Since(started); took > 5*time.Second {
-		t.Errorf("the stream held the stop up for %s", took)
+		t.Errorf("the stop waited %s for the stream", took)
 	}
 
 	if _, err := io.ReadAll(answer.Body); err != nil {

@@ -42,18 +42,22 @@ func TestConsumptionIsAddedUpPerVerdictAndPerOrder(t *testing.T) {
 	}
 }
 
-// TestTheJournalMayBeWrittenByTheTransitions runs the demo in small with the other
-// journal: the tables add up, every order agrees with its journal at once, and the
-// capacity of each order is known.
+// TestTheJournalMayBeWrittenByTheTransitions runs a small demo with the transactional
+// journal. The tables are consistent, every order matches its journal as soon as the orders
+// have ended, and the capacity of each order is counted.
 func TestTheJournalMayBeWrittenByTheTransitions(t *testing.T) {
 	dir := t.TempDir()
 	session := &scenario.Session{Plan: scenario.Default(30)}
 	consumed := &server.Consumption{PerOrder: true}
-	hooks := session.Meter.Events()
-	hooks.Consumed = consumed.Add
+	events := session.Meter.Events()
+	events.Consumed = consumed.Add
 
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
-		Journal: "transactional", CarrierDelay: 5 * time.Millisecond}, embeddedtest.Quiet(), hooks)
+	b, err := server.Embed(server.Config{
+		Data:         filepath.Join(dir, "data"),
+		Notify:       "dir:" + filepath.Join(dir, "notices"),
+		Journal:      "transactional",
+		CarrierDelay: 5 * time.Millisecond,
+	}, embeddedtest.Quiet(), events)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +80,7 @@ func TestTheJournalMayBeWrittenByTheTransitions(t *testing.T) {
 			t.Errorf("%s: %+v", c.OrderID, c.Findings)
 		}
 
-		if sum := consumed.Order(c.OrderID); sum.Write < 4*float64(c.Rows) { // two writes, each double
+		if sum := consumed.Order(c.OrderID); sum.Write < 4*float64(c.Rows) { // two transactional writes, which cost twice as much
 			t.Errorf("%s: %+v for %d transitions", c.OrderID, sum, c.Rows)
 		}
 
@@ -94,7 +98,7 @@ func TestSettingsOfTheOrdersAreChecked(t *testing.T) {
 	} {
 		cfg.Data = t.TempDir()
 		if b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{}); err == nil {
-			t.Errorf("%s was taken", name)
+			t.Errorf("%s was accepted", name)
 			_ = b.Close()
 		}
 	}

@@ -21,7 +21,7 @@ func open(t *testing.T, from string, to net.Addr) (net.Conn, bool) {
 		t.Fatal(err)
 	}
 	b := make([]byte, 1)
-	_, err = io.ReadFull(conn, b) // the server greets whom it takes
+	_, err = io.ReadFull(conn, b) // the server sends a byte on each connection that it accepts
 
 	return conn, err == nil
 }
@@ -51,23 +51,29 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	for i, c := range []struct {
 		from string
 		want bool
-	}{{"127.0.0.1", true}, {"127.0.0.1", true}, {"127.0.0.1", false}, {"127.0.0.2", true}, {"127.0.0.3", false}} {
+	}{
+		{from: "127.0.0.1", want: true},
+		{from: "127.0.0.1", want: true},
+		{from: "127.0.0.1", want: false}, // the address has two
+		{from: "127.0.0.2", want: true},
+		{from: "127.0.0.3", want: false}, // there are three
+	} {
 		if _, got := open(t, c.from, inner.Addr()); got != c.want {
-			t.Errorf("connection %d, from %s: taken %t", i, c.from, got)
+			t.Errorf("connection %d, from %s: open %t", i, c.from, got)
 		}
 	}
 
 	first := <-accepted
-	for range 2 { // closing twice makes room once
+	for range 2 { // closing a connection twice releases one place
 		_ = first.Close()
 	}
 
 	if _, got := open(t, "127.0.0.3", inner.Addr()); !got {
-		t.Error("a closed connection makes no room")
+		t.Error("a closed connection still counts")
 	}
 
 	if _, got := open(t, "127.0.0.1", inner.Addr()); got {
-		t.Error("more than three are open")
+		t.Error("a fourth connection stayed open")
 	}
 
 	for range 3 {

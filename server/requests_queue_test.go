@@ -13,8 +13,8 @@ import (
 	"ratchet/workflow"
 )
 
-// TestRequestsComeByAQueue: a worker applies what is sent to the requests' queue, by its
-// name, standard or FIFO, and what can never be applied is found among the dead letters.
+// TestRequestsComeByAQueue checks that a worker applies requests from a standard and from a
+// FIFO queue, and that requests that can never be applied become dead letters.
 func TestRequestsComeByAQueue(t *testing.T) {
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("requests"+suffix, func(t *testing.T) {

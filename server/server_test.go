@@ -39,7 +39,12 @@ func newShop(t *testing.T, edit ...func(*server.Config)) *shop {
 	return &shop{Backend: env.Backend, env: env}
 }
 
-var mug = transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1250}}, Total: transitions.Money{Amount: 1250, Currency: "EUR"}}
+// mug is an order of one mug.
+var mug = transitions.NewOrder{
+	ID:    "o-1",
+	Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1250}},
+	Total: transitions.Money{Amount: 1250, Currency: "EUR"},
+}
 
 // until waits until the order's journal has reached the state.
 func (s *shop) until(want workflow.State) {
@@ -72,7 +77,7 @@ func TestAnOrderIsDelivered(t *testing.T) {
 	}
 
 	if _, err := s.Start(t.Context(), machine, other); err == nil {
-		t.Error("another order under the same id was taken")
+		t.Error("another order under the same id was accepted")
 	}
 }
 
@@ -127,14 +132,19 @@ func TestACancelledOrderIsUndone(t *testing.T) {
 	}
 }
 
-// TestManyOrdersAddUp is the demo in small: duplicates, declines, empty shelves,
+// TestManyOrdersAddUp is a small demo: duplicates, declined payments, items out of stock,
 // cancellations, two workers, and a recount of every table.
 func TestManyOrdersAddUp(t *testing.T) {
 	dir := t.TempDir()
 	session := &scenario.Session{Plan: scenario.Default(120)}
 
-	b, err := server.Embed(server.Config{Data: filepath.Join(dir, "data"), Notify: "dir:" + filepath.Join(dir, "notices"),
-		CarrierDelay: 5 * time.Millisecond, DeclinePercent: 10, TimeoutPercent: 5}, embeddedtest.Quiet(), session.Meter.Events())
+	b, err := server.Embed(server.Config{
+		Data:           filepath.Join(dir, "data"),
+		Notify:         "dir:" + filepath.Join(dir, "notices"),
+		CarrierDelay:   5 * time.Millisecond,
+		DeclinePercent: 10,
+		TimeoutPercent: 5,
+	}, embeddedtest.Quiet(), session.Meter.Events())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +160,6 @@ func TestManyOrdersAddUp(t *testing.T) {
 	}
 
 	if count.ByState["DELIVERED"] < 60 || count.ByState["PAYMENT_FAILED"] == 0 || session.Meter.Verdicts(transitions.Replayed) == 0 {
-		t.Errorf("the plan went too smoothly: %v, %d replayed", count.ByState, session.Meter.Verdicts(transitions.Replayed))
+		t.Errorf("the plan caused too few faults: %v, %d replayed", count.ByState, session.Meter.Verdicts(transitions.Replayed))
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"ratchet/workflow/file"
 )
 
-// TestAnExecutionGoesOnUnderANewVersion: an order is held and its execution waits when the
-// shop changes to version 2 of the definition. The order is migrated, and the execution,
-// which began under version 1, takes it to its end.
+// TestAnExecutionGoesOnUnderANewVersion changes to version 2 of the definition while an
+// order is on hold and its execution waits. The order is migrated, and the execution, which
+// started under version 1, delivers it.
 func TestAnExecutionGoesOnUnderANewVersion(t *testing.T) {
 	dir := t.TempDir()
 	text := file.Format(workflow.Order())
