@@ -83,7 +83,7 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 			requests = append(requests, func(ctx context.Context) error { sent.Repeated.Add(1); return start(ctx) })
 		}
 	}
-	rand.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] })
+	rand.Shuffle(len(requests), func(i, j int) { requests[i], requests[j] = requests[j], requests[i] }) //nolint:gosec // G404: the order needs no cryptographic randomness
 
 	starts, starting := errgroup.WithContext(ctx)
 	starts.SetLimit(drivers)
