@@ -20,7 +20,7 @@ type attempt struct {
 	keyEnd                time.Time // zero for keys that do not expire
 	// named is set if the owner names a request, which may come again.
 	named bool
-	// tookOver is set when a write was sent that takes the key from another holder.
+	// tookOver is set if a former holder may have begun the work.
 	tookOver bool
 	// sent is the time just before the last write was sent, by the monotonic clock.
 	sent time.Time

@@ -12,7 +12,8 @@ import (
 type Claim struct {
 	// Outcome is Acquired, TakenOver, Replayed or Untracked. After TakenOver another caller,
 	// or an earlier sending of the same [Claims.ClaimAs], may have begun the work. Ask the
-	// far side what became of it.
+	// far side what became of it. If this caller releases the key, the next one is TakenOver,
+	// too.
 	Outcome Outcome
 	// Result is what the work returned, if the claim is Replayed.
 	Result []byte
@@ -22,8 +23,11 @@ type Claim struct {
 	lease       time.Duration
 	fingerprint []byte
 	keyEnd      time.Time
-	claims      *Claims
-	state       atomic.Int32
+	// begun is set if the record says that a former holder may have begun the work. The
+	// record then does not expire, unless the key does.
+	begun  bool
+	claims *Claims
+	state  atomic.Int32
 	// end is when the lease ends, by the monotonic clock. It counts from before the claim, or
 	// the last answered extension, was sent. It is nil for a resumed claim.
 	end atomic.Pointer[time.Time]
@@ -51,6 +55,7 @@ func (c *Claims) newClaim(a *attempt, fence int64) *Claim {
 		lease:       a.lease,
 		fingerprint: a.fingerprint,
 		keyEnd:      a.keyEnd,
+		begun:       a.tookOver,
 		claims:      c,
 	}
 	if a.tookOver {
@@ -58,6 +63,23 @@ func (c *Claims) newClaim(a *attempt, fence int64) *Claim {
 	}
 	claim.state.Store(claimHeld)
 	claim.startLease(a.sent)
+
+	return claim
+}
+
+// earlierClaim returns the claim that an earlier sending of the attempt has made. A repeat of
+// a named request may ask for another lease, and gets the one that the record has.
+func (c *Claims) earlierClaim(a *attempt, r *Record) *Claim {
+	a.tookOver = r.MayHaveBegun
+	claim := c.newClaim(a, r.Fence)
+
+	if a.named {
+		claim.Outcome = TakenOver
+		claim.lease = r.LeaseUntil.Sub(r.UpdatedAt) // each start of the lease is an update
+		now := time.Now()                           // before the other clock, so that the end is not too late
+		end := now.Add(r.LeaseUntil.Sub(c.cfg.Now()))
+		claim.end.Store(&end)
+	}
 
 	return claim
 }
@@ -78,7 +100,8 @@ func (c *Claims) Claim(ctx context.Context, key string, payload []byte) (*Claim,
 
 // ClaimAs is Claim for a request that may be sent again because its answer was lost. While
 // the lease lasts, a repeat under the same request name gets the same claim, as TakenOver,
-// because its work may have begun. No other caller may be able to guess the name.
+// because its work may have begun. The lease is the first one's, and is not extended. No other
+// caller may be able to guess the name.
 func (c *Claims) ClaimAs(ctx context.Context, request, key string, payload []byte) (*Claim, error) {
 	a, err := c.newAttempt(key, payload, c.cfg.Lease)
 	if err == nil && request == "" {
@@ -195,8 +218,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) (*Claim, error) {
 	switch d {
 	case ours:
-		a.tookOver = a.tookOver || a.named
-		return c.newClaim(a, r.Fence), nil
+		return c.earlierClaim(a, r), nil
 	case replay:
 		result, err := c.resultOf(ctx, r)
 		if err != nil {

@@ -121,17 +121,22 @@ func (c *Claim) Unknown(ctx context.Context) error {
 	})
 }
 
-// Release frees the key: the work was not done, or its effect was undone. The next caller
-// may claim the key at once.
-func (c *Claim) Release(ctx context.Context) error {
-	now := c.now()
+// Release frees the key: this holder has not done the work, or has undone its effect. The
+// next caller may claim the key at once. It is TakenOver if this claim was, because Release
+// says nothing about the effect of former holders. [Claims.Resolve] does.
+func (c *Claim) Release(ctx context.Context) error { return c.release(ctx, c.Outcome == TakenOver) }
 
-	return c.send(ctx, now, step{
-		verb:    "release",
-		outcome: outcomeReleased,
-		status:  StatusReleased,
-		keep:    c.keepUntil(now),
-	})
+// release frees the key. If the work may have begun, the record says so and does not expire.
+func (c *Claim) release(ctx context.Context, begun bool) error {
+	now := c.now()
+	s := step{verb: "release", outcome: outcomeReleased, status: StatusReleased, keep: c.keepUntil(now)}
+
+	if begun {
+		s.change = func(u *dynamo.Update) { u.SetValue(attrBegun, dynamo.N(1)) }
+		s.stays = c.keyEnd.IsZero()
+	}
+
+	return c.send(ctx, now, s)
 }
 
 // Extend starts the lease again from now.
@@ -147,7 +152,7 @@ func (c *Claim) Extend(ctx context.Context) error {
 		change:     func(u *dynamo.Update) { u.SetValue(attrLease, dynamo.Millis(until)) },
 		done:       func(r *Record) bool { return r.LeaseUntil.UnixMilli() == until.UnixMilli() },
 	}
-	if c.claims != nil && !c.claims.cfg.ExpiredIsUnknown {
+	if c.claims != nil && !c.claims.cfg.ExpiredIsUnknown && !(c.begun && c.keyEnd.IsZero()) {
 		s.keep = c.keepUntil(now)
 	}
 
@@ -199,6 +204,10 @@ func (c *Claim) update(now time.Time, s step) *dynamo.Update {
 
 	if s.change != nil {
 		s.change(u)
+	}
+
+	if s.status == StatusCompleted || s.status == StatusFailed {
+		u.RemoveAttribute(attrBegun)
 	}
 
 	switch {

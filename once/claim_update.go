@@ -26,10 +26,13 @@ func (c *Claims) newUpdate(key string) *dynamo.Update {
 	return dynamo.NewUpdate(c.cfg.Table, recordKey(key))
 }
 
-// claimNew claims a key without a record. The fence begins at the time, so that it is
-// larger than the fences of all deleted records of the key.
+// claimNew claims a key without a record. The fence begins at the time in microseconds, so
+// that it is larger than the fences of all deleted records of the key: no item takes a
+// million writes per second.
 func (c *Claims) claimNew(a *attempt, now time.Time, to target) claimUpdate {
-	u := c.claimUpdate(a, now, now.Unix(), to)
+	a.tookOver = false
+
+	u := c.claimUpdate(a, now, now.UnixMicro(), to)
 	u.IfAbsent(attrKey)
 
 	return u
@@ -42,13 +45,13 @@ const seenCondition = "#fence = :seen AND ((#payloadHash = :seenPrint AND (#stat
 
 // formerEnd are the attributes of a record that has ended.
 var formerEnd = []string{
-	attrResult, attrSize, attrRef, attrRefHash, attrLost, attrFailure, attrReleasedBy, attrReason,
+	attrResult, attrSize, attrRef, attrRefHash, attrLost, attrFailure, attrReleasedBy, attrReason, attrBegun,
 }
 
 // claimSeen claims the key from the holder that was seen. The condition contains the
 // holder's fence, so a request that arrives a second time, however late, changes nothing.
 func (c *Claims) claimSeen(a *attempt, now time.Time, seen *Record, to target) claimUpdate {
-	a.tookOver = a.tookOver || seen.Status == StatusInProgress && !seen.expired(now)
+	a.tookOver = seen.begunBefore(now)
 
 	u := c.claimUpdate(a, now, seen.Fence+1, to)
 	u.If(seenCondition).
@@ -57,7 +60,8 @@ func (c *Claims) claimSeen(a *attempt, now time.Time, seen *Record, to target) c
 	c.bindSeen(u.Update, seen, now)
 
 	for _, attribute := range formerEnd {
-		if attribute != attrResult || to.result == nil { // one update cannot set and remove it
+		isSet := attribute == attrResult && to.result != nil || attribute == attrBegun && a.tookOver
+		if !isSet { // one update cannot set and remove it
 			u.RemoveAttribute(attribute)
 		}
 	}
@@ -93,6 +97,11 @@ func (c *Claims) claimUpdate(a *attempt, now time.Time, fence int64, to target) 
 		u.SetValue(ExpiryAttribute, dynamo.Seconds(c.keepUntil(now, a.keyEnd)))
 	}
 
+	// The record keeps this for the case that the new holder releases the key, too.
+	if a.tookOver {
+		u.SetValue(attrBegun, dynamo.N(1))
+	}
+
 	if to.result != nil {
 		u.SetValue(attrResult, dynamo.B(to.result))
 	}
@@ -101,9 +110,11 @@ func (c *Claims) claimUpdate(a *attempt, now time.Time, fence int64, to target) 
 }
 
 // stays reports whether the record must not expire, because work that must not be repeated
-// may begin under the lease. A record that is written together with its effect has no
-// lease, and expires.
-func (c *Claims) stays(a *attempt) bool { return c.cfg.ExpiredIsUnknown && a.lease > 0 }
+// may begin under the lease, or because a former holder may have begun it. A record that is
+// written together with its effect has no lease, and expires.
+func (c *Claims) stays(a *attempt) bool {
+	return a.lease > 0 && (c.cfg.ExpiredIsUnknown || a.tookOver && a.keyEnd.IsZero())
+}
 
 // markUnknown gives a claim whose lease ran out an unknown outcome. The record does not
 // expire until it is resolved.
@@ -119,7 +130,8 @@ func (c *Claims) markUnknown(now time.Time, seen *Record) claimUpdate {
 }
 
 // undo releases what a canceled call may have claimed, so that no caller has to wait for
-// the lease to end. If undo fails, the lease ends by itself.
+// the lease to end. If undo fails, the lease ends by itself. What the record says about a
+// former holder stays.
 func (c *Claims) undo(ctx context.Context, a *attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()

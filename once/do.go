@@ -27,7 +27,8 @@ const endTimeout = 10 * time.Second
 // that Config.Failures registers, is final and replayed to later callers. An error that
 // wraps [ErrAmbiguous] gives the key an unknown outcome. Any other error releases the claim,
 // and a later call runs fn again. If fn panics, Do releases the claim, or gives it an
-// unknown outcome under Config.ExpiredIsUnknown, and the panic continues.
+// unknown outcome under Config.ExpiredIsUnknown, and the panic continues. The next caller is
+// then TakenOver, because fn may have had an effect.
 func (c *Claims) Do(ctx context.Context, key string, payload []byte, fn func(context.Context, *Claim) ([]byte, error)) (result []byte, replayed bool, err error) {
 	claim, err := c.claim(ctx, key, payload, c.leaseIn(ctx))
 	if errors.Is(err, ErrUnknownOutcome) && c.cfg.Reconcile != nil {
@@ -124,7 +125,7 @@ func (c *Claim) abandon(ctx context.Context) error {
 		return c.Unknown(ctx)
 	}
 
-	return c.Release(ctx)
+	return c.release(ctx, true)
 }
 
 // finish ends the claim as the work's error says, and returns the error of the call.

@@ -21,6 +21,7 @@ type modelKey struct {
 	expires int64 // s, 0 for never
 	payload string
 	result  string
+	begun   bool // a former holder may have begun the work
 }
 
 // model claims two keys from three machines whose clocks differ. It loses answers, lets
@@ -57,7 +58,7 @@ func (m *model) claim(k *modelKey, now int64, number int, payload string) (outco
 	switch {
 	case k.status == "":
 		outcome = once.Acquired
-		k.fence = now / 1000
+		k.fence = now * 1000
 	case expired:
 		outcome = once.Acquired
 		k.fence++
@@ -71,6 +72,9 @@ func (m *model) claim(k *modelKey, now int64, number int, payload string) (outco
 		return "", once.ErrUnknownOutcome
 	case k.status == once.StatusReleased:
 		outcome = once.Acquired
+		if k.begun {
+			outcome = once.TakenOver
+		}
 		k.fence++
 	case now < k.lease+2*modelMargin:
 		return "", once.ErrInProgress
@@ -79,6 +83,9 @@ func (m *model) claim(k *modelKey, now int64, number int, payload string) (outco
 		k.fence++
 	}
 	k.status, k.owner, k.payload, k.lease, k.expires, k.result = once.StatusInProgress, number, payload, now+modelLease, now/1000+modelRetention, ""
+	if k.begun = outcome == once.TakenOver; k.begun {
+		k.expires = 0
+	}
 
 	return outcome, nil
 }
@@ -104,9 +111,14 @@ func (m *model) step(k *modelKey, h *holding, now int64, verb string) error {
 	switch verb {
 	case "extend":
 		k.lease = now + modelLease
-	case "complete":
+	case "complete", "fail":
+		k.begun = false
 		k.result = strconv.Itoa(h.number)
 	case "unknown":
+		k.expires = 0
+	}
+
+	if k.begun {
 		k.expires = 0
 	}
 
@@ -196,14 +208,18 @@ func TestClaimsFollowTheModel(t *testing.T) {
 					rt.Fatalf("%+v %t %v, want %+v", r, there, err, m.keys[name])
 				}
 
-				if !there || m.keys[name].status != once.StatusUnknown {
+				if r.MayHaveBegun != m.keys[name].begun {
+					rt.Fatalf("%+v, want %+v", r, m.keys[name])
+				}
+
+				if !there || m.keys[name].status != once.StatusUnknown && !(m.keys[name].status == once.StatusReleased && m.keys[name].begun) {
 					return
 				}
 
 				if err := w.Resolve(t.Context(), r, once.Resolution{Status: once.StatusReleased}); err != nil {
 					rt.Fatal(err)
 				}
-				m.keys[name].status, m.keys[name].expires = once.StatusReleased, m.now/1000+modelRetention
+				m.keys[name].status, m.keys[name].expires, m.keys[name].begun = once.StatusReleased, m.now/1000+modelRetention, false
 			},
 			"time": func(rt *rapid.T) {
 				ms := rapid.SampledFrom([]int64{1, 999, 30_000, 59_999, 60_000, 62_000, 64_000, 3_600_000, 3_602_000}).Draw(rt, "ms")

@@ -43,6 +43,10 @@ type Record struct {
 	// ReleasedBy and Reason are the arguments of [Claims.ForceRelease].
 	ReleasedBy string `json:"releasedBy,omitempty"`
 	Reason     string `json:"reason,omitempty"`
+	// MayHaveBegun is set if a former holder may have begun the work, and nobody has found
+	// out since. Whoever claims the key gets TakenOver. A completion, a final failure or
+	// [Claims.Resolve] ends it. Until then the record does not expire, unless its key does.
+	MayHaveBegun bool `json:"mayHaveBegun,omitempty"`
 
 	owner       string
 	fingerprint []byte
@@ -77,6 +81,7 @@ const (
 	attrFailure     = "failure"
 	attrReleasedBy  = "releasedBy"
 	attrReason      = "reason"
+	attrBegun       = "mayHaveBegun"
 )
 
 // ExpiryAttribute holds the epoch second after which TTL may delete an item of the table.
@@ -119,6 +124,7 @@ func decode(item dynamo.Item) (Record, error) {
 
 	r.ResultBytes = max(dynamo.Number(item, attrSize), int64(len(r.result)))
 	_, r.lost = item[attrLost]
+	_, r.MayHaveBegun = item[attrBegun]
 	if s := dynamo.Number(item, ExpiryAttribute); s > 0 {
 		r.ExpiresAt = time.Unix(s, 0).UTC()
 	}
@@ -151,6 +157,19 @@ func millis(item dynamo.Item, name string) time.Time {
 // expired reports whether the record counts as absent. TTL may delete it days later.
 func (r Record) expired(now time.Time) bool {
 	return !r.ExpiresAt.IsZero() && r.ExpiresAt.Unix() < now.Unix()
+}
+
+// begunBefore reports whether a caller that claims the key must reckon with work that a
+// former holder has begun.
+func (r Record) begunBefore(now time.Time) bool {
+	switch r.Status {
+	case StatusInProgress:
+		return !r.expired(now)
+	case StatusReleased:
+		return r.MayHaveBegun && !r.expired(now)
+	}
+
+	return false
 }
 
 // Get reads the record under a key. It returns false if there is none.

@@ -18,8 +18,8 @@ type Resolution struct {
 	Failure *Failure
 }
 
-// Resolve ends a record with an unknown outcome, or one in progress whose lease has run
-// out. The argument is the record as it was read. Resolve returns ErrStaleOwner if the
+// Resolve ends a record with an unknown outcome, one in progress whose lease has run out, or
+// one that was released although a former holder may have begun the work. The argument is the record as it was read. Resolve returns ErrStaleOwner if the
 // record has changed since, unless the same resolution has changed it.
 func (c *Claims) Resolve(ctx context.Context, r Record, to Resolution) error {
 	return c.observe("resolve", r.Key, outcomeResolved, c.applyResolution(ctx, r, to))
@@ -28,7 +28,9 @@ func (c *Claims) Resolve(ctx context.Context, r Record, to Resolution) error {
 func (c *Claims) applyResolution(ctx context.Context, r Record, to Resolution) error {
 	now := c.cfg.Now()
 	u := c.newUpdate(r.Key).
-		If("#fence = :seen AND #payloadHash = :seenPrint AND (#status = :unknown OR (#status = :inProgress AND #leaseUntil <= :stale))").
+		If("#fence = :seen AND #payloadHash = :seenPrint AND (#status = :unknown OR (#status = :inProgress AND #leaseUntil <= :stale) OR (#status = :released AND attribute_exists(#mayHaveBegun)))").
+		RemoveAttribute(attrBegun).
+		Bind(":released", dynamo.S(string(StatusReleased))).
 		Bind(":unknown", dynamo.S(string(StatusUnknown))).
 		SetValue(attrStatus, dynamo.S(string(to.Status))).
 		SetValue(attrUpdated, dynamo.Millis(now)).
@@ -36,7 +38,7 @@ func (c *Claims) applyResolution(ctx context.Context, r Record, to Resolution) e
 	c.bindSeen(u, &r, now)
 
 	// same recognizes the record that this very resolution leaves.
-	same := func(*Record) bool { return true }
+	same := func(now *Record) bool { return !now.MayHaveBegun }
 	switch {
 	case to.Status == StatusReleased:
 	case to.Status == StatusCompleted && len(to.Result) > c.cfg.Inline:
@@ -105,8 +107,9 @@ func (c *Claims) reconcileRecord(ctx context.Context, r Record) (resolved bool, 
 }
 
 // ForceRelease frees a key whatever its status. It is for an operator, whose name and
-// reason are kept in the record. A former holder can no longer end its claim. The caches of
-// other processes replay a result until it expires.
+// reason are kept in the record. A former holder can no longer end its claim. If the key was
+// in progress or its outcome unknown, the next caller is TakenOver. The caches of other
+// processes replay a result until it expires.
 func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) error {
 	if by == "" || reason == "" {
 		return c.observe("force-release", r.Key, "", fmt.Errorf("%w: name and reason must be given", ErrInvalid))
@@ -120,9 +123,23 @@ func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) 
 		SetValue(attrStatus, dynamo.S(string(StatusReleased))).
 		SetValue(attrFence, dynamo.N(r.Fence+1)).
 		SetValue(attrUpdated, dynamo.Millis(now)).
-		SetValue(ExpiryAttribute, dynamo.Seconds(now.Add(c.cfg.Retention))).
 		SetValue(attrReleasedBy, dynamo.S(by)).
 		SetValue(attrReason, dynamo.S(reason))
+
+	// Freeing the key says nothing about the effect of its holder. Resolve does.
+	begun := r.Status == StatusInProgress || r.Status == StatusUnknown || r.MayHaveBegun
+	if begun {
+		u.SetValue(attrBegun, dynamo.N(1))
+	} else {
+		u.RemoveAttribute(attrBegun)
+	}
+
+	if keyEnd, _ := c.keyEnd(r.Key); begun && keyEnd.IsZero() {
+		u.RemoveAttribute(ExpiryAttribute)
+	} else {
+		u.SetValue(ExpiryAttribute, dynamo.Seconds(c.keepUntil(now, keyEnd)))
+	}
+
 	for _, attribute := range []string{attrOwner, attrResult, attrSize, attrRef, attrRefHash, attrLost, attrFailure} {
 		u.RemoveAttribute(attribute)
 	}

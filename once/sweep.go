@@ -14,20 +14,22 @@ import (
 
 // Unsettled reads one page of the table, of at most limit items. It returns the records on
 // it, of any operation, that have an unknown outcome, or a lease that ran out before the
-// given time. The first page comes after "". The last page returns "" as next.
+// given time, or that were released although a former holder may have begun the work. The first page comes after "". The last page returns "" as next.
 func (c *Claims) Unsettled(ctx context.Context, before time.Time, after string, limit int32) (page []Record, next string, err error) {
 	in := &dynamodb.ScanInput{
 		TableName:        &c.cfg.Table,
 		Limit:            &limit,
 		ConsistentRead:   aws.Bool(true),
-		FilterExpression: aws.String("#status = :unknown OR (#status = :inProgress AND #lease <= :before)"),
+		FilterExpression: aws.String("#status = :unknown OR (#status = :inProgress AND #lease <= :before) OR (#status = :released AND attribute_exists(#begun))"),
 		ExpressionAttributeNames: map[string]string{
 			"#status": attrStatus,
 			"#lease":  attrLease,
+			"#begun":  attrBegun,
 		},
 		ExpressionAttributeValues: dynamo.Item{
 			":unknown":    dynamo.S(string(StatusUnknown)),
 			":inProgress": dynamo.S(string(StatusInProgress)),
+			":released":   dynamo.S(string(StatusReleased)),
 			":before":     dynamo.Millis(before.Add(-2 * c.cfg.Margin)),
 		},
 	}

@@ -24,17 +24,27 @@ func (Ticket) GoString() string { return hiddenTicket }
 // LogValue keeps loggers from printing the ticket.
 func (Ticket) LogValue() slog.Value { return slog.StringValue(hiddenTicket) }
 
-var ticketRule = regexp.MustCompile(`^([A-Z2-7]{26})-([0-9]{1,18})-([0-9]{1,12})-([A-Za-z0-9_-]{0,64})$`)
+var ticketRule = regexp.MustCompile(`^([A-Z2-7]{26})-([0-9]{1,18})-([0-9]{1,12})-([A-Za-z0-9_-]{0,64})(\.t)?$`)
+
+// takenOverMark ends the ticket of a claim whose work a former holder may have begun.
+const takenOverMark = ".t"
 
 // Ticket returns the ticket of a claim that is held. It is empty for any other claim.
 func (c *Claim) Ticket() Ticket {
 	if c.claims == nil || c.state.Load() != claimHeld {
 		return ""
 	}
-	return Ticket(fmt.Sprintf("%s-%d-%d-%s", c.owner, c.fence, c.lease.Milliseconds(), base64.RawURLEncoding.EncodeToString(c.fingerprint)))
+
+	mark := ""
+	if c.begun {
+		mark = takenOverMark
+	}
+
+	return Ticket(fmt.Sprintf("%s-%d-%d-%s%s", c.owner, c.fence, c.lease.Milliseconds(), base64.RawURLEncoding.EncodeToString(c.fingerprint), mark))
 }
 
-// Resume returns the claim of a ticket. It sends no request. If the claim was lost
+// Resume returns the claim of a ticket, TakenOver if a former holder may have
+// begun the work. It sends no request. If the claim was lost
 // meanwhile, its next step returns ErrStaleOwner or ErrLeaseExpired. Extend extends its
 // lease by at most Config.Lease.
 func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
@@ -67,6 +77,9 @@ func (c *Claims) Resume(key string, t Ticket) (*Claim, error) {
 		fingerprint: fingerprint,
 		keyEnd:      keyEnd,
 		claims:      c,
+	}
+	if parts[5] != "" {
+		claim.Outcome, claim.begun = TakenOver, true
 	}
 	claim.state.Store(claimHeld)
 

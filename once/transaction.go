@@ -53,8 +53,8 @@ func (c *Claims) transact(ctx context.Context, a *attempt, result []byte, add fu
 			return nil, false, ErrKeyExpired
 		case decision == claimFree:
 			u = c.claimNew(a, now, done)
-		case decision == leaseRanOut || decision == takeOver && r.Status == StatusInProgress:
-			// A holder with a lease has begun the work and may have had an effect.
+		case decision == leaseRanOut || decision == takeOver && (r.Status == StatusInProgress || r.begunBefore(now)):
+			// A holder with a lease may have begun the work and had an effect.
 			return nil, false, ErrUnknownOutcome
 		case decision == takeOver && r.Status != StatusReleased && s.ahead > c.cfg.Margin:
 			return nil, false, tooFarAhead(s.ahead, c.cfg.Margin) // by the service's clock the record may not have expired
