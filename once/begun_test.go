@@ -107,6 +107,7 @@ func TestWorkThatMayHaveBegunIsNotForgotten(t *testing.T) {
 			test.between(t, w)
 
 			w.clock.Advance(48 * time.Hour) // longer than the retention
+
 			r, _, err := w.Get(t.Context(), "k")
 			if err != nil || !r.MayHaveBegun || !r.ExpiresAt.IsZero() {
 				t.Errorf("the record may be deleted: %+v, %v", r, err)

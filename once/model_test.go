@@ -82,6 +82,7 @@ func (m *model) claim(k *modelKey, now int64, number int, payload string) (outco
 		outcome = once.TakenOver
 		k.fence++
 	}
+
 	k.status, k.owner, k.payload, k.lease, k.expires, k.result = once.StatusInProgress, number, payload, now+modelLease, now/1000+modelRetention, ""
 	if k.begun = outcome == once.TakenOver; k.begun {
 		k.expires = 0

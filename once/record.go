@@ -43,8 +43,8 @@ type Record struct {
 	// ReleasedBy and Reason are the arguments of [Claims.ForceRelease].
 	ReleasedBy string `json:"releasedBy,omitempty"`
 	Reason     string `json:"reason,omitempty"`
-	// MayHaveBegun is set if a former holder may have begun the work, and nobody has found
-	// out since. Whoever claims the key gets TakenOver. A completion, a final failure or
+	// MayHaveBegun is set if a former holder may have begun the work, and it is not known
+	// what became of it. The next caller to claim the key is TakenOver. A completion, a final failure or
 	// [Claims.Resolve] ends it. Until then the record does not expire, unless its key does.
 	MayHaveBegun bool `json:"mayHaveBegun,omitempty"`
 
