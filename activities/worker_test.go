@@ -35,8 +35,8 @@ func TestATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
 		}, want: "Order.Declined: no money"},
 		{name: "any other error is unknown", handle: func(context.Context, Task) (any, error) { return nil, errors.New("what") }, want: "Order.Unknown: what"},
 		{name: "names of the service's own are not used", handle: func(context.Context, Task) (any, error) {
-			return nil, Fail("States.Timeout", errors.New("pretence"))
-		}, want: "Order.Unknown: States.Timeout: pretence"},
+			return nil, Fail("States.Timeout", errors.New("pretense"))
+		}, want: "Order.Unknown: States.Timeout: pretense"},
 		{name: "a panic", handle: func(context.Context, Task) (any, error) { panic("boom") }, want: "Order.Panic: handler panicked: boom"},
 		{name: "runtime.Goexit", handle: func(context.Context, Task) (any, error) { runtime.Goexit(); return nil, nil }, want: "Order.Panic: handler called runtime.Goexit"},
 		{name: "output that is no JSON", handle: func(context.Context, Task) (any, error) { return json.RawMessage(`{"a":`), nil }, want: "Order.InvalidOutput: "},

@@ -131,7 +131,7 @@ func TestClientRequestToken(t *testing.T) {
 				t.Errorf("balance is %s, want %s", got, want)
 			}
 		}
-		// A cancelled transaction leaves the token free.
+		// A canceled transaction leaves the token free.
 		as[*types.TransactionCanceledException](t, do(11))
 
 		for range 3 {

@@ -61,7 +61,7 @@ func TestOverHTTP(t *testing.T) {
 	same(t, "item", f.get("orders", item{"id": str("o-1")}), item{"id": str("o-1"), "v": num("1")})
 
 	for _, c := range []struct{ name, target, body, wantType string }{
-		{"unknown members are ignored", "DynamoDB_20120810.GetItem", `{"TableName":"orders","Key":{"id":{"S":"o-1"}},"Colour":"red"}`, ""},
+		{"unknown members are ignored", "DynamoDB_20120810.GetItem", `{"TableName":"orders","Key":{"id":{"S":"o-1"}},"Color":"red"}`, ""},
 		{"a member in other case is unknown", "DynamoDB_20120810.GetItem", `{"tablename":"orders","Key":{"id":{"S":"o-1"}}}`, "com.amazon.coral.validate#ValidationException"},
 		{"broken JSON", "DynamoDB_20120810.GetItem", `{"TableName":`, "com.amazon.coral.service#SerializationException"},
 		{"no body", "DynamoDB_20120810.GetItem", ``, "com.amazon.coral.service#SerializationException"},

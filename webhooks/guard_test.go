@@ -131,7 +131,7 @@ func client(t testing.TB, reach webhooks.Reach) *webhooks.Client {
 }
 
 // The name is public when the URL is checked, and resolves to this machine when it is
-// dialled: what a resolver under an attacker's control would answer.
+// dialed: what a resolver under an attacker's control would answer.
 func TestNameWithAnInternalAddressIsNotDialed(t *testing.T) {
 	var reached atomic.Int32
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))

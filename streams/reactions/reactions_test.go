@@ -197,7 +197,7 @@ func TestReactionsRefuseAnUnknownVersion(t *testing.T) {
 }
 
 // TestMigrationTriggersNoReaction: a migration is journaled, but it ships nothing and
-// notifies nobody.
+// sends no notification.
 func TestMigrationTriggersNoReaction(t *testing.T) {
 	s := newShop(t)
 	older, _ := s.at(t, 1)

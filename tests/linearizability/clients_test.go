@@ -24,9 +24,9 @@ type scene struct {
 
 	mu      sync.Mutex
 	history []porcupine.Operation
-	// asked are the requests so far, for whoever wants to send one again.
+	// asked are the requests so far, from which clients choose one to send again.
 	asked []transitions.Request
-	// open are calls whose outcome nobody knows yet.
+	// open are calls whose outcome is still unknown.
 	open []call
 	err  error
 }
@@ -63,8 +63,7 @@ func (sc *scene) fail(err error) {
 	}
 }
 
-// ask makes a call and writes it down. known is false while nobody can say what came
-// of it.
+// ask makes a call and records it. known is false if the outcome is unknown.
 func (sc *scene) ask(ctx context.Context, client int, c call, t *trouble) (a answer, known bool, err error) {
 	began := time.Since(sc.shop.start)
 	a, told, err := sc.shop.ask(ctx, sc.order, c, t)
@@ -177,7 +176,7 @@ func (c *client) draw() call {
 	return call{request: r}
 }
 
-// former is a request that somebody has sent before, sometimes with other content.
+// former returns a request that a client has sent before, sometimes with other content.
 func (c *client) former() (transitions.Request, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +203,7 @@ func (c *client) former() (transitions.Request, bool) {
 	return r, true
 }
 
-// fresh is a request that nobody has sent before, unless two choose the same id.
+// fresh returns a new request. Two clients may choose the same id.
 func (c *client) fresh() transitions.Request {
 	r := transitions.Request{Event: c.event()}
 	if c.rng.IntN(10) == 0 && c.state != "" {
