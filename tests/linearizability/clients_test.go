@@ -20,18 +20,18 @@ import (
 type scene struct {
 	shop    *shop
 	order   transitions.OrderID
-	percent int // of calls that meet trouble
+	percent int // of calls with faults
 
 	mu      sync.Mutex
 	history []porcupine.Operation
-	// asked are the requests so far, from which clients choose one to send again.
+	// asked are the requests so far, which clients may send again.
 	asked []transitions.Request
-	// open are calls whose outcome is still unknown.
+	// open are the calls whose outcome is unknown.
 	open []call
 	err  error
 }
 
-// play lets the clients make so many calls in all, settles what is open and returns
+// play lets the clients make the calls, finds out the outcome of the open ones and returns
 // the history.
 func (s *shop) play(ctx context.Context, order transitions.OrderID, seed uint64, clients, calls, percent int) ([]porcupine.Operation, error) {
 	sc := &scene{shop: s, order: order, percent: percent}
@@ -55,6 +55,7 @@ func (s *shop) play(ctx context.Context, order transitions.OrderID, seed uint64,
 	return sc.history, sc.err
 }
 
+// fail keeps an error that ends the scene. A nil error changes nothing.
 func (sc *scene) fail(err error) {
 	if err != nil {
 		sc.mu.Lock()
@@ -63,7 +64,7 @@ func (sc *scene) fail(err error) {
 	}
 }
 
-// ask makes a call and records it. known is false if the outcome is unknown.
+// ask makes a call and adds it to the history. known is false if its outcome is not known.
 func (sc *scene) ask(ctx context.Context, client int, c call, t *trouble) (a answer, known bool, err error) {
 	began := time.Since(sc.shop.start)
 	a, told, err := sc.shop.ask(ctx, sc.order, c, t)
@@ -85,8 +86,8 @@ func (sc *scene) ask(ctx context.Context, client int, c call, t *trouble) (a ans
 	return a, told && !a.unknown, nil
 }
 
-// settle sends every open request again until it is answered, undisturbed: nothing
-// stays unknown. Then it reads the order a last time.
+// settle sends every open request again, without faults, until it has a verdict. Then it
+// reads the order a last time.
 func (sc *scene) settle(ctx context.Context) error {
 	for _, c := range sc.open {
 		known := false
@@ -114,13 +115,13 @@ func (sc *scene) settle(ctx context.Context) error {
 	return err
 }
 
-// errUnanswered: a request has no verdict although nothing disturbs it any more.
-var errUnanswered = errors.New("still without a verdict after 50 undisturbed tries")
+// errUnanswered: a request has no verdict although there are no more faults.
+var errUnanswered = errors.New("still without a verdict after 50 tries without faults")
 
-// settler is the client number of settling, after those that play.
+// settler is the number of the client that sends the open requests again.
 const settler = 99
 
-// client draws calls. It knows where the order stood when it last heard of it.
+// client draws calls. It knows where the order was according to its last answer.
 type client struct {
 	*scene
 	n     int
@@ -176,7 +177,8 @@ func (c *client) draw() call {
 	return call{request: r}
 }
 
-// former returns a request that a client has sent before, sometimes with other content.
+// former returns a request that a client has sent before, sometimes with other content. It
+// returns false if there is none.
 func (c *client) former() (transitions.Request, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -217,7 +219,7 @@ func (c *client) fresh() transitions.Request {
 	}
 
 	switch {
-	case mode < 60: // given, the last quarter with a request id, too
+	case mode < 60: // the id is given; the last quarter has a request id as well
 		r.TransitionID = c.given()
 	case mode < 72:
 		seen := max(0, c.given()-1)
@@ -227,8 +229,8 @@ func (c *client) fresh() transitions.Request {
 	return r
 }
 
-// given is an id as an execution would compute it, or a wrong one: with a gap, or
-// one that has long been passed.
+// given returns an id as an execution would compute it, or another one: with a gap, or
+// older than the order's.
 func (c *client) given() transitions.TransitionID {
 	switch n := c.rng.IntN(100); {
 	case n < 70:
@@ -240,7 +242,8 @@ func (c *client) given() transitions.TransitionID {
 	return max(1, c.id-transitions.TransitionID(c.rng.IntN(20)))
 }
 
-// event is one that would move the order from where it was last seen, mostly.
+// event returns an event. In most cases it is legal in the state that the client has last
+// seen.
 func (c *client) event() workflow.Event {
 	switch n := c.rng.IntN(400); {
 	case n < 2:

@@ -6,9 +6,9 @@ import (
 	"ratchet/workflow"
 )
 
-// The definition under test keeps orders moving, so that histories are long: it has
-// moves back and forth, one that stays where it is (a repeated application would not
-// show in the state), events with two targets, and one rare end.
+// The definition under test lets orders move back and forth, so that histories are long. It
+// has a transition that keeps the state (applying it twice would not show in the state),
+// events with two targets, and one terminal state.
 const (
 	placed  workflow.State = "PLACED"
 	open    workflow.State = "OPEN"
@@ -53,6 +53,6 @@ var definition = sync.OnceValue(func() *workflow.Definition {
 	return d
 })
 
-// usual are the events that clients draw from; stop is drawn seldom, for after it
-// nothing happens any more.
+// usual are the events that clients draw from. They draw stop seldom, because it ends the
+// order.
 var usual = []workflow.Event{opens, send, touch, touch, hold, release}

@@ -1,31 +1,30 @@
-// Package linearizability checks recorded histories of transitions.Apply, Create
-// and Get with Porcupine: whatever the clients, the wire and the callers' patience
-// did, every answer must be one that a single order, asked one request after the
-// other, would have given.
+// Package linearizability checks recorded histories of transitions.Apply, Create and Get
+// with Porcupine: every answer must be one that a single order would have given if the
+// requests had come one after the other, in spite of concurrent clients, failing
+// connections and canceled calls.
 //
 // # Model
 //
-// The checked system is all real: transitions on an SDK client on the embedded
-// engine, the journal written by a streams.Poller or in the same transaction. Several clients work on one
-// order at a time, with ids given (next ones, gaps, old ones, ids that others take
-// too), ids allotted to request ids (new ones and used ones, by If-Match too), and
-// earlier requests sent again, as they were or with other content. Histories are
-// cut by order: what happens to one order says nothing about another.
+// The checked system is transitions with an SDK client of the embedded engine. The journal
+// is written by a streams.Poller or in the same transaction. Several clients work on one
+// order at a time. They give ids (next ones, gaps, old ones, ids that others use too), let
+// ids be assigned to request ids (new and used ones, also with IfMatch), and send earlier
+// requests again, unchanged or with other content. Each order has a history of its own,
+// because orders do not influence each other.
 //
-// The model is the order as a person would keep it: the list of what was applied,
-// without a ring and without a journal. It allows exactly one verdict for each
-// request at each moment. Two answers leave it a choice: an unknown outcome may
-// take effect at any later moment or never, and a call whose own write is older
-// than the ring may hear Replayed instead of Applied.
+// The model is an order without ring and journal: the list of what was applied to it. It
+// allows exactly one verdict for each request at each moment, with two exceptions. A
+// request with an unknown outcome may take effect at any later moment or never. A call
+// whose own write is older than the ring may get Replayed instead of Applied.
 //
-// Faults strike between the SDK and the engine: a request that never arrives, one
-// that is carried out and not answered, one carried out twice, throttling, a server
-// fault before and after the work, and a caller that gives up before and after it.
-// A request that arrives after its sender has stopped waiting is not among them:
-// docs/internals/model checks that one.
+// The faults happen between the SDK and the engine: a request that never arrives, one that
+// is carried out and not answered, one that is carried out twice, throttling, a server
+// error before and after the work, and a call that is canceled before and after it. A
+// request that arrives after its sender has stopped waiting is not among them; it is
+// checked in docs/internals/model.
 //
-// That the checker would notice is checked as well, with histories that were
-// tampered with and with a wire that breaks the write's condition.
+// Other tests make sure that the checker finds errors: with histories that were changed,
+// and with a connection that breaks the condition of the write.
 //
 // # Commands
 //
@@ -33,5 +32,5 @@
 //	go test ./tests/linearizability -run WithFaults/stream -timeout 1h -v -args -ops 1000000 -clients 64
 //
 // -seed repeats the clients' choices (not the scheduler's). A history that fails is
-// kept as a picture under -pictures.
+// stored as a picture under -pictures.
 package linearizability

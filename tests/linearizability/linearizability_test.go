@@ -24,11 +24,11 @@ var (
 	flagPictures = flag.String("pictures", "", "folder for pictures of failed histories (default: the test's own)")
 )
 
-// writers is how many clients work on one order at once. Porcupine's search grows
-// steeply beyond it.
+// writers is how many clients work on one order at once. With more, Porcupine's search
+// takes much longer.
 const writers = 8
 
-// patience is how long one order's history may take to check.
+// patience is the most time for the check of one order's history.
 const patience = time.Minute
 
 func TestLinearizableWithoutFaults(t *testing.T) {
@@ -36,7 +36,7 @@ func TestLinearizableWithoutFaults(t *testing.T) {
 	s.run(t, *flagOps, 0)
 
 	if n := s.tally.unknown.Load() + s.tally.failed.Load(); n != 0 {
-		t.Errorf("%d calls failed on a perfect wire", n)
+		t.Errorf("%d calls failed without faults", n)
 	}
 	s.tally.mustReach(t)
 }
@@ -65,8 +65,8 @@ func withFaults(t *testing.T, s *shop) {
 	}
 }
 
-// run plays scenes until the calls are made, several at once, and checks each
-// history as soon as it is written.
+// run plays scenes, several at once, until the calls are made. It checks each history as
+// soon as it is complete.
 func (s *shop) run(t *testing.T, calls, percent int) {
 	t.Helper()
 
@@ -96,7 +96,8 @@ func (s *shop) run(t *testing.T, calls, percent int) {
 	s.tally.report(t, time.Since(began))
 }
 
-// verify checks one order's history and keeps a picture of one that fails.
+// verify checks one order's history. If the check fails, it stores a picture and returns an
+// error.
 func verify(t testing.TB, order transitions.OrderID, history []porcupine.Operation) error {
 	result := porcupine.CheckOperationsTimeout(model(), history, patience)
 	if result == porcupine.Ok {
@@ -131,7 +132,7 @@ func (y *tally) report(t testing.TB, took time.Duration) {
 	}
 }
 
-// mustReach fails a run that never met one of the verdicts.
+// mustReach fails the test if a verdict never occurred.
 func (y *tally) mustReach(t testing.TB) {
 	t.Helper()
 
@@ -142,7 +143,7 @@ func (y *tally) mustReach(t testing.TB) {
 	}
 }
 
-// quiet records one history on a perfect wire.
+// quiet returns a history without faults.
 func (s *shop) quiet(ctx context.Context, t testing.TB, order transitions.OrderID, seed uint64, calls int) []porcupine.Operation {
 	t.Helper()
 

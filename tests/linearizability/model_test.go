@@ -9,14 +9,13 @@ import (
 	"ratchet/workflow"
 )
 
-// call is what a client asked: an Apply, or with verb "create" or "get" one of the
-// others.
 // placeID is the transitionId of placing an order.
 const placeID transitions.TransitionID = 1
 
 // ringSize is how many transitions an order's item remembers.
 const ringSize = 8
 
+// call is one call of a client: Apply or, with verb "create" or "get", one of the others.
 type call struct {
 	verb    string
 	request transitions.Request
@@ -30,14 +29,14 @@ type made struct {
 	from, to workflow.State
 }
 
-// answer is what a client was told.
+// answer is the answer to a call.
 type answer struct {
 	// unknown: the call may take effect at any later moment, or never.
 	unknown bool
 	verdict transitions.Verdict
-	// transition is what Applied and Replayed carry.
+	// transition is set if the verdict is Applied or Replayed.
 	transition made
-	// found says that the answer carries the order; state and id say where it stood.
+	// found says that the answer has the order; state and id say where it was.
 	found bool
 	state workflow.State
 	id    transitions.TransitionID
@@ -69,7 +68,8 @@ func model() porcupine.Model {
 	}
 }
 
-// step says whether the order could have given the answer, and what it is then.
+// step reports whether the order could have given the answer, and returns the order after
+// it.
 func step(o *order, c call, a answer) (bool, *order) {
 	if c.verb == "get" {
 		return a.standsAt(o) && a.remembers(o), o
@@ -90,8 +90,8 @@ func step(o *order, c call, a answer) (bool, *order) {
 
 	switch {
 	case verdict == transitions.Applied && a.id > entry.id:
-		// The answer was lost, and the image is that of a later moment. When the slot
-		// had been used again by then, the journal knew the transition but not the call.
+		// The answer was lost, and the image is of a later moment. If the slot was in
+		// use again by then, the journal had the transition but not the call id.
 		forgotten := a.id >= entry.id+ringSize
 		return a.verdict == transitions.Applied || (forgotten && a.verdict == transitions.Replayed), after
 	case verdict == transitions.Illegal || verdict == transitions.NotFound:
@@ -101,7 +101,7 @@ func step(o *order, c call, a answer) (bool, *order) {
 	return a.verdict == verdict && a.standsAt(after), after
 }
 
-// place judges a creation.
+// place returns the verdict of a Create, its evidence and the order afterwards.
 func (o *order) place(total int64) (transitions.Verdict, *order, *order) {
 	switch {
 	case o == nil:
@@ -124,8 +124,8 @@ func (a answer) standsAt(o *order) bool {
 	return a.state == o.to && a.id == o.id
 }
 
-// remembers reports whether the ring in the answer holds what it must: for each slot
-// the newest transition that belongs there, oldest first.
+// remembers reports whether the answer has the right ring: for each slot the newest
+// transition that belongs there, oldest first.
 func (a answer) remembers(o *order) bool {
 	var slots [ringSize]bool
 	for i := len(a.ring); o != nil; o = o.before {
@@ -145,7 +145,7 @@ func (a answer) remembers(o *order) bool {
 	return len(a.ring) == 0
 }
 
-// older reports whether an entry before this one belongs into a slot not yet seen.
+// older reports whether an entry before this one belongs into another slot than those seen.
 func (o *order) older(slots [ringSize]bool) bool {
 	for e := o.before; e != nil; e = e.before {
 		if !slots[e.id%ringSize] {

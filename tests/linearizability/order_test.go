@@ -7,17 +7,17 @@ import (
 	"ratchet/workflow"
 )
 
-// order is the model's order: the newest entry of all that was ever applied to it,
-// each entry with the one before. nil is an order that does not exist. Entries never
-// change, so that the checker can go back in time.
+// order is the model's order: a list of everything that was applied to it, from the newest
+// entry back. nil is an order that does not exist. Entries never change, so that the checker
+// can return to an earlier state.
 type order struct {
 	before *order
 	id     transitions.TransitionID
 	event  workflow.Event
-	// narrowed is the From that the request named, from where the order was.
+	// narrowed is the source state that the request named; from is the order's.
 	narrowed, from, to workflow.State
 	key                transitions.RequestID
-	allotted           bool
+	assigned           bool
 	// total is what the order was placed with.
 	total int64
 	// depth and hash make two orders comparable without walking them.
@@ -27,7 +27,7 @@ type order struct {
 
 var hashSeed = maphash.MakeSeed()
 
-// with is the order after one more entry.
+// with returns the order after one more entry.
 func (o *order) with(next order) *order {
 	next.before = o
 	if o != nil {
@@ -40,11 +40,11 @@ func (o *order) with(next order) *order {
 		event        workflow.Event
 		narrowed, to workflow.State
 		key          transitions.RequestID
-		allotted     bool
+		assigned     bool
 		total        int64
 		placed       bool
 	}
-	f := fields{id: next.id, event: next.event, narrowed: next.narrowed, to: next.to, key: next.key, allotted: next.allotted, total: next.total, placed: o == nil}
+	f := fields{id: next.id, event: next.event, narrowed: next.narrowed, to: next.to, key: next.key, assigned: next.assigned, total: next.total, placed: o == nil}
 	if o != nil {
 		f.before = o.hash
 	}
@@ -57,7 +57,7 @@ func (o *order) with(next order) *order {
 func equal(a, b *order) bool {
 	for a != b {
 		if a == nil || b == nil || a.hash != b.hash || a.depth != b.depth || a.id != b.id || a.event != b.event || a.narrowed != b.narrowed ||
-			a.to != b.to || a.key != b.key || a.allotted != b.allotted || a.total != b.total {
+			a.to != b.to || a.key != b.key || a.assigned != b.assigned || a.total != b.total {
 			return false
 		}
 		a, b = a.before, b.before
@@ -87,8 +87,8 @@ func (o *order) by(key transitions.RequestID) *order {
 	return o
 }
 
-// judge says which verdict the order gives to the request now, which entry is the
-// evidence, and what the order is afterwards.
+// judge returns the verdict that the order gives to the request, the entry that is the
+// evidence, and the order afterwards.
 func (o *order) judge(r transitions.Request) (v transitions.Verdict, entry, after *order) {
 	if !possible(r) {
 		return transitions.Illegal, nil, o
@@ -112,12 +112,13 @@ func (o *order) judge(r transitions.Request) (v transitions.Verdict, entry, afte
 	if id == 0 {
 		id = o.id + 1
 	}
-	after = o.with(order{id: id, event: r.Event, narrowed: r.From, to: to, key: r.RequestID, allotted: r.TransitionID == 0})
+	after = o.with(order{id: id, event: r.Event, narrowed: r.From, to: to, key: r.RequestID, assigned: r.TransitionID == 0})
 
 	return transitions.Applied, after, after
 }
 
-// possible: the definition has such a move from somewhere.
+// possible reports whether the definition allows the event from some state, or from the
+// one that the request names.
 func possible(r transitions.Request) bool {
 	if r.From == "" {
 		return len(definition().Groups(r.Event)) > 0
@@ -127,7 +128,7 @@ func possible(r transitions.Request) bool {
 	return ok
 }
 
-// idOf is the id that the request insists on; 0 when any will do.
+// idOf returns the id that the request demands, 0 if any is right.
 func idOf(r transitions.Request) transitions.TransitionID {
 	if r.IfMatch != nil {
 		return *r.IfMatch + 1
@@ -135,7 +136,8 @@ func idOf(r transitions.Request) transitions.TransitionID {
 	return r.TransitionID
 }
 
-// known judges a request by what was applied before; 0 when that does not decide.
+// known returns the verdict that follows from what was applied before, 0 if that does not
+// decide.
 func (o *order) known(r transitions.Request) (transitions.Verdict, *order) {
 	if r.RequestID != "" {
 		if mine := o.by(r.RequestID); mine != nil && mine.says(r) {
@@ -150,7 +152,7 @@ func (o *order) known(r transitions.Request) (transitions.Verdict, *order) {
 	switch {
 	case id == 0:
 		return 0, nil
-	case taken != nil && (taken.allotted || r.TransitionID == 0):
+	case taken != nil && (taken.assigned || r.TransitionID == 0):
 		return transitions.Superseded, nil
 	case taken != nil && taken.key == "" && r.RequestID == "" && taken.says(r):
 		return transitions.Replayed, taken

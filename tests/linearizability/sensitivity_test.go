@@ -14,14 +14,14 @@ import (
 	"ratchet/transitions"
 )
 
-// forgery is one lie planted in a true history. Nothing is planted when the history
-// has no call that it fits; plant reports whether it has.
+// forgery puts a false answer into a true history. plant returns false if the history has
+// no call whose answer it can change.
 type forgery struct {
 	name  string
 	plant func(history []porcupine.Operation) bool
 }
 
-// forge changes the last answer that fits, for later calls know what was true.
+// forge returns a function that changes the last answer that fits.
 func forge(fits func(call, answer) bool, lie func(*answer)) func([]porcupine.Operation) bool {
 	return func(history []porcupine.Operation) bool {
 		for i := len(history) - 1; i >= 0; i-- {
@@ -47,20 +47,20 @@ func isGet(c call, a answer) bool { return c.verb == "get" && a.found && a.id > 
 
 var forgeries = []forgery{
 	{"one request is answered Applied twice", forge(has(transitions.Replayed), says(transitions.Applied))},
-	{"an application is called a replay", forge(has(transitions.Applied), says(transitions.Replayed))},
-	{"an application is denied", forge(has(transitions.Applied), says(transitions.WrongState))},
-	{"an overtaken request is told that it was applied", forge(has(transitions.Superseded), says(transitions.Replayed))},
-	{"a replay is told that it was overtaken", forge(has(transitions.Replayed), says(transitions.Superseded))},
-	{"a refusal is called an application", forge(has(transitions.WrongState), says(transitions.Applied))},
-	{"a clash is passed over", forge(has(transitions.Conflict), says(transitions.Superseded))},
+	{"an Applied is answered Replayed", forge(has(transitions.Applied), says(transitions.Replayed))},
+	{"an Applied is answered WrongState", forge(has(transitions.Applied), says(transitions.WrongState))},
+	{"a Superseded is answered Replayed", forge(has(transitions.Superseded), says(transitions.Replayed))},
+	{"a Replayed is answered Superseded", forge(has(transitions.Replayed), says(transitions.Superseded))},
+	{"a WrongState is answered Applied", forge(has(transitions.WrongState), says(transitions.Applied))},
+	{"a Conflict is answered Superseded", forge(has(transitions.Conflict), says(transitions.Superseded))},
 	{"an id is used twice", forge(has(transitions.Applied), func(a *answer) { a.transition.id-- })},
 	{"a replay returns another transition", forge(has(transitions.Replayed), func(a *answer) { a.transition.id++ })},
 	{"a read is stale", forge(isGet, func(a *answer) { a.id-- })},
 	{"the ring has lost a transition", forge(isGet, func(a *answer) { a.ring = slices.Delete(slices.Clone(a.ring), 0, 1) })},
-	{"an order that is there is not found", forge(isGet, func(a *answer) { *a = answer{} })},
-	{"an application is left out", func(history []porcupine.Operation) bool {
+	{"an existing order is not found", forge(isGet, func(a *answer) { *a = answer{} })},
+	{"an Applied is left out", func(history []porcupine.Operation) bool {
 		for i := range history {
-			// It becomes a question that every state allows.
+			// In its place comes a call whose answer is the same in every state.
 			if a := history[i].Output.(answer); history[i].Input.(call).verb == "" && a.verdict == transitions.Applied && !a.unknown {
 				history[i].Input, history[i].Output = call{request: transitions.Request{Event: unheard}}, answer{verdict: transitions.Illegal}
 				return true
@@ -71,7 +71,7 @@ var forgeries = []forgery{
 	}},
 }
 
-// TestEveryFalseAnswerIsFound plants each lie in a history that has just been found true.
+// TestEveryFalseAnswerIsFound puts each false answer into histories that were checked before.
 func TestEveryFalseAnswerIsFound(t *testing.T) {
 	s := openShop(t, transitions.JournalByStream)
 	var truths [][]porcupine.Operation
@@ -99,14 +99,14 @@ func TestEveryFalseAnswerIsFound(t *testing.T) {
 			}
 
 			if planted == 0 {
-				t.Error("no history had a place for it")
+				t.Error("no history has an answer that it can change")
 			}
 		})
 	}
 }
 
-// sabotage is a mistake in the write itself, made on the wire: the text that find
-// matches in the request becomes with.
+// sabotage breaks the write itself, between the SDK and the engine: it replaces what find
+// matches in the request by with.
 type sabotage struct {
 	name, find, with string
 }
@@ -114,13 +114,13 @@ type sabotage struct {
 var sabotages = []sabotage{
 	{"the condition ignores the id", `transitionId (<|\\u003c) :id`, `attribute_exists(orderId)`},
 	{"the condition ignores the state", `orderState (= :from0|IN \([^)]*\))`, `(orderState $1 OR attribute_exists(orderId))`},
-	{"the update forgets whose call it was", `(":slot":\{"S":"\d+ \S+ \S+ \d+) [\w-]{12}`, `$1 nobody`},
+	{"the update forgets the call id", `(":slot":\{"S":"\d+ \S+ \S+ \d+) [\w-]{12}`, `$1 other`},
 	{"the update forgets the content", `(":slot":\{"S":"\d+) \S+`, `$1 something`},
 	{"the update forgets the request id", `, recent\.r(\d) = :req`, `, recent.x$1 = :req`},
 }
 
-// TestEveryBrokenWriteIsFound lets real clients work on a system whose write is broken.
-// Faults are on: one of the mistakes shows only when an answer is lost.
+// TestEveryBrokenWriteIsFound lets clients work on a system whose write is broken. There are
+// also faults, because one of the mistakes shows only if an answer is lost.
 func TestEveryBrokenWriteIsFound(t *testing.T) {
 	for _, b := range sabotages {
 		t.Run(b.name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestEveryBrokenWriteIsFound(t *testing.T) {
 					t.Logf("found in history %d: %v", n, err)
 					return
 				} else if err != nil {
-					t.Fatal(err) // a write that is refused is no mistake that could be missed
+					t.Fatal(err) // the engine refuses the broken write, so the checker has nothing to find
 				}
 
 				if porcupine.CheckOperationsTimeout(model(), history, patience) == porcupine.Illegal {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// shop is the system under test: orders behind a wire that can fail, and the poller
+// shop is the system under test: orders behind a connection that can fail, and the poller
 // that writes their journal.
 type shop struct {
 	*transitions.Orders
@@ -30,14 +30,14 @@ type shop struct {
 	tally   tally
 }
 
-// tally counts what was reached: a run that never saw a verdict or a fault proves
-// nothing about it.
+// tally counts what has occurred: a run proves nothing about a verdict or a fault that did
+// not occur.
 type tally struct {
 	calls, unknown, behind, contended, failed atomic.Int64
 	verdicts                                  [transitions.Illegal + 1]atomic.Int64
 }
 
-// openShop starts a shop that stops with the test.
+// openShop starts a shop that stops when the test ends.
 func openShop(t testing.TB, mode transitions.JournalMode) *shop {
 	t.Helper()
 	engine := embeddedtest.Open(t)
@@ -47,8 +47,8 @@ func openShop(t testing.TB, mode transitions.JournalMode) *shop {
 	s := &shop{wire: &wire{}, start: time.Now()}
 	cfg := engine.AWSConfig()
 	embeddedtest.Intercept(&cfg).Around(s.wire.carry)
-	// As in production, but without its waits and its budget of retries: faults are
-	// far more frequent here.
+	// The SDK's retries, but without waits and without a limit for all calls together,
+	// because faults are far more frequent here.
 	cfg.Retryer = embeddedtest.RetryAtOnce
 
 	var err error
@@ -74,6 +74,7 @@ type journal struct {
 	err  error
 }
 
+// keepJournal starts the poller that writes the journal. It stops when the test ends.
 func keepJournal(t testing.TB, orders *transitions.Orders, db *dynamodb.Client, stream *dynamodbstreams.Client) *journal {
 	t.Helper()
 	j := &journal{upTo: map[transitions.OrderID]transitions.TransitionID{}}
@@ -110,6 +111,7 @@ func keepJournal(t testing.TB, orders *transitions.Orders, db *dynamodb.Client, 
 	return j
 }
 
+// record writes the journal's row of a record and notes its id.
 func (j *journal) record(ctx context.Context, orders *transitions.Orders, r streams.Record) error {
 	change, grew, err := transitions.FromRecord(r.Old, r.New)
 	if err != nil || !grew {
@@ -127,8 +129,8 @@ func (j *journal) record(ctx context.Context, orders *transitions.Orders, r stre
 	return nil
 }
 
-// wait waits until the journal has the order's transition. A journal that is written
-// with the order has it already; j is nil then.
+// wait waits until the journal has the order's transition. It returns at once if j is nil:
+// a transactional journal has the row already. It fails if the poller has ended.
 func (j *journal) wait(order transitions.OrderID, id transitions.TransitionID) error {
 	if j == nil {
 		return nil
@@ -143,7 +145,7 @@ func (j *journal) wait(order transitions.OrderID, id transitions.TransitionID) e
 	return j.err
 }
 
-// forget drops what is known of an order.
+// forget removes the order from the journal's notes.
 func (j *journal) forget(order transitions.OrderID) {
 	if j == nil {
 		return
@@ -153,8 +155,8 @@ func (j *journal) forget(order transitions.OrderID) {
 	delete(j.upTo, order)
 }
 
-// ask makes one call and says what it was told. told is false when the call ended in
-// an error that vouches for no effect: there is nothing to check then but that.
+// ask makes one call and returns the answer. told is false if the call ended in an error
+// after which nothing can have been written: such a call is not a part of the history.
 func (s *shop) ask(ctx context.Context, order transitions.OrderID, c call, t *trouble) (a answer, told bool, err error) {
 	s.tally.calls.Add(1)
 
@@ -181,7 +183,7 @@ func (s *shop) ask(ctx context.Context, order transitions.OrderID, c call, t *tr
 		s.tally.contended.Add(1)
 		return answer{}, false, nil
 	case struck && c.verb != "create":
-		// Only reads fail like this: what was struck was no write.
+		// Only a read fails like this: the fault hit no write.
 		s.tally.failed.Add(1)
 		return answer{}, false, nil
 	}
@@ -222,7 +224,7 @@ func (s *shop) send(ctx context.Context, id transitions.OrderID, c call) (answer
 	return a, err
 }
 
-// misfortune draws the trouble of one call; nil for none.
+// misfortune draws the faults of one call, nil for none.
 func misfortune(rng *rand.Rand, percent int) *trouble {
 	if rng.IntN(100) >= percent {
 		return nil

@@ -27,29 +27,29 @@ const (
 
 var faultNames = [faults]string{"lost request", "lost reply", "carried out twice", "throttled", "500 before", "500 after", "given up before", "given up after"}
 
-// trouble is what shall befall the sendings of one call: skip pass unharmed, then
-// as many as left meet a fault.
+// trouble says which requests of one call have a fault: after the first skip ones, as many
+// as left.
 type trouble struct {
 	rng        *rand.Rand
 	skip, left int
-	// kind is the fault; faults stands for a fresh draw each time.
+	// kind is the fault; the value faults means that each request draws another one.
 	kind   fault
 	cancel context.CancelFunc
-	// struck counts what was done.
+	// struck counts the faults so far.
 	struck int
 }
 
 type troubleKey struct{}
 
-// wire stands between the SDK and the engine and lets trouble strike. A call without
-// trouble in its context passes unharmed.
+// wire is between the SDK and the engine and makes the faults. A call without a trouble in
+// its context has none.
 type wire struct {
 	struck [faults]atomic.Int64
-	// tamper, when set, changes a request's body on its way.
+	// tamper, if set, changes the body of an UpdateItem.
 	tamper func(body string) string
 }
 
-// carry carries one request: it is the transport's Around hook.
+// carry sends one request, with or without a fault. It is the transport's Around hook.
 func (w *wire) carry(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
 	if w.tamper != nil && c.Is("UpdateItem") {
 		c.SetBody([]byte(w.tamper(string(c.Body()))))
@@ -77,7 +77,8 @@ func (w *wire) carry(c *embeddedtest.Call, send embeddedtest.Sender) (*http.Resp
 	return strike(kind, send, t.cancel)
 }
 
-// strike carries the request out, or not, and loses, replaces or repeats the answer.
+// strike makes one fault: it sends the request once, twice or not at all, and replaces the
+// answer if the fault does.
 func strike(kind fault, send embeddedtest.Sender, cancel context.CancelFunc) (*http.Response, error) {
 	switch kind {
 	case lostReply, twice, faultAfter, givenUpAfter:
