@@ -41,6 +41,7 @@ func TestLostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T) {
 				s.withoutRetries(t, 8)
 
 				s.lose(3)
+
 				if r := s.want(t, request, transitions.Applied); s.writes() != 4 || r.Transition.ID != 2 || r.Order.State != workflow.PaymentReceived {
 					t.Errorf("%d writes, %+v", s.writes(), r.Order)
 				}
@@ -63,6 +64,7 @@ func TestLostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T) {
 			s.withoutRetries(t, 8)
 
 			s.lose(3)
+
 			if r := edited(t, transitions.Applied)(s.AddItems(t.Context(), edit("o-1", "e"), cup)); s.writes() != 4 || r.ContentVersion != 1 || len(r.Order.Items) != 2 {
 				t.Errorf("%d writes, %+v", s.writes(), r)
 			}

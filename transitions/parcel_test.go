@@ -93,6 +93,7 @@ func TestALostAnswerOfAParcelIsResolved(t *testing.T) {
 		s.withoutRetries(t, 8)
 
 		s.lose(2)
+
 		if r := s.sends(t, parcel("p-1", pieces("cup", 1)), transitions.Applied); s.writes() != 3 || r.Order.Items[1].Shipped != 1 {
 			t.Errorf("%d writes, %+v", s.writes(), r.Order)
 		}

@@ -51,6 +51,7 @@ func (t Transition) slot() types.AttributeValue {
 	text = append(append(text, ' '), t.To...)
 	text = strconv.AppendInt(append(text, ' '), t.At.UnixMilli(), 10)
 	text = append(append(text, ' '), t.call...)
+
 	switch {
 	case t.assigned && t.narrowed:
 		text = append(text, ' ', flagAssigned, flagNarrowed)
