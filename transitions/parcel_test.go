@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"pgregory.net/rapid"
 
 	"ratchet/transitions"
@@ -210,4 +211,24 @@ func TestTheNumberOfParcelsIsBounded(t *testing.T) {
 	if !errors.As(err, &limit) || limit.What != "parcels" || transitions.Retryable(err) {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestAParcelWithoutATransitionIsNotSentAgain empties the ring, as another program could:
+// the order knows the parcel, and nothing tells which transition it made.
+func TestAParcelWithoutATransitionIsNotSentAgain(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.paid(t, "o-1")
+		s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
+		s.put(t, "recent", &types.AttributeValueMemberM{Value: map[string]types.AttributeValue{}})
+
+		r, err := s.ShipParcel(t.Context(), parcel("p-1", pieces("mug", 1)))
+		if !errors.Is(err, transitions.ErrJournalBroken) || transitions.Retryable(err) {
+			t.Errorf("%s, %v; want ErrJournalBroken", r.Verdict, err)
+		}
+
+		if order, _, err := s.Get(t.Context(), "o-1"); err != nil || order.Items[0].Shipped != 1 {
+			t.Errorf("%+v, %v; want one piece shipped", order, err)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package txn
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -67,49 +68,57 @@ type action struct {
 }
 
 func (p part) action() (action, error) {
-	var all []action
+	var (
+		last  action
+		found int
+	)
+
 	if put := p.item.Put; put != nil {
-		all = append(all, action{
+		found++
+		last = action{
 			table: aws.ToString(put.TableName),
 			item:  put.Item,
 			size:  size(put.Item),
-		})
+		}
 	}
 
 	if update := p.item.Update; update != nil {
-		all = append(all, action{
+		found++
+		last = action{
 			table: aws.ToString(update.TableName),
 			key:   update.Key,
 			size:  size(update.Key) + size(update.ExpressionAttributeValues),
-		})
+		}
 	}
 
 	if del := p.item.Delete; del != nil {
-		all = append(all, action{
+		found++
+		last = action{
 			table: aws.ToString(del.TableName),
 			key:   del.Key,
 			size:  size(del.Key),
-		})
+		}
 	}
 
 	if check := p.item.ConditionCheck; check != nil {
-		all = append(all, action{
+		found++
+		last = action{
 			table: aws.ToString(check.TableName),
 			key:   check.Key,
 			size:  size(check.Key),
-		})
+		}
 	}
 
 	switch {
-	case len(all) != 1:
-		return action{}, fmt.Errorf("%w: %s: %d actions, must be one of Put, Update, Delete, ConditionCheck", ErrInvalid, p.name, len(all))
-	case all[0].table == "":
+	case found != 1:
+		return action{}, fmt.Errorf("%w: %s: %d actions, must be one of Put, Update, Delete, ConditionCheck", ErrInvalid, p.name, found)
+	case last.table == "":
 		return action{}, fmt.Errorf("%w: %s: no table", ErrInvalid, p.name)
-	case len(all[0].key) == 0 && len(all[0].item) == 0:
+	case len(last.key) == 0 && len(last.item) == 0:
 		return action{}, fmt.Errorf("%w: %s: no key", ErrInvalid, p.name)
 	}
 
-	return all[0], nil
+	return last, nil
 }
 
 // identity returns the table and key of an action as one text. It reports false for a
@@ -135,7 +144,7 @@ func (w *Writer) identity(t *Transaction, a action) (string, bool) {
 
 	id := make([]string, 0, 1+len(key))
 	for name, v := range key {
-		id = append(id, fmt.Sprintf("%q=%s", name, scalar(v)))
+		id = append(id, strconv.Quote(name)+"="+scalar(v))
 	}
 
 	slices.Sort(id)
@@ -167,7 +176,7 @@ func (t *Transaction) keyNames(table string) []string {
 func scalar(v types.AttributeValue) string {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return fmt.Sprintf("S%q", v.Value)
+		return "S" + strconv.Quote(v.Value)
 	case *types.AttributeValueMemberN:
 		return "N" + v.Value
 	case *types.AttributeValueMemberB:
