@@ -16,7 +16,7 @@ help: ## list the targets
 ##@ Use
 
 .PHONY: demo
-demo: build ## run 1,000 orders through everything and check the result
+demo: build ## run 1,000 orders through all parts and check the result
 	./bin/ratchet demo
 
 .PHONY: dev

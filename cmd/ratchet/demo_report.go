@@ -93,10 +93,10 @@ func demoTable(out io.Writer, s *scenario.Session, c scenario.Count, consumed *s
 		r.PerOrder.Write, r.PerOrder.Read, r.AtMost.Write, r.AtMost.Read)
 	fmt.Fprintf(w, "requests sent twice\t%d (executions %d, cancellations %d, carrier reports %d)\n", r.Duplicates,
 		s.Sent.Repeated.Load(), s.Sent.CancelsRepeated.Load(), s.Sent.ReportsRepeated.Load())
-	fmt.Fprintf(w, "carrier reports too early\t%d\n", s.Sent.ReportsEarly.Load())
+	fmt.Fprintf(w, "carrier reports sent too early\t%d\n", s.Sent.ReportsEarly.Load())
 	fmt.Fprintf(w, "transitions in the journal\t%d\n", r.Transitions)
 	fmt.Fprintf(w, "shipments booked\t%d, at most %d per order\n", r.Shipments, c.MostShipments)
-	fmt.Fprintf(w, "notifications sent\t%d, one per transition that a customer hears of\n", r.Notifications)
+	fmt.Fprintf(w, "notifications sent\t%d, one per transition that notifies a customer\n", r.Notifications)
 	fmt.Fprintf(w, "orders per second\t%.0f (%.1f s, %d cores)\n", r.OrdersPerSecond, r.Seconds, runtime.NumCPU())
 	fmt.Fprintf(w, "transition to effect\tp50 %.0f ms, p99 %.0f ms\n", r.ReactionMillis["p50"], r.ReactionMillis["p99"])
 
