@@ -72,6 +72,24 @@ func TestOnlyAnEmptyAccountIsClosed(t *testing.T) {
 	}
 }
 
+// TestAccountWithOnlyHeldMoneyIsNotClosed holds everything, so that nothing is available.
+func TestAccountWithOnlyHeldMoneyIsNotClosed(t *testing.T) {
+	for _, shards := range []int{1, 4} {
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "a", Shards: shards}, 100)
+		b.reserve(t, hold("h", "a", 100))
+		b.want(t, "a", 100, 0)
+
+		if err := b.CloseAccount(t.Context(), "a"); !errors.Is(err, ledger.ErrAccountInUse) {
+			t.Errorf("%d shards: %v", shards, err)
+		}
+
+		if a := b.account(t, "a"); a.Status != ledger.Open {
+			t.Errorf("%d shards: the account is %s", shards, a.Status)
+		}
+	}
+}
+
 func TestAccountsListsEveryAccountOnce(t *testing.T) {
 	b := newBank(t)
 	for i := range 25 {

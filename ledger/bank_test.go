@@ -40,6 +40,8 @@ type wire struct {
 	// refuse is how many of the next transactions get a conflict as answer and are not
 	// made, lose how many of those after them are made but have no answer.
 	lose, refuse int
+	// between is called once, before the next transaction is sent.
+	between func()
 	// fresh gives every request a token of its own, as if ten minutes lay between them.
 	fresh bool
 }
@@ -48,6 +50,17 @@ var token = regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
 
 // intercept is a hook of the transport.
 func (w *wire) intercept(c *embeddedtest.Call) error {
+	if c.Is("dynamodb.TransactWriteItems") {
+		w.mu.Lock()
+		between := w.between
+		w.between = nil
+		w.mu.Unlock()
+
+		if between != nil {
+			between()
+		}
+	}
+
 	w.mu.Lock()
 	defer w.mu.Unlock()
 

@@ -330,3 +330,106 @@ func TestReleaseExpiredSkipsAHoldThatCannotBeReleased(t *testing.T) {
 		t.Errorf("stale due rows are left: %v, %v", out, err)
 	}
 }
+
+// TestHoldIsEndedAsItIsNow lets another process settle a part of a hold after this one has
+// read the hold, and before it writes.
+func TestHoldIsEndedAsItIsNow(t *testing.T) {
+	for _, c := range []struct {
+		name               string
+		do                 func(*bank) error
+		remaining          int64
+		balance, available int64
+	}{
+		{
+			name: "settle a part",
+			do: func(b *bank) error {
+				_, err := b.Post(t.Context(), settle("s-2", "alice", "h", "shop", 100, false))
+				return err
+			},
+			remaining: 400,
+			balance:   700, available: 0,
+		},
+		{
+			name: "settle a part and release the rest",
+			do: func(b *bank) error {
+				_, err := b.Post(t.Context(), settle("s-2", "alice", "h", "shop", 100, true))
+				return err
+			},
+			remaining: 0,
+			balance:   700, available: 400,
+		},
+		{
+			name:      "release",
+			do:        func(b *bank) error { _, err := b.Release(t.Context(), "alice", "h"); return err },
+			remaining: 0,
+			balance:   800, available: 500,
+		},
+	} {
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+		b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+		b.reserve(t, hold("h", "alice", 700))
+		b.reserve(t, hold("other", "alice", 300)) // so that the account holds more than h has
+
+		other := b.another(t)
+		b.wire.between = func() {
+			if _, err := other.Post(t.Context(), settle("s-1", "alice", "h", "shop", 200, false)); err != nil {
+				t.Errorf("%s: the other process: %v", c.name, err)
+			}
+		}
+
+		if err := c.do(b); err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+
+		if h, _, err := b.Hold(t.Context(), "alice", "h"); err != nil || h.Remaining != c.remaining {
+			t.Errorf("%s: %+v, %v; want %d left", c.name, h, err, c.remaining)
+		}
+
+		b.want(t, "alice", c.balance, c.available)
+		b.sound(t)
+	}
+}
+
+// TestHoldGivesNoMoreThanItsAccountHolds changes what an account holds without the ledger. A
+// hold that claims more is not paid out.
+func TestHoldGivesNoMoreThanItsAccountHolds(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	b.reserve(t, hold("h", "alice", 700))
+	b.tamper(t, "accounts", item{"accountId": str("alice")}, "SET held = :h, available = :a", item{":h": num(699), ":a": num(301)})
+
+	l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Attempts: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := l.Release(t.Context(), "alice", "h"); !errors.Is(err, ledger.ErrCorrupt) {
+		t.Errorf("release: %v", err)
+	}
+
+	if _, err := l.Post(t.Context(), settle("s", "alice", "h", "shop", 700, false)); err == nil {
+		t.Error("the hold was settled")
+	}
+
+	b.want(t, "alice", 1000, 301)
+	b.want(t, "shop", 0, 0)
+}
+
+// TestHoldsKeepTheRangeOfAnAccount lowers what is available of an account with overdraft to
+// its lower limit.
+func TestHoldsKeepTheRangeOfAnAccount(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "world", Side: ledger.Debit, Overdraft: true}, 0)
+
+	for i := range 9 {
+		b.reserve(t, hold(fmt.Sprint("h-", i), "world", ledger.MaxAmount))
+	}
+
+	if _, _, err := b.Reserve(t.Context(), hold("more", "world", 1)); !errors.Is(err, ledger.ErrBalanceRange) {
+		t.Errorf("below the limit: %v", err)
+	}
+
+	b.want(t, "world", 0, -9*ledger.MaxAmount)
+}

@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -487,6 +488,56 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 	for _, field := range []string{"DynamoDB", "Tables.Payments", "Tables.Due", "Ledger", "Processor", "CallTimeout", "StaleAfter"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
+		}
+	}
+}
+
+// mistaken is the bank that loses every capture and then knows something else of its key.
+type mistaken struct {
+	*bank
+	knows payments.Operation
+}
+
+func (m *mistaken) Capture(context.Context, payments.Request) (string, error) {
+	return "", payments.ErrTimeout
+}
+
+func (m *mistaken) Lookup(context.Context, string) (payments.Operation, error) {
+	return m.knows, nil
+}
+
+func TestLookupOfAnotherAmountOrCurrencyIsNoSuccess(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		knows payments.Operation
+		state workflow.State
+	}{
+		{"the step itself", payments.Operation{Amount: 60, Currency: "EUR"}, "PARTIALLY_CAPTURED"},
+		{"a larger amount", payments.Operation{Amount: 61, Currency: "EUR"}, "FAILED"},
+		{"a smaller amount", payments.Operation{Amount: 59, Currency: "EUR"}, "FAILED"},
+		{"another currency", payments.Operation{Amount: 60, Currency: "USD"}, "FAILED"},
+	} {
+		s := newShop(t)
+		s.authorized(t, "p", 100)
+
+		c.knows.Status = payments.OperationSucceeded
+		p, err := s.with(t, &mistaken{bank: s.bank, knows: c.knows}).Capture(t.Context(), "p", ask("c", 60))
+
+		if failed := c.state == "FAILED"; errors.Is(err, payments.ErrDeclined) != failed || !failed && err != nil {
+			t.Errorf("%s: %v", c.name, err)
+		}
+
+		if step := p.Steps[len(p.Steps)-1]; p.State == "FAILED" && step.Reason != "conflict" {
+			t.Errorf("%s: %+v", c.name, step)
+		}
+
+		if c.state == "FAILED" {
+			s.is(t, "p", c.state, 0, 0)
+			s.has(t, "shop", 0, 0)
+			s.has(t, "clearing", 0, 0)
+		} else {
+			s.is(t, "p", c.state, 60, 0)
+			s.has(t, "shop", 60, 0)
 		}
 	}
 }
