@@ -34,7 +34,7 @@ type ItemWrite struct {
 	// Result is kept in the mark and replayed: at most 256 bytes.
 	Result []byte
 	// Memory is how many marks the item keeps at most, 4 to 256. When it is full, the oldest
-	// quarter is deleted. Each mark takes about 120 bytes of the item. Default 32.
+	// quarter is deleted. Each mark takes about 160 bytes of the item. Default 32.
 	Memory int
 }
 
@@ -50,7 +50,13 @@ const (
 	// markPrefix begins the attributes of marks, which are named by a digest of the key.
 	markPrefix = "once#"
 	markCount  = "once#count"
-	maxMark    = 256
+	// markSerial counts the marks that the item ever had. Each mark has its number in an
+	// attribute of its own, whose name ends in serialSuffix: only an assignment of its own
+	// can take the number from the counter in the write that makes the mark. The callers'
+	// clocks differ, so they cannot tell which mark is older.
+	markSerial   = "once#serial"
+	serialSuffix = "#n"
+	maxMark      = 256
 	// maxDeleted bounds how many marks one write deletes: an expression has at most 4 KB.
 	maxDeleted = 64
 
@@ -148,20 +154,23 @@ func (c *Claims) writeMarked(ctx context.Context, a *attempt, w ItemWrite, now t
 	return nil, false, inProgressError{c.cfg.Now()}
 }
 
-// oldestMarks returns the names of the oldest quarter of a full memory.
+// oldestMarks returns the names of the oldest quarter of a full memory. Marks without a
+// number, of an earlier version, are the oldest.
 func oldestMarks(item dynamo.Item, memory int) []string {
 	type mark struct {
-		name string
-		at   int64
+		name       string
+		serial, at int64
 	}
 
 	var marks []mark
 	for name, v := range item {
 		if m, ok := v.(*types.AttributeValueMemberM); ok && strings.HasPrefix(name, markPrefix) {
-			marks = append(marks, mark{name, dynamo.Number(m.Value, "at")})
+			marks = append(marks, mark{name: name, serial: dynamo.Number(item, name+serialSuffix), at: dynamo.Number(m.Value, "at")})
 		}
 	}
-	slices.SortFunc(marks, func(x, y mark) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.name, y.name)) })
+	slices.SortFunc(marks, func(x, y mark) int {
+		return cmp.Or(cmp.Compare(x.serial, y.serial), cmp.Compare(x.at, y.at), cmp.Compare(x.name, y.name))
+	})
 
 	var oldest []string
 	for _, m := range marks[:min(max(len(marks)-memory, 0)+memory/4, len(marks), maxDeleted)] {
@@ -177,11 +186,16 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 	u := dynamo.NewUpdate(w.Table, w.Key).
 		Alias("#once_mark", name).
 		Alias("#once_count", markCount).
+		Alias("#once_serial", markSerial).
+		Alias("#once_number", name+serialSuffix).
 		If("attribute_not_exists(#once_mark)").
 		If("attribute_not_exists(#once_count) OR #once_count < :once_room").
 		Set("#once_mark = :once_mark").
 		Set("#once_count = if_not_exists(#once_count, :once_zero) + :once_delta").
+		Set("#once_serial = if_not_exists(#once_serial, :once_zero) + :once_one").
+		Set("#once_number = if_not_exists(#once_serial, :once_zero) + :once_one").
 		Bind(":once_mark", dynamo.M(mark)).
+		Bind(":once_one", dynamo.N(1)).
 		Bind(":once_zero", dynamo.N(0)).
 		Bind(":once_delta", dynamo.N(int64(1-len(deleted)))).
 		Bind(":once_room", dynamo.N(int64(w.Memory+len(deleted))))
@@ -189,8 +203,10 @@ func (w ItemWrite) marked(name string, mark dynamo.Item, deleted []string) *dyna
 	for i, old := range deleted {
 		placeholder := "#once_" + strconv.Itoa(i)
 		u.Alias(placeholder, old).
+			Alias(placeholder+"_n", old+serialSuffix).
 			If("attribute_exists(" + placeholder + ")").
-			Remove(placeholder)
+			Remove(placeholder).
+			Remove(placeholder + "_n")
 	}
 
 	for placeholder, attribute := range w.Names {

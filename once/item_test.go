@@ -33,7 +33,7 @@ func TestAnItemRemembersItsLastKeysOnly(t *testing.T) {
 			}
 		}
 
-		if marks := len(w.account(t, "a")) - 3; marks > 8 { // key, balance, count
+		if marks := marksOf(t, w.account(t, "a")); marks > 8 {
 			t.Fatalf("%d marks", marks)
 		}
 	}
@@ -56,6 +56,61 @@ func TestAnItemRemembersItsLastKeysOnly(t *testing.T) {
 
 	if got := w.account(t, "new"); numberOf(got["visits"]) != 1 || numberOf(got["status"]) != 1 {
 		t.Errorf("%v", got)
+	}
+}
+
+// marksOf counts the marks of an item that has a key and a balance besides. Each mark has
+// its number.
+func marksOf(t testing.TB, i item) int64 {
+	t.Helper()
+
+	marks := int64(0)
+	for name, v := range i {
+		if _, is := v.(*types.AttributeValueMemberM); is {
+			if marks++; numberOf(i[name+"#n"]) == 0 {
+				t.Errorf("mark %s has no number", name)
+			}
+		}
+	}
+
+	if len(i) != 4+2*int(marks) { // key, balance, count, serial
+		t.Errorf("%d attributes for %d marks: %v", len(i), marks, i)
+	}
+
+	return marks
+}
+
+// The promise counts keys, not time: what a caller wrote is remembered although its clock
+// is behind those of the others.
+func TestAMarkIsNotForgottenBecauseOfItsWritersClock(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 1000)
+	behind := w.machine(t, -900*time.Millisecond) // within the margin
+
+	debit := func(c *once.Claims, key string) bool {
+		t.Helper()
+
+		_, replayed, err := c.DoInItem(t.Context(), key, payload, debitItem("a", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		return replayed
+	}
+
+	const memory = 32 // the default
+	for i := range memory - 1 {
+		debit(w.Claims, "before"+strconv.Itoa(i))
+		w.clock.Advance(10 * time.Millisecond)
+	}
+	debit(behind, "k")
+
+	for i := range 3*memory/4 - 1 {
+		debit(w.Claims, "after"+strconv.Itoa(i))
+
+		if !debit(behind, "k") {
+			t.Fatalf("made twice, with %d other keys in between", i+1)
+		}
 	}
 }
 
@@ -96,7 +151,7 @@ func TestConcurrentWritersDeleteOldMarksOnce(t *testing.T) {
 	group.Wait()
 
 	got := w.account(t, "a")
-	marks := int64(len(got) - 3) // key, balance, count
+	marks := marksOf(t, got)
 	if numberOf(got["balance"]) != 1000-done.Load() || marks > 4 || numberOf(got["once#count"]) != marks {
 		t.Errorf("%d writes: balance %d, %d marks, count %d", done.Load(), numberOf(got["balance"]), marks, numberOf(got["once#count"]))
 	}
