@@ -114,6 +114,31 @@ func TestAMarkIsNotForgottenBecauseOfItsWritersClock(t *testing.T) {
 	}
 }
 
+// The largest memory deletes 64 marks in one expression, which DynamoDB must accept.
+func TestTheLargestMemoryDeletesItsOldestQuarter(t *testing.T) {
+	w := newWorld(t)
+	w.deposit(t, "a", 1000)
+
+	write := debitItem("a", 1)
+	write.Memory = 256
+
+	for i := range write.Memory + 1 {
+		if _, replayed, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write); err != nil || replayed {
+			t.Fatalf("%d: %t %v", i, replayed, err)
+		}
+	}
+
+	if marks := marksOf(t, w.account(t, "a")); marks != 256-64+1 {
+		t.Errorf("%d marks", marks)
+	}
+
+	for _, i := range []int{64, 256} {
+		if _, replayed, err := w.DoInItem(t.Context(), strconv.Itoa(i), payload, write); err != nil || !replayed {
+			t.Errorf("key %d: %t %v", i, replayed, err)
+		}
+	}
+}
+
 func TestAnItemWithAFullMemoryStillReportsARefusal(t *testing.T) {
 	w := newWorld(t)
 	w.deposit(t, "a", 10)
