@@ -299,3 +299,22 @@ func TestAMapThatCannotBeMadeIsAnError(t *testing.T) {
 		}
 	})
 }
+
+// The order comes back from a backup between the read and the write: the pieces are
+// counted on the lines that the write meets, not on those that were read.
+func TestAParcelIsCountedOnTheLinesThatTheWriteMeets(t *testing.T) {
+	s := newShop(t)
+	s.paid(t, "o-1")
+	backup := s.item(t, "o-1")
+	s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
+
+	s.beforeMoves(1, func() {
+		if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: backup}); err != nil {
+			t.Fatal(err)
+		}
+	})
+
+	if r := s.sends(t, parcel("p-2", pieces("mug", 1)), transitions.Applied); r.Order.Items[0].Shipped != 1 || r.Transition.ID != 3 {
+		t.Errorf("%+v, %+v; want one piece shipped with transition 3", r.Transition, r.Order)
+	}
+}
