@@ -150,6 +150,7 @@ func TestVerifyFindsOrphansAfterABrokenChain(t *testing.T) {
 	}
 
 	b.remove(t, "ledger", item{"accountId": str("bob"), "sequence": num(1)})
+
 	for _, n := range []int64{4, 5} { // one that the account has counted, one that it has not
 		b.tamper(t, "ledger", item{"accountId": str("bob"), "sequence": num(n)}, "SET transferId = :t", item{":t": str("never")})
 	}
