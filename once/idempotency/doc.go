@@ -30,7 +30,8 @@
 // [Config.Decide] says which responses are stored. By default all are stored except 5xx and
 // those that ask for a retry (408, 409, 425, 429). A stored server error would be final.
 // After a response that is not stored the key is free, and the handler must make its own
-// effects idempotent under the key.
+// effects idempotent under the key. [ClaimFrom] returns the claim under which the handler
+// runs. If it is TakenOver, an earlier run has not ended, and may have had an effect.
 //
 // # Caveats
 //

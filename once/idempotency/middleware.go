@@ -197,6 +197,18 @@ func (c *Config) key(r *http.Request, fields []string) (string, *problem) {
 	return key, nil
 }
 
+// claimKey is the context key of the claim.
+type claimKey struct{}
+
+// ClaimFrom returns the claim under which the handler of a request runs, nil if there is
+// none. If its Outcome is TakenOver, an earlier run of the handler may have had an effect:
+// look for it first. Its Fence guards the handler's writes. The middleware ends the claim;
+// the handler must not.
+func ClaimFrom(ctx context.Context) *once.Claim {
+	claim, _ := ctx.Value(claimKey{}).(*once.Claim)
+	return claim
+}
+
 // errReleased ends the claim's work without storing the response.
 var errReleased = errors.New("the response is not stored")
 
@@ -204,9 +216,9 @@ var errReleased = errors.New("the response is not stored")
 // stored one.
 func (c *Config) handleOnce(w http.ResponseWriter, r *http.Request, key string, body []byte, next http.Handler) {
 	var own *response // the response of this request, if it ran the handler
-	result, replayed, err := c.Claims.Do(r.Context(), key, fingerprint(r, body), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+	result, replayed, err := c.Claims.Do(r.Context(), key, fingerprint(r, body), func(ctx context.Context, claim *once.Claim) ([]byte, error) {
 		rec := &recorder{header: http.Header{}, limit: c.MaxResponse}
-		again := r.WithContext(ctx)
+		again := r.WithContext(context.WithValue(ctx, claimKey{}, claim))
 		again.Body = io.NopCloser(bytes.NewReader(body))
 		next.ServeHTTP(rec, again)
 

@@ -393,3 +393,34 @@ func TestNewReportsFaultsOfItsConfig(t *testing.T) {
 		}
 	}
 }
+
+// After a run that did not end, only the handler can find out whether it had an effect.
+func TestTheHandlerSeesItsClaim(t *testing.T) {
+	a := newAPI(t)
+
+	var seen []*once.Claim
+	a.do = func(_ http.ResponseWriter, r *http.Request) {
+		seen = append(seen, idempotency.ClaimFrom(r.Context()))
+
+		if len(seen) == 1 {
+			panic(http.ErrAbortHandler)
+		}
+	}
+
+	func() {
+		defer func() { _ = recover() }()
+		a.post("/orders", "{}", idempotency.Header, "k")
+	}()
+
+	if again := a.post("/orders", "{}", idempotency.Header, "k"); again.status != http.StatusOK {
+		t.Fatalf("%+v", again)
+	}
+
+	if len(seen) != 2 || seen[0] == nil || seen[0].Outcome != once.Acquired || seen[1] == nil || seen[1].Outcome != once.TakenOver || seen[1].Fence() <= seen[0].Fence() {
+		t.Errorf("the handler has seen %+v", seen)
+	}
+
+	if claim := idempotency.ClaimFrom(t.Context()); claim != nil {
+		t.Errorf("a claim without a request: %+v", claim)
+	}
+}
