@@ -318,3 +318,38 @@ func TestAParcelIsCountedOnTheLinesThatTheWriteMeets(t *testing.T) {
 		t.Errorf("%+v, %+v; want one piece shipped with transition 3", r.Transition, r.Order)
 	}
 }
+
+// A missing order is created again between the read and the write of its restoration.
+func TestRestoreKeepsAnOrderThatHasComeBack(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	s.place(t, "o-1")
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Applied)
+	s.remove(t, "o-1")
+	s.beforeMoves(1, func() { s.foreign(t, "o-1", workflow.Pending) })
+
+	if r, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, transitions.ErrContended) || r.Written {
+		t.Errorf("%+v, %v; want ErrContended", r, err)
+	}
+
+	if order, _, err := s.Get(t.Context(), "o-1"); err != nil || order.State != workflow.Pending || order.TransitionID != 0 {
+		t.Errorf("%+v, %v; want the order that has come back", order, err)
+	}
+}
+
+// An order of another program has no version, so there is nothing to migrate it from.
+func TestAnOrderWithoutAVersionIsNotMigrated(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.foreign(t, "o-1", "PENDING")
+		s.runs(t, 2)
+
+		order, _, err := s.Get(t.Context(), "o-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if after, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err != nil || moved || after.TransitionID != 0 {
+			t.Errorf("%+v, moved %t, %v; want the order as it was", after, moved, err)
+		}
+	})
+}
