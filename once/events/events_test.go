@@ -244,3 +244,60 @@ func TestAFunctionReturnsTheStoredResult(t *testing.T) {
 		t.Error("a missing function is accepted")
 	}
 }
+
+// After a run that did not end, only the handler can find out whether it had an effect.
+func TestAHandlerSeesItsClaim(t *testing.T) {
+	for about, runIn := range map[string]func(t *testing.T, see func(context.Context)) func(){
+		"a message": func(t *testing.T, see func(context.Context)) func() {
+			h := newHandle(t, events.Config{Claims: newClaims(t)})
+			h.do = func(ctx context.Context, _ queues.Message) queues.Outcome {
+				see(ctx)
+				return queues.Done()
+			}
+
+			return func() { h.Handler(t.Context(), queues.Message{ID: "1", Queue: "q", Body: "b"}) }
+		},
+		"an event": func(t *testing.T, see func(context.Context)) func() {
+			fn, err := events.Function(events.FunctionConfig{
+				Claims: newClaims(t),
+				Key:    func(json.RawMessage) (string, error) { return "k", nil },
+			}, func(ctx context.Context, event json.RawMessage) (json.RawMessage, error) {
+				see(ctx)
+				return event, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			return func() { _, _ = fn(t.Context(), json.RawMessage("1")) }
+		},
+	} {
+		t.Run(about, func(t *testing.T) {
+			var seen []once.Outcome
+			run := runIn(t, func(ctx context.Context) {
+				if claim := events.ClaimFrom(ctx); claim != nil {
+					seen = append(seen, claim.Outcome)
+				}
+
+				if len(seen) == 1 {
+					panic("halfway")
+				}
+			})
+
+			for range 2 {
+				func() {
+					defer func() { _ = recover() }()
+					run()
+				}()
+			}
+
+			if !slices.Equal(seen, []once.Outcome{once.Acquired, once.TakenOver}) {
+				t.Errorf("the handler has seen %v", seen)
+			}
+
+			if events.ClaimFrom(t.Context()) != nil {
+				t.Error("a claim without a run")
+			}
+		})
+	}
+}

@@ -45,8 +45,8 @@ func Function(cfg FunctionConfig, fn Func) (Func, error) {
 			return nil, err
 		}
 
-		result, _, err := cfg.Claims.Do(ctx, key, event, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-			return fn(ctx, event)
+		result, _, err := cfg.Claims.Do(ctx, key, event, func(ctx context.Context, claim *once.Claim) ([]byte, error) {
+			return fn(withClaim(ctx, claim), event)
 		})
 
 		return result, err

@@ -66,8 +66,8 @@ func messageKey(m queues.Message) (string, error) {
 // handleOnce handles the message under a claim of the key.
 func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, next queues.Handler) queues.Outcome {
 	var own *queues.Outcome // what the handler returned, if this call ran it
-	_, _, err := c.Claims.Do(ctx, key, c.Payload(m), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-		out := next(ctx, m)
+	_, _, err := c.Claims.Do(ctx, key, c.Payload(m), func(ctx context.Context, claim *once.Claim) ([]byte, error) {
+		out := next(withClaim(ctx, claim), m)
 		own = &out
 
 		switch out.Kind {
