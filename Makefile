@@ -38,7 +38,7 @@ race: ## run the tests under the race detector (but for those that kill a binary
 	go test -race $$(go list ./... | grep -v /tests/crash)
 
 .PHONY: check
-check: format vet lint race vuln ## everything CI checks, without Java
+check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
 
 .PHONY: conformance
 conformance: ## compare the engine with the vendor's DynamoDB Local (needs Java 17 and Maven)

@@ -20,9 +20,10 @@
 //
 // # Guarantees
 //
-//   - A slot is held before a poll is sent: no token waits in a queue.
-//   - Every token is answered exactly once, with a success or a failure, or parked by its
-//     handler, or known to be lost. Panics, runtime.Goexit, outputs that are too large or
+//   - A slot is held before a poll is sent: a received task starts at once.
+//   - Every token gets one answer, with a success or a failure, or parked by its
+//     handler, or known to be lost, or reported as unanswered after
+//     Config.AnswerTimeout. Panics, runtime.Goexit, outputs that are too large or
 //     not JSON, and a stop of the worker are answered, too.
 //   - An answer is sent on a context of its own, neither the handler's nor the worker's.
 //     It is repeated with the same body until it is accepted, the task is lost, or

@@ -32,7 +32,7 @@
 //   - Another payload is refused whatever the status.
 //   - A completed key keeps its result for the retention. TTL only deletes what has
 //     expired.
-//   - Work that was done is not repeated because its result is missing.
+//   - Work that was done is not repeated, even if its result is missing.
 //
 // docs/patterns/claims.md lists what each mode allows when a process dies. A test holds
 // that list.

@@ -23,7 +23,8 @@
 // Each Want method checks what the tables hold. What the stream brings later, journal
 // rows and effects, it waits for: it looks again when a transition or a reaction
 // happens, and now and then in between. After [Config.Patience] the test fails with what
-// was waited for and what was there instead. What can no longer come true fails at once.
+// was waited for and what was there instead. A Want
+// fails at once if it can no longer become true.
 //
 // When the test ends, Env stops the worker, lets it finish what it has in hand, and
 // checks that no notification was sent twice and no order was booked twice.

@@ -63,7 +63,7 @@
 //
 // # Caveats
 //
-// Delivery is at least once. A crash repeats about CheckpointEvery worth of records,
+// Delivery is at least once. A crash repeats the records of about the last CheckpointEvery,
 // and more if a record had been stuck for longer. Make effects idempotent, with a key
 // derived from the item itself, such as its version. A store can also keep the highest
 // [Record.Epoch] and refuse writes with a lower one.
@@ -88,7 +88,7 @@
 //	counter                 incremented by every write of the owner
 //	checkpoint, handledAt   the last finished record, and when it was created (ms)
 //	startAt                 where to begin without a checkpoint (ms); absent: oldest record
-//	atHorizon               records lost before the first start are not a gap
+//	atHorizon               if set, records lost before the first start are no gap
 //	wanted                  the worker that asks the owner to hand the lease over
 //	finishedAt              when the shard was handled to its end (ms); the lease is then
 //	                        kept for 26 hours as a tombstone

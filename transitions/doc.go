@@ -3,11 +3,11 @@
 // # Model
 //
 // An order is one DynamoDB item with a state and a transitionId that only grows. A
-// [Request] asks for an event under an id. [Orders.Apply] sends ONE UpdateItem: its
+// [Request] asks for an event under an id. [Orders.Apply] sends one UpdateItem: its
 // condition requires the expected state, the event's guards and "transitionId < :id", and
 // its update records the request in the item (the ring, 8 slots). If the condition fails,
-// DynamoDB returns the item as it is, and that image decides the [Verdict]. Only evidence
-// that the ring no longer holds comes from the journal.
+// DynamoDB returns the item as it is, and that image decides the [Verdict]. The journal is
+// read only for transitions that the ring has overwritten.
 //
 // A Step Functions execution computes the ids from its own data, so that its retries send
 // the same id. Any other caller sends a RequestID and lets Apply assign the order's id

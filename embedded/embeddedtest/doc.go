@@ -22,8 +22,8 @@
 //
 // # Caveats
 //
-// The transport stands on the client's side: what it loses after the commit is
-// committed, and the engine knows nothing of the fault. Operations are recognized by
+// The transport stands on the client's side: a lost answer
+// does not undo the write, and the engine knows nothing of the fault. Operations are recognized by
 // the X-Amz-Target header, which DynamoDB, DynamoDB Streams, Step Functions and SQS
 // use; other requests are named by method and path, as "POST /charges".
 package embeddedtest

@@ -133,6 +133,7 @@ func TestKillNineInTheMiddleOfTransfers(t *testing.T) {
 							Amount:   100,
 							Currency: "EUR",
 						})
+
 						return err
 					})
 				}
