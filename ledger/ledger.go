@@ -132,9 +132,7 @@ type TxPart func(*txn.Transaction)
 // calls that lost a race can go on at once, so longer waits would only leave the account
 // idle. It reports false if ctx ends first.
 func waitBeforeRetry(ctx context.Context, attempt int) bool {
-	const doublings = 6
-
-	return worker.WaitJitter(ctx, time.Millisecond<<min(attempt, doublings))
+	return worker.WaitRetry(ctx, attempt, time.Millisecond, 64*time.Millisecond)
 }
 
 // contended returns the error of a call that lost the race for its accounts in every

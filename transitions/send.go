@@ -190,9 +190,7 @@ func (o *Orders) untilDecided(ctx context.Context, send func() error) (old image
 // waitBeforeRetry waits with full jitter up to 25 ms * 2^attempt, at most 1 s. It reports
 // false when ctx ends first.
 func waitBeforeRetry(ctx context.Context, attempt int) bool {
-	const first, most, doublings = 25 * time.Millisecond, time.Second, 6
-
-	return worker.WaitJitter(ctx, min(first<<min(attempt, doublings), most))
+	return worker.WaitRetry(ctx, attempt, 25*time.Millisecond, time.Second)
 }
 
 // asOutcomeUnknown marks a failed read of evidence about a write that was sent: an

@@ -193,7 +193,5 @@ func throttled(err error) bool {
 // waitBeforeRetry waits with full jitter up to 5 ms * 2^attempt, at most 1 s. It reports
 // false if ctx ends first.
 func waitBeforeRetry(ctx context.Context, attempt int) bool {
-	const first, most, doublings = 5 * time.Millisecond, time.Second, 8
-
-	return worker.WaitJitter(ctx, min(first<<min(attempt, doublings), most))
+	return worker.WaitRetry(ctx, attempt, 5*time.Millisecond, time.Second)
 }

@@ -27,3 +27,17 @@ func WaitClosed(done <-chan struct{}, d time.Duration) bool {
 func WaitJitter(ctx context.Context, limit time.Duration) bool {
 	return Wait(ctx, rand.N(limit)) //nolint:gosec // jitter, not a secret
 }
+
+// WaitRetry waits before a retry, where attempt counts the tries so far: as WaitJitter, with
+// a limit of first * 2^attempt, at most most.
+func WaitRetry(ctx context.Context, attempt int, first, most time.Duration) bool {
+	limit := first
+	for range attempt {
+		if limit >= most {
+			break
+		}
+		limit *= 2
+	}
+
+	return WaitJitter(ctx, min(limit, most))
+}

@@ -33,6 +33,36 @@ func TestWaitEndsWithItsTimeOrItsContext(t *testing.T) {
 	})
 }
 
+func TestWaitRetryGrowsUpToItsBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, row := range []struct {
+			attempt int
+			limit   time.Duration
+		}{
+			{attempt: 0, limit: 5 * time.Second},
+			{attempt: 1, limit: 10 * time.Second},
+			{attempt: 3, limit: 40 * time.Second},
+			{attempt: 4, limit: time.Minute},
+			{attempt: 1_000, limit: time.Minute},
+		} {
+			var longest time.Duration
+			for range 200 {
+				began := time.Now()
+
+				if !worker.WaitRetry(t.Context(), row.attempt, 5*time.Second, time.Minute) {
+					t.Fatalf("attempt %d: the wait was cut short", row.attempt)
+				}
+				longest = max(longest, time.Since(began))
+			}
+
+			// 200 draws all below half of the limit: once in 2^200.
+			if longest >= row.limit || longest < row.limit/2 {
+				t.Errorf("attempt %d: the longest wait is %s, want one below %s and above its half", row.attempt, longest, row.limit)
+			}
+		}
+	})
+}
+
 func TestWaitClosedEndsWithTheChannelOrItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := make(chan struct{})
