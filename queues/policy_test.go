@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -191,9 +192,16 @@ func TestARejectedMessageReturnsWhileTheDeadLetterQueueCannotBeReached(t *testin
 	inWorld(t, "", func(t *testing.T, w *world) {
 		outage := w.transport.Inject(embeddedtest.LoseRequest("SendMessage"))
 
-		var dispositions []Disposition
+		var (
+			mu           sync.Mutex // the hook runs on the goroutine of each message
+			dispositions []Disposition
+		)
 		cfg := w.config(func(context.Context, Message) Outcome { return Reject(errors.New("never")) })
-		cfg.Events.Ended = func(e Ended) { dispositions = append(dispositions, e.Disposition) }
+		cfg.Events.Ended = func(e Ended) {
+			mu.Lock()
+			defer mu.Unlock()
+			dispositions = append(dispositions, e.Disposition)
+		}
 
 		w.send("a")
 		w.run(cfg)
@@ -203,6 +211,9 @@ func TestARejectedMessageReturnsWhileTheDeadLetterQueueCannotBeReached(t *testin
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		w.expect("after it", "0+0 1+0")
+
+		mu.Lock()
+		defer mu.Unlock()
 
 		if last := len(dispositions) - 1; last < 1 || dispositions[0] != Returned || dispositions[last] != DeadLettered {
 			t.Errorf("dispositions %v", dispositions)
