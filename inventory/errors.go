@@ -15,6 +15,9 @@ var (
 	// ErrExpired means that the order's reservation expired before it was committed. It
 	// wraps ErrClosed, but the order may reserve again.
 	ErrExpired = fmt.Errorf("%w: it has expired", ErrClosed)
+	// ErrReserved means that the order has reserved the same lines before. Only the parts of
+	// [Stock.ReserveIn] are refused with it.
+	ErrReserved = errors.New("the order has reserved the lines before")
 	// ErrInvalid means that an argument breaks a rule. The text names both.
 	ErrInvalid = errors.New("invalid reservation")
 	// ErrConflict means that the order has reserved other lines before, or the same lines

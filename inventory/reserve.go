@@ -44,22 +44,15 @@ const reserveAttempts = 4
 func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until time.Time) error {
 	now := s.cfg.Now()
 
-	lines, err := checkLines(lines)
-	if err == nil {
-		err = checkOrder(order)
-	}
-
-	switch {
-	case err != nil:
+	lines, err := checkReservation(order, lines, until, now)
+	if err != nil {
 		return err
-	case !until.IsZero() && !until.After(now):
-		return fmt.Errorf("%w: expiresAt %s: must be in the future", ErrInvalid, until.UTC().Format(time.RFC3339))
 	}
 
 	base := digest(lines)
 	for range reserveAttempts {
 		var t txn.Transaction
-		s.addParts(&t, order, lines, addition{now: now, until: until, base: base})
+		s.addParts(&t, order, lines, addition{now: now, until: until, base: base, marker: true})
 
 		err := s.writer.Write(ctx, &t)
 		var refused *txn.Refused
@@ -86,6 +79,20 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 
 	// Between the attempts other calls ended the reservation, or made a new one.
 	return txn.ErrContended
+}
+
+// checkReservation validates the arguments of a reservation and returns one line per SKU.
+func checkReservation(order string, lines []Line, until, now time.Time) ([]Line, error) {
+	lines, err := checkLines(lines)
+	if err == nil {
+		err = checkOrder(order)
+	}
+
+	if err == nil && !until.IsZero() && !until.After(now) {
+		err = fmt.Errorf("%w: expiresAt %s: must be in the future", ErrInvalid, until.UTC().Format(time.RFC3339))
+	}
+
+	return lines, err
 }
 
 // extend gives the reservation that was seen a later end, or none if until is zero. It
@@ -177,6 +184,8 @@ type addition struct {
 	// base is the digest of the lines if they make the reservation; nil if they are added
 	// to one, which then need not exist.
 	base []byte
+	// marker: the reservation is the marker of the transaction.
+	marker bool
 }
 
 // addParts adds the parts that make a reservation or add lines to one.
@@ -208,20 +217,29 @@ func (s *Stock) addParts(t *txn.Transaction, order string, lines []Line, a addit
 	}
 	update.If("attribute_not_exists(sku) OR #status = :expired OR (" + open + ")")
 
+	// The reservation decides before the stock does: an order that has the last pieces must
+	// not be told that there are none because its reservation was locked for a moment.
 	reservation := types.TransactWriteItem{Update: update.Part()}
-	if a.base != nil {
-		// The marker: an order that has the last pieces must not be told that there are none
-		// because its reservation was locked for a moment.
+	if a.marker {
 		t.Marker(reservationPart, reservation)
 	} else {
-		t.Add(reservationPart, reservation, func(old image) error {
-			return decode(old).refuseLines(len(lines), a.now)
+		t.AddDecisive(reservationPart, reservation, func(old image) error {
+			return decode(old).refuse(len(lines), a)
 		})
 	}
 
 	for _, l := range lines {
 		t.Add(skuPart+l.SKU, s.move(l, available, reserved), txn.FailWith(ErrOutOfStock))
 	}
+}
+
+// refuse returns the reason why the reservation refused an addition of that many lines.
+func (r record) refuse(lines int, a addition) error {
+	if a.base != nil && r.Status == Reserved && !r.expiredAt(a.now) && bytes.Equal(r.base, a.base) {
+		return ErrReserved
+	}
+
+	return r.refuseLines(lines, a.now)
 }
 
 // refuseLines returns the reason why lines cannot be added to the reservation.

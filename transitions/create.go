@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/txn"
 )
 
 // NewOrder is an order to be placed.
@@ -82,9 +83,22 @@ func (n NewOrder) content() digest {
 // every later call with the same content, and Conflict with other content. The errors are
 // those of Apply.
 func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
+	return o.CreateWith(ctx, n)
+}
+
+// CreateWith is Create together with parts that the functions add, like the reservation of
+// the order's stock: one transaction of at most 100 actions writes all or nothing. Of these
+// actions the order takes one, and its journal row another if the journal is transactional.
+//
+// Applied means that this call has written the order and the parts. Replayed and Conflict
+// mean that the order exists and that this call has written nothing. The call that placed the
+// order may have done so without parts. If a part refuses, nothing is written either,
+// and the error is the part's, in a [*txn.Refused]. If there are too many parts, it is
+// [txn.ErrInvalid].
+func (o *Orders) CreateWith(ctx context.Context, n NewOrder, with ...func(*txn.Transaction)) (Result, error) {
 	ctx, meter := o.metered(ctx)
 
-	result, err := o.create(ctx, n)
+	result, err := o.create(ctx, n, with)
 	if err != nil {
 		return Result{}, &Error{Order: n.ID, Event: o.def.Place(), TransitionID: placeID, Err: err}
 	}
@@ -93,7 +107,7 @@ func (o *Orders) Create(ctx context.Context, n NewOrder) (Result, error) {
 	return result, nil
 }
 
-func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
+func (o *Orders) create(ctx context.Context, n NewOrder, with []func(*txn.Transaction)) (Result, error) {
 	if err := n.Validate(); err != nil {
 		return Result{}, err
 	}
@@ -107,7 +121,12 @@ func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
 	}
 	t, _ = order.slot(placeID) // stored times have milliseconds, t.At had nanoseconds
 
-	old, refused, err := o.place(ctx, n.ID, item, t)
+	place := o.place
+	if len(with) > 0 || o.cfg.Journal == JournalTransactional {
+		place = o.placeInTransaction
+	}
+
+	old, refused, err := place(ctx, item, t, with)
 	switch {
 	case err != nil:
 		return Result{}, err
@@ -121,15 +140,9 @@ func (o *Orders) create(ctx context.Context, n NewOrder) (Result, error) {
 // absent is the condition that there is no such item.
 var absent = "attribute_not_exists(orderId)"
 
-// place writes the item of a new order, together with its journal row if the journal is
-// transactional. If there is an order with the id already, refused is true and old is its
-// item.
-func (o *Orders) place(ctx context.Context, id OrderID, item image, t Transition) (old image, refused bool, err error) {
-	if o.cfg.Journal == JournalTransactional {
-		put := &types.Put{TableName: &o.cfg.Table, Item: item, ConditionExpression: &absent}
-		return o.transactWithRow(ctx, types.TransactWriteItem{Put: put}, journalRow(id, t, nil, o.def.Version()))
-	}
-
+// place writes the item of a new order. If there is an order with the id already, refused is
+// true and old is its item.
+func (o *Orders) place(ctx context.Context, item image, _ Transition, _ []func(*txn.Transaction)) (old image, refused bool, err error) {
 	return o.untilDecided(ctx, func() error {
 		_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
 			TableName:                           &o.cfg.Table,
@@ -140,6 +153,27 @@ func (o *Orders) place(ctx context.Context, id OrderID, item image, t Transition
 
 		return err
 	})
+}
+
+// placeInTransaction is place together with the row of the journal, if the journal is
+// transactional, and with more parts.
+func (o *Orders) placeInTransaction(ctx context.Context, item image, t Transition, with []func(*txn.Transaction)) (old image, refused bool, err error) {
+	var parts txn.Transaction
+	parts.Marker(orderPart, types.TransactWriteItem{Put: &types.Put{
+		TableName:           &o.cfg.Table,
+		Item:                item,
+		ConditionExpression: &absent,
+	}})
+
+	if o.cfg.Journal == JournalTransactional {
+		o.addRow(&parts, journalRow(OrderID(dynamo.Text(item, "orderId")), t, nil, o.def.Version()))
+	}
+
+	for _, add := range with {
+		add(&parts)
+	}
+
+	return o.writeTransaction(ctx, &parts)
 }
 
 // newItem returns the item of a new order. The ring's slot 1 holds its placing.

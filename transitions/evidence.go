@@ -97,22 +97,13 @@ func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found 
 // journalOfRequest looks for a request id among the transitions up to the given one.
 // Every row of the chain must be there, or nothing is proved.
 func (o *Orders) journalOfRequest(ctx context.Context, p *plan, upTo TransitionID) (t Transition, found bool, err error) {
-	var last TransitionID
-	broken := false
-
-	err = o.readEvidence(ctx, p.request.OrderID, 0, 0, func(row Row) bool {
-		if row.request == p.key {
-			t, found = row.Transition, true
-			return false
+	err = o.chain(ctx, p.request.OrderID, upTo, func(made Transition) bool {
+		if found = made.request == p.key; found {
+			t = made
 		}
-		broken = broken || !row.Follows(last)
-		last = row.ID
 
-		return last < upTo
+		return !found
 	})
-	if err == nil && !found && (broken || last < upTo) {
-		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
-	}
 
 	return t, found, err
 }

@@ -21,7 +21,11 @@ func (o *Orders) transact(ctx context.Context, w *write, u *types.Update, base *
 	after := base.after(w, o.def.Version())
 	t, _ := after.slot(w.transition.ID)
 
-	img, refused, err := o.transactWithRow(ctx, types.TransactWriteItem{Update: u}, journalRow(base.ID, t, base, o.def.Version()))
+	var parts txn.Transaction
+	parts.Marker(orderPart, types.TransactWriteItem{Update: u})
+	o.addRow(&parts, journalRow(base.ID, t, base, o.def.Version()))
+
+	img, refused, err := o.writeTransaction(ctx, &parts)
 	switch {
 	case err != nil:
 		return nil, nil, err
@@ -33,23 +37,25 @@ func (o *Orders) transact(ctx context.Context, w *write, u *types.Update, base *
 	return nil, old, err
 }
 
-// transactWithRow sends the write of an order and the row of its journal as one
-// transaction. It reports whether the order refused it, and the order that did.
-//
-// The order is the transaction's marker: its ring tells whether the transition was made
-// before. So its answer goes before that of the row, which a transition that was made
-// has, too; and while the order is in conflict with another transaction, the row proves
-// nothing.
-func (o *Orders) transactWithRow(ctx context.Context, order types.TransactWriteItem, row image) (old image, refused bool, err error) {
-	var t txn.Transaction
-	t.Marker("order", order)
+// orderPart names the order in a transaction. It is the marker: its ring tells whether the
+// transition was made before. So its answer goes before that of the journal's row, which a
+// transition that was made has, too; and while the order is in conflict with another
+// transaction, the row proves nothing.
+const orderPart = "order"
+
+// addRow adds a row of the journal to the transaction.
+func (o *Orders) addRow(t *txn.Transaction, row image) {
 	t.Add("journal row", types.TransactWriteItem{Put: &types.Put{
 		TableName:           &o.cfg.JournalTable,
 		Item:                row,
 		ConditionExpression: &absent,
 	}}, txn.FailWith(ErrJournalAhead))
+}
 
-	err = o.transactions.Write(ctx, &t)
+// writeTransaction sends the transaction, whose marker is an order. It reports whether the
+// order refused it, and the order that did.
+func (o *Orders) writeTransaction(ctx context.Context, t *txn.Transaction) (old image, refused bool, err error) {
+	err = o.transactions.Write(ctx, t)
 
 	var refusal *txn.Refused
 	switch {

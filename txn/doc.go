@@ -16,7 +16,8 @@
 // All parts are written or none.
 //
 // A failed condition is reported only if DynamoDB also evaluated the marker. While the
-// marker conflicts with another transaction, the writer retries.
+// marker conflicts with another transaction, the writer retries. The same holds for every
+// part added by AddDecisive.
 //
 // Conflicts and throttling, which the SDK leaves to its caller, are retried with jitter
 // until the attempts or the context end.

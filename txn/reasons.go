@@ -27,10 +27,10 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, ope
 	}
 
 	var (
-		marker     *Failure
-		markerOpen bool // DynamoDB did not evaluate the marker's condition
-		failures   []Failure
-		unknown    []string // reasons with a code that this package does not know
+		marker    *Failure
+		undecided bool // DynamoDB did not evaluate the condition of a decisive part
+		failures  []Failure
+		unknown   []string // reasons with a code that this package does not know
 	)
 
 	for i, r := range e.CancellationReasons {
@@ -45,22 +45,23 @@ func (t *Transaction) reasons(e *types.TransactionCanceledException) (final, ope
 				failures = append(failures, f)
 			}
 		case codeConflict:
-			open, markerOpen = ErrContended, markerOpen || isMarker
+			open, undecided = ErrContended, undecided || p.decisive
 		case codeThrottling, codeThroughput:
-			open, markerOpen = cmp.Or(open, ErrThrottled), markerOpen || isMarker
+			open, undecided = cmp.Or(open, ErrThrottled), undecided || p.decisive
 		default:
 			unknown = append(unknown, fmt.Sprintf("%s: %s: %s", p.name, code, aws.ToString(r.Message)))
 		}
 	}
 
 	// The order of the cases is the rank of the reasons. A failed condition counts only
-	// if the marker was evaluated: otherwise the transaction may have been made before.
+	// if the marker was evaluated: otherwise the transaction may have been made before. The
+	// same holds for the other decisive parts.
 	switch {
 	case marker != nil:
 		return &Refused{Failure: *marker, Marker: true, Others: failures}, nil
 	case len(unknown) > 0:
 		return fmt.Errorf("write transaction: %s: %w", strings.Join(unknown, "; "), e), nil
-	case len(failures) > 0 && !markerOpen:
+	case len(failures) > 0 && !undecided:
 		return &Refused{Failure: failures[0], Others: failures[1:]}, nil
 	case open != nil:
 		return nil, open

@@ -30,6 +30,9 @@ type part struct {
 	name    string
 	item    types.TransactWriteItem
 	refusal Refusal
+	// decisive: while DynamoDB has not evaluated the part's condition, the failed condition
+	// of another part says nothing.
+	decisive bool
 }
 
 // Marker adds the part that records the transaction: its condition must fail if the
@@ -39,7 +42,7 @@ func (t *Transaction) Marker(name string, item types.TransactWriteItem) {
 		t.extraMarkers++
 	}
 
-	t.Add(name, item, FailWith(ErrMarker))
+	t.AddDecisive(name, item, FailWith(ErrMarker))
 	t.marker = len(t.parts)
 }
 
@@ -47,6 +50,14 @@ func (t *Transaction) Marker(name string, item types.TransactWriteItem) {
 // [ErrCondition]. Unless the item says otherwise, a failed condition returns the old item.
 func (t *Transaction) Add(name string, item types.TransactWriteItem, refusal Refusal) {
 	t.parts = append(t.parts, part{name: name, item: returningOld(item), refusal: refusal})
+}
+
+// AddDecisive is Add for a part whose answer may explain the failures of the parts after it,
+// like a reservation before the stock that it takes. A failed condition is reported only if
+// DynamoDB has also evaluated the decisive parts; until then the transaction is tried again.
+func (t *Transaction) AddDecisive(name string, item types.TransactWriteItem, refusal Refusal) {
+	t.Add(name, item, refusal)
+	t.parts[len(t.parts)-1].decisive = true
 }
 
 // Token derives the client request token from the key of the work and the fence of its

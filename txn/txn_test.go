@@ -124,6 +124,20 @@ func TestPoint29_TheMarkerOutranksTheBusinessFailure(t *testing.T) {
 	}
 }
 
+func TestADecisivePartIsEvaluatedBeforeAnyFailureCounts(t *testing.T) {
+	b := newBank(t, noRetries)
+	b.refuse(1, embeddedtest.Canceled("TransactionConflict", "ConditionalCheckFailed"))
+
+	var tx txn.Transaction
+	tx.AddDecisive("first", debit("a", 100), txn.FailWith(errFunds))
+	tx.Add("second", credit("unknown", 1), txn.FailWith(errUnknown))
+
+	r := refused(t, b.Write(t.Context(), &tx))
+	if r.Part != "first" || r.Marker || len(r.Others) != 1 || b.sent() != 2 {
+		t.Errorf("want the decisive part, after a retry: %+v after %d requests", r, b.sent())
+	}
+}
+
 func TestPoint30_ConflictsAndThrottlingAreTriedAgainAndNothingElseIs(t *testing.T) {
 	for _, code := range []string{"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"} {
 		b := newBank(t, noRetries)

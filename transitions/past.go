@@ -1,0 +1,66 @@
+package transitions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"ratchet/workflow"
+)
+
+// TransitionsBy returns every transition of the order up to now that the event made, oldest
+// first, like that of its payment. The order is as the caller has read it.
+//
+// The order itself knows its newest transitions. If its ring has overwritten any, the
+// journal is read as well, from its beginning: about one read unit for 40 transitions. While
+// the journal lacks a row that the ring no longer has, the error is ErrJournalBehind, which
+// is [Retryable]; without a journal table it is ErrEvidenceGone.
+func (o *Orders) TransitionsBy(ctx context.Context, order *Order, event workflow.Event) ([]Transition, error) {
+	var made []Transition
+	if forgotten := order.oldestForgotten(); forgotten > 0 {
+		err := o.chain(ctx, order.ID, forgotten, func(t Transition) bool {
+			if t.Event == event {
+				made = append(made, t)
+			}
+
+			return true
+		})
+		if err != nil {
+			return nil, fmt.Errorf("find transitions by %s of order %s: %w", event, order.ID, err)
+		}
+	}
+
+	for _, t := range order.Recent() {
+		known := func(other Transition) bool { return other.ID == t.ID }
+		if t.Event == event && !slices.ContainsFunc(made, known) {
+			made = append(made, t)
+		}
+	}
+	slices.SortFunc(made, func(a, b Transition) int { return cmp.Compare(a.ID, b.ID) })
+
+	return made, nil
+}
+
+// chain calls fn for the order's transitions in the journal, oldest first, until fn returns
+// false or the journal has passed the id. If rows are missing up to there, the error is
+// ErrJournalBehind.
+func (o *Orders) chain(ctx context.Context, id OrderID, upTo TransitionID, fn func(Transition) bool) error {
+	var last TransitionID
+	broken, stopped := false, false
+
+	err := o.readEvidence(ctx, id, 0, 0, func(row Row) bool {
+		if stopped = !fn(row.Transition); stopped {
+			return false
+		}
+		broken = broken || !row.Follows(last)
+		last = row.ID
+
+		return last < upTo
+	})
+	if err == nil && !stopped && (broken || last < upTo) {
+		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
+	}
+
+	return err
+}
