@@ -7,21 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 	"unicode/utf8"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/internal/worker"
 )
-
-// answerBackoff is the waits between attempts to deliver an answer.
-var answerBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.Second}
-
-// answerTimeout bounds one call that delivers an answer.
-const answerTimeout = 30 * time.Second
 
 // answer is what the service gets for a task: an output or a failure. It is composed
 // once and sent until it arrives, so that repeats cannot contradict each other.
@@ -33,52 +22,52 @@ type answer struct {
 }
 
 // compose makes the answer from what the handler returned.
-func (w *Worker) compose(t *inFlight, output any, err error) answer {
+func (o *outbox) compose(ctx context.Context, t Task, output any, err error) answer {
 	if err != nil {
-		return w.failure(err)
+		return o.fail(err)
 	}
 
 	body, err := encode(output)
 	if err != nil {
-		return w.failure(&Error{Name: w.cfg.ErrorPrefix + NameOutput, Err: fmt.Errorf("output of %s: %w", t.task.Activity, err)})
+		return o.fail(&Error{Name: o.prefix + NameOutput, Err: fmt.Errorf("output of %s: %w", t.Activity, err)})
 	}
 
-	if len(body) > maxOutput && w.cfg.Offload != nil {
-		if body, err = w.offload(t, body); err != nil {
-			return w.failure(fmt.Errorf("store the output of %s: %w", t.task.Activity, err))
+	if len(body) > maxOutput && o.offload != nil {
+		if body, err = o.store(ctx, t, body); err != nil {
+			return o.fail(fmt.Errorf("store the output of %s: %w", t.Activity, err))
 		}
 
 		if !json.Valid(body) {
-			return w.failure(&Error{Name: w.cfg.ErrorPrefix + NameOutput, Cause: "what Config.Offload returned is not JSON"})
+			return o.fail(&Error{Name: o.prefix + NameOutput, Cause: "what Config.Offload returned is not JSON"})
 		}
 	}
 
 	if len(body) > maxOutput {
-		return w.failure(&Error{
-			Name:  w.cfg.ErrorPrefix + NameDataLimit,
-			Cause: fmt.Sprintf("output of %s has %d bytes, at most %d are allowed", t.task.Activity, len(body), maxOutput),
+		return o.fail(&Error{
+			Name:  o.prefix + NameDataLimit,
+			Cause: fmt.Sprintf("output of %s has %d bytes, at most %d are allowed", t.Activity, len(body), maxOutput),
 		})
 	}
 
 	return answer{output: string(body)}
 }
 
-// offload stores a large output by Config.Offload, within the time that an answer has.
-func (w *Worker) offload(t *inFlight, body json.RawMessage) (pointer json.RawMessage, err error) {
-	ctx, cancel := context.WithTimeout(w.answers, w.cfg.AnswerTimeout)
+// store stores a large output by Config.Offload, within the time that an answer has.
+func (o *outbox) store(ctx context.Context, t Task, body json.RawMessage) (pointer json.RawMessage, err error) {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 
 	err = call(func() (err error) {
-		pointer, err = w.cfg.Offload(ctx, t.task, body)
+		pointer, err = o.offload(ctx, t, body)
 		return err
 	})
 
 	return pointer, err
 }
 
-// failure makes the answer from an error, within the service's limits.
-func (w *Worker) failure(err error) answer {
-	name, cause := w.cfg.nameOf(err)
+// fail makes the answer from an error, within the service's limits.
+func (o *outbox) fail(err error) answer {
+	name, cause := nameOf(o.prefix, err)
 
 	return answer{failure: true, name: truncate(name, maxName), cause: truncate(cause, maxCause), err: err}
 }
@@ -117,61 +106,4 @@ func truncate(s string, n int) string {
 	}
 
 	return s[:n]
-}
-
-// send delivers the answer. It returns "" when the service accepted it as it is, Failed
-// when it accepted a failure instead of an output that it does not take, Lost when the
-// task is no longer this worker's, and Unanswered when time ran out.
-func (t *inFlight) send(a answer) (Outcome, error) {
-	ctx, cancel := context.WithTimeout(t.worker.answers, t.worker.cfg.AnswerTimeout)
-	defer cancel()
-
-	for attempt := 1; ; attempt++ {
-		err := t.sendOnce(ctx, a)
-
-		var invalid *sfntypes.InvalidOutput
-		switch {
-		case err == nil:
-			return "", nil
-		case isLost(err):
-			return Lost, err
-		case errors.As(err, &invalid) && !a.failure:
-			a = t.worker.failure(&Error{Name: t.worker.cfg.ErrorPrefix + NameOutput, Err: err})
-			if t.sendOnce(ctx, a) == nil {
-				return Failed, a.err
-			}
-		}
-
-		if !answerBackoff.Wait(ctx, attempt) {
-			return Unanswered, err
-		}
-
-		if t.heartbeats != nil && !t.heartbeats.keepAlive(ctx) {
-			return Lost, err
-		}
-	}
-}
-
-func (t *inFlight) sendOnce(ctx context.Context, a answer) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-
-	token := aws.String(string(t.task.Token))
-
-	if a.failure {
-		_, err := t.worker.cfg.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{
-			TaskToken: token,
-			Error:     &a.name,
-			Cause:     &a.cause,
-		}, withoutRetries)
-
-		return err
-	}
-
-	_, err := t.worker.cfg.SFN.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{
-		TaskToken: token,
-		Output:    &a.output,
-	}, withoutRetries)
-
-	return err
 }

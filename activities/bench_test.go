@@ -13,6 +13,7 @@ func BenchmarkWorker(b *testing.B) {
 	var left sync.WaitGroup
 	left.Add(b.N)
 	r := w.start(w.config(func(context.Context, Task) (any, error) { return nil, nil }, func(c *Config) {
+		c.Rates = Rates{-1, -1, -1, -1}
 		c.SFN = w.sfn
 		c.Activities[0].Slots, c.Activities[0].Pollers = 64, 4
 		c.Activities[0].Heartbeat = 30e9
@@ -52,6 +53,7 @@ func BenchmarkTask(b *testing.B) {
 	}()
 	b.ReportAllocs()
 	r := begin(b, s.config(func(context.Context, Task) (any, error) { return nil, nil }, func(c *Config) {
+		c.Rates = Rates{-1, -1, -1, -1}
 		c.Activities[0].Slots, c.Activities[0].Pollers = 64, 4
 		c.Events.Done = func(Done) { left.Done() }
 	}))

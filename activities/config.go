@@ -12,17 +12,7 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
-
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
 )
-
-// sfnAPI is what the worker calls of *sfn.Client.
-type sfnAPI interface {
-	GetActivityTask(context.Context, *sfn.GetActivityTaskInput, ...func(*sfn.Options)) (*sfn.GetActivityTaskOutput, error)
-	SendTaskSuccess(context.Context, *sfn.SendTaskSuccessInput, ...func(*sfn.Options)) (*sfn.SendTaskSuccessOutput, error)
-	SendTaskFailure(context.Context, *sfn.SendTaskFailureInput, ...func(*sfn.Options)) (*sfn.SendTaskFailureOutput, error)
-	SendTaskHeartbeat(context.Context, *sfn.SendTaskHeartbeatInput, ...func(*sfn.Options)) (*sfn.SendTaskHeartbeatOutput, error)
-}
 
 // HandlerFunc does the work of one task. The output is encoded as JSON; a
 // json.RawMessage is sent as it is, and nil becomes null. An error made by Fail carries
@@ -62,7 +52,7 @@ type Activity struct {
 // Config says what to serve and how. SFN and Activities are required.
 type Config struct {
 	// SFN is the SDK's client.
-	SFN sfnAPI
+	SFN Client
 	// Activities are served side by side.
 	Activities []Activity
 	// Middleware wraps every handler, the first outermost.
@@ -96,9 +86,8 @@ type Config struct {
 	// an operator acts (no such activity, access denied) before Run gives up. Default
 	// 2 min.
 	FatalAfter time.Duration
-	// HeartbeatsPerSecond bounds the heartbeats of the whole worker. The service's quota
-	// is 300 to 500 per second and account. Default 250.
-	HeartbeatsPerSecond int
+	// Rates bounds the calls of the whole worker.
+	Rates Rates
 	// Log gets faults, never inputs, outputs or tokens. Default: slog.Default().
 	Log *slog.Logger
 	// Events are hooks for metrics.
@@ -139,10 +128,6 @@ func (c *Config) check() error {
 		fault(`Config.ErrorPrefix starts with %q, which is the service's own`, reservedPrefix)
 	}
 
-	if c.HeartbeatsPerSecond < 0 {
-		fault("Config.HeartbeatsPerSecond is %d, want at least 1", c.HeartbeatsPerSecond)
-	}
-
 	seen := make(map[string]bool, len(c.Activities))
 	for i, a := range c.Activities {
 		if a.ARN == "" || a.Handle == nil {
@@ -176,7 +161,6 @@ func (c Config) withDefaults() Config {
 	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, 5*time.Minute)
 	c.PollTimeout = cmp.Or(c.PollTimeout, 70*time.Second)
 	c.FatalAfter = cmp.Or(c.FatalAfter, 2*time.Minute)
-	c.HeartbeatsPerSecond = cmp.Or(c.HeartbeatsPerSecond, 250)
 	c.Log = cmp.Or(c.Log, slog.Default())
 
 	c.Activities = slices.Clone(c.Activities)

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -16,17 +17,21 @@ type Error struct {
 	Cause string
 	// Err is the error underneath, or nil.
 	Err error
+
+	retry string // the class of RetryAfter, in place of Name
 }
 
 func (e *Error) Error() string {
+	name := cmp.Or(e.Name, e.retry)
+
 	switch {
 	case e.Cause != "":
-		return e.Name + ": " + e.Cause
+		return name + ": " + e.Cause
 	case e.Err != nil:
-		return e.Name + ": " + e.Err.Error()
+		return name + ": " + e.Err.Error()
 	}
 
-	return e.Name
+	return name
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -39,9 +44,6 @@ func Fail(name string, err error) error { return &Error{Name: name, Err: err} }
 // the worker stops its heartbeats, answers nothing and frees the slot. Because nothing
 // sends heartbeats from then on, the state's HeartbeatSeconds must be absent or long.
 var ErrParked = errors.New("activities: task parked")
-
-// Park returns ErrParked, to end a handler with.
-func Park() error { return ErrParked }
 
 // The causes of the end of a handler's context, as context.Cause returns them.
 var (
@@ -85,25 +87,32 @@ func call(fn func() error) error {
 	return err
 }
 
-// nameOf returns the name and cause under which err is reported.
-func (c *Config) nameOf(err error) (name, cause string) {
+// nameOf returns the name and cause under which err is reported. The prefix is put before
+// the package's own names.
+func nameOf(prefix string, err error) (name, cause string) {
 	var named *Error
 	var panicked *PanicError
 
 	switch {
 	case errors.As(err, &panicked):
-		return c.ErrorPrefix + NamePanic, panicked.Error() + "\n" + string(panicked.Stack)
+		return prefix + NamePanic, panicked.Error() + "\n" + string(panicked.Stack)
+	case errors.As(err, &named) && named.retry != "":
+		return prefix + named.retry, causeOf(named)
 	case errors.As(err, &named) && named.Name != "" && !strings.HasPrefix(named.Name, reservedPrefix):
-		if named.Cause == "" && named.Err != nil {
-			return named.Name, named.Err.Error()
-		}
-
-		return named.Name, named.Cause
+		return named.Name, causeOf(named)
 	case errors.Is(err, ErrDeadline):
-		return c.ErrorPrefix + NameDeadline, err.Error()
+		return prefix + NameDeadline, err.Error()
 	case errors.Is(err, ErrShutdown):
-		return c.ErrorPrefix + NameShutdown, err.Error()
+		return prefix + NameShutdown, err.Error()
 	}
 
-	return c.ErrorPrefix + NameUnknown, err.Error()
+	return prefix + NameUnknown, err.Error()
+}
+
+func causeOf(e *Error) string {
+	if e.Cause == "" && e.Err != nil {
+		return e.Err.Error()
+	}
+
+	return e.Cause
 }

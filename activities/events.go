@@ -27,6 +27,7 @@ const (
 	Parked     Outcome = "parked"     // the task is answered later, by another program
 	Lost       Outcome = "lost"       // the task is no longer this worker's: timed out, or unknown
 	Unanswered Outcome = "unanswered" // no answer was accepted in time
+	Unknown    Outcome = "unknown"    // a repeated answer came too late, and an earlier attempt may have counted
 )
 
 // Done describes the end of a task.

@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/internal/worker"
 )
@@ -19,26 +17,44 @@ import (
 // so thousands of tasks need no goroutines for it.
 type heartbeater struct {
 	inFlight *inFlight
-	ctx      context.Context // ends with stop
-	cancel   context.CancelFunc
+	period   time.Duration // HeartbeatSeconds
 
-	mu       sync.Mutex // held during a call
-	stopped  bool
-	timer    *time.Timer
-	accepted time.Time // start of the last accepted heartbeat; at first, the token's receipt
+	mu       sync.Mutex
+	phase    heartbeatPhase
+	timer    *time.Timer // of the next heartbeat
+	fence    *time.Timer // runs while a heartbeat is on its way or has failed
+	accepted time.Time   // start of the last accepted heartbeat; at first, the token's receipt
+	failure  error       // of the last heartbeat; nil when it was accepted
+
+	// cancel ends the call that is on its way, and returned is closed when it has ended.
+	// Both are nil between calls.
+	cancel   context.CancelFunc
+	returned chan struct{}
 }
 
-func startHeartbeats(t *inFlight) *heartbeater {
-	h := &heartbeater{inFlight: t, accepted: t.receivedAt}
+// heartbeatPhase says what a heartbeat's failure means.
+type heartbeatPhase int
 
-	// Heartbeats go on while the answer is delivered, after the handler's context has
-	// ended.
-	h.ctx, h.cancel = context.WithCancel(context.WithoutCancel(t.ctx))
+const (
+	working   heartbeatPhase = iota // the handler ends when the task is lost
+	answering                       // the handler has returned; the answer learns itself whether the task is lost
+	over                            // no more heartbeats
+)
+
+// startHeartbeats starts the heartbeats of a task. The first is sent at once when the
+// task has to wait for its turn.
+func startHeartbeats(t *inFlight, atOnce bool) *heartbeater {
+	h := &heartbeater{inFlight: t, period: t.poller.activity.Heartbeat, accepted: t.receivedAt}
+
+	first := h.interval()
+	if atOnce {
+		first = 0
+	}
 
 	// The timer may fire before the field is set; beat waits for the lock.
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.timer = time.AfterFunc(h.interval(), h.beat)
+	h.timer = time.AfterFunc(first, h.beat)
 
 	return h
 }
@@ -46,105 +62,168 @@ func startHeartbeats(t *inFlight) *heartbeater {
 // interval returns the time to the next heartbeat: between a quarter and a third of
 // HeartbeatSeconds, so that tasks which began together do not beat together.
 func (h *heartbeater) interval() time.Duration {
-	third := h.inFlight.poller.activity.Heartbeat / 3
+	third := h.period / 3
 	return third*3/4 + rand.N(third/4+1) //nolint:gosec // jitter, not a secret
+}
+
+// heartbeatLimit bounds one call: a sixth of HeartbeatSeconds, so that a call that hangs
+// leaves time for a second and a third before the fence.
+func heartbeatLimit(period time.Duration) time.Duration {
+	return min(max(period/6, 250*time.Millisecond), 10*time.Second)
 }
 
 // fenceAt returns when the task must count as lost if no heartbeat is accepted: a tenth
 // of HeartbeatSeconds before the service gives it to another worker.
-func (h *heartbeater) fenceAt() time.Time {
-	return h.accepted.Add(h.inFlight.poller.activity.Heartbeat * 9 / 10)
-}
+func (h *heartbeater) fenceAt() time.Time { return h.accepted.Add(h.period * 9 / 10) }
 
-// beat sends one heartbeat and sets the timer for the next. It cancels the handler when
-// the task is lost.
+// beat sends one heartbeat and sets the timer for the next.
 func (h *heartbeater) beat() {
 	h.mu.Lock()
-	defer h.mu.Unlock()
-
-	if h.stopped {
+	if h.phase == over {
+		h.mu.Unlock()
 		return
 	}
 
-	began, err := h.send(h.ctx)
-	if h.ctx.Err() != nil {
-		return
-	}
+	// Heartbeats go on while the answer is delivered, after the end of the handler's
+	// context.
+	ctx, cancel := context.WithCancel(h.inFlight.worker.answers)
+	defer cancel()
+	h.cancel, h.returned = cancel, make(chan struct{})
+	deadline := h.fenceAt()
 
-	next := h.interval()
-	switch {
-	case err == nil:
-		h.accepted = began
-	case isLost(err):
-		h.inFlight.disowned.Store(true)
-		h.inFlight.cancel(fmt.Errorf("%w: %w", ErrTaskLost, err))
-
-		return
-	case !time.Now().Before(h.fenceAt()):
-		h.inFlight.cancel(fmt.Errorf("%w: no heartbeat was accepted for %v: %w", ErrTaskLost, time.Since(h.accepted).Round(time.Millisecond), err))
-		return
-	default:
-		next = min(next/4, time.Until(h.fenceAt()))
+	// The fence has a timer of its own: it holds even when the call below does not return.
+	if h.phase == working && h.fence == nil {
+		h.fence = time.AfterFunc(time.Until(deadline), h.fenced)
 	}
-	h.timer.Reset(max(next, 0))
+	h.mu.Unlock()
+
+	began, err := h.send(ctx, deadline)
+
+	if f := h.inFlight.worker.cfg.Events.Heartbeat; f != nil && ctx.Err() == nil {
+		f(h.inFlight.task, err)
+	}
+	h.sent(began, err)
 }
 
-// send waits for the worker's rate limit and sends one heartbeat. It returns when the
-// call began.
-func (h *heartbeater) send(ctx context.Context) (began time.Time, err error) {
+// send waits for the worker's budget and sends one heartbeat. It returns when the call
+// began.
+func (h *heartbeater) send(ctx context.Context, deadline time.Time) (began time.Time, err error) {
 	w := h.inFlight.worker
 
-	ctx, cancel := context.WithDeadline(ctx, h.fenceAt())
+	if err := w.heartbeats.take(ctx, deadline); err != nil {
+		return time.Time{}, err
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, heartbeatLimit(h.period))
 	defer cancel()
 
-	worker.Wait(ctx, w.heartbeats.Reserve().Delay())
 	began = time.Now()
-
 	_, err = w.cfg.SFN.SendTaskHeartbeat(ctx, &sfn.SendTaskHeartbeatInput{
 		TaskToken: aws.String(string(h.inFlight.task.Token)),
 	}, withoutRetries)
 
-	if f := w.cfg.Events.Heartbeat; f != nil && h.ctx.Err() == nil {
-		f(h.inFlight.task, err)
-	}
-
 	return began, err
 }
 
-// stop ends the heartbeats. It waits for a call that is on its way, so that none arrives
-// after the answer.
-func (h *heartbeater) stop() {
-	h.cancel()
-	h.timer.Stop()
-
+// sent decides what follows from a heartbeat. It cancels the handler when the task is
+// lost.
+func (h *heartbeater) sent(began time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 
-	h.stopped = true
-	h.timer.Stop() // a beat that was on its way may have set it
-}
+	close(h.returned)
+	h.cancel, h.returned = nil, nil
 
-// keepAlive is called between two attempts to deliver the answer, after stop. It sends
-// a heartbeat if one is due and reports whether the task is still this worker's.
-func (h *heartbeater) keepAlive(ctx context.Context) bool {
-	if time.Since(h.accepted) < h.inFlight.poller.activity.Heartbeat/3 {
-		return true
+	if h.phase == over {
+		return
 	}
 
-	began, err := h.send(ctx)
-	if err == nil {
+	h.failure = err
+	next := h.interval()
+
+	switch {
+	case err == nil:
 		h.accepted = began
-	}
+		h.stopFence()
+	case isLost(err):
+		h.stopFence()
 
-	return !isLost(err)
+		if h.phase == working {
+			h.inFlight.disowned.Store(true)
+			h.inFlight.lose(err)
+		}
+		h.phase = over
+
+		return
+	default:
+		next /= 4
+	}
+	h.timer.Reset(next)
 }
 
-// isLost recognizes the errors of the service for a task that is not, or no longer, this
-// worker's.
-func isLost(err error) bool {
-	var timedOut *sfntypes.TaskTimedOut
-	var unknown *sfntypes.TaskDoesNotExist
-	var invalid *sfntypes.InvalidToken
+// fenced gives the task up: no heartbeat was accepted for so long that the service is
+// about to give it to another worker.
+func (h *heartbeater) fenced() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 
-	return errors.As(err, &timedOut) || errors.As(err, &unknown) || errors.As(err, &invalid)
+	if h.phase != working || time.Now().Before(h.fenceAt()) {
+		return
+	}
+	h.phase = over
+
+	if h.cancel != nil {
+		h.cancel()
+	}
+
+	err := fmt.Errorf("no heartbeat was accepted for %v", time.Since(h.accepted).Round(time.Millisecond))
+	if h.failure != nil {
+		err = fmt.Errorf("%w: %w", err, h.failure)
+	}
+	h.inFlight.lose(err)
+}
+
+// deadline returns the fence, by which the service must hear of the task.
+func (h *heartbeater) deadline() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+
+	return h.fenceAt()
+}
+
+func (h *heartbeater) stopFence() {
+	if h.fence != nil {
+		h.fence.Stop()
+		h.fence = nil
+	}
+}
+
+// answer is called when the handler has returned, before its answer is sent. Heartbeats
+// go on, because the delivery may take long, but none is on its way when answer returns,
+// and none that fails ends the task.
+func (h *heartbeater) answer() { h.enter(answering) }
+
+// stop ends the heartbeats.
+func (h *heartbeater) stop() { h.enter(over) }
+
+// enter begins a phase and ends the call that is on its way. It waits for its return,
+// but not without end for a client that ignores its context.
+func (h *heartbeater) enter(phase heartbeatPhase) {
+	h.mu.Lock()
+	h.phase = max(h.phase, phase)
+	h.stopFence()
+
+	if h.phase == over {
+		h.timer.Stop()
+	}
+
+	returned := h.returned
+	if returned != nil {
+		h.cancel()
+	}
+	h.mu.Unlock()
+
+	if returned != nil {
+		worker.WaitClosed(returned, time.Second)
+	}
 }

@@ -3,9 +3,13 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 )
+
+// defaultDeadline orders the answers of tasks without HeartbeatSeconds among the others.
+const defaultDeadline = time.Minute
 
 // inFlight is one task from the receipt of its token to its answer.
 type inFlight struct {
@@ -29,7 +33,7 @@ func (w *Worker) start(work context.Context, p *poller, task Task) {
 	w.enter(t)
 
 	if p.activity.Heartbeat > 0 {
-		t.heartbeats = startHeartbeats(t)
+		t.heartbeats = startHeartbeats(t, false)
 	}
 
 	go t.work()
@@ -114,22 +118,7 @@ func (t *inFlight) finish(output any, err error) {
 		t.stopHeartbeats()
 		done.Outcome = Lost
 	default:
-		// Storing a large output may take a while, so heartbeats go on until there is
-		// an answer to send.
-		answer := t.worker.compose(t, output, err)
-		t.stopHeartbeats()
-
-		done.Outcome, done.ErrorName = Succeeded, answer.name
-		if answer.failure {
-			done.Outcome = Failed
-			if err == nil {
-				done.Err = answer.err
-			}
-		}
-
-		if outcome, sendErr := t.send(answer); outcome != "" {
-			done.Outcome, done.Err = outcome, errors.Join(done.Err, sendErr)
-		}
+		t.answer(&done, output, err)
 	}
 
 	t.cancel(context.Canceled)
@@ -137,6 +126,42 @@ func (t *inFlight) finish(output any, err error) {
 	<-t.poller.slots
 	t.worker.leave(t)
 }
+
+// answer composes the answer and delivers it. Storing a large output and a delivery may
+// take a while, so heartbeats go on.
+func (t *inFlight) answer(done *Done, output any, err error) {
+	out := &t.worker.outbox
+	answer := out.compose(t.worker.answers, t.task, output, err)
+
+	if t.heartbeats != nil {
+		t.heartbeats.answer()
+	}
+
+	d := out.deliver(t.worker.answers, t.task.Token, answer, answerLimit(t.poller.activity.Heartbeat), t.deadline())
+	t.stopHeartbeats()
+
+	done.Outcome, done.ErrorName = d.outcome, d.answer.name
+	if d.answer.failure && err == nil {
+		err = d.answer.err
+	}
+
+	done.Err = err
+	if d.err != nil {
+		done.Err = errors.Join(err, d.err)
+	}
+}
+
+// deadline returns when the task is lost unless the service hears of it.
+func (t *inFlight) deadline() time.Time {
+	if t.heartbeats != nil {
+		return t.heartbeats.deadline()
+	}
+
+	return t.receivedAt.Add(defaultDeadline)
+}
+
+// lose ends the handler: the task is not this worker's any more.
+func (t *inFlight) lose(err error) { t.cancel(fmt.Errorf("%w: %w", ErrTaskLost, err)) }
 
 // isLost reports whether the task must not be answered: the service has said that it is
 // not this worker's, or heartbeats have failed and there is no output to offer.

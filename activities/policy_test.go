@@ -147,8 +147,7 @@ func TestWhatOffloadReturnsIsCheckedLikeAnOutput(t *testing.T) {
 
 func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 	_, err := New(Config{
-		ErrorPrefix:         "States.",
-		HeartbeatsPerSecond: -1,
+		ErrorPrefix: "States.",
 		Activities: []Activity{
 			{ARN: "a", Handle: succeed, Slots: -1},
 			{Handle: succeed},
@@ -162,7 +161,6 @@ func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 	want := []string{
 		"activities: Config.SFN must be set",
 		`activities: Config.ErrorPrefix starts with "States.", which is the service's own`,
-		"activities: Config.HeartbeatsPerSecond is -1, want at least 1",
 		"activities: a has -1 slots and 0 pollers, want at least 1",
 		"activities: activity 1 needs an ARN and a Handle",
 		"activities: a is served twice",

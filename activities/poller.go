@@ -226,7 +226,3 @@ func isFatal(err error) bool {
 	return worker.IsRefusal(err, "ActivityDoesNotExist", "InvalidArn", "ValidationException",
 		"KmsAccessDeniedException", "KmsInvalidStateException")
 }
-
-// withoutRetries turns the SDK's retries off: the worker retries each call by rules of
-// its own.
-func withoutRetries(o *sfn.Options) { o.Retryer = aws.NopRetryer{} }

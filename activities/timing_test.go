@@ -239,7 +239,7 @@ func TestTheHeartbeatsOfAllTasksShareOneRateLimit(t *testing.T) {
 			worker.Wait(ctx, time.Minute)
 			return nil, ctx.Err()
 		}, func(c *Config) {
-			c.HeartbeatsPerSecond = 100
+			c.Rates.SendTaskHeartbeat = 100
 			c.Activities[0].Slots, c.Activities[0].Pollers = 1000, 4
 		}))
 		time.Sleep(2 * time.Minute)

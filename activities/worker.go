@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/time/rate"
 
 	"ratchet/internal/worker"
 )
@@ -17,8 +16,9 @@ import (
 type Worker struct {
 	cfg     Config
 	pollers []*poller
-	// heartbeats is the rate limit that all tasks share, without bursts.
-	heartbeats *rate.Limiter
+	outbox  outbox
+	// The budgets of the two operations that the outbox does not need.
+	polls, heartbeats *budget
 	// answers is the parent of every answer's context. It ends with Run, or when a drain
 	// has waited for answers long enough.
 	answers context.Context
@@ -37,7 +37,9 @@ func New(cfg Config) (*Worker, error) {
 
 	w := &Worker{
 		cfg:        cfg,
-		heartbeats: rate.NewLimiter(rate.Limit(cfg.HeartbeatsPerSecond), 1),
+		outbox:     newOutbox(cfg),
+		polls:      newBudget(cfg.Rates.GetActivityTask, burstSeconds),
+		heartbeats: newBudget(cfg.Rates.SendTaskHeartbeat, 0),
 		tasks:      map[*inFlight]struct{}{},
 	}
 	for i := range cfg.Activities {

@@ -113,7 +113,7 @@ func TestNoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
 func TestAParkedTaskIsLeftToAnotherProgram(t *testing.T) {
 	w := newWorld(t, "")
 	token := make(chan Token, 1)
-	r := w.start(w.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, Park() }))
+	r := w.start(w.config(func(_ context.Context, t Task) (any, error) { token <- t.Token; return nil, ErrParked }))
 	arn := w.execute(`{}`)
 	parked := <-token
 
@@ -232,7 +232,7 @@ func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
 	}
 }
 
-func TestALostAnswerCountsAndIsReportedAsLost(t *testing.T) {
+func TestALostAnswerCountsAndIsReportedAsUnknown(t *testing.T) {
 	w := newWorld(t, "")
 	w.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
 
@@ -241,7 +241,7 @@ func TestALostAnswerCountsAndIsReportedAsLost(t *testing.T) {
 		t.Errorf("result %s", got)
 	}
 
-	if d := w.ends(1)[0]; d.Outcome != Lost {
+	if d := w.ends(1)[0]; d.Outcome != Unknown {
 		t.Errorf("ended as %+v", d)
 	}
 

@@ -118,8 +118,9 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 	}
 	if b.Engine != nil {
 		// The engine runs in this process and gives no task to a poll that has ended, so
-		// a stop does not have to wait for open polls.
+		// a stop does not have to wait for open polls. It has no quotas, either.
 		cfg.PollGrace = -1
+		cfg.Rates = activities.Rates{GetActivityTask: -1, SendTaskSuccess: -1, SendTaskFailure: -1, SendTaskHeartbeat: -1}
 	}
 
 	return activities.New(cfg)

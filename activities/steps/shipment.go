@@ -117,5 +117,5 @@ func (s *Steps) awaitOrder(ctx context.Context, t activities.Task) (any, error) 
 		return nil, overtaken(transitions.WrongState, order)
 	}
 
-	return nil, activities.Park()
+	return nil, activities.ErrParked
 }

@@ -192,7 +192,7 @@ func TestAwaitOrderParksItsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if _, err := s.run(t, "await-order", `{"orderId":"o-1","awaited":"SHIPPED","since":1}`); !errors.Is(err, activities.Park()) {
+	if _, err := s.run(t, "await-order", `{"orderId":"o-1","awaited":"SHIPPED","since":1}`); !errors.Is(err, activities.ErrParked) {
 		t.Errorf("got %v", err)
 	}
 

@@ -1,0 +1,183 @@
+package activities
+
+import (
+	"container/heap"
+	"context"
+	"sync"
+	"time"
+)
+
+// Rates is a worker's share of the account's quotas, in calls per second. Step Functions
+// counts each operation on its own, over all clients of an account and Region: 500 a
+// second with bursts of 3,000 in the largest Regions, 300 with bursts of 1,500 in the
+// others (developer guide, "Step Functions service quotas", API action throttling).
+//
+// 0 stands for 250 a second, which leaves a sixth of the smaller quota to others. Several
+// workers divide what there is. A negative rate is no limit, for an engine without
+// quotas.
+//
+// Heartbeats are sent without bursts, the other calls with bursts of five seconds' worth.
+// Calls that have to wait are sent in the order of their tasks' deadlines.
+type Rates struct {
+	GetActivityTask, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat float64
+}
+
+const (
+	defaultRate  = 250 // calls per second
+	burstSeconds = 5   // as the service's own buckets
+)
+
+// budget lets calls of one operation through at a steady rate. Callers that have to wait
+// get their turns in the order of their deadlines. A turn is a promise to one caller; one
+// that is not used goes back.
+type budget struct {
+	every time.Duration // between two calls; 0: no limit
+	slack time.Duration // how far a burst may run ahead
+
+	mu    sync.Mutex
+	next  time.Time // when the next call is due at the steady rate
+	queue turns
+	timer *time.Timer // set while someone waits
+}
+
+// newBudget returns a budget of so many calls a second, and as many seconds' worth of them
+// at once.
+func newBudget(perSecond, burst float64) *budget {
+	if perSecond < 0 {
+		return &budget{}
+	}
+
+	if perSecond == 0 {
+		perSecond = defaultRate
+	}
+
+	return &budget{
+		every: time.Duration(float64(time.Second) / perSecond),
+		slack: time.Duration(burst * float64(time.Second)),
+	}
+}
+
+// take waits for a turn. It returns the cause when ctx ends first.
+func (b *budget) take(ctx context.Context, deadline time.Time) error {
+	if b.every == 0 {
+		return nil
+	}
+
+	t := b.enqueue(deadline)
+	if t == nil {
+		return nil
+	}
+
+	select {
+	case <-t.granted:
+	case <-ctx.Done():
+	}
+
+	if ctx.Err() == nil {
+		return nil
+	}
+	b.giveBack(t)
+
+	return context.Cause(ctx)
+}
+
+// enqueue returns nil when the caller has its turn already.
+func (b *budget) enqueue(deadline time.Time) *turn {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	if now := time.Now(); len(b.queue) == 0 && b.wait(now) <= 0 {
+		b.use(now)
+		return nil
+	}
+
+	t := &turn{deadline: deadline, granted: make(chan struct{})}
+	heap.Push(&b.queue, t)
+
+	if b.timer == nil {
+		b.timer = time.AfterFunc(b.wait(time.Now()), b.dispatch)
+	}
+
+	return t
+}
+
+// giveBack ends the wait of a caller that does not need its turn any more.
+func (b *budget) giveBack(t *turn) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	if t.index >= 0 {
+		heap.Remove(&b.queue, t.index)
+		return
+	}
+	b.next = b.next.Add(-b.every)
+
+	if b.timer != nil {
+		b.timer.Reset(max(0, b.wait(time.Now())))
+	}
+}
+
+// dispatch gives turns to those who wait, the earliest deadline first.
+func (b *budget) dispatch() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	now := time.Now()
+	for len(b.queue) > 0 && b.wait(now) <= 0 {
+		b.use(now)
+		close(heap.Pop(&b.queue).(*turn).granted)
+	}
+
+	if len(b.queue) == 0 {
+		b.timer = nil
+		return
+	}
+	b.timer.Reset(b.wait(now))
+}
+
+// wait returns how long until a call may be made.
+func (b *budget) wait(now time.Time) time.Duration { return b.next.Add(-b.slack).Sub(now) }
+
+// use takes a turn.
+func (b *budget) use(now time.Time) {
+	if b.next.Before(now) {
+		b.next = now
+	}
+	b.next = b.next.Add(b.every)
+}
+
+// turn is the place of a caller that waits.
+type turn struct {
+	deadline time.Time
+	granted  chan struct{} // closed when the turn has come
+	index    int           // in the heap; -1 when the turn has come
+}
+
+// turns is a heap, the earliest deadline first.
+type turns []*turn
+
+func (q turns) Len() int           { return len(q) }
+func (q turns) Less(i, j int) bool { return q[i].deadline.Before(q[j].deadline) }
+
+func (q turns) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+// Push is part of heap.Interface.
+func (q *turns) Push(x any) {
+	t := x.(*turn)
+	t.index = len(*q)
+	*q = append(*q, t)
+}
+
+// Pop is part of heap.Interface.
+func (q *turns) Pop() any {
+	last := len(*q) - 1
+	t := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	t.index = -1
+
+	return t
+}

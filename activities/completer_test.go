@@ -1,0 +1,176 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+
+	"ratchet/embedded/embeddedtest"
+)
+
+// park starts an execution whose task is parked, and returns both.
+func (w *world) park() (token Token, execution string) {
+	w.Helper()
+	tokens := make(chan Token, 1)
+	r := w.start(w.config(func(_ context.Context, t Task) (any, error) {
+		tokens <- t.Token
+		return nil, ErrParked
+	}))
+	execution = w.execute(`{}`)
+	token = <-tokens
+
+	if err := r.stop(); err != nil {
+		w.Errorf("Run: %v", err)
+	}
+
+	return token, execution
+}
+
+func (w *world) completer(edit ...func(*CompleterConfig)) *Completer {
+	w.Helper()
+	aws := w.engine.AWSConfig()
+	aws.HTTPClient = w.transport
+	cfg := CompleterConfig{SFN: sfn.NewFromConfig(aws), ErrorPrefix: "Order.", Timeout: time.Second}
+
+	for _, e := range edit {
+		e(&cfg)
+	}
+
+	c, err := NewCompleter(cfg)
+	if err != nil {
+		w.Fatal(err)
+	}
+
+	return c
+}
+
+func TestAParkedTaskIsCompletedWithinTheServicesLimits(t *testing.T) {
+	big := strings.Repeat("x", maxOutput)
+	ctx := context.Background()
+
+	for _, row := range []struct {
+		is       string
+		complete func(*Completer, Token) (Outcome, error)
+		outcome  Outcome
+		fails    bool
+		result   string // prefix of the execution's
+	}{
+		{"an output", func(c *Completer, t Token) (Outcome, error) { return c.Succeed(ctx, t, map[string]int{"a": 1}) },
+			Succeeded, false, `{"a":1}`},
+		{"a failure", func(c *Completer, t Token) (Outcome, error) {
+			return c.Fail(ctx, t, Fail("Order.Late", errors.New("too late")))
+		}, Failed, false, "Order.Late: too late"},
+		{"a failure without an error", func(c *Completer, t Token) (Outcome, error) { return c.Fail(ctx, t, nil) },
+			Failed, false, "Order.Unknown: the task failed without an error"},
+		{"a wish to wait", func(c *Completer, t Token) (Outcome, error) {
+			return c.Fail(ctx, t, RetryAfter(time.Minute, errors.New("busy")))
+		}, Failed, false, "Order.RetryAfter1m: busy"},
+		{"a cause that is too long", func(c *Completer, t Token) (Outcome, error) {
+			return c.Fail(ctx, t, errors.New(strings.Repeat("ü", maxCause)))
+		}, Failed, false, "Order.Unknown: " + strings.Repeat("ü", maxCause/2)},
+		{"an output that is too large", func(c *Completer, t Token) (Outcome, error) { return c.Succeed(ctx, t, big) },
+			Failed, true, "Order.DataLimit: "},
+		{"an output that is no JSON", func(c *Completer, t Token) (Outcome, error) { return c.Succeed(ctx, t, func() {}) },
+			Failed, true, "Order.InvalidOutput: "},
+	} {
+		t.Run(row.is, func(t *testing.T) {
+			w := newWorld(t, "")
+			token, execution := w.park()
+			w.transport.Inject(embeddedtest.Throttle("SendTaskSuccess", "SendTaskFailure").Next(1))
+
+			outcome, err := row.complete(w.completer(), token)
+			if outcome != row.outcome || (err != nil) != row.fails {
+				t.Errorf("%s, %v", outcome, err)
+			}
+
+			if got := w.result(execution); !strings.HasPrefix(got, row.result) {
+				t.Errorf("result %.200s, want %.200s", got, row.result)
+			}
+		})
+	}
+}
+
+func TestACompleterSaysWhatBecameOfTheTask(t *testing.T) {
+	ctx := context.Background()
+
+	t.Run("answered before", func(t *testing.T) {
+		w := newWorld(t, "")
+		token, _ := w.park()
+		c := w.completer()
+
+		if outcome, err := c.Succeed(ctx, token, 1); outcome != Succeeded || err != nil {
+			t.Fatalf("%s, %v", outcome, err)
+		}
+
+		if outcome, err := c.Succeed(ctx, token, 1); outcome != Lost || !isLost(err) {
+			t.Errorf("%s, %v", outcome, err)
+		}
+	})
+	t.Run("the answer to the answer was lost", func(t *testing.T) {
+		w := newWorld(t, "")
+		token, _ := w.park()
+		w.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
+
+		if outcome, err := w.completer().Succeed(ctx, token, 1); outcome != Unknown || !isLost(err) {
+			t.Errorf("%s, %v", outcome, err)
+		}
+	})
+	t.Run("the service cannot be reached", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScript()
+			s.transport.Inject(embeddedtest.LoseRequest())
+
+			c, err := NewCompleter(CompleterConfig{SFN: s.config(succeed).SFN, Timeout: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+
+			if outcome, err := c.Fail(ctx, "t", nil); outcome != Unanswered || err == nil || time.Since(began) != time.Minute {
+				t.Errorf("%s, %v after %v", outcome, err, time.Since(began))
+			}
+		})
+	})
+	t.Run("no token", func(t *testing.T) {
+		w := newWorld(t, "")
+		if outcome, err := w.completer().Succeed(ctx, "", 1); outcome != Unanswered || err == nil {
+			t.Errorf("%s, %v", outcome, err)
+		}
+	})
+}
+
+func TestACompleterOffloadsLargeOutputs(t *testing.T) {
+	w := newWorld(t, "")
+	token, execution := w.park()
+	c := w.completer(func(cfg *CompleterConfig) {
+		cfg.Offload = func(_ context.Context, _ Task, output json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(fmt.Sprintf(`{"stored":%d}`, len(output))), nil
+		}
+	})
+
+	if outcome, err := c.Succeed(context.Background(), token, strings.Repeat("x", maxOutput)); outcome != Succeeded || err != nil {
+		t.Errorf("%s, %v", outcome, err)
+	}
+
+	if got := w.result(execution); got != `{"stored":262146}` {
+		t.Errorf("result %s", got)
+	}
+}
+
+func TestACompletersConfigurationIsChecked(t *testing.T) {
+	_, err := NewCompleter(CompleterConfig{ErrorPrefix: "States.", Timeout: -1})
+	want := "activities: CompleterConfig.SFN must be set\n" +
+		`activities: CompleterConfig.ErrorPrefix starts with "States.", which is the service's own` + "\n" +
+		"activities: CompleterConfig.Timeout is -1ns, want at least 0"
+
+	if err == nil || err.Error() != want {
+		t.Errorf("%v", err)
+	}
+}

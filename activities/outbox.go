@@ -1,0 +1,143 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/internal/worker"
+)
+
+// answerBackoff is the waits between attempts to deliver an answer.
+var answerBackoff = worker.Backoff{Base: 100 * time.Millisecond, Max: 5 * time.Second}
+
+// outbox composes and delivers answers. A Worker and a Completer each have one.
+type outbox struct {
+	client  Client
+	prefix  string        // of the names that the package itself gives to failures
+	timeout time.Duration // of an answer, with its retries
+	offload func(ctx context.Context, t Task, output json.RawMessage) (json.RawMessage, error)
+	// The budgets of the two operations.
+	successes, failures *budget
+}
+
+func newOutbox(cfg Config) outbox {
+	return outbox{
+		client:    cfg.SFN,
+		prefix:    cfg.ErrorPrefix,
+		timeout:   cfg.AnswerTimeout,
+		offload:   cfg.Offload,
+		successes: newBudget(cfg.Rates.SendTaskSuccess, burstSeconds),
+		failures:  newBudget(cfg.Rates.SendTaskFailure, burstSeconds),
+	}
+}
+
+// answerLimit bounds one call that delivers an answer, for a task with so many
+// HeartbeatSeconds: a third of them, so that there is time for a second call even when
+// heartbeats fail.
+func answerLimit(period time.Duration) time.Duration {
+	if period == 0 {
+		return 10 * time.Second
+	}
+
+	return min(max(period/3, time.Second), 10*time.Second)
+}
+
+// delivery is the end of an answer's way.
+type delivery struct {
+	outcome Outcome
+	answer  answer // as it was sent last
+	err     error  // why it was not accepted
+}
+
+// deliver sends the answer until the service accepts it, the task is lost or time is up.
+// Each call may take limit. An output that the service refuses becomes a failure. When
+// turns are short, an answer with an earlier deadline goes first.
+func (o *outbox) deliver(ctx context.Context, token Token, a answer, limit time.Duration, deadline time.Time) delivery {
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+
+	// An earlier attempt may have been accepted although its response is missing.
+	doubtful := false
+
+	for attempt := 1; ; attempt++ {
+		err := o.send(ctx, token, a, limit, deadline)
+
+		var invalid *sfntypes.InvalidOutput
+		switch {
+		case err == nil && a.failure:
+			return delivery{outcome: Failed, answer: a}
+		case err == nil:
+			return delivery{outcome: Succeeded, answer: a}
+		case isLost(err) && doubtful:
+			return delivery{Unknown, a, err}
+		case isLost(err):
+			return delivery{Lost, a, err}
+		case errors.As(err, &invalid) && !a.failure:
+			a = o.fail(&Error{Name: o.prefix + NameOutput, Err: err})
+			continue
+		case !isAnswer(err):
+			doubtful = true
+		}
+
+		if !answerBackoff.Wait(ctx, attempt) {
+			return delivery{Unanswered, a, err}
+		}
+	}
+}
+
+// send makes one attempt to deliver the answer.
+func (o *outbox) send(ctx context.Context, token Token, a answer, limit time.Duration, deadline time.Time) error {
+	turns := o.successes
+	if a.failure {
+		turns = o.failures
+	}
+
+	if err := turns.take(ctx, deadline); err != nil {
+		return fmt.Errorf("no turn for an answer: %w", err)
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+
+	if a.failure {
+		_, err := o.client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{
+			TaskToken: aws.String(string(token)),
+			Error:     &a.name,
+			Cause:     &a.cause,
+		}, withoutRetries)
+
+		return err
+	}
+
+	_, err := o.client.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{
+		TaskToken: aws.String(string(token)),
+		Output:    &a.output,
+	}, withoutRetries)
+
+	return err
+}
+
+// isLost recognizes the errors of the service for a task that is not, or no longer, this
+// worker's.
+func isLost(err error) bool {
+	var timedOut *sfntypes.TaskTimedOut
+	var unknown *sfntypes.TaskDoesNotExist
+	var invalid *sfntypes.InvalidToken
+
+	return errors.As(err, &timedOut) || errors.As(err, &unknown) || errors.As(err, &invalid)
+}
+
+// isAnswer reports whether err is an answer of the service that the request itself is at
+// fault, as opposed to a fault of the service or the network, after which the request may
+// have been carried out.
+func isAnswer(err error) bool {
+	var answer interface{ HTTPStatusCode() int }
+	return errors.As(err, &answer) && answer.HTTPStatusCode() >= 400 && answer.HTTPStatusCode() < 500
+}

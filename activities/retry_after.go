@@ -1,0 +1,49 @@
+package activities
+
+import "time"
+
+// RetryAfter returns the failure of a handler that wants the state machine to run the
+// task again, not before the wait is over: the far side has asked for it, or an outage
+// is known to last.
+//
+// The interval of a Retrier is part of the state machine and cannot be computed, so the
+// wish becomes one of a few error names, each with a Retrier of its own: the smallest
+// class of RetryClasses that is not shorter than the wish, and the largest for wishes
+// beyond it. The name is Config.ErrorPrefix and the class's name, as "Worker.RetryAfter1m".
+func RetryAfter(wait time.Duration, err error) error {
+	return &Error{retry: retryClass(wait), Err: err}
+}
+
+// RetryClass is one of the waits that a handler can ask for with RetryAfter.
+type RetryClass struct {
+	// Name follows Config.ErrorPrefix in the failure's name.
+	Name string
+	// Wait is IntervalSeconds of the Retrier for this name. Its BackoffRate should be 1
+	// and its MaxAttempts the longest outage to wait through, divided by Wait.
+	Wait time.Duration
+}
+
+var retryClasses = [...]RetryClass{
+	{Name: "RetryAfter10s", Wait: 10 * time.Second},
+	{Name: "RetryAfter1m", Wait: time.Minute},
+	{Name: "RetryAfter10m", Wait: 10 * time.Minute},
+	{Name: "RetryAfter1h", Wait: time.Hour},
+}
+
+// RetryClasses returns the classes, the shortest wait first. A state machine needs a
+// Retrier for each of them at every task whose handler uses RetryAfter.
+func RetryClasses() []RetryClass {
+	all := retryClasses
+	return all[:]
+}
+
+// retryClass returns the name of the smallest class that is not shorter than the wait.
+func retryClass(wait time.Duration) string {
+	for _, c := range retryClasses {
+		if wait <= c.Wait {
+			return c.Name
+		}
+	}
+
+	return retryClasses[len(retryClasses)-1].Name
+}
