@@ -88,7 +88,7 @@ const (
 const ExpiryAttribute = "expiresAt"
 
 // Keys that begin with these belong to the package.
-const lockPrefix, chunkPrefix, probePrefix = "lock#", "result#", "probe#"
+const lockPrefix, chunkPrefix, probePrefix, countPrefix = "lock#", "result#", "probe#", "counted#"
 
 // TableInput describes the table: key idempotencyKey. Expiry is switched on apart from
 // it, on the attribute [ExpiryAttribute].

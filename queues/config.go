@@ -31,11 +31,16 @@ type Config struct {
 	// Timeout bounds one call of the handler, at most 12 h, which is how long the service
 	// keeps a message in flight. Default 5 min.
 	Timeout time.Duration
-	// Attempts is after how many receives a retry becomes a rejection; negative: never.
-	// Receives that ended with InProgress or NotYet, and messages returned unread, do not
-	// count. Default 5. A redrive policy of the queue counts all receives, so its
-	// maxReceiveCount should be several times higher.
+	// Attempts is how many receives of a message may fail, at most 100: the last failure
+	// becomes a rejection. Negative: no limit. Only a retry that the handler answers
+	// counts. Receives that ended with InProgress or NotYet, were cut short by a stop, or
+	// were returned unread do not. Default 5. A redrive policy of the queue counts all
+	// receives, so its maxReceiveCount should be several times higher.
 	Attempts int
+	// Failures counts the failures. Default: in this process; a message then has its
+	// attempts with every consumer, and again after a restart. While the counter fails, no
+	// message is given up.
+	Failures FailureCounter
 	// Backoff is the wait of a Retry that names none.
 	Backoff Backoff
 	// DeadLetterURL is the queue that rejected messages are sent to. Empty: they return

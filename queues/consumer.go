@@ -20,10 +20,10 @@ type Consumer struct {
 	policy    policy
 	slots     chan struct{}  // holds one element per slot in use: by a poll or by a message
 	deletions chan *inFlight // messages to delete
-	uncounted uncountedReceives
 	outage    outage
 	pollLog   worker.LogThrottle
 	putOffLog worker.LogThrottle
+	countLog  worker.LogThrottle
 	handlers  sync.WaitGroup
 
 	// calls is the parent of the calls that dispose of messages. It ends with Run, or when
@@ -37,7 +37,7 @@ type Consumer struct {
 // New returns a consumer that is ready to run, or an error that names every fault of cfg.
 func New(cfg Config) (*Consumer, error) {
 	cfg = cfg.withDefaults()
-	policy := newPolicy(cfg.Attempts, cfg.Backoff)
+	policy := newPolicy(cfg.Attempts, cfg.Backoff, cfg.Failures)
 
 	if err := errors.Join(cfg.check(), policy.check()); err != nil {
 		return nil, err

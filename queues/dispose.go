@@ -54,14 +54,23 @@ func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 		c.cfg.Log.Error("handler panicked", "message", m, "err", p, "stack", string(p.Stack))
 	}
 
-	// The stop has cut the handler short, so the receive must not count as an attempt.
+	// The stop has cut the handler short, so the receive does not count as an attempt.
 	// The message is visible again at once, for a consumer that goes on.
 	stopped := errors.Is(context.Cause(f.ctx), ErrStopped)
 	if answer.Kind == KindRetry && stopped {
 		return answer, c.returnAfter(f, 0)
 	}
 
-	o := c.policy.limitAttempts(answer, m, c.uncounted.of(m.ID))
+	// Another receiver may have the message, so this receive says nothing about it.
+	if answer.Kind == KindRetry && f.isLost() {
+		return answer, c.returnAfter(f, c.policy.delay(answer, m.Receives))
+	}
+
+	o, n, err := c.policy.limitAttempts(c.calls, answer, m)
+	if err != nil && c.countLog.Allow() {
+		c.cfg.Log.Warn("a failure of a message was not counted", "err", err)
+	}
+
 	disposition := Deleted
 
 	switch o.Kind {
@@ -71,19 +80,18 @@ func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 		// other order would lose it.
 		c.cfg.Log.Warn("message rejected", "message", m, "receives", m.Receives, "reason", o.Err)
 
-		if disposition = c.sendDeadLetter(f, o); disposition != DeadLettered {
+		if disposition = c.sendDeadLetter(f, o, n); disposition != DeadLettered {
 			return o, disposition
 		}
 	case KindInProgress:
 		if o.Err != nil && c.putOffLog.Allow() {
 			c.cfg.Log.Warn("messages are put off; this one is the latest", "message", m, "receives", m.Receives, "err", o.Err)
 		}
-		c.uncounted.add(m.ID)
 
-		return o, c.returnAfter(f, c.policy.delay(o, m))
+		return o, c.returnAfter(f, c.policy.delay(o, n))
 	default:
 		c.cfg.Log.Debug("message failed", "message", m, "receives", m.Receives, "err", o.Err)
-		return o, c.returnAfter(f, c.policy.delay(o, m))
+		return o, c.returnAfter(f, c.policy.delay(o, n))
 	}
 
 	if err := c.ack(f); err != nil {
@@ -95,10 +103,11 @@ func (c *Consumer) dispose(f *inFlight, answer Outcome) (Outcome, Disposition) {
 }
 
 // sendDeadLetter copies a rejected message to the dead-letter queue. Without such a
-// queue, or when it cannot be reached, the message returns after a wait.
-func (c *Consumer) sendDeadLetter(f *inFlight, o Outcome) Disposition {
+// queue, or when it cannot be reached, the message returns after the wait of its nth
+// failure or receive.
+func (c *Consumer) sendDeadLetter(f *inFlight, o Outcome, n int) Disposition {
 	if c.queue.deadLetters == "" {
-		return c.returnAfter(f, c.policy.delay(o, f.message))
+		return c.returnAfter(f, c.policy.delay(o, n))
 	}
 
 	ctx, cancel := context.WithTimeout(c.calls, callTimeout)
@@ -106,7 +115,7 @@ func (c *Consumer) sendDeadLetter(f *inFlight, o Outcome) Disposition {
 
 	if err := c.queue.sendDeadLetter(ctx, f.message, o.Err); err != nil {
 		c.cfg.Log.Error("message rejected, and no dead letter could be sent", "message", f.message, "err", err)
-		return c.returnAfter(f, c.policy.delay(o, f.message))
+		return c.returnAfter(f, c.policy.delay(o, n))
 	}
 
 	return DeadLettered
@@ -136,7 +145,6 @@ func (c *Consumer) returnUnread(rest []*inFlight) {
 	for batch := range slices.Chunk(rest, maxBatch) {
 		for _, f := range batch {
 			f.release()
-			c.uncounted.add(f.message.ID)
 		}
 
 		ctx, cancel := context.WithTimeout(c.calls, callTimeout)

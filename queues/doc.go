@@ -47,9 +47,12 @@
 // the service, or a consumer that died, repeats the message. Handlers must be idempotent.
 // A message may reach the dead-letter queue twice for the same reason.
 //
-// The attempts of a message are the service's count of its receives, less those that
-// this consumer knows not to count. That knowledge covers the latest 4,096 messages and
-// ends with the process; another consumer does not have it.
+// The attempts of a message are its failures, which [Config.Failures] counts. They are not
+// derived from the service's count of receives, so an outage, a stop or a failing message
+// in front costs no attempt. Without Failures, each process counts for itself, for the
+// latest 4,096 messages that failed: a message may have more attempts then, never fewer.
+// A message that kills its consumer has no failure that anybody could count; the queue's
+// redrive policy takes it.
 //
 // A redrive policy of the queue moves messages by its own count, also those of a FIFO
 // group that wait behind a failing one. Prefer DeadLetterURL, and set the policy's

@@ -34,37 +34,3 @@ func (f *inFlight) release() {
 	defer f.mu.Unlock()
 	f.released = true
 }
-
-// uncountedReceives remembers how often a message was received without that being an
-// attempt: its work was in progress elsewhere, or it was returned unread. It forgets the
-// oldest messages beyond its size, and everything with the end of the process; the
-// message then has fewer attempts.
-type uncountedReceives struct {
-	mu     sync.Mutex
-	counts map[string]int
-	ring   [4096]string // the IDs, in the order of their first receive
-	next   int          // in ring
-}
-
-func (u *uncountedReceives) add(id string) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-
-	if u.counts == nil {
-		u.counts = map[string]int{}
-	}
-
-	if _, known := u.counts[id]; !known {
-		delete(u.counts, u.ring[u.next])
-		u.ring[u.next] = id
-		u.next = (u.next + 1) % len(u.ring)
-	}
-	u.counts[id]++
-}
-
-func (u *uncountedReceives) of(id string) int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-
-	return u.counts[id]
-}

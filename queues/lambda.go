@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/worker"
 )
 
 // Lambda runs a handler in a function behind a Lambda event source mapping. Create it
@@ -40,9 +42,12 @@ type LambdaConfig struct {
 	// SQS is the SDK's client and QueueURL the queue behind the mapping. Both or none.
 	SQS      sqsAPI
 	QueueURL string
-	// DeadLetterURL, Attempts and Backoff are as in Config. They need SQS.
+	// DeadLetterURL, Attempts, Failures and Backoff are as in Config. They need SQS. The
+	// default of Failures counts in this execution environment, which lives as long as
+	// Lambda likes.
 	DeadLetterURL string
 	Attempts      int
+	Failures      FailureCounter
 	Backoff       Backoff
 	// Concurrency bounds the calls of the handler that run at a time. Default 10, the
 	// size of a batch of a mapping without a batch window.
@@ -79,7 +84,7 @@ func (c *LambdaConfig) check() error {
 // NewLambda returns a Lambda that is ready to handle batches, or an error that names
 // every fault of cfg.
 func NewLambda(cfg LambdaConfig) (*Lambda, error) {
-	policy := newPolicy(cfg.Attempts, cfg.Backoff)
+	policy := newPolicy(cfg.Attempts, cfg.Backoff, cfg.Failures)
 	if err := errors.Join(cfg.check(), policy.check()); err != nil {
 		return nil, err
 	}
@@ -168,12 +173,19 @@ func (l *Lambda) handleInOrder(ctx, work context.Context, sequence []Message) (d
 		}
 
 		call, cancel := context.WithTimeoutCause(work, l.cfg.Timeout, ErrTimeout)
-		outcome := l.policy.limitAttempts(invoke(call, l.cfg.Handler, m), m, 0)
+		outcome := invoke(call, l.cfg.Handler, m)
 		cancel()
 
-		if !l.dispose(ctx, m, outcome) {
+		finished, deleted := l.dispose(ctx, m, outcome)
+		if finished {
+			done = i + 1
+		}
+
+		// A message that is finished and not deleted is left to the mapping. If the function
+		// were killed first, it would come again behind the rest of its group.
+		if !finished || !deleted {
 			l.returnUnread(ctx, sequence[i+1:])
-			return i
+			return done
 		}
 	}
 
@@ -193,29 +205,51 @@ func (l *Lambda) returnUnread(ctx context.Context, rest []Message) {
 	}
 }
 
-// dispose does with the message what the handler answered, as far as it can, and reports
-// whether the message is finished.
-func (l *Lambda) dispose(ctx context.Context, m Message, o Outcome) (finished bool) {
+// dispose does with the message what the handler answered, as far as it can. It reports
+// whether the message is finished, and whether it is known to be deleted as far as this
+// function deletes.
+func (l *Lambda) dispose(ctx context.Context, m Message, o Outcome) (finished, deleted bool) {
 	if l.queue == nil {
-		return o.Kind == KindDone
+		return o.Kind == KindDone, true
 	}
+
+	// Where the failure is not counted, the message comes once more.
+	o, n, _ := l.policy.limitAttempts(ctx, o, m)
 
 	if o.Kind == KindReject && l.queue.deadLetters != "" {
 		if l.queue.sendDeadLetter(ctx, m, o.Err) != nil {
-			return false
+			return false, false
 		}
 		o = Done()
 	}
 
 	if o.Kind == KindDone {
-		_, _ = l.queue.delete(ctx, []Message{m}) // where it fails, the mapping deletes it
-		return true
+		return true, l.delete(ctx, m)
 	}
 
 	// Where it fails, the message comes when its visibility timeout is over.
-	_, _ = l.queue.changeVisibility(ctx, []Message{m}, l.policy.delay(o, m))
+	_, _ = l.queue.changeVisibility(ctx, []Message{m}, l.policy.delay(o, n))
 
-	return false
+	return false, false
+}
+
+// deleteAttempts is how often a Lambda sends a deletion. The SDK retries each attempt that
+// fails as a whole.
+const deleteAttempts = 3
+
+// delete deletes the message and reports whether the service has confirmed it.
+func (l *Lambda) delete(ctx context.Context, m Message) bool {
+	for attempt := 1; ; attempt++ {
+		failed, err := l.queue.delete(ctx, []Message{m})
+		if err == nil && failed[0] == nil {
+			return true
+		}
+
+		if attempt == deleteAttempts || ctx.Err() != nil || err == nil && failed[0].isReceiptInvalid() {
+			return false
+		}
+		worker.Wait(ctx, deleteBackoff.Delay(attempt))
+	}
 }
 
 // lambdaRecord is a message in the form of the event.

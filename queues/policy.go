@@ -2,15 +2,16 @@ package queues
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"time"
 
 	"ratchet/internal/worker"
 )
 
-// Backoff is the wait before a message that failed comes again: after the nth receive, a
-// random part, between half and all, of Base * 2^(n-1), at most Max. The service counts
-// whole seconds.
+// Backoff is the wait before a message that failed comes again: after the nth failed
+// receive, a random part, between half and all, of Base * 2^(n-1), at most Max. Without a
+// limit of attempts, n counts all receives. The service counts whole seconds.
 type Backoff struct {
 	Base time.Duration // default 1 s
 	Max  time.Duration // default 5 min
@@ -24,16 +25,29 @@ const maxVisibility = 12 * time.Hour
 type policy struct {
 	attempts int // negative: no limit
 	backoff  Backoff
+	counter  FailureCounter
 }
 
-func newPolicy(attempts int, b Backoff) policy {
+func newPolicy(attempts int, b Backoff, counter FailureCounter) policy {
+	if counter == nil {
+		counter = &processFailures{}
+	}
+
 	return policy{
 		attempts: cmp.Or(attempts, 5),
 		backoff:  Backoff{Base: cmp.Or(b.Base, time.Second), Max: cmp.Or(b.Max, 5*time.Minute)},
+		counter:  counter,
 	}
 }
 
+// maxAttempts bounds Config.Attempts, because a counter stores each failure.
+const maxAttempts = 100
+
 func (p policy) check() error {
+	if p.attempts > maxAttempts {
+		return fmt.Errorf("queues: Attempts is %d, want at most %d", p.attempts, maxAttempts)
+	}
+
 	if b := p.backoff; b.Base < 0 || b.Max < b.Base || b.Max > maxVisibility {
 		return fmt.Errorf("queues: Backoff from %v to %v: want 0 < Base <= Max <= 12h", b.Base, b.Max)
 	}
@@ -41,26 +55,38 @@ func (p policy) check() error {
 	return nil
 }
 
-// limitAttempts turns a retry after the last attempt into a rejection. Uncounted
-// receives are no attempts.
-func (p policy) limitAttempts(o Outcome, m Message, uncounted int) Outcome {
-	attempts := m.Receives - uncounted
-	if o.Kind != KindRetry || p.attempts <= 0 || attempts < p.attempts {
-		return o
+// limitAttempts counts the failure if the outcome is a retry, and turns a retry after the
+// last attempt into a rejection. It returns the number that the wait grows with: the
+// failures, or the receives if the failures are not known.
+//
+// An error of the counter leaves the retry as it is. The failure may be counted or not; the
+// message is not given up before a later receive has been counted.
+func (p policy) limitAttempts(ctx context.Context, o Outcome, m Message) (counted Outcome, n int, err error) {
+	if o.Kind != KindRetry || p.attempts < 0 {
+		return o, m.Receives, nil
 	}
 
-	if o.Err == nil {
-		return Reject(fmt.Errorf("given up after %d attempts", attempts))
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+
+	failures, err := p.counter.CountFailure(ctx, m.String(), m.receiveName())
+	switch {
+	case err != nil:
+		return o, m.Receives, fmt.Errorf("count the failure of %s: %w", m, err)
+	case failures < p.attempts:
+		return o, failures, nil
+	case o.Err == nil:
+		return Reject(fmt.Errorf("given up after %d attempts", failures)), failures, nil
 	}
 
-	return Reject(fmt.Errorf("given up after %d attempts: %w", attempts, o.Err))
+	return Reject(fmt.Errorf("given up after %d attempts: %w", failures, o.Err)), failures, nil
 }
 
-// delay returns how long the message stays invisible.
-func (p policy) delay(o Outcome, m Message) time.Duration {
+// delay returns how long the message stays invisible after its nth receive or failure.
+func (p policy) delay(o Outcome, n int) time.Duration {
 	if o.After > 0 {
 		return min(o.After, maxVisibility)
 	}
 
-	return worker.Backoff(p.backoff).Delay(m.Receives)
+	return worker.Backoff(p.backoff).Delay(n)
 }

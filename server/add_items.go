@@ -17,7 +17,8 @@ const addAttempts = 3
 
 // AddItems adds lines to an order and reserves their pieces, in one transaction of at most
 // 100 actions: the claim under the order and Edit.EventID, the order, its reservation, and
-// each SKU. A repeat is Replayed; its result has no order.
+// each SKU. A repeat is Replayed, as long as the claim is kept or the order remembers the
+// edit; its result may have no order.
 //
 // The verdicts are those of [transitions.Orders.AddItems]. It fails with
 // [inventory.ErrOutOfStock], which names the SKUs, if pieces are missing, with
@@ -43,6 +44,9 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 	for i, line := range lines {
 		pieces[i] = inventory.Line{SKU: line.SKU, Quantity: line.Quantity}
 	}
+
+	// An edit without stock under the same event id is another edit.
+	edit.With = "stock"
 
 	key := fmt.Sprintf("add-items/%s/%s", edit.OrderID, edit.EventID)
 	for range addAttempts {
@@ -83,20 +87,15 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 }
 
 // asEditResult turns a [transitions.EditRefused] into its result, and passes other errors
-// on. If the order has seen the event id but no claim has it, the edit was made without
-// stock; that is a Conflict.
+// on. An order that has seen the event id for an edit with stock tells that the edit was
+// made, also when the claim has been deleted after its retention.
 func asEditResult(err error) (transitions.EditResult, error) {
 	var refused *transitions.EditRefused
 	if !errors.As(err, &refused) {
 		return transitions.EditResult{}, err
 	}
 
-	result := refused.Result
-	if result.Verdict == transitions.Replayed || result.Verdict == transitions.Applied {
-		result.Verdict, result.Reason = transitions.Conflict, "the event id was used for an edit without stock"
-	}
-
-	return result, nil
+	return refused.Result, nil
 }
 
 // logSweep logs the result of a sweep of expired reservations.

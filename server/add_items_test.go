@@ -8,6 +8,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/inventory"
@@ -135,6 +138,42 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 	if r := s.addItems(t, "e", many[:97]...); r.Verdict != transitions.Applied {
 		t.Errorf("as many as possible: %s", r.Verdict)
 	}
+}
+
+// TestARepeatAfterTheRetentionOfTheClaimIsReplayed deletes the claim, as TTL does.
+func TestARepeatAfterTheRetentionOfTheClaimIsReplayed(t *testing.T) {
+	s := newShop(t)
+	if _, err := s.Orders.Create(t.Context(), mug); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := s.Stock.Set(t.Context(), "cup", 10); err != nil {
+		t.Fatal(err)
+	}
+
+	cups := transitions.Item{SKU: "cup", Quantity: 2, Price: 500}
+	if r := s.addItems(t, "e-1", cups); r.Verdict != transitions.Applied {
+		t.Fatal(r.Verdict)
+	}
+
+	deleted, err := s.DynamoDB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{
+		TableName:    aws.String(s.Tables.Once),
+		Key:          map[string]types.AttributeValue{"idempotencyKey": &types.AttributeValueMemberS{Value: "add-items/" + string(mug.ID) + "/e-1"}},
+		ReturnValues: types.ReturnValueAllOld,
+	})
+	if err != nil || len(deleted.Attributes) == 0 {
+		t.Fatalf("no claim: %v", err)
+	}
+
+	if r := s.addItems(t, "e-1", cups); r.Verdict != transitions.Replayed {
+		t.Errorf("the repeat: %s, %s", r.Verdict, r.Reason)
+	}
+
+	cups.Quantity = 3
+	if r := s.addItems(t, "e-1", cups); r.Verdict != transitions.Conflict {
+		t.Errorf("other lines: %s", r.Verdict)
+	}
+	s.stock(t, "cup", inventory.Level{Available: 8, Reserved: 2})
 }
 
 // TestAnOrderMakesRoomForLinesWithStock makes more edits than an order remembers.

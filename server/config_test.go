@@ -8,6 +8,22 @@ import (
 	"ratchet/server"
 )
 
+func TestARequestsQueueLeavesRoomForItsDeadLetters(t *testing.T) {
+	for name, valid := range map[string]bool{
+		strings.Repeat("q", 67):           true,
+		strings.Repeat("q", 68):           false,
+		strings.Repeat("q", 62) + ".fifo": true,
+		strings.Repeat("q", 63) + ".fifo": false,
+	} {
+		cfg := server.Config{RequestsQueue: name}.WithDefaults()
+
+		err := cfg.Validate()
+		if (err == nil) != valid || err != nil && !strings.Contains(err.Error(), "-dead-letters") {
+			t.Errorf("%d characters: %v", len(name), err)
+		}
+	}
+}
+
 func TestZeroConfigWithDefaultsIsValid(t *testing.T) {
 	if err := (server.Config{}).WithDefaults().Validate(); err != nil {
 		t.Error(err)

@@ -12,16 +12,20 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"ratchet/once/events"
 	"ratchet/queues"
 	"ratchet/queues/requests"
 	"ratchet/transitions"
 )
 
-var queueNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,65}(\.fifo)?$`)
+var queueNameRule = regexp.MustCompile(`^[A-Za-z0-9_-]{1,67}$|^[A-Za-z0-9_-]{1,62}\.fifo$`)
 
-// requestsQueueRule is the message about a bad Config.RequestsQueue. A name of 65 characters
-// leaves room for "-dead-letters": names of queues have at most 80 characters.
-const requestsQueueRule = `requests-queue %q: the queue's URL, or its name: at most 65 of A-Z a-z 0-9 _ -, with or without ".fifo"`
+// maxQueueName is the longest name of a queue, with ".fifo": SQS quotas, "Queue name".
+const maxQueueName = 80
+
+// requestsQueueRule is the message about a bad Config.RequestsQueue. The name leaves room
+// for "-dead-letters".
+const requestsQueueRule = `requests-queue %q: the queue's URL, or its name: at most 67 of A-Z a-z 0-9 _ -, or 62 followed by ".fifo", so that "-dead-letters" fits into a queue's 80`
 
 // deadLetterQueue returns the name of the queue for rejected requests. A FIFO queue needs
 // a FIFO queue for its dead letters.
@@ -93,6 +97,11 @@ var errNoQueue = errors.New("there is no such queue: run `ratchet init` first")
 
 // queueURL looks up a queue by its name. It fails with errNoQueue if there is none.
 func (b *Backend) queueURL(ctx context.Context, name string) (string, error) {
+	// A queue that is given by its URL may have a name that leaves no room for the suffix.
+	if len(name) > maxQueueName {
+		return "", fmt.Errorf("queue %s: %w", name, errNoQueue)
+	}
+
 	out, err := b.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 
 	var missing *types.QueueDoesNotExist
@@ -151,6 +160,7 @@ func (b *Backend) newRequestsConsumer(ctx context.Context) (*queues.Consumer, er
 		QueueURL:      url,
 		DeadLetterURL: dead,
 		Handler:       handler.Handle,
+		Failures:      events.Failures(b.Claims),
 		Slots:         b.Config.Slots,
 		Log:           b.log,
 		Events:        queueEvents(b.log),

@@ -25,6 +25,9 @@ type Edit struct {
 	// ChangeItem and RemoveItem need no read. An outdated order costs one more write but
 	// never changes the answer. Optional.
 	Seen *Order `json:"-"`
+	// With names what else the transaction of AddItemsIn does, such as "stock". It is part
+	// of the content: the same lines with another With are another edit. Optional.
+	With string `json:"-"`
 }
 
 // editKind is what an edit does. It is part of the edit's digest and of errors.
@@ -180,7 +183,7 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 		return EditResult{Verdict: Illegal}, nil
 	}
 
-	w := editWrite{edit: e, content: contentOf(kind, c), call: newCallID(), at: o.cfg.Now()}
+	w := editWrite{edit: e, content: contentOf(kind, c, e.With), call: newCallID(), at: o.cfg.Now()}
 	base, fresh := e.Seen, false // fresh: base comes from the table, not from the caller
 	if base != nil {
 		// If the edit was made already, the answer needs the order as it is now.
@@ -245,8 +248,12 @@ func (o *Orders) applyEdit(ctx context.Context, e Edit, kind editKind, c change)
 }
 
 // contentOf returns the digest that must be equal when an edit is sent again.
-func contentOf(kind editKind, c change) digest {
+func contentOf(kind editKind, c change, with string) digest {
 	content := c.content()
+	if with != "" {
+		return digestOf(string(kind), string(content[:]), with)
+	}
+
 	return digestOf(string(kind), string(content[:]))
 }
 

@@ -47,7 +47,7 @@ func (o *Orders) AddItemsIn(e Edit, lines ...Item) (func(*txn.Transaction), erro
 		err = &EditRefused{EditResult{Verdict: Illegal}}
 	}
 
-	w := editWrite{edit: e, content: contentOf(editAddItems, c), call: newCallID(), at: o.cfg.Now()}
+	w := editWrite{edit: e, content: contentOf(editAddItems, c, e.With), call: newCallID(), at: o.cfg.Now()}
 	var d draft
 	if err == nil {
 		d, err = o.planPart(w, c, e.Seen)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"ratchet/internal/dynamo"
 	"ratchet/once"
 	"ratchet/once/keys"
 	"ratchet/queues"
@@ -99,5 +100,14 @@ func (c *Config) handleOnce(ctx context.Context, key string, m queues.Message, n
 		return queues.InProgress(max(time.Until(until), 0))
 	}
 
+	if isOutage(ctx, err) {
+		return queues.NotYet(0, err)
+	}
+
 	return queues.Retry(0, err)
+}
+
+// isOutage reports whether the claim failed for a reason outside the message.
+func isOutage(ctx context.Context, err error) bool {
+	return errors.Is(err, once.ErrClockSkew) || dynamo.OutcomeUnknown(ctx, err)
 }
