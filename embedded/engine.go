@@ -75,7 +75,7 @@ func (e *Engine) openServices() (err error) {
 		return err
 	}
 
-	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
+	e.sqs, err = sqs.New(e.db, sqs.Config{
 		Region:    e.cfg.Region,
 		AccountID: e.cfg.AccountID,
 		Log:       e.cfg.Log,
@@ -84,9 +84,10 @@ func (e *Engine) openServices() (err error) {
 		return err
 	}
 
-	e.sqs, err = sqs.New(e.db, sqs.Config{
+	e.stepfunctions, err = stepfunctions.New(e.db, stepfunctions.Config{
 		Region:    e.cfg.Region,
 		AccountID: e.cfg.AccountID,
+		Services:  map[string]wire.Service{"dynamodb": e.dynamodb.Wire(), "sqs": e.sqs.Wire()},
 		Log:       e.cfg.Log,
 	})
 	if err != nil {

@@ -40,16 +40,22 @@
 // CreateActivity, DescribeActivity, ListActivities, DeleteActivity,
 // GetActivityTask, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat.
 //
-// Language (JSONPath): Task with activity ARNs, Pass, Choice with all operators,
+// Language (JSONPath): Task with activity ARNs and with the service integrations below, Pass, Choice with all operators,
 // Wait, Parallel, Map (inline, at most 40 iterations at a time), Succeed, Fail;
 // InputPath, Parameters, ItemSelector, ResultSelector, ResultPath, OutputPath;
 // Retry with backoff, maximum delay and jitter; Catch; timeouts and heartbeats, also by
 // path; the context object; all 18 intrinsic functions. Limits: 256 KiB for documents,
 // 25,000 events, 1 MiB for definitions.
 //
+// Service integrations (asl/integration.go, call.go): the operations of DynamoDB and SQS as
+// AWS SDK integrations (arn:aws:states:::aws-sdk:dynamodb:updateItem), request-response and
+// .waitForTaskToken, and the optimized dynamodb:getItem, putItem, updateItem, deleteItem and
+// sqs:sendMessage. The engine calls its own services. A call runs at least once: one that a
+// stop interrupts is made again.
+//
 // # Not supported
 //
-// EXPRESS machines, JSONata, variables (Assign), task resources other than activities,
+// EXPRESS machines, JSONata, variables (Assign), other task resources,
 // task credentials, distributed Map, versions and aliases, tags, customer-managed keys and
 // maxResults over 1,000. Requests for them fail with the service's own errors and a text
 // that names the feature. All other operations answer UnknownOperationException.
@@ -62,12 +68,14 @@
 //   - Logging and tracing configurations are stored and described, and have no effect.
 //   - There is no throttling and no account quota.
 //   - States.MathRandom with a seed repeats its numbers, which are not those of AWS.
-//   - $$.Task.Token is absent, as on AWS for activities: GetActivityTask returns the token.
+//   - $$.Task.Token is absent for activities, as on AWS: GetActivityTask returns the token.
+//   - The answer of an optimized integration has no SdkHttpMetadata.
 //   - A missed heartbeat is recorded as States.Timeout, as on AWS. ErrorEquals matches it as
 //     States.HeartbeatTimeout and as States.Timeout.
 //   - States.Runtime ends the execution whatever Retry and Catch say, and States.ALL does
 //     not match States.DataLimitExceeded. Both are as documented by AWS.
 //   - Redrive runs a failed state again in place, without a new StateEntered.
 //
-// Timers act only while Run runs; every other operation works without it.
+// Timers and service integrations act only while Run runs; every other operation works
+// without it.
 package stepfunctions

@@ -30,6 +30,10 @@ func (s *Service) env(key executionKey, name string, rev *revision) *execution.E
 		History:        history{s, key},
 		ActivityExists: s.activityExists,
 		Sequence:       func() uint64 { return s.queueOrder.Add(1) },
+		NewSecret:      newSecret,
+		Token: func(thread int64, secret [execution.TokenSize]byte) string {
+			return taskToken{execution: key, thread: thread, secret: secret}.String()
+		},
 	}
 }
 

@@ -54,6 +54,7 @@ func (s *Service) executionHistory(_ context.Context, in *struct {
 		reader:  history{s, key},
 		program: rev.program,
 		role:    rev.RoleARN,
+		region:  s.cfg.Region,
 		size:    size,
 		data:    in.IncludeExecutionData == nil || *in.IncludeExecutionData,
 	}
@@ -79,6 +80,7 @@ type historyPage struct {
 	reader  history
 	program *asl.Machine
 	role    string
+	region  string
 	size    int  // events on a page
 	data    bool // with inputs and outputs
 	bytes   int  // of the documents on the page
@@ -178,6 +180,8 @@ func (p *historyPage) add(e *execution.Event) error {
 func (p *historyPage) document(e *execution.Event, details map[string]any) error {
 	field := "output"
 	switch e.Type {
+	case execution.TaskScheduled: // its parameters have no details beside them
+		field = "parameters"
 	case execution.ExecutionStarted, execution.StateEntered, execution.ActivityScheduled:
 		field = "input"
 	default:
@@ -196,10 +200,19 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 	}
 
 	p.bytes += len(text)
+
 	details[field] = string(text)
-	details[field+"Details"] = map[string]bool{"truncated": false}
+	if field != "parameters" {
+		details[field+"Details"] = map[string]bool{"truncated": false}
+	}
 
 	return nil
+}
+
+// resource returns the members that name the call of a service integration.
+func (p *historyPage) resource(e *execution.Event) map[string]any {
+	call := p.program.States[e.State].Integration
+	return map[string]any{"resourceType": call.ResourceType, "resource": call.Resource}
 }
 
 // details returns the name of the event's member with details, and the details that only
@@ -245,6 +258,30 @@ func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 		return "activityFailedEventDetails", map[string]any{}
 	case execution.ActivityTimedOut:
 		return "activityTimedOutEventDetails", map[string]any{}
+	case execution.TaskScheduled:
+		d := p.resource(e)
+		d["region"] = p.region
+		if e.Timeout > 0 {
+			d["timeoutInSeconds"] = e.Timeout
+		}
+
+		if e.Heartbeat > 0 {
+			d["heartbeatInSeconds"] = e.Heartbeat
+		}
+
+		return "taskScheduledEventDetails", d
+	case execution.TaskStarted:
+		return "taskStartedEventDetails", p.resource(e)
+	case execution.TaskSubmitted:
+		return "taskSubmittedEventDetails", p.resource(e)
+	case execution.TaskSubmitFailed:
+		return "taskSubmitFailedEventDetails", p.resource(e)
+	case execution.TaskSucceeded:
+		return "taskSucceededEventDetails", p.resource(e)
+	case execution.TaskFailed:
+		return "taskFailedEventDetails", p.resource(e)
+	case execution.TaskTimedOut:
+		return "taskTimedOutEventDetails", p.resource(e)
 	case execution.MapStateStarted:
 		return "mapStateStartedEventDetails", map[string]any{"length": e.Index}
 	case execution.MapIterationStarted:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"ratchet/embedded/internal/stepfunctions/execution"
 	"ratchet/embedded/internal/store"
 )
@@ -14,13 +16,21 @@ const (
 	timerRetry = 5 * time.Second // the wait before a timer that failed is tried again
 )
 
-// Run finishes deletions that a crash has interrupted, and fires timers until ctx ends. It
-// returns nil; errors go to the log.
+// Run finishes deletions that a crash has interrupted, fires timers and makes the calls of
+// service integrations until ctx ends. It returns nil; errors go to the log.
 func (s *Service) Run(ctx context.Context) error {
 	if err := s.finishDeletions(); err != nil {
 		s.log.Error("step functions: finish deletions", "error", err)
 	}
 
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.runCalls(ctx) })
+	g.Go(func() error { return s.runTimers(ctx) })
+
+	return g.Wait()
+}
+
+func (s *Service) runTimers(ctx context.Context) error {
 	alarm := time.NewTimer(time.Hour)
 	defer alarm.Stop()
 

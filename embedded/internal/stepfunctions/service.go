@@ -9,12 +9,15 @@ import (
 	"sync/atomic"
 
 	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
 )
 
 // Config configures a Service.
 type Config struct {
 	// Region and AccountID are part of every ARN. Both must be set.
 	Region, AccountID string
+	// Services are what tasks may call, by the name in their Resource: "dynamodb", "sqs".
+	Services map[string]wire.Service
 	// Log receives the engine's own faults. Nil means slog.Default().
 	Log *slog.Logger
 }

@@ -10,8 +10,11 @@ func (b *builder) compileTask(s *State, o *object) {
 	if s.Resource == "" {
 		b.fault(CodeSchema, o.at, "the field 'Resource' is required")
 	} else if !activityARN.MatchString(s.Resource) {
-		b.fault(CodeResource, o.at+"/Resource", "the embedded engine runs activities only "+
-			"(arn:aws:states:REGION:ACCOUNT:activity:NAME), not %q", s.Resource)
+		if s.Integration = parseIntegration(s.Resource); s.Integration == nil {
+			b.fault(CodeResource, o.at+"/Resource", "the embedded engine runs activities "+
+				"(arn:aws:states:REGION:ACCOUNT:activity:NAME) and the service integrations of DynamoDB and SQS "+
+				"(like arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken), not %q", s.Resource)
+		}
 	}
 
 	s.Timeout = o.seconds("TimeoutSeconds", 1, maxSeconds)

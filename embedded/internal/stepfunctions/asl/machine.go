@@ -52,8 +52,9 @@ type State struct {
 	// Pass. Result is its literal result, nil if absent.
 	Result []byte
 
-	// Task. Resource is the ARN of an activity.
+	// Task. Resource is the ARN of an activity, unless Integration is set.
 	Resource           string
+	Integration        *Integration
 	Timeout, Heartbeat Seconds
 
 	// Choice. Default is nil if absent.

@@ -55,6 +55,11 @@ func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
 
 	b = strconv.AppendInt(append(b, `,"RetryCount":`...), th.retries, 10)
 	b = append(b, '}')
+	if s := t.state(th); s.Integration != nil && s.Integration.Callback && th.phase.hasToken() {
+		text(`,"Task":{"Token":`, t.env.Token(th.id, th.token))
+		b = append(b, '}')
+	}
+
 	if index >= 0 {
 		b = strconv.AppendInt(append(b, `,"Map":{"Item":{"Index":`...), int64(index), 10)
 		b = append(append(append(b, `,"Value":`...), value...), "}}"...)

@@ -31,6 +31,9 @@ type Env struct {
 	ActivityExists func(arn string) bool
 	// Sequence returns a larger number for each task that joins a queue.
 	Sequence func() uint64
+	// NewSecret returns the random bytes of a task token, and Token the token with them.
+	NewSecret func() [TokenSize]byte
+	Token     func(thread int64, secret [TokenSize]byte) string
 }
 
 // Turn is the effect of one stimulus.

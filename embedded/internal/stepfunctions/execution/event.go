@@ -36,6 +36,14 @@ const (
 	// StateEntered and StateExited get the state's kind before their name.
 	StateEntered
 	StateExited
+	// The events of a call of another service.
+	TaskScheduled
+	TaskStarted
+	TaskSubmitted
+	TaskSubmitFailed
+	TaskSucceeded
+	TaskFailed
+	TaskTimedOut
 )
 
 var eventNames = [...]string{
@@ -66,6 +74,13 @@ var eventNames = [...]string{
 	WaitStateAborted:       "WaitStateAborted",
 	StateEntered:           "StateEntered",
 	StateExited:            "StateExited",
+	TaskScheduled:          "TaskScheduled",
+	TaskStarted:            "TaskStarted",
+	TaskSubmitted:          "TaskSubmitted",
+	TaskSubmitFailed:       "TaskSubmitFailed",
+	TaskSucceeded:          "TaskSucceeded",
+	TaskFailed:             "TaskFailed",
+	TaskTimedOut:           "TaskTimedOut",
 }
 
 // Event is one event of an execution's history.

@@ -59,6 +59,8 @@ func (w *world) env() *Env {
 		Identity: func() Identity {
 			return Identity{ARN: "arn:x:e", RoleARN: "arn:role", MachineARN: "arn:m", MachineName: "m"}
 		},
+		NewSecret:      func() [TokenSize]byte { return [TokenSize]byte{1} },
+		Token:          func(thread int64, _ [TokenSize]byte) string { return "token-" + strconv.FormatInt(thread, 10) },
 		ActivityExists: func(arn string) bool { return !strings.HasSuffix(arn, ":missing") },
 		Sequence:       func() uint64 { w.seq++; return w.seq },
 	}

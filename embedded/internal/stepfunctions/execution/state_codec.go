@@ -46,7 +46,7 @@ func (t *thread) append(b []byte) []byte {
 		b = binary.AppendVarint(b, n)
 	}
 
-	if t.phase == started {
+	if t.phase.hasToken() {
 		b = append(b, t.token[:]...)
 	}
 
@@ -117,7 +117,7 @@ func readThread(r *reader) *thread {
 		}
 	}
 
-	if t.phase == started && len(r.b) >= TokenSize {
+	if t.phase.hasToken() && len(r.b) >= TokenSize {
 		r.b = r.b[copy(t.token[:], r.b):]
 	}
 

@@ -2,8 +2,13 @@ package execution
 
 import "ratchet/embedded/internal/stepfunctions/asl"
 
-// scheduleTask puts a task into the queue of its activity.
+// scheduleTask puts a task into the queue of its activity, or into that of the calls which
+// the engine makes.
 func (t *turn) scheduleTask(th *thread, s *asl.State, in *Doc) (err error) {
+	if s.Integration != nil {
+		return t.scheduleCall(th, s, in)
+	}
+
 	input, err := t.applyTemplate(th, s.Parameters, in)
 	if err != nil {
 		return err

@@ -18,7 +18,11 @@ type Task struct {
 	Resource string
 }
 
-// Tasks returns the tasks that wait for a worker.
+// CallQueue is the Resource of the tasks that wait for the engine itself: calls of other
+// services.
+const CallQueue = "calls"
+
+// Tasks returns the tasks that wait for a worker, or for the engine to make their call.
 func (s *State) Tasks(m *asl.Machine) []Task {
 	if s.Status != Running {
 		return nil
@@ -26,14 +30,14 @@ func (s *State) Tasks(m *asl.Machine) []Task {
 
 	var tasks []Task
 	for _, t := range s.threads {
+		resource := CallQueue
 		if t.phase == scheduled {
-			tasks = append(tasks, Task{
-				Thread:   t.id,
-				Attempt:  t.attempt,
-				Queue:    t.queue,
-				Resource: m.States[t.state].Resource,
-			})
+			resource = m.States[t.state].Resource
+		} else if t.phase != calling {
+			continue
 		}
+
+		tasks = append(tasks, Task{Thread: t.id, Attempt: t.attempt, Queue: t.queue, Resource: resource})
 	}
 
 	return tasks
@@ -78,7 +82,8 @@ func (e *Env) StartTask(
 func (e *Env) Succeed(s *State, id int64, token [TokenSize]byte, output []byte) (*Turn, error) {
 	return e.completeTask(s, id, token, func(t *turn, th *thread) {
 		doc := &Doc{JSON: output}
-		t.recordOn(th, Event{Type: ActivitySucceeded, Doc: doc})
+		t.recordStarted(th)
+		t.recordOn(th, Event{Type: t.taskEvent(th, ActivitySucceeded, TaskSucceeded), Doc: doc})
 		t.try(th, func() error {
 			raw, err := t.rawInput(th)
 			if err != nil {
@@ -93,7 +98,8 @@ func (e *Env) Succeed(s *State, id int64, token [TokenSize]byte, output []byte) 
 // Fail ends a started task with an error. It fails as Succeed does.
 func (e *Env) Fail(s *State, id int64, token [TokenSize]byte, name, cause string) (*Turn, error) {
 	return e.completeTask(s, id, token, func(t *turn, th *thread) {
-		t.recordOn(th, Event{Type: ActivityFailed, Error: name, Cause: cause})
+		t.recordStarted(th)
+		t.recordOn(th, Event{Type: t.taskEvent(th, ActivityFailed, TaskFailed), Error: name, Cause: cause})
 		t.fail(th, &failure{name: name, cause: cause})
 	})
 }
@@ -114,7 +120,7 @@ func (e *Env) completeTask(s *State, id int64, token [TokenSize]byte, apply func
 	t.expire()
 
 	th := s.thread(id)
-	late := s.Status != Running || th == nil || th.phase != started ||
+	late := s.Status != Running || th == nil || !t.awaitsAnswer(th) ||
 		subtle.ConstantTimeCompare(th.token[:], token[:]) != 1
 	if !late {
 		apply(t, th)

@@ -18,7 +18,11 @@ const (
 	backoff                // before a retry, until wake
 	joining                // in a Parallel or Map whose children run
 	halted                 // stopped by the end of the execution
+	calling                // its call of another service waits to be made, or for its answer
 )
+
+// hasToken reports whether a task in the phase has a token.
+func (p phase) hasToken() bool { return p == started || p == calling }
 
 // thread is one flow of control: the root, a branch or an iteration. Times are
 // milliseconds since 1970.

@@ -1,0 +1,76 @@
+package asl
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Integration is a call of another service that a Task makes instead of giving work to an
+// activity.
+type Integration struct {
+	// ResourceType and Resource are the ARN's last two parts as histories show them, like
+	// "aws-sdk:dynamodb" and "updateItem.waitForTaskToken".
+	ResourceType, Resource string
+	// Service and Operation name the call on the wire, like "dynamodb" and "UpdateItem".
+	Service, Operation string
+	// SDK tells an AWS SDK integration from an optimized one.
+	SDK bool
+	// Callback reports that the task ends with the answer to its token, and not with the
+	// answer of the call.
+	Callback bool
+}
+
+// integrationARN is the form of a Resource that calls a service.
+var integrationARN = regexp.MustCompile(`^arn:(aws|aws-cn|aws-us-gov):states:[a-z0-9-]*:\d*:(aws-sdk:)?([a-z0-9]+):([A-Za-z0-9]+)(\.[A-Za-z]+(?::\d)?)?$`)
+
+// callbackPattern is the suffix of a Resource whose task waits for the answer to its token.
+const callbackPattern = ".waitForTaskToken"
+
+// optimized are the optimized integrations that the engine runs, with the suffixes that they
+// allow.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/integrate-services.html
+var optimized = map[string][]string{
+	"dynamodb:getItem":    {""},
+	"dynamodb:putItem":    {""},
+	"dynamodb:updateItem": {""},
+	"dynamodb:deleteItem": {""},
+	"sqs:sendMessage":     {"", callbackPattern},
+}
+
+// sdkServices are the services whose operations the engine runs as AWS SDK integrations.
+var sdkServices = map[string]bool{"dynamodb": true, "sqs": true}
+
+// parseIntegration reads the Resource of a Task. It returns nil if the engine does not run
+// it.
+func parseIntegration(resource string) *Integration {
+	m := integrationARN.FindStringSubmatch(resource)
+	if m == nil {
+		return nil
+	}
+
+	sdk, service, operation, suffix := m[2] != "", m[3], m[4], m[5]
+	allowed := optimized[service+":"+operation]
+	if sdk {
+		allowed = nil
+		if sdkServices[service] {
+			allowed = []string{"", callbackPattern}
+		}
+	}
+
+	for _, a := range allowed {
+		if a != suffix {
+			continue
+		}
+
+		return &Integration{
+			ResourceType: m[2] + service,
+			Resource:     operation + suffix,
+			Service:      service,
+			Operation:    strings.ToUpper(operation[:1]) + operation[1:],
+			SDK:          sdk,
+			Callback:     suffix == callbackPattern,
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,183 @@
+package stepfunctions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/embedded/internal/stepfunctions/execution"
+	"ratchet/embedded/internal/wire"
+)
+
+// callers is how many calls of other services run at the same time.
+const callers = 32
+
+// runCalls makes the calls of other services that tasks wait for, until ctx ends. A call
+// that a crash interrupts is made again, as on AWS: a service integration runs at least
+// once.
+func (s *Service) runCalls(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for range callers {
+		g.Go(func() error {
+			q := s.queue(execution.CallQueue)
+			for {
+				task, ok := q.take(ctx)
+				if !ok {
+					return nil
+				}
+
+				if err := s.makeCall(ctx, task); err != nil {
+					s.retryCall(ctx, q, task, err)
+				}
+			}
+		})
+	}
+
+	return g.Wait()
+}
+
+// retryCall puts a task back whose call could not be made or stored.
+func (s *Service) retryCall(ctx context.Context, q *queue, task taskOrder, err error) {
+	if ctx.Err() == nil {
+		s.log.Error("step functions: service integration", "machine", task.execution.machine,
+			"execution", task.execution.id, "error", err)
+
+		select {
+		case <-ctx.Done():
+		case <-time.After(timerRetry):
+		}
+	}
+
+	q.put(task)
+}
+
+// makeCall makes the call of one task and applies its answer. An error means that the
+// answer is not stored and the call has to be made again.
+func (s *Service) makeCall(ctx context.Context, task taskOrder) error {
+	var call execution.Call
+	_, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (_ *execution.Turn, err error) {
+		call, err = env.Call(st, task.thread, task.attempt)
+		return nil, err
+	})
+
+	if err == nil {
+		output, refused := s.callService(ctx, call)
+		if ctx.Err() != nil {
+			return ctx.Err() // the answer may be that of an interrupted call
+		}
+
+		err = s.storeAnswer(task, output, refused)
+	}
+
+	if errors.Is(err, execution.ErrNotScheduled) || errors.Is(err, errNoExecution) {
+		return nil // the task was over before its call was answered
+	}
+
+	return err
+}
+
+func (s *Service) storeAnswer(task taskOrder, output []byte, refused *execution.CallFailure) error {
+	batch, err := s.stimulate(task.execution, func(env *execution.Env, st *execution.State) (*execution.Turn, error) {
+		return env.Called(st, task.thread, task.attempt, output, refused)
+	})
+
+	return errors.Join(err, syncBatch(batch))
+}
+
+// callService makes a call and returns its answer as the task sees it.
+func (s *Service) callService(ctx context.Context, call execution.Call) ([]byte, *execution.CallFailure) {
+	names := callNames[call.Service]
+	prefix := names.optimized
+	if call.SDK {
+		prefix = names.sdk
+	}
+
+	operation, ok := s.cfg.Services[call.Service].Operations[call.Operation]
+	if !ok {
+		return nil, &execution.CallFailure{
+			Name:  "States.Runtime",
+			Cause: fmt.Sprintf("%s has no operation %s in the embedded engine", call.Service, call.Operation),
+		}
+	}
+
+	body, err := callBody(call)
+	if err != nil {
+		return nil, &execution.CallFailure{Name: "States.Runtime", Cause: err.Error()}
+	}
+
+	answer, err := operation(ctx, body)
+	if err != nil {
+		return nil, s.refusal(call, prefix, names.general, err)
+	}
+
+	raw, ok := answer.(json.RawMessage)
+	if !ok {
+		if raw, err = json.Marshal(answer); err != nil {
+			return nil, s.refusal(call, prefix, names.general, err)
+		}
+	}
+
+	return raw, nil
+}
+
+// callNames are the prefixes of a service's errors, and the name of an error without a type
+// of its own.
+// Source: https://docs.aws.amazon.com/step-functions/latest/dg/supported-services-awssdk.html
+var callNames = map[string]struct{ sdk, optimized, general string }{
+	"dynamodb": {"DynamoDb", "DynamoDB", "DynamoDbException"},
+	"sqs":      {"Sqs", "SQS", "SqsException"},
+}
+
+// untyped are the errors for which the SDK has no type: it reports the service's general one.
+var untyped = map[string]bool{"ValidationException": true, "SerializationException": true, "UnknownOperationException": true}
+
+// refusal names an error of a call as the service does.
+func (s *Service) refusal(call execution.Call, prefix, general string, err error) *execution.CallFailure {
+	var e *wire.Error
+	if !errors.As(err, &e) {
+		s.log.Error("step functions: service integration", "service", call.Service, "operation", call.Operation, "error", err)
+		e = &wire.Error{Type: s.cfg.Services[call.Service].InternalError, Status: 500, Message: "the embedded engine failed; its log has the cause"}
+	}
+
+	name, status := e.Type, e.Status
+	if untyped[name] {
+		name = general
+	}
+
+	if status == 0 {
+		status = 400
+	}
+
+	return &execution.CallFailure{
+		Name:  prefix + "." + name,
+		Cause: fmt.Sprintf("%s (Service: %s, Status Code: %d)", e.Message, prefix, status),
+	}
+}
+
+// callBody returns the request of a call. The optimized integration of SQS takes a message
+// body that is any JSON and sends its text.
+func callBody(call execution.Call) ([]byte, error) {
+	if call.SDK || call.Service != "sqs" {
+		return call.Parameters, nil
+	}
+
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(call.Parameters, &members); err != nil {
+		return nil, fmt.Errorf("read the parameters: %w", err)
+	}
+
+	if body := members["MessageBody"]; len(body) > 0 && body[0] != '"' {
+		text, err := json.Marshal(string(body))
+		if err != nil {
+			return nil, err
+		}
+
+		members["MessageBody"] = text
+	}
+
+	return json.Marshal(members)
+}

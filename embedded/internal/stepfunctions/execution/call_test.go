@@ -1,0 +1,73 @@
+package execution
+
+import (
+	"errors"
+	"testing"
+)
+
+const callbackMachine = `{"StartAt":"A","States":{"A":{"Type":"Task",
+	"Resource":"arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
+	"Parameters":{"token.$":"$$.Task.Token"},"End":true}}}`
+
+// TestATokenMayBeAnsweredBeforeTheCallThatCarriedIt covers the reader of the item who is
+// faster than the answer of the call that wrote it.
+func TestATokenMayBeAnsweredBeforeTheCallThatCarriedIt(t *testing.T) {
+	w := newWorld(t, callbackMachine)
+	if err := w.start(`{}`); err != nil {
+		t.Fatal(err)
+	}
+
+	if len(w.queue) != 1 || w.queue[0].Resource != CallQueue {
+		t.Fatalf("queue %+v", w.queue)
+	}
+	task := w.queue[0]
+
+	call, err := w.env().Call(w.state(), task.Thread, task.Attempt)
+	if err != nil || string(call.Parameters) != `{"token":"token-1"}` || call.Operation != "UpdateItem" {
+		t.Fatalf("call %+v with %s, %v", call.Integration, call.Parameters, err)
+	}
+
+	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+		return e.Succeed(s, task.Thread, [TokenSize]byte{2}, []byte(`0`))
+	}); !errors.Is(err, ErrTaskTimedOut) {
+		t.Errorf("another token: %v", err)
+	}
+
+	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+		return e.Succeed(s, task.Thread, [TokenSize]byte{1}, []byte(`1`))
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+		return e.Called(s, task.Thread, task.Attempt, []byte(`{}`), nil)
+	}); !errors.Is(err, ErrNotScheduled) {
+		t.Errorf("the late answer of the call: %v", err)
+	}
+
+	if s := w.state(); s.Status != Succeeded || len(w.queue) != 0 {
+		t.Errorf("status %v, queue %+v", s.Status, w.queue)
+	}
+}
+
+// TestACallWithoutCallbackHasNoToken keeps a guessed token from ending a task that waits
+// for the answer of its call only.
+func TestACallWithoutCallbackHasNoToken(t *testing.T) {
+	w := newWorld(t, `{"StartAt":"A","States":{"A":{"Type":"Task","Resource":"arn:aws:states:::dynamodb:getItem","End":true}}}`)
+	if err := w.start(`{}`); err != nil {
+		t.Fatal(err)
+	}
+	task := w.queue[0]
+
+	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+		return e.Succeed(s, task.Thread, [TokenSize]byte{1}, []byte(`1`))
+	}); !errors.Is(err, ErrTaskTimedOut) {
+		t.Errorf("got %v", err)
+	}
+
+	if err := w.step(func(e *Env, s *State) (*Turn, error) {
+		return e.Called(s, task.Thread, task.Attempt, []byte(`{}`), nil)
+	}); err != nil || w.state().Status != Succeeded {
+		t.Errorf("answered: %v, status %v", err, w.state().Status)
+	}
+}
