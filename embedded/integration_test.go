@@ -267,4 +267,3 @@ func TestCreateStateMachineRefusesIntegrationsThatTheEngineDoesNotRun(t *testing
 		}
 	}
 }
-
