@@ -92,6 +92,27 @@ func (o *Owned) Post(ctx context.Context, t Transfer, parts ...TxPart) (Posted, 
 	return o.ledger.post(ctx, t, parts)
 }
 
+// Seen returns an account, or its first shard, as this process has last seen it. The error
+// is a [*Refusal] if the account is unknown, closed or of another currency. The balance may
+// be out of date, and so may be that the account is open; the rest of it never changes.
+func (o *Owned) Seen(ctx context.Context, id, account, currency string) (Account, error) {
+	accounts, err := o.ledger.loadAccounts(ctx, []string{account})
+	if err != nil {
+		return Account{}, err
+	}
+
+	var last *Account
+	if a, ok := accounts[account]; ok {
+		last = &a
+	}
+
+	if err := last.checkOpen(currency); err != nil {
+		return Account{}, &Refusal{Op: "look at account", ID: id, Account: account, Err: err}
+	}
+
+	return *last, nil
+}
+
 // RequireOpen returns a part that fails unless the account is open and has the currency.
 // The error is then a [*Refusal]. Of a sharded account it checks the shard that the id
 // selects: the shards are closed together.

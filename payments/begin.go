@@ -4,79 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"ratchet/ledger"
 	"ratchet/txn"
-	"ratchet/workflow"
 )
 
 // maxRestarts bounds how often a call starts over because other calls keep changing the
 // payment.
 const maxRestarts = 20
-
-// Authorize opens a payment: it sets the amount aside on the payer's account and asks the
-// processor to hold it. A repeat continues the first call, or returns the payment as it
-// is. It returns ErrDeclined if the processor refused, and a *ledger.Refusal if the payer's
-// or the payee's account did; then there is no payment.
-func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error) {
-	if err := n.Validate(); err != nil {
-		return Payment{}, fmt.Errorf("authorize: %w", err)
-	}
-
-	now := s.cfg.Now()
-
-	if !n.ExpiresAt.IsZero() {
-		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
-	}
-
-	// A repeat may come after the expiry, so only a new payment is refused.
-	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(now) {
-		if _, err := s.Get(ctx, n.ID); errors.Is(err, ErrUnknownPayment) {
-			return Payment{}, fmt.Errorf("authorize payment %s: %w: expiresAt: has passed", n.ID, ErrInvalid)
-		}
-	}
-
-	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), Capturable: n.Amount}.next(now)
-	p.CreatedAt = p.UpdatedAt
-	p.Pending = &Step{ID: string(authorizing), Kind: authorizing, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
-
-	replayed, err := s.open(ctx, p)
-	if err != nil {
-		return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, accountRefusal(err))
-	}
-
-	if replayed {
-		if p, err = s.Get(ctx, n.ID); err != nil {
-			return Payment{}, err
-		}
-
-		if p.NewPayment != n {
-			return Payment{}, fmt.Errorf("authorize payment %s: %w", n.ID, ErrConflict)
-		}
-	}
-
-	return s.finish(ctx, p, string(authorizing))
-}
-
-// open stores a new payment together with the hold on the payer's account, provided that
-// the payee's account is open. It reports replayed if the payment or its hold exists,
-// perhaps with other content.
-func (s *Payments) open(ctx context.Context, p Payment) (replayed bool, err error) {
-	payeeOpen, err := s.ledger.RequireOpen(ctx, p.ID, p.Payee, p.Currency)
-	if err != nil {
-		return false, err
-	}
-
-	hold := ledger.NewHold{ID: p.ID, Account: p.Payer, Amount: p.Amount, Currency: p.Currency}
-
-	_, replayed, err = s.ledger.Reserve(ctx, hold, s.txPart(p, []ledger.TxPart{payeeOpen}))
-	if errors.Is(err, ledger.ErrConflict) || errors.Is(err, errStale) {
-		return true, nil
-	}
-
-	return replayed, err
-}
 
 // Capture moves a part of what is authorized, or all of it, from the payer's account to the
 // payee's. It returns ErrExceeded if less may be captured, and ErrDeclined if the processor
@@ -170,11 +105,11 @@ func (s *Payments) do(ctx context.Context, id string, r StepRequest, kind Kind) 
 // plan returns the payment with the step pending, or the reason why the payment does not
 // allow the step.
 func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err error) {
-	overtakes := kind == voiding && p.Pending != nil && p.Pending.Kind == authorizing
+	overtakes := kind == voiding && p.isOpening()
 	switch {
 	case p.Pending != nil && !overtakes:
 		return p, fmt.Errorf("step %s: %w", p.Pending.ID, ErrBusy)
-	case (kind == Capturing || kind == Refunding) && p.count(kind) >= maxSteps:
+	case (kind == Capturing || kind == Refunding) && !r.cancels && p.count(kind) >= maxSteps:
 		return p, fmt.Errorf("%w: %d steps of this kind", ErrExceeded, maxSteps)
 	}
 
@@ -207,29 +142,31 @@ func (s *Payments) plan(p Payment, r StepRequest, kind Kind) (next Payment, err 
 	return next, err
 }
 
-// storePending stores the planned step. A step that moves money requires that the account
-// it credits is open; a refund also sets the money aside. If another call was faster, it
-// returns errStale and the payment as it is.
+// storePending stores the planned step. A capture is refused if the payee's account is
+// known to be closed; the transfer decides. A refund sets the money aside and requires that
+// the payer's account is open. If another call was faster, it returns errStale and the
+// payment as it is.
 func (s *Payments) storePending(ctx context.Context, next Payment) (Payment, error) {
-	credited := ""
 	switch next.Pending.Kind {
 	case Capturing:
-		credited = next.Payee
-	case Refunding:
-		credited = next.Payer
-	default:
+		if _, err := s.ledger.Seen(ctx, next.ID, next.Payee, next.Currency); err != nil {
+			return next, err
+		}
+
 		return s.save(ctx, next)
+	case Refunding:
+		return s.storePendingRefund(ctx, next)
 	}
 
+	return s.save(ctx, next)
+}
+
+func (s *Payments) storePendingRefund(ctx context.Context, next Payment) (Payment, error) {
 	key := next.key(next.Pending.ID)
 
-	creditedOpen, err := s.ledger.RequireOpen(ctx, key, credited, next.Currency)
+	creditedOpen, err := s.ledger.RequireOpen(ctx, key, next.Payer, next.Currency)
 	if err != nil {
 		return next, err
-	}
-
-	if next.Pending.Kind == Capturing {
-		return s.save(ctx, next, creditedOpen)
 	}
 
 	hold := ledger.NewHold{ID: key, Account: next.Payee, Amount: next.Pending.Amount, Currency: next.Currency}

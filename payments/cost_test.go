@@ -26,16 +26,20 @@ func TestEachStepCostsWhatItsPageSays(t *testing.T) {
 	n.Payee, n.Payer = "till", "wallet" // accounts without shards
 	s.fund(t, "wallet", 1000)
 
+	charged := n
+	charged.ID, charged.Payer = "charged", "clearing" // whose shards are one each
+
 	for _, c := range []struct {
 		what       string
 		do         func() error
 		begin, end int // write units: two for each part
 	}{
-		{"authorize", func() error { _, err := s.Authorize(t.Context(), n); return err }, 10, 4},
+		{"authorize", func() error { _, err := s.Authorize(t.Context(), n); return err }, 8, 4},
 		{"capture", func() error {
 			_, err := s.Capture(t.Context(), "p", payments.StepRequest{ID: "c", Amount: 900, Final: true})
 			return err
-		}, 6, 16},
+		}, 4, 16},
+		{"charge at once", func() error { _, err := s.Charge(t.Context(), charged); return err }, 4, 14},
 		{"refund", func() error { _, err := s.Refund(t.Context(), "p", ask("r", 100)); return err }, 10, 16},
 	} {
 		if parts := count(c.do); len(parts) != 2 || 2*parts[0] != c.begin || 2*parts[1] != c.end {

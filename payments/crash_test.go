@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -15,9 +16,12 @@ import (
 var stories = map[string]struct {
 	before func(*testing.T, *shop)
 	do     func(context.Context, *shop) error
+	// open means that Recover ends a step that the story would overtake: only the money
+	// must be the same.
+	open bool
 }{
-	"authorize": {func(*testing.T, *shop) {}, func(ctx context.Context, s *shop) error { _, err := s.Authorize(ctx, of("p", 1000)); return err }},
-	"decline": {func(t *testing.T, s *shop) { s.setBank(t, 100, 0) }, func(ctx context.Context, s *shop) error {
+	"authorize": {before: func(*testing.T, *shop) {}, do: func(ctx context.Context, s *shop) error { _, err := s.Authorize(ctx, of("p", 1000)); return err }},
+	"decline": {before: func(t *testing.T, s *shop) { s.setBank(t, 100, 0) }, do: func(ctx context.Context, s *shop) error {
 		_, err := s.Authorize(ctx, of("p", 1000))
 		if errors.Is(err, payments.ErrDeclined) {
 			return nil
@@ -25,19 +29,19 @@ var stories = map[string]struct {
 
 		return err
 	}},
-	"capture": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
-		func(ctx context.Context, s *shop) error { _, err := s.Capture(ctx, "p", ask("c", 400)); return err }},
-	"last capture": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) }, func(ctx context.Context, s *shop) error {
+	"capture": {before: func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
+		do: func(ctx context.Context, s *shop) error { _, err := s.Capture(ctx, "p", ask("c", 400)); return err }},
+	"last capture": {before: func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) }, do: func(ctx context.Context, s *shop) error {
 		_, err := s.Capture(ctx, "p", payments.StepRequest{ID: "c", Amount: 400, Final: true})
 		return err
 	}},
-	"capture refused": {func(t *testing.T, s *shop) {
+	"capture refused": {before: func(t *testing.T, s *shop) {
 		s.authorized(t, "p", 1000)
 
 		if err := s.sandbox.Void(t.Context(), "p/authorize"); err != nil {
 			t.Fatal(err)
 		}
-	}, func(ctx context.Context, s *shop) error {
+	}, do: func(ctx context.Context, s *shop) error {
 		_, err := s.Capture(ctx, "p", ask("c", 400))
 		if errors.Is(err, payments.ErrVoided) {
 			return nil
@@ -45,18 +49,48 @@ var stories = map[string]struct {
 
 		return err
 	}},
-	"void": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
-		func(ctx context.Context, s *shop) error { _, err := s.Void(ctx, "p"); return err }},
-	"refund": {func(t *testing.T, s *shop) { s.captured(t, "p", 1000) },
-		func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
-	"refund with a rest": {func(t *testing.T, s *shop) {
+	"void": {before: func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) },
+		do: func(ctx context.Context, s *shop) error { _, err := s.Void(ctx, "p"); return err }},
+	"refund": {before: func(t *testing.T, s *shop) { s.captured(t, "p", 1000) },
+		do: func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
+	"refund with a rest": {before: func(t *testing.T, s *shop) {
 		s.authorized(t, "p", 1000)
 
 		if _, err := s.Capture(t.Context(), "p", ask("c", 700)); err != nil {
 			t.Fatal(err)
 		}
-	}, func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
+	}, do: func(ctx context.Context, s *shop) error { _, err := s.Refund(ctx, "p", ask("r", 600)); return err }},
+	"charge": {before: func(*testing.T, *shop) {}, do: func(ctx context.Context, s *shop) error { _, err := s.Charge(ctx, of("p", 1000)); return err }},
+	"charge from a wallet": {before: func(t *testing.T, s *shop) { s.fund(t, "wallet", 1000) }, do: func(ctx context.Context, s *shop) error {
+		_, err := s.Charge(ctx, fromWallet("p", 1000))
+		return err
+	}},
+	"charge declined": {before: func(t *testing.T, s *shop) { s.setBank(t, 100, 0) }, do: func(ctx context.Context, s *shop) error {
+		_, err := s.Charge(ctx, of("p", 1000))
+		if errors.Is(err, payments.ErrDeclined) {
+			return nil
+		}
+
+		return err
+	}},
+	"cancel nothing":           {before: func(*testing.T, *shop) {}, do: cancel},
+	"cancel an authorization":  {before: func(t *testing.T, s *shop) { s.authorized(t, "p", 1000) }, do: cancel},
+	"cancel a charge":          {before: func(t *testing.T, s *shop) { s.charged(t, "p", 1000) }, do: cancel},
+	"cancel a pending charge":  {before: func(t *testing.T, s *shop) { s.pendingCharge(t, of("p", 1000)) }, do: cancel, open: true},
+	"cancel a pending capture": {before: func(t *testing.T, s *shop) { s.pendingCapture(t) }, do: cancel},
+	"cancel what was captured in part": {before: func(t *testing.T, s *shop) {
+		s.authorized(t, "p", 1000)
+
+		if _, err := s.Capture(t.Context(), "p", ask("c", 700)); err != nil {
+			t.Fatal(err)
+		}
+	}, do: cancel},
 }
+
+func cancel(ctx context.Context, s *shop) error { _, err := s.Cancel(ctx, "p"); return err }
+
+// money is the part of a summary that says what the accounts have.
+func money(summary string) string { return summary[strings.Index(summary, " clearing"):] }
 
 // summary is what matters in the end.
 func (s *shop) summary(t *testing.T) string {
@@ -68,7 +102,7 @@ func (s *shop) summary(t *testing.T) string {
 	}
 
 	text := fmt.Sprint(p.State, p.Captured, p.Refunded, p.Capturable, p.Pending == nil, len(p.Steps))
-	for _, id := range []string{"clearing", "shop"} {
+	for _, id := range []string{"clearing", "shop", "wallet"} {
 		a, _, err := s.ledger.Account(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
@@ -96,7 +130,7 @@ func TestCrashAtAnyCallEndsAsWithoutACrash(t *testing.T) {
 
 			calls := whole.fuse.calls
 			want := whole.summary(t)
-			if calls < 3 {
+			if calls < 2 {
 				t.Fatalf("%d calls", calls)
 			}
 
@@ -132,7 +166,7 @@ func TestCrashAtAnyCallEndsAsWithoutACrash(t *testing.T) {
 							t.Fatalf("call %d, after %v, repeat %v: %v", at, after, repeat, err)
 						}
 
-						if got := s.summary(t); got != want {
+						if got := s.summary(t); got != want && (!story.open || money(got) != money(want)) {
 							t.Errorf("call %d, after %v, repeat %v: %s, want %s", at, after, repeat, got, want)
 						}
 						s.sound(t)

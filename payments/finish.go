@@ -24,6 +24,7 @@ const (
 	reasonVoided   = "voided"
 	reasonConflict = "conflict"
 	reasonClosed   = "account closed"
+	reasonRefused  = "the ledger refused"
 )
 
 // finish finishes the pending step of the payment, or returns its result if it has ended.
@@ -40,9 +41,15 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 		}
 
 		now, err := s.storeAnswer(ctx, p, said, parts)
-		if p.Pending.Kind == Capturing && said.succeeded && errors.Is(err, ledger.ErrAccountClosed) {
+		switch {
+		case !said.succeeded:
+		case p.Pending.Kind == Capturing && errors.Is(err, ledger.ErrAccountClosed):
 			if said, err = s.refundCapture(ctx, p); err == nil {
 				now, err = s.storeAnswer(ctx, p, said, parts)
+			}
+		case p.Pending.Kind == Charging:
+			if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) && refusal.Account != "" {
+				now, err = s.returnCharge(ctx, p, refusal, parts)
 			}
 		}
 
@@ -68,7 +75,9 @@ func (p Payment) result(id string) error {
 		case reasonVoided:
 			err = ErrVoided
 		case reasonClosed:
-			err = fmt.Errorf("%w: the payee: %w", err, ledger.ErrAccountClosed)
+			err = fmt.Errorf("%w: %w", err, ledger.ErrAccountClosed)
+		case reasonRefused:
+			err = fmt.Errorf("%w: the ledger refused the transfer", err)
 		}
 
 		return fmt.Errorf("payment %s, step %s: %w", p.ID, id, err)
@@ -125,7 +134,7 @@ func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference stri
 	step := p.Pending
 	r := Request{
 		Key:           p.key(step.ID),
-		Authorization: p.key(string(authorizing)),
+		Authorization: p.key(string(p.opening())),
 		OrderID:       p.OrderID,
 		Amount:        step.Amount,
 		Currency:      p.Currency,
@@ -134,6 +143,8 @@ func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference stri
 	switch step.Kind {
 	case authorizing:
 		return s.cfg.Processor.Authorize(ctx, r)
+	case Charging:
+		return s.cfg.Processor.Sale(ctx, r)
 	case Capturing:
 		return s.cfg.Processor.Capture(ctx, r)
 	case Refunding:
@@ -147,6 +158,29 @@ func (s *Payments) callProcessor(ctx context.Context, p Payment) (reference stri
 	}
 
 	return "", s.cfg.Processor.Void(ctx, r.Authorization)
+}
+
+// returnCharge ends a charge that the processor has made and that an account refuses for
+// good. A void overtakes the charge, so that no other worker still makes the transfer, and
+// the processor returns the money with it.
+func (s *Payments) returnCharge(ctx context.Context, p Payment, refusal *ledger.Refusal, parts []ledger.TxPart) (Payment, error) {
+	next, err := s.plan(p, StepRequest{ID: string(voiding)}, voiding)
+	if err != nil {
+		return p, err
+	}
+
+	failed := *p.Pending
+	failed.Outcome, failed.Reason, failed.At = Failed, reasonRefused, next.UpdatedAt
+	if errors.Is(refusal, ledger.ErrAccountClosed) {
+		failed.Reason = reasonClosed
+	}
+
+	next.Steps = append(next.Steps, failed)
+	if next, err = s.save(ctx, next, parts...); err != nil {
+		return next, err
+	}
+
+	return s.finish(ctx, next, string(voiding))
 }
 
 // refundCapture refunds a capture at the processor that cannot be credited, because the
@@ -217,6 +251,8 @@ func (s *Payments) storeAnswer(ctx context.Context, p Payment, said answer, part
 	switch step.Kind {
 	case authorizing:
 		return s.endAuthorize(ctx, next, said, parts)
+	case Charging:
+		return s.endCharge(ctx, next, step, said, parts)
 	case Capturing:
 		return s.endCapture(ctx, next, step, said, parts)
 	case Refunding:
@@ -232,6 +268,31 @@ func (s *Payments) endAuthorize(ctx context.Context, next Payment, said answer, 
 	}
 
 	return s.applyAndSave(ctx, next, "authorize", parts)
+}
+
+// endCharge ends a charge. A payment that is charged at once passes the states of one that
+// is authorized and captured.
+func (s *Payments) endCharge(ctx context.Context, next Payment, step Step, said answer, parts []ledger.TxPart) (Payment, error) {
+	if !said.succeeded {
+		return s.applyAndRelease(ctx, next, "fail", parts)
+	}
+
+	held := next.Capturable > 0
+	next.Captured, next.Capturable = step.Amount, 0
+
+	for _, event := range []workflow.Event{"authorize", "capture", "settle"} {
+		var err error
+		if next, err = next.apply(event); err != nil {
+			return next, err
+		}
+	}
+
+	t := ledger.Move(next.key(step.ID), next.Payer, next.Payee, step.Amount, next.Currency)
+	if held {
+		t.Legs[0].Hold, t.Legs[0].Release = next.ID, true
+	}
+
+	return s.post(ctx, next, t, Charging, parts)
 }
 
 func (s *Payments) endCapture(ctx context.Context, next Payment, step Step, said answer, parts []ledger.TxPart) (Payment, error) {
@@ -337,12 +398,12 @@ func (s *Payments) release(ctx context.Context, next Payment, parts []ledger.TxP
 
 // post makes the transfer of a step in one transaction with the payment. If the account to
 // credit, the second leg's, refuses the money, a suspense account gets it: the processor
-// has moved it already. Only a capture for a closed account is left to the caller.
+// has moved it already. Only a charge or capture for a closed account is left to the caller.
 func (s *Payments) post(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, parts []ledger.TxPart) (Payment, error) {
 	t.Reference = transferReference + string(kind)
 
 	now, err := s.postStep(ctx, next, t, parts)
-	if !refuses(t.Legs[1].Account, err) || kind == Capturing && errors.Is(err, ledger.ErrAccountClosed) {
+	if !refuses(t.Legs[1].Account, err) || kind != Refunding && errors.Is(err, ledger.ErrAccountClosed) {
 		return now, err
 	}
 

@@ -41,6 +41,8 @@ type StepRequest struct {
 	Amount int64 `json:"amount"`
 	// Final marks the last capture: what is not captured by then is released.
 	Final bool `json:"final,omitempty"`
+
+	cancels bool // a refund of Cancel, which no number of other refunds prevents
 }
 
 // Kind is what a step does. The texts are stored and never change.
@@ -48,6 +50,7 @@ type Kind string
 
 // The kinds of steps that move money in the ledger.
 const (
+	Charging     Kind = "charge"
 	Capturing    Kind = "capture"
 	Refunding    Kind = "refund"
 	ChargingBack Kind = "chargeback"
@@ -118,6 +121,10 @@ type Payment struct {
 	Capturable int64 `json:"capturable"`
 	Captured   int64 `json:"captured"`
 	Refunded   int64 `json:"refunded"`
+	// AtOnce means that the payment was opened by Charge and not by Authorize.
+	AtOnce bool `json:"atOnce,omitempty"`
+	// Canceled means that Cancel has closed the payment: nothing can be taken any more.
+	Canceled bool `json:"canceled,omitempty"`
 	// Revision grows by one with each write.
 	Revision int64 `json:"revision"`
 	// Pending is the step that has not ended, nil for none.
@@ -212,6 +219,19 @@ func (p *Payment) count(kind Kind) (n int) {
 // key returns the name of a step at the processor, and of its transfer and hold in the
 // ledger.
 func (p *Payment) key(step string) string { return p.ID + "/" + step }
+
+// opening returns the kind of the step that opens the payment. It is also the step's id.
+func (p *Payment) opening() Kind {
+	if p.AtOnce {
+		return Charging
+	}
+
+	return authorizing
+}
+
+// isOpening reports whether the step that opens the payment is pending. Nothing is in the
+// ledger yet but a hold, so a void may overtake it.
+func (p *Payment) isOpening() bool { return p.Pending != nil && p.Pending.Kind == p.opening() }
 
 // next returns a copy of the payment for the next write: revision, time and call are new,
 // and steps can be appended without changing p.

@@ -6,8 +6,8 @@ import "context"
 type Request struct {
 	// Key names the step for good. A repeat returns the first answer.
 	Key string
-	// Authorization is the key of the payment's authorization. It equals Key for the
-	// authorization itself.
+	// Authorization is the key of the payment's authorization or sale. It equals Key for
+	// the authorization or sale itself.
 	Authorization string
 	OrderID       string
 	// Amount is in minor units of Currency (ISO 4217), above 0.
@@ -41,12 +41,16 @@ const (
 type Processor interface {
 	// Authorize holds the money at the payer's bank.
 	Authorize(ctx context.Context, r Request) (reference string, err error)
+	// Sale holds and takes the money in one step. A processor without sales authorizes and
+	// captures, both under names that follow from the key, so that a repeat finds them.
+	Sale(ctx context.Context, r Request) (reference string, err error)
 	// Capture takes a part of what is held, or all of it.
 	Capture(ctx context.Context, r Request) (reference string, err error)
 	// Refund returns a part of what was captured, or all of it.
 	Refund(ctx context.Context, r Request) (reference string, err error)
-	// Void releases what is held under the key. From then on the processor refuses the
-	// key. Void may be called any number of times, also for an unknown key.
+	// Void releases what is held under the key, and returns what a sale took under it.
+	// From then on the processor refuses the key. Void may be called any number of times,
+	// also for an unknown key.
 	Void(ctx context.Context, key string) error
 	// Lookup returns what the processor knows under a key.
 	Lookup(ctx context.Context, key string) (Operation, error)

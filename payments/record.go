@@ -58,6 +58,14 @@ func (p Payment) item() dynamo.Item {
 		item["expiresAt"] = encodeTime(p.ExpiresAt)
 	}
 
+	if p.AtOnce {
+		item["atOnce"] = dynamo.Bool(true)
+	}
+
+	if p.Canceled {
+		item["canceled"] = dynamo.Bool(true)
+	}
+
 	if p.Pending != nil {
 		item["pending"] = dynamo.M(p.Pending.item())
 	}
@@ -105,6 +113,8 @@ func decodePayment(item dynamo.Item) *Payment {
 		Capturable: dynamo.Number(item, "capturable"),
 		Captured:   dynamo.Number(item, "captured"),
 		Refunded:   dynamo.Number(item, "refunded"),
+		AtOnce:     dynamo.Flag(item, "atOnce"),
+		Canceled:   dynamo.Flag(item, "canceled"),
 		Revision:   dynamo.Number(item, "revision"),
 		Steps:      []Step{},
 		CreatedAt:  decodeTime(item, "createdAt"),

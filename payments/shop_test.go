@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,8 @@ type bank struct {
 	// many of those after them are carried out without an answer.
 	lost, early int
 	asked       map[string]int
+
+	voidDown, declineRefunds atomic.Bool
 }
 
 var errDown = errors.New("connection refused")
@@ -88,16 +91,29 @@ func (b *bank) Authorize(ctx context.Context, r payments.Request) (string, error
 	return b.do(r.Key, func() (string, error) { return b.Bank.Authorize(ctx, r) })
 }
 
+func (b *bank) Sale(ctx context.Context, r payments.Request) (string, error) {
+	return b.do(r.Key, func() (string, error) { return b.Bank.Sale(ctx, r) })
+}
+
 func (b *bank) Capture(ctx context.Context, r payments.Request) (string, error) {
 	return b.do(r.Key, func() (string, error) { return b.Bank.Capture(ctx, r) })
 }
 
 func (b *bank) Refund(ctx context.Context, r payments.Request) (string, error) {
+	if b.declineRefunds.Load() {
+		return "", payments.ErrDeclined
+	}
+
 	return b.do(r.Key, func() (string, error) { return b.Bank.Refund(ctx, r) })
 }
 
 func (b *bank) Void(ctx context.Context, key string) error {
+	if b.voidDown.Load() {
+		return errDown
+	}
+
 	_, err := b.do("void "+key, func() (string, error) { return "", b.Bank.Void(ctx, key) })
+
 	return err
 }
 
@@ -374,7 +390,7 @@ func (s *shop) sound(t testing.TB) {
 
 		for _, p := range page {
 			for _, step := range p.Steps {
-				if step.Outcome == payments.Succeeded && (step.Kind == payments.Capturing || step.Kind == payments.Refunding) {
+				if step.Outcome == payments.Succeeded && slices.Contains([]payments.Kind{payments.Charging, payments.Capturing, payments.Refunding}, step.Kind) {
 					ours[p.ID+"/"+step.ID] = fmt.Sprint(step.Kind, step.Amount, p.Currency)
 				}
 			}

@@ -47,9 +47,9 @@ func refuses(account string, err error) bool {
 func (s *Payments) postToSuspense(ctx context.Context, next Payment, t ledger.Transfer, kind Kind, parts []ledger.TxPart) (Payment, error) {
 	debited, refused := t.Legs[0], t.Legs[1]
 
-	// A capture for a closed account is refunded at the processor instead. So that no two
-	// workers decide differently, the payee must be open in the transaction itself.
-	if kind == Capturing {
+	// A charge or capture for a closed account is returned at the processor instead. So that
+	// no two workers decide differently, the payee must be open in the transaction itself.
+	if kind != Refunding {
 		open, err := s.ledger.RequireOpen(ctx, t.ID, refused.Account, t.Currency)
 		if err != nil {
 			return next, err

@@ -23,7 +23,7 @@ state, duplicate, ledger.
 The file is CSV with a header and one record per line. It has these columns in any order;
 others are ignored:
   key       idempotency key of the step: PAYMENT/STEP
-  kind      capture, refund or chargeback
+  kind      charge, capture, refund or chargeback
   amount    minor units, a whole number above 0
   currency  ISO 4217 code
   state     succeeded, failed or pending

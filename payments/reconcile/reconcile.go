@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	kinds  = []string{string(payments.Capturing), string(payments.Refunding), string(payments.ChargingBack)}
+	kinds  = []string{string(payments.Charging), string(payments.Capturing), string(payments.Refunding), string(payments.ChargingBack)}
 	states = []string{string(payments.Succeeded), string(payments.Failed), string(payments.Pending)}
 )
 

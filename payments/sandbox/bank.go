@@ -83,6 +83,7 @@ const (
 	statusDeclined   = "DECLINED"
 	statusVoided     = "VOIDED"
 	statusAuthorized = "AUTHORIZED"
+	statusSold       = "SOLD"
 	statusCaptured   = "CAPTURED"
 	statusRefunded   = "REFUNDED"
 )

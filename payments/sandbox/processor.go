@@ -28,10 +28,24 @@ func (b *Bank) Authorize(ctx context.Context, r payments.Request) (string, error
 	return b.write(ctx, r, status, item, nil)
 }
 
+// Sale takes the amount under its key at once. A repeat returns what the stored record
+// says.
+func (b *Bank) Sale(ctx context.Context, r payments.Request) (string, error) {
+	status := statusSold
+	if b.Declines(r.OrderID) {
+		status = statusDeclined
+	}
+
+	item := record(r, status)
+	item["refundable"] = dynamo.N(r.Amount)
+
+	return b.write(ctx, r, status, item, nil)
+}
+
 // Capture takes a part of an authorization. It is declined if less is left.
 func (b *Bank) Capture(ctx context.Context, r payments.Request) (string, error) {
-	update := updateAuthorization(b.cfg.Table, r).
-		If("capturable >= :n").
+	update := updateOpening(b.cfg.Table, r).
+		If("capturable >= :n"). // a sale has none
 		Set("capturable = capturable - :n").
 		Set("refundable = refundable + :n")
 
@@ -40,22 +54,23 @@ func (b *Bank) Capture(ctx context.Context, r payments.Request) (string, error) 
 
 // Refund returns a part of what was captured. It is declined if less is left.
 func (b *Bank) Refund(ctx context.Context, r payments.Request) (string, error) {
-	update := updateAuthorization(b.cfg.Table, r).
+	update := updateOpening(b.cfg.Table, r).
 		If("refundable >= :n").
 		Set("refundable = refundable - :n")
 
 	return b.write(ctx, r, statusRefunded, record(r, statusRefunded), update)
 }
 
-// updateAuthorization begins an update of the authorization of a request. The condition
+// updateOpening begins an update of the authorization or sale of a request. The condition
 // fails if it was voided or has another currency.
-func updateAuthorization(table string, r payments.Request) *dynamo.Update {
+func updateOpening(table string, r payments.Request) *dynamo.Update {
 	update := dynamo.NewUpdate(table, bankKey(r.Authorization))
 
 	return update.
-		If(update.Name("status")+" = :authorized").
+		If(update.Name("status")+" IN (:authorized, :sold)").
 		If("currency = :currency").
 		Bind(":authorized", dynamo.S(statusAuthorized)).
+		Bind(":sold", dynamo.S(statusSold)).
 		Bind(":currency", dynamo.S(r.Currency)).
 		Bind(":n", dynamo.N(r.Amount))
 }
@@ -153,7 +168,7 @@ func (b *Bank) Lookup(ctx context.Context, key string) (payments.Operation, erro
 	return op, nil
 }
 
-// Report calls fn with every capture and refund that the bank has made, in no useful
+// Report calls fn with every sale, capture and refund that the bank has made, in no useful
 // order. It is the processor's side of a reconciliation. An error of fn ends it.
 func (b *Bank) Report(ctx context.Context, fn func(key, kind string, amount int64, currency string) error) error {
 	in := &dynamodb.ScanInput{TableName: &b.cfg.Table, ConsistentRead: aws.Bool(true)}
@@ -166,6 +181,8 @@ func (b *Bank) Report(ctx context.Context, fn func(key, kind string, amount int6
 		for _, item := range out.Items {
 			var kind payments.Kind
 			switch dynamo.Text(item, "status") {
+			case statusSold:
+				kind = payments.Charging
 			case statusCaptured:
 				kind = payments.Capturing
 			case statusRefunded:

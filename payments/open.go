@@ -1,0 +1,136 @@
+package payments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/ledger"
+	"ratchet/workflow"
+)
+
+// Authorize opens a payment: it sets the amount aside on the payer's account and asks the
+// processor to hold it. A repeat continues the first call, or returns the payment as it
+// is. It returns ErrDeclined if the processor refused, ErrVoided if the payment was
+// canceled, and a *ledger.Refusal if the payer's or the payee's account did; then there is
+// no payment.
+func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error) {
+	if err := n.Validate(); err != nil {
+		return Payment{}, fmt.Errorf("authorize: %w", err)
+	}
+
+	if !n.ExpiresAt.IsZero() {
+		n.ExpiresAt = time.UnixMilli(n.ExpiresAt.UnixMilli()).UTC()
+	}
+
+	// A repeat may come after the expiry, so only a new payment is refused.
+	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(s.cfg.Now()) {
+		if _, err := s.Get(ctx, n.ID); errors.Is(err, ErrUnknownPayment) {
+			return Payment{}, fmt.Errorf("authorize payment %s: %w: expiresAt: has passed", n.ID, ErrInvalid)
+		}
+	}
+
+	return s.start(ctx, n, authorizing)
+}
+
+// Charge opens a payment and takes the whole amount at once, without an authorization
+// before. The payment is stored before the processor is asked, and its answer in one
+// transaction with the ledger's transfer. A payer's account without overdraft has the amount
+// set aside meanwhile. A repeat continues the first call, or returns the payment as it is,
+// perhaps refunded. It returns ErrDeclined if the processor refused, ErrVoided if the payment
+// was voided or canceled, and a *ledger.Refusal if an account did; then there is no payment.
+//
+// If the ledger refuses the transfer for good after the processor has taken the money, the
+// processor returns it and the error is ErrDeclined.
+func (s *Payments) Charge(ctx context.Context, n NewPayment) (Payment, error) {
+	err := n.Validate()
+	if err == nil && !n.ExpiresAt.IsZero() {
+		err = fmt.Errorf("%w: expiresAt: only of an authorization", ErrInvalid)
+	}
+
+	if err != nil {
+		return Payment{}, fmt.Errorf("charge: %w", err)
+	}
+
+	return s.start(ctx, n, Charging)
+}
+
+// start stores a new payment with its first step pending, and finishes the step. A repeat
+// finishes the stored step, or returns its result.
+func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment, error) {
+	p := Payment{NewPayment: n, State: workflow.Payment().Initial(), AtOnce: kind == Charging}.next(s.cfg.Now())
+	p.CreatedAt = p.UpdatedAt
+	p.Pending = &Step{ID: string(kind), Kind: kind, Amount: n.Amount, Outcome: Pending, At: p.UpdatedAt}
+
+	replayed, err := s.open(ctx, &p)
+	if err != nil {
+		return Payment{}, fmt.Errorf("%s payment %s: %w", kind, n.ID, accountRefusal(err))
+	}
+
+	if replayed {
+		if p, err = s.Get(ctx, n.ID); err != nil {
+			return Payment{}, err
+		}
+
+		switch {
+		case p.isTombstone(), p.Canceled && p.NewPayment == n && p.opening() == kind:
+			return p, fmt.Errorf("%s payment %s: it was canceled: %w", kind, n.ID, ErrVoided)
+		case p.NewPayment != n || p.opening() != kind:
+			return Payment{}, fmt.Errorf("%s payment %s: %w", kind, n.ID, ErrConflict)
+		}
+	}
+
+	return s.finish(ctx, p, string(kind))
+}
+
+// open stores a new payment, together with a hold on the payer's account if one is needed.
+// It is refused if an account is known to be closed or of another currency; the transfer
+// decides. It reports replayed if the payment or its hold exists, perhaps with other
+// content.
+func (s *Payments) open(ctx context.Context, p *Payment) (replayed bool, err error) {
+	err = s.planHold(ctx, p)
+	if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) {
+		// A repeat gets the payment, whatever became of the accounts.
+		if _, getErr := s.Get(ctx, p.ID); !errors.Is(getErr, ErrUnknownPayment) {
+			return getErr == nil, getErr
+		}
+	}
+
+	if err != nil {
+		return false, err
+	}
+
+	if p.Capturable == 0 {
+		_, err = s.save(ctx, *p)
+	} else {
+		hold := ledger.NewHold{ID: p.ID, Account: p.Payer, Amount: p.Amount, Currency: p.Currency}
+		_, replayed, err = s.ledger.Reserve(ctx, hold, s.txPart(*p, nil))
+	}
+
+	if errors.Is(err, ledger.ErrConflict) || errors.Is(err, errStale) {
+		return true, nil
+	}
+
+	return replayed, err
+}
+
+// planHold decides whether the payment needs a hold. What is authorized is always set
+// aside. A charge from an account that may be overdrawn needs no hold: that account never
+// has too little.
+func (s *Payments) planHold(ctx context.Context, p *Payment) error {
+	if _, err := s.ledger.Seen(ctx, p.ID, p.Payee, p.Currency); err != nil {
+		return err
+	}
+
+	if p.AtOnce {
+		payer, err := s.ledger.Seen(ctx, p.ID, p.Payer, p.Currency)
+		if err != nil || payer.Overdraft {
+			return err
+		}
+	}
+
+	p.Capturable = p.Amount
+
+	return nil
+}

@@ -1,0 +1,64 @@
+package payments
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"ratchet/ledger"
+)
+
+// digestPrefix begins a payment's id that stands for a longer order id. The text is stored.
+const digestPrefix = "sha256:"
+
+// IDForOrder returns the id of an order's payment: the order's id if a payment may have it,
+// else the prefix "sha256:" and the first 26 bytes of the digest in hexadecimal. The same
+// order always has the same id, and two orders have different ones: an order's id that
+// begins with the prefix is digested, too.
+func IDForOrder(orderID string) string {
+	if paymentRule.MatchString(orderID) && !strings.HasPrefix(orderID, digestPrefix) {
+		return orderID
+	}
+
+	sum := sha256.Sum256([]byte(orderID))
+
+	return digestPrefix + hex.EncodeToString(sum[:26])
+}
+
+// OrderAccounts are the accounts of the ledger between which the orders of one currency are
+// paid.
+type OrderAccounts struct {
+	// Payer stands for the processor: what it has taken and not yet paid out. It is a debit
+	// account with overdraft. Payee shows what the shop has sold. It is a credit account
+	// with overdraft, so that a refund never waits for the next sale. Both have 16 shards.
+	Payer, Payee string
+}
+
+// AccountsForOrders returns the names of the accounts for a currency: orders:clearing:EUR
+// and orders:sales:EUR for EUR.
+func AccountsForOrders(currency string) OrderAccounts {
+	return OrderAccounts{Payer: "orders:clearing:" + currency, Payee: "orders:sales:" + currency}
+}
+
+// orderShards spreads the orders' payments, so that few of them meet on one item. Every step
+// of a payment uses the same shard, which the payment's id selects.
+const orderShards = 16
+
+// OpenOrderAccounts opens the accounts for a currency (ISO 4217). A repeat changes nothing.
+// It returns a *ledger.Refusal with ledger.ErrConflict if one of the names has an account of
+// another kind.
+func OpenOrderAccounts(ctx context.Context, l *ledger.Ledger, currency string) (OrderAccounts, error) {
+	a := AccountsForOrders(currency)
+	for _, n := range []ledger.NewAccount{
+		{ID: a.Payer, Currency: currency, Side: ledger.Debit, Overdraft: true, Shards: orderShards},
+		{ID: a.Payee, Currency: currency, Side: ledger.Credit, Overdraft: true, Shards: orderShards},
+	} {
+		if _, _, err := l.CreateAccount(ctx, n); err != nil {
+			return OrderAccounts{}, fmt.Errorf("open the accounts of orders in %s: %w", currency, err)
+		}
+	}
+
+	return a, nil
+}
