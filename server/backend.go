@@ -181,7 +181,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		return err
 	}
 
-	if b.ParkedTasks, err = tasktoken.New(tasktoken.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Parked}); err != nil {
+	if b.ParkedTasks, err = tasktoken.New(tasktoken.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Parked, SFN: b.SFN}); err != nil {
 		return err
 	}
 

@@ -3,16 +3,32 @@
 //
 // # Model
 //
-// One item per order and awaited state holds the token, and the time after which it may
-// be deleted. Parking again under the same key replaces the token: Step Functions issues
-// a new one for each attempt, and only the newest can be answered.
+// The executions of an order share one row. Two sides write it, each with one conditional
+// update. Step Functions itself parks a token with the update of [WaitParameters], so no
+// worker can lose one. The process that sees an order move writes [Store.Moved]. Whichever
+// is first, the other learns of it: a token that comes too late is refused, and the
+// execution then looks at the order; a move that comes later gets the token, and answers
+// it. No sweep has to look for tokens whose state has arrived.
+//
+// Attempts of a task are ordered by execution, redrive, known transition, visit and retry,
+// and an older one never replaces a newer one. Rows are kept after the answer, until they
+// expire: they refuse late writes.
+//
+// [Store.Park] is for activities that park their own token under the awaited state.
 //
 // # Guarantees
 //
-// No task is missed if the worker that parks a task reads the order afterwards, and the
-// process that moves the order reads the parked tasks afterwards.
+//   - No arrival is missed: if a task was parked and its order moves, Moved returns the token;
+//     if its order has moved, the task is not parked.
+//   - A token is never replaced by that of an older attempt.
+//   - A repeated Moved returns the same, so a crash before the answer loses nothing.
 //
 // # Caveats
+//
+// Moved must be called in the order of the transitions, as the stream's poller does.
+//
+// An execution that was started before the newest one of its order is refused for good.
+// Start a new one only after the old one has ended, and do not redrive the old one then.
 //
 // A task token is a bearer secret: with it, anyone can finish the task. [Token] prints and
 // logs as a short digest.

@@ -70,21 +70,21 @@ func TestAnOrderHasOneTaskPerAwaitedState(t *testing.T) {
 	waiting(t, store, "o-3")
 }
 
-func TestParkingAgainReplacesTheToken(t *testing.T) {
+func TestRemoveLeavesAnotherTokenAlone(t *testing.T) {
 	store, _ := open(t)
-	first := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "first attempt"}
-	second := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 3, Token: "second attempt"}
-	park(t, store, first, second)
-	waiting(t, store, "o-1", second)
+	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "second attempt"}
+	park(t, store, task)
 
 	// The worker that answers the first attempt late must not delete the second.
+	first := task
+	first.Token = "first attempt"
 	if err := store.Remove(t.Context(), first); err != nil {
 		t.Fatal(err)
 	}
-	waiting(t, store, "o-1", second)
+	waiting(t, store, "o-1", task)
 
 	for range 2 {
-		if err := store.Remove(t.Context(), second); err != nil {
+		if err := store.Remove(t.Context(), task); err != nil {
 			t.Fatalf("removing is idempotent: %v", err)
 		}
 		waiting(t, store, "o-1")
@@ -168,6 +168,8 @@ func TestAnErrorNamesTheTaskAndHidesTheToken(t *testing.T) {
 	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Token: "bearer-secret"}
 	_, waitingErr := store.Waiting(ended, "o-1")
 	_, listErr := store.List(ended, tasktoken.Task{}, 1)
+	_, _, getErr := store.Get(ended, "o-1")
+	_, _, movedErr := store.Moved(ended, "o-1", 3, "SHIPPED", expires)
 
 	for _, test := range []struct {
 		verb string
@@ -177,6 +179,8 @@ func TestAnErrorNamesTheTaskAndHidesTheToken(t *testing.T) {
 		{verb: "Park", err: store.Park(ended, task, expires), want: "park the task of order o-1 awaiting SHIPPED: "},
 		{verb: "Remove", err: store.Remove(ended, task), want: "remove the parked task of order o-1 awaiting SHIPPED: "},
 		{verb: "Waiting", err: waitingErr, want: "parked tasks of order o-1: "},
+		{verb: "Get", err: getErr, want: "parked task of order o-1: "},
+		{verb: "Moved", err: movedErr, want: "record for the tasks of order o-1 that it is SHIPPED: "},
 		{verb: "List", err: listErr, want: "list parked tasks: "},
 	} {
 		if test.err == nil || !strings.HasPrefix(test.err.Error(), test.want) || strings.Contains(test.err.Error(), "bearer-secret") {

@@ -1,0 +1,103 @@
+package tasktoken
+
+import "ratchet/internal/dynamo"
+
+// The texts of the UpdateItem with which Step Functions itself parks a task
+// (aws-sdk:dynamodb:updateItem.waitForTaskToken). A test compares them with what this
+// package reads.
+const (
+	// ParkUpdate stores the token and the attempt that it belongs to. A waiting row does
+	// not expire.
+	ParkUpdate = "SET taskToken = :token, awaited = :awaited, since = :since, started = :started," +
+		" redrives = :redrives, visits = :visits, retries = :retries REMOVE expiresAt"
+
+	// ParkCondition fails if the order has moved since the transition that the execution
+	// knows, and if a newer attempt has parked its token: the attempts are compared by
+	// execution, redrive, transition, visit and retry.
+	ParkCondition = "(attribute_not_exists(moved) OR moved <= :since)" +
+		" AND (attribute_not_exists(started) OR started < :started OR (started = :started" +
+		" AND (redrives < :redrives OR (redrives = :redrives" +
+		" AND (since < :since OR (since = :since" +
+		" AND (visits < :visits OR (visits = :visits AND retries <= :retries))))))))"
+)
+
+// RowKey is the sort key of the one row that the executions of an order share. Rows that
+// [Store.Park] writes have the awaited state instead. It never changes, and no state may
+// have this name.
+const RowKey = "execution"
+
+// Paths are the reference paths at which the state data of an execution has what a row
+// needs, such as "$.run.visits".
+type Paths struct {
+	// OrderID is the order's id, a string.
+	OrderID string
+	// Since is the newest transition that the execution knows, a number.
+	Since string
+	// Visits is how often the execution has come back to its waits, a number.
+	Visits string
+}
+
+// WaitParameters returns the Parameters of a Task state with the resource
+// arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken, which parks its task in
+// the table until the order reaches the awaited state. The table may be a placeholder. If
+// the condition fails, the state fails with DynamoDb.ConditionalCheckFailedException.
+func WaitParameters(table, awaited string, paths Paths) map[string]any {
+	text := func(path string) map[string]any { return map[string]any{attributeS + ".$": path} }
+	number := func(path string) map[string]any {
+		return map[string]any{attributeN + ".$": "States.Format('{}', " + path + ")"}
+	}
+
+	return map[string]any{
+		"TableName": table,
+		"Key": map[string]any{
+			attrOrder:   text(paths.OrderID),
+			attrAwaited: map[string]any{attributeS: RowKey},
+		},
+		"UpdateExpression":    ParkUpdate,
+		"ConditionExpression": ParkCondition,
+		"ExpressionAttributeValues": map[string]any{
+			":token":    text("$$.Task.Token"),
+			":awaited":  map[string]any{attributeS: awaited},
+			":since":    number(paths.Since),
+			":started":  text("$$.Execution.StartTime"),
+			":redrives": number("$$.Execution.RedriveCount"),
+			":visits":   number(paths.Visits),
+			":retries":  number("$$.State.RetryCount"),
+		},
+	}
+}
+
+// The names of DynamoDB's types in a request.
+const (
+	attributeS = "S"
+	attributeN = "N"
+)
+
+// The attributes of a row that ParkUpdate writes, apart from those of every row.
+const (
+	attrState    = "awaited"
+	attrStarted  = "started"
+	attrRedrives = "redrives"
+	attrVisits   = "visits"
+	attrRetries  = "retries"
+)
+
+// Attempt names one attempt of a waiting task. A later attempt compares greater, field by
+// field, with the task's Since between Redrives and Visits.
+type Attempt struct {
+	// Started is when the execution was started, as Step Functions writes it. It is empty
+	// in a row that [Store.Park] wrote.
+	Started string
+	// Redrives counts the redrives of the execution, Visits its returns to the waits, and
+	// Retries the retries of the state.
+	Redrives, Visits, Retries int64
+}
+
+func decodeAttempt(item dynamo.Item) Attempt {
+	return Attempt{
+		Started:  dynamo.Text(item, attrStarted),
+		Redrives: dynamo.Number(item, attrRedrives),
+		Visits:   dynamo.Number(item, attrVisits),
+		Retries:  dynamo.Number(item, attrRetries),
+	}
+}

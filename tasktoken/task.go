@@ -1,0 +1,71 @@
+package tasktoken
+
+import "ratchet/internal/dynamo"
+
+// Task is one parked task.
+type Task struct {
+	OrderID string
+	// Awaited is the state that the task waits for.
+	Awaited string
+	// Since is the transition that the execution knew of when it parked the task. The
+	// order may have passed through the awaited state after that transition and before the
+	// task was parked.
+	Since int64
+	// Token is empty after [Store.Remove], and in lists.
+	Token Token
+	// Attempt is which attempt parked the token.
+	Attempt Attempt
+	// Moved is the newest transition that [Store.Moved] recorded, MovedTo the state that
+	// it led to. A task with a smaller Since has been answered or is about to be.
+	Moved   int64
+	MovedTo string
+}
+
+// shared reports whether the task is in the row that all executions of the order share.
+func (t Task) shared() bool { return t.Attempt.Started != "" || t.Moved != 0 }
+
+// waits reports whether the token of the row may still be answered.
+func (t Task) waits() bool { return t.Token != "" && t.Moved <= t.Since }
+
+// The attributes of a row.
+const (
+	attrOrder   = "orderId"
+	attrAwaited = "awaitedState"
+	attrToken   = "taskToken"
+	attrSince   = "since"
+	attrMoved   = "moved"
+	attrMovedTo = "movedTo"
+)
+
+// ExpiryAttribute holds the epoch second after which TTL may delete a row.
+const ExpiryAttribute = "expiresAt"
+
+func (t Task) key() dynamo.Item {
+	name := t.Awaited
+	if t.shared() {
+		name = RowKey
+	}
+
+	return rowKey(t.OrderID, name)
+}
+
+func rowKey(orderID, name string) dynamo.Item {
+	return dynamo.Item{attrOrder: dynamo.S(orderID), attrAwaited: dynamo.S(name)}
+}
+
+func decode(item dynamo.Item) Task {
+	task := Task{
+		OrderID: dynamo.Text(item, attrOrder),
+		Awaited: dynamo.Text(item, attrAwaited),
+		Since:   dynamo.Number(item, attrSince),
+		Token:   Token(dynamo.Text(item, attrToken)),
+		Attempt: decodeAttempt(item),
+		Moved:   dynamo.Number(item, attrMoved),
+		MovedTo: dynamo.Text(item, attrMovedTo),
+	}
+	if task.Awaited == RowKey {
+		task.Awaited = dynamo.Text(item, attrState)
+	}
+
+	return task
+}
