@@ -20,6 +20,9 @@ type NewOrder struct {
 	Items []Item `json:"items,omitempty"`
 	// Total is what the customer pays, at least 0.
 	Total Money `json:"total"`
+	// PlacedBy names who places the order, like an execution. It is stored with the order and
+	// is no part of its content. It may be empty.
+	PlacedBy string `json:"-"`
 }
 
 // placeID is the transitionId of placing an order.
@@ -183,7 +186,7 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 		lines[i] = line.value()
 	}
 
-	return image{
+	item := image{
 		"orderId":           dynamo.S(string(n.ID)),
 		"orderState":        dynamo.S(string(o.def.Initial())),
 		"transitionId":      dynamo.N(int64(placeID)),
@@ -196,6 +199,11 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 		"items":             &types.AttributeValueMemberL{Value: lines},
 		"total":             dynamo.M(image{"amount": dynamo.N(n.Total.Amount), "currency": dynamo.S(n.Total.Currency)}),
 	}
+	if n.PlacedBy != "" {
+		item["placedBy"] = dynamo.S(n.PlacedBy)
+	}
+
+	return item
 }
 
 // judgePlacing returns the result of a placing that found the order already there. The

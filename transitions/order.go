@@ -33,6 +33,8 @@ type Order struct {
 	Notes          []Note    `json:"notes,omitempty"`
 	CreatedAt      time.Time `json:"createdAt,omitzero"`
 	UpdatedAt      time.Time `json:"updatedAt,omitzero"`
+	// PlacedBy is that of [NewOrder].
+	PlacedBy string `json:"placedBy,omitempty"`
 
 	placed  digest
 	item    image // the whole item, for guards; nil if only a part of it was read
@@ -84,6 +86,9 @@ func (t Transition) Assigned() bool { return t.assigned }
 // Named reports whether the request carried a RequestID, of which only a digest is kept.
 func (t Transition) Named() bool { return t.request != digest{} }
 
+// IsBy reports whether the request carried this RequestID.
+func (t Transition) IsBy(id RequestID) bool { return t.Named() && t.request == id.digest() }
+
 // Remembers reports whether the order's ring holds the transition with that id.
 func (o *Order) Remembers(id TransitionID) bool {
 	_, found := o.slot(id)
@@ -121,6 +126,7 @@ func decode(item image) (*Order, error) {
 		DefinitionVersion: int(r.number(item, "definitionVersion")),
 		CreatedAt:         r.time(item, "createdAt"),
 		UpdatedAt:         r.time(item, "updatedAt"),
+		PlacedBy:          r.optional(item, "placedBy"),
 		placed:            r.digest(item, "placeHash"),
 		ContentVersion:    r.number(item, "contentVersion"),
 		Shipping:          r.address(item, addressAttribute(shippingAddress)),
