@@ -113,9 +113,14 @@ func runCosts(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// benchCosts measures the capacity units of a transition.
+// benchCosts measures the capacity units of a transition and of a payment.
 func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 	u, err := costs.PerTransition(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	atOnce, captured, err := costs.PerPayment(ctx)
 
 	return []figure{
 		{
@@ -124,6 +129,14 @@ func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 			about: "write units per transition, id given, order of one line until its ring is full",
 		},
 		{name: "rcu_per_transition", value: u.Read, about: "read units"},
+		{name: "payment_write_units", value: atOnce.Write, about: "write units of a payment that is charged at once"},
+		{name: "payment_calls", value: atOnce.Calls, about: "its calls of DynamoDB, without the processor's"},
+		{
+			name:  "payment_write_units_captured",
+			value: captured.Write,
+			about: "write units of a payment that is authorized and captured",
+		},
+		{name: "payment_calls_captured", value: captured.Calls, about: "its calls of DynamoDB"},
 	}, err
 }
 

@@ -114,8 +114,8 @@ func (o *Owned) Seen(ctx context.Context, id, account, currency string) (Account
 }
 
 // RequireOpen returns a part that fails unless the account is open and has the currency.
-// The error is then a [*Refusal]. Of a sharded account it checks the shard that the id
-// selects: the shards are closed together.
+// The error is then a [*Refusal]. Of a sharded account it checks the shard that the id of
+// the hold or transfer selects: the shards are closed together.
 func (o *Owned) RequireOpen(ctx context.Context, id, account, currency string) (TxPart, error) {
 	accounts, err := o.ledger.loadAccounts(ctx, []string{account})
 	if err != nil {
@@ -124,7 +124,7 @@ func (o *Owned) RequireOpen(ctx context.Context, id, account, currency string) (
 
 	key := account
 	if a, ok := accounts[account]; ok {
-		key = shardKey(account, shardFor(id, a.Shards))
+		key = shardKey(account, accountShard(id+o.suffix, a.Shards))
 	}
 
 	// The condition is false if there is no item.

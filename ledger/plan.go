@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/fnv"
 	"slices"
+	"strings"
 )
 
 // plan returns which items of which accounts the legs change.
@@ -96,7 +97,7 @@ func (h *Hold) changes(leg Leg) (all []change) {
 
 // wholeLeg puts a leg on the one shard that the transfer's id selects.
 func (p *postCall) wholeLeg(leg Leg, a Account) change {
-	shard := shardFor(p.transfer.ID, a.Shards)
+	shard := accountShard(p.transfer.ID, a.Shards)
 
 	return change{leg: leg, shard: shard, key: shardKey(leg.Account, shard), amount: leg.Amount}
 }
@@ -147,6 +148,17 @@ func (p *postCall) spreadLeg(ctx context.Context, leg Leg, a Account) ([]change,
 	}
 
 	return changes, nil
+}
+
+// accountShard selects a shard of an account by the id of a hold or transfer. What an owner
+// names p-1#payment, p-1/c-1#payment, ... belongs together: all of it uses one shard, so the
+// hold of a refund finds the money there that the capture has brought.
+func accountShard(id string, shards int) int {
+	if bare, _, owned := strings.Cut(id, "#"); owned {
+		id, _, _ = strings.Cut(bare, "/")
+	}
+
+	return shardFor(id, shards)
 }
 
 // shardFor selects a shard by an id, so that all shards are used about equally.

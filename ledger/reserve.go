@@ -165,7 +165,7 @@ func (r *reserveCall) chooseShards(ctx context.Context) ([]holdPart, error) {
 
 		shard := 0
 		if a, ok := accounts[r.hold.Account]; ok {
-			shard = shardFor(r.hold.ID, a.Shards)
+			shard = accountShard(r.hold.ID, a.Shards)
 		}
 
 		return []holdPart{{shard, r.hold.Amount}}, nil

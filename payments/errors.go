@@ -17,6 +17,9 @@ var (
 	// ErrVoided means that the payment was voided before. Nothing will be charged under
 	// its key.
 	ErrVoided = errors.New("payment voided")
+	// ErrExpired means that the authorization has expired and nothing of it can be captured.
+	// Payments return it with ErrState or ErrDeclined.
+	ErrExpired = errors.New("authorization expired")
 	// ErrConflict means that the key was used for another order or amount.
 	ErrConflict = errors.New("payment key used with another amount")
 )
@@ -60,4 +63,11 @@ func (e *stateError) Error() string {
 	return fmt.Sprintf("payment %s is %s: %s: %v", e.paymentID, e.state, e.event, ErrState)
 }
 
-func (e *stateError) Unwrap() error { return ErrState }
+// Unwrap returns ErrState, and ErrExpired if the payment's authorization has expired.
+func (e *stateError) Unwrap() []error {
+	if e.state == "AUTH_EXPIRED" {
+		return []error{ErrState, ErrExpired}
+	}
+
+	return []error{ErrState}
+}

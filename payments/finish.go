@@ -22,6 +22,7 @@ type answer struct {
 const (
 	reasonDeclined = "declined"
 	reasonVoided   = "voided"
+	reasonExpired  = "expired"
 	reasonConflict = "conflict"
 	reasonClosed   = "account closed"
 	reasonRefused  = "the ledger refused"
@@ -74,6 +75,8 @@ func (p Payment) result(id string) error {
 		switch step.Reason {
 		case reasonVoided:
 			err = ErrVoided
+		case reasonExpired:
+			err = fmt.Errorf("%w: %w", err, ErrExpired)
 		case reasonClosed:
 			err = fmt.Errorf("%w: %w", err, ledger.ErrAccountClosed)
 		case reasonRefused:
@@ -115,6 +118,8 @@ func (s *Payments) askProcessor(ctx context.Context, p Payment) (answer, error) 
 // refusalReason returns the reason of an error that is an answer, else "".
 func refusalReason(err error) string {
 	switch {
+	case errors.Is(err, ErrExpired):
+		return reasonExpired
 	case errors.Is(err, ErrDeclined):
 		return reasonDeclined
 	case errors.Is(err, ErrVoided):

@@ -121,6 +121,10 @@ type Payment struct {
 	Capturable int64 `json:"capturable"`
 	Captured   int64 `json:"captured"`
 	Refunded   int64 `json:"refunded"`
+	// Uncollected is what was authorized and will not be captured: the authorization has
+	// expired, or the processor has declined the last capture. If the goods have left, a
+	// person must collect it, for example by a charge under another id.
+	Uncollected int64 `json:"uncollected,omitempty"`
 	// AtOnce means that the payment was opened by Charge and not by Authorize.
 	AtOnce bool `json:"atOnce,omitempty"`
 	// Canceled means that Cancel has closed the payment: nothing can be taken any more.
@@ -203,6 +207,22 @@ func (p *Payment) step(id string) *Step {
 	}
 
 	return nil
+}
+
+// uncollected returns what Uncollected describes.
+func (p *Payment) uncollected() int64 {
+	lost := p.State == "AUTH_EXPIRED"
+	for _, s := range p.Steps {
+		if s.Kind == Capturing {
+			lost = s.Outcome == Failed
+		}
+	}
+
+	if !lost || p.Canceled {
+		return 0
+	}
+
+	return p.Amount - p.Captured
 }
 
 // count returns how many steps of the kind have ended.

@@ -139,10 +139,50 @@ func TestDeclinedCaptureFailsThePayment(t *testing.T) {
 			}
 		}
 	}
+
+	for id, want := range map[string]int64{"first": 1000, "second": 600} {
+		if p, err := s.Get(t.Context(), id); err != nil || p.Uncollected != want {
+			t.Errorf("%s: %d are not collected, want %d; %v", id, p.Uncollected, want, err)
+		}
+	}
 	s.is(t, "first", "FAILED", 0, 0)
 	s.is(t, "second", "PARTIALLY_CAPTURED", 400, 0)
 	s.has(t, "clearing", -400, 600) // what is left of the second
 	s.has(t, "shop", 400, 0)
+}
+
+// TestUncollectedMoneyIsShown has a processor whose authorization has expired before it says
+// so, and one that declines: the payment shows what was not collected, until it is
+// captured or canceled.
+func TestUncollectedMoneyIsShown(t *testing.T) {
+	for want, said := range map[error]error{payments.ErrExpired: payments.ErrExpired, payments.ErrDeclined: payments.ErrDeclined} {
+		s := newShop(t)
+		s.authorized(t, "p", 1000)
+		s.bank.answerCaptures(said)
+
+		for range 2 {
+			if p, err := s.Capture(t.Context(), "p", ask("c", 600)); !errors.Is(err, want) || !errors.Is(err, payments.ErrDeclined) || p.Uncollected != 1000 {
+				t.Errorf("%v: %+v, %v", said, p, err)
+			}
+		}
+		s.is(t, "p", "FAILED", 0, 0)
+		s.has(t, "clearing", 0, 0)
+
+		if all, _, err := s.List(t.Context(), "FAILED", "", 0); err != nil || len(all) != 1 || all[0].Uncollected != 1000 {
+			t.Errorf("%+v, %v", all, err)
+		}
+
+		// The way out: a charge under another id. The first payment is closed.
+		n := of("p:2", 1000)
+		if _, err := s.Charge(t.Context(), n); err != nil {
+			t.Error(err)
+		}
+
+		if p, err := s.Cancel(t.Context(), "p"); err != nil || p.Uncollected != 0 {
+			t.Errorf("%+v, %v", p, err)
+		}
+		s.sound(t)
+	}
 }
 
 func TestEachLimitHasItsError(t *testing.T) {
@@ -370,11 +410,11 @@ func TestExpiredPaymentIsReleased(t *testing.T) {
 	s.is(t, "p-11", "AUTHORIZED", 0, 0)
 	s.has(t, "clearing", -140, 200)
 
-	if _, err := s.Capture(t.Context(), "p-2", ask("c", 1)); !errors.Is(err, payments.ErrState) {
-		t.Errorf("capture: %v", err)
+	if p, err := s.Capture(t.Context(), "p-2", ask("c", 1)); !errors.Is(err, payments.ErrState) || !errors.Is(err, payments.ErrExpired) || p.Uncollected != 100 {
+		t.Errorf("capture: %+v, %v", p, err)
 	}
 
-	if p, err := s.Void(t.Context(), "p-2"); err != nil || p.State != "VOIDED" {
+	if p, err := s.Void(t.Context(), "p-2"); err != nil || p.State != "VOIDED" || p.Uncollected != 0 {
 		t.Errorf("void: %+v, %v", p, err)
 	}
 	s.sound(t)

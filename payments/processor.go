@@ -36,8 +36,8 @@ const (
 )
 
 // Processor holds, takes and returns the payer's money. It must act once per key.
-// ErrDeclined, ErrVoided and ErrConflict are answers. Every other error says nothing about
-// what happened.
+// ErrDeclined, ErrVoided, ErrExpired and ErrConflict are answers. Every other error says
+// nothing about what happened.
 type Processor interface {
 	// Authorize holds the money at the payer's bank.
 	Authorize(ctx context.Context, r Request) (reference string, err error)

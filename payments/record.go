@@ -134,6 +134,8 @@ func decodePayment(item dynamo.Item) *Payment {
 		}
 	}
 
+	p.Uncollected = p.uncollected()
+
 	return p
 }
 
@@ -207,6 +209,7 @@ func (s *Payments) resolveWrite(next Payment, err error) (Payment, error) {
 	var refused *txn.Refused
 	switch {
 	case err == nil:
+		next.Uncollected = next.uncollected()
 		return next, nil
 	case !errors.As(err, &refused) || refused.Part != partPayment:
 		return next, err

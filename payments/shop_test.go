@@ -55,6 +55,7 @@ type bank struct {
 	asked       map[string]int
 
 	voidDown, declineRefunds atomic.Bool
+	captures                 error // the answer to captures, nil for the sandbox's
 }
 
 var errDown = errors.New("connection refused")
@@ -96,7 +97,23 @@ func (b *bank) Sale(ctx context.Context, r payments.Request) (string, error) {
 }
 
 func (b *bank) Capture(ctx context.Context, r payments.Request) (string, error) {
+	b.mu.Lock()
+	answer := b.captures
+	b.mu.Unlock()
+
+	if answer != nil {
+		return "", answer
+	}
+
 	return b.do(r.Key, func() (string, error) { return b.Bank.Capture(ctx, r) })
+}
+
+// answerCaptures makes the bank answer captures with the error.
+func (b *bank) answerCaptures(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	b.captures = err
 }
 
 func (b *bank) Refund(ctx context.Context, r payments.Request) (string, error) {

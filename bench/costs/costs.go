@@ -151,6 +151,7 @@ func Parts() []Part {
 		{Name: "paths", Measure: Paths, Exact: true},
 		{Name: "sizes", Measure: Sizes, Exact: true},
 		{Name: "patterns", Measure: Patterns, Exact: true},
+		{Name: "payments", Measure: Payments, Exact: true},
 		{Name: "life", Measure: Life},
 		{Name: "idle", Measure: Idle},
 	}

@@ -38,7 +38,11 @@ func (s *settings) payment(c *cobra.Command, fn func(context.Context, *payments.
 
 // printPayment prints a payment and its steps, the open one last.
 func printPayment(out io.Writer, p payments.Payment) {
-	fmt.Fprintf(out, "payment %s for order %s is %s: %d %s, captured %d, refunded %d\n", p.ID, p.OrderID, p.State, p.Amount, p.Currency, p.Captured, p.Refunded)
+	uncollected := ""
+	if p.Uncollected > 0 {
+		uncollected = fmt.Sprintf(", not collected %d", p.Uncollected)
+	}
+	fmt.Fprintf(out, "payment %s for order %s is %s: %d %s, captured %d, refunded %d%s\n", p.ID, p.OrderID, p.State, p.Amount, p.Currency, p.Captured, p.Refunded, uncollected)
 
 	steps := p.Steps
 	if p.Pending != nil {

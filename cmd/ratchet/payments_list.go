@@ -26,10 +26,10 @@ func paymentsList(s *settings) *cobra.Command {
 				return printJSON(c.OutOrStdout(), map[string]any{"payments": all, "next": next})
 			}
 			w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "payment\torder\tstate\tamount\tcaptured\trefunded\tcurrency\tupdated")
+			fmt.Fprintln(w, "payment\torder\tstate\tamount\tcaptured\trefunded\tuncollected\tcurrency\tupdated")
 
 			for _, p := range all {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%s\t%s\n", p.ID, p.OrderID, p.State, p.Amount, p.Captured, p.Refunded, p.Currency, stamp(p.UpdatedAt))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\n", p.ID, p.OrderID, p.State, p.Amount, p.Captured, p.Refunded, p.Uncollected, p.Currency, stamp(p.UpdatedAt))
 			}
 
 			return printMore(c.ErrOrStderr(), next, w.Flush())

@@ -101,7 +101,7 @@ func (b *Bank) write(ctx context.Context, r payments.Request, status string, ite
 	}})
 
 	if update != nil {
-		t.Add("authorization", types.TransactWriteItem{Update: update.Part()}, txn.FailWith(payments.ErrDeclined))
+		t.Add("opening", types.TransactWriteItem{Update: update.Part()}, txn.FailWith(payments.ErrDeclined))
 	}
 
 	err := b.writer.Write(ctx, &t)
