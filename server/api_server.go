@@ -16,6 +16,7 @@ import (
 
 	"ratchet/api"
 	"ratchet/api/auth"
+	"ratchet/executions"
 	"ratchet/once"
 	"ratchet/streams"
 	"ratchet/transitions"
@@ -167,6 +168,12 @@ func (b *Backend) starter() func(context.Context, transitions.NewOrder) error {
 		}
 
 		_, err := b.Start(ctx, arn, order)
+		if failed, is := errors.AsType[*executions.FailedError](err); is {
+			// The order is placed, which is what the caller asked for. A person brings its
+			// execution on.
+			b.log.WarnContext(ctx, "the execution of a placed order has failed", "order", order.ID, "error", failed)
+			return nil
+		}
 
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"ratchet/actions"
 	"ratchet/api/auth"
 	"ratchet/embedded"
+	"ratchet/executions"
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/notify"
@@ -51,6 +52,8 @@ type Backend struct {
 	Payments *payments.Payments
 	// ParkedTasks holds the tokens of tasks that wait for a state of their order.
 	ParkedTasks *tasktoken.Store
+	// Executions looks after the orders' executions.
+	Executions *executions.Executions
 	// Booker books shipments at Carrier.
 	Booker *shipping.Booker
 	// Bank is the sandbox: the payment gateway of the steps and the processor of Payments.
@@ -80,6 +83,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *sl
 
 	steps := []func() error{
 		func() error { return b.assembleOrders(events) },
+		b.assembleExecutions,
 		b.assembleOnce,
 		b.assembleActions,
 		b.assembleStock,

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ratchet/embedded/embeddedtest"
+	"ratchet/executions"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -130,7 +131,7 @@ func TestTheAPIIsReadyAndStartsExecutions(t *testing.T) {
 	other := mug
 	other.Total.Amount, other.Items = 5, nil
 
-	if _, err := b.Start(t.Context(), arn, other); !errors.Is(err, server.ErrOtherOrder) {
+	if _, err := b.Start(t.Context(), arn, other); !errors.Is(err, executions.ErrOtherOrder) {
 		t.Errorf("another order under the same id: %v", err)
 	}
 }

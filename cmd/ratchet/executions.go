@@ -5,6 +5,6 @@ import (
 )
 
 func executionsCommand(s *settings) *cobra.Command {
-	return group("executions", "Start and show the orders' executions",
-		executionsStart(s), executionsList(s), executionsDescribe(s))
+	return group("executions", "Start, show and repair the orders' executions",
+		executionsStart(s), executionsList(s), executionsDescribe(s), executionsRedrive(s), executionsRepair(s))
 }

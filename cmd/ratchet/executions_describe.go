@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 
@@ -20,17 +19,18 @@ func executionsDescribe(s *settings) *cobra.Command {
 		Use: "describe ORDER", Short: "Show an order's execution and its history", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return s.with(c.Context(), func(b *server.Backend) error {
-				arn, err := b.ExecutionARN(c.Context(), transitions.OrderID(args[0]))
+				current, found, err := b.Executions.Current(c.Context(), transitions.OrderID(args[0]))
 				if err != nil {
 					return err
 				}
 
-				e, err := b.SFN.DescribeExecution(c.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
-				var missing *types.ExecutionDoesNotExist
-				if errors.As(err, &missing) {
+				if !found {
 					return fmt.Errorf("execution of order %s: %w", args[0], errNotFound)
 				}
 
+				arn := current.ARN
+
+				e, err := b.SFN.DescribeExecution(c.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
 				if err != nil {
 					return fmt.Errorf("describe execution: %w", err)
 				}

@@ -8,6 +8,7 @@ import (
 
 	"ratchet/actions"
 	"ratchet/api/auth"
+	"ratchet/executions"
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/once"
@@ -116,7 +117,7 @@ var statuses = []struct {
 		auth.ErrEnded,
 		inventory.ErrClosed, inventory.ErrConflict, inventory.ErrOutOfStock,
 		once.ErrInProgress, once.ErrMismatch, once.ErrUnknownOutcome,
-		server.ErrOtherOrder,
+		executions.ErrOtherOrder, executions.ErrFailed, executions.ErrHealthy, executions.ErrNotRedrivable,
 		streams.ErrRedriving,
 		transitions.ErrOrderFull,
 	}},

@@ -6,9 +6,9 @@ import (
 
 	"ratchet/actions"
 	"ratchet/api/auth"
+	"ratchet/executions"
 	"ratchet/inventory"
 	"ratchet/once"
-	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/transitions"
 )
@@ -16,7 +16,7 @@ import (
 func TestErrorsHaveTheirExitStatus(t *testing.T) {
 	for status, errs := range map[int][]error{
 		exitRefused: {inventory.ErrConflict, inventory.ErrOutOfStock, inventory.ErrExpired, actions.ErrConflict, auth.ErrEnded,
-			once.ErrMismatch, server.ErrOtherOrder, streams.ErrRedriving},
+			once.ErrMismatch, executions.ErrOtherOrder, streams.ErrRedriving},
 		exitNotFound: {errNotFound, auth.ErrNoKey, streams.ErrDeadLetterNotFound, transitions.ErrUnknownOrder},
 		exitUsage:    {inventory.ErrInvalid, actions.ErrInvalid, transitions.ErrInvalidRequest, once.ErrInvalid, auth.ErrInvalid},
 		exitFailure:  {actions.ErrUnavailable, transitions.ErrUnavailable},

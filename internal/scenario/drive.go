@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"ratchet/executions"
 	"ratchet/internal/worker"
 	"ratchet/server"
 	"ratchet/shipping/sandbox"
@@ -100,7 +101,8 @@ func (p Plan) Drive(ctx context.Context, b *server.Backend, sent *Sent, admit fu
 func retryUntilDone(ctx context.Context, call func() error) error {
 	for {
 		err := call()
-		if err == nil || errors.Is(err, server.ErrOtherOrder) || errors.Is(err, transitions.ErrInvalidRequest) {
+		_, failed := errors.AsType[*executions.FailedError](err)
+		if err == nil || failed || errors.Is(err, executions.ErrOtherOrder) || errors.Is(err, transitions.ErrInvalidRequest) {
 			return err
 		}
 

@@ -63,8 +63,9 @@ var levels = map[string]int{
 	"shipping/sandbox":   4,
 	"streams/reactions":  4,
 
-	"api":    5,
-	"server": 7,
+	"api":        5,
+	"executions": 5,
+	"server":     7,
 
 	"internal/scenario": 8,
 	"ratchettest":       8,

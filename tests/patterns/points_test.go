@@ -22,6 +22,7 @@ import (
 
 	"ratchet"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/executions"
 	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/server"
@@ -214,7 +215,7 @@ func TestPoint46_AnOrderHasOneExecutionAndItsInputIsCompared(t *testing.T) {
 
 	other := order
 	other.Items = []transitions.Item{{SKU: "mug", Quantity: 2, Price: 50}}
-	if _, err := b.Start(t.Context(), machine, other); !errors.Is(err, server.ErrOtherOrder) {
+	if _, err := b.Start(t.Context(), machine, other); !errors.Is(err, executions.ErrOtherOrder) {
 		t.Errorf("another order under the same id: %v", err)
 	}
 

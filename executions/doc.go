@@ -1,0 +1,28 @@
+// Package executions looks after the Step Functions executions of orders: it starts them,
+// finds the orders that an execution no longer brings on, and brings those on.
+//
+// # Model
+//
+// An order has one execution, named after the order. If that execution ended without
+// success, it is redriven: Step Functions runs the failed state again, in the same
+// execution. Where the service refuses that (14 days after the end, a year after the start,
+// at 25,000 events), and where the state machine itself was wrong, a successor is started
+// under a name of its own. It adopts the order where the order is. Successors form a chain
+// with numbers from 2; the last of the chain is the order's current execution.
+//
+// [Executions.Survey] goes through the orders, not through a list of executions: it finds
+// also an order that never had an execution, and an execution whose name is forgotten.
+//
+// # Guarantees
+//
+// Starting, redriving and starting a successor can be repeated, also by several processes
+// at once: names and client tokens are derived from what is repaired, so Step Functions
+// accepts one of them. An order that has two executions at the same time is moved by both
+// at most once per transition.
+//
+// # Caveats
+//
+// A survey reads every order (of a state, if the filter names one) and describes the
+// execution of each order that is not settled: one DescribeExecution, whose quota is 15 a
+// second in most Regions.
+package executions

@@ -1,0 +1,117 @@
+package executions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+	"ratchet/transitions"
+)
+
+// Execution is an execution of an order as Step Functions describes it.
+type Execution struct {
+	Name string `json:"name"`
+	ARN  string `json:"executionArn"`
+	// Number is its place in the chain: 1 for the first, more for successors.
+	Number    int                   `json:"number"`
+	Status    types.ExecutionStatus `json:"status"`
+	Error     string                `json:"error,omitempty"`
+	Cause     string                `json:"cause,omitempty"`
+	StartedAt time.Time             `json:"startedAt"`
+	StoppedAt time.Time             `json:"stoppedAt,omitzero"`
+	Redrives  int                   `json:"redrives,omitempty"`
+	// NotRedrivable is why Step Functions refuses a redrive, empty if it allows one.
+	NotRedrivable string `json:"notRedrivable,omitempty"`
+
+	input string
+}
+
+// Failed reports whether the execution ended without success.
+func (e Execution) Failed() bool {
+	switch e.Status {
+	case types.ExecutionStatusFailed, types.ExecutionStatusTimedOut, types.ExecutionStatusAborted:
+		return true
+	default:
+		return false
+	}
+}
+
+// Current returns the last execution of the order's chain. found is false if the order never
+// had one, or if Step Functions has forgotten it (90 days after its end).
+func (e *Executions) Current(ctx context.Context, id transitions.OrderID) (current Execution, found bool, err error) {
+	machine, err := e.cfg.Machine(ctx)
+	if err != nil {
+		return Execution{}, false, err
+	}
+
+	for number := 1; ; number++ {
+		next, exists, err := e.describe(ctx, machine, id, number)
+		if err != nil || !exists {
+			return current, found, err
+		}
+		current, found = next, true
+
+		// A successor is started only after an end without success.
+		if !current.Failed() {
+			return current, true, nil
+		}
+	}
+}
+
+// Retries of a throttled DescribeExecution. A survey describes many executions, and the
+// quota refills by 15 a second.
+const describeTries = 8
+
+var describeBackoff = worker.Backoff{Base: 250 * time.Millisecond, Max: 5 * time.Second}
+
+// describe reads one execution of the order's chain.
+func (e *Executions) describe(ctx context.Context, machine string, id transitions.OrderID, number int) (x Execution, exists bool, err error) {
+	name := numbered(id, number)
+	arn := arnOf(machine, name)
+
+	var out *sfn.DescribeExecutionOutput
+	err = worker.Retry(ctx, describeBackoff, describeTries, func() (err error) {
+		out, err = e.cfg.SFN.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+		if err != nil && !dynamo.Retryable(err) {
+			return worker.Permanent(err)
+		}
+
+		return err
+	})
+
+	if _, missing := errors.AsType[*types.ExecutionDoesNotExist](err); missing {
+		return Execution{}, false, nil
+	}
+
+	if err != nil {
+		return Execution{}, false, fmt.Errorf("describe execution %s: %w", name, err)
+	}
+
+	x = Execution{
+		Name:      name,
+		ARN:       arn,
+		Number:    number,
+		Status:    out.Status,
+		Error:     aws.ToString(out.Error),
+		Cause:     aws.ToString(out.Cause),
+		StartedAt: aws.ToTime(out.StartDate),
+		StoppedAt: aws.ToTime(out.StopDate),
+		Redrives:  int(aws.ToInt32(out.RedriveCount)),
+		input:     aws.ToString(out.Input),
+	}
+	if out.RedriveStatus == types.ExecutionRedriveStatusNotRedrivable {
+		x.NotRedrivable = aws.ToString(out.RedriveStatusReason)
+		if x.NotRedrivable == "" {
+			x.NotRedrivable = "Step Functions says that it is not redrivable"
+		}
+	}
+
+	return x, true, nil
+}

@@ -1,0 +1,171 @@
+package executions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/transitions"
+)
+
+var (
+	// ErrHealthy means that the order's execution runs, or that it has succeeded and the
+	// order is where an execution ends: there is nothing to bring on.
+	ErrHealthy = errors.New("the execution needs no repair")
+	// ErrNotRedrivable means that Step Functions refuses to redrive the execution. A
+	// successor takes its place.
+	ErrNotRedrivable = errors.New("the execution cannot be redriven")
+)
+
+// Redrive makes Step Functions run the failed state of the order's execution again. It
+// fails with [ErrHealthy] if the execution has not failed, and with [ErrNotRedrivable] if
+// the service refuses.
+func (e *Executions) Redrive(ctx context.Context, id transitions.OrderID) (Execution, error) {
+	current, exists, err := e.Current(ctx, id)
+	switch {
+	case err != nil:
+		return Execution{}, err
+	case !exists:
+		return Execution{}, fmt.Errorf("redrive the execution of order %s: it has none: %w", id, ErrNotRedrivable)
+	case !current.Failed():
+		return current, fmt.Errorf("redrive execution %s, which is %s: %w", current.Name, current.Status, ErrHealthy)
+	}
+
+	return current, e.redrive(ctx, current)
+}
+
+func (e *Executions) redrive(ctx context.Context, x Execution) error {
+	// The token makes a repeated call the same redrive.
+	token := fmt.Sprintf("redrive-%d-%s", x.Redrives+1, digest(transitions.OrderID(x.Name)))
+
+	_, err := e.cfg.SFN.RedriveExecution(ctx, &sfn.RedriveExecutionInput{ExecutionArn: &x.ARN, ClientToken: &token})
+	if refused, is := errors.AsType[*types.ExecutionNotRedrivable](err); is {
+		return fmt.Errorf("redrive execution %s: %w: %s", x.Name, ErrNotRedrivable, refused.ErrorMessage())
+	}
+
+	if err != nil {
+		return fmt.Errorf("redrive execution %s: %w", x.Name, err)
+	}
+
+	return nil
+}
+
+// Action is what a repair has done.
+type Action string
+
+// The actions of a repair.
+const (
+	Redriven         Action = "redriven"
+	SuccessorStarted Action = "successor started"
+	Started          Action = "started"
+)
+
+// Repair brings an order on whose execution failed, ended early or never was: by a redrive
+// if the service allows one and successor is false, else by a successor that adopts the order
+// where it is. It fails with [ErrHealthy] if the execution runs, or has brought its order to
+// an end.
+func (e *Executions) Repair(ctx context.Context, id transitions.OrderID, successor bool) (Action, Execution, error) {
+	order, err := e.order(ctx, id)
+	if err != nil {
+		return "", Execution{}, err
+	}
+
+	current, exists, err := e.Current(ctx, id)
+	if err != nil {
+		return "", Execution{}, err
+	}
+
+	done := current.Status == types.ExecutionStatusSucceeded && e.cfg.Orders.Definition().Terminal(order.State)
+
+	switch {
+	case !exists:
+		x, err := e.startNext(ctx, order, Execution{})
+		return Started, x, err
+	case current.Status == types.ExecutionStatusRunning || done:
+		return "", current, fmt.Errorf("repair execution %s, which is %s: %w", current.Name, current.Status, ErrHealthy)
+	case current.Failed() && current.NotRedrivable == "" && !successor:
+		return Redriven, current, e.redrive(ctx, current)
+	}
+
+	x, err := e.startNext(ctx, order, current)
+
+	return SuccessorStarted, x, err
+}
+
+// startNext starts the execution that follows the last one of the chain, or the first one. Its
+// input is that of the chain, and tells the state machine to adopt the order.
+func (e *Executions) startNext(ctx context.Context, order *transitions.Order, last Execution) (Execution, error) {
+	machine, err := e.cfg.Machine(ctx)
+	if err != nil {
+		return Execution{}, err
+	}
+
+	input, err := adoptingInput(order, last.input)
+	if err != nil {
+		return Execution{}, fmt.Errorf("start a successor for order %s: %w", order.ID, err)
+	}
+
+	next := Execution{Number: last.Number + 1, Name: numbered(order.ID, last.Number+1)}
+	next.ARN = arnOf(machine, next.Name)
+
+	out, err := e.cfg.SFN.StartExecution(ctx, &sfn.StartExecutionInput{
+		StateMachineArn: &machine,
+		Name:            &next.Name,
+		Input:           &input,
+	})
+	if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists {
+		// Another repair was first, and its execution has ended since.
+		return e.existing(ctx, machine, order.ID, next.Number)
+	}
+
+	if err != nil {
+		return Execution{}, fmt.Errorf("start execution %s: %w", next.Name, err)
+	}
+
+	next.Status, next.StartedAt = types.ExecutionStatusRunning, aws.ToTime(out.StartDate)
+
+	return next, nil
+}
+
+// existing describes an execution that was started before.
+func (e *Executions) existing(ctx context.Context, machine string, id transitions.OrderID, number int) (Execution, error) {
+	x, exists, err := e.describe(ctx, machine, id, number)
+	if err == nil && !exists {
+		err = fmt.Errorf("start execution %s: it exists and cannot be described", numbered(id, number))
+	}
+
+	return x, err
+}
+
+// adoptMember marks the input of an execution that adopts the order where it is.
+const adoptMember = "adopt"
+
+// adoptingInput returns the input of a successor: that of the execution before it, or the
+// order's content, with the mark that tells the state machine to adopt the order.
+func adoptingInput(order *transitions.Order, last string) (string, error) {
+	members := map[string]json.RawMessage{}
+
+	if last == "" {
+		content, err := json.Marshal(transitions.NewOrder{ID: order.ID, Items: order.Items, Total: order.Total})
+		if err != nil {
+			return "", err
+		}
+
+		last = string(content)
+	}
+
+	if err := json.Unmarshal([]byte(last), &members); err != nil {
+		return "", fmt.Errorf("read the input of the execution before: %w", err)
+	}
+
+	members[adoptMember] = json.RawMessage("true")
+
+	input, err := json.Marshal(members)
+
+	return string(input), err
+}

@@ -1,0 +1,122 @@
+package executions
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/transitions"
+)
+
+// ErrOtherOrder means that the order's id was used with other content.
+var ErrOtherOrder = errors.New("an execution of this name was started with another order")
+
+// ErrFailed means that the order's execution ended without success.
+var ErrFailed = errors.New("the execution has failed")
+
+// FailedError is the [ErrFailed] of a start that finds the order's execution ended without
+// success. A repeat of the start does not bring the order on.
+type FailedError struct {
+	OrderID   transitions.OrderID
+	Execution Execution
+}
+
+// Is reports whether target is ErrFailed.
+func (e *FailedError) Is(target error) bool { return target == ErrFailed }
+
+func (e *FailedError) Error() string {
+	reason := string(e.Execution.Status)
+	if e.Execution.Error != "" {
+		reason += " with " + e.Execution.Error
+	}
+
+	return fmt.Sprintf("the execution %s ended as %s; `ratchet executions repair %s` brings the order on",
+		e.Execution.Name, reason, e.OrderID)
+}
+
+// Start starts the execution of an order and returns its ARN. It is idempotent: a repeat
+// with the same order returns the same execution, also after its successful end. It fails
+// with [ErrOtherOrder] if the order's id was used with other content, with a *[FailedError]
+// if the execution ended without success and no successor runs, and with
+// [transitions.ErrInvalidRequest] if the order breaks a rule.
+func (e *Executions) Start(ctx context.Context, machineARN string, order transitions.NewOrder) (executionARN string, err error) {
+	if err := order.Validate(); err != nil {
+		return "", err
+	}
+
+	input, err := json.Marshal(order)
+	if err != nil {
+		return "", err
+	}
+
+	name := Name(order.ID)
+
+	out, err := e.cfg.SFN.StartExecution(ctx, &sfn.StartExecutionInput{
+		StateMachineArn: &machineARN,
+		Name:            &name,
+		Input:           aws.String(string(input)),
+	})
+	if err == nil {
+		return aws.ToString(out.ExecutionArn), nil
+	}
+
+	// Step Functions answers a repeat with the existing execution only while it runs.
+	if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); !exists {
+		return "", fmt.Errorf("start the execution of order %s: %w", order.ID, err)
+	}
+
+	return e.findStarted(ctx, machineARN, order.ID, string(input))
+}
+
+// sameOrder reports whether two inputs hold the same order, whether they adopt it or not.
+func sameOrder(a, b string) bool {
+	plain := func(input string) string {
+		members := map[string]json.RawMessage{}
+		if json.Unmarshal([]byte(input), &members) != nil {
+			return input
+		}
+
+		delete(members, adoptMember)
+
+		text, err := json.Marshal(members)
+		if err != nil {
+			return input
+		}
+
+		return string(text)
+	}
+
+	return a == b || plain(a) == plain(b)
+}
+
+// findStarted returns the ARN of the order's execution if it has the same input and either
+// runs, has succeeded, or has a successor that does.
+func (e *Executions) findStarted(ctx context.Context, machineARN string, id transitions.OrderID, input string) (string, error) {
+	first, exists, err := e.describe(ctx, machineARN, id, 1)
+	switch {
+	case err != nil:
+		return "", err
+	case !exists:
+		return "", fmt.Errorf("start the execution of order %s: it exists and cannot be described", id)
+	case !sameOrder(first.input, input):
+		return "", fmt.Errorf("start execution %s: %w", first.Name, ErrOtherOrder)
+	case !first.Failed():
+		return first.ARN, nil
+	}
+
+	current, _, err := e.Current(ctx, id)
+	if err != nil {
+		return "", err
+	}
+
+	if current.Failed() {
+		return "", &FailedError{OrderID: id, Execution: current}
+	}
+
+	return first.ARN, nil
+}
