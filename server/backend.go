@@ -166,6 +166,7 @@ func (b *Backend) assembleShipping() (err error) {
 		Table:    b.Tables.SandboxShipments,
 		Delay:    b.Config.CarrierDelay,
 		Deliver:  b.applyCarrierReport,
+		Faults:   b.Config.CarrierFaults.faults(),
 		Log:      b.log,
 	})
 	if err != nil {

@@ -8,22 +8,59 @@ import (
 	"ratchet/workflow"
 )
 
+// reportedMove is a transition that a report asks for.
+type reportedMove struct {
+	event  workflow.Event
+	target workflow.State
+}
+
+// reportedMoves are the transitions that the reports of the carrier ask for, one after the
+// other. A lost parcel moves no order: the definition has no such state. The order stays
+// SHIPPED, and its wait for the delivery ends at its deadline.
+var reportedMoves = map[sandbox.Milestone][]reportedMove{
+	sandbox.Shipped:   {{workflow.Ship, workflow.Shipped}},
+	sandbox.Delivered: {{workflow.Deliver, workflow.Delivered}},
+	sandbox.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
+	sandbox.Lost:      nil,
+}
+
 // applyCarrierReport handles a callback of the sandbox carrier. Each report becomes a
-// transition request under the report's own id, so a repeated report is Replayed.
+// transition request under the report's own id, so a repeated report is Replayed. Where a
+// report stands for two transitions, the id of the first one is extended by its event.
 //
 // A report that the order cannot take yet is answered with Retry: the order is not paid,
 // is on hold, or the delivery was reported before the shipment. A report that the order
-// can never take is answered with Rejected.
+// can never take is answered with Rejected, and logged.
 func (b *Backend) applyCarrierReport(ctx context.Context, report sandbox.Report) (sandbox.Answer, error) {
-	event, target := workflow.Ship, workflow.Shipped
-	if report.Milestone == sandbox.Delivered {
-		event, target = workflow.Deliver, workflow.Delivered
+	moves, known := reportedMoves[report.Milestone]
+	if !known || len(moves) == 0 {
+		b.log.WarnContext(ctx, "the carrier's report moves no order", "order", report.OrderID, "milestone", report.Milestone, "report", report.ID)
+		return sandbox.Accepted, nil
 	}
 
+	answer := sandbox.Accepted
+	for i, move := range moves {
+		id := report.ID
+		if i < len(moves)-1 {
+			id += "/" + string(move.event)
+		}
+
+		var err error
+		if answer, err = b.applyReportedMove(ctx, report.OrderID, id, move, i == len(moves)-1); err != nil || answer != sandbox.Accepted {
+			return answer, err
+		}
+	}
+
+	return answer, nil
+}
+
+// applyReportedMove applies one transition of a report. A step before the last one counts as
+// made if the order is in its target.
+func (b *Backend) applyReportedMove(ctx context.Context, orderID, id string, move reportedMove, last bool) (sandbox.Answer, error) {
 	result, err := b.Orders.Apply(ctx, transitions.Request{
-		OrderID:   transitions.OrderID(report.OrderID),
-		Event:     event,
-		RequestID: transitions.RequestID(report.ID),
+		OrderID:   transitions.OrderID(orderID),
+		Event:     move.event,
+		RequestID: transitions.RequestID(id),
 	})
 	if err != nil {
 		return sandbox.Retry, err
@@ -33,12 +70,19 @@ func (b *Backend) applyCarrierReport(ctx context.Context, report sandbox.Report)
 		return sandbox.Accepted, nil
 	}
 
+	state := workflow.State("")
 	if result.Verdict == transitions.WrongState {
-		state := result.Order.State
-		if state != target && b.Orders.Definition().Reachable(state, target) {
+		state = result.Order.State
+
+		if state == move.target && !last {
+			return sandbox.Accepted, nil
+		}
+
+		if state != move.target && b.Orders.Definition().Reachable(state, move.target) {
 			return sandbox.Retry, nil
 		}
 	}
+	b.log.InfoContext(ctx, "the carrier's report was rejected", "order", orderID, "report", id, "verdict", result.Verdict, "state", state)
 
 	return sandbox.Rejected, nil
 }

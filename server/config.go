@@ -78,6 +78,8 @@ type Config struct {
 	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
 	// deliver. Default: 2 s.
 	CarrierDelay time.Duration `koanf:"carrier-delay"`
+	// CarrierFaults make the sandbox carrier a bad one.
+	CarrierFaults CarrierFaults `koanf:",squash"`
 	// API configures the HTTP API.
 	API APIConfig `koanf:",squash"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"ratchet/once"
 )
@@ -18,16 +19,12 @@ type Carrier interface {
 	// tracking number. It returns ErrCanceled if the key was canceled.
 	Book(ctx context.Context, key, orderID string) (tracking string, err error)
 	// Cancel stops the shipment unless it has left, and closes the key. It may be called
-	// any number of times, and before Book.
-	Cancel(ctx context.Context, key string) error
+	// any number of times, and before Book. It reports whether the parcel had left.
+	Cancel(ctx context.Context, key string) (left bool, err error)
 }
 
 // Effect is the last part of a shipment's effect key, orderId/transitionId/shipping.
 const Effect = "shipping"
-
-// canceledResult is the stored result of a booking that came after its cancellation. The
-// text never changes. No tracking number may equal it.
-const canceledResult = "cancelled"
 
 // Config configures a [Booker].
 type Config struct {
@@ -63,31 +60,52 @@ func New(cfg Config) (*Booker, error) {
 }
 
 // Book books the shipment with the effect key and returns its tracking number. It returns
-// once.ErrInProgress while another caller is booking it: retry. ErrCanceled is final.
+// once.ErrInProgress while another caller is booking or canceling it: retry. ErrCanceled is
+// final.
 func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
-	result, _, err := b.cfg.Claims.Do(ctx, key, []byte(orderID), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+	text, _, err := b.cfg.Claims.Do(ctx, key, []byte(orderID), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
 		tracking, err := b.cfg.Carrier.Book(ctx, key, orderID)
 		if errors.Is(err, ErrCanceled) {
-			return []byte(canceledResult), nil
+			return result{Canceled: true}.encode()
 		}
 
-		return []byte(tracking), err
+		if err != nil {
+			return nil, err
+		}
+
+		return result{Tracking: &tracking}.encode()
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", fmt.Errorf("book shipment of order %s: %w", orderID, err)
-	case string(result) == canceledResult:
+	}
+
+	stored := decodeResult(text)
+	if stored.Canceled {
 		return "", fmt.Errorf("book shipment of order %s: %w", orderID, ErrCanceled)
 	}
 
-	return string(result), nil
+	return *stored.Tracking, nil
 }
 
-// Cancel stops the shipment with the effect key unless it has left.
-func (b *Booker) Cancel(ctx context.Context, key string) error {
-	if err := b.cfg.Carrier.Cancel(ctx, key); err != nil {
-		return fmt.Errorf("cancel shipment %s: %w", key, err)
+// Cancel stops the shipment with the effect key and reports whether the parcel had left. It
+// first closes the claim of a booking that was not made yet: a later Book returns ErrCanceled
+// without asking the carrier. It returns once.ErrInProgress while the shipment is being
+// booked: retry.
+func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) {
+	orderID, _, _ := strings.Cut(key, "/")
+
+	_, _, err = b.cfg.Claims.Do(ctx, key, []byte(orderID), func(context.Context, *once.Claim) ([]byte, error) {
+		return result{Canceled: true}.encode()
+	})
+	if err != nil {
+		return false, fmt.Errorf("cancel shipment %s: close its claim: %w", key, err)
 	}
 
-	return nil
+	// A carrier is asked in any case: the shipment may be booked, or an earlier holder of
+	// the claim may have sent a booking that is still under way.
+	if left, err = b.cfg.Carrier.Cancel(ctx, key); err != nil {
+		return false, fmt.Errorf("cancel shipment %s: %w", key, err)
+	}
+
+	return left, nil
 }

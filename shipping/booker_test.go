@@ -1,11 +1,14 @@
 package shipping_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -17,7 +20,42 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func newBooker(t *testing.T) *shipping.Booker {
+// carrier is the sandbox, which counts what it is asked.
+type carrier struct {
+	*sandbox.Carrier
+	tracking       string // if set, the tracking number of every shipment
+	down           atomic.Bool
+	books, cancels atomic.Int32
+	deliver        func(sandbox.Report)
+	duringBook     func()
+}
+
+func (c *carrier) Book(ctx context.Context, key, orderID string) (string, error) {
+	c.books.Add(1)
+
+	if c.duringBook != nil {
+		c.duringBook()
+	}
+
+	tracking, err := c.Carrier.Book(ctx, key, orderID)
+	if err == nil && c.tracking != "" {
+		tracking = c.tracking
+	}
+
+	return tracking, err
+}
+
+func (c *carrier) Cancel(ctx context.Context, key string) (bool, error) {
+	c.cancels.Add(1)
+
+	if c.down.Load() {
+		return false, sandbox.ErrUnavailable
+	}
+
+	return c.Carrier.Cancel(ctx, key)
+}
+
+func newBooker(t *testing.T) (*shipping.Booker, *carrier, *once.Claims) {
 	t.Helper()
 
 	db := embeddedtest.DynamoDB(t, sandbox.Table("carrier"), once.TableInput("once"))
@@ -26,21 +64,32 @@ func newBooker(t *testing.T) *shipping.Booker {
 		t.Fatal(err)
 	}
 
-	carrier, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: "carrier", Log: embeddedtest.Quiet()})
+	c := &carrier{}
+
+	c.Carrier, err = sandbox.New(sandbox.Config{DynamoDB: db, Table: "carrier", Interval: time.Millisecond, Log: embeddedtest.Quiet(),
+		Deliver: func(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
+			if c.deliver != nil {
+				c.deliver(r)
+			}
+
+			return sandbox.Accepted, nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	booker, err := shipping.New(shipping.Config{Claims: claims, Carrier: carrier})
+	booker, err := shipping.New(shipping.Config{Claims: claims, Carrier: c})
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	return booker
+	return booker, c, claims
 }
 
+const key = "o-1/2/shipping"
+
 func TestConcurrentBookingsGetOneTrackingNumber(t *testing.T) {
-	booker := newBooker(t)
+	booker, _, _ := newBooker(t)
 
 	var mu sync.Mutex
 	var got []string
@@ -48,7 +97,7 @@ func TestConcurrentBookingsGetOneTrackingNumber(t *testing.T) {
 	for range 20 {
 		group.Go(func() {
 			for {
-				tracking, err := booker.Book(t.Context(), "o-1/2/shipping", "o-1")
+				tracking, err := booker.Book(t.Context(), key, "o-1")
 				if errors.Is(err, once.ErrInProgress) {
 					continue
 				}
@@ -75,17 +124,120 @@ func TestConcurrentBookingsGetOneTrackingNumber(t *testing.T) {
 	}
 }
 
-func TestCanceledShipmentIsNeverBooked(t *testing.T) {
-	booker := newBooker(t)
-	for range 2 {
-		if err := booker.Cancel(t.Context(), "o-1/2/shipping"); err != nil {
-			t.Fatal(err)
-		}
+// TestCancelClosesTheClaimFirst cancels a shipment that was never booked, while the carrier
+// is down and again afterwards.
+func TestCancelClosesTheClaimFirst(t *testing.T) {
+	booker, carrier, _ := newBooker(t)
+	carrier.down.Store(true)
+
+	if _, err := booker.Cancel(t.Context(), key); !errors.Is(err, sandbox.ErrUnavailable) {
+		t.Fatalf("got %v", err)
 	}
 
 	for range 2 {
-		if _, err := booker.Book(t.Context(), "o-1/2/shipping", "o-1"); !errors.Is(err, shipping.ErrCanceled) {
+		if _, err := booker.Book(t.Context(), key, "o-1"); !errors.Is(err, shipping.ErrCanceled) {
 			t.Errorf("got %v", err)
+		}
+	}
+
+	if n := carrier.books.Load(); n != 0 {
+		t.Errorf("the carrier was asked to book %d times", n)
+	}
+
+	carrier.down.Store(false)
+
+	for range 2 {
+		if left, err := booker.Cancel(t.Context(), key); err != nil || left {
+			t.Errorf("left %t, %v", left, err)
+		}
+	}
+
+	if n := carrier.cancels.Load(); n != 3 {
+		t.Errorf("the carrier was asked to cancel %d times, want 3", n)
+	}
+}
+
+// TestABookingThatIsUnderWayIsNotCanceledUnseen: the caller of Cancel tries again.
+func TestABookingThatIsUnderWayIsNotCanceledUnseen(t *testing.T) {
+	booker, carrier, _ := newBooker(t)
+	carrier.duringBook = func() {
+		if _, err := booker.Cancel(t.Context(), key); !errors.Is(err, once.ErrInProgress) {
+			t.Errorf("got %v, want ErrInProgress", err)
+		}
+	}
+
+	if _, err := booker.Book(t.Context(), key, "o-1"); err != nil {
+		t.Fatal(err)
+	}
+
+	if left, err := booker.Cancel(t.Context(), key); err != nil || left {
+		t.Errorf("left %t, %v", left, err)
+	}
+}
+
+// TestCancelSaysThatTheParcelHadLeft cancels after the carrier has reported the shipment.
+func TestCancelSaysThatTheParcelHadLeft(t *testing.T) {
+	booker, carrier, _ := newBooker(t)
+
+	if _, err := booker.Book(t.Context(), key, "o-1"); err != nil {
+		t.Fatal(err)
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	carrier.deliver = func(r sandbox.Report) {
+		if r.Milestone == sandbox.Delivered {
+			stop()
+		}
+	}
+
+	if err := carrier.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	for range 2 {
+		if left, err := booker.Cancel(t.Context(), key); err != nil || !left {
+			t.Errorf("left %t, %v", left, err)
+		}
+	}
+}
+
+// TestATrackingNumberIsNoCancellation: no text of a carrier is mistaken for a cancellation.
+func TestATrackingNumberIsNoCancellation(t *testing.T) {
+	for _, tracking := range []string{"cancelled", "canceled", `{"canceled":true}`, "null", "12", ""} {
+		booker, carrier, _ := newBooker(t)
+		carrier.tracking = tracking
+
+		want := tracking
+		if want == "" {
+			want = "trk-o-1-2-shipping"
+		}
+
+		for range 2 {
+			if got, err := booker.Book(t.Context(), key, "o-1"); err != nil || got != want {
+				t.Errorf("tracking number %q: got %q, %v", want, got, err)
+			}
+		}
+	}
+}
+
+// TestResultsOfEarlierVersionsAreRead: they stored the tracking number, or "cancelled".
+func TestResultsOfEarlierVersionsAreRead(t *testing.T) {
+	for stored, want := range map[string]error{"trk-7": nil, "12": nil, "{}": nil, "cancelled": shipping.ErrCanceled} {
+		booker, carrier, claims := newBooker(t)
+
+		if _, _, err := claims.Do(t.Context(), key, []byte("o-1"), func(context.Context, *once.Claim) ([]byte, error) {
+			return []byte(stored), nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+
+		got, err := booker.Book(t.Context(), key, "o-1")
+		if !errors.Is(err, want) || (want == nil && got != stored) || carrier.books.Load() != 0 {
+			t.Errorf("%s: got %q, %v; the carrier was asked %d times", stored, got, err, carrier.books.Load())
+		}
+
+		if _, err := booker.Cancel(t.Context(), key); err != nil || carrier.cancels.Load() != 1 {
+			t.Errorf("%s: cancel: %v; the carrier was asked %d times", stored, err, carrier.cancels.Load())
 		}
 	}
 }

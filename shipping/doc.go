@@ -7,8 +7,13 @@
 // to PAYMENT_RECEIVED and the execution's own step both call it, and get the same tracking
 // number. shipping/sandbox is a carrier for demos and tests.
 //
+// [Booker.Cancel] closes that claim before it asks the carrier, so that a booking which
+// comes later is not even sent.
+//
 // # Guarantees
 //
-// A carrier that acts once per key books once. A canceled key is never booked afterwards,
-// however late the request arrives; that, too, is the carrier's part of the contract.
+// A carrier that acts once per key books once. After Cancel has returned, no parcel leaves
+// under the key unless Cancel said that it had left before. A request of a worker that was
+// suspended while it booked may still reach the carrier later; refusing it is the carrier's
+// part of the contract.
 package shipping

@@ -57,7 +57,7 @@ func (s *Steps) cancelShipment(ctx context.Context, in orderInput) (any, error) 
 
 	for _, t := range order.Recent() {
 		if t.Event == workflow.Pay {
-			if err := s.cfg.Booker.Cancel(ctx, in.OrderID.EffectKey(t.ID, shipping.Effect)); err != nil {
+			if _, err := s.cfg.Booker.Cancel(ctx, in.OrderID.EffectKey(t.ID, shipping.Effect)); err != nil {
 				return nil, err
 			}
 		}

@@ -16,11 +16,15 @@ import (
 	"ratchet/shipping"
 )
 
+// ErrUnavailable means that the carrier is down (see [Faults.Down]).
+var ErrUnavailable = errors.New("the sandbox carrier is down")
+
 // dynamoDB is what this package needs of the SDK's client.
 type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
@@ -42,6 +46,8 @@ type Config struct {
 	Interval time.Duration
 	// Deliver gives a report to the shop. Default: every report is accepted.
 	Deliver DeliverFunc
+	// Faults are what the carrier does badly. Default: nothing.
+	Faults Faults
 	// Log gets failed deliveries. Default slog.Default().
 	Log *slog.Logger
 }
@@ -69,6 +75,8 @@ func (c *Config) check() error {
 		faults = append(faults, fmt.Errorf("sandbox: Config.Interval %v: must not be negative", c.Interval))
 	}
 
+	faults = append(faults, c.Faults.check()...)
+
 	if c.Interval == 0 {
 		c.Interval = max(minDefaultInterval, c.Delay/intervalsPerDelay)
 	}
@@ -85,7 +93,10 @@ func (c *Config) check() error {
 }
 
 // Carrier books and reports shipments that do not exist. It is safe for concurrent use.
-type Carrier struct{ cfg Config }
+type Carrier struct {
+	cfg    Config
+	opened time.Time
+}
 
 // New returns a Carrier. The error names every field that breaks a rule.
 func New(cfg Config) (*Carrier, error) {
@@ -93,7 +104,7 @@ func New(cfg Config) (*Carrier, error) {
 		return nil, err
 	}
 
-	return &Carrier{cfg}, nil
+	return &Carrier{cfg: cfg, opened: time.Now()}, nil
 }
 
 // Wrap replaces the function that delivers reports. Call it before Run.
@@ -102,7 +113,14 @@ func (c *Carrier) Wrap(wrap func(DeliverFunc) DeliverFunc) { c.cfg.Deliver = wra
 // Statuses of a shipment. The texts are stored.
 const (
 	statusBooked   = "BOOKED"
+	statusLeft     = "LEFT"
 	statusCanceled = "CANCELED"
+)
+
+// The status of a shipment is in this attribute, whose name DynamoDB reserves.
+const (
+	attrStatus     = "status"
+	attrStatusName = "#status"
 )
 
 func shipmentKey(key string) dynamo.Item {
@@ -112,9 +130,13 @@ func shipmentKey(key string) dynamo.Item {
 // Book stores the booking and its first report in one transaction, and returns the
 // tracking number.
 func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error) {
+	if err := c.misbehave(ctx); err != nil {
+		return "", err
+	}
+
 	shipment := shipmentKey(key)
 	shipment["orderId"] = dynamo.S(orderID)
-	shipment["status"] = dynamo.S(statusBooked)
+	shipment[attrStatus] = dynamo.S(statusBooked)
 
 	report := c.reportItem(time.Now(), key, orderID, Shipped)
 
@@ -137,7 +159,7 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 	switch {
 	case !exists:
 		return "", fmt.Errorf("book %s: %w", key, err)
-	case dynamo.Text(old, "status") == statusCanceled:
+	case dynamo.Text(old, attrStatus) == statusCanceled:
 		return "", shipping.ErrCanceled
 	}
 
@@ -156,13 +178,28 @@ func failedBooking(err error) (old dynamo.Item, exists bool) {
 	return first.Item, aws.ToString(first.Code) == "ConditionalCheckFailed"
 }
 
-// Cancel closes the key, so that a later booking returns ErrCanceled. Reports of a
-// shipment that was booked before are still made.
-func (c *Carrier) Cancel(ctx context.Context, key string) error {
-	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).SetValue("status", dynamo.S(statusCanceled))
-	_, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+// Cancel stops the shipment unless its parcel has left, and closes the key, so that a later
+// booking returns ErrCanceled. A canceled shipment makes no report.
+func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error) {
+	if err := c.misbehave(ctx); err != nil {
+		return false, err
+	}
 
-	return err
+	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).
+		If("attribute_not_exists("+attrStatusName+") OR "+attrStatusName+" <> :left").
+		Bind(":left", dynamo.S(statusLeft)).
+		SetValue(attrStatus, dynamo.S(statusCanceled))
+
+	_, err = c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+	if _, left := dynamo.FailedCondition(err); left {
+		return true, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("cancel %s: %w", key, err)
+	}
+
+	return false, nil
 }
 
 func trackingNumber(key string) string { return "trk-" + strings.ReplaceAll(key, "/", "-") }

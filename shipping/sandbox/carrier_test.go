@@ -28,11 +28,18 @@ func newDB(t *testing.T) *dynamodb.Client {
 func newCarrier(t *testing.T, db *dynamodb.Client, deliver sandbox.DeliverFunc) *sandbox.Carrier {
 	t.Helper()
 
+	return newBadCarrier(t, db, deliver, sandbox.Faults{})
+}
+
+func newBadCarrier(t *testing.T, db *dynamodb.Client, deliver sandbox.DeliverFunc, faults sandbox.Faults) *sandbox.Carrier {
+	t.Helper()
+
 	carrier, err := sandbox.New(sandbox.Config{
 		DynamoDB: db,
 		Table:    "carrier",
 		Interval: time.Millisecond,
 		Deliver:  deliver,
+		Faults:   faults,
 		Log:      embeddedtest.Quiet(),
 	})
 	if err != nil {
@@ -66,8 +73,8 @@ func TestCanceledKeyIsNotBooked(t *testing.T) {
 
 	for _, key := range []string{"booked", "unknown"} {
 		for range 2 {
-			if err := carrier.Cancel(t.Context(), key); err != nil {
-				t.Fatal(err)
+			if left, err := carrier.Cancel(t.Context(), key); err != nil || left {
+				t.Fatal(left, err)
 			}
 		}
 
@@ -189,12 +196,14 @@ func TestReportsSurviveARestart(t *testing.T) {
 }
 
 func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
-	_, err := sandbox.New(sandbox.Config{Delay: -1, Interval: -1})
+	_, err := sandbox.New(sandbox.Config{Delay: -1, Interval: -1, Faults: sandbox.Faults{
+		Down: -1, Latency: -1, DuplicatePercent: 101, LostPercent: -1, ReturnedPercent: 101,
+	}})
 	if err == nil {
 		t.Fatal("New accepted the configuration")
 	}
 
-	for _, field := range []string{"DynamoDB", "Table", "Delay", "Interval"} {
+	for _, field := range []string{"DynamoDB", "Table", "Delay", "Interval", "Down", "Latency", "DuplicatePercent", "LostPercent", "ReturnedPercent"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
 		}

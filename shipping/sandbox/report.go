@@ -17,10 +17,13 @@ import (
 // Milestone is what a carrier reports about a shipment.
 type Milestone string
 
-// The carrier reports these two, in this order. The texts are stored.
+// The milestones of a shipment. Every parcel is reported as Shipped, and then as Delivered
+// or Lost. A delivered one may come back (Returned). The texts are stored.
 const (
 	Shipped   Milestone = "shipped"
 	Delivered Milestone = "delivered"
+	Lost      Milestone = "lost"
+	Returned  Milestone = "returned"
 )
 
 // Report is one callback of the carrier. A repeat has the same ID.
@@ -95,8 +98,12 @@ func (c *Carrier) Run(ctx context.Context) error {
 	}
 }
 
-// deliverDue delivers every report that is due now.
+// deliverDue delivers every report that is due now, unless the carrier is down.
 func (c *Carrier) deliverDue(ctx context.Context) error {
+	if c.down() {
+		return nil
+	}
+
 	in := &dynamodb.QueryInput{
 		TableName:              &c.cfg.Table,
 		Limit:                  aws.Int32(queuePage),
@@ -135,7 +142,8 @@ func (c *Carrier) deliverDue(ctx context.Context) error {
 	}
 }
 
-// deliver delivers one report and removes it from the queue once the shop has answered.
+// deliver delivers one report and removes it from the queue once the shop has answered. The
+// report of a canceled shipment is not delivered.
 func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 	key, milestone := dynamo.Text(item, "shipment"), Milestone(dynamo.Text(item, "milestone"))
 	r := Report{
@@ -144,21 +152,85 @@ func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 		Milestone: milestone,
 	}
 
+	if milestone == Shipped {
+		if canceled, err := c.canceled(ctx, key); err != nil || canceled {
+			return c.dequeueAfter(ctx, item, err)
+		}
+	}
+
 	answer, err := c.cfg.Deliver(ctx, r)
+	if err == nil && answer == Accepted && draw("duplicate", key) < c.cfg.Faults.DuplicatePercent {
+		_, err = c.cfg.Deliver(ctx, r)
+	}
+
 	if err != nil || answer == Retry {
 		return err
 	}
 
-	// Queue the next report before this one is removed. After a crash in between this
-	// report is repeated, and the shop knows its ID.
-	if answer == Accepted && milestone == Shipped {
-		_, err := c.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-			TableName: &c.cfg.Table,
-			Item:      c.reportItem(dueTime(item), key, r.OrderID, Delivered),
-		})
-		if err != nil {
-			return fmt.Errorf("queue the next report: %w", err)
+	// Go on before this report is removed. After a crash in between this report is
+	// repeated, and the shop knows its ID.
+	if answer == Accepted {
+		err = c.advance(ctx, item, r, c.next(key, milestone))
+	}
+
+	return c.dequeueAfter(ctx, item, err)
+}
+
+// canceled reports whether the shipment was canceled before its parcel left.
+func (c *Carrier) canceled(ctx context.Context, key string) (bool, error) {
+	out, err := c.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &c.cfg.Table,
+		Key:            shipmentKey(key),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return false, fmt.Errorf("read the shipment: %w", err)
+	}
+
+	return dynamo.Text(out.Item, attrStatus) == statusCanceled, nil
+}
+
+// advance queues the report of the next milestone, if there is one. The parcel leaves with
+// the first report that the shop accepts, unless the shipment is canceled at this moment.
+func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r Report, next Milestone) error {
+	key := dynamo.Text(item, "shipment")
+
+	if r.Milestone == Shipped {
+		update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).
+			If(attrStatusName+" <> :canceled").
+			Alias(attrStatusName, attrStatus).
+			Bind(":canceled", dynamo.S(statusCanceled)).
+			SetValue(attrStatus, dynamo.S(statusLeft))
+
+		_, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input())
+		if _, canceled := dynamo.FailedCondition(err); canceled {
+			return nil
 		}
+
+		if err != nil {
+			return fmt.Errorf("let the parcel leave: %w", err)
+		}
+	}
+
+	if next == "" {
+		return nil
+	}
+
+	_, err := c.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &c.cfg.Table,
+		Item:      c.reportItem(dueTime(item), key, r.OrderID, next),
+	})
+	if err != nil {
+		return fmt.Errorf("queue the next report: %w", err)
+	}
+
+	return nil
+}
+
+// dequeueAfter removes the report from the queue if err is nil.
+func (c *Carrier) dequeueAfter(ctx context.Context, item dynamo.Item, err error) error {
+	if err != nil {
+		return err
 	}
 
 	_, err = c.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{

@@ -1,0 +1,85 @@
+package server_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// TestAReturnedParcelReturnsItsOrder: the carrier reports everything twice, and the last
+// report stands for two transitions.
+func TestAReturnedParcelReturnsItsOrder(t *testing.T) {
+	s := newShop(t, func(c *server.Config) {
+		c.CarrierFaults = server.CarrierFaults{ReturnedPercent: 100, DuplicatePercent: 100}
+	})
+	s.env.Execute(mug)
+	s.until(workflow.Returned)
+	s.untilReported(t)
+
+	var events []workflow.Event
+	for _, row := range s.env.Journal(mug.ID) {
+		events = append(events, row.Event)
+	}
+
+	want := []workflow.Event{workflow.Place, workflow.Pay, workflow.Ship, workflow.Deliver, workflow.RequestReturn, workflow.ReceiveReturn}
+	if !slices.Equal(events, want) {
+		t.Errorf("transitions %v, want %v", events, want)
+	}
+}
+
+// TestALostParcelLeavesItsOrderShipped: no transition says that a parcel was lost, and the
+// carrier does not repeat the report without end.
+func TestALostParcelLeavesItsOrderShipped(t *testing.T) {
+	s := newShop(t, func(c *server.Config) { c.CarrierFaults.LostPercent = 100 })
+	s.env.Execute(mug)
+	s.until(workflow.Shipped)
+	s.untilReported(t)
+
+	order, _, err := s.Orders.Get(t.Context(), mug.ID)
+	if err != nil || order.State != workflow.Shipped {
+		t.Errorf("order %+v, %v", order, err)
+	}
+}
+
+// TestACustomersReturnComesBefore: the customer has announced the parcel that comes back.
+func TestACustomersReturnComesBefore(t *testing.T) {
+	s := newShop(t, func(c *server.Config) {
+		c.CarrierFaults.ReturnedPercent = 100
+		c.CarrierDelay = 200 * time.Millisecond
+	})
+	s.env.Execute(mug)
+	s.until(workflow.Delivered)
+
+	r, err := s.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: workflow.RequestReturn, RequestID: "customer"})
+	if err != nil || !r.Verdict.Done() && r.Verdict != transitions.WrongState { // the carrier may have been quicker
+		t.Fatalf("%s, %v", r.Verdict, err)
+	}
+	s.until(workflow.Returned)
+}
+
+// untilReported waits until the carrier has no open report.
+func (s *shop) untilReported(t *testing.T) {
+	t.Helper()
+
+	s.env.With(t).Wait("the carrier to have no open report", func() (bool, string, error) {
+		out, err := s.DynamoDB.Query(t.Context(), &dynamodb.QueryInput{
+			TableName:                 &s.Tables.SandboxShipments,
+			KeyConditionExpression:    aws.String("pk = :queue"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":queue": &types.AttributeValueMemberS{Value: "queue"}},
+		})
+		if err != nil {
+			return false, "", err
+		}
+
+		return out.Count == 0, fmt.Sprintf("%d open reports", out.Count), nil
+	})
+}
