@@ -78,6 +78,10 @@ long: ## run the long versions of the tests (sizes: KILLS CRASHES OPS CLIENTS CH
 	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -args -rapid.checks=$(CHECKS); done
 	$(MAKE) --no-print-directory fuzz FUZZTIME=$(LONG_FUZZTIME)
 
+.PHONY: mutants
+mutants: ## plant faults in PKG and list those that its tests do not notice: make mutants PKG=./ledger
+	go run ./tests/mutants $(PKG)
+
 .PHONY: coverage
 coverage: ## measure the statement coverage of each package and write it into docs/internals/testing.md
 	go run ./internal/coverage -update docs/internals/testing.md ./...
