@@ -6,7 +6,7 @@ import "errors"
 // ErrFull means that the counter has reached its limit.
 var ErrFull = errors.New("full")
 
-// condition guards the write. Its second part has no test.
+// condition guards the write. The bound of its second part has no test.
 const condition = "attribute_not_exists(id) AND version < :version"
 
 // Counter counts up to Limit.
