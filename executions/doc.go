@@ -23,6 +23,6 @@
 // # Caveats
 //
 // A survey reads every order (of a state, if the filter names one) and describes the
-// execution of each order that is not settled: one DescribeExecution, whose quota is 15 a
-// second in most Regions.
+// execution of each order that is not settled: one DescribeExecution, whose quota is 10 or
+// 15 a second, by Region.
 package executions

@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(
 		initCommand(s), devCommand(s), serveCommand(s), workerCommand(s), demoCommand(s), replayCommand(s),
 		ordersCommand(s), executionsCommand(s), verifyCommand(s),
-		workflowCommand(s), checkCommand(s),
+		workflowCommand(s), checkCommand(s), planCommand(s),
 		claimsCommand(s), locksCommand(s), actionsCommand(s),
 		inventoryCommand(s),
 		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s),

@@ -48,6 +48,7 @@ var levels = map[string]int{
 	"transitions":      2,
 	"workflow/check":   2,
 	"workflow/diagram": 2,
+	"workflow/plan":    2,
 
 	"notify":           3,
 	"once/events":      3,

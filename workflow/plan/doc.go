@@ -1,0 +1,21 @@
+// Package plan computes what a Step Functions state machine allows and costs: how many
+// executions a second an account can run and which quota binds first, and what one
+// execution uses in state transitions, history events, API calls and dollars.
+//
+//	m, err := plan.Parse(asl)
+//	report, err := plan.New(m, plan.Load{Quotas: plan.USEast1()})
+//
+// # Model
+//
+// An execution takes the way without failures: from StartAt along Next, in a Choice along
+// Default or, without one, the first rule. A wait for a task token takes the time that the
+// load names. If that is longer than the state's TimeoutSeconds, the execution goes round the
+// shortest way back to the state, as often as the time-out runs out. Every other state takes
+// no time but that of the load's tasks, which decides the heartbeats.
+//
+// # Caveats
+//
+// Retries, empty polls, other state machines of the account and bursts are left out. A
+// quota is a rate per second that the account has for itself; the share of it that others
+// use must be taken off.
+package plan

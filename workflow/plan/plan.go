@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Load says what an execution meets.
+type Load struct {
+	// Quotas are the account's. Default: those of us-east-1.
+	Quotas Quotas
+	// Waits is how long each wait for a task token lasts, by state. A state that is not in
+	// it is answered at once.
+	Waits map[string]time.Duration
+	// Task is how long a worker takes for one task. Default 100 ms.
+	Task time.Duration
+	// WriteUnits and ReadUnits are what one order uses in DynamoDB, TableUnits the write
+	// units of them in its busiest table, and ItemUnits those in an item that orders share,
+	// such as the stock of a popular SKU.
+	WriteUnits, ReadUnits, TableUnits, ItemUnits float64
+}
+
+// Prices in us-east-1, in dollars. Sources: https://aws.amazon.com/step-functions/pricing/
+// and https://aws.amazon.com/dynamodb/pricing/on-demand/ (November 2024).
+const (
+	perTransition = 0.025 / 1000
+	perWriteUnit  = 0.625 / 1e6
+	perReadUnit   = 0.125 / 1e6
+)
+
+// Report is the plan for one state machine under one load.
+type Report struct {
+	// Way are the states of an execution without failures.
+	Way []string `json:"way"`
+	// Transitions are billed, HistoryEvents count towards the limit of 25,000 of an
+	// execution. Both are those of one execution.
+	Transitions   int64 `json:"transitions"`
+	HistoryEvents int64 `json:"historyEvents"`
+	// Calls are the requests of one execution by API.
+	Calls map[string]float64 `json:"calls"`
+	// Seconds is how long one execution is open.
+	Seconds float64 `json:"seconds"`
+	// DollarsStepFunctions and DollarsDynamoDB are what one order costs.
+	DollarsStepFunctions float64 `json:"dollarsStepFunctions"`
+	DollarsDynamoDB      float64 `json:"dollarsDynamoDB"`
+	// Limits are sorted: the first binds first.
+	Limits []Limit `json:"limits"`
+}
+
+// Limit is how many orders a second one quota allows.
+type Limit struct {
+	Quota string `json:"quota"`
+	// Allowed is the quota, Used what one order uses of it.
+	Allowed         float64 `json:"allowed"`
+	Used            float64 `json:"used"`
+	OrdersPerSecond float64 `json:"ordersPerSecond"`
+}
+
+// HistoryLimit is the most history events of an execution.
+const HistoryLimit = 25_000
+
+// New computes the plan. The error names a wait that is no state which waits, or a way that
+// the machine does not have.
+func New(m *Machine, load Load) (Report, error) {
+	load.Quotas = defaultQuotas(load.Quotas)
+	load.Task = cmp.Or(load.Task, 100*time.Millisecond)
+
+	way, err := m.way()
+	if err != nil {
+		return Report{}, err
+	}
+
+	for name, d := range load.Waits {
+		if !slices.Contains(way, name) || !m.states[name].waits() || d < 0 {
+			return Report{}, fmt.Errorf("wait %s=%v: must be a state of the way that waits for a task token, and a time of at least 0", name, d)
+		}
+	}
+
+	r := Report{Way: way, Calls: map[string]float64{StartExecution: 1}, HistoryEvents: 2} // started, succeeded
+	for _, name := range way {
+		m.visit(&r, name, load)
+	}
+
+	r.DollarsStepFunctions = float64(r.Transitions) * perTransition
+	r.DollarsDynamoDB = load.WriteUnits*perWriteUnit + load.ReadUnits*perReadUnit
+	r.limit(load)
+
+	return r, nil
+}
+
+func defaultQuotas(q Quotas) Quotas {
+	if q == nil {
+		return USEast1()
+	}
+
+	return q
+}
+
+// visit adds what one state of the way uses, with the rounds after its time-outs.
+func (m *Machine) visit(r *Report, name string, load Load) {
+	s := m.states[name]
+	r.pass(s, load, 1)
+
+	wait := load.Waits[name].Seconds()
+	r.Seconds += wait
+
+	if s.TimeoutSeconds == 0 || wait < float64(s.TimeoutSeconds) {
+		return
+	}
+
+	back := m.wayBack(name)
+	if back == nil {
+		return
+	}
+
+	rounds := int64(wait) / s.TimeoutSeconds
+	for _, other := range back {
+		r.pass(m.states[other], load, rounds)
+	}
+
+	r.pass(s, load, rounds)
+	r.Calls[SendTaskSuccess] -= float64(rounds) // a time-out is no answer
+}
+
+// pass adds what n visits of a state use.
+func (r *Report) pass(s state, load Load, n int64) {
+	visits := float64(n)
+	r.Transitions += n
+	r.HistoryEvents += 2 * n // entered, exited
+
+	switch {
+	case s.isActivity():
+		r.HistoryEvents += 3 * n // scheduled, started, succeeded
+		r.Calls[GetActivityTask] += visits
+		r.Calls[SendTaskSuccess] += visits
+		r.Seconds += visits * load.Task.Seconds()
+
+		if s.HeartbeatSeconds > 0 {
+			r.Calls[SendTaskHeartbeat] += visits * math.Floor(3*load.Task.Seconds()/float64(s.HeartbeatSeconds))
+		}
+	case s.waits():
+		r.HistoryEvents += 4 * n // scheduled, started, submitted, succeeded
+		r.Calls[SendTaskSuccess] += visits
+	case s.Type == "Task":
+		r.HistoryEvents += 3 * n
+	}
+}
+
+// limit fills in what each quota allows.
+func (r *Report) limit(load Load) {
+	used := map[string]float64{
+		StateTransition: float64(r.Transitions),
+		OpenExecutions:  r.Seconds,
+		TableWrites:     load.TableUnits,
+		ItemWrites:      load.ItemUnits,
+	}
+	for name, n := range r.Calls {
+		used[name] = n
+	}
+
+	for name, n := range used {
+		if allowed := load.Quotas[name]; n > 0 && allowed > 0 {
+			r.Limits = append(r.Limits, Limit{Quota: name, Allowed: allowed, Used: n, OrdersPerSecond: allowed / n})
+		}
+	}
+
+	slices.SortFunc(r.Limits, func(a, b Limit) int {
+		return cmp.Or(cmp.Compare(a.OrdersPerSecond, b.OrdersPerSecond), cmp.Compare(a.Quota, b.Quota))
+	})
+}
