@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -114,6 +115,7 @@ func TestWebhookIsSignedAndKeepsItsID(t *testing.T) {
 			t.Errorf("headers %v, body %s, error %v", r.Header, m.Body, err)
 		}
 		ids = append(ids, m.ID)
+		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(answer)
 	}))
 	defer receiver.Close()
@@ -137,6 +139,11 @@ func TestWebhookIsSignedAndKeepsItsID(t *testing.T) {
 		answer = status
 		if err := sink.Send(t.Context(), notice); err == nil || streams.IsPermanent(err) != permanent {
 			t.Errorf("%d: %v", status, err)
+		}
+
+		var after interface{ RetryAfter() time.Duration }
+		if err := sink.Send(t.Context(), notice); !errors.As(err, &after) || after.RetryAfter() != 7*time.Second {
+			t.Errorf("%d: the error does not ask for the pause that the endpoint wants: %v", status, err)
 		}
 	}
 }

@@ -46,7 +46,8 @@ func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
 	return &Webhook{cfg}, nil
 }
 
-// Send delivers the notification. If the endpoint is gone (410), the error is permanent
+// Send delivers the notification. If the endpoint asks for a pause with Retry-After, so does
+// the error (streams.RetryAfter). If the endpoint is gone (410), the error is permanent
 // (streams.Permanent).
 func (w *Webhook) Send(ctx context.Context, n Notification) error {
 	body, err := json.Marshal(map[string]any{"type": "order." + string(n.State), "timestamp": n.At, "data": n})
@@ -55,6 +56,12 @@ func (w *Webhook) Send(ctx context.Context, n Notification) error {
 	}
 
 	err = w.cfg.Client.Deliver(ctx, w.cfg.URL, webhookID(n), body, http.Header{"Idempotency-Key": {n.Key}})
+
+	var status *webhooks.StatusError
+	if errors.As(err, &status) {
+		err = streams.RetryAfter(err, status.RetryAfter)
+	}
+
 	switch {
 	case errors.Is(err, webhooks.ErrGone):
 		return streams.Permanent(fmt.Errorf("notify about order %s: %w", n.OrderID, err))

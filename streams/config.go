@@ -104,8 +104,13 @@ type Config struct {
 	// looked up at the end of their parents; this listing finds what that lookup
 	// missed. Default: 60 s.
 	DiscoverEvery time.Duration
-	// Retry applies to failed handler calls.
+	// Retry applies to failed handler calls, unless a handler has its own.
 	Retry Retry
+	// ParkAfter is how long a record that fails stays in the memory of its shard's
+	// worker, where it holds the checkpoint back. After that it waits in the retry
+	// queue, which is part of the dead-letter table: its attempts survive restarts, the
+	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
+	ParkAfter time.Duration
 	// HandlerTimeout is how long one handler call may take. Default: 30 s.
 	HandlerTimeout time.Duration
 	// DrainTimeout is how long a stop waits for running calls before it cancels
@@ -173,6 +178,8 @@ func (c Config) check() error {
 		{"DiscoverEvery", c.DiscoverEvery},
 		{"Retry.Base", c.Retry.Base},
 		{"Retry.Max", c.Retry.Max},
+		{"Retry.For", c.Retry.For},
+		{"ParkAfter", c.ParkAfter},
 		{"HandlerTimeout", c.HandlerTimeout},
 		{"DrainTimeout", c.DrainTimeout},
 	} {
@@ -198,8 +205,18 @@ func checkHandlers(owner string, handlers []Handler) []error {
 			faults = append(faults, fmt.Errorf("streams: handler %d needs a Name and a Handle", i))
 		}
 
-		if h.Timeout < 0 {
-			faults = append(faults, fmt.Errorf("streams: handler %d: Timeout is %v, want more than 0", i, h.Timeout))
+		for _, field := range []struct {
+			name  string
+			value time.Duration
+		}{
+			{"Timeout", h.Timeout},
+			{"Retry.Base", h.Retry.Base},
+			{"Retry.Max", h.Retry.Max},
+			{"Retry.For", h.Retry.For},
+		} {
+			if field.value < 0 {
+				faults = append(faults, fmt.Errorf("streams: handler %d: %s is %v, want more than 0", i, field.name, field.value))
+			}
 		}
 
 		if h.Name != "" && seen[h.Name] {
@@ -209,6 +226,17 @@ func checkHandlers(owner string, handlers []Handler) []error {
 	}
 
 	return faults
+}
+
+// tableName returns the name of the stream's table.
+func (c Config) tableName() string {
+	if c.TableName != "" {
+		return c.TableName
+	}
+
+	table, _ := splitStreamARN(c.StreamARN)
+
+	return table
 }
 
 // withDefaults returns a copy in which every field has a value.
@@ -226,12 +254,11 @@ func (c Config) withDefaults() Config {
 	c.LeaseDuration = cmp.Or(c.LeaseDuration, 10*time.Second)
 	c.CheckpointEvery = cmp.Or(c.CheckpointEvery, time.Second)
 	c.DiscoverEvery = cmp.Or(c.DiscoverEvery, time.Minute)
-	c.Retry.Attempts = cmp.Or(c.Retry.Attempts, 5)
-	c.Retry.Base = cmp.Or(c.Retry.Base, 100*time.Millisecond)
-	c.Retry.Max = cmp.Or(c.Retry.Max, 30*time.Second)
+	c.Retry = c.Retry.or(defaultRetry)
+	c.ParkAfter = cmp.Or(c.ParkAfter, 5*time.Second)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
-	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry.Attempts, c.HandlerTimeout)
+	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry, c.HandlerTimeout)
 
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -240,10 +267,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func handlersWithDefaults(handlers []Handler, attempts int, timeout time.Duration) []Handler {
+func handlersWithDefaults(handlers []Handler, retry Retry, timeout time.Duration) []Handler {
 	out := make([]Handler, len(handlers))
 	for i, h := range handlers {
-		h.Attempts = cmp.Or(h.Attempts, attempts)
+		h.Retry.Attempts = cmp.Or(h.Attempts, h.Retry.Attempts)
+		h.Retry = h.Retry.or(retry)
+		h.Attempts = h.Retry.Attempts
 		h.Timeout = cmp.Or(h.Timeout, timeout)
 		out[i] = h
 	}

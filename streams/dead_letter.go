@@ -18,7 +18,8 @@ const (
 	deadLetterEventName    = "eventName"
 	deadLetterRecord       = "record" // the whole record as JSON, if it is small enough
 	deadLetterParts        = "parts"  // otherwise the number of its parts
-	deadLetterPart         = "part"   // in the row of a part: gzipped JSON
+	deadLetterPartsToken   = "partsToken"
+	deadLetterPart         = "part" // in the row of a part: gzipped JSON
 	deadLetterError        = "error"
 	deadLetterPermanent    = "permanent"
 	deadLetterAttempts     = "attempts"
@@ -54,24 +55,36 @@ type DeadLetter struct {
 // deadLetterIDOf derives the id from the stream, the shard and the sequence number,
 // so that a record that is stored twice is stored under one id.
 func deadLetterIDOf(r Record) string {
-	// arn:aws:dynamodb:<region>:<account>:table/<table>/stream/<label>
-	name := r.StreamARN
-	if i := strings.Index(name, ":table/"); i >= 0 {
-		name = name[i+len(":table/"):]
+	table, label := splitStreamARN(r.StreamARN)
+	return table + "/" + label + "/" + r.ShardID + "/" + paddedSequence(r.SequenceNumber)
+}
+
+// splitStreamARN returns the table's name and the label of a stream's ARN, which is
+// arn:aws:dynamodb:<region>:<account>:table/<table>/stream/<label>.
+func splitStreamARN(arn string) (table, label string) {
+	if i := strings.Index(arn, ":table/"); i >= 0 {
+		arn = arn[i+len(":table/"):]
 	}
-	table, label, _ := strings.Cut(name, "/stream/")
+	table, label, _ = strings.Cut(arn, "/stream/")
 
-	// Sequence numbers have up to 40 digits. With leading zeros they sort as text.
-	sequence := strings.TrimLeft(r.SequenceNumber, "0")
-	sequence = strings.Repeat("0", max(0, 40-len(sequence))) + sequence
-
-	return table + "/" + label + "/" + r.ShardID + "/" + sequence
+	return table, label
 }
 
 func deadLetterKey(handler, id string) dynamo.Item {
-	return dynamo.Item{
-		deadLetterSource: dynamo.S(deadLetterSourceOf(handler)),
-		deadLetterID:     dynamo.S(id),
+	return deadLetterRowKey(deadLetterSourceOf(handler), id)
+}
+
+// deadLetterRowKey is the key of any row of the dead-letter table.
+func deadLetterRowKey(source, id string) dynamo.Item {
+	return dynamo.Item{deadLetterSource: dynamo.S(source), deadLetterID: dynamo.S(id)}
+}
+
+// partsOf returns the reference to the parts of a dead letter's record.
+func partsOf(row dynamo.Item) partsRef {
+	return partsRef{
+		id:    dynamo.Text(row, deadLetterID),
+		token: dynamo.Text(row, deadLetterPartsToken),
+		count: int(dynamo.Number(row, deadLetterParts)),
 	}
 }
 

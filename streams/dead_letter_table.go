@@ -1,16 +1,13 @@
 package streams
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
@@ -33,6 +30,8 @@ type deadLetterTable struct {
 	table string
 }
 
+func (t *deadLetterTable) parts() recordParts { return recordParts{api: t.api, table: t.table} }
+
 // store stores the record as a dead letter of r.Handler. Storing it twice stores it
 // once. The parts of a large record are written first and the dead letter last, so
 // a dead letter that is listed is complete.
@@ -52,81 +51,44 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	row[deadLetterAttempts] = dynamo.N(int64(r.Attempt))
 	row[deadLetterFailedAt] = dynamo.Millis(time.Now())
 
+	var parts partsRef
+
 	if len(body) <= maxInlineRecord {
 		row[deadLetterRecord] = dynamo.S(string(body))
 	} else {
-		parts, err := t.storeParts(ctx, r.Handler, id, body)
-		if err != nil {
+		if parts, err = t.parts().store(ctx, deadLetterSourceOf(r.Handler), id, body); err != nil {
 			return err
 		}
-		row[deadLetterParts] = dynamo.N(int64(parts))
+		row[deadLetterParts] = dynamo.N(int64(parts.count))
+		row[deadLetterPartsToken] = dynamo.S(parts.token)
 	}
 
 	_, err = t.api.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:                &t.table,
-		Item:                     row,
-		ConditionExpression:      aws.String("attribute_not_exists(#id)"),
-		ExpressionAttributeNames: map[string]string{"#id": deadLetterID},
+		TableName:                           &t.table,
+		Item:                                row,
+		ConditionExpression:                 aws.String("attribute_not_exists(#id)"),
+		ExpressionAttributeNames:            map[string]string{"#id": deadLetterID},
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
+
 	// It exists if an earlier try was stored although its answer was lost, or if another
-	// worker handled the record again. The first one stays, with its redrives.
-	if _, exists := dynamo.FailedCondition(err); exists || err == nil {
+	// worker handled the record again. The first one stays, with its redrives and parts.
+	if old, exists := dynamo.FailedCondition(err); exists {
+		if old != nil && dynamo.Text(old, deadLetterPartsToken) != parts.token {
+			return t.parts().delete(ctx, deadLetterSourceOf(r.Handler), parts)
+		}
+
 		return nil
 	}
 
-	return fmt.Errorf("streams: store dead letter %s of %s: %w", id, r.Handler, err)
-}
-
-// storeParts stores the body in rows of its own and returns their number.
-func (t *deadLetterTable) storeParts(ctx context.Context, handler, id string, body []byte) (int, error) {
-	var packed bytes.Buffer
-
-	w := gzip.NewWriter(&packed)
-	if _, err := w.Write(body); err != nil {
-		return 0, err
-	}
-
-	if err := w.Close(); err != nil {
-		return 0, err
-	}
-
-	parts := 0
-	for packed.Len() > 0 {
-		parts++
-		row := deadLetterKey(handler, partID(id, parts))
-		row[deadLetterPart] = dynamo.B(bytes.Clone(packed.Next(maxPart)))
-
-		if _, err := t.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &t.table, Item: row}); err != nil {
-			return 0, fmt.Errorf("streams: store part %d of dead letter %s: %w", parts, id, err)
-		}
-	}
-
-	return parts, nil
-}
-
-// partID returns the id of the n-th part, counted from 1. It sorts directly after
-// the id of the dead letter.
-func partID(id string, n int) string { return id + "#" + strconv.Itoa(n) }
-
-func (t *deadLetterTable) readParts(ctx context.Context, handler, id string, parts int) ([]byte, error) {
-	var packed bytes.Buffer
-	for n := 1; n <= parts; n++ {
-		row, err := t.get(ctx, handler, partID(id, n))
-		if err != nil {
-			return nil, err
-		}
-		packed.Write(dynamo.Bytes(row, deadLetterPart))
-	}
-
-	r, err := gzip.NewReader(&packed)
 	if err != nil {
-		return nil, fmt.Errorf("streams: unpack dead letter %s: %w", id, err)
+		return fmt.Errorf("streams: store dead letter %s of %s: %w", id, r.Handler, err)
 	}
 
-	return io.ReadAll(r)
+	return nil
 }
 
-// get returns the row of a dead letter or of a part, or ErrDeadLetterNotFound.
+// get returns the row of a dead letter, or ErrDeadLetterNotFound.
 func (t *deadLetterTable) get(ctx context.Context, handler, id string) (dynamo.Item, error) {
 	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &t.table,
@@ -144,19 +106,13 @@ func (t *deadLetterTable) get(ctx context.Context, handler, id string) (dynamo.I
 	return out.Item, nil
 }
 
-// delete deletes a dead letter that has the given number of parts. The dead letter
-// goes first: without it, parts that a crash leaves behind are never listed.
-func (t *deadLetterTable) delete(ctx context.Context, handler, id string, parts int) error {
-	keys := []dynamo.Item{deadLetterKey(handler, id)}
-	for n := 1; n <= parts; n++ {
-		keys = append(keys, deadLetterKey(handler, partID(id, n)))
+// delete deletes a dead letter with its parts. The dead letter goes first: without it,
+// parts that a crash leaves behind are never listed.
+func (t *deadLetterTable) delete(ctx context.Context, handler, id string, parts partsRef) error {
+	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.table, Key: deadLetterKey(handler, id)})
+	if err != nil {
+		return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
 	}
 
-	for _, key := range keys {
-		if _, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.table, Key: key}); err != nil {
-			return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
-		}
-	}
-
-	return nil
+	return t.parts().delete(ctx, deadLetterSourceOf(handler), parts)
 }

@@ -78,7 +78,7 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 		return letter, err
 	}
 
-	body, err := d.rows().readParts(ctx, handler, id, int(dynamo.Number(row, deadLetterParts)))
+	body, err := d.rows().parts().read(ctx, deadLetterSourceOf(handler), partsOf(row))
 	if err != nil {
 		return letter, err
 	}
@@ -101,7 +101,7 @@ func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 		return err
 	}
 
-	return d.rows().delete(ctx, handler, id, int(dynamo.Number(row, deadLetterParts)))
+	return d.rows().delete(ctx, handler, id, partsOf(row))
 }
 
 // Redrive calls h once with the record of the dead letter. If h returns nil, Redrive

@@ -254,3 +254,89 @@ func TestStoredErrorTextsAreShortAndValid(t *testing.T) {
 		})
 	}
 }
+
+func TestPartsThatADeadLetterRefersToAreNotOverwritten(t *testing.T) {
+	w := newTestEnv(t, 1)
+	table := &deadLetterTable{api: w.db, table: deadTable}
+	noise := make([]byte, 390<<10)
+	_, _ = rand.Read(noise)
+	r := Record{
+		StreamARN: w.arn, ShardID: "s", SequenceNumber: "7", Handler: "h", Attempt: 3,
+		Keys: dynamo.Item{"id": dynamo.S("o-1")}, New: dynamo.Item{"noise": dynamo.B(noise)},
+	}
+
+	if err := table.store(t.Context(), r, errors.New("no")); err != nil {
+		t.Fatal(err)
+	}
+
+	// A worker that handles the record again stores it again and dies before it has
+	// found out that it is stored.
+	transport, throughTransport := w.intercept()
+	cfg := w.config(nil, throughTransport)
+	transport.Inject(embeddedtest.LoseRequest("PutItem").If(func(c *embeddedtest.Call) bool { return contains(c, "partsToken") }))
+
+	r.Attempt = 9
+	if err := (&deadLetterTable{api: cfg.DynamoDB, table: deadTable}).store(t.Context(), r, errors.New("no")); err == nil {
+		t.Fatal("the second store did not fail")
+	}
+
+	letter, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.Get(t.Context(), "h", w.deadLetters("h")[0].ID)
+	if err != nil || letter.Record.Attempt != 3 {
+		t.Errorf("the dead letter changed: %+v, %v", letter, err)
+	}
+
+	rows := w.scanDeadLetters()
+	if err := table.store(t.Context(), r, errors.New("no")); err != nil || w.scanDeadLetters() != rows {
+		t.Errorf("%d rows after another store, want %d: %v", w.scanDeadLetters(), rows, err)
+	}
+}
+
+func TestDeadLettersOfEarlierVersionsAreReadWithTheirParts(t *testing.T) {
+	w := newTestEnv(t, 1)
+	table := &deadLetterTable{api: w.db, table: deadTable}
+	noise := make([]byte, 390<<10)
+	_, _ = rand.Read(noise)
+	r := Record{
+		StreamARN: w.arn, ShardID: "s", SequenceNumber: "7", Handler: "h",
+		Keys: dynamo.Item{"id": dynamo.S("o-1")}, New: dynamo.Item{"noise": dynamo.B(noise)},
+	}
+
+	if err := table.store(t.Context(), r, errors.New("no")); err != nil {
+		t.Fatal(err)
+	}
+
+	// Earlier versions named the parts without a token.
+	out, err := w.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(deadTable)})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, row := range out.Items {
+		key := dynamo.Item{deadLetterSource: row[deadLetterSource], deadLetterID: row[deadLetterID]}
+		if _, err := w.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String(deadTable), Key: key}); err != nil {
+			t.Fatal(err)
+		}
+
+		if id, n, found := strings.Cut(dynamo.Text(row, deadLetterID), "#"); found {
+			row[deadLetterID] = dynamo.S(id + "#" + n[strings.Index(n, "-")+1:])
+		} else {
+			delete(row, deadLetterPartsToken)
+		}
+
+		if _, err := w.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(deadTable), Item: row}); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	id := w.deadLetters("h")[0].ID
+	dead := DeadLetters{DynamoDB: w.db, Table: deadTable}
+
+	letter, err := dead.Get(t.Context(), "h", id)
+	if err != nil || letter.Record.SequenceNumber != "7" {
+		t.Errorf("letter %+v, %v", letter, err)
+	}
+
+	if err := dead.Delete(t.Context(), "h", id); err != nil || w.scanDeadLetters() != 0 {
+		t.Errorf("%d rows left, %v", w.scanDeadLetters(), err)
+	}
+}

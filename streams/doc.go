@@ -12,8 +12,8 @@
 // begins a shard only when its parent has been handled to the end. It pages through
 // each shard and puts the records into lanes, one for each item and handler: a lane
 // runs its records one after the other, and lanes run in parallel. A record is
-// finished when every handler that accepts it has returned nil, or has given up on it
-// and the record is stored as a dead letter. The checkpoint of a shard is the last
+// finished when, for every handler that accepts it, the handler has returned nil, or
+// the record is stored in the retry queue or as a dead letter. The checkpoint of a shard is the last
 // record up to which all are finished.
 //
 // # Use
@@ -38,10 +38,24 @@
 //
 //	return p.Run(ctx) // until ctx ends; then it drains and releases its leases
 //
-// A handler that fails is called again with backoff ([Retry]). [Permanent] skips the
-// retries; [NotYet] repeats the call without counting it. [DeadLetters] lists the
-// records that a handler gave up on and redrives them. [Lambda] runs the same handlers
-// behind a Lambda event source mapping.
+// A handler that fails is called again with backoff, for three days unless [Retry] says
+// otherwise. [Permanent] skips the retries; [NotYet] repeats the call without counting
+// it; [RetryAfter] asks for a pause. [DeadLetters] lists the records that a handler gave
+// up on and redrives them. [Lambda] runs the same handlers behind a Lambda event source
+// mapping.
+//
+// # Outages
+//
+// A record that fails for longer than Config.ParkAfter moves to the retry queue, which
+// is part of the dead-letter table, and so do the later records of its item. There it
+// keeps its attempts across restarts, the checkpoint passes it, and it takes up no place
+// in memory. One worker at a time, by a lease for each handler, delivers the records of
+// the queue. When an item's last record has been handled, the item is delivered from its
+// shard again.
+//
+// A handler that fails for several items in a row, without a success in between, is
+// probed with one call at a time until it succeeds; its other records go to the retry
+// queue without a call, and all of them are tried when the handler has recovered.
 //
 // # Guarantees
 //
@@ -52,7 +66,7 @@
 //     pages, shards and workers. While a record is retried, the item's later records
 //     wait and all other items continue. ([Handler.Unordered] gives this up.)
 //   - No checkpoint passes a record that is not finished, so every record before a
-//     checkpoint has been handled or is stored as a dead letter.
+//     checkpoint has been handled, waits in the retry queue or is a dead letter.
 //   - A worker that was paused writes nothing after another worker has taken its
 //     lease: lease writes are conditional on owner, epoch and counter. The contexts of
 //     its handlers end before the lease can be taken.
@@ -95,8 +109,26 @@
 //	gaps, gapFrom, gapAt    how often records were trimmed unread; after which record and
 //	                        when the last time
 //
+// Under "retries/<table>" there is a lease for each handler, whose holder delivers the
+// records of the handler's retry queue.
+//
 // The row "#stream" of each stream says how reading it began and counts its listings.
 // The row "#current" under "table/<name>" holds the ARN of the stream that is being
 // read, so that a stream that was disabled and enabled again is read to its end before
 // the stream that replaced it.
+//
+// # The retry queue
+//
+// It consists of rows of the dead-letter table under source "retries/<table>/<handler>".
+// An item that waits has one row, whose id is "item/" and a hash of its key:
+//
+//	keys                    the item's key
+//	records                 its records, oldest first: sequence number and parts
+//	last                    sequence number of the newest one, with leading zeros
+//	attempts, since, error  failed calls for the oldest record, the first one's time (ms)
+//	                        and the newest one's error
+//	nextTry                 when the oldest record is due (ms)
+//
+// The records themselves are in rows "record/<hash>/<sequence>#<token>-<n>". A row holds
+// up to 1,000 records; the next ones wait in their shard and hold its checkpoint back.
 package streams

@@ -55,6 +55,10 @@ func bothImages() *ddbtypes.StreamSpecification {
 	return &ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: ddbtypes.StreamViewTypeNewAndOldImages}
 }
 
+func noStream() *ddbtypes.StreamSpecification {
+	return &ddbtypes.StreamSpecification{StreamEnabled: aws.Bool(false)}
+}
+
 // latestStream returns the ARN of the table's latest stream.
 func (w *testEnv) latestStream() string {
 	w.Helper()
@@ -126,6 +130,18 @@ func (w *testEnv) deadLetters(handler string) []DeadLetter {
 	}
 
 	return letters
+}
+
+// scanDeadLetters returns the number of rows in the dead-letter table.
+func (w *testEnv) scanDeadLetters() int {
+	w.Helper()
+
+	out, err := w.db.Scan(w.Context(), &dynamodb.ScanInput{TableName: aws.String(deadTable)})
+	if err != nil {
+		w.Fatal(err)
+	}
+
+	return int(out.Count)
 }
 
 // config returns a poller's configuration with short times; handle is its only

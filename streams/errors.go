@@ -2,6 +2,7 @@ package streams
 
 import (
 	"errors"
+	"time"
 
 	"ratchet/internal/worker"
 )
@@ -35,6 +36,9 @@ var (
 	ErrRedriving = errors.New("streams: dead letter is being redriven")
 )
 
+// errPartMissing reports that a stored record is incomplete.
+var errPartMissing = errors.New("not stored")
+
 // Permanent marks an error that no retry can change. The record becomes a dead
 // letter at once. Permanent(nil) is nil.
 func Permanent(err error) error { return worker.Permanent(err) }
@@ -44,8 +48,9 @@ func IsPermanent(err error) bool { return worker.IsPermanent(err) }
 
 // NotYet marks an error that is not a failure and will pass without help: another
 // worker holds the claim for this piece of work, for example. The call does not
-// count as an attempt. It is repeated, with pauses of up to one second, until it
-// ends in another way; the item's later records wait. NotYet(nil) is nil.
+// count as an attempt. It is repeated until it ends in another way, with pauses of up
+// to one second, or one minute once the record waits in the retry queue. The item's
+// later records wait. NotYet(nil) is nil.
 func NotYet(err error) error {
 	if err == nil {
 		return nil
@@ -63,6 +68,39 @@ type notYetError struct{ err error }
 
 func (e *notYetError) Error() string { return e.err.Error() }
 func (e *notYetError) Unwrap() error { return e.err }
+
+// RetryAfter marks an error whose source asked for a pause, as HTTP's Retry-After
+// does. The next call comes no sooner than after wait, and as late as the backoff
+// says. Any error with a method RetryAfter() time.Duration does the same.
+// RetryAfter(nil, wait) is nil.
+func RetryAfter(err error, wait time.Duration) error {
+	if err == nil {
+		return nil
+	}
+
+	return &retryAfterError{err, wait}
+}
+
+// retryAfterOf returns the pause that err asks for, 0 if it asks for none.
+func retryAfterOf(err error) time.Duration {
+	var after interface{ RetryAfter() time.Duration }
+	if !errors.As(err, &after) {
+		return 0
+	}
+
+	return after.RetryAfter()
+}
+
+type retryAfterError struct {
+	err  error
+	wait time.Duration
+}
+
+func (e *retryAfterError) Error() string { return e.err.Error() }
+func (e *retryAfterError) Unwrap() error { return e.err }
+
+// RetryAfter returns the pause that was asked for.
+func (e *retryAfterError) RetryAfter() time.Duration { return e.wait }
 
 // PanicError is the error of a handler or filter that panicked or called
 // runtime.Goexit.

@@ -9,6 +9,8 @@ type Events struct {
 	Page func(Page)
 	// Handled is called after every call of a handler.
 	Handled func(Handled)
+	// Retrying is called after every failed call that will be repeated.
+	Retrying func(Retrying)
 	// DeadLetter is called when a record has been stored as a dead letter.
 	DeadLetter func(r Record, attempts int, err error)
 	// Gap is called when records were trimmed before they were read.
@@ -34,6 +36,15 @@ type Handled struct {
 	Record Record
 	Took   time.Duration
 	Err    error
+}
+
+// Retrying describes a failed call that will be repeated.
+type Retrying struct {
+	Record  Record
+	Err     error
+	NextTry time.Time // no sooner than this, unless the handler recovers from an outage
+	// Parked says that the record waits in the retry queue, which survives restarts.
+	Parked bool
 }
 
 // LeaseChange says what happened to a lease.
@@ -78,6 +89,12 @@ func (e *Events) page(p Page) {
 func (e *Events) handled(h Handled) {
 	if e.Handled != nil {
 		e.Handled(h)
+	}
+}
+
+func (e *Events) retrying(r Retrying) {
+	if e.Retrying != nil {
+		e.Retrying(r)
 	}
 }
 

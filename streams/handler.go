@@ -10,9 +10,9 @@ import (
 )
 
 // HandlerFunc acts on one record. If it returns nil, the record is finished for
-// this handler. After an error the call is repeated with backoff; when the
-// handler's attempts are used up, the record becomes a dead letter. Permanent
-// skips the retries; NotYet retries without counting.
+// this handler. After an error the call is repeated as Retry says; at the end of
+// the retries the record becomes a dead letter. Permanent skips the retries; NotYet
+// retries without counting; RetryAfter says how long to wait at least.
 //
 // The context ends when the call has taken Handler.Timeout, when the lease of the
 // shard is lost, or when the poller's drain is over. context.Cause returns
@@ -22,8 +22,8 @@ import (
 type HandlerFunc func(ctx context.Context, r Record) error
 
 // Handler is one subscriber of the stream. All handlers share one reader. Each
-// has its own retries and dead letters; a handler that fails all the time delays
-// the others only when Config.MaxPending is reached.
+// has its own retries and dead letters. Records that a handler fails for longer than
+// Config.ParkAfter wait in the retry queue and delay no other handler.
 type Handler struct {
 	// Name identifies the handler in dead letters, metrics and effect keys. It
 	// must be unique in the poller and must not change between deployments.
@@ -33,9 +33,10 @@ type Handler struct {
 	Filter func(Record) bool
 	// Handle acts on the record.
 	Handle HandlerFunc
-	// Attempts is how many calls a record gets before it becomes a dead letter.
-	// 0 means Config.Retry.Attempts. A negative number means that the handler
-	// never gives up; the item's later records wait for as long as it takes.
+	// Retry says how failed calls are repeated. Fields that are 0 have the values of
+	// Config.Retry.
+	Retry Retry
+	// Attempts is short for Retry.Attempts.
 	Attempts int
 	// Timeout is how long one call may take. 0 means Config.HandlerTimeout.
 	Timeout time.Duration
@@ -43,16 +44,6 @@ type Handler struct {
 	// the same item may run at the same time and overtake one that is retried.
 	Unordered bool
 }
-
-// Retry says how failed calls of handlers are repeated. The pause before attempt
-// n+1 is random, between one half and the whole of Base·2ⁿ⁻¹, and at most Max.
-type Retry struct {
-	Attempts int           // calls per record and handler; default 5
-	Base     time.Duration // default 100 ms
-	Max      time.Duration // default 30 s
-}
-
-func (r Retry) backoff() worker.Backoff { return worker.Backoff{Base: r.Base, Max: r.Max} }
 
 // accepts runs the filter. If the filter panics, the record becomes a dead letter
 // of the handler, because it may have been meant for it: accepts then returns true

@@ -116,6 +116,7 @@ func TestAFailingHandlerDelaysTheOthersOnlyAtMaxPending(t *testing.T) {
 
 	p := w.start(w.config(nil, func(c *Config) {
 		c.MaxPending = 50
+		c.ParkAfter = time.Hour
 		c.Handlers = []Handler{
 			{Name: "good", Handle: l.handle},
 			{Name: "bad", Attempts: -1, Handle: func(context.Context, Record) error {

@@ -54,6 +54,17 @@ func (h *heldLease) stopBy() time.Time { return h.renewedAt().Add(h.duration * 3
 // valid reports whether the lease certainly is ours at now.
 func (h *heldLease) valid(now time.Time) bool { return now.Before(h.stopBy()) }
 
+// nextDeadline is by when a renewal that begins at now must have ended: one that hangs
+// leaves time for another.
+func (h *heldLease) nextDeadline(now time.Time) time.Time {
+	deadline := now.Add(h.duration / 4)
+	if stopBy := h.stopBy(); stopBy.Before(deadline) {
+		return stopBy
+	}
+
+	return deadline
+}
+
 // progress is what a write stores in addition to the renewal.
 type progress struct {
 	checkpoint string

@@ -18,8 +18,8 @@ import (
 //
 // The mapping must have ReportBatchItemFailures set. It takes the place of the
 // Poller: it reads the shards, repeats failed batches and counts attempts. So
-// Handler.Attempts and Handler.Unordered have no effect, and NotYet is a failure
-// like any other.
+// Handler.Retry and Handler.Unordered have no effect, and NotYet is a failure like
+// any other.
 type Lambda struct {
 	cfg LambdaConfig
 }
@@ -66,7 +66,7 @@ func NewLambda(cfg LambdaConfig) (*Lambda, error) {
 
 	cfg.Concurrency = cmp.Or(cfg.Concurrency, 16)
 	cfg.HandlerTimeout = cmp.Or(cfg.HandlerTimeout, 30*time.Second)
-	cfg.Handlers = handlersWithDefaults(cfg.Handlers, 1, cfg.HandlerTimeout)
+	cfg.Handlers = handlersWithDefaults(cfg.Handlers, defaultRetry, cfg.HandlerTimeout)
 
 	return &Lambda{cfg: cfg}, nil
 }

@@ -56,13 +56,18 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 
 		owner := p.owner(lease, now)
 		if owner == "" {
+			// A shard that waits for its parent is not free yet: otherwise its lease would
+			// go to the first worker that looks, whatever the shares are.
+			if !parentFinished(lease, observed) {
+				lease.freeSince = time.Time{}
+				continue
+			}
+
 			if lease.freeSince.IsZero() {
 				lease.freeSince = now
 			}
+			free = append(free, lease)
 
-			if parentFinished(lease, observed) {
-				free = append(free, lease)
-			}
 			continue
 		}
 		lease.freeSince = time.Time{}

@@ -201,3 +201,33 @@ func TestAChildWaitsForItsParent(t *testing.T) {
 		})
 	}
 }
+
+func TestAShardIsNotFreeWhileItsParentIsUnfinished(t *testing.T) {
+	now := time.Now()
+	p := planner{me: "a", leaseDuration: time.Second, scanInterval: 10 * time.Millisecond, holds: func(string) bool { return true }}
+	observed := observe(nil, []Lease{
+		{Shard: "child", Parent: "parent"},
+		{Shard: "other", Owner: "a", Epoch: 1},
+		{Shard: "parent", Owner: "b", Epoch: 1},
+	}, now)
+	p.decide(observed, now)
+
+	// The parent has been read for a long time before its child becomes free.
+	now = now.Add(100 * time.Millisecond)
+	observed = observe(observed, []Lease{
+		{Shard: "child", Parent: "parent"},
+		{Shard: "other", Owner: "a", Epoch: 1, Counter: 9},
+		{Shard: "parent", FinishedAt: now},
+		{Shard: "third", Owner: "b", Epoch: 1},
+	}, now)
+
+	// b has as many as this worker, whose share is full until two intervals are over.
+	observed["other2"] = &observedLease{Lease: Lease{Shard: "other2", Owner: "a", Epoch: 1}, unchangedSince: now}
+	if todo := p.decide(observed, now); len(todo.take) != 0 {
+		t.Errorf("took %v although b comes first", todo.take[0].Shard)
+	}
+
+	if todo := p.decide(observed, now.Add(20*time.Millisecond)); len(todo.take) != 1 {
+		t.Errorf("took %d leases after two intervals", len(todo.take))
+	}
+}

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -34,6 +35,15 @@ func New(cfg Config) (*Poller, error) {
 	p.scheduler.limit = p.cfg.Concurrency
 	p.scheduler.deadLetters = &deadLetterTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable}
 
+	retries := &retryTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, scope: p.cfg.tableName()}
+	p.scheduler.retries = retries
+	p.scheduler.waiting = &waitingItems{table: retries, handlers: p.cfg.Handlers, items: map[waitingItem]uint64{}}
+
+	p.scheduler.queues = newRetryQueues(&p.cfg, retries, &p.scheduler)
+	for i := range p.cfg.Handlers {
+		p.scheduler.circuits = append(p.scheduler.circuits, newCircuit(&p.cfg.Handlers[i]))
+	}
+
 	return p, nil
 }
 
@@ -60,13 +70,23 @@ func (p *Poller) Run(ctx context.Context) error {
 		return nil
 	})
 	g.Go(func() error {
+		p.scheduler.queues.run(done)
+		return nil
+	})
+	g.Go(func() error {
 		defer finish()
 
-		if p.cfg.StreamARN != "" {
-			return p.newCoordinator(p.cfg.StreamARN, p.cfg.Start).run(gctx)
+		if p.cfg.StreamARN == "" {
+			return p.followTable(gctx)
 		}
 
-		return p.followTable(gctx)
+		err := p.newCoordinator(p.cfg.StreamARN, p.cfg.Start).run(gctx)
+		// The stream has been handled to its end when no record of it waits.
+		if errors.Is(err, ErrStreamEnded) && !p.scheduler.queues.waitUntilEmpty(gctx) {
+			return nil
+		}
+
+		return err
 	})
 
 	err := g.Wait()

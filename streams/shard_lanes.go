@@ -1,6 +1,9 @@
 package streams
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // shardLanes is the lanes of one shard while this worker holds it.
 type shardLanes struct {
@@ -66,6 +69,14 @@ func (s *shardLanes) submit(records []Record) {
 	}
 }
 
+// startQueued starts a lane of its own for an item of the retry queue.
+func (s *shardLanes) startQueued(handler int, item *queuedItem) {
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	s.push(handler, string(item.hash[:]), &delivery{record: &pendingRecord{}, queued: item})
+}
+
 // push appends a delivery to its lane. The caller holds scheduler.mu.
 func (s *shardLanes) push(handler int, key string, d *delivery) {
 	if s.stopped {
@@ -87,6 +98,9 @@ func (s *shardLanes) push(handler int, key string, d *delivery) {
 	s.open[k] = l
 	s.scheduler.enqueue(l)
 }
+
+// waitingItem is the lane's item as the retry queue knows it.
+func (l *lane) waitingItem() waitingItem { return waitingItem{l.handler, hashLane(l.key)} }
 
 // ended reports whether the lane's first record must not be begun any more. The
 // caller holds scheduler.mu.
@@ -130,6 +144,27 @@ func (s *shardLanes) drop() {
 		s.dropped = true
 		s.removeEnded()
 	}
+}
+
+// drain waits until no handler runs. Records that were overtaken by newer ones are
+// still handled, for up to timeout. After that, or when work has ended, the contexts of
+// the running calls end and drain waits only for those.
+func (s *shardLanes) drain(timeout time.Duration, cancelWork context.CancelCauseFunc) {
+	idle := s.stop()
+
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+
+	select {
+	case <-idle:
+		return
+	case <-s.work.Done():
+	case <-timer.C:
+		cancelWork(ErrStopped)
+	}
+
+	s.drop()
+	<-idle
 }
 
 // removeEnded removes the lanes that have ended and do not run. A running lane

@@ -26,7 +26,9 @@ type shardWorker struct {
 	table  *leaseTable
 	lease  *heldLease
 	lanes  *shardLanes
-	reader *shardReader
+
+	waiting *waitingItems
+	reader  *shardReader
 
 	reading     context.Context
 	stopReading context.CancelFunc
@@ -55,6 +57,8 @@ func (p *Poller) newShardWorker(ctx context.Context, st *stream, table *leaseTab
 
 	// The end of ctx asks for a drain. It must not cancel the handlers that run.
 	w.work, w.cancelWork = context.WithCancelCause(context.WithoutCancel(ctx))
+
+	w.waiting = p.scheduler.waiting
 
 	window := newPendingWindow(p.cfg.MaxPending, maxWindow, &p.memory)
 	w.lanes = p.scheduler.newShardLanes(w.work, w.lease, window)
@@ -107,8 +111,11 @@ func (w *shardWorker) run() error {
 		w.keepLease(keeping)
 	}()
 
-	end := w.readToEnd(w.reading)
-	w.drain()
+	var end error
+	if w.loadWaiting(w.reading) {
+		end = w.readToEnd(w.reading)
+	}
+	w.lanes.drain(w.cfg.DrainTimeout, w.cancelWork)
 	w.lanes.window.close()
 
 	// endLease must make the last write, with the checkpoint after the drain.
@@ -116,6 +123,25 @@ func (w *shardWorker) run() error {
 	<-kept
 
 	return w.endLease(end)
+}
+
+// loadWaiting reads which items wait in the retry queue: those of the shard's parent
+// must not be overtaken by later records here. It reports false when ctx ends first.
+func (w *shardWorker) loadWaiting(ctx context.Context) bool {
+	for try := 1; ; try++ {
+		err := w.waiting.load(ctx)
+		if err == nil {
+			return true
+		}
+
+		if ctx.Err() == nil {
+			w.cfg.Events.fault("Query", w.id, err)
+		}
+
+		if !readBackoff.Wait(ctx, try) {
+			return false
+		}
+	}
 }
 
 // readToEnd reads the shard, waits until every record is finished and stores the
@@ -151,27 +177,6 @@ func (w *shardWorker) readToEnd(ctx context.Context) error {
 			return end
 		}
 	}
-}
-
-// drain waits until no handler runs for the shard. Records that were overtaken by
-// newer ones are still handled, for up to DrainTimeout. After that, or when the lease
-// is lost, the contexts of the running calls end and drain waits only for those.
-func (w *shardWorker) drain() {
-	idle := w.lanes.stop()
-
-	timeout := time.NewTimer(w.cfg.DrainTimeout)
-	defer timeout.Stop()
-
-	select {
-	case <-idle:
-		return
-	case <-w.work.Done():
-	case <-timeout.C:
-		w.cancelWork(ErrStopped)
-	}
-
-	w.lanes.drop()
-	<-idle
 }
 
 // endLease makes the last write of the lease: finished after the shard's end,
@@ -258,12 +263,7 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 
 // renewLease writes the lease once. It reports whether the lease is still ours.
 func (w *shardWorker) renewLease(ctx context.Context, p progress) bool {
-	// A call that hangs must leave time for another one.
-	deadline := time.Now().Add(w.cfg.LeaseDuration / 4)
-	if stopBy := w.lease.stopBy(); stopBy.Before(deadline) {
-		deadline = stopBy
-	}
-	call, cancel := context.WithDeadline(ctx, deadline)
+	call, cancel := context.WithDeadline(ctx, w.lease.nextDeadline(time.Now()))
 	defer cancel()
 
 	err := w.lease.write(call, p)

@@ -1,0 +1,144 @@
+package streams
+
+import (
+	"sync"
+	"time"
+
+	"ratchet/internal/worker"
+)
+
+const (
+	// circuitItems is how many different items must have failed, without a success in
+	// between, before the handler itself counts as failing.
+	circuitItems = 5
+	// circuitMaxPause is the longest time between two probes.
+	circuitMaxPause = 30 * time.Second
+)
+
+// circuit keeps a handler that fails for every item from being called for each of
+// them: while it is open, one call at a time probes whether the outage is over. It
+// opens after failures of several items in a row, so that an item that fails alone
+// does not delay the others.
+type circuit struct {
+	backoff worker.Backoff
+	timeout time.Duration // of one call
+
+	mu       sync.Mutex
+	failed   map[string]struct{} // up to circuitItems items that failed since the last success
+	failures int                 // while open
+	blocked  time.Time           // until when no call is admitted, while open; a probe that runs may end sooner
+	probing  bool                // one call was admitted while open
+}
+
+func newCircuit(h *Handler) *circuit {
+	pause := min(h.Retry.backoff().Max, circuitMaxPause)
+
+	return &circuit{
+		backoff: worker.Backoff{Base: min(h.Retry.backoff().Base, pause), Max: pause},
+		timeout: h.Timeout,
+		failed:  map[string]struct{}{},
+	}
+}
+
+// admit returns 0 if a call may be made now, otherwise how long to wait. Every call
+// that is admitted must be reported.
+func (c *circuit) admit(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if len(c.failed) < circuitItems {
+		return 0
+	}
+
+	if wait := c.untilProbe(now); wait > 0 {
+		return wait
+	}
+
+	// This call is the probe; the others wait for its result.
+	c.blocked, c.probing = now.Add(c.timeout), true
+
+	return 0
+}
+
+// wait returns how long admit would have a call wait, without admitting one.
+func (c *circuit) wait(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if len(c.failed) < circuitItems {
+		return 0
+	}
+
+	return c.untilProbe(now)
+}
+
+// untilProbe returns how long no call is admitted, 0 if one may be now. How long a
+// probe runs is not known; it mostly takes less time than the pause before it. The
+// caller holds mu.
+func (c *circuit) untilProbe(now time.Time) time.Duration {
+	wait := max(c.blocked.Sub(now), 0)
+	if c.probing {
+		wait = min(wait, c.backoff.Delay(c.failures))
+	}
+
+	return wait
+}
+
+// open reports whether the handler counts as failing.
+func (c *circuit) open() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	return len(c.failed) >= circuitItems
+}
+
+// succeeded notes that the far side answered, be it with a permanent refusal. It
+// reports whether that closed the circuit.
+func (c *circuit) succeeded() (closed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	closed = len(c.failed) >= circuitItems
+	clear(c.failed)
+	c.failures, c.probing = 0, false
+
+	return closed
+}
+
+// failedFor notes that a call for the item failed. It reports whether that opened the
+// circuit.
+func (c *circuit) failedFor(item string, now time.Time) (opened bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if len(c.failed) < circuitItems {
+		c.failed[item] = struct{}{}
+
+		if len(c.failed) < circuitItems {
+			return false
+		}
+		opened = true
+	}
+
+	// Calls that were running when the circuit opened tell nothing new.
+	if !opened && !c.probing {
+		return false
+	}
+
+	c.failures++
+	c.probing = false
+	c.blocked = now.Add(c.backoff.Delay(c.failures))
+
+	return opened
+}
+
+// undecided notes that a call ended without telling anything about the far side: the
+// next one may be made at once. It also withdraws a call that was admitted and not made.
+func (c *circuit) undecided(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	if c.probing {
+		c.blocked, c.probing = now, false
+	}
+}

@@ -1,0 +1,295 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// delivery is one record on its way to one handler. Only the lane that it is the
+// head of uses it.
+type delivery struct {
+	record     *pendingRecord
+	attempts   int       // calls that count
+	waits      int       // calls that ended in NotYet
+	since      time.Time // when a call that counts first failed
+	stuckSince time.Time // when it was first not finished, for whatever reason
+	nextTry    time.Time // while park is set
+	err        error     // of the last attempt
+	park       bool      // the next step stores it in the retry queue
+	giveUp     bool      // the next step stores it as a dead letter
+	storeErr   int       // how often that failed
+	queued     *queuedItem
+	next       *delivery
+}
+
+const (
+	// notYetMax is the longest pause after NotYet, however often it was returned;
+	// parkedNotYetMax is the same in the retry queue.
+	notYetMax       = time.Second
+	parkedNotYetMax = time.Minute
+
+	// storeTimeout is how long storing one dead letter, or one record in the retry
+	// queue, may take.
+	storeTimeout = 10 * time.Second
+
+	// rowFullPause is the pause before the next try to add a record to a full row.
+	rowFullPause = time.Second
+)
+
+// errHandlerFails is the error of a record that was not handed to a handler that
+// fails for every item.
+var errHandlerFails = errors.New("the handler fails for every item")
+
+// runStep does the next thing for the lane's first record: it calls the handler, or
+// stores the record in the retry queue or as a dead letter.
+func (s *laneScheduler) runStep(l *lane) {
+	d, h := l.head, &s.cfg.Handlers[l.handler]
+
+	switch {
+	case d.queued != nil:
+		d.queued.run(l.shard)
+		s.finishStep(l, d, true, 0)
+
+	case d.giveUp:
+		err := s.storeDeadLetter(l.shard, h, d)
+		s.finishStep(l, d, err == nil, h.Retry.backoff().Delay(d.storeErr))
+
+	case d.park || (!s.waiting.empty() && s.waiting.has(l.waitingItem())):
+		done, pause := s.park(l, h, d)
+		s.finishStep(l, d, done, pause)
+
+	default:
+		done, pause := s.tryHandler(l, h, d)
+		s.finishStep(l, d, done, pause)
+	}
+}
+
+// tryHandler calls the handler unless its circuit is open, and decides what follows.
+func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool, pause time.Duration) {
+	now := time.Now()
+
+	if wait := s.circuits[l.handler].admit(now); wait > 0 {
+		return false, s.pauseOrPark(d, now, wait, errHandlerFails)
+	}
+
+	d.attempts++
+	err := s.callHandler(l.shard, h, d.recordFor(h, l.shard))
+	s.noteResult(l.shard, l.handler, l.key, err)
+
+	return err == nil, s.pauseAfter(l.shard, h, d, err)
+}
+
+// callHandler calls the handler once for the record.
+func (s *laneScheduler) callHandler(shard *shardLanes, h *Handler, r Record) error {
+	began := time.Now()
+
+	// Another worker may take the lease soon: begin nothing. The shard's worker
+	// notices the same and cancels the calls that run.
+	if !shard.lease.valid(began) {
+		return ErrLeaseLost
+	}
+
+	err := h.call(shard.work, r)
+	s.cfg.Events.handled(Handled{Record: r, Took: time.Since(began), Err: err})
+
+	return err
+}
+
+// interrupted reports whether a stop or a lost lease ended the call. Such a call does
+// not count: the next holder of the lease repeats it.
+func interrupted(shard *shardLanes, err error) bool {
+	return err != nil && (shard.work.Err() != nil || errors.Is(err, ErrLeaseLost))
+}
+
+// noteResult tells the handler's circuit how a call for the item ended.
+func (s *laneScheduler) noteResult(shard *shardLanes, handler int, item string, err error) {
+	c, name := s.circuits[handler], s.cfg.Handlers[handler].Name
+
+	switch {
+	case interrupted(shard, err), isNotYet(err):
+		c.undecided(time.Now())
+	case err == nil, IsPermanent(err):
+		if c.succeeded() {
+			s.cfg.Log.Info("the handler has recovered", "handler", name)
+			s.queues.tryAll(handler)
+		}
+	case c.failedFor(item, time.Now()):
+		s.cfg.Log.Warn("the handler fails for every item; its records wait", "handler", name, "err", err)
+	}
+}
+
+// recordFor returns the record as the handler gets it.
+func (d *delivery) recordFor(h *Handler, shard *shardLanes) Record {
+	r := d.record.Record
+	r.Handler = h.Name
+	r.Attempt = d.attempts
+	r.Epoch = shard.lease.epoch.Load()
+
+	return r
+}
+
+// pauseAfter decides what follows a call that ended in err: it returns the pause
+// before the next step, and sets d.giveUp or d.park if that step does not call the
+// handler.
+func (s *laneScheduler) pauseAfter(shard *shardLanes, h *Handler, d *delivery, err error) time.Duration {
+	now := time.Now()
+
+	switch {
+	case err == nil:
+		return 0
+
+	case interrupted(shard, err):
+		d.attempts--
+		return h.Retry.Base
+
+	case isNotYet(err):
+		d.attempts--
+		d.waits++
+
+		return s.pauseOrPark(d, now, min(h.Retry.backoff().Delay(d.waits), notYetMax), err)
+	}
+
+	if d.since.IsZero() {
+		d.since = now
+	}
+	d.err = err
+
+	pause := h.Retry.pause(d.attempts, err)
+	d.giveUp = IsPermanent(err) || h.Retry.exhausted(d.attempts, d.since, now.Add(pause))
+
+	if d.giveUp {
+		return 0
+	}
+	pauseOrZero := s.pauseOrPark(d, now, pause, err)
+	s.noteRetry(d.recordFor(h, shard), err, now.Add(pause), d.park)
+
+	return pauseOrZero
+}
+
+// pauseOrPark returns the pause, or parks the record if it would then have been stuck
+// for ParkAfter.
+func (s *laneScheduler) pauseOrPark(d *delivery, now time.Time, pause time.Duration, err error) time.Duration {
+	if d.stuckSince.IsZero() {
+		d.stuckSince = now
+	}
+
+	if now.Add(pause).Sub(d.stuckSince) < s.cfg.ParkAfter {
+		return pause
+	}
+	d.park, d.nextTry, d.err = true, now.Add(pause), err
+
+	return 0
+}
+
+// noteRetry logs and reports a failed call that will be repeated.
+func (s *laneScheduler) noteRetry(r Record, err error, next time.Time, parked bool) {
+	if parked {
+		s.cfg.Log.Warn("handling a record failed; it waits in the retry queue", "handler", r.Handler,
+			"item", itemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
+	} else {
+		s.cfg.Log.Debug("handling a record failed; retrying", "handler", r.Handler,
+			"item", itemKey(r), "attempt", r.Attempt, "err", err, "nextTry", next)
+	}
+	s.cfg.Events.retrying(Retrying{Record: r, Err: err, NextTry: next, Parked: parked})
+}
+
+// park stores the record in the retry queue: in a new row, or behind the records of
+// its item that wait there. If the item's row is gone, a record that has not failed is
+// handled as any other.
+func (s *laneScheduler) park(l *lane, h *Handler, d *delivery) (done bool, pause time.Duration) {
+	shard, item := l.shard, l.waitingItem()
+
+	// Another worker may take the lease soon, and then only that one adds records.
+	if !shard.lease.valid(time.Now()) {
+		return false, h.Retry.Base
+	}
+
+	ctx, cancel := context.WithDeadline(shard.work, shard.lease.stopBy())
+	defer cancel()
+
+	r := d.recordFor(h, shard)
+
+	if s.waiting.has(item) {
+		result, err := s.retries.append(ctx, item.hash, r)
+		switch {
+		case err != nil:
+			return false, s.parkFailed(h, d, r, err)
+		case result == parked:
+			return true, 0
+		case result == rowFull:
+			if s.log.Allow() {
+				s.cfg.Log.Warn("too many records of an item wait in the retry queue", "handler", h.Name, "item", itemKey(r))
+			}
+
+			return false, rowFullPause
+		}
+
+		s.waiting.remove(item)
+
+		if !d.park {
+			return false, 0
+		}
+	}
+
+	// Known before the row exists, and again after: a load of the known items in
+	// between may have missed it.
+	s.waiting.add(item)
+
+	result, err := s.retries.create(ctx, item.hash, r, retryRow{
+		attempts: d.attempts,
+		since:    d.since,
+		nextTry:  d.nextTry,
+		lastErr:  errorText(d.err),
+	})
+	s.waiting.add(item)
+
+	switch {
+	case err != nil:
+		return false, s.parkFailed(h, d, r, err)
+	case result == parked:
+		s.queues.note(item, d.nextTry)
+		return true, 0
+	}
+
+	return false, 0 // the item has a row: the next step appends to it
+}
+
+func (s *laneScheduler) parkFailed(h *Handler, d *delivery, r Record, err error) time.Duration {
+	d.storeErr++
+	s.cfg.Events.fault("PutItem", r.ShardID, err)
+
+	if s.log.Allow() {
+		s.cfg.Log.Error("storing a record in the retry queue failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
+	}
+
+	return h.Retry.backoff().Delay(d.storeErr)
+}
+
+// storeDeadLetter stores the record as a dead letter. The record is not finished
+// until that has worked, so no checkpoint passes a record that is stored nowhere.
+func (s *laneScheduler) storeDeadLetter(shard *shardLanes, h *Handler, d *delivery) error {
+	ctx, cancel := context.WithTimeout(shard.work, storeTimeout)
+	defer cancel()
+
+	r := d.recordFor(h, shard)
+	if err := s.deadLetters.store(ctx, r, d.err); err != nil {
+		d.storeErr++
+		s.cfg.Events.fault("PutItem", r.ShardID, err)
+
+		if s.log.Allow() {
+			s.cfg.Log.Error("storing a dead letter failed; retrying", "handler", h.Name, "shard", r.ShardID, "err", err)
+		}
+
+		return err
+	}
+	s.noteDeadLetter(r, d.err)
+
+	return nil
+}
+
+func (s *laneScheduler) noteDeadLetter(r Record, err error) {
+	s.cfg.Log.Warn("record became a dead letter", "handler", r.Handler, "item", itemKey(r), "shard", r.ShardID,
+		"sequence", r.SequenceNumber, "attempts", r.Attempt, "err", err)
+	s.cfg.Events.deadLetter(r, r.Attempt, err)
+}

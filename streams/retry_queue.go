@@ -1,0 +1,286 @@
+package streams
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"ratchet/internal/worker"
+)
+
+const (
+	// maxQueuedItems bounds the rows of one handler that a worker keeps in mind, about
+	// 100 bytes each. Those beyond are found when there is room.
+	maxQueuedItems = 100_000
+
+	// passesPerIdle is how many pauses of PollIdle are between two reads of an empty
+	// queue. A read of a long queue takes its time again before the next: passPerRow is
+	// the part of each row.
+	passesPerIdle = 3
+	passPerRow    = 10 * time.Millisecond
+)
+
+// retryQueue delivers the waiting records of one handler while this worker holds the
+// handler's lease. The steps run in the lanes of the scheduler, like those of the
+// shards.
+type retryQueue struct {
+	queues  *retryQueues
+	handler int
+	h       *Handler
+	lease   *heldLease
+	lanes   *shardLanes
+	wake    chan struct{}
+
+	reading     context.Context
+	stopReading context.CancelFunc
+	work        context.Context
+	cancelWork  context.CancelCauseFunc
+	log         worker.LogThrottle
+
+	mu      sync.Mutex
+	items   map[laneHash]*queuedItem
+	due     dueItems // those of items that do not run
+	running int
+}
+
+// queuedItem is a row of the retry queue.
+type queuedItem struct {
+	queue *retryQueue
+	hash  laneHash
+	due   time.Time
+	waits int // calls that ended in NotYet
+}
+
+func newRetryQueue(ctx context.Context, queues *retryQueues, l Lease, takenAt time.Time) *retryQueue {
+	handler := slices.IndexFunc(queues.cfg.Handlers, func(h Handler) bool { return h.Name == l.Shard })
+
+	q := &retryQueue{
+		queues:  queues,
+		handler: handler,
+		h:       &queues.cfg.Handlers[handler],
+		lease:   newHeldLease(queues.leases, l, takenAt, queues.cfg.LeaseDuration),
+		wake:    make(chan struct{}, 1),
+		items:   map[laneHash]*queuedItem{},
+	}
+	q.reading, q.stopReading = context.WithCancel(ctx)
+	q.work, q.cancelWork = context.WithCancelCause(context.WithoutCancel(ctx))
+	q.lanes = queues.scheduler.newShardLanes(q.work, q.lease, nil)
+
+	return q
+}
+
+// run delivers waiting records until ctx of newRetryQueue ends or the lease is lost.
+func (q *retryQueue) run() {
+	defer q.cancelWork(ErrStopped)
+	defer q.stopReading()
+
+	keeping, stopKeeping := context.WithCancel(context.WithoutCancel(q.reading))
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		q.keepLease(keeping)
+	}()
+
+	q.deliver(q.reading)
+	q.lanes.drain(q.queues.cfg.DrainTimeout, q.cancelWork)
+
+	stopKeeping()
+	<-kept
+
+	if errors.Is(context.Cause(q.work), ErrLeaseLost) {
+		return
+	}
+
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(q.reading), q.lease.stopBy())
+	defer cancel()
+
+	// Without this write the lease expires, and others take it over later.
+	for try := 1; ; try++ {
+		err := q.lease.write(ctx, progress{release: true})
+		if err == nil || errors.Is(err, ErrLeaseLost) || !finalWriteBackoff.Wait(ctx, try) {
+			return
+		}
+	}
+}
+
+// keepLease renews the lease until ctx ends or the lease is lost.
+func (q *retryQueue) keepLease(ctx context.Context) {
+	for worker.Wait(ctx, max(q.lease.duration/10, time.Millisecond)) {
+		if time.Since(q.lease.renewedAt()) < q.lease.duration/3 {
+			continue
+		}
+
+		call, cancel := context.WithDeadline(ctx, q.lease.nextDeadline(time.Now()))
+		err := q.lease.write(call, progress{})
+		cancel()
+
+		if errors.Is(err, ErrLeaseLost) || !q.lease.valid(time.Now()) {
+			q.cancelWork(ErrLeaseLost)
+			q.stopReading()
+
+			return
+		}
+
+		if err != nil && ctx.Err() == nil {
+			q.queues.cfg.Events.fault("UpdateItem", "", err)
+		}
+	}
+}
+
+// deliver starts the items that are due, until ctx ends.
+func (q *retryQueue) deliver(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+
+	var nextPass time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-q.wake:
+		}
+
+		if now := time.Now(); !now.Before(nextPass) {
+			q.refresh(ctx)
+			nextPass = time.Now().Add(q.passPause())
+		}
+		timer.Reset(min(time.Until(nextPass), q.start(time.Now())))
+	}
+}
+
+// refresh adds the rows that are not known yet.
+func (q *retryQueue) refresh(ctx context.Context) {
+	rows, err := q.queues.table.list(ctx, q.h.Name)
+	if err != nil {
+		q.noteFault(ctx, "Query", err)
+		return
+	}
+
+	for _, row := range rows {
+		q.add(row.hash, row.nextTry)
+	}
+}
+
+func (q *retryQueue) passPause() time.Duration {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return passesPerIdle*q.queues.cfg.PollIdle + time.Duration(len(q.items))*passPerRow
+}
+
+func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	q.queues.cfg.Events.fault(op, "", err)
+
+	if q.log.Allow() {
+		q.queues.cfg.Log.Warn("working on the retry queue failed; retrying", "handler", q.h.Name, "err", err)
+	}
+}
+
+// add notes a row that is not known yet.
+func (q *retryQueue) add(hash laneHash, due time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if q.items[hash] != nil || len(q.items) >= maxQueuedItems {
+		return
+	}
+
+	item := &queuedItem{queue: q, hash: hash, due: due}
+	q.items[hash] = item
+	heap.Push(&q.due, item)
+}
+
+// start hands the items that are due to the lanes. It returns how long nothing else
+// will be due. While the handler's circuit is open, one item at a time serves as the
+// probe, whether it is due or not.
+func (q *retryQueue) start(now time.Time) time.Duration {
+	circuit := q.queues.scheduler.circuits[q.handler]
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	for {
+		open, limit := circuit.open(), q.queues.cfg.Concurrency
+		if open {
+			limit = 1
+		}
+
+		switch {
+		case len(q.due) == 0 || q.running >= limit:
+			return time.Hour // add and finish wake the queue
+		case open && circuit.wait(now) > 0:
+			return circuit.wait(now)
+		case !open && q.due[0].due.After(now):
+			return q.due[0].due.Sub(now)
+		}
+
+		item, _ := heap.Pop(&q.due).(*queuedItem)
+		q.running++
+		q.lanes.startQueued(q.handler, item)
+	}
+}
+
+// again makes the item due at the given time.
+func (q *retryQueue) again(item *queuedItem, due time.Time) {
+	q.mu.Lock()
+	item.due = due
+	heap.Push(&q.due, item)
+	q.running--
+	q.mu.Unlock()
+
+	q.wakeUp()
+}
+
+// forget removes an item without a row.
+func (q *retryQueue) forget(item *queuedItem) {
+	q.mu.Lock()
+	delete(q.items, item.hash)
+	q.running--
+	q.mu.Unlock()
+
+	q.wakeUp()
+}
+
+// tryAll makes all items due.
+func (q *retryQueue) tryAll() {
+	q.mu.Lock()
+
+	now := time.Now()
+	for _, item := range q.due {
+		item.due = now
+	}
+	q.mu.Unlock()
+
+	q.wakeUp()
+}
+
+func (q *retryQueue) wakeUp() {
+	select {
+	case q.wake <- struct{}{}:
+	default: // it will wake already
+	}
+}
+
+// dueItems is a heap of items, the one that is due first at the top.
+type dueItems []*queuedItem
+
+func (d dueItems) Len() int           { return len(d) }
+func (d dueItems) Less(i, j int) bool { return d[i].due.Before(d[j].due) }
+func (d dueItems) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *dueItems) Push(x any)        { *d = append(*d, x.(*queuedItem)) }
+
+func (d *dueItems) Pop() any {
+	old := *d
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*d = old[:len(old)-1]
+
+	return last
+}

@@ -1,0 +1,612 @@
+package streams
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+)
+
+var errOutage = errors.New("503 from the far side")
+
+// patient makes records that fail wait in the retry queue at once, without an end.
+func patient(c *Config) {
+	c.Retry = Retry{Base: 5 * time.Millisecond, Max: 20 * time.Millisecond}
+	c.ParkAfter = time.Millisecond
+}
+
+// waitingRows returns the rows of the retry queue of handler h.
+func (w *testEnv) waitingRows() []retryRow {
+	w.Helper()
+
+	rows, err := w.retries().list(w.Context(), "h")
+	if err != nil {
+		w.Fatal(err)
+	}
+
+	return rows
+}
+
+func (w *testEnv) retries() *retryTable {
+	return &retryTable{api: w.db, table: deadTable, scope: ordersTable}
+}
+
+func TestAnOutageMakesRecordsWaitAndNoDeadLetters(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := newRecorder()
+	var down atomic.Bool
+	down.Store(true)
+	var attempt atomic.Int32
+
+	handle := func(ctx context.Context, r Record) error {
+		if id, _ := keyAndVersion(r); id == "o-0" && down.Load() {
+			attempt.Store(int32(r.Attempt))
+			return errOutage
+		}
+
+		return l.handle(ctx, r)
+	}
+
+	p := w.start(w.config(handle, patient))
+	for v := 1; v <= 3; v++ {
+		w.write("o-0", v)
+	}
+	w.write("o-1", 1)
+	w.until("the item's records wait and the checkpoint has passed them", func() bool {
+		rows := w.waitingRows()
+		return len(rows) == 1 && len(rows[0].records) == 3 && l.count() == 1 && w.leases()[0].Checkpoint >= rows[0].records[2].sequence
+	})
+	w.until("it is retried", func() bool { return attempt.Load() > 7 })
+	w.stopped(p)
+
+	// The attempts survive the restart.
+	before := attempt.Swap(0)
+	p = w.start(w.config(handle, patient))
+	w.until("it is retried again", func() bool { return attempt.Load() > before })
+	w.write("o-0", 4)
+	worker.Wait(t.Context(), 20*time.Millisecond)
+	down.Store(false)
+	w.until("all are handled", func() bool { return l.count() == 5 })
+	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+	w.stopped(p)
+
+	if got := fmt.Sprint(l.of("o-0")); got != "[1 2 3 4]" {
+		t.Errorf("handled %s", got)
+	}
+
+	if letters := w.deadLetters("h"); len(letters) != 0 {
+		t.Errorf("dead letters %+v", letters)
+	}
+}
+
+func TestRecordsThatWaitKeepTheirOrderAcrossRolloversAndWorkers(t *testing.T) {
+	w := newTestEnv(t, 2)
+	const items, versions = 20, 20
+	l := newRecorder()
+	var busy sync.Map // the items that are in a handler
+	var down atomic.Bool
+	handle := func(ctx context.Context, r Record) error {
+		id, _ := keyAndVersion(r)
+		if _, twice := busy.LoadOrStore(id, true); twice {
+			t.Errorf("two handlers for %s at once", id)
+		}
+		defer busy.Delete(id)
+
+		if down.Load() && rand.N(2) == 0 {
+			return errOutage
+		}
+
+		return l.handle(ctx, r)
+	}
+
+	first := w.start(w.config(handle, patient))
+	second := w.start(w.config(handle, patient))
+	var writers sync.WaitGroup
+	for i := range 2 {
+		writers.Go(func() {
+			for v := 1; v <= versions; v++ {
+				for k := i; k < items; k += 2 {
+					w.write("o-"+strconv.Itoa(k), v)
+				}
+				worker.Wait(t.Context(), 5*time.Millisecond)
+			}
+		})
+	}
+
+	var third *runningPoller
+	for i := range 6 {
+		down.Store(i%2 == 0)
+		worker.Wait(t.Context(), 30*time.Millisecond)
+
+		switch i {
+		case 1:
+			w.roll()
+		case 2:
+			for _, lease := range w.leases() {
+				if !lease.Finished() {
+					if err := w.engine.SplitShard(context.Background(), w.arn, lease.Shard); err != nil {
+						t.Log(err) // rolled over meanwhile
+					}
+				}
+			}
+		case 3:
+			third = w.start(w.config(handle, patient))
+		case 4:
+			w.stopped(first)
+		}
+	}
+	down.Store(false)
+	writers.Wait()
+	w.until("all records have been handled", func() bool { return l.distinct() == items*versions })
+	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+	w.stopped(second)
+	w.stopped(third)
+	l.ordered(t, items, versions)
+
+	if n := l.count(); n != items*versions {
+		t.Errorf("%d successful calls for %d records although no worker crashed", n, items*versions)
+	}
+}
+
+func TestAChildShardDoesNotOvertakeARecordThatWaits(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := newRecorder()
+	var down atomic.Bool
+	down.Store(true)
+
+	handle := func(ctx context.Context, r Record) error {
+		if _, v := keyAndVersion(r); v == 1 && down.Load() {
+			return errOutage
+		}
+
+		return l.handle(ctx, r)
+	}
+	p := w.start(w.config(handle, patient))
+	w.write("o-0", 1)
+	w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
+	w.roll()
+	w.until("the parent is finished", func() bool { return w.leases()[0].Finished() })
+	w.stopped(p)
+
+	p = w.start(w.config(handle, patient))
+	w.write("o-0", 2)
+	w.until("both wait", func() bool { rows := w.waitingRows(); return len(rows) == 1 && len(rows[0].records) == 2 })
+	down.Store(false)
+	w.until("all are handled", func() bool { return len(l.of("o-0")) == 2 })
+	w.stopped(p)
+
+	if got := fmt.Sprint(l.of("o-0")); got != "[1 2]" {
+		t.Errorf("handled %s", got)
+	}
+}
+
+func TestTheEndOfTheRetriesAndPermanentErrorsMakeDeadLettersOfWaitingRecords(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		edit  func(*Config)
+		fails func(attempt int) error
+	}{
+		{
+			name:  "the time is over",
+			edit:  func(c *Config) { c.Retry.For = 100 * time.Millisecond },
+			fails: func(int) error { return errOutage },
+		},
+		{
+			name:  "the attempts are used up",
+			edit:  func(c *Config) { c.Handlers[0].Retry.Attempts = 5 },
+			fails: func(int) error { return errOutage },
+		},
+		{
+			name: "a permanent error",
+			fails: func(attempt int) error {
+				if attempt > 4 {
+					return Permanent(errOutage)
+				}
+				return errOutage
+			},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newTestEnv(t, 1)
+			l := newRecorder()
+			handle := func(ctx context.Context, r Record) error {
+				if _, v := keyAndVersion(r); v == 1 {
+					return c.fails(r.Attempt)
+				}
+
+				return l.handle(ctx, r)
+			}
+
+			edits := []func(*Config){patient}
+			if c.edit != nil {
+				edits = append(edits, c.edit)
+			}
+			p := w.start(w.config(handle, edits...))
+			w.write("o-0", 1)
+			w.write("o-0", 2)
+			w.until("the later record is handled", func() bool { return l.count() == 1 })
+			w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+			w.stopped(p)
+
+			letters := w.deadLetters("h")
+			if len(letters) != 1 || letters[0].Attempts < 3 || letters[0].Error != errOutage.Error() {
+				t.Errorf("dead letters %+v", letters)
+			}
+		})
+	}
+}
+
+func TestAHandlerThatNeverGivesUpHasNoDeadLetters(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := newRecorder()
+	p := w.start(w.config(func(ctx context.Context, r Record) error {
+		if r.Attempt < 8 {
+			return errOutage
+		}
+
+		return l.handle(ctx, r)
+	}, patient, func(c *Config) {
+		c.Retry.For = time.Millisecond
+		c.Handlers[0].Attempts = -1
+	}))
+	w.write("o-0", 1)
+	w.until("it is handled", func() bool { return l.count() == 1 })
+	w.stopped(p)
+
+	if letters := w.deadLetters("h"); len(letters) != 0 {
+		t.Errorf("dead letters %+v", letters)
+	}
+}
+
+func TestAPauseThatTheFarSideAsksForIsKept(t *testing.T) {
+	w := newTestEnv(t, 1)
+	var calls atomic.Int32
+	var next atomic.Int64
+
+	p := w.start(w.config(func(context.Context, Record) error {
+		calls.Add(1)
+		return fmt.Errorf("send: %w", RetryAfter(errOutage, time.Hour))
+	}, patient, func(c *Config) {
+		c.Events.Retrying = func(r Retrying) {
+			if r.Parked && errors.Is(r.Err, errOutage) {
+				next.Store(int64(time.Until(r.NextTry)))
+			}
+		}
+	}))
+	w.write("o-0", 1)
+	w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
+	worker.Wait(t.Context(), 100*time.Millisecond)
+	w.stopped(p)
+
+	if wait := time.Duration(next.Load()); calls.Load() != 1 || wait < 59*time.Minute {
+		t.Errorf("%d calls, next in %v, want one and an hour", calls.Load(), wait)
+	}
+
+	if row := w.waitingRows()[0]; time.Until(row.nextTry) < 59*time.Minute || row.attempts != 1 || row.lastErr != "send: "+errOutage.Error() {
+		t.Errorf("row %+v", row)
+	}
+
+	if RetryAfter(nil, time.Hour) != nil {
+		t.Error("RetryAfter(nil) is an error")
+	}
+}
+
+func TestAHandlerThatFailsForEveryItemIsProbed(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := newRecorder()
+	var down atomic.Bool
+	down.Store(true)
+	var calls atomic.Int32
+	const items = 100
+
+	p := w.start(w.config(func(ctx context.Context, r Record) error {
+		if down.Load() {
+			calls.Add(1)
+			return errOutage
+		}
+
+		return l.handle(ctx, r)
+	}, patient, func(c *Config) {
+		c.Concurrency = 1
+		c.Retry.Base, c.Retry.Max = time.Hour, time.Hour
+	}))
+	for k := range items {
+		w.write("o-"+strconv.Itoa(k), 1)
+	}
+	w.until("all wait", func() bool { return len(w.waitingRows()) == items })
+
+	if n := calls.Load(); n != circuitItems {
+		t.Errorf("%d calls, want %d: the others were parked without one", n, circuitItems)
+	}
+
+	// The probe comes after the pause of the circuit; then the others follow although
+	// none of them is due for an hour.
+	down.Store(false)
+	p.scheduler.circuits[0].mu.Lock()
+	p.scheduler.circuits[0].blocked = time.Now()
+	p.scheduler.circuits[0].mu.Unlock()
+	p.scheduler.queues.queue("h").wakeUp()
+	w.until("all are handled", func() bool { return l.distinct() == items })
+	w.stopped(p)
+}
+
+func TestLogsOfRetriesNameItemAttemptErrorAndNextTry(t *testing.T) {
+	w := newTestEnv(t, 1)
+	var log lockedBuffer
+	p := w.start(w.config(func(context.Context, Record) error { return errOutage }, patient, func(c *Config) {
+		c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	}))
+	w.write("o-0", 1)
+	w.until("the third attempt is logged", func() bool { return strings.Contains(log.String(), "attempt=3") })
+	w.stopped(p)
+
+	for _, want := range []string{"handler=h", "item=3:o-0-", `err="503 from the far side"`, "nextTry=20"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, log.String())
+		}
+	}
+}
+
+// lockedBuffer is a buffer for the logs of several goroutines.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	return b.buf.String()
+}
+
+func TestAStreamHasNotEndedWhileARecordOfItWaits(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := newRecorder()
+	var down atomic.Bool
+	down.Store(true)
+	p := w.start(w.config(func(ctx context.Context, r Record) error {
+		if down.Load() {
+			return errOutage
+		}
+
+		return l.handle(ctx, r)
+	}, patient, func(c *Config) { c.TableName, c.StreamARN = "", w.arn }))
+	w.write("o-0", 1)
+	w.until("it waits", func() bool { return len(w.waitingRows()) == 1 })
+	w.setStream(noStream())
+	w.until("the shard is finished", func() bool { return w.leases()[0].Finished() })
+
+	select {
+	case <-p.done:
+		t.Error("Run returned although a record waits")
+	case <-time.After(50 * time.Millisecond):
+	}
+
+	down.Store(false)
+	<-p.done
+
+	if err := p.stop(); !errors.Is(err, ErrStreamEnded) || l.count() != 1 {
+		t.Errorf("Run: %v after %d records", err, l.count())
+	}
+}
+
+func TestLostAnswersNeitherLoseNorRepeatRecordsThatWait(t *testing.T) {
+	w := newTestEnv(t, 1)
+	transport, throughTransport := w.intercept()
+	l := newRecorder()
+	var down atomic.Bool
+	down.Store(true)
+	var lost atomic.Int32
+
+	transport.Inject(embeddedtest.LoseAnswer("PutItem", "UpdateItem", "DeleteItem").
+		If(func(c *embeddedtest.Call) bool { return contains(c, retryRowPrefix) }).EveryNth(2))
+	transport.Before(func(c *embeddedtest.Call) error {
+		if contains(c, retryRowPrefix) {
+			lost.Add(1)
+		}
+		return nil
+	})
+
+	p := w.start(w.config(func(ctx context.Context, r Record) error {
+		if down.Load() {
+			return errOutage
+		}
+
+		return l.handle(ctx, r)
+	}, throughTransport, patient))
+	for v := 1; v <= 4; v++ {
+		w.write("o-0", v)
+	}
+	w.until("all wait", func() bool { rows := w.waitingRows(); return len(rows) == 1 && len(rows[0].records) == 4 })
+	down.Store(false)
+	w.until("all are handled", func() bool { return l.count() >= 4 })
+	w.until("the queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+	w.stopped(p)
+
+	if got := fmt.Sprint(l.of("o-0")); got != "[1 2 3 4]" || lost.Load() < 8 {
+		t.Errorf("handled %s with %d calls", got, lost.Load())
+	}
+
+	if rows := w.scanDeadLetters(); rows != 0 {
+		t.Errorf("%d rows left in the dead-letter table", rows)
+	}
+}
+
+func TestTheRetryTableDecidesWhoDelivers(t *testing.T) {
+	w := newTestEnv(t, 1)
+	table, hash := w.retries(), hashLane("o")
+	ctx := t.Context()
+	record := func(n int) Record {
+		return Record{StreamARN: w.arn, SequenceNumber: strconv.Itoa(n), Handler: "h", Keys: dynamo.Item{"id": dynamo.S("o")}}
+	}
+	expect := func(what string, want parking) func(parking, error) {
+		return func(got parking, err error) {
+			t.Helper()
+
+			if err != nil || got != want {
+				t.Errorf("%s: %v, %v, want %v", what, got, err, want)
+			}
+		}
+	}
+
+	expect("append without a row", notWaiting)(table.append(ctx, hash, record(8)))
+	expect("create", parked)(table.create(ctx, hash, record(9), retryRow{attempts: 2, nextTry: time.Now()}))
+	expect("create again", parked)(table.create(ctx, hash, record(9), retryRow{}))
+	expect("create for a later record", isWaiting)(table.create(ctx, hash, record(10), retryRow{}))
+	expect("append", parked)(table.append(ctx, hash, record(10)))
+	expect("append again", parked)(table.append(ctx, hash, record(10)))
+	expect("append an earlier one", parked)(table.append(ctx, hash, record(9)))
+
+	row, ok, err := table.get(ctx, "h", hash)
+	if err != nil || !ok || len(row.records) != 2 || row.attempts != 2 {
+		t.Fatalf("row %+v, %v", row, err)
+	}
+
+	// A worker that read the row before the second record was appended does not delete it.
+	stale := row
+	stale.records = row.records[:1]
+
+	left, err := table.pop(ctx, "h", stale)
+	if err != nil || len(left.records) != 1 || left.records[0].sequence != "10" || left.attempts != 0 {
+		t.Fatalf("after the first pop: %+v, %v", left, err)
+	}
+
+	if again, err := table.pop(ctx, "h", stale); err != nil || len(again.records) != 1 {
+		t.Errorf("popping the same record again: %+v, %v", again, err)
+	}
+
+	if err := table.postpone(ctx, "h", stale); err != nil {
+		t.Errorf("postponing a record that is gone: %v", err)
+	}
+
+	r, err := table.oldest(ctx, "h", left)
+	if err != nil || r.SequenceNumber != "10" {
+		t.Errorf("oldest %+v, %v", r, err)
+	}
+
+	if left, err = table.pop(ctx, "h", left); err != nil || len(left.records) != 0 {
+		t.Errorf("after the last pop: %+v, %v", left, err)
+	}
+	expect("append after the last pop", notWaiting)(table.append(ctx, hash, record(11)))
+
+	if n := w.scanDeadLetters(); n != 0 {
+		t.Errorf("%d rows left", n)
+	}
+}
+
+func TestALoadDropsOnlyItemsThatAreGone(t *testing.T) {
+	w := newTestEnv(t, 1)
+	table := w.retries()
+	items := &waitingItems{table: table, handlers: []Handler{{Name: "h"}}, items: map[waitingItem]uint64{}}
+	gone, kept, fresh := waitingItem{0, hashLane("gone")}, waitingItem{0, hashLane("kept")}, waitingItem{0, hashLane("fresh")}
+	r := Record{StreamARN: w.arn, SequenceNumber: "8", Handler: "h", Keys: dynamo.Item{"id": dynamo.S("o")}}
+	ctx := t.Context()
+
+	if _, err := table.create(ctx, kept.hash, r, retryRow{nextTry: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	items.add(gone)
+
+	transport, throughTransport := w.intercept()
+	cfg := w.config(nil, throughTransport)
+	table.api = cfg.DynamoDB
+	transport.After(func(*embeddedtest.Call) error {
+		items.add(fresh) // while the rows are read
+		return nil
+	})
+
+	if err := items.load(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	if items.has(gone) || !items.has(kept) || !items.has(fresh) {
+		t.Errorf("known: gone %v, kept %v, fresh %v", items.has(gone), items.has(kept), items.has(fresh))
+	}
+
+	version, _ := items.version(kept)
+	items.add(kept)
+	items.removeIf(kept, version)
+
+	if !items.has(kept) {
+		t.Error("an item that was added again was removed")
+	}
+}
+
+func TestTheCircuitOpensForSeveralItemsAndAdmitsOneProbe(t *testing.T) {
+	h := Handler{Retry: Retry{Base: time.Second, Max: time.Hour}.or(defaultRetry), Timeout: time.Minute}
+	c := newCircuit(&h)
+	now := time.Now()
+
+	for range 100 {
+		if c.failedFor("one item", now) {
+			t.Fatal("one item that fails opened the circuit")
+		}
+	}
+
+	for i := range circuitItems - 2 {
+		c.failedFor(strconv.Itoa(i), now)
+	}
+
+	if c.admit(now) != 0 {
+		t.Error("refused a call although the circuit is closed")
+	}
+
+	if !c.failedFor("last", now) || c.failedFor("was running", now) {
+		t.Error("the circuit did not open once")
+	}
+
+	if wait := c.admit(now); wait < 500*time.Millisecond || wait > time.Second {
+		t.Errorf("first pause %v", wait)
+	}
+
+	now = now.Add(time.Second)
+	if c.admit(now) != 0 {
+		t.Error("want a probe")
+	}
+
+	// A second call waits for the probe, but not for as long as that may take at most.
+	if wait := c.admit(now); wait <= 0 || wait > time.Second {
+		t.Errorf("wait %v for the probe", wait)
+	}
+
+	c.undecided(now)
+
+	if c.admit(now) != 0 {
+		t.Error("a probe that told nothing is not repeated at once")
+	}
+
+	for range 20 {
+		c.failedFor("probe", now)
+
+		wait := c.admit(now)
+		if wait > circuitMaxPause {
+			t.Fatalf("pause %v", wait)
+		}
+		now = now.Add(wait)
+		c.admit(now)
+	}
+
+	if !c.succeeded() || c.open() || c.admit(now) != 0 || c.succeeded() {
+		t.Error("a success did not close the circuit once")
+	}
+}

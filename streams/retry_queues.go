@@ -1,0 +1,190 @@
+package streams
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"ratchet/internal/worker"
+)
+
+// retryQueues runs the retry queues of this worker's handlers. For each handler there
+// is a lease, so that one worker at a time delivers the handler's waiting records; the
+// rules of leases are those of the shards.
+type retryQueues struct {
+	cfg       *Config
+	table     *retryTable
+	leases    *leaseTable
+	scheduler *laneScheduler
+	interval  time.Duration // between two looks at the leases
+
+	observed map[string]*observedLease // used by run only
+	log      worker.LogThrottle
+
+	mu   sync.Mutex
+	held map[string]*retryQueue // by handler
+}
+
+// maxRetryScan is the longest time between two looks at the leases. A look costs one
+// read unit.
+const maxRetryScan = 5 * time.Second
+
+func newRetryQueues(cfg *Config, table *retryTable, scheduler *laneScheduler) *retryQueues {
+	return &retryQueues{
+		cfg:       cfg,
+		table:     table,
+		leases:    &leaseTable{api: cfg.DynamoDB, table: cfg.LeaseTable, stream: retrySourcePrefix + table.scope},
+		scheduler: scheduler,
+		interval:  min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
+		held:      map[string]*retryQueue{},
+	}
+}
+
+// run works until ctx ends, and then drains.
+func (q *retryQueues) run(ctx context.Context) {
+	var queues sync.WaitGroup
+	defer queues.Wait()
+
+	for {
+		if err := q.checkLeases(ctx, &queues); err != nil && ctx.Err() == nil {
+			q.cfg.Events.fault("Leases", "", err)
+
+			if q.log.Allow() {
+				q.cfg.Log.Warn("looking after the retry queues failed; retrying", "err", err)
+			}
+		}
+
+		if !worker.Wait(ctx, q.interval) {
+			return
+		}
+	}
+}
+
+// checkLeases takes the leases that are due to this worker and starts their queues.
+func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) error {
+	call, cancel := context.WithTimeout(ctx, max(q.cfg.LeaseDuration/2, time.Second))
+	defer cancel()
+
+	leases, err := q.readLeases(call)
+	if err != nil {
+		return err
+	}
+
+	now := time.Now()
+	q.observed = observe(q.observed, leases, now)
+
+	due := planner{
+		me:            q.cfg.Owner,
+		leaseDuration: q.cfg.LeaseDuration,
+		scanInterval:  q.interval,
+		holds:         func(handler string) bool { return q.queue(handler) != nil },
+	}.decide(q.observed, now).take
+
+	for _, lease := range due {
+		takenAt := time.Now()
+
+		l, ours, err := q.leases.take(call, lease.Lease, q.cfg.Owner)
+		if err != nil {
+			return err
+		}
+
+		if !ours || ctx.Err() != nil {
+			continue
+		}
+
+		queue := newRetryQueue(ctx, q, l, takenAt)
+		q.set(l.Shard, queue)
+		queues.Go(func() {
+			defer q.set(l.Shard, nil)
+			queue.run()
+		})
+	}
+
+	return nil
+}
+
+// readLeases returns the leases of this worker's handlers. It stores those that are
+// missing.
+func (q *retryQueues) readLeases(ctx context.Context) ([]Lease, error) {
+	all, _, err := q.leases.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	stored := make(map[string]Lease, len(all))
+	for _, l := range all {
+		stored[l.Shard] = l
+	}
+
+	var out []Lease
+	for _, h := range q.cfg.Handlers {
+		l, ok := stored[h.Name]
+		if !ok {
+			// A worker that holds the lease although its row is gone stores it again itself.
+			l = Lease{Shard: h.Name, Epoch: time.Now().Unix()}
+			if _, err := q.leases.insert(ctx, l); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, l)
+	}
+
+	return out, nil
+}
+
+func (q *retryQueues) queue(handler string) *retryQueue {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return q.held[handler]
+}
+
+func (q *retryQueues) set(handler string, queue *retryQueue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	if queue == nil {
+		delete(q.held, handler)
+	} else {
+		q.held[handler] = queue
+	}
+}
+
+// note tells the handler's queue, if it is here, of a row that was created.
+func (q *retryQueues) note(item waitingItem, due time.Time) {
+	if queue := q.queue(q.cfg.Handlers[item.handler].Name); queue != nil {
+		queue.add(item.hash, due)
+		queue.wakeUp()
+	}
+}
+
+// tryAll makes all rows of the handler due that are known here.
+func (q *retryQueues) tryAll(handler int) {
+	if queue := q.queue(q.cfg.Handlers[handler].Name); queue != nil {
+		queue.tryAll()
+	}
+}
+
+// waitUntilEmpty waits until no record of this worker's handlers waits. It reports
+// false when ctx ends first.
+func (q *retryQueues) waitUntilEmpty(ctx context.Context) bool {
+	for {
+		waiting := 0
+		for _, h := range q.cfg.Handlers {
+			rows, err := q.table.list(ctx, h.Name)
+			if err != nil {
+				q.cfg.Events.fault("Query", "", err)
+				waiting++
+			}
+			waiting += len(rows)
+		}
+
+		if waiting == 0 {
+			return true
+		}
+
+		if !worker.Wait(ctx, q.cfg.PollIdle) {
+			return false
+		}
+	}
+}

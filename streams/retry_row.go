@@ -1,0 +1,129 @@
+package streams
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"time"
+
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+)
+
+// The retry queue is part of the dead-letter table. Its partition key is "retries/",
+// the name of the stream's table and the handler's name. Each item that waits for the
+// handler has one row with the list of its records, oldest first; the records
+// themselves are in parts (see recordParts).
+const (
+	retrySourcePrefix = "retries/"
+	retryRowPrefix    = "item/" // before the hash of the item's key
+	retryPartPrefix   = "record/"
+
+	retryKeys      = "keys"
+	retryRecords   = "records"
+	retrySequence  = "sequence" // in an element of records
+	retryParts     = "parts"    // in an element of records
+	retryToken     = "token"    // in an element of records
+	retryLast      = "last"     // sequence number of the newest record, with leading zeros
+	retryAttempts  = "attempts" // of the oldest record
+	retrySince     = "since"    // when the oldest record first failed
+	retryNextTry   = "nextTry"
+	retryError     = "error"
+	maxRowRecords  = 1000 // about 100 KB
+	sequenceDigits = 40
+)
+
+// laneHash identifies an item for one handler.
+type laneHash [16]byte
+
+func hashLane(key string) laneHash {
+	sum := sha256.Sum256([]byte(key))
+	return laneHash(sum[:])
+}
+
+func (h laneHash) rowID() string { return retryRowPrefix + hex.EncodeToString(h[:]) }
+
+// partsID is what the ids of the parts of one of the item's records begin with.
+func (h laneHash) partsID(sequence string) string {
+	return retryPartPrefix + hex.EncodeToString(h[:]) + "/" + sequence
+}
+
+// parseRowID is the reverse of rowID.
+func parseRowID(id string) (laneHash, bool) {
+	digits, ok := strings.CutPrefix(id, retryRowPrefix)
+
+	raw, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(raw) != len(laneHash{}) {
+		return laneHash{}, false
+	}
+
+	return laneHash(raw), true
+}
+
+// retryRow is the state of one item that waits for a handler.
+type retryRow struct {
+	hash     laneHash
+	records  []waitingRecord // oldest first
+	attempts int             // of the oldest record
+	since    time.Time       // when the oldest record first failed
+	nextTry  time.Time
+	lastErr  string
+}
+
+// waitingRecord is one record of a retryRow.
+type waitingRecord struct {
+	sequence string
+	parts    partsRef
+}
+
+func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
+	hash, ok := parseRowID(dynamo.Text(row, deadLetterID))
+	if !ok {
+		return retryRow{}, false
+	}
+
+	out := retryRow{
+		hash:     hash,
+		attempts: int(dynamo.Number(row, retryAttempts)),
+		since:    dynamo.Time(row, retrySince),
+		nextTry:  dynamo.Time(row, retryNextTry),
+		lastErr:  dynamo.Text(row, retryError),
+	}
+
+	list, _ := row[retryRecords].(*ddbtypes.AttributeValueMemberL)
+	if list == nil {
+		return out, true
+	}
+
+	for _, element := range list.Value {
+		if m, ok := element.(*ddbtypes.AttributeValueMemberM); ok {
+			sequence := dynamo.Text(m.Value, retrySequence)
+			out.records = append(out.records, waitingRecord{
+				sequence: sequence,
+				parts: partsRef{
+					id:    hash.partsID(sequence),
+					token: dynamo.Text(m.Value, retryToken),
+					count: int(dynamo.Number(m.Value, retryParts)),
+				},
+			})
+		}
+	}
+
+	return out, true
+}
+
+func (w waitingRecord) encode() ddbtypes.AttributeValue {
+	return dynamo.M(dynamo.Item{
+		retrySequence: dynamo.S(w.sequence),
+		retryToken:    dynamo.S(w.parts.token),
+		retryParts:    dynamo.N(int64(w.parts.count)),
+	})
+}
+
+// paddedSequence returns the sequence number with leading zeros, so that sequence
+// numbers sort as text. They have up to 40 digits.
+func paddedSequence(sequence string) string {
+	sequence = strings.TrimLeft(sequence, "0")
+	return strings.Repeat("0", max(0, sequenceDigits-len(sequence))) + sequence
+}

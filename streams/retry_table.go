@@ -1,0 +1,281 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+)
+
+// retryTable is the retry queue of one table's stream.
+//
+// A row decides who delivers an item's records to the handler. While it exists, only
+// the retry queue does; the shard's worker appends to it. The row is deleted with its
+// last record, by a write that fails if another record was appended meanwhile.
+type retryTable struct {
+	api   dynamoAPI
+	table string // the dead-letter table
+	scope string // name of the stream's table
+}
+
+func (t *retryTable) source(handler string) string {
+	return retrySourcePrefix + t.scope + "/" + handler
+}
+
+func (t *retryTable) parts() recordParts { return recordParts{api: t.api, table: t.table} }
+
+// parking is the result of adding a record to the queue.
+type parking int
+
+const (
+	parked     parking = iota // the record is in the queue, or was and has left it
+	notWaiting                // the item has no row
+	isWaiting                 // the item has a row already
+	rowFull                   // the item's row has no room
+)
+
+// create stores a row for an item whose record r has failed, unless there is one.
+func (t *retryTable) create(ctx context.Context, hash laneHash, r Record, state retryRow) (parking, error) {
+	record, err := t.storeRecord(ctx, hash, r)
+	if err != nil {
+		return 0, err
+	}
+
+	row := deadLetterRowKey(t.source(r.Handler), hash.rowID())
+	row[retryKeys] = dynamo.M(r.Keys)
+	row[retryRecords] = &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{record.encode()}}
+	row[retryLast] = dynamo.S(paddedSequence(r.SequenceNumber))
+	row[retryAttempts] = dynamo.N(int64(state.attempts))
+	row[retryNextTry] = dynamo.Millis(state.nextTry)
+	row[retryError] = dynamo.S(state.lastErr)
+
+	if !state.since.IsZero() {
+		row[retrySince] = dynamo.Millis(state.since)
+	}
+
+	_, err = t.api.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           &t.table,
+		Item:                                row,
+		ConditionExpression:                 aws.String("attribute_not_exists(#id)"),
+		ExpressionAttributeNames:            map[string]string{"#id": deadLetterID},
+		ReturnValuesOnConditionCheckFailure: ddbtypes.ReturnValuesOnConditionCheckFailureAllOld,
+	})
+	if old, exists := dynamo.FailedCondition(err); exists {
+		return t.afterRefusal(ctx, old, record, r, isWaiting)
+	}
+
+	if err != nil {
+		return 0, fmt.Errorf("streams: store record %s of %s in the retry queue: %w", r.SequenceNumber, r.Handler, err)
+	}
+
+	return parked, nil
+}
+
+// append adds the record behind those of its item that wait already.
+func (t *retryTable) append(ctx context.Context, hash laneHash, r Record) (parking, error) {
+	record, err := t.storeRecord(ctx, hash, r)
+	if err != nil {
+		return 0, err
+	}
+
+	last := dynamo.S(paddedSequence(r.SequenceNumber))
+	update := dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(r.Handler), hash.rowID())).
+		IfPresent(deadLetterID).
+		If("#last < :last").
+		If("size(#records) < :max").
+		Bind(":last", last).
+		Bind(":max", dynamo.N(maxRowRecords)).
+		Bind(":record", &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{record.encode()}}).
+		Set("#records = list_append(#records, :record)").
+		Set("#last = :last")
+
+	old, applied, err := applyUpdate(ctx, t.api, update)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("streams: append record %s of %s to the retry queue: %w", r.SequenceNumber, r.Handler, err)
+	case applied:
+		return parked, nil
+	}
+
+	return t.afterRefusal(ctx, old, record, r, rowFull)
+}
+
+// afterRefusal finds out why the row old refused the record, and deletes the record's
+// parts if no row refers to them. It returns otherwise if the record is not known.
+func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record waitingRecord, r Record, otherwise parking) (parking, error) {
+	row, _ := decodeRetryRow(old)
+	for _, stored := range row.records {
+		// Stored by an earlier try of this call, whose answer was lost.
+		if stored.sequence == record.sequence && stored.parts.token == record.parts.token {
+			return parked, nil
+		}
+	}
+
+	if err := t.parts().delete(ctx, t.source(r.Handler), record.parts); err != nil {
+		return 0, err
+	}
+
+	switch {
+	case len(old) == 0:
+		return notWaiting, nil
+	case dynamo.Text(old, retryLast) >= paddedSequence(record.sequence):
+		return parked, nil
+	}
+
+	return otherwise, nil
+}
+
+func (t *retryTable) storeRecord(ctx context.Context, hash laneHash, r Record) (waitingRecord, error) {
+	body, err := encodeRecord(r)
+	if err != nil {
+		return waitingRecord{}, fmt.Errorf("streams: encode a record for the retry queue: %w", err)
+	}
+
+	parts, err := t.parts().store(ctx, t.source(r.Handler), hash.partsID(r.SequenceNumber), body)
+
+	return waitingRecord{sequence: r.SequenceNumber, parts: parts}, err
+}
+
+// list returns all rows of a handler.
+func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, error) {
+	in := &dynamodb.QueryInput{
+		TableName:                &t.table,
+		ConsistentRead:           aws.Bool(true),
+		KeyConditionExpression:   aws.String("#s = :s AND begins_with(#id, :row)"),
+		ExpressionAttributeNames: map[string]string{"#s": deadLetterSource, "#id": deadLetterID},
+		ExpressionAttributeValues: dynamo.Item{
+			":s":   dynamo.S(t.source(handler)),
+			":row": dynamo.S(retryRowPrefix),
+		},
+	}
+
+	var rows []retryRow
+	for {
+		out, err := t.api.Query(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
+		}
+
+		for _, item := range out.Items {
+			if row, ok := decodeRetryRow(item); ok {
+				rows = append(rows, row)
+			}
+		}
+
+		if len(out.LastEvaluatedKey) == 0 {
+			return rows, nil
+		}
+		in.ExclusiveStartKey = out.LastEvaluatedKey
+	}
+}
+
+// get returns the row of an item. ok is false if the item has none.
+func (t *retryTable) get(ctx context.Context, handler string, hash laneHash) (row retryRow, ok bool, err error) {
+	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &t.table,
+		Key:            deadLetterRowKey(t.source(handler), hash.rowID()),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return retryRow{}, false, fmt.Errorf("streams: read the retry queue of %s: %w", handler, err)
+	}
+	row, ok = decodeRetryRow(out.Item)
+
+	return row, ok && len(row.records) > 0, nil
+}
+
+// oldest returns the oldest record of the row.
+func (t *retryTable) oldest(ctx context.Context, handler string, row retryRow) (Record, error) {
+	body, err := t.parts().read(ctx, t.source(handler), row.records[0].parts)
+	if err != nil {
+		return Record{}, err
+	}
+
+	return decodeRecord(body)
+}
+
+// postpone stores the state of the row after another failed call for its oldest
+// record.
+func (t *retryTable) postpone(ctx context.Context, handler string, row retryRow) error {
+	update := t.ifOldest(handler, row).
+		SetValue(retryAttempts, dynamo.N(int64(row.attempts))).
+		SetValue(retrySince, dynamo.Millis(row.since)).
+		SetValue(retryNextTry, dynamo.Millis(row.nextTry)).
+		SetValue(retryError, dynamo.S(row.lastErr))
+
+	if _, _, err := applyUpdate(ctx, t.api, update); err != nil {
+		return fmt.Errorf("streams: postpone a record in the retry queue of %s: %w", handler, err)
+	}
+
+	return nil
+}
+
+// ifOldest begins an update of the row that fails if its oldest record is another one.
+func (t *retryTable) ifOldest(handler string, row retryRow) *dynamo.Update {
+	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), row.hash.rowID())).
+		If("#records[0].#sequence = :sequence").
+		Bind(":sequence", dynamo.S(row.records[0].sequence))
+}
+
+// pop removes the oldest record, and the row with the last one. It returns the row as
+// it is then, without records if it is gone. A record that was removed already is no
+// error.
+func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (retryRow, error) {
+	gone := false
+
+	var err error
+	if len(row.records) == 1 {
+		if gone, err = t.deleteRow(ctx, handler, row); err != nil {
+			return retryRow{}, err
+		}
+	}
+
+	var left retryRow
+
+	if !gone {
+		// Rows that are read with one record may have more now, but never fewer than one.
+		update := t.ifOldest(handler, row).
+			Remove("#records[0]").
+			SetValue(retryAttempts, dynamo.N(0)).
+			RemoveAttribute(retrySince).
+			RemoveAttribute(retryError)
+
+		after, _, err := applyUpdate(ctx, t.api, update)
+		if err != nil {
+			return retryRow{}, fmt.Errorf("streams: remove a record from the retry queue of %s: %w", handler, err)
+		}
+		left, _ = decodeRetryRow(after)
+	}
+
+	return left, t.parts().delete(ctx, t.source(handler), row.records[0].parts)
+}
+
+// deleteRow deletes the row unless it has other records than the one that was read.
+func (t *retryTable) deleteRow(ctx context.Context, handler string, row retryRow) (bool, error) {
+	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName:           &t.table,
+		Key:                 deadLetterRowKey(t.source(handler), row.hash.rowID()),
+		ConditionExpression: aws.String("size(#records) = :one AND #records[0].#sequence = :sequence"),
+		ExpressionAttributeNames: map[string]string{
+			"#records":  retryRecords,
+			"#sequence": retrySequence,
+		},
+		ExpressionAttributeValues: dynamo.Item{
+			":one":      dynamo.N(1),
+			":sequence": dynamo.S(row.records[0].sequence),
+		},
+	})
+	if _, failed := dynamo.FailedCondition(err); failed {
+		return false, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("streams: delete a row of the retry queue of %s: %w", handler, err)
+	}
+
+	return true, nil
+}
