@@ -20,7 +20,7 @@ type service struct {
 	mux         *http.ServeMux
 	document    []byte // OpenAPI, as JSON
 	origins     *http.CrossOriginProtection
-	load        *loadShedder
+	admission   admission
 	callers     *rateLimiter // by principal
 	failures    *rateLimiter // of invalid credentials, by address
 	credentials *credentialCache
@@ -74,7 +74,7 @@ func newService(cfg Config) (*service, error) {
 		cfg:         cfg,
 		mux:         http.NewServeMux(),
 		origins:     http.NewCrossOriginProtection(),
-		load:        newLoadShedder(cfg.InFlight, cfg.Queue),
+		admission:   newAdmission(cfg),
 		callers:     newRateLimiter(cfg.Rate, cfg.Burst, cfg.Now),
 		failures:    newRateLimiter(min(cfg.Rate, 1), 20, cfg.Now),
 		credentials: newCredentialCache(),

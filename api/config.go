@@ -68,15 +68,17 @@ type Config struct {
 	// may name: those of a proxy on the same machine.
 	Hosts []string
 
-	// Rate and Burst limit the requests per second of each caller. Default 200 and 400.
-	// With a negative Rate there is no limit. Invalid credentials from one address are
-	// limited to a burst of 20 and then one per second.
+	// Rate and Burst limit the requests per second of each caller. Default 200, and twice
+	// the Rate. With a negative Rate there is no limit. Invalid credentials from one
+	// address are limited to a burst of 20 and then one per second.
 	Rate  float64
 	Burst int
-	// InFlight is how many requests are served at once. Default 256.
+	// InFlight is how many requests are served at once, whose callers are authenticated
+	// and whose bodies have arrived. Default 256.
 	InFlight int
 	// Queue is how many more requests wait for at most a second; the API answers 503 to
-	// the rest. Default 512.
+	// the rest. Default 512. With authentication one caller has at most three quarters of
+	// InFlight and of Queue.
 	Queue int
 	// WatchesPerCaller is how many event streams one caller may have open. Default 16.
 	WatchesPerCaller int
@@ -94,7 +96,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Rate, 200)
-	setDefault(&c.Burst, 400)
+	setDefault(&c.Burst, max(1, int(2*c.Rate)))
 	setDefault(&c.InFlight, 256)
 	setDefault(&c.Queue, 512)
 	setDefault(&c.WatchesPerCaller, 16)

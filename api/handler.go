@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// ServeHTTP does everything that precedes the routing of a request: it recovers panics,
-// checks host and origin, and limits concurrency.
+// ServeHTTP does everything that precedes the routing of a request: it recovers panics and
+// checks host and origin.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{id: requestID(r)}
+	c := &call{id: requestID(r), head: r.Method == http.MethodHead}
 	rec := &recorder{ResponseWriter: w}
 	r = r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 
@@ -27,17 +27,6 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if p := s.checkTarget(r); p != nil {
 		p.write(rec)
 		return
-	}
-
-	// The probes answer even when the server is overloaded.
-	if path := r.URL.Path; path != healthPath && path != readyPath {
-		release, p := s.load.acquire(r.Context())
-		if p != nil {
-			p.write(rec)
-			return
-		}
-		c.release = release
-		defer release()
 	}
 
 	s.mux.ServeHTTP(rec, r)

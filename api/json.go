@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"math/big"
@@ -17,8 +18,9 @@ import (
 )
 
 const (
-	maxBody  = 256 << 10 // bytes
-	maxDepth = 64        // levels of JSON
+	maxBody         = 256 << 10 // bytes
+	maxUnsignedBody = 64 << 10  // bytes of a body whose signature is not checked yet
+	maxDepth        = 64        // levels of JSON
 
 	// maxExact bounds the numbers that every JSON parser reads exactly (RFC 8259, 6).
 	maxExact = 1 << 53
@@ -26,26 +28,25 @@ const (
 	maxNumber = 40
 )
 
-// readBody reads the body of a request. It returns a problem if the body is too large, or
-// does not arrive completely.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, *problem) {
-	tooLarge := newProblem(http.StatusRequestEntityTooLarge, "body_too_large", "The body must not exceed 256 KiB.")
-	if r.ContentLength > maxBody {
+// readBody reads the body of a request, at most the number of bytes. It returns a problem if
+// the body is larger, or does not arrive completely.
+func readBody(w http.ResponseWriter, r *http.Request, most int64) ([]byte, *problem) {
+	tooLarge := newProblem(http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("The body must not exceed %d KiB.", most>>10))
+	if r.ContentLength > most {
 		return nil, tooLarge.withHeader("Connection", "close")
 	}
 
+	// Memory is taken as the body arrives, not as its length is announced.
 	var body bytes.Buffer
-	if r.ContentLength > 0 {
-		body.Grow(int(r.ContentLength) + bytes.MinRead)
-	}
+	body.Grow(int(min(max(r.ContentLength, 0), 4<<10)) + bytes.MinRead)
 
-	var limit *http.MaxBytesError
+	var exceeded *http.MaxBytesError
 
-	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody))
+	_, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, most))
 	switch {
 	case err == nil:
 		return body.Bytes(), nil
-	case errors.As(err, &limit):
+	case errors.As(err, &exceeded):
 		return nil, tooLarge
 	case isTimeout(err):
 		return nil, newProblem(http.StatusRequestTimeout, "body_timeout", "The body did not arrive in time.").withHeader("Connection", "close")

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -44,6 +42,17 @@ func (s *service) middleware(to route) func(huma.Context, func(huma.Context)) {
 			return
 		}
 
+		// The request is complete and its caller known: only now it takes a slot.
+		release, p := s.admission.admit(ctx, to, c)
+		if p != nil {
+			c.code = p.Code
+			p.write(w)
+
+			return
+		}
+		defer release()
+
+		c.release = release
 		next(huma.WithContext(hc, ctx))
 	}
 }
@@ -64,12 +73,11 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 
 	r.Header.Del("Accept") // there is only one representation
 
-	if to.rawBody {
-		return takeRawBody(w, r, c)
-	}
-
-	if to.body {
-		return checkBody(w, r, to)
+	switch {
+	case to.rawBody:
+		return s.takeRawBody(ctx, w, r, to, c)
+	case to.body:
+		return s.takeBody(ctx, w, r, to, c)
 	}
 
 	return nil
@@ -79,7 +87,7 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 func (s *service) identify(ctx context.Context, r *http.Request, to route, c *call) *problem {
 	switch {
 	case to.public:
-		c.caller.ID = "address:" + address(r)
+		c.caller.ID = "address:" + network(r)
 	case s.cfg.Dev:
 		c.caller = auth.Principal{ID: "dev", Tenant: auth.DefaultTenant, Scope: auth.Admin}
 	default:
@@ -100,15 +108,23 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 	// invalid ones has to wait. A token that was valid before is exempt: its owner may
 	// share the address with the attacker, behind a proxy.
 	if !given || !s.credentials.has(token) {
-		if p := s.failures.exhausted(address(r)); p != nil {
+		if p := s.failures.exhausted(network(r)); p != nil {
 			return auth.Principal{}, p
 		}
+
+		release, p := s.admission.checks.acquire(ctx, network(r))
+		if p != nil {
+			return auth.Principal{}, p
+		}
+		defer release()
 	}
 
 	if given {
 		principal, err := s.cfg.Auth.Authenticate(ctx, token)
 		if err == nil {
 			s.credentials.add(token)
+			callOf(r.Context()).token = token
+
 			return principal, nil
 		}
 
@@ -119,7 +135,7 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 	}
 
 	s.credentials.remove(token)
-	s.failures.charge(address(r))
+	s.failures.charge(network(r))
 
 	p := newProblem(http.StatusUnauthorized, "unauthenticated", "This request needs a valid credential: Authorization: Bearer ...")
 
@@ -131,16 +147,6 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 func bearerToken(r *http.Request) (token string, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return token, len(r.Header.Values("Authorization")) == 1 && strings.EqualFold(scheme, "Bearer")
-}
-
-// address returns the IP address that the request comes from.
-func address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-
-	return host
 }
 
 func authorize(to route, principal auth.Principal) *problem {
@@ -191,25 +197,25 @@ func checkParameters(r *http.Request, to route) *problem {
 }
 
 // takeRawBody reads the body for a handler that checks a signature over its bytes.
-func takeRawBody(w http.ResponseWriter, r *http.Request, c *call) *problem {
+func (s *service) takeRawBody(ctx context.Context, w http.ResponseWriter, r *http.Request, to route, c *call) *problem {
 	if p := checkEncoding(r); p != nil {
 		return p
 	}
 
-	body, p := readBody(w, r)
+	body, p := s.admission.readBody(ctx, w, r, to, c)
 	c.header, c.raw = r.Header, body
 
 	return p
 }
 
-// checkBody reads the body, checks that it is strict JSON, and puts it back into the
-// request for huma.
-func checkBody(w http.ResponseWriter, r *http.Request, to route) *problem {
+// takeBody reads the body, checks that it is strict JSON, and puts it back into the request
+// for huma.
+func (s *service) takeBody(ctx context.Context, w http.ResponseWriter, r *http.Request, to route, c *call) *problem {
 	if p := checkEncoding(r); p != nil {
 		return p
 	}
 
-	body, p := readBody(w, r)
+	body, p := s.admission.readBody(ctx, w, r, to, c)
 	if p != nil {
 		return p
 	}
@@ -224,8 +230,6 @@ func checkBody(w http.ResponseWriter, r *http.Request, to route) *problem {
 		}
 	}
 
-	// The body has arrived. The time in which it had to arrive must not end the request.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	r.Body = io.NopCloser(bytes.NewReader(body))
 
 	return nil

@@ -1,0 +1,115 @@
+package api
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// unsignedBodyTimeout bounds how long a body may take that nobody has vouched for yet.
+const unsignedBodyTimeout = 5 * time.Second
+
+// admission limits what is done at once. A request passes up to three limits, each for the
+// time of one stage only. A slot is therefore never held for a client that is slow to send,
+// nor for one whose credential was not checked.
+type admission struct {
+	// checks limits the checks of credentials that are not known to be valid, by network.
+	checks *loadShedder
+	// bodies limits the bodies of authenticated callers that are arriving, by caller, and
+	// unsigned those that need no credential, by network.
+	bodies, unsigned *loadShedder
+	// work limits the requests of authenticated callers that are being served, by caller,
+	// and callbacks those that carry a signature in their body.
+	work, callbacks *loadShedder
+}
+
+func newAdmission(cfg Config) admission {
+	none := limit{}
+	slots, queue := share(cfg.InFlight), share(cfg.Queue)
+
+	if cfg.Dev { // there is only one caller
+		slots.each, queue.each = slots.total, queue.total
+	}
+
+	return admission{
+		checks:    newLoadShedder(limit{64, 16}, limit{256, 64}),
+		bodies:    newLoadShedder(limit{2 * slots.total, 2 * slots.each}, queue),
+		unsigned:  newLoadShedder(limit{128, 16}, none),
+		work:      newLoadShedder(slots, queue),
+		callbacks: newLoadShedder(limit{64, 64}, limit{128, 128}),
+	}
+}
+
+// admit takes the slot in which the request is served, after its body has arrived.
+func (a admission) admit(ctx context.Context, to route, c *call) (release func(), p *problem) {
+	switch {
+	case !to.public:
+		return a.work.acquire(ctx, c.caller.ID)
+	case to.rawBody:
+		return a.callbacks.acquire(ctx, "")
+	}
+
+	return func() {}, nil // the probes answer even when the server is overloaded
+}
+
+// readBody reads the body of a request within the limits of those that are arriving.
+func (a admission) readBody(ctx context.Context, w http.ResponseWriter, r *http.Request, to route, c *call) ([]byte, *problem) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return nil, nil
+	}
+
+	arriving, by, most := a.bodies, c.caller.ID, int64(maxBody)
+	control := http.NewResponseController(w)
+
+	if to.public {
+		arriving, by, most = a.unsigned, network(r), maxUnsignedBody
+		// Fails only in tests, which have no connection.
+		_ = control.SetReadDeadline(time.Now().Add(unsignedBodyTimeout))
+	}
+
+	release, p := arriving.acquire(ctx, by)
+	if p != nil {
+		return nil, p.withHeader("Connection", "close") // the body is not read
+	}
+	defer release()
+
+	body, p := readBody(w, r, most)
+	if p != nil {
+		return nil, p
+	}
+
+	// The body has arrived. The time in which it had to arrive must not end the request.
+	_ = control.SetReadDeadline(time.Time{})
+
+	return body, nil
+}
+
+// address returns the IP address that the request comes from.
+func address(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+
+	return host
+}
+
+// network returns what limits by address count: the IPv4 address, or the /64 network of the
+// IPv6 address, because one customer of a provider has all addresses of such a network.
+func network(r *http.Request) string {
+	text := address(r)
+
+	ip, err := netip.ParseAddr(text)
+	if err != nil || ip.Unmap().Is4() {
+		return text
+	}
+
+	prefix, err := ip.WithZone("").Prefix(64)
+	if err != nil {
+		return text
+	}
+
+	return prefix.String()
+}

@@ -1,0 +1,236 @@
+package api_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/embedded/embeddedtest"
+)
+
+// crawl opens a connection that sends the header of the request, the beginning of its body,
+// and no more. It returns when the server reads the body, or has refused it.
+func crawl(t *testing.T, address, header string) {
+	t.Helper()
+
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+
+	if _, err := fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n{", header); err != nil {
+		t.Fatal(err)
+	}
+
+	// The server sends "100 Continue" when it begins to read the body.
+	if _, err := conn.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// authorized sends a GET with the credential and returns the status and the body.
+func authorized(t *testing.T, address, credential string) (int, string) {
+	t.Helper()
+
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/v1/orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", credential)
+
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return answer.StatusCode, string(text)
+}
+
+// 256 connections of one address send the body of a callback, or of a request with an
+// invalid credential, and do not finish it.
+func TestSlowStrangersDoNotDelayOthers(t *testing.T) {
+	for _, header := range []string{
+		"POST /v1/callbacks/payments",
+		"PUT /v1/orders/o-1",
+	} {
+		t.Run(header, func(t *testing.T) {
+			w := newWorld(t, func(c *api.Config) { c.Rate = 0 }) // the default
+			address := onWire(t, w)
+			known, fresh := w.key("acme", auth.Read), w.key("acme", auth.Read)
+			t.Cleanup(http.DefaultClient.CloseIdleConnections)
+
+			if status, text := authorized(t, address, known); status != http.StatusOK {
+				t.Fatalf("before: %d %s", status, text)
+			}
+
+			if strings.HasPrefix(header, "POST") {
+				for range 256 {
+					crawl(t, address, header)
+				}
+			} else {
+				for range 19 { // one more would exhaust the limit of invalid credentials
+					crawl(t, address, header)
+				}
+			}
+
+			for about, key := range map[string]string{"a known key": known, "a key that the server has not seen": fresh} {
+				if status, text := authorized(t, address, key); status != http.StatusOK {
+					t.Errorf("%s: %d %s", about, status, text)
+				}
+			}
+		})
+	}
+}
+
+// 16 bodies without a credential are read at once of one address, and the places are free
+// when the connections have ended.
+func TestUnsignedBodiesAreBoundedByAddress(t *testing.T) {
+	w := newWorld(t, nil)
+
+	arriving, proceed := make(chan struct{}, 32), make(chan struct{})
+	var group sync.WaitGroup
+
+	for range 16 {
+		group.Go(func() { w.callbackFrom("192.0.2.1:1", &pausedBody{arriving, proceed}) })
+	}
+
+	for range 16 {
+		<-arriving
+	}
+
+	if code := w.callbackFrom("192.0.2.1:2", strings.NewReader("{}")); code != "overloaded" {
+		t.Errorf("the 17th body of the address: %s", code)
+	}
+
+	for _, other := range []string{"192.0.2.2:1", "[2001:db8::1]:1"} {
+		if code := w.callbackFrom(other, strings.NewReader("{}")); code != "signature_refused" {
+			t.Errorf("another address: %s", code)
+		}
+	}
+
+	close(proceed)
+	group.Wait()
+
+	if code := w.callbackFrom("192.0.2.1:3", strings.NewReader("{}")); code != "signature_refused" {
+		t.Errorf("after the others ended: %s", code)
+	}
+}
+
+// One network of IPv6 counts as one address.
+func TestUnsignedBodiesAreBoundedByNetwork(t *testing.T) {
+	w := newWorld(t, nil)
+
+	arriving, proceed := make(chan struct{}, 32), make(chan struct{})
+	var group sync.WaitGroup
+
+	for i := range 16 {
+		group.Go(func() {
+			w.callbackFrom(fmt.Sprintf("[2001:db8::%x]:1", i+1), &pausedBody{arriving, proceed})
+		})
+	}
+
+	for range 16 {
+		<-arriving
+	}
+
+	if code := w.callbackFrom("[2001:db8::ffff]:1", strings.NewReader("{}")); code != "overloaded" {
+		t.Errorf("the 17th body of the network: %s", code)
+	}
+
+	if code := w.callbackFrom("[2001:db8:0:1::1]:1", strings.NewReader("{}")); code != "signature_refused" {
+		t.Errorf("another network: %s", code)
+	}
+
+	close(proceed)
+	group.Wait()
+}
+
+// callbackFrom sends a callback from the address and returns the code of its problem.
+func (w *world) callbackFrom(address string, body io.Reader) string {
+	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/callbacks/payments", body)
+	r.RemoteAddr = address
+	r.Header.Set("Content-Type", "application/json")
+	rec := httptest.NewRecorder()
+	w.handler.ServeHTTP(rec, r)
+
+	return answer{text: rec.Body.String()}.code()
+}
+
+// pausedBody ends when proceed is closed.
+type pausedBody struct {
+	arriving chan<- struct{}
+	proceed  <-chan struct{}
+}
+
+func (b *pausedBody) Read([]byte) (int, error) {
+	b.arriving <- struct{}{}
+	<-b.proceed
+
+	return 0, io.EOF
+}
+
+// A caller takes three of the four slots. The fourth is for others.
+func TestOneCallerDoesNotTakeAllSlots(t *testing.T) {
+	entered, proceed := make(chan struct{}, 10), make(chan struct{})
+	w := newWorld(t, func(cfg *api.Config) {
+		cfg.InFlight, cfg.Queue = 4, 0
+		cfg.Start = blockingStart(entered, proceed)
+	})
+	busy, other := w.key("acme", auth.Act), w.key("acme", auth.Act)
+
+	var group sync.WaitGroup
+	for i := range 3 {
+		group.Go(func() {
+			w.want(w.ask("PUT", fmt.Sprintf("/v1/orders/o-%d", i), mugs, "Authorization", busy), http.StatusCreated, "")
+		})
+		<-entered
+	}
+
+	w.want(w.ask("GET", "/v1/orders/z", "", "Authorization", busy), http.StatusServiceUnavailable, "overloaded")
+	w.want(w.ask("GET", "/v1/orders/z", "", "Authorization", other), http.StatusNotFound, "order_not_found")
+	close(proceed)
+	group.Wait()
+}
+
+// The burst follows from the rate unless it is set.
+func TestTheBurstFollowsFromTheRate(t *testing.T) {
+	for _, test := range []struct {
+		rate  float64
+		burst int
+		want  int
+	}{
+		{rate: 5, want: 10},
+		{rate: 0.5, want: 1},
+		{rate: 0.1, want: 1},
+		{rate: 5, burst: 3, want: 3},
+	} {
+		clock := &embeddedtest.Clock{}
+		w := newWorld(t, func(cfg *api.Config) { cfg.Rate, cfg.Burst, cfg.Now = test.rate, test.burst, clock.Now })
+		key := w.key("acme", auth.Read)
+
+		served := 0
+		for range 50 {
+			if w.ask("GET", "/v1/orders/z", "", "Authorization", key).StatusCode == http.StatusNotFound {
+				served++
+			}
+		}
+
+		if served != test.want {
+			t.Errorf("rate %v, burst %d: %d requests at once, want %d", test.rate, test.burst, served, test.want)
+		}
+	}
+}
