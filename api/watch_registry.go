@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"sync"
 	"time"
@@ -15,6 +16,9 @@ const (
 	minPollInterval = 250 * time.Millisecond
 	maxPollInterval = 2 * time.Second
 
+	// maxUnread is how long an order may be unreadable before its streams are interrupted.
+	maxUnread = 10 * time.Second
+
 	// maxWatches is the largest number of open streams of all callers.
 	maxWatches = 1000
 )
@@ -22,6 +26,7 @@ const (
 // watchRegistry holds the open event streams.
 type watchRegistry struct {
 	get       func(context.Context, transitions.OrderID) (*transitions.Order, bool, error)
+	log       *slog.Logger
 	perCaller int
 
 	mu       sync.Mutex
@@ -39,14 +44,17 @@ type watchedOrder struct {
 
 // watch is one open stream. The channel holds the newest state of the order that the stream
 // has not received yet. A slow reader misses states, and finds their transitions in the
-// ring of the next state.
+// ring of the next state, or in the journal.
 type watch struct {
-	moved chan *transitions.Order
-	close func()
+	moved  chan *transitions.Order
+	broken chan struct{} // closed when the order can be read no longer
+	code   string        // why; set before broken is closed
+	close  func()
 }
 
 func newWatchRegistry(cfg Config) *watchRegistry {
 	w := &watchRegistry{
+		log:       cfg.Log,
 		perCaller: cfg.WatchesPerCaller,
 		orders:    map[transitions.OrderID]*watchedOrder{},
 		byCaller:  map[string]int{},
@@ -83,7 +91,7 @@ func (w *watchRegistry) open(id transitions.OrderID, caller string, current *tra
 		order.last = current
 	}
 
-	opened := &watch{moved: make(chan *transitions.Order, 1)}
+	opened := &watch{moved: make(chan *transitions.Order, 1), broken: make(chan struct{})}
 	opened.moved <- order.last
 	opened.close = sync.OnceFunc(func() { w.remove(id, caller, order, opened) })
 
@@ -107,15 +115,35 @@ func (w *watchRegistry) remove(id transitions.OrderID, caller string, order *wat
 	}
 
 	if len(order.watches) == 0 {
-		order.stop()
+		w.forget(id, order)
+	}
+}
+
+// forget ends the poller of the order. The next watch of the order begins another one.
+func (w *watchRegistry) forget(id transitions.OrderID, order *watchedOrder) {
+	order.stop()
+
+	if w.orders[id] == order {
 		delete(w.orders, id)
 	}
 }
 
-// poll reads the order until ctx ends and publishes its new states. Failed reads are
-// repeated like those that found nothing new.
+// interrupt breaks all watches of the order, with the code of the reason.
+func (w *watchRegistry) interrupt(id transitions.OrderID, order *watchedOrder, code string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	for watch := range order.watches {
+		watch.code = code
+		close(watch.broken)
+	}
+	w.forget(id, order)
+}
+
+// poll reads the order until ctx ends and publishes its new states. It repeats a failed read,
+// and interrupts the watches when the order was not read for maxUnread, or is gone.
 func (w *watchRegistry) poll(ctx context.Context, id transitions.OrderID, order *watchedOrder) {
-	interval := minPollInterval
+	interval, lastRead, failing := minPollInterval, time.Now(), false
 	timer := time.NewTimer(interval)
 	defer timer.Stop()
 
@@ -126,15 +154,40 @@ func (w *watchRegistry) poll(ctx context.Context, id transitions.OrderID, order 
 		case <-timer.C:
 		}
 
-		current, found, err := w.get(ctx, id)
-
+		current, found, err := w.read(ctx, id)
 		interval = min(interval*3/2, maxPollInterval)
-		if err == nil && found && w.publish(order, current) {
-			interval = minPollInterval
+
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && !found:
+			w.interrupt(id, order, "order_not_found")
+			return
+		case err == nil:
+			lastRead, failing = time.Now(), false
+			if w.publish(order, current) {
+				interval = minPollInterval
+			}
+		case time.Since(lastRead) >= maxUnread:
+			w.log.ErrorContext(ctx, "event streams interrupted: the order cannot be read", "order", id, "error", err)
+			w.interrupt(id, order, "unavailable")
+
+			return
+		case !failing:
+			failing = true
+			w.log.WarnContext(ctx, "an order with event streams cannot be read", "order", id, "error", err)
 		}
 
 		timer.Reset(interval)
 	}
+}
+
+// read reads the order within maxUnread.
+func (w *watchRegistry) read(ctx context.Context, id transitions.OrderID) (*transitions.Order, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, maxUnread)
+	defer cancel()
+
+	return w.get(ctx, id)
 }
 
 // publish gives the current state to all watches of the order, in place of one that they

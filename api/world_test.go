@@ -37,21 +37,24 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // world is an API with its own embedded engine.
 type world struct {
-	t       testing.TB
-	engine  *embedded.Engine
-	db      *dynamodb.Client
-	keys    *auth.Keys
-	cfg     api.Config
-	handler http.Handler
-	signer  *webhooks.Keys // of the processor
-	log     bytes.Buffer   // log and audit lines
+	t         testing.TB
+	engine    *embedded.Engine
+	transport *embeddedtest.Transport // between db and the engine
+	db        *dynamodb.Client
+	keys      *auth.Keys
+	cfg       api.Config
+	handler   http.Handler
+	signer    *webhooks.Keys // of the processor
+	log       bytes.Buffer   // log and audit lines
 }
 
 // newWorld returns an API that is authenticated with API keys, unless change disables it.
 func newWorld(t testing.TB, change func(*api.Config)) *world {
 	t.Helper()
 	w := &world{t: t, engine: embeddedtest.Open(t)}
-	w.db = dynamodb.NewFromConfig(w.engine.AWSConfig())
+	aws := w.engine.AWSConfig()
+	w.transport = embeddedtest.Intercept(&aws)
+	w.db = dynamodb.NewFromConfig(aws)
 	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"), inventory.DueTableInput("due"),
 		tasktoken.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
 	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -38,7 +38,7 @@ type KeysConfig struct {
 	// DynamoDB and Table say where the keys are stored. Both are required.
 	DynamoDB dynamoDB
 	Table    string
-	// Cache is how long a key that was read is used without another read. Default 10 s.
+	// Cache is how long a key that was read is used without another read. Default 5 s.
 	// With a negative value, every request reads.
 	Cache time.Duration
 	// Now is the clock. Default time.Now.
@@ -47,7 +47,7 @@ type KeysConfig struct {
 
 func (c KeysConfig) withDefaults() KeysConfig {
 	if c.Cache == 0 {
-		c.Cache = 10 * time.Second
+		c.Cache = 5 * time.Second
 	}
 
 	if c.Now == nil {
