@@ -24,13 +24,13 @@ func (s *service) accountRoutes(h huma.API) {
 		tag:         "accounts",
 		scope:       auth.Admin,
 		mutates:     true,
+		repeats:     fromAnswer,
 		body:        true,
 		auditParams: []string{"accountId"},
 		status:      http.StatusCreated,
-		alsoStatus:  []int{http.StatusOK},
 		errors:      []int{http.StatusConflict},
 		summary:     "Open an account",
-		description: "A repeat finds the account. An account of another kind under the id is a conflict.",
+		description: "The id makes the request idempotent. An account of another kind under the id is a conflict.",
 		links:       links,
 	}, s.openAccount)
 	register(s, h, route{
@@ -60,6 +60,7 @@ func (s *service) accountRoutes(h huma.API) {
 		tag:         "accounts",
 		scope:       auth.Admin,
 		mutates:     true,
+		repeats:     firstStored,
 		auditParams: []string{"accountId"},
 		status:      http.StatusOK,
 		errors:      []int{http.StatusNotFound, http.StatusConflict},
@@ -83,10 +84,10 @@ func (s *service) accountRoutes(h huma.API) {
 		tag:         "accounts",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromAnswer,
 		body:        true,
 		auditParams: []string{"accountId", "holdId"},
 		status:      http.StatusCreated,
-		alsoStatus:  []int{http.StatusOK},
 		errors:      []int{http.StatusNotFound, http.StatusConflict},
 		summary:     "Hold money of an account",
 		description: "The hold's id makes the request idempotent. Transfers debit the hold. Its release gives the rest back.",
@@ -109,11 +110,11 @@ func (s *service) accountRoutes(h huma.API) {
 		tag:         "accounts",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     firstStored,
 		auditParams: hold.auditParams,
 		status:      http.StatusOK,
 		errors:      []int{http.StatusNotFound, http.StatusConflict},
 		summary:     "Release the rest of a hold",
-		description: "A repeat succeeds.",
 	}, s.releaseHold)
 }
 
@@ -144,9 +145,9 @@ type account struct {
 }
 
 type accountOutput struct {
-	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
-	Body     account
+	input.Repeat
+	Status int
+	Body   account
 }
 
 func (t tenant) showAccount(a ledger.Account) account {
@@ -180,7 +181,7 @@ func (s *service) openAccount(ctx context.Context, c caller, in *openAccountInpu
 
 	out := &accountOutput{Status: http.StatusCreated, Body: c.tenant.showAccount(a)}
 	if replayed {
-		out.Status, out.Replayed = http.StatusOK, "true"
+		out.MarkReplayed()
 	}
 
 	return out, nil
@@ -311,9 +312,9 @@ type hold struct {
 }
 
 type holdOutput struct {
-	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
-	Body     hold
+	input.Repeat
+	Status int
+	Body   hold
 }
 
 func (t tenant) showHold(h ledger.Hold) hold {
@@ -347,7 +348,7 @@ func (s *service) holdMoney(ctx context.Context, c caller, in *holdMoneyInput) (
 
 	out := &holdOutput{Status: http.StatusCreated, Body: c.tenant.showHold(made)}
 	if replayed {
-		out.Status, out.Replayed = http.StatusOK, "true"
+		out.MarkReplayed()
 	}
 
 	return out, nil

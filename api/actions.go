@@ -22,13 +22,13 @@ func (s *service) actionRoutes(h huma.API) {
 		tag:         "actions",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromAnswer,
 		body:        true,
 		anyJSON:     "/payload",
 		status:      http.StatusCreated,
-		alsoStatus:  []int{http.StatusOK},
 		errors:      []int{http.StatusConflict},
 		summary:     "Create an action that can be used once",
-		description: "A repeat with the same key and content returns the current action. The id is a secret: who has it can use the action.",
+		description: "The id is a secret: who has it can use the action.",
 		links: map[string]*huma.Link{
 			"get":     {OperationID: "get-action", Parameters: map[string]any{"action": "$response.body#/id"}},
 			"consume": {OperationID: "consume-action", Parameters: map[string]any{"action": "$response.body#/id"}},
@@ -41,14 +41,14 @@ func (s *service) actionRoutes(h huma.API) {
 		tag:         "actions",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromAnswer,
 		body:        true,
 		anyJSON:     "/payload",
 		auditParams: []string{"action"},
 		status:      http.StatusCreated,
-		alsoStatus:  []int{http.StatusOK},
 		errors:      []int{http.StatusConflict},
 		summary:     "Create an action under a code that people type, such as a coupon",
-		description: "Letters, digits and hyphens; upper and lower case are the same. A short code is easy to guess. A code can never be reused. A repeat returns the current action.",
+		description: "Letters, digits and hyphens; upper and lower case are the same. A short code is easy to guess. A code can never be reused.",
 	}, s.putAction)
 	register(s, h, route{
 		id:          "get-action",
@@ -69,6 +69,7 @@ func (s *service) actionRoutes(h huma.API) {
 			tag:         "actions",
 			scope:       auth.Act,
 			mutates:     true,
+			repeats:     fromRecord,
 			body:        true,
 			auditParams: []string{"action"},
 			status:      http.StatusOK,
@@ -83,19 +84,21 @@ func (s *service) actionRoutes(h huma.API) {
 	register(s, h, verb("reserve-action", "reserve", "Hold an action for a while", "Until the hold ends, only its holder can use the action. The Idempotency-Key names the holder: its repeat gets the same hold."), s.reserveAction)
 	register(s, h, verb("release-action", "release", "Release a hold", ""), s.releaseAction)
 	register(s, h, route{
-		id:          "make-actions",
-		method:      http.MethodPut,
-		path:        "/v1/action-batches/{batch}",
-		tag:         "actions",
-		scope:       auth.Act,
-		mutates:     true,
-		body:        true,
-		anyJSON:     "/payload",
-		auditParams: []string{"batch"},
-		status:      http.StatusOK,
-		errors:      []int{http.StatusConflict},
-		summary:     "Create many actions with generated codes, a part of a batch at a time",
-		description: "The codes can be typed, but not guessed. They are derived from the batch's name and their index: a repeat returns the same codes and creates no action twice. The next part begins at next.",
+		id:                "make-actions",
+		method:            http.MethodPut,
+		path:              "/v1/action-batches/{batch}",
+		tag:               "actions",
+		scope:             auth.Act,
+		mutates:           true,
+		repeats:           firstStored,
+		contentIsIdentity: true, // a batch has several parts
+		body:              true,
+		anyJSON:           "/payload",
+		auditParams:       []string{"batch"},
+		status:            http.StatusOK,
+		errors:            []int{http.StatusConflict},
+		summary:           "Create many actions with generated codes, a part of a batch at a time",
+		description:       "The codes can be typed, but not guessed. They are derived from the batch's name and their index: a repeat returns the same codes and creates no action twice. The next part begins at next.",
 	}, s.makeActions)
 	cancel := verb("cancel-action", "cancel", "Cancel an action that was not used", "A repeat gets the same answer.")
 	cancel.body = false
@@ -147,16 +150,18 @@ type action struct {
 type actionOutput struct{ Body action }
 
 type madeOutput struct {
-	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
-	Body     action
+	input.Repeat
+	Status int
+	Body   action
 }
 
 func showMade(a actions.Action) *madeOutput {
+	out := &madeOutput{Status: http.StatusCreated, Body: showAction(a).Body}
 	if a.Repeated {
-		return &madeOutput{http.StatusOK, "true", showAction(a).Body}
+		out.MarkReplayed()
 	}
-	return &madeOutput{http.StatusCreated, "", showAction(a).Body}
+
+	return out
 }
 
 func showAction(a actions.Action) *actionOutput {
@@ -278,8 +283,8 @@ type releaseActionInput struct {
 }
 
 type usedOutput struct {
-	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
-	Body     used
+	input.Repeat
+	Body used
 }
 
 // used is the answer to a use, hold, release or cancellation of an action.
@@ -354,7 +359,7 @@ func (s *service) runAction(c caller, want actions.Outcome, do func(*actions.Act
 		Fence:      r.Fence,
 	}}
 	if r.Replayed {
-		out.Replayed = "true"
+		out.MarkReplayed()
 	}
 
 	return out, nil

@@ -24,7 +24,8 @@ type service struct {
 	callers     *rateLimiter // by principal
 	failures    *rateLimiter // of invalid credentials, by address
 	credentials *credentialCache
-	cursors     cursorSealer
+	cursors     sealer
+	answers     answerStore
 	watches     *watchRegistry
 
 	auditBroken atomic.Bool
@@ -65,7 +66,7 @@ func Server(handler http.Handler) *http.Server {
 func newService(cfg Config) (*service, error) {
 	configureHuma()
 
-	cursors, err := newCursorSealer(cfg.Secret)
+	cursors, err := newSealer(cfg.Secret)
 	if err != nil {
 		return nil, err
 	}
@@ -79,6 +80,7 @@ func newService(cfg Config) (*service, error) {
 		failures:    newRateLimiter(min(cfg.Rate, 1), 20, cfg.Now),
 		credentials: newCredentialCache(),
 		cursors:     cursors,
+		answers:     answerStore{db: cfg.Claims.DynamoDB, table: cfg.Claims.Table, secret: cfg.Secret, now: cfg.Now},
 		watches:     newWatchRegistry(cfg),
 	}
 

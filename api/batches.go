@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ratchet/actions"
+	"ratchet/api/internal/input"
 )
 
 type makeActionsInput struct {
@@ -33,6 +34,7 @@ type coded struct {
 }
 
 type batchOutput struct {
+	input.Repeat
 	Body struct {
 		Codes []coded `json:"codes"`
 		Next  int64   `json:"next" doc:"The index at which the next part begins."`

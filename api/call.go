@@ -14,6 +14,8 @@ type call struct {
 	id      string // the request id, for the logs
 	caller  auth.Principal
 	code    string // of the problem that answers the request
+	key     string // the Idempotency-Key, without quotes
+	path    []string
 	token   string // of the caller, "" without one
 	head    bool   // only the header of the answer is wanted
 	release func() // gives the slot of the load shedder back, once

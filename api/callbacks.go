@@ -14,16 +14,18 @@ import (
 
 func (s *service) callbackRoutes(h huma.API) {
 	register(s, h, route{
-		id:      "payment-callback",
-		method:  http.MethodPost,
-		path:    "/v1/callbacks/payments",
-		tag:     "callbacks",
-		public:  true,
-		mutates: true,
-		rawBody: true,
-		status:  http.StatusOK,
-		errors:  []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge},
-		summary: "Receive a callback of the payment processor",
+		id:                "payment-callback",
+		method:            http.MethodPost,
+		path:              "/v1/callbacks/payments",
+		tag:               "callbacks",
+		public:            true,
+		mutates:           true,
+		repeats:           firstStored,
+		contentIsIdentity: true,
+		rawBody:           true,
+		status:            http.StatusOK,
+		errors:            []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge},
+		summary:           "Receive a callback of the payment processor",
 		description: "A signature after Standard Webhooks replaces the credential. It is checked over the raw bytes before they are parsed. " +
 			"Each event is handled once. Its content is not trusted: the server asks the processor for the outcome. A callback that does not match its payment is parked for a person and also gets 200.",
 	}, s.paymentCallback)
@@ -52,6 +54,7 @@ type callbackInput struct {
 }
 
 type callbackOutput struct {
+	input.Repeat
 	Body struct {
 		Effect string `json:"effect" enum:"ended,none,repeated,parked"`
 	}

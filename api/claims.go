@@ -23,12 +23,15 @@ func (s *service) claimRoutes(h huma.API) {
 			tag:         "claims",
 			scope:       auth.Act,
 			mutates:     true,
+			repeats:     firstStored,
 			body:        true,
 			auditParams: []string{"key"},
 			status:      http.StatusOK,
-			errors:      []int{http.StatusConflict},
-			summary:     summary,
-			description: description,
+
+			contentIsIdentity: true, // it contains the ticket
+			errors:            []int{http.StatusConflict},
+			summary:           summary,
+			description:       description,
 		}
 	}
 	take := verb("claim", "", "Claim a key, or read the result of its work",
@@ -36,16 +39,18 @@ func (s *service) claimRoutes(h huma.API) {
 			"409 in_progress: another caller holds the key, at most as long as Retry-After says. 422: the key was claimed with another payload. "+
 			"With an Idempotency-Key, a repeat during the lease gets the ticket again, with taken_over: the work may have begun. Without one, "+
 			"a lost answer blocks the key until the lease ends.")
-	take.status, take.alsoStatus, take.anyJSON = http.StatusCreated, []int{http.StatusOK}, "/payload"
+	take.status, take.alsoStatus, take.anyJSON, take.repeats = http.StatusCreated, []int{http.StatusOK}, "/payload", fromRecord
 	take.links = map[string]*huma.Link{"get": {
 		OperationID: "get-claim",
 		Parameters:  map[string]any{"key": "$response.body#/key"},
 	}}
 	register(s, h, take, s.claim)
-	complete := verb("complete-claim", "/complete", "Complete a claim with its result", "Every later caller gets the result. A repeat succeeds.")
+	complete := verb("complete-claim", "/complete", "Complete a claim with its result", "Every later caller gets the result.")
 	complete.anyJSON = "/result"
 	register(s, h, complete, s.completeClaim)
-	register(s, h, verb("extend-claim", "/extend", "Renew the lease", ""), s.extendClaim)
+	extend := verb("extend-claim", "/extend", "Renew the lease", "From now on. Each request renews it, unless it repeats one with the same Idempotency-Key.")
+	extend.repeats = ifKeyed
+	register(s, h, extend, s.extendClaim)
 	register(s, h, verb("release-claim", "/release", "Release the key", "For work that was not done, or was undone. The next caller may do it."), s.releaseClaim)
 	register(s, h, verb("fail-claim", "/fail", "End a claim with a final failure", "Every later caller gets the failure."), s.failClaim)
 	register(s, h, route{
@@ -65,13 +70,13 @@ func (s *service) claimRoutes(h huma.API) {
 		tag:         "locks",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromRecord,
 		body:        true,
 		auditParams: []string{"key"},
 		status:      http.StatusCreated,
-		alsoStatus:  []int{http.StatusOK},
 		errors:      []int{http.StatusConflict},
 		summary:     "Lock a key permanently",
-		description: "201 for the first holder, 200 for a repeat of the same holder, 409 lock_held for every other, with the holder and the time.",
+		description: "201 for the first holder and its repeats, 409 lock_held for every other, with the holder and the time.",
 		links: map[string]*huma.Link{"get": {
 			OperationID: "get-lock",
 			Parameters:  map[string]any{"key": "$response.body#/key"},
@@ -121,9 +126,9 @@ type claimInput struct {
 }
 
 type claimOutput struct {
-	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true if the work was done before."`
-	Body     claimed
+	input.Repeat
+	Status int
+	Body   claimed
 }
 
 // claimed is the answer to a claim.
@@ -169,7 +174,8 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	var failed *once.Failure
 	switch until, held := once.RetryAt(err); {
 	case errors.As(err, &failed):
-		out.Status, out.Replayed, out.Body.Outcome = http.StatusOK, "true", "replayed_failure"
+		out.MarkReplayed()
+		out.Status, out.Body.Outcome = http.StatusOK, "replayed_failure"
 		out.Body.Failure = &failure{failed.Code, failed.Message}
 		return out, nil
 	case held:
@@ -178,7 +184,8 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	case err != nil:
 		return nil, err
 	case claim.Outcome == once.Replayed:
-		out.Status, out.Replayed, out.Body.Outcome = http.StatusOK, "true", "replayed"
+		out.MarkReplayed()
+		out.Status, out.Body.Outcome = http.StatusOK, "replayed"
 		out.Body.Result = claim.Result
 		return out, nil
 	}
@@ -189,6 +196,14 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 
 type ticketInput struct {
 	input.Key
+	Body struct {
+		Ticket string `json:"ticket" minLength:"1" maxLength:"256" doc:"From the claim."`
+	}
+}
+
+type extendInput struct {
+	input.Key
+	input.MayBeKeyed
 	Body struct {
 		Ticket string `json:"ticket" minLength:"1" maxLength:"256" doc:"From the claim."`
 	}
@@ -212,6 +227,7 @@ type failInput struct {
 }
 
 type stepOutput struct {
+	input.Repeat
 	Body struct {
 		Key     string `json:"key"`
 		Outcome string `json:"outcome" enum:"completed,extended,released,failed"`
@@ -243,7 +259,7 @@ func (s *service) completeClaim(ctx context.Context, c caller, in *completeInput
 	return s.withTicket(c, in.Key.Key, in.Body.Ticket, "completed", func(claim *once.Claim) error { return claim.Complete(ctx, in.Body.Result) })
 }
 
-func (s *service) extendClaim(ctx context.Context, c caller, in *ticketInput) (*stepOutput, error) {
+func (s *service) extendClaim(ctx context.Context, c caller, in *extendInput) (*stepOutput, error) {
 	return s.withTicket(c, in.Key.Key, in.Body.Ticket, "extended", func(claim *once.Claim) error { return claim.Extend(ctx) })
 }
 
@@ -306,9 +322,9 @@ type lockInput struct {
 }
 
 type lockOutput struct {
-	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
-	Body     lock
+	input.Repeat
+	Status int
+	Body   lock
 }
 
 // lock is the holder of a key.
@@ -332,7 +348,7 @@ func (s *service) acquireLock(ctx context.Context, c caller, in *lockInput) (*lo
 
 	out := &lockOutput{Status: http.StatusCreated, Body: lock{in.Key.Key, got.Holder, got.Since}}
 	if !got.First {
-		out.Status, out.Replayed = http.StatusOK, "true"
+		out.MarkReplayed()
 	}
 
 	return out, nil

@@ -5,6 +5,7 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,47 +16,44 @@ import (
 // secretBytes is the length of Config.Secret, which makes the cipher AES-256.
 const secretBytes = 32
 
-// cursorSealer encrypts positions in lists as cursors, and decrypts them. A position may be
-// a stored id of another tenant, so callers must not read it. A cursor is bound to the
+// sealer encrypts positions in lists as cursors, and decrypts them. A position may be a
+// stored id of another tenant, so callers must not read it. A cursor is bound to the
 // caller's tenant and to the list, so that it cannot be used with another one.
-type cursorSealer struct{ aead cipher.AEAD }
+type sealer struct{ aead cipher.AEAD }
 
-func newCursorSealer(secret []byte) (cursorSealer, error) {
+// errUnsealed says that the bytes are too short to be sealed ones.
+var errUnsealed = errors.New("too short")
+
+func newSealer(secret []byte) (sealer, error) {
 	block, err := aes.NewCipher(secret)
 	if err != nil {
-		return cursorSealer{}, err
+		return sealer{}, err
 	}
 
 	aead, err := cipher.NewGCM(block)
 
-	return cursorSealer{aead}, err
+	return sealer{aead}, err
 }
 
 // seal returns the cursor of a position, "" for the end of the list.
-func (s cursorSealer) seal(position string, binding ...string) string {
+func (s sealer) seal(position string, binding ...string) string {
 	if position == "" {
 		return ""
 	}
 
-	nonce := make([]byte, s.aead.NonceSize())
-	_, _ = rand.Read(nonce) // never fails since Go 1.24
-
-	sealed := s.aead.Seal(nonce, nonce, []byte(position), additionalData(binding))
-
-	return base64.RawURLEncoding.EncodeToString(sealed)
+	return base64.RawURLEncoding.EncodeToString(s.sealBytes([]byte(position), binding...))
 }
 
 // open returns the position of a cursor, "" for the beginning of the list. It returns a
 // problem if the cursor was not sealed with the same binding.
-func (s cursorSealer) open(cursor string, binding ...string) (string, *problem) {
+func (s sealer) open(cursor string, binding ...string) (string, *problem) {
 	if cursor == "" {
 		return "", nil
 	}
 
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if n := s.aead.NonceSize(); err == nil && len(sealed) > n {
-		position, err := s.aead.Open(nil, sealed[:n], sealed[n:], additionalData(binding))
-		if err == nil {
+	if err == nil {
+		if position, err := s.openBytes(sealed, binding...); err == nil {
 			return string(position), nil
 		}
 	}
@@ -63,6 +61,24 @@ func (s cursorSealer) open(cursor string, binding ...string) (string, *problem) 
 	p := newProblem(http.StatusBadRequest, "invalid_cursor", "The cursor does not belong to this list. Start without one.")
 
 	return "", p.withField("query", "cursor", "must come from the previous page")
+}
+
+// sealBytes encrypts the bytes, bound to the binding.
+func (s sealer) sealBytes(plain []byte, binding ...string) []byte {
+	nonce := make([]byte, s.aead.NonceSize())
+	_, _ = rand.Read(nonce) // never fails since Go 1.24
+
+	return s.aead.Seal(nonce, nonce, plain, additionalData(binding))
+}
+
+// openBytes decrypts what sealBytes has encrypted with the same binding.
+func (s sealer) openBytes(sealed []byte, binding ...string) ([]byte, error) {
+	n := s.aead.NonceSize()
+	if len(sealed) <= n {
+		return nil, errUnsealed
+	}
+
+	return s.aead.Open(nil, sealed[:n], sealed[n:], additionalData(binding))
 }
 
 // additionalData joins the parts with a character that none of them contains.

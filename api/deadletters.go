@@ -35,11 +35,12 @@ func (s *service) deadLetterRoutes(h huma.API) {
 		tag:         "dead letters",
 		scope:       auth.Admin,
 		mutates:     true,
+		repeats:     ifKeyed,
 		auditParams: []string{"handler", "letter"},
 		status:      http.StatusOK,
 		errors:      []int{http.StatusNotFound, http.StatusConflict},
 		summary:     "Redrive a dead letter: give the change to its handler again",
-		description: "The dead letter is deleted if the handler succeeds. Otherwise it stays, with the new error.",
+		description: "The dead letter is deleted if the handler succeeds. Otherwise it stays, with the new error. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
 	}, s.redriveLetter)
 }
 
@@ -131,11 +132,13 @@ func orderIDOf(l streams.DeadLetter) string {
 var letterRule = regexp.MustCompile(`^[!-"$-~]{1,700}$`)
 
 type redriveInput struct {
+	input.MayBeKeyed
 	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
 	Letter  string `path:"letter" minLength:"1" maxLength:"1024" pattern:"^[A-Za-z0-9_-]+$"`
 }
 
 type redriveOutput struct {
+	input.Repeat
 	Body struct {
 		Status string `json:"status" enum:"handled"`
 	}

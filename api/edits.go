@@ -23,11 +23,12 @@ func (s *service) editRoutes(h huma.API) {
 			tag:         "edits",
 			scope:       auth.Act,
 			mutates:     true,
+			repeats:     fromAnswer,
 			body:        body,
 			auditParams: append([]string{"orderId"}, target...),
 			status:      http.StatusOK,
 			summary:     summary,
-			description: "Only before payment. The Idempotency-Key names the edit: a repeat gets the same answer (Idempotent-Replayed: true).",
+			description: "Only before payment. The Idempotency-Key names the edit.",
 			errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 		}
 	}
@@ -185,7 +186,7 @@ func (s *service) editOutput(c caller, e transitions.Edit, result transitions.Ed
 	case transitions.Applied, transitions.Replayed:
 		out := s.orderOutput(c, result.Order)
 		if result.Verdict == transitions.Replayed {
-			out.Replayed = "true"
+			out.MarkReplayed()
 		}
 
 		return out, nil

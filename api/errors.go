@@ -54,7 +54,7 @@ var domainErrors = []domainError{
 	{inventory.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 
 	// Claims and locks.
-	{once.ErrMismatch, http.StatusUnprocessableEntity, "claim_mismatch", "The key was claimed with another payload."},
+	{once.ErrMismatch, http.StatusConflict, "claim_mismatch", "The key was claimed with another payload."},
 	{once.ErrUnknownOutcome, http.StatusConflict, "unknown_outcome", "It is not known whether the work under this key took effect."},
 	{once.ErrStaleOwner, http.StatusConflict, "stale_owner", "Another caller holds the claim now, or the ticket is invalid. Your result was not recorded."},
 	{once.ErrLeaseExpired, http.StatusConflict, "lease_expired", "The lease has expired."},
@@ -65,7 +65,7 @@ var domainErrors = []domainError{
 
 	// One-time actions.
 	{actions.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
-	{actions.ErrConflict, http.StatusUnprocessableEntity, "idempotency_key_reused", detailKeyReused},
+	{actions.ErrConflict, http.StatusConflict, "idempotency_key_reused", detailKeyReused},
 	{actions.ErrNoKey, http.StatusServiceUnavailable, "not_configured", "The server lacks a key that this request needs."},
 	{actions.ErrUnavailable, http.StatusServiceUnavailable, "unavailable", detailUnavailable},
 

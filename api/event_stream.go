@@ -17,11 +17,12 @@ const (
 	eventWriteTimeout = 10 * time.Second // for one event
 	heartbeatInterval = 15 * time.Second // keeps proxies from closing an idle stream
 
-	// A stream ends within 10 s of the end of its credential: it is checked this often,
-	// and package auth remembers a key for 5 s.
-	credentialInterval = 3 * time.Second
+	// A stream ends within 10 s of the end of its credential: the credential is checked
+	// this often, and package auth remembers a key for 5 s.
+	credentialInterval = 2 * time.Second
+	credentialTimeout  = time.Second
 	// maxUnchecked is how long a stream stays open while its credential cannot be checked.
-	maxUnchecked = 8 * time.Second
+	maxUnchecked = 4 * time.Second
 
 	// A transition that the ring has dropped may not be in the journal yet. The stream
 	// looks for it again after journalInterval, for up to maxJournalWait.
@@ -100,7 +101,7 @@ func (e *eventStream) mayContinue(ctx context.Context, checked *time.Time) bool 
 		return true
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, credentialInterval)
+	ctx, cancel := context.WithTimeout(ctx, credentialTimeout)
 	defer cancel()
 
 	began := time.Now()

@@ -71,7 +71,7 @@ func FuzzIntegers(f *testing.F) {
 
 // FuzzCursors checks that no cursor can be made up.
 func FuzzCursors(f *testing.F) {
-	s, err := newCursorSealer(make([]byte, 32))
+	s, err := newSealer(make([]byte, 32))
 	if err != nil {
 		f.Fatal(err)
 	}

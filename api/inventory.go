@@ -31,11 +31,12 @@ func (s *service) inventoryRoutes(h huma.API) {
 		tag:         "inventory",
 		scope:       auth.Admin,
 		mutates:     true,
+		repeats:     ifKeyed,
 		body:        true,
 		auditParams: []string{"sku"},
 		status:      http.StatusOK,
 		summary:     "Set the available pieces of a SKU",
-		description: "The reserved and committed pieces do not change.",
+		description: "The reserved and committed pieces do not change. Each request sets them, unless it repeats one with the same Idempotency-Key.",
 		links: map[string]*huma.Link{"get": {
 			OperationID: "get-stock",
 			Parameters:  map[string]any{"sku": "$response.body#/sku"},
@@ -49,6 +50,7 @@ func (s *service) inventoryRoutes(h huma.API) {
 			tag:         "inventory",
 			scope:       auth.Act,
 			mutates:     true,
+			repeats:     firstStored,
 			body:        body,
 			auditParams: []string{"orderId"},
 			status:      http.StatusOK,
@@ -58,7 +60,7 @@ func (s *service) inventoryRoutes(h huma.API) {
 		}
 	}
 	reserve := verb("reserve-stock", "", "Reserve stock for an order, all lines or none", "An order has one reservation, so its id makes the request idempotent.", true)
-	reserve.method = http.MethodPut
+	reserve.method, reserve.contentIsIdentity = http.MethodPut, true
 	reserve.links = map[string]*huma.Link{"get": {
 		OperationID: "get-reservation",
 		Parameters:  map[string]any{"orderId": "$response.body#/orderId"},
@@ -87,7 +89,10 @@ type level struct {
 	Committed int64  `json:"committed"`
 }
 
-type levelOutput struct{ Body level }
+type levelOutput struct {
+	input.Repeat
+	Body level
+}
 
 func (s *service) getStock(ctx context.Context, c caller, in *input.Item) (*levelOutput, error) {
 	l, known, err := s.cfg.Stock.Level(ctx, c.tenant.storedID(in.SKU))
@@ -98,11 +103,12 @@ func (s *service) getStock(ctx context.Context, c caller, in *input.Item) (*leve
 		return nil, notFound("sku")
 	}
 
-	return &levelOutput{level{in.SKU, l.Available, l.Reserved, l.Committed}}, nil
+	return &levelOutput{Body: level{in.SKU, l.Available, l.Reserved, l.Committed}}, nil
 }
 
 type setStockInput struct {
 	input.Item
+	input.MayBeKeyed
 	Body struct {
 		Available int64 `json:"available" minimum:"0" maximum:"1000000000"`
 	}
@@ -144,7 +150,10 @@ type held struct {
 	Quantity int64  `json:"quantity"`
 }
 
-type reservationOutput struct{ Body reservation }
+type reservationOutput struct {
+	input.Repeat
+	Body reservation
+}
 
 func (s *service) reserveStock(ctx context.Context, c caller, in *reserveInput) (*reservationOutput, error) {
 	lines := make([]inventory.Line, len(in.Body.Lines))
@@ -163,7 +172,7 @@ func (s *service) reserveStock(ctx context.Context, c caller, in *reserveInput) 
 		return nil, err
 	}
 
-	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "reserved", ExpiresAt: in.Body.ExpiresAt}}, nil
+	return &reservationOutput{Body: reservation{OrderID: in.OrderID, Status: "reserved", ExpiresAt: in.Body.ExpiresAt}}, nil
 }
 
 func (s *service) getReservation(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
@@ -181,19 +190,19 @@ func (s *service) getReservation(ctx context.Context, c caller, in *input.Order)
 		out.Lines = append(out.Lines, held{c.tenant.publicID(l.SKU), l.Quantity})
 	}
 
-	return &reservationOutput{out}, nil
+	return &reservationOutput{Body: out}, nil
 }
 
 func (s *service) commitStock(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
 	if err := s.cfg.Stock.Commit(ctx, c.tenant.storedID(in.OrderID)); err != nil {
 		return nil, err
 	}
-	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "committed"}}, nil
+	return &reservationOutput{Body: reservation{OrderID: in.OrderID, Status: "committed"}}, nil
 }
 
 func (s *service) releaseStock(ctx context.Context, c caller, in *input.Order) (*reservationOutput, error) {
 	if err := s.cfg.Stock.Release(ctx, c.tenant.storedID(in.OrderID)); err != nil {
 		return nil, err
 	}
-	return &reservationOutput{reservation{OrderID: in.OrderID, Status: "released"}}, nil
+	return &reservationOutput{Body: reservation{OrderID: in.OrderID, Status: "released"}}, nil
 }

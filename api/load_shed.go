@@ -35,7 +35,9 @@ type usage struct {
 	each  map[string]int
 }
 
-func (u *usage) fits(caller string, l limit) bool { return u.total < l.total && u.each[caller] < l.each }
+func (u *usage) fits(caller string, l limit) bool {
+	return u.total < l.total && u.each[caller] < l.each
+}
 
 func (u *usage) add(caller string) {
 	u.total++

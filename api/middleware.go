@@ -13,6 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"ratchet/api/auth"
+	"ratchet/webhooks"
 )
 
 // middleware returns what runs before the handler of a route: authentication, rate limit,
@@ -70,6 +71,13 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	if p := checkParameters(r, to); p != nil {
 		return p
 	}
+
+	if to.keyed {
+		if p := takeKey(r, c); p != nil {
+			return p
+		}
+	}
+	c.path = to.pathValues(r)
 
 	r.Header.Del("Accept") // there is only one representation
 
@@ -196,6 +204,25 @@ func checkParameters(r *http.Request, to route) *problem {
 	return p
 }
 
+// takeKey removes the quotes of the Idempotency-Key.
+func takeKey(r *http.Request, c *call) *problem {
+	given := r.Header.Get(idempotencyKey)
+	if given == "" {
+		return nil
+	}
+
+	key, ok := unquoteKey(given)
+	if !ok || key == "" {
+		p := newProblem(http.StatusUnprocessableEntity, "invalid_request", "A parameter breaks a rule.")
+		return p.withField("header", idempotencyKey, "visible characters, alone or as one quoted string")
+	}
+
+	c.key = key
+	r.Header.Set(idempotencyKey, key)
+
+	return nil
+}
+
 // takeRawBody reads the body for a handler that checks a signature over its bytes.
 func (s *service) takeRawBody(ctx context.Context, w http.ResponseWriter, r *http.Request, to route, c *call) *problem {
 	if p := checkEncoding(r); p != nil {
@@ -204,6 +231,7 @@ func (s *service) takeRawBody(ctx context.Context, w http.ResponseWriter, r *htt
 
 	body, p := s.admission.readBody(ctx, w, r, to, c)
 	c.header, c.raw = r.Header, body
+	c.path = append(c.path, r.Header.Get(webhooks.HeaderID))
 
 	return p
 }

@@ -21,7 +21,7 @@ func TestATransferIsPostedOnce(t *testing.T) {
 	fund := legs(`{"account":"bank","amount":-1000},{"account":"alice","amount":1000}`)
 	w.want(w.ask("PUT", "/v1/transfers/t-1", fund), http.StatusCreated, "")
 
-	if a := w.want(w.ask("PUT", "/v1/transfers/t-1", fund), http.StatusOK, ""); a.Header.Get("Idempotent-Replayed") != "true" {
+	if a := w.want(w.ask("PUT", "/v1/transfers/t-1", fund), http.StatusCreated, ""); a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v", a.Header)
 	}
 	w.want(w.ask("PUT", "/v1/transfers/t-1", legs(`{"account":"bank","amount":-1},{"account":"alice","amount":1}`)), http.StatusConflict, "conflict")
@@ -51,7 +51,7 @@ func TestAHoldReservesMoneyForTransfers(t *testing.T) {
 	hold := "/v1/accounts/alice/holds/h-1"
 	body := `{"amount":600,"currency":"EUR"}`
 	w.want(w.ask("PUT", hold, body), http.StatusCreated, "")
-	w.want(w.ask("PUT", hold, body), http.StatusOK, "")
+	w.want(w.ask("PUT", hold, body), http.StatusCreated, "")
 	w.want(w.ask("PUT", hold, `{"amount":601,"currency":"EUR"}`), http.StatusConflict, "conflict")
 	w.want(w.ask("PUT", "/v1/accounts/alice/holds/h-2", body), http.StatusConflict, "insufficient_funds")
 	w.want(w.ask("PUT", "/v1/transfers/t-2", legs(`{"account":"alice","amount":-500,"hold":"h-1","release":true},{"account":"bank","amount":500}`)), http.StatusCreated, "")

@@ -157,7 +157,7 @@ func TestARepeatStartsTheExecutionAfterAFailedStart(t *testing.T) {
 	})
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusServiceUnavailable, "unavailable")
 	failing = false
-	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusOK, "")
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 	w.want(w.ask("PUT", "/v1/orders/o-2", strings.TrimSuffix(mugs, "}")+`,"execution":"none"}`), http.StatusCreated, "")
 
 	if len(started) != 2 || started[1] != "o-1" {

@@ -31,11 +31,11 @@ func (s *service) orderRoutes(h huma.API) {
 		tag:         "orders",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromAnswer,
 		body:        true,
 		status:      http.StatusCreated,
-		alsoStatus:  []int{http.StatusOK},
 		summary:     "Place an order and start its execution",
-		description: "The order's id is derived from the Idempotency-Key, so a repeat finds the order. Nothing starts twice.",
+		description: "The order's id is derived from the Idempotency-Key. Nothing starts twice.",
 		links:       links("$response.body#/orderId"),
 	}, s.createOrder)
 	register(s, h, route{
@@ -45,13 +45,13 @@ func (s *service) orderRoutes(h huma.API) {
 		tag:         "orders",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromAnswer,
 		body:        true,
 		auditParams: []string{"orderId"},
 		status:      http.StatusCreated,
-		alsoStatus:  []int{http.StatusOK},
 		errors:      []int{http.StatusConflict},
 		summary:     "Place an order under an id that the caller chooses and start its execution",
-		description: "The id makes the request idempotent: a repeat finds the order, other content is a conflict.",
+		description: "The id makes the request idempotent. Other content is a conflict.",
 		links:       links("$response.body#/orderId"),
 	}, s.putOrder)
 	register(s, h, route{
@@ -120,10 +120,10 @@ type putOrderInput struct {
 }
 
 type orderOutput struct {
+	input.Repeat
 	Status   int
 	ETag     string `header:"ETag"`
 	Location string `header:"Location"`
-	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
 	Body     order
 }
 
@@ -143,7 +143,7 @@ func keyedOrderID(key string) string {
 }
 
 func keyReused() *problem {
-	return newProblem(http.StatusUnprocessableEntity, "idempotency_key_reused", detailKeyReused)
+	return newProblem(http.StatusConflict, "idempotency_key_reused", detailKeyReused)
 }
 
 func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*orderOutput, error) {
@@ -176,7 +176,7 @@ func (s *service) createAndStart(ctx context.Context, c caller, id string, n new
 	out.Location = "/v1/orders/" + id
 	out.Status = http.StatusCreated
 	if result.Verdict == transitions.Replayed {
-		out.Status, out.Replayed = http.StatusOK, "true"
+		out.MarkReplayed()
 	}
 
 	return out, result.Verdict, nil

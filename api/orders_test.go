@@ -17,7 +17,7 @@ import (
 func TestCreateOrderIsIdempotentByKey(t *testing.T) {
 	w := newWorld(t, dev)
 	first := w.want(w.ask("POST", "/v1/orders", mugs, "Idempotency-Key", "k1"), http.StatusCreated, "")
-	again := w.want(w.ask("POST", "/v1/orders", mugs, "Idempotency-Key", "k1"), http.StatusOK, "")
+	again := w.want(w.ask("POST", "/v1/orders", mugs, "Idempotency-Key", "k1"), http.StatusCreated, "")
 	if first.field("orderId") != again.field("orderId") || again.Header.Get("Idempotent-Replayed") != "true" || first.Header.Get("Idempotent-Replayed") != "" {
 		t.Errorf("first %s\nrepeat %s", first.text, again.text)
 	}
@@ -25,7 +25,7 @@ func TestCreateOrderIsIdempotentByKey(t *testing.T) {
 	if first.Header.Get("Location") != "/v1/orders/"+first.field("orderId") || first.Header.Get("ETag") != `"t1.c0"` {
 		t.Errorf("headers %v", first.Header)
 	}
-	w.want(w.ask("POST", "/v1/orders", `{"total":{"amount":1,"currency":"EUR"}}`, "Idempotency-Key", "k1"), http.StatusUnprocessableEntity, "idempotency_key_reused")
+	w.want(w.ask("POST", "/v1/orders", `{"total":{"amount":1,"currency":"EUR"}}`, "Idempotency-Key", "k1"), http.StatusConflict, "idempotency_key_reused")
 	w.want(w.ask("POST", "/v1/orders", mugs), http.StatusBadRequest, "idempotency_key_missing")
 	w.want(w.ask("GET", "/v1/orders/"+first.field("orderId"), ""), http.StatusOK, "")
 }
@@ -34,7 +34,7 @@ func TestPutOrderIsIdempotentByID(t *testing.T) {
 	w := newWorld(t, dev)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, "")
 
-	if again := w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusOK, ""); again.Header.Get("Idempotent-Replayed") != "true" {
+	if again := w.want(w.ask("PUT", "/v1/orders/o-1", mugs), http.StatusCreated, ""); again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%v", again.Header)
 	}
 	w.want(w.ask("PUT", "/v1/orders/o-1", `{"total":{"amount":1,"currency":"EUR"}}`), http.StatusConflict, "conflict")
@@ -55,10 +55,10 @@ func TestEveryVerdictHasItsStatus(t *testing.T) {
 	}
 
 	a = w.want(move("pay", `{"event":"pay"}`), http.StatusOK, "")
-	if a.field("verdict") != "Replayed" || a.Header.Get("Idempotent-Replayed") != "true" {
+	if a.field("verdict") != "Applied" || a.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("replayed: %s, %v", a.text, a.Header)
 	}
-	w.want(move("pay", `{"event":"cancel"}`), http.StatusUnprocessableEntity, "idempotency_key_reused")
+	w.want(move("pay", `{"event":"cancel"}`), http.StatusConflict, "idempotency_key_reused")
 
 	a = w.want(move("pay-2", `{"event":"pay"}`), http.StatusConflict, "wrong_state")
 	if a.field("order", "state") != "PAYMENT_RECEIVED" || a.field("expected") != `["PENDING"]` || a.field("order", "transitionId") != "2" {
@@ -107,7 +107,7 @@ func TestReservedItemsAreAddedWithTheirStock(t *testing.T) {
 	if first.Header.Get("Idempotent-Replayed") != "" || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Error("Idempotent-Replayed must be on the repeat and not on the first answer")
 	}
-	w.want(add("a", 1), http.StatusUnprocessableEntity, "idempotency_key_reused")
+	w.want(add("a", 1), http.StatusConflict, "idempotency_key_reused")
 	w.want(add("b", 2), http.StatusConflict, "out_of_stock")
 	w.want(add("c", 1, "If-Match", first.Header.Get("ETag")), http.StatusOK, "")
 	w.want(w.ask("POST", "/v1/orders/unknown/reserved-items", `{"items":[{"sku":"cup","quantity":1,"price":300}]}`, "Idempotency-Key", "d"), http.StatusNotFound, "order_not_found")
@@ -141,7 +141,7 @@ func TestEditsAreIdempotentByKey(t *testing.T) {
 	w.want(add("Idempotency-Key", "b", "If-Match", `"t1.c0"`), http.StatusPreconditionFailed, "superseded")
 	w.want(add("Idempotency-Key", "c", "If-Match", `"t1.c9"`), http.StatusPreconditionFailed, "conflict")
 	w.want(add(), http.StatusBadRequest, "idempotency_key_missing")
-	w.want(w.ask("PUT", "/v1/orders/o-1/items/cup", `{"quantity":2,"price":300}`, "Idempotency-Key", "a"), http.StatusUnprocessableEntity, "idempotency_key_reused")
+	w.want(w.ask("PUT", "/v1/orders/o-1/items/cup", `{"quantity":2,"price":300}`, "Idempotency-Key", "a"), http.StatusConflict, "idempotency_key_reused")
 	w.want(w.ask("PUT", "/v1/orders/o-1/items/cup", `{"quantity":2,"price":300}`, "Idempotency-Key", "d"), http.StatusOK, "")
 	w.want(w.ask("DELETE", "/v1/orders/o-1/items/cup", "", "Idempotency-Key", "e"), http.StatusOK, "")
 	w.want(w.ask("DELETE", "/v1/orders/o-1/items/cup", "", "Idempotency-Key", "f"), http.StatusNotFound, "item_not_found")
@@ -286,7 +286,7 @@ func TestAnOrderIsShippedInParcels(t *testing.T) {
 		t.Errorf("%s", first.text)
 	}
 
-	if again := w.want(ship("p-1", 1), http.StatusOK, ""); again.field("verdict") != "Replayed" || again.Header.Get("Idempotent-Replayed") != "true" {
+	if again := w.want(ship("p-1", 1), http.StatusOK, ""); again.field("verdict") != "Applied" || again.Header.Get("Idempotent-Replayed") != "true" {
 		t.Errorf("%s", again.text)
 	}
 	w.want(ship("p-1", 2), http.StatusConflict, "conflict")

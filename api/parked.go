@@ -33,11 +33,12 @@ func (s *service) parkedRoutes(h huma.API) {
 		tag:         "parked tasks",
 		scope:       auth.Admin,
 		mutates:     true,
+		repeats:     ifKeyed,
 		auditParams: []string{"orderId", "state"},
 		status:      http.StatusOK,
 		errors:      []int{http.StatusNotFound},
 		summary:     "Fail a parked task",
-		description: "The execution continues with its Catch for Order.Abandoned, or fails. If the task has already ended, only its record is deleted.",
+		description: "The execution continues with its Catch for Order.Abandoned, or fails. If the task has already ended, only its record is deleted. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
 	}, s.failParked)
 }
 
@@ -70,10 +71,14 @@ func (s *service) listParked(ctx context.Context, c caller, in *input.Order) (*l
 
 type failParkedInput struct {
 	input.Order
+	input.MayBeKeyed
 	State string `path:"state" minLength:"1" maxLength:"64" pattern:"^[A-Z_]+$" example:"SHIPPED"`
 }
 
-type failParkedOutput struct{ Body parkedTask }
+type failParkedOutput struct {
+	input.Repeat
+	Body parkedTask
+}
 
 // abandoned is the error name of a task that an operator failed.
 const abandoned = "Order.Abandoned"
@@ -86,7 +91,7 @@ func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput)
 
 	for _, t := range tasks {
 		if t.Awaited == in.State {
-			return &failParkedOutput{parkedTask{t.Awaited, t.Since}}, s.abandon(ctx, c, t)
+			return &failParkedOutput{Body: parkedTask{t.Awaited, t.Since}}, s.abandon(ctx, c, t)
 		}
 	}
 

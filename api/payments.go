@@ -14,7 +14,7 @@ import (
 
 func (s *service) paymentRoutes(h huma.API) {
 	stepErrors := []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}
-	const idempotent = "The id makes the request idempotent: a repeat continues where the first stopped, or returns the payment. " +
+	const idempotent = "The id makes the request idempotent: a repeat continues where the first stopped. Other content is a conflict. " +
 		"503 unresolved: the processor has not reported the outcome. Nothing is lost: send the same request again."
 	links := map[string]*huma.Link{"get": {
 		OperationID: "get-payment",
@@ -27,6 +27,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		tag:         "payments",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     firstStored,
 		body:        true,
 		auditParams: []string{"paymentId"},
 		status:      http.StatusOK,
@@ -62,6 +63,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		tag:         "payments",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     firstStored,
 		body:        true,
 		auditParams: []string{"paymentId", "stepId"},
 		status:      http.StatusOK,
@@ -76,6 +78,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		tag:         "payments",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     firstStored,
 		body:        true,
 		auditParams: []string{"paymentId", "stepId"},
 		status:      http.StatusOK,
@@ -90,11 +93,11 @@ func (s *service) paymentRoutes(h huma.API) {
 		tag:         "payments",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     firstStored,
 		auditParams: []string{"paymentId"},
 		status:      http.StatusOK,
 		errors:      stepErrors,
 		summary:     "Void a payment: release what was not captured",
-		description: "A repeat succeeds.",
 	}, s.voidPayment)
 	s.callbackRoutes(h)
 }
@@ -139,7 +142,10 @@ type paymentStep struct {
 	At      time.Time `json:"at"`
 }
 
-type paymentOutput struct{ Body payment }
+type paymentOutput struct {
+	input.Repeat
+	Body payment
+}
 
 func (t tenant) showPayment(p payments.Payment) payment {
 	step := func(s payments.Step) paymentStep {
@@ -178,7 +184,7 @@ func (s *service) paymentOutput(c caller, p payments.Payment, err error) (*payme
 	if err != nil {
 		return nil, err
 	}
-	return &paymentOutput{c.tenant.showPayment(p)}, nil
+	return &paymentOutput{Body: c.tenant.showPayment(p)}, nil
 }
 
 func (s *service) authorizePayment(ctx context.Context, c caller, in *authorizeInput) (*paymentOutput, error) {

@@ -114,7 +114,7 @@ func TestACallbackIsHandledOnceAndNotTrusted(t *testing.T) {
 
 	for _, c := range []struct{ id, body, effect string }{
 		{"evt-1", succeeded("p-1/authorize", 1000), "none"}, // the outcome was known
-		{"evt-1", succeeded("p-1/authorize", 1000), "repeated"},
+		{"evt-1", succeeded("p-1/authorize", 1000), "none"},
 		{"evt-2", succeeded("p-1/authorize", 9999), "parked"},
 		{"evt-3", succeeded("p-1/c-9", 5), "parked"},
 		{"evt-4", succeeded("p-9/authorize", 5), "parked"},

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"reflect"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -42,6 +43,12 @@ type route struct {
 	// the path parameters in auditParams.
 	mutates     bool
 	auditParams []string
+	// repeats says how a repeat of the operation gets the first answer. With
+	// contentIsIdentity, a request with other content is another request, whether or not
+	// the domain package then refuses it.
+	repeats           repetition
+	contentIsIdentity bool
+	keyed             bool // the operation has an Idempotency-Key; register sets it
 
 	// body says that the operation takes a JSON body.
 	body bool
@@ -68,7 +75,8 @@ type caller struct {
 
 // register adds an operation. The handler gets the caller, because only the caller's
 // tenant can make stored ids.
-func register[I, O any](s *service, h huma.API, r route, handle func(context.Context, caller, *I) (*O, error)) {
+func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]) {
+	r.keyed = isKeyed(reflect.TypeFor[I]())
 	op := huma.Operation{
 		OperationID:     r.id,
 		Method:          r.method,
@@ -85,6 +93,8 @@ func register[I, O any](s *service, h huma.API, r route, handle func(context.Con
 	if s.needsCredential(r) {
 		op.Security = []map[string][]string{{"bearer": {string(r.scope)}}}
 	}
+
+	handle = withRepeats(s, r, handle)
 
 	var members map[string]bool // of the body; known after the registration
 	huma.Register(h, op, func(ctx context.Context, in *I) (*O, error) {
@@ -104,6 +114,17 @@ func register[I, O any](s *service, h huma.API, r route, handle func(context.Con
 	registered := operationOf(h.OpenAPI().Paths[r.path], r.method)
 	members = bodyMembers(h.OpenAPI(), registered)
 	completeOperation(registered, r)
+}
+
+// isKeyed reports whether the input of an operation has the header Idempotency-Key.
+func isKeyed(in reflect.Type) bool {
+	for _, field := range reflect.VisibleFields(in) {
+		if field.Tag.Get("header") == idempotencyKey {
+			return true
+		}
+	}
+
+	return false
 }
 
 func (s *service) needsCredential(r route) bool { return !r.public && !s.cfg.Dev }

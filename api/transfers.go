@@ -20,13 +20,13 @@ func (s *service) transferRoutes(h huma.API) {
 		tag:         "transfers",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromRecord,
 		body:        true,
 		auditParams: []string{"transferId"},
 		status:      http.StatusCreated,
-		alsoStatus:  []int{http.StatusOK},
 		errors:      []int{http.StatusNotFound, http.StatusConflict},
 		summary:     "Move money between accounts, all legs or none",
-		description: "The legs sum to zero. The transfer's id makes the request idempotent: a repeat returns the original, other content is a conflict.",
+		description: "The legs sum to zero. The transfer's id makes the request idempotent. Other content is a conflict.",
 		links: map[string]*huma.Link{"get": {
 			OperationID: "get-transfer",
 			Parameters:  map[string]any{"transferId": "$response.body#/transferId"},
@@ -77,9 +77,9 @@ type leg struct {
 }
 
 type transferOutput struct {
-	Status   int
-	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
-	Body     transfer
+	input.Repeat
+	Status int
+	Body   transfer
 }
 
 func (t tenant) showTransfer(p ledger.Posted) transfer {
@@ -118,7 +118,7 @@ func (s *service) postTransfer(ctx context.Context, c caller, in *postTransferIn
 
 	out := &transferOutput{Status: http.StatusCreated, Body: c.tenant.showTransfer(posted)}
 	if posted.Replayed {
-		out.Status, out.Replayed = http.StatusOK, "true"
+		out.MarkReplayed()
 	}
 
 	return out, nil

@@ -22,12 +22,14 @@ func (s *service) transitionRoutes(h huma.API) {
 		tag:         "transitions",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromRecord,
 		body:        true,
 		auditParams: []string{"orderId"},
 		status:      http.StatusOK,
 		errors:      []int{http.StatusNotFound, http.StatusConflict, http.StatusPreconditionFailed},
 		summary:     "Request one transition",
-		description: "200 if the transition was applied, by this request or by an earlier one with the same key (Idempotent-Replayed: true). Otherwise the code says why not: " +
+		description: "200 if the transition was applied, by this request or by an earlier one with the same key (Idempotent-Replayed: true). A repeat gets verdict and transition as the " +
+			"first answer had them; order is the order as it is now. Otherwise the code says why not: " +
 			"wrong_state (the order is in another state; a later repeat is decided again), superseded (a newer transition was applied; stop), idempotency_key_reused or conflict " +
 			"(the key, or the id, was used with other content), illegal (the definition has no such transition), order_not_found.",
 	}, s.applyTransition)
@@ -38,13 +40,14 @@ func (s *service) transitionRoutes(h huma.API) {
 		tag:         "transitions",
 		scope:       auth.Act,
 		mutates:     true,
+		repeats:     fromRecord,
 		body:        true,
 		auditParams: []string{"orderId", "parcelId"},
 		status:      http.StatusOK,
 		errors:      []int{http.StatusNotFound, http.StatusConflict},
 		summary:     "Report a shipped parcel",
 		description: "Counts its pieces as shipped and moves the order in the same write. The order is partially shipped until its last piece was shipped. The parcel's id makes the " +
-			"request idempotent: a repeat gets the same answer (Idempotent-Replayed: true), other lines are a conflict.",
+			"request idempotent: a repeat gets verdict and transition again, other lines are a conflict.",
 	}, s.shipParcel)
 	register(s, h, route{
 		id:          "list-transitions",
@@ -118,15 +121,15 @@ type applyInput struct {
 }
 
 type applyOutput struct {
-	ETag     string `header:"ETag"`
-	Replayed string `header:"Idempotent-Replayed" doc:"true if this request repeats an earlier one."`
-	Body     applied
+	input.Repeat
+	ETag string `header:"ETag"`
+	Body applied
 }
 
 type applied struct {
-	Verdict    string     `json:"verdict" enum:"Applied,Replayed"`
+	Verdict    string     `json:"verdict" enum:"Applied"`
 	Transition transition `json:"transition"`
-	Order      order      `json:"order" doc:"The current order."`
+	Order      order      `json:"order" doc:"The order as it is now. It is not a part of the answer that a repeat gets again."`
 }
 
 func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput) (*applyOutput, error) {
@@ -163,10 +166,10 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 func (s *service) appliedOutput(c caller, result transitions.Result) *applyOutput {
 	out := &applyOutput{
 		ETag: etag(result.Order),
-		Body: applied{result.Verdict.String(), showTransition(result.Transition), c.tenant.showOrder(result.Order)},
+		Body: applied{transitions.Applied.String(), showTransition(result.Transition), c.tenant.showOrder(result.Order)},
 	}
 	if result.Verdict == transitions.Replayed {
-		out.Replayed = "true"
+		out.MarkReplayed()
 	}
 
 	return out
