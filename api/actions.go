@@ -303,7 +303,7 @@ func (s *service) consumeAction(ctx context.Context, c caller, in *consumeInput)
 			ID:        actions.ID(in.Action.Action),
 			PIN:       actions.PIN(in.Body.PIN),
 			ConsumeID: in.Key,
-			Holder:    in.Body.Holder,
+			Holder:    holderOf(in.Body.Holder),
 			Fence:     in.Body.Fence,
 		})
 	})
@@ -323,7 +323,7 @@ func (s *service) releaseAction(ctx context.Context, c caller, in *releaseAction
 	return s.runAction(c, actions.Released, func(all *actions.Actions) (actions.Result, error) {
 		return all.Release(ctx, actions.Request{
 			ID:     actions.ID(in.Action.Action),
-			Holder: in.Body.Holder,
+			Holder: holderOf(in.Body.Holder),
 			Fence:  in.Body.Fence,
 		})
 	})
@@ -331,6 +331,15 @@ func (s *service) releaseAction(ctx context.Context, c caller, in *releaseAction
 
 func (s *service) cancelAction(ctx context.Context, c caller, in *input.Action) (*usedOutput, error) {
 	return s.runAction(c, actions.Canceled, func(all *actions.Actions) (actions.Result, error) { return all.Cancel(ctx, actions.ID(in.Action)) })
+}
+
+// holderOf returns the Idempotency-Key that a body names, without quotes.
+func holderOf(text string) string {
+	if key, ok := unquoteKey(text); ok {
+		return key
+	}
+
+	return text
 }
 
 // runAction calls do and answers its outcome: success if it is the wanted one, a problem

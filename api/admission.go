@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// unsignedBodyTimeout bounds how long a body may take that nobody has vouched for yet.
+// unsignedBodyTimeout bounds how long a body may take whose sender is unknown.
 const unsignedBodyTimeout = 5 * time.Second
 
 // admission limits what is done at once. A request passes up to three limits, each for the

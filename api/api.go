@@ -98,7 +98,9 @@ func (s *service) serveDocument(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(s.document) // fails only if the client is gone
 }
 
-const description = "An order state machine that only moves forward, and once-only primitives. Every error is problem+json with a stable `code`."
+const description = "An order state machine that only moves forward, and once-only primitives. Every error is problem+json with a stable `code`. " +
+	"A request that changes something is identified by the ids in its path, or by its Idempotency-Key. Its repeat gets status and body of the first answer, with Idempotent-Replayed: true, " +
+	"and other content is a conflict (409). A refusal (4xx) records nothing."
 
 func humaConfig() huma.Config {
 	return huma.Config{

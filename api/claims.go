@@ -175,8 +175,10 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 	switch until, held := once.RetryAt(err); {
 	case errors.As(err, &failed):
 		out.MarkReplayed()
-		out.Status, out.Body.Outcome = http.StatusOK, "replayed_failure"
+		out.Status = http.StatusOK
+		out.Body.Outcome = "replayed_failure"
 		out.Body.Failure = &failure{failed.Code, failed.Message}
+
 		return out, nil
 	case held:
 		seconds := int(until.Sub(s.cfg.Now()).Seconds())
@@ -185,8 +187,10 @@ func (s *service) claim(ctx context.Context, c caller, in *claimInput) (*claimOu
 		return nil, err
 	case claim.Outcome == once.Replayed:
 		out.MarkReplayed()
-		out.Status, out.Body.Outcome = http.StatusOK, "replayed"
+		out.Status = http.StatusOK
+		out.Body.Outcome = "replayed"
 		out.Body.Result = claim.Result
+
 		return out, nil
 	}
 	out.Body.Outcome, out.Body.Fence, out.Body.Ticket = string(claim.Outcome), claim.Fence(), string(claim.Ticket())

@@ -2,10 +2,11 @@
 //
 // # Model
 //
-// A request passes these checks, in this order: the host and origin that it names, the
-// limit of concurrent requests, its credential, the caller's rate limit, the scope of the
-// route, the size and strictness of its JSON, and the schema in the OpenAPI document. Then
-// one call of the domain package decides. Its verdict or error becomes a status and a
+// A request passes these checks, in this order: the host and origin that it names, its
+// credential, the caller's rate limit, the scope of the route, the size and strictness of
+// its JSON, the limit of concurrent requests, and the schema in the OpenAPI document. A
+// slot of the limit is held neither by a stranger nor by a body that is still arriving.
+// Then one call of the domain package decides. Its verdict or error becomes a status and a
 // stable code in problem+json (RFC 9457). Every request that may change something writes
 // one line to the audit log.
 //
@@ -16,8 +17,11 @@
 // # Guarantees
 //
 //   - A request that changes something and carries an Idempotency-Key, or an id of the
-//     caller's in its path, takes effect at most once. A repeat gets the same answer, with
-//     Idempotent-Replayed: true.
+//     caller's in its path, takes effect at most once. For 48 hours a repeat gets the first
+//     answer that was given, with Idempotent-Replayed: true. docs/api.md lists the
+//     exceptions.
+//   - An event stream leaves out a transition only if it says so, and ends within ten
+//     seconds of the end of its credential.
 //   - A thing of another tenant gets the same answer as a thing that does not exist.
 //   - No answer repeats a value of a refused body, and no answer or log line contains a
 //     task token or a credential.

@@ -165,6 +165,7 @@ func (w *watchRegistry) poll(ctx context.Context, id transitions.OrderID, order 
 			return
 		case err == nil:
 			lastRead, failing = time.Now(), false
+
 			if w.publish(order, current) {
 				interval = minPollInterval
 			}

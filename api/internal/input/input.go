@@ -59,7 +59,7 @@ type Page struct {
 
 // Keyed is the header of a request that takes effect once under its key.
 type Keyed struct {
-	Key string `header:"Idempotency-Key" required:"true" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"Names this request. A repeat with the same key and content gets the same answer; other content is refused." example:"8e03978e-40d5-43dd-bc93-6894a57f9324"`
+	Key string `header:"Idempotency-Key" required:"true" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"Names this request. A repeat with the same key and content gets the first answer; other content is a conflict. Quotes around the key are not a part of it." example:"8e03978e-40d5-43dd-bc93-6894a57f9324"`
 }
 
 // Conditional is the header of a request that depends on the version its sender has seen.

@@ -14,5 +14,5 @@ func (r *Repeat) IsReplayed() bool { return r.Replayed != "" }
 
 // MayBeKeyed is the header of a request that is a new one each time, unless it has a key.
 type MayBeKeyed struct {
-	Key string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"Names this request. A repeat with the same key and content gets the first answer; without a key each request is a new one. Quotes around the key are not a part of it." example:"8e03978e-40d5-43dd-bc93-6894a57f9324"`
+	RequestKey string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[!-~]+$" doc:"Names this request. A repeat with the same key and content gets the first answer; without a key each request is a new one. Quotes around the key are not a part of it." example:"8e03978e-40d5-43dd-bc93-6894a57f9324"`
 }
