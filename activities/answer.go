@@ -29,7 +29,7 @@ func (o *outbox) compose(ctx context.Context, t Task, output any, err error) ans
 
 	body, err := encode(output)
 	if err != nil {
-		return o.fail(&Error{Name: o.prefix + NameOutput, Err: fmt.Errorf("output of %s: %w", t.Activity, err)})
+		return o.fail(&Error{own: NameOutput, Err: fmt.Errorf("output of %s: %w", t.Activity, err)})
 	}
 
 	if len(body) > maxOutput && o.offload != nil {
@@ -38,13 +38,13 @@ func (o *outbox) compose(ctx context.Context, t Task, output any, err error) ans
 		}
 
 		if !json.Valid(body) {
-			return o.fail(&Error{Name: o.prefix + NameOutput, Cause: "what Config.Offload returned is not JSON"})
+			return o.fail(&Error{own: NameOutput, Cause: "what Config.Offload returned is not JSON"})
 		}
 	}
 
 	if len(body) > maxOutput {
 		return o.fail(&Error{
-			Name:  o.prefix + NameDataLimit,
+			own:   NameDataLimit,
 			Cause: fmt.Sprintf("output of %s has %d bytes, at most %d are allowed", t.Activity, len(body), maxOutput),
 		})
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"ratchet/internal/worker"
 )
 
 // Rates is a worker's share of the account's quotas, in calls per second. Step Functions
@@ -59,15 +61,16 @@ func newBudget(perSecond, burst float64) *budget {
 
 // take waits for a turn. It returns the cause when ctx ends first.
 func (b *budget) take(ctx context.Context, deadline time.Time) error {
-	if b.every == 0 {
-		return nil
-	}
-
 	t := b.enqueue(deadline)
 	if t == nil {
 		return nil
 	}
 
+	return b.await(ctx, t)
+}
+
+// await waits for the turn that enqueue has promised.
+func (b *budget) await(ctx context.Context, t *turn) error {
 	select {
 	case <-t.granted:
 	case <-ctx.Done():
@@ -81,8 +84,40 @@ func (b *budget) take(ctx context.Context, deadline time.Time) error {
 	return context.Cause(ctx)
 }
 
+// ready waits until there is a turn, without taking it. It reports false when ctx ends
+// first.
+func (b *budget) ready(ctx context.Context) bool {
+	for {
+		wait := b.untilFree()
+		if wait <= 0 {
+			return ctx.Err() == nil
+		}
+
+		if !worker.Wait(ctx, wait) {
+			return false
+		}
+	}
+}
+
+// untilFree returns how long it takes until those who wait, and then one more, can have
+// had their turns.
+func (b *budget) untilFree() time.Duration {
+	if b.every == 0 {
+		return 0
+	}
+
+	b.mu.Lock()
+	defer b.mu.Unlock()
+
+	return b.wait(time.Now()) + time.Duration(len(b.queue))*b.every
+}
+
 // enqueue returns nil when the caller has its turn already.
 func (b *budget) enqueue(deadline time.Time) *turn {
+	if b.every == 0 {
+		return nil
+	}
+
 	b.mu.Lock()
 	defer b.mu.Unlock()
 

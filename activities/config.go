@@ -1,17 +1,10 @@
 package activities
 
 import (
-	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 )
 
 // HandlerFunc does the work of one task. The output is encoded as JSON; a
@@ -37,8 +30,9 @@ type Activity struct {
 	// Slots bounds the tasks in flight. A slot is taken before a poll is sent, so no
 	// token ever waits for one. Default 10.
 	Slots int
-	// Pollers bounds the polls that are open at a time, at most Slots and at most 1000.
-	// Default min(Slots, 4).
+	// Pollers bounds the polls that are open at a time, at most Slots and at most 1000. The
+	// worker keeps two open and more while polls return with tasks at once; after quota
+	// errors it keeps fewer. Default min(Slots, 4).
 	Pollers int
 	// Heartbeat is HeartbeatSeconds of the task's state, at least 1 s. Heartbeats are
 	// sent at a third of it. 0: the state has none, so none are sent, and a token that
@@ -47,13 +41,19 @@ type Activity struct {
 	// Timeout bounds one call of the handler. 0: no bound. It should be less than the
 	// state's TimeoutSeconds.
 	Timeout time.Duration
+	// PerSecond bounds how many tasks begin per second, such as 0.5 for one every two
+	// seconds. Polls wait for it, so that tasks stay in the service; a task that arrives
+	// all the same waits its turn, with heartbeats. 0: no bound.
+	PerSecond float64
+	// Middleware wraps the handler inside Config.Middleware, the first outermost.
+	Middleware []Middleware
 }
 
-// Config says what to serve and how. SFN and Activities are required.
+// Config says what to serve and how. SFN is required.
 type Config struct {
 	// SFN is the SDK's client.
 	SFN Client
-	// Activities are served side by side.
+	// Activities are served side by side. Register adds more.
 	Activities []Activity
 	// Middleware wraps every handler, the first outermost.
 	Middleware []Middleware
@@ -74,21 +74,27 @@ type Config struct {
 	DrainGrace time.Duration
 	// PollGrace is how long a stop waits for open polls: the service may hand a task to
 	// a poll that was canceled, and such a task is lost until its heartbeat times out.
-	// More than 65 s is of no use. Default DrainTimeout. Negative cancels polls at once,
-	// which is right for an engine in the same process.
+	// The service holds polls open for 60 s, so 0 stands for 65 s and more is of no use.
+	// Negative cancels polls at once, which is right for an engine in the same process.
 	PollGrace time.Duration
 	// AnswerTimeout bounds the delivery of an answer, with its retries. Default 5 min.
 	AnswerTimeout time.Duration
-	// PollTimeout bounds one poll. The service holds a poll open for 60 s, so it must be
-	// longer. Default 70 s.
+	// PollTimeout bounds one poll. The service holds a poll open for 60 s, so it is at
+	// least 61 s. Default 70 s.
 	PollTimeout time.Duration
-	// FatalAfter is how long polls of an activity may fail with errors that last until
-	// an operator acts (no such activity, access denied) before Run gives up. Default
-	// 2 min.
+	// FatalAfter is how long all polls of an activity may be refused, with one and the
+	// same error that lasts until an operator acts (no such activity, access denied),
+	// before the activity counts as denied. The others go on; Run ends when all are
+	// denied. Default 2 min.
 	FatalAfter time.Duration
+	// Resolve finds out what became of an answer whose outcome is Unknown, for instance
+	// by looking at the record that the handler's effect left. It returns Succeeded,
+	// Failed or Lost, or Unknown. nil: the outcome stays Unknown.
+	Resolve func(ctx context.Context, d Done) (Outcome, error)
 	// Rates bounds the calls of the whole worker.
 	Rates Rates
-	// Log gets faults, never inputs, outputs or tokens. Default: slog.Default().
+	// Log gets the start and the stop, and faults; never inputs, outputs or tokens.
+	// Default: slog.Default().
 	Log *slog.Logger
 	// Events are hooks for metrics.
 	Events Events
@@ -102,78 +108,10 @@ const (
 	maxName       = 256     // bytes
 	maxWorkerName = 80      // characters
 	maxPollers    = 1000    // open polls of one activity
+
+	// shortestPoll is more than the 60 s for which the service holds a poll open.
+	shortestPoll = 61 * time.Second
 )
 
 // reservedPrefix begins the error names that only the service may use.
 const reservedPrefix = "States."
-
-// check returns every fault of the configuration, as one error.
-func (c *Config) check() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("activities: "+format, args...)) }
-
-	if c.SFN == nil {
-		fault("Config.SFN must be set")
-	}
-
-	if len(c.Activities) == 0 {
-		fault("Config.Activities is empty")
-	}
-
-	if utf8.RuneCountInString(c.WorkerName) > maxWorkerName {
-		fault("Config.WorkerName has more than %d characters", maxWorkerName)
-	}
-
-	if strings.HasPrefix(c.ErrorPrefix, reservedPrefix) {
-		fault(`Config.ErrorPrefix starts with %q, which is the service's own`, reservedPrefix)
-	}
-
-	seen := make(map[string]bool, len(c.Activities))
-	for i, a := range c.Activities {
-		if a.ARN == "" || a.Handle == nil {
-			fault("activity %d needs an ARN and a Handle", i)
-		}
-
-		if a.ARN != "" && seen[a.ARN] {
-			fault("%s is served twice", a.ARN)
-		}
-		seen[a.ARN] = true
-
-		if a.Heartbeat != 0 && a.Heartbeat < time.Second {
-			fault("heartbeat of %s is %v, want at least 1s", a.ARN, a.Heartbeat)
-		}
-
-		if a.Slots < 0 || a.Pollers < 0 {
-			fault("%s has %d slots and %d pollers, want at least 1", a.ARN, a.Slots, a.Pollers)
-		}
-	}
-
-	return errors.Join(faults...)
-}
-
-// withDefaults fills in what was left out, and wraps the handlers.
-func (c Config) withDefaults() Config {
-	c.WorkerName = cmp.Or(c.WorkerName, "worker-"+rand.Text()[:10])
-	c.ErrorPrefix = cmp.Or(c.ErrorPrefix, "Worker.")
-	c.DrainTimeout = cmp.Or(c.DrainTimeout, 30*time.Second)
-	c.DrainGrace = cmp.Or(c.DrainGrace, 10*time.Second)
-	c.PollGrace = cmp.Or(c.PollGrace, c.DrainTimeout)
-	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, 5*time.Minute)
-	c.PollTimeout = cmp.Or(c.PollTimeout, 70*time.Second)
-	c.FatalAfter = cmp.Or(c.FatalAfter, 2*time.Minute)
-	c.Log = cmp.Or(c.Log, slog.Default())
-
-	c.Activities = slices.Clone(c.Activities)
-	for i := range c.Activities {
-		a := &c.Activities[i]
-		a.Name = cmp.Or(a.Name, a.ARN[strings.LastIndexByte(a.ARN, ':')+1:])
-		a.Slots = cmp.Or(a.Slots, 10)
-		a.Pollers = min(cmp.Or(a.Pollers, 4), a.Slots, maxPollers)
-
-		for _, wrap := range slices.Backward(c.Middleware) {
-			a.Handle = wrap(a.Handle)
-		}
-	}
-
-	return c
-}

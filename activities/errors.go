@@ -18,11 +18,13 @@ type Error struct {
 	// Err is the error underneath, or nil.
 	Err error
 
-	retry string // the class of RetryAfter, in place of Name
+	// own is a name of this package, in place of Name: it gets Config.ErrorPrefix when it
+	// is sent.
+	own string
 }
 
 func (e *Error) Error() string {
-	name := cmp.Or(e.Name, e.retry)
+	name := cmp.Or(e.Name, e.own)
 
 	switch {
 	case e.Cause != "":
@@ -57,6 +59,16 @@ var (
 	ErrShutdown = errors.New("activities: worker shutting down")
 )
 
+// What Run returns after a drain that did not end by itself. Both may be true at once.
+var (
+	// ErrForced: tasks were given back unfinished, with WorkerShutdown, or could not be
+	// answered. The state machine retries the former at once, the latter after their
+	// heartbeats have timed out.
+	ErrForced = errors.New("activities: tasks were given back unfinished")
+	// ErrStuck: handlers have not returned although their contexts have ended.
+	ErrStuck = errors.New("activities: handlers did not stop")
+)
+
 // The names that the worker itself gives to failures, after Config.ErrorPrefix.
 const (
 	NameUnknown   = "Unknown"        // the handler's error has no name; retryable
@@ -65,6 +77,7 @@ const (
 	NameDataLimit = "DataLimit"      // the output is larger than 262,144 bytes and Config.Offload is nil
 	NameOutput    = "InvalidOutput"  // the output is not JSON
 	NameShutdown  = "WorkerShutdown" // the worker stopped before the handler returned; retryable
+	NameInput     = "InvalidInput"   // the input does not fit the type of a Typed handler
 )
 
 // PanicError is the error of a handler that panicked or called runtime.Goexit.
@@ -96,8 +109,8 @@ func nameOf(prefix string, err error) (name, cause string) {
 	switch {
 	case errors.As(err, &panicked):
 		return prefix + NamePanic, panicked.Error() + "\n" + string(panicked.Stack)
-	case errors.As(err, &named) && named.retry != "":
-		return prefix + named.retry, causeOf(named)
+	case errors.As(err, &named) && named.own != "":
+		return prefix + named.own, causeOf(named)
 	case errors.As(err, &named) && named.Name != "" && !strings.HasPrefix(named.Name, reservedPrefix):
 		return named.Name, causeOf(named)
 	case errors.Is(err, ErrDeadline):

@@ -9,10 +9,18 @@ type Events struct {
 	Polled func(activity string, got bool, took time.Duration)
 	// PollFailed is called for every poll that failed.
 	PollFailed func(activity string, err error)
+	// Denied is called when polls of an activity have been refused for Config.FatalAfter,
+	// with the error, and with nil when they are answered again.
+	Denied func(activity string, err error)
 	// Started is called before a handler runs.
 	Started func(Task)
 	// Heartbeat is called after every heartbeat; err is nil when it was accepted.
 	Heartbeat func(t Task, err error)
+	// Progress is called for every RecordHeartbeat of a handler.
+	Progress func(t Task, progress any)
+	// Unresolved is called for a task whose outcome is Unknown, also after
+	// Config.Resolve, and before Done.
+	Unresolved func(Done)
 	// Done is called once per task, when it is answered or given up.
 	Done func(Done)
 }
@@ -38,6 +46,8 @@ type Done struct {
 	ErrorName string
 	// Err is what the handler returned, or why the answer was not accepted.
 	Err error
+	// Progress is what the handler recorded last with RecordHeartbeat.
+	Progress any
 	// Ran is the time from the receipt of the token to the return of the handler, Took
 	// the time from the receipt to the end.
 	Ran, Took time.Duration

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -61,6 +62,7 @@ func ExampleWorker() {
 				return "hello, " + strings.ToLower(in.Name), nil
 			},
 		}},
+		Log:    slog.New(slog.DiscardHandler),
 		Events: activities.Events{Done: func(d activities.Done) { fmt.Println(d.Outcome); stop() }},
 	})
 	if err != nil {

@@ -41,11 +41,13 @@ const (
 	over                            // no more heartbeats
 )
 
-// startHeartbeats starts the heartbeats of a task. The first is sent at once when the
-// task has to wait for its turn.
-func startHeartbeats(t *inFlight, atOnce bool) *heartbeater {
-	h := &heartbeater{inFlight: t, period: t.poller.activity.Heartbeat, accepted: t.receivedAt}
+func newHeartbeater(t *inFlight) *heartbeater {
+	return &heartbeater{inFlight: t, period: t.poller.activity.Heartbeat, accepted: t.receivedAt}
+}
 
+// start starts the heartbeats. The first is sent at once when the task has to wait for
+// its turn.
+func (h *heartbeater) start(atOnce bool) {
 	first := h.interval()
 	if atOnce {
 		first = 0
@@ -55,8 +57,6 @@ func startHeartbeats(t *inFlight, atOnce bool) *heartbeater {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.timer = time.AfterFunc(first, h.beat)
-
-	return h
 }
 
 // interval returns the time to the next heartbeat: between a quarter and a third of

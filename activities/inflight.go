@@ -21,22 +21,32 @@ type inFlight struct {
 	ctx        context.Context // the handler's
 	cancel     context.CancelCauseFunc
 	heartbeats *heartbeater // nil when the state has no HeartbeatSeconds
+	progress   atomic.Value // of recorded
 
 	claimed  atomic.Bool // by the goroutine that answers
 	disowned atomic.Bool // the service said that the task is not this worker's
+
+	// Guarded by the poller's lock.
+	returned  bool // the handler has
+	stranded  bool // the task ended before the handler returned
+	keepsSlot bool // the handler, not the end of the task, frees the slot
 }
 
 // start runs a task on a goroutine of its own, with the slot that p has taken for it.
 func (w *Worker) start(work context.Context, p *poller, task Task) {
 	t := &inFlight{worker: w, poller: p, task: task, receivedAt: time.Now()}
 	t.ctx, t.cancel = context.WithCancelCause(work)
-	w.enter(t)
+
+	// nil when the task need not wait for Activity.PerSecond.
+	turn := p.starts.enqueue(t.receivedAt)
 
 	if p.activity.Heartbeat > 0 {
-		t.heartbeats = startHeartbeats(t, false)
+		t.heartbeats = newHeartbeater(t)
+		t.heartbeats.start(turn != nil)
 	}
+	w.arrived(t)
 
-	go t.work()
+	go t.work(turn)
 }
 
 // claim reports whether the caller is the one who answers the task. Three compete: the
@@ -44,12 +54,18 @@ func (w *Worker) start(work context.Context, p *poller, task Task) {
 func (t *inFlight) claim() bool { return t.claimed.CompareAndSwap(false, true) }
 
 // work calls the handler and answers the task.
-func (t *inFlight) work() {
-	// The token may have come with a poll that was answered after the drain's timeout.
-	// The failure gives the task back to the state machine.
-	if errors.Is(context.Cause(t.ctx), ErrShutdown) {
+func (t *inFlight) work(turn *turn) {
+	defer t.handlerReturned()
+
+	if turn != nil {
+		_ = t.poller.starts.await(t.ctx, turn) // the context tells
+	}
+
+	// The token may also have come with a poll that was answered after the drain's
+	// timeout. The failure gives the task back to the state machine.
+	if t.ctx.Err() != nil {
 		if t.claim() {
-			t.finish(nil, ErrShutdown)
+			t.finish(nil, context.Cause(t.ctx))
 		}
 
 		return
@@ -67,19 +83,15 @@ func (t *inFlight) work() {
 
 // call runs the handler within Activity.Timeout.
 func (t *inFlight) call() (output any, err error) {
-	ctx := t.ctx
+	ctx := context.WithValue(t.ctx, inFlightKey{}, t)
 
 	if limit := t.poller.activity.Timeout; limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, limit, ErrDeadline)
 		defer cancel()
 
-		// A handler that ignores its deadline must not keep the slot: the task is
-		// answered without it.
 		watchdog := time.AfterFunc(limit+t.worker.cfg.DrainGrace, func() {
-			if t.claim() {
-				t.finish(nil, &Error{Name: t.worker.cfg.ErrorPrefix + NameDeadline, Cause: "the handler did not return"})
-			}
+			t.abandon(&Error{own: NameDeadline, Cause: "the handler did not return"})
 		})
 		defer watchdog.Stop()
 	}
@@ -105,10 +117,73 @@ type interruptedError struct{ cause, err error }
 func (e *interruptedError) Error() string   { return e.cause.Error() + ": " + e.err.Error() }
 func (e *interruptedError) Unwrap() []error { return []error{e.cause, e.err} }
 
+// lose ends the handler: the task is not this worker's any more. A handler that ignores
+// that loses its slot.
+func (t *inFlight) lose(err error) {
+	t.cancel(fmt.Errorf("%w: %w", ErrTaskLost, err))
+	time.AfterFunc(t.worker.cfg.DrainGrace, func() { t.abandon(context.Cause(t.ctx)) })
+}
+
+// abandon ends the task without its handler, which has not returned in time. The slot is
+// free for another task, unless so many handlers are stuck that each slot has one: then
+// the handler keeps it, so that their number is bounded.
+func (t *inFlight) abandon(err error) {
+	if !t.claim() {
+		return
+	}
+
+	p := t.poller
+	p.mu.Lock()
+	if !t.returned {
+		p.stranded++
+		t.stranded = true
+		t.keepsSlot = p.stranded > p.activity.Slots
+	}
+	p.mu.Unlock()
+
+	t.finish(nil, err)
+}
+
+// handlerReturned takes note of the end of the handler's goroutine.
+func (t *inFlight) handlerReturned() {
+	p := t.poller
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	t.returned = true
+	if t.stranded {
+		p.stranded--
+	}
+
+	if t.keepsSlot {
+		<-p.slots
+	}
+}
+
+// strandedHandlers returns how many handlers run on after their task has ended.
+func (p *poller) strandedHandlers() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.stranded
+}
+
+// freeSlot frees the task's slot, unless a stuck handler keeps it.
+func (t *inFlight) freeSlot() {
+	p := t.poller
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if !t.keepsSlot {
+		<-p.slots
+	}
+}
+
 // finish answers the task and frees its slot. Only the goroutine whose claim succeeded
 // may call it.
 func (t *inFlight) finish(output any, err error) {
 	done := Done{Task: t.task, Err: err, Ran: time.Since(t.receivedAt)}
+	forced := errors.Is(err, ErrShutdown)
 
 	switch {
 	case errors.Is(err, ErrParked):
@@ -119,35 +194,64 @@ func (t *inFlight) finish(output any, err error) {
 		done.Outcome = Lost
 	default:
 		t.answer(&done, output, err)
+		forced = forced || done.Outcome == Unanswered && t.worker.answers.Err() != nil
 	}
 
 	t.cancel(context.Canceled)
 	t.report(done)
-	<-t.poller.slots
-	t.worker.leave(t)
+	t.freeSlot()
+	t.worker.left(t, forced)
 }
 
 // answer composes the answer and delivers it. Storing a large output and a delivery may
 // take a while, so heartbeats go on.
 func (t *inFlight) answer(done *Done, output any, err error) {
-	out := &t.worker.outbox
-	answer := out.compose(t.worker.answers, t.task, output, err)
+	ctx, out := t.worker.answers, &t.worker.outbox
+	answer := out.compose(ctx, t.task, output, err)
 
 	if t.heartbeats != nil {
 		t.heartbeats.answer()
 	}
 
-	d := out.deliver(t.worker.answers, t.task.Token, answer, answerLimit(t.poller.activity.Heartbeat), t.deadline())
+	d := out.deliver(ctx, t.task.Token, answer, answerLimit(t.poller.activity.Heartbeat), t.deadline())
 	t.stopHeartbeats()
 
 	done.Outcome, done.ErrorName = d.outcome, d.answer.name
 	if d.answer.failure && err == nil {
-		err = d.answer.err
+		done.Err = d.answer.err
 	}
 
-	done.Err = err
 	if d.err != nil {
-		done.Err = errors.Join(err, d.err)
+		done.Err = errors.Join(done.Err, d.err)
+	}
+
+	if done.Outcome == Unknown {
+		t.resolve(done)
+	}
+}
+
+// resolve asks Config.Resolve what became of an answer.
+func (t *inFlight) resolve(done *Done) {
+	cfg := &t.worker.cfg
+	if cfg.Resolve != nil {
+		ctx, cancel := context.WithTimeout(t.worker.answers, cfg.AnswerTimeout)
+		defer cancel()
+
+		err := call(func() (err error) {
+			done.Outcome, err = cfg.Resolve(ctx, *done)
+			return err
+		})
+
+		switch {
+		case err != nil:
+			done.Outcome, done.Err = Unknown, errors.Join(done.Err, fmt.Errorf("resolve: %w", err))
+		case done.Outcome == Succeeded:
+			done.Err = nil
+		}
+	}
+
+	if f := cfg.Events.Unresolved; f != nil && done.Outcome == Unknown {
+		f(*done)
 	}
 }
 
@@ -159,9 +263,6 @@ func (t *inFlight) deadline() time.Time {
 
 	return t.receivedAt.Add(defaultDeadline)
 }
-
-// lose ends the handler: the task is not this worker's any more.
-func (t *inFlight) lose(err error) { t.cancel(fmt.Errorf("%w: %w", ErrTaskLost, err)) }
 
 // isLost reports whether the task must not be answered: the service has said that it is
 // not this worker's, or heartbeats have failed and there is no output to offer.
@@ -178,12 +279,14 @@ func (t *inFlight) stopHeartbeats() {
 // report logs the end of the task and calls the hook.
 func (t *inFlight) report(done Done) {
 	done.Took = time.Since(t.receivedAt)
+	done.Progress = t.recorded()
 
 	switch log := t.worker.cfg.Log; done.Outcome {
 	case Lost:
-		// Another worker has answered, or a repeated answer came after the success that it
-		// repeats. Neither needs an operator.
+		// Another worker has answered, or will. That needs no operator.
 		log.Info("task lost before it was answered", "task", t.task, "ran", done.Ran)
+	case Unknown:
+		log.Info("an answer was lost, and its repeat came too late; the first may have counted", "task", t.task, "ran", done.Ran)
 	case Unanswered:
 		log.Error("task could not be answered", "task", t.task, "err", done.Err)
 	case Failed:

@@ -80,7 +80,7 @@ func (o *outbox) deliver(ctx context.Context, token Token, a answer, limit time.
 		case isLost(err):
 			return delivery{Lost, a, err}
 		case errors.As(err, &invalid) && !a.failure:
-			a = o.fail(&Error{Name: o.prefix + NameOutput, Err: err})
+			a = o.fail(&Error{own: NameOutput, Err: err})
 			continue
 		case !isAnswer(err):
 			doubtful = true

@@ -2,98 +2,112 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/internal/worker"
 )
 
-// The waits after failed polls. After a quota error they begin higher, because a retry
-// counts against the same quota.
-var (
-	pollBackoff  = worker.Backoff{Base: 200 * time.Millisecond, Max: 10 * time.Second}
-	quotaBackoff = worker.Backoff{Base: time.Second, Max: 10 * time.Second}
-)
-
-// recoverAfter is how many answered polls let one more poll be open after quota errors
-// had reduced their number.
-const recoverAfter = 10
-
-// poller asks the service for the tasks of one activity, with several polls open at a
-// time.
+// poller asks the service for the tasks of one activity. Each of its loops has one poll
+// open at a time.
 type poller struct {
 	worker   *Worker
 	activity *Activity
 	slots    chan struct{} // holds one element per slot in use: by a poll or by a task
-
-	answeredAt atomic.Int64 // the last answered poll, Unix ns
-	allowed    atomic.Int32 // polls that may be open; quota errors halve it
-	log        worker.LogThrottle
+	starts   *budget       // of Activity.PerSecond
+	log      worker.LogThrottle
 
 	mu       sync.Mutex
-	failures int       // polls that failed in a row
-	failing  time.Time // the first of them; zero while polls are answered
-	answers  int       // polls answered since the last quota error
+	pace     pace
+	open     int // polls that are on their way
+	health   health
+	stranded int // handlers that run on after their task has ended
 }
 
 func newPoller(w *Worker, a *Activity) *poller {
-	p := &poller{worker: w, activity: a, slots: make(chan struct{}, a.Slots)}
-	p.allowed.Store(int32(a.Pollers))
+	starts := &budget{}
+	if a.PerSecond > 0 {
+		starts = newBudget(a.PerSecond, 0)
+	}
 
-	return p
+	return &poller{
+		worker:   w,
+		activity: a,
+		slots:    make(chan struct{}, a.Slots),
+		starts:   starts,
+		pace:     newPace(a.Pollers),
+	}
 }
 
-// run is the loop of poll number i: it takes a slot, asks for a task and starts it. It
-// returns nil after stop, and an error when polls have failed for Config.FatalAfter.
-// Polls are sent on the context polls; handlers run on work.
-func (p *poller) run(stop, polls, work context.Context, i int) error {
-	p.answeredAt.CompareAndSwap(0, time.Now().UnixNano())
+// begin starts the first loops.
+func (p *poller) begin(l *life) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.startLoops(l)
+}
 
-	for {
-		select {
-		case <-stop.Done():
-			return nil
-		case p.slots <- struct{}{}:
+// startLoops starts as many loops as the pace allows. The caller holds the lock.
+func (p *poller) startLoops(l *life) {
+	for range p.pace.missing() {
+		l.loops.Go(func() { p.loop(l) })
+	}
+}
+
+// loop polls until the worker stops or there are more loops than the pace allows. A slot
+// is taken before a poll is sent, so a task that arrives has a place.
+func (p *poller) loop(l *life) {
+	for p.acquire(l.stop) {
+		began := time.Now()
+
+		task, err := p.poll(l.polls)
+		if err == nil && p.answered(l, task.Token != "", time.Since(began)) {
+			p.worker.cfg.Log.Info("polls of an activity are answered again", "activity", p.activity.Name)
+			p.reportDenied(nil)
 		}
 
-		// Both cases may have been ready, and select chooses at random.
-		if stop.Err() != nil {
-			<-p.slots
-			return nil
-		}
-
-		if i >= int(p.allowed.Load()) {
-			<-p.slots
-			worker.Wait(stop, quotaBackoff.Base)
-
-			continue
-		}
-
-		task, err := p.poll(polls)
 		if task.Token != "" {
-			p.worker.start(work, p, task) // the slot is the task's now
+			p.worker.start(l.work, p, task) // the slot is the task's now
 			continue
 		}
 		<-p.slots
 
-		if err == nil || polls.Err() != nil {
-			continue
+		// After a stop a failed poll is not repeated, so it is nothing to report either:
+		// most often the stop itself has canceled it.
+		if l.stop.Err() != nil {
+			return
 		}
 
-		wait, fatal := p.failed(err, i)
-		if fatal != nil {
-			return fatal
+		var wait time.Duration
+		if err != nil {
+			wait = p.failed(began, err)
 		}
-		worker.Wait(stop, wait)
+
+		if p.leaves() {
+			return
+		}
+		worker.Wait(l.stop, wait)
 	}
+}
+
+// acquire waits until a poll may be sent: for a slot, for a moment at which a task could
+// start, and for a turn. It reports false after stop.
+func (p *poller) acquire(stop context.Context) bool {
+	select {
+	case <-stop.Done():
+		return false
+	case p.slots <- struct{}{}:
+	}
+
+	if stop.Err() == nil && p.starts.ready(stop) && p.worker.polls.take(stop, time.Now()) == nil {
+		return true
+	}
+	<-p.slots
+
+	return false
 }
 
 // poll sends one poll. A task without a token means that there is none: the service
@@ -104,6 +118,9 @@ func (p *poller) poll(polls context.Context) (Task, error) {
 
 	ctx, cancel := context.WithTimeout(polls, cfg.PollTimeout)
 	defer cancel()
+
+	p.count(1)
+	defer p.count(-1)
 
 	out, err := cfg.SFN.GetActivityTask(ctx, &sfn.GetActivityTaskInput{
 		ActivityArn: &p.activity.ARN,
@@ -116,7 +133,6 @@ func (p *poller) poll(polls context.Context) (Task, error) {
 
 		return Task{}, err
 	}
-	p.answered(time.Now())
 
 	task := Task{
 		Token:    Token(aws.ToString(out.TaskToken)),
@@ -134,95 +150,114 @@ func (p *poller) poll(polls context.Context) (Task, error) {
 	return task, nil
 }
 
-// answered ends a series of failures. After quota errors it lets polls come back one by
-// one.
-func (p *poller) answered(now time.Time) {
-	p.answeredAt.Store(now.UnixNano())
+func (p *poller) count(polls int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open += polls
+}
 
+// openPolls returns how many polls are on their way.
+func (p *poller) openPolls() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 
-	p.failures, p.failing = 0, time.Time{}
-
-	allowed := int(p.allowed.Load())
-	if allowed == p.activity.Pollers {
-		return
-	}
-
-	if p.answers++; p.answers >= recoverAfter {
-		p.answers = 0
-		p.allowed.Store(int32(allowed + 1))
-	}
+	return p.open
 }
 
-// failed takes note of the failure of poll number i. It returns how long to wait before
-// the next one, or the error with which to give up.
-func (p *poller) failed(err error, i int) (wait time.Duration, fatal error) {
-	cfg := &p.worker.cfg
-	now := time.Now()
+// answered takes note of an answered poll. It reports whether the activity had been
+// denied before.
+func (p *poller) answered(l *life, got bool, took time.Duration) (again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 
-	if f := cfg.Events.PollFailed; f != nil {
+	p.pace.answered(got, took)
+
+	if l.stop.Err() == nil {
+		p.startLoops(l)
+	}
+
+	return p.health.answered(time.Now())
+}
+
+// failed takes note of a failed poll and returns how long to wait before the next.
+func (p *poller) failed(began time.Time, err error) (wait time.Duration) {
+	if f := p.worker.cfg.Events.PollFailed; f != nil {
 		f(p.activity.Name, err)
 	}
 
+	wait, denied := p.judge(began, err)
+	if denied != nil {
+		p.reportDenied(denied)
+		p.worker.stopIfDenied()
+	}
+
+	return wait
+}
+
+// judge decides how long to wait after a failed poll. Its second result is not nil when
+// the activity counts as denied from now on.
+func (p *poller) judge(began time.Time, err error) (wait time.Duration, denied error) {
+	cfg := &p.worker.cfg
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
-
-	p.failures++
-	if p.failing.IsZero() {
-		p.failing = now
-	}
 
 	if p.log.Allow() {
 		cfg.Log.Warn("polling an activity failed; retrying", "activity", p.activity.Name, "err", err)
 	}
 
-	backoff := pollBackoff
-	switch {
-	case exceedsQuota(err):
-		backoff, p.answers = quotaBackoff, 0
-
-		// One halving per round of failures: a poll beyond the number allowed was sent
-		// before the last halving.
-		if n := p.allowed.Load(); n > 1 && i < int(n) {
-			p.allowed.Store((n + 1) / 2)
-		}
-
-		// The service is there, so this is no outage that could become fatal.
-		p.failing = time.Time{}
-	case isFatal(err) && now.Sub(p.failing) >= cfg.FatalAfter:
-		return 0, fmt.Errorf("activities: poll %s: failing for %v: %w", p.activity.ARN, now.Sub(p.failing).Round(time.Second), err)
+	if exceedsQuota(err) {
+		p.pace.exceeded(began)
 	}
 
-	return backoff.Delay(p.failures) + backoff.Base/2, nil
+	wait, lasting := p.health.failed(time.Now(), err, cfg.FatalAfter)
+	if !lasting {
+		return wait, nil
+	}
+
+	p.pace.allowed = min(p.pace.allowed, fewestPolls)
+	p.health.denied = fmt.Errorf("activities: polls of %s have been refused for %v: %w", p.activity.ARN, cfg.FatalAfter, err)
+	cfg.Log.Error("an activity cannot be polled; trying it now and then", "activity", p.activity.Name, "err", err)
+
+	return wait, p.health.denied
+}
+
+func (p *poller) reportDenied(err error) {
+	if f := p.worker.cfg.Events.Denied; f != nil {
+		f(p.activity.Name, err)
+	}
+}
+
+// leaves reports whether the calling loop must end because there are too many.
+func (p *poller) leaves() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.pace.leave()
 }
 
 // ready returns nil while the activity is being polled or has all its slots at work.
 func (p *poller) ready(now time.Time) error {
-	age := now.Sub(time.Unix(0, p.answeredAt.Load()))
-	if age <= p.worker.cfg.PollTimeout {
-		return nil
+	p.mu.Lock()
+	health := p.health
+	p.mu.Unlock()
+
+	switch age := now.Sub(health.answeredAt); {
+	case health.denied != nil:
+		return health.denied
+	case health.answeredAt.IsZero():
+		return fmt.Errorf("activities: no poll of %s has been answered yet", p.activity.Name)
+	case age > p.worker.cfg.PollTimeout && p.worker.working(p) < p.activity.Slots:
+		return fmt.Errorf("activities: no poll of %s was answered for %v", p.activity.Name, age.Round(time.Second))
 	}
 
-	// A slot may also be held by a poll that fails, so tasks are counted, too.
-	if len(p.slots) == cap(p.slots) && p.worker.tasksOf(p) == p.activity.Slots {
-		return nil
-	}
-
-	return fmt.Errorf("activities: no poll of %s was answered for %v", p.activity.Name, age.Round(time.Second))
+	return nil
 }
 
-var throttles = retry.IsErrorThrottles(retry.DefaultThrottles)
+// denial returns the error of an activity that the worker may not poll, or nil.
+func (p *poller) denial() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 
-// exceedsQuota recognizes the answers that ask for fewer calls.
-func exceedsQuota(err error) bool {
-	var limit *sfntypes.ActivityWorkerLimitExceeded
-	return errors.As(err, &limit) || throttles.IsErrorThrottle(err) == aws.TrueTernary
-}
-
-// isFatal recognizes the errors of GetActivityTask that last until an operator acts:
-// its API reference, "Errors".
-func isFatal(err error) bool {
-	return worker.IsRefusal(err, "ActivityDoesNotExist", "InvalidArn", "ValidationException",
-		"KmsAccessDeniedException", "KmsInvalidStateException")
+	return p.health.denied
 }

@@ -11,7 +11,7 @@ import "time"
 // class of RetryClasses that is not shorter than the wish, and the largest for wishes
 // beyond it. The name is Config.ErrorPrefix and the class's name, as "Worker.RetryAfter1m".
 func RetryAfter(wait time.Duration, err error) error {
-	return &Error{retry: retryClass(wait), Err: err}
+	return &Error{own: retryClass(wait), Err: err}
 }
 
 // RetryClass is one of the waits that a handler can ask for with RetryAfter.

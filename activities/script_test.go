@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,9 +24,13 @@ type script struct {
 	tokens    chan string
 	began     time.Time
 	quiet     bool // note no calls
+	// heartbeat is HeartbeatSeconds: a task that the service does not hear of for so long
+	// has timed out. 0: tasks never do.
+	heartbeat time.Duration
 
 	mu    sync.Mutex
 	calls []sentCall
+	heard map[string]time.Time // the last sign of life, by token
 }
 
 // sentCall is a call that the worker sent, also one that a fault struck.
@@ -35,7 +40,7 @@ type sentCall struct {
 }
 
 func newScript(tokens ...string) *script {
-	s := &script{transport: embeddedtest.NewTransport(nil), tokens: make(chan string, 4096), began: time.Now()}
+	s := &script{transport: embeddedtest.NewTransport(nil), tokens: make(chan string, 20_000), began: time.Now(), heard: map[string]time.Time{}}
 	for _, t := range tokens {
 		s.tokens <- t
 	}
@@ -101,7 +106,7 @@ func (s *script) note(c *embeddedtest.Call) error {
 // answer is the service. Like AWS it holds a poll open for 60 s.
 func (s *script) answer(c *embeddedtest.Call, _ embeddedtest.Sender) (*http.Response, error) {
 	if c.Operation != "GetActivityTask" {
-		return c.Respond(http.StatusOK, `{}`), nil
+		return s.hear(c)
 	}
 
 	timer := time.NewTimer(60 * time.Second)
@@ -113,11 +118,52 @@ func (s *script) answer(c *embeddedtest.Call, _ embeddedtest.Sender) (*http.Resp
 	case <-timer.C:
 		return c.Respond(http.StatusOK, `{"taskToken":null}`), nil
 	case token := <-s.tokens:
+		if strings.HasPrefix(token, "{") { // a whole answer
+			return c.Respond(http.StatusOK, token), nil
+		}
+
 		text, err := json.Marshal(token)
 		if err != nil {
 			return nil, err
 		}
+		s.alive(token)
 
 		return c.Respond(http.StatusOK, fmt.Sprintf(`{"taskToken":%s,"input":"{}"}`, text)), nil
 	}
+}
+
+// hear answers a heartbeat or the end of a task.
+func (s *script) hear(c *embeddedtest.Call) (*http.Response, error) {
+	if s.heartbeat == 0 {
+		return c.Respond(http.StatusOK, `{}`), nil
+	}
+
+	var in struct{ TaskToken string }
+	if err := json.Unmarshal(c.Body(), &in); err != nil {
+		return nil, err
+	}
+
+	if !s.alive(in.TaskToken) {
+		return nil, &embeddedtest.Error{Code: "TaskTimedOut"}
+	}
+
+	return c.Respond(http.StatusOK, `{}`), nil
+}
+
+// alive takes note of a sign of life, and reports whether it came in time.
+func (s *script) alive(token string) bool {
+	if s.heartbeat == 0 {
+		return true
+	}
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	last, known := s.heard[token]
+	if known && time.Since(last) > s.heartbeat {
+		return false
+	}
+	s.heard[token] = time.Now()
+
+	return true
 }

@@ -4,28 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"ratchet/internal/worker"
 )
 
 // Worker serves activities. Make it with New; call Run once.
 type Worker struct {
-	cfg     Config
-	pollers []*poller
-	outbox  outbox
+	cfg    Config
+	outbox outbox
 	// The budgets of the two operations that the outbox does not need.
 	polls, heartbeats *budget
 	// answers is the parent of every answer's context. It ends with Run, or when a drain
 	// has waited for answers long enough.
 	answers context.Context
+	// aborted ends when Abort is called.
+	aborted context.Context
+	abort   context.CancelFunc
 
-	mu    sync.Mutex
-	tasks map[*inFlight]struct{}
-	idle  chan struct{} // set by whenIdle; closed when the last task has ended
+	mu      sync.Mutex
+	state   state
+	pollers []*poller
+	tasks   map[*inFlight]struct{}
+	idle    chan struct{} // set by whenIdle; closed when the last task has ended
+	forced  int           // tasks that the drain gave back or left without an answer
+	allDead func()        // stops the worker when every activity is denied
+}
+
+// state is where a Worker stands in its life.
+type state int
+
+const (
+	fresh state = iota
+	serving
+	draining
+	stopped
+)
+
+// life is what the loops of a running worker share.
+type life struct {
+	stop  context.Context // no more polls, no more loops
+	polls context.Context // of open polls; a drain lets them end by themselves first
+	work  context.Context // of handlers
+	loops sync.WaitGroup
 }
 
 // New returns a worker that is ready to run, or an error that names every fault of cfg.
@@ -42,24 +65,48 @@ func New(cfg Config) (*Worker, error) {
 		heartbeats: newBudget(cfg.Rates.SendTaskHeartbeat, 0),
 		tasks:      map[*inFlight]struct{}{},
 	}
-	for i := range cfg.Activities {
-		w.pollers = append(w.pollers, newPoller(w, &w.cfg.Activities[i]))
+	w.aborted, w.abort = context.WithCancel(context.Background())
+	w.cfg.Activities = nil
+
+	for _, a := range cfg.Activities {
+		w.add(a)
 	}
 
 	return w, nil
 }
 
-// ErrStuck is what Run returns when handlers did not return after their contexts had
-// ended. Their tasks were answered with WorkerShutdown.
-var ErrStuck = errors.New("activities: handlers did not stop")
+// add adds an activity that was checked.
+func (w *Worker) add(a Activity) {
+	a = a.withDefaults(w.cfg.Middleware)
+	w.cfg.Activities = append(w.cfg.Activities, a)
+	w.pollers = append(w.pollers, newPoller(w, &a))
+}
 
-// Run serves until ctx ends and every task in flight is answered, then returns nil. The
-// drain takes DrainTimeout and twice DrainGrace at most, and longer only for polls that
-// are still open (see Config.PollGrace).
+// register adds an activity before Run.
+func (w *Worker) register(a Activity) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.state != fresh {
+		return fmt.Errorf("activities: register %s: the worker runs already", a.ARN)
+	}
+
+	if faults := a.check(len(w.cfg.Activities), w.cfg.Activities); len(faults) > 0 {
+		return errors.Join(faults...)
+	}
+	w.add(a)
+
+	return nil
+}
+
+// Run serves until ctx ends and every task in flight is answered. The drain takes
+// DrainTimeout and twice DrainGrace at most, and longer only for polls that are still
+// open (see Config.PollGrace). Abort cuts it short.
 //
-// Run returns ErrStuck when handlers ignored the end of their contexts for DrainGrace,
-// and another error, after the same drain, when an activity could not be polled for
-// Config.FatalAfter.
+// Run returns nil after a clean drain: every task was finished and answered. It returns
+// ErrForced when tasks were given back unfinished, ErrStuck when handlers ignored the end
+// of their contexts for DrainGrace, and an error for every activity that is denied (see
+// Config.FatalAfter). If all are, Run ends by itself, after the same drain.
 func (w *Worker) Run(ctx context.Context) error {
 	// None of these may end with ctx: a stop drains first.
 	detached := context.WithoutCancel(ctx)
@@ -72,20 +119,26 @@ func (w *Worker) Run(ctx context.Context) error {
 
 	answers, cancelAnswers := context.WithCancel(detached)
 	defer cancelAnswers()
-	w.answers = answers
 
-	// The group's context ends with ctx or when a poller gives up.
-	group, stop := errgroup.WithContext(ctx)
-	for _, p := range w.pollers {
-		for i := range p.activity.Pollers {
-			group.Go(func() error { return p.run(stop, polls, work, i) })
-		}
+	stop, cancelStop := context.WithCancel(ctx)
+	defer cancelStop()
+	defer context.AfterFunc(w.aborted, cancelStop)()
+
+	l := &life{stop: stop, polls: polls, work: work}
+	if err := w.begin(answers, l, cancelStop); err != nil {
+		return err
 	}
+	defer w.enter(stopped)
 
 	polled := make(chan error, 1)
-	go func() { polled <- group.Wait() }()
+	go func() {
+		l.loops.Wait()
+		polled <- nil
+	}()
 
 	<-stop.Done()
+	w.enter(draining)
+	defer w.reportDrain()()
 
 	drain := worker.Drain{
 		PollGrace:      w.cfg.PollGrace,
@@ -93,26 +146,122 @@ func (w *Worker) Run(ctx context.Context) error {
 		Timeout:        w.cfg.DrainTimeout,
 		CancelHandlers: func() { cancelHandlers(ErrShutdown) },
 		Grace:          w.cfg.DrainGrace,
+		Abort:          w.aborted.Done(),
 	}
 
-	drained, err := drain.Run(polled, w.whenIdle)
-	if drained {
-		return err
+	if drained, _ := drain.Run(polled, w.whenIdle); !drained {
+		w.giveBack(cancelAnswers)
 	}
 
-	// The last answers get DrainGrace, too: a service that cannot be reached must not
-	// keep the worker from ending.
+	return w.result()
+}
+
+// begin starts the loops of every activity.
+func (w *Worker) begin(answers context.Context, l *life, stop func()) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if w.state != fresh {
+		return errors.New("activities: Run was called twice")
+	}
+
+	if len(w.pollers) == 0 {
+		return errors.New("activities: the worker has no activities")
+	}
+
+	w.state, w.answers, w.allDead = serving, answers, stop
+	w.logStart()
+
+	for _, p := range w.pollers {
+		p.begin(l)
+	}
+
+	return nil
+}
+
+func (w *Worker) enter(s state) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = s
+}
+
+// Abort ends a worker at once, as a second signal does: polls and the contexts of
+// handlers end, and the tasks in flight have a second to be given back. Run then returns
+// ErrForced if there were any. Abort may be called at any time, also before Run and more
+// than once, and does not wait.
+func (w *Worker) Abort() { w.abort() }
+
+// abortGrace is how long handlers have to return after Abort, and then the last answers
+// to be delivered.
+const abortGrace = 500 * time.Millisecond
+
+// giveBack answers for the handlers that have not returned, and waits until no task is in
+// flight. The last answers get DrainGrace: a service that cannot be reached must not keep
+// the worker from ending.
+func (w *Worker) giveBack(cancelAnswers func()) {
+	if w.aborted.Err() != nil && worker.WaitClosed(w.idle, abortGrace) {
+		return
+	}
+
 	last := time.AfterFunc(w.cfg.DrainGrace, cancelAnswers)
 	defer last.Stop()
 
-	stuck := w.abandon()
-	<-w.idle
+	defer context.AfterFunc(w.aborted, func() { last.Reset(min(abortGrace, w.cfg.DrainGrace)) })()
 
-	if stuck > 0 {
-		err = errors.Join(err, fmt.Errorf("%w: %d of them", ErrStuck, stuck))
+	w.mu.Lock()
+	tasks := make([]*inFlight, 0, len(w.tasks))
+
+	for t := range w.tasks {
+		tasks = append(tasks, t)
+	}
+	w.mu.Unlock()
+
+	var answers sync.WaitGroup
+	for _, t := range tasks {
+		answers.Go(func() {
+			t.abandon(&Error{own: NameShutdown, Cause: "the worker stopped and the handler did not", Err: ErrShutdown})
+		})
+	}
+	answers.Wait()
+
+	<-w.idle
+}
+
+// result returns what Run returns after a drain.
+func (w *Worker) result() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	var faults []error
+	if w.forced > 0 {
+		faults = append(faults, fmt.Errorf("%w: %d of them", ErrForced, w.forced))
 	}
 
-	return err
+	stuck := 0
+
+	for _, p := range w.pollers {
+		stuck += p.strandedHandlers()
+
+		if err := p.denial(); err != nil {
+			faults = append(faults, err)
+		}
+	}
+
+	if stuck > 0 {
+		faults = append(faults, fmt.Errorf("%w: %d of them", ErrStuck, stuck))
+	}
+
+	return errors.Join(faults...)
+}
+
+// stopIfDenied stops the worker if every activity is denied.
+func (w *Worker) stopIfDenied() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	if !slices.ContainsFunc(w.pollers, func(p *poller) bool { return p.denial() == nil }) {
+		w.allDead()
+	}
 }
 
 // whenIdle returns a channel that is closed when no task is in flight. It is called once,
@@ -129,58 +278,36 @@ func (w *Worker) whenIdle() <-chan struct{} {
 	return w.idle
 }
 
-// abandon answers the tasks of the handlers that have not returned, and returns their
-// number.
-func (w *Worker) abandon() (stuck int) {
-	w.mu.Lock()
-
-	tasks := make([]*inFlight, 0, len(w.tasks))
-	for t := range w.tasks {
-		tasks = append(tasks, t)
-	}
-	w.mu.Unlock()
-
-	var answers sync.WaitGroup
-	for _, t := range tasks {
-		if !t.claim() {
-			continue // its answer is on the way
-		}
-
-		stuck++
-		answers.Go(func() {
-			t.finish(nil, &Error{Name: w.cfg.ErrorPrefix + NameShutdown, Cause: "the worker stopped and the handler did not"})
-		})
-	}
-	answers.Wait()
-
-	return stuck
-}
-
-func (w *Worker) enter(t *inFlight) {
+func (w *Worker) arrived(t *inFlight) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tasks[t] = struct{}{}
 }
 
-func (w *Worker) leave(t *inFlight) {
+// left takes note of the end of a task, and of whether the drain ended it.
+func (w *Worker) left(t *inFlight, forced bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	delete(w.tasks, t)
+
+	if forced {
+		w.forced++
+	}
 
 	if w.idle != nil && len(w.tasks) == 0 {
 		close(w.idle)
 	}
 }
 
-// tasksOf returns how many tasks of one activity are in flight.
-func (w *Worker) tasksOf(p *poller) int {
+// working returns how many tasks of one activity are in flight and still the worker's.
+func (w *Worker) working(p *poller) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
 	n := 0
 	for t := range w.tasks {
-		if t.poller == p {
+		if t.poller == p && t.ctx.Err() == nil {
 			n++
 		}
 	}
@@ -188,11 +315,25 @@ func (w *Worker) tasksOf(p *poller) int {
 	return n
 }
 
-// Ready returns nil while every activity was polled successfully within the last
-// Config.PollTimeout or has all its slots at work. Its error names the first activity of
-// which neither is true.
+// Ready returns nil while the worker serves and every activity was polled successfully
+// within the last Config.PollTimeout or has all its slots at work. Its error names the
+// first activity of which neither is true. A worker is not ready before the first poll of
+// every activity was answered, which takes a minute when there are no tasks, and not
+// while it drains.
 func (w *Worker) Ready() error {
-	for _, p := range w.pollers {
+	w.mu.Lock()
+	state, pollers := w.state, w.pollers
+	w.mu.Unlock()
+
+	switch state {
+	case fresh:
+		return errors.New("activities: the worker does not run yet")
+	case draining, stopped:
+		return errors.New("activities: the worker stops")
+	case serving:
+	}
+
+	for _, p := range pollers {
 		if err := p.ready(time.Now()); err != nil {
 			return err
 		}

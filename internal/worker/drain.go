@@ -22,6 +22,9 @@ type Drain struct {
 	CancelHandlers func()
 	// Grace is how long handlers have to return after that.
 	Grace time.Duration
+	// Abort ends the drain at once when it is closed: polls and handlers are canceled, and
+	// handlers are not waited for. nil: nothing does.
+	Abort <-chan struct{}
 }
 
 // Run drains the runtime. It waits for the result of the pollers, calls idle once, and
@@ -46,15 +49,42 @@ func (d Drain) Run(polled <-chan error, idle func() <-chan struct{}) (drained bo
 			d.CancelPolls()
 		case <-timeout.C:
 			d.CancelHandlers()
+		case <-d.Abort:
+			d.CancelPolls()
+			d.CancelHandlers()
+			err = <-polled
+			open = false
 		}
 	}
 
 	// Only now can no more work arrive, so only now has "no handler runs" a meaning.
 	done := idle()
-	if WaitClosed(done, time.Until(deadline)) {
+	if d.wait(done, time.Until(deadline)) {
 		return true, err
 	}
 	d.CancelHandlers()
 
-	return WaitClosed(done, d.Grace), err
+	return d.wait(done, d.Grace), err
+}
+
+// wait waits for done to be closed, for limit and until Abort at most. It reports whether
+// done was closed.
+func (d Drain) wait(done <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+	case <-d.Abort:
+	}
+
+	// Several cases may have been ready, and select chooses at random.
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }

@@ -22,6 +22,7 @@ func TestDrainPhases(t *testing.T) {
 		pollsEnd, handlersEnd           time.Duration
 		pollsCanceled, handlersCanceled time.Duration
 		pollGrace                       time.Duration
+		abort                           time.Duration // 0: not
 		want                            string
 	}{
 		{
@@ -59,6 +60,21 @@ func TestDrainPhases(t *testing.T) {
 			pollsEnd: never, handlersEnd: never, handlersCanceled: never, pollGrace: 15,
 			want: "handlers canceled at 10s; polls canceled at 15s; handlers canceled at 15s; stuck after 19s",
 		},
+		{
+			name:     "an abort cancels open polls and handlers and waits for neither",
+			pollsEnd: never, handlersEnd: never, handlersCanceled: never, pollGrace: 20, abort: 2,
+			want: "polls canceled at 2s; handlers canceled at 2s; handlers canceled at 2s; stuck after 2s",
+		},
+		{
+			name:     "an abort while handlers run cancels them",
+			pollsEnd: 1, handlersEnd: never, handlersCanceled: never, pollGrace: 20, abort: 2,
+			want: "handlers canceled at 2s; stuck after 2s",
+		},
+		{
+			name:     "an abort after the handlers were canceled ends the wait",
+			pollsEnd: 1, handlersEnd: never, handlersCanceled: never, pollGrace: 20, abort: 11,
+			want: "handlers canceled at 10s; stuck after 11s",
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -72,7 +88,13 @@ func TestDrainPhases(t *testing.T) {
 
 				var log []string
 				note := func(what string) { log = append(log, fmt.Sprint(what, time.Since(began))) }
+
+				abort := make(chan struct{})
+				if row.abort > 0 {
+					after(row.abort, func() { close(abort) })
+				}
 				drain := worker.Drain{
+					Abort:     abort,
 					PollGrace: row.pollGrace * time.Second, Timeout: 10 * time.Second, Grace: 4 * time.Second,
 					CancelPolls: func() {
 						note("polls canceled at ")

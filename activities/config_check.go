@@ -1,0 +1,113 @@
+package activities
+
+import (
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// check returns every fault of the configuration, as one error.
+func (c *Config) check() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("activities: "+format, args...)) }
+
+	if c.SFN == nil {
+		fault("Config.SFN must be set")
+	}
+
+	if utf8.RuneCountInString(c.WorkerName) > maxWorkerName {
+		fault("Config.WorkerName has more than %d characters", maxWorkerName)
+	}
+
+	if strings.HasPrefix(c.ErrorPrefix, reservedPrefix) {
+		fault(`Config.ErrorPrefix starts with %q, which is the service's own`, reservedPrefix)
+	}
+
+	for _, d := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"DrainTimeout", c.DrainTimeout},
+		{"DrainGrace", c.DrainGrace},
+		{"AnswerTimeout", c.AnswerTimeout},
+		{"FatalAfter", c.FatalAfter},
+	} {
+		if d.value < 0 {
+			fault("Config.%s is %v, want at least 0", d.name, d.value)
+		}
+	}
+
+	if c.PollTimeout != 0 && c.PollTimeout < shortestPoll {
+		fault("Config.PollTimeout is %v, want at least %v, because the service holds a poll open for a minute", c.PollTimeout, shortestPoll)
+	}
+
+	for i, a := range c.Activities {
+		faults = append(faults, a.check(i, c.Activities[:i])...)
+	}
+
+	return errors.Join(faults...)
+}
+
+// check returns every fault of the activity, which is the nth and must not be among the
+// others.
+func (a *Activity) check(n int, others []Activity) (faults []error) {
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf("activities: "+format, args...)) }
+
+	if a.ARN == "" || a.Handle == nil {
+		fault("activity %d needs an ARN and a Handle", n)
+	}
+
+	if a.ARN != "" && slices.ContainsFunc(others, func(o Activity) bool { return o.ARN == a.ARN }) {
+		fault("%s is served twice", a.ARN)
+	}
+
+	if a.Heartbeat != 0 && a.Heartbeat < time.Second {
+		fault("heartbeat of %s is %v, want at least 1s", a.ARN, a.Heartbeat)
+	}
+
+	if a.Slots < 0 || a.Pollers < 0 {
+		fault("%s has %d slots and %d pollers, want at least 1", a.ARN, a.Slots, a.Pollers)
+	}
+
+	if a.Timeout < 0 || a.PerSecond < 0 {
+		fault("%s has a timeout of %v and begins %v tasks a second, want at least 0", a.ARN, a.Timeout, a.PerSecond)
+	}
+
+	return faults
+}
+
+// withDefaults fills in what was left out.
+func (c Config) withDefaults() Config {
+	c.WorkerName = cmp.Or(c.WorkerName, "worker-"+rand.Text()[:10])
+	c.ErrorPrefix = cmp.Or(c.ErrorPrefix, "Worker.")
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 30*time.Second)
+	c.DrainGrace = cmp.Or(c.DrainGrace, 10*time.Second)
+	c.PollGrace = cmp.Or(c.PollGrace, 65*time.Second)
+	c.AnswerTimeout = cmp.Or(c.AnswerTimeout, 5*time.Minute)
+	c.PollTimeout = cmp.Or(c.PollTimeout, 70*time.Second)
+	c.FatalAfter = cmp.Or(c.FatalAfter, 2*time.Minute)
+	c.Log = cmp.Or(c.Log, slog.Default())
+
+	return c
+}
+
+// withDefaults fills in what was left out, and wraps the handler.
+func (a Activity) withDefaults(outer []Middleware) Activity {
+	a.Name = cmp.Or(a.Name, a.ARN[strings.LastIndexByte(a.ARN, ':')+1:])
+	a.Slots = cmp.Or(a.Slots, 10)
+	a.Pollers = min(cmp.Or(a.Pollers, 4), a.Slots, maxPollers)
+
+	for _, wraps := range [][]Middleware{a.Middleware, outer} {
+		for _, wrap := range slices.Backward(wraps) {
+			a.Handle = wrap(a.Handle)
+		}
+	}
+
+	return a
+}

@@ -1,0 +1,57 @@
+package activities
+
+import (
+	"context"
+	"errors"
+)
+
+// inFlightKey is the key of the running task in a handler's context.
+type inFlightKey struct{}
+
+func inFlightOf(ctx context.Context) *inFlight {
+	t, _ := ctx.Value(inFlightKey{}).(*inFlight)
+	return t
+}
+
+// TaskFrom returns the task that a handler's context belongs to, for code that gets the
+// context and not the task, such as a Typed handler. It reports false for any other
+// context.
+func TaskFrom(ctx context.Context) (Task, bool) {
+	if t := inFlightOf(ctx); t != nil {
+		return t.task, true
+	}
+
+	return Task{}, false
+}
+
+// RecordHeartbeat records how far a handler has come, and tells it whether to go on: it
+// returns nil while the handler's context lasts, and then the cause of its end.
+//
+// The progress goes to Events.Progress and into Done, and nowhere else. A heartbeat of
+// Step Functions carries no data, so the next attempt, which another worker may run, does
+// not see it: a handler that resumes must store how far it has come by itself. The worker
+// sends the heartbeats to the service; RecordHeartbeat sends none and may be called as
+// often as is convenient.
+func RecordHeartbeat(ctx context.Context, progress any) error {
+	t := inFlightOf(ctx)
+	if t == nil {
+		return errors.New("activities: RecordHeartbeat outside of a handler")
+	}
+
+	t.progress.Store(recorded{progress})
+
+	if f := t.worker.cfg.Events.Progress; f != nil {
+		f(t.task, progress)
+	}
+
+	return context.Cause(ctx)
+}
+
+// recorded wraps a handler's progress, whose type may change from call to call.
+type recorded struct{ progress any }
+
+// recorded returns the handler's last progress, or nil.
+func (t *inFlight) recorded() any {
+	r, _ := t.progress.Load().(recorded)
+	return r.progress
+}

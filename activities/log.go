@@ -1,0 +1,75 @@
+package activities
+
+import (
+	"sync"
+	"time"
+)
+
+// progressEvery is how often a drain says what it waits for.
+const progressEvery = 5 * time.Second
+
+// logStart says what the worker serves. The caller holds the lock.
+func (w *Worker) logStart() {
+	names := make([]string, len(w.cfg.Activities))
+	slots, polls := 0, 0
+
+	for i, a := range w.cfg.Activities {
+		names[i] = a.Name
+		slots += a.Slots
+		polls += a.Pollers
+	}
+
+	w.cfg.Log.Info("worker serves activities",
+		"worker", w.cfg.WorkerName,
+		"activities", names,
+		"slots", slots,
+		"polls", polls)
+}
+
+// reportDrain logs what a drain waits for, now and every few seconds. The function that
+// it returns ends that.
+func (w *Worker) reportDrain() (end func()) {
+	began := time.Now()
+	w.logDrain("worker stops; waiting for what is in flight", began)
+
+	done := make(chan struct{})
+
+	var reporter sync.WaitGroup
+	reporter.Go(func() {
+		ticker := time.NewTicker(progressEvery)
+		defer ticker.Stop()
+
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				w.logDrain("worker still waits", began)
+			}
+		}
+	})
+
+	return func() {
+		close(done)
+		reporter.Wait()
+		w.logDrain("worker stopped", began)
+	}
+}
+
+func (w *Worker) logDrain(text string, began time.Time) {
+	w.mu.Lock()
+	tasks, forced, pollers := len(w.tasks), w.forced, w.pollers
+	w.mu.Unlock()
+
+	open := 0
+	for _, p := range pollers {
+		open += p.openPolls()
+	}
+
+	w.cfg.Log.Info(text,
+		"worker", w.cfg.WorkerName,
+		"tasks", tasks,
+		"polls", open,
+		"given_back", forced,
+		"after", time.Since(began).Round(time.Millisecond))
+}
