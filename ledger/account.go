@@ -13,13 +13,22 @@ import (
 // MaxAmount is the largest amount of one leg or hold, in minor units.
 const MaxAmount = 1_000_000_000_000_000
 
-const (
-	// maxAvailable bounds the available money of each shard to -maxAvailable to
-	// maxAvailable minor units, below 2^53. The balance is larger: it adds the held money,
-	// and all shards.
-	maxAvailable = 9_000_000_000_000_000
+const maxShards = 16
 
-	maxShards = 16
+// The range of a shard, in minor units. A condition cannot add the available and the held
+// money, so each has a limit of its own, at the writes that bring it nearer to the limit:
+//
+//   - A debit or hold leaves at least minAvailable available.
+//   - A credit leaves at most maxAvailable available.
+//   - A hold leaves at most maxHeld held.
+//
+// Settling and releasing need no limit: settling keeps what is available, releasing only
+// returns what was a part of the balance before. So the balance stays between minAvailable
+// and maxAvailable + maxHeld, which is below 2^53.
+const (
+	minAvailable = -9_000_000_000_000_000
+	maxAvailable = 6_000_000_000_000_000
+	maxHeld      = 3_000_000_000_000_000
 )
 
 // Side is the side on which an account's balance normally stands.
@@ -47,10 +56,11 @@ type NewAccount struct {
 	ID string `json:"id"`
 	// Currency has three capitals (ISO 4217).
 	Currency string `json:"currency"`
-	// Side defaults to Credit. Without Overdraft the available money stays on it.
+	// Side defaults to Credit. Without Overdraft the balance stays on it, and what a credit
+	// account holds is covered by its balance.
 	Side Side `json:"side,omitempty"`
-	// Overdraft lets the available money stand on either side. It is for accounts that
-	// stand for the world outside, such as a bank or a processor's clearing account.
+	// Overdraft lets the balance stand on either side. It is for accounts that stand for the
+	// world outside, such as a bank or a processor's clearing account.
 	Overdraft bool `json:"overdraft,omitempty"`
 	// Shards spreads a hot account over that many items: 1 to 16. Default 1.
 	Shards int `json:"shards,omitempty"`
@@ -64,7 +74,8 @@ type Account struct {
 	Overdraft bool   `json:"overdraft"`
 	Status    Status `json:"status"`
 	Shards    int    `json:"shards"`
-	// Balance is the sum of the account's entries. It equals Available plus Held.
+	// Balance is the sum of the account's entries. Held is what its active holds have left.
+	// Available is Balance minus Held; Available and Held are stored.
 	Balance   int64 `json:"balance"`
 	Available int64 `json:"available"`
 	Held      int64 `json:"held"`
@@ -225,15 +236,36 @@ func (a *Account) checkOpen(currency string) error {
 	return nil
 }
 
-// covers reports whether the available money stays on the account's side when the amount
-// is added.
+// covers reports whether the account stays on its side when the amount is added. A hold is
+// a debit of what is available.
 func (a *Account) covers(amount int64) bool {
 	switch {
 	case a.Overdraft:
 		return true
 	case amount < 0:
-		return a.Side == Debit || a.Available+amount >= 0
+		return a.Side == Debit || a.room(amount) >= -amount
 	}
 
-	return a.Side == Credit || a.Available+amount <= 0
+	return a.Side == Credit || a.room(amount) >= amount
+}
+
+// onItsSide reports whether the account is where its side wants it. An account with overdraft
+// always is.
+func (a *Account) onItsSide() bool {
+	if a.Side == Debit {
+		return a.Overdraft || a.Balance <= 0
+	}
+
+	return a.Overdraft || a.Available >= 0
+}
+
+// room returns how much the account can take in the direction of the amount without leaving
+// its side: a credit account pays what is available, a debit account takes credits up to a
+// balance of 0.
+func (a *Account) room(amount int64) int64 {
+	if amount < 0 {
+		return a.Available
+	}
+
+	return -a.Balance
 }

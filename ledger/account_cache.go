@@ -53,6 +53,13 @@ func (c *accountCache) put(key string, a *Account) {
 	}
 }
 
+// replace stores an account that a failed condition has returned, or removes it. What the
+// cache has did not hold, even if its revision is newer: the tables may have been restored.
+func (c *accountCache) replace(key string, a *Account) {
+	c.forget(key)
+	c.put(key, a)
+}
+
 func (c *accountCache) forget(keys ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -208,6 +209,30 @@ func (b *bank) tamper(t testing.TB, table string, key item, update string, value
 	}
 
 	if _, err := b.db.UpdateItem(t.Context(), in); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// item reads an item as it is stored.
+func (b *bank) item(t interface {
+	Helper()
+	Fatal(args ...any)
+	Context() context.Context
+}, table string, key item) item {
+	t.Helper()
+
+	out, err := b.db.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &table, Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return out.Item
+}
+
+func (b *bank) put(t testing.TB, table string, i item) {
+	t.Helper()
+
+	if _, err := b.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: &table, Item: i}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,11 +17,10 @@
 //
 // The entries of each transfer sum to zero, and all of them are written or none.
 //
-// An account without overdraft never has money available on the other side: the available
-// money of a credit account is 0 or more, that of a debit account 0 or less. The
-// conditions compare the available money and not the balance. On a debit account a hold
-// lowers what is available and so makes room for credits: its balance may then be
-// positive.
+// A balance is the sum of the account's entries, held money is what its active holds have
+// left, and available is the difference. An account without overdraft stays on its side: a
+// credit account has 0 or more available, the balance of a debit account is 0 or less. This
+// holds for every shard.
 //
 // There is one transfer per id. A repeat returns the original, another content under the
 // id is [ErrConflict].
@@ -40,7 +39,8 @@
 //
 // Writes to one item queue, so one account takes one transfer after the other. An account
 // with Shards spreads its money over that many items. A credit goes to the shard that the
-// transfer's id selects. A debit takes from one shard or, if that has too little, from
+// transfer's id selects; of an owner's transfers, the part before the first "/". A debit takes
+// from one shard or, if that has too little, from
 // several in the same transaction. The balance of the account is the sum of its shards,
 // and its statement lists one shard after the other.
 //

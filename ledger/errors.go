@@ -12,6 +12,10 @@ var (
 	// ErrReserved means that the id belongs to a component that alone may use it; see
 	// [Owned]. It comes with ErrInvalid.
 	ErrReserved = errors.New("the id belongs to another component")
+	// ErrTooManyShards means that the debited money is spread over so many shards that the
+	// transfer does not fit into one transaction. Make several transfers. It comes with
+	// ErrInvalid, in a [Refusal].
+	ErrTooManyShards = fmt.Errorf("%w: the debited money is spread over too many shards for one transaction", ErrInvalid)
 )
 
 // Returned within a [Refusal]: accounts and records have decided, nothing was written.
@@ -28,8 +32,8 @@ var (
 	ErrAccountInUse = errors.New("the account is not empty")
 	// ErrCurrencyMismatch means that the account has another currency.
 	ErrCurrencyMismatch = errors.New("the account has another currency")
-	// ErrBalanceRange means that the available money of a shard would leave the range of
-	// -9·10^15 to 9·10^15 minor units.
+	// ErrBalanceRange means that a shard of the account would have less than -9·10^15 or
+	// more than 6·10^15 minor units available, or hold more than 3·10^15.
 	ErrBalanceRange = errors.New("the balance would be out of range")
 	// ErrUnknownHold means that the account has no such hold.
 	ErrUnknownHold = errors.New("unknown hold")

@@ -409,8 +409,8 @@ func TestHoldGivesNoMoreThanItsAccountHolds(t *testing.T) {
 		t.Errorf("release: %v", err)
 	}
 
-	if _, err := l.Post(t.Context(), settle("s", "alice", "h", "shop", 700, false)); err == nil {
-		t.Error("the hold was settled")
+	if _, err := b.Post(t.Context(), settle("s", "alice", "h", "shop", 700, false)); !errors.Is(err, ledger.ErrCorrupt) {
+		t.Errorf("settle: %v", err)
 	}
 
 	b.want(t, "alice", 1000, 301)
@@ -423,13 +423,44 @@ func TestHoldsKeepTheRangeOfAnAccount(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "world", Side: ledger.Debit, Overdraft: true}, 0)
 
-	for i := range 9 {
+	for i := range 3 {
 		b.reserve(t, hold(fmt.Sprint("h-", i), "world", ledger.MaxAmount))
 	}
 
 	if _, _, err := b.Reserve(t.Context(), hold("more", "world", 1)); !errors.Is(err, ledger.ErrBalanceRange) {
+		t.Errorf("more than may be held: %v", err)
+	}
+
+	b.want(t, "world", 0, -3*ledger.MaxAmount)
+
+	b.open(t, ledger.NewAccount{ID: "sink", Overdraft: true}, 0)
+
+	for i := range 6 {
+		if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("t-", i), "world", "sink", ledger.MaxAmount, "EUR")); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if _, err := b.Release(t.Context(), "world", "h-0"); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := b.Post(t.Context(), settle("s", "world", "h-1", "till", ledger.MaxAmount, true)); !errors.Is(err, ledger.ErrUnknownAccount) {
+		t.Fatal(err)
+	}
+
+	b.want(t, "world", -6*ledger.MaxAmount, -8*ledger.MaxAmount)
+
+	if _, err := b.Post(t.Context(), ledger.Move("last", "world", "sink", 1, "EUR")); !errors.Is(err, ledger.ErrBalanceRange) {
+		t.Errorf("the sink has %+v: %v", b.account(t, "sink"), err)
+	}
+
+	b.reserve(t, hold("to-the-limit", "world", ledger.MaxAmount))
+
+	if _, _, err := b.Reserve(t.Context(), hold("below", "world", 1)); !errors.Is(err, ledger.ErrBalanceRange) {
 		t.Errorf("below the limit: %v", err)
 	}
 
-	b.want(t, "world", 0, -9*ledger.MaxAmount)
+	b.want(t, "world", -6*ledger.MaxAmount, -9*ledger.MaxAmount)
+	b.sound(t)
 }

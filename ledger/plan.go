@@ -102,7 +102,7 @@ func (p *postCall) wholeLeg(leg Leg, a Account) change {
 	return change{leg: leg, shard: shard, key: shardKey(leg.Account, shard), amount: leg.Amount}
 }
 
-// spreadLeg spreads a leg over the shards that have most on the side that pays.
+// spreadLeg spreads a leg over the shards that have most room for it.
 func (p *postCall) spreadLeg(ctx context.Context, leg Leg, a Account) ([]change, error) {
 	keys := make([]string, a.Shards)
 	for shard := range keys {
@@ -114,25 +114,25 @@ func (p *postCall) spreadLeg(ctx context.Context, leg Leg, a Account) ([]change,
 		return nil, err
 	}
 
-	// A debit takes what is above zero, a credit to a debit account what is below.
-	sign := int64(1)
-	if leg.Amount > 0 {
-		sign = -1
+	room := func(key string) int64 {
+		a := shards[key]
+		return a.room(leg.Amount)
 	}
-
-	slices.SortStableFunc(keys, func(x, y string) int {
-		return cmp.Compare(sign*shards[y].Available, sign*shards[x].Available)
-	})
+	slices.SortStableFunc(keys, func(x, y string) int { return cmp.Compare(room(y), room(x)) })
 
 	rest := leg.Amount
 	var changes []change
 	for _, key := range keys {
-		has := sign * shards[key].Available
+		has := room(key)
 		if rest == 0 || has <= 0 {
 			break
 		}
 
-		amount := -sign * min(has, sign*-rest)
+		amount := min(has, rest)
+		if rest < 0 {
+			amount = max(-has, rest)
+		}
+
 		changes = append(changes, change{leg: leg, shard: shards[key].shard, key: key, amount: amount})
 		rest -= amount
 	}

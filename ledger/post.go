@@ -62,6 +62,7 @@ type postCall struct {
 	attempt  int
 	holds    map[string]*Hold // as last seen, by leg.Account
 	spread   map[string]bool  // sharded accounts whose selected shard had too little
+	short    int              // how often an account held less than its hold has left
 }
 
 // change is what the transfer does to one item of an account.
@@ -82,6 +83,11 @@ func (p *postCall) try(ctx context.Context) (posted Posted, again bool, err erro
 	changes, err := p.plan(ctx)
 	if err != nil {
 		return Posted{}, false, err
+	}
+
+	if n := p.size(changes); n > maxParts {
+		posted, err := p.refuseSize(ctx, n)
+		return posted, false, err
 	}
 
 	keys := make([]string, len(changes))
@@ -240,9 +246,9 @@ func (p *postCall) transaction(changes []change, posted Posted) *txn.Transaction
 // condition on the sequence makes the number and the balance of the entry right: it fails
 // if another entry was written since the account was read.
 func (p *postCall) accountUpdate(c change) types.TransactWriteItem {
-	seen := int64(0)
+	seen, held := int64(0), int64(0)
 	if c.before != nil {
-		seen = c.before.Entries
+		seen, held = c.before.Entries, c.before.Held
 	}
 
 	next := seen
@@ -257,7 +263,6 @@ func (p *postCall) accountUpdate(c change) types.TransactWriteItem {
 		If(update.Name("status")+" = :open").
 		If("currency = :currency").
 		If(sequence+" = :seen").
-		If("available BETWEEN :low AND :high").
 		Set(sequence+" = :next").
 		Set("revision = revision + :one").
 		Set("updatedAt = :now").
@@ -265,14 +270,12 @@ func (p *postCall) accountUpdate(c change) types.TransactWriteItem {
 		Bind(":currency", dynamo.S(p.transfer.Currency)).
 		Bind(":seen", dynamo.N(seen)).
 		Bind(":next", dynamo.N(next)).
-		Bind(":low", dynamo.N(-maxAvailable-min(c.amount, 0))).
-		Bind(":high", dynamo.N(maxAvailable-max(c.amount, 0))).
 		Bind(":one", dynamo.N(1)).
 		Bind(":now", dynamo.N(p.at.UnixMilli()))
 
 	switch {
 	case c.hold != nil:
-		// Held money pays, so what is available need not cover the amount.
+		// Held money pays, so what is available need not cover the amount, and stays.
 		update.
 			If("held >= :part").
 			Set("held = held - :part").
@@ -281,18 +284,25 @@ func (p *postCall) accountUpdate(c change) types.TransactWriteItem {
 			Bind(":freed", dynamo.N(c.freed))
 	case c.amount < 0:
 		update.
-			If("(overdraft = :yes OR side = :debit OR available >= :least)").
-			Set("available = available - :least").
+			If("available >= :low").
+			If("(overdraft = :yes OR side = :debit OR available >= :amount)").
+			Set("available = available - :amount").
+			Bind(":low", dynamo.N(minAvailable-c.amount)).
 			Bind(":yes", dynamo.Bool(true)).
 			Bind(":debit", dynamo.S(string(Debit))).
-			Bind(":least", dynamo.N(-c.amount))
+			Bind(":amount", dynamo.N(-c.amount))
 	default:
+		// The balance of a debit account stays at 0 or below. A condition cannot add what is
+		// available and held, so it assumes what is held, as it assumes the sequence.
 		update.
-			If("(overdraft = :yes OR side = :credit OR available <= :most)").
+			If("available <= :high").
+			If("(overdraft = :yes OR side = :credit OR (held = :held AND available <= :most))").
 			Set("available = available + :amount").
+			Bind(":high", dynamo.N(maxAvailable-c.amount)).
 			Bind(":yes", dynamo.Bool(true)).
 			Bind(":credit", dynamo.S(string(Credit))).
-			Bind(":most", dynamo.N(-c.amount)).
+			Bind(":held", dynamo.N(held)).
+			Bind(":most", dynamo.N(-c.amount-held)).
 			Bind(":amount", dynamo.N(c.amount))
 	}
 

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ratchet/txn"
 )
 
@@ -17,6 +20,7 @@ func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Refused
 	}
 
 	stale := false
+	staleHolds := map[string]bool{} // by account
 	for _, f := range append([]txn.Failure{r.Failure}, r.Others...) {
 		kind, key, _ := strings.Cut(f.Part, " ")
 		kind += " "
@@ -31,12 +35,17 @@ func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Refused
 		case partHold:
 			h := decodeHold(f.Old)
 			p.holds[c.leg.Account] = h
+			staleHolds[c.leg.Account] = true
 			reason = h.checkSettle(-c.leg.Amount, p.at)
 		case partAccount:
 			a := decodeAccount(f.Old)
-			p.ledger.cache.put(key, a)
+			p.ledger.cache.replace(key, a)
 
-			if reason, err = p.checkAccount(ctx, c, a); err != nil {
+			if reason, err = p.checkAccount(ctx, c, a); err == nil && reason == nil && !staleHolds[c.leg.Account] {
+				err = p.checkHeld(c, a)
+			}
+
+			if err != nil {
 				return false, err
 			}
 		case partEntry:
@@ -85,9 +94,11 @@ func (p *postCall) checkAccount(ctx context.Context, c *change, a *Account) (rea
 
 	after := a.Available + c.amount
 	switch {
-	case after > maxAvailable || after < -maxAvailable:
+	case c.hold != nil:
+		return nil, nil
+	case c.amount > 0 && after > maxAvailable, c.amount < 0 && after < minAvailable:
 		return ErrBalanceRange, nil
-	case c.hold != nil || a.covers(c.amount):
+	case a.covers(c.amount):
 		return nil, nil
 	case a.Shards == 1:
 		return ErrInsufficientFunds, nil
@@ -110,4 +121,68 @@ func (p *postCall) checkAccount(ctx context.Context, c *change, a *Account) (rea
 	p.spread[a.ID] = true
 
 	return nil, nil
+}
+
+// checkHeld returns ErrCorrupt if the account holds less than the hold has left. The hold may
+// have changed meanwhile, so it is read again first.
+func (p *postCall) checkHeld(c *change, a *Account) error {
+	const tries = 3
+
+	if c.hold == nil || a.Held >= c.freed-c.amount {
+		return nil
+	}
+
+	delete(p.holds, c.leg.Account)
+
+	if p.short++; p.short < tries {
+		return nil
+	}
+
+	return fmt.Errorf("transfer %s: account %s holds %d, its hold %s has %d left there: %w",
+		p.transfer.ID, c.key, a.Held, c.leg.Hold, c.freed-c.amount, ErrCorrupt)
+}
+
+// maxParts is how many items one transaction of DynamoDB has.
+const maxParts = 100
+
+// size returns how many items the transfer writes, without the caller's parts.
+func (p *postCall) size(changes []change) int {
+	n := 1 // the record
+	for _, leg := range p.transfer.Legs {
+		if leg.Hold != "" {
+			n += 2 // the hold, and the row of its end
+		}
+	}
+
+	for _, c := range changes {
+		n++ // the account
+
+		if c.amount != 0 {
+			n++ // its entry
+		}
+	}
+
+	return n
+}
+
+// refuseSize refuses a transfer of too many items, unless it was made before.
+func (p *postCall) refuseSize(ctx context.Context, items int) (Posted, error) {
+	out, err := p.ledger.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &p.ledger.cfg.Tables.Transfers,
+		Key:            transferKey(p.transfer.ID),
+		ConsistentRead: aws.Bool(true),
+	})
+
+	switch {
+	case err != nil:
+		return Posted{}, fmt.Errorf("read transfer %s: %w", p.transfer.ID, err)
+	case len(out.Item) > 0:
+		return p.replay(out.Item)
+	}
+
+	return Posted{}, &Refusal{
+		Op:  "transfer",
+		ID:  p.transfer.ID,
+		Err: fmt.Errorf("%w: %d items, at most %d", ErrTooManyShards, items, maxParts),
+	}
 }

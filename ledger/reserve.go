@@ -135,7 +135,7 @@ func (r *reserveCall) checkAccount(ctx context.Context, a *Account) (reason, err
 		return reason, nil
 	}
 
-	if a.Available-amount < -maxAvailable {
+	if a.Available-amount < minAvailable || a.Held+amount > maxHeld {
 		return ErrBalanceRange, nil
 	}
 
@@ -193,8 +193,9 @@ func (r *reserveCall) accountUpdate(p holdPart) types.TransactWriteItem {
 		If(update.Name("status")+" = :open").
 		If("currency = :currency").
 		If("available >= :low").
+		If("held <= :high").
 		// The money of a credit account without overdraft must be there. A hold on a debit
-		// account lowers what is available, away from its limit of 0.
+		// account makes a later debit certain, and an account of that side can always pay.
 		If("(overdraft = :yes OR side = :debit OR available >= :amount)").
 		Set("available = available - :amount").
 		Set("held = held + :amount").
@@ -202,7 +203,8 @@ func (r *reserveCall) accountUpdate(p holdPart) types.TransactWriteItem {
 		Set("updatedAt = :now").
 		Bind(":open", dynamo.S(string(Open))).
 		Bind(":currency", dynamo.S(r.hold.Currency)).
-		Bind(":low", dynamo.N(p.amount-maxAvailable)).
+		Bind(":low", dynamo.N(minAvailable+p.amount)).
+		Bind(":high", dynamo.N(maxHeld-p.amount)).
 		Bind(":yes", dynamo.Bool(true)).
 		Bind(":debit", dynamo.S(string(Debit))).
 		Bind(":amount", dynamo.N(p.amount)).

@@ -16,7 +16,7 @@ import (
 
 // maxLegs is how many accounts one transfer may touch. Record, holds, accounts and entries
 // share the 100 parts of a transaction. A debit of a sharded account may need several
-// accounts and entries, so a transfer with fewer legs may be too large, too: txn.ErrInvalid.
+// accounts and entries, so a transfer with fewer legs may be too large, too: ErrTooManyShards.
 const maxLegs = 24
 
 const maxReference = 256 // bytes

@@ -29,7 +29,8 @@ const (
 	kindBalance = "balance"
 	// An account does not hold what its active holds have left.
 	kindHeld = "held"
-	// The available money of an account without overdraft stands on the other side.
+	// The balance of a debit account, or the available money of a credit account, stands on
+	// the other side, and the account has no overdraft.
 	kindOverdrawn = "overdrawn"
 )
 

@@ -25,8 +25,8 @@ func (v *verification) accounts(page []dynamo.Item) error {
 			return err
 		}
 
-		if !a.Overdraft && (a.Side == Credit && a.Available < 0 || a.Side == Debit && a.Available > 0) {
-			if err := v.found(kindOverdrawn, shardKey(a.ID, a.shard), "", "%d is available", a.Available); err != nil {
+		if !a.onItsSide() {
+			if err := v.found(kindOverdrawn, shardKey(a.ID, a.shard), "", "the balance is %d, %d is available", a.Balance, a.Available); err != nil {
 				return err
 			}
 		}

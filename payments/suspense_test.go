@@ -75,7 +75,7 @@ func (s *shop) fill(t testing.TB, account string) {
 		t.Fatal(err)
 	}
 
-	const limit = 9 * ledger.MaxAmount
+	const limit = 6 * ledger.MaxAmount
 	for rest, n := limit-a.Available, 0; rest > 0; n++ {
 		amount := min(rest, ledger.MaxAmount)
 		if _, err := s.ledger.Post(t.Context(), ledger.Move(fmt.Sprint("fill-", n), "world", account, amount, "EUR")); err != nil {
@@ -147,7 +147,7 @@ func TestStepEndsIfTheCreditedAccountRefuses(t *testing.T) {
 				s.fill(t, "till")
 				s.create(t, ledger.NewAccount{ID: "till.suspense"})
 
-				for range 9 {
+				for range 6 {
 					s.fund(t, "till.suspense", ledger.MaxAmount)
 				}
 				s.create(t, ledger.NewAccount{ID: "till.suspense.2"})
@@ -304,7 +304,7 @@ func TestWorkersAgreeOnASuspenseAccount(t *testing.T) {
 		}
 
 		s.has(t, credited+".suspense", 60, 0)
-		s.has(t, credited, 8*ledger.MaxAmount, 0)
+		s.has(t, credited, 5*ledger.MaxAmount, 0)
 		s.sound(t)
 	}
 }
@@ -320,7 +320,7 @@ func TestCaptureForAPayeeThatIsFullAndThenClosed(t *testing.T) {
 	// The worker that finds the payee full creates the suspense account next.
 	s.wire.created = func() {
 		s.wire.created = nil
-		for i := range 9 {
+		for i := range 6 {
 			if _, err := s.ledger.Post(t.Context(), ledger.Move(fmt.Sprint("empty-", i), "till", "world", ledger.MaxAmount, "EUR")); err != nil {
 				t.Error(err)
 			}
