@@ -61,6 +61,7 @@ fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 # Sizes of `make long`, about an hour and a half on 2 cores; make long KILLS=100 changes one.
 KILLS ?= 50
 CRASHES ?= 10
+WORKERKILLS ?= 100
 OPS ?= 1000000
 CLIENTS ?= 64
 CHECKS ?= 2000
@@ -69,9 +70,10 @@ EACH ?= 50
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS CRASHES OPS CLIENTS CHECKS ORDERS EACH LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS CHECKS ORDERS EACH LONG_FUZZTIME)
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h
+	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \

@@ -1,0 +1,235 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/scenario"
+	"ratchet/server"
+)
+
+var flagWorkerKills = flag.Int("workerkills", 5, "how often one of three workers is killed under load, and one cut off")
+
+// worker is a `ratchet worker` process. It reaches the engine through a link of its own.
+type worker struct {
+	bin, dir, name string
+	link           *link
+	cmd            *exec.Cmd
+}
+
+// startWorker starts a worker process.
+func startWorker(t *testing.T, w worker) *worker {
+	t.Helper()
+
+	log, err := os.OpenFile(filepath.Join(w.dir, w.name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+
+	w.cmd = exec.Command(w.bin, "worker",
+		"--name", w.name,
+		"--endpoint-url", w.link.server.URL,
+		"--sandbox-carrier",
+		"--notify", "dir:"+filepath.Join(w.dir, "notifications"),
+		"--carrier-delay", "100ms",
+		"--effect-lease", "3s",
+		"--decline-percent", "5",
+		"--timeout-percent", "3")
+	w.cmd.Stdout, w.cmd.Stderr = log, log
+
+	if err := w.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if w.cmd.ProcessState == nil {
+			_ = w.cmd.Process.Kill()
+			_ = w.cmd.Wait()
+		}
+
+		if t.Failed() {
+			t.Logf("%s:\n%s", w.name, read(log.Name()))
+		}
+	})
+
+	return &w
+}
+
+// restart kills the worker with SIGKILL and starts another one under its name.
+func (w *worker) restart(t *testing.T) *worker {
+	t.Helper()
+
+	if err := w.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.cmd.Wait() // "signal: killed"
+
+	return startWorker(t, *w)
+}
+
+// link is the network between one worker and the engine. While it is cut, requests that are
+// sent hang, and the answers of those under way are lost.
+type link struct {
+	server *httptest.Server
+
+	mu   sync.Mutex
+	down chan struct{} // closed when the link works again; nil while it works
+}
+
+func newLink(t *testing.T, target string) *link {
+	t.Helper()
+
+	address, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	proxy := httputil.NewSingleHostReverseProxy(address)
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
+
+	l := &link{}
+	proxy.ModifyResponse = func(*http.Response) error {
+		if l.state() != nil {
+			return errors.New("the answer is lost")
+		}
+
+		return nil
+	}
+	l.server = httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if down := l.state(); down != nil {
+			select {
+			case <-down:
+			case <-r.Context().Done():
+			}
+
+			panic(http.ErrAbortHandler)
+		}
+
+		proxy.ServeHTTP(out, r)
+	}))
+	l.server.Config.ErrorLog = nil
+	t.Cleanup(func() {
+		l.mend()
+		l.server.CloseClientConnections()
+		l.server.Close()
+	})
+
+	return l
+}
+
+func (l *link) state() chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	return l.down
+}
+
+func (l *link) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	if l.down == nil {
+		l.down = make(chan struct{})
+	}
+}
+
+func (l *link) mend() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	if l.down != nil {
+		close(l.down)
+		l.down = nil
+	}
+}
+
+// partition is how long a worker is cut off: longer than its leases, so that others take its
+// work over, and shorter than a task's heartbeat.
+const partition = 6 * time.Second
+
+// TestKillNineAmongWorkers runs orders on three worker processes. Again and again one of them
+// is killed, and another one is cut off from the engine for a while. At the end it recounts
+// every table.
+func TestKillNineAmongWorkers(t *testing.T) {
+	const ordersPerKill = 60
+
+	bin, dir := build(t), t.TempDir()
+	engine := embeddedtest.Open(t)
+	embeddedtest.Run(t, engine)
+
+	front := httptest.NewServer(engine.Handler())
+	t.Cleanup(front.Close)
+
+	b, err := server.Connect(t.Context(), server.Config{
+		EndpointURL: front.URL,
+		Notify:      "dir:" + filepath.Join(dir, "notifications"),
+	}, embeddedtest.Quiet(), server.Events{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	plan := scenario.Default(ordersPerKill * (*flagWorkerKills + 1))
+	if err := errors.Join(b.Init(t.Context()), plan.Fill(t.Context(), b)); err != nil {
+		t.Fatal(err)
+	}
+
+	workers := make([]*worker, 3)
+	for i := range workers {
+		workers[i] = startWorker(t, worker{bin: bin, dir: dir, name: fmt.Sprintf("worker-%d", i), link: newLink(t, front.URL)})
+	}
+
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(3+*flagWorkerKills/4)*time.Minute)
+	defer cancel()
+
+	driven := make(chan error, 1)
+	var sent scenario.Sent
+	go func() { driven <- plan.Drive(ctx, b, &sent, nil) }()
+
+	for kill := range *flagWorkerKills {
+		untilPlaced(ctx, t, b, (kill+1)*ordersPerKill/2)
+
+		victim := rand.IntN(len(workers))
+		other := workers[(victim+1)%len(workers)]
+		other.link.cut()
+
+		healed := time.AfterFunc(partition, other.link.mend)
+		t.Cleanup(func() { healed.Stop() })
+
+		workers[victim] = workers[victim].restart(t)
+	}
+
+	if err := <-driven; err != nil {
+		t.Fatalf("drive: %v", err)
+	}
+
+	if err := scenario.Wait(ctx, b); err != nil {
+		t.Fatalf("wait: %v", err)
+	}
+
+	count, err := plan.Settle(ctx, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, d := range count.Discrepancies {
+		t.Errorf("%s: %s", d.OrderID, d.What)
+	}
+
+	if n := count.ByState["DELIVERED"]; n < plan.Orders/2 || count.MostShipments != 1 {
+		t.Errorf("%d of %d orders were delivered, at most %d shipments each", n, plan.Orders, count.MostShipments)
+	}
+}
