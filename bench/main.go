@@ -121,6 +121,11 @@ func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 		return nil, err
 	}
 
+	keyed, err := costs.KeyedAfter(ctx, 1000)
+	if err != nil {
+		return nil, err
+	}
+
 	atOnce, captured, err := costs.PerPayment(ctx)
 
 	return []figure{
@@ -130,6 +135,12 @@ func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 			about: "write units per transition, id given, order of one line until its ring is full",
 		},
 		{name: "rcu_per_transition", value: u.Read, about: "read units"},
+		{
+			name:  "keyed_request_read_units_after_1000",
+			value: keyed.Read,
+			about: "read units of a new request with a request id and no transitionId, after 1,000 such",
+		},
+		{name: "keyed_request_write_units_after_1000", value: keyed.Write, about: "write units"},
 		{name: "payment_write_units", value: atOnce.Write, about: "write units of a payment that is charged at once"},
 		{name: "payment_calls", value: atOnce.Calls, about: "its calls of DynamoDB, without the processor's"},
 		{

@@ -108,6 +108,7 @@ func (b *Backend) assembleOrders(events Events) error {
 	}
 
 	cfg.DynamoDB, cfg.Table, cfg.JournalTable = b.DynamoDB, b.Tables.Orders, b.Tables.Events
+	cfg.RequestsTable = b.Tables.Requests
 	cfg.Log = b.log
 	cfg.Events = transitions.Events{Decided: events.Decided, Consumed: events.Consumed}
 	b.Orders, err = transitions.New(cfg)

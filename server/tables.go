@@ -26,10 +26,10 @@ import (
 // Tables are the names of the tables. `ratchet init --json` prints the struct, so the field
 // names are part of its output.
 type Tables struct {
-	Orders, Events, Once, Inventory, Parked, Leases, DeadLetters string
-	Actions, InventoryDue                                        string
-	Payments, PaymentsDue                                        string
-	Ledger                                                       ledger.Tables
+	Orders, Events, Requests, Once, Inventory, Parked, Leases, DeadLetters string
+	Actions, InventoryDue                                                  string
+	Payments, PaymentsDue                                                  string
+	Ledger                                                                 ledger.Tables
 	// SandboxCharges is the data of the sandbox bank, SandboxShipments that of the carrier.
 	SandboxCharges, SandboxShipments string
 	// APIKeys holds digests of the API keys, and the secrets of the HTTP API.
@@ -41,6 +41,7 @@ func tablesFor(prefix string) Tables {
 	return Tables{
 		Orders:       prefix + "orders",
 		Events:       prefix + "order-events",
+		Requests:     prefix + "order-requests",
 		Once:         prefix + "once",
 		Inventory:    prefix + "inventory",
 		Parked:       prefix + "parked-tasks",
@@ -86,6 +87,7 @@ func (t Tables) all() []tableSpec {
 	specs := []tableSpec{
 		{input: transitions.OrdersTable(t.Orders)},
 		{input: transitions.JournalTable(t.Events)},
+		{input: transitions.RequestsTable(t.Requests)},
 		{input: once.TableInput(t.Once), expiryAttribute: once.ExpiryAttribute},
 		{input: inventory.TableInput(t.Inventory)},
 		{input: inventory.DueTableInput(t.InventoryDue)},

@@ -131,6 +131,7 @@ func TestAJournalThatDoesNotAnswerLeavesTheOutcomeUnknown(t *testing.T) {
 	s := newShop(t)
 	s.toAndFro(t, "o-1", 20, 20)
 	s.withoutRetries(t, 2)
+	s.forgetRequests(t)
 	s.wire.Inject(embeddedtest.Answer("ServiceUnavailable", "Query"))
 
 	_, err := s.Apply(t.Context(), given("o-1", workflow.Pay, 2))

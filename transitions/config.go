@@ -30,6 +30,11 @@ type Config struct {
 	// JournalTable holds the history of the orders. Without it, a request that is older
 	// than the order's ring ends in ErrEvidenceGone.
 	JournalTable string
+	// RequestsTable holds the request ids that the orders' rings no longer hold. With it, a
+	// request with a request id costs at most two read units and two write units, for an
+	// order below 1 KB with however many transitions. Without it, such a request reads the
+	// order's whole journal, once the ring has overwritten something.
+	RequestsTable string
 	// Journal says what writes the JournalTable. Default: JournalByStream.
 	Journal JournalMode
 	// Definition is what orders may do. Default: workflow.Order().

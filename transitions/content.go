@@ -122,12 +122,12 @@ func (i Item) parts() []string {
 // Without the order (nil) only the condition of the write decides.
 func (d draft) moveTotal(order *Order, delta int64) (Verdict, string, error) {
 	if order != nil {
-		switch sum := order.Total.Amount + delta; {
+		switch amount := order.Total.Amount; {
 		case order.Total.Currency == "":
 			return WrongState, noTotal, nil
-		case delta < 0 && sum < 0:
+		case delta < 0 && amount < -delta:
 			return WrongState, negativeTotal, nil
-		case delta > 0 && sum > maxAmount:
+		case delta > 0 && amount > maxAmount-delta: // the sum might overflow
 			return 0, "", &LimitError{What: "total.amount", Limit: maxAmount}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -540,4 +541,23 @@ func (s *shop) apply(ctx context.Context, kind string, e transitions.Edit, line 
 	}
 
 	return s.RemoveItem(ctx, e, line.SKU)
+}
+
+// TestATotalNearTheLargestNumberIsFull: Create sets no bound to a total, and the sum with
+// the new lines would overflow.
+func TestATotalNearTheLargestNumberIsFull(t *testing.T) {
+	s := newShop(t)
+	n := s.newOrder("o-1", math.MaxInt64)
+	if _, err := s.Create(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+
+	var limit *transitions.LimitError
+	if result, err := s.AddItems(t.Context(), edit("o-1", "e"), cup); !errors.As(err, &limit) || limit.What != "total.amount" || transitions.Retryable(err) {
+		t.Errorf("%s, %v, want a LimitError of total.amount", result.Verdict, err)
+	}
+
+	if err := s.addIn(t, edit("o-1", "e"), cup); !errors.Is(err, transitions.ErrOrderFull) {
+		t.Errorf("in a transaction: %v, want ErrOrderFull", err)
+	}
 }

@@ -3,6 +3,7 @@ package transitions
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -17,6 +18,22 @@ func (d digest) value() types.AttributeValue { return dynamo.B(d[:]) }
 
 // digest returns the trace of the request id that the item keeps.
 func (id RequestID) digest() digest { return digestOf(string(id)) }
+
+// The request ids of this package itself begin with these prefixes.
+const (
+	parcelKeys    = "parcel/"
+	migrationKeys = "migration/"
+)
+
+// key returns the digest under which a caller's request is known. It differs from the
+// digests of this package's own requests, even for an id with one of their prefixes.
+func (id RequestID) key() digest {
+	if strings.HasPrefix(string(id), parcelKeys) || strings.HasPrefix(string(id), migrationKeys) {
+		return digestOf("request", string(id))
+	}
+
+	return id.digest()
+}
 
 // digestOf hashes the parts, each with its length, so that ("a","bc") and
 // ("ab","c") differ.

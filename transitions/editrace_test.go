@@ -5,6 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -73,5 +75,40 @@ func TestChangeItemChangesTheFirstLineWithTheSKU(t *testing.T) {
 	got := edited(t, transitions.Applied)(s.ChangeItem(t.Context(), e, tea)).Order.Items
 	if len(got) != 2 || got[0].Quantity != 5 || got[1].Quantity != 1 {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// TestTwoEditsThatForgetTheSameTraceKeepTheMemoryBounded: both were planned on the same order
+// and remove its oldest trace. The second one makes no room that way.
+func TestTwoEditsThatForgetTheSameTraceKeepTheMemoryBounded(t *testing.T) {
+	const memory = 4
+
+	s := newShop(t)
+	s.reconfigure(t, func(c *transitions.Config) { c.EditMemory = memory })
+	s.place(t, "o-1")
+	note := func(e transitions.Edit) *transitions.Order {
+		t.Helper()
+		return edited(t, transitions.Applied)(s.AddNote(t.Context(), e, transitions.Note{Text: "call before delivery"})).Order
+	}
+
+	var full *transitions.Order
+	for i := range memory {
+		full = note(edit("o-1", fmt.Sprint("e", i)))
+	}
+
+	for i := range memory {
+		e := edit("o-1", fmt.Sprint("late-", i))
+		e.Seen = full
+		note(e)
+
+		traces := s.item(t, "o-1")["processedEvents"].(*types.AttributeValueMemberM).Value
+		if n := len(traces) / 2; n > memory {
+			t.Errorf("after %d edits with an outdated order it remembers %d edits, at most %d", i+1, n, memory)
+		}
+
+		// What was forgotten is the oldest: the edits that came meanwhile are remembered.
+		for j := range i + 1 {
+			edited(t, transitions.Replayed)(s.AddNote(t.Context(), edit("o-1", fmt.Sprint("late-", j)), transitions.Note{Text: "call before delivery"}))
+		}
 	}
 }

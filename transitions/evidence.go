@@ -12,12 +12,14 @@ import (
 
 // Evidence is a record that a request was applied. The order's item holds that of the
 // newest transitions (the ring), of its parcels, of its newest edits and of its placing.
+// The table of requests holds that of older transitions with a request id (see requests.go).
 // The journal holds that of every transition, but it may lag behind: what it lacks
 // proves nothing, unless its chain shows that the id was skipped.
 
 // evidence finds the transition that stands under the id of the call, or was made under
-// its request id: in the ring, and where the ring may have forgotten it, in the journal.
-// What was made under the request id comes first, wherever it is found.
+// its request id: in the ring, and where the ring may have forgotten it, in the table of
+// requests and the journal. What was made under the request id comes first, wherever it is
+// found.
 func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transition, bool, error) {
 	if p.parcel != nil && !order.hasParcel(p.parcel) {
 		return Transition{}, false, nil // the order remembers all of its parcels
@@ -27,10 +29,11 @@ func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transitio
 		return t, true, nil
 	}
 
-	if forgotten := order.oldestForgotten(); forgotten > 0 && p.key != (digest{}) {
-		if t, found, err := o.journalOfRequest(ctx, p, forgotten); err != nil || found {
+	if p.key != (digest{}) && order.oldestForgotten() > p.unusedUpTo {
+		if t, found, err := o.forgottenRequest(ctx, p, order); err != nil || found {
 			return t, found, err
 		}
+		p.unusedUpTo = order.TransitionID
 	}
 
 	switch slot, same := order.slot(p.id); {
@@ -40,6 +43,8 @@ func (o *Orders) evidence(ctx context.Context, p *plan, order *Order) (Transitio
 		return slot, false, nil // the id will be one that the order has not reached
 	case slot.ID <= p.id:
 		return slot, same, nil
+	case p.assigned:
+		return slot, false, nil // the id is another request's, or was skipped
 	}
 
 	// A later transition has overwritten the slot.
@@ -122,10 +127,11 @@ func (o *Orders) readEvidence(ctx context.Context, id OrderID, from TransitionID
 	return nil
 }
 
-// madeBy finds the transition that the call has written, as long as the ring holds it.
-func (o *Order) madeBy(call string) (Transition, bool) {
+// madeBy finds the transition that the call has written, as long as the ring holds it. The
+// call has asked for it under the request id and, unless that is 0, under the id.
+func (o *Order) madeBy(call string, key digest, id TransitionID) (Transition, bool) {
 	for _, t := range o.ring {
-		if t.ID != 0 && t.call == call {
+		if t.ID != 0 && t.call == call && t.request == key && (id == 0 || t.ID == id) {
 			return t, true
 		}
 	}

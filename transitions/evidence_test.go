@@ -54,6 +54,7 @@ func TestEvidenceOlderThanTheRingComesFromTheJournal(t *testing.T) {
 
 func TestEvidenceIsNotGuessedWhileTheJournalIsBehind(t *testing.T) {
 	s := newShop(t)
+	s.forgetRequests(t)
 	s.toAndFro(t, "o-1", 30, 3)
 	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed) // the row is there
 
@@ -150,6 +151,7 @@ func TestARequestIDIsRecognizedAfterTheRingHasLostIt(t *testing.T) {
 // TestAJournalWithAGapProvesNothing leaves out the row that has the answer.
 func TestAJournalWithAGapProvesNothing(t *testing.T) {
 	s := newShop(t)
+	s.forgetRequests(t)
 	s.place(t, "o-1")
 	old := s.item(t, "o-1")
 	s.record(t, nil, old)

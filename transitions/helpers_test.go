@@ -54,7 +54,7 @@ func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
 	cfg := embeddedtest.Backend(t)
 	s := &shop{mode: mode, wire: embeddedtest.Intercept(&cfg)}
 	s.db = dynamodb.NewFromConfig(cfg)
-	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"))
+	embeddedtest.Create(t, s.db, transitions.OrdersTable("orders"), transitions.JournalTable("events"), transitions.RequestsTable("requests"))
 	s.reconfigure(t, func(c *transitions.Config) { c.Journal = mode })
 
 	return s
@@ -63,13 +63,20 @@ func newShopIn(t testing.TB, mode transitions.JournalMode) *shop {
 // reconfigure gives the shop orders with another configuration.
 func (s *shop) reconfigure(t testing.TB, change func(*transitions.Config)) {
 	t.Helper()
-	cfg := transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}
+	cfg := transitions.Config{DynamoDB: s.db, Table: "orders", JournalTable: "events", RequestsTable: "requests", Log: embeddedtest.Quiet()}
 	change(&cfg)
 
 	var err error
 	if s.Orders, err = transitions.New(cfg); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// forgetRequests takes the table of requests from the shop, so that only the journal knows
+// what the rings have forgotten.
+func (s *shop) forgetRequests(t testing.TB) {
+	t.Helper()
+	s.reconfigure(t, func(c *transitions.Config) { c.Journal, c.RequestsTable = s.mode, "" })
 }
 
 // place creates an order with one line.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 	"ratchet/workflow"
@@ -48,20 +47,27 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 		previous = old.TransitionID
 	}
 
-	row := image{
-		"orderId":           dynamo.S(string(id)),
-		"transitionId":      dynamo.N(int64(t.ID)),
-		"previousId":        dynamo.N(int64(previous)),
-		"event":             dynamo.S(string(t.Event)),
-		"toState":           dynamo.S(string(t.To)),
-		"at":                dynamo.N(t.At.UnixMilli()),
-		"definitionVersion": dynamo.N(int64(version)),
-	}
+	row := transitionRow(id, t)
+	row["previousId"] = dynamo.N(int64(previous))
+	row["definitionVersion"] = dynamo.N(int64(version))
 	// Without a ring, another program has made the earlier transitions.
 	if previous > 0 && old.ring == ([ringSize]Transition{}) {
-		row["adopted"] = &types.AttributeValueMemberBOOL{Value: true}
+		row["adopted"] = dynamo.Bool(true)
 	}
 
+	return row
+}
+
+// transitionRow returns a row with everything about the transition that the ring holds,
+// except for the call id.
+func transitionRow(id OrderID, t Transition) image {
+	row := image{
+		"orderId":      dynamo.S(string(id)),
+		"transitionId": dynamo.N(int64(t.ID)),
+		"event":        dynamo.S(string(t.Event)),
+		"toState":      dynamo.S(string(t.To)),
+		"at":           dynamo.N(t.At.UnixMilli()),
+	}
 	if t.From != "" {
 		row["fromState"] = dynamo.S(string(t.From))
 	}
@@ -72,11 +78,11 @@ func journalRow(id OrderID, t Transition, old *Order, version int) image {
 
 	// The stored name is older than the word assigned.
 	if t.assigned {
-		row["allotted"] = &types.AttributeValueMemberBOOL{Value: true}
+		row["allotted"] = dynamo.Bool(true)
 	}
 
 	if t.narrowed {
-		row["narrowed"] = &types.AttributeValueMemberBOOL{Value: true}
+		row["narrowed"] = dynamo.Bool(true)
 	}
 
 	return row
@@ -145,16 +151,7 @@ func (o *Orders) journal(ctx context.Context, id OrderID, from TransitionID, pag
 func decodeRow(item image) (Row, error) {
 	r := reader{}
 	row := Row{
-		Transition: Transition{
-			ID:       TransitionID(r.number(item, "transitionId")),
-			Event:    workflow.Event(r.text(item, "event")),
-			From:     workflow.State(r.optional(item, "fromState")),
-			To:       workflow.State(r.text(item, "toState")),
-			At:       r.time(item, "at"),
-			request:  r.digest(item, "req"),
-			assigned: item["allotted"] != nil,
-			narrowed: item["narrowed"] != nil,
-		},
+		Transition:        r.transition(item),
 		PreviousID:        TransitionID(r.number(item, "previousId")),
 		DefinitionVersion: int(r.number(item, "definitionVersion")),
 		adopted:           item["adopted"] != nil,
@@ -164,4 +161,18 @@ func decodeRow(item image) (Row, error) {
 	}
 
 	return row, nil
+}
+
+// transition reads what transitionRow has written.
+func (r *reader) transition(row image) Transition {
+	return Transition{
+		ID:       TransitionID(r.number(row, "transitionId")),
+		Event:    workflow.Event(r.text(row, "event")),
+		From:     workflow.State(r.optional(row, "fromState")),
+		To:       workflow.State(r.text(row, "toState")),
+		At:       r.time(row, "at"),
+		request:  r.digest(row, "req"),
+		assigned: row["allotted"] != nil,
+		narrowed: row["narrowed"] != nil,
+	}
 }

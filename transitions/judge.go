@@ -11,7 +11,7 @@ import (
 // verdict is 0 when the order has not decided the call: then the state and the guards
 // say whether the transition may be made.
 func (o *Orders) judge(ctx context.Context, p *plan, order *Order) (Result, error) {
-	if t, made := order.madeBy(p.call); made {
+	if t, made := order.madeBy(p.call, p.key, p.id); made {
 		// The write was made, its answer was lost, and a retry met it.
 		return Result{Verdict: Applied, Transition: t, Order: order}, nil
 	}

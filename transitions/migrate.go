@@ -95,7 +95,7 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 			return order, false, ErrUnknownOrder
 		}
 
-		if _, made := old.madeBy(call); made {
+		if _, made := old.madeBy(call, w.transition.request, w.transition.ID); made {
 			return old, true, nil // the answer was lost, and a retry met its own write
 		}
 		order = old
@@ -106,11 +106,11 @@ func (o *Orders) migrate(ctx context.Context, m *workflow.Migrations, order *Ord
 
 // migration is the write that brings the order, as it was read, to a version.
 func migration(order *Order, to workflow.State, version int) *write {
-	key := RequestID(fmt.Sprintf("migration/%d/%d/%d", order.DefinitionVersion, version, order.TransitionID))
+	key := digestOf(fmt.Sprintf("%s%d/%d/%d", migrationKeys, order.DefinitionVersion, version, order.TransitionID))
 
 	return &write{
 		request:    Request{OrderID: order.ID, IfMatch: &order.TransitionID},
-		transition: Transition{ID: order.TransitionID + 1, Event: workflow.Migrate, To: to, request: key.digest(), assigned: true},
+		transition: Transition{ID: order.TransitionID + 1, Event: workflow.Migrate, To: to, request: key, assigned: true},
 		move:       workflow.Group{From: []workflow.State{order.State}, To: to},
 		version:    order.DefinitionVersion,
 	}

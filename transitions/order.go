@@ -42,6 +42,10 @@ type Order struct {
 	ringed  bool  // the item has the map of the ring, which may be empty
 	edits   image // the attribute processedEvents
 	parcels image // the attribute parcels
+
+	// requestsAt and requestsAfter say which requests have a row in the table of requests
+	// (see requests.go).
+	requestsAt, requestsAfter TransitionID
 }
 
 // Item is one line of an order. Price is the price of one piece, in minor units of the
@@ -87,7 +91,7 @@ func (t Transition) Assigned() bool { return t.assigned }
 func (t Transition) Named() bool { return t.request != digest{} }
 
 // IsBy reports whether the request carried this RequestID.
-func (t Transition) IsBy(id RequestID) bool { return t.Named() && t.request == id.digest() }
+func (t Transition) IsBy(id RequestID) bool { return t.Named() && t.request == id.key() }
 
 // Remembers reports whether the order's ring holds the transition with that id.
 func (o *Order) Remembers(id TransitionID) bool {
@@ -132,6 +136,8 @@ func decode(item image) (*Order, error) {
 		Shipping:          r.address(item, addressAttribute(shippingAddress)),
 		Billing:           r.address(item, addressAttribute(billingAddress)),
 		Notes:             r.notes(item),
+		requestsAt:        TransitionID(r.number(item, requestsAt)),
+		requestsAfter:     TransitionID(r.number(item, requestsAfter)),
 	}
 	if edits, ok := item[processedEvents].(*types.AttributeValueMemberM); ok {
 		o.edits = edits.Value

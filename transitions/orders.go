@@ -16,6 +16,7 @@ type Orders struct {
 	editable     []workflow.State
 	versions     versions
 	sources      sources
+	updates      updates
 }
 
 // New returns the orders of the configured tables. The error names every field of cfg
@@ -43,6 +44,7 @@ func New(cfg Config) (*Orders, error) {
 		editable:     editableIn(cfg.Definition),
 		versions:     newVersions(cfg.Definition.Version(), cfg.Versions),
 		sources:      newSources(len(cfg.Definition.States())),
+		updates:      newUpdates(cfg.RequestsTable != ""),
 	}, nil
 }
 

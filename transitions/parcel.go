@@ -64,7 +64,7 @@ func (p Parcel) Validate() error {
 }
 
 // request returns the request id of the transition that the parcel makes.
-func (p Parcel) request() RequestID { return RequestID("parcel/" + p.ID) }
+func (p Parcel) request() RequestID { return RequestID(parcelKeys + p.ID) }
 
 // content returns the digest that must be equal when the parcel is reported again. It does
 // not depend on the order of the lines.
@@ -182,7 +182,7 @@ func (p *parcelPlan) update(order *Order) (u *parcelUpdate, reason string, err e
 
 // extend adds the parcel's changes to the update expression of a transition and to its
 // names and values. A parcel has a request id, so the expression ends with its SET clause
-// and can be continued there (see updateExpressions).
+// and can be continued there (see updates).
 func (u *parcelUpdate) extend(update *string, names map[string]string, values image) (*string, map[string]string) {
 	if names == nil {
 		names = map[string]string{}

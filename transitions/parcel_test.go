@@ -232,3 +232,31 @@ func TestAParcelWithoutATransitionIsNotSentAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestTheNamesOfParcelsAndRequestsAreApart: a caller may choose the request id that a parcel
+// of the order has.
+func TestTheNamesOfParcelsAndRequestsAreApart(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.place(t, "o-1")
+		s.want(t, keyed("o-1", workflow.Pay, "parcel/p-1"), transitions.Applied)
+		s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
+		s.want(t, keyed("o-1", workflow.Pay, "parcel/p-1"), transitions.Replayed)
+		s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Replayed)
+		s.want(t, keyed("o-1", workflow.ShipPart, "parcel/p-2"), transitions.Applied)
+		s.sends(t, parcel("p-2", pieces("mug", 1)), transitions.Applied)
+	})
+}
+
+// TestOldParcelsAreReplayed: the ring has forgotten the parcel's transition, and no reader
+// has written the journal.
+func TestOldParcelsAreReplayed(t *testing.T) {
+	s := newShop(t)
+	s.paid(t, "o-1")
+
+	first := s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
+	for id := first.Transition.ID + 1; id < 20; id++ {
+		s.want(t, given("o-1", workflow.ShipPart, id), transitions.Applied)
+	}
+	sameTransition(t, s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Replayed).Transition, first.Transition)
+}

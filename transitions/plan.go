@@ -1,8 +1,6 @@
 package transitions
 
 import (
-	"encoding/base64"
-	"encoding/binary"
 	"fmt"
 	mrand "math/rand/v2"
 
@@ -17,10 +15,13 @@ type plan struct {
 	groups  []workflow.Group // the moves of the event, by target; none for a parcel
 	parcel  *parcelPlan      // what leaves with the transition, nil for nothing
 
+	// unusedUpTo: no transition up to this id was made under the request id.
+	unusedUpTo TransitionID
+
 	// assigned: the id was chosen by us, not by the caller.
 	assigned bool
-	// call names this call. Its write stores the name, so that a retry which meets the
-	// write of an attempt whose answer was lost recognizes it.
+	// call names this call among those that ask for the same. Its write stores the name, so
+	// that a retry which meets the write of an attempt whose answer was lost recognizes it.
 	call string
 }
 
@@ -38,7 +39,7 @@ func newPlan(d *workflow.Definition, r Request) (*plan, error) {
 	}
 
 	if r.RequestID != "" {
-		p.key = r.RequestID.digest()
+		p.key = r.RequestID.key()
 	}
 
 	for _, g := range p.groups {
@@ -64,12 +65,21 @@ func narrowed(from workflow.State, choices []workflow.Transition) []workflow.Gro
 	return groups
 }
 
-// newCallID names one call: 72 random bits of the runtime's ChaCha8, which is seeded by
-// the system. It need not be secret, only different for every call.
-func newCallID() string {
-	var b [16]byte
-	binary.LittleEndian.PutUint64(b[:], mrand.Uint64())  //nolint:gosec // see above
-	binary.LittleEndian.PutUint64(b[8:], mrand.Uint64()) //nolint:gosec // see above
+// callIDLength is how many characters a call id has. Eight of them are in each order, so they
+// are short. It need only differ from those of other calls with the same request.
+const callIDLength = 6
 
-	return base64.RawURLEncoding.EncodeToString(b[:9])
+// newCallID names one call: 36 random bits of the runtime's ChaCha8, which is seeded by the
+// system. It need not be secret.
+func newCallID() string {
+	const alphabet = letters + "0123456789_-"
+
+	var id [callIDLength]byte
+	bits := mrand.Uint64() //nolint:gosec // see above
+	for i := range id {
+		id[i] = alphabet[bits%64]
+		bits /= 64
+	}
+
+	return string(id[:])
 }

@@ -17,7 +17,7 @@ import (
 func (s *shop) recent(t testing.TB, id transitions.OrderID) map[string]any {
 	t.Helper()
 
-	call := regexp.MustCompile(`^(\d+ \S+ \S+ \d+) [A-Za-z0-9_-]{12}`)
+	call := regexp.MustCompile(`^(\d+ \S+ \S+ \d+) [A-Za-z0-9_-]{6}`)
 	out := map[string]any{}
 	for name, v := range s.item(t, id)["recent"].(*types.AttributeValueMemberM).Value {
 		switch v := v.(type) {

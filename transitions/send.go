@@ -53,6 +53,8 @@ func (o *Orders) run(ctx context.Context, p *plan) (Result, error) {
 
 		moved, old, err := o.send(ctx, &w, order)
 		switch {
+		case err != nil && attempt > 0:
+			return Result{}, asOutcomeUnknown(err)
 		case err != nil:
 			return Result{}, err
 		case moved != nil:
@@ -75,13 +77,17 @@ func (o *Orders) readsFirst(p *plan) bool {
 	}
 
 	// The condition of the write looks for the request id in the ring only. Where the
-	// id is so high that the ring may have forgotten some, the journal has to be asked.
+	// id is so high that the ring may have forgotten some, other evidence is needed.
 	return p.key != digest{} && p.id > ringSize+1
 }
 
 // send sends the write until DynamoDB has decided, in the way that the journal asks for.
 // It returns the order after it, or the order that refused it (nil: there is none).
 func (o *Orders) send(ctx context.Context, w *write, base *Order) (moved, old *Order, err error) {
+	if err := o.keepRequest(ctx, w, base); err != nil {
+		return nil, nil, err
+	}
+
 	var pin *Order
 	if o.cfg.Journal == JournalTransactional {
 		pin = base

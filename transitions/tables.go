@@ -21,3 +21,9 @@ func OrdersTable(name string) *dynamodb.CreateTableInput {
 func JournalTable(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey("orderId"), dynamo.NumberKey("transitionId"))
 }
+
+// RequestsTable describes the table of requests that have left the rings of their orders:
+// key orderId and the digest of the request id, no expiry.
+func RequestsTable(name string) *dynamodb.CreateTableInput {
+	return dynamo.Table(name, dynamo.TextKey("orderId"), dynamo.BytesKey("req"))
+}

@@ -19,6 +19,9 @@ const maxTransactionAttempts = 100
 // it (nil: there is none).
 func (o *Orders) transact(ctx context.Context, w *write, u *types.Update, base *Order) (moved, old *Order, err error) {
 	after := base.after(w, o.def.Version())
+	if o.keepsRequests() {
+		after.requestsAt = after.TransitionID
+	}
 	t, _ := after.slot(w.transition.ID)
 
 	var parts txn.Transaction
@@ -81,6 +84,7 @@ func (o *Order) after(w *write, version int) *Order {
 	after.PreviousState, after.State, after.TransitionID = o.State, t.To, t.ID
 	after.DefinitionVersion, after.UpdatedAt = version, t.At
 	after.ring[t.ID%ringSize], after.ringed = t, true
+	after.requestsAfter = max(o.requestsAfter, w.requestsAfter)
 
 	if w.parcel != nil {
 		w.parcel.apply(&after)

@@ -317,8 +317,16 @@ func TestInvalidRequestsNameTheField(t *testing.T) {
 // TestAUsedRequestIDIsNotAppliedUnderAnotherID: a retry with another If-Match or with
 // another id is still the same request.
 func TestAUsedRequestIDIsNotAppliedUnderAnotherID(t *testing.T) {
+	t.Run("with a table of requests", func(t *testing.T) { usedRequestID(t, true) })
+	t.Run("without", func(t *testing.T) { usedRequestID(t, false) })
+}
+
+func usedRequestID(t *testing.T, requests bool) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
+		if !requests {
+			s.forgetRequests(t)
+		}
 		s.place(t, "o-1")
 		images := []map[string]types.AttributeValue{nil, s.item(t, "o-1")}
 		apply := func(r transitions.Request) transitions.Result {
@@ -343,7 +351,7 @@ func TestAUsedRequestIDIsNotAppliedUnderAnotherID(t *testing.T) {
 		}
 
 		r.Event, r.TransitionID, r.IfMatch = workflow.ShipPart, 0, seen(13)
-		if s.mode == transitions.JournalByStream {
+		if s.mode == transitions.JournalByStream && !requests {
 			if _, err := s.Apply(t.Context(), r); !errors.Is(err, transitions.ErrJournalBehind) {
 				t.Errorf("in neither ring nor journal: got %v, want ErrJournalBehind", err)
 			}

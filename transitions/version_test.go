@@ -230,3 +230,19 @@ func TestAllOrdersAreMigrated(t *testing.T) {
 		t.Errorf("65 segments: %v", err)
 	}
 }
+
+// TestARequestMayBeNamedLikeAMigration: a caller may choose the request id under which the
+// order is migrated later.
+func TestARequestMayBeNamedLikeAMigration(t *testing.T) {
+	inBothModes(t, func(t *testing.T, newShop maker) {
+		s := newShop(t)
+		s.runs(t, 1)
+		s.place(t, "o-1")
+		result := s.want(t, keyed("o-1", "hold", "migration/1/2/2"), transitions.Applied)
+		s.runs(t, 2)
+
+		if order, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), result.Order); err != nil || !moved || order.TransitionID != 3 {
+			t.Errorf("%+v, moved %t, %v", order, moved, err)
+		}
+	})
+}

@@ -14,13 +14,17 @@ import (
 
 // write is one conditional update of an order, ready to be sent any number of times.
 type write struct {
-	request Request // of a parcel it has the If-Match of the order, too
+	request Request // with the If-Match of the order if that must not have moved
 	// transition is what the write leaves in the ring, except for the state that it
 	// leaves: DynamoDB copies that.
 	transition Transition
 	move       workflow.Group
 	version    int           // the order must be of this version; 0: of any that is known
 	parcel     *parcelUpdate // what a parcel changes beside, nil for none
+	// blind: the slot of the ring that the write overwrites is not known.
+	blind bool
+	// requestsAfter is the order's new attribute of that name, 0 to leave it as it is.
+	requestsAfter TransitionID
 }
 
 // render is the write as DynamoDB takes it. With pin, the order that was read, the
@@ -35,10 +39,15 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 		":slot":    t.slot(),
 	}
 
-	update := updateExpressions[t.ID%ringSize].anonymous
+	update := o.updates[t.ID%ringSize].anonymous
 	if t.request != (digest{}) {
-		update = updateExpressions[t.ID%ringSize].named
+		update = o.updates[t.ID%ringSize].named
 		values[":req"] = t.request.value()
+	}
+
+	if w.requestsAfter != 0 {
+		update = alsoSetting(requestsAfter, ":after", update)
+		values[":after"] = dynamo.N(int64(w.requestsAfter))
 	}
 
 	condition := ""
@@ -68,12 +77,18 @@ func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 	}, nil
 }
 
-// updateExpressions holds the update of each slot: for a transition without a request
-// id, and for one with.
-var updateExpressions = func() (out [ringSize]struct{ anonymous, named *string }) {
+// updates holds the update of each slot: for a transition without a request id, and for one
+// with.
+type updates [ringSize]struct{ anonymous, named *string }
+
+func newUpdates(keepsRequests bool) (out updates) {
+	head := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, "
+	if keepsRequests {
+		head += requestsAt + " = :id, "
+	}
+
 	for k := range out {
-		set := "SET orderState = :to, previousState = orderState, transitionId = :id, definitionVersion = :version, updatedAt = :at, " +
-			"recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
+		set := head + "recent." + ringNames.slot[k] + " = :slot, recent." + ringNames.from[k] + " = orderState"
 		request := "recent." + ringNames.request[k]
 
 		anonymous, named := set+" REMOVE "+request, set+", "+request+" = :req"
@@ -81,7 +96,14 @@ var updateExpressions = func() (out [ringSize]struct{ anonymous, named *string }
 	}
 
 	return out
-}()
+}
+
+// alsoSetting returns the update with one attribute more.
+func alsoSetting(attribute, placeholder string, update *string) *string {
+	text := strings.Replace(*update, "SET ", "SET "+attribute+" = "+placeholder+", ", 1)
+
+	return &text
+}
 
 // condition guards the write by the states that it may leave, the version of their
 // definition and the id; with IfMatch by the very id that the caller has seen.
@@ -110,7 +132,12 @@ func (o *Orders) condition(w *write, values image) string {
 		maps.Copy(values, o.versions.values)
 	}
 
-	return o.sources.conditions[len(from)] + " AND " + id + " AND " + version + unused
+	text := o.sources.conditions[len(from)] + " AND " + id + " AND " + version + unused
+	if w.blind {
+		text += vacant[w.transition.ID%ringSize]
+	}
+
+	return text
 }
 
 // unusedKey refuses a request id that the ring remembers, under whatever id: a caller

@@ -28,6 +28,7 @@ func (u Units) plus(v Units) Units { return Units{Read: u.Read + v.Read, Write: 
 type bill struct {
 	mu     sync.Mutex
 	tables map[string]Units
+	last   map[string]Units // of the last call of of
 }
 
 func (b *bill) add(table string, read, write float64) {
@@ -49,15 +50,21 @@ func (b *bill) take() map[string]Units {
 }
 
 // of makes the call and returns what it cost in all tables together.
-func (b *bill) of(call func() error) (sum Units, err error) {
+func (b *bill) of(call func() error) (Units, error) {
 	b.take()
-	err = call()
+	err := call()
+	b.last = b.take()
 
-	for _, u := range b.take() {
-		sum = sum.plus(u)
+	return sum(b.last), err
+}
+
+// sum returns what all tables together cost.
+func sum(tables map[string]Units) (all Units) {
+	for _, u := range tables {
+		all = all.plus(u)
 	}
 
-	return sum, err
+	return all
 }
 
 // meteredEngine is an embedded engine with a bill.
@@ -150,6 +157,7 @@ func Parts() []Part {
 	return []Part{
 		{Name: "paths", Measure: Paths, Exact: true},
 		{Name: "sizes", Measure: Sizes, Exact: true},
+		{Name: "histories", Measure: Histories, Exact: true},
 		{Name: "patterns", Measure: Patterns, Exact: true},
 		{Name: "payments", Measure: Payments, Exact: true},
 		{Name: "life", Measure: Life},

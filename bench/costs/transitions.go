@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	ordersTable, journalTable = "orders", "order-events"
+	ordersTable, journalTable, requestsTable = "orders", "order-events", "order-requests"
 
 	orderID transitions.OrderID = "8f14e45f-ceea-467f-a1d3-c1b5d1e7a7c2"
 )
@@ -28,17 +28,18 @@ type orderMeter struct {
 }
 
 func openOrders(ctx context.Context, mode transitions.JournalMode) (*orderMeter, error) {
-	l, err := openEngine(ctx, transitions.OrdersTable(ordersTable), transitions.JournalTable(journalTable))
+	l, err := openEngine(ctx, transitions.OrdersTable(ordersTable), transitions.JournalTable(journalTable), transitions.RequestsTable(requestsTable))
 	if err != nil {
 		return nil, err
 	}
 	orders, err := transitions.New(transitions.Config{
-		DynamoDB:     l.db,
-		Table:        ordersTable,
-		JournalTable: journalTable,
-		Journal:      mode,
-		Log:          quiet,
-		Now:          func() time.Time { return noon },
+		DynamoDB:      l.db,
+		Table:         ordersTable,
+		JournalTable:  journalTable,
+		RequestsTable: requestsTable,
+		Journal:       mode,
+		Log:           quiet,
+		Now:           func() time.Time { return noon },
 	})
 
 	return &orderMeter{meteredEngine: l, Orders: orders}, err
@@ -256,22 +257,24 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 		return nil, err
 	}
 	defer s.close()
-	cell := func(u Units) error {
+	var bill map[string]Units
+	cell := func() error {
 		size, err := s.bytes(ctx, ordersTable)
 
-		text := fmt.Sprintf("%d B, %s", size, number(u.Write))
-		if u.Read != 0 {
-			text += fmt.Sprintf(" (and %s read)", number(u.Read))
+		text := fmt.Sprintf("%d B, %s", size, number(bill[ordersTable].Write))
+		if row, read := bill[requestsTable].Write, sum(bill).Read; row+read != 0 {
+			text += fmt.Sprintf(" (and %s for a row, %s read)", number(row), number(read))
 		}
 		cells = append(cells, text)
 
 		return err
 	}
 
-	u, err := s.place(ctx, k.lines)
-	if err != nil {
+	if _, err := s.place(ctx, k.lines); err != nil {
 		return nil, err
 	}
+
+	bill = s.meteredEngine.last
 
 	if k.address {
 		if _, err := s.SetAddress(ctx, transitions.Edit{OrderID: orderID, EventID: "address-1"}, "shipping",
@@ -286,7 +289,7 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 		}
 	}
 
-	if err := cell(u); err != nil {
+	if err := cell(); err != nil {
 		return nil, err
 	}
 
@@ -296,15 +299,9 @@ func (k kind) grow(ctx context.Context) (cells []string, err error) {
 			r.RequestID = transitions.RequestID(fmt.Sprintf("key-%d", n))
 		}
 
-		// Apply looks in the journal for a request id that the ring may have forgotten, and
-		// needs the journal to be complete.
-		if err := s.record(ctx); err != nil {
-			return nil, err
-		}
-
-		u, err := s.apply(ctx, r, transitions.Applied)
-		if err == nil {
-			err = cell(u)
+		_, err := s.apply(ctx, r, transitions.Applied)
+		if bill = s.meteredEngine.last; err == nil {
+			err = cell()
 		}
 
 		if err != nil {

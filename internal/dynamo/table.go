@@ -17,6 +17,9 @@ func TextKey(name string) Key { return Key{name, types.ScalarAttributeTypeS} }
 // NumberKey is a key of type N.
 func NumberKey(name string) Key { return Key{name, types.ScalarAttributeTypeN} }
 
+// BytesKey is a key of type B.
+func BytesKey(name string) Key { return Key{name, types.ScalarAttributeTypeB} }
+
 // Table describes an on-demand table with a partition key and, perhaps, a sort key.
 func Table(name string, keys ...Key) *dynamodb.CreateTableInput {
 	in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest}

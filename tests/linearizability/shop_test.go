@@ -42,7 +42,7 @@ func openShop(t testing.TB, mode transitions.JournalMode) *shop {
 	t.Helper()
 	engine := embeddedtest.Open(t)
 	clean := dynamodb.NewFromConfig(engine.AWSConfig())
-	embeddedtest.Create(t, clean, transitions.OrdersTable("orders"), transitions.JournalTable("events"),
+	embeddedtest.Create(t, clean, transitions.OrdersTable("orders"), transitions.JournalTable("events"), transitions.RequestsTable("requests"),
 		streams.LeaseTableInput("leases"), streams.DeadLetterTableInput("dead-letters"))
 	s := &shop{wire: &wire{}, start: time.Now()}
 	cfg := engine.AWSConfig()
@@ -52,7 +52,7 @@ func openShop(t testing.TB, mode transitions.JournalMode) *shop {
 	cfg.Retryer = embeddedtest.RetryAtOnce
 
 	var err error
-	s.Orders, err = transitions.New(transitions.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "orders", JournalTable: "events", Journal: mode,
+	s.Orders, err = transitions.New(transitions.Config{DynamoDB: dynamodb.NewFromConfig(cfg), Table: "orders", JournalTable: "events", RequestsTable: "requests", Journal: mode,
 		Definition: definition(), Attempts: 3, Log: embeddedtest.Quiet()})
 	if err != nil {
 		t.Fatal(err)

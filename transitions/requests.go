@@ -1,0 +1,142 @@
+package transitions
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// The table of requests has one row for each request id that has left the ring of its order.
+// The row says which transition was made under it. Its key is the order's id and the digest
+// of the request id, so one read tells whether a request was applied long ago.
+//
+// A row is written before the transition that overwrites its slot: no write overwrites a
+// slot with a request id that has no row. A writer that knows the order writes the row, and
+// its update requires that the order has not moved since. A writer that does not know the
+// order requires that the slot has no request id. A row tells the truth also if the writer
+// crashes before its update, because it only repeats what the slot says.
+//
+// Two attributes of the order say for which transitions this rule was kept:
+//
+//	reqAt     the id of the newest transition whose writer has kept the rule
+//	reqAfter  the rule was kept after this id; absent for 0
+//
+// If reqAt is not the order's transitionId, a writer without a table of requests has moved
+// the order: an earlier version of this package, or another program. What the ring had
+// forgotten by then may have no row, and must be looked for in the journal.
+const (
+	requestsAt    = "reqAt"
+	requestsAfter = "reqAfter"
+)
+
+// keepsRequests reports whether there is a table of requests.
+func (o *Orders) keepsRequests() bool { return o.cfg.RequestsTable != "" }
+
+// vacant is, for each slot, the condition that the write may overwrite the slot although its
+// writer does not know what it holds.
+var vacant = func() (out [ringSize]string) {
+	for k := range out {
+		out[k] = " AND " + requestsAt + " = transitionId AND attribute_not_exists(recent.r" + strconv.Itoa(k) + ")"
+	}
+
+	return out
+}()
+
+// keepRequest prepares the write to overwrite a slot of the ring. If the slot of base, the
+// order as it was read, has a request id, keepRequest writes its row.
+func (o *Orders) keepRequest(ctx context.Context, w *write, base *Order) error {
+	id := w.transition.ID
+	if !o.keepsRequests() || id <= ringSize {
+		return nil // no earlier transition can have used the slot
+	}
+
+	if base == nil {
+		w.blind = true
+		return nil
+	}
+
+	if unrecorded := base.unrecorded(); unrecorded > base.requestsAfter {
+		w.requestsAfter = unrecorded
+	}
+
+	leaving := base.ring[id%ringSize]
+	if leaving.request == (digest{}) && w.transition.request == (digest{}) && base.requestsKept() {
+		w.blind = true
+		return nil
+	}
+	w.blind, w.request.IfMatch = false, &base.TransitionID
+
+	if leaving.request == (digest{}) {
+		return nil
+	}
+
+	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName: &o.cfg.RequestsTable,
+		Item:      transitionRow(base.ID, leaving),
+	})
+	if err != nil {
+		return fmt.Errorf("keep the request id of transition %d: %w", leaving.ID, asUnavailable(ctx, err))
+	}
+
+	return nil
+}
+
+// unrecorded returns the id up to which transitions that the ring has forgotten may have no
+// row in the table of requests.
+func (o *Order) unrecorded() TransitionID {
+	if o.requestsKept() {
+		return o.requestsAfter
+	}
+
+	return o.oldestForgotten()
+}
+
+// requestsKept reports whether the writer of the newest transition has kept the rule.
+func (o *Order) requestsKept() bool { return o.TransitionID != 0 && o.requestsAt == o.TransitionID }
+
+// forgottenRequest looks for the request among the transitions that the order's ring no
+// longer holds.
+func (o *Orders) forgottenRequest(ctx context.Context, p *plan, order *Order) (t Transition, found bool, err error) {
+	forgotten := order.oldestForgotten()
+	if o.keepsRequests() {
+		if t, found, err = o.requestRow(ctx, order.ID, p.key); err != nil || found {
+			return t, found, err
+		}
+		forgotten = order.unrecorded()
+	}
+
+	if forgotten == 0 {
+		return Transition{}, false, nil
+	}
+
+	return o.journalOfRequest(ctx, p, forgotten)
+}
+
+// requestRow reads the row of a request.
+func (o *Orders) requestRow(ctx context.Context, id OrderID, key digest) (Transition, bool, error) {
+	out, err := o.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &o.cfg.RequestsTable,
+		Key:            image{"orderId": dynamo.S(string(id)), "req": key.value()},
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return Transition{}, false, fmt.Errorf("look for the request id: %w", asUnavailable(ctx, err))
+	}
+
+	if len(out.Item) == 0 {
+		return Transition{}, false, nil
+	}
+
+	r := reader{}
+	t := r.transition(out.Item)
+	if r.err != nil {
+		return Transition{}, false, fmt.Errorf("read the row of the request id: %w", r.err)
+	}
+
+	return t, true, nil
+}
