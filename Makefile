@@ -58,11 +58,12 @@ fuzz: ## fuzz each parser for FUZZTIME (default 20s)
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "$$pkg $$target"; go test -run '^$$' -fuzz "^$$target$$" -fuzztime $${FUZZTIME:-20s} $$pkg; done; done
 
-# Sizes of `make long`, about an hour and a half on 2 cores; make long KILLS=100 changes one.
+# Sizes of `make long`, about two hours on 2 cores; make long KILLS=100 changes one.
 KILLS ?= 50
 CRASHES ?= 10
 WORKERKILLS ?= 100
 OPS ?= 1000000
+STEPS ?= 1000000
 CLIENTS ?= 64
 CHECKS ?= 2000
 ORDERS ?= 100
@@ -70,11 +71,12 @@ EACH ?= 50
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS CHECKS ORDERS EACH LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH LONG_FUZZTIME)
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
+	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \
 	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -args -rapid.checks=$(CHECKS); done

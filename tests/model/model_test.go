@@ -1,0 +1,179 @@
+// Package model plays random programs of claims, actions, transfers, holds, payments,
+// reservations and transitions against one store and one plain model. Callers crash before
+// or after their writes are made, answers are lost, the callers' clocks differ, and expired
+// items are deleted. Every answer, and in the end every balance, count and state, must be
+// what the model says.
+//
+// A program is chosen by its seed alone. A failure names the seed and the last steps;
+// repeat it with
+//
+//	go test ./tests/model -args -seed SEED -steps 200
+package model
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var (
+	flagSteps = flag.Int("steps", 20_000, "steps of all programs together")
+	flagSeed  = flag.Uint64("seed", 1, "seed of the first program; each following one has the next")
+)
+
+const (
+	stepsOfProgram = 200
+	// programsOfStore is how many programs share a store, and slots how many of them run at
+	// a time: writes wait for the disk, and those of several programs wait together.
+	programsOfStore = 100
+	slots           = 16
+)
+
+func TestProgramsFollowTheModel(t *testing.T) {
+	steps := *flagSteps
+	if testing.Short() {
+		steps = min(steps, 2_000)
+	}
+
+	began, counts := time.Now(), &tally{counts: map[string]int{}}
+	programs := (steps + stepsOfProgram - 1) / stepsOfProgram
+	for first := 0; first < programs && !t.Failed(); first += programsOfStore {
+		t.Run(fmt.Sprintf("store %d", first/programsOfStore+1), func(t *testing.T) {
+			playAll(t, *flagSeed+uint64(first), min(programsOfStore, programs-first), counts)
+		})
+	}
+
+	for _, name := range []string{"crash", "deleted", "claim", "consume", "transfer", "hold", "capture", "reserve", "apply"} {
+		if counts.counts[name] == 0 && !t.Failed() {
+			t.Errorf("no program came to %q", name)
+		}
+	}
+	t.Logf("%d steps in %v: %v", programs*stepsOfProgram, time.Since(began).Round(time.Second), counts.counts)
+}
+
+// playAll plays that many programs on one store, a few at a time.
+func playAll(t *testing.T, seed uint64, n int, counts *tally) {
+	t.Helper()
+
+	s := newStore(t)
+	seeds := make(chan uint64)
+	var players sync.WaitGroup
+	for slot := range min(slots, n) {
+		players.Go(func() {
+			callers := s.slot(t, slot)
+			for seed := range seeds {
+				callers.play(t, seed, counts)
+			}
+		})
+	}
+
+	for i := range uint64(n) {
+		if t.Failed() {
+			break
+		}
+		seeds <- seed + i
+	}
+	close(seeds)
+	players.Wait()
+}
+
+// tally counts what the programs did.
+type tally struct {
+	mu     sync.Mutex
+	counts map[string]int
+}
+
+func (c *tally) add(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts[name]++
+}
+
+// program is one run: a seed, its own ids in the store, and the model.
+type program struct {
+	t      *testing.T
+	store  *callers
+	seed   uint64
+	dice   *rand.Rand
+	counts *tally
+	log    []string
+
+	claims   claims
+	actions  actionsModel
+	money    money
+	payments paymentsModel
+	stock    stock
+	orders   orders
+}
+
+// play runs the program with the seed.
+func (s *callers) play(t *testing.T, seed uint64, counts *tally) {
+	t.Helper()
+
+	p := &program{t: t, store: s, seed: seed, dice: rand.New(rand.NewPCG(seed, 11)), counts: counts}
+	p.claims.begin(p)
+	p.actions.begin(p)
+	p.money.begin(p)
+	p.payments.begin(p)
+	p.stock.begin(p)
+	p.orders.begin(p)
+
+	parts := []func(*program){p.claims.step, p.claims.step, p.actions.step, p.money.step, p.money.step, p.payments.step, p.stock.step, p.stock.step, p.orders.step, p.passTime}
+	for range stepsOfProgram {
+		parts[p.roll(len(parts))](p)
+
+		if t.Failed() {
+			return
+		}
+	}
+
+	for _, check := range []func(*program){p.claims.check, p.actions.check, p.money.check, p.payments.check, p.stock.check, p.orders.check} {
+		check(p)
+	}
+}
+
+func (p *program) roll(n int) int { return p.dice.IntN(n) }
+
+// chance is true in that many of 100 cases.
+func (p *program) chance(percent int) bool { return p.roll(100) < percent }
+
+// id names something of this program.
+func (p *program) id(kind string, n int) string { return fmt.Sprintf("%s-%d-%d", kind, p.seed, n) }
+
+func (p *program) note(format string, args ...any) {
+	p.log = append(p.log, p.store.clock.Now().Format("01-02 15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+// fail reports what does not follow the model, with the last steps.
+func (p *program) fail(format string, args ...any) {
+	p.t.Helper()
+	p.t.Errorf("seed %d: %s\n%s", p.seed, fmt.Sprintf(format, args...), strings.Join(p.log[max(0, len(p.log)-40):], "\n"))
+}
+
+// passTime moves the clock and deletes some of what has expired.
+func (p *program) passTime(*program) {
+	d := []time.Duration{time.Second, 10 * time.Second, time.Minute, 7 * time.Minute, 20 * time.Minute, 30 * time.Hour}[p.roll(6)]
+	p.store.clock.Advance(d)
+	p.note("time %v", d)
+
+	if p.chance(50) {
+		p.claims.deleteExpired(p)
+		p.actions.deleteExpired(p)
+	}
+}
+
+// near reports whether a moment is so close that the callers' clocks do not agree on it.
+// Then it moves the clock past it.
+func (p *program) passBy(moment time.Time) {
+	if d := moment.Sub(p.store.clock.Now()); d.Abs() <= 5*time.Second {
+		p.store.clock.Advance(12 * time.Second)
+	}
+}

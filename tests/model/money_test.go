@@ -1,0 +1,208 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ratchet/ledger"
+)
+
+// money is the model of a ledger: credit accounts, and one that stands for the world.
+type money struct {
+	accounts  []*account
+	holds     []*hold
+	transfers []posted
+}
+
+type account struct {
+	id              string
+	available, held int64
+}
+
+type hold struct {
+	id        string
+	account   *account
+	remaining int64
+}
+
+type posted struct {
+	transfer ledger.Transfer
+}
+
+const currency = "EUR"
+
+func (m *money) begin(p *program) {
+	for i := range 4 {
+		a := &account{id: p.id("account", i)}
+		m.accounts = append(m.accounts, a)
+
+		err := p.call("create account", func(ctx context.Context, c *machine) error {
+			_, _, err := c.ledger.CreateAccount(ctx, ledger.NewAccount{ID: a.id, Currency: currency, Overdraft: i == 0, Shards: 1 + i%2})
+			return err
+		})
+		if err != nil {
+			p.fail("create %s: %v", a.id, err)
+		}
+	}
+
+	for _, a := range m.accounts[1:] {
+		m.post(p, ledger.Move(p.id("fund", len(m.transfers)), m.world().id, a.id, 1000, currency), nil)
+		m.world().available -= 1000
+		a.available += 1000
+	}
+}
+
+// world has no bound.
+func (m *money) world() *account { return m.accounts[0] }
+
+func (m *money) some(p *program) *account { return m.accounts[1+p.roll(len(m.accounts)-1)] }
+
+func (m *money) step(p *program) {
+	switch n := p.roll(100); {
+	case n < 45:
+		m.transfer(p)
+	case n < 60:
+		m.repeat(p)
+	case n < 75:
+		m.hold(p)
+	case n < 90:
+		m.settle(p)
+	default:
+		m.check(p)
+	}
+}
+
+// post sends a transfer and compares the answer.
+func (m *money) post(p *program, t ledger.Transfer, want error) {
+	err := p.call("transfer", func(ctx context.Context, c *machine) error {
+		_, err := c.ledger.Post(ctx, t)
+		return err
+	})
+	if !errors.Is(err, want) {
+		p.fail("transfer %+v: %v, want %v", t, err, want)
+	}
+
+	if err == nil {
+		m.transfers = append(m.transfers, posted{t})
+	}
+}
+
+func (m *money) transfer(p *program) {
+	from, to, amount := m.some(p), m.some(p), 1+p.dice.Int64N(700)
+	if from == to {
+		from = m.world()
+	}
+
+	var want error
+	if from != m.world() && from.available < amount {
+		want = ledger.ErrInsufficientFunds
+	}
+	m.post(p, ledger.Move(p.id("transfer", len(p.log)), from.id, to.id, amount, currency), want)
+
+	if want == nil {
+		from.available -= amount
+		to.available += amount
+	}
+}
+
+// repeat sends a transfer again that was made, as it was or with another amount.
+func (m *money) repeat(p *program) {
+	t := m.transfers[p.roll(len(m.transfers))].transfer
+	if p.chance(70) {
+		m.post(p, t, nil)
+		m.transfers = m.transfers[:len(m.transfers)-1] // it was there before
+
+		return
+	}
+
+	other := t
+	other.Reference = "another"
+	m.post(p, other, ledger.ErrConflict)
+}
+
+func (m *money) hold(p *program) {
+	h := &hold{id: p.id("hold", len(p.log)), account: m.some(p), remaining: 1 + p.dice.Int64N(500)}
+
+	err := p.call("hold", func(ctx context.Context, c *machine) error {
+		_, _, err := c.ledger.Reserve(ctx, ledger.NewHold{ID: h.id, Account: h.account.id, Amount: h.remaining, Currency: currency})
+		return err
+	})
+
+	var want error
+	if h.account.available < h.remaining {
+		want = ledger.ErrInsufficientFunds
+	}
+
+	if !errors.Is(err, want) {
+		p.fail("hold %+v: %v, want %v", h, err, want)
+	}
+
+	if want == nil {
+		m.holds = append(m.holds, h)
+		h.account.available -= h.remaining
+		h.account.held += h.remaining
+	}
+}
+
+// settle pays from a hold, or releases it.
+func (m *money) settle(p *program) {
+	if len(m.holds) == 0 {
+		return
+	}
+
+	i := p.roll(len(m.holds))
+	h, to := m.holds[i], m.world()
+	drop := func() { m.holds = append(m.holds[:i], m.holds[i+1:]...) }
+
+	if p.chance(30) {
+		err := p.call("release hold", func(ctx context.Context, c *machine) error {
+			_, err := c.ledger.Release(ctx, h.account.id, h.id)
+			return err
+		})
+		if err != nil {
+			p.fail("release %+v: %v", h, err)
+		}
+		h.account.available += h.remaining
+		h.account.held -= h.remaining
+		drop()
+
+		return
+	}
+
+	amount, closes := 1+p.dice.Int64N(h.remaining+100), p.chance(50)
+
+	var want error
+	if amount > h.remaining {
+		want = ledger.ErrHoldExceeded
+	}
+	m.post(p, ledger.Transfer{ID: p.id("settle", len(p.log)), Currency: currency, Legs: []ledger.Leg{
+		{Account: h.account.id, Amount: -amount, Hold: h.id, Release: closes},
+		{Account: to.id, Amount: amount},
+	}}, want)
+
+	if want != nil {
+		return
+	}
+	to.available += amount
+	h.account.held -= amount
+	h.remaining -= amount
+
+	if closes {
+		h.account.available += h.remaining
+		h.account.held -= h.remaining
+	}
+
+	if closes || h.remaining == 0 {
+		drop()
+	}
+}
+
+func (m *money) check(p *program) {
+	for _, a := range m.accounts {
+		got, found, err := p.store.machines[1].ledger.Account(p.t.Context(), a.id)
+		if err != nil || !found || got.Available != a.available || got.Held != a.held || got.Balance != a.available+a.held {
+			p.fail("account %s: balance %d, available %d, held %d, %v; want %s", a.id, got.Balance, got.Available, got.Held, err, fmt.Sprintf("%+v", *a))
+		}
+	}
+}

@@ -1,0 +1,202 @@
+package model
+
+import (
+	"context"
+	"errors"
+
+	"ratchet/ledger"
+	"ratchet/payments"
+)
+
+// paymentsModel is the model of payments between accounts of the program.
+type paymentsModel struct{ all []*payment }
+
+type payment struct {
+	id                                     string
+	payer, payee                           *account
+	amount, capturable, captured, refunded int64
+	closed                                 bool // nothing can be captured any more
+	steps                                  int
+	lastCapture                            payments.StepRequest
+}
+
+func (s *paymentsModel) begin(*program) {}
+
+func (s *paymentsModel) step(p *program) {
+	if len(s.all) == 0 || p.chance(25) {
+		s.authorize(p)
+		return
+	}
+	one := s.all[p.roll(len(s.all))]
+
+	switch n := p.roll(100); {
+	case n < 45:
+		s.capture(p, one)
+	case n < 55:
+		s.repeat(p, one)
+	case n < 75:
+		s.refund(p, one)
+	case n < 85:
+		s.void(p, one)
+	default:
+		s.compare(p, one)
+	}
+}
+
+func (s *paymentsModel) authorize(p *program) {
+	m := &p.money
+
+	payer, payee := m.some(p), m.some(p)
+	if payer == payee {
+		return
+	}
+	one := &payment{id: p.id("payment", len(p.log)), payer: payer, payee: payee, amount: 1 + p.dice.Int64N(400)}
+
+	err := p.call("authorize", func(ctx context.Context, c *machine) error {
+		_, err := c.payments.Authorize(ctx, payments.NewPayment{ID: one.id, OrderID: one.id, Payer: payer.id, Payee: payee.id, Amount: one.amount, Currency: currency})
+		return err
+	})
+
+	var want error
+	if payer.available < one.amount {
+		want = ledger.ErrInsufficientFunds
+	}
+
+	if !errors.Is(err, want) {
+		p.fail("authorize %+v: %v, want %v", one, err, want)
+	}
+
+	if want == nil {
+		s.all = append(s.all, one)
+		one.capturable = one.amount
+		payer.available -= one.amount
+		payer.held += one.amount
+	}
+}
+
+func (s *paymentsModel) next(p *program, one *payment, amount int64) payments.StepRequest {
+	one.steps++
+	return payments.StepRequest{ID: p.id("step", len(p.log)), Amount: amount}
+}
+
+func (s *paymentsModel) capture(p *program, one *payment) {
+	r := s.next(p, one, 1+p.dice.Int64N(one.amount))
+	r.Final = p.chance(20)
+	err := s.send(p, "capture", func(ctx context.Context, c *machine) error {
+		_, err := c.payments.Capture(ctx, one.id, r)
+		return err
+	})
+
+	if one.closed || r.Amount > one.capturable {
+		if !errors.Is(err, payments.ErrExceeded) && !errors.Is(err, payments.ErrState) {
+			p.fail("capture %+v of %+v: %v", r, one, err)
+		}
+
+		return
+	}
+
+	if err != nil {
+		p.fail("capture %+v of %+v: %v", r, one, err)
+	}
+	one.lastCapture = r
+	one.capturable -= r.Amount
+	one.captured += r.Amount
+	one.payer.held -= r.Amount
+	one.payee.available += r.Amount
+
+	if r.Final {
+		one.release()
+	}
+	one.closed = one.closed || one.capturable == 0
+}
+
+// release returns what was not captured.
+func (one *payment) release() {
+	one.payer.available += one.capturable
+	one.payer.held -= one.capturable
+	one.capturable, one.closed = 0, true
+}
+
+// repeat sends the newest capture again: it changes nothing.
+func (s *paymentsModel) repeat(p *program, one *payment) {
+	if one.lastCapture.ID == "" {
+		return
+	}
+
+	err := s.send(p, "repeated capture", func(ctx context.Context, c *machine) error {
+		_, err := c.payments.Capture(ctx, one.id, one.lastCapture)
+		return err
+	})
+	if err != nil {
+		p.fail("the repeated capture %+v of %+v: %v", one.lastCapture, one, err)
+	}
+}
+
+func (s *paymentsModel) refund(p *program, one *payment) {
+	open := one.captured - one.refunded
+	r := s.next(p, one, 1+p.dice.Int64N(one.amount))
+	if r.Amount <= open && one.payee.available < r.Amount {
+		return // the payee has spent it
+	}
+
+	err := s.send(p, "refund", func(ctx context.Context, c *machine) error {
+		_, err := c.payments.Refund(ctx, one.id, r)
+		return err
+	})
+
+	if r.Amount > open {
+		if !errors.Is(err, payments.ErrExceeded) && !errors.Is(err, payments.ErrState) {
+			p.fail("refund %+v of %+v: %v", r, one, err)
+		}
+
+		return
+	}
+
+	if err != nil {
+		p.fail("refund %+v of %+v: %v", r, one, err)
+	}
+	one.release() // a refund gives up what was not captured
+	one.refunded += r.Amount
+	one.payee.available -= r.Amount
+	one.payer.available += r.Amount
+}
+
+func (s *paymentsModel) void(p *program, one *payment) {
+	if one.captured > 0 || one.closed {
+		return
+	}
+
+	err := s.send(p, "void", func(ctx context.Context, c *machine) error {
+		_, err := c.payments.Void(ctx, one.id)
+		return err
+	})
+	if err != nil {
+		p.fail("void %+v: %v", one, err)
+	}
+	one.release()
+}
+
+// send makes a call, again as long as the processor gives no answer.
+func (s *paymentsModel) send(p *program, name string, do func(context.Context, *machine) error) error {
+	var err error
+	for range 5 {
+		if err = p.call(name, do); !errors.Is(err, payments.ErrUnresolved) {
+			break
+		}
+	}
+
+	return err
+}
+
+func (s *paymentsModel) compare(p *program, one *payment) {
+	got, err := p.store.machines[1].payments.Get(p.t.Context(), one.id)
+	if err != nil || got.Captured != one.captured || got.Refunded != one.refunded || got.Capturable != one.capturable || got.Pending != nil {
+		p.fail("payment %+v, %v; want %+v", got, err, one)
+	}
+}
+
+func (s *paymentsModel) check(p *program) {
+	for _, one := range s.all {
+		s.compare(p, one)
+	}
+}

@@ -1,0 +1,268 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/actions"
+	"ratchet/embedded"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/inventory"
+	"ratchet/ledger"
+	"ratchet/once"
+	"ratchet/payments"
+	"ratchet/payments/sandbox"
+	"ratchet/transitions"
+)
+
+type item = map[string]types.AttributeValue
+
+// store is one engine with the tables of everything.
+type store struct {
+	engine *embedded.Engine
+	db     *dynamodb.Client // without faults
+	key    actions.Key
+}
+
+// callers are machines that play one program after the other, on a clock of their own. The
+// sweep of expired reservations goes by the clock, so they have their own tables of stock.
+type callers struct {
+	db       *dynamodb.Client // without faults
+	clock    *embeddedtest.Clock
+	machines []*machine
+}
+
+// skews are how far the machines' clocks are off. The margin of claims is a second.
+var skews = []time.Duration{-800 * time.Millisecond, 0, 800 * time.Millisecond}
+
+var (
+	ledgerTables  = ledger.Tables{Accounts: "accounts", Entries: "entries", Transfers: "transfers", Holds: "holds"}
+	paymentTables = payments.Tables{Payments: "payments", Due: "payments-due"}
+)
+
+const orderTable, journalTable, businessTable = "orders", "order-events", "business"
+
+func newStore(t *testing.T) *store {
+	t.Helper()
+
+	engine := embeddedtest.Open(t)
+	s := &store{engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig()), key: actions.NewKey(1)}
+	embeddedtest.Create(t, s.db, once.TableInput(businessTable), once.TableInput("once"), actions.TableInput("actions"),
+		transitions.OrdersTable(orderTable), transitions.JournalTable(journalTable), sandbox.Table("charges"))
+	embeddedtest.Create(t, s.db, ledgerTables.Inputs()...)
+	embeddedtest.Create(t, s.db, paymentTables.Inputs()...)
+
+	for slot := range slots {
+		embeddedtest.Create(t, s.db, inventory.TableInput(stockTable(slot)), inventory.DueTableInput(dueTable(slot)))
+	}
+
+	return s
+}
+
+func stockTable(slot int) string { return fmt.Sprint("stock-", slot) }
+
+func dueTable(slot int) string { return fmt.Sprint("stock-due-", slot) }
+
+// slot returns the callers of one slot.
+func (s *store) slot(t *testing.T, slot int) *callers {
+	t.Helper()
+
+	c := &callers{db: s.db, clock: new(embeddedtest.Clock)}
+	for _, skew := range skews {
+		m, err := newMachine(s, slot, c.clock, skew)
+		if err != nil {
+			t.Error(err)
+		}
+		c.machines = append(c.machines, m)
+	}
+
+	return c
+}
+
+// machine is a caller: a clock that is off, and clients whose requests can be cut off.
+type machine struct {
+	skew  time.Duration
+	clock *embeddedtest.Clock
+
+	claims   *once.Claims
+	actions  *actions.Actions
+	ledger   *ledger.Ledger
+	payments *payments.Payments
+	stock    *inventory.Stock
+	orders   *transitions.Orders
+
+	transport *embeddedtest.Transport
+	mu        sync.Mutex
+	fuse      fuse
+}
+
+// fuse cuts a machine off.
+type fuse struct {
+	armed bool
+	// left is how many requests are still carried out. If made is set, the answer of the
+	// last of them is lost.
+	left int
+	made bool
+	// once ends the fault with the first request that it strikes: a bad network and not a
+	// crash.
+	once   bool
+	struck bool
+	cancel context.CancelFunc
+}
+
+func newMachine(s *store, slot int, clock *embeddedtest.Clock, skew time.Duration) (*machine, error) {
+	cfg := s.engine.AWSConfig()
+	m := &machine{skew: skew, clock: clock, transport: embeddedtest.Intercept(&cfg)}
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	m.transport.Around(m.carry)
+
+	db := dynamodb.NewFromConfig(cfg)
+	faults := make([]error, 7)
+	m.claims, faults[0] = once.New(once.Config{DynamoDB: db, Table: "once", Operation: "charge", Lease: time.Minute, Retention: 24 * time.Hour, Now: m.now})
+	m.actions, faults[1] = actions.New(actions.Config{DynamoDB: db, Table: "actions", Keys: []actions.Key{s.key}, Retention: 24 * time.Hour, Now: m.now})
+	m.ledger, faults[2] = ledger.New(ledger.Config{DynamoDB: db, Tables: ledgerTables, Now: m.now})
+	bank, err := sandbox.New(sandbox.Config{DynamoDB: db, Table: "charges", TimeoutPercent: 20})
+	faults[3] = err
+	m.payments, faults[4] = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables, Ledger: m.ledger, Processor: bank, Now: m.now})
+	m.stock, faults[5] = inventory.New(inventory.Config{DynamoDB: db, Table: stockTable(slot), DueTable: dueTable(slot), Now: m.now})
+	m.orders, faults[6] = transitions.New(transitions.Config{DynamoDB: db, Table: orderTable, JournalTable: journalTable, Journal: transitions.JournalTransactional,
+		Log: embeddedtest.Quiet(), Now: m.now})
+
+	return m, errors.Join(faults...)
+}
+
+func (m *machine) now() time.Time { return m.clock.Now().Add(m.skew) }
+
+// carry carries a request, as far as the fuse lets it. The answer has the service's time.
+func (m *machine) carry(_ *embeddedtest.Call, send embeddedtest.Sender) (*http.Response, error) {
+	lost, answerLost := m.strike()
+	if lost {
+		return nil, embeddedtest.ErrLost
+	}
+
+	response, err := send()
+	if err != nil {
+		return nil, err
+	}
+
+	if answerLost {
+		_ = response.Body.Close()
+		return nil, embeddedtest.ErrAnswerLost
+	}
+	response.Header.Set("Date", m.clock.Now().Format(http.TimeFormat))
+
+	return response, nil
+}
+
+func (m *machine) strike() (lost, answerLost bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	f := &m.fuse
+	switch {
+	case !f.armed:
+		return false, false
+	case f.left > 1 || f.left == 1 && !f.made:
+		f.left--
+		return false, false
+	}
+
+	lost = f.left == 0
+	f.left, f.struck = 0, true
+	if f.once {
+		f.armed = false
+	} else {
+		f.cancel()
+	}
+
+	return lost, !lost
+}
+
+// arm makes the machine fail, and returns the context of its call.
+func (m *machine) arm(ctx context.Context, f fuse) context.Context {
+	ctx, f.cancel = context.WithCancel(ctx)
+	f.armed = true
+
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fuse = f
+
+	return ctx
+}
+
+// disarm mends the machine and reports whether the fault has struck.
+func (m *machine) disarm() (struck bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	struck = m.fuse.struck
+	m.fuse.cancel()
+	m.fuse = fuse{}
+	m.transport.Reset()
+
+	return struck
+}
+
+// call makes a call that may crash, any number of times, on any machine, and is then made
+// again, with no more than one lost request or answer. It returns the answer of the last
+// one, which is the first that the caller could use.
+func (p *program) call(name string, do func(ctx context.Context, m *machine) error) error {
+	p.t.Helper()
+	p.counts.add(name)
+
+	for crashes := 0; crashes < 3 && p.chance(25); crashes++ {
+		m := p.store.machines[p.roll(len(p.store.machines))]
+		ctx := m.arm(p.t.Context(), fuse{left: p.roll(6), made: p.chance(50)})
+
+		err := do(ctx, m)
+		if !m.disarm() {
+			p.note("%s: %v", name, err)
+			return err // it had ended before
+		}
+		p.note("%s: crashed: %v", name, err)
+		p.counts.add("crash")
+	}
+
+	m := p.store.machines[p.roll(len(p.store.machines))]
+	ctx := m.arm(p.t.Context(), fuse{left: p.roll(8), made: p.chance(50), once: true})
+
+	err := do(ctx, m)
+	m.disarm()
+	p.note("%s: %v", name, err)
+
+	return err
+}
+
+// deleteExpired deletes an item as TTL does, if it has expired.
+func (p *program) deleteExpired(table, expiry string, key item) {
+	p.t.Helper()
+
+	now := strconv.FormatInt(p.store.clock.Now().Unix(), 10)
+	out, err := p.store.db.DeleteItem(p.t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: key, ReturnValues: types.ReturnValueAllOld,
+		ConditionExpression: aws.String("attribute_exists(#e) AND #e < :now"), ExpressionAttributeNames: map[string]string{"#e": expiry},
+		ExpressionAttributeValues: item{":now": &types.AttributeValueMemberN{Value: now}}})
+
+	if kept := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &kept) {
+		return
+	}
+
+	if err != nil {
+		p.fail("delete an item of %s: %v", table, err)
+		return
+	}
+
+	if len(out.Attributes) > 0 {
+		p.counts.add("deleted")
+		p.note("deleted an item of %s", table)
+	}
+}
