@@ -147,6 +147,7 @@ func (b *noop) one(ctx context.Context, timed bool) error {
 		}
 
 		answered = time.Now()
+
 		if _, err := b.sfn.SendTaskSuccess(ctx, &sfn.SendTaskSuccessInput{TaskToken: task.TaskToken, Output: &output}); err != nil {
 			return err
 		}

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
-
 	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
@@ -240,71 +238,4 @@ func (p *postCall) transaction(changes []change, posted Posted) *txn.Transaction
 	}
 
 	return t
-}
-
-// accountUpdate updates one account under all the conditions of the transfer. The
-// condition on the sequence makes the number and the balance of the entry right: it fails
-// if another entry was written since the account was read.
-func (p *postCall) accountUpdate(c change) types.TransactWriteItem {
-	seen, held := int64(0), int64(0)
-	if c.before != nil {
-		seen, held = c.before.Entries, c.before.Held
-	}
-
-	next := seen
-	if c.amount != 0 {
-		next++
-	}
-
-	update := dynamo.NewUpdate(p.ledger.cfg.Tables.Accounts, accountKey(c.key))
-	sequence := update.Name("sequence")
-	update.
-		If("attribute_exists(accountId)").
-		If(update.Name("status")+" = :open").
-		If("currency = :currency").
-		If(sequence+" = :seen").
-		Set(sequence+" = :next").
-		Set("revision = revision + :one").
-		Set("updatedAt = :now").
-		Bind(":open", dynamo.S(string(Open))).
-		Bind(":currency", dynamo.S(p.transfer.Currency)).
-		Bind(":seen", dynamo.N(seen)).
-		Bind(":next", dynamo.N(next)).
-		Bind(":one", dynamo.N(1)).
-		Bind(":now", dynamo.N(p.at.UnixMilli()))
-
-	switch {
-	case c.hold != nil:
-		// Held money pays, so what is available need not cover the amount, and stays.
-		update.
-			If("held >= :part").
-			Set("held = held - :part").
-			Set("available = available + :freed").
-			Bind(":part", dynamo.N(c.freed-c.amount)).
-			Bind(":freed", dynamo.N(c.freed))
-	case c.amount < 0:
-		update.
-			If("available >= :low").
-			If("(overdraft = :yes OR side = :debit OR available >= :amount)").
-			Set("available = available - :amount").
-			Bind(":low", dynamo.N(minAvailable-c.amount)).
-			Bind(":yes", dynamo.Bool(true)).
-			Bind(":debit", dynamo.S(string(Debit))).
-			Bind(":amount", dynamo.N(-c.amount))
-	default:
-		// The balance of a debit account stays at 0 or below. A condition cannot add what is
-		// available and held, so it assumes what is held, as it assumes the sequence.
-		update.
-			If("available <= :high").
-			If("(overdraft = :yes OR side = :credit OR (held = :held AND available <= :most))").
-			Set("available = available + :amount").
-			Bind(":high", dynamo.N(maxAvailable-c.amount)).
-			Bind(":yes", dynamo.Bool(true)).
-			Bind(":credit", dynamo.S(string(Credit))).
-			Bind(":held", dynamo.N(held)).
-			Bind(":most", dynamo.N(-c.amount-held)).
-			Bind(":amount", dynamo.N(c.amount))
-	}
-
-	return types.TransactWriteItem{Update: update.Part()}
 }

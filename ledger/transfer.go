@@ -175,13 +175,17 @@ func (p Posted) item(call string) dynamo.Item {
 
 	postings := make([]types.AttributeValue, len(p.Postings))
 	for i, e := range p.Postings {
-		postings[i] = dynamo.M(dynamo.Item{
+		m := dynamo.Item{
 			"account":  dynamo.S(e.Account),
-			"shard":    dynamo.N(int64(e.Shard)),
 			"amount":   dynamo.N(e.Amount),
 			"sequence": dynamo.N(e.Sequence),
 			"balance":  dynamo.N(e.Balance),
-		})
+		}
+		if e.Shard != 0 { // earlier versions wrote 0, too
+			m["shard"] = dynamo.N(int64(e.Shard))
+		}
+
+		postings[i] = dynamo.M(m)
 	}
 
 	item := dynamo.Item{
