@@ -18,6 +18,9 @@
 //	DoInTransaction    a record in the          2 units     up to 99 writes, all or none
 //	                   transaction              per item
 //
+// [Claims.DoRepeatable] stores the result of work whose far side acts once per key, after
+// the work: 1 read and 1 write. It keeps no other caller out.
+//
 // [Locks] are keys that are acquired once and never released: one write.
 //
 // # Guarantees

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -12,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"ratchet/actions"
+	"ratchet/activities"
 	"ratchet/api/auth"
 	"ratchet/embedded"
 	"ratchet/executions"
@@ -54,6 +56,8 @@ type Backend struct {
 	ParkedTasks *tasktoken.Store
 	// Executions looks after the orders' executions.
 	Executions *executions.Executions
+	// Completer answers parked tasks.
+	Completer *activities.Completer
 	// Booker books shipments at Carrier.
 	Booker *shipping.Booker
 	// Bank is the sandbox: the payment gateway of the steps and the processor of Payments.
@@ -179,6 +183,10 @@ func (b *Backend) assembleShipping() (err error) {
 	return err
 }
 
+// completeTimeout bounds the answer to a parked task, with its retries. It is shorter than a
+// call of a stream's handler.
+const completeTimeout = 20 * time.Second
+
 // assembleReactions builds what the poller of the orders' stream calls, and the sink and
 // the parked tasks that only it needs.
 func (b *Backend) assembleReactions(events Events) (err error) {
@@ -191,15 +199,21 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		return err
 	}
 
+	if b.Completer, err = activities.NewCompleter(activities.CompleterConfig{SFN: b.SFN, Timeout: completeTimeout}); err != nil {
+		return err
+	}
+
 	b.reactions, err = reactions.New(reactions.Config{
-		Orders: b.Orders,
-		Claims: b.Claims,
-		Booker: b.Booker,
-		Parked: b.ParkedTasks,
-		SFN:    b.SFN,
-		Sink:   b.Sink,
-		Events: reactions.Events{Reacted: events.Reacted},
-		Log:    b.log,
+		Orders:    b.Orders,
+		Claims:    b.Claims,
+		Booker:    b.Booker,
+		Stock:     b.Stock,
+		Payments:  b.Payments,
+		Parked:    b.ParkedTasks,
+		Completer: b.Completer,
+		Sink:      b.Sink,
+		Events:    reactions.Events{Reacted: events.Reacted},
+		Log:       b.log,
 	})
 
 	return err

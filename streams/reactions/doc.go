@@ -1,18 +1,30 @@
-// Package reactions does what follows when an order has moved: it writes the journal,
-// requests the shipment, notifies customers, and answers waiting executions.
+// Package reactions does what follows when an order has moved: it writes the journal, books
+// the shipment, commits the stock, captures the payment, notifies customers, and answers
+// waiting executions.
 //
 // # Model
 //
 // [Reactions.Handlers] are handlers for the streams poller. Each decodes a record with
 // transitions.FromRecord: the two images and their transitionId count, never the event
-// name. An effect has the key orderId/transitionId/handler and is claimed under it (package
-// once), so duplicates, replays and two pollers run it once at a time and reuse its stored
-// result. No reaction calls transitions.Apply: a shipment, for example, returns as a request
-// from outside.
+// name. An effect has the key orderId/transitionId/handler. No reaction calls
+// transitions.Apply: a shipment, for example, returns as a request from outside.
+//
+//	journal   every transition
+//	shipping  PAYMENT_RECEIVED: books under a claim (package once). A record that is not
+//	          fresh asks for the order as it is now: an ended order is not booked, a held
+//	          one when it is released.
+//	stock     SHIPPED: commits the order's reservation
+//	payment   SHIPPED: captures what was authorized
+//	notify    states that customers are told of: sends, then stores that it was sent
+//	parked    changes that can end a wait: records them beside the parked task, and answers
+//	          it (package tasktoken)
 //
 // # Guarantees
 //
 // Per order, reactions run in the order of the transitionIds, at least once each. An effect
 // happens once if its far side acts once per key. notify.Log and notify.File do not: a line
 // may appear twice after a crash.
+//
+// What no retry can change stands in front of a person, as a dead letter with its cause: a
+// capture that is declined after the parcel left, stock that was given back before.
 package reactions

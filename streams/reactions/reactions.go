@@ -2,15 +2,16 @@ package reactions
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
-	"slices"
+	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-
+	"ratchet/activities"
+	"ratchet/inventory"
 	"ratchet/notify"
 	"ratchet/once"
+	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/streams"
 	"ratchet/tasktoken"
@@ -18,22 +19,33 @@ import (
 	"ratchet/workflow"
 )
 
-// stepFunctions is what this package needs of a *sfn.Client.
-type stepFunctions interface {
-	SendTaskSuccess(context.Context, *sfn.SendTaskSuccessInput, ...func(*sfn.Options)) (*sfn.SendTaskSuccessOutput, error)
-	SendTaskFailure(context.Context, *sfn.SendTaskFailureInput, ...func(*sfn.Options)) (*sfn.SendTaskFailureOutput, error)
+// completer is what this package needs of an *activities.Completer.
+type completer interface {
+	Succeed(ctx context.Context, token activities.Token, output any) (activities.Outcome, error)
+	Fail(ctx context.Context, token activities.Token, failure error) (activities.Outcome, error)
 }
 
-// Config configures [Reactions]. All fields but Events and Log are required.
+// Config configures [Reactions]. All fields up to Sink are required.
 type Config struct {
 	Orders *transitions.Orders
 	Claims *once.Claims
 	Booker *shipping.Booker
-	// Parked holds the tokens of waiting executions, which are answered through SFN.
-	Parked *tasktoken.Store
-	SFN    stepFunctions
+	Stock  *inventory.Stock
+	// Payments captures what was authorized when an order is shipped.
+	Payments *payments.Payments
+	// Parked holds the tokens of waiting executions, which Completer answers.
+	Parked    *tasktoken.Store
+	Completer completer
 	// Sink notifies customers.
 	Sink notify.Sink
+
+	// Awaited are the states that executions wait for. Default: PENDING, SHIPPED and
+	// DELIVERED, which statemachine.asl.json waits for.
+	Awaited []workflow.State
+	// FreshFor is how long after a transition its first delivery is trusted: after that,
+	// and in every later attempt, a shipment is booked only if the order as it is now still
+	// wants one. Default 10 s.
+	FreshFor time.Duration
 	// Events are optional.
 	Events Events
 	// Log gets one line per effect at debug level, with order and transition and without
@@ -47,6 +59,8 @@ type Events struct {
 	Reacted func(handler string, c transitions.Change)
 }
 
+const defaultFreshFor = 10 * time.Second
+
 func (c *Config) check() error {
 	var faults []error
 	require := func(set bool, name string) {
@@ -57,9 +71,23 @@ func (c *Config) check() error {
 	require(c.Orders != nil, "Orders")
 	require(c.Claims != nil, "Claims")
 	require(c.Booker != nil, "Booker")
+	require(c.Stock != nil, "Stock")
+	require(c.Payments != nil, "Payments")
 	require(c.Parked != nil, "Parked")
-	require(c.SFN != nil, "SFN")
+	require(c.Completer != nil, "Completer")
 	require(c.Sink != nil, "Sink")
+
+	if c.FreshFor < 0 {
+		faults = append(faults, fmt.Errorf("reactions: Config.FreshFor %v: must not be negative", c.FreshFor))
+	}
+
+	if c.FreshFor == 0 {
+		c.FreshFor = defaultFreshFor
+	}
+
+	if c.Awaited == nil {
+		c.Awaited = []workflow.State{workflow.Pending, workflow.Shipped, workflow.Delivered}
+	}
 
 	if c.Events.Reacted == nil {
 		c.Events.Reacted = func(string, transitions.Change) {}
@@ -91,56 +119,58 @@ func New(cfg Config) (*Reactions, error) {
 const (
 	JournalHandler  = "journal"
 	ShippingHandler = shipping.Effect
+	StockHandler    = "stock"
+	PaymentHandler  = "payment"
 	NotifyHandler   = "notify"
 	ParkedHandler   = "parked"
 )
 
-// notifiedStates are the states that customers are notified of.
-var notifiedStates = []workflow.State{
-	workflow.PaymentReceived,
-	workflow.PaymentFailed,
-	workflow.PartiallyShipped,
-	workflow.Shipped,
-	workflow.Delivered,
-	workflow.Refunded,
-	workflow.Cancelled,
-	workflow.Expired,
+// change is an applied transition that is delivered to a handler.
+type change struct {
+	transitions.Change
+	// attempt counts the deliveries, from 1. A redrive is a later attempt.
+	attempt int
 }
 
 // Handlers returns the handlers for one poller. The journal's handler retries without end:
-// it never gives a record up as a dead letter unless the record cannot be decoded.
+// it never gives a record up as a dead letter unless the record cannot be decoded. The
+// others retry as the poller's configuration says.
 func (r *Reactions) Handlers() []streams.Handler {
+	record := func(ctx context.Context, c change) error { return r.cfg.Orders.Record(ctx, c.Change) }
+
 	return []streams.Handler{
-		{Name: JournalHandler, Handle: r.handler(JournalHandler, always, r.cfg.Orders.Record), Attempts: -1},
+		{Name: JournalHandler, Handle: r.handler(JournalHandler, always, record), Attempts: -1},
 		{Name: ShippingHandler, Handle: r.handler(ShippingHandler, startsShipping, r.ship)},
+		{Name: StockHandler, Handle: r.handler(StockHandler, ships, r.commitStock)},
+		{Name: PaymentHandler, Handle: r.handler(PaymentHandler, ships, r.capture)},
 		{Name: NotifyHandler, Handle: r.handler(NotifyHandler, concernsCustomer, r.notify)},
-		{Name: ParkedHandler, Handle: r.handler(ParkedHandler, isMove, r.answerParked)},
+		{Name: ParkedHandler, Handle: r.handler(ParkedHandler, r.concernsWaits, r.answerParked)},
 	}
 }
 
 // handler returns a handler that decodes the record and calls react for the changes that
 // the filter selects.
-func (r *Reactions) handler(name string, filter func(transitions.Change) bool, react func(context.Context, transitions.Change) error) streams.HandlerFunc {
+func (r *Reactions) handler(name string, filter func(transitions.Change) bool, react func(context.Context, change) error) streams.HandlerFunc {
 	return func(ctx context.Context, record streams.Record) error {
-		change, grew, err := r.cache.decode(record)
+		c, grew, err := r.cache.decode(record)
 		switch {
 		case err != nil:
 			return streams.Permanent(err) // a retry reads the same images
-		case !grew || !filter(change):
+		case !grew || !filter(c):
 			return nil
 		}
 
 		// A newer definition may have states that this worker does not know. It leaves the
 		// effect to a newer worker. The journal needs no definition.
-		if name != JournalHandler && change.New.DefinitionVersion > r.cfg.Orders.Definition().Version() {
-			if err := r.cfg.Orders.CheckVersion(change.New); err != nil {
+		if name != JournalHandler && c.New.DefinitionVersion > r.cfg.Orders.Definition().Version() {
+			if err := r.cfg.Orders.CheckVersion(c.New); err != nil {
 				return err
 			}
 		}
 
-		err = react(ctx, change)
+		err = react(ctx, change{c, record.Attempt})
 		if err == nil {
-			r.cfg.Events.Reacted(name, change)
+			r.cfg.Events.Reacted(name, c)
 		}
 
 		if isClaimed(err) {
@@ -161,53 +191,16 @@ func isClaimed(err error) bool {
 
 func always(transitions.Change) bool { return true }
 
-// isMove selects the changes of an order that existed before. No execution waits for a new
-// order: a step parks its token first and reads the order afterwards.
-func isMove(c transitions.Change) bool { return c.Old != nil }
-
-// startsShipping selects the changes after which an order is newly paid. An order that
-// returns from being held was paid before, and a migration moves no order.
-func startsShipping(c transitions.Change) bool {
-	return c.Transition.Event != workflow.Migrate && c.New.State == workflow.PaymentReceived && (c.Old == nil || c.Old.State != workflow.PaidOnHold)
+// enters reports whether the change leads the order to the state. A migration moves no
+// order.
+func enters(c transitions.Change, state workflow.State) bool {
+	return c.Transition.Event != workflow.Migrate && c.New.State == state && (c.Old == nil || c.Old.State != state)
 }
 
-// concernsCustomer selects the changes that enter a notified state.
-func concernsCustomer(c transitions.Change) bool {
-	return c.Transition.Event != workflow.Migrate && slices.Contains(notifiedStates, c.New.State) && (c.Old == nil || c.Old.State != c.New.State)
+// isRelease reports whether the change ends the hold of a paid order.
+func isRelease(c transitions.Change) bool {
+	return c.Old != nil && c.Old.State == workflow.PaidOnHold && c.New.State == workflow.PaymentReceived
 }
 
-// ship books the shipment. A shipment that was canceled before needs none.
-func (r *Reactions) ship(ctx context.Context, c transitions.Change) error {
-	tracking, err := r.cfg.Booker.Book(ctx, c.EffectKey(ShippingHandler), string(c.New.ID))
-	if errors.Is(err, shipping.ErrCanceled) {
-		return nil
-	}
-
-	if err == nil {
-		r.cfg.Log.DebugContext(ctx, "shipment requested", "order", c.New.ID, "transition", c.Transition.ID, "tracking", tracking)
-	}
-
-	return err
-}
-
-// notify sends the notification under a claim.
-func (r *Reactions) notify(ctx context.Context, c transitions.Change) error {
-	n := notify.Notification{
-		Key:          c.EffectKey(NotifyHandler),
-		OrderID:      c.New.ID,
-		TransitionID: c.Transition.ID,
-		State:        c.New.State,
-		At:           c.Transition.At,
-	}
-
-	payload, err := json.Marshal(n)
-	if err != nil {
-		return streams.Permanent(err)
-	}
-
-	_, _, err = r.cfg.Claims.Do(ctx, n.Key, payload, func(ctx context.Context, _ *once.Claim) ([]byte, error) {
-		return nil, r.cfg.Sink.Send(ctx, n)
-	})
-
-	return err
-}
+// ships selects the changes after which every parcel of an order has left.
+func ships(c transitions.Change) bool { return enters(c, workflow.Shipped) }

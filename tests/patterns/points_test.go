@@ -104,13 +104,15 @@ func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) 
 	t.Helper()
 
 	r, err := reactions.New(reactions.Config{
-		Orders: b.Orders,
-		Claims: b.Claims,
-		Booker: b.Booker,
-		Parked: b.ParkedTasks,
-		SFN:    b.SFN,
-		Sink:   s,
-		Log:    embeddedtest.Quiet(),
+		Orders:    b.Orders,
+		Claims:    b.Claims,
+		Booker:    b.Booker,
+		Stock:     b.Stock,
+		Payments:  b.Payments,
+		Parked:    b.ParkedTasks,
+		Completer: b.Completer,
+		Sink:      s,
+		Log:       embeddedtest.Quiet(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,57 @@
+package reactions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ratchet/payments"
+	"ratchet/streams"
+)
+
+// captureStep is the id of the step that captures an order's payment when the order is
+// shipped. It is stored and never changes.
+const captureStep = "shipped"
+
+// capture takes the money that was authorized for a shipped order. There is nothing to take
+// if the order was charged at once, costs nothing, or was paid elsewhere: then there is no
+// payment, or it was canceled.
+//
+// The parcel has left. So a capture that is refused for good stands in front of a person, as
+// a dead letter.
+func (r *Reactions) capture(ctx context.Context, c change) error {
+	if c.New.Total.Amount == 0 {
+		return nil
+	}
+
+	p, err := r.cfg.Payments.Capture(ctx, payments.IDForOrder(string(c.New.ID)), payments.StepRequest{
+		ID:     captureStep,
+		Amount: c.New.Total.Amount,
+		Final:  true,
+	})
+
+	switch {
+	case errors.Is(err, payments.ErrUnknownPayment):
+		return nil
+	case err != nil && p.Pending == nil && (p.Canceled || p.Captured >= c.New.Total.Amount):
+		return nil
+	case captureIsRefused(err):
+		return streams.Permanent(fmt.Errorf("order %s is shipped, and its payment cannot be captured: %w", c.New.ID, err))
+	}
+
+	return err
+}
+
+// captureIsRefused reports whether no repeat of the capture can succeed.
+func captureIsRefused(err error) bool {
+	for _, final := range []error{
+		payments.ErrDeclined, payments.ErrExpired, payments.ErrState, payments.ErrExceeded,
+		payments.ErrVoided, payments.ErrConflict, payments.ErrInvalid,
+	} {
+		if errors.Is(err, final) {
+			return true
+		}
+	}
+
+	return false
+}

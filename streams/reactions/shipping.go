@@ -1,0 +1,93 @@
+package reactions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/shipping"
+	"ratchet/streams"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// startsShipping selects the changes after which an order is to be shipped: it was paid, or
+// the hold of a paid order has ended.
+func startsShipping(c transitions.Change) bool { return enters(c, workflow.PaymentReceived) }
+
+// ship books the shipment, under the effect key of the transition that paid the order. A
+// shipment that was canceled before needs none.
+func (r *Reactions) ship(ctx context.Context, c change) error {
+	if wanted, err := r.wantsShipment(ctx, c); err != nil || !wanted {
+		return err
+	}
+
+	key := c.EffectKey(ShippingHandler)
+	if isRelease(c.Change) {
+		payment, err := r.payment(ctx, c.New)
+		if err != nil {
+			return err
+		}
+		key = c.New.ID.EffectKey(payment, ShippingHandler)
+	}
+
+	tracking, err := r.cfg.Booker.Book(ctx, key, string(c.New.ID))
+	if errors.Is(err, shipping.ErrCanceled) {
+		return nil
+	}
+
+	if err == nil {
+		r.cfg.Log.DebugContext(ctx, "shipment requested", "order", c.New.ID, "transition", c.Transition.ID, "tracking", tracking)
+	}
+
+	return err
+}
+
+// wantsShipment reports whether the order is to be shipped. The change says so if it has just
+// been made. An old one, that of a redrive, a replay or after an outage, says only how the
+// order was then: the order as it is now decides. It may be canceled between the answer and
+// the booking; the cancellation then finds the booking.
+func (r *Reactions) wantsShipment(ctx context.Context, c change) (bool, error) {
+	if c.attempt <= 1 && time.Since(c.Transition.At) <= r.cfg.FreshFor {
+		return true, nil
+	}
+
+	order, found, err := r.cfg.Orders.Get(ctx, c.New.ID)
+	switch {
+	case err != nil:
+		return false, err
+	case !found:
+		return false, streams.Permanent(fmt.Errorf("book shipment of order %s: the order does not exist", c.New.ID))
+	}
+
+	if err := r.cfg.Orders.CheckVersion(order); err != nil {
+		return false, err
+	}
+
+	switch {
+	case order.State == workflow.PaidOnHold:
+		return false, nil // the end of the hold books
+	case order.State != workflow.Shipped && r.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped):
+		return true, nil
+	}
+
+	r.cfg.Log.InfoContext(ctx, "no shipment is booked: the order has moved on", "order", c.New.ID, "transition", c.Transition.ID, "state", order.State)
+
+	return false, nil
+}
+
+// payment returns the newest transition that paid the order.
+func (r *Reactions) payment(ctx context.Context, order *transitions.Order) (transitions.TransitionID, error) {
+	paid, err := r.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
+	switch {
+	case err != nil && !transitions.Retryable(err):
+		return 0, streams.Permanent(err)
+	case err != nil:
+		return 0, err
+	case len(paid) == 0:
+		return 0, streams.Permanent(fmt.Errorf("book shipment of order %s: no transition of it is a payment", order.ID))
+	}
+
+	return paid[len(paid)-1].ID, nil
+}
