@@ -1,0 +1,153 @@
+package lists
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/dynamo"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// maxReads is how many reads of one page run at the same time.
+const maxReads = 16
+
+// Query asks for a part of a list.
+type Query struct {
+	// Owner is what stands before the colon of the orders' ids, "" for ids without one.
+	Owner string
+	// State asks for the orders in that state, in the order in which they entered it.
+	// Empty asks for all orders, in the order in which they were placed.
+	State workflow.State
+	// After is the Next of the page before. Empty begins with the newest order.
+	After string
+	// Limit is how many orders to return at most, 1 to 1,000.
+	Limit int
+}
+
+// Page is a part of a list, newest first.
+type Page struct {
+	// Orders are the orders as they are now.
+	Orders []*transitions.Order
+	// Next is the After of the next page, "" at the end.
+	Next string
+	// Stale counts the rows that were left out, because their orders have moved or are
+	// gone: the lists lag behind the orders.
+	Stale int
+}
+
+// Page returns a part of a list. It costs half a read unit for each of 8 shards, and a read
+// of each order.
+func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
+	if q.Limit < 1 || q.Limit > 1000 {
+		return Page{}, fmt.Errorf("list orders: %w: limit %d: 1 to 1000", transitions.ErrInvalidRequest, q.Limit)
+	}
+
+	places, err := l.places(ctx, q)
+	if err != nil {
+		return Page{}, fmt.Errorf("list orders: %w", err)
+	}
+
+	orders := make([]*transitions.Order, len(places))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+
+	for i, place := range places {
+		group.Go(func() error {
+			o, found, err := l.cfg.Orders.Get(groupCtx, orderAt(place))
+			if found {
+				orders[i] = o
+			}
+
+			return err
+		})
+	}
+
+	if err := group.Wait(); err != nil {
+		return Page{}, fmt.Errorf("list orders: %w", err)
+	}
+
+	var page Page
+	for _, o := range orders {
+		if o == nil || q.State != "" && o.State != q.State {
+			page.Stale++
+			continue
+		}
+		page.Orders = append(page.Orders, o)
+	}
+
+	if len(places) == q.Limit {
+		page.Next = places[len(places)-1]
+	}
+
+	return page, nil
+}
+
+// places returns the newest places of the list after q.After, at most q.Limit.
+func (l *Lists) places(ctx context.Context, q Query) ([]string, error) {
+	found := make([][]string, shards)
+	group, ctx := errgroup.WithContext(ctx)
+
+	for shard := range shards {
+		group.Go(func() (err error) {
+			list := timeShard(q.Owner, shard)
+			if q.State != "" {
+				list = stateShard(q.Owner, q.State, shard)
+			}
+			found[shard], err = l.newest(ctx, list, q.After, q.Limit)
+
+			return err
+		})
+	}
+
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+
+	all := slices.Concat(found...)
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(b, a) })
+
+	return all[:min(len(all), q.Limit)], nil
+}
+
+// newest returns the newest places of one shard below the bound, at most limit.
+func (l *Lists) newest(ctx context.Context, list, bound string, limit int) ([]string, error) {
+	condition, values := listAttribute+" = :list", dynamo.Item{":list": dynamo.S(list)}
+	if bound != "" {
+		condition += " AND " + placeAttribute + " < :bound"
+		values[":bound"] = dynamo.S(bound)
+	}
+
+	in := &dynamodb.QueryInput{
+		TableName:                 &l.cfg.Table,
+		KeyConditionExpression:    &condition,
+		ExpressionAttributeValues: values,
+		ScanIndexForward:          aws.Bool(false),
+	}
+
+	var places []string
+	for len(places) < limit {
+		in.Limit = aws.Int32(int32(limit - len(places))) //nolint:gosec // at most 1,000
+
+		out, err := l.cfg.DynamoDB.Query(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, item := range out.Items {
+			places = append(places, dynamo.Text(item, placeAttribute))
+		}
+
+		if in.ExclusiveStartKey = out.LastEvaluatedKey; len(in.ExclusiveStartKey) == 0 {
+			break
+		}
+	}
+
+	return places, nil
+}
