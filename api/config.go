@@ -14,6 +14,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/inventory"
 	"ratchet/ledger"
+	"ratchet/lists"
 	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/streams"
@@ -41,6 +42,9 @@ type Config struct {
 	SFN         stepFunctions
 	DeadLetters streams.DeadLetters
 
+	// Lists are lists of the orders. Without them, or until they are ready, listing orders
+	// scans the table.
+	Lists *lists.Lists
 	// Handlers are the stream handlers whose dead letters can be listed and redriven.
 	Handlers []streams.Handler
 	// Start starts the execution of a created order. It must be idempotent: a repeated

@@ -37,7 +37,7 @@
 //
 // # Caveats
 //
-// All limits apply per process. Listing orders scans the table: it is meant for people, not
-// for frequent calls. If-Match compares only the part of the ETag that the request can
+// All limits apply per process. Without Config.Lists, listing orders scans the table: that is
+// meant for people, not for frequent calls. If-Match compares only the part of the ETag that the request can
 // conflict with: the transitionId for a transition, the contentVersion for an edit.
 package api

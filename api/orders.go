@@ -65,14 +65,15 @@ func (s *service) orderRoutes(h huma.API) {
 		summary: "Read an order",
 	}, s.getOrder)
 	register(s, h, route{
-		id:          "list-orders",
-		method:      http.MethodGet,
-		path:        "/v1/orders",
-		tag:         "orders",
-		scope:       auth.Read,
-		status:      http.StatusOK,
-		summary:     "List orders, page by page",
-		description: "The order of the list is not specified. A page may be shorter than the limit, even empty, and have a next one.",
+		id:      "list-orders",
+		method:  http.MethodGet,
+		path:    "/v1/orders",
+		tag:     "orders",
+		scope:   auth.Read,
+		status:  http.StatusOK,
+		summary: "List orders, page by page",
+		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state, at which they were placed. Otherwise the table is scanned " +
+			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listOrders)
 	s.enumerate(h.OpenAPI())
 }
@@ -212,8 +213,10 @@ type listOrdersInput struct {
 
 type listOrdersOutput struct {
 	Body struct {
-		Orders []order `json:"orders"`
-		Next   string  `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+		Orders  []order `json:"orders"`
+		Next    string  `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+		Scanned bool    `json:"scanned" doc:"Whether the table was scanned."`
+		Stale   int     `json:"stale,omitempty" doc:"How many orders were left out because they have moved since: the lists lag behind the orders."`
 	}
 }
 
@@ -222,13 +225,15 @@ func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput)
 	var err error
 	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State},
 		func(after string, n int) ([]*transitions.Order, string, error) {
-			found, next, err := inspect.List(ctx, s.cfg.Orders, inspect.Page{
+			page, err := inspect.Listed(ctx, s.cfg.Orders, s.cfg.Lists, c.tenant.owner(), inspect.Page{
 				State: workflow.State(in.State),
 				After: storedAfter(after),
 				Limit: n,
 			})
+			out.Body.Scanned = page.Scanned
+			out.Body.Stale += page.Stale
 
-			return found, string(next), err
+			return page.Orders, page.Next, err
 		},
 		func(o *transitions.Order) (order, bool, error) {
 			_, own := c.tenant.ownID(string(o.ID))

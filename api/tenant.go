@@ -26,6 +26,15 @@ func (t tenant) storedID(id string) string {
 	return string(t) + ":" + id
 }
 
+// owner returns what stands before the colon of the tenant's stored ids, "" without one.
+func (t tenant) owner() string {
+	if auth.Tenant(t) == auth.DefaultTenant {
+		return ""
+	}
+
+	return string(t)
+}
+
 // ownID returns the tenant's id of a stored one. It reports false if the thing belongs to
 // another tenant.
 func (t tenant) ownID(stored string) (id string, ok bool) {

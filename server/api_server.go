@@ -88,6 +88,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 
 	cfg := api.Config{
 		Orders:      b.Orders,
+		Lists:       b.Lists,
 		Stock:       b.Stock,
 		Actions:     b.Actions,
 		Ledger:      b.Ledger,

@@ -19,6 +19,7 @@ import (
 	"ratchet/executions"
 	"ratchet/inventory"
 	"ratchet/ledger"
+	"ratchet/lists"
 	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/payments"
@@ -65,6 +66,8 @@ type Backend struct {
 	Carrier *carriersandbox.Carrier
 	// Sink receives the notifications to customers.
 	Sink notify.Sink
+	// Lists are the lists of orders, nil without [Config.OrderLists].
+	Lists *lists.Lists
 	// APIKeys authenticates callers of the HTTP API.
 	APIKeys *auth.Keys
 
@@ -87,6 +90,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *sl
 
 	steps := []func() error{
 		func() error { return b.assembleOrders(events) },
+		b.assembleLists,
 		b.assembleExecutions,
 		b.assembleOnce,
 		b.assembleActions,

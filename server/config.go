@@ -51,6 +51,9 @@ type Config struct {
 	// "transactional" (each transition itself), see [transitions.JournalMode]. Default:
 	// "stream".
 	Journal string `koanf:"journal"`
+	// OrderLists makes the workers keep lists of orders by state and by time in a table of
+	// their own (see package lists). Without it, listing orders scans their table.
+	OrderLists bool `koanf:"order-lists"`
 	// OrderDefinition is a file (YAML or JSON, see package workflow/file) with the
 	// definition of orders. Default: [workflow.Order].
 	OrderDefinition string `koanf:"order-definition"`

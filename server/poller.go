@@ -17,7 +17,7 @@ const embeddedLease = 2 * time.Second
 
 // Handlers returns the handlers of the orders' stream.
 func (b *Backend) Handlers() []streams.Handler {
-	return b.reactions.Handlers()
+	return append(b.reactions.Handlers(), b.listHandlers()...)
 }
 
 // newPoller builds the poller of the orders' stream. On the embedded engine, commits wake

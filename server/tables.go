@@ -34,6 +34,8 @@ type Tables struct {
 	SandboxCharges, SandboxShipments string
 	// APIKeys holds digests of the API keys, and the secrets of the HTTP API.
 	APIKeys string
+	// OrderLists holds lists of orders. It exists if the configuration asks for it.
+	OrderLists string
 }
 
 // tablesFor returns the names with the prefix.
@@ -60,6 +62,7 @@ func tablesFor(prefix string) Tables {
 		SandboxCharges:   prefix + "sandbox-charges",
 		SandboxShipments: prefix + "sandbox-shipments",
 		APIKeys:          prefix + "api-keys",
+		OrderLists:       prefix + "order-lists",
 	}
 }
 
@@ -109,7 +112,7 @@ func (t Tables) all() []tableSpec {
 // CreateTables creates the tables that are missing and waits until all are active, up to
 // two minutes for each. It is idempotent.
 func (b *Backend) CreateTables(ctx context.Context) error {
-	for _, t := range b.Tables.all() {
+	for _, t := range b.tables() {
 		_, err := b.DynamoDB.CreateTable(ctx, t.input)
 
 		var exists *types.ResourceInUseException
@@ -118,7 +121,7 @@ func (b *Backend) CreateTables(ctx context.Context) error {
 		}
 	}
 
-	for _, t := range b.Tables.all() {
+	for _, t := range b.tables() {
 		name := aws.ToString(t.input.TableName)
 
 		waiter := dynamodb.NewTableExistsWaiter(b.DynamoDB, func(o *dynamodb.TableExistsWaiterOptions) {

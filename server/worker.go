@@ -43,6 +43,8 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	group.Go(func() error { return b.Stock.Run(ctx) })
 	group.Go(func() error { return b.runSweeps(ctx) })
 
+	group.Go(func() error { return b.rebuildLists(ctx) })
+
 	if consumer != nil {
 		group.Go(func() error { return consumer.Run(ctx) })
 	}

@@ -160,6 +160,7 @@ func Parts() []Part {
 		{Name: "histories", Measure: Histories, Exact: true},
 		{Name: "patterns", Measure: Patterns, Exact: true},
 		{Name: "payments", Measure: Payments, Exact: true},
+		{Name: "lists", Measure: Lists, Exact: true},
 		{Name: "life", Measure: Life},
 		{Name: "idle", Measure: Idle},
 	}

@@ -2,10 +2,13 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"ratchet/api/auth"
 	"ratchet/inspect"
 	"ratchet/server"
 	"ratchet/transitions"
@@ -18,10 +21,12 @@ func ordersList(s *settings) *cobra.Command {
 	version := c.Flags().Int("version", 0, "only orders of this version of the definition; 0: any")
 	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 1000")
 	after := c.Flags().String("after", "", "continue after this order (the last of the page before)")
+	tenant := c.Flags().String("tenant", "", "only orders of this tenant, from the lists of orders if there are any")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
-			orders, next, err := inspect.List(c.Context(), b.Orders, inspect.Page{State: workflow.State(*state), Version: *version,
-				After: transitions.OrderID(*after), Limit: *limit})
+			page := inspect.Page{State: workflow.State(*state), Version: *version, After: transitions.OrderID(*after), Limit: *limit}
+
+			orders, next, err := listOrders(c, b, page, *tenant)
 			if err != nil {
 				return err
 			}
@@ -55,4 +60,39 @@ func ordersList(s *settings) *cobra.Command {
 	}
 
 	return c
+}
+
+// listOrders returns a page of the orders of the tenant, of all tenants if it is empty, and
+// says where the page comes from if it is not the whole answer.
+func listOrders(c *cobra.Command, b *server.Backend, page inspect.Page, tenant string) ([]*transitions.Order, string, error) {
+	if tenant == "" {
+		orders, next, err := inspect.List(c.Context(), b.Orders, page)
+		return orders, string(next), err
+	}
+
+	owner := tenant
+	if auth.Tenant(tenant) == auth.DefaultTenant {
+		owner = ""
+	}
+
+	listing, err := inspect.Listed(c.Context(), b.Orders, b.Lists, owner, page)
+	if err != nil {
+		return nil, "", err
+	}
+
+	if listing.Stale > 0 {
+		fmt.Fprintf(c.ErrOrStderr(), "the lists lag behind the orders: %d orders have moved and are left out\n", listing.Stale)
+	}
+
+	if !listing.Scanned {
+		return listing.Orders, listing.Next, nil
+	}
+	fmt.Fprintln(c.ErrOrStderr(), "there are no lists of orders (setting order-lists): scanned the table")
+
+	own := slices.DeleteFunc(listing.Orders, func(o *transitions.Order) bool {
+		before, _, found := strings.Cut(string(o.ID), ":")
+		return found != (owner != "") || found && before != owner
+	})
+
+	return own, listing.Next, nil
 }

@@ -57,6 +57,7 @@ var levels = map[string]int{
 	"shipping":         3,
 
 	"activities/steps":   4,
+	"lists":              3,
 	"inspect":            4,
 	"payments/reconcile": 4,
 	"payments/sandbox":   4,

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"ratchet/lists"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+// listsHandler is the name of the handler that writes the lists of orders.
+const listsHandler = "lists"
+
+// assembleLists builds the lists of orders, if the configuration asks for them.
+func (b *Backend) assembleLists() (err error) {
+	if !b.Config.OrderLists {
+		return nil
+	}
+
+	b.Lists, err = lists.New(lists.Config{DynamoDB: b.DynamoDB, Table: b.Tables.OrderLists, Orders: b.Orders})
+
+	return err
+}
+
+// tables returns the specifications of the tables that the configuration needs.
+func (b *Backend) tables() []tableSpec {
+	all := b.Tables.all()
+	if b.Config.OrderLists {
+		all = append(all, tableSpec{input: lists.TableInput(b.Tables.OrderLists)})
+	}
+
+	return all
+}
+
+// listHandlers returns the handler that writes the lists. It retries without end, because a
+// change that is missing in the lists stays missing.
+func (b *Backend) listHandlers() []streams.Handler {
+	if b.Lists == nil {
+		return nil
+	}
+
+	handle := func(ctx context.Context, record streams.Record) error {
+		change, grew, err := transitions.FromRecord(record.Old, record.New)
+		switch {
+		case err != nil:
+			return streams.Permanent(err) // a retry reads the same images
+		case !grew:
+			return nil
+		}
+
+		return b.Lists.Record(ctx, change)
+	}
+
+	return []streams.Handler{{Name: listsHandler, Handle: handle, Attempts: -1}}
+}
+
+// rebuildAgain is how long the worker waits before it tries again to rebuild the lists.
+const rebuildAgain = time.Minute
+
+// rebuildLists lists the orders that are older than the lists, once. It fails only if the
+// lists cannot be read at all, as when their table is missing: a failed rebuild is repeated,
+// and meanwhile listing orders scans the table.
+func (b *Backend) rebuildLists(ctx context.Context) error {
+	if b.Lists == nil {
+		return nil
+	}
+
+	ready, err := b.Lists.Ready(ctx)
+	if err != nil && ctx.Err() == nil {
+		return err
+	}
+
+	for !ready && ctx.Err() == nil {
+		orders, err := b.Lists.Rebuild(ctx, transitions.Sweep{})
+		if err == nil {
+			b.log.InfoContext(ctx, "the lists of orders are ready", "orders", orders)
+			return nil
+		}
+
+		if ctx.Err() == nil {
+			b.log.ErrorContext(ctx, "the lists of orders are not ready", "error", err)
+		}
+
+		select {
+		case <-ctx.Done():
+		case <-time.After(rebuildAgain):
+		}
+	}
+
+	return nil
+}
