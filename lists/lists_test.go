@@ -119,6 +119,7 @@ func (s *shop) rows() int {
 	s.t.Helper()
 
 	table := "lists"
+
 	out, err := s.db.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: &table})
 	if err != nil {
 		s.t.Fatal(err)
@@ -151,7 +152,7 @@ func TestALateRecordChangesNothing(t *testing.T) {
 		changes := s.place("a", workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold)
 
 		late := slices.Concat(changes, changes)
-		random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // repeatable
+		random := rand.New(rand.NewPCG(seed, 0))
 		random.Shuffle(len(late), func(i, j int) { late[i], late[j] = late[j], late[i] })
 		s.record(late...)
 
@@ -289,6 +290,7 @@ func TestMoreOrdersThanAPage(t *testing.T) {
 	}
 
 	all, _ := s.list("", workflow.Pending, 7)
+
 	ids := strings.Fields(all)
 	if len(ids) != 40 || ids[0] != "o-39" || !slices.IsSortedFunc(ids, func(a, b string) int { return strings.Compare(b, a) }) {
 		t.Errorf("%v", ids)
