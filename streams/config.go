@@ -113,6 +113,8 @@ type Config struct {
 	ParkAfter time.Duration
 	// HandlerTimeout is how long one handler call may take. Default: 30 s.
 	HandlerTimeout time.Duration
+	// LateAfter is the age from which on Record.Late is set. Default: 1 min.
+	LateAfter time.Duration
 	// DrainTimeout is how long a stop waits for running calls before it cancels
 	// their contexts. Default: 10 s.
 	DrainTimeout time.Duration
@@ -127,6 +129,8 @@ const (
 	maxPageSize      = 1000 // GetRecords: Limit
 	minLeaseDuration = 100 * time.Millisecond
 )
+
+const defaultLateAfter = time.Minute
 
 // check reports every fault of the configuration.
 func (c Config) check() error {
@@ -181,6 +185,7 @@ func (c Config) check() error {
 		{"Retry.For", c.Retry.For},
 		{"ParkAfter", c.ParkAfter},
 		{"HandlerTimeout", c.HandlerTimeout},
+		{"LateAfter", c.LateAfter},
 		{"DrainTimeout", c.DrainTimeout},
 	} {
 		if field.value < 0 {
@@ -257,6 +262,7 @@ func (c Config) withDefaults() Config {
 	c.Retry = c.Retry.or(defaultRetry)
 	c.ParkAfter = cmp.Or(c.ParkAfter, 5*time.Second)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
+	c.LateAfter = cmp.Or(c.LateAfter, defaultLateAfter)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
 	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry, c.HandlerTimeout)
 

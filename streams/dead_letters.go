@@ -110,8 +110,11 @@ func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 // ErrDeadLetterNotFound if there is no such dead letter of h.Name.
 //
 // Later records of the item have been handled in the meantime, and newer ones may
-// be handled at the same time. If stale is not nil, Redrive calls it first and
-// returns its error without calling h. h must be idempotent, as for any delivery.
+// be handled at the same time. The record is marked as Late, so that h.Recheck can
+// compare it with the item; if that returns Skip, Redrive returns an error that wraps
+// ErrSkipped and leaves the dead letter as it is. If stale is not nil, Redrive calls it
+// first and returns its error without calling h. h must be idempotent, as for any
+// delivery.
 func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale func(context.Context, Record) error) error {
 	h.Timeout = cmp.Or(h.Timeout, 30*time.Second)
 
@@ -121,7 +124,7 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 	}
 
 	record := *letter.Record
-	record.Handler = h.Name
+	record.Handler, record.Late = h.Name, true
 	record.Attempt = letter.Attempts + letter.Redrives + 1
 
 	if stale != nil {
@@ -139,6 +142,10 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 	ctx = context.WithoutCancel(ctx)
 	if handleErr == nil {
 		return d.Delete(ctx, h.Name, id)
+	}
+
+	if errors.Is(handleErr, ErrSkipped) {
+		return errors.Join(fmt.Errorf("streams: redrive of %s refused: %w", id, handleErr), d.endClaim(ctx, h, id))
 	}
 
 	return errors.Join(
@@ -169,6 +176,16 @@ func (d DeadLetters) claim(ctx context.Context, h Handler, id string) error {
 	}
 
 	return nil
+}
+
+// endClaim lets others redrive the dead letter, which stays as it is.
+func (d DeadLetters) endClaim(ctx context.Context, h Handler, id string) error {
+	update := dynamo.NewUpdate(d.Table, deadLetterKey(h.Name, id)).
+		IfPresent(deadLetterID).
+		RemoveAttribute(deadLetterClaimedUntil)
+	_, _, err := applyUpdate(ctx, d.DynamoDB, update)
+
+	return err
 }
 
 // storeFailedRedrive stores the new error and ends the claim.

@@ -74,7 +74,10 @@ func (s *laneScheduler) tryHandler(l *lane, h *Handler, d *delivery) (done bool,
 	}
 
 	d.attempts++
-	err := s.callHandler(l.shard, h, d.recordFor(h, l.shard))
+
+	r := d.recordFor(h, l.shard)
+	r.Late = r.isLate(s.cfg.LateAfter)
+	err := s.callHandler(l.shard, h, r)
 	s.noteResult(l.shard, l.handler, l.key, err)
 
 	return err == nil, s.pauseAfter(l.shard, h, d, err)
@@ -92,6 +95,11 @@ func (s *laneScheduler) callHandler(shard *shardLanes, h *Handler, r Record) err
 
 	err := h.call(shard.work, r)
 	s.cfg.Events.handled(Handled{Record: r, Took: time.Since(began), Err: err})
+
+	if errors.Is(err, ErrSkipped) && shard.work.Err() == nil {
+		s.cfg.Log.Info("a record needs no handling any more", "handler", r.Handler, "item", itemKey(r), "err", err)
+		return nil
+	}
 
 	return err
 }

@@ -315,3 +315,19 @@ func (l *recorder) ordered(t *testing.T, items, versions int) {
 		}
 	}
 }
+
+// lagOf returns the unfinished records of all shards that the poller holds, -1 if it holds
+// none.
+func (w *testEnv) lagOf(p *runningPoller) int {
+	lags := p.Lags()
+	if len(lags) == 0 {
+		return -1
+	}
+
+	pending := 0
+	for _, lag := range lags {
+		pending += lag.Pending
+	}
+
+	return pending
+}

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"ratchet/internal/worker"
@@ -38,6 +39,14 @@ var (
 
 // errPartMissing reports that a stored record is incomplete.
 var errPartMissing = errors.New("not stored")
+
+// ErrSkipped is what errors.Is finds in the errors of Skip.
+var ErrSkipped = errors.New("streams: record skipped")
+
+// Skip says that the record needs no handling any more, because the item has moved on,
+// for example. The record is finished without a retry and without a dead letter; a
+// redrive reports the reason and leaves the dead letter as it is.
+func Skip(reason error) error { return fmt.Errorf("%w: %w", ErrSkipped, reason) }
 
 // Permanent marks an error that no retry can change. The record becomes a dead
 // letter at once. Permanent(nil) is nil.

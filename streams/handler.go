@@ -33,6 +33,11 @@ type Handler struct {
 	Filter func(Record) bool
 	// Handle acts on the record.
 	Handle HandlerFunc
+	// Recheck is called before Handle if Record.Late is set, so that a handler can
+	// compare an old record with the item as it is now; records in time cost no read.
+	// Handle is called if it returns nil. Skip finishes the record without Handle. Any
+	// other error counts as one of Handle. Optional.
+	Recheck HandlerFunc
 	// Retry says how failed calls are repeated. Fields that are 0 have the values of
 	// Config.Retry.
 	Retry Retry
@@ -72,7 +77,15 @@ func (h *Handler) call(ctx context.Context, r Record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, ErrTimeout)
 	defer cancel()
 
-	err := worker.Call(func() error { return h.Handle(ctx, r) })
+	err := worker.Call(func() error {
+		if h.Recheck != nil && r.Late {
+			if err := h.Recheck(ctx, r); err != nil {
+				return err
+			}
+		}
+
+		return h.Handle(ctx, r)
+	})
 	if err != nil && errors.Is(context.Cause(ctx), ErrTimeout) {
 		err = fmt.Errorf("%w after %v: %w", ErrTimeout, h.Timeout, err)
 	}

@@ -154,9 +154,12 @@ func (l *Lambda) handleRecord(ctx context.Context, r Record) error {
 		}
 
 		r := r
-		r.Handler, r.Attempt = h.Name, 1
+		r.Handler, r.Attempt, r.Late = h.Name, 1, r.isLate(defaultLateAfter)
 		if err == nil {
 			err = h.call(ctx, r)
+			if errors.Is(err, ErrSkipped) {
+				err = nil
+			}
 		} else {
 			err = Permanent(err)
 		}

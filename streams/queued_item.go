@@ -77,7 +77,7 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, row retryRow
 
 	// The epoch stays that of the shard: the item's later records have the same or a
 	// higher one.
-	r.Owner, r.Handler, r.Attempt = q.queues.cfg.Owner, q.h.Name, row.attempts+1
+	r.Owner, r.Handler, r.Attempt, r.Late = q.queues.cfg.Owner, q.h.Name, row.attempts+1, true
 	callErr := s.callHandler(shard, q.h, r)
 	s.noteResult(shard, q.handler, string(i.hash[:]), callErr)
 	now := time.Now()

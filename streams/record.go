@@ -52,6 +52,14 @@ type Record struct {
 	// this record, from 1.
 	Handler string
 	Attempt int
+	// Late says that the item may have changed a good deal since: the record is
+	// redriven or waited in the retry queue, or it is older than Config.LateAfter.
+	Late bool
+}
+
+// isLate reports whether the record was created more than after ago.
+func (r Record) isLate(after time.Duration) bool {
+	return !r.CreatedAt.IsZero() && time.Since(r.CreatedAt) > after
 }
 
 // Identity is who made a change on behalf of the service.
