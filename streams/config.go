@@ -15,6 +15,7 @@ import (
 
 // streamsAPI is what the poller calls of *dynamodbstreams.Client.
 type streamsAPI interface {
+	ListStreams(context.Context, *dynamodbstreams.ListStreamsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.ListStreamsOutput, error)
 	DescribeStream(context.Context, *dynamodbstreams.DescribeStreamInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.DescribeStreamOutput, error)
 	GetShardIterator(context.Context, *dynamodbstreams.GetShardIteratorInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetShardIteratorOutput, error)
 	GetRecords(context.Context, *dynamodbstreams.GetRecordsInput, ...func(*dynamodbstreams.Options)) (*dynamodbstreams.GetRecordsOutput, error)
@@ -232,6 +233,9 @@ func checkHandlers(owner string, handlers []Handler) []error {
 
 	return faults
 }
+
+// confirmOver is over how long answers must repeat that a stream or a shard is gone.
+func (c Config) confirmOver() time.Duration { return min(c.DiscoverEvery/2, maxConfirmOver) }
 
 // tableName returns the name of the stream's table.
 func (c Config) tableName() string {

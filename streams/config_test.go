@@ -88,7 +88,7 @@ func TestRunReportsATableWithoutAStream(t *testing.T) {
 	p := w.start(w.config(nop, func(c *Config) { c.TableName = leasesTable }))
 	<-p.done
 
-	if err := p.stop(); err == nil || err.Error() != "streams: table leases has no stream" {
+	if err := p.stop(); !errors.Is(err, ErrNoStream) || err.Error() != "streams: table has no stream: leases" {
 		t.Errorf("Run: %v", err)
 	}
 

@@ -46,7 +46,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 	c := &coordinator{
 		poller:       p,
 		cfg:          &p.cfg,
-		stream:       &stream{api: p.cfg.Streams, arn: arn},
+		stream:       &stream{api: p.cfg.Streams, tables: p.cfg.DynamoDB, arn: arn, confirmOver: p.cfg.confirmOver()},
 		table:        &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: arn},
 		scanInterval: interval,
 		check:        make(chan struct{}, 1),
@@ -83,10 +83,24 @@ func (c *coordinator) begin(ctx context.Context) error {
 			return err
 		}
 
-		if try >= maxStarts || errors.Is(err, ErrStreamEnded) || errors.Is(err, errViewType) {
+		var halt *GapError
+		if errors.Is(err, ErrStreamEnded) || errors.Is(err, errViewType) || errors.As(err, &halt) {
 			return err
 		}
+		c.poller.setHealth(err)
 		c.cfg.Events.fault("Leases", "", err)
+
+		// Whether the stream exists is found out in confirmOver, however long that is.
+		if errors.Is(err, errUnconfirmed) {
+			try = 0
+			worker.Wait(ctx, c.cfg.confirmOver()/confirmingAnswers)
+
+			continue
+		}
+
+		if try >= maxStarts {
+			return err
+		}
 		worker.Wait(ctx, firstStartPause<<(try-1))
 	}
 }
@@ -109,6 +123,7 @@ func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
 		if ended {
 			return ErrStreamEnded
 		}
+		c.poller.setHealth(err)
 
 		if err != nil && ctx.Err() == nil {
 			c.cfg.Events.fault("Leases", "", err)

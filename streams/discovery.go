@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -20,7 +21,7 @@ const (
 	discoveryRetry = time.Second
 
 	// absencesOfOldParent is how many complete listings must lack the parent of a
-	// shard, if its age is not known, before the shard stops waiting for it.
+	// shard before the shard stops waiting for it.
 	// absencesOfYoungParent is the same for a parent that is less than 24 h old: it
 	// must have been listed, but no shard waits without end.
 	absencesOfOldParent   = 3
@@ -42,15 +43,15 @@ type discovery struct {
 	changed      func() // the leases should be checked soon
 
 	// Used by run only.
-	start          Position       // where a stream without a state begins
-	parentAbsences map[string]int // by shard: listings without the shard's parent
-	unclear        bool           // list again soon
+	start          Position           // where a stream without a state begins
+	parentAbsences map[string]absence // by shard: listings without the shard's parent
+	unclear        bool               // list again soon
 
-	mu         sync.Mutex
-	state      *streamState // as last observed, nil if there is none
-	stateSince time.Time    // since when it has been like that; zero before the first observation
-	openLeases int          // as last observed
-	closed     bool         // the last listing said that no more records will come
+	mu             sync.Mutex
+	state          *streamState // as last observed, nil if there is none
+	stateSince     time.Time    // since when it has been like that; zero before the first observation
+	openLeases     int          // as last observed
+	closedListings int          // how many listings in a row said that no more records will come
 }
 
 func newDiscovery(c *coordinator, start Position) *discovery {
@@ -61,7 +62,7 @@ func newDiscovery(c *coordinator, start Position) *discovery {
 		scanInterval:   c.scanInterval,
 		changed:        c.checkSoon,
 		start:          start,
-		parentAbsences: map[string]int{},
+		parentAbsences: map[string]absence{},
 	}
 }
 
@@ -77,13 +78,13 @@ func (d *discovery) noteObservation(state *streamState, openLeases int, now time
 	d.state, d.openLeases = state, openLeases
 }
 
-// streamClosed reports whether the last listing said that the stream gets no more
+// streamClosed reports whether two listings in a row said that the stream gets no more
 // records.
 func (d *discovery) streamClosed() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
-	return d.closed
+	return d.closedListings >= 2
 }
 
 // run lists the stream when a listing is due, until ctx ends.
@@ -143,6 +144,7 @@ func (d *discovery) discover(ctx context.Context) error {
 
 	l, err := d.stream.list(ctx)
 	if err != nil {
+		d.unclear = d.unclear || errors.Is(err, errUnconfirmed)
 		return err
 	}
 
@@ -178,17 +180,19 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 		inserted = inserted || stored
 	}
 
-	if l.gone {
-		if err := d.finishGone(ctx, known); err != nil {
-			return err
-		}
-	} else if err := d.cleanUp(ctx, l, known); err != nil {
+	// The unread leases of a stream that is gone are taken like all others: their readers
+	// declare the gaps.
+	if err := d.cleanUp(ctx, l, known); err != nil {
 		return err
 	}
 
 	// A lease that was inserted just now is not among the observed ones yet.
 	d.mu.Lock()
-	d.closed = l.closed() && !inserted
+	if l.closed() && !inserted {
+		d.closedListings++
+	} else {
+		d.closedListings = 0
+	}
 	d.mu.Unlock()
 	d.changed()
 
@@ -211,8 +215,8 @@ func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lea
 
 // stopWaitingForParent lets a shard begin whose parent is neither listed nor known.
 // Such a parent was trimmed long ago, so nothing of it is left to be handled first.
-// But a listing may lack a shard by mistake, so unless the parent is known to be old
-// several listings must agree.
+// But a listing may lack a shard by mistake, so several listings must agree, over a
+// while.
 func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l listing, known map[string]Lease) error {
 	if lease.Parent == "" || lease.ParentDone || lease.Finished() {
 		return nil
@@ -221,29 +225,36 @@ func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l lis
 	_, hasLease := known[lease.Parent]
 	_, listed := l.shards[lease.Parent]
 	if hasLease || listed {
+		delete(d.parentAbsences, lease.Shard)
 		return nil
 	}
 
-	needed := 0
-	switch createdAt := shardCreatedAt(lease.Parent); {
-	case createdAt.IsZero():
-		needed = absencesOfOldParent
-	case time.Since(createdAt) < horizon:
+	needed := absencesOfOldParent
+	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && time.Since(createdAt) < horizon {
 		needed = absencesOfYoungParent
 	}
 
-	if needed > 0 {
+	absent := d.parentAbsences[lease.Shard]
+	if absent.listings++; absent.listings == 1 {
+		absent.since = time.Now()
+	}
+	d.parentAbsences[lease.Shard] = absent
+
+	if absent.listings < needed || time.Since(absent.since) < d.cfg.confirmOver() {
 		d.unclear = true
-		d.parentAbsences[lease.Shard]++
-		if d.parentAbsences[lease.Shard] < needed {
-			return nil
-		}
+		return nil
 	}
 
 	d.cfg.Log.Info("the shard's parent is gone; reading the shard", "shard", lease.Shard, "parent", lease.Parent)
 	delete(d.parentAbsences, lease.Shard)
 
-	return d.table.markParentDone(ctx, lease.Shard)
+	return d.table.markParentDone(ctx, lease)
+}
+
+// absence says how many listings in a row have lacked a shard's parent.
+type absence struct {
+	listings int
+	since    time.Time
 }
 
 // deleteTombstone deletes the lease of a shard that was finished long ago, if the
@@ -264,20 +275,4 @@ func (d *discovery) deleteTombstone(ctx context.Context, lease Lease, l listing,
 	}
 
 	return d.table.deleteRow(ctx, lease.Shard)
-}
-
-// finishGone finishes the leases of a stream that does not exist any more. Leases
-// that have an owner are left to it: its reader finds out by itself.
-func (d *discovery) finishGone(ctx context.Context, known map[string]Lease) error {
-	for _, lease := range known {
-		if lease.Finished() || lease.Owner != "" {
-			continue
-		}
-
-		if err := d.table.finishUnread(ctx, lease); err != nil {
-			return err
-		}
-	}
-
-	return nil
 }

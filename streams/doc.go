@@ -96,6 +96,7 @@
 // are:
 //
 //	parent, parentDone      the parent shard; whether this shard need not wait for it
+//	parentLost              the parent was trimmed before it was read
 //	owner                   the worker that holds the lease; absent if it is free
 //	epoch                   incremented by every new owner; starts at the Unix time, so
 //	                        that it grows even if the row is deleted and created again

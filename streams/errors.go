@@ -23,6 +23,12 @@ var (
 	// ErrStreamEnded reports that the stream named by Config.StreamARN was disabled
 	// and has been handled to its end, or that it does not exist.
 	ErrStreamEnded = errors.New("streams: stream ended")
+	// ErrNoStream reports that the table has no stream, or none that is not handled to
+	// its end.
+	ErrNoStream = errors.New("streams: table has no stream")
+
+	// errNotStarted is the health of a poller before Run.
+	errNotStarted = errors.New("streams: poller has not started")
 
 	// errViewType reports that the stream's records lack the images that
 	// Config.NeedImages asks for.

@@ -16,11 +16,25 @@ const (
 	GapHalt
 )
 
-// Gap is a range of a shard that was trimmed before it was read. The lost records
-// cannot be read again; compare with the table itself to repair what depends on
-// them.
+// GapReason says why records were not read.
+type GapReason string
+
+// Why records were not read.
+const (
+	GapTrimmed  GapReason = "trimmed"         // the service had trimmed them
+	GapUnread   GapReason = "unread"          // the shard had no reader for more than 24 hours
+	GapGone     GapReason = "shard gone"      // the shard or its stream does not exist any more
+	GapParent   GapReason = "parent gone"     // the shard's parent was trimmed before it was read
+	GapReplaced GapReason = "stream replaced" // changes between two streams of a table make no records
+)
+
+// Gap is a range of a shard, or a time between two streams, whose records were not
+// read and cannot be read any more. It may have held no records at all, which nobody
+// can tell. Compare with the table itself to repair what depends on them.
 type Gap struct {
-	Shard string
+	Reason GapReason
+	Stream string
+	Shard  string // "" between two streams
 	// From is the last sequence number that was read before the gap, "" if the
 	// shard was never read. To is the first sequence number after the gap, "" if
 	// it is not known yet.
@@ -36,11 +50,17 @@ type Gap struct {
 type GapError struct{ Gap Gap }
 
 func (e *GapError) Error() string {
+	const hint = "; repair from the table, then start with GapContinue"
+
+	if e.Gap.Reason == GapReplaced {
+		return "streams: stream " + e.Gap.Stream + " was replaced, and changes in between made no records" + hint
+	}
+
 	from := e.Gap.From
 	if from == "" {
 		from = "its start"
 	}
 
 	return "streams: records of shard " + e.Gap.Shard + " after " + from +
-		" were trimmed before they were read; repair from the table, then start with GapContinue"
+		" were trimmed before they were read" + hint
 }

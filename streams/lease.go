@@ -12,6 +12,7 @@ const (
 	leaseShard       = "shardId"
 	leaseParent      = "parent"
 	leaseParentDone  = "parentDone"
+	leaseParentLost  = "parentLost"
 	leaseOwner       = "owner"
 	leaseEpoch       = "epoch"
 	leaseCounter     = "counter"
@@ -35,6 +36,9 @@ type Lease struct {
 	// says that this shard does not have to wait for it.
 	Parent     string
 	ParentDone bool
+	// ParentLost says that the parent was never read although its records were asked
+	// for.
+	ParentLost bool
 	// Owner holds the lease, "" if it is free. Epoch grows with every owner,
 	// Counter with every write of an owner.
 	Owner   string
@@ -75,6 +79,7 @@ func decodeLease(row dynamo.Item) Lease {
 		Shard:       dynamo.Text(row, leaseShard),
 		Parent:      dynamo.Text(row, leaseParent),
 		ParentDone:  dynamo.Flag(row, leaseParentDone),
+		ParentLost:  dynamo.Flag(row, leaseParentLost),
 		Owner:       dynamo.Text(row, leaseOwner),
 		Epoch:       dynamo.Number(row, leaseEpoch),
 		Counter:     dynamo.Number(row, leaseCounter),
@@ -121,6 +126,7 @@ func (l Lease) encode() dynamo.Item {
 
 	for name, flag := range map[string]bool{
 		leaseParentDone: l.ParentDone,
+		leaseParentLost: l.ParentLost,
 		leaseAtHorizon:  l.AtHorizon,
 	} {
 		if flag {

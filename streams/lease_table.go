@@ -3,7 +3,6 @@ package streams
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -155,23 +154,17 @@ func (t *leaseTable) withdrawRequest(ctx context.Context, l Lease) error {
 	return err
 }
 
-// markParentDone notes that the shard does not have to wait for its parent.
-func (t *leaseTable) markParentDone(ctx context.Context, shard string) error {
-	update := t.update(shard).
+// markParentDone notes that the shard does not have to wait for its parent, which is
+// gone. If the shard is not one of those that reading began with, the parent's records
+// are lost.
+func (t *leaseTable) markParentDone(ctx context.Context, l Lease) error {
+	update := t.update(l.Shard).
 		IfPresent(leaseShard).
 		SetValue(leaseParentDone, dynamo.Bool(true))
-	_, _, err := applyUpdate(ctx, t.api, update)
+	if !l.AtHorizon && l.StartAt.IsZero() {
+		update.SetValue(leaseParentLost, dynamo.Bool(true))
+	}
 
-	return err
-}
-
-// finishUnread finishes a lease without an owner whose shard does not exist any
-// more, if the lease is still as l says.
-func (t *leaseTable) finishUnread(ctx context.Context, l Lease) error {
-	update := t.update(l.Shard).
-		IfEquals(leaseCounter, dynamo.N(l.Counter)).
-		IfAbsent(leaseOwner).
-		SetValue(leaseFinishedAt, dynamo.Millis(time.Now()))
 	_, _, err := applyUpdate(ctx, t.api, update)
 
 	return err

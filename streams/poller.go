@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/worker"
 )
 
 // Poller reads a stream and hands its records to handlers, together with the other
@@ -16,8 +18,10 @@ type Poller struct {
 	scheduler laneScheduler
 	memory    memoryBudget
 
-	mu   sync.Mutex
-	held map[*shardWorker]struct{}
+	log    worker.LogThrottle
+	mu     sync.Mutex
+	held   map[*shardWorker]struct{}
+	health error
 }
 
 // New returns a poller that is ready to run. It reports every fault of cfg.
@@ -30,6 +34,7 @@ func New(cfg Config) (*Poller, error) {
 		cfg:  cfg.withDefaults(),
 		held: map[*shardWorker]struct{}{},
 	}
+	p.health = errNotStarted
 	p.memory.limit = p.cfg.MaxPendingBytes
 	p.scheduler.cfg = &p.cfg
 	p.scheduler.limit = p.cfg.Concurrency
@@ -55,9 +60,10 @@ func (p *Poller) Owner() string { return p.cfg.Owner }
 // checkpoints, releases its leases and returns nil.
 //
 // Otherwise it returns an error in three cases: it cannot start (no such table, no
-// stream on it, no lease table); records were trimmed and OnGap is GapHalt
-// (*GapError); the stream named by Config.StreamARN has ended (ErrStreamEnded).
-// Every other fault is reported to Config.Events and Config.Log and tried again.
+// stream on it, no lease table); records were not read and cannot be read any more, and
+// OnGap is GapHalt (*GapError); the stream named by Config.StreamARN has ended
+// (ErrStreamEnded). Every other fault is reported to Config.Events and Config.Log and
+// tried again; see also Health.
 func (p *Poller) Run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 
@@ -131,6 +137,24 @@ func (p *Poller) removeWorker(w *shardWorker) {
 	defer p.mu.Unlock()
 
 	delete(p.held, w)
+}
+
+// Health returns nil while the poller takes part in reading a stream, and otherwise what
+// keeps it from that: it has not started, it cannot read the leases, or the table has no
+// stream that is not handled to its end (ErrNoStream). A worker that holds no shard
+// because others hold them all is healthy.
+func (p *Poller) Health() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	return p.health
+}
+
+func (p *Poller) setHealth(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	p.health = err
 }
 
 // Lags returns how far each shard that is held at the moment is behind.

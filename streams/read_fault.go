@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -51,19 +52,43 @@ func (r *shardReader) handleFault(ctx context.Context, err error) error {
 
 	case errors.As(err, &missing):
 		r.iterator = ""
-		listed, listErr := r.stream.lists(ctx, r.shard)
-		if listErr == nil && !listed {
-			return r.handleGone()
-		}
+		return r.handleMissing(ctx, err)
 	}
 
 	return err
 }
 
+// handleMissing handles that a call did not find the shard. Its results are those of
+// handleFault. The shard counts as gone when fresh listings have agreed for a while.
+func (r *shardReader) handleMissing(ctx context.Context, err error) error {
+	now := time.Now()
+
+	l, listErr := r.stream.listSince(ctx, now)
+	if listErr != nil {
+		return fmt.Errorf("%w: %w", err, listErr)
+	}
+
+	if _, listed := l.shards[r.shard]; listed {
+		r.missing = doubt{}
+		return err
+	}
+
+	if !l.gone && !r.missing.confirmed(now, r.stream.confirmOver) {
+		return fmt.Errorf("%w: %w", errUnconfirmed, err)
+	}
+
+	return r.handleGone()
+}
+
+// confirmPause returns the pause before a question is asked again.
+func (r *shardReader) confirmPause() time.Duration {
+	return max(r.stream.confirmOver/confirmingAnswers, time.Millisecond)
+}
+
 // handleGone reports what was not read of a shard that does not exist any more as a
 // gap.
 func (r *shardReader) handleGone() error {
-	r.openGap()
+	r.openGap(GapGone)
 	gap := r.closeGap("")
 
 	if r.cfg.OnGap == GapHalt {
@@ -76,7 +101,7 @@ func (r *shardReader) handleGone() error {
 // handleTrimmed handles that the records after the position were trimmed. Its
 // results are those of handleFault.
 func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
-	if r.last == "" && r.startAt.IsZero() {
+	if r.atHorizon || (r.last == "" && r.startAt.IsZero()) {
 		// TRIM_HORIZON itself was trimmed between two calls: ask again.
 		return err
 	}
@@ -87,22 +112,25 @@ func (r *shardReader) handleTrimmed(ctx context.Context, err error) error {
 		return errShardEnd
 	}
 
-	r.openGap()
+	if !r.trimmed.confirmed(time.Now(), 0) {
+		return fmt.Errorf("%w: %w", errUnconfirmed, err)
+	}
+	r.openGap(GapTrimmed)
 
 	if r.cfg.OnGap == GapHalt {
 		return &GapError{Gap: r.closeGap("")}
 	}
 
-	// All records that are left are newer than the last one delivered.
-	r.last, r.startAt = "", time.Time{}
+	// All records that are left are newer than the last one delivered. Others are dropped.
+	r.atHorizon, r.startAt = true, time.Time{}
 
 	return nil
 }
 
 // openGap notes a gap after the last record delivered, unless one is noted.
-func (r *shardReader) openGap() {
+func (r *shardReader) openGap(reason GapReason) {
 	if r.gap == nil {
-		r.gap = &Gap{Shard: r.shard, From: r.last, Since: r.lastAt, Until: time.Now()}
+		r.gap = &Gap{Reason: reason, Stream: r.stream.arn, Shard: r.shard, From: r.last, Since: r.lastAt, Until: time.Now()}
 	}
 }
 
@@ -118,11 +146,16 @@ func (r *shardReader) closeGap(to string) Gap {
 	r.gap = nil
 
 	r.onGap(gap)
-	r.cfg.Log.Error("records were trimmed before they were read", "shard", gap.Shard,
-		"from", gap.From, "to", gap.To, "since", gap.Since, "until", gap.Until)
-	r.cfg.Events.gap(gap)
+	declareGap(r.cfg, gap)
 
 	return gap
+}
+
+// declareGap logs and reports a gap.
+func declareGap(cfg *Config, gap Gap) {
+	cfg.Log.Error("records were not read and cannot be read any more", "reason", gap.Reason, "stream", gap.Stream,
+		"shard", gap.Shard, "from", gap.From, "to", gap.To, "since", gap.Since, "until", gap.Until)
+	cfg.Events.gap(gap)
 }
 
 // isInvalidInput reports whether the service did not accept the parameters.

@@ -54,6 +54,9 @@ type shardReader struct {
 	startAt   time.Time // where to begin while last is ""
 	skipUntil time.Time // drop older records, if AT_TIMESTAMP is not supported
 	gap       *Gap      // noticed, and its end not known yet
+	atHorizon bool      // after a gap: begin with the oldest record left
+	missing   doubt     // whether the shard exists
+	trimmed   doubt     // whether the records after the position do
 
 	faults      int // in a row
 	log         worker.LogThrottle
@@ -67,6 +70,11 @@ type shardReader struct {
 // run reads until ctx ends (nil), the shard ends (errShardEnd), the shard no longer
 // exists (errShardGone) or a gap ends it (*GapError).
 func (r *shardReader) run(ctx context.Context) error {
+	// A gap that was known before the first call: nothing after it is read.
+	if r.gap != nil && r.cfg.OnGap == GapHalt {
+		return &GapError{Gap: r.closeGap("")}
+	}
+
 	r.activeSince = time.Now()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
@@ -92,6 +100,8 @@ func (r *shardReader) run(ctx context.Context) error {
 			return err
 		case errors.As(err, &halt):
 			return err
+		case errors.Is(err, errUnconfirmed):
+			pause = r.confirmPause()
 		case err != nil:
 			pause = r.pauseAfterFault(err)
 		case records == 0 && r.mustBeClosed():
@@ -162,7 +172,7 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 		return 0, r.handleFault(ctx, err)
 	}
 
-	r.faults = 0
+	r.faults, r.missing, r.trimmed = 0, doubt{}, doubt{}
 	records = len(out.Records)
 	r.cfg.Events.page(Page{Shard: r.shard, Records: records, Took: time.Since(began)})
 	r.deliver(out.Records)
@@ -206,6 +216,7 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 	}
 
 	switch {
+	case r.atHorizon:
 	case r.last != "":
 		in.ShardIteratorType = streamtypes.ShardIteratorTypeAfterSequenceNumber
 		in.SequenceNumber = &r.last
@@ -252,7 +263,7 @@ func (r *shardReader) deliver(in []streamtypes.Record) {
 			continue
 		}
 
-		r.last, r.lastAt = record.SequenceNumber, record.CreatedAt
+		r.last, r.lastAt, r.atHorizon = record.SequenceNumber, record.CreatedAt, false
 		r.closeGap(record.SequenceNumber)
 
 		if record.CreatedAt.Before(r.skipUntil) {

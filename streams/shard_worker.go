@@ -76,8 +76,12 @@ func (p *Poller) newShardWorker(ctx context.Context, st *stream, table *leaseTab
 
 	// A shard that was first read more than 24 h after its creation may have lost
 	// its first records. No call to the service would report that.
-	if since := unreadSince(l); !since.IsZero() && takenAt.Sub(since) > horizon {
-		w.reader.gap = &Gap{Shard: l.Shard, Since: since, Until: takenAt}
+	since := unreadSince(l)
+	switch {
+	case l.ParentLost && l.Checkpoint == "":
+		w.reader.gap = &Gap{Reason: GapParent, Stream: st.arn, Shard: l.Parent, Since: shardCreatedAt(l.Parent), Until: takenAt}
+	case !since.IsZero() && takenAt.Sub(since) > horizon:
+		w.reader.gap = &Gap{Reason: GapUnread, Stream: st.arn, Shard: l.Shard, Since: since, Until: takenAt}
 	}
 
 	return w

@@ -1,9 +1,11 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -11,8 +13,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ratchet/internal/worker"
 )
 
 const (
@@ -26,12 +31,15 @@ const (
 
 // stream is one stream as DescribeStream describes it.
 type stream struct {
-	api streamsAPI
-	arn string
+	api         streamsAPI
+	tables      dynamoAPI
+	arn         string
+	confirmOver time.Duration // see doubt
 
 	mu       sync.Mutex // held during a listing, so that callers share it
 	last     listing
-	listedAt time.Time // when last was made
+	listedAt time.Time // when the calls of last began
+	missing  doubt     // whether the stream exists
 }
 
 // listing is one complete answer of DescribeStream, all pages.
@@ -41,7 +49,7 @@ type listing struct {
 	viewType   streamtypes.StreamViewType
 	createdAt  time.Time // of the stream
 	serverTime time.Time // the service's clock; zero if the answer had no time
-	gone       bool      // the stream does not exist
+	gone       bool      // the stream does not exist, which was confirmed
 }
 
 // list returns a new listing. If a page fails, it returns an error and never an
@@ -65,14 +73,107 @@ func (s *stream) recent(ctx context.Context) (listing, error) {
 	return s.refresh(ctx)
 }
 
+// listSince returns a listing that was begun after t. Many readers that ask at once
+// share one.
+func (s *stream) listSince(ctx context.Context, t time.Time) (listing, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	if s.listedAt.After(t) {
+		return s.last, nil
+	}
+
+	return s.refresh(ctx)
+}
+
 func (s *stream) refresh(ctx context.Context) (listing, error) {
+	began := time.Now()
+
 	l, err := s.describe(ctx, nil)
 	if err != nil {
 		return listing{}, err
 	}
-	s.last, s.listedAt = l, time.Now()
+
+	if l.gone {
+		if err := s.confirmGone(ctx, began); err != nil {
+			return listing{}, err
+		}
+	} else {
+		s.missing = doubt{}
+	}
+	s.last, s.listedAt = l, began
 
 	return l, nil
+}
+
+// confirmGone returns nil if the stream certainly does not exist: DescribeStream has
+// said so several times over a while, and neither ListStreams nor DescribeTable knows
+// the stream. The caller holds mu.
+func (s *stream) confirmGone(ctx context.Context, now time.Time) error {
+	if !s.missing.confirmed(now, s.confirmOver) {
+		return fmt.Errorf("%w: DescribeStream does not find %s", errUnconfirmed, s.arn)
+	}
+
+	table, _ := splitStreamARN(s.arn)
+
+	arns, err := listStreams(ctx, s.api, table)
+	if err != nil && !worker.IsRefusal(err) {
+		return err
+	}
+
+	if slices.Contains(arns, s.arn) {
+		return fmt.Errorf("%w: DescribeStream does not find %s and ListStreams does", errUnconfirmed, s.arn)
+	}
+
+	latest, err := latestStreamOf(ctx, s.tables, table)
+
+	var noTable *ddbtypes.ResourceNotFoundException
+	if err != nil && !worker.IsRefusal(err) && !errors.As(err, &noTable) {
+		return err
+	}
+
+	if latest == s.arn {
+		return fmt.Errorf("%w: DescribeStream does not find %s and DescribeTable does", errUnconfirmed, s.arn)
+	}
+
+	return nil
+}
+
+// listStreams returns the ARNs of all streams of a table that the service still has,
+// oldest first.
+func listStreams(ctx context.Context, api streamsAPI, table string) ([]string, error) {
+	in := &dynamodbstreams.ListStreamsInput{TableName: &table}
+
+	var arns []string
+	for {
+		call, cancel := context.WithTimeout(ctx, callTimeout)
+		out, err := api.ListStreams(call, in)
+		cancel()
+
+		if err != nil {
+			return nil, fmt.Errorf("streams: list the streams of table %s: %w", table, err)
+		}
+
+		for _, st := range out.Streams {
+			arns = append(arns, deref(st.StreamArn))
+		}
+
+		next := deref(out.LastEvaluatedStreamArn)
+		if next == "" || len(out.Streams) == 0 {
+			break
+		}
+		in.ExclusiveStartStreamArn = &next
+	}
+
+	// Labels are times in ISO 8601, so they sort as text.
+	slices.SortFunc(arns, func(a, b string) int { return cmp.Compare(streamLabel(a), streamLabel(b)) })
+
+	return arns, nil
+}
+
+func streamLabel(arn string) string {
+	_, label := splitStreamARN(arn)
+	return label
 }
 
 // describe reads all pages of DescribeStream.
@@ -145,17 +246,6 @@ func (s *stream) children(ctx context.Context, shard string) ([]string, error) {
 	}
 
 	return l.children(shard), nil
-}
-
-// lists reports whether the stream still has the shard.
-func (s *stream) lists(ctx context.Context, shard string) (bool, error) {
-	l, err := s.recent(ctx)
-	if err != nil {
-		return false, err
-	}
-	_, ok := l.shards[shard]
-
-	return ok, nil
 }
 
 // endOf returns the last sequence number of a closed shard, "" for an open one.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
@@ -47,7 +48,7 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 		return err
 	}
 
-	if err := d.checkStream(l); err != nil {
+	if err := d.checkView(l); err != nil {
 		return err
 	}
 
@@ -56,8 +57,17 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 		return err
 	}
 
+	if l.gone {
+		// The readers of unread shards declare what is lost.
+		if slices.ContainsFunc(leases, func(l Lease) bool { return !l.Finished() }) {
+			return nil
+		}
+
+		return fmt.Errorf("%w: %s does not exist", ErrStreamEnded, d.stream.arn)
+	}
+
 	if state != nil && isOtherStream(state, l) {
-		if err := d.forgetStream(ctx, leases); err != nil {
+		if err := d.forgetStream(ctx, state, leases); err != nil {
 			return err
 		}
 		state = nil
@@ -96,12 +106,8 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// checkStream reports that the stream cannot be read.
-func (d *discovery) checkStream(l listing) error {
-	if l.gone {
-		return fmt.Errorf("%w: %s does not exist", ErrStreamEnded, d.stream.arn)
-	}
-
+// checkView reports that the stream lacks images.
+func (d *discovery) checkView(l listing) error {
 	const want = streamtypes.StreamViewTypeNewAndOldImages
 	if d.cfg.NeedImages && l.viewType != "" && l.viewType != want {
 		return fmt.Errorf("%w: %s has %s, want %s", errViewType, d.stream.arn, l.viewType, want)
@@ -151,7 +157,23 @@ func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, e
 
 // forgetStream deletes all rows of an earlier stream with the same ARN, the state
 // last.
-func (d *discovery) forgetStream(ctx context.Context, leases []Lease) error {
+func (d *discovery) forgetStream(ctx context.Context, state *streamState, leases []Lease) error {
+	// One answer must not be enough to forget how far the stream was read.
+	again, err := d.stream.list(ctx)
+	if err != nil {
+		return err
+	}
+
+	if !isOtherStream(state, again) {
+		return fmt.Errorf("%w: stream %s has another creation time", errUnconfirmed, d.stream.arn)
+	}
+
+	gap := Gap{Reason: GapReplaced, Stream: d.stream.arn, Since: lastHandledAt(leases), Until: time.Now()}
+	if d.cfg.OnGap == GapHalt {
+		declareGap(d.cfg, gap)
+		return &GapError{Gap: gap}
+	}
+
 	d.cfg.Log.Warn("the stream was recreated under the same ARN; starting over", "stream", d.stream.arn)
 
 	for _, l := range leases {
@@ -163,6 +185,19 @@ func (d *discovery) forgetStream(ctx context.Context, leases []Lease) error {
 	if err := d.table.deleteRow(ctx, streamStateRow); err != nil {
 		return fmt.Errorf("streams: forget %s: %w", d.stream.arn, err)
 	}
+	declareGap(d.cfg, gap)
 
 	return nil
+}
+
+// lastHandledAt returns when the newest record before the checkpoints was created.
+func lastHandledAt(leases []Lease) time.Time {
+	var last time.Time
+	for _, l := range leases {
+		if l.HandledAt.After(last) {
+			last = l.HandledAt
+		}
+	}
+
+	return last
 }

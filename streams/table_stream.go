@@ -61,7 +61,6 @@ func (p *Poller) followTable(ctx context.Context) error {
 		if !errors.Is(err, ErrStreamEnded) {
 			return err
 		}
-		p.cfg.Log.Info("the table's stream has ended; waiting for its successor", "stream", current)
 
 		next, ok := p.waitForSuccessor(ctx, current)
 		if !ok {
@@ -70,8 +69,10 @@ func (p *Poller) followTable(ctx context.Context) error {
 
 		// Stored before the first record is read: a worker that starts later must not
 		// return to the old stream.
-		if err := p.storeCurrentStream(ctx, next); err != nil {
-			return unlessStopped(ctx, err)
+		if next != current {
+			if next, err = p.replaceStream(ctx, current, next); err != nil {
+				return unlessStopped(ctx, err)
+			}
 		}
 
 		// Every record of the successor is newer than what was handled.
@@ -79,30 +80,44 @@ func (p *Poller) followTable(ctx context.Context) error {
 	}
 }
 
-// firstStream stores and returns the table's latest stream.
+// firstStream stores and returns the table's latest stream, or the one that another
+// worker has stored.
 func (p *Poller) firstStream(ctx context.Context) (string, error) {
-	arn, err := p.latestStream(ctx)
+	arn, err := latestStreamOf(ctx, p.cfg.DynamoDB, p.cfg.TableName)
 	if err != nil {
 		return "", err
 	}
 
 	if arn == "" {
-		return "", fmt.Errorf("streams: table %s has no stream", p.cfg.TableName)
+		return "", fmt.Errorf("%w: %s", ErrNoStream, p.cfg.TableName)
 	}
 
-	return arn, p.storeCurrentStream(ctx, arn)
+	return p.storeCurrentStream(ctx, p.currentStreamUpdate(arn).IfAbsent(currentStreamARN))
 }
 
-// waitForSuccessor waits until the table has another stream. It returns false if ctx
-// ended first.
+// waitForSuccessor waits until the table has a stream after the current one, and
+// returns the oldest of those. It returns the current stream itself if that was not
+// closed after all, and false if ctx ended first.
 func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, bool) {
+	p.cfg.Log.Info("the table's stream has ended; waiting for its successor", "stream", current)
+
 	for {
-		next, err := p.latestStream(ctx)
-		switch {
-		case err != nil:
-			p.cfg.Events.fault("DescribeTable", "", err)
-		case next != "" && next != current:
+		next, err := p.findSuccessor(ctx, current)
+		if next != "" {
 			return next, true
+		}
+
+		if err == nil {
+			err = fmt.Errorf("%w: %s", ErrNoStream, p.cfg.TableName)
+		}
+
+		if ctx.Err() == nil {
+			p.setHealth(err)
+			p.cfg.Events.fault("DescribeTable", "", err)
+
+			if p.log.Allow() {
+				p.cfg.Log.Warn("there is no stream to read; waiting", "table", p.cfg.TableName, "err", err)
+			}
 		}
 
 		if !worker.Wait(ctx, min(p.cfg.DiscoverEvery, 5*time.Second)) {
@@ -111,11 +126,69 @@ func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, 
 	}
 }
 
-// latestStream returns the ARN of the table's latest stream, "" if it has none.
-func (p *Poller) latestStream(ctx context.Context) (string, error) {
-	out, err := p.cfg.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &p.cfg.TableName})
+// findSuccessor returns the stream to read after the current one, "" if there is none
+// yet.
+func (p *Poller) findSuccessor(ctx context.Context, current string) (string, error) {
+	st := &stream{api: p.cfg.Streams, tables: p.cfg.DynamoDB, arn: current}
+	if l, err := st.describe(ctx, nil); err == nil && !l.closed() {
+		return current, nil
+	}
+
+	// A stream that was replaced itself is listed for 24 hours. It must not be skipped.
+	arns, err := listStreams(ctx, p.cfg.Streams, p.cfg.TableName)
+	if err != nil && !worker.IsRefusal(err) {
+		return "", err
+	}
+
+	for _, arn := range arns {
+		if streamLabel(arn) > streamLabel(current) {
+			return arn, nil
+		}
+	}
+
+	latest, err := latestStreamOf(ctx, p.cfg.DynamoDB, p.cfg.TableName)
+	if err != nil || latest == current {
+		return "", err
+	}
+
+	return latest, nil
+}
+
+// replaceStream notes that the table's workers continue with the stream next, unless
+// another worker has noted one. It declares the gap between the two streams: changes
+// that were made while the table had no stream make no records.
+func (p *Poller) replaceStream(ctx context.Context, current, next string) (string, error) {
+	leases, err := ReadLeases(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, current)
 	if err != nil {
-		return "", fmt.Errorf("streams: find the stream of table %s: %w", p.cfg.TableName, err)
+		return "", err
+	}
+
+	gap := Gap{Reason: GapReplaced, Stream: current, Since: lastHandledAt(leases), Until: time.Now()}
+	if p.cfg.OnGap == GapHalt {
+		declareGap(&p.cfg, gap)
+		return "", &GapError{Gap: gap}
+	}
+
+	update := p.currentStreamUpdate(next).
+		IfEquals(currentStreamARN, dynamo.S(current)).
+		SetValue(leaseGapFrom, dynamo.S(current)).
+		SetValue(leaseGapAt, dynamo.Millis(gap.Until)).
+		Add("#gaps :one").
+		Bind(":one", dynamo.N(1))
+
+	stored, err := p.storeCurrentStream(ctx, update)
+	if err == nil && stored == next {
+		declareGap(&p.cfg, gap)
+	}
+
+	return stored, err
+}
+
+// latestStreamOf returns the ARN of a table's latest stream, "" if it has none.
+func latestStreamOf(ctx context.Context, api dynamoAPI, table string) (string, error) {
+	out, err := api.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &table})
+	if err != nil {
+		return "", fmt.Errorf("streams: find the stream of table %s: %w", table, err)
 	}
 
 	if out.Table == nil {
@@ -125,16 +198,24 @@ func (p *Poller) latestStream(ctx context.Context) (string, error) {
 	return deref(out.Table.LatestStreamArn), nil
 }
 
-func (p *Poller) storeCurrentStream(ctx context.Context, arn string) error {
-	row := currentStreamKey(p.cfg.TableName)
-	row[currentStreamARN] = dynamo.S(arn)
+func (p *Poller) currentStreamUpdate(arn string) *dynamo.Update {
+	return dynamo.NewUpdate(p.cfg.LeaseTable, currentStreamKey(p.cfg.TableName)).
+		SetValue(currentStreamARN, dynamo.S(arn))
+}
 
-	_, err := p.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.cfg.LeaseTable, Item: row})
+// storeCurrentStream sends the update and returns the stream that is current then,
+// which is another one if the update's condition failed.
+func (p *Poller) storeCurrentStream(ctx context.Context, update *dynamo.Update) (string, error) {
+	row, _, err := applyUpdate(ctx, p.cfg.DynamoDB, update)
 	if err != nil {
-		return fmt.Errorf("streams: note the current stream of %s: %w", p.cfg.TableName, err)
+		return "", fmt.Errorf("streams: note the current stream of %s: %w", p.cfg.TableName, err)
 	}
 
-	return nil
+	if arn := dynamo.Text(row, currentStreamARN); arn != "" {
+		return arn, nil
+	}
+
+	return "", fmt.Errorf("streams: the current stream of %s was deleted", p.cfg.TableName)
 }
 
 // unlessStopped returns err, or nil if ctx has ended: the error then comes from the
