@@ -29,8 +29,8 @@ const (
 )
 
 // Gap is a range of a shard, or a time between two streams, whose records were not
-// read and cannot be read any more. It may have held no records at all, which nobody
-// can tell. Compare with the table itself to repair what depends on them.
+// read and cannot be read any more. Whether there were any cannot be told in all
+// cases. Compare with the table itself to repair what depends on them.
 type Gap struct {
 	Reason GapReason
 	Stream string
