@@ -49,7 +49,7 @@ func (s *Service) batchGet(_ context.Context, in *batchGetIn) (any, error) {
 		return nil, invalid("Too many items requested for the BatchGetItem call")
 	}
 
-	b := &batchAnswer{sum: map[string]halfUnits{}}
+	b := &batchAnswer{sum: spendings{}}
 	for _, name := range slices.Sorted(maps.Keys(in.RequestItems)) {
 		if err := s.readBatch(b, name, in.RequestItems[name]); err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func checkBatch(tables int, missing bool) error {
 type batchAnswer struct {
 	responses, unprocessed []byte
 	bytes                  int
-	sum                    map[string]halfUnits
+	sum                    spendings
 }
 
 // readBatch reads the items of one table into the answer, until the answer is full.
@@ -133,7 +133,7 @@ func (s *Service) readBatch(b *batchAnswer, name string, r keysAndAttributes) er
 		}
 		units := readUnits(raw.size(), r.ConsistentRead)
 		s.charge(t.name, units, 0)
-		b.sum[t.name] += units
+		b.sum.add(t.name, onTable(units))
 
 		if raw == nil {
 			continue

@@ -37,12 +37,12 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	defer s.stripes.lock(hashes)()
 
 	changes := make([]*change, len(actions))
-	sum := map[string]halfUnits{}
+	sum := spendings{}
 	for i, a := range actions {
 		if changes[i], err = s.evaluate(a); err != nil {
 			return nil, err
 		}
-		sum[a.table.name] += changes[i].writeUnits()
+		sum.add(a.table.name, changes[i].spent())
 	}
 
 	if err := s.writeAll(changes, hashes, time.Now(), nil); err != nil {
@@ -50,7 +50,7 @@ func (s *Service) batchWrite(_ context.Context, in *batchWriteIn) (any, error) {
 	}
 
 	for table, units := range sum {
-		s.charge(table, 0, units)
+		s.charge(table, 0, units.total())
 	}
 	out := newAnswer(0)
 	out.raw("UnprocessedItems", []byte("{}"))

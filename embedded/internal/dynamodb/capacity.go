@@ -29,9 +29,79 @@ func readUnits(bytes int, consistent bool) halfUnits {
 	return halfUnits(steps)
 }
 
-// writeUnits returns the cost of a change: a unit for each 1 KB of the larger of the item
-// before and the item after, double that in a transaction.
-func (c *change) writeUnits() halfUnits { return c.unitsOf(max(c.oldSize, c.newSize)) }
+// spent is what a call consumed in one table and its indexes.
+type spent struct {
+	table   halfUnits
+	indexes []indexSpent
+}
+
+// indexSpent is what a call consumed in one index.
+type indexSpent struct {
+	index *indexRecord
+	units halfUnits
+}
+
+// onTable returns what a call consumed that used no index.
+func onTable(units halfUnits) spent { return spent{table: units} }
+
+func (s *spent) total() halfUnits {
+	sum := s.table
+	for _, x := range s.indexes {
+		sum += x.units
+	}
+
+	return sum
+}
+
+// add adds what another call consumed in the same table.
+func (s *spent) add(other spent) {
+	s.table += other.table
+
+	for _, x := range other.indexes {
+		i := slices.IndexFunc(s.indexes, func(o indexSpent) bool { return o.index.Name == x.index.Name })
+		if i < 0 {
+			s.indexes = append(s.indexes, x)
+		} else {
+			s.indexes[i].units += x.units
+		}
+	}
+}
+
+// spendings sums up by table.
+type spendings map[string]*spent
+
+func (s spendings) add(table string, other spent) {
+	if s[table] == nil {
+		s[table] = &spent{}
+	}
+
+	s[table].add(other)
+}
+
+// spent returns the cost of a change: a unit for each 1 KB of the larger of the item before
+// and the item after, and the units of the entries that it changes in indexes. All is double
+// in a transaction.
+func (c *change) spent() spent {
+	out := spent{table: c.unitsOf(max(c.oldSize, c.newSize))}
+	for i := range c.indexes {
+		units := c.indexes[i].units()
+		if c.transacted {
+			units *= 2
+		}
+
+		if units > 0 {
+			out.indexes = append(out.indexes, indexSpent{c.indexes[i].index, units})
+		}
+	}
+
+	return out
+}
+
+// writeUnits returns the sum of what the change costs.
+func (c *change) writeUnits() halfUnits {
+	s := c.spent()
+	return s.total()
+}
 
 // refusedUnits returns the cost of a failed condition: that of the existing item, one unit
 // if there is none. The answer does not report it, but AWS bills it.
@@ -52,16 +122,16 @@ func appendUnits(dst []byte, h halfUnits) []byte {
 }
 
 // consumed adds the ConsumedCapacity of one table to the answer if the request asks for it.
-func (a *answer) consumed(want, table string, units halfUnits) {
+func (a *answer) consumed(want, table string, s spent) {
 	if want == "TOTAL" || want == "INDEXES" {
-		a.name("ConsumedCapacity").buf = appendConsumed(a.buf, want, table, units, "")
+		a.name("ConsumedCapacity").buf = appendConsumed(a.buf, want, table, &s, "")
 	}
 }
 
 // appendConsumed appends one ConsumedCapacity. A transaction also reports the units under
 // their kind, "ReadCapacityUnits" or "WriteCapacityUnits"; kind is empty for others.
-func appendConsumed(dst []byte, want, table string, units halfUnits, kind string) []byte {
-	counts := func(dst []byte) []byte {
+func appendConsumed(dst []byte, want, table string, s *spent, kind string) []byte {
+	counts := func(dst []byte, units halfUnits) []byte {
 		dst = appendUnits(append(dst, `"CapacityUnits":`...), units)
 		if kind != "" {
 			dst = append(dst, `,"`+kind+`":`...)
@@ -71,12 +141,41 @@ func appendConsumed(dst []byte, want, table string, units halfUnits, kind string
 		return dst
 	}
 	dst = appendText(append(dst, `{"TableName":`...), table)
-	dst = counts(append(dst, ','))
+	dst = counts(append(dst, ','), s.total())
+
 	if want == "INDEXES" {
-		dst = append(counts(append(dst, `,"Table":{`...)), '}')
+		dst = append(counts(append(dst, `,"Table":{`...), s.table), '}')
+		dst = appendIndexes(dst, "GlobalSecondaryIndexes", s, false, counts)
+		dst = appendIndexes(dst, "LocalSecondaryIndexes", s, true, counts)
 	}
 
 	return append(dst, '}')
+}
+
+// appendIndexes appends the units of the local or global indexes, if there are any.
+func appendIndexes(dst []byte, name string, s *spent, local bool, counts func([]byte, halfUnits) []byte) []byte {
+	first := true
+	for _, x := range s.indexes {
+		if x.index.Local != local {
+			continue
+		}
+
+		if first {
+			dst = append(append(append(dst, `,"`...), name...), `":{`...)
+		} else {
+			dst = append(dst, ',')
+		}
+
+		first = false
+		dst = append(appendText(dst, x.index.Name), ':', '{')
+		dst = append(counts(dst, x.units), '}')
+	}
+
+	if !first {
+		dst = append(dst, '}')
+	}
+
+	return dst
 }
 
 // charge reports to Config.Consumed what a call consumed.
@@ -88,7 +187,7 @@ func (s *Service) charge(table string, read, write halfUnits) {
 
 // consumedBy adds the ConsumedCapacity of several tables to the answer if the request asks
 // for it.
-func (a *answer) consumedBy(want string, sum map[string]halfUnits, kind string) {
+func (a *answer) consumedBy(want string, sum spendings, kind string) {
 	if want != "TOTAL" && want != "INDEXES" {
 		return
 	}

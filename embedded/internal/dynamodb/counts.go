@@ -29,6 +29,11 @@ func (s *Service) saveCounts() error {
 
 	b := s.db.NewBatch()
 	for _, t := range *s.tables.tables.Load() {
+		if err := t.stageIndexCounts(b); err != nil {
+			b.Discard()
+			return err
+		}
+
 		now := counts{t.count.Load(), t.bytes.Load()}
 		if now == t.saved {
 			continue

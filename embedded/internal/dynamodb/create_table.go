@@ -8,7 +8,6 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/streams"
 	"ratchet/embedded/internal/wire"
@@ -40,8 +39,8 @@ type createTableIn struct {
 	DeletionProtectionEnabled bool
 	TableClass                string
 	Tags                      []tag
-	GlobalSecondaryIndexes    []jsontext.Value
-	LocalSecondaryIndexes     []jsontext.Value
+	GlobalSecondaryIndexes    []indexDefinition
+	LocalSecondaryIndexes     []indexDefinition
 	VectorIndexes             []jsontext.Value
 	GlobalTableSourceArn      *string
 	ResourcePolicy            *string
@@ -67,6 +66,10 @@ func (s *Service) createTable(_ context.Context, in *createTableIn) (any, error)
 
 	b := s.db.NewBatch()
 	record.Created, record.BillingSince, record.No, record.ID = now, now, s.nextNumber(b), newTableID()
+	for i := range record.Indexes {
+		record.Indexes[i].No = s.nextNumber(b)
+	}
+
 	state := &tableState{record: *record}
 	if in.StreamSpecification != nil && in.StreamSpecification.StreamEnabled {
 		if err := s.enableStream(b, state, now, in.StreamSpecification.StreamViewType); err != nil {
@@ -106,8 +109,6 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 		what string
 		is   bool
 	}{
-		{"GlobalSecondaryIndexes", len(in.GlobalSecondaryIndexes) > 0},
-		{"LocalSecondaryIndexes", len(in.LocalSecondaryIndexes) > 0},
 		{"VectorIndexes", len(in.VectorIndexes) > 0},
 		{"GlobalTableSourceArn", in.GlobalTableSourceArn != nil},
 		{"ResourcePolicy", in.ResourcePolicy != nil},
@@ -118,12 +119,21 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 	}
 
 	r := &tableRecord{Name: name, DeletionProtection: in.DeletionProtectionEnabled}
-	var err error
-	if r.Keys, err = in.keys(); err != nil {
+
+	kinds, err := parseDefinitions(in.AttributeDefinitions)
+	if err != nil {
+		return nil, err
+	}
+
+	if r.Keys, err = kinds.keys(in.KeySchema); err != nil {
 		return nil, err
 	}
 
 	if err := r.setBilling(in.BillingMode, in.ProvisionedThroughput); err != nil {
+		return nil, err
+	}
+
+	if err := in.addIndexes(r, kinds); err != nil {
 		return nil, err
 	}
 
@@ -132,6 +142,27 @@ func (in *createTableIn) record(name string) (*tableRecord, error) {
 	}
 
 	return r, r.addTags(in.Tags)
+}
+
+// addIndexes checks the definitions of the indexes and adds them to the record.
+func (in *createTableIn) addIndexes(r *tableRecord, kinds definitions) error {
+	if err := checkIndexLists(in.GlobalSecondaryIndexes, in.LocalSecondaryIndexes); err != nil {
+		return err
+	}
+
+	for i := range in.LocalSecondaryIndexes {
+		if err := r.addIndex(&in.LocalSecondaryIndexes[i], true, kinds); err != nil {
+			return err
+		}
+	}
+
+	for i := range in.GlobalSecondaryIndexes {
+		if err := r.addIndex(&in.GlobalSecondaryIndexes[i], false, kinds); err != nil {
+			return err
+		}
+	}
+
+	return kinds.checkUsed(r)
 }
 
 func (r *tableRecord) setClass(class string) error {
@@ -144,82 +175,6 @@ func (r *tableRecord) setClass(class string) error {
 	}
 
 	return nil
-}
-
-// keys checks KeySchema against AttributeDefinitions and returns the primary key.
-func (in *createTableIn) keys() (k keySchema, err error) {
-	if len(in.KeySchema) == 0 {
-		return k, wire.Missing("keySchema")
-	}
-
-	if len(in.KeySchema) > 2 {
-		return k, wire.BadParameter("'"+fmt.Sprint(in.KeySchema)+"'", "keySchema", "Member must have length less than or equal to 2")
-	}
-
-	kinds := map[string]attr.Kind{}
-	for _, d := range in.AttributeDefinitions {
-		kind, ok := keyKinds[d.AttributeType]
-		if d.AttributeType == "" {
-			return k, wire.Missing("attributeDefinitions.1.member.attributeType")
-		}
-
-		if !ok {
-			return k, wire.OneOf(d.AttributeType, "attributeDefinitions.1.member.attributeType", "B", "N", "S")
-		}
-
-		if _, twice := kinds[d.AttributeName]; twice {
-			return k, invalid("Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
-		}
-		kinds[d.AttributeName] = kind
-	}
-
-	for i, e := range in.KeySchema {
-		want, at := "HASH", &k.Hash
-		if i == 1 {
-			want, at = "RANGE", &k.Range
-		}
-
-		if e.KeyType != want {
-			if err := wire.OneOf(e.KeyType, fmt.Sprintf("keySchema.%d.member.keyType", i+1), "HASH", "RANGE"); err != nil {
-				return k, err
-			}
-
-			if i == 0 {
-				return k, invalid("Invalid KeySchema: The first KeySchemaElement is not a HASH key type")
-			}
-
-			return k, invalid("Invalid KeySchema: The second KeySchemaElement is not a RANGE key type")
-		}
-
-		if n := len(e.AttributeName); n < 1 || n > 255 {
-			return k, wire.BadParameter("'"+e.AttributeName+"'", fmt.Sprintf("keySchema.%d.member.attributeName", i+1),
-				"Member must have length between 1 and 255")
-		}
-
-		kind, ok := kinds[e.AttributeName]
-		if !ok {
-			return k, invalid("One or more parameter values were invalid: Some index key attributes are not defined in AttributeDefinitions. Keys: [%s], AttributeDefinitions: %v",
-				e.AttributeName, in.defined())
-		}
-		*at = keyAttr{e.AttributeName, kind}
-	}
-
-	if k.Hash.Name == k.Range.Name {
-		return k, invalid("Both the Hash Key and the Range Key element in the KeySchema have the same name")
-	}
-
-	if len(kinds) != len(in.KeySchema) {
-		return k, invalid("One or more parameter values were invalid: Number of attributes in KeySchema does not exactly match number of attributes defined in AttributeDefinitions")
-	}
-
-	return k, nil
-}
-
-func (in *createTableIn) defined() (names []string) {
-	for _, d := range in.AttributeDefinitions {
-		names = append(names, d.AttributeName)
-	}
-	return names
 }
 
 // setBilling sets the billing mode and the provisioned throughput. The engine throttles in

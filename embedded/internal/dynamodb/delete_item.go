@@ -106,7 +106,8 @@ func (s *Service) answerWrite(a *action, in *returnsIn) (json.RawMessage, error)
 	if a.needOld && c.old != nil {
 		out.item("Attributes", c.old)
 	}
-	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.writeUnits())
+	out.collection(in.ReturnItemCollectionMetrics, c)
+	out.consumed(in.ReturnConsumedCapacity, a.table.name, c.spent())
 
 	return out.done(), nil
 }

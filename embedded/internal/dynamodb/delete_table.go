@@ -54,6 +54,10 @@ func (s *Service) deleteData(t *table, state *tableState) error {
 	expiries := tablePrefix(kindExpiry, t.no)
 	b.DeleteRange(expiries, store.PrefixEnd(expiries))
 
+	for i := range state.record.Indexes {
+		stageIndexDeletion(b, &state.record.Indexes[i])
+	}
+
 	if state.stream != nil {
 		return s.streams.Disable(b, state.stream, time.Now())
 	}

@@ -47,7 +47,7 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 		"TableStatus":               "ACTIVE",
 		"CreationDateTime":          seconds(r.Created),
 		"KeySchema":                 r.Keys.elements(),
-		"AttributeDefinitions":      r.Keys.definitions(),
+		"AttributeDefinitions":      r.definitions().wire(),
 		"ItemCount":                 max(0, t.count.Load()),
 		"TableSizeBytes":            max(0, t.bytes.Load()),
 		"DeletionProtectionEnabled": r.DeletionProtection,
@@ -74,6 +74,8 @@ func (s *Service) describe(t *table, state *tableState) map[string]any {
 		d["StreamSpecification"] = map[string]any{"StreamEnabled": true, "StreamViewType": state.stream.View()}
 	}
 
+	s.describeIndexes(d, t, r)
+
 	return d
 }
 
@@ -81,15 +83,6 @@ func (k *keySchema) elements() []keyElement {
 	list := []keyElement{{k.Hash.Name, "HASH"}}
 	if k.Range.Name != "" {
 		list = append(list, keyElement{k.Range.Name, "RANGE"})
-	}
-
-	return list
-}
-
-func (k *keySchema) definitions() []attributeDefinition {
-	list := []attributeDefinition{{k.Hash.Name, k.Hash.Kind.String()}}
-	if k.Range.Name != "" {
-		list = append(list, attributeDefinition{k.Range.Name, k.Range.Kind.String()})
 	}
 
 	return list

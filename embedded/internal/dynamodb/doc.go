@@ -10,6 +10,12 @@
 // one batch. It answers and unlocks the stripe when the batch is on disk. A transaction
 // locks the stripes of all its items, in one order for every caller, and is one batch, too.
 //
+// A secondary index has a store key of its own for each item that it covers, with what it
+// projects as the value. A write changes the entries in the batch of the item, so that a
+// read of an index after the write sees it; on AWS a global index follows a moment later.
+// CreateTable and UpdateTable define indexes. UpdateTable enters the existing items before it
+// answers, or, after a crash, when the engine runs again; writers do not wait for it.
+//
 // # Guarantees
 //
 //   - What was acknowledged is on disk. A batch is written in full or not at all.
@@ -24,7 +30,7 @@
 //
 // # Not supported
 //
-// Secondary and vector indexes, legacy parameters (Expected, AttributeUpdates,
+// Vector indexes, legacy parameters (Expected, AttributeUpdates,
 // KeyConditions, AttributesToGet, ...), PartiQL, backups, exports, imports, global
 // tables, Kinesis destinations and resource policies. Such a parameter gets a
 // ValidationException, such an operation an UnknownOperationException.
@@ -37,7 +43,8 @@
 // TableSizeBytes counts items by DynamoDB's rule. BatchWriteItem is atomic and leaves
 // nothing unprocessed. Enabling a time to live reads the whole table before it answers.
 // Run removes expired items within Config.SweepEvery. ReturnItemCollectionMetrics is
-// accepted and returns nothing, as for every table without local indexes.
+// answered for writes of single items; the estimate is always that of a collection below
+// 1 GB, and the limit of 10 GB is not enforced.
 // SSESpecification, OnDemandThroughput and WarmThroughput are accepted and ignored: the
 // engine neither encrypts nor throttles.
 package dynamodb

@@ -39,7 +39,7 @@ func TestBounds(t *testing.T) {
 			expression.RangeBetween:    lo <= sk && sk <= hi,
 			expression.RangeBeginsWith: len(sk) >= len(lo) && sk[:len(lo)] == lo,
 		} {
-			from, to, err := tb.bounds(&expression.KeyCondition{Hash: text("p"), Range: expression.Range{Op: op, Lo: text(lo), Hi: text(hi)}})
+			from, to, err := tb.space().bounds(&expression.KeyCondition{Hash: text("p"), Range: expression.Range{Op: op, Lo: text(lo), Hi: text(hi)}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,7 +61,7 @@ func TestSegments(t *testing.T) {
 				n = total - 5
 			}
 
-			lo, hi := tb.segment(&n, &total)
+			lo, hi := tb.space().segment(&n, &total)
 			if n <= 5 && bytes.Compare(lo, boundary) < 0 || bytes.Compare(lo, hi) >= 0 {
 				t.Fatalf("segment %d of %d: %x to %x behind %x", n, total, lo, hi, boundary)
 			}

@@ -65,7 +65,7 @@ func (s *Service) getItem(_ context.Context, in *getItemIn) (any, error) {
 	}
 	units := readUnits(raw.size(), in.ConsistentRead)
 	s.charge(t.name, units, 0)
-	out.consumed(in.ReturnConsumedCapacity, t.name, units)
+	out.consumed(in.ReturnConsumedCapacity, t.name, onTable(units))
 
 	return out.done(), nil
 }

@@ -12,6 +12,7 @@ const (
 	kindTable  byte = 't' // table name -> tableRecord
 	kindCounts byte = 'c' // nothing -> highest table number; table number -> counts
 	kindItem   byte = 'i' // table number, hash of the partition key, key -> size, item
+	kindIndex  byte = 'x' // index number, hash of its partition key, its key, primary key -> size, projected item
 	kindExpiry byte = 'e' // table number, expiry in seconds, the rest of the item's key -> nothing
 	kindToken  byte = 'k' // span of time, client request token -> expiry, digest
 )
@@ -124,7 +125,7 @@ func (t *table) primaryOf(key attr.Item) (primary, error) {
 	}
 
 	p := primary{attrs: key}
-	p.bytes, p.partition = t.partitionKey(hash)
+	p.bytes, p.partition = t.space().partitionKey(hash)
 	if name := t.keys.Range.Name; name != "" {
 		v := key[name]
 		if err := checkKeyValue(name, v); err != nil {
@@ -141,19 +142,8 @@ func (t *table) primaryOf(key attr.Item) (primary, error) {
 	return p, nil
 }
 
-// partitionKey returns the prefix of the store keys of one partition's items, and the
-// partition's hash.
-func (t *table) partitionKey(hash attr.Value) (prefix []byte, partition uint64) {
-	prefix = make([]byte, 0, len(t.items)+4+len(hash.Str)+32)
-	prefix = append(prefix, t.items...)
-	prefix = append(prefix, 0, 0, 0, 0) // the upper half of the hash, set below
-	at := len(prefix)
-	prefix = attr.AppendKey(prefix, hash)
-	partition = hashBytes(prefix[at:])
-	binary.BigEndian.PutUint32(prefix[at-4:], uint32(partition>>32))
-
-	return prefix, partition
-}
+// space returns the store keys of the table's items.
+func (t *table) space() keyspace { return keyspace{keys: t.keys, prefix: t.items} }
 
 func checkKeyValue(name string, v attr.Value) error {
 	if v.Kind == attr.N || v.Str != "" {

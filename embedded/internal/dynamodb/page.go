@@ -37,10 +37,6 @@ func (in *pageIn) check() error {
 		return err
 	}
 
-	if in.IndexName != nil {
-		return invalid("The table does not have the specified index: %s (the embedded engine has no secondary indexes)", *in.IndexName)
-	}
-
 	if err := wire.Within(in.Limit, "limit", 1, 1<<31-1); err != nil {
 		return err
 	}
@@ -50,8 +46,6 @@ func (in *pageIn) check() error {
 	}
 
 	switch {
-	case in.Select == "ALL_PROJECTED_ATTRIBUTES":
-		return invalid("One or more parameter values were invalid: Select type ALL_PROJECTED_ATTRIBUTES is supported only for indexes")
 	case in.Select == "SPECIFIC_ATTRIBUTES" && in.ProjectionExpression == nil:
 		return invalid("One or more parameter values were invalid: Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES")
 	case in.ProjectionExpression != nil && in.Select != "" && in.Select != "SPECIFIC_ATTRIBUTES":
@@ -64,7 +58,7 @@ func (in *pageIn) check() error {
 // page collects one page of items between two store keys.
 type page struct {
 	in      *pageIn
-	table   *table
+	view    *view
 	filter  *expression.Condition
 	project *expression.Projection
 
@@ -83,10 +77,12 @@ func (pg *page) expressions(p *expression.Params) (err error) {
 	}
 
 	if pg.in.ProjectionExpression != nil {
-		pg.project, err = parseProjection(*pg.in.ProjectionExpression, p)
+		if pg.project, err = parseProjection(*pg.in.ProjectionExpression, p); err != nil {
+			return err
+		}
 	}
 
-	return err
+	return pg.view.checkProjection(pg.project)
 }
 
 // read collects the items with lo <= key < hi, up to the limits of a page. It returns when
@@ -108,17 +104,17 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 			return false, nil
 		}
 
-		item, err := pg.take(value)
+		item, err := pg.take(s, value)
 		if err != nil {
 			return false, err
 		}
 
 		switch {
 		case pg.scanned == limit:
-			pg.last = pg.table.keyAttrs(item)
+			pg.last = pg.view.lastKey(item)
 			return false, nil
 		case pg.bytes >= maxPage:
-			lastKey = pg.table.keyAttrs(item)
+			lastKey = pg.view.lastKey(item)
 		}
 
 		return true, nil
@@ -131,15 +127,14 @@ func (pg *page) read(s *Service, lo, hi []byte, reverse bool) error {
 }
 
 // take counts one item and adds it to the page if the filter matches.
-func (pg *page) take(value []byte) (attr.Item, error) {
-	raw := stored(value) // decoding copies what it keeps
-	pg.scanned++
-	pg.bytes += raw.size()
-
-	item, err := raw.item()
+func (pg *page) take(s *Service, value []byte) (attr.Item, error) {
+	item, read, err := s.itemOf(pg.view, value) // decoding copies what it keeps
 	if err != nil {
 		return nil, err
 	}
+
+	pg.scanned++
+	pg.bytes += read
 
 	if pg.filter != nil {
 		if match, err := pg.filter.Match(item); err != nil || !match {
@@ -180,7 +175,7 @@ func (pg *page) answer() json.RawMessage {
 	if pg.last != nil {
 		out.item("LastEvaluatedKey", pg.last)
 	}
-	out.consumed(pg.in.ReturnConsumedCapacity, pg.table.name, readUnits(pg.bytes, pg.in.ConsistentRead))
+	out.consumed(pg.in.ReturnConsumedCapacity, pg.view.table.name, pg.view.spent(readUnits(pg.bytes, pg.in.ConsistentRead)))
 
 	return out.done()
 }

@@ -65,5 +65,12 @@ func newPut(t *table, item attr.Item) (*action, error) {
 		return nil, err
 	}
 
+	indexes := t.state.Load().record.Indexes
+	for i := range indexes {
+		if err := indexes[i].checkItem(item, false); err != nil {
+			return nil, err
+		}
+	}
+
 	return &action{verb: put, table: t, key: key, item: item}, nil
 }

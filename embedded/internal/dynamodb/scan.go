@@ -3,9 +3,7 @@ package dynamodb
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 
-	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
 
@@ -34,7 +32,13 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg := &page{in: &in.pageIn, table: t}
+
+	v, err := in.view(t)
+	if err != nil {
+		return nil, err
+	}
+
+	pg := &page{in: &in.pageIn, view: v}
 
 	p, err := in.params("FilterExpression is", in.FilterExpression != nil || in.ProjectionExpression != nil)
 	if err != nil {
@@ -51,24 +55,24 @@ func (s *Service) scan(_ context.Context, in *scanIn) (any, error) {
 		}
 	}
 
-	lo, hi := t.segment(in.Segment, in.TotalSegments)
+	lo, hi := v.segment(in.Segment, in.TotalSegments)
 	if in.ExclusiveStartKey != nil {
-		key, err := t.keyOf(in.ExclusiveStartKey)
+		key, err := v.startKey(in.ExclusiveStartKey)
 		if err != nil {
-			return nil, invalid("The provided starting key is invalid: %s", message(err))
+			return nil, err
 		}
 
-		if bytes.Compare(key.bytes, lo) < 0 || bytes.Compare(key.bytes, hi) >= 0 {
+		if bytes.Compare(key, lo) < 0 || bytes.Compare(key, hi) >= 0 {
 			return nil, invalid("The provided starting key is invalid: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. TotalSegments: %d Segment: %d",
 				*in.TotalSegments, *in.Segment)
 		}
-		lo = append(key.bytes, 0)
+		lo = append(key, 0)
 	}
 
 	if err := pg.read(s, lo, hi, false); err != nil {
 		return nil, err
 	}
-	s.charge(pg.table.name, readUnits(pg.bytes, pg.in.ConsistentRead), 0)
+	s.charge(t.name, readUnits(pg.bytes, pg.in.ConsistentRead), 0)
 
 	return pg.answer(), nil
 }
@@ -95,21 +99,4 @@ func (in *scanIn) checkSegments() error {
 	}
 
 	return nil
-}
-
-// segment returns the range of store keys of a segment, that of the whole table if segment is
-// nil.
-func (t *table) segment(segment, total *int64) (lo, hi []byte) {
-	if segment == nil {
-		return t.items, store.PrefixEnd(t.items)
-	}
-
-	boundary := func(n int64) []byte {
-		return binary.BigEndian.AppendUint32(bytes.Clone(t.items), uint32((n<<32)/(*total)))
-	}
-	if *segment+1 == *total {
-		return boundary(*segment), store.PrefixEnd(t.items)
-	}
-
-	return boundary(*segment), boundary(*segment + 1)
 }

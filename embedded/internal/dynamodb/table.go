@@ -2,6 +2,7 @@ package dynamodb
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -22,6 +23,8 @@ type tableRecord struct {
 	ID      string    `json:"id"`
 	Created time.Time `json:"created"`
 	Keys    keySchema `json:"keys"`
+	// Indexes are the secondary indexes.
+	Indexes []indexRecord `json:"indexes,omitempty"`
 
 	Billing            string            `json:"billing"`
 	BillingSince       time.Time         `json:"billingSince,omitzero"`
@@ -61,7 +64,8 @@ type table struct {
 
 	// count is the number of items, bytes the sum of their sizes.
 	count, bytes atomic.Int64
-	saved        counts // as the store has them; under Service.countsMu
+	saved        counts   // as the store has them; under Service.countsMu
+	counters     sync.Map // *indexCounter by the number of the index
 }
 
 // counts is the number of a table's items and the sum of their sizes in bytes.
@@ -122,7 +126,7 @@ func (s *Service) loadTables() error {
 	}
 
 	for _, t := range all {
-		if err := s.loadCounts(t); err != nil {
+		if err := errors.Join(s.loadCounts(t), s.loadIndexCounts(t)); err != nil {
 			return err
 		}
 	}

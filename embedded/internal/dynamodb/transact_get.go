@@ -61,7 +61,7 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 	if total > maxTransactBytes {
 		return nil, invalid("The aggregate size of the items in the transaction exceeds 4 MB")
 	}
-	sum := map[string]halfUnits{}
+	sum := spendings{}
 	out := newAnswer(2 * total)
 	out.name("Responses")
 
@@ -73,7 +73,8 @@ func (s *Service) transactGetItems(_ context.Context, in *transactGetIn) (any, e
 		units := 2 * readUnits(raw.size(), true)
 		s.charge(gets[i].table.name, units, 0)
 
-		sum[gets[i].table.name] += units
+		sum.add(gets[i].table.name, onTable(units))
+
 		out.buf = append(out.buf, '{')
 		if raw != nil {
 			item, err := raw.item()

@@ -346,16 +346,17 @@ func transactionCanceled(failures []*wire.Error) *wire.Error {
 // transactAnswer charges a transaction and returns its answer. A transaction costs double the
 // units of its parts; a replay costs reads.
 func (s *Service) transactAnswer(want string, changes []*change, replayed bool) json.RawMessage {
-	kind, sum := "WriteCapacityUnits", map[string]halfUnits{}
+	kind, sum := "WriteCapacityUnits", spendings{}
 	for _, c := range changes {
 		if replayed {
 			units := 2 * readUnits(c.oldSize, true)
 			s.charge(c.table.name, units, 0)
-			kind, sum[c.table.name] = "ReadCapacityUnits", sum[c.table.name]+units
+			kind = "ReadCapacityUnits"
+			sum.add(c.table.name, onTable(units))
 			continue
 		}
 		s.charge(c.table.name, 0, c.writeUnits())
-		sum[c.table.name] += c.writeUnits()
+		sum.add(c.table.name, c.spent())
 	}
 	out := newAnswer(0)
 	out.consumedBy(want, sum, kind)

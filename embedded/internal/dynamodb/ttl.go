@@ -99,6 +99,10 @@ func (s *Service) resumeIndexing(ctx context.Context) error {
 	defer s.tables.ddl.Unlock()
 
 	for _, t := range *s.tables.tables.Load() {
+		if err := s.buildIndexes(ctx, t); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("build the indexes of table %s: %w", t.name, err)
+		}
+
 		if t.state.Load().record.TTLIndexing {
 			if err := s.indexExpiries(ctx, t); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("index the expiries of table %s: %w", t.name, err)

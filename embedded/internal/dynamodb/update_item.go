@@ -47,7 +47,8 @@ func (s *Service) updateItem(_ context.Context, in *updateItemIn) (any, error) {
 	if attrs := c.returnedAttributes(in.ReturnValues); len(attrs) > 0 {
 		out.item("Attributes", attrs)
 	}
-	out.consumed(in.ReturnConsumedCapacity, t.name, c.writeUnits())
+	out.collection(in.ReturnItemCollectionMetrics, c)
+	out.consumed(in.ReturnConsumedCapacity, t.name, c.spent())
 
 	return out.done(), nil
 }

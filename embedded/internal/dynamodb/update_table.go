@@ -17,18 +17,18 @@ type updateTableIn struct {
 	StreamSpecification         *streamSpecification
 	DeletionProtectionEnabled   *bool
 	TableClass                  string
-	GlobalSecondaryIndexUpdates []jsontext.Value
+	AttributeDefinitions        []attributeDefinition
+	GlobalSecondaryIndexUpdates []indexUpdate
 	ReplicaUpdates              []jsontext.Value
 	VectorIndexUpdates          []jsontext.Value
 	GlobalTableWitnessUpdates   []jsontext.Value
 }
 
-func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error) {
+func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, error) {
 	for _, refused := range []struct {
 		what string
 		list []jsontext.Value
 	}{
-		{"GlobalSecondaryIndexUpdates", in.GlobalSecondaryIndexUpdates},
 		{"ReplicaUpdates", in.ReplicaUpdates},
 		{"VectorIndexUpdates", in.VectorIndexUpdates},
 		{"GlobalTableWitnessUpdates", in.GlobalTableWitnessUpdates},
@@ -49,28 +49,38 @@ func (s *Service) updateTable(_ context.Context, in *updateTableIn) (any, error)
 		return nil, err
 	}
 
-	next := *t.state.Load()
+	before := t.state.Load()
+	next := *before
+	next.record.Indexes = append([]indexRecord{}, next.record.Indexes...)
+
 	if err := in.apply(&next.record); err != nil {
 		return nil, err
 	}
 
-	if in.StreamSpecification == nil {
-		err = s.saveState(t, &next)
-	} else {
+	if err := in.applyIndexes(&next.record); err != nil {
+		return nil, err
+	}
+
+	switch {
+	case in.StreamSpecification != nil:
 		err = s.switchStream(t, &next, in.StreamSpecification)
+	case len(in.GlobalSecondaryIndexUpdates) > 0:
+		err = s.changeIndexes(ctx, t, before, &next)
+	default:
+		err = s.saveState(t, &next)
 	}
 
 	if err != nil {
 		return nil, err
 	}
 
-	return map[string]any{"TableDescription": s.describe(t, &next)}, nil
+	return map[string]any{"TableDescription": s.describe(t, t.state.Load())}, nil
 }
 
 // isEmpty reports whether the request asks for no change.
 func (in *updateTableIn) isEmpty() bool {
 	return in.BillingMode == "" && in.ProvisionedThroughput == nil && in.StreamSpecification == nil &&
-		in.DeletionProtectionEnabled == nil && in.TableClass == ""
+		in.DeletionProtectionEnabled == nil && in.TableClass == "" && len(in.GlobalSecondaryIndexUpdates) == 0
 }
 
 // apply makes the changes to the record, except those to the stream.

@@ -51,6 +51,7 @@ type change struct {
 	oldRaw, newRaw stored // nil: no item
 	oldSize        int
 	newSize        int
+	indexes        []indexChange
 }
 
 // differs reports whether the item after is another one than the item before. If not, the
@@ -113,7 +114,7 @@ func (s *Service) evaluate(a *action) (*change, error) {
 
 	if ok {
 		c.oldRaw, c.oldSize = raw, stored(raw).size()
-		if a.cond != nil || a.needOld || a.verb == update || c.state.record.TTL != "" {
+		if a.cond != nil || a.needOld || a.verb == update || c.keepsOld() {
 			if c.old, err = c.oldRaw.item(); err != nil {
 				return nil, err
 			}
@@ -137,8 +138,16 @@ func (s *Service) evaluate(a *action) (*change, error) {
 		}
 	}
 
-	return c, c.compute()
+	if err := c.compute(); err != nil {
+		return nil, err
+	}
+
+	return c, s.computeIndexes(c)
 }
+
+// keepsOld reports whether the old item is needed beside the new one, for the table's indexes
+// or its time to live.
+func (c *change) keepsOld() bool { return c.state.record.TTL != "" || len(c.state.record.Indexes) > 0 }
 
 // compute sets the item after the change.
 func (c *change) compute() error {
@@ -160,7 +169,7 @@ func (c *change) compute() error {
 		}
 
 		var err error
-		if c.old != nil && !c.needOld && c.state.record.TTL == "" {
+		if c.old != nil && !c.needOld && !c.keepsOld() {
 			// Nothing reads the old item after this: it is changed in place.
 			c.new, err = c.update.Change(c.old)
 			c.old = nil
@@ -198,6 +207,10 @@ func (c *change) stage(b *store.Batch) (record streams.Change, streamed bool) {
 		b.Set(c.key.bytes, c.newRaw)
 	}
 	c.stageExpiry(b)
+
+	for i := range c.indexes {
+		c.indexes[i].stage(b)
+	}
 
 	if c.state.stream == nil {
 		return record, false
@@ -249,6 +262,7 @@ func (c *change) updateCounts() {
 		c.table.count.Add(items)
 	}
 	c.table.bytes.Add(int64(c.newSize - c.oldSize))
+	c.countIndexes()
 }
 
 // conditionFailed returns the error of a change whose condition does not hold.

@@ -1,0 +1,227 @@
+package dynamodb
+
+import (
+	"bytes"
+	"slices"
+
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/store"
+)
+
+// indexRecord is a secondary index as the record of its table has it.
+type indexRecord struct {
+	Name string `json:"name"`
+	// No is unique among tables and indexes, and never reused.
+	No   uint64    `json:"no"`
+	Keys keySchema `json:"keys"`
+	// Local is set for a local secondary index.
+	Local bool `json:"local,omitempty"`
+	// Projection is ALL, KEYS_ONLY or INCLUDE; the last with NonKey.
+	Projection string   `json:"projection"`
+	NonKey     []string `json:"nonKey,omitempty"`
+	ReadUnits  int64    `json:"readUnits,omitempty"`
+	WriteUnits int64    `json:"writeUnits,omitempty"`
+	// Building is set while the items that existed before the index are entered.
+	Building bool `json:"building,omitempty"`
+}
+
+// space returns the store keys of the index's entries: number, hash of the partition key,
+// the index's key, and the primary key of the item.
+func (x *indexRecord) space() keyspace {
+	return keyspace{keys: x.Keys, prefix: tablePrefix(kindIndex, x.No)}
+}
+
+// covers reports whether the item is in the index: it has all key attributes.
+func (x *indexRecord) covers(item attr.Item) bool {
+	if item == nil {
+		return false
+	}
+
+	_, hash := item[x.Keys.Hash.Name]
+	_, sort := item[x.Keys.Range.Name]
+
+	return hash && (sort || x.Keys.Range.Name == "")
+}
+
+// projects reports whether entries of the index hold the attribute.
+func (x *indexRecord) projects(t *table, name string) bool {
+	return x.Projection == projectAll || x.Keys.has(name) || t.keys.has(name) || slices.Contains(x.NonKey, name)
+}
+
+// project returns what an entry of the index holds of an item.
+func (x *indexRecord) project(t *table, item attr.Item) attr.Item {
+	if x.Projection == projectAll {
+		return item
+	}
+
+	out := attr.Item{}
+	for name, v := range item {
+		if x.projects(t, name) {
+			out[name] = v
+		}
+	}
+
+	return out
+}
+
+// entryKey returns the store key of an item's entry. primaryKey is the item's own store key.
+func (x *indexRecord) entryKey(t *table, item attr.Item, primaryKey []byte) []byte {
+	key, _ := x.space().partitionKey(item[x.Keys.Hash.Name])
+	if name := x.Keys.Range.Name; name != "" {
+		key = attr.AppendKey(key, item[name])
+	}
+
+	return append(key, primaryKey[len(t.items)+hashPart:]...)
+}
+
+// hashPart is the length of the hash that follows the prefix of a store key.
+const hashPart = 4
+
+// lastKey returns the LastEvaluatedKey of a page of the index that ends with the item.
+func (x *indexRecord) lastKey(t *table, item attr.Item) attr.Item {
+	key := t.keyAttrs(item)
+	key[x.Keys.Hash.Name] = item[x.Keys.Hash.Name]
+	if name := x.Keys.Range.Name; name != "" {
+		key[name] = item[name]
+	}
+
+	return key
+}
+
+// checkItem refuses an item whose attributes cannot be keys of the index. An item without
+// them is left out of the index.
+func (x *indexRecord) checkItem(item attr.Item, updated bool) error {
+	for i, k := range []keyAttr{x.Keys.Hash, x.Keys.Range} {
+		v, has := item[k.Name]
+		if !has || k.Name == "" {
+			continue
+		}
+
+		if v.Kind != k.Kind {
+			if updated {
+				return invalid("The update expression attempted to update the secondary index key to unsupported type")
+			}
+
+			return invalid("One or more parameter values were invalid: Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s",
+				k.Name, k.Kind, v.Kind, x.Name)
+		}
+
+		if v.Kind != attr.N && v.Str == "" {
+			kind := "string"
+			if v.Kind == attr.B {
+				kind = "binary"
+			}
+
+			return invalid("One or more parameter values are not valid. A value specified for a secondary index key is not supported. "+
+				"The AttributeValue for a key attribute cannot contain an empty %s value. IndexName: %s, IndexKey: %s", kind, x.Name, k.Name)
+		}
+
+		if i == 0 && len(v.Str) > maxHashKey {
+			return invalid("One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of%d bytes", maxHashKey)
+		}
+
+		if i == 1 && len(v.Str) > maxRangeKey {
+			return invalid("One or more parameter values were invalid: Aggregated size of all range keys has exceeded the size limit of %d bytes", maxRangeKey)
+		}
+	}
+
+	return nil
+}
+
+// entry is an item's entry in one index: nil key and value for none.
+type entry struct {
+	key   []byte
+	value stored
+}
+
+func (x *indexRecord) entryOf(t *table, item attr.Item, primaryKey []byte) (e entry) {
+	if !x.covers(item) {
+		return e
+	}
+
+	projected := x.project(t, item)
+	e.key, e.value = x.entryKey(t, item, primaryKey), newStored(projected, projected.Size())
+
+	return e
+}
+
+// indexChange is what a change of an item does to its entry in one index.
+type indexChange struct {
+	index    *indexRecord
+	old, new entry
+}
+
+// units returns the write units of the change: those of the larger entry, or of both if the
+// entry moves to another key.
+// Source: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html#GSI.ThroughputConsiderations.Writes
+func (x *indexChange) units() halfUnits {
+	kb := func(size int) halfUnits { return halfUnits(2 * max(1, (size+1023)/1024)) }
+
+	switch {
+	case x.old.key == nil && x.new.key == nil, bytes.Equal(x.old.key, x.new.key) && bytes.Equal(x.old.value, x.new.value):
+		return 0
+	case x.old.key == nil:
+		return kb(x.new.value.size())
+	case x.new.key == nil:
+		return kb(x.old.value.size())
+	case bytes.Equal(x.old.key, x.new.key):
+		return kb(max(x.old.value.size(), x.new.value.size()))
+	}
+
+	return kb(x.old.value.size()) + kb(x.new.value.size())
+}
+
+// stage adds the change to the batch.
+func (x *indexChange) stage(b *store.Batch) {
+	if x.old.key != nil && !bytes.Equal(x.old.key, x.new.key) {
+		b.Delete(x.old.key)
+	}
+
+	if x.new.key != nil && !(bytes.Equal(x.old.key, x.new.key) && bytes.Equal(x.old.value, x.new.value)) {
+		b.Set(x.new.key, x.new.value)
+	}
+}
+
+// computeIndexes sets what the change does to the table's indexes. It fails if the new item
+// cannot be in one of them.
+func (s *Service) computeIndexes(c *change) error {
+	indexes := c.state.record.Indexes
+	if len(indexes) == 0 || c.verb == check || !c.differs() {
+		return nil
+	}
+
+	c.indexes = make([]indexChange, len(indexes))
+	for i := range indexes {
+		x := &indexes[i]
+		if err := x.checkItem(c.new, c.verb == update); err != nil {
+			return err
+		}
+
+		d := indexChange{index: x, old: x.entryOf(c.table, c.old, c.key.bytes), new: x.entryOf(c.table, c.new, c.key.bytes)}
+		if x.Building && d.old.key != nil {
+			// The old item may not have been entered yet.
+			_, entered, err := s.db.Get(d.old.key)
+			if err != nil {
+				return err
+			}
+
+			if !entered {
+				d.old = entry{}
+			}
+		}
+		c.indexes[i] = d
+	}
+
+	return nil
+}
+
+// indexNamed returns the table's index of that name.
+func (s *tableState) indexNamed(name string) *indexRecord {
+	for i := range s.record.Indexes {
+		if s.record.Indexes[i].Name == name {
+			return &s.record.Indexes[i]
+		}
+	}
+
+	return nil
+}

@@ -1,0 +1,278 @@
+package dynamodb
+
+import (
+	"context"
+	"fmt"
+
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/wire"
+)
+
+// indexUpdate is a member of GlobalSecondaryIndexUpdates.
+type indexUpdate struct {
+	Create *indexDefinition
+	Update *struct {
+		IndexName             *string
+		ProvisionedThroughput *throughput
+	}
+	Delete *struct{ IndexName *string }
+}
+
+// apply makes the change to the record, without the entries of the index.
+func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
+	switch {
+	case u.Create != nil:
+		if u.Create.IndexName != nil && (&tableState{record: *r}).indexNamed(*u.Create.IndexName) != nil {
+			return invalid("Attempting to create an index which already exists")
+		}
+
+		if err := r.addIndex(u.Create, false, kinds); err != nil {
+			return err
+		}
+		r.Indexes[len(r.Indexes)-1].Building = true
+
+		global := 0
+		for i := range r.Indexes {
+			if !r.Indexes[i].Local {
+				global++
+			}
+		}
+
+		if global > maxGlobalIndexes {
+			return wire.Errorf("LimitExceededException", "GlobalSecondaryIndex count exceeds the per-table limit of %d", maxGlobalIndexes)
+		}
+
+		return nil
+	case u.Update != nil:
+		i, err := r.globalIndex(u.Update.IndexName)
+		if err != nil {
+			return err
+		}
+
+		return r.Indexes[i].setThroughput(r.Billing, u.Update.ProvisionedThroughput)
+	case u.Delete != nil:
+		i, err := r.globalIndex(u.Delete.IndexName)
+		if err != nil {
+			return err
+		}
+		r.Indexes = append(append([]indexRecord{}, r.Indexes[:i]...), r.Indexes[i+1:]...)
+
+		return nil
+	}
+
+	return invalid("One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate's Create, Update or Delete must be specified")
+}
+
+// globalIndex returns the place of a global index in the record.
+func (r *tableRecord) globalIndex(name *string) (int, error) {
+	if name == nil {
+		return 0, wire.Missing("indexName")
+	}
+
+	for i := range r.Indexes {
+		if r.Indexes[i].Name == *name && !r.Indexes[i].Local {
+			return i, nil
+		}
+	}
+
+	return 0, wire.Errorf("ResourceNotFoundException", "Requested resource not found")
+}
+
+// applyIndexes makes the changes of the indexes to the record. One index can be created or
+// deleted at a time.
+func (in *updateTableIn) applyIndexes(r *tableRecord) error {
+	if in.GlobalSecondaryIndexUpdates == nil {
+		return nil
+	}
+
+	kinds, err := parseDefinitions(in.AttributeDefinitions)
+	if err != nil {
+		return err
+	}
+
+	// A request may leave out what the table defines already.
+	for _, k := range r.definitions() {
+		if !containsName(kinds, k.Name) {
+			kinds = append(kinds, k)
+		}
+	}
+
+	online := 0
+	for i := range in.GlobalSecondaryIndexUpdates {
+		u := &in.GlobalSecondaryIndexUpdates[i]
+		if u.Create != nil || u.Delete != nil {
+			online++
+		}
+
+		if online > 1 {
+			return wire.Errorf("LimitExceededException", "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table")
+		}
+
+		if err := u.apply(r, kinds); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+func containsName(d definitions, name string) bool {
+	for _, k := range d {
+		if k.Name == name {
+			return true
+		}
+	}
+
+	return false
+}
+
+// changeIndexes saves and publishes next, whose indexes differ from those of before, then
+// enters the items into a new index and deletes the entries of one that is gone. The caller
+// holds ddl.
+func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tableState) error {
+	b := s.db.NewBatch()
+	for i := range next.record.Indexes {
+		if next.record.Indexes[i].No == 0 {
+			next.record.Indexes[i].No = s.nextNumber(b)
+		}
+	}
+
+	if err := stageAndCommit(b, next, b.Commit); err != nil {
+		return err
+	}
+	t.state.Store(next)
+
+	// Writers that loaded the old state do not maintain a new index, and write to one that is
+	// gone: they must end first.
+	s.stripes.waitForWriters()
+
+	for i := range before.record.Indexes {
+		if x := &before.record.Indexes[i]; next.indexNamed(x.Name) == nil {
+			if err := s.deleteIndexes(x); err != nil {
+				return err
+			}
+			t.counters.Delete(x.No)
+		}
+	}
+
+	return s.buildIndexes(ctx, t)
+}
+
+// deleteIndexes deletes the entries and counts of indexes.
+func (s *Service) deleteIndexes(indexes ...*indexRecord) error {
+	b := s.db.NewBatch()
+	stageIndexDeletion(b, indexes...)
+
+	return b.Commit()
+}
+
+func stageIndexDeletion(b *store.Batch, indexes ...*indexRecord) {
+	for _, x := range indexes {
+		prefix := x.space().prefix
+		b.DeleteRange(prefix, store.PrefixEnd(prefix))
+		b.Delete(tablePrefix(kindCounts, x.No))
+	}
+}
+
+// buildIndexes enters the table's items into the indexes that are being built. Writers
+// maintain these indexes meanwhile. The caller holds ddl.
+func (s *Service) buildIndexes(ctx context.Context, t *table) error {
+	next := *t.state.Load()
+	next.record.Indexes = append([]indexRecord{}, next.record.Indexes...)
+
+	var building []*indexRecord
+	for i := range next.record.Indexes {
+		if next.record.Indexes[i].Building {
+			building = append(building, &next.record.Indexes[i])
+		}
+	}
+
+	if len(building) == 0 {
+		return nil
+	}
+
+	for lo := t.items; lo != nil; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+
+		keys, after, err := s.keysFrom(lo, store.PrefixEnd(t.items))
+		if err != nil {
+			return err
+		}
+		lo = after
+
+		for _, k := range keys {
+			if err := s.indexItem(t, building, k); err != nil {
+				return err
+			}
+		}
+	}
+
+	// Batches reach the disk in their order: when this record is there, so are the entries.
+	for _, x := range building {
+		x.Building = false
+	}
+
+	if err := s.saveState(t, &next); err != nil {
+		return fmt.Errorf("build the indexes of table %s: %w", t.name, err)
+	}
+
+	return s.saveCounts()
+}
+
+// indexItem enters one item into the indexes, under its stripe, so that no writer changes the
+// item meanwhile. An item that cannot be in an index is left out, as on AWS.
+func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte) error {
+	st := s.stripes.of(hashBytes(key))
+	st.mu.Lock()
+	defer st.mu.Unlock()
+
+	raw, ok, err := s.db.Get(key)
+	if err != nil || !ok {
+		return err
+	}
+
+	item, err := stored(raw).item()
+	if err != nil {
+		return err
+	}
+
+	b := s.db.NewBatch()
+	var changes []indexChange
+
+	for _, x := range indexes {
+		if x.checkItem(item, false) != nil {
+			continue
+		}
+
+		c := indexChange{index: x, new: x.entryOf(t, item, key)}
+		if c.new.key == nil {
+			continue
+		}
+
+		if _, entered, err := s.db.Get(c.new.key); err != nil || entered {
+			if err != nil {
+				b.Discard()
+				return err
+			}
+
+			continue // by a writer, or before a stop
+		}
+
+		c.stage(b)
+		changes = append(changes, c)
+	}
+
+	if b.Empty() {
+		b.Discard()
+		return nil
+	}
+
+	if err := b.CommitLater(); err != nil { // the last commit of buildIndexes flushes them all
+		return err
+	}
+	(&change{action: &action{table: t}, indexes: changes}).countIndexes()
+
+	return nil
+}

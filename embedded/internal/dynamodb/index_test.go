@@ -1,0 +1,142 @@
+package dynamodb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"ratchet/embedded/internal/store"
+	"ratchet/embedded/internal/streams"
+)
+
+// openService opens a service over dir. The returned function closes it.
+func openService(t *testing.T, dir string) (*Service, func()) {
+	t.Helper()
+
+	log := slog.New(slog.DiscardHandler)
+
+	db, err := store.Open(dir, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	str, err := streams.New(db, streams.Config{Region: "us-east-1", AccountID: "000000000000", Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s, err := New(db, str, Config{Region: "us-east-1", AccountID: "000000000000", Log: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return s, func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func request(t *testing.T, s *Service, operation, body string) string {
+	t.Helper()
+
+	out, err := s.Wire().Operations[operation](t.Context(), []byte(body))
+	if err != nil {
+		return err.Error()
+	}
+
+	if raw, ok := out.(json.RawMessage); ok {
+		return string(raw)
+	}
+
+	text, err := json.Marshal(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return string(text)
+}
+
+// TestABuildThatACrashInterruptedIsFinished stops a back-fill after its first record, in which
+// the index exists and has no entries, and opens the data again.
+func TestABuildThatACrashInterruptedIsFinished(t *testing.T) {
+	dir := t.TempDir()
+	s, stop := openService(t, dir)
+	request(t, s, "CreateTable", `{"TableName":"items","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"}]}`)
+
+	for n := range 40 {
+		request(t, s, "PutItem", fmt.Sprintf(`{"TableName":"items","Item":{"id":{"S":"%d"},"k":{"S":"x"}}}`, n))
+	}
+
+	tb := s.tables.get("items")
+	next := *tb.state.Load()
+	key := keySchema{Hash: keyAttr{"k", next.record.Keys.Hash.Kind}}
+	next.record.Indexes = []indexRecord{{Name: "by-k", No: 99, Keys: key, Projection: projectKeys, Building: true}}
+
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+
+	if err := s.changeIndexes(ended, tb, tb.state.Load(), &next); err == nil {
+		t.Fatal("the build was not interrupted")
+	}
+
+	// A writer in between: its entry must be there once.
+	request(t, s, "PutItem", `{"TableName":"items","Item":{"id":{"S":"7"},"k":{"S":"x"},"v":{"S":"new"}}}`)
+	query := `{"TableName":"items","IndexName":"by-k","Select":"COUNT","KeyConditionExpression":"k = :k","ExpressionAttributeValues":{":k":{"S":"x"}}}`
+
+	if got := request(t, s, "Query", query); !strings.Contains(got, "Cannot read from backfilling global secondary index: by-k") {
+		t.Errorf("during the build: %s", got)
+	}
+	stop()
+
+	s, stop = openService(t, dir)
+	defer stop()
+
+	if err := s.resumeIndexing(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	if got := request(t, s, "Query", query); got != `{"Count":40,"ScannedCount":40}` {
+		t.Errorf("after it: %s", got)
+	}
+
+	if got := request(t, s, "DescribeTable", `{"TableName":"items"}`); !strings.Contains(got, `"IndexStatus":"ACTIVE"`) || !strings.Contains(got, `"ItemCount":40,"KeySchema"`) {
+		t.Errorf("described: %s", got)
+	}
+}
+
+// TestADeletedTableLeavesNoEntries deletes a table with an index and looks for its keys.
+func TestADeletedTableLeavesNoEntries(t *testing.T) {
+	s, stop := openService(t, t.TempDir())
+	defer stop()
+
+	request(t, s, "CreateTable", `{"TableName":"items","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"id","KeyType":"HASH"}],
+		"AttributeDefinitions":[{"AttributeName":"id","AttributeType":"S"},{"AttributeName":"k","AttributeType":"S"}],
+		"GlobalSecondaryIndexes":[{"IndexName":"by-k","KeySchema":[{"AttributeName":"k","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}`)
+	request(t, s, "PutItem", `{"TableName":"items","Item":{"id":{"S":"a"},"k":{"S":"x"}}}`)
+
+	entries := func() (n int) {
+		prefix := storeKey(kindIndex)
+		if err := s.db.Scan(prefix, store.PrefixEnd(prefix), false, func(_, _ []byte) (bool, error) { n++; return true, nil }); err != nil {
+			t.Fatal(err)
+		}
+
+		return n
+	}
+
+	if n := entries(); n != 1 {
+		t.Fatalf("%d entries", n)
+	}
+	request(t, s, "DeleteTable", `{"TableName":"items"}`)
+
+	if n := entries(); n != 0 {
+		t.Errorf("%d entries after the deletion", n)
+	}
+}

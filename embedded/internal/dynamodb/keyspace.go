@@ -1,0 +1,135 @@
+package dynamodb
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"ratchet/embedded/internal/attr"
+	"ratchet/embedded/internal/expression"
+	"ratchet/embedded/internal/store"
+)
+
+// keyspace is a range of store keys in the order of a key schema: the items of a table, or
+// the entries of an index.
+type keyspace struct {
+	keys   keySchema
+	prefix []byte
+}
+
+// partitionKey returns the prefix of the store keys of one partition, and the partition's
+// hash.
+func (k keyspace) partitionKey(hash attr.Value) (prefix []byte, partition uint64) {
+	prefix = make([]byte, 0, len(k.prefix)+4+len(hash.Str)+32)
+	prefix = append(prefix, k.prefix...)
+	prefix = append(prefix, 0, 0, 0, 0) // the upper half of the hash, set below
+	at := len(prefix)
+	prefix = attr.AppendKey(prefix, hash)
+	partition = hashBytes(prefix[at:])
+	binary.BigEndian.PutUint32(prefix[at-4:], uint32(partition>>32))
+
+	return prefix, partition
+}
+
+// bounds returns the range of store keys that a key condition covers. Every key that begins
+// with a sort key's encoding has that sort key: encodings end themselves.
+func (k keyspace) bounds(c *expression.KeyCondition) (lo, hi []byte, err error) {
+	if err := checkConditionKind(k.keys.Hash, c.Hash); err != nil {
+		return nil, nil, err
+	}
+
+	if err := checkKeyValue(k.keys.Hash.Name, c.Hash); err != nil {
+		return nil, nil, err
+	}
+
+	prefix, _ := k.partitionKey(c.Hash)
+	end := store.PrefixEnd(prefix)
+	r := c.Range
+	if r.Op == expression.RangeNone {
+		return prefix, end, nil
+	}
+
+	if err := checkConditionKind(k.keys.Range, r.Lo); err != nil {
+		return nil, nil, err
+	}
+
+	if err := checkKeyValue(k.keys.Range.Name, r.Lo); err != nil {
+		return nil, nil, err
+	}
+
+	if r.Op == expression.RangeBeginsWith {
+		if r.Lo.Kind == attr.N {
+			return nil, nil, invalid("Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator or function: begins_with, operand type: N")
+		}
+		lo = attr.AppendKeyPrefix(bytes.Clone(prefix), r.Lo)
+
+		return lo, store.PrefixEnd(lo), nil
+	}
+
+	at := attr.AppendKey(bytes.Clone(prefix), r.Lo)
+	above := store.PrefixEnd(at)
+	switch r.Op {
+	case expression.RangeEqual:
+		return at, above, nil
+	case expression.RangeLess:
+		return prefix, at, nil
+	case expression.RangeLessEqual:
+		return prefix, above, nil
+	case expression.RangeGreater:
+		return above, end, nil
+	case expression.RangeGreaterEqual:
+		return at, end, nil
+	default: // RangeBetween
+		if err := checkConditionKind(k.keys.Range, r.Hi); err != nil {
+			return nil, nil, err
+		}
+
+		if err := checkKeyValue(k.keys.Range.Name, r.Hi); err != nil {
+			return nil, nil, err
+		}
+
+		return at, store.PrefixEnd(attr.AppendKey(bytes.Clone(prefix), r.Hi)), nil
+	}
+}
+
+func checkConditionKind(k keyAttr, v attr.Value) error {
+	if v.Kind == k.Kind {
+		return nil
+	}
+
+	return invalid("One or more parameter values were invalid: Condition parameter type does not match schema type")
+}
+
+// segment returns the range of store keys of a segment, the whole if segment is nil.
+func (k keyspace) segment(segment, total *int64) (lo, hi []byte) {
+	if segment == nil {
+		return k.prefix, store.PrefixEnd(k.prefix)
+	}
+
+	boundary := func(n int64) []byte {
+		return binary.BigEndian.AppendUint32(bytes.Clone(k.prefix), uint32((n<<32)/(*total)))
+	}
+	if *segment+1 == *total {
+		return boundary(*segment), store.PrefixEnd(k.prefix)
+	}
+
+	return boundary(*segment), boundary(*segment + 1)
+}
+
+// checkFilter refuses a filter of a Query that reads key attributes.
+func (k keyspace) checkFilter(filter *expression.Condition) error {
+	if filter == nil {
+		return nil
+	}
+
+	for _, path := range filter.Paths() {
+		switch name := path[0].Name; {
+		case !k.keys.has(name):
+		case len(path) > 1:
+			return invalid("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: %s", name)
+		default:
+			return invalid("Filter Expression can only contain non-primary key attributes: Primary key attribute: %s", name)
+		}
+	}
+
+	return nil
+}
