@@ -105,7 +105,7 @@ func TestGeneratedIndexes(t *testing.T) {
 			}
 		}
 
-		// Among equal sort keys the order is nobody's promise, so pages are not compared.
+		// The order among equal sort keys is not defined, so pages are not compared.
 		for _, query := range []string{
 			`"IndexName":"by-s","KeyConditionExpression":"s = :v","ProjectionExpression":"n"`,
 			`"IndexName":"by-c","KeyConditionExpression":"c = :v","Select":"COUNT"`,
