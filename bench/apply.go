@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"strings"
 	"time"
 
@@ -125,18 +124,18 @@ type orderBench struct {
 	inputs []*dynamodb.UpdateItemInput // what Apply sends, by transition, from 2
 }
 
-const benchTable = "bench-orders"
+const benchTable, benchRequests = "bench-orders", "bench-requests"
 
 // openOrders creates the table and records the inputs that Apply sends.
 func openOrders(ctx context.Context, e *endpoint) (*orderBench, error) {
-	if err := e.tables(ctx, transitions.OrdersTable(benchTable)); err != nil {
+	if err := e.tables(ctx, transitions.OrdersTable(benchTable), transitions.RequestsTable(benchRequests)); err != nil {
 		return nil, err
 	}
 
 	s := &orderBench{db: e.db}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var err error
-	if s.orders, err = transitions.New(transitions.Config{DynamoDB: e.db, Table: benchTable, Log: quiet}); err != nil {
+	if s.orders, err = transitions.New(transitions.Config{DynamoDB: e.db, Table: benchTable, RequestsTable: benchRequests, Log: quiet}); err != nil {
 		return nil, err
 	}
 
@@ -144,7 +143,7 @@ func openOrders(ctx context.Context, e *endpoint) (*orderBench, error) {
 	// copies of them, so the baseline changes whenever Apply does.
 	c := &capture{Client: e.db}
 
-	recorded, err := transitions.New(transitions.Config{DynamoDB: c, Table: benchTable, Log: quiet})
+	recorded, err := transitions.New(transitions.Config{DynamoDB: c, Table: benchTable, RequestsTable: benchRequests, Log: quiet})
 	if err != nil {
 		return nil, err
 	}
@@ -215,16 +214,35 @@ func (s *orderBench) apply(ctx context.Context, id transitions.OrderID, n transi
 // bare sends what Apply sends. It builds key and values for each call, as any caller has to.
 func (s *orderBench) bare(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	in := *s.inputs[n-2]
-	in.ExpressionAttributeValues = maps.Clone(in.ExpressionAttributeValues)
+	in.ExpressionAttributeValues = rebuilt(in.ExpressionAttributeValues)
 	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}
 	_, err := s.db.UpdateItem(ctx, &in)
 
 	return err
 }
 
-var plainUpdate = "SET orderState = :to, transitionId = :id, updatedAt = :at, definitionVersion = :version"
+// rebuilt makes the values again, each from its text, as a caller makes them who has the texts
+// already.
+func rebuilt(values map[string]types.AttributeValue) map[string]types.AttributeValue {
+	out := make(map[string]types.AttributeValue, len(values))
+	for name, v := range values {
+		switch v := v.(type) {
+		case *types.AttributeValueMemberS:
+			out[name] = &types.AttributeValueMemberS{Value: v.Value}
+		case *types.AttributeValueMemberN:
+			out[name] = &types.AttributeValueMemberN{Value: v.Value}
+		default:
+			out[name] = v
+		}
+	}
 
-// plain moves the state under the same condition and writes nothing else.
+	return out
+}
+
+var plainUpdate = "SET orderState = :to, transitionId = :id, updatedAt = :at, definitionVersion = :version, reqAt = :id"
+
+// plain moves the state under the same condition and writes nothing else but what the condition
+// of the next one needs.
 func (s *orderBench) plain(ctx context.Context, id transitions.OrderID, n transitions.TransitionID) error {
 	in := *s.inputs[n-2]
 	in.Key = map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(id)}}

@@ -197,31 +197,33 @@ func (r *reader) text(item image, name string) string {
 
 // optional reads an optional string; absent is "".
 func (r *reader) optional(item image, name string) string {
-	if item[name] == nil {
+	switch v := item[name].(type) {
+	case nil:
 		return ""
+	case *types.AttributeValueMemberS:
+		return v.Value
 	}
+	r.fail(name, "a string")
 
-	return r.text(item, name)
+	return ""
 }
 
 // number reads an optional whole number; absent is 0.
 func (r *reader) number(item image, name string) int64 {
-	if item[name] == nil {
+	switch v := item[name].(type) {
+	case nil:
 		return 0
-	}
+	case *types.AttributeValueMemberN:
+		n, err := strconv.ParseInt(v.Value, 10, 64)
+		if err != nil {
+			r.fail(name, "a whole number")
+		}
 
-	v, ok := item[name].(*types.AttributeValueMemberN)
-	if !ok {
-		r.fail(name, "a number")
-		return 0
+		return n
 	}
+	r.fail(name, "a number")
 
-	n, err := strconv.ParseInt(v.Value, 10, 64)
-	if err != nil {
-		r.fail(name, "a whole number")
-	}
-
-	return n
+	return 0
 }
 
 // time reads an optional time in epoch milliseconds; absent is the zero time.
@@ -235,11 +237,12 @@ func (r *reader) time(item image, name string) time.Time {
 
 // digest reads an optional digest; absent is zero.
 func (r *reader) digest(item image, name string) (d digest) {
-	if item[name] == nil {
+	value := item[name]
+	if value == nil {
 		return d
 	}
 
-	v, ok := item[name].(*types.AttributeValueMemberB)
+	v, ok := value.(*types.AttributeValueMemberB)
 	if !ok || len(v.Value) != len(d) {
 		r.fail(name, "a digest of 16 bytes")
 		return d

@@ -37,13 +37,15 @@ func New(cfg Config) (*Orders, error) {
 		return nil, err
 	}
 
+	versions := newVersions(cfg.Definition.Version(), cfg.Versions)
+
 	return &Orders{
 		cfg:          cfg,
 		def:          cfg.Definition,
 		transactions: transactions,
 		editable:     editableIn(cfg.Definition),
-		versions:     newVersions(cfg.Definition.Version(), cfg.Versions),
-		sources:      newSources(len(cfg.Definition.States())),
+		versions:     versions,
+		sources:      newSources(len(cfg.Definition.States()), versions.condition),
 		updates:      newUpdates(cfg.RequestsTable != ""),
 	}, nil
 }

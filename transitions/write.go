@@ -31,13 +31,12 @@ type write struct {
 // condition is that nothing has happened to it since.
 func (o *Orders) render(w *write, pin *Order) (types.Update, error) {
 	t := w.transition
-	values := image{
-		":to":      dynamo.S(string(t.To)),
-		":id":      dynamo.N(int64(t.ID)),
-		":version": o.versions.values[":version"],
-		":at":      dynamo.Millis(t.At),
-		":slot":    t.slot(),
-	}
+	values := make(image, 8+len(w.move.From)) // a map that grows is copied
+	values[":to"] = dynamo.S(string(t.To))
+	values[":id"] = dynamo.N(int64(t.ID))
+	values[":version"] = o.versions.values[":version"]
+	values[":at"] = dynamo.Millis(t.At)
+	values[":slot"] = t.slot()
 
 	update := o.updates[t.ID%ringSize].anonymous
 	if t.request != (digest{}) {
@@ -113,14 +112,25 @@ func (o *Orders) condition(w *write, values image) string {
 		values[o.sources.names[i]] = dynamo.S(string(s))
 	}
 
-	id := "(attribute_not_exists(transitionId) OR transitionId < :id)"
+	named := w.transition.request != (digest{})
+	if w.request.IfMatch == nil && w.version == 0 && !w.blind {
+		maps.Copy(values, o.versions.values)
+
+		if named {
+			return o.sources.named[len(from)]
+		}
+
+		return o.sources.anonymous[len(from)]
+	}
+
+	id := newerID
 	if seen := w.request.IfMatch; seen != nil {
 		values[":seen"] = dynamo.N(int64(*seen))
 		id = equalsOrAbsent("transitionId", ":seen", *seen == 0)
 	}
 
 	unused := ""
-	if w.transition.request != (digest{}) {
+	if named {
 		unused = unusedKey
 	}
 
@@ -151,18 +161,25 @@ var unusedKey = func() string {
 	return " AND NOT (" + strings.Join(used, " OR ") + ")"
 }()
 
-// sources are the texts about the states that a write may leave: their placeholders,
-// and by their number the condition that the order is in one of them. They are made
-// once, because every transition needs them.
-type sources struct{ names, conditions []string }
+// newerID is the condition that the order has not reached the id.
+const newerID = "(attribute_not_exists(transitionId) OR transitionId < :id)"
 
-func newSources(most int) (s sources) {
+// sources are the texts about the states that a write may leave: their placeholders,
+// and by their number the condition that the order is in one of them, alone and with the
+// rest of the usual condition of a write without a request id and of one with. They are made
+// once, because every transition needs them.
+type sources struct{ names, conditions, anonymous, named []string }
+
+func newSources(most int, versions string) (s sources) {
 	for i := range most {
 		s.names = append(s.names, ":from"+strconv.Itoa(i))
 	}
 
 	for n := range most + 1 {
-		s.conditions = append(s.conditions, "attribute_exists(orderId) AND orderState IN ("+strings.Join(s.names[:n], ", ")+")")
+		states := "attribute_exists(orderId) AND orderState IN (" + strings.Join(s.names[:n], ", ") + ")"
+		usual := states + " AND " + newerID + " AND " + versions
+		s.conditions = append(s.conditions, states)
+		s.anonymous, s.named = append(s.anonymous, usual), append(s.named, usual+unusedKey)
 	}
 
 	return s
