@@ -2,11 +2,16 @@ package payments_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/ledger"
 	"ratchet/payments"
@@ -180,6 +185,58 @@ func TestChargeThatTheLedgerRefusesIsReturned(t *testing.T) {
 			}
 			s.sound(t)
 		})
+	}
+}
+
+// deplete brings every shard of the account to its lower limit, or below.
+func (s *shop) deplete(t testing.TB, account string, shards int, available int64) {
+	t.Helper()
+
+	for shard := range shards {
+		key := account
+		if shard > 0 {
+			key = fmt.Sprint(account, "#", shard)
+		}
+
+		_, err := s.direct.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+			TableName:                 aws.String("accounts"),
+			Key:                       map[string]types.AttributeValue{"accountId": &types.AttributeValueMemberS{Value: key}},
+			UpdateExpression:          aws.String("SET available = :a"),
+			ExpressionAttributeValues: map[string]types.AttributeValue{":a": &types.AttributeValueMemberN{Value: fmt.Sprint(available)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestPayerAtItsLimitLeavesNoStepPending has a payer with overdraft at its lower limit, and
+// below it, as an earlier version could leave it. What is held is captured; a charge, which
+// holds nothing, is returned by the processor.
+func TestPayerAtItsLimitLeavesNoStepPending(t *testing.T) {
+	const limit = -9 * ledger.MaxAmount
+	for _, available := range []int64{limit, limit - 1} {
+		s := newShop(t)
+		s.authorized(t, "held", 100)
+		s.deplete(t, "clearing", 4, available)
+
+		if p, err := s.Capture(t.Context(), "held", ask("c", 100)); err != nil || p.State != "CAPTURED" {
+			t.Errorf("%+v, %v", p, err)
+		}
+
+		for range 2 {
+			if _, err := s.Charge(t.Context(), of("p", 100)); !errors.Is(err, payments.ErrDeclined) {
+				t.Errorf("%v", err)
+			}
+		}
+
+		if p := s.is(t, "p", "VOIDED", 0, 0); p.Pending != nil || p.Steps[0].Reason != "the ledger refused" {
+			t.Errorf("%+v", p)
+		}
+
+		if op, err := s.sandbox.Lookup(t.Context(), "p/charge"); err != nil || op.Status != payments.OperationVoided {
+			t.Errorf("the processor has %+v, %v", op, err)
+		}
 	}
 }
 

@@ -4,11 +4,12 @@
 // # Model
 //
 // A payment is one record with a state of workflow.Payment, the sums that were captured and
-// refunded, and at most one pending step. Every step (authorize, capture, refund, void) has
-// three parts:
+// refunded, and at most one pending step. It is opened by a charge, which takes the money at
+// once, or by an authorization, of which parts are captured later. Every step (charge,
+// authorize, capture, refund, void) has three parts:
 //
 //   - ONE transaction stores the step as pending and sets the money aside in the ledger, if
-//     the step needs money.
+//     the step needs money that may run out.
 //   - The [Processor] gets a request under the key paymentId/stepId.
 //   - ONE transaction stores its answer together with the ledger's transfer, or with the
 //     release of what was set aside.
@@ -20,6 +21,11 @@
 // A time-out says nothing about what happened. The package looks up the key at the
 // processor and sends the request again only if the processor does not know the key. If
 // there is still no answer, the call returns [ErrUnresolved] and the money stays set aside.
+//
+// [Payments.Cancel] gives back whatever a payment has taken, in any state, and closes its id,
+// also before the payment exists. A charge or authorization that arrives later is refused.
+//
+// [IDForOrder] and [OpenOrderAccounts] give an order's payment its id and its accounts.
 //
 // [Charge] belongs to a smaller contract, the one of the order's steps: charge once per
 // key, and void. payments/sandbox implements both contracts for demos and tests.
@@ -46,6 +52,7 @@
 //	p, err := pay.Authorize(ctx, payments.NewPayment{ID: "p-1", OrderID: "o-1",
 //		Payer: "processor", Payee: "shop", Amount: 1250, Currency: "EUR"})
 //	p, err = pay.Capture(ctx, "p-1", payments.StepRequest{ID: "c-1", Amount: 1250})
+//	p, err = pay.Cancel(ctx, "p-1")
 //
 // # Caveats
 //
