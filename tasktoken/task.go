@@ -40,14 +40,17 @@ const (
 // ExpiryAttribute holds the epoch second after which TTL may delete a row.
 const ExpiryAttribute = "expiresAt"
 
-func (t Task) key() dynamo.Item {
-	name := t.Awaited
+// Row returns the sort key of the task's row. A Task with it as Awaited is a valid position
+// for [Store.List].
+func (t Task) Row() string {
 	if t.shared() {
-		name = RowKey
+		return RowKey
 	}
 
-	return rowKey(t.OrderID, name)
+	return t.Awaited
 }
+
+func (t Task) key() dynamo.Item { return rowKey(t.OrderID, t.Row()) }
 
 func rowKey(orderID, name string) dynamo.Item {
 	return dynamo.Item{attrOrder: dynamo.S(orderID), attrAwaited: dynamo.S(name)}

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +16,6 @@ import (
 	"ratchet/server"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
-	"ratchet/tasktoken"
 	"ratchet/transitions"
 )
 
@@ -123,56 +121,6 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	broken = false
 	redrive(exitOK, -1, "--write")
 	redrive(exitNotFound, -1, "--write")
-}
-
-func TestParkedTasksAreListedWithoutTheirTokens(t *testing.T) {
-	s := ordersAt(t, func(ctx context.Context, b *server.Backend) error {
-		for _, task := range []tasktoken.Task{
-			{OrderID: "o-1", Awaited: "PAID", Since: 1, Token: "secret-1"},
-			{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "secret-2"},
-			{OrderID: "o-2", Awaited: "PAID", Since: 1, Token: "secret-3"},
-		} {
-			if err := b.ParkedTasks.Park(ctx, task, time.Now().Add(time.Hour)); err != nil {
-				return err
-			}
-		}
-
-		return nil
-	})
-	var pages []string
-	for after := ""; ; {
-		args := []string{"list", "--limit", "1"}
-		if after != "" {
-			args = append(args, "--after", after)
-		}
-		s.json = true
-
-		out, code := ask(t, parkedCommand(s), args...)
-		if code != exitOK || strings.Contains(out, "secret") {
-			t.Fatalf("exit status %d\n%s", code, out)
-		}
-
-		if out == "" {
-			break
-		}
-
-		var task printedParkedTask
-		if err := json.Unmarshal([]byte(out), &task); err != nil {
-			t.Fatalf("%s: %v", out, err)
-		}
-		after = task.Order + "," + task.Awaited
-		pages = append(pages, after)
-	}
-
-	if len(pages) != 3 {
-		t.Errorf("%q", pages)
-	}
-	s.json = false
-
-	out, code := ask(t, parkedCommand(s), "list", "o-1")
-	if code != exitOK || !strings.Contains(out, "PAID") || !strings.Contains(out, "SHIPPED") || strings.Contains(out, "o-2") || strings.Contains(out, "secret") {
-		t.Errorf("exit status %d\n%s", code, out)
-	}
 }
 
 func TestReplayedEditIsDescribedWithoutItsOrder(t *testing.T) {
