@@ -130,6 +130,8 @@ type change struct {
 	transitions.Change
 	// attempt counts the deliveries, from 1. A redrive is a later attempt.
 	attempt int
+	// late is set by the poller: see streams.Record.Late.
+	late bool
 }
 
 // Handlers returns the handlers for one poller. The journal's handler retries without end:
@@ -168,7 +170,7 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 			}
 		}
 
-		err = react(ctx, change{c, record.Attempt})
+		err = react(ctx, change{c, record.Attempt, record.Late})
 		if err == nil {
 			r.cfg.Events.Reacted(name, c)
 		}

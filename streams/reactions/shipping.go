@@ -49,7 +49,7 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 // order was then: the order as it is now decides. It may be canceled between the answer and
 // the booking; the cancellation then finds the booking.
 func (r *Reactions) wantsShipment(ctx context.Context, c change) (bool, error) {
-	if c.attempt <= 1 && time.Since(c.Transition.At) <= r.cfg.FreshFor {
+	if !c.late && c.attempt <= 1 && time.Since(c.Transition.At) <= r.cfg.FreshFor {
 		return true, nil
 	}
 

@@ -31,6 +31,7 @@ func TestAnOldRecordAsksForTheOrderAsItIsNow(t *testing.T) {
 	} {
 		for how, old := range map[string]func(*streams.Record, *reactions.Config){
 			"a later attempt": func(r *streams.Record, _ *reactions.Config) { r.Attempt = 2 },
+			"the poller says": func(r *streams.Record, _ *reactions.Config) { r.Late = true },
 			"a lag":           func(_ *streams.Record, c *reactions.Config) { c.FreshFor = time.Nanosecond },
 		} {
 			s := newShop(t)
