@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // mutant is one fault: a piece of a file that is replaced by another text.
@@ -26,12 +27,14 @@ func (m mutant) String() string {
 	return fmt.Sprintf("%s:%d: %s", m.File, m.Line, m.change())
 }
 
+// change says what was replaced, on one line.
 func (m mutant) change() string {
+	was, is := strings.Join(strings.Fields(m.Was), " "), strings.Join(strings.Fields(m.Is), " ")
 	if m.Is == "" {
-		return fmt.Sprintf("without `%s`", m.Was)
+		return fmt.Sprintf("without `%s`", was)
 	}
 
-	return fmt.Sprintf("`%s` is `%s`", m.Was, m.Is)
+	return fmt.Sprintf("`%s` is `%s`", was, is)
 }
 
 // apply returns the text of the file with the fault.

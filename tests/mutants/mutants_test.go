@@ -61,13 +61,13 @@ func TestEachKindOfCodeHasItsMutants(t *testing.T) {
 		{name: "calls as statements", body: "send(a)\npanic(b)", want: []string{"without `send(a)`"}},
 		{name: "links of a chain", body: "u := New(a).If(c).Set(d).Bind(e)", want: []string{"without `.If(c)`", "without `.Set(d)`"}},
 		{name: "a call that is no link", body: "u := New(a)\nu.Set(d)\nx := s.Add(d)", want: []string{"without `u.Set(d)`"}},
-		{name: "the argument of If", body: "u := New(a).If(\"version = :v\")", want: []string{"without `.If(\"version = :v\")`", "` = ` is ` <> `"}},
+		{name: "the argument of If", body: "u := New(a).If(\"version = :v\")", want: []string{"without `.If(\"version = :v\")`", "`=` is `<>`"}},
 		{name: "an assignment is no condition", body: "u := New(a).Bind(\"version = :v\")", want: nil},
-		{name: "a named condition", body: "in := T{ConditionExpression: aws.String(\"n < :n\")}", want: []string{"` < ` is ` <= `"}},
+		{name: "a named condition", body: "in := T{ConditionExpression: aws.String(\"n < :n\")}", want: []string{"`<` is `<=`"}},
 		{name: "other text", body: "x := \"you AND me\"\ny := \"a = b\"", want: nil},
 		{name: "parts of a condition", body: "x := \"attribute_exists(id) AND (a = :a OR b < :b)\"", want: []string{
-			"without `attribute_exists(id) AND `", "`attribute_exists(` is `attribute_not_exists(`", "` AND ` is ` OR `",
-			"without ` AND (a = :a OR b < :b)`", "without `a = :a OR `", "` = ` is ` <> `", "` OR ` is ` AND `", "without ` OR b < :b`", "` < ` is ` <= `",
+			"without `attribute_exists(id) AND`", "`attribute_exists(` is `attribute_not_exists(`", "`AND` is `OR`",
+			"without `AND (a = :a OR b < :b)`", "without `a = :a OR`", "`=` is `<>`", "`OR` is `AND`", "without `OR b < :b`", "`<` is `<=`",
 		}},
 	} {
 		got := planted(t, row.body)
@@ -136,11 +136,11 @@ func TestMutantsAreTriedOnceAndSurvivorsListed(t *testing.T) {
 	}
 
 	want := strings.Join([]string{
-		"killed without `attribute_not_exists(id) AND `",
+		"killed without `attribute_not_exists(id) AND`",
 		"killed `attribute_not_exists(` is `attribute_exists(`",
-		"killed ` AND ` is ` OR `",
-		"killed without ` AND version < :version`",
-		"survived ` < ` is ` <= `",
+		"killed `AND` is `OR`",
+		"killed without `AND version < :version`",
+		"survived `<` is `<=`",
 		"survived `>=` is `>`",
 		"killed `>=` is `<`",
 		"survived `ErrFull` is `nil`",
