@@ -130,8 +130,11 @@ func (r keyRing) version(n int) (tenantKey, bool) {
 // different lists of parts never give the same input.
 func mac(key []byte, parts ...string) []byte {
 	m := hmac.New(sha256.New, key)
+
+	var space [128]byte
 	for _, p := range parts {
-		_, _ = m.Write([]byte(strconv.Itoa(len(p)) + ":" + p)) // a hash does not fail
+		text := append(strconv.AppendInt(space[:0], int64(len(p)), 10), ':')
+		_, _ = m.Write(append(text, p...)) // a hash does not fail
 	}
 
 	return m.Sum(nil)

@@ -21,10 +21,19 @@ type Update struct {
 
 	names  map[string]string
 	values Item
+
+	// room holds the first clauses of most updates, so that they need no allocations of
+	// their own.
+	room struct{ conditions, sets [6]string }
 }
 
 // NewUpdate returns an update of the item with the key.
-func NewUpdate(table string, key Item) *Update { return &Update{table: table, key: key} }
+func NewUpdate(table string, key Item) *Update {
+	u := &Update{table: table, key: key}
+	u.conditions, u.sets = u.room.conditions[:0], u.room.sets[:0]
+
+	return u
+}
 
 // Name returns the placeholder of an attribute, for names that DynamoDB reserves.
 func (u *Update) Name(attribute string) string {
@@ -121,13 +130,13 @@ func (u *Update) RemoveAttribute(attribute string) *Update {
 
 // Part returns the update as one part of a transaction.
 func (u *Update) Part() *types.Update {
-	expression, condition := u.expression(), u.condition()
+	expression, condition := u.expressions()
 
 	return &types.Update{
 		TableName:                           &u.table,
 		Key:                                 u.key,
 		ConditionExpression:                 condition,
-		UpdateExpression:                    &expression,
+		UpdateExpression:                    expression,
 		ExpressionAttributeNames:            u.names,
 		ExpressionAttributeValues:           u.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -137,100 +146,142 @@ func (u *Update) Part() *types.Update {
 // Input returns the update as an UpdateItem that answers with the new image, or with the
 // old one when the condition fails ([FailedCondition]).
 func (u *Update) Input() *dynamodb.UpdateItemInput {
-	part := u.Part()
+	expression, condition := u.expressions()
 
 	return &dynamodb.UpdateItemInput{
-		TableName:                           part.TableName,
-		Key:                                 part.Key,
-		ConditionExpression:                 part.ConditionExpression,
-		UpdateExpression:                    part.UpdateExpression,
-		ExpressionAttributeNames:            part.ExpressionAttributeNames,
-		ExpressionAttributeValues:           part.ExpressionAttributeValues,
+		TableName:                           &u.table,
+		Key:                                 u.key,
+		ConditionExpression:                 condition,
+		UpdateExpression:                    expression,
+		ExpressionAttributeNames:            u.names,
+		ExpressionAttributeValues:           u.values,
 		ReturnValues:                        types.ReturnValueAllNew,
-		ReturnValuesOnConditionCheckFailure: part.ReturnValuesOnConditionCheckFailure,
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
 }
 
-// condition is nil without conditions: DynamoDB refuses an empty expression.
-func (u *Update) condition() *string {
+// expressions returns the update expression and the condition. The condition is nil if
+// there is none: DynamoDB refuses an empty expression.
+func (u *Update) expressions() (expression, condition *string) {
+	text := u.expression()
+	u.addNames(text)
+
 	if len(u.conditions) == 0 {
-		return nil
+		return &text, nil
 	}
 
-	parts := u.conditions
-	if len(parts) > 1 {
-		parts = make([]string, len(u.conditions))
-		for i, condition := range u.conditions {
-			parts[i] = parenthesized(condition)
+	all := u.condition()
+	u.addNames(all)
+
+	return &text, &all
+}
+
+// condition joins the conditions with AND.
+func (u *Update) condition() string {
+	if len(u.conditions) == 1 {
+		return u.conditions[0]
+	}
+
+	const and = " AND "
+
+	size := 0
+	for _, condition := range u.conditions {
+		size += len("()") + len(condition) + len(and)
+	}
+
+	var b strings.Builder
+	b.Grow(size)
+
+	for i, condition := range u.conditions {
+		if i > 0 {
+			b.WriteString(and)
+		}
+
+		if needsParentheses(condition) {
+			b.WriteByte('(')
+			b.WriteString(condition)
+			b.WriteByte(')')
+		} else {
+			b.WriteString(condition)
 		}
 	}
 
-	all := strings.Join(parts, " AND ")
-	u.addNames(all)
-
-	return &all
+	return b.String()
 }
 
-// parenthesized encloses a condition whose outermost operator is OR, so that it can be
-// joined with AND. It leaves every other one alone, because DynamoDB refuses redundant
-// parentheses.
-func parenthesized(condition string) string {
+// needsParentheses reports whether the outermost operator of a condition is OR, so that it
+// must be enclosed to be joined with AND. DynamoDB refuses redundant parentheses.
+func needsParentheses(condition string) bool {
 	depth := 0
-	for i, c := range condition {
-		switch {
+	for i := range len(condition) {
+		switch c := condition[i]; {
 		case c == '(':
 			depth++
 		case c == ')':
 			depth--
-		case depth == 0 && strings.HasPrefix(condition[i:], " OR "):
-			return "(" + condition + ")"
+		case depth == 0 && c == ' ' && strings.HasPrefix(condition[i:], " OR "):
+			return true
 		}
 	}
 
-	return condition
+	return false
 }
 
 func (u *Update) expression() string {
-	var b strings.Builder
-	for _, section := range []struct {
+	sections := [...]struct {
 		keyword string
 		clauses []string
-	}{{"SET ", u.sets}, {"REMOVE ", u.removes}, {"ADD ", u.adds}, {"DELETE ", u.deletes}} {
-		if len(section.clauses) == 0 {
-			continue
-		}
+	}{{"SET ", u.sets}, {"REMOVE ", u.removes}, {"ADD ", u.adds}, {"DELETE ", u.deletes}}
 
-		if b.Len() > 0 {
-			b.WriteByte(' ')
+	size := 0
+	for _, section := range sections {
+		size += len(" ") + len(section.keyword)
+		for _, clause := range section.clauses {
+			size += len(", ") + len(clause)
 		}
-		b.WriteString(section.keyword + strings.Join(section.clauses, ", "))
 	}
 
-	expression := b.String()
-	u.addNames(expression)
+	var b strings.Builder
+	b.Grow(size)
 
-	return expression
+	for _, section := range sections {
+		for i, clause := range section.clauses {
+			switch {
+			case i > 0:
+				b.WriteString(", ")
+			case b.Len() > 0:
+				b.WriteByte(' ')
+				b.WriteString(section.keyword)
+			default:
+				b.WriteString(section.keyword)
+			}
+			b.WriteString(clause)
+		}
+	}
+
+	return b.String()
 }
 
 // addNames defines the placeholders of attributes that the expression uses. DynamoDB
 // refuses both undefined and unused ones.
 func (u *Update) addNames(expression string) {
 	for {
-		_, rest, found := strings.Cut(expression, "#")
-		if !found {
+		begin := strings.IndexByte(expression, '#')
+		if begin < 0 {
 			return
 		}
+		expression = expression[begin:]
 
-		end := strings.IndexFunc(rest, func(r rune) bool {
+		end := strings.IndexFunc(expression[1:], func(r rune) bool {
 			return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-		})
-		if end < 0 {
-			end = len(rest)
+		}) + 1
+		if end == 0 {
+			end = len(expression)
 		}
 
-		if placeholder := "#" + rest[:end]; u.names[placeholder] == "" {
-			u.Name(rest[:end])
+		if placeholder := expression[:end]; u.names[placeholder] == "" {
+			u.Alias(placeholder, placeholder[1:])
 		}
-		expression = rest[end:]
+		expression = expression[end:]
 	}
 }
