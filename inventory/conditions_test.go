@@ -134,3 +134,30 @@ func TestAStoreOutOfReachIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// TestACommitTakesTheLinesThatWereAddedMeanwhile adds a line between the read and the write
+// of a commit.
+func TestACommitTakesTheLinesThatWereAddedMeanwhile(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 3)
+
+	if err := s.Reserve(t.Context(), "o-1", twoMugs); err != nil {
+		t.Fatal(err)
+	}
+
+	writes := 0
+	s.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("TransactWriteItems") {
+			if writes++; writes == 1 { // the commit; the addition follows
+				return s.addIn(t, "o-1", inventory.Line{SKU: "mug", Quantity: 1})
+			}
+		}
+
+		return nil
+	})
+
+	if err := s.Commit(t.Context(), "o-1"); err != nil {
+		t.Error(err)
+	}
+	level(t, s, "mug", inventory.Level{Committed: 3})
+}
