@@ -6,8 +6,9 @@
 // [Request] asks for an event under an id. [Orders.Apply] sends one UpdateItem: its
 // condition requires the expected state, the event's guards and "transitionId < :id", and
 // its update records the request in the item (the ring, 8 slots). If the condition fails,
-// DynamoDB returns the item as it is, and that image decides the [Verdict]. The journal is
-// read only for transitions that the ring has overwritten.
+// DynamoDB returns the item as it is, and that image decides the [Verdict]. What the ring has
+// overwritten is looked for elsewhere: request ids in the table of requests, which the writer
+// of a transition keeps, and given ids in the journal.
 //
 // A Step Functions execution computes the ids from its own data, so that its retries send
 // the same id. Any other caller sends a RequestID and lets Apply assign the order's id
@@ -31,7 +32,8 @@
 // To follow a request to its write, read the files in this order: apply.go (the call),
 // plan.go (what it asks for), send.go (the write loop), judge.go and evidence.go (whether
 // the order has decided it already), move.go (which transition the order would make),
-// write.go (the expressions), transact.go (with the journal's row).
+// requests.go (what becomes of the request id that leaves the ring), write.go (the
+// expressions), transact.go (with the journal's row).
 //
 // # Guarantees
 //
@@ -44,12 +46,20 @@
 //     Refusals record nothing.
 //   - An edit is applied at most once while the order remembers it: at least the
 //     newest three quarters of [Config].EditMemory. None is applied after payment.
-//   - A transition of an order up to 1 KB costs one write unit. It needs no read if the
-//     caller gives the id.
+//   - A request with a request id is applied at most once, whether it comes with a given
+//     id, an assigned id or an If-Match. This and the costs below need
+//     [Config].RequestsTable.
+//   - A transition of an order up to 1 KB costs one write unit and no read if the caller
+//     gives the id and neither this request nor the one that leaves the ring has a request
+//     id. With one it costs at most two read units and two write units, however many
+//     transitions the order has made.
 //
 // A small program:
 //
-//	orders, err := transitions.New(transitions.Config{DynamoDB: client, Table: "ratchet-orders", JournalTable: "ratchet-order-events"})
+//	orders, err := transitions.New(transitions.Config{
+//		DynamoDB: client, Table: "ratchet-orders",
+//		JournalTable: "ratchet-order-events", RequestsTable: "ratchet-order-requests",
+//	})
 //	...
 //	result, err := orders.Apply(ctx, transitions.Request{OrderID: "o-1", Event: workflow.Pay, TransitionID: 2})
 //

@@ -18,10 +18,12 @@ var (
 	ErrOutcomeUnknown = errors.New("the outcome is unknown; send the same request again to learn it")
 	// ErrJournalBehind: the order's ring no longer holds the id, and the journal does not
 	// have all the rows yet that would prove what happened to it. Retry after the reader
-	// of the stream has caught up.
+	// of the stream has caught up. With [Config].RequestsTable, a request with a request id
+	// gets it only on an order that writers without such a table have moved.
 	ErrJournalBehind = errors.New("the journal has not passed this transition yet; retry later")
-	// ErrUnavailable: DynamoDB did not answer a read. If the error is also
-	// ErrOutcomeUnknown, a write had been sent before; otherwise nothing was sent.
+	// ErrUnavailable: DynamoDB did not answer a read, or the write of the row of a request id
+	// that leaves the ring. If the error is also ErrOutcomeUnknown, a write of the order had
+	// been sent before; otherwise the order was not written.
 	ErrUnavailable = errors.New("DynamoDB did not answer; retry later")
 	// ErrContended: other writes changed the order during every attempt. Nothing was
 	// written.

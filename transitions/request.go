@@ -78,8 +78,8 @@ type Request struct {
 	TransitionID TransitionID `json:"transitionId,omitempty"`
 	RequestID    RequestID    `json:"requestId,omitempty"`
 	// IfMatch is the transitionId that the caller has seen. The request is Superseded if
-	// the order has moved since. It saves the read that assigning an id costs. Not
-	// allowed together with TransitionID.
+	// the order has moved since. Up to its ninth transition this saves the read that assigning
+	// an id costs. Not allowed together with TransitionID.
 	IfMatch *TransitionID `json:"ifMatch,omitempty"`
 	// Values are the values that the event's guards expect from the request (see
 	// [workflow.Guard]), like the beginning of the return window: strings, whole numbers
