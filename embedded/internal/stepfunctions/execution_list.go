@@ -111,7 +111,8 @@ func (s *Service) newestExecutions(
 		}
 	case status == "PENDING_REDRIVE": // only child executions of map runs have it
 	case !known:
-		return nil, false, validation("statusFilter must be one of RUNNING, SUCCEEDED, FAILED, TIMED_OUT, ABORTED, PENDING_REDRIVE")
+		return nil, false, validation("1 validation error detected: Value '%s' at 'statusFilter' failed to satisfy constraint: "+
+			"Member must satisfy enum value set: [SUCCEEDED, TIMED_OUT, PENDING_REDRIVE, ABORTED, FAILED, RUNNING]", status)
 	case want == execution.Running:
 		err = scan(keyRunning)
 	default:

@@ -60,9 +60,12 @@ func pageSize(n int) (int, error) {
 	switch {
 	case n == 0:
 		return standard, nil
-	case n < 0 || n > most:
+	case n < 0:
 		return 0, validation("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
-			"Member must be from 0 to %d", n, most)
+			"Member must have value greater than or equal to 0", n)
+	case n > most:
+		return 0, validation("1 validation error detected: Value '%d' at 'maxResults' failed to satisfy constraint: "+
+			"Member must have value less than or equal to %d", n, most)
 	}
 
 	return n, nil
@@ -77,8 +80,25 @@ func pageToken(kind byte, scope, at uint64) *string {
 	return &text
 }
 
+// The longest tokens of a page, that of ListExecutions apart.
+// Source: https://docs.aws.amazon.com/step-functions/latest/apireference/API_ListExecutions.html
+const (
+	maxPageToken       = 1024
+	maxExecutionsToken = 3096
+)
+
 // readPageToken reads what pageToken wrote.
 func readPageToken(token string, kind byte, scope uint64) (uint64, error) {
+	longest := maxPageToken
+	if kind == keyRunning {
+		longest = maxExecutionsToken
+	}
+
+	if len(token) > longest {
+		return 0, validation("1 validation error detected: Value at 'nextToken' failed to satisfy constraint: "+
+			"Member must have length less than or equal to %d", longest)
+	}
+
 	b, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(b) != 17 || b[0] != kind || binary.BigEndian.Uint64(b[1:]) != scope {
 		return 0, wire.Errorf("InvalidToken", "Invalid Token: 'Invalid token'")

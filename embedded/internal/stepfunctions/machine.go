@@ -8,12 +8,14 @@ import (
 
 // machine is the record of a state machine. It is immutable: a change replaces it.
 type machine struct {
-	ID       uint64          `json:"id"`
-	Name     string          `json:"name"`
-	Created  int64           `json:"created"`
-	Revision uint64          `json:"revision"`
-	Logging  json.RawMessage `json:"logging,omitempty"`
-	Tracing  json.RawMessage `json:"tracing,omitempty"`
+	ID       uint64 `json:"id"`
+	Name     string `json:"name"`
+	Created  int64  `json:"created"`
+	Revision uint64 `json:"revision"`
+	// FirstRevision is the revision of the creation; 0 in records of earlier versions.
+	FirstRevision uint64          `json:"firstRevision,omitempty"`
+	Logging       json.RawMessage `json:"logging,omitempty"`
+	Tracing       json.RawMessage `json:"tracing,omitempty"`
 	// Deleting refuses new executions.
 	Deleting bool `json:"deleting,omitempty"`
 }

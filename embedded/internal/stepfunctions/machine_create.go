@@ -120,7 +120,10 @@ func (s *Service) commitMachine(m *machine, rev *revision) (err error) {
 		return err
 	}
 
-	m.Revision = rev.ID
+	created := m.Revision == 0
+	if m.Revision = rev.ID; created {
+		m.FirstRevision = rev.ID
+	}
 
 	record, err := json.Marshal(m)
 	if err != nil {

@@ -33,11 +33,14 @@ func (s *Service) definitionAnswer(m *machine, rev *revision) map[string]any {
 		"name":                    m.Name,
 		"definition":              rev.Definition,
 		"roleArn":                 rev.RoleARN,
-		"revisionId":              revisionID(rev.ID),
 		"loggingConfiguration":    map[string]any{"level": "OFF", "includeExecutionData": false},
 		"tracingConfiguration":    map[string]any{"enabled": false},
 		"encryptionConfiguration": map[string]any{"type": "AWS_OWNED_KEY"},
 	}
+	if rev.ID != m.FirstRevision { // the service has no revision id before the first update
+		answer["revisionId"] = revisionID(rev.ID)
+	}
+
 	if m.Logging != nil {
 		answer["loggingConfiguration"] = m.Logging
 	}

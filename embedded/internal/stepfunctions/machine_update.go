@@ -17,7 +17,7 @@ func (s *Service) updateStateMachine(_ context.Context, in *struct {
 
 	if in.Definition == nil && in.RoleArn == nil && in.LoggingConfiguration == nil && in.TracingConfiguration == nil {
 		return nil, wire.Errorf("MissingRequiredParameter",
-			"Either the definition, the role ARN, the logging or the tracing configuration must be specified")
+			"Either the definition, the role ARN, the LoggingConfiguration, or the TracingConfiguration must be specified")
 	}
 
 	old, err := s.machineNamed(in.StateMachineArn)

@@ -53,7 +53,10 @@ func (t *turn) contextWith(th *thread, index int, value []byte) []byte {
 	text(`},"State":{"Name":`, t.state(th).Name)
 	text(`,"EnteredTime":`, stamp(th.entered))
 
-	b = strconv.AppendInt(append(b, `,"RetryCount":`...), th.retries, 10)
+	if kind := t.state(th).Kind; kind == asl.Task || kind == asl.Parallel || kind == asl.Map { // which can have a Retry
+		b = strconv.AppendInt(append(b, `,"RetryCount":`...), th.retries, 10)
+	}
+
 	b = append(b, '}')
 	if s := t.state(th); s.Integration != nil && s.Integration.Callback && th.phase.hasToken() {
 		text(`,"Task":{"Token":`, t.env.Token(th.id, th.token))

@@ -19,7 +19,8 @@ func (t *turn) fail(th *thread, f *failure) {
 	prev := th.last
 	for inner := th; inner != handler && inner.parent != 0; {
 		outer := t.s.thread(inner.parent)
-		prev = t.failOuter(inner, outer, prev)
+		retried := outer == handler && t.findRetrier(outer, f) >= 0
+		prev = t.failOuter(inner, outer, prev, retried)
 		if handler != nil {
 			t.removeChildren(outer)
 			outer.last = prev
@@ -46,8 +47,9 @@ func (t *turn) fail(th *thread, f *failure) {
 }
 
 // failOuter records that the failure of the child inner ends the state of its parent
-// outer, and aborts the other children. prev is the event that caused it.
-func (t *turn) failOuter(inner, outer *thread, prev int64) int64 {
+// outer, and aborts the other children. prev is the event that caused it. If the state is
+// retried, its own failure is not recorded, as in AWS's histories.
+func (t *turn) failOuter(inner, outer *thread, prev int64, retried bool) int64 {
 	isMap := t.state(outer).Kind == asl.Map
 	if isMap {
 		t.record(Event{Type: MapIterationFailed, Prev: prev, State: outer.state, Index: inner.index})
@@ -63,6 +65,10 @@ func (t *turn) failOuter(inner, outer *thread, prev int64) int64 {
 		if isMap {
 			t.record(Event{Type: MapIterationAborted, Prev: prev, State: outer.state, Index: sibling.index})
 		}
+	}
+
+	if retried {
+		return prev
 	}
 
 	event := ParallelStateFailed

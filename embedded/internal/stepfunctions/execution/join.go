@@ -98,6 +98,7 @@ func (t *turn) completeJoin(th *thread, last int64) error {
 	}
 
 	t.recordOn(th, Event{Type: event})
+	th.last = last // of the event and of StateExited after it, as in AWS's histories
 
 	return t.complete(th, raw, result)
 }

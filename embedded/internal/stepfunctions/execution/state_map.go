@@ -41,7 +41,7 @@ func (t *turn) startIterations(th *thread, s *asl.State, in, items *Doc) error {
 		}
 
 		child := t.spawn(th, th.next, s.Branches[0].Start)
-		child.last = t.record(Event{Type: MapIterationStarted, Prev: th.last, State: th.state, Index: th.next})
+		child.last = t.record(Event{Type: MapIterationStarted, Prev: t.s.LastEvent, State: th.state, Index: th.next})
 		t.work = append(t.work, workItem{th: child, doc: doc, enter: true})
 		th.next++
 		th.running++

@@ -13,5 +13,9 @@ func (t *turn) pass(th *thread, s *asl.State, raw, in *Doc) error {
 		result = &Doc{JSON: s.Result}
 	}
 
+	if result, err = t.checkSize(th, result.JSON); err != nil {
+		return err
+	}
+
 	return t.complete(th, raw, result)
 }

@@ -46,7 +46,7 @@ func (t *turn) expire() {
 	}
 
 	if s.Deadline != 0 && t.now >= s.Deadline {
-		t.stop(TimedOut, Event{Type: ExecutionTimedOut, State: -1, Error: timeoutError})
+		t.stop(TimedOut, Event{Type: ExecutionTimedOut, State: -1})
 		return
 	}
 
