@@ -74,6 +74,10 @@ func (o *outbox) fail(err error) answer {
 
 // encode turns a handler's output into JSON.
 func encode(output any) (body json.RawMessage, err error) {
+	if output == nil {
+		return json.RawMessage("null"), nil
+	}
+
 	if raw, ok := output.(json.RawMessage); ok && len(raw) > 0 {
 		if !json.Valid(raw) {
 			return nil, errors.New("not valid JSON")

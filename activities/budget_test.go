@@ -116,17 +116,17 @@ func TestANegativeRateIsNoLimit(t *testing.T) {
 }
 
 // direct is the script without HTTP, for tests with very many calls.
-type direct struct {
-	*script
-	lost atomic.Int32 // calls for tasks that had timed out
-}
+type direct struct{ *script }
 
 // GetActivityTask is part of Client.
 func (d *direct) GetActivityTask(ctx context.Context, _ *sfn.GetActivityTaskInput, _ ...func(*sfn.Options)) (*sfn.GetActivityTaskOutput, error) {
+	timer := time.NewTimer(time.Minute)
+	defer timer.Stop()
+
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-time.After(time.Minute):
+	case <-timer.C:
 		return &sfn.GetActivityTaskOutput{}, nil
 	case token := <-d.tokens:
 		d.alive(token)
@@ -146,9 +146,11 @@ func (d *direct) SendTaskFailure(_ context.Context, in *sfn.SendTaskFailureInput
 
 // SendTaskHeartbeat is part of Client.
 func (d *direct) SendTaskHeartbeat(_ context.Context, in *sfn.SendTaskHeartbeatInput, _ ...func(*sfn.Options)) (*sfn.SendTaskHeartbeatOutput, error) {
-	d.mu.Lock()
-	d.calls = append(d.calls, sentCall{op: "SendTaskHeartbeat", at: time.Since(d.began)})
-	d.mu.Unlock()
+	if !d.quiet {
+		d.mu.Lock()
+		d.calls = append(d.calls, sentCall{op: "SendTaskHeartbeat", at: time.Since(d.began)})
+		d.mu.Unlock()
+	}
 
 	return &sfn.SendTaskHeartbeatOutput{}, d.heardFrom(*in.TaskToken)
 }
@@ -157,7 +159,6 @@ func (d *direct) heardFrom(token string) error {
 	if d.alive(token) {
 		return nil
 	}
-	d.lost.Add(1)
 
 	return &sfntypes.TaskTimedOut{}
 }

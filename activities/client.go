@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -19,3 +20,48 @@ type Client interface {
 
 // withoutRetries turns the SDK's retries off.
 func withoutRetries(o *sfn.Options) { o.Retryer = aws.NopRetryer{} }
+
+// timeLimit bounds calls that follow each other. It makes one context for all of them as
+// long as none takes too long, because a context of its own costs a call as much as the
+// rest of what this package does for it.
+//
+// The context has no Deadline: the SDK would write one into a header of every call, which
+// Step Functions does not use.
+type timeLimit struct {
+	parent context.Context
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+}
+
+// begin returns the context of the next call, which ends after d with the cause
+// context.DeadlineExceeded. The call must be followed by end.
+func (l *timeLimit) begin(parent context.Context, d time.Duration) context.Context {
+	if l.timer != nil && l.parent == parent && l.ctx.Err() == nil {
+		l.timer.Reset(d)
+		return l.ctx
+	}
+	l.close()
+
+	ctx, cancel := context.WithCancelCause(parent)
+	l.parent, l.ctx, l.cancel = parent, ctx, cancel
+	l.timer = time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+
+	return ctx
+}
+
+// end ends the time of a call.
+func (l *timeLimit) end() {
+	if !l.timer.Stop() {
+		l.close() // the timer is about to cancel the context, or has done so
+	}
+}
+
+// close frees the context.
+func (l *timeLimit) close() {
+	if l.timer != nil {
+		l.timer.Stop()
+		l.cancel(nil)
+		l.timer = nil
+	}
+}

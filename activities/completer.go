@@ -85,7 +85,10 @@ func (c *Completer) complete(ctx context.Context, token Token, want Outcome, out
 	}
 
 	a := c.outbox.compose(ctx, Task{Token: token}, output, failure)
-	d := c.outbox.deliver(ctx, token, a, answerLimit(0), time.Now())
+
+	var calls timeLimit
+	defer calls.close()
+	d := c.outbox.deliver(ctx, token, a, &calls, answerLimit(0), time.Now())
 
 	switch {
 	case d.outcome == want:

@@ -88,10 +88,17 @@ type PanicError struct {
 
 func (e *PanicError) Error() string { return (*worker.PanicError)(e).Error() }
 
-// call runs a callback of the user's; a panic becomes a *PanicError.
-func call(fn func() error) error {
-	err := worker.Call(fn)
+// errGoexit is the error of a handler that called runtime.Goexit.
+var errGoexit error = &PanicError{}
 
+// call runs a callback of the user's; a panic or a call of runtime.Goexit becomes a
+// *PanicError.
+func call(fn func() error) error { return panicked(worker.Call(fn)) }
+
+// catchPanic runs a callback on the caller's goroutine, which runtime.Goexit ends.
+func catchPanic(fn func() error) error { return panicked(worker.CatchPanic(fn)) }
+
+func panicked(err error) error {
 	var p *worker.PanicError
 	if errors.As(err, &p) {
 		return (*PanicError)(p)

@@ -114,8 +114,9 @@ func (h *heartbeater) send(ctx context.Context, deadline time.Time) (began time.
 		return time.Time{}, err
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, heartbeatLimit(h.period))
-	defer cancel()
+	var limit timeLimit
+	defer limit.close()
+	ctx = limit.begin(ctx, heartbeatLimit(h.period))
 
 	began = time.Now()
 	_, err = w.cfg.SFN.SendTaskHeartbeat(ctx, &sfn.SendTaskHeartbeatInput{

@@ -20,6 +20,7 @@ type inFlight struct {
 
 	ctx        context.Context // the handler's
 	cancel     context.CancelCauseFunc
+	turn       *turn        // nil when the task need not wait for Activity.PerSecond
 	heartbeats *heartbeater // nil when the state has no HeartbeatSeconds
 	progress   atomic.Value // of recorded
 
@@ -32,40 +33,38 @@ type inFlight struct {
 	keepsSlot bool // the handler, not the end of the task, frees the slot
 }
 
-// start runs a task on a goroutine of its own, with the slot that p has taken for it.
+// start runs a task on another goroutine, with the slot that p has taken for it.
 func (w *Worker) start(work context.Context, p *poller, task Task) {
 	t := &inFlight{worker: w, poller: p, task: task, receivedAt: time.Now()}
 	t.ctx, t.cancel = context.WithCancelCause(work)
-
-	// nil when the task need not wait for Activity.PerSecond.
-	turn := p.starts.enqueue(t.receivedAt)
+	t.turn = p.starts.enqueue(t.receivedAt)
 
 	if p.activity.Heartbeat > 0 {
 		t.heartbeats = newHeartbeater(t)
-		t.heartbeats.start(turn != nil)
+		t.heartbeats.start(t.turn != nil)
 	}
 	w.arrived(t)
-
-	go t.work(turn)
+	w.run(t)
 }
 
 // claim reports whether the caller is the one who answers the task. Three compete: the
 // goroutine that ran the handler, its watchdog, and the end of a drain.
 func (t *inFlight) claim() bool { return t.claimed.CompareAndSwap(false, true) }
 
-// work calls the handler and answers the task.
-func (t *inFlight) work(turn *turn) {
+// work calls the handler and answers the task. The handler may call runtime.Goexit, so
+// what must happen in any case is deferred.
+func (t *inFlight) work(calls *timeLimit) {
 	defer t.handlerReturned()
 
-	if turn != nil {
-		_ = t.poller.starts.await(t.ctx, turn) // the context tells
+	if t.turn != nil {
+		_ = t.poller.starts.await(t.ctx, t.turn) // the context tells
 	}
 
 	// The token may also have come with a poll that was answered after the drain's
 	// timeout. The failure gives the task back to the state machine.
 	if t.ctx.Err() != nil {
 		if t.claim() {
-			t.finish(nil, context.Cause(t.ctx))
+			t.finish(nil, context.Cause(t.ctx), calls)
 		}
 
 		return
@@ -74,16 +73,12 @@ func (t *inFlight) work(turn *turn) {
 	if f := t.worker.cfg.Events.Started; f != nil {
 		f(t.task)
 	}
-
-	output, err := t.call()
-	if t.claim() {
-		t.finish(output, err)
-	}
+	t.call(calls)
 }
 
-// call runs the handler within Activity.Timeout.
-func (t *inFlight) call() (output any, err error) {
-	ctx := context.WithValue(t.ctx, inFlightKey{}, t)
+// call runs the handler within Activity.Timeout and answers the task.
+func (t *inFlight) call(calls *timeLimit) {
+	var ctx context.Context = taskContext{t.ctx, t}
 
 	if limit := t.poller.activity.Timeout; limit > 0 {
 		var cancel context.CancelFunc
@@ -96,19 +91,28 @@ func (t *inFlight) call() (output any, err error) {
 		defer watchdog.Stop()
 	}
 
-	err = call(func() (err error) {
+	var output any
+	err := errGoexit // of a handler that does not return
+
+	defer func() {
+		if t.claim() {
+			t.finish(output, interrupted(ctx, err), calls)
+		}
+	}()
+
+	err = catchPanic(func() (err error) {
 		output, err = t.poller.activity.Handle(ctx, t.task)
 		return err
 	})
-	if err == nil {
-		return output, nil
+}
+
+// interrupted puts the reason why a handler's context ended in front of its error.
+func interrupted(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && (errors.Is(cause, ErrDeadline) || errors.Is(cause, ErrShutdown)) {
+		return &interruptedError{cause: cause, err: err}
 	}
 
-	if cause := context.Cause(ctx); errors.Is(cause, ErrDeadline) || errors.Is(cause, ErrShutdown) {
-		err = &interruptedError{cause: cause, err: err}
-	}
-
-	return nil, err
+	return err
 }
 
 // interruptedError is the error of a handler whose context ended while it ran.
@@ -141,7 +145,9 @@ func (t *inFlight) abandon(err error) {
 	}
 	p.mu.Unlock()
 
-	t.finish(nil, err)
+	var calls timeLimit
+	defer calls.close()
+	t.finish(nil, err, &calls)
 }
 
 // handlerReturned takes note of the end of the handler's goroutine.
@@ -180,8 +186,8 @@ func (t *inFlight) freeSlot() {
 }
 
 // finish answers the task and frees its slot. Only the goroutine whose claim succeeded
-// may call it.
-func (t *inFlight) finish(output any, err error) {
+// may call it, with a time limit of its own for the calls.
+func (t *inFlight) finish(output any, err error, calls *timeLimit) {
 	done := Done{Task: t.task, Err: err, Ran: time.Since(t.receivedAt)}
 	forced := errors.Is(err, ErrShutdown)
 
@@ -193,7 +199,7 @@ func (t *inFlight) finish(output any, err error) {
 		t.stopHeartbeats()
 		done.Outcome = Lost
 	default:
-		t.answer(&done, output, err)
+		t.answer(&done, output, err, calls)
 		forced = forced || done.Outcome == Unanswered && t.worker.answers.Err() != nil
 	}
 
@@ -205,7 +211,7 @@ func (t *inFlight) finish(output any, err error) {
 
 // answer composes the answer and delivers it. Storing a large output and a delivery may
 // take a while, so heartbeats go on.
-func (t *inFlight) answer(done *Done, output any, err error) {
+func (t *inFlight) answer(done *Done, output any, err error, calls *timeLimit) {
 	ctx, out := t.worker.answers, &t.worker.outbox
 	answer := out.compose(ctx, t.task, output, err)
 
@@ -213,7 +219,7 @@ func (t *inFlight) answer(done *Done, output any, err error) {
 		t.heartbeats.answer()
 	}
 
-	d := out.deliver(ctx, t.task.Token, answer, answerLimit(t.poller.activity.Heartbeat), t.deadline())
+	d := out.deliver(ctx, t.task.Token, answer, calls, answerLimit(t.poller.activity.Heartbeat), t.deadline())
 	t.stopHeartbeats()
 
 	done.Outcome, done.ErrorName = d.outcome, d.answer.name

@@ -8,6 +8,22 @@ import (
 // inFlightKey is the key of the running task in a handler's context.
 type inFlightKey struct{}
 
+// taskContext is a handler's context, in which inFlightKey finds the task.
+type taskContext struct {
+	context.Context
+
+	inFlight *inFlight
+}
+
+// Value is part of context.Context.
+func (c taskContext) Value(key any) any {
+	if key == (inFlightKey{}) {
+		return c.inFlight
+	}
+
+	return c.Context.Value(key)
+}
+
 func inFlightOf(ctx context.Context) *inFlight {
 	t, _ := ctx.Value(inFlightKey{}).(*inFlight)
 	return t

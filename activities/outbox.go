@@ -57,17 +57,23 @@ type delivery struct {
 }
 
 // deliver sends the answer until the service accepts it, the task is lost or time is up.
-// Each call may take limit. An output that the service refuses becomes a failure. When
-// turns are short, an answer with an earlier deadline goes first.
-func (o *outbox) deliver(ctx context.Context, token Token, a answer, limit time.Duration, deadline time.Time) delivery {
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
+// Each call may take limit, for which calls has a context. An output that the service
+// refuses becomes a failure. When turns are short, an answer with an earlier deadline goes
+// first.
+func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *timeLimit, limit time.Duration, deadline time.Time) delivery {
+	timeUp := time.Now().Add(o.timeout)
+
+	if turn := o.turns(a).enqueue(deadline); turn != nil {
+		if err := o.awaitTurn(ctx, a, turn, timeUp); err != nil {
+			return delivery{Unanswered, a, err}
+		}
+	}
 
 	// An earlier attempt may have been accepted although its response is missing.
 	doubtful := false
 
 	for attempt := 1; ; attempt++ {
-		err := o.send(ctx, token, a, limit, deadline)
+		err := o.send(ctx, token, a, calls, min(limit, time.Until(timeUp)))
 
 		var invalid *sfntypes.InvalidOutput
 		switch {
@@ -81,30 +87,54 @@ func (o *outbox) deliver(ctx context.Context, token Token, a answer, limit time.
 			return delivery{Lost, a, err}
 		case errors.As(err, &invalid) && !a.failure:
 			a = o.fail(&Error{own: NameOutput, Err: err})
-			continue
+			attempt = 0
 		case !isAnswer(err):
 			doubtful = true
 		}
 
-		if !answerBackoff.Wait(ctx, attempt) {
+		if !o.retries(ctx, a, attempt, timeUp, deadline) {
 			return delivery{Unanswered, a, err}
 		}
 	}
 }
 
-// send makes one attempt to deliver the answer.
-func (o *outbox) send(ctx context.Context, token Token, a answer, limit time.Duration, deadline time.Time) error {
-	turns := o.successes
-	if a.failure {
-		turns = o.failures
-	}
+// awaitTurn waits for the turn of the first attempt.
+func (o *outbox) awaitTurn(ctx context.Context, a answer, turn *turn, timeUp time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, timeUp)
+	defer cancel()
 
-	if err := turns.take(ctx, deadline); err != nil {
+	if err := o.turns(a).await(ctx, turn); err != nil {
 		return fmt.Errorf("no turn for an answer: %w", err)
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	return nil
+}
+
+// retries waits before the next attempt. It reports false when time is up.
+func (o *outbox) retries(ctx context.Context, a answer, attempt int, timeUp, deadline time.Time) bool {
+	ctx, cancel := context.WithDeadline(ctx, timeUp)
 	defer cancel()
+
+	if attempt > 0 && !answerBackoff.Wait(ctx, attempt) {
+		return false
+	}
+
+	return o.turns(a).take(ctx, deadline) == nil
+}
+
+// turns returns the budget that an answer needs.
+func (o *outbox) turns(a answer) *budget {
+	if a.failure {
+		return o.failures
+	}
+
+	return o.successes
+}
+
+// send makes one attempt to deliver the answer, for which the caller has a turn.
+func (o *outbox) send(ctx context.Context, token Token, a answer, calls *timeLimit, limit time.Duration) error {
+	ctx = calls.begin(ctx, limit)
+	defer calls.end()
 
 	if a.failure {
 		_, err := o.client.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{

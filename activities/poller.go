@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -60,10 +61,13 @@ func (p *poller) startLoops(l *life) {
 // loop polls until the worker stops or there are more loops than the pace allows. A slot
 // is taken before a poll is sent, so a task that arrives has a place.
 func (p *poller) loop(l *life) {
+	var limit timeLimit
+	defer limit.close()
+
 	for p.acquire(l.stop) {
 		began := time.Now()
 
-		task, err := p.poll(l.polls)
+		task, err := p.poll(l.polls, &limit)
 		if err == nil && p.answered(l, task.Token != "", time.Since(began)) {
 			p.worker.cfg.Log.Info("polls of an activity are answered again", "activity", p.activity.Name)
 			p.reportDenied(nil)
@@ -71,6 +75,8 @@ func (p *poller) loop(l *life) {
 
 		if task.Token != "" {
 			p.worker.start(l.work, p, task) // the slot is the task's now
+			runtime.Gosched()               // a task that is here goes before the next poll
+
 			continue
 		}
 		<-p.slots
@@ -112,12 +118,12 @@ func (p *poller) acquire(stop context.Context) bool {
 
 // poll sends one poll. A task without a token means that there is none: the service
 // answers an empty poll with a token that is absent, null or empty.
-func (p *poller) poll(polls context.Context) (Task, error) {
+func (p *poller) poll(polls context.Context, limit *timeLimit) (Task, error) {
 	cfg := &p.worker.cfg
 	began := time.Now()
 
-	ctx, cancel := context.WithTimeout(polls, cfg.PollTimeout)
-	defer cancel()
+	ctx := limit.begin(polls, cfg.PollTimeout)
+	defer limit.end()
 
 	p.count(1)
 	defer p.count(-1)
@@ -128,7 +134,7 @@ func (p *poller) poll(polls context.Context) (Task, error) {
 	}, withoutRetries)
 	if err != nil {
 		if ctx.Err() != nil && polls.Err() == nil {
-			err = fmt.Errorf("activities: poll of %s was not answered within %v: %w", p.activity.Name, cfg.PollTimeout, err)
+			err = fmt.Errorf("activities: poll of %s was not answered within %v: %w", p.activity.Name, cfg.PollTimeout, context.Cause(ctx))
 		}
 
 		return Task{}, err

@@ -47,7 +47,7 @@ func TestSelfFenceComesBeforeHeartbeatSecondsAreOver(t *testing.T) {
 	}
 }
 
-func TestThrottlingShorterThanHeartbeatSecondsIsHarmless(t *testing.T) {
+func TestWorkerPoint07_ThrottlingShorterThanHeartbeatSecondsIsHarmless(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript("t")
 		s.transport.Inject(embeddedtest.Throttle("SendTaskHeartbeat").If(func(*embeddedtest.Call) bool {
@@ -67,7 +67,7 @@ func TestThrottlingShorterThanHeartbeatSecondsIsHarmless(t *testing.T) {
 	})
 }
 
-func TestTheHandlerEndsAtOnceWhenTheServiceSaysTheTaskIsLost(t *testing.T) {
+func TestWorkerPoint06_TheHandlerEndsAtOnceWhenTheServiceSaysTheTaskIsLost(t *testing.T) {
 	for _, code := range []string{"TaskTimedOut", "TaskDoesNotExist", "InvalidToken"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newScript("t")
@@ -87,7 +87,7 @@ func TestTheHandlerEndsAtOnceWhenTheServiceSaysTheTaskIsLost(t *testing.T) {
 	}
 }
 
-func TestAPollStaysOpenForSixtySecondsAndThroughAStop(t *testing.T) {
+func TestWorkerPoint03_APollStaysOpenForSixtySecondsAndThroughAStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
 		var done Done

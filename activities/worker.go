@@ -20,6 +20,8 @@ type Worker struct {
 	// answers is the parent of every answer's context. It ends with Run, or when a drain
 	// has waited for answers long enough.
 	answers context.Context
+	// runners are the goroutines that wait for a task to run.
+	runners chan *inFlight
 	// aborted ends when Abort is called.
 	aborted context.Context
 	abort   context.CancelFunc
@@ -63,6 +65,7 @@ func New(cfg Config) (*Worker, error) {
 		outbox:     newOutbox(cfg),
 		polls:      newBudget(cfg.Rates.GetActivityTask, burstSeconds),
 		heartbeats: newBudget(cfg.Rates.SendTaskHeartbeat, 0),
+		runners:    make(chan *inFlight),
 		tasks:      map[*inFlight]struct{}{},
 	}
 	w.aborted, w.abort = context.WithCancel(context.Background())

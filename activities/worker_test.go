@@ -18,7 +18,7 @@ import (
 	"ratchet/internal/worker"
 )
 
-func TestATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
+func TestWorkerPoint13To17_ATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
 	big := strings.Repeat("x", maxOutput)
 	for _, c := range []struct {
 		name   string
@@ -62,7 +62,7 @@ func TestATaskIsAnsweredWhateverTheHandlerDoes(t *testing.T) {
 	}
 }
 
-func TestALargeOutputIsOffloaded(t *testing.T) {
+func TestWorkerPoint13_ALargeOutputIsOffloaded(t *testing.T) {
 	w := newWorld(t, "")
 	r := w.start(w.config(func(context.Context, Task) (any, error) { return strings.Repeat("x", maxOutput), nil }, func(c *Config) {
 		c.Offload = func(_ context.Context, _ Task, output json.RawMessage) (json.RawMessage, error) {
@@ -78,7 +78,7 @@ func TestALargeOutputIsOffloaded(t *testing.T) {
 	}
 }
 
-func TestNoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
+func TestWorkerPoint01_NoMoreTasksAreHeldThanThereAreSlots(t *testing.T) {
 	w := newWorld(t, "")
 	var held, most atomic.Int32
 
@@ -232,7 +232,7 @@ func TestAnAnswerIsRepeatedUntilItIsAccepted(t *testing.T) {
 	}
 }
 
-func TestALostAnswerCountsAndIsReportedAsUnknown(t *testing.T) {
+func TestWorkerPoint11_ALostAnswerCountsAndIsReportedAsUnknown(t *testing.T) {
 	w := newWorld(t, "")
 	w.transport.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
 
@@ -312,7 +312,7 @@ func TestAStopLetsTasksFinishThenCancelsThemThenAnswersThem(t *testing.T) {
 	}
 }
 
-func TestAHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.T) {
+func TestWorkerPoint17_AHandlerThatIgnoresItsDeadlineIsAnsweredForAndItsSlotIsFree(t *testing.T) {
 	w := newWorld(t, "")
 	release := make(chan struct{})
 	var n atomic.Int32

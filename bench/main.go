@@ -75,6 +75,7 @@ func run(ctx context.Context, out io.Writer) error {
 		benchLocal,
 		benchClaims,
 		benchHTTP,
+		benchTasks,
 		benchExecutions,
 		benchOrders,
 	} {

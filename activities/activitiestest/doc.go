@@ -1,0 +1,22 @@
+// Package activitiestest runs the handler of an activity in virtual time, without a
+// network and without waiting.
+//
+//	func TestBooking(t *testing.T) {
+//		result := activitiestest.Run(t, activitiestest.Task{
+//			Activity: activities.Activity{Handle: book, Heartbeat: time.Minute},
+//			Input:    map[string]string{"orderId": "o-1"},
+//			Faults:   []embeddedtest.Fault{embeddedtest.Throttle("SendTaskHeartbeat")},
+//		})
+//		if result.Done.Outcome != activities.Lost { ... }
+//	}
+//
+// The worker is a real one and the service is the embedded engine: a state machine with
+// one state, whose time-outs and heartbeats pass in the virtual time of a
+// [testing/synctest] bubble. An hour takes as long as the handler computes.
+//
+// # Caveats
+//
+// The handler runs inside the bubble, so it must not use what lives outside: channels,
+// timers and connections that the test made before, or the network. What it waits for in
+// real time, such as a program or another machine, keeps the virtual time from passing.
+package activitiestest
