@@ -2,6 +2,7 @@ package payments_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,16 @@ func TestCancelGivesEverythingBackAndClosesThePayment(t *testing.T) {
 		"partially captured": {func(t *testing.T, s *shop) { s.authorized(t, "p", 1000); s.mustCapture(t, 700) }, "REFUNDED", 700, 700},
 		"partially refunded": {func(t *testing.T, s *shop) { s.charged(t, "p", 1000); s.mustRefund(t, 300) }, "REFUNDED", 1000, 1000},
 		"refunded":           {func(t *testing.T, s *shop) { s.charged(t, "p", 1000); s.mustRefund(t, 1000) }, "REFUNDED", 1000, 1000},
+		"a capture that is declined": {func(t *testing.T, s *shop) {
+			s.authorized(t, "p", 1000)
+			s.bank.set(true)
+
+			if _, err := s.Capture(t.Context(), "p", ask("c", 600)); !errors.Is(err, payments.ErrUnresolved) {
+				t.Fatal(err)
+			}
+			s.bank.set(false)
+			s.bank.answerCaptures(payments.ErrDeclined)
+		}, "FAILED", 0, 0},
 		"refunding": {func(t *testing.T, s *shop) {
 			s.charged(t, "p", 1000)
 			s.bank.set(true)
@@ -184,6 +195,11 @@ func TestCancelGoesOnAfterAnOutage(t *testing.T) {
 				if _, err := s.Cancel(t.Context(), "p"); !errors.Is(err, payments.ErrUnresolved) {
 					t.Errorf("%v", err)
 				}
+
+				// The payment is closed from the first attempt on.
+				if _, err := s.Charge(t.Context(), of("p", 1000)); !errors.Is(err, payments.ErrVoided) {
+					t.Errorf("a late charge: %v", err)
+				}
 			}
 			s.bank.set(false)
 
@@ -224,4 +240,25 @@ func TestCancelTriesADeclinedRefundAgain(t *testing.T) {
 	}
 	s.has(t, "clearing", 0, 0)
 	s.sound(t)
+}
+
+// TestCancelIsNotLimited cancels a payment that has as many refunds as a caller may make.
+func TestCancelIsNotLimited(t *testing.T) {
+	s := newShop(t)
+	s.charged(t, "p", 1000)
+
+	for i := range 50 {
+		if _, err := s.Refund(t.Context(), "p", ask(fmt.Sprint("r-", i), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if _, err := s.Refund(t.Context(), "p", ask("more", 1)); !errors.Is(err, payments.ErrExceeded) {
+		t.Errorf("one more refund: %v", err)
+	}
+
+	if p, err := s.Cancel(t.Context(), "p"); err != nil || p.State != "REFUNDED" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	s.has(t, "clearing", 0, 0)
 }

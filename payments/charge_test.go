@@ -183,6 +183,10 @@ func TestChargeThatTheLedgerRefusesIsReturned(t *testing.T) {
 			if op, err := s.sandbox.Lookup(t.Context(), "p/charge"); err != nil || op.Status != payments.OperationVoided {
 				t.Errorf("the processor has %+v, %v", op, err)
 			}
+
+			if _, found, err := s.ledger.Account(t.Context(), "till.suspense"); found || err != nil {
+				t.Errorf("there is a suspense account: %v", err)
+			}
 			s.sound(t)
 		})
 	}

@@ -49,7 +49,7 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 				now, err = s.storeAnswer(ctx, p, said, parts)
 			}
 		case p.Pending.Kind == Charging:
-			if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) && refusal.Account != "" {
+			if refusal := (*ledger.Refusal)(nil); errors.As(err, &refusal) {
 				now, err = s.returnCharge(ctx, p, refusal, parts)
 			}
 		}
