@@ -22,7 +22,7 @@ type operation struct {
 }
 
 // operations returns the operations of the OpenAPI document, sorted by id.
-func operations(t *testing.T) []operation {
+func operations(t testing.TB) []operation {
 	t.Helper()
 
 	text, err := api.OpenAPI()

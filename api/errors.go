@@ -14,6 +14,7 @@ import (
 	"ratchet/payments"
 	"ratchet/streams"
 	"ratchet/transitions"
+	"ratchet/txn"
 	"ratchet/webhooks"
 )
 
@@ -82,6 +83,7 @@ var domainErrors = []domainError{
 	{ledger.ErrHoldExceeded, http.StatusConflict, "hold_exceeded", "The hold has less left than requested."},
 	{ledger.ErrHoldClosed, http.StatusConflict, "hold_closed", "The hold was settled or released before."},
 	{ledger.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
+	{ledger.ErrReserved, http.StatusUnprocessableEntity, "invalid_request", "The id is one that only the server uses."},
 
 	// Payments.
 	{payments.ErrUnknownPayment, http.StatusNotFound, "payment_not_found", "There is no such payment."},
@@ -93,9 +95,13 @@ var domainErrors = []domainError{
 	{payments.ErrBusy, http.StatusConflict, "payment_busy", "Another step of the payment is in progress. Send the request again when it has ended."},
 	{payments.ErrUnresolved, http.StatusServiceUnavailable, "unresolved", detailUnresolved},
 	{payments.ErrTimeout, http.StatusServiceUnavailable, "unresolved", detailUnresolved},
+	{payments.ErrExpired, http.StatusConflict, "payment_state", "The authorization of the payment has expired."},
 	{payments.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{payments.ErrNoCallbacks, http.StatusNotFound, "route_not_found", "There is no such route."},
 	{payments.ErrCallback, http.StatusUnprocessableEntity, "malformed_callback", "The signature is valid, but the body is not a callback."},
+
+	// Transactions, after the packages that explain their own.
+	{txn.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", "The request is about more things than one transaction can change."},
 
 	// Signatures of callbacks.
 	{webhooks.ErrMalformed, http.StatusUnauthorized, "signature_refused", detailSignature},
