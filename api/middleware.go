@@ -77,7 +77,10 @@ func (s *service) check(ctx context.Context, w http.ResponseWriter, r *http.Requ
 			return p
 		}
 	}
-	c.path = to.pathValues(r)
+
+	if to.mutates {
+		c.path = to.pathValues(r)
+	}
 
 	r.Header.Del("Accept") // there is only one representation
 
@@ -115,7 +118,8 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 	// Checking a token costs a read or a call to the issuer, so an address that sent many
 	// invalid ones has to wait. A token that was valid before is exempt: its owner may
 	// share the address with the attacker, behind a proxy.
-	if !given || !s.credentials.has(token) {
+	known := given && s.credentials.has(token)
+	if !known {
 		if p := s.failures.exhausted(network(r)); p != nil {
 			return auth.Principal{}, p
 		}
@@ -130,7 +134,9 @@ func (s *service) authenticate(ctx context.Context, r *http.Request) (auth.Princ
 	if given {
 		principal, err := s.cfg.Auth.Authenticate(ctx, token)
 		if err == nil {
-			s.credentials.add(token)
+			if !known {
+				s.credentials.add(token)
+			}
 			callOf(r.Context()).token = token
 
 			return principal, nil

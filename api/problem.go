@@ -201,7 +201,8 @@ func pointerOf(location string) (in, pointer string) {
 		return in, ""
 	}
 
-	rest = strings.NewReplacer("[", "/", "]", "").Replace(rest)
-
-	return in, "/" + strings.ReplaceAll(rest, ".", "/")
+	return in, "/" + toPointer.Replace(rest)
 }
+
+// toPointer converts the location of a field within the body to a JSON pointer.
+var toPointer = strings.NewReplacer("[", "/", "]", "", ".", "/")

@@ -240,12 +240,22 @@ func contentOf(ctx context.Context, in any) ([]byte, error) {
 
 var pathParameter = regexp.MustCompile(`\{([A-Za-z]+)\}`)
 
+// pathNames returns the names of the parameters in the path.
+func pathNames(path string) []string {
+	var names []string
+	for _, name := range pathParameter.FindAllStringSubmatch(path, -1) {
+		names = append(names, name[1])
+	}
+
+	return names
+}
+
 // pathValues returns the ids in the path of the request.
 func (r route) pathValues(request *http.Request) []string {
-	var values []string
-	for _, name := range pathParameter.FindAllStringSubmatch(r.path, -1) {
-		value := request.PathValue(name[1])
-		if name[1] == "action" {
+	values := make([]string, 0, len(r.pathNames)+1)
+	for _, name := range r.pathNames {
+		value := request.PathValue(name)
+		if name == "action" {
 			value = strings.ToUpper(value) // codes of both cases are the same
 		}
 		values = append(values, value)

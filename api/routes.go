@@ -48,7 +48,10 @@ type route struct {
 	// the domain package then refuses it.
 	repeats           repetition
 	contentIsIdentity bool
-	keyed             bool // the operation has an Idempotency-Key; register sets it
+	// keyed says that the operation has an Idempotency-Key, and pathNames are the
+	// parameters of its path. register sets both.
+	keyed     bool
+	pathNames []string
 
 	// body says that the operation takes a JSON body.
 	body bool
@@ -76,7 +79,8 @@ type caller struct {
 // register adds an operation. The handler gets the caller, because only the caller's
 // tenant can make stored ids.
 func register[I, O any](s *service, h huma.API, r route, handle handleFunc[I, O]) {
-	r.keyed = isKeyed(reflect.TypeFor[I]())
+	r.keyed, r.pathNames = isKeyed(reflect.TypeFor[I]()), pathNames(r.path)
+
 	op := huma.Operation{
 		OperationID:     r.id,
 		Method:          r.method,
