@@ -61,6 +61,7 @@ func variations(t testing.TB, body string) []string {
 		case []any:
 			set(append(append([]any{}, v...), v...))
 			text()
+
 			many := []any{}
 			for range 120 {
 				many = append(many, v[0])
