@@ -85,8 +85,9 @@ type Config struct {
 	Hint <-chan struct{}
 	// PageSize is the largest page to ask for, 1 to 1000. Default: 1000.
 	PageSize int
-	// Concurrency is how many handler calls may run at once, over all shards.
-	// Default: 64.
+	// Concurrency is how many handler calls may run at once, over all shards and
+	// handlers. One half of the places are reserved for the handlers in equal parts, so
+	// that a slow handler leaves room for the others. Default: 64.
 	Concurrency int
 	// MaxPending is how many records of one shard may be read and not finished,
 	// MaxPendingBytes how many bytes of all shards together. Readers pause at
@@ -211,6 +212,10 @@ func checkHandlers(owner string, handlers []Handler) []error {
 			faults = append(faults, fmt.Errorf("streams: handler %d needs a Name and a Handle", i))
 		}
 
+		if h.Concurrency < 0 {
+			faults = append(faults, fmt.Errorf("streams: handler %d: Concurrency is %d, want at least 1", i, h.Concurrency))
+		}
+
 		for _, field := range []struct {
 			name  string
 			value time.Duration
@@ -268,7 +273,11 @@ func (c Config) withDefaults() Config {
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
 	c.LateAfter = cmp.Or(c.LateAfter, defaultLateAfter)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)
+
 	c.Handlers = handlersWithDefaults(c.Handlers, c.Retry, c.HandlerTimeout)
+	for i := range c.Handlers {
+		c.Handlers[i].Concurrency = cmp.Or(c.Handlers[i].Concurrency, c.Concurrency)
+	}
 
 	if c.Log == nil {
 		c.Log = slog.Default()

@@ -45,6 +45,10 @@ type Handler struct {
 	Attempts int
 	// Timeout is how long one call may take. 0 means Config.HandlerTimeout.
 	Timeout time.Duration
+	// Concurrency is how many calls of this handler may run at once, over all shards,
+	// within Config.Concurrency. 0 means as many as there are places that are not
+	// reserved for other handlers.
+	Concurrency int
 	// Unordered gives up the order within an item for this handler: records of
 	// the same item may run at the same time and overtake one that is retried.
 	Unordered bool

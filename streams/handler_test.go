@@ -233,3 +233,76 @@ func TestConcurrencyBoundsTheCallsOfAllHandlersAndShards(t *testing.T) {
 		t.Errorf("up to %d calls at once, want 3", n)
 	}
 }
+
+func TestASlowHandlerLeavesPlacesForTheOthers(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := newRecorder()
+	const items, places = 100, 8
+	var hanging atomic.Int32
+
+	for k := range items {
+		w.write("o-"+strconv.Itoa(k), 1)
+	}
+
+	p := w.start(w.config(nil, func(c *Config) {
+		c.Concurrency = places
+		c.Handlers = []Handler{
+			{Name: "hangs", Handle: func(ctx context.Context, _ Record) error {
+				hanging.Add(1)
+				<-ctx.Done()
+
+				return ctx.Err()
+			}},
+			{Name: "fast", Handle: l.handle},
+		}
+		c.DrainTimeout = time.Millisecond
+	}))
+	w.until("the fast handler has all records", func() bool { return l.count() == items })
+
+	if n := int(hanging.Load()); n != places-reservedPlaces(places, 2) {
+		t.Errorf("%d calls hang, want all places but those reserved for the other handler", n)
+	}
+	w.stopped(p)
+}
+
+func TestAHandlersOwnConcurrencyBoundsItsCalls(t *testing.T) {
+	w := newTestEnv(t, 2)
+	l := newRecorder()
+	var running, highest atomic.Int32
+
+	p := w.start(w.config(nil, func(c *Config) {
+		c.Handlers = []Handler{{Name: "h", Concurrency: 2, Handle: func(ctx context.Context, r Record) error {
+			n := running.Add(1)
+			defer running.Add(-1)
+
+			for old := highest.Load(); n > old && !highest.CompareAndSwap(old, n); old = highest.Load() {
+			}
+			worker.Wait(ctx, time.Millisecond)
+
+			return l.handle(ctx, r)
+		}}}
+	}))
+	for k := range 30 {
+		w.write("o-"+strconv.Itoa(k), 1)
+	}
+	w.until("all records are handled", func() bool { return l.count() == 30 })
+	w.stopped(p)
+
+	if n := highest.Load(); n != 2 {
+		t.Errorf("up to %d calls at once, want 2", n)
+	}
+}
+
+func TestPlacesAreReservedForEachHandler(t *testing.T) {
+	for _, c := range []struct{ limit, handlers, want int }{
+		{limit: 64, handlers: 4, want: 8},
+		{limit: 64, handlers: 1, want: 32},
+		{limit: 3, handlers: 2, want: 1},
+		{limit: 1, handlers: 1, want: 1},
+		{limit: 2, handlers: 3, want: 0}, // not enough for all: they take turns
+	} {
+		if got := reservedPlaces(c.limit, c.handlers); got != c.want {
+			t.Errorf("%d places for %d handlers: %d each, want %d", c.limit, c.handlers, got, c.want)
+		}
+	}
+}

@@ -12,7 +12,10 @@ import (
 // A lane is the queue of one item's records for one handler. It exists only while
 // it has records, and runs one record at a time. Up to limit lanes run at once,
 // each step on a goroutine of the scheduler; goroutines are started on demand and
-// end when no lane is ready.
+// end when no lane may run.
+//
+// Handlers share the limit, but a part of it is reserved for each of them, so that a
+// handler whose calls take long leaves room for the others.
 type laneScheduler struct {
 	cfg         *Config
 	deadLetters *deadLetterTable
@@ -22,12 +25,20 @@ type laneScheduler struct {
 	circuits    []*circuit // by handler
 	log         worker.LogThrottle
 	limit       int // Config.Concurrency
+	reserved    int // of that for each handler
 
 	mu         sync.Mutex
-	readyFirst *lane // FIFO of the lanes that may run, linked by lane.nextReady
-	readyLast  *lane
-	running    int // goroutines
+	handlers   []handlerLanes // by handler
+	running    int            // goroutines
 	goroutines sync.WaitGroup
+}
+
+// handlerLanes is the lanes of one handler that may run, in the order in which they
+// became ready. They are linked by lane.nextReady.
+type handlerLanes struct {
+	first, last *lane
+	running     int // calls
+	limit       int // Handler.Concurrency
 }
 
 // laneKey identifies a lane within a shard.
@@ -47,43 +58,68 @@ type lane struct {
 	nextReady *lane
 }
 
-// enqueue makes a lane ready and makes sure that a goroutine runs it. The caller
-// holds mu.
+// reservedPlaces returns how many of limit places are reserved for each of n handlers:
+// one half of the places in all, but at least one for each while there are enough.
+func reservedPlaces(limit, n int) int {
+	if limit < n {
+		return 0
+	}
+
+	return max(limit/(2*n), 1)
+}
+
+// enqueue makes a lane ready and makes sure that a goroutine runs it as soon as it
+// may. The caller holds mu.
 func (s *laneScheduler) enqueue(l *lane) {
+	ready := &s.handlers[l.handler]
+
 	l.nextReady = nil
-	if s.readyFirst == nil {
-		s.readyFirst = l
+	if ready.first == nil {
+		ready.first = l
 	} else {
-		s.readyLast.nextReady = l
+		ready.last.nextReady = l
 	}
-	s.readyLast = l
+	ready.last = l
 
-	if s.running < s.limit {
-		s.running++
-		s.goroutines.Go(s.runReadyLanes)
+	if next := s.nextOf(l.handler); next != nil {
+		s.goroutines.Go(func() { s.runReadyLanes(next) })
 	}
 }
 
-// runReadyLanes runs one step of each ready lane in turn, until none is ready.
-func (s *laneScheduler) runReadyLanes() {
-	for {
-		l := s.nextLane()
-		if l == nil {
-			return
-		}
+// runReadyLanes runs one step of the lane and then of others, until none may run.
+func (s *laneScheduler) runReadyLanes(l *lane) {
+	for l != nil {
 		s.runStep(l)
+		l = s.nextAfter(l.handler)
 	}
 }
 
-// nextLane removes the first ready lane from the queue. If none is ready, it gives
-// up the goroutine's place and returns nil.
-func (s *laneScheduler) nextLane() *lane {
+// nextAfter ends a call of the handler and returns a lane to run in its place, nil if
+// none may run. Handlers take turns.
+func (s *laneScheduler) nextAfter(handler int) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	for s.readyFirst != nil {
-		l := s.readyFirst
-		s.readyFirst = l.nextReady
+	s.handlers[handler].running--
+	s.running--
+
+	for i := range s.handlers {
+		if l := s.nextOf((handler + 1 + i) % len(s.handlers)); l != nil {
+			return l
+		}
+	}
+
+	return nil
+}
+
+// nextOf removes the handler's first ready lane and takes a place for it. It returns
+// nil if no lane is ready or the handler has no place. The caller holds mu.
+func (s *laneScheduler) nextOf(handler int) *lane {
+	ready := &s.handlers[handler]
+
+	for ready.first != nil && s.hasPlace(handler) {
+		l := ready.first
+		ready.first = l.nextReady
 		l.nextReady = nil
 
 		// The shard may have been stopped while the lane was in the queue. It then
@@ -94,12 +130,33 @@ func (s *laneScheduler) nextLane() *lane {
 
 		l.running = true
 		l.shard.newestBegun = max(l.shard.newestBegun, l.head.record.slot)
+		ready.running++
+		s.running++
 
 		return l
 	}
-	s.running--
 
 	return nil
+}
+
+// hasPlace reports whether another call of the handler may run: in a place that is
+// reserved for it, or in one that is reserved for no handler. The caller holds mu.
+func (s *laneScheduler) hasPlace(handler int) bool {
+	own := &s.handlers[handler]
+	if own.running >= own.limit || s.running >= s.limit {
+		return false
+	}
+
+	if own.running < s.reserved {
+		return true
+	}
+
+	free := s.limit - s.running
+	for i := range s.handlers {
+		free -= max(s.reserved-s.handlers[i].running, 0)
+	}
+
+	return free > 0
 }
 
 // finishStep ends a step. If the record is done, the lane continues with its next

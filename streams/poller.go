@@ -38,6 +38,7 @@ func New(cfg Config) (*Poller, error) {
 	p.memory.limit = p.cfg.MaxPendingBytes
 	p.scheduler.cfg = &p.cfg
 	p.scheduler.limit = p.cfg.Concurrency
+	p.scheduler.reserved = reservedPlaces(p.cfg.Concurrency, len(p.cfg.Handlers))
 	p.scheduler.deadLetters = &deadLetterTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable}
 
 	retries := &retryTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, scope: p.cfg.tableName()}
@@ -46,6 +47,7 @@ func New(cfg Config) (*Poller, error) {
 
 	p.scheduler.queues = newRetryQueues(&p.cfg, retries, &p.scheduler)
 	for i := range p.cfg.Handlers {
+		p.scheduler.handlers = append(p.scheduler.handlers, handlerLanes{limit: p.cfg.Handlers[i].Concurrency})
 		p.scheduler.circuits = append(p.scheduler.circuits, newCircuit(&p.cfg.Handlers[i]))
 	}
 

@@ -207,7 +207,7 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 	defer q.mu.Unlock()
 
 	for {
-		open, limit := circuit.open(), q.queues.cfg.Concurrency
+		open, limit := circuit.open(), q.h.Concurrency
 		if open {
 			limit = 1
 		}

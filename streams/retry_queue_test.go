@@ -309,7 +309,7 @@ func TestAHandlerThatFailsForEveryItemIsProbed(t *testing.T) {
 	var down atomic.Bool
 	down.Store(true)
 	var calls atomic.Int32
-	const items = 100
+	const items = 20
 
 	p := w.start(w.config(func(ctx context.Context, r Record) error {
 		if down.Load() {
