@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -64,6 +65,11 @@ type Config struct {
 	// Owner is the worker's name in leases, for the people who read them. New adds
 	// a random suffix, so that two workers may have the same name. Default: "worker".
 	Owner string
+	// Group names the application that the worker belongs to. The workers of one group
+	// share the records; each group gets all of them. Groups may share the tables. At
+	// most two groups should read one stream (see ErrTooManyGroups), Lambda functions
+	// included. Letters, digits, '.', '_' and '-', at most 64; "" is a group, too.
+	Group string
 	// Handlers are called for every record that passes their filters.
 	Handlers []Handler
 	// Start applies when the stream has no leases yet. Default: TrimHorizon.
@@ -153,6 +159,10 @@ func (c Config) check() error {
 		fault("Config.LeaseTable and Config.DeadLetterTable must be set")
 	}
 
+	if c.Group != "" && !groupName.MatchString(c.Group) {
+		fault("Config.Group is %q, want up to 64 letters, digits, '.', '_' and '-'", c.Group)
+	}
+
 	if c.PageSize < 0 || c.PageSize > maxPageSize {
 		fault("Config.PageSize is %d, want 1 to %d", c.PageSize, maxPageSize)
 	}
@@ -228,6 +238,10 @@ func checkHandlers(owner string, handlers []Handler) []error {
 			if field.value < 0 {
 				faults = append(faults, fmt.Errorf("streams: handler %d: %s is %v, want more than 0", i, field.name, field.value))
 			}
+		}
+
+		if strings.HasPrefix(h.Name, groupPrefix) {
+			faults = append(faults, fmt.Errorf("streams: handler %d: a Name must not begin with %q", i, groupPrefix))
 		}
 
 		if h.Name != "" && seen[h.Name] {

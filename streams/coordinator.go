@@ -47,7 +47,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 		poller:       p,
 		cfg:          &p.cfg,
 		stream:       &stream{api: p.cfg.Streams, tables: p.cfg.DynamoDB, arn: arn, confirmOver: p.cfg.confirmOver()},
-		table:        &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: arn},
+		table:        &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: GroupKey(p.cfg.Group, arn)},
 		scanInterval: interval,
 		check:        make(chan struct{}, 1),
 		held:         map[string]*shardWorker{},
@@ -68,6 +68,12 @@ func (c *coordinator) run(ctx context.Context) error {
 	g.Go(func() error { return c.watch(gctx, g) })
 	g.Go(func() error {
 		c.discovery.run(gctx)
+		return nil
+	})
+	g.Go(func() error {
+		groups := groupCount{cfg: c.cfg, stream: c.stream.arn}
+		groups.run(gctx)
+
 		return nil
 	})
 

@@ -70,10 +70,6 @@ func splitStreamARN(arn string) (table, label string) {
 	return table, label
 }
 
-func deadLetterKey(handler, id string) dynamo.Item {
-	return deadLetterRowKey(deadLetterSourceOf(handler), id)
-}
-
 // deadLetterRowKey is the key of any row of the dead-letter table.
 func deadLetterRowKey(source, id string) dynamo.Item {
 	return dynamo.Item{deadLetterSource: dynamo.S(source), deadLetterID: dynamo.S(id)}
@@ -88,7 +84,7 @@ func partsOf(row dynamo.Item) partsRef {
 	}
 }
 
-func deadLetterSourceOf(handler string) string { return "streams/" + handler }
+const deadLetterSourcePrefix = "streams/"
 
 func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
 	letter := DeadLetter{

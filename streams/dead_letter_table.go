@@ -28,6 +28,16 @@ func DeadLetterTableInput(name string) *dynamodb.CreateTableInput {
 type deadLetterTable struct {
 	api   dynamoAPI
 	table string
+	group string // Config.Group
+}
+
+// source is the partition key of a handler's dead letters.
+func (t *deadLetterTable) source(handler string) string {
+	return deadLetterSourcePrefix + GroupKey(t.group, handler)
+}
+
+func (t *deadLetterTable) key(handler, id string) dynamo.Item {
+	return deadLetterRowKey(t.source(handler), id)
 }
 
 func (t *deadLetterTable) parts() recordParts { return recordParts{api: t.api, table: t.table} }
@@ -42,7 +52,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	}
 
 	id := deadLetterIDOf(r)
-	row := deadLetterKey(r.Handler, id)
+	row := t.key(r.Handler, id)
 	row[deadLetterHandler] = dynamo.S(r.Handler)
 	row[deadLetterEventName] = dynamo.S(string(r.EventName))
 	row[deadLetterKeys] = dynamo.M(r.Keys)
@@ -56,7 +66,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	if len(body) <= maxInlineRecord {
 		row[deadLetterRecord] = dynamo.S(string(body))
 	} else {
-		if parts, err = t.parts().store(ctx, deadLetterSourceOf(r.Handler), id, body); err != nil {
+		if parts, err = t.parts().store(ctx, t.source(r.Handler), id, body); err != nil {
 			return err
 		}
 		row[deadLetterParts] = dynamo.N(int64(parts.count))
@@ -75,7 +85,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	// worker handled the record again. The first one stays, with its redrives and parts.
 	if old, exists := dynamo.FailedCondition(err); exists {
 		if old != nil && dynamo.Text(old, deadLetterPartsToken) != parts.token {
-			return t.parts().delete(ctx, deadLetterSourceOf(r.Handler), parts)
+			return t.parts().delete(ctx, t.source(r.Handler), parts)
 		}
 
 		return nil
@@ -92,7 +102,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 func (t *deadLetterTable) get(ctx context.Context, handler, id string) (dynamo.Item, error) {
 	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      &t.table,
-		Key:            deadLetterKey(handler, id),
+		Key:            t.key(handler, id),
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
@@ -109,10 +119,10 @@ func (t *deadLetterTable) get(ctx context.Context, handler, id string) (dynamo.I
 // delete deletes a dead letter with its parts. The dead letter goes first: without it,
 // parts that a crash leaves behind are never listed.
 func (t *deadLetterTable) delete(ctx context.Context, handler, id string, parts partsRef) error {
-	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.table, Key: deadLetterKey(handler, id)})
+	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{TableName: &t.table, Key: t.key(handler, id)})
 	if err != nil {
 		return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
 	}
 
-	return t.parts().delete(ctx, deadLetterSourceOf(handler), parts)
+	return t.parts().delete(ctx, t.source(handler), parts)
 }

@@ -13,15 +13,16 @@ import (
 	"ratchet/internal/dynamo"
 )
 
-// DeadLetters gives operators and tools access to the dead-letter table. Both
-// fields must be set.
+// DeadLetters gives operators and tools access to the dead letters of one group.
+// DynamoDB and Table must be set.
 type DeadLetters struct {
 	DynamoDB dynamoAPI
 	Table    string
+	Group    string // as Config.Group
 }
 
 func (d DeadLetters) rows() *deadLetterTable {
-	return &deadLetterTable{api: d.DynamoDB, table: d.Table}
+	return &deadLetterTable{api: d.DynamoDB, table: d.Table, group: d.Group}
 }
 
 // List returns up to limit dead letters of a handler in the order of their ids,
@@ -34,11 +35,11 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 		KeyConditionExpression:    aws.String("#s = :s"),
 		FilterExpression:          aws.String("attribute_not_exists(#p)"), // no parts
 		ExpressionAttributeNames:  map[string]string{"#s": deadLetterSource, "#p": deadLetterPart},
-		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(deadLetterSourceOf(handler))},
+		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(d.rows().source(handler))},
 	}
 	// The key need not exist: a dead letter that was deleted meanwhile is a valid start.
 	if after != "" {
-		in.ExclusiveStartKey = deadLetterKey(handler, after)
+		in.ExclusiveStartKey = d.rows().key(handler, after)
 	}
 
 	for {
@@ -78,7 +79,7 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 		return letter, err
 	}
 
-	body, err := d.rows().parts().read(ctx, deadLetterSourceOf(handler), partsOf(row))
+	body, err := d.rows().parts().read(ctx, d.rows().source(handler), partsOf(row))
 	if err != nil {
 		return letter, err
 	}
@@ -124,7 +125,7 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 	}
 
 	record := *letter.Record
-	record.Handler, record.Late = h.Name, true
+	record.Handler, record.Group, record.Late = h.Name, d.Group, true
 	record.Attempt = letter.Attempts + letter.Redrives + 1
 
 	if stale != nil {
@@ -159,7 +160,7 @@ func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale fu
 func (d DeadLetters) claim(ctx context.Context, h Handler, id string) error {
 	now := time.Now()
 
-	update := dynamo.NewUpdate(d.Table, deadLetterKey(h.Name, id)).
+	update := dynamo.NewUpdate(d.Table, d.rows().key(h.Name, id)).
 		IfPresent(deadLetterID).
 		If("attribute_not_exists(#claimedUntil) OR #claimedUntil < :now").
 		Bind(":now", dynamo.Millis(now)).
@@ -180,7 +181,7 @@ func (d DeadLetters) claim(ctx context.Context, h Handler, id string) error {
 
 // endClaim lets others redrive the dead letter, which stays as it is.
 func (d DeadLetters) endClaim(ctx context.Context, h Handler, id string) error {
-	update := dynamo.NewUpdate(d.Table, deadLetterKey(h.Name, id)).
+	update := dynamo.NewUpdate(d.Table, d.rows().key(h.Name, id)).
 		IfPresent(deadLetterID).
 		RemoveAttribute(deadLetterClaimedUntil)
 	_, _, err := applyUpdate(ctx, d.DynamoDB, update)
@@ -190,7 +191,7 @@ func (d DeadLetters) endClaim(ctx context.Context, h Handler, id string) error {
 
 // storeFailedRedrive stores the new error and ends the claim.
 func (d DeadLetters) storeFailedRedrive(ctx context.Context, h Handler, letter DeadLetter, cause error) error {
-	update := dynamo.NewUpdate(d.Table, deadLetterKey(h.Name, letter.ID)).
+	update := dynamo.NewUpdate(d.Table, d.rows().key(h.Name, letter.ID)).
 		IfPresent(deadLetterID).
 		SetValue(deadLetterError, dynamo.S(errorText(cause))).
 		SetValue(deadLetterPermanent, dynamo.Bool(IsPermanent(cause))).

@@ -118,6 +118,10 @@
 // read, so that a stream that was disabled and enabled again is read to its end before
 // the stream that replaced it.
 //
+// All names under which rows are stored have the prefix "group/<group>/" if the poller
+// has a group; the group "" has none. The rows under "groups/<ARN>" say when each group
+// was last seen.
+//
 // # The retry queue
 //
 // It consists of rows of the dead-letter table under source "retries/<table>/<handler>".

@@ -39,9 +39,9 @@ func New(cfg Config) (*Poller, error) {
 	p.scheduler.cfg = &p.cfg
 	p.scheduler.limit = p.cfg.Concurrency
 	p.scheduler.reserved = reservedPlaces(p.cfg.Concurrency, len(p.cfg.Handlers))
-	p.scheduler.deadLetters = &deadLetterTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable}
+	p.scheduler.deadLetters = &deadLetterTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, group: p.cfg.Group}
 
-	retries := &retryTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, scope: p.cfg.tableName()}
+	retries := &retryTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, scope: GroupKey(p.cfg.Group, p.cfg.tableName())}
 	p.scheduler.retries = retries
 	p.scheduler.waiting = &waitingItems{table: retries, handlers: p.cfg.Handlers, items: map[waitingItem]uint64{}}
 

@@ -77,6 +77,7 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, row retryRow
 
 	// The epoch stays that of the shard: the item's later records have the same or a
 	// higher one.
+	r.Group = q.queues.cfg.Group
 	r.Owner, r.Handler, r.Attempt, r.Late = q.queues.cfg.Owner, q.h.Name, row.attempts+1, true
 	callErr := s.callHandler(shard, q.h, r)
 	s.noteResult(shard, q.handler, string(i.hash[:]), callErr)

@@ -48,6 +48,9 @@ type Record struct {
 	// the late write of a worker that has lost its lease.
 	Owner string
 	Epoch int64
+	// Group is the poller's Config.Group. Keys of effects must have it in them if two
+	// groups have handlers with the same name.
+	Group string
 	// Handler is the name of the handler that is called. Attempt counts its calls for
 	// this record, from 1.
 	Handler string

@@ -273,7 +273,7 @@ func (r *shardReader) deliver(in []streamtypes.Record) {
 
 		record.StreamARN = r.stream.arn
 		record.ShardID = r.shard
-		record.Owner = r.cfg.Owner
+		record.Owner, record.Group = r.cfg.Owner, r.cfg.Group
 		out = append(out, record)
 	}
 

@@ -44,7 +44,7 @@ func currentStreamKey(tableName string) dynamo.Item {
 // followTable reads the table's current stream and, when that was replaced and is
 // handled to its end, its successor from the beginning.
 func (p *Poller) followTable(ctx context.Context) error {
-	current, err := CurrentStream(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, p.cfg.TableName)
+	current, err := CurrentStream(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, GroupKey(p.cfg.Group, p.cfg.TableName))
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
@@ -158,7 +158,7 @@ func (p *Poller) findSuccessor(ctx context.Context, current string) (string, err
 // another worker has noted one. It declares the gap between the two streams: changes
 // that were made while the table had no stream make no records.
 func (p *Poller) replaceStream(ctx context.Context, current, next string) (string, error) {
-	leases, err := ReadLeases(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, current)
+	leases, err := ReadLeases(ctx, p.cfg.DynamoDB, p.cfg.LeaseTable, GroupKey(p.cfg.Group, current))
 	if err != nil {
 		return "", err
 	}
@@ -199,7 +199,7 @@ func latestStreamOf(ctx context.Context, api dynamoAPI, table string) (string, e
 }
 
 func (p *Poller) currentStreamUpdate(arn string) *dynamo.Update {
-	return dynamo.NewUpdate(p.cfg.LeaseTable, currentStreamKey(p.cfg.TableName)).
+	return dynamo.NewUpdate(p.cfg.LeaseTable, currentStreamKey(GroupKey(p.cfg.Group, p.cfg.TableName))).
 		SetValue(currentStreamARN, dynamo.S(arn))
 }
 

@@ -1,0 +1,111 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+)
+
+// ErrTooManyGroups is passed to Events.Fault while more than two groups read a stream:
+// the service allows two readers for each shard and throttles them beyond.
+var ErrTooManyGroups = errors.New("streams: more than two groups read the stream")
+
+const (
+	groupPrefix = "group/"
+
+	// The groups that read a stream have rows under "groups/" and the stream's ARN.
+	groupRowsPrefix  = "groups/"
+	defaultGroupRow  = "#default"
+	groupSeenAt      = "seenAt"
+	groupsPerStream  = 2
+	groupSeenFactor  = 3 // a group that was not seen for so many intervals is gone
+	groupSeenAtLeast = time.Minute
+)
+
+var groupName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// GroupKey returns the name under which a group stores what belongs to a stream, a
+// table or a handler. For the group "" that is the name itself. Pass it to ReadLeases
+// and CurrentStream in place of the stream's ARN or the table's name.
+func GroupKey(group, name string) string {
+	if group == "" {
+		return name
+	}
+
+	return groupPrefix + group + "/" + name
+}
+
+// groupCount keeps count of the groups that read a stream.
+type groupCount struct {
+	cfg    *Config
+	stream string // ARN
+	log    worker.LogThrottle
+}
+
+// run notes once per interval that this group reads the stream, until ctx ends.
+func (c *groupCount) run(ctx context.Context) {
+	for {
+		err := c.check(ctx)
+		if err != nil && ctx.Err() == nil {
+			c.cfg.Events.fault("Groups", "", err)
+
+			if c.log.Allow() {
+				c.cfg.Log.Warn("counting the groups that read the stream", "stream", c.stream, "err", err)
+			}
+		}
+
+		if !worker.Wait(ctx, c.cfg.DiscoverEvery) {
+			return
+		}
+	}
+}
+
+// check returns ErrTooManyGroups if this group reads the stream beside more than one
+// other.
+func (c *groupCount) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+
+	now, name := time.Now(), c.cfg.Group
+	if name == "" {
+		name = defaultGroupRow
+	}
+
+	rows := &leaseTable{api: c.cfg.DynamoDB, table: c.cfg.LeaseTable, stream: groupRowsPrefix + c.stream}
+	if _, _, err := applyUpdate(ctx, rows.api, rows.update(name).SetValue(groupSeenAt, dynamo.Millis(now))); err != nil {
+		return fmt.Errorf("streams: note the group %q: %w", c.cfg.Group, err)
+	}
+
+	out, err := rows.api.Query(ctx, &dynamodb.QueryInput{
+		TableName:                 &rows.table,
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String("#s = :s"),
+		ExpressionAttributeNames:  map[string]string{"#s": leaseStream},
+		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(rows.stream)},
+	})
+	if err != nil {
+		return fmt.Errorf("streams: read the groups of %s: %w", c.stream, err)
+	}
+
+	recent := now.Add(-max(groupSeenFactor*c.cfg.DiscoverEvery, groupSeenAtLeast))
+	groups := []string{}
+	for _, row := range out.Items {
+		if dynamo.Time(row, groupSeenAt).After(recent) {
+			groups = append(groups, dynamo.Text(row, leaseShard))
+		}
+	}
+
+	if len(groups) > groupsPerStream {
+		return fmt.Errorf("%w: %v", ErrTooManyGroups, groups)
+	}
+
+	return nil
+}
