@@ -97,7 +97,7 @@ func (t Tables) all() []tableSpec {
 		{input: tasktoken.TableInput(t.Parked), expiryAttribute: tasktoken.ExpiryAttribute},
 		{input: actions.TableInput(t.Actions), expiryAttribute: actions.ExpiryAttribute},
 		{input: streams.LeaseTableInput(t.Leases)},
-		{input: streams.DeadLetterTableInput(t.DeadLetters)},
+		{input: streams.DeadLetterTableInput(t.DeadLetters), expiryAttribute: streams.DeadLetterExpiryAttribute},
 		{input: banksandbox.Table(t.SandboxCharges)},
 		{input: carriersandbox.Table(t.SandboxShipments)},
 		{input: auth.TableInput(t.APIKeys)},

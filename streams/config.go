@@ -119,6 +119,11 @@ type Config struct {
 	// queue, which is part of the dead-letter table: its attempts survive restarts, the
 	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
 	ParkAfter time.Duration
+	// KeepDeadLetters is how long dead letters are kept, if the table's time to live is
+	// switched on (DeadLetterExpiryAttribute). It must be less than idempotency records
+	// of effects are kept, by as much as Retry.For: a redrive after that repeats effects.
+	// Default: 21 days.
+	KeepDeadLetters time.Duration
 	// HandlerTimeout is how long one handler call may take. Default: 30 s.
 	HandlerTimeout time.Duration
 	// LateAfter is the age from which on Record.Late is set. Default: 1 min.
@@ -196,6 +201,7 @@ func (c Config) check() error {
 		{"Retry.Max", c.Retry.Max},
 		{"Retry.For", c.Retry.For},
 		{"ParkAfter", c.ParkAfter},
+		{"KeepDeadLetters", c.KeepDeadLetters},
 		{"HandlerTimeout", c.HandlerTimeout},
 		{"LateAfter", c.LateAfter},
 		{"DrainTimeout", c.DrainTimeout},

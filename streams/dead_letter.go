@@ -28,6 +28,14 @@ const (
 	deadLetterClaimedUntil = "claimedUntil"
 )
 
+// DeadLetterExpiryAttribute is the attribute for the dead-letter table's time to live.
+const DeadLetterExpiryAttribute = "expireAt"
+
+// deadLetterRetention is the default of Config.KeepDeadLetters. Claims of effects are
+// kept for 30 days after they were made, which may have been at the first attempt, three
+// days before the dead letter. A redrive must not come when they are forgotten.
+const deadLetterRetention = 21 * 24 * time.Hour
+
 // maxErrorText is how much of an error's text is stored, in bytes.
 const maxErrorText = 8 << 10
 
@@ -46,6 +54,10 @@ type DeadLetter struct {
 	Error     string
 	Permanent bool
 	Attempts  int
+	// Unreadable says why Record cannot be decoded, "" if it can.
+	Unreadable string
+	// ExpiresAt is when the dead letter is deleted, zero for never.
+	ExpiresAt time.Time
 	// FailedAt is when the last attempt failed. Redrives is the number of failed
 	// redrives.
 	FailedAt time.Time
@@ -86,6 +98,11 @@ func partsOf(row dynamo.Item) partsRef {
 
 const deadLetterSourcePrefix = "streams/"
 
+// expired reports whether the dead letter waits for its deletion by time to live.
+func (l DeadLetter) expired(now time.Time) bool {
+	return !l.ExpiresAt.IsZero() && !now.Before(l.ExpiresAt)
+}
+
 func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
 	letter := DeadLetter{
 		ID:        dynamo.Text(row, deadLetterID),
@@ -97,9 +114,14 @@ func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
 		Redrives:  int(dynamo.Number(row, deadLetterRedrives)),
 	}
 
+	if seconds := dynamo.Number(row, DeadLetterExpiryAttribute); seconds != 0 {
+		letter.ExpiresAt = time.Unix(seconds, 0)
+	}
+
 	if body := dynamo.Text(row, deadLetterRecord); body != "" {
 		r, err := decodeRecord([]byte(body))
 		if err != nil {
+			letter.Unreadable = err.Error()
 			return letter, fmt.Errorf("streams: decode dead letter %s: %w", letter.ID, err)
 		}
 		letter.Record = &r

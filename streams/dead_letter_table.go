@@ -1,6 +1,7 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -29,6 +30,7 @@ type deadLetterTable struct {
 	api   dynamoAPI
 	table string
 	group string // Config.Group
+	keep  time.Duration
 }
 
 // source is the partition key of a handler's dead letters.
@@ -40,7 +42,10 @@ func (t *deadLetterTable) key(handler, id string) dynamo.Item {
 	return deadLetterRowKey(t.source(handler), id)
 }
 
-func (t *deadLetterTable) parts() recordParts { return recordParts{api: t.api, table: t.table} }
+// parts stores parts that expire with their dead letter.
+func (t *deadLetterTable) parts(expiry types.AttributeValue) recordParts {
+	return recordParts{api: t.api, table: t.table, expiry: expiry}
+}
 
 // store stores the record as a dead letter of r.Handler. Storing it twice stores it
 // once. The parts of a large record are written first and the dead letter last, so
@@ -59,14 +64,17 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	row[deadLetterError] = dynamo.S(errorText(cause))
 	row[deadLetterPermanent] = dynamo.Bool(IsPermanent(cause))
 	row[deadLetterAttempts] = dynamo.N(int64(r.Attempt))
-	row[deadLetterFailedAt] = dynamo.Millis(time.Now())
+	now := time.Now()
+	expiry := dynamo.Seconds(now.Add(cmp.Or(t.keep, deadLetterRetention)))
+	row[deadLetterFailedAt] = dynamo.Millis(now)
+	row[DeadLetterExpiryAttribute] = expiry
 
 	var parts partsRef
 
 	if len(body) <= maxInlineRecord {
 		row[deadLetterRecord] = dynamo.S(string(body))
 	} else {
-		if parts, err = t.parts().store(ctx, t.source(r.Handler), id, body); err != nil {
+		if parts, err = t.parts(expiry).store(ctx, t.source(r.Handler), id, body); err != nil {
 			return err
 		}
 		row[deadLetterParts] = dynamo.N(int64(parts.count))
@@ -85,7 +93,7 @@ func (t *deadLetterTable) store(ctx context.Context, r Record, cause error) erro
 	// worker handled the record again. The first one stays, with its redrives and parts.
 	if old, exists := dynamo.FailedCondition(err); exists {
 		if old != nil && dynamo.Text(old, deadLetterPartsToken) != parts.token {
-			return t.parts().delete(ctx, t.source(r.Handler), parts)
+			return t.parts(nil).delete(ctx, t.source(r.Handler), parts)
 		}
 
 		return nil
@@ -124,5 +132,5 @@ func (t *deadLetterTable) delete(ctx context.Context, handler, id string, parts 
 		return fmt.Errorf("streams: delete dead letter %s of %s: %w", id, handler, err)
 	}
 
-	return t.parts().delete(ctx, t.source(handler), parts)
+	return t.parts(nil).delete(ctx, t.source(handler), parts)
 }

@@ -27,7 +27,9 @@ func (d DeadLetters) rows() *deadLetterTable {
 
 // List returns up to limit dead letters of a handler in the order of their ids,
 // starting after the id after ("" for the first). limit 0 means no limit. next is
-// the id to continue after, "" at the end.
+// the id to continue after, "" at the end. A dead letter that cannot be decoded is
+// listed with the reason (Unreadable); Get returns an error for it, and Delete deletes
+// it.
 func (d DeadLetters) List(ctx context.Context, handler, after string, limit int) (letters []DeadLetter, next string, err error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.Table,
@@ -48,10 +50,12 @@ func (d DeadLetters) List(ctx context.Context, handler, after string, limit int)
 			return nil, "", fmt.Errorf("streams: list dead letters of %s: %w", handler, err)
 		}
 
+		now := time.Now()
 		for _, row := range out.Items {
-			letter, err := decodeDeadLetter(row)
-			if err != nil {
-				return nil, "", err
+			// One that cannot be decoded says so itself.
+			letter, _ := decodeDeadLetter(row)
+			if letter.expired(now) {
+				continue
 			}
 
 			letters = append(letters, letter)
@@ -75,19 +79,26 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 	}
 
 	letter, err := decodeDeadLetter(row)
+	if letter.expired(time.Now()) {
+		return DeadLetter{}, fmt.Errorf("%w: %s of %s has expired", ErrDeadLetterNotFound, id, handler)
+	}
+
 	if err != nil || letter.Record != nil {
 		return letter, err
 	}
 
-	body, err := d.rows().parts().read(ctx, d.rows().source(handler), partsOf(row))
+	body, err := d.rows().parts(nil).read(ctx, d.rows().source(handler), partsOf(row))
 	if err != nil {
 		return letter, err
 	}
 
 	r, err := decodeRecord(body)
+	if err != nil {
+		return letter, fmt.Errorf("streams: decode dead letter %s: %w", id, err)
+	}
 	letter.Record = &r
 
-	return letter, err
+	return letter, nil
 }
 
 // Delete deletes a dead letter without handling it. It returns nil if there is no

@@ -24,6 +24,7 @@ func TestEachGroupGetsAllRecordsAndKeepsItsOwnState(t *testing.T) {
 			return l.handle(ctx, r)
 		}
 	}
+
 	p := w.start(w.config(permanent(a, "first")))
 	q := w.start(w.config(permanent(b, "second"), inGroup))
 	const items = 100

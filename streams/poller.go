@@ -39,7 +39,7 @@ func New(cfg Config) (*Poller, error) {
 	p.scheduler.cfg = &p.cfg
 	p.scheduler.limit = p.cfg.Concurrency
 	p.scheduler.reserved = reservedPlaces(p.cfg.Concurrency, len(p.cfg.Handlers))
-	p.scheduler.deadLetters = &deadLetterTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, group: p.cfg.Group}
+	p.scheduler.deadLetters = &deadLetterTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, group: p.cfg.Group, keep: p.cfg.KeepDeadLetters}
 
 	retries := &retryTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, scope: GroupKey(p.cfg.Group, p.cfg.tableName())}
 	p.scheduler.retries = retries

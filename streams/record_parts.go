@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
 )
@@ -21,6 +22,8 @@ import (
 type recordParts struct {
 	api   dynamoAPI
 	table string
+	// expiry is when time to live deletes the parts that are stored; nil for never.
+	expiry types.AttributeValue
 }
 
 // partsRef refers to the parts of one record. The zero value refers to none.
@@ -57,8 +60,12 @@ func (p recordParts) store(ctx context.Context, source, id string, body []byte) 
 
 	for packed.Len() > 0 {
 		ref.count++
+
 		row := deadLetterRowKey(source, ref.partID(ref.count))
 		row[deadLetterPart] = dynamo.B(bytes.Clone(packed.Next(maxPart)))
+		if p.expiry != nil {
+			row[DeadLetterExpiryAttribute] = p.expiry
+		}
 
 		if _, err := p.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: &p.table, Item: row}); err != nil {
 			return ref, fmt.Errorf("streams: store part %d of %s: %w", ref.count, id, err)

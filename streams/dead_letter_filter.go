@@ -1,0 +1,112 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+)
+
+// DeadLetterFilter selects dead letters. Fields with their zero values select all.
+type DeadLetterFilter struct {
+	// Since and Before bound FailedAt: from Since on, and before Before.
+	Since, Before time.Time
+	// Error is a part of the error's text.
+	Error string
+}
+
+func (f DeadLetterFilter) selects(l DeadLetter) bool {
+	switch {
+	case l.FailedAt.Before(f.Since):
+		return false
+	case !f.Before.IsZero() && !l.FailedAt.Before(f.Before):
+		return false
+	}
+
+	return strings.Contains(l.Error, f.Error)
+}
+
+// pageOfDeadLetters is how many dead letters All reads at once.
+const pageOfDeadLetters = 100
+
+// All returns the selected dead letters of a handler in the order of their ids. An error
+// ends the sequence.
+func (d DeadLetters) All(ctx context.Context, handler string, filter DeadLetterFilter) iter.Seq2[DeadLetter, error] {
+	return func(yield func(DeadLetter, error) bool) {
+		for after := ""; ; {
+			letters, next, err := d.List(ctx, handler, after, pageOfDeadLetters)
+			if err != nil {
+				yield(DeadLetter{}, err)
+				return
+			}
+
+			for _, l := range letters {
+				if filter.selects(l) && !yield(l, nil) {
+					return
+				}
+			}
+
+			if next == "" {
+				return
+			}
+			after = next
+		}
+	}
+}
+
+// errEarlierFailed is the result for a dead letter whose item has an earlier one that
+// is left.
+var errEarlierFailed = errors.New("streams: not redriven: an earlier dead letter of the item is left")
+
+// RedriveAll redrives the selected dead letters of h one after the other and passes each
+// result to report: nil, or why the dead letter is left. The records of an item keep
+// their order within a shard: after one that is left, the item's later ones are not
+// tried. RedriveAll returns an error if it cannot read the dead letters or ctx ends.
+func (d DeadLetters) RedriveAll(ctx context.Context, h Handler, filter DeadLetterFilter, report func(DeadLetter, error)) error {
+	left := map[laneHash]bool{}
+	for l, err := range d.All(ctx, h.Name, filter) {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+
+		if err != nil {
+			return err
+		}
+
+		item, known := laneHash{}, l.Record != nil
+		if known {
+			item = hashLane(itemKey(*l.Record))
+		}
+
+		result := errEarlierFailed
+		if !known || !left[item] {
+			result = d.Redrive(ctx, l.ID, h, nil)
+		}
+
+		// Bounded by the dead letters of the handler, 16 bytes each.
+		if known && result != nil && !errors.Is(result, ErrDeadLetterNotFound) {
+			left[item] = true
+		}
+		report(l, result)
+	}
+
+	return nil
+}
+
+// DeleteAll deletes the selected dead letters of a handler, including those that cannot
+// be decoded, and returns how many.
+func (d DeadLetters) DeleteAll(ctx context.Context, handler string, filter DeadLetterFilter) (deleted int, err error) {
+	for l, err := range d.All(ctx, handler, filter) {
+		if err == nil {
+			err = d.Delete(ctx, handler, l.ID)
+		}
+
+		if err != nil {
+			return deleted, err
+		}
+		deleted++
+	}
+
+	return deleted, nil
+}
