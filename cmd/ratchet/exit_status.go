@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"ratchet/actions"
+	"ratchet/activities"
 	"ratchet/api/auth"
 	"ratchet/executions"
 	"ratchet/inventory"
@@ -60,6 +61,9 @@ const (
 	exitUsage    = 2 // bad arguments or bad input
 	exitRefused  = 3 // the request was decided and not applied, or is in conflict
 	exitNotFound = 4 // no such order, execution, SKU, action, key, ...
+	exitForced   = 5 // a stop gave tasks back unfinished; after a clean stop it is exitOK
+
+	exitAborted = 130 // a second signal ended the process at once, as shells report SIGINT
 )
 
 // statusError is an error with an exit status. With a nil err there is nothing more to
@@ -122,6 +126,7 @@ var statuses = []struct {
 		transitions.ErrOrderFull,
 	}},
 	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, streams.ErrDeadLetterNotFound}},
+	{exitForced, []error{activities.ErrForced, activities.ErrStuck}},
 	{exitUsage, []error{
 		transitions.ErrInvalidRequest, server.ErrDefinition, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,
 		inventory.ErrInvalid,

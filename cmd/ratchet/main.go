@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -16,8 +17,20 @@ func main() {
 		debug.SetGCPercent(400)
 	}
 
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newRoot().ExecuteContext(ctx)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+
+	go stopOnSignals(signals, cancel, os.Exit)
+	os.Exit(report(newRoot().ExecuteContext(ctx)))
+}
+
+// stopOnSignals asks the command to stop at the first signal and ends the process at the
+// second. What was in hand then comes back when its leases and heartbeats have run out.
+func stopOnSignals(signals <-chan os.Signal, stop func(), exit func(status int)) {
+	<-signals
 	stop()
-	os.Exit(report(err))
+	<-signals
+	fmt.Fprintln(os.Stderr, "ratchet: ended at once by a second signal")
+	exit(exitAborted)
 }

@@ -18,7 +18,8 @@ Settings come from flags, then RATCHET_* variables (RATCHET_ENDPOINT_URL for
 
 Exit status of every command: 0 done, 1 failed or a check found a discrepancy, 2 bad
 arguments or input, 3 the request was decided and not applied (refused, or in conflict
-with an earlier one), 4 not found. ` + "`ratchet actions`" + ` has more.`
+with an earlier one), 4 not found, 5 stopped with tasks given back unfinished, 130 ended
+at once by a second signal. ` + "`ratchet actions`" + ` has more.`
 
 func newRoot() *cobra.Command {
 	s := &settings{}
