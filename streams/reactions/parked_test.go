@@ -189,7 +189,12 @@ func TestALaggingReactionDoesNotAnswerANewerWait(t *testing.T) {
 	shipped := s.move(t, orders, workflow.Ship)
 	execution := s.wait(t, workflow.Delivered, 3)
 	s.untilParked(t)
+	s.transport.Reset()
 	handle(t, handlers[reactions.ParkedHandler], shipped)
+
+	if n := s.transport.Count("Query"); n != 0 {
+		t.Errorf("%d queries for the tasks of activities, although the execution parks its own", n)
+	}
 
 	if sent := s.answers(); len(sent) > 0 {
 		t.Errorf("answers %q", sent)
