@@ -84,6 +84,7 @@ func TestAnItemThatCannotBeReadIsAnError(t *testing.T) {
 
 func TestEveryFaultOfAConfigurationIsReported(t *testing.T) {
 	key := actions.NewKey(1)
+
 	_, err := actions.New(actions.Config{Keys: []actions.Key{key, key}, Retention: time.Minute, ReplayFor: -1, Margin: -1})
 	if err == nil {
 		t.Fatal("no error")
