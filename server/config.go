@@ -70,6 +70,9 @@ type Config struct {
 	// Slots is how many tasks of one activity a worker runs at the same time, and how
 	// many requests from the queue, 1 to 1000. Default: 32.
 	Slots int `koanf:"slots"`
+	// PaymentMode says when the money of an order is taken: "charge" (at once) or "capture"
+	// (held at once, taken when the order has shipped). Default: "charge".
+	PaymentMode string `koanf:"payment-mode"`
 	// DeclinePercent is the share of payments that the sandbox gateway declines,
 	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
 	DeclinePercent int `koanf:"decline-percent"`
@@ -87,6 +90,12 @@ type Config struct {
 	API APIConfig `koanf:",squash"`
 }
 
+// The values of [Config.PaymentMode].
+const (
+	PaymentCharge  = "charge"
+	PaymentCapture = "capture"
+)
+
 // DefaultListen is where `ratchet dev` serves the engine by default.
 const DefaultListen = "127.0.0.1:8700"
 
@@ -101,6 +110,7 @@ func (c Config) WithDefaults() Config {
 	fill(&c.Listen, DefaultListen)
 	fill(&c.Prefix, "ratchet-")
 	fill(&c.Notify, "log")
+	fill(&c.PaymentMode, PaymentCharge)
 	fill(&c.Journal, transitions.JournalByStream.String())
 	fill(&c.RoleARN, "arn:aws:iam::000000000000:role/ratchet")
 
@@ -137,6 +147,7 @@ func (c Config) Validate() error {
 	require(c.EndpointURL == "" || isHTTPURL(c.EndpointURL), "endpoint-url %q: must be http://HOST:PORT or https://HOST", c.EndpointURL)
 	require(prefixRule.MatchString(c.Prefix), "prefix %q: at most 40 of A-Z a-z 0-9 _ -", c.Prefix)
 	require(slices.Contains(journalModes(), c.Journal), `journal %q: must be "stream" or "transactional"`, c.Journal)
+	require(c.PaymentMode == PaymentCharge || c.PaymentMode == PaymentCapture, `payment-mode %q: must be "charge" or "capture"`, c.PaymentMode)
 	require(c.RequestsQueue == "" || isURL(c.RequestsQueue) || queueNameRule.MatchString(c.RequestsQueue), requestsQueueRule, c.RequestsQueue)
 
 	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)

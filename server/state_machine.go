@@ -56,7 +56,7 @@ func (b *Backend) createStateMachine(ctx context.Context) (string, error) {
 		return "", err
 	}
 
-	definition := ratchet.StateMachine
+	definition := strings.ReplaceAll(ratchet.StateMachine, "${TaskTokensTable}", b.Tables.Parked)
 	for placeholder, arn := range arns {
 		definition = strings.ReplaceAll(definition, "${"+placeholder+"}", arn)
 	}
@@ -122,13 +122,9 @@ func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("state machine %s: %w", name, ErrNotInitialized)
 }
 
-// checkDefinition fails if the definition of orders comes from a file and the state machine
-// does not fit it. For the built-in definition a test proves the fit.
+// checkDefinition fails if the state machine, the steps and the definition of orders do not
+// fit each other.
 func (b *Backend) checkDefinition() error {
-	if b.Config.OrderDefinition == "" {
-		return nil
-	}
-
 	cfg := steps.CheckConfig()
 	cfg.File = "statemachine.asl.json"
 
@@ -139,8 +135,8 @@ func (b *Backend) checkDefinition() error {
 
 	for _, f := range report.Findings {
 		if f.Severity == check.SeverityError {
-			return fmt.Errorf("the state machine does not fit the definition of orders: %s at %s: %s (`ratchet check --definition %s` lists all findings)",
-				f.Code, f.State, f.Message, b.Config.OrderDefinition)
+			return fmt.Errorf("the state machine does not fit the definition of orders: %s at %s: %s (`ratchet check --definition FILE` lists all findings)",
+				f.Code, f.State, f.Message)
 		}
 	}
 

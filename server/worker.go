@@ -52,35 +52,27 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	return group.Wait()
 }
 
-// tokenRetention is how long a parked token is kept. The state machine gives an execution
-// 30 days, so after 31 the token is useless.
+// tokenRetention is how long the parked token of an execution of the former state machine is
+// kept. That machine gave an execution 30 days, so after 31 the token is useless.
 const tokenRetention = 31 * 24 * time.Hour
 
-// parkTimeout is the time limit for storing a token. The states that wait have no
-// time-out of their own to take it from.
-const parkTimeout = 10 * time.Second
+// oldSlots bounds the tasks of one activity of the former state machine. Few are left.
+const oldSlots = 4
 
 // newWorker builds the activity worker. Time-outs and heartbeats come from the state
 // machine.
 func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worker, error) {
-	timings, err := steps.Timings(ratchet.StateMachine)
-	if err != nil {
-		return nil, err
-	}
-
 	arns, err := b.createActivities(ctx)
 	if err != nil {
 		return nil, err
 	}
 
-	orderSteps, err := steps.New(steps.Config{
-		Orders:  b.Orders,
-		Stock:   b.Stock,
-		Gateway: b.Bank,
-		Booker:  b.Booker,
-		Parked:  b.ParkedTasks,
-		ParkFor: tokenRetention,
-	})
+	orderSteps, err := b.newSteps()
+	if err != nil {
+		return nil, err
+	}
+
+	timings, err := steps.Timings(ratchet.StateMachine)
 	if err != nil {
 		return nil, err
 	}
@@ -92,22 +84,12 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 			return nil, fmt.Errorf("no state of statemachine.asl.json uses ${%s}", step.Placeholder)
 		}
 
-		// The handler must end before Step Functions gives the task up, or its answer
-		// would come too late.
-		timeout := timing.Timeout * 9 / 10
-		if timeout == 0 {
-			timeout = parkTimeout
-		}
+		step.Timing = timing
+		served = append(served, serve(step, arns, b.Config.Slots))
+	}
 
-		served = append(served, activities.Activity{
-			ARN:       arns[step.Placeholder],
-			Name:      step.Name,
-			Handle:    step.Handle,
-			Slots:     b.Config.Slots,
-			Pollers:   max(1, b.Config.Slots/4),
-			Heartbeat: timing.Heartbeat,
-			Timeout:   timeout,
-		})
+	for _, step := range orderSteps.Old() {
+		served = append(served, serve(step, arns, min(b.Config.Slots, oldSlots)))
 	}
 
 	cfg := activities.Config{
@@ -120,10 +102,37 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 	}
 	if b.Engine != nil {
 		// The engine runs in this process and gives no task to a poll that has ended, so
-		// a stop does not have to wait for open polls. It has no quotas, either.
+		// a stop does not have to wait for open polls.
 		cfg.PollGrace = -1
-		cfg.Rates = activities.Rates{GetActivityTask: -1, SendTaskSuccess: -1, SendTaskFailure: -1, SendTaskHeartbeat: -1}
 	}
 
 	return activities.New(cfg)
+}
+
+func (b *Backend) newSteps() (*steps.Steps, error) {
+	return steps.New(steps.Config{
+		Orders:   b.Orders,
+		Stock:    b.Stock,
+		Payments: b.Payments,
+		Ledger:   b.Ledger,
+		Capture:  b.Config.PaymentMode == PaymentCapture,
+		Booker:   b.Booker,
+		Gateway:  b.Bank,
+		Parked:   b.ParkedTasks,
+		ParkFor:  tokenRetention,
+	})
+}
+
+// serve returns the activity of a step. Its handler must end before Step Functions gives the
+// task up, or its answer would come too late.
+func serve(step steps.Step, arns map[string]string, slots int) activities.Activity {
+	return activities.Activity{
+		ARN:       arns[step.Placeholder],
+		Name:      step.Name,
+		Handle:    step.Handle,
+		Slots:     slots,
+		Pollers:   max(1, slots/4),
+		Heartbeat: step.Timing.Heartbeat,
+		Timeout:   step.Timing.Timeout * 9 / 10,
+	}
 }

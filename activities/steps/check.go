@@ -1,21 +1,12 @@
 package steps
 
 import (
-	"ratchet/activities"
-	"ratchet/transitions"
+	"slices"
+	"strings"
+
 	"ratchet/workflow"
 	"ratchet/workflow/check"
 )
-
-// TerminalErrors are the error names that no task may retry, because the same input fails
-// again: the steps' own, and those of the worker and of a transition that was refused.
-func TerminalErrors() []string {
-	return []string{
-		nameInvalidInput, nameOutOfStock, namePaymentDeclined, nameShipmentCanceled, nameClosed, nameUnknownVersion,
-		verdictName(transitions.NotFound), verdictName(transitions.Illegal),
-		ErrorPrefix + activities.NamePanic, ErrorPrefix + activities.NameDataLimit, ErrorPrefix + activities.NameOutput,
-	}
-}
 
 // The facts about an order that [CheckConfig] follows through a state machine.
 const (
@@ -23,11 +14,58 @@ const (
 	factPaymentTaken  = "payment taken"
 )
 
+// shippedStates are the states in which a reaction has committed the order's stock.
+var shippedStates = []workflow.State{
+	workflow.Shipped, workflow.Delivered, workflow.Completed,
+	workflow.ReturnRequested, workflow.Returned, workflow.Refunded,
+}
+
 // CheckConfig says what the steps do, so that package check can compare a state machine
 // that uses them with a definition: the effect of each activity, by the end of its name, and
 // the error names of the tasks. An order must not be paid before its stock is reserved and
 // its payment taken, and no execution may end well with stock still reserved.
 func CheckConfig() check.Config {
+	tasks := oldTasks()
+	tasks["accept"] = func(map[string]any) check.Effect {
+		return check.Effect{
+			Creates:  true,
+			Resumes:  true,
+			Refused:  map[string]workflow.Event{nameOutOfStock: workflow.Cancel},
+			Provides: []string{factStockReserved},
+		}
+	}
+	tasks["pay"] = func(map[string]any) check.Effect {
+		return check.Effect{
+			Event:    workflow.Pay,
+			Fenced:   true,
+			Refused:  map[string]workflow.Event{namePaymentDeclined: workflow.FailPayment},
+			Provides: []string{factPaymentTaken},
+		}
+	}
+	tasks["look"] = func(map[string]any) check.Effect { return check.Effect{Reads: true} }
+	tasks["compensate"] = func(map[string]any) check.Effect {
+		return check.Effect{
+			Reads:    true,
+			In:       undoneStates,
+			Releases: []string{factStockReserved, factPaymentTaken},
+		}
+	}
+	tasks["update-item.wait-for-task-token"] = waitEffect
+
+	return check.Config{
+		Tasks:      tasks,
+		Variable:   "$.run.order.state",
+		Overtaken:  OvertakenErrors(),
+		Retryable:  ownErrors(RetryableErrors()),
+		Terminal:   ownErrors(TerminalErrors()),
+		Requires:   map[workflow.Event][]string{workflow.Pay: {factStockReserved, factPaymentTaken}},
+		Released:   []string{factStockReserved},
+		ReleasedIn: map[string][]workflow.State{factStockReserved: shippedStates},
+	}
+}
+
+// oldTasks are the effects of the steps of [Steps.Old].
+func oldTasks() check.Tasks {
 	provides := func(fact string) func(map[string]any) check.Effect {
 		return func(map[string]any) check.Effect { return check.Effect{Provides: []string{fact}} }
 	}
@@ -36,26 +74,25 @@ func CheckConfig() check.Config {
 	}
 	nothing := func(map[string]any) check.Effect { return check.Effect{} }
 
-	return check.Config{
-		Tasks: check.Tasks{
-			"place-order":      func(map[string]any) check.Effect { return check.Effect{Creates: true} },
-			"reserve-stock":    provides(factStockReserved),
-			"commit-stock":     releases(factStockReserved),
-			"release-stock":    releases(factStockReserved),
-			"take-payment":     provides(factPaymentTaken),
-			"void-payment":     releases(factPaymentTaken),
-			"request-shipment": nothing,
-			"cancel-shipment":  nothing,
-			"apply-transition": transitionEffect,
-			"await-order":      awaitEffect,
-		},
-		Variable:  "$.order.state",
-		Overtaken: OvertakenErrors(),
-		Retryable: RetryableErrors(),
-		Terminal:  TerminalErrors(),
-		Requires:  map[workflow.Event][]string{workflow.Pay: {factStockReserved, factPaymentTaken}},
-		Released:  []string{factStockReserved},
+	return check.Tasks{
+		"place-order":      func(map[string]any) check.Effect { return check.Effect{Creates: true} },
+		"reserve-stock":    provides(factStockReserved),
+		"commit-stock":     releases(factStockReserved),
+		"release-stock":    releases(factStockReserved),
+		"take-payment":     provides(factPaymentTaken),
+		"void-payment":     releases(factPaymentTaken),
+		"request-shipment": nothing,
+		"cancel-shipment":  nothing,
+		"apply-transition": transitionEffect,
+		"await-order":      awaitEffect,
 	}
+}
+
+// ownErrors leaves out the errors of services, which other tasks may raise as well.
+func ownErrors(names []string) []string {
+	return slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, ErrorPrefix) && !strings.HasPrefix(name, "States.")
+	})
 }
 
 // transitionEffect reads which event a task applies. An event that is not a constant
@@ -76,4 +113,27 @@ func transitionEffect(parameters map[string]any) check.Effect {
 func awaitEffect(parameters map[string]any) check.Effect {
 	awaited, _ := parameters["awaited"].(string)
 	return check.Effect{Awaits: workflow.State(awaited), Parks: true}
+}
+
+// waitEffect reads which state a task waits for whose token Step Functions stores, see
+// tasktoken.WaitParameters. An update of another table waits for no order.
+func waitEffect(parameters map[string]any) check.Effect {
+	values, _ := parameters["ExpressionAttributeValues"].(map[string]any)
+	awaited, _ := values[":awaited"].(map[string]any)
+	state, _ := awaited["S"].(string)
+
+	if state == "" {
+		return check.Effect{Parks: true}
+	}
+
+	e := check.Effect{
+		Awaits: workflow.State(state),
+		Parks:  true,
+		Moved:  movedErrors(),
+	}
+	if slices.Contains(shippedStates, e.Awaits) {
+		e.Releases = []string{factStockReserved}
+	}
+
+	return e
 }

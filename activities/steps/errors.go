@@ -4,54 +4,53 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"ratchet/activities"
+	"ratchet/internal/dynamo"
 	"ratchet/inventory"
+	"ratchet/ledger"
 	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/transitions"
+	"ratchet/txn"
 )
 
 // ErrorPrefix begins every error name of the steps and of their worker.
 const ErrorPrefix = "Order."
 
-// The names of failures that may be retried. They are part of the state machine.
+// The names of failures. They are part of the state machine, and [ErrorClasses] says what it
+// does with each.
 const (
 	nameUnavailable    = "Order.Unavailable"
 	nameInProgress     = "Order.InProgress"
 	nameGatewayTimeout = "Order.GatewayTimeout"
-)
+	nameIncomplete     = "Order.CompensationIncomplete"
 
-// The names of failures that must not be retried.
-const (
+	nameOutOfStock      = "Order.OutOfStock"
+	namePaymentDeclined = "Order.PaymentDeclined"
+
 	nameInvalidInput     = "Order.InvalidInput"
-	nameOutOfStock       = "Order.OutOfStock"
-	namePaymentDeclined  = "Order.PaymentDeclined"
+	nameAlreadyAccepted  = "Order.AlreadyAccepted"
+	nameOtherContent     = "Order.OtherContent"
 	nameShipmentCanceled = "Order.ShipmentCancelled"
 	nameClosed           = "Order.Closed"
 	nameUnknownVersion   = "Order.UnknownVersion"
 )
 
-// RetryableErrors are the error names that every task of the state machine retries:
-// the steps' own, the worker's, and the service's time-outs.
-func RetryableErrors() []string {
-	return []string{
-		nameUnavailable,
-		nameInProgress,
-		nameGatewayTimeout,
-		ErrorPrefix + activities.NameUnknown,
-		ErrorPrefix + activities.NameDeadline,
-		ErrorPrefix + activities.NameShutdown,
-		"States.Timeout",
-		"States.HeartbeatTimeout",
+// ErrorNames returns every name that a step gives to a failure.
+func ErrorNames() []string {
+	names := []string{nameIncomplete, nameAlreadyAccepted, nameOtherContent}
+	for _, c := range errorNames {
+		names = append(names, c.name)
 	}
-}
 
-// OvertakenErrors are the error names of a transition whose order was moved by another
-// caller. Their cause is the order's position as JSON.
-func OvertakenErrors() []string {
-	return []string{verdictName(transitions.Superseded), verdictName(transitions.WrongState), verdictName(transitions.Conflict)}
+	names = append(names, OvertakenErrors()...)
+	names = append(names, verdictName(transitions.NotFound), verdictName(transitions.Illegal))
+	slices.Sort(names)
+
+	return slices.Compact(names)
 }
 
 func verdictName(v transitions.Verdict) string { return ErrorPrefix + v.String() }
@@ -66,12 +65,15 @@ var errorNames = []struct {
 	{inventory.ErrInvalid, nameInvalidInput},
 	{once.ErrInvalid, nameInvalidInput},
 	{once.ErrMismatch, nameInvalidInput},
+	{payments.ErrInvalid, nameInvalidInput},
 	{payments.ErrConflict, nameInvalidInput},
 	{inventory.ErrOutOfStock, nameOutOfStock},
 	{inventory.ErrClosed, nameClosed},
 	{payments.ErrDeclined, namePaymentDeclined},
 	{payments.ErrVoided, nameClosed},
 	{payments.ErrTimeout, nameGatewayTimeout},
+	{payments.ErrUnresolved, nameGatewayTimeout},
+	{payments.ErrBusy, nameInProgress},
 	{shipping.ErrCanceled, nameShipmentCanceled},
 	{once.ErrInProgress, nameInProgress},
 	{once.ErrStaleOwner, nameInProgress},
@@ -86,13 +88,27 @@ var errorNames = []struct {
 	{context.DeadlineExceeded, nameUnavailable},
 }
 
-// withName gives an error the name that the state machine knows. An error that is not in
-// the list has none: the worker reports it as Order.Unknown, which is retried.
+// withName gives an error the name that the state machine knows. An error that is not in the
+// list, and that says nothing of DynamoDB or an account, has none: the worker reports it as
+// Order.Unknown.
 func withName(err error) error {
+	var named *activities.Error
+	if err == nil || errors.As(err, &named) {
+		return err
+	}
+
 	for _, c := range errorNames {
 		if errors.Is(err, c.is) {
 			return activities.Fail(c.name, err)
 		}
+	}
+
+	var refusal *ledger.Refusal
+	switch {
+	case errors.As(err, &refusal):
+		return activities.Fail(nameClosed, err)
+	case txn.Retryable(err), dynamo.Retryable(err):
+		return activities.Fail(nameUnavailable, err)
 	}
 
 	return err

@@ -5,75 +5,142 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
+	"time"
 
 	"ratchet"
+	"ratchet/activities"
 	"ratchet/activities/steps"
+	"ratchet/workflow/check"
 )
 
-type state struct {
-	Type, Resource, TimeoutSecondsPath string
-	TimeoutSeconds, HeartbeatSeconds   int
-	Retry, Catch                       []struct {
-		ErrorEquals []string
-		MaxAttempts *int
-		Next        string
+// wildcards stand for several errors. No state raises them.
+var wildcards = []string{"States.ALL", "States.TaskFailed"}
+
+// elsewhere are the errors of states and integrations that the state machine does not have.
+var elsewhere = []string{
+	"States.BranchFailed", "States.ExceedToleratedFailureThreshold", "States.Http.Socket",
+	"States.ItemReaderFailed", "States.ResultWriterFailed",
+}
+
+// TestEveryErrorNameHasOneRow collects the names of the service, of the worker and of the
+// steps. A wait may have another row than a task for the same name.
+func TestEveryErrorNameHasOneRow(t *testing.T) {
+	rows := map[steps.States]map[string][]string{steps.Tasks: {}, steps.Waits: {}}
+	for _, c := range steps.ErrorClasses() {
+		for _, name := range c.Errors {
+			for of, names := range rows {
+				if c.Of == of || c.Of == steps.AllStates {
+					names[name] = append(names[name], c.Name)
+				}
+			}
+		}
+	}
+
+	for of, names := range rows {
+		for name, classes := range names {
+			if len(classes) != 1 {
+				t.Errorf("%s: %s has the rows %q", of, name, classes)
+			}
+		}
+	}
+
+	var raised []string
+	for _, name := range check.ServiceErrors() {
+		if !slices.Contains(wildcards, name) && !slices.Contains(elsewhere, name) {
+			raised = append(raised, name)
+		}
+	}
+
+	for _, name := range []string{
+		activities.NameUnknown, activities.NamePanic, activities.NameDeadline, activities.NameDataLimit,
+		activities.NameOutput, activities.NameShutdown,
+	} {
+		raised = append(raised, steps.ErrorPrefix+name)
+	}
+
+	for _, c := range activities.RetryClasses() {
+		raised = append(raised, steps.ErrorPrefix+c.Name)
+	}
+
+	for _, name := range append(raised, steps.ErrorNames()...) {
+		if len(rows[steps.Tasks][name]) != 1 {
+			t.Errorf("%s has the rows %q", name, rows[steps.Tasks][name])
+		}
 	}
 }
 
-func states(t *testing.T) map[string]state {
-	t.Helper()
+// TestOutagesOfHoursAreWaitedThrough computes the windows. Every try of an outage comes at
+// most five minutes after the one before, unless the far side has asked for more.
+func TestOutagesOfHoursAreWaitedThrough(t *testing.T) {
+	outages := 0
+	for _, c := range steps.ErrorClasses() {
+		if !isOutage(c) {
+			continue
+		}
+		outages++
 
-	var doc struct{ States map[string]state }
+		if window := c.Retry.Window(); window < 8*time.Hour || window > 26*time.Hour {
+			t.Errorf("%s: the retries last %v", c.Name, window)
+		}
+
+		if longest := max(c.Retry.Longest, c.Retry.First); longest > 5*time.Minute && !strings.HasPrefix(c.Name, "asked") {
+			t.Errorf("%s: a pause of %v", c.Name, longest)
+		}
+	}
+
+	if want := 2 + len(activities.RetryClasses()); outages != want {
+		t.Errorf("%d classes of outages, want %d", outages, want)
+	}
+}
+
+// TestTechnicalFailuresEndInTheTask: no state catches what is not an answer, so that a redrive
+// runs the task again, and no class is both retried and caught.
+func TestTechnicalFailuresEndInTheTask(t *testing.T) {
+	ending := map[string]steps.Ending{}
+	for _, c := range steps.ErrorClasses() {
+		for _, name := range c.Errors {
+			ending[string(c.Of)+name] = c.Then
+		}
+
+		if c.Retry != nil && c.Then == steps.Caught {
+			t.Errorf("%s is retried and caught", c.Name)
+		}
+	}
+
+	var doc struct {
+		States map[string]struct {
+			Type, Resource string
+			Catch          []struct{ ErrorEquals []string }
+		}
+	}
 	if err := json.Unmarshal([]byte(ratchet.StateMachine), &doc); err != nil {
 		t.Fatal(err)
 	}
 
-	return doc.States
-}
-
-// TestStateMachineRetriesTheErrorsOfTheSteps compares statemachine.asl.json with the steps:
-// every task retries exactly the retryable errors, and catches every other error.
-func TestStateMachineRetriesTheErrorsOfTheSteps(t *testing.T) {
-	for name, s := range states(t) {
-		if s.Type != "Task" {
-			continue
-		}
-
-		var retried []string
-		for _, r := range s.Retry {
-			retried = append(retried, r.ErrorEquals...)
-		}
-		slices.Sort(retried)
-
-		want := steps.RetryableErrors()
-		waits := s.Resource == "${AwaitOrderArn}"
-		if waits { // its time-out ends one wait and is not a fault: a Catch waits again
-			want = slices.DeleteFunc(want, func(e string) bool { return strings.HasPrefix(e, "States.") })
-		}
-		slices.Sort(want)
-
-		if diff := cmp.Diff(want, slices.Compact(retried)); diff != "" {
-			t.Errorf("%s retries other errors (-want +got):\n%s", name, diff)
-		}
-
-		if n := len(s.Catch); n == 0 || !slices.Equal(s.Catch[n-1].ErrorEquals, []string{"States.ALL"}) {
-			t.Errorf("%s: the last Catch must be for States.ALL", name)
+	caught := 0
+	for name, s := range doc.States {
+		of := steps.Tasks
+		if s.Resource == waitResource {
+			of = steps.Waits
 		}
 
 		for _, c := range s.Catch {
-			for _, e := range steps.OvertakenErrors() {
-				// After the delivery nothing is left to do.
-				if slices.Contains(c.ErrorEquals, e) && c.Next != "Overtaken" && name != "AwaitDelivered" {
-					t.Errorf("%s: %s leads to %s", name, e, c.Next)
+			for _, e := range c.ErrorEquals {
+				caught++
+
+				if ending[string(of)+e] != steps.Caught && ending[string(steps.AllStates)+e] != steps.Caught {
+					t.Errorf("%s catches %s", name, e)
 				}
 			}
 		}
 
-		if waits != (s.TimeoutSecondsPath != "") || waits == (s.TimeoutSeconds > 0) || waits == (s.HeartbeatSeconds > 0) {
-			t.Errorf("%s: TimeoutSeconds %d, TimeoutSecondsPath %q, HeartbeatSeconds %d", name, s.TimeoutSeconds, s.TimeoutSecondsPath, s.HeartbeatSeconds)
+		if s.Type == "Fail" {
+			t.Errorf("%s is a Fail state: a redrive would only fail again", name)
 		}
+	}
+
+	if caught == 0 {
+		t.Error("no state catches anything; has the format of the file changed?")
 	}
 }
 
@@ -84,9 +151,31 @@ func TestEveryStepHasATaskAndEveryTaskAStep(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	for _, s := range steps.Activities() {
-		if _, used := timings[s.Placeholder]; !used {
-			t.Errorf("step %s is used by no state", s.Name)
+	for _, s := range (&steps.Steps{}).All() {
+		timing, used := timings[s.Placeholder]
+		if !used || timing.Heartbeat == 0 || timing.Timeout == 0 {
+			t.Errorf("step %s has the timing %+v", s.Name, timing)
+		}
+		delete(timings, s.Placeholder)
+	}
+
+	if len(timings) > 0 {
+		t.Errorf("no step for %v", timings)
+	}
+}
+
+// TestEveryOldStepIsServedAsItsStateMachineSays compares the steps of executions of the former
+// state machine with that machine.
+func TestEveryOldStepIsServedAsItsStateMachineSays(t *testing.T) {
+	timings, err := steps.Timings(formerMachine(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, s := range (&steps.Steps{}).Old() {
+		want, used := timings[s.Placeholder]
+		if !used || s.Timing.Heartbeat != want.Heartbeat || (want.Timeout != 0 && s.Timing.Timeout != want.Timeout) {
+			t.Errorf("step %s is served with %+v, the former machine has %+v", s.Name, s.Timing, want)
 		}
 		delete(timings, s.Placeholder)
 	}

@@ -11,15 +11,15 @@ import (
 
 	"ratchet/activities"
 	"ratchet/inventory"
+	"ratchet/ledger"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/tasktoken"
 	"ratchet/transitions"
-	"ratchet/workflow"
 )
 
-// Gateway is the bank of an order's one payment. It must act once per key: a repeat returns
-// the first answer.
+// Gateway is the bank of an order's one payment, as executions of the former state machine
+// use it. It must act once per key: a repeat returns the first answer.
 type Gateway interface {
 	// Charge takes the money and returns the gateway's id of the charge. ErrDeclined,
 	// ErrVoided and ErrConflict of package payments are answers; after another error the
@@ -30,16 +30,23 @@ type Gateway interface {
 	Void(ctx context.Context, key string) error
 }
 
-// Config configures [Steps]. All fields but Now are required.
+// Config configures [Steps]. All fields but Capture and Now are required.
 type Config struct {
-	Orders  *transitions.Orders
-	Stock   *inventory.Stock
-	Gateway Gateway
+	Orders *transitions.Orders
+	Stock  *inventory.Stock
+	// Payments takes and returns the orders' money. The accounts are those of
+	// payments.AccountsForOrders; the first order in a currency opens them in Ledger.
+	Payments *payments.Payments
+	Ledger   *ledger.Ledger
+	// Capture says that paying only authorizes: the money is captured when the order has
+	// shipped, by a reaction. Otherwise it is charged at once.
+	Capture bool
 	Booker  *shipping.Booker
-	// Parked stores the tokens of waiting executions.
-	Parked *tasktoken.Store
-	// ParkFor is how long a parked token is kept: the TimeoutSeconds of the waiting states,
-	// or longer.
+	// Gateway is where executions of the former state machine have charged.
+	Gateway Gateway
+	// Parked stores the tokens of waiting executions of the former state machine, for
+	// ParkFor: the TimeoutSeconds of their waits, or longer.
+	Parked  *tasktoken.Store
 	ParkFor time.Duration
 	// Now is the clock that stamps parked tokens. Default time.Now.
 	Now func() time.Time
@@ -54,8 +61,10 @@ func (c *Config) check() error {
 	}
 	require(c.Orders != nil, "Orders: must be set")
 	require(c.Stock != nil, "Stock: must be set")
-	require(c.Gateway != nil, "Gateway: must be set")
+	require(c.Payments != nil, "Payments: must be set")
+	require(c.Ledger != nil, "Ledger: must be set")
 	require(c.Booker != nil, "Booker: must be set")
+	require(c.Gateway != nil, "Gateway: must be set")
 	require(c.Parked != nil, "Parked: must be set")
 	require(c.ParkFor > 0, fmt.Sprintf("ParkFor %v: must be positive", c.ParkFor))
 
@@ -85,10 +94,13 @@ type Activity struct {
 	Placeholder string
 }
 
-// Activities returns the activities that the state machine needs.
+// Activities returns the activities that the state machine needs, and those of the former
+// one.
 func Activities() []Activity {
+	steps := &Steps{} // All and Old only bind the handlers
+
 	var all []Activity
-	for _, s := range (&Steps{}).All() { // All only binds the handlers
+	for _, s := range append(steps.All(), steps.Old()...) {
 		all = append(all, s.Activity)
 	}
 
@@ -99,21 +111,18 @@ func Activities() []Activity {
 type Step struct {
 	Activity
 	Handle activities.HandlerFunc
+	// Timing is that of an old step. The zero value says that the state machine has it, see
+	// [Timings].
+	Timing Timing
 }
 
 // All returns every step of the state machine.
 func (s *Steps) All() []Step {
 	return []Step{
-		{Activity{"place-order", "PlaceOrderArn"}, handle(s.placeOrder)},
-		{Activity{"reserve-stock", "ReserveStockArn"}, handle(s.reserveStock)},
-		{Activity{"take-payment", "TakePaymentArn"}, handle(s.takePayment)},
-		{Activity{"apply-transition", "ApplyTransitionArn"}, handle(s.applyTransition)},
-		{Activity{"request-shipment", "RequestShipmentArn"}, handle(s.requestShipment)},
-		{Activity{"await-order", "AwaitOrderArn"}, s.awaitOrder},
-		{Activity{"commit-stock", "CommitStockArn"}, handle(s.commitStock)},
-		{Activity{"cancel-shipment", "CancelShipmentArn"}, handle(s.cancelShipment)},
-		{Activity{"void-payment", "VoidPaymentArn"}, handle(s.voidPayment)},
-		{Activity{"release-stock", "ReleaseStockArn"}, handle(s.releaseStock)},
+		{Activity{"accept", "AcceptArn"}, handle(s.accept), Timing{}},
+		{Activity{"pay", "PayArn"}, handle(s.pay), Timing{}},
+		{Activity{"compensate", "CompensateArn"}, handle(s.compensate), Timing{}},
+		{Activity{"look", "LookArn"}, handle(s.look), Timing{}},
 	}
 }
 
@@ -153,88 +162,22 @@ func read[In any](input json.RawMessage) (in In, err error) {
 	return in, nil
 }
 
-func (s *Steps) placeOrder(ctx context.Context, in transitions.NewOrder) (any, error) {
-	result, err := s.cfg.Orders.Create(ctx, in)
+// get reads an order that must exist.
+func (s *Steps) get(ctx context.Context, id transitions.OrderID) (*transitions.Order, error) {
+	order, found, err := s.cfg.Orders.Get(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 
-	if !result.Verdict.Done() {
-		return nil, overtaken(result.Verdict, result.Order)
+	if !found {
+		return nil, activities.Fail(verdictName(transitions.NotFound), fmt.Errorf("order %s does not exist", id))
 	}
 
-	// Return the position after the placing, and not the present one, so that a retry
-	// returns the same.
-	return position(in.ID, result.Transition), nil
+	return order, nil
 }
 
+// position is where a transition has led the order. It does not change with later ones, so
+// that a retry returns the same.
 func position(id transitions.OrderID, t transitions.Transition) transitions.Position {
 	return transitions.Position{OrderID: id, State: t.To, TransitionID: t.ID}
-}
-
-type reserveInput struct {
-	OrderID transitions.OrderID `json:"orderId"`
-	Items   []transitions.Item  `json:"items"`
-}
-
-func (s *Steps) reserveStock(ctx context.Context, in reserveInput) (any, error) {
-	lines := make([]inventory.Line, len(in.Items))
-	for i, item := range in.Items {
-		lines[i] = inventory.Line{SKU: item.SKU, Quantity: item.Quantity}
-	}
-
-	return map[string]string{"status": "reserved"}, s.cfg.Stock.Reserve(ctx, string(in.OrderID), lines)
-}
-
-type orderInput struct {
-	OrderID transitions.OrderID `json:"orderId"`
-}
-
-func (s *Steps) commitStock(ctx context.Context, in orderInput) (any, error) {
-	return map[string]string{"status": "committed"}, s.cfg.Stock.Commit(ctx, string(in.OrderID))
-}
-
-func (s *Steps) releaseStock(ctx context.Context, in orderInput) (any, error) {
-	return map[string]string{"status": "released"}, s.cfg.Stock.Release(ctx, string(in.OrderID))
-}
-
-type payInput struct {
-	OrderID transitions.OrderID `json:"orderId"`
-	Total   transitions.Money   `json:"total"`
-}
-
-// paymentKey returns the key of the order's one payment at the gateway.
-func paymentKey(id transitions.OrderID) string { return string(id) + "/payment" }
-
-func (s *Steps) takePayment(ctx context.Context, in payInput) (any, error) {
-	id, err := s.cfg.Gateway.Charge(ctx, payments.Charge{
-		Key:      paymentKey(in.OrderID),
-		OrderID:  string(in.OrderID),
-		Amount:   in.Total.Amount,
-		Currency: in.Total.Currency,
-	})
-
-	return map[string]string{"chargeId": id}, err
-}
-
-func (s *Steps) voidPayment(ctx context.Context, in orderInput) (any, error) {
-	return map[string]string{"status": "voided"}, s.cfg.Gateway.Void(ctx, paymentKey(in.OrderID))
-}
-
-type applyInput struct {
-	OrderID      transitions.OrderID      `json:"orderId"`
-	Event        workflow.Event           `json:"event"`
-	TransitionID transitions.TransitionID `json:"transitionId"`
-}
-
-func (s *Steps) applyTransition(ctx context.Context, in applyInput) (any, error) {
-	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{OrderID: in.OrderID, Event: in.Event, TransitionID: in.TransitionID})
-	switch {
-	case err != nil:
-		return nil, err
-	case result.Verdict.Done():
-		return position(in.OrderID, result.Transition), nil
-	}
-
-	return nil, overtaken(result.Verdict, result.Order)
 }

@@ -40,7 +40,11 @@ func Timings(asl string) (map[string]Timing, error) {
 			return nil, fmt.Errorf("state %s has neither TimeoutSeconds nor TimeoutSecondsPath", name)
 		}
 
-		placeholder := strings.TrimSuffix(strings.TrimPrefix(s.Resource, "${"), "}")
+		placeholder, ok := strings.CutPrefix(s.Resource, "${")
+		if !ok {
+			continue // a service integration has no worker
+		}
+		placeholder = strings.TrimSuffix(placeholder, "}")
 		known := out[placeholder]
 		out[placeholder] = Timing{
 			Heartbeat: shorter(known.Heartbeat, time.Duration(s.HeartbeatSeconds)*time.Second),

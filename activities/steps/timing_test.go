@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"os"
 	"testing"
 	"time"
 
@@ -29,4 +30,17 @@ func TestTimingsRefuseATaskWithoutATimeout(t *testing.T) {
 			t.Errorf("%s: no error", asl)
 		}
 	}
+}
+
+// formerMachine is the state machine of executions that were started before the waits were
+// parked by Step Functions itself.
+func formerMachine(t *testing.T) string {
+	t.Helper()
+
+	text, err := os.ReadFile("testdata/before-rendezvous.asl.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return string(text)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,11 @@ func checkCommand(s *settings) *cobra.Command {
 			if asl, err = readFile(c, cfg.File); err != nil {
 				return err
 			}
+		}
+
+		// A machine of one's own may keep the order where the former one of Ratchet did.
+		if !bytes.Contains(asl, []byte("$.run.order")) {
+			cfg.Variable = ""
 		}
 
 		report, err := check.StateMachine(asl, d, cfg)

@@ -15,6 +15,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/notify"
+	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/workflow"
 )
@@ -44,16 +45,17 @@ type recount struct {
 	journal map[string][]item // by order, ascending
 	effects map[string]item   // claims by key
 	shipped map[string]item   // bookings by effect key
-	charges map[string]item   // by order
+	paid    map[string]item   // payments, by their id
 	stock   map[string]item   // by sku, reservations among them
 	endings map[string]string // status of the execution, by its name
+	sales   int64             // the totals of the orders that were delivered
 }
 
 type item = map[string]types.AttributeValue
 
 // Recount reads every table and compares the orders with the plan, with their journal and
 // with the definition; the effects with the transitions, which have one effect each;
-// and the charges, the stock and the executions with the final states of the orders.
+// and the payments, the stock and the executions with the final states of the orders.
 func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	r := &recount{Count: Count{ByState: map[string]int{}}}
 	if err := r.read(ctx, b); err != nil {
@@ -71,10 +73,14 @@ func (p Plan) Recount(ctx context.Context, b *server.Backend) (Count, error) {
 	for id, order := range r.orders {
 		r.ByState[dynamo.Text(order, "orderState")]++
 		r.checkJournal(id, order, wanted)
-		r.checkEnding(id, dynamo.Text(order, "orderState"))
+		r.checkEnding(id, order)
 	}
 	r.checkEffects(wanted)
 	r.checkStock(p.Stock())
+
+	if err := r.checkLedger(ctx, b); err != nil {
+		return Count{}, err
+	}
 
 	if err := r.checkNotices(b.Config.Notify); err != nil {
 		return Count{}, err
@@ -102,7 +108,7 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	r.orders = byKey(b.Tables.Orders, "orderId")
 	r.effects = byKey(b.Tables.Once, "idempotencyKey")
 
-	r.charges = byKey(b.Tables.SandboxCharges, "paymentKey")
+	r.paid = byKey(b.Tables.Payments, "paymentId")
 	r.stock = byKey(b.Tables.Inventory, "sku")
 	r.shipped = map[string]item{}
 	for key, row := range byKey(b.Tables.SandboxShipments, "pk") {
@@ -200,23 +206,57 @@ func (r *recount) checkJournal(id string, order item, wanted map[string]bool) {
 	}
 }
 
-// checkEnding compares stock, bank and execution with the order's state.
-func (r *recount) checkEnding(id, state string) {
-	charge, reservation := dynamo.Text(r.charges[id+"/payment"], "status"), dynamo.Text(r.stock["order#"+id], "status")
-	want := map[string][2]string{
-		"DELIVERED":      {"CHARGED", "COMMITTED"},
-		"PAYMENT_FAILED": {"VOIDED", "RELEASED"},
-		"CANCELLED":      {"VOIDED", "RELEASED"},
-	}[state]
-	switch {
-	case want[0] == "":
+// checkEnding compares payment, stock and execution with the order's state.
+func (r *recount) checkEnding(id string, order item) {
+	state := dynamo.Text(order, "orderState")
+
+	switch payment := r.paid[payments.IDForOrder(id)]; {
+	case !slices.Contains([]string{"DELIVERED", "PAYMENT_FAILED", "CANCELLED"}, state):
 		r.wrong(id, "ended as "+state)
-	case charge != want[0] || reservation != want[1]:
-		r.wrong(id, fmt.Sprintf("is %s, its payment %q and its stock %q instead of %q and %q", state, charge, reservation, want[0], want[1]))
+	case state == "DELIVERED":
+		total, _ := order["total"].(*types.AttributeValueMemberM)
+		amount := dynamo.Number(total.Value, "amount")
+		r.sales += amount
+		r.checkMoney(id, payment, amount)
+		r.checkReservation(id, "COMMITTED")
+	default:
+		r.checkMoney(id, payment, 0)
+		r.checkReservation(id, "RELEASED")
 	}
 
 	if e := r.endings[id]; e != string(sfntypes.ExecutionStatusSucceeded) {
 		r.wrong(id, fmt.Sprintf("its execution is %q", e))
+	}
+}
+
+// checkMoney checks that the payment has ended and that the shop keeps the amount.
+func (r *recount) checkMoney(id string, payment item, keeps int64) {
+	kept := dynamo.Number(payment, "captured") - dynamo.Number(payment, "refunded")
+	if kept != keeps || payment["pending"] != nil || dynamo.Number(payment, "capturable") != 0 {
+		r.wrong(id, fmt.Sprintf("its payment is %q and keeps %d instead of %d", dynamo.Text(payment, "state"), kept, keeps))
+	}
+}
+
+// checkLedger compares the accounts of orders with the sales.
+func (r *recount) checkLedger(ctx context.Context, b *server.Backend) error {
+	accounts := payments.AccountsForOrders("EUR")
+	for id, want := range map[string]int64{accounts.Payer: -r.sales, accounts.Payee: r.sales} {
+		a, _, err := b.Ledger.Account(ctx, id)
+		if err != nil {
+			return err
+		}
+
+		if a.Balance != want || a.Available != want {
+			r.wrong(id, fmt.Sprintf("has %d, of which %d are available; orders for %d were delivered", a.Balance, a.Available, r.sales))
+		}
+	}
+
+	return nil
+}
+
+func (r *recount) checkReservation(id, want string) {
+	if status := dynamo.Text(r.stock["order#"+id], "status"); status != want {
+		r.wrong(id, fmt.Sprintf("its stock is %q instead of %q", status, want))
 	}
 }
 

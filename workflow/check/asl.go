@@ -67,7 +67,8 @@ type aslState struct {
 	// Paths are "$" when absent. A resultPath of "" stands for null, which discards the
 	// result.
 	input, output, resultPath string
-	hasResult                 bool // a Pass with a Result
+	hasResult                 bool           // a Pass with a Result
+	selector                  *document.Node // ResultSelector, nil when absent
 
 	rules      []aslRule
 	defaults   string

@@ -96,7 +96,7 @@ func (r *aslReader) scope(n *document.Node, parent *aslState) *aslScope {
 
 // ignoredFields are fields of states that do not matter here.
 var ignoredFields = []string{
-	"Comment", "ResultSelector", "Output", "Assign", "Credentials", "Error", "ErrorPath", "Cause", "CausePath",
+	"Comment", "Output", "Assign", "Credentials", "Error", "ErrorPath", "Cause", "CausePath",
 	"ItemsPath", "Items", "ItemSelector", "ItemReader", "ItemBatcher", "ResultWriter", "Label",
 	"MaxConcurrency", "MaxConcurrencyPath", "ToleratedFailureCount", "ToleratedFailureCountPath",
 	"ToleratedFailurePercentage", "ToleratedFailurePercentagePath",
@@ -125,6 +125,8 @@ func (r *aslReader) state(s *aslState, n *document.Node) {
 			s.parameters = v
 		case "Result":
 			s.hasResult = true
+		case "ResultSelector":
+			s.selector = v
 		case "InputPath":
 			s.input = r.referencePath(v, what)
 		case "OutputPath":

@@ -19,10 +19,11 @@ import (
 	"ratchet/workflow/check"
 )
 
-// orderConfig reads state machines that use Ratchet's own steps.
+// orderConfig reads state machines that use Ratchet's own steps and keep the order in
+// $.order.
 func orderConfig(file string) check.Config {
 	cfg := steps.CheckConfig()
-	cfg.File = file
+	cfg.File, cfg.Variable = file, "$.order.state"
 
 	return cfg
 }
@@ -31,7 +32,13 @@ func orderConfig(file string) check.Config {
 func run(t testing.TB, asl []byte, file string) check.Report {
 	t.Helper()
 
-	report, err := check.StateMachine(asl, workflow.Order(), orderConfig(file))
+	return runWith(t, asl, orderConfig(file))
+}
+
+func runWith(t testing.TB, asl []byte, cfg check.Config) check.Report {
+	t.Helper()
+
+	report, err := check.StateMachine(asl, workflow.Order(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,25 +157,78 @@ func TestAFindingShowsTheShortestPath(t *testing.T) {
 	}
 }
 
-// TestRatchetsStateMachineHasNoErrors holds statemachine.asl.json against the definition.
-func TestRatchetsStateMachineHasNoErrors(t *testing.T) {
-	report := run(t, []byte(ratchet.StateMachine), "")
-	for _, f := range report.Findings {
-		if f.Severity == check.SeverityError {
-			t.Errorf("%s", report.Text())
-			break
+// TestRatchetsStateMachineFitsTheDefinition holds statemachine.asl.json against the definition
+// of orders, with other callers that move the order at any moment: no error and no warning.
+func TestRatchetsStateMachineFitsTheDefinition(t *testing.T) {
+	report := runWith(t, []byte(ratchet.StateMachine), steps.CheckConfig())
+	if n := report.Count(check.SeverityError) + report.Count(check.SeverityWarning); n > 0 {
+		t.Errorf("%d findings:\n%s", n, report.Text())
+	}
+
+	// The ends that an execution undoes, and those that it leaves as they are.
+	for state, end := range map[workflow.State]string{
+		workflow.Cancelled:     "Compensate",
+		workflow.Expired:       "Compensate",
+		workflow.PaymentFailed: "Compensate",
+		workflow.ChargedBack:   "Compensate",
+		workflow.Completed:     "Done",
+		workflow.Refunded:      "Done",
+	} {
+		if !workflow.Order().Terminal(state) || !slices.Contains(report.Possible[end], state) {
+			t.Errorf("no path brings %s to %s", state, end)
 		}
 	}
 
-	for _, s := range workflow.Order().States() {
-		if s.Terminal && !slices.Contains(report.Possible["Done"], s.State) {
-			t.Errorf("no path brings %s to Done", s.State)
-		}
-	}
-
-	want := check.Estimate{Transitions: 9, HistoryEvents: 44, Dollars: 0.000225}
+	want := check.Estimate{Transitions: 4, HistoryEvents: 24, Dollars: 0.0001}
 	if diff := cmp.Diff(want, report.Shortest); diff != "" {
 		t.Errorf("the shortest path (-want +got):\n%s", diff)
+	}
+}
+
+// TestACatchThatDeadEndsIsRefused plants a Catch in Ratchet's state machine that leads, by
+// way of another state, to a Fail state, and one that leads to a state without an end. The
+// path names every state on the way.
+func TestACatchThatDeadEndsIsRefused(t *testing.T) {
+	rows := []struct {
+		name, states string
+		path         []string
+	}{
+		{
+			name:   "a Fail state",
+			states: `"Note":{"Type":"Pass","Next":"Stopped"},"Stopped":{"Type":"Fail"},`,
+			path:   []string{"Accept", "Pay", "AwaitShipped", "Note", "Stopped"},
+		},
+		{
+			name:   "two states that lead to each other",
+			states: `"Note":{"Type":"Pass","Next":"Again"},"Again":{"Type":"Pass","Next":"Note"},`,
+			path:   []string{"Accept", "Pay", "AwaitShipped", "Note"},
+		},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			asl := strings.Replace(ratchet.StateMachine, `"Accept": {`, row.states+`"Accept": {`, 1)
+			at := strings.Index(asl, `"AwaitShipped": {`)
+			asl = asl[:at] + strings.Replace(asl[at:], `"Next": "Look"`, `"Next": "Note"`, 1)
+
+			for _, f := range runWith(t, []byte(asl), steps.CheckConfig()).Findings {
+				if f.Code != "catch-dead-ends" {
+					continue
+				}
+
+				var path []string
+				for _, s := range f.Path {
+					path = append(path, s.State)
+				}
+
+				if diff := cmp.Diff(row.path, path); diff != "" || f.State != "AwaitShipped" || f.Severity != check.SeverityError {
+					t.Errorf("%s %s (-want +got):\n%s", f.Severity, f.State, diff)
+				}
+
+				return
+			}
+
+			t.Error("no finding")
+		})
 	}
 }
 
@@ -232,9 +292,9 @@ func TestStateMachinesOfSAMAreRead(t *testing.T) {
 
 // TestTheReportIsDeterministic: maps must not leak their order into the output.
 func TestTheReportIsDeterministic(t *testing.T) {
-	first := run(t, []byte(ratchet.StateMachine), "")
+	first := runWith(t, []byte(ratchet.StateMachine), steps.CheckConfig())
 	for range 5 {
-		again := run(t, []byte(ratchet.StateMachine), "")
+		again := runWith(t, []byte(ratchet.StateMachine), steps.CheckConfig())
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Fatalf("differs:\n%s", diff)
 		}
@@ -271,7 +331,7 @@ func TestPathsExistInTheMachine(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		report, err := check.StateMachine(text, workflow.Order(), steps.CheckConfig())
+		report, err := check.StateMachine(text, workflow.Order(), orderConfig(""))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +357,7 @@ func FuzzStateMachine(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		report, err := check.StateMachine(text, workflow.Order(), steps.CheckConfig())
+		report, err := check.StateMachine(text, workflow.Order(), orderConfig(""))
 		if err == nil {
 			_ = report.Text()
 		}

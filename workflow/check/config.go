@@ -36,6 +36,9 @@ type Config struct {
 	// Released lists the facts that must not hold when an execution ends well.
 	// Requires and Released name at most 16 different facts.
 	Released []string
+	// ReleasedIn lists the states of the order in which a fact of Released does not hold any
+	// more, because something beside the execution has released it.
+	ReleasedIn map[string][]workflow.State
 }
 
 // withDefaults returns the config with its defaults filled in, or every fault of it.

@@ -24,7 +24,10 @@ func ExampleStateMachine() {
   }
 }`
 
-	report, err := check.StateMachine([]byte(asl), workflow.Order(), steps.CheckConfig())
+	cfg := steps.CheckConfig()
+	cfg.Variable = "$.order.state"
+
+	report, err := check.StateMachine([]byte(asl), workflow.Order(), cfg)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -49,11 +49,12 @@ type visit struct {
 	how  string
 }
 
-// edge leads from visit to visit. A failure edge is one that only an unplanned error
+// edge leads from visit to visit, perhaps through a Catch. A failure edge is one that only an unplanned error
 // takes: a task that gave up, or an error with an unknown name.
 type edge struct {
 	from, to int32
 	failure  bool
+	caught   bool // by a Catch
 }
 
 // explorer walks the product of the ASL graph and the order's table.
@@ -70,6 +71,7 @@ type explorer struct {
 	index   map[node]int32 // of visits
 	edges   []edge
 	current int32 // the visit being expanded
+	caught  bool  // the next edges lead through a Catch
 
 	ends         map[int32]bool             // visits where an execution ends
 	accepted     map[int16]bool             // positions with which an execution ends well
@@ -161,7 +163,7 @@ func (x *explorer) addEdge(to *aslState, v view, how string, failure bool) {
 		x.visits = append(x.visits, visit{n, x.current, how})
 	}
 
-	x.edges = append(x.edges, edge{x.current, i, failure})
+	x.edges = append(x.edges, edge{x.current, i, failure, x.caught})
 
 	// A planned way into a Fail is an end that knows where its order is.
 	if to.kind == "Fail" && to.scope.parent == nil && !failure {
@@ -180,7 +182,8 @@ func (x *explorer) accept(v view) {
 func (x *explorer) checkReleased(v view) {
 	var open []string
 	for _, fact := range x.cfg.Released {
-		if v.facts&x.factBits[fact] != 0 {
+		elsewhere := v.actual >= 0 && slices.Contains(x.cfg.ReleasedIn[fact], x.order.name(v.actual))
+		if v.facts&x.factBits[fact] != 0 && !elsewhere {
 			open = append(open, fact)
 		}
 	}
@@ -300,17 +303,22 @@ func (x *explorer) report(sev Severity, code string, s *aslState, format string,
 func (x *explorer) pathTo(i int32) []PathState {
 	var path []PathState
 	for ; i >= 0; i = x.visits[i].prev {
-		v := x.visits[i]
-
-		step := PathState{State: v.state.path(), Order: x.order.name(v.known), How: v.how}
-		if v.actual != v.known {
-			step.Actual = x.order.name(v.actual)
-		}
-
-		path = append(path, step)
+		path = append(path, x.stepAt(i))
 	}
 
 	slices.Reverse(path)
 
 	return path
+}
+
+// stepAt describes a visit as a step of a path.
+func (x *explorer) stepAt(i int32) PathState {
+	v := x.visits[i]
+
+	step := PathState{State: v.state.path(), Order: x.order.name(v.known), How: v.how}
+	if v.actual != v.known {
+		step.Actual = x.order.name(v.actual)
+	}
+
+	return step
 }

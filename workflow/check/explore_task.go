@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -28,6 +29,8 @@ func (x *explorer) followTask(s *aslState, v view) {
 		}
 	case e.Awaits != "":
 		x.followAwait(s, v)
+	case e.Reads:
+		x.followReading(s, v)
 	default:
 		after := v
 		after.facts = x.applyFacts(e, v.facts)
@@ -38,6 +41,11 @@ func (x *explorer) followTask(s *aslState, v view) {
 
 // followCreation follows a task that creates the order.
 func (x *explorer) followCreation(s *aslState, v view) {
+	if s.effect.Resumes {
+		x.followResumption(s, v)
+		return
+	}
+
 	if v.known != noOrder {
 		x.report(SeverityWarning, "created-again", s, "the order exists already when this task creates it")
 	}
@@ -45,6 +53,70 @@ func (x *explorer) followCreation(s *aslState, v view) {
 	created := view{known: v.known, actual: x.order.index[x.d.Initial()], facts: v.facts}
 	x.leave(s, x.afterResult(s, created, true), "", false)
 	x.raiseFailures(s, v)
+}
+
+// followResumption follows a task that creates the order or takes it as it is. Before the
+// first such task the order may be anywhere.
+func (x *explorer) followResumption(s *aslState, v view) {
+	var moves []outsideMove
+	switch v.actual {
+	case noOrder:
+		for i := range x.order.states {
+			moves = append(moves, outsideMove{int16(i), "the order exists"})
+		}
+	default:
+		moves = x.possibleMoves(v.actual)
+	}
+
+	initial := x.order.index[x.d.Initial()]
+	for _, m := range moves {
+		if m.to != initial {
+			x.raiseOvertaken(s, v.moved(m), m.how)
+			continue
+		}
+
+		if v.actual == noOrder {
+			m.how = ""
+		}
+
+		created := v
+		created.actual, created.facts = m.to, x.applyFacts(s.effect, v.facts)
+		x.succeeds[s] = true
+		x.leave(s, x.afterResult(s, created, true), m.how, false)
+		x.raiseRefused(s, created)
+	}
+
+	x.raiseFailures(s, v)
+}
+
+// followReading follows a task that returns where the order is.
+func (x *explorer) followReading(s *aslState, v view) {
+	for _, m := range x.possibleMoves(v.actual) {
+		after := v.moved(m)
+		if in := s.effect.In; len(in) > 0 && !slices.Contains(in, x.order.name(m.to)) {
+			x.raiseOvertaken(s, after, m.how)
+			continue
+		}
+
+		after.facts = x.applyFacts(s.effect, v.facts)
+		x.leave(s, x.afterResult(s, after, true), m.how, false)
+	}
+
+	x.raiseFailures(s, v)
+}
+
+// raiseRefused raises the errors of a task that has applied an event before it failed, for an
+// order that is where the view has it.
+func (x *explorer) raiseRefused(s *aslState, v view) {
+	for _, err := range slices.Sorted(maps.Keys(s.effect.Refused)) {
+		event := s.effect.Refused[err]
+		for _, to := range x.order.targets(v.actual, event) {
+			after := v.moved(outsideMove{to, "by this task"})
+			if !x.raise(s, err, after, join(string(event), errorText(err)), false) {
+				x.reportUncaught(s)
+			}
+		}
+	}
 }
 
 // followTransition follows a task that applies an event. A task with a fence succeeds only
@@ -64,6 +136,10 @@ func (x *explorer) followTransition(s *aslState, v view, event workflow.Event) {
 		}
 
 		x.succeeds[s] = true
+		x.raiseRefused(s, v.moved(m))
+
+		v := v
+		v.facts = x.applyFacts(s.effect, v.facts)
 		x.checkRequired(s, v, event)
 
 		for _, to := range targets {
@@ -107,12 +183,17 @@ func (x *explorer) followAwait(s *aslState, v view) {
 				}
 
 				after := v.moved(outsideMove{late.to, how})
+				after.facts = x.applyFacts(s.effect, v.facts)
 				x.leave(s, x.afterResult(s, after, true), how, false)
 			}
 		}
 
 		if !x.order.reachable(m.to, awaited) {
 			x.raiseOvertaken(s, v.moved(m), m.how)
+		}
+
+		if v.stale || m.how != "" {
+			x.raiseAll(s, s.effect.Moved, v.moved(m), m.how)
 		}
 	}
 
@@ -121,8 +202,13 @@ func (x *explorer) followAwait(s *aslState, v view) {
 
 // raiseOvertaken raises the errors that say that the order has been moved.
 func (x *explorer) raiseOvertaken(s *aslState, v view, how string) {
+	x.raiseAll(s, x.cfg.Overtaken, v, how)
+}
+
+// raiseAll raises the errors of a task that was refused. Each must be caught.
+func (x *explorer) raiseAll(s *aslState, errors []string, v view, how string) {
 	var missed []string
-	for _, err := range x.cfg.Overtaken {
+	for _, err := range errors {
 		if !x.raise(s, err, v, join(how, errorText(err)), false) {
 			missed = append(missed, err)
 		}
@@ -163,7 +249,9 @@ func (x *explorer) raiseFailures(s *aslState, views ...view) {
 	}
 
 	for _, err := range names {
-		if slices.Contains(x.cfg.Overtaken, err) || slices.Contains(retryable, err) || err == "States.ALL" || err == "States.TaskFailed" {
+		_, refused := s.effect.Refused[err]
+		followed := refused || slices.Contains(x.cfg.Overtaken, err) || slices.Contains(retryable, err) || slices.Contains(s.effect.Moved, err)
+		if followed || err == "States.ALL" || err == "States.TaskFailed" {
 			continue
 		}
 
@@ -174,13 +262,8 @@ func (x *explorer) raiseFailures(s *aslState, views ...view) {
 }
 
 func (x *explorer) reportUncaught(s *aslState) {
-	sev := SeverityInfo
-	if s.effect.touchesOrder() || len(s.effect.Provides) > 0 {
-		sev = SeverityWarning
-	}
-
 	x.once("failure-not-caught", s, func() {
-		x.at(sev, "failure-not-caught", s, 0, "no Catch takes an error without a known name: the execution fails and nothing is undone")
+		x.at(SeverityInfo, "failure-not-caught", s, 0, "no Catch takes an error without a known name: the execution fails here, and a redrive runs the task again")
 	})
 }
 
@@ -199,7 +282,10 @@ func (x *explorer) raise(s *aslState, err string, v view, how string, failure bo
 
 	for _, k := range s.catch {
 		if matches(k.errors, err) {
+			x.caught = true
 			x.addEdge(s.scope.byName[k.next], x.afterCatch(s, k, v), how, failure)
+			x.caught = false
+
 			return true
 		}
 	}
@@ -240,6 +326,8 @@ func (x *explorer) afterResult(s *aslState, v view, order bool) view {
 		} else {
 			v.known = lost
 		}
+	case order && s.kind == "Task" && s.selector.Get(strings.TrimPrefix(x.base, s.resultPath+".")) != nil:
+		v = v.refreshed() // the result holds the position where the variable is
 	case replaces(s.resultPath, x.cfg.Variable):
 		v = x.afterReplacement(s, v)
 	case order && v.known == noOrder:

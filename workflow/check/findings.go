@@ -28,6 +28,7 @@ func (x *explorer) addFindings() {
 
 	x.findMissingEnds()
 	x.findEndlessPath()
+	x.findDeadEnds()
 	x.findUnusedEvents()
 }
 

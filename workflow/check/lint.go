@@ -46,9 +46,9 @@ func (c *checker) lintMachine() {
 	// The time-outs of an activity begin when a worker takes the task.
 	if c.m.timeout == 0 && slices.ContainsFunc(c.m.all, (*aslState).isActivity) {
 		c.add(Finding{
-			Severity: SeverityWarning,
+			Severity: SeverityInfo,
 			Code:     "missing-execution-timeout",
-			Message:  "the machine has no TimeoutSeconds: the clocks of an activity begin when a worker takes it, so only this one ends an execution for which no worker polls",
+			Message:  "the machine has no TimeoutSeconds: an execution for which no worker polls waits for one, up to a year. With one it would end wherever it is, and no Catch takes that",
 		})
 	}
 }

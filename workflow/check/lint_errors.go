@@ -28,6 +28,10 @@ var serviceErrors = []string{
 	"States.Timeout",
 }
 
+// ServiceErrors returns the error names that Step Functions itself raises, and the two that
+// stand for several in a Retry or Catch: States.ALL and States.TaskFailed.
+func ServiceErrors() []string { return slices.Clone(serviceErrors) }
+
 // matches reports whether an ErrorEquals list takes an error. The error "" has no name that
 // anything knows.
 func matches(names []string, err string) bool {

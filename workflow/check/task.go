@@ -12,8 +12,9 @@ type Effect struct {
 	// Activity says that a worker polls for the task, so that only the time-outs of the
 	// state itself notice a lost one. [Tasks] sets it for every task that it knows.
 	Activity bool
-	// Creates says that the task creates the order, in the initial state.
-	Creates bool
+	// Creates says that the task creates the order, in the initial state. Resumes says that
+	// it also takes an order that exists in that state. In any other state it is refused.
+	Creates, Resumes bool
 	// Event is the event that the task applies. AnyEvent says that the input of the
 	// execution names the event.
 	Event    workflow.Event
@@ -21,9 +22,20 @@ type Effect struct {
 	// Fenced says that the task carries the transitionId of the order and is refused
 	// if the order has moved since the execution last read it.
 	Fenced bool
+	// Refused names the errors with which the task fails after it has applied an event, like
+	// a declined payment after the event that says so.
+	Refused map[string]workflow.Event
 	// Awaits is the state that the task waits for. The task is refused once the order
 	// cannot reach the state any more.
 	Awaits workflow.State
+	// Moved are the errors of a task that awaits a state and does not begin to wait if the
+	// order has moved since the execution last read it. Without any, it notices by itself
+	// that the order has been in the state.
+	Moved []string
+	// Reads says that the task returns where the order is. In names the states in which it
+	// does; in others it is refused. Without any, it does so in all.
+	Reads bool
+	In    []workflow.State
 	// Parks says that nothing sends heartbeats while the task waits, so that it may go
 	// without HeartbeatSeconds.
 	Parks bool
@@ -35,22 +47,27 @@ type Effect struct {
 
 // touchesOrder reports whether the task creates, moves or awaits the order.
 func (e Effect) touchesOrder() bool {
-	return e.Creates || e.moves() || e.Awaits != ""
+	return e.Creates || e.moves() || e.Awaits != "" || e.Reads
 }
 
 // moves reports whether the task applies an event.
 func (e Effect) moves() bool { return e.Event != "" || e.AnyEvent }
 
-// Tasks maps the name of an activity, like "apply-transition", to a function that reads the
-// effect of a task from its Parameters or Arguments. The parameters are as
-// encoding/json decodes them, nil when absent. A function must not change them.
+// Tasks maps the name of an activity, like "apply-transition", or of a service integration,
+// like "update-item.wait-for-task-token", to a function that reads the effect of a task from
+// its Parameters or Arguments. The parameters are as encoding/json decodes them, nil when
+// absent. A function must not change them.
 type Tasks map[string]func(parameters map[string]any) Effect
 
 // Effect returns what a task with the resource does. The resource is an ARN or a
 // placeholder like ${ApplyTransitionArn}; its name must be one of the tasks, or end in
 // one after a dash, as in "shop-apply-transition". If several fit, the longest one counts.
-// A task that does not fit does nothing.
+// A task that does not fit, and a Lambda function, does nothing.
 func (t Tasks) Effect(resource string, parameters map[string]any) Effect {
+	if strings.Contains(resource, ":function:") {
+		return Effect{}
+	}
+
 	name := activityName(resource)
 
 	best := ""

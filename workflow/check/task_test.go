@@ -19,6 +19,7 @@ func TestTasksMatchTheEndOfAResourceName(t *testing.T) {
 		{resource: "arn:aws:states:eu-central-1:123456789012:activity:shop-place-order", want: check.Effect{Activity: true, Creates: true}},
 		{resource: "${CheckStockFunctionArn}", want: check.Effect{}},
 		{resource: "arn:aws:states:::lambda:invoke", want: check.Effect{}},
+		{resource: "arn:aws:lambda:eu-central-1:123456789012:function:look", want: check.Effect{}},
 		{resource: "", want: check.Effect{}},
 	}
 	for _, row := range rows {

@@ -1,0 +1,159 @@
+package steps
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/activities"
+	"ratchet/inventory"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// acceptInput is the input of an execution, and when the execution was started.
+type acceptInput struct {
+	Order struct {
+		transitions.NewOrder
+
+		// Adopt says that the order may have been placed by another execution.
+		Adopt bool `json:"adopt,omitempty"`
+	} `json:"order"`
+	Started string `json:"started"`
+}
+
+// outOfStock is the request id with which an order is canceled whose stock is short, so that
+// a retry finds out why the order was canceled.
+const outOfStock transitions.RequestID = "accept/out-of-stock"
+
+// accept places the order and reserves its stock in one transaction. If the order exists
+// and waits for its payment, accept only reserves; if it is elsewhere, the execution goes on
+// from there.
+func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
+	n := in.Order.NewOrder
+	n.PlacedBy = in.Started
+
+	// A successor takes the order as it is, also if its content was edited.
+	if in.Order.Adopt {
+		switch order, found, err := s.cfg.Orders.Get(ctx, n.ID); {
+		case err != nil:
+			return nil, err
+		case found:
+			return s.acceptPlaced(ctx, in, order)
+		}
+	}
+
+	result, err := s.place(ctx, n)
+	switch {
+	case errors.Is(err, inventory.ErrOutOfStock):
+		if result, createErr := s.cfg.Orders.Create(ctx, n); createErr != nil || result.Verdict == transitions.Conflict {
+			return nil, cmp.Or(createErr, errOtherContent(n.ID))
+		}
+
+		return nil, s.refuseOrder(ctx, n.ID, err)
+	case err != nil:
+		return nil, err
+	case result.Verdict == transitions.Applied:
+		return position(n.ID, result.Transition), nil
+	case result.Verdict == transitions.Conflict:
+		return nil, errOtherContent(n.ID)
+	}
+
+	return s.acceptPlaced(ctx, in, result.Order)
+}
+
+func errOtherContent(id transitions.OrderID) error {
+	return activities.Fail(nameOtherContent, fmt.Errorf("order %s was placed with other content", id))
+}
+
+// place places the order together with its reservation.
+func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.Result, error) {
+	lines := linesOf(n.Items)
+	if len(lines) == 0 {
+		return s.cfg.Orders.Create(ctx, n)
+	}
+
+	reserve, err := s.cfg.Stock.ReserveIn(string(n.ID), lines, time.Time{})
+	if err != nil {
+		return transitions.Result{}, err
+	}
+
+	result, err := s.cfg.Orders.CreateWith(ctx, n, reserve)
+
+	// The stock was reserved before the order was placed, perhaps until a time that has
+	// passed. Only Reserve can go on from there.
+	if errors.Is(err, inventory.ErrReserved) || errors.Is(err, inventory.ErrExpired) {
+		if err := s.cfg.Stock.Reserve(ctx, string(n.ID), lines); err != nil {
+			return transitions.Result{}, err
+		}
+
+		return s.cfg.Orders.Create(ctx, n)
+	}
+
+	return result, err
+}
+
+// acceptPlaced accepts an order that exists, as it was read.
+func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transitions.Order) (any, error) {
+	if order.PlacedBy != "" && order.PlacedBy != in.Started && !in.Order.Adopt {
+		return nil, activities.Fail(nameAlreadyAccepted, fmt.Errorf("order %s was placed by the execution started at %s (%q: true in the input adopts it)",
+			order.ID, order.PlacedBy, "adopt"))
+	}
+
+	if err := s.cfg.Orders.CheckVersion(order); err != nil {
+		return nil, err
+	}
+
+	if !s.isPayable(order.State) {
+		if order.State == workflow.Cancelled {
+			return nil, s.refuseOrder(ctx, order.ID, inventory.ErrOutOfStock)
+		}
+
+		return nil, s.adopt(ctx, transitions.WrongState, order)
+	}
+
+	if lines := linesOf(in.Order.Items); len(lines) > 0 {
+		err := s.cfg.Stock.Reserve(ctx, string(order.ID), lines)
+		if errors.Is(err, inventory.ErrOutOfStock) {
+			return nil, s.refuseOrder(ctx, order.ID, err)
+		}
+
+		if err != nil {
+			return nil, err
+		}
+	}
+
+	return order.Position(), nil
+}
+
+// refuseOrder cancels an order whose stock is short, and returns the failure. If the order
+// was canceled for another reason, or is elsewhere, the execution goes on from there.
+func (s *Steps) refuseOrder(ctx context.Context, id transitions.OrderID, reason error) error {
+	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
+		OrderID:   id,
+		Event:     workflow.Cancel,
+		From:      s.cfg.Orders.Definition().Initial(),
+		RequestID: outOfStock,
+	})
+	switch {
+	case err != nil:
+		return err
+	case result.Verdict.Done():
+		return activities.Fail(nameOutOfStock, reason)
+	case result.Order == nil:
+		return overtaken(result.Verdict, nil)
+	}
+
+	return s.adopt(ctx, result.Verdict, result.Order)
+}
+
+func linesOf(items []transitions.Item) []inventory.Line {
+	lines := make([]inventory.Line, len(items))
+	for i, item := range items {
+		lines[i] = inventory.Line{SKU: item.SKU, Quantity: item.Quantity}
+	}
+
+	return lines
+}

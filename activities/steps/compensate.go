@@ -1,0 +1,136 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"ratchet/activities"
+	"ratchet/inventory"
+	"ratchet/payments"
+	"ratchet/shipping"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// undoneStates are the ends of an order of which nothing may be left: no shipment, no money,
+// no reserved stock.
+var undoneStates = []workflow.State{workflow.Cancelled, workflow.Expired, workflow.PaymentFailed, workflow.ChargedBack}
+
+func isUndone(state workflow.State) bool { return slices.Contains(undoneStates, state) }
+
+// compensation says what compensate has done.
+type compensation struct {
+	transitions.Position
+
+	// Shipments is how many bookings were closed, Left how many of them had left before.
+	Shipments int `json:"shipments"`
+	Left      int `json:"left"`
+	// Payment is the payment's state: VOIDED also if there was none. It is empty for an
+	// order that costs nothing, and for one whose money the bank took back.
+	Payment workflow.State `json:"payment"`
+	// Stock is "released" or "committed".
+	Stock string `json:"stock"`
+}
+
+// compensate undoes what was done for an order that has come to nothing: its shipments, its
+// payment, its reservation. Each is tried under its own key, whatever becomes of the others,
+// except that stock is given back only when no parcel can leave any more. The error names
+// what remains.
+func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
+	order, err := s.get(ctx, in.OrderID)
+	if err != nil {
+		return nil, err
+	}
+
+	if !isUndone(order.State) {
+		return nil, overtaken(transitions.WrongState, order)
+	}
+
+	done := compensation{Position: order.Position()}
+
+	booked, shipErr := s.cancelShipments(ctx, order)
+	done.Shipments, done.Left = booked.closed, booked.left
+
+	stockErr := errors.New("stock: waits until the shipments are canceled")
+	if shipErr == nil {
+		done.Stock, stockErr = s.settleStock(ctx, order, booked.left > 0)
+	}
+
+	payErr := s.returnPayment(ctx, order, &done)
+	if remains := errors.Join(shipErr, payErr, stockErr); remains != nil {
+		return nil, activities.Fail(nameIncomplete, fmt.Errorf("order %s is %s, and this is not undone: %w", order.ID, order.State, remains))
+	}
+
+	return done, nil
+}
+
+// shipments counts the bookings of an order that were closed.
+type shipments struct{ closed, left int }
+
+// cancelShipments cancels every shipment that the order can have: one for each time that it
+// was paid. It tries all of them and returns every error.
+func (s *Steps) cancelShipments(ctx context.Context, order *transitions.Order) (all shipments, err error) {
+	paid, err := s.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
+	if err != nil {
+		return all, fmt.Errorf("shipments: %w", err)
+	}
+
+	var faults []error
+	for _, t := range paid {
+		key := order.ID.EffectKey(t.ID, shipping.Effect)
+
+		left, err := s.cfg.Booker.Cancel(ctx, key)
+		switch {
+		case err != nil:
+			faults = append(faults, fmt.Errorf("shipment %s: %w", key, err))
+		case left:
+			all.left++
+			fallthrough
+		default:
+			all.closed++
+		}
+	}
+
+	return all, errors.Join(faults...)
+}
+
+// settleStock commits the reservation if a parcel has left, and releases it otherwise. A
+// reservation that has ended before stays as it is.
+func (s *Steps) settleStock(ctx context.Context, order *transitions.Order, left bool) (string, error) {
+	end, other, verb := s.cfg.Stock.Release, "committed", "released"
+	if left {
+		end, other, verb = s.cfg.Stock.Commit, "released", "committed"
+	}
+
+	switch err := end(ctx, string(order.ID)); {
+	case err == nil:
+		return verb, nil
+	case errors.Is(err, inventory.ErrClosed):
+		return other, nil
+	default:
+		return "", fmt.Errorf("stock: %w", err)
+	}
+}
+
+// returnPayment gives the order's money back and closes its payment. The charge of an
+// execution of the former state machine is one at the gateway.
+func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, done *compensation) error {
+	if order.State == workflow.ChargedBack || order.Total.Amount == 0 {
+		return nil
+	}
+
+	p, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
+	done.Payment = p.State
+
+	if err != nil {
+		err = fmt.Errorf("payment: %w", err)
+	}
+
+	if voidErr := s.cfg.Gateway.Void(ctx, paymentKey(order.ID)); voidErr != nil {
+		err = errors.Join(err, fmt.Errorf("charge at the gateway: %w", voidErr))
+	}
+
+	return err
+}

@@ -1,0 +1,217 @@
+package steps
+
+import (
+	"slices"
+	"time"
+
+	"ratchet/activities"
+	"ratchet/transitions"
+)
+
+// ErrorClass is one row of the table of errors: what the state machine does with a failure.
+// The Retry and Catch of statemachine.asl.json are generated from the rows (`make asl`).
+type ErrorClass struct {
+	Name string
+	// Of says which states may raise the errors.
+	Of States
+	// Errors are the names, each in one row for the states that may raise it.
+	Errors []string
+	// Retry says how often and when the task runs again; nil for never.
+	Retry *Retry
+	// Then says what becomes of a failure that is not retried, or no longer.
+	Then Ending
+}
+
+// States selects states of the state machine.
+type States string
+
+// Tasks are run by workers; waits have their token stored by Step Functions.
+const (
+	AllStates States = "all"
+	Tasks     States = "tasks"
+	Waits     States = "waits"
+)
+
+// Ending is what becomes of a failure in the end.
+type Ending string
+
+const (
+	// Caught: the error is an answer. A Catch goes on from it.
+	Caught Ending = "caught"
+	// Redriven: the execution fails in the task, so that a redrive runs the task again.
+	Redriven Ending = "redriven"
+	// Succeeded: a redrive would fail in the same way. A successor adopts the order.
+	Succeeded Ending = "succeeded"
+)
+
+// Retry is a Retrier. The pauses have no jitter, so that the window is exact: orders that
+// fail at different times stay apart, and each of them tries once per pause.
+type Retry struct {
+	// First is the first pause, at least 1 s. Each later one is Rate times as long, up to
+	// Longest; 0 means that they do not grow.
+	First   time.Duration
+	Rate    float64
+	Longest time.Duration
+	// Attempts is how often the task runs again.
+	Attempts int
+}
+
+// Window returns the time from the first failure to the last try, without the tries.
+func (r Retry) Window() time.Duration {
+	var window time.Duration
+	pause := r.First
+
+	for range r.Attempts {
+		window += pause
+
+		if r.Longest > 0 {
+			pause = min(time.Duration(float64(pause)*r.Rate), r.Longest)
+		}
+	}
+
+	return window
+}
+
+// The retries. An outage of eight hours is waited through: the tries are at most five
+// minutes apart, so that an order goes on at most five minutes after it.
+var (
+	throughOutage = Retry{First: time.Second, Rate: 2, Longest: 5 * time.Minute, Attempts: 104}
+	bounded       = Retry{First: time.Second, Rate: 2, Longest: time.Minute, Attempts: 10}
+)
+
+// outageWindow is how long an outage may last that every order waits through.
+const outageWindow = 8 * time.Hour
+
+// ErrorClasses returns the table.
+func ErrorClasses() []ErrorClass {
+	worker := func(name string) string { return ErrorPrefix + name }
+
+	table := []ErrorClass{
+		{
+			Name: "outage", Of: Tasks, Retry: &throughOutage, Then: Redriven,
+			Errors: []string{
+				nameUnavailable, nameInProgress, nameGatewayTimeout, nameIncomplete,
+				worker(activities.NameDeadline), worker(activities.NameShutdown),
+				"States.Timeout", "States.HeartbeatTimeout",
+			},
+		},
+		{
+			Name: "outage of DynamoDB", Of: Waits, Retry: &throughOutage, Then: Redriven,
+			Errors: dynamoDBErrors(
+				"InternalServerErrorException", "InternalServerException", "ItemCollectionSizeLimitExceededException",
+				"ProvisionedThroughputExceededException", "ReplicatedWriteConflictException", "RequestLimitExceededException",
+				"SdkClientException", "ServiceUnavailableException", "ThrottlingException", "TransactionConflictException",
+			),
+		},
+		{
+			Name: "unknown", Of: Tasks, Retry: &bounded, Then: Redriven,
+			Errors: []string{worker(activities.NameUnknown)},
+		},
+		{
+			Name: "refused by DynamoDB", Of: Waits, Retry: &bounded, Then: Redriven,
+			Errors: dynamoDBErrors("AccessDeniedException", "DynamoDbException", "ResourceNotFoundException"),
+		},
+		{
+			Name: "refused", Of: Tasks, Then: Caught,
+			Errors: []string{nameOutOfStock, namePaymentDeclined},
+		},
+		{
+			Name: "overtaken", Of: AllStates, Then: Caught,
+			Errors: OvertakenErrors(),
+		},
+		{
+			Name: "moved before the wait", Of: Waits, Then: Caught,
+			Errors: movedErrors(),
+		},
+		{
+			Name: "deadline", Of: Waits, Then: Caught,
+			Errors: []string{"States.Timeout"},
+		},
+		{
+			Name: "final", Of: AllStates, Then: Redriven,
+			Errors: []string{
+				nameInvalidInput, nameAlreadyAccepted, nameOtherContent, nameShipmentCanceled, nameClosed, nameUnknownVersion,
+				verdictName(transitions.NotFound), verdictName(transitions.Illegal),
+				worker(activities.NamePanic), worker(activities.NameDataLimit), worker(activities.NameOutput),
+				"States.DataLimitExceeded", "States.Permissions",
+			},
+		},
+		{
+			Name: "fault of the state machine", Of: AllStates, Then: Succeeded,
+			Errors: []string{
+				"States.Runtime", "States.NoChoiceMatched", "States.ParameterPathFailure", "States.ResultPathMatchFailure",
+				"States.IntrinsicFailure", "States.QueryEvaluationError",
+			},
+		},
+	}
+
+	return append(table, retryAfterClasses()...)
+}
+
+// retryAfterClasses returns a row for each wait that a step can ask for with
+// activities.RetryAfter. The first pause is the wait.
+func retryAfterClasses() (rows []ErrorClass) {
+	for _, c := range activities.RetryClasses() {
+		retry := Retry{First: c.Wait}
+		if c.Wait < throughOutage.Longest {
+			retry.Rate, retry.Longest = throughOutage.Rate, throughOutage.Longest
+		}
+
+		for retry.Window() < outageWindow {
+			retry.Attempts++
+		}
+
+		rows = append(rows, ErrorClass{
+			Name: "asked to wait " + c.Wait.String(), Of: Tasks, Retry: &retry, Then: Redriven,
+			Errors: []string{ErrorPrefix + c.Name},
+		})
+	}
+
+	return rows
+}
+
+// dynamoDBErrors returns the names of a wait's errors, as the AWS SDK integration writes them.
+func dynamoDBErrors(exceptions ...string) (names []string) {
+	for _, exception := range exceptions {
+		names = append(names, "DynamoDb."+exception)
+	}
+
+	return names
+}
+
+// movedErrors are the names of a wait that has not begun, because the order had moved. The
+// second one is that of Step Functions' own integration of DynamoDB.
+func movedErrors() []string {
+	return []string{"DynamoDb.ConditionalCheckFailedException", "DynamoDB.ConditionalCheckFailedException"}
+}
+
+// OvertakenErrors are the error names of a transition whose order was moved by another
+// caller. Their cause is the order's position as JSON.
+func OvertakenErrors() []string {
+	return []string{verdictName(transitions.Superseded), verdictName(transitions.WrongState), verdictName(transitions.Conflict)}
+}
+
+// RetryableErrors are the error names that the state machine retries.
+func RetryableErrors() []string {
+	return errorsOf(func(c ErrorClass) bool { return c.Retry != nil })
+}
+
+// TerminalErrors are the error names that no state may retry, because the same input fails
+// again. Those of an order that was moved are not among them, see [OvertakenErrors].
+func TerminalErrors() []string {
+	overtaken := OvertakenErrors()
+
+	names := errorsOf(func(c ErrorClass) bool { return c.Retry == nil && c.Of != Waits })
+
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(overtaken, name) })
+}
+
+func errorsOf(selected func(ErrorClass) bool) (names []string) {
+	for _, c := range ErrorClasses() {
+		if selected(c) {
+			names = append(names, c.Errors...)
+		}
+	}
+
+	return names
+}

@@ -1,0 +1,167 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"ratchet/activities"
+	"ratchet/ledger"
+	"ratchet/payments"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+type payInput struct {
+	OrderID transitions.OrderID `json:"orderId"`
+	// TransitionID is the id of the transition that follows the payment.
+	TransitionID transitions.TransitionID `json:"transitionId"`
+}
+
+// The request ids of the transitions that follow a payment. They tell the execution's own
+// payment from one that another caller has reported.
+const (
+	paidRequest     transitions.RequestID = "payment/paid"
+	declinedRequest transitions.RequestID = "payment/declined"
+)
+
+// pay takes the order's money, or holds it, and applies the transition that follows. It
+// looks before it asks the bank: an order that was moved meanwhile is not charged.
+func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
+	order, err := s.get(ctx, in.OrderID)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := s.cfg.Orders.CheckVersion(order); err != nil {
+		return nil, err
+	}
+
+	if s.isPayable(order.State) && order.TransitionID < in.TransitionID {
+		switch err := s.take(ctx, order); {
+		case errors.Is(err, payments.ErrDeclined), errors.Is(err, payments.ErrVoided):
+			return nil, s.failPayment(ctx, in, err)
+		case err != nil:
+			return nil, err
+		}
+	}
+
+	// The verdict tells a transition that this execution has made before from another's.
+	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
+		OrderID:      in.OrderID,
+		Event:        workflow.Pay,
+		TransitionID: in.TransitionID,
+		RequestID:    paidRequest,
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case result.Verdict.Done():
+		return position(in.OrderID, result.Transition), nil
+	case result.Order == nil:
+		return nil, overtaken(result.Verdict, nil)
+	}
+
+	return nil, s.adopt(ctx, result.Verdict, result.Order)
+}
+
+// take charges or authorizes the order's total. There is nothing to pay for a total of 0.
+func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
+	if order.Total.Amount == 0 {
+		return nil
+	}
+
+	accounts := payments.AccountsForOrders(order.Total.Currency)
+	n := payments.NewPayment{
+		ID:       payments.IDForOrder(string(order.ID)),
+		OrderID:  string(order.ID),
+		Payer:    accounts.Payer,
+		Payee:    accounts.Payee,
+		Amount:   order.Total.Amount,
+		Currency: order.Total.Currency,
+	}
+
+	ask := s.cfg.Payments.Charge
+	if s.cfg.Capture {
+		ask = s.cfg.Payments.Authorize
+	}
+
+	_, err := ask(ctx, n)
+	if errors.Is(err, ledger.ErrUnknownAccount) {
+		// The first order in this currency.
+		if _, err := payments.OpenOrderAccounts(ctx, s.cfg.Ledger, n.Currency); err != nil {
+			return err
+		}
+
+		_, err = ask(ctx, n)
+	}
+
+	return err
+}
+
+// failPayment applies the transition that follows a declined payment, and returns the
+// failure.
+func (s *Steps) failPayment(ctx context.Context, in payInput, reason error) error {
+	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
+		OrderID:      in.OrderID,
+		Event:        workflow.FailPayment,
+		TransitionID: in.TransitionID,
+		RequestID:    declinedRequest,
+	})
+	switch {
+	case err != nil:
+		return err
+	case result.Verdict.Done():
+		return activities.Fail(namePaymentDeclined, reason)
+	case result.Order == nil:
+		return overtaken(result.Verdict, nil)
+	}
+
+	return s.adopt(ctx, result.Verdict, result.Order)
+}
+
+// adopt returns the failure of a step whose order is elsewhere, so that the execution goes
+// on from there. Before, it gives back a payment that the order does not need.
+func (s *Steps) adopt(ctx context.Context, v transitions.Verdict, order *transitions.Order) error {
+	if err := s.cancelUnusedPayment(ctx, order); err != nil {
+		return err
+	}
+
+	return overtaken(v, order)
+}
+
+// cancelUnusedPayment cancels the execution's payment if another caller has paid the order.
+// An order that is held keeps it: it may be released and paid. An order that has come to an
+// end keeps it until it is compensated.
+func (s *Steps) cancelUnusedPayment(ctx context.Context, order *transitions.Order) error {
+	if order.Total.Amount == 0 || isUndone(order.State) || s.mayBecomePayable(order.State) {
+		return nil
+	}
+
+	paid, err := s.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
+	if err != nil {
+		return err
+	}
+
+	if slices.ContainsFunc(paid, func(t transitions.Transition) bool { return t.IsBy(paidRequest) }) {
+		return nil
+	}
+
+	_, err = s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
+
+	return err
+}
+
+// isPayable reports whether an order in the state can be paid.
+func (s *Steps) isPayable(state workflow.State) bool {
+	return len(s.cfg.Orders.Definition().Choices(state, workflow.Pay)) > 0
+}
+
+// mayBecomePayable reports whether an order in the state can be paid, now or later.
+func (s *Steps) mayBecomePayable(state workflow.State) bool {
+	d := s.cfg.Orders.Definition()
+
+	return slices.ContainsFunc(d.Sources(workflow.Pay), func(from workflow.State) bool {
+		return state == from || d.Reachable(state, from)
+	})
+}

@@ -1,0 +1,485 @@
+package server_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/payments"
+	"ratchet/server"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+var allPoints = flag.Bool("all-points", false, "run the crash matrix at every call (make long)")
+
+// point is a call of the worker: the nth with this name for one order.
+type point struct {
+	call string
+	n    int
+}
+
+// blow is what happens to the worker at a point.
+type blow string
+
+const (
+	// loseRequests: the call and its retries do not arrive.
+	loseRequests blow = "its requests are lost"
+	// loseAnswers: the call arrives, its answer is lost, and the retries do not arrive.
+	loseAnswers blow = "its answer is lost"
+	// stopBefore and stopAfter: the process ends before or after the call is carried out.
+	stopBefore blow = "the process ends before it"
+	stopAfter  blow = "the process ends after it"
+)
+
+var blows = []blow{loseRequests, loseAnswers, stopBefore, stopAfter}
+
+// failedTries is how many calls a lost call takes with it: as many as the SDK tries.
+const failedTries = 3
+
+// story is a course of events of an order and where it must end.
+type story struct {
+	name    string
+	edit    func(*server.Config)
+	stock   int64
+	before  func(*matrix, transitions.OrderID)
+	during  func(*matrix, transitions.OrderID)
+	state   workflow.State
+	payment workflow.State
+	// kept is what the shop has of the order's 1250 in the end, sold how many mugs.
+	kept, sold int64
+	booked     bool // the carrier has a shipment that was not canceled
+}
+
+var stories = []story{
+	{name: "delivered, with callbacks after the wait", state: workflow.Delivered, payment: "CAPTURED", kept: 1250, sold: 1, booked: true},
+	{
+		name: "delivered, with callbacks before the wait", state: workflow.Delivered, payment: "CAPTURED", kept: 1250, sold: 1, booked: true,
+		edit: func(c *server.Config) { c.CarrierDelay = time.Nanosecond },
+	},
+	{
+		name: "canceled while it waits", state: workflow.Cancelled, payment: "REFUNDED",
+		edit:   func(c *server.Config) { c.CarrierDelay = 1000 * time.Hour },
+		during: func(m *matrix, id transitions.OrderID) { m.moveFrom(id, workflow.PaymentReceived, workflow.Cancel) },
+	},
+	{
+		name: "charged back while it waits", state: workflow.ChargedBack, payment: "CAPTURED", kept: 1250,
+		edit:   func(c *server.Config) { c.CarrierDelay = 1000 * time.Hour },
+		during: func(m *matrix, id transitions.OrderID) { m.moveFrom(id, workflow.PaymentReceived, workflow.Chargeback) },
+	},
+	{
+		name: "held, then released", state: workflow.Delivered, payment: "CAPTURED", kept: 1250, sold: 1, booked: true,
+		before: func(m *matrix, id transitions.OrderID) { m.place(id); m.moveFrom(id, workflow.Pending, workflow.Hold) },
+		during: func(m *matrix, id transitions.OrderID) {
+			time.Sleep(time.Minute)
+			m.moveFrom(id, workflow.OnHold, workflow.Release)
+		},
+	},
+	{
+		name: "payment declined", state: workflow.PaymentFailed, payment: "FAILED",
+		edit: func(c *server.Config) { c.DeclinePercent = 100 },
+	},
+	{name: "out of stock", state: workflow.Cancelled, payment: "VOIDED", stock: -1},
+}
+
+// matrix runs one story after the other on one engine, each with an order of its own.
+type matrix struct {
+	*server.Backend
+
+	t     *testing.T
+	story story
+	runs  int
+}
+
+func (m *matrix) place(id transitions.OrderID) {
+	order := mug
+	order.ID = id
+
+	if _, err := m.Orders.Create(m.t.Context(), order); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// moveFrom applies an event as soon as the order is in the state.
+func (m *matrix) moveFrom(id transitions.OrderID, from workflow.State, event workflow.Event) {
+	for range 24 * 3600 {
+		order, found, err := m.Orders.Get(m.t.Context(), id)
+		if err == nil && found && order.State == from {
+			r, err := m.Orders.Apply(m.t.Context(), transitions.Request{OrderID: id, Event: event, RequestID: transitions.RequestID(event)})
+			if err != nil || !r.Verdict.Done() {
+				m.t.Errorf("%s: %s, %v", event, r.Verdict, err)
+			}
+
+			return
+		}
+
+		time.Sleep(time.Second)
+	}
+
+	m.t.Errorf("order %s never came to %s", id, from)
+}
+
+// TestACrashAtAnyCallLosesNothing tells each story once without a fault and lists the calls
+// that the worker makes. Then it tells it again and again, and each time strikes the worker
+// at another call. In the end money, stock and parcels add up as the story says. The time
+// is that of a synctest bubble.
+func TestACrashAtAnyCallLosesNothing(t *testing.T) {
+	for i, s := range stories {
+		t.Run(s.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) { tell(t, dir, i, s) })
+		})
+	}
+}
+
+func tell(t *testing.T, dir string, number int, s story) {
+	cfg := server.Config{
+		Data:         filepath.Join(dir, "data"),
+		Notify:       "dir:" + filepath.Join(dir, "notices"),
+		CarrierDelay: 2 * time.Second,
+		Slots:        4,
+	}
+	if s.edit != nil {
+		s.edit(&cfg)
+	}
+
+	b, err := server.Embed(cfg, embeddedtest.Quiet(), server.Events{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+
+	if err := b.Init(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	m := &matrix{Backend: b, t: t, story: s}
+	if s.stock >= 0 {
+		if err := b.Stock.Set(t.Context(), "mug", 1_000_000); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	ctx, stop := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { _ = b.Engine.Run(ctx) })
+	group.Go(func() { _ = b.Carrier.Run(ctx) })
+
+	defer group.Wait()
+	defer stop()
+
+	points := m.run(nil, "")
+	t.Logf("%d calls", len(points))
+
+	if len(points) < 15 {
+		t.Fatalf("only %d calls were seen: %v", len(points), points)
+	}
+
+	struck := 0
+	for i, p := range points {
+		for j, how := range blows {
+			// The short run takes one call and one blow of many; the stories take others.
+			if !*allPoints && (i*len(blows)+j+number)%23 != 0 {
+				continue
+			}
+
+			struck++
+			m.run(&points[i], how)
+
+			if t.Failed() {
+				t.Fatalf("at call %d, %s #%d: %s", i, p.call, p.n, how)
+			}
+		}
+	}
+	t.Logf("%d blows", struck)
+}
+
+// process is one worker process. It dies at its point.
+type process struct {
+	mu     sync.Mutex
+	counts map[string]int
+	points []point
+	at     *point
+	how    blow
+	failed int  // tries of the call that was struck
+	dead   bool // every later call fails
+	stop   context.CancelFunc
+}
+
+var (
+	errDead   = errors.New("the process has ended")
+	tableName = regexp.MustCompile(`"TableName":"[a-z-]*?ratchet-([a-z-]+)"`)
+)
+
+// callName names a call of interest; polls and the work on leases are not.
+func callName(c *embeddedtest.Call) string {
+	if c.Service != "dynamodb" && !strings.HasPrefix(c.Operation, "SendTask") || c.Is("SendTaskHeartbeat", "DescribeTable", "DescribeTimeToLive") {
+		return ""
+	}
+
+	var tables []string
+	for _, match := range tableName.FindAllSubmatch(c.Body(), -1) {
+		if table := string(match[1]); !slices.Contains(tables, table) {
+			tables = append(tables, table)
+		}
+	}
+
+	if slices.Contains(tables, "leases") || slices.Contains(tables, "payments-due") || slices.Contains(tables, "inventory-due") || slices.Contains(tables, "holds") && c.Is("Query") {
+		return ""
+	}
+
+	return c.Operation + " " + strings.Join(tables, ",")
+}
+
+// before strikes the process. It runs for every call.
+func (p *process) before(c *embeddedtest.Call) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+
+	if p.dead {
+		return errDead
+	}
+
+	name := callName(c)
+	if name == "" {
+		return nil
+	}
+
+	p.counts[name]++
+	here := point{name, p.counts[name]}
+	p.points = append(p.points, here)
+
+	if p.at == nil || name != p.at.call || p.counts[name] < p.at.n || p.counts[name] >= p.at.n+failedTries {
+		return nil
+	}
+	p.failed++
+
+	switch {
+	case p.how == stopBefore:
+		p.die()
+		return errDead
+	case p.how == stopAfter:
+		p.die()
+		return embeddedtest.ErrAnswerLost
+	case p.how == loseAnswers && p.failed == 1:
+		return embeddedtest.ErrAnswerLost
+	}
+
+	return embeddedtest.ErrLost
+}
+
+func (p *process) die() {
+	p.dead = true
+	p.stop()
+}
+
+// start runs a worker process until ctx ends or it dies.
+func (m *matrix) start(ctx context.Context, name string, p *process) (ended chan struct{}) {
+	b, wire, err := m.Process()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+
+	ctx, p.stop = context.WithCancel(ctx)
+	p.counts = map[string]int{}
+	wire.Before(p.before)
+
+	ended = make(chan struct{})
+	go func() {
+		defer close(ended)
+
+		err := b.Run(ctx, name)
+
+		p.mu.Lock()
+		defer p.mu.Unlock()
+
+		if err != nil && !p.dead {
+			m.t.Errorf("%s: %v", name, err)
+		}
+	}()
+
+	return ended
+}
+
+// run tells the story of one order, with a process that is struck at a point, and a second
+// process once that has ended. It returns the calls of the first one.
+func (m *matrix) run(at *point, how blow) []point {
+	m.runs++
+	order := mug
+	order.ID = transitions.OrderID(fmt.Sprintf("o-%04d", m.runs))
+
+	if m.story.before != nil {
+		m.story.before(m, order.ID)
+	}
+
+	ctx, stop := context.WithCancel(m.t.Context())
+	first := &process{at: at, how: how}
+	ended := m.start(ctx, fmt.Sprintf("first-%d", m.runs), first)
+
+	var group sync.WaitGroup
+	group.Go(func() {
+		<-ended
+
+		// The stream's lease of a process that died ends after its time.
+		if ctx.Err() == nil {
+			time.Sleep(3 * time.Second)
+			<-m.start(ctx, fmt.Sprintf("second-%d", m.runs), &process{})
+		}
+	})
+
+	machine, err := m.StateMachineARN(m.t.Context())
+	if err != nil {
+		m.t.Fatal(err)
+	}
+
+	if _, err := m.Executions.Start(m.t.Context(), machine, order); err != nil {
+		m.t.Fatal(err)
+	}
+
+	if m.story.during != nil {
+		m.story.during(m, order.ID)
+	}
+
+	m.wait(order.ID)
+	stop()
+	group.Wait()
+
+	first.mu.Lock()
+	defer first.mu.Unlock()
+
+	return first.points
+}
+
+// wait waits until the order's execution has ended and everything adds up.
+func (m *matrix) wait(id transitions.OrderID) {
+	arn, err := m.Executions.ARN(m.t.Context(), id)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+
+	status, faults := sfntypes.ExecutionStatusRunning, []string(nil)
+	for began := time.Now(); time.Since(began) < 20*time.Minute; time.Sleep(time.Second) {
+		out, err := m.SFN.DescribeExecution(m.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+		if err != nil {
+			m.t.Fatal(err)
+		}
+
+		if status = out.Status; status == sfntypes.ExecutionStatusRunning {
+			continue
+		}
+
+		if status != sfntypes.ExecutionStatusSucceeded {
+			m.t.Errorf("the execution is %s: %s %s", status, aws.ToString(out.Error), aws.ToString(out.Cause))
+			return
+		}
+
+		if faults = m.faults(id); len(faults) == 0 {
+			return
+		}
+	}
+
+	order, _, _ := m.Orders.Get(m.t.Context(), id)
+	m.t.Errorf("order %s is %s, its execution %s: %q", id, order.State, status, faults)
+}
+
+// faults compares what the tables and the far sides hold of an order with the story.
+func (m *matrix) faults(id transitions.OrderID) (faults []string) {
+	check := func(what string, got, want any) {
+		if got != want {
+			faults = append(faults, fmt.Sprintf("%s: %v instead of %v", what, got, want))
+		}
+	}
+	must := func(err error) {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+	}
+	ctx := m.t.Context()
+
+	order, _, err := m.Orders.Get(ctx, id)
+	must(err)
+	check("state", order.State, m.story.state)
+
+	rows, err := m.Orders.History(ctx, id, 0, 0)
+	must(err)
+	check("rows of the journal", len(rows), int(order.TransitionID))
+
+	p, err := m.Payments.Get(ctx, payments.IDForOrder(string(id)))
+	must(err)
+	check("payment", p.State, m.story.payment)
+	check("kept", p.Captured-p.Refunded, m.story.kept)
+	check("kept by the bank", m.atTheBank(p.ID), m.story.kept)
+
+	booked := 0
+	scan(m.t, m.DynamoDB, m.Tables.SandboxShipments, func(item map[string]types.AttributeValue) {
+		shipment := strings.HasPrefix(dynamo.Text(item, "pk"), "shipment#")
+		if shipment && dynamo.Text(item, "orderId") == string(id) && dynamo.Text(item, "status") != "CANCELED" {
+			booked++
+		}
+	})
+	check("booked", booked, map[bool]int{true: 1}[m.story.booked])
+
+	r, found, err := m.Stock.Reservation(ctx, string(id))
+	must(err)
+
+	want := "RELEASED"
+	if m.story.sold > 0 {
+		want = "COMMITTED"
+	}
+	check("reservation", found && string(r.Status) == want, true)
+
+	return faults
+}
+
+// atTheBank returns what the bank has taken under the keys of a payment.
+func (m *matrix) atTheBank(id string) (sum int64) {
+	err := m.Bank.Report(m.t.Context(), func(key, kind string, amount int64, _ string) error {
+		switch owner, _, _ := strings.Cut(key, "/"); {
+		case owner != id:
+		case kind == string(payments.Refunding):
+			sum -= amount
+		default:
+			sum += amount
+		}
+
+		return nil
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+
+	return sum
+}
+
+func scan(t *testing.T, db *dynamodb.Client, table string, fn func(map[string]types.AttributeValue)) {
+	t.Helper()
+
+	pages := dynamodb.NewScanPaginator(db, &dynamodb.ScanInput{TableName: &table, ConsistentRead: aws.Bool(true)})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		for _, item := range page.Items {
+			fn(item)
+		}
+	}
+}
