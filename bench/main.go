@@ -71,6 +71,7 @@ func run(ctx context.Context, out io.Writer) error {
 	for _, part := range []func(context.Context, size) ([]figure, error){
 		benchWorkflow,
 		benchCosts,
+		benchOrderCosts,
 		benchEngine,
 		benchLocal,
 		benchClaims,

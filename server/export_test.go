@@ -1,15 +1,13 @@
 package server
 
 import (
-	"github.com/aws/aws-sdk-go-v2/aws"
-
 	"ratchet/embedded/embeddedtest"
 )
 
 // Process returns a Backend on the same engine, as another process would have one on AWS, and
 // the transport that all of its calls go through. It has nothing to close.
 func (b *Backend) Process() (*Backend, *embeddedtest.Transport, error) {
-	var clients aws.Config = b.Engine.AWSConfig()
+	clients := b.Engine.AWSConfig()
 	wire := embeddedtest.Intercept(&clients)
 
 	process, err := assemble(b.Config, clients, b.Engine, b.log, Events{})

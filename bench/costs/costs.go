@@ -162,6 +162,7 @@ func Parts() []Part {
 		{Name: "payments", Measure: Payments, Exact: true},
 		{Name: "lists", Measure: Lists, Exact: true},
 		{Name: "life", Measure: Life},
+		{Name: "order", Measure: Order},
 		{Name: "idle", Measure: Idle},
 	}
 }
