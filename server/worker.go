@@ -22,6 +22,10 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	}
 
 	worker, err := b.newWorker(ctx, name)
+	if err != nil && ctx.Err() != nil {
+		return nil // stopped before it has begun
+	}
+
 	if err != nil {
 		return err
 	}
