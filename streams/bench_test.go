@@ -57,8 +57,8 @@ func BenchmarkLanes(b *testing.B) {
 			close(done)
 		}
 		return nil
-	}}}}
-	scheduler := &laneScheduler{cfg: &cfg, limit: 64}
+	}}}}.withDefaults()
+	scheduler := newLaneScheduler(&cfg)
 	memory := memoryBudget{limit: 1 << 40}
 	window := newPendingWindow(2000, 1<<20, &memory)
 	lease := newHeldLease(nil, Lease{}, time.Now(), time.Hour)

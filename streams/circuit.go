@@ -2,6 +2,7 @@ package streams
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ratchet/internal/worker"
@@ -23,6 +24,7 @@ type circuit struct {
 	backoff worker.Backoff
 	timeout time.Duration // of one call
 
+	failing  atomic.Bool // failed is not empty; most calls need no more than this
 	mu       sync.Mutex
 	failed   map[string]struct{} // up to circuitItems items that failed since the last success
 	failures int                 // while open
@@ -43,6 +45,10 @@ func newCircuit(h *Handler) *circuit {
 // admit returns 0 if a call may be made now, otherwise how long to wait. Every call
 // that is admitted must be reported.
 func (c *circuit) admit(now time.Time) time.Duration {
+	if !c.failing.Load() {
+		return 0
+	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
@@ -95,11 +101,16 @@ func (c *circuit) open() bool {
 // succeeded notes that the far side answered, be it with a permanent refusal. It
 // reports whether that closed the circuit.
 func (c *circuit) succeeded() (closed bool) {
+	if !c.failing.Load() {
+		return false
+	}
+
 	c.mu.Lock()
 	defer c.mu.Unlock()
 
 	closed = len(c.failed) >= circuitItems
 	clear(c.failed)
+	c.failing.Store(false)
 	c.failures, c.probing = 0, false
 
 	return closed
@@ -113,6 +124,7 @@ func (c *circuit) failedFor(item string, now time.Time) (opened bool) {
 
 	if len(c.failed) < circuitItems {
 		c.failed[item] = struct{}{}
+		c.failing.Store(true)
 
 		if len(c.failed) < circuitItems {
 			return false

@@ -58,6 +58,35 @@ type lane struct {
 	nextReady *lane
 }
 
+// newLaneScheduler returns a scheduler for a configuration that has its defaults.
+func newLaneScheduler(cfg *Config) *laneScheduler {
+	s := &laneScheduler{
+		cfg:      cfg,
+		limit:    cfg.Concurrency,
+		reserved: reservedPlaces(cfg.Concurrency, len(cfg.Handlers)),
+		deadLetters: &deadLetterTable{
+			api:   cfg.DynamoDB,
+			table: cfg.DeadLetterTable,
+			group: cfg.Group,
+			keep:  cfg.KeepDeadLetters,
+		},
+		retries: &retryTable{
+			api:   cfg.DynamoDB,
+			table: cfg.DeadLetterTable,
+			scope: GroupKey(cfg.Group, cfg.tableName()),
+		},
+	}
+	s.waiting = &waitingItems{table: s.retries, handlers: cfg.Handlers, items: map[waitingItem]uint64{}}
+	s.queues = newRetryQueues(cfg, s.retries, s)
+
+	for i := range cfg.Handlers {
+		s.handlers = append(s.handlers, handlerLanes{limit: cfg.Handlers[i].Concurrency})
+		s.circuits = append(s.circuits, newCircuit(&cfg.Handlers[i]))
+	}
+
+	return s
+}
+
 // reservedPlaces returns how many of limit places are reserved for each of n handlers:
 // one half of the places in all, but at least one for each while there are enough.
 func reservedPlaces(limit, n int) int {

@@ -15,7 +15,7 @@ import (
 // workers that use the same lease table. Create it with New and run it once.
 type Poller struct {
 	cfg       Config
-	scheduler laneScheduler
+	scheduler *laneScheduler
 	memory    memoryBudget
 
 	log    worker.LogThrottle
@@ -36,20 +36,7 @@ func New(cfg Config) (*Poller, error) {
 	}
 	p.health = errNotStarted
 	p.memory.limit = p.cfg.MaxPendingBytes
-	p.scheduler.cfg = &p.cfg
-	p.scheduler.limit = p.cfg.Concurrency
-	p.scheduler.reserved = reservedPlaces(p.cfg.Concurrency, len(p.cfg.Handlers))
-	p.scheduler.deadLetters = &deadLetterTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, group: p.cfg.Group, keep: p.cfg.KeepDeadLetters}
-
-	retries := &retryTable{api: p.cfg.DynamoDB, table: p.cfg.DeadLetterTable, scope: GroupKey(p.cfg.Group, p.cfg.tableName())}
-	p.scheduler.retries = retries
-	p.scheduler.waiting = &waitingItems{table: retries, handlers: p.cfg.Handlers, items: map[waitingItem]uint64{}}
-
-	p.scheduler.queues = newRetryQueues(&p.cfg, retries, &p.scheduler)
-	for i := range p.cfg.Handlers {
-		p.scheduler.handlers = append(p.scheduler.handlers, handlerLanes{limit: p.cfg.Handlers[i].Concurrency})
-		p.scheduler.circuits = append(p.scheduler.circuits, newCircuit(&p.cfg.Handlers[i]))
-	}
+	p.scheduler = newLaneScheduler(&p.cfg)
 
 	return p, nil
 }

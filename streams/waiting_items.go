@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -17,6 +18,8 @@ type waitingItems struct {
 
 	loading   sync.Mutex // held during a load, so that callers share it
 	loadBegan time.Time
+
+	count atomic.Int64 // of items
 
 	mu    sync.RWMutex
 	added uint64                 // counts the calls of add
@@ -75,17 +78,13 @@ func (w *waitingItems) load(ctx context.Context) error {
 		}
 	}
 	w.loadBegan = began
+	w.count.Store(int64(len(w.items)))
 
 	return nil
 }
 
 // empty reports that no item waits, as far as is known. It is cheaper than has.
-func (w *waitingItems) empty() bool {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-
-	return len(w.items) == 0
-}
+func (w *waitingItems) empty() bool { return w.count.Load() == 0 }
 
 func (w *waitingItems) has(item waitingItem) bool {
 	_, ok := w.version(item)
@@ -108,6 +107,7 @@ func (w *waitingItems) add(item waitingItem) {
 
 	w.added++
 	w.items[item] = w.added
+	w.count.Store(int64(len(w.items)))
 }
 
 func (w *waitingItems) remove(item waitingItem) {
@@ -115,6 +115,7 @@ func (w *waitingItems) remove(item waitingItem) {
 	defer w.mu.Unlock()
 
 	delete(w.items, item)
+	w.count.Store(int64(len(w.items)))
 }
 
 // removeIf removes the item unless it was added after version returned n.
@@ -124,5 +125,6 @@ func (w *waitingItems) removeIf(item waitingItem, n uint64) {
 
 	if w.items[item] == n {
 		delete(w.items, item)
+		w.count.Store(int64(len(w.items)))
 	}
 }
