@@ -297,6 +297,15 @@ func TestAPauseThatTheFarSideAsksForIsKept(t *testing.T) {
 		t.Errorf("%d calls, next in %v, want one and an hour", calls.Load(), wait)
 	}
 
+	items, err := DeadLetters{DynamoDB: w.db, Table: deadTable}.Waiting(t.Context(), ordersTable, "h")
+	if err != nil || len(items) != 1 {
+		t.Fatalf("waiting items %+v, %v", items, err)
+	}
+
+	if i := items[0]; dynamo.Text(i.Keys, "id") != "o-0" || i.Records != 1 || i.Attempts != 1 || i.Error != "send: "+errOutage.Error() || i.Since.IsZero() {
+		t.Errorf("waiting item %+v", i)
+	}
+
 	if row := w.waitingRows()[0]; time.Until(row.nextTry) < 59*time.Minute || row.attempts != 1 || row.lastErr != "send: "+errOutage.Error() {
 		t.Errorf("row %+v", row)
 	}

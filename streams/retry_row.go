@@ -64,6 +64,7 @@ func parseRowID(id string) (laneHash, bool) {
 // retryRow is the state of one item that waits for a handler.
 type retryRow struct {
 	hash     laneHash
+	keys     dynamo.Item     // of the item
 	records  []waitingRecord // oldest first
 	attempts int             // of the oldest record
 	since    time.Time       // when the oldest record first failed
@@ -89,6 +90,10 @@ func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
 		since:    dynamo.Time(row, retrySince),
 		nextTry:  dynamo.Time(row, retryNextTry),
 		lastErr:  dynamo.Text(row, retryError),
+	}
+
+	if keys, _ := row[retryKeys].(*ddbtypes.AttributeValueMemberM); keys != nil {
+		out.keys = keys.Value
 	}
 
 	list, _ := row[retryRecords].(*ddbtypes.AttributeValueMemberL)

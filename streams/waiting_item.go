@@ -1,0 +1,49 @@
+package streams
+
+import (
+	"context"
+	"time"
+
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// WaitingItem is an item whose records wait in the retry queue of a handler.
+type WaitingItem struct {
+	// Keys is the item's primary key.
+	Keys map[string]ddbtypes.AttributeValue
+	// Records is how many of its records wait. The other fields are about the oldest.
+	Records int
+	// Attempts is the number of failed calls, Error what the newest one returned. A
+	// record that was not handed to a handler that fails for every item has none.
+	Attempts int
+	Error    string
+	// Since is when the first call failed, zero if none has.
+	Since time.Time
+	// NextTry is when it is due. It is tried sooner when the handler recovers.
+	NextTry time.Time
+}
+
+// Waiting returns the items of a table that wait in the retry queue of a handler, in no
+// particular order.
+func (d DeadLetters) Waiting(ctx context.Context, table, handler string) ([]WaitingItem, error) {
+	queue := &retryTable{api: d.DynamoDB, table: d.Table, scope: GroupKey(d.Group, table)}
+
+	rows, err := queue.list(ctx, handler)
+	if err != nil {
+		return nil, err
+	}
+
+	items := make([]WaitingItem, len(rows))
+	for i, row := range rows {
+		items[i] = WaitingItem{
+			Keys:     row.keys,
+			Records:  len(row.records),
+			Attempts: row.attempts,
+			Error:    row.lastErr,
+			Since:    row.since,
+			NextTry:  row.nextTry,
+		}
+	}
+
+	return items, nil
+}
