@@ -33,6 +33,7 @@ const (
 
 	nameInvalidInput     = "Order.InvalidInput"
 	nameAlreadyAccepted  = "Order.AlreadyAccepted"
+	nameOtherExecution   = "Order.OtherExecution"
 	nameOtherContent     = "Order.OtherContent"
 	nameShipmentCanceled = "Order.ShipmentCancelled"
 	nameClosed           = "Order.Closed"
@@ -41,7 +42,7 @@ const (
 
 // ErrorNames returns every name that a step gives to a failure.
 func ErrorNames() []string {
-	names := []string{nameIncomplete, nameAlreadyAccepted, nameOtherContent}
+	names := []string{nameIncomplete, nameAlreadyAccepted, nameOtherContent, nameOtherExecution}
 	for _, c := range errorNames {
 		names = append(names, c.name)
 	}

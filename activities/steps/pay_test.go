@@ -171,7 +171,7 @@ func TestLookGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
 	}
 	s.move(t, workflow.Release, workflow.Pay)
 
-	if got, err := s.run(t, "look", `{"orderId":"o-1"}`); err != nil || !strings.Contains(got, `"state":"PAYMENT_RECEIVED","transitionId":4`) {
+	if got, err := s.run(t, "look", `{"orderId":"o-1","started":"2026-01-01T00:00:00.000Z"}`); err != nil || !strings.Contains(got, `"state":"PAYMENT_RECEIVED","transitionId":4`) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	s.wantPayment(t, "REFUNDED")

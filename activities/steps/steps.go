@@ -44,8 +44,8 @@ type Config struct {
 	Booker  *shipping.Booker
 	// Gateway is where executions of the former state machine have charged.
 	Gateway Gateway
-	// Parked stores the tokens of waiting executions of the former state machine, for
-	// ParkFor: the TimeoutSeconds of their waits, or longer.
+	// Parked has the tokens of waiting executions. Those of the former state machine store
+	// them through it, for ParkFor: the TimeoutSeconds of their waits, or longer.
 	Parked  *tasktoken.Store
 	ParkFor time.Duration
 	// Now is the clock that stamps parked tokens. Default time.Now.
