@@ -78,7 +78,7 @@ LONG_FUZZTIME ?= 1m
 .PHONY: long
 long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS LONG_FUZZTIME)
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
-	go test ./server -count=1 -run TestACrashAtAnyCallLosesNothing -timeout 1h -args -all-points
+	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
