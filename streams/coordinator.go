@@ -39,9 +39,9 @@ type coordinator struct {
 }
 
 func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
-	// An expired lease is noticed within one interval, which is why a take-over needs
-	// up to LeaseDuration + 1 s.
-	interval := min(max(p.cfg.LeaseDuration/20, 10*time.Millisecond), time.Second)
+	// The last renewal of a crashed worker is noticed within one interval, which is why a
+	// take-over needs up to LeaseDuration + 1 s.
+	interval := min(max(p.cfg.LeaseDuration/10, 10*time.Millisecond), time.Second)
 
 	c := &coordinator{
 		poller:       p,
@@ -138,7 +138,7 @@ func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
 				c.cfg.Log.Warn("looking after the leases failed; retrying", "stream", c.stream.arn, "err", err)
 			}
 		}
-		timer.Reset(c.scanInterval)
+		timer.Reset(pauseUntilExpiry(c.observed, time.Now(), c.cfg.LeaseDuration, c.scanInterval))
 	}
 }
 
