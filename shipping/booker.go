@@ -59,11 +59,12 @@ func New(cfg Config) (*Booker, error) {
 	return &Booker{cfg}, nil
 }
 
-// Book books the shipment with the effect key and returns its tracking number. It returns
-// once.ErrInProgress while another caller is booking or canceling it: retry. ErrCanceled is
-// final.
+// Book books the shipment with the effect key and returns its tracking number. ErrCanceled is
+// final. It costs one read and one write: callers at the same moment may all ask the carrier,
+// which books once per key.
 func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
-	text, _, err := b.cfg.Claims.Do(ctx, key, []byte(orderID), func(ctx context.Context, _ *once.Claim) ([]byte, error) {
+	booked := false
+	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
 		tracking, err := b.cfg.Carrier.Book(ctx, key, orderID)
 		if errors.Is(err, ErrCanceled) {
 			return result{Canceled: true}.encode()
@@ -73,6 +74,8 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 			return nil, err
 		}
 
+		booked = true
+
 		return result{Tracking: &tracking}.encode()
 	})
 	if err != nil {
@@ -80,6 +83,14 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 	}
 
 	stored := decodeResult(text)
+	if stored.Canceled && booked {
+		// The cancellation came while the carrier was booking. It has asked the carrier, or
+		// is about to; a carrier that took the booking after that is asked once more.
+		if _, err := b.cfg.Carrier.Cancel(ctx, key); err != nil {
+			return "", fmt.Errorf("book shipment of order %s: cancel it, because it was canceled meanwhile: %w", orderID, err)
+		}
+	}
+
 	if stored.Canceled {
 		return "", fmt.Errorf("book shipment of order %s: %w", orderID, ErrCanceled)
 	}
@@ -89,12 +100,12 @@ func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string
 
 // Cancel stops the shipment with the effect key and reports whether the parcel had left. It
 // first closes the claim of a booking that was not made yet: a later Book returns ErrCanceled
-// without asking the carrier. It returns once.ErrInProgress while the shipment is being
-// booked: retry.
+// without asking the carrier, and one that is under way is canceled when it ends. It returns
+// once.ErrInProgress while a worker of an earlier version is booking the shipment: retry.
 func (b *Booker) Cancel(ctx context.Context, key string) (left bool, err error) {
 	orderID, _, _ := strings.Cut(key, "/")
 
-	_, _, err = b.cfg.Claims.Do(ctx, key, []byte(orderID), func(context.Context, *once.Claim) ([]byte, error) {
+	_, _, err = b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(context.Context) ([]byte, error) {
 		return result{Canceled: true}.encode()
 	})
 	if err != nil {

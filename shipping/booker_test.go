@@ -28,6 +28,8 @@ type carrier struct {
 	books, cancels atomic.Int32
 	deliver        func(sandbox.Report)
 	duringBook     func()
+	afterBook      func() // before the answer arrives
+	forgets        bool   // a cancellation
 }
 
 func (c *carrier) Book(ctx context.Context, key, orderID string) (string, error) {
@@ -38,6 +40,11 @@ func (c *carrier) Book(ctx context.Context, key, orderID string) (string, error)
 	}
 
 	tracking, err := c.Carrier.Book(ctx, key, orderID)
+
+	if c.afterBook != nil {
+		c.afterBook()
+	}
+
 	if err == nil && c.tracking != "" {
 		tracking = c.tracking
 	}
@@ -50,6 +57,10 @@ func (c *carrier) Cancel(ctx context.Context, key string) (bool, error) {
 
 	if c.down.Load() {
 		return false, sandbox.ErrUnavailable
+	}
+
+	if c.forgets {
+		return false, nil
 	}
 
 	return c.Carrier.Cancel(ctx, key)
@@ -157,21 +168,46 @@ func TestCancelClosesTheClaimFirst(t *testing.T) {
 	}
 }
 
-// TestABookingThatIsUnderWayIsNotCanceledUnseen: the caller of Cancel tries again.
-func TestABookingThatIsUnderWayIsNotCanceledUnseen(t *testing.T) {
-	booker, carrier, _ := newBooker(t)
-	carrier.duringBook = func() {
-		if _, err := booker.Cancel(t.Context(), key); !errors.Is(err, once.ErrInProgress) {
-			t.Errorf("got %v, want ErrInProgress", err)
+// TestABookingThatIsUnderWayIsCanceled cancels while the carrier is booking: before it has
+// taken the booking, and before its answer has arrived. A carrier that forgets the first
+// cancellation is asked again.
+func TestABookingThatIsUnderWayIsCanceled(t *testing.T) {
+	for _, row := range []struct {
+		is            string
+		late, forgets bool
+		cancels       int32
+	}{
+		{is: "before the carrier has taken it", cancels: 1},
+		{is: "before the carrier has taken it, and forgets", forgets: true, cancels: 2},
+		{is: "before the answer", late: true, cancels: 2},
+	} {
+		booker, carrier, _ := newBooker(t)
+		carrier.forgets = row.forgets
+		cancel := func() {
+			if left, err := booker.Cancel(t.Context(), key); err != nil || left {
+				t.Errorf("%s: left %t, %v", row.is, left, err)
+			}
+			carrier.forgets = false
 		}
-	}
 
-	if _, err := booker.Book(t.Context(), key, "o-1"); err != nil {
-		t.Fatal(err)
-	}
+		if row.late {
+			carrier.afterBook = cancel
+		} else {
+			carrier.duringBook = cancel
+		}
 
-	if left, err := booker.Cancel(t.Context(), key); err != nil || left {
-		t.Errorf("left %t, %v", left, err)
+		if _, err := booker.Book(t.Context(), key, "o-1"); !errors.Is(err, shipping.ErrCanceled) {
+			t.Errorf("%s: book: %v", row.is, err)
+		}
+
+		if n := carrier.cancels.Load(); n != row.cancels {
+			t.Errorf("%s: the carrier was asked to cancel %d times, want %d", row.is, n, row.cancels)
+		}
+
+		// The carrier itself has no shipment under the key.
+		if _, err := carrier.Carrier.Book(t.Context(), key, "o-1"); !errors.Is(err, shipping.ErrCanceled) {
+			t.Errorf("%s: at the carrier: %v", row.is, err)
+		}
 	}
 }
 

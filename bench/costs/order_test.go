@@ -15,7 +15,7 @@ func TestAnOrderIsCheap(t *testing.T) {
 		got, most float64
 	}{
 		{"calls", use.Calls, 28},
-		{"write units", use.Write, 26},
+		{"write units", use.Write, 24},
 		{"state transitions", use.Transitions, 7},
 		{"state transitions in five days", use.LongTransitions, 20},
 	} {

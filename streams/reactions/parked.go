@@ -34,7 +34,18 @@ func (r *Reactions) canReach(order *transitions.Order, state workflow.State) boo
 // answerParked records the change for the executions of the order, and answers the task that
 // waits: with success if the awaited state was reached, with failure if the order can no
 // longer reach it.
+//
+// A wait that is followed by another one is answered without a record, which costs a read in
+// place of a write: the next wait writes the row again, with the change as the newest that
+// its execution knows. Only a task that has taken the answer is sure to be followed.
 func (r *Reactions) answerParked(ctx context.Context, c change) error {
+	if r.anotherWaitFollows(c.New) {
+		answered, err := r.answerReached(ctx, c)
+		if answered || err != nil {
+			return err
+		}
+	}
+
 	row, waiting, err := r.cfg.Parked.Moved(ctx, string(c.New.ID), int64(c.Transition.ID), string(c.New.State), time.Now().Add(tasktoken.Retention))
 	switch {
 	case err != nil:
@@ -49,6 +60,27 @@ func (r *Reactions) answerParked(ctx context.Context, c change) error {
 	}
 
 	return r.answerActivities(ctx, c.New)
+}
+
+// anotherWaitFollows reports whether an execution waits again after the order has come to its
+// state.
+func (r *Reactions) anotherWaitFollows(order *transitions.Order) bool {
+	return slices.Contains(r.cfg.Awaited, order.State) && slices.ContainsFunc(r.cfg.Awaited, func(next workflow.State) bool {
+		return next != order.State && r.canReach(order, next)
+	})
+}
+
+// answerReached answers the task that waits for the order's new state, if there is one, and
+// reports whether the task has taken the answer.
+func (r *Reactions) answerReached(ctx context.Context, c change) (answered bool, err error) {
+	row, _, err := r.cfg.Parked.Get(ctx, string(c.New.ID))
+	if err != nil || row.Token == "" || row.Since >= int64(c.Transition.ID) || row.Moved > row.Since || row.Awaited != string(c.New.State) {
+		return false, err
+	}
+
+	outcome, err := r.succeed(ctx, c.New, row)
+
+	return outcome == activities.Succeeded, err
 }
 
 // answerActivities answers the tasks of activities that parked their own tokens: those of
@@ -80,29 +112,52 @@ func (r *Reactions) answerActivities(ctx context.Context, order *transitions.Ord
 // answer answers the task if the order has reached the awaited state, or can no longer reach
 // it. Only the definition of the order's own version tells the latter.
 func (r *Reactions) answer(ctx context.Context, order *transitions.Order, task tasktoken.Task, reached, unreachable bool) (answered bool, err error) {
-	position, err := json.Marshal(order.Position())
-	if err != nil {
-		return false, streams.Permanent(err)
-	}
-
-	var outcome activities.Outcome
 	switch {
 	case reached:
-		outcome, err = r.cfg.Completer.Succeed(ctx, activities.Token(task.Token), json.RawMessage(position))
+		_, err = r.succeed(ctx, order, task)
 	case unreachable && r.cfg.Orders.CheckVersion(order) == nil:
-		outcome, err = r.cfg.Completer.Fail(ctx, activities.Token(task.Token), &activities.Error{
-			Name:  "Order." + transitions.WrongState.String(),
-			Cause: string(position),
-		})
+		_, err = r.fail(ctx, order, task)
 	default:
 		return false, nil
 	}
 
-	// After Lost and Unknown the task is over: it was answered before, or has timed out, and
-	// its execution looks at the order itself.
-	if err != nil && outcome != activities.Lost && outcome != activities.Unknown {
-		return false, fmt.Errorf("answer the parked task of order %s awaiting %s: %w", order.ID, task.Awaited, err)
+	return err == nil, err
+}
+
+// succeed answers the task with the order's position.
+func (r *Reactions) succeed(ctx context.Context, order *transitions.Order, task tasktoken.Task) (activities.Outcome, error) {
+	position, err := json.Marshal(order.Position())
+	if err != nil {
+		return "", streams.Permanent(err)
 	}
 
-	return true, nil
+	outcome, err := r.cfg.Completer.Succeed(ctx, activities.Token(task.Token), json.RawMessage(position))
+
+	return outcome, answerError(order, task, outcome, err)
+}
+
+// fail answers the task that its order can no longer reach the awaited state.
+func (r *Reactions) fail(ctx context.Context, order *transitions.Order, task tasktoken.Task) (activities.Outcome, error) {
+	position, err := json.Marshal(order.Position())
+	if err != nil {
+		return "", streams.Permanent(err)
+	}
+
+	outcome, err := r.cfg.Completer.Fail(ctx, activities.Token(task.Token), &activities.Error{
+		Name:  "Order." + transitions.WrongState.String(),
+		Cause: string(position),
+	})
+
+	return outcome, answerError(order, task, outcome, err)
+}
+
+// answerError returns the error of an answer that has to be sent again. After Lost and
+// Unknown the task is over: it was answered before, or has timed out, and its execution looks
+// at the order itself.
+func answerError(order *transitions.Order, task tasktoken.Task, outcome activities.Outcome, err error) error {
+	if err == nil || outcome == activities.Lost || outcome == activities.Unknown {
+		return nil
+	}
+
+	return fmt.Errorf("answer the parked task of order %s awaiting %s: %w", order.ID, task.Awaited, err)
 }
