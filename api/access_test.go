@@ -145,6 +145,7 @@ func TestAnInvalidConfigIsRefused(t *testing.T) {
 		"dev with authentication":        func(c *api.Config) { c.Dev = true },
 		"no secret":                      func(c *api.Config) { c.Secret = nil },
 		"no orders":                      func(c *api.Config) { c.Orders = nil },
+		"no completer":                   func(c *api.Config) { c.Completer = nil },
 		"a short secret":                 func(c *api.Config) { c.Secret = c.Secret[:16] },
 		"a negative bound":               func(c *api.Config) { c.InFlight = -1 },
 	} {

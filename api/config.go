@@ -8,8 +8,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-
 	"ratchet/actions"
 	"ratchet/api/auth"
 	"ratchet/inventory"
@@ -22,11 +20,6 @@ import (
 	"ratchet/transitions"
 )
 
-// stepFunctions is what this package calls of a *sfn.Client.
-type stepFunctions interface {
-	SendTaskFailure(context.Context, *sfn.SendTaskFailureInput, ...func(*sfn.Options)) (*sfn.SendTaskFailureOutput, error)
-}
-
 // Config configures the API. The parts from Orders to DeadLetters and Secret are required,
 // and exactly one of Auth and Dev.
 type Config struct {
@@ -34,12 +27,13 @@ type Config struct {
 	Stock   *inventory.Stock
 	Actions *actions.Actions
 	// Claims says where claims are stored. Only DynamoDB and Table are read.
-	Claims      once.Config
-	Locks       *once.Locks
-	Ledger      *ledger.Ledger
-	Payments    *payments.Payments
+	Claims   once.Config
+	Locks    *once.Locks
+	Ledger   *ledger.Ledger
+	Payments *payments.Payments
+	// Parked holds the tokens of waiting executions, which Completer answers.
 	Parked      *tasktoken.Store
-	SFN         stepFunctions
+	Completer   completer
 	DeadLetters streams.DeadLetters
 
 	// Lists are lists of the orders. Without them, or until they are ready, listing orders
@@ -145,7 +139,7 @@ func (c Config) validate() error {
 	check(c.Ledger != nil, "Ledger: must not be nil")
 	check(c.Payments != nil, "Payments: must not be nil")
 	check(c.Parked != nil, "Parked: must not be nil")
-	check(c.SFN != nil, "SFN: must not be nil")
+	check(c.Completer != nil, "Completer: must not be nil")
 	check(c.DeadLetters.DynamoDB != nil, "DeadLetters.DynamoDB: must not be nil")
 	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
 	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)

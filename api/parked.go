@@ -2,17 +2,15 @@ package api
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sfn"
-	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"github.com/danielgtaylor/huma/v2"
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
 	"ratchet/tasktoken"
+	"ratchet/transitions"
+	"ratchet/workflow"
 )
 
 func (s *service) parkedRoutes(h huma.API) {
@@ -26,26 +24,50 @@ func (s *service) parkedRoutes(h huma.API) {
 		summary:     "List the states that the order's executions wait for",
 		description: "Task tokens are never shown: who has one can end the task.",
 	}, s.listParked)
-	register(s, h, route{
-		id:          "fail-parked-task",
-		method:      http.MethodDelete,
-		path:        "/v1/orders/{orderId}/parked-tasks/{state}",
-		tag:         "parked tasks",
-		scope:       auth.Admin,
-		mutates:     true,
-		repeats:     ifKeyed,
-		auditParams: []string{"orderId", "state"},
-		status:      http.StatusOK,
-		errors:      []int{http.StatusNotFound},
-		summary:     "Fail a parked task",
-		description: "The execution continues with its Catch for Order.Abandoned, or fails. If the task has already ended, only its record is deleted. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-	}, s.failParked)
+
+	answer := func(id, method, path, summary, description string) route {
+		return route{
+			id:          id,
+			method:      method,
+			path:        "/v1/orders/{orderId}/parked-tasks/{state}" + path,
+			tag:         "parked tasks",
+			scope:       auth.Admin,
+			mutates:     true,
+			repeats:     ifKeyed,
+			auditParams: []string{"orderId", "state"},
+			status:      http.StatusOK,
+			errors:      []int{http.StatusNotFound},
+			summary:     summary,
+			description: description + " Each request is a new one, unless it repeats one with the same Idempotency-Key.",
+		}
+	}
+	register(s, h, answer("fail-parked-task", http.MethodDelete, "", "Give up a parked task",
+		"The execution continues with its Catch for Order.Abandoned, or fails. If the task has already ended, only its record is deleted."), s.abandonParked)
+
+	withBody := func(r route) route {
+		r.body, r.errors = true, append(r.errors, http.StatusConflict)
+		return r
+	}
+	complete := withBody(answer("complete-parked-task", http.MethodPost, "/complete", "Complete a parked task: its execution goes on",
+		"The order itself is not moved, so complete a task only if its order has come to the awaited state. A task that has ended before is answered with task_ended (409), and its record is deleted."))
+	complete.anyJSON = "/output"
+	register(s, h, complete, s.completeParked)
+	register(s, h, withBody(answer("fail-parked-task-with-error", http.MethodPost, "/fail", "Fail a parked task with an error of your choice",
+		"The execution continues with its Catch for the error, or fails. Order.WrongState with the default cause makes it go on from where the order is. A task that has ended before is answered with task_ended (409), and its record is deleted.")), s.failParked)
 }
 
 // parkedTask is a parked task. It has no field for the task token, which is a secret.
 type parkedTask struct {
 	Awaited string `json:"awaited" doc:"The state that the task waits for."`
 	Since   int64  `json:"since" doc:"The newest transition that the execution knew when it began to wait."`
+	State   string `json:"state,omitempty" doc:"The order's state. Only in a list of overdue tasks."`
+}
+
+func shownTask(t tasktoken.Task) parkedTask { return parkedTask{Awaited: t.Awaited, Since: t.Since} }
+
+type listParkedInput struct {
+	input.Order
+	Overdue bool `query:"overdue" doc:"Only tasks whose order has come to the awaited state, or can no longer come to it."`
 }
 
 type listParkedOutput struct {
@@ -54,64 +76,61 @@ type listParkedOutput struct {
 	}
 }
 
-func (s *service) listParked(ctx context.Context, c caller, in *input.Order) (*listParkedOutput, error) {
+func (s *service) listParked(ctx context.Context, c caller, in *listParkedInput) (*listParkedOutput, error) {
 	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.storedID(in.OrderID))
 	if err != nil {
 		return nil, err
 	}
 
 	out := &listParkedOutput{}
-	out.Body.Tasks = make([]parkedTask, len(tasks))
-	for i, t := range tasks {
-		out.Body.Tasks[i] = parkedTask{t.Awaited, t.Since}
+	out.Body.Tasks = []parkedTask{} // not nil: a list is never null in JSON
+
+	if !in.Overdue {
+		for _, t := range tasks {
+			out.Body.Tasks = append(out.Body.Tasks, shownTask(t))
+		}
+
+		return out, nil
+	}
+
+	order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(in.OrderID))
+	if err != nil || !found {
+		return out, err
+	}
+
+	for _, t := range tasks {
+		if s.overdue(order, t) {
+			shown := shownTask(t)
+			shown.State = string(order.State)
+			out.Body.Tasks = append(out.Body.Tasks, shown)
+		}
 	}
 
 	return out, nil
 }
 
-type failParkedInput struct {
-	input.Order
-	input.MayBeKeyed
-	State string `path:"state" minLength:"1" maxLength:"64" pattern:"^[A-Z_]+$" example:"SHIPPED"`
+// overdue reports whether the order has come to the state that the task waits for, or can no
+// longer come to it.
+func (s *service) overdue(order *transitions.Order, t tasktoken.Task) bool {
+	awaited, since := workflow.State(t.Awaited), transitions.TransitionID(t.Since)
+
+	return order.TransitionID > since && order.Reached(awaited, since) ||
+		!s.cfg.Orders.Definition().Reachable(order.State, awaited)
 }
 
-type failParkedOutput struct {
-	input.Repeat
-	Body parkedTask
-}
-
-// abandoned is the error name of a task that an operator failed.
-const abandoned = "Order.Abandoned"
-
-func (s *service) failParked(ctx context.Context, c caller, in *failParkedInput) (*failParkedOutput, error) {
-	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.storedID(in.OrderID))
+// parkedTask returns the order's task that waits for the state. It fails with
+// parked_task_not_found.
+func (s *service) parkedTask(ctx context.Context, c caller, order, state string) (tasktoken.Task, error) {
+	tasks, err := s.cfg.Parked.Waiting(ctx, c.tenant.storedID(order))
 	if err != nil {
-		return nil, err
+		return tasktoken.Task{}, err
 	}
 
 	for _, t := range tasks {
-		if t.Awaited == in.State {
-			return &failParkedOutput{Body: parkedTask{t.Awaited, t.Since}}, s.abandon(ctx, c, t)
+		if t.Awaited == state {
+			return t, nil
 		}
 	}
 
-	return nil, notFound("parked_task")
-}
-
-func (s *service) abandon(ctx context.Context, c caller, t tasktoken.Task) error {
-	_, err := s.cfg.SFN.SendTaskFailure(ctx, &sfn.SendTaskFailureInput{
-		TaskToken: aws.String(string(t.Token)),
-		Error:     aws.String(abandoned),
-		Cause:     aws.String("given up by " + c.ID),
-	})
-
-	// These errors say that the task has ended. Only the record is left to delete.
-	var unknown *sfntypes.TaskDoesNotExist
-	var timedOut *sfntypes.TaskTimedOut
-	var invalid *sfntypes.InvalidToken
-	if err != nil && !errors.As(err, &unknown) && !errors.As(err, &timedOut) && !errors.As(err, &invalid) {
-		return err
-	}
-
-	return s.cfg.Parked.Remove(ctx, t)
+	return tasktoken.Task{}, notFound("parked_task")
 }

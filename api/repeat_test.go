@@ -263,8 +263,18 @@ var repeats = []repeated{
 	{operation: "void-payment", path: "/v1/payments/p-1/void", setup: captured, status: 200, between: refundedLater},
 	{operation: "payment-callback", path: "/v1/callbacks/payments", body: succeeded("p-9/authorize", 5), status: 200},
 	{operation: "fail-parked-task", path: "/v1/orders/o-1/parked-tasks/SHIPPED", keyed: true, setup: parkedTask, status: 200},
+	{
+		operation: "complete-parked-task", path: "/v1/orders/o-1/parked-tasks/SHIPPED/complete", body: `{"output":{"a":1}}`, keyed: true, setup: waiting, status: 200,
+		other: `{"output":{"a":2}}`, code: keyTaken,
+	},
+	{
+		operation: "fail-parked-task-with-error", path: "/v1/orders/o-1/parked-tasks/SHIPPED/fail", body: `{"cause":"lost"}`, keyed: true, setup: waiting, status: 200,
+		other: `{"cause":"found"}`, code: keyTaken,
+	},
 	{operation: "redrive-dead-letter", path: "/v1/dead-letters/notify/$/redrive", keyed: true, setup: deadLetter, status: 200},
 }
+
+func waiting(w *world) string { w.waitForShipment("o-1"); return "" }
 
 func parkedTask(w *world) string {
 	task := tasktoken.Task{OrderID: "o-1", Awaited: "SHIPPED", Since: 2, Token: "the-token"}

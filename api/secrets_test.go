@@ -45,6 +45,8 @@ func TestNoSecretIsLoggedOrReturned(t *testing.T) {
 	}
 	w.want(ask("GET", "/v1/orders/o-1/parked-tasks", ""), http.StatusOK, "")
 	ask("DELETE", "/v1/orders/o-1/parked-tasks/SHIPPED", "")
+	ask("POST", "/v1/orders/o-1/parked-tasks/DELIVERED/complete", "{}")
+	ask("POST", "/v1/orders/o-1/parked-tasks/PAYMENT_RECEIVED/fail", "{}")
 
 	for range 4 {
 		for _, value := range []string{"Bearer " + canary(false), "Basic " + canary(false), "Bearer rk_aaaaaaaaaaaaaaaa_" + (canary(false) + strings.Repeat("A", 43))[:43]} {

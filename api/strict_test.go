@@ -14,6 +14,9 @@ import (
 
 // validBodies are bodies that the operations accept. The variants are made from them.
 var validBodies = map[string]string{
+	"complete-parked-task":        `{"output":{"a":1}}`,
+	"fail-parked-task-with-error": `{"error":"Order.Lost","cause":"x"}`,
+
 	"create-order":       mugs,
 	"put-order":          mugs,
 	"ship-parcel":        `{"lines":[{"sku":"mug","quantity":1}]}`,

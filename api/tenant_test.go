@@ -81,6 +81,8 @@ func TestThingsOfOtherTenantsSeemNotToExist(t *testing.T) {
 		{"POST", "/v1/orders/%s/reserved-items", `{"items":[{"sku":"a","quantity":1,"price":1}]}`, "o-1"},
 		{"DELETE", "/v1/orders/%s/items/mug", "", "o-1"},
 		{"DELETE", "/v1/orders/%s/parked-tasks/SHIPPED", "", "o-1"},
+		{"POST", "/v1/orders/%s/parked-tasks/SHIPPED/complete", `{}`, "o-1"},
+		{"POST", "/v1/orders/%s/parked-tasks/SHIPPED/fail", `{}`, "o-1"},
 		{"GET", "/v1/inventory/%s", "", "mug"},
 		{"GET", "/v1/reservations/%s", "", "o-1"},
 		{"POST", "/v1/reservations/%s/commit", "", "o-1"},

@@ -11,12 +11,14 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"go.uber.org/goleak"
 
 	"ratchet/actions"
+	"ratchet/activities"
 	"ratchet/api"
 	"ratchet/api/auth"
 	"ratchet/embedded"
@@ -41,6 +43,8 @@ type world struct {
 	engine    *embedded.Engine
 	transport *embeddedtest.Transport // between db and the engine
 	db        *dynamodb.Client
+	answers   *embeddedtest.Transport // between sfn and the engine
+	sfn       *sfn.Client
 	keys      *auth.Keys
 	cfg       api.Config
 	handler   http.Handler
@@ -129,6 +133,10 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		t.Fatal(err)
 	}
 
+	calls := w.engine.AWSConfig()
+	w.answers = embeddedtest.Intercept(&calls)
+	w.sfn = sfn.NewFromConfig(calls)
+
 	w.cfg = api.Config{
 		Orders:      orders,
 		Stock:       stock,
@@ -139,13 +147,14 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		Claims:      once.Config{DynamoDB: w.db, Table: "once"},
 		Locks:       locks,
 		Parked:      parked,
-		SFN:         sfn.NewFromConfig(w.engine.AWSConfig()),
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"},
 		Auth:        w.keys,
 		Secret:      bytes.Repeat([]byte{7}, 32),
 		Rate:        -1,
 		Log:         log,
 	}
+	w.completeWithin(time.Minute)
+
 	if change != nil {
 		change(&w.cfg)
 	}
@@ -155,6 +164,25 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	}
 
 	return w
+}
+
+// completeWithin limits the time of an answer to a parked task.
+func (w *world) completeWithin(limit time.Duration) {
+	w.t.Helper()
+
+	completer, err := activities.NewCompleter(activities.CompleterConfig{SFN: w.sfn, Timeout: limit})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.cfg.Completer = completer
+
+	if w.handler == nil {
+		return
+	}
+
+	if w.handler, err = api.New(w.cfg); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // dev disables authentication.

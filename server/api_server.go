@@ -96,7 +96,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Claims:      once.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Once},
 		Locks:       b.Locks,
 		Parked:      b.ParkedTasks,
-		SFN:         b.SFN,
+		Completer:   b.Completer,
 		Handlers:    b.Handlers(),
 		Start:       b.starter(),
 		AddReserved: b.AddItems,

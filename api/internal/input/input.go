@@ -51,6 +51,11 @@ type Step struct {
 	StepID string `path:"stepId" minLength:"1" maxLength:"36" pattern:"^[A-Za-z0-9_.-]*[A-Za-z0-9_-][A-Za-z0-9_.-]*$" example:"c-1"`
 }
 
+// Parked is the path parameter of an order's parked task: the state that it waits for.
+type Parked struct {
+	State string `path:"state" minLength:"1" maxLength:"64" pattern:"^[A-Z_]+$" example:"SHIPPED"`
+}
+
 // Page selects a page of a list.
 type Page struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"The largest number of entries."`

@@ -1,0 +1,255 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
+
+	"ratchet/api/auth"
+	"ratchet/embedded/embeddedtest"
+	"ratchet/tasktoken"
+)
+
+// waitForShipment places and pays the order o-1, unless it exists, and starts an execution of
+// its own state machine, which waits for the shipment of the stored order. It returns the
+// execution.
+func (w *world) waitForShipment(order string, headers ...string) (execution *string) {
+	w.t.Helper()
+	embeddedtest.Run(w.t, w.engine)
+	w.must("PUT", "/v1/orders/o-1", mugs, headers...)
+	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"pay"}`, append(headers, "Idempotency-Key", "pay")...)
+
+	definition, err := json.Marshal(map[string]any{"StartAt": "Wait", "States": map[string]any{"Wait": map[string]any{
+		"Type":     "Task",
+		"Resource": "arn:aws:states:::aws-sdk:dynamodb:updateItem.waitForTaskToken",
+		"Parameters": tasktoken.WaitParameters("parked", "SHIPPED", tasktoken.Paths{
+			OrderID: "$.orderId", Since: "$.transitionId", Visits: "$.visits",
+		}),
+		"End": true,
+	}}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	machine, err := w.sfn.CreateStateMachine(w.t.Context(), &sfn.CreateStateMachineInput{
+		Name:       aws.String("waits"),
+		RoleArn:    aws.String("arn:aws:iam::000000000000:role/any"),
+		Definition: aws.String(string(definition)),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	started, err := w.sfn.StartExecution(w.t.Context(), &sfn.StartExecutionInput{
+		StateMachineArn: machine.StateMachineArn,
+		Input:           aws.String(`{"orderId":"` + order + `","transitionId":2,"visits":0}`),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	w.until(func() bool {
+		tasks, err := w.cfg.Parked.Waiting(w.t.Context(), order)
+		return err != nil || len(tasks) == 1
+	})
+
+	return started.ExecutionArn
+}
+
+// until waits for a condition, and at most until the test's deadline.
+func (w *world) until(reached func() bool) {
+	w.t.Helper()
+
+	for !reached() {
+		select {
+		case <-w.t.Context().Done():
+			w.t.Fatal("the test has ended")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// ended returns how the execution has ended.
+func (w *world) ended(execution *string) string {
+	w.t.Helper()
+
+	var x *sfn.DescribeExecutionOutput
+	w.until(func() (over bool) {
+		var err error
+		if x, err = w.sfn.DescribeExecution(w.t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: execution}); err != nil {
+			w.t.Fatal(err)
+		}
+
+		return x.Status != sfntypes.ExecutionStatusRunning
+	})
+
+	if x.Status == sfntypes.ExecutionStatusSucceeded {
+		return string(x.Status) + " " + aws.ToString(x.Output)
+	}
+
+	return string(x.Status) + " " + aws.ToString(x.Error) + " " + aws.ToString(x.Cause)
+}
+
+func TestAParkedTaskIsAnswered(t *testing.T) {
+	const position = `{"orderId":"acme:o-1","state":"PAYMENT_RECEIVED","transitionId":2}`
+
+	for _, row := range []struct{ method, path, body, want string }{
+		{"POST", "/complete", `{}`, "SUCCEEDED " + position},
+		{"POST", "/complete", `{"output":{"a":1}}`, `SUCCEEDED {"a":1}`},
+		{"POST", "/complete", `{"output":null}`, `SUCCEEDED null`},
+		{"POST", "/fail", `{}`, "FAILED Order.Abandoned " + position},
+		{"POST", "/fail", `{"error":"Order.Lost","cause":"the parcel is lost"}`, "FAILED Order.Lost the parcel is lost"},
+		{"DELETE", "", "", "FAILED Order.Abandoned given up by key:"},
+	} {
+		w := newWorld(t, nil)
+		acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
+		execution := w.waitForShipment("acme:o-1", "Authorization", acme)
+		tasks := "/v1/orders/o-1/parked-tasks"
+		ask := func(bearer, state string) answer {
+			return w.ask(row.method, tasks+"/"+state+row.path, row.body, "Authorization", bearer)
+		}
+
+		w.want(ask(other, "SHIPPED"), http.StatusNotFound, "parked_task_not_found")
+		w.want(ask(acme, "DELIVERED"), http.StatusNotFound, "parked_task_not_found")
+
+		if a := w.want(ask(acme, "SHIPPED"), http.StatusOK, ""); a.field("awaited") != "SHIPPED" || a.field("since") != "2" {
+			t.Errorf("%s %s", row.path, a.text)
+		}
+
+		if got := w.ended(execution); !strings.HasPrefix(got, row.want) {
+			t.Errorf("%s %s: %s, want %s", row.path, row.body, got, row.want)
+		}
+
+		w.want(ask(acme, "SHIPPED"), http.StatusNotFound, "parked_task_not_found")
+
+		if a := w.must("GET", tasks, "", "Authorization", acme); a.field("tasks") != "[]" {
+			t.Errorf("%s", a.text)
+		}
+	}
+}
+
+// The execution of a task is stopped first. The first answer removes the token.
+func TestAParkedTaskThatHasEndedIsRefused(t *testing.T) {
+	for _, verb := range []string{"complete", "fail"} {
+		w := newWorld(t, dev)
+		execution := w.waitForShipment("o-1")
+		if _, err := w.sfn.StopExecution(t.Context(), &sfn.StopExecutionInput{ExecutionArn: execution}); err != nil {
+			t.Fatal(err)
+		}
+
+		path := "/v1/orders/o-1/parked-tasks/SHIPPED/" + verb
+		w.want(w.ask("POST", path, `{}`), http.StatusConflict, "task_ended")
+		w.want(w.ask("POST", path, `{}`), http.StatusNotFound, "parked_task_not_found")
+	}
+}
+
+// The answer arrives and its response does not: the task is over, by whichever request.
+func TestAnAnswerWhoseResponseIsLostIsOfUnknownOutcome(t *testing.T) {
+	w := newWorld(t, dev)
+	execution := w.waitForShipment("o-1")
+	w.answers.Inject(embeddedtest.LoseAnswer("SendTaskSuccess").Next(1))
+
+	path := "/v1/orders/o-1/parked-tasks/SHIPPED/complete"
+	w.want(w.ask("POST", path, `{}`), http.StatusConflict, "unknown_outcome")
+	w.want(w.ask("POST", path, `{}`), http.StatusNotFound, "parked_task_not_found")
+
+	if got := w.ended(execution); !strings.HasPrefix(got, "SUCCEEDED") {
+		t.Error(got)
+	}
+}
+
+// The service does not answer, or refuses with a text that has the token in it. The task
+// waits on.
+func TestAnAnswerThatIsNotGivenLeavesTheTaskWaiting(t *testing.T) {
+	w := newWorld(t, dev)
+	w.waitForShipment("o-1")
+	w.completeWithin(100 * time.Millisecond)
+
+	tasks, err := w.cfg.Parked.Waiting(t.Context(), "o-1")
+	if err != nil || len(tasks) != 1 {
+		t.Fatal(tasks, err)
+	}
+	secret := string(tasks[0].Token)
+	path := "/v1/orders/o-1/parked-tasks/SHIPPED"
+
+	refusal := embeddedtest.Answer("AccessDeniedException", "SendTaskSuccess", "SendTaskFailure")
+	refusal.Err = &embeddedtest.Error{Code: "AccessDeniedException", Message: "no right to end " + secret}
+
+	for _, fault := range []embeddedtest.Fault{
+		refusal,
+		embeddedtest.Throttle("SendTaskSuccess", "SendTaskFailure"),
+		embeddedtest.Delay(time.Minute, "SendTaskSuccess", "SendTaskFailure"),
+	} {
+		injected := w.answers.Inject(fault)
+
+		for _, a := range []answer{
+			w.ask("POST", path+"/complete", `{}`),
+			w.ask("POST", path+"/fail", `{}`),
+			w.ask("DELETE", path, ""),
+		} {
+			w.want(a, http.StatusServiceUnavailable, "unavailable")
+
+			if strings.Contains(a.text, secret) {
+				t.Errorf("the token is in an answer: %s", a.text)
+			}
+		}
+		injected.Remove()
+	}
+
+	if a := w.must("GET", "/v1/orders/o-1/parked-tasks", ""); a.field("tasks") == "[]" {
+		t.Error("the task is gone")
+	}
+
+	if logged := w.log.String(); strings.Count(logged, "a task is not answered") != 9 || strings.Contains(logged, secret) {
+		t.Errorf("an answer that was not given is not logged, or with the token: %s", logged)
+	}
+}
+
+func TestTheErrorsOfTheServiceAreReserved(t *testing.T) {
+	w := newWorld(t, dev)
+	parkedTask(w)
+	a := w.want(w.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/fail", `{"error":"States.Timeout"}`), http.StatusUnprocessableEntity, "invalid_request")
+
+	if !strings.Contains(a.text, "/error") {
+		t.Errorf("the field is not named: %s", a.text)
+	}
+
+	// Where the order is cannot be said of an order that does not exist.
+	w.want(w.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/fail", `{}`), http.StatusNotFound, "order_not_found")
+	w.want(w.ask("POST", "/v1/orders/o-1/parked-tasks/SHIPPED/complete", `{}`), http.StatusNotFound, "order_not_found")
+}
+
+// The order moves while no worker reads the stream. On hold, it may still be shipped.
+func TestOverdueParkedTasksAreListed(t *testing.T) {
+	w := newWorld(t, dev)
+	w.waitForShipment("o-1")
+
+	for _, row := range []struct{ event, want string }{
+		{"", "[]"},
+		{"hold", "[]"},
+		{"release", "[]"},
+		{"ship", `[{"awaited":"SHIPPED","since":2,"state":"SHIPPED"}]`},
+	} {
+		if row.event != "" {
+			w.must("POST", "/v1/orders/o-1/transitions", `{"event":"`+row.event+`"}`, "Idempotency-Key", row.event)
+		}
+
+		if a := w.must("GET", "/v1/orders/o-1/parked-tasks?overdue=true", ""); a.field("tasks") != row.want {
+			t.Errorf("after %s: %s, want %s", row.event, a.text, row.want)
+		}
+
+		if a := w.must("GET", "/v1/orders/o-1/parked-tasks", ""); a.field("tasks") != `[{"awaited":"SHIPPED","since":2}]` {
+			t.Errorf("after %s: %s", row.event, a.text)
+		}
+	}
+
+	if a := w.must("GET", "/v1/orders/o-2/parked-tasks?overdue=true", ""); a.field("tasks") != "[]" {
+		t.Errorf("an order that does not exist: %s", a.text)
+	}
+}
