@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"ratchet/activities"
 	"ratchet/inventory"
@@ -55,12 +56,13 @@ func (s *Steps) compensate(ctx context.Context, in orderInput) (any, error) {
 
 	stockErr := errors.New("stock: waits until the shipments are canceled")
 	if shipErr == nil {
-		done.Stock, stockErr = s.settleStock(ctx, order, booked.left > 0)
+		done.Stock, stockErr = s.settleStock(ctx, order, booked.left > 0 || hasLeft(order))
 	}
 
 	payErr := s.returnPayment(ctx, order, &done)
 	if remains := errors.Join(shipErr, payErr, stockErr); remains != nil {
-		return nil, activities.Fail(nameIncomplete, fmt.Errorf("order %s is %s, and this is not undone: %w", order.ID, order.State, remains))
+		remains = fmt.Errorf("order %s is %s, and this is not undone: %w", order.ID, order.State, remains)
+		return nil, incomplete(remains, shipErr == nil && stockErr == nil && errors.Is(payErr, payments.ErrDeclined))
 	}
 
 	return done, nil
@@ -96,6 +98,15 @@ func (s *Steps) cancelShipments(ctx context.Context, order *transitions.Order) (
 	return all, errors.Join(faults...)
 }
 
+// hasLeft reports whether a parcel of the order was reported as shipped, by the carrier or
+// otherwise. Nothing but migrations follows the end of an order, so its ring still has the
+// state in which the order ended.
+func hasLeft(order *transitions.Order) bool {
+	return slices.ContainsFunc(order.Recent(), func(t transitions.Transition) bool {
+		return t.From == workflow.PartiallyShipped || slices.Contains(shippedStates, t.From)
+	})
+}
+
 // settleStock commits the reservation if a parcel has left, and releases it otherwise. A
 // reservation that has ended before stays as it is.
 func (s *Steps) settleStock(ctx context.Context, order *transitions.Order, left bool) (string, error) {
@@ -117,8 +128,13 @@ func (s *Steps) settleStock(ctx context.Context, order *transitions.Order, left 
 // returnPayment gives the order's money back and closes its payment. The charge of an
 // execution of the former state machine is one at the gateway.
 func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, done *compensation) error {
-	if order.State == workflow.ChargedBack || order.Total.Amount == 0 {
+	switch {
+	case order.Total.Amount == 0:
 		return nil
+	case order.State == workflow.ChargedBack:
+		// The bank has the money that paid the order. The execution's own payment is another
+		// one if it came too late.
+		return s.cancelLatePayment(ctx, order)
 	}
 
 	p, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
@@ -133,4 +149,19 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	}
 
 	return err
+}
+
+// declinedRefundPause is how long the state machine waits before it asks again for a refund
+// that the bank has declined. Each try is a step of the payment, which has room for about a
+// hundred.
+const declinedRefundPause = time.Hour
+
+// incomplete returns the failure of a compensation, which the state machine retries like an
+// outage, or after a longer pause if nothing but a declined refund remains.
+func incomplete(remains error, declined bool) error {
+	if declined {
+		return activities.RetryAfter(declinedRefundPause, remains)
+	}
+
+	return activities.Fail(nameIncomplete, remains)
 }

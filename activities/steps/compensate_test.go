@@ -46,17 +46,20 @@ func (c *carrier) Cancel(ctx context.Context, key string) (bool, error) {
 	return c.left, err
 }
 
-// brokenBank refuses refunds and voids.
+// brokenBank is down for refunds, or declines them.
 type brokenBank struct {
 	*banksandbox.Bank
-	down bool
+	down, declines bool
 }
 
 var errDown = errors.New("503")
 
 func (b *brokenBank) Refund(ctx context.Context, r payments.Request) (string, error) {
-	if b.down {
+	switch {
+	case b.down:
 		return "", errDown
+	case b.declines:
+		return "", payments.ErrDeclined
 	}
 
 	return b.Bank.Refund(ctx, r)
@@ -223,4 +226,62 @@ func TestCompensateClosesWhatNeverHappened(t *testing.T) {
 	if err := s.stock.Reserve(t.Context(), "o-1", nil); err == nil {
 		t.Error("stock was reserved after all")
 	}
+}
+
+// TestTheStockOfAReportedParcelIsCommitted: a person reported the parcel, so the carrier does
+// not know that it left, and the stream's reaction may not have committed the stock yet.
+func TestTheStockOfAReportedParcelIsCommitted(t *testing.T) {
+	for _, event := range []workflow.Event{workflow.ShipPart, workflow.Ship} {
+		s, _, _ := paidShop(t)
+		s.move(t, event, workflow.Chargeback)
+
+		if got, err := s.run(t, "compensate", undoing); err != nil || !strings.Contains(got, `"left":0`) || !strings.Contains(got, `"stock":"committed"`) {
+			t.Errorf("%s: got %s, %v", event, got, err)
+		}
+		s.wantStock(t, 1, 0, 2)
+	}
+}
+
+// TestALatePaymentIsGivenBackAfterAChargeback: another caller paid the order while this
+// execution charged, and the bank took that money back.
+func TestALatePaymentIsGivenBackAfterAChargeback(t *testing.T) {
+	s, bank := movingShop(t, false)
+	s.place(t)
+	bank.move = func() { s.move(t, workflow.Pay, workflow.Chargeback) }
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" {
+		t.Fatal(err)
+	}
+
+	if _, err := s.run(t, "compensate", undoing); err != nil {
+		t.Error(err)
+	}
+	s.wantPayment(t, "REFUNDED")
+}
+
+// TestADeclinedRefundIsAskedForOnceAnHour, so that it does not use up the payment's steps. The
+// other parts of a compensation do not wait for it.
+func TestADeclinedRefundIsAskedForOnceAnHour(t *testing.T) {
+	s, c, b := paidShop(t)
+	s.move(t, workflow.Cancel)
+	b.declines = true
+	c.set(errDown, false)
+
+	if _, err := s.run(t, "compensate", undoing); name(err) != "Order.CompensationIncomplete" {
+		t.Errorf("with the carrier down: got %v", err)
+	}
+	c.set(nil, false)
+
+	_, err := s.run(t, "compensate", undoing)
+	if err == nil || !strings.HasPrefix(err.Error(), "RetryAfter1h: order o-1 is CANCELLED") || !strings.Contains(err.Error(), "payment declined") {
+		t.Errorf("got %v", err)
+	}
+	s.wantStock(t, 3, 0, 0)
+
+	b.declines = false
+
+	if _, err := s.run(t, "compensate", undoing); err != nil {
+		t.Error(err)
+	}
+	s.wantPayment(t, "REFUNDED")
 }

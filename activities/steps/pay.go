@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"ratchet/activities"
@@ -81,22 +82,44 @@ func (s *Steps) take(ctx context.Context, order *transitions.Order) error {
 		Currency: order.Total.Currency,
 	}
 
-	ask := s.cfg.Payments.Charge
-	if s.cfg.Capture {
-		ask = s.cfg.Payments.Authorize
-	}
-
-	_, err := ask(ctx, n)
+	p, err := s.ask(ctx, n, s.cfg.Capture)
 	if errors.Is(err, ledger.ErrUnknownAccount) {
 		// The first order in this currency.
 		if _, err := payments.OpenOrderAccounts(ctx, s.cfg.Ledger, n.Currency); err != nil {
 			return err
 		}
 
-		_, err = ask(ctx, n)
+		p, err = s.ask(ctx, n, s.cfg.Capture)
 	}
 
-	return err
+	// The payment may have been opened when Capture had the other value.
+	if errors.Is(err, payments.ErrConflict) {
+		p, err = s.ask(ctx, n, !s.cfg.Capture)
+	}
+
+	switch {
+	case errors.Is(err, payments.ErrConflict):
+		return activities.Fail(nameOtherContent, fmt.Errorf("order %s costs %d %s, and its payment %s was opened with other content, perhaps before the order was edited; "+
+			"cancel the order and redrive its execution to give the payment back: %w", order.ID, n.Amount, n.Currency, n.ID, err))
+	case err != nil:
+		return err
+	case p.Pending != nil:
+		return fmt.Errorf("payment %s of order %s, step %s: %w", p.ID, order.ID, p.Pending.ID, payments.ErrBusy)
+	case p.Capturable+p.Captured-p.Refunded <= 0:
+		return fmt.Errorf("payment %s of order %s is %s, nothing of it is left: %w", p.ID, order.ID, p.State, payments.ErrVoided)
+	}
+
+	return nil
+}
+
+// ask authorizes or charges the payment. A repeat returns it as it is: others may have given
+// it back meanwhile.
+func (s *Steps) ask(ctx context.Context, n payments.NewPayment, capture bool) (payments.Payment, error) {
+	if capture {
+		return s.cfg.Payments.Authorize(ctx, n)
+	}
+
+	return s.cfg.Payments.Charge(ctx, n)
 }
 
 // failPayment applies the transition that follows a declined payment, and returns the
@@ -134,7 +157,16 @@ func (s *Steps) adopt(ctx context.Context, v transitions.Verdict, order *transit
 // An order that is held keeps it: it may be released and paid. An order that has come to an
 // end keeps it until it is compensated.
 func (s *Steps) cancelUnusedPayment(ctx context.Context, order *transitions.Order) error {
-	if order.Total.Amount == 0 || isUndone(order.State) || s.mayBecomePayable(order.State) {
+	if isUndone(order.State) || s.mayBecomePayable(order.State) {
+		return nil
+	}
+
+	return s.cancelLatePayment(ctx, order)
+}
+
+// cancelLatePayment cancels the execution's payment unless it has paid the order.
+func (s *Steps) cancelLatePayment(ctx context.Context, order *transitions.Order) error {
+	if order.Total.Amount == 0 {
 		return nil
 	}
 
@@ -147,9 +179,13 @@ func (s *Steps) cancelUnusedPayment(ctx context.Context, order *transitions.Orde
 		return nil
 	}
 
-	_, err = s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
+	if _, err = s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID))); err != nil {
+		// The name is not that of a payment that was declined: the order is paid.
+		err = fmt.Errorf("order %s was paid by another caller, and its own payment is not given back: %w", order.ID, err)
+		return incomplete(err, errors.Is(err, payments.ErrDeclined))
+	}
 
-	return err
+	return nil
 }
 
 // isPayable reports whether an order in the state can be paid.

@@ -9,6 +9,7 @@ import (
 	banksandbox "ratchet/payments/sandbox"
 
 	"ratchet/payments"
+	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
@@ -84,20 +85,49 @@ func TestADeclinedPaymentFailsTheOrder(t *testing.T) {
 	s.wantOrder(t, workflow.PaymentFailed, 2)
 }
 
-// moving is a bank during whose sale other callers move the order.
+// moving is a bank during whose sale or authorization other callers move the order.
 type moving struct {
 	*banksandbox.Bank
 	move func()
+	// refund is the answer to every refund, if it is set.
+	refund error
+}
+
+// movingShop returns a shop with such a bank.
+func movingShop(t *testing.T, capture bool) (*shop, *moving) {
+	t.Helper()
+
+	bank := &moving{}
+	s := newShop(t, newTables(t), 1, func(far *sides) {
+		bank.Bank, far.process, far.capture = far.bank, bank, capture
+	})
+
+	return s, bank
 }
 
 func (b *moving) Sale(ctx context.Context, r payments.Request) (string, error) {
-	reference, err := b.Bank.Sale(ctx, r)
+	defer b.moveOnce()
+	return b.Bank.Sale(ctx, r)
+}
+
+func (b *moving) Authorize(ctx context.Context, r payments.Request) (string, error) {
+	defer b.moveOnce()
+	return b.Bank.Authorize(ctx, r)
+}
+
+func (b *moving) moveOnce() {
 	if move := b.move; move != nil {
 		b.move = nil
 		move()
 	}
+}
 
-	return reference, err
+func (b *moving) Refund(ctx context.Context, r payments.Request) (string, error) {
+	if b.refund != nil {
+		return "", b.refund
+	}
+
+	return b.Bank.Refund(ctx, r)
 }
 
 // TestPayLooksBeforeItCharges: an order that was moved before is not charged at all.
@@ -175,4 +205,156 @@ func TestLookGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	s.wantPayment(t, "REFUNDED")
+}
+
+// TestADeclinedRefundIsNoDeclinedPayment: the order was paid by another caller, and the bank
+// refuses to give this execution's payment back. The order is not undone, and the bank is
+// asked again later.
+func TestADeclinedRefundIsNoDeclinedPayment(t *testing.T) {
+	s, bank := movingShop(t, false)
+	s.place(t)
+	bank.move = func() { s.move(t, workflow.Pay) }
+	bank.refund = payments.ErrDeclined
+
+	for step, input := range map[string]string{"pay": paying, "look": undoing} {
+		if _, err := s.run(t, step, input); err == nil || !strings.HasPrefix(err.Error(), "RetryAfter1h: order o-1 was paid by another caller") {
+			t.Errorf("%s: got %v", step, err)
+		}
+	}
+
+	bank.refund = nil
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" {
+		t.Errorf("when the bank gives it back: got %v", err)
+	}
+	s.wantPayment(t, "REFUNDED")
+	s.wantOrder(t, workflow.PaymentReceived, 2)
+}
+
+// TestAPaymentOfTheOtherModePaysTheOrder: the setting was changed while the order was held.
+func TestAPaymentOfTheOtherModePaysTheOrder(t *testing.T) {
+	for capture, want := range map[bool]workflow.State{false: "CAPTURED", true: "AUTHORIZED"} {
+		db, bank := newTables(t), &moving{}
+		s := newShop(t, db, 1, func(far *sides) { bank.Bank, far.process, far.capture = far.bank, bank, capture })
+		s.place(t)
+		bank.move = func() { s.move(t, workflow.Hold) }
+
+		if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" {
+			t.Fatal(err)
+		}
+		s.move(t, workflow.Release)
+
+		other := newShop(t, db, 1, func(far *sides) { far.process, far.capture = bank, !capture })
+		if _, err := other.run(t, "pay", `{"orderId":"o-1","transitionId":4}`); err != nil {
+			t.Errorf("capture %t: %v", capture, err)
+		}
+		s.wantPayment(t, want)
+		s.wantOrder(t, workflow.PaymentReceived, 4)
+	}
+}
+
+// TestAnOrderEditedAfterItsPayment is not paid with the former amount. The failure says what
+// a person can do.
+func TestAnOrderEditedAfterItsPayment(t *testing.T) {
+	s, bank := movingShop(t, false)
+	s.place(t)
+	bank.move = func() { s.move(t, workflow.Hold) }
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" {
+		t.Fatal(err)
+	}
+
+	line := transitions.Item{SKU: "sku-1", Quantity: 2, Price: 100}
+	if r, err := s.orders.ChangeItem(t.Context(), transitions.Edit{OrderID: "o-1", EventID: "e-1"}, line); err != nil || r.Verdict != transitions.Applied {
+		t.Fatal(r, err)
+	}
+	s.move(t, workflow.Release)
+
+	_, err := s.run(t, "pay", `{"orderId":"o-1","transitionId":4}`)
+	if name(err) != "Order.OtherContent" || !strings.Contains(err.Error(), "costs 700 EUR") || !strings.Contains(err.Error(), "cancel the order") {
+		t.Errorf("got %v", err)
+	}
+	s.wantPayment(t, "CAPTURED")
+	s.wantOrder(t, workflow.Pending, 3)
+
+	// What the failure says brings the order to an end.
+	s.move(t, workflow.Cancel)
+
+	if _, err := s.run(t, "pay", `{"orderId":"o-1","transitionId":4}`); name(err) != "Order.Superseded" {
+		t.Errorf("after the cancellation: %v", err)
+	}
+
+	if _, err := s.run(t, "compensate", undoing); err != nil {
+		t.Error(err)
+	}
+	s.wantPayment(t, "REFUNDED")
+}
+
+// TestAPaymentThatWasGivenBackPaysNoOrder: a person gave the money back while the order was
+// held.
+func TestAPaymentThatWasGivenBackPaysNoOrder(t *testing.T) {
+	refund := func(amount int64) func(*shop) error {
+		return func(s *shop) error {
+			_, err := s.payments.Refund(context.Background(), "o-1", payments.StepRequest{ID: "r", Amount: amount})
+			return err
+		}
+	}
+	void := func(s *shop) error {
+		_, err := s.payments.Void(context.Background(), "o-1")
+		return err
+	}
+
+	for given, c := range map[string]struct {
+		capture  bool
+		giveBack func(*shop) error
+		order    workflow.State
+		failure  string
+	}{
+		"refunded":           {false, refund(500), workflow.PaymentFailed, "Order.PaymentDeclined"},
+		"voided":             {true, void, workflow.PaymentFailed, "Order.PaymentDeclined"},
+		"partially refunded": {false, refund(200), workflow.PaymentReceived, ""},
+	} {
+		t.Run(given, func(t *testing.T) {
+			s, bank := movingShop(t, c.capture)
+			s.place(t)
+			bank.move = func() { s.move(t, workflow.Hold) }
+
+			if _, err := s.run(t, "pay", paying); err == nil {
+				t.Fatal("a held order was paid")
+			}
+
+			if err := c.giveBack(s); err != nil {
+				t.Fatal(err)
+			}
+			s.move(t, workflow.Release)
+
+			_, err := s.run(t, "pay", `{"orderId":"o-1","transitionId":4}`)
+			if got := name(err); got != c.failure {
+				t.Errorf("got %v", err)
+			}
+			s.wantOrder(t, c.order, 4)
+		})
+	}
+}
+
+// TestARefundUnderWayIsWaitedFor before the order is paid with what it leaves.
+func TestARefundUnderWayIsWaitedFor(t *testing.T) {
+	s, bank := movingShop(t, false)
+	s.place(t)
+	bank.move = func() { s.move(t, workflow.Hold) }
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" {
+		t.Fatal(err)
+	}
+	bank.refund = errDown
+
+	if _, err := s.payments.Refund(t.Context(), "o-1", payments.StepRequest{ID: "r", Amount: 500}); !errors.Is(err, payments.ErrUnresolved) {
+		t.Fatal(err)
+	}
+	s.move(t, workflow.Release)
+
+	if _, err := s.run(t, "pay", `{"orderId":"o-1","transitionId":4}`); name(err) != "Order.InProgress" {
+		t.Errorf("got %v", err)
+	}
+	s.wantOrder(t, workflow.Pending, 3)
 }
