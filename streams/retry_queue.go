@@ -61,7 +61,7 @@ func newRetryQueue(ctx context.Context, queues *retryQueues, l Lease, takenAt ti
 		queues:  queues,
 		handler: handler,
 		h:       &queues.cfg.Handlers[handler],
-		lease:   newHeldLease(queues.leases, l, takenAt, queues.cfg.LeaseDuration),
+		lease:   newHeldLease(queues.leases, l, takenAt, queues.leaseDuration),
 		wake:    make(chan struct{}, 1),
 		items:   map[laneHash]*queuedItem{},
 	}

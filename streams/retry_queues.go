@@ -16,7 +16,9 @@ type retryQueues struct {
 	table     *retryTable
 	leases    *leaseTable
 	scheduler *laneScheduler
-	interval  time.Duration // between two looks at the leases
+	// leaseDuration is that of the handlers' leases, interval the time between two looks at
+	// them.
+	leaseDuration, interval time.Duration
 
 	observed map[string]*observedLease // used by run only
 	log      worker.LogThrottle
@@ -29,14 +31,19 @@ type retryQueues struct {
 // read unit.
 const maxRetryScan = 5 * time.Second
 
+// retryLeases is how much longer the lease of a handler's queue lasts than that of a shard.
+// Waiting records are in no hurry, and every lease costs a write each time it is renewed.
+const retryLeases = 5
+
 func newRetryQueues(cfg *Config, table *retryTable, scheduler *laneScheduler) *retryQueues {
 	return &retryQueues{
-		cfg:       cfg,
-		table:     table,
-		leases:    &leaseTable{api: cfg.DynamoDB, table: cfg.LeaseTable, stream: retrySourcePrefix + table.scope},
-		scheduler: scheduler,
-		interval:  min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
-		held:      map[string]*retryQueue{},
+		cfg:           cfg,
+		table:         table,
+		leases:        &leaseTable{api: cfg.DynamoDB, table: cfg.LeaseTable, stream: retrySourcePrefix + table.scope},
+		scheduler:     scheduler,
+		leaseDuration: retryLeases * cfg.LeaseDuration,
+		interval:      min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
+		held:          map[string]*retryQueue{},
 	}
 }
 
@@ -75,7 +82,7 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 
 	due := planner{
 		me:            q.cfg.Owner,
-		leaseDuration: q.cfg.LeaseDuration,
+		leaseDuration: q.leaseDuration,
 		scanInterval:  q.interval,
 		holds:         func(handler string) bool { return q.queue(handler) != nil },
 	}.decide(q.observed, now).take
