@@ -29,22 +29,11 @@ const noopTasks = 4
 // clients. Each client starts an execution, then takes and answers four tasks, its own or
 // another's.
 func benchExecutions(ctx context.Context, work size) (figures []figure, err error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	noop, stop, err := openNoop(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-
-	engine, err := embedded.Open(embedded.Config{Dir: dir})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, engine.Close()) }()
-
-	noop, err := newNoop(ctx, sfn.NewFromConfig(engine.AWSConfig()))
-	if err != nil {
-		return nil, err
-	}
+	defer func() { err = errors.Join(err, stop()) }()
 
 	for _, clients := range []int{1, 32, 64} {
 		n := work.orders * min(clients, 2) / 2
@@ -78,6 +67,46 @@ func benchExecutions(ctx context.Context, work size) (figures []figure, err erro
 	}
 
 	return figures, nil
+}
+
+// noopRate returns how many executions of four activities that do nothing end in a second,
+// with 64 clients.
+func noopRate(ctx context.Context, executions int) (rate float64, err error) {
+	noop, stop, err := openNoop(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+
+	const clients = 64
+	if err := noop.run(ctx, clients, clients*4); err != nil { // warms up
+		return 0, err
+	}
+	began := time.Now()
+	err = noop.run(ctx, clients, executions)
+
+	return float64(executions) / time.Since(began).Seconds(), err
+}
+
+// openNoop opens an engine of its own with the machine that does nothing.
+func openNoop(ctx context.Context) (_ *noop, stop func() error, err error) {
+	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	if err != nil {
+		return nil, nil, err
+	}
+
+	engine, err := embedded.Open(embedded.Config{Dir: dir})
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	stop = func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }
+
+	n, err := newNoop(ctx, sfn.NewFromConfig(engine.AWSConfig()))
+	if err != nil {
+		return nil, nil, errors.Join(err, stop())
+	}
+
+	return n, stop, nil
 }
 
 // noop runs executions that do nothing.

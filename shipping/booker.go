@@ -64,6 +64,7 @@ func New(cfg Config) (*Booker, error) {
 // which books once per key.
 func (b *Booker) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
 	booked := false
+
 	text, _, err := b.cfg.Claims.DoRepeatable(ctx, key, []byte(orderID), func(ctx context.Context) ([]byte, error) {
 		tracking, err := b.cfg.Carrier.Book(ctx, key, orderID)
 		if errors.Is(err, ErrCanceled) {

@@ -96,7 +96,7 @@ func demoTable(out io.Writer, s *scenario.Session, c scenario.Count, consumed *s
 	fmt.Fprintf(w, "carrier reports sent too early\t%d\n", s.Sent.ReportsEarly.Load())
 	fmt.Fprintf(w, "transitions in the journal\t%d\n", r.Transitions)
 	fmt.Fprintf(w, "shipments booked\t%d, at most %d per order\n", r.Shipments, c.MostShipments)
-	fmt.Fprintf(w, "notifications sent\t%d, one per transition that notifies a customer\n", r.Notifications)
+	fmt.Fprintf(w, "notifications sent\t%d, one per transition that notifies a customer%s\n", r.Notifications, repeats(c.Repeats))
 	fmt.Fprintf(w, "orders per second\t%.0f (%.1f s, %d cores)\n", r.OrdersPerSecond, r.Seconds, runtime.NumCPU())
 	fmt.Fprintf(w, "transition to effect\tp50 %.0f ms, p99 %.0f ms\n", r.ReactionMillis["p50"], r.ReactionMillis["p99"])
 
@@ -107,4 +107,13 @@ func demoTable(out io.Writer, s *scenario.Session, c scenario.Count, consumed *s
 	}
 
 	return w.Flush()
+}
+
+// repeats says how many notifications were sent again under their keys, if any were.
+func repeats(n int) string {
+	if n == 0 {
+		return ""
+	}
+
+	return fmt.Sprintf(" (%d of them again, under the same key)", n)
 }

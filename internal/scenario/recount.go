@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -33,9 +35,11 @@ type Count struct {
 	ByState map[string]int
 	// Transitions is the number of journal rows, Shipments that of bookings at the carrier,
 	// Notices that of notifications. MostShipments is the largest number of bookings of one
-	// order. More than one is a discrepancy.
-	Transitions, Shipments, Notices, MostShipments int
-	Discrepancies                                  []Discrepancy
+	// order. More than one is a discrepancy. Repeats counts the notifications that a file got
+	// again under the key of an earlier one.
+	Transitions, Shipments, Notices, MostShipments, Repeats int
+
+	Discrepancies []Discrepancy
 }
 
 // recount holds the content of the tables.
@@ -306,7 +310,8 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 }
 
 // checkNotices compares the number of notifications with the effects, if they were sent to
-// a file or directory.
+// a file or directory. A notification that was sent again under its key counts once, as at a
+// receiver that honors the key.
 func (r *recount) checkNotices(target string) error {
 	kind, path, _ := strings.Cut(target, ":")
 	sent := 0
@@ -325,7 +330,10 @@ func (r *recount) checkNotices(target string) error {
 		if err != nil {
 			return err
 		}
-		sent = strings.Count(string(text), "\n")
+
+		if sent, r.Repeats, err = countNotices(text); err != nil {
+			return err
+		}
 	default:
 		return nil
 	}
@@ -335,6 +343,25 @@ func (r *recount) checkNotices(target string) error {
 	}
 
 	return nil
+}
+
+// countNotices returns how many notifications the lines of a file hold, and how many lines
+// repeat one of them under its key.
+func countNotices(lines []byte) (sent, repeats int, err error) {
+	keys := map[string]bool{}
+	for line := range bytes.Lines(lines) {
+		var n notify.Notification
+		if err := json.Unmarshal(line, &n); err != nil {
+			return 0, 0, fmt.Errorf("read the notifications: %w", err)
+		}
+
+		if keys[n.Key] {
+			repeats++
+		}
+		keys[n.Key] = true
+	}
+
+	return len(keys), repeats, nil
 }
 
 // checkStock compares the stock of each SKU with its start and with the committed
