@@ -3,6 +3,7 @@ package executions
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
@@ -29,16 +30,25 @@ type Config struct {
 	// on.
 	Settled []workflow.State
 	// Deadline is how long an execution may run without moving its order before a survey
-	// calls the order overdue. Default 7 days, the deadline of the state machine's waits.
+	// calls the order overdue. Default 14 days, the deadline of the state machine's waits
+	// for the shipment and for a release.
 	Deadline time.Duration
+	// Deadlines are those of single states, instead of Deadline. Default: 30 days in SHIPPED,
+	// the deadline of the state machine's wait for the delivery.
+	Deadlines map[workflow.State]time.Duration
+	// LostParcel returns the carrier's report that a parcel of the order was lost. A survey
+	// calls it for orders of which a parcel has left, from several goroutines. Without it,
+	// no order is listed for that reason.
+	LostParcel func(context.Context, transitions.OrderID) (report LostParcel, found bool, err error)
 	// StartWithin is how long an order may exist without an execution before a survey names
 	// it. Default 10 minutes.
 	StartWithin time.Duration
 }
 
 const (
-	defaultDeadline    = 7 * 24 * time.Hour
-	defaultStartWithin = 10 * time.Minute
+	defaultDeadline         = 14 * 24 * time.Hour
+	defaultDeliveryDeadline = 30 * 24 * time.Hour
+	defaultStartWithin      = 10 * time.Minute
 )
 
 // Executions looks after the executions of one state machine. It is safe for concurrent
@@ -61,6 +71,12 @@ func New(cfg Config) (*Executions, error) {
 		faults = append(faults, errors.New("executions: Config.Deadline and Config.StartWithin: must not be negative"))
 	}
 
+	for state, d := range cfg.Deadlines {
+		if d <= 0 {
+			faults = append(faults, fmt.Errorf("executions: Config.Deadlines[%s]: must be positive", state))
+		}
+	}
+
 	if len(cfg.Settled) == 0 {
 		cfg.Settled = []workflow.State{
 			workflow.Delivered,
@@ -73,6 +89,10 @@ func New(cfg Config) (*Executions, error) {
 
 	if cfg.Deadline == 0 {
 		cfg.Deadline = defaultDeadline
+	}
+
+	if cfg.Deadlines == nil {
+		cfg.Deadlines = map[workflow.State]time.Duration{workflow.Shipped: defaultDeliveryDeadline}
 	}
 
 	if cfg.StartWithin == 0 {

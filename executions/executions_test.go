@@ -205,7 +205,7 @@ func TestASurveyFindsWhatNobodyBringsOn(t *testing.T) {
 		w.ended(id)
 	}
 
-	soon, late := time.Now(), time.Now().Add(8*24*time.Hour)
+	soon, late := time.Now(), time.Now().Add(15*24*time.Hour)
 	now, problems := w.survey(soon, executions.Filter{})
 	equal(t, "now", now, []string{"done-1 ended", "o-canceled failed", "o-failed failed"})
 
@@ -216,7 +216,7 @@ func TestASurveyFindsWhatNobodyBringsOn(t *testing.T) {
 	}
 
 	later, _ := w.survey(late, executions.Filter{})
-	equal(t, "a week later", later, []string{"done-1 ended", "o-alone missing", "o-canceled failed", "o-failed failed", "wait-1 overdue"})
+	equal(t, "two weeks later", later, []string{"done-1 ended", "o-alone missing", "o-canceled failed", "o-failed failed", "wait-1 overdue"})
 
 	for _, row := range []struct {
 		is     string

@@ -27,8 +27,11 @@ const (
 	// Missing: the order has no execution, or Step Functions has forgotten it.
 	Missing Kind = "missing"
 	// Overdue: the execution runs, and the order has not moved for longer than
-	// Config.Deadline.
+	// Config.Deadline, or the deadline of its state.
 	Overdue Kind = "overdue"
+	// Lost: the carrier has lost a parcel of the order. The definition has no transition for
+	// it, so a person decides what becomes of the order.
+	Lost Kind = "lost parcel"
 )
 
 // Problem is an order that needs a person, with the cause and the commands that bring it on.
@@ -36,7 +39,8 @@ type Problem struct {
 	OrderID transitions.OrderID `json:"orderId"`
 	State   workflow.State      `json:"state"`
 	Kind    Kind                `json:"kind"`
-	// Since is when the execution ended, or when the order moved last.
+	// Since is when the execution ended, when the order moved last, or when the loss of the
+	// parcel was recorded.
 	Since time.Time `json:"since"`
 	Cause string    `json:"cause"`
 	// Commands bring the order on. The first is the one to try first.
@@ -68,7 +72,7 @@ const (
 )
 
 // Survey calls found for each problem that the filter selects, one at a time and in no
-// useful order, and looked after each page with the number of orders seen so far; looked may
+// useful order (an order may have two: its execution's, and a lost parcel), and looked after each page with the number of orders seen so far; looked may
 // be nil. now is the present time. An error of found ends the survey.
 func (e *Executions) Survey(ctx context.Context, now time.Time, f Filter, found func(Problem) error, looked func(orders int)) error {
 	if looked == nil {
@@ -141,22 +145,57 @@ func (e *Executions) surveyOrders(ctx context.Context, now time.Time, f Filter, 
 		}
 
 		group.Go(func() error {
-			p, ok, err := e.problem(ctx, now, order)
-			if err != nil || !ok || !f.selects(p) {
+			problems, err := e.problems(ctx, now, order)
+			if err != nil {
 				return err
 			}
 
 			mu.Lock()
 			defer mu.Unlock()
 
-			return found(p)
+			for _, p := range problems {
+				if !f.selects(p) {
+					continue
+				}
+
+				if err := found(p); err != nil {
+					return err
+				}
+			}
+
+			return nil
 		})
 	}
 
 	return group.Wait()
 }
 
-// problem says what is wrong with an order that is not settled. ok is false if nothing is.
+// problems says what is wrong with an order that is not settled.
+func (e *Executions) problems(ctx context.Context, now time.Time, order *transitions.Order) (all []Problem, err error) {
+	p, ok, err := e.problem(ctx, now, order)
+	if err != nil {
+		return nil, err
+	}
+
+	lost, isLost, err := e.lostParcel(ctx, order, p.Execution)
+	if err != nil {
+		return nil, err
+	}
+
+	// An order whose parcel was lost does not move for that reason.
+	if ok && (!isLost || p.Kind != Overdue) {
+		all = append(all, p)
+	}
+
+	if isLost {
+		all = append(all, lost)
+	}
+
+	return all, nil
+}
+
+// problem says what is wrong with the execution of an order that is not settled. ok is false
+// if nothing is.
 func (e *Executions) problem(ctx context.Context, now time.Time, order *transitions.Order) (p Problem, ok bool, err error) {
 	current, exists, err := e.Current(ctx, order.ID)
 	if err != nil {
@@ -199,9 +238,18 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	p.Kind = Overdue
 	p.Cause = fmt.Sprintf("%s since %s, while the execution waits", order.State, order.UpdatedAt.UTC().Format(time.RFC3339))
 	p.Commands = []string{"ratchet orders explain " + string(order.ID), "ratchet executions describe " + string(order.ID)}
-	overdue := current.Status == types.ExecutionStatusRunning && !terminal && now.Sub(order.UpdatedAt) >= e.cfg.Deadline
+	overdue := current.Status == types.ExecutionStatusRunning && !terminal && now.Sub(order.UpdatedAt) >= e.deadline(order.State)
 
 	return p, overdue, nil
+}
+
+// deadline is how long an execution may run without moving an order in the state.
+func (e *Executions) deadline(state workflow.State) time.Duration {
+	if d, own := e.cfg.Deadlines[state]; own {
+		return d
+	}
+
+	return e.cfg.Deadline
 }
 
 // failure says how an execution failed.

@@ -16,12 +16,11 @@ type reportedMove struct {
 
 // reportedMoves are the transitions that the reports of the carrier ask for, one after the
 // other. A lost parcel moves no order: the definition has no such state. The order stays
-// SHIPPED, and its wait for the delivery ends at its deadline.
+// SHIPPED, and [executions.Executions.Survey] lists it.
 var reportedMoves = map[sandbox.Milestone][]reportedMove{
 	sandbox.Shipped:   {{workflow.Ship, workflow.Shipped}},
 	sandbox.Delivered: {{workflow.Deliver, workflow.Delivered}},
 	sandbox.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
-	sandbox.Lost:      nil,
 }
 
 // applyCarrierReport handles a callback of the sandbox carrier. Each report becomes a
@@ -32,8 +31,16 @@ var reportedMoves = map[sandbox.Milestone][]reportedMove{
 // is on hold, or the delivery was reported before the shipment. A report that the order
 // can never take is answered with Rejected, and logged.
 func (b *Backend) applyCarrierReport(ctx context.Context, report sandbox.Report) (sandbox.Answer, error) {
+	if report.Milestone == sandbox.Lost {
+		if err := b.recordLostParcel(ctx, report); err != nil {
+			return sandbox.Retry, err
+		}
+
+		return sandbox.Accepted, nil
+	}
+
 	moves, known := reportedMoves[report.Milestone]
-	if !known || len(moves) == 0 {
+	if !known {
 		b.log.WarnContext(ctx, "the carrier's report moves no order", "order", report.OrderID, "milestone", report.Milestone, "report", report.ID)
 		return sandbox.Accepted, nil
 	}

@@ -3,6 +3,7 @@ package server_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/embedded/embeddedtest"
+	"ratchet/executions"
 	"ratchet/server"
+	"ratchet/shipping/sandbox"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -37,9 +41,12 @@ func TestAReturnedParcelReturnsItsOrder(t *testing.T) {
 }
 
 // TestALostParcelLeavesItsOrderShipped: no transition says that a parcel was lost, and the
-// carrier does not repeat the report without end.
+// carrier, which reports everything twice, does not repeat its report without end. A person
+// finds the order.
 func TestALostParcelLeavesItsOrderShipped(t *testing.T) {
-	s := newShop(t, func(c *server.Config) { c.CarrierFaults.LostPercent = 100 })
+	s := newShop(t, func(c *server.Config) {
+		c.CarrierFaults = server.CarrierFaults{LostPercent: 100, DuplicatePercent: 100}
+	})
 	s.env.Execute(mug)
 	s.until(workflow.Shipped)
 	s.untilReported(t)
@@ -47,6 +54,56 @@ func TestALostParcelLeavesItsOrderShipped(t *testing.T) {
 	order, _, err := s.Orders.Get(t.Context(), mug.ID)
 	if err != nil || order.State != workflow.Shipped {
 		t.Errorf("order %+v, %v", order, err)
+	}
+
+	survey := func() (found []executions.Problem) {
+		if err := s.Executions.Survey(t.Context(), time.Now(), executions.Filter{}, func(p executions.Problem) error {
+			found = append(found, p)
+			return nil
+		}, nil); err != nil {
+			t.Fatal(err)
+		}
+
+		return found
+	}
+
+	found := survey()
+	if len(found) != 1 || found[0].Kind != executions.Lost || found[0].Since.IsZero() || !strings.Contains(found[0].Cause, "parcel trk-o-1-2-shipping ") {
+		t.Fatalf("listed: %+v", found)
+	}
+
+	// The parcel is found again.
+	r, err := s.Orders.Apply(t.Context(), transitions.Request{OrderID: mug.ID, Event: workflow.Deliver, RequestID: "person"})
+	if found := survey(); err != nil || !r.Verdict.Done() || len(found) != 0 {
+		t.Errorf("%s, %v: %+v", r.Verdict, err, found)
+	}
+}
+
+// TestAReportOfALostParcelIsRepeatedUntilItIsRecorded: the first write fails.
+func TestAReportOfALostParcelIsRepeatedUntilItIsRecorded(t *testing.T) {
+	s := newShop(t)
+	process, wire, err := s.Process()
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	report := sandbox.Report{ID: "carrier/o-9/2/shipping/lost", OrderID: "o-9", Milestone: sandbox.Lost}
+	refused := wire.Inject(embeddedtest.Answer("AccessDeniedException", "PutItem"))
+
+	if answer, err := process.ApplyCarrierReport(t.Context(), report); err == nil || answer != sandbox.Retry {
+		t.Errorf("answer %d, %v", answer, err)
+	}
+	refused.Remove()
+
+	for range 2 {
+		if answer, err := process.ApplyCarrierReport(t.Context(), report); err != nil || answer != sandbox.Accepted {
+			t.Errorf("answer %d, %v", answer, err)
+		}
+	}
+
+	lock, found, err := s.Locks.Get(t.Context(), "lost-parcel/o-9")
+	if err != nil || !found || lock.Holder != report.ID {
+		t.Errorf("recorded: %+v, %v", lock, err)
 	}
 }
 

@@ -8,7 +8,13 @@ import (
 )
 
 func (b *Backend) assembleExecutions() (err error) {
-	b.Executions, err = executions.New(executions.Config{SFN: b.SFN, Orders: b.Orders, Machine: b.StateMachineARN})
+	b.Executions, err = executions.New(executions.Config{
+		SFN:        b.SFN,
+		Orders:     b.Orders,
+		Machine:    b.StateMachineARN,
+		LostParcel: b.lostParcel,
+	})
+
 	return err
 }
 

@@ -1,8 +1,16 @@
 package server
 
 import (
+	"context"
+
 	"ratchet/embedded/embeddedtest"
+	"ratchet/shipping/sandbox"
 )
+
+// ApplyCarrierReport gives a report of the carrier to the backend.
+func (b *Backend) ApplyCarrierReport(ctx context.Context, report sandbox.Report) (sandbox.Answer, error) {
+	return b.applyCarrierReport(ctx, report)
+}
 
 // Process returns a Backend on the same engine, as another process would have one on AWS, and
 // the transport that all of its calls go through. It has nothing to close.

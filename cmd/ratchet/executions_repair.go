@@ -14,8 +14,9 @@ import (
 
 const executionsRepairHelp = `Without an argument, lists the orders that nothing brings on, with the cause, since when, and
 the commands that help: executions that failed or ended too early, orders without an
-execution, waits that last longer than a week, and reactions that became dead letters. It
-reads every order.
+execution, waits that last longer than their deadlines (14 days, and 30 for the delivery),
+parcels that the carrier has lost, and reactions that became dead letters. It reads every
+order.
 
 With orders, brings each one on: the execution is redriven where Step Functions allows it,
 else a successor is started, which adopts the order where it is. --successor starts one in

@@ -202,4 +202,11 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 	return false, nil
 }
 
+// Tracking returns the tracking number of the parcel that a report is about.
+func Tracking(reportID string) string {
+	shipment := strings.TrimPrefix(reportID, reportPrefix)
+
+	return trackingNumber(shipment[:max(0, strings.LastIndex(shipment, "/"))])
+}
+
 func trackingNumber(key string) string { return "trk-" + strings.ReplaceAll(key, "/", "-") }

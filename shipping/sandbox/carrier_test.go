@@ -61,7 +61,7 @@ func TestBookIsIdempotent(t *testing.T) {
 	carrier := newCarrier(t, newDB(t), nil)
 
 	for range 2 {
-		if tracking, err := carrier.Book(t.Context(), "o-1/2/shipping", "o-1"); err != nil || tracking != "trk-o-1-2-shipping" {
+		if tracking, err := carrier.Book(t.Context(), "o-1/2/shipping", "o-1"); err != nil || tracking != "trk-o-1-2-shipping" || tracking != sandbox.Tracking("carrier/o-1/2/shipping/lost") {
 			t.Errorf("got %q, %v", tracking, err)
 		}
 	}

@@ -50,6 +50,9 @@ const (
 	Rejected
 )
 
+// reportPrefix begins the ids of reports: reportPrefix, the shipment's key, "/", the milestone.
+const reportPrefix = "carrier/"
+
 const (
 	queuePartition = "queue" // the partition of the reports that are still to be made
 	queuePage      = 256     // reports that are read together
@@ -147,7 +150,7 @@ func (c *Carrier) deliverDue(ctx context.Context) error {
 func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
 	key, milestone := dynamo.Text(item, "shipment"), Milestone(dynamo.Text(item, "milestone"))
 	r := Report{
-		ID:        "carrier/" + key + "/" + string(milestone),
+		ID:        reportPrefix + key + "/" + string(milestone),
 		OrderID:   dynamo.Text(item, "orderId"),
 		Milestone: milestone,
 	}

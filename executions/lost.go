@@ -1,0 +1,51 @@
+package executions
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// LostParcel is a carrier's report that a parcel was lost.
+type LostParcel struct {
+	// Tracking is the carrier's number of the parcel, Report the id of the report.
+	Tracking, Report string
+	// At is when the report was recorded.
+	At time.Time
+}
+
+// lostParcel says that a parcel of the order was lost, if it is in a state in which one may
+// be under way. The order comes out of the list by the transition that a person decides on.
+func (e *Executions) lostParcel(ctx context.Context, order *transitions.Order, x *Execution) (p Problem, ok bool, err error) {
+	underWay := []workflow.State{workflow.PartiallyShipped, workflow.Shipped}
+	if e.cfg.LostParcel == nil || !slices.Contains(underWay, order.State) {
+		return Problem{}, false, nil
+	}
+
+	lost, found, err := e.cfg.LostParcel(ctx, order.ID)
+	if err != nil {
+		return Problem{}, false, fmt.Errorf("lost parcel of order %s: %w", order.ID, err)
+	}
+
+	p = Problem{
+		OrderID:   order.ID,
+		State:     order.State,
+		Kind:      Lost,
+		Since:     lost.At,
+		Cause:     fmt.Sprintf("the carrier has lost parcel %s (report %s)", lost.Tracking, lost.Report),
+		Commands:  []string{"ratchet orders explain " + string(order.ID)},
+		Execution: x,
+	}
+
+	for _, event := range []workflow.Event{workflow.Deliver, workflow.Chargeback} {
+		if _, possible := e.cfg.Orders.Definition().Next(order.State, event); possible {
+			p.Commands = append(p.Commands, fmt.Sprintf("ratchet orders apply %s %s", order.ID, event))
+		}
+	}
+
+	return p, found, nil
+}
