@@ -185,6 +185,46 @@ func TestAnOrderThatMovesDuringTheCharge(t *testing.T) {
 	}
 }
 
+// TestAcceptGivesBackAPaymentThatAnotherMadeSuperfluous: the order was released and paid by
+// others, before the execution accepted it again.
+func TestAcceptGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
+	s, bank := movingShop(t, false)
+	s.place(t)
+	bank.move = func() { s.move(t, workflow.Hold) }
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" {
+		t.Fatal(err)
+	}
+	s.move(t, workflow.Release, workflow.Pay)
+
+	if _, err := s.run(t, "accept", accepted); name(err) != "Order.WrongState" || !strings.Contains(err.Error(), "PAYMENT_RECEIVED") {
+		t.Errorf("got %v", err)
+	}
+	s.wantPayment(t, "REFUNDED")
+}
+
+// TestPayDoesNotChargeWhatItCannotPay: the order is PENDING, and of an unknown version, or it
+// was held and released since the execution looked.
+func TestPayDoesNotChargeWhatItCannotPay(t *testing.T) {
+	db := newTables(t)
+	newShop(t, db, 2).place(t)
+	s := newShop(t, db, 1)
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.UnknownVersion" {
+		t.Errorf("an unknown version: got %v", err)
+	}
+	s.wantPayment(t, "NONE")
+
+	s = newShop(t, newTables(t), 1)
+	s.place(t)
+	s.move(t, workflow.Hold, workflow.Release)
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" {
+		t.Errorf("held and released: got %v", err)
+	}
+	s.wantPayment(t, "NONE")
+}
+
 // TestLookGivesBackAPaymentThatAnotherMadeSuperfluous: the execution waited for the release,
 // and the order was released and paid by others.
 func TestLookGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
@@ -216,9 +256,9 @@ func TestADeclinedRefundIsNoDeclinedPayment(t *testing.T) {
 	bank.move = func() { s.move(t, workflow.Pay) }
 	bank.refund = payments.ErrDeclined
 
-	for step, input := range map[string]string{"pay": paying, "look": undoing} {
-		if _, err := s.run(t, step, input); err == nil || !strings.HasPrefix(err.Error(), "RetryAfter1h: order o-1 was paid by another caller") {
-			t.Errorf("%s: got %v", step, err)
+	for _, step := range []struct{ name, input string }{{"pay", paying}, {"look", undoing}} {
+		if _, err := s.run(t, step.name, step.input); err == nil || !strings.HasPrefix(err.Error(), "RetryAfter1h: order o-1 was paid by another caller") {
+			t.Errorf("%s: got %v", step.name, err)
 		}
 	}
 
