@@ -37,6 +37,7 @@ func TestEachRedriveHasItsOwnClientToken(t *testing.T) {
 	w.place("o-1")
 
 	client := &recordingSFN{Client: w.sfn}
+
 	e, err := executions.New(executions.Config{
 		SFN:     client,
 		Orders:  w.orders,

@@ -303,6 +303,7 @@ func (m *matrix) faults(id transitions.OrderID) (faults []string) {
 
 	p, err := m.Payments.Get(ctx, payments.IDForOrder(string(id)))
 	must(err)
+
 	if m.story.payment != "" {
 		check("payment", p.State, m.story.payment)
 	}

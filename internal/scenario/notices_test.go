@@ -7,6 +7,7 @@ func TestANotificationCountsOncePerKey(t *testing.T) {
 {"key":"o-1/3/notify","orderId":"o-1"}
 {"key":"o-1/2/notify","orderId":"o-1"}
 `
+
 	sent, repeats, err := countNotices([]byte(lines))
 	if err != nil || sent != 2 || repeats != 1 {
 		t.Errorf("%d sent, %d repeated, %v", sent, repeats, err)
