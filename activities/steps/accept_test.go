@@ -182,3 +182,21 @@ func TestAcceptOfUnusualOrders(t *testing.T) {
 		t.Errorf("the order was placed, %v", err)
 	}
 }
+
+// TestASuccessorTakesAnOrderThatWasEdited: its input has other content than the order was
+// placed with.
+func TestASuccessorTakesAnOrderThatWasEdited(t *testing.T) {
+	s := newShop(t, newTables(t), 1)
+	s.setStock(t, 5)
+	s.place(t)
+	edited := strings.Replace(accepted, `"quantity":2`, `"quantity":3`, 1)
+
+	if _, err := s.run(t, "accept", edited); name(err) != "Order.OtherContent" {
+		t.Errorf("without the mark: got %v", err)
+	}
+
+	if got, err := s.run(t, "accept", strings.Replace(edited, `"orderId"`, `"adopt":true,"orderId"`, 1)); err != nil || !strings.Contains(got, `"state":"PENDING"`) {
+		t.Errorf("got %s, %v", got, err)
+	}
+	s.wantStock(t, 2, 3, 0)
+}
