@@ -58,8 +58,8 @@ func (e *Executions) Current(ctx context.Context, id transitions.OrderID) (curre
 		}
 		current, found = next, true
 
-		// A successor is started only after an end without success.
-		if !current.Failed() {
+		// A successor is started only after an end: without success, or before the order's.
+		if current.Status == types.ExecutionStatusRunning {
 			return current, true, nil
 		}
 	}

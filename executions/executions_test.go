@@ -302,6 +302,23 @@ func TestAnOrderWithoutAnExecutionGetsOne(t *testing.T) {
 	}
 }
 
+// TestAnExecutionThatEndedEarlyHasASuccessor: the order waits for its payment, and nothing
+// brings it on. Each repair starts the next of the chain.
+func TestAnExecutionThatEndedEarlyHasASuccessor(t *testing.T) {
+	w := newWorld(t)
+	w.place("done-1")
+	w.ended("done-1")
+
+	for _, number := range []int{2, 3} {
+		action, x, err := w.Repair(t.Context(), "done-1", false)
+		equal(t, "the repair", []any{action, x.Number, err}, []any{executions.SuccessorStarted, number, nil})
+
+		if x := w.ended("done-1"); x.Number != number {
+			t.Errorf("the current execution is number %d, want %d", x.Number, number)
+		}
+	}
+}
+
 func TestAHealthyExecutionIsNotRepaired(t *testing.T) {
 	w := newWorld(t)
 	w.place("wait-1")

@@ -52,6 +52,10 @@ func (o *Orders) next(p *plan, order *Order) (w write, refusal Result, err error
 		reason = unmet
 	}
 
+	if seen := p.request.IfContent; seen != nil && order.ContentVersion != *seen && reason == "" {
+		reason = fmt.Sprintf("the content has version %d, the request is for %d", order.ContentVersion, *seen)
+	}
+
 	if !possible || reason != "" {
 		return w, Result{Verdict: WrongState, Order: order, Expected: sourcesOf(groups), Reason: reason}, nil
 	}

@@ -81,6 +81,10 @@ type Request struct {
 	// the order has moved since. Up to its ninth transition this saves the read that assigning
 	// an id costs. Not allowed together with TransitionID.
 	IfMatch *TransitionID `json:"ifMatch,omitempty"`
+	// IfContent is the ContentVersion of the order that the caller has seen. The request is
+	// refused with WrongState if the content was edited since. It is not part of the
+	// request's content: what was applied is Replayed whatever was edited later.
+	IfContent *int64 `json:"-"`
 	// Values are the values that the event's guards expect from the request (see
 	// [workflow.Guard]), like the beginning of the return window: strings, whole numbers
 	// and truth values. They are not part of the request's content: a retry may have

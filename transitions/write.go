@@ -113,7 +113,7 @@ func (o *Orders) condition(w *write, values image) string {
 	}
 
 	named := w.transition.request != (digest{})
-	if w.request.IfMatch == nil && w.version == 0 && !w.blind {
+	if w.request.IfMatch == nil && w.request.IfContent == nil && w.version == 0 && !w.blind {
 		maps.Copy(values, o.versions.values)
 
 		if named {
@@ -145,6 +145,11 @@ func (o *Orders) condition(w *write, values image) string {
 	text := o.sources.conditions[len(from)] + " AND " + id + " AND " + version + unused
 	if w.blind {
 		text += vacant[w.transition.ID%ringSize]
+	}
+
+	if seen := w.request.IfContent; seen != nil {
+		values[":seenContent"] = dynamo.N(*seen)
+		text += " AND " + equalsOrAbsent("contentVersion", ":seenContent", *seen == 0)
 	}
 
 	return text

@@ -46,7 +46,7 @@ func TestRunTellsWhatBecameOfATask(t *testing.T) {
 		{is: "input of another type", task: activitiestest.Task{Activity: activity, Input: map[string]int{"Hours": 1}},
 			want: "failed Worker.InvalidInput 0"},
 		{is: "throttled heartbeats", task: activitiestest.Task{Activity: activity, Input: long,
-			Faults: []embeddedtest.Fault{embeddedtest.Throttle("SendTaskHeartbeat").From(5)}}, want: "lost States.Timeout 2"},
+			Faults: []embeddedtest.Fault{embeddedtest.Throttle("SendTaskHeartbeat").From(8)}}, want: "lost States.Timeout 2"}, // between one and two minutes, whatever the jitter
 		{is: "the state's time-out", task: activitiestest.Task{Activity: activity, Input: long, TimeoutAfter: 150 * time.Second},
 			want: "lost States.Timeout 3"},
 		{is: "the handler's time-out", task: activitiestest.Task{Input: long,

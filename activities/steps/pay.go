@@ -53,6 +53,7 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 		Event:        workflow.Pay,
 		TransitionID: in.TransitionID,
 		RequestID:    paidRequest,
+		IfContent:    &order.ContentVersion, // the total that was charged
 	})
 	switch {
 	case err != nil:

@@ -330,6 +330,29 @@ func TestAnOrderEditedAfterItsPayment(t *testing.T) {
 	s.wantPayment(t, "REFUNDED")
 }
 
+// TestAnOrderEditedDuringTheChargeIsNotPaid with the former amount.
+func TestAnOrderEditedDuringTheChargeIsNotPaid(t *testing.T) {
+	s, bank := movingShop(t, false)
+	s.place(t)
+	bank.move = func() {
+		line := transitions.Item{SKU: "sku-1", Quantity: 2, Price: 100}
+		if r, err := s.orders.ChangeItem(t.Context(), transitions.Edit{OrderID: "o-1", EventID: "e-1"}, line); err != nil || r.Verdict != transitions.Applied {
+			t.Fatal(r, err)
+		}
+	}
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.WrongState" {
+		t.Errorf("got %v", err)
+	}
+	s.wantPayment(t, "CAPTURED")
+	s.wantOrder(t, workflow.Pending, 1)
+
+	// The execution goes on from the order as it is, and finds the payment of the old total.
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.OtherContent" {
+		t.Errorf("again: %v", err)
+	}
+}
+
 // TestAPaymentThatWasGivenBackPaysNoOrder: a person gave the money back while the order was
 // held.
 func TestAPaymentThatWasGivenBackPaysNoOrder(t *testing.T) {
