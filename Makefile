@@ -38,8 +38,8 @@ test: ## run every test that needs only Go
 	go test ./...
 
 .PHONY: race
-race: ## run the tests under the race detector (but for those that kill a binary built without it)
-	go test -race $$(go list ./... | grep -v /tests/crash)
+race: ## run the short tests under the race detector (but for those that kill a binary built without it)
+	go test -race -short $$(go list ./... | grep -v /tests/crash)
 
 .PHONY: check
 check: format vet lint race vuln ## format, vet, lint, race, vulnerabilities
@@ -77,6 +77,7 @@ LONG_FUZZTIME ?= 1m
 
 .PHONY: long
 long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS LONG_FUZZTIME)
+	go test -race $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
 	go test ./tests/crash -count=$(CRASHES) -timeout 2h

@@ -136,7 +136,7 @@ type payment struct {
 // paymentStep is one request to the processor.
 type paymentStep struct {
 	ID      string    `json:"id"`
-	Kind    string    `json:"kind" enum:"authorize,capture,refund,void,expire,chargeback"`
+	Kind    string    `json:"kind" enum:"authorize,charge,capture,refund,void,expire,chargeback"`
 	Amount  int64     `json:"amount"`
 	Outcome string    `json:"outcome" enum:"pending,succeeded,failed"`
 	At      time.Time `json:"at"`
