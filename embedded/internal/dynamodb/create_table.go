@@ -197,16 +197,22 @@ func (r *tableRecord) setBilling(mode string, t *throughput) error {
 		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED")
 	}
 
+	if err := t.checkUnits(); err != nil {
+		return err
+	}
+
+	r.Billing, r.ReadUnits, r.WriteUnits = "PROVISIONED", *t.ReadCapacityUnits, *t.WriteCapacityUnits
+
+	return nil
+}
+
+// checkUnits checks the range of units that are both given.
+func (t *throughput) checkUnits() error {
 	if err := wire.Within(t.ReadCapacityUnits, "provisionedThroughput.readCapacityUnits", 1, 1e12); err != nil {
 		return err
 	}
 
-	if err := wire.Within(t.WriteCapacityUnits, "provisionedThroughput.writeCapacityUnits", 1, 1e12); err != nil {
-		return err
-	}
-	r.Billing, r.ReadUnits, r.WriteUnits = "PROVISIONED", *t.ReadCapacityUnits, *t.WriteCapacityUnits
-
-	return nil
+	return wire.Within(t.WriteCapacityUnits, "provisionedThroughput.writeCapacityUnits", 1, 1e12)
 }
 
 // enableStream stages a new stream of the table and enters it into state.

@@ -55,7 +55,7 @@ func (s *Service) deleteData(t *table, state *tableState) error {
 	b.DeleteRange(expiries, store.PrefixEnd(expiries))
 
 	for i := range state.record.Indexes {
-		stageIndexDeletion(b, &state.record.Indexes[i])
+		state.record.Indexes[i].stageDeletion(b)
 	}
 
 	if state.stream != nil {

@@ -215,11 +215,11 @@ func (s *Service) computeIndexes(c *change) error {
 	return nil
 }
 
-// indexNamed returns the table's index of that name.
-func (s *tableState) indexNamed(name string) *indexRecord {
-	for i := range s.record.Indexes {
-		if s.record.Indexes[i].Name == name {
-			return &s.record.Indexes[i]
+// indexNamed returns the table's index of that name, nil if there is none.
+func (r *tableRecord) indexNamed(name string) *indexRecord {
+	for i := range r.Indexes {
+		if r.Indexes[i].Name == name {
+			return &r.Indexes[i]
 		}
 	}
 

@@ -3,7 +3,9 @@ package dynamodb
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -22,7 +24,7 @@ type indexUpdate struct {
 func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 	switch {
 	case u.Create != nil:
-		if u.Create.IndexName != nil && (&tableState{record: *r}).indexNamed(*u.Create.IndexName) != nil {
+		if u.Create.IndexName != nil && r.indexNamed(*u.Create.IndexName) != nil {
 			return invalid("Attempting to create an index which already exists")
 		}
 
@@ -44,18 +46,20 @@ func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 
 		return nil
 	case u.Update != nil:
-		i, err := r.globalIndex(u.Update.IndexName)
+		x, err := r.globalIndex(u.Update.IndexName)
 		if err != nil {
 			return err
 		}
 
-		return r.Indexes[i].setThroughput(r.Billing, u.Update.ProvisionedThroughput)
+		return x.setThroughput(r.Billing, u.Update.ProvisionedThroughput)
 	case u.Delete != nil:
-		i, err := r.globalIndex(u.Delete.IndexName)
+		x, err := r.globalIndex(u.Delete.IndexName)
 		if err != nil {
 			return err
 		}
-		r.Indexes = append(append([]indexRecord{}, r.Indexes[:i]...), r.Indexes[i+1:]...)
+
+		gone := x.Name
+		r.Indexes = slices.DeleteFunc(slices.Clone(r.Indexes), func(x indexRecord) bool { return x.Name == gone })
 
 		return nil
 	}
@@ -63,19 +67,17 @@ func (u *indexUpdate) apply(r *tableRecord, kinds definitions) error {
 	return invalid("One or more parameter values were invalid: One of GlobalSecondaryIndexUpdate's Create, Update or Delete must be specified")
 }
 
-// globalIndex returns the place of a global index in the record.
-func (r *tableRecord) globalIndex(name *string) (int, error) {
+// globalIndex returns the global index that an update names.
+func (r *tableRecord) globalIndex(name *string) (*indexRecord, error) {
 	if name == nil {
-		return 0, wire.Missing("indexName")
+		return nil, wire.Missing("indexName")
 	}
 
-	for i := range r.Indexes {
-		if r.Indexes[i].Name == *name && !r.Indexes[i].Local {
-			return i, nil
-		}
+	if x := r.indexNamed(*name); x != nil && !x.Local {
+		return x, nil
 	}
 
-	return 0, wire.Errorf("ResourceNotFoundException", "Requested resource not found")
+	return nil, wire.Errorf("ResourceNotFoundException", "Requested resource not found")
 }
 
 // applyIndexes makes the changes of the indexes to the record. One index can be created or
@@ -92,7 +94,7 @@ func (in *updateTableIn) applyIndexes(r *tableRecord) error {
 
 	// A request may leave out what the table defines already.
 	for _, k := range r.definitions() {
-		if !containsName(kinds, k.Name) {
+		if !kinds.has(k.Name) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -116,16 +118,6 @@ func (in *updateTableIn) applyIndexes(r *tableRecord) error {
 	return nil
 }
 
-func containsName(d definitions, name string) bool {
-	for _, k := range d {
-		if k.Name == name {
-			return true
-		}
-	}
-
-	return false
-}
-
 // changeIndexes saves and publishes next, whose indexes differ from those of before, then
 // enters the items into a new index and deletes the entries of one that is gone. The caller
 // holds ddl.
@@ -147,38 +139,35 @@ func (s *Service) changeIndexes(ctx context.Context, t *table, before, next *tab
 	s.stripes.waitForWriters()
 
 	for i := range before.record.Indexes {
-		if x := &before.record.Indexes[i]; next.indexNamed(x.Name) == nil {
-			if err := s.deleteIndexes(x); err != nil {
-				return err
-			}
-			t.counters.Delete(x.No)
+		x := &before.record.Indexes[i]
+		if next.record.indexNamed(x.Name) != nil {
+			continue
 		}
+
+		b := s.db.NewBatch()
+		x.stageDeletion(b)
+
+		if err := b.Commit(); err != nil {
+			return err
+		}
+		t.counters.Delete(x.No)
 	}
 
 	return s.buildIndexes(ctx, t)
 }
 
-// deleteIndexes deletes the entries and counts of indexes.
-func (s *Service) deleteIndexes(indexes ...*indexRecord) error {
-	b := s.db.NewBatch()
-	stageIndexDeletion(b, indexes...)
-
-	return b.Commit()
-}
-
-func stageIndexDeletion(b *store.Batch, indexes ...*indexRecord) {
-	for _, x := range indexes {
-		prefix := x.space().prefix
-		b.DeleteRange(prefix, store.PrefixEnd(prefix))
-		b.Delete(tablePrefix(kindCounts, x.No))
-	}
+// stageDeletion adds the deletion of the index's entries and counts to the batch.
+func (x *indexRecord) stageDeletion(b *store.Batch) {
+	prefix := x.space().prefix
+	b.DeleteRange(prefix, store.PrefixEnd(prefix))
+	b.Delete(tablePrefix(kindCounts, x.No))
 }
 
 // buildIndexes enters the table's items into the indexes that are being built. Writers
 // maintain these indexes meanwhile. The caller holds ddl.
 func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 	next := *t.state.Load()
-	next.record.Indexes = append([]indexRecord{}, next.record.Indexes...)
+	next.record.Indexes = slices.Clone(next.record.Indexes)
 
 	var building []*indexRecord
 	for i := range next.record.Indexes {
@@ -191,22 +180,9 @@ func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 		return nil
 	}
 
-	for lo := t.items; lo != nil; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-
-		keys, after, err := s.keysFrom(lo, store.PrefixEnd(t.items))
-		if err != nil {
-			return err
-		}
-		lo = after
-
-		for _, k := range keys {
-			if err := s.indexItem(t, building, k); err != nil {
-				return err
-			}
-		}
+	err := s.eachItem(ctx, t, func(key []byte, item attr.Item) error { return s.indexItem(t, building, key, item) })
+	if err != nil {
+		return err
 	}
 
 	// Batches reach the disk in their order: when this record is there, so are the entries.
@@ -221,23 +197,9 @@ func (s *Service) buildIndexes(ctx context.Context, t *table) error {
 	return s.saveCounts()
 }
 
-// indexItem enters one item into the indexes, under its stripe, so that no writer changes the
-// item meanwhile. An item that cannot be in an index is left out, as on AWS.
-func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte) error {
-	st := s.stripes.of(hashBytes(key))
-	st.mu.Lock()
-	defer st.mu.Unlock()
-
-	raw, ok, err := s.db.Get(key)
-	if err != nil || !ok {
-		return err
-	}
-
-	item, err := stored(raw).item()
-	if err != nil {
-		return err
-	}
-
+// indexItem enters one item into the indexes. An item that cannot be in an index is left out,
+// as on AWS. The caller holds the item's stripe.
+func (s *Service) indexItem(t *table, indexes []*indexRecord, key []byte, item attr.Item) error {
 	b := s.db.NewBatch()
 	var changes []indexChange
 

@@ -68,10 +68,8 @@ func (r *tableRecord) addIndex(d *indexDefinition, local bool, kinds definitions
 		return err
 	}
 
-	for i := range r.Indexes {
-		if r.Indexes[i].Name == name {
-			return invalid("One or more parameter values were invalid: Duplicate index name: %s", name)
-		}
+	if r.indexNamed(name) != nil {
+		return invalid("One or more parameter values were invalid: Duplicate index name: %s", name)
 	}
 
 	x := indexRecord{Name: name, Local: local}
@@ -105,13 +103,7 @@ func checkIndexName(name string) error {
 		return invalid("IndexName must be at least 3 characters long and at most 255 characters long")
 	}
 
-	for i := range len(name) {
-		if c := name[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
-			return wire.BadParameter("'"+name+"'", "indexName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
-		}
-	}
-
-	return nil
+	return checkNameCharacters("indexName", name)
 }
 
 func (x *indexRecord) setProjection(p *projectionDefinition) error {
@@ -170,11 +162,7 @@ func (x *indexRecord) setThroughput(billing string, t *throughput) error {
 		return invalid("One or more parameter values were invalid: ReadCapacityUnits and WriteCapacityUnits must both be specified for index: %s", x.Name)
 	}
 
-	if err := wire.Within(t.ReadCapacityUnits, "provisionedThroughput.readCapacityUnits", 1, 1e12); err != nil {
-		return err
-	}
-
-	if err := wire.Within(t.WriteCapacityUnits, "provisionedThroughput.writeCapacityUnits", 1, 1e12); err != nil {
+	if err := t.checkUnits(); err != nil {
 		return err
 	}
 
@@ -244,7 +232,7 @@ func parseDefinitions(list []attributeDefinition) (definitions, error) {
 			return nil, wire.OneOf(d.AttributeType, "attributeDefinitions.1.member.attributeType", "B", "N", "S")
 		}
 
-		if slices.ContainsFunc(out, func(k keyAttr) bool { return k.Name == d.AttributeName }) {
+		if out.has(d.AttributeName) {
 			return nil, invalid("Duplicate AttributeName in AttributeDefinitions: %s", d.AttributeName)
 		}
 
@@ -252,6 +240,11 @@ func parseDefinitions(list []attributeDefinition) (definitions, error) {
 	}
 
 	return out, nil
+}
+
+// has reports whether an attribute is defined.
+func (d definitions) has(name string) bool {
+	return slices.ContainsFunc(d, func(k keyAttr) bool { return k.Name == name })
 }
 
 func (d definitions) names() (names []string) {

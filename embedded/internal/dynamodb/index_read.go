@@ -29,7 +29,7 @@ func (in *pageIn) view(t *table) (*view, error) {
 		return &view{keyspace: t.space(), table: t}, nil
 	}
 
-	x := t.state.Load().indexNamed(*in.IndexName)
+	x := t.state.Load().record.indexNamed(*in.IndexName)
 	switch {
 	case x == nil:
 		return nil, invalid("The table does not have the specified index: %s", *in.IndexName)
@@ -90,7 +90,7 @@ func (v *view) startKey(start attr.Item) ([]byte, error) {
 
 	want := definitions{}
 	for _, k := range []keyAttr{v.table.keys.Hash, v.table.keys.Range, v.index.Keys.Hash, v.index.Keys.Range} {
-		if k.Name != "" && !containsName(want, k.Name) {
+		if k.Name != "" && !want.has(k.Name) {
 			want = append(want, k)
 		}
 	}

@@ -204,21 +204,28 @@ func (s *Service) tableName(name *string) (string, error) {
 }
 
 func checkTableName(n string) error {
-	const pattern = "[a-zA-Z0-9_.-]+"
-
 	if n == "" {
 		return wire.BadParameter("''", "tableName", "Member must have length greater than or equal to 1")
 	}
 
-	for i := range len(n) {
-		c := n[i]
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
-			return wire.BadParameter("'"+n+"'", "tableName", "Member must satisfy regular expression pattern: "+pattern)
-		}
+	if err := checkNameCharacters("tableName", n); err != nil {
+		return err
 	}
 
 	if len(n) < 3 || len(n) > 255 {
 		return invalid("TableName must be at least 3 characters long and at most 255 characters long")
+	}
+
+	return nil
+}
+
+// checkNameCharacters checks the characters of the name of a table or an index.
+func checkNameCharacters(parameter, n string) error {
+	for i := range len(n) {
+		c := n[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+			return wire.BadParameter("'"+n+"'", parameter, "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+")
+		}
 	}
 
 	return nil

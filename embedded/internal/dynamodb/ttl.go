@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"ratchet/embedded/internal/attr"
 	"ratchet/embedded/internal/store"
 	"ratchet/embedded/internal/wire"
 )
@@ -121,6 +122,33 @@ const keysPerStep = 1000
 // into the index. The caller holds ddl.
 func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 	attribute := t.state.Load().record.TTL
+
+	err := s.eachItem(ctx, t, func(key []byte, item attr.Item) error {
+		at, has := expiryOf(item, attribute)
+		if !has {
+			return nil
+		}
+
+		b := s.db.NewBatch()
+		b.Set(t.expiryKey(at, key), nil)
+
+		return b.CommitLater() // the record below flushes them all
+	})
+	if err != nil {
+		return err
+	}
+
+	// Batches reach the disk in their order: when this record is there, so are the entries.
+	next := *t.state.Load()
+	next.record.TTLIndexing = false
+
+	return s.saveState(t, &next)
+}
+
+// eachItem calls fn with the store key and the content of every item of the table, under the
+// item's stripe, so that no writer changes the item meanwhile. Items that are written during
+// the walk may be left out.
+func (s *Service) eachItem(ctx context.Context, t *table, fn func(key []byte, item attr.Item) error) error {
 	for lo := t.items; lo != nil; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -133,36 +161,17 @@ func (s *Service) indexExpiries(ctx context.Context, t *table) error {
 		lo = next
 
 		for _, k := range keys {
-			if err := s.indexExpiry(t, attribute, k); err != nil {
+			if err := s.withItem(k, fn); err != nil {
 				return err
 			}
 		}
 	}
 
-	// Batches reach the disk in their order: when this record is there, so are the entries.
-	next := *t.state.Load()
-	next.record.TTLIndexing = false
-
-	return s.saveState(t, &next)
+	return nil
 }
 
-// keysFrom returns the first store keys from lo on, and where to go on, nil at the end.
-func (s *Service) keysFrom(lo, hi []byte) (keys [][]byte, next []byte, err error) {
-	err = s.db.Scan(lo, hi, false, func(k, _ []byte) (bool, error) {
-		keys = append(keys, bytes.Clone(k))
-		return len(keys) < keysPerStep, nil
-	})
-
-	if len(keys) == keysPerStep {
-		next = append(bytes.Clone(keys[keysPerStep-1]), 0)
-	}
-
-	return keys, next, err
-}
-
-// indexExpiry enters one item into the index, under its stripe, so that no writer changes
-// the item meanwhile.
-func (s *Service) indexExpiry(t *table, attribute string, key []byte) error {
+// withItem calls fn with an item under its stripe, unless the item is gone.
+func (s *Service) withItem(key []byte, fn func(key []byte, item attr.Item) error) error {
 	st := s.stripes.of(hashBytes(key))
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -177,14 +186,21 @@ func (s *Service) indexExpiry(t *table, attribute string, key []byte) error {
 		return err
 	}
 
-	at, has := expiryOf(item, attribute)
-	if !has {
-		return nil
-	}
-	b := s.db.NewBatch()
-	b.Set(t.expiryKey(at, key), nil)
+	return fn(key, item)
+}
 
-	return b.CommitLater() // the last commit of indexExpiries flushes them all
+// keysFrom returns the first store keys from lo on, and where to go on, nil at the end.
+func (s *Service) keysFrom(lo, hi []byte) (keys [][]byte, next []byte, err error) {
+	err = s.db.Scan(lo, hi, false, func(k, _ []byte) (bool, error) {
+		keys = append(keys, bytes.Clone(k))
+		return len(keys) < keysPerStep, nil
+	})
+
+	if len(keys) == keysPerStep {
+		next = append(bytes.Clone(keys[keysPerStep-1]), 0)
+	}
+
+	return keys, next, err
 }
 
 func (s *Service) deleteExpiries(t *table) error {

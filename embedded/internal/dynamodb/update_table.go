@@ -3,6 +3,7 @@ package dynamodb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -51,7 +52,7 @@ func (s *Service) updateTable(ctx context.Context, in *updateTableIn) (any, erro
 
 	before := t.state.Load()
 	next := *before
-	next.record.Indexes = append([]indexRecord{}, next.record.Indexes...)
+	next.record.Indexes = slices.Clone(next.record.Indexes)
 
 	if err := in.apply(&next.record); err != nil {
 		return nil, err

@@ -209,6 +209,19 @@ func (p *historyPage) document(e *execution.Event, details map[string]any) error
 	return nil
 }
 
+// withLimits adds the time limits of a scheduled task to its details.
+func withLimits(e *execution.Event, d map[string]any) map[string]any {
+	if e.Timeout > 0 {
+		d["timeoutInSeconds"] = e.Timeout
+	}
+
+	if e.Heartbeat > 0 {
+		d["heartbeatInSeconds"] = e.Heartbeat
+	}
+
+	return d
+}
+
 // resource returns the members that name the call of a service integration.
 func (p *historyPage) resource(e *execution.Event) map[string]any {
 	call := p.program.States[e.State].Integration
@@ -235,16 +248,7 @@ func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 	case execution.ExecutionRedriven:
 		return "executionRedrivenEventDetails", map[string]any{"redriveCount": e.Index}
 	case execution.ActivityScheduled:
-		d := map[string]any{"resource": p.program.States[e.State].Resource}
-		if e.Timeout > 0 {
-			d["timeoutInSeconds"] = e.Timeout
-		}
-
-		if e.Heartbeat > 0 {
-			d["heartbeatInSeconds"] = e.Heartbeat
-		}
-
-		return "activityScheduledEventDetails", d
+		return "activityScheduledEventDetails", withLimits(e, map[string]any{"resource": p.program.States[e.State].Resource})
 	case execution.ActivityStarted:
 		d := map[string]any{}
 		if e.Worker != "" {
@@ -261,15 +265,8 @@ func (p *historyPage) details(e *execution.Event) (string, map[string]any) {
 	case execution.TaskScheduled:
 		d := p.resource(e)
 		d["region"] = p.region
-		if e.Timeout > 0 {
-			d["timeoutInSeconds"] = e.Timeout
-		}
 
-		if e.Heartbeat > 0 {
-			d["heartbeatInSeconds"] = e.Heartbeat
-		}
-
-		return "taskScheduledEventDetails", d
+		return "taskScheduledEventDetails", withLimits(e, d)
 	case execution.TaskStarted:
 		return "taskStartedEventDetails", p.resource(e)
 	case execution.TaskSubmitted:

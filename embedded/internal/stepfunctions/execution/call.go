@@ -17,28 +17,17 @@ type Call struct {
 type CallFailure struct{ Name, Cause string }
 
 // scheduleCall lets the engine call another service. TimeoutSeconds counts from here.
-func (t *turn) scheduleCall(th *thread, s *asl.State, in *Doc) (err error) {
+func (t *turn) scheduleCall(th *thread, s *asl.State, in *Doc) error {
 	// The parameters may contain the token, so it exists before they do.
 	th.phase, th.token = calling, t.env.NewSecret()
 
-	parameters, err := t.applyTemplate(th, s.Parameters, in)
+	parameters, err := t.taskInput(th, s, in)
 	if err != nil {
 		return err
 	}
 
-	if th.timeout, err = t.seconds(th, s.Timeout, in, 1); err != nil {
-		return err
-	}
+	t.enqueue(th, calling, Event{Type: TaskScheduled, Doc: parameters})
 
-	if th.heartbeat, err = t.seconds(th, s.Heartbeat, in, 1); err != nil {
-		return err
-	}
-
-	t.recordOn(th, Event{Type: TaskScheduled, Doc: parameters, Timeout: th.timeout, Heartbeat: th.heartbeat})
-
-	th.taskInput, th.queue = parameters.Ref, t.env.Sequence()
-	th.attempt++
-	th.timeoutAt, th.heartbeatAt = 0, 0
 	if th.timeout > 0 {
 		th.timeoutAt = t.now + th.timeout*1000
 	}

@@ -4,21 +4,13 @@ import "ratchet/embedded/internal/stepfunctions/asl"
 
 // scheduleTask puts a task into the queue of its activity, or into that of the calls which
 // the engine makes.
-func (t *turn) scheduleTask(th *thread, s *asl.State, in *Doc) (err error) {
+func (t *turn) scheduleTask(th *thread, s *asl.State, in *Doc) error {
 	if s.Integration != nil {
 		return t.scheduleCall(th, s, in)
 	}
 
-	input, err := t.applyTemplate(th, s.Parameters, in)
+	input, err := t.taskInput(th, s, in)
 	if err != nil {
-		return err
-	}
-
-	if th.timeout, err = t.seconds(th, s.Timeout, in, 1); err != nil {
-		return err
-	}
-
-	if th.heartbeat, err = t.seconds(th, s.Heartbeat, in, 1); err != nil {
 		return err
 	}
 
@@ -26,11 +18,32 @@ func (t *turn) scheduleTask(th *thread, s *asl.State, in *Doc) (err error) {
 		return t.runtimeFailure(th, "The activity %s does not exist.", s.Resource)
 	}
 
-	t.recordOn(th, Event{Type: ActivityScheduled, Doc: input, Timeout: th.timeout, Heartbeat: th.heartbeat})
-
-	th.phase, th.taskInput, th.queue = scheduled, input.Ref, t.env.Sequence()
-	th.attempt++
-	th.timeoutAt, th.heartbeatAt = 0, 0
+	t.enqueue(th, scheduled, Event{Type: ActivityScheduled, Doc: input})
 
 	return nil
+}
+
+// taskInput returns the input of a task, and sets the thread's time limits.
+func (t *turn) taskInput(th *thread, s *asl.State, in *Doc) (input *Doc, err error) {
+	if input, err = t.applyTemplate(th, s.Parameters, in); err != nil {
+		return nil, err
+	}
+
+	if th.timeout, err = t.seconds(th, s.Timeout, in, 1); err != nil {
+		return nil, err
+	}
+
+	th.heartbeat, err = t.seconds(th, s.Heartbeat, in, 1)
+
+	return input, err
+}
+
+// enqueue records that a task is scheduled and lets it wait in its queue.
+func (t *turn) enqueue(th *thread, p phase, e Event) {
+	e.Timeout, e.Heartbeat = th.timeout, th.heartbeat
+	t.recordOn(th, e)
+
+	th.phase, th.taskInput, th.queue = p, e.Doc.Ref, t.env.Sequence()
+	th.attempt++
+	th.timeoutAt, th.heartbeatAt = 0, 0
 }
