@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"ratchet/api"
@@ -98,7 +97,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Parked:      b.ParkedTasks,
 		Completer:   b.Completer,
 		Handlers:    b.Handlers(),
-		Start:       b.starter(),
+		Start:       b.startPlaced,
 		AddReserved: b.AddItems,
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},
 		Ready:       b.checkReady,
@@ -146,38 +145,22 @@ func (b *Backend) authenticator(ctx context.Context) (auth.Authenticator, error)
 	return auth.Any{b.APIKeys, tokens}, err
 }
 
-// starter returns a function that starts executions and looks the state machine's ARN up
-// only once.
-func (b *Backend) starter() func(context.Context, transitions.NewOrder) error {
-	var mu sync.Mutex
-	var cached string
-
-	return func(ctx context.Context, order transitions.NewOrder) error {
-		mu.Lock()
-		arn := cached
-		mu.Unlock()
-
-		if arn == "" {
-			found, err := b.StateMachineARN(ctx)
-			if err != nil {
-				return err
-			}
-
-			mu.Lock()
-			cached, arn = found, found
-			mu.Unlock()
-		}
-
-		_, err := b.Start(ctx, arn, order)
-		if failed, is := errors.AsType[*executions.FailedError](err); is {
-			// The order is placed, which is what the caller asked for. A person brings its
-			// execution on.
-			b.log.WarnContext(ctx, "the execution of a placed order has failed", "order", order.ID, "error", failed)
-			return nil
-		}
-
+// startPlaced starts the execution of an order that was placed.
+func (b *Backend) startPlaced(ctx context.Context, order transitions.NewOrder) error {
+	arn, err := b.StateMachineARN(ctx)
+	if err != nil {
 		return err
 	}
+
+	_, err = b.Start(ctx, arn, order)
+	if failed, is := errors.AsType[*executions.FailedError](err); is {
+		// The order is placed, which is what the caller asked for. A person brings its
+		// execution on.
+		b.log.WarnContext(ctx, "the execution of a placed order has failed", "order", order.ID, "error", failed)
+		return nil
+	}
+
+	return err
 }
 
 // checkReady reads from the orders' table. Whether the order exists does not matter.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -72,7 +73,9 @@ type Backend struct {
 	APIKeys *auth.Keys
 
 	reactions *reactions.Reactions
-	log       *slog.Logger
+	// machineARN is that of the state machine once it was found.
+	machineARN atomic.Pointer[string]
+	log        *slog.Logger
 }
 
 // assemble builds the parts over the clients. A later part uses the earlier ones.

@@ -101,9 +101,22 @@ func (b *Backend) stateMachineName() string { return b.Config.Prefix + "order" }
 // ErrNotInitialized means that the state machine does not exist.
 var ErrNotInitialized = errors.New("not initialized: run `ratchet init` (or `ratchet dev`) first")
 
-// StateMachineARN looks up the state machine by its name. It fails with
-// [ErrNotInitialized] if there is none.
+// StateMachineARN looks up the state machine by its name, once: the name has the same ARN for
+// good. It fails with [ErrNotInitialized] if there is none.
 func (b *Backend) StateMachineARN(ctx context.Context) (string, error) {
+	if known := b.machineARN.Load(); known != nil {
+		return *known, nil
+	}
+
+	found, err := b.findStateMachine(ctx)
+	if err == nil {
+		b.machineARN.Store(&found)
+	}
+
+	return found, err
+}
+
+func (b *Backend) findStateMachine(ctx context.Context) (string, error) {
 	name := b.stateMachineName()
 	pages := sfn.NewListStateMachinesPaginator(b.SFN, &sfn.ListStateMachinesInput{})
 	for pages.HasMorePages() {
