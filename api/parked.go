@@ -8,6 +8,7 @@ import (
 
 	"ratchet/api/auth"
 	"ratchet/api/internal/input"
+	"ratchet/inspect"
 	"ratchet/tasktoken"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -99,7 +100,7 @@ func (s *service) listParked(ctx context.Context, c caller, in *listParkedInput)
 	}
 
 	for _, t := range tasks {
-		if s.overdue(order, t) {
+		if inspect.EndsWait(s.cfg.Orders, order, workflow.State(t.Awaited), transitions.TransitionID(t.Since)) {
 			shown := shownTask(t)
 			shown.State = string(order.State)
 			out.Body.Tasks = append(out.Body.Tasks, shown)
@@ -107,15 +108,6 @@ func (s *service) listParked(ctx context.Context, c caller, in *listParkedInput)
 	}
 
 	return out, nil
-}
-
-// overdue reports whether the order has come to the state that the task waits for, or can no
-// longer come to it.
-func (s *service) overdue(order *transitions.Order, t tasktoken.Task) bool {
-	awaited, since := workflow.State(t.Awaited), transitions.TransitionID(t.Since)
-
-	return order.TransitionID > since && order.Reached(awaited, since) ||
-		!s.cfg.Orders.Definition().Reachable(order.State, awaited)
 }
 
 // parkedTask returns the order's task that waits for the state. It fails with

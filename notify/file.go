@@ -83,3 +83,17 @@ func (f *File) Send(_ context.Context, n Notification) error {
 
 // Close closes the file. Send fails afterwards.
 func (f *File) Close() error { return f.file.Close() }
+
+// ReadLines returns the notifications that a [File] has written, from the content of the file.
+// Cut off a last line without an end first: it may still be written.
+func ReadLines(text []byte) (all []Notification, err error) {
+	for line := range bytes.Lines(text) {
+		var n Notification
+		if err := json.Unmarshal(line, &n); err != nil {
+			return nil, fmt.Errorf("read the notification %s: %w", line, err)
+		}
+		all = append(all, n)
+	}
+
+	return all, nil
+}

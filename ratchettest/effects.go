@@ -3,7 +3,6 @@ package ratchettest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -131,13 +130,9 @@ func (e *Env) Notifications() []notify.Notification {
 	// A line without its end is being written.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 
-	var all []notify.Notification
-	for line := range bytes.Lines(text) {
-		var n notify.Notification
-		if err := json.Unmarshal(line, &n); err != nil {
-			e.t.Fatalf("read the notification %s: %v", line, err)
-		}
-		all = append(all, n)
+	all, err := notify.ReadLines(text)
+	if err != nil {
+		e.t.Fatal(err)
 	}
 
 	return all

@@ -9,6 +9,7 @@ import (
 
 	"ratchet/executions"
 	"ratchet/server"
+	"ratchet/streams"
 	"ratchet/transitions"
 )
 
@@ -131,39 +132,26 @@ func listStuck(c *cobra.Command, s *settings, b *server.Backend, f executions.Fi
 	return nil
 }
 
-// deadLetterPage is how many dead letters are read at a time.
-const deadLetterPage = 1000
-
 // eachDeadLetter calls show for every dead letter in the filter's time.
 func eachDeadLetter(c *cobra.Command, b *server.Backend, f executions.Filter, show func(executions.Problem) error) error {
+	filter := streams.DeadLetterFilter{Since: f.Since, Before: f.Until}
+
 	for _, h := range b.Handlers() {
-		for after := ""; ; {
-			letters, next, err := deadLetters(b).List(c.Context(), h.Name, after, deadLetterPage)
+		for l, err := range deadLetters(b).All(c.Context(), h.Name, filter) {
 			if err != nil {
 				return err
 			}
 
-			for _, l := range letters {
-				if l.FailedAt.Before(f.Since) || !f.Until.IsZero() && !l.FailedAt.Before(f.Until) {
-					continue
-				}
-
-				p := executions.Problem{
-					OrderID:  transitions.OrderID(toPrinted(l).Order),
-					Kind:     "dead letter",
-					Since:    l.FailedAt,
-					Cause:    "handler " + l.Handler + ": " + l.Error,
-					Commands: []string{"ratchet deadletters redrive " + l.Handler + " " + l.ID + " --write"},
-				}
-				if err := show(p); err != nil {
-					return err
-				}
+			p := executions.Problem{
+				OrderID:  transitions.OrderID(toPrinted(l).Order),
+				Kind:     "dead letter",
+				Since:    l.FailedAt,
+				Cause:    "handler " + l.Handler + ": " + l.Error,
+				Commands: []string{"ratchet deadletters redrive " + l.Handler + " " + l.ID + " --write"},
 			}
-
-			if next == "" {
-				break
+			if err := show(p); err != nil {
+				return err
 			}
-			after = next
 		}
 	}
 

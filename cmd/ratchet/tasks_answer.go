@@ -36,16 +36,12 @@ func tasksComplete(s *settings) *cobra.Command {
 		}
 
 		return answerTask(c, s, args[0], *state, func(ctx context.Context, b *server.Backend, t tasktoken.Task) (activities.Outcome, error) {
-			result := json.RawMessage(*output)
-			if len(result) == 0 {
-				position, err := positionOf(ctx, b, t.OrderID)
-				if err != nil {
-					return activities.Unanswered, err
-				}
-				result = position
+			result, err := orPosition(ctx, b, t.OrderID, *output)
+			if err != nil {
+				return activities.Unanswered, err
 			}
 
-			return b.Completer.Succeed(ctx, activities.Token(t.Token), result)
+			return b.Completer.Succeed(ctx, activities.Token(t.Token), json.RawMessage(result))
 		})
 	}
 
@@ -69,13 +65,9 @@ func tasksFail(s *settings) *cobra.Command {
 		}
 
 		return answerTask(c, s, args[0], *state, func(ctx context.Context, b *server.Backend, t tasktoken.Task) (activities.Outcome, error) {
-			text := *cause
-			if text == "" {
-				position, err := positionOf(ctx, b, t.OrderID)
-				if err != nil {
-					return activities.Unanswered, err
-				}
-				text = string(position)
+			text, err := orPosition(ctx, b, t.OrderID, *cause)
+			if err != nil {
+				return activities.Unanswered, err
 			}
 
 			return b.Completer.Fail(ctx, activities.Token(t.Token), &activities.Error{Name: *name, Cause: text})
@@ -85,18 +77,24 @@ func tasksFail(s *settings) *cobra.Command {
 	return c
 }
 
-// positionOf returns where the order is, as JSON.
-func positionOf(ctx context.Context, b *server.Backend, id string) (json.RawMessage, error) {
+// orPosition returns the text, or where the order is, as JSON, if the text is empty.
+func orPosition(ctx context.Context, b *server.Backend, id, text string) (string, error) {
+	if text != "" {
+		return text, nil
+	}
+
 	order, found, err := b.Orders.Get(ctx, transitions.OrderID(id))
 	if err == nil && !found {
 		err = fmt.Errorf("%w: order %s", errNotFound, id)
 	}
 
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 
-	return json.Marshal(order.Position())
+	position, err := json.Marshal(order.Position())
+
+	return string(position), err
 }
 
 // answerTask answers the task of the order and removes its token.

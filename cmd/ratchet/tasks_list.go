@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"ratchet/inspect"
 	"ratchet/server"
 	"ratchet/tasktoken"
 	"ratchet/transitions"
@@ -106,11 +107,10 @@ func overdueState(ctx context.Context, b *server.Backend, t tasktoken.Task) (sta
 	if err != nil || !exists {
 		return "", false, err
 	}
-	awaited := workflow.State(t.Awaited)
 
-	reached := order.TransitionID > transitions.TransitionID(t.Since) && order.Reached(awaited, transitions.TransitionID(t.Since))
+	overdue = inspect.EndsWait(b.Orders, order, workflow.State(t.Awaited), transitions.TransitionID(t.Since))
 
-	return string(order.State), reached || !b.Orders.Definition().Reachable(order.State, awaited), nil
+	return string(order.State), overdue, nil
 }
 
 func printTasks(out io.Writer, asJSON, withState bool, tasks []printedTask) error {

@@ -1,9 +1,7 @@
 package scenario
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -348,13 +346,13 @@ func (r *recount) checkNotices(target string) error {
 // countNotices returns how many notifications the lines of a file hold, and how many lines
 // repeat one of them under its key.
 func countNotices(lines []byte) (sent, repeats int, err error) {
-	keys := map[string]bool{}
-	for line := range bytes.Lines(lines) {
-		var n notify.Notification
-		if err := json.Unmarshal(line, &n); err != nil {
-			return 0, 0, fmt.Errorf("read the notifications: %w", err)
-		}
+	all, err := notify.ReadLines(lines)
+	if err != nil {
+		return 0, 0, err
+	}
 
+	keys := map[string]bool{}
+	for _, n := range all {
 		if keys[n.Key] {
 			repeats++
 		}
