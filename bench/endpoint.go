@@ -29,20 +29,28 @@ type endpoint struct {
 	stop func() error
 }
 
-// openEngine opens an embedded engine of its own in this process. It syncs every write
-// to disk.
-func openEngine() (*endpoint, error) {
+// openEmbedded opens an embedded engine of its own, which syncs every write to disk. stop
+// closes it and removes its data.
+func openEmbedded() (engine *embedded.Engine, stop func() error, err error) {
 	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	if err != nil {
+		return nil, nil, err
+	}
+
+	engine, err = embedded.Open(embedded.Config{Dir: dir})
+	if err != nil {
+		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+	}
+
+	return engine, func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }, nil
+}
+
+// openEngine opens an embedded engine in this process.
+func openEngine() (*endpoint, error) {
+	engine, stop, err := openEmbedded()
 	if err != nil {
 		return nil, err
 	}
-
-	engine, err := embedded.Open(embedded.Config{Dir: dir})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
-	}
-
-	stop := func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }
 
 	return &endpoint{
 		name: "embedded engine in process",
@@ -53,14 +61,9 @@ func openEngine() (*endpoint, error) {
 
 // openSocket serves an embedded engine on a loopback listener.
 func openSocket(context.Context) (*endpoint, error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	engine, stop, err := openEmbedded()
 	if err != nil {
 		return nil, err
-	}
-
-	engine, err := embedded.Open(embedded.Config{Dir: dir})
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
 
 	web := httptest.NewServer(engine.Handler())
@@ -68,7 +71,7 @@ func openSocket(context.Context) (*endpoint, error) {
 	e.suffix = "_embedded"
 	e.stop = func() error {
 		web.Close()
-		return errors.Join(engine.Close(), os.RemoveAll(dir))
+		return stop()
 	}
 
 	return e, nil

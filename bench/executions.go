@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -12,8 +11,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"golang.org/x/sync/errgroup"
-
-	"ratchet/embedded"
 )
 
 // noopStates is a machine of four activities that do nothing.
@@ -90,16 +87,10 @@ func noopRate(ctx context.Context, executions int) (rate float64, err error) {
 
 // openNoop opens an engine of its own with the machine that does nothing.
 func openNoop(ctx context.Context) (_ *noop, stop func() error, err error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	engine, stop, err := openEmbedded()
 	if err != nil {
 		return nil, nil, err
 	}
-
-	engine, err := embedded.Open(embedded.Config{Dir: dir})
-	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	stop = func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }
 
 	n, err := newNoop(ctx, sfn.NewFromConfig(engine.AWSConfig()))
 	if err != nil {

@@ -68,7 +68,7 @@ func (s *Stock) reserve(ctx context.Context, order string, lines []Line, until t
 				return err
 			}
 		case old.Status == Reserved && bytes.Equal(old.base, base):
-			// Made before, perhaps by a call whose answer was lost.
+			// Made before, for example by a call whose answer was lost.
 			if done, err := s.extend(ctx, order, old, until, now); done || err != nil {
 				return err
 			}

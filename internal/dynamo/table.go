@@ -20,7 +20,7 @@ func NumberKey(name string) Key { return Key{name, types.ScalarAttributeTypeN} }
 // BytesKey is a key of type B.
 func BytesKey(name string) Key { return Key{name, types.ScalarAttributeTypeB} }
 
-// Table describes an on-demand table with a partition key and, perhaps, a sort key.
+// Table describes an on-demand table with a partition key and an optional sort key.
 func Table(name string, keys ...Key) *dynamodb.CreateTableInput {
 	in := &dynamodb.CreateTableInput{TableName: &name, BillingMode: types.BillingModePayPerRequest}
 	kinds := []types.KeyType{types.KeyTypeHash, types.KeyTypeRange}

@@ -167,6 +167,15 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 		running = start(t, bin, dir, listen)
 	}
 
+	checkOrders(ctx, t, plan, b, driven)
+	running.stop(t)
+}
+
+// checkOrders waits until the plan is driven and every execution has ended, and recounts every
+// table.
+func checkOrders(ctx context.Context, t *testing.T, plan scenario.Plan, b *server.Backend, driven <-chan error) {
+	t.Helper()
+
 	if err := <-driven; err != nil {
 		t.Fatalf("drive: %v", err)
 	}
@@ -184,10 +193,9 @@ func TestKillNineInTheMiddleOfTheLoad(t *testing.T) {
 		t.Errorf("%s: %s", d.OrderID, d.What)
 	}
 
-	if n := count.ByState["DELIVERED"]; n < orders/2 || count.MostShipments != 1 {
-		t.Errorf("%d of %d orders were delivered, at most %d shipments each", n, orders, count.MostShipments)
+	if n := count.ByState["DELIVERED"]; n < plan.Orders/2 || count.MostShipments != 1 {
+		t.Errorf("%d of %d orders were delivered, at most %d shipments each", n, plan.Orders, count.MostShipments)
 	}
-	running.stop(t)
 }
 
 // untilPlaced waits until the table holds that many orders.

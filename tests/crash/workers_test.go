@@ -212,24 +212,5 @@ func TestKillNineAmongWorkers(t *testing.T) {
 		workers[victim] = workers[victim].restart(t)
 	}
 
-	if err := <-driven; err != nil {
-		t.Fatalf("drive: %v", err)
-	}
-
-	if err := scenario.Wait(ctx, b); err != nil {
-		t.Fatalf("wait: %v", err)
-	}
-
-	count, err := plan.Settle(ctx, b)
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	for _, d := range count.Discrepancies {
-		t.Errorf("%s: %s", d.OrderID, d.What)
-	}
-
-	if n := count.ByState["DELIVERED"]; n < plan.Orders/2 || count.MostShipments != 1 {
-		t.Errorf("%d of %d orders were delivered, at most %d shipments each", n, plan.Orders, count.MostShipments)
-	}
+	checkOrders(ctx, t, plan, b, driven)
 }

@@ -38,6 +38,7 @@ var levels = map[string]int{
 	"streams":               1,
 	"txn":                   1,
 	"workflow/file":         1,
+	"workflow/plan":         1,
 
 	"actions":                   2,
 	"activities/activitiestest": 2,
@@ -49,7 +50,6 @@ var levels = map[string]int{
 	"transitions":               2,
 	"workflow/check":            2,
 	"workflow/diagram":          2,
-	"workflow/plan":             2,
 
 	"notify":           3,
 	"once/events":      3,

@@ -5,14 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
-)
 
-// What Step Functions counts and charges for Standard workflows (us-east-1).
-// https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html and
-// https://aws.amazon.com/step-functions/pricing/
-const (
-	historyLimit         = 25_000
-	dollarsPerTransition = 0.025 / 1000
+	"ratchet/workflow/plan"
 )
 
 // usage is what a state or a path uses.
@@ -40,7 +34,7 @@ func (u usage) estimate() Estimate {
 	return Estimate{
 		Transitions:   int64(transitions),
 		HistoryEvents: int64(min(u.events, most)),
-		Dollars:       math.Round(transitions*dollarsPerTransition*1e9) / 1e9,
+		Dollars:       math.Round(transitions*plan.DollarsPerTransition*1e9) / 1e9,
 		Seconds:       min(u.seconds, most),
 	}
 }
@@ -180,14 +174,14 @@ func (c *checker) estimate(r *Report) {
 	r.Shortest, r.Longest, r.Worst = shortest.estimate(), longest.estimate(), worst.estimate()
 
 	switch {
-	case longest.events > historyLimit:
+	case longest.events > plan.HistoryLimit:
 		c.add(Finding{
 			Severity: SeverityError,
 			Code:     "history-limit",
 			Message: fmt.Sprintf("the longest path has %d history events without any retry; an execution ends at 25,000",
 				r.Longest.HistoryEvents),
 		})
-	case worst.events > historyLimit:
+	case worst.events > plan.HistoryLimit:
 		c.add(Finding{
 			Severity: SeverityWarning,
 			Code:     "history-limit",
@@ -252,5 +246,5 @@ func (c *checker) reportLoop(loop []*aslState) {
 	turn := shortestTurn(loop)
 	c.at(sev, "loop", loop[0], 0,
 		"%d states form a loop (%s): the shortest turn takes %d history events, so %d turns fit into 25,000; %s",
-		len(loop), strings.Join(names, ", "), int(turn), int(historyLimit/turn), note)
+		len(loop), strings.Join(names, ", "), int(turn), int(plan.HistoryLimit/turn), note)
 }

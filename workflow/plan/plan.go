@@ -23,12 +23,13 @@ type Load struct {
 	WriteUnits, ReadUnits, TableUnits, ItemUnits float64
 }
 
-// Prices in us-east-1, in dollars. Sources: https://aws.amazon.com/step-functions/pricing/
+// Prices in us-east-1, in dollars: DollarsPerTransition is that of a state transition of a
+// Standard workflow. Sources: https://aws.amazon.com/step-functions/pricing/
 // and https://aws.amazon.com/dynamodb/pricing/on-demand/ (November 2024).
 const (
-	perTransition = 0.025 / 1000
-	perWriteUnit  = 0.625 / 1e6
-	perReadUnit   = 0.125 / 1e6
+	DollarsPerTransition = 0.025 / 1000
+	perWriteUnit         = 0.625 / 1e6
+	perReadUnit          = 0.125 / 1e6
 )
 
 // Report is the plan for one state machine under one load.
@@ -59,7 +60,8 @@ type Limit struct {
 	OrdersPerSecond float64 `json:"ordersPerSecond"`
 }
 
-// HistoryLimit is the most history events of an execution.
+// HistoryLimit is the most history events of an execution. Source:
+// https://docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html
 const HistoryLimit = 25_000
 
 // New computes the plan. The error names a wait that is no state which waits, or a way that
@@ -84,7 +86,7 @@ func New(m *Machine, load Load) (Report, error) {
 		m.visit(&r, name, load)
 	}
 
-	r.DollarsStepFunctions = float64(r.Transitions) * perTransition
+	r.DollarsStepFunctions = float64(r.Transitions) * DollarsPerTransition
 	r.DollarsDynamoDB = load.WriteUnits*perWriteUnit + load.ReadUnits*perReadUnit
 	r.limit(load)
 
