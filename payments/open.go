@@ -38,7 +38,7 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 // before. The payment is stored before the processor is asked, and its answer in one
 // transaction with the ledger's transfer. A payer's account without overdraft has the amount
 // set aside meanwhile. A repeat continues the first call, or returns the payment as it is,
-// perhaps refunded. It returns ErrDeclined if the processor refused, ErrVoided if the payment
+// which may be refunded. It returns ErrDeclined if the processor refused, ErrVoided if the payment
 // was voided or canceled, and a *ledger.Refusal if an account did; then there is no payment.
 //
 // If the ledger refuses the transfer for good after the processor has taken the money, the
@@ -86,7 +86,7 @@ func (s *Payments) start(ctx context.Context, n NewPayment, kind Kind) (Payment,
 
 // open stores a new payment, together with a hold on the payer's account if one is needed.
 // It is refused if an account is known to be closed or of another currency; the transfer
-// decides. It reports replayed if the payment or its hold exists, perhaps with other
+// decides. It reports replayed if the payment or its hold exists, even with other
 // content.
 func (s *Payments) open(ctx context.Context, p *Payment) (replayed bool, err error) {
 	err = s.planHold(ctx, p)

@@ -82,8 +82,8 @@ func (s *Steps) place(ctx context.Context, n transitions.NewOrder) (transitions.
 
 	result, err := s.cfg.Orders.CreateWith(ctx, n, reserve)
 
-	// The stock was reserved before the order was placed, perhaps until a time that has
-	// passed. Only Reserve can go on from there.
+	// The stock was reserved before the order was placed, and the reservation may have expired
+	// since. Only Reserve can go on from there.
 	if errors.Is(err, inventory.ErrReserved) || errors.Is(err, inventory.ErrExpired) {
 		if err := s.cfg.Stock.Reserve(ctx, string(n.ID), lines); err != nil {
 			return transitions.Result{}, err

@@ -10,7 +10,7 @@
 // partition, whatever the size of the lists.
 //
 // The processor's file is CSV (RFC 4180, one record per line) with a header. It has these
-// columns in any order, and perhaps others, which are ignored:
+// columns in any order; other columns are ignored:
 //
 //	key       the key of the step's request: paymentId/stepId
 //	kind      capture, refund or chargeback

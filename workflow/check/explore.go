@@ -49,8 +49,8 @@ type visit struct {
 	how  string
 }
 
-// edge leads from visit to visit, perhaps through a Catch. A failure edge is one that only an unplanned error
-// takes: a task that gave up, or an error with an unknown name.
+// edge leads from visit to visit, directly or through a Catch. A failure edge is one that only an
+// unplanned error takes: a task that gave up, or an error with an unknown name.
 type edge struct {
 	from, to int32
 	failure  bool
