@@ -19,12 +19,19 @@ func (s *Stock) Commit(ctx context.Context, order string) error {
 	return s.checkAndEnd(ctx, order, ending{verb: "commit", status: Committed, counter: committed, now: s.cfg.Now()})
 }
 
+// Settle is Commit for an order whose pieces have left: it also closes an order that has
+// reserved nothing, so that a reservation that arrives late is refused. It returns ErrExpired
+// if the reservation has expired, and ErrClosed if it was released.
+func (s *Stock) Settle(ctx context.Context, order string) error {
+	return s.checkAndEnd(ctx, order, ending{verb: "settle", status: Committed, counter: committed, closes: true, now: s.cfg.Now()})
+}
+
 // Release returns the reserved pieces to the available ones. It returns nil if it has done
 // so before, if the reservation has expired, and if the order has reserved nothing. In
 // every case the order is closed afterwards, and a reservation that arrives late is
 // refused. Release returns ErrClosed if the reservation was committed.
 func (s *Stock) Release(ctx context.Context, order string) error {
-	return s.checkAndEnd(ctx, order, ending{verb: "release", status: Released, counter: available, now: s.cfg.Now()})
+	return s.checkAndEnd(ctx, order, ending{verb: "release", status: Released, counter: available, closes: true, now: s.cfg.Now()})
 }
 
 // ending says how a reservation ends.
@@ -33,7 +40,9 @@ type ending struct {
 	// status is what the reservation becomes, counter where its pieces go.
 	status  Status
 	counter string
-	now     time.Time
+	// closes: an order that has reserved nothing is closed, too.
+	closes bool
+	now    time.Time
 }
 
 func expiry(now time.Time) ending {
@@ -99,7 +108,7 @@ func (r record) canEnd(e ending) (done bool, err error) {
 		return false, nil // the pieces are back already; the release still closes the order
 	case r.Status == Expired, e.status == Committed && r.expiredAt(e.now):
 		return false, ErrExpired
-	case r.Status == "" && e.status == Released, r.Status == Reserved && (e.status != Expired || r.expiredAt(e.now)):
+	case r.Status == "" && e.closes, r.Status == Reserved && (e.status != Expired || r.expiredAt(e.now)):
 		return false, nil
 	case r.Status == "":
 		return false, fmt.Errorf("%w: nothing is reserved", ErrClosed)

@@ -114,18 +114,34 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 		return nil, s.adopt(ctx, transitions.WrongState, order)
 	}
 
-	if lines := linesOf(in.Order.Items); len(lines) > 0 {
-		err := s.cfg.Stock.Reserve(ctx, string(order.ID), lines)
-		if errors.Is(err, inventory.ErrOutOfStock) {
-			return nil, s.refuseOrder(ctx, order.ID, err)
-		}
-
-		if err != nil {
-			return nil, err
-		}
+	// The content may have been edited since it was placed. What is edited from here on, pay
+	// finds out.
+	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items))
+	switch {
+	case errors.Is(err, inventory.ErrOutOfStock):
+		return nil, s.refuseOrder(ctx, order.ID, err)
+	case errors.Is(err, inventory.ErrClosed):
+		return nil, s.overtakenBefore(ctx, order, err)
+	case err != nil:
+		return nil, err
 	}
 
 	return order.Position(), nil
+}
+
+// overtakenBefore returns the failure of an order whose reservation was closed after the order
+// was read: others have brought it to its end, or its parcel has left. The execution goes on
+// from there. If the order has not moved, the failure is cause.
+func (s *Steps) overtakenBefore(ctx context.Context, seen *transitions.Order, cause error) error {
+	order, err := s.get(ctx, seen.ID)
+	switch {
+	case err != nil:
+		return err
+	case order.TransitionID == seen.TransitionID:
+		return cause
+	}
+
+	return s.adopt(ctx, transitions.WrongState, order)
 }
 
 // refuseOrder cancels an order whose stock is short, and returns the failure. If the order

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -65,6 +66,16 @@ func (s *shop) place(t *testing.T) {
 		Total: transitions.Money{Amount: 500, Currency: "EUR"},
 	})
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// accept accepts o-1, of which there are enough pieces.
+func (s *shop) accept(t *testing.T) {
+	t.Helper()
+	s.setStock(t, 10)
+
+	if _, err := s.run(t, "accept", accepted); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -183,12 +194,25 @@ func TestAcceptOfUnusualOrders(t *testing.T) {
 	}
 }
 
+// edit changes the quantity of o-1's line at the price of 250, so that the total follows.
+func (s *shop) edit(t *testing.T, quantity int64) {
+	t.Helper()
+
+	s.moves++
+	r, err := s.orders.ChangeItem(t.Context(), transitions.Edit{OrderID: "o-1", EventID: transitions.RequestID(strings.Repeat("e", s.moves))},
+		transitions.Item{SKU: "sku-1", Quantity: quantity, Price: 250})
+	if err != nil || r.Verdict != transitions.Applied {
+		t.Fatalf("%s, %v", r.Verdict, err)
+	}
+}
+
 // TestASuccessorTakesAnOrderThatWasEdited: its input has other content than the order was
-// placed with.
+// placed with. What is reserved is what the order has now.
 func TestASuccessorTakesAnOrderThatWasEdited(t *testing.T) {
 	s := newShop(t, newTables(t), 1)
 	s.setStock(t, 5)
 	s.place(t)
+	s.edit(t, 3)
 	edited := strings.Replace(accepted, `"quantity":2`, `"quantity":3`, 1)
 
 	if _, err := s.run(t, "accept", edited); name(err) != "Order.OtherContent" {
@@ -199,4 +223,85 @@ func TestASuccessorTakesAnOrderThatWasEdited(t *testing.T) {
 		t.Errorf("got %s, %v", got, err)
 	}
 	s.wantStock(t, 2, 3, 0)
+}
+
+// TestTheReservationFollowsTheEdits: an order is edited before it is accepted, and again before
+// it is paid. It is charged and shipped as it is in the end.
+func TestTheReservationFollowsTheEdits(t *testing.T) {
+	s := newShop(t, newTables(t), 1)
+	s.setStock(t, 10)
+	s.place(t)
+	s.edit(t, 5)
+
+	if _, err := s.run(t, "accept", accepted); err != nil {
+		t.Fatal(err)
+	}
+	s.wantStock(t, 5, 5, 0)
+	s.edit(t, 1)
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" || !strings.Contains(err.Error(), `"state":"PENDING"`) {
+		t.Errorf("paid with another reservation: %v", err)
+	}
+	s.wantPayment(t, "NONE")
+
+	for _, step := range [][2]string{{"accept", accepted}, {"pay", paying}} {
+		if _, err := s.run(t, step[0], step[1]); err != nil {
+			t.Errorf("%s: %v", step[0], err)
+		}
+	}
+	s.wantStock(t, 9, 1, 0)
+	s.wantPayment(t, "CAPTURED")
+}
+
+// TestAnEditedOrderThatAnotherCallerPaidIsReservedAsItIs: for pieces that are missing, the
+// execution waits.
+func TestAnEditedOrderThatAnotherCallerPaidIsReservedAsItIs(t *testing.T) {
+	s := newShop(t, newTables(t), 1)
+	s.setStock(t, 3)
+
+	if _, err := s.run(t, "accept", accepted); err != nil {
+		t.Fatal(err)
+	}
+	s.edit(t, 5)
+	s.move(t, workflow.Pay)
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Unavailable" || !strings.Contains(err.Error(), "out of stock: sku-1") {
+		t.Errorf("without the pieces: %v", err)
+	}
+	s.setStock(t, 3)
+
+	if _, err := s.run(t, "pay", paying); name(err) != "Order.Superseded" || !strings.Contains(err.Error(), `"state":"PAYMENT_RECEIVED"`) {
+		t.Errorf("with the pieces: %v", err)
+	}
+	s.wantStock(t, 0, 5, 0)
+}
+
+// TestALateAcceptReservesNothing: while it hung, between its look at the order and its
+// reservation, others have paid and shipped the order.
+func TestALateAcceptReservesNothing(t *testing.T) {
+	db, transport := newTablesBehind(t)
+	s := newShop(t, db, 1)
+	s.setStock(t, 3)
+	s.place(t)
+
+	writes := 0
+	transport.Before(func(c *embeddedtest.Call) error {
+		if !c.Is("TransactWriteItems") {
+			return nil
+		}
+
+		// The first one would place the order, the second one reserves.
+		if writes++; writes == 2 {
+			s.move(t, workflow.Pay, workflow.Ship)
+
+			return s.stock.Settle(t.Context(), "o-1") // as the stream's reaction does
+		}
+
+		return nil
+	})
+
+	if _, err := s.run(t, "accept", accepted); name(err) != "Order.WrongState" || !strings.Contains(err.Error(), `"state":"SHIPPED"`) {
+		t.Errorf("got %v", err)
+	}
+	s.wantStock(t, 3, 0, 0)
 }

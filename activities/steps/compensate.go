@@ -112,7 +112,7 @@ func hasLeft(order *transitions.Order) bool {
 func (s *Steps) settleStock(ctx context.Context, order *transitions.Order, left bool) (string, error) {
 	end, other, verb := s.cfg.Stock.Release, "committed", "released"
 	if left {
-		end, other, verb = s.cfg.Stock.Commit, "released", "committed"
+		end, other, verb = s.cfg.Stock.Settle, "released", "committed"
 	}
 
 	switch err := end(ctx, string(order.ID)); {
@@ -132,9 +132,7 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	case order.Total.Amount == 0:
 		return nil
 	case order.State == workflow.ChargedBack:
-		// The bank has the money that paid the order. The execution's own payment is another
-		// one if it came too late.
-		return s.cancelLatePayment(ctx, order)
+		return s.settleChargeback(ctx, order)
 	}
 
 	p, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
@@ -149,6 +147,26 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 	}
 
 	return err
+}
+
+// settleChargeback leaves the money that the bank has taken back. The execution's own payment
+// is another one if it came too late: that is given back. If it is the one that paid the order
+// and nothing of it was captured, the hold at the bank is released.
+func (s *Steps) settleChargeback(ctx context.Context, order *transitions.Order) error {
+	if err := s.cancelLatePayment(ctx, order); err != nil {
+		return err
+	}
+
+	_, err := s.cfg.Payments.Void(ctx, payments.IDForOrder(string(order.ID)))
+	if errors.Is(err, payments.ErrUnknownPayment) || errors.Is(err, payments.ErrState) {
+		return nil // paid elsewhere, or nothing is held any more
+	}
+
+	if err != nil {
+		return fmt.Errorf("payment: %w", err)
+	}
+
+	return nil
 }
 
 // declinedRefundPause is how long the state machine waits before it asks again for a refund

@@ -259,6 +259,26 @@ func TestALatePaymentIsGivenBackAfterAChargeback(t *testing.T) {
 	s.wantPayment(t, "REFUNDED")
 }
 
+// TestAChargebackReleasesWhatWasNeverCaptured: the bank has taken back money that this shop
+// only held.
+func TestAChargebackReleasesWhatWasNeverCaptured(t *testing.T) {
+	s := newShop(t, newTables(t), 1, func(far *sides) { far.capture = true })
+	s.place(t)
+
+	if _, err := s.run(t, "pay", paying); err != nil {
+		t.Fatal(err)
+	}
+	s.wantPayment(t, "AUTHORIZED")
+	s.move(t, workflow.Chargeback)
+
+	for range 2 {
+		if _, err := s.run(t, "compensate", undoing); err != nil {
+			t.Error(err)
+		}
+	}
+	s.wantPayment(t, "VOIDED")
+}
+
 // TestADeclinedRefundIsAskedForOnceAnHour, so that it does not use up the payment's steps. The
 // other parts of a compensation do not wait for it.
 func TestADeclinedRefundIsAskedForOnceAnHour(t *testing.T) {

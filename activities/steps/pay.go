@@ -1,12 +1,14 @@
 package steps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"ratchet/activities"
+	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/payments"
 	"ratchet/transitions"
@@ -39,6 +41,10 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 	}
 
 	if s.isPayable(order.State) && order.TransitionID < in.TransitionID {
+		if covered, err := s.isCovered(ctx, order); err != nil || !covered {
+			return nil, cmp.Or(err, overtaken(transitions.Superseded, order))
+		}
+
 		switch err := s.take(ctx, order); {
 		case errors.Is(err, payments.ErrDeclined), errors.Is(err, payments.ErrVoided):
 			return nil, s.failPayment(ctx, in, err)
@@ -65,6 +71,17 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 	}
 
 	return nil, s.adopt(ctx, result.Verdict, result.Order)
+}
+
+// isCovered reports whether the stock of an order is reserved as its lines are now. An order
+// that was never edited is: accept has reserved what was placed. Otherwise the execution goes
+// back to accept.
+func (s *Steps) isCovered(ctx context.Context, order *transitions.Order) (bool, error) {
+	if order.ContentVersion == 0 {
+		return true, nil
+	}
+
+	return s.cfg.Stock.Covers(ctx, string(order.ID), linesOf(order.Items))
 }
 
 // take charges or authorizes the order's total. There is nothing to pay for a total of 0.
@@ -145,24 +162,41 @@ func (s *Steps) failPayment(ctx context.Context, in payInput, reason error) erro
 }
 
 // adopt returns the failure of a step whose order is elsewhere, so that the execution goes
-// on from there. Before, it gives back a payment that the order does not need.
+// on from there.
 func (s *Steps) adopt(ctx context.Context, v transitions.Verdict, order *transitions.Order) error {
-	if err := s.cancelUnusedPayment(ctx, order); err != nil {
+	if err := s.settleMoved(ctx, order); err != nil {
 		return err
 	}
 
 	return overtaken(v, order)
 }
 
-// cancelUnusedPayment cancels the execution's payment if another caller has paid the order.
-// An order that is held keeps it: it may be released and paid. An order that has come to an
-// end keeps it until it is compensated.
-func (s *Steps) cancelUnusedPayment(ctx context.Context, order *transitions.Order) error {
+// settleMoved settles what another caller has left open who moved the order: it gives back a
+// payment that the order does not need, and reserves what was edited before the order was paid.
+func (s *Steps) settleMoved(ctx context.Context, order *transitions.Order) error {
 	if isUndone(order.State) || s.mayBecomePayable(order.State) {
+		return nil // accept and pay come again, or compensate settles everything
+	}
+
+	return errors.Join(s.cancelLatePayment(ctx, order), s.coverPaid(ctx, order))
+}
+
+// coverPaid makes the reservation of a paid order hold its lines. Pieces that are missing are
+// waited for: the customer has paid for them.
+func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
+	if order.ContentVersion == 0 {
 		return nil
 	}
 
-	return s.cancelLatePayment(ctx, order)
+	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items))
+	switch {
+	case errors.Is(err, inventory.ErrClosed):
+		return nil // the pieces have left
+	case errors.Is(err, inventory.ErrOutOfStock):
+		return activities.Fail(nameUnavailable, fmt.Errorf("order %s was edited and then paid by another caller: %w", order.ID, err))
+	}
+
+	return err
 }
 
 // cancelLatePayment cancels the execution's payment unless it has paid the order.

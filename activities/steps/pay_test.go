@@ -309,6 +309,7 @@ func TestAnOrderEditedAfterItsPayment(t *testing.T) {
 		t.Fatal(r, err)
 	}
 	s.move(t, workflow.Release)
+	s.accept(t)
 
 	_, err := s.run(t, "pay", `{"orderId":"o-1","transitionId":4}`)
 	if name(err) != "Order.OtherContent" || !strings.Contains(err.Error(), "costs 700 EUR") || !strings.Contains(err.Error(), "cancel the order") {
@@ -348,6 +349,8 @@ func TestAnOrderEditedDuringTheChargeIsNotPaid(t *testing.T) {
 	s.wantOrder(t, workflow.Pending, 1)
 
 	// The execution goes on from the order as it is, and finds the payment of the old total.
+	s.accept(t)
+
 	if _, err := s.run(t, "pay", paying); name(err) != "Order.OtherContent" {
 		t.Errorf("again: %v", err)
 	}

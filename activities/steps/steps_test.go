@@ -51,13 +51,27 @@ var (
 func newTables(t *testing.T) *dynamodb.Client {
 	t.Helper()
 
+	db, _ := newTablesBehind(t)
+
+	return db
+}
+
+// newTablesBehind returns a client whose calls pass a transport that the test controls.
+func newTablesBehind(t *testing.T) (*dynamodb.Client, *embeddedtest.Transport) {
+	t.Helper()
+
+	cfg := embeddedtest.Backend(t)
+	transport := embeddedtest.Intercept(&cfg)
+	db := dynamodb.NewFromConfig(cfg)
+
 	tables := []*dynamodb.CreateTableInput{
 		transitions.OrdersTable("orders"), transitions.JournalTable("events"), tasktoken.TableInput("parked"),
 		inventory.TableInput("stock"), inventory.DueTableInput("due"), once.TableInput("once"),
 		banksandbox.Table("bank"), carriersandbox.Table("carrier"),
 	}
+	embeddedtest.Create(t, db, slices.Concat(tables, ledgerTables.Inputs(), paymentTables.Inputs())...)
 
-	return embeddedtest.DynamoDB(t, slices.Concat(tables, ledgerTables.Inputs(), paymentTables.Inputs())...)
+	return db, transport
 }
 
 // sides are the bank and the carrier of a shop. A test may stand in front of them.

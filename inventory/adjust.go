@@ -1,0 +1,153 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/txn"
+)
+
+// Adjust makes the order's reservation hold exactly the lines, without an end, whatever it
+// held before: it reserves what is missing and gives back what is too much, in one
+// transaction. A repeat changes nothing and returns nil. No lines are allowed: everything is
+// given back, and the order may reserve again.
+//
+// Adjust returns ErrClosed if the reservation has been released or committed, ErrOutOfStock,
+// which names the SKUs, if pieces are missing, and ErrInvalid if more than [MaxLines] SKUs
+// change. It takes one read unit, and 2+2n write units if n SKUs change.
+func (s *Stock) Adjust(ctx context.Context, order string, lines []Line) error {
+	if err := s.adjust(ctx, order, lines); err != nil {
+		return fmt.Errorf("adjust the reservation of order %s: %w", order, err)
+	}
+
+	return nil
+}
+
+// Covers reports whether Adjust would change nothing. One read unit.
+func (s *Stock) Covers(ctx context.Context, order string, lines []Line) (bool, error) {
+	r, _, err := s.Reservation(ctx, order)
+	if err != nil {
+		return false, err
+	}
+
+	switch r.Status {
+	case Reserved:
+		return r.ExpiresAt.IsZero() && len(changes(r.Lines, lines)) == 0, nil
+	case Committed, Released:
+		return false, nil
+	}
+
+	return len(lines) == 0, nil
+}
+
+// adjustAttempts bounds how often the reservation may change while it is being adjusted.
+const adjustAttempts = 10
+
+func (s *Stock) adjust(ctx context.Context, order string, lines []Line) error {
+	err := checkOrder(order)
+	if err == nil && len(lines) > 0 {
+		lines, err = checkLines(lines)
+	}
+
+	if err != nil {
+		return err
+	}
+
+	item, err := s.get(ctx, orderKey(order))
+	if err != nil {
+		return err
+	}
+
+	seen := decode(item)
+	for range adjustAttempts {
+		err := s.adjustSeen(ctx, order, lines, seen)
+
+		var refused *txn.Refused
+		if !errors.As(err, &refused) || refused.Part != reservationPart {
+			return nameMissing(err)
+		}
+
+		// Another call has changed the reservation, or this one has and its answer was lost.
+		seen = decode(refused.Old)
+	}
+
+	return txn.ErrContended
+}
+
+// adjustSeen adjusts a reservation as it was seen. The transaction is refused if the
+// reservation has changed since. Pieces whose reservation has expired are still set aside
+// until a sweep has stored that, so the order keeps them.
+func (s *Stock) adjustSeen(ctx context.Context, order string, lines []Line, seen record) error {
+	var held []Line
+
+	switch seen.Status {
+	case Reserved:
+		held = seen.Lines
+	case Committed, Released:
+		return fmt.Errorf("%w: %s", ErrClosed, seen.Status)
+	}
+
+	moves := changes(held, lines)
+	switch {
+	case len(moves) == 0 && seen.ExpiresAt.IsZero():
+		return nil
+	case len(moves) > MaxLines:
+		return fmt.Errorf("%w: %d SKUs change, at most %d", ErrInvalid, len(moves), MaxLines)
+	}
+
+	return s.writer.Write(ctx, s.adjustment(order, lines, seen, moves))
+}
+
+// adjustment returns the transaction that gives the reservation, as it was seen, the lines.
+func (s *Stock) adjustment(order string, lines []Line, seen record, moves []Line) *txn.Transaction {
+	update := dynamo.NewUpdate(s.cfg.Table, orderKey(order)).
+		Set("#status = :reserved").
+		Bind(":reserved", dynamo.S(string(Reserved))).
+		Set("version = :next").
+		Bind(":next", dynamo.N(seen.version+1)).
+		Set("#lines = :lines").
+		Bind(":lines", linesValue(lines)).
+		Set("#base = :base").
+		Bind(":base", dynamo.B(digest(lines))).
+		Remove("expiresAt")
+
+	if seen.Status == "" {
+		update.If("attribute_not_exists(sku)")
+	} else {
+		update.If("#status = :from AND version = :version").
+			Bind(":from", dynamo.S(string(seen.Status))).
+			Bind(":version", dynamo.N(seen.version))
+	}
+
+	var t txn.Transaction
+	t.AddDecisive(reservationPart, types.TransactWriteItem{Update: update.Part()}, nil)
+
+	for _, l := range moves {
+		from, to, refusal := available, reserved, ErrOutOfStock
+		if l.Quantity < 0 {
+			l.Quantity = -l.Quantity
+			from, to, refusal = reserved, available, errShort
+		}
+
+		t.Add(skuPart+l.SKU, s.move(l, from, to), txn.FailWith(refusal))
+	}
+
+	return &t
+}
+
+// changes returns by how many pieces each SKU differs: positive where want has more.
+func changes(have, want []Line) []Line {
+	var difference []Line
+
+	difference = append(difference, want...)
+	for _, l := range have {
+		difference = append(difference, Line{SKU: l.SKU, Quantity: -l.Quantity})
+	}
+
+	return slices.DeleteFunc(sumBySKU(difference), func(l Line) bool { return l.Quantity == 0 })
+}
