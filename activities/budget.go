@@ -24,6 +24,11 @@ type Rates struct {
 	GetActivityTask, SendTaskSuccess, SendTaskFailure, SendTaskHeartbeat float64
 }
 
+// EachAt returns the same rate for every operation. A negative one is no limit.
+func EachAt(perSecond float64) Rates {
+	return Rates{GetActivityTask: perSecond, SendTaskSuccess: perSecond, SendTaskFailure: perSecond, SendTaskHeartbeat: perSecond}
+}
+
 const (
 	defaultRate  = 250 // calls per second
 	burstSeconds = 5   // as the service's own buckets

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -25,6 +27,18 @@ func (s *service) parkedRoutes(h huma.API) {
 		summary:     "List the states that the order's executions wait for",
 		description: "Task tokens are never shown: who has one can end the task.",
 	}, s.listParked)
+
+	register(s, h, route{
+		id:      "list-all-parked-tasks",
+		method:  http.MethodGet,
+		path:    "/v1/parked-tasks",
+		tag:     "parked tasks",
+		scope:   auth.Admin,
+		status:  http.StatusOK,
+		summary: "List the tasks that executions wait in, of all orders",
+		description: "It scans the table of parked tasks, and reads each order if only overdue tasks are wanted. " +
+			"A page may be shorter than the limit, even empty, and have a next one. Task tokens are never shown.",
+	}, s.listAllParked)
 
 	answer := func(id, method, path, summary, description string) route {
 		return route{
@@ -66,6 +80,67 @@ type parkedTask struct {
 
 func shownTask(t tasktoken.Task) parkedTask { return parkedTask{Awaited: t.Awaited, Since: t.Since} }
 
+// orderTask is a parked task with its order.
+type orderTask struct {
+	OrderID string `json:"orderId"`
+	parkedTask
+}
+
+type listAllParkedInput struct {
+	Overdue bool `query:"overdue" doc:"Only tasks whose order has come to the awaited state, or can no longer come to it."`
+	input.Page
+}
+
+type listAllParkedOutput struct {
+	Body struct {
+		Tasks []orderTask `json:"tasks"`
+		Next  string      `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParkedInput) (*listAllParkedOutput, error) {
+	binding := []string{"parked-tasks", string(c.tenant), strconv.FormatBool(in.Overdue)}
+	read := func(after string, n int) ([]tasktoken.Task, string, error) {
+		order, row, _ := strings.Cut(after, "\n")
+
+		tasks, err := s.cfg.Parked.List(ctx, tasktoken.Task{OrderID: order, Awaited: row}, n)
+		if err != nil || len(tasks) < n {
+			return tasks, "", err
+		}
+		last := tasks[n-1]
+
+		return tasks, last.OrderID + "\n" + last.Row(), nil
+	}
+	show := func(t tasktoken.Task) (orderTask, bool, error) {
+		id, own := c.tenant.ownID(t.OrderID)
+		shown := orderTask{OrderID: id, parkedTask: shownTask(t)}
+
+		if !own || !in.Overdue {
+			return shown, own, nil
+		}
+
+		order, found, err := s.cfg.Orders.Get(ctx, c.tenant.orderID(id))
+		if err != nil || !found {
+			return shown, false, err
+		}
+		shown.State = string(order.State)
+
+		return shown, s.isOverdue(order, t), nil
+	}
+
+	out := &listAllParkedOutput{}
+	var err error
+	out.Body.Tasks, out.Body.Next, err = listPage(s, in.Page, binding, read, show)
+
+	return out, err
+}
+
+// isOverdue reports whether the order has come to the state that the task waits for, or can no
+// longer come to it.
+func (s *service) isOverdue(order *transitions.Order, t tasktoken.Task) bool {
+	return inspect.EndsWait(s.cfg.Orders, order, workflow.State(t.Awaited), transitions.TransitionID(t.Since))
+}
+
 type listParkedInput struct {
 	input.Order
 	Overdue bool `query:"overdue" doc:"Only tasks whose order has come to the awaited state, or can no longer come to it."`
@@ -100,7 +175,7 @@ func (s *service) listParked(ctx context.Context, c caller, in *listParkedInput)
 	}
 
 	for _, t := range tasks {
-		if inspect.EndsWait(s.cfg.Orders, order, workflow.State(t.Awaited), transitions.TransitionID(t.Since)) {
+		if s.isOverdue(order, t) {
 			shown := shownTask(t)
 			shown.State = string(order.State)
 			out.Body.Tasks = append(out.Body.Tasks, shown)

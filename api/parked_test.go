@@ -3,6 +3,7 @@ package api_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -251,5 +252,60 @@ func TestOverdueParkedTasksAreListed(t *testing.T) {
 
 	if a := w.must("GET", "/v1/orders/o-2/parked-tasks?overdue=true", ""); a.field("tasks") != "[]" {
 		t.Errorf("an order that does not exist: %s", a.text)
+	}
+}
+
+// The list of all orders' tasks has those of the caller's tenant, in pages, without tokens.
+func TestTheParkedTasksOfAllOrdersAreListed(t *testing.T) {
+	w := newWorld(t, nil)
+	acme, other, reader := w.key("acme", auth.Admin), w.key("other", auth.Admin), w.key("acme", auth.Read)
+	w.waitForShipment("acme:o-1", "Authorization", acme)
+
+	for _, order := range []string{"acme:o-2", "acme:o-3", "other:o-1"} {
+		task := tasktoken.Task{OrderID: order, Awaited: "DELIVERED", Since: 4, Token: "secret-" + tasktoken.Token(order)}
+		if err := w.cfg.Parked.Park(t.Context(), task, time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.want(w.ask("GET", "/v1/parked-tasks", "", "Authorization", reader), http.StatusForbidden, "forbidden")
+
+	var found []string
+	for path := "/v1/parked-tasks?limit=2"; path != ""; {
+		a := w.must("GET", path, "", "Authorization", acme)
+
+		var page struct {
+			Tasks []struct{ OrderID, Awaited string }
+			Next  string
+		}
+		if err := json.Unmarshal([]byte(a.text), &page); err != nil || strings.Contains(a.text, "secret-") {
+			t.Fatal(a.text, err)
+		}
+
+		for _, task := range page.Tasks {
+			found = append(found, task.OrderID+" "+task.Awaited)
+		}
+
+		if path = ""; page.Next != "" {
+			path = "/v1/parked-tasks?limit=2&cursor=" + page.Next
+		}
+	}
+	slices.Sort(found)
+
+	if want := []string{"o-1 SHIPPED", "o-2 DELIVERED", "o-3 DELIVERED"}; !slices.Equal(found, want) {
+		t.Errorf("listed %q, want %q", found, want)
+	}
+
+	overdue := w.must("GET", "/v1/parked-tasks?overdue=true", "", "Authorization", acme)
+	if overdue.field("tasks") != "[]" {
+		t.Errorf("overdue: %s", overdue.text)
+	}
+	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"cancel"}`, "Authorization", acme, "Idempotency-Key", "cancel")
+
+	if a := w.must("GET", "/v1/parked-tasks?overdue=true", "", "Authorization", acme); !strings.Contains(a.text, `"orderId":"o-1"`) || !strings.Contains(a.text, `"state":"CANCELLED"`) {
+		t.Errorf("overdue after the cancellation: %s", a.text)
+	}
+
+	if a := w.must("GET", "/v1/parked-tasks", "", "Authorization", other); !strings.Contains(a.text, `"tasks":[{"orderId":"o-1","awaited":"DELIVERED"`) {
+		t.Errorf("the other tenant: %s", a.text)
 	}
 }

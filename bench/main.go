@@ -1,6 +1,7 @@
 // Command bench measures Ratchet beside a baseline in the same run and prints a table;
 // with BENCH_JSON=file it also writes a flat JSON object of name to number. With
-// BENCH_SHORT=1 it does less work, to see that it runs. With -costs it prints the tables
+// BENCH_SHORT=1 it does less work, to see that it runs, and with -only it runs some parts. With
+// -costs it prints the tables
 // of docs/costs.md instead: capacity units, not time.
 //
 // Figures are compared within one run only: the machine's speed is not a constant.
@@ -18,6 +19,8 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -42,11 +45,12 @@ type size struct {
 
 func main() {
 	prices := flag.Bool("costs", false, "measure capacity units instead of time")
+	only := flag.String("only", "", "the parts to run, like tasks,orders; default: all")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 
-	measure := run
+	measure := func(ctx context.Context, out io.Writer) error { return run(ctx, out, *only) }
 	if *prices {
 		measure = runCosts
 	}
@@ -57,10 +61,51 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer) error {
+// benchPart is a part of the benchmark that can be run alone.
+type benchPart struct {
+	name    string
+	measure func(context.Context, size) ([]figure, error)
+}
+
+var benchParts = []benchPart{
+	{"workflow", benchWorkflow},
+	{"costs", benchCosts},
+	{"order-costs", benchOrderCosts},
+	{"engine", benchEngine},
+	{"local", benchLocal},
+	{"claims", benchClaims},
+	{"http", benchHTTP},
+	{"tasks", benchTasks},
+	{"executions", benchExecutions},
+	{"orders", benchOrders},
+}
+
+// selectParts returns the parts with the names, which are separated by commas, or all.
+func selectParts(names string) (selected []benchPart, err error) {
+	if names == "" {
+		return benchParts, nil
+	}
+
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(benchParts, func(p benchPart) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no part %q", name)
+		}
+		selected = append(selected, benchParts[i])
+	}
+
+	return selected, nil
+}
+
+func run(ctx context.Context, out io.Writer, only string) error {
 	work := size{budget: 15 * time.Second, rounds: 3, orders: 2000}
 	if os.Getenv("BENCH_SHORT") != "" {
 		work = size{budget: time.Second, rounds: 1, orders: 200}
+	}
+
+	selected, err := selectParts(only)
+	if err != nil {
+		return err
 	}
 
 	debug.SetGCPercent(400) // as the ratchet command does
@@ -68,19 +113,8 @@ func run(ctx context.Context, out io.Writer) error {
 
 	var figures []figure
 	var failed error
-	for _, part := range []func(context.Context, size) ([]figure, error){
-		benchWorkflow,
-		benchCosts,
-		benchOrderCosts,
-		benchEngine,
-		benchLocal,
-		benchClaims,
-		benchHTTP,
-		benchTasks,
-		benchExecutions,
-		benchOrders,
-	} {
-		f, err := part(ctx, work)
+	for _, part := range selected {
+		f, err := part.measure(ctx, work)
 		figures = append(figures, f...)
 
 		if err != nil {

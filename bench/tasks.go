@@ -110,7 +110,7 @@ func serveTasks(ctx context.Context, tasks int64) error {
 	worker, err := activities.New(activities.Config{
 		SFN:       source.client(),
 		PollGrace: -1,
-		Rates:     activities.Rates{GetActivityTask: -1, SendTaskSuccess: -1, SendTaskFailure: -1, SendTaskHeartbeat: -1},
+		Rates:     activities.EachAt(-1),
 		Log:       slog.New(slog.DiscardHandler),
 		Activities: []activities.Activity{{
 			ARN:       taskARN,

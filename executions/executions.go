@@ -43,12 +43,16 @@ type Config struct {
 	// StartWithin is how long an order may exist without an execution before a survey names
 	// it. Default 10 minutes.
 	StartWithin time.Duration
+	// EndWithin is how long an execution may run when its order is in a terminal state. Default
+	// one hour; a compensation that waits through an outage is named after that, too.
+	EndWithin time.Duration
 }
 
 const (
 	defaultDeadline         = 14 * 24 * time.Hour
 	defaultDeliveryDeadline = 30 * 24 * time.Hour
 	defaultStartWithin      = 10 * time.Minute
+	defaultEndWithin        = time.Hour
 )
 
 // Executions looks after the executions of one state machine. It is safe for concurrent
@@ -67,8 +71,8 @@ func New(cfg Config) (*Executions, error) {
 	require(cfg.Orders != nil, "Orders")
 	require(cfg.Machine != nil, "Machine")
 
-	if cfg.Deadline < 0 || cfg.StartWithin < 0 {
-		faults = append(faults, errors.New("executions: Config.Deadline and Config.StartWithin: must not be negative"))
+	if cfg.Deadline < 0 || cfg.StartWithin < 0 || cfg.EndWithin < 0 {
+		faults = append(faults, errors.New("executions: Config.Deadline, Config.StartWithin and Config.EndWithin: must not be negative"))
 	}
 
 	for state, d := range cfg.Deadlines {
@@ -97,6 +101,10 @@ func New(cfg Config) (*Executions, error) {
 
 	if cfg.StartWithin == 0 {
 		cfg.StartWithin = defaultStartWithin
+	}
+
+	if cfg.EndWithin == 0 {
+		cfg.EndWithin = defaultEndWithin
 	}
 
 	return &Executions{cfg}, errors.Join(faults...)

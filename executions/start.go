@@ -19,6 +19,10 @@ var ErrOtherOrder = errors.New("an execution of this name was started with anoth
 // ErrFailed means that the order's execution ended without success.
 var ErrFailed = errors.New("the execution has failed")
 
+// ErrForgotten means that an execution has placed the order, and that Step Functions, which
+// keeps executions for 90 days after their end, does not know it any more.
+var ErrForgotten = errors.New("the order's execution is forgotten")
+
 // FailedError is the [ErrFailed] of a start that finds the order's execution ended without
 // success. A repeat of the start does not bring the order on.
 type FailedError struct {
@@ -71,6 +75,35 @@ func (e *Executions) Start(ctx context.Context, machineARN string, order transit
 	}
 
 	return e.findStarted(ctx, machineARN, order.ID, string(input))
+}
+
+// StartPlaced starts the execution of an order that exists and has none, and returns it. The
+// execution adopts the order as it is, also if it was edited since it was placed. A repeat
+// returns the order's execution, also after its successful end.
+//
+// It fails with [transitions.ErrUnknownOrder] if there is no such order, with a *[FailedError]
+// if the order's execution ended without success, and with [ErrForgotten] if an execution
+// placed the order and Step Functions does not know it any more.
+func (e *Executions) StartPlaced(ctx context.Context, id transitions.OrderID) (Execution, error) {
+	order, err := e.order(ctx, id)
+	if err != nil {
+		return Execution{}, err
+	}
+
+	current, exists, err := e.Current(ctx, id)
+	switch {
+	case err != nil:
+		return Execution{}, err
+	case exists && current.Failed():
+		return Execution{}, &FailedError{OrderID: id, Execution: current}
+	case exists:
+		return current, nil
+	case order.PlacedBy != "":
+		return Execution{}, fmt.Errorf("start the execution of order %s, which the execution started at %s placed: %w; `ratchet executions repair %s` starts a successor",
+			id, order.PlacedBy, ErrForgotten, id)
+	}
+
+	return e.startNext(ctx, order, Execution{})
 }
 
 // sameOrder reports whether two inputs hold the same order, whether they adopt it or not.

@@ -27,7 +27,8 @@ const (
 	// Missing: the order has no execution, or Step Functions has forgotten it.
 	Missing Kind = "missing"
 	// Overdue: the execution runs, and the order has not moved for longer than
-	// Config.Deadline, or the deadline of its state.
+	// Config.Deadline, or the deadline of its state; or it has been at its end for longer than
+	// Config.EndWithin.
 	Overdue Kind = "overdue"
 	// Lost: the carrier has lost a parcel of the order. The definition has no transition for
 	// it, so a person decides what becomes of the order.
@@ -72,8 +73,8 @@ const (
 )
 
 // Survey calls found for each problem that the filter selects, one at a time and in no
-// useful order (an order may have two: its execution's, and a lost parcel), and looked after each page with the number of orders seen so far; looked may
-// be nil. now is the present time. An error of found ends the survey.
+// useful order (an order may have two: its execution's, and a lost parcel), and looked after
+// each page with the number of orders seen so far; looked may be nil. now is the present time. An error of found ends the survey.
 func (e *Executions) Survey(ctx context.Context, now time.Time, f Filter, found func(Problem) error, looked func(orders int)) error {
 	if looked == nil {
 		looked = func(int) {}
@@ -238,7 +239,12 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	p.Kind = Overdue
 	p.Cause = fmt.Sprintf("%s since %s, while the execution waits", order.State, order.UpdatedAt.UTC().Format(time.RFC3339))
 	p.Commands = []string{"ratchet orders explain " + string(order.ID), "ratchet executions describe " + string(order.ID)}
-	overdue := current.Status == types.ExecutionStatusRunning && !terminal && now.Sub(order.UpdatedAt) >= e.deadline(order.State)
+	deadline := e.deadline(order.State)
+	if terminal {
+		// Nothing that happens to the order ends the execution's wait any more.
+		deadline = e.cfg.EndWithin
+	}
+	overdue := current.Status == types.ExecutionStatusRunning && now.Sub(order.UpdatedAt) >= deadline
 
 	return p, overdue, nil
 }

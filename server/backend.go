@@ -219,6 +219,7 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		Parked:    b.ParkedTasks,
 		Completer: b.Completer,
 		Sink:      b.Sink,
+		FreshFor:  b.Config.FreshFor,
 		Events:    reactions.Events{Reacted: events.Reacted},
 		Log:       b.log,
 	})

@@ -70,6 +70,13 @@ type Config struct {
 	// Slots is how many tasks of one activity a worker runs at the same time, and how
 	// many requests from the queue, 1 to 1000. Default: 32.
 	Slots int `koanf:"slots"`
+	// CallsPerSecond is a worker's share of each of the account's quotas for GetActivityTask,
+	// SendTaskSuccess, SendTaskFailure and SendTaskHeartbeat, 1 to 10000. Several workers
+	// divide what there is. Default: 250, and no limit for the embedded engine.
+	CallsPerSecond int `koanf:"calls-per-second"`
+	// FreshFor is how long after a transition its shipment is booked without a look at the
+	// order as it is by then, at least 1 ms. Default: 10 s.
+	FreshFor time.Duration `koanf:"fresh-for"`
 	// PaymentMode says when the money of an order is taken: "charge" (at once) or "capture"
 	// (held at once, taken when the order has shipped). Default: "charge".
 	PaymentMode string `koanf:"payment-mode"`
@@ -118,6 +125,10 @@ func (c Config) WithDefaults() Config {
 		c.Slots = 32
 	}
 
+	if c.FreshFor == 0 {
+		c.FreshFor = 10 * time.Second
+	}
+
 	if c.EffectLease == 0 {
 		c.EffectLease = 20 * time.Second
 	}
@@ -151,6 +162,8 @@ func (c Config) Validate() error {
 	require(c.RequestsQueue == "" || isURL(c.RequestsQueue) || queueNameRule.MatchString(c.RequestsQueue), requestsQueueRule, c.RequestsQueue)
 
 	require(c.Slots >= 1 && c.Slots <= 1000, "slots %d: 1 to 1000", c.Slots)
+	require(c.CallsPerSecond >= 0 && c.CallsPerSecond <= 10_000, "calls-per-second %d: 1 to 10000", c.CallsPerSecond)
+	require(c.FreshFor >= time.Millisecond, "fresh-for %s: at least 1ms", c.FreshFor)
 	require(c.DeclinePercent >= 0 && c.DeclinePercent <= 100, "decline-percent %d: 0 to 100", c.DeclinePercent)
 	require(c.TimeoutPercent >= 0 && c.TimeoutPercent <= 100, "timeout-percent %d: 0 to 100", c.TimeoutPercent)
 	require(c.EffectLease >= time.Second && c.EffectLease <= time.Hour, "effect-lease %s: 1s to 1h", c.EffectLease)

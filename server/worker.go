@@ -103,11 +103,16 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 		ErrorPrefix: steps.ErrorPrefix,
 		Log:         b.log,
 		Events:      activityEvents(b.log),
+		Rates:       activities.EachAt(float64(b.Config.CallsPerSecond)),
 	}
 	if b.Engine != nil {
 		// The engine runs in this process and gives no task to a poll that has ended, so
 		// a stop does not have to wait for open polls.
 		cfg.PollGrace = -1
+	}
+
+	if b.Engine != nil && b.Config.CallsPerSecond == 0 {
+		cfg.Rates = activities.EachAt(-1) // the engine has no quotas
 	}
 
 	return activities.New(cfg)

@@ -15,8 +15,8 @@ import (
 // NewOrder is an order to be placed.
 type NewOrder struct {
 	ID OrderID `json:"orderId"`
-	// Items: at most 1,000 lines, each with a quantity of at least 1 and a price of
-	// at least 0.
+	// Items: at most 1,000 lines of at most 97 different SKUs, each with a quantity of at
+	// least 1 and a price of at least 0.
 	Items []Item `json:"items,omitempty"`
 	// Total is what the customer pays, at least 0.
 	Total Money `json:"total"`
@@ -28,8 +28,13 @@ type NewOrder struct {
 // placeID is the transitionId of placing an order.
 const placeID TransitionID = 1
 
-// maxItems is the most lines of an order.
-const maxItems = 1000
+const (
+	// maxItems is the most lines of an order.
+	maxItems = 1000
+	// maxSKUs is the most SKUs of an order when it is placed. An order, its row in the journal,
+	// its reservation and each SKU's stock are one transaction of at most 100 actions.
+	maxSKUs = 97
+)
 
 var (
 	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
@@ -58,6 +63,16 @@ func (n NewOrder) Validate() error {
 		case line.Price < 0:
 			return fmt.Errorf("%w: items[%d].price %d: minor units, at least 0", ErrInvalidRequest, i, line.Price)
 		}
+	}
+
+	skus := make(map[string]struct{}, len(n.Items))
+	for _, line := range n.Items {
+		skus[line.SKU] = struct{}{}
+	}
+
+	if len(skus) > maxSKUs {
+		return fmt.Errorf("%w: items: %d different SKUs, at most %d, because their stock is reserved in one transaction",
+			ErrInvalidRequest, len(skus), maxSKUs)
 	}
 
 	// The total comes last: it is mostly computed from the lines, so a wrong line is the

@@ -42,6 +42,8 @@ func newRoot() *cobra.Command {
 	f.Bool("order-lists", false, "keep lists of orders by state and by time in a table of their own")
 	f.String("requests-queue", "", "SQS queue that transition requests arrive on: its URL, or a name that init creates")
 	f.Int("slots", defaults.Slots, "tasks of one activity that a worker runs at the same time")
+	f.Int("calls-per-second", defaults.CallsPerSecond, "a worker's share of each Step Functions quota for tasks; default: 250, no limit in process")
+	f.Duration("fresh-for", defaults.FreshFor, "how long after a transition a shipment is booked without another look at the order")
 	f.String("payment-mode", defaults.PaymentMode, `when an order's money is taken: "charge" (at once) or "capture" (when it has shipped)`)
 	f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
 	f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")
