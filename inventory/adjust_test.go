@@ -73,7 +73,7 @@ func TestAdjustMakesTheReservationHoldTheLines(t *testing.T) {
 				t.Errorf("covers its own lines: %v, %v", covers, err)
 			}
 
-			// Whoever reserves the lines next makes a repeat, and a sweep finds nothing to end.
+			// To reserve the lines now is a repeat, and a sweep finds nothing to end.
 			if err := s.Reserve(t.Context(), "o-1", want); err != nil {
 				t.Errorf("reserved again: %v", err)
 			}
