@@ -3,7 +3,7 @@ package server
 import (
 	"context"
 
-	"ratchet/shipping/sandbox"
+	"ratchet/shipping"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -17,10 +17,10 @@ type reportedMove struct {
 // reportedMoves are the transitions that the reports of the carrier ask for, one after the
 // other. A lost parcel moves no order: the definition has no such state. The order stays
 // SHIPPED, and [executions.Executions.Survey] lists it.
-var reportedMoves = map[sandbox.Milestone][]reportedMove{
-	sandbox.Shipped:   {{workflow.Ship, workflow.Shipped}},
-	sandbox.Delivered: {{workflow.Deliver, workflow.Delivered}},
-	sandbox.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
+var reportedMoves = map[shipping.Milestone][]reportedMove{
+	shipping.Shipped:   {{workflow.Ship, workflow.Shipped}},
+	shipping.Delivered: {{workflow.Deliver, workflow.Delivered}},
+	shipping.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
 }
 
 // applyCarrierReport handles a callback of the sandbox carrier. Each report becomes a
@@ -30,22 +30,22 @@ var reportedMoves = map[sandbox.Milestone][]reportedMove{
 // A report that the order cannot take yet is answered with Retry: the order is not paid,
 // is on hold, or the delivery was reported before the shipment. A report that the order
 // can never take is answered with Rejected, and logged.
-func (b *Backend) applyCarrierReport(ctx context.Context, report sandbox.Report) (sandbox.Answer, error) {
-	if report.Milestone == sandbox.Lost {
+func (b *Backend) applyCarrierReport(ctx context.Context, report shipping.Report) (shipping.Answer, error) {
+	if report.Milestone == shipping.Lost {
 		if err := b.recordLostParcel(ctx, report); err != nil {
-			return sandbox.Retry, err
+			return shipping.Retry, err
 		}
 
-		return sandbox.Accepted, nil
+		return shipping.Accepted, nil
 	}
 
 	moves, known := reportedMoves[report.Milestone]
 	if !known {
 		b.log.WarnContext(ctx, "the carrier's report moves no order", "order", report.OrderID, "milestone", report.Milestone, "report", report.ID)
-		return sandbox.Accepted, nil
+		return shipping.Accepted, nil
 	}
 
-	answer := sandbox.Accepted
+	answer := shipping.Accepted
 	for i, move := range moves {
 		id := report.ID
 		if i < len(moves)-1 {
@@ -53,7 +53,7 @@ func (b *Backend) applyCarrierReport(ctx context.Context, report sandbox.Report)
 		}
 
 		var err error
-		if answer, err = b.applyReportedMove(ctx, report.OrderID, id, move, i == len(moves)-1); err != nil || answer != sandbox.Accepted {
+		if answer, err = b.applyReportedMove(ctx, report.OrderID, id, move, i == len(moves)-1); err != nil || answer != shipping.Accepted {
 			return answer, err
 		}
 	}
@@ -63,18 +63,18 @@ func (b *Backend) applyCarrierReport(ctx context.Context, report sandbox.Report)
 
 // applyReportedMove applies one transition of a report. A step before the last one counts as
 // made if the order is in its target.
-func (b *Backend) applyReportedMove(ctx context.Context, orderID, id string, move reportedMove, last bool) (sandbox.Answer, error) {
+func (b *Backend) applyReportedMove(ctx context.Context, orderID, id string, move reportedMove, last bool) (shipping.Answer, error) {
 	result, err := b.Orders.Apply(ctx, transitions.Request{
 		OrderID:   transitions.OrderID(orderID),
 		Event:     move.event,
 		RequestID: transitions.RequestID(id),
 	})
 	if err != nil {
-		return sandbox.Retry, err
+		return shipping.Retry, err
 	}
 
 	if result.Verdict.Done() {
-		return sandbox.Accepted, nil
+		return shipping.Accepted, nil
 	}
 
 	state := workflow.State("")
@@ -82,14 +82,14 @@ func (b *Backend) applyReportedMove(ctx context.Context, orderID, id string, mov
 		state = result.Order.State
 
 		if state == move.target && !last {
-			return sandbox.Accepted, nil
+			return shipping.Accepted, nil
 		}
 
 		if state != move.target && b.Orders.Definition().Reachable(state, move.target) {
-			return sandbox.Retry, nil
+			return shipping.Retry, nil
 		}
 	}
 	b.log.InfoContext(ctx, "the carrier's report was rejected", "order", orderID, "report", id, "verdict", result.Verdict, "state", state)
 
-	return sandbox.Rejected, nil
+	return shipping.Rejected, nil
 }

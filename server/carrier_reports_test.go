@@ -14,7 +14,7 @@ import (
 	"ratchet/embedded/embeddedtest"
 	"ratchet/executions"
 	"ratchet/server"
-	"ratchet/shipping/sandbox"
+	"ratchet/shipping"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -87,16 +87,16 @@ func TestAReportOfALostParcelIsRepeatedUntilItIsRecorded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	report := sandbox.Report{ID: "carrier/o-9/2/shipping/lost", OrderID: "o-9", Milestone: sandbox.Lost}
+	report := shipping.Report{ID: "carrier/o-9/2/shipping/lost", OrderID: "o-9", Milestone: shipping.Lost}
 	refused := wire.Inject(embeddedtest.Answer("AccessDeniedException", "PutItem"))
 
-	if answer, err := process.ApplyCarrierReport(t.Context(), report); err == nil || answer != sandbox.Retry {
+	if answer, err := process.ApplyCarrierReport(t.Context(), report); err == nil || answer != shipping.Retry {
 		t.Errorf("answer %d, %v", answer, err)
 	}
 	refused.Remove()
 
 	for range 2 {
-		if answer, err := process.ApplyCarrierReport(t.Context(), report); err != nil || answer != sandbox.Accepted {
+		if answer, err := process.ApplyCarrierReport(t.Context(), report); err != nil || answer != shipping.Accepted {
 			t.Errorf("answer %d, %v", answer, err)
 		}
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"ratchet/embedded/embeddedtest"
-	"ratchet/shipping/sandbox"
+	"ratchet/shipping"
 )
 
 // ApplyCarrierReport gives a report of the carrier to the backend.
-func (b *Backend) ApplyCarrierReport(ctx context.Context, report sandbox.Report) (sandbox.Answer, error) {
+func (b *Backend) ApplyCarrierReport(ctx context.Context, report shipping.Report) (shipping.Answer, error) {
 	return b.applyCarrierReport(ctx, report)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"ratchet/executions"
+	"ratchet/shipping"
 	"ratchet/shipping/sandbox"
 	"ratchet/transitions"
 )
@@ -14,7 +15,7 @@ func lostParcelKey(id transitions.OrderID) string { return "lost-parcel/" + stri
 
 // recordLostParcel records the report for [executions.Executions.Survey]. The first report of
 // an order stays: one is enough for a person to look.
-func (b *Backend) recordLostParcel(ctx context.Context, report sandbox.Report) error {
+func (b *Backend) recordLostParcel(ctx context.Context, report shipping.Report) error {
 	lock, err := b.Locks.Acquire(ctx, lostParcelKey(transitions.OrderID(report.OrderID)), report.ID)
 	if err != nil {
 		return err

@@ -26,7 +26,7 @@ type carrier struct {
 	tracking       string // if set, the tracking number of every shipment
 	down           atomic.Bool
 	books, cancels atomic.Int32
-	deliver        func(sandbox.Report)
+	deliver        func(shipping.Report)
 	duringBook     func()
 	afterBook      func() // before the answer arrives
 	forgets        bool   // a cancellation
@@ -78,12 +78,12 @@ func newBooker(t *testing.T) (*shipping.Booker, *carrier, *once.Claims) {
 	c := &carrier{}
 
 	c.Carrier, err = sandbox.New(sandbox.Config{DynamoDB: db, Table: "carrier", Interval: time.Millisecond, Log: embeddedtest.Quiet(),
-		Deliver: func(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
+		Deliver: func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 			if c.deliver != nil {
 				c.deliver(r)
 			}
 
-			return sandbox.Accepted, nil
+			return shipping.Accepted, nil
 		}})
 	if err != nil {
 		t.Fatal(err)
@@ -220,8 +220,8 @@ func TestCancelSaysThatTheParcelHadLeft(t *testing.T) {
 	}
 
 	ctx, stop := context.WithCancel(t.Context())
-	carrier.deliver = func(r sandbox.Report) {
-		if r.Milestone == sandbox.Delivered {
+	carrier.deliver = func(r shipping.Report) {
+		if r.Milestone == shipping.Delivered {
 			stop()
 		}
 	}

@@ -225,3 +225,9 @@ func (u *parcelUpdate) apply(o *Order) {
 	}
 	o.parcels[u.key] = u.content.value()
 }
+
+// Parcels returns how many parcels of the order have been reported by [Orders.ShipParcel].
+func (o *Order) Parcels() int { return len(o.parcels) }
+
+// HasParcel reports whether the parcel with the ID is one of them.
+func (o *Order) HasParcel(id string) bool { return o.parcels[traceKey(digestOf(id))] != nil }

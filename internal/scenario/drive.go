@@ -14,6 +14,7 @@ import (
 	"ratchet/executions"
 	"ratchet/internal/worker"
 	"ratchet/server"
+	"ratchet/shipping"
 	"ratchet/shipping/sandbox"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -157,16 +158,16 @@ func (p Plan) DisturbCarrier(b *server.Backend, sent *Sent) {
 
 // disturbed wraps deliver so that it gets some reports twice and some too early.
 func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.DeliverFunc {
-	return func(ctx context.Context, r sandbox.Report) (sandbox.Answer, error) {
+	return func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 		sent.Reports.Add(1)
 
-		if r.Milestone == sandbox.Shipped && draw("early", r.OrderID) < 10 {
+		if r.Milestone == shipping.Shipped && draw("early", r.OrderID) < 10 {
 			early := r
-			early.Milestone, early.ID = sandbox.Delivered, r.ID+"-early"
+			early.Milestone, early.ID = shipping.Delivered, r.ID+"-early"
 			sent.ReportsEarly.Add(1)
 
 			if _, err := deliver(ctx, early); err != nil {
-				return sandbox.Retry, err
+				return shipping.Retry, err
 			}
 		}
 
@@ -175,7 +176,7 @@ func (p Plan) disturbed(deliver sandbox.DeliverFunc, sent *Sent) sandbox.Deliver
 		}
 		sent.ReportsRepeated.Add(1)
 
-		var answers [2]sandbox.Answer
+		var answers [2]shipping.Answer
 		group, both := errgroup.WithContext(ctx)
 		for i := range answers {
 			group.Go(func() (err error) { answers[i], err = deliver(both, r); return err })

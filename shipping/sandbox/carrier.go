@@ -46,6 +46,9 @@ type Config struct {
 	Interval time.Duration
 	// Deliver gives a report to the shop. Default: every report is accepted.
 	Deliver DeliverFunc
+	// Track makes the carrier store each milestone before it reports it, for [Carrier.Get]:
+	// one write more for each report.
+	Track bool
 	// Faults are what the carrier does badly. Default: nothing.
 	Faults Faults
 	// Log gets failed deliveries. Default slog.Default().
@@ -82,7 +85,7 @@ func (c *Config) check() error {
 	}
 
 	if c.Deliver == nil {
-		c.Deliver = func(context.Context, Report) (Answer, error) { return Accepted, nil }
+		c.Deliver = func(context.Context, shipping.Report) (shipping.Answer, error) { return shipping.Accepted, nil }
 	}
 
 	if c.Log == nil {
@@ -121,6 +124,7 @@ const (
 const (
 	attrStatus     = "status"
 	attrStatusName = "#status"
+	attrReached    = "reached" // the milestone that was reported last
 )
 
 func shipmentKey(key string) dynamo.Item {
@@ -138,7 +142,7 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (string, error)
 	shipment["orderId"] = dynamo.S(orderID)
 	shipment[attrStatus] = dynamo.S(statusBooked)
 
-	report := c.reportItem(time.Now(), key, orderID, Shipped)
+	report := c.reportItem(time.Now(), key, orderID, shipping.Shipped)
 
 	_, err := c.cfg.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{
@@ -200,6 +204,45 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 	}
 
 	return false, nil
+}
+
+// Get returns what has become of the shipment, as shipping.Asker describes. Without
+// Config.Track no milestone after Booked is known.
+func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error) {
+	if err := c.misbehave(ctx); err != nil {
+		return shipping.Shipment{}, err
+	}
+
+	item, err := c.shipment(ctx, key)
+	if err != nil {
+		return shipping.Shipment{}, fmt.Errorf("get %s: %w", key, err)
+	}
+
+	s := shipping.Shipment{Status: shipping.Booked, Tracking: trackingNumber(key)}
+	switch status, reached := dynamo.Text(item, attrStatus), dynamo.Text(item, attrReached); {
+	case status == "":
+		return shipping.Shipment{}, fmt.Errorf("get %s: %w", key, shipping.ErrUnknownShipment)
+	case status == statusCanceled:
+		s.Status = shipping.Canceled
+	case reached != "":
+		s.Status = shipping.Milestone(reached)
+	}
+
+	return s, nil
+}
+
+// shipment reads the item of a shipment, nil if there is none.
+func (c *Carrier) shipment(ctx context.Context, key string) (dynamo.Item, error) {
+	out, err := c.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &c.cfg.Table,
+		Key:            shipmentKey(key),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the shipment: %w", err)
+	}
+
+	return out.Item, nil
 }
 
 // Tracking returns the tracking number of the parcel that a report is about.

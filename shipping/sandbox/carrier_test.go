@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -85,27 +86,34 @@ func TestCanceledKeyIsNotBooked(t *testing.T) {
 }
 
 var (
-	shipped   = sandbox.Report{ID: "carrier/o-1/2/shipping/shipped", OrderID: "o-1", Milestone: sandbox.Shipped}
-	delivered = sandbox.Report{ID: "carrier/o-1/2/shipping/delivered", OrderID: "o-1", Milestone: sandbox.Delivered}
+	shipped   = report(shipping.Shipped)
+	delivered = report(shipping.Delivered)
 )
+
+// report is the report of the shipment o-1/2/shipping.
+func report(m shipping.Milestone) shipping.Report {
+	return shipping.Report{
+		ID: "carrier/o-1/2/shipping/" + string(m), Shipment: "o-1/2/shipping", OrderID: "o-1", Milestone: m, Tracking: "trk-o-1-2-shipping",
+	}
+}
 
 // TestReportsComeInOrderAndAreRepeated books one shipment. The shop refuses the first two
 // reports for now.
 func TestReportsComeInOrderAndAreRepeated(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
-	var got []sandbox.Report
-	carrier := newCarrier(t, newDB(t), func(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
+	var got []shipping.Report
+	carrier := newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 		got = append(got, r)
 		switch {
 		case len(got) == 1:
-			return sandbox.Retry, nil
+			return shipping.Retry, nil
 		case len(got) == 2:
-			return sandbox.Accepted, errors.New("unavailable")
-		case r.Milestone == sandbox.Delivered:
+			return shipping.Accepted, errors.New("unavailable")
+		case r.Milestone == shipping.Delivered:
 			stop()
 		}
 
-		return sandbox.Accepted, nil
+		return shipping.Accepted, nil
 	})
 	book(t, carrier, "o-1/2/shipping", "o-1")
 
@@ -113,7 +121,7 @@ func TestReportsComeInOrderAndAreRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if want := []sandbox.Report{shipped, shipped, shipped, delivered}; !slices.Equal(got, want) {
+	if want := []shipping.Report{shipped, shipped, shipped, delivered}; !reflect.DeepEqual(got, want) {
 		t.Errorf("reports %v, want %v", got, want)
 	}
 }
@@ -123,7 +131,7 @@ func TestRejectedReportEndsTheShipment(t *testing.T) {
 
 	var mu sync.Mutex
 	var got []string
-	carrier := newCarrier(t, newDB(t), func(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
+	carrier := newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 		mu.Lock()
 		defer mu.Unlock()
 
@@ -131,14 +139,14 @@ func TestRejectedReportEndsTheShipment(t *testing.T) {
 
 		// The second shipment, which is accepted, shows that the carrier went on.
 		if r.OrderID == "rejecting" {
-			return sandbox.Rejected, nil
+			return shipping.Rejected, nil
 		}
 
-		if r.Milestone == sandbox.Delivered {
+		if r.Milestone == shipping.Delivered {
 			stop()
 		}
 
-		return sandbox.Accepted, nil
+		return shipping.Accepted, nil
 	})
 	book(t, carrier, "a", "rejecting")
 	book(t, carrier, "b", "accepting")
@@ -149,7 +157,7 @@ func TestRejectedReportEndsTheShipment(t *testing.T) {
 
 	slices.Sort(got)
 
-	if want := []string{"accepting delivered", "accepting shipped", "rejecting shipped"}; !slices.Equal(got, want) {
+	if want := []string{"accepting delivered", "accepting shipped", "rejecting shipped"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("reports %q, want %q", got, want)
 	}
 }
@@ -159,13 +167,13 @@ func TestRejectedReportEndsTheShipment(t *testing.T) {
 func TestReportsSurviveARestart(t *testing.T) {
 	db := newDB(t)
 
-	run := func(last sandbox.Milestone) (got []sandbox.Report) {
+	run := func(last shipping.Milestone) (got []shipping.Report) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 
 		carrier := newCarrier(t, db, nil)
 		carrier.Wrap(func(next sandbox.DeliverFunc) sandbox.DeliverFunc {
-			return func(ctx context.Context, r sandbox.Report) (sandbox.Answer, error) {
+			return func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
 				got = append(got, r)
 				if r.Milestone == last {
 					stop() // the answer is lost: the context of the carrier's own writes has ended
@@ -175,7 +183,7 @@ func TestReportsSurviveARestart(t *testing.T) {
 			}
 		})
 
-		if last == sandbox.Shipped {
+		if last == shipping.Shipped {
 			book(t, carrier, "o-1/2/shipping", "o-1")
 		}
 
@@ -186,11 +194,11 @@ func TestReportsSurviveARestart(t *testing.T) {
 		return got
 	}
 
-	if got := run(sandbox.Shipped); !slices.Equal(got, []sandbox.Report{shipped}) {
+	if got := run(shipping.Shipped); !reflect.DeepEqual(got, []shipping.Report{shipped}) {
 		t.Errorf("before the restart: %v", got)
 	}
 
-	if got := run(sandbox.Delivered); !slices.Equal(got, []sandbox.Report{shipped, delivered}) {
+	if got := run(shipping.Delivered); !reflect.DeepEqual(got, []shipping.Report{shipped, delivered}) {
 		t.Errorf("after the restart: %v", got)
 	}
 }
@@ -207,5 +215,50 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
 		}
+	}
+}
+
+// TestGetFollowsTheReports: the milestone is known before it is reported.
+func TestGetFollowsTheReports(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+
+	var carrier *sandbox.Carrier
+	carrier, err := sandbox.New(sandbox.Config{
+		DynamoDB: newDB(t), Table: "carrier", Interval: time.Millisecond, Track: true, Log: embeddedtest.Quiet(),
+		Deliver: func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
+			if s, err := carrier.Get(ctx, r.Shipment); err != nil || !s.Confirms(r) || s.Tracking != r.Tracking {
+				t.Errorf("%s is not confirmed by %+v, %v", r.Milestone, s, err)
+			}
+
+			if r.Milestone == shipping.Delivered {
+				stop()
+			}
+
+			return shipping.Accepted, nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := carrier.Get(t.Context(), "a"); !errors.Is(err, shipping.ErrUnknownShipment) {
+		t.Errorf("unknown: %v", err)
+	}
+	book(t, carrier, "a", "o-1")
+	book(t, carrier, "b", "o-2")
+
+	if _, err := carrier.Cancel(t.Context(), "b"); err != nil {
+		t.Fatal(err)
+	}
+
+	for key, want := range map[string]shipping.Milestone{"a": shipping.Booked, "b": shipping.Canceled} {
+		if s, err := carrier.Get(t.Context(), key); err != nil || s.Status != want {
+			t.Errorf("%s: %+v, %v, want %s", key, s, err, want)
+		}
+	}
+
+	if err := carrier.Run(ctx); err != nil {
+		t.Error(err)
 	}
 }

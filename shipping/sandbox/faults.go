@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"ratchet/internal/worker"
+	"ratchet/shipping"
 )
 
 // Faults are what a carrier does badly. Shares are decided by the shipment's key, so a
@@ -74,14 +75,14 @@ func draw(purpose, key string) int {
 }
 
 // next returns the milestone after m for the shipment, "" if m is the last.
-func (c *Carrier) next(key string, m Milestone) Milestone {
+func (c *Carrier) next(key string, m shipping.Milestone) shipping.Milestone {
 	switch {
-	case m == Shipped && draw("lost", key) < c.cfg.Faults.LostPercent:
-		return Lost
-	case m == Shipped:
-		return Delivered
-	case m == Delivered && draw("returned", key) < c.cfg.Faults.ReturnedPercent:
-		return Returned
+	case m == shipping.Shipped && draw("lost", key) < c.cfg.Faults.LostPercent:
+		return shipping.Lost
+	case m == shipping.Shipped:
+		return shipping.Delivered
+	case m == shipping.Delivered && draw("returned", key) < c.cfg.Faults.ReturnedPercent:
+		return shipping.Returned
 	}
 
 	return ""

@@ -9,18 +9,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ratchet/shipping"
 	"ratchet/shipping/sandbox"
 )
 
 // desk notes the milestones that a carrier reports, and stops it at the last one.
 type desk struct {
 	mu   sync.Mutex
-	got  []sandbox.Milestone
-	last sandbox.Milestone
+	got  []shipping.Milestone
+	last shipping.Milestone
 	stop func()
 }
 
-func (d *desk) take(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
+func (d *desk) take(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 
@@ -29,7 +30,7 @@ func (d *desk) take(_ context.Context, r sandbox.Report) (sandbox.Answer, error)
 		d.stop()
 	}
 
-	return sandbox.Accepted, nil
+	return shipping.Accepted, nil
 }
 
 // TestFaultsOfTheCarrier books one shipment with a carrier that makes every report twice.
@@ -37,12 +38,12 @@ func TestFaultsOfTheCarrier(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		faults sandbox.Faults
-		want   []sandbox.Milestone
+		want   []shipping.Milestone
 	}{
-		{"duplicates", sandbox.Faults{}, []sandbox.Milestone{sandbox.Shipped, sandbox.Shipped, sandbox.Delivered, sandbox.Delivered}},
-		{"lost", sandbox.Faults{LostPercent: 100, ReturnedPercent: 100}, []sandbox.Milestone{sandbox.Shipped, sandbox.Shipped, sandbox.Lost, sandbox.Lost}},
-		{"returned", sandbox.Faults{ReturnedPercent: 100}, []sandbox.Milestone{
-			sandbox.Shipped, sandbox.Shipped, sandbox.Delivered, sandbox.Delivered, sandbox.Returned, sandbox.Returned,
+		{"duplicates", sandbox.Faults{}, []shipping.Milestone{shipping.Shipped, shipping.Shipped, shipping.Delivered, shipping.Delivered}},
+		{"lost", sandbox.Faults{LostPercent: 100, ReturnedPercent: 100}, []shipping.Milestone{shipping.Shipped, shipping.Shipped, shipping.Lost, shipping.Lost}},
+		{"returned", sandbox.Faults{ReturnedPercent: 100}, []shipping.Milestone{
+			shipping.Shipped, shipping.Shipped, shipping.Delivered, shipping.Delivered, shipping.Returned, shipping.Returned,
 		}},
 	} {
 		ctx, stop := context.WithCancel(t.Context())
@@ -100,13 +101,13 @@ func TestACarrierThatIsDownReportsNothing(t *testing.T) {
 
 		ctx, stop := context.WithCancel(t.Context())
 		began := time.Now()
-		carrier := newBadCarrier(t, db, func(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
+		carrier := newBadCarrier(t, db, func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 			if down := time.Since(began) < time.Minute; down {
 				t.Errorf("%s was reported during the outage", r.Milestone)
 			}
 			stop()
 
-			return sandbox.Accepted, nil
+			return shipping.Accepted, nil
 		}, sandbox.Faults{Down: time.Minute})
 
 		if err := carrier.Run(ctx); err != nil {
@@ -121,16 +122,16 @@ func TestACanceledShipmentMakesNoReport(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var mu sync.Mutex
 	var got []string
-	carrier := newCarrier(t, newDB(t), func(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
+	carrier := newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 		mu.Lock()
 		defer mu.Unlock()
 
 		got = append(got, r.OrderID+" "+string(r.Milestone))
-		if r.Milestone == sandbox.Delivered {
+		if r.Milestone == shipping.Delivered {
 			stop()
 		}
 
-		return sandbox.Accepted, nil
+		return shipping.Accepted, nil
 	})
 	book(t, carrier, "a", "canceled")
 
@@ -156,16 +157,16 @@ func TestACanceledShipmentMakesNoReport(t *testing.T) {
 func TestAParcelLeavesUnlessItIsCanceledAtThatMoment(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	var mu sync.Mutex
-	var got []sandbox.Report
+	var got []shipping.Report
 	var carrier *sandbox.Carrier
-	carrier = newCarrier(t, newDB(t), func(_ context.Context, r sandbox.Report) (sandbox.Answer, error) {
+	carrier = newCarrier(t, newDB(t), func(_ context.Context, r shipping.Report) (shipping.Answer, error) {
 		mu.Lock()
 		defer mu.Unlock()
 
 		got = append(got, r)
 		if r.OrderID == "last" {
 			stop()
-			return sandbox.Accepted, nil
+			return shipping.Accepted, nil
 		}
 
 		if left, err := carrier.Cancel(t.Context(), "a"); err != nil || left {
@@ -173,7 +174,7 @@ func TestAParcelLeavesUnlessItIsCanceledAtThatMoment(t *testing.T) {
 		}
 		book(t, carrier, "b", "last")
 
-		return sandbox.Accepted, nil
+		return shipping.Accepted, nil
 	})
 	book(t, carrier, "a", "canceled")
 

@@ -12,43 +12,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ratchet/internal/dynamo"
+	"ratchet/shipping"
 )
-
-// Milestone is what a carrier reports about a shipment.
-type Milestone string
-
-// The milestones of a shipment. Every parcel is reported as Shipped, and then as Delivered
-// or Lost. A delivered one may come back (Returned). The texts are stored.
-const (
-	Shipped   Milestone = "shipped"
-	Delivered Milestone = "delivered"
-	Lost      Milestone = "lost"
-	Returned  Milestone = "returned"
-)
-
-// Report is one callback of the carrier. A repeat has the same ID.
-type Report struct {
-	ID        string
-	OrderID   string
-	Milestone Milestone
-}
 
 // DeliverFunc gives a report to the shop. After an error the report is repeated, whatever
 // the answer.
-type DeliverFunc func(context.Context, Report) (Answer, error)
-
-// Answer is what the shop says to a report.
-type Answer int
-
-// The answers of the shop.
-const (
-	// Accepted lets the carrier go on with the next milestone.
-	Accepted Answer = iota
-	// Retry lets the carrier repeat the report.
-	Retry
-	// Rejected ends the reports of the shipment: the order can never accept this one.
-	Rejected
-)
+type DeliverFunc func(context.Context, shipping.Report) (shipping.Answer, error)
 
 // reportPrefix begins the ids of reports: reportPrefix, the shipment's key, "/", the milestone.
 const reportPrefix = "carrier/"
@@ -61,7 +30,7 @@ const (
 
 // reportItem returns the item of a report that is due a Delay after from. Items are sorted
 // by the time at which they are due.
-func (c *Carrier) reportItem(from time.Time, key, orderID string, m Milestone) dynamo.Item {
+func (c *Carrier) reportItem(from time.Time, key, orderID string, m shipping.Milestone) dynamo.Item {
 	due := fmt.Sprintf("%020d#%s#%s", from.Add(c.cfg.Delay).UnixMilli(), key, m)
 
 	return dynamo.Item{
@@ -148,57 +117,70 @@ func (c *Carrier) deliverDue(ctx context.Context) error {
 // deliver delivers one report and removes it from the queue once the shop has answered. The
 // report of a canceled shipment is not delivered.
 func (c *Carrier) deliver(ctx context.Context, item dynamo.Item) error {
-	key, milestone := dynamo.Text(item, "shipment"), Milestone(dynamo.Text(item, "milestone"))
-	r := Report{
+	key, milestone := dynamo.Text(item, "shipment"), shipping.Milestone(dynamo.Text(item, "milestone"))
+	r := shipping.Report{
 		ID:        reportPrefix + key + "/" + string(milestone),
+		Shipment:  key,
 		OrderID:   dynamo.Text(item, "orderId"),
 		Milestone: milestone,
+		Tracking:  trackingNumber(key),
 	}
 
-	if milestone == Shipped {
+	if milestone == shipping.Shipped {
 		if canceled, err := c.canceled(ctx, key); err != nil || canceled {
 			return c.dequeueAfter(ctx, item, err)
 		}
 	}
 
+	if err := c.track(ctx, key, milestone); err != nil {
+		return err
+	}
+
 	answer, err := c.cfg.Deliver(ctx, r)
-	if err == nil && answer == Accepted && draw("duplicate", key) < c.cfg.Faults.DuplicatePercent {
+	if err == nil && answer == shipping.Accepted && draw("duplicate", key) < c.cfg.Faults.DuplicatePercent {
 		_, err = c.cfg.Deliver(ctx, r)
 	}
 
-	if err != nil || answer == Retry {
+	if err != nil || answer == shipping.Retry {
 		return err
 	}
 
 	// Go on before this report is removed. After a crash in between this report is
 	// repeated, and the shop knows its ID.
-	if answer == Accepted {
+	if answer == shipping.Accepted {
 		err = c.advance(ctx, item, r, c.next(key, milestone))
 	}
 
 	return c.dequeueAfter(ctx, item, err)
 }
 
-// canceled reports whether the shipment was canceled before its parcel left.
-func (c *Carrier) canceled(ctx context.Context, key string) (bool, error) {
-	out, err := c.cfg.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &c.cfg.Table,
-		Key:            shipmentKey(key),
-		ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return false, fmt.Errorf("read the shipment: %w", err)
+// track stores the milestone that a shipment is about to be reported in, if Get needs it.
+func (c *Carrier) track(ctx context.Context, key string, m shipping.Milestone) error {
+	if !c.cfg.Track {
+		return nil
 	}
 
-	return dynamo.Text(out.Item, attrStatus) == statusCanceled, nil
+	update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).SetValue(attrReached, dynamo.S(string(m)))
+	if _, err := c.cfg.DynamoDB.UpdateItem(ctx, update.Input()); err != nil {
+		return fmt.Errorf("store the milestone: %w", err)
+	}
+
+	return nil
+}
+
+// canceled reports whether the shipment was canceled before its parcel left.
+func (c *Carrier) canceled(ctx context.Context, key string) (bool, error) {
+	item, err := c.shipment(ctx, key)
+
+	return dynamo.Text(item, attrStatus) == statusCanceled, err
 }
 
 // advance queues the report of the next milestone, if there is one. The parcel leaves with
 // the first report that the shop accepts, unless the shipment is canceled at this moment.
-func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r Report, next Milestone) error {
+func (c *Carrier) advance(ctx context.Context, item dynamo.Item, r shipping.Report, next shipping.Milestone) error {
 	key := dynamo.Text(item, "shipment")
 
-	if r.Milestone == Shipped {
+	if r.Milestone == shipping.Shipped {
 		update := dynamo.NewUpdate(c.cfg.Table, shipmentKey(key)).
 			If(attrStatusName+" <> :canceled").
 			Alias(attrStatusName, attrStatus).

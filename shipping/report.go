@@ -1,0 +1,137 @@
+package shipping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Milestone is what a carrier reports about a shipment or one of its parcels. The texts are
+// stored.
+type Milestone string
+
+// The milestones of a parcel. It is Booked, then Shipped, then Delivered or Lost. A delivered
+// one may come back (Returned).
+const (
+	Booked    Milestone = "booked"
+	Shipped   Milestone = "shipped"
+	Delivered Milestone = "delivered"
+	Lost      Milestone = "lost"
+	Returned  Milestone = "returned"
+)
+
+// Report is one callback of a carrier. A repeat has the same ID.
+type Report struct {
+	// ID has 1 to 256 bytes. The carrier chooses it.
+	ID string `json:"id"`
+	// Shipment is the effect key under which the shipment was booked.
+	Shipment string `json:"shipment"`
+	OrderID  string `json:"orderId"`
+	// Milestone says what has happened.
+	Milestone Milestone `json:"milestone"`
+	// Parcel names one of several parcels of the shipment, "" stands for all of it.
+	Parcel string `json:"parcel,omitempty"`
+	// Lines are what the parcel holds. Required for a parcel that is Shipped, else empty.
+	Lines []Line `json:"lines,omitempty"`
+	// Tracking is the carrier's tracking number, for people. It may be empty.
+	Tracking string `json:"tracking,omitempty"`
+	// At is when it happened, as the carrier says. Nothing is decided by it.
+	At time.Time `json:"at,omitzero"`
+}
+
+// Line is a number of pieces of one SKU, at least 1.
+type Line struct {
+	SKU      string `json:"sku"`
+	Quantity int64  `json:"quantity"`
+}
+
+// ErrInvalidReport means that a report breaks a rule. The text names the field and the rule.
+var ErrInvalidReport = errors.New("invalid report")
+
+const (
+	maxReportID = 256
+	maxField    = 200
+)
+
+// Validate returns an ErrInvalidReport that names the first field that breaks a rule. Parcel
+// and Lines are checked against the order's rules when they are applied.
+func (r Report) Validate() error {
+	known := []Milestone{Booked, Shipped, Delivered, Lost, Returned}
+
+	switch {
+	case r.ID == "" || len(r.ID) > maxReportID:
+		return fmt.Errorf("%w: id: 1 to %d bytes", ErrInvalidReport, maxReportID)
+	case r.Shipment == "" || len(r.Shipment) > maxField:
+		return fmt.Errorf("%w: shipment: 1 to %d bytes", ErrInvalidReport, maxField)
+	case r.OrderID == "" || len(r.OrderID) > maxField:
+		return fmt.Errorf("%w: orderId: 1 to %d bytes", ErrInvalidReport, maxField)
+	case !slices.Contains(known, r.Milestone):
+		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, known)
+	case len(r.Tracking) > maxField:
+		return fmt.Errorf("%w: tracking: at most %d bytes", ErrInvalidReport, maxField)
+	case r.Parcel == "" && len(r.Lines) > 0:
+		return fmt.Errorf("%w: lines: only with a parcel", ErrInvalidReport)
+	case r.Parcel != "" && r.Milestone == Shipped && len(r.Lines) == 0:
+		return fmt.Errorf("%w: lines: what the parcel holds", ErrInvalidReport)
+	}
+
+	return nil
+}
+
+// Answer is what the shop says to a report.
+type Answer int
+
+// The answers of the shop.
+const (
+	// Accepted lets the carrier go on with the next milestone.
+	Accepted Answer = iota
+	// Retry asks for the report again, later: the order cannot take it yet.
+	Retry
+	// Rejected ends the reports of the shipment: the order can never take this one.
+	Rejected
+)
+
+// Shipment is what a carrier knows of a shipment.
+type Shipment struct {
+	// Status is the milestone that the whole shipment has reached, or Canceled.
+	Status Milestone
+	// Tracking is the carrier's tracking number.
+	Tracking string
+	// Parcels are the shipment's parcels by their names, if it has several.
+	Parcels map[string]Milestone
+}
+
+// Canceled is the status of a shipment that was canceled before it left. No report has it.
+const Canceled Milestone = "canceled"
+
+// ErrUnknownShipment means that the carrier has no shipment under the key.
+var ErrUnknownShipment = errors.New("unknown shipment")
+
+// Asker is a [Carrier] that can be asked what has become of a shipment. A report is believed
+// only if the answer confirms it.
+type Asker interface {
+	// Get returns the shipment with the key. It fails with ErrUnknownShipment if there is
+	// none.
+	Get(ctx context.Context, key string) (Shipment, error)
+}
+
+// Confirms reports whether the carrier's answer confirms the report: the shipment, or the
+// parcel, has reached the milestone or a later one.
+func (s Shipment) Confirms(r Report) bool {
+	reached := s.Status
+	if r.Parcel != "" {
+		reached = s.Parcels[r.Parcel]
+	}
+
+	later := map[Milestone][]Milestone{
+		Booked:    {Booked, Shipped, Delivered, Lost, Returned},
+		Shipped:   {Shipped, Delivered, Lost, Returned},
+		Delivered: {Delivered, Returned},
+		Lost:      {Lost},
+		Returned:  {Returned},
+	}
+
+	return slices.Contains(later[r.Milestone], reached)
+}

@@ -1,0 +1,408 @@
+package reports_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"go.uber.org/goleak"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/once"
+	"ratchet/shipping"
+	"ratchet/shipping/reports"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// office is a desk, its orders, and a carrier that can be asked.
+type office struct {
+	*reports.Desk
+	orders *transitions.Orders
+	locks  *once.Locks
+	clock  embeddedtest.Clock
+	wire   *embeddedtest.Transport
+	t      *testing.T
+
+	mu    sync.Mutex
+	known map[string]shipping.Shipment // what the carrier says; nil: it cannot be asked
+	down  error
+}
+
+func (o *office) Get(_ context.Context, key string) (shipping.Shipment, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+
+	s, known := o.known[key]
+	if !known && o.down == nil {
+		return s, shipping.ErrUnknownShipment
+	}
+
+	return s, o.down
+}
+
+func newOffice(t *testing.T, known map[string]shipping.Shipment) *office {
+	t.Helper()
+
+	cfg := embeddedtest.Backend(t)
+	cfg.Retryer = embeddedtest.RetryAtOnce
+	o := &office{t: t, known: known, wire: embeddedtest.Intercept(&cfg)}
+	db := dynamodb.NewFromConfig(cfg)
+	embeddedtest.Create(t, db, transitions.OrdersTable("orders"), transitions.JournalTable("events"), once.TableInput("once"), reports.Table("reports"))
+
+	var err error
+	if o.orders, err = transitions.New(transitions.Config{DynamoDB: db, Table: "orders", JournalTable: "events", Log: embeddedtest.Quiet()}); err != nil {
+		t.Fatal(err)
+	}
+
+	if o.locks, err = once.NewLocks(once.LocksConfig{DynamoDB: db, Table: "once"}); err != nil {
+		t.Fatal(err)
+	}
+
+	c := reports.Config{DynamoDB: db, Table: "reports", Orders: o.orders, Locks: o.locks, Now: o.clock.Now, Log: embeddedtest.Quiet()}
+	if known != nil {
+		c.Asker = o
+	}
+
+	if o.Desk, err = reports.New(c); err != nil {
+		t.Fatal(err)
+	}
+
+	return o
+}
+
+// order places an order of three mugs and moves it through the events.
+func (o *office) order(id transitions.OrderID, events ...workflow.Event) {
+	o.t.Helper()
+
+	_, err := o.orders.Create(o.t.Context(), transitions.NewOrder{
+		ID: id, Items: []transitions.Item{{SKU: "mug", Quantity: 3, Price: 100}}, Total: transitions.Money{Amount: 300, Currency: "EUR"},
+	})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	o.move(id, events...)
+}
+
+func (o *office) move(id transitions.OrderID, events ...workflow.Event) {
+	o.t.Helper()
+
+	for _, e := range events {
+		if r, err := o.orders.Apply(o.t.Context(), transitions.Request{OrderID: id, Event: e, RequestID: transitions.RequestID(e)}); err != nil || !r.Verdict.Done() {
+			o.t.Fatalf("%s: %s, %v", e, r.Verdict, err)
+		}
+	}
+}
+
+func (o *office) state(id transitions.OrderID) workflow.State {
+	o.t.Helper()
+
+	order, _, err := o.orders.Get(o.t.Context(), id)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+
+	return order.State
+}
+
+func report(order string, m shipping.Milestone) shipping.Report {
+	return shipping.Report{ID: "r/" + order + "/" + string(m), Shipment: order + "/2/shipping", OrderID: order, Milestone: m, Tracking: "JD1"}
+}
+
+func parcel(order, name string, m shipping.Milestone, mugs int64) shipping.Report {
+	r := report(order, m)
+	r.ID += "/" + name
+	r.Parcel = name
+
+	if m == shipping.Shipped {
+		r.Lines = []shipping.Line{{SKU: "mug", Quantity: mugs}}
+	}
+
+	return r
+}
+
+// receive checks the effect of a report.
+func (o *office) receive(r shipping.Report, want reports.Effect) {
+	o.t.Helper()
+
+	if got, err := o.Receive(o.t.Context(), r); err != nil || got != want {
+		o.t.Errorf("%s: %q, %v, want %q", r.ID, got, err, want)
+	}
+}
+
+// stored checks the reasons of the stored reports with an effect.
+func (o *office) stored(effect reports.Effect, reasons ...string) (all []reports.Stored) {
+	o.t.Helper()
+
+	for after := ""; ; {
+		page, next, err := o.List(o.t.Context(), effect, after, 1)
+		if err != nil {
+			o.t.Fatal(err)
+		}
+		all = append(all, page...)
+
+		if after = next; after == "" {
+			break
+		}
+	}
+
+	if len(all) != len(reasons) {
+		o.t.Fatalf("%s: %+v, want %d", effect, all, len(reasons))
+	}
+
+	for i, reason := range reasons {
+		if !strings.Contains(all[i].Reason, reason) || all[i].Effect != effect {
+			o.t.Errorf("%s: %+v, want the reason %q", effect, all[i], reason)
+		}
+	}
+
+	return all
+}
+
+func (o *office) sweep() {
+	o.t.Helper()
+
+	if err := o.Sweep(o.t.Context()); err != nil {
+		o.t.Error(err)
+	}
+}
+
+// TestReportsMoveTheirOrder sends each report twice.
+func TestReportsMoveTheirOrder(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
+
+	for _, step := range []struct {
+		m    shipping.Milestone
+		want workflow.State
+	}{
+		{shipping.Booked, workflow.PaymentReceived},
+		{shipping.Shipped, workflow.Shipped},
+		{shipping.Delivered, workflow.Delivered},
+		{shipping.Returned, workflow.Returned},
+	} {
+		for range 2 {
+			o.receive(report("o-1", step.m), reports.Applied)
+		}
+
+		if got := o.state("o-1"); got != step.want {
+			t.Errorf("after %s: %s, want %s", step.m, got, step.want)
+		}
+	}
+	o.stored(reports.Waiting)
+	o.stored(reports.Refused)
+}
+
+// TestAnEarlyReportWaits until its order can take it. The pause keeps a sweep from asking at
+// once.
+func TestAnEarlyReportWaits(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
+
+	for range 2 {
+		o.receive(report("o-1", shipping.Delivered), reports.Waiting)
+	}
+	o.sweep()
+	o.stored(reports.Waiting, "the order is PAYMENT_RECEIVED")
+
+	o.clock.Advance(time.Minute)
+	o.sweep()
+
+	if all := o.stored(reports.Waiting, "the order is PAYMENT_RECEIVED"); all[0].Tries != 1 || !all[0].NextTry.After(o.clock.Now()) {
+		t.Errorf("after a sweep: %+v", all[0])
+	}
+
+	o.receive(report("o-1", shipping.Shipped), reports.Applied)
+	o.clock.Advance(time.Hour)
+	o.sweep()
+	o.stored(reports.Waiting)
+
+	if got := o.state("o-1"); got != workflow.Delivered {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+// TestAReportThatNeverFitsIsRefused: at once, or when it has waited for too long.
+func TestAReportThatNeverFitsIsRefused(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("canceled", workflow.Pay, workflow.Cancel)
+	o.order("unpaid")
+
+	o.receive(report("canceled", shipping.Shipped), reports.Refused)
+	o.receive(report("none", shipping.Shipped), reports.Refused)
+	o.receive(report("unpaid", shipping.Shipped), reports.Waiting)
+
+	for range 30 {
+		o.clock.Advance(6 * time.Hour)
+		o.sweep()
+	}
+	o.stored(reports.Waiting)
+	o.stored(reports.Refused, "the order is CANCELLED", "NotFound", "has waited for 168h0m0s: the order is PENDING")
+}
+
+// TestSeveralParcels leave one after the other. The order is delivered with the last one, and
+// returned with the last one.
+func TestSeveralParcels(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
+
+	for _, step := range []struct {
+		report shipping.Report
+		effect reports.Effect
+		want   workflow.State
+	}{
+		{parcel("o-1", "a", shipping.Delivered, 0), reports.Waiting, workflow.PaymentReceived},
+		{parcel("o-1", "a", shipping.Shipped, 2), reports.Applied, workflow.PartiallyShipped},
+		{parcel("o-1", "a", shipping.Shipped, 2), reports.Applied, workflow.PartiallyShipped},
+		{parcel("o-1", "a", shipping.Delivered, 0), reports.Applied, workflow.PartiallyShipped},
+		{parcel("o-1", "b", shipping.Shipped, 2), reports.Refused, workflow.PartiallyShipped}, // one too many
+		{parcel("o-1", "c", shipping.Shipped, 1), reports.Applied, workflow.Shipped},
+		{parcel("o-1", "x", shipping.Delivered, 0), reports.Refused, workflow.Shipped},
+		{parcel("o-1", "c", shipping.Delivered, 0), reports.Applied, workflow.Delivered},
+		{parcel("o-1", "c", shipping.Delivered, 0), reports.Applied, workflow.Delivered},
+		{parcel("o-1", "c", shipping.Returned, 0), reports.Applied, workflow.Delivered},
+		{parcel("o-1", "a", shipping.Returned, 0), reports.Applied, workflow.Returned},
+	} {
+		o.receive(step.report, step.effect)
+
+		if got := o.state("o-1"); got != step.want {
+			t.Errorf("after %s: %s, want %s", step.report.ID, got, step.want)
+		}
+	}
+}
+
+// TestParcelsThatAreDeliveredAtOnce deliver the order once.
+func TestParcelsThatAreDeliveredAtOnce(t *testing.T) {
+	o := newOffice(t, nil)
+
+	for i := range 10 {
+		id := fmt.Sprint("o-", i)
+		o.order(transitions.OrderID(id), workflow.Pay)
+
+		var group sync.WaitGroup
+		for _, name := range []string{"a", "b", "c"} {
+			o.receive(parcel(id, name, shipping.Shipped, 1), reports.Applied)
+		}
+
+		for _, name := range []string{"a", "b", "c"} {
+			group.Go(func() { o.receive(parcel(id, name, shipping.Delivered, 0), reports.Applied) })
+		}
+		group.Wait()
+
+		if got := o.state(transitions.OrderID(id)); got != workflow.Delivered {
+			t.Errorf("%s is %s", id, got)
+		}
+	}
+}
+
+func TestALostParcelIsRecordedForAPerson(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay, workflow.Ship)
+
+	for _, id := range []string{"first", "second"} {
+		r := report("o-1", shipping.Lost)
+		r.ID = id
+		o.receive(r, reports.Applied)
+	}
+
+	lock, found, err := o.locks.Get(t.Context(), reports.LostKey("o-1"))
+	if err != nil || !found || lock.Holder != "first" || o.state("o-1") != workflow.Shipped {
+		t.Errorf("recorded: %+v, %v", lock, err)
+	}
+}
+
+// TestAReportIsBelievedWhenTheCarrierConfirmsIt: a stranger who has the secret moves nothing.
+func TestAReportIsBelievedWhenTheCarrierConfirmsIt(t *testing.T) {
+	o := newOffice(t, map[string]shipping.Shipment{})
+	o.order("o-1", workflow.Pay)
+	o.receive(report("o-1", shipping.Shipped), reports.Waiting)
+	o.stored(reports.Waiting, "does not know the shipment")
+
+	say := func(s shipping.Shipment, down error) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+
+		o.known["o-1/2/shipping"], o.down = s, down
+	}
+
+	for _, step := range []struct {
+		says   shipping.Milestone
+		down   error
+		reason string
+		want   workflow.State
+	}{
+		{shipping.Booked, nil, `says that the shipment is "booked"`, workflow.PaymentReceived},
+		{shipping.Shipped, errors.New("503"), "cannot be asked: 503", workflow.PaymentReceived},
+		{shipping.Delivered, nil, "", workflow.Shipped},
+	} {
+		say(shipping.Shipment{Status: step.says}, step.down)
+		o.clock.Advance(2 * time.Hour)
+		o.sweep()
+
+		if got := o.state("o-1"); got != step.want {
+			t.Errorf("the carrier says %s: %s, want %s", step.says, got, step.want)
+		}
+
+		if step.reason != "" {
+			o.stored(reports.Waiting, step.reason)
+		}
+	}
+	o.stored(reports.Waiting)
+}
+
+// TestAFailureKeepsTheReport: while the orders cannot be reached, the carrier is told to come
+// again, and a report that waits goes on waiting.
+func TestAFailureKeepsTheReport(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
+	o.receive(report("o-1", shipping.Delivered), reports.Waiting)
+	o.clock.Advance(time.Hour)
+
+	broken := o.wire.Inject(embeddedtest.Answer("AccessDeniedException", "GetItem", "UpdateItem").If(func(c *embeddedtest.Call) bool {
+		return strings.Contains(string(c.Body()), `"orders"`)
+	}))
+
+	if effect, err := o.Receive(t.Context(), report("o-1", shipping.Shipped)); err == nil {
+		t.Errorf("received: %s", effect)
+	}
+
+	if err := o.Sweep(t.Context()); err == nil {
+		t.Error("the sweep reports no error")
+	}
+	broken.Remove()
+	o.stored(reports.Waiting, "AccessDenied")
+
+	o.receive(report("o-1", shipping.Shipped), reports.Applied)
+	o.clock.Advance(2 * time.Hour)
+	o.sweep()
+
+	if got := o.state("o-1"); got != workflow.Delivered {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+func TestAReportOfAnotherOrdersShipmentIsRefused(t *testing.T) {
+	o := newOffice(t, nil)
+	r := report("o-1", shipping.Shipped)
+	r.OrderID = "o-2"
+
+	if _, err := o.Receive(t.Context(), r); !errors.Is(err, shipping.ErrInvalidReport) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
+	_, err := reports.New(reports.Config{WaitFor: -1})
+	for _, field := range []string{"DynamoDB", "Table", "Orders", "Locks", "WaitFor"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("%s is missing in %v", field, err)
+		}
+	}
+}
