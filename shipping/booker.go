@@ -13,6 +13,10 @@ import (
 // its key.
 var ErrCanceled = errors.New("shipment canceled")
 
+// ErrRefused means that the carrier does not take the shipment, and that no repeat can change
+// that: a person has to look.
+var ErrRefused = errors.New("the carrier refuses the shipment")
+
 // Carrier moves parcels. It must act once per key.
 type Carrier interface {
 	// Book orders a shipment and returns its tracking number. A repeat returns the first

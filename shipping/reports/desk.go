@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"ratchet/once"
 	"ratchet/shipping"
 	"ratchet/transitions"
+	"ratchet/webhooks"
 )
 
 // dynamoDB is what this package calls of *dynamodb.Client.
@@ -22,6 +24,11 @@ type dynamoDB interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// verifier is what this package needs of webhooks.Keys.
+type verifier interface {
+	Verify(h http.Header, body []byte) (webhooks.Message, error)
 }
 
 // The keys of the table, and the attribute of its time to live.
@@ -47,6 +54,8 @@ type Config struct {
 	Locks *once.Locks
 	// Asker confirms reports. Without one, Receive believes a report as it is.
 	Asker shipping.Asker
+	// Callbacks verifies the signatures of [Desk.Callback], for example a *webhooks.Keys. Optional.
+	Callbacks verifier
 	// WaitFor is how long a report waits for its order. Default 7 days.
 	WaitFor time.Duration
 	// Now is the clock of pauses and ends. Default time.Now.

@@ -207,7 +207,7 @@ func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error)
 }
 
 // Get returns what has become of the shipment, as shipping.Asker describes. Without
-// Config.Track no milestone after Booked is known.
+// Config.Track no milestone after Shipped is known.
 func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error) {
 	if err := c.misbehave(ctx); err != nil {
 		return shipping.Shipment{}, err
@@ -226,6 +226,8 @@ func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error
 		s.Status = shipping.Canceled
 	case reached != "":
 		s.Status = shipping.Milestone(reached)
+	case status == statusLeft:
+		s.Status = shipping.Shipped
 	}
 
 	return s, nil

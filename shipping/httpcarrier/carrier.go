@@ -1,0 +1,243 @@
+package httpcarrier
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"ratchet/shipping"
+)
+
+//go:embed openapi.yaml
+var openAPI []byte
+
+// OpenAPI returns the document of what a carrier has to serve, as YAML.
+func OpenAPI() []byte { return bytes.Clone(openAPI) }
+
+const (
+	defaultTimeout = 10 * time.Second
+	maxBody        = 64 << 10 // bytes of an answer that are read
+	maxDetail      = 200      // bytes of an answer that get into an error
+	maxRetryAfter  = time.Hour
+)
+
+// Config configures a [Carrier]. URL is required.
+type Config struct {
+	// URL is the address of the carrier, like https://carrier.example/v1.
+	URL string
+	// Token is sent as a bearer token. Empty: none.
+	Token string
+	// Timeout bounds one call. It must be shorter than the claim of a booking lasts. Default
+	// 10 s.
+	Timeout time.Duration
+	// Transport carries the calls. Default: that of net/http, with a time-out for connecting.
+	Transport http.RoundTripper
+}
+
+// Carrier calls a carrier over HTTP. It is a shipping.Carrier and a shipping.Asker, and safe for
+// concurrent use.
+type Carrier struct {
+	cfg  Config
+	base *url.URL
+	http *http.Client
+}
+
+// New returns a Carrier. The error names the field that breaks a rule.
+func New(cfg Config) (*Carrier, error) {
+	base, err := url.Parse(cfg.URL)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.User != nil || base.RawQuery != "" {
+		return nil, errors.New("httpcarrier: Config.URL: must be http(s)://HOST[/PATH], without user or query")
+	}
+
+	if cfg.Timeout < 0 {
+		return nil, fmt.Errorf("httpcarrier: Config.Timeout %v: must not be negative", cfg.Timeout)
+	}
+
+	return &Carrier{cfg: cfg, base: base, http: &http.Client{
+		Timeout:       cmp.Or(cfg.Timeout, defaultTimeout),
+		Transport:     cfg.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// Error is an answer that is not what was asked for.
+type Error struct {
+	// Status is the HTTP status, Code the carrier's own word for the reason.
+	Status       int
+	Code, Detail string
+	// RetryAfter is how long the carrier asks to wait, at most an hour; 0 if it does not say so
+	// in seconds.
+	RetryAfter time.Duration
+}
+
+func (e *Error) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("the carrier answered %d %s: %s", e.Status, e.Code, e.Detail), ": ")
+}
+
+// Wait returns RetryAfter.
+func (e *Error) Wait() time.Duration { return e.RetryAfter }
+
+// Is reports whether target is the error of package shipping that the answer stands for.
+func (e *Error) Is(target error) bool {
+	switch target {
+	case shipping.ErrCanceled:
+		return e.canceled()
+	case shipping.ErrUnknownShipment:
+		return e.Status == http.StatusNotFound
+	case shipping.ErrRefused:
+		return !e.canceled() && !e.mayPass()
+	}
+
+	return false
+}
+
+// codeCanceled is the code of a booking whose id is closed.
+const codeCanceled = "shipment_canceled"
+
+func (e *Error) canceled() bool { return e.Status == http.StatusConflict && e.Code == codeCanceled }
+
+// mayPass reports whether a repeat may have another answer.
+func (e *Error) mayPass() bool {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return true
+	}
+
+	return e.Status >= http.StatusInternalServerError
+}
+
+// shipment is a shipment as the carrier writes it.
+type shipment struct {
+	Status   shipping.Milestone            `json:"status"`
+	Tracking string                        `json:"tracking,omitempty"`
+	Parcels  map[string]shipping.Milestone `json:"parcels,omitempty"`
+}
+
+// Book books the shipment, as shipping.Carrier describes.
+func (c *Carrier) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
+	s, err := c.call(ctx, http.MethodPut, key, "", map[string]string{"orderId": orderID})
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("book %s: %w", key, err)
+	case s.Status == shipping.Canceled:
+		return "", fmt.Errorf("book %s: %w", key, shipping.ErrCanceled)
+	}
+
+	return s.Tracking, nil
+}
+
+// Cancel cancels the shipment, as shipping.Carrier describes.
+func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error) {
+	s, err := c.call(ctx, http.MethodPost, key, "/cancel", nil)
+	if err != nil {
+		return false, fmt.Errorf("cancel %s: %w", key, err)
+	}
+
+	switch s.Status {
+	case shipping.Canceled:
+		return false, nil
+	case shipping.Shipped, shipping.Delivered, shipping.Lost, shipping.Returned:
+		return true, nil
+	}
+
+	return false, fmt.Errorf("cancel %s: the carrier answered that the shipment is %.20q", key, s.Status)
+}
+
+// Get asks about the shipment, as shipping.Asker describes.
+func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error) {
+	s, err := c.call(ctx, http.MethodGet, key, "", nil)
+	if err != nil {
+		return shipping.Shipment{}, fmt.Errorf("get %s: %w", key, err)
+	}
+
+	return shipping.Shipment(s), nil
+}
+
+// call sends a request about the shipment and returns the answer.
+func (c *Carrier) call(ctx context.Context, method, key, path string, body any) (s shipment, err error) {
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return s, err
+		}
+		content = bytes.NewReader(text)
+	}
+
+	to := c.base.JoinPath("shipments", url.PathEscape(strings.ReplaceAll(key, "/", "~"))).String() + path
+
+	request, err := http.NewRequestWithContext(ctx, method, to, content)
+	if err != nil {
+		return s, err
+	}
+	request.Header.Set("Idempotency-Key", key)
+	request.Header.Set("Accept", "application/json")
+
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+
+	if c.cfg.Token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.cfg.Token)
+	}
+
+	response, err := c.http.Do(request)
+	if err != nil {
+		return s, withoutURL(err)
+	}
+	defer response.Body.Close()
+
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	if err != nil {
+		return s, fmt.Errorf("read the carrier's answer: %w", err)
+	}
+
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusCreated {
+		return s, answerError(response, text)
+	}
+
+	if err := json.Unmarshal(text, &s); err != nil || s.Status == "" {
+		// The carrier may have acted. A repeat finds out.
+		return s, fmt.Errorf("the carrier answered %d without a shipment", response.StatusCode)
+	}
+
+	return s, nil
+}
+
+func answerError(response *http.Response, text []byte) error {
+	e := &Error{Status: response.StatusCode}
+
+	var problem struct{ Code, Detail string }
+	if json.Unmarshal(text, &problem) == nil {
+		e.Code, e.Detail = clip(problem.Code), clip(problem.Detail)
+	}
+
+	if seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 32); err == nil {
+		e.RetryAfter = min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+
+	return e
+}
+
+func clip(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxDetail)], "")
+}
+
+// withoutURL removes the URL, which names the order, from an error of net/http.
+func withoutURL(err error) error {
+	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+		return fmt.Errorf("call the carrier: %w", wrapped.Err)
+	}
+
+	return err
+}
