@@ -15,6 +15,7 @@ import (
 	"ratchet/lists"
 	"ratchet/once"
 	"ratchet/payments"
+	"ratchet/shipping/reports"
 	"ratchet/streams"
 	"ratchet/tasktoken"
 	"ratchet/transitions"
@@ -36,6 +37,8 @@ type Config struct {
 	Completer   completer
 	DeadLetters streams.DeadLetters
 
+	// Reports judges the callbacks of the carrier. If it is nil, their routes answer 404.
+	Reports *reports.Desk
 	// Lists are lists of the orders. Without them, or until they are ready, listing orders
 	// scans the table.
 	Lists *lists.Lists

@@ -12,6 +12,7 @@ import (
 	"ratchet/ledger"
 	"ratchet/once"
 	"ratchet/payments"
+	"ratchet/shipping/reports"
 	"ratchet/streams"
 	"ratchet/transitions"
 	"ratchet/txn"
@@ -99,6 +100,10 @@ var domainErrors = []domainError{
 	{payments.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 	{payments.ErrNoCallbacks, http.StatusNotFound, "route_not_found", "There is no such route."},
 	{payments.ErrCallback, http.StatusUnprocessableEntity, "malformed_callback", "The signature is valid, but the body is not a callback."},
+
+	// Reports of the carrier.
+	{reports.ErrNoCallbacks, http.StatusNotFound, "route_not_found", "There is no such route."},
+	{reports.ErrCallback, http.StatusUnprocessableEntity, "malformed_callback", ""},
 
 	// Transactions, after the packages that explain their own.
 	{txn.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", "The request is about more things than one transaction can change."},

@@ -10,6 +10,7 @@ import (
 	"ratchet/ledger"
 	"ratchet/once"
 	"ratchet/payments"
+	"ratchet/shipping/reports"
 	"ratchet/streams"
 	"ratchet/transitions"
 	"ratchet/txn"
@@ -31,7 +32,7 @@ func TestNoRefusalBecomesAFailureOfTheServer(t *testing.T) {
 		ledger.ErrAccountClosed, ledger.ErrAccountInUse, ledger.ErrCurrencyMismatch, ledger.ErrBalanceRange, ledger.ErrUnknownHold, ledger.ErrHoldClosed,
 		ledger.ErrHoldExpired, ledger.ErrHoldExceeded,
 		payments.ErrDeclined, payments.ErrVoided, payments.ErrExpired, payments.ErrConflict, payments.ErrInvalid, payments.ErrUnknownPayment,
-		payments.ErrExceeded, payments.ErrState, payments.ErrBusy, payments.ErrCallback, payments.ErrNoCallbacks,
+		payments.ErrExceeded, payments.ErrState, payments.ErrBusy, payments.ErrCallback, payments.ErrNoCallbacks, reports.ErrCallback, reports.ErrNoCallbacks,
 		streams.ErrDeadLetterNotFound, streams.ErrRedriving,
 		txn.ErrInvalid,
 	} {

@@ -100,6 +100,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		summary:     "Void a payment: release what was not captured",
 	}, s.voidPayment)
 	s.callbackRoutes(h)
+	s.carrierRoutes(h)
 }
 
 type authorizeInput struct {

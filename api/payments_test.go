@@ -85,6 +85,13 @@ func TestAnImpossiblePaymentIsRefusedBeforeItIsStored(t *testing.T) {
 func (w *world) callback(id, body string, change func(h http.Header, body []byte) []byte) answer {
 	w.t.Helper()
 
+	return w.callbackTo("/v1/callbacks/payments", id, body, change)
+}
+
+// callbackTo sends a signed callback to a path.
+func (w *world) callbackTo(path, id, body string, change func(h http.Header, body []byte) []byte) answer {
+	w.t.Helper()
+
 	signed, err := w.signer.Sign(id, []byte(body))
 	if err != nil {
 		w.t.Fatal(err)
@@ -94,7 +101,7 @@ func (w *world) callback(id, body string, change func(h http.Header, body []byte
 	if change != nil {
 		sent = change(signed, sent)
 	}
-	r := httptest.NewRequest(http.MethodPost, "http://localhost/v1/callbacks/payments", strings.NewReader(string(sent)))
+	r := httptest.NewRequest(http.MethodPost, "http://localhost"+path, strings.NewReader(string(sent)))
 	r.Header = signed
 	r.Header.Set("Content-Type", "application/json")
 	rec := httptest.NewRecorder()

@@ -262,6 +262,7 @@ var repeats = []repeated{
 	},
 	{operation: "void-payment", path: "/v1/payments/p-1/void", setup: captured, status: 200, between: refundedLater},
 	{operation: "payment-callback", path: "/v1/callbacks/payments", body: succeeded("p-9/authorize", 5), status: 200},
+	{operation: "carrier-callback", path: "/v1/callbacks/carrier", body: reported("o-1", "shipped"), setup: placedAndPaid, status: 200},
 	{operation: "fail-parked-task", path: "/v1/orders/o-1/parked-tasks/SHIPPED", keyed: true, setup: parkedTask, status: 200},
 	{
 		operation: "complete-parked-task", path: "/v1/orders/o-1/parked-tasks/SHIPPED/complete", body: `{"output":{"a":1}}`, keyed: true, setup: waiting, status: 200,
@@ -336,8 +337,8 @@ func TestARepeatGetsTheFirstAnswer(t *testing.T) {
 			in := strings.NewReplacer("$", value)
 
 			send := func(body, key string) answer {
-				if row.operation == "payment-callback" {
-					return w.callback("evt-1", body, nil)
+				if strings.HasSuffix(row.operation, "-callback") {
+					return w.callbackTo(row.path, "evt-1", body, nil)
 				}
 
 				if !row.keyed {

@@ -65,6 +65,7 @@ func authorized(t *testing.T, address, credential string) (int, string) {
 func TestSlowStrangersDoNotDelayOthers(t *testing.T) {
 	for _, header := range []string{
 		"POST /v1/callbacks/payments",
+		"POST /v1/callbacks/carrier",
 		"PUT /v1/orders/o-1",
 	} {
 		t.Run(header, func(t *testing.T) {

@@ -227,7 +227,7 @@ func TestAmbiguousBodiesAreRefused(t *testing.T) {
 	w := newWorld(t, dev)
 	codes := []string{"malformed_json", "malformed_request", "invalid_request", "unsupported_media_type", "body_too_large"}
 	for _, o := range operations(t) {
-		if !o.body || o.id == "payment-callback" {
+		if !o.body || strings.HasSuffix(o.id, "-callback") {
 			continue
 		}
 

@@ -29,6 +29,7 @@ import (
 	"ratchet/payments"
 	"ratchet/payments/sandbox"
 	"ratchet/server"
+	"ratchet/shipping/reports"
 	"ratchet/streams"
 	"ratchet/tasktoken"
 	"ratchet/transitions"
@@ -137,8 +138,23 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	w.answers = embeddedtest.Intercept(&calls)
 	w.sfn = sfn.NewFromConfig(calls)
 
+	embeddedtest.Create(t, w.db, reports.Table("reports"))
+
+	desk, err := reports.New(reports.Config{
+		DynamoDB:  w.db,
+		Table:     "reports",
+		Orders:    orders,
+		Locks:     locks,
+		Callbacks: w.signer,
+		Log:       log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
 	w.cfg = api.Config{
 		Orders:      orders,
+		Reports:     desk,
 		Stock:       stock,
 		AddReserved: (&server.Backend{Orders: orders, Stock: stock, Claims: claims}).AddItems,
 		Actions:     all,

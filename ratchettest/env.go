@@ -99,7 +99,7 @@ func Start(t testing.TB, cfg Config) *Env {
 	env.Go("engine", backend.Engine.Run)
 
 	if !cfg.NoWorker {
-		env.Go("carrier", backend.Carrier.Run)
+		env.Go("carrier", backend.RunCarrier)
 		env.Go("worker", func(ctx context.Context) error { return backend.Run(ctx, "worker") })
 	}
 

@@ -96,6 +96,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Locks:       b.Locks,
 		Parked:      b.ParkedTasks,
 		Completer:   b.Completer,
+		Reports:     b.Reports,
 		Handlers:    b.Handlers(),
 		Start:       b.startPlaced,
 		AddReserved: b.AddItems,

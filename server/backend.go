@@ -26,6 +26,7 @@ import (
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
 	"ratchet/shipping"
+	"ratchet/shipping/reports"
 	carriersandbox "ratchet/shipping/sandbox"
 	"ratchet/streams/reactions"
 	"ratchet/tasktoken"
@@ -60,11 +61,14 @@ type Backend struct {
 	Executions *executions.Executions
 	// Completer answers parked tasks.
 	Completer *activities.Completer
-	// Booker books shipments at Carrier.
+	// Booker books shipments at the carrier.
 	Booker *shipping.Booker
 	// Bank is the sandbox: the payment gateway of the steps and the processor of Payments.
-	Bank    *banksandbox.Bank
+	Bank *banksandbox.Bank
+	// Carrier is the sandbox, nil if another carrier is configured.
 	Carrier *carriersandbox.Carrier
+	// Reports judges what the carrier reports.
+	Reports *reports.Desk
 	// Sink receives the notifications to customers.
 	Sink notify.Sink
 	// Lists are the lists of orders, nil without [Config.OrderLists].
@@ -171,25 +175,6 @@ func (b *Backend) assembleAPIKeys() (err error) {
 	return err
 }
 
-// assembleShipping builds the sandbox carrier and the booker.
-func (b *Backend) assembleShipping() (err error) {
-	b.Carrier, err = carriersandbox.New(carriersandbox.Config{
-		DynamoDB: b.DynamoDB,
-		Table:    b.Tables.SandboxShipments,
-		Delay:    b.Config.CarrierDelay,
-		Deliver:  b.applyCarrierReport,
-		Faults:   b.Config.CarrierFaults.faults(),
-		Log:      b.log,
-	})
-	if err != nil {
-		return err
-	}
-
-	b.Booker, err = shipping.New(shipping.Config{Claims: b.Claims, Carrier: b.Carrier})
-
-	return err
-}
-
 // completeTimeout bounds the answer to a parked task, with its retries. It is shorter than a
 // call of a stream's handler.
 const completeTimeout = 20 * time.Second
@@ -220,8 +205,11 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 		Completer: b.Completer,
 		Sink:      b.Sink,
 		FreshFor:  b.Config.FreshFor,
-		Events:    reactions.Events{Reacted: events.Reacted},
-		Log:       b.log,
+
+		RefundReturns: b.Config.RefundReturns,
+
+		Events: reactions.Events{Reacted: events.Reacted},
+		Log:    b.log,
 	})
 
 	return err

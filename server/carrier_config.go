@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"time"
 
 	"ratchet/shipping/sandbox"
@@ -29,4 +30,13 @@ func (f CarrierFaults) faults() sandbox.Faults {
 		LostPercent:      f.LostPercent,
 		ReturnedPercent:  f.ReturnedPercent,
 	}
+}
+
+// executionCarrier begins the value of Config.Carrier for a state machine.
+const executionCarrier = "execution:"
+
+func isCarrier(text string) bool {
+	arn, execution := strings.CutPrefix(text, executionCarrier)
+
+	return text == CarrierSandbox || isHTTPURL(text) || execution && arn != ""
 }

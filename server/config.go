@@ -80,6 +80,9 @@ type Config struct {
 	// PaymentMode says when the money of an order is taken: "charge" (at once) or "capture"
 	// (held at once, taken when the order has shipped). Default: "charge".
 	PaymentMode string `koanf:"payment-mode"`
+	// RefundReturns gives the money of a returned order back and moves the order to REFUNDED.
+	// Without it, a person does. It applies to orders that are returned from then on.
+	RefundReturns bool `koanf:"refund-returns"`
 	// DeclinePercent is the share of payments that the sandbox gateway declines,
 	// TimeoutPercent the share that time out once, 0 to 100. Default: 0.
 	DeclinePercent int `koanf:"decline-percent"`
@@ -91,6 +94,15 @@ type Config struct {
 	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
 	// deliver. Default: 2 s.
 	CarrierDelay time.Duration `koanf:"carrier-delay"`
+	// Carrier is who moves the parcels: "sandbox", the URL of a carrier that serves the document
+	// of package shipping/httpcarrier, or "execution:ARN", a state machine of which an execution
+	// is started for each shipment. Default: "sandbox".
+	Carrier string `koanf:"carrier"`
+	// CarrierToken is the bearer token for a carrier's URL. It is never printed.
+	CarrierToken string `koanf:"carrier-token"`
+	// CarrierSecret verifies the callbacks of the carrier, in the form of WebhookSecret. Empty:
+	// every callback is refused. It is never printed.
+	CarrierSecret string `koanf:"carrier-secret"`
 	// CarrierFaults make the sandbox carrier a bad one.
 	CarrierFaults CarrierFaults `koanf:",squash"`
 	// API configures the HTTP API.
@@ -102,6 +114,9 @@ const (
 	PaymentCharge  = "charge"
 	PaymentCapture = "capture"
 )
+
+// CarrierSandbox is the value of [Config.Carrier] for the sandbox.
+const CarrierSandbox = "sandbox"
 
 // DefaultListen is where `ratchet dev` serves the engine by default.
 const DefaultListen = "127.0.0.1:8700"
@@ -117,6 +132,7 @@ func (c Config) WithDefaults() Config {
 	fill(&c.Listen, DefaultListen)
 	fill(&c.Prefix, "ratchet-")
 	fill(&c.Notify, "log")
+	fill(&c.Carrier, CarrierSandbox)
 	fill(&c.PaymentMode, PaymentCharge)
 	fill(&c.Journal, transitions.JournalByStream.String())
 	fill(&c.RoleARN, "arn:aws:iam::000000000000:role/ratchet")
@@ -167,6 +183,7 @@ func (c Config) Validate() error {
 	require(c.DeclinePercent >= 0 && c.DeclinePercent <= 100, "decline-percent %d: 0 to 100", c.DeclinePercent)
 	require(c.TimeoutPercent >= 0 && c.TimeoutPercent <= 100, "timeout-percent %d: 0 to 100", c.TimeoutPercent)
 	require(c.EffectLease >= time.Second && c.EffectLease <= time.Hour, "effect-lease %s: 1s to 1h", c.EffectLease)
+	require(isCarrier(c.Carrier), `carrier %q: must be "sandbox", an http(s) URL or "execution:ARN"`, c.Carrier)
 	require(c.CarrierDelay >= 0, "carrier-delay %s: must not be negative", c.CarrierDelay)
 
 	require(slices.Contains(webhookReaches(), c.WebhookReach), "webhook-reach %q: public, loopback or private", c.WebhookReach)

@@ -45,6 +45,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		TimeoutPercent: -1,
 		EffectLease:    time.Millisecond,
 		CarrierDelay:   -time.Second,
+		Carrier:        "pigeon",
 		API: server.APIConfig{
 			TLSCert:  "cert.pem",
 			WatchFor: -time.Second,
@@ -72,6 +73,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 		"timeout-percent -1: 0 to 100",
 		"effect-lease 1ms: 1s to 1h",
 		"carrier-delay -1s: must not be negative",
+		`carrier "pigeon": must be "sandbox", an http(s) URL or "execution:ARN"`,
 		"tls-cert and tls-key: both or none",
 		"watch-for -1s: must not be negative",
 		`audit "file:": must be "log" or "file:FILE"`,

@@ -9,7 +9,7 @@ import (
 
 // ApplyCarrierReport gives a report of the carrier to the backend.
 func (b *Backend) ApplyCarrierReport(ctx context.Context, report shipping.Report) (shipping.Answer, error) {
-	return b.applyCarrierReport(ctx, report)
+	return b.Reports.Take(ctx, report)
 }
 
 // Process returns a Backend on the same engine, as another process would have one on AWS, and

@@ -13,7 +13,8 @@ const (
 	sweepPage = 500
 )
 
-// runSweeps releases expired holds and completes payments whose worker has stopped, every
+// runSweeps releases expired holds, completes payments whose worker has stopped, and tries the
+// carrier's reports that wait, every
 // 15 s until ctx ends. Any number of workers may do so at the same time.
 func (b *Backend) runSweeps(ctx context.Context) error {
 	ticker := time.NewTicker(sweepInterval)
@@ -26,8 +27,8 @@ func (b *Backend) runSweeps(ctx context.Context) error {
 		case <-ticker.C:
 		}
 
-		if err := errors.Join(b.releaseExpired(ctx), b.recoverPayments(ctx)); err != nil && ctx.Err() == nil {
-			b.log.Warn("a sweep of holds and payments failed; the next one continues", "error", err)
+		if err := errors.Join(b.releaseExpired(ctx), b.recoverPayments(ctx), b.tryReports(ctx)); err != nil && ctx.Err() == nil {
+			b.log.Warn("a sweep of holds, payments and reports failed; the next one continues", "error", err)
 		}
 	}
 }
@@ -42,6 +43,16 @@ func (b *Backend) releaseExpired(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// tryReports tries the reports of the carrier that wait for their orders. Without callbacks none
+// is stored.
+func (b *Backend) tryReports(ctx context.Context) error {
+	if b.Config.CarrierSecret == "" {
+		return nil
+	}
+
+	return b.Reports.Sweep(ctx)
 }
 
 // recoverPayments completes steps of payments that no worker is working on.

@@ -17,6 +17,7 @@ import (
 	"ratchet/once"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
+	"ratchet/shipping/reports"
 	carriersandbox "ratchet/shipping/sandbox"
 	"ratchet/streams"
 	"ratchet/tasktoken"
@@ -34,6 +35,9 @@ type Tables struct {
 	SandboxCharges, SandboxShipments string
 	// APIKeys holds digests of the API keys, and the secrets of the HTTP API.
 	APIKeys string
+	// CarrierReports holds reports of the carrier that wait or were refused, and what has become of
+	// parcels.
+	CarrierReports string
 	// OrderLists holds lists of orders. It exists if the configuration asks for it.
 	OrderLists string
 }
@@ -62,6 +66,7 @@ func tablesFor(prefix string) Tables {
 		SandboxCharges:   prefix + "sandbox-charges",
 		SandboxShipments: prefix + "sandbox-shipments",
 		APIKeys:          prefix + "api-keys",
+		CarrierReports:   prefix + "carrier-reports",
 		OrderLists:       prefix + "order-lists",
 	}
 }
@@ -100,6 +105,7 @@ func (t Tables) all() []tableSpec {
 		{input: streams.DeadLetterTableInput(t.DeadLetters), expiryAttribute: streams.DeadLetterExpiryAttribute},
 		{input: banksandbox.Table(t.SandboxCharges)},
 		{input: carriersandbox.Table(t.SandboxShipments)},
+		{input: reports.Table(t.CarrierReports), expiryAttribute: reports.ExpiryAttribute},
 		{input: auth.TableInput(t.APIKeys)},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {

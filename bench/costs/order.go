@@ -113,7 +113,7 @@ func runOrders(ctx context.Context, p scenario.Plan, backend, remote *server.Bac
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return backend.Engine.Run(ctx) })
-	group.Go(func() error { return backend.Carrier.Run(ctx) })
+	group.Go(func() error { return backend.RunCarrier(ctx) })
 	group.Go(func() error { return remote.Run(ctx, "worker") })
 	group.Go(func() error {
 		defer hangUp()

@@ -97,7 +97,7 @@ func work(ctx context.Context, out io.Writer, b *server.Backend, api net.Listene
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.ServeAPI(ctx, api, name == "dev") })
 	group.Go(func() error { return b.Run(ctx, name) })
-	group.Go(func() error { return b.Carrier.Run(ctx) })
+	group.Go(func() error { return b.RunCarrier(ctx) })
 
 	return group.Wait()
 }

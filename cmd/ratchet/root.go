@@ -45,9 +45,11 @@ func newRoot() *cobra.Command {
 	f.Int("calls-per-second", defaults.CallsPerSecond, "a worker's share of each Step Functions quota for tasks; default: 250, no limit in process")
 	f.Duration("fresh-for", defaults.FreshFor, "how long after a transition a shipment is booked without another look at the order")
 	f.String("payment-mode", defaults.PaymentMode, `when an order's money is taken: "charge" (at once) or "capture" (when it has shipped)`)
+	f.Bool("refund-returns", false, "give the money of returned orders back and move them to REFUNDED")
 	f.Int("decline-percent", defaults.DeclinePercent, "payments that the sandbox gateway declines, in percent")
 	f.Int("timeout-percent", defaults.TimeoutPercent, "payments that time out once at the sandbox gateway, in percent")
 	f.Duration("effect-lease", defaults.EffectLease, "how long a worker may take for one effect before another repeats it")
+	f.String("carrier", defaults.Carrier, `who moves the parcels: "sandbox", a URL, or "execution:ARN" of a state machine`)
 	f.Duration("carrier-delay", defaults.CarrierDelay, "how long the sandbox carrier takes to ship, and to deliver")
 	f.String("log-level", "info", "debug, info, warn or error")
 	f.BoolVar(&s.json, "json", false, "print JSON for scripts")
@@ -58,7 +60,7 @@ func newRoot() *cobra.Command {
 		ordersCommand(s), executionsCommand(s), verifyCommand(s),
 		workflowCommand(s), checkCommand(s), planCommand(s),
 		claimsCommand(s), locksCommand(s), actionsCommand(s),
-		inventoryCommand(s),
+		inventoryCommand(s), shipmentsCommand(s),
 		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s),
 		keysCommand(s), tasksCommand(s), deadLettersCommand(s), engineCommand(s),
 	)

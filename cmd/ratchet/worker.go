@@ -30,11 +30,15 @@ func workerCommand(s *settings) *cobra.Command {
 				return usageError("worker needs --endpoint-url or an AWS region; `ratchet dev` runs the embedded engine with its worker")
 			}
 
+			if *sandbox && b.Carrier == nil {
+				return usageError("sandbox-carrier: the carrier is %s", b.Config.Carrier)
+			}
+
 			group, ctx := errgroup.WithContext(c.Context())
 			group.Go(func() error { return b.Run(ctx, *name) })
 
 			if *sandbox {
-				group.Go(func() error { return b.Carrier.Run(ctx) })
+				group.Go(func() error { return b.RunCarrier(ctx) })
 			}
 
 			if err := group.Wait(); err != nil {

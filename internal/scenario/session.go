@@ -34,6 +34,10 @@ const settleTimeout = 20 * time.Second
 // every execution has ended and every effect is done, and recounts. Open the backend with
 // the session's Meter.Events.
 func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
+	if b.Carrier == nil {
+		return Count{}, fmt.Errorf("the plan needs the sandbox carrier; the setting carrier is %s", b.Config.Carrier)
+	}
+
 	if err := b.Init(ctx); err != nil {
 		return Count{}, err
 	}
@@ -48,7 +52,7 @@ func (s *Session) Run(ctx context.Context, b *server.Backend) (Count, error) {
 
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return b.Engine.Run(ctx) })
-	group.Go(func() error { return b.Carrier.Run(ctx) })
+	group.Go(func() error { return b.RunCarrier(ctx) })
 
 	for _, name := range []string{"worker-1", "worker-2"} {
 		group.Go(func() error { return b.Run(ctx, name) })

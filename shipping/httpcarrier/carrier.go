@@ -75,17 +75,17 @@ type Error struct {
 	// Status is the HTTP status, Code the carrier's own word for the reason.
 	Status       int
 	Code, Detail string
-	// RetryAfter is how long the carrier asks to wait, at most an hour; 0 if it does not say so
-	// in seconds.
-	RetryAfter time.Duration
+	// After is how long the carrier asks to wait, at most an hour; 0 if it does not say so in
+	// seconds.
+	After time.Duration
 }
 
 func (e *Error) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("the carrier answered %d %s: %s", e.Status, e.Code, e.Detail), ": ")
 }
 
-// Wait returns RetryAfter.
-func (e *Error) Wait() time.Duration { return e.RetryAfter }
+// RetryAfter returns After, for callers like the handlers of package streams.
+func (e *Error) RetryAfter() time.Duration { return e.After }
 
 // Is reports whether target is the error of package shipping that the answer stands for.
 func (e *Error) Is(target error) bool {
@@ -223,7 +223,7 @@ func answerError(response *http.Response, text []byte) error {
 	}
 
 	if seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 32); err == nil {
-		e.RetryAfter = min(time.Duration(seconds)*time.Second, maxRetryAfter)
+		e.After = min(time.Duration(seconds)*time.Second, maxRetryAfter)
 	}
 
 	return e

@@ -170,8 +170,8 @@ func TestAnswersAreClassified(t *testing.T) {
 		}
 
 		var answered *httpcarrier.Error
-		if errors.As(err, &answered) && answered.Wait() != 7*time.Second {
-			t.Errorf("%d: to wait %v", row.status, answered.Wait())
+		if errors.As(err, &answered) && answered.RetryAfter() != 7*time.Second {
+			t.Errorf("%d: to wait %v", row.status, answered.RetryAfter())
 		}
 	}
 }

@@ -357,7 +357,7 @@ func TestAReportIsBelievedWhenTheCarrierConfirmsIt(t *testing.T) {
 	o.stored(reports.Waiting)
 }
 
-// TestAFailureKeepsTheReport: while the orders cannot be reached, the carrier is told to come
+// TestAFailureKeepsTheReport: while the orders cannot be reached, the carrier has to come
 // again, and a report that waits goes on waiting.
 func TestAFailureKeepsTheReport(t *testing.T) {
 	o := newOffice(t, nil)

@@ -46,6 +46,8 @@ type Config struct {
 	// and in every later attempt, a shipment is booked only if the order as it is now still
 	// wants one. Default 10 s.
 	FreshFor time.Duration
+	// RefundReturns gives the money of returned orders back, and moves them to REFUNDED.
+	RefundReturns bool
 	// Events are optional.
 	Events Events
 	// Log gets one line per effect at debug level, with order and transition and without
@@ -123,6 +125,7 @@ const (
 	PaymentHandler  = "payment"
 	NotifyHandler   = "notify"
 	ParkedHandler   = "parked"
+	RefundHandler   = "refund"
 )
 
 // change is an applied transition that is delivered to a handler.
@@ -140,7 +143,7 @@ type change struct {
 func (r *Reactions) Handlers() []streams.Handler {
 	record := func(ctx context.Context, c change) error { return r.cfg.Orders.Record(ctx, c.Change) }
 
-	return []streams.Handler{
+	all := []streams.Handler{
 		{Name: JournalHandler, Handle: r.handler(JournalHandler, always, record), Attempts: -1},
 		{Name: ShippingHandler, Handle: r.handler(ShippingHandler, startsShipping, r.ship)},
 		{Name: StockHandler, Handle: r.handler(StockHandler, ships, r.commitStock)},
@@ -148,6 +151,11 @@ func (r *Reactions) Handlers() []streams.Handler {
 		{Name: NotifyHandler, Handle: r.handler(NotifyHandler, concernsCustomer, r.notify)},
 		{Name: ParkedHandler, Handle: r.handler(ParkedHandler, r.concernsWaits, r.answerParked)},
 	}
+	if r.cfg.RefundReturns {
+		all = append(all, streams.Handler{Name: RefundHandler, Handle: r.handler(RefundHandler, comesBack, r.refund)})
+	}
+
+	return all
 }
 
 // handler returns a handler that decodes the record and calls react for the changes that

@@ -41,6 +41,10 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 		r.cfg.Log.DebugContext(ctx, "shipment requested", "order", c.New.ID, "transition", c.Transition.ID, "tracking", tracking)
 	}
 
+	if errors.Is(err, shipping.ErrRefused) {
+		return streams.Permanent(err) // a person has to look
+	}
+
 	return err
 }
 

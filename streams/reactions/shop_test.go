@@ -52,10 +52,19 @@ type shop struct {
 	reacted []string // handlers
 }
 
-// bank is the sandbox, which can be told how to answer captures.
+// bank is the sandbox, which can be told how to answer captures and refunds.
 type bank struct {
 	*banksandbox.Bank
 	captures error
+	refunds  error
+}
+
+func (b *bank) Refund(ctx context.Context, r payments.Request) (string, error) {
+	if b.refunds != nil {
+		return "", b.refunds
+	}
+
+	return b.Bank.Refund(ctx, r)
 }
 
 func (b *bank) Capture(ctx context.Context, r payments.Request) (string, error) {

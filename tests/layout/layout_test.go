@@ -57,14 +57,17 @@ var levels = map[string]int{
 	"payments":         3,
 	"shipping":         3,
 
-	"activities/steps":   4,
-	"lists":              3,
-	"inspect":            4,
-	"payments/reconcile": 4,
-	"payments/sandbox":   4,
-	"queues/requests":    4,
-	"shipping/sandbox":   4,
-	"streams/reactions":  4,
+	"activities/steps":     4,
+	"lists":                3,
+	"inspect":              4,
+	"payments/reconcile":   4,
+	"payments/sandbox":     4,
+	"queues/requests":      4,
+	"shipping/httpcarrier": 4,
+	"shipping/reports":     4,
+	"shipping/sandbox":     4,
+	"shipping/sfncarrier":  4,
+	"streams/reactions":    4,
 
 	"api":        5,
 	"executions": 5,
@@ -72,6 +75,7 @@ var levels = map[string]int{
 
 	"internal/scenario": 8,
 	"ratchettest":       8,
+	"examples/carrier":  8,
 	"examples/olist":    8,
 
 	"bench/costs":     9,

@@ -1,0 +1,84 @@
+package api_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+)
+
+// reported returns the body of a callback of the carrier about an order's first shipment.
+func reported(order, milestone string) string {
+	return fmt.Sprintf(`{"type":"shipment.%[2]s","timestamp":"2026-11-21T12:00:00Z","data":{"id":"r/%[1]s/%[2]s","shipment":"%[1]s/2/shipping","orderId":"%[1]s","milestone":"%[2]s","tracking":"JD1"}}`, order, milestone)
+}
+
+// TestReportsOfTheCarrierMoveAnOrder: one comes before its order can take it, one never fits.
+func TestReportsOfTheCarrierMoveAnOrder(t *testing.T) {
+	w := newWorld(t, dev)
+	placedAndPaid(w)
+
+	for i, c := range []struct{ order, milestone, effect string }{
+		{"o-1", "delivered", "waiting"},
+		{"o-1", "booked", "applied"},
+		{"o-1", "shipped", "applied"},
+		{"o-9", "shipped", "refused"},
+	} {
+		a := w.want(w.callbackTo("/v1/callbacks/carrier", fmt.Sprint("rep_", i), reported(c.order, c.milestone), nil), http.StatusOK, "")
+		if a.field("effect") != c.effect {
+			t.Errorf("%s of %s: %s, want %s", c.milestone, c.order, a.text, c.effect)
+		}
+	}
+
+	if a := w.must("GET", "/v1/orders/o-1", ""); a.field("state") != "SHIPPED" {
+		t.Errorf("%s", a.text)
+	}
+
+	for effect, want := range map[string]string{
+		"waiting": `"orderId":"o-1","milestone":"delivered","tracking":"JD1","effect":"waiting","reason":"the order is PAYMENT_RECEIVED"`,
+		"refused": `"orderId":"o-9","milestone":"shipped"`,
+	} {
+		if a := w.must("GET", "/v1/callbacks/carrier/reports?effect="+effect, ""); !strings.Contains(a.text, want) || strings.Count(a.text, `"orderId"`) != 1 {
+			t.Errorf("%s: %s", effect, a.text)
+		}
+	}
+}
+
+func TestACallbackOfTheCarrierIsRefused(t *testing.T) {
+	const path = "/v1/callbacks/carrier"
+	w := newWorld(t, dev)
+
+	w.want(w.callbackTo(path, "rep_1", reported("o-1", "shipped"), func(h http.Header, body []byte) []byte {
+		h.Set("Webhook-Signature", "v1,AAAA")
+		return body
+	}), http.StatusUnauthorized, "signature_refused")
+
+	for _, body := range []string{
+		`{}`,
+		`[]`,
+		strings.Replace(reported("o-1", "shipped"), `"shipment.shipped"`, `"shipment.lost"`, 1),
+		strings.Replace(reported("o-1", "shipped"), `"shipment":"o-1/`, `"shipment":"o-2/`, 1),
+		reported("o-1", "eaten"),
+	} {
+		w.want(w.callbackTo(path, "rep_1", body, nil), http.StatusUnprocessableEntity, "malformed_callback")
+	}
+
+	none := newWorld(t, func(c *api.Config) { dev(c); c.Reports = nil })
+	none.want(none.callbackTo(path, "rep_1", reported("o-1", "shipped"), nil), http.StatusNotFound, "route_not_found")
+	none.want(none.ask("GET", path+"/reports", ""), http.StatusNotFound, "route_not_found")
+}
+
+// A stored report is shown to the tenant of its order only.
+func TestOnlyItsTenantSeesAReportOfTheCarrier(t *testing.T) {
+	w := newWorld(t, nil)
+	w.want(w.callbackTo("/v1/callbacks/carrier", "rep_1", reported("acme:o-1", "shipped"), nil), http.StatusOK, "")
+
+	for tenant, want := range map[auth.Tenant]string{"acme": `"orderId":"o-1"`, auth.DefaultTenant: `"reports":[]`} {
+		a := w.must("GET", "/v1/callbacks/carrier/reports?effect=refused", "", "Authorization", w.key(tenant, auth.Admin))
+		if !strings.Contains(a.text, want) {
+			t.Errorf("tenant %s: %s, want %s", tenant, a.text, want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package sfncarrier_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sfn"
+	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
+	"go.uber.org/goleak"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/shipping"
+	"ratchet/shipping/sfncarrier"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var _ shipping.Carrier = (*sfncarrier.Carrier)(nil)
+
+// The machine waits with shipments of orders that begin with "wait", and lets all others leave.
+const machine = `{"StartAt":"Which","States":{
+	"Which":{"Type":"Choice","Choices":[{"Variable":"$.orderId","StringMatches":"wait*","Next":"Pack"}],"Default":"Left"},
+	"Pack":{"Type":"Wait","Seconds":86400,"Next":"Left"},
+	"Left":{"Type":"Succeed"}}}`
+
+func newCarrier(t *testing.T) (*sfncarrier.Carrier, *sfn.Client) {
+	t.Helper()
+
+	engine := embeddedtest.Open(t)
+	embeddedtest.Run(t, engine)
+	client := sfn.NewFromConfig(engine.AWSConfig())
+
+	created, err := client.CreateStateMachine(t.Context(), &sfn.CreateStateMachineInput{
+		Name: aws.String("warehouse"), RoleArn: aws.String("arn:aws:iam::000000000000:role/any"), Definition: aws.String(machine),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	c, err := sfncarrier.New(client, *created.StateMachineArn)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return c, client
+}
+
+// TestAShipmentIsOneExecution books twice: while the execution runs, and after its end.
+func TestAShipmentIsOneExecution(t *testing.T) {
+	c, client := newCarrier(t)
+
+	for _, order := range []string{"wait-1", "quick-1", "tenant:" + strings.Repeat("x", 100)} {
+		key := order + "/2/shipping"
+
+		var tracking [2]string
+		for i := range tracking {
+			var err error
+			if tracking[i], err = c.Book(t.Context(), key, order); err != nil {
+				t.Fatalf("%s: %v", order, err)
+			}
+		}
+
+		if tracking[0] != tracking[1] || len(tracking[0]) > 80 {
+			t.Errorf("%s: tracking numbers %q", order, tracking)
+		}
+	}
+
+	out, err := client.ListExecutions(t.Context(), &sfn.ListExecutionsInput{
+		StateMachineArn: aws.String("arn:aws:states:" + region(t, client) + ":stateMachine:warehouse"),
+	})
+	if err != nil || len(out.Executions) != 3 {
+		t.Errorf("%d executions, %v", len(out.Executions), err)
+	}
+}
+
+func region(t *testing.T, client *sfn.Client) string {
+	t.Helper()
+
+	out, err := client.ListStateMachines(t.Context(), &sfn.ListStateMachinesInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := strings.Split(*out.StateMachines[0].StateMachineArn, ":")
+
+	return parts[3] + ":" + parts[4]
+}
+
+func TestCancelStopsAnExecutionUnlessItHasEnded(t *testing.T) {
+	c, client := newCarrier(t)
+
+	for _, order := range []string{"wait-1", "quick-1"} {
+		if _, err := c.Book(t.Context(), order+"/2/shipping", order); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	arn := "arn:aws:states:" + region(t, client) + ":execution:warehouse:quick-1-2-shipping"
+	for status := types.ExecutionStatusRunning; status == types.ExecutionStatusRunning; {
+		out, err := client.DescribeExecution(t.Context(), &sfn.DescribeExecutionInput{ExecutionArn: &arn})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		if status = out.Status; status == types.ExecutionStatusRunning {
+			<-time.After(time.Millisecond)
+		}
+	}
+
+	for key, want := range map[string]bool{"wait-1/2/shipping": false, "quick-1/2/shipping": true, "none/2/shipping": false} {
+		for range 2 {
+			if left, err := c.Cancel(t.Context(), key); err != nil || left != want {
+				t.Errorf("%s: left %v, %v", key, left, err)
+			}
+		}
+	}
+
+	if _, err := c.Book(t.Context(), "wait-1/2/shipping", "wait-1"); !errors.Is(err, shipping.ErrCanceled) {
+		t.Errorf("booked after the cancellation: %v", err)
+	}
+}
+
+func TestNewNamesWhatBreaksARule(t *testing.T) {
+	if _, err := sfncarrier.New(nil, ""); err == nil || !strings.Contains(err.Error(), "client") {
+		t.Errorf("got %v", err)
+	}
+
+	if _, err := sfncarrier.New(&sfn.Client{}, "warehouse"); err == nil || !strings.Contains(err.Error(), "ARN") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,142 @@
+package reactions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"ratchet/payments"
+	"ratchet/shipping"
+	"ratchet/streams"
+	"ratchet/streams/reactions"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// returned brings o-1 to RETURNED and returns the record. The payment is opened before.
+func (s *shop) returned(t *testing.T, orders *transitions.Orders, open func(payments.NewPayment) error) streams.Record {
+	t.Helper()
+	placeAndPay(t, orders)
+
+	accounts, err := payments.OpenOrderAccounts(t.Context(), s.ledger, "EUR")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if err := open(payments.NewPayment{
+		ID: payments.IDForOrder("o-1"), OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: total, Currency: "EUR",
+	}); err != nil {
+		t.Fatal(err)
+	}
+
+	for _, event := range []workflow.Event{workflow.Ship, workflow.Deliver, workflow.RequestReturn} {
+		s.move(t, orders, event)
+	}
+
+	return s.move(t, orders, workflow.ReceiveReturn)
+}
+
+// TestTheMoneyOfAReturnedOrderIsGivenBackOnce handles the record twice: the first answer may
+// have been lost.
+func TestTheMoneyOfAReturnedOrderIsGivenBackOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		open     func(*shop, payments.NewPayment) error
+		want     workflow.State
+		refunded int64
+	}{
+		"charged": {func(s *shop, n payments.NewPayment) error {
+			_, err := s.payments.Charge(t.Context(), n)
+			return err
+		}, workflow.Refunded, total},
+		"partly refunded by a person": {func(s *shop, n payments.NewPayment) error {
+			_, err := s.payments.Charge(t.Context(), n)
+			_, refundErr := s.payments.Refund(t.Context(), n.ID, payments.StepRequest{ID: "person", Amount: 50})
+
+			return errors.Join(err, refundErr)
+		}, workflow.Refunded, total},
+		"refunded by a person": {func(s *shop, n payments.NewPayment) error {
+			_, err := s.payments.Charge(t.Context(), n)
+			_, refundErr := s.payments.Refund(t.Context(), n.ID, payments.StepRequest{ID: "person", Amount: total})
+
+			return errors.Join(err, refundErr)
+		}, workflow.Refunded, total},
+		"paid elsewhere": {func(*shop, payments.NewPayment) error { return nil }, workflow.Returned, 0},
+	} {
+		s := newShop(t)
+		orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.RefundReturns = true })
+		record := s.returned(t, orders, func(n payments.NewPayment) error { return test.open(s, n) })
+
+		for range 2 {
+			handle(t, handlers[reactions.RefundHandler], record)
+		}
+
+		order, _, err := orders.Get(t.Context(), "o-1")
+		if err != nil || order.State != test.want {
+			t.Errorf("%s: the order is %s, %v", name, order.State, err)
+		}
+
+		if p, err := s.payments.Get(t.Context(), payments.IDForOrder("o-1")); err == nil && p.Refunded != test.refunded {
+			t.Errorf("%s: %d refunded, want %d", name, p.Refunded, test.refunded)
+		}
+	}
+}
+
+func TestARefundThatTheBankDeclinesIsForAPerson(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.RefundReturns = true })
+	record := s.returned(t, orders, func(n payments.NewPayment) error {
+		_, err := s.payments.Charge(t.Context(), n)
+		return err
+	})
+	s.bank.refunds = payments.ErrDeclined
+
+	if err := handlers[reactions.RefundHandler](t.Context(), record); !streams.IsPermanent(err) || !strings.Contains(err.Error(), "cannot be given back") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestReturnsAreRefundedOnlyIfConfigured.
+func TestReturnsAreRefundedOnlyIfConfigured(t *testing.T) {
+	s := newShop(t)
+
+	_, handlers := s.at(t, 1)
+	if handlers[reactions.RefundHandler] != nil {
+		t.Error("there is a handler without RefundReturns")
+	}
+}
+
+// answering is a carrier that answers every booking with an error.
+type answering struct {
+	shipping.Carrier
+	err error
+}
+
+func (a answering) Book(context.Context, string, string) (string, error) { return "", a.err }
+
+// TestACarriersRefusalIsForAPerson: other failures are repeated.
+func TestACarriersRefusalIsForAPerson(t *testing.T) {
+	for _, test := range []struct {
+		err       error
+		permanent bool
+	}{
+		{errUnavailable, false},
+		{fmt.Errorf("no such country: %w", shipping.ErrRefused), true},
+	} {
+		s := newShop(t)
+
+		booker, err := shipping.New(shipping.Config{Claims: s.claims, Carrier: answering{s.carrier, test.err}})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.Booker = booker })
+		place(t, orders)
+		record := s.move(t, orders, workflow.Pay)
+
+		if err := handlers[reactions.ShippingHandler](t.Context(), record); err == nil || streams.IsPermanent(err) != test.permanent {
+			t.Errorf("%v: got %v", test.err, err)
+		}
+	}
+}
