@@ -13,13 +13,16 @@
 //	has a key that cannot be read         400              idempotency_key_malformed
 //	has a key whose own end has passed    400              idempotency_key_expired
 //	has an unknown caller                 401              caller_unknown
-//	has the key of another request        422              idempotency_key_reused
-//	repeats one that is being handled     409, Retry-After request_in_progress
-//	repeats one with an unknown outcome   409              outcome_unknown
-//	has a body that is too large          413              request_too_large
-//	DynamoDB is unavailable               503, Retry-After store_unavailable
+//	has the key of another request        409              idempotency_key_reused
+//	repeats one that is being handled     409, Retry-After in_progress
+//	repeats one with an unknown outcome   409              unknown_outcome
+//	repeats one whose response is lost    409              result_unavailable
+//	has a body that is too large          413              body_too_large
+//	DynamoDB is unavailable               503, Retry-After unavailable
 //
-// Bodies are problem+json (RFC 9457) with the code as a member.
+// Bodies are problem+json (RFC 9457) with the code as a member. Ratchet's HTTP API answers
+// with the same statuses and codes. The draft recommends 422 for the key of another
+// request; here it is 409, as for every other id that was used with other content.
 //
 // # Guarantees
 //

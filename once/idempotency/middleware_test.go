@@ -191,7 +191,7 @@ func TestAnotherRequestUnderTheKeyIsRefused(t *testing.T) {
 		"another query":  a.post("/orders?x=2", `{"a":1,"b":2}`, "Idempotency-Key", "k", "Content-Type", asJSON),
 		"another type":   a.post("/orders?x=1", `{"a":1,"b":2}`, "Idempotency-Key", "k", "Content-Type", "text/plain"),
 	} {
-		t.Run(name, func(t *testing.T) { problem(t, r, http.StatusUnprocessableEntity, "idempotency_key_reused") })
+		t.Run(name, func(t *testing.T) { problem(t, r, http.StatusConflict, "idempotency_key_reused") })
 	}
 
 	if r := a.post("/orders?x=1", `{"a":1}`, "Idempotency-Key", "k", "X-Caller", "other", "Content-Type", asJSON); r.status != http.StatusCreated {
@@ -223,7 +223,7 @@ func TestAConcurrentRequestIsRefused(t *testing.T) {
 	if rest := r.header.Get("Retry-After"); rest != "62" { // the lease and twice the margin
 		t.Errorf("Retry-After %s", rest)
 	}
-	problem(t, r, http.StatusConflict, "request_in_progress")
+	problem(t, r, http.StatusConflict, "in_progress")
 	close(finish)
 	group.Wait()
 }
@@ -250,12 +250,12 @@ func TestAResponseThatAsksForARetryIsNotStored(t *testing.T) {
 	if r := a.post("/orders", "", "Idempotency-Key", "k"); r.status != http.StatusGatewayTimeout {
 		t.Errorf("%d", r.status)
 	}
-	problem(t, a.post("/orders", "", "Idempotency-Key", "k"), http.StatusConflict, "outcome_unknown")
+	problem(t, a.post("/orders", "", "Idempotency-Key", "k"), http.StatusConflict, "unknown_outcome")
 }
 
 func TestBodiesAreBounded(t *testing.T) {
 	a := newAPI(t, func(a *api, _ *once.Config) { a.cfg.MaxRequest, a.cfg.MaxResponse = 10, 20 })
-	problem(t, a.post("/orders", "12345678901", "Idempotency-Key", "request"), http.StatusRequestEntityTooLarge, "request_too_large")
+	problem(t, a.post("/orders", "12345678901", "Idempotency-Key", "request"), http.StatusRequestEntityTooLarge, "body_too_large")
 
 	a.do = func(w http.ResponseWriter, _ *http.Request) {
 		if _, err := w.Write(make([]byte, 21)); err == nil {
@@ -338,7 +338,7 @@ func TestWithoutDynamoDBNothingRuns(t *testing.T) {
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	problem(t, r, http.StatusServiceUnavailable, "store_unavailable")
+	problem(t, r, http.StatusServiceUnavailable, "unavailable")
 
 	if a.calls.Load() != 0 {
 		t.Errorf("%d calls", a.calls.Load())
@@ -376,7 +376,7 @@ func TestAStoredResponseOfAnotherFormatIsNotSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	problem(t, a.post("/orders", string(body), "Idempotency-Key", "later"), http.StatusInternalServerError, "response_unavailable")
+	problem(t, a.post("/orders", string(body), "Idempotency-Key", "later"), http.StatusConflict, "result_unavailable")
 }
 
 func TestNewReportsFaultsOfItsConfig(t *testing.T) {

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// problem is an answer that the middleware itself gives (RFC 9457).
+// problem is an answer that the middleware itself gives (RFC 9457). Statuses and codes are
+// those of the HTTP API of package api for the same events.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -43,26 +44,26 @@ var (
 		Title:  "The caller is not known",
 	}
 	keyReused = problem{
-		Status: http.StatusUnprocessableEntity,
+		Status: http.StatusConflict,
 		Code:   "idempotency_key_reused",
 		Title:  "Idempotency-Key is already used",
 		Detail: "Another request had this key. A retry must be equal to the first request; another operation needs another key.",
 	}
 	inProgressProblem = problem{
 		Status: http.StatusConflict,
-		Code:   "request_in_progress",
+		Code:   "in_progress",
 		Title:  "A request is outstanding for this Idempotency-Key",
 		Detail: "Repeat the request after the time in Retry-After.",
 	}
 	outcomeUnknown = problem{
 		Status: http.StatusConflict,
-		Code:   "outcome_unknown",
+		Code:   "unknown_outcome",
 		Title:  "The outcome of the first request is unknown",
 		Detail: "It is being looked into. Do not use another key for the same operation.",
 	}
 	responseLost = problem{
-		Status: http.StatusInternalServerError,
-		Code:   "response_unavailable",
+		Status: http.StatusConflict,
+		Code:   "result_unavailable",
 		Title:  "The operation was done, its response was not kept",
 	}
 	// requestUnreadable rarely reaches a client: its connection has broken.
@@ -73,7 +74,7 @@ var (
 	}
 	storeUnavailable = problem{
 		Status:     http.StatusServiceUnavailable,
-		Code:       "store_unavailable",
+		Code:       "unavailable",
 		Title:      "Keys cannot be checked now",
 		Detail:     "Repeat the request with the same key.",
 		retryAfter: 1,
@@ -83,7 +84,7 @@ var (
 func requestTooLarge(limit int) problem {
 	return problem{
 		Status: http.StatusRequestEntityTooLarge,
-		Code:   "request_too_large",
+		Code:   "body_too_large",
 		Title:  "The request's body is too large",
 		Detail: fmt.Sprintf("At most %d bytes.", limit),
 	}
