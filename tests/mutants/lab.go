@@ -75,30 +75,32 @@ type lab struct {
 	pkg     *pkg
 	dir     string // temporary
 	timeout time.Duration
+	tests   []test
+	woven   map[string]int // the number of each mutant that is woven, by its name
 }
 
-// newLab runs the tests without a mutant. They must pass.
-func newLab(ctx context.Context, p *pkg, timeout time.Duration) (*lab, error) {
+// newLab runs the tests without a mutant, which must pass, and builds the mutants.
+func newLab(ctx context.Context, p *pkg, timeout time.Duration, wanted []mutant) (*lab, error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return nil, err
 	}
-	l := &lab{pkg: p, dir: dir, timeout: time.Hour}
+	l := &lab{pkg: p, dir: dir, timeout: timeout, woven: map[string]int{}}
 
-	if text, err := l.build(ctx, ""); err != nil {
-		l.close()
-		return nil, fmt.Errorf("build the tests: %w: %s", err, text)
+	if err = l.measure(ctx); err == nil {
+		err = l.weave(ctx, wanted)
 	}
 
-	began := time.Now()
-
-	if text, err := l.test(ctx); err != nil {
-		l.close()
-		return nil, fmt.Errorf("the tests fail without a mutant: %w: %s", err, text)
+	if err == nil && len(l.woven) > 0 {
+		var output []byte
+		if output, err = l.runTests(ctx, l.wovenTests(), 0, time.Hour, nil); err != nil {
+			err = fmt.Errorf("the tests fail without a mutant: %w: %s", err, output)
+		}
 	}
 
-	if l.timeout = timeout; timeout == 0 {
-		l.timeout = 5*time.Since(began) + 10*time.Second
+	if err != nil {
+		l.close()
+		return nil, err
 	}
 
 	return l, nil
@@ -106,46 +108,77 @@ func newLab(ctx context.Context, p *pkg, timeout time.Duration) (*lab, error) {
 
 func (l *lab) close() { _ = os.RemoveAll(l.dir) }
 
-// try runs the tests against the mutant.
+// try runs the tests that execute the mutant.
 func (l *lab) try(ctx context.Context, m mutant) (outcome, error) {
+	tests := l.testsOf(m)
+	if len(tests) == 0 {
+		return survived, nil
+	}
+	number, woven := l.woven[m.Name]
+	program := l.wovenTests()
+
+	if !woven {
+		program = filepath.Join(l.dir, "tests")
+
+		if compiles, err := l.buildAlone(ctx, m, program); err != nil || !compiles {
+			return invalid, err
+		}
+	}
+
+	for _, group := range groups(tests) {
+		var names []string
+		limit := 5 * time.Second
+		for _, t := range group {
+			names = append(names, t.name)
+			limit += 5 * t.took
+		}
+
+		if l.timeout > 0 {
+			limit = l.timeout
+		}
+
+		output, err := l.runTests(ctx, program, number, limit, names)
+		switch {
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case err == nil:
+		case bytes.Contains(output, []byte("panic: test timed out after")) || errors.Is(err, context.DeadlineExceeded):
+			return timedOut, nil
+		default:
+			return killed, nil
+		}
+	}
+
+	return survived, nil
+}
+
+// buildAlone builds the tests with one mutant. It returns false if they do not compile.
+func (l *lab) buildAlone(ctx context.Context, m mutant, program string) (compiles bool, err error) {
 	file, overlay := filepath.Join(l.dir, "mutant.go"), filepath.Join(l.dir, "overlay.json")
 	if err := os.WriteFile(file, m.apply(l.pkg.texts[m.File]), 0o600); err != nil {
-		return "", err
+		return false, err
 	}
 
 	text, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(l.pkg.Dir, m.File): file}})
 	if err != nil {
-		return "", err
+		return false, err
 	}
 
 	if err := os.WriteFile(overlay, text, 0o600); err != nil {
-		return "", err
+		return false, err
 	}
 
-	output, err := l.build(ctx, overlay)
-	if ctx.Err() != nil {
-		return "", ctx.Err()
-	}
-
-	if err != nil {
-		if !l.pkg.isCompileError(output) {
-			return "", fmt.Errorf("build %s: %w: %s", m, err, output)
-		}
-
-		return invalid, nil
-	}
-
-	output, err = l.test(ctx)
+	output, err := l.build(ctx, overlay, program)
 	switch {
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return false, ctx.Err()
 	case err == nil:
-		return survived, nil
-	case bytes.Contains(output, []byte("panic: test timed out after")) || errors.Is(err, context.DeadlineExceeded):
-		return timedOut, nil
+		return true, nil
+	case l.pkg.isCompileError(output):
+		return false, nil
 	}
 
-	return killed, nil
+	return false, fmt.Errorf("build %s: %w: %s", m, err, output)
 }
 
 // isCompileError reports whether the build failed because the package, or its tests with
@@ -161,9 +194,9 @@ func (p *pkg) isCompileError(output []byte) bool {
 	return false
 }
 
-// build builds the tests. It returns what the compiler prints.
-func (l *lab) build(ctx context.Context, overlay string) ([]byte, error) {
-	args := []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", filepath.Join(l.dir, "tests")}
+// build builds the tests as a program. It returns what the compiler prints.
+func (l *lab) build(ctx context.Context, overlay, program string, flags ...string) ([]byte, error) {
+	args := append([]string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-o", program}, flags...)
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
@@ -171,14 +204,21 @@ func (l *lab) build(ctx context.Context, overlay string) ([]byte, error) {
 	return exec.CommandContext(ctx, "go", append(args, l.pkg.Path)...).CombinedOutput()
 }
 
-// test runs what was built. The process gets a while longer than its own time limit, for
-// mutants that it cannot end by itself.
-func (l *lab) test(ctx context.Context) ([]byte, error) {
-	limited, cancel := context.WithTimeout(ctx, l.timeout+10*time.Second)
+// runTests runs the named tests of a program, all of them without a name, with the mutant
+// of the number. The process gets a while longer than its own time limit, for mutants that
+// it cannot end by itself.
+func (l *lab) runTests(ctx context.Context, program string, number int, limit time.Duration, names []string, flags ...string) ([]byte, error) {
+	limited, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
 
-	cmd := exec.CommandContext(limited, filepath.Join(l.dir, "tests"), "-test.short", "-test.failfast", "-test.timeout="+l.timeout.String())
+	args := append([]string{"-test.short", "-test.failfast", "-test.timeout=" + limit.String()}, flags...)
+	if names != nil {
+		args = append(args, "-test.run=^("+strings.Join(names, "|")+")$")
+	}
+
+	cmd := exec.CommandContext(limited, program, args...)
 	cmd.Dir = l.pkg.Dir
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", chosenBy, number))
 	cmd.WaitDelay = time.Second
 
 	output, err := cmd.CombinedOutput()

@@ -2,16 +2,21 @@
 // against each. A mutant that no test notices has survived: either a test is missing, or
 // the mutant makes no difference.
 //
-//	go run ./tests/mutants [-json] [-fresh] [-match REGEXP] [-timeout D] ./ledger
+//	go run ./tests/mutants [-json] [-fresh] [-match REGEXP] [-every N [-seed S]] [-timeout D] ./ledger
 //
 // Planted are: comparisons and their bounds, AND and OR, negated conditions, dropped calls
 // and links of a builder of updates, errors that are not returned, true for false,
 // arithmetic, and the parts of DynamoDB conditions in string literals.
 //
-// Each mutant is one file in an overlay (`go test -overlay`), so the tree is not touched.
-// The tests run with -short and -failfast. Mutants run one after the other. The results are
-// kept in .cache/mutants: an interrupted run goes on where it stopped. Later runs repeat
+// The mutants are in an overlay (`go test -overlay`), so the tree is not touched: most of
+// them in one program, which an environment variable tells which to be, the others each in
+// its own. Against a mutant run the tests that execute its line when they run alone, the
+// quickest first, with -short and -failfast. Mutants run one after the other. The results
+// are kept in .cache/mutants: an interrupted run goes on where it stopped. Later runs repeat
 // only the survivors, and mutants of files that have changed.
+//
+// With -every N, one of N mutants is tried. The seed chooses which: the same seed and the
+// same code give the same mutants.
 //
 // The file tests/mutants/explained.txt names survivors that make no difference, with the
 // reason. The command fails if others survive.
@@ -22,10 +27,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"time"
 )
 
@@ -34,7 +41,9 @@ func main() {
 	flag.BoolVar(&o.json, "json", false, "print a JSON document")
 	flag.BoolVar(&o.fresh, "fresh", false, "forget the results of earlier runs")
 	flag.StringVar(&o.match, "match", "", "run only mutants whose name matches the `regexp`, such as reserve.go")
-	flag.DurationVar(&o.timeout, "timeout", 0, "limit of one run of the tests (default: 5 times the run without a mutant, and 10s)")
+	flag.Uint64Var(&o.every, "every", 1, "try one of `N` mutants")
+	flag.Uint64Var(&o.seed, "seed", 1, "`seed` that chooses the mutants of -every")
+	flag.DurationVar(&o.timeout, "timeout", 0, "limit of one run of tests (default: 5 times their run without a mutant, and 5s)")
 	flag.StringVar(&o.cache, "cache", ".cache/mutants", "the `directory` of the results")
 	flag.StringVar(&o.explained, "explained", "tests/mutants/explained.txt", "the `file` of survivors that make no difference")
 	flag.Parse()
@@ -52,7 +61,16 @@ func main() {
 type options struct {
 	json, fresh             bool
 	match, cache, explained string
+	every, seed             uint64
 	timeout                 time.Duration
+}
+
+// chooses reports whether the mutant is one of the sample.
+func (o options) chooses(m mutant) bool {
+	h := fnv.New64a()
+	fmt.Fprint(h, o.seed, m.Name)
+
+	return h.Sum64()%max(o.every, 1) == 0
 }
 
 // errSurvivors ends a run that found survivors without an explanation.
@@ -112,30 +130,65 @@ func examine(ctx context.Context, o options, match *regexp.Regexp, path string, 
 	}
 	defer results.Close()
 
-	l, err := newLab(ctx, p, o.timeout)
-	if err != nil {
-		return r, err
-	}
-	defer l.close()
-
+	var wanted []mutant
 	for _, m := range p.mutants {
-		if !match.MatchString(m.Name) {
+		if !match.MatchString(m.Name) || !o.chooses(m) {
 			continue
 		}
 
-		o, known := results.of(m)
+		outcome, known := results.of(m)
 		if !known {
-			if o, err = l.try(ctx, m); err != nil {
-				return r, err
-			}
-
-			if err := results.add(m, o); err != nil {
-				return r, err
-			}
-			fmt.Fprintf(progress, "%-9s %s\n", o, m)
+			wanted = append(wanted, m)
 		}
-		r.Mutants = append(r.Mutants, result{mutant: m, Outcome: o})
+		r.Mutants = append(r.Mutants, result{mutant: m, Outcome: outcome})
 	}
 
-	return r, nil
+	if o.every > 1 {
+		fmt.Fprintf(progress, "%s: %d of %d mutants, one of %d by seed %d\n", p.Path, len(r.Mutants), len(p.mutants), o.every, o.seed)
+	}
+
+	tried, err := tryAll(ctx, o, p, wanted, results, progress)
+	for i := range r.Mutants {
+		if outcome, ok := tried[r.Mutants[i].Name]; ok {
+			r.Mutants[i].Outcome = outcome
+		}
+	}
+
+	// Of an interrupted run, only what was tried counts.
+	r.Mutants = slices.DeleteFunc(r.Mutants, func(m result) bool {
+		_, ok := tried[m.Name]
+		return !ok && slices.ContainsFunc(wanted, func(w mutant) bool { return w.Name == m.Name })
+	})
+
+	return r, err
+}
+
+// tryAll tries the mutants and stores each outcome. It returns the outcomes by name, also
+// those before an error.
+func tryAll(ctx context.Context, o options, p *pkg, wanted []mutant, results *results, progress io.Writer) (map[string]outcome, error) {
+	tried := map[string]outcome{}
+	if len(wanted) == 0 {
+		return tried, nil
+	}
+
+	l, err := newLab(ctx, p, o.timeout, wanted)
+	if err != nil {
+		return tried, err
+	}
+	defer l.close()
+
+	for _, m := range wanted {
+		outcome, err := l.try(ctx, m)
+		if err != nil {
+			return tried, err
+		}
+
+		if err := results.add(m, outcome); err != nil {
+			return tried, err
+		}
+		tried[m.Name] = outcome
+		fmt.Fprintf(progress, "%-9s %s\n", outcome, m)
+	}
+
+	return tried, nil
 }

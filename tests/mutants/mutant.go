@@ -21,6 +21,9 @@ type mutant struct {
 	Is   string `json:"is"`
 
 	begin, end int // offsets of the piece
+	// scopeBegin and scopeEnd are the offsets of the function's body around it, both 0
+	// outside of functions.
+	scopeBegin, scopeEnd int
 }
 
 func (m mutant) String() string {
@@ -51,6 +54,7 @@ type planter struct {
 	// result is an error, for it and the function literals in it.
 	function string
 	results  []bool
+	body     *ast.BlockStmt // of the declaration; nil for one that is no function
 	found    []mutant
 	seen     map[string]int
 }
@@ -66,10 +70,11 @@ func plant(file string, text []byte) ([]mutant, error) {
 
 	p := &planter{set: set, file: filepath.Base(file), text: text, seen: map[string]int{}}
 	for _, d := range tree.Decls {
-		p.function = "-"
+		p.function, p.body = "-", nil
 		if f, ok := d.(*ast.FuncDecl); ok {
 			p.function = nameOf(f)
 			p.results = []bool{returnsError(f.Type)}
+			p.body = f.Body
 		}
 		ast.PreorderStack(d, nil, p.visit)
 	}
@@ -128,6 +133,10 @@ func (p *planter) replace(begin, end token.Pos, is string) {
 func (p *planter) replaceAt(begin, end int, is string) {
 	m := mutant{File: p.file, Was: string(p.text[begin:end]), Is: is, begin: begin, end: end}
 	m.Line = 1 + countLines(p.text[:begin])
+
+	if p.body != nil {
+		m.scopeBegin, m.scopeEnd = p.offset(p.body.Lbrace)+1, p.offset(p.body.Rbrace)
+	}
 	m.Name = p.function + " " + m.change()
 	p.found = append(p.found, m)
 }
