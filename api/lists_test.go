@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,78 @@ func TestOrdersAreListedFromTheLists(t *testing.T) {
 
 	if ids, last := w.orders("&state=ON_HOLD", "Authorization", acme); ids != "" || last.Stale != 1 {
 		t.Errorf("%s, %+v", ids, last)
+	}
+}
+
+// Customers of different tenants are different ones. The lists and a scan agree.
+func TestOrdersAreListedByCustomer(t *testing.T) {
+	w := newWorld(t, nil)
+	w.withLists(t)
+	acme, other := w.key("acme", auth.Act), w.key("default", auth.Act)
+	place := func(id, customer, key string) {
+		w.must("PUT", "/v1/orders/"+id, strings.Replace(mugs, "{", `{"customer":"`+customer+`",`, 1), "Authorization", key)
+	}
+
+	place("o-1", "c-1", acme)
+	place("o-2", "c-2", acme)
+	place("o-3", "c-1", acme)
+	place("o-4", "c-1", other)
+	w.must("PUT", "/v1/orders/o-5", mugs, "Authorization", acme)
+	w.must("POST", "/v1/orders/o-1/transitions", `{"event":"hold"}`, "Idempotency-Key", "h", "Authorization", acme)
+
+	if text := w.must("GET", "/v1/orders/o-1", "", "Authorization", acme).text; !strings.Contains(text, `"customer":"c-1"`) {
+		t.Error(text)
+	}
+
+	for _, scanned := range []bool{true, false} {
+		for _, row := range []struct{ key, query, want string }{
+			{acme, "&customer=c-1", "o-1 o-3"},
+			{acme, "&customer=c-1&state=ON_HOLD", "o-1"},
+			{acme, "&customer=c-2", "o-2"},
+			{acme, "&customer=c-3", ""},
+			{other, "&customer=c-1", "o-4"},
+			{other, "&customer=c-2", ""},
+		} {
+			got, last := w.orders(row.query, "Authorization", row.key)
+			ids := strings.Fields(got)
+			slices.Sort(ids)
+
+			if ids := strings.Join(ids, " "); ids != row.want || last.Scanned != scanned {
+				t.Errorf("%s: %s, %+v, want %s", row.query, ids, last, row.want)
+			}
+		}
+		w.rebuild(t)
+	}
+
+	// A cursor continues the list that it is of, and no other.
+	var page orderList
+	w.must("GET", "/v1/orders?limit=1&customer=c-1", "", "Authorization", acme).read(t, &page)
+	w.want(w.ask("GET", "/v1/orders?limit=1&customer=c-2&cursor="+page.Next, "", "Authorization", acme), http.StatusBadRequest, "invalid_cursor")
+}
+
+// A customer is a reference. What looks like personal data is refused, and appears neither
+// in the answer nor in the log.
+func TestACustomerIsNoPersonalData(t *testing.T) {
+	w := newWorld(t, dev)
+	body := strings.Replace(mugs, "{", `{"customer":"ann@example.org",`, 1)
+
+	for _, a := range []answer{
+		w.ask("PUT", "/v1/orders/o-1", body),
+		w.ask("GET", "/v1/orders?customer=ann@example.org", ""),
+	} {
+		w.want(a, http.StatusUnprocessableEntity, "invalid_request")
+
+		if !strings.Contains(a.text, `customer"`) || strings.Contains(a.text, "ann@") {
+			t.Error(a.text)
+		}
+	}
+
+	w.must("PUT", "/v1/orders/o-1", strings.Replace(mugs, "{", `{"customer":"crm-4711",`, 1))
+	w.must("GET", "/v1/orders?customer=crm-4711", "")
+	w.want(w.ask("PUT", "/v1/orders/o-1", strings.Replace(mugs, "{", `{"customer":"crm-4712",`, 1)), http.StatusConflict, "conflict")
+
+	if log := w.log.String(); strings.Contains(log, "ann@") || strings.Contains(log, "crm-47") {
+		t.Error(log)
 	}
 }
 

@@ -16,6 +16,7 @@ type order struct {
 	DefinitionVersion int               `json:"definitionVersion"`
 	Items             []line            `json:"items"`
 	Total             money             `json:"total"`
+	Customer          string            `json:"customer,omitempty" doc:"Whose order it is."`
 	ContentVersion    int64             `json:"contentVersion" doc:"How often the content was edited."`
 	ShippingAddress   map[string]string `json:"shippingAddress,omitempty"`
 	BillingAddress    map[string]string `json:"billingAddress,omitempty"`
@@ -62,6 +63,7 @@ func (t tenant) showOrder(o *transitions.Order) order {
 		DefinitionVersion: o.DefinitionVersion,
 		Items:             make([]line, len(o.Items)),
 		Total:             money(o.Total),
+		Customer:          o.Customer,
 		ContentVersion:    o.ContentVersion,
 		ShippingAddress:   o.Shipping,
 		BillingAddress:    o.Billing,

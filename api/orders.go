@@ -72,7 +72,7 @@ func (s *service) orderRoutes(h huma.API) {
 		scope:   auth.Read,
 		status:  http.StatusOK,
 		summary: "List orders, page by page",
-		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state, at which they were placed. Otherwise the table is scanned " +
+		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state or with a customer, at which they were placed. Otherwise the table is scanned " +
 			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listOrders)
 	s.enumerate(h.OpenAPI())
@@ -106,6 +106,8 @@ func (s *service) definition() *workflow.Definition {
 type newOrder struct {
 	Items []newLine `json:"items,omitempty" maxItems:"1000"`
 	Total newMoney  `json:"total" doc:"What the customer pays."`
+	// The pattern is that of transitions.NewOrder.
+	Customer string `json:"customer,omitempty" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Whose order it is: an id of your system, no personal data."`
 	// Execution is a word and not a boolean, so that other values can be added.
 	Execution string `json:"execution,omitempty" enum:"start,none" doc:"Whether to start the order's execution. Default start."`
 }
@@ -159,7 +161,7 @@ func (s *service) putOrder(ctx context.Context, c caller, in *putOrderInput) (*o
 // createAndStart creates an order and starts its execution. A repeat returns the existing
 // order.
 func (s *service) createAndStart(ctx context.Context, c caller, id string, n newOrder) (*orderOutput, transitions.Verdict, error) {
-	placed := transitions.NewOrder{ID: c.tenant.orderID(id), Items: c.tenant.items(n.Items), Total: transitions.Money(n.Total)}
+	placed := transitions.NewOrder{ID: c.tenant.orderID(id), Items: c.tenant.items(n.Items), Total: transitions.Money(n.Total), Customer: n.Customer}
 
 	result, err := s.cfg.Orders.Create(ctx, placed)
 	if err != nil || !result.Verdict.Done() {
@@ -208,7 +210,8 @@ func (s *service) getOrder(ctx context.Context, c caller, in *input.Order) (*ord
 
 type listOrdersInput struct {
 	input.Page
-	State string `query:"state" doc:"Only orders in this state."`
+	State    string `query:"state" doc:"Only orders in this state."`
+	Customer string `query:"customer" maxLength:"100" pattern:"^[A-Za-z0-9._:-]+$" doc:"Only orders of this customer."`
 }
 
 type listOrdersOutput struct {
@@ -223,12 +226,13 @@ type listOrdersOutput struct {
 func (s *service) listOrders(ctx context.Context, c caller, in *listOrdersInput) (*listOrdersOutput, error) {
 	out := &listOrdersOutput{}
 	var err error
-	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State},
+	out.Body.Orders, out.Body.Next, err = listPage(s, in.Page, []string{"orders", string(c.tenant), in.State, in.Customer},
 		func(after string, n int) ([]*transitions.Order, string, error) {
 			page, err := inspect.Listed(ctx, s.cfg.Orders, s.cfg.Lists, c.tenant.owner(), inspect.Page{
-				State: workflow.State(in.State),
-				After: storedAfter(after),
-				Limit: n,
+				State:    workflow.State(in.State),
+				Customer: in.Customer,
+				After:    storedAfter(after),
+				Limit:    n,
 			})
 			out.Body.Scanned = page.Scanned
 			out.Body.Stale += page.Stale

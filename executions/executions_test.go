@@ -83,9 +83,10 @@ func newWorld(t *testing.T) *world {
 
 func content(id transitions.OrderID) transitions.NewOrder {
 	return transitions.NewOrder{
-		ID:    id,
-		Items: []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1250}},
-		Total: transitions.Money{Amount: 1250, Currency: "EUR"},
+		ID:       id,
+		Customer: "c-1",
+		Items:    []transitions.Item{{SKU: "mug", Quantity: 1, Price: 1250}},
+		Total:    transitions.Money{Amount: 1250, Currency: "EUR"},
 	}
 }
 

@@ -17,6 +17,8 @@ import (
 type Page struct {
 	// State keeps only orders in that state. Empty keeps all.
 	State workflow.State
+	// Customer keeps only orders of that customer. Empty keeps all.
+	Customer string
 	// Version keeps only orders of that version of the definition. 0 keeps all.
 	Version int
 	// After is the last order of the page before. Empty starts at the beginning.
@@ -66,6 +68,8 @@ func (p Page) check(d *workflow.Definition) error {
 	switch {
 	case p.Limit < 0 || p.Limit > 1000:
 		return fmt.Errorf("limit %d: 1 to 1000", p.Limit)
+	case p.Customer != "" && !transitions.IsCustomer(p.Customer):
+		return errors.New("customer: 1 to 100 of A-Z a-z 0-9 . _ : -")
 	case p.Version < 0:
 		return fmt.Errorf("version %d: versions count from 1", p.Version)
 	case p.State != "" && (p.Version == 0 || p.Version == d.Version()) && !d.HasState(p.State):
@@ -85,6 +89,10 @@ func (p Page) input() dynamodb.ScanInput {
 	values := dynamo.Item{}
 	if p.State != "" {
 		filters, values[":state"] = append(filters, "orderState = :state"), dynamo.S(string(p.State))
+	}
+
+	if p.Customer != "" {
+		filters, values[":customer"] = append(filters, "customer = :customer"), dynamo.S(p.Customer)
 	}
 
 	if p.Version != 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,13 +23,15 @@ type dynamoDB interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// Config says where the lists are kept. All fields are required.
+// Config says where the lists are kept. All fields but Now are required.
 type Config struct {
 	DynamoDB dynamoDB
 	// Table is one that [TableInput] describes.
 	Table string
 	// Orders are the orders that are listed.
 	Orders *transitions.Orders
+	// Now is the clock of the expiry of tombstones. Default time.Now.
+	Now func() time.Time
 }
 
 func (c Config) validate() error {
@@ -54,7 +57,15 @@ const (
 	placeAttribute = "placeKey"
 )
 
-// TableInput describes the table of lists: keys listKey and placeKey, no expiry.
+// ExpiryAttribute is the attribute of the table's time to live. Only tombstones have it.
+const ExpiryAttribute = "expiresAt"
+
+// tombstoneFor is how long the tombstone of a deleted order is kept: longer than a record
+// of the stream can be late.
+const tombstoneFor = 30 * 24 * time.Hour
+
+// TableInput describes the table of lists: keys listKey and placeKey, and an expiry in
+// [ExpiryAttribute].
 func TableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(listAttribute), dynamo.TextKey(placeAttribute))
 }
@@ -69,6 +80,10 @@ type Lists struct {
 func New(cfg Config) (*Lists, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
+	}
+
+	if cfg.Now == nil {
+		cfg.Now = time.Now
 	}
 
 	writer, err := txn.New(txn.Config{DynamoDB: cfg.DynamoDB, Keys: map[string][]string{cfg.Table: {listAttribute, placeAttribute}}})

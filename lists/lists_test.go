@@ -29,6 +29,7 @@ type shop struct {
 	transport *embeddedtest.Transport
 	orders    *transitions.Orders
 	lists     *lists.Lists
+	customer  string // of the orders to place
 }
 
 func newShop(t *testing.T) *shop {
@@ -55,7 +56,7 @@ func newShop(t *testing.T) *shop {
 func (s *shop) place(id string, events ...workflow.Event) []transitions.Change {
 	s.t.Helper()
 
-	r, err := s.orders.Create(s.t.Context(), transitions.NewOrder{ID: transitions.OrderID(id), Total: transitions.Money{Amount: 1, Currency: "EUR"}})
+	r, err := s.orders.Create(s.t.Context(), transitions.NewOrder{ID: transitions.OrderID(id), Total: transitions.Money{Amount: 1, Currency: "EUR"}, Customer: s.customer})
 	if err != nil {
 		s.t.Fatal(err)
 	}

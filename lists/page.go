@@ -25,6 +25,10 @@ type Query struct {
 	// State asks for the orders in that state, in the order in which they entered it.
 	// Empty asks for all orders, in the order in which they were placed.
 	State workflow.State
+	// Customer asks for the orders of that customer, in the order in which they were placed.
+	// With a state, orders in other states are left out: a page may be shorter than the
+	// limit, even empty, and have a next one.
+	Customer string
 	// After is the Next of the page before. Empty begins with the newest order.
 	After string
 	// Limit is how many orders to return at most, 1 to 1,000.
@@ -38,12 +42,13 @@ type Page struct {
 	// Next is the After of the next page, "" at the end.
 	Next string
 	// Stale counts the rows that were left out, because their orders have moved or are
-	// gone: the lists lag behind the orders.
+	// gone: the lists lag behind the orders. Orders that are left out of a customer's list
+	// by their state do not count.
 	Stale int
 }
 
-// Page returns a part of a list. It costs half a read unit for each of 8 shards, and a read
-// of each order.
+// Page returns a part of a list. It costs half a read unit for each of 8 shards (for one, if
+// it asks for a customer), and a read of each order.
 func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 	if q.Limit < 1 || q.Limit > 1000 {
 		return Page{}, fmt.Errorf("list orders: %w: limit %d: 1 to 1000", transitions.ErrInvalidRequest, q.Limit)
@@ -75,11 +80,13 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 
 	var page Page
 	for _, o := range orders {
-		if o == nil || q.State != "" && o.State != q.State {
+		switch other := o != nil && q.State != "" && o.State != q.State; {
+		case other && q.Customer != "":
+		case other || o == nil:
 			page.Stale++
-			continue
+		default:
+			page.Orders = append(page.Orders, o)
 		}
-		page.Orders = append(page.Orders, o)
 	}
 
 	if len(places) == q.Limit {
@@ -91,6 +98,10 @@ func (l *Lists) Page(ctx context.Context, q Query) (Page, error) {
 
 // places returns the newest places of the list after q.After, at most q.Limit.
 func (l *Lists) places(ctx context.Context, q Query) ([]string, error) {
+	if q.Customer != "" {
+		return l.newest(ctx, customerList(q.Owner, q.Customer), q.After, q.Limit)
+	}
+
 	found := make([][]string, shards)
 	group, ctx := errgroup.WithContext(ctx)
 

@@ -29,46 +29,104 @@ var errHeadMoved = errors.New("the order's head has moved")
 
 // head is what the lists show of an order.
 type head struct {
-	transition transitions.TransitionID // 0 if the order is not listed
-	state      workflow.State
-	row        row // in the list of the state
+	transition transitions.TransitionID // 0 if the order was never listed
+	state      workflow.State           // empty if the order was deleted
+	row        row                      // in the list of the state
+	placed     string                   // the place of placing; empty in heads of earlier versions
+}
+
+// isTombstone reports whether the order was deleted.
+func (h head) isTombstone() bool { return h.transition != 0 && h.state == "" }
+
+// isOf reports whether the head may show this order, and not another one that has or had the
+// same id. Two that were placed within a millisecond cannot be told apart.
+func (h head) isOf(o *transitions.Order) bool {
+	return h.placed == "" || h.placed == placeAt(o.ID, o.CreatedAt)
 }
 
 // Record writes what the change means for the lists. It is idempotent, and changes nothing
-// if the lists show a newer transition of the order. A change costs one read unit and 6
-// write units, within a state one write unit.
+// if the lists show a newer transition of the order. Placing costs one read unit and 6 write
+// units, 8 with a customer; another state one and 6, a change within a state one and 1.
 func (l *Lists) Record(ctx context.Context, c transitions.Change) error {
 	return l.list(ctx, c.New)
 }
 
 // list makes the lists show the order as it is given, or newer.
 func (l *Lists) list(ctx context.Context, o *transitions.Order) error {
-	for range maxRaces {
-		shown, err := l.head(ctx, o.ID)
-		if err != nil {
-			return fmt.Errorf("list order %s: %w", o.ID, err)
-		}
-
+	return l.race(ctx, o.ID, func(shown head) error {
 		switch {
+		case shown.transition == 0:
+			return l.replace(ctx, o.ID, shown, headOf(o), rowsOf(o), nil)
+		case shown.isTombstone() || !shown.isOf(o):
+			return l.relist(ctx, o.ID, shown)
 		case shown.transition >= o.TransitionID:
 			return nil
 		case shown.state == o.State:
-			err = l.raise(ctx, o, shown)
-		default:
-			err = l.move(ctx, o, shown)
+			return l.raise(ctx, o, shown)
+		}
+		next := headOf(o)
+
+		return l.replace(ctx, o.ID, shown, next, []row{next.row}, []row{shown.row})
+	})
+}
+
+// relist makes the lists show the order that has the id now, instead of another one that
+// has had it. If there is none, it changes nothing: the record was late.
+func (l *Lists) relist(ctx context.Context, id transitions.OrderID, shown head) error {
+	o, exists, err := l.cfg.Orders.Get(ctx, id)
+	if err != nil || !exists {
+		return err
+	}
+
+	return l.replace(ctx, id, shown, headOf(o), rowsOf(o), shown.rows())
+}
+
+// Remove takes a deleted order out of the lists. The order is as it was in the end. It is
+// idempotent. A tombstone without the order's content stays for 30 days, so that late records
+// do not list the order again. It costs two read units and 6 write units, 8 with a customer.
+//
+// If there is an order under the id again, the lists show that one instead.
+func (l *Lists) Remove(ctx context.Context, last *transitions.Order) error {
+	return l.race(ctx, last.ID, func(shown head) error {
+		if shown.isTombstone() {
+			return nil
+		}
+		gone := rowsOf(last)
+
+		o, exists, err := l.cfg.Orders.Get(ctx, last.ID)
+		switch {
+		case err != nil:
+			return err
+		case exists:
+			return l.replace(ctx, last.ID, shown, headOf(o), rowsOf(o), append(gone, shown.rows()...))
+		case shown.isOf(last):
+			return l.replace(ctx, last.ID, shown, head{transition: last.TransitionID}, nil, append(gone, shown.rows()...))
 		}
 
+		// Another order has had the id since, and was deleted, too: its record is to come.
+		return l.replace(ctx, last.ID, shown, shown, shown.rows(), gone)
+	})
+}
+
+// race reads the head of the order and calls write, again if another has written the head.
+func (l *Lists) race(ctx context.Context, id transitions.OrderID, write func(shown head) error) error {
+	for range maxRaces {
+		shown, err := l.head(ctx, id)
 		if err == nil {
-			return nil
+			err = write(shown)
 		}
 
 		// The next read decides whether it was this write, an older one or a newer one.
 		if !errors.Is(err, errHeadMoved) {
-			return fmt.Errorf("list order %s: %w", o.ID, err)
+			if err != nil {
+				err = fmt.Errorf("list order %s: %w", id, err)
+			}
+
+			return err
 		}
 	}
 
-	return fmt.Errorf("list order %s: %w in each of %d attempts", o.ID, errHeadMoved, maxRaces)
+	return fmt.Errorf("list order %s: %w in each of %d attempts", id, errHeadMoved, maxRaces)
 }
 
 // raise records in the head that the order has moved within its state.
@@ -85,37 +143,51 @@ func (l *Lists) raise(ctx context.Context, o *transitions.Order, shown head) err
 	return err
 }
 
-// move moves the order from the list that it is shown in to that of its state.
-func (l *Lists) move(ctx context.Context, o *transitions.Order, shown head) error {
-	place := row{stateList(o.ID, o.State), placeAt(o.ID, entered(o))}
+// replace writes the next head of the order if it is still the one that is shown, and with
+// it the rows to put and those to drop. A row of both stays.
+func (l *Lists) replace(ctx context.Context, id transitions.OrderID, shown, next head, put, drop []row) error {
+	update := dynamo.NewUpdate(l.cfg.Table, headRow(id).key()).
+		SetValue("transitionId", dynamo.N(int64(next.transition)))
 
-	update := dynamo.NewUpdate(l.cfg.Table, headRow(o.ID).key()).
-		SetValue("transitionId", dynamo.N(int64(o.TransitionID))).
-		SetValue("orderState", dynamo.S(string(o.State))).
-		SetValue("stateList", dynamo.S(place.list)).
-		SetValue("statePlace", dynamo.S(place.place))
-
-	if shown.transition == 0 {
-		update.IfAbsent("transitionId")
+	if next.isTombstone() {
+		update.RemoveAttribute("orderState").RemoveAttribute("stateList").RemoveAttribute("statePlace").RemoveAttribute("placed").
+			SetValue(ExpiryAttribute, dynamo.Seconds(l.cfg.Now().Add(tombstoneFor)))
 	} else {
-		update.IfEquals("transitionId", dynamo.N(int64(shown.transition)))
+		update.SetValue("orderState", dynamo.S(string(next.state))).
+			SetValue("stateList", dynamo.S(next.row.list)).
+			SetValue("statePlace", dynamo.S(next.row.place)).
+			SetValue("placed", dynamo.S(next.placed)).
+			RemoveAttribute(ExpiryAttribute)
+	}
+
+	// The place tells the heads of two orders apart that have had the same id.
+	switch {
+	case shown.transition == 0:
+		update.IfAbsent("transitionId")
+	case shown.isTombstone():
+		update.IfEquals("transitionId", dynamo.N(int64(shown.transition))).IfAbsent("statePlace")
+	default:
+		update.IfEquals("transitionId", dynamo.N(int64(shown.transition))).IfEquals("statePlace", dynamo.S(shown.row.place))
 	}
 
 	var t txn.Transaction
 	t.AddDecisive("head", types.TransactWriteItem{Update: update.Part()}, txn.FailWith(errHeadMoved))
-	t.Add("place", types.TransactWriteItem{Put: l.put(place)}, nil)
 
-	if shown.transition == 0 {
-		created := row{timeList(o.ID), placeAt(o.ID, o.CreatedAt)}
-		t.Add("time", types.TransactWriteItem{Put: l.put(created)}, nil)
-	} else {
-		t.Add("former", types.TransactWriteItem{Delete: &types.Delete{TableName: &l.cfg.Table, Key: shown.row.key()}}, nil)
+	done := map[row]bool{}
+	for _, r := range put {
+		t.Add("row", types.TransactWriteItem{Put: &types.Put{TableName: &l.cfg.Table, Item: r.key()}}, nil)
+		done[r] = true
+	}
+
+	for _, r := range drop {
+		if !done[r] {
+			t.Add("former row", types.TransactWriteItem{Delete: &types.Delete{TableName: &l.cfg.Table, Key: r.key()}}, nil)
+		}
+		done[r] = true
 	}
 
 	return l.writer.Write(ctx, &t)
 }
-
-func (l *Lists) put(r row) *types.Put { return &types.Put{TableName: &l.cfg.Table, Item: r.key()} }
 
 // head reads the order's head.
 func (l *Lists) head(ctx context.Context, id transitions.OrderID) (head, error) {
@@ -128,7 +200,34 @@ func (l *Lists) head(ctx context.Context, id transitions.OrderID) (head, error) 
 		transition: transitions.TransitionID(dynamo.Number(item, "transitionId")),
 		state:      workflow.State(dynamo.Text(item, "orderState")),
 		row:        row{dynamo.Text(item, "stateList"), dynamo.Text(item, "statePlace")},
+		placed:     dynamo.Text(item, "placed"),
 	}, nil
+}
+
+// headOf returns the head that shows the order.
+func headOf(o *transitions.Order) head {
+	return head{o.TransitionID, o.State, row{stateList(o.ID, o.State), placeAt(o.ID, entered(o))}, placeAt(o.ID, o.CreatedAt)}
+}
+
+// rows returns the row that the head names, if there is one.
+func (h head) rows() []row {
+	if h.state == "" {
+		return nil
+	}
+
+	return []row{h.row}
+}
+
+// rowsOf returns the rows of the order in all lists.
+func rowsOf(o *transitions.Order) []row {
+	placed := placeAt(o.ID, o.CreatedAt)
+
+	rows := []row{headOf(o).row, {timeList(o.ID), placed}}
+	if o.Customer != "" {
+		rows = append(rows, row{customerList(ownerOf(o.ID), o.Customer), placed})
+	}
+
+	return rows
 }
 
 func headRow(id transitions.OrderID) row { return row{"order/" + string(id), "head"} }
@@ -161,6 +260,11 @@ func stateShard(owner string, s workflow.State, shard int) string {
 func timeList(id transitions.OrderID) string { return timeShard(ownerOf(id), shardOf(id)) }
 
 func timeShard(owner string, shard int) string { return fmt.Sprintf("time/%s/%d", owner, shard) }
+
+// customerList has no shards: a customer's orders are few.
+func customerList(owner, customer string) string {
+	return fmt.Sprintf("customer/%s/%s", owner, customer)
+}
 
 // placeAt sorts by time, and by id within a millisecond.
 func placeAt(id transitions.OrderID, at time.Time) string {

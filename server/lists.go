@@ -27,7 +27,7 @@ func (b *Backend) assembleLists() (err error) {
 func (b *Backend) tables() []tableSpec {
 	all := b.Tables.all()
 	if b.Config.OrderLists {
-		all = append(all, tableSpec{input: lists.TableInput(b.Tables.OrderLists)})
+		all = append(all, tableSpec{input: lists.TableInput(b.Tables.OrderLists), expiryAttribute: lists.ExpiryAttribute})
 	}
 
 	return all
@@ -41,6 +41,12 @@ func (b *Backend) listHandlers() []streams.Handler {
 	}
 
 	handle := func(ctx context.Context, record streams.Record) error {
+		if last, removed, err := transitions.Removed(record.Old, record.New); err != nil {
+			return streams.Permanent(err)
+		} else if removed {
+			return b.Lists.Remove(ctx, last)
+		}
+
 		change, grew, err := transitions.FromRecord(record.Old, record.New)
 		switch {
 		case err != nil:

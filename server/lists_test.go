@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ratchet/inspect"
+	"ratchet/internal/dynamo"
 	"ratchet/server"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -15,9 +18,9 @@ import (
 func TestTheWorkerKeepsTheListsOfOrders(t *testing.T) {
 	s := newShop(t, func(c *server.Config) { c.OrderLists = true })
 
-	for _, id := range []transitions.OrderID{"o-1", "o-2", "acme:o-1"} {
+	for _, id := range []transitions.OrderID{"o-1", "o-2", "acme:o-1", "o-3"} {
 		n := mug
-		n.ID = id
+		n.ID, n.Customer = id, "c-1"
 
 		if _, err := s.Orders.Create(t.Context(), n); err != nil {
 			t.Fatal(err)
@@ -28,18 +31,10 @@ func TestTheWorkerKeepsTheListsOfOrders(t *testing.T) {
 		t.Fatal(r.Verdict, err)
 	}
 
-	for _, row := range []struct {
-		owner string
-		state workflow.State
-		want  string
-	}{
-		{"", "", "o-2 o-1"},
-		{"", workflow.OnHold, "o-1"},
-		{"", workflow.Pending, "o-2"},
-		{"acme", workflow.Pending, "acme:o-1"},
-	} {
-		s.env.Wait(fmt.Sprintf("the list of %q in %q", row.owner, row.state), func() (bool, string, error) {
-			page, err := inspect.Listed(t.Context(), s.Orders, s.Lists, row.owner, inspect.Page{State: row.state})
+	wait := func(owner string, query inspect.Page, want string) {
+		t.Helper()
+		s.env.Wait(fmt.Sprintf("the list of %q: %+v", owner, query), func() (bool, string, error) {
+			page, err := inspect.Listed(t.Context(), s.Orders, s.Lists, owner, query)
 
 			var ids []string
 			for _, o := range page.Orders {
@@ -47,9 +42,24 @@ func TestTheWorkerKeepsTheListsOfOrders(t *testing.T) {
 			}
 			got := strings.Join(ids, " ")
 
-			return !page.Scanned && got == row.want && page.Stale == 0, got, err
+			return !page.Scanned && got == want && page.Stale == 0, got, err
 		})
 	}
+
+	wait("", inspect.Page{}, "o-3 o-2 o-1")
+	wait("", inspect.Page{State: workflow.OnHold}, "o-1")
+	wait("", inspect.Page{State: workflow.Pending}, "o-3 o-2")
+	wait("acme", inspect.Page{State: workflow.Pending}, "acme:o-1")
+	wait("", inspect.Page{State: workflow.Pending, Customer: "c-1"}, "o-3 o-2")
+	wait("", inspect.Page{Customer: "c-2"}, "")
+
+	if _, err := s.DynamoDB.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.Tables.Orders, Key: dynamo.Item{"orderId": dynamo.S("o-3")}}); err != nil {
+		t.Fatal(err)
+	}
+
+	wait("", inspect.Page{}, "o-2 o-1")
+	wait("", inspect.Page{State: workflow.Pending}, "o-2")
+	wait("", inspect.Page{Customer: "c-1"}, "o-2 o-1")
 }
 
 // Without the setting there is no table, and listing scans.

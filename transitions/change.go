@@ -28,6 +28,17 @@ func (id OrderID) EffectKey(t TransitionID, handler string) string {
 	return fmt.Sprintf("%s/%d/%s", id, t, handler)
 }
 
+// Removed reads the two images of a stream record that reports the deletion of an order. It
+// reports false for other records. The order is as it was in the end.
+func Removed(oldImage, newImage image) (*Order, bool, error) {
+	if len(newImage) > 0 || len(oldImage) == 0 {
+		return nil, false, nil
+	}
+	o, err := decode(oldImage)
+
+	return o, err == nil, err
+}
+
 // FromRecord reads the two images of a stream record. It reports false when the
 // record is no transition: the order was deleted, or its transitionId did not
 // grow (an address was corrected, a note added, a replica wrote the same image

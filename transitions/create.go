@@ -20,10 +20,17 @@ type NewOrder struct {
 	Items []Item `json:"items,omitempty"`
 	// Total is what the customer pays, at least 0.
 	Total Money `json:"total"`
+	// Customer refers to whose order it is, by an id of the caller's system: 1 to 100 of
+	// A-Z a-z 0-9 . _ : - or empty. It is no place for personal data. It is part of the
+	// content and never changes.
+	Customer string `json:"customer,omitempty"`
 	// PlacedBy names who places the order, like an execution. It is stored with the order and
 	// is no part of its content. It may be empty.
 	PlacedBy string `json:"-"`
 }
+
+// customerAttribute is the attribute of the order's customer.
+const customerAttribute = "customer"
 
 // placeID is the transitionId of placing an order.
 const placeID TransitionID = 1
@@ -39,6 +46,7 @@ const (
 var (
 	currencyRule = regexp.MustCompile(`^[A-Z]{3}$`)
 	skuRule      = regexp.MustCompile(`^[\x21-\x7e]{1,128}$`)
+	customerRule = regexp.MustCompile(`^[A-Za-z0-9._:-]{1,100}$`)
 )
 
 // Validate returns an ErrInvalidRequest that names the first field that breaks a rule, and
@@ -46,6 +54,10 @@ var (
 func (n NewOrder) Validate() error {
 	if err := n.ID.Validate(); err != nil {
 		return err
+	}
+
+	if n.Customer != "" && !IsCustomer(n.Customer) {
+		return fmt.Errorf("%w: customer: 1 to 100 of A-Z a-z 0-9 . _ : -", ErrInvalidRequest)
 	}
 
 	if len(n.Items) > maxItems {
@@ -87,11 +99,20 @@ func (n NewOrder) Validate() error {
 	return nil
 }
 
+// IsCustomer reports whether the text can refer to a customer (see [NewOrder]).
+func IsCustomer(text string) bool { return customerRule.MatchString(text) }
+
 // content returns the digest that must be equal when the order is placed again.
 func (n NewOrder) content() digest {
 	parts := []string{fmt.Sprint(n.Total.Amount), n.Total.Currency}
 	for _, line := range n.Items {
 		parts = append(parts, line.SKU, fmt.Sprint(line.Quantity), fmt.Sprint(line.Price))
+	}
+
+	// Without a customer the digest is that of earlier versions. A line has three parts, so
+	// no line can be taken for a customer.
+	if n.Customer != "" {
+		parts = append(parts, n.Customer)
 	}
 
 	return digestOf(parts...)
@@ -214,6 +235,10 @@ func (o *Orders) newItem(n NewOrder, t Transition) image {
 		"items":             &types.AttributeValueMemberL{Value: lines},
 		"total":             dynamo.M(image{"amount": dynamo.N(n.Total.Amount), "currency": dynamo.S(n.Total.Currency)}),
 	}
+	if n.Customer != "" {
+		item[customerAttribute] = dynamo.S(n.Customer)
+	}
+
 	if n.PlacedBy != "" {
 		item["placedBy"] = dynamo.S(n.PlacedBy)
 	}

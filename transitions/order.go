@@ -33,7 +33,8 @@ type Order struct {
 	Notes          []Note    `json:"notes,omitempty"`
 	CreatedAt      time.Time `json:"createdAt,omitzero"`
 	UpdatedAt      time.Time `json:"updatedAt,omitzero"`
-	// PlacedBy is that of [NewOrder].
+	// Customer and PlacedBy are those of [NewOrder].
+	Customer string `json:"customer,omitempty"`
 	PlacedBy string `json:"placedBy,omitempty"`
 
 	placed  digest
@@ -130,6 +131,7 @@ func decode(item image) (*Order, error) {
 		DefinitionVersion: int(r.number(item, "definitionVersion")),
 		CreatedAt:         r.time(item, "createdAt"),
 		UpdatedAt:         r.time(item, "updatedAt"),
+		Customer:          r.optional(item, customerAttribute),
 		PlacedBy:          r.optional(item, "placedBy"),
 		placed:            r.digest(item, "placeHash"),
 		ContentVersion:    r.number(item, "contentVersion"),

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ratchet/inspect"
+	"ratchet/internal/dynamo"
 	"ratchet/lists"
 	"ratchet/transitions"
 	"ratchet/workflow"
@@ -46,10 +50,26 @@ func Lists(ctx context.Context) (t Table, err error) {
 		return Table{}, err
 	}
 
+	placed, err := orders.Create(ctx, transitions.NewOrder{ID: "of-customer", Total: transitions.Money{Amount: 2500, Currency: "EUR"}, Customer: "c-1"})
+	if err != nil {
+		return Table{}, err
+	}
+	ofCustomer := transitions.Change{New: placed.Order, Transition: placed.Transition}
+
 	add("an order is placed", func() error { return kept.Record(ctx, history[0]) })
+	add("an order of a customer is placed", func() error { return kept.Record(ctx, ofCustomer) })
 	add("it enters another state", func() error { return kept.Record(ctx, history[1]) })
 	add("it moves within its state", func() error { return kept.Record(ctx, history[3]) })
 	add("a record comes again or late", func() error { return kept.Record(ctx, history[2]) })
+
+	if err == nil {
+		err = deleteOrder(ctx, l.db, ofCustomer.New.ID)
+	}
+	add("an order of a customer is deleted", func() error { return kept.Remove(ctx, ofCustomer.New) })
+
+	if err != nil {
+		return Table{}, err
+	}
 
 	if _, rebuilt := kept.Rebuild(ctx, transitions.Sweep{Segments: 1}); err == nil {
 		err = rebuilt
@@ -67,6 +87,15 @@ func Lists(ctx context.Context) (t Table, err error) {
 	add("the same from a scan", read(nil, workflow.Pending))
 
 	return t, err
+}
+
+func deleteOrder(ctx context.Context, db *dynamodb.Client, id transitions.OrderID) error {
+	_, err := db.DeleteItem(ctx, &dynamodb.DeleteItemInput{
+		TableName: aws.String("orders"),
+		Key:       dynamo.Item{"orderId": dynamo.S(string(id))},
+	})
+
+	return err
 }
 
 // listedHistory places the orders and returns the changes of the first: placed, on hold,

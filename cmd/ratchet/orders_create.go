@@ -17,6 +17,7 @@ func ordersCreate(s *settings) *cobra.Command {
 	}
 	items := c.Flags().StringArray("item", nil, "SKU:QUANTITY:PRICE, the price of one piece in minor units; repeat for more")
 	currency := c.Flags().String("currency", "EUR", "ISO 4217 code")
+	customer := c.Flags().String("customer", "", "whose order it is: an id of your system, no personal data")
 	stock := c.Flags().Int64("stock", 0, "first set the stock of each item to this many pieces, for experiments")
 	alone := c.Flags().Bool("no-execution", false, "create the order without its execution")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -24,7 +25,7 @@ func ordersCreate(s *settings) *cobra.Command {
 			return usageError("stock %d: 0 or more", *stock)
 		}
 
-		order, err := parseOrder(args[0], *items, *currency)
+		order, err := parseOrder(args[0], *customer, *items, *currency)
 		if err != nil {
 			return err
 		}
@@ -67,8 +68,8 @@ func startExecution(ctx context.Context, b *server.Backend, order transitions.Ne
 }
 
 // parseOrder builds an order from a command's arguments. The total is the sum of the items.
-func parseOrder(id string, items []string, currency string) (transitions.NewOrder, error) {
-	order := transitions.NewOrder{ID: transitions.OrderID(id), Total: transitions.Money{Currency: currency}}
+func parseOrder(id, customer string, items []string, currency string) (transitions.NewOrder, error) {
+	order := transitions.NewOrder{ID: transitions.OrderID(id), Total: transitions.Money{Currency: currency}, Customer: customer}
 	if len(items) == 0 {
 		return order, usageError("an order needs at least one --item SKU:QUANTITY:PRICE")
 	}

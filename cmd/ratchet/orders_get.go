@@ -91,6 +91,10 @@ func printOrder(out io.Writer, o *transitions.Order) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "order\t%s\nstate\t%s\ntransition\t%d\ntotal\t%s\nupdated\t%s\n", o.ID, o.State, o.TransitionID, money(o.Total), stamp(o.UpdatedAt))
 
+	if o.Customer != "" {
+		fmt.Fprintf(w, "customer\t%s\n", o.Customer)
+	}
+
 	for _, item := range o.Items {
 		shipped := ""
 		if item.Shipped > 0 {

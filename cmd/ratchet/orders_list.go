@@ -18,13 +18,14 @@ import (
 func ordersList(s *settings) *cobra.Command {
 	c := &cobra.Command{Use: "list", Short: "List orders", Args: cobra.NoArgs}
 	state := c.Flags().String("state", "", "only orders in this state")
+	customer := c.Flags().String("customer", "", "only orders of this customer")
 	version := c.Flags().Int("version", 0, "only orders of this version of the definition; 0: any")
 	limit := c.Flags().Int("limit", 100, "at most this many, 1 to 1000")
 	after := c.Flags().String("after", "", "continue after this order (the last of the page before)")
 	tenant := c.Flags().String("tenant", "", "only orders of this tenant, from the lists of orders if there are any")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		return s.with(c.Context(), func(b *server.Backend) error {
-			page := inspect.Page{State: workflow.State(*state), Version: *version, After: transitions.OrderID(*after), Limit: *limit}
+			page := inspect.Page{State: workflow.State(*state), Customer: *customer, Version: *version, After: transitions.OrderID(*after), Limit: *limit}
 
 			orders, next, err := listOrders(c, b, page, *tenant)
 			if err != nil {

@@ -39,7 +39,7 @@ func newRoot() *cobra.Command {
 	f.String("journal", defaults.Journal, `what writes the orders' journal: "stream" or "transactional"`)
 	f.String("order-definition", "", "file (YAML or JSON) with the definition of orders; default: the built-in definition")
 	f.IntSlice("accept-versions", nil, "other versions of the definition whose orders may be moved without a migration")
-	f.Bool("order-lists", false, "keep lists of orders by state and by time in a table of their own")
+	f.Bool("order-lists", false, "keep lists of orders by state, by time and by customer in a table of their own")
 	f.String("requests-queue", "", "SQS queue that transition requests arrive on: its URL, or a name that init creates")
 	f.Int("slots", defaults.Slots, "tasks of one activity that a worker runs at the same time")
 	f.Int("calls-per-second", defaults.CallsPerSecond, "a worker's share of each Step Functions quota for tasks; default: 250, no limit in process")
