@@ -12,7 +12,10 @@ import (
 type capture struct {
 	*dynamodb.Client
 	last *dynamodb.UpdateItemInput
-	// discard answers with a failed condition instead of sending the update.
+	// lastTransaction is the last TransactWriteItems input.
+	lastTransaction *dynamodb.TransactWriteItemsInput
+	// discard answers with a failed condition instead of sending the update, and that a
+	// transaction was written without sending it.
 	discard bool
 }
 
@@ -25,4 +28,15 @@ func (c *capture) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, 
 	}
 
 	return c.Client.UpdateItem(ctx, in, opts...)
+}
+
+// TransactWriteItems keeps the input and sends it. With discard nothing is sent, and the
+// transaction counts as written.
+func (c *capture) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	c.lastTransaction = in
+	if c.discard {
+		return &dynamodb.TransactWriteItemsOutput{}, nil
+	}
+
+	return c.Client.TransactWriteItems(ctx, in, opts...)
 }

@@ -71,7 +71,9 @@ var benchParts = []benchPart{
 	{"workflow", benchWorkflow},
 	{"costs", benchCosts},
 	{"order-costs", benchOrderCosts},
-	{"engine", benchEngine},
+	{"apply", onEngine(benchApply)},
+	{"consume", onEngine(benchConsume)},
+	{"transfers", onEngine(benchTransfers)},
 	{"local", benchLocal},
 	{"claims", benchClaims},
 	{"http", benchHTTP},
@@ -188,15 +190,17 @@ func benchCosts(ctx context.Context, _ size) ([]figure, error) {
 	}, err
 }
 
-// benchEngine measures what needs nothing but the embedded engine.
-func benchEngine(ctx context.Context, work size) (figures []figure, err error) {
-	e, err := openEngine()
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, e.stop()) }()
+// onEngine returns a part that measures on an embedded engine of its own.
+func onEngine(part func(context.Context, size, *endpoint) ([]figure, error)) func(context.Context, size) ([]figure, error) {
+	return func(ctx context.Context, work size) (figures []figure, err error) {
+		e, err := openEngine()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, e.stop()) }()
 
-	return parts(ctx, work, e, benchApply, benchConsume, benchTransfers)
+		return part(ctx, work, e)
+	}
 }
 
 // parts runs the parts on an endpoint, one after the other, and stops at the first error.

@@ -27,6 +27,9 @@ type ledgerBench struct {
 	tables ledger.Tables
 	// others are the same ledger as other processes see it, each with its own cache.
 	others []*ledger.Ledger
+	// recorder is the same ledger again: it sends nothing and keeps what it would send.
+	recorder *ledger.Ledger
+	sent     *capture
 }
 
 // openLedger creates the tables and the accounts: a crowd that may overdraw, and two hot ones
@@ -48,10 +51,28 @@ func openLedger(ctx context.Context, e *endpoint) (*ledgerBench, error) {
 		t.others = append(t.others, l)
 	}
 
-	t.Ledger = t.others[0]
+	t.Ledger, t.sent = t.others[0], &capture{Client: e.db, discard: true}
+
+	var err error
+	if t.recorder, err = ledger.New(ledger.Config{DynamoDB: t.sent, Tables: t.tables}); err != nil {
+		return nil, err
+	}
+
+	ids := make([]string, 0, crowd+4*transferCallers)
 	for i := range crowd {
+		ids = append(ids, account(i))
+	}
+
+	for caller := range transferCallers {
+		for _, name := range []string{"post", "same"} {
+			from, to := own(name)(caller)
+			ids = append(ids, from, to)
+		}
+	}
+
+	for _, id := range ids {
 		if _, _, err := t.CreateAccount(ctx, ledger.NewAccount{
-			ID:        account(i),
+			ID:        id,
 			Currency:  "EUR",
 			Overdraft: true,
 		}); err != nil {
@@ -70,6 +91,14 @@ func openLedger(ctx context.Context, e *endpoint) (*ledgerBench, error) {
 
 // account returns the id of an account of the crowd.
 func account(i int) string { return fmt.Sprint("a-", i%crowd) }
+
+// own returns the two accounts of the caller that does a piece.
+func own(name string) among {
+	return func(piece int) (from, to string) {
+		pair := fmt.Sprint(name, "-", piece%transferCallers)
+		return pair + "-from", pair + "-to"
+	}
+}
 
 // among returns between which accounts a piece moves money.
 type among func(piece int) (from, to string)
@@ -93,6 +122,47 @@ func (t *ledgerBench) way(name string, where among, apart bool) way {
 					return err
 				}
 			}
+		},
+	}
+}
+
+// same sends the transactions that Post would send, through the bare SDK client. It builds
+// their values for each call, as any caller has to.
+func (t *ledgerBench) same(pieces int, where among) way {
+	inputs := make([]*dynamodb.TransactWriteItemsInput, pieces)
+
+	return way{
+		prepare: func(ctx context.Context, round int) error {
+			for piece := range inputs {
+				from, to := where(piece)
+				if _, err := t.recorder.Post(ctx, ledger.Move(fmt.Sprintf("same/%d/%d", round, piece), from, to, 1, "EUR")); err != nil {
+					return err
+				}
+				inputs[piece] = t.sent.lastTransaction
+			}
+
+			return nil
+		},
+		do: func(ctx context.Context, _, piece int) error {
+			in := *inputs[piece]
+			in.TransactItems = make([]types.TransactWriteItem, len(inputs[piece].TransactItems))
+			for i, part := range inputs[piece].TransactItems {
+				if part.Put != nil {
+					put := *part.Put
+					put.Item = rebuilt(put.Item)
+					part.Put = &put
+				}
+
+				if part.Update != nil {
+					update := *part.Update
+					update.Key, update.ExpressionAttributeValues = rebuilt(update.Key), rebuilt(update.ExpressionAttributeValues)
+					part.Update = &update
+				}
+				in.TransactItems[i] = part
+			}
+			_, err := t.db.TransactWriteItems(ctx, &in)
+
+			return err
 		},
 	}
 }
@@ -148,8 +218,11 @@ func (t *ledgerBench) bare(where among) way {
 	}
 }
 
-// benchTransfers measures transfers between 2 accounts, among 100, and from 100 to one
-// hot account, plain and with 16 shards, in turns with the bare transaction.
+// benchTransfers compares transfers with the very same transactions through the bare SDK
+// client, each caller between two accounts of its own: transfers on one account follow each
+// other, and what they wait for each other is no cost of a transfer. It measures transfers
+// between 2 accounts, among 100, and from 100 to one hot account, plain and with 16 shards,
+// in turns with a smaller transaction that nothing has to wait for.
 func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, error) {
 	t, err := openLedger(ctx, e)
 	if err != nil {
@@ -167,7 +240,9 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 	between := func(piece int) (string, string) { return account(piece % 2), account(piece%2 ^ 1) }
 	hot := func(id string) among { return func(piece int) (string, string) { return account(piece), id } }
 
-	got, err := turns(ctx, work, transferCallers, max(work.orders/4, transferCallers),
+	pieces := max(work.orders/4/transferCallers, 1) * transferCallers
+
+	got, err := turns(ctx, work, transferCallers, pieces,
 		t.way("crowd", scattered, false),
 		t.bare(scattered),
 		t.way("two", between, false),
@@ -175,6 +250,8 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 		t.way("sharded", hot("hot-16"), false),
 		t.way("contended", hot("hot"), true),
 		t.way("contended-sharded", hot("hot-16"), true),
+		t.way("own", own("post"), false),
+		t.same(pieces, own("same")),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("transfers on the %s: %w", e.name, err)
@@ -191,8 +268,18 @@ func benchTransfers(ctx context.Context, work size, e *endpoint) ([]figure, erro
 		},
 		{
 			name:  "transfers_ratio" + e.suffix,
+			value: ratio(got[7].rates, got[8].rates),
+			about: "Post / the same transactions through the bare SDK, each caller between two accounts of its own",
+		},
+		{
+			name:  "transfers_cpu_ratio" + e.suffix,
+			value: ratio(got[8].cpu, got[7].cpu),
+			about: "the same in processor time of this process",
+		},
+		{
+			name:  "transfers_ratio_plain" + e.suffix,
 			value: ratio(got[0].rates, got[1].rates),
-			about: "beside a bare TransactWriteItems of the same five items",
+			about: "among the crowd / five items that are smaller, without sequence numbers: no transfer waits for another one on its account",
 		},
 		{name: "transfers_per_second_2" + e.suffix, value: rate(2), unit: "1/s", about: "between two accounts"},
 		{name: "transfers_per_second_hot" + e.suffix, value: rate(3), unit: "1/s", about: "into one hot account"},

@@ -209,7 +209,7 @@ func (p *postCall) transaction(changes []change, posted Posted) *txn.Transaction
 	l, tables := p.ledger, p.ledger.cfg.Tables
 
 	t := &txn.Transaction{}
-	t.Marker(partRecord, l.putNew(tables.Transfers, "transferId", posted.item(p.id)))
+	t.Marker(partRecord, l.putNew(tables.Transfers, "transferId", posted.item(p.id, p.digest)))
 
 	for _, add := range p.parts {
 		add(t)

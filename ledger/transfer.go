@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -149,7 +150,7 @@ func (t Transfer) digest() []byte {
 	for _, leg := range t.Legs {
 		text(leg.Account)
 		text(leg.Hold)
-		text(fmt.Sprint(leg.Amount, leg.Release))
+		text(strconv.FormatInt(leg.Amount, 10) + " " + strconv.FormatBool(leg.Release))
 	}
 
 	return h.Sum(nil)[:16]
@@ -157,8 +158,8 @@ func (t Transfer) digest() []byte {
 
 func transferKey(id string) dynamo.Item { return dynamo.Item{"transferId": dynamo.S(id)} }
 
-// item returns the record of the transfer.
-func (p Posted) item(call string) dynamo.Item {
+// item returns the record of the transfer, whose digest is given.
+func (p Posted) item(call string, digest []byte) dynamo.Item {
 	legs := make([]types.AttributeValue, len(p.Legs))
 	for i, leg := range p.Legs {
 		m := dynamo.Item{
@@ -191,7 +192,7 @@ func (p Posted) item(call string) dynamo.Item {
 	item := dynamo.Item{
 		"transferId": dynamo.S(p.ID),
 		"currency":   dynamo.S(p.Currency),
-		"digest":     dynamo.B(p.digest()),
+		"digest":     dynamo.B(digest),
 		"call":       dynamo.S(call),
 		"at":         dynamo.N(p.At.UnixMilli()),
 		"legs":       &types.AttributeValueMemberL{Value: legs},

@@ -1,10 +1,9 @@
 package txn
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -142,14 +141,20 @@ func (w *Writer) identity(t *Transaction, a action) (string, bool) {
 		}
 	}
 
-	id := make([]string, 0, 1+len(key))
-	for name, v := range key {
-		id = append(id, strconv.Quote(name)+"="+scalar(v))
+	names := make([]string, 0, 2) // a key has at most two attributes
+	for name := range key {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+
+	// The length before each text keeps neighbors apart.
+	id := make([]byte, 0, 128)
+	id = appendText(id, a.table)
+	for _, name := range names {
+		id = appendScalar(appendText(id, name), key[name])
 	}
 
-	slices.Sort(id)
-
-	return a.table + "\x00" + strings.Join(id, ","), true
+	return string(id), true
 }
 
 // keyNames returns the key attributes of the table as the first part with a key names
@@ -172,16 +177,20 @@ func (t *Transaction) keyNames(table string) []string {
 	return nil
 }
 
-// scalar formats the value of a key attribute. Different values have different texts.
-func scalar(v types.AttributeValue) string {
+func appendText(id []byte, text string) []byte {
+	return append(binary.AppendUvarint(id, uint64(len(text))), text...)
+}
+
+// appendScalar appends the value of a key attribute. Different values have different texts.
+func appendScalar(id []byte, v types.AttributeValue) []byte {
 	switch v := v.(type) {
 	case *types.AttributeValueMemberS:
-		return "S" + strconv.Quote(v.Value)
+		return appendText(append(id, 'S'), v.Value)
 	case *types.AttributeValueMemberN:
-		return "N" + v.Value
+		return appendText(append(id, 'N'), v.Value)
 	case *types.AttributeValueMemberB:
-		return fmt.Sprintf("B%x", v.Value)
+		return appendText(append(id, 'B'), string(v.Value))
 	}
 
-	return fmt.Sprintf("%T", v)
+	return appendText(id, fmt.Sprintf("%T", v))
 }
