@@ -5,20 +5,33 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/api/auth"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 )
 
 // The key is revoked, or rotated by another caller, between the read and the write of a
 // rotation. The rotation fails, and creates no key.
 func TestARotationThatIsOvertakenCreatesNoKey(t *testing.T) {
+	var db *dynamodb.Client // of the other caller
 	for _, row := range []struct {
 		about string
 		first func(t *testing.T, keys *auth.Keys, id string)
 		keys  int // in the end
 	}{
+		{
+			about: "deleted meanwhile",
+			first: func(t *testing.T, _ *auth.Keys, id string) {
+				t.Helper()
+
+				if _, err := db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("keys"), Key: dynamo.Item{"keyId": dynamo.S(id)}}); err != nil {
+					t.Error(err)
+				}
+			},
+		},
 		{
 			about: "revoked meanwhile",
 			first: func(t *testing.T, keys *auth.Keys, id string) {
@@ -39,9 +52,10 @@ func TestARotationThatIsOvertakenCreatesNoKey(t *testing.T) {
 		},
 	} {
 		t.Run(row.about, func(t *testing.T) {
-			aws := embeddedtest.Open(t).AWSConfig()
-			other := dynamodb.NewFromConfig(aws.Copy())
-			transport := embeddedtest.Intercept(&aws)
+			cfg := embeddedtest.Open(t).AWSConfig()
+			other := dynamodb.NewFromConfig(cfg.Copy())
+			db = other
+			transport := embeddedtest.Intercept(&cfg)
 			embeddedtest.Create(t, other, auth.TableInput("keys"))
 
 			open := func(db *dynamodb.Client) *auth.Keys {
@@ -52,7 +66,7 @@ func TestARotationThatIsOvertakenCreatesNoKey(t *testing.T) {
 
 				return keys
 			}
-			slow, quick := open(dynamodb.NewFromConfig(aws)), open(other)
+			slow, quick := open(dynamodb.NewFromConfig(cfg)), open(other)
 			key, _ := create(t, quick, shop)
 
 			overtake := sync.OnceFunc(func() { row.first(t, quick, key.ID) })

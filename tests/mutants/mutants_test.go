@@ -56,6 +56,8 @@ func TestEachKindOfCodeHasItsMutants(t *testing.T) {
 		{name: "no error", body: "return a, nil", want: nil},
 		{name: "errors that are made", body: "return 0, fmt.Errorf(\"x: %w\", err)", want: []string{"`fmt.Errorf(\"x: %w\", err)` is `nil`"}},
 		{name: "several results of a call", body: "return g(a)", want: nil},
+		{name: "beside an error", body: "return false, err", want: []string{"`err` is `nil`"}},
+		{name: "beside no error", body: "return false, nil", want: []string{"`false` is `true`"}},
 		{name: "truth values", body: "x := func() bool { return true }", want: []string{"`true` is `false`"}},
 		{name: "a function literal without an error", body: "x := func() string { return s }", want: nil},
 		{name: "calls as statements", body: "send(a)\npanic(b)", want: []string{"without `send(a)`"}},

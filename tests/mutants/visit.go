@@ -102,17 +102,22 @@ func (p *planter) negate(condition ast.Expr) {
 	p.replace(condition.Pos(), condition.End(), "!("+text+")")
 }
 
-// returned plants an error that is not returned, and the opposite of a truth value.
+// returned plants an error that is not returned, and the opposite of a truth value. What is
+// returned beside an error means nothing, so it gets no fault.
 func (p *planter) returned(n *ast.ReturnStmt, stack []ast.Node) {
+	last := len(n.Results) - 1
+	failed := last > 0 && p.inErrorFunction(stack) && !isNil(n.Results[last])
+
 	for i, result := range n.Results {
 		name, isName := result.(*ast.Ident)
 
 		switch {
+		case failed && i < last:
 		case isName && name.Name == "true":
 			p.replace(result.Pos(), result.End(), "false")
 		case isName && name.Name == "false":
 			p.replace(result.Pos(), result.End(), "true")
-		case i < len(n.Results)-1 || isName && name.Name == "nil" || !p.inErrorFunction(stack):
+		case i < last || isNil(result) || !p.inErrorFunction(stack):
 		case isCall(result) && len(n.Results) == 1 && !isErrorMaker(result):
 			// A call that may return several results, or no error.
 		default:
@@ -130,6 +135,11 @@ func (p *planter) inErrorFunction(stack []ast.Node) bool {
 	}
 
 	return len(p.results) == 1 && p.results[0]
+}
+
+func isNil(e ast.Expr) bool {
+	name, ok := e.(*ast.Ident)
+	return ok && name.Name == "nil"
 }
 
 func isCall(e ast.Expr) bool {

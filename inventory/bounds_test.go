@@ -1,0 +1,232 @@
+package inventory_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/inventory"
+	"ratchet/txn"
+)
+
+// Names and quantities are accepted up to their bounds, and not beyond.
+func TestNamesAndQuantitiesHaveBounds(t *testing.T) {
+	s := newStock(t)
+	for bytes, valid := range map[int]bool{127: true, 128: true, 129: false} {
+		name := strings.Repeat("n", bytes)
+		if err := s.Set(t.Context(), name, 1); valid != (err == nil) {
+			t.Errorf("a SKU of %d bytes: %v", bytes, err)
+		}
+
+		if _, _, err := s.Reservation(t.Context(), name); valid != (err == nil) {
+			t.Errorf("an order of %d bytes: %v", bytes, err)
+		}
+	}
+
+	for quantity, valid := range map[int64]bool{inventory.MaxQuantity: true, inventory.MaxQuantity + 1: false} {
+		err := s.Reserve(t.Context(), "o-1", []inventory.Line{{SKU: "mug", Quantity: quantity}})
+		if valid == errors.Is(err, inventory.ErrInvalid) {
+			t.Errorf("%d pieces: %v", quantity, err)
+		}
+	}
+}
+
+func TestAnUnknownSKUIsNotFound(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 0)
+
+	for sku, want := range map[string]bool{"mug": true, "cup": false} {
+		if _, found, err := s.Level(t.Context(), sku); found != want || err != nil {
+			t.Errorf("%s: %v, %v", sku, found, err)
+		}
+	}
+}
+
+func TestAnUnknownOrderHasNoReservation(t *testing.T) {
+	s := newStock(t)
+	if r, found, err := s.Reservation(t.Context(), "o-1"); found || err != nil || r.Status != "" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// All the optional fields of a configuration may be left out.
+func TestTheDefaultsOfAConfigurationAreValid(t *testing.T) {
+	s := newStock(t)
+	if _, err := inventory.New(inventory.Config{DynamoDB: s.db, Table: "inventory", DueTable: "due"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A reservation that changes before every attempt is no success.
+func TestAReservationThatAlwaysChangesIsContended(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 100)
+	s.reserveUntil(t, "o-1", 10*time.Minute)
+
+	began := s.clock.Now()
+	ends, inside := 10, false
+	s.transport.Before(func(c *embeddedtest.Call) error {
+		if !c.Is("TransactWriteItems") || inside {
+			return nil
+		}
+		inside = true
+		defer func() { inside = false }()
+
+		ends++
+
+		return s.ReserveUntil(t.Context(), "o-1", twoMugs, began.Add(time.Duration(ends)*time.Minute))
+	})
+
+	for name, call := range map[string]func() error{
+		"commit":  func() error { return s.Commit(t.Context(), "o-1") },
+		"release": func() error { return s.Release(t.Context(), "o-1") },
+		"reserve": func() error { return s.ReserveUntil(t.Context(), "o-1", twoMugs, began.Add(time.Hour)) },
+	} {
+		if err := call(); !errors.Is(err, txn.ErrContended) || !txn.Retryable(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s.transport.Clear()
+	level(t, s, "mug", inventory.Level{Available: 98, Reserved: 2})
+}
+
+// The expired reservation of an order cannot be ended, so the order cannot reserve again.
+func TestReservingAgainFailsWhileTheOldReservationCannotEnd(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 10)
+	s.reserveUntil(t, "o-1", time.Minute)
+	s.clock.Advance(2 * time.Minute)
+
+	writes := 0
+	s.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("TransactWriteItems") {
+			if writes++; writes > 1 {
+				return &embeddedtest.Error{Code: "AccessDeniedException"}
+			}
+		}
+
+		return nil
+	})
+
+	err := s.Reserve(t.Context(), "o-1", twoMugs)
+	if err == nil || !strings.Contains(err.Error(), "AccessDenied") || writes != 2 {
+		t.Errorf("%v after %d writes", err, writes)
+	}
+}
+
+// A reservation has room for MaxLines lines. What exceeds them is ErrInvalid, what fits is not.
+func TestTheLastLineFits(t *testing.T) {
+	s := newStock(t)
+	lines := func(from, n int) (all []inventory.Line) {
+		for i := range n {
+			sku := fmt.Sprint("sku-", from+i)
+			set(t, s, sku, 1)
+			all = append(all, inventory.Line{SKU: sku, Quantity: 1})
+		}
+
+		return all
+	}
+
+	if err := s.addIn(t, "o-1", lines(0, inventory.MaxLines-1)...); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := s.addIn(t, "o-1", lines(200, 2)...); !errors.Is(err, inventory.ErrInvalid) {
+		t.Errorf("one line too many: %v", err)
+	}
+
+	if err := s.addIn(t, "o-1", lines(300, 1)...); err != nil {
+		t.Errorf("the last line: %v", err)
+	}
+}
+
+// Ends are compared in milliseconds, as they are stored.
+func TestTheSameMillisecondIsTheSameEnd(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 10)
+	end := s.clock.Now().Add(time.Minute).Truncate(time.Millisecond)
+
+	for _, until := range []time.Time{end, end.Add(time.Microsecond)} {
+		if err := s.ReserveUntil(t.Context(), "o-1", twoMugs, until); err != nil {
+			t.Errorf("%v: %v", until, err)
+		}
+	}
+
+	if writes := s.transport.Count("TransactWriteItems"); writes != 2 {
+		t.Errorf("%d writes, want one for each call", writes)
+	}
+
+	if r, _, err := s.Reservation(t.Context(), "o-1"); err != nil || !r.ExpiresAt.Equal(end) {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// A sweep returns exactly what is due at its time, at most the limit, and says when more is.
+func TestASweepEndsAtItsTimeAndItsLimit(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 100)
+
+	for i := range 5 {
+		if err := s.ReserveUntil(t.Context(), fmt.Sprint("o-", i), twoMugs, s.clock.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const margin = 2 * time.Second
+	s.clock.Advance(time.Minute + margin - time.Millisecond)
+	s.sweep(t, 0)
+	s.clock.Advance(time.Millisecond)
+
+	for _, row := range []struct{ limit, want int }{{2, 2}, {1, 1}, {100, 2}, {100, 0}} {
+		if n, err := s.ExpireDue(t.Context(), row.limit); n != row.want || err != nil {
+			t.Errorf("limit %d: %d, %v, want %d", row.limit, n, err, row.want)
+		}
+	}
+	level(t, s, "mug", inventory.Level{Available: 100})
+}
+
+// A sweep that cannot be made returns at most ten of its errors.
+func TestASweepReturnsTenErrors(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 100)
+
+	for i := range 15 {
+		s.reserveUntil(t, fmt.Sprint("o-", i), time.Minute)
+	}
+	s.clock.Advance(2 * time.Minute)
+	s.transport.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems"))
+
+	n, err := s.ExpireDue(t.Context(), 100)
+	if count := strings.Count(fmt.Sprint(err), "expire the reservation of order"); n != 0 || count != 10 {
+		t.Errorf("%d swept, %d errors", n, count)
+	}
+}
+
+// A canceled sweep postpones nothing: the next one finds the rows where they were.
+func TestACanceledSweepPostponesNothing(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 100)
+	s.reserveUntil(t, "o-1", time.Minute)
+	s.clock.Advance(2 * time.Minute)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	s.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("TransactWriteItems") {
+			cancel()
+		}
+
+		return nil
+	})
+
+	if n, err := s.ExpireDue(ctx, 100); n != 0 || err == nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	s.transport.Clear()
+
+	if rows := s.dueRows(t); rows != 1 {
+		t.Errorf("%d rows", rows)
+	}
+}
