@@ -80,11 +80,8 @@ func (s *service) hostAllowed(r *http.Request) bool {
 		return true // called in process, without a connection
 	}
 
-	if !s.cfg.Dev && known {
-		host, _, err := net.SplitHostPort(local.String())
-		if err == nil && !isLoopback(host) {
-			return true
-		}
+	if tcp, ok := local.(*net.TCPAddr); ok && !s.cfg.Dev && !tcp.IP.IsLoopback() {
+		return true
 	}
 
 	host := r.Host

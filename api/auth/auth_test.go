@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -280,4 +281,29 @@ func FuzzTokens(f *testing.F) {
 			t.Errorf("%q prints as %q", text, printed)
 		}
 	})
+}
+
+// TestOnlyTokensOfTheRightFormAreSplit compares the parser with the rule as a regular
+// expression, on tokens with one byte changed, added or left out.
+func TestOnlyTokensOfTheRightFormAreSplit(t *testing.T) {
+	rule := regexp.MustCompile(`^rk_[a-z2-7]{16}_[A-Za-z0-9_-]{43}$`)
+	good := "rk_abcdefghyz234567_" + strings.Repeat("AZaz09_-", 6)[:43]
+
+	check := func(token string) {
+		t.Helper()
+
+		if valid := auth.Token(token).String() != "[malformed api key]"; valid != rule.MatchString(token) {
+			t.Errorf("%q: valid %v", token, valid)
+		}
+	}
+	check(good)
+
+	for i := range good {
+		check(good[:i] + good[i+1:])
+		check(good[:i] + "a" + good[i:])
+
+		for b := range 256 {
+			check(good[:i] + string([]byte{byte(b)}) + good[i+1:])
+		}
+	}
 }
