@@ -230,3 +230,74 @@ func TestACanceledSweepPostponesNothing(t *testing.T) {
 		t.Errorf("%d rows", rows)
 	}
 }
+
+// A sweep that is made while rows cannot be deleted, or later ones not written, does not
+// count them and says so.
+func TestRowsThatStayAreNotCounted(t *testing.T) {
+	for name, fault := range map[string]embeddedtest.Fault{
+		"the row is not deleted":   embeddedtest.Answer("AccessDeniedException", "DeleteItem"),
+		"the row is not postponed": embeddedtest.Answer("AccessDeniedException", "TransactWriteItems"),
+	} {
+		s := newStock(t)
+		set(t, s, "mug", 10)
+		s.reserveUntil(t, "o-1", time.Minute)
+		s.clock.Advance(2 * time.Minute)
+		s.transport.Inject(fault)
+
+		if n, err := s.ExpireDue(t.Context(), 100); n != 0 || err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+			t.Errorf("%s: %d, %v", name, n, err)
+		}
+		s.transport.Clear()
+		s.sweep(t, 1)
+		level(t, s, "mug", inventory.Level{Available: 10})
+	}
+}
+
+// An extension that DynamoDB does not answer is an error.
+func TestAnExtensionThatFailsIsAnError(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 10)
+	s.reserveUntil(t, "o-1", time.Minute)
+
+	writes := 0
+	s.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("TransactWriteItems") {
+			if writes++; writes == 2 {
+				return &embeddedtest.Error{Code: "AccessDeniedException"}
+			}
+		}
+
+		return nil
+	})
+
+	if err := s.Reserve(t.Context(), "o-1", twoMugs); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+		t.Error(err)
+	}
+	s.transport.Clear()
+
+	if r, _, err := s.Reservation(t.Context(), "o-1"); err != nil || r.ExpiresAt.IsZero() {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// Why a reservation that cannot be committed cannot.
+func TestTheReasonOfAClosedReservationIsNamed(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 10)
+
+	if err := s.Commit(t.Context(), "nothing"); !errors.Is(err, inventory.ErrClosed) || !strings.Contains(err.Error(), "nothing is reserved") {
+		t.Error(err)
+	}
+
+	if err := s.Reserve(t.Context(), "o-1", twoMugs); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := s.Release(t.Context(), "o-1"); err != nil {
+		t.Fatal(err)
+	}
+
+	if err := s.Commit(t.Context(), "o-1"); !errors.Is(err, inventory.ErrClosed) || !strings.Contains(err.Error(), "RELEASED") {
+		t.Error(err)
+	}
+}

@@ -31,6 +31,7 @@ type Restoration struct {
 var lost = []string{
 	"items",
 	"total",
+	"customer",
 	"parcels",
 	"shippingAddress",
 	"billingAddress",

@@ -424,3 +424,33 @@ func TestTheHandlerSeesItsClaim(t *testing.T) {
 		t.Errorf("a claim without a request: %+v", claim)
 	}
 }
+
+// A caller without a name owns no keys.
+func TestACallerNeedsAName(t *testing.T) {
+	a := newAPI(t, func(a *api, _ *once.Config) {
+		a.cfg.Caller = func(*http.Request) (string, error) { return "", nil }
+	})
+	problem(t, a.post("/orders", "", "Idempotency-Key", "k"), http.StatusUnauthorized, "caller_unknown")
+}
+
+// The bounds of the configuration, with the field and its rule.
+func TestTheBoundsOfTheConfiguration(t *testing.T) {
+	a := newAPI(t)
+	for name, row := range map[string]struct {
+		change func(c *idempotency.Config)
+		says   string // "" for a valid one
+	}{
+		"a request below 0":          {func(c *idempotency.Config) { c.MaxRequest = -1 }, "MaxRequest -1"},
+		"a response below 0":         {func(c *idempotency.Config) { c.MaxResponse = -1 }, "MaxResponse -1"},
+		"the largest response":       {func(c *idempotency.Config) { c.MaxResponse = 3 << 20 }, ""},
+		"a response that is too big": {func(c *idempotency.Config) { c.MaxResponse = 3<<20 + 1 }, "MaxResponse"},
+	} {
+		c := a.cfg
+		c.Claims = a.claims
+		row.change(&c)
+
+		if _, err := idempotency.New(c); (row.says == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
