@@ -454,3 +454,26 @@ func TestTheBoundsOfTheConfiguration(t *testing.T) {
 		}
 	}
 }
+
+// A response that cannot be stored is not given: a repeat would get another one.
+func TestAResponseThatIsNotStoredIsNotGiven(t *testing.T) {
+	a := newAPI(t)
+	fine := a.do
+	a.do = func(w http.ResponseWriter, r *http.Request) {
+		key, err := keys.Of("tenant-", "http", "k")
+		if err != nil {
+			t.Error(err)
+		}
+
+		record, _, err := a.claims.Get(r.Context(), key)
+		if err == nil {
+			err = a.claims.ForceRelease(r.Context(), record, "ada", "another takes the key over")
+		}
+
+		if err != nil {
+			t.Error(err)
+		}
+		fine(w, r)
+	}
+	problem(t, a.post("/orders", "", "Idempotency-Key", "k"), http.StatusServiceUnavailable, "unavailable")
+}
