@@ -159,7 +159,7 @@ func TestACanceledCallReleasesNoOtherClaim(t *testing.T) {
 	must(t, other.Complete(t.Context(), nil))
 }
 
-// Whoever resolves an outcome first, decides.
+// The first to resolve an outcome decides.
 func TestTheFirstResolutionDecides(t *testing.T) {
 	resolutions := map[string]once.Resolution{
 		"released":  {Status: once.StatusReleased},
