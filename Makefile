@@ -73,10 +73,12 @@ CHECKS ?= 2000
 ORDERS ?= 100
 EACH ?= 50
 TASKS ?= 100000
+REPEATS ?= 200
+MUTANTS ?= 10
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS REPEATS MUTANTS LONG_FUZZTIME)
 	go test -race $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
@@ -85,6 +87,8 @@ long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OP
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
+	go test -short -count=$(REPEATS) -timeout 10h ./txn ./once/... ./actions ./inventory ./ledger ./lists ./api/auth
+	go run ./tests/mutants -every $(MUTANTS) ./txn ./inventory ./api/auth ./once/idempotency
 	go test ./activities -count=1 -run Soak -timeout 1h -v -args -tasks $(TASKS)
 	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \
 	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -args -rapid.checks=$(CHECKS); done
