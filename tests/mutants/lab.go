@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -80,20 +81,20 @@ type lab struct {
 }
 
 // newLab runs the tests without a mutant, which must pass, and builds the mutants.
-func newLab(ctx context.Context, p *pkg, timeout time.Duration, wanted []mutant) (*lab, error) {
+func newLab(ctx context.Context, p *pkg, tests *regexp.Regexp, timeout time.Duration, wanted []mutant) (*lab, error) {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return nil, err
 	}
 	l := &lab{pkg: p, dir: dir, timeout: timeout, woven: map[string]int{}}
 
-	if err = l.measure(ctx); err == nil {
+	if err = l.measure(ctx, tests); err == nil {
 		err = l.weave(ctx, wanted)
 	}
 
 	if err == nil && len(l.woven) > 0 {
 		var output []byte
-		if output, err = l.runTests(ctx, l.wovenTests(), 0, time.Hour, nil); err != nil {
+		if output, err = l.runTests(ctx, l.wovenTests(), 0, time.Hour, names(l.tests)); err != nil {
 			err = fmt.Errorf("the tests fail without a mutant: %w: %s", err, output)
 		}
 	}
@@ -126,10 +127,8 @@ func (l *lab) try(ctx context.Context, m mutant) (outcome, error) {
 	}
 
 	for _, group := range groups(tests) {
-		var names []string
 		limit := 5 * time.Second
 		for _, t := range group {
-			names = append(names, t.name)
 			limit += 5 * t.took
 		}
 
@@ -137,7 +136,7 @@ func (l *lab) try(ctx context.Context, m mutant) (outcome, error) {
 			limit = l.timeout
 		}
 
-		output, err := l.runTests(ctx, program, number, limit, names)
+		output, err := l.runTests(ctx, program, number, limit, names(group))
 		switch {
 		case ctx.Err() != nil:
 			return "", ctx.Err()
@@ -204,17 +203,13 @@ func (l *lab) build(ctx context.Context, overlay, program string, flags ...strin
 	return exec.CommandContext(ctx, "go", append(args, l.pkg.Path)...).CombinedOutput()
 }
 
-// runTests runs the named tests of a program, all of them without a name, with the mutant
-// of the number. The process gets a while longer than its own time limit, for mutants that
+// runTests runs the named tests of a program with the mutant of the number. The process gets a while longer than its own time limit, for mutants that
 // it cannot end by itself.
 func (l *lab) runTests(ctx context.Context, program string, number int, limit time.Duration, names []string, flags ...string) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()
 
-	args := append([]string{"-test.short", "-test.failfast", "-test.timeout=" + limit.String()}, flags...)
-	if names != nil {
-		args = append(args, "-test.run=^("+strings.Join(names, "|")+")$")
-	}
+	args := append([]string{"-test.short", "-test.failfast", "-test.timeout=" + limit.String(), "-test.run=^(" + strings.Join(names, "|") + ")$"}, flags...)
 
 	cmd := exec.CommandContext(limited, program, args...)
 	cmd.Dir = l.pkg.Dir

@@ -2,7 +2,7 @@
 // against each. A mutant that no test notices has survived: either a test is missing, or
 // the mutant makes no difference.
 //
-//	go run ./tests/mutants [-json] [-fresh] [-match REGEXP] [-every N [-seed S]] [-timeout D] ./ledger
+//	go run ./tests/mutants [-json] [-fresh] [-match REGEXP] [-every N [-seed S]] [-run REGEXP] [-timeout D] ./ledger
 //
 // Planted are: comparisons and their bounds, AND and OR, negated conditions, dropped calls
 // and links of a builder of updates, errors that are not returned, true for false,
@@ -14,6 +14,9 @@
 // quickest first, with -short and -failfast. Mutants run one after the other. The results
 // are kept in .cache/mutants: an interrupted run goes on where it stopped. Later runs repeat
 // only the survivors, and mutants of files that have changed.
+//
+// With -run, only the tests whose names match run: it shows in little time whether new tests
+// notice the survivors of an earlier run. What survives these tests alone is not kept.
 //
 // With -every N, one of N mutants is tried. The seed chooses which: the same seed and the
 // same code give the same mutants.
@@ -42,6 +45,7 @@ func main() {
 	flag.BoolVar(&o.fresh, "fresh", false, "forget the results of earlier runs")
 	flag.StringVar(&o.match, "match", "", "run only mutants whose name matches the `regexp`, such as reserve.go")
 	flag.Uint64Var(&o.every, "every", 1, "try one of `N` mutants")
+	flag.StringVar(&o.run, "run", "", "run only the tests whose names match the `regexp`")
 	flag.Uint64Var(&o.seed, "seed", 1, "`seed` that chooses the mutants of -every")
 	flag.DurationVar(&o.timeout, "timeout", 0, "limit of one run of tests (default: 5 times their run without a mutant, and 5s)")
 	flag.StringVar(&o.cache, "cache", ".cache/mutants", "the `directory` of the results")
@@ -61,6 +65,7 @@ func main() {
 type options struct {
 	json, fresh             bool
 	match, cache, explained string
+	run                     string
 	every, seed             uint64
 	timeout                 time.Duration
 }
@@ -171,7 +176,12 @@ func tryAll(ctx context.Context, o options, p *pkg, wanted []mutant, results *re
 		return tried, nil
 	}
 
-	l, err := newLab(ctx, p, o.timeout, wanted)
+	tests, err := regexp.Compile(o.run)
+	if err != nil {
+		return tried, err
+	}
+
+	l, err := newLab(ctx, p, tests, o.timeout, wanted)
 	if err != nil {
 		return tried, err
 	}
@@ -183,8 +193,10 @@ func tryAll(ctx context.Context, o options, p *pkg, wanted []mutant, results *re
 			return tried, err
 		}
 
-		if err := results.add(m, outcome); err != nil {
-			return tried, err
+		if outcome != survived || o.run == "" {
+			if err := results.add(m, outcome); err != nil {
+				return tried, err
+			}
 		}
 		tried[m.Name] = outcome
 		fmt.Fprintf(progress, "%-9s %s\n", outcome, m)

@@ -39,8 +39,8 @@ func (b block) contains(file string, at place) bool {
 	return b.file == file && !at.isBefore(b.begin) && at.isBefore(b.end)
 }
 
-// measure runs each test by itself, without a mutant. They must pass.
-func (l *lab) measure(ctx context.Context) error {
+// measure runs each test that is wanted by itself, without a mutant. They must pass.
+func (l *lab) measure(ctx context.Context, wanted *regexp.Regexp) error {
 	if output, err := l.build(ctx, "", l.plainTests(), "-cover"); err != nil {
 		return fmt.Errorf("build the tests: %w: %s", err, output)
 	}
@@ -48,14 +48,14 @@ func (l *lab) measure(ctx context.Context) error {
 	list := exec.CommandContext(ctx, l.plainTests(), "-test.list", ".")
 	list.Dir = l.pkg.Dir
 
-	names, err := list.Output()
+	all, err := list.Output()
 	if err != nil {
 		return fmt.Errorf("list the tests: %w", err)
 	}
 
-	for name := range strings.Lines(string(names)) {
+	for name := range strings.Lines(string(all)) {
 		name = strings.TrimSpace(name)
-		if strings.HasPrefix(name, "Benchmark") {
+		if strings.HasPrefix(name, "Benchmark") || !wanted.MatchString(name) {
 			continue
 		}
 		profile := filepath.Join(l.dir, "profile")
@@ -136,6 +136,14 @@ func (l *lab) testsOf(m mutant) []test {
 func (l *lab) placeAt(m mutant, offset int) place {
 	text := l.pkg.texts[m.File][:offset]
 	return place{1 + countLines(text), offset - bytes.LastIndexByte(text, '\n')}
+}
+
+func names(tests []test) (all []string) {
+	for _, t := range tests {
+		all = append(all, t.name)
+	}
+
+	return all
 }
 
 // groups splits tests in two, so that the quick ones can end a run before the others begin.
