@@ -24,7 +24,8 @@ type CompleterConfig struct {
 
 // Completer answers tasks by their tokens: those that a handler has parked, and those of
 // states that wait for a callback. It keeps the service's limits and retries as a Worker
-// does. It is safe for concurrent use.
+// does, except that it does not wait through a refusal like AccessDeniedException. It is safe for
+// concurrent use.
 type Completer struct{ outbox outbox }
 
 // NewCompleter returns a Completer, or an error that names every fault of cfg.
@@ -54,7 +55,10 @@ func NewCompleter(cfg CompleterConfig) (*Completer, error) {
 		Rates:         cfg.Rates,
 	}
 
-	return &Completer{newOutbox(full.withDefaults())}, nil
+	o := newOutbox(full.withDefaults())
+	o.waits = false // the caller decides whether it comes again
+
+	return &Completer{o}, nil
 }
 
 // Succeed answers a task with an output, which is encoded as the output of a handler.
@@ -64,7 +68,7 @@ func NewCompleter(cfg CompleterConfig) (*Completer, error) {
 // why. After Lost the task is over, and no retry helps: it timed out, was answered by
 // someone else, or its execution has ended. After Unknown it is over, too, and may have
 // been answered by this very call, whose first response was lost. After Unanswered the
-// service could not be reached; call again.
+// service could not be reached, or refuses the call; call again when that is mended.
 func (c *Completer) Succeed(ctx context.Context, token Token, output any) (Outcome, error) {
 	return c.complete(ctx, token, Succeeded, output, nil)
 }

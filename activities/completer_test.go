@@ -146,6 +146,30 @@ func TestACompleterSaysWhatBecameOfTheTask(t *testing.T) {
 	})
 }
 
+// TestACompleterDoesNotWaitThroughARefusal: the caller learns at once that a permission is
+// missing. A throttled answer is repeated.
+func TestACompleterDoesNotWaitThroughARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "")
+		token, _ := w.park()
+		c := w.completer(func(c *CompleterConfig) { c.Timeout = time.Hour })
+
+		w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "SendTaskSuccess").Next(1))
+		began := time.Now()
+
+		outcome, err := c.Succeed(t.Context(), token, nil)
+		if outcome != Unanswered || err == nil || !strings.Contains(err.Error(), "AccessDenied") || time.Since(began) > time.Second {
+			t.Errorf("refused: %v, %v after %v", outcome, err, time.Since(began))
+		}
+
+		w.transport.Inject(embeddedtest.Throttle("SendTaskSuccess").Next(3))
+
+		if outcome, err := c.Succeed(t.Context(), token, nil); outcome != Succeeded {
+			t.Errorf("throttled: %v, %v", outcome, err)
+		}
+	})
+}
+
 func TestACompleterOffloadsLargeOutputs(t *testing.T) {
 	w := newWorld(t, "")
 	token, execution := w.park()

@@ -23,6 +23,8 @@ type outbox struct {
 	prefix  string        // of the names that the package itself gives to failures
 	timeout time.Duration // of an answer, with its retries
 	offload func(ctx context.Context, t Task, output json.RawMessage) (json.RawMessage, error)
+	// waits says that a refusal which lasts until an operator acts is waited through, too.
+	waits bool
 	// The budgets of the two operations.
 	successes, failures *budget
 }
@@ -33,6 +35,7 @@ func newOutbox(cfg Config) outbox {
 		prefix:    cfg.ErrorPrefix,
 		timeout:   cfg.AnswerTimeout,
 		offload:   cfg.Offload,
+		waits:     true,
 		successes: newBudget(cfg.Rates.SendTaskSuccess, burstSeconds),
 		failures:  newBudget(cfg.Rates.SendTaskFailure, burstSeconds),
 	}
@@ -90,6 +93,8 @@ func (o *outbox) deliver(ctx context.Context, token Token, a answer, calls *time
 			attempt = 0
 		case !isAnswer(err):
 			doubtful = true
+		case !o.waits && refusalCode(err) != "":
+			return delivery{Unanswered, a, err}
 		}
 
 		if !o.retries(ctx, a, attempt, timeUp, deadline) {

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,6 +62,10 @@ type redriven struct {
 // that refuses one does not keep the others from being redriven.
 func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.Filter, dry bool) error {
 	out, refused := c.OutOrStdout(), 0
+	healthy := map[transitions.OrderID]bool{}
+	for _, id := range f.Orders {
+		healthy[id] = true
+	}
 	tick := newProgress(c.ErrOrStderr())
 
 	if !s.json {
@@ -71,6 +77,7 @@ func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.F
 			return nil
 		}
 
+		delete(healthy, p.OrderID)
 		line := redriven{Order: p.OrderID, Name: p.Execution.Name, Error: p.Execution.Error, Result: "would be redriven"}
 
 		switch {
@@ -95,6 +102,10 @@ func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.F
 	}, func(orders int) { tick.print("looked at %d orders", orders) })
 	if err != nil {
 		return err
+	}
+
+	for _, id := range slices.Sorted(maps.Keys(healthy)) {
+		fmt.Fprintf(c.ErrOrStderr(), "order %s: no execution of it has failed so; `ratchet executions repair %s` says what else is wrong\n", id, id)
 	}
 
 	if refused > 0 {
