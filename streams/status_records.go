@@ -1,0 +1,151 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// parallelCounts is how many shards are read at once to count their records.
+	parallelCounts = 8
+
+	// An open shard counts as read to its end after this many empty pages in a row: one
+	// empty page may be followed by records.
+	emptyPagesAtEnd = 3
+)
+
+// countRecords counts the records after the checkpoints of the shards.
+func (i Inspector) countRecords(ctx context.Context, s *Status, leases []Lease) error {
+	byShard := make(map[string]Lease, len(leases))
+	for _, l := range leases {
+		byShard[l.Shard] = l
+	}
+
+	var g errgroup.Group
+	g.SetLimit(parallelCounts)
+
+	for n := range s.Shards {
+		shard := &s.Shards[n]
+		if shard.State == ShardFinished {
+			continue
+		}
+
+		if !shard.Listed {
+			shard.Unread = "the service does not have the shard any more"
+			continue
+		}
+
+		g.Go(func() error {
+			err := i.countShard(ctx, s.Stream, shard, byShard[shard.Shard])
+			switch {
+			case err == nil:
+			case isTrimmed(err):
+				shard.Unread = "the records after the checkpoint were trimmed before they were read"
+			default:
+				shard.Unread = err.Error()
+			}
+
+			return ctx.Err()
+		})
+	}
+
+	return g.Wait()
+}
+
+// countShard reads the shard from its checkpoint on and counts up to i.Count records.
+func (i Inspector) countShard(ctx context.Context, arn string, shard *ShardStatus, lease Lease) error {
+	from := shardPosition{after: lease.Checkpoint, since: lease.StartAt}
+
+	return from.read(ctx, i.Streams, arn, shard.Shard, int32(min(i.Count, maxPageSize)), func(records []streamtypes.Record) bool {
+		for _, r := range records {
+			record := fromSDK(r)
+			if lease.Checkpoint == "" && record.CreatedAt.Before(lease.StartAt) {
+				continue
+			}
+
+			if shard.OldestAt.IsZero() {
+				shard.OldestAt = record.CreatedAt
+			}
+			shard.Records++
+		}
+		shard.More = shard.Records >= i.Count
+
+		return !shard.More
+	})
+}
+
+// shardPosition is where to begin to read a shard: after a sequence number, else at a time,
+// else at its oldest record.
+type shardPosition struct {
+	after string
+	since time.Time
+}
+
+// read passes the shard's pages to page until page returns false, the shard ends, or an
+// open shard has no more records for now. Each call has the SDK's own retries.
+func (p shardPosition) read(ctx context.Context, api streamsAPI, arn, shard string, limit int32, page func([]streamtypes.Record) bool) error {
+	iterator, err := p.iterator(ctx, api, arn, shard)
+	if err != nil {
+		return err
+	}
+
+	for empty := 0; iterator != "" && empty < emptyPagesAtEnd; {
+		out, err := api.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: aws.Int32(limit)})
+		if err != nil {
+			return fmt.Errorf("streams: read shard %s: %w", shard, err)
+		}
+
+		if len(out.Records) == 0 {
+			empty++
+		} else {
+			empty = 0
+		}
+
+		if !page(out.Records) {
+			return nil
+		}
+		iterator = deref(out.NextShardIterator)
+	}
+
+	return nil
+}
+
+func (p shardPosition) iterator(ctx context.Context, api streamsAPI, arn, shard string) (string, error) {
+	in := &dynamodbstreams.GetShardIteratorInput{
+		StreamArn:         &arn,
+		ShardId:           &shard,
+		ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
+	}
+
+	switch {
+	case p.after != "":
+		in.ShardIteratorType = streamtypes.ShardIteratorTypeAfterSequenceNumber
+		in.SequenceNumber = &p.after
+	case !p.since.IsZero():
+		in.ShardIteratorType = streamtypes.ShardIteratorTypeAtTimestamp
+		in.Timestamp = &p.since
+	}
+
+	out, err := api.GetShardIterator(ctx, in)
+	if err != nil && in.Timestamp != nil && isInvalidInput(err) {
+		// Not every endpoint supports AT_TIMESTAMP.
+		return shardPosition{}.iterator(ctx, api, arn, shard)
+	}
+
+	if err != nil {
+		return "", fmt.Errorf("streams: read shard %s: %w", shard, err)
+	}
+
+	if deref(out.ShardIterator) == "" {
+		return "", errors.New("streams: shard " + shard + " has no iterator")
+	}
+
+	return *out.ShardIterator, nil
+}
