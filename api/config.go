@@ -41,6 +41,8 @@ type Config struct {
 	Lists *lists.Lists
 	// Handlers are the stream handlers whose dead letters can be listed and redriven.
 	Handlers []streams.Handler
+	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.
+	Stream func(context.Context) (streams.Status, error)
 	// Start starts the execution of a created order. It must be idempotent: a repeated
 	// request calls it again. If it is nil, orders are created without an execution.
 	Start func(context.Context, transitions.NewOrder) error

@@ -164,3 +164,37 @@ func TestARepeatStartsTheExecutionAfterAFailedStart(t *testing.T) {
 		t.Errorf("started executions: %v", started)
 	}
 }
+
+func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
+	var w *world
+	w = newWorld(t, func(c *api.Config) {
+		c.Stream = func(ctx context.Context) (streams.Status, error) {
+			return streams.Inspector{
+				Streams:         dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
+				DynamoDB:        w.db,
+				TableName:       "orders",
+				LeaseTable:      "leases",
+				DeadLetterTable: "letters",
+				Handlers:        []string{"notify"},
+			}.Status(ctx)
+		}
+	})
+	embeddedtest.Create(t, w.db, streams.LeaseTableInput("leases"))
+	admin, act := w.key("acme", auth.Admin), w.key("acme", auth.Act)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act), http.StatusCreated, "")
+	w.want(w.ask("GET", "/v1/stream", "", "Authorization", act), http.StatusForbidden, "forbidden")
+
+	a := w.want(w.ask("GET", "/v1/stream", "", "Authorization", admin), http.StatusOK, "")
+	if a.field("state") != `"on"` || !strings.Contains(a.field("problems"), "no worker reads this") || !strings.Contains(a.field("shards"), `"records":1`) {
+		t.Errorf("%s", a.text)
+	}
+
+	if got := a.field("handlers"); !strings.Contains(got, `"deadLetters":0`) || !strings.Contains(got, `"notify"`) {
+		t.Errorf("handlers %s", got)
+	}
+}
+
+func TestWithoutAStreamThereIsNoStatus(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("GET", "/v1/stream", ""), http.StatusNotFound, "stream_not_found")
+}

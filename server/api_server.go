@@ -97,6 +97,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Parked:      b.ParkedTasks,
 		Completer:   b.Completer,
 		Handlers:    b.Handlers(),
+		Stream:      b.StreamInspector().Status,
 		Start:       b.startPlaced,
 		AddReserved: b.AddItems,
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},

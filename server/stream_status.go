@@ -1,0 +1,26 @@
+package server
+
+import "ratchet/streams"
+
+// StreamInspector looks at how far the workers have handled the orders' stream.
+func (b *Backend) StreamInspector() streams.Inspector {
+	return streams.Inspector{
+		Streams:         b.Streams,
+		DynamoDB:        b.DynamoDB,
+		TableName:       b.Tables.Orders,
+		LeaseTable:      b.Tables.Leases,
+		DeadLetterTable: b.Tables.DeadLetters,
+		Handlers:        b.handlerNames(),
+	}
+}
+
+func (b *Backend) handlerNames() []string {
+	handlers := b.Handlers()
+	names := make([]string, len(handlers))
+
+	for i, h := range handlers {
+		names[i] = h.Name
+	}
+
+	return names
+}
