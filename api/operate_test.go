@@ -185,7 +185,7 @@ func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
 	w.want(w.ask("GET", "/v1/stream", "", "Authorization", act), http.StatusForbidden, "forbidden")
 
 	a := w.want(w.ask("GET", "/v1/stream", "", "Authorization", admin), http.StatusOK, "")
-	if a.field("state") != `"on"` || !strings.Contains(a.field("problems"), "no worker reads this") || !strings.Contains(a.field("shards"), `"records":1`) {
+	if a.field("state") != "on" || !strings.Contains(a.field("problems"), "no worker reads this") || !strings.Contains(a.field("shards"), `"records":1`) {
 		t.Errorf("%s", a.text)
 	}
 
