@@ -26,6 +26,7 @@ const (
 	deadLetterFailedAt     = "failedAt"
 	deadLetterRedrives     = "redrives"
 	deadLetterClaimedUntil = "claimedUntil"
+	deadLetterQueuedAt     = "queuedAt"
 )
 
 // DeadLetterExpiryAttribute is the attribute for the dead-letter table's time to live.
@@ -62,6 +63,9 @@ type DeadLetter struct {
 	// redrives.
 	FailedAt time.Time
 	Redrives int
+	// QueuedAt is when the dead letter was put into the retry queue, where the workers
+	// redrive it; zero if it is not there.
+	QueuedAt time.Time
 }
 
 // deadLetterIDOf derives the id from the stream, the shard and the sequence number,
@@ -112,6 +116,7 @@ func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
 		Attempts:  int(dynamo.Number(row, deadLetterAttempts)),
 		FailedAt:  dynamo.Time(row, deadLetterFailedAt),
 		Redrives:  int(dynamo.Number(row, deadLetterRedrives)),
+		QueuedAt:  dynamo.Time(row, deadLetterQueuedAt),
 	}
 
 	if seconds := dynamo.Number(row, DeadLetterExpiryAttribute); seconds != 0 {

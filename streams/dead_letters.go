@@ -208,6 +208,7 @@ func (d DeadLetters) storeFailedRedrive(ctx context.Context, h Handler, letter D
 		SetValue(deadLetterPermanent, dynamo.Bool(IsPermanent(cause))).
 		SetValue(deadLetterFailedAt, dynamo.Millis(time.Now())).
 		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
+		RemoveAttribute(deadLetterQueuedAt).
 		RemoveAttribute(deadLetterClaimedUntil)
 	_, _, err := applyUpdate(ctx, d.DynamoDB, update)
 

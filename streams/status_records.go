@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -63,7 +64,12 @@ func (i Inspector) countRecords(ctx context.Context, s *Status, leases []Lease) 
 func (i Inspector) countShard(ctx context.Context, arn string, shard *ShardStatus, lease Lease) error {
 	from := shardPosition{after: lease.Checkpoint, since: lease.StartAt}
 
-	return from.read(ctx, i.Streams, arn, shard.Shard, int32(min(i.Count, maxPageSize)), func(records []streamtypes.Record) bool {
+	empty := emptyPagesAtEnd
+	if !shard.Open {
+		empty = math.MaxInt // it ends
+	}
+
+	return from.read(ctx, i.Streams, arn, shard.Shard, int32(min(i.Count, maxPageSize)), empty, func(records []streamtypes.Record) bool {
 		for _, r := range records {
 			record := fromSDK(r)
 			if lease.Checkpoint == "" && record.CreatedAt.Before(lease.StartAt) {
@@ -88,33 +94,66 @@ type shardPosition struct {
 	since time.Time
 }
 
-// read passes the shard's pages to page until page returns false, the shard ends, or an
-// open shard has no more records for now. Each call has the SDK's own retries.
-func (p shardPosition) read(ctx context.Context, api streamsAPI, arn, shard string, limit int32, page func([]streamtypes.Record) bool) error {
-	iterator, err := p.iterator(ctx, api, arn, shard)
-	if err != nil {
-		return err
-	}
+// readTries is how often a page is asked for, each time with the SDK's own retries.
+const readTries = 5
 
-	for empty := 0; iterator != "" && empty < emptyPagesAtEnd; {
-		out, err := api.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: aws.Int32(limit)})
-		if err != nil {
+// read passes the shard's pages to page until page returns false, the shard ends, or there
+// are as many empty pages in a row as emptyPages says.
+func (p shardPosition) read(ctx context.Context, api streamsAPI, arn, shard string, limit int32, emptyPages int, page func([]streamtypes.Record) bool) error {
+	iterator := ""
+	for empty, failed := 0, 0; empty < emptyPages; {
+		records, next, err := p.readPage(ctx, api, arn, shard, iterator, limit)
+
+		var missing *streamtypes.ResourceNotFoundException
+		switch {
+		case err == nil:
+		case isTrimmed(err), errors.As(err, &missing), isInvalidInput(err), failed+1 >= readTries, ctx.Err() != nil:
 			return fmt.Errorf("streams: read shard %s: %w", shard, err)
+		default:
+			// An iterator may have expired; the next one begins after the last page.
+			failed++
+			iterator = ""
+			readBackoff.Wait(ctx, failed)
+
+			continue
 		}
 
-		if len(out.Records) == 0 {
-			empty++
-		} else {
-			empty = 0
+		empty, failed = empty+1, 0
+		if len(records) > 0 {
+			empty, p = 0, shardPosition{after: sequenceOf(records[len(records)-1])}
 		}
 
-		if !page(out.Records) {
+		if !page(records) || next == "" {
 			return nil
 		}
-		iterator = deref(out.NextShardIterator)
+		iterator = next
 	}
 
 	return nil
+}
+
+func sequenceOf(r streamtypes.Record) string {
+	if r.Dynamodb == nil {
+		return ""
+	}
+
+	return deref(r.Dynamodb.SequenceNumber)
+}
+
+// readPage reads a page from the iterator, or without one from the position on.
+func (p shardPosition) readPage(ctx context.Context, api streamsAPI, arn, shard, iterator string, limit int32) (records []streamtypes.Record, next string, err error) {
+	if iterator == "" {
+		if iterator, err = p.iterator(ctx, api, arn, shard); err != nil {
+			return nil, "", err
+		}
+	}
+
+	out, err := api.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{ShardIterator: &iterator, Limit: aws.Int32(limit)})
+	if err != nil {
+		return nil, "", err
+	}
+
+	return out.Records, deref(out.NextShardIterator), nil
 }
 
 func (p shardPosition) iterator(ctx context.Context, api streamsAPI, arn, shard string) (string, error) {
@@ -140,11 +179,11 @@ func (p shardPosition) iterator(ctx context.Context, api streamsAPI, arn, shard 
 	}
 
 	if err != nil {
-		return "", fmt.Errorf("streams: read shard %s: %w", shard, err)
+		return "", err
 	}
 
 	if deref(out.ShardIterator) == "" {
-		return "", errors.New("streams: shard " + shard + " has no iterator")
+		return "", errors.New("there is no iterator")
 	}
 
 	return *out.ShardIterator, nil
