@@ -20,7 +20,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Config configures the API. The parts from Orders to DeadLetters and Secret are required,
+// Config configures the API. The parts from Orders to RetryQueue and Secret are required,
 // and exactly one of Auth and Dev.
 type Config struct {
 	Orders  *transitions.Orders
@@ -35,6 +35,8 @@ type Config struct {
 	Parked      *tasktoken.Store
 	Completer   completer
 	DeadLetters streams.DeadLetters
+	// RetryQueue is where dead letters are redriven.
+	RetryQueue streams.RetryQueue
 
 	// Lists are lists of the orders. Without them, or until they are ready, listing orders
 	// scans the table.
@@ -143,6 +145,7 @@ func (c Config) validate() error {
 	check(c.Parked != nil, "Parked: must not be nil")
 	check(c.Completer != nil, "Completer: must not be nil")
 	check(c.DeadLetters.DynamoDB != nil, "DeadLetters.DynamoDB: must not be nil")
+	check(c.RetryQueue.DynamoDB != nil, "RetryQueue.DynamoDB: must not be nil")
 	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
 	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)
 	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)

@@ -19,13 +19,7 @@ import (
 	"ratchet/transitions"
 )
 
-// failingHandler is a handler that fails until it is repaired.
-type failingHandler struct{ repaired bool }
-
-func (f *failingHandler) handle(context.Context, streams.Record) error {
-	if f.repaired {
-		return nil
-	}
+func refuses(context.Context, streams.Record) error {
 	return streams.Permanent(errors.New("the far side refuses"))
 }
 
@@ -71,8 +65,7 @@ func (w *world) createDeadLetters(handler streams.Handler, want int) {
 }
 
 func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
-	f := &failingHandler{}
-	handler := streams.Handler{Name: "notify", Handle: f.handle}
+	handler := streams.Handler{Name: "notify", Handle: refuses}
 	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
 	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
@@ -90,10 +83,14 @@ func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
 	}
 	redrive := "/v1/dead-letters/notify/" + page.Letters[0].ID + "/redrive"
 	w.want(w.ask("POST", redrive, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
-	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusConflict, "redrive_failed")
-	f.repaired = true
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusOK, "")
+	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusConflict, "redriving")
+
+	discard := strings.TrimSuffix(redrive, "redrive") + "discard"
+	w.want(w.ask("POST", discard, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
+	w.want(w.ask("POST", discard, "", "Authorization", acme), http.StatusOK, "")
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
+	w.want(w.ask("POST", discard, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
 
 	if a := w.want(w.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, ""); a.field("letters") != "[]" {
 		t.Errorf("%s", a.text)

@@ -101,6 +101,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Start:       b.startPlaced,
 		AddReserved: b.AddItems,
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},
+		RetryQueue:  b.RetryQueue(),
 		Ready:       b.checkReady,
 		Draining:    ctx.Done(),
 		Dev:         dev,

@@ -24,3 +24,13 @@ func (b *Backend) handlerNames() []string {
 
 	return names
 }
+
+// RetryQueue puts records into the retry queues of the stream's handlers.
+func (b *Backend) RetryQueue() streams.RetryQueue {
+	return streams.RetryQueue{
+		DynamoDB:        b.DynamoDB,
+		TableName:       b.Tables.Orders,
+		DeadLetterTable: b.Tables.DeadLetters,
+		LeaseTable:      b.Tables.Leases,
+	}
+}

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/internal/dynamo"
 )
 
@@ -46,6 +48,8 @@ type DeadLetter struct {
 	// in the order of the stream.
 	ID      string
 	Handler string
+	// Keys is the item's primary key.
+	Keys map[string]types.AttributeValue
 	// Record is the whole record. List leaves it nil if it is very large; Get
 	// always returns it.
 	Record *Record
@@ -119,6 +123,10 @@ func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
 		QueuedAt:  dynamo.Time(row, deadLetterQueuedAt),
 	}
 
+	if keys, _ := row[deadLetterKeys].(*types.AttributeValueMemberM); keys != nil {
+		letter.Keys = keys.Value
+	}
+
 	if seconds := dynamo.Number(row, DeadLetterExpiryAttribute); seconds != 0 {
 		letter.ExpiresAt = time.Unix(seconds, 0)
 	}
@@ -127,7 +135,7 @@ func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
 		r, err := decodeRecord([]byte(body))
 		if err != nil {
 			letter.Unreadable = err.Error()
-			return letter, fmt.Errorf("streams: decode dead letter %s: %w", letter.ID, err)
+			return letter, fmt.Errorf("%w: %s: %w", ErrUnreadable, letter.ID, err)
 		}
 		letter.Record = &r
 	}

@@ -28,7 +28,7 @@ func (d DeadLetters) rows() *deadLetterTable {
 // List returns up to limit dead letters of a handler in the order of their ids,
 // starting after the id after ("" for the first). limit 0 means no limit. next is
 // the id to continue after, "" at the end. A dead letter that cannot be decoded is
-// listed with the reason (Unreadable); Get returns an error for it, and Delete deletes
+// listed with the reason (Unreadable); Get returns it with an error, and Delete deletes
 // it.
 func (d DeadLetters) List(ctx context.Context, handler, after string, limit int) (letters []DeadLetter, next string, err error) {
 	in := &dynamodb.QueryInput{
@@ -89,12 +89,18 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 
 	body, err := d.rows().parts(nil).read(ctx, d.rows().source(handler), partsOf(row))
 	if err != nil {
+		if errors.Is(err, errPartMissing) {
+			letter.Unreadable = err.Error()
+			err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+
 		return letter, err
 	}
 
 	r, err := decodeRecord(body)
 	if err != nil {
-		return letter, fmt.Errorf("streams: decode dead letter %s: %w", id, err)
+		letter.Unreadable = err.Error()
+		return letter, fmt.Errorf("%w: %s: %w", ErrUnreadable, id, err)
 	}
 	letter.Record = &r
 

@@ -39,8 +39,12 @@ var (
 var (
 	// ErrDeadLetterNotFound reports that there is no dead letter with that id.
 	ErrDeadLetterNotFound = errors.New("streams: no such dead letter")
-	// ErrRedriving reports that another caller is redriving the dead letter.
+	// ErrRedriving reports that the dead letter waits in the retry queue, or that another
+	// caller is redriving it.
 	ErrRedriving = errors.New("streams: dead letter is being redriven")
+	// ErrUnreadable reports that the dead letter's record cannot be decoded. It can only be
+	// deleted.
+	ErrUnreadable = errors.New("streams: dead letter cannot be decoded")
 )
 
 // errPartMissing reports that a stored record is incomplete.
