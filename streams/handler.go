@@ -38,6 +38,10 @@ type Handler struct {
 	// Handle is called if it returns nil. Skip finishes the record without Handle. Any
 	// other error counts as one of Handle. Optional.
 	Recheck HandlerFunc
+	// Version returns the number of the record's version of its item, as a Rebuild counts
+	// versions. It keeps a record that waits behind repaired ones from being delivered after
+	// a newer version. Optional.
+	Version func(Record) int64
 	// Retry says how failed calls are repeated. Fields that are 0 have the values of
 	// Config.Retry.
 	Retry Retry

@@ -74,6 +74,18 @@ func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRo
 		return row, false, err
 	}
 
+	if r.Replay == nil && q.h.Version != nil {
+		mark, known, err := q.queues.table.mark(ctx, q.h.Name, i.hash)
+		if err != nil {
+			return row, false, err
+		}
+
+		// A Rebuild has delivered this version, and maybe newer ones.
+		if known && q.h.Version(r) <= mark {
+			return row, true, nil
+		}
+	}
+
 	return i.handle(ctx, shard, q.h, row, r, func(cause error, attempts int) error {
 		r.Handler, r.Attempt = q.h.Name, attempts
 		if err := q.queues.scheduler.deadLetters.store(ctx, r, cause); err != nil {

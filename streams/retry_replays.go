@@ -23,22 +23,34 @@ const maxReplays = maxRowRecords
 // addReplays puts records of one item into the row of the item, before those that wait
 // there, and creates the row if there is none. It returns errRowFull if they do not fit.
 func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHash, keys dynamo.Item, records []waitingRecord) error {
+	addition := rand.Text()
+
+	old, applied, err := applyUpdate(ctx, t.api, t.replaysUpdate(handler, hash, keys, records, addition))
+	switch {
+	case err != nil:
+		return fmt.Errorf("streams: put records into the retry queue of %s: %w", handler, err)
+	case applied || dynamo.Text(old, retryAddition) == addition:
+		return nil
+	}
+
+	return errRowFull
+}
+
+// replaysUpdate returns the update that adds records to be delivered again. Its token
+// recognizes a repeat of a call whose answer was lost.
+func (t *retryTable) replaysUpdate(handler string, hash laneHash, keys dynamo.Item, records []waitingRecord, addition string) *dynamo.Update {
 	elements := make([]ddbtypes.AttributeValue, len(records))
 	for i, r := range records {
 		elements[i] = r.encode()
 	}
 
-	none := &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{}}
-	addition := rand.Text()
-
-	// The token of the addition recognizes a repeat of the call whose answer was lost.
-	update := dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.rowID())).
+	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.rowID())).
 		If("attribute_not_exists(#replays) OR size(#replays) <= :room").
 		If("attribute_not_exists(#addition) OR #addition <> :addition").
 		Bind(":room", dynamo.N(int64(maxReplays-len(records)))).
 		Bind(":addition", dynamo.S(addition)).
 		Bind(":added", &ddbtypes.AttributeValueMemberL{Value: elements}).
-		Bind(":none", none).
+		Bind(":none", &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{}}).
 		Bind(":keys", dynamo.M(keys)).
 		Bind(":first", dynamo.S(paddedSequence("0"))).
 		Bind(":now", dynamo.Millis(time.Now())).
@@ -48,16 +60,6 @@ func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHa
 		Set("#keys = if_not_exists(#keys, :keys)").
 		Set("#nextTry = if_not_exists(#nextTry, :now)").
 		Set("#addition = :addition")
-
-	old, applied, err := applyUpdate(ctx, t.api, update)
-	switch {
-	case err != nil:
-		return fmt.Errorf("streams: put records into the retry queue of %s: %w", handler, err)
-	case applied || dynamo.Text(old, retryAddition) == addition:
-		return nil
-	}
-
-	return errRowFull
 }
 
 // countRows returns how many items wait for a handler.
