@@ -63,8 +63,13 @@ type Rebuild struct {
 	Expand   Expander
 	// Since leaves out versions that are older.
 	Since time.Time
-	// Again is passed on as Replayed.Again. If it is set, marks refuse nothing.
+	// Again is passed on as Replayed.Again.
 	Again string
+	// Repeat queues versions that were queued before: marks refuse nothing.
+	Repeat bool
+	// Keys is the primary key of the only item to read; nil reads all items. The position is
+	// not noted then.
+	Keys map[string]ddbtypes.AttributeValue
 	// Restart begins with the first item, although an earlier run ended early.
 	Restart bool
 	// DryRun counts and puts nothing into the queue.
@@ -136,6 +141,10 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 		return RebuildCount{}, err
 	}
 
+	if r.Keys != nil {
+		return r.runOne(ctx, arn, keyNames)
+	}
+
 	cursor, err := r.openCursor(ctx)
 	if err != nil {
 		return RebuildCount{}, err
@@ -176,6 +185,26 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 			return *count, ctx.Err()
 		}
 	}
+}
+
+// runOne reads the item with the primary key r.Keys.
+func (r Rebuild) runOne(ctx context.Context, arn string, keyNames []string) (RebuildCount, error) {
+	var count RebuildCount
+
+	out, err := r.Queue.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &r.Queue.TableName,
+		Key:            r.Keys,
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return count, fmt.Errorf("streams: read an item of table %s: %w", r.Queue.TableName, err)
+	}
+
+	if len(out.Item) > 0 {
+		err = r.addItems(ctx, arn, keyNames, []map[string]ddbtypes.AttributeValue{out.Item}, &count)
+	}
+
+	return count, err
 }
 
 // describeTable returns the ARN of the table's stream, for the ids of dead letters, and the
@@ -295,7 +324,7 @@ func (r Rebuild) addVersions(ctx context.Context, h *Handler, records []Record, 
 			return err
 		}
 
-		if r.Again == "" && known {
+		if !r.Repeat && known {
 			before := len(records)
 			records = slices.DeleteFunc(records, func(record Record) bool { return record.Replay.Version <= mark })
 			count.Refused += before - len(records)

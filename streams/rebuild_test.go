@@ -118,8 +118,24 @@ func TestARebuildDeliversWhatTheItemsProve(t *testing.T) {
 		t.Errorf("after a newer version: %+v", newer)
 	}
 
-	if all := w.runRebuild(w.rebuild(func(r *Rebuild) { r.Again = "a1" })); all.Queued != 4 {
+	if all := w.runRebuild(w.rebuild(func(r *Rebuild) { r.Again, r.Repeat = "a1", true })); all.Queued != 4 {
 		t.Errorf("on request: %+v", all)
+	}
+}
+
+func TestARebuildOfOneItem(t *testing.T) {
+	w := newTestEnv(t, 1)
+	w.write("o-0", 1)
+	w.write("o-1", 2)
+	one := func(r *Rebuild) { r.Keys = dynamo.Item{"id": dynamo.S("o-1"), "part": dynamo.S("-")} }
+
+	if count := w.runRebuild(w.rebuild(one)); count.Items != 1 || count.Queued != 2 {
+		t.Errorf("%+v", count)
+	}
+
+	none := func(r *Rebuild) { r.Keys = dynamo.Item{"id": dynamo.S("o-9"), "part": dynamo.S("-")} }
+	if count := w.runRebuild(w.rebuild(none)); count.Items != 0 {
+		t.Errorf("%+v", count)
 	}
 }
 

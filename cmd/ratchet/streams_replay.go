@@ -25,6 +25,10 @@ Effects that have happened are not repeated, because their claims are completed:
 more, under new keys. The other handlers act once per order in any case: a shipment is not
 booked twice, and no payment is captured twice.
 
+With --from-journal the changes come from the orders' journals and what the orders remember,
+however old they are. The content of an order (lines, total, addresses, notes) is then that
+of now.
+
 While it reads, the command is a reader of each shard beside the workers; AWS allows two
 readers. When more than --max-waiting orders wait for a handler, it waits for the workers.
 
@@ -64,6 +68,7 @@ func streamsReplay(s *settings) *cobra.Command {
 	selection := replaySelectionFlags(c)
 	again := c.Flags().Bool("again", false, "repeat effects that have happened")
 	dryRun := c.Flags().Bool("dry-run", false, "count the changes and queue none")
+	fromJournal := c.Flags().Bool("from-journal", false, "take the changes from the orders' journals, however old")
 	maxWaiting := c.Flags().Int("max-waiting", 10_000, "wait for the workers while more orders wait for a handler, 1 to 100000")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		if err := given(c.Flags(), "since", "order", "handler"); err != nil {
@@ -81,7 +86,25 @@ func streamsReplay(s *settings) *cobra.Command {
 			return usageError("max-waiting %d: 1 to 100000", *maxWaiting)
 		}
 
+		token := ""
+		if *again {
+			token = rand.Text()[:10]
+		}
+
 		return s.with(c.Context(), func(b *server.Backend) error {
+			if *fromJournal {
+				r, err := selection.rebuild(c, b)
+				if err != nil {
+					return err
+				}
+
+				r.Name, r.Restart, r.Repeat = "replay", true, true
+				r.Again, r.DryRun, r.MaxWaiting = token, *dryRun, *maxWaiting
+				r.Expand = b.Expander(server.Repair{FromJournal: true})
+
+				return runRebuild(c, s, r)
+			}
+
 			handlers, err := selection.handlers(b)
 			if err != nil {
 				return err
@@ -94,6 +117,7 @@ func streamsReplay(s *settings) *cobra.Command {
 				Handlers:   handlers,
 				Select:     ofOrder(*selection.order),
 				Since:      since,
+				Again:      token,
 				DryRun:     *dryRun,
 				MaxWaiting: *maxWaiting,
 				Progress: func(count streams.ReplayCount) {
@@ -104,10 +128,6 @@ func streamsReplay(s *settings) *cobra.Command {
 					progress.print("%d changes read, %d selected%s", count.Read, count.Selected, waiting)
 				},
 			}
-			if *again {
-				replay.Again = rand.Text()[:10]
-			}
-
 			count, err := replay.Run(c.Context())
 			if printed := printReplay(c.OutOrStdout(), s.json, count, replay, since); err == nil {
 				err = printed
@@ -159,7 +179,7 @@ func printReplay(out io.Writer, asJSON bool, count streams.ReplayCount, r stream
 	case count.Oldest.IsZero():
 		fmt.Fprintln(out, "the stream has no changes that were handled")
 	case since.Before(count.Oldest):
-		fmt.Fprintf(out, "the stream has nothing that is older than %s\n", stamp(count.Oldest))
+		fmt.Fprintf(out, "the stream has nothing that is older than %s; --from-journal has\n", stamp(count.Oldest))
 	}
 
 	if r.Again == "" {
