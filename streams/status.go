@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -222,49 +223,82 @@ func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 	return i.countRecords(ctx, s, leases)
 }
 
-// watchLeases reads the leases and finds out which of their holders live: those that renew
-// a lease within i.Watch. It returns the leases as they are then.
+// watchLeases reads the leases and finds out which of their holders live: those that give a
+// sign of life within i.Watch, in their own rows or by renewing a lease. It returns the
+// leases as they are then.
 func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease, alive []string, err error) {
 	name := GroupKey(i.Group, arn)
 
-	before, err := ReadLeases(ctx, i.DynamoDB, i.LeaseTable, name)
-	if err != nil {
+	if leases, err = ReadLeases(ctx, i.DynamoDB, i.LeaseTable, name); err != nil {
 		return nil, nil, err
 	}
 
-	counters := map[string]int64{}
-	for _, l := range before {
-		counters[l.Shard] = l.Counter
-	}
+	var signs signsOfLife
+	signs.notice(leases, func(l Lease) string { return l.Owner })
 
-	deadline := time.Now().Add(i.Watch)
-	for leases = before; ; {
-		seen, silent := map[string]bool{}, false
-
-		for _, l := range leases {
-			if counter, known := counters[l.Shard]; l.Owner != "" && (!known || counter != l.Counter) {
-				seen[l.Owner] = true
-			}
-		}
-
-		for _, l := range leases {
-			silent = silent || (l.Owner != "" && !l.Finished() && !seen[l.Owner])
-		}
-
-		if !silent || time.Now().After(deadline) || !worker.Wait(ctx, max(i.Watch/20, time.Millisecond)) {
-			alive = make([]string, 0, len(seen))
-			for owner := range seen {
-				alive = append(alive, owner)
-			}
-			slices.Sort(alive)
-
-			return leases, alive, ctx.Err()
-		}
-
-		if leases, err = ReadLeases(ctx, i.DynamoDB, i.LeaseTable, name); err != nil {
+	deadline, pause := time.Now().Add(i.Watch), max(i.Watch/20, time.Millisecond)
+	for look := 1; ; look++ {
+		// The rows of workers are read like leases: the worker stands in place of the shard.
+		workers, _, err := queryLeases(ctx, i.DynamoDB, i.LeaseTable, workerSigns+name)
+		if err != nil {
 			return nil, nil, err
 		}
+		signs.notice(workers, func(l Lease) string { return l.Shard })
+
+		// There may be many leases.
+		over := time.Now().After(deadline)
+		if over || look%leasesEvery == 0 {
+			if leases, err = ReadLeases(ctx, i.DynamoDB, i.LeaseTable, name); err != nil {
+				return nil, nil, err
+			}
+			signs.notice(leases, func(l Lease) string { return l.Owner })
+		}
+
+		if over || signs.ofAll(leases) {
+			return leases, slices.Sorted(maps.Keys(signs.alive)), nil
+		}
+
+		if !worker.Wait(ctx, pause) {
+			return nil, nil, ctx.Err()
+		}
 	}
+}
+
+const (
+	// workerSigns begins the partition key of the rows in which workers show that they live.
+	workerSigns = "workers/"
+
+	// leasesEvery is how many looks at the workers there are for one at the leases.
+	leasesEvery = 4
+)
+
+// signsOfLife finds the workers whose rows change.
+type signsOfLife struct {
+	counters map[string]int64 // by the rows' key
+	alive    map[string]bool
+}
+
+// notice compares the rows with what was seen of them before.
+func (s *signsOfLife) notice(rows []Lease, owner func(Lease) string) {
+	if s.counters == nil {
+		s.counters, s.alive = map[string]int64{}, map[string]bool{}
+	}
+
+	for _, row := range rows {
+		before, known := s.counters[row.Shard]
+		s.counters[row.Shard] = row.Counter
+
+		if name := owner(row); known && before != row.Counter && name != "" {
+			s.alive[name] = true
+		}
+	}
+}
+
+// ofAll reports whether every holder of an unfinished lease has given a sign of life.
+func (s *signsOfLife) ofAll(leases []Lease) bool {
+	return !slices.ContainsFunc(leases, func(l Lease) bool {
+		return l.Owner != "" && !l.Finished() && !s.alive[l.Owner]
+	})
 }
 
 // shardsOf returns the status of the shards that are listed or have a lease, without the
