@@ -106,7 +106,7 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 
 	st := &stream{api: r.Streams, tables: r.Queue.DynamoDB, arn: arn}
 
-	l, err := st.describe(ctx, nil)
+	l, err := st.shards(ctx)
 	if err != nil {
 		return count, err
 	}

@@ -198,7 +198,7 @@ func (i Inspector) findStream(ctx context.Context, s *Status) error {
 func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 	st := &stream{api: i.Streams, tables: i.DynamoDB, arn: s.Stream}
 
-	l, err := st.describe(ctx, nil)
+	l, err := st.shards(ctx)
 	if err != nil {
 		return err
 	}
