@@ -134,7 +134,7 @@ func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 // first and returns its error without calling h. h must be idempotent, as for any
 // delivery.
 func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale func(context.Context, Record) error) error {
-	h.Timeout = cmp.Or(h.Timeout, 30*time.Second)
+	h.Timeout, h.MaxAge = cmp.Or(h.Timeout, 30*time.Second), 0
 
 	letter, err := d.Get(ctx, h.Name, id)
 	if err != nil {

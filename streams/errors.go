@@ -47,6 +47,9 @@ var (
 	ErrUnreadable = errors.New("streams: dead letter cannot be decoded")
 )
 
+// ErrTooOld is the error of a record that was older than Handler.MaxAge.
+var ErrTooOld = errors.New("streams: record is too old")
+
 // errPartMissing reports that a stored record is incomplete.
 var errPartMissing = errors.New("not stored")
 

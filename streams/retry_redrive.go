@@ -26,6 +26,7 @@ func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRo
 
 	var skipped error
 	h := *q.h
+	h.MaxAge = 0
 	h.Handle = noteSkip(h.Handle, &skipped)
 
 	if h.Recheck != nil {
