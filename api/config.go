@@ -21,7 +21,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Config configures the API. The parts from Orders to DeadLetters and Secret are required,
+// Config configures the API. The parts from Orders to RetryQueue and Secret are required,
 // and exactly one of Auth and Dev.
 type Config struct {
 	Orders  *transitions.Orders
@@ -36,6 +36,8 @@ type Config struct {
 	Parked      *tasktoken.Store
 	Completer   completer
 	DeadLetters streams.DeadLetters
+	// RetryQueue is where dead letters are redriven.
+	RetryQueue streams.RetryQueue
 
 	// Reports judges the callbacks of the carrier. If it is nil, their routes answer 404.
 	Reports *reports.Desk
@@ -44,6 +46,8 @@ type Config struct {
 	Lists *lists.Lists
 	// Handlers are the stream handlers whose dead letters can be listed and redriven.
 	Handlers []streams.Handler
+	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.
+	Stream func(context.Context) (streams.Status, error)
 	// Start starts the execution of a created order. It must be idempotent: a repeated
 	// request calls it again. If it is nil, orders are created without an execution.
 	Start func(context.Context, transitions.NewOrder) error
@@ -144,6 +148,7 @@ func (c Config) validate() error {
 	check(c.Parked != nil, "Parked: must not be nil")
 	check(c.Completer != nil, "Completer: must not be nil")
 	check(c.DeadLetters.DynamoDB != nil, "DeadLetters.DynamoDB: must not be nil")
+	check(c.RetryQueue.DynamoDB != nil, "RetryQueue.DynamoDB: must not be nil")
 	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
 	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)
 	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)

@@ -39,22 +39,38 @@ func (s *service) deadLetterRoutes(h huma.API) {
 		auditParams: []string{"handler", "letter"},
 		status:      http.StatusOK,
 		errors:      []int{http.StatusNotFound, http.StatusConflict},
-		summary:     "Redrive a dead letter: give the change to its handler again",
-		description: "The dead letter is deleted if the handler succeeds. Otherwise it stays, with the new error. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
+		summary:     "Redrive a dead letter: let the workers give the change to its handler again",
+		description: "The dead letter is put into a queue. The workers delete it if the handler succeeds. Otherwise it stays, with the new error, and can be redriven again. 409 while it waits in the queue. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
 	}, s.redriveLetter)
+	register(s, h, route{
+		id:          "discard-dead-letter",
+		method:      http.MethodPost,
+		path:        "/v1/dead-letters/{handler}/{letter}/discard",
+		tag:         "dead letters",
+		scope:       auth.Admin,
+		mutates:     true,
+		repeats:     ifKeyed,
+		auditParams: []string{"handler", "letter"},
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "Discard a dead letter: its change is never handled",
+		description: "Each request is a new one, unless it repeats one with the same Idempotency-Key.",
+	}, s.discardLetter)
 }
 
 // letter is a dead letter. It does not show the change itself, which contains the content of
 // the order.
 type letter struct {
-	ID        string    `json:"id"`
-	Handler   string    `json:"handler"`
-	OrderID   string    `json:"orderId"`
-	Error     string    `json:"error" doc:"The error of the last attempt."`
-	Permanent bool      `json:"permanent" doc:"Whether the handler reported that no retry can succeed."`
-	Attempts  int       `json:"attempts"`
-	Redrives  int       `json:"redrives"`
-	FailedAt  time.Time `json:"failedAt"`
+	ID         string     `json:"id"`
+	Handler    string     `json:"handler"`
+	OrderID    string     `json:"orderId"`
+	Error      string     `json:"error" doc:"The error of the last attempt."`
+	Permanent  bool       `json:"permanent" doc:"Whether the handler reported that no retry can succeed."`
+	Attempts   int        `json:"attempts"`
+	Redrives   int        `json:"redrives"`
+	FailedAt   time.Time  `json:"failedAt"`
+	QueuedAt   *time.Time `json:"queuedAt,omitempty" doc:"When it was queued to be redriven by the workers."`
+	Unreadable string     `json:"unreadable,omitempty" doc:"Why the change cannot be decoded: it can only be discarded."`
 }
 
 type listLettersInput struct {
@@ -90,24 +106,19 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
 		},
 		func(l streams.DeadLetter) (letter, bool, error) {
-			// The list omits records that are too large.
-			if l.Record == nil {
-				var err error
-				if l, err = s.cfg.DeadLetters.Get(ctx, in.Handler, l.ID); err != nil {
-					return letter{}, false, err
-				}
-			}
 			id, own := c.tenant.ownID(orderIDOf(l))
 
 			return letter{
-				ID:        base64.RawURLEncoding.EncodeToString([]byte(l.ID)),
-				Handler:   l.Handler,
-				OrderID:   id,
-				Error:     l.Error,
-				Permanent: l.Permanent,
-				Attempts:  l.Attempts,
-				Redrives:  l.Redrives,
-				FailedAt:  l.FailedAt,
+				ID:         base64.RawURLEncoding.EncodeToString([]byte(l.ID)),
+				Handler:    l.Handler,
+				OrderID:    id,
+				Error:      l.Error,
+				Permanent:  l.Permanent,
+				Attempts:   l.Attempts,
+				Redrives:   l.Redrives,
+				FailedAt:   l.FailedAt,
+				QueuedAt:   optionalTime(l.QueuedAt),
+				Unreadable: l.Unreadable,
 			}, own, nil
 		})
 
@@ -116,11 +127,7 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 
 // orderIDOf returns the stored id of the order that the letter is about, "" if it is unknown.
 func orderIDOf(l streams.DeadLetter) string {
-	if l.Record == nil {
-		return ""
-	}
-
-	id, _ := l.Record.Keys["orderId"].(*types.AttributeValueMemberS)
+	id, _ := l.Keys["orderId"].(*types.AttributeValueMemberS)
 	if id == nil {
 		return ""
 	}
@@ -140,38 +147,67 @@ type redriveInput struct {
 type redriveOutput struct {
 	input.Repeat
 	Body struct {
-		Status string `json:"status" enum:"handled"`
+		Status string `json:"status" enum:"queued"`
 	}
 }
 
 func (s *service) redriveLetter(ctx context.Context, c caller, in *redriveInput) (*redriveOutput, error) {
-	h, err := s.handler(in.Handler)
+	l, err := s.ownLetter(ctx, c, in)
 	if err != nil {
 		return nil, err
+	}
+
+	if err := s.cfg.RetryQueue.Redrive(ctx, in.Handler, l.ID); err != nil {
+		return nil, err
+	}
+	out := &redriveOutput{}
+	out.Body.Status = "queued"
+
+	return out, nil
+}
+
+type discardOutput struct {
+	input.Repeat
+	Body struct {
+		Status string `json:"status" enum:"discarded"`
+	}
+}
+
+func (s *service) discardLetter(ctx context.Context, c caller, in *redriveInput) (*discardOutput, error) {
+	l, err := s.ownLetter(ctx, c, in)
+	if err != nil {
+		return nil, err
+	}
+
+	if err := s.cfg.DeadLetters.Delete(ctx, in.Handler, l.ID); err != nil {
+		return nil, err
+	}
+	out := &discardOutput{}
+	out.Body.Status = "discarded"
+
+	return out, nil
+}
+
+// ownLetter returns the dead letter that the request names, if it is the caller's tenant's.
+func (s *service) ownLetter(ctx context.Context, c caller, in *redriveInput) (streams.DeadLetter, error) {
+	h, err := s.handler(in.Handler)
+	if err != nil {
+		return streams.DeadLetter{}, err
 	}
 
 	id, err := base64.RawURLEncoding.Strict().DecodeString(in.Letter)
 	if err != nil || !letterRule.Match(id) {
-		return nil, notFound("dead_letter")
+		return streams.DeadLetter{}, notFound("dead_letter")
 	}
 
 	l, err := s.cfg.DeadLetters.Get(ctx, h.Name, string(id))
-	if err != nil {
-		return nil, err
+	if err != nil && l.Unreadable == "" {
+		return streams.DeadLetter{}, err
 	}
 
 	if _, own := c.tenant.ownID(orderIDOf(l)); !own {
-		return nil, notFound("dead_letter")
+		return streams.DeadLetter{}, notFound("dead_letter")
 	}
 
-	if err := s.cfg.DeadLetters.Redrive(ctx, l.ID, h, nil); err != nil {
-		if known := s.asProblem(ctx, err, nil); known.Status != http.StatusInternalServerError {
-			return nil, known
-		}
-		return nil, newProblem(http.StatusConflict, "redrive_failed", "The handler failed again. The dead letter stays, with the new error.")
-	}
-	out := &redriveOutput{}
-	out.Body.Status = "handled"
-
-	return out, nil
+	return l, nil
 }

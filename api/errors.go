@@ -115,7 +115,8 @@ var domainErrors = []domainError{
 
 	// Dead letters.
 	{streams.ErrDeadLetterNotFound, http.StatusNotFound, "dead_letter_not_found", "There is no such dead letter."},
-	{streams.ErrRedriving, http.StatusConflict, "redriving", "Another caller is redriving this dead letter."},
+	{streams.ErrRedriving, http.StatusConflict, "redriving", "This dead letter waits to be redriven already."},
+	{streams.ErrUnreadable, http.StatusConflict, "dead_letter_unreadable", "The change of this dead letter cannot be decoded. It can only be discarded."},
 }
 
 // problem returns the problem of err, which matches the row. members are the names in the

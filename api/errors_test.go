@@ -33,7 +33,7 @@ func TestNoRefusalBecomesAFailureOfTheServer(t *testing.T) {
 		ledger.ErrHoldExpired, ledger.ErrHoldExceeded,
 		payments.ErrDeclined, payments.ErrVoided, payments.ErrExpired, payments.ErrConflict, payments.ErrInvalid, payments.ErrUnknownPayment,
 		payments.ErrExceeded, payments.ErrState, payments.ErrBusy, payments.ErrCallback, payments.ErrNoCallbacks, reports.ErrCallback, reports.ErrNoCallbacks,
-		streams.ErrDeadLetterNotFound, streams.ErrRedriving,
+		streams.ErrDeadLetterNotFound, streams.ErrRedriving, streams.ErrUnreadable,
 		txn.ErrInvalid,
 	} {
 		wrapped := fmt.Errorf("do a thing: %w", refusal)

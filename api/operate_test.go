@@ -19,13 +19,7 @@ import (
 	"ratchet/transitions"
 )
 
-// failingHandler is a handler that fails until it is repaired.
-type failingHandler struct{ repaired bool }
-
-func (f *failingHandler) handle(context.Context, streams.Record) error {
-	if f.repaired {
-		return nil
-	}
+func refuses(context.Context, streams.Record) error {
 	return streams.Permanent(errors.New("the far side refuses"))
 }
 
@@ -71,8 +65,7 @@ func (w *world) createDeadLetters(handler streams.Handler, want int) {
 }
 
 func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
-	f := &failingHandler{}
-	handler := streams.Handler{Name: "notify", Handle: f.handle}
+	handler := streams.Handler{Name: "notify", Handle: refuses}
 	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
 	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
@@ -90,10 +83,14 @@ func TestOnlyItsTenantListsAndRedrivesADeadLetter(t *testing.T) {
 	}
 	redrive := "/v1/dead-letters/notify/" + page.Letters[0].ID + "/redrive"
 	w.want(w.ask("POST", redrive, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
-	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusConflict, "redrive_failed")
-	f.repaired = true
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusOK, "")
+	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusConflict, "redriving")
+
+	discard := strings.TrimSuffix(redrive, "redrive") + "discard"
+	w.want(w.ask("POST", discard, "", "Authorization", other), http.StatusNotFound, "dead_letter_not_found")
+	w.want(w.ask("POST", discard, "", "Authorization", acme), http.StatusOK, "")
 	w.want(w.ask("POST", redrive, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
+	w.want(w.ask("POST", discard, "", "Authorization", acme), http.StatusNotFound, "dead_letter_not_found")
 
 	if a := w.want(w.ask("GET", "/v1/dead-letters/notify", "", "Authorization", acme), http.StatusOK, ""); a.field("letters") != "[]" {
 		t.Errorf("%s", a.text)
@@ -163,4 +160,38 @@ func TestARepeatStartsTheExecutionAfterAFailedStart(t *testing.T) {
 	if len(started) != 2 || started[1] != "o-1" {
 		t.Errorf("started executions: %v", started)
 	}
+}
+
+func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
+	var w *world
+	w = newWorld(t, func(c *api.Config) {
+		c.Stream = func(ctx context.Context) (streams.Status, error) {
+			return streams.Inspector{
+				Streams:         dynamodbstreams.NewFromConfig(w.engine.AWSConfig()),
+				DynamoDB:        w.db,
+				TableName:       "orders",
+				LeaseTable:      "leases",
+				DeadLetterTable: "letters",
+				Handlers:        []string{"notify"},
+			}.Status(ctx)
+		}
+	})
+	embeddedtest.Create(t, w.db, streams.LeaseTableInput("leases"))
+	admin, act := w.key("acme", auth.Admin), w.key("acme", auth.Act)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act), http.StatusCreated, "")
+	w.want(w.ask("GET", "/v1/stream", "", "Authorization", act), http.StatusForbidden, "forbidden")
+
+	a := w.want(w.ask("GET", "/v1/stream", "", "Authorization", admin), http.StatusOK, "")
+	if a.field("state") != "on" || !strings.Contains(a.field("problems"), "no worker reads this") || !strings.Contains(a.field("shards"), `"records":1`) {
+		t.Errorf("%s", a.text)
+	}
+
+	if got := a.field("handlers"); !strings.Contains(got, `"deadLetters":0`) || !strings.Contains(got, `"notify"`) {
+		t.Errorf("handlers %s", got)
+	}
+}
+
+func TestWithoutAStreamThereIsNoStatus(t *testing.T) {
+	w := newWorld(t, dev)
+	w.want(w.ask("GET", "/v1/stream", ""), http.StatusNotFound, "stream_not_found")
 }

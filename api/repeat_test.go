@@ -272,6 +272,7 @@ var repeats = []repeated{
 		operation: "fail-parked-task-with-error", path: "/v1/orders/o-1/parked-tasks/SHIPPED/fail", body: `{"cause":"lost"}`, keyed: true, setup: waiting, status: 200,
 		other: `{"cause":"found"}`, code: keyTaken,
 	},
+	{operation: "discard-dead-letter", path: "/v1/dead-letters/notify/$/discard", keyed: true, setup: deadLetter, status: 200},
 	{operation: "redrive-dead-letter", path: "/v1/dead-letters/notify/$/redrive", keyed: true, setup: deadLetter, status: 200},
 }
 
@@ -287,9 +288,8 @@ func parkedTask(w *world) string {
 }
 
 func deadLetter(w *world) string {
-	f := &failingHandler{}
 	placed(w)
-	w.createDeadLetters(streams.Handler{Name: "notify", Handle: f.handle}, 1)
+	w.createDeadLetters(streams.Handler{Name: "notify", Handle: refuses}, 1)
 
 	var page struct{ Letters []struct{ ID string } }
 	w.must("GET", "/v1/dead-letters/notify", "").read(w.t, &page)

@@ -25,6 +25,7 @@ func (s *service) routes(h huma.API) {
 	s.transferRoutes(h)
 	s.paymentRoutes(h)
 	s.parkedRoutes(h)
+	s.streamRoutes(h)
 	s.deadLetterRoutes(h)
 }
 

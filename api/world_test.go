@@ -164,6 +164,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		Locks:       locks,
 		Parked:      parked,
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"},
+		RetryQueue:  streams.RetryQueue{DynamoDB: w.db, TableName: "orders", DeadLetterTable: "letters", LeaseTable: "leases"},
 		Auth:        w.keys,
 		Secret:      bytes.Repeat([]byte{7}, 32),
 		Rate:        -1,

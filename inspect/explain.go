@@ -133,6 +133,10 @@ func (e *Explanation) collectRows(ctx context.Context, o *transitions.Orders) (l
 			e.Missing = fmt.Sprintf("the journal lacks what happened between transition %d and %d", last, row.ID)
 		}
 
+		if row.Lost() && e.Missing == "" {
+			e.Missing = fmt.Sprintf("transitions %d to %d are lost for good", row.PreviousID+1, row.ID)
+		}
+
 		step := newStep(row)
 		step.Journal, step.Ring = true, e.Order.Remembers(row.ID)
 		e.Steps = append(e.Steps, step)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -13,9 +14,12 @@ import (
 // normal.
 const lagWarning = time.Minute
 
+// lossAlarm is how long before records are lost the lag is logged as an error.
+const lossAlarm = 12 * time.Hour
+
 // streamEvents logs that the orders' stream is handled late, at most once a minute. The
-// poller does not log that itself. AWS removes records after 24 hours, so a lag that
-// keeps growing ends in lost records.
+// poller does not log that itself; retries, dead letters, gaps and leases it does. AWS
+// removes records after 24 hours, so a lag that keeps growing ends in lost records.
 func streamEvents(log *slog.Logger) streams.Events {
 	throttle := &worker.LogThrottle{}
 
@@ -25,7 +29,12 @@ func streamEvents(log *slog.Logger) streams.Events {
 				return
 			}
 
-			log.Warn("the orders' stream is handled late",
+			level := slog.LevelWarn
+			if l.ToHorizon < lossAlarm {
+				level = slog.LevelError
+			}
+
+			log.Log(context.Background(), level, "the orders' stream is handled late",
 				"shard", l.Shard,
 				"age", l.Age.Round(time.Second),
 				"pending", l.Pending,

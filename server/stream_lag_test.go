@@ -28,3 +28,14 @@ func TestALateStreamIsLoggedOnceAMinute(t *testing.T) {
 		t.Errorf("log %q, want one line with the lag", got)
 	}
 }
+
+func TestALagThatEndsInLostRecordsIsAnError(t *testing.T) {
+	for left, level := range map[time.Duration]string{lossAlarm: "WARN", lossAlarm - time.Second: "ERROR"} {
+		var out bytes.Buffer
+		streamEvents(slog.New(slog.NewTextHandler(&out, nil))).Lag(streams.Lag{Shard: "s", Age: 24*time.Hour - left, ToHorizon: left})
+
+		if !strings.Contains(out.String(), "level="+level) {
+			t.Errorf("%v before the loss: %s", left, &out)
+		}
+	}
+}

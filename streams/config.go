@@ -224,8 +224,12 @@ func checkHandlers(owner string, handlers []Handler) []error {
 	var faults []error
 	seen := make(map[string]bool, len(handlers))
 	for i, h := range handlers {
-		if h.Name == "" || h.Handle == nil {
-			faults = append(faults, fmt.Errorf("streams: handler %d needs a Name and a Handle", i))
+		if h.Name == "" || (h.Handle == nil) == (h.Batch == nil || h.Batch.Handle == nil) {
+			faults = append(faults, fmt.Errorf("streams: handler %d needs a Name and either a Handle or a Batch with one", i))
+		}
+
+		if b := h.Batch; b != nil && (b.Size < 0 || b.Parallel < 0 || b.Window < 0) {
+			faults = append(faults, fmt.Errorf("streams: handler %d: Batch.Size, Parallel and Window must not be negative", i))
 		}
 
 		if h.Concurrency < 0 {
@@ -237,6 +241,7 @@ func checkHandlers(owner string, handlers []Handler) []error {
 			value time.Duration
 		}{
 			{"Timeout", h.Timeout},
+			{"MaxAge", h.MaxAge},
 			{"Retry.Base", h.Retry.Base},
 			{"Retry.Max", h.Retry.Max},
 			{"Retry.For", h.Retry.For},
@@ -313,6 +318,10 @@ func handlersWithDefaults(handlers []Handler, retry Retry, timeout time.Duration
 		h.Retry = h.Retry.or(retry)
 		h.Attempts = h.Retry.Attempts
 		h.Timeout = cmp.Or(h.Timeout, timeout)
+
+		if h.Handle == nil {
+			h.Handle = newBatcher(*h.Batch).handle
+		}
 		out[i] = h
 	}
 

@@ -40,7 +40,7 @@ func TestConfigFaultsNameTheFieldAndTheRule(t *testing.T) {
 		},
 		{
 			edit: func(c *Config) { c.Handlers = []Handler{{Name: "h"}} },
-			want: "streams: handler 0 needs a Name and a Handle",
+			want: "streams: handler 0 needs a Name and either a Handle or a Batch with one",
 		},
 		{
 			edit: func(c *Config) { c.Handlers[0].Timeout = -time.Second },

@@ -6,6 +6,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/internal/dynamo"
 )
 
@@ -26,6 +28,7 @@ const (
 	deadLetterFailedAt     = "failedAt"
 	deadLetterRedrives     = "redrives"
 	deadLetterClaimedUntil = "claimedUntil"
+	deadLetterQueuedAt     = "queuedAt"
 )
 
 // DeadLetterExpiryAttribute is the attribute for the dead-letter table's time to live.
@@ -45,6 +48,8 @@ type DeadLetter struct {
 	// in the order of the stream.
 	ID      string
 	Handler string
+	// Keys is the item's primary key.
+	Keys map[string]types.AttributeValue
 	// Record is the whole record. List leaves it nil if it is very large; Get
 	// always returns it.
 	Record *Record
@@ -62,6 +67,9 @@ type DeadLetter struct {
 	// redrives.
 	FailedAt time.Time
 	Redrives int
+	// QueuedAt is when the dead letter was put into the retry queue, where the workers
+	// redrive it; zero if it is not there.
+	QueuedAt time.Time
 }
 
 // deadLetterIDOf derives the id from the stream, the shard and the sequence number,
@@ -112,6 +120,11 @@ func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
 		Attempts:  int(dynamo.Number(row, deadLetterAttempts)),
 		FailedAt:  dynamo.Time(row, deadLetterFailedAt),
 		Redrives:  int(dynamo.Number(row, deadLetterRedrives)),
+		QueuedAt:  dynamo.Time(row, deadLetterQueuedAt),
+	}
+
+	if keys, _ := row[deadLetterKeys].(*types.AttributeValueMemberM); keys != nil {
+		letter.Keys = keys.Value
 	}
 
 	if seconds := dynamo.Number(row, DeadLetterExpiryAttribute); seconds != 0 {
@@ -122,7 +135,7 @@ func decodeDeadLetter(row dynamo.Item) (DeadLetter, error) {
 		r, err := decodeRecord([]byte(body))
 		if err != nil {
 			letter.Unreadable = err.Error()
-			return letter, fmt.Errorf("streams: decode dead letter %s: %w", letter.ID, err)
+			return letter, fmt.Errorf("%w: %s: %w", ErrUnreadable, letter.ID, err)
 		}
 		letter.Record = &r
 	}

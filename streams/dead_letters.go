@@ -28,7 +28,7 @@ func (d DeadLetters) rows() *deadLetterTable {
 // List returns up to limit dead letters of a handler in the order of their ids,
 // starting after the id after ("" for the first). limit 0 means no limit. next is
 // the id to continue after, "" at the end. A dead letter that cannot be decoded is
-// listed with the reason (Unreadable); Get returns an error for it, and Delete deletes
+// listed with the reason (Unreadable); Get returns it with an error, and Delete deletes
 // it.
 func (d DeadLetters) List(ctx context.Context, handler, after string, limit int) (letters []DeadLetter, next string, err error) {
 	in := &dynamodb.QueryInput{
@@ -89,12 +89,18 @@ func (d DeadLetters) Get(ctx context.Context, handler, id string) (DeadLetter, e
 
 	body, err := d.rows().parts(nil).read(ctx, d.rows().source(handler), partsOf(row))
 	if err != nil {
+		if errors.Is(err, errPartMissing) {
+			letter.Unreadable = err.Error()
+			err = fmt.Errorf("%w: %w", ErrUnreadable, err)
+		}
+
 		return letter, err
 	}
 
 	r, err := decodeRecord(body)
 	if err != nil {
-		return letter, fmt.Errorf("streams: decode dead letter %s: %w", id, err)
+		letter.Unreadable = err.Error()
+		return letter, fmt.Errorf("%w: %s: %w", ErrUnreadable, id, err)
 	}
 	letter.Record = &r
 
@@ -128,7 +134,7 @@ func (d DeadLetters) Delete(ctx context.Context, handler, id string) error {
 // first and returns its error without calling h. h must be idempotent, as for any
 // delivery.
 func (d DeadLetters) Redrive(ctx context.Context, id string, h Handler, stale func(context.Context, Record) error) error {
-	h.Timeout = cmp.Or(h.Timeout, 30*time.Second)
+	h.Timeout, h.MaxAge = cmp.Or(h.Timeout, 30*time.Second), 0
 
 	letter, err := d.Get(ctx, h.Name, id)
 	if err != nil {
@@ -208,6 +214,7 @@ func (d DeadLetters) storeFailedRedrive(ctx context.Context, h Handler, letter D
 		SetValue(deadLetterPermanent, dynamo.Bool(IsPermanent(cause))).
 		SetValue(deadLetterFailedAt, dynamo.Millis(time.Now())).
 		SetValue(deadLetterRedrives, dynamo.N(int64(letter.Redrives+1))).
+		RemoveAttribute(deadLetterQueuedAt).
 		RemoveAttribute(deadLetterClaimedUntil)
 	_, _, err := applyUpdate(ctx, d.DynamoDB, update)
 

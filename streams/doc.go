@@ -85,7 +85,8 @@
 // A handler must honor its context. One that does not return blocks its item, one of
 // the Concurrency places and, in the end, Run.
 //
-// A dead letter lets the item's later records pass, so redriving it is out of order.
+// A dead letter lets the item's later records pass, so redriving it is out of order, as is a
+// [Replay]: the item's newer records were handled before.
 //
 // The service allows two readers per shard. A poller with many handlers is one
 // reader, however many workers share the work.
@@ -111,7 +112,8 @@
 //	                        when the last time
 //
 // Under "retries/<table>" there is a lease for each handler, whose holder delivers the
-// records of the handler's retry queue.
+// records of the handler's retry queue. The counter of the row "#additions" there grows when
+// another process than a worker has put records into a queue.
 //
 // The row "#stream" of each stream says how reading it began and counts its listings.
 // The row "#current" under "table/<name>" holds the ARN of the stream that is being
@@ -133,6 +135,11 @@
 //	attempts, since, error  failed calls for the oldest record, the first one's time (ms)
 //	                        and the newest one's error
 //	nextTry                 when the oldest record is due (ms)
+//	replays                 records to deliver again, before the others; those of dead
+//	                        letters name the letter
+//	replayAttempts,         as attempts and since, for the first of replays
+//	replaySince
+//	addition                token of the newest addition to replays
 //
 // The records themselves are in rows "record/<hash>/<sequence>#<token>-<n>". A row holds
 // up to 1,000 records; the next ones wait in their shard and hold its checkpoint back.

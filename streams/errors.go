@@ -39,9 +39,16 @@ var (
 var (
 	// ErrDeadLetterNotFound reports that there is no dead letter with that id.
 	ErrDeadLetterNotFound = errors.New("streams: no such dead letter")
-	// ErrRedriving reports that another caller is redriving the dead letter.
+	// ErrRedriving reports that the dead letter waits in the retry queue, or that another
+	// caller is redriving it.
 	ErrRedriving = errors.New("streams: dead letter is being redriven")
+	// ErrUnreadable reports that the dead letter's record cannot be decoded. It can only be
+	// deleted.
+	ErrUnreadable = errors.New("streams: dead letter cannot be decoded")
 )
+
+// ErrTooOld is the error of a record that was older than Handler.MaxAge.
+var ErrTooOld = errors.New("streams: record is too old")
 
 // errPartMissing reports that a stored record is incomplete.
 var errPartMissing = errors.New("not stored")

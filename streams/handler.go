@@ -31,13 +31,23 @@ type Handler struct {
 	// Filter reports whether the handler takes the record; nil takes all. It runs
 	// in the reader, so it must be fast and must not block.
 	Filter func(Record) bool
-	// Handle acts on the record.
+	// Handle acts on the record. Either Handle or Batch must be set.
 	Handle HandlerFunc
+	// Batch makes the handler get several records at once.
+	Batch *Batch
+	// MaxAge is how old a record may be when it is handled; 0 means any age. An older one
+	// becomes a dead letter without a call (ErrTooOld). Records that are redriven or
+	// replayed may have any age.
+	MaxAge time.Duration
 	// Recheck is called before Handle if Record.Late is set, so that a handler can
 	// compare an old record with the item as it is now; records in time cost no read.
 	// Handle is called if it returns nil. Skip finishes the record without Handle. Any
 	// other error counts as one of Handle. Optional.
 	Recheck HandlerFunc
+	// Version returns the number of the record's version of its item, as a Rebuild counts
+	// versions. It keeps a record that waits behind repaired ones from being delivered after
+	// a newer version. Optional.
+	Version func(Record) int64
 	// Retry says how failed calls are repeated. Fields that are 0 have the values of
 	// Config.Retry.
 	Retry Retry
@@ -81,11 +91,19 @@ func (h *Handler) call(ctx context.Context, r Record) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.Timeout, ErrTimeout)
 	defer cancel()
 
+	if h.MaxAge > 0 && r.Replay == nil && r.isLate(h.MaxAge) {
+		return Permanent(fmt.Errorf("%w: it was created at %s", ErrTooOld, r.CreatedAt.UTC().Format(time.RFC3339)))
+	}
+
 	err := worker.Call(func() error {
 		if h.Recheck != nil && r.Late {
 			if err := h.Recheck(ctx, r); err != nil {
 				return err
 			}
+		}
+
+		if h.Handle == nil {
+			return newBatcher(*h.Batch).handle(ctx, r)
 		}
 
 		return h.Handle(ctx, r)

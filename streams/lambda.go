@@ -19,7 +19,10 @@ import (
 // The mapping must have ReportBatchItemFailures set. It takes the place of the
 // Poller: it reads the shards, repeats failed batches and counts attempts. So
 // Handler.Retry and Handler.Unordered have no effect, and NotYet is a failure like
-// any other.
+// any other. A handler with a Batch gets records of different items of one invocation,
+// at most LambdaConfig.Concurrency at once.
+//
+// The directory examples/lambda has a function with a template of the mapping.
 type Lambda struct {
 	cfg LambdaConfig
 }

@@ -53,9 +53,12 @@ func (r lambdaRecord) decode() (Record, error) {
 		SequenceNumber: r.DynamoDB.SequenceNumber,
 		EventID:        r.EventID,
 		EventName:      r.EventName,
-		CreatedAt:      time.UnixMilli(int64(r.DynamoDB.CreatedAt * 1000)),
 		SizeBytes:      r.DynamoDB.SizeBytes,
 	}
+	if r.DynamoDB.CreatedAt != 0 {
+		record.CreatedAt = time.UnixMilli(int64(r.DynamoDB.CreatedAt * 1000))
+	}
+
 	if r.UserIdentity != nil {
 		record.Identity = Identity{PrincipalID: r.UserIdentity.PrincipalID, Type: r.UserIdentity.Type}
 	}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 func lambdaEvent(records ...string) json.RawMessage {
@@ -117,5 +118,36 @@ func TestLambdaRefusesABatchThatItCannotRead(t *testing.T) {
 		if _, err := fn.Handle(t.Context(), json.RawMessage(event)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestABatchHandlerBehindLambdaFailsRecordsOneByOne: the second version of o-1 fails, and so
+// its third one is reported without a call.
+func TestABatchHandlerBehindLambdaFailsRecordsOneByOne(t *testing.T) {
+	l := newRecorder()
+	fn := newLambda(t, LambdaConfig{Handlers: []Handler{{Name: "many", Batch: &Batch{
+		Window: 5 * time.Millisecond,
+		Handle: func(ctx context.Context, records []Record) []error {
+			results := make([]error, len(records))
+			for i, r := range records {
+				if id, v := keyAndVersion(r); id == "o-1" && v == 2 {
+					results[i] = errOutage
+				} else {
+					results[i] = l.handle(ctx, r)
+				}
+			}
+
+			return results
+		},
+	}}}})
+
+	out, err := fn.Handle(t.Context(), lambdaEvent(lambdaModify("o-1", 1, 1), lambdaModify("o-2", 1, 2), lambdaModify("o-1", 2, 3), lambdaModify("o-2", 2, 4), lambdaModify("o-1", 3, 5)))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	body, _ := json.Marshal(out)
+	if string(body) != `{"batchItemFailures":[{"itemIdentifier":"3"},{"itemIdentifier":"5"}]}` || fmt.Sprint(l.of("o-1"), l.of("o-2")) != "[1] [1 2]" {
+		t.Errorf("response %s, handled %v and %v", body, l.of("o-1"), l.of("o-2"))
 	}
 }

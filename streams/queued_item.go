@@ -41,12 +41,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 		return time.Time{}, nil
 	}
 
-	r, err := table.oldest(ctx, q.h.Name, row)
-	if err != nil {
-		return time.Time{}, err
-	}
-
-	row, done, err := i.handle(ctx, shard, row, r)
+	row, done, err := i.deliver(ctx, shard, row)
 	if err != nil || !done {
 		return row.nextTry, err
 	}
@@ -56,7 +51,7 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 		return time.Time{}, err
 	}
 
-	if len(left.records) == 0 {
+	if left.length() == 0 {
 		waiting.removeIf(known, version)
 		return time.Time{}, nil
 	}
@@ -64,10 +59,47 @@ func (i *queuedItem) try(ctx context.Context, shard *shardLanes) (time.Time, err
 	return time.Now(), nil
 }
 
-// handle calls the handler for r, the oldest record of the row. done reports that the
-// record is finished: it was handled, or it is stored as a dead letter. Otherwise the
-// row that handle returns has the time of the next try.
-func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, row retryRow, r Record) (_ retryRow, done bool, err error) {
+// deliver makes one try for the first record of the row. done reports that the record is
+// finished: it was handled, or it is stored as a dead letter. Otherwise the row that
+// deliver returns has the time of the next try.
+func (i *queuedItem) deliver(ctx context.Context, shard *shardLanes, row retryRow) (_ retryRow, done bool, err error) {
+	q := i.queue
+
+	if row.first().letter != "" {
+		return i.redrive(ctx, shard, row)
+	}
+
+	r, err := q.queues.table.first(ctx, q.h.Name, row)
+	if err != nil {
+		return row, false, err
+	}
+
+	if r.Replay == nil && q.h.Version != nil {
+		mark, known, err := q.queues.table.mark(ctx, q.h.Name, i.hash)
+		if err != nil {
+			return row, false, err
+		}
+
+		// A Rebuild has delivered this version, and maybe newer ones.
+		if known && q.h.Version(r) <= mark {
+			return row, true, nil
+		}
+	}
+
+	return i.handle(ctx, shard, q.h, row, r, func(cause error, attempts int) error {
+		r.Handler, r.Attempt = q.h.Name, attempts
+		if err := q.queues.scheduler.deadLetters.store(ctx, r, cause); err != nil {
+			return err
+		}
+		q.queues.scheduler.noteDeadLetter(r, cause)
+
+		return nil
+	})
+}
+
+// handle calls h for r, the first record of the row. It calls giveUp when no call is to
+// follow although none succeeded.
+func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, h *Handler, row retryRow, r Record, giveUp func(cause error, attempts int) error) (_ retryRow, done bool, err error) {
 	q, s := i.queue, i.queue.queues.scheduler
 
 	if wait := s.circuits[q.handler].admit(time.Now()); wait > 0 {
@@ -78,8 +110,8 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, row retryRow
 	// The epoch stays that of the shard: the item's later records have the same or a
 	// higher one.
 	r.Group = q.queues.cfg.Group
-	r.Owner, r.Handler, r.Attempt, r.Late = q.queues.cfg.Owner, q.h.Name, row.attempts+1, true
-	callErr := s.callHandler(shard, q.h, r)
+	r.Owner, r.Handler, r.Attempt, r.Late = q.queues.cfg.Owner, h.Name, row.attempts+1, true
+	callErr := s.callHandler(shard, h, r)
 	s.noteResult(shard, q.handler, string(i.hash[:]), callErr)
 	now := time.Now()
 
@@ -108,12 +140,8 @@ func (i *queuedItem) handle(ctx context.Context, shard *shardLanes, row retryRow
 	row.nextTry = now.Add(q.h.Retry.pause(row.attempts, callErr))
 
 	if IsPermanent(callErr) || q.h.Retry.exhausted(row.attempts, row.since, row.nextTry) {
-		if err := s.deadLetters.store(ctx, r, callErr); err != nil {
-			return row, false, err
-		}
-		s.noteDeadLetter(r, callErr)
-
-		return row, true, nil
+		err := giveUp(callErr, row.attempts)
+		return row, err == nil, err
 	}
 	s.noteRetry(r, callErr, row.nextTry, true)
 

@@ -58,6 +58,20 @@ type Record struct {
 	// Late says that the item may have changed a good deal since: the record is
 	// redriven or waited in the retry queue, or it is older than Config.LateAfter.
 	Late bool
+	// Replay says that the record is delivered again on request. It is nil for others.
+	Replay *Replayed
+}
+
+// Replayed says why a record is delivered again. The same record was delivered before, or
+// records of the item that are newer.
+type Replayed struct {
+	// Again, if it is not "", asks for the effects of the record once more. Keys of effects
+	// must have it in them; without it, an effect that has happened is not repeated.
+	Again string
+	// Repaired says that the record does not come from the stream: it was made from the
+	// item as the table has it, by Rebuild. Version is its number among those of the item.
+	Repaired bool
+	Version  int64
 }
 
 // isLate reports whether the record was created more than after ago.

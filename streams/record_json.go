@@ -30,6 +30,13 @@ type storedRecord struct {
 	Epoch     int64          `json:"epoch,omitempty"`
 	Handler   string         `json:"handler,omitempty"`
 	Attempt   int            `json:"attempt,omitempty"`
+	Replay    *storedReplay  `json:"replay,omitempty"`
+}
+
+type storedReplay struct {
+	Again    string `json:"again,omitempty"`
+	Repaired bool   `json:"repaired,omitempty"`
+	Version  int64  `json:"version,omitempty"`
 }
 
 func encodeRecord(r Record) (_ []byte, err error) {
@@ -47,6 +54,10 @@ func encodeRecord(r Record) (_ []byte, err error) {
 		Epoch:     r.Epoch,
 		Handler:   r.Handler,
 		Attempt:   r.Attempt,
+	}
+	if r.Replay != nil {
+		replay := storedReplay(*r.Replay)
+		stored.Replay = &replay
 	}
 
 	if stored.Keys, err = encodeMap(r.Keys); err != nil {
@@ -83,6 +94,10 @@ func decodeRecord(body []byte) (Record, error) {
 		Epoch:          stored.Epoch,
 		Handler:        stored.Handler,
 		Attempt:        stored.Attempt,
+	}
+	if stored.Replay != nil {
+		replay := Replayed(*stored.Replay)
+		r.Replay = &replay
 	}
 	err := decodeImages(&r, stored.Keys, stored.Old, stored.New)
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ratchet/internal/worker"
@@ -33,6 +34,7 @@ type retryQueue struct {
 	lease   *heldLease
 	lanes   *shardLanes
 	wake    chan struct{}
+	stale   atomic.Bool // rows were added by another process
 
 	reading     context.Context
 	stopReading context.CancelFunc
@@ -52,6 +54,9 @@ type queuedItem struct {
 	hash  laneHash
 	due   time.Time
 	waits int // calls that ended in NotYet
+	// notBefore is when every worker knows that the item waits, if another process has put
+	// it into the queue.
+	notBefore time.Time
 }
 
 func newRetryQueue(ctx context.Context, queues *retryQueues, l Lease, takenAt time.Time) *retryQueue {
@@ -144,7 +149,7 @@ func (q *retryQueue) deliver(ctx context.Context) {
 		case <-q.wake:
 		}
 
-		if now := time.Now(); !now.Before(nextPass) {
+		if now := time.Now(); q.stale.Swap(false) || !now.Before(nextPass) {
 			q.refresh(ctx)
 			nextPass = time.Now().Add(q.passPause())
 		}
@@ -160,9 +165,45 @@ func (q *retryQueue) refresh(ctx context.Context) {
 		return
 	}
 
+	var added []retryRow
 	for _, row := range rows {
-		q.add(row.hash, row.nextTry)
+		switch {
+		case q.knows(row.hash):
+		case len(row.replays) > 0:
+			added = append(added, row)
+		default:
+			q.add(row.hash, row.nextTry, time.Time{})
+		}
 	}
+
+	if len(added) == 0 {
+		return
+	}
+
+	// Every worker must know that the items wait before they are delivered. The process that
+	// has added them may have ended before it said so.
+	if err := noteAddition(ctx, q.queues.leases); err != nil {
+		q.noteFault(ctx, "UpdateItem", err)
+		return
+	}
+
+	settled := time.Now().Add(q.queues.settle())
+	for _, row := range added {
+		q.add(row.hash, row.nextTry, settled)
+	}
+}
+
+func (q *retryQueue) knows(hash laneHash) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	return q.items[hash] != nil
+}
+
+// readAgain makes the queue look for rows that another process has added.
+func (q *retryQueue) readAgain() {
+	q.stale.Store(true)
+	q.wakeUp()
 }
 
 func (q *retryQueue) passPause() time.Duration {
@@ -184,7 +225,7 @@ func (q *retryQueue) noteFault(ctx context.Context, op string, err error) {
 }
 
 // add notes a row that is not known yet.
-func (q *retryQueue) add(hash laneHash, due time.Time) {
+func (q *retryQueue) add(hash laneHash, due, notBefore time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 
@@ -192,7 +233,11 @@ func (q *retryQueue) add(hash laneHash, due time.Time) {
 		return
 	}
 
-	item := &queuedItem{queue: q, hash: hash, due: due}
+	if due.Before(notBefore) {
+		due = notBefore
+	}
+
+	item := &queuedItem{queue: q, hash: hash, due: due, notBefore: notBefore}
 	q.items[hash] = item
 	heap.Push(&q.due, item)
 }
@@ -217,6 +262,8 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 			return time.Hour // add and finish wake the queue
 		case open && circuit.wait(now) > 0:
 			return circuit.wait(now)
+		case q.due[0].notBefore.After(now):
+			return q.due[0].notBefore.Sub(now)
 		case !open && q.due[0].due.After(now):
 			return q.due[0].due.Sub(now)
 		}
@@ -254,8 +301,11 @@ func (q *retryQueue) tryAll() {
 
 	now := time.Now()
 	for _, item := range q.due {
-		item.due = now
+		if item.due = now; item.notBefore.After(now) {
+			item.due = item.notBefore
+		}
 	}
+	heap.Init(&q.due)
 	q.mu.Unlock()
 
 	q.wakeUp()

@@ -20,8 +20,9 @@ type retryQueues struct {
 	// them.
 	leaseDuration, interval time.Duration
 
-	observed map[string]*observedLease // used by run only
-	log      worker.LogThrottle
+	observed  map[string]*observedLease // used by run only
+	additions int64                     // that are known here; used by run only
+	log       worker.LogThrottle
 
 	mu   sync.Mutex
 	held map[string]*retryQueue // by handler
@@ -72,8 +73,12 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 	call, cancel := context.WithTimeout(ctx, max(q.cfg.LeaseDuration/2, time.Second))
 	defer cancel()
 
-	leases, err := q.readLeases(call)
+	leases, additions, err := q.readLeases(call)
 	if err != nil {
+		return err
+	}
+
+	if err := q.learnAdditions(call, additions); err != nil {
 		return err
 	}
 
@@ -110,12 +115,39 @@ func (q *retryQueues) checkLeases(ctx context.Context, queues *sync.WaitGroup) e
 	return nil
 }
 
-// readLeases returns the leases of this worker's handlers. It stores those that are
-// missing.
-func (q *retryQueues) readLeases(ctx context.Context) ([]Lease, error) {
+// learnAdditions makes sure that this worker knows the items that another process has put
+// into the queues: their later records wait behind them, and their first ones are
+// delivered. count is how many times that has happened.
+func (q *retryQueues) learnAdditions(ctx context.Context, count int64) error {
+	if count == q.additions {
+		return nil
+	}
+
+	if err := q.scheduler.waiting.load(ctx); err != nil {
+		return err
+	}
+	q.additions = count
+
+	q.mu.Lock()
+	defer q.mu.Unlock()
+
+	for _, queue := range q.held {
+		queue.readAgain()
+	}
+
+	return nil
+}
+
+// settle is how long an item that was put into the queue by another process waits until it
+// is delivered: until every worker knows that the item waits.
+func (q *retryQueues) settle() time.Duration { return 2 * q.interval }
+
+// readLeases returns the leases of this worker's handlers, and how often records were put
+// into the queues by other processes. It stores the leases that are missing.
+func (q *retryQueues) readLeases(ctx context.Context) (_ []Lease, additions int64, err error) {
 	all, _, err := q.leases.read(ctx)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 
 	stored := make(map[string]Lease, len(all))
@@ -130,13 +162,13 @@ func (q *retryQueues) readLeases(ctx context.Context) ([]Lease, error) {
 			// A worker that holds the lease although its row is gone stores it again itself.
 			l = Lease{Shard: h.Name, Epoch: time.Now().Unix()}
 			if _, err := q.leases.insert(ctx, l); err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 		}
 		out = append(out, l)
 	}
 
-	return out, nil
+	return out, stored[additionsRow].Counter, nil
 }
 
 func (q *retryQueues) queue(handler string) *retryQueue {
@@ -160,7 +192,7 @@ func (q *retryQueues) set(handler string, queue *retryQueue) {
 // note tells the handler's queue, if it is here, of a row that was created.
 func (q *retryQueues) note(item waitingItem, due time.Time) {
 	if queue := q.queue(q.cfg.Handlers[item.handler].Name); queue != nil {
-		queue.add(item.hash, due)
+		queue.add(item.hash, due, time.Time{})
 		queue.wakeUp()
 	}
 }

@@ -14,7 +14,8 @@ import (
 // The retry queue is part of the dead-letter table. Its partition key is "retries/",
 // the name of the stream's table and the handler's name. Each item that waits for the
 // handler has one row with the list of its records, oldest first; the records
-// themselves are in parts (see recordParts).
+// themselves are in parts (see recordParts). Records that are delivered again on request
+// are in a list of their own, which comes first: they are older than those that wait.
 const (
 	retrySourcePrefix = "retries/"
 	retryRowPrefix    = "item/" // before the hash of the item's key
@@ -25,11 +26,16 @@ const (
 	retrySequence  = "sequence" // in an element of records
 	retryParts     = "parts"    // in an element of records
 	retryToken     = "token"    // in an element of records
+	retryLetter    = "letter"   // in an element of replays: id of the dead letter that has the record
 	retryLast      = "last"     // sequence number of the newest record, with leading zeros
 	retryAttempts  = "attempts" // of the oldest record
 	retrySince     = "since"    // when the oldest record first failed
 	retryNextTry   = "nextTry"
 	retryError     = "error"
+	retryReplays   = "replays"
+	retryAddition  = "addition"       // token of the newest addition to replays
+	replayAttempts = "replayAttempts" // of the oldest replay
+	replaySince    = "replaySince"
 	maxRowRecords  = 1000 // about 100 KB
 	sequenceDigits = 40
 )
@@ -65,17 +71,40 @@ func parseRowID(id string) (laneHash, bool) {
 type retryRow struct {
 	hash     laneHash
 	keys     dynamo.Item     // of the item
+	replays  []waitingRecord // records to deliver again; they come first
 	records  []waitingRecord // oldest first
-	attempts int             // of the oldest record
-	since    time.Time       // when the oldest record first failed
+	attempts int             // of the first record
+	since    time.Time       // when the first record first failed
 	nextTry  time.Time
 	lastErr  string
+}
+
+// first returns the record that is delivered next. The row must not be empty.
+func (r retryRow) first() waitingRecord {
+	if len(r.replays) > 0 {
+		return r.replays[0]
+	}
+
+	return r.records[0]
+}
+
+// length returns how many records the row has.
+func (r retryRow) length() int { return len(r.replays) + len(r.records) }
+
+// names returns the attributes that describe the row's first record.
+func (r retryRow) names() (list, attempts, since string) {
+	if len(r.replays) > 0 {
+		return retryReplays, replayAttempts, replaySince
+	}
+
+	return retryRecords, retryAttempts, retrySince
 }
 
 // waitingRecord is one record of a retryRow.
 type waitingRecord struct {
 	sequence string
-	parts    partsRef
+	parts    partsRef // its token tells apart the records of a row
+	letter   string   // id of the dead letter that has the record; then there are no parts
 }
 
 func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
@@ -85,45 +114,58 @@ func decodeRetryRow(row dynamo.Item) (retryRow, bool) {
 	}
 
 	out := retryRow{
-		hash:     hash,
-		attempts: int(dynamo.Number(row, retryAttempts)),
-		since:    dynamo.Time(row, retrySince),
-		nextTry:  dynamo.Time(row, retryNextTry),
-		lastErr:  dynamo.Text(row, retryError),
+		hash:    hash,
+		replays: decodeWaitingRecords(row[retryReplays], hash),
+		records: decodeWaitingRecords(row[retryRecords], hash),
+		nextTry: dynamo.Time(row, retryNextTry),
+		lastErr: dynamo.Text(row, retryError),
 	}
+	_, attempts, since := out.names()
+	out.attempts, out.since = int(dynamo.Number(row, attempts)), dynamo.Time(row, since)
 
 	if keys, _ := row[retryKeys].(*ddbtypes.AttributeValueMemberM); keys != nil {
 		out.keys = keys.Value
 	}
 
-	list, _ := row[retryRecords].(*ddbtypes.AttributeValueMemberL)
-	if list == nil {
-		return out, true
+	return out, true
+}
+
+func decodeWaitingRecords(list ddbtypes.AttributeValue, hash laneHash) []waitingRecord {
+	l, _ := list.(*ddbtypes.AttributeValueMemberL)
+	if l == nil {
+		return nil
 	}
 
-	for _, element := range list.Value {
+	var out []waitingRecord
+	for _, element := range l.Value {
 		if m, ok := element.(*ddbtypes.AttributeValueMemberM); ok {
 			sequence := dynamo.Text(m.Value, retrySequence)
-			out.records = append(out.records, waitingRecord{
+			out = append(out, waitingRecord{
 				sequence: sequence,
 				parts: partsRef{
 					id:    hash.partsID(sequence),
 					token: dynamo.Text(m.Value, retryToken),
 					count: int(dynamo.Number(m.Value, retryParts)),
 				},
+				letter: dynamo.Text(m.Value, retryLetter),
 			})
 		}
 	}
 
-	return out, true
+	return out
 }
 
 func (w waitingRecord) encode() ddbtypes.AttributeValue {
-	return dynamo.M(dynamo.Item{
+	m := dynamo.Item{
 		retrySequence: dynamo.S(w.sequence),
 		retryToken:    dynamo.S(w.parts.token),
 		retryParts:    dynamo.N(int64(w.parts.count)),
-	})
+	}
+	if w.letter != "" {
+		m[retryLetter] = dynamo.S(w.letter)
+	}
+
+	return dynamo.M(m)
 }
 
 // paddedSequence returns the sequence number with leading zeros, so that sequence

@@ -185,12 +185,12 @@ func (t *retryTable) get(ctx context.Context, handler string, hash laneHash) (ro
 	}
 	row, ok = decodeRetryRow(out.Item)
 
-	return row, ok && len(row.records) > 0, nil
+	return row, ok && row.length() > 0, nil
 }
 
-// oldest returns the oldest record of the row.
-func (t *retryTable) oldest(ctx context.Context, handler string, row retryRow) (Record, error) {
-	body, err := t.parts().read(ctx, t.source(handler), row.records[0].parts)
+// first returns the first record of the row.
+func (t *retryTable) first(ctx context.Context, handler string, row retryRow) (Record, error) {
+	body, err := t.parts().read(ctx, t.source(handler), row.first().parts)
 	if err != nil {
 		return Record{}, err
 	}
@@ -198,12 +198,12 @@ func (t *retryTable) oldest(ctx context.Context, handler string, row retryRow) (
 	return decodeRecord(body)
 }
 
-// postpone stores the state of the row after another failed call for its oldest
-// record.
+// postpone stores the state of the row after another failed call for its first record.
 func (t *retryTable) postpone(ctx context.Context, handler string, row retryRow) error {
-	update := t.ifOldest(handler, row).
-		SetValue(retryAttempts, dynamo.N(int64(row.attempts))).
-		SetValue(retrySince, dynamo.Millis(row.since)).
+	_, attempts, since := row.names()
+	update := t.ifFirst(handler, row).
+		SetValue(attempts, dynamo.N(int64(row.attempts))).
+		SetValue(since, dynamo.Millis(row.since)).
 		SetValue(retryNextTry, dynamo.Millis(row.nextTry)).
 		SetValue(retryError, dynamo.S(row.lastErr))
 
@@ -214,21 +214,24 @@ func (t *retryTable) postpone(ctx context.Context, handler string, row retryRow)
 	return nil
 }
 
-// ifOldest begins an update of the row that fails if its oldest record is another one.
-func (t *retryTable) ifOldest(handler string, row retryRow) *dynamo.Update {
+// ifFirst begins an update of the row that fails if its first record is another one.
+func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
+	list, _, _ := row.names()
+
 	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), row.hash.rowID())).
-		If("#records[0].#sequence = :sequence").
-		Bind(":sequence", dynamo.S(row.records[0].sequence))
+		If("#"+list+"[0].#sequence = :sequence AND #"+list+"[0].#token = :token").
+		Bind(":sequence", dynamo.S(row.first().sequence)).
+		Bind(":token", dynamo.S(row.first().parts.token))
 }
 
-// pop removes the oldest record, and the row with the last one. It returns the row as
+// pop removes the first record, and the row with the last one. It returns the row as
 // it is then, without records if it is gone. A record that was removed already is no
 // error.
 func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (retryRow, error) {
 	gone := false
 
 	var err error
-	if len(row.records) == 1 {
+	if row.length() == 1 {
 		if gone, err = t.deleteRow(ctx, handler, row); err != nil {
 			return retryRow{}, err
 		}
@@ -238,10 +241,11 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 
 	if !gone {
 		// Rows that are read with one record may have more now, but never fewer than one.
-		update := t.ifOldest(handler, row).
-			Remove("#records[0]").
-			SetValue(retryAttempts, dynamo.N(0)).
-			RemoveAttribute(retrySince).
+		list, attempts, since := row.names()
+		update := t.ifFirst(handler, row).
+			Remove("#"+list+"[0]").
+			SetValue(attempts, dynamo.N(0)).
+			RemoveAttribute(since).
 			RemoveAttribute(retryError)
 
 		after, _, err := applyUpdate(ctx, t.api, update)
@@ -251,22 +255,29 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 		left, _ = decodeRetryRow(after)
 	}
 
-	return left, t.parts().delete(ctx, t.source(handler), row.records[0].parts)
+	return left, t.parts().delete(ctx, t.source(handler), row.first().parts)
 }
 
 // deleteRow deletes the row unless it has other records than the one that was read.
 func (t *retryTable) deleteRow(ctx context.Context, handler string, row retryRow) (bool, error) {
+	list, _, _ := row.names()
+
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName:           &t.table,
-		Key:                 deadLetterRowKey(t.source(handler), row.hash.rowID()),
-		ConditionExpression: aws.String("size(#records) = :one AND #records[0].#sequence = :sequence"),
+		TableName: &t.table,
+		Key:       deadLetterRowKey(t.source(handler), row.hash.rowID()),
+		ConditionExpression: aws.String("size(#records) = :records AND (attribute_not_exists(#replays) OR size(#replays) = :replays)" +
+			" AND #" + list + "[0].#sequence = :sequence AND #" + list + "[0].#token = :token"),
 		ExpressionAttributeNames: map[string]string{
 			"#records":  retryRecords,
+			"#replays":  retryReplays,
 			"#sequence": retrySequence,
+			"#token":    retryToken,
 		},
 		ExpressionAttributeValues: dynamo.Item{
-			":one":      dynamo.N(1),
-			":sequence": dynamo.S(row.records[0].sequence),
+			":records":  dynamo.N(int64(len(row.records))),
+			":replays":  dynamo.N(int64(len(row.replays))),
+			":sequence": dynamo.S(row.first().sequence),
+			":token":    dynamo.S(row.first().parts.token),
 		},
 	})
 	if _, failed := dynamo.FailedCondition(err); failed {

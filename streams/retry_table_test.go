@@ -101,7 +101,7 @@ func TestTheRetryTableDecidesWhoDelivers(t *testing.T) {
 		t.Errorf("postponing a record that is gone: %v", err)
 	}
 
-	r, err := table.oldest(ctx, "h", left)
+	r, err := table.first(ctx, "h", left)
 	if err != nil || r.SequenceNumber != "10" {
 		t.Errorf("oldest %+v, %v", r, err)
 	}

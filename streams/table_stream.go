@@ -25,16 +25,22 @@ const (
 // CurrentStream returns the ARN of the stream that the pollers of tableName read, ""
 // if none has run yet.
 func CurrentStream(ctx context.Context, client dynamoAPI, leaseTable, tableName string) (string, error) {
+	row, err := currentStreamOf(ctx, client, leaseTable, tableName)
+	return dynamo.Text(row, currentStreamARN), err
+}
+
+// currentStreamOf reads the row of the table's current stream, nil if there is none.
+func currentStreamOf(ctx context.Context, client dynamoAPI, leaseTable, tableName string) (dynamo.Item, error) {
 	out, err := client.GetItem(ctx, &dynamodb.GetItemInput{
 		TableName:      aws.String(leaseTable),
 		Key:            currentStreamKey(tableName),
 		ConsistentRead: aws.Bool(true),
 	})
 	if err != nil {
-		return "", fmt.Errorf("streams: read the current stream of %s: %w", tableName, err)
+		return nil, fmt.Errorf("streams: read the current stream of %s: %w", tableName, err)
 	}
 
-	return dynamo.Text(out.Item, currentStreamARN), nil
+	return out.Item, nil
 }
 
 func currentStreamKey(tableName string) dynamo.Item {

@@ -11,8 +11,10 @@ import (
 type WaitingItem struct {
 	// Keys is the item's primary key.
 	Keys map[string]ddbtypes.AttributeValue
-	// Records is how many of its records wait. The other fields are about the oldest.
+	// Records is how many of its records wait, Replays how many of those are delivered
+	// again on request. The other fields are about the one that comes first.
 	Records int
+	Replays int
 	// Attempts is the number of failed calls, Error what the newest one returned. A
 	// record that was not handed to a handler that fails for every item has none.
 	Attempts int
@@ -37,7 +39,8 @@ func (d DeadLetters) Waiting(ctx context.Context, table, handler string) ([]Wait
 	for i, row := range rows {
 		items[i] = WaitingItem{
 			Keys:     row.keys,
-			Records:  len(row.records),
+			Records:  row.length(),
+			Replays:  len(row.replays),
 			Attempts: row.attempts,
 			Error:    row.lastErr,
 			Since:    row.since,

@@ -35,8 +35,9 @@ var (
 
 // Errors after which the same request fails again until something else has changed.
 var (
-	// ErrEvidenceGone: the ring no longer holds the id and no journal is configured.
-	ErrEvidenceGone = errors.New("the order's ring no longer holds this transition and no journal table is configured")
+	// ErrEvidenceGone: the ring no longer holds the id, and no journal is configured or its
+	// rows are lost for good (see CloseJournal).
+	ErrEvidenceGone = errors.New("the order's ring no longer holds this transition, and no journal proves it")
 	// ErrUnknownVersion: the order was last moved under a version of the definition that
 	// is neither [Config].Definition's nor in [Config].Versions. The meaning of its state
 	// is not known, so nothing was decided or written. Migrate the order, or send the

@@ -85,13 +85,18 @@ func (o *Order) slot(id TransitionID) (Transition, bool) {
 // journalOfID looks for the id in the journal. Not found means proved never applied: the
 // chain skips the id.
 func (o *Orders) journalOfID(ctx context.Context, p *plan) (t Transition, found bool, err error) {
-	passed := false
+	passed, lost := false, false
 	err = o.readEvidence(ctx, p.request.OrderID, p.id, 1, func(row Row) bool {
-		t, found = row.Transition, row.ID == p.id
+		t, found = row.Transition, row.ID == p.id && !row.lost
 		passed = row.PreviousID < p.id || row.adopted
+		lost = row.lost
 
 		return false
 	})
+	if err == nil && lost {
+		return Transition{}, false, fmt.Errorf("the journal's rows up to transition %d are lost: %w", t.ID, ErrEvidenceGone)
+	}
+
 	if err == nil && !found && !passed {
 		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
 	}

@@ -20,7 +20,8 @@ import (
 // rows for the ids until then; its first row is marked as adopted.
 
 // Record writes the change's transition into the journal. If the row exists already, it
-// stays as it is and Record returns nil. Record fails without a journal table.
+// stays as it is and Record returns nil; only a row with the event [Lost] is replaced. Record
+// fails without a journal table.
 func (o *Orders) Record(ctx context.Context, c Change) error {
 	if o.cfg.JournalTable == "" {
 		return fmt.Errorf("record transition %d of order %s: no journal table is configured", c.Transition.ID, c.New.ID)
@@ -29,9 +30,10 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 
 	row := journalRow(c.New.ID, t, c.Old, c.New.DefinitionVersion)
 	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName:           &o.cfg.JournalTable,
-		Item:                row,
-		ConditionExpression: &absent,
+		TableName:                &o.cfg.JournalTable,
+		Item:                     row,
+		ConditionExpression:      &absentOrLost,
+		ExpressionAttributeNames: map[string]string{"#lost": "lost"},
 	})
 	if _, exists := dynamo.FailedCondition(err); err != nil && !exists {
 		return fmt.Errorf("record transition %d of order %s: %w", t.ID, c.New.ID, err)
@@ -39,6 +41,9 @@ func (o *Orders) Record(ctx context.Context, c Change) error {
 
 	return nil
 }
+
+// absentOrLost: there is no row, or one that stands for rows that were lost.
+var absentOrLost = "attribute_not_exists(orderId) OR attribute_exists(#lost)"
 
 // journalRow returns the row of a transition. old is the order before it, nil for placing.
 func journalRow(id OrderID, t Transition, old *Order, version int) image {
@@ -155,6 +160,7 @@ func decodeRow(item image) (Row, error) {
 		PreviousID:        TransitionID(r.number(item, "previousId")),
 		DefinitionVersion: int(r.number(item, "definitionVersion")),
 		adopted:           item["adopted"] != nil,
+		lost:              item["lost"] != nil,
 	}
 	if r.err != nil {
 		return Row{}, &JournalError{At: row.ID, Unreadable: true, What: r.err.Error()}

@@ -44,13 +44,14 @@ func (o *Orders) TransitionsBy(ctx context.Context, order *Order, event workflow
 
 // chain calls fn for the order's transitions in the journal, oldest first, until fn returns
 // false or the journal has passed the id. If rows are missing up to there, the error is
-// ErrJournalBehind.
+// ErrJournalBehind, or ErrEvidenceGone if they are lost for good.
 func (o *Orders) chain(ctx context.Context, id OrderID, upTo TransitionID, fn func(Transition) bool) error {
 	var last TransitionID
-	broken, stopped := false, false
+	broken, stopped, lost := false, false, false
 
 	err := o.readEvidence(ctx, id, 0, 0, func(row Row) bool {
-		if stopped = !fn(row.Transition); stopped {
+		lost = lost || row.lost
+		if stopped = !row.lost && !fn(row.Transition); stopped {
 			return false
 		}
 		broken = broken || !row.Follows(last)
@@ -58,8 +59,12 @@ func (o *Orders) chain(ctx context.Context, id OrderID, upTo TransitionID, fn fu
 
 		return last < upTo
 	})
-	if err == nil && !stopped && (broken || last < upTo) {
+	switch {
+	case err != nil || stopped:
+	case broken || last < upTo:
 		err = fmt.Errorf("read the journal: %w", ErrJournalBehind)
+	case lost:
+		err = fmt.Errorf("rows of the journal are lost: %w", ErrEvidenceGone)
 	}
 
 	return err

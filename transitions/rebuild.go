@@ -17,12 +17,17 @@ type Row struct {
 	DefinitionVersion int          `json:"definitionVersion"`
 
 	adopted bool // the first row of an order that another program had moved before
+	lost    bool // stands for rows that are lost for good; see CloseJournal
 }
+
+// Lost reports whether the row stands for transitions that are lost for good: those after
+// PreviousID up to its own id.
+func (r Row) Lost() bool { return r.lost }
 
 // Follows reports whether the row continues a chain of rows that ends with the id. If last
 // is 0, it reports whether the row begins a chain.
 func (r Row) Follows(last TransitionID) bool {
-	return r.PreviousID == last || last == 0 && r.adopted
+	return r.PreviousID == last || last == 0 && r.adopted || r.lost && r.PreviousID <= last
 }
 
 // Facts are what an order's journal says about the order: everything that transitions
@@ -93,12 +98,15 @@ func (f *Facts) Add(row Row) error {
 		return &JournalError{At: row.ID, What: fmt.Sprintf("it follows transition %d, but the row before it is %d", row.PreviousID, f.TransitionID)}
 	case row.ID <= f.TransitionID:
 		return &JournalError{At: row.ID, What: fmt.Sprintf("it comes after transition %d", f.TransitionID)}
-	case f.TransitionID != 0 && row.From != f.State:
+	case f.TransitionID != 0 && row.From != f.State && !row.lost:
 		return &JournalError{At: row.ID, What: fmt.Sprintf("it leaves %s, but the order was %s", row.From, f.State)}
 	}
 	f.State, f.PreviousState, f.TransitionID = row.To, row.From, row.ID
 	f.DefinitionVersion, f.At = row.DefinitionVersion, row.At
-	f.ring[row.ID%ringSize] = row.Transition
+
+	if !row.lost {
+		f.ring[row.ID%ringSize] = row.Transition
+	}
 
 	return nil
 }

@@ -16,14 +16,12 @@ import (
 )
 
 const deadLettersHelp = `Dead letters: changes of orders that a handler gave up on, with the error of its last
-attempt. The content of the order (lines, addresses, notes) is not shown.
-
-Exit status 3: the handler failed again (the letter stays, with the new error), or
-another process is redriving the letter.`
+attempt. The content of the order (lines, addresses, notes) is not shown. They are kept for
+21 days.`
 
 func deadLettersCommand(s *settings) *cobra.Command {
-	c := group("deadletters", "List changes that a handler gave up on, and redrive them",
-		deadLettersList(s), deadLettersShow(s), deadLettersRedrive(s))
+	c := group("deadletters", "List changes that a handler gave up on, redrive and discard them",
+		deadLettersList(s), deadLettersShow(s), deadLettersRedrive(s), deadLettersDiscard(s))
 	c.Long = deadLettersHelp
 
 	return c
@@ -40,23 +38,29 @@ type printedDeadLetter struct {
 	Attempts  int       `json:"attempts"`
 	Redrives  int       `json:"redrives"`
 	FailedAt  time.Time `json:"failedAt"`
+	QueuedAt  time.Time `json:"queuedAt,omitzero"`
+	// Unreadable says why the change cannot be decoded.
+	Unreadable string `json:"unreadable,omitempty"`
 }
 
 func toPrinted(l streams.DeadLetter) printedDeadLetter {
 	shown := printedDeadLetter{
-		Handler:   l.Handler,
-		ID:        l.ID,
-		Error:     l.Error,
-		Permanent: l.Permanent,
-		Attempts:  l.Attempts,
-		Redrives:  l.Redrives,
-		FailedAt:  l.FailedAt,
+		Handler:    l.Handler,
+		ID:         l.ID,
+		Error:      l.Error,
+		Permanent:  l.Permanent,
+		Attempts:   l.Attempts,
+		Redrives:   l.Redrives,
+		FailedAt:   l.FailedAt,
+		QueuedAt:   l.QueuedAt,
+		Unreadable: l.Unreadable,
 	}
 	if l.Record != nil {
 		shown.Change = string(l.Record.EventName)
-		if id, ok := l.Record.Keys["orderId"].(*types.AttributeValueMemberS); ok {
-			shown.Order = id.Value
-		}
+	}
+
+	if id, ok := l.Keys["orderId"].(*types.AttributeValueMemberS); ok {
+		shown.Order = id.Value
 	}
 
 	return shown
@@ -88,6 +92,14 @@ func printLetter(out io.Writer, asJSON bool, l printedDeadLetter) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "handler\t%s\nletter\t%s\norder\t%s\nchange\t%s\nfailed\t%s\nattempts\t%d, redriven %d times\npermanent\t%t\nerror\t%s\n",
 		l.Handler, l.ID, l.Order, l.Change, stamp(l.FailedAt), l.Attempts, l.Redrives, l.Permanent, l.Error)
+
+	if !l.QueuedAt.IsZero() {
+		fmt.Fprintf(w, "queued\t%s, to be redriven by the workers\n", stamp(l.QueuedAt))
+	}
+
+	if l.Unreadable != "" {
+		fmt.Fprintf(w, "unreadable\t%s\n", l.Unreadable)
+	}
 
 	return w.Flush()
 }

@@ -15,8 +15,8 @@ import (
 func deadLettersList(s *settings) *cobra.Command {
 	c := &cobra.Command{
 		Use: "list [HANDLER]", Short: "List dead letters, of one handler or of all", Args: cobra.MaximumNArgs(1),
-		Long: "Lists dead letters by handler, in the order of the stream. The list leaves the order of very\n" +
-			"large letters out; `show` has it.",
+		Long:    "Lists dead letters by handler, in the order of the stream.",
+		Example: "  ratchet deadletters list\n  ratchet deadletters list notify --json | jq -r .id",
 	}
 	limit := c.Flags().Int("limit", 100, "at most this many of each handler, 1 to 1000")
 	after := c.Flags().String("after", "", "continue after this letter of HANDLER")

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,42 +14,68 @@ import (
 
 func deadLettersRedrive(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "redrive HANDLER LETTER", Short: "Redrive a dead letter", Args: cobra.ExactArgs(2),
-		Long: "Shows the letter. With --write the handler handles the change once more, in this process and\n" +
-			"with this configuration. If it succeeds, the letter is deleted, else it stays, with the new\n" +
-			"error.\n\n" + deadLettersHelp,
+		Use: "redrive [HANDLER LETTER]", Short: "Let the workers handle dead letters once more", Args: cobra.MaximumNArgs(2),
+		Long: `Puts a dead letter, or with --all those that the flags select, into the retry queue of its
+handler. The workers handle it there, with the handler's retries, after its order's earlier
+dead letters; they begin within about ten seconds. If the handler succeeds, the letter is
+deleted. If it gives up again, or the change needs no handling any more, the letter stays,
+with the new error.
+
+Exit status: 0 queued (with --wait: handled), 3 a letter is queued already, or with --wait
+the handler has given up again or the time is over, 4 no such letter.`,
+		Example: "  ratchet deadletters redrive notify LETTER --wait 1m\n" +
+			"  ratchet deadletters redrive --all --handler notify --since 2h --error 503 --dry-run",
 	}
-	write := c.Flags().Bool("write", false, "redrive the letter; without it the letter is only shown")
+	selection := letterSelectionFlags(c)
+	wait := c.Flags().Duration("wait", 0, "with HANDLER LETTER: wait so long for the result")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		return s.with(c.Context(), func(b *server.Backend) error {
-			h, err := handlerNamed(b, args[0])
-			if err != nil {
-				return err
-			}
-
-			l, err := deadLetters(b).Get(c.Context(), h.Name, args[1])
-			switch {
-			case err != nil:
-				return err
-			case !*write:
-				fmt.Fprintln(c.ErrOrStderr(), "nothing was done: use --write to redrive the letter")
-				return printLetter(c.OutOrStdout(), s.json, toPrinted(l))
-			}
-
-			err = deadLetters(b).Redrive(c.Context(), l.ID, h, nil)
-			switch {
-			case errors.Is(err, streams.ErrDeadLetterNotFound), errors.Is(err, streams.ErrRedriving):
-				return err
-			case err != nil:
-				return &statusError{exitRefused, err}
-			case s.json:
-				return printJSON(c.OutOrStdout(), map[string]string{"handler": h.Name, "id": l.ID, "status": "handled"})
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "handled: %s of order %s; the letter is deleted\n", h.Name, toPrinted(l).Order)
-
+		if err := selection.check(c, args); err != nil {
 			return err
+		}
+
+		if *wait < 0 || (*wait > 0 && *selection.all) {
+			return usageError("wait %s: 0 or more, and not with --all", *wait)
+		}
+
+		return s.with(c.Context(), func(b *server.Backend) error {
+			err := selection.each(c, s, b, args, "queued", func(l streams.DeadLetter) error {
+				return b.RetryQueue().Redrive(c.Context(), l.Handler, l.ID)
+			})
+			if err != nil || *wait == 0 || *selection.dryRun {
+				return err
+			}
+
+			return waitForRedrive(c, b, args[0], args[1], *wait)
 		})
 	}
 
 	return c
+}
+
+// waitForRedrive waits until the workers have handled the dead letter or given it up again.
+func waitForRedrive(c *cobra.Command, b *server.Backend, handler, id string, longest time.Duration) error {
+	ctx, cancel := context.WithTimeout(c.Context(), longest)
+	defer cancel()
+
+	tick := time.NewTicker(min(longest, 200*time.Millisecond))
+	defer tick.Stop()
+
+	for {
+		l, err := deadLetters(b).Get(c.Context(), handler, id)
+		switch {
+		case errors.Is(err, streams.ErrDeadLetterNotFound):
+			fmt.Fprintln(c.ErrOrStderr(), "handled; the letter is deleted")
+			return nil
+		case err != nil:
+			return err
+		case l.QueuedAt.IsZero():
+			return &statusError{exitRefused, fmt.Errorf("the letter stays: %s", l.Error)}
+		}
+
+		select {
+		case <-ctx.Done():
+			return &statusError{exitRefused, fmt.Errorf("not handled within %s; the letter is still in the queue", longest)}
+		case <-tick.C:
+		}
+	}
 }

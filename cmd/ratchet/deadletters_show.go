@@ -17,7 +17,7 @@ func deadLettersShow(s *settings) *cobra.Command {
 				}
 
 				l, err := deadLetters(b).Get(c.Context(), h.Name, args[1])
-				if err != nil {
+				if err != nil && l.Unreadable == "" {
 					return err
 				}
 

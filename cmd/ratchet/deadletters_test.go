@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +71,7 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	broken := true
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if broken {
-			w.WriteHeader(http.StatusBadRequest)
+			w.WriteHeader(http.StatusGone)
 		}
 	}))
 	defer far.Close()
@@ -98,29 +99,114 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	if out, code := ask(t, deadLettersCommand(s), "show", l.Handler, l.ID); code != exitOK || !strings.Contains(out, "for good") {
 		t.Errorf("show: exit status %d\n%s", code, out)
 	}
-	redrive := func(status, redrives int, args ...string) {
+
+	command := func(status int, want string, args ...string) {
 		t.Helper()
 
-		if out, code := ask(t, deadLettersCommand(s), append([]string{"redrive", l.Handler, l.ID}, args...)...); code != status {
-			t.Errorf("redrive %v: exit status %d, want %d\n%s", args, code, status, out)
+		if out, code := ask(t, deadLettersCommand(s), args...); code != status || !strings.Contains(out, want) {
+			t.Errorf("%v: exit status %d, want %d\n%s", args, code, status, out)
 		}
+	}
+	redrives := func() int {
+		t.Helper()
 		s.json = true
 		defer func() { s.json = false }()
 
 		out, code := ask(t, deadLettersCommand(s), "show", l.Handler, l.ID)
-		now := printedDeadLetter{}
-		switch {
-		case redrives < 0 && code != exitNotFound:
-			t.Errorf("the letter is still there: exit status %d\n%s", code, out)
-		case redrives >= 0 && (json.Unmarshal([]byte(out), &now) != nil || now.Redrives != redrives):
-			t.Errorf("exit status %d, %s; want %d redrives", code, out, redrives)
+		shown := printedDeadLetter{}
+		if code == exitNotFound {
+			return -1
 		}
+
+		if err := json.Unmarshal([]byte(out), &shown); err != nil || !shown.QueuedAt.IsZero() {
+			t.Errorf("%s: %v", out, err)
+		}
+
+		return shown.Redrives
 	}
-	redrive(exitOK, 0)
-	redrive(exitRefused, 1, "--write")
+
+	command(exitOK, "for good", "redrive", l.Handler, l.ID, "--dry-run")
+	command(exitOK, "selected: notify", "redrive", "--all", "--since", "1h", "--error", "refuses", "--dry-run")
+	command(exitOK, "", "redrive", "--all", "--error", "another text")
+	command(exitOK, "queued: notify", "redrive", l.Handler, l.ID)
+	command(exitRefused, "", "redrive", l.Handler, l.ID)
+	command(exitRefused, "is being redriven", "redrive", "--all")
+	runPoller(t, s)
+
+	if n := redrives(); n != 1 {
+		t.Errorf("%d redrives, want one that failed", n)
+	}
+
 	broken = false
-	redrive(exitOK, -1, "--write")
-	redrive(exitNotFound, -1, "--write")
+	command(exitOK, "queued: notify", "redrive", "--all", "--handler", l.Handler)
+	runPoller(t, s)
+
+	if n := redrives(); n != -1 {
+		t.Errorf("the letter is still there, after %d redrives", n)
+	}
+	command(exitNotFound, "", "redrive", l.Handler, l.ID)
+	command(exitNotFound, "", "discard", l.Handler, l.ID)
+}
+
+// runPoller runs the handlers of the stream until nothing waits in the retry queue.
+func runPoller(t *testing.T, s *settings) {
+	t.Helper()
+
+	err := s.with(t.Context(), func(b *server.Backend) error {
+		poller, err := streams.New(streams.Config{
+			Streams:         b.Streams,
+			DynamoDB:        b.DynamoDB,
+			TableName:       b.Tables.Orders,
+			LeaseTable:      b.Tables.Leases,
+			DeadLetterTable: b.Tables.DeadLetters,
+			Handlers:        b.Handlers(),
+			LeaseDuration:   100 * time.Millisecond,
+			PollIdle:        10 * time.Millisecond,
+			Log:             embeddedtest.Quiet(),
+		})
+		if err != nil {
+			return err
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+
+		ended := make(chan error, 1)
+		go func() { ended <- poller.Run(ctx) }()
+
+		for waiting := 1; waiting > 0 && ctx.Err() == nil; {
+			status, err := b.StreamInspector().Status(ctx)
+			if err != nil {
+				t.Error(err)
+				break
+			}
+
+			waiting = 0
+			for _, h := range status.Handlers {
+				waiting += h.Records
+			}
+		}
+		stop()
+
+		return <-ended
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestALetterIsDiscarded(t *testing.T) {
+	s := ordersAt(t, storeDeadLetter)
+	if out, code := ask(t, deadLettersCommand(s), "discard", "--all", "--dry-run"); code != exitOK || !strings.Contains(out, "selected: notify") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+
+	if out, code := ask(t, deadLettersCommand(s), "discard", "--all", "--handler", "notify"); code != exitOK || !strings.Contains(out, "discarded: notify") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
+
+	if out, code := ask(t, deadLettersCommand(s), "list"); code != exitOK || strings.Contains(out, "o-1") {
+		t.Errorf("exit status %d\n%s", code, out)
+	}
 }
 
 func TestReplayedEditIsDescribedWithoutItsOrder(t *testing.T) {

@@ -147,7 +147,7 @@ func eachDeadLetter(c *cobra.Command, b *server.Backend, f executions.Filter, sh
 				Kind:     "dead letter",
 				Since:    l.FailedAt,
 				Cause:    "handler " + l.Handler + ": " + l.Error,
-				Commands: []string{"ratchet deadletters redrive " + l.Handler + " " + l.ID + " --write"},
+				Commands: []string{"ratchet deadletters redrive " + l.Handler + " " + l.ID},
 			}
 			if err := show(p); err != nil {
 				return err

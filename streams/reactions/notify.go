@@ -33,7 +33,7 @@ func concernsCustomer(c transitions.Change) bool {
 // sent again, under the same key.
 func (r *Reactions) notify(ctx context.Context, c change) error {
 	n := notify.Notification{
-		Key:          c.EffectKey(NotifyHandler),
+		Key:          c.notificationKey(),
 		OrderID:      c.New.ID,
 		TransitionID: c.Transition.ID,
 		State:        c.New.State,

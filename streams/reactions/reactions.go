@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ratchet/activities"
+	"ratchet/internal/dynamo"
 	"ratchet/inventory"
 	"ratchet/notify"
 	"ratchet/once"
@@ -135,6 +136,31 @@ type change struct {
 	attempt int
 	// late is set by the poller: see streams.Record.Late.
 	late bool
+	// group is the poller's group, again set for a replay that repeats effects: see
+	// streams.Record.Group and streams.Replayed.Again.
+	group, again string
+}
+
+// effectKey returns the key of the handler's effect of a transition. The default group has
+// that of transitions.EffectKey; another group, which has handlers of the same names, has
+// keys of its own.
+func (c change) effectKey(t transitions.TransitionID, handler string) string {
+	key := c.New.ID.EffectKey(t, handler)
+	if c.group != "" {
+		key += "/group-" + c.group
+	}
+
+	return key
+}
+
+// notificationKey is the effect key of a notification, a new one if a replay asks for it.
+func (c change) notificationKey() string {
+	key := c.effectKey(c.Transition.ID, NotifyHandler)
+	if c.again != "" {
+		key += "/again-" + c.again
+	}
+
+	return key
 }
 
 // Handlers returns the handlers for one poller. The journal's handler retries without end:
@@ -155,8 +181,16 @@ func (r *Reactions) Handlers() []streams.Handler {
 		all = append(all, streams.Handler{Name: RefundHandler, Handle: r.handler(RefundHandler, comesBack, r.refund)})
 	}
 
+	for i := range all {
+		all[i].Version = transitionID
+	}
+
 	return all
 }
+
+// transitionID returns the transitionId of the order after the change, as a repair of the
+// stream counts versions.
+func transitionID(record streams.Record) int64 { return dynamo.Number(record.New, "transitionId") }
 
 // handler returns a handler that decodes the record and calls react for the changes that
 // the filter selects.
@@ -178,7 +212,12 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 			}
 		}
 
-		err = react(ctx, change{c, record.Attempt, record.Late})
+		delivered := change{Change: c, attempt: record.Attempt, late: record.Late, group: record.Group}
+		if record.Replay != nil {
+			delivered.again = record.Replay.Again
+		}
+
+		err = react(ctx, delivered)
 		if err == nil {
 			r.cfg.Events.Reacted(name, c)
 		}

@@ -17,19 +17,20 @@ import (
 func startsShipping(c transitions.Change) bool { return enters(c, workflow.PaymentReceived) }
 
 // ship books the shipment, under the effect key of the transition that paid the order. A
-// shipment that was canceled before needs none.
+// shipment that was canceled before needs none. A replay books nothing twice, even if it
+// repeats effects: a cancellation would not find the second parcel.
 func (r *Reactions) ship(ctx context.Context, c change) error {
 	if wanted, err := r.wantsShipment(ctx, c); err != nil || !wanted {
 		return err
 	}
 
-	key := c.EffectKey(ShippingHandler)
+	key := c.effectKey(c.Transition.ID, ShippingHandler)
 	if isRelease(c.Change) {
 		payment, err := r.payment(ctx, c.New)
 		if err != nil {
 			return err
 		}
-		key = c.New.ID.EffectKey(payment, ShippingHandler)
+		key = c.effectKey(payment, ShippingHandler)
 	}
 
 	tracking, err := r.cfg.Booker.Book(ctx, key, string(c.New.ID))

@@ -76,6 +76,7 @@ var levels = map[string]int{
 	"internal/scenario": 8,
 	"ratchettest":       8,
 	"examples/carrier":  8,
+	"examples/lambda":   8,
 	"examples/olist":    8,
 
 	"bench/costs":     9,

@@ -1,0 +1,31 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func streamsCommand(s *settings) *cobra.Command {
+	return group("streams", "Show how far the orders' stream is handled, and replay and repair it",
+		streamsStatus(s), streamsLag(s), streamsReplay(s), streamsRebuild(s))
+}
+
+// ago formats how long ago a time was, "-" for the zero time.
+func ago(t, now time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+
+	return max(now.Sub(t), 0).Round(time.Second).String()
+}
+
+// count formats a number that may be a lower bound.
+func count(n int, more bool) string {
+	if more {
+		return fmt.Sprintf("%d+", n)
+	}
+
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+// Repair says how [Backend.Expander] turns an order into the changes that it has made.
+type Repair struct {
+	// FromJournal takes the rows of the order's journal, and not only what the order itself
+	// remembers.
+	FromJournal bool
+	// CloseJournal closes the chain of a journal whose rows are lost.
+	CloseJournal bool
+	// Lost is called for each order that has made changes that cannot be proved, with the
+	// first one that can; optional.
+	Lost func(order transitions.OrderID, first transitions.TransitionID)
+}
+
+// Expander returns what turns an order into its changes, for the repair of the stream's
+// handlers.
+func (b *Backend) Expander(r Repair) streams.Expander {
+	return func(ctx context.Context, item map[string]types.AttributeValue) ([]streams.Version, bool, error) {
+		provable := func(context.Context, map[string]types.AttributeValue) ([]transitions.PastVersion, bool, error) {
+			return transitions.Provable(item)
+		}
+		if r.FromJournal {
+			provable = b.Orders.Journaled
+		}
+
+		past, complete, err := provable(ctx, item)
+		if err != nil {
+			return nil, false, err
+		}
+
+		versions := make([]streams.Version, len(past))
+		for i, v := range past {
+			versions[i] = streams.Version{Number: int64(v.Transition.ID), Old: v.Old, New: v.New, CreatedAt: v.Transition.At}
+		}
+
+		if complete {
+			return versions, false, nil
+		}
+
+		// The journal may have what the order has forgotten.
+		if !r.FromJournal {
+			if _, complete, err = b.Orders.Journaled(ctx, item); err != nil || complete {
+				return versions, false, err
+			}
+		}
+
+		if r.Lost != nil && len(past) > 0 {
+			r.Lost(transitions.OrderID(dynamo.Text(item, "orderId")), past[0].Transition.ID)
+		}
+
+		if r.CloseJournal {
+			_, err = b.Orders.CloseJournal(ctx, item)
+		}
+
+		return versions, true, err
+	}
+}

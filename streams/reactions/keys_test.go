@@ -1,0 +1,91 @@
+package reactions_test
+
+import (
+	"slices"
+	"testing"
+
+	"ratchet/streams"
+	"ratchet/streams/reactions"
+	"ratchet/workflow"
+)
+
+// keys returns the keys of the notifications that were sent.
+func (s *shop) keys() (keys []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+
+	for _, n := range s.notices {
+		keys = append(keys, n.Key)
+	}
+
+	return keys
+}
+
+// TestGroupsHaveEffectsOfTheirOwn: two applications with the same handlers do not take each
+// other's effects for done. The default group keeps its keys.
+func TestGroupsHaveEffectsOfTheirOwn(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
+	place(t, orders)
+	paid := s.move(t, orders, workflow.Pay)
+
+	for _, group := range []string{"", "audit", "", "audit"} {
+		paid.Group = group
+		handle(t, handlers[reactions.NotifyHandler], paid)
+		handle(t, handlers[reactions.ShippingHandler], paid)
+	}
+
+	if got, want := s.keys(), []string{"o-1/2/notify", "o-1/2/notify/group-audit"}; !slices.Equal(got, want) {
+		t.Errorf("notified %q, want %q", got, want)
+	}
+
+	if got, want := s.booked(t), []string{"o-1/2/shipping", "o-1/2/shipping/group-audit"}; !slices.Equal(got, want) {
+		t.Errorf("booked %q, want %q", got, want)
+	}
+}
+
+// TestAReplayRepeatsOnlyNotificationsAndOnlyOnRequest replays the record of a payment.
+func TestAReplayRepeatsOnlyNotificationsAndOnlyOnRequest(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
+	place(t, orders)
+	paid := s.move(t, orders, workflow.Pay)
+
+	for _, replay := range []*streams.Replayed{nil, {}, {Again: "a1"}, {Again: "a1"}, {Again: "a2"}} {
+		paid.Replay, paid.Late = replay, replay != nil
+		handle(t, handlers[reactions.NotifyHandler], paid)
+		handle(t, handlers[reactions.ShippingHandler], paid)
+	}
+
+	if got, want := s.keys(), []string{"o-1/2/notify", "o-1/2/notify/again-a1", "o-1/2/notify/again-a2"}; !slices.Equal(got, want) {
+		t.Errorf("notified %q, want %q", got, want)
+	}
+
+	if got := s.booked(t); !slices.Equal(got, []string{"o-1/2/shipping"}) {
+		t.Errorf("booked %q", got)
+	}
+}
+
+// TestOldRecordsAreJournaledAndNotified: the journal and the notifications always act, however
+// old a record is and wherever the order is now.
+func TestOldRecordsAreJournaledAndNotified(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
+	placed := s.change(t, func() { place(t, orders) })
+	paid := s.move(t, orders, workflow.Pay)
+	s.move(t, orders, workflow.Cancel)
+	paid.Late, paid.Attempt = true, 9
+
+	for _, record := range []streams.Record{placed, paid} {
+		handle(t, handlers[reactions.JournalHandler], record)
+	}
+	handle(t, handlers[reactions.NotifyHandler], paid)
+
+	if rows, err := orders.History(t.Context(), "o-1", 0, 0); err != nil || len(rows) != 2 {
+		t.Errorf("journal %+v, %v", rows, err)
+	}
+
+	if got := s.sent(); !slices.Equal(got, []workflow.State{workflow.PaymentReceived}) {
+		t.Errorf("notified %q", got)
+	}
+}

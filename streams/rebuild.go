@@ -1,0 +1,413 @@
+package streams
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+)
+
+// rebuildAPI is what a Rebuild calls of *dynamodb.Client beside what a poller calls.
+type rebuildAPI interface {
+	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+}
+
+// Version is one version of an item: a change that the item, as it is now, can still prove.
+type Version struct {
+	// Number grows from version to version of an item.
+	Number int64
+	// Old and New are the item before and after the change. Old is nil for the first
+	// version.
+	Old, New map[string]ddbtypes.AttributeValue
+	// CreatedAt is when the change was made.
+	CreatedAt time.Time
+}
+
+// Expander turns an item into the versions that it can still prove, oldest first. lost says
+// that it had older ones that it cannot prove. An error leaves the item out.
+type Expander func(ctx context.Context, item map[string]ddbtypes.AttributeValue) (versions []Version, lost bool, err error)
+
+// Rebuild repairs handlers from the table, after a gap for example, and fills a handler that
+// is new: it reads all items, and puts a record for each of their versions into the
+// handlers' retry queues, where the workers deliver them; see RetryQueue for their order.
+// The poller goes on meanwhile. All fields up to Expand must be set.
+//
+// The order of an item's versions is kept for each handler: a mark holds the newest version
+// that a Rebuild has queued, and older ones are refused. Records that wait in the queue
+// behind the repaired ones and are not newer than the mark are not delivered, if the handler
+// has Handler.Version.
+//
+// A Rebuild notes its position in the lease table, so that one that ended early goes on
+// there.
+type Rebuild struct {
+	Queue    RetryQueue
+	DynamoDB rebuildAPI
+	// Name tells apart Rebuilds that do not share their position, at most 64 letters, digits,
+	// '.', '_' and '-'.
+	Name string
+	// Handlers are the handlers that get the records that their filters accept. Only Name
+	// and Filter count.
+	Handlers []Handler
+	Expand   Expander
+	// Since leaves out versions that are older.
+	Since time.Time
+	// Again is passed on as Replayed.Again.
+	Again string
+	// Repeat queues versions that were queued before: marks refuse nothing.
+	Repeat bool
+	// Keys is the primary key of the only item to read; nil reads all items. The position is
+	// not noted then.
+	Keys map[string]ddbtypes.AttributeValue
+	// Restart begins with the first item, although an earlier run ended early.
+	Restart bool
+	// DryRun counts and puts nothing into the queue.
+	DryRun bool
+	// Pause is the pause between two pages of the table. Default: 100 ms.
+	Pause time.Duration
+	// PageSize is how many items are read at once. Default: 100.
+	PageSize int
+	// MaxWaiting is as in Replay.
+	MaxWaiting int
+	// Progress is called after each page; optional.
+	Progress func(RebuildCount)
+	// Failed is called for each item that Expand has returned an error for; optional.
+	Failed func(keys map[string]ddbtypes.AttributeValue, err error)
+}
+
+// RebuildCount is what a Rebuild has done, earlier runs from the same start included.
+type RebuildCount struct {
+	Items    int `json:"items"`    // read
+	Failed   int `json:"failed"`   // of those, that could not be expanded
+	Lost     int `json:"lost"`     // of those, that have lost older versions
+	Versions int `json:"versions"` // that the items can prove
+	Queued   int `json:"queued"`   // deliveries, over all handlers
+	Refused  int `json:"refused"`  // deliveries of versions that were queued before
+	// Resumed says that this run went on where an earlier one had ended.
+	Resumed bool `json:"resumed,omitempty"`
+	// Waiting says that the Rebuild waits until the workers have handled some of the items.
+	Waiting bool `json:"-"`
+}
+
+const (
+	defaultRebuildPause = 100 * time.Millisecond
+	defaultRebuildPage  = 100
+
+	// markRetention is how long a mark is kept after its newest version was queued.
+	markRetention = 30 * 24 * time.Hour
+)
+
+// ErrTakenOver ends a Rebuild when another one of the same name was started.
+var ErrTakenOver = errors.New("streams: another rebuild of the same name goes on from here")
+
+func (r Rebuild) check() error {
+	switch {
+	case r.DynamoDB == nil || r.Queue.DynamoDB == nil:
+		return errors.New("streams: Rebuild.DynamoDB and Rebuild.Queue.DynamoDB must be set")
+	case !groupName.MatchString(r.Name):
+		return fmt.Errorf("streams: Rebuild.Name is %q, want 1 to 64 letters, digits, '.', '_' and '-'", r.Name)
+	case len(r.Handlers) == 0 || r.Expand == nil:
+		return errors.New("streams: Rebuild.Handlers and Rebuild.Expand must be set")
+	case r.Pause < 0 || r.MaxWaiting < 0 || r.PageSize < 0:
+		return errors.New("streams: Rebuild.Pause, PageSize and MaxWaiting must not be negative")
+	}
+
+	return nil
+}
+
+// Run reads the items from the position that is stored, or the first one.
+func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
+	if err := r.check(); err != nil {
+		return RebuildCount{}, err
+	}
+
+	r.Pause = cmp.Or(r.Pause, defaultRebuildPause)
+	r.PageSize = cmp.Or(r.PageSize, defaultRebuildPage)
+	r.MaxWaiting = cmp.Or(r.MaxWaiting, defaultMaxWaiting)
+
+	arn, keyNames, err := r.describeTable(ctx)
+	if err != nil {
+		return RebuildCount{}, err
+	}
+
+	if r.Keys != nil {
+		return r.runOne(ctx, arn, keyNames)
+	}
+
+	cursor, err := r.openCursor(ctx)
+	if err != nil {
+		return RebuildCount{}, err
+	}
+	count := &cursor.count
+
+	in := &dynamodb.ScanInput{
+		TableName:         &r.Queue.TableName,
+		ConsistentRead:    aws.Bool(true),
+		Limit:             aws.Int32(int32(r.PageSize)),
+		ExclusiveStartKey: cursor.position,
+	}
+
+	for {
+		page, err := r.DynamoDB.Scan(ctx, in)
+		if err != nil {
+			return *count, fmt.Errorf("streams: read table %s: %w", r.Queue.TableName, err)
+		}
+
+		if err := r.addItems(ctx, arn, keyNames, page.Items, count); err != nil {
+			return *count, err
+		}
+		in.ExclusiveStartKey = page.LastEvaluatedKey
+
+		if err := cursor.store(ctx, page.LastEvaluatedKey); err != nil {
+			return *count, err
+		}
+
+		if r.Progress != nil {
+			r.Progress(*count)
+		}
+
+		if len(page.LastEvaluatedKey) == 0 {
+			return *count, nil
+		}
+
+		if !worker.Wait(ctx, r.Pause) {
+			return *count, ctx.Err()
+		}
+	}
+}
+
+// runOne reads the item with the primary key r.Keys.
+func (r Rebuild) runOne(ctx context.Context, arn string, keyNames []string) (RebuildCount, error) {
+	var count RebuildCount
+
+	out, err := r.Queue.DynamoDB.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &r.Queue.TableName,
+		Key:            r.Keys,
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return count, fmt.Errorf("streams: read an item of table %s: %w", r.Queue.TableName, err)
+	}
+
+	if len(out.Item) > 0 {
+		err = r.addItems(ctx, arn, keyNames, []map[string]ddbtypes.AttributeValue{out.Item}, &count)
+	}
+
+	return count, err
+}
+
+// describeTable returns the ARN of the table's stream, for the ids of dead letters, and the
+// names of the key attributes.
+func (r Rebuild) describeTable(ctx context.Context) (arn string, keys []string, err error) {
+	out, err := r.Queue.DynamoDB.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &r.Queue.TableName})
+	if err != nil {
+		return "", nil, fmt.Errorf("streams: describe table %s: %w", r.Queue.TableName, err)
+	}
+
+	for _, k := range out.Table.KeySchema {
+		keys = append(keys, deref(k.AttributeName))
+	}
+
+	return cmp.Or(deref(out.Table.LatestStreamArn), deref(out.Table.TableArn)+"/stream/none"), keys, nil
+}
+
+// addItems puts the versions of the items into the queues.
+func (r Rebuild) addItems(ctx context.Context, arn string, keyNames []string, items []map[string]ddbtypes.AttributeValue, count *RebuildCount) error {
+	for _, item := range items {
+		keys := dynamo.Item{}
+		for _, name := range keyNames {
+			keys[name] = item[name]
+		}
+		count.Items++
+
+		versions, lost, err := r.Expand(ctx, item)
+		if err != nil {
+			count.Failed++
+			if r.Failed != nil {
+				r.Failed(keys, err)
+			}
+
+			continue
+		}
+
+		if lost {
+			count.Lost++
+		}
+		count.Versions += len(versions)
+
+		for i := range r.Handlers {
+			if err := r.addVersions(ctx, &r.Handlers[i], r.records(arn, keys, versions, &r.Handlers[i]), count); err != nil {
+				return err
+			}
+		}
+	}
+
+	if r.DryRun || len(items) == 0 {
+		return nil
+	}
+
+	if err := noteAddition(ctx, r.Queue.leases()); err != nil {
+		return err
+	}
+
+	for i := range r.Handlers {
+		replay := Replay{Queue: r.Queue, MaxWaiting: r.MaxWaiting}
+		replay.Progress = func(c ReplayCount) {
+			if r.Progress != nil {
+				waiting := *count
+				waiting.Waiting = c.Waiting
+				r.Progress(waiting)
+			}
+		}
+
+		if err := replay.waitForRoom(ctx, r.Handlers[i].Name, &ReplayCount{}); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// records returns the versions that the handler takes as records.
+func (r Rebuild) records(arn string, keys dynamo.Item, versions []Version, h *Handler) []Record {
+	var records []Record
+	for _, v := range versions {
+		record := Record{
+			StreamARN:      arn,
+			SequenceNumber: strconv.FormatInt(v.Number, 10),
+			EventName:      Modify,
+			Keys:           keys,
+			Old:            v.Old,
+			New:            v.New,
+			CreatedAt:      v.CreatedAt,
+			Group:          r.Queue.Group,
+			Handler:        h.Name,
+			Replay:         &Replayed{Again: r.Again, Repaired: true, Version: v.Number},
+		}
+		if v.Old == nil {
+			record.EventName = Insert
+		}
+
+		// The item stands in place of the shard, so that the ids of dead letters are unique.
+		hash := hashLane(itemKey(record))
+		record.ShardID = "item-" + hex.EncodeToString(hash[:])
+
+		if accepted, err := h.accepts(record); accepted && err == nil && !v.CreatedAt.Before(r.Since) {
+			records = append(records, record)
+		}
+	}
+
+	return records
+}
+
+// addVersions puts the records of one item into the queue of the handler, with the mark, in
+// one transaction. Versions up to the mark are refused.
+func (r Rebuild) addVersions(ctx context.Context, h *Handler, records []Record, count *RebuildCount) error {
+	table := r.Queue.rows()
+
+	for len(records) > 0 {
+		hash := hashLane(itemKey(records[0]))
+
+		mark, known, err := table.mark(ctx, h.Name, hash)
+		if err != nil {
+			return err
+		}
+
+		if !r.Repeat && known {
+			before := len(records)
+			records = slices.DeleteFunc(records, func(record Record) bool { return record.Replay.Version <= mark })
+			count.Refused += before - len(records)
+		}
+
+		if len(records) == 0 {
+			return nil
+		}
+
+		some := records[:min(len(records), maxReplays/2)]
+		if !r.DryRun {
+			added, err := r.addMarked(ctx, h.Name, hash, some, mark, known)
+			if err != nil {
+				return err
+			}
+
+			// The row is full, or another process has changed the mark.
+			if !added {
+				if err := noteAddition(ctx, r.Queue.leases()); err != nil {
+					return err
+				}
+
+				if !worker.Wait(ctx, rowFullPause) {
+					return ctx.Err()
+				}
+
+				continue
+			}
+		}
+		count.Queued += len(some)
+		records = records[len(some):]
+	}
+
+	return nil
+}
+
+// addMarked adds the records and moves the mark to the last of them, if the mark is as it
+// was read. It reports whether it did.
+func (r Rebuild) addMarked(ctx context.Context, handler string, hash laneHash, records []Record, mark int64, known bool) (bool, error) {
+	table := r.Queue.rows()
+
+	waiting := make([]waitingRecord, len(records))
+	for i, record := range records {
+		var err error
+		if waiting[i], err = table.storeRecord(ctx, hash, record); err != nil {
+			return false, err
+		}
+	}
+
+	last := max(mark, records[len(records)-1].Replay.Version)
+	marked := dynamo.NewUpdate(table.table, deadLetterRowKey(table.source(handler), hash.markID())).
+		SetValue(retryMark, dynamo.N(last)).
+		SetValue(DeadLetterExpiryAttribute, dynamo.Seconds(time.Now().Add(markRetention)))
+
+	if known {
+		marked.IfEquals(retryMark, dynamo.N(mark))
+	} else {
+		marked.IfAbsent(retryMark)
+	}
+
+	token := newCallToken()
+	_, err := r.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
+		ClientRequestToken: &token,
+		TransactItems: []ddbtypes.TransactWriteItem{
+			{Update: table.replaysUpdate(handler, hash, records[0].Keys, waiting, token).Part()},
+			{Update: marked.Part()},
+		},
+	})
+
+	var canceled *ddbtypes.TransactionCanceledException
+	if errors.As(err, &canceled) {
+		for _, w := range waiting {
+			if err := table.parts().delete(ctx, table.source(handler), w.parts); err != nil {
+				return false, err
+			}
+		}
+
+		return false, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("streams: put versions into the retry queue of %s: %w", handler, err)
+	}
+
+	return true, nil
+}

@@ -1,0 +1,134 @@
+package streams
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+)
+
+// The row of a Rebuild's position in the lease table, under "rebuilds/" and the table's key;
+// the sort key is the Rebuild's name.
+const (
+	rebuildRowsPrefix = "rebuilds/"
+	rebuildRun        = "run" // token of the run that has the position
+	rebuildPosition   = "position"
+	rebuildDoneAt     = "doneAt"
+	rebuildItems      = "items"
+	rebuildFailed     = "failed"
+	rebuildLost       = "lost"
+	rebuildVersions   = "versions"
+	rebuildQueued     = "queued"
+	rebuildRefused    = "refused"
+)
+
+// The mark of an item and a handler: the newest version that a Rebuild has queued. It is a
+// row of the retry queue of its own, which time to live deletes.
+const (
+	retryMarkPrefix = "mark/"
+	retryMark       = "version"
+)
+
+func (h laneHash) markID() string { return retryMarkPrefix + h.rowID()[len(retryRowPrefix):] }
+
+// mark returns the newest version of the item that a Rebuild has queued for the handler.
+func (t *retryTable) mark(ctx context.Context, handler string, hash laneHash) (version int64, known bool, err error) {
+	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName:      &t.table,
+		Key:            deadLetterRowKey(t.source(handler), hash.markID()),
+		ConsistentRead: aws.Bool(true),
+	})
+	if err != nil {
+		return 0, false, fmt.Errorf("streams: read a mark of %s: %w", handler, err)
+	}
+
+	return dynamo.Number(out.Item, retryMark), out.Item[retryMark] != nil, nil
+}
+
+// newCallToken returns a random token of at most 36 characters.
+func newCallToken() string { return rand.Text() }
+
+// rebuildCursor is the position of a running Rebuild.
+type rebuildCursor struct {
+	rows     *leaseTable
+	name     string
+	run      string
+	dryRun   bool
+	position dynamo.Item // of the last item that was read, nil at the start
+	count    RebuildCount
+}
+
+// openCursor takes the Rebuild's position over from a run that ended early, or begins at the
+// first item. A dry run has no position.
+func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
+	c := &rebuildCursor{
+		rows:   &leaseTable{api: r.Queue.DynamoDB, table: r.Queue.LeaseTable, stream: rebuildRowsPrefix + GroupKey(r.Queue.Group, r.Queue.TableName)},
+		name:   r.Name,
+		run:    newCallToken(),
+		dryRun: r.DryRun,
+	}
+	if r.DryRun {
+		return c, nil
+	}
+
+	row, _, err := applyUpdate(ctx, c.rows.api, c.rows.update(c.name).SetValue(rebuildRun, dynamo.S(c.run)))
+	if err != nil {
+		return nil, fmt.Errorf("streams: read the position of rebuild %s: %w", c.name, err)
+	}
+
+	position, _ := row[rebuildPosition].(*ddbtypes.AttributeValueMemberM)
+	if r.Restart || position == nil || row[rebuildDoneAt] != nil {
+		return c, nil
+	}
+
+	c.position = position.Value
+	c.count = RebuildCount{
+		Items:    int(dynamo.Number(row, rebuildItems)),
+		Failed:   int(dynamo.Number(row, rebuildFailed)),
+		Lost:     int(dynamo.Number(row, rebuildLost)),
+		Versions: int(dynamo.Number(row, rebuildVersions)),
+		Queued:   int(dynamo.Number(row, rebuildQueued)),
+		Refused:  int(dynamo.Number(row, rebuildRefused)),
+		Resumed:  true,
+	}
+
+	return c, nil
+}
+
+// store stores the position, nil at the end. It returns ErrTakenOver if another run has it.
+func (c *rebuildCursor) store(ctx context.Context, position dynamo.Item) error {
+	if c.dryRun {
+		return nil
+	}
+
+	update := c.rows.update(c.name).
+		IfEquals(rebuildRun, dynamo.S(c.run)).
+		SetValue(rebuildItems, dynamo.N(int64(c.count.Items))).
+		SetValue(rebuildFailed, dynamo.N(int64(c.count.Failed))).
+		SetValue(rebuildLost, dynamo.N(int64(c.count.Lost))).
+		SetValue(rebuildVersions, dynamo.N(int64(c.count.Versions))).
+		SetValue(rebuildQueued, dynamo.N(int64(c.count.Queued))).
+		SetValue(rebuildRefused, dynamo.N(int64(c.count.Refused)))
+
+	if len(position) == 0 {
+		update.SetValue(rebuildDoneAt, dynamo.Millis(time.Now())).RemoveAttribute(rebuildPosition)
+	} else {
+		update.SetValue(rebuildPosition, dynamo.M(position)).RemoveAttribute(rebuildDoneAt)
+	}
+
+	_, applied, err := applyUpdate(ctx, c.rows.api, update)
+	switch {
+	case err != nil:
+		return fmt.Errorf("streams: store the position of rebuild %s: %w", c.name, err)
+	case !applied:
+		return ErrTakenOver
+	}
+
+	return nil
+}

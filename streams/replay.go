@@ -1,0 +1,274 @@
+package streams
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ratchet/internal/worker"
+)
+
+// Replay delivers records of the stream to handlers again. It reads the shards itself and
+// puts the records into the handlers' retry queues, where the workers deliver them; see
+// RetryQueue for their order. Queue, Streams and Handlers must be set.
+//
+// Only records that the workers have finished are replayed: those up to the checkpoint of
+// each shard. The others will be delivered in any case.
+//
+// While it runs, a Replay is a reader of each shard beside the workers, one shard after the
+// other and with a pause between pages; see ErrTooManyGroups.
+type Replay struct {
+	Queue   RetryQueue
+	Streams streamsAPI
+	// Handlers are the handlers that get the records that their filters accept. Only Name
+	// and Filter count.
+	Handlers []Handler
+	// Select chooses the records; nil takes all.
+	Select func(Record) bool
+	// Since leaves out records that were created before.
+	Since time.Time
+	// Again is passed on as Replayed.Again: without it, effects that have happened are not
+	// repeated.
+	Again string
+	// DryRun counts the records and puts none into the queue.
+	DryRun bool
+	// Pause is the pause between two pages of a shard. Default: 250 ms.
+	Pause time.Duration
+	// MaxWaiting is how many items may wait in a handler's queue: while there are more, the
+	// Replay waits for the workers. Default: 10,000.
+	MaxWaiting int
+	// Progress is called after each page; optional.
+	Progress func(ReplayCount)
+}
+
+// ReplayCount is what a Replay has done.
+type ReplayCount struct {
+	Shards   int `json:"shards"`   // read to the checkpoint
+	Read     int `json:"read"`     // records read
+	Selected int `json:"selected"` // records of those that were selected
+	// Queued is how many deliveries of the selected records were put into queues, or with
+	// DryRun would have been, by handler.
+	Queued map[string]int `json:"queued"`
+	// Oldest is when the oldest record was created that the stream still has, zero if it
+	// has none.
+	Oldest time.Time `json:"oldest,omitzero"`
+	// Waiting says that the Replay waits until the workers have handled some of the items.
+	Waiting bool `json:"-"`
+}
+
+const (
+	defaultReplayPause = 250 * time.Millisecond
+	defaultMaxWaiting  = 10_000
+
+	// replayEmptyPages is how many empty pages in a row say that an open shard has no record
+	// up to its checkpoint any more.
+	replayEmptyPages = 20
+)
+
+func (r Replay) check() error {
+	switch {
+	case r.Streams == nil || r.Queue.DynamoDB == nil:
+		return errors.New("streams: Replay.Streams and Replay.Queue.DynamoDB must be set")
+	case len(r.Handlers) == 0:
+		return errors.New("streams: Replay.Handlers is empty")
+	case r.Pause < 0 || r.MaxWaiting < 0:
+		return errors.New("streams: Replay.Pause and Replay.MaxWaiting must not be negative")
+	}
+
+	return nil
+}
+
+// Run replays the records. If it ends early, its count says what was put into the queues
+// until then; those records will be delivered.
+func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
+	count := ReplayCount{Queued: map[string]int{}}
+	if err := r.check(); err != nil {
+		return count, err
+	}
+
+	r.Pause = cmp.Or(r.Pause, defaultReplayPause)
+	r.MaxWaiting = cmp.Or(r.MaxWaiting, defaultMaxWaiting)
+
+	arn, err := CurrentStream(ctx, r.Queue.DynamoDB, r.Queue.LeaseTable, GroupKey(r.Queue.Group, r.Queue.TableName))
+	if err != nil {
+		return count, err
+	}
+
+	if arn == "" {
+		return count, nil // no worker has handled a record yet
+	}
+
+	st := &stream{api: r.Streams, tables: r.Queue.DynamoDB, arn: arn}
+
+	l, err := st.shards(ctx)
+	if err != nil {
+		return count, err
+	}
+
+	leases, err := ReadLeases(ctx, r.Queue.DynamoDB, r.Queue.LeaseTable, GroupKey(r.Queue.Group, arn))
+	if err != nil {
+		return count, err
+	}
+
+	for _, lease := range parentsFirst(leases) {
+		if _, listed := l.shards[lease.Shard]; !listed || (lease.Checkpoint == "" && !lease.Finished()) {
+			continue
+		}
+
+		if err := r.readShard(ctx, arn, lease, &count); err != nil {
+			return count, err
+		}
+		count.Shards++
+	}
+
+	return count, nil
+}
+
+// parentsFirst returns the leases in an order in which each comes after its parent.
+func parentsFirst(leases []Lease) []Lease {
+	byShard := make(map[string]Lease, len(leases))
+	for _, l := range leases {
+		byShard[l.Shard] = l
+	}
+
+	out := make([]Lease, 0, len(leases))
+	done := map[string]bool{}
+
+	for _, l := range leases {
+		var lineage []Lease
+		for known := true; known && !done[l.Shard]; l, known = byShard[l.Parent] {
+			done[l.Shard] = true
+			lineage = append(lineage, l)
+		}
+		slices.Reverse(lineage)
+		out = append(out, lineage...)
+	}
+
+	return out
+}
+
+// readShard replays the shard's records up to its checkpoint.
+func (r Replay) readShard(ctx context.Context, arn string, lease Lease, count *ReplayCount) error {
+	var failed error
+
+	empty := replayEmptyPages
+	if lease.Finished() {
+		empty = math.MaxInt // the shard ends
+	}
+
+	err := shardPosition{}.read(ctx, r.Streams, arn, lease.Shard, maxPageSize, empty, func(page []streamtypes.Record) bool {
+		records := make([]Record, 0, len(page))
+		past := false
+
+		for _, in := range page {
+			record := fromSDK(in)
+			if !lease.Finished() {
+				past = CompareSequence(record.SequenceNumber, lease.Checkpoint) >= 0
+				if CompareSequence(record.SequenceNumber, lease.Checkpoint) > 0 {
+					break
+				}
+			}
+
+			count.Read++
+			if count.Oldest.IsZero() || record.CreatedAt.Before(count.Oldest) {
+				count.Oldest = record.CreatedAt
+			}
+
+			record.StreamARN, record.ShardID = arn, lease.Shard
+			if !record.CreatedAt.Before(r.Since) && (r.Select == nil || r.Select(record)) {
+				records = append(records, record)
+			}
+		}
+		count.Selected += len(records)
+
+		if failed = r.queueRecords(ctx, records, count); failed != nil {
+			return false
+		}
+
+		if r.Progress != nil {
+			r.Progress(*count)
+		}
+
+		return !past && worker.Wait(ctx, r.Pause)
+	})
+
+	// What was trimmed while it was read can no longer be replayed.
+	if isTrimmed(err) {
+		err = nil
+	}
+
+	return errors.Join(err, failed, ctx.Err())
+}
+
+// queueRecords puts records into the queues of the handlers that accept them.
+func (r Replay) queueRecords(ctx context.Context, records []Record, count *ReplayCount) error {
+	for i := range r.Handlers {
+		h := &r.Handlers[i]
+
+		// The records of one item go into its row together.
+		var order []string
+		items := map[string][]Record{}
+
+		for _, record := range records {
+			if accepted, err := h.accepts(record); !accepted || err != nil {
+				continue
+			}
+			count.Queued[h.Name]++
+
+			key := itemKey(record)
+			if items[key] == nil {
+				order = append(order, key)
+			}
+			record.Group, record.Replay = r.Queue.Group, &Replayed{Again: r.Again}
+			items[key] = append(items[key], record)
+		}
+
+		if r.DryRun || len(order) == 0 {
+			continue
+		}
+
+		if err := r.waitForRoom(ctx, h.Name, count); err != nil {
+			return err
+		}
+
+		for _, key := range order {
+			if err := r.Queue.feed(ctx, h.Name, items[key]); err != nil {
+				return err
+			}
+		}
+
+		if err := noteAddition(ctx, r.Queue.leases()); err != nil {
+			return err
+		}
+	}
+
+	return nil
+}
+
+// waitForRoom waits while too many items wait in the handler's queue.
+func (r Replay) waitForRoom(ctx context.Context, handler string, count *ReplayCount) error {
+	for {
+		waiting, err := r.Queue.rows().countRows(ctx, handler)
+		if err != nil {
+			return err
+		}
+
+		if count.Waiting = waiting >= r.MaxWaiting; !count.Waiting {
+			return nil
+		}
+
+		if r.Progress != nil {
+			r.Progress(*count)
+		}
+
+		if !worker.Wait(ctx, rowFullPause) {
+			return fmt.Errorf("streams: replay: %d items wait for handler %s: %w", waiting, handler, ctx.Err())
+		}
+	}
+}

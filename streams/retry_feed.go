@@ -1,0 +1,159 @@
+package streams
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+)
+
+// RetryQueue puts records into the retry queues of a table's handlers, where the workers
+// deliver them. All fields up to LeaseTable must be set.
+//
+// The records of one item are delivered in the order in which they were added, before the
+// item's records that wait already, and marked as Late. From the moment when the workers
+// know of the item, its newer records wait behind them: within a few seconds, a third of
+// Config.LeaseDuration. The workers begin to deliver after twice that time. Newer records
+// that were handled before are not repeated, and a call for one of them that has been
+// running for longer than that may overlap with the first call for an added one.
+type RetryQueue struct {
+	DynamoDB        dynamoAPI
+	TableName       string
+	DeadLetterTable string
+	LeaseTable      string
+	Group           string // as Config.Group
+}
+
+func (q RetryQueue) rows() *retryTable {
+	return &retryTable{api: q.DynamoDB, table: q.DeadLetterTable, scope: GroupKey(q.Group, q.TableName)}
+}
+
+func (q RetryQueue) leases() *leaseTable {
+	return &leaseTable{api: q.DynamoDB, table: q.LeaseTable, stream: retrySourcePrefix + GroupKey(q.Group, q.TableName)}
+}
+
+func (q RetryQueue) letters() DeadLetters {
+	return DeadLetters{DynamoDB: q.DynamoDB, Table: q.DeadLetterTable, Group: q.Group}
+}
+
+// feed adds records of one item for one handler, oldest first. It waits while the item's row
+// is full.
+func (q RetryQueue) feed(ctx context.Context, handler string, records []Record) error {
+	table := q.rows()
+	hash := hashLane(itemKey(records[0]))
+
+	waiting := make([]waitingRecord, len(records))
+	for i, r := range records {
+		r.Handler = handler
+
+		var err error
+		if waiting[i], err = table.storeRecord(ctx, hash, r); err != nil {
+			return err
+		}
+	}
+
+	for len(waiting) > 0 {
+		some := waiting[:min(len(waiting), maxReplays/2)]
+
+		err := table.addReplays(ctx, handler, hash, records[0].Keys, some)
+		switch {
+		case err == nil:
+			waiting = waiting[len(some):]
+			continue
+		case !errors.Is(err, errRowFull):
+			return err
+		}
+
+		// The workers must know of the row to make room.
+		if err := noteAddition(ctx, q.leases()); err != nil {
+			return err
+		}
+
+		if !worker.Wait(ctx, rowFullPause) {
+			return ctx.Err()
+		}
+	}
+
+	return nil
+}
+
+// redriveAgainAfter is how long after a dead letter was queued it may be queued again. The
+// second entry does nothing if the first one was handled.
+const redriveAgainAfter = time.Hour
+
+// Redrive puts the record of a dead letter into the retry queue. The workers call the
+// handler as its Retry says. If it succeeds they delete the dead letter; if the record is
+// given up again, or skipped, it stays with the new error. Redrive returns
+// ErrDeadLetterNotFound if there is no such dead letter, and ErrRedriving if it waits in
+// the queue already.
+func (q RetryQueue) Redrive(ctx context.Context, handler, id string) error {
+	if err := q.redrive(ctx, handler, id); err != nil {
+		return err
+	}
+
+	return noteAddition(ctx, q.leases())
+}
+
+func (q RetryQueue) redrive(ctx context.Context, handler, id string) error {
+	letter, err := q.letters().Get(ctx, handler, id)
+	if err != nil {
+		return err
+	}
+
+	if table, _ := splitStreamARN(letter.Record.StreamARN); table != q.TableName {
+		return fmt.Errorf("streams: dead letter %s is about table %s, not %s", id, table, q.TableName)
+	}
+
+	now := time.Now()
+	if !letter.QueuedAt.IsZero() && now.Sub(letter.QueuedAt) < redriveAgainAfter {
+		return fmt.Errorf("%w: %s of %s", ErrRedriving, id, handler)
+	}
+
+	entry := waitingRecord{
+		sequence: letter.Record.SequenceNumber,
+		parts:    partsRef{token: rand.Text()[:10]},
+		letter:   id,
+	}
+	if err := q.rows().addReplays(ctx, handler, hashLane(itemKey(*letter.Record)), letter.Record.Keys, []waitingRecord{entry}); err != nil {
+		return err
+	}
+
+	update := dynamo.NewUpdate(q.DeadLetterTable, q.letters().rows().key(handler, id)).
+		IfPresent(deadLetterID).
+		SetValue(deadLetterQueuedAt, dynamo.Millis(now))
+	_, _, err = applyUpdate(ctx, q.DynamoDB, update)
+
+	return err
+}
+
+// RedriveAll puts the records of the selected dead letters of a handler into the retry
+// queue, in the order of their ids, and passes each result to report: nil, or why the dead
+// letter is left. It returns an error if it cannot read the dead letters or ctx ends.
+func (q RetryQueue) RedriveAll(ctx context.Context, handler string, filter DeadLetterFilter, report func(DeadLetter, error)) error {
+	queued := 0
+	for l, err := range q.letters().All(ctx, handler, filter) {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+
+		if err != nil {
+			return err
+		}
+
+		result := q.redrive(ctx, handler, l.ID)
+		if result == nil {
+			queued++
+		}
+		report(l, result)
+	}
+
+	if queued == 0 {
+		return nil
+	}
+
+	return noteAddition(ctx, q.leases())
+}

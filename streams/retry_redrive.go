@@ -1,0 +1,65 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// redrive makes one try for a dead letter that is the first of the row. The letter is
+// deleted when its record was handled. Otherwise it stays: with the new error when the
+// handler gives the record up again, and with the reason when the record needs no handling
+// any more.
+func (i *queuedItem) redrive(ctx context.Context, shard *shardLanes, row retryRow) (_ retryRow, done bool, err error) {
+	q := i.queue
+	letters := DeadLetters{DynamoDB: q.queues.cfg.DynamoDB, Table: q.queues.cfg.DeadLetterTable, Group: q.queues.cfg.Group}
+
+	letter, err := letters.Get(ctx, q.h.Name, row.first().letter)
+	switch {
+	case errors.Is(err, ErrDeadLetterNotFound):
+		return row, true, nil // handled before, or discarded
+	case letter.Unreadable != "":
+		return row, true, letters.storeFailedRedrive(ctx, *q.h, letter, err)
+	case err != nil:
+		return row, false, err
+	}
+
+	var skipped error
+	h := *q.h
+	h.MaxAge = 0
+	h.Handle = noteSkip(h.Handle, &skipped)
+
+	if h.Recheck != nil {
+		h.Recheck = noteSkip(h.Recheck, &skipped)
+	}
+
+	gaveUp := false
+	row, done, err = i.handle(ctx, shard, &h, row, *letter.Record, func(cause error, attempts int) error {
+		r := *letter.Record
+		r.Handler, r.Attempt, gaveUp = h.Name, letter.Attempts+attempts, true
+		q.queues.scheduler.noteDeadLetter(r, cause)
+
+		return letters.storeFailedRedrive(ctx, h, letter, cause)
+	})
+
+	switch {
+	case err != nil || !done || gaveUp:
+		return row, done, err
+	case skipped != nil:
+		return row, true, letters.storeFailedRedrive(ctx, h, letter, fmt.Errorf("not redriven: %w", skipped))
+	}
+
+	return row, true, letters.Delete(ctx, h.Name, letter.ID)
+}
+
+// noteSkip returns a handler that stores the error of a skipped record in skipped.
+func noteSkip(handle HandlerFunc, skipped *error) HandlerFunc {
+	return func(ctx context.Context, r Record) error {
+		err := handle(ctx, r)
+		if errors.Is(err, ErrSkipped) {
+			*skipped = err
+		}
+
+		return err
+	}
+}

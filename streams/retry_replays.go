@@ -1,0 +1,107 @@
+package streams
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+)
+
+// errRowFull reports that an item has as many records to deliver again as a row may have.
+var errRowFull = errors.New("streams: too many records of the item wait to be delivered again")
+
+// maxReplays is how many records a row may have in its list of replays.
+const maxReplays = maxRowRecords
+
+// addReplays puts records of one item into the row of the item, before those that wait
+// there, and creates the row if there is none. It returns errRowFull if they do not fit.
+func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHash, keys dynamo.Item, records []waitingRecord) error {
+	addition := rand.Text()
+
+	old, applied, err := applyUpdate(ctx, t.api, t.replaysUpdate(handler, hash, keys, records, addition))
+	switch {
+	case err != nil:
+		return fmt.Errorf("streams: put records into the retry queue of %s: %w", handler, err)
+	case applied || dynamo.Text(old, retryAddition) == addition:
+		return nil
+	}
+
+	return errRowFull
+}
+
+// replaysUpdate returns the update that adds records to be delivered again. Its token
+// recognizes a repeat of a call whose answer was lost.
+func (t *retryTable) replaysUpdate(handler string, hash laneHash, keys dynamo.Item, records []waitingRecord, addition string) *dynamo.Update {
+	elements := make([]ddbtypes.AttributeValue, len(records))
+	for i, r := range records {
+		elements[i] = r.encode()
+	}
+
+	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), hash.rowID())).
+		If("attribute_not_exists(#replays) OR size(#replays) <= :room").
+		If("attribute_not_exists(#addition) OR #addition <> :addition").
+		Bind(":room", dynamo.N(int64(maxReplays-len(records)))).
+		Bind(":addition", dynamo.S(addition)).
+		Bind(":added", &ddbtypes.AttributeValueMemberL{Value: elements}).
+		Bind(":none", &ddbtypes.AttributeValueMemberL{Value: []ddbtypes.AttributeValue{}}).
+		Bind(":keys", dynamo.M(keys)).
+		Bind(":first", dynamo.S(paddedSequence("0"))).
+		Bind(":now", dynamo.Millis(time.Now())).
+		Set("#replays = list_append(if_not_exists(#replays, :none), :added)").
+		Set("#records = if_not_exists(#records, :none)").
+		Set("#last = if_not_exists(#last, :first)").
+		Set("#keys = if_not_exists(#keys, :keys)").
+		Set("#nextTry = if_not_exists(#nextTry, :now)").
+		Set("#addition = :addition")
+}
+
+// countRows returns how many items wait for a handler.
+func (t *retryTable) countRows(ctx context.Context, handler string) (int, error) {
+	count := 0
+
+	pages := dynamodb.NewQueryPaginator(t.api, &dynamodb.QueryInput{
+		TableName:                &t.table,
+		ConsistentRead:           aws.Bool(true),
+		KeyConditionExpression:   aws.String("#s = :s AND begins_with(#id, :row)"),
+		Select:                   ddbtypes.SelectCount,
+		ExpressionAttributeNames: map[string]string{"#s": deadLetterSource, "#id": deadLetterID},
+		ExpressionAttributeValues: dynamo.Item{
+			":s":   dynamo.S(t.source(handler)),
+			":row": dynamo.S(retryRowPrefix),
+		},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("streams: count the retry queue of %s: %w", handler, err)
+		}
+		count += int(page.Count)
+	}
+
+	return count, nil
+}
+
+// additionsRow is beside the leases of the retry queues. Its counter grows when records
+// were put into a queue by another process than that of the shard's worker, so that the
+// workers learn of the items that wait.
+const additionsRow = "#additions"
+
+// noteAddition tells the workers that rows were added.
+func noteAddition(ctx context.Context, leases *leaseTable) error {
+	update := leases.update(additionsRow).
+		Add("#counter :one").
+		Bind(":one", dynamo.N(1))
+
+	if _, _, err := applyUpdate(ctx, leases.api, update); err != nil {
+		return fmt.Errorf("streams: tell the workers of the retry queue: %w", err)
+	}
+
+	return nil
+}

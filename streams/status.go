@@ -1,0 +1,424 @@
+package streams
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+)
+
+// Inspector looks at how far a table's stream has been handled. It needs no worker and
+// changes nothing. All fields up to DeadLetterTable must be set.
+//
+// It reads the first records after the checkpoint of each shard that is not finished, so
+// for a moment it is a reader of the shard beside the workers; see ErrTooManyGroups.
+type Inspector struct {
+	Streams         streamsAPI
+	DynamoDB        dynamoAPI
+	TableName       string
+	LeaseTable      string
+	DeadLetterTable string
+	Group           string // as Config.Group
+	// Handlers are the names of the handlers to report on.
+	Handlers []string
+	// Count is up to how many records after a checkpoint are counted in each shard.
+	// Default: 1000.
+	Count int
+	// Watch is how long to look for a sign of life of the workers that hold leases: a lease
+	// that was renewed. It must be longer than a third of Config.LeaseDuration. The look
+	// ends as soon as all have given one. Default: 5 s.
+	Watch time.Duration
+}
+
+// StreamState says what became of a table's stream.
+type StreamState string
+
+// States of a stream.
+const (
+	StreamOn   StreamState = "on"
+	StreamOff  StreamState = "off"  // switched off; what it still has can be read for 24 hours
+	StreamGone StreamState = "gone" // the service does not know it any more
+	StreamNone StreamState = "none" // the table never had one that was read
+)
+
+// Status is what an Inspector has found. Ages are by the clock of the caller, ±1 s.
+type Status struct {
+	Table string `json:"table"`
+	Group string `json:"group,omitempty"`
+	// Stream is the ARN of the stream that the workers read, or, before the first of them,
+	// of the table's latest one.
+	Stream string      `json:"stream,omitempty"`
+	State  StreamState `json:"state"`
+	// Next is the ARN of the stream that has replaced it, "" if none has.
+	Next string `json:"next,omitempty"`
+	// Workers are the holders of leases that have given a sign of life, sorted.
+	Workers []string `json:"workers"`
+	// Shards are those that are not finished, and those with a gap, in the order of their
+	// ids. Finished is how many others are finished.
+	Shards   []ShardStatus   `json:"shards"`
+	Finished int             `json:"finished"`
+	Handlers []HandlerStatus `json:"handlers"`
+	// Replaced is how often the table's stream was replaced by another one. ReplacedAt is
+	// the last time. Changes in between made no records.
+	Replaced   int64     `json:"replaced,omitempty"`
+	ReplacedAt time.Time `json:"replacedAt,omitzero"`
+	// Problems says in sentences what a person should look at.
+	Problems []string `json:"problems"`
+}
+
+// ShardState says who works on a shard.
+type ShardState string
+
+// States of a shard.
+const (
+	ShardHeld     ShardState = "held"     // by a worker that has given a sign of life
+	ShardSilent   ShardState = "silent"   // by a worker that has given none
+	ShardFree     ShardState = "free"     // no worker holds it
+	ShardWaiting  ShardState = "waiting"  // for its parent to be finished
+	ShardUnknown  ShardState = "unknown"  // no worker has noticed it yet
+	ShardFinished ShardState = "finished" // handled to its end
+)
+
+// ShardStatus is how far one shard has been handled.
+type ShardStatus struct {
+	Shard  string     `json:"shard"`
+	Parent string     `json:"parent,omitempty"`
+	State  ShardState `json:"state"`
+	Owner  string     `json:"owner,omitempty"`
+	// Open says that the shard may get more records, Listed that the service has it.
+	Open   bool `json:"open"`
+	Listed bool `json:"listed"`
+	// Checkpoint is the last sequence number up to which all is finished, HandledAt when
+	// that record was created.
+	Checkpoint string    `json:"checkpoint,omitempty"`
+	HandledAt  time.Time `json:"handledAt,omitzero"`
+	// Records is how many records come after the checkpoint; with More there may be more.
+	// OldestAt is when the first of them was created, zero if there is none.
+	Records  int       `json:"records"`
+	More     bool      `json:"more,omitempty"`
+	OldestAt time.Time `json:"oldestAt,omitzero"`
+	// Unread says why the records after the checkpoint could not be counted.
+	Unread string `json:"unread,omitempty"`
+	// Gaps is how often records were lost, GapFrom and GapAt describe the last time.
+	Gaps    int64     `json:"gaps,omitempty"`
+	GapFrom string    `json:"gapFrom,omitempty"`
+	GapAt   time.Time `json:"gapAt,omitzero"`
+}
+
+// Age is how old the oldest record after the checkpoint is at now, 0 if there is none.
+func (s ShardStatus) Age(now time.Time) time.Duration { return ageAt(s.OldestAt, now) }
+
+// HandlerStatus is what one handler has left undone.
+type HandlerStatus struct {
+	Name string `json:"handler"`
+	// Items and Records wait in the retry queue. Since is when the first call for the
+	// oldest of them failed, NextTry when the next one is due. Error is the newest error of
+	// the item that waits longest.
+	Items   int       `json:"items"`
+	Records int       `json:"records"`
+	Since   time.Time `json:"since,omitzero"`
+	NextTry time.Time `json:"nextTry,omitzero"`
+	Error   string    `json:"error,omitempty"`
+	// DeadLetters is how many records the handler gave up on.
+	DeadLetters int `json:"deadLetters"`
+}
+
+// ageAt returns the time from since to now, 0 if since is zero or after now.
+func ageAt(since, now time.Time) time.Duration {
+	if since.IsZero() {
+		return 0
+	}
+
+	return max(now.Sub(since), 0)
+}
+
+// Status looks at the stream. It returns an error if the leases or the stream cannot be
+// read; a shard that cannot be read says so itself.
+func (i Inspector) Status(ctx context.Context) (Status, error) {
+	i.Count = cmp.Or(i.Count, maxPageSize)
+	i.Watch = cmp.Or(i.Watch, 5*time.Second)
+
+	s := Status{Table: i.TableName, Group: i.Group, Workers: []string{}, Shards: []ShardStatus{}, Problems: []string{}}
+	if err := i.findStream(ctx, &s); err != nil {
+		return Status{}, err
+	}
+
+	if s.Stream != "" {
+		if err := i.inspectShards(ctx, &s); err != nil {
+			return Status{}, err
+		}
+	}
+
+	for _, name := range i.Handlers {
+		h, err := i.handlerStatus(ctx, name)
+		if err != nil {
+			return Status{}, err
+		}
+		s.Handlers = append(s.Handlers, h)
+	}
+	s.findProblems()
+
+	return s, nil
+}
+
+// findStream finds the stream that is being read.
+func (i Inspector) findStream(ctx context.Context, s *Status) error {
+	latest, err := latestStreamOf(ctx, i.DynamoDB, i.TableName)
+	if err != nil {
+		return err
+	}
+
+	row, err := currentStreamOf(ctx, i.DynamoDB, i.LeaseTable, GroupKey(i.Group, i.TableName))
+	if err != nil {
+		return err
+	}
+
+	s.Stream = cmp.Or(dynamo.Text(row, currentStreamARN), latest)
+	s.Replaced, s.ReplacedAt = dynamo.Number(row, leaseGaps), dynamo.Time(row, leaseGapAt)
+	s.State = StreamNone
+
+	if latest != s.Stream {
+		s.Next = latest
+	}
+
+	return nil
+}
+
+// inspectShards compares the stream's shards with its leases.
+func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
+	st := &stream{api: i.Streams, tables: i.DynamoDB, arn: s.Stream}
+
+	l, err := st.shards(ctx)
+	if err != nil {
+		return err
+	}
+
+	switch {
+	case l.gone:
+		s.State = StreamGone
+	case l.closed():
+		s.State = StreamOff
+	default:
+		s.State = StreamOn
+	}
+
+	leases, alive, err := i.watchLeases(ctx, s.Stream)
+	if err != nil {
+		return err
+	}
+
+	s.Workers = alive
+	s.Shards, s.Finished = shardsOf(l, leases, alive)
+
+	return i.countRecords(ctx, s, leases)
+}
+
+// watchLeases reads the leases and finds out which of their holders live: those that give a
+// sign of life within i.Watch, in their own rows or by renewing a lease. It returns the
+// leases as they are then.
+func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease, alive []string, err error) {
+	name := GroupKey(i.Group, arn)
+
+	if leases, err = ReadLeases(ctx, i.DynamoDB, i.LeaseTable, name); err != nil {
+		return nil, nil, err
+	}
+
+	var signs signsOfLife
+	signs.notice(leases, func(l Lease) string { return l.Owner })
+
+	deadline, pause := time.Now().Add(i.Watch), max(i.Watch/20, time.Millisecond)
+	for look := 1; ; look++ {
+		// The rows of workers are read like leases: the worker stands in place of the shard.
+		workers, _, err := queryLeases(ctx, i.DynamoDB, i.LeaseTable, workerSigns+name)
+		if err != nil {
+			return nil, nil, err
+		}
+		signs.notice(workers, func(l Lease) string { return l.Shard })
+
+		// There may be many leases.
+		over := time.Now().After(deadline)
+		if over || look%leasesEvery == 0 {
+			if leases, err = ReadLeases(ctx, i.DynamoDB, i.LeaseTable, name); err != nil {
+				return nil, nil, err
+			}
+			signs.notice(leases, func(l Lease) string { return l.Owner })
+		}
+
+		if over || signs.ofAll(leases) {
+			return leases, slices.Sorted(maps.Keys(signs.alive)), nil
+		}
+
+		if !worker.Wait(ctx, pause) {
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+const (
+	// workerSigns begins the partition key of the rows in which workers show that they live.
+	workerSigns = "workers/"
+
+	// leasesEvery is how many looks at the workers there are for one at the leases.
+	leasesEvery = 4
+)
+
+// signsOfLife finds the workers whose rows change.
+type signsOfLife struct {
+	counters map[string]int64 // by the rows' key
+	alive    map[string]bool
+}
+
+// notice compares the rows with what was seen of them before.
+func (s *signsOfLife) notice(rows []Lease, owner func(Lease) string) {
+	if s.counters == nil {
+		s.counters, s.alive = map[string]int64{}, map[string]bool{}
+	}
+
+	for _, row := range rows {
+		before, known := s.counters[row.Shard]
+		s.counters[row.Shard] = row.Counter
+
+		if name := owner(row); known && before != row.Counter && name != "" {
+			s.alive[name] = true
+		}
+	}
+}
+
+// ofAll reports whether every holder of an unfinished lease has given a sign of life.
+func (s *signsOfLife) ofAll(leases []Lease) bool {
+	return !slices.ContainsFunc(leases, func(l Lease) bool {
+		return l.Owner != "" && !l.Finished() && !s.alive[l.Owner]
+	})
+}
+
+// shardsOf returns the status of the shards that are listed or have a lease, without the
+// records after their checkpoints.
+func shardsOf(l listing, leases []Lease, alive []string) (shards []ShardStatus, finished int) {
+	shards = []ShardStatus{}
+	known := map[string]Lease{}
+
+	for _, lease := range leases {
+		known[lease.Shard] = lease
+	}
+
+	for _, lease := range leases {
+		if lease.Finished() && lease.Gaps == 0 {
+			finished++
+			continue
+		}
+
+		shard, listed := l.shards[lease.Shard]
+		s := ShardStatus{
+			Shard:      lease.Shard,
+			Parent:     lease.Parent,
+			Owner:      lease.Owner,
+			Open:       listed && endingSequence(shard) == "",
+			Listed:     listed,
+			Checkpoint: lease.Checkpoint,
+			HandledAt:  lease.HandledAt,
+			Gaps:       lease.Gaps,
+			GapFrom:    lease.GapFrom,
+			GapAt:      lease.GapAt,
+		}
+
+		parent, hasParent := known[lease.Parent]
+		switch {
+		case lease.Finished():
+			s.State = ShardFinished
+		case lease.Owner != "" && slices.Contains(alive, lease.Owner):
+			s.State = ShardHeld
+		case lease.Owner != "":
+			s.State = ShardSilent
+		case hasParent && !parent.Finished() && !lease.ParentDone:
+			s.State = ShardWaiting
+		default:
+			s.State = ShardFree
+		}
+		shards = append(shards, s)
+	}
+
+	for id, shard := range l.shards {
+		if _, has := known[id]; !has {
+			shards = append(shards, ShardStatus{
+				Shard:  id,
+				Parent: deref(shard.ParentShardId),
+				State:  ShardUnknown,
+				Open:   endingSequence(shard) == "",
+				Listed: true,
+			})
+		}
+	}
+	slices.SortFunc(shards, func(a, b ShardStatus) int { return cmp.Compare(a.Shard, b.Shard) })
+
+	return shards, finished
+}
+
+// handlerStatus counts what waits for a handler and what it gave up on.
+func (i Inspector) handlerStatus(ctx context.Context, name string) (HandlerStatus, error) {
+	h := HandlerStatus{Name: name}
+	letters := DeadLetters{DynamoDB: i.DynamoDB, Table: i.DeadLetterTable, Group: i.Group}
+
+	items, err := letters.Waiting(ctx, i.TableName, name)
+	if err != nil {
+		return h, err
+	}
+
+	for _, item := range items {
+		h.Items++
+		h.Records += item.Records
+
+		if h.NextTry.IsZero() || item.NextTry.Before(h.NextTry) {
+			h.NextTry = item.NextTry
+		}
+
+		if !item.Since.IsZero() && (h.Since.IsZero() || item.Since.Before(h.Since)) {
+			h.Since, h.Error = item.Since, item.Error
+		}
+	}
+	h.DeadLetters, err = letters.count(ctx, name)
+
+	return h, err
+}
+
+// count returns the number of a handler's dead letters.
+func (d DeadLetters) count(ctx context.Context, handler string) (int, error) {
+	count := 0
+
+	pages := dynamodb.NewQueryPaginator(d.DynamoDB, &dynamodb.QueryInput{
+		TableName:                &d.Table,
+		ConsistentRead:           aws.Bool(true),
+		KeyConditionExpression:   aws.String("#s = :s"),
+		FilterExpression:         aws.String("attribute_not_exists(#p) AND (attribute_not_exists(#e) OR #e > :now)"),
+		Select:                   "COUNT",
+		ExpressionAttributeNames: map[string]string{"#s": deadLetterSource, "#p": deadLetterPart, "#e": DeadLetterExpiryAttribute},
+		ExpressionAttributeValues: dynamo.Item{
+			":s":   dynamo.S(d.rows().source(handler)),
+			":now": dynamo.Seconds(time.Now()),
+		},
+	})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return 0, fmt.Errorf("streams: count dead letters of %s: %w", handler, err)
+		}
+		count += int(page.Count)
+	}
+
+	return count, nil
+}
+
+// isTrimmed reports whether err says that records were trimmed.
+func isTrimmed(err error) bool {
+	var trimmed *streamtypes.TrimmedDataAccessException
+	return errors.As(err, &trimmed)
+}

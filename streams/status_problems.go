@@ -1,0 +1,144 @@
+package streams
+
+import (
+	"fmt"
+	"time"
+)
+
+// findProblems says in sentences what a person should look at.
+func (s *Status) findProblems() {
+	note := func(format string, args ...any) { s.Problems = append(s.Problems, fmt.Sprintf(format, args...)) }
+
+	switch s.State {
+	case StreamNone:
+		note("table %s has no stream", s.Table)
+	case StreamOff:
+		note("stream switched off: %s gets no more records, and those that it has are kept for 24 hours", s.Stream)
+	case StreamGone:
+		note("stream gone: the service does not know %s any more", s.Stream)
+	}
+
+	if s.Next != "" && s.Stream != "" {
+		note("stream replaced: %s follows when this one is handled to its end", s.Next)
+	}
+
+	if s.Replaced > 0 {
+		note("gap here: the table's stream was replaced (%d times, last %s); changes in between made no records", s.Replaced, stampOf(s.ReplacedAt))
+	}
+
+	s.findShardProblems(note)
+
+	for _, h := range s.Handlers {
+		if h.Items > 0 {
+			note("handler %s: %d records of %d items wait for another attempt", h.Name, h.Records, h.Items)
+		}
+
+		if h.DeadLetters > 0 {
+			note("handler %s: %d dead letters", h.Name, h.DeadLetters)
+		}
+	}
+}
+
+func (s *Status) findShardProblems(note func(format string, args ...any)) {
+	unread := s.unreadShards()
+
+	switch {
+	case unread == 0:
+	case len(s.Workers) == 0:
+		note("no worker reads this: none holds a lease and has given a sign of life")
+	default:
+		note("no worker reads %d of the shards", unread)
+	}
+
+	for _, shard := range s.Shards {
+		if shard.Gaps > 0 {
+			note("gap here: shard %s has lost records (%d times, last %s, after %s)", shard.Shard, shard.Gaps, stampOf(shard.GapAt), orStart(shard.GapFrom))
+		}
+
+		if shard.Unread != "" {
+			note("shard %s: %s", shard.Shard, shard.Unread)
+		}
+	}
+}
+
+// unreadShards counts the shards that a worker could read and none does.
+func (s *Status) unreadShards() int {
+	unread := 0
+	for _, shard := range s.Shards {
+		switch shard.State {
+		case ShardSilent, ShardFree, ShardUnknown:
+			unread++
+		}
+	}
+
+	return unread
+}
+
+func orStart(sequence string) string {
+	if sequence == "" {
+		return "its start"
+	}
+
+	return sequence
+}
+
+func stampOf(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// StreamLag is how far all handlers together are behind.
+type StreamLag struct {
+	// Age is the age of the oldest record that is not handled: one after a checkpoint, or
+	// one that waits in a retry queue, by its first failure.
+	Age time.Duration `json:"-"`
+	// Seconds is Age in seconds.
+	Seconds float64 `json:"seconds"`
+	// Records is how many records come after the checkpoints or wait in a retry queue; with
+	// More there may be more. A record that waits for two handlers counts twice.
+	Records int  `json:"records"`
+	More    bool `json:"more,omitempty"`
+	// Reasons says why the lag is not within the bound that Lag was given. Without reasons
+	// it is.
+	Reasons []string `json:"reasons"`
+}
+
+// Lag judges the status at now: the records must be younger than longest, and each shard
+// must have a worker. A stream that was switched off and is handled to its end has no lag.
+func (s Status) Lag(longest time.Duration, now time.Time) StreamLag {
+	lag := StreamLag{Reasons: []string{}}
+	behind := func(format string, args ...any) { lag.Reasons = append(lag.Reasons, fmt.Sprintf(format, args...)) }
+
+	if s.State == StreamNone {
+		behind("table %s has no stream", s.Table)
+	}
+
+	for _, shard := range s.Shards {
+		age := shard.Age(now)
+		lag.Age = max(lag.Age, age)
+		lag.Records += shard.Records
+		lag.More = lag.More || shard.More
+
+		if age > longest {
+			behind("shard %s is %s behind", shard.Shard, age.Round(time.Second))
+		}
+
+		if shard.Unread != "" {
+			behind("shard %s: %s", shard.Shard, shard.Unread)
+		}
+	}
+
+	if unread := s.unreadShards(); unread > 0 {
+		behind("no worker reads %d of the shards", unread)
+	}
+
+	for _, h := range s.Handlers {
+		age := ageAt(h.Since, now)
+		lag.Age = max(lag.Age, age)
+		lag.Records += h.Records
+
+		if age > longest {
+			behind("records have waited for handler %s for %s", h.Name, age.Round(time.Second))
+		}
+	}
+	lag.Seconds = lag.Age.Seconds()
+
+	return lag
+}

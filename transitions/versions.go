@@ -1,0 +1,223 @@
+package transitions
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/workflow"
+)
+
+// Lost is the event of a row that closes the chain of a journal whose rows are lost.
+const Lost workflow.Event = "lost"
+
+// PastVersion is a transition of an order with the item before and after it, as a stream
+// record has them. [FromRecord] decodes it. State, transitionId, ring and times are those of
+// the transition; the content (lines, total, addresses, notes, parcels) is that of now.
+type PastVersion struct {
+	Transition Transition
+	Old, New   map[string]types.AttributeValue // Old is nil for placing
+}
+
+// Provable returns the transitions that the order's item still proves, oldest first: those
+// of its ring. complete says that these are all that were made.
+func Provable(item map[string]types.AttributeValue) (versions []PastVersion, complete bool, err error) {
+	order, err := decode(item)
+	if err != nil {
+		return nil, false, err
+	}
+
+	made := contiguous(order.Recent())
+
+	return versionsOf(order, made, order.oldestForgotten() == 0), order.oldestForgotten() == 0, nil
+}
+
+// contiguous returns the newest transitions between which the ring has forgotten none: each
+// leaves the state that the one before has led to.
+func contiguous(made []Transition) []Transition {
+	for i := len(made) - 1; i > 0; i-- {
+		if made[i].From != made[i-1].To {
+			return made[i:]
+		}
+	}
+
+	return made
+}
+
+// Journaled returns the transitions of the order that its journal and its item prove, oldest
+// first. complete says that these are all that were made.
+func (o *Orders) Journaled(ctx context.Context, item map[string]types.AttributeValue) (versions []PastVersion, complete bool, err error) {
+	order, err := decode(item)
+	if err != nil {
+		return nil, false, err
+	}
+
+	var made []Transition
+	var last TransitionID
+	complete = true
+
+	for row, err := range o.Rows(ctx, order.ID, 0) {
+		if err != nil {
+			return nil, false, err
+		}
+
+		if row.lost || !row.Follows(last) {
+			complete, made = false, nil // what comes before a gap leads to no known item
+		}
+
+		if last = row.ID; !row.lost {
+			made = append(made, row.Transition)
+		}
+	}
+
+	rows, reaches := order.Since(last)
+	if !reaches {
+		complete, made = false, nil
+	}
+
+	for _, row := range rows {
+		made = append(made, row.Transition)
+	}
+
+	return versionsOf(order, made, complete), complete, nil
+}
+
+// versionsOf returns the items before and after each of the transitions, which follow each
+// other. If whole is false, others came before the first one.
+func versionsOf(order *Order, made []Transition, whole bool) []PastVersion {
+	if len(made) == 0 {
+		return nil
+	}
+
+	ring := image{}
+	var before image
+
+	if first := made[0]; !whole && first.ID > placeID {
+		unknown := Transition{ID: first.ID - 1, Event: Lost, To: first.From, At: first.At}
+		unknown.addTo(ring)
+		before = order.itemAt(unknown, ring)
+	} else if first.From != "" {
+		// Another program has made the transitions before.
+		before = order.itemAt(Transition{ID: first.ID - 1, To: first.From, At: first.At}, ring)
+	}
+
+	versions := make([]PastVersion, len(made))
+	for i, t := range made {
+		t.addTo(ring)
+		after := order.itemAt(t, ring)
+		versions[i] = PastVersion{Transition: t, Old: before, New: after}
+		before = after
+	}
+
+	return versions
+}
+
+// itemAt returns the order's item as it was after the transition, as far as that is known.
+func (o *Order) itemAt(t Transition, ring image) image {
+	item := maps.Clone(o.item)
+	item["orderState"] = dynamo.S(string(t.To))
+	item["transitionId"] = dynamo.N(int64(t.ID))
+	item["updatedAt"] = dynamo.N(t.At.UnixMilli())
+	item["recent"] = dynamo.M(maps.Clone(ring))
+
+	// Only the version of the newest transition is known.
+	if t.ID != o.TransitionID {
+		delete(item, "definitionVersion")
+	}
+
+	delete(item, "previousState")
+	if t.From != "" {
+		item["previousState"] = dynamo.S(string(t.From))
+	}
+
+	return item
+}
+
+// addTo sets the slot of the transition.
+func (t Transition) addTo(ring image) {
+	slot := strconv.Itoa(int(t.ID % ringSize))
+	if t.call == "" {
+		t.call = "-"
+	}
+	ring["s"+slot] = t.slot()
+
+	delete(ring, "f"+slot)
+	delete(ring, "r"+slot)
+
+	if t.From != "" {
+		ring["f"+slot] = dynamo.S(string(t.From))
+	}
+
+	if t.request != (digest{}) {
+		ring["r"+slot] = t.request.value()
+	}
+}
+
+// CloseJournal closes the chain of an order's journal where rows are lost for good: the
+// journal lacks them, and the order's ring has forgotten their transitions. It writes one
+// row with the event [Lost] in their place, which leads to the state that the next known
+// transition leaves. From then on a question about a lost transition is answered with
+// ErrEvidenceGone, and no longer with ErrJournalBehind. It reports whether it has written
+// the row.
+//
+// Call it only when no reader of the stream will bring the rows any more. A row that comes
+// all the same takes its place: [Orders.Record] replaces a row with the event Lost.
+func (o *Orders) CloseJournal(ctx context.Context, item map[string]types.AttributeValue) (bool, error) {
+	order, err := decode(item)
+	if err != nil {
+		return false, err
+	}
+
+	var last Row
+	for row, err := range o.Rows(ctx, order.ID, 0) {
+		if err != nil {
+			return false, err
+		}
+
+		if !row.Follows(last.ID) {
+			return o.writeLost(ctx, order.ID, last, row.PreviousID, row.Transition)
+		}
+		last = row
+	}
+
+	provable := contiguous(order.Recent())
+	if _, reaches := order.Since(last.ID); reaches || len(provable) == 0 || provable[0].ID-1 <= last.ID {
+		return false, nil
+	}
+
+	return o.writeLost(ctx, order.ID, last, provable[0].ID-1, provable[0])
+}
+
+// writeLost writes the row that stands for the transitions after the row last up to the id
+// upTo. The next known transition is next.
+func (o *Orders) writeLost(ctx context.Context, id OrderID, last Row, upTo TransitionID, next Transition) (bool, error) {
+	if upTo <= last.ID {
+		return false, fmt.Errorf("close the journal of order %s: %w", id, &JournalError{At: next.ID, What: fmt.Sprintf("it follows transition %d, but the row before it is %d", upTo, last.ID)})
+	}
+
+	row := transitionRow(id, Transition{ID: upTo, Event: Lost, From: last.To, To: next.From, At: time.Now()})
+	row["previousId"] = dynamo.N(int64(last.ID))
+	row["definitionVersion"] = dynamo.N(0) // not known
+	row["lost"] = dynamo.Bool(true)
+
+	_, err := o.cfg.DynamoDB.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:           &o.cfg.JournalTable,
+		Item:                row,
+		ConditionExpression: &absent,
+	})
+	if _, exists := dynamo.FailedCondition(err); exists {
+		return false, nil
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("close the journal of order %s: %w", id, asUnavailable(ctx, err))
+	}
+
+	return true, nil
+}

@@ -1,0 +1,171 @@
+package transitions_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// moved places and pays order o-1, and holds and releases it six times. It returns the images
+// before and after each transition.
+func (s *shop) moved(t *testing.T) (images []map[string]types.AttributeValue) {
+	t.Helper()
+	s.place(t, "o-1")
+	images = append(images, nil, s.item(t, "o-1"))
+
+	for id, event := range []workflow.Event{workflow.Pay, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold,
+		workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release, workflow.Hold, workflow.Release} {
+		s.want(t, given("o-1", event, transitions.TransitionID(id+2)), transitions.Applied)
+		images = append(images, s.item(t, "o-1"))
+	}
+
+	return images
+}
+
+// recordVersions writes the journal rows of the versions.
+func (s *shop) recordVersions(t *testing.T, versions []transitions.PastVersion) {
+	t.Helper()
+
+	for _, v := range versions {
+		c, moved, err := transitions.FromRecord(v.Old, v.New)
+		if err != nil || !moved || c.Transition.ID != v.Transition.ID || c.Transition.From != v.Transition.From || c.New.State != v.Transition.To {
+			t.Fatalf("version %+v is read as %+v, %t, %v", v.Transition, c.Transition, moved, err)
+		}
+
+		if c.Old != nil && c.Old.State != v.Transition.From {
+			t.Errorf("version %d leaves %s, want %s", v.Transition.ID, c.Old.State, v.Transition.From)
+		}
+
+		if err := s.Record(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLostRowsCloseTheChain: the journal has three rows, three are lost, and the order's ring
+// proves the newest eight.
+func TestLostRowsCloseTheChain(t *testing.T) {
+	s := newShop(t)
+	s.forgetRequests(t)
+	images := s.moved(t)
+
+	for i := 1; i <= 3; i++ {
+		s.record(t, images[i-1], images[i])
+	}
+	lost := given("o-1", workflow.Hold, 5)
+
+	if _, err := s.Apply(t.Context(), lost); !errors.Is(err, transitions.ErrJournalBehind) {
+		t.Fatalf("before: %v, want ErrJournalBehind", err)
+	}
+
+	versions, complete, err := transitions.Provable(images[14])
+	if err != nil || complete || len(versions) != ringSize || versions[0].Transition.ID != 7 {
+		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
+	}
+
+	for round, want := range []bool{true, false} {
+		if closed, err := s.CloseJournal(t.Context(), images[14]); err != nil || closed != want {
+			t.Fatalf("close, round %d: %t, %v", round, closed, err)
+		}
+		s.recordVersions(t, versions)
+	}
+
+	if _, err := s.Apply(t.Context(), lost); !errors.Is(err, transitions.ErrEvidenceGone) || transitions.Retryable(err) {
+		t.Errorf("a lost transition: %v, want ErrEvidenceGone", err)
+	}
+
+	if _, err := s.madeBy(t, "o-1", workflow.Pay); !errors.Is(err, transitions.ErrEvidenceGone) {
+		t.Errorf("all payments: %v, want ErrEvidenceGone", err)
+	}
+	s.want(t, given("o-1", workflow.Pay, 2), transitions.Replayed)
+	s.want(t, given("o-1", workflow.Hold, 7), transitions.Replayed)
+	s.want(t, given("o-1", workflow.Hold, 9), transitions.Replayed)
+	s.wantWhole(t, images[14])
+
+	// The rows come after all.
+	for i := 4; i <= 6; i++ {
+		s.record(t, images[i-1], images[i])
+		s.wantWhole(t, images[14])
+	}
+	s.want(t, lost, transitions.Replayed)
+
+	if paid, err := s.madeBy(t, "o-1", workflow.Pay); err != nil || len(paid) != 1 || paid[0].ID != 2 {
+		t.Errorf("payments %v, %v", paid, err)
+	}
+}
+
+// wantWhole checks that the journal is an unbroken chain that ends as the item says.
+func (s *shop) wantWhole(t *testing.T, item map[string]types.AttributeValue) {
+	t.Helper()
+
+	order, _, err := s.Get(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var facts transitions.Facts
+	if err := facts.Rebuild(s.Rows(t.Context(), "o-1", 0)); err != nil {
+		t.Error(err)
+	}
+
+	if facts.State != order.State || facts.TransitionID != order.TransitionID || facts.PreviousState != order.PreviousState {
+		t.Errorf("the journal ends with %+v, the order with %+v", facts, order)
+	}
+
+	for id, difference := range facts.RingDifferences(order) {
+		t.Errorf("transition %d: %s", id, difference)
+	}
+
+	versions, _, err := s.Journaled(t.Context(), item)
+	if err != nil || len(versions) == 0 || versions[len(versions)-1].Transition.ID != order.TransitionID {
+		t.Errorf("versions %v, %v", versions, err)
+	}
+}
+
+// TestAnOrderProvesAllOfItsTransitions: nothing has left its ring, or its journal has all.
+func TestAnOrderProvesAllOfItsTransitions(t *testing.T) {
+	s := newShop(t)
+	images := s.moved(t)
+
+	versions, complete, err := transitions.Provable(images[5])
+	if err != nil || !complete || len(versions) != 5 || versions[0].Old != nil {
+		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
+	}
+	s.recordVersions(t, versions)
+
+	for i := 6; i <= 14; i++ {
+		s.record(t, images[i-1], images[i])
+	}
+
+	versions, complete, err = s.Journaled(t.Context(), images[14])
+	if err != nil || !complete || len(versions) != 14 || versions[0].Old != nil {
+		t.Fatalf("%d versions, complete %t, %v", len(versions), complete, err)
+	}
+	s.recordVersions(t, versions)
+	s.wantWhole(t, images[14])
+
+	if closed, err := s.CloseJournal(t.Context(), images[14]); err != nil || closed {
+		t.Errorf("a whole journal was closed: %t, %v", closed, err)
+	}
+}
+
+// TestAJournalWithoutAnyRowIsClosed: the stream was never read.
+func TestAJournalWithoutAnyRowIsClosed(t *testing.T) {
+	s := newShop(t)
+	images := s.moved(t)
+
+	versions, _, err := s.Journaled(t.Context(), images[14])
+	if err != nil || len(versions) != ringSize {
+		t.Fatalf("%d versions, %v", len(versions), err)
+	}
+
+	if closed, err := s.CloseJournal(t.Context(), images[14]); err != nil || !closed {
+		t.Fatalf("%t, %v", closed, err)
+	}
+	s.recordVersions(t, versions)
+	s.wantWhole(t, images[14])
+}
