@@ -17,6 +17,8 @@ type Poller struct {
 	cfg       Config
 	scheduler *laneScheduler
 	memory    memoryBudget
+	// upgradeGrace is how long workers of earlier versions are expected.
+	upgradeGrace time.Duration
 
 	log    worker.LogThrottle
 	mu     sync.Mutex
@@ -31,8 +33,9 @@ func New(cfg Config) (*Poller, error) {
 	}
 
 	p := &Poller{
-		cfg:  cfg.withDefaults(),
-		held: map[*shardWorker]struct{}{},
+		cfg:          cfg.withDefaults(),
+		upgradeGrace: upgradeGrace,
+		held:         map[*shardWorker]struct{}{},
 	}
 	p.health = errNotStarted
 	p.memory.limit = p.cfg.MaxPendingBytes

@@ -130,7 +130,7 @@ func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, 
 // yet.
 func (p *Poller) findSuccessor(ctx context.Context, current string) (string, error) {
 	st := &stream{api: p.cfg.Streams, tables: p.cfg.DynamoDB, arn: current}
-	if l, err := st.describe(ctx, nil); err == nil && !l.closed() {
+	if l, err := st.head(ctx); err == nil && !l.closed() {
 		return current, nil
 	}
 
