@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -30,8 +29,8 @@ type heldLease struct {
 	alive    *liveness     // nil: the lease is renewed by its own writes
 	life     int64         // of alive, in which the lease was taken
 
-	mu    sync.Mutex // held during a write
-	lease Lease      // as last stored
+	writing callLock
+	lease   Lease // as last stored
 
 	epoch   atomic.Int64
 	renewal atomic.Bool  // the lease must be renewed by its own writes, too
@@ -41,7 +40,7 @@ type heldLease struct {
 
 // newHeldLease wraps a lease whose take began at takenAt.
 func newHeldLease(t *leaseTable, l Lease, takenAt time.Time, duration time.Duration) *heldLease {
-	h := &heldLease{table: t, duration: duration, lease: l, takenAt: takenAt}
+	h := &heldLease{table: t, duration: duration, writing: newCallLock(), lease: l, takenAt: takenAt}
 	h.epoch.Store(l.Epoch)
 	h.renewal.Store(true)
 
@@ -125,8 +124,8 @@ func (p progress) final() bool { return p.release || !p.finished.IsZero() }
 // write stores progress and renews, releases or finishes the lease. It returns
 // ErrLeaseLost if the lease belongs to another worker.
 func (h *heldLease) write(ctx context.Context, p progress) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.writing.lock()
+	defer h.writing.unlock()
 
 	for range 4 {
 		began := time.Now()
@@ -169,8 +168,8 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 // childSpread returns over how many partition keys the leases of the shard's children are
 // spread.
 func (h *heldLease) childSpread() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.writing.lock()
+	defer h.writing.unlock()
 
 	return h.lease.spread
 }
@@ -252,7 +251,7 @@ func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) e
 	return nil
 }
 
-// stored notes what a write that began at the time has stored. The caller holds mu.
+// stored notes what a write that began at the time has stored. The caller holds writing.
 func (h *heldLease) stored(l Lease, began time.Time) {
 	h.lease = l
 	h.renewed.Store(int64(began.Sub(h.takenAt)))

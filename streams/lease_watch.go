@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// looksPerLease is how many lease durations there are between two reads of the leases
-	// while nothing calls for one.
-	looksPerLease = 2
+	// lookEvery is how many lease durations there are between two reads of the leases while
+	// nothing calls for one.
+	lookEvery = 6
 
 	// upgradeGrace is for how long after its start, and after it has last seen a worker of an
 	// earlier version, a worker renews its leases one by one for those. After that it notes
@@ -124,7 +124,7 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 // lookDue reports whether the leases should be read at now although no worker says so.
 func (c *coordinator) lookDue(now time.Time) bool {
 	s := &c.sight
-	if !s.settled || s.oldHere || now.Sub(s.lookedAt) >= looksPerLease*c.cfg.LeaseDuration {
+	if !s.settled || s.oldHere || now.Sub(s.lookedAt) >= lookEvery*c.cfg.LeaseDuration {
 		return true
 	}
 

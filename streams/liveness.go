@@ -66,6 +66,8 @@ type liveness struct {
 	wall  atomic.Int64 // the same by the wall clock, Unix nanoseconds
 	life  atomic.Int64 // grows whenever the leases have lapsed
 
+	slowest atomic.Int64 // how long heartbeats take lately, as a Duration
+
 	mu    sync.Mutex // held while a heartbeat is counted
 	beats sync.WaitGroup
 	open  atomic.Int32 // heartbeats under way
@@ -131,7 +133,7 @@ func (l *liveness) run(ctx context.Context) {
 		case <-l.changed:
 			change = true
 		case <-tick.C:
-			if time.Since(l.began)-time.Duration(l.last.Load()) < l.duration/3 {
+			if time.Since(l.began)-time.Duration(l.last.Load()) < l.interval() {
 				continue
 			}
 		}
@@ -143,6 +145,17 @@ func (l *liveness) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// interval is the time from one heartbeat to the next, a third of the duration. While they
+// take long, because of an overload for example, they follow each other sooner.
+func (l *liveness) interval() time.Duration {
+	return max(l.duration/3-time.Duration(l.slowest.Load()), l.duration/12)
+}
+
+// noteTaken notes how long a heartbeat took.
+func (l *liveness) noteTaken(took time.Duration) {
+	l.slowest.Store(max(int64(took), l.slowest.Load()*7/8))
 }
 
 // beat sends one heartbeat in the background, unless too many are under way.
@@ -167,6 +180,8 @@ func (l *liveness) beat(ctx context.Context, change bool) {
 		began := time.Now()
 
 		err := l.write(call, change)
+		l.noteTaken(time.Since(began))
+
 		if err == nil {
 			l.count(began, time.Now())
 			return

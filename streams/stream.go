@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,7 +37,7 @@ type stream struct {
 	pages       pacer         // calls for the listing that this worker makes for all
 	lookups     pacer         // all other calls of DescribeStream
 
-	mu       sync.Mutex // held during a listing, so that callers share it
+	calling  callLock // held during a listing, so that callers share it
 	last     listing
 	listedAt time.Time // when the calls of last began
 	missing  doubt     // whether the stream exists
@@ -55,7 +54,7 @@ type listing struct {
 }
 
 func newStream(cfg *Config, arn string) *stream {
-	s := &stream{api: cfg.Streams, tables: cfg.DynamoDB, arn: arn, confirmOver: cfg.confirmOver()}
+	s := &stream{api: cfg.Streams, tables: cfg.DynamoDB, arn: arn, confirmOver: cfg.confirmOver(), calling: newCallLock()}
 	s.pages.set(listingRate, listingRate)
 	s.shareLookups(1)
 
@@ -71,16 +70,16 @@ func (s *stream) shareLookups(workers int) {
 // incomplete listing: a shard that is missing from a listing counts as trimmed. One worker
 // at a time may call it.
 func (s *stream) list(ctx context.Context) (listing, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.calling.lock()
+	defer s.calling.unlock()
 
 	return s.refresh(ctx, &s.pages)
 }
 
 // head returns what one call tells of the stream, without its shards.
 func (s *stream) head(ctx context.Context) (listing, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.calling.lock()
+	defer s.calling.unlock()
 
 	if err := s.lookups.wait(ctx); err != nil {
 		return listing{}, err
@@ -105,8 +104,8 @@ func (s *stream) head(ctx context.Context) (listing, error) {
 
 // recent returns a listing that may be up to maxListingAge old.
 func (s *stream) recent(ctx context.Context) (listing, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.calling.lock()
+	defer s.calling.unlock()
 
 	if !s.listedAt.IsZero() && time.Since(s.listedAt) < maxListingAge {
 		return s.last, nil
@@ -118,8 +117,8 @@ func (s *stream) recent(ctx context.Context) (listing, error) {
 // listSince returns a listing that was begun after t. Many readers that ask at once
 // share one.
 func (s *stream) listSince(ctx context.Context, t time.Time) (listing, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.calling.lock()
+	defer s.calling.unlock()
 
 	if s.listedAt.After(t) {
 		return s.last, nil
@@ -150,7 +149,7 @@ func (s *stream) refresh(ctx context.Context, calls *pacer) (listing, error) {
 
 // confirmGone returns nil if the stream certainly does not exist: DescribeStream has
 // said so several times over a while, and neither ListStreams nor DescribeTable knows
-// the stream. The caller holds mu.
+// the stream. The caller holds calling.
 func (s *stream) confirmGone(ctx context.Context, now time.Time) error {
 	if !s.missing.confirmed(now, s.confirmOver) {
 		return fmt.Errorf("%w: DescribeStream does not find %s", errUnconfirmed, s.arn)

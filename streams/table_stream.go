@@ -129,7 +129,7 @@ func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, 
 // findSuccessor returns the stream to read after the current one, "" if there is none
 // yet.
 func (p *Poller) findSuccessor(ctx context.Context, current string) (string, error) {
-	st := &stream{api: p.cfg.Streams, tables: p.cfg.DynamoDB, arn: current}
+	st := newStream(&p.cfg, current)
 	if l, err := st.head(ctx); err == nil && !l.closed() {
 		return current, nil
 	}
