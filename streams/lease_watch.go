@@ -42,6 +42,13 @@ type sight struct {
 // watch looks at the workers and leases every scanInterval and whenever checkSoon was
 // called.
 func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
+	// Before the first heartbeat no lease can be taken.
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.alive.first:
+	}
+
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 

@@ -56,6 +56,7 @@ type liveness struct {
 	onFault  func(error)
 
 	changed  chan struct{} // a value: write soon, and increment workerChanges
+	first    chan struct{} // closed when the first heartbeat has been answered
 	stopping atomic.Bool
 	// renewRows says that leases must be renewed one by one as well, for workers of earlier
 	// versions.
@@ -80,6 +81,7 @@ func newLiveness(rows *leaseTable, owner string, duration time.Duration, onFault
 		duration: duration,
 		onFault:  onFault,
 		changed:  make(chan struct{}, 1),
+		first:    make(chan struct{}),
 		began:    time.Now(),
 	}
 }
@@ -220,6 +222,10 @@ const workerCounterClause = "#counter :one"
 func (l *liveness) count(began, answered time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+
+	if l.last.Load() == 0 {
+		defer close(l.first)
+	}
 
 	since := max(began.Sub(l.began), 1)
 	if int64(since) <= l.last.Load() {

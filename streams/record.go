@@ -58,6 +58,8 @@ type Record struct {
 	// Late says that the item may have changed a good deal since: the record is
 	// redriven or waited in the retry queue, or it is older than Config.LateAfter.
 	Late bool
+
+	memo *recordMemo // see Memo
 }
 
 // isLate reports whether the record was created more than after ago.

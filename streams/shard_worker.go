@@ -80,6 +80,8 @@ func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLea
 		startAt: l.StartAt,
 	}
 
+	w.reader.newestAt.Store(unixMilli(l.HandledAt))
+
 	// A shard that was first read more than 24 h after its creation may have lost
 	// its first records. No call to the service would report that.
 	since := unreadSince(l)
