@@ -76,6 +76,7 @@ var benchParts = []benchPart{
 	{"claims", benchClaims},
 	{"http", benchHTTP},
 	{"tasks", benchTasks},
+	{"streams", benchStreams},
 	{"executions", benchExecutions},
 	{"orders", benchOrders},
 }
