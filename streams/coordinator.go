@@ -67,7 +67,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 }
 
 // run works until ctx ends (nil), the stream has ended (ErrStreamEnded), a gap halts
-// it (*GapError), or it cannot begin.
+// it (*GapError), it has to begin again (errRecreated), or it cannot begin.
 func (c *coordinator) run(ctx context.Context) error {
 	if err := c.begin(ctx); err != nil {
 		return unlessStopped(ctx, err)
@@ -78,10 +78,7 @@ func (c *coordinator) run(ctx context.Context) error {
 
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return c.watch(gctx, g) })
-	g.Go(func() error {
-		c.discovery.run(gctx)
-		return nil
-	})
+	g.Go(func() error { return c.discovery.run(gctx) })
 	g.Go(func() error {
 		groups := groupCount{cfg: c.cfg, stream: c.stream.arn}
 		groups.run(gctx)

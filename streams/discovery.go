@@ -80,8 +80,11 @@ func (d *discovery) streamClosed() bool {
 	return d.closedListings >= 2
 }
 
-// run lists the stream when a listing is due, until ctx ends.
-func (d *discovery) run(ctx context.Context) {
+// errRecreated reports that the stream is another one than the one whose leases are stored.
+var errRecreated = errors.New("streams: the stream was recreated under the same ARN")
+
+// run lists the stream when a listing is due, until ctx ends. Its only error is errRecreated.
+func (d *discovery) run(ctx context.Context) error {
 	// The stream has begun. If its state is missing from now on, it was deleted, and
 	// Latest would skip what was not handled yet.
 	d.start = TrimHorizon
@@ -89,11 +92,18 @@ func (d *discovery) run(ctx context.Context) {
 	pause := d.scanInterval
 	for worker.Wait(ctx, pause) {
 		pause = d.scanInterval
-		if err := d.discover(ctx); err != nil && ctx.Err() == nil {
+		err := d.discover(ctx)
+		if errors.Is(err, errRecreated) {
+			return err
+		}
+
+		if err != nil && ctx.Err() == nil {
 			d.cfg.Events.fault("DescribeStream", "", err)
 			pause = discoveryRetry
 		}
 	}
+
+	return nil
 }
 
 // discover lists the stream if that is due and no other worker does it.
@@ -147,6 +157,10 @@ func (d *discovery) discover(ctx context.Context) error {
 	leases, now, err := d.table.read(ctx)
 	if err != nil {
 		return err
+	}
+
+	if now != nil && isOtherStream(now, l) {
+		return errRecreated
 	}
 
 	// Only a listing that was made can tell how many partition keys new leases need.

@@ -108,6 +108,9 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 	call, cancel := context.WithTimeout(ctx, max(c.cfg.LeaseDuration/2, time.Second))
 	defer cancel()
 
+	// What was asked for is due until a look has succeeded.
+	c.sight.settled = c.sight.settled && !asked
+
 	// Whether a worker has expired is decided as of the begin of the read; what it shows is
 	// noted as of its end.
 	began := time.Now()
@@ -118,11 +121,9 @@ func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (
 	}
 
 	news := c.sight.workers.observe(rows, time.Now(), c.cfg.LeaseDuration)
-	if !asked && !news && !c.lookDue(began) {
+	if !news && !c.lookDue(began) {
 		return false, nil
 	}
-
-	// Until this look has succeeded, another one is due.
 	c.sight.settled = false
 
 	return c.checkLeases(ctx, call, g, began)

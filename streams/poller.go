@@ -78,7 +78,7 @@ func (p *Poller) Run(ctx context.Context) error {
 			return p.followTable(gctx)
 		}
 
-		err := p.newCoordinator(p.cfg.StreamARN, p.cfg.Start).run(gctx)
+		err := p.readStream(gctx, p.cfg.StreamARN, p.cfg.Start)
 		// The stream has been handled to its end when no record of it waits.
 		if errors.Is(err, ErrStreamEnded) && !p.scheduler.queues.waitUntilEmpty(gctx) {
 			return nil

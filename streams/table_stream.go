@@ -57,7 +57,7 @@ func (p *Poller) followTable(ctx context.Context) error {
 
 	start := p.cfg.Start
 	for {
-		err := p.newCoordinator(current, start).run(ctx)
+		err := p.readStream(ctx, current, start)
 		if !errors.Is(err, ErrStreamEnded) {
 			return err
 		}
@@ -77,6 +77,17 @@ func (p *Poller) followTable(ctx context.Context) error {
 
 		// Every record of the successor is newer than what was handled.
 		current, start = next, TrimHorizon
+	}
+}
+
+// readStream reads one stream, from the start again if it turns out to be another one with
+// the same ARN.
+func (p *Poller) readStream(ctx context.Context, arn string, start Position) error {
+	for {
+		err := p.newCoordinator(arn, start).run(ctx)
+		if !errors.Is(err, errRecreated) {
+			return err
+		}
 	}
 }
 
