@@ -204,7 +204,7 @@ func (d *discovery) ask() {
 
 func (d *discovery) isAsked() bool { return len(d.asked) > 0 }
 
-// answered notes that a listing was made after which nobody has to ask again.
+// answered notes that a listing was made after which no shard has to ask again.
 func (d *discovery) answered() {
 	select {
 	case <-d.asked:

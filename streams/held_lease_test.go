@@ -181,7 +181,7 @@ func TestADelayedWriteDoesNotMoveTheCheckpointBack(t *testing.T) {
 	}
 }
 
-// For half a minute the lease table serves nothing. Nobody can take the leases, and the
+// For half a minute the lease table serves nothing. No worker can take the leases, and the
 // worker goes on with them.
 func TestALeaseTableThatIsThrottledFor30SecondsLosesNothing(t *testing.T) {
 	dir := t.TempDir()

@@ -152,7 +152,7 @@ func TestAFinishedShardIsNeverTakenForANewOne(t *testing.T) {
 		t.Errorf("write: %v", err)
 	}
 
-	// A listing that comes late still has the shard, and a child that nobody had found.
+	// A listing that comes late still has the shard, and a child that was not found before.
 	d := w.newTestDiscovery()
 	l := listing{shards: map[string]streamtypes.Shard{
 		"s":     {ShardId: aws.String("s")},

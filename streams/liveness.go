@@ -232,7 +232,7 @@ func (l *liveness) count(began, answered time.Time) {
 		return // a newer one was answered before
 	}
 
-	// The life is changed first: whoever sees the new times must not see the old life.
+	// The life is changed first: a reader that sees the new times must not see the old life.
 	if !l.valid(l.life.Load(), answered) {
 		l.life.Add(1)
 	}

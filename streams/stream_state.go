@@ -164,8 +164,8 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 	return nil
 }
 
-// claimListing reports whether this worker makes the first listing: nobody has begun one, or
-// whoever did has not been done for a lease duration.
+// claimListing reports whether this worker makes the first listing: none was begun, or
+// the one that was is not done after a lease duration.
 func (d *discovery) claimListing(ctx context.Context, state *streamState, since time.Time) (bool, error) {
 	if state.listings > 0 && time.Since(since) < d.cfg.LeaseDuration {
 		return false, nil

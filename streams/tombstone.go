@@ -14,7 +14,7 @@ import (
 
 // The leases of finished shards are kept as tombstones, so that a shard that is still listed
 // is not taken for a new one. When no child waits for it any more, a tombstone is moved to a
-// partition key of its own, where nobody watches it. A lease is stored only if there is
+// partition key of its own, where no worker watches it. A lease is stored only if there is
 // neither a lease nor a tombstone of its shard; a tombstone is stored before the lease is
 // deleted.
 const tombstonesSuffix = "#finished"
