@@ -75,10 +75,11 @@ EACH ?= 50
 TASKS ?= 100000
 REPEATS ?= 200
 MUTANTS ?= 10
+SIMSEEDS ?= 10000
 LONG_FUZZTIME ?= 1m
 
 .PHONY: long
-long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS REPEATS MUTANTS LONG_FUZZTIME)
+long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OPS CLIENTS STEPS CHECKS ORDERS EACH TASKS REPEATS MUTANTS SIMSEEDS LONG_FUZZTIME)
 	go test -race $$(go list ./... | grep -v /tests/crash) -timeout 1h
 	go test ./embedded -count=1 -run Kill -timeout 1h -args -kills $(KILLS)
 	go test ./server -count=1 -run 'TestACrashAtAnyCallLosesNothing|TestABankAndACarrierThatAreDown' -timeout 2h -args -all-points
@@ -86,6 +87,7 @@ long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OP
 	go test ./tests/crash -count=1 -run AmongWorkers -timeout 2h -args -workerkills $(WORKERKILLS)
 	go test ./tests/linearizability -count=1 -run WithFaults/stream -timeout 2h -v -args -ops $(OPS) -clients $(CLIENTS)
 	go test ./tests/model -count=1 -timeout 3h -v -args -steps $(STEPS)
+	go test ./streams -count=1 -run 'TestSimulation|Thousands' -timeout 3h -v -args -simseeds $(SIMSEEDS) -fleetshards 10000
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	go test -short -count=$(REPEATS) -timeout 10h ./txn ./once/... ./actions ./inventory ./ledger ./lists ./api/auth
 	go run ./tests/mutants -every $(MUTANTS) ./txn ./inventory ./api/auth ./once/idempotency

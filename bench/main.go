@@ -78,6 +78,7 @@ var benchParts = []benchPart{
 	{"claims", benchClaims},
 	{"http", benchHTTP},
 	{"tasks", benchTasks},
+	{"streams", benchStreams},
 	{"executions", benchExecutions},
 	{"orders", benchOrders},
 }

@@ -34,6 +34,18 @@ const (
 // ctx's.
 func (w *shardWorker) createChildLeases(ctx context.Context) (childStatus, error) {
 	for try := 1; ; try++ {
+		// When many shards end at once, one listing tells the children of them all.
+		for !w.stream.mayLookUp() {
+			if w.reader.childKnown.Load() {
+				return childrenStored, nil
+			}
+			w.discovery.ask()
+
+			if !worker.Wait(ctx, childBackoff.Max) {
+				return childrenUnknown, ctx.Err()
+			}
+		}
+
 		children, status, err := w.findChildren(ctx, try >= useListingFromTry)
 		if err == nil && len(children) > 0 {
 			status = childrenStored
@@ -83,11 +95,18 @@ func (w *shardWorker) findChildren(ctx context.Context, inListing bool) ([]strin
 // insertChildLeases stores a lease for every child that has none. Children are read
 // from their first record, wherever reading of the parent began.
 func (w *shardWorker) insertChildLeases(ctx context.Context, children []string) error {
+	spread := w.lease.childSpread()
 	for _, id := range children {
 		// The epoch starts at the Unix time, so that it grows even if the row was
 		// deleted and is stored again.
-		child := Lease{Shard: id, Parent: w.id, Epoch: time.Now().Unix()}
-		if _, err := w.table.insert(ctx, child); err != nil {
+		child := Lease{
+			Shard:     id,
+			Parent:    w.id,
+			Epoch:     time.Now().Unix(),
+			partition: partitionOf(id, spread),
+			spread:    w.discovery.spread(),
+		}
+		if _, _, err := w.table.insertLease(ctx, child); err != nil {
 			return err
 		}
 	}

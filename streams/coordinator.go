@@ -16,8 +16,9 @@ const (
 	maxStarts = 5
 	// firstStartPause is the pause after the first failed start; it doubles.
 	firstStartPause = 400 * time.Millisecond
-	// parallelTakes is how many leases are taken at once.
-	parallelTakes = 8
+	// maxScanInterval is the longest time between two looks at the workers. A look costs one
+	// read unit per 4 KB of their rows, about 100 bytes each.
+	maxScanInterval = 900 * time.Millisecond
 )
 
 // coordinator is this worker's part in reading one stream. It watches the leases,
@@ -29,10 +30,11 @@ type coordinator struct {
 	stream       *stream
 	table        *leaseTable
 	discovery    *discovery
-	scanInterval time.Duration // between two reads of the leases
+	alive        *liveness
+	scanInterval time.Duration // between two looks at the workers
 
-	observed map[string]*observedLease // used by watch only
-	check    chan struct{}             // a value makes watch read the leases at once
+	sight sight         // used by watch only
+	check chan struct{} // a value makes watch read the leases at once
 
 	mu   sync.Mutex
 	held map[string]*shardWorker
@@ -41,35 +43,42 @@ type coordinator struct {
 func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 	// The last renewal of a crashed worker is noticed within one interval, which is why a
 	// take-over needs up to LeaseDuration + 1 s.
-	interval := min(max(p.cfg.LeaseDuration/10, 10*time.Millisecond), time.Second)
+	interval := min(max(p.cfg.LeaseDuration/10, 10*time.Millisecond), maxScanInterval)
+
+	table := &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: GroupKey(p.cfg.Group, arn)}
+	workers := &leaseTable{api: table.api, table: table.table, stream: workerRowsPrefix + table.stream}
 
 	c := &coordinator{
 		poller:       p,
 		cfg:          &p.cfg,
-		stream:       &stream{api: p.cfg.Streams, tables: p.cfg.DynamoDB, arn: arn, confirmOver: p.cfg.confirmOver()},
-		table:        &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: GroupKey(p.cfg.Group, arn)},
+		stream:       newStream(&p.cfg, arn),
+		table:        table,
 		scanInterval: interval,
+		sight:        sight{workers: observedWorkers{}, strangers: map[string]bool{}},
 		check:        make(chan struct{}, 1),
 		held:         map[string]*shardWorker{},
 	}
+	c.alive = newLiveness(workers, p.cfg.Owner, p.cfg.LeaseDuration, func(err error) {
+		p.cfg.Events.fault("UpdateItem", "", err)
+	})
 	c.discovery = newDiscovery(c, start)
 
 	return c
 }
 
 // run works until ctx ends (nil), the stream has ended (ErrStreamEnded), a gap halts
-// it (*GapError), or it cannot begin.
+// it (*GapError), it has to begin again (errRecreated), or it cannot begin.
 func (c *coordinator) run(ctx context.Context) error {
 	if err := c.begin(ctx); err != nil {
 		return unlessStopped(ctx, err)
 	}
 
+	stopBeating := c.beat(ctx)
+	defer stopBeating()
+
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return c.watch(gctx, g) })
-	g.Go(func() error {
-		c.discovery.run(gctx)
-		return nil
-	})
+	g.Go(func() error { return c.discovery.run(gctx) })
 	g.Go(func() error {
 		groups := groupCount{cfg: c.cfg, stream: c.stream.arn}
 		groups.run(gctx)
@@ -78,6 +87,29 @@ func (c *coordinator) run(ctx context.Context) error {
 	})
 
 	return g.Wait()
+}
+
+// beat sends heartbeats until the function that it returns is called, which must be after
+// the last lease was given back: they go on while the shards drain.
+func (c *coordinator) beat(ctx context.Context) (stop func()) {
+	beating, end := context.WithCancel(context.WithoutCancel(ctx))
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.alive.run(beating)
+	}()
+	stopped := context.AfterFunc(ctx, c.alive.stop)
+
+	return func() {
+		stopped()
+		end()
+		<-ended
+
+		leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.LeaseDuration)
+		defer cancel()
+
+		c.alive.leave(leaving)
+	}
 }
 
 // begin stores the state of the stream and its first leases. It tries a few times,
@@ -111,86 +143,6 @@ func (c *coordinator) begin(ctx context.Context) error {
 	}
 }
 
-// watch checks the leases every scanInterval and whenever checkSoon was called.
-func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-
-	var log worker.LogThrottle
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-timer.C:
-		case <-c.check:
-		}
-
-		ended, err := c.checkLeases(ctx, g)
-		if ended {
-			return ErrStreamEnded
-		}
-		c.poller.setHealth(err)
-
-		if err != nil && ctx.Err() == nil {
-			c.cfg.Events.fault("Leases", "", err)
-
-			if log.Allow() {
-				c.cfg.Log.Warn("looking after the leases failed; retrying", "stream", c.stream.arn, "err", err)
-			}
-		}
-		timer.Reset(pauseUntilExpiry(c.observed, time.Now(), c.cfg.LeaseDuration, c.scanInterval))
-	}
-}
-
-// checkSoon makes watch check the leases at once.
-func (c *coordinator) checkSoon() {
-	select {
-	case c.check <- struct{}{}:
-	default: // it will do so already
-	}
-}
-
-// checkLeases reads the leases once and does what the planner decides. It reports
-// whether the stream has been handled to its end.
-func (c *coordinator) checkLeases(ctx context.Context, g *errgroup.Group) (ended bool, err error) {
-	// A call that hangs must not keep this worker from watching the leases.
-	call, cancel := context.WithTimeout(ctx, max(c.cfg.LeaseDuration/2, time.Second))
-	defer cancel()
-
-	leases, state, err := c.table.read(call)
-	if err != nil {
-		return false, err
-	}
-
-	now := time.Now()
-	c.observed = observe(c.observed, leases, now)
-	c.reportChildren()
-
-	todo := planner{
-		me:            c.cfg.Owner,
-		leaseDuration: c.cfg.LeaseDuration,
-		scanInterval:  c.scanInterval,
-		holds:         c.holds,
-	}.decide(c.observed, now)
-
-	c.handOver(todo.handOver)
-
-	// The steps are independent: one that fails does not keep the others from being
-	// done, and all of them are decided again at the next check.
-	var errs []error
-	for _, lease := range todo.withdraw {
-		errs = append(errs, c.table.withdrawRequest(call, lease.Lease))
-	}
-	errs = append(errs,
-		c.takeLeases(ctx, call, g, todo.take),
-		c.requestLeases(call, todo.request),
-	)
-
-	c.discovery.noteObservation(state, todo.open, now)
-
-	return c.streamEnded(todo.open), errors.Join(errs...)
-}
-
 // streamEnded reports whether the stream is closed and nothing of it is left to read.
 func (c *coordinator) streamEnded(openLeases int) bool {
 	c.mu.Lock()
@@ -203,20 +155,23 @@ func (c *coordinator) streamEnded(openLeases int) bool {
 // call, the workers ctx.
 func (c *coordinator) takeLeases(ctx, call context.Context, g *errgroup.Group, due []*observedLease) error {
 	var takes errgroup.Group
-	takes.SetLimit(parallelTakes)
+	takes.SetLimit(parallelWrites)
 
 	for _, lease := range due {
 		takes.Go(func() error {
 			// The lease counts from before the call: others may see the write before its
 			// answer arrives here.
-			takenAt := time.Now()
+			takenAt, life := time.Now(), c.alive.current()
+			if !c.alive.valid(life, takenAt) {
+				return nil // others would take it at once
+			}
 
 			l, ours, err := c.table.take(call, lease.Lease, c.cfg.Owner)
 			if err != nil || !ours {
 				return err
 			}
 
-			w := c.poller.newShardWorker(ctx, c.stream, c.table, l, takenAt)
+			w := c.newShardWorker(ctx, l, newShardLease(c.table, l, takenAt, c.alive, life))
 			c.add(w)
 			w.report(LeaseTaken)
 			g.Go(func() error { return c.runWorker(w) })
@@ -263,18 +218,26 @@ func (c *coordinator) holds(shard string) bool {
 
 // requestLeases asks the owners of the leases to hand them over.
 func (c *coordinator) requestLeases(ctx context.Context, leases []*observedLease) error {
-	for _, lease := range leases {
-		stored, err := c.table.requestHandOver(ctx, lease.Lease, c.cfg.Owner)
-		if err != nil {
-			return err
-		}
-
-		if stored {
-			c.cfg.Events.lease(LeaseEvent{Shard: lease.Shard, Change: LeaseRequested, Epoch: lease.Epoch})
-		}
+	if len(leases) == 0 {
+		return nil
 	}
 
-	return nil
+	var requests errgroup.Group
+	requests.SetLimit(parallelWrites)
+
+	for _, lease := range leases {
+		requests.Go(func() error {
+			stored, err := c.table.requestHandOver(ctx, lease.Lease, c.cfg.Owner)
+			if stored {
+				c.cfg.Events.lease(LeaseEvent{Shard: lease.Shard, Change: LeaseRequested, Epoch: lease.Epoch})
+			}
+
+			return err
+		})
+	}
+	defer c.alive.noteChange()
+
+	return requests.Wait()
 }
 
 // handOver makes the workers of the shards stop reading, drain and release their
@@ -286,18 +249,6 @@ func (c *coordinator) handOver(shards []string) {
 	for _, id := range shards {
 		if w := c.held[id]; w != nil {
 			w.stopReading()
-		}
-	}
-}
-
-// reportChildren tells the readers of shards that have children about it.
-func (c *coordinator) reportChildren() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-
-	for _, lease := range c.observed {
-		if parent := c.held[lease.Parent]; parent != nil {
-			parent.reader.childKnown.Store(true)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 // head of uses it.
 type delivery struct {
 	record     *pendingRecord
+	handler    int       // index in Config.Handlers
 	attempts   int       // calls that count
 	waits      int       // calls that ended in NotYet
 	since      time.Time // when a call that counts first failed

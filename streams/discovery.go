@@ -6,26 +6,14 @@ import (
 	"sync"
 	"time"
 
-	"ratchet/internal/dynamo"
 	"ratchet/internal/worker"
 )
 
 const (
-	// tombstoneAge is how long the lease of a finished shard is kept: longer than
-	// the service lists the shard, so that it is never taken for a new one.
-	tombstoneAge = horizon + 2*time.Hour
-
 	// soon is the interval between listings while something is unclear.
 	soon = 2 * time.Second
 	// discoveryRetry is the pause after a failed listing.
 	discoveryRetry = time.Second
-
-	// absencesOfOldParent is how many complete listings must lack the parent of a
-	// shard before the shard stops waiting for it.
-	// absencesOfYoungParent is the same for a parent that is less than 24 h old: it
-	// must have been listed, but no shard waits without end.
-	absencesOfOldParent   = 3
-	absencesOfYoungParent = 30
 )
 
 // discovery keeps the leases of a stream in line with its shards. Usually the
@@ -40,12 +28,15 @@ type discovery struct {
 	stream       *stream
 	table        *leaseTable
 	scanInterval time.Duration
-	changed      func() // the leases should be checked soon
+	changed      func()        // the leases should be checked soon, here
+	inserted     func()        // and by the other workers
+	asked        chan struct{} // a value: a shard has ended, list soon
 
 	// Used by run only.
 	start          Position           // where a stream without a state begins
 	parentAbsences map[string]absence // by shard: listings without the shard's parent
 	unclear        bool               // list again soon
+	finished       finishedShards
 
 	mu             sync.Mutex
 	state          *streamState // as last observed, nil if there is none
@@ -61,6 +52,8 @@ func newDiscovery(c *coordinator, start Position) *discovery {
 		table:          c.table,
 		scanInterval:   c.scanInterval,
 		changed:        c.checkSoon,
+		inserted:       c.alive.noteChange,
+		asked:          make(chan struct{}, 1),
 		start:          start,
 		parentAbsences: map[string]absence{},
 	}
@@ -87,8 +80,11 @@ func (d *discovery) streamClosed() bool {
 	return d.closedListings >= 2
 }
 
-// run lists the stream when a listing is due, until ctx ends.
-func (d *discovery) run(ctx context.Context) {
+// errRecreated reports that the stream is another one than the one whose leases are stored.
+var errRecreated = errors.New("streams: the stream was recreated under the same ARN")
+
+// run lists the stream when a listing is due, until ctx ends. Its only error is errRecreated.
+func (d *discovery) run(ctx context.Context) error {
 	// The stream has begun. If its state is missing from now on, it was deleted, and
 	// Latest would skip what was not handled yet.
 	d.start = TrimHorizon
@@ -96,11 +92,18 @@ func (d *discovery) run(ctx context.Context) {
 	pause := d.scanInterval
 	for worker.Wait(ctx, pause) {
 		pause = d.scanInterval
-		if err := d.discover(ctx); err != nil && ctx.Err() == nil {
+		err := d.discover(ctx)
+		if errors.Is(err, errRecreated) {
+			return err
+		}
+
+		if err != nil && ctx.Err() == nil {
 			d.cfg.Events.fault("DescribeStream", "", err)
 			pause = discoveryRetry
 		}
 	}
+
+	return nil
 }
 
 // discover lists the stream if that is due and no other worker does it.
@@ -116,8 +119,9 @@ func (d *discovery) discover(ctx context.Context) error {
 	case state == nil:
 		// Rows were deleted. Give the holders of leases time to restore theirs.
 		interval = d.cfg.LeaseDuration
-	case open == 0 || d.unclear:
-		interval = min(interval, soon)
+	case open == 0 || d.unclear || d.isAsked():
+		// A long listing takes its time, and others must not begin it meanwhile.
+		interval = min(interval, soon+2*listingTime(open))
 	}
 
 	if time.Since(since) < interval {
@@ -130,10 +134,12 @@ func (d *discovery) discover(ctx context.Context) error {
 
 	// The counter is incremented before the listing: of all workers that find it due,
 	// one succeeds, and a crash after this costs one interval.
-	claim := d.table.update(streamStateRow).
-		IfEquals(streamStateListings, dynamo.N(state.listings)).
-		SetValue(streamStateListings, dynamo.N(state.listings+1))
-	if _, applied, err := applyUpdate(ctx, d.table.api, claim); err != nil || !applied {
+	_, applied, err := applyUpdate(ctx, d.table.api, d.table.nextListing(state))
+	if err == nil && !applied {
+		d.changed() // another worker lists: see what it has counted
+	}
+
+	if err != nil || !applied {
 		return err
 	}
 
@@ -148,10 +154,24 @@ func (d *discovery) discover(ctx context.Context) error {
 		return err
 	}
 
-	leases, _, err := d.table.read(ctx)
+	leases, now, err := d.table.read(ctx)
 	if err != nil {
 		return err
 	}
+
+	if now != nil && isOtherStream(now, l) {
+		return errRecreated
+	}
+
+	// Only a listing that was made can tell how many partition keys new leases need.
+	if now, err = d.raiseSpread(ctx, now, len(l.shards)); err != nil {
+		return err
+	}
+
+	d.mu.Lock()
+	d.state = now
+	d.mu.Unlock()
+	d.answered()
 
 	known := make(map[string]Lease, len(leases))
 	for _, lease := range leases {
@@ -161,118 +181,33 @@ func (d *discovery) discover(ctx context.Context) error {
 	return d.reconcile(ctx, l, known)
 }
 
-// reconcile brings the leases in line with a complete listing.
-func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]Lease) error {
-	d.unclear = false
-
-	inserted := false
-	for id, shard := range l.shards {
-		if _, ok := known[id]; ok {
-			continue
-		}
-
-		lease := Lease{Shard: id, Parent: deref(shard.ParentShardId), Epoch: time.Now().Unix()}
-
-		stored, err := d.table.insert(ctx, lease)
-		if err != nil {
-			return err
-		}
-		inserted = inserted || stored
-	}
-
-	// The unread leases of a stream that is gone are taken like all others: their readers
-	// declare the gaps.
-	if err := d.cleanUp(ctx, l, known); err != nil {
-		return err
-	}
-
-	// A lease that was inserted just now is not among the observed ones yet.
+// spread returns over how many partition keys new leases are spread.
+func (d *discovery) spread() int {
 	d.mu.Lock()
-	if l.closed() && !inserted {
-		d.closedListings++
-	} else {
-		d.closedListings = 0
-	}
-	d.mu.Unlock()
-	d.changed()
+	defer d.mu.Unlock()
 
-	return nil
+	return d.state.partitions()
 }
 
-func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lease) error {
-	for _, lease := range known {
-		if err := d.stopWaitingForParent(ctx, lease, l, known); err != nil {
-			return err
-		}
-
-		if err := d.deleteTombstone(ctx, lease, l, known); err != nil {
-			return err
-		}
-	}
-
-	return nil
+// listingTime is about how long it takes to list so many shards.
+func listingTime(shards int) time.Duration {
+	return time.Duration(shards/describePageSize) * time.Second / describeRate
 }
 
-// stopWaitingForParent lets a shard begin whose parent is neither listed nor known.
-// Such a parent was trimmed long ago, so nothing of it is left to be handled first.
-// But a listing may lack a shard by mistake, so several listings must agree, over a
-// while.
-func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l listing, known map[string]Lease) error {
-	if lease.Parent == "" || lease.ParentDone || lease.Finished() {
-		return nil
+// ask asks for a listing soon, because a shard has ended and its children are not known.
+func (d *discovery) ask() {
+	select {
+	case d.asked <- struct{}{}:
+	default:
 	}
-
-	_, hasLease := known[lease.Parent]
-	_, listed := l.shards[lease.Parent]
-	if hasLease || listed {
-		delete(d.parentAbsences, lease.Shard)
-		return nil
-	}
-
-	needed := absencesOfOldParent
-	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && time.Since(createdAt) < horizon {
-		needed = absencesOfYoungParent
-	}
-
-	absent := d.parentAbsences[lease.Shard]
-	if absent.listings++; absent.listings == 1 {
-		absent.since = time.Now()
-	}
-	d.parentAbsences[lease.Shard] = absent
-
-	if absent.listings < needed || time.Since(absent.since) < d.cfg.confirmOver() {
-		d.unclear = true
-		return nil
-	}
-
-	d.cfg.Log.Info("the shard's parent is gone; reading the shard", "shard", lease.Shard, "parent", lease.Parent)
-	delete(d.parentAbsences, lease.Shard)
-
-	return d.table.markParentDone(ctx, lease)
 }
 
-// absence says how many listings in a row have lacked a shard's parent.
-type absence struct {
-	listings int
-	since    time.Time
-}
+func (d *discovery) isAsked() bool { return len(d.asked) > 0 }
 
-// deleteTombstone deletes the lease of a shard that was finished long ago, if the
-// shard is no longer listed and no child waits for it.
-func (d *discovery) deleteTombstone(ctx context.Context, lease Lease, l listing, known map[string]Lease) error {
-	if !lease.Finished() || time.Since(lease.FinishedAt) < tombstoneAge {
-		return nil
+// answered notes that a listing was made after which no shard has to ask again.
+func (d *discovery) answered() {
+	select {
+	case <-d.asked:
+	default:
 	}
-
-	if _, listed := l.shards[lease.Shard]; listed {
-		return nil
-	}
-
-	for _, other := range known {
-		if other.Parent == lease.Shard && !other.ParentDone {
-			return nil
-		}
-	}
-
-	return d.table.deleteRow(ctx, lease.Shard)
 }

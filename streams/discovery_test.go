@@ -137,6 +137,61 @@ func TestAShardWaitsForAParentThatIsListedOrHasALease(t *testing.T) {
 	}
 }
 
+// Latest is about the shards of the first listing only: records would be lost between the
+// birth of another one and its first iterator.
+func TestAShardThatIsFoundLaterIsReadFromItsFirstRecord(t *testing.T) {
+	w := newTestEnv(t, 1)
+	p, err := New(w.config(newRecorder().handle, func(c *Config) { c.Start = Latest }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := p.newCoordinator(w.arn, Latest).discovery
+
+	if err := d.bootstrap(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	first := w.leases()[0]
+
+	l := listing{shards: map[string]streamtypes.Shard{
+		"child":   {ShardId: aws.String("child"), ParentShardId: &first.Shard},
+		"unknown": {ShardId: aws.String("unknown")},
+	}}
+	if err := d.reconcile(t.Context(), l, w.known()); err != nil {
+		t.Fatal(err)
+	}
+
+	if first.StartAt.IsZero() {
+		t.Error("the shard of the first listing is read from its first record")
+	}
+
+	for _, shard := range []string{"child", "unknown"} {
+		if got := w.lease(shard); got.Shard == "" || !got.StartAt.IsZero() || got.AtHorizon {
+			t.Errorf("%s: %+v", shard, got)
+		}
+	}
+}
+
+// An emulator that is restarted on empty storage has a stream with the same name, whose
+// sequence numbers mean something else.
+func TestARunningPollerNoticesThatItsStreamWasRecreated(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l, g := newRecorder(), &gaps{}
+	p := w.start(w.config(l.handle, g.hook))
+	w.write("o-0", 1)
+	w.until("the checkpoint is stored", func() bool { return len(w.leases()) == 1 && w.leases()[0].Checkpoint != "" })
+
+	update := w.table().update(streamStateRow).SetValue(streamStateCreatedAt, dynamo.N(1))
+	if _, _, err := applyUpdate(t.Context(), w.db, update); err != nil {
+		t.Fatal(err)
+	}
+	w.until("the record is handled again", func() bool { return l.count() == 2 })
+	w.stopped(p)
+
+	if all := g.all(); len(all) != 1 || all[0].Reason != GapReplaced {
+		t.Errorf("gaps %+v", all)
+	}
+}
+
 func TestTombstonesAreDeletedWhenNothingRefersToThem(t *testing.T) {
 	w := newTestEnv(t, 1)
 	d := w.newTestDiscovery()

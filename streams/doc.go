@@ -16,6 +16,10 @@
 // the record is stored in the retry queue or as a dead letter. The checkpoint of a shard is the last
 // record up to which all are finished.
 //
+// Workers show that they are alive by a heartbeat in a row of their own. They look at each
+// other's rows about once a second, and at the leases only when a row says that some have
+// changed. One of them at a time lists the shards for all.
+//
 // # Use
 //
 // Create the two tables once, then run a poller in each worker:
@@ -70,10 +74,14 @@
 //   - A worker that was paused writes nothing after another worker has taken its
 //     lease: lease writes are conditional on owner, epoch and counter. The contexts of
 //     its handlers end before the lease can be taken.
-//   - A lease expires when its counter has not changed for LeaseDuration, measured by
+//   - A lease expires when its owner has sent no heartbeat for LeaseDuration, measured by
 //     the monotonic clock of the worker that wants it. Wall clocks are not compared.
 //   - After a stop, leases are free at once. After a crash, other workers take them
 //     over within LeaseDuration + 1 s. There is no leader.
+//   - All workers of a stream together stay below the 10 calls of
+//     DescribeStream per second that the service allows an account.
+//   - A worker holds at most MaxPendingBytes of unfinished records, and two pages of each
+//     shard beyond: one that is delivered and one that is fetched meanwhile.
 //
 // # Caveats
 //
@@ -93,8 +101,9 @@
 //
 // # The lease table
 //
-// The key is stream (the stream's ARN) and shardId. The other attributes of a lease
-// are:
+// The key is stream and shardId. The leases of a stream are under its ARN; above 200
+// shards they are spread over more keys, the ARN with "#1", "#2" and so on. The other
+// attributes of a lease are:
 //
 //	parent, parentDone      the parent shard; whether this shard need not wait for it
 //	parentLost              the parent was trimmed before it was read
@@ -110,12 +119,42 @@
 //	                        kept for 26 hours as a tombstone
 //	gaps, gapFrom, gapAt    how often records were trimmed unread; after which record and
 //	                        when the last time
+//	spread                  over how many keys the leases of the shard's children are
+//	                        spread; absent: one
+//
+// A tombstone moves to the key "<ARN>#finished" when no child waits for it, so that
+// finished shards cost nothing to watch. A lease is stored in a transaction which checks
+// that its shard has no tombstone.
+//
+// Under "workers/<ARN>" each worker has a row, with its name as the sort key:
+//
+//	counter                 incremented by every heartbeat, three times per LeaseDuration
+//	changes                 incremented after a change of leases that concerns others
+//	state                   "stopping", or "left" when the worker holds nothing any more
+//
+// This row is what keeps a worker's leases: an idle lease is not written. The alternatives
+// cost more. To renew each lease takes a write for each shard; BatchWriteItem has no
+// conditions, so a worker that was paused would renew leases that it has lost; a transaction
+// has them and costs double. A heartbeat needs no condition, because it does not fence
+// anything: every write of a lease is still conditional on owner, epoch and counter. The
+// comment of type liveness has the proof that a worker has stopped when others take its
+// leases.
+//
+// Workers of versions without these rows watch the leases themselves. While one of them is
+// seen, and for the first 10 minutes on a stream that they have begun, workers also renew
+// leases one by one, leave tombstones where they are and use one key. After that, attribute
+// liveness of the row "#stream" says that there are none, and a worker of such a version that
+// is started nevertheless lists no shards. It may take leases that are in use; their holder
+// notices at its next look, within a second, and until then both may call handlers.
 //
 // Under "retries/<table>" there is a lease for each handler, whose holder delivers the
-// records of the handler's retry queue. The counter of the row "#additions" there grows when
-// another process than a worker has put records into a queue.
+// records of the handler's retry queue. These leases are renewed one by one. The counter of
+// the row "#additions" there grows when another process than a worker has put records into
+// a queue.
 //
-// The row "#stream" of each stream says how reading it began and counts its listings.
+// The row "#stream" of each stream says how reading it began, counts its listings
+// (listings; counter in earlier versions) and says over how many keys new leases are spread
+// (spread), and those of shards without a parent (roots).
 // The row "#current" under "table/<name>" holds the ARN of the stream that is being
 // read, so that a stream that was disabled and enabled again is read to its end before
 // the stream that replaced it.

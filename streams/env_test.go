@@ -34,12 +34,12 @@ type testEnv struct {
 	arn    string // of the stream
 }
 
-func newTestEnv(t testing.TB, shards int) *testEnv {
+func newTestEnv(t testing.TB, shards int, changes ...func(*embedded.Config)) *testEnv {
 	t.Helper()
 
-	engine := embeddedtest.Open(t, func(c *embedded.Config) {
+	engine := embeddedtest.Open(t, append([]func(*embedded.Config){func(c *embedded.Config) {
 		c.Streams = embedded.StreamsConfig{InitialShards: shards, RollEvery: -1}
-	})
+	}}, changes...)...)
 	embeddedtest.Run(t, engine)
 
 	env := &testEnv{TB: t, engine: engine, db: dynamodb.NewFromConfig(engine.AWSConfig())}

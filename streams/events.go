@@ -70,14 +70,19 @@ type LeaseEvent struct {
 type Lag struct {
 	Shard string
 	// Age is the age of the oldest record that is read and not finished. Without
-	// such a record it is the time since the shard was last found empty. ±1 s,
-	// because the service floors creation times to the second.
+	// such a record it is the time since the shard was last found to have no more, or,
+	// before that, the age of the newest record that was handled. ±1 s, because the
+	// service floors creation times to the second.
 	Age time.Duration
 	// ToHorizon is how long the service will still keep the oldest unfinished
 	// record (24 h less Age). Records are lost at zero.
 	ToHorizon time.Duration
-	// Pending is how many records are read and not finished.
+	// Pending is how many records are read and not finished. There may be more in the
+	// shard, unless CaughtUp is set.
 	Pending int
+	// CaughtUp says that every record that was read is finished, and that the shard had no
+	// more the last times it was asked. One empty page does not mean that.
+	CaughtUp bool
 }
 
 func (e *Events) page(p Page) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,22 +19,39 @@ import (
 // counter that the previous write left, and increments the counter. So a write
 // that is delayed on the wire cannot undo a newer one, and a worker that was paused
 // writes nothing after another has taken the lease.
+//
+// The lease of a shard is valid as long as its worker is alive (see liveness). Other leases,
+// and those of shards beside workers of earlier versions, must be renewed by writes of
+// their own.
 type heldLease struct {
 	table    *leaseTable
 	duration time.Duration // LeaseDuration
+	alive    *liveness     // nil: the lease is renewed by its own writes
+	life     int64         // of alive, in which the lease was taken
 
-	mu    sync.Mutex // held during a write
-	lease Lease      // as last stored
+	writing callLock
+	lease   Lease // as last stored
 
 	epoch   atomic.Int64
+	renewal atomic.Bool  // the lease must be renewed by its own writes, too
 	takenAt time.Time    // has a monotonic reading
 	renewed atomic.Int64 // start of the last accepted write, as a Duration since takenAt
 }
 
 // newHeldLease wraps a lease whose take began at takenAt.
 func newHeldLease(t *leaseTable, l Lease, takenAt time.Time, duration time.Duration) *heldLease {
-	h := &heldLease{table: t, duration: duration, lease: l, takenAt: takenAt}
+	h := &heldLease{table: t, duration: duration, writing: newCallLock(), lease: l, takenAt: takenAt}
 	h.epoch.Store(l.Epoch)
+	h.renewal.Store(true)
+
+	return h
+}
+
+// newShardLease wraps the lease of a shard that was taken in a life of this worker.
+func newShardLease(t *leaseTable, l Lease, takenAt time.Time, alive *liveness, life int64) *heldLease {
+	h := newHeldLease(t, l, takenAt, alive.duration)
+	h.alive, h.life = alive, life
+	h.renewal.Store(alive.renewRows.Load())
 
 	return h
 }
@@ -49,10 +65,36 @@ func (h *heldLease) renewedAt() time.Time {
 // stopBy is when this worker must have stopped unless it renews the lease before.
 // Others may take the lease one whole duration after the last renewal; the last
 // quarter gives running handlers time to end.
-func (h *heldLease) stopBy() time.Time { return h.renewedAt().Add(h.duration * 3 / 4) }
+func (h *heldLease) stopBy() time.Time {
+	renewed := h.renewedAt().Add(h.duration * 3 / 4)
+	if h.alive == nil {
+		return renewed
+	}
+
+	stopBy := h.alive.stopBy(h.life)
+	if h.renewal.Load() && renewed.Before(stopBy) {
+		return renewed
+	}
+
+	return stopBy
+}
 
 // valid reports whether the lease certainly is ours at now.
-func (h *heldLease) valid(now time.Time) bool { return now.Before(h.stopBy()) }
+func (h *heldLease) valid(now time.Time) bool {
+	return now.Before(h.stopBy()) && (h.alive == nil || h.alive.valid(h.life, now))
+}
+
+// renewalDue reports whether the lease must be renewed by a write at now. Beside workers of
+// earlier versions, which watch the leases and not their owners, the first renewal is due at
+// once, and from then on the lease depends on its renewals.
+func (h *heldLease) renewalDue(now time.Time) bool {
+	if h.alive != nil && !h.alive.renewRows.Load() {
+		h.renewal.Store(false)
+		return false
+	}
+
+	return !h.renewal.Load() || now.Sub(h.renewedAt()) >= h.duration/3
+}
 
 // nextDeadline is by when a renewal that begins at now must have ended: one that hangs
 // leaves time for another.
@@ -82,8 +124,8 @@ func (p progress) final() bool { return p.release || !p.finished.IsZero() }
 // write stores progress and renews, releases or finishes the lease. It returns
 // ErrLeaseLost if the lease belongs to another worker.
 func (h *heldLease) write(ctx context.Context, p progress) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.writing.lock()
+	defer h.writing.unlock()
 
 	for range 4 {
 		began := time.Now()
@@ -93,8 +135,7 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 			return fmt.Errorf("streams: write lease %s: %w", h.lease.Shard, err)
 
 		case applied:
-			h.lease = decodeLease(row)
-			h.renewed.Store(int64(began.Sub(h.takenAt)))
+			h.stored(h.table.decode(row, h.lease), began)
 			return nil
 
 		case row == nil:
@@ -124,6 +165,15 @@ func (h *heldLease) write(ctx context.Context, p progress) error {
 	return errors.New("streams: write lease " + h.lease.Shard + ": it keeps changing")
 }
 
+// childSpread returns over how many partition keys the leases of the shard's children are
+// spread.
+func (h *heldLease) childSpread() int {
+	h.writing.lock()
+	defer h.writing.unlock()
+
+	return h.lease.spread
+}
+
 // storedBefore recognizes our own final write whose answer was lost: the owner is
 // gone, and the counter is one further within our epoch.
 func (h *heldLease) storedBefore(row dynamo.Item, p progress) bool {
@@ -137,7 +187,7 @@ func (h *heldLease) storedBefore(row dynamo.Item, p progress) bool {
 }
 
 func (h *heldLease) update(p progress) *dynamo.Update {
-	update := h.table.update(h.lease.Shard).
+	update := h.table.updateLease(h.lease).
 		IfEquals(leaseOwner, dynamo.S(h.lease.Owner)).
 		IfEquals(leaseEpoch, dynamo.N(h.lease.Epoch)).
 		IfEquals(leaseCounter, dynamo.N(h.lease.Counter)).
@@ -186,20 +236,29 @@ func (h *heldLease) reinsert(ctx context.Context, p progress, began time.Time) e
 		l.Checkpoint, l.HandledAt = p.checkpoint, p.handledAt
 	}
 
-	stored, err := h.table.insert(ctx, l)
+	_, outcome, err := h.table.insertLease(ctx, l)
 	if err != nil {
 		return err
 	}
 
-	if !stored {
+	if outcome != insertedLease {
 		return ErrLeaseLost
 	}
 
-	h.lease = l
 	h.epoch.Store(l.Epoch)
-	h.renewed.Store(int64(began.Sub(h.takenAt)))
+	h.stored(l, began)
 
 	return nil
+}
+
+// stored notes what a write that began at the time has stored. The caller holds writing.
+func (h *heldLease) stored(l Lease, began time.Time) {
+	h.lease = l
+	h.renewed.Store(int64(began.Sub(h.takenAt)))
+
+	if h.alive != nil && h.alive.renewRows.Load() {
+		h.renewal.Store(true)
+	}
 }
 
 // withoutRetries turns the SDK's retries off for a lease write. The caller repeats

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
@@ -151,6 +153,71 @@ func TestAWorkerThatWasPausedTooLongWritesNothing(t *testing.T) {
 	if got := w.leases()[0]; got != want {
 		t.Errorf("the paused worker changed the lease: %+v, want %+v", got, want)
 	}
+}
+
+// A write that is delayed on the wire must not undo a newer one of the same owner.
+func TestADelayedWriteDoesNotMoveTheCheckpointBack(t *testing.T) {
+	w := newTestEnv(t, 1)
+	w.insert(Lease{Shard: "s"})
+	ctx := t.Context()
+
+	l, ok, err := w.table().take(ctx, w.lease("s"), "w")
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	h := newHeldLease(w.table(), l, time.Now(), time.Minute)
+	delayed := h.update(progress{checkpoint: "1"})
+
+	if err := h.write(ctx, progress{checkpoint: "2"}); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, applied, err := applyUpdate(ctx, w.db, delayed); err != nil || applied {
+		t.Errorf("the delayed write was applied: %v, %v", applied, err)
+	}
+
+	if got := w.lease("s").Checkpoint; got != "2" {
+		t.Errorf("checkpoint %s, want 2", got)
+	}
+}
+
+// For half a minute the lease table serves nothing. No worker can take the leases, and the
+// worker goes on with them.
+func TestALeaseTableThatIsThrottledFor30SecondsLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestEnv(t, 4, func(c *embedded.Config) { c.Dir = dir })
+		l := newRecorder()
+		transport, throughTransport := w.intercept()
+		p := w.start(w.config(l.handle, throughTransport, defaultTimes))
+		w.write("o-0", 1)
+		sleepUntil(t, time.Minute, func() bool { return l.count() == 1 && w.owners()[p.Owner()] == 4 })
+		time.Sleep(5 * time.Second)
+
+		transport.Before(func(c *embeddedtest.Call) error {
+			if c.Service == "dynamodb" && contains(c, `"`+leasesTable+`"`) {
+				return awsError("ThrottlingException")
+			}
+
+			return nil
+		})
+		time.Sleep(30 * time.Second)
+		w.write("o-0", 2)
+		transport.Before(nil)
+
+		took := sleepUntil(t, 15*time.Second, func() bool { return l.distinct() == 2 })
+		t.Logf("the next record was handled %v after the end of the throttling", took)
+
+		if n := w.owners(); n[p.Owner()] != 4 {
+			t.Errorf("leases by owner: %v", n)
+		}
+		w.stopped(p)
+		l.ordered(t, 1, 2)
+
+		if l.count() != 2 {
+			t.Errorf("%d calls for 2 records", l.count())
+		}
+	})
 }
 
 func TestAWorkerThatCannotRenewStopsBeforeItsLeaseExpires(t *testing.T) {

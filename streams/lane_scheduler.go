@@ -76,7 +76,7 @@ func newLaneScheduler(cfg *Config) *laneScheduler {
 			scope: GroupKey(cfg.Group, cfg.tableName()),
 		},
 	}
-	s.waiting = &waitingItems{table: s.retries, handlers: cfg.Handlers, items: map[waitingItem]uint64{}}
+	s.waiting = &waitingItems{table: s.retries, handlers: cfg.Handlers, items: map[waitingItem]uint64{}, loading: newCallLock()}
 	s.queues = newRetryQueues(cfg, s.retries, s)
 
 	for i := range cfg.Handlers {

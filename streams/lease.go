@@ -25,6 +25,7 @@ const (
 	leaseGaps        = "gaps"
 	leaseGapFrom     = "gapFrom"
 	leaseGapAt       = "gapAt"
+	leaseSpread      = "spread"
 )
 
 // Lease is the stored state of one shard: who reads it and how far it has been
@@ -64,6 +65,12 @@ type Lease struct {
 	Gaps    int64
 	GapFrom string
 	GapAt   time.Time
+
+	// partition is the number of the partition key that the row is under, spread the number
+	// of those that the rows of the shard's children are spread over; 0 means 1. Neither
+	// changes.
+	partition int
+	spread    int
 }
 
 // Finished reports whether the shard has been handled to its end.
@@ -92,13 +99,14 @@ func decodeLease(row dynamo.Item) Lease {
 		Gaps:        dynamo.Number(row, leaseGaps),
 		GapFrom:     dynamo.Text(row, leaseGapFrom),
 		GapAt:       dynamo.Time(row, leaseGapAt),
+		spread:      int(dynamo.Number(row, leaseSpread)),
 	}
 }
 
 // encode returns the row of a lease that is not in the table. It leaves RequestedBy
 // out, because no worker can have asked for that lease.
 func (l Lease) encode() dynamo.Item {
-	row := leaseKey(l.Stream, l.Shard)
+	row := leaseKey(partitionKey(l.Stream, l.partition), l.Shard)
 	row[leaseEpoch] = dynamo.N(l.Epoch)
 	row[leaseCounter] = dynamo.N(l.Counter)
 
@@ -136,6 +144,10 @@ func (l Lease) encode() dynamo.Item {
 
 	if l.Gaps != 0 {
 		row[leaseGaps] = dynamo.N(l.Gaps)
+	}
+
+	if l.spread > 1 {
+		row[leaseSpread] = dynamo.N(int64(l.spread))
 	}
 
 	return row

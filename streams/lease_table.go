@@ -1,8 +1,11 @@
 package streams
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -11,7 +14,7 @@ import (
 )
 
 // LeaseTableInput describes the lease table, on demand: one row per shard (see
-// Lease) under the stream's ARN and the shard's id. Pollers of several streams may
+// Lease) under the stream's ARN and the shard's id, and more. Pollers of several streams may
 // share it.
 func LeaseTableInput(name string) *dynamodb.CreateTableInput {
 	return dynamo.Table(name, dynamo.TextKey(leaseStream), dynamo.TextKey(leaseShard))
@@ -23,39 +26,72 @@ type queryAPI interface {
 }
 
 // ReadLeases returns all leases of a stream in the order of the shards' ids, with
-// strongly consistent reads. It changes nothing.
+// strongly consistent reads: those of shards that are not finished, and those of finished
+// ones for 26 hours. It changes nothing.
 func ReadLeases(ctx context.Context, client queryAPI, table, streamARN string) ([]Lease, error) {
 	leases, _, err := queryLeases(ctx, client, table, streamARN)
-	return leases, err
+	if err != nil {
+		return nil, err
+	}
+
+	tombstones, err := queryTombstones(ctx, client, table, streamARN)
+	if err != nil {
+		return nil, err
+	}
+
+	// A lease that is being moved has two rows.
+	byShard := make(map[string]Lease, len(leases)+len(tombstones))
+	for _, l := range slices.Concat(leases, tombstones) {
+		byShard[l.Shard] = l
+	}
+
+	return slices.SortedFunc(maps.Values(byShard), func(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }), nil
 }
 
-// queryLeases reads all rows of a stream: the leases, and the stream's state, nil
-// if it is not stored.
+// queryLeases reads all rows of a stream that workers watch: the leases, and the stream's
+// state, nil if it is not stored.
 func queryLeases(ctx context.Context, client queryAPI, table, stream string) (leases []Lease, state *streamState, err error) {
+	for n := 0; n == 0 || n < state.partitions(); n++ {
+		rows, err := queryRows(ctx, client, table, partitionKey(stream, n))
+		if err != nil {
+			return nil, nil, fmt.Errorf("streams: read leases of %s: %w", stream, err)
+		}
+
+		for _, row := range rows {
+			if dynamo.Text(row, leaseShard) == streamStateRow {
+				state = decodeStreamState(row)
+				continue
+			}
+
+			l := decodeLease(row)
+			l.Stream, l.partition = stream, n
+			leases = append(leases, l)
+		}
+	}
+
+	return leases, state, nil
+}
+
+// queryRows returns all rows under one partition key, with strongly consistent reads.
+func queryRows(ctx context.Context, client queryAPI, table, key string) ([]dynamo.Item, error) {
 	in := &dynamodb.QueryInput{
 		TableName:                 aws.String(table),
 		ConsistentRead:            aws.Bool(true),
 		KeyConditionExpression:    aws.String("#s = :s"),
 		ExpressionAttributeNames:  map[string]string{"#s": leaseStream},
-		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(stream)},
+		ExpressionAttributeValues: dynamo.Item{":s": dynamo.S(key)},
 	}
 
+	var rows []dynamo.Item
 	for {
 		out, err := client.Query(ctx, in)
 		if err != nil {
-			return nil, nil, fmt.Errorf("streams: read leases of %s: %w", stream, err)
+			return nil, err
 		}
-
-		for _, row := range out.Items {
-			if dynamo.Text(row, leaseShard) == streamStateRow {
-				state = decodeStreamState(row)
-			} else {
-				leases = append(leases, decodeLease(row))
-			}
-		}
+		rows = append(rows, out.Items...)
 
 		if len(out.LastEvaluatedKey) == 0 {
-			return leases, state, nil
+			return rows, nil
 		}
 		in.ExclusiveStartKey = out.LastEvaluatedKey
 	}
@@ -72,9 +108,22 @@ func (t *leaseTable) read(ctx context.Context) ([]Lease, *streamState, error) {
 	return queryLeases(ctx, t.api, t.table, t.stream)
 }
 
-// update begins an update of the row of a shard.
-func (t *leaseTable) update(shard string) *dynamo.Update {
-	return dynamo.NewUpdate(t.table, leaseKey(t.stream, shard))
+// update begins an update of a row that is no lease of a shard.
+func (t *leaseTable) update(row string) *dynamo.Update {
+	return dynamo.NewUpdate(t.table, leaseKey(t.stream, row))
+}
+
+// updateLease begins an update of a lease.
+func (t *leaseTable) updateLease(l Lease) *dynamo.Update {
+	return dynamo.NewUpdate(t.table, leaseKey(partitionKey(t.stream, l.partition), l.Shard))
+}
+
+// decode decodes the row that an update of l returned.
+func (t *leaseTable) decode(row dynamo.Item, l Lease) Lease {
+	out := decodeLease(row)
+	out.Stream, out.partition = t.stream, l.partition
+
+	return out
 }
 
 // insert stores a lease unless the shard has one. It reports whether it did.
@@ -104,7 +153,7 @@ func (t *leaseTable) insertRow(ctx context.Context, row dynamo.Item) (bool, erro
 // take makes owner the holder, if the lease is still as l says: not even renewed
 // since. It returns the lease as it is now and whether owner holds it.
 func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bool, error) {
-	update := t.update(l.Shard).
+	update := t.updateLease(l).
 		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
 		IfEquals(leaseCounter, dynamo.N(l.Counter)).
 		IfAbsent(leaseFinishedAt).
@@ -118,7 +167,7 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 	if err != nil {
 		return Lease{}, false, fmt.Errorf("streams: take lease %s: %w", l.Shard, err)
 	}
-	now := decodeLease(row)
+	now := t.decode(row, l)
 
 	// The SDK repeats a call whose answer was lost, and the repeat fails the
 	// condition. Owner names are unique, so owner and epoch prove that it was ours.
@@ -130,7 +179,7 @@ func (t *leaseTable) take(ctx context.Context, l Lease, owner string) (Lease, bo
 // requestHandOver asks the owner of l to hand it over to worker. It reports whether
 // the request is stored.
 func (t *leaseTable) requestHandOver(ctx context.Context, l Lease, worker string) (bool, error) {
-	update := t.update(l.Shard).
+	update := t.updateLease(l).
 		IfEquals(leaseEpoch, dynamo.N(l.Epoch)).
 		IfEquals(leaseOwner, dynamo.S(l.Owner)).
 		IfAbsent(leaseRequestedBy).
@@ -146,7 +195,7 @@ func (t *leaseTable) requestHandOver(ctx context.Context, l Lease, worker string
 
 // withdrawRequest removes a request that was not met in time.
 func (t *leaseTable) withdrawRequest(ctx context.Context, l Lease) error {
-	update := t.update(l.Shard).
+	update := t.updateLease(l).
 		IfEquals(leaseRequestedBy, dynamo.S(l.RequestedBy)).
 		RemoveAttribute(leaseRequestedBy)
 	_, _, err := applyUpdate(ctx, t.api, update)
@@ -154,14 +203,14 @@ func (t *leaseTable) withdrawRequest(ctx context.Context, l Lease) error {
 	return err
 }
 
-// markParentDone notes that the shard does not have to wait for its parent, which is
-// gone. If the shard is not one of those that reading began with, the parent's records
-// are lost.
-func (t *leaseTable) markParentDone(ctx context.Context, l Lease) error {
-	update := t.update(l.Shard).
+// markParentDone notes that the shard does not have to wait for its parent. If the parent is
+// gone without having been handled, and the shard is not one of those that reading began
+// with, the parent's records are lost.
+func (t *leaseTable) markParentDone(ctx context.Context, l Lease, handled bool) error {
+	update := t.updateLease(l).
 		IfPresent(leaseShard).
 		SetValue(leaseParentDone, dynamo.Bool(true))
-	if !l.AtHorizon && l.StartAt.IsZero() {
+	if !handled && !l.AtHorizon && l.StartAt.IsZero() {
 		update.SetValue(leaseParentLost, dynamo.Bool(true))
 	}
 
@@ -170,10 +219,14 @@ func (t *leaseTable) markParentDone(ctx context.Context, l Lease) error {
 	return err
 }
 
-func (t *leaseTable) deleteRow(ctx context.Context, shard string) error {
+func (t *leaseTable) deleteRow(ctx context.Context, row string) error {
+	return t.deleteLease(ctx, Lease{Shard: row})
+}
+
+func (t *leaseTable) deleteLease(ctx context.Context, l Lease) error {
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.table,
-		Key:       leaseKey(t.stream, shard),
+		Key:       leaseKey(partitionKey(t.stream, l.partition), l.Shard),
 	})
 
 	return err

@@ -23,6 +23,14 @@ func (m *memoryBudget) reserve(bytes int64) {
 	m.used += bytes
 }
 
+// hasRoom reports whether less than the limit is used.
+func (m *memoryBudget) hasRoom() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+
+	return m.used < m.limit
+}
+
 func (m *memoryBudget) release(bytes int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

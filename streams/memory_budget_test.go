@@ -11,7 +11,7 @@ import (
 func shardWith(memory *memoryBudget, size int64) (*pendingWindow, *pendingRecord) {
 	window := newPendingWindow(100, 100, memory)
 	record := &pendingRecord{Record: Record{SequenceNumber: "1", SizeBytes: size}, unfinished: 1}
-	window.add(record)
+	window.add([]*pendingRecord{record})
 
 	return window, record
 }

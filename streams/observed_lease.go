@@ -7,7 +7,9 @@ import "time"
 // of other workers play no part.
 type observedLease struct {
 	Lease
-	unchangedSince time.Time // counter and epoch
+	rowSince       time.Time // counter and epoch have not changed
+	unchangedSince time.Time // the same, or since when the owner has shown no sign of life
+	ownerLeft      bool      // the owner has stopped
 	freeSince      time.Time // without owner, or expired; zero while held
 	requestSince   time.Time // RequestedBy; zero without a request
 }
@@ -34,14 +36,14 @@ func pauseUntilExpiry(observed map[string]*observedLease, now time.Time, leaseDu
 func observe(before map[string]*observedLease, leases []Lease, now time.Time) map[string]*observedLease {
 	after := make(map[string]*observedLease, len(leases))
 	for _, l := range leases {
-		next := &observedLease{Lease: l, unchangedSince: now}
+		next := &observedLease{Lease: l, rowSince: now}
 		if l.RequestedBy != "" {
 			next.requestSince = now
 		}
 
 		if last := before[l.Shard]; last != nil {
 			if last.Counter == l.Counter && last.Epoch == l.Epoch {
-				next.unchangedSince = last.unchangedSince
+				next.rowSince = last.rowSince
 			}
 
 			if l.RequestedBy != "" && last.RequestedBy == l.RequestedBy {
@@ -49,6 +51,7 @@ func observe(before map[string]*observedLease, leases []Lease, now time.Time) ma
 			}
 			next.freeSince = last.freeSince
 		}
+		next.unchangedSince = next.rowSince
 		after[l.Shard] = next
 	}
 

@@ -12,9 +12,6 @@ import (
 // record).
 const maxWindow = 100_000
 
-// minRecordSize is what a record counts at least towards Config.MaxPendingBytes.
-const minRecordSize = 256
-
 // pendingWindow holds the records of one shard from the oldest unfinished one on, in
 // the order of the stream.
 //
@@ -57,16 +54,26 @@ func newPendingWindow(maxPending, maxLen int, memory *memoryBudget) *pendingWind
 // slot returns the slot with the number, which only grows.
 func (w *pendingWindow) slot(n uint64) *windowSlot { return &w.slots[n%uint64(len(w.slots))] }
 
-// add appends a record that r.unfinished handlers have to finish.
-func (w *pendingWindow) add(r *pendingRecord) {
+// add appends records, each of which r.unfinished handlers have to finish.
+func (w *pendingWindow) add(records []*pendingRecord) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	r.size = max(r.SizeBytes, minRecordSize)
-	r.slot = w.append(&r.Record, false)
-	w.pending++
-	w.bytes += r.size
-	w.memory.reserve(r.size)
+	bytes := int64(0)
+	for _, r := range records {
+		if r.unfinished == 0 {
+			w.append(&r.Record, true)
+			continue
+		}
+
+		r.size = recordSize(&r.Record)
+		r.slot = w.append(&r.Record, false)
+		w.pending++
+		bytes += r.size
+	}
+	w.bytes += bytes
+	w.memory.reserve(bytes)
+	w.advance()
 }
 
 // skip appends a record that no handler takes.
@@ -152,6 +159,14 @@ func (w *pendingWindow) oldest() (createdAt time.Time, pending int) {
 	}
 
 	return createdAt, w.pending
+}
+
+// hasRoomFor reports whether another page may be read when so many more records are pending.
+func (w *pendingWindow) hasRoomFor(records int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+
+	return w.pending+records < w.maxPending && int(w.next-w.head)+records < w.maxLen && w.memory.hasRoom()
 }
 
 // waitForRoom waits until another page may be read. Its error is ctx's.

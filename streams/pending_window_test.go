@@ -27,7 +27,7 @@ func TestTheCheckpointIsTheLastRecordBeforeTheOldestUnfinished(t *testing.T) {
 					finished[next] = true
 				} else {
 					e := &pendingRecord{Record: rec, unfinished: left[next]}
-					w.add(e)
+					w.add([]*pendingRecord{e})
 					entries = append(entries, e)
 				}
 				next++

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// maxRequests bounds how many leases a worker asks for at once.
-const maxRequests = 4
+// minRequests is how many leases a worker may ask for at once. If its share is large, it may
+// ask for a quarter of it.
+const minRequests = 4
 
 // plan is what a worker should do about the leases that it sees.
 type plan struct {
@@ -16,13 +17,14 @@ type plan struct {
 	handOver []string         // shards held here that another worker asked for
 	withdraw []*observedLease // requests that were not met in time
 	open     int              // leases that are not finished
+	settled  bool             // nothing is under way, neither here nor between others
 }
 
 // planner decides for one worker which leases to take, to ask for and to hand
 // over. All workers follow the same rules on the same rows, so no leader is needed:
 //
-//   - A lease is expired when its counter and epoch have not changed for a whole
-//     LeaseDuration on this worker's clock. Expired leases count as free.
+//   - A lease is expired when its owner has shown no sign of life for a whole
+//     LeaseDuration on this worker's clock, or has left. Expired leases count as free.
 //   - A child is free only when its parent is finished.
 //   - A worker takes free leases up to its fair share. A lease that stays free for
 //     two scan intervals goes to any worker.
@@ -34,16 +36,20 @@ type planner struct {
 	leaseDuration time.Duration
 	scanInterval  time.Duration           // time between two observations
 	holds         func(shard string) bool // whether this worker reads the shard now
+	workers       []string                // those that are known to take leases
 }
 
 // decide returns the plan for the observed leases at now. It reads no clock and
 // changes nothing but freeSince of the leases.
 func (p planner) decide(observed map[string]*observedLease, now time.Time) plan {
-	var out plan
+	out := plan{settled: true}
 
-	// Leases per worker. This worker is counted even if it has none, so that it gets a
-	// share. A requested lease counts for the worker that gets it.
+	// Leases per worker. Workers without a lease get a share, too. A requested lease counts
+	// for the worker that gets it.
 	load := map[string]int{p.me: 0}
+	for _, worker := range p.workers {
+		load[worker] = 0
+	}
 	var free, requestable []*observedLease
 	pending := 0 // requests of this worker that are not met yet
 
@@ -71,6 +77,7 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 			continue
 		}
 		lease.freeSince = time.Time{}
+		out.settled = out.settled && lease.RequestedBy == ""
 
 		requester := p.requestedBy(lease, now)
 		switch {
@@ -96,8 +103,9 @@ func (p planner) decide(observed map[string]*observedLease, now time.Time) plan 
 
 	// While leases are free, taking them may already make the shares even.
 	if len(free) == 0 {
-		p.requestFromBusiest(&out, requestable, load, maxRequests-pending)
+		p.requestFromBusiest(&out, requestable, load, max(minRequests, out.open/len(load)/4)-pending)
 	}
+	out.settled = out.settled && len(free) == 0 && len(out.request) == 0
 
 	return out
 }
@@ -130,6 +138,11 @@ func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int,
 // each one makes the shares more even. A difference of one stays: moving that lease
 // would only exchange the roles.
 func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, load map[string]int, limit int) {
+	byOwner := map[string][]*observedLease{}
+	for _, l := range requestable {
+		byOwner[l.Owner] = append(byOwner[l.Owner], l)
+	}
+
 	for ; limit > 0; limit-- {
 		// Ties are broken by name, so that all workers choose the same one.
 		busiest := ""
@@ -143,13 +156,13 @@ func (p planner) requestFromBusiest(out *plan, requestable []*observedLease, loa
 			return
 		}
 
-		i := slices.IndexFunc(requestable, func(l *observedLease) bool { return l.Owner == busiest })
-		if i < 0 {
+		its := byOwner[busiest]
+		if len(its) == 0 {
 			return
 		}
 
-		out.request = append(out.request, requestable[i])
-		requestable = slices.Delete(requestable, i, i+1)
+		out.request = append(out.request, its[0])
+		byOwner[busiest] = its[1:]
 		load[busiest]--
 		load[p.me]++
 	}
@@ -164,7 +177,7 @@ func (p planner) owner(l *observedLease, now time.Time) string {
 		if !p.holds(l.Shard) {
 			return ""
 		}
-	case now.Sub(l.unchangedSince) >= p.leaseDuration:
+	case l.ownerLeft, now.Sub(l.unchangedSince) >= p.leaseDuration:
 		return ""
 	}
 

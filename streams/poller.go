@@ -17,6 +17,8 @@ type Poller struct {
 	cfg       Config
 	scheduler *laneScheduler
 	memory    memoryBudget
+	// upgradeGrace is how long workers of earlier versions are expected.
+	upgradeGrace time.Duration
 
 	log    worker.LogThrottle
 	mu     sync.Mutex
@@ -31,8 +33,9 @@ func New(cfg Config) (*Poller, error) {
 	}
 
 	p := &Poller{
-		cfg:  cfg.withDefaults(),
-		held: map[*shardWorker]struct{}{},
+		cfg:          cfg.withDefaults(),
+		upgradeGrace: upgradeGrace,
+		held:         map[*shardWorker]struct{}{},
 	}
 	p.health = errNotStarted
 	p.memory.limit = p.cfg.MaxPendingBytes
@@ -75,7 +78,7 @@ func (p *Poller) Run(ctx context.Context) error {
 			return p.followTable(gctx)
 		}
 
-		err := p.newCoordinator(p.cfg.StreamARN, p.cfg.Start).run(gctx)
+		err := p.readStream(gctx, p.cfg.StreamARN, p.cfg.Start)
 		// The stream has been handled to its end when no record of it waits.
 		if errors.Is(err, ErrStreamEnded) && !p.scheduler.queues.waitUntilEmpty(gctx) {
 			return nil

@@ -60,6 +60,8 @@ type Record struct {
 	Late bool
 	// Replay says that the record is delivered again on request. It is nil for others.
 	Replay *Replayed
+
+	memo *recordMemo // see Memo
 }
 
 // Replayed says why a record is delivered again. The same record was delivered before, or

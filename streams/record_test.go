@@ -12,14 +12,14 @@ import (
 )
 
 func TestRemovalsByTimeToLiveAreRecognized(t *testing.T) {
-	ttl := fromSDK(streamtypes.Record{EventName: streamtypes.OperationTypeRemove, UserIdentity: &streamtypes.Identity{
+	ttl := fromSDK(&streamtypes.Record{EventName: streamtypes.OperationTypeRemove, UserIdentity: &streamtypes.Identity{
 		Type: aws.String("Service"), PrincipalId: aws.String("dynamodb.amazonaws.com"),
 	}, Dynamodb: &streamtypes.StreamRecord{OldImage: map[string]streamtypes.AttributeValue{"a": &streamtypes.AttributeValueMemberNULL{Value: true}}}})
 	if !ttl.ExpiredByTTL() || len(ttl.Item()) != 1 {
 		t.Errorf("record %+v", ttl)
 	}
 
-	if user := fromSDK(streamtypes.Record{EventName: streamtypes.OperationTypeRemove}); user.ExpiredByTTL() {
+	if user := fromSDK(&streamtypes.Record{EventName: streamtypes.OperationTypeRemove}); user.ExpiredByTTL() {
 		t.Error("a caller's removal was taken for time to live")
 	}
 }
@@ -40,7 +40,7 @@ func TestEveryTypeOfValueIsConvertedFromTheSDKsRecord(t *testing.T) {
 	}
 	created := time.Unix(1_700_000_000, 0)
 
-	got := fromSDK(streamtypes.Record{
+	got := fromSDK(&streamtypes.Record{
 		EventID:   aws.String("e"),
 		EventName: streamtypes.OperationTypeInsert,
 		Dynamodb: &streamtypes.StreamRecord{
@@ -79,7 +79,7 @@ func TestEveryTypeOfValueIsConvertedFromTheSDKsRecord(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 
-	if got := fromSDK(streamtypes.Record{EventName: streamtypes.OperationTypeModify}); got.New != nil || got.EventName != Modify {
+	if got := fromSDK(&streamtypes.Record{EventName: streamtypes.OperationTypeModify}); got.New != nil || got.EventName != Modify {
 		t.Errorf("a record without data became %+v", got)
 	}
 }

@@ -166,8 +166,8 @@ func (r Replay) readShard(ctx context.Context, arn string, lease Lease, count *R
 		records := make([]Record, 0, len(page))
 		past := false
 
-		for _, in := range page {
-			record := fromSDK(in)
+		for i := range page {
+			record := fromSDK(&page[i])
 			if !lease.Finished() {
 				past = CompareSequence(record.SequenceNumber, lease.Checkpoint) >= 0
 				if CompareSequence(record.SequenceNumber, lease.Checkpoint) > 0 {

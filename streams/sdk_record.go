@@ -6,7 +6,7 @@ import (
 )
 
 // fromSDK converts a record of the SDK.
-func fromSDK(in streamtypes.Record) Record {
+func fromSDK(in *streamtypes.Record) Record {
 	out := Record{EventName: EventName(in.EventName), EventID: deref(in.EventID)}
 	if in.UserIdentity != nil {
 		out.Identity = Identity{PrincipalID: deref(in.UserIdentity.PrincipalId), Type: deref(in.UserIdentity.Type)}
@@ -18,7 +18,7 @@ func fromSDK(in streamtypes.Record) Record {
 	}
 
 	out.SequenceNumber = deref(d.SequenceNumber)
-	out.Keys, out.Old, out.New = convertMap(d.Keys), convertMap(d.OldImage), convertMap(d.NewImage)
+	out.Keys, out.Old, out.New = convertImage(d.Keys), convertImage(d.OldImage), convertImage(d.NewImage)
 	if d.ApproximateCreationDateTime != nil {
 		out.CreatedAt = *d.ApproximateCreationDateTime
 	}
@@ -37,41 +37,80 @@ func deref(s *string) string {
 	return *s
 }
 
-func convertMap(in map[string]streamtypes.AttributeValue) map[string]ddbtypes.AttributeValue {
+// convertImage converts an item.
+func convertImage(in map[string]streamtypes.AttributeValue) map[string]ddbtypes.AttributeValue {
 	if in == nil {
 		return nil
 	}
 
+	// The strings and numbers of an image, which are most of its values, are allocated
+	// together: they live as long as the image.
+	var c converter
+	for _, v := range in {
+		c.count(v)
+	}
+	c.s, c.n = make([]ddbtypes.AttributeValueMemberS, c.texts), make([]ddbtypes.AttributeValueMemberN, c.numbers)
+
+	return c.convertMap(in)
+}
+
+// converter converts the values of one image: the SDK has the same types in the package of
+// DynamoDB and in that of DynamoDB Streams.
+type converter struct {
+	texts, numbers int // how many there are
+	s              []ddbtypes.AttributeValueMemberS
+	n              []ddbtypes.AttributeValueMemberN
+}
+
+// count counts the values that are allocated together.
+func (c *converter) count(in streamtypes.AttributeValue) {
+	switch v := in.(type) {
+	case *streamtypes.AttributeValueMemberS:
+		c.texts++
+	case *streamtypes.AttributeValueMemberN:
+		c.numbers++
+	case *streamtypes.AttributeValueMemberM:
+		for _, e := range v.Value {
+			c.count(e)
+		}
+	case *streamtypes.AttributeValueMemberL:
+		for _, e := range v.Value {
+			c.count(e)
+		}
+	}
+}
+
+func (c *converter) convertMap(in map[string]streamtypes.AttributeValue) map[string]ddbtypes.AttributeValue {
 	out := make(map[string]ddbtypes.AttributeValue, len(in))
 	for k, v := range in {
-		out[k] = convertValue(v)
+		out[k] = c.convert(v)
 	}
 
 	return out
 }
 
-// convertValue converts a value: the SDK has the same types in the package of DynamoDB
-// and in that of DynamoDB Streams. A type that is not known here becomes an
-// UnknownUnionMember, never nil.
-func convertValue(in streamtypes.AttributeValue) ddbtypes.AttributeValue {
+// convert converts a value. A type that is not known here becomes an UnknownUnionMember,
+// never nil.
+func (c *converter) convert(in streamtypes.AttributeValue) ddbtypes.AttributeValue {
 	switch v := in.(type) {
 	case *streamtypes.AttributeValueMemberS:
-		return &ddbtypes.AttributeValueMemberS{Value: v.Value}
+		out := &c.s[0]
+		c.s, out.Value = c.s[1:], v.Value
+
+		return out
 	case *streamtypes.AttributeValueMemberN:
-		return &ddbtypes.AttributeValueMemberN{Value: v.Value}
+		out := &c.n[0]
+		c.n, out.Value = c.n[1:], v.Value
+
+		return out
 	case *streamtypes.AttributeValueMemberBOOL:
 		return &ddbtypes.AttributeValueMemberBOOL{Value: v.Value}
 	case *streamtypes.AttributeValueMemberM:
-		m := convertMap(v.Value)
-		if m == nil {
-			m = map[string]ddbtypes.AttributeValue{}
-		}
-
-		return &ddbtypes.AttributeValueMemberM{Value: m}
+		return &ddbtypes.AttributeValueMemberM{Value: c.convertMap(v.Value)}
 	case *streamtypes.AttributeValueMemberL:
 		l := make([]ddbtypes.AttributeValue, len(v.Value))
 		for i, e := range v.Value {
-			l[i] = convertValue(e)
+			l[i] = c.convert(e)
 		}
 
 		return &ddbtypes.AttributeValueMemberL{Value: l}

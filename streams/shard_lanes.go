@@ -2,6 +2,7 @@ package streams
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -31,41 +32,55 @@ func (s *laneScheduler) newShardLanes(work context.Context, lease *heldLease, wi
 	}
 }
 
+// submitted is how many records are handed to the lanes at once: few enough that handlers
+// begin with the first ones of a page while the filters see the others.
+const submitted = 64
+
 // submit hands the records of one page, in order, to the handlers that accept them.
 func (s *shardLanes) submit(records []Record) {
 	handlers := s.scheduler.cfg.Handlers
-	accepted := make([]bool, len(handlers))
-	filterErrs := make([]error, len(handlers))
+	for part := range slices.Chunk(records, submitted) {
+		pending := make([]*pendingRecord, len(part))
+		deliveries := make([]*delivery, 0, len(part)*len(handlers))
 
-	for i := range records {
-		// Filters are the user's code, so they run without the lock.
-		count := 0
-		for h := range handlers {
-			accepted[h], filterErrs[h] = handlers[h].accepts(records[i])
-			if accepted[h] {
-				count++
+		for i, record := range part {
+			pending[i] = &pendingRecord{Record: record}
+
+			// Filters are the user's code, so they run without the lock. A record whose filter
+			// failed goes through the lane as well, so that its dead letter does not overtake
+			// the item's earlier records.
+			for h := range handlers {
+				accepted, err := handlers[h].accepts(record)
+				if !accepted {
+					continue
+				}
+				pending[i].unfinished++
+				deliveries = append(deliveries, &delivery{record: pending[i], handler: h, err: err, giveUp: err != nil})
 			}
 		}
 
-		if count == 0 {
-			s.window.skip(&records[i])
-			continue
-		}
+		// The window must know the records before a handler can finish them.
+		s.window.add(pending)
+		s.pushAll(deliveries)
+	}
+}
 
-		// The window must know the record before a handler can finish it.
-		record := &pendingRecord{Record: records[i], unfinished: count}
-		s.window.add(record)
-		key := itemKey(record.Record)
-
-		s.scheduler.mu.Lock()
-		for h := range handlers {
-			// A record whose filter failed goes through the lane as well, so that its dead
-			// letter does not overtake the item's earlier records.
-			if accepted[h] {
-				s.push(h, key, &delivery{record: record, err: filterErrs[h], giveUp: filterErrs[h] != nil})
-			}
+// pushAll appends deliveries to their lanes.
+func (s *shardLanes) pushAll(deliveries []*delivery) {
+	keys := make([]string, len(deliveries))
+	for i, d := range deliveries {
+		if i > 0 && deliveries[i-1].record == d.record {
+			keys[i] = keys[i-1]
+		} else {
+			keys[i] = itemKey(d.record.Record)
 		}
-		s.scheduler.mu.Unlock()
+	}
+
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	for i, d := range deliveries {
+		s.push(d.handler, keys[i], d)
 	}
 }
 

@@ -25,6 +25,9 @@ const (
 	// many empty pages over this time.
 	closedAfterPages = 20
 	closedAfterTime  = 30 * time.Second
+
+	// caughtUpPages is how many empty pages in a row say that a shard has no more records.
+	caughtUpPages = 2
 )
 
 // What ends reading other than a canceled context.
@@ -49,6 +52,7 @@ type shardReader struct {
 	childKnown atomic.Bool
 
 	iterator  string
+	ahead     chan page // the page after the last one, while it is being fetched; nil: none
 	last      string    // newest sequence number delivered, or the checkpoint
 	lastAt    time.Time // its creation
 	startAt   time.Time // where to begin while last is ""
@@ -78,6 +82,7 @@ func (r *shardReader) run(ctx context.Context) error {
 	r.activeSince = time.Now()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	defer r.dropAhead()
 
 	for {
 		if r.lanes.window.waitForRoom(ctx) != nil {
@@ -106,6 +111,8 @@ func (r *shardReader) run(ctx context.Context) error {
 			pause = r.pauseAfterFault(err)
 		case records == 0 && r.mustBeClosed():
 			return errShardEnd
+		case records == 0 && r.childKnown.Load() && r.emptyPages <= closedAfterPages:
+			// A closed shard may have empty pages before its last one.
 		case records == 0:
 			pause = r.idlePause()
 		}
@@ -165,30 +172,32 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 		}
 	}
 
-	began := time.Now()
-
-	out, err := r.getRecords(ctx)
-	if err != nil {
-		return 0, r.handleFault(ctx, err)
+	p := r.nextPage(ctx)
+	if p.err != nil {
+		return 0, r.handleFault(ctx, p.err)
 	}
 
 	r.faults, r.missing, r.trimmed = 0, doubt{}, doubt{}
-	records = len(out.Records)
-	r.cfg.Events.page(Page{Shard: r.shard, Records: records, Took: time.Since(began)})
-	r.deliver(out.Records)
+	records = len(p.records)
+	r.cfg.Events.page(Page{Shard: r.shard, Records: records, Took: p.took})
+
+	// While this page is delivered, the next one is fetched, unless there is no room for it.
+	r.iterator = p.next
+	if records > 0 && r.iterator != "" && r.lanes.window.hasRoomFor(records) {
+		r.fetchAhead(ctx)
+	}
+	r.deliver(p.records)
 
 	if records == 0 {
 		// The gap has reached the end of what the shard has.
 		r.closeGap("")
 		r.emptyPages++
-		r.caughtUpAt.Store(began.UnixNano())
 	} else {
 		r.emptyPages = 0
-		r.activeSince = began
-		r.caughtUpAt.Store(0)
+		r.activeSince = p.began
 	}
+	r.noteCaughtUp(p)
 
-	r.iterator = deref(out.NextShardIterator)
 	if r.iterator == "" {
 		return records, errShardEnd
 	}
@@ -196,14 +205,79 @@ func (r *shardReader) readPage(ctx context.Context) (records int, err error) {
 	return records, nil
 }
 
-func (r *shardReader) getRecords(ctx context.Context) (*dynamodbstreams.GetRecordsOutput, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+// noteCaughtUp notes when the shard was found to have no more records. An empty page does
+// not say so by itself: the service returns empty pages where old records were trimmed, and
+// in a closed shard. Several in a row do.
+func (r *shardReader) noteCaughtUp(p page) {
+	switch {
+	case len(p.records) > 0:
+		r.caughtUpAt.Store(0)
+	case r.emptyPages >= caughtUpPages:
+		r.caughtUpAt.Store(p.began.UnixNano())
+	}
+}
+
+// page is one answer of GetRecords.
+type page struct {
+	records []Record
+	next    string // iterator of the next page; "" at the end of the shard
+	err     error
+	began   time.Time
+	took    time.Duration
+}
+
+// nextPage returns the page of the iterator, which may have been fetched before.
+func (r *shardReader) nextPage(ctx context.Context) page {
+	if r.ahead == nil {
+		return r.getRecords(ctx, r.iterator)
+	}
+
+	p := <-r.ahead
+	r.ahead = nil
+
+	return p
+}
+
+// fetchAhead fetches the page of the iterator in the background.
+func (r *shardReader) fetchAhead(ctx context.Context) {
+	ahead, iterator := make(chan page, 1), r.iterator
+	r.ahead = ahead
+	go func() { ahead <- r.getRecords(ctx, iterator) }()
+}
+
+// dropAhead waits for the page that is being fetched, and forgets it.
+func (r *shardReader) dropAhead() {
+	if r.ahead != nil {
+		<-r.ahead
+		r.ahead = nil
+	}
+}
+
+// getRecords fetches a page and converts its records. It uses nothing of the reader that
+// changes.
+func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
+	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	return r.cfg.Streams.GetRecords(ctx, &dynamodbstreams.GetRecordsInput{
-		ShardIterator: &r.iterator,
+	began := time.Now()
+
+	out, err := r.cfg.Streams.GetRecords(call, &dynamodbstreams.GetRecordsInput{
+		ShardIterator: &iterator,
 		Limit:         aws.Int32(int32(min(r.cfg.PageSize, r.cfg.MaxPending))),
 	}, withoutStreamRetries)
+	if err != nil {
+		return page{err: err, began: began}
+	}
+
+	p := page{next: deref(out.NextShardIterator), began: began, took: time.Since(began)}
+	if len(out.Records) > 0 {
+		p.records = make([]Record, len(out.Records))
+		for i := range out.Records {
+			p.records[i] = fromSDK(&out.Records[i])
+		}
+	}
+
+	return p
 }
 
 // openIterator gets an iterator that starts directly after the last record
@@ -248,16 +322,15 @@ func (r *shardReader) openIterator(ctx context.Context) error {
 	return nil
 }
 
-// deliver hands records to the handlers, except those that were delivered before.
-func (r *shardReader) deliver(in []streamtypes.Record) {
+// deliver hands the records of a page to the handlers, except those that were delivered
+// before. It changes the slice.
+func (r *shardReader) deliver(in []Record) {
 	if len(in) == 0 {
 		return
 	}
 
-	out := make([]Record, 0, len(in))
-	for i := range in {
-		record := fromSDK(in[i])
-
+	out := in[:0]
+	for _, record := range in {
 		// A page may come again after an iterator was replaced or an answer was lost.
 		if record.SequenceNumber == "" || (r.last != "" && CompareSequence(record.SequenceNumber, r.last) <= 0) {
 			continue
@@ -274,6 +347,7 @@ func (r *shardReader) deliver(in []streamtypes.Record) {
 		record.StreamARN = r.stream.arn
 		record.ShardID = r.shard
 		record.Owner, record.Group = r.cfg.Owner, r.cfg.Group
+		record.memo = &recordMemo{}
 		out = append(out, record)
 	}
 
@@ -297,7 +371,13 @@ func (r *shardReader) lag(now time.Time) Lag {
 	}
 	age = max(age, 0) // the service's clock may be ahead of ours
 
-	return Lag{Shard: r.shard, Age: age, ToHorizon: max(horizon-age, 0), Pending: pending}
+	return Lag{
+		Shard:     r.shard,
+		Age:       age,
+		ToHorizon: max(horizon-age, 0),
+		Pending:   pending,
+		CaughtUp:  pending == 0 && r.caughtUpAt.Load() != 0,
+	}
 }
 
 // withoutStreamRetries turns the SDK's retries off. Every reader has its own, so

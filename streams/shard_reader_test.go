@@ -15,6 +15,8 @@ import (
 
 	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 )
 
 // gaps collects the gaps that are reported.
@@ -212,5 +214,216 @@ func TestGapErrorNamesTheShardAndThePosition(t *testing.T) {
 		if err := (&GapError{Gap: c.gap}); !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v, want %s...", err, c.want)
 		}
+	}
+}
+
+// testReader returns the reader of a shard without a lease, whose handler is h.
+func testReader(t *testing.T, api streamsAPI, h HandlerFunc) *shardReader {
+	t.Helper()
+
+	cfg := Config{Streams: api, Handlers: []Handler{{Name: "h", Handle: h}}, Log: embeddedtest.Quiet()}.withDefaults()
+	scheduler := newLaneScheduler(&cfg)
+	window := newPendingWindow(cfg.MaxPending, maxWindow, &memoryBudget{limit: cfg.MaxPendingBytes})
+	lease := newHeldLease(nil, Lease{}, time.Now(), 24*time.Hour)
+
+	return &shardReader{
+		cfg:    &cfg,
+		stream: newStream(&cfg, "arn"),
+		shard:  "s",
+		lanes:  scheduler.newShardLanes(t.Context(), lease, window),
+		wake:   make(chan struct{}, 1),
+		onGap:  func(Gap) {},
+	}
+}
+
+// The service has listed shards as open that had children. Such a shard never ends by itself.
+func TestAShardThatStaysEmptyAndHasAChildIsAtItsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newFleet(1)
+		pages := 0
+		r := testReader(t, s, nil)
+		r.cfg.Events.Page = func(Page) { pages++ }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+
+		if err := r.run(ctx); err != nil || ctx.Err() == nil {
+			t.Fatalf("a shard without children ended: %v", err)
+		}
+
+		ctx, cancel = context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+
+		r.childKnown.Store(true)
+		r.emptyPages, pages = 0, 0
+		began := time.Now()
+
+		if err := r.run(ctx); !errors.Is(err, errShardEnd) {
+			t.Fatalf("run: %v", err)
+		}
+
+		if took := time.Since(began); pages < closedAfterPages || took < closedAfterTime || took > 5*closedAfterTime {
+			t.Errorf("ended after %d pages and %v", pages, took)
+		}
+	})
+}
+
+// The pages of a closed shard that are empty are not waited for.
+func TestEmptyPagesOfAClosedShardFollowEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newFleet(1)
+		pages := 0
+		r := testReader(t, s, nil)
+		r.childKnown.Store(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+
+		began := time.Now()
+		r.cfg.Events.Page = func(Page) {
+			if pages++; pages == closedAfterPages && time.Since(began) > 0 {
+				t.Errorf("%d empty pages took %v", pages, time.Since(began))
+			}
+		}
+
+		if err := r.run(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestOneEmptyPageIsNotCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := testReader(t, nil, nil)
+		last := time.Now()
+		r.newestAt.Store(unixMilli(last))
+		time.Sleep(time.Hour)
+
+		for n, want := range []bool{false, true, true} {
+			r.emptyPages++
+			r.noteCaughtUp(page{began: time.Now()})
+			lag := r.lag(time.Now())
+
+			if lag.CaughtUp != want || (lag.Age < time.Second) != want {
+				t.Errorf("after %d empty pages: %+v", n+1, lag)
+			}
+		}
+
+		// The lag grows while nothing is read, and does not stay at the last value.
+		time.Sleep(time.Minute)
+
+		if lag := r.lag(time.Now()); lag.Age != time.Minute {
+			t.Errorf("a minute after the last page: %+v", lag)
+		}
+		r.noteCaughtUp(page{began: time.Now(), records: make([]Record, 1)})
+
+		if r.lag(time.Now()).CaughtUp {
+			t.Error("caught up after a page with records")
+		}
+	})
+}
+
+// At MaxPending the reader stops. The lag is that of the oldest unfinished record and grows,
+// whatever the shard has beyond.
+func TestTheLagIsTrueAtMaxPending(t *testing.T) {
+	w := newTestEnv(t, 1)
+	release := make(chan struct{})
+	l := newRecorder()
+	p := w.start(w.config(func(ctx context.Context, r Record) error {
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+
+		return l.handle(ctx, r)
+	}, func(c *Config) { c.MaxPending, c.PageSize, c.Concurrency = 10, 5, 2 }))
+	for k := range 50 {
+		w.write("o-"+strconv.Itoa(k), 1)
+	}
+	w.until("the reader has stopped", func() bool { return w.lagOf(p) >= 10 })
+
+	first := p.Lags()[0]
+	w.until("the lag has grown", func() bool {
+		lag := p.Lags()[0]
+		return lag.Age > first.Age+10*time.Millisecond && lag.Pending <= 15 && !lag.CaughtUp
+	})
+	close(release)
+	w.until("all are handled", func() bool { return l.count() == 50 })
+	w.until("the reader has caught up", func() bool {
+		lag := p.Lags()[0]
+		return lag.CaughtUp && lag.Pending == 0
+	})
+	w.stopped(p)
+}
+
+// The bytes of unfinished records are bounded, also where the service reports no sizes.
+func TestAReaderStopsAtMaxPendingBytes(t *testing.T) {
+	w := newTestEnv(t, 1)
+	release := make(chan struct{})
+	l := newRecorder()
+	p := w.start(w.config(func(ctx context.Context, r Record) error {
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+
+		return l.handle(ctx, r)
+	}, func(c *Config) { c.MaxPendingBytes, c.PageSize = 10*minRecordSize, 10 }))
+	for k := range 200 {
+		w.write("o-"+strconv.Itoa(k), 1)
+	}
+	w.until("records are pending", func() bool { return w.lagOf(p) >= 10 })
+
+	for range 20 {
+		worker.Wait(t.Context(), time.Millisecond)
+
+		if n := w.lagOf(p); n > 20 {
+			t.Fatalf("%d records of %d bytes or more are pending, the limit is 10 of them and a page", n, minRecordSize)
+		}
+	}
+	close(release)
+	w.until("all are handled", func() bool { return l.count() == 200 })
+	w.stopped(p)
+}
+
+func TestARecordWithoutASizeCountsWhatItHas(t *testing.T) {
+	big := dynamo.Item{"a": dynamo.S(strings.Repeat("x", 1000)), "l": dynamo.M(dynamo.Item{"b": dynamo.B(make([]byte, 500))})}
+
+	for _, c := range []struct {
+		record   Record
+		from, to int64
+	}{
+		{record: Record{SizeBytes: 5000, New: big}, from: 5000, to: 5000},
+		{record: Record{SizeBytes: 1}, from: minRecordSize, to: minRecordSize},
+		{record: Record{New: big, Old: big}, from: 3000, to: 3100},
+	} {
+		if got := recordSize(&c.record); got < c.from || got > c.to {
+			t.Errorf("size %d, want %d to %d", got, c.from, c.to)
+		}
+	}
+}
+
+// A reader repeats its calls itself: the retries of the SDK's client have a budget that all
+// shards share.
+func TestAThrottledShardUsesUpNoSharedBudget(t *testing.T) {
+	w := newTestEnv(t, 1)
+	l := newRecorder()
+	transport, throughTransport := w.intercept()
+
+	var faults atomic.Int32
+	throttled := transport.Inject(embeddedtest.Answer("ThrottlingException", "GetRecords").Next(3))
+	p := w.start(w.config(l.handle, throughTransport, func(c *Config) {
+		c.Events.Fault = func(op, _ string, _ error) {
+			if op == "GetRecords" {
+				faults.Add(1)
+			}
+		}
+	}))
+	w.write("o-0", 1)
+	w.until("the record is handled", func() bool { return l.count() == 1 })
+	w.stopped(p)
+
+	if n := throttled.Strikes(); n != 3 || faults.Load() != 3 {
+		t.Errorf("%d failed calls, %d seen by the reader", n, faults.Load())
 	}
 }

@@ -20,12 +20,13 @@ var finalWriteBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 200 * t
 // then finish. work is the parent of the handlers' contexts; it ends when the lease
 // is lost or the drain takes too long.
 type shardWorker struct {
-	cfg    *Config
-	id     string
-	stream *stream
-	table  *leaseTable
-	lease  *heldLease
-	lanes  *shardLanes
+	cfg       *Config
+	id        string
+	stream    *stream
+	discovery *discovery
+	table     *leaseTable
+	lease     *heldLease
+	lanes     *shardLanes
 
 	waiting *waitingItems
 	reader  *shardReader
@@ -35,23 +36,28 @@ type shardWorker struct {
 	work        context.Context
 	cancelWork  context.CancelCauseFunc
 
-	stored progress // the last progress written; used by keepLease only
-	log    worker.LogThrottle
+	stored  progress      // the last progress written; used by keepLease only
+	touched chan struct{} // a value: write the lease at once
+	log     worker.LogThrottle
 
 	mu       sync.Mutex
 	lastGap  Gap
 	gapCount int64
 }
 
-// newShardWorker prepares the work on a shard whose lease was taken at takenAt.
-func (p *Poller) newShardWorker(ctx context.Context, st *stream, table *leaseTable, l Lease, takenAt time.Time) *shardWorker {
+// newShardWorker prepares the work on the shard of a lease, as it was when it was taken.
+func (c *coordinator) newShardWorker(ctx context.Context, l Lease, held *heldLease) *shardWorker {
+	p, st, takenAt := c.poller, c.stream, held.takenAt
+
 	w := &shardWorker{
-		cfg:      &p.cfg,
-		id:       l.Shard,
-		stream:   st,
-		table:    table,
-		lease:    newHeldLease(table, l, takenAt, p.cfg.LeaseDuration),
-		gapCount: l.Gaps,
+		cfg:       &p.cfg,
+		id:        l.Shard,
+		stream:    st,
+		discovery: c.discovery,
+		table:     c.table,
+		lease:     held,
+		touched:   make(chan struct{}, 1),
+		gapCount:  l.Gaps,
 	}
 	w.reading, w.stopReading = context.WithCancel(ctx)
 
@@ -73,6 +79,8 @@ func (p *Poller) newShardWorker(ctx context.Context, st *stream, table *leaseTab
 		lastAt:  l.HandledAt,
 		startAt: l.StartAt,
 	}
+
+	w.reader.newestAt.Store(unixMilli(l.HandledAt))
 
 	// A shard that was first read more than 24 h after its creation may have lost
 	// its first records. No call to the service would report that.
@@ -208,6 +216,8 @@ func (w *shardWorker) endLease(end error) error {
 		err := w.lease.write(ctx, last)
 		if err == nil {
 			w.report(change)
+			w.lease.alive.noteChange()
+
 			break
 		}
 
@@ -235,10 +245,12 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 	defer tick.Stop()
 
 	var reported time.Time
-	for {
+	for touched := false; ; touched = false {
 		select {
 		case <-ctx.Done():
 			return
+		case <-w.touched:
+			touched = true
 		case <-tick.C:
 		}
 
@@ -248,20 +260,33 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 			w.cfg.Events.Lag(w.reader.lag(now))
 		}
 
-		// A write is due for new progress after CheckpointEvery, and in any case when a
-		// third of the lease is over.
+		// A write is due for new progress after CheckpointEvery.
 		p := w.progress()
-		age := now.Sub(w.lease.renewedAt())
-		if age < w.cfg.LeaseDuration/3 && (p == w.stored || age < w.cfg.CheckpointEvery) {
-			continue
+		due := p != w.stored && now.Sub(w.lease.renewedAt()) >= w.cfg.CheckpointEvery
+
+		ours := w.lease.valid(now)
+		if ours && (due || touched || w.lease.renewalDue(now)) {
+			ours = w.renewLease(ctx, p)
 		}
 
-		if !w.renewLease(ctx, p) {
-			w.cancelWork(ErrLeaseLost)
-			w.stopReading()
-
+		if !ours {
+			w.lose()
 			return
 		}
+	}
+}
+
+// lose ends the work on the shard because the lease is lost.
+func (w *shardWorker) lose() {
+	w.cancelWork(ErrLeaseLost)
+	w.stopReading()
+}
+
+// touch makes the lease be written at once.
+func (w *shardWorker) touch() {
+	select {
+	case w.touched <- struct{}{}:
+	default:
 	}
 }
 

@@ -23,7 +23,7 @@ const (
 )
 
 // shards lists the stream once. A single answer is enough to show it to a person.
-func (s *stream) shards(ctx context.Context) (listing, error) { return s.describe(ctx, nil) }
+func (s *stream) shards(ctx context.Context) (listing, error) { return s.describe(ctx, nil, &pacer{}) }
 
 // countRecords counts the records after the checkpoints of the shards.
 func (i Inspector) countRecords(ctx context.Context, s *Status, leases []Lease) error {
@@ -73,8 +73,8 @@ func (i Inspector) countShard(ctx context.Context, arn string, shard *ShardStatu
 	}
 
 	return from.read(ctx, i.Streams, arn, shard.Shard, int32(min(i.Count, maxPageSize)), empty, func(records []streamtypes.Record) bool {
-		for _, r := range records {
-			record := fromSDK(r)
+		for i := range records {
+			record := fromSDK(&records[i])
 			if lease.Checkpoint == "" && record.CreatedAt.Before(lease.StartAt) {
 				continue
 			}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -35,8 +34,10 @@ type stream struct {
 	tables      dynamoAPI
 	arn         string
 	confirmOver time.Duration // see doubt
+	pages       pacer         // calls for the listing that this worker makes for all
+	lookups     pacer         // all other calls of DescribeStream
 
-	mu       sync.Mutex // held during a listing, so that callers share it
+	calling  callLock // held during a listing, so that callers share it
 	last     listing
 	listedAt time.Time // when the calls of last began
 	missing  doubt     // whether the stream exists
@@ -52,44 +53,84 @@ type listing struct {
 	gone       bool      // the stream does not exist, which was confirmed
 }
 
-// list returns a new listing. If a page fails, it returns an error and never an
-// incomplete listing: a shard that is missing from a listing counts as trimmed.
-func (s *stream) list(ctx context.Context) (listing, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func newStream(cfg *Config, arn string) *stream {
+	s := &stream{api: cfg.Streams, tables: cfg.DynamoDB, arn: arn, confirmOver: cfg.confirmOver(), calling: newCallLock()}
+	s.pages.set(listingRate, listingRate)
+	s.shareLookups(1)
 
-	return s.refresh(ctx)
+	return s
+}
+
+// shareLookups divides the calls that are not for the common listing among the workers.
+func (s *stream) shareLookups(workers int) {
+	s.lookups.set(float64(lookupRate)/float64(workers), max(lookupBurst/workers, 1))
+}
+
+// list returns a new listing. If a page fails, it returns an error and never an
+// incomplete listing: a shard that is missing from a listing counts as trimmed. One worker
+// at a time may call it.
+func (s *stream) list(ctx context.Context) (listing, error) {
+	s.calling.lock()
+	defer s.calling.unlock()
+
+	return s.refresh(ctx, &s.pages)
+}
+
+// head returns what one call tells of the stream, without its shards.
+func (s *stream) head(ctx context.Context) (listing, error) {
+	s.calling.lock()
+	defer s.calling.unlock()
+
+	if err := s.lookups.wait(ctx); err != nil {
+		return listing{}, err
+	}
+	began := time.Now()
+
+	d, serverTime, err := s.describePage(ctx, &dynamodbstreams.DescribeStreamInput{StreamArn: &s.arn, Limit: aws.Int32(1)})
+	if err != nil {
+		return listing{}, err
+	}
+
+	if d == nil {
+		return listing{gone: true}, s.confirmGone(ctx, began)
+	}
+	s.missing = doubt{}
+
+	l := listing{serverTime: serverTime}
+	l.take(d)
+
+	return l, nil
 }
 
 // recent returns a listing that may be up to maxListingAge old.
 func (s *stream) recent(ctx context.Context) (listing, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.calling.lock()
+	defer s.calling.unlock()
 
 	if !s.listedAt.IsZero() && time.Since(s.listedAt) < maxListingAge {
 		return s.last, nil
 	}
 
-	return s.refresh(ctx)
+	return s.refresh(ctx, &s.lookups)
 }
 
 // listSince returns a listing that was begun after t. Many readers that ask at once
 // share one.
 func (s *stream) listSince(ctx context.Context, t time.Time) (listing, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.calling.lock()
+	defer s.calling.unlock()
 
 	if s.listedAt.After(t) {
 		return s.last, nil
 	}
 
-	return s.refresh(ctx)
+	return s.refresh(ctx, &s.lookups)
 }
 
-func (s *stream) refresh(ctx context.Context) (listing, error) {
+func (s *stream) refresh(ctx context.Context, calls *pacer) (listing, error) {
 	began := time.Now()
 
-	l, err := s.describe(ctx, nil)
+	l, err := s.describe(ctx, nil, calls)
 	if err != nil {
 		return listing{}, err
 	}
@@ -108,7 +149,7 @@ func (s *stream) refresh(ctx context.Context) (listing, error) {
 
 // confirmGone returns nil if the stream certainly does not exist: DescribeStream has
 // said so several times over a while, and neither ListStreams nor DescribeTable knows
-// the stream. The caller holds mu.
+// the stream. The caller holds calling.
 func (s *stream) confirmGone(ctx context.Context, now time.Time) error {
 	if !s.missing.confirmed(now, s.confirmOver) {
 		return fmt.Errorf("%w: DescribeStream does not find %s", errUnconfirmed, s.arn)
@@ -177,7 +218,7 @@ func streamLabel(arn string) string {
 }
 
 // describe reads all pages of DescribeStream.
-func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter) (listing, error) {
+func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter, calls *pacer) (listing, error) {
 	l := listing{shards: map[string]streamtypes.Shard{}}
 	in := &dynamodbstreams.DescribeStreamInput{
 		StreamArn:   &s.arn,
@@ -186,31 +227,22 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter) 
 	}
 
 	for {
-		call, cancel := context.WithTimeout(ctx, callTimeout)
-		out, err := s.api.DescribeStream(call, in)
-		cancel()
+		if err := calls.wait(ctx); err != nil {
+			return listing{}, err
+		}
 
-		var missing *streamtypes.ResourceNotFoundException
-		if errors.As(err, &missing) {
+		d, serverTime, err := s.describePage(ctx, in)
+		if err != nil {
+			return listing{}, err
+		}
+
+		if d == nil {
 			return listing{gone: true}, nil
 		}
-
-		if err != nil {
-			return listing{}, fmt.Errorf("streams: list the shards of %s: %w", s.arn, err)
-		}
-
-		d := out.StreamDescription
-		if d == nil {
-			return listing{}, fmt.Errorf("streams: list the shards of %s: empty answer", s.arn)
-		}
-
-		l.status, l.viewType = d.StreamStatus, d.StreamViewType
-		if d.CreationRequestDateTime != nil {
-			l.createdAt = *d.CreationRequestDateTime
-		}
+		l.take(d)
 
 		if l.serverTime.IsZero() {
-			l.serverTime, _ = awsmiddleware.GetServerTime(out.ResultMetadata)
+			l.serverTime = serverTime
 		}
 
 		before := len(l.shards)
@@ -231,11 +263,45 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter) 
 	}
 }
 
-// children returns the shards that continue the given one.
+// describePage calls DescribeStream once. It returns nil if the stream does not exist.
+func (s *stream) describePage(ctx context.Context, in *dynamodbstreams.DescribeStreamInput) (*streamtypes.StreamDescription, time.Time, error) {
+	call, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+
+	out, err := s.api.DescribeStream(call, in)
+
+	var missing *streamtypes.ResourceNotFoundException
+	if errors.As(err, &missing) {
+		return nil, time.Time{}, nil
+	}
+
+	if err == nil && out.StreamDescription == nil {
+		err = errors.New("empty answer")
+	}
+
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("streams: list the shards of %s: %w", s.arn, err)
+	}
+
+	serverTime, _ := awsmiddleware.GetServerTime(out.ResultMetadata)
+
+	return out.StreamDescription, serverTime, nil
+}
+
+// take takes over what a page says of the stream.
+func (l *listing) take(d *streamtypes.StreamDescription) {
+	l.status, l.viewType = d.StreamStatus, d.StreamViewType
+	if d.CreationRequestDateTime != nil {
+		l.createdAt = *d.CreationRequestDateTime
+	}
+}
+
+// children returns the shards that continue the given one. The caller has asked
+// mayLookUp.
 func (s *stream) children(ctx context.Context, shard string) ([]string, error) {
 	filter := &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &shard}
 
-	l, err := s.describe(ctx, filter)
+	l, err := s.describe(ctx, filter, &pacer{})
 	if err != nil && isInvalidInput(err) {
 		// Not every endpoint supports the filter.
 		l, err = s.recent(ctx)
@@ -247,6 +313,10 @@ func (s *stream) children(ctx context.Context, shard string) ([]string, error) {
 
 	return l.children(shard), nil
 }
+
+// mayLookUp reports whether a call of DescribeStream is within this worker's part of the
+// account's limit.
+func (s *stream) mayLookUp() bool { return s.lookups.take(time.Now()) == 0 }
 
 // endOf returns the last sequence number of a closed shard, "" for an open one.
 func (s *stream) endOf(ctx context.Context, shard string) (string, error) {

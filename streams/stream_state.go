@@ -10,6 +10,7 @@ import (
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
 )
 
 // The row of a stream's state, under the stream's ARN beside its leases.
@@ -18,7 +19,15 @@ const (
 	streamStateCreatedAt = "createdAt"
 	streamStateStartAt   = "startAt"
 	streamStateReady     = "ready"
-	streamStateListings  = "counter"
+	streamStateListings  = "listings"
+	streamStateLiveness  = "liveness"
+	streamStateSpread    = "spread"
+	streamStateRoots     = "roots"
+
+	// oldListings counted the listings in earlier versions. A value that is no number keeps
+	// their workers from listing: they would store leases for shards whose tombstones they do
+	// not see.
+	oldListings = "counter"
 )
 
 // streamState says how reading of a stream began, and which listing is next.
@@ -27,33 +36,80 @@ type streamState struct {
 	startAt   time.Time // where the shards of the first listing begin; zero: at the oldest record
 	ready     bool      // the leases of the first listing are stored
 	listings  int64     // how many listings were begun
+	liveness  bool      // no worker of a version without liveness rows reads the stream
+	spread    int       // over how many partition keys new leases are spread; 0 means 1
+	roots     int       // the same for shards without a parent's lease; never changes
+}
+
+// partitions returns how many partition keys there may be leases under.
+func (s *streamState) partitions() int {
+	if s == nil {
+		return 1
+	}
+
+	return max(s.spread, s.roots, 1)
+}
+
+func (s *streamState) rootPartitions() int {
+	if s == nil {
+		return 1
+	}
+
+	return max(s.roots, 1)
+}
+
+// listingsAttribute returns the name of the attribute that counts the listings.
+func (s *streamState) listingsAttribute() string {
+	if s.liveness {
+		return streamStateListings
+	}
+
+	return oldListings
 }
 
 func decodeStreamState(row dynamo.Item) *streamState {
-	return &streamState{
+	s := &streamState{
 		createdAt: dynamo.Time(row, streamStateCreatedAt),
 		startAt:   dynamo.Time(row, streamStateStartAt),
 		ready:     dynamo.Flag(row, streamStateReady),
-		listings:  dynamo.Number(row, streamStateListings),
+		liveness:  dynamo.Flag(row, streamStateLiveness),
+		spread:    int(dynamo.Number(row, streamStateSpread)),
+		roots:     int(dynamo.Number(row, streamStateRoots)),
 	}
+	s.listings = dynamo.Number(row, s.listingsAttribute())
+
+	return s
+}
+
+// noteLiveness notes that every worker of the stream has a liveness row.
+func (t *leaseTable) noteLiveness(ctx context.Context, s *streamState) error {
+	update := t.update(streamStateRow).
+		IfEquals(oldListings, dynamo.N(s.listings)).
+		SetValue(streamStateLiveness, dynamo.Bool(true)).
+		SetValue(streamStateListings, dynamo.N(s.listings)).
+		SetValue(oldListings, dynamo.S(streamStateListings))
+	_, _, err := applyUpdate(ctx, t.api, update)
+
+	return err
 }
 
 // bootstrap makes sure that the stream has a state and that the shards of the first
 // listing have leases. Any number of workers may do this at once, and any of them
 // may crash in between: each step has no effect the second time, and ready is set
-// last.
+// last. One of them lists; the others wait until it is done, or has done nothing for a
+// lease duration.
 func (d *discovery) bootstrap(ctx context.Context) error {
-	l, err := d.stream.list(ctx)
+	leases, state, err := d.table.read(ctx)
+	if err != nil {
+		return err
+	}
+
+	l, err := d.stream.head(ctx)
 	if err != nil {
 		return err
 	}
 
 	if err := d.checkView(l); err != nil {
-		return err
-	}
-
-	leases, state, err := d.table.read(ctx)
-	if err != nil {
 		return err
 	}
 
@@ -67,7 +123,7 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 	}
 
 	if state != nil && isOtherStream(state, l) {
-		if err := d.forgetStream(ctx, state, leases); err != nil {
+		if err := d.forgetStream(ctx, state); err != nil {
 			return err
 		}
 		state = nil
@@ -79,21 +135,95 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 		}
 	}
 
-	if state.ready {
-		return nil
+	claimed := false
+	since := time.Now()
+
+	for !state.ready {
+		if claimed, err = d.claimListing(ctx, state, since); err != nil {
+			return err
+		}
+
+		if claimed {
+			return d.insertFirstLeases(ctx)
+		}
+
+		before := state.listings
+		if !worker.Wait(ctx, d.scanInterval) {
+			return ctx.Err()
+		}
+
+		if _, state, err = d.readState(ctx); err != nil {
+			return err
+		}
+
+		if state.listings != before {
+			since = time.Now()
+		}
 	}
 
-	for id, shard := range l.shards {
-		lease := Lease{
+	return nil
+}
+
+// claimListing reports whether this worker makes the first listing: none was begun, or
+// the one that was is not done after a lease duration.
+func (d *discovery) claimListing(ctx context.Context, state *streamState, since time.Time) (bool, error) {
+	if state.listings > 0 && time.Since(since) < d.cfg.LeaseDuration {
+		return false, nil
+	}
+
+	_, applied, err := applyUpdate(ctx, d.table.api, d.table.nextListing(state))
+
+	return applied, err
+}
+
+// nextListing begins the listing after those that the state counts: of all workers that find
+// it due, one succeeds.
+func (t *leaseTable) nextListing(state *streamState) *dynamo.Update {
+	return t.update(streamStateRow).
+		IfEquals(state.listingsAttribute(), dynamo.N(state.listings)).
+		SetValue(state.listingsAttribute(), dynamo.N(state.listings+1))
+}
+
+// insertFirstLeases lists the stream and stores the leases of all shards.
+func (d *discovery) insertFirstLeases(ctx context.Context) error {
+	l, err := d.stream.list(ctx)
+	if err != nil {
+		return err
+	}
+
+	if n := spreadFor(len(l.shards)); n > 1 {
+		spread := d.table.update(streamStateRow).
+			IfPresent(streamStateLiveness).
+			IfAbsent(streamStateRoots).
+			SetValue(streamStateSpread, dynamo.N(int64(n))).
+			SetValue(streamStateRoots, dynamo.N(int64(n)))
+		if _, _, err := applyUpdate(ctx, d.table.api, spread); err != nil {
+			return err
+		}
+	}
+
+	// Another worker may have stored some, or their holders have restored them.
+	leases, state, err := d.readState(ctx)
+	if err != nil {
+		return err
+	}
+
+	known := make(map[string]Lease, len(leases))
+	for _, lease := range leases {
+		known[lease.Shard] = lease
+	}
+
+	_, err = d.insertListed(ctx, l, known, func(id, parent string) Lease {
+		return Lease{
 			Shard:     id,
-			Parent:    deref(shard.ParentShardId),
+			Parent:    parent,
 			StartAt:   state.startAt,
 			AtHorizon: state.startAt.IsZero(),
 			Epoch:     time.Now().Unix(),
 		}
-		if _, err := d.table.insert(ctx, lease); err != nil {
-			return err
-		}
+	})
+	if err != nil {
+		return err
 	}
 
 	ready := d.table.update(streamStateRow).
@@ -104,6 +234,24 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 	}
 
 	return nil
+}
+
+// readState reads the leases and the state, which must exist.
+func (d *discovery) readState(ctx context.Context) ([]Lease, *streamState, error) {
+	leases, state, err := d.table.read(ctx)
+	if err == nil && state == nil {
+		err = errors.New("streams: the state of " + d.stream.arn + " was deleted")
+	}
+
+	if err != nil {
+		return nil, nil, err
+	}
+
+	d.mu.Lock()
+	d.state = state
+	d.mu.Unlock()
+
+	return leases, state, nil
 }
 
 // checkView reports that the stream lacks images.
@@ -129,6 +277,9 @@ func isOtherStream(state *streamState, l listing) bool {
 func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, error) {
 	row := leaseKey(d.table.stream, streamStateRow)
 	row[streamStateListings] = dynamo.N(0)
+	row[streamStateLiveness] = dynamo.Bool(true)
+	row[oldListings] = dynamo.S(streamStateListings)
+
 	if !l.createdAt.IsZero() {
 		row[streamStateCreatedAt] = dynamo.Millis(l.createdAt)
 	}
@@ -147,19 +298,21 @@ func (d *discovery) insertState(ctx context.Context, l listing) (*streamState, e
 		return nil, err
 	}
 
-	_, state, err := d.table.read(ctx)
-	if err == nil && state == nil {
-		err = errors.New("streams: the state of " + d.stream.arn + " was deleted")
-	}
+	_, state, err := d.readState(ctx)
 
 	return state, err
 }
 
 // forgetStream deletes all rows of an earlier stream with the same ARN, the state
 // last.
-func (d *discovery) forgetStream(ctx context.Context, state *streamState, leases []Lease) error {
+func (d *discovery) forgetStream(ctx context.Context, state *streamState) error {
 	// One answer must not be enough to forget how far the stream was read.
-	again, err := d.stream.list(ctx)
+	again, err := d.stream.head(ctx)
+	if err != nil {
+		return err
+	}
+
+	leases, err := ReadLeases(ctx, d.table.api, d.table.table, d.table.stream)
 	if err != nil {
 		return err
 	}
@@ -177,10 +330,16 @@ func (d *discovery) forgetStream(ctx context.Context, state *streamState, leases
 	d.cfg.Log.Warn("the stream was recreated under the same ARN; starting over", "stream", d.stream.arn)
 
 	for _, l := range leases {
-		if err := d.table.deleteRow(ctx, l.Shard); err != nil {
+		err := d.table.deleteLease(ctx, l)
+		if err == nil && l.Finished() {
+			err = d.table.unbury(ctx, l.Shard)
+		}
+
+		if err != nil {
 			return fmt.Errorf("streams: forget lease %s: %w", l.Shard, err)
 		}
 	}
+	d.finished = finishedShards{}
 
 	if err := d.table.deleteRow(ctx, streamStateRow); err != nil {
 		return fmt.Errorf("streams: forget %s: %w", d.stream.arn, err)

@@ -63,7 +63,7 @@ func (p *Poller) followTable(ctx context.Context) error {
 
 	start := p.cfg.Start
 	for {
-		err := p.newCoordinator(current, start).run(ctx)
+		err := p.readStream(ctx, current, start)
 		if !errors.Is(err, ErrStreamEnded) {
 			return err
 		}
@@ -83,6 +83,17 @@ func (p *Poller) followTable(ctx context.Context) error {
 
 		// Every record of the successor is newer than what was handled.
 		current, start = next, TrimHorizon
+	}
+}
+
+// readStream reads one stream, from the start again if it turns out to be another one with
+// the same ARN.
+func (p *Poller) readStream(ctx context.Context, arn string, start Position) error {
+	for {
+		err := p.newCoordinator(arn, start).run(ctx)
+		if !errors.Is(err, errRecreated) {
+			return err
+		}
 	}
 }
 
@@ -135,8 +146,8 @@ func (p *Poller) waitForSuccessor(ctx context.Context, current string) (string, 
 // findSuccessor returns the stream to read after the current one, "" if there is none
 // yet.
 func (p *Poller) findSuccessor(ctx context.Context, current string) (string, error) {
-	st := &stream{api: p.cfg.Streams, tables: p.cfg.DynamoDB, arn: current}
-	if l, err := st.describe(ctx, nil); err == nil && !l.closed() {
+	st := newStream(&p.cfg, current)
+	if l, err := st.head(ctx); err == nil && !l.closed() {
 		return current, nil
 	}
 

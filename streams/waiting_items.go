@@ -16,7 +16,7 @@ type waitingItems struct {
 	table    *retryTable
 	handlers []Handler
 
-	loading   sync.Mutex // held during a load, so that callers share it
+	loading   callLock // held during a load, so that callers share it
 	loadBegan time.Time
 
 	count atomic.Int64 // of items
@@ -36,8 +36,8 @@ type waitingItem struct {
 func (w *waitingItems) load(ctx context.Context) error {
 	asked := time.Now()
 
-	w.loading.Lock()
-	defer w.loading.Unlock()
+	w.loading.lock()
+	defer w.loading.unlock()
 
 	// Another caller's load began after this call: it has all that this one would read.
 	if w.loadBegan.After(asked) {

@@ -11,7 +11,7 @@ import (
 func TestALoadDropsOnlyItemsThatAreGone(t *testing.T) {
 	w := newTestEnv(t, 1)
 	table := w.retries()
-	items := &waitingItems{table: table, handlers: []Handler{{Name: "h"}}, items: map[waitingItem]uint64{}}
+	items := &waitingItems{table: table, handlers: []Handler{{Name: "h"}}, items: map[waitingItem]uint64{}, loading: newCallLock()}
 	gone, kept, fresh := waitingItem{0, hashLane("gone")}, waitingItem{0, hashLane("kept")}, waitingItem{0, hashLane("fresh")}
 	r := Record{StreamARN: w.arn, SequenceNumber: "8", Handler: "h", Keys: dynamo.Item{"id": dynamo.S("o")}}
 	ctx := t.Context()

@@ -105,8 +105,7 @@ func (c *Config) check() error {
 
 // Reactions reacts to applied transitions. It is safe for concurrent use.
 type Reactions struct {
-	cfg   Config
-	cache decodeCache
+	cfg Config
 }
 
 // New returns Reactions. The error names every field that is missing.
@@ -170,19 +169,17 @@ func (r *Reactions) Handlers() []streams.Handler {
 	record := func(ctx context.Context, c change) error { return r.cfg.Orders.Record(ctx, c.Change) }
 
 	all := []streams.Handler{
-		{Name: JournalHandler, Handle: r.handler(JournalHandler, always, record), Attempts: -1},
-		{Name: ShippingHandler, Handle: r.handler(ShippingHandler, startsShipping, r.ship)},
-		{Name: StockHandler, Handle: r.handler(StockHandler, ships, r.commitStock)},
-		{Name: PaymentHandler, Handle: r.handler(PaymentHandler, ships, r.capture)},
-		{Name: NotifyHandler, Handle: r.handler(NotifyHandler, concernsCustomer, r.notify)},
-		{Name: ParkedHandler, Handle: r.handler(ParkedHandler, r.concernsWaits, r.answerParked)},
+		r.handler(JournalHandler, always, record),
+		r.handler(ShippingHandler, startsShipping, r.ship),
+		r.handler(StockHandler, ships, r.commitStock),
+		r.handler(PaymentHandler, ships, r.capture),
+		r.handler(NotifyHandler, concernsCustomer, r.notify),
+		r.handler(ParkedHandler, r.concernsWaits, r.answerParked),
 	}
-	if r.cfg.RefundReturns {
-		all = append(all, streams.Handler{Name: RefundHandler, Handle: r.handler(RefundHandler, comesBack, r.refund)})
-	}
+	all[0].Attempts = -1
 
-	for i := range all {
-		all[i].Version = transitionID
+	if r.cfg.RefundReturns {
+		all = append(all, r.handler(RefundHandler, comesBack, r.refund))
 	}
 
 	return all
@@ -192,17 +189,33 @@ func (r *Reactions) Handlers() []streams.Handler {
 // stream counts versions.
 func transitionID(record streams.Record) int64 { return dynamo.Number(record.New, "transitionId") }
 
-// handler returns a handler that decodes the record and calls react for the changes that
-// the filter selects.
-func (r *Reactions) handler(name string, filter func(transitions.Change) bool, react func(context.Context, change) error) streams.HandlerFunc {
+// handler returns a handler that calls react for the changes that the filter selects.
+func (r *Reactions) handler(name string, filter func(transitions.Change) bool, react func(context.Context, change) error) streams.Handler {
+	selects := func(d *decoded) bool { return d.grew && filter(d.change) }
+
+	return streams.Handler{
+		Name:    name,
+		Version: transitionID,
+		Filter: func(record streams.Record) bool {
+			d := decode(record)
+			return d.err != nil || selects(d)
+		},
+		Handle: r.handle(name, selects, react),
+	}
+}
+
+// handle returns a function that decodes the record and calls react if the change is
+// selected. A record that is redriven has passed no filter.
+func (r *Reactions) handle(name string, selects func(*decoded) bool, react func(context.Context, change) error) streams.HandlerFunc {
 	return func(ctx context.Context, record streams.Record) error {
-		c, grew, err := r.cache.decode(record)
+		d := decode(record)
 		switch {
-		case err != nil:
-			return streams.Permanent(err) // a retry reads the same images
-		case !grew || !filter(c):
+		case d.err != nil:
+			return streams.Permanent(d.err) // a retry reads the same images
+		case !selects(d):
 			return nil
 		}
+		c := d.change
 
 		// A newer definition may have states that this worker does not know. It leaves the
 		// effect to a newer worker. The journal needs no definition.
@@ -217,7 +230,7 @@ func (r *Reactions) handler(name string, filter func(transitions.Change) bool, r
 			delivered.again = record.Replay.Again
 		}
 
-		err = react(ctx, delivered)
+		err := react(ctx, delivered)
 		if err == nil {
 			r.cfg.Events.Reacted(name, c)
 		}

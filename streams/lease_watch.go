@@ -1,0 +1,253 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/worker"
+)
+
+const (
+	// lookEvery is how many lease durations there are between two reads of the leases while
+	// nothing calls for one.
+	lookEvery = 6
+
+	// upgradeGrace is for how long after its start, and after it has last seen a worker of an
+	// earlier version, a worker renews its leases one by one for those. After that it notes
+	// in the stream's state that there are none.
+	upgradeGrace = 10 * time.Minute
+)
+
+// sight is what this worker has seen of the leases and of the workers.
+//
+// It looks at the workers every scanInterval, and at the leases when a worker says that it
+// has changed some, when a worker has come, gone or expired, while leases are on their way
+// from one worker to another, and otherwise now and then.
+type sight struct {
+	workers observedWorkers
+	leases  map[string]*observedLease
+
+	lookedAt time.Time // when the leases were last read; zero before
+	settled  bool      // nothing was under way then
+
+	strangers map[string]bool // owners without a row, as of the last look
+	oldHere   bool            // a worker of an earlier version was seen at the last look
+	oldAt     time.Time       // when one was last seen; zero: never
+	startedAt time.Time
+}
+
+// watch looks at the workers and leases every scanInterval and whenever checkSoon was
+// called.
+func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
+	// Before the first heartbeat no lease can be taken.
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.alive.first:
+	}
+
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+
+	c.sight.startedAt = time.Now()
+
+	var log worker.LogThrottle
+	for {
+		asked := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-timer.C:
+		case <-c.check:
+			asked = true
+		}
+
+		ended, err := c.look(ctx, g, asked)
+		if ended {
+			return ErrStreamEnded
+		}
+		c.poller.setHealth(err)
+
+		if err != nil && ctx.Err() == nil {
+			c.cfg.Events.fault("Leases", "", err)
+
+			if log.Allow() {
+				c.cfg.Log.Warn("looking after the leases failed; retrying", "stream", c.stream.arn, "err", err)
+			}
+		}
+		timer.Reset(c.pause(time.Now()))
+	}
+}
+
+// checkSoon makes watch check the leases at once.
+func (c *coordinator) checkSoon() {
+	select {
+	case c.check <- struct{}{}:
+	default: // it will do so already
+	}
+}
+
+// pause returns the pause before the next look: scanInterval, or less if a worker expires
+// sooner unless it shows a sign of life.
+func (c *coordinator) pause(now time.Time) time.Duration {
+	pause := c.sight.workers.nextExpiry(now, c.cfg.LeaseDuration, c.scanInterval)
+	if c.sight.oldHere {
+		pause = pauseUntilExpiry(c.sight.leases, now, c.cfg.LeaseDuration, pause)
+	}
+
+	return pause
+}
+
+// look looks at the workers, and at the leases if that is due or asked for. It reports
+// whether the stream has been handled to its end.
+func (c *coordinator) look(ctx context.Context, g *errgroup.Group, asked bool) (ended bool, err error) {
+	// A call that hangs must not keep this worker from watching the leases.
+	call, cancel := context.WithTimeout(ctx, max(c.cfg.LeaseDuration/2, time.Second))
+	defer cancel()
+
+	// What was asked for is due until a look has succeeded.
+	c.sight.settled = c.sight.settled && !asked
+
+	// Whether a worker has expired is decided as of the begin of the read; what it shows is
+	// noted as of its end.
+	began := time.Now()
+
+	rows, err := c.table.readWorkers(call)
+	if err != nil {
+		return false, err
+	}
+
+	news := c.sight.workers.observe(rows, time.Now(), c.cfg.LeaseDuration)
+	if !news && !c.lookDue(began) {
+		return false, nil
+	}
+	c.sight.settled = false
+
+	return c.checkLeases(ctx, call, g, began)
+}
+
+// lookDue reports whether the leases should be read at now although no worker says so.
+func (c *coordinator) lookDue(now time.Time) bool {
+	s := &c.sight
+	if !s.settled || s.oldHere || now.Sub(s.lookedAt) >= lookEvery*c.cfg.LeaseDuration {
+		return true
+	}
+
+	for _, l := range s.leases {
+		w := s.workers[l.Owner]
+		if w != nil && !l.Finished() && l.Owner != c.cfg.Owner && now.Sub(w.unchangedSince) >= c.cfg.LeaseDuration {
+			return true
+		}
+	}
+
+	return false
+}
+
+// checkLeases reads the leases once and does what the planner decides as of began. It reports
+// whether the stream has been handled to its end.
+func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, began time.Time) (ended bool, err error) {
+	leases, state, err := c.table.read(call)
+	if err != nil {
+		return false, err
+	}
+
+	c.sight.leases = observe(c.sight.leases, leases, time.Now())
+	c.sight.workers.apply(c.sight.leases)
+	c.sight.lookedAt = began
+
+	workers := c.sight.workers.taking(began, c.cfg.LeaseDuration)
+	c.stream.shareLookups(max(len(workers), 1))
+
+	if err := c.lookForEarlierVersions(call, state, began); err != nil {
+		return false, err
+	}
+	c.compareHeld(began)
+
+	todo := planner{
+		me:            c.cfg.Owner,
+		leaseDuration: c.cfg.LeaseDuration,
+		scanInterval:  c.scanInterval,
+		holds:         c.holds,
+		workers:       workers,
+	}.decide(c.sight.leases, began)
+
+	c.handOver(todo.handOver)
+
+	// The steps are independent: one that fails does not keep the others from being
+	// done, and all of them are decided again at the next check.
+	var errs []error
+	for _, lease := range todo.withdraw {
+		errs = append(errs, c.table.withdrawRequest(call, lease.Lease))
+	}
+	errs = append(errs,
+		c.takeLeases(ctx, call, g, todo.take),
+		c.requestLeases(call, todo.request),
+	)
+	err = errors.Join(errs...)
+
+	c.sight.settled = todo.settled && err == nil
+	c.discovery.noteObservation(state, todo.open, began)
+
+	return c.streamEnded(todo.open), err
+}
+
+// lookForEarlierVersions decides whether leases have to be renewed one by one, because
+// workers of earlier versions may be watching them. Those have no row of their own.
+func (c *coordinator) lookForEarlierVersions(ctx context.Context, state *streamState, now time.Time) error {
+	s := &c.sight
+
+	// A worker that has come since the rows were read has no row here: once is not enough.
+	strangers := map[string]bool{}
+	s.oldHere = false
+
+	for _, l := range s.leases {
+		for _, owner := range []string{l.Owner, l.RequestedBy} {
+			if owner != "" && !l.Finished() && s.workers[owner] == nil {
+				s.oldHere = s.oldHere || s.strangers[owner]
+				strangers[owner] = true
+			}
+		}
+	}
+	s.strangers = strangers
+
+	if s.oldHere {
+		s.oldAt = now
+	}
+
+	lately := !s.oldAt.IsZero() && now.Sub(s.oldAt) < c.poller.upgradeGrace
+	c.alive.renewRows.Store(lately || state == nil || !state.liveness)
+
+	if state == nil || state.liveness || lately || now.Sub(s.startedAt) < c.poller.upgradeGrace {
+		return nil
+	}
+
+	return c.table.noteLiveness(ctx, state)
+}
+
+// compareHeld compares the leases that this worker holds with those that were read at a time
+// after began. The row of one that is missing was deleted, and is restored; one that belongs
+// to another worker is lost. It also tells the readers of shards that have children.
+func (c *coordinator) compareHeld(began time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+
+	for id, w := range c.held {
+		l := c.sight.leases[id]
+
+		switch {
+		case l == nil && w.lease.takenAt.Before(began):
+			w.touch()
+		case l != nil && l.Owner != c.cfg.Owner && l.Epoch > w.lease.epoch.Load():
+			w.lose()
+		}
+	}
+
+	for _, lease := range c.sight.leases {
+		if parent := c.held[lease.Parent]; parent != nil {
+			parent.reader.childKnown.Store(true)
+		}
+	}
+}

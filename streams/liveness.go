@@ -1,0 +1,259 @@
+package streams
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ratchet/internal/dynamo"
+	"ratchet/internal/worker"
+)
+
+// The rows that say that workers are alive, under "workers/" and the stream's key. The sort
+// key is the worker's name.
+const (
+	workerRowsPrefix = "workers/"
+	workerCounter    = "counter" // incremented by every heartbeat
+	workerChanges    = "changes" // incremented after a change of leases that concerns others
+	workerState      = "state"   // see below; absent while the worker takes leases
+)
+
+const (
+	workerStopping = "stopping" // takes no leases any more, and still holds some
+	workerLeft     = "left"     // has stopped: what it holds is free
+)
+
+// maxBeats is how many heartbeats may be under way at once: one that hangs must not keep the
+// next one from being sent.
+const maxBeats = 4
+
+// liveness is this worker's sign of life: a row whose counter it increments three times per
+// lease duration. All leases that the worker holds are valid as long as the row is renewed,
+// so idle leases cost no writes.
+//
+// A heartbeat is no condition of anything: what protects a lease is that a write of its row
+// is conditional on owner and epoch. The heartbeat decides who may begin work when:
+//
+//   - This worker counts its leases as valid until 3/4 of the duration after the begin of
+//     the last heartbeat that was answered in time, by its monotonic clock.
+//   - Another worker takes them when it has seen the counter unchanged for a whole duration,
+//     by its own clock, from the end of the read that first showed the counter to the begin
+//     of the one that last did.
+//
+// Suppose that the last read began when this worker still counted its leases as valid,
+// because of a heartbeat b. If b was applied before the first of these reads ended, the
+// reads span less than the duration: contradiction. If it was applied in between, the
+// counter changed: contradiction. So it was applied after the last read, and an earlier
+// heartbeat was the newest one that was answered by then; that one was more than a duration
+// old, so this worker had stopped counting its leases as valid. That cannot be undone,
+// because a heartbeat that is answered after the leases have lapsed begins a new life, and
+// leases belong to the life in which they were taken.
+type liveness struct {
+	rows     *leaseTable
+	owner    string
+	duration time.Duration
+	onFault  func(error)
+
+	changed  chan struct{} // a value: write soon, and increment workerChanges
+	first    chan struct{} // closed when the first heartbeat has been answered
+	stopping atomic.Bool
+	// renewRows says that leases must be renewed one by one as well, for workers of earlier
+	// versions.
+	renewRows atomic.Bool
+
+	began time.Time    // has a monotonic reading; the times below count from it
+	last  atomic.Int64 // begin of the newest heartbeat that counts; 0: none
+	wall  atomic.Int64 // the same by the wall clock, Unix nanoseconds
+	life  atomic.Int64 // grows whenever the leases have lapsed
+
+	slowest atomic.Int64 // how long heartbeats take lately, as a Duration
+
+	mu    sync.Mutex // held while a heartbeat is counted
+	beats sync.WaitGroup
+	open  atomic.Int32 // heartbeats under way
+}
+
+func newLiveness(rows *leaseTable, owner string, duration time.Duration, onFault func(error)) *liveness {
+	return &liveness{
+		rows:     rows,
+		owner:    owner,
+		duration: duration,
+		onFault:  onFault,
+		changed:  make(chan struct{}, 1),
+		first:    make(chan struct{}),
+		began:    time.Now(),
+	}
+}
+
+// validFor is how long leases are valid after the begin of a heartbeat. Others take them
+// after the whole duration; the last quarter gives running handlers time to end.
+func (l *liveness) validFor() time.Duration { return l.duration * 3 / 4 }
+
+// stopBy is when the leases of the life lapse unless a heartbeat is answered before. It is
+// zero if they have lapsed.
+func (l *liveness) stopBy(life int64) time.Time {
+	// The order matters: see count.
+	last := l.last.Load()
+	if last == 0 || l.life.Load() != life {
+		return time.Time{}
+	}
+
+	return l.began.Add(time.Duration(last) + l.validFor())
+}
+
+// valid reports whether the leases that were taken in the life certainly are ours at now.
+// The monotonic clock stops while a machine is suspended; the wall clock does not.
+func (l *liveness) valid(life int64, now time.Time) bool {
+	return now.Before(l.stopBy(life)) && time.Duration(now.UnixNano()-l.wall.Load()) < l.validFor()
+}
+
+// current returns the life that a lease belongs to if it is taken now.
+func (l *liveness) current() int64 { return l.life.Load() }
+
+// noteChange tells other workers to read the leases.
+func (l *liveness) noteChange() {
+	select {
+	case l.changed <- struct{}{}:
+	default: // it will be told already
+	}
+}
+
+// run sends heartbeats until ctx ends, and waits for those that are under way.
+func (l *liveness) run(ctx context.Context) {
+	defer l.beats.Wait()
+
+	tick := time.NewTicker(max(l.duration/12, time.Millisecond))
+	defer tick.Stop()
+
+	l.beat(ctx, false)
+	for {
+		change := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.changed:
+			change = true
+		case <-tick.C:
+			if time.Since(l.began)-time.Duration(l.last.Load()) < l.interval() {
+				continue
+			}
+		}
+
+		l.beat(ctx, change)
+
+		// Changes come in bursts, at the end of a hand-over for example.
+		if change && !worker.Wait(ctx, l.duration/40) {
+			return
+		}
+	}
+}
+
+// interval is the time from one heartbeat to the next, a third of the duration. While they
+// take long, because of an overload for example, they follow each other sooner.
+func (l *liveness) interval() time.Duration {
+	return max(l.duration/3-time.Duration(l.slowest.Load()), l.duration/12)
+}
+
+// noteTaken notes how long a heartbeat took.
+func (l *liveness) noteTaken(took time.Duration) {
+	l.slowest.Store(max(int64(took), l.slowest.Load()*7/8))
+}
+
+// beat sends one heartbeat in the background, unless too many are under way.
+func (l *liveness) beat(ctx context.Context, change bool) {
+	if l.open.Add(1) > maxBeats {
+		l.open.Add(-1)
+
+		if change {
+			l.noteChange()
+		}
+
+		return
+	}
+
+	l.beats.Go(func() {
+		defer l.open.Add(-1)
+
+		// Longer than the leases are valid, an answer is of no use to them.
+		call, cancel := context.WithTimeout(ctx, l.validFor())
+		defer cancel()
+
+		began := time.Now()
+
+		err := l.write(call, change)
+		l.noteTaken(time.Since(began))
+
+		if err == nil {
+			l.count(began, time.Now())
+			return
+		}
+
+		if change {
+			l.noteChange()
+		}
+
+		if ctx.Err() == nil {
+			l.onFault(err)
+		}
+	})
+}
+
+func (l *liveness) write(ctx context.Context, change bool) error {
+	update := l.rows.update(l.owner).Add(workerCounterClause).Alias("#counter", workerCounter).Bind(":one", dynamo.N(1))
+	if change {
+		update.Add("#changes :one").Alias("#changes", workerChanges)
+	}
+
+	if l.stopping.Load() {
+		update.SetValue(workerState, dynamo.S(workerStopping))
+	} else {
+		update.RemoveAttribute(workerState)
+	}
+
+	_, _, err := applyUpdate(ctx, l.rows.api, update, withoutRetries)
+
+	return err
+}
+
+const workerCounterClause = "#counter :one"
+
+// count counts a heartbeat that began and was answered at these times.
+func (l *liveness) count(began, answered time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	if l.last.Load() == 0 {
+		defer close(l.first)
+	}
+
+	since := max(began.Sub(l.began), 1)
+	if int64(since) <= l.last.Load() {
+		return // a newer one was answered before
+	}
+
+	// The life is changed first: a reader that sees the new times must not see the old life.
+	if !l.valid(l.life.Load(), answered) {
+		l.life.Add(1)
+	}
+	l.wall.Store(began.UnixNano())
+	l.last.Store(int64(since))
+}
+
+// stop makes the row say that this worker takes no leases any more.
+func (l *liveness) stop() {
+	l.stopping.Store(true)
+	l.noteChange()
+}
+
+// leave notes that this worker holds nothing any more. Without that note its row stays as
+// it is, and others wait until it counts as expired. Run must have ended.
+func (l *liveness) leave(ctx context.Context) {
+	update := l.rows.update(l.owner).
+		SetValue(workerState, dynamo.S(workerLeft)).
+		Add(workerCounterClause).Alias("#counter", workerCounter).
+		Add("#changes :one").Alias("#changes", workerChanges).Bind(":one", dynamo.N(1))
+	if _, _, err := applyUpdate(ctx, l.rows.api, update); err != nil {
+		l.onFault(err)
+	}
+}

@@ -1,0 +1,29 @@
+package reactions
+
+import (
+	"ratchet/streams"
+	"ratchet/transitions"
+)
+
+// decoded is what transitions.FromRecord returns for a record. Handlers share it, like the
+// record itself, and must not modify it.
+type decoded struct {
+	change transitions.Change
+	grew   bool
+	err    error
+}
+
+// decodedKey is the key of the decoded change in a record's memo.
+type decodedKey struct{}
+
+// decode decodes the record, once for all handlers.
+func decode(record streams.Record) *decoded {
+	d, _ := record.Memo(decodedKey{}, func() any {
+		d := &decoded{}
+		d.change, d.grew, d.err = transitions.FromRecord(record.Old, record.New)
+
+		return d
+	}).(*decoded)
+
+	return d
+}

@@ -1,0 +1,305 @@
+package streams
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ratchet/internal/dynamo"
+)
+
+const (
+	// tombstoneAge is how long the lease of a finished shard is kept: longer than
+	// the service lists the shard, so that it is never taken for a new one.
+	tombstoneAge = horizon + 2*time.Hour
+	// tombstonesEvery is how often the tombstones are looked through.
+	tombstonesEvery = time.Hour
+	// maxBurials is how many tombstones are moved after one listing.
+	maxBurials = 1000
+
+	// absencesOfOldParent is how many complete listings must lack the parent of a
+	// shard before the shard stops waiting for it.
+	// absencesOfYoungParent is the same for a parent that is less than 24 h old: it
+	// must have been listed, but no shard waits without end.
+	absencesOfOldParent   = 3
+	absencesOfYoungParent = 30
+
+	// parallelWrites is how many leases are written at once.
+	parallelWrites = 16
+)
+
+// finishedShards are the tombstones that were moved, as far as is known. A shard that is
+// missing here is found when its lease is stored.
+type finishedShards struct {
+	byShard map[string]Lease
+	readAt  time.Time
+}
+
+// reconcile brings the leases in line with a complete listing. It adds to known what it
+// stores.
+func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]Lease) error {
+	d.unclear = false
+
+	if err := d.readFinished(ctx, l); err != nil {
+		return err
+	}
+
+	inserted, err := d.insertListed(ctx, l, known, func(id, parent string) Lease {
+		return Lease{Shard: id, Parent: parent, Epoch: time.Now().Unix()}
+	})
+	if inserted {
+		d.inserted()
+	}
+
+	if err != nil {
+		return err
+	}
+
+	// The unread leases of a stream that is gone are taken like all others: their readers
+	// declare the gaps.
+	if err := d.cleanUp(ctx, l, known); err != nil {
+		return err
+	}
+
+	// A lease that was inserted just now is not among the observed ones yet.
+	d.mu.Lock()
+	if l.closed() && !inserted {
+		d.closedListings++
+	} else {
+		d.closedListings = 0
+	}
+	d.mu.Unlock()
+	d.changed()
+
+	return nil
+}
+
+// insertListed stores a lease for every listed shard that has none, parents first: where the
+// lease of a child is stored follows from that of its parent. It adds to known what is
+// stored, and reports whether that was anything.
+func (d *discovery) insertListed(ctx context.Context, l listing, known map[string]Lease, newLease func(id, parent string) Lease) (inserted bool, err error) {
+	todo := map[string]string{} // parent, by shard
+	for id, shard := range l.shards {
+		_, ok := known[id]
+		_, done := d.finished.byShard[id]
+
+		if !ok && !done {
+			todo[id] = deref(shard.ParentShardId)
+		}
+	}
+
+	for len(todo) > 0 {
+		var generation []Lease
+		for id, parent := range todo {
+			if _, waits := todo[parent]; !waits || parent == id {
+				generation = append(generation, d.place(newLease(id, parent), known))
+			}
+		}
+
+		if len(generation) == 0 {
+			return inserted, errors.New("streams: the listing of " + d.stream.arn + " has shards that are their own ancestors")
+		}
+
+		outcomes := make([]insertOutcome, len(generation))
+
+		var writes errgroup.Group
+		writes.SetLimit(parallelWrites)
+
+		for i, lease := range generation {
+			writes.Go(func() (err error) {
+				generation[i], outcomes[i], err = d.table.insertLease(ctx, lease)
+				return err
+			})
+		}
+
+		if err := writes.Wait(); err != nil {
+			return true, err
+		}
+
+		for i, lease := range generation {
+			delete(todo, lease.Shard)
+
+			if outcomes[i] == hasTombstone {
+				d.finished.add(lease)
+				continue
+			}
+			inserted = inserted || outcomes[i] == insertedLease
+			known[lease.Shard] = lease
+		}
+	}
+
+	return inserted, nil
+}
+
+// place says where the lease of a shard is stored, and where those of its children will be.
+func (d *discovery) place(lease Lease, known map[string]Lease) Lease {
+	d.mu.Lock()
+	state := d.state
+	d.mu.Unlock()
+
+	lease.spread = state.partitions()
+	lease.partition = partitionOf(lease.Shard, state.rootPartitions())
+
+	if parent, ok := known[lease.Parent]; ok {
+		lease.partition = partitionOf(lease.Shard, parent.spread)
+	} else if parent, ok := d.finished.byShard[lease.Parent]; ok {
+		lease.partition = partitionOf(lease.Shard, parent.spread)
+		lease.ParentDone = true
+	}
+
+	return lease
+}
+
+func (d *discovery) cleanUp(ctx context.Context, l listing, known map[string]Lease) error {
+	awaited := map[string]bool{}
+	for _, lease := range known {
+		if lease.Parent != "" && !lease.ParentDone {
+			awaited[lease.Parent] = true
+		}
+
+		if err := d.stopWaitingForParent(ctx, lease, l, known); err != nil {
+			return err
+		}
+	}
+
+	burials := 0
+	for _, id := range slices.Sorted(maps.Keys(known)) {
+		lease := known[id]
+		if !lease.Finished() || awaited[id] {
+			continue
+		}
+
+		_, listed := l.shards[id]
+		switch {
+		case !listed && time.Since(lease.FinishedAt) >= tombstoneAge:
+			if err := d.table.deleteLease(ctx, lease); err != nil {
+				return err
+			}
+		case d.onlyThisVersion() && burials < maxBurials:
+			burials++
+
+			if err := d.table.bury(ctx, lease); err != nil {
+				return err
+			}
+			d.finished.add(lease)
+		}
+	}
+
+	return nil
+}
+
+// onlyThisVersion reports whether no worker of an earlier version reads the stream: those
+// would take a shard for a new one whose tombstone is not where they look.
+func (d *discovery) onlyThisVersion() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	return d.state != nil && d.state.liveness
+}
+
+// stopWaitingForParent lets a shard begin whose parent is neither listed nor known.
+// Such a parent was trimmed long ago, so nothing of it is left to be handled first.
+// But a listing may lack a shard by mistake, so several listings must agree, over a
+// while.
+func (d *discovery) stopWaitingForParent(ctx context.Context, lease Lease, l listing, known map[string]Lease) error {
+	if lease.Parent == "" || lease.ParentDone || lease.Finished() {
+		return nil
+	}
+
+	if _, finished := d.finished.byShard[lease.Parent]; finished {
+		return d.table.markParentDone(ctx, lease, true)
+	}
+
+	_, hasLease := known[lease.Parent]
+	_, listed := l.shards[lease.Parent]
+	if hasLease || listed {
+		delete(d.parentAbsences, lease.Shard)
+		return nil
+	}
+
+	needed := absencesOfOldParent
+	if createdAt := shardCreatedAt(lease.Parent); !createdAt.IsZero() && time.Since(createdAt) < horizon {
+		needed = absencesOfYoungParent
+	}
+
+	absent := d.parentAbsences[lease.Shard]
+	if absent.listings++; absent.listings == 1 {
+		absent.since = time.Now()
+	}
+	d.parentAbsences[lease.Shard] = absent
+
+	if absent.listings < needed || time.Since(absent.since) < d.cfg.confirmOver() {
+		d.unclear = true
+		return nil
+	}
+
+	d.cfg.Log.Info("the shard's parent is gone; reading the shard", "shard", lease.Shard, "parent", lease.Parent)
+	delete(d.parentAbsences, lease.Shard)
+
+	return d.table.markParentDone(ctx, lease, false)
+}
+
+// absence says how many listings in a row have lacked a shard's parent.
+type absence struct {
+	listings int
+	since    time.Time
+}
+
+// readFinished reads the tombstones that were moved, once in a while, and deletes those of
+// shards that were finished long ago and are no longer listed.
+func (d *discovery) readFinished(ctx context.Context, l listing) error {
+	if d.finished.byShard != nil && time.Since(d.finished.readAt) < tombstonesEvery {
+		return nil
+	}
+
+	tombstones, err := queryTombstones(ctx, d.table.api, d.table.table, d.table.stream)
+	if err != nil {
+		return err
+	}
+
+	d.finished = finishedShards{readAt: time.Now()}
+	for _, lease := range tombstones {
+		if _, listed := l.shards[lease.Shard]; !listed && time.Since(lease.FinishedAt) >= tombstoneAge {
+			if err := d.table.unbury(ctx, lease.Shard); err != nil {
+				return err
+			}
+
+			continue
+		}
+		d.finished.add(lease)
+	}
+
+	return nil
+}
+
+func (f *finishedShards) add(l Lease) {
+	if f.byShard == nil {
+		f.byShard = map[string]Lease{}
+	}
+	f.byShard[l.Shard] = l
+}
+
+// raiseSpread notes in the state that new leases are spread over as many partition keys as
+// so many shards need. It returns the state as it is then.
+func (d *discovery) raiseSpread(ctx context.Context, state *streamState, shards int) (*streamState, error) {
+	want := spreadFor(shards)
+	if state == nil || !state.liveness || want <= state.partitions() {
+		return state, nil
+	}
+
+	update := d.table.update(streamStateRow).IfEquals(streamStateSpread, dynamo.N(int64(state.partitions())))
+	if state.spread == 0 {
+		update = d.table.update(streamStateRow).IfPresent(leaseShard).IfAbsent(streamStateSpread)
+	}
+
+	row, _, err := applyUpdate(ctx, d.table.api, update.SetValue(streamStateSpread, dynamo.N(int64(want))))
+	if err != nil || row == nil {
+		return state, err
+	}
+
+	return decodeStreamState(row), nil
+}
