@@ -21,10 +21,12 @@ func TestAdjustMakesTheReservationHoldTheLines(t *testing.T) {
 	want := []inventory.Line{pieces("mug", 3), pieces("cap", 1)}
 
 	for name, before := range map[string]func(*shop) error{
-		"nothing":         func(*shop) error { return nil },
-		"the same lines":  func(s *shop) error { return s.Reserve(t.Context(), "o-1", want) },
-		"fewer pieces":    func(s *shop) error { return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 1)}) },
-		"other pieces":    func(s *shop) error { return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 5), pieces("hat", 2)}) },
+		"nothing":        func(*shop) error { return nil },
+		"the same lines": func(s *shop) error { return s.Reserve(t.Context(), "o-1", want) },
+		"fewer pieces":   func(s *shop) error { return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 1)}) },
+		"other pieces": func(s *shop) error {
+			return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 5), pieces("hat", 2)})
+		},
 		"pieces that end": func(s *shop) error { return s.ReserveUntil(t.Context(), "o-1", want, s.clock.Now().Add(time.Minute)) },
 		"pieces that have expired": func(s *shop) error {
 			err := s.ReserveUntil(t.Context(), "o-1", []inventory.Line{pieces("hat", 2)}, s.clock.Now().Add(time.Minute))
@@ -79,6 +81,7 @@ func TestAdjustMakesTheReservationHoldTheLines(t *testing.T) {
 			}
 
 			s.clock.Advance(24 * time.Hour)
+
 			if _, err := s.ExpireDue(t.Context(), 100); err != nil {
 				t.Error(err)
 			}

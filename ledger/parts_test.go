@@ -73,7 +73,9 @@ func TestTheCallersPartsAreWrittenWithTheLedgers(t *testing.T) {
 		if _, err := b.Post(t.Context(), ledger.Move("first", "alice", "shop", 1, "EUR"), effect("taken")); err != nil {
 			t.Fatal(err)
 		}
+
 		err := call(b, t.Context(), "refused", 5000, effect("taken"))
+
 		var refused *txn.Refused
 		if !errors.Is(err, errEffect) || !errors.As(err, &refused) || refused.Part != "effect" {
 			t.Errorf("%s, refused by the part: %v", name, err)

@@ -3,6 +3,7 @@ package txn
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -64,7 +65,7 @@ func TestAnEmptyItemIsNone(t *testing.T) {
 		return nil
 	}}.failure(map[string]types.AttributeValue{})
 
-	if f.Old != nil || f.Part != "p" || f.Err != ErrCondition {
+	if f.Old != nil || f.Part != "p" || !errors.Is(f.Err, ErrCondition) {
 		t.Errorf("%+v", f)
 	}
 }

@@ -105,7 +105,7 @@ func TestTheContentTypeIsGuessedOnlyForABody(t *testing.T) {
 		r := &recorder{header: http.Header{}, limit: 10}
 		row.write(r)
 
-		if got := r.response().Header["Content-Type"]; !reflect.DeepEqual([]string(got), row.want) {
+		if got := r.response().Header["Content-Type"]; !reflect.DeepEqual(got, row.want) {
 			t.Errorf("%s: %v, want %v", name, got, row.want)
 		}
 	}

@@ -134,7 +134,7 @@ func (p *planter) replaceAt(begin, end int, is string) {
 	m := mutant{File: p.file, Was: string(p.text[begin:end]), Is: is, begin: begin, end: end}
 	m.Line = 1 + countLines(p.text[:begin])
 
-	if p.body != nil {
+	if p.body != nil && begin > p.offset(p.body.Lbrace) { // not in the types of the signature
 		m.scopeBegin, m.scopeEnd = p.offset(p.body.Lbrace)+1, p.offset(p.body.Rbrace)
 	}
 	m.Name = p.function + " " + m.change()

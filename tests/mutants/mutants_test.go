@@ -82,6 +82,18 @@ func TestEachKindOfCodeHasItsMutants(t *testing.T) {
 	}
 }
 
+// What stands in the signature of a function is not a part of its body.
+func TestASignatureIsOutsideOfTheFunction(t *testing.T) {
+	found, err := plant("p.go", []byte("package p\n\nfunc f() [n + 1]byte {\n\treturn [a + 1]byte{}\n}\n"))
+	if err != nil || len(found) != 2 || found[0].scopeEnd != 0 || found[1].scopeEnd == 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+
+	if _, pkg, err := weaveFile("p.go", []byte("package p\n\nfunc f() [n + 1]byte {\n\treturn [a + 1]byte{}\n}\n"), map[int]mutant{1: found[0], 2: found[1]}); err != nil || pkg != "p" {
+		t.Errorf("%s, %v", pkg, err)
+	}
+}
+
 func TestEqualMutantsOfAFunctionAreNumbered(t *testing.T) {
 	found, err := plant("p.go", []byte("package p\n\nfunc f() {\n\tx := a == b\n\ty := a == b\n}\n"))
 	if err != nil {

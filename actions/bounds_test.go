@@ -1,0 +1,88 @@
+package actions_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/actions"
+)
+
+// PINs and lives have bounds, and what is at its bound is valid.
+func TestPINsAndLivesHaveBounds(t *testing.T) {
+	s := newShop(t)
+	const longest = 5 * 366 * 24 * time.Hour
+
+	for name, row := range map[string]struct {
+		change func(spec *actions.Spec)
+		valid  bool
+	}{
+		"a PIN of 3":                 {func(spec *actions.Spec) { spec.PIN = "123" }, false},
+		"a PIN of 4":                 {func(spec *actions.Spec) { spec.PIN = "1234" }, true},
+		"a PIN of 64":                {func(spec *actions.Spec) { spec.PIN = actions.PIN(strings.Repeat("1", 64)) }, true},
+		"a PIN of 65":                {func(spec *actions.Spec) { spec.PIN = actions.PIN(strings.Repeat("1", 65)) }, false},
+		"the longest life":           {func(spec *actions.Spec) { spec.ExpiresAt = s.clock.Now().Add(longest) }, true},
+		"a life that is too long":    {func(spec *actions.Spec) { spec.ExpiresAt = s.clock.Now().Add(longest + time.Millisecond) }, false},
+		"a life that ends at once":   {func(spec *actions.Spec) { spec.ExpiresAt = s.clock.Now() }, false},
+		"active until it has ended":  {func(spec *actions.Spec) { spec.ActiveAt = spec.ExpiresAt }, false},
+		"active for one millisecond": {func(spec *actions.Spec) { spec.ActiveAt = spec.ExpiresAt.Add(-time.Millisecond) }, true},
+	} {
+		spec := actions.Spec{ExpiresAt: s.clock.Now().Add(time.Hour)}
+		row.change(&spec)
+
+		if _, err := s.Create(t.Context(), spec); row.valid != (err == nil) || !row.valid && !errors.Is(err, actions.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A batch may begin at its end, which makes nothing.
+func TestBatchesHaveBounds(t *testing.T) {
+	s := newShop(t)
+	for name, row := range map[string]struct {
+		change func(b *actions.Batch)
+		made   int
+		valid  bool
+	}{
+		"all of it":                    {func(*actions.Batch) {}, 3, true},
+		"the last":                     {func(b *actions.Batch) { b.From = 2 }, 1, true},
+		"nothing":                      {func(b *actions.Batch) { b.From = 3 }, 0, true},
+		"beyond its end":               {func(b *actions.Batch) { b.From = 4 }, 0, false},
+		"before its begin":             {func(b *actions.Batch) { b.From = -1 }, 0, false},
+		"as many at once as may be":    {func(b *actions.Batch) { b.Parallel = 256 }, 3, true},
+		"one at a time":                {func(b *actions.Batch) { b.Parallel = 1 }, 3, true},
+		"more at once than may be":     {func(b *actions.Batch) { b.Parallel = 257 }, 0, false},
+		"less than one at a time":      {func(b *actions.Batch) { b.Parallel = -1 }, 0, false},
+		"a million and one":            {func(b *actions.Batch) { b.Count = 1_000_001 }, 0, false},
+		"the last one of a million":    {func(b *actions.Batch) { b.Count, b.From = 1_000_000, 999_999 }, 1, true},
+		"as many as between two calls": {func(b *actions.Batch) { b.Count = 256 }, 256, true},
+	} {
+		b := coupons(3)
+		row.change(&b)
+		made := 0
+
+		err := s.Bulk(t.Context(), b, func(actions.BatchAction) error { made++; return nil })
+		if row.valid != (err == nil) || made != row.made || !row.valid && !errors.Is(err, actions.ErrInvalid) {
+			t.Errorf("%s: %d made, %v", name, made, err)
+		}
+	}
+}
+
+// An action says until when it is held as long as it is, and at no other time.
+func TestAnActionSaysUntilWhenItIsHeld(t *testing.T) {
+	s := newShop(t)
+	made := s.make(t, nil)
+
+	if a, found, err := s.Get(t.Context(), made.ID); err != nil || !found || !a.HeldUntil.IsZero() {
+		t.Errorf("not held: %+v, %v", a, err)
+	}
+
+	if r, err := s.Reserve(t.Context(), actions.Request{ID: made.ID, Holder: "me"}, time.Minute); err != nil || r.Outcome != actions.Reserved {
+		t.Fatal(r, err)
+	}
+
+	if a, _, err := s.Get(t.Context(), made.ID); err != nil || !a.HeldUntil.After(s.clock.Now()) {
+		t.Errorf("held: %+v, %v", a, err)
+	}
+}
