@@ -217,9 +217,14 @@ func TestGapErrorNamesTheShardAndThePosition(t *testing.T) {
 	}
 }
 
-// testReader returns the reader of a shard without a lease, whose handler is h.
+// testReader returns the reader of a shard without a lease, whose handler is h, or one that does
+// nothing.
 func testReader(t *testing.T, api streamsAPI, h HandlerFunc) *shardReader {
 	t.Helper()
+
+	if h == nil {
+		h = func(context.Context, Record) error { return nil }
+	}
 
 	cfg := Config{Streams: api, Handlers: []Handler{{Name: "h", Handle: h}}, Log: embeddedtest.Quiet()}.withDefaults()
 	scheduler := newLaneScheduler(&cfg)
