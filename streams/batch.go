@@ -101,6 +101,7 @@ func (b *batcher) windowOver(g *gathered) {
 // holds mu.
 func (b *batcher) close(g *gathered) {
 	b.gathering = nil
+
 	if g.timer != nil {
 		g.timer.Stop()
 	}

@@ -53,6 +53,7 @@ func TestABatchHandlerKeepsOrderAndRetriesOfEachItem(t *testing.T) {
 
 		return results
 	}
+
 	for v := 1; v <= versions; v++ {
 		for k := range items {
 			w.write("o-"+strconv.Itoa(k), v)

@@ -73,6 +73,7 @@ func (w *testEnv) runRebuild(r Rebuild) RebuildCount {
 func TestARebuildDeliversWhatTheItemsProve(t *testing.T) {
 	w := newTestEnv(t, 1)
 	w.write("o-0", 0) // cannot be expanded
+
 	for v := 1; v <= 5; v++ {
 		w.write("o-1", v)
 	}
@@ -185,6 +186,7 @@ func TestASecondRebuildOfTheSameNameTakesOver(t *testing.T) {
 	w.write("o-1", 1)
 
 	took := false
+
 	first := w.rebuild(func(r *Rebuild) {
 		r.Progress = func(RebuildCount) {
 			if !took {

@@ -97,6 +97,7 @@ func (l *replayLog) of(id string) (out []string) {
 func TestAReplayDeliversFinishedRecordsAgainInOrder(t *testing.T) {
 	w := newTestEnv(t, 1)
 	l := &replayLog{}
+
 	p := w.start(w.config(l.handle, short))
 	for v := 1; v <= 3; v++ {
 		w.write("o-0", v)
@@ -267,6 +268,7 @@ func TestAReplayTakesRecordsSinceATimeAndThoseThatTheHandlerAccepts(t *testing.T
 func TestAReplayWaitsWhileManyItemsWait(t *testing.T) {
 	w := newTestEnv(t, 1)
 	l := &replayLog{}
+
 	p := w.start(w.config(l.handle, short))
 	for k := range 4 {
 		w.write("o-"+strconv.Itoa(k), 1)

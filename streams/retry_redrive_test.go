@@ -113,6 +113,7 @@ func TestADiscardedLetterIsNotRedriven(t *testing.T) {
 func TestManyLettersAreRedrivenByFilter(t *testing.T) {
 	w := newTestEnv(t, 1)
 	w.storeLetters("o-0/1", "o-0/2", "o-1/1")
+
 	other := &deadLetterTable{api: w.db, table: deadTable}
 	if err := other.store(t.Context(), Record{StreamARN: w.arn, ShardID: "shard", SequenceNumber: "9", Handler: "h",
 		Keys: dynamo.Item{"id": dynamo.S("o-9")}}, errors.New("declined")); err != nil {
@@ -165,6 +166,7 @@ func TestALostAnswerAddsReplaysOnce(t *testing.T) {
 		If(func(c *embeddedtest.Call) bool { return contains(c, retryRowPrefix) || contains(c, retryPartPrefix) }).EveryNth(2))
 
 	l := &replayLog{}
+
 	cfg := w.config(l.handle, throughTransport, short)
 	p := w.start(cfg)
 	for v := 1; v <= 3; v++ {

@@ -132,6 +132,7 @@ func (o *Order) itemAt(t Transition, ring image) image {
 	}
 
 	delete(item, "previousState")
+
 	if t.From != "" {
 		item["previousState"] = dynamo.S(string(t.From))
 	}

@@ -114,6 +114,7 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 
 		out, code := ask(t, deadLettersCommand(s), "show", l.Handler, l.ID)
 		shown := printedDeadLetter{}
+
 		if code == exitNotFound {
 			return -1
 		}
