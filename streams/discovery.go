@@ -92,6 +92,7 @@ func (d *discovery) run(ctx context.Context) error {
 	pause := d.scanInterval
 	for worker.Wait(ctx, pause) {
 		pause = d.scanInterval
+
 		err := d.discover(ctx)
 		if errors.Is(err, errRecreated) {
 			return err

@@ -39,6 +39,7 @@ func TestLeasesAreSpreadOverMoreKeysAsTheStreamGrows(t *testing.T) {
 	w := newTestEnv(t, 1)
 	const few, many = 150, 450
 	stream, inFleet := newFleet(few)
+
 	p, err := New(w.config(newRecorder().handle, inFleet))
 	if err != nil {
 		t.Fatal(err)
@@ -180,8 +181,9 @@ func TestAFinishedShardIsNeverTakenForANewOne(t *testing.T) {
 func TestFinishedShardsCostNothingToWatch(t *testing.T) {
 	w := newTestEnv(t, 1)
 	l := newRecorder()
-	p := w.start(w.config(l.handle))
 	const generations = 8
+	p := w.start(w.config(l.handle))
+
 	for v := 1; v <= generations; v++ {
 		w.write("o-0", v)
 		w.roll()

@@ -15,6 +15,9 @@ const (
 	// nothing calls for one.
 	lookEvery = 6
 
+	// keepWorkers is how many lease durations the row of a worker is kept that has ended.
+	keepWorkers = 10
+
 	// upgradeGrace is for how long after its start, and after it has last seen a worker of an
 	// earlier version, a worker renews its leases one by one for those. After that it notes
 	// in the stream's state that there are none.
@@ -186,12 +189,33 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 		c.takeLeases(ctx, call, g, todo.take),
 		c.requestLeases(call, todo.request),
 	)
+	errs = append(errs, c.deleteWorkers(call, began))
 	err = errors.Join(errs...)
 
 	c.sight.settled = todo.settled && err == nil
 	c.discovery.noteObservation(state, todo.open, began)
 
 	return c.streamEnded(todo.open), err
+}
+
+// deleteWorkers deletes the rows of workers that have ended and own nothing any more.
+func (c *coordinator) deleteWorkers(ctx context.Context, now time.Time) error {
+	owners := map[string]bool{c.cfg.Owner: true}
+	for _, l := range c.sight.leases {
+		owners[l.Owner] = true
+	}
+
+	for owner, w := range c.sight.workers {
+		if w.gone || owners[owner] || now.Sub(w.unchangedSince) < keepWorkers*c.cfg.LeaseDuration {
+			continue
+		}
+
+		if err := c.table.deleteWorker(ctx, w.workerRow); err != nil {
+			return err
+		}
+	}
+
+	return nil
 }
 
 // lookForEarlierVersions decides whether leases have to be renewed one by one, because

@@ -1,11 +1,15 @@
 package streams
 
 import (
+	"errors"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 )
 
@@ -100,4 +104,25 @@ func TestARollingDeploymentHasOneReaderForEachShard(t *testing.T) {
 	if l.count() != 10*version {
 		t.Errorf("%d calls for %d records", l.count(), 10*version)
 	}
+}
+
+func TestRowsOfWorkersThatHaveEndedAreDeleted(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newTestEnv(t, 1, func(c *embedded.Config) { c.Dir = dir })
+		transport, throughTransport := w.intercept()
+		stops := w.start(w.config(newRecorder().handle, defaultTimes))
+		crashes := w.start(w.config(newRecorder().handle, defaultTimes, throughTransport))
+		stays := w.start(w.config(newRecorder().handle, defaultTimes))
+		time.Sleep(time.Minute)
+		w.stopped(stops)
+		transport.Before(func(*embeddedtest.Call) error { return errors.New("the process is dead") })
+
+		sleepUntil(t, 5*time.Minute, func() bool {
+			rows, err := w.table().readWorkers(t.Context())
+			return err == nil && len(rows) == 1 && rows[0].owner == stays.Owner()
+		})
+		w.stopped(stays)
+		_ = crashes.stop()
+	})
 }

@@ -127,6 +127,7 @@ func (l *liveness) run(ctx context.Context) {
 	defer tick.Stop()
 
 	l.beat(ctx, false)
+
 	for {
 		change := false
 		select {

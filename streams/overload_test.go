@@ -23,7 +23,7 @@ func TestLeasesSettleUnderOverload(t *testing.T) {
 		w := newTestEnv(t, shards, func(c *embedded.Config) { c.Dir = dir })
 
 		var mu sync.Mutex
-		delays := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a reproducible run
+		delays := rand.New(rand.NewPCG(1, 2))
 
 		var h holdings
 		var fleet []*runningPoller

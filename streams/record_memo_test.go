@@ -37,6 +37,7 @@ func TestARecordIsDecodedOnceForAllHandlers(t *testing.T) {
 		c.Handlers = append(c.Handlers, c.Handlers[0])
 		c.Handlers[1].Name = "another"
 	}))
+
 	for v := 1; v <= records; v++ {
 		w.write("o-0", v)
 	}

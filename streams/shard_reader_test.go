@@ -341,6 +341,7 @@ func TestTheLagIsTrueAtMaxPending(t *testing.T) {
 
 		return l.handle(ctx, r)
 	}, func(c *Config) { c.MaxPending, c.PageSize, c.Concurrency = 10, 5, 2 }))
+
 	for k := range 50 {
 		w.write("o-"+strconv.Itoa(k), 1)
 	}
@@ -374,6 +375,7 @@ func TestAReaderStopsAtMaxPendingBytes(t *testing.T) {
 
 		return l.handle(ctx, r)
 	}, func(c *Config) { c.MaxPendingBytes, c.PageSize = 10*minRecordSize, 10 }))
+
 	for k := range 200 {
 		w.write("o-"+strconv.Itoa(k), 1)
 	}

@@ -148,6 +148,7 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 		}
 
 		before := state.listings
+
 		if !worker.Wait(ctx, d.scanInterval) {
 			return ctx.Err()
 		}
