@@ -13,6 +13,7 @@ import (
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/lists"
+	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
@@ -36,6 +37,10 @@ type Config struct {
 	Parked      *tasktoken.Store
 	Completer   completer
 	DeadLetters streams.DeadLetters
+	// Endpoints get notifications, which Deliveries brings to them. Without them there are no
+	// routes for notifications.
+	Endpoints  *notify.Endpoints
+	Deliveries *notify.Deliveries
 
 	// Reports judges the callbacks of the carrier. If it is nil, their routes answer 404.
 	Reports *reports.Desk
@@ -144,6 +149,7 @@ func (c Config) validate() error {
 	check(c.Parked != nil, "Parked: must not be nil")
 	check(c.Completer != nil, "Completer: must not be nil")
 	check(c.DeadLetters.DynamoDB != nil, "DeadLetters.DynamoDB: must not be nil")
+	check((c.Endpoints == nil) == (c.Deliveries == nil), "Endpoints and Config.Deliveries: both or none")
 	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
 	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)
 	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)

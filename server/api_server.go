@@ -101,6 +101,8 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Start:       b.startPlaced,
 		AddReserved: b.AddItems,
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},
+		Endpoints:   b.Endpoints,
+		Deliveries:  b.Deliveries,
 		Ready:       b.checkReady,
 		Draining:    ctx.Done(),
 		Dev:         dev,

@@ -80,6 +80,7 @@ type Backend struct {
 	// machineARN is that of the state machine once it was found.
 	machineARN atomic.Pointer[string]
 	log        *slog.Logger
+	awsConfig  aws.Config
 }
 
 // assemble builds the parts over the clients. A later part uses the earlier ones.
@@ -93,6 +94,8 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *sl
 		SQS:      sqs.NewFromConfig(awsConfig),
 		Engine:   engine,
 		log:      log,
+
+		awsConfig: awsConfig,
 	}
 
 	steps := []func() error{

@@ -41,6 +41,11 @@ type Config struct {
 	// a rotation it holds the new secret and the old one, separated by a space. It is
 	// never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
+	// SMTPURL is the server that e-mails to endpoints go through:
+	// smtp://[USER:PASSWORD@]HOST:PORT. SMTPFrom is the sender. Empty: no e-mails. SMTPURL
+	// is never printed.
+	SMTPURL  string `koanf:"smtp-url"`
+	SMTPFrom string `koanf:"smtp-from"`
 	// CallbackSecret verifies what the payment processor sends, in the same form. Empty:
 	// every callback is refused. It is never printed.
 	CallbackSecret string `koanf:"callback-secret"`

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+
 	"ratchet/notify"
 	"ratchet/notify/destination"
 	"ratchet/webhooks"
@@ -26,7 +29,11 @@ func (b *Backend) assembleNotify() error {
 		return err
 	}
 
-	opener := destination.Opener{Reach: b.webhookReach(), Log: b.log}
+	opener, err := b.opener()
+	if err != nil {
+		return err
+	}
+
 	for _, e := range configured {
 		if err := canOpen(opener, e); err != nil {
 			return fmt.Errorf("notify: %w", err)
@@ -55,6 +62,22 @@ func (b *Backend) assembleNotify() error {
 	})
 
 	return err
+}
+
+// opener returns what opens the destinations of endpoints. The embedded engine has queues, but
+// no topics and no event buses.
+func (b *Backend) opener() (destination.Opener, error) {
+	o := destination.Opener{Reach: b.webhookReach(), Log: b.log, SQS: b.SQS}
+	if b.Engine == nil {
+		o.SNS, o.EventBridge = sns.NewFromConfig(b.awsConfig), eventbridge.NewFromConfig(b.awsConfig)
+	}
+
+	if b.Config.SMTPURL == "" {
+		return o, nil
+	}
+	o.Mail = &destination.MailServer{URL: b.Config.SMTPURL, From: b.Config.SMTPFrom}
+
+	return o, o.Mail.Validate()
 }
 
 // canOpen opens the destination of a configured endpoint once, so that a mistake in the

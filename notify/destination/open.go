@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/mail"
 	"strings"
 	"time"
 
@@ -21,6 +22,12 @@ type Opener struct {
 	Reach webhooks.Reach
 	// Log is for the destination "log". Default slog.Default().
 	Log *slog.Logger
+	// SQS, SNS and EventBridge are the clients of AWS, and Mail is a server that was
+	// validated. A destination whose client is nil is refused.
+	SQS         sqsAPI
+	SNS         snsAPI
+	EventBridge eventBridgeAPI
+	Mail        *MailServer
 }
 
 // kindOf splits a destination into its kind and the rest.
@@ -46,6 +53,16 @@ func (o Opener) Check(e notify.Endpoint) error {
 		if !e.Configured {
 			err = fmt.Errorf("%s: only in the setting `notify`", kind)
 		}
+	case "sqs":
+		err = supported(o.SQS != nil && strings.HasPrefix(rest, "http"), "sqs:QUEUE-URL")
+	case "sns":
+		err = supported(o.SNS != nil && strings.HasPrefix(rest, "arn:"), "sns:TOPIC-ARN")
+	case "eventbridge":
+		err = supported(o.EventBridge != nil && rest != "", "eventbridge:BUS")
+	case "mailto":
+		if err = supported(o.Mail != nil, "mailto:ADDRESS, with the setting smtp-url"); err == nil {
+			_, err = o.mailbox(e, rest)
+		}
 	default:
 		err = fmt.Errorf("%.40q: must be %s", kind, kinds)
 	}
@@ -57,7 +74,28 @@ func (o Opener) Check(e notify.Endpoint) error {
 	return nil
 }
 
-const kinds = "https://…, log"
+const kinds = "https://…, sqs:QUEUE-URL, sns:TOPIC-ARN, eventbridge:BUS, mailto:ADDRESS or log"
+
+func supported(ok bool, form string) error {
+	if ok {
+		return nil
+	}
+
+	return fmt.Errorf("%w: must be %s", ErrUnsupported, form)
+}
+
+func (o Opener) mailbox(e notify.Endpoint, to string) (notify.Destination, error) {
+	if address, err := mail.ParseAddress(to); err != nil || address.Address != to {
+		return nil, errors.New("mailto: must be one address, like orders@example.com")
+	}
+
+	templates, err := parseTemplates(e.Subject, e.Text)
+	if err != nil {
+		return nil, err
+	}
+
+	return mailbox{server: *o.Mail, to: to, templates: templates}, nil
+}
 
 // Open returns the destination of the endpoint.
 func (o Opener) Open(e notify.Endpoint) (notify.Destination, error) {
@@ -74,6 +112,14 @@ func (o Opener) Open(e notify.Endpoint) (notify.Destination, error) {
 		return OpenFile(rest)
 	case "dir":
 		return NewDir(rest)
+	case "sqs":
+		return queue{o.SQS, rest}, nil
+	case "sns":
+		return topic{o.SNS, rest}, nil
+	case "eventbridge":
+		return bus{o.EventBridge, rest}, nil
+	case "mailto":
+		return o.mailbox(e, rest)
 	}
 
 	return nil, fmt.Errorf("%w: %s", ErrUnsupported, e.ID)
