@@ -22,7 +22,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Config configures the API. The parts from Orders to DeadLetters and Secret are required,
+// Config configures the API. The parts from Orders to Deliveries and Secret are required,
 // and exactly one of Auth and Dev.
 type Config struct {
 	Orders  *transitions.Orders
@@ -37,8 +37,7 @@ type Config struct {
 	Parked      *tasktoken.Store
 	Completer   completer
 	DeadLetters streams.DeadLetters
-	// Endpoints get notifications, which Deliveries brings to them. Without them there are no
-	// routes for notifications.
+	// Endpoints get notifications, which Deliveries brings to them.
 	Endpoints  *notify.Endpoints
 	Deliveries *notify.Deliveries
 
@@ -149,7 +148,8 @@ func (c Config) validate() error {
 	check(c.Parked != nil, "Parked: must not be nil")
 	check(c.Completer != nil, "Completer: must not be nil")
 	check(c.DeadLetters.DynamoDB != nil, "DeadLetters.DynamoDB: must not be nil")
-	check((c.Endpoints == nil) == (c.Deliveries == nil), "Endpoints and Config.Deliveries: both or none")
+	check(c.Endpoints != nil, "Endpoints: must not be nil")
+	check(c.Deliveries != nil, "Deliveries: must not be nil")
 	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
 	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)
 	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)

@@ -132,14 +132,14 @@ func (s *service) listOrderDeliveries(ctx context.Context, c caller, in *input.O
 }
 
 type listEndpointDeliveriesInput struct {
-	endpointPath
+	input.Endpoint
 	input.Page
 	Status string    `query:"status" enum:"PENDING,MISSED" default:"PENDING"`
 	Since  time.Time `query:"since" doc:"Only what is due, or was missed, since then."`
 }
 
 func (s *service) listEndpointDeliveries(ctx context.Context, c caller, in *listEndpointDeliveriesInput) (*listDeliveriesOutput, error) {
-	e, err := s.owned(ctx, c, in.Endpoint)
+	e, err := s.owned(ctx, c, in.EndpointID)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (s *service) listEndpointDeliveries(ctx context.Context, c caller, in *list
 
 type redeliverInput struct {
 	input.Order
-	endpointPath
+	input.Endpoint
 	input.MayBeKeyed
 	TransitionID int64 `path:"transitionId" minimum:"1" maximum:"999999999999999"`
 }
@@ -171,7 +171,7 @@ type deliveryOutput struct {
 }
 
 func (s *service) redeliver(ctx context.Context, c caller, in *redeliverInput) (*deliveryOutput, error) {
-	id := notify.Delivery{Endpoint: c.tenant.storedID(in.Endpoint)}
+	id := notify.Delivery{Endpoint: c.tenant.storedID(in.EndpointID)}
 	id.OrderID, id.TransitionID = c.tenant.orderID(in.OrderID), transitions.TransitionID(in.TransitionID)
 
 	d, err := s.cfg.Deliveries.Redeliver(ctx, id.ID())
@@ -183,7 +183,7 @@ func (s *service) redeliver(ctx context.Context, c caller, in *redeliverInput) (
 }
 
 type redeliverMissedInput struct {
-	endpointPath
+	input.Endpoint
 	input.MayBeKeyed
 	Body struct {
 		Since time.Time `json:"since" doc:"The time of the oldest transition."`
@@ -199,7 +199,7 @@ type redeliveredOutput struct {
 }
 
 func (s *service) redeliverMissed(ctx context.Context, c caller, in *redeliverMissedInput) (*redeliveredOutput, error) {
-	e, err := s.owned(ctx, c, in.Endpoint)
+	e, err := s.owned(ctx, c, in.EndpointID)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func (s *service) endpointRoutes(h huma.API) {
 	}, s.getEndpoint)
 
 	create := withBody(verb("create-endpoint", http.MethodPut, "", "Create an endpoint",
-		"The answer has the secret that signs webhooks; no other answer shows it. With an Idempotency-Key the answer is stored for 48 hours, with the secret."))
+		"The answer has the new secret that signs webhooks; no other answer shows it. With an Idempotency-Key the answer is stored for 48 hours, with the secret."))
 	create.status, create.errors = http.StatusCreated, []int{http.StatusConflict}
 	register(s, h, create, s.createEndpoint)
 	register(s, h, withBody(verb("change-endpoint", http.MethodPost, "/settings", "Replace the settings of an endpoint",
@@ -76,10 +76,6 @@ func (s *service) endpointRoutes(h huma.API) {
 		"The answer has the new secret; no other answer shows it.")), s.rotateEndpointSecret)
 	register(s, h, verb("test-endpoint", http.MethodPost, "/test", "Send a test message",
 		"A message of type ratchet.test is sent once. The answer says how the endpoint answered."), s.testEndpoint)
-}
-
-type endpointPath struct {
-	Endpoint string `path:"endpoint" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"shop"`
 }
 
 // endpointFilter is the filter of an endpoint. The tenant is the caller's.
@@ -238,8 +234,8 @@ type endpointOutput struct {
 	Body endpoint
 }
 
-func (s *service) getEndpoint(ctx context.Context, c caller, in *endpointPath) (*endpointOutput, error) {
-	e, err := s.owned(ctx, c, in.Endpoint)
+func (s *service) getEndpoint(ctx context.Context, c caller, in *input.Endpoint) (*endpointOutput, error) {
+	e, err := s.owned(ctx, c, in.EndpointID)
 	if err != nil {
 		return nil, err
 	}
@@ -248,21 +244,13 @@ func (s *service) getEndpoint(ctx context.Context, c caller, in *endpointPath) (
 }
 
 type createEndpointInput struct {
-	endpointPath
+	input.Endpoint
 	input.MayBeKeyed
-	Body struct {
-		endpointSettings
-		Secret string `json:"secret,omitempty" minLength:"24" maxLength:"128" doc:"whsec_ and base64, or 24 to 64 bytes of text. Default: a new one."`
-	}
+	Body endpointSettings
 }
 
 func (s *service) createEndpoint(ctx context.Context, c caller, in *createEndpointInput) (*endpointOutput, error) {
-	key, err := parseSecret(in.Body.Secret)
-	if err != nil {
-		return nil, err
-	}
-
-	e, err := s.cfg.Endpoints.Create(ctx, c.tenant.storedID(in.Endpoint), in.Body.settings(c.tenant), key)
+	e, err := s.cfg.Endpoints.Create(ctx, c.tenant.storedID(in.EndpointID), in.Body.settings(c.tenant), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -293,13 +281,13 @@ func withSecret(shown endpoint, e notify.Endpoint) *endpointOutput {
 }
 
 type changeEndpointInput struct {
-	endpointPath
+	input.Endpoint
 	input.MayBeKeyed
 	Body endpointSettings
 }
 
 func (s *service) changeEndpoint(ctx context.Context, c caller, in *changeEndpointInput) (*endpointOutput, error) {
-	e, err := s.cfg.Endpoints.Change(ctx, c.tenant.storedID(in.Endpoint), func(old *notify.Settings) error {
+	e, err := s.cfg.Endpoints.Change(ctx, c.tenant.storedID(in.EndpointID), func(old *notify.Settings) error {
 		next := in.Body.settings(c.tenant)
 		if next.Headers == nil {
 			next.Headers = old.Headers
@@ -322,7 +310,7 @@ func (s *service) shown(c caller, e notify.Endpoint, err error) (*endpointOutput
 }
 
 type operateEndpointInput struct {
-	endpointPath
+	input.Endpoint
 	input.MayBeKeyed
 }
 
@@ -334,7 +322,7 @@ type removedOutput struct {
 }
 
 func (s *service) removeEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*removedOutput, error) {
-	if err := s.cfg.Endpoints.Remove(ctx, c.tenant.storedID(in.Endpoint)); err != nil {
+	if err := s.cfg.Endpoints.Remove(ctx, c.tenant.storedID(in.EndpointID)); err != nil {
 		return nil, err
 	}
 	out := &removedOutput{}
@@ -344,19 +332,19 @@ func (s *service) removeEndpoint(ctx context.Context, c caller, in *operateEndpo
 }
 
 func (s *service) enableEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*endpointOutput, error) {
-	e, err := s.cfg.Endpoints.Enable(ctx, c.tenant.storedID(in.Endpoint))
+	e, err := s.cfg.Endpoints.Enable(ctx, c.tenant.storedID(in.EndpointID))
 
 	return s.shown(c, e, err)
 }
 
 func (s *service) disableEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*endpointOutput, error) {
-	e, err := s.cfg.Endpoints.Disable(ctx, c.tenant.storedID(in.Endpoint), "disabled through the API")
+	e, err := s.cfg.Endpoints.Disable(ctx, c.tenant.storedID(in.EndpointID), "disabled through the API")
 
 	return s.shown(c, e, err)
 }
 
 type rotateSecretInput struct {
-	endpointPath
+	input.Endpoint
 	input.MayBeKeyed
 	Body struct {
 		Secret        string `json:"secret,omitempty" minLength:"24" maxLength:"128" doc:"Default: a new one."`
@@ -370,7 +358,7 @@ func (s *service) rotateEndpointSecret(ctx context.Context, c caller, in *rotate
 		return nil, err
 	}
 
-	e, err := s.cfg.Endpoints.RotateSecret(ctx, c.tenant.storedID(in.Endpoint), key, time.Duration(in.Body.WindowSeconds)*time.Second)
+	e, err := s.cfg.Endpoints.RotateSecret(ctx, c.tenant.storedID(in.EndpointID), key, time.Duration(in.Body.WindowSeconds)*time.Second)
 	if err != nil {
 		return nil, err
 	}
@@ -389,7 +377,7 @@ type testEndpointOutput struct {
 }
 
 func (s *service) testEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*testEndpointOutput, error) {
-	e, err := s.owned(ctx, c, in.Endpoint)
+	e, err := s.owned(ctx, c, in.EndpointID)
 	if err != nil {
 		return nil, err
 	}

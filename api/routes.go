@@ -26,11 +26,8 @@ func (s *service) routes(h huma.API) {
 	s.paymentRoutes(h)
 	s.parkedRoutes(h)
 	s.deadLetterRoutes(h)
-
-	if s.cfg.Endpoints != nil {
-		s.endpointRoutes(h)
-		s.deliveryRoutes(h)
-	}
+	s.endpointRoutes(h)
+	s.deliveryRoutes(h)
 }
 
 // route describes one operation: its place in the document, and who may call it.

@@ -80,6 +80,7 @@ var benchParts = []benchPart{
 	{"tasks", benchTasks},
 	{"executions", benchExecutions},
 	{"orders", benchOrders},
+	{"deliveries", benchDeliveries},
 }
 
 // selectParts returns the parts with the names, which are separated by commas, or all.

@@ -160,6 +160,10 @@ func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Deliver
 	case <-timer.C:
 	}
 
+	d.mu.Lock()
+	l.slow = true
+	d.mu.Unlock()
+
 	delivery.NextTry = time.Now().Add(d.cfg.lease())
 	created, err := d.records.create(ctx, &delivery)
 

@@ -125,7 +125,7 @@ func (d *Deliveries) finish(ctx context.Context, l *lane, delivery *Delivery, o 
 		return false // it is due again when the lease ends
 	}
 
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
 	defer cancel()
 
 	stored, err := d.records.store(ctx, delivery, d.after(*delivery, o, time.Now()))
@@ -159,7 +159,7 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 	since := l.endpoint.FailingSince
 	d.mu.Unlock()
 
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
 	defer cancel()
 
 	if err := d.noteHealth(ctx, id, since, failing, o, now); err != nil {

@@ -61,9 +61,11 @@ const (
 	defaultLookEvery    = 15 * time.Second
 	defaultPlaces       = 256
 
-	// storeTimeout bounds the write of an outcome.
-	storeTimeout = 10 * time.Second
+	// maxStoreTimeout bounds the write of an outcome.
+	maxStoreTimeout = 10 * time.Second
 )
+
+func (c Config) storeTimeout() time.Duration { return min(c.Timeout, maxStoreTimeout) }
 
 func (c *Config) check() error {
 	var faults []error
@@ -113,7 +115,7 @@ func (c *Config) check() error {
 
 // lease is how long an attempt may take with the write of its outcome. After that another
 // worker repeats it.
-func (c Config) lease() time.Duration { return c.Timeout + 2*storeTimeout + c.DrainTimeout }
+func (c Config) lease() time.Duration { return c.Timeout + 2*c.storeTimeout() + c.DrainTimeout }
 
 // Deliveries brings notifications to endpoints. It is safe for concurrent use. Close it after
 // use, unless Run was called.
