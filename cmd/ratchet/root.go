@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 		claimsCommand(s), locksCommand(s), actionsCommand(s),
 		inventoryCommand(s), shipmentsCommand(s),
 		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s),
-		keysCommand(s), tasksCommand(s), deadLettersCommand(s), endpointsCommand(s), deliveriesCommand(s), engineCommand(s),
+		keysCommand(s), tasksCommand(s), deadLettersCommand(s), endpointsCommand(s), deliveriesCommand(s), listenCommand(s), triggerCommand(s), engineCommand(s),
 	)
 	strictArgs(root)
 

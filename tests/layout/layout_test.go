@@ -78,6 +78,7 @@ var levels = map[string]int{
 	"ratchettest":       8,
 	"examples/carrier":  8,
 	"examples/olist":    8,
+	"examples/receiver": 8,
 
 	"bench/costs":     9,
 	"bench/reconcile": 9,
