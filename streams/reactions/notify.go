@@ -45,7 +45,7 @@ func notificationOf(c transitions.Change) notify.Notification {
 		Attributes:   map[string]string{},
 	}
 
-	for name, value := range map[string]string{"currency": c.New.Total.Currency, "placedBy": c.New.PlacedBy} {
+	for name, value := range map[string]string{"currency": c.New.Total.Currency, "customer": c.New.Customer, "placedBy": c.New.PlacedBy} {
 		if value != "" {
 			n.Attributes[name] = value
 		}
