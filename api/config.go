@@ -13,6 +13,7 @@ import (
 	"ratchet/inventory"
 	"ratchet/ledger"
 	"ratchet/lists"
+	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
@@ -21,7 +22,7 @@ import (
 	"ratchet/transitions"
 )
 
-// Config configures the API. The parts from Orders to RetryQueue and Secret are required,
+// Config configures the API. The parts from Orders to Deliveries and Secret are required,
 // and exactly one of Auth and Dev.
 type Config struct {
 	Orders  *transitions.Orders
@@ -38,6 +39,9 @@ type Config struct {
 	DeadLetters streams.DeadLetters
 	// RetryQueue is where dead letters are redriven.
 	RetryQueue streams.RetryQueue
+	// Endpoints get notifications, which Deliveries brings to them.
+	Endpoints  *notify.Endpoints
+	Deliveries *notify.Deliveries
 
 	// Reports judges the callbacks of the carrier. If it is nil, their routes answer 404.
 	Reports *reports.Desk
@@ -149,6 +153,8 @@ func (c Config) validate() error {
 	check(c.Completer != nil, "Completer: must not be nil")
 	check(c.DeadLetters.DynamoDB != nil, "DeadLetters.DynamoDB: must not be nil")
 	check(c.RetryQueue.DynamoDB != nil, "RetryQueue.DynamoDB: must not be nil")
+	check(c.Endpoints != nil, "Endpoints: must not be nil")
+	check(c.Deliveries != nil, "Deliveries: must not be nil")
 	check((c.Auth != nil) != c.Dev, "Auth and Config.Dev: exactly one must be set")
 	check(len(c.Secret) == secretBytes, "Secret: %d bytes, must be %d", len(c.Secret), secretBytes)
 	check(c.Burst >= 1, "Burst: %d, must be at least 1", c.Burst)

@@ -10,6 +10,7 @@ import (
 	"ratchet/actions"
 	"ratchet/inventory"
 	"ratchet/ledger"
+	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/shipping/reports"
@@ -112,6 +113,15 @@ var domainErrors = []domainError{
 	{webhooks.ErrMalformed, http.StatusUnauthorized, "signature_refused", detailSignature},
 	{webhooks.ErrSignature, http.StatusUnauthorized, "signature_refused", detailSignature},
 	{webhooks.ErrTimestamp, http.StatusUnauthorized, "signature_refused", detailSignature},
+
+	// Endpoints and deliveries.
+	{notify.ErrNotFound, http.StatusNotFound, "not_found", "There is no such endpoint or delivery."},
+	{notify.ErrExists, http.StatusConflict, "endpoint_exists", "There is an endpoint with this id."},
+	{notify.ErrConfigured, http.StatusConflict, "endpoint_configured", "The endpoint comes from the configuration and can only be changed there."},
+	{notify.ErrTooMany, http.StatusConflict, "too_many_endpoints", "There are too many endpoints."},
+	{notify.ErrPending, http.StatusConflict, "delivery_pending", "The delivery is under way."},
+	{notify.ErrContended, http.StatusConflict, "contended", "Others are changing this at the same time. Send the request again."},
+	{notify.ErrInvalid, http.StatusUnprocessableEntity, "invalid_request", ""},
 
 	// Dead letters.
 	{streams.ErrDeadLetterNotFound, http.StatusNotFound, "dead_letter_not_found", "There is no such dead letter."},

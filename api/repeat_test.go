@@ -273,6 +273,15 @@ var repeats = []repeated{
 		other: `{"cause":"found"}`, code: keyTaken,
 	},
 	{operation: "discard-dead-letter", path: "/v1/dead-letters/notify/$/discard", keyed: true, setup: deadLetter, status: 200},
+	{operation: "create-endpoint", path: "/v1/endpoints/shop", body: `{"destination":"log"}`, keyed: true, status: 201, other: `{"destination":"log","ordered":true}`, code: keyTaken},
+	{operation: "change-endpoint", path: "/v1/endpoints/shop/settings", body: `{"destination":"log","rate":5}`, keyed: true, setup: anEndpoint, status: 200},
+	{operation: "remove-endpoint", path: "/v1/endpoints/shop", keyed: true, setup: anEndpoint, status: 200},
+	{operation: "enable-endpoint", path: "/v1/endpoints/shop/enable", keyed: true, setup: anEndpoint, status: 200},
+	{operation: "disable-endpoint", path: "/v1/endpoints/shop/disable", keyed: true, setup: anEndpoint, status: 200},
+	{operation: "rotate-endpoint-secret", path: "/v1/endpoints/shop/rotate-secret", body: `{"windowSeconds":60}`, keyed: true, setup: anEndpoint, status: 200},
+	{operation: "test-endpoint", path: "/v1/endpoints/shop/test", keyed: true, setup: anEndpoint, status: 200},
+	{operation: "redeliver", path: "/v1/orders/o-1/deliveries/2/shop/redeliver", keyed: true, setup: missedDelivery, status: 200},
+	{operation: "redeliver-missed", path: "/v1/endpoints/shop/redeliver", body: `{"since":"2020-01-01T00:00:00Z"}`, keyed: true, setup: missedDelivery, status: 200},
 	{operation: "redrive-dead-letter", path: "/v1/dead-letters/notify/$/redrive", keyed: true, setup: deadLetter, status: 200},
 }
 

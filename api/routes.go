@@ -27,6 +27,8 @@ func (s *service) routes(h huma.API) {
 	s.parkedRoutes(h)
 	s.streamRoutes(h)
 	s.deadLetterRoutes(h)
+	s.endpointRoutes(h)
+	s.deliveryRoutes(h)
 }
 
 // route describes one operation: its place in the document, and who may call it.

@@ -134,6 +134,8 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		t.Fatal(err)
 	}
 
+	endpoints, deliveries := w.notifications()
+
 	calls := w.engine.AWSConfig()
 	w.answers = embeddedtest.Intercept(&calls)
 	w.sfn = sfn.NewFromConfig(calls)
@@ -165,6 +167,8 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		Parked:      parked,
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"},
 		RetryQueue:  streams.RetryQueue{DynamoDB: w.db, TableName: "orders", DeadLetterTable: "letters", LeaseTable: "leases"},
+		Endpoints:   endpoints,
+		Deliveries:  deliveries,
 		Auth:        w.keys,
 		Secret:      bytes.Repeat([]byte{7}, 32),
 		Rate:        -1,

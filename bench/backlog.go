@@ -23,7 +23,6 @@ import (
 	"ratchet/internal/dynamo"
 	"ratchet/inventory"
 	"ratchet/notify"
-	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/shipping"
 	"ratchet/streams"
@@ -234,8 +233,8 @@ func noHandlers() []streams.Handler { return nil }
 // order.
 func (b *backlog) reactions() []streams.Handler {
 	r, err := reactions.New(reactions.Config{
-		Orders: b.orders, Claims: &once.Claims{}, Booker: &shipping.Booker{}, Stock: &inventory.Stock{}, Payments: &payments.Payments{},
-		Parked: &tasktoken.Store{}, Completer: &activities.Completer{}, Sink: noSink{},
+		Orders: b.orders, Booker: &shipping.Booker{}, Stock: &inventory.Stock{}, Payments: &payments.Payments{},
+		Parked: &tasktoken.Store{}, Completer: &activities.Completer{}, Notifier: noNotifier{},
 	})
 	if err != nil {
 		panic(err) // a mistake in the lines above
@@ -244,6 +243,6 @@ func (b *backlog) reactions() []streams.Handler {
 	return r.Handlers()[1:]
 }
 
-type noSink struct{}
+type noNotifier struct{}
 
-func (noSink) Send(context.Context, notify.Notification) error { return errors.New("unexpected") }
+func (noNotifier) Accept(context.Context, notify.Notification) error { return errors.New("unexpected") }

@@ -81,6 +81,7 @@ var benchParts = []benchPart{
 	{"streams", benchStreams},
 	{"executions", benchExecutions},
 	{"orders", benchOrders},
+	{"deliveries", benchDeliveries},
 }
 
 // selectParts returns the parts with the names, which are separated by commas, or all.

@@ -16,6 +16,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/notify"
+	"ratchet/notify/destination"
 	"ratchet/once"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"
@@ -25,8 +26,9 @@ import (
 // effect is named by its transition and its handler, as "2/shipping" or "4/notify"; its
 // key is that with the order's id in front.
 //
-// An effect is completed when its claim is, and it is there once when the carrier has one
-// booking and the customer one notification under its key. WantEffects fails at once if
+// An effect is completed when its claim is, or when every endpoint has the notification, and
+// it is there once when the carrier has one booking and the customer one notification under
+// its key. WantEffects fails at once if
 // there is an effect besides those.
 func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 	e.t.Helper()
@@ -40,6 +42,19 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 			if effect, ok := strings.CutPrefix(key, string(id)+"/"); ok {
 				seen[effect] = status == once.StatusCompleted
 			}
+		})
+		if err != nil {
+			return false, "", err
+		}
+
+		err = e.Backend.Deliveries.Scan(context.WithoutCancel(e.t.Context()), func(d notify.Delivery) bool {
+			if d.OrderID == id {
+				effect := strings.TrimPrefix(d.Key, string(id)+"/")
+				before, known := seen[effect]
+				seen[effect] = d.Status == notify.Delivered && (before || !known)
+			}
+
+			return true
 		})
 		if err != nil {
 			return false, "", err
@@ -85,7 +100,7 @@ func (e *Env) readFarSide(id transitions.OrderID, seen map[string]bool) error {
 			return fmt.Errorf("effect %s happened %d times", key, n)
 		}
 
-		// What was done without a claim is not completed.
+		// What was done without a claim or a delivery is not completed.
 		effect := strings.TrimPrefix(key, string(id)+"/")
 		if _, claimed := seen[effect]; !claimed {
 			seen[effect] = false
@@ -130,7 +145,7 @@ func (e *Env) Notifications() []notify.Notification {
 	// A line without its end is being written.
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
 
-	all, err := notify.ReadLines(text)
+	all, err := destination.ReadLines(text)
 	if err != nil {
 		e.t.Fatal(err)
 	}

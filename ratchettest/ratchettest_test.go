@@ -15,6 +15,8 @@ import (
 	sfntypes "github.com/aws/aws-sdk-go-v2/service/sfn/types"
 	"go.uber.org/goleak"
 
+	"ratchet/notify"
+	"ratchet/notify/destination"
 	"ratchet/ratchettest"
 	"ratchet/server"
 	"ratchet/transitions"
@@ -273,9 +275,14 @@ func TestANotificationThatIsSentTwiceFailsTheTest(t *testing.T) {
 	env.Move("o-1", workflow.Cancel)
 	env.WantEffects("o-1", "2/notify")
 
-	// As a sink does that is called again after a crash: the same key, once more.
-	again := env.Notifications()[0]
-	if err := env.Backend.Sink.Send(t.Context(), again); err != nil {
+	// As a worker does that sends again after a crash: the same key, once more.
+	file, err := destination.OpenFile(strings.TrimPrefix(env.Backend.Config.Notify, "file:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	_, err = file.Send(t.Context(), notify.Message{Notification: env.Notifications()[0]})
+	if err := errors.Join(err, file.Close()); err != nil {
 		t.Fatal(err)
 	}
 

@@ -103,6 +103,8 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		AddReserved: b.AddItems,
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},
 		RetryQueue:  b.RetryQueue(),
+		Endpoints:   b.Endpoints,
+		Deliveries:  b.Deliveries,
 		Ready:       b.checkReady,
 		Draining:    ctx.Done(),
 		Dev:         dev,

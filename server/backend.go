@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"io"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -69,8 +68,9 @@ type Backend struct {
 	Carrier *carriersandbox.Carrier
 	// Reports judges what the carrier reports.
 	Reports *reports.Desk
-	// Sink receives the notifications to customers.
-	Sink notify.Sink
+	// Endpoints get the notifications to customers, which Deliveries brings to them.
+	Endpoints  *notify.Endpoints
+	Deliveries *notify.Deliveries
 	// Lists are the lists of orders, nil without [Config.OrderLists].
 	Lists *lists.Lists
 	// APIKeys authenticates callers of the HTTP API.
@@ -80,6 +80,7 @@ type Backend struct {
 	// machineARN is that of the state machine once it was found.
 	machineARN atomic.Pointer[string]
 	log        *slog.Logger
+	awsConfig  aws.Config
 }
 
 // assemble builds the parts over the clients. A later part uses the earlier ones.
@@ -93,6 +94,8 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *sl
 		SQS:      sqs.NewFromConfig(awsConfig),
 		Engine:   engine,
 		log:      log,
+
+		awsConfig: awsConfig,
 	}
 
 	steps := []func() error{
@@ -105,6 +108,7 @@ func assemble(cfg Config, awsConfig aws.Config, engine *embedded.Engine, log *sl
 		b.assembleAPIKeys,
 		b.assemblePayments,
 		b.assembleShipping,
+		b.assembleNotify,
 		func() error { return b.assembleReactions(events) },
 	}
 	for _, step := range steps {
@@ -179,14 +183,9 @@ func (b *Backend) assembleAPIKeys() (err error) {
 // call of a stream's handler.
 const completeTimeout = 20 * time.Second
 
-// assembleReactions builds what the poller of the orders' stream calls, and the sink and
-// the parked tasks that only it needs.
+// assembleReactions builds what the poller of the orders' stream calls, and the parked tasks
+// that only it needs.
 func (b *Backend) assembleReactions(events Events) (err error) {
-	onThisMachine := b.Engine != nil || isLocal(b.Config.EndpointURL)
-	if b.Sink, err = newSink(b.Config, onThisMachine, b.log); err != nil {
-		return err
-	}
-
 	if b.ParkedTasks, err = tasktoken.New(tasktoken.Config{DynamoDB: b.DynamoDB, Table: b.Tables.Parked, SFN: b.SFN}); err != nil {
 		return err
 	}
@@ -197,13 +196,12 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 
 	b.reactions, err = reactions.New(reactions.Config{
 		Orders:    b.Orders,
-		Claims:    b.Claims,
 		Booker:    b.Booker,
 		Stock:     b.Stock,
 		Payments:  b.Payments,
 		Parked:    b.ParkedTasks,
 		Completer: b.Completer,
-		Sink:      b.Sink,
+		Notifier:  b.Deliveries,
 		FreshFor:  b.Config.FreshFor,
 
 		RefundReturns: b.Config.RefundReturns,
@@ -216,10 +214,8 @@ func (b *Backend) assembleReactions(events Events) (err error) {
 }
 
 // Close closes the embedded engine and the notification file, if there are any.
-func (b *Backend) Close() (err error) {
-	if sink, ok := b.Sink.(io.Closer); ok {
-		err = sink.Close()
-	}
+func (b *Backend) Close() error {
+	err := b.Deliveries.Close()
 
 	if b.Engine != nil {
 		err = errors.Join(err, b.Engine.Close())

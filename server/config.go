@@ -32,14 +32,20 @@ type Config struct {
 	Prefix string `koanf:"prefix"`
 	// RoleARN is the role of the state machine on AWS. The engine ignores it.
 	RoleARN string `koanf:"role-arn"`
-	// Notify is where notifications go: "log"; "file:FILE", one line of JSON each;
-	// "dir:DIR", one file each, written once per notification key; or an http(s) URL,
-	// which needs WebhookSecret. Default: "log".
+	// Notify is where notifications go that no stored endpoint asks for: "log"; "none";
+	// "file:FILE", one line of JSON each; "dir:DIR", one file each, written once per
+	// notification key; or an http(s) URL, which needs WebhookSecret. It makes the endpoint
+	// [ConfiguredEndpoint], beside those of `ratchet endpoints`. Default: "log".
 	Notify string `koanf:"notify"`
 	// WebhookSecret signs webhooks: "whsec_" and base64, or 24 to 64 bytes of text. During
 	// a rotation it holds the new secret and the old one, separated by a space. It is
 	// never printed.
 	WebhookSecret string `koanf:"webhook-secret"`
+	// SMTPURL is the server that e-mails to endpoints go through:
+	// smtp://[USER:PASSWORD@]HOST:PORT. SMTPFrom is the sender. Empty: no e-mails. SMTPURL
+	// is never printed.
+	SMTPURL  string `koanf:"smtp-url"`
+	SMTPFrom string `koanf:"smtp-from"`
 	// CallbackSecret verifies what the payment processor sends, in the same form. Empty:
 	// every callback is refused. It is never printed.
 	CallbackSecret string `koanf:"callback-secret"`
@@ -88,8 +94,7 @@ type Config struct {
 	DeclinePercent int `koanf:"decline-percent"`
 	TimeoutPercent int `koanf:"timeout-percent"`
 	// EffectLease is how long a worker may take for one effect, 1 s to 1 h; after that
-	// another worker repeats it under the same key. With webhooks it must be longer than
-	// a webhook's time-out (15 s). Default: 20 s.
+	// another worker repeats it under the same key. Default: 20 s.
 	EffectLease time.Duration `koanf:"effect-lease"`
 	// CarrierDelay is how long the sandbox carrier takes to ship, and again to
 	// deliver. Default: 2 s.
@@ -213,11 +218,11 @@ func webhookReaches() []string {
 	return []string{"", string(webhooks.ReachPublic), string(webhooks.ReachLoopback), string(webhooks.ReachPrivate)}
 }
 
-const notifyRule = `notify %q: must be "log", "file:FILE", "dir:DIR" or an http(s) URL`
+const notifyRule = `notify %q: must be "log", "none", "file:FILE", "dir:DIR" or an http(s) URL`
 
 func isNotifyTarget(target string) bool {
 	switch kind, rest, _ := strings.Cut(target, ":"); kind {
-	case "log":
+	case "log", "none":
 		return rest == ""
 	case "file", "dir", "http", "https":
 		return rest != ""

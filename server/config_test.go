@@ -62,7 +62,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	for _, want := range []string{
 		`endpoint-url "127.0.0.1:8700": must be http://HOST:PORT or https://HOST`,
 		`prefix "a prefix": at most 40 of A-Z a-z 0-9 _ -`,
-		`notify "pigeon": must be "log", "file:FILE", "dir:DIR" or an http(s) URL`,
+		`notify "pigeon": must be "log", "none", "file:FILE", "dir:DIR" or an http(s) URL`,
 		`webhook-reach "everywhere": public, loopback or private`,
 		`journal "ledger": must be "stream" or "transactional"`,
 		`requests-queue "no name": the queue's URL, or its name`,

@@ -1,64 +1,142 @@
 package server
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"ratchet/notify"
+	"ratchet/notify/destination"
 	"ratchet/webhooks"
 )
 
-// newSink returns the sink that cfg.Notify names.
-func newSink(cfg Config, onThisMachine bool, log *slog.Logger) (notify.Sink, error) {
-	kind, path, _ := strings.Cut(cfg.Notify, ":")
-	switch {
-	case cfg.Notify == "log":
-		return notify.NewLog(log), nil
-	case kind == "file" && path != "":
-		return notify.OpenFile(path)
-	case kind == "dir" && path != "":
-		return notify.NewDir(path)
-	case strings.HasPrefix(cfg.Notify, "http://"), strings.HasPrefix(cfg.Notify, "https://"):
-		return newWebhookSink(cfg, onThisMachine)
-	}
+// ConfiguredEndpoint is the id of the endpoint that [Config.Notify] describes.
+const ConfiguredEndpoint = "configured"
 
-	return nil, fmt.Errorf(notifyRule, cfg.Notify)
-}
+// configuredConcurrency lets the handlers of one poller notify at the same time.
+const configuredConcurrency = notify.MaxConcurrency
 
-// newWebhookSink returns a sink that sends signed webhooks to cfg.Notify. By default it
-// sends to loopback addresses only if the data is on this machine, else to public ones.
-func newWebhookSink(cfg Config, onThisMachine bool) (notify.Sink, error) {
-	keys, err := webhookKeys("webhook-secret", cfg.WebhookSecret)
+// assembleNotify builds the endpoints and the deliveries to them.
+func (b *Backend) assembleNotify() error {
+	configured, err := configuredEndpoints(b.Config)
 	if err != nil {
-		return nil, err
+		return err
 	}
 
-	reach := webhooks.Reach(cfg.WebhookReach)
-	if reach == "" {
-		reach = webhooks.ReachPublic
-		if onThisMachine {
-			reach = webhooks.ReachLoopback
+	opener, err := b.opener()
+	if err != nil {
+		return err
+	}
+
+	for _, e := range configured {
+		if err := canOpen(opener, e); err != nil {
+			return fmt.Errorf("notify: %w", err)
 		}
 	}
 
-	client, err := webhooks.NewClient(webhooks.ClientConfig{Keys: keys, Reach: reach})
+	b.Endpoints, err = notify.NewEndpoints(notify.EndpointsConfig{
+		DynamoDB:         b.DynamoDB,
+		Table:            b.Tables.Endpoints,
+		Configured:       configured,
+		CheckDestination: opener.Check,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("webhook-reach: %w", err)
+		return err
 	}
 
-	sink, err := notify.NewWebhook(notify.WebhookConfig{Client: client, URL: cfg.Notify})
-	if err != nil {
-		return nil, fmt.Errorf("notify: %w", err)
-	}
+	b.Deliveries, err = notify.New(notify.Config{
+		DynamoDB:  b.DynamoDB,
+		Table:     b.Tables.Deliveries,
+		Endpoints: b.Endpoints,
+		Open:      opener.Open,
+		Log:       b.log,
+		Events: notify.Events{Attempted: func(d notify.Delivery, took time.Duration) {
+			b.log.Debug("notification sent", "delivery", d.ID(), "status", d.Status, "attempt", d.Attempts, "answer", d.Answer, "took", took)
+		}},
+	})
 
-	return sink, nil
+	return err
 }
 
-// webhookKeys parses the secrets of a setting, which are separated by spaces. The first
-// one signs; all of them verify.
-func webhookKeys(setting, value string) (*webhooks.Keys, error) {
-	var secrets []webhooks.Secret
+// opener returns what opens the destinations of endpoints. The embedded engine has queues, but
+// no topics and no event buses.
+func (b *Backend) opener() (destination.Opener, error) {
+	o := destination.Opener{Reach: b.webhookReach(), Log: b.log, SQS: b.SQS}
+	if b.Engine == nil {
+		o.SNS, o.EventBridge = sns.NewFromConfig(b.awsConfig), eventbridge.NewFromConfig(b.awsConfig)
+	}
+
+	if b.Config.SMTPURL == "" {
+		return o, nil
+	}
+	o.Mail = &destination.MailServer{URL: b.Config.SMTPURL, From: b.Config.SMTPFrom}
+
+	return o, o.Mail.Validate()
+}
+
+// canOpen opens the destination of a configured endpoint once, so that a mistake in the
+// settings shows at the start.
+func canOpen(opener destination.Opener, e notify.Endpoint) error {
+	opened, err := opener.Open(e)
+	if closer, ok := opened.(io.Closer); ok {
+		err = errors.Join(err, closer.Close())
+	}
+
+	return err
+}
+
+// webhookReach is the setting webhook-reach. By default webhooks go to this machine if the data
+// is on it, and else to public addresses.
+func (b *Backend) webhookReach() webhooks.Reach {
+	reach := webhooks.ReachPublic
+	if b.Engine != nil || isLocal(b.Config.EndpointURL) {
+		reach = webhooks.ReachLoopback
+	}
+
+	return cmp.Or(webhooks.Reach(b.Config.WebhookReach), reach)
+}
+
+// configuredEndpoints returns the endpoint that the settings describe, if they do. It gets the
+// notifications of all tenants.
+func configuredEndpoints(cfg Config) ([]notify.Endpoint, error) {
+	if cfg.Notify == "none" {
+		return nil, nil
+	}
+
+	e := notify.Endpoint{
+		ID:         ConfiguredEndpoint,
+		Configured: true,
+		Settings: notify.Settings{
+			Destination: cfg.Notify,
+			Description: "the setting notify",
+			Filter:      notify.Filter{Tenant: notify.AllTenants},
+			Ordered:     true,
+			Concurrency: configuredConcurrency,
+		},
+	}
+
+	if isHTTPURL(cfg.Notify) {
+		secrets, err := webhookSecrets("webhook-secret", cfg.WebhookSecret)
+		if err != nil {
+			return nil, err
+		}
+
+		for _, key := range secrets {
+			e.Secrets = append(e.Secrets, notify.Secret{Key: key})
+		}
+	}
+
+	return []notify.Endpoint{e}, nil
+}
+
+// webhookSecrets parses the secrets of a setting, which are separated by spaces.
+func webhookSecrets(setting, value string) (secrets []webhooks.Secret, err error) {
 	for text := range strings.FieldsSeq(value) {
 		secret, err := webhooks.ParseSecret(text)
 		if err != nil {
@@ -69,6 +147,17 @@ func webhookKeys(setting, value string) (*webhooks.Keys, error) {
 
 	if len(secrets) == 0 {
 		return nil, fmt.Errorf("%s: must be set, like %s", setting, webhooks.NewSecret().Reveal())
+	}
+
+	return secrets, nil
+}
+
+// webhookKeys returns the secrets of a setting as keys. The first one signs; all of them
+// verify.
+func webhookKeys(setting, value string) (*webhooks.Keys, error) {
+	secrets, err := webhookSecrets(setting, value)
+	if err != nil {
+		return nil, err
 	}
 
 	keys, err := webhooks.New(webhooks.Config{Secrets: secrets})

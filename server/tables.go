@@ -14,6 +14,7 @@ import (
 	"ratchet/api/auth"
 	"ratchet/inventory"
 	"ratchet/ledger"
+	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/payments"
 	banksandbox "ratchet/payments/sandbox"
@@ -38,6 +39,8 @@ type Tables struct {
 	// CarrierReports holds reports of the carrier that wait or were refused, and what has become of
 	// parcels.
 	CarrierReports string
+	// Deliveries holds notifications under way and sent, Endpoints who gets them.
+	Deliveries, Endpoints string
 	// OrderLists holds lists of orders. It exists if the configuration asks for it.
 	OrderLists string
 }
@@ -67,6 +70,8 @@ func tablesFor(prefix string) Tables {
 		SandboxShipments: prefix + "sandbox-shipments",
 		APIKeys:          prefix + "api-keys",
 		CarrierReports:   prefix + "carrier-reports",
+		Deliveries:       prefix + "deliveries",
+		Endpoints:        prefix + "endpoints",
 		OrderLists:       prefix + "order-lists",
 	}
 }
@@ -107,6 +112,8 @@ func (t Tables) all() []tableSpec {
 		{input: carriersandbox.Table(t.SandboxShipments)},
 		{input: reports.Table(t.CarrierReports), expiryAttribute: reports.ExpiryAttribute},
 		{input: auth.TableInput(t.APIKeys)},
+		{input: notify.DeliveryTableInput(t.Deliveries), expiryAttribute: notify.DeliveryExpiryAttribute},
+		{input: notify.EndpointTableInput(t.Endpoints)},
 	}
 	for _, input := range append(t.Ledger.Inputs(), t.payments().Inputs()...) {
 		specs = append(specs, tableSpec{input: input})

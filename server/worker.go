@@ -46,6 +46,7 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	group.Go(func() error { return poller.Run(ctx) })
 	group.Go(func() error { return b.Stock.Run(ctx) })
 	group.Go(func() error { return b.runSweeps(ctx) })
+	group.Go(func() error { return b.Deliveries.Run(ctx) })
 
 	group.Go(func() error { return b.rebuildLists(ctx) })
 

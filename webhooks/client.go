@@ -20,6 +20,7 @@ const (
 
 	dialTimeout   = 5 * time.Second
 	maxAnswer     = 20 << 10 // bytes of the answer's body that are read
+	maxText       = 4 << 10  // bytes of it that are returned
 	maxHeaders    = 16 << 10 // bytes of the answer's headers
 	maxRetryAfter = 24 * time.Hour
 )
@@ -31,7 +32,7 @@ var ErrGone = errors.New("the webhook's endpoint is gone (410)")
 type StatusError struct {
 	Status int
 	// RetryAfter is how long the endpoint asks to wait, at most a day. It is 0 if the
-	// answer does not say so in seconds.
+	// answer does not say so.
 	RetryAfter time.Duration
 }
 
@@ -114,22 +115,49 @@ func (c *Client) CheckURL(raw string) error {
 // delivery of the message. More are further headers. An answer of 2xx is success, any other
 // a [*StatusError]. No error contains the URL or the answer: both may contain secrets.
 func (c *Client) Deliver(ctx context.Context, rawURL, id string, body []byte, more http.Header) error {
-	u, err := c.cfg.Reach.CheckURL(rawURL)
+	_, err := c.Post(ctx, Post{URL: rawURL, ID: id, Body: body, Header: more})
+
+	return err
+}
+
+// Post is a message to deliver.
+type Post struct {
+	URL string
+	// ID must be the same for every delivery of the message.
+	ID   string
+	Body []byte
+	// ContentType is that of Body. Default application/json.
+	ContentType string
+	// Header are further headers.
+	Header http.Header
+}
+
+// Answer is an answer of an endpoint. It may contain secrets.
+type Answer struct {
+	Status int
+	// Text is the first 4 KiB of the body at most.
+	Text string
+}
+
+// Post is Deliver, with the endpoint's answer, which is zero if there was none.
+func (c *Client) Post(ctx context.Context, p Post) (Answer, error) {
+	u, err := c.cfg.Reach.CheckURL(p.URL)
 	if err != nil {
-		return fmt.Errorf("deliver webhook %s: %w", id, err)
+		return Answer{}, fmt.Errorf("deliver webhook %s: %w", p.ID, err)
 	}
 
-	signed, err := c.cfg.Keys.Sign(id, body)
+	signed, err := c.cfg.Keys.Sign(p.ID, p.Body)
 	if err != nil {
-		return fmt.Errorf("deliver webhook: %w", err)
+		return Answer{}, fmt.Errorf("deliver webhook: %w", err)
 	}
 
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, u.String(), bytes.NewReader(p.Body))
 	if err != nil {
-		return fmt.Errorf("deliver webhook %s: %w", id, withoutURL(err))
+		return Answer{}, fmt.Errorf("deliver webhook %s: %w", p.ID, withoutURL(err))
 	}
 
-	for _, h := range []http.Header{{"Content-Type": {"application/json"}, "User-Agent": {"ratchet-webhooks"}}, more, signed} {
+	own := http.Header{"Content-Type": {cmp.Or(p.ContentType, "application/json")}, "User-Agent": {"ratchet-webhooks"}}
+	for _, h := range []http.Header{own, p.Header, signed} {
 		for name, values := range h {
 			request.Header[name] = values
 		}
@@ -137,19 +165,30 @@ func (c *Client) Deliver(ctx context.Context, rawURL, id string, body []byte, mo
 
 	response, err := c.http.Do(request)
 	if err != nil {
-		return fmt.Errorf("deliver webhook %s to %s: %w", id, u.Hostname(), withoutURL(err))
+		return Answer{}, fmt.Errorf("deliver webhook %s to %s: %w", p.ID, u.Hostname(), withoutURL(err))
 	}
 	defer response.Body.Close()
 
-	// A connection can be used again only if the answer was read.
-	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
-
+	answer := Answer{Status: response.StatusCode, Text: readAnswer(response.Body)}
 	if response.StatusCode/100 == 2 {
-		return nil
+		return answer, nil
 	}
 
-	return fmt.Errorf("deliver webhook %s to %s: %w", id, u.Hostname(),
-		&StatusError{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"))})
+	return answer, fmt.Errorf("deliver webhook %s to %s: %w", p.ID, u.Hostname(),
+		&StatusError{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"), c.now())})
+}
+
+// now is the clock that Retry-After is measured with.
+func (c *Client) now() time.Time { return c.cfg.Keys.cfg.Now() }
+
+// readAnswer returns how the body begins. It reads more of it, since a connection can be used
+// again only if the answer was read. A body that ends early is no failure: the status says
+// whether the endpoint has the message.
+func readAnswer(body io.Reader) string {
+	text, _ := io.ReadAll(io.LimitReader(body, maxText))
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, maxAnswer))
+
+	return string(text)
 }
 
 // withoutURL removes the URL from an error of net/http.
@@ -161,12 +200,16 @@ func withoutURL(err error) error {
 	return err
 }
 
-// retryAfter reads a Retry-After header. It returns 0 for a date.
-func retryAfter(text string) time.Duration {
-	seconds, err := strconv.ParseUint(text, 10, 32)
+// retryAfter reads a Retry-After header: seconds, or a date. It returns 0 for anything else.
+func retryAfter(text string, now time.Time) time.Duration {
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+
+	at, err := http.ParseTime(text)
 	if err != nil {
 		return 0
 	}
 
-	return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	return min(max(0, at.Sub(now)), maxRetryAfter)
 }

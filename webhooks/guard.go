@@ -52,8 +52,9 @@ var (
 		"3ffe::/16",         // 6bone, returned to IANA
 		"3fff::/20",         // documentation
 	)
-	// metadata are private addresses where clouds serve credentials.
-	metadata = prefixes("fd00:ec2::/32", "fd20:ce::/32")
+	// metadata are addresses where clouds serve credentials and instances reach their host,
+	// blocked for every reach. 168.63.129.16 is Azure's, in the public range.
+	metadata = prefixes("169.254.0.0/16", "168.63.129.16/32", "100.100.100.200/32", "192.0.0.192/32", "fd00:ec2::/32", "fd20:ce::/32")
 )
 
 func prefixes(all ...string) []netip.Prefix {
@@ -81,10 +82,12 @@ func (r Reach) Permits(to netip.AddrPort) bool {
 	switch {
 	case !ip.IsValid() || ip.Zone() != "":
 		return false
+	case slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(ip) }):
+		return false
 	case r != ReachPublic && ip.IsLoopback():
 		return true
 	case r == ReachPrivate && ip.IsPrivate():
-		return !slices.ContainsFunc(metadata, func(p netip.Prefix) bool { return p.Contains(ip) })
+		return true
 	case ip.Is6() && !global6.Contains(ip):
 		return false
 	case slices.ContainsFunc(specialPurpose, func(p netip.Prefix) bool { return p.Contains(ip) }):

@@ -58,7 +58,7 @@ func (c *Config) check() error {
 	// The caller may overwrite its secrets later.
 	c.Secrets = slices.Clone(c.Secrets)
 	for i, s := range c.Secrets {
-		if err := s.validate(); err != nil {
+		if err := s.Validate(); err != nil {
 			faults = append(faults, fmt.Errorf("Config.Secrets[%d]: %w", i, err))
 		}
 

@@ -46,10 +46,11 @@ func ParseSecret(text string) (Secret, error) {
 		s = decoded
 	}
 
-	return s, s.validate()
+	return s, s.Validate()
 }
 
-func (s Secret) validate() error {
+// Validate returns ErrInvalid if the secret has not 24 to 64 bytes.
+func (s Secret) Validate() error {
 	if len(s) < minSecret || len(s) > maxSecret {
 		return fmt.Errorf("%w: secret: %d to %d bytes, got %d", ErrInvalid, minSecret, maxSecret, len(s))
 	}

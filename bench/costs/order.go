@@ -230,6 +230,11 @@ func (c *callCounter) counts(operation string, body []byte, hasToken bool) bool 
 		return false
 	}
 
+	// A look at a queue of deliveries belongs to the minute.
+	if bytes.Contains(body, []byte(`"IndexName"`)) {
+		return false
+	}
+
 	// A call of several tables counts once, a sweep of a due table not at all.
 	return slices.ContainsFunc(tableInBody.FindAllSubmatch(body, -1), func(match [][]byte) bool {
 		return c.isOfOrders(string(match[1])) && !strings.HasSuffix(string(match[1]), "-due")
@@ -240,7 +245,7 @@ var tableInBody = regexp.MustCompile(`"TableName":"([^"]+)"`)
 
 // isOfOrders reports whether a table is one that an order costs something in.
 func (c *callCounter) isOfOrders(table string) bool {
-	return !strings.Contains(table, "sandbox-") && !strings.HasSuffix(table, "-leases") && !strings.HasSuffix(table, "-holds")
+	return !strings.Contains(table, "sandbox-") && !strings.HasSuffix(table, "-leases") && !strings.HasSuffix(table, "-holds") && !strings.HasSuffix(table, "-endpoints")
 }
 
 // watchedAnswer notices a task in the answer to a poll.

@@ -12,6 +12,7 @@ import (
 	"ratchet/executions"
 	"ratchet/inventory"
 	"ratchet/ledger"
+	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/payments"
 	"ratchet/payments/reconcile"
@@ -124,12 +125,13 @@ var statuses = []struct {
 		executions.ErrOtherOrder, executions.ErrFailed, executions.ErrHealthy, executions.ErrNotRedrivable,
 		streams.ErrRedriving,
 		transitions.ErrOrderFull,
+		notify.ErrExists, notify.ErrConfigured, notify.ErrPending, notify.ErrTooMany,
 	}},
-	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, streams.ErrDeadLetterNotFound}},
+	{exitNotFound, []error{errNotFound, auth.ErrNoKey, transitions.ErrUnknownOrder, streams.ErrDeadLetterNotFound, notify.ErrNotFound}},
 	{exitForced, []error{activities.ErrForced, activities.ErrStuck}},
 	{exitUsage, []error{
 		transitions.ErrInvalidRequest, server.ErrDefinition, once.ErrInvalid, actions.ErrInvalid, auth.ErrInvalid,
-		inventory.ErrInvalid,
+		inventory.ErrInvalid, notify.ErrInvalid,
 	}},
 }
 

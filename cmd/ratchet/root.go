@@ -35,7 +35,7 @@ func newRoot() *cobra.Command {
 	f.String("data", defaults.Data, "data directory of the embedded engine")
 	f.String("prefix", defaults.Prefix, "prefix of tables, activities and the state machine")
 	f.String("role-arn", defaults.RoleARN, "role of the state machine on AWS")
-	f.String("notify", defaults.Notify, `where notifications go: "log", "file:FILE", "dir:DIR" or a URL`)
+	f.String("notify", defaults.Notify, `the configured endpoint of notifications: "log", "none", "file:FILE", "dir:DIR" or a URL`)
 	f.String("journal", defaults.Journal, `what writes the orders' journal: "stream" or "transactional"`)
 	f.String("order-definition", "", "file (YAML or JSON) with the definition of orders; default: the built-in definition")
 	f.IntSlice("accept-versions", nil, "other versions of the definition whose orders may be moved without a migration")
@@ -62,7 +62,8 @@ func newRoot() *cobra.Command {
 		claimsCommand(s), locksCommand(s), actionsCommand(s),
 		inventoryCommand(s), shipmentsCommand(s),
 		accountsCommand(s), transfersCommand(s), holdsCommand(s), ledgerCommand(s), paymentsCommand(s), reconcileCommand(s),
-		keysCommand(s), tasksCommand(s), streamsCommand(s), deadLettersCommand(s), engineCommand(s),
+		keysCommand(s), tasksCommand(s), streamsCommand(s), deadLettersCommand(s),
+		endpointsCommand(s), deliveriesCommand(s), listenCommand(s), triggerCommand(s), engineCommand(s),
 	)
 	strictArgs(root)
 

@@ -15,6 +15,7 @@ import (
 
 	"ratchet/internal/dynamo"
 	"ratchet/notify"
+	"ratchet/notify/destination"
 	"ratchet/payments"
 	"ratchet/server"
 	"ratchet/workflow"
@@ -46,6 +47,7 @@ type recount struct {
 	orders  map[string]item   // by order
 	journal map[string][]item // by order, ascending
 	effects map[string]item   // claims by key
+	sent    map[string]bool   // keys of notifications: whether every endpoint has them
 	shipped map[string]item   // bookings by effect key
 	paid    map[string]item   // payments, by their id
 	stock   map[string]item   // by sku, reservations among them
@@ -109,6 +111,16 @@ func (r *recount) read(ctx context.Context, b *server.Backend) (err error) {
 	}
 	r.orders = byKey(b.Tables.Orders, "orderId")
 	r.effects = byKey(b.Tables.Once, "idempotencyKey")
+
+	r.sent = map[string]bool{}
+	if err == nil {
+		err = b.Deliveries.Scan(ctx, func(d notify.Delivery) bool {
+			before, known := r.sent[d.Key]
+			r.sent[d.Key] = d.Status == notify.Delivered && (before || !known)
+
+			return true
+		})
+	}
 
 	r.paid = byKey(b.Tables.Payments, "paymentId")
 	r.stock = byKey(b.Tables.Inventory, "sku")
@@ -266,7 +278,7 @@ func (r *recount) checkReservation(id, want string) {
 func (r *recount) checkEffects(wanted map[string]bool) {
 	for key := range wanted {
 		id, _, _ := strings.Cut(key, "/")
-		if dynamo.Text(r.effects[key], "status") != "COMPLETED" {
+		if dynamo.Text(r.effects[key], "status") != "COMPLETED" && !r.sent[key] {
 			r.wrong(id, "effect "+key+" is missing")
 		}
 
@@ -282,8 +294,12 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 			r.wrong(id, "effect "+key+" belongs to no transition")
 		}
 
-		if strings.HasSuffix(key, "/notify") {
-			r.Notices++
+	}
+
+	for key := range r.sent {
+		id, _, _ := strings.Cut(key, "/")
+		if r.Notices++; !wanted[key] {
+			r.wrong(id, "notification "+key+" belongs to no transition")
 		}
 	}
 
@@ -315,7 +331,7 @@ func (r *recount) checkNotices(target string) error {
 	sent := 0
 	switch kind {
 	case "dir":
-		files, err := notify.NewDir(path)
+		files, err := destination.NewDir(path)
 		if err != nil {
 			return err
 		}
@@ -346,7 +362,7 @@ func (r *recount) checkNotices(target string) error {
 // countNotices returns how many notifications the lines of a file hold, and how many lines
 // repeat one of them under its key.
 func countNotices(lines []byte) (sent, repeats int, err error) {
-	all, err := notify.ReadLines(lines)
+	all, err := destination.ReadLines(lines)
 	if err != nil {
 		return 0, 0, err
 	}

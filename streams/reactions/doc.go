@@ -16,14 +16,15 @@
 //	          one when it is released.
 //	stock     SHIPPED: commits the order's reservation
 //	payment   SHIPPED: captures what was authorized
-//	notify    states that customers are told of: sends, then stores that it was sent
+//	notify    states that customers are told of: stores a delivery for every endpoint that
+//	          wants it (package notify), which then makes the attempts
 //	parked    changes that can end a wait: records them beside the parked task, and answers
 //	          it (package tasktoken)
 //
 // # Guarantees
 //
 // Per order, reactions run in the order of the transitionIds, at least once each. An effect
-// happens once if its far side acts once per key. notify.Log and notify.File do not: a line
+// happens once if its far side acts once per key. The destinations log and file do not: a line
 // may appear twice after a crash.
 //
 // What no retry can change stands in front of a person, as a dead letter with its cause: a

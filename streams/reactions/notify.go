@@ -2,11 +2,9 @@ package reactions
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"ratchet/notify"
-	"ratchet/streams"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -29,25 +27,29 @@ func concernsCustomer(c transitions.Change) bool {
 	return slices.Contains(notifiedStates, c.New.State) && enters(c, c.New.State) && !isRelease(c)
 }
 
-// notify sends the notification, and stores that it was sent. After a crash in between it is
-// sent again, under the same key.
+// notify hands the notification to Config.Notifier, which stores it.
 func (r *Reactions) notify(ctx context.Context, c change) error {
+	return r.cfg.Notifier.Accept(ctx, notificationOf(c))
+}
+
+// notificationOf returns the notification about a change.
+func notificationOf(c change) notify.Notification {
 	n := notify.Notification{
 		Key:          c.notificationKey(),
 		OrderID:      c.New.ID,
 		TransitionID: c.Transition.ID,
 		State:        c.New.State,
 		At:           c.Transition.At,
+		Event:        c.Transition.Event,
+		From:         c.Transition.From,
+		Attributes:   map[string]string{},
 	}
 
-	payload, err := json.Marshal(n)
-	if err != nil {
-		return streams.Permanent(err)
+	for name, value := range map[string]string{"currency": c.New.Total.Currency, "customer": c.New.Customer, "placedBy": c.New.PlacedBy} {
+		if value != "" {
+			n.Attributes[name] = value
+		}
 	}
 
-	_, _, err = r.cfg.Claims.DoRepeatable(ctx, n.Key, payload, func(ctx context.Context) ([]byte, error) {
-		return nil, r.cfg.Sink.Send(ctx, n)
-	})
-
-	return err
+	return n
 }

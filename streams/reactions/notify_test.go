@@ -1,11 +1,12 @@
 package reactions_test
 
 import (
+	"errors"
+	"maps"
 	"slices"
 	"testing"
 
-	"ratchet/embedded/embeddedtest"
-	"ratchet/notify"
+	"ratchet/streams"
 	"ratchet/streams/reactions"
 	"ratchet/workflow"
 )
@@ -30,68 +31,27 @@ func TestACustomerIsToldOfEachStateOnce(t *testing.T) {
 	}
 }
 
-func TestANotificationCostsOneReadAndOneWrite(t *testing.T) {
+func TestANotificationSaysWhatHasHappened(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
+	place(t, orders)
+	handle(t, handlers[reactions.NotifyHandler], s.move(t, orders, workflow.Pay))
+
+	n := s.notices[0]
+	if n.Key != "o-1/2/notify" || n.OrderID != "o-1" || n.TransitionID != 2 || n.State != workflow.PaymentReceived ||
+		n.Event != workflow.Pay || n.From != workflow.Pending || n.At.IsZero() || !maps.Equal(n.Attributes, map[string]string{"currency": "EUR"}) {
+		t.Errorf("got %+v", n)
+	}
+}
+
+func TestANotificationThatIsNotStoredFailsTheRecord(t *testing.T) {
 	s := newShop(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
 	record := s.move(t, orders, workflow.Pay)
-	s.transport.Reset()
-	handle(t, handlers[reactions.NotifyHandler], record)
+	s.accept = errUnavailable
 
-	if got, want := s.transport.Calls(), []string{"GetItem", "UpdateItem"}; !slices.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// TestANotificationHappensOnceAtAFarSideThatHonorsTheKey crashes at every point of its
-// delivery, delivers again until it succeeds, and once more.
-func TestANotificationHappensOnceAtAFarSideThatHonorsTheKey(t *testing.T) {
-	for name, test := range map[string]struct {
-		fault   embeddedtest.Fault
-		down    bool // the far side takes the first notification and does not answer
-		arrived int
-	}{
-		"before it is sent":           {fault: embeddedtest.LoseRequest("GetItem").Next(1), arrived: 1},
-		"the answer of the far side":  {down: true, arrived: 2},
-		"before it is stored as sent": {fault: embeddedtest.LoseRequest("UpdateItem").Next(1), arrived: 2},
-		"after it was stored as sent": {fault: embeddedtest.LoseAnswer("UpdateItem").Next(1), arrived: 1},
-		"after the handler had ended": {arrived: 1},
-	} {
-		s := newShop(t)
-		orders, handlers := s.at(t, 1)
-		place(t, orders)
-		record := s.move(t, orders, workflow.Pay)
-
-		effects := map[string]bool{}
-		s.sink = func(n notify.Notification) error {
-			effects[n.Key] = true
-
-			if test.down && len(s.notices) == 1 {
-				return errUnavailable
-			}
-
-			return nil
-		}
-
-		if test.fault.On != nil {
-			test.fault.Err = errUnavailable
-			s.transport.Inject(test.fault)
-		}
-
-		failures := 0
-		for delivered := 0; delivered < 2; {
-			switch err := handlers[reactions.NotifyHandler](t.Context(), record); {
-			case err == nil:
-				delivered++
-			case failures > 0:
-				t.Fatalf("%s: %v", name, err)
-			default:
-				failures++
-			}
-		}
-
-		if len(effects) != 1 || len(s.sent()) != test.arrived {
-			t.Errorf("%s: %d effects, %d arrivals, want 1 and %d", name, len(effects), len(s.sent()), test.arrived)
-		}
+	if err := handlers[reactions.NotifyHandler](t.Context(), record); !errors.Is(err, errUnavailable) || streams.IsPermanent(err) {
+		t.Errorf("got %v", err)
 	}
 }

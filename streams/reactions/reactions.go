@@ -26,10 +26,15 @@ type completer interface {
 	Fail(ctx context.Context, token activities.Token, failure error) (activities.Outcome, error)
 }
 
-// Config configures [Reactions]. All fields up to Sink are required.
+// notifier is what this package needs of a *notify.Deliveries.
+type notifier interface {
+	// Accept stores the notification for everyone who wants it. A repeat changes nothing.
+	Accept(ctx context.Context, n notify.Notification) error
+}
+
+// Config configures [Reactions]. All fields up to Notifier are required.
 type Config struct {
 	Orders *transitions.Orders
-	Claims *once.Claims
 	Booker *shipping.Booker
 	Stock  *inventory.Stock
 	// Payments captures what was authorized when an order is shipped.
@@ -37,8 +42,8 @@ type Config struct {
 	// Parked holds the tokens of waiting executions, which Completer answers.
 	Parked    *tasktoken.Store
 	Completer completer
-	// Sink notifies customers.
-	Sink notify.Sink
+	// Notifier notifies customers.
+	Notifier notifier
 
 	// Awaited are the states that executions wait for. Default: PENDING, SHIPPED and
 	// DELIVERED, which statemachine.asl.json waits for.
@@ -72,13 +77,12 @@ func (c *Config) check() error {
 		}
 	}
 	require(c.Orders != nil, "Orders")
-	require(c.Claims != nil, "Claims")
 	require(c.Booker != nil, "Booker")
 	require(c.Stock != nil, "Stock")
 	require(c.Payments != nil, "Payments")
 	require(c.Parked != nil, "Parked")
 	require(c.Completer != nil, "Completer")
-	require(c.Sink != nil, "Sink")
+	require(c.Notifier != nil, "Notifier")
 
 	if c.FreshFor < 0 {
 		faults = append(faults, fmt.Errorf("reactions: Config.FreshFor %v: must not be negative", c.FreshFor))

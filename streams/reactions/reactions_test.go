@@ -99,7 +99,7 @@ func TestNewNamesEveryMissingField(t *testing.T) {
 		t.Fatal("New accepted the configuration")
 	}
 
-	for _, field := range []string{"Orders", "Claims", "Booker", "Stock", "Payments", "Parked", "Completer", "Sink", "FreshFor"} {
+	for _, field := range []string{"Orders", "Booker", "Stock", "Payments", "Parked", "Completer", "Notifier", "FreshFor"} {
 		if !strings.Contains(err.Error(), field) {
 			t.Errorf("the error does not name %s: %v", field, err)
 		}

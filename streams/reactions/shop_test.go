@@ -47,7 +47,7 @@ type shop struct {
 	parked    *tasktoken.Store
 
 	mu      sync.Mutex
-	sink    func(notify.Notification) error // if set, decides what Send returns
+	accept  error // what Accept returns
 	notices []notify.Notification
 	reacted []string // handlers
 }
@@ -75,19 +75,18 @@ func (b *bank) Capture(ctx context.Context, r payments.Request) (string, error) 
 	return b.Bank.Capture(ctx, r)
 }
 
-func (s *shop) Send(_ context.Context, n notify.Notification) error {
+func (s *shop) Accept(_ context.Context, n notify.Notification) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	s.notices = append(s.notices, n)
-	if s.sink != nil {
-		return s.sink(n)
+	if !slices.ContainsFunc(s.notices, func(known notify.Notification) bool { return known.Key == n.Key }) {
+		s.notices = append(s.notices, n)
 	}
 
-	return nil
+	return s.accept
 }
 
-// sent returns the states of the notifications that were sent.
+// sent returns the states of the notifications that were accepted.
 func (s *shop) sent() (states []workflow.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,13 +176,12 @@ func (s *shop) at(t *testing.T, version int, edit ...func(*reactions.Config)) (*
 
 	cfg := reactions.Config{
 		Orders:    orders,
-		Claims:    s.claims,
 		Booker:    s.booker,
 		Stock:     s.stock,
 		Payments:  s.payments,
 		Parked:    s.parked,
 		Completer: completer,
-		Sink:      s,
+		Notifier:  s,
 		Events: reactions.Events{Reacted: func(handler string, _ transitions.Change) {
 			s.mu.Lock()
 			defer s.mu.Unlock()

@@ -62,6 +62,7 @@ var levels = map[string]int{
 	"inspect":              4,
 	"payments/reconcile":   4,
 	"payments/sandbox":     4,
+	"notify/destination":   4,
 	"queues/requests":      4,
 	"shipping/httpcarrier": 4,
 	"shipping/reports":     4,
@@ -78,6 +79,7 @@ var levels = map[string]int{
 	"examples/carrier":  8,
 	"examples/lambda":   8,
 	"examples/olist":    8,
+	"examples/receiver": 8,
 
 	"bench/costs":     9,
 	"bench/reconcile": 9,

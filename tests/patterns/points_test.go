@@ -3,7 +3,6 @@
 package patterns_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -23,11 +22,9 @@ import (
 	"ratchet"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/executions"
-	"ratchet/notify"
 	"ratchet/once"
 	"ratchet/server"
 	"ratchet/streams"
-	"ratchet/streams/reactions"
 	"ratchet/transitions"
 	"ratchet/workflow"
 )
@@ -91,35 +88,12 @@ func apply(t *testing.T, b *server.Backend, event workflow.Event, id transitions
 	}
 }
 
-// sink keeps the keys of the notifications sent to it.
-type sink struct{ sent []string }
-
-func (s *sink) Send(_ context.Context, n notify.Notification) error {
-	s.sent = append(s.sent, n.Key)
-	return nil
-}
-
 // react passes the records to all handlers, as the poller does.
-func react(t *testing.T, b *server.Backend, s *sink, records ...streams.Record) {
+func react(t *testing.T, b *server.Backend, records ...streams.Record) {
 	t.Helper()
 
-	r, err := reactions.New(reactions.Config{
-		Orders:    b.Orders,
-		Claims:    b.Claims,
-		Booker:    b.Booker,
-		Stock:     b.Stock,
-		Payments:  b.Payments,
-		Parked:    b.ParkedTasks,
-		Completer: b.Completer,
-		Sink:      s,
-		Log:       embeddedtest.Quiet(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	for _, record := range records {
-		for _, h := range r.Handlers() {
+		for _, h := range b.Handlers() {
 			if err := h.Handle(t.Context(), record); err != nil {
 				t.Fatalf("%s: %v", h.Name, err)
 			}
@@ -144,7 +118,7 @@ func count(t *testing.T, b *server.Backend, table string) int32 {
 }
 
 func TestPoint43_DeletionsAndMarksTriggerNoWork(t *testing.T) {
-	b, s := open(t), &sink{}
+	b := open(t)
 	if _, err := b.Orders.Create(t.Context(), order); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +136,7 @@ func TestPoint43_DeletionsAndMarksTriggerNoWork(t *testing.T) {
 	}
 
 	after := item(t, b)
-	react(t, b, s,
+	react(t, b,
 		streams.Record{EventName: "MODIFY", Old: before, New: after},
 		streams.Record{
 			EventName: "REMOVE",
@@ -170,13 +144,13 @@ func TestPoint43_DeletionsAndMarksTriggerNoWork(t *testing.T) {
 			Identity:  streams.Identity{Type: "Service", PrincipalID: "dynamodb.amazonaws.com"},
 		})
 
-	if n := count(t, b, b.Tables.Once); len(s.sent) != 0 || n != 0 {
-		t.Errorf("sent %v, %d effects claimed", s.sent, n)
+	if claims, notices := count(t, b, b.Tables.Once), count(t, b, b.Tables.Deliveries); claims != 0 || notices != 0 {
+		t.Errorf("%d effects claimed, %d notifications stored", claims, notices)
 	}
 }
 
 func TestPoint44_RepeatedAndReorderedRecordsHaveOneEffectEach(t *testing.T) {
-	b, s := open(t), &sink{}
+	b := open(t)
 	if _, err := b.Orders.Create(t.Context(), order); err != nil {
 		t.Fatal(err)
 	}
@@ -188,10 +162,10 @@ func TestPoint44_RepeatedAndReorderedRecordsHaveOneEffectEach(t *testing.T) {
 	pay, ship := streams.Record{Old: created, New: paid}, streams.Record{Old: paid, New: shipped}
 
 	// A worker that crashed before its checkpoint gets records again, also behind newer ones.
-	react(t, b, s, pay, pay, ship, pay, ship)
+	react(t, b, pay, pay, ship, pay, ship)
 
-	if len(s.sent) != 2 || s.sent[0] == s.sent[1] {
-		t.Errorf("notifications sent: %v, want one for each of two transitions", s.sent)
+	if n := count(t, b, b.Tables.Deliveries); n != 2 {
+		t.Errorf("%d notifications stored, want one for each of two transitions", n)
 	}
 
 	if n := count(t, b, b.Tables.SandboxShipments); n != 2 {

@@ -56,6 +56,11 @@ type Parked struct {
 	State string `path:"state" minLength:"1" maxLength:"64" pattern:"^[A-Z_]+$" example:"SHIPPED"`
 }
 
+// Endpoint is the path parameter of an endpoint that gets notifications.
+type Endpoint struct {
+	EndpointID string `path:"endpoint" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"shop"`
+}
+
 // Page selects a page of a list.
 type Page struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"100" default:"50" doc:"The largest number of entries."`

@@ -1,4 +1,4 @@
-package notify
+package destination
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"ratchet/notify"
 )
 
 // Dir writes each notification to a file of its own below a directory. The file is named
@@ -16,11 +18,11 @@ import (
 // has its name.
 type Dir struct{ path string }
 
-// NewDir returns a sink that writes below the directory. Send creates it. The error says
+// NewDir returns a destination that writes below the directory. Send creates it. The error says
 // that the path is empty.
 func NewDir(path string) (*Dir, error) {
 	if path == "" {
-		return nil, errors.New("notify: the path of the directory must be set")
+		return nil, errors.New("destination: the path of the directory must be set")
 	}
 
 	return &Dir{path}, nil
@@ -29,23 +31,23 @@ func NewDir(path string) (*Dir, error) {
 const extension = ".json"
 
 // Send writes the notification. The file is on disk when Send returns.
-func (d *Dir) Send(_ context.Context, n Notification) error {
+func (d *Dir) Send(_ context.Context, m notify.Message) (notify.Answer, error) {
 	// The last two characters of the order's id spread the files over subdirectories. An
 	// order's id contains no slash.
-	id := string(n.OrderID)
+	id := string(m.OrderID)
 	dir := filepath.Join(d.path, "n"+id[max(0, len(id)-2):])
-	name := filepath.Join(dir, strings.ReplaceAll(n.Key, "/", "~")+extension)
+	name := filepath.Join(dir, strings.ReplaceAll(m.Key, "/", "~")+extension)
 
-	if err := writeFile(dir, name, n); err != nil {
-		return fmt.Errorf("notify about order %s: %w", n.OrderID, err)
+	if err := writeFile(dir, name, m.Notification); err != nil {
+		return notify.Answer{}, fmt.Errorf("notify about order %s: %w", m.OrderID, err)
 	}
 
-	return nil
+	return notify.Answer{}, nil
 }
 
 // writeFile writes the notification to a temporary file and renames it. An existing file
 // has the same content, so replacing it changes nothing.
-func writeFile(dir, name string, n Notification) error {
+func writeFile(dir, name string, n notify.Notification) error {
 	body, err := json.Marshal(n)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package notify
+package destination
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"sync"
+
+	"ratchet/notify"
 )
 
 // File appends each notification to a file as one line of JSON. It writes a repeat again.
@@ -30,7 +32,7 @@ type batch struct {
 }
 
 // OpenFile opens the file for appending and creates it if it does not exist. If a crash cut
-// the last line short, the next line begins after a line break. Close the sink after use.
+// the last line short, the next line begins after a line break. Close the file after use.
 func OpenFile(name string) (*File, error) {
 	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
@@ -49,10 +51,10 @@ func OpenFile(name string) (*File, error) {
 }
 
 // Send appends the notification. Its line is on disk when Send returns.
-func (f *File) Send(_ context.Context, n Notification) error {
-	line, err := json.Marshal(n)
+func (f *File) Send(_ context.Context, m notify.Message) (notify.Answer, error) {
+	line, err := json.Marshal(m.Notification)
 	if err != nil {
-		return err
+		return notify.Answer{}, err
 	}
 
 	f.mu.Lock()
@@ -75,10 +77,10 @@ func (f *File) Send(_ context.Context, n Notification) error {
 	}
 
 	if b.err != nil {
-		return fmt.Errorf("notify about order %s: %w", n.OrderID, b.err)
+		return notify.Answer{}, fmt.Errorf("notify about order %s: %w", m.OrderID, b.err)
 	}
 
-	return nil
+	return notify.Answer{}, nil
 }
 
 // Close closes the file. Send fails afterwards.
@@ -86,9 +88,9 @@ func (f *File) Close() error { return f.file.Close() }
 
 // ReadLines returns the notifications that a [File] has written, from the content of the file.
 // Cut off a last line without an end first: it may still be written.
-func ReadLines(text []byte) (all []Notification, err error) {
+func ReadLines(text []byte) (all []notify.Notification, err error) {
 	for line := range bytes.Lines(text) {
-		var n Notification
+		var n notify.Notification
 		if err := json.Unmarshal(line, &n); err != nil {
 			return nil, fmt.Errorf("read the notification %s: %w", line, err)
 		}

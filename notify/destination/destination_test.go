@@ -1,4 +1,4 @@
-package notify_test
+package destination_test
 
 import (
 	"bytes"
@@ -16,16 +16,23 @@ import (
 	"go.uber.org/goleak"
 
 	"ratchet/notify"
-	"ratchet/streams"
+	"ratchet/notify/destination"
 	"ratchet/webhooks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var notice = notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()}
+var message = notify.Message{
+	Notification: notify.Notification{Key: "o-1/3/notify", OrderID: "o-1", TransitionID: 3, State: "SHIPPED", At: time.Unix(1700000000, 0).UTC()},
+	ID:           "ntf_1",
+	Body:         []byte(`{"type":"order.SHIPPED","data":{"orderId":"o-1"}}`),
+	ContentType:  "application/json",
+	Type:         "order.SHIPPED",
+	Attempt:      1,
+}
 
 func TestDirStoresANotificationOncePerKey(t *testing.T) {
-	files, err := notify.NewDir(filepath.Join(t.TempDir(), "out"))
+	files, err := destination.NewDir(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +44,7 @@ func TestDirStoresANotificationOncePerKey(t *testing.T) {
 	var group sync.WaitGroup
 	for range 10 {
 		group.Go(func() {
-			if err := files.Send(t.Context(), notice); err != nil {
+			if _, err := files.Send(t.Context(), message); err != nil {
 				t.Error(err)
 			}
 		})
@@ -55,7 +62,7 @@ func TestFileHoldsOneLineEachAfterATornLine(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	file, err := notify.OpenFile(name)
+	file, err := destination.OpenFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +70,7 @@ func TestFileHoldsOneLineEachAfterATornLine(t *testing.T) {
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			if err := file.Send(t.Context(), notice); err != nil {
+			if _, err := file.Send(t.Context(), message); err != nil {
 				t.Error(err)
 			}
 		})
@@ -80,13 +87,13 @@ func TestFileHoldsOneLineEachAfterATornLine(t *testing.T) {
 		t.Errorf("%d lines, %v, the last is %q", len(lines), err, lines[len(lines)-1])
 	}
 
-	if err := file.Send(t.Context(), notice); err == nil {
+	if _, err := file.Send(t.Context(), message); err == nil {
 		t.Error("Send on a closed file succeeded")
 	}
 }
 
 // hook returns a sink that delivers to a URL of this machine.
-func hook(t *testing.T, url string) (*notify.Webhook, *webhooks.Keys, error) {
+func hook(t *testing.T, url string) (*destination.Webhook, *webhooks.Keys, error) {
 	t.Helper()
 
 	keys, err := webhooks.New(webhooks.Config{Secrets: []webhooks.Secret{webhooks.NewSecret()}})
@@ -100,7 +107,7 @@ func hook(t *testing.T, url string) (*notify.Webhook, *webhooks.Keys, error) {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 
-	sink, err := notify.NewWebhook(notify.WebhookConfig{Client: client, URL: url})
+	sink, err := destination.NewWebhook(destination.WebhookConfig{Client: client, URL: url})
 
 	return sink, keys, err
 }
@@ -111,11 +118,10 @@ func TestWebhookIsSignedAndKeepsItsID(t *testing.T) {
 	answer := http.StatusNoContent
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m, err := keys.Read(r, 1<<10)
-		if err != nil || r.Header.Get("Idempotency-Key") != notice.Key || !strings.Contains(string(m.Body), `"orderId":"o-1"`) {
+		if err != nil || r.Header.Get("Idempotency-Key") != message.Key || !strings.Contains(string(m.Body), `"orderId":"o-1"`) {
 			t.Errorf("headers %v, body %s, error %v", r.Header, m.Body, err)
 		}
 		ids = append(ids, m.ID)
-		w.Header().Set("Retry-After", "7")
 		w.WriteHeader(answer)
 	}))
 	defer receiver.Close()
@@ -126,7 +132,7 @@ func TestWebhookIsSignedAndKeepsItsID(t *testing.T) {
 	}
 
 	for range 2 {
-		if err := sink.Send(t.Context(), notice); err != nil {
+		if _, err := sink.Send(t.Context(), message); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,15 +141,12 @@ func TestWebhookIsSignedAndKeepsItsID(t *testing.T) {
 		t.Errorf("ids %v", ids)
 	}
 
-	for status, permanent := range map[int]bool{500: false, 302: false, 429: false, 410: true} {
+	for status, want := range map[int]error{500: nil, 302: nil, 429: nil, 410: notify.ErrGone} {
 		answer = status
-		if err := sink.Send(t.Context(), notice); err == nil || streams.IsPermanent(err) != permanent {
-			t.Errorf("%d: %v", status, err)
-		}
 
-		var after interface{ RetryAfter() time.Duration }
-		if err := sink.Send(t.Context(), notice); !errors.As(err, &after) || after.RetryAfter() != 7*time.Second {
-			t.Errorf("%d: the error does not ask for the pause that the endpoint wants: %v", status, err)
+		got, err := sink.Send(t.Context(), message)
+		if err == nil || errors.Is(err, notify.ErrGone) != (want != nil) || got.Status != status {
+			t.Errorf("%d: %+v, %v", status, got, err)
 		}
 	}
 }
@@ -157,22 +160,22 @@ func TestWebhookURLIsChecked(t *testing.T) {
 }
 
 func TestConstructorsNameTheMissingField(t *testing.T) {
-	if _, err := notify.NewDir(""); err == nil || !strings.Contains(err.Error(), "path") {
+	if _, err := destination.NewDir(""); err == nil || !strings.Contains(err.Error(), "path") {
 		t.Errorf("NewDir: got %v", err)
 	}
 
-	if _, err := notify.NewWebhook(notify.WebhookConfig{URL: "https://example.com"}); err == nil || !strings.Contains(err.Error(), "Client") {
+	if _, err := destination.NewWebhook(destination.WebhookConfig{URL: "https://example.com"}); err == nil || !strings.Contains(err.Error(), "Client") {
 		t.Errorf("NewWebhook: got %v", err)
 	}
 
-	if _, err := notify.OpenFile(t.TempDir()); err == nil {
+	if _, err := destination.OpenFile(t.TempDir()); err == nil {
 		t.Error("OpenFile opened a directory")
 	}
 }
 
 func TestLogWritesOneLine(t *testing.T) {
 	var out bytes.Buffer
-	if err := notify.NewLog(slog.New(slog.NewTextHandler(&out, nil))).Send(t.Context(), notice); err != nil {
+	if _, err := destination.NewLog(slog.New(slog.NewTextHandler(&out, nil))).Send(t.Context(), message); err != nil {
 		t.Fatal(err)
 	}
 

@@ -1,0 +1,214 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
+	"ratchet/api/internal/input"
+	"ratchet/notify"
+	"ratchet/transitions"
+)
+
+func (s *service) deliveryRoutes(h huma.API) {
+	register(s, h, route{
+		id:          "list-order-deliveries",
+		method:      http.MethodGet,
+		path:        "/v1/orders/{orderId}/deliveries",
+		tag:         "notifications",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		summary:     "List the deliveries of notifications about an order",
+		description: "Of the last 30 days, to the caller's endpoints.",
+	}, s.listOrderDeliveries)
+	register(s, h, route{
+		id:          "list-endpoint-deliveries",
+		method:      http.MethodGet,
+		path:        "/v1/endpoints/{endpoint}/deliveries",
+		tag:         "notifications",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound},
+		summary:     "List what is under way to an endpoint, or what it missed",
+		description: "The order is by time within each of four parts.",
+	}, s.listEndpointDeliveries)
+	redeliver := func(id, path, summary, description string) route {
+		return route{
+			id:          id,
+			method:      http.MethodPost,
+			path:        path,
+			tag:         "notifications",
+			scope:       auth.Admin,
+			mutates:     true,
+			repeats:     ifKeyed,
+			status:      http.StatusOK,
+			errors:      []int{http.StatusNotFound, http.StatusConflict},
+			summary:     summary,
+			description: description + " Each request is a new one, unless it repeats one with the same Idempotency-Key.",
+		}
+	}
+	one := redeliver("redeliver", "/v1/orders/{orderId}/deliveries/{transitionId}/{endpoint}/redeliver", "Send a notification again",
+		"The delivery must have ended. It keeps its key.")
+	one.auditParams = []string{"orderId", "transitionId", "endpoint"}
+	register(s, h, one, s.redeliver)
+
+	missed := redeliver("redeliver-missed", "/v1/endpoints/{endpoint}/redeliver", "Send an endpoint what it missed since a time",
+		"At most 1,000 in one request.")
+	missed.auditParams, missed.body = []string{"endpoint"}, true
+	register(s, h, missed, s.redeliverMissed)
+}
+
+// delivery is the record of one notification for one endpoint.
+type delivery struct {
+	OrderID      string     `json:"orderId"`
+	TransitionID int64      `json:"transitionId"`
+	Endpoint     string     `json:"endpoint"`
+	State        string     `json:"state"`
+	Key          string     `json:"key"`
+	Status       string     `json:"status" enum:"PENDING,DELIVERED,MISSED"`
+	Attempts     int        `json:"attempts" doc:"Since the last redelivery."`
+	NextTry      *time.Time `json:"nextTry,omitempty"`
+	Answer       int        `json:"answer,omitempty"`
+	Response     string     `json:"response,omitempty"`
+	Error        string     `json:"error,omitempty"`
+	CreatedAt    time.Time  `json:"createdAt"`
+	TriedAt      *time.Time `json:"triedAt,omitempty"`
+	Redeliveries int        `json:"redeliveries,omitempty"`
+}
+
+func (t tenant) showDelivery(d notify.Delivery) delivery {
+	out := delivery{
+		OrderID:      t.publicID(string(d.OrderID)),
+		TransitionID: int64(d.TransitionID),
+		Endpoint:     t.publicID(d.Endpoint),
+		State:        string(d.State),
+		Key:          d.Key,
+		Status:       string(d.Status),
+		Attempts:     d.Attempts,
+		Answer:       d.Answer,
+		Response:     d.Response,
+		Error:        d.Error,
+		CreatedAt:    d.CreatedAt,
+		Redeliveries: d.Redeliveries,
+	}
+	if !d.NextTry.IsZero() {
+		out.NextTry = &d.NextTry
+	}
+
+	if !d.TriedAt.IsZero() {
+		out.TriedAt = &d.TriedAt
+	}
+
+	return out
+}
+
+type listDeliveriesOutput struct {
+	Body struct {
+		Deliveries []delivery `json:"deliveries"`
+		Next       string     `json:"next,omitempty" doc:"The cursor of the next page. Absent at the end."`
+	}
+}
+
+func (s *service) listOrderDeliveries(ctx context.Context, c caller, in *input.Order) (*listDeliveriesOutput, error) {
+	all, err := s.cfg.Deliveries.OfOrder(ctx, c.tenant.storedID(in.OrderID))
+	if err != nil {
+		return nil, err
+	}
+
+	out := &listDeliveriesOutput{}
+	out.Body.Deliveries = []delivery{}
+
+	for _, d := range all {
+		if _, own := c.tenant.ownID(d.Endpoint); own {
+			out.Body.Deliveries = append(out.Body.Deliveries, c.tenant.showDelivery(d))
+		}
+	}
+
+	return out, nil
+}
+
+type listEndpointDeliveriesInput struct {
+	input.Endpoint
+	input.Page
+	Status string    `query:"status" enum:"PENDING,MISSED" default:"PENDING"`
+	Since  time.Time `query:"since" doc:"Only what is due, or was missed, since then."`
+}
+
+func (s *service) listEndpointDeliveries(ctx context.Context, c caller, in *listEndpointDeliveriesInput) (*listDeliveriesOutput, error) {
+	e, err := s.owned(ctx, c, in.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &listDeliveriesOutput{}
+	binding := []string{"deliveries", e.ID, in.Status, strconv.FormatInt(in.Since.UnixNano(), 10)}
+	out.Body.Deliveries, out.Body.Next, err = listPage(s, in.Page, binding,
+		func(after string, n int) ([]notify.Delivery, string, error) {
+			return s.cfg.Deliveries.List(ctx, e.ID, notify.Status(in.Status), in.Since, after, n)
+		},
+		func(d notify.Delivery) (delivery, bool, error) {
+			_, own := c.tenant.ownID(string(d.OrderID))
+			return c.tenant.showDelivery(d), own, nil
+		})
+
+	return out, err
+}
+
+type redeliverInput struct {
+	input.Order
+	input.Endpoint
+	input.MayBeKeyed
+	TransitionID int64 `path:"transitionId" minimum:"1" maximum:"999999999999999"`
+}
+
+type deliveryOutput struct {
+	input.Repeat
+	Body delivery
+}
+
+func (s *service) redeliver(ctx context.Context, c caller, in *redeliverInput) (*deliveryOutput, error) {
+	id := notify.Delivery{Endpoint: c.tenant.storedID(in.EndpointID)}
+	id.OrderID, id.TransitionID = c.tenant.orderID(in.OrderID), transitions.TransitionID(in.TransitionID)
+
+	d, err := s.cfg.Deliveries.Redeliver(ctx, id.ID())
+	if err != nil {
+		return nil, err
+	}
+
+	return &deliveryOutput{Body: c.tenant.showDelivery(d)}, nil
+}
+
+type redeliverMissedInput struct {
+	input.Endpoint
+	input.MayBeKeyed
+	Body struct {
+		Since time.Time `json:"since" doc:"The time of the oldest transition."`
+		Limit int       `json:"limit,omitempty" minimum:"1" maximum:"1000" default:"1000"`
+	}
+}
+
+type redeliveredOutput struct {
+	input.Repeat
+	Body struct {
+		Redelivered int `json:"redelivered" doc:"Fewer than the limit: none is left."`
+	}
+}
+
+func (s *service) redeliverMissed(ctx context.Context, c caller, in *redeliverMissedInput) (*redeliveredOutput, error) {
+	e, err := s.owned(ctx, c, in.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &redeliveredOutput{}
+	out.Body.Redelivered, err = s.cfg.Deliveries.RedeliverMissed(ctx, e.ID, in.Body.Since, in.Body.Limit)
+	if err != nil {
+		return nil, err
+	}
+
+	return out, nil
+}

@@ -1,0 +1,394 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"ratchet/api/auth"
+	"ratchet/api/internal/input"
+	"ratchet/notify"
+	"ratchet/webhooks"
+	"ratchet/workflow"
+)
+
+// endpointRoutes are the routes of endpoints. Who may set where messages go reads them, so all
+// need the scope admin.
+func (s *service) endpointRoutes(h huma.API) {
+	verb := func(id, method, path, summary, description string) route {
+		return route{
+			id:          id,
+			method:      method,
+			path:        "/v1/endpoints/{endpoint}" + path,
+			tag:         "notifications",
+			scope:       auth.Admin,
+			mutates:     true,
+			repeats:     ifKeyed,
+			auditParams: []string{"endpoint"},
+			status:      http.StatusOK,
+			errors:      []int{http.StatusNotFound, http.StatusConflict},
+			summary:     summary,
+			description: description + " Each request is a new one, unless it repeats one with the same Idempotency-Key.",
+		}
+	}
+	withBody := func(r route) route {
+		r.body = true
+		return r
+	}
+
+	register(s, h, route{
+		id:          "list-endpoints",
+		method:      http.MethodGet,
+		path:        "/v1/endpoints",
+		tag:         "notifications",
+		scope:       auth.Admin,
+		status:      http.StatusOK,
+		summary:     "List the endpoints that get notifications",
+		description: "There are at most 1,000. Secrets and the values of headers are never shown.",
+	}, s.listEndpoints)
+	register(s, h, route{
+		id:      "get-endpoint",
+		method:  http.MethodGet,
+		path:    "/v1/endpoints/{endpoint}",
+		tag:     "notifications",
+		scope:   auth.Admin,
+		status:  http.StatusOK,
+		errors:  []int{http.StatusNotFound},
+		summary: "Read an endpoint",
+	}, s.getEndpoint)
+
+	create := withBody(verb("create-endpoint", http.MethodPut, "", "Create an endpoint",
+		"The answer has the new secret that signs webhooks; no other answer shows it. With an Idempotency-Key the answer is stored for 48 hours, with the secret."))
+	create.status, create.errors = http.StatusCreated, []int{http.StatusConflict}
+	register(s, h, create, s.createEndpoint)
+	register(s, h, withBody(verb("change-endpoint", http.MethodPost, "/settings", "Replace the settings of an endpoint",
+		"The headers stay as they are if the request has none.")), s.changeEndpoint)
+	register(s, h, verb("remove-endpoint", http.MethodDelete, "", "Remove an endpoint", "What is under way to it is not sent."), s.removeEndpoint)
+	register(s, h, verb("enable-endpoint", http.MethodPost, "/enable", "Let an endpoint get notifications again",
+		"What it missed is sent by redeliver-missed."), s.enableEndpoint)
+	register(s, h, verb("disable-endpoint", http.MethodPost, "/disable", "Keep notifications from an endpoint",
+		"They are recorded as MISSED."), s.disableEndpoint)
+	register(s, h, withBody(verb("rotate-endpoint-secret", http.MethodPost, "/rotate-secret", "Sign with a new secret, and for a while with the old one, too",
+		"The answer has the new secret; no other answer shows it.")), s.rotateEndpointSecret)
+	register(s, h, verb("test-endpoint", http.MethodPost, "/test", "Send a test message",
+		"A message of type ratchet.test is sent once. The answer says how the endpoint answered."), s.testEndpoint)
+}
+
+// endpointFilter is the filter of an endpoint. The tenant is the caller's.
+type endpointFilter struct {
+	States     []string          `json:"states,omitempty" maxItems:"64"`
+	Events     []string          `json:"events,omitempty" maxItems:"64"`
+	Attributes map[string]string `json:"attributes,omitempty" doc:"currency, customer, placedBy"`
+}
+
+// endpointSettings are what a request says about an endpoint.
+type endpointSettings struct {
+	Destination string            `json:"destination" minLength:"1" maxLength:"2048" example:"https://example.com/hook"`
+	Description string            `json:"description,omitempty" maxLength:"256"`
+	Filter      *endpointFilter   `json:"filter,omitempty"`
+	Format      string            `json:"format,omitempty" enum:"standard,cloudevents"`
+	Version     int               `json:"version,omitempty" minimum:"1" maximum:"2"`
+	Ordered     bool              `json:"ordered,omitempty"`
+	Rate        float64           `json:"rate,omitempty" minimum:"0" maximum:"10000"`
+	Concurrency int               `json:"concurrency,omitempty" minimum:"1" maximum:"64"`
+	Subject     string            `json:"subject,omitempty" maxLength:"8192"`
+	Text        string            `json:"text,omitempty" maxLength:"8192"`
+	Headers     map[string]string `json:"headers,omitempty" doc:"Further headers of webhooks. Their values are not shown again."`
+}
+
+func (in endpointSettings) settings(t tenant) notify.Settings {
+	s := notify.Settings{
+		Destination: in.Destination,
+		Description: in.Description,
+		Format:      notify.Format(in.Format),
+		Version:     in.Version,
+		Ordered:     in.Ordered,
+		Rate:        in.Rate,
+		Concurrency: in.Concurrency,
+		Subject:     in.Subject,
+		Text:        in.Text,
+		Headers:     in.Headers,
+	}
+
+	if in.Filter != nil {
+		s.Filter.Attributes = in.Filter.Attributes
+		for _, state := range in.Filter.States {
+			s.Filter.States = append(s.Filter.States, workflow.State(state))
+		}
+
+		for _, event := range in.Filter.Events {
+			s.Filter.Events = append(s.Filter.Events, workflow.Event(event))
+		}
+	}
+	s.Filter.Tenant = t.owner()
+
+	return s
+}
+
+// endpoint is an endpoint as answers show it.
+type endpoint struct {
+	ID           string         `json:"id"`
+	Destination  string         `json:"destination"`
+	Description  string         `json:"description,omitempty"`
+	Filter       endpointFilter `json:"filter"`
+	Format       string         `json:"format" enum:"standard,cloudevents"`
+	Version      int            `json:"version"`
+	Ordered      bool           `json:"ordered"`
+	Rate         float64        `json:"rate,omitempty"`
+	Concurrency  int            `json:"concurrency"`
+	Subject      string         `json:"subject,omitempty"`
+	Text         string         `json:"text,omitempty"`
+	Headers      []string       `json:"headers,omitempty" doc:"The names of the headers."`
+	Status       string         `json:"status" enum:"ACTIVE,DISABLED"`
+	Reason       string         `json:"reason,omitempty" doc:"Why it is disabled."`
+	DisabledAt   *time.Time     `json:"disabledAt,omitempty"`
+	FailingSince *time.Time     `json:"failingSince,omitempty" doc:"The first failure after the last success."`
+	Secret       string         `json:"secret,omitempty" doc:"Only in the answer to the request that made it."`
+}
+
+func (t tenant) showEndpoint(e notify.Endpoint) endpoint {
+	out := endpoint{
+		ID:          t.publicID(e.ID),
+		Destination: e.Destination,
+		Description: e.Description,
+		Filter:      endpointFilter{Attributes: e.Filter.Attributes},
+		Format:      string(e.Format),
+		Version:     e.Version,
+		Ordered:     e.Ordered,
+		Rate:        e.Rate,
+		Concurrency: e.Concurrency,
+		Subject:     e.Subject,
+		Text:        e.Text,
+		Status:      string(e.Status),
+		Reason:      e.Reason,
+	}
+	for _, state := range e.Filter.States {
+		out.Filter.States = append(out.Filter.States, string(state))
+	}
+
+	for _, event := range e.Filter.Events {
+		out.Filter.Events = append(out.Filter.Events, string(event))
+	}
+
+	for name := range e.Headers {
+		out.Headers = append(out.Headers, name)
+	}
+	slices.Sort(out.Headers)
+
+	if !e.DisabledAt.IsZero() {
+		out.DisabledAt = &e.DisabledAt
+	}
+
+	if !e.FailingSince.IsZero() {
+		out.FailingSince = &e.FailingSince
+	}
+
+	return out
+}
+
+// owned returns an endpoint of the caller's tenant. The default tenant also sees those that the
+// command line has made for several tenants.
+func (s *service) owned(ctx context.Context, c caller, id string) (notify.Endpoint, error) {
+	e, err := s.cfg.Endpoints.Get(ctx, c.tenant.storedID(id))
+	if err != nil {
+		return e, err
+	}
+
+	if _, own := c.tenant.ownID(e.ID); !own {
+		return e, notFound("endpoint")
+	}
+
+	return e, nil
+}
+
+type listEndpointsOutput struct {
+	Body struct {
+		Endpoints []endpoint `json:"endpoints"`
+	}
+}
+
+func (s *service) listEndpoints(ctx context.Context, c caller, _ *struct{}) (*listEndpointsOutput, error) {
+	all, err := s.cfg.Endpoints.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &listEndpointsOutput{}
+	out.Body.Endpoints = []endpoint{}
+
+	for _, e := range all {
+		if _, own := c.tenant.ownID(e.ID); own {
+			out.Body.Endpoints = append(out.Body.Endpoints, c.tenant.showEndpoint(e))
+		}
+	}
+
+	return out, nil
+}
+
+type endpointOutput struct {
+	input.Repeat
+	Body endpoint
+}
+
+func (s *service) getEndpoint(ctx context.Context, c caller, in *input.Endpoint) (*endpointOutput, error) {
+	e, err := s.owned(ctx, c, in.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+
+	return &endpointOutput{Body: c.tenant.showEndpoint(e)}, nil
+}
+
+type createEndpointInput struct {
+	input.Endpoint
+	input.MayBeKeyed
+	Body endpointSettings
+}
+
+func (s *service) createEndpoint(ctx context.Context, c caller, in *createEndpointInput) (*endpointOutput, error) {
+	e, err := s.cfg.Endpoints.Create(ctx, c.tenant.storedID(in.EndpointID), in.Body.settings(c.tenant), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return withSecret(c.tenant.showEndpoint(e), e), nil
+}
+
+// parseSecret reads a secret, nil if there is none.
+func parseSecret(text string) (webhooks.Secret, error) {
+	if text == "" {
+		return nil, nil
+	}
+
+	key, err := webhooks.ParseSecret(text)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", notify.ErrInvalid, err)
+	}
+
+	return key, nil
+}
+
+func withSecret(shown endpoint, e notify.Endpoint) *endpointOutput {
+	if len(e.Secrets) > 0 {
+		shown.Secret = e.Secrets[0].Key.Reveal()
+	}
+
+	return &endpointOutput{Body: shown}
+}
+
+type changeEndpointInput struct {
+	input.Endpoint
+	input.MayBeKeyed
+	Body endpointSettings
+}
+
+func (s *service) changeEndpoint(ctx context.Context, c caller, in *changeEndpointInput) (*endpointOutput, error) {
+	e, err := s.cfg.Endpoints.Change(ctx, c.tenant.storedID(in.EndpointID), func(old *notify.Settings) error {
+		next := in.Body.settings(c.tenant)
+		if next.Headers == nil {
+			next.Headers = old.Headers
+		}
+		*old = next
+
+		return nil
+	})
+
+	return s.shown(c, e, err)
+}
+
+// shown answers with an endpoint, or with err.
+func (s *service) shown(c caller, e notify.Endpoint, err error) (*endpointOutput, error) {
+	if err != nil {
+		return nil, err
+	}
+
+	return &endpointOutput{Body: c.tenant.showEndpoint(e)}, nil
+}
+
+type operateEndpointInput struct {
+	input.Endpoint
+	input.MayBeKeyed
+}
+
+type removedOutput struct {
+	input.Repeat
+	Body struct {
+		Status string `json:"status" enum:"removed"`
+	}
+}
+
+func (s *service) removeEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*removedOutput, error) {
+	if err := s.cfg.Endpoints.Remove(ctx, c.tenant.storedID(in.EndpointID)); err != nil {
+		return nil, err
+	}
+	out := &removedOutput{}
+	out.Body.Status = "removed"
+
+	return out, nil
+}
+
+func (s *service) enableEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*endpointOutput, error) {
+	e, err := s.cfg.Endpoints.Enable(ctx, c.tenant.storedID(in.EndpointID))
+
+	return s.shown(c, e, err)
+}
+
+func (s *service) disableEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*endpointOutput, error) {
+	e, err := s.cfg.Endpoints.Disable(ctx, c.tenant.storedID(in.EndpointID), "disabled through the API")
+
+	return s.shown(c, e, err)
+}
+
+type rotateSecretInput struct {
+	input.Endpoint
+	input.MayBeKeyed
+	Body struct {
+		Secret        string `json:"secret,omitempty" minLength:"24" maxLength:"128" doc:"Default: a new one."`
+		WindowSeconds int64  `json:"windowSeconds,omitempty" minimum:"0" maximum:"2592000" default:"86400" doc:"How long the old secret signs, too."`
+	}
+}
+
+func (s *service) rotateEndpointSecret(ctx context.Context, c caller, in *rotateSecretInput) (*endpointOutput, error) {
+	key, err := parseSecret(in.Body.Secret)
+	if err != nil {
+		return nil, err
+	}
+
+	e, err := s.cfg.Endpoints.RotateSecret(ctx, c.tenant.storedID(in.EndpointID), key, time.Duration(in.Body.WindowSeconds)*time.Second)
+	if err != nil {
+		return nil, err
+	}
+
+	return withSecret(c.tenant.showEndpoint(e), e), nil
+}
+
+type testEndpointOutput struct {
+	input.Repeat
+	Body struct {
+		Delivered bool   `json:"delivered"`
+		Answer    int    `json:"answer,omitempty" doc:"The status that the endpoint answered with."`
+		Response  string `json:"response,omitempty" doc:"How its answer begins."`
+		Error     string `json:"error,omitempty"`
+	}
+}
+
+func (s *service) testEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*testEndpointOutput, error) {
+	e, err := s.owned(ctx, c, in.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+
+	out := &testEndpointOutput{}
+	answer, err := s.cfg.Deliveries.Test(ctx, e.ID)
+	out.Body.Delivered, out.Body.Answer, out.Body.Response = err == nil, answer.Status, answer.Text
+
+	if err != nil {
+		out.Body.Error = err.Error()
+	}
+
+	return out, nil
+}

@@ -1,0 +1,148 @@
+// Command receiver takes Ratchet's notifications and acts once for each. Start it beside
+// `ratchet dev`:
+//
+//	export RECEIVER_SECRET=whsec_…        # of `ratchet endpoints create`
+//	go run ./examples/receiver -listen 127.0.0.1:9000 -ledger orders.ledger
+//	ratchet endpoints create mine http://127.0.0.1:9000/ --ordered
+//
+// It verifies the signature over the raw body, writes the effect to its ledger before it answers
+// 2xx, and recognizes a repeat by the id, also after a restart.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"sync"
+	"time"
+
+	"ratchet/webhooks"
+)
+
+const maxBody = 256 << 10 // bytes
+
+// ledger is a file with one line per effect: the id of the message and its body. A line is on
+// disk before the message is answered.
+type ledger struct {
+	mu   sync.Mutex
+	file *os.File
+	done map[string]bool // ids
+}
+
+func openLedger(name string) (*ledger, error) {
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	l := &ledger{file: file, done: map[string]bool{}}
+
+	lines := bufio.NewReader(file)
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			break // a line without an end was cut off by a crash: its message was not answered
+		}
+		id, _, _ := strings.Cut(line, " ")
+		l.done[id] = true
+	}
+
+	return l, nil
+}
+
+// actOnce takes the effect of a message, and reports false if it was taken before. A real
+// receiver stores the id in the transaction of its effect.
+func (l *ledger) actOnce(id string, body []byte) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+
+	if l.done[id] {
+		return false, nil
+	}
+
+	line := fmt.Sprintf("\n%s %s\n", id, strings.ReplaceAll(string(body), "\n", " "))
+	if _, err := l.file.WriteString(line); err != nil {
+		return false, err
+	}
+
+	if err := l.file.Sync(); err != nil {
+		return false, err
+	}
+	l.done[id] = true
+
+	return true, nil
+}
+
+// handler answers 401 to what is not signed, 2xx to what has taken effect, and 500 to what has
+// not, so that it comes again.
+func handler(keys *webhooks.Keys, l *ledger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		message, err := keys.Read(r, maxBody)
+		if err != nil {
+			http.Error(w, "unauthorized", http.StatusUnauthorized) // the same for every reason
+			return
+		}
+
+		acted, err := l.actOnce(message.ID, message.Body)
+		if err != nil {
+			http.Error(w, "try again", http.StatusInternalServerError)
+			return
+		}
+
+		if acted {
+			fmt.Printf("%s %s\n", message.ID, message.Body)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+func run(ctx context.Context, listen, file, secrets string) error {
+	var all []webhooks.Secret
+	for text := range strings.FieldsSeq(secrets) { // two during a rotation
+		secret, err := webhooks.ParseSecret(text)
+		if err != nil {
+			return fmt.Errorf("RECEIVER_SECRET: %w", err)
+		}
+		all = append(all, secret)
+	}
+
+	keys, err := webhooks.New(webhooks.Config{Secrets: all})
+	if err != nil {
+		return fmt.Errorf("RECEIVER_SECRET: %w", err)
+	}
+
+	l, err := openLedger(file)
+	if err != nil {
+		return err
+	}
+	defer l.file.Close()
+
+	server := &http.Server{Addr: listen, Handler: handler(keys, l), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = server.Shutdown(context.WithoutCancel(ctx)) })
+	defer stop()
+
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+
+	return nil
+}
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:9000", "address to listen on")
+	file := flag.String("ledger", "orders.ledger", "file with what was done")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+
+	if err := run(ctx, *listen, *file, os.Getenv("RECEIVER_SECRET")); err != nil {
+		fmt.Fprintln(os.Stderr, "receiver:", err)
+		os.Exit(1) //nolint:gocritic // nothing is left to stop
+	}
+}

@@ -1,0 +1,209 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// acceptAtOnce bounds the records that one call of Accept writes at the same time.
+const acceptAtOnce = 16
+
+// blockedPause is when a delivery is looked at again that waits behind an earlier one of its
+// order.
+const blockedPause = time.Second
+
+// Accept stores a delivery for each endpoint that wants the notification. When it returns nil,
+// every one of them gets it or has it as MISSED. A repeat changes nothing.
+func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
+	all, err := d.cfg.Endpoints.recent(ctx)
+	if err != nil {
+		return err
+	}
+
+	var wanting []Endpoint
+	for _, e := range all {
+		if e.wants(n) {
+			wanting = append(wanting, e)
+		}
+	}
+
+	if len(wanting) == 0 {
+		return nil
+	}
+
+	one := ""
+	if len(wanting) == 1 {
+		one = wanting[0].ID
+	}
+
+	known, err := d.records.ofOrder(ctx, string(n.OrderID), one)
+	if err != nil {
+		return err
+	}
+
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(acceptAtOnce)
+
+	for _, e := range wanting {
+		stored, blocked := false, false
+		for _, k := range known {
+			if k.Endpoint != e.ID {
+				continue
+			}
+			stored = stored || k.TransitionID == n.TransitionID && k.Key == n.Key
+			blocked = blocked || e.Ordered && k.TransitionID < n.TransitionID && !k.ended()
+		}
+
+		if !stored {
+			group.Go(func() error { return d.accept(ctx, n, e, blocked) })
+		}
+	}
+
+	return group.Wait()
+}
+
+// accept stores the delivery of a notification for one endpoint. If the endpoint has a place,
+// the first attempt is made at once.
+func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blocked bool) error {
+	now := time.Now()
+	delivery := Delivery{Notification: n, Endpoint: e.ID, Status: Pending, NextTry: now}
+
+	if e.Status == Disabled {
+		delivery.Status, delivery.Error = Missed, errDisabled
+		_, err := d.records.create(ctx, &delivery)
+
+		return err
+	}
+
+	if blocked {
+		return d.enqueue(ctx, delivery, now.Add(blockedPause))
+	}
+
+	d.mu.Lock()
+	l := d.lane(e)
+	_, acquired := d.acquire(l, delivery.ID(), now)
+	slow := l.slow
+	d.mu.Unlock()
+
+	switch {
+	case !acquired:
+		return d.enqueue(ctx, delivery, now)
+	case slow:
+		return d.storeThenTry(ctx, l, delivery)
+	}
+
+	return d.tryThenStore(ctx, l, delivery)
+}
+
+const errDisabled = "the endpoint is disabled"
+
+// enqueue stores a delivery whose first attempt is due at the time.
+func (d *Deliveries) enqueue(ctx context.Context, delivery Delivery, due time.Time) error {
+	delivery.NextTry = due
+	if _, err := d.records.create(ctx, &delivery); err != nil {
+		return err
+	}
+	d.lookAt(delivery.Endpoint, due)
+
+	return nil
+}
+
+// lookAt makes Run read the queue of the endpoint at the time, if it would do so later.
+func (d *Deliveries) lookAt(endpoint string, at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	if l := d.lanes[endpoint]; l != nil {
+		l.lookAt(at)
+	}
+	d.nudge()
+}
+
+// storeThenTry stores the delivery as taken, and makes the first attempt afterwards.
+func (d *Deliveries) storeThenTry(ctx context.Context, l *lane, delivery Delivery) error {
+	delivery.Attempts, delivery.NextTry = 1, time.Now().Add(d.cfg.lease())
+
+	created, err := d.records.create(ctx, &delivery)
+	if err != nil || !created {
+		d.release(l, delivery.ID())
+		return err
+	}
+
+	go func() {
+		defer d.release(l, delivery.ID())
+
+		d.finish(context.WithoutCancel(ctx), l, &delivery, d.try(l, delivery))
+	}()
+
+	return nil
+}
+
+// tryThenStore makes the first attempt, and stores the delivery with its outcome. If the
+// attempt takes longer than FirstTry, the delivery is stored without.
+func (d *Deliveries) tryThenStore(ctx context.Context, l *lane, delivery Delivery) error {
+	delivery.Attempts = 1
+	ended := make(chan outcome, 1)
+
+	go func() { ended <- d.try(l, delivery) }()
+
+	timer := time.NewTimer(FirstTry)
+	defer timer.Stop()
+
+	select {
+	case o := <-ended:
+		defer d.release(l, delivery.ID())
+
+		return d.storeFirst(ctx, l, delivery, o)
+	case <-timer.C:
+	}
+
+	d.mu.Lock()
+	l.slow = true
+	d.mu.Unlock()
+
+	delivery.NextTry = time.Now().Add(d.cfg.lease())
+	created, err := d.records.create(ctx, &delivery)
+
+	go func() {
+		defer d.release(l, delivery.ID())
+
+		// Without a record of its own the attempt belongs to no one: the stream, or the
+		// worker that stored the record, makes another one.
+		if o := <-ended; created {
+			d.finish(context.WithoutCancel(ctx), l, &delivery, o)
+		}
+	}()
+
+	return err
+}
+
+// storeFirst stores a delivery whose first attempt has ended.
+func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery, o outcome) error {
+	if o.stopped {
+		return errStopped // the stream hands the notification over again
+	}
+
+	delivery = d.after(delivery, o, time.Now())
+
+	created, err := d.records.create(ctx, &delivery)
+	d.learn(context.WithoutCancel(ctx), l, o)
+
+	if err != nil {
+		return err
+	}
+
+	if created {
+		d.cfg.Events.Attempted(delivery, o.took)
+	}
+
+	if delivery.Status == Pending {
+		d.lookAt(delivery.Endpoint, delivery.NextTry)
+	}
+
+	return nil
+}
+
+var errStopped = errors.New("the worker stopped during the first attempt")

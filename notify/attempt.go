@@ -1,0 +1,197 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ratchet/internal/worker"
+)
+
+// outcome is how an attempt ended.
+type outcome struct {
+	answer Answer
+	err    error
+	took   time.Duration
+	// stopped says that the worker's end cut the attempt short: it does not count.
+	stopped bool
+}
+
+// acquire takes a place for an attempt. It reports false if the endpoint has none now: then
+// wait is how long its rate limit wants to wait, or 0. The caller holds the lock.
+func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Duration, ok bool) {
+	if !d.running || l.busy[id] || len(l.busy) >= l.limit(now) {
+		return 0, false
+	}
+
+	// The first place of an endpoint is its own.
+	if len(l.busy) > 0 && d.free == 0 {
+		return 0, false
+	}
+
+	if wait, ok := l.allow(now); !ok {
+		return wait, false
+	}
+
+	if len(l.busy) > 0 {
+		d.free--
+		l.pooled++
+	}
+	l.busy[id] = true
+	d.work.Add(1)
+
+	return 0, true
+}
+
+// release gives the place back and starts what waits for one.
+func (d *Deliveries) release(l *lane, id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	delete(l.busy, id)
+
+	if l.pooled > 0 {
+		l.pooled--
+		d.free++
+	}
+	d.pump(l)
+
+	if len(l.ready) == 0 && !l.nextLook.After(time.Now()) {
+		d.nudge()
+	}
+	d.work.Done()
+}
+
+// try makes one attempt.
+func (d *Deliveries) try(l *lane, delivery Delivery) (o outcome) {
+	d.mu.Lock()
+	endpoint, ctx := l.endpoint, d.attempts
+	destination, err := l.open(d.cfg.Open, time.Now())
+	d.mu.Unlock()
+
+	if err != nil {
+		return outcome{err: fmt.Errorf("open the destination: %w", err)}
+	}
+
+	m, err := newMessage(delivery.Notification, endpoint, delivery.Attempts)
+	if err != nil {
+		return outcome{err: err}
+	}
+
+	timed, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+
+	began := time.Now()
+	o.err = worker.CatchPanic(func() error {
+		o.answer, err = destination.Send(timed, m)
+		return err
+	})
+	o.took = time.Since(began)
+	o.stopped = o.err != nil && ctx.Err() != nil
+	o.answer.Text, o.err = redact(endpoint, o.answer.Text), redactError(endpoint, o.err)
+
+	return o
+}
+
+// after returns the delivery as it is after an attempt that ended so.
+func (d *Deliveries) after(delivery Delivery, o outcome, now time.Time) Delivery {
+	delivery.TriedAt, delivery.Answer, delivery.Response, delivery.Error = now.UTC(), o.answer.Status, o.answer.Text, ""
+	delivery.NextTry = time.Time{}
+
+	if o.err == nil {
+		delivery.Status = Delivered
+		return delivery
+	}
+	delivery.Error = o.err.Error()
+
+	pause, again := d.cfg.Schedule.after(delivery.Attempts)
+	if !again || errors.Is(o.err, ErrGone) || errors.Is(o.err, ErrRejected) {
+		delivery.Status = Missed
+		return delivery
+	}
+
+	delivery.Status = Pending
+	delivery.NextTry = now.Add(max(pause, pauseOf(o.err))).UTC()
+
+	return delivery
+}
+
+// finish stores the outcome of an attempt that this worker has taken.
+func (d *Deliveries) finish(ctx context.Context, l *lane, delivery *Delivery, o outcome) (stored bool) {
+	d.learn(ctx, l, o)
+
+	if o.stopped {
+		return false // it is due again when the lease ends
+	}
+
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
+	defer cancel()
+
+	stored, err := d.records.store(ctx, delivery, d.after(*delivery, o, time.Now()))
+	if err != nil {
+		d.cfg.Log.Warn("the outcome of a delivery was not stored; it will be tried again", "delivery", delivery.ID(), "err", err)
+	}
+
+	if stored {
+		d.cfg.Events.Attempted(*delivery, o.took)
+	}
+
+	return stored
+}
+
+// learn draws the conclusions for the endpoint.
+func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
+	if o.stopped {
+		return
+	}
+
+	now := time.Now()
+	d.mu.Lock()
+	id, failing := l.endpoint.ID, l.failing
+	l.slow, l.failing = o.took > FirstTry, o.err != nil
+
+	if o.err == nil {
+		l.circuit.succeeded()
+	} else {
+		l.circuit.failed(now, pauseOf(o.err))
+	}
+	since := l.endpoint.FailingSince
+	d.mu.Unlock()
+
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.storeTimeout())
+	defer cancel()
+
+	if err := d.noteHealth(ctx, id, since, failing, o, now); err != nil {
+		d.cfg.Log.Warn("the state of an endpoint was not stored", "endpoint", id, "err", err)
+	}
+}
+
+// noteHealth records a change between success and failure, and disables an endpoint that has
+// failed for too long or is gone.
+func (d *Deliveries) noteHealth(ctx context.Context, id string, since time.Time, failing bool, o outcome, now time.Time) (err error) {
+	reason := fmt.Sprintf("failed for %s without a success", d.cfg.DisableAfter)
+	disabled := false
+
+	switch {
+	case o.err == nil && failing:
+		return d.cfg.Endpoints.noteSuccess(ctx, id)
+	case o.err == nil:
+		return nil
+	case errors.Is(o.err, ErrGone):
+		reason = "answered that it is gone"
+		disabled, err = d.cfg.Endpoints.disableNow(ctx, id, reason, now)
+	case since.IsZero() && !failing:
+		_, err = d.cfg.Endpoints.noteFailure(ctx, id, now)
+		return err
+	case !since.IsZero() && now.Sub(since) >= d.cfg.DisableAfter:
+		disabled, err = d.cfg.Endpoints.disableFailing(ctx, id, reason, now.Add(-d.cfg.DisableAfter), now)
+	}
+
+	if disabled {
+		d.cfg.Log.Warn("an endpoint was disabled; `ratchet endpoints enable` enables it", "endpoint", id, "reason", reason)
+		d.cfg.Events.Disabled(id, reason)
+	}
+
+	return err
+}

@@ -1,0 +1,184 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// FirstTry is how long Accept waits for the first attempt, before it stores the delivery
+// without its outcome.
+const FirstTry = 250 * time.Millisecond
+
+// Config configures [Deliveries]. DynamoDB, Table, Endpoints and Open are required.
+type Config struct {
+	DynamoDB dynamoAPI
+	// Table is described by DeliveryTableInput.
+	Table     string
+	Endpoints *Endpoints
+	// Open returns the destination of an endpoint. It is called again when the endpoint has
+	// changed.
+	Open func(Endpoint) (Destination, error)
+
+	// Schedule is the pauses between attempts. Default DefaultSchedule.
+	Schedule Schedule
+	// Timeout bounds one attempt. Default 20 s.
+	Timeout time.Duration
+	// DisableAfter is how long an endpoint may fail without a success before it is disabled.
+	// Default 120 h.
+	DisableAfter time.Duration
+	// LookEvery is how often an idle queue is read, for deliveries that other workers left.
+	// Default 15 s.
+	LookEvery time.Duration
+	// Places is how many attempts run at the same time, beside one of each endpoint that
+	// others cannot take. Default 256.
+	Places int
+	// DrainTimeout is how long attempts may go on after the end of Run's context. Default
+	// Timeout.
+	DrainTimeout time.Duration
+
+	Events Events
+	// Log gets a warning when an endpoint is disabled and when the tables fail. Default
+	// slog.Default().
+	Log *slog.Logger
+}
+
+// Events are called by workers. They must not block.
+type Events struct {
+	// Attempted is called after an attempt, with the delivery as it is then.
+	Attempted func(d Delivery, took time.Duration)
+	// Disabled is called when this worker has disabled an endpoint.
+	Disabled func(endpoint, reason string)
+}
+
+const (
+	defaultTimeout      = 20 * time.Second
+	defaultDisableAfter = 120 * time.Hour
+	defaultLookEvery    = 15 * time.Second
+	defaultPlaces       = 256
+
+	// maxStoreTimeout bounds the write of an outcome.
+	maxStoreTimeout = 10 * time.Second
+)
+
+func (c Config) storeTimeout() time.Duration { return min(c.Timeout, maxStoreTimeout) }
+
+func (c *Config) check() error {
+	var faults []error
+	require := func(ok bool, format string, args ...any) {
+		if !ok {
+			faults = append(faults, fmt.Errorf("%w: Config."+format, append([]any{ErrInvalid}, args...)...))
+		}
+	}
+
+	require(c.DynamoDB != nil, "DynamoDB: must be set")
+	require(c.Table != "", "Table: must be set")
+	require(c.Endpoints != nil, "Endpoints: must be set")
+	require(c.Open != nil, "Open: must be set")
+
+	if c.Schedule == nil {
+		c.Schedule = DefaultSchedule()
+	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.DisableAfter = cmp.Or(c.DisableAfter, defaultDisableAfter)
+	c.LookEvery = cmp.Or(c.LookEvery, defaultLookEvery)
+	c.Places = cmp.Or(c.Places, defaultPlaces)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, c.Timeout)
+
+	require(c.Timeout > 0, "Timeout %s: must be more than 0", c.Timeout)
+	require(c.DisableAfter > 0, "DisableAfter %s: must be more than 0", c.DisableAfter)
+	require(c.LookEvery > 0, "LookEvery %s: must be more than 0", c.LookEvery)
+	require(c.Places >= 1, "Places %d: at least 1", c.Places)
+
+	if err := c.Schedule.check(); err != nil {
+		faults = append(faults, err)
+	}
+
+	if c.Events.Attempted == nil {
+		c.Events.Attempted = func(Delivery, time.Duration) {}
+	}
+
+	if c.Events.Disabled == nil {
+		c.Events.Disabled = func(string, string) {}
+	}
+
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+
+	return errors.Join(faults...)
+}
+
+// lease is how long an attempt may take with the write of its outcome. After that another
+// worker repeats it.
+func (c Config) lease() time.Duration { return c.Timeout + 2*c.storeTimeout() + c.DrainTimeout }
+
+// Deliveries brings notifications to endpoints. It is safe for concurrent use. Close it after
+// use, unless Run was called.
+type Deliveries struct {
+	cfg     Config
+	records records
+
+	wake chan struct{}  // has room for one
+	work sync.WaitGroup // attempts and looks
+
+	mu       sync.Mutex // guards the fields below, and the lanes
+	lanes    map[string]*lane
+	free     int             // places
+	running  bool            // attempts may start
+	attempts context.Context // of attempts, once Run was called
+}
+
+// New returns Deliveries. The error names every field that breaks a rule.
+func New(cfg Config) (*Deliveries, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	return &Deliveries{
+		cfg:     cfg,
+		records: records{cfg.DynamoDB, cfg.Table},
+		wake:    make(chan struct{}, 1),
+		lanes:   map[string]*lane{},
+		free:    cfg.Places,
+	}, nil
+}
+
+// lane returns what this process knows about the endpoint, updated to its settings. The caller
+// holds the lock.
+func (d *Deliveries) lane(e Endpoint) *lane {
+	l := d.lanes[e.ID]
+	if l == nil {
+		l = &lane{busy: map[string]bool{}}
+		d.lanes[e.ID] = l
+	}
+	l.use(e)
+
+	return l
+}
+
+// nudge makes Run look at the lanes.
+func (d *Deliveries) nudge() {
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close closes the destinations. Nothing may be in work.
+func (d *Deliveries) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	var err error
+	for _, l := range d.lanes {
+		err = errors.Join(err, l.close())
+	}
+	clear(d.lanes)
+
+	return err
+}

@@ -1,0 +1,289 @@
+package notify
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Status is where a delivery is.
+type Status string
+
+// The statuses of deliveries.
+const (
+	Pending   Status = "PENDING"
+	Delivered Status = "DELIVERED"
+	Missed    Status = "MISSED"
+)
+
+// Delivery is the record of one notification for one endpoint.
+type Delivery struct {
+	Notification
+	Endpoint string `json:"endpoint"`
+	Status   Status `json:"status"`
+	// Attempts counts those that have begun, since the last redelivery.
+	Attempts int `json:"attempts"`
+	// NextTry is when a PENDING delivery is tried next, or when the attempt under way is
+	// given up.
+	NextTry time.Time `json:"nextTry,omitzero"`
+	// Answer is the status of the newest answer of the far side, 0 without one. Response is
+	// how the answer begins, Error why the attempt failed. Both have at most 1 KiB and
+	// contain no secret of the endpoint.
+	Answer   int    `json:"answer,omitempty"`
+	Response string `json:"response,omitempty"`
+	Error    string `json:"error,omitempty"`
+	// CreatedAt is when the record was written, TriedAt the end of the newest attempt.
+	CreatedAt time.Time `json:"createdAt"`
+	TriedAt   time.Time `json:"triedAt,omitzero"`
+	// Redeliveries counts how often it was sent again on request.
+	Redeliveries int `json:"redeliveries,omitempty"`
+
+	version int64  // counts the writes of the record
+	call    string // names the newest write
+}
+
+// ID names the delivery: orderId/transitionId/endpoint.
+func (d Delivery) ID() string {
+	return fmt.Sprintf("%s/%d/%s", d.OrderID, d.TransitionID, d.Endpoint)
+}
+
+// ended reports whether no further attempt is made.
+func (d Delivery) ended() bool { return d.Status != Pending }
+
+var deliveryIDRule = regexp.MustCompile(`^([^/]{1,128})/([0-9]{1,19})/([A-Za-z0-9_:-]{1,85})$`)
+
+// parseID returns the key of the delivery that an id names.
+func parseID(id string) (dynamo.Item, error) {
+	parts := deliveryIDRule.FindStringSubmatch(id)
+	if parts == nil {
+		return nil, fmt.Errorf("%w: delivery %q: must be ORDER/TRANSITION/ENDPOINT", ErrInvalid, id)
+	}
+
+	n, err := strconv.ParseInt(parts[2], 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%w: delivery %q: the transition is too large", ErrInvalid, id)
+	}
+
+	return deliveryItemKey(parts[1], parts[3], n), nil
+}
+
+// Attributes of a delivery's item.
+const (
+	deliveryOrder = "orderId"
+	deliveryName  = "delivery" // <endpoint>#<transition, 19 digits>
+
+	deliveryKeyAttribute = "key"
+	deliveryEndpoint     = "endpoint"
+	deliveryTransition   = "transitionId"
+	deliveryState        = "state"
+	deliveryEvent        = "event"
+	deliveryFrom         = "from"
+	deliveryAt           = "at"
+	deliveryAttributes   = "attributes"
+	deliveryStatus       = "status"
+	deliveryAttempts     = "attempts"
+	deliveryAnswer       = "answer"
+	deliveryResponse     = "response"
+	deliveryError        = "error"
+	deliveryCreated      = "createdAt"
+	deliveryTried        = "triedAt"
+	deliveryRedeliveries = "redeliveries"
+	deliveryVersion      = "version"
+	deliveryCall         = "call"
+
+	// The key of the index. Only deliveries that are PENDING or MISSED have it.
+	deliveryQueue = "queue"
+	deliveryDue   = "due"
+
+	// DeliveryExpiryAttribute is the attribute of the table's time to live.
+	DeliveryExpiryAttribute = "expiresAt"
+	// QueueIndex is the index of the queues.
+	QueueIndex = "queue"
+
+	// retention is how long a record is kept after its last write.
+	retention = 30 * 24 * time.Hour
+	// queueShards spreads the writes of an endpoint's queue over partitions.
+	queueShards = 4
+)
+
+// DeliveryTableInput describes the table of deliveries.
+func DeliveryTableInput(name string) *dynamodb.CreateTableInput {
+	in := dynamo.Table(name, dynamo.TextKey(deliveryOrder), dynamo.TextKey(deliveryName))
+	in.AttributeDefinitions = append(in.AttributeDefinitions,
+		types.AttributeDefinition{AttributeName: aws.String(deliveryQueue), AttributeType: types.ScalarAttributeTypeS},
+		types.AttributeDefinition{AttributeName: aws.String(deliveryDue), AttributeType: types.ScalarAttributeTypeN})
+	in.GlobalSecondaryIndexes = []types.GlobalSecondaryIndex{{
+		IndexName: aws.String(QueueIndex),
+		KeySchema: []types.KeySchemaElement{
+			{AttributeName: aws.String(deliveryQueue), KeyType: types.KeyTypeHash},
+			{AttributeName: aws.String(deliveryDue), KeyType: types.KeyTypeRange},
+		},
+		Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+	}}
+
+	return in
+}
+
+func deliveryItemKey(order, endpoint string, transition int64) dynamo.Item {
+	return dynamo.Item{
+		deliveryOrder: dynamo.S(order),
+		deliveryName:  dynamo.S(fmt.Sprintf("%s#%019d", endpoint, transition)),
+	}
+}
+
+func (d Delivery) itemKey() dynamo.Item {
+	key := deliveryItemKey(string(d.OrderID), d.Endpoint, int64(d.TransitionID))
+	if again := d.repeat(); again != "" {
+		key[deliveryName] = dynamo.S(dynamo.Text(key, deliveryName) + "#" + again)
+	}
+
+	return key
+}
+
+// queue returns the name of a queue of the delivery's endpoint, for what is under way or for
+// what was missed.
+func (d Delivery) queue() string { return queueName(d.Endpoint, d.Status, d.shard()) }
+
+func (d Delivery) shard() int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(d.OrderID)) // a hash does not fail
+
+	return int(h.Sum32() % queueShards)
+}
+
+func queueName(endpoint string, status Status, shard int) string {
+	if status == Missed {
+		return fmt.Sprintf("%s#missed#%d", endpoint, shard)
+	}
+
+	return fmt.Sprintf("%s#%d", endpoint, shard)
+}
+
+// queuedAt is the place of the delivery in its queue: its next try, or the time of its
+// transition if it was missed.
+func (d Delivery) queuedAt() time.Time {
+	if d.Status == Missed {
+		return d.At
+	}
+
+	return d.NextTry
+}
+
+// encode returns the item of a delivery.
+func (d Delivery) encode(now time.Time) dynamo.Item {
+	item := d.itemKey()
+	maps.Copy(item, dynamo.Item{
+		deliveryKeyAttribute:    dynamo.S(d.Key),
+		deliveryEndpoint:        dynamo.S(d.Endpoint),
+		deliveryTransition:      dynamo.N(int64(d.TransitionID)),
+		deliveryState:           dynamo.S(string(d.State)),
+		deliveryEvent:           dynamo.S(string(d.Event)),
+		deliveryFrom:            dynamo.S(string(d.From)),
+		deliveryAt:              dynamo.N(d.At.UnixNano()),
+		deliveryStatus:          dynamo.S(string(d.Status)),
+		deliveryAttempts:        dynamo.N(int64(d.Attempts)),
+		deliveryCreated:         dynamo.Millis(d.CreatedAt),
+		deliveryVersion:         dynamo.N(d.version),
+		deliveryCall:            dynamo.S(d.call),
+		DeliveryExpiryAttribute: dynamo.Seconds(now.Add(retention)),
+	})
+
+	if len(d.Attributes) > 0 {
+		attributes := dynamo.Item{}
+		for name, value := range d.Attributes {
+			attributes[name] = dynamo.S(value)
+		}
+		item[deliveryAttributes] = dynamo.M(attributes)
+	}
+
+	maps.Copy(item, d.outcome())
+
+	return item
+}
+
+// outcome returns the attributes that only some deliveries have.
+func (d Delivery) outcome() dynamo.Item {
+	item := dynamo.Item{}
+	if d.Status != Delivered {
+		item[deliveryQueue], item[deliveryDue] = dynamo.S(d.queue()), dynamo.Millis(d.queuedAt())
+	}
+
+	if !d.TriedAt.IsZero() {
+		item[deliveryTried] = dynamo.Millis(d.TriedAt)
+	}
+
+	if d.Answer != 0 {
+		item[deliveryAnswer] = dynamo.N(int64(d.Answer))
+	}
+
+	if d.Response != "" {
+		item[deliveryResponse] = dynamo.S(d.Response)
+	}
+
+	if d.Error != "" {
+		item[deliveryError] = dynamo.S(d.Error)
+	}
+
+	return item
+}
+
+func decodeDelivery(item dynamo.Item) Delivery {
+	d := Delivery{
+		Notification: Notification{
+			Key:          dynamo.Text(item, deliveryKeyAttribute),
+			OrderID:      transitions.OrderID(dynamo.Text(item, deliveryOrder)),
+			TransitionID: transitions.TransitionID(dynamo.Number(item, deliveryTransition)),
+			State:        workflow.State(dynamo.Text(item, deliveryState)),
+			At:           time.Unix(0, dynamo.Number(item, deliveryAt)).UTC(),
+			Event:        workflow.Event(dynamo.Text(item, deliveryEvent)),
+			From:         workflow.State(dynamo.Text(item, deliveryFrom)),
+		},
+		Endpoint:     dynamo.Text(item, deliveryEndpoint),
+		Status:       Status(dynamo.Text(item, deliveryStatus)),
+		Attempts:     int(dynamo.Number(item, deliveryAttempts)),
+		Answer:       int(dynamo.Number(item, deliveryAnswer)),
+		Response:     dynamo.Text(item, deliveryResponse),
+		Error:        dynamo.Text(item, deliveryError),
+		CreatedAt:    dynamo.Time(item, deliveryCreated),
+		TriedAt:      dynamo.Time(item, deliveryTried),
+		Redeliveries: int(dynamo.Number(item, deliveryRedeliveries)),
+		version:      dynamo.Number(item, deliveryVersion),
+		call:         dynamo.Text(item, deliveryCall),
+	}
+	if d.Status == Pending {
+		d.NextTry = dynamo.Time(item, deliveryDue)
+	}
+
+	if attributes, ok := item[deliveryAttributes].(*types.AttributeValueMemberM); ok {
+		d.Attributes = map[string]string{}
+		for name := range attributes.Value {
+			d.Attributes[name] = dynamo.Text(attributes.Value, name)
+		}
+	}
+
+	return d
+}
+
+// isExpired reports whether the time to live of the item has passed. The item may still be
+// there for days.
+func isExpired(item dynamo.Item, now time.Time) bool {
+	return dynamo.Number(item, DeliveryExpiryAttribute) <= now.Unix()
+}
+
+// endpointOf returns the endpoint in the sort key of an item.
+func endpointOf(item dynamo.Item) string {
+	endpoint, _, _ := strings.Cut(dynamo.Text(item, deliveryName), "#")
+	return endpoint
+}

@@ -1,0 +1,75 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Message is what an attempt sends.
+type Message struct {
+	Notification
+	// ID is the same for every attempt and endpoint.
+	ID string
+	// Body is the notification in the endpoint's format and version, of ContentType.
+	Body        []byte
+	ContentType string
+	// Type is the type of the message, like "order.SHIPPED".
+	Type string
+	// Attempt counts from 1.
+	Attempt int
+}
+
+// Answer is how the far side answered.
+type Answer struct {
+	// Status is that of HTTP, 0 if the far side has none.
+	Status int
+	// Text is how the answer begins. What is stored of it is shorter and redacted.
+	Text string
+}
+
+// Destination sends messages of one endpoint. It must be safe for concurrent use, and honor
+// its context. If it is an io.Closer, it is closed when it is not used any more.
+type Destination interface {
+	// Send sends a message. It may get the same one again; the far side should then do
+	// nothing. An error may carry ErrGone, ErrRejected or a pause (RetryAfter).
+	Send(ctx context.Context, m Message) (Answer, error)
+}
+
+// Errors that a destination wraps, see [Destination].
+var (
+	// ErrGone means that the endpoint wants no more messages. It is disabled.
+	ErrGone = errors.New("the endpoint is gone")
+	// ErrRejected means that no attempt with this message can succeed.
+	ErrRejected = errors.New("the endpoint cannot take the message")
+)
+
+// RetryAfter returns err with a pause that the far side asks for. Nothing is sent to the
+// endpoint until then.
+func RetryAfter(err error, pause time.Duration) error {
+	if err == nil || pause <= 0 {
+		return err
+	}
+
+	return &retryAfterError{err, pause}
+}
+
+type retryAfterError struct {
+	error
+	pause time.Duration
+}
+
+func (e *retryAfterError) Unwrap() error { return e.error }
+
+// maxPause bounds what a far side may ask for.
+const maxPause = 24 * time.Hour
+
+// pauseOf returns the pause that the error asks for, at most a day.
+func pauseOf(err error) time.Duration {
+	var after *retryAfterError
+	if !errors.As(err, &after) {
+		return 0
+	}
+
+	return min(after.pause, maxPause)
+}

@@ -1,0 +1,135 @@
+package destination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
+	ebtypes "github.com/aws/aws-sdk-go-v2/service/eventbridge/types"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"ratchet/notify"
+)
+
+// What this package calls of the clients of AWS.
+type (
+	sqsAPI interface {
+		SendMessage(context.Context, *sqs.SendMessageInput, ...func(*sqs.Options)) (*sqs.SendMessageOutput, error)
+	}
+	snsAPI interface {
+		Publish(context.Context, *sns.PublishInput, ...func(*sns.Options)) (*sns.PublishOutput, error)
+	}
+	eventBridgeAPI interface {
+		PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
+	}
+)
+
+// fifo is how the names of FIFO queues and topics end. In one, an order is a group, and the id
+// of the message is the deduplication id, so that the service drops repeats of five minutes.
+const fifo = ".fifo"
+
+// attributesOf returns what a message carries beside its body.
+func attributesOf(m notify.Message) map[string]string {
+	return map[string]string{"id": m.ID, "key": m.Key, "type": m.Type, "contentType": m.ContentType}
+}
+
+// queue sends to a queue of SQS.
+type queue struct {
+	api sqsAPI
+	url string
+}
+
+func (q queue) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
+	in := &sqs.SendMessageInput{
+		QueueUrl:          &q.url,
+		MessageBody:       aws.String(string(m.Body)),
+		MessageAttributes: map[string]sqstypes.MessageAttributeValue{},
+	}
+	for name, value := range attributesOf(m) {
+		in.MessageAttributes[name] = sqstypes.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
+	}
+
+	if strings.HasSuffix(q.url, fifo) {
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(m.OrderID)), &m.ID
+	}
+
+	out, err := q.api.SendMessage(ctx, in)
+	if err != nil {
+		return notify.Answer{}, fmt.Errorf("send to the queue: %w", err)
+	}
+
+	return notify.Answer{Text: "message " + aws.ToString(out.MessageId)}, nil
+}
+
+// topic publishes to a topic of SNS.
+type topic struct {
+	api snsAPI
+	arn string
+}
+
+func (t topic) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
+	in := &sns.PublishInput{
+		TopicArn:          &t.arn,
+		Message:           aws.String(string(m.Body)),
+		MessageAttributes: map[string]snstypes.MessageAttributeValue{},
+	}
+	for name, value := range attributesOf(m) {
+		in.MessageAttributes[name] = snstypes.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
+	}
+
+	if strings.HasSuffix(t.arn, fifo) {
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(string(m.OrderID)), &m.ID
+	}
+
+	out, err := t.api.Publish(ctx, in)
+	if err != nil {
+		return notify.Answer{}, fmt.Errorf("publish to the topic: %w", err)
+	}
+
+	return notify.Answer{Text: "message " + aws.ToString(out.MessageId)}, nil
+}
+
+// bus puts events on an event bus. EventBridge has no deduplication: rules find the id and the
+// key in the detail.
+type bus struct {
+	api  eventBridgeAPI
+	name string
+}
+
+// eventSource is the source of the events, which rules can ask for.
+const eventSource = "ratchet.orders"
+
+func (b bus) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
+	out, err := b.api.PutEvents(ctx, &eventbridge.PutEventsInput{Entries: []ebtypes.PutEventsRequestEntry{{
+		EventBusName: &b.name,
+		Source:       aws.String(eventSource),
+		DetailType:   &m.Type,
+		Detail:       aws.String(string(m.Body)),
+		Resources:    []string{string(m.OrderID)},
+		Time:         &m.At,
+	}}})
+	if err != nil {
+		return notify.Answer{}, fmt.Errorf("put an event on the bus: %w", err)
+	}
+
+	// An entry can fail in an answer that succeeds.
+	if out.FailedEntryCount > 0 || len(out.Entries) != 1 {
+		return notify.Answer{}, fmt.Errorf("put an event on the bus: %w", failedEntry(out))
+	}
+
+	return notify.Answer{Text: "event " + aws.ToString(out.Entries[0].EventId)}, nil
+}
+
+func failedEntry(out *eventbridge.PutEventsOutput) error {
+	if len(out.Entries) == 0 {
+		return errors.New("the answer has no entry")
+	}
+
+	return fmt.Errorf("%s: %s", aws.ToString(out.Entries[0].ErrorCode), aws.ToString(out.Entries[0].ErrorMessage))
+}

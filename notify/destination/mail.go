@@ -1,0 +1,264 @@
+package destination
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"mime/quotedprintable"
+	"net"
+	"net/mail"
+	"net/smtp"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"text/template"
+	"time"
+
+	"ratchet/notify"
+)
+
+// MailServer is the SMTP server that e-mails go through.
+type MailServer struct {
+	// URL is smtp://[USER:PASSWORD@]HOST:PORT. The connection is encrypted with STARTTLS,
+	// which a server that is not on this machine has to offer.
+	URL string
+	// From is the sender's address.
+	From string
+
+	host, address, user, password string
+}
+
+// Validate returns an error that names the field that breaks a rule. It does not show the URL,
+// which may have a password.
+func (s *MailServer) Validate() error {
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Scheme != "smtp" || u.Hostname() == "" || u.Port() == "" {
+		return errors.New("smtp-url: must be smtp://[USER:PASSWORD@]HOST:PORT")
+	}
+
+	if _, err := mail.ParseAddress(s.From); err != nil {
+		return fmt.Errorf("smtp-from %q: must be an address", s.From)
+	}
+
+	s.host, s.address = u.Hostname(), u.Host
+	s.user = u.User.Username()
+	s.password, _ = u.User.Password()
+
+	return nil
+}
+
+// The defaults of an e-mail's templates.
+const (
+	defaultSubject = `Order {{.OrderID}}: {{.State}}`
+	defaultText    = "Order {{.OrderID}} is now {{.State}} (since {{.At}}).\n"
+
+	maxMail = 32 << 10 // bytes of a subject or text
+)
+
+// mailTemplates are the templates of an endpoint. They see a notify.Notification: OrderID,
+// TransitionID, State, From, Event, At, Key and Attributes.
+type mailTemplates struct{ subject, text *template.Template }
+
+func parseTemplates(subject, text string) (t mailTemplates, err error) {
+	if t.subject, err = template.New("subject").Option("missingkey=zero").Parse(cmp.Or(subject, defaultSubject)); err != nil {
+		return t, fmt.Errorf("subject: %w", err)
+	}
+
+	if t.text, err = template.New("text").Option("missingkey=zero").Parse(cmp.Or(text, defaultText)); err != nil {
+		return t, fmt.Errorf("text: %w", err)
+	}
+
+	// A mistake in a field's name shows when the template is used.
+	sample := notify.Notification{Key: "o-1/2/notify", OrderID: "o-1", TransitionID: 2, State: "SHIPPED", Event: "ship", At: time.Unix(0, 0).UTC()}
+	_, _, err = t.write(sample)
+
+	return t, err
+}
+
+// write returns subject and text for a notification.
+func (t mailTemplates) write(n notify.Notification) (subject, text string, err error) {
+	if subject, err = execute(t.subject, n); err != nil {
+		return "", "", fmt.Errorf("subject: %w", err)
+	}
+
+	if text, err = execute(t.text, n); err != nil {
+		return "", "", fmt.Errorf("text: %w", err)
+	}
+
+	// A line break in the subject would begin another header.
+	return strings.Join(strings.Fields(subject), " "), text, nil
+}
+
+var errMailTooLong = fmt.Errorf("more than %d bytes", maxMail)
+
+// limited is a buffer with a limit, so that a template cannot use up the memory.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if l.Len()+len(p) > maxMail {
+		return 0, errMailTooLong
+	}
+
+	return l.Buffer.Write(p)
+}
+
+func execute(t *template.Template, n notify.Notification) (string, error) {
+	var out limited
+	err := t.Execute(&out, n)
+
+	return out.String(), err
+}
+
+// mailbox sends e-mails to an address.
+type mailbox struct {
+	server    MailServer
+	to        string
+	templates mailTemplates
+}
+
+// Send sends an e-mail through the server. Its Message-ID has the id of the message. An answer
+// of 5xx is notify.ErrRejected.
+func (b mailbox) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
+	content, err := b.compose(m)
+	if err != nil {
+		return notify.Answer{}, fmt.Errorf("%w: %w", notify.ErrRejected, err)
+	}
+
+	err = b.deliver(ctx, content)
+
+	var refused *textproto.Error
+	if errors.As(err, &refused) {
+		answer := notify.Answer{Status: refused.Code, Text: refused.Msg}
+		if refused.Code >= 500 {
+			return answer, fmt.Errorf("%w: %w", notify.ErrRejected, err)
+		}
+
+		return answer, err
+	}
+
+	if err != nil {
+		return notify.Answer{}, fmt.Errorf("send an e-mail through %s: %w", b.server.host, err)
+	}
+
+	return notify.Answer{Status: 250}, nil
+}
+
+// compose writes the e-mail.
+func (b mailbox) compose(m notify.Message) ([]byte, error) {
+	subject, text, err := b.templates.write(m.Notification)
+	if err != nil {
+		return nil, err
+	}
+
+	var out bytes.Buffer
+	for _, header := range [][2]string{
+		{"From", b.server.From},
+		{"To", b.to},
+		{"Subject", mime.QEncoding.Encode("utf-8", subject)},
+		{"Date", m.At.Format(time.RFC1123Z)},
+		{"Message-ID", "<" + m.ID + "@ratchet>"},
+		{"Auto-Submitted", "auto-generated"},
+		{"MIME-Version", "1.0"},
+		{"Content-Type", `text/plain; charset="utf-8"`},
+		{"Content-Transfer-Encoding", "quoted-printable"},
+	} {
+		fmt.Fprintf(&out, "%s: %s\r\n", header[0], header[1])
+	}
+	out.WriteString("\r\n")
+
+	body := quotedprintable.NewWriter(&out)
+	if _, err := io.WriteString(body, strings.ReplaceAll(text, "\n", "\r\n")); err != nil {
+		return nil, err
+	}
+
+	return out.Bytes(), body.Close()
+}
+
+// deliver hands the e-mail to the server.
+func (b mailbox) deliver(ctx context.Context, content []byte) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", b.server.address)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return err
+		}
+	}
+
+	// Reads and writes do not see the end of the context.
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+
+	client, err := smtp.NewClient(conn, b.server.host)
+	if err != nil {
+		return err
+	}
+
+	if err := b.secure(client); err != nil {
+		return err
+	}
+
+	if b.server.user != "" {
+		// PlainAuth refuses to send the password without encryption.
+		if err := client.Auth(smtp.PlainAuth("", b.server.user, b.server.password, b.server.host)); err != nil {
+			return err
+		}
+	}
+
+	if err := client.Mail(addressOf(b.server.From)); err != nil {
+		return err
+	}
+
+	if err := client.Rcpt(addressOf(b.to)); err != nil {
+		return err
+	}
+
+	w, err := client.Data()
+	if err != nil {
+		return err
+	}
+
+	if _, err := w.Write(content); err != nil {
+		return err
+	}
+
+	if err := w.Close(); err != nil {
+		return err
+	}
+
+	_ = client.Quit() // the server has the e-mail
+
+	return nil
+}
+
+var errPlainText = errors.New("the server does not offer STARTTLS")
+
+// secure encrypts the connection. Only a server on this machine may do without.
+func (b mailbox) secure(client *smtp.Client) error {
+	if offered, _ := client.Extension("STARTTLS"); offered {
+		return client.StartTLS(&tls.Config{ServerName: b.server.host, MinVersion: tls.VersionTLS12})
+	}
+
+	if ip := net.ParseIP(b.server.host); b.server.host == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+
+	return errPlainText
+}
+
+// addressOf returns the address without the name.
+func addressOf(text string) string {
+	if a, err := mail.ParseAddress(text); err == nil {
+		return a.Address
+	}
+
+	return text
+}

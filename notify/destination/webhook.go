@@ -1,0 +1,86 @@
+package destination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"ratchet/notify"
+	"ratchet/webhooks"
+)
+
+// WebhookConfig configures a [Webhook]. Client and URL are required.
+type WebhookConfig struct {
+	// Client signs and delivers. Closing the destination closes it.
+	Client *webhooks.Client
+	// URL is one that the client may deliver to.
+	URL string
+	// Header are further headers.
+	Header http.Header
+	// HideAnswers keeps the text of answers from being stored.
+	HideAnswers bool
+}
+
+func (c WebhookConfig) check() error {
+	if c.Client == nil {
+		return errors.New("destination: WebhookConfig.Client: must be set")
+	}
+
+	if err := c.Client.CheckURL(c.URL); err != nil {
+		return fmt.Errorf("destination: WebhookConfig.URL: %w", err)
+	}
+
+	return nil
+}
+
+// Webhook delivers each message to a URL, signed.
+type Webhook struct{ cfg WebhookConfig }
+
+// NewWebhook returns a destination. The error names the field that breaks a rule.
+func NewWebhook(cfg WebhookConfig) (*Webhook, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+
+	return &Webhook{cfg}, nil
+}
+
+// Send delivers the message. If the endpoint asks for a pause with Retry-After, so does the
+// error. 410 is notify.ErrGone. An address that is blocked is notify.ErrRejected.
+func (w *Webhook) Send(ctx context.Context, m notify.Message) (notify.Answer, error) {
+	header := w.cfg.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Idempotency-Key", m.Key)
+
+	answer, err := w.cfg.Client.Post(ctx, webhooks.Post{
+		URL:         w.cfg.URL,
+		ID:          m.ID,
+		Body:        m.Body,
+		ContentType: m.ContentType,
+		Header:      header,
+	})
+
+	if w.cfg.HideAnswers {
+		answer.Text = ""
+	}
+
+	var status *webhooks.StatusError
+	if errors.As(err, &status) {
+		err = notify.RetryAfter(err, status.RetryAfter)
+	}
+
+	switch {
+	case errors.Is(err, webhooks.ErrGone):
+		err = fmt.Errorf("%w: %w", notify.ErrGone, err)
+	case errors.Is(err, webhooks.ErrBlocked):
+		err = fmt.Errorf("%w: %w", notify.ErrRejected, err)
+	}
+
+	return notify.Answer(answer), err
+}
+
+// Close closes idle connections.
+func (w *Webhook) Close() error { return w.cfg.Client.Close() }

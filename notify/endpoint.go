@@ -1,0 +1,78 @@
+package notify
+
+import (
+	"slices"
+	"time"
+
+	"ratchet/webhooks"
+)
+
+// EndpointStatus says whether an endpoint gets notifications.
+type EndpointStatus string
+
+// The statuses of endpoints.
+const (
+	Active   EndpointStatus = "ACTIVE"
+	Disabled EndpointStatus = "DISABLED"
+)
+
+// Endpoint is who wants to know what, and where. Its secrets and the values of its headers are
+// not part of its JSON.
+type Endpoint struct {
+	// ID is 1 to 64 of A-Z a-z 0-9 _ -, behind the tenant's name and a colon if a tenant
+	// owns the endpoint.
+	ID string `json:"id"`
+	Settings
+
+	Status EndpointStatus `json:"status"`
+	// Reason says why the endpoint is disabled, and since when.
+	Reason     string    `json:"reason,omitempty"`
+	DisabledAt time.Time `json:"disabledAt,omitzero"`
+	// FailingSince is the first failure after the last success, zero if that was the last
+	// attempt.
+	FailingSince time.Time `json:"failingSince,omitzero"`
+	CreatedAt    time.Time `json:"createdAt,omitzero"`
+	UpdatedAt    time.Time `json:"updatedAt,omitzero"`
+	// Revision counts the changes of the settings and secrets.
+	Revision int64 `json:"revision"`
+	// Configured says that the endpoint is one of EndpointsConfig.Configured. Only its
+	// status can be changed.
+	Configured bool `json:"configured,omitempty"`
+
+	// Secrets sign messages to webhooks, the newest first.
+	Secrets []Secret `json:"-"`
+}
+
+// Secret signs webhooks until a time; the zero time means without end.
+type Secret struct {
+	Key   webhooks.Secret
+	Until time.Time
+}
+
+// Signing returns the secrets that sign at the time, the newest first.
+func (e Endpoint) Signing(at time.Time) (keys []webhooks.Secret) {
+	for _, s := range e.Secrets {
+		if s.Until.IsZero() || at.Before(s.Until) {
+			keys = append(keys, s.Key)
+		}
+	}
+
+	return keys
+}
+
+// wants reports whether the endpoint gets the notification. An endpoint gets nothing that
+// happened before it was created.
+func (e Endpoint) wants(n Notification) bool {
+	return !n.At.Before(e.CreatedAt) && e.Filter.Matches(n)
+}
+
+// rotated returns the secrets after a change: the new one, and the one before until the end of
+// the window. Older ones end at once.
+func (e Endpoint) rotated(key webhooks.Secret, until time.Time) []Secret {
+	next := []Secret{{Key: key}}
+	if len(e.Secrets) > 0 && !until.IsZero() {
+		next = append(next, Secret{e.Secrets[0].Key, until})
+	}
+
+	return slices.Clip(next)
+}

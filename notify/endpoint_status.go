@@ -1,0 +1,108 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ratchet/internal/dynamo"
+)
+
+const maxReason = 256
+
+// Enable lets an endpoint get notifications again. What it missed is not sent by that: see
+// [Deliveries.RedeliverMissed].
+func (s *Endpoints) Enable(ctx context.Context, id string) (Endpoint, error) {
+	update := s.statusUpdate(id).
+		SetValue(endpointStatus, dynamo.S(string(Active))).
+		RemoveAttribute(endpointReason).
+		RemoveAttribute(endpointDisabled).
+		RemoveAttribute(endpointFailing)
+
+	return s.setStatus(ctx, id, update)
+}
+
+// Disable keeps notifications from an endpoint, until Enable. What it would have got is
+// recorded as MISSED. The reason is for people, at most 256 bytes.
+func (s *Endpoints) Disable(ctx context.Context, id, reason string) (Endpoint, error) {
+	if len(reason) > maxReason || !isPrintable(reason) {
+		return Endpoint{}, fmt.Errorf("%w: reason: at most %d printable bytes", ErrInvalid, maxReason)
+	}
+
+	return s.setStatus(ctx, id, s.disabling(id, reason, time.Now()))
+}
+
+func (s *Endpoints) disabling(id, reason string, at time.Time) *dynamo.Update {
+	return s.statusUpdate(id).
+		SetValue(endpointStatus, dynamo.S(string(Disabled))).
+		SetValue(endpointReason, dynamo.S(reason)).
+		SetValue(endpointDisabled, dynamo.Millis(at))
+}
+
+// statusUpdate begins an update of an endpoint's status. The item of a configured endpoint is
+// created by it; any other has to be there.
+func (s *Endpoints) statusUpdate(id string) *dynamo.Update {
+	update := dynamo.NewUpdate(s.cfg.Table, endpointItemKey(id))
+	if _, fixed := s.configured(id); !fixed {
+		update.IfPresent(endpointSettings)
+	}
+
+	return update
+}
+
+func (s *Endpoints) setStatus(ctx context.Context, id string, update *dynamo.Update) (Endpoint, error) {
+	e, applied, err := s.update(ctx, update)
+	switch {
+	case err != nil:
+		return Endpoint{}, err
+	case !applied:
+		return Endpoint{}, fmt.Errorf("endpoint %s: %w", id, ErrNotFound)
+	}
+
+	if configured, ok := s.configured(id); ok {
+		return configured.withStatusOf(e), nil
+	}
+
+	return e, nil
+}
+
+// noteFailure records that the endpoint fails since the time, unless it does for longer. It
+// returns since when.
+func (s *Endpoints) noteFailure(ctx context.Context, id string, at time.Time) (time.Time, error) {
+	update := s.statusUpdate(id).Bind(":at", dynamo.Millis(at)).Set("#failingSince = if_not_exists(#failingSince, :at)")
+
+	e, applied, err := s.update(ctx, update)
+	if err != nil || !applied {
+		return time.Time{}, err
+	}
+
+	return e.FailingSince, nil
+}
+
+// noteSuccess records that the endpoint does not fail.
+func (s *Endpoints) noteSuccess(ctx context.Context, id string) error {
+	_, _, err := s.update(ctx, s.statusUpdate(id).RemoveAttribute(endpointFailing))
+	return err
+}
+
+// disableFailing disables an endpoint that has failed since before the time. It reports
+// whether it did: not if another worker has, or if the endpoint has succeeded meanwhile.
+func (s *Endpoints) disableFailing(ctx context.Context, id, reason string, before, now time.Time) (bool, error) {
+	update := s.disabling(id, reason, now).
+		If("#failingSince <= :before").Bind(":before", dynamo.Millis(before)).
+		If("attribute_not_exists(#status) OR #status = :active").Bind(":active", dynamo.S(string(Active)))
+
+	_, applied, err := s.update(ctx, update)
+
+	return applied, err
+}
+
+// disableNow disables an endpoint that wants no more messages. It reports whether it did.
+func (s *Endpoints) disableNow(ctx context.Context, id, reason string, now time.Time) (bool, error) {
+	update := s.disabling(id, reason, now).
+		If("attribute_not_exists(#status) OR #status = :active").Bind(":active", dynamo.S(string(Active)))
+
+	_, applied, err := s.update(ctx, update)
+
+	return applied, err
+}

@@ -1,0 +1,107 @@
+package notify
+
+import (
+	"io"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// lane is what a worker knows about one endpoint. The lock of Deliveries guards it.
+type lane struct {
+	endpoint Endpoint
+	circuit  circuit
+	limiter  *rate.Limiter // nil without a limit
+
+	// destination was opened for openedFor. It is nil before the first attempt.
+	destination Destination
+	openedFor   generation
+
+	busy   map[string]bool // ids of the deliveries in work here
+	pooled int             // how many of them have a place that other endpoints could have
+	slow   bool            // the newest attempt took longer than FirstTry
+
+	// ready are deliveries that a look has found due. more says that there may be others.
+	ready    []Delivery
+	more     bool
+	looking  bool
+	nextLook time.Time
+
+	failing bool // the endpoint's item says so, as far as this worker knows
+}
+
+// generation tells apart what an endpoint's destination depends on.
+type generation struct {
+	revision int64
+	secrets  int
+}
+
+// use updates the lane to the endpoint's settings.
+func (l *lane) use(e Endpoint) {
+	switch {
+	case e.Rate == 0:
+		l.limiter = nil
+	case l.limiter == nil || l.endpoint.Rate != e.Rate:
+		l.limiter = rate.NewLimiter(rate.Limit(e.Rate), max(1, int(e.Rate)))
+	}
+
+	if l.endpoint.Status != e.Status {
+		l.nextLook = time.Time{}
+		l.circuit = circuit{}
+	}
+
+	l.endpoint, l.failing = e, l.failing || !e.FailingSince.IsZero()
+}
+
+// limit is how many attempts may run at once.
+func (l *lane) limit(now time.Time) int {
+	if l.endpoint.Status != Active {
+		return 0
+	}
+
+	return l.circuit.limit(now, l.endpoint.Concurrency)
+}
+
+// allow asks the rate limit for an attempt. It returns how long to wait if there is none.
+func (l *lane) allow(now time.Time) (wait time.Duration, ok bool) {
+	if l.limiter == nil {
+		return 0, true
+	}
+
+	r := l.limiter.ReserveN(now, 1)
+	if wait = r.DelayFrom(now); wait == 0 {
+		return 0, true
+	}
+	r.CancelAt(now)
+
+	return wait, false
+}
+
+// open returns the destination.
+func (l *lane) open(open func(Endpoint) (Destination, error), now time.Time) (Destination, error) {
+	want := generation{l.endpoint.Revision, len(l.endpoint.Signing(now))}
+	if l.destination != nil && l.openedFor == want {
+		return l.destination, nil
+	}
+
+	destination, err := open(l.endpoint)
+	if err != nil {
+		return nil, err
+	}
+
+	_ = l.close() // attempts with the old one go on; it only closes what is idle
+	l.destination, l.openedFor = destination, want
+
+	return destination, nil
+}
+
+func (l *lane) close() error {
+	closer, ok := l.destination.(io.Closer)
+	l.destination = nil
+
+	if !ok {
+		return nil
+	}
+
+	return closer.Close()
+}

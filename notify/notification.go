@@ -1,0 +1,60 @@
+package notify
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"strings"
+	"time"
+
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// Notification says that an order has entered a state. Its JSON is the data of version 1 (see
+// [Settings.Version]). It contains no personal data: a receiver that needs to know the
+// customer asks the order service.
+type Notification struct {
+	// Key is orderId/transitionId/notify. A repeat has the same key. What follows after another
+	// slash asks for a delivery of its own: that of another consumer group, or of a replay.
+	Key          string                   `json:"key"`
+	OrderID      transitions.OrderID      `json:"orderId"`
+	TransitionID transitions.TransitionID `json:"transitionId"`
+	State        workflow.State           `json:"state"`
+	At           time.Time                `json:"at"`
+
+	// Event is what moved the order, From the state before: "" if the order was placed.
+	Event workflow.Event `json:"-"`
+	From  workflow.State `json:"-"`
+	// Attributes are what filters can ask for and version 2 of the payload shows, by the
+	// names in [AttributeNames].
+	Attributes map[string]string `json:"-"`
+}
+
+// AttributeNames are the names of attributes that a filter may ask for.
+func AttributeNames() []string { return []string{"currency", "customer", "placedBy"} }
+
+// ID is the id of the message about the notification, made of characters that webhooks allow.
+// It is the same for every endpoint and attempt.
+func (n Notification) ID() string {
+	const bytes = 18 // of the digest, 24 characters
+	sum := sha256.Sum256([]byte(n.Key))
+
+	return "ntf_" + base64.RawURLEncoding.EncodeToString(sum[:bytes])
+}
+
+// repeat returns what the key has after orderId/transitionId/notify.
+func (n Notification) repeat() string {
+	_, handler, _ := strings.Cut(strings.TrimPrefix(n.Key, string(n.OrderID)+"/"), "/")
+	_, again, _ := strings.Cut(handler, "/")
+
+	return again
+}
+
+// tenantOf returns what stands before the colon of an id: the tenant, "" for the default one.
+func tenantOf(id string) string {
+	if tenant, _, prefixed := strings.Cut(id, ":"); prefixed {
+		return tenant
+	}
+
+	return ""
+}

@@ -1,0 +1,183 @@
+package notify
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// records are the items of the deliveries' table.
+type records struct {
+	api   dynamoAPI
+	table string
+}
+
+// ofOrder returns the deliveries of an order, to one endpoint or, if that is "", to all, by
+// endpoint and transition.
+func (r records) ofOrder(ctx context.Context, order, endpoint string) (all []Delivery, err error) {
+	in := &dynamodb.QueryInput{
+		TableName:                 &r.table,
+		ConsistentRead:            aws.Bool(true),
+		KeyConditionExpression:    aws.String("#order = :order"),
+		ExpressionAttributeNames:  map[string]string{"#order": deliveryOrder},
+		ExpressionAttributeValues: dynamo.Item{":order": dynamo.S(order)},
+	}
+	if endpoint != "" {
+		in.KeyConditionExpression = aws.String("#order = :order AND begins_with(#delivery, :endpoint)")
+		in.ExpressionAttributeNames["#delivery"] = deliveryName
+		in.ExpressionAttributeValues[":endpoint"] = dynamo.S(endpoint + "#")
+	}
+
+	now := time.Now()
+	for pages := dynamodb.NewQueryPaginator(r.api, in); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("read the deliveries of order %s: %w", order, err)
+		}
+
+		for _, item := range page.Items {
+			if !isExpired(item, now) {
+				all = append(all, decodeDelivery(item))
+			}
+		}
+	}
+
+	return all, nil
+}
+
+// get returns the delivery with the key. found is false if there is none.
+func (r records) get(ctx context.Context, key dynamo.Item) (d Delivery, found bool, err error) {
+	out, err := r.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: &r.table, Key: key, ConsistentRead: aws.Bool(true)})
+	if err != nil {
+		return Delivery{}, false, fmt.Errorf("read a delivery: %w", err)
+	}
+
+	if len(out.Item) == 0 || isExpired(out.Item, time.Now()) {
+		return Delivery{}, false, nil
+	}
+
+	return decodeDelivery(out.Item), true, nil
+}
+
+// create stores a new delivery. It reports false if there is one already.
+func (r records) create(ctx context.Context, d *Delivery) (created bool, err error) {
+	now := time.Now()
+	d.version, d.call, d.CreatedAt = 1, rand.Text(), now.UTC()
+
+	_, err = r.api.PutItem(ctx, &dynamodb.PutItemInput{
+		TableName:                           &r.table,
+		Item:                                d.encode(now),
+		ConditionExpression:                 aws.String("attribute_not_exists(#order) OR #expires <= :now"),
+		ExpressionAttributeNames:            map[string]string{"#order": deliveryOrder, "#expires": DeliveryExpiryAttribute},
+		ExpressionAttributeValues:           dynamo.Item{":now": dynamo.Seconds(now)},
+		ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+	})
+	if old, failed := dynamo.FailedCondition(err); failed {
+		return dynamo.Text(old, deliveryCall) == d.call, nil // an earlier try of this call may have stored it
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("store delivery %s: %w", d.ID(), err)
+	}
+
+	return true, nil
+}
+
+// take makes this worker the one that makes the next attempt, which ends before the time. It
+// reports false if the delivery has changed since it was read.
+func (r records) take(ctx context.Context, d *Delivery, until time.Time) (bool, error) {
+	taken := *d
+	taken.Attempts++
+	taken.NextTry = until
+
+	return r.write(ctx, d, taken, func(u *dynamo.Update) {
+		u.SetValue(deliveryAttempts, dynamo.N(int64(taken.Attempts))).
+			SetValue(deliveryDue, dynamo.Millis(until))
+	})
+}
+
+// postpone moves a delivery that cannot be tried yet.
+func (r records) postpone(ctx context.Context, d *Delivery, until time.Time) (bool, error) {
+	later := *d
+	later.NextTry = until
+
+	return r.write(ctx, d, later, func(u *dynamo.Update) { u.SetValue(deliveryDue, dynamo.Millis(until)) })
+}
+
+// store writes the outcome of an attempt, or of a redelivery.
+func (r records) store(ctx context.Context, d *Delivery, next Delivery) (bool, error) {
+	return r.write(ctx, d, next, func(u *dynamo.Update) {
+		u.SetValue(deliveryStatus, dynamo.S(string(next.Status))).
+			SetValue(deliveryAttempts, dynamo.N(int64(next.Attempts))).
+			SetValue(deliveryRedeliveries, dynamo.N(int64(next.Redeliveries))).
+			SetValue(DeliveryExpiryAttribute, dynamo.Seconds(time.Now().Add(retention)))
+
+		set := next.outcome()
+		for _, name := range []string{deliveryQueue, deliveryDue, deliveryTried, deliveryAnswer, deliveryResponse, deliveryError} {
+			if v, ok := set[name]; ok {
+				u.SetValue(name, v)
+			} else {
+				u.RemoveAttribute(name)
+			}
+		}
+	})
+}
+
+// write changes the item from d to next, on condition that it is as d was read, and then sets
+// *d to next. It reports false if the item is not.
+func (r records) write(ctx context.Context, d *Delivery, next Delivery, change func(*dynamo.Update)) (bool, error) {
+	next.version, next.call = d.version+1, rand.Text()
+
+	update := dynamo.NewUpdate(r.table, d.itemKey()).
+		IfEquals(deliveryVersion, dynamo.N(d.version)).
+		SetValue(deliveryVersion, dynamo.N(next.version)).
+		SetValue(deliveryCall, dynamo.S(next.call))
+	change(update)
+
+	_, err := r.api.UpdateItem(ctx, update.Input())
+	if old, failed := dynamo.FailedCondition(err); failed {
+		if dynamo.Text(old, deliveryCall) != next.call {
+			return false, nil
+		}
+		err = nil // an earlier try of this call wrote it
+	}
+
+	if err != nil {
+		return false, fmt.Errorf("change delivery %s: %w", d.ID(), err)
+	}
+	*d = next
+
+	return true, nil
+}
+
+// queued returns up to limit deliveries of a queue in the order of their due times, those
+// after a position if one is given, and the position of the next page.
+func (r records) queued(ctx context.Context, queue string, since time.Time, after dynamo.Item, limit int) ([]Delivery, dynamo.Item, error) {
+	in := &dynamodb.QueryInput{
+		TableName:                 &r.table,
+		IndexName:                 aws.String(QueueIndex),
+		KeyConditionExpression:    aws.String("#queue = :queue AND #due >= :since"),
+		ExpressionAttributeNames:  map[string]string{"#queue": deliveryQueue, "#due": deliveryDue},
+		ExpressionAttributeValues: dynamo.Item{":queue": dynamo.S(queue), ":since": dynamo.N(max(0, since.UnixMilli()))},
+		Limit:                     aws.Int32(int32(limit)),
+		ExclusiveStartKey:         after,
+	}
+
+	out, err := r.api.Query(ctx, in)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the queue %s: %w", queue, err)
+	}
+
+	found := make([]Delivery, len(out.Items))
+	for i, item := range out.Items {
+		found[i] = decodeDelivery(item)
+	}
+
+	return found, out.LastEvaluatedKey, nil
+}

@@ -1,0 +1,75 @@
+package notify
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxStored is how many bytes of an answer or error are stored.
+const maxStored = 1 << 10
+
+const redacted = "[redacted]"
+
+// redact returns the beginning of a text without the secrets of the endpoint, and with spaces
+// for what is not printable.
+func redact(e Endpoint, text string) string {
+	for _, secret := range e.Secrets {
+		for _, form := range []string{secret.Key.Reveal(), strings.TrimPrefix(secret.Key.Reveal(), "whsec_"), string(secret.Key)} {
+			text = strings.ReplaceAll(text, form, redacted)
+		}
+	}
+
+	for _, value := range e.Headers {
+		for _, part := range append(strings.Fields(value), value) {
+			if len(part) >= 8 { // shorter ones are words, and no secrets
+				text = strings.ReplaceAll(text, part, redacted)
+			}
+		}
+	}
+
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, " "))
+
+	return cut(text, maxStored)
+}
+
+// cut returns at most limit bytes of the text, whole characters.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+
+	return text[:limit]
+}
+
+// redactedError is an error whose text was redacted.
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+
+func (e *redactedError) Unwrap() error { return e.err }
+
+func redactError(e Endpoint, err error) error {
+	if err == nil {
+		return nil
+	}
+
+	text := redact(e, err.Error())
+	if text == "" {
+		text = "failed"
+	}
+
+	return &redactedError{text, err}
+}

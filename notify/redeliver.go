@@ -1,0 +1,277 @@
+package notify
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/internal/dynamo"
+)
+
+// ErrPending means that a delivery is under way already.
+var ErrPending = errors.New("the delivery is under way")
+
+// Get returns the delivery with the id ORDER/TRANSITION/ENDPOINT, or ErrNotFound.
+func (d *Deliveries) Get(ctx context.Context, id string) (Delivery, error) {
+	key, err := parseID(id)
+	if err != nil {
+		return Delivery{}, err
+	}
+
+	delivery, found, err := d.records.get(ctx, key)
+	if err == nil && !found {
+		err = fmt.Errorf("delivery %s: %w", id, ErrNotFound)
+	}
+
+	return delivery, err
+}
+
+// OfOrder returns the deliveries of an order by endpoint and transition.
+func (d *Deliveries) OfOrder(ctx context.Context, order string) ([]Delivery, error) {
+	return d.records.ofOrder(ctx, order, "")
+}
+
+// position is where a list continues.
+type position struct {
+	Shard int               `json:"s"`
+	Key   map[string]string `json:"k,omitempty"` // what the index's and the table's keys hold
+	Due   int64             `json:"d,omitempty"`
+}
+
+// MaxList is the largest limit of a list.
+const MaxList = 1000
+
+// List returns up to limit deliveries to an endpoint that are PENDING or MISSED, those that
+// were due or missed since a time, and the position of the next page, "" at the end. The
+// order is that of the queue's four parts: by time in each. It reads no other deliveries.
+// DELIVERED ones are in no queue; see [Deliveries.OfOrder] and [Deliveries.Scan].
+func (d *Deliveries) List(ctx context.Context, endpoint string, status Status, since time.Time, after string, limit int) (found []Delivery, next string, err error) {
+	at, err := checkList(endpoint, status, after, limit)
+	if err != nil {
+		return nil, "", err
+	}
+
+	for ; at.Shard < queueShards; at = (position{Shard: at.Shard + 1}) {
+		for {
+			page, last, err := d.records.queued(ctx, queueName(endpoint, status, at.Shard), since, at.item(), limit-len(found))
+			if err != nil {
+				return nil, "", err
+			}
+			found = append(found, page...)
+
+			if len(last) == 0 {
+				break
+			}
+
+			if at = positionOf(at.Shard, last); len(found) >= limit {
+				return found, at.encode(), nil
+			}
+		}
+
+		if len(found) >= limit && at.Shard+1 < queueShards {
+			return found, position{Shard: at.Shard + 1}.encode(), nil
+		}
+	}
+
+	return found, "", nil
+}
+
+func checkList(endpoint string, status Status, after string, limit int) (at position, err error) {
+	if err := CheckID(endpoint); err != nil {
+		return at, err
+	}
+
+	if status != Pending && status != Missed {
+		return at, fmt.Errorf("%w: status %q: PENDING or MISSED", ErrInvalid, status)
+	}
+
+	if limit < 1 || limit > MaxList {
+		return at, fmt.Errorf("%w: limit %d: 1 to %d", ErrInvalid, limit, MaxList)
+	}
+
+	return decodePosition(after)
+}
+
+func positionOf(shard int, last dynamo.Item) position {
+	p := position{Shard: shard, Key: map[string]string{}, Due: dynamo.Number(last, deliveryDue)}
+	for _, name := range []string{deliveryOrder, deliveryName, deliveryQueue} {
+		p.Key[name] = dynamo.Text(last, name)
+	}
+
+	return p
+}
+
+func (p position) item() dynamo.Item {
+	if len(p.Key) == 0 {
+		return nil
+	}
+
+	item := dynamo.Item{deliveryDue: dynamo.N(p.Due)}
+	for name, value := range p.Key {
+		item[name] = dynamo.S(value)
+	}
+
+	return item
+}
+
+func (p position) encode() string {
+	text, _ := json.Marshal(p) // strings and numbers do not fail
+
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func decodePosition(text string) (p position, err error) {
+	if text == "" {
+		return p, nil
+	}
+
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(raw, &p)
+	}
+
+	if err != nil || p.Shard < 0 || p.Shard >= queueShards {
+		return p, fmt.Errorf("%w: after: not the position of a list", ErrInvalid)
+	}
+
+	return p, nil
+}
+
+// Scan calls fn with every delivery, until it returns false. It reads the whole table.
+func (d *Deliveries) Scan(ctx context.Context, fn func(Delivery) bool) error {
+	pages := dynamodb.NewScanPaginator(d.cfg.DynamoDB, &dynamodb.ScanInput{TableName: &d.cfg.Table, ConsistentRead: aws.Bool(true)})
+	for now := time.Now(); pages.HasMorePages(); {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return fmt.Errorf("scan the deliveries: %w", err)
+		}
+
+		for _, item := range page.Items {
+			if !isExpired(item, now) && !fn(decodeDelivery(item)) {
+				return nil
+			}
+		}
+	}
+
+	return nil
+}
+
+// Redeliver sends a delivery again that has ended, under the same key and with a new
+// schedule. It returns ErrPending if it has not ended, and ErrNotFound.
+func (d *Deliveries) Redeliver(ctx context.Context, id string) (Delivery, error) {
+	for range changeRounds {
+		delivery, err := d.Get(ctx, id)
+		switch {
+		case err != nil:
+			return Delivery{}, err
+		case !delivery.ended():
+			return delivery, fmt.Errorf("redeliver %s: %w", id, ErrPending)
+		}
+
+		if stored, err := d.redeliver(ctx, &delivery); err != nil || stored {
+			return delivery, err
+		}
+	}
+
+	return Delivery{}, fmt.Errorf("redeliver %s: %w", id, ErrContended)
+}
+
+func (d *Deliveries) redeliver(ctx context.Context, delivery *Delivery) (bool, error) {
+	again := *delivery
+	again.Status, again.Attempts, again.NextTry = Pending, 0, time.Now().UTC()
+	again.Redeliveries++
+
+	stored, err := d.records.store(ctx, delivery, again)
+	if stored {
+		d.lookAt(delivery.Endpoint, again.NextTry)
+	}
+
+	return stored, err
+}
+
+// RedeliverMissed sends to an endpoint what it missed since a time, by the time of the
+// transitions, at most limit deliveries. It returns how many; fewer than limit means that none
+// is left. The endpoint must be active.
+func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since time.Time, limit int) (count int, err error) {
+	e, err := d.cfg.Endpoints.Get(ctx, endpoint)
+	switch {
+	case err != nil:
+		return 0, err
+	case e.Status != Active:
+		return 0, fmt.Errorf("%w: endpoint %s: is disabled; enable it first", ErrInvalid, endpoint)
+	case limit < 1:
+		return 0, fmt.Errorf("%w: limit %d: at least 1", ErrInvalid, limit)
+	}
+
+	for after := ""; count < limit; {
+		var page []Delivery
+		if page, after, err = d.List(ctx, endpoint, Missed, since, after, min(limit-count, MaxList)); err != nil {
+			return count, err
+		}
+
+		for _, delivery := range page {
+			stored, err := d.redeliver(ctx, &delivery)
+			if err != nil {
+				return count, err
+			}
+
+			if stored {
+				count++
+			}
+		}
+
+		if after == "" {
+			break
+		}
+	}
+
+	return count, nil
+}
+
+// Test sends a message of type "ratchet.test" to an endpoint, once and without a record. It
+// returns how the endpoint answered.
+func (d *Deliveries) Test(ctx context.Context, endpoint string) (Answer, error) {
+	e, err := d.cfg.Endpoints.Get(ctx, endpoint)
+	if err != nil {
+		return Answer{}, err
+	}
+
+	destination, err := d.cfg.Open(e)
+	if err != nil {
+		return Answer{}, err
+	}
+	l := lane{destination: destination}
+	defer l.close()
+
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
+	defer cancel()
+
+	answer, err := destination.Send(ctx, testMessage(time.Now().UTC()))
+	answer.Text = redact(e, answer.Text)
+
+	return answer, redactError(e, err)
+}
+
+// testMessage is the message of a test. It has the same body in every format.
+func testMessage(now time.Time) Message {
+	id := "test_" + rand.Text()
+	m := Message{
+		Notification: Notification{Key: "test/0/" + id, OrderID: "test", State: "TEST", At: now},
+		ID:           id,
+		Type:         testType,
+		ContentType:  "application/json",
+		Attempt:      1,
+	}
+	m.Body, _ = json.Marshal(standardBody{testType, now, map[string]string{"message": "A test of this endpoint by Ratchet."}}) // texts do not fail
+
+	return m
+}
+
+const testType = "ratchet.test"

@@ -1,0 +1,274 @@
+package notify
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"ratchet/internal/worker"
+)
+
+// readAhead is how many due deliveries a look takes up for each place of an endpoint.
+const readAhead = 4
+
+// lookPause is the shortest time between two looks at the same queues.
+const lookPause = 10 * time.Millisecond
+
+// Run makes attempts until ctx ends, and then waits for those in work, DrainTimeout at most.
+// It returns nil. Any number of workers may run at once. Run may be called once.
+func (d *Deliveries) Run(ctx context.Context) error {
+	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+
+	d.mu.Lock()
+	d.attempts, d.running = attempts, true
+	d.mu.Unlock()
+
+	for ctx.Err() == nil {
+		d.schedule(ctx)
+	}
+
+	d.mu.Lock()
+	d.running = false
+	d.mu.Unlock()
+
+	done := make(chan struct{})
+	go func() {
+		d.work.Wait()
+		close(done)
+	}()
+
+	if !worker.WaitClosed(done, d.cfg.DrainTimeout) {
+		cancel()
+		<-done // destinations honor their contexts, and writes have limits of their own
+	}
+
+	return d.Close()
+}
+
+// schedule starts the looks that are due, and waits until another one is.
+func (d *Deliveries) schedule(ctx context.Context) {
+	all, err := d.cfg.Endpoints.recent(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			d.cfg.Log.Warn("the endpoints cannot be read; their deliveries wait", "err", err)
+		}
+		worker.Wait(ctx, time.Second)
+
+		return
+	}
+
+	timer := time.NewTimer(d.startLooks(ctx, all, time.Now()))
+	defer timer.Stop()
+
+	select {
+	case <-ctx.Done():
+	case <-d.wake:
+	case <-timer.C:
+	}
+}
+
+// startLooks starts the looks that are due, forgets endpoints that are gone, and returns how
+// long until the next look.
+func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	next := now.Add(min(d.cfg.LookEvery, RefreshEvery))
+	present := make(map[string]bool, len(all))
+
+	for _, e := range all {
+		present[e.ID] = true
+		l := d.lane(e)
+		d.pump(l)
+
+		// While nothing may start, due deliveries stay where they are.
+		due := l.nextLook
+		if due.Before(l.circuit.until) && e.Status == Active {
+			due = l.circuit.until
+		}
+
+		switch {
+		case l.looking || len(l.ready) > 0:
+		case due.After(now):
+			if due.Before(next) {
+				next = due
+			}
+		default:
+			l.looking = true
+			d.work.Add(1)
+
+			go d.look(ctx, l)
+		}
+	}
+
+	for id, l := range d.lanes {
+		if !present[id] && len(l.busy) == 0 && !l.looking {
+			_ = l.close()
+			delete(d.lanes, id)
+		}
+	}
+
+	return next.Sub(now)
+}
+
+// lookAt makes the next look be at the time, unless it is earlier.
+func (l *lane) lookAt(at time.Time) {
+	if at.Before(l.nextLook) {
+		l.nextLook = at
+	}
+
+	if l.looking {
+		l.more = true // the look may have read the queue before
+	}
+}
+
+// look reads the queue of an endpoint, and starts what is due.
+func (d *Deliveries) look(ctx context.Context, l *lane) {
+	defer d.work.Done()
+
+	d.mu.Lock()
+	endpoint := l.endpoint
+	l.more = false
+	d.mu.Unlock()
+
+	now := time.Now()
+	next := now.Add(d.cfg.LookEvery)
+	limit := max(1, readAhead*endpoint.Concurrency/queueShards)
+
+	var (
+		due  []Delivery
+		more bool
+	)
+	for _, shard := range rand.Perm(queueShards) {
+		found, _, err := d.records.queued(ctx, queueName(endpoint.ID, Pending, shard), time.Time{}, nil, limit)
+		if err != nil {
+			if ctx.Err() == nil {
+				d.cfg.Log.Warn("a queue of deliveries cannot be read; it will be read again", "endpoint", endpoint.ID, "err", err)
+			}
+			continue
+		}
+
+		for _, delivery := range found {
+			if delivery.NextTry.After(now) {
+				next = earlier(next, delivery.NextTry)
+				break
+			}
+			due = append(due, delivery)
+		}
+
+		more = more || len(found) == limit && !found[limit-1].NextTry.After(now)
+	}
+
+	if endpoint.Status == Disabled {
+		d.giveUp(ctx, due)
+		due = nil
+	}
+
+	d.mu.Lock()
+	defer d.mu.Unlock()
+
+	if more || l.more {
+		next = now.Add(lookPause)
+	}
+	l.ready, l.nextLook, l.looking = due, next, false
+	d.pump(l)
+	d.nudge()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+
+	return a
+}
+
+// pump starts the deliveries that are ready, as far as there are places. The caller holds the
+// lock.
+func (d *Deliveries) pump(l *lane) {
+	now := time.Now()
+	for len(l.ready) > 0 {
+		next := l.ready[0]
+
+		if l.busy[next.ID()] {
+			l.ready = l.ready[1:]
+			continue
+		}
+
+		wait, ok := d.acquire(l, next.ID(), now)
+		if !ok {
+			// Others may take them meanwhile. They are read again when there is a place.
+			if len(l.busy) == 0 || wait > 0 {
+				l.ready = nil
+				l.nextLook = now.Add(max(wait, lookPause))
+			}
+
+			return
+		}
+		l.ready = l.ready[1:]
+
+		go d.deliver(l, next)
+	}
+	l.ready = nil
+}
+
+// deliver makes the next attempt of a delivery, in a place that the caller has acquired.
+func (d *Deliveries) deliver(l *lane, delivery Delivery) {
+	defer d.release(l, delivery.ID())
+
+	d.mu.Lock()
+	ctx, endpoint := context.WithoutCancel(d.attempts), l.endpoint
+	d.mu.Unlock()
+
+	if err := d.deliverNext(ctx, l, endpoint, delivery); err != nil {
+		d.cfg.Log.Warn("a delivery was not tried; it stays in its queue", "delivery", delivery.ID(), "err", err)
+	}
+}
+
+func (d *Deliveries) deliverNext(ctx context.Context, l *lane, endpoint Endpoint, delivery Delivery) error {
+	switch {
+	case delivery.At.Before(endpoint.CreatedAt):
+		return d.miss(ctx, delivery, "the endpoint was removed and created again")
+	case endpoint.Ordered:
+		return d.deliverInOrder(ctx, l, delivery)
+	}
+
+	_, err := d.attempt(ctx, l, delivery)
+
+	return err
+}
+
+// attempt takes a delivery and tries it. It reports whether the delivery has ended by that.
+func (d *Deliveries) attempt(ctx context.Context, l *lane, delivery Delivery) (ended bool, err error) {
+	taken, err := d.records.take(ctx, &delivery, time.Now().Add(d.cfg.lease()))
+	if err != nil || !taken {
+		return false, err
+	}
+
+	stored := d.finish(ctx, l, &delivery, d.try(l, delivery))
+	if stored && delivery.Status == Pending {
+		d.lookAt(delivery.Endpoint, delivery.NextTry)
+	}
+
+	return stored && delivery.ended(), nil
+}
+
+// miss gives a delivery up without an attempt.
+func (d *Deliveries) miss(ctx context.Context, delivery Delivery, reason string) error {
+	missed := delivery
+	missed.Status, missed.Error, missed.NextTry = Missed, reason, time.Time{}
+	_, err := d.records.store(ctx, &delivery, missed)
+
+	return err
+}
+
+// giveUp gives up the due deliveries of a disabled endpoint.
+func (d *Deliveries) giveUp(ctx context.Context, due []Delivery) {
+	for _, delivery := range due {
+		if err := d.miss(ctx, delivery, errDisabled); err != nil {
+			d.cfg.Log.Warn("a delivery to a disabled endpoint was not given up", "delivery", delivery.ID(), "err", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package notify
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Schedule is the pauses between the attempts of a delivery. After the attempt that follows the
+// last pause the delivery is MISSED. A pause is longer by up to a fifth, at random, so that
+// what failed together is not tried together.
+type Schedule []time.Duration
+
+// DefaultSchedule is that of Standard Webhooks: ten attempts within 75 hours and 35 minutes.
+func DefaultSchedule() Schedule {
+	return Schedule{
+		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+	}
+}
+
+const maxAttempts = 64
+
+func (s Schedule) check() error {
+	if len(s) == 0 || len(s) >= maxAttempts {
+		return fmt.Errorf("%w: Schedule: 1 to %d pauses, got %d", ErrInvalid, maxAttempts-1, len(s))
+	}
+
+	for i, pause := range s {
+		if pause <= 0 {
+			return fmt.Errorf("%w: Schedule[%d] %s: must be more than 0", ErrInvalid, i, pause)
+		}
+	}
+
+	return nil
+}
+
+// after returns the pause after the nth attempt, from 1. It reports false after the last one.
+func (s Schedule) after(n int) (time.Duration, bool) {
+	if n > len(s) {
+		return 0, false
+	}
+
+	pause := s[max(n, 1)-1]
+
+	return pause + rand.N(pause/5+1), true //nolint:gosec // jitter, not a secret
+}

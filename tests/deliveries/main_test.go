@@ -1,0 +1,134 @@
+// Package deliveries kills the workers of package notify in front of a bad receiver. Workers and
+// receiver are processes of their own, made of this test's binary.
+package deliveries
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"go.uber.org/goleak"
+
+	"ratchet/notify"
+	"ratchet/notify/destination"
+	"ratchet/transitions"
+	"ratchet/webhooks"
+)
+
+const (
+	envRole   = "RATCHET_TEST_ROLE"
+	envEngine = "RATCHET_TEST_ENGINE"
+	envSecret = "RATCHET_TEST_SECRET"
+)
+
+func TestMain(m *testing.M) {
+	var err error
+
+	switch os.Getenv(envRole) {
+	case "worker":
+		err = workerMain()
+	case "receiver":
+		err = receiverMain()
+	default:
+		goleak.VerifyTestMain(m)
+	}
+
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// attemptTimeout is shorter than the receiver hangs.
+const attemptTimeout = 500 * time.Millisecond
+
+func newEndpoints(engine string) (*dynamodb.Client, *notify.Endpoints, error) {
+	db := dynamodb.NewFromConfig(aws.Config{
+		Region:       "eu-west-1",
+		BaseEndpoint: &engine,
+		Credentials:  credentials.NewStaticCredentialsProvider("test", "test", ""),
+	})
+	endpoints, err := notify.NewEndpoints(notify.EndpointsConfig{DynamoDB: db, Table: "endpoints"})
+
+	return db, endpoints, err
+}
+
+func newDeliveries(engine string) (*notify.Deliveries, *notify.Endpoints, error) {
+	db, endpoints, err := newEndpoints(engine)
+	if err != nil {
+		return nil, nil, err
+	}
+
+	d, err := notify.New(notify.Config{
+		DynamoDB:     db,
+		Table:        "deliveries",
+		Endpoints:    endpoints,
+		Open:         destination.Opener{Reach: webhooks.ReachLoopback}.Open,
+		Schedule:     slices.Repeat(notify.Schedule{50 * time.Millisecond, 200 * time.Millisecond}, 30),
+		Timeout:      attemptTimeout,
+		DrainTimeout: attemptTimeout,
+		LookEvery:    500 * time.Millisecond,
+		Log:          slog.New(slog.DiscardHandler),
+	})
+
+	return d, endpoints, err
+}
+
+// workerMain accepts the notifications that its input names, and delivers. It acknowledges each
+// on its output, as the stream's reaction does by returning.
+func workerMain() error {
+	d, _, err := newDeliveries(os.Getenv(envEngine))
+	if err != nil {
+		return err
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+
+	ended := make(chan error, 1)
+	go func() { ended <- d.Run(ctx) }()
+
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		n, err := parseNotice(in.Text())
+		if err != nil {
+			return err
+		}
+
+		for d.Accept(ctx, n) != nil {
+			time.Sleep(10 * time.Millisecond) // a process of its own, which polls
+		}
+		fmt.Println(in.Text())
+	}
+
+	cancel()
+
+	return <-ended
+}
+
+// parseNotice reads ORDER/TRANSITION.
+func parseNotice(line string) (notify.Notification, error) {
+	order, number, _ := strings.Cut(line, "/")
+
+	var id int64
+	if _, err := fmt.Sscan(number, &id); err != nil {
+		return notify.Notification{}, fmt.Errorf("notice %q: %w", line, err)
+	}
+
+	return notify.Notification{
+		Key:          line + "/notify",
+		OrderID:      transitions.OrderID(order),
+		TransitionID: transitions.TransitionID(id),
+		State:        "SHIPPED",
+		At:           time.Now(),
+	}, nil
+}
