@@ -364,3 +364,24 @@ func TestDeliveriesThatDoNotExistAreNotFound(t *testing.T) {
 		}
 	}
 }
+
+// TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn: their keys have more than that of the
+// transition. Each is delivered once.
+func TestAReplayAndAnotherGroupGetDeliveriesOfTheirOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		far := w.endpoint("shop")
+		d := w.worker()
+		defer w.run(d)()
+
+		for _, suffix := range []string{"", "/again-a1", "", "/again-a1", "/group-audit"} {
+			n := notice("o-1", 3, "SHIPPED")
+			n.Key += suffix
+			w.accept(d, n)
+		}
+
+		if got, want := far.keys(), []string{"o-1/3/notify", "o-1/3/notify/again-a1", "o-1/3/notify/group-audit"}; !slices.Equal(got, want) {
+			t.Errorf("delivered %q, want %q", got, want)
+		}
+	})
+}
