@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -68,16 +66,7 @@ func ask(t *testing.T, c *cobra.Command, args ...string) (string, int) {
 }
 
 func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
-	broken := true
-	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if broken {
-			w.WriteHeader(http.StatusGone)
-		}
-	}))
-	defer far.Close()
 	s := ordersAt(t, storeDeadLetter)
-	t.Setenv("RATCHET_NOTIFY", far.URL)
-	t.Setenv("RATCHET_WEBHOOK_SECRET", "whsec_aD2ODFLMXPalWelLit9kTaOgpdLC0L0/TMSpm8Iy+E0=")
 
 	out, code := ask(t, deadLettersCommand(s), "list")
 	if code != exitOK || !strings.Contains(out, "notify") || !strings.Contains(out, "o-1") || !strings.HasSuffix(out, "the far side refuses\n") {
@@ -132,15 +121,14 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	command(exitOK, "queued: notify", "redrive", l.Handler, l.ID)
 	command(exitRefused, "", "redrive", l.Handler, l.ID)
 	command(exitRefused, "is being redriven", "redrive", "--all")
-	runPoller(t, s)
+	runPoller(t, s, errors.New("the far side still refuses"))
 
 	if n := redrives(); n != 1 {
 		t.Errorf("%d redrives, want one that failed", n)
 	}
 
-	broken = false
 	command(exitOK, "queued: notify", "redrive", "--all", "--handler", l.Handler)
-	runPoller(t, s)
+	runPoller(t, s, nil)
 
 	if n := redrives(); n != -1 {
 		t.Errorf("the letter is still there, after %d redrives", n)
@@ -149,18 +137,26 @@ func TestDeadLetterIsListedShownAndRedriven(t *testing.T) {
 	command(exitNotFound, "", "discard", l.Handler, l.ID)
 }
 
-// runPoller runs the handlers of the stream until nothing waits in the retry queue.
-func runPoller(t *testing.T, s *settings) {
+// runPoller runs the handlers of the stream until nothing waits in the retry queue. The handler
+// of notifications refuses for good if refusal is set.
+func runPoller(t *testing.T, s *settings, refusal error) {
 	t.Helper()
 
 	err := s.with(t.Context(), func(b *server.Backend) error {
+		handlers := b.Handlers()
+		for i, h := range handlers {
+			if h.Name == reactions.NotifyHandler {
+				handlers[i].Handle = func(context.Context, streams.Record) error { return streams.Permanent(refusal) }
+			}
+		}
+
 		poller, err := streams.New(streams.Config{
 			Streams:         b.Streams,
 			DynamoDB:        b.DynamoDB,
 			TableName:       b.Tables.Orders,
 			LeaseTable:      b.Tables.Leases,
 			DeadLetterTable: b.Tables.DeadLetters,
-			Handlers:        b.Handlers(),
+			Handlers:        handlers,
 			LeaseDuration:   100 * time.Millisecond,
 			PollIdle:        10 * time.Millisecond,
 			Log:             embeddedtest.Quiet(),
