@@ -205,6 +205,7 @@ func (s *service) redeliverMissed(ctx context.Context, c caller, in *redeliverMi
 	}
 
 	out := &redeliveredOutput{}
+
 	out.Body.Redelivered, err = s.cfg.Deliveries.RedeliverMissed(ctx, e.ID, in.Body.Since, in.Body.Limit)
 	if err != nil {
 		return nil, err

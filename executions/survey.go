@@ -239,6 +239,7 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	p.Kind = Overdue
 	p.Cause = fmt.Sprintf("%s since %s, while the execution waits", order.State, order.UpdatedAt.UTC().Format(time.RFC3339))
 	p.Commands = []string{"ratchet orders explain " + string(order.ID), "ratchet executions describe " + string(order.ID)}
+
 	deadline := e.deadline(order.State)
 	if terminal {
 		// Nothing that happens to the order ends the execution's wait any more.

@@ -250,6 +250,7 @@ func TestANotificationHappensOnceAtAFarSideThatHonorsTheKey(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
+
 				far := w.endpoint("shop")
 				if test.down {
 					far.set(0, func(m notify.Message) (notify.Answer, error) {
@@ -317,6 +318,7 @@ func TestSeveralWorkersShareTheDeliveries(t *testing.T) {
 		w := newWorld(t)
 		far := w.endpoint("shop")
 		w.endpoint("other")
+
 		idle := w.worker() // stores without attempts
 		for i := range 100 {
 			w.accept(idle, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -280,10 +279,4 @@ func decodeDelivery(item dynamo.Item) Delivery {
 // there for days.
 func isExpired(item dynamo.Item, now time.Time) bool {
 	return dynamo.Number(item, DeliveryExpiryAttribute) <= now.Unix()
-}
-
-// endpointOf returns the endpoint in the sort key of an item.
-func endpointOf(item dynamo.Item) string {
-	endpoint, _, _ := strings.Cut(dynamo.Text(item, deliveryName), "#")
-	return endpoint
 }

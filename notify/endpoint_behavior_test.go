@@ -106,6 +106,7 @@ func TestAHangingEndpointTakesNoPlaceFromAnother(t *testing.T) {
 		defer w.run(d)()
 
 		began := time.Now()
+
 		for i := range 40 {
 			w.accept(d, notice(fmt.Sprint("o-", i), 2, "SHIPPED"))
 		}
@@ -196,6 +197,7 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 		synctest.Wait()
 
 		tried := len(far.keys())
+
 		if got := w.statuses(d); got["shop MISSED"] != 2 {
 			t.Fatalf("%v", got)
 		}

@@ -248,7 +248,7 @@ func (d *Deliveries) Test(ctx context.Context, endpoint string) (Answer, error) 
 		return Answer{}, err
 	}
 	l := lane{destination: destination}
-	defer l.close()
+	defer func() { _ = l.close() }() // the answer is what counts
 
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()

@@ -140,7 +140,7 @@ func (d *Deliveries) look(ctx context.Context, l *lane) {
 		due  []Delivery
 		more bool
 	)
-	for _, shard := range rand.Perm(queueShards) {
+	for _, shard := range rand.Perm(queueShards) { //nolint:gosec // G404: the order needs no cryptographic randomness
 		found, _, err := d.records.queued(ctx, queueName(endpoint.ID, Pending, shard), time.Time{}, nil, limit)
 		if err != nil {
 			if ctx.Err() == nil {

@@ -199,6 +199,7 @@ func (s *shop) edit(t *testing.T, quantity int64) {
 	t.Helper()
 
 	s.moves++
+
 	r, err := s.orders.ChangeItem(t.Context(), transitions.Edit{OrderID: "o-1", EventID: transitions.RequestID(strings.Repeat("e", s.moves))},
 		transitions.Item{SKU: "sku-1", Quantity: quantity, Price: 250})
 	if err != nil || r.Verdict != transitions.Applied {

@@ -62,6 +62,7 @@ type redriven struct {
 // that refuses one does not keep the others from being redriven.
 func redriveAll(c *cobra.Command, s *settings, b *server.Backend, f executions.Filter, dry bool) error {
 	out, refused := c.OutOrStdout(), 0
+
 	healthy := map[transitions.OrderID]bool{}
 	for _, id := range f.Orders {
 		healthy[id] = true

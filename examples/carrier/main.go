@@ -108,7 +108,7 @@ func run(ctx context.Context, o options, ready func(address string)) (err error)
 		return err
 	}
 
-	listener, err := net.Listen("tcp", o.listen)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listen)
 	if err != nil {
 		return err
 	}

@@ -126,6 +126,7 @@ func TestATopicGetsTheMessageOnTheWire(t *testing.T) {
 	}
 
 	r.status, r.answer = 500, ""
+
 	if _, err := open(t, opener, "sns:arn:x").Send(t.Context(), message); err == nil || errors.Is(err, notify.ErrRejected) {
 		t.Errorf("a server error: %v", err)
 	}
@@ -153,6 +154,7 @@ func TestABusGetsTheEventOnTheWire(t *testing.T) {
 
 	// An entry that failed in an answer that succeeds.
 	r.answer = `{"FailedEntryCount":1,"Entries":[{"ErrorCode":"ThrottlingException","ErrorMessage":"slow down"}]}`
+
 	if _, err := bus.Send(t.Context(), message); err == nil || !strings.Contains(err.Error(), "ThrottlingException") {
 		t.Errorf("got %v", err)
 	}

@@ -185,7 +185,7 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }() // the server has answered, or err says why not
 
 	if deadline, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(deadline); err != nil {

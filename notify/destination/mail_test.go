@@ -67,6 +67,7 @@ func (s *mailServer) serve(conn net.Conn) {
 		line := in.Text()
 
 		s.mu.Lock()
+
 		verb, rest, _ := strings.Cut(line, " ")
 		switch {
 		case data != nil && line == ".":

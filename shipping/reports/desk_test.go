@@ -287,6 +287,7 @@ func TestParcelsThatAreDeliveredAtOnce(t *testing.T) {
 		o.order(transitions.OrderID(id), workflow.Pay)
 
 		var group sync.WaitGroup
+
 		for _, name := range []string{"a", "b", "c"} {
 			o.receive(parcel(id, name, shipping.Shipped, 1), reports.Applied)
 		}

@@ -221,7 +221,7 @@ func (d *Desk) read(ctx context.Context, partition, after string, limit int) (pa
 	in := &dynamodb.QueryInput{
 		TableName:                 &d.cfg.Table,
 		ConsistentRead:            aws.Bool(true),
-		Limit:                     aws.Int32(int32(limit)), //nolint:gosec // callers bound it
+		Limit:                     aws.Int32(int32(limit)),
 		KeyConditionExpression:    aws.String(partitionKey + " = :p"),
 		ExpressionAttributeValues: dynamo.Item{":p": dynamo.S(partition)},
 	}

@@ -224,6 +224,7 @@ func TestGetFollowsTheReports(t *testing.T) {
 	defer stop()
 
 	var carrier *sandbox.Carrier
+
 	carrier, err := sandbox.New(sandbox.Config{
 		DynamoDB: newDB(t), Table: "carrier", Interval: time.Millisecond, Track: true, Log: embeddedtest.Quiet(),
 		Deliver: func(ctx context.Context, r shipping.Report) (shipping.Answer, error) {

@@ -84,6 +84,7 @@ func TestKilledWorkersAndABadReceiver(t *testing.T) {
 	t.Cleanup(engine.Close)
 
 	secret := webhooks.NewSecret()
+
 	far := start(t, envRole+"=receiver", envSecret+"="+secret.Reveal())
 	if !far.out.Scan() {
 		t.Fatal("the receiver did not start")
@@ -182,7 +183,7 @@ func forge(t *testing.T, url string) {
 func read(t *testing.T, target string) (l ledger) {
 	t.Helper()
 
-	response, err := http.Get(target) //nolint:noctx // a test's own receiver
+	response, err := http.Get(target)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,6 +106,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		}
 	case 5: // the answer comes in drops
 		w.WriteHeader(http.StatusOK)
+
 		for range 3 {
 			_, _ = w.Write([]byte("."))
 			_ = http.NewResponseController(w).Flush()
