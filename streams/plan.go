@@ -122,6 +122,8 @@ func (p planner) takeFree(out *plan, free []*observedLease, load map[string]int,
 	for _, lease := range free {
 		requester := p.requestedBy(lease, now)
 		switch {
+		case p.holds(lease.Shard):
+			continue // handlers of the lease that this worker has lost have not ended
 		case requester == p.me:
 		case requester != "":
 			continue // reserved

@@ -204,7 +204,10 @@ func TestAChildWaitsForItsParent(t *testing.T) {
 
 func TestAShardIsNotFreeWhileItsParentIsUnfinished(t *testing.T) {
 	now := time.Now()
-	p := planner{me: "a", leaseDuration: time.Second, scanInterval: 10 * time.Millisecond, holds: func(string) bool { return true }}
+	p := planner{
+		me: "a", leaseDuration: time.Second, scanInterval: 10 * time.Millisecond,
+		holds: func(shard string) bool { return strings.HasPrefix(shard, "other") },
+	}
 	observed := observe(nil, []Lease{
 		{Shard: "child", Parent: "parent"},
 		{Shard: "other", Owner: "a", Epoch: 1},
@@ -229,5 +232,25 @@ func TestAShardIsNotFreeWhileItsParentIsUnfinished(t *testing.T) {
 
 	if todo := p.decide(observed, now.Add(20*time.Millisecond)); len(todo.take) != 1 {
 		t.Errorf("took %d leases after two intervals", len(todo.take))
+	}
+}
+
+// TestALeaseIsNotTakenAgainWhileItsHandlersRun: this worker has lost the lease, and a handler
+// has not returned.
+func TestALeaseIsNotTakenAgainWhileItsHandlersRun(t *testing.T) {
+	now := time.Now()
+	hangs := true
+	p := planner{me: "a", leaseDuration: time.Second, scanInterval: 10 * time.Millisecond, holds: func(string) bool { return hangs }}
+	observed := observe(nil, []Lease{{Shard: "s", ParentDone: true}}, now)
+	p.decide(observed, now)
+
+	now = now.Add(time.Minute)
+	if todo := p.decide(observed, now); len(todo.take) != 0 {
+		t.Error("taken while a handler runs")
+	}
+	hangs = false
+
+	if todo := p.decide(observed, now); len(todo.take) != 1 {
+		t.Error("not taken after the handler has ended")
 	}
 }
