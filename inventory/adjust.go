@@ -17,11 +17,15 @@ import (
 // transaction. A repeat changes nothing and returns nil. No lines are allowed: everything is
 // given back, and the order may reserve again.
 //
+// The functions add parts to that transaction, like a check that the order still has these
+// lines. If one of them refuses, nothing changes, and the error is theirs. They are not asked if
+// the reservation holds the lines already.
+//
 // Adjust returns ErrClosed if the reservation has been released or committed, ErrOutOfStock,
 // which names the SKUs, if pieces are missing, and ErrInvalid if more than [MaxLines] SKUs
 // change. It takes one read unit, and 2+2n write units if n SKUs change.
-func (s *Stock) Adjust(ctx context.Context, order string, lines []Line) error {
-	if err := s.adjust(ctx, order, lines); err != nil {
+func (s *Stock) Adjust(ctx context.Context, order string, lines []Line, with ...func(*txn.Transaction)) error {
+	if err := s.adjust(ctx, order, lines, with); err != nil {
 		return fmt.Errorf("adjust the reservation of order %s: %w", order, err)
 	}
 
@@ -48,7 +52,7 @@ func (s *Stock) Covers(ctx context.Context, order string, lines []Line) (bool, e
 // adjustAttempts bounds how often the reservation may change while it is being adjusted.
 const adjustAttempts = 10
 
-func (s *Stock) adjust(ctx context.Context, order string, lines []Line) error {
+func (s *Stock) adjust(ctx context.Context, order string, lines []Line, with []func(*txn.Transaction)) error {
 	err := checkOrder(order)
 	if err == nil && len(lines) > 0 {
 		lines, err = checkLines(lines)
@@ -65,7 +69,7 @@ func (s *Stock) adjust(ctx context.Context, order string, lines []Line) error {
 
 	seen := decode(item)
 	for range adjustAttempts {
-		err := s.adjustSeen(ctx, order, lines, seen)
+		err := s.adjustSeen(ctx, order, lines, seen, with)
 
 		var refused *txn.Refused
 		if !errors.As(err, &refused) || refused.Part != reservationPart {
@@ -82,7 +86,7 @@ func (s *Stock) adjust(ctx context.Context, order string, lines []Line) error {
 // adjustSeen adjusts a reservation as it was seen. The transaction is refused if the
 // reservation has changed since. Pieces whose reservation has expired are still set aside
 // until a sweep has stored that, so the order keeps them.
-func (s *Stock) adjustSeen(ctx context.Context, order string, lines []Line, seen record) error {
+func (s *Stock) adjustSeen(ctx context.Context, order string, lines []Line, seen record, with []func(*txn.Transaction)) error {
 	var held []Line
 
 	switch seen.Status {
@@ -100,7 +104,12 @@ func (s *Stock) adjustSeen(ctx context.Context, order string, lines []Line, seen
 		return fmt.Errorf("%w: %d SKUs change, at most %d", ErrInvalid, len(moves), MaxLines)
 	}
 
-	return s.writer.Write(ctx, s.adjustment(order, lines, seen, moves))
+	t := s.adjustment(order, lines, seen, moves)
+	for _, add := range with {
+		add(t)
+	}
+
+	return s.writer.Write(ctx, t)
 }
 
 // adjustment returns the transaction that gives the reservation, as it was seen, the lines.

@@ -13,8 +13,7 @@ const (
 	sweepPage = 500
 )
 
-// runSweeps releases expired holds, completes payments whose worker has stopped, and tries the
-// carrier's reports that wait, every
+// runSweeps releases expired holds and completes payments whose worker has stopped, every
 // 15 s until ctx ends. Any number of workers may do so at the same time.
 func (b *Backend) runSweeps(ctx context.Context) error {
 	ticker := time.NewTicker(sweepInterval)
@@ -27,8 +26,8 @@ func (b *Backend) runSweeps(ctx context.Context) error {
 		case <-ticker.C:
 		}
 
-		if err := errors.Join(b.releaseExpired(ctx), b.recoverPayments(ctx), b.tryReports(ctx)); err != nil && ctx.Err() == nil {
-			b.log.Warn("a sweep of holds, payments and reports failed; the next one continues", "error", err)
+		if err := errors.Join(b.releaseExpired(ctx), b.recoverPayments(ctx)); err != nil && ctx.Err() == nil {
+			b.log.Warn("a sweep of holds and payments failed; the next one continues", "error", err)
 		}
 	}
 }
@@ -45,14 +44,28 @@ func (b *Backend) releaseExpired(ctx context.Context) error {
 	}
 }
 
-// tryReports tries the reports of the carrier that wait for their orders. Without callbacks none
-// is stored.
-func (b *Backend) tryReports(ctx context.Context) error {
-	if b.Config.CarrierSecret == "" {
+// runReports tries the reports of the carrier that wait for their orders, every 15 s until ctx
+// ends. It has a loop of its own, because a carrier that hangs must not delay the other sweeps. The
+// sandbox repeats its reports itself.
+func (b *Backend) runReports(ctx context.Context) error {
+	if b.Carrier != nil {
 		return nil
 	}
 
-	return b.Reports.Sweep(ctx)
+	ticker := time.NewTicker(sweepInterval)
+	defer ticker.Stop()
+
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+
+		if err := b.Reports.Sweep(ctx); err != nil && ctx.Err() == nil {
+			b.log.Warn("a sweep of the carrier's reports failed; the next one continues", "error", err)
+		}
+	}
 }
 
 // recoverPayments completes steps of payments that no worker is working on.

@@ -22,22 +22,18 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	}
 
 	worker, err := b.newWorker(ctx, name)
-	if err != nil && ctx.Err() != nil {
-		return nil // stopped before it has begun
-	}
-
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 
 	consumer, err := b.newRequestsConsumer(ctx)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 
 	poller, release, err := b.newPoller(ctx, name)
 	if err != nil {
-		return err
+		return unlessStopped(ctx, err)
 	}
 	defer release()
 
@@ -46,6 +42,7 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	group.Go(func() error { return poller.Run(ctx) })
 	group.Go(func() error { return b.Stock.Run(ctx) })
 	group.Go(func() error { return b.runSweeps(ctx) })
+	group.Go(func() error { return b.runReports(ctx) })
 	group.Go(func() error { return b.Deliveries.Run(ctx) })
 
 	group.Go(func() error { return b.rebuildLists(ctx) })
@@ -55,6 +52,16 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	}
 
 	return group.Wait()
+}
+
+// unlessStopped returns err, or nil if ctx has ended: a worker that is stopped before it has begun
+// has not failed.
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+
+	return err
 }
 
 // tokenRetention is how long the parked token of an execution of the former state machine is

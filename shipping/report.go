@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -24,14 +25,15 @@ const (
 
 // Report is one callback of a carrier. A repeat has the same ID.
 type Report struct {
-	// ID has 1 to 256 bytes. The carrier chooses it.
+	// ID has 1 to 200 printable ASCII characters without spaces. The carrier chooses it.
 	ID string `json:"id"`
 	// Shipment is the effect key under which the shipment was booked.
 	Shipment string `json:"shipment"`
 	OrderID  string `json:"orderId"`
 	// Milestone says what has happened.
 	Milestone Milestone `json:"milestone"`
-	// Parcel names one of several parcels of the shipment, "" stands for all of it.
+	// Parcel names one of several parcels of the shipment, "" stands for all of it. 1 to 128
+	// characters of A-Z a-z 0-9 _ . : -
 	Parcel string `json:"parcel,omitempty"`
 	// Lines are what the parcel holds. Required for a parcel that is Shipped, else empty.
 	Lines []Line `json:"lines,omitempty"`
@@ -50,19 +52,21 @@ type Line struct {
 // ErrInvalidReport means that a report breaks a rule. The text names the field and the rule.
 var ErrInvalidReport = errors.New("invalid report")
 
-const (
-	maxReportID = 256
-	maxField    = 200
+const maxField = 200
+
+var (
+	reportIDRule = regexp.MustCompile(`^[\x21-\x7e]{1,200}$`)
+	parcelRule   = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 )
 
-// Validate returns an ErrInvalidReport that names the first field that breaks a rule. Parcel
-// and Lines are checked against the order's rules when they are applied.
+// Validate returns an ErrInvalidReport that names the first field that breaks a rule. Lines are
+// checked against the order's rules when they are applied.
 func (r Report) Validate() error {
 	known := []Milestone{Booked, Shipped, Delivered, Lost, Returned}
 
 	switch {
-	case r.ID == "" || len(r.ID) > maxReportID:
-		return fmt.Errorf("%w: id: 1 to %d bytes", ErrInvalidReport, maxReportID)
+	case !reportIDRule.MatchString(r.ID):
+		return fmt.Errorf("%w: id: 1 to 200 printable ASCII characters without spaces", ErrInvalidReport)
 	case r.Shipment == "" || len(r.Shipment) > maxField:
 		return fmt.Errorf("%w: shipment: 1 to %d bytes", ErrInvalidReport, maxField)
 	case r.OrderID == "" || len(r.OrderID) > maxField:
@@ -71,6 +75,8 @@ func (r Report) Validate() error {
 		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, known)
 	case len(r.Tracking) > maxField:
 		return fmt.Errorf("%w: tracking: at most %d bytes", ErrInvalidReport, maxField)
+	case r.Parcel != "" && !parcelRule.MatchString(r.Parcel):
+		return fmt.Errorf("%w: parcel: 1 to 128 characters of A-Z a-z 0-9 _ . : -", ErrInvalidReport)
 	case r.Parcel == "" && len(r.Lines) > 0:
 		return fmt.Errorf("%w: lines: only with a parcel", ErrInvalidReport)
 	case r.Parcel != "" && r.Milestone == Shipped && len(r.Lines) == 0:

@@ -20,6 +20,7 @@ func TestAReportNamesTheFieldThatBreaksARule(t *testing.T) {
 		"orderId:":   func(r *shipping.Report) { r.OrderID = "" },
 		"milestone ": func(r *shipping.Report) { r.Milestone = shipping.Canceled },
 		"tracking:":  func(r *shipping.Report) { r.Tracking = strings.Repeat("x", 201) },
+		"parcel:":    func(r *shipping.Report) { r.Parcel = "a b" },
 		"lines: only with a parcel": func(r *shipping.Report) {
 			r.Lines = []shipping.Line{{SKU: "mug", Quantity: 1}}
 		},

@@ -48,11 +48,12 @@ func (s *Steps) accept(ctx context.Context, in acceptInput) (any, error) {
 	result, err := s.place(ctx, n)
 	switch {
 	case errors.Is(err, inventory.ErrOutOfStock):
-		if result, createErr := s.cfg.Orders.Create(ctx, n); createErr != nil || result.Verdict == transitions.Conflict {
+		result, createErr := s.cfg.Orders.Create(ctx, n)
+		if createErr != nil || result.Verdict == transitions.Conflict {
 			return nil, cmp.Or(createErr, errOtherContent(n.ID))
 		}
 
-		return nil, s.refuseOrder(ctx, n.ID, err)
+		return nil, s.refuseOrder(ctx, result.Order, err)
 	case err != nil:
 		return nil, err
 	case result.Verdict == transitions.Applied:
@@ -108,18 +109,18 @@ func (s *Steps) acceptPlaced(ctx context.Context, in acceptInput, order *transit
 
 	if !s.isPayable(order.State) {
 		if order.State == workflow.Cancelled {
-			return nil, s.refuseOrder(ctx, order.ID, inventory.ErrOutOfStock)
+			return nil, s.refuseOrder(ctx, order, inventory.ErrOutOfStock)
 		}
 
 		return nil, s.adopt(ctx, transitions.WrongState, order)
 	}
 
-	// The content may have been edited since it was placed. What is edited from here on, pay
-	// finds out.
-	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items))
+	// The content may have been edited since it was placed. An accept that hangs must not undo
+	// what others have reserved meanwhile, so the order has to be as it was read.
+	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrOutOfStock):
-		return nil, s.refuseOrder(ctx, order.ID, err)
+		return nil, s.refuseOrder(ctx, order, err)
 	case errors.Is(err, inventory.ErrClosed):
 		return nil, s.overtakenBefore(ctx, order, err)
 	case err != nil:
@@ -144,14 +145,15 @@ func (s *Steps) overtakenBefore(ctx context.Context, seen *transitions.Order, ca
 	return s.adopt(ctx, transitions.WrongState, order)
 }
 
-// refuseOrder cancels an order whose stock is short, and returns the failure. If the order
-// was canceled for another reason, or is elsewhere, the execution goes on from there.
-func (s *Steps) refuseOrder(ctx context.Context, id transitions.OrderID, reason error) error {
+// refuseOrder cancels an order whose stock is short for its lines as they were seen, and returns
+// the failure. If the order was edited or canceled for another reason, or is elsewhere, the execution goes on from there.
+func (s *Steps) refuseOrder(ctx context.Context, seen *transitions.Order, reason error) error {
 	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
-		OrderID:   id,
+		OrderID:   seen.ID,
 		Event:     workflow.Cancel,
 		From:      s.cfg.Orders.Definition().Initial(),
 		RequestID: outOfStock,
+		IfContent: &seen.ContentVersion,
 	})
 	switch {
 	case err != nil:

@@ -306,3 +306,64 @@ func TestALateAcceptReservesNothing(t *testing.T) {
 	}
 	s.wantStock(t, 3, 0, 0)
 }
+
+// TestAHungAcceptDoesNotUndoAReservation: while it hung, before it read the reservation, the order
+// was edited, accepted by another worker and paid.
+func TestAHungAcceptDoesNotUndoAReservation(t *testing.T) {
+	db, transport := newTablesBehind(t)
+	s := newShop(t, db, 1)
+	s.setStock(t, 10)
+	s.place(t)
+	s.edit(t, 3)
+
+	hung := false
+	transport.Before(func(c *embeddedtest.Call) error {
+		if hung || !c.Is("GetItem") || !strings.Contains(string(c.Body()), `"stock"`) {
+			return nil
+		}
+		hung = true
+		s.edit(t, 5)
+
+		for _, step := range [][2]string{{"accept", accepted}, {"pay", paying}} {
+			if _, err := s.run(t, step[0], step[1]); err != nil {
+				t.Errorf("%s: %v", step[0], err)
+			}
+		}
+
+		return nil
+	})
+
+	if _, err := s.run(t, "accept", accepted); name(err) != "Order.Unavailable" || !hung {
+		t.Errorf("the accept that hung: %v", err)
+	}
+	s.wantStock(t, 5, 5, 0)
+	s.wantOrder(t, workflow.PaymentReceived, 2)
+}
+
+// TestShortStockOfFormerLinesCancelsNothing: the order was corrected after it was read.
+func TestShortStockOfFormerLinesCancelsNothing(t *testing.T) {
+	db, transport := newTablesBehind(t)
+	s := newShop(t, db, 1)
+	s.setStock(t, 10)
+	s.place(t)
+	s.edit(t, 50)
+
+	corrected := false
+	transport.Before(func(c *embeddedtest.Call) error {
+		if !corrected && c.Is("GetItem") && strings.Contains(string(c.Body()), `"stock"`) {
+			corrected = true
+			s.edit(t, 5)
+		}
+
+		return nil
+	})
+
+	if _, err := s.run(t, "accept", accepted); name(err) != "Order.WrongState" || !strings.Contains(err.Error(), `"state":"PENDING"`) {
+		t.Errorf("got %v", err)
+	}
+
+	if _, err := s.run(t, "accept", accepted); err != nil {
+		t.Errorf("again: %v", err)
+	}
+	s.wantStock(t, 5, 5, 0)
+}

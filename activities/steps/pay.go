@@ -181,14 +181,15 @@ func (s *Steps) settleMoved(ctx context.Context, order *transitions.Order) error
 	return errors.Join(s.cancelLatePayment(ctx, order), s.coverPaid(ctx, order))
 }
 
-// coverPaid makes the reservation of a paid order hold its lines. Pieces that are missing are
-// waited for: the customer has paid for them.
+// coverPaid makes the reservation of a paid order hold its lines until it ships: then the stream's
+// reaction does. Pieces that are missing are waited for: the customer has paid for them.
 func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
-	if order.ContentVersion == 0 {
+	ships := order.State != workflow.Shipped && s.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped)
+	if order.ContentVersion == 0 || !ships {
 		return nil
 	}
 
-	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items))
+	err := s.cfg.Stock.Adjust(ctx, string(order.ID), linesOf(order.Items), s.cfg.Orders.Unchanged(order))
 	switch {
 	case errors.Is(err, inventory.ErrClosed):
 		return nil // the pieces have left

@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"go.uber.org/goleak"
 
 	"ratchet/embedded/embeddedtest"
@@ -25,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // office is a desk, its orders, and a carrier that can be asked.
 type office struct {
 	*reports.Desk
+	db     *dynamodb.Client
 	orders *transitions.Orders
 	locks  *once.Locks
 	clock  embeddedtest.Clock
@@ -55,6 +58,7 @@ func newOffice(t *testing.T, known map[string]shipping.Shipment) *office {
 	cfg.Retryer = embeddedtest.RetryAtOnce
 	o := &office{t: t, known: known, wire: embeddedtest.Intercept(&cfg)}
 	db := dynamodb.NewFromConfig(cfg)
+	o.db = db
 	embeddedtest.Create(t, db, transitions.OrdersTable("orders"), transitions.JournalTable("events"), once.TableInput("once"), reports.Table("reports"))
 
 	var err error
@@ -229,6 +233,72 @@ func TestAnEarlyReportWaits(t *testing.T) {
 	}
 }
 
+// TestARepeatDoesNotProlongTheWait: the carrier sends the same report every day. The pauses grow
+// to an hour, and the report is refused after a week.
+func TestARepeatDoesNotProlongTheWait(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1")
+	o.receive(report("o-1", shipping.Shipped), reports.Waiting)
+
+	for range 12 {
+		o.clock.Advance(30 * time.Minute)
+		o.sweep()
+	}
+
+	if all := o.stored(reports.Waiting, "PENDING"); all[0].NextTry.Sub(o.clock.Now()) < 29*time.Minute {
+		t.Errorf("after %d tries the next one is due in %s", all[0].Tries, all[0].NextTry.Sub(o.clock.Now()))
+	}
+
+	for range 8 {
+		o.receive(report("o-1", shipping.Shipped), reports.Waiting)
+		o.clock.Advance(24 * time.Hour)
+		o.sweep()
+	}
+	o.stored(reports.Refused, "has waited for 168h0m0s")
+}
+
+// TestAnUnreadableRowHidesNoOther and is not taken for a report.
+func TestAnUnreadableRowHidesNoOther(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1")
+
+	for _, id := range []string{"a", "b"} {
+		r := report("o-1", shipping.Shipped)
+		r.ID = id
+		o.receive(r, reports.Waiting)
+	}
+	o.spoil("a")
+	o.clock.Advance(time.Hour)
+
+	if err := o.Sweep(t.Context()); err == nil || !strings.Contains(err.Error(), "report a") {
+		t.Errorf("swept: %v", err)
+	}
+
+	page, _, err := o.List(t.Context(), reports.Waiting, "", 10)
+	if err != nil || len(page) != 2 {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
+// spoil makes the row of a waiting report unreadable.
+func (o *office) spoil(id string) {
+	o.t.Helper()
+
+	out, err := o.db.Scan(o.t.Context(), &dynamodb.ScanInput{TableName: aws.String("reports")})
+	if err != nil {
+		o.t.Fatal(err)
+	}
+
+	for _, row := range out.Items {
+		if sk, _ := row["sk"].(*types.AttributeValueMemberS); sk != nil && sk.Value == id {
+			row["report"] = &types.AttributeValueMemberS{Value: "{"}
+			if _, err := o.db.PutItem(o.t.Context(), &dynamodb.PutItemInput{TableName: aws.String("reports"), Item: row}); err != nil {
+				o.t.Fatal(err)
+			}
+		}
+	}
+}
+
 // TestAReportThatNeverFitsIsRefused: at once, or when it has waited for too long.
 func TestAReportThatNeverFitsIsRefused(t *testing.T) {
 	o := newOffice(t, nil)
@@ -356,6 +426,33 @@ func TestAReportIsBelievedWhenTheCarrierConfirmsIt(t *testing.T) {
 		}
 	}
 	o.stored(reports.Waiting)
+}
+
+// TestAReportOfWhatAPersonHasDoneIsApplied: the order is where the report says.
+func TestAReportOfWhatAPersonHasDoneIsApplied(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay, workflow.Ship)
+	o.receive(report("o-1", shipping.Shipped), reports.Applied)
+	o.receive(report("o-1", shipping.Delivered), reports.Applied)
+
+	if got := o.state("o-1"); got != workflow.Delivered {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+// TestAReportTakesNoOtherRequestsID.
+func TestAReportTakesNoOtherRequestsID(t *testing.T) {
+	o := newOffice(t, nil)
+	o.order("o-1", workflow.Pay)
+
+	r := report("o-1", shipping.Shipped)
+	r.ID = "deliver" // the request id of the move below
+	o.receive(r, reports.Applied)
+	o.move("o-1", workflow.Deliver)
+
+	if got := o.state("o-1"); got != workflow.Delivered {
+		t.Errorf("the order is %s", got)
+	}
 }
 
 // TestAFailureKeepsTheReport: while the orders cannot be reached, the carrier has to come

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -69,23 +70,23 @@ func (d *Desk) moveOrder(ctx context.Context, r shipping.Report) (answer shippin
 	all := moves[r.Milestone]
 
 	for i, m := range all {
-		id, last := r.ID, i == len(all)-1
-		if !last {
-			id += "/" + string(m.event)
+		id := requestID(r)
+		if i < len(all)-1 {
+			id += "/" + transitions.RequestID(m.event)
 		}
 
 		result, err := d.cfg.Orders.Apply(ctx, transitions.Request{
 			OrderID:   transitions.OrderID(r.OrderID),
 			Event:     m.event,
-			RequestID: transitions.RequestID(id),
+			RequestID: id,
 		})
 		if err != nil {
 			return shipping.Retry, "", err
 		}
 
-		// A step before the last one counts as made if the order is in its target. So does the
-		// last one of several parcels: two of them may have been the last at the same moment.
-		reached := result.Verdict == transitions.WrongState && result.Order.State == m.target && (!last || r.Parcel != "")
+		// The order is where the report says: a person has moved it, the carrier has reported it
+		// under another id, or two parcels were the last one at the same moment.
+		reached := result.Verdict == transitions.WrongState && result.Order.State == m.target
 		if result.Verdict.Done() || reached {
 			continue
 		}
@@ -96,6 +97,18 @@ func (d *Desk) moveOrder(ctx context.Context, r shipping.Report) (answer shippin
 	}
 
 	return shipping.Accepted, "", nil
+}
+
+// requestPrefix begins the request ids of reports, so that a report cannot take the id of another
+// caller's request. The text is stored.
+const requestPrefix = "carrier/"
+
+func requestID(r shipping.Report) transitions.RequestID {
+	if strings.HasPrefix(r.ID, requestPrefix) {
+		return transitions.RequestID(r.ID)
+	}
+
+	return transitions.RequestID(requestPrefix + r.ID)
 }
 
 // answer says whether the order that refused a transition can come to the target.

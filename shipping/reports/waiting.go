@@ -127,6 +127,11 @@ func (d *Desk) Sweep(ctx context.Context) error {
 					continue
 				}
 
+				if s.Milestone == "" {
+					faults = append(faults, fmt.Errorf("report %s: %s", s.ID, s.Reason))
+					continue
+				}
+
 				if err := d.tryAgain(ctx, s); err != nil {
 					faults = append(faults, fmt.Errorf("report %s of order %s: %w", s.ID, s.OrderID, err))
 				}

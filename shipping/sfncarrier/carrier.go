@@ -4,12 +4,14 @@
 // # Model
 //
 // Book starts the execution under a name that follows from the shipment's key, so a repeat finds
-// it; its name is the tracking number. Its input is {"shipment": KEY, "orderId": ID}. The
-// execution succeeds when the parcel leaves, and reports what happens to it as a carrier does
+// it; its name is the tracking number. Its input is {"shipment": KEY, "orderId": ID, "canceled":
+// false}. The execution succeeds when the parcel leaves, and reports what happens to it as a carrier does
 // (package shipping/reports, POST /v1/callbacks/carrier) or by moving the order itself.
 //
 // Cancel stops an execution that runs; a parcel must not leave after that. It reports the parcel
-// as left if the execution has succeeded. Step Functions keeps an execution for 90 days after its
+// as left if the execution has succeeded. If there is no execution yet, Cancel closes the key: it
+// starts one with "canceled": true and stops it. The first state of the state machine has to be a
+// Choice that ends such an execution. Step Functions keeps an execution for 90 days after its
 // end; the claim of package shipping keeps the booking for 30.
 package sfncarrier
 
@@ -78,22 +80,11 @@ func (c *Carrier) arn(key string) string {
 
 // Book starts the execution of the shipment and returns its name, as shipping.Carrier describes.
 func (c *Carrier) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
-	input, err := json.Marshal(map[string]string{"shipment": key, "orderId": orderID})
-	if err != nil {
-		return "", err
-	}
-
-	tracking = name(key)
-	_, err = c.sfn.StartExecution(ctx, &sfn.StartExecutionInput{
-		StateMachineArn: &c.machine,
-		Name:            &tracking,
-		Input:           aws.String(string(input)),
-	})
-
 	// A repeat is answered with the execution while it runs.
+	err = c.start(ctx, input{Shipment: key, OrderID: orderID})
 	if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists {
-		var status types.ExecutionStatus
-		if status, _, err = c.status(ctx, key); err == nil && status == types.ExecutionStatusAborted {
+		var s state
+		if s, err = c.state(ctx, key); err == nil && (s.canceled || s.status == types.ExecutionStatusAborted) {
 			err = shipping.ErrCanceled
 		}
 	}
@@ -102,38 +93,89 @@ func (c *Carrier) Book(ctx context.Context, key, orderID string) (tracking strin
 		return "", fmt.Errorf("start the execution of shipment %s: %w", key, err)
 	}
 
-	return tracking, nil
+	return name(key), nil
 }
 
-// Cancel stops the execution of the shipment, as shipping.Carrier describes. A shipment without
-// an execution is not remembered as canceled: the claim of a shipping.Booker does that.
+// input is the input of an execution.
+type input struct {
+	Shipment string `json:"shipment"`
+	OrderID  string `json:"orderId"`
+	Canceled bool   `json:"canceled"`
+}
+
+func (c *Carrier) start(ctx context.Context, in input) error {
+	text, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+
+	_, err = c.sfn.StartExecution(ctx, &sfn.StartExecutionInput{
+		StateMachineArn: &c.machine,
+		Name:            aws.String(name(in.Shipment)),
+		Input:           aws.String(string(text)),
+	})
+
+	return err
+}
+
+// Cancel stops the execution of the shipment, or closes its name, as shipping.Carrier describes.
 func (c *Carrier) Cancel(ctx context.Context, key string) (left bool, err error) {
-	if _, err = c.sfn.StopExecution(ctx, &sfn.StopExecutionInput{
-		ExecutionArn: aws.String(c.arn(key)),
-		Error:        aws.String("Shipment.Canceled"),
-	}); err != nil && !isUnknown(err) {
+	if left, err = c.cancel(ctx, key); err != nil {
 		return false, fmt.Errorf("stop the execution of shipment %s: %w", key, err)
+	}
+
+	return left, nil
+}
+
+func (c *Carrier) cancel(ctx context.Context, key string) (left bool, err error) {
+	err = c.stop(ctx, key)
+	if isUnknown(err) {
+		order, _, _ := strings.Cut(key, "/")
+
+		// Whether this or a booking takes the name, it is stopped next.
+		err = c.start(ctx, input{Shipment: key, OrderID: order, Canceled: true})
+		if _, exists := errors.AsType[*types.ExecutionAlreadyExists](err); exists || err == nil {
+			err = c.stop(ctx, key)
+		}
+	}
+
+	if err != nil {
+		return false, err
 	}
 
 	// Stopping an execution that has ended changes nothing, so its status tells what was first.
-	status, exists, err := c.status(ctx, key)
-	if err != nil {
-		return false, fmt.Errorf("stop the execution of shipment %s: %w", key, err)
-	}
+	s, err := c.state(ctx, key)
 
-	return exists && status == types.ExecutionStatusSucceeded, nil
+	return s.status == types.ExecutionStatusSucceeded && !s.canceled, err
 }
 
-func (c *Carrier) status(ctx context.Context, key string) (status types.ExecutionStatus, exists bool, err error) {
+func (c *Carrier) stop(ctx context.Context, key string) error {
+	_, err := c.sfn.StopExecution(ctx, &sfn.StopExecutionInput{
+		ExecutionArn: aws.String(c.arn(key)),
+		Error:        aws.String("Shipment.Canceled"),
+	})
+
+	return err
+}
+
+// state is what has become of an execution.
+type state struct {
+	status   types.ExecutionStatus
+	canceled bool // it was started by Cancel
+}
+
+func (c *Carrier) state(ctx context.Context, key string) (state, error) {
 	out, err := c.sfn.DescribeExecution(ctx, &sfn.DescribeExecutionInput{ExecutionArn: aws.String(c.arn(key))})
-	switch {
-	case isUnknown(err):
-		return "", false, nil
-	case err != nil:
-		return "", false, err
+	if err != nil {
+		return state{}, err
 	}
 
-	return out.Status, true, nil
+	var in input
+	if err := json.Unmarshal([]byte(aws.ToString(out.Input)), &in); err != nil {
+		return state{}, fmt.Errorf("read the execution's input: %w", err)
+	}
+
+	return state{out.Status, in.Canceled}, nil
 }
 
 func isUnknown(err error) bool {

@@ -22,7 +22,7 @@ var _ shipping.Carrier = (*sfncarrier.Carrier)(nil)
 
 // The machine waits with shipments of orders that begin with "wait", and lets all others leave.
 const machine = `{"StartAt":"Which","States":{
-	"Which":{"Type":"Choice","Choices":[{"Variable":"$.orderId","StringMatches":"wait*","Next":"Pack"}],"Default":"Left"},
+	"Which":{"Type":"Choice","Choices":[{"Variable":"$.canceled","BooleanEquals":true,"Next":"Left"},{"Variable":"$.orderId","StringMatches":"wait*","Next":"Pack"}],"Default":"Left"},
 	"Pack":{"Type":"Wait","Seconds":86400,"Next":"Left"},
 	"Left":{"Type":"Succeed"}}}`
 
@@ -117,8 +117,10 @@ func TestCancelStopsAnExecutionUnlessItHasEnded(t *testing.T) {
 		}
 	}
 
-	if _, err := c.Book(t.Context(), "wait-1/2/shipping", "wait-1"); !errors.Is(err, shipping.ErrCanceled) {
-		t.Errorf("booked after the cancellation: %v", err)
+	for _, order := range []string{"wait-1", "none"} {
+		if _, err := c.Book(t.Context(), order+"/2/shipping", order); !errors.Is(err, shipping.ErrCanceled) {
+			t.Errorf("%s booked after the cancellation: %v", order, err)
+		}
 	}
 }
 

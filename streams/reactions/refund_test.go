@@ -62,6 +62,10 @@ func TestTheMoneyOfAReturnedOrderIsGivenBackOnce(t *testing.T) {
 
 			return errors.Join(err, refundErr)
 		}, workflow.Refunded, total},
+		"only authorized: the capture is late": {func(s *shop, n payments.NewPayment) error {
+			_, err := s.payments.Authorize(t.Context(), n)
+			return err
+		}, workflow.Refunded, 0},
 		"paid elsewhere": {func(*shop, payments.NewPayment) error { return nil }, workflow.Returned, 0},
 	} {
 		s := newShop(t)
@@ -83,6 +87,36 @@ func TestTheMoneyOfAReturnedOrderIsGivenBackOnce(t *testing.T) {
 	}
 }
 
+// TestNothingIsCapturedAfterTheRefund: the capture at the shipment comes late.
+func TestNothingIsCapturedAfterTheRefund(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.RefundReturns = true })
+	placeAndPay(t, orders)
+
+	accounts, err := payments.OpenOrderAccounts(t.Context(), s.ledger, "EUR")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := s.payments.Authorize(t.Context(), payments.NewPayment{
+		ID: payments.IDForOrder("o-1"), OrderID: "o-1", Payer: accounts.Payer, Payee: accounts.Payee, Amount: total, Currency: "EUR",
+	}); err != nil {
+		t.Fatal(err)
+	}
+	shipped := s.move(t, orders, workflow.Ship)
+
+	for _, event := range []workflow.Event{workflow.Deliver, workflow.RequestReturn} {
+		s.move(t, orders, event)
+	}
+	handle(t, handlers[reactions.RefundHandler], s.move(t, orders, workflow.ReceiveReturn))
+	handle(t, handlers[reactions.PaymentHandler], shipped)
+
+	if p, err := s.payments.Get(t.Context(), payments.IDForOrder("o-1")); err != nil || p.Captured != 0 || p.State != "VOIDED" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// TestARefundThatTheBankDeclinesIsForAPerson: a redrive asks the bank again.
 func TestARefundThatTheBankDeclinesIsForAPerson(t *testing.T) {
 	s := newShop(t)
 	orders, handlers := s.at(t, 1, func(c *reactions.Config) { c.RefundReturns = true })
@@ -94,6 +128,12 @@ func TestARefundThatTheBankDeclinesIsForAPerson(t *testing.T) {
 
 	if err := handlers[reactions.RefundHandler](t.Context(), record); !streams.IsPermanent(err) || !strings.Contains(err.Error(), "cannot be given back") {
 		t.Errorf("got %v", err)
+	}
+	s.bank.refunds = nil
+	handle(t, handlers[reactions.RefundHandler], record)
+
+	if order, _, err := orders.Get(t.Context(), "o-1"); err != nil || order.State != workflow.Refunded {
+		t.Errorf("after the redrive: %s, %v", order.State, err)
 	}
 }
 

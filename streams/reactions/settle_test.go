@@ -9,6 +9,7 @@ import (
 	"ratchet/payments"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
+	"ratchet/transitions"
 	"ratchet/workflow"
 )
 
@@ -73,6 +74,33 @@ func TestTheStockOfAShippedOrderIsCommitted(t *testing.T) {
 		if level, _, err := s.stock.Level(t.Context(), "mug"); err != nil || level != test.want {
 			t.Errorf("%s: %+v, %v, want %+v", test.name, level, err, test.want)
 		}
+	}
+}
+
+// TestAnEditedOrderIsSoldAsItWasShipped: it was edited, paid and shipped by others before its
+// execution could reserve what was added.
+func TestAnEditedOrderIsSoldAsItWasShipped(t *testing.T) {
+	s := newShop(t)
+	orders, handlers := s.at(t, 1)
+
+	if err := errors.Join(s.stock.Set(t.Context(), "mug", 10), s.reserve(t)); err != nil {
+		t.Fatal(err)
+	}
+	place(t, orders)
+
+	edit := transitions.Edit{OrderID: "o-1", EventID: "e-1"}
+	if r, err := orders.ChangeItem(t.Context(), edit, transitions.Item{SKU: "mug", Quantity: 5, Price: total / 5}); err != nil || !r.Verdict.Done() {
+		t.Fatal(r, err)
+	}
+	s.move(t, orders, workflow.Pay)
+	record := s.move(t, orders, workflow.Ship)
+
+	for range 2 {
+		handle(t, handlers[reactions.StockHandler], record)
+	}
+
+	if level, _, err := s.stock.Level(t.Context(), "mug"); err != nil || level.Available != 5 || level.Committed != 5 {
+		t.Errorf("%+v, %v", level, err)
 	}
 }
 

@@ -1,0 +1,26 @@
+package transitions
+
+import (
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
+	"ratchet/txn"
+)
+
+// Unchanged returns a function that adds a check to the caller's transaction: that the order is as
+// it was read, in its state and with its content. If it is not, the transaction is refused with
+// ErrContended: read the order again.
+func (o *Orders) Unchanged(order *Order) func(*txn.Transaction) {
+	condition := "transitionId = :id AND " + equalsOrAbsent("contentVersion", ":content", order.ContentVersion == 0)
+	check := types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
+		TableName:           &o.cfg.Table,
+		Key:                 image{"orderId": dynamo.S(string(order.ID))},
+		ConditionExpression: &condition,
+		ExpressionAttributeValues: image{
+			":id":      dynamo.N(int64(order.TransitionID)),
+			":content": dynamo.N(order.ContentVersion),
+		},
+	}}
+
+	return func(t *txn.Transaction) { t.AddDecisive("order", check, txn.FailWith(ErrContended)) }
+}
