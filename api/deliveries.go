@@ -187,7 +187,7 @@ type redeliverMissedInput struct {
 	input.MayBeKeyed
 	Body struct {
 		Since time.Time `json:"since" doc:"The time of the oldest transition."`
-		Limit int       `json:"limit,omitempty" minimum:"1" maximum:"1000" default:"1000"`
+		Limit int64     `json:"limit,omitempty" minimum:"1" maximum:"1000" default:"1000"`
 	}
 }
 
@@ -206,7 +206,7 @@ func (s *service) redeliverMissed(ctx context.Context, c caller, in *redeliverMi
 
 	out := &redeliveredOutput{}
 
-	out.Body.Redelivered, err = s.cfg.Deliveries.RedeliverMissed(ctx, e.ID, in.Body.Since, in.Body.Limit)
+	out.Body.Redelivered, err = s.cfg.Deliveries.RedeliverMissed(ctx, e.ID, in.Body.Since, int(in.Body.Limit))
 	if err != nil {
 		return nil, err
 	}

@@ -91,10 +91,10 @@ type endpointSettings struct {
 	Description string            `json:"description,omitempty" maxLength:"256"`
 	Filter      *endpointFilter   `json:"filter,omitempty"`
 	Format      string            `json:"format,omitempty" enum:"standard,cloudevents"`
-	Version     int               `json:"version,omitempty" minimum:"1" maximum:"2"`
+	Version     int64             `json:"version,omitempty" minimum:"1" maximum:"2"`
 	Ordered     bool              `json:"ordered,omitempty"`
 	Rate        float64           `json:"rate,omitempty" minimum:"0" maximum:"10000"`
-	Concurrency int               `json:"concurrency,omitempty" minimum:"1" maximum:"64"`
+	Concurrency int64             `json:"concurrency,omitempty" minimum:"1" maximum:"64"`
 	Subject     string            `json:"subject,omitempty" maxLength:"8192"`
 	Text        string            `json:"text,omitempty" maxLength:"8192"`
 	Headers     map[string]string `json:"headers,omitempty" doc:"Further headers of webhooks. Their values are not shown again."`
@@ -105,10 +105,10 @@ func (in endpointSettings) settings(t tenant) notify.Settings {
 		Destination: in.Destination,
 		Description: in.Description,
 		Format:      notify.Format(in.Format),
-		Version:     in.Version,
+		Version:     int(in.Version),
 		Ordered:     in.Ordered,
 		Rate:        in.Rate,
-		Concurrency: in.Concurrency,
+		Concurrency: int(in.Concurrency),
 		Subject:     in.Subject,
 		Text:        in.Text,
 		Headers:     in.Headers,
@@ -347,7 +347,7 @@ type rotateSecretInput struct {
 	input.Endpoint
 	input.MayBeKeyed
 	Body struct {
-		Secret        string `json:"secret,omitempty" minLength:"24" maxLength:"128" doc:"Default: a new one."`
+		Secret        string `json:"secret,omitempty" minLength:"24" maxLength:"94" doc:"24 to 64 bytes, or whsec_ and the base64 of as many. Default: a new one."`
 		WindowSeconds int64  `json:"windowSeconds,omitempty" minimum:"0" maximum:"2592000" default:"86400" doc:"How long the old secret signs, too."`
 	}
 }

@@ -117,6 +117,7 @@ var domainErrors = []domainError{
 	// Endpoints and deliveries.
 	{notify.ErrNotFound, http.StatusNotFound, "not_found", "There is no such endpoint or delivery."},
 	{notify.ErrExists, http.StatusConflict, "endpoint_exists", "There is an endpoint with this id."},
+	{notify.ErrDisabled, http.StatusConflict, "endpoint_disabled", "The endpoint is disabled. Enable it first."},
 	{notify.ErrConfigured, http.StatusConflict, "endpoint_configured", "The endpoint comes from the configuration and can only be changed there."},
 	{notify.ErrTooMany, http.StatusConflict, "too_many_endpoints", "There are too many endpoints."},
 	{notify.ErrPending, http.StatusConflict, "delivery_pending", "The delivery is under way."},

@@ -83,7 +83,9 @@ func shownTask(t tasktoken.Task) parkedTask { return parkedTask{Awaited: t.Await
 // orderTask is a parked task with its order.
 type orderTask struct {
 	OrderID string `json:"orderId"`
-	parkedTask
+	Awaited string `json:"awaited" doc:"The state that the task waits for."`
+	Since   int64  `json:"since" doc:"The newest transition that the execution knew when it began to wait."`
+	State   string `json:"state,omitempty" doc:"The order's state. Only in a list of overdue tasks."`
 }
 
 type listAllParkedInput struct {
@@ -113,7 +115,7 @@ func (s *service) listAllParked(ctx context.Context, c caller, in *listAllParked
 	}
 	show := func(t tasktoken.Task) (orderTask, bool, error) {
 		id, own := c.tenant.ownID(t.OrderID)
-		shown := orderTask{OrderID: id, parkedTask: shownTask(t)}
+		shown := orderTask{OrderID: id, Awaited: t.Awaited, Since: t.Since}
 
 		if !own || !in.Overdue {
 			return shown, own, nil

@@ -22,6 +22,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrExists means that another endpoint has the id.
 	ErrExists = errors.New("there is an endpoint with this id")
+	// ErrDisabled means that the endpoint has to be enabled first.
+	ErrDisabled = errors.New("the endpoint is disabled: enable it first")
 	// ErrConfigured means that the configuration decides, so that only the status of the
 	// endpoint can be changed here.
 	ErrConfigured = errors.New("the endpoint comes from the configuration: change it there")

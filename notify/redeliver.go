@@ -205,7 +205,7 @@ func (d *Deliveries) RedeliverMissed(ctx context.Context, endpoint string, since
 	case err != nil:
 		return 0, err
 	case e.Status != Active:
-		return 0, fmt.Errorf("%w: endpoint %s: is disabled; enable it first", ErrInvalid, endpoint)
+		return 0, fmt.Errorf("redeliver to endpoint %s: %w", endpoint, ErrDisabled)
 	case limit < 1:
 		return 0, fmt.Errorf("%w: limit %d: at least 1", ErrInvalid, limit)
 	}
