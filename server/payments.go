@@ -22,24 +22,18 @@ func (b *Backend) assemblePayments() (err error) {
 		return err
 	}
 
-	cfg := payments.Config{
+	callbacks, err := callbackKeys("callback-secret", b.Config.CallbackSecret)
+	if err != nil {
+		return err
+	}
+
+	b.Payments, err = payments.New(payments.Config{
 		DynamoDB:  b.DynamoDB,
 		Tables:    b.Tables.payments(),
 		Ledger:    b.Ledger,
 		Processor: b.Bank,
-	}
-
-	if b.Config.CallbackSecret != "" {
-		// Assign only on success: a nil *webhooks.Keys in the interface would not be nil.
-		keys, err := webhookKeys("callback-secret", b.Config.CallbackSecret)
-		if err != nil {
-			return err
-		}
-
-		cfg.Callbacks = keys
-	}
-
-	b.Payments, err = payments.New(cfg)
+		Callbacks: callbacks,
+	})
 
 	return err
 }

@@ -17,22 +17,18 @@ import (
 // assembleShipping builds the carrier that the configuration names, the booker, and the desk that
 // judges the carrier's reports.
 func (b *Backend) assembleShipping() error {
-	cfg := reports.Config{
-		DynamoDB: b.DynamoDB,
-		Table:    b.Tables.CarrierReports,
-		Orders:   b.Orders,
-		Locks:    b.Locks,
-		Log:      b.log,
+	callbacks, err := callbackKeys("carrier-secret", b.Config.CarrierSecret)
+	if err != nil {
+		return err
 	}
 
-	if b.Config.CarrierSecret != "" {
-		// Assign only on success: a nil *webhooks.Keys in the interface would not be nil.
-		keys, err := webhookKeys("carrier-secret", b.Config.CarrierSecret)
-		if err != nil {
-			return err
-		}
-
-		cfg.Callbacks = keys
+	cfg := reports.Config{
+		DynamoDB:  b.DynamoDB,
+		Table:     b.Tables.CarrierReports,
+		Orders:    b.Orders,
+		Locks:     b.Locks,
+		Callbacks: callbacks,
+		Log:       b.log,
 	}
 
 	carrier, err := b.newCarrier()

@@ -13,9 +13,9 @@ const (
 	sweepPage = 500
 )
 
-// runSweeps releases expired holds and completes payments whose worker has stopped, every
-// 15 s until ctx ends. Any number of workers may do so at the same time.
-func (b *Backend) runSweeps(ctx context.Context) error {
+// sweep calls the functions every 15 s until ctx ends. Any number of workers may do so at the same
+// time. What names the things that are swept.
+func (b *Backend) sweep(ctx context.Context, what string, sweeps ...func(context.Context) error) error {
 	ticker := time.NewTicker(sweepInterval)
 	defer ticker.Stop()
 
@@ -26,8 +26,13 @@ func (b *Backend) runSweeps(ctx context.Context) error {
 		case <-ticker.C:
 		}
 
-		if err := errors.Join(b.releaseExpired(ctx), b.recoverPayments(ctx)); err != nil && ctx.Err() == nil {
-			b.log.Warn("a sweep of holds and payments failed; the next one continues", "error", err)
+		var err error
+		for _, sweep := range sweeps {
+			err = errors.Join(err, sweep(ctx))
+		}
+
+		if err != nil && ctx.Err() == nil {
+			b.log.Warn("a sweep of "+what+" failed; the next one continues", "error", err)
 		}
 	}
 }
@@ -40,30 +45,6 @@ func (b *Backend) releaseExpired(ctx context.Context) error {
 			// A hold that cannot be released is skipped, and every call reports it again:
 			// the error of the last call covers all of them.
 			return err
-		}
-	}
-}
-
-// runReports tries the reports of the carrier that wait for their orders, every 15 s until ctx
-// ends. It has a loop of its own, because a carrier that hangs must not delay the other sweeps. The
-// sandbox repeats its reports itself.
-func (b *Backend) runReports(ctx context.Context) error {
-	if b.Carrier != nil {
-		return nil
-	}
-
-	ticker := time.NewTicker(sweepInterval)
-	defer ticker.Stop()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-
-		if err := b.Reports.Sweep(ctx); err != nil && ctx.Err() == nil {
-			b.log.Warn("a sweep of the carrier's reports failed; the next one continues", "error", err)
 		}
 	}
 }

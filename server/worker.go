@@ -41,8 +41,14 @@ func (b *Backend) Run(ctx context.Context, name string) error {
 	group.Go(func() error { return worker.Run(ctx) })
 	group.Go(func() error { return poller.Run(ctx) })
 	group.Go(func() error { return b.Stock.Run(ctx) })
-	group.Go(func() error { return b.runSweeps(ctx) })
-	group.Go(func() error { return b.runReports(ctx) })
+	group.Go(func() error { return b.sweep(ctx, "holds and payments", b.releaseExpired, b.recoverPayments) })
+
+	if b.Carrier == nil {
+		// A loop of its own, because a carrier that hangs must not delay the other sweeps. The
+		// sandbox repeats its reports itself.
+		group.Go(func() error { return b.sweep(ctx, "the carrier's reports", b.Reports.Sweep) })
+	}
+
 	group.Go(func() error { return b.Deliveries.Run(ctx) })
 
 	group.Go(func() error { return b.rebuildLists(ctx) })
@@ -111,17 +117,19 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 		ErrorPrefix: steps.ErrorPrefix,
 		Log:         b.log,
 		Events:      activityEvents(b.log),
-		Rates:       activities.EachAt(float64(b.Config.CallsPerSecond)),
 	}
+
+	rate := float64(b.Config.CallsPerSecond)
 	if b.Engine != nil {
 		// The engine runs in this process and gives no task to a poll that has ended, so
 		// a stop does not have to wait for open polls.
 		cfg.PollGrace = -1
-	}
 
-	if b.Engine != nil && b.Config.CallsPerSecond == 0 {
-		cfg.Rates = activities.EachAt(-1) // the engine has no quotas
+		if rate == 0 {
+			rate = -1 // and it has no quotas
+		}
 	}
+	cfg.Rates = activities.EachAt(rate)
 
 	return activities.New(cfg)
 }

@@ -146,7 +146,8 @@ func (s *Steps) overtakenBefore(ctx context.Context, seen *transitions.Order, ca
 }
 
 // refuseOrder cancels an order whose stock is short for its lines as they were seen, and returns
-// the failure. If the order was edited or canceled for another reason, or is elsewhere, the execution goes on from there.
+// the failure. If the order was edited or canceled for another reason, or is elsewhere, the
+// execution goes on from there.
 func (s *Steps) refuseOrder(ctx context.Context, seen *transitions.Order, reason error) error {
 	result, err := s.cfg.Orders.Apply(ctx, transitions.Request{
 		OrderID:   seen.ID,

@@ -307,6 +307,23 @@ func TestALateAcceptReservesNothing(t *testing.T) {
 	s.wantStock(t, 3, 0, 0)
 }
 
+// hangOnce calls meanwhile before the next read of the stock. hung tells whether it has done so.
+func hangOnce(transport *embeddedtest.Transport, meanwhile func()) (hung *bool) {
+	hung = new(bool)
+
+	transport.Before(func(c *embeddedtest.Call) error {
+		if !*hung && c.Is("GetItem") && strings.Contains(string(c.Body()), `"stock"`) {
+			*hung = true
+
+			meanwhile()
+		}
+
+		return nil
+	})
+
+	return hung
+}
+
 // TestAHungAcceptDoesNotUndoAReservation: while it hung, before it read the reservation, the order
 // was edited, accepted by another worker and paid.
 func TestAHungAcceptDoesNotUndoAReservation(t *testing.T) {
@@ -316,12 +333,7 @@ func TestAHungAcceptDoesNotUndoAReservation(t *testing.T) {
 	s.place(t)
 	s.edit(t, 3)
 
-	hung := false
-	transport.Before(func(c *embeddedtest.Call) error {
-		if hung || !c.Is("GetItem") || !strings.Contains(string(c.Body()), `"stock"`) {
-			return nil
-		}
-		hung = true
+	hung := hangOnce(transport, func() {
 		s.edit(t, 5)
 
 		for _, step := range [][2]string{{"accept", accepted}, {"pay", paying}} {
@@ -329,11 +341,9 @@ func TestAHungAcceptDoesNotUndoAReservation(t *testing.T) {
 				t.Errorf("%s: %v", step[0], err)
 			}
 		}
-
-		return nil
 	})
 
-	if _, err := s.run(t, "accept", accepted); name(err) != "Order.Unavailable" || !hung {
+	if _, err := s.run(t, "accept", accepted); name(err) != "Order.Unavailable" || !*hung {
 		t.Errorf("the accept that hung: %v", err)
 	}
 	s.wantStock(t, 5, 5, 0)
@@ -348,15 +358,7 @@ func TestShortStockOfFormerLinesCancelsNothing(t *testing.T) {
 	s.place(t)
 	s.edit(t, 50)
 
-	corrected := false
-	transport.Before(func(c *embeddedtest.Call) error {
-		if !corrected && c.Is("GetItem") && strings.Contains(string(c.Body()), `"stock"`) {
-			corrected = true
-			s.edit(t, 5)
-		}
-
-		return nil
-	})
+	hangOnce(transport, func() { s.edit(t, 5) })
 
 	if _, err := s.run(t, "accept", accepted); name(err) != "Order.WrongState" || !strings.Contains(err.Error(), `"state":"PENDING"`) {
 		t.Errorf("got %v", err)

@@ -158,15 +158,11 @@ func (s *Steps) settleChargeback(ctx context.Context, order *transitions.Order) 
 	}
 
 	_, err := s.cfg.Payments.Void(ctx, payments.IDForOrder(string(order.ID)))
-	if errors.Is(err, payments.ErrUnknownPayment) || errors.Is(err, payments.ErrState) {
-		return nil // paid elsewhere, or nothing is held any more
+	if err == nil || errors.Is(err, payments.ErrUnknownPayment) || errors.Is(err, payments.ErrState) {
+		return nil // voided, paid elsewhere, or nothing is held any more
 	}
 
-	if err != nil {
-		return fmt.Errorf("payment: %w", err)
-	}
-
-	return nil
+	return fmt.Errorf("payment: %w", err)
 }
 
 // declinedRefundPause is how long the state machine waits before it asks again for a refund
