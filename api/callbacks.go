@@ -12,29 +12,31 @@ import (
 	"ratchet/payments"
 )
 
-func (s *service) callbackRoutes(h huma.API) {
-	register(s, h, route{
-		id:                "payment-callback",
-		method:            http.MethodPost,
-		path:              "/v1/callbacks/payments",
-		tag:               "callbacks",
-		public:            true,
-		mutates:           true,
-		repeats:           firstStored,
-		contentIsIdentity: true,
-		rawBody:           true,
-		status:            http.StatusOK,
-		errors:            []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusConflict, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge},
-		summary:           "Receive a callback of the payment processor",
-		description: "A signature after Standard Webhooks replaces the credential. It is checked over the raw bytes before they are parsed. " +
-			"Each event is handled once. Its content is not trusted: the server asks the processor for the outcome. A callback that does not match its payment is parked for a person and also gets 200.",
-	}, s.paymentCallback)
-	op := h.OpenAPI().Paths["/v1/callbacks/payments"].Post
-	op.RequestBody = &huma.RequestBody{
+// registerCallback registers a route for callbacks that are signed after Standard Webhooks instead
+// of having a credential. content describes their body.
+func registerCallback[I, O any](s *service, h huma.API, r route, content string, handle handleFunc[I, O]) {
+	r.method, r.tag, r.status = http.MethodPost, "callbacks", http.StatusOK
+	r.public, r.mutates, r.rawBody = true, true, true
+	r.repeats, r.contentIsIdentity = firstStored, true
+	r.errors = append(r.errors, http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge)
+	r.description = "A signature after Standard Webhooks replaces the credential. It is checked over the raw bytes before they are parsed. " + r.description
+	register(s, h, r, handle)
+
+	h.OpenAPI().Paths[r.path].Post.RequestBody = &huma.RequestBody{
 		Required: true,
-		Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject,
-			Description: "type, timestamp, and data with key (paymentId/stepId), amount and currency."}}},
+		Content:  map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, Description: content}}},
 	}
+}
+
+func (s *service) callbackRoutes(h huma.API) {
+	registerCallback(s, h, route{
+		id:          "payment-callback",
+		path:        "/v1/callbacks/payments",
+		errors:      []int{http.StatusConflict},
+		summary:     "Receive a callback of the payment processor",
+		description: "Each event is handled once. Its content is not trusted: the server asks the processor for the outcome. A callback that does not match its payment is parked for a person and also gets 200.",
+	}, "type, timestamp, and data with key (paymentId/stepId), amount and currency.", s.paymentCallback)
+
 	register(s, h, route{
 		id:          "list-parked-callbacks",
 		method:      http.MethodGet,

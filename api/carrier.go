@@ -15,27 +15,12 @@ import (
 func (s *service) carrierRoutes(h huma.API) {
 	const path = "/v1/callbacks/carrier"
 
-	register(s, h, route{
-		id:                "carrier-callback",
-		method:            http.MethodPost,
-		path:              path,
-		tag:               "callbacks",
-		public:            true,
-		mutates:           true,
-		repeats:           firstStored,
-		contentIsIdentity: true,
-		rawBody:           true,
-		status:            http.StatusOK,
-		errors:            []int{http.StatusUnauthorized, http.StatusNotFound, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge},
-		summary:           "Receive a report of the carrier",
-		description: "A signature after Standard Webhooks replaces the credential. It is checked over the raw bytes before they are parsed. " +
-			"Each report is one transition request under its own id. A carrier that can be asked is asked first. A report that comes too early waits; one that the order can never take is stored as refused. Both get 200.",
-	}, s.carrierCallback)
-	h.OpenAPI().Paths[path].Post.RequestBody = &huma.RequestBody{
-		Required: true,
-		Content: map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Type: huma.TypeObject,
-			Description: "type (shipment.MILESTONE), timestamp, and data with id, shipment, orderId, milestone, and parcel, lines, tracking and at if the carrier has them."}}},
-	}
+	registerCallback(s, h, route{
+		id:          "carrier-callback",
+		path:        path,
+		summary:     "Receive a report of the carrier",
+		description: "Each report is one transition request under its own id. A carrier that can be asked is asked first. A report that comes too early waits; one that the order can never take is stored as refused. Both get 200.",
+	}, "type (shipment.MILESTONE), timestamp, and data with id, shipment, orderId, milestone, and parcel, lines, tracking and at if the carrier has them.", s.carrierCallback)
 
 	register(s, h, route{
 		id:          "list-carrier-reports",
