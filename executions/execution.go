@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
 	"ratchet/internal/dynamo"
+	"ratchet/internal/executionname"
 	"ratchet/internal/worker"
 	"ratchet/transitions"
 )
@@ -74,7 +75,7 @@ var describeBackoff = worker.Backoff{Base: 250 * time.Millisecond, Max: 5 * time
 // describe reads one execution of the order's chain.
 func (e *Executions) describe(ctx context.Context, machine string, id transitions.OrderID, number int) (x Execution, exists bool, err error) {
 	name := numbered(id, number)
-	arn := arnOf(machine, name)
+	arn := executionname.ARN(machine, name)
 
 	var out *sfn.DescribeExecutionOutput
 	err = worker.Retry(ctx, describeBackoff, describeTries, func() (err error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/internal/executionname"
 	"ratchet/transitions"
 )
 
@@ -41,7 +42,7 @@ func (e *Executions) Redrive(ctx context.Context, id transitions.OrderID) (Execu
 
 func (e *Executions) redrive(ctx context.Context, x Execution) error {
 	// The token makes a repeated call the same redrive.
-	token := fmt.Sprintf("redrive-%d-%s", x.Redrives+1, digest(transitions.OrderID(x.Name)))
+	token := fmt.Sprintf("redrive-%d-%s", x.Redrives+1, executionname.Digest(x.Name))
 
 	_, err := e.cfg.SFN.RedriveExecution(ctx, &sfn.RedriveExecutionInput{ExecutionArn: &x.ARN, ClientToken: &token})
 	if refused, is := errors.AsType[*types.ExecutionNotRedrivable](err); is {
@@ -111,7 +112,7 @@ func (e *Executions) startNext(ctx context.Context, order *transitions.Order, la
 	}
 
 	next := Execution{Number: last.Number + 1, Name: numbered(order.ID, last.Number+1)}
-	next.ARN = arnOf(machine, next.Name)
+	next.ARN = executionname.ARN(machine, next.Name)
 
 	out, err := e.cfg.SFN.StartExecution(ctx, &sfn.StartExecutionInput{
 		StateMachineArn: &machine,

@@ -17,8 +17,6 @@ package sfncarrier
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"github.com/aws/aws-sdk-go-v2/service/sfn/types"
 
+	"ratchet/internal/executionname"
 	"ratchet/shipping"
 )
 
@@ -39,10 +38,7 @@ type stepFunctions interface {
 	DescribeExecution(context.Context, *sfn.DescribeExecutionInput, ...func(*sfn.Options)) (*sfn.DescribeExecutionOutput, error)
 }
 
-var (
-	machineRule = regexp.MustCompile(`^arn:[^:]+:states:[^:]+:[0-9]{12}:stateMachine:[^:]+$`)
-	nameRule    = regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`)
-)
+var machineRule = regexp.MustCompile(`^arn:[^:]+:states:[^:]+:[0-9]{12}:stateMachine:[^:]+$`)
 
 // Carrier starts executions. It is safe for concurrent use.
 type Carrier struct {
@@ -66,16 +62,15 @@ func New(client stepFunctions, machineARN string) (*Carrier, error) {
 
 // name returns the name of the shipment's execution.
 func name(key string) string {
-	if plain := strings.ReplaceAll(key, "/", "-"); nameRule.MatchString(plain) {
+	if plain := strings.ReplaceAll(key, "/", "-"); executionname.IsValid(plain) {
 		return plain
 	}
-	sum := sha256.Sum256([]byte(key))
 
-	return "shipment-" + hex.EncodeToString(sum[:16])
+	return "shipment-" + executionname.Digest(key)
 }
 
 func (c *Carrier) arn(key string) string {
-	return strings.Replace(c.machine, ":stateMachine:", ":execution:", 1) + ":" + name(key)
+	return executionname.ARN(c.machine, name(key))
 }
 
 // Book starts the execution of the shipment and returns its name, as shipping.Carrier describes.

@@ -21,6 +21,7 @@ import (
 var levels = map[string]int{
 	".":                          0,
 	"internal/coverage":          0,
+	"internal/executionname":     0,
 	"internal/modulepath":        0,
 	"internal/dynamo":            0,
 	"internal/dynamodblocal":     0,
