@@ -58,7 +58,7 @@ func (s *service) carrierCallback(ctx context.Context, _ caller, _ *callbackInpu
 	}
 	c := callOf(ctx)
 
-	_, effect, err := desk.Callback(ctx, c.header, c.raw)
+	effect, err := desk.Callback(ctx, c.header, c.raw)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ var (
 // Validate returns an ErrInvalidReport that names the first field that breaks a rule. Lines are
 // checked against the order's rules when they are applied.
 func (r Report) Validate() error {
-	known := []Milestone{Booked, Shipped, Delivered, Lost, Returned}
+	milestones := confirming[Booked] // all that there are
 
 	switch {
 	case !reportIDRule.MatchString(r.ID):
@@ -71,8 +71,8 @@ func (r Report) Validate() error {
 		return fmt.Errorf("%w: shipment: 1 to %d bytes", ErrInvalidReport, maxField)
 	case r.OrderID == "" || len(r.OrderID) > maxField:
 		return fmt.Errorf("%w: orderId: 1 to %d bytes", ErrInvalidReport, maxField)
-	case !slices.Contains(known, r.Milestone):
-		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, known)
+	case !slices.Contains(milestones, r.Milestone):
+		return fmt.Errorf("%w: milestone %.20q: one of %v", ErrInvalidReport, r.Milestone, milestones)
 	case len(r.Tracking) > maxField:
 		return fmt.Errorf("%w: tracking: at most %d bytes", ErrInvalidReport, maxField)
 	case r.Parcel != "" && !parcelRule.MatchString(r.Parcel):
@@ -102,11 +102,11 @@ const (
 // Shipment is what a carrier knows of a shipment.
 type Shipment struct {
 	// Status is the milestone that the whole shipment has reached, or Canceled.
-	Status Milestone
+	Status Milestone `json:"status"`
 	// Tracking is the carrier's tracking number.
-	Tracking string
+	Tracking string `json:"tracking"`
 	// Parcels are the shipment's parcels by their names, if it has several.
-	Parcels map[string]Milestone
+	Parcels map[string]Milestone `json:"parcels,omitempty"`
 }
 
 // Canceled is the status of a shipment that was canceled before it left. No report has it.
@@ -131,13 +131,14 @@ func (s Shipment) Confirms(r Report) bool {
 		reached = s.Parcels[r.Parcel]
 	}
 
-	later := map[Milestone][]Milestone{
-		Booked:    {Booked, Shipped, Delivered, Lost, Returned},
-		Shipped:   {Shipped, Delivered, Lost, Returned},
-		Delivered: {Delivered, Returned},
-		Lost:      {Lost},
-		Returned:  {Returned},
-	}
+	return slices.Contains(confirming[r.Milestone], reached)
+}
 
-	return slices.Contains(later[r.Milestone], reached)
+// confirming are the milestones that confirm a report of each one.
+var confirming = map[Milestone][]Milestone{
+	Booked:    {Booked, Shipped, Delivered, Lost, Returned},
+	Shipped:   {Shipped, Delivered, Lost, Returned},
+	Delivered: {Delivered, Returned},
+	Lost:      {Lost},
+	Returned:  {Returned},
 }

@@ -116,13 +116,6 @@ func (e *Error) mayPass() bool {
 	return e.Status >= http.StatusInternalServerError
 }
 
-// shipment is a shipment as the carrier writes it.
-type shipment struct {
-	Status   shipping.Milestone            `json:"status"`
-	Tracking string                        `json:"tracking,omitempty"`
-	Parcels  map[string]shipping.Milestone `json:"parcels,omitempty"`
-}
-
 // Book books the shipment, as shipping.Carrier describes.
 func (c *Carrier) Book(ctx context.Context, key, orderID string) (tracking string, err error) {
 	s, err := c.call(ctx, http.MethodPut, key, "", map[string]string{"orderId": orderID})
@@ -160,11 +153,11 @@ func (c *Carrier) Get(ctx context.Context, key string) (shipping.Shipment, error
 		return shipping.Shipment{}, fmt.Errorf("get %s: %w", key, err)
 	}
 
-	return shipping.Shipment(s), nil
+	return s, nil
 }
 
 // call sends a request about the shipment and returns the answer.
-func (c *Carrier) call(ctx context.Context, method, key, path string, body any) (s shipment, err error) {
+func (c *Carrier) call(ctx context.Context, method, key, path string, body any) (s shipping.Shipment, err error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)

@@ -38,23 +38,23 @@ type callback struct {
 // is the report. With an error the callback was not received: its signature or body is refused
 // (webhooks.ErrSignature, ErrCallback, ...), or the cause may pass and the carrier should send it
 // again.
-func (d *Desk) Callback(ctx context.Context, h http.Header, body []byte) (shipping.Report, Effect, error) {
+func (d *Desk) Callback(ctx context.Context, h http.Header, body []byte) (Effect, error) {
 	if d.cfg.Callbacks == nil {
-		return shipping.Report{}, "", ErrNoCallbacks
+		return "", ErrNoCallbacks
 	}
 
 	if len(body) > maxCallback {
-		return shipping.Report{}, "", fmt.Errorf("%w: more than %d bytes", ErrCallback, maxCallback)
+		return "", fmt.Errorf("%w: more than %d bytes", ErrCallback, maxCallback)
 	}
 
 	message, err := d.cfg.Callbacks.Verify(h, body)
 	if err != nil {
-		return shipping.Report{}, "", err
+		return "", err
 	}
 
 	r, err := parse(message.Body)
 	if err != nil {
-		return shipping.Report{}, "", err
+		return "", err
 	}
 
 	effect, err := d.Receive(ctx, r)
@@ -62,7 +62,7 @@ func (d *Desk) Callback(ctx context.Context, h http.Header, body []byte) (shippi
 		err = fmt.Errorf("%w: %w", ErrCallback, err)
 	}
 
-	return r, effect, err
+	return effect, err
 }
 
 func parse(body []byte) (shipping.Report, error) {

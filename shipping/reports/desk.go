@@ -128,8 +128,11 @@ func (d *Desk) Receive(ctx context.Context, r shipping.Report) (Effect, error) {
 		return "", fmt.Errorf("report %s of order %s: %w", r.ID, r.OrderID, err)
 	}
 
-	if effect != Applied {
-		err = d.store(ctx, r, effect, reason)
+	switch effect {
+	case Waiting:
+		err = d.wait(ctx, r, reason)
+	case Refused:
+		err = d.refuse(ctx, r, reason)
 	}
 
 	return effect, err
@@ -142,17 +145,17 @@ func (d *Desk) judge(ctx context.Context, r shipping.Report) (effect Effect, rea
 		return Waiting, reason, nil
 	}
 
-	answer, reason, err := d.take(ctx, r)
+	rule, err := d.take(ctx, r)
 	switch {
 	case err != nil:
 		return "", "", err
-	case answer == shipping.Accepted:
+	case rule.answer == shipping.Accepted:
 		return Applied, "", nil
-	case answer == shipping.Retry:
-		return Waiting, reason, nil
+	case rule.answer == shipping.Retry:
+		return Waiting, rule.reason, nil
 	}
 
-	return Refused, reason, nil
+	return Refused, rule.reason, nil
 }
 
 // doubt returns why the report is not believed yet, "" if it is.

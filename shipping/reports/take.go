@@ -3,7 +3,6 @@ package reports
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -27,46 +26,49 @@ var moves = map[shipping.Milestone][]move{
 	shipping.Returned:  {{workflow.RequestReturn, workflow.ReturnRequested}, {workflow.ReceiveReturn, workflow.Returned}},
 }
 
+// ruling is the answer to a report, with the reason if it is not Accepted.
+type ruling struct {
+	answer shipping.Answer
+	reason string
+}
+
+var accepted = ruling{answer: shipping.Accepted}
+
 // Take judges a report of a carrier that repeats it until it is accepted or rejected. It stores
 // nothing. A report that the order cannot take yet is answered with Retry: the order is not
 // paid, is on hold, or the delivery was reported before the shipment. A report that the order
 // can never take is Rejected, and logged.
 func (d *Desk) Take(ctx context.Context, r shipping.Report) (shipping.Answer, error) {
-	answer, reason, err := d.take(ctx, r)
+	rule, err := d.take(ctx, r)
 	if err != nil {
 		return shipping.Retry, err
 	}
 
-	if answer == shipping.Rejected {
-		d.cfg.Log.InfoContext(ctx, "the carrier's report was rejected", "order", r.OrderID, "report", r.ID, "reason", reason)
+	if rule.answer == shipping.Rejected {
+		d.cfg.Log.InfoContext(ctx, "the carrier's report was rejected", "order", r.OrderID, "report", r.ID, "reason", rule.reason)
 	}
 
-	return answer, nil
+	return rule.answer, nil
 }
 
-func (d *Desk) take(ctx context.Context, r shipping.Report) (answer shipping.Answer, reason string, err error) {
+func (d *Desk) take(ctx context.Context, r shipping.Report) (ruling, error) {
 	switch {
 	case r.Milestone == shipping.Lost:
-		return shipping.Accepted, "", d.recordLost(ctx, r)
+		return accepted, d.recordLost(ctx, r)
 	case len(moves[r.Milestone]) == 0:
-		return shipping.Accepted, "", nil // booked, or a milestone of a later version
+		return accepted, nil // booked, or a milestone of a later version
 	case r.Parcel == "":
 		return d.moveOrder(ctx, r)
 	case r.Milestone == shipping.Shipped:
 		return d.shipParcel(ctx, r)
 	}
 
-	last, answer, reason, err := d.noteParcel(ctx, r)
-	if err != nil || !last {
-		return answer, reason, err
-	}
-
-	return d.moveOrder(ctx, r)
+	return d.moveWithLastParcel(ctx, r)
 }
 
 // moveOrder makes the transitions of the report. Where a report stands for two, the id of the
 // first request is extended by its event.
-func (d *Desk) moveOrder(ctx context.Context, r shipping.Report) (answer shipping.Answer, reason string, err error) {
+func (d *Desk) moveOrder(ctx context.Context, r shipping.Report) (ruling, error) {
 	all := moves[r.Milestone]
 
 	for i, m := range all {
@@ -81,22 +83,18 @@ func (d *Desk) moveOrder(ctx context.Context, r shipping.Report) (answer shippin
 			RequestID: id,
 		})
 		if err != nil {
-			return shipping.Retry, "", err
+			return ruling{}, err
 		}
 
 		// The order is where the report says: a person has moved it, the carrier has reported it
 		// under another id, or two parcels were the last one at the same moment.
 		reached := result.Verdict == transitions.WrongState && result.Order.State == m.target
-		if result.Verdict.Done() || reached {
-			continue
+		if !result.Verdict.Done() && !reached {
+			return d.refusal(result, m.target), nil
 		}
-
-		answer, reason = d.answer(result, m.target)
-
-		return answer, reason, nil
 	}
 
-	return shipping.Accepted, "", nil
+	return accepted, nil
 }
 
 // requestPrefix begins the request ids of reports, so that a report cannot take the id of another
@@ -111,22 +109,27 @@ func requestID(r shipping.Report) transitions.RequestID {
 	return transitions.RequestID(requestPrefix + r.ID)
 }
 
-// answer says whether the order that refused a transition can come to the target.
-func (d *Desk) answer(result transitions.Result, target workflow.State) (shipping.Answer, string) {
+// refusal says whether the order that refused a transition can come to the target.
+func (d *Desk) refusal(result transitions.Result, target workflow.State) ruling {
 	if result.Verdict != transitions.WrongState {
-		return shipping.Rejected, result.Verdict.String()
+		return ruling{shipping.Rejected, result.Verdict.String()}
 	}
 
-	state := result.Order.State
-	if state != target && d.cfg.Orders.Definition().Reachable(state, target) {
-		return shipping.Retry, fmt.Sprintf("the order is %s", state)
+	rule := ruling{shipping.Rejected, fmt.Sprintf("the order is %s", result.Order.State)}
+	if d.comesTo(result.Order.State, target) {
+		rule.answer = shipping.Retry
 	}
 
-	return shipping.Rejected, fmt.Sprintf("the order is %s", state)
+	return rule
+}
+
+// comesTo reports whether an order in the state is not in the target yet and can come to it.
+func (d *Desk) comesTo(state, target workflow.State) bool {
+	return state != target && d.cfg.Orders.Definition().Reachable(state, target)
 }
 
 // shipParcel counts the pieces of a parcel that has left.
-func (d *Desk) shipParcel(ctx context.Context, r shipping.Report) (answer shipping.Answer, reason string, err error) {
+func (d *Desk) shipParcel(ctx context.Context, r shipping.Report) (ruling, error) {
 	p := transitions.Parcel{OrderID: transitions.OrderID(r.OrderID), ID: r.Parcel}
 	for _, l := range r.Lines {
 		p.Lines = append(p.Lines, transitions.ParcelLine(l))
@@ -135,60 +138,73 @@ func (d *Desk) shipParcel(ctx context.Context, r shipping.Report) (answer shippi
 	result, err := d.cfg.Orders.ShipParcel(ctx, p)
 	switch {
 	case err != nil:
-		return shipping.Retry, "", err
+		return ruling{}, err
 	case result.Verdict.Done():
-		return shipping.Accepted, "", nil
+		return accepted, nil
 	case result.Reason != "":
-		return shipping.Rejected, result.Reason, nil
+		return ruling{shipping.Rejected, result.Reason}, nil
 	}
 
-	answer, reason = d.answer(result, workflow.Shipped)
-
-	return answer, reason, nil
+	return d.refusal(result, workflow.Shipped), nil
 }
 
-// noteParcel notes what has become of one parcel. last says that it has become of every parcel
-// of a completely shipped order. A parcel that was not reported as shipped is too early.
-func (d *Desk) noteParcel(ctx context.Context, r shipping.Report) (last bool, answer shipping.Answer, reason string, err error) {
+// moveWithLastParcel notes what has become of one parcel, and moves the order when it has become
+// of every parcel of a completely shipped order. A parcel that was not reported as shipped is too
+// early.
+func (d *Desk) moveWithLastParcel(ctx context.Context, r shipping.Report) (ruling, error) {
 	order, found, err := d.cfg.Orders.Get(ctx, transitions.OrderID(r.OrderID))
 	switch {
 	case err != nil:
-		return false, shipping.Retry, "", err
+		return ruling{}, err
 	case !found:
-		return false, shipping.Rejected, transitions.NotFound.String(), nil
-	case !order.HasParcel(r.Parcel):
-		if order.State != workflow.Shipped && d.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped) {
-			return false, shipping.Retry, "the parcel was not reported as shipped", nil
-		}
-
-		return false, shipping.Rejected, "the order has no such parcel", nil
+		return ruling{shipping.Rejected, transitions.NotFound.String()}, nil
+	case order.HasParcel(r.Parcel):
+	case d.comesTo(order.State, workflow.Shipped):
+		return ruling{shipping.Retry, "the parcel was not reported as shipped"}, nil
+	default:
+		return ruling{shipping.Rejected, "the order has no such parcel"}, nil
 	}
 
-	update := dynamo.NewUpdate(d.cfg.Table, dynamo.Item{partitionKey: dynamo.S("parcels#" + r.OrderID), sortKey: dynamo.S("-")}).
-		Alias("#milestone", string(r.Milestone)).
-		Add("#milestone :parcel").
-		Bind(":parcel", dynamo.SS(r.Parcel))
-	in := update.Input()
-	in.ReturnValues = types.ReturnValueAllNew
-
-	out, err := d.cfg.DynamoDB.UpdateItem(ctx, in)
+	noted, err := d.noteParcel(ctx, r)
 	if err != nil {
-		return false, shipping.Retry, "", fmt.Errorf("note the parcel: %w", err)
-	}
-
-	noted := 0
-	if set, ok := out.Attributes[string(r.Milestone)].(*types.AttributeValueMemberSS); ok {
-		noted = len(set.Value)
+		return ruling{}, err
 	}
 
 	// Read after the note: of two parcels that are noted at the same moment, the later one finds
 	// both notes, and both parcels in the order.
-	if order, _, err = d.cfg.Orders.Get(ctx, order.ID); err != nil {
-		return false, shipping.Retry, "", err
+	order, _, err = d.cfg.Orders.Get(ctx, order.ID)
+	if err != nil {
+		return ruling{}, err
 	}
-	open := []workflow.State{workflow.PaymentReceived, workflow.PaidOnHold, workflow.PartiallyShipped}
 
-	return noted == order.Parcels() && !slices.Contains(open, order.State), shipping.Accepted, "", nil
+	if noted != order.Parcels() || d.comesTo(order.State, workflow.Shipped) {
+		return accepted, nil
+	}
+
+	return d.moveOrder(ctx, r)
+}
+
+// noteParcel notes that the parcel has reached the milestone, and returns how many of the order's
+// parcels have.
+func (d *Desk) noteParcel(ctx context.Context, r shipping.Report) (noted int, err error) {
+	in := dynamo.NewUpdate(d.cfg.Table, rowKey("parcels#"+r.OrderID, "-")).
+		Alias("#milestone", string(r.Milestone)).
+		Add("#milestone :parcel").
+		Bind(":parcel", dynamo.SS(r.Parcel)).
+		Input()
+	in.ReturnValues = types.ReturnValueAllNew
+
+	out, err := d.cfg.DynamoDB.UpdateItem(ctx, in)
+	if err != nil {
+		return 0, fmt.Errorf("note the parcel: %w", err)
+	}
+
+	set, ok := out.Attributes[string(r.Milestone)].(*types.AttributeValueMemberSS)
+	if !ok {
+		return 0, nil
+	}
+
+	return len(set.Value), nil
 }
 
 // LostKey names the once-lock that records the carrier's report of a lost parcel. Its holder is

@@ -54,13 +54,8 @@ func rowKey(partition, id string) dynamo.Item {
 	return dynamo.Item{partitionKey: dynamo.S(partition), sortKey: dynamo.S(id)}
 }
 
-// store stores a report that waits or was refused. A repeat of one that waits changes nothing
-// but the reason.
-func (d *Desk) store(ctx context.Context, r shipping.Report, effect Effect, reason string) error {
-	if effect == Refused {
-		return d.refuse(ctx, r, reason)
-	}
-
+// wait stores a report that waits. A repeat changes nothing but the reason.
+func (d *Desk) wait(ctx context.Context, r shipping.Report, reason string) error {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
