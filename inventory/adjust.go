@@ -2,7 +2,6 @@ package inventory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -39,18 +38,10 @@ func (s *Stock) Covers(ctx context.Context, order string, lines []Line) (bool, e
 		return false, err
 	}
 
-	switch r.Status {
-	case Reserved:
-		return r.ExpiresAt.IsZero() && len(changes(r.Lines, lines)) == 0, nil
-	case Committed, Released:
-		return false, nil
-	}
+	_, done, err := r.changesTo(lines)
 
-	return len(lines) == 0, nil
+	return done && err == nil, nil // Adjust refuses what is closed
 }
-
-// adjustAttempts bounds how often the reservation may change while it is being adjusted.
-const adjustAttempts = 10
 
 func (s *Stock) adjust(ctx context.Context, order string, lines []Line, with []func(*txn.Transaction)) error {
 	err := checkOrder(order)
@@ -62,54 +53,40 @@ func (s *Stock) adjust(ctx context.Context, order string, lines []Line, with []f
 		return err
 	}
 
-	item, err := s.get(ctx, orderKey(order))
-	if err != nil {
-		return err
-	}
-
-	seen := decode(item)
-	for range adjustAttempts {
-		err := s.adjustSeen(ctx, order, lines, seen, with)
-
-		var refused *txn.Refused
-		if !errors.As(err, &refused) || refused.Part != reservationPart {
-			return nameMissing(err)
+	return s.change(ctx, order, nil, func(seen record) (*txn.Transaction, error) {
+		moves, done, err := seen.changesTo(lines)
+		if err == nil && len(moves) > MaxLines {
+			err = fmt.Errorf("%w: %d SKUs change, at most %d", ErrInvalid, len(moves), MaxLines)
 		}
 
-		// Another call has changed the reservation, or this one has and its answer was lost.
-		seen = decode(refused.Old)
-	}
+		if done || err != nil {
+			return nil, err
+		}
 
-	return txn.ErrContended
+		t := s.adjustment(order, lines, seen, moves)
+		for _, add := range with {
+			add(t)
+		}
+
+		return t, nil
+	})
 }
 
-// adjustSeen adjusts a reservation as it was seen. The transaction is refused if the
-// reservation has changed since. Pieces whose reservation has expired are still set aside
-// until a sweep has stored that, so the order keeps them.
-func (s *Stock) adjustSeen(ctx context.Context, order string, lines []Line, seen record, with []func(*txn.Transaction)) error {
+// changesTo returns by how many pieces each SKU changes so that the reservation holds the
+// lines, and whether it holds them already, without an end. Pieces whose reservation has
+// expired are still set aside until a sweep has stored that, so the order keeps them.
+func (r Reservation) changesTo(lines []Line) (moves []Line, done bool, err error) {
 	var held []Line
 
-	switch seen.Status {
+	switch r.Status {
 	case Reserved:
-		held = seen.Lines
+		held = r.Lines
 	case Committed, Released:
-		return fmt.Errorf("%w: %s", ErrClosed, seen.Status)
+		return nil, false, fmt.Errorf("%w: %s", ErrClosed, r.Status)
 	}
+	moves = changes(held, lines)
 
-	moves := changes(held, lines)
-	switch {
-	case len(moves) == 0 && seen.ExpiresAt.IsZero():
-		return nil
-	case len(moves) > MaxLines:
-		return fmt.Errorf("%w: %d SKUs change, at most %d", ErrInvalid, len(moves), MaxLines)
-	}
-
-	t := s.adjustment(order, lines, seen, moves)
-	for _, add := range with {
-		add(t)
-	}
-
-	return s.writer.Write(ctx, t)
+	return moves, len(moves) == 0 && r.ExpiresAt.IsZero(), nil
 }
 
 // adjustment returns the transaction that gives the reservation, as it was seen, the lines.

@@ -114,6 +114,27 @@ func TestAdjustToNoLinesGivesEverythingBack(t *testing.T) {
 	level(t, s, "mug", inventory.Level{Available: 6, Reserved: 4})
 }
 
+// TestCoversSaysWhetherAdjustWrites: pieces of a reservation that has expired are set aside
+// until it is swept, so an order without lines has to give them back.
+func TestCoversSaysWhetherAdjustWrites(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 10)
+	s.reserveUntil(t, "o-1", time.Minute)
+	s.clock.Advance(time.Hour)
+
+	for _, want := range []bool{false, true} {
+		if covers, err := s.Covers(t.Context(), "o-1", nil); covers != want || err != nil {
+			t.Errorf("covers no lines: %v, %v, want %v", covers, err, want)
+		}
+		s.transport.Reset()
+
+		if err := s.Adjust(t.Context(), "o-1", nil); err != nil || (s.transport.Count("TransactWriteItems") == 0) != want {
+			t.Errorf("%d writes, %v", s.transport.Count("TransactWriteItems"), err)
+		}
+	}
+	level(t, s, "mug", inventory.Level{Available: 10})
+}
+
 func TestAdjustRefuses(t *testing.T) {
 	s := newStock(t)
 	set(t, s, "mug", 10)

@@ -62,40 +62,16 @@ func (s *Stock) checkAndEnd(ctx context.Context, order string, e ending) error {
 	return nil
 }
 
-// endAttempts bounds how often the reservation may change while it is being ended.
-const endAttempts = 10
-
 // end ends the order's reservation and moves its pieces. Only the reservation knows which
-// pieces these are, so end reads it, unless the caller has just seen it. The transaction
-// is conditional on the version that was read. If the reservation has changed since, the
-// failed condition returns its new image, and end tries again with that.
+// pieces these are, so end reads it, unless the caller has just seen it.
 func (s *Stock) end(ctx context.Context, order string, e ending, seen *record) error {
-	if seen == nil {
-		item, err := s.get(ctx, orderKey(order))
-		if err != nil {
-			return err
-		}
-
-		r := decode(item)
-		seen = &r
-	}
-
-	for range endAttempts {
+	return s.change(ctx, order, seen, func(seen record) (*txn.Transaction, error) {
 		if done, err := seen.canEnd(e); done || err != nil {
-			return err
+			return nil, err
 		}
 
-		err := s.writer.Write(ctx, s.endTransaction(order, e, *seen))
-		var refused *txn.Refused
-		if !errors.As(err, &refused) || refused.Part != reservationPart {
-			return nameMissing(err)
-		}
-
-		changed := decode(refused.Old)
-		seen = &changed
-	}
-
-	return txn.ErrContended
+		return s.endTransaction(order, e, seen), nil
+	})
 }
 
 // canEnd returns nil if the reservation can end like this, and true if it has ended like

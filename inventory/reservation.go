@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"ratchet/internal/dynamo"
+	"ratchet/txn"
 )
 
 // Status says what has become of a reservation.
@@ -114,6 +116,45 @@ func (s *Stock) Reservation(ctx context.Context, order string) (Reservation, boo
 	r.Order = order
 
 	return r.Reservation, len(item) > 0, nil
+}
+
+// changeAttempts bounds how often others may change a reservation while it is being changed.
+const changeAttempts = 10
+
+// change writes the transaction that next returns for the order's reservation, nil if there is
+// nothing to change. The transaction must be conditional on the version that next is given:
+// that of seen, or what change reads if seen is nil. If the reservation has changed since, the
+// failed condition returns its new image, and change tries again with that.
+func (s *Stock) change(ctx context.Context, order string, seen *record, next func(record) (*txn.Transaction, error)) error {
+	if seen == nil {
+		item, err := s.get(ctx, orderKey(order))
+		if err != nil {
+			return err
+		}
+
+		r := decode(item)
+		seen = &r
+	}
+
+	for range changeAttempts {
+		t, err := next(*seen)
+		if t == nil || err != nil {
+			return err
+		}
+
+		err = s.writer.Write(ctx, t)
+
+		var refused *txn.Refused
+		if !errors.As(err, &refused) || refused.Part != reservationPart {
+			return nameMissing(err)
+		}
+
+		// Another call has changed the reservation, or this one has and its answer was lost.
+		changed := decode(refused.Old)
+		seen = &changed
+	}
+
+	return txn.ErrContended
 }
 
 // get reads an item of the table; nil if there is none.
