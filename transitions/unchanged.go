@@ -3,7 +3,6 @@ package transitions
 import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"ratchet/internal/dynamo"
 	"ratchet/txn"
 )
 
@@ -11,15 +10,13 @@ import (
 // it was read, in its state and with its content. If it is not, the transaction is refused with
 // ErrContended: read the order again.
 func (o *Orders) Unchanged(order *Order) func(*txn.Transaction) {
-	condition := "transitionId = :id AND " + equalsOrAbsent("contentVersion", ":content", order.ContentVersion == 0)
+	values := image{}
+	condition := pinned(order, values)
 	check := types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-		TableName:           &o.cfg.Table,
-		Key:                 image{"orderId": dynamo.S(string(order.ID))},
-		ConditionExpression: &condition,
-		ExpressionAttributeValues: image{
-			":id":      dynamo.N(int64(order.TransitionID)),
-			":content": dynamo.N(order.ContentVersion),
-		},
+		TableName:                 &o.cfg.Table,
+		Key:                       orderKey(order.ID),
+		ConditionExpression:       &condition,
+		ExpressionAttributeValues: values,
 	}}
 
 	return func(t *txn.Transaction) { t.AddDecisive("order", check, txn.FailWith(ErrContended)) }
