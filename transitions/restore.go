@@ -1,7 +1,6 @@
 package transitions
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -147,22 +146,9 @@ func (o *Orders) restoring(r Restoration) *dynamodb.UpdateItemInput {
 // ringImage returns the ring as the members of the attribute recent.
 func ringImage(ring [ringSize]Transition) image {
 	img := image{}
-	for k, t := range ring {
-		if t.ID == 0 {
-			continue
-		}
-
-		// The journal holds no call ids, and an adopted row may have no event. A slot
-		// must not have empty parts, so these become dashes.
-		t.call, t.Event = "-", cmp.Or(t.Event, "-")
-		img[ringNames.slot[k]] = t.slot()
-
-		if t.From != "" {
-			img[ringNames.from[k]] = dynamo.S(string(t.From))
-		}
-
-		if t.request != (digest{}) {
-			img[ringNames.request[k]] = t.request.value()
+	for _, t := range ring {
+		if t.ID != 0 {
+			t.addTo(img)
 		}
 	}
 

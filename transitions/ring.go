@@ -1,6 +1,7 @@
 package transitions
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -62,6 +63,27 @@ func (t Transition) slot() types.AttributeValue {
 	}
 
 	return dynamo.S(string(text))
+}
+
+// addTo sets the members of the transition's slot in the attribute recent.
+func (t Transition) addTo(recent image) {
+	k := t.ID % ringSize
+
+	// The journal holds no call ids, and a transition that another program has made has no
+	// event. A slot must not have empty parts, so these become dashes.
+	t.call, t.Event = cmp.Or(t.call, "-"), cmp.Or(t.Event, "-")
+	recent[ringNames.slot[k]] = t.slot()
+
+	delete(recent, ringNames.from[k])
+	delete(recent, ringNames.request[k])
+
+	if t.From != "" {
+		recent[ringNames.from[k]] = dynamo.S(string(t.From))
+	}
+
+	if t.request != (digest{}) {
+		recent[ringNames.request[k]] = t.request.value()
+	}
 }
 
 // errSlot: a slot of the ring does not have the format that this package writes.

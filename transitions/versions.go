@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -33,9 +32,9 @@ func Provable(item map[string]types.AttributeValue) (versions []PastVersion, com
 		return nil, false, err
 	}
 
-	made := contiguous(order.Recent())
+	complete = order.oldestForgotten() == 0
 
-	return versionsOf(order, made, order.oldestForgotten() == 0), order.oldestForgotten() == 0, nil
+	return versionsOf(order, contiguous(order.Recent()), complete), complete, nil
 }
 
 // contiguous returns the newest transitions between which the ring has forgotten none: each
@@ -138,26 +137,6 @@ func (o *Order) itemAt(t Transition, ring image) image {
 	}
 
 	return item
-}
-
-// addTo sets the slot of the transition.
-func (t Transition) addTo(ring image) {
-	slot := strconv.Itoa(int(t.ID % ringSize))
-	if t.call == "" {
-		t.call = "-"
-	}
-	ring["s"+slot] = t.slot()
-
-	delete(ring, "f"+slot)
-	delete(ring, "r"+slot)
-
-	if t.From != "" {
-		ring["f"+slot] = dynamo.S(string(t.From))
-	}
-
-	if t.request != (digest{}) {
-		ring["r"+slot] = t.request.value()
-	}
 }
 
 // CloseJournal closes the chain of an order's journal where rows are lost for good: the

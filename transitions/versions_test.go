@@ -169,3 +169,24 @@ func TestAJournalWithoutAnyRowIsClosed(t *testing.T) {
 	s.recordVersions(t, versions)
 	s.wantWhole(t, images[14])
 }
+
+// TestVersionsOfAnOrderThatAnotherProgramHasMoved: the journal does not know by which event.
+func TestVersionsOfAnOrderThatAnotherProgramHasMoved(t *testing.T) {
+	s := newShop(t)
+	s.foreign(t, "o-1", workflow.Pending)
+	placed := s.item(t, "o-1")
+	s.putOn(t, "o-1", "orderState", &types.AttributeValueMemberS{Value: string(workflow.PaymentReceived)})
+	s.putOn(t, "o-1", "transitionId", num(4))
+	paid := s.item(t, "o-1")
+	s.record(t, placed, paid)
+
+	s.want(t, given("o-1", workflow.Hold, 5), transitions.Applied)
+	held := s.item(t, "o-1")
+	s.record(t, paid, held)
+
+	versions, _, err := s.Journaled(t.Context(), held)
+	if err != nil || len(versions) != 2 {
+		t.Fatalf("%d versions, %v", len(versions), err)
+	}
+	s.recordVersions(t, versions)
+}
