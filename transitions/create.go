@@ -64,7 +64,10 @@ func (n NewOrder) Validate() error {
 		return fmt.Errorf("%w: items: %d lines, at most %d", ErrInvalidRequest, len(n.Items), maxItems)
 	}
 
+	skus := make(map[string]struct{}, len(n.Items))
 	for i, line := range n.Items {
+		skus[line.SKU] = struct{}{}
+
 		switch {
 		case !skuRule.MatchString(line.SKU):
 			return fmt.Errorf("%w: items[%d].sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, i)
@@ -75,11 +78,6 @@ func (n NewOrder) Validate() error {
 		case line.Price < 0:
 			return fmt.Errorf("%w: items[%d].price %d: minor units, at least 0", ErrInvalidRequest, i, line.Price)
 		}
-	}
-
-	skus := make(map[string]struct{}, len(n.Items))
-	for _, line := range n.Items {
-		skus[line.SKU] = struct{}{}
 	}
 
 	if len(skus) > maxSKUs {
