@@ -101,19 +101,11 @@ func TestReservingAgainFailsWhileTheOldReservationCannotEnd(t *testing.T) {
 	s.reserveUntil(t, "o-1", time.Minute)
 	s.clock.Advance(2 * time.Minute)
 
-	writes := 0
-	s.transport.Before(func(c *embeddedtest.Call) error {
-		if c.Is("TransactWriteItems") {
-			if writes++; writes > 1 {
-				return &embeddedtest.Error{Code: "AccessDeniedException"}
-			}
-		}
-
-		return nil
-	})
+	s.transport.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems").From(2))
+	s.transport.Reset()
 
 	err := s.Reserve(t.Context(), "o-1", twoMugs)
-	if err == nil || !strings.Contains(err.Error(), "AccessDenied") || writes != 2 {
+	if writes := s.transport.Count("TransactWriteItems"); err == nil || !strings.Contains(err.Error(), "AccessDenied") || writes != 2 {
 		t.Errorf("%v after %d writes", err, writes)
 	}
 }
@@ -259,16 +251,7 @@ func TestAnExtensionThatFailsIsAnError(t *testing.T) {
 	set(t, s, "mug", 10)
 	s.reserveUntil(t, "o-1", time.Minute)
 
-	writes := 0
-	s.transport.Before(func(c *embeddedtest.Call) error {
-		if c.Is("TransactWriteItems") {
-			if writes++; writes == 2 {
-				return &embeddedtest.Error{Code: "AccessDeniedException"}
-			}
-		}
-
-		return nil
-	})
+	s.transport.Inject(embeddedtest.Answer("AccessDeniedException", "TransactWriteItems").From(2).Next(1))
 
 	if err := s.Reserve(t.Context(), "o-1", twoMugs); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 		t.Error(err)

@@ -103,14 +103,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 
 		for i, call := range calls {
 			l, transport := troubled(t)
-			n := 0
-			transport.Before(func(c *embeddedtest.Call) error {
-				if n++; n == i+1 {
-					return &embeddedtest.Error{Code: "AccessDeniedException"}
-				}
-
-				return nil
-			})
+			transport.Inject(embeddedtest.Answer("AccessDeniedException").From(i + 1).Next(1))
 
 			if err := operate(t.Context(), l); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 				t.Errorf("%s: call %d of %v (%s) failed: %v", name, i+1, calls, call, err)

@@ -86,14 +86,7 @@ func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 				w := newWorld(t)
 				prepare(t, w)
 
-				n := 0
-				w.transport.Before(func(*embeddedtest.Call) error {
-					if n++; n == failing+1 {
-						return &embeddedtest.Error{Code: "AccessDeniedException"}
-					}
-
-					return nil
-				})
+				w.transport.Inject(embeddedtest.Answer("AccessDeniedException").From(failing + 1).Next(1))
 
 				if err := operate(t.Context(), w, t); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
 					t.Errorf("%s of a key that is %s, call %d of %d failed: %v", operation, state, failing+1, calls, err)
