@@ -24,6 +24,7 @@ func (s *service) orderRoutes(h huma.API) {
 			"explain": {OperationID: "explain-order", Parameters: map[string]any{"orderId": body}},
 		}
 	}
+
 	register(s, h, route{
 		id:          "create-order",
 		method:      http.MethodPost,
@@ -38,6 +39,7 @@ func (s *service) orderRoutes(h huma.API) {
 		description: "The order's id is derived from the Idempotency-Key. Nothing starts twice.",
 		links:       links("$response.body#/orderId"),
 	}, s.createOrder)
+
 	register(s, h, route{
 		id:          "put-order",
 		method:      http.MethodPut,
@@ -54,6 +56,7 @@ func (s *service) orderRoutes(h huma.API) {
 		description: "The id makes the request idempotent. Other content is a conflict.",
 		links:       links("$response.body#/orderId"),
 	}, s.putOrder)
+
 	register(s, h, route{
 		id:      "get-order",
 		method:  http.MethodGet,
@@ -64,6 +67,7 @@ func (s *service) orderRoutes(h huma.API) {
 		errors:  []int{http.StatusNotFound},
 		summary: "Read an order",
 	}, s.getOrder)
+
 	register(s, h, route{
 		id:      "list-orders",
 		method:  http.MethodGet,
@@ -75,6 +79,7 @@ func (s *service) orderRoutes(h huma.API) {
 		description: "Newest first, if the server keeps lists of orders: by the time at which they entered the state, or, without a state or with a customer, at which they were placed. Otherwise the table is scanned " +
 			"(scanned: true), and the sequence means nothing. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listOrders)
+
 	s.enumerate(h.OpenAPI())
 }
 

@@ -14,12 +14,15 @@ import (
 
 func (s *service) paymentRoutes(h huma.API) {
 	stepErrors := []int{http.StatusPaymentRequired, http.StatusNotFound, http.StatusConflict}
+
 	const idempotent = "The id makes the request idempotent: a repeat continues where the first stopped. Other content is a conflict. " +
 		"503 unresolved: the processor has not reported the outcome. Nothing is lost: send the same request again."
+
 	links := map[string]*huma.Link{"get": {
 		OperationID: "get-payment",
 		Parameters:  map[string]any{"paymentId": "$response.body#/paymentId"},
 	}}
+
 	register(s, h, route{
 		id:          "authorize-payment",
 		method:      http.MethodPut,
@@ -36,6 +39,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		description: idempotent,
 		links:       links,
 	}, s.authorizePayment)
+
 	register(s, h, route{
 		id:      "get-payment",
 		method:  http.MethodGet,
@@ -46,6 +50,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		errors:  []int{http.StatusNotFound},
 		summary: "Read a payment",
 	}, s.getPayment)
+
 	register(s, h, route{
 		id:          "list-payments",
 		method:      http.MethodGet,
@@ -56,6 +61,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		summary:     "List payments, page by page",
 		description: "The order of the list is not specified. A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listPayments)
+
 	register(s, h, route{
 		id:          "capture-payment",
 		method:      http.MethodPut,
@@ -71,6 +77,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		summary:     "Capture an authorized payment, or a part of it",
 		description: idempotent,
 	}, s.capturePayment)
+
 	register(s, h, route{
 		id:          "refund-payment",
 		method:      http.MethodPut,
@@ -86,6 +93,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		summary:     "Refund a captured payment, or a part of it",
 		description: idempotent,
 	}, s.refundPayment)
+
 	register(s, h, route{
 		id:          "void-payment",
 		method:      http.MethodPost,
@@ -99,6 +107,7 @@ func (s *service) paymentRoutes(h huma.API) {
 		errors:      stepErrors,
 		summary:     "Void a payment: release what was not captured",
 	}, s.voidPayment)
+
 	s.callbackRoutes(h)
 	s.carrierRoutes(h)
 }
