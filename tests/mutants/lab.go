@@ -153,17 +153,8 @@ func (l *lab) try(ctx context.Context, m mutant) (outcome, error) {
 
 // buildAlone builds the tests with one mutant. It returns false if they do not compile.
 func (l *lab) buildAlone(ctx context.Context, m mutant, program string) (compiles bool, err error) {
-	file, overlay := filepath.Join(l.dir, "mutant.go"), filepath.Join(l.dir, "overlay.json")
-	if err := os.WriteFile(file, m.apply(l.pkg.texts[m.File]), 0o600); err != nil {
-		return false, err
-	}
-
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(l.pkg.Dir, m.File): file}})
+	overlay, err := l.writeOverlay("alone", map[string][]byte{m.File: m.apply(l.pkg.texts[m.File])})
 	if err != nil {
-		return false, err
-	}
-
-	if err := os.WriteFile(overlay, text, 0o600); err != nil {
 		return false, err
 	}
 
@@ -178,6 +169,29 @@ func (l *lab) buildAlone(ctx context.Context, m mutant, program string) (compile
 	}
 
 	return false, fmt.Errorf("build %s: %w: %s", m, err, output)
+}
+
+// writeOverlay writes texts that the compiler takes for the files of the package with these
+// names, and returns the overlay that says so. Overlays of different kinds have files of their
+// own.
+func (l *lab) writeOverlay(kind string, texts map[string][]byte) (overlay string, err error) {
+	replaced := map[string]string{}
+	for name, text := range texts {
+		file := filepath.Join(l.dir, kind+"_"+name)
+		replaced[filepath.Join(l.pkg.Dir, name)] = file
+
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			return "", err
+		}
+	}
+
+	text, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		return "", err
+	}
+	overlay = filepath.Join(l.dir, kind+".json")
+
+	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
 // isCompileError reports whether the build failed because the package, or its tests with
@@ -203,8 +217,9 @@ func (l *lab) build(ctx context.Context, overlay, program string, flags ...strin
 	return exec.CommandContext(ctx, "go", append(args, l.pkg.Path)...).CombinedOutput()
 }
 
-// runTests runs the named tests of a program with the mutant of the number. The process gets a while longer than its own time limit, for mutants that
-// it cannot end by itself.
+// runTests runs the named tests of a program with the mutant of the number, 0 for none. The
+// process gets a while longer than its own time limit, for mutants that it cannot end by
+// itself.
 func (l *lab) runTests(ctx context.Context, program string, number int, limit time.Duration, names []string, flags ...string) ([]byte, error) {
 	limited, cancel := context.WithTimeout(ctx, limit+10*time.Second)
 	defer cancel()

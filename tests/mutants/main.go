@@ -26,6 +26,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -154,16 +155,12 @@ func examine(ctx context.Context, o options, match *regexp.Regexp, path string, 
 
 	tried, err := tryAll(ctx, o, p, wanted, results, progress)
 	for i := range r.Mutants {
-		if outcome, ok := tried[r.Mutants[i].Name]; ok {
-			r.Mutants[i].Outcome = outcome
-		}
+		m := &r.Mutants[i]
+		m.Outcome = cmp.Or(m.Outcome, tried[m.Name])
 	}
 
 	// Of an interrupted run, only what was tried counts.
-	r.Mutants = slices.DeleteFunc(r.Mutants, func(m result) bool {
-		_, ok := tried[m.Name]
-		return !ok && slices.ContainsFunc(wanted, func(w mutant) bool { return w.Name == m.Name })
-	})
+	r.Mutants = slices.DeleteFunc(r.Mutants, func(m result) bool { return m.Outcome == "" })
 
 	return r, err
 }

@@ -93,11 +93,11 @@ func (r *results) read(path string) error {
 // of returns the outcome of an earlier run if it still holds.
 func (r *results) of(m mutant) (outcome, bool) {
 	l, ok := r.known[m.Name]
-	if !ok || l.Source != r.source[m.File] {
+	if !ok || l.Source != r.source[m.File] || l.Outcome == survived && l.All != r.all {
 		return "", false
 	}
 
-	return l.Outcome, l.Outcome != survived || l.All == r.all
+	return l.Outcome, true
 }
 
 func (r *results) add(m mutant, o outcome) error {

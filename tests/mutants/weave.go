@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -43,14 +41,12 @@ var chosenMutant, _ = strconv.Atoi(os.Getenv(%q))
 `
 
 // weave builds the tests of the package with all mutants that can be woven, and remembers
-// which they are: by the number that chooses them, which is their place in the package,
-// from 1.
+// which they are: by the number that chooses them, which is their place among the wanted
+// ones, from 1.
 func (l *lab) weave(ctx context.Context, wanted []mutant) error {
 	left := map[int]mutant{}
-	for i, m := range l.pkg.mutants {
-		if slices.ContainsFunc(wanted, func(w mutant) bool { return w.Name == m.Name }) {
-			left[i+1] = m
-		}
+	for i, m := range wanted {
+		left[i+1] = m
 	}
 
 	for len(left) > 0 {
@@ -98,38 +94,17 @@ func dropRefused(left map[int]mutant, output []byte) (dropped bool) {
 
 // writeWoven writes the files of the package with the mutants, and returns the overlay.
 func (l *lab) writeWoven(mutants map[int]mutant) (overlay string, err error) {
-	replaced := map[string]string{}
-	write := func(name string, text []byte) error {
-		file := filepath.Join(l.dir, "woven_"+name)
-		replaced[filepath.Join(l.pkg.Dir, name)] = file
-
-		return os.WriteFile(file, text, 0o600)
-	}
-
+	texts := map[string][]byte{}
 	name := ""
+
 	for _, file := range l.pkg.Files {
-		text, pkg, err := weaveFile(file, l.pkg.texts[file], mutants)
-		if err != nil {
-			return "", err
-		}
-		name = pkg
-
-		if err := write(file, text); err != nil {
+		if texts[file], name, err = weaveFile(file, l.pkg.texts[file], mutants); err != nil {
 			return "", err
 		}
 	}
+	texts["chosen_mutant.go"] = fmt.Appendf(nil, chooser, name, chosenBy)
 
-	if err := write("chosen_mutant.go", fmt.Appendf(nil, chooser, name, chosenBy)); err != nil {
-		return "", err
-	}
-
-	text, err := json.Marshal(map[string]any{"Replace": replaced})
-	if err != nil {
-		return "", err
-	}
-	overlay = filepath.Join(l.dir, "woven.json")
-
-	return overlay, os.WriteFile(overlay, text, 0o600)
+	return l.writeOverlay("woven", texts)
 }
 
 // weaveFile returns the text of a file with those of the mutants that are within its
