@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -47,22 +46,15 @@ type backlog struct {
 
 // openBacklog opens an engine with a table of orders and its stream.
 func openBacklog(ctx context.Context, shards int) (b *backlog, err error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
-	if err != nil {
-		return nil, err
-	}
-
 	b = &backlog{}
 
-	b.engine, err = embedded.Open(embedded.Config{
-		Dir:      dir,
+	b.engine, b.stop, err = openEmbedded(embedded.Config{
 		Streams:  embedded.StreamsConfig{InitialShards: shards, RollEvery: -1},
 		Consumed: func(_ string, read, _ float64) { b.reads.Add(int64(read * 1000)) },
 	})
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, err
 	}
-	b.stop = func() error { return errors.Join(b.engine.Close(), os.RemoveAll(dir)) }
 	b.db = dynamodb.NewFromConfig(b.engine.AWSConfig())
 	b.streams = dynamodbstreams.NewFromConfig(b.engine.AWSConfig())
 
@@ -164,8 +156,7 @@ func (b *backlog) bare(ctx context.Context) (float64, error) {
 	return float64(read) / time.Since(began).Seconds(), nil
 }
 
-// config returns the configuration of a poller in a new group. Its handlers are counted: the
-// function that it returns waits until all records were handled or filtered out.
+// config returns the configuration of a poller with the handlers, in the group.
 func (b *backlog) config(group string, handlers []streams.Handler) streams.Config {
 	return streams.Config{
 		Streams: b.streams, DynamoDB: b.db, StreamARN: b.arn, LeaseTable: streamLeases, DeadLetterTable: streamLetters,
@@ -180,15 +171,7 @@ func (b *backlog) drain(ctx context.Context, workers int, handlers func() []stre
 	defer cancel()
 
 	group := "g" + strconv.FormatInt(b.groups.Add(1), 10)
-	done := make(chan struct{})
-
-	// The last handler sees every record, after the filters of all others.
-	var seen atomic.Int64
-	count := func() {
-		if seen.Add(1) == int64(b.records) {
-			close(done)
-		}
-	}
+	records := newArrivals(b.records)
 
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -196,8 +179,9 @@ func (b *backlog) drain(ctx context.Context, workers int, handlers func() []stre
 	all, running := errgroup.WithContext(running)
 
 	for range workers {
+		// The last handler sees every record, after the filters of all others.
 		cfg := b.config(group, append(handlers(), streams.Handler{Name: "count", Handle: func(context.Context, streams.Record) error {
-			count()
+			records.count()
 			return nil
 		}}))
 
@@ -209,7 +193,7 @@ func (b *backlog) drain(ctx context.Context, workers int, handlers func() []stre
 	}
 
 	select {
-	case <-done:
+	case <-records.done:
 	case <-running.Done():
 	}
 	took := time.Since(began)
@@ -220,7 +204,7 @@ func (b *backlog) drain(ctx context.Context, workers int, handlers func() []stre
 	}
 
 	if ctx.Err() != nil {
-		return 0, fmt.Errorf("%d of %d records were handled in %v", seen.Load(), b.records, took)
+		return 0, fmt.Errorf("%d of %d records were handled in %v", records.seen.Load(), b.records, took)
 	}
 
 	return float64(b.records) / took.Seconds(), nil

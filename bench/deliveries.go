@@ -8,8 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -55,18 +54,17 @@ func benchDeliveries(ctx context.Context, work size) ([]figure, error) {
 	}, nil
 }
 
-// arrivals counts the messages of a benchmark.
+// arrivals counts messages until all are there.
 type arrivals struct {
-	mu   sync.Mutex
-	left int
-	done chan struct{}
+	all  int64
+	seen atomic.Int64
+	done chan struct{} // closed by the last one
 }
 
-func (a *arrivals) count() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func newArrivals(all int) *arrivals { return &arrivals{all: int64(all), done: make(chan struct{})} }
 
-	if a.left--; a.left == 0 {
+func (a *arrivals) count() {
+	if a.seen.Add(1) == a.all {
 		close(a.done)
 	}
 }
@@ -79,7 +77,7 @@ func deliverTo(ctx context.Context, endpoints, notices int, hang bool) (rate flo
 		counted--
 	}
 
-	far := &arrivals{left: counted * notices, done: make(chan struct{})}
+	far := newArrivals(counted * notices)
 	ended := make(chan struct{})
 	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -150,23 +148,17 @@ func acceptAll(ctx context.Context, d *notify.Deliveries, notices int) error {
 
 // openDeliveries returns deliveries over an engine with that many endpoints.
 func openDeliveries(ctx context.Context, target string, endpoints int) (*notify.Deliveries, func() error, error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+	engine, stop, err := openEmbedded(embedded.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, nil, err
 	}
 
-	engine, err := embedded.Open(embedded.Config{Dir: dir, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
-	}
-	release := func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }
-
 	d, err := newDeliveries(ctx, dynamodb.NewFromConfig(engine.AWSConfig()), target, endpoints)
 	if err != nil {
-		return nil, nil, errors.Join(err, release())
+		return nil, nil, errors.Join(err, stop())
 	}
 
-	return d, release, nil
+	return d, stop, nil
 }
 
 func newDeliveries(ctx context.Context, db *dynamodb.Client, target string, endpoints int) (*notify.Deliveries, error) {

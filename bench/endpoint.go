@@ -29,25 +29,25 @@ type endpoint struct {
 	stop func() error
 }
 
-// openEmbedded opens an embedded engine of its own, which syncs every write to disk. stop
-// closes it and removes its data.
-func openEmbedded() (engine *embedded.Engine, stop func() error, err error) {
-	dir, err := os.MkdirTemp("", "ratchet-bench-*")
+// openEmbedded opens an embedded engine in a directory of its own. With the zero configuration
+// it syncs every write to disk. stop closes it and removes its data.
+func openEmbedded(cfg embedded.Config) (engine *embedded.Engine, stop func() error, err error) {
+	cfg.Dir, err = os.MkdirTemp("", "ratchet-bench-*")
 	if err != nil {
 		return nil, nil, err
 	}
 
-	engine, err = embedded.Open(embedded.Config{Dir: dir})
+	engine, err = embedded.Open(cfg)
 	if err != nil {
-		return nil, nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, nil, errors.Join(err, os.RemoveAll(cfg.Dir))
 	}
 
-	return engine, func() error { return errors.Join(engine.Close(), os.RemoveAll(dir)) }, nil
+	return engine, func() error { return errors.Join(engine.Close(), os.RemoveAll(cfg.Dir)) }, nil
 }
 
 // openEngine opens an embedded engine in this process.
 func openEngine() (*endpoint, error) {
-	engine, stop, err := openEmbedded()
+	engine, stop, err := openEmbedded(embedded.Config{})
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func openEngine() (*endpoint, error) {
 
 // openSocket serves an embedded engine on a loopback listener.
 func openSocket(context.Context) (*endpoint, error) {
-	engine, stop, err := openEmbedded()
+	engine, stop, err := openEmbedded(embedded.Config{})
 	if err != nil {
 		return nil, err
 	}

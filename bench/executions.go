@@ -11,6 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sfn"
 	"golang.org/x/sync/errgroup"
+
+	"ratchet/embedded"
 )
 
 // noopStates is a machine of four activities that do nothing.
@@ -87,7 +89,7 @@ func noopRate(ctx context.Context, executions int) (rate float64, err error) {
 
 // openNoop opens an engine of its own with the machine that does nothing.
 func openNoop(ctx context.Context) (_ *noop, stop func() error, err error) {
-	engine, stop, err := openEmbedded()
+	engine, stop, err := openEmbedded(embedded.Config{})
 	if err != nil {
 		return nil, nil, err
 	}

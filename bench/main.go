@@ -1,8 +1,7 @@
 // Command bench measures Ratchet beside a baseline in the same run and prints a table;
 // with BENCH_JSON=file it also writes a flat JSON object of name to number. With
-// BENCH_SHORT=1 it does less work, to see that it runs, and with -only it runs some parts. With
-// -costs it prints the tables
-// of docs/costs.md instead: capacity units, not time.
+// BENCH_SHORT=1 it does less work, to see that it runs, and with -only it runs some parts.
+// With -costs it prints the tables of docs/costs.md instead: capacity units, not time.
 //
 // Figures are compared within one run only: the machine's speed is not a constant.
 package main

@@ -65,11 +65,15 @@ func List(ctx context.Context, o *transitions.Orders, p Page) (orders []*transit
 // check names the first field that breaks a rule. States of another version cannot be
 // checked: only the definition of d is known.
 func (p Page) check(d *workflow.Definition) error {
+	if p.Customer != "" {
+		if err := transitions.CheckCustomer(p.Customer); err != nil {
+			return err
+		}
+	}
+
 	switch {
 	case p.Limit < 0 || p.Limit > 1000:
 		return fmt.Errorf("limit %d: 1 to 1000", p.Limit)
-	case p.Customer != "" && !transitions.IsCustomer(p.Customer):
-		return errors.New("customer: 1 to 100 of A-Z a-z 0-9 . _ : -")
 	case p.Version < 0:
 		return fmt.Errorf("version %d: versions count from 1", p.Version)
 	case p.State != "" && (p.Version == 0 || p.Version == d.Version()) && !d.HasState(p.State):

@@ -116,14 +116,13 @@ func (l *Lists) race(ctx context.Context, id transitions.OrderID, write func(sho
 			err = write(shown)
 		}
 
-		// The next read decides whether it was this write, an older one or a newer one.
-		if !errors.Is(err, errHeadMoved) {
-			if err != nil {
-				err = fmt.Errorf("list order %s: %w", id, err)
-			}
-
-			return err
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, errHeadMoved):
+			return fmt.Errorf("list order %s: %w", id, err)
 		}
+		// The next read decides whether it was this write, an older one or a newer one.
 	}
 
 	return fmt.Errorf("list order %s: %w in each of %d attempts", id, errHeadMoved, maxRaces)

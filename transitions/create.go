@@ -2,6 +2,7 @@ package transitions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 
@@ -56,8 +57,10 @@ func (n NewOrder) Validate() error {
 		return err
 	}
 
-	if n.Customer != "" && !IsCustomer(n.Customer) {
-		return fmt.Errorf("%w: customer: 1 to 100 of A-Z a-z 0-9 . _ : -", ErrInvalidRequest)
+	if n.Customer != "" {
+		if err := CheckCustomer(n.Customer); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalidRequest, err)
+		}
 	}
 
 	if len(n.Items) > maxItems {
@@ -97,8 +100,15 @@ func (n NewOrder) Validate() error {
 	return nil
 }
 
-// IsCustomer reports whether the text can refer to a customer (see [NewOrder]).
-func IsCustomer(text string) bool { return customerRule.MatchString(text) }
+// CheckCustomer returns an error that says the rule if the text cannot refer to a customer
+// (see [NewOrder]). The error does not repeat the text, which may be personal data.
+func CheckCustomer(text string) error {
+	if !customerRule.MatchString(text) {
+		return errors.New("customer: 1 to 100 of A-Z a-z 0-9 . _ : -")
+	}
+
+	return nil
+}
 
 // content returns the digest that must be equal when the order is placed again.
 func (n NewOrder) content() digest {
