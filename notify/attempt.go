@@ -36,7 +36,6 @@ func (d *Deliveries) acquire(l *lane, id string, now time.Time) (wait time.Durat
 
 	if len(l.busy) > 0 {
 		d.free--
-		l.pooled++
 	}
 	l.busy[id] = true
 	d.work.Add(1)
@@ -51,8 +50,7 @@ func (d *Deliveries) release(l *lane, id string) {
 
 	delete(l.busy, id)
 
-	if l.pooled > 0 {
-		l.pooled--
+	if len(l.busy) > 0 {
 		d.free++
 	}
 	d.pump(l)
@@ -170,8 +168,10 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 // noteHealth records a change between success and failure, and disables an endpoint that has
 // failed for too long or is gone.
 func (d *Deliveries) noteHealth(ctx context.Context, id string, since time.Time, failing bool, o outcome, now time.Time) (err error) {
-	reason := fmt.Sprintf("failed for %s without a success", d.cfg.DisableAfter)
-	disabled := false
+	var (
+		reason   string
+		disabled bool
+	)
 
 	switch {
 	case o.err == nil && failing:
@@ -182,9 +182,9 @@ func (d *Deliveries) noteHealth(ctx context.Context, id string, since time.Time,
 		reason = "answered that it is gone"
 		disabled, err = d.cfg.Endpoints.disableNow(ctx, id, reason, now)
 	case since.IsZero() && !failing:
-		_, err = d.cfg.Endpoints.noteFailure(ctx, id, now)
-		return err
+		return d.cfg.Endpoints.noteFailure(ctx, id, now)
 	case !since.IsZero() && now.Sub(since) >= d.cfg.DisableAfter:
+		reason = fmt.Sprintf("failed for %s without a success", d.cfg.DisableAfter)
 		disabled, err = d.cfg.Endpoints.disableFailing(ctx, id, reason, now.Add(-d.cfg.DisableAfter), now)
 	}
 

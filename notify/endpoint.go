@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"slices"
 	"time"
 
 	"ratchet/webhooks"
@@ -74,5 +73,5 @@ func (e Endpoint) rotated(key webhooks.Secret, until time.Time) []Secret {
 		next = append(next, Secret{e.Secrets[0].Key, until})
 	}
 
-	return slices.Clip(next)
+	return next
 }

@@ -66,17 +66,12 @@ func (s *Endpoints) setStatus(ctx context.Context, id string, update *dynamo.Upd
 	return e, nil
 }
 
-// noteFailure records that the endpoint fails since the time, unless it does for longer. It
-// returns since when.
-func (s *Endpoints) noteFailure(ctx context.Context, id string, at time.Time) (time.Time, error) {
+// noteFailure records that the endpoint fails since the time, unless it does for longer.
+func (s *Endpoints) noteFailure(ctx context.Context, id string, at time.Time) error {
 	update := s.statusUpdate(id).Bind(":at", dynamo.Millis(at)).Set("#failingSince = if_not_exists(#failingSince, :at)")
+	_, _, err := s.update(ctx, update)
 
-	e, applied, err := s.update(ctx, update)
-	if err != nil || !applied {
-		return time.Time{}, err
-	}
-
-	return e.FailingSince, nil
+	return err
 }
 
 // noteSuccess records that the endpoint does not fail.
@@ -88,20 +83,17 @@ func (s *Endpoints) noteSuccess(ctx context.Context, id string) error {
 // disableFailing disables an endpoint that has failed since before the time. It reports
 // whether it did: not if another worker has, or if the endpoint has succeeded meanwhile.
 func (s *Endpoints) disableFailing(ctx context.Context, id, reason string, before, now time.Time) (bool, error) {
-	update := s.disabling(id, reason, now).
-		If("#failingSince <= :before").Bind(":before", dynamo.Millis(before)).
-		If("attribute_not_exists(#status) OR #status = :active").Bind(":active", dynamo.S(string(Active)))
-
-	_, applied, err := s.update(ctx, update)
-
-	return applied, err
+	return s.disableActive(ctx, s.disabling(id, reason, now).If("#failingSince <= :before").Bind(":before", dynamo.Millis(before)))
 }
 
 // disableNow disables an endpoint that wants no more messages. It reports whether it did.
 func (s *Endpoints) disableNow(ctx context.Context, id, reason string, now time.Time) (bool, error) {
-	update := s.disabling(id, reason, now).
-		If("attribute_not_exists(#status) OR #status = :active").Bind(":active", dynamo.S(string(Active)))
+	return s.disableActive(ctx, s.disabling(id, reason, now))
+}
 
+// disableActive sends an update that disables an endpoint, on condition that it is active.
+func (s *Endpoints) disableActive(ctx context.Context, update *dynamo.Update) (bool, error) {
+	update.If("attribute_not_exists(#status) OR #status = :active").Bind(":active", dynamo.S(string(Active)))
 	_, applied, err := s.update(ctx, update)
 
 	return applied, err

@@ -17,9 +17,10 @@ type lane struct {
 	destination Destination
 	openedFor   generation
 
-	busy   map[string]bool // ids of the deliveries in work here
-	pooled int             // how many of them have a place that other endpoints could have
-	slow   bool            // the newest attempt took longer than FirstTry
+	// busy are the ids of the deliveries in work here. All but one have a place that other
+	// endpoints could have.
+	busy map[string]bool
+	slow bool // the newest attempt took longer than FirstTry
 
 	// ready are deliveries that a look has found due. more says that there may be others.
 	ready    []Delivery
@@ -96,12 +97,16 @@ func (l *lane) open(open func(Endpoint) (Destination, error), now time.Time) (De
 }
 
 func (l *lane) close() error {
-	closer, ok := l.destination.(io.Closer)
+	destination := l.destination
 	l.destination = nil
 
-	if !ok {
-		return nil
+	return closeDestination(destination)
+}
+
+func closeDestination(d Destination) error {
+	if closer, ok := d.(io.Closer); ok {
+		return closer.Close()
 	}
 
-	return closer.Close()
+	return nil
 }

@@ -3,7 +3,6 @@ package notify
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // maxStored is how many bytes of an answer or error are stored.
@@ -35,20 +34,7 @@ func redact(e Endpoint, text string) string {
 		return r
 	}, strings.ToValidUTF8(text, " "))
 
-	return cut(text, maxStored)
-}
-
-// cut returns at most limit bytes of the text, whole characters.
-func cut(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-
-	return text[:limit]
+	return strings.ToValidUTF8(text[:min(len(text), maxStored)], "") // without half a character
 }
 
 // redactedError is an error whose text was redacted.

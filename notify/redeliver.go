@@ -247,8 +247,7 @@ func (d *Deliveries) Test(ctx context.Context, endpoint string) (Answer, error) 
 	if err != nil {
 		return Answer{}, err
 	}
-	l := lane{destination: destination}
-	defer func() { _ = l.close() }() // the answer is what counts
+	defer func() { _ = closeDestination(destination) }() // the answer is what counts
 
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
