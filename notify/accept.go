@@ -44,21 +44,23 @@ func (d *Deliveries) Accept(ctx context.Context, n Notification) error {
 		return err
 	}
 
+	stored := map[string]bool{}  // endpoints that have this notification
+	pending := map[string]bool{} // endpoints where an earlier one is PENDING
+	for _, k := range known {
+		switch {
+		case k.TransitionID == n.TransitionID && k.Key == n.Key:
+			stored[k.Endpoint] = true
+		case k.TransitionID < n.TransitionID && !k.ended():
+			pending[k.Endpoint] = true
+		}
+	}
+
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(acceptAtOnce)
 
 	for _, e := range wanting {
-		stored, blocked := false, false
-		for _, k := range known {
-			if k.Endpoint != e.ID {
-				continue
-			}
-			stored = stored || k.TransitionID == n.TransitionID && k.Key == n.Key
-			blocked = blocked || e.Ordered && k.TransitionID < n.TransitionID && !k.ended()
-		}
-
-		if !stored {
-			group.Go(func() error { return d.accept(ctx, n, e, blocked) })
+		if !stored[e.ID] {
+			group.Go(func() error { return d.accept(ctx, n, e, e.Ordered && pending[e.ID]) })
 		}
 	}
 
@@ -72,7 +74,7 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 	delivery := Delivery{Notification: n, Endpoint: e.ID, Status: Pending, NextTry: now}
 
 	if e.Status == Disabled {
-		delivery.Status, delivery.Error = Missed, errDisabled
+		delivery.Status, delivery.Error = Missed, reasonDisabled
 		_, err := d.records.create(ctx, &delivery)
 
 		return err
@@ -98,7 +100,8 @@ func (d *Deliveries) accept(ctx context.Context, n Notification, e Endpoint, blo
 	return d.tryThenStore(ctx, l, delivery)
 }
 
-const errDisabled = "the endpoint is disabled"
+// reasonDisabled is the error of what a disabled endpoint misses.
+const reasonDisabled = "the endpoint is disabled"
 
 // enqueue stores a delivery whose first attempt is due at the time.
 func (d *Deliveries) enqueue(ctx context.Context, delivery Delivery, due time.Time) error {

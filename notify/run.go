@@ -91,9 +91,7 @@ func (d *Deliveries) startLooks(ctx context.Context, all []Endpoint, now time.Ti
 		switch {
 		case l.looking || len(l.ready) > 0:
 		case due.After(now):
-			if due.Before(next) {
-				next = due
-			}
+			next = earlier(next, due)
 		default:
 			l.looking = true
 			d.work.Add(1)
@@ -266,7 +264,7 @@ func (d *Deliveries) miss(ctx context.Context, delivery Delivery, reason string)
 // giveUp gives up the due deliveries of a disabled endpoint.
 func (d *Deliveries) giveUp(ctx context.Context, due []Delivery) {
 	for _, delivery := range due {
-		if err := d.miss(ctx, delivery, errDisabled); err != nil {
+		if err := d.miss(ctx, delivery, reasonDisabled); err != nil {
 			d.cfg.Log.Warn("a delivery to a disabled endpoint was not given up", "delivery", delivery.ID(), "err", err)
 			return
 		}
