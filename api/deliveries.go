@@ -36,28 +36,14 @@ func (s *service) deliveryRoutes(h huma.API) {
 		summary:     "List what is under way to an endpoint, or what it missed",
 		description: "The order is by time within each of four parts.",
 	}, s.listEndpointDeliveries)
-	redeliver := func(id, path, summary, description string) route {
-		return route{
-			id:          id,
-			method:      http.MethodPost,
-			path:        path,
-			tag:         "notifications",
-			scope:       auth.Admin,
-			mutates:     true,
-			repeats:     ifKeyed,
-			status:      http.StatusOK,
-			errors:      []int{http.StatusNotFound, http.StatusConflict},
-			summary:     summary,
-			description: description + " Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-		}
-	}
-	one := redeliver("redeliver", "/v1/orders/{orderId}/deliveries/{transitionId}/{endpoint}/redeliver", "Send a notification again",
-		"The delivery must have ended. It keeps its key.")
+
+	one := notificationVerb("redeliver", http.MethodPost, "/v1/orders/{orderId}/deliveries/{transitionId}/{endpoint}/redeliver",
+		"Send a notification again", "The delivery must have ended. It keeps its key.")
 	one.auditParams = []string{"orderId", "transitionId", "endpoint"}
 	register(s, h, one, s.redeliver)
 
-	missed := redeliver("redeliver-missed", "/v1/endpoints/{endpoint}/redeliver", "Send an endpoint what it missed since a time",
-		"At most 1,000 in one request.")
+	missed := notificationVerb("redeliver-missed", http.MethodPost, "/v1/endpoints/{endpoint}/redeliver",
+		"Send an endpoint what it missed since a time", "At most 1,000 in one request.")
 	missed.auditParams, missed.body = []string{"endpoint"}, true
 	register(s, h, missed, s.redeliverMissed)
 }
@@ -81,7 +67,7 @@ type delivery struct {
 }
 
 func (t tenant) showDelivery(d notify.Delivery) delivery {
-	out := delivery{
+	return delivery{
 		OrderID:      t.publicID(string(d.OrderID)),
 		TransitionID: int64(d.TransitionID),
 		Endpoint:     t.publicID(d.Endpoint),
@@ -89,21 +75,14 @@ func (t tenant) showDelivery(d notify.Delivery) delivery {
 		Key:          d.Key,
 		Status:       string(d.Status),
 		Attempts:     d.Attempts,
+		NextTry:      optionalTime(d.NextTry),
 		Answer:       d.Answer,
 		Response:     d.Response,
 		Error:        d.Error,
 		CreatedAt:    d.CreatedAt,
+		TriedAt:      optionalTime(d.TriedAt),
 		Redeliveries: d.Redeliveries,
 	}
-	if !d.NextTry.IsZero() {
-		out.NextTry = &d.NextTry
-	}
-
-	if !d.TriedAt.IsZero() {
-		out.TriedAt = &d.TriedAt
-	}
-
-	return out
 }
 
 type listDeliveriesOutput struct {

@@ -16,24 +16,31 @@ import (
 	"ratchet/workflow"
 )
 
+// notificationVerb describes an operation that changes an endpoint or its deliveries.
+func notificationVerb(id, method, path, summary, description string) route {
+	return route{
+		id:          id,
+		method:      method,
+		path:        path,
+		tag:         "notifications",
+		scope:       auth.Admin,
+		mutates:     true,
+		repeats:     ifKeyed,
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     summary,
+		description: description + " Each request is a new one, unless it repeats one with the same Idempotency-Key.",
+	}
+}
+
 // endpointRoutes are the routes of endpoints. Who may set where messages go reads them, so all
 // need the scope admin.
 func (s *service) endpointRoutes(h huma.API) {
 	verb := func(id, method, path, summary, description string) route {
-		return route{
-			id:          id,
-			method:      method,
-			path:        "/v1/endpoints/{endpoint}" + path,
-			tag:         "notifications",
-			scope:       auth.Admin,
-			mutates:     true,
-			repeats:     ifKeyed,
-			auditParams: []string{"endpoint"},
-			status:      http.StatusOK,
-			errors:      []int{http.StatusNotFound, http.StatusConflict},
-			summary:     summary,
-			description: description + " Each request is a new one, unless it repeats one with the same Idempotency-Key.",
-		}
+		r := notificationVerb(id, method, "/v1/endpoints/{endpoint}"+path, summary, description)
+		r.auditParams = []string{"endpoint"}
+
+		return r
 	}
 	withBody := func(r route) route {
 		r.body = true
@@ -155,37 +162,27 @@ func (t tenant) showEndpoint(e notify.Endpoint) endpoint {
 		ID:          t.publicID(e.ID),
 		Destination: e.Destination,
 		Description: e.Description,
-		Filter:      endpointFilter{Attributes: e.Filter.Attributes},
-		Format:      string(e.Format),
-		Version:     e.Version,
-		Ordered:     e.Ordered,
-		Rate:        e.Rate,
-		Concurrency: e.Concurrency,
-		Subject:     e.Subject,
-		Text:        e.Text,
-		Status:      string(e.Status),
-		Reason:      e.Reason,
+		Filter: endpointFilter{
+			States:     toStrings(e.Filter.States),
+			Events:     toStrings(e.Filter.Events),
+			Attributes: e.Filter.Attributes,
+		},
+		Format:       string(e.Format),
+		Version:      e.Version,
+		Ordered:      e.Ordered,
+		Rate:         e.Rate,
+		Concurrency:  e.Concurrency,
+		Subject:      e.Subject,
+		Text:         e.Text,
+		Status:       string(e.Status),
+		Reason:       e.Reason,
+		DisabledAt:   optionalTime(e.DisabledAt),
+		FailingSince: optionalTime(e.FailingSince),
 	}
-	for _, state := range e.Filter.States {
-		out.Filter.States = append(out.Filter.States, string(state))
-	}
-
-	for _, event := range e.Filter.Events {
-		out.Filter.Events = append(out.Filter.Events, string(event))
-	}
-
 	for name := range e.Headers {
 		out.Headers = append(out.Headers, name)
 	}
 	slices.Sort(out.Headers)
-
-	if !e.DisabledAt.IsZero() {
-		out.DisabledAt = &e.DisabledAt
-	}
-
-	if !e.FailingSince.IsZero() {
-		out.FailingSince = &e.FailingSince
-	}
 
 	return out
 }
@@ -236,6 +233,12 @@ type endpointOutput struct {
 
 func (s *service) getEndpoint(ctx context.Context, c caller, in *input.Endpoint) (*endpointOutput, error) {
 	e, err := s.owned(ctx, c, in.EndpointID)
+
+	return shownEndpoint(c, e, err)
+}
+
+// shownEndpoint answers with an endpoint, or with err.
+func shownEndpoint(c caller, e notify.Endpoint, err error) (*endpointOutput, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -243,19 +246,26 @@ func (s *service) getEndpoint(ctx context.Context, c caller, in *input.Endpoint)
 	return &endpointOutput{Body: c.tenant.showEndpoint(e)}, nil
 }
 
-type createEndpointInput struct {
+// shownWithSecret is shownEndpoint, with the newest secret of the endpoint.
+func shownWithSecret(c caller, e notify.Endpoint, err error) (*endpointOutput, error) {
+	out, err := shownEndpoint(c, e, err)
+	if err == nil && len(e.Secrets) > 0 {
+		out.Body.Secret = e.Secrets[0].Key.Reveal()
+	}
+
+	return out, err
+}
+
+type endpointSettingsInput struct {
 	input.Endpoint
 	input.MayBeKeyed
 	Body endpointSettings
 }
 
-func (s *service) createEndpoint(ctx context.Context, c caller, in *createEndpointInput) (*endpointOutput, error) {
+func (s *service) createEndpoint(ctx context.Context, c caller, in *endpointSettingsInput) (*endpointOutput, error) {
 	e, err := s.cfg.Endpoints.Create(ctx, c.tenant.storedID(in.EndpointID), in.Body.settings(c.tenant), nil)
-	if err != nil {
-		return nil, err
-	}
 
-	return withSecret(c.tenant.showEndpoint(e), e), nil
+	return shownWithSecret(c, e, err)
 }
 
 // parseSecret reads a secret, nil if there is none.
@@ -272,21 +282,7 @@ func parseSecret(text string) (webhooks.Secret, error) {
 	return key, nil
 }
 
-func withSecret(shown endpoint, e notify.Endpoint) *endpointOutput {
-	if len(e.Secrets) > 0 {
-		shown.Secret = e.Secrets[0].Key.Reveal()
-	}
-
-	return &endpointOutput{Body: shown}
-}
-
-type changeEndpointInput struct {
-	input.Endpoint
-	input.MayBeKeyed
-	Body endpointSettings
-}
-
-func (s *service) changeEndpoint(ctx context.Context, c caller, in *changeEndpointInput) (*endpointOutput, error) {
+func (s *service) changeEndpoint(ctx context.Context, c caller, in *endpointSettingsInput) (*endpointOutput, error) {
 	e, err := s.cfg.Endpoints.Change(ctx, c.tenant.storedID(in.EndpointID), func(old *notify.Settings) error {
 		next := in.Body.settings(c.tenant)
 		if next.Headers == nil {
@@ -297,16 +293,7 @@ func (s *service) changeEndpoint(ctx context.Context, c caller, in *changeEndpoi
 		return nil
 	})
 
-	return s.shown(c, e, err)
-}
-
-// shown answers with an endpoint, or with err.
-func (s *service) shown(c caller, e notify.Endpoint, err error) (*endpointOutput, error) {
-	if err != nil {
-		return nil, err
-	}
-
-	return &endpointOutput{Body: c.tenant.showEndpoint(e)}, nil
+	return shownEndpoint(c, e, err)
 }
 
 type operateEndpointInput struct {
@@ -334,13 +321,13 @@ func (s *service) removeEndpoint(ctx context.Context, c caller, in *operateEndpo
 func (s *service) enableEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*endpointOutput, error) {
 	e, err := s.cfg.Endpoints.Enable(ctx, c.tenant.storedID(in.EndpointID))
 
-	return s.shown(c, e, err)
+	return shownEndpoint(c, e, err)
 }
 
 func (s *service) disableEndpoint(ctx context.Context, c caller, in *operateEndpointInput) (*endpointOutput, error) {
 	e, err := s.cfg.Endpoints.Disable(ctx, c.tenant.storedID(in.EndpointID), "disabled through the API")
 
-	return s.shown(c, e, err)
+	return shownEndpoint(c, e, err)
 }
 
 type rotateSecretInput struct {
@@ -359,11 +346,8 @@ func (s *service) rotateEndpointSecret(ctx context.Context, c caller, in *rotate
 	}
 
 	e, err := s.cfg.Endpoints.RotateSecret(ctx, c.tenant.storedID(in.EndpointID), key, time.Duration(in.Body.WindowSeconds)*time.Second)
-	if err != nil {
-		return nil, err
-	}
 
-	return withSecret(c.tenant.showEndpoint(e), e), nil
+	return shownWithSecret(c, e, err)
 }
 
 type testEndpointOutput struct {
