@@ -162,6 +162,10 @@ func (d *Deliveries) learn(ctx context.Context, l *lane, o outcome) {
 
 	if err := d.noteHealth(ctx, id, since, failing, o, now); err != nil {
 		d.cfg.Log.Warn("the state of an endpoint was not stored", "endpoint", id, "err", err)
+
+		d.mu.Lock()
+		l.failing = failing // the next attempt stores it
+		d.mu.Unlock()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/notify"
 	"ratchet/workflow"
 )
@@ -224,6 +225,33 @@ func TestAnEndpointThatFailsForDaysIsDisabled(t *testing.T) {
 
 		if e, _ := w.endpoints.Get(t.Context(), "shop"); !e.FailingSince.IsZero() {
 			t.Errorf("failing since %s after a success", e.FailingSince)
+		}
+	})
+}
+
+// TestAFailureThatWasNotStoredIsStoredLater: the write of the first failure is lost. The
+// endpoint still comes to be disabled.
+func TestAFailureThatWasNotStoredIsStoredLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.endpoint("shop").set(0, down)
+		d := w.worker(func(c *notify.Config) {
+			c.Schedule = slices.Repeat(notify.Schedule{time.Minute}, 20)
+			c.DisableAfter = 5 * time.Minute
+		})
+		defer w.run(d)()
+
+		lost := w.transport.Inject(embeddedtest.LoseRequest("UpdateItem").Next(1))
+		w.accept(d, notice("o-1", 2, "SHIPPED"))
+
+		if lost.Strikes() != 1 {
+			t.Fatal("the first failure was stored")
+		}
+		time.Sleep(20 * time.Minute)
+		synctest.Wait()
+
+		if e, err := w.endpoints.Get(t.Context(), "shop"); err != nil || e.Status != notify.Disabled {
+			t.Errorf("%+v, %v", e, err)
 		}
 	})
 }
