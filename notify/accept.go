@@ -199,11 +199,7 @@ func (d *Deliveries) storeFirst(ctx context.Context, l *lane, delivery Delivery,
 	}
 
 	if created {
-		d.cfg.Events.Attempted(delivery, o.took)
-	}
-
-	if delivery.Status == Pending {
-		d.lookAt(delivery.Endpoint, delivery.NextTry)
+		d.attempted(delivery, o.took)
 	}
 
 	return nil

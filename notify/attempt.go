@@ -132,10 +132,19 @@ func (d *Deliveries) finish(ctx context.Context, l *lane, delivery *Delivery, o 
 	}
 
 	if stored {
-		d.cfg.Events.Attempted(*delivery, o.took)
+		d.attempted(*delivery, o.took)
 	}
 
 	return stored
+}
+
+// attempted tells of an attempt whose outcome is stored, and plans the next one.
+func (d *Deliveries) attempted(delivery Delivery, took time.Duration) {
+	d.cfg.Events.Attempted(delivery, took)
+
+	if delivery.Status == Pending {
+		d.lookAt(delivery.Endpoint, delivery.NextTry)
+	}
 }
 
 // learn draws the conclusions for the endpoint.

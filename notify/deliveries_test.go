@@ -129,6 +129,28 @@ func TestADeliveryIsTriedAgainAfterEachPauseOfTheSchedule(t *testing.T) {
 	})
 }
 
+// TestASlowEndpointIsTriedAgainOnTime: its first attempt ends after Accept has returned.
+func TestASlowEndpointIsTriedAgainOnTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		far := w.endpoint("shop")
+		far.set(time.Second, down)
+		d := w.worker(func(c *notify.Config) {
+			c.Schedule, c.LookEvery = notify.Schedule{5 * time.Second, 5 * time.Second}, time.Hour
+		})
+		defer w.run(d)()
+
+		// The second notification is stored before its first attempt.
+		w.accept(d, notice("o-1", 2, "SHIPPED"), notice("o-2", 2, "SHIPPED"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+
+		if got := w.statuses(d); got["shop MISSED"] != 2 || len(far.keys()) != 6 {
+			t.Errorf("%v, %d attempts, want 6", got, len(far.keys()))
+		}
+	})
+}
+
 func TestTheDefaultScheduleIsThatOfStandardWebhooks(t *testing.T) {
 	var all time.Duration
 	for _, pause := range notify.DefaultSchedule() {

@@ -245,9 +245,6 @@ func (d *Deliveries) attempt(ctx context.Context, l *lane, delivery Delivery) (e
 	}
 
 	stored := d.finish(ctx, l, &delivery, d.try(l, delivery))
-	if stored && delivery.Status == Pending {
-		d.lookAt(delivery.Endpoint, delivery.NextTry)
-	}
 
 	return stored && delivery.ended(), nil
 }
