@@ -28,8 +28,7 @@ import (
 //
 // An effect is completed when its claim is, or when every endpoint has the notification, and
 // it is there once when the carrier has one booking and the customer one notification under
-// its key. WantEffects fails at once if
-// there is an effect besides those.
+// its key. WantEffects fails at once if there is an effect besides those.
 func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 	e.t.Helper()
 
@@ -47,17 +46,15 @@ func (e *Env) WantEffects(id transitions.OrderID, effects ...string) {
 			return false, "", err
 		}
 
-		err = e.Backend.Deliveries.Scan(context.WithoutCancel(e.t.Context()), func(d notify.Delivery) bool {
-			if d.OrderID == id {
-				effect := strings.TrimPrefix(d.Key, string(id)+"/")
-				before, known := seen[effect]
-				seen[effect] = d.Status == notify.Delivered && (before || !known)
-			}
-
-			return true
-		})
+		deliveries, err := e.Backend.Deliveries.OfOrder(context.WithoutCancel(e.t.Context()), string(id))
 		if err != nil {
 			return false, "", err
+		}
+
+		for _, d := range deliveries {
+			effect := strings.TrimPrefix(d.Key, string(id)+"/")
+			before, known := seen[effect]
+			seen[effect] = d.Status == notify.Delivered && (before || !known)
 		}
 
 		if err := e.readFarSide(id, seen); err != nil {
