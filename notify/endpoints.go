@@ -50,8 +50,8 @@ const (
 
 var idRule = regexp.MustCompile(`^([A-Za-z0-9_-]{1,20}:)?[A-Za-z0-9_-]{1,64}$`)
 
-// CheckID returns ErrInvalid if the text cannot be the id of an endpoint.
-func CheckID(id string) error {
+// checkID returns ErrInvalid if the text cannot be the id of an endpoint.
+func checkID(id string) error {
 	if !idRule.MatchString(id) {
 		return fmt.Errorf("%w: id %q: 1 to 64 of A-Z a-z 0-9 _ -", ErrInvalid, id)
 	}
@@ -109,7 +109,7 @@ func NewEndpoints(cfg EndpointsConfig) (*Endpoints, error) {
 	cfg.Configured = slices.Clone(cfg.Configured)
 	for i, e := range cfg.Configured {
 		e.Settings, e.Configured = e.withDefaults(), true
-		if err := errors.Join(CheckID(e.ID), e.check()); err != nil {
+		if err := errors.Join(checkID(e.ID), e.check()); err != nil {
 			faults = append(faults, fmt.Errorf("EndpointsConfig.Configured[%d]: %w", i, err))
 		}
 		cfg.Configured[i] = e
@@ -285,7 +285,7 @@ func (s *Endpoints) Create(ctx context.Context, id string, settings Settings, ke
 }
 
 func (s *Endpoints) check(e Endpoint) error {
-	if err := errors.Join(CheckID(e.ID), e.Settings.check()); err != nil {
+	if err := errors.Join(checkID(e.ID), e.Settings.check()); err != nil {
 		return err
 	}
 

@@ -84,7 +84,7 @@ func (d *Deliveries) List(ctx context.Context, endpoint string, status Status, s
 }
 
 func checkList(endpoint string, status Status, after string, limit int) (at position, err error) {
-	if err := CheckID(endpoint); err != nil {
+	if err := checkID(endpoint); err != nil {
 		return at, err
 	}
 

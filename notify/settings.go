@@ -28,8 +28,8 @@ const LatestVersion = 2
 // The limits of settings.
 const (
 	MaxConcurrency = 64
-	MaxRate        = 10000 // per second
 
+	maxRate            = 10000 // per second
 	defaultConcurrency = 8
 	maxHeaders         = 16
 	maxHeaderBytes     = 2048
@@ -96,7 +96,7 @@ func (s Settings) check() error {
 	require(len(s.Description) <= maxDescription && isPrintable(s.Description), "description: at most %d printable bytes", maxDescription)
 	require(s.Format == Standard || s.Format == CloudEvents, `format %q: "standard" or "cloudevents"`, s.Format)
 	require(s.Version >= 1 && s.Version <= LatestVersion, "version %d: 1 to %d", s.Version, LatestVersion)
-	require(s.Rate >= 0 && s.Rate <= MaxRate, "rate %g: 0 to %d per second", s.Rate, MaxRate)
+	require(s.Rate >= 0 && s.Rate <= maxRate, "rate %g: 0 to %d per second", s.Rate, maxRate)
 	require(s.Concurrency >= 1 && s.Concurrency <= MaxConcurrency, "concurrency %d: 1 to %d", s.Concurrency, MaxConcurrency)
 	require(len(s.Subject) <= maxTemplate && len(s.Text) <= maxTemplate, "subject and text: at most %d bytes each", maxTemplate)
 	require(len(s.Headers) <= maxHeaders, "headers: %d, at most %d", len(s.Headers), maxHeaders)

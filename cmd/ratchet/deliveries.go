@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,24 +18,6 @@ func deliveriesCommand(s *settings) *cobra.Command {
 	c.Example = "  ratchet deliveries list --endpoint shop --status MISSED\n  ratchet deliveries redeliver --endpoint shop --since 24h"
 
 	return c
-}
-
-// sinceTime reads a moment: RFC 3339, or how long ago.
-func sinceTime(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return time.Now().Add(-ago), nil
-	}
-
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, usageError("since %q: a time like 2026-01-31T12:00:00Z, or how long ago, like 24h", text)
-	}
-
-	return at, nil
 }
 
 func deliveriesList(s *settings) *cobra.Command {
@@ -58,7 +39,7 @@ func deliveriesList(s *settings) *cobra.Command {
 			return usageError("list needs one of --order, --endpoint and --all")
 		}
 
-		from, err := sinceTime(*since)
+		from, err := pointInTime("since", *since)
 		if err != nil {
 			return err
 		}
@@ -178,7 +159,7 @@ func deliveriesRedeliver(s *settings) *cobra.Command {
 			return usageError("redeliver needs deliveries, or --endpoint and --since")
 		}
 
-		from, err := sinceTime(*since)
+		from, err := pointInTime("since", *since)
 		if err != nil {
 			return err
 		}

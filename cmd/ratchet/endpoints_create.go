@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"strings"
 
@@ -132,27 +133,19 @@ func endpointsCreate(s *settings) *cobra.Command {
 
 func endpointsChange(s *settings) *cobra.Command {
 	c := &cobra.Command{
-		Use: "change ID", Short: "Change settings of an endpoint", Args: cobra.ExactArgs(1),
+		Use: "change ID", Short: "Change settings of an endpoint",
 		Long:    "Changes the settings whose flags are given. --states= (empty) removes that part of the filter.",
 		Example: "  ratchet endpoints change shop --states= --rate 50",
 	}
 	flags := addEndpointFlags(c.Flags())
 	destination := c.Flags().String("destination", "", "where messages go")
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return s.with(c.Context(), func(b *server.Backend) error {
-			e, err := b.Endpoints.Change(c.Context(), args[0], func(settings *notify.Settings) error {
-				setIf(c.Flags().Changed("destination"), &settings.Destination, *destination)
-				flags.apply(settings)
 
-				return nil
-			})
-			if err != nil {
-				return err
-			}
+	return endpointCommand(s, c, func(ctx context.Context, b *server.Backend, id string) (notify.Endpoint, error) {
+		return b.Endpoints.Change(ctx, id, func(settings *notify.Settings) error {
+			setIf(c.Flags().Changed("destination"), &settings.Destination, *destination)
+			flags.apply(settings)
 
-			return printEndpoint(c.OutOrStdout(), s.json, toPrintedEndpoint(e))
+			return nil
 		})
-	}
-
-	return c
+	})
 }

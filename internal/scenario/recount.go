@@ -293,7 +293,6 @@ func (r *recount) checkEffects(wanted map[string]bool) {
 		if !wanted[key] {
 			r.wrong(id, "effect "+key+" belongs to no transition")
 		}
-
 	}
 
 	for key := range r.sent {

@@ -30,7 +30,8 @@ type MailServer struct {
 	// From is the sender's address.
 	From string
 
-	host, address, user, password string
+	// What URL and From contain, once they are validated.
+	host, address, user, password, sender string
 }
 
 // Validate returns an error that names the field that breaks a rule. It does not show the URL,
@@ -41,10 +42,12 @@ func (s *MailServer) Validate() error {
 		return errors.New("smtp-url: must be smtp://[USER:PASSWORD@]HOST:PORT")
 	}
 
-	if _, err := mail.ParseAddress(s.From); err != nil {
+	from, err := mail.ParseAddress(s.From)
+	if err != nil {
 		return fmt.Errorf("smtp-from %q: must be an address", s.From)
 	}
 
+	s.sender = from.Address
 	s.host, s.address = u.Hostname(), u.Host
 	s.user = u.User.Username()
 	s.password, _ = u.User.Password()
@@ -213,11 +216,11 @@ func (b mailbox) deliver(ctx context.Context, content []byte) error {
 		}
 	}
 
-	if err := client.Mail(addressOf(b.server.From)); err != nil {
+	if err := client.Mail(b.server.sender); err != nil {
 		return err
 	}
 
-	if err := client.Rcpt(addressOf(b.to)); err != nil {
+	if err := client.Rcpt(b.to); err != nil {
 		return err
 	}
 
@@ -252,13 +255,4 @@ func (b mailbox) secure(client *smtp.Client) error {
 	}
 
 	return errPlainText
-}
-
-// addressOf returns the address without the name.
-func addressOf(text string) string {
-	if a, err := mail.ParseAddress(text); err == nil {
-		return a.Address
-	}
-
-	return text
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"go.uber.org/goleak"
 
+	"ratchet/internal/worker"
 	"ratchet/notify"
 	"ratchet/notify/destination"
 	"ratchet/transitions"
@@ -84,6 +85,9 @@ func newDeliveries(engine string) (*notify.Deliveries, *notify.Endpoints, error)
 	return d, endpoints, err
 }
 
+// acceptBackoff is when a worker repeats an Accept that failed.
+var acceptBackoff = worker.Backoff{Base: 10 * time.Millisecond, Max: 10 * time.Millisecond}
+
 // workerMain accepts the notifications that its input names, and delivers. It acknowledges each
 // on its output, as the stream's reaction does by returning.
 func workerMain() error {
@@ -104,8 +108,8 @@ func workerMain() error {
 			return err
 		}
 
-		for d.Accept(ctx, n) != nil {
-			time.Sleep(10 * time.Millisecond) // a process of its own, which polls
+		if err := worker.Retry(ctx, acceptBackoff, 0, func() error { return d.Accept(ctx, n) }); err != nil {
+			return err
 		}
 		fmt.Println(in.Text())
 	}
