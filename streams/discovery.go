@@ -192,7 +192,7 @@ func (d *discovery) spread() int {
 
 // listingTime is about how long it takes to list so many shards.
 func listingTime(shards int) time.Duration {
-	return time.Duration(shards/describePageSize) * time.Second / describeRate
+	return time.Duration(shards/describePageSize) * time.Second / listingRate
 }
 
 // ask asks for a listing soon, because a shard has ended and its children are not known.

@@ -16,8 +16,22 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
 	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
+	"golang.org/x/time/rate"
+
 	"ratchet/internal/worker"
 )
+
+// DynamoDB allows an account 10 calls of DescribeStream per second. The one worker that lists
+// the shards for all uses up to listingRate of them, and all workers together up to
+// lookupRate for single questions, at most lookupBurst at once.
+const (
+	listingRate = 5
+	lookupRate  = 4
+	lookupBurst = 8
+)
+
+// unlimited lets every call through.
+var unlimited = rate.NewLimiter(rate.Inf, 0)
 
 const (
 	// maxListingAge is how old a listing may be that answers a question about one
@@ -34,8 +48,8 @@ type stream struct {
 	tables      dynamoAPI
 	arn         string
 	confirmOver time.Duration // see doubt
-	pages       pacer         // calls for the listing that this worker makes for all
-	lookups     pacer         // all other calls of DescribeStream
+	pages       *rate.Limiter // calls for the listing that this worker makes for all
+	lookups     *rate.Limiter // all other calls of DescribeStream
 
 	calling  callLock // held during a listing, so that callers share it
 	last     listing
@@ -54,16 +68,32 @@ type listing struct {
 }
 
 func newStream(cfg *Config, arn string) *stream {
-	s := &stream{api: cfg.Streams, tables: cfg.DynamoDB, arn: arn, confirmOver: cfg.confirmOver(), calling: newCallLock()}
-	s.pages.set(listingRate, listingRate)
-	s.shareLookups(1)
-
-	return s
+	return &stream{
+		api:         cfg.Streams,
+		tables:      cfg.DynamoDB,
+		arn:         arn,
+		confirmOver: cfg.confirmOver(),
+		pages:       rate.NewLimiter(listingRate, listingRate),
+		lookups:     rate.NewLimiter(lookupRate, lookupBurst),
+		calling:     newCallLock(),
+	}
 }
 
 // shareLookups divides the calls that are not for the common listing among the workers.
 func (s *stream) shareLookups(workers int) {
-	s.lookups.set(float64(lookupRate)/float64(workers), max(lookupBurst/workers, 1))
+	s.lookups.SetLimit(rate.Limit(lookupRate) / rate.Limit(workers))
+	s.lookups.SetBurst(max(lookupBurst/workers, 1))
+}
+
+// pace waits until a call may be made. Its error is ctx's, also before ctx's deadline.
+func pace(ctx context.Context, calls *rate.Limiter) error {
+	turn := calls.Reserve()
+	if worker.Wait(ctx, turn.Delay()) {
+		return nil
+	}
+	turn.Cancel()
+
+	return ctx.Err()
 }
 
 // list returns a new listing. If a page fails, it returns an error and never an
@@ -73,7 +103,7 @@ func (s *stream) list(ctx context.Context) (listing, error) {
 	s.calling.lock()
 	defer s.calling.unlock()
 
-	return s.refresh(ctx, &s.pages)
+	return s.refresh(ctx, s.pages)
 }
 
 // head returns what one call tells of the stream, without its shards.
@@ -81,7 +111,7 @@ func (s *stream) head(ctx context.Context) (listing, error) {
 	s.calling.lock()
 	defer s.calling.unlock()
 
-	if err := s.lookups.wait(ctx); err != nil {
+	if err := pace(ctx, s.lookups); err != nil {
 		return listing{}, err
 	}
 	began := time.Now()
@@ -111,7 +141,7 @@ func (s *stream) recent(ctx context.Context) (listing, error) {
 		return s.last, nil
 	}
 
-	return s.refresh(ctx, &s.lookups)
+	return s.refresh(ctx, s.lookups)
 }
 
 // listSince returns a listing that was begun after t. Many readers that ask at once
@@ -124,10 +154,10 @@ func (s *stream) listSince(ctx context.Context, t time.Time) (listing, error) {
 		return s.last, nil
 	}
 
-	return s.refresh(ctx, &s.lookups)
+	return s.refresh(ctx, s.lookups)
 }
 
-func (s *stream) refresh(ctx context.Context, calls *pacer) (listing, error) {
+func (s *stream) refresh(ctx context.Context, calls *rate.Limiter) (listing, error) {
 	began := time.Now()
 
 	l, err := s.describe(ctx, nil, calls)
@@ -218,7 +248,7 @@ func streamLabel(arn string) string {
 }
 
 // describe reads all pages of DescribeStream.
-func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter, calls *pacer) (listing, error) {
+func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter, calls *rate.Limiter) (listing, error) {
 	l := listing{shards: map[string]streamtypes.Shard{}}
 	in := &dynamodbstreams.DescribeStreamInput{
 		StreamArn:   &s.arn,
@@ -227,7 +257,7 @@ func (s *stream) describe(ctx context.Context, filter *streamtypes.ShardFilter, 
 	}
 
 	for {
-		if err := calls.wait(ctx); err != nil {
+		if err := pace(ctx, calls); err != nil {
 			return listing{}, err
 		}
 
@@ -301,7 +331,7 @@ func (l *listing) take(d *streamtypes.StreamDescription) {
 func (s *stream) children(ctx context.Context, shard string) ([]string, error) {
 	filter := &streamtypes.ShardFilter{Type: streamtypes.ShardFilterTypeChildShards, ShardId: &shard}
 
-	l, err := s.describe(ctx, filter, &pacer{})
+	l, err := s.describe(ctx, filter, unlimited)
 	if err != nil && isInvalidInput(err) {
 		// Not every endpoint supports the filter.
 		l, err = s.recent(ctx)
@@ -316,7 +346,7 @@ func (s *stream) children(ctx context.Context, shard string) ([]string, error) {
 
 // mayLookUp reports whether a call of DescribeStream is within this worker's part of the
 // account's limit.
-func (s *stream) mayLookUp() bool { return s.lookups.take(time.Now()) == 0 }
+func (s *stream) mayLookUp() bool { return s.lookups.Allow() }
 
 // endOf returns the last sequence number of a closed shard, "" for an open one.
 func (s *stream) endOf(ctx context.Context, shard string) (string, error) {
