@@ -174,12 +174,7 @@ func (d *discovery) discover(ctx context.Context) error {
 	d.mu.Unlock()
 	d.answered()
 
-	known := make(map[string]Lease, len(leases))
-	for _, lease := range leases {
-		known[lease.Shard] = lease
-	}
-
-	return d.reconcile(ctx, l, known)
+	return d.reconcile(ctx, l, leasesByShard(leases))
 }
 
 // spread returns over how many partition keys new leases are spread.

@@ -76,6 +76,16 @@ type Lease struct {
 // Finished reports whether the shard has been handled to its end.
 func (l Lease) Finished() bool { return !l.FinishedAt.IsZero() }
 
+// leasesByShard returns the leases by the ids of their shards.
+func leasesByShard(leases []Lease) map[string]Lease {
+	byShard := make(map[string]Lease, len(leases))
+	for _, l := range leases {
+		byShard[l.Shard] = l
+	}
+
+	return byShard
+}
+
 func leaseKey(stream, shard string) dynamo.Item {
 	return dynamo.Item{leaseStream: dynamo.S(stream), leaseShard: dynamo.S(shard)}
 }

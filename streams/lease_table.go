@@ -40,10 +40,7 @@ func ReadLeases(ctx context.Context, client queryAPI, table, streamARN string) (
 	}
 
 	// A lease that is being moved has two rows.
-	byShard := make(map[string]Lease, len(leases)+len(tombstones))
-	for _, l := range slices.Concat(leases, tombstones) {
-		byShard[l.Shard] = l
-	}
+	byShard := leasesByShard(slices.Concat(leases, tombstones))
 
 	return slices.SortedFunc(maps.Values(byShard), func(a, b Lease) int { return cmp.Compare(a.Shard, b.Shard) }), nil
 }

@@ -104,9 +104,7 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 		return count, nil // no worker has handled a record yet
 	}
 
-	st := &stream{api: r.Streams, tables: r.Queue.DynamoDB, arn: arn}
-
-	l, err := st.shards(ctx)
+	l, err := listShards(ctx, r.Streams, arn)
 	if err != nil {
 		return count, err
 	}
@@ -132,11 +130,7 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 
 // parentsFirst returns the leases in an order in which each comes after its parent.
 func parentsFirst(leases []Lease) []Lease {
-	byShard := make(map[string]Lease, len(leases))
-	for _, l := range leases {
-		byShard[l.Shard] = l
-	}
-
+	byShard := leasesByShard(leases)
 	out := make([]Lease, 0, len(leases))
 	done := map[string]bool{}
 

@@ -150,10 +150,7 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []Lease, additions int6
 		return nil, 0, err
 	}
 
-	stored := make(map[string]Lease, len(all))
-	for _, l := range all {
-		stored[l.Shard] = l
-	}
+	stored := leasesByShard(all)
 
 	var out []Lease
 	for _, h := range q.cfg.Handlers {

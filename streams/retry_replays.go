@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -64,23 +63,24 @@ func (t *retryTable) replaysUpdate(handler string, hash laneHash, keys dynamo.It
 
 // countRows returns how many items wait for a handler.
 func (t *retryTable) countRows(ctx context.Context, handler string) (int, error) {
+	count, err := countItems(ctx, t.api, t.query(handler))
+	if err != nil {
+		return 0, fmt.Errorf("streams: count the retry queue of %s: %w", handler, err)
+	}
+
+	return count, nil
+}
+
+// countItems returns how many items a query finds.
+func countItems(ctx context.Context, api queryAPI, in *dynamodb.QueryInput) (int, error) {
+	in.Select = ddbtypes.SelectCount
 	count := 0
 
-	pages := dynamodb.NewQueryPaginator(t.api, &dynamodb.QueryInput{
-		TableName:                &t.table,
-		ConsistentRead:           aws.Bool(true),
-		KeyConditionExpression:   aws.String("#s = :s AND begins_with(#id, :row)"),
-		Select:                   ddbtypes.SelectCount,
-		ExpressionAttributeNames: map[string]string{"#s": deadLetterSource, "#id": deadLetterID},
-		ExpressionAttributeValues: dynamo.Item{
-			":s":   dynamo.S(t.source(handler)),
-			":row": dynamo.S(retryRowPrefix),
-		},
-	})
+	pages := dynamodb.NewQueryPaginator(api, in)
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("streams: count the retry queue of %s: %w", handler, err)
+			return 0, err
 		}
 		count += int(page.Count)
 	}

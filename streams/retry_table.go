@@ -140,9 +140,9 @@ func (t *retryTable) storeRecord(ctx context.Context, hash laneHash, r Record) (
 	return waitingRecord{sequence: r.SequenceNumber, parts: parts}, err
 }
 
-// list returns all rows of a handler.
-func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, error) {
-	in := &dynamodb.QueryInput{
+// query reads the rows of a handler.
+func (t *retryTable) query(handler string) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
 		TableName:                &t.table,
 		ConsistentRead:           aws.Bool(true),
 		KeyConditionExpression:   aws.String("#s = :s AND begins_with(#id, :row)"),
@@ -152,6 +152,11 @@ func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, erro
 			":row": dynamo.S(retryRowPrefix),
 		},
 	}
+}
+
+// list returns all rows of a handler.
+func (t *retryTable) list(ctx context.Context, handler string) ([]retryRow, error) {
+	in := t.query(handler)
 
 	var rows []retryRow
 	for {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodbstreams"
-	streamtypes "github.com/aws/aws-sdk-go-v2/service/dynamodbstreams/types"
 
 	"ratchet/internal/worker"
 )
@@ -283,21 +282,15 @@ func (r *shardReader) getRecords(ctx context.Context, iterator string) page {
 // openIterator gets an iterator that starts directly after the last record
 // delivered.
 func (r *shardReader) openIterator(ctx context.Context) error {
-	in := &dynamodbstreams.GetShardIteratorInput{
-		StreamArn:         &r.stream.arn,
-		ShardId:           &r.shard,
-		ShardIteratorType: streamtypes.ShardIteratorTypeTrimHorizon,
-	}
-
+	var from shardPosition
 	switch {
 	case r.atHorizon:
 	case r.last != "":
-		in.ShardIteratorType = streamtypes.ShardIteratorTypeAfterSequenceNumber
-		in.SequenceNumber = &r.last
-	case !r.startAt.IsZero() && r.skipUntil.IsZero():
-		in.ShardIteratorType = streamtypes.ShardIteratorTypeAtTimestamp
-		in.Timestamp = &r.startAt
+		from.after = r.last
+	case r.skipUntil.IsZero():
+		from.since = r.startAt
 	}
+	in := from.input(r.stream.arn, r.shard)
 
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

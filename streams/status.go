@@ -196,9 +196,7 @@ func (i Inspector) findStream(ctx context.Context, s *Status) error {
 
 // inspectShards compares the stream's shards with its leases.
 func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
-	st := &stream{api: i.Streams, tables: i.DynamoDB, arn: s.Stream}
-
-	l, err := st.shards(ctx)
+	l, err := listShards(ctx, i.Streams, s.Stream)
 	if err != nil {
 		return err
 	}
@@ -218,9 +216,10 @@ func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 	}
 
 	s.Workers = alive
-	s.Shards, s.Finished = shardsOf(l, leases, alive)
+	known := leasesByShard(leases)
+	s.Shards, s.Finished = shardsOf(l, known, alive)
 
-	return i.countRecords(ctx, s, leases)
+	return i.countRecords(ctx, s, known)
 }
 
 // watchLeases reads the leases and finds out which of their holders live: those that give a
@@ -303,15 +302,10 @@ func (s *signsOfLife) ofAll(leases []Lease) bool {
 
 // shardsOf returns the status of the shards that are listed or have a lease, without the
 // records after their checkpoints.
-func shardsOf(l listing, leases []Lease, alive []string) (shards []ShardStatus, finished int) {
+func shardsOf(l listing, known map[string]Lease, alive []string) (shards []ShardStatus, finished int) {
 	shards = []ShardStatus{}
-	known := map[string]Lease{}
 
-	for _, lease := range leases {
-		known[lease.Shard] = lease
-	}
-
-	for _, lease := range leases {
+	for _, lease := range known {
 		if lease.Finished() && lease.Gaps == 0 {
 			finished++
 			continue
@@ -392,26 +386,19 @@ func (i Inspector) handlerStatus(ctx context.Context, name string) (HandlerStatu
 
 // count returns the number of a handler's dead letters.
 func (d DeadLetters) count(ctx context.Context, handler string) (int, error) {
-	count := 0
-
-	pages := dynamodb.NewQueryPaginator(d.DynamoDB, &dynamodb.QueryInput{
+	count, err := countItems(ctx, d.DynamoDB, &dynamodb.QueryInput{
 		TableName:                &d.Table,
 		ConsistentRead:           aws.Bool(true),
 		KeyConditionExpression:   aws.String("#s = :s"),
 		FilterExpression:         aws.String("attribute_not_exists(#p) AND (attribute_not_exists(#e) OR #e > :now)"),
-		Select:                   "COUNT",
 		ExpressionAttributeNames: map[string]string{"#s": deadLetterSource, "#p": deadLetterPart, "#e": DeadLetterExpiryAttribute},
 		ExpressionAttributeValues: dynamo.Item{
 			":s":   dynamo.S(d.rows().source(handler)),
 			":now": dynamo.Seconds(time.Now()),
 		},
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return 0, fmt.Errorf("streams: count dead letters of %s: %w", handler, err)
-		}
-		count += int(page.Count)
+	if err != nil {
+		return 0, fmt.Errorf("streams: count dead letters of %s: %w", handler, err)
 	}
 
 	return count, nil

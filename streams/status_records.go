@@ -22,16 +22,13 @@ const (
 	emptyPagesAtEnd = 3
 )
 
-// shards lists the stream once. A single answer is enough to show it to a person.
-func (s *stream) shards(ctx context.Context) (listing, error) { return s.describe(ctx, nil, unlimited) }
+// listShards lists a stream once. A single answer is enough to show it to a person.
+func listShards(ctx context.Context, api streamsAPI, arn string) (listing, error) {
+	return (&stream{api: api, arn: arn}).describe(ctx, nil, unlimited)
+}
 
 // countRecords counts the records after the checkpoints of the shards.
-func (i Inspector) countRecords(ctx context.Context, s *Status, leases []Lease) error {
-	byShard := make(map[string]Lease, len(leases))
-	for _, l := range leases {
-		byShard[l.Shard] = l
-	}
-
+func (i Inspector) countRecords(ctx context.Context, s *Status, byShard map[string]Lease) error {
 	var g errgroup.Group
 	g.SetLimit(parallelCounts)
 
@@ -159,7 +156,8 @@ func (p shardPosition) readPage(ctx context.Context, api streamsAPI, arn, shard,
 	return out.Records, deref(out.NextShardIterator), nil
 }
 
-func (p shardPosition) iterator(ctx context.Context, api streamsAPI, arn, shard string) (string, error) {
+// input asks for an iterator at the position.
+func (p shardPosition) input(arn, shard string) *dynamodbstreams.GetShardIteratorInput {
 	in := &dynamodbstreams.GetShardIteratorInput{
 		StreamArn:         &arn,
 		ShardId:           &shard,
@@ -174,6 +172,12 @@ func (p shardPosition) iterator(ctx context.Context, api streamsAPI, arn, shard 
 		in.ShardIteratorType = streamtypes.ShardIteratorTypeAtTimestamp
 		in.Timestamp = &p.since
 	}
+
+	return in
+}
+
+func (p shardPosition) iterator(ctx context.Context, api streamsAPI, arn, shard string) (string, error) {
+	in := p.input(arn, shard)
 
 	out, err := api.GetShardIterator(ctx, in)
 	if err != nil && in.Timestamp != nil && isInvalidInput(err) {

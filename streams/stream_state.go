@@ -209,12 +209,7 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 		return err
 	}
 
-	known := make(map[string]Lease, len(leases))
-	for _, lease := range leases {
-		known[lease.Shard] = lease
-	}
-
-	_, err = d.insertListed(ctx, l, known, func(id, parent string) Lease {
+	_, err = d.insertListed(ctx, l, leasesByShard(leases), func(id, parent string) Lease {
 		return Lease{
 			Shard:     id,
 			Parent:    parent,
