@@ -3,7 +3,6 @@ package streams
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,10 +17,9 @@ import (
 	"ratchet/internal/worker"
 )
 
-// rebuildAPI is what a Rebuild calls of *dynamodb.Client beside what a poller calls.
-type rebuildAPI interface {
+// scanAPI is what a Rebuild calls of *dynamodb.Client beside what a poller calls.
+type scanAPI interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
 // Version is one version of an item: a change that the item, as it is now, can still prove.
@@ -53,7 +51,7 @@ type Expander func(ctx context.Context, item map[string]ddbtypes.AttributeValue)
 // there.
 type Rebuild struct {
 	Queue    RetryQueue
-	DynamoDB rebuildAPI
+	DynamoDB scanAPI
 	// Name tells apart Rebuilds that do not share their position, at most 64 letters, digits,
 	// '.', '_' and '-'.
 	Name string
@@ -103,9 +101,6 @@ type RebuildCount struct {
 const (
 	defaultRebuildPause = 100 * time.Millisecond
 	defaultRebuildPage  = 100
-
-	// markRetention is how long a mark is kept after its newest version was queued.
-	markRetention = 30 * 24 * time.Hour
 )
 
 // ErrTakenOver ends a Rebuild when another one of the same name was started.
@@ -135,6 +130,10 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 	r.Pause = cmp.Or(r.Pause, defaultRebuildPause)
 	r.PageSize = cmp.Or(r.PageSize, defaultRebuildPage)
 	r.MaxWaiting = cmp.Or(r.MaxWaiting, defaultMaxWaiting)
+
+	if r.Progress == nil {
+		r.Progress = func(RebuildCount) {}
+	}
 
 	arn, keyNames, err := r.describeTable(ctx)
 	if err != nil {
@@ -173,9 +172,7 @@ func (r Rebuild) Run(ctx context.Context) (RebuildCount, error) {
 			return *count, err
 		}
 
-		if r.Progress != nil {
-			r.Progress(*count)
-		}
+		r.Progress(*count)
 
 		if len(page.LastEvaluatedKey) == 0 {
 			return *count, nil
@@ -262,16 +259,12 @@ func (r Rebuild) addItems(ctx context.Context, arn string, keyNames []string, it
 	}
 
 	for i := range r.Handlers {
-		replay := Replay{Queue: r.Queue, MaxWaiting: r.MaxWaiting}
-		replay.Progress = func(c ReplayCount) {
-			if r.Progress != nil {
-				waiting := *count
-				waiting.Waiting = c.Waiting
-				r.Progress(waiting)
-			}
-		}
-
-		if err := replay.waitForRoom(ctx, r.Handlers[i].Name, &ReplayCount{}); err != nil {
+		err := r.Queue.waitForRoom(ctx, r.Handlers[i].Name, r.MaxWaiting, func() {
+			waiting := *count
+			waiting.Waiting = true
+			r.Progress(waiting)
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -300,8 +293,7 @@ func (r Rebuild) records(arn string, keys dynamo.Item, versions []Version, h *Ha
 		}
 
 		// The item stands in place of the shard, so that the ids of dead letters are unique.
-		hash := hashLane(itemKey(record))
-		record.ShardID = "item-" + hex.EncodeToString(hash[:])
+		record.ShardID = "item-" + hashLane(itemKey(record)).text()
 
 		if accepted, err := h.accepts(record); accepted && err == nil && !v.CreatedAt.Before(r.Since) {
 			records = append(records, record)
@@ -334,21 +326,17 @@ func (r Rebuild) addVersions(ctx context.Context, h *Handler, records []Record, 
 			return nil
 		}
 
-		some := records[:min(len(records), maxReplays/2)]
+		some := records[:min(len(records), maxAddition)]
 		if !r.DryRun {
-			added, err := r.addMarked(ctx, h.Name, hash, some, mark, known)
+			added, err := table.addMarked(ctx, h.Name, hash, some, mark, known)
 			if err != nil {
 				return err
 			}
 
 			// The row is full, or another process has changed the mark.
 			if !added {
-				if err := noteAddition(ctx, r.Queue.leases()); err != nil {
+				if err := r.Queue.waitForRow(ctx); err != nil {
 					return err
-				}
-
-				if !worker.Wait(ctx, rowFullPause) {
-					return ctx.Err()
 				}
 
 				continue
@@ -359,55 +347,4 @@ func (r Rebuild) addVersions(ctx context.Context, h *Handler, records []Record, 
 	}
 
 	return nil
-}
-
-// addMarked adds the records and moves the mark to the last of them, if the mark is as it
-// was read. It reports whether it did.
-func (r Rebuild) addMarked(ctx context.Context, handler string, hash laneHash, records []Record, mark int64, known bool) (bool, error) {
-	table := r.Queue.rows()
-
-	waiting := make([]waitingRecord, len(records))
-	for i, record := range records {
-		var err error
-		if waiting[i], err = table.storeRecord(ctx, hash, record); err != nil {
-			return false, err
-		}
-	}
-
-	last := max(mark, records[len(records)-1].Replay.Version)
-	marked := dynamo.NewUpdate(table.table, deadLetterRowKey(table.source(handler), hash.markID())).
-		SetValue(retryMark, dynamo.N(last)).
-		SetValue(DeadLetterExpiryAttribute, dynamo.Seconds(time.Now().Add(markRetention)))
-
-	if known {
-		marked.IfEquals(retryMark, dynamo.N(mark))
-	} else {
-		marked.IfAbsent(retryMark)
-	}
-
-	token := newCallToken()
-	_, err := r.DynamoDB.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
-		ClientRequestToken: &token,
-		TransactItems: []ddbtypes.TransactWriteItem{
-			{Update: table.replaysUpdate(handler, hash, records[0].Keys, waiting, token).Part()},
-			{Update: marked.Part()},
-		},
-	})
-
-	var canceled *ddbtypes.TransactionCanceledException
-	if errors.As(err, &canceled) {
-		for _, w := range waiting {
-			if err := table.parts().delete(ctx, table.source(handler), w.parts); err != nil {
-				return false, err
-			}
-		}
-
-		return false, nil
-	}
-
-	if err != nil {
-		return false, fmt.Errorf("streams: put versions into the retry queue of %s: %w", handler, err)
-	}
-
-	return true, nil
 }

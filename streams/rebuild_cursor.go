@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	ddbtypes "github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"ratchet/internal/dynamo"
@@ -28,32 +26,6 @@ const (
 	rebuildRefused    = "refused"
 )
 
-// The mark of an item and a handler: the newest version that a Rebuild has queued. It is a
-// row of the retry queue of its own, which time to live deletes.
-const (
-	retryMarkPrefix = "mark/"
-	retryMark       = "version"
-)
-
-func (h laneHash) markID() string { return retryMarkPrefix + h.rowID()[len(retryRowPrefix):] }
-
-// mark returns the newest version of the item that a Rebuild has queued for the handler.
-func (t *retryTable) mark(ctx context.Context, handler string, hash laneHash) (version int64, known bool, err error) {
-	out, err := t.api.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName:      &t.table,
-		Key:            deadLetterRowKey(t.source(handler), hash.markID()),
-		ConsistentRead: aws.Bool(true),
-	})
-	if err != nil {
-		return 0, false, fmt.Errorf("streams: read a mark of %s: %w", handler, err)
-	}
-
-	return dynamo.Number(out.Item, retryMark), out.Item[retryMark] != nil, nil
-}
-
-// newCallToken returns a random token of at most 36 characters.
-func newCallToken() string { return rand.Text() }
-
 // rebuildCursor is the position of a running Rebuild.
 type rebuildCursor struct {
 	rows     *leaseTable
@@ -70,7 +42,7 @@ func (r Rebuild) openCursor(ctx context.Context) (*rebuildCursor, error) {
 	c := &rebuildCursor{
 		rows:   &leaseTable{api: r.Queue.DynamoDB, table: r.Queue.LeaseTable, stream: rebuildRowsPrefix + GroupKey(r.Queue.Group, r.Queue.TableName)},
 		name:   r.Name,
-		run:    newCallToken(),
+		run:    rand.Text(),
 		dryRun: r.DryRun,
 	}
 	if r.DryRun {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -95,6 +94,10 @@ func (r Replay) Run(ctx context.Context) (ReplayCount, error) {
 	r.Pause = cmp.Or(r.Pause, defaultReplayPause)
 	r.MaxWaiting = cmp.Or(r.MaxWaiting, defaultMaxWaiting)
 
+	if r.Progress == nil {
+		r.Progress = func(ReplayCount) {}
+	}
+
 	arn, err := CurrentStream(ctx, r.Queue.DynamoDB, r.Queue.LeaseTable, GroupKey(r.Queue.Group, r.Queue.TableName))
 	if err != nil {
 		return count, err
@@ -157,37 +160,12 @@ func (r Replay) readShard(ctx context.Context, arn string, lease Lease, count *R
 	}
 
 	err := shardPosition{}.read(ctx, r.Streams, arn, lease.Shard, maxPageSize, empty, func(page []streamtypes.Record) bool {
-		records := make([]Record, 0, len(page))
-		past := false
-
-		for i := range page {
-			record := fromSDK(&page[i])
-			if !lease.Finished() {
-				past = CompareSequence(record.SequenceNumber, lease.Checkpoint) >= 0
-				if CompareSequence(record.SequenceNumber, lease.Checkpoint) > 0 {
-					break
-				}
-			}
-
-			count.Read++
-			if count.Oldest.IsZero() || record.CreatedAt.Before(count.Oldest) {
-				count.Oldest = record.CreatedAt
-			}
-
-			record.StreamARN, record.ShardID = arn, lease.Shard
-			if !record.CreatedAt.Before(r.Since) && (r.Select == nil || r.Select(record)) {
-				records = append(records, record)
-			}
-		}
-		count.Selected += len(records)
+		records, past := r.selected(page, arn, lease, count)
 
 		if failed = r.queueRecords(ctx, records, count); failed != nil {
 			return false
 		}
-
-		if r.Progress != nil {
-			r.Progress(*count)
-		}
+		r.Progress(*count)
 
 		return !past && worker.Wait(ctx, r.Pause)
 	})
@@ -198,6 +176,36 @@ func (r Replay) readShard(ctx context.Context, arn string, lease Lease, count *R
 	}
 
 	return errors.Join(err, failed, ctx.Err())
+}
+
+// selected returns the selected records of a page up to the shard's checkpoint. past says
+// that the page reaches it.
+func (r Replay) selected(page []streamtypes.Record, arn string, lease Lease, count *ReplayCount) (records []Record, past bool) {
+	for i := range page {
+		record := fromSDK(&page[i])
+		record.StreamARN, record.ShardID = arn, lease.Shard
+
+		if !lease.Finished() {
+			order := CompareSequence(record.SequenceNumber, lease.Checkpoint)
+			past = order >= 0
+
+			if order > 0 {
+				break
+			}
+		}
+
+		count.Read++
+		if count.Oldest.IsZero() || record.CreatedAt.Before(count.Oldest) {
+			count.Oldest = record.CreatedAt
+		}
+
+		if !record.CreatedAt.Before(r.Since) && (r.Select == nil || r.Select(record)) {
+			records = append(records, record)
+		}
+	}
+	count.Selected += len(records)
+
+	return records, past
 }
 
 // queueRecords puts records into the queues of the handlers that accept them.
@@ -219,7 +227,7 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 			if items[key] == nil {
 				order = append(order, key)
 			}
-			record.Group, record.Replay = r.Queue.Group, &Replayed{Again: r.Again}
+			record.Group, record.Handler, record.Replay = r.Queue.Group, h.Name, &Replayed{Again: r.Again}
 			items[key] = append(items[key], record)
 		}
 
@@ -227,12 +235,17 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 			continue
 		}
 
-		if err := r.waitForRoom(ctx, h.Name, count); err != nil {
+		err := r.Queue.waitForRoom(ctx, h.Name, r.MaxWaiting, func() {
+			count.Waiting = true
+			r.Progress(*count)
+		})
+		if err != nil {
 			return err
 		}
+		count.Waiting = false
 
 		for _, key := range order {
-			if err := r.Queue.feed(ctx, h.Name, items[key]); err != nil {
+			if err := r.Queue.feed(ctx, items[key]); err != nil {
 				return err
 			}
 		}
@@ -243,26 +256,4 @@ func (r Replay) queueRecords(ctx context.Context, records []Record, count *Repla
 	}
 
 	return nil
-}
-
-// waitForRoom waits while too many items wait in the handler's queue.
-func (r Replay) waitForRoom(ctx context.Context, handler string, count *ReplayCount) error {
-	for {
-		waiting, err := r.Queue.rows().countRows(ctx, handler)
-		if err != nil {
-			return err
-		}
-
-		if count.Waiting = waiting >= r.MaxWaiting; !count.Waiting {
-			return nil
-		}
-
-		if r.Progress != nil {
-			r.Progress(*count)
-		}
-
-		if !worker.Wait(ctx, rowFullPause) {
-			return fmt.Errorf("streams: replay: %d items wait for handler %s: %w", waiting, handler, ctx.Err())
-		}
-	}
 }

@@ -42,43 +42,64 @@ func (q RetryQueue) letters() DeadLetters {
 
 // feed adds records of one item for one handler, oldest first. It waits while the item's row
 // is full.
-func (q RetryQueue) feed(ctx context.Context, handler string, records []Record) error {
-	table := q.rows()
+func (q RetryQueue) feed(ctx context.Context, records []Record) error {
+	table, handler := q.rows(), records[0].Handler
 	hash := hashLane(itemKey(records[0]))
 
-	waiting := make([]waitingRecord, len(records))
-	for i, r := range records {
-		r.Handler = handler
-
-		var err error
-		if waiting[i], err = table.storeRecord(ctx, hash, r); err != nil {
-			return err
-		}
+	waiting, err := table.storeRecords(ctx, hash, records)
+	if err != nil {
+		return err
 	}
 
 	for len(waiting) > 0 {
-		some := waiting[:min(len(waiting), maxReplays/2)]
+		some := waiting[:min(len(waiting), maxAddition)]
 
 		err := table.addReplays(ctx, handler, hash, records[0].Keys, some)
-		switch {
-		case err == nil:
+		if err == nil {
 			waiting = waiting[len(some):]
 			continue
-		case !errors.Is(err, errRowFull):
+		}
+
+		if !errors.Is(err, errRowFull) {
 			return err
 		}
 
-		// The workers must know of the row to make room.
-		if err := noteAddition(ctx, q.leases()); err != nil {
+		if err := q.waitForRow(ctx); err != nil {
 			return err
-		}
-
-		if !worker.Wait(ctx, rowFullPause) {
-			return ctx.Err()
 		}
 	}
 
 	return nil
+}
+
+// waitForRow waits for a moment in which a row may change. The workers must know of a full
+// row to make room.
+func (q RetryQueue) waitForRow(ctx context.Context) error {
+	if err := noteAddition(ctx, q.leases()); err != nil {
+		return err
+	}
+
+	if !worker.Wait(ctx, rowFullPause) {
+		return ctx.Err()
+	}
+
+	return nil
+}
+
+// waitForRoom waits while most items or more wait in the handler's queue. It calls waiting
+// before each pause.
+func (q RetryQueue) waitForRoom(ctx context.Context, handler string, most int, waiting func()) error {
+	for {
+		items, err := q.rows().countRows(ctx, handler)
+		if err != nil || items < most {
+			return err
+		}
+		waiting()
+
+		if !worker.Wait(ctx, rowFullPause) {
+			return fmt.Errorf("streams: replay: %d items wait for handler %s: %w", items, handler, ctx.Err())
+		}
+	}
 }
 
 // redriveAgainAfter is how long after a dead letter was queued it may be queued again. The

@@ -19,6 +19,9 @@ var errRowFull = errors.New("streams: too many records of the item wait to be de
 // maxReplays is how many records a row may have in its list of replays.
 const maxReplays = maxRowRecords
 
+// maxAddition is how many records are added to a row at once.
+const maxAddition = maxReplays / 2
+
 // addReplays puts records of one item into the row of the item, before those that wait
 // there, and creates the row if there is none. It returns errRowFull if they do not fit.
 func (t *retryTable) addReplays(ctx context.Context, handler string, hash laneHash, keys dynamo.Item, records []waitingRecord) error {

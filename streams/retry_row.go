@@ -48,11 +48,13 @@ func hashLane(key string) laneHash {
 	return laneHash(sum[:])
 }
 
-func (h laneHash) rowID() string { return retryRowPrefix + hex.EncodeToString(h[:]) }
+func (h laneHash) text() string { return hex.EncodeToString(h[:]) }
+
+func (h laneHash) rowID() string { return retryRowPrefix + h.text() }
 
 // partsID is what the ids of the parts of one of the item's records begin with.
 func (h laneHash) partsID(sequence string) string {
-	return retryPartPrefix + hex.EncodeToString(h[:]) + "/" + sequence
+	return retryPartPrefix + h.text() + "/" + sequence
 }
 
 // parseRowID is the reverse of rowID.

@@ -129,6 +129,19 @@ func (t *retryTable) afterRefusal(ctx context.Context, old dynamo.Item, record w
 	return otherwise, nil
 }
 
+// storeRecords stores records of one item, which a row will refer to.
+func (t *retryTable) storeRecords(ctx context.Context, hash laneHash, records []Record) ([]waitingRecord, error) {
+	stored := make([]waitingRecord, len(records))
+	for i, r := range records {
+		var err error
+		if stored[i], err = t.storeRecord(ctx, hash, r); err != nil {
+			return nil, err
+		}
+	}
+
+	return stored, nil
+}
+
 func (t *retryTable) storeRecord(ctx context.Context, hash laneHash, r Record) (waitingRecord, error) {
 	body, err := encodeRecord(r)
 	if err != nil {
