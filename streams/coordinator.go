@@ -46,7 +46,6 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 	interval := min(max(p.cfg.LeaseDuration/10, 10*time.Millisecond), maxScanInterval)
 
 	table := &leaseTable{api: p.cfg.DynamoDB, table: p.cfg.LeaseTable, stream: GroupKey(p.cfg.Group, arn)}
-	workers := &leaseTable{api: table.api, table: table.table, stream: workerRowsPrefix + table.stream}
 
 	c := &coordinator{
 		poller:       p,
@@ -58,7 +57,7 @@ func (p *Poller) newCoordinator(arn string, start Position) *coordinator {
 		check:        make(chan struct{}, 1),
 		held:         map[string]*shardWorker{},
 	}
-	c.alive = newLiveness(workers, p.cfg.Owner, p.cfg.LeaseDuration, func(err error) {
+	c.alive = newLiveness(table, p.cfg.Owner, p.cfg.LeaseDuration, func(err error) {
 		p.cfg.Events.fault("UpdateItem", "", err)
 	})
 	c.discovery = newDiscovery(c, start)

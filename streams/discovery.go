@@ -192,10 +192,7 @@ func listingTime(shards int) time.Duration {
 
 // ask asks for a listing soon, because a shard has ended and its children are not known.
 func (d *discovery) ask() {
-	select {
-	case d.asked <- struct{}{}:
-	default:
-	}
+	nudge(d.asked)
 }
 
 func (d *discovery) isAsked() bool { return len(d.asked) > 0 }

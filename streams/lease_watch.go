@@ -87,10 +87,7 @@ func (c *coordinator) watch(ctx context.Context, g *errgroup.Group) error {
 
 // checkSoon makes watch check the leases at once.
 func (c *coordinator) checkSoon() {
-	select {
-	case c.check <- struct{}{}:
-	default: // it will do so already
-	}
+	nudge(c.check)
 }
 
 // pause returns the pause before the next look: scanInterval, or less if a worker expires
@@ -188,8 +185,8 @@ func (c *coordinator) checkLeases(ctx, call context.Context, g *errgroup.Group, 
 	errs = append(errs,
 		c.takeLeases(ctx, call, g, todo.take),
 		c.requestLeases(call, todo.request),
+		c.deleteWorkers(call, began),
 	)
-	errs = append(errs, c.deleteWorkers(call, began))
 	err = errors.Join(errs...)
 
 	c.sight.settled = todo.settled && err == nil

@@ -50,7 +50,7 @@ const maxBeats = 4
 // because a heartbeat that is answered after the leases have lapsed begins a new life, and
 // leases belong to the life in which they were taken.
 type liveness struct {
-	rows     *leaseTable
+	table    *leaseTable
 	owner    string
 	duration time.Duration
 	onFault  func(error)
@@ -74,9 +74,9 @@ type liveness struct {
 	open  atomic.Int32 // heartbeats under way
 }
 
-func newLiveness(rows *leaseTable, owner string, duration time.Duration, onFault func(error)) *liveness {
+func newLiveness(table *leaseTable, owner string, duration time.Duration, onFault func(error)) *liveness {
 	return &liveness{
-		rows:     rows,
+		table:    table,
 		owner:    owner,
 		duration: duration,
 		onFault:  onFault,
@@ -113,10 +113,7 @@ func (l *liveness) current() int64 { return l.life.Load() }
 
 // noteChange tells other workers to read the leases.
 func (l *liveness) noteChange() {
-	select {
-	case l.changed <- struct{}{}:
-	default: // it will be told already
-	}
+	nudge(l.changed)
 }
 
 // run sends heartbeats until ctx ends, and waits for those that are under way.
@@ -201,23 +198,31 @@ func (l *liveness) beat(ctx context.Context, change bool) {
 }
 
 func (l *liveness) write(ctx context.Context, change bool) error {
-	update := l.rows.update(l.owner).Add(workerCounterClause).Alias("#counter", workerCounter).Bind(":one", dynamo.N(1))
-	if change {
-		update.Add("#changes :one").Alias("#changes", workerChanges)
-	}
-
+	update := l.update(change)
 	if l.stopping.Load() {
 		update.SetValue(workerState, dynamo.S(workerStopping))
 	} else {
 		update.RemoveAttribute(workerState)
 	}
 
-	_, _, err := applyUpdate(ctx, l.rows.api, update, withoutRetries)
+	_, _, err := applyUpdate(ctx, l.table.api, update, withoutRetries)
 
 	return err
 }
 
-const workerCounterClause = "#counter :one"
+// update begins an update of the row: another heartbeat, and with change a change of leases.
+func (l *liveness) update(change bool) *dynamo.Update {
+	update := l.table.updateWorker(l.owner)
+
+	one := update.Value(dynamo.N(1))
+	update.Add(update.Name(workerCounter) + " " + one)
+
+	if change {
+		update.Add(update.Name(workerChanges) + " " + one)
+	}
+
+	return update
+}
 
 // count counts a heartbeat that began and was answered at these times.
 func (l *liveness) count(began, answered time.Time) {
@@ -250,11 +255,8 @@ func (l *liveness) stop() {
 // leave notes that this worker holds nothing any more. Without that note its row stays as
 // it is, and others wait until it counts as expired. Run must have ended.
 func (l *liveness) leave(ctx context.Context) {
-	update := l.rows.update(l.owner).
-		SetValue(workerState, dynamo.S(workerLeft)).
-		Add(workerCounterClause).Alias("#counter", workerCounter).
-		Add("#changes :one").Alias("#changes", workerChanges).Bind(":one", dynamo.N(1))
-	if _, _, err := applyUpdate(ctx, l.rows.api, update); err != nil {
+	update := l.update(true).SetValue(workerState, dynamo.S(workerLeft))
+	if _, _, err := applyUpdate(ctx, l.table.api, update); err != nil {
 		l.onFault(err)
 	}
 }

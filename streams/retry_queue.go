@@ -312,10 +312,7 @@ func (q *retryQueue) tryAll() {
 }
 
 func (q *retryQueue) wakeUp() {
-	select {
-	case q.wake <- struct{}{}:
-	default: // it will wake already
-	}
+	nudge(q.wake)
 }
 
 // dueItems is a heap of items, the one that is due first at the top.

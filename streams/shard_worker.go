@@ -284,10 +284,7 @@ func (w *shardWorker) lose() {
 
 // touch makes the lease be written at once.
 func (w *shardWorker) touch() {
-	select {
-	case w.touched <- struct{}{}:
-	default:
-	}
+	nudge(w.touched)
 }
 
 // renewLease writes the lease once. It reports whether the lease is still ours.
@@ -338,10 +335,7 @@ func (w *shardWorker) noteGap(g Gap) {
 
 // wake makes an idle reader read at once.
 func (w *shardWorker) wake() {
-	select {
-	case w.reader.wake <- struct{}{}:
-	default: // a wake-up is pending already
-	}
+	nudge(w.reader.wake)
 }
 
 // report logs a change of the lease and passes it to Events.

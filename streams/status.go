@@ -226,31 +226,33 @@ func (i Inspector) inspectShards(ctx context.Context, s *Status) error {
 // sign of life within i.Watch, in their own rows or by renewing a lease. It returns the
 // leases as they are then.
 func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease, alive []string, err error) {
-	name := GroupKey(i.Group, arn)
+	table := &leaseTable{api: i.DynamoDB, table: i.LeaseTable, stream: GroupKey(i.Group, arn)}
 
-	if leases, err = ReadLeases(ctx, i.DynamoDB, i.LeaseTable, name); err != nil {
+	if leases, err = ReadLeases(ctx, table.api, table.table, table.stream); err != nil {
 		return nil, nil, err
 	}
 
-	var signs signsOfLife
-	signs.notice(leases, func(l Lease) string { return l.Owner })
+	signs := signsOfLife{counters: map[string]int64{}, alive: map[string]bool{}}
+	signs.noticeLeases(leases)
 
 	deadline, pause := time.Now().Add(i.Watch), max(i.Watch/20, time.Millisecond)
 	for look := 1; ; look++ {
-		// The rows of workers are read like leases: the worker stands in place of the shard.
-		workers, _, err := queryLeases(ctx, i.DynamoDB, i.LeaseTable, workerSigns+name)
+		workers, err := table.readWorkers(ctx)
 		if err != nil {
 			return nil, nil, err
 		}
-		signs.notice(workers, func(l Lease) string { return l.Shard })
+
+		for _, w := range workers {
+			signs.notice(w.owner, w.counter, w.owner)
+		}
 
 		// There may be many leases.
 		over := time.Now().After(deadline)
 		if over || look%leasesEvery == 0 {
-			if leases, err = ReadLeases(ctx, i.DynamoDB, i.LeaseTable, name); err != nil {
+			if leases, err = ReadLeases(ctx, table.api, table.table, table.stream); err != nil {
 				return nil, nil, err
 			}
-			signs.notice(leases, func(l Lease) string { return l.Owner })
+			signs.noticeLeases(leases)
 		}
 
 		if over || signs.ofAll(leases) {
@@ -263,13 +265,8 @@ func (i Inspector) watchLeases(ctx context.Context, arn string) (leases []Lease,
 	}
 }
 
-const (
-	// workerSigns begins the partition key of the rows in which workers show that they live.
-	workerSigns = "workers/"
-
-	// leasesEvery is how many looks at the workers there are for one at the leases.
-	leasesEvery = 4
-)
+// leasesEvery is how many looks at the workers there are for one at the leases.
+const leasesEvery = 4
 
 // signsOfLife finds the workers whose rows change.
 type signsOfLife struct {
@@ -277,24 +274,25 @@ type signsOfLife struct {
 	alive    map[string]bool
 }
 
-// notice compares the rows with what was seen of them before.
-func (s *signsOfLife) notice(rows []Lease, owner func(Lease) string) {
-	if s.counters == nil {
-		s.counters, s.alive = map[string]int64{}, map[string]bool{}
+// notice compares a row's counter with what was seen of it before. If it has changed, the
+// owner, unless it is "", is alive.
+func (s signsOfLife) notice(key string, counter int64, owner string) {
+	before, known := s.counters[key]
+	s.counters[key] = counter
+
+	if known && before != counter && owner != "" {
+		s.alive[owner] = true
 	}
+}
 
-	for _, row := range rows {
-		before, known := s.counters[row.Shard]
-		s.counters[row.Shard] = row.Counter
-
-		if name := owner(row); known && before != row.Counter && name != "" {
-			s.alive[name] = true
-		}
+func (s signsOfLife) noticeLeases(leases []Lease) {
+	for _, l := range leases {
+		s.notice(l.Shard, l.Counter, l.Owner)
 	}
 }
 
 // ofAll reports whether every holder of an unfinished lease has given a sign of life.
-func (s *signsOfLife) ofAll(leases []Lease) bool {
+func (s signsOfLife) ofAll(leases []Lease) bool {
 	return !slices.ContainsFunc(leases, func(l Lease) bool {
 		return l.Owner != "" && !l.Finished() && !s.alive[l.Owner]
 	})

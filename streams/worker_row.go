@@ -19,6 +19,11 @@ type workerRow struct {
 	state   string
 }
 
+// updateWorker begins an update of a worker's sign of life.
+func (t *leaseTable) updateWorker(owner string) *dynamo.Update {
+	return dynamo.NewUpdate(t.table, leaseKey(workerRowsPrefix+t.stream, owner))
+}
+
 // readWorkers returns the signs of life of all workers of the stream.
 func (t *leaseTable) readWorkers(ctx context.Context) ([]workerRow, error) {
 	rows, err := queryRows(ctx, t.api, t.table, workerRowsPrefix+t.stream)
