@@ -26,14 +26,7 @@ type Repair struct {
 // handlers.
 func (b *Backend) Expander(r Repair) streams.Expander {
 	return func(ctx context.Context, item map[string]types.AttributeValue) ([]streams.Version, bool, error) {
-		provable := func(context.Context, map[string]types.AttributeValue) ([]transitions.PastVersion, bool, error) {
-			return transitions.Provable(item)
-		}
-		if r.FromJournal {
-			provable = b.Orders.Journaled
-		}
-
-		past, complete, err := provable(ctx, item)
+		past, complete, err := b.provable(ctx, item, r.FromJournal)
 		if err != nil {
 			return nil, false, err
 		}
@@ -64,4 +57,14 @@ func (b *Backend) Expander(r Repair) streams.Expander {
 
 		return versions, true, err
 	}
+}
+
+// provable returns the changes that the order proves, with those of its journal if
+// fromJournal is set. It reports whether they are complete.
+func (b *Backend) provable(ctx context.Context, item map[string]types.AttributeValue, fromJournal bool) ([]transitions.PastVersion, bool, error) {
+	if fromJournal {
+		return b.Orders.Journaled(ctx, item)
+	}
+
+	return transitions.Provable(item)
 }

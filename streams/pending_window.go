@@ -166,15 +166,17 @@ func (w *pendingWindow) hasRoomFor(records int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 
-	return w.pending+records < w.maxPending && int(w.next-w.head)+records < w.maxLen && w.memory.hasRoom()
+	return w.fits(records) && w.memory.hasRoom()
+}
+
+// fits reports whether the window may grow beyond so many more records. The caller holds mu.
+func (w *pendingWindow) fits(records int) bool {
+	return w.pending+records < w.maxPending && int(w.next-w.head)+records < w.maxLen
 }
 
 // waitForRoom waits until another page may be read. Its error is ctx's.
 func (w *pendingWindow) waitForRoom(ctx context.Context) error {
-	err := w.waitUntil(ctx, func() bool {
-		return w.pending < w.maxPending && int(w.next-w.head) < w.maxLen
-	})
-	if err != nil {
+	if err := w.waitUntil(ctx, func() bool { return w.fits(0) }); err != nil {
 		return err
 	}
 

@@ -48,9 +48,7 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 		return err
 	}
 
-	inserted, err := d.insertListed(ctx, l, known, func(id, parent string) Lease {
-		return Lease{Shard: id, Parent: parent, Epoch: time.Now().Unix()}
-	})
+	inserted, err := d.insertListed(ctx, l, known, Lease{})
 	if inserted {
 		d.inserted()
 	}
@@ -78,10 +76,10 @@ func (d *discovery) reconcile(ctx context.Context, l listing, known map[string]L
 	return nil
 }
 
-// insertListed stores a lease for every listed shard that has none, parents first: where the
-// lease of a child is stored follows from that of its parent. It adds to known what is
-// stored, and reports whether that was anything.
-func (d *discovery) insertListed(ctx context.Context, l listing, known map[string]Lease, newLease func(id, parent string) Lease) (inserted bool, err error) {
+// insertListed stores a lease like pattern for every listed shard that has none, parents
+// first: where the lease of a child is stored follows from that of its parent. It adds to
+// known what is stored, and reports whether that was anything.
+func (d *discovery) insertListed(ctx context.Context, l listing, known map[string]Lease, pattern Lease) (inserted bool, err error) {
 	todo := map[string]string{} // parent, by shard
 	for id, shard := range l.shards {
 		_, ok := known[id]
@@ -96,7 +94,9 @@ func (d *discovery) insertListed(ctx context.Context, l listing, known map[strin
 		var generation []Lease
 		for id, parent := range todo {
 			if _, waits := todo[parent]; !waits || parent == id {
-				generation = append(generation, d.place(newLease(id, parent), known))
+				lease := pattern
+				lease.Shard, lease.Parent, lease.Epoch = id, parent, time.Now().Unix()
+				generation = append(generation, d.place(lease, known))
 			}
 		}
 

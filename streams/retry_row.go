@@ -102,6 +102,13 @@ func (r retryRow) names() (list, attempts, since string) {
 	return retryRecords, retryAttempts, retrySince
 }
 
+// ifFirst is the condition that the row's first record is still the one with :sequence and
+// :token.
+func (r retryRow) ifFirst() string {
+	list, _, _ := r.names()
+	return "#" + list + "[0].#sequence = :sequence AND #" + list + "[0].#token = :token"
+}
+
 // waitingRecord is one record of a retryRow.
 type waitingRecord struct {
 	sequence string

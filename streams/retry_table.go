@@ -234,10 +234,8 @@ func (t *retryTable) postpone(ctx context.Context, handler string, row retryRow)
 
 // ifFirst begins an update of the row that fails if its first record is another one.
 func (t *retryTable) ifFirst(handler string, row retryRow) *dynamo.Update {
-	list, _, _ := row.names()
-
 	return dynamo.NewUpdate(t.table, deadLetterRowKey(t.source(handler), row.hash.rowID())).
-		If("#"+list+"[0].#sequence = :sequence AND #"+list+"[0].#token = :token").
+		If(row.ifFirst()).
 		Bind(":sequence", dynamo.S(row.first().sequence)).
 		Bind(":token", dynamo.S(row.first().parts.token))
 }
@@ -278,13 +276,11 @@ func (t *retryTable) pop(ctx context.Context, handler string, row retryRow) (ret
 
 // deleteRow deletes the row unless it has other records than the one that was read.
 func (t *retryTable) deleteRow(ctx context.Context, handler string, row retryRow) (bool, error) {
-	list, _, _ := row.names()
-
 	_, err := t.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: &t.table,
 		Key:       deadLetterRowKey(t.source(handler), row.hash.rowID()),
 		ConditionExpression: aws.String("size(#records) = :records AND (attribute_not_exists(#replays) OR size(#replays) = :replays)" +
-			" AND #" + list + "[0].#sequence = :sequence AND #" + list + "[0].#token = :token"),
+			" AND " + row.ifFirst()),
 		ExpressionAttributeNames: map[string]string{
 			"#records":  retryRecords,
 			"#replays":  retryReplays,

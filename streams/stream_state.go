@@ -135,11 +135,11 @@ func (d *discovery) bootstrap(ctx context.Context) error {
 		}
 	}
 
-	claimed := false
 	since := time.Now()
 
 	for !state.ready {
-		if claimed, err = d.claimListing(ctx, state, since); err != nil {
+		claimed, err := d.claimListing(ctx, state, since)
+		if err != nil {
 			return err
 		}
 
@@ -209,16 +209,8 @@ func (d *discovery) insertFirstLeases(ctx context.Context) error {
 		return err
 	}
 
-	_, err = d.insertListed(ctx, l, leasesByShard(leases), func(id, parent string) Lease {
-		return Lease{
-			Shard:     id,
-			Parent:    parent,
-			StartAt:   state.startAt,
-			AtHorizon: state.startAt.IsZero(),
-			Epoch:     time.Now().Unix(),
-		}
-	})
-	if err != nil {
+	first := Lease{StartAt: state.startAt, AtHorizon: state.startAt.IsZero()}
+	if _, err := d.insertListed(ctx, l, leasesByShard(leases), first); err != nil {
 		return err
 	}
 
