@@ -120,6 +120,11 @@ type Config struct {
 	// queue, which is part of the dead-letter table: its attempts survive restarts, the
 	// checkpoint passes it, and the item's later records wait behind it. Default: 5 s.
 	ParkAfter time.Duration
+	// HoldBack is how long a handler that is slower than the others may hold them back: while
+	// its records use up MaxPending or MaxPendingBytes, the shard is not read on. After that
+	// time its surplus waits in the retry queue, at two writes for each record, until it keeps
+	// up again. Default: 30 s.
+	HoldBack time.Duration
 	// KeepDeadLetters is how long dead letters are kept, if the table's time to live is
 	// switched on (DeadLetterExpiryAttribute). It must be less than idempotency records
 	// of effects are kept, by as much as Retry.For: a redrive after that repeats effects.
@@ -202,6 +207,7 @@ func (c Config) check() error {
 		{"Retry.Max", c.Retry.Max},
 		{"Retry.For", c.Retry.For},
 		{"ParkAfter", c.ParkAfter},
+		{"HoldBack", c.HoldBack},
 		{"KeepDeadLetters", c.KeepDeadLetters},
 		{"HandlerTimeout", c.HandlerTimeout},
 		{"LateAfter", c.LateAfter},
@@ -296,6 +302,7 @@ func (c Config) withDefaults() Config {
 	c.DiscoverEvery = cmp.Or(c.DiscoverEvery, time.Minute)
 	c.Retry = c.Retry.or(defaultRetry)
 	c.ParkAfter = cmp.Or(c.ParkAfter, 5*time.Second)
+	c.HoldBack = cmp.Or(c.HoldBack, 30*time.Second)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
 	c.LateAfter = cmp.Or(c.LateAfter, defaultLateAfter)
 	c.DrainTimeout = cmp.Or(c.DrainTimeout, 10*time.Second)

@@ -42,6 +42,9 @@ const (
 // fails for every item.
 var errHandlerFails = errors.New("the handler fails for every item")
 
+// errPaused is the error of a record that was not handed to a handler that is paused.
+var errPaused = errors.New("the handler is paused")
+
 // runStep does the next thing for the lane's first record: it calls the handler, or
 // stores the record in the retry queue or as a dead letter.
 func (s *laneScheduler) runStep(l *lane) {
@@ -55,6 +58,11 @@ func (s *laneScheduler) runStep(l *lane) {
 	case d.giveUp:
 		err := s.storeDeadLetter(l.shard, h, d)
 		s.finishStep(l, d, err == nil, h.Retry.backoff().Delay(d.storeErr))
+
+	case s.paused[l.handler].Load():
+		d.moveToQueue(errPaused)
+		done, pause := s.park(l, h, d)
+		s.finishStep(l, d, done, pause)
 
 	case d.park || (!s.waiting.empty() && s.waiting.has(l.waitingItem())):
 		done, pause := s.park(l, h, d)

@@ -2,6 +2,7 @@ package streams
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ratchet/internal/worker"
@@ -22,7 +23,8 @@ type laneScheduler struct {
 	retries     *retryTable
 	waiting     *waitingItems
 	queues      *retryQueues
-	circuits    []*circuit // by handler
+	circuits    []*circuit    // by handler
+	paused      []atomic.Bool // by handler
 	log         worker.LogThrottle
 	limit       int // Config.Concurrency
 	reserved    int // of that for each handler
@@ -39,6 +41,21 @@ type handlerLanes struct {
 	first, last *lane
 	running     int // calls
 	limit       int // Handler.Concurrency
+	parking     int // records on their way to the retry queue, in places of their own
+}
+
+// unlink removes a lane, which comes after the lane before, nil for the first one.
+func (h *handlerLanes) unlink(before, l *lane) {
+	if before == nil {
+		h.first = l.nextReady
+	} else {
+		before.nextReady = l.nextReady
+	}
+
+	if h.last == l {
+		h.last = before
+	}
+	l.nextReady = nil
 }
 
 // laneKey identifies a lane within a shard.
@@ -54,6 +71,7 @@ type lane struct {
 	head      *delivery // the record that runs or runs next
 	tail      *delivery
 	running   bool
+	parking   bool        // it runs in a parking place
 	timer     *time.Timer // while the head waits for its next attempt
 	nextReady *lane
 }
@@ -78,6 +96,7 @@ func newLaneScheduler(cfg *Config) *laneScheduler {
 	}
 	s.waiting = &waitingItems{table: s.retries, handlers: cfg.Handlers, items: map[waitingItem]uint64{}, loading: newCallLock()}
 	s.queues = newRetryQueues(cfg, s.retries, s)
+	s.paused = make([]atomic.Bool, len(cfg.Handlers))
 
 	for i := range cfg.Handlers {
 		s.handlers = append(s.handlers, handlerLanes{limit: cfg.Handlers[i].Concurrency})
@@ -115,22 +134,33 @@ func (s *laneScheduler) enqueue(l *lane) {
 	}
 }
 
+// start notes that the lane's first record is begun. The caller holds scheduler.mu.
+func (l *lane) start(parking bool) {
+	l.running, l.parking = true, parking
+	l.shard.newestBegun = max(l.shard.newestBegun, l.head.record.slot)
+}
+
 // runReadyLanes runs one step of the lane and then of others, until none may run.
 func (s *laneScheduler) runReadyLanes(l *lane) {
 	for l != nil {
+		parking := l.parking
 		s.runStep(l)
-		l = s.nextAfter(l.handler)
+		l = s.nextAfter(l.handler, parking)
 	}
 }
 
-// nextAfter ends a call of the handler and returns a lane to run in its place, nil if
+// nextAfter ends a step of the handler and returns a lane to run in its place, nil if
 // none may run. Handlers take turns.
-func (s *laneScheduler) nextAfter(handler int) *lane {
+func (s *laneScheduler) nextAfter(handler int, parking bool) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 
-	s.handlers[handler].running--
-	s.running--
+	if parking {
+		s.handlers[handler].parking--
+	} else {
+		s.handlers[handler].running--
+		s.running--
+	}
 
 	for i := range s.handlers {
 		if l := s.nextOf((handler + 1 + i) % len(s.handlers)); l != nil {
@@ -141,15 +171,15 @@ func (s *laneScheduler) nextAfter(handler int) *lane {
 	return nil
 }
 
-// nextOf removes the handler's first ready lane and takes a place for it. It returns
-// nil if no lane is ready or the handler has no place. The caller holds mu.
+// nextOf removes the handler's first ready lane and takes a place for it: one for a call, or
+// else one for a record of its surplus. It returns nil if no lane is ready or the handler has
+// no place. The caller holds mu.
 func (s *laneScheduler) nextOf(handler int) *lane {
 	ready := &s.handlers[handler]
 
 	for ready.first != nil && s.hasPlace(handler) {
 		l := ready.first
-		ready.first = l.nextReady
-		l.nextReady = nil
+		ready.unlink(nil, l)
 
 		// The shard may have been stopped while the lane was in the queue. It then
 		// has removed the lane already.
@@ -157,15 +187,14 @@ func (s *laneScheduler) nextOf(handler int) *lane {
 			continue
 		}
 
-		l.running = true
-		l.shard.newestBegun = max(l.shard.newestBegun, l.head.record.slot)
+		l.start(false)
 		ready.running++
 		s.running++
 
 		return l
 	}
 
-	return nil
+	return s.nextToPark(handler)
 }
 
 // hasPlace reports whether another call of the handler may run: in a place that is
@@ -200,8 +229,13 @@ func (s *laneScheduler) finishStep(l *lane, d *delivery, done bool, pause time.D
 	defer s.mu.Unlock()
 
 	l.running = false
+	if l.parking {
+		l.shard.pace[l.handler].parking--
+	}
+
 	if done {
 		l.head = d.next
+		l.shard.pace[l.handler].pending--
 	}
 
 	switch {

@@ -26,6 +26,7 @@ const (
 	leaseGapFrom     = "gapFrom"
 	leaseGapAt       = "gapAt"
 	leaseSpread      = "spread"
+	leasePausedAt    = "pausedAt"
 )
 
 // Lease is the stored state of one shard: who reads it and how far it has been
@@ -71,6 +72,9 @@ type Lease struct {
 	// changes.
 	partition int
 	spread    int
+	// pausedAt is, in the lease of a handler's retry queue, when the handler was paused; zero if
+	// it is not.
+	pausedAt time.Time
 }
 
 // Finished reports whether the shard has been handled to its end.
@@ -110,6 +114,7 @@ func decodeLease(row dynamo.Item) Lease {
 		GapFrom:     dynamo.Text(row, leaseGapFrom),
 		GapAt:       dynamo.Time(row, leaseGapAt),
 		spread:      int(dynamo.Number(row, leaseSpread)),
+		pausedAt:    dynamo.Time(row, leasePausedAt),
 	}
 }
 
@@ -136,6 +141,7 @@ func (l Lease) encode() dynamo.Item {
 		leaseStartAt:    l.StartAt,
 		leaseFinishedAt: l.FinishedAt,
 		leaseGapAt:      l.GapAt,
+		leasePausedAt:   l.pausedAt,
 	} {
 		if !t.IsZero() {
 			row[name] = dynamo.Millis(t)

@@ -3,6 +3,7 @@ package streams
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -22,6 +23,8 @@ type pendingWindow struct {
 	maxPending int
 	maxLen     int
 	memory     *memoryBudget
+	waits      atomic.Bool // the reader waits for room
+	waited     atomic.Bool // it has, since readerWaited was called
 
 	mu           sync.Mutex
 	slots        []windowSlot // ring buffer
@@ -176,6 +179,14 @@ func (w *pendingWindow) fits(records int) bool {
 
 // waitForRoom waits until another page may be read. Its error is ctx's.
 func (w *pendingWindow) waitForRoom(ctx context.Context) error {
+	if w.hasRoomFor(0) {
+		return nil
+	}
+
+	w.waits.Store(true)
+	w.waited.Store(true)
+	defer w.waits.Store(false)
+
 	if err := w.waitUntil(ctx, func() bool { return w.fits(0) }); err != nil {
 		return err
 	}
@@ -187,6 +198,9 @@ func (w *pendingWindow) waitForRoom(ctx context.Context) error {
 		return pending == 0
 	})
 }
+
+// readerWaited reports whether the reader waits for room, or has since the last call.
+func (w *pendingWindow) readerWaited() bool { return w.waited.Swap(false) || w.waits.Load() }
 
 // waitUntilEmpty waits until every record is finished. Its error is ctx's.
 func (w *pendingWindow) waitUntilEmpty(ctx context.Context) error {

@@ -258,8 +258,8 @@ func (q *retryQueue) start(now time.Time) time.Duration {
 		}
 
 		switch {
-		case len(q.due) == 0 || q.running >= limit:
-			return time.Hour // add and finish wake the queue
+		case len(q.due) == 0 || q.running >= limit || q.queues.scheduler.paused[q.handler].Load():
+			return time.Hour // add, finish and tryAll wake the queue
 		case open && circuit.wait(now) > 0:
 			return circuit.wait(now)
 		case q.due[0].notBefore.After(now):

@@ -26,6 +26,9 @@ type retryQueues struct {
 
 	mu   sync.Mutex
 	held map[string]*retryQueue // by handler
+
+	readPauses sync.Once
+	pausesRead chan struct{} // closed when it is known which handlers are paused
 }
 
 // maxRetryScan is the longest time between two looks at the leases. A look costs one
@@ -45,6 +48,7 @@ func newRetryQueues(cfg *Config, table *retryTable, scheduler *laneScheduler) *r
 		leaseDuration: retryLeases * cfg.LeaseDuration,
 		interval:      min(max(cfg.LeaseDuration/3, 10*time.Millisecond), maxRetryScan),
 		held:          map[string]*retryQueue{},
+		pausesRead:    make(chan struct{}),
 	}
 }
 
@@ -153,7 +157,7 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []Lease, additions int6
 	stored := leasesByShard(all)
 
 	var out []Lease
-	for _, h := range q.cfg.Handlers {
+	for i, h := range q.cfg.Handlers {
 		l, ok := stored[h.Name]
 		if !ok {
 			// A worker that holds the lease although its row is gone stores it again itself.
@@ -162,8 +166,10 @@ func (q *retryQueues) readLeases(ctx context.Context) (_ []Lease, additions int6
 				return nil, 0, err
 			}
 		}
+		q.scheduler.setPaused(i, !l.pausedAt.IsZero())
 		out = append(out, l)
 	}
+	q.readPauses.Do(func() { close(q.pausesRead) })
 
 	return out, stored[additionsRow].Counter, nil
 }

@@ -15,6 +15,7 @@ type shardLanes struct {
 
 	// Guarded by scheduler.mu.
 	open        map[laneKey]*lane
+	pace        []handlerPace // by handler
 	newestBegun uint64        // slot of the newest record that a handler was called with
 	stopped     bool          // begin no record that is newer than newestBegun
 	dropped     bool          // begin no record at all
@@ -28,6 +29,7 @@ func (s *laneScheduler) newShardLanes(work context.Context, lease *heldLease, wi
 		lease:     lease,
 		window:    window,
 		open:      map[laneKey]*lane{},
+		pace:      make([]handlerPace, len(s.cfg.Handlers)),
 		idle:      make(chan struct{}),
 	}
 }
@@ -97,6 +99,9 @@ func (s *shardLanes) push(handler int, key string, d *delivery) {
 	if s.stopped {
 		return
 	}
+
+	s.pace[handler].pending++
+	s.pace[handler].given = true
 
 	// A handler that wants no order gets a lane per record.
 	if s.scheduler.cfg.Handlers[handler].Unordered {

@@ -138,8 +138,15 @@ func (w *shardWorker) run() error {
 }
 
 // loadWaiting reads which items wait in the retry queue: those of the shard's parent
-// must not be overtaken by later records here. It reports false when ctx ends first.
+// must not be overtaken by later records here. It waits until it is known which handlers are
+// paused. It reports false when ctx ends first.
 func (w *shardWorker) loadWaiting(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.lanes.scheduler.queues.pausesRead:
+	}
+
 	for try := 1; ; try++ {
 		err := w.waiting.load(ctx)
 		if err == nil {
@@ -259,6 +266,8 @@ func (w *shardWorker) keepLease(ctx context.Context) {
 			reported = now
 			w.cfg.Events.Lag(w.reader.lag(now))
 		}
+
+		w.lanes.checkPace(now)
 
 		// A write is due for new progress after CheckpointEvery.
 		p := w.progress()

@@ -37,7 +37,8 @@ type simulation struct {
 
 	items, versions int
 	got             *recorder
-	busy            sync.Map // items in a handler
+	busy            sync.Map  // items in a handler
+	beside          *recorder // a quick handler beside it, in every second seed; nil otherwise
 
 	mu      sync.Mutex
 	calm    bool           // no faults from now on
@@ -150,8 +151,11 @@ func (s *simulation) startWorker(name int) *simWorker {
 	transport.Before(func(c *embeddedtest.Call) error { return s.fate(w, name, c) })
 	w.runningPoller = s.start(s.config(s.handle, defaultTimes, throughTransport, func(c *Config) {
 		c.PageSize, c.MaxPending = 1+int(s.seed%5), 10
-		c.DiscoverEvery, c.DrainTimeout = 20*time.Second, 3*time.Second
+		c.DiscoverEvery, c.DrainTimeout, c.HoldBack = 20*time.Second, 3*time.Second, 2*time.Second
 		c.Retry = Retry{Attempts: -1, Base: 50 * time.Millisecond, Max: time.Second}
+		if s.beside != nil {
+			c.Handlers = append(c.Handlers, Handler{Name: "beside", Handle: s.beside.handle})
+		}
 		c.Events.Gap = func(g Gap) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -166,7 +170,7 @@ func (s *simulation) startWorker(name int) *simWorker {
 func (s *simulation) script() {
 	fleet := []*simWorker{s.startWorker(0)}
 	names := 1
-	written := 0
+	written, step := 0, 0
 
 	for written < s.versions {
 		switch n := s.rng.IntN(12); {
@@ -180,7 +184,8 @@ func (s *simulation) script() {
 		case n < 7:
 			for _, l := range s.leases() {
 				if !l.Finished() {
-					_ = s.engine.SplitShard(context.Background(), s.arn, l.Shard) // closed meanwhile, perhaps
+					// It refuses a shard that has ended since its lease was read.
+					_ = s.engine.SplitShard(context.Background(), s.arn, l.Shard)
 					break
 				}
 			}
@@ -206,15 +211,21 @@ func (s *simulation) script() {
 			}
 		}
 		time.Sleep(time.Duration(s.rng.Int64N(int64(5 * time.Second))))
+		step++
+
+		if s.beside != nil {
+			s.pauseOrResume(s.chance("pause", step).IntN(4))
+		}
 	}
 
 	s.mu.Lock()
 	s.calm = true
 	s.mu.Unlock()
+	s.pauseOrResume(resume)
 
 	last := s.startWorker(names)
 	deadline := time.Now().Add(10 * time.Minute)
-	for s.got.distinct() < s.items*s.versions {
+	for s.got.distinct() < s.items*s.versions || (s.beside != nil && s.beside.distinct() < s.items*s.versions) {
 		if time.Now().After(deadline) {
 			s.Fatalf("seed %d: %d of %d records were handled; leases %+v", s.seed, s.got.distinct(), s.items*s.versions, s.leases())
 		}
@@ -226,8 +237,26 @@ func (s *simulation) script() {
 	}
 }
 
+const resume = 1
+
+// pauseOrResume pauses the slower handler, resumes it or does nothing.
+func (s *simulation) pauseOrResume(what int) {
+	var err error
+	switch what {
+	case 0:
+		err = s.queue().Pause(context.Background(), "h")
+	case resume:
+		err = s.queue().Resume(context.Background(), "h")
+	}
+
+	if err != nil {
+		s.Fatalf("seed %d: %v", s.seed, err)
+	}
+}
+
 // TestSimulation runs a fleet under virtual time: every call may take long, fail, be throttled
-// or lose its answer; workers crash, stop, are suspended and come; shards roll over and split.
+// or lose its answer; workers crash, stop, are suspended and come; shards roll over and split;
+// in every second seed a handler is slower than another one, and is paused and resumed.
 // Records of an item arrive in order and at least once, one at a time, and without a gap.
 func TestSimulation(t *testing.T) {
 	const parts = 8 // run beside each other: a run waits for the disk most of the time
@@ -270,8 +299,15 @@ func simulate(t *testing.T, seed uint64, repeats *atomic.Int64) {
 		}
 		s.items, s.versions = 2+s.rng.IntN(3), 3+s.rng.IntN(4)
 		s.testEnv = newTestEnv(t, 1+s.rng.IntN(3), func(c *embedded.Config) { c.Dir = dir })
+		if seed%2 == 0 {
+			s.beside = newRecorder()
+		}
 		s.script()
 		s.got.ordered(t, s.items, s.versions)
+
+		if s.beside != nil {
+			s.beside.ordered(t, s.items, s.versions)
+		}
 
 		if len(s.gaps) > 0 {
 			t.Errorf("gaps %+v", s.gaps)

@@ -131,6 +131,8 @@ type HandlerStatus struct {
 	Error   string    `json:"error,omitempty"`
 	// DeadLetters is how many records the handler gave up on.
 	DeadLetters int `json:"deadLetters"`
+	// PausedAt is since when the handler is paused, zero if it is not.
+	PausedAt time.Time `json:"pausedAt,omitzero"`
 }
 
 // ageAt returns the time from since to now, 0 if since is zero or after now.
@@ -159,11 +161,18 @@ func (i Inspector) Status(ctx context.Context) (Status, error) {
 		}
 	}
 
+	queues, _, err := i.retryQueue().leases().read(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	leases := leasesByShard(queues)
+
 	for _, name := range i.Handlers {
 		h, err := i.handlerStatus(ctx, name)
 		if err != nil {
 			return Status{}, err
 		}
+		h.PausedAt = leases[name].pausedAt
 		s.Handlers = append(s.Handlers, h)
 	}
 	s.findProblems()
@@ -355,10 +364,14 @@ func shardsOf(l listing, known map[string]Lease, alive []string) (shards []Shard
 	return shards, finished
 }
 
+func (i Inspector) retryQueue() RetryQueue {
+	return RetryQueue{DynamoDB: i.DynamoDB, TableName: i.TableName, DeadLetterTable: i.DeadLetterTable, LeaseTable: i.LeaseTable, Group: i.Group}
+}
+
 // handlerStatus counts what waits for a handler and what it gave up on.
 func (i Inspector) handlerStatus(ctx context.Context, name string) (HandlerStatus, error) {
 	h := HandlerStatus{Name: name}
-	letters := DeadLetters{DynamoDB: i.DynamoDB, Table: i.DeadLetterTable, Group: i.Group}
+	letters := i.retryQueue().letters()
 
 	items, err := letters.Waiting(ctx, i.TableName, name)
 	if err != nil {

@@ -29,6 +29,10 @@ func (s *Status) findProblems() {
 	s.findShardProblems(note)
 
 	for _, h := range s.Handlers {
+		if !h.PausedAt.IsZero() {
+			note("handler %s is paused since %s", h.Name, stampOf(h.PausedAt))
+		}
+
 		if h.Items > 0 {
 			note("handler %s: %d records of %d items wait for another attempt", h.Name, h.Records, h.Items)
 		}
@@ -136,6 +140,10 @@ func (s Status) Lag(longest time.Duration, now time.Time) StreamLag {
 
 		if age > longest {
 			behind("records have waited for handler %s for %s", h.Name, age.Round(time.Second))
+		}
+
+		if pause := ageAt(h.PausedAt, now); pause > longest && h.Records > 0 {
+			behind("handler %s has been paused for %s", h.Name, pause.Round(time.Second))
 		}
 	}
 	lag.Seconds = lag.Age.Seconds()

@@ -1,0 +1,144 @@
+package streams
+
+import (
+	"errors"
+	"time"
+)
+
+const (
+	// parkingPlaces is how many records of each handler that is left behind a worker moves to
+	// the retry queue at once, beside the handler's calls.
+	parkingPlaces = 16
+
+	// A handler that is left behind keeps one part of Config.MaxPending of each shard in
+	// memory. It has caught up when it has kept below half of that part for Config.HoldBack.
+	surplusPart = 4
+)
+
+// errLeftBehind is the error of a record that was moved to the retry queue because its
+// handler is slower than the others.
+var errLeftBehind = errors.New("the handler is slower than the others")
+
+// handlerPace is how far one handler has come with the records of a shard. It is guarded by
+// laneScheduler.mu.
+type handlerPace struct {
+	pending int       // records that the handler was given and has not finished
+	parking int       // those of them that are on their way to the retry queue for being surplus
+	given   bool      // the handler was given a record of the shard
+	since   time.Time // since when behind should be the other way; zero: it should not
+	behind  bool      // its surplus goes to the retry queue
+}
+
+// checkPace decides which handlers are left behind: those that the reader of the shard has
+// waited for over the whole of Config.HoldBack, while another handler had little to do. The
+// worker of the shard calls it every second or more often.
+func (s *shardLanes) checkPace(now time.Time) {
+	waited := s.window.readerWaited()
+	_, unfinished := s.window.oldest()
+
+	s.scheduler.mu.Lock()
+	defer s.scheduler.mu.Unlock()
+
+	for h := range s.pace {
+		p := &s.pace[h]
+
+		change := waited && s.holdsOthersBack(h, unfinished)
+		if p.behind {
+			change = !waited && p.pending <= s.scheduler.cfg.MaxPending/surplusPart/2
+		}
+
+		switch {
+		case !change:
+			p.since = time.Time{}
+		case p.since.IsZero():
+			p.since = now
+		case now.Sub(p.since) >= s.scheduler.cfg.HoldBack:
+			p.behind, p.since = !p.behind, time.Time{}
+			s.notePace(h)
+		}
+	}
+
+	s.scheduler.startParking()
+}
+
+// notePace logs that the handler was left behind or has caught up. The caller holds
+// scheduler.mu.
+func (s *shardLanes) notePace(handler int) {
+	log := s.scheduler.cfg.Log.With("handler", s.scheduler.cfg.Handlers[handler].Name, "shard", s.lease.lease.Shard)
+
+	if s.pace[handler].behind {
+		log.Warn("the handler is slower than the others; its surplus waits in the retry queue")
+	} else {
+		log.Info("the handler has caught up with the others")
+	}
+}
+
+// holdsOthersBack reports whether most of the shard's unfinished records wait for the handler,
+// while another one has few. The caller holds scheduler.mu.
+func (s *shardLanes) holdsOthersBack(handler, unfinished int) bool {
+	if 2*s.pace[handler].pending < unfinished {
+		return false
+	}
+
+	for h, p := range s.pace {
+		if h != handler && p.given && 8*p.pending <= unfinished {
+			return true
+		}
+	}
+
+	return false
+}
+
+// hasSurplus reports whether records of the handler should move to the retry queue. The caller
+// holds scheduler.mu.
+func (s *shardLanes) hasSurplus(handler int) bool {
+	p := s.pace[handler]
+	return p.behind && (p.pending-p.parking > s.scheduler.cfg.MaxPending/surplusPart || !s.window.memory.hasRoom())
+}
+
+// startParking starts goroutines for the surplus of all handlers. The caller holds mu.
+func (s *laneScheduler) startParking() {
+	for h := range s.handlers {
+		for l := s.nextToPark(h); l != nil; l = s.nextToPark(h) {
+			s.goroutines.Go(func() { s.runReadyLanes(l) })
+		}
+	}
+}
+
+// nextToPark removes the first ready lane of the handler whose shard has a surplus, and takes
+// a parking place for it. It returns nil if there is none. The caller holds mu.
+func (s *laneScheduler) nextToPark(handler int) *lane {
+	ready := &s.handlers[handler]
+	if ready.parking >= parkingPlaces {
+		return nil
+	}
+
+	var before *lane
+	for l := ready.first; l != nil; before, l = l, l.nextReady {
+		if l.shard.ended(l) || !l.shard.hasSurplus(handler) {
+			continue
+		}
+
+		ready.unlink(before, l)
+		ready.parking++
+		l.start(true)
+		l.shard.pace[handler].parking++
+		l.head.moveToQueue(errLeftBehind)
+
+		return l
+	}
+
+	return nil
+}
+
+// moveToQueue makes the next step store the record in the retry queue.
+func (d *delivery) moveToQueue(cause error) {
+	if d.giveUp || d.park {
+		return
+	}
+
+	d.park = true
+	if d.nextTry = time.Now(); d.err == nil {
+		d.err = cause
+	}
+}

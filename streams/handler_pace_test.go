@@ -1,0 +1,164 @@
+package streams
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"ratchet/embedded/embeddedtest"
+)
+
+// besideSlow returns a configuration with a slow handler, "h", beside a fast one. The slow
+// one's calls wait until let is closed.
+func (w *testEnv) besideSlow(let chan struct{}, edit ...func(*Config)) (cfg Config, slow, fast *recorder) {
+	slow, fast = newRecorder(), newRecorder()
+
+	handle := func(ctx context.Context, r Record) error {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-let:
+			return slow.handle(ctx, r)
+		}
+	}
+
+	cfg = w.config(handle, append(edit, func(c *Config) {
+		c.Handlers = append(c.Handlers, Handler{Name: "fast", Handle: fast.handle})
+	})...)
+
+	return cfg, slow, fast
+}
+
+func TestASlowHandlerIsLeftBehindAndCatchesUp(t *testing.T) {
+	const items, versions = 100, 4
+	w := newTestEnv(t, 1)
+	let := make(chan struct{})
+
+	cfg, slow, fast := w.besideSlow(let, func(c *Config) {
+		c.MaxPending, c.PageSize, c.Concurrency = 20, 10, 4
+		c.HoldBack = 100 * time.Millisecond
+	})
+	p := w.start(cfg)
+
+	for v := 1; v <= versions; v++ {
+		for i := range items {
+			w.write("o-"+strconv.Itoa(i), v)
+		}
+	}
+	w.until("the others have passed the slow handler", func() bool { return fast.count() == items*versions })
+
+	if slow.count() != 0 || len(w.waitingRows()) < items/2 {
+		t.Errorf("the slow handler has handled %d records, and %d items wait", slow.count(), len(w.waitingRows()))
+	}
+
+	close(let)
+	w.until("the slow handler has caught up", func() bool { return slow.distinct() == items*versions })
+	w.until("its queue is empty", func() bool { return len(w.waitingRows()) == 0 })
+	w.stopped(p)
+
+	slow.ordered(t, items, versions)
+	fast.ordered(t, items, versions)
+
+	if letters := w.deadLetters("h"); len(letters) != 0 {
+		t.Errorf("%d dead letters", len(letters))
+	}
+}
+
+// TestWhoIsLeftBehind: a handler is left behind after it has held others back for all of
+// HoldBack, and catches up when it has kept up for as long.
+func TestWhoIsLeftBehind(t *testing.T) {
+	const holdBack = time.Minute
+	slow, quick, idle := handlerPace{pending: 90, given: true}, handlerPace{pending: 5, given: true}, handlerPace{}
+
+	for _, test := range []struct {
+		name   string
+		paces  []handlerPace
+		waited bool
+		want   bool // whether the first handler is left behind
+	}{
+		{"one is slow", []handlerPace{slow, quick}, true, true},
+		{"nobody waits", []handlerPace{slow, quick}, false, false},
+		{"all are slow", []handlerPace{slow, slow}, true, false},
+		{"there is no other", []handlerPace{slow}, true, false},
+		{"the other one takes no records", []handlerPace{slow, idle}, true, false},
+		{"another one is slower", []handlerPace{{pending: 40, given: true}, slow, quick}, true, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			handlers := slices.Repeat([]Handler{{Name: "h", Handle: newRecorder().handle}}, len(test.paces))
+			cfg := Config{Handlers: handlers, MaxPending: 100, HoldBack: holdBack, Log: embeddedtest.Quiet()}.withDefaults()
+			window := newPendingWindow(cfg.MaxPending, maxWindow, &memoryBudget{limit: 1 << 20})
+			lanes := newLaneScheduler(&cfg).newShardLanes(t.Context(), newHeldLease(nil, Lease{}, time.Now(), time.Hour), window)
+			lanes.pace = test.paces
+
+			for range cfg.MaxPending {
+				window.add([]*pendingRecord{{unfinished: 1}})
+			}
+
+			now := time.Now()
+			check := func(after time.Duration) bool {
+				now = now.Add(after)
+				window.waited.Store(test.waited)
+				lanes.checkPace(now)
+
+				return lanes.pace[0].behind
+			}
+
+			if check(0) || check(holdBack-1) {
+				t.Error("left behind too early")
+			}
+
+			// It begins anew if the reader did not have to wait meanwhile.
+			waited := test.waited
+			test.waited = false
+			check(0)
+			test.waited = waited
+
+			if check(0) || check(holdBack-1) {
+				t.Error("left behind although nobody waited in between")
+			}
+
+			if got := check(1); got != test.want {
+				t.Fatalf("left behind: %t", got)
+			}
+
+			if !test.want {
+				return
+			}
+
+			lanes.pace[0].pending = cfg.MaxPending / 8
+			if !check(holdBack) {
+				t.Error("it counts as caught up while the reader waits")
+			}
+			test.waited = false
+
+			if !check(0) || !check(holdBack-1) || check(1) {
+				t.Error("it must have caught up after HoldBack, not before")
+			}
+		})
+	}
+}
+
+// TestOnlyASurplusMoves: what a handler that was left behind can hold in memory stays there.
+func TestOnlyASurplusMoves(t *testing.T) {
+	w := newTestEnv(t, 1)
+	let := make(chan struct{})
+
+	cfg, slow, fast := w.besideSlow(let, func(c *Config) {
+		c.MaxPending, c.PageSize, c.Concurrency, c.HoldBack = 40, 10, 4, 50*time.Millisecond
+	})
+	p := w.start(cfg)
+	for i := range 200 {
+		w.write("o-"+strconv.Itoa(i), 1)
+	}
+	w.until("the others have passed the slow handler", func() bool { return fast.count() == 200 })
+	w.until("the rest stays", func() bool { return len(w.waitingRows())+w.lagOf(p) == 200 })
+
+	if left := w.lagOf(p); left < cfg.MaxPending/surplusPart {
+		t.Errorf("%d records are left in memory", left)
+	}
+	close(let)
+	w.until("all is handled", func() bool { return slow.distinct() == 200 })
+	w.stopped(p)
+}

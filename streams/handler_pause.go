@@ -1,0 +1,71 @@
+package streams
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"ratchet/internal/dynamo"
+)
+
+// Pause stops the calls of a handler on all workers until Resume is called. Its records go to
+// the retry queue, where they wait in the order of each item; other handlers go on. The workers
+// learn of it within a third of Config.LeaseDuration, at most 5 s; calls that run then end as
+// usual. Workers of versions without Pause, and Lambda functions, do not heed it.
+//
+// Records wait as long as the pause lasts: the 24 hours after which a stream loses its records
+// do not matter. Each costs two writes, and reading one and removing it later. When 1,000 records
+// of one item wait, further ones hold their shard back.
+//
+// A handler that is paused already keeps the time of its first pause. A name that no worker
+// has is not refused.
+func (q RetryQueue) Pause(ctx context.Context, handler string) error {
+	now := time.Now()
+
+	// The row may be missing, before the first worker with this handler starts.
+	inserted, err := q.leases().insert(ctx, Lease{Shard: handler, Epoch: now.Unix(), pausedAt: now})
+	if err != nil || inserted {
+		return err
+	}
+
+	update := q.leases().update(handler).
+		IfPresent(leaseShard).
+		IfAbsent(leasePausedAt).
+		SetValue(leasePausedAt, dynamo.Millis(now))
+
+	if _, _, err := applyUpdate(ctx, q.DynamoDB, update); err != nil {
+		return fmt.Errorf("streams: pause handler %s: %w", handler, err)
+	}
+
+	return nil
+}
+
+// Resume ends the pause of a handler: its waiting records are delivered, the oldest of each
+// item first. It does nothing if the handler is not paused.
+func (q RetryQueue) Resume(ctx context.Context, handler string) error {
+	update := q.leases().update(handler).
+		IfPresent(leasePausedAt).
+		RemoveAttribute(leasePausedAt)
+
+	if _, _, err := applyUpdate(ctx, q.DynamoDB, update); err != nil {
+		return fmt.Errorf("streams: resume handler %s: %w", handler, err)
+	}
+
+	return nil
+}
+
+// setPaused notes whether the handler is paused.
+func (s *laneScheduler) setPaused(handler int, paused bool) {
+	if s.paused[handler].Swap(paused) == paused {
+		return
+	}
+	name := s.cfg.Handlers[handler].Name
+
+	if paused {
+		s.cfg.Log.Warn("the handler is paused; its records wait in the retry queue", "handler", name)
+		return
+	}
+
+	s.cfg.Log.Info("the handler is resumed", "handler", name)
+	s.queues.tryAll(handler)
+}
