@@ -47,6 +47,7 @@ type streamHandler struct {
 	Since       *time.Time `json:"since,omitempty" doc:"When the first call for the oldest of them failed."`
 	NextTry     *time.Time `json:"nextTry,omitempty"`
 	DeadLetters int        `json:"deadLetters"`
+	PausedAt    *time.Time `json:"pausedAt,omitempty" doc:"Since when the handler is paused. Absent if it is not."`
 }
 
 type streamOutput struct {
@@ -91,6 +92,7 @@ func (s *service) stream(ctx context.Context, _ caller, _ *struct{}) (*streamOut
 			Since:       optionalTime(h.Since),
 			NextTry:     optionalTime(h.NextTry),
 			DeadLetters: h.DeadLetters,
+			PausedAt:    optionalTime(h.PausedAt),
 		}
 	}
 

@@ -57,6 +57,9 @@
 // the queue. When an item's last record has been handled, the item is delivered from its
 // shard again.
 //
+// A handler that is slower than the others for longer than Config.HoldBack is left behind: its
+// surplus waits in the retry queue. RetryQueue.Pause lets all records of a handler wait there.
+//
 // A handler that fails for several items in a row, without a success in between, is
 // probed with one call at a time until it succeeds; its other records go to the retry
 // queue without a call, and all of them are tried when the handler has recovered.
@@ -148,7 +151,8 @@
 // notices at its next look, within a second, and until then both may call handlers.
 //
 // Under "retries/<table>" there is a lease for each handler, whose holder delivers the
-// records of the handler's retry queue. These leases are renewed one by one. The counter of
+// records of the handler's retry queue. These leases are renewed one by one. Attribute pausedAt
+// says since when the handler is paused (ms). The counter of
 // the row "#additions" there grows when another process than a worker has put records into
 // a queue.
 //

@@ -23,7 +23,8 @@ type HandlerFunc func(ctx context.Context, r Record) error
 
 // Handler is one subscriber of the stream. All handlers share one reader. Each
 // has its own retries and dead letters. Records that a handler fails for longer than
-// Config.ParkAfter wait in the retry queue and delay no other handler.
+// Config.ParkAfter wait in the retry queue and delay no other handler; nor does the surplus of
+// one that has been slower than the others for Config.HoldBack.
 type Handler struct {
 	// Name identifies the handler in dead letters, metrics and effect keys. It
 	// must be unique in the poller and must not change between deployments.

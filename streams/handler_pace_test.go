@@ -109,7 +109,7 @@ func TestWhoIsLeftBehind(t *testing.T) {
 				t.Error("left behind too early")
 			}
 
-			// It begins anew if the reader did not have to wait meanwhile.
+			// It begins again if the reader did not have to wait meanwhile.
 			waited := test.waited
 			test.waited = false
 			check(0)
@@ -128,6 +128,7 @@ func TestWhoIsLeftBehind(t *testing.T) {
 			}
 
 			lanes.pace[0].pending = cfg.MaxPending / 8
+
 			if !check(holdBack) {
 				t.Error("it counts as caught up while the reader waits")
 			}

@@ -103,6 +103,7 @@ func TestAPauseStopsARunningHandler(t *testing.T) {
 	})
 
 	before := l.count()
+
 	for v := range 10 {
 		w.write("o-3", v+1)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 func streamsCommand(s *settings) *cobra.Command {
-	return group("streams", "Show how far the orders' stream is handled, and replay and repair it",
-		streamsStatus(s), streamsLag(s), streamsReplay(s), streamsRebuild(s))
+	return group("streams", "Show how far the orders' stream is handled, pause its handlers, replay and repair it",
+		streamsStatus(s), streamsLag(s), streamsPause(s), streamsResume(s), streamsReplay(s), streamsRebuild(s))
 }
 
 // ago formats how long ago a time was, "-" for the zero time.
