@@ -95,8 +95,8 @@ func TestAcceptPlacesAndReserves(t *testing.T) {
 	s.wantOrder(t, workflow.Pending, 1)
 }
 
-// TestAcceptOfAnOrderThatExists: what the API has placed is reserved; what has moved on is
-// adopted with its position.
+// TestAcceptOfAnOrderThatExists: what the API has placed is reserved, also if it was paid there;
+// what has moved on is adopted with its position.
 func TestAcceptOfAnOrderThatExists(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -108,7 +108,7 @@ func TestAcceptOfAnOrderThatExists(t *testing.T) {
 		{"placed", nil, "", "", 1},
 		{"held", []workflow.Event{workflow.Hold}, "Order.WrongState", `"state":"ON_HOLD","transitionId":2`, 3},
 		{"held and released", []workflow.Event{workflow.Hold, workflow.Release}, "", "", 1},
-		{"paid", []workflow.Event{workflow.Pay}, "Order.WrongState", `"state":"PAYMENT_RECEIVED","transitionId":2`, 3},
+		{"paid", []workflow.Event{workflow.Pay}, "Order.WrongState", `"state":"PAYMENT_RECEIVED","transitionId":2`, 1},
 		{"canceled by the customer", []workflow.Event{workflow.Cancel}, "Order.WrongState", `"state":"CANCELLED","transitionId":2`, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {

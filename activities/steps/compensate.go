@@ -153,11 +153,16 @@ func (s *Steps) returnPayment(ctx context.Context, order *transitions.Order, don
 // is another one if it came too late: that is given back. If it is the one that paid the order
 // and nothing of it was captured, the hold at the bank is released.
 func (s *Steps) settleChargeback(ctx context.Context, order *transitions.Order) error {
-	if err := s.cancelLatePayment(ctx, order); err != nil {
+	own, err := s.isPaidByExecution(ctx, order)
+	if err == nil && !own {
+		err = s.cancelOwnPayment(ctx, order)
+	}
+
+	if err != nil {
 		return err
 	}
 
-	_, err := s.cfg.Payments.Void(ctx, payments.IDForOrder(string(order.ID)))
+	_, err = s.cfg.Payments.Void(ctx, payments.IDForOrder(string(order.ID)))
 	if err == nil || errors.Is(err, payments.ErrUnknownPayment) || errors.Is(err, payments.ErrState) {
 		return nil // voided, paid elsewhere, or nothing is held any more
 	}

@@ -24,7 +24,7 @@ type payInput struct {
 // The request ids of the transitions that follow a payment. They tell the execution's own
 // payment from one that another caller has reported.
 const (
-	paidRequest     transitions.RequestID = "payment/paid"
+	paidRequest     transitions.RequestID = payments.PaidRequest
 	declinedRequest transitions.RequestID = "payment/declined"
 )
 
@@ -171,21 +171,33 @@ func (s *Steps) adopt(ctx context.Context, v transitions.Verdict, order *transit
 	return overtaken(v, order)
 }
 
-// settleMoved settles what another caller has left open who moved the order: it gives back a
-// payment that the order does not need, and reserves what was edited before the order was paid.
+// settleMoved settles what another caller has left open who moved the order. An order that an
+// execution has paid has its payment and its pieces; one that another caller has paid needs no
+// payment of its own, and may have no pieces yet.
 func (s *Steps) settleMoved(ctx context.Context, order *transitions.Order) error {
 	if isUndone(order.State) || s.mayBecomePayable(order.State) {
 		return nil // accept and pay come again, or compensate settles everything
 	}
 
-	return errors.Join(s.cancelLatePayment(ctx, order), s.coverPaid(ctx, order))
+	if own, err := s.isPaidByExecution(ctx, order); err != nil || own {
+		return err
+	}
+
+	return errors.Join(s.cancelOwnPayment(ctx, order), s.coverPaid(ctx, order))
 }
 
-// coverPaid makes the reservation of a paid order hold its lines until it ships: then the stream's
-// reaction does. Pieces that are missing are waited for: the customer has paid for them.
+// isPaidByExecution reports whether it was an execution that paid the order, and not another caller.
+func (s *Steps) isPaidByExecution(ctx context.Context, order *transitions.Order) (bool, error) {
+	paid, err := s.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
+
+	return slices.ContainsFunc(paid, func(t transitions.Transition) bool { return t.IsBy(paidRequest) }), err
+}
+
+// coverPaid makes the reservation of an order that another caller has paid hold its lines until it
+// ships: accept may never have reserved them, or others. When the order ships, the stream's reaction
+// does the same. Pieces that are missing are waited for: the customer has paid for them.
 func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
-	ships := order.State != workflow.Shipped && s.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped)
-	if order.ContentVersion == 0 || !ships {
+	if order.State == workflow.Shipped || !s.cfg.Orders.Definition().Reachable(order.State, workflow.Shipped) {
 		return nil
 	}
 
@@ -194,28 +206,20 @@ func (s *Steps) coverPaid(ctx context.Context, order *transitions.Order) error {
 	case errors.Is(err, inventory.ErrClosed):
 		return nil // the pieces have left
 	case errors.Is(err, inventory.ErrOutOfStock):
-		return activities.Fail(nameUnavailable, fmt.Errorf("order %s was edited and then paid by another caller: %w", order.ID, err))
+		return activities.Fail(nameUnavailable, fmt.Errorf("order %s was paid by another caller, and its pieces are not reserved: %w", order.ID, err))
 	}
 
 	return err
 }
 
-// cancelLatePayment cancels the execution's payment unless it has paid the order.
-func (s *Steps) cancelLatePayment(ctx context.Context, order *transitions.Order) error {
+// cancelOwnPayment cancels the execution's payment of an order that it has not paid.
+func (s *Steps) cancelOwnPayment(ctx context.Context, order *transitions.Order) error {
 	if order.Total.Amount == 0 {
 		return nil
 	}
 
-	paid, err := s.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
+	_, err := s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID)))
 	if err != nil {
-		return err
-	}
-
-	if slices.ContainsFunc(paid, func(t transitions.Transition) bool { return t.IsBy(paidRequest) }) {
-		return nil
-	}
-
-	if _, err = s.cfg.Payments.Cancel(ctx, payments.IDForOrder(string(order.ID))); err != nil {
 		// The name is not that of a payment that was declined: the order is paid.
 		err = fmt.Errorf("order %s was paid by another caller, and its own payment is not given back: %w", order.ID, err)
 		return incomplete(err, errors.Is(err, payments.ErrDeclined))

@@ -134,6 +134,7 @@ func (b *moving) Refund(ctx context.Context, r payments.Request) (string, error)
 func TestPayLooksBeforeItCharges(t *testing.T) {
 	for _, event := range []workflow.Event{workflow.Pay, workflow.Hold, workflow.Cancel} {
 		s := newShop(t, newTables(t), 1)
+		s.setStock(t, 10)
 		s.place(t)
 		s.move(t, event)
 
@@ -163,6 +164,7 @@ func TestAnOrderThatMovesDuringTheCharge(t *testing.T) {
 			bank.Bank = far.bank
 			far.process = bank
 		})
+		s.setStock(t, 10)
 		s.place(t)
 		bank.move = func() { s.move(t, event) }
 
@@ -189,6 +191,7 @@ func TestAnOrderThatMovesDuringTheCharge(t *testing.T) {
 // others, before the execution accepted it again.
 func TestAcceptGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
 	s, bank := movingShop(t, false)
+	s.setStock(t, 10)
 	s.place(t)
 	bank.move = func() { s.move(t, workflow.Hold) }
 
@@ -233,6 +236,7 @@ func TestLookGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
 		bank.Bank = far.bank
 		far.process = bank
 	})
+	s.setStock(t, 10)
 	s.place(t)
 	bank.move = func() { s.move(t, workflow.Hold) }
 
@@ -252,6 +256,7 @@ func TestLookGivesBackAPaymentThatAnotherMadeSuperfluous(t *testing.T) {
 // asked again later.
 func TestADeclinedRefundIsNoDeclinedPayment(t *testing.T) {
 	s, bank := movingShop(t, false)
+	s.setStock(t, 10)
 	s.place(t)
 	bank.move = func() { s.move(t, workflow.Pay) }
 	bank.refund = payments.ErrDeclined

@@ -40,9 +40,9 @@ func TestTheStockOfAShippedOrderIsCommitted(t *testing.T) {
 			want: inventory.Level{SKU: "mug", Available: 8, Committed: 2},
 		},
 		{
-			name:    "never reserved",
+			name:    "never reserved: another caller paid and shipped it before its execution began",
 			prepare: func(*testing.T, *shop) error { return nil },
-			want:    inventory.Level{SKU: "mug", Available: 10},
+			want:    inventory.Level{SKU: "mug", Available: 8, Committed: 2},
 		},
 		{
 			name: "given back before",

@@ -17,8 +17,9 @@ import (
 func startsShipping(c transitions.Change) bool { return enters(c, workflow.PaymentReceived) }
 
 // ship books the shipment, under the effect key of the transition that paid the order. A
-// shipment that was canceled before needs none. A replay books nothing twice, even if it
-// repeats effects: a cancellation would not find the second parcel.
+// shipment that was canceled before needs none, and none is booked before its pieces are reserved.
+// A replay books nothing twice, even if it repeats effects: a cancellation would not find the second
+// parcel.
 func (r *Reactions) ship(ctx context.Context, c change) error {
 	if wanted, err := r.wantsShipment(ctx, c); err != nil || !wanted {
 		return err
@@ -31,6 +32,10 @@ func (r *Reactions) ship(ctx context.Context, c change) error {
 			return err
 		}
 		key = c.effectKey(payment, ShippingHandler)
+	}
+
+	if err := r.cover(ctx, c.New); err != nil {
+		return err
 	}
 
 	tracking, err := r.cfg.Booker.Book(ctx, key, string(c.New.ID))

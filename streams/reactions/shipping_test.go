@@ -65,7 +65,7 @@ func TestAFreshRecordIsNotChecked(t *testing.T) {
 	s := newShop(t)
 	orders, handlers := s.at(t, 1)
 	place(t, orders)
-	record := s.move(t, orders, workflow.Pay)
+	record := s.payByExecution(t, orders)
 	s.transport.Reset()
 	handle(t, handlers[reactions.ShippingHandler], record)
 

@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"ratchet/inventory"
+	"ratchet/payments"
 	"ratchet/streams"
 	"ratchet/transitions"
 )
 
-// commitStock turns the reservation of a shipped order into sold pieces. An order without a
-// reservation has nothing to commit, and a reservation that arrives late is refused.
+// commitStock turns the reservation of a shipped order into sold pieces. If the shop keeps no stock
+// of the order's SKUs, there is nothing to commit, and a reservation that arrives late is refused.
 func (r *Reactions) commitStock(ctx context.Context, c change) error {
-	if err := r.coverEdits(ctx, c.New); err != nil {
+	if err := r.cover(ctx, c.New); err != nil {
 		return err
 	}
 
@@ -26,27 +28,48 @@ func (r *Reactions) commitStock(ctx context.Context, c change) error {
 	return err
 }
 
-// coverEdits makes the reservation of an order that was edited hold what has been shipped: it may
-// have been paid and shipped before its execution could do so. Pieces that are missing are waited
-// for, and in the end a person counts.
-func (r *Reactions) coverEdits(ctx context.Context, order *transitions.Order) error {
-	if order.ContentVersion == 0 {
+// cover makes the reservation of a paid order hold its lines. An execution has done so before it
+// paid its order. Another caller may have paid the order before its execution began, or after an
+// edit. Pieces that are missing are waited for, and in the end a person counts.
+func (r *Reactions) cover(ctx context.Context, order *transitions.Order) error {
+	if slices.ContainsFunc(order.Recent(), func(t transitions.Transition) bool { return t.IsBy(payments.PaidRequest) }) {
 		return nil
 	}
 
-	if _, reserved, err := r.cfg.Stock.Reservation(ctx, string(order.ID)); err != nil || !reserved {
+	lines, err := r.stocked(ctx, order.Items)
+	if err != nil || len(lines) == 0 {
 		return err
 	}
 
-	lines := make([]inventory.Line, len(order.Items))
-	for i, item := range order.Items {
-		lines[i] = inventory.Line{SKU: item.SKU, Quantity: item.Quantity}
-	}
-
-	err := r.cfg.Stock.Adjust(ctx, string(order.ID), lines)
-	if errors.Is(err, inventory.ErrClosed) {
-		return nil // Settle says whether that is right
+	err = r.cfg.Stock.Adjust(ctx, string(order.ID), lines)
+	switch {
+	case errors.Is(err, inventory.ErrClosed):
+		return nil // the order has come to its end: who settles it says whether that is right
+	case errors.Is(err, inventory.ErrInvalid):
+		return streams.Permanent(err)
 	}
 
 	return err
+}
+
+// stocked returns the lines whose SKUs the shop keeps in its stock. One read unit for each SKU.
+func (r *Reactions) stocked(ctx context.Context, items []transitions.Item) (lines []inventory.Line, err error) {
+	known := map[string]bool{}
+
+	for _, item := range items {
+		kept, seen := known[item.SKU]
+		if !seen {
+			_, kept, err = r.cfg.Stock.Level(ctx, item.SKU)
+			if err != nil && !errors.Is(err, inventory.ErrInvalid) { // a stock cannot keep such a SKU
+				return nil, err
+			}
+			known[item.SKU] = kept
+		}
+
+		if kept {
+			lines = append(lines, inventory.Line{SKU: item.SKU, Quantity: item.Quantity})
+		}
+	}
+
+	return lines, nil
 }
