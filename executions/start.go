@@ -44,8 +44,8 @@ func (e *FailedError) Error() string {
 }
 
 // Start starts the execution of an order and returns its ARN. It is idempotent: a repeat
-// with the same order returns the same execution, also after its successful end. It fails
-// with [ErrOtherOrder] if the order's id was used with other content, with a *[FailedError]
+// with the same order returns the same execution, also after its successful end, and also if
+// StartPlaced has started it with the edits of the order. It fails with [ErrOtherOrder] if the order's id was used with other content, with a *[FailedError]
 // if the execution ended without success and no successor runs, and with
 // [transitions.ErrInvalidRequest] if the order breaks a rule.
 func (e *Executions) Start(ctx context.Context, machineARN string, order transitions.NewOrder) (executionARN string, err error) {
@@ -74,7 +74,7 @@ func (e *Executions) Start(ctx context.Context, machineARN string, order transit
 		return "", fmt.Errorf("start the execution of order %s: %w", order.ID, err)
 	}
 
-	return e.findStarted(ctx, machineARN, order.ID, string(input))
+	return e.findStarted(ctx, machineARN, order, string(input))
 }
 
 // StartPlaced starts the execution of an order that exists and has none, and returns it. The
@@ -127,18 +127,26 @@ func sameOrder(a, b string) bool {
 	return a == b || plain(a) == plain(b)
 }
 
-// findStarted returns the ARN of the order's execution if it has the same input and either
+// findStarted returns the ARN of the order's execution if it is of the same order and either
 // runs, has succeeded, or has a successor that does.
-func (e *Executions) findStarted(ctx context.Context, machineARN string, id transitions.OrderID, input string) (string, error) {
+func (e *Executions) findStarted(ctx context.Context, machineARN string, order transitions.NewOrder, input string) (string, error) {
+	id := order.ID
+
 	first, exists, err := e.describe(ctx, machineARN, id, 1)
 	switch {
 	case err != nil:
 		return "", err
 	case !exists:
 		return "", fmt.Errorf("start the execution of order %s: it exists and cannot be described", id)
-	case !sameOrder(first.input, input):
-		return "", fmt.Errorf("start execution %s: %w", first.Name, ErrOtherOrder)
-	case !first.Failed():
+	}
+
+	if !sameOrder(first.input, input) {
+		if err := e.checkPlaced(ctx, order); err != nil {
+			return "", fmt.Errorf("start execution %s: %w", first.Name, err)
+		}
+	}
+
+	if !first.Failed() {
 		return first.ARN, nil
 	}
 
@@ -152,4 +160,15 @@ func (e *Executions) findStarted(ctx context.Context, machineARN string, id tran
 	}
 
 	return first.ARN, nil
+}
+
+// checkPlaced returns ErrOtherOrder unless the order was placed with this content. The order was
+// edited before its execution was started, so the execution's input does not say that.
+func (e *Executions) checkPlaced(ctx context.Context, n transitions.NewOrder) error {
+	order, exists, err := e.cfg.Orders.Get(ctx, n.ID)
+	if err == nil && (!exists || !order.PlacedWith(n)) {
+		err = ErrOtherOrder
+	}
+
+	return err
 }

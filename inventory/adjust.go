@@ -13,16 +13,17 @@ import (
 
 // Adjust makes the order's reservation hold exactly the lines, without an end, whatever it
 // held before: it reserves what is missing and gives back what is too much, in one
+// transaction. If more than [MaxLines] SKUs change, it gives back first and reserves in a second
 // transaction. A repeat changes nothing and returns nil. No lines are allowed: everything is
 // given back, and the order may reserve again.
 //
-// The functions add parts to that transaction, like a check that the order still has these
-// lines. If one of them refuses, nothing changes, and the error is theirs. They are not asked if
-// the reservation holds the lines already.
+// The functions add parts to each transaction, like a check that the order still has these
+// lines. If one of them refuses, the transaction changes nothing, and the error is theirs. They are
+// not asked if the reservation holds the lines already.
 //
-// Adjust returns ErrClosed if the reservation has been released or committed, ErrOutOfStock,
-// which names the SKUs, if pieces are missing, and ErrInvalid if more than [MaxLines] SKUs
-// change. It takes one read unit, and 2+2n write units if n SKUs change.
+// Adjust returns ErrClosed if the reservation has been released or committed, and ErrOutOfStock,
+// which names the SKUs, if pieces are missing. It takes one read unit, and 2+2n write units if n
+// SKUs change; one read unit and 2 write units more for a second transaction.
 func (s *Stock) Adjust(ctx context.Context, order string, lines []Line, with ...func(*txn.Transaction)) error {
 	if err := s.adjust(ctx, order, lines, with); err != nil {
 		return fmt.Errorf("adjust the reservation of order %s: %w", order, err)
@@ -53,23 +54,39 @@ func (s *Stock) adjust(ctx context.Context, order string, lines []Line, with []f
 		return err
 	}
 
-	return s.change(ctx, order, nil, func(seen record) (*txn.Transaction, error) {
-		moves, done, err := seen.changesTo(lines)
-		if err == nil && len(moves) > MaxLines {
-			err = fmt.Errorf("%w: %d SKUs change, at most %d", ErrInvalid, len(moves), MaxLines)
+	for range changeAttempts {
+		if more, err := s.adjustOnce(ctx, order, lines, with); !more || err != nil {
+			return err
 		}
+	}
 
+	return txn.ErrContended
+}
+
+// adjustOnce writes one transaction that gives the reservation the lines. If that would change too
+// many SKUs, it gives back what is too much, and more is true.
+func (s *Stock) adjustOnce(ctx context.Context, order string, lines []Line, with []func(*txn.Transaction)) (more bool, err error) {
+	err = s.change(ctx, order, nil, func(seen record) (*txn.Transaction, error) {
+		moves, done, err := seen.changesTo(lines)
 		if done || err != nil {
 			return nil, err
 		}
 
-		t := s.adjustment(order, lines, seen, moves)
+		want := lines
+		if more = len(moves) > MaxLines; more {
+			want = shared(seen.Lines, lines)
+			moves = changes(seen.Lines, want)
+		}
+
+		t := s.adjustment(order, want, seen, moves)
 		for _, add := range with {
 			add(t)
 		}
 
 		return t, nil
 	})
+
+	return more, err
 }
 
 // changesTo returns by how many pieces each SKU changes so that the reservation holds the
@@ -136,4 +153,17 @@ func changes(have, want []Line) []Line {
 	}
 
 	return slices.DeleteFunc(sumBySKU(difference), func(l Line) bool { return l.Quantity == 0 })
+}
+
+// shared returns the pieces that are in both lists, one line per SKU.
+func shared(a, b []Line) (both []Line) {
+	other := sumBySKU(b)
+
+	for _, l := range sumBySKU(a) {
+		if i := slices.IndexFunc(other, func(o Line) bool { return o.SKU == l.SKU }); i >= 0 {
+			both = append(both, Line{SKU: l.SKU, Quantity: min(l.Quantity, other[i].Quantity)})
+		}
+	}
+
+	return both
 }

@@ -11,8 +11,8 @@ import (
 	"ratchet/txn"
 )
 
-// addAttempts is how often AddItems tries again because the order has to drop the ids of
-// older edits first.
+// addAttempts is how often AddItems tries again because it has to know the order first, see
+// [transitions.EditRefused].
 const addAttempts = 3
 
 // AddItems adds lines to an order and reserves their pieces, in one transaction of at most
@@ -78,8 +78,8 @@ func (b *Backend) addItems(ctx context.Context, edit transitions.Edit, lines []t
 			return result, err
 		}
 
-		// Verdict 0: the order remembers as many edits as it can. Editing it with Seen drops
-		// the oldest ids.
+		// Verdict 0: the order remembers as many edits as it can, or its SKUs have to be counted.
+		// With Seen, the edit drops the oldest ids and counts.
 		edit.Seen = result.Order
 	}
 

@@ -162,7 +162,7 @@ func (c *addItems) validate() error {
 		}
 	}
 
-	return nil
+	return checkSKUs(c.lines)
 }
 
 func (c *addItems) content() digest {
@@ -181,6 +181,18 @@ func (c *addItems) plan(order *Order, d draft) (Verdict, string, error) {
 	if order != nil && len(order.Items) > room {
 		return 0, "", &LimitError{What: "items", Limit: maxItems}
 	}
+
+	// A condition cannot count SKUs. It allows as many lines as SKUs; for more lines, the SKUs are
+	// counted here, and the write is made only if the lines are still those.
+	if few := maxSKUs - countSKUs(c.lines); order == nil || len(order.Items) <= few {
+		room = min(room, few)
+	} else {
+		if countSKUs(order.Items, c.lines) > maxSKUs {
+			return 0, "", &LimitError{What: "items: different SKUs", Limit: maxSKUs}
+		}
+		d.requireVersion(order.ContentVersion)
+	}
+
 	items := d.Name("items")
 	d.If("(attribute_not_exists(" + items + ") OR size(" + items + ") <= " + d.Value(dynamo.N(int64(room))) + ")")
 

@@ -39,8 +39,8 @@ const placeID TransitionID = 1
 const (
 	// maxItems is the most lines of an order.
 	maxItems = 1000
-	// maxSKUs is the most SKUs of an order when it is placed. An order, its row in the journal,
-	// its reservation and each SKU's stock are one transaction of at most 100 actions.
+	// maxSKUs is the most SKUs of an order. An order, its row in the journal, its reservation and
+	// each SKU's stock are one transaction of at most 100 actions.
 	maxSKUs = 97
 )
 
@@ -67,10 +67,7 @@ func (n NewOrder) Validate() error {
 		return fmt.Errorf("%w: items: %d lines, at most %d", ErrInvalidRequest, len(n.Items), maxItems)
 	}
 
-	skus := make(map[string]struct{}, len(n.Items))
 	for i, line := range n.Items {
-		skus[line.SKU] = struct{}{}
-
 		switch {
 		case !skuRule.MatchString(line.SKU):
 			return fmt.Errorf("%w: items[%d].sku: 1 to 128 printable ASCII characters without spaces", ErrInvalidRequest, i)
@@ -83,9 +80,8 @@ func (n NewOrder) Validate() error {
 		}
 	}
 
-	if len(skus) > maxSKUs {
-		return fmt.Errorf("%w: items: %d different SKUs, at most %d, because their stock is reserved in one transaction",
-			ErrInvalidRequest, len(skus), maxSKUs)
+	if err := checkSKUs(n.Items); err != nil {
+		return err
 	}
 
 	// The total comes last: it is mostly computed from the lines, so a wrong line is the
@@ -98,6 +94,29 @@ func (n NewOrder) Validate() error {
 	}
 
 	return nil
+}
+
+// checkSKUs checks that one transaction can reserve the lines.
+func checkSKUs(items []Item) error {
+	if n := countSKUs(items); n > maxSKUs {
+		return fmt.Errorf("%w: items: %d different SKUs, at most %d, because their stock is reserved in one transaction",
+			ErrInvalidRequest, n, maxSKUs)
+	}
+
+	return nil
+}
+
+// countSKUs returns how many different SKUs the lines have together.
+func countSKUs(lists ...[]Item) int {
+	skus := map[string]struct{}{}
+
+	for _, items := range lists {
+		for _, line := range items {
+			skus[line.SKU] = struct{}{}
+		}
+	}
+
+	return len(skus)
 }
 
 // CheckCustomer returns an error that says the rule if the text cannot refer to a customer
@@ -125,6 +144,10 @@ func (n NewOrder) content() digest {
 
 	return digestOf(parts...)
 }
+
+// PlacedWith reports whether the order was placed with the content of n, whatever edits have made of
+// it since: whether Create of n would be Replayed.
+func (o *Order) PlacedWith(n NewOrder) bool { return o.ID == n.ID && o.placed == n.content() }
 
 // Create places an order. The verdict is Applied for the call that created it, Replayed for
 // every later call with the same content, and Conflict with other content. The errors are
@@ -264,7 +287,7 @@ func judgePlacing(img image, n NewOrder, placing Transition) (Result, error) {
 
 	t, held := order.evidenceOfPlacing(placing)
 	switch {
-	case order.placed != n.content():
+	case !order.PlacedWith(n):
 		return Result{Verdict: Conflict, Order: order}, nil
 	case held && t.call == placing.call:
 		// This call created the order, and its answer was lost.

@@ -75,7 +75,8 @@ func editableIn(d *workflow.Definition) []workflow.State {
 
 // LimitError is an [ErrOrderFull] that says which bound an edit or a parcel would exceed.
 type LimitError struct {
-	// What is bounded, like "items", "notes", "parcels", "total.amount" or "item bytes".
+	// What is bounded, like "items", "items: different SKUs", "notes", "parcels", "total.amount"
+	// or "item bytes".
 	What string
 	// Limit is the bound.
 	Limit int64
@@ -89,8 +90,9 @@ func (e *LimitError) Error() string {
 func (e *LimitError) Is(target error) bool { return target == ErrOrderFull }
 
 // AddItems appends lines, at most 100 at once and 1,000 in an order, and raises the total
-// by what they cost. It fails with ErrOrderFull if the order has no room. One write, no
-// read.
+// by what they cost. It fails with ErrOrderFull if the order has no room, or would have more
+// than 97 different SKUs. One write, no read; one write more if the order would have more
+// than 97 lines and Edit.Seen is not set.
 func (o *Orders) AddItems(ctx context.Context, e Edit, lines ...Item) (EditResult, error) {
 	return o.edit(ctx, e, editAddItems, &addItems{lines})
 }

@@ -13,15 +13,16 @@ import (
 // transaction was written.
 type EditRefused struct {
 	// Result is the answer that the edit would have had without the transaction. Its
-	// verdict is 0 if the order's memory of edits is full: set Edit.Seen to Result.Order
-	// and write the transaction again, which removes outdated traces.
+	// verdict is 0 if only an order that is known can be edited, because its memory of edits is
+	// full, or because it would have more lines than SKUs are allowed: set Edit.Seen to
+	// Result.Order and write the transaction again.
 	Result EditResult
 }
 
 func (e *EditRefused) Error() string {
 	switch {
 	case e.Result.Verdict == 0:
-		return "edit refused: the order's memory of edits is full"
+		return "edit refused: write it again with the order as it is (Edit.Seen)"
 	case e.Result.Reason != "":
 		return fmt.Sprintf("edit refused: %s: %s", e.Result.Verdict, e.Result.Reason)
 	}
@@ -99,6 +100,6 @@ func (o *Orders) partRefused(w editWrite, c change, old image) error {
 		return err
 	}
 
-	// Nothing is wrong with the edit itself, so the memory of edits was full.
+	// Nothing is wrong with the edit itself, but it was planned without the order as it is.
 	return &EditRefused{EditResult{Order: order}}
 }

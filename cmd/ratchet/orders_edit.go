@@ -22,7 +22,7 @@ if the content still has that version (` + "`orders get --json`" + `: contentVer
 // ordersEdit returns the commands that change an order's content.
 func ordersEdit(s *settings) *cobra.Command {
 	c := group("edit", "Change lines, addresses and notes of an order before it is paid",
-		editCommand(s, "add-item ORDER SKU:QUANTITY:PRICE...", "Add lines; the price is that of one piece, in minor units", cobra.MinimumNArgs(2), addItems),
+		editCommand(s, "add-item ORDER SKU:QUANTITY:PRICE...", "Add lines; the price is that of one piece, in minor units; at most 97 different SKUs", cobra.MinimumNArgs(2), addItems),
 		editCommand(s, "change-item ORDER SKU:QUANTITY:PRICE", "Change quantity and price of the first line with the SKU", cobra.ExactArgs(2), changeItem),
 		editCommand(s, "remove-item ORDER SKU", "Remove every line with the SKU", cobra.ExactArgs(2), removeItem),
 		editCommand(s, "set-address ORDER shipping|billing FIELD=TEXT...", "Replace an address; a single - reads it as a JSON object from standard input", cobra.MinimumNArgs(3), setAddress),
