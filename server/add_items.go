@@ -22,7 +22,7 @@ const addAttempts = 3
 //
 // The verdicts are those of [transitions.Orders.AddItems]. It fails with
 // [inventory.ErrOutOfStock], which names the SKUs, if pieces are missing, with
-// [txn.ErrInvalid] if the lines need more than 100 actions, and with
+// [transitions.ErrOrderFull] if the order would have more than 97 SKUs, and with
 // [transitions.ErrContended] if other edits kept changing the order. Nothing is written
 // then.
 func (b *Backend) AddItems(ctx context.Context, edit transitions.Edit, lines ...transitions.Item) (transitions.EditResult, error) {

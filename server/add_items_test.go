@@ -15,7 +15,6 @@ import (
 
 	"ratchet/inventory"
 	"ratchet/transitions"
-	"ratchet/txn"
 	"ratchet/workflow"
 )
 
@@ -131,11 +130,19 @@ func TestAddedLinesAreRefusedLikeOtherEdits(t *testing.T) {
 		}
 	}
 
-	if _, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: "e"}, many...); !errors.Is(err, txn.ErrInvalid) || !strings.Contains(err.Error(), "101 parts, at most 100") {
-		t.Errorf("one action too many: %v", err)
+	if _, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: "e"}, many...); !errors.Is(err, transitions.ErrInvalidRequest) || !strings.Contains(err.Error(), "98 different SKUs, at most 97") {
+		t.Errorf("one SKU too many: %v", err)
 	}
 
-	if r := s.addItems(t, "e", many[:97]...); r.Verdict != transitions.Applied {
+	if _, err := s.AddItems(t.Context(), transitions.Edit{OrderID: mug.ID, EventID: "e"}, many[:97]...); !errors.Is(err, transitions.ErrOrderFull) {
+		t.Errorf("one SKU too many, beside the mug: %v", err)
+	}
+
+	if err := s.Stock.Set(t.Context(), line.SKU, 1); err != nil {
+		t.Fatal(err)
+	}
+
+	if r := s.addItems(t, "e", append(many[:96:96], line)...); r.Verdict != transitions.Applied {
 		t.Errorf("as many as possible: %s", r.Verdict)
 	}
 }
