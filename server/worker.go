@@ -104,6 +104,11 @@ func (b *Backend) newWorker(ctx context.Context, name string) (*activities.Worke
 
 		step.Timing = timing
 		served = append(served, serve(step, arns, b.Config.Slots))
+		delete(timings, step.Placeholder)
+	}
+
+	for placeholder := range timings {
+		return nil, fmt.Errorf("no step serves ${%s} of statemachine.asl.json", placeholder)
 	}
 
 	for _, step := range orderSteps.Old() {

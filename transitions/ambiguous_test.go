@@ -30,9 +30,9 @@ func (s *shop) lose(n int) {
 // writes returns how many writes were sent since the call of lose.
 func (s *shop) writes() int { return s.wire.Count(embeddedtest.Writes()...) }
 
-// TestLostAnswersAreResolvedWithoutRetriesOfTheSDK loses three answers in a row of
+// TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK loses three answers in a row of
 // every kind of call. The call is Applied all the same, and a repetition is Replayed.
-func TestLostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T) {
+func TestWorkerPoint30_LostAnswersAreResolvedWithoutRetriesOfTheSDK(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		for name, request := range map[string]transitions.Request{"id given": given("o-1", workflow.Pay, 2), "id assigned": keyed("o-1", workflow.Pay, "r")} {
 			t.Run(name, func(t *testing.T) {

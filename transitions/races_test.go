@@ -171,9 +171,9 @@ func TestASecondSettledReportIsNoError(t *testing.T) {
 	})
 }
 
-// TestVoidAndCaptureExcludeEachOther: the seller voids a payment while the worker captures
+// TestWorkerPoint35_VoidAndCaptureExcludeEachOther: the seller voids a payment while the worker captures
 // it. Only one of the two may be applied.
-func TestVoidAndCaptureExcludeEachOther(t *testing.T) {
+func TestWorkerPoint35_VoidAndCaptureExcludeEachOther(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := paying(t, newShop, "o-1")
 		for n := range rounds {
@@ -195,10 +195,10 @@ func TestVoidAndCaptureExcludeEachOther(t *testing.T) {
 	})
 }
 
-// TestAnEventBeforeItsOrderCanBeRetried: a webhook arrives before the order is placed.
+// TestWorkerPoint34_AnEventBeforeItsOrderCanBeRetried: a webhook arrives before the order is placed.
 // NotFound records nothing, so that a retry of the request can be applied. In
 // statamic-cargo's issue 190 the order stayed pending.
-func TestAnEventBeforeItsOrderCanBeRetried(t *testing.T) {
+func TestWorkerPoint34_AnEventBeforeItsOrderCanBeRetried(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		for n, r := range []transitions.Request{given("o-0", workflow.Pay, 2), keyed("o-1", workflow.Pay, "webhook")} {
@@ -211,10 +211,10 @@ func TestAnEventBeforeItsOrderCanBeRetried(t *testing.T) {
 	})
 }
 
-// TestTwoExecutionsOfOneOrderApplyEachStepOnce: two executions move one order, each with ids
+// TestWorkerPoint29_TwoExecutionsOfOneOrderApplyEachStepOnce: two executions move one order, each with ids
 // computed from its earlier results. Every transition must be applied once, and both
 // executions must come to the end.
-func TestTwoExecutionsOfOneOrderApplyEachStepOnce(t *testing.T) {
+func TestWorkerPoint29_TwoExecutionsOfOneOrderApplyEachStepOnce(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		plan := []workflow.Event{workflow.Pay, workflow.Ship, workflow.Deliver, workflow.Close}
@@ -250,9 +250,9 @@ func TestTwoExecutionsOfOneOrderApplyEachStepOnce(t *testing.T) {
 	})
 }
 
-// TestARedriveGetsTheSameVerdicts: a redriven execution repeats old requests. Some were
+// TestWorkerPoint28_ARedriveGetsTheSameVerdicts: a redriven execution repeats old requests. Some were
 // applied, others were overtaken by a clerk. Each must get the same verdict as before.
-func TestARedriveGetsTheSameVerdicts(t *testing.T) {
+func TestWorkerPoint28_ARedriveGetsTheSameVerdicts(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")
@@ -273,9 +273,9 @@ func TestARedriveGetsTheSameVerdicts(t *testing.T) {
 	})
 }
 
-// TestClockSkewDoesNotChangeVerdicts lets three machines, whose clocks are up to ten minutes
+// TestWorkerPoint45_ClockSkewDoesNotChangeVerdicts lets three machines, whose clocks are up to ten minutes
 // apart, take turns. Every verdict must be the same as with one clock.
-func TestClockSkewDoesNotChangeVerdicts(t *testing.T) {
+func TestWorkerPoint45_ClockSkewDoesNotChangeVerdicts(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		base := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 

@@ -148,7 +148,7 @@ func TestFromNarrowsTheEvent(t *testing.T) {
 	})
 }
 
-func TestTheSameIDWithOtherContentIsAConflict(t *testing.T) {
+func TestWorkerPoint26_TheSameIDWithOtherContentIsAConflict(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.place(t, "o-1")

@@ -67,9 +67,9 @@ func ways(t testing.TB, versions ...int) *workflow.Migrations {
 	return m
 }
 
-// TestAnOrderOfAnUnknownVersionIsRefused: a state of an unknown version may mean something
+// TestWorkerPoint39_AnOrderOfAnUnknownVersionIsRefused: a state of an unknown version may mean something
 // else, even if it has a known name.
-func TestAnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
+func TestWorkerPoint39_AnOrderOfAnUnknownVersionIsRefused(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
 		s.runs(t, 1)

@@ -16,7 +16,7 @@ func twoStates() workflow.Spec {
 	}
 }
 
-func TestNewRefusesABrokenSpecAndNamesTheFault(t *testing.T) {
+func TestWorkerPoint21_ABrokenDefinitionIsRefusedAndTheFaultNamed(t *testing.T) {
 	rows := []struct {
 		name  string
 		spoil func(*workflow.Spec)

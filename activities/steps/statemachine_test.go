@@ -22,9 +22,9 @@ var elsewhere = []string{
 	"States.ItemReaderFailed", "States.ResultWriterFailed",
 }
 
-// TestEveryErrorNameHasOneRow collects the names of the service, of the worker and of the
+// TestWorkerPoint16_EveryErrorNameHasOneRow collects the names of the service, of the worker and of the
 // steps. A wait may have another row than a task for the same name.
-func TestEveryErrorNameHasOneRow(t *testing.T) {
+func TestWorkerPoint16_EveryErrorNameHasOneRow(t *testing.T) {
 	rows := map[steps.States]map[string][]string{steps.Tasks: {}, steps.Waits: {}}
 	for _, c := range steps.ErrorClasses() {
 		for _, name := range c.Errors {
@@ -144,8 +144,8 @@ func TestTechnicalFailuresEndInTheTask(t *testing.T) {
 	}
 }
 
-// TestEveryStepHasATaskAndEveryTaskAStep compares placeholders with steps.
-func TestEveryStepHasATaskAndEveryTaskAStep(t *testing.T) {
+// TestWorkerPoint18_EveryStepHasATaskAndEveryTaskAStep compares placeholders with steps.
+func TestWorkerPoint18_EveryStepHasATaskAndEveryTaskAStep(t *testing.T) {
 	timings, err := steps.Timings(ratchet.StateMachine)
 	if err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func TestEveryStepHasATaskAndEveryTaskAStep(t *testing.T) {
 // TestEveryOldStepIsServedAsItsStateMachineSays compares the steps of executions of the former
 // state machine with that machine.
 func TestEveryOldStepIsServedAsItsStateMachineSays(t *testing.T) {
-	timings, err := steps.Timings(formerMachine(t))
+	timings, err := steps.Timings(formerMachine(t), "AwaitOrderArn")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package steps
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,9 +18,11 @@ type Timing struct {
 	Timeout time.Duration
 }
 
-// Timings reads the timing of each placeholder from an ASL document. It fails if a task has
-// no time-out: if its token were lost on the wire, its execution would hang.
-func Timings(asl string) (map[string]Timing, error) {
+// Timings reads the timing of each placeholder from an ASL document. It fails if a task has no
+// time-out, or if a worker's task has no HeartbeatSeconds: if its token were lost on the wire, its
+// execution would hang for as long as the time-out. The tasks of the placeholders that park their
+// tokens need no HeartbeatSeconds.
+func Timings(asl string, parks ...string) (map[string]Timing, error) {
 	var doc struct {
 		States map[string]struct {
 			Type, Resource, TimeoutSecondsPath string
@@ -44,7 +47,12 @@ func Timings(asl string) (map[string]Timing, error) {
 		if !ok {
 			continue // a service integration has no worker
 		}
+
 		placeholder = strings.TrimSuffix(placeholder, "}")
+		if s.HeartbeatSeconds == 0 && !slices.Contains(parks, placeholder) {
+			return nil, fmt.Errorf("state %s has no HeartbeatSeconds", name)
+		}
+
 		known := out[placeholder]
 		out[placeholder] = Timing{
 			Heartbeat: shorter(known.Heartbeat, time.Duration(s.HeartbeatSeconds)*time.Second),

@@ -2,6 +2,7 @@ package steps_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,7 +14,7 @@ func TestTimingsAreTheShortestOfEachPlaceholder(t *testing.T) {
 		"A": {"Type": "Task", "Resource": "${One}", "TimeoutSeconds": 60, "HeartbeatSeconds": 20},
 		"B": {"Type": "Task", "Resource": "${One}", "TimeoutSeconds": 30, "HeartbeatSeconds": 10},
 		"C": {"Type": "Task", "Resource": "${Two}", "TimeoutSecondsPath": "$.timeout"},
-		"D": {"Type": "Pass"}}}`)
+		"D": {"Type": "Pass"}}}`, "Two")
 	if err != nil || len(got) != 2 {
 		t.Fatalf("got %v, %v", got, err)
 	}
@@ -24,10 +25,17 @@ func TestTimingsAreTheShortestOfEachPlaceholder(t *testing.T) {
 	}
 }
 
-func TestTimingsRefuseATaskWithoutATimeout(t *testing.T) {
-	for _, asl := range []string{`{"States": {"A": {"Type": "Task", "Resource": "${One}"}}}`, `{`} {
-		if _, err := steps.Timings(asl); err == nil {
-			t.Errorf("%s: no error", asl)
+// TestWorkerPoint05_ATaskWithoutATimeoutOrHeartbeatsIsRefused: a worker does not start with such a
+// state machine.
+func TestWorkerPoint05_ATaskWithoutATimeoutOrHeartbeatsIsRefused(t *testing.T) {
+	for asl, want := range map[string]string{
+		`{"States": {"A": {"Type": "Task", "Resource": "${One}", "HeartbeatSeconds": 15}}}`:            "state A has neither TimeoutSeconds",
+		`{"States": {"A": {"Type": "Task", "Resource": "${One}", "TimeoutSeconds": 60}}}`:              "state A has no HeartbeatSeconds",
+		`{"States": {"A": {"Type": "Task", "Resource": "${One}", "TimeoutSecondsPath": "$.timeout"}}}`: "state A has no HeartbeatSeconds",
+		`{`: "read the state machine",
+	} {
+		if _, err := steps.Timings(asl, "Two"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", asl, err, want)
 		}
 	}
 }

@@ -157,9 +157,9 @@ func TestAFindingShowsTheShortestPath(t *testing.T) {
 	}
 }
 
-// TestRatchetsStateMachineFitsTheDefinition holds statemachine.asl.json against the definition
+// TestWorkerPoint40_RatchetsStateMachineFitsTheDefinition holds statemachine.asl.json against the definition
 // of orders, with other callers that move the order at any moment: no error and no warning.
-func TestRatchetsStateMachineFitsTheDefinition(t *testing.T) {
+func TestWorkerPoint40_RatchetsStateMachineFitsTheDefinition(t *testing.T) {
 	report := runWith(t, []byte(ratchet.StateMachine), steps.CheckConfig())
 	if n := report.Count(check.SeverityError) + report.Count(check.SeverityWarning); n > 0 {
 		t.Errorf("%d findings:\n%s", n, report.Text())
