@@ -202,7 +202,7 @@ func (b *bank) tamper(t testing.TB, table string, key item, update string, value
 	t.Helper()
 
 	in := &dynamodb.UpdateItemInput{TableName: &table, Key: key, UpdateExpression: &update, ExpressionAttributeValues: values}
-	for _, name := range []string{"balance", "held", "amount", "reference", "available"} {
+	for _, name := range []string{"balance", "held", "amount", "reference", "available", "sequence"} {
 		if strings.Contains(update, "#"+name) {
 			in.ExpressionAttributeNames = map[string]string{"#" + name: name}
 		}

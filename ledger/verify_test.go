@@ -10,6 +10,29 @@ import (
 	"ratchet/ledger"
 )
 
+// findings runs Verify and returns what it finds, sorted. Found returns an error with the
+// n-th finding, 0 for never.
+func (b *bank) findings(t *testing.T, n int) (all []string, proof ledger.Proof, err error) {
+	t.Helper()
+
+	proof, err = b.Verify(t.Context(), func(f ledger.Finding) error {
+		all = append(all, fmt.Sprintf("%s %s %s: %s", f.Kind, f.Account, f.Transfer, f.Detail))
+
+		if len(all) == n {
+			return errStop
+		}
+
+		return nil
+	}, nil)
+	slices.Sort(all)
+
+	return all, proof, err
+}
+
+var errStop = errors.New("stop")
+
+// TestVerifyFindsEveryManipulation changes the tables without the ledger. Each contradiction
+// has a finding of its own, and found can end the call at each.
 func TestVerifyFindsEveryManipulation(t *testing.T) {
 	entry := func(account string, n int64) item { return item{"accountId": str(account), "sequence": num(n)} }
 	account := func(id string) item { return item{"accountId": str(id)} }
@@ -22,33 +45,77 @@ func TestVerifyFindsEveryManipulation(t *testing.T) {
 		{"nothing", func(*bank) {}, nil},
 		{"the balance of an account raised", func(b *bank) {
 			b.tamper(t, "accounts", account("bob"), "SET available = :v", item{":v": num(900)})
-		}, []string{"balance"}},
+		}, []string{"balance bob : the balance is 900, the entries sum to 400"}},
 		{"a credit account below zero", func(b *bank) {
 			b.tamper(t, "accounts", account("bob"), "SET available = :v", item{":v": num(-1)})
-		}, []string{"balance", "overdrawn"}},
+		}, []string{"balance bob : the balance is -1, the entries sum to 400", "overdrawn bob : the balance is -1, -1 is available"}},
+		{"a credit account that holds more than its balance", func(b *bank) {
+			b.tamper(t, "accounts", account("alice"), "SET held = :h, available = :a", item{":h": num(601), ":a": num(-1)})
+		}, []string{"held alice : 601 is held, the active holds have 100 left", "overdrawn alice : the balance is 600, -1 is available"}},
+		{"a debit account above zero", func(b *bank) {
+			b.tamper(t, "accounts", account("till"), "SET available = :v", item{":v": num(1)})
+		}, []string{"balance till : the balance is 1, the entries sum to 0", "overdrawn till : the balance is 1, 1 is available"}},
+		{"a debit account below zero", func(b *bank) {
+			b.tamper(t, "accounts", account("till"), "SET available = :v", item{":v": num(-1)})
+		}, []string{"balance till : the balance is -1, the entries sum to 0"}},
 		{"held raised, balance kept", func(b *bank) {
 			b.tamper(t, "accounts", account("alice"), "SET held = :h, available = :a", item{":h": num(101), ":a": num(499)})
-		}, []string{"held"}},
+		}, []string{"held alice : 101 is held, the active holds have 100 left"}},
 		{"a hold lowered", func(b *bank) {
 			b.tamper(t, "holds", item{"accountId": str("alice"), "holdId": str("h")}, "SET parts[0].#amount = :v", item{":v": num(1)})
-		}, []string{"held"}},
+		}, []string{"held alice : 100 is held, the active holds have 1 left"}},
 		{"an entry changed", func(b *bank) {
 			b.tamper(t, "ledger", entry("alice", 2), "SET amount = :v", item{":v": num(-1)})
-		}, []string{"foreign", "foreign", "chain"}},
-		{"an entry deleted", func(b *bank) { b.remove(t, "ledger", entry("alice", 2)) }, []string{"missing", "chain"}},
-		{"the last entry deleted", func(b *bank) { b.remove(t, "ledger", entry("bob", 2)) }, []string{"missing", "chain"}},
-		{"a transfer deleted", func(b *bank) { b.remove(t, "transfers", transfer) }, []string{"foreign", "foreign"}},
+		}, []string{
+			"chain alice t-1: entry 2 brings -1 to 700, before it entry 1 left 1000",
+			"foreign alice t-1: entry 2 is -1 of transfer t-1",
+			"foreign alice t-1: entry 2 is -1: it is not one of the transfer's; the account's last entry is 3",
+		}},
+		{"an entry given to another transfer", func(b *bank) {
+			b.tamper(t, "ledger", entry("bob", 1), "SET transferId = :t", item{":t": str("t-2")})
+		}, []string{
+			"foreign bob t-1: entry 1 is 300 of transfer t-2",
+			"foreign bob t-2: entry 1 is 300: it is not one of the transfer's; the account's last entry is 2",
+		}},
+		{"an entry deleted", func(b *bank) { b.remove(t, "ledger", entry("alice", 2)) },
+			[]string{"chain alice t-2: entry 3 brings -100 to 600, before it entry 1 left 1000", "missing alice t-1: entry 2 is missing"}},
+		{"the last entry deleted", func(b *bank) { b.remove(t, "ledger", entry("bob", 2)) },
+			[]string{"chain bob : entry 2 is missing", "missing bob t-2: entry 2 is missing"}},
+		{"an entry renumbered to come after the last", func(b *bank) {
+			b.remove(t, "ledger", entry("bob", 2))
+			b.tamper(t, "ledger", entry("bob", 3), "SET #amount = :a, balance = :b, transferId = :t", item{":a": num(100), ":b": num(400), ":t": str("t-2")})
+		}, []string{
+			"chain bob t-2: entry 3 brings 100 to 400, before it entry 1 left 300",
+			"foreign bob t-2: entry 3 is 100: it is not one of the transfer's; the account's last entry is 2",
+			"missing bob t-2: entry 2 is missing",
+		}},
+		{"the number of an account's entries lowered", func(b *bank) {
+			b.tamper(t, "accounts", account("bob"), "SET #sequence = :v", item{":v": num(1)})
+		}, []string{"balance bob : the balance is 400, the entries sum to 300", "chain bob t-2: the account has made 1 entries, the transfer made 2"}},
+		{"a transfer deleted", func(b *bank) { b.remove(t, "transfers", transfer) }, []string{
+			"foreign alice t-1: entry 2 is -300: there is no such transfer; the account's last entry is 3",
+			"foreign bob t-1: entry 1 is 300: there is no such transfer; the account's last entry is 2",
+		}},
 		{"the text of a transfer changed", func(b *bank) {
 			b.tamper(t, "transfers", transfer, "SET #reference = :v", item{":v": str("other")})
-		}, []string{"content"}},
-		{"an account deleted", func(b *bank) { b.remove(t, "accounts", account("bob")) }, []string{"missing", "missing"}},
+		}, []string{"content  t-1: the record was changed"}},
+		{"the legs of a transfer changed", func(b *bank) {
+			b.tamper(t, "transfers", transfer, "SET legs[1].#amount = :v", item{":v": num(302)})
+		}, []string{"sum  t-1: the legs sum to 2"}},
+		{"an account deleted", func(b *bank) { b.remove(t, "accounts", account("bob")) },
+			[]string{"missing bob t-1: there is no such account", "missing bob t-2: there is no such account"}},
 		{"a posting changed by one minor unit", func(b *bank) {
 			b.tamper(t, "transfers", transfer, "SET postings[0].#amount = :v", item{":v": num(-301)})
-		}, []string{"sum", "foreign", "foreign"}},
+		}, []string{
+			"foreign alice t-1: entry 2 is -300 of transfer t-1",
+			"foreign alice t-1: entry 2 is -300: it is not one of the transfer's; the account's last entry is 3",
+			"sum alice t-1: the leg is -300, its entries -301",
+		}},
 	} {
 		b := newBank(t)
 		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
 		b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+		b.open(t, ledger.NewAccount{ID: "till", Side: ledger.Debit}, 0)
 
 		for i, amount := range []int64{300, 100} {
 			if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("t-", i+1), "alice", "bob", amount, "EUR")); err != nil {
@@ -58,16 +125,15 @@ func TestVerifyFindsEveryManipulation(t *testing.T) {
 		b.reserve(t, hold("h", "alice", 100))
 		c.tamper(b)
 
-		var got []string
-		proof, err := b.Verify(t.Context(), func(f ledger.Finding) error {
-			got = append(got, f.Kind)
-			return nil
-		}, nil)
-		slices.Sort(got)
-		slices.Sort(c.want)
-
+		got, proof, err := b.findings(t, 0)
 		if err != nil || !slices.Equal(got, c.want) || proof.Findings != len(got) {
-			t.Errorf("%s: found %v, want %v; %+v, %v", c.name, got, c.want, proof, err)
+			t.Errorf("%s: found %q, want %q; %+v, %v", c.name, got, c.want, proof, err)
+		}
+
+		for n := range c.want {
+			if got, _, err := b.findings(t, n+1); !errors.Is(err, errStop) || len(got) != n+1 {
+				t.Errorf("%s: ended by finding %d: %q, %v", c.name, n+1, got, err)
+			}
 		}
 	}
 }
@@ -124,11 +190,7 @@ func TestVerifyFindsEveryEntryWithoutItsTransfer(t *testing.T) {
 			b.tamper(t, "ledger", item{"accountId": str(c.account), "sequence": num(c.sequence)},
 				"SET #amount = :v, balance = :v, transferId = :t", item{":v": num(77), ":t": str(c.transfer)})
 
-			var got []string
-			proof, err := b.Verify(t.Context(), func(f ledger.Finding) error {
-				got = append(got, fmt.Sprintf("%s %s %s: %s", f.Kind, f.Account, f.Transfer, f.Detail))
-				return nil
-			}, nil)
+			got, proof, err := b.findings(t, 0)
 			if err != nil || !slices.Equal(got, []string{c.want}) || proof.Findings != 1 {
 				t.Errorf("found %q, want %q; %+v, %v", got, c.want, proof, err)
 			}

@@ -1,0 +1,170 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"ratchet/ledger"
+	"ratchet/txn"
+)
+
+// race lets do run before each of the next n transactions, those of do itself apart.
+func (b *bank) race(n int, do func(round int)) {
+	round := 0
+
+	var between func()
+	between = func() {
+		round++
+		do(round)
+
+		if round < n {
+			b.wire.mu.Lock()
+			b.wire.between = between
+			b.wire.mu.Unlock()
+		}
+	}
+	b.wire.between = between
+}
+
+// sender counts the transactions of one ledger. After is called when one was answered, and
+// when several items were read at one moment.
+type sender struct {
+	*dynamodb.Client
+	sent  int
+	after func()
+}
+
+func (s *sender) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+	defer s.after()
+	s.sent++
+
+	return s.Client.TransactWriteItems(ctx, in, o...)
+}
+
+func (s *sender) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error) {
+	defer s.after()
+
+	return s.Client.TransactGetItems(ctx, in, o...)
+}
+
+// racers are calls, each with what another process does to make it lose.
+var racers = map[string]struct {
+	call func(context.Context, *ledger.Ledger) error
+	lose func(t *testing.T, b *bank, other *ledger.Ledger, round int)
+	says string
+}{
+	"transfer": {
+		call: func(ctx context.Context, l *ledger.Ledger) error {
+			_, err := l.Post(ctx, ledger.Move("t", "alice", "shop", 1, "EUR"))
+			return err
+		},
+		lose: func(t *testing.T, _ *bank, other *ledger.Ledger, round int) {
+			if _, err := other.Post(t.Context(), ledger.Move(fmt.Sprint("other-", round), "alice", "shop", 1, "EUR")); err != nil {
+				t.Error(err)
+			}
+		},
+		says: "transfer t: " + txn.ErrContended.Error(),
+	},
+	"release": {
+		call: func(ctx context.Context, l *ledger.Ledger) error {
+			_, err := l.Release(ctx, "alice", "h")
+			return err
+		},
+		lose: func(t *testing.T, _ *bank, other *ledger.Ledger, round int) {
+			if _, err := other.Post(t.Context(), settle(fmt.Sprint("other-", round), "alice", "h", "shop", 1, false)); err != nil {
+				t.Error(err)
+			}
+		},
+		says: "release h: " + txn.ErrContended.Error(),
+	},
+	"hold": {
+		call: func(ctx context.Context, l *ledger.Ledger) error {
+			_, _, err := l.Reserve(ctx, hold("new", "spread", 100))
+			return err
+		},
+		// The money is on one shard, then on the other.
+		lose: func(t *testing.T, b *bank, _ *ledger.Ledger, round int) {
+			for shard, key := range []string{"spread", "spread#1"} {
+				b.tamper(t, "accounts", item{"accountId": str(key)}, "SET available = :a", item{":a": num(int64(100 * ((shard + round) % 2)))})
+			}
+		},
+		says: "hold new: " + txn.ErrContended.Error(),
+	},
+}
+
+// racing returns a bank for the racers, and a ledger with that many attempts.
+func racing(t *testing.T, attempts int) (*bank, *ledger.Ledger, *sender) {
+	t.Helper()
+
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	b.open(t, ledger.NewAccount{ID: "spread", Shards: 2}, 0)
+	b.reserve(t, hold("h", "alice", 100))
+
+	s := &sender{Client: b.db, after: func() {}}
+
+	l, err := ledger.New(ledger.Config{DynamoDB: s, Tables: tables, Attempts: attempts})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return b, l, s
+}
+
+// A call gives up after its attempts. Nothing was written then, and a repeat may succeed.
+func TestACallThatLosesEveryRaceGivesUp(t *testing.T) {
+	for name, c := range racers {
+		// Which shard a hold tries first depends on its id, so the first round may not make it lose.
+		for _, attempts := range []int{1, 3} {
+			b, l, s := racing(t, attempts)
+			other := b.another(t)
+			b.race(attempts+1, func(round int) { c.lose(t, b, other, round) })
+
+			if err := c.call(t.Context(), l); !errors.Is(err, txn.ErrContended) || !txn.Retryable(err) || !strings.HasPrefix(err.Error(), c.says) || s.sent != attempts {
+				t.Errorf("%s, %d attempts: %v after %d transactions", name, attempts, err, s.sent)
+			}
+			b.wire.between = nil
+
+			if err := c.call(t.Context(), b.Ledger); err != nil {
+				t.Errorf("%s, when nobody else writes: %v", name, err)
+			}
+		}
+	}
+}
+
+// The last attempt counts as the first one does.
+func TestACallMayWinItsLastAttempt(t *testing.T) {
+	for name, c := range racers {
+		const attempts = 3
+		b, l, s := racing(t, attempts)
+		other := b.another(t)
+		b.race(attempts-1, func(round int) { c.lose(t, b, other, round) })
+
+		if err := c.call(t.Context(), l); err != nil || s.sent != attempts {
+			t.Errorf("%s: %v after %d transactions", name, err, s.sent)
+		}
+	}
+}
+
+// A call whose caller has left makes no further attempt, and says why.
+func TestACallEndsWithItsCaller(t *testing.T) {
+	for name, c := range racers {
+		b, l, s := racing(t, 100)
+		other := b.another(t)
+		b.race(100, func(round int) { c.lose(t, b, other, round) })
+
+		ctx, cancel := context.WithCancel(t.Context())
+		s.after = cancel
+
+		if err := c.call(ctx, l); !errors.Is(err, context.Canceled) || s.sent != 1 {
+			t.Errorf("%s: %v after %d transactions", name, err, s.sent)
+		}
+		b.wire.between = nil
+	}
+}
