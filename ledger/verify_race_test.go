@@ -94,3 +94,27 @@ func TestVerifyFindsAnAccountThatIsDeletedMeanwhile(t *testing.T) {
 		t.Errorf("found %q, %v", found, err)
 	}
 }
+
+// The entries of an account are checked up to the last one that it had when it was read, also
+// if they fill more than a page.
+func TestVerifyLeavesOutEntriesThatComeMeanwhile(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "bob"}, 0)
+
+	for i := range 110 {
+		if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("before-", i), "alice", "bob", 1, "EUR")); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	v, m := b.meddled(t, "ledger", func(query int) {
+		if _, err := b.Post(t.Context(), ledger.Move(fmt.Sprint("t-", query), "alice", "bob", 1, "EUR")); err != nil {
+			t.Error(err)
+		}
+	})
+
+	if found, _, err := v.findings(t, 0); err != nil || len(found) != 0 || m.queries < 5 {
+		t.Errorf("found %q in %d queries, %v", found, m.queries, err)
+	}
+}
