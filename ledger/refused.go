@@ -67,9 +67,10 @@ func (p *postCall) refused(ctx context.Context, changes []change, r *txn.Refused
 	return true, nil
 }
 
-// isLedgerPart reports whether the ledger, and not its caller, added the part.
+// isLedgerPart reports whether the ledger, and not its caller, added the part, which is not
+// the marker.
 func isLedgerPart(part string) bool {
-	return part == partRecord || strings.HasPrefix(part, partAccount) || strings.HasPrefix(part, partEntry) || strings.HasPrefix(part, partHold)
+	return strings.HasPrefix(part, partAccount) || strings.HasPrefix(part, partEntry) || strings.HasPrefix(part, partHold)
 }
 
 // findChange returns the change of a part, nil if there is none. The part of a hold has

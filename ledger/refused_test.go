@@ -1,0 +1,118 @@
+package ledger_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"ratchet/ledger"
+)
+
+// What an account allows to the last unit, it allows also if the first attempt met an account
+// that another process had written meanwhile.
+func TestAStaleAccountDecidesNothing(t *testing.T) {
+	const (
+		most  = 6 * ledger.MaxAmount
+		least = -9 * ledger.MaxAmount
+	)
+
+	for _, c := range []struct {
+		name      string
+		account   ledger.NewAccount
+		available int64
+		amount    int64
+		want      error
+	}{
+		{"a debit of everything", ledger.NewAccount{}, 100, -100, nil},
+		{"a debit of one unit more", ledger.NewAccount{}, 100, -101, ledger.ErrInsufficientFunds},
+		{"a credit up to the limit", ledger.NewAccount{}, most - 5, 5, nil},
+		{"a credit of one unit more", ledger.NewAccount{}, most - 5, 6, ledger.ErrBalanceRange},
+		{"an overdraft down to the limit", ledger.NewAccount{Overdraft: true}, least + 5, -5, nil},
+		{"an overdraft of one unit more", ledger.NewAccount{Overdraft: true}, least + 5, -6, ledger.ErrBalanceRange},
+		{"a credit up to the balance 0 of a debit account", ledger.NewAccount{Side: ledger.Debit}, -100, 100, nil},
+		{"a credit of one unit more than that", ledger.NewAccount{Side: ledger.Debit}, -100, 101, ledger.ErrInsufficientFunds},
+	} {
+		b := newBank(t)
+		c.account.ID = "a"
+		b.open(t, c.account, 0)
+		b.open(t, ledger.NewAccount{ID: "other", Overdraft: true}, 0)
+		b.tamper(t, "accounts", item{"accountId": str("a")}, "SET available = :a", item{":a": num(c.available)})
+
+		b.wire.between = func() {
+			b.tamper(t, "accounts", item{"accountId": str("a")}, "SET #sequence = :one", item{":one": num(1)})
+		}
+
+		if _, err := b.Post(t.Context(), ledger.Move("t", "a", "other", -c.amount, "EUR")); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+// A refused hold names the rule that stands in its way.
+func TestARefusedHoldNamesItsRule(t *testing.T) {
+	for _, c := range []struct {
+		name            string
+		account         ledger.NewAccount
+		available, held int64
+		want            error
+	}{
+		{"too little is available", ledger.NewAccount{}, 9, 0, ledger.ErrInsufficientFunds},
+		{"too little is available, and as much is held as may be", ledger.NewAccount{}, 9, 3*ledger.MaxAmount - 10, ledger.ErrInsufficientFunds},
+		{"one unit more is held", ledger.NewAccount{}, 9, 3*ledger.MaxAmount - 9, ledger.ErrBalanceRange},
+		{"the account is at its limit", ledger.NewAccount{}, -9*ledger.MaxAmount + 10, 0, ledger.ErrInsufficientFunds},
+		{"the account is one unit below", ledger.NewAccount{}, -9*ledger.MaxAmount + 9, 0, ledger.ErrBalanceRange},
+		{"an overdraft down to the limit", ledger.NewAccount{Overdraft: true}, -9*ledger.MaxAmount + 10, 0, nil},
+		{"an overdraft of one unit more", ledger.NewAccount{Overdraft: true}, -9*ledger.MaxAmount + 9, 0, ledger.ErrBalanceRange},
+		{"as much is held as may be", ledger.NewAccount{}, 10, 3*ledger.MaxAmount - 10, nil},
+	} {
+		b := newBank(t)
+		c.account.ID = "a"
+		b.open(t, c.account, 0)
+		b.tamper(t, "accounts", item{"accountId": str("a")}, "SET available = :a, held = :h", item{":a": num(c.available), ":h": num(c.held)})
+
+		if _, _, err := b.Reserve(t.Context(), hold("h", "a", 10)); !errors.Is(err, c.want) || c.want == nil && err != nil {
+			t.Errorf("%s: %v, want %v", c.name, err, c.want)
+		}
+	}
+}
+
+// An account that holds less than its hold has left contradicts it, unless the hold has
+// changed meanwhile: it is read again, twice.
+func TestAHoldThatItsAccountDoesNotHoldIsReadAgain(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		held   []int64 // what the account holds before each transaction
+		entry  bool    // the account gets an entry before each transaction
+		want   error
+		rounds int
+	}{
+		{"it holds too little for good", []int64{699, 699, 699, 699}, false, ledger.ErrCorrupt, 3},
+		{"it held too little for a moment", []int64{699, 699, 700}, false, nil, 3},
+		{"it gets other entries", []int64{700, 700, 700, 700, 700}, true, nil, 6},
+	} {
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+		b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+		b.reserve(t, hold("h", "alice", 700))
+
+		b.race(len(c.held), func(round int) {
+			b.tamper(t, "accounts", item{"accountId": str("alice")}, "SET held = :h", item{":h": num(c.held[round-1])})
+
+			if c.entry {
+				b.tamper(t, "accounts", item{"accountId": str("alice")}, "SET #sequence = :s", item{":s": num(int64(10 + round))})
+			}
+		})
+
+		sent := b.wire.sent
+		_, err := b.Post(t.Context(), settle("t", "alice", "h", "shop", 500, true))
+		b.wire.between = nil
+
+		if !errors.Is(err, c.want) || c.want == nil && err != nil || b.wire.sent-sent != c.rounds {
+			t.Errorf("%s: %v after %d transactions", c.name, err, b.wire.sent-sent)
+		}
+
+		if want := fmt.Sprint("transfer t: account alice holds 699, its hold h has 700 left there: ", ledger.ErrCorrupt); c.want != nil && err.Error() != want {
+			t.Errorf("%s: %q, want %q", c.name, err, want)
+		}
+	}
+}
