@@ -85,13 +85,10 @@ func TestCaptureForAClosedAccountIsRefunded(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	s.bank.down = true
-	if _, err := s.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, payments.ErrUnresolved) {
-		t.Fatal(err)
-	}
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Capture(ctx, "p", ask("c", 60)); return err })
 	s.closeAccount(t, "till")
 
-	s.bank.down, s.bank.lost = false, 2 // the answers to the capture and to its return
+	s.bank.lost = 2 // the answers to the capture and to its return
 	for range 3 {
 		if _, err := s.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, payments.ErrUnresolved) && (!errors.Is(err, payments.ErrDeclined) || !errors.Is(err, ledger.ErrAccountClosed)) {
 			t.Errorf("%v", err)
@@ -196,12 +193,13 @@ func TestRecoverSkipsAPaymentThatCannotBeFinished(t *testing.T) {
 		s.authorized(t, fmt.Sprint("p-", i), 100)
 	}
 
-	s.bank.down = true
 	for i := range 6 {
-		_, _ = s.Capture(t.Context(), fmt.Sprint("p-", i), ask("c", 100))
+		s.unanswered(t, func(ctx context.Context) error {
+			_, err := s.Capture(ctx, fmt.Sprint("p-", i), ask("c", 100))
+			return err
+		})
 	}
 
-	s.bank.down = false
 	for _, id := range []string{"p-1", "p-4"} { // the hold is lost
 		if _, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("holds"), Key: map[string]types.AttributeValue{
 			"accountId": &types.AttributeValueMemberS{Value: "clearing"}, "holdId": &types.AttributeValueMemberS{Value: id + "#payment"}}}); err != nil {
@@ -279,12 +277,8 @@ func TestCrashDuringTheRefundOfACaptureRefundsItOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		s.bank.down = true
-		if _, err := s.Capture(t.Context(), "p", ask("c", 60)); !errors.Is(err, payments.ErrUnresolved) {
-			t.Fatal(err)
-		}
+		s.unanswered(t, func(ctx context.Context) error { _, err := s.Capture(ctx, "p", ask("c", 60)); return err })
 		s.closeAccount(t, "till")
-		s.bank.down = false
 		s.now.Add(time.Minute.Milliseconds())
 		s.fuse.set(0, false)
 

@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -44,12 +45,8 @@ func (s *shop) unresolved(t testing.TB, id string) {
 	t.Helper()
 	s.authorized(t, id, 1000)
 
-	s.bank.down = true
-	if _, err := s.Capture(t.Context(), id, ask("c", 400)); !errors.Is(err, payments.ErrUnresolved) {
-		t.Fatal(err)
-	}
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Capture(ctx, id, ask("c", 400)); return err })
 
-	s.bank.down = false
 	r := payments.Request{Key: id + "/c", Authorization: id + "/authorize", OrderID: "o-" + id, Amount: 400, Currency: "EUR"}
 	if _, err := s.sandbox.Capture(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -161,9 +158,7 @@ func TestCallbackThatDoesNotFitIsParked(t *testing.T) {
 
 func TestProcessorOutranksACallback(t *testing.T) {
 	s := newShop(t)
-	s.bank.down = true
-	_, _ = s.Authorize(t.Context(), of("p", 100))
-	s.bank.down = false
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Authorize(ctx, of("p", 100)); return err })
 	// Nothing was authorized under the key; the callback says it was declined, the
 	// processor, when asked, authorizes.
 	s.effect(t, "evt", body("payment.failed", "p/authorize", 100, "EUR"), payments.EffectParked, "says otherwise")

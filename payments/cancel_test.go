@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,12 +18,7 @@ import (
 func (s *shop) pendingCapture(t testing.TB) {
 	t.Helper()
 	s.authorized(t, "p", 1000)
-	s.bank.set(true)
-
-	if _, err := s.Capture(t.Context(), "p", ask("c", 600)); !errors.Is(err, payments.ErrUnresolved) {
-		t.Fatal(err)
-	}
-	s.bank.set(false)
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Capture(ctx, "p", ask("c", 600)); return err })
 
 	if _, err := s.sandbox.Capture(t.Context(), payments.Request{Key: "p/c", Authorization: "p/authorize", OrderID: "o-p", Amount: 600, Currency: "EUR"}); err != nil {
 		t.Fatal(err)
@@ -47,22 +43,12 @@ func TestCancelGivesEverythingBackAndClosesThePayment(t *testing.T) {
 		"refunded":           {func(t *testing.T, s *shop) { s.charged(t, "p", 1000); s.mustRefund(t, 1000) }, "REFUNDED", 1000, 1000},
 		"a capture that is declined": {func(t *testing.T, s *shop) {
 			s.authorized(t, "p", 1000)
-			s.bank.set(true)
-
-			if _, err := s.Capture(t.Context(), "p", ask("c", 600)); !errors.Is(err, payments.ErrUnresolved) {
-				t.Fatal(err)
-			}
-			s.bank.set(false)
+			s.unanswered(t, func(ctx context.Context) error { _, err := s.Capture(ctx, "p", ask("c", 600)); return err })
 			s.bank.answerCaptures(payments.ErrDeclined)
 		}, "FAILED", 0, 0},
 		"refunding": {func(t *testing.T, s *shop) {
 			s.charged(t, "p", 1000)
-			s.bank.set(true)
-
-			if _, err := s.Refund(t.Context(), "p", ask("r", 400)); !errors.Is(err, payments.ErrUnresolved) {
-				t.Fatal(err)
-			}
-			s.bank.set(false)
+			s.unanswered(t, func(ctx context.Context) error { _, err := s.Refund(ctx, "p", ask("r", 400)); return err })
 		}, "REFUNDED", 1000, 1000},
 		"voided": {func(t *testing.T, s *shop) {
 			s.authorized(t, "p", 1000)
@@ -189,7 +175,7 @@ func TestCancelGoesOnAfterAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newShop(t)
 			before(s)
-			s.bank.set(true)
+			s.bank.set(true, nil)
 
 			for range 2 {
 				if _, err := s.Cancel(t.Context(), "p"); !errors.Is(err, payments.ErrUnresolved) {
@@ -201,7 +187,7 @@ func TestCancelGoesOnAfterAnOutage(t *testing.T) {
 					t.Errorf("a late charge: %v", err)
 				}
 			}
-			s.bank.set(false)
+			s.bank.set(false, nil)
 
 			if _, err := s.Cancel(t.Context(), "p"); err != nil {
 				t.Error(err)

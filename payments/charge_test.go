@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -35,24 +36,20 @@ func (s *shop) charged(t testing.TB, id string, amount int64) {
 // pendingCharge leaves a charge that the processor has made without an answer.
 func (s *shop) pendingCharge(t testing.TB, n payments.NewPayment) {
 	t.Helper()
-	s.bank.set(true)
-
-	if _, err := s.Charge(t.Context(), n); !errors.Is(err, payments.ErrUnresolved) {
-		t.Fatal(err)
-	}
-	s.bank.set(false)
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Charge(ctx, n); return err })
 
 	if _, err := s.sandbox.Sale(t.Context(), payments.Request{Key: n.ID + "/charge", OrderID: n.OrderID, Amount: n.Amount, Currency: n.Currency}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// set makes the bank fail every request, or answer again.
-func (b *bank) set(down bool) {
+// set makes the bank fail every request, or answer again. Leave is called with each request
+// that fails.
+func (b *bank) set(down bool, leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 
-	b.down = down
+	b.down, b.leave = down, leave
 }
 
 func TestChargeTakesTheMoneyOnce(t *testing.T) {

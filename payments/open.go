@@ -26,8 +26,11 @@ func (s *Payments) Authorize(ctx context.Context, n NewPayment) (Payment, error)
 
 	// A repeat may come after the expiry, so only a new payment is refused.
 	if !n.ExpiresAt.IsZero() && !n.ExpiresAt.After(s.cfg.Now()) {
-		if _, err := s.Get(ctx, n.ID); errors.Is(err, ErrUnknownPayment) {
+		switch _, err := s.Get(ctx, n.ID); {
+		case errors.Is(err, ErrUnknownPayment):
 			return Payment{}, fmt.Errorf("authorize payment %s: %w: expiresAt: has passed", n.ID, ErrInvalid)
+		case err != nil:
+			return Payment{}, err
 		}
 	}
 

@@ -39,7 +39,8 @@ type shop struct {
 	keys    *webhooks.Keys
 	fuse    *fuse
 	wire    *wire
-	now     atomic.Int64 // epoch ms
+	faults  *embeddedtest.Transport // of db
+	now     atomic.Int64            // epoch ms
 }
 
 // bank is the sandbox with injected faults.
@@ -47,8 +48,9 @@ type bank struct {
 	*sandbox.Bank
 	fuse *fuse
 	mu   sync.Mutex
-	// down fails every request.
-	down bool
+	// down fails every request. Leave is called with the first one, if it is not nil.
+	down  bool
+	leave func()
 	// early is how many of the next requests fail before they are carried out, lost how
 	// many of those after them are carried out without an answer.
 	lost, early int
@@ -65,6 +67,9 @@ func (b *bank) do(key string, fn func() (string, error)) (string, error) {
 
 	b.asked[key]++
 	down, early, lost := b.down, b.early > 0, b.lost > 0
+	if down && b.leave != nil {
+		b.leave()
+	}
 	switch {
 	case early:
 		b.early--
@@ -236,7 +241,10 @@ func (w *wire) intercept(c *embeddedtest.Call, send embeddedtest.Sender) (*http.
 	return response, err
 }
 
-var payTables = payments.Tables{Payments: "payments", Due: "due"}
+var (
+	payTables    = payments.Tables{Payments: "payments", Due: "due"}
+	ledgerTables = ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
+)
 
 var secret = webhooks.Secret("0123456789abcdef0123456789abcdef")
 
@@ -246,8 +254,7 @@ func newShop(t testing.TB) *shop {
 	s := &shop{fuse: &fuse{}}
 	s.now.Store(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())
 	direct := dynamodb.NewFromConfig(engine.AWSConfig())
-	tables := ledger.Tables{Accounts: "accounts", Entries: "ledger", Transfers: "transfers", Holds: "holds"}
-	embeddedtest.Create(t, direct, append(tables.Inputs(), sandbox.Table("sandbox"))...)
+	embeddedtest.Create(t, direct, append(ledgerTables.Inputs(), sandbox.Table("sandbox"))...)
 	embeddedtest.Create(t, direct, payTables.Inputs()...)
 
 	s.direct = direct
@@ -257,7 +264,8 @@ func newShop(t testing.TB) *shop {
 	cfg := engine.AWSConfig()
 	s.wire = &wire{fuse: s.fuse}
 
-	embeddedtest.Intercept(&cfg).Around(s.wire.intercept)
+	s.faults = embeddedtest.Intercept(&cfg)
+	s.faults.Around(s.wire.intercept)
 
 	s.db = dynamodb.NewFromConfig(cfg, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
 	var err error
@@ -265,7 +273,7 @@ func newShop(t testing.TB) *shop {
 		t.Fatal(err)
 	}
 
-	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: s.db, Tables: tables, Now: s.time}); err != nil {
+	if s.ledger, err = ledger.New(ledger.Config{DynamoDB: s.db, Tables: ledgerTables, Now: s.time}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -306,6 +314,22 @@ func (s *shop) another(t testing.TB) *payments.Payments {
 	}
 
 	return p
+}
+
+// unanswered begins a step that the bank does not answer. Its caller leaves with the request,
+// and does not wait for the next attempt.
+func (s *shop) unanswered(t testing.TB, begin func(context.Context) error) {
+	t.Helper()
+
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+
+	s.bank.set(true, leave)
+	defer s.bank.set(false, nil)
+
+	if err := begin(ctx); !errors.Is(err, payments.ErrUnresolved) {
+		t.Fatal(err)
+	}
 }
 
 func of(id string, amount int64) payments.NewPayment {

@@ -36,12 +36,7 @@ func (s *shop) pendingStepTo(t testing.TB, kind payments.Kind, payee string) {
 		}
 	}
 
-	s.bank.down = true
-	defer func() { s.bank.down = false }()
-
-	if _, err := s.step(t.Context(), kind); !errors.Is(err, payments.ErrUnresolved) {
-		t.Fatal(err)
-	}
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.step(ctx, kind); return err })
 }
 
 // step sends the request of pendingStep.
