@@ -113,12 +113,12 @@ func (l *Ledger) expireDue(ctx context.Context, row dynamo.Item) (bool, error) {
 	case err != nil:
 		return false, err
 	case found && h.Status == HoldActive:
-		ended, err := l.endHold(ctx, h, HoldExpired, nil)
+		_, closed, err := l.endHold(ctx, h, HoldExpired, nil)
 		if errors.Is(err, ErrHoldClosed) { // settled since it was read
 			return false, nil
 		}
 
-		return err == nil && ended.Status == HoldExpired, err
+		return closed, err
 	}
 
 	_, err = l.cfg.DynamoDB.DeleteItem(ctx, &dynamodb.DeleteItemInput{

@@ -34,25 +34,27 @@ func (l *Ledger) release(ctx context.Context, account, id string, parts []TxPart
 		return Hold{}, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
 	}
 
-	return l.endHold(ctx, h, HoldReleased, parts)
+	h, _, err = l.endHold(ctx, h, HoldReleased, parts)
+
+	return h, err
 }
 
 // endHold closes a hold that was read and returns what it has left. After is the status
-// that the hold gets: HoldReleased or HoldExpired.
-func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []TxPart) (Hold, error) {
+// that the hold gets: HoldReleased or HoldExpired. It reports whether this call closed it.
+func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []TxPart) (now Hold, closed bool, err error) {
 	account, id := h.Account, h.ID
-	now, call := l.cfg.Now(), rand.Text()
+	at, call := l.cfg.Now(), rand.Text()
 
 	for attempt := 1; ; attempt++ {
 		switch {
 		case h.Status == HoldSettled, h.Status != HoldActive && len(parts) > 0:
-			return h, &Refusal{Op: "release", ID: id, Account: account, Err: ErrHoldClosed}
+			return h, false, &Refusal{Op: "release", ID: id, Account: account, Err: ErrHoldClosed}
 		case h.Status != HoldActive:
-			return h, nil
+			return h, false, nil
 		}
 
 		var t txn.Transaction
-		t.Marker("hold", h.endUpdate(l.cfg.Tables.Holds, after, now, call))
+		t.Marker("hold", h.endUpdate(l.cfg.Tables.Holds, after, at, call))
 
 		for _, add := range parts {
 			add(&t)
@@ -62,7 +64,7 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 
 		for _, p := range h.parts {
 			key := shardKey(account, p.shard)
-			t.Add(partAccount+key, returnHeld(l.cfg.Tables.Accounts, key, p.amount, now), txn.FailWith(ErrCorrupt))
+			t.Add(partAccount+key, returnHeld(l.cfg.Tables.Accounts, key, p.amount, at), txn.FailWith(ErrCorrupt))
 		}
 
 		err := l.writer.Write(ctx, &t)
@@ -70,9 +72,9 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 		switch {
 		case err == nil:
 			h.Status, h.Remaining, h.parts = after, 0, nil
-			return h, nil
+			return h, true, nil
 		case !errors.As(err, &refused) || !refused.Marker:
-			return Hold{}, fmt.Errorf("release hold %s: %w", id, err)
+			return Hold{}, false, fmt.Errorf("release hold %s: %w", id, err)
 		}
 
 		// The hold is not as it was read. Go on with the hold as it is.
@@ -80,15 +82,15 @@ func (l *Ledger) endHold(ctx context.Context, h Hold, after HoldStatus, parts []
 
 		// The stored call is this one: an earlier attempt was made and its answer lost.
 		if old != nil && dynamo.Text(refused.Old, "call") == call {
-			return *old, nil
+			return *old, true, nil
 		}
 
 		if attempt == l.cfg.Attempts || !waitBeforeRetry(ctx, attempt) {
-			return Hold{}, contended(ctx, "release", id)
+			return Hold{}, false, contended(ctx, "release", id)
 		}
 
 		if old == nil {
-			return Hold{}, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
+			return Hold{}, false, &Refusal{Op: "release", ID: id, Account: account, Err: ErrUnknownHold}
 		}
 
 		h = *old

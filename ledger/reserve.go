@@ -189,7 +189,6 @@ func (r *reserveCall) chooseShards(ctx context.Context) ([]holdPart, error) {
 func (r *reserveCall) accountUpdate(p holdPart) types.TransactWriteItem {
 	update := dynamo.NewUpdate(r.ledger.cfg.Tables.Accounts, accountKey(shardKey(r.hold.Account, p.shard)))
 	update.
-		If("attribute_exists(accountId)").
 		If(update.Name("status")+" = :open").
 		If("currency = :currency").
 		If("available >= :low").

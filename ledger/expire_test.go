@@ -1,0 +1,131 @@
+package ledger_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"ratchet/ledger"
+)
+
+// expiring makes holds h-0, h-1, ... of 10 that have expired.
+func (b *bank) expiring(t *testing.T, account string, n int) {
+	t.Helper()
+
+	for i := range n {
+		h := hold(fmt.Sprint("h-", i), account, 10)
+		h.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+		b.reserve(t, h)
+	}
+	b.now.Add(time.Minute.Milliseconds())
+}
+
+// A sweep that reads a hold which another call ends before it can has not released it.
+func TestASweepCountsOnlyWhatItReleases(t *testing.T) {
+	for name, end := range map[string]func(b *bank, other *ledger.Ledger) error{
+		"another sweep": func(_ *bank, other *ledger.Ledger) error {
+			n, _, err := other.ReleaseExpired(t.Context(), 10)
+			if n != 1 {
+				err = errors.Join(err, fmt.Errorf("the other sweep has released %d", n))
+			}
+
+			return err
+		},
+		"a release": func(_ *bank, other *ledger.Ledger) error {
+			_, err := other.Release(t.Context(), "alice", "h-0")
+			return err
+		},
+		"a transfer of a process whose clock is behind": func(b *bank, _ *ledger.Ledger) error {
+			behind, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Now: func() time.Time { return time.UnixMilli(b.now.Load() - 1) }})
+			if err == nil {
+				_, err = behind.Post(t.Context(), settle("s", "alice", "h-0", "shop", 10, false))
+			}
+
+			return err
+		},
+	} {
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+		b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+		b.expiring(t, "alice", 1)
+
+		other := b.another(t)
+		b.wire.between = func() {
+			if err := end(b, other); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+
+		if n, more, err := b.ReleaseExpired(t.Context(), 10); n != 0 || more || err != nil {
+			t.Errorf("%s: %d released, more %v, %v", name, n, more, err)
+		}
+		b.sound(t)
+	}
+
+	// A write whose answer was lost is a release of its own.
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.expiring(t, "alice", 1)
+	b.wire.lose, b.wire.fresh = 1, true
+
+	if n, _, err := b.ReleaseExpired(t.Context(), 10); n != 1 || err != nil {
+		t.Errorf("%d released, %v", n, err)
+	}
+}
+
+// A sweep says that there may be more exactly if it has reached its limit.
+func TestASweepStopsAtItsLimit(t *testing.T) {
+	for limit := 1; limit <= 7; limit++ {
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+		b.expiring(t, "alice", 6)
+
+		n, more, err := b.ReleaseExpired(t.Context(), limit)
+		if n != min(limit, 6) || more != (limit <= 6) || err != nil {
+			t.Errorf("limit %d: %d released, more %v, %v", limit, n, more, err)
+		}
+		b.want(t, "alice", 1000, 1000-10*int64(6-n))
+	}
+}
+
+// The error of a sweep names ten of the holds that it could not release and counts them all.
+func TestASweepNamesTenFailures(t *testing.T) {
+	for _, failures := range []int{1, 10, 11} {
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "gone"}, 1000)
+		b.expiring(t, "gone", failures)
+		b.remove(t, "accounts", item{"accountId": str("gone")})
+
+		n, more, err := b.ReleaseExpired(t.Context(), 100)
+		if n != 0 || more || !errors.Is(err, ledger.ErrCorrupt) {
+			t.Fatalf("%d released, more %v, %v", n, more, err)
+		}
+
+		named := strings.Count(err.Error(), "release hold h-")
+		if !strings.HasPrefix(err.Error(), fmt.Sprintf("release expired holds: %d could not be released: ", failures)) || named != min(failures, 10) {
+			t.Errorf("%d failures: %d are named: %v", failures, named, err)
+		}
+	}
+}
+
+// A sweep whose caller has left does not go on with the next hold.
+func TestASweepEndsWithItsCaller(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.expiring(t, "alice", 6)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &sender{Client: b.db, after: cancel}
+
+	l, err := ledger.New(ledger.Config{DynamoDB: s, Tables: tables, Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if n, more, err := l.ReleaseExpired(ctx, 10); n > 1 || more || !errors.Is(err, context.Canceled) || s.sent != 1 {
+		t.Errorf("%d released, more %v, %v after %d transactions", n, more, err, s.sent)
+	}
+}
