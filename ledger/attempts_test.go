@@ -168,3 +168,71 @@ func TestACallEndsWithItsCaller(t *testing.T) {
 		b.wire.between = nil
 	}
 }
+
+// hooked calls hooks after several accounts were read, at one moment or not.
+type hooked struct {
+	*dynamodb.Client
+	together, batch func()
+}
+
+func (h *hooked) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error) {
+	out, err := h.Client.TransactGetItems(ctx, in, o...)
+	h.together()
+
+	return out, err
+}
+
+func (h *hooked) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out, err := h.Client.BatchGetItem(ctx, in, o...)
+	h.batch()
+
+	return out, err
+}
+
+// Money that leaves the shards of an account after they were read together is not spent a
+// second time, also if another call of this process has taken it.
+func TestASpreadDebitPaysNoMoreThanThereIs(t *testing.T) {
+	for _, taken := range [][]int64{{0, 20}, {0, 50}, {50, 50}} { // from each shard
+		b := newBank(t)
+		b.open(t, ledger.NewAccount{ID: "sink"}, 10)
+		b.open(t, ledger.NewAccount{ID: "other"}, 0)
+		b.spreadOut(t, "wide", 50, 50)
+
+		h := &hooked{Client: b.db, together: func() {}, batch: func() {}}
+
+		l, err := ledger.New(ledger.Config{DynamoDB: h, Tables: tables})
+		if err != nil {
+			t.Fatal(err)
+		}
+
+		take := func() {
+			h.batch = func() {}
+
+			for i, id := range []string{"a", "b"} { // they select the shards 0 and 1
+				if taken[i] == 0 {
+					continue
+				}
+
+				posted, err := l.Post(t.Context(), ledger.Move(id, "wide", "other", taken[i], "EUR"))
+				if err != nil || posted.Postings[0].Shard != i {
+					t.Errorf("%+v, %v", posted, err)
+				}
+			}
+		}
+
+		// The sink leaves the cache, so the next plan reads it, after the shards were read.
+		h.together = func() {
+			h.together, h.batch = func() {}, take
+
+			if err := l.CloseAccount(t.Context(), "sink"); !errors.Is(err, ledger.ErrAccountInUse) {
+				t.Error(err)
+			}
+		}
+
+		if _, err := l.Post(t.Context(), ledger.Move("t", "wide", "sink", 90, "EUR")); !errors.Is(err, ledger.ErrInsufficientFunds) {
+			t.Errorf("%v taken: %v", taken, err)
+		}
+		b.want(t, "wide", 100-taken[0]-taken[1], 100-taken[0]-taken[1])
+		b.want(t, "sink", 10, 10)
+	}
+}

@@ -267,6 +267,7 @@ type throttledReads struct {
 	*dynamodb.Client
 	batches, conflicts int
 	never              bool
+	leave              func() // called with each conflict, if it is not nil
 }
 
 func (r *throttledReads) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
@@ -296,6 +297,10 @@ func (r *throttledReads) BatchGetItem(ctx context.Context, in *dynamodb.BatchGet
 }
 
 func (r *throttledReads) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error) {
+	if r.leave != nil {
+		r.leave()
+	}
+
 	if r.conflicts++; r.never || r.conflicts < 3 {
 		return nil, &types.TransactionCanceledException{}
 	}
@@ -344,9 +349,16 @@ func TestThrottledReadsAreContinued(t *testing.T) {
 	// A caller that leaves waits no longer.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	reads.batches = 0
+	reads.batches, reads.conflicts = 0, 0
 
 	if _, err := l.Post(ctx, ledger.Move("t-3", "world", "other", 1, "EUR")); !errors.Is(err, context.Canceled) || reads.batches != 1 {
 		t.Errorf("%v after %d reads", err, reads.batches)
+	}
+
+	ctx, cancel = context.WithCancel(t.Context())
+	reads.leave = cancel
+
+	if _, _, err := l.Account(ctx, "shop"); !errors.Is(err, context.Canceled) || !errors.Is(err, txn.ErrContended) || reads.conflicts != 1 {
+		t.Errorf("%v after %d reads", err, reads.conflicts)
 	}
 }

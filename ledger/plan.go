@@ -140,11 +140,7 @@ func (p *postCall) spreadLeg(ctx context.Context, leg Leg, a Account) ([]change,
 	// The shards have too little as far as this process knows. Send the transaction all the
 	// same: the conditions tell whether that is so.
 	if rest != 0 {
-		if len(changes) == 0 {
-			return []change{p.wholeLeg(leg, a)}, nil
-		}
-
-		changes[0].amount += rest
+		return []change{p.wholeLeg(leg, a)}, nil
 	}
 
 	return changes, nil
