@@ -40,7 +40,7 @@ func (s *Payments) Refund(ctx context.Context, id string, r StepRequest) (Paymen
 		return Payment{}, err
 	}
 
-	if p.step(r.ID) == nil && p.Captured > 0 && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == voiding) {
+	if p.step(r.ID) == nil && p.Capturable > 0 && (p.Pending == nil || p.Pending.Kind == voiding) {
 		// Void the rest only if the refund will then be allowed.
 		voided := p
 		voided.Pending = nil

@@ -31,9 +31,12 @@ const (
 // finish finishes the pending step of the payment, or returns its result if it has ended.
 // Any number of workers may do so at once. The parts are written together with the result.
 func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...ledger.TxPart) (Payment, error) {
-	for range maxRestarts {
-		if p.Pending == nil || p.Pending.ID != step {
+	for attempt := 1; ; attempt++ {
+		switch {
+		case p.Pending == nil || p.Pending.ID != step:
 			return p, p.result(step)
+		case attempt > maxRestarts:
+			return p, fmt.Errorf("payment %s: %w", p.ID, ErrBusy)
 		}
 
 		said, err := s.askProcessor(ctx, p)
@@ -60,8 +63,6 @@ func (s *Payments) finish(ctx context.Context, p Payment, step string, parts ...
 
 		p = now
 	}
-
-	return p, fmt.Errorf("payment %s: %w", p.ID, ErrBusy)
 }
 
 // result returns the error of a step that has ended, nil if it succeeded.

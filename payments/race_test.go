@@ -1,0 +1,221 @@
+package payments_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/ledger"
+	"ratchet/payments"
+	"ratchet/txn"
+)
+
+// meddle lets change run before each transaction of the payments.
+func (s *shop) meddle(t *testing.T, change func(transaction int)) {
+	t.Helper()
+
+	n := 0
+	s.faults.Before(func(c *embeddedtest.Call) error {
+		if c.Is("dynamodb.TransactWriteItems") {
+			n++
+			change(n)
+		}
+
+		return nil
+	})
+}
+
+// touch writes the payment as another call does, without changing it.
+func (s *shop) touch(t *testing.T, id string) {
+	t.Helper()
+
+	_, err := s.direct.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+		TableName:                 aws.String("payments"),
+		Key:                       map[string]types.AttributeValue{"paymentId": &types.AttributeValueMemberS{Value: id}},
+		UpdateExpression:          aws.String("SET revision = revision + :one"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":one": &types.AttributeValueMemberN{Value: "1"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A call starts over when another one has changed the payment, twenty times at most.
+func TestACallThatLosesEveryRaceGivesUp(t *testing.T) {
+	const most = 20
+
+	for name, c := range map[string]struct {
+		before func(t *testing.T, s *shop, id string)
+		do     func(s *shop) error
+		want   error
+		says   string
+	}{
+		"capture": {authorized, func(s *shop) error { _, err := s.Capture(t.Context(), "p", ask("c", 40)); return err },
+			txn.ErrContended, "capture payment p: "},
+		"refund": {charged, func(s *shop) error { _, err := s.Refund(t.Context(), "p", ask("r", 40)); return err },
+			txn.ErrContended, "refund payment p: "},
+		"cancel": {authorized, func(s *shop) error { _, err := s.Cancel(t.Context(), "p"); return err },
+			txn.ErrContended, "cancel payment p: "},
+		"the end of a capture": {pendingCaptures, func(s *shop) error { _, err := s.Capture(t.Context(), "p", ask("c", 40)); return err },
+			payments.ErrBusy, "payment p: "},
+	} {
+		for _, lost := range []int{most, most - 1} {
+			s := newShop(t)
+			c.before(t, s, "p")
+
+			transactions := 0
+			s.meddle(t, func(n int) {
+				if transactions = n; n <= lost {
+					s.touch(t, "p")
+				}
+			})
+
+			err := c.do(s)
+			if lost == most && (!errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), c.says) || transactions != most) {
+				t.Errorf("%s: %v after %d transactions", name, err, transactions)
+			}
+
+			if lost < most && err != nil {
+				t.Errorf("%s, but the last: %v", name, err)
+			}
+		}
+	}
+}
+
+// Only a void overtakes a step, and only the one that opens the payment.
+func TestAStepWaitsForThePendingOne(t *testing.T) {
+	s := newShop(t)
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Authorize(ctx, of("opening", 100)); return err })
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Charge(ctx, of("charging", 100)); return err })
+	pendingCaptures(t, s, "capturing")
+	s.charged(t, "refunding", 100)
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Refund(ctx, "refunding", ask("r", 40)); return err })
+
+	for id, step := range map[string]string{"opening": "authorize", "charging": "charge", "capturing": "c", "refunding": "r"} {
+		_, capture := s.Capture(t.Context(), id, ask("other", 1))
+		_, refund := s.Refund(t.Context(), id, ask("other", 1))
+		errs := []error{capture, refund}
+
+		if id == "capturing" || id == "refunding" {
+			_, void := s.Void(t.Context(), id)
+			errs = append(errs, void)
+		}
+
+		for _, err := range errs {
+			if !errors.Is(err, payments.ErrBusy) || !strings.Contains(err.Error(), "step "+step) {
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+
+		if p, err := s.Get(t.Context(), id); err != nil || p.Pending == nil || p.Pending.ID != step {
+			t.Errorf("%s: %+v, %v", id, p, err)
+		}
+	}
+
+	for _, id := range []string{"opening", "charging"} {
+		if p, err := s.Void(t.Context(), id); err != nil || p.State != "VOIDED" {
+			t.Errorf("%s: %+v, %v", id, p, err)
+		}
+	}
+}
+
+// A payment whose record is lost while a step of it is under way is reported as unknown.
+func TestAPaymentThatIsLostMeanwhileIsUnknown(t *testing.T) {
+	s := newShop(t)
+	s.authorized(t, "p", 100)
+
+	s.meddle(t, func(n int) {
+		if n > 1 {
+			return
+		}
+
+		key := map[string]types.AttributeValue{"paymentId": &types.AttributeValueMemberS{Value: "p"}}
+		if _, err := s.direct.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("payments"), Key: key}); err != nil {
+			t.Error(err)
+		}
+	})
+
+	if _, err := s.Capture(t.Context(), "p", ask("c", 40)); !errors.Is(err, payments.ErrUnknownPayment) {
+		t.Errorf("%v", err)
+	}
+	s.has(t, "shop", 0, 0)
+}
+
+// A chargeback that the ledger refuses is for a person to look at.
+func TestAChargebackThatTheAccountCannotPayIsParked(t *testing.T) {
+	s := newShop(t)
+	s.charged(t, "p", 100)
+
+	if _, err := s.ledger.Post(t.Context(), ledger.Move("out", "shop", "clearing", 100, "EUR")); err != nil {
+		t.Fatal(err)
+	}
+	s.effect(t, "evt", body("payment.charged_back", "p/charge", 100, "EUR"), payments.EffectParked, ledger.ErrInsufficientFunds.Error())
+	s.is(t, "p", "CAPTURED", 100, 0)
+
+	// The money comes back, and so does the event.
+	s.fund(t, "shop", 200)
+	s.effect(t, "evt", body("payment.charged_back", "p/charge", 100, "EUR"), payments.EffectEnded, "")
+	s.is(t, "p", "CHARGED_BACK", 100, 100)
+
+	// While a step is pending, the processor must send it again. So it does for the rest of an
+	// authorization: the bank takes back what was captured only.
+	s.charged(t, "q", 100)
+	s.unanswered(t, func(ctx context.Context) error { _, err := s.Refund(ctx, "q", ask("r", 40)); return err })
+
+	if r, err := s.send(t, s.Payments, "evt-2", body("payment.charged_back", "q/charge", 100, "EUR")); !errors.Is(err, payments.ErrBusy) || !strings.Contains(err.Error(), "callback for payment q: ") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	capturedInPart(t, s, "r")
+	s.effect(t, "evt-3", body("payment.charged_back", "r/c", 40, "EUR"), payments.EffectParked, "another amount")
+	s.is(t, "r", "PARTIALLY_CAPTURED", 40, 0)
+
+	// An expiry that comes during a capture means nothing.
+	pendingCaptures(t, s, "e")
+	s.effect(t, "evt-4", body("payment.expired", "e/authorize", 100, "EUR"), payments.EffectNone, "the payment is CAPTURING")
+}
+
+// Two processes begin a refund under one id. The later one goes on with the refund that is
+// stored, or says that it is another one.
+func TestARefundThatAnotherCallHasBegunGoesOn(t *testing.T) {
+	for amount, want := range map[int64]error{40: nil, 41: payments.ErrConflict} {
+		s := newShop(t)
+		s.charged(t, "p", 100)
+
+		other := s.another(t)
+		s.meddle(t, func(n int) {
+			if n > 1 {
+				return
+			}
+
+			if _, err := other.Refund(t.Context(), "p", ask("r", 40)); err != nil {
+				t.Error(err)
+			}
+		})
+
+		if p, err := s.Refund(t.Context(), "p", ask("r", amount)); !errors.Is(err, want) || want == nil && err != nil || p.Refunded != 40 {
+			t.Errorf("%d: %+v, %v", amount, p, err)
+		}
+		s.is(t, "p", "PARTIALLY_REFUNDED", 100, 40)
+		s.sound(t)
+	}
+}
+
+// An event is received only when the processor has said what became of the payment.
+func TestAnEventWaitsForTheProcessor(t *testing.T) {
+	s := newShop(t)
+	s.authorized(t, "p", 100)
+	s.bank.set(true, nil)
+
+	if r, err := s.send(t, s.Payments, "evt", body("payment.expired", "p/authorize", 100, "EUR")); !errors.Is(err, errDown) || !strings.Contains(err.Error(), "callback for payment p: ") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.bank.set(false, nil)
+	s.is(t, "p", "AUTHORIZED", 0, 0)
+	s.effect(t, "evt", body("payment.expired", "p/authorize", 100, "EUR"), payments.EffectParked, "says otherwise when asked")
+}
