@@ -52,7 +52,7 @@ func (p *Payment) isCanceled() bool {
 
 // isVoidable reports whether a void would change the payment.
 func (p *Payment) isVoidable() bool {
-	return p.isOpening() || p.Capturable > 0 || p.State == "AUTHORIZED" || p.State == "AUTH_EXPIRED"
+	return p.isOpening() || p.Capturable > 0 || p.State == "AUTH_EXPIRED"
 }
 
 // isTombstone reports whether Cancel has stored the payment, because there was none.

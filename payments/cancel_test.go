@@ -162,6 +162,22 @@ func TestLateChargeOfACanceledPaymentIsVoided(t *testing.T) {
 		}
 	}
 
+	// Under the id of a payment that there was, other content is a conflict as before.
+	for _, id := range []string{"charged", "authorized"} {
+		_, charge := s.Charge(t.Context(), of(id, 999))
+		_, authorize := s.Authorize(t.Context(), of(id, 999))
+
+		for _, err := range []error{charge, authorize} {
+			if !errors.Is(err, payments.ErrConflict) {
+				t.Errorf("%s with another amount: %v", id, err)
+			}
+		}
+	}
+
+	if _, err := s.Cancel(t.Context(), "a b"); !errors.Is(err, payments.ErrInvalid) || !strings.HasPrefix(err.Error(), "cancel: ") {
+		t.Errorf("a bad id: %v", err)
+	}
+
 	if asked := s.bank.asked["none/charge"] + s.bank.asked["none/authorize"]; asked != 0 {
 		t.Errorf("the processor was asked %d times", asked)
 	}
