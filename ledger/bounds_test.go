@@ -78,31 +78,41 @@ func TestATransferOfAHundredItemsIsMade(t *testing.T) {
 	}
 }
 
-// A debit of several shards writes those that pay and no others.
-func TestASpreadDebitWritesOnlyTheShardsThatPay(t *testing.T) {
-	for name, pay := range map[string]func(b *bank) error{
-		"transfer": func(b *bank) error {
-			_, err := b.Post(t.Context(), ledger.Move("t", "wide", "sink", 80, "EUR"))
-			return err
-		},
-		"hold": func(b *bank) error { _, _, err := b.Reserve(t.Context(), hold("h", "wide", 80)); return err },
+// What is spread over shards comes from those that have most, and writes no others.
+func TestAsFewShardsPayAsCan(t *testing.T) {
+	for _, c := range []struct {
+		amount  int64
+		has     []int64
+		written []bool
+	}{
+		{80, []int64{0, 50, 0, 30, 0}, []bool{false, true, false, true, false}},
+		{80, []int64{5, 20, 80, 5}, []bool{false, false, true, false}},
+		{95, []int64{5, 20, 80, 5}, []bool{false, true, true, false}},
 	} {
-		b := newBank(t)
-		b.open(t, ledger.NewAccount{ID: "sink"}, 0)
-		b.spreadOut(t, "wide", 0, 50, 0, 30, 0)
+		for name, pay := range map[string]func(b *bank) error{
+			"transfer": func(b *bank) error {
+				_, err := b.Post(t.Context(), ledger.Move("t", "wide", "sink", c.amount, "EUR"))
+				return err
+			},
+			"hold": func(b *bank) error { _, _, err := b.Reserve(t.Context(), hold("h", "wide", c.amount)); return err },
+		} {
+			b := newBank(t)
+			b.open(t, ledger.NewAccount{ID: "sink"}, 0)
+			b.spreadOut(t, "wide", c.has...)
 
-		if err := pay(b); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-
-		for shard, written := range []bool{false, true, false, true, false} {
-			key := "wide"
-			if shard > 0 {
-				key = fmt.Sprint(key, "#", shard)
+			if err := pay(b); err != nil {
+				t.Fatalf("%s of %d from %v: %v", name, c.amount, c.has, err)
 			}
 
-			if revision := b.number(t, key, "revision"); (revision > 1) != written || b.number(t, key, "available") != 0 {
-				t.Errorf("%s: shard %d has revision %d and %d", name, shard, revision, b.number(t, key, "available"))
+			for shard, written := range c.written {
+				key := "wide"
+				if shard > 0 {
+					key = fmt.Sprint(key, "#", shard)
+				}
+
+				if revision := b.number(t, key, "revision"); (revision > 1) != written {
+					t.Errorf("%s of %d from %v: shard %d has revision %d", name, c.amount, c.has, shard, revision)
+				}
 			}
 		}
 	}

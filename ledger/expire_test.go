@@ -129,3 +129,24 @@ func TestASweepEndsWithItsCaller(t *testing.T) {
 		t.Errorf("%d released, more %v, %v after %d transactions", n, more, err, s.sent)
 	}
 }
+
+// A due row that does not have the time of its hold ends no hold early.
+func TestAWrongDueRowReleasesNothing(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+
+	later := hold("h", "alice", 10)
+	later.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Hour)
+	b.reserve(t, later)
+	b.put(t, "holds", item{"accountId": str("due#0"), "holdId": str("000000000000001#alice#h")})
+
+	l, err := ledger.New(ledger.Config{DynamoDB: b.db, Tables: tables, Attempts: 1, Now: func() time.Time { return time.UnixMilli(b.now.Load()) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if n, _, err := l.ReleaseExpired(t.Context(), 10); n != 0 || err == nil {
+		t.Errorf("%d released, %v", n, err)
+	}
+	b.want(t, "alice", 1000, 990)
+}

@@ -140,7 +140,25 @@ func TestReleaseReturnsTheMoneyOnce(t *testing.T) {
 	if _, err := b.Release(t.Context(), "alice", "none"); !errors.Is(err, ledger.ErrUnknownHold) {
 		t.Errorf("no such hold: %v", err)
 	}
+
+	if parts, ok := b.item(t, "holds", item{"accountId": str("alice"), "holdId": str("h")})["parts"]; ok {
+		t.Errorf("a hold that holds nothing has the parts %v", parts)
+	}
 	b.sound(t)
+}
+
+// A hold whose record is lost while it is released is unknown, and the account stays as it is.
+func TestReleaseOfAHoldThatIsLostMeanwhile(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.reserve(t, hold("h", "alice", 700))
+
+	b.wire.between = func() { b.remove(t, "holds", item{"accountId": str("alice"), "holdId": str("h")}) }
+
+	if h, err := b.Release(t.Context(), "alice", "h"); !errors.Is(err, ledger.ErrUnknownHold) || refusalOf(t, err).Op != "release" {
+		t.Errorf("%+v, %v", h, err)
+	}
+	b.want(t, "alice", 1000, 300)
 }
 
 func TestExpiredHoldIsNotSettledAndItsMoneyReturned(t *testing.T) {
