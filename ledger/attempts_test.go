@@ -169,10 +169,26 @@ func TestACallEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-// hooked calls hooks after several accounts were read, at one moment or not.
+// hooked calls hooks after an item was read, and after several accounts were, at one moment
+// or not. Batch may make the call fail.
 type hooked struct {
 	*dynamodb.Client
-	together, batch func()
+	get, together func()
+	batch         func() error
+}
+
+// newHooked returns a ledger with hooks that do nothing yet.
+func (b *bank) newHooked(t *testing.T) (*ledger.Ledger, *hooked) {
+	t.Helper()
+
+	h := &hooked{Client: b.db, get: func() {}, together: func() {}, batch: func() error { return nil }}
+
+	l, err := ledger.New(ledger.Config{DynamoDB: h, Tables: tables})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	return l, h
 }
 
 func (h *hooked) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetItemsInput, o ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error) {
@@ -182,11 +198,30 @@ func (h *hooked) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetI
 	return out, err
 }
 
-func (h *hooked) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
-	out, err := h.Client.BatchGetItem(ctx, in, o...)
-	h.batch()
+func (h *hooked) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+	out, err := h.Client.GetItem(ctx, in, o...)
+	h.get()
 
 	return out, err
+}
+
+func (h *hooked) BatchGetItem(ctx context.Context, in *dynamodb.BatchGetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+	out, err := h.Client.BatchGetItem(ctx, in, o...)
+	if failed := h.batch(); failed != nil {
+		return nil, failed
+	}
+
+	return out, err
+}
+
+// forget lets the process of l read the account again when it next needs it. The account
+// must have money.
+func forget(t *testing.T, l *ledger.Ledger, account string) {
+	t.Helper()
+
+	if err := l.CloseAccount(t.Context(), account); !errors.Is(err, ledger.ErrAccountInUse) {
+		t.Error(err)
+	}
 }
 
 // Money that leaves the shards of an account after they were read together is not spent a
@@ -197,16 +232,10 @@ func TestASpreadDebitPaysNoMoreThanThereIs(t *testing.T) {
 		b.open(t, ledger.NewAccount{ID: "sink"}, 10)
 		b.open(t, ledger.NewAccount{ID: "other"}, 0)
 		b.spreadOut(t, "wide", 50, 50)
+		l, h := b.newHooked(t)
 
-		h := &hooked{Client: b.db, together: func() {}, batch: func() {}}
-
-		l, err := ledger.New(ledger.Config{DynamoDB: h, Tables: tables})
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		take := func() {
-			h.batch = func() {}
+		take := func() error {
+			h.batch = func() error { return nil }
 
 			for i, id := range []string{"a", "b"} { // they select the shards 0 and 1
 				if taken[i] == 0 {
@@ -218,15 +247,14 @@ func TestASpreadDebitPaysNoMoreThanThereIs(t *testing.T) {
 					t.Errorf("%+v, %v", posted, err)
 				}
 			}
+
+			return nil
 		}
 
 		// The sink leaves the cache, so the next plan reads it, after the shards were read.
 		h.together = func() {
 			h.together, h.batch = func() {}, take
-
-			if err := l.CloseAccount(t.Context(), "sink"); !errors.Is(err, ledger.ErrAccountInUse) {
-				t.Error(err)
-			}
+			forget(t, l, "sink")
 		}
 
 		if _, err := l.Post(t.Context(), ledger.Move("t", "wide", "sink", 90, "EUR")); !errors.Is(err, ledger.ErrInsufficientFunds) {
@@ -235,4 +263,50 @@ func TestASpreadDebitPaysNoMoreThanThereIs(t *testing.T) {
 		b.want(t, "wide", 100-taken[0]-taken[1], 100-taken[0]-taken[1])
 		b.want(t, "sink", 10, 10)
 	}
+}
+
+// Shards that cannot be read end a debit that is spread over them.
+func TestASpreadDebitNeedsItsShards(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "sink"}, 10)
+	b.spreadOut(t, "wide", 50, 50)
+	l, h := b.newHooked(t)
+	lost := errors.New("lost")
+
+	h.together = func() {
+		h.together = func() {}
+		h.batch = func() error { // the sink was read again; the shards come next
+			h.batch = func() error { return lost }
+			forget(t, l, "wide")
+
+			return nil
+		}
+		forget(t, l, "sink")
+	}
+
+	if _, err := l.Post(t.Context(), ledger.Move("t", "wide", "sink", 90, "EUR")); !errors.Is(err, lost) {
+		t.Errorf("%v", err)
+	}
+	b.want(t, "wide", 100, 100)
+}
+
+// Accounts that cannot be read again once the transfer has their locks end it.
+func TestATransferNeedsItsAccounts(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	b.reserve(t, hold("h", "alice", 700))
+	l, h := b.newHooked(t)
+	lost := errors.New("lost")
+
+	h.get = func() { // the hold was read
+		h.get = func() {}
+		h.batch = func() error { return lost }
+		forget(t, l, "alice")
+	}
+
+	if _, err := l.Post(t.Context(), settle("t", "alice", "h", "shop", 10, false)); !errors.Is(err, lost) {
+		t.Errorf("%v", err)
+	}
+	b.want(t, "alice", 1000, 300)
 }

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -67,5 +68,39 @@ func TestOnlyTheOwnerEndsItsHoldsAndTransfers(t *testing.T) {
 		if _, err := b.Owned(owner); !errors.Is(err, ledger.ErrInvalid) {
 			t.Errorf("owner %q: %v", owner, err)
 		}
+	}
+}
+
+// What an owner names p, p/c, p/r, ... uses one shard of an account, so that a refund finds
+// the money of its capture. Other names select a shard each.
+func TestTheStepsOfAnOwnerUseOneShard(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "world", Overdraft: true}, 0)
+	b.open(t, ledger.NewAccount{ID: "shop", Shards: 16}, 0)
+
+	till, err := b.Owned("till")
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for owner, post := range map[string]func(context.Context, ledger.Transfer, ...ledger.TxPart) (ledger.Posted, error){"till": till.Post, "": b.Post} {
+		shards := map[int]bool{}
+		for _, id := range []string{"p", "p/a", "p/b", "p/c", "p/a/b", "p/d"} {
+			posted, err := post(t.Context(), ledger.Move(id, "world", "shop", 1, "EUR"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			shards[posted.Postings[1].Shard] = true
+		}
+
+		if (len(shards) == 1) != (owner == "till") {
+			t.Errorf("owner %q: shards %v", owner, shards)
+		}
+	}
+
+	// The hold finds all the money there.
+	sent := b.wire.sent
+	if _, _, err := till.Reserve(t.Context(), hold("p/r", "shop", 6)); err != nil || b.wire.sent != sent+1 {
+		t.Errorf("%v after %d transactions", err, b.wire.sent-sent)
 	}
 }

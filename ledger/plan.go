@@ -123,14 +123,13 @@ func (p *postCall) spreadLeg(ctx context.Context, leg Leg, a Account) ([]change,
 	rest := leg.Amount
 	var changes []change
 	for _, key := range keys {
-		has := room(key)
-		if rest == 0 || has <= 0 {
+		if rest == 0 {
 			break
 		}
 
-		amount := min(has, rest)
+		amount := min(room(key), rest)
 		if rest < 0 {
-			amount = max(-has, rest)
+			amount = max(-room(key), rest)
 		}
 
 		changes = append(changes, change{leg: leg, shard: shards[key].shard, key: key, amount: amount})

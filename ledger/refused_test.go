@@ -3,6 +3,8 @@ package ledger_test
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"ratchet/ledger"
@@ -115,4 +117,73 @@ func TestAHoldThatItsAccountDoesNotHoldIsReadAgain(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.name, err, want)
 		}
 	}
+}
+
+// A hold that another process changes meanwhile is found again, whichever shard it is on and
+// whichever leg it pays.
+func TestAHoldOfAnyShardAndLegIsReadAgain(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		between func(other *ledger.Ledger) error
+		want    error
+	}{
+		{"a part of it was settled", func(other *ledger.Ledger) error {
+			_, err := other.Post(t.Context(), settle("other", "wide", "h", "shop", 10, false))
+			return err
+		}, nil},
+		{"it was released", func(other *ledger.Ledger) error { _, err := other.Release(t.Context(), "wide", "h"); return err }, ledger.ErrHoldClosed},
+	} {
+		for _, reverse := range []bool{false, true} {
+			b := newBank(t)
+			b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+			b.spreadOut(t, "wide", 0, 100)
+			b.reserve(t, hold("h", "wide", 100))
+
+			other := b.another(t)
+			b.wire.between = func() {
+				if err := c.between(other); err != nil {
+					t.Errorf("%s: %v", c.name, err)
+				}
+			}
+
+			tr := settle("t", "wide", "h", "shop", 90, false)
+			if reverse {
+				slices.Reverse(tr.Legs)
+			}
+
+			if _, err := b.Post(t.Context(), tr); !errors.Is(err, c.want) || c.want == nil && err != nil || err != nil && refusalOf(t, err).Account != "wide" {
+				t.Errorf("%s, reverse %v: %v, want %v", c.name, reverse, err, c.want)
+			}
+		}
+	}
+}
+
+// A hold of an account that is lost pays nothing.
+func TestAHoldOfALostAccountPaysNothing(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	b.reserve(t, hold("h", "alice", 700))
+	b.remove(t, "accounts", item{"accountId": str("alice")})
+
+	for _, l := range []*ledger.Ledger{b.Ledger, b.another(t)} {
+		if _, err := l.Post(t.Context(), settle("t", "alice", "h", "shop", 10, false)); !errors.Is(err, ledger.ErrUnknownAccount) || refusalOf(t, err).Account != "alice" {
+			t.Errorf("%v", err)
+		}
+	}
+	b.want(t, "shop", 0, 0)
+}
+
+// An entry that its account has not counted is not overwritten.
+func TestAnEntryIsNotOverwritten(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+	b.tamper(t, "ledger", item{"accountId": str("alice"), "sequence": num(2)}, "SET #amount = :v", item{":v": num(7)})
+
+	if _, err := b.Post(t.Context(), ledger.Move("t", "alice", "shop", 10, "EUR")); !errors.Is(err, ledger.ErrCorrupt) || !strings.HasPrefix(err.Error(), "transfer t: ") {
+		t.Errorf("%v", err)
+	}
+	b.want(t, "alice", 1000, 1000)
+	b.want(t, "shop", 0, 0)
 }
