@@ -170,18 +170,19 @@ func TestACallEndsWithItsCaller(t *testing.T) {
 }
 
 // hooked calls hooks after an item was read, and after several accounts were, at one moment
-// or not. Batch may make the call fail.
+// or not. Get and batch may make the call fail.
 type hooked struct {
 	*dynamodb.Client
-	get, together func()
-	batch         func() error
+	get      func(table string) error
+	together func()
+	batch    func() error
 }
 
 // newHooked returns a ledger with hooks that do nothing yet.
 func (b *bank) newHooked(t *testing.T) (*ledger.Ledger, *hooked) {
 	t.Helper()
 
-	h := &hooked{Client: b.db, get: func() {}, together: func() {}, batch: func() error { return nil }}
+	h := &hooked{Client: b.db, get: func(string) error { return nil }, together: func() {}, batch: func() error { return nil }}
 
 	l, err := ledger.New(ledger.Config{DynamoDB: h, Tables: tables})
 	if err != nil {
@@ -200,7 +201,9 @@ func (h *hooked) TransactGetItems(ctx context.Context, in *dynamodb.TransactGetI
 
 func (h *hooked) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
 	out, err := h.Client.GetItem(ctx, in, o...)
-	h.get()
+	if failed := h.get(*in.TableName); failed != nil {
+		return nil, failed
+	}
 
 	return out, err
 }
@@ -299,10 +302,12 @@ func TestATransferNeedsItsAccounts(t *testing.T) {
 	l, h := b.newHooked(t)
 	lost := errors.New("lost")
 
-	h.get = func() { // the hold was read
-		h.get = func() {}
+	h.get = func(string) error { // the hold was read
+		h.get = func(string) error { return nil }
 		h.batch = func() error { return lost }
 		forget(t, l, "alice")
+
+		return nil
 	}
 
 	if _, err := l.Post(t.Context(), settle("t", "alice", "h", "shop", 10, false)); !errors.Is(err, lost) {

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
 	"ratchet/ledger"
 )
 
@@ -149,4 +152,41 @@ func TestAWrongDueRowReleasesNothing(t *testing.T) {
 		t.Errorf("%d released, %v", n, err)
 	}
 	b.want(t, "alice", 1000, 990)
+}
+
+// The due row of a hold is there as long as the hold is active, so the table of holds does not
+// grow with what has ended.
+func TestADueRowEndsWithItsHold(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "shop"}, 0)
+
+	post := func(tr ledger.Transfer) error { _, err := b.Post(t.Context(), tr); return err }
+
+	for i, c := range []struct {
+		name string
+		end  func(id string) error
+		rows int32
+	}{
+		{"nothing", func(string) error { return nil }, 1},
+		{"a part is settled", func(id string) error { return post(settle(id, "alice", id, "shop", 1, false)) }, 1},
+		{"all is settled", func(id string) error { return post(settle(id, "alice", id, "shop", 10, false)) }, 0},
+		{"a part is settled and the rest returned", func(id string) error { return post(settle(id, "alice", id, "shop", 1, true)) }, 0},
+		{"it is released", func(id string) error { _, err := b.Release(t.Context(), "alice", id); return err }, 0},
+	} {
+		id := fmt.Sprint("h-", i)
+		n := hold(id, "alice", 10)
+		n.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Hour)
+		b.reserve(t, n)
+
+		if err := c.end(id); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+
+		out, err := b.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("holds"), FilterExpression: aws.String("begins_with(accountId, :due) AND contains(holdId, :id)"),
+			ExpressionAttributeValues: item{":due": str("due#"), ":id": str("#" + id)}})
+		if err != nil || out.Count != c.rows {
+			t.Errorf("%s: %d due rows, %v", c.name, out.Count, err)
+		}
+	}
 }

@@ -201,6 +201,15 @@ func TestTransferOverTooManyShardsNamesTheRule(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 
+	// Whether it was made before cannot be told without its record.
+	l, h := b.newHooked(t)
+	lost := errors.New("lost")
+	h.get = func(table string) error { return map[string]error{"transfers": lost}[table] }
+
+	if _, err := l.Post(t.Context(), big); !errors.Is(err, lost) || !strings.HasPrefix(err.Error(), "read transfer big: ") {
+		t.Errorf("%v", err)
+	}
+
 	// Two of the accounts fit, and a repeat is answered by the record.
 	big.ID, big.Legs = "two", []ledger.Leg{big.Legs[0], big.Legs[1], {Account: "sink", Amount: 320}}
 	for _, replayed := range []bool{false, true} {

@@ -87,10 +87,11 @@ func TestAHoldThatItsAccountDoesNotHoldIsReadAgain(t *testing.T) {
 		entry  bool    // the account gets an entry before each transaction
 		want   error
 		rounds int
+		reads  int // of the hold
 	}{
-		{"it holds too little for good", []int64{699, 699, 699, 699}, false, ledger.ErrCorrupt, 3},
-		{"it held too little for a moment", []int64{699, 699, 700}, false, nil, 3},
-		{"it gets other entries", []int64{700, 700, 700, 700, 700}, true, nil, 6},
+		{"it holds too little for good", []int64{699, 699, 699, 699}, false, ledger.ErrCorrupt, 3, 3},
+		{"it held too little for a moment", []int64{699, 699, 700}, false, nil, 3, 3},
+		{"it gets other entries", []int64{700, 700, 700, 700, 700}, true, nil, 6, 1},
 	} {
 		b := newBank(t)
 		b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
@@ -105,12 +106,16 @@ func TestAHoldThatItsAccountDoesNotHoldIsReadAgain(t *testing.T) {
 			}
 		})
 
+		l, h := b.newHooked(t)
+		reads := 0
+		h.get = func(string) error { reads++; return nil }
+
 		sent := b.wire.sent
-		_, err := b.Post(t.Context(), settle("t", "alice", "h", "shop", 500, true))
+		_, err := l.Post(t.Context(), settle("t", "alice", "h", "shop", 500, true))
 		b.wire.between = nil
 
-		if !errors.Is(err, c.want) || c.want == nil && err != nil || b.wire.sent-sent != c.rounds {
-			t.Errorf("%s: %v after %d transactions", c.name, err, b.wire.sent-sent)
+		if !errors.Is(err, c.want) || c.want == nil && err != nil || b.wire.sent-sent != c.rounds || reads != c.reads {
+			t.Errorf("%s: %v after %d transactions and %d reads of the hold", c.name, err, b.wire.sent-sent, reads)
 		}
 
 		if want := fmt.Sprint("transfer t: account alice holds 699, its hold h has 700 left there: ", ledger.ErrCorrupt); c.want != nil && err.Error() != want {
