@@ -219,3 +219,24 @@ func TestAnEventWaitsForTheProcessor(t *testing.T) {
 	s.is(t, "p", "AUTHORIZED", 0, 0)
 	s.effect(t, "evt", body("payment.expired", "p/authorize", 100, "EUR"), payments.EffectParked, "says otherwise when asked")
 }
+
+// A step of which the processor says nothing is asked for three times, and looked up after
+// each. A void may be repeated, so it is not looked up.
+func TestTheProcessorIsAskedThreeTimes(t *testing.T) {
+	s := newShop(t)
+	s.authorized(t, "p", 100)
+	s.authorized(t, "q", 100)
+	s.bank.set(true, nil)
+
+	if _, err := s.Capture(t.Context(), "p", ask("c", 40)); !errors.Is(err, payments.ErrUnresolved) || !errors.Is(err, errDown) || !strings.HasPrefix(err.Error(), "capture payment p: ") {
+		t.Errorf("%v", err)
+	}
+
+	if _, err := s.Void(t.Context(), "q"); !errors.Is(err, payments.ErrUnresolved) || !errors.Is(err, errDown) {
+		t.Errorf("%v", err)
+	}
+
+	if s.bank.asked["p/c"] != 3 || s.bank.lookups["p/c"] != 3 || s.bank.asked["void q/authorize"] != 3 || s.bank.lookups["q/void"] != 0 {
+		t.Errorf("asked %v, looked up %v", s.bank.asked, s.bank.lookups)
+	}
+}

@@ -55,6 +55,7 @@ type bank struct {
 	// many of those after them are carried out without an answer.
 	lost, early int
 	asked       map[string]int
+	lookups     map[string]int
 
 	voidDown, declineRefunds atomic.Bool
 	captures                 error // the answer to captures, nil for the sandbox's
@@ -141,6 +142,7 @@ func (b *bank) Void(ctx context.Context, key string) error {
 
 func (b *bank) Lookup(ctx context.Context, key string) (op payments.Operation, err error) {
 	b.mu.Lock()
+	b.lookups[key]++
 	down := b.down
 	b.mu.Unlock()
 
@@ -258,7 +260,7 @@ func newShop(t testing.TB) *shop {
 	embeddedtest.Create(t, direct, payTables.Inputs()...)
 
 	s.direct = direct
-	s.bank = &bank{fuse: s.fuse, asked: map[string]int{}}
+	s.bank = &bank{fuse: s.fuse, asked: map[string]int{}, lookups: map[string]int{}}
 	s.setBank(t, 0, 0)
 
 	cfg := engine.AWSConfig()
