@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
-	"github.com/aws/smithy-go"
 
 	"ratchet/internal/worker"
 )
@@ -186,6 +185,9 @@ func retryUntil(caller context.Context, deadline time.Time, write func(context.C
 	}
 }
 
+// throttling recognizes the errors of a service that had no capacity for the request.
+var throttling = retry.IsErrorThrottles(retry.DefaultThrottles)
+
 // unreachable reports whether DynamoDB could not be asked: there was no answer, or one that
 // reports a fault of its own, or throttling. A refusal, such as a missing permission, does
 // not count.
@@ -200,16 +202,5 @@ func unreachable(ctx context.Context, err error) bool {
 	}
 	status := answer.HTTPStatusCode()
 
-	return status == 0 || status >= http.StatusInternalServerError || throttled(err)
-}
-
-// throttled reports whether DynamoDB had no capacity for the request.
-func throttled(err error) bool {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return false
-	}
-	_, is := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
-
-	return is
+	return status == 0 || status >= http.StatusInternalServerError || throttling.IsErrorThrottle(err).Bool()
 }

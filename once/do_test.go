@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"ratchet/once"
@@ -279,5 +281,94 @@ func TestWithoutAHeartbeatTheWorkEndsWithTheLease(t *testing.T) {
 	})
 	if !errors.Is(err, once.ErrLeaseExpired) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Only an unknown outcome is the reconciler's business.
+func TestTheReconcilerIsAskedAboutUnknownOutcomesOnly(t *testing.T) {
+	w := newWorld(t)
+	asking := w.with(t, func(c *once.Config) {
+		c.Reconcile = func(context.Context, once.Record) (once.Resolution, error) {
+			t.Error("asked")
+			return once.Resolution{Status: once.StatusReleased}, nil
+		}
+	})
+	take(t, w.Claims, "held")
+
+	if _, _, err := asking.Do(t.Context(), "held", payload, (&work{}).do); !errors.Is(err, once.ErrInProgress) {
+		t.Error(err)
+	}
+	must(t, take(t, w.Claims, "unknown").Unknown(t.Context()))
+
+	if _, _, err := w.Do(t.Context(), "unknown", payload, (&work{}).do); !errors.Is(err, once.ErrUnknownOutcome) {
+		t.Errorf("without a reconciler: %v", err)
+	}
+}
+
+// The lease of work that has a deadline ends soon after it, so that others need not wait.
+func TestTheLeaseIsNoLongerThanTheWorkCanTake(t *testing.T) {
+	for about, row := range map[string]struct{ deadline, want time.Duration }{
+		"a near deadline": {20 * time.Second, 30 * time.Second},
+		"a far deadline":  {time.Hour, time.Minute},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+			w.service.clock = nil
+			ctx, cancel := context.WithTimeout(t.Context(), row.deadline)
+			defer cancel()
+
+			_, _, err := w.Do(ctx, "k", payload, func(context.Context, *once.Claim) ([]byte, error) {
+				if r := w.stored(t, "k"); r.LeaseUntil.Sub(r.ClaimedAt) != row.want {
+					t.Errorf("%s: a lease of %s", about, r.LeaseUntil.Sub(r.ClaimedAt))
+				}
+
+				return nil, nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The work's context ends with the work, and what the work returns is returned also if it
+// has ended its claim itself.
+func TestTheContextOfTheWorkEndsWithIt(t *testing.T) {
+	w := newWorld(t)
+	var work context.Context
+
+	_, _, err := w.Do(t.Context(), "k", payload, func(ctx context.Context, c *once.Claim) ([]byte, error) {
+		work = ctx
+		return nil, errors.Join(c.Release(ctx), errFarSide)
+	})
+	if !errors.Is(err, errFarSide) || work.Err() == nil {
+		t.Errorf("%v, the work's context: %v", err, work.Err())
+	}
+}
+
+// The error names what cannot be encoded or decoded, and the work is not run, or not run again.
+func TestValuesWithoutAJSONFormAreErrors(t *testing.T) {
+	w := newWorld(t)
+	runs := 0
+	count := func(context.Context, *once.Claim) (string, error) {
+		runs++
+		return "one", errFarSide
+	}
+
+	if _, _, err := once.Do(t.Context(), w.Claims, "payload", make(chan int), count); !errors.Is(err, once.ErrInvalid) || !strings.Contains(err.Error(), "payload: ") || runs != 0 {
+		t.Errorf("a payload: %v, %d runs", err, runs)
+	}
+
+	if _, _, err := once.Do(t.Context(), w.Claims, "error", 1, count); !errors.Is(err, errFarSide) || runs != 1 {
+		t.Errorf("an error of the work: %v, %d runs", err, runs)
+	}
+
+	if _, _, err := w.Do(t.Context(), "result", []byte("1"), (&work{result: []byte("two")}).do); err != nil {
+		t.Fatal(err)
+	}
+
+	_, replayed, err := once.Do(t.Context(), w.Claims, "result", 1, count)
+	if err == nil || !replayed || !strings.Contains(err.Error(), "result under key#"+w.Ref("result")) || runs != 1 {
+		t.Errorf("a result: %t %v, %d runs", replayed, err, runs)
 	}
 }

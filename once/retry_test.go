@@ -3,6 +3,7 @@ package once_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,10 @@ func TestTheEndOfAClaimIsRepeatedWhileItHasNoAnswer(t *testing.T) {
 
 				return []byte("done"), nil
 			})
+			if err != nil && strings.Contains(err.Error(), "%!") {
+				t.Errorf("%s: the text is %q", about, err)
+			}
+
 			if took := time.Since(ended); !errors.Is(err, test.want) || took < test.least || took > test.most {
 				t.Errorf("%s: after %s: %v", about, took, err)
 			}
