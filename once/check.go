@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -62,13 +63,9 @@ func Check(ctx context.Context, db inspector, table string) error {
 }
 
 func hasTextKey(definitions []types.AttributeDefinition) bool {
-	for _, d := range definitions {
-		if aws.ToString(d.AttributeName) == attrKey {
-			return d.AttributeType == types.ScalarAttributeTypeS
-		}
-	}
-
-	return false
+	return slices.ContainsFunc(definitions, func(d types.AttributeDefinition) bool {
+		return aws.ToString(d.AttributeName) == attrKey && d.AttributeType == types.ScalarAttributeTypeS
+	})
 }
 
 func enabled(ttl *types.TimeToLiveDescription) bool {

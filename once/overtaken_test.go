@@ -17,10 +17,13 @@ import (
 
 // beforeWrite runs do before the n-th UpdateItem from now on, once. The calls of do itself do
 // not count.
-func (w *world) beforeWrite(n int, do func()) {
+func (w *world) beforeWrite(n int, do func()) { w.beforeCall("UpdateItem", n, do) }
+
+// beforeCall is beforeWrite for any operation.
+func (w *world) beforeCall(operation string, n int, do func()) {
 	inside := false
 	w.transport.Before(func(c *embeddedtest.Call) error {
-		if !c.Is("UpdateItem") || inside {
+		if !c.Is(operation) || inside {
 			return nil
 		}
 

@@ -74,7 +74,7 @@ func (c *Claims) applyResolution(ctx context.Context, r Record, to Resolution) e
 // unknown.
 func (c *Claims) reconcile(ctx context.Context, key string) error {
 	r, found, err := c.Get(ctx, key)
-	if err != nil || !found {
+	if err != nil || !found || r.Status != StatusUnknown {
 		return err
 	}
 
@@ -130,8 +130,6 @@ func (c *Claims) ForceRelease(ctx context.Context, r Record, by, reason string) 
 	begun := r.Status == StatusInProgress || r.Status == StatusUnknown || r.MayHaveBegun
 	if begun {
 		u.SetValue(attrBegun, dynamo.N(1))
-	} else {
-		u.RemoveAttribute(attrBegun)
 	}
 
 	if keyEnd, _ := c.keyEnd(r.Key); begun && keyEnd.IsZero() {

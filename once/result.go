@@ -70,7 +70,6 @@ type chunks struct {
 const (
 	attrChunk = "chunk"
 	chunkSize = 350 << 10
-	maxChunks = maxResult/chunkSize + 1
 )
 
 // chunkKey names a chunk. Every chunk contains their number.
@@ -105,7 +104,7 @@ func (s chunks) Get(ctx context.Context, name string) ([]byte, error) {
 			return nil, fmt.Errorf("chunk %d: %w", n+1, err)
 		}
 
-		if count = int(dynamo.Number(out.Item, attrSize)); count < 1 || count > maxChunks {
+		if count = int(dynamo.Number(out.Item, attrSize)); count < 1 {
 			return nil, fmt.Errorf("%w: chunk %d is gone", ErrResultUnavailable, n+1)
 		}
 		body = append(body, dynamo.Bytes(out.Item, attrChunk)...)

@@ -159,3 +159,74 @@ func TestPoint21_WorkIsNotRepeatedBecauseItsResultIsMissing(t *testing.T) {
 		t.Errorf("calls: %d, %d, %d", large.calls, encoded, saved.calls)
 	}
 }
+
+// A large result that cannot be stored does not end the claim, and one that cannot be read
+// is not replayed as another one. The error names the chunk.
+func TestAFailureOfOneChunkIsAnErrorThatNamesIt(t *testing.T) {
+	const chunk = 350 << 10
+	body := []byte(strings.Repeat("0123456789", chunk/4)) // 2.5 chunks
+	denied := func(operation string, n int) embeddedtest.Fault {
+		return embeddedtest.Answer("AccessDeniedException", operation).From(n).Next(1)
+	}
+
+	for n, text := range []string{"chunk 3 of 3: ", "chunk 2 of 3: ", "chunk 1 of 3: "} { // the first one last
+		w := newWorld(t)
+		held := take(t, w.Claims, "k")
+		w.transport.Inject(denied("PutItem", n+1))
+
+		if err := held.Complete(t.Context(), body); err == nil || !strings.Contains(err.Error(), "store the result: "+text) {
+			t.Errorf("%s: %v", text, err)
+		}
+
+		if r := w.stored(t, "k"); r.Status != once.StatusInProgress {
+			t.Errorf("%s: the record is %s", text, r.Status)
+		}
+	}
+
+	w := newWorld(t)
+	must(t, take(t, w.Claims, "k").Complete(t.Context(), body))
+	name := textOf(w.record(t, "k")["resultRef"])
+
+	for n := range 3 {
+		fault := w.transport.Inject(denied("GetItem", n+1))
+		if _, err := w.Claim(t.Context(), "k", payload); !errors.Is(err, once.ErrResultUnavailable) || !strings.Contains(err.Error(), fmt.Sprintf("chunk %d: ", n+1)) {
+			t.Errorf("chunk %d cannot be read: %v", n+1, err)
+		}
+		fault.Remove()
+	}
+
+	for n := 2; n >= 0; n-- {
+		w.sweep(t, fmt.Sprintf("%s/%d", name, n))
+
+		if _, err := w.Claim(t.Context(), "k", payload); !errors.Is(err, once.ErrResultUnavailable) || !strings.Contains(err.Error(), fmt.Sprintf("chunk %d is gone", n+1)) {
+			t.Errorf("chunk %d is gone: %v", n+1, err)
+		}
+	}
+}
+
+// The bounds of a result: at Config.Inline it is in the record, at 350 KiB in one item beside
+// it, at 4 MiB in several. Each is read as it was stored.
+func TestResultsAtTheirBounds(t *testing.T) {
+	const inline = 1 << 10
+	w := newWorld(t, func(c *once.Config) { c.Inline = inline })
+
+	for size, chunks := range map[int]int{inline: 0, inline + 1: 1, 350 << 10: 1, 350<<10 + 1: 2, 4 << 20: 12} {
+		key := fmt.Sprint("size ", size)
+		body := []byte(strings.Repeat("r", size))
+		held := take(t, w.Claims, key)
+		w.calls()
+		must(t, held.Complete(t.Context(), body))
+
+		if n := w.transport.Count("PutItem"); n != chunks {
+			t.Errorf("%s: %d chunks, want %d", key, n, chunks)
+		}
+
+		if got := take(t, w.Claims, key); string(got.Result) != string(body) {
+			t.Errorf("%s: %d bytes", key, len(got.Result))
+		}
+	}
+
+	if result, replayed, err := w.Do(t.Context(), "largest", payload, (&work{result: make([]byte, 4<<20)}).do); len(result) != 4<<20 || replayed || err != nil {
+		t.Errorf("the largest result of Do: %d bytes, %t, %v", len(result), replayed, err)
+	}
+}

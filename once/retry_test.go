@@ -23,7 +23,7 @@ func TestTheEndOfAClaimIsRepeatedWhileItHasNoAnswer(t *testing.T) {
 		writes      int
 		want        error // nil: the claim is completed
 	}{
-		"it is answered":               {fault: embeddedtest.Delay(0), most: 0, writes: 1},
+		"it is answered":               {most: 0, writes: 1},
 		"the third has an answer":      {fault: embeddedtest.LoseRequest().With(errOutage).Next(2), least: time.Millisecond, most: time.Second, writes: 3},
 		"none has, and the lease ends": {fault: embeddedtest.LoseRequest().With(errOutage), least: 58 * time.Second, most: time.Minute, writes: 30, want: errOutage},
 		"none has, and the caller has gone": {fault: embeddedtest.LoseRequest().With(errOutage), callerLeaves: true,
