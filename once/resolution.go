@@ -73,8 +73,8 @@ func (c *Claims) applyResolution(ctx context.Context, r Record, to Resolution) e
 // reconcile asks Config.Reconcile about one key. It returns nil if the outcome is no longer
 // unknown.
 func (c *Claims) reconcile(ctx context.Context, key string) error {
-	r, found, err := c.Get(ctx, key)
-	if err != nil || !found || r.Status != StatusUnknown {
+	r, _, err := c.Get(ctx, key)
+	if err != nil || r.Status != StatusUnknown {
 		return err
 	}
 
