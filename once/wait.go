@@ -23,14 +23,11 @@ func (c *Claims) await(ctx context.Context, a *attempt, refusal error) (*Claim, 
 	defer cancel()
 
 	for n := 1; ; n++ {
-		pause := pollBackoff.Delay(n)
-		if until, ok := RetryAt(refusal); ok {
-			// Come back when the lease ends, but not all waiting callers at once.
-			untilFree := max(until.Sub(c.cfg.Now()), minPoll)
-			pause = min(pause, untilFree+rand.N(minPoll)) //nolint:gosec // jitter, not a secret
-		}
+		// Come back when the lease ends at the latest, but not all waiting callers at once.
+		until, _ := RetryAt(refusal)
+		untilFree := max(until.Sub(c.cfg.Now()), minPoll) + rand.N(minPoll) //nolint:gosec // jitter, not a secret
 
-		if !worker.Wait(waiting, pause) {
+		if !worker.Wait(waiting, min(pollBackoff.Delay(n), untilFree)) {
 			if ctx.Err() != nil {
 				return nil, errors.Join(refusal, context.Cause(ctx))
 			}

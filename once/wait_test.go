@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 )
 
@@ -106,5 +109,59 @@ func TestACallerThatHasWaitedHasTheWholeLease(t *testing.T) {
 	})
 	if errors.Is(err, once.ErrInProgress) {
 		t.Error(err)
+	}
+}
+
+// A waiting caller reads every second or two, and comes back when the lease ends.
+func TestAWaitingCallerReadsSeldomAndComesBackInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+		w.service.clock = nil
+		take(t, w.Claims, "k")
+		began := time.Now()
+		w.calls()
+
+		got, err := w.Waiting(time.Hour).Claim(t.Context(), "k", payload)
+		if err != nil || got.Outcome != once.TakenOver {
+			t.Fatal(got, err)
+		}
+
+		if late := time.Since(began) - pastLease; late < 0 || late > 60*time.Millisecond {
+			t.Errorf("%s after the lease has ended", late)
+		}
+
+		if n := w.transport.Count("GetItem"); n < 31 || n > 80 {
+			t.Errorf("%d reads in a minute", n)
+		}
+	})
+}
+
+// A waiting caller gets what becomes of the key, also if that is an error.
+func TestAWaitingCallerGetsTheErrorThatEndsItsWait(t *testing.T) {
+	for about, test := range map[string]struct {
+		meanwhile func(t *testing.T, w *world, held *once.Claim)
+		want      error
+		text      string
+	}{
+		"the work fails for good": {func(t *testing.T, _ *world, held *once.Claim) {
+			must(t, held.Fail(t.Context(), &once.Failure{Code: "Closed"}))
+		}, &once.Failure{Code: "Closed"}, "Closed"},
+		"its outcome is unknown": {func(t *testing.T, _ *world, held *once.Claim) {
+			must(t, held.Unknown(t.Context()))
+		}, once.ErrUnknownOutcome, "unknown"},
+		"the record cannot be read": {func(_ *testing.T, w *world, _ *once.Claim) {
+			w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "GetItem"))
+		}, once.ErrInProgress, "AccessDenied"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, func(c *once.Config) { c.Now = time.Now })
+			w.service.clock = nil
+			held := take(t, w.Claims, "k")
+			time.AfterFunc(5*time.Second, func() { test.meanwhile(t, w, held) })
+
+			if _, err := w.Waiting(time.Hour).Claim(t.Context(), "k", payload); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
+				t.Errorf("%s: %v", about, err)
+			}
+		})
 	}
 }
