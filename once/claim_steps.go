@@ -52,7 +52,7 @@ func (c *Claim) Complete(ctx context.Context, result []byte) error {
 func (c *Claim) completion(ctx context.Context, now time.Time, result []byte) (step, error) {
 	s := step{verb: "complete", outcome: outcomeCompleted, status: StatusCompleted, needsLease: true, keep: c.keepUntil(now)}
 	switch {
-	case c.claims == nil || c.state.Load() != claimHeld:
+	case c.claims == nil || c.state.Load() == claimNotHeld:
 		// send refuses the step.
 	case len(result) > c.claims.cfg.Inline:
 		p, err := c.claims.storeResult(ctx, c, result, s.keep)

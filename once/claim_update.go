@@ -129,10 +129,14 @@ func (c *Claims) markUnknown(now time.Time, seen *Record) claimUpdate {
 	return claimUpdate{Update: u}
 }
 
-// undo releases what a canceled call may have claimed, so that no caller has to wait for
-// the lease to end. If undo fails, the lease ends by itself. What the record says about a
-// former holder stays.
+// undo releases what a call may have claimed that returns an error, so that no caller has to
+// wait for the lease to end. If undo fails, the lease ends by itself. What the record says
+// about a former holder stays.
 func (c *Claims) undo(ctx context.Context, a *attempt) {
+	if a.named {
+		return // another sending of the request may work under the claim
+	}
+
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 

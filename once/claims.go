@@ -57,7 +57,7 @@ func (c *Claims) Ref(key string) string {
 // that carries its end stays until every clock has passed that end.
 func (c *Claims) keepUntil(now, keyEnd time.Time) time.Time {
 	until := now.Add(c.cfg.Retention)
-	if end := keyEnd.Add(2*c.cfg.Margin + time.Second); !keyEnd.IsZero() && end.After(until) {
+	if end := keyEnd.Add(2*c.cfg.Margin + time.Second); end.After(until) { // never for the zero time
 		return end
 	}
 
