@@ -314,3 +314,56 @@ func TestARepeatedRequestGetsTheLeaseOfItsClaim(t *testing.T) {
 		}
 	}
 }
+
+// Two sendings of one request share a claim. The one whose caller's clock is too far behind
+// is refused, and must leave the claim to the other, which may have begun the work.
+func TestARefusedSendingLeavesTheClaimToTheOther(t *testing.T) {
+	for about, work := range map[string]func(*once.Claim, context.Context) error{
+		"works":    func(*once.Claim, context.Context) error { return nil },
+		"has done": func(c *once.Claim, ctx context.Context) error { return c.Complete(ctx, []byte("done")) },
+	} {
+		w := newWorld(t)
+		slow := w.machine(t, -30*time.Second)
+		w.transport.After(func(*embeddedtest.Call) error {
+			w.transport.Clear()
+			other, err := w.ClaimAs(t.Context(), "request", "k", payload)
+			if err != nil || other.Outcome != once.TakenOver {
+				t.Errorf("%s: %+v, %v", about, other, err)
+			}
+			must(t, work(other, t.Context()))
+
+			return nil
+		})
+
+		if _, err := slow.ClaimAs(t.Context(), "request", "k", payload); !errors.Is(err, once.ErrClockSkew) {
+			t.Errorf("%s: %v", about, err)
+		}
+
+		w.clock.Advance(pastLease)
+
+		if next := take(t, w.Claims, "k"); next.Outcome == once.Acquired {
+			t.Errorf("%s: the next caller does not hear of it", about)
+		}
+	}
+}
+
+// What a canceled call undoes, however late, is its own claim, and not what has become of it.
+func TestALateUndoDoesNotUndoAResolution(t *testing.T) {
+	w := newWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.cancelWithAnswer(func() {
+		cancel()
+		w.beforeWrite(1, func() {
+			w.clock.Advance(pastLease)
+			must(t, w.Resolve(t.Context(), w.stored(t, "k"), once.Resolution{Status: once.StatusCompleted, Result: []byte("done")}))
+		})
+	})
+
+	if _, err := w.Claim(ctx, "k", payload); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+
+	if got := take(t, w.Claims, "k"); string(got.Result) != "done" {
+		t.Errorf("%+v", got)
+	}
+}

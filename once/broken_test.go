@@ -79,6 +79,10 @@ func TestValuesThatCannotBeEncodedAreErrors(t *testing.T) {
 		t.Errorf("a payload: %v, ran %v", err, ran)
 	}
 
+	if _, _, err := once.Do(t.Context(), w.Claims, "a", 1, func(context.Context, *once.Claim) (int, error) { return 1, errFarSide }); !errors.Is(err, errFarSide) {
+		t.Errorf("an error of the work: %v", err)
+	}
+
 	if _, _, err := once.Do(t.Context(), w.Claims, "b", 1, func(context.Context, *once.Claim) (string, error) { return "text", nil }); err != nil {
 		t.Fatal(err)
 	}
@@ -117,6 +121,8 @@ func TestTheBoundsAndDefaultsOfTheConfiguration(t *testing.T) {
 		"a cache below 0":           {func(c *once.Config) { c.Cache = -1 }, "Cache"},
 		"a lease below 1 ms":        {func(c *once.Config) { c.Lease = time.Millisecond - 1 }, "Lease"},
 		"a lease of 1 ms":           {func(c *once.Config) { c.Lease = time.Millisecond }, ""},
+		"256 KiB in a record":       {func(c *once.Config) { c.Inline = 256 << 10 }, ""},
+		"a byte more in a record":   {func(c *once.Config) { c.Inline = 256<<10 + 1 }, "Inline 262145: 0 to 262144"},
 	} {
 		c := w.config()
 		row.change(&c)

@@ -1,11 +1,16 @@
 package once_test
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"testing"
 	"time"
 
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"pgregory.net/rapid"
 
 	"ratchet/embedded/embeddedtest"
@@ -143,6 +148,104 @@ func TestPoint18_SecondsAndMillisecondsAreDifferentAttributesFromOneReading(t *t
 		"expiresAt": now.Add(time.Hour).Unix()} {
 		if got := numberOf(i[name]); got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)
+		}
+	}
+}
+
+// The Date of an answer has whole seconds, so a clock is within the margin up to a second
+// and the margin ahead, and up to the margin behind.
+func TestTheMarginOfTheClocks(t *testing.T) {
+	const lease, careful, stored = "a lease that ran out", "a lease of work that must not be repeated", "a record that has expired"
+
+	within := map[string]error{lease: nil, stored: nil, careful: once.ErrUnknownOutcome, "released": nil}
+
+	for off, want := range map[time.Duration]map[string]error{
+		2 * time.Second: within,
+		-time.Second:    within,
+		// A released key is free by every clock.
+		2*time.Second + time.Millisecond: {lease: once.ErrClockSkew, stored: once.ErrClockSkew, careful: once.ErrClockSkew, "released": nil},
+		// A lease that ran out by a clock that is behind has ended by every clock.
+		-time.Second - time.Millisecond: {lease: once.ErrClockSkew, stored: once.ErrClockSkew, careful: once.ErrUnknownOutcome, "released": once.ErrClockSkew},
+	} {
+		w := newWorld(t)
+		take(t, w.Claims, lease)
+		take(t, w.with(t, func(c *once.Config) { c.ExpiredIsUnknown = true }), careful)
+		must(t, take(t, w.Claims, stored).Complete(t.Context(), nil))
+		w.clock.Advance(2 * time.Hour)
+		must(t, take(t, w.Claims, "released").Release(t.Context()))
+
+		for key, err := range want {
+			c := w.machine(t, off, func(c *once.Config) { c.ExpiredIsUnknown = key == careful })
+			before := w.stored(t, key)
+
+			if _, got := c.Claim(t.Context(), key, payload); !errors.Is(got, err) {
+				t.Errorf("%s off, %s: %v, want %v", off, key, got, err)
+			}
+
+			if after := w.stored(t, key); errors.Is(err, once.ErrClockSkew) && off > 0 && (after.Status != before.Status || after.Fence != before.Fence) {
+				t.Errorf("%s off, %s: %+v, was %+v", off, key, after, before)
+			}
+		}
+	}
+}
+
+// The other modes hold no lease, so only a clock that is ahead matters to them.
+func TestTheMarginOfTheClocksWithoutALease(t *testing.T) {
+	for off, want := range map[time.Duration]error{2 * time.Second: nil, 2*time.Second + time.Millisecond: once.ErrClockSkew} {
+		for _, mode := range []string{"repeatable", "transaction"} {
+			w := newWorld(t)
+			states["completed"](t, w)
+			w.clock.Advance(2 * time.Hour) // it has expired
+			w.Claims = w.machine(t, off)
+
+			if err := operations[mode](t.Context(), w, t); !errors.Is(err, want) {
+				t.Errorf("%s, %s ahead: %v, want %v", mode, off, err, want)
+			}
+		}
+	}
+}
+
+// A clock that is ahead keeps nobody from reading what has ended, or who works.
+func TestAClockThatIsAheadReads(t *testing.T) {
+	w := newWorld(t, func(c *once.Config) { c.Lease = 30 * time.Minute })
+	ahead := w.machine(t, 5*time.Minute)
+	take(t, w.Claims, "held")
+	must(t, take(t, w.Claims, "completed").Complete(t.Context(), []byte("r")))
+	must(t, take(t, w.Claims, "unknown").Unknown(t.Context()))
+
+	if got := take(t, ahead, "completed"); string(got.Result) != "r" {
+		t.Errorf("%+v", got)
+	}
+	refused(t, ahead, "held", once.ErrInProgress)
+	refused(t, ahead, "unknown", once.ErrUnknownOutcome)
+}
+
+// plainErrors answers a failed condition as an error without an HTTP answer, as a client
+// that is not the SDK's does.
+type plainErrors struct {
+	*meter
+	err error
+}
+
+func (p plainErrors) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, o ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+	out, err := p.meter.UpdateItem(ctx, in, o...)
+	if failed := (*types.ConditionalCheckFailedException)(nil); errors.As(err, &failed) {
+		return nil, errors.Join(failed, p.err)
+	}
+
+	return out, err
+}
+
+// Without the time of the service, clocks are not compared.
+func TestWithoutADateClocksAreNotCompared(t *testing.T) {
+	for about, without := range map[string]error{"no answer": nil, "an empty answer": &awshttp.ResponseError{ResponseError: &smithyhttp.ResponseError{}}} {
+		w := newWorld(t)
+		take(t, w.Claims, "k")
+		w.clock.Advance(2 * time.Minute)
+
+		ahead := w.machine(t, 5*time.Minute, func(c *once.Config) { c.DynamoDB = plainErrors{w.db, without} })
+		if got, err := ahead.Claim(t.Context(), "k", payload); err != nil || got.Outcome != once.TakenOver {
+			t.Errorf("%s: %+v, %v", about, got, err)
 		}
 	}
 }

@@ -53,6 +53,9 @@ func TestACountIsForgottenAfterTheRetention(t *testing.T) {
 	w.clock.Advance(40 * time.Minute)
 	counted(t, w, "k", "c", 3)
 
+	w.clock.Advance(time.Hour) // to the second
+	counted(t, w, "k", "c at its end", 4)
+
 	w.clock.Advance(time.Hour + time.Second)
 	w.loseAnswers(1)
 	counted(t, w, "k", "d", 1)
@@ -66,6 +69,8 @@ func TestACountIsBounded(t *testing.T) {
 	}
 	counted(t, w, "k", "one more", 128)
 	counted(t, w, "k", "5", 128)
+	w.clock.Advance(time.Hour) // its retention, to the second
+	counted(t, w, "k", "one more", 128)
 
 	for name, args := range map[string][2]string{"no key": {"", "e"}, "a long key": {strings.Repeat("k", 2041), "e"}, "no event": {"k", ""},
 		"a long event": {"k", strings.Repeat("e", 65)}, "not UTF-8": {"k", "\xff"}} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -343,32 +342,5 @@ func TestTheContextOfTheWorkEndsWithIt(t *testing.T) {
 	})
 	if !errors.Is(err, errFarSide) || work.Err() == nil {
 		t.Errorf("%v, the work's context: %v", err, work.Err())
-	}
-}
-
-// The error names what cannot be encoded or decoded, and the work is not run, or not run again.
-func TestValuesWithoutAJSONFormAreErrors(t *testing.T) {
-	w := newWorld(t)
-	runs := 0
-	count := func(context.Context, *once.Claim) (string, error) {
-		runs++
-		return "one", errFarSide
-	}
-
-	if _, _, err := once.Do(t.Context(), w.Claims, "payload", make(chan int), count); !errors.Is(err, once.ErrInvalid) || !strings.Contains(err.Error(), "payload: ") || runs != 0 {
-		t.Errorf("a payload: %v, %d runs", err, runs)
-	}
-
-	if _, _, err := once.Do(t.Context(), w.Claims, "error", 1, count); !errors.Is(err, errFarSide) || runs != 1 {
-		t.Errorf("an error of the work: %v, %d runs", err, runs)
-	}
-
-	if _, _, err := w.Do(t.Context(), "result", []byte("1"), (&work{result: []byte("two")}).do); err != nil {
-		t.Fatal(err)
-	}
-
-	_, replayed, err := once.Do(t.Context(), w.Claims, "result", 1, count)
-	if err == nil || !replayed || !strings.Contains(err.Error(), "result under key#"+w.Ref("result")) || runs != 1 {
-		t.Errorf("a result: %t %v, %d runs", replayed, err, runs)
 	}
 }

@@ -222,6 +222,17 @@ func TestOnceHasBounds(t *testing.T) {
 
 			return w.Resolve(t.Context(), w.stored(t, key), once.Resolution{Status: once.StatusCompleted, Result: []byte(text(n))})
 		}, 10, once.ErrInvalid},
+		"a result in a mark": {func(n int) error {
+			_, _, err := w.DoInItem(t.Context(), text(n), payload, once.ItemWrite{Table: "business", Key: key("a"), Set: "x = :x", Values: item{":x": num(1)}, Result: []byte(text(n))})
+			return err
+		}, 256, once.ErrInvalid},
+		"marks of an item": {func(n int) error {
+			_, _, err := w.DoInItem(t.Context(), text(n), payload, once.ItemWrite{Table: "business", Key: key("b"), Set: "x = :x", Values: item{":x": num(1)}, Memory: n})
+			return err
+		}, 256, once.ErrInvalid},
+		"a result in the transaction of a claim": {func(n int) error {
+			return take(t, w.Claims, text(200+n)).CompleteIn(t.Context(), []byte(text(n)), func(*txn.Transaction) {})
+		}, 10, once.ErrInvalid},
 		"an event": {func(n int) error { _, err := w.Count(t.Context(), "k", text(n)); return err }, 64, once.ErrInvalid},
 		"the key of a count": {func(n int) error { _, err := w.Count(t.Context(), text(n), "e"); return err }, keys.MaxBytes - len("counted#"),
 			once.ErrInvalid},
@@ -247,17 +258,18 @@ func TestOnceHasBounds(t *testing.T) {
 // A failure keeps as much of its message as fits, in whole characters.
 func TestTheMessageOfAFailureIsShortened(t *testing.T) {
 	for name, message := range map[string]string{
-		"short":         "the account is closed",
-		"long":          strings.Repeat("x", 10_000),
-		"wide and long": strings.Repeat("ü", 10_000),
-		"invalid":       "closed \xff",
+		"short":          "the account is closed",
+		"as long as may": strings.Repeat("x", 1024),
+		"long":           strings.Repeat("x", 10_000),
+		"wide and long":  strings.Repeat("ü", 10_000),
+		"invalid":        "closed \xff",
 	} {
 		w := newWorld(t)
 		must(t, take(t, w.Claims, "k").Fail(t.Context(), &once.Failure{Code: "Closed", Message: message}))
 
 		_, err := w.Claim(t.Context(), "k", payload)
 		var f *once.Failure
-		if !errors.As(err, &f) || f.Code != "Closed" || !strings.HasPrefix(message, f.Message) || f.Message == "" || len(message) < 1000 && len(f.Message) < len(message)-1 {
+		if !errors.As(err, &f) || f.Code != "Closed" || !strings.HasPrefix(message, f.Message) || f.Message == "" || len(f.Message) < min(len(message), 1024)-1 || name == "as long as may" && f.Message != message {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
