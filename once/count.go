@@ -57,8 +57,7 @@ func (c *Claims) count(ctx context.Context, key, event string) (int, error) {
 			return 0, err
 		}
 
-		expiry := dynamo.Number(old, ExpiryAttribute)
-		if len(old) > 0 && expiry >= now.Unix() {
+		if dynamo.Number(old, ExpiryAttribute) >= now.Unix() {
 			return len(countedEvents(old)), nil // full
 		}
 

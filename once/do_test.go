@@ -113,6 +113,18 @@ func TestPoint22_TheErrorOfTheWorkDecidesAboutTheKey(t *testing.T) {
 	})
 }
 
+// The text of a failure is its message, or its code if it has none.
+func TestTheTextOfAFailure(t *testing.T) {
+	for text, err := range map[string]error{
+		"account closed": once.Fail("Closed", errors.New("account closed")),
+		"Closed":         once.Fail("Closed", nil),
+	} {
+		if err.Error() != text {
+			t.Errorf("%q, want %q", err, text)
+		}
+	}
+}
+
 func TestPoint23_AClaimIsEndedEvenIfItsCallerIsCanceled(t *testing.T) {
 	w := newWorld(t)
 	t.Run("canceled during the work", func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
 	"ratchet/once"
 )
 
@@ -72,6 +73,11 @@ func TestALockIsAcquiredDespiteALostAnswer(t *testing.T) {
 
 	if got, err := w.locks(t).Acquire(t.Context(), "k", "pod-2/req-1"); err != nil || got.Acquired || got.Holder != "pod-1/req-1" {
 		t.Errorf("an endpoint that does not return the item: %+v, %v", got, err)
+	}
+	w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "GetItem"))
+
+	if got, err := w.locks(t).Acquire(t.Context(), "k", "pod-2/req-1"); err == nil || !strings.HasPrefix(err.Error(), "read lock: ") || got.Acquired {
+		t.Errorf("nor lets it be read: %+v, %v", got, err)
 	}
 }
 

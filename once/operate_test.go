@@ -217,6 +217,18 @@ func TestPoint50_KeysOwnersAndPayloadsAreNeverInErrorsOrEvents(t *testing.T) {
 	}
 }
 
+// Without an observer, errors are the same.
+func TestErrorsNameVerbAndKeyWithoutAnObserver(t *testing.T) {
+	w := newWorld(t, func(c *once.Config) { c.Events = once.Events{} })
+	held := take(t, w.Claims, "k")
+
+	_, err := w.Claim(t.Context(), "k", payload)
+	if !errors.Is(err, once.ErrInProgress) || !strings.HasPrefix(err.Error(), "claim key#"+w.Ref("k")+": ") {
+		t.Error(err)
+	}
+	must(t, held.Release(t.Context()))
+}
+
 func TestEveryOutcomeIsObservedOnce(t *testing.T) {
 	w := newWorld(t)
 	observed := func(why string, want ...once.Outcome) {
