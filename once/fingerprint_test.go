@@ -4,6 +4,9 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/internal/dynamo"
 	"ratchet/once"
 )
 
@@ -67,4 +70,24 @@ func TestPoint14_PayloadsOfTheOtherSchemeAreRecognizedDuringARollout(t *testing.
 	claim(w.Claims, "json", first, once.ErrInProgress)
 	claim(w.Claims, "json", other, once.ErrMismatch)
 	claim(asJSON, "bad", "{", once.ErrInvalid)
+}
+
+// A fingerprint that this version cannot compare is that of another payload: nothing is
+// replayed and nothing taken over on a guess.
+func TestAFingerprintThatCannotBeComparedIsAnother(t *testing.T) {
+	for about, stored := range map[string]types.AttributeValue{
+		"none":           nil,
+		"later version":  dynamo.B(append([]byte{9}, make([]byte, 32)...)),
+		"of JSON values": dynamo.B(append([]byte{2}, make([]byte, 32)...)), // the payload here is no JSON
+	} {
+		for _, state := range []string{"completed", "left", "released"} {
+			w := newWorld(t)
+			states[state](t, w)
+			w.change(t, "k", item{"payloadHash": stored})
+
+			if err := operations["claim"](t.Context(), w, t); !errors.Is(err, once.ErrMismatch) {
+				t.Errorf("%s, %s: %v", about, state, err)
+			}
+		}
+	}
 }

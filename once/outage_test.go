@@ -29,6 +29,10 @@ var operations = map[string]func(ctx context.Context, w *world, t testing.TB) er
 		_, _, err := w.DoInTransaction(ctx, "k", payload, nil, func(*txn.Transaction) {})
 		return err
 	},
+	"item": func(ctx context.Context, w *world, _ testing.TB) error {
+		_, _, err := w.DoInItem(ctx, "k", payload, debitItem("missing", 1))
+		return err
+	},
 	"count": func(ctx context.Context, w *world, _ testing.TB) error {
 		_, err := w.Count(ctx, "k", "event")
 		return err
@@ -166,6 +170,10 @@ func TestAKeyThatHasEndedIsRefusedInEveryMode(t *testing.T) {
 // What this call has written itself is no replay, although its answer was lost.
 func TestALostAnswerIsNoReplay(t *testing.T) {
 	for mode, do := range map[string]func(w *world) (bool, error){
+		"item": func(w *world) (bool, error) {
+			_, replayed, err := w.DoInItem(t.Context(), "k", payload, once.ItemWrite{Table: "business", Key: key("a"), Add: "n :one", Values: item{":one": num(1)}})
+			return replayed, err
+		},
 		"repeatable": func(w *world) (bool, error) {
 			_, replayed, err := w.DoRepeatable(t.Context(), "k", payload, func(context.Context) ([]byte, error) { return []byte("r"), nil })
 			return replayed, err
