@@ -46,6 +46,10 @@ func TestPoint26_TheCacheKnowsOnlyWhatHasEnded(t *testing.T) {
 	if n := reads("a", payload, nil); n != 1 {
 		t.Errorf("the cache must keep two keys, not three: %d requests", n)
 	}
+
+	if n := reads("a", payload, nil); n != 0 {
+		t.Errorf("a key that had left the cache must come back: %d requests", n)
+	}
 	first := take(t, w.Claims, "a")
 	copy(first.Result, "X")
 
