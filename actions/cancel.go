@@ -16,7 +16,6 @@ func (a *Actions) Cancel(ctx context.Context, id ID) (Result, error) {
 			If("#status = :open AND expiresAt > :now").
 			Set("#status = :canceled").
 			Set("canceledAt = :now").
-			Remove("holdUntil").
 			Bind(":open", dynamo.S(open)).
 			Bind(":canceled", dynamo.S(canceled)).
 			Bind(":now", dynamo.Millis(c.now))

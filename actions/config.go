@@ -69,10 +69,6 @@ func (c Config) withDefaults() (Config, error) {
 	require(c.ReplayFor >= 0, "ReplayFor %s: must not be negative", c.ReplayFor)
 	require(c.Margin >= 0, "Margin %s: must not be negative", c.Margin)
 
-	if _, err := newKeyRing(c.Keys, ""); err != nil {
-		faults = append(faults, fmt.Errorf("actions: Config.Keys: %w", err))
-	}
-
 	if c.Retention == 0 {
 		c.Retention = 30 * 24 * time.Hour
 	}
@@ -103,13 +99,14 @@ type Actions struct {
 // New checks cfg and returns the actions of the tenant without a name.
 func New(cfg Config) (*Actions, error) {
 	cfg, err := cfg.withDefaults()
-	if err != nil {
-		return nil, err
+
+	keys, bad := newKeyRing(cfg.Keys, "")
+	if bad != nil {
+		err = errors.Join(err, fmt.Errorf("actions: Config.Keys: %w", bad))
 	}
 
-	keys, err := newKeyRing(cfg.Keys, "")
 	if err != nil {
-		return nil, fmt.Errorf("actions: Config.Keys: %w", err)
+		return nil, err
 	}
 
 	return &Actions{cfg: cfg, keys: keys}, nil

@@ -18,7 +18,6 @@ func (a *Actions) Consume(ctx context.Context, r Request) (Result, error) {
 			u.Set("#status = :consumed").
 				Set("consumedAt = :now").
 				Set("consumeId = :consumeId").
-				Remove("holdUntil").
 				Bind(":consumed", dynamo.S(consumed)).
 				Bind(":consumeId", dynamo.S(c.ConsumeID))
 		}
