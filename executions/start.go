@@ -45,9 +45,10 @@ func (e *FailedError) Error() string {
 
 // Start starts the execution of an order and returns its ARN. It is idempotent: a repeat
 // with the same order returns the same execution, also after its successful end, and also if
-// StartPlaced has started it with the edits of the order. It fails with [ErrOtherOrder] if the order's id was used with other content, with a *[FailedError]
-// if the execution ended without success and no successor runs, and with
-// [transitions.ErrInvalidRequest] if the order breaks a rule.
+// StartPlaced has started it with the edits of the order. It fails with [ErrOtherOrder] if the
+// order's id was used with other content, with a *[FailedError] if the execution ended without
+// success and no successor runs, and with [transitions.ErrInvalidRequest] if the order breaks a
+// rule.
 func (e *Executions) Start(ctx context.Context, machineARN string, order transitions.NewOrder) (executionARN string, err error) {
 	if err := order.Validate(); err != nil {
 		return "", err

@@ -326,6 +326,7 @@ func TestARefusedSendingLeavesTheClaimToTheOther(t *testing.T) {
 		slow := w.machine(t, -30*time.Second)
 		w.transport.After(func(*embeddedtest.Call) error {
 			w.transport.Clear()
+
 			other, err := w.ClaimAs(t.Context(), "request", "k", payload)
 			if err != nil || other.Outcome != once.TakenOver {
 				t.Errorf("%s: %+v, %v", about, other, err)

@@ -71,6 +71,7 @@ func (b *bank) do(key string, fn func() (string, error)) (string, error) {
 	if down && b.leave != nil {
 		b.leave()
 	}
+
 	switch {
 	case early:
 		b.early--
