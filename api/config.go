@@ -50,6 +50,8 @@ type Config struct {
 	Lists *lists.Lists
 	// Handlers are the stream handlers whose dead letters can be listed and redriven.
 	Handlers []streams.Handler
+	// Replay delivers changes of an order to handlers again. If it is nil, the route answers 404.
+	Replay func(context.Context, Replay) (streams.RebuildCount, error)
 	// Stream says how far the orders' stream is handled. If it is nil, the route answers 404.
 	Stream func(context.Context) (streams.Status, error)
 	// Start starts the execution of a created order. It must be idempotent: a repeated

@@ -29,6 +29,21 @@ func (s *service) deadLetterRoutes(h huma.API) {
 		description: "A page may be shorter than the limit, even empty, and have a next one.",
 	}, s.listLetters)
 	register(s, h, route{
+		id:          "redrive-dead-letters",
+		method:      http.MethodPost,
+		path:        "/v1/dead-letters/{handler}/redrive",
+		tag:         "dead letters",
+		scope:       auth.Admin,
+		mutates:     true,
+		repeats:     ifKeyed,
+		body:        true,
+		auditParams: []string{"handler"},
+		status:      http.StatusOK,
+		errors:      []int{http.StatusNotFound, http.StatusConflict},
+		summary:     "Redrive the dead letters of a handler that the body selects, up to the limit",
+		description: "As the redrive of one dead letter, for each of a page. An answer may have fewer letters than the limit, even none, and a next cursor: repeat the request with it until there is none. Each request is a new one, unless it repeats one with the same Idempotency-Key.",
+	}, s.redriveLetters)
+	register(s, h, route{
 		id:          "redrive-dead-letter",
 		method:      http.MethodPost,
 		path:        "/v1/dead-letters/{handler}/{letter}/redrive",
@@ -109,7 +124,7 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 			id, own := c.tenant.ownID(orderIDOf(l))
 
 			return letter{
-				ID:         base64.RawURLEncoding.EncodeToString([]byte(l.ID)),
+				ID:         letterID(l),
 				Handler:    l.Handler,
 				OrderID:    id,
 				Error:      l.Error,
@@ -124,6 +139,9 @@ func (s *service) listLetters(ctx context.Context, c caller, in *listLettersInpu
 
 	return out, err
 }
+
+// letterID returns the id as callers see it. A stored one has characters that a path cannot have.
+func letterID(l streams.DeadLetter) string { return base64.RawURLEncoding.EncodeToString([]byte(l.ID)) }
 
 // orderIDOf returns the stored id of the order that the letter is about, "" if it is unknown.
 func orderIDOf(l streams.DeadLetter) string {

@@ -27,7 +27,6 @@ func refuses(context.Context, streams.Record) error {
 // records.
 func (w *world) createDeadLetters(handler streams.Handler, want int) {
 	w.t.Helper()
-	embeddedtest.Create(w.t, w.db, streams.LeaseTableInput("leases"))
 	done := make(chan struct{}, 100)
 	counted := handler
 	inner := handler.Handle
@@ -176,7 +175,6 @@ func TestAnAdministratorSeesHowFarTheStreamIsHandled(t *testing.T) {
 			}.Status(ctx)
 		}
 	})
-	embeddedtest.Create(t, w.db, streams.LeaseTableInput("leases"))
 	admin, act := w.key("acme", auth.Admin), w.key("acme", auth.Act)
 	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", act), http.StatusCreated, "")
 	w.want(w.ask("GET", "/v1/stream", "", "Authorization", act), http.StatusForbidden, "forbidden")

@@ -282,6 +282,11 @@ var repeats = []repeated{
 	{operation: "test-endpoint", path: "/v1/endpoints/shop/test", keyed: true, setup: anEndpoint, status: 200},
 	{operation: "redeliver", path: "/v1/orders/o-1/deliveries/2/shop/redeliver", keyed: true, setup: missedDelivery, status: 200},
 	{operation: "redeliver-missed", path: "/v1/endpoints/shop/redeliver", body: `{"since":"2020-01-01T00:00:00Z"}`, keyed: true, setup: missedDelivery, status: 200},
+	{
+		operation: "redrive-dead-letters", path: "/v1/dead-letters/notify/redrive", body: `{"error":"refuses"}`, keyed: true, setup: deadLetter, status: 200,
+		other: `{"error":"x"}`, code: keyTaken,
+	},
+	{operation: "replay-order", path: "/v1/orders/o-1/replay", body: `{"handler":"notify"}`, keyed: true, setup: placed, status: 200, other: `{}`, code: keyTaken},
 	{operation: "redrive-dead-letter", path: "/v1/dead-letters/notify/$/redrive", keyed: true, setup: deadLetter, status: 200},
 }
 

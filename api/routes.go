@@ -26,6 +26,7 @@ func (s *service) routes(h huma.API) {
 	s.paymentRoutes(h)
 	s.parkedRoutes(h)
 	s.streamRoutes(h)
+	s.replayRoutes(h)
 	s.deadLetterRoutes(h)
 	s.endpointRoutes(h)
 	s.deliveryRoutes(h)

@@ -17,6 +17,9 @@ var validBodies = map[string]string{
 	"complete-parked-task":        `{"output":{"a":1}}`,
 	"fail-parked-task-with-error": `{"error":"Order.Lost","cause":"x"}`,
 
+	"redrive-dead-letters": `{"since":"2020-01-01T00:00:00Z","error":"503","dryRun":true}`,
+	"replay-order":         `{"handler":"notify","again":true,"dryRun":true}`,
+
 	"create-order":       mugs,
 	"put-order":          mugs,
 	"ship-parcel":        `{"lines":[{"sku":"mug","quantity":1}]}`,

@@ -61,7 +61,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 	w.transport = embeddedtest.Intercept(&aws)
 	w.db = dynamodb.NewFromConfig(aws)
 	embeddedtest.Create(t, w.db, transitions.OrdersTable("orders"), transitions.JournalTable("journal"), inventory.TableInput("inventory"), inventory.DueTableInput("due"),
-		tasktoken.TableInput("parked"), streams.DeadLetterTableInput("letters"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
+		tasktoken.TableInput("parked"), streams.DeadLetterTableInput("letters"), streams.LeaseTableInput("leases"), auth.TableInput("keys"), actions.TableInput("actions"), once.TableInput("once"))
 	log := slog.New(slog.NewJSONHandler(&w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
 	orders, err := transitions.New(transitions.Config{
@@ -167,6 +167,7 @@ func newWorld(t testing.TB, change func(*api.Config)) *world {
 		Parked:      parked,
 		DeadLetters: streams.DeadLetters{DynamoDB: w.db, Table: "letters"},
 		RetryQueue:  streams.RetryQueue{DynamoDB: w.db, TableName: "orders", DeadLetterTable: "letters", LeaseTable: "leases"},
+		Replay:      w.replay,
 		Endpoints:   endpoints,
 		Deliveries:  deliveries,
 		Auth:        w.keys,

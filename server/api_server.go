@@ -99,6 +99,7 @@ func (b *Backend) APIHandler(ctx context.Context, dev bool, audit io.Writer) (ht
 		Reports:     b.Reports,
 		Handlers:    b.Handlers(),
 		Stream:      b.StreamInspector().Status,
+		Replay:      b.replayOrder,
 		Start:       b.startPlaced,
 		AddReserved: b.AddItems,
 		DeadLetters: streams.DeadLetters{DynamoDB: b.DynamoDB, Table: b.Tables.DeadLetters},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"ratchet/api"
 	"ratchet/internal/dynamo"
 	"ratchet/streams"
 	"ratchet/transitions"
@@ -57,6 +58,22 @@ func (b *Backend) Expander(r Repair) streams.Expander {
 
 		return versions, true, err
 	}
+}
+
+// replayOrder delivers the changes of an order, as it and its journal prove them, to handlers
+// again.
+func (b *Backend) replayOrder(ctx context.Context, r api.Replay) (streams.RebuildCount, error) {
+	return streams.Rebuild{
+		Queue:    b.RetryQueue(),
+		DynamoDB: b.DynamoDB,
+		Name:     "replay",
+		Handlers: r.Handlers,
+		Expand:   b.Expander(Repair{FromJournal: true}),
+		Again:    r.Again,
+		Repeat:   true,
+		Keys:     map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: string(r.Order)}},
+		DryRun:   r.DryRun,
+	}.Run(ctx)
 }
 
 // provable returns the changes that the order proves, with those of its journal if

@@ -16,7 +16,8 @@ type DeadLetterFilter struct {
 	Error string
 }
 
-func (f DeadLetterFilter) selects(l DeadLetter) bool {
+// Selects reports whether the filter selects the dead letter.
+func (f DeadLetterFilter) Selects(l DeadLetter) bool {
 	switch {
 	case l.FailedAt.Before(f.Since):
 		return false
@@ -42,7 +43,7 @@ func (d DeadLetters) All(ctx context.Context, handler string, filter DeadLetterF
 			}
 
 			for _, l := range letters {
-				if filter.selects(l) && !yield(l, nil) {
+				if filter.Selects(l) && !yield(l, nil) {
 					return
 				}
 			}

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ratchet/api/internal/input"
+	"ratchet/streams"
+)
+
+type redriveManyInput struct {
+	input.MayBeKeyed
+	input.Page
+	Handler string `path:"handler" minLength:"1" maxLength:"64" pattern:"^[A-Za-z0-9_-]+$" example:"notify"`
+	Body    struct {
+		Since  time.Time `json:"since,omitempty" doc:"Only those that failed at this time or later."`
+		Error  string    `json:"error,omitempty" maxLength:"200" doc:"Only those with this text in their error."`
+		DryRun bool      `json:"dryRun,omitempty" doc:"Select only, and queue none."`
+	}
+}
+
+// redriven is what became of one dead letter.
+type redriven struct {
+	ID      string `json:"id"`
+	OrderID string `json:"orderId"`
+	Result  string `json:"result" enum:"queued,selected,waiting,unreadable" doc:"queued, selected (dryRun), waiting (it was queued before), or unreadable: it can only be discarded."`
+}
+
+type redriveManyOutput struct {
+	input.Repeat
+	Body struct {
+		Letters []redriven `json:"letters"`
+		Next    string     `json:"next,omitempty" doc:"The cursor with which the next request goes on. Absent at the end."`
+	}
+}
+
+func (s *service) redriveLetters(ctx context.Context, c caller, in *redriveManyInput) (*redriveManyOutput, error) {
+	if _, err := s.handler(in.Handler); err != nil {
+		return nil, err
+	}
+
+	filter := streams.DeadLetterFilter{Since: in.Body.Since, Error: in.Body.Error}
+	binding := []string{"redrive", string(c.tenant), in.Handler, filter.Since.UTC().Format(time.RFC3339Nano), filter.Error}
+	out := &redriveManyOutput{}
+	var err error
+	out.Body.Letters, out.Body.Next, err = listPage(s, in.Page, binding,
+		func(after string, n int) ([]streams.DeadLetter, string, error) {
+			return s.cfg.DeadLetters.List(ctx, in.Handler, after, n)
+		},
+		func(l streams.DeadLetter) (redriven, bool, error) {
+			id, own := c.tenant.ownID(orderIDOf(l))
+			if !own || !filter.Selects(l) {
+				return redriven{}, false, nil
+			}
+
+			result, err := s.redriveOne(ctx, l, in.Body.DryRun)
+
+			return redriven{ID: letterID(l), OrderID: id, Result: result}, result != "", err
+		})
+
+	return out, err
+}
+
+// redriveOne puts the dead letter into its handler's queue and returns what became of it, ""
+// if it is gone.
+func (s *service) redriveOne(ctx context.Context, l streams.DeadLetter, dryRun bool) (result string, err error) {
+	if !dryRun {
+		err = s.cfg.RetryQueue.Redrive(ctx, l.Handler, l.ID)
+	}
+
+	switch {
+	case errors.Is(err, streams.ErrUnreadable), l.Unreadable != "":
+		return "unreadable", nil
+	case errors.Is(err, streams.ErrRedriving), !l.QueuedAt.IsZero():
+		return "waiting", nil
+	case errors.Is(err, streams.ErrDeadLetterNotFound):
+		return "", nil
+	case err != nil:
+		return "", err
+	case dryRun:
+		return "selected", nil
+	}
+
+	return "queued", nil
+}

@@ -1,0 +1,149 @@
+package api_test
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/api"
+	"ratchet/api/auth"
+	"ratchet/internal/dynamo"
+	"ratchet/streams"
+)
+
+func TestDeadLettersAreRedrivenByThePage(t *testing.T) {
+	handler := streams.Handler{Name: "notify", Handle: refuses}
+	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{handler} })
+	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
+
+	for _, id := range []string{"o-1", "o-2", "o-3"} {
+		w.want(w.ask("PUT", "/v1/orders/"+id, mugs, "Authorization", acme), http.StatusCreated, "")
+	}
+	w.want(w.ask("PUT", "/v1/orders/o-4", mugs, "Authorization", other), http.StatusCreated, "")
+	w.createDeadLetters(handler, 4)
+
+	type page struct {
+		Letters []struct{ ID, OrderID, Result string }
+		Next    string
+	}
+	redrive := func(query, body string) (p page) {
+		t.Helper()
+		w.want(w.ask("POST", "/v1/dead-letters/notify/redrive"+query, body, "Authorization", acme), http.StatusOK, "").read(t, &p)
+
+		return p
+	}
+	results := func(p page) string {
+		var out []string
+		for _, l := range p.Letters {
+			out = append(out, l.OrderID+" "+l.Result)
+		}
+
+		return strings.Join(out, ", ")
+	}
+
+	if p := redrive("", `{"error":"something else"}`); len(p.Letters) != 0 || p.Next != "" {
+		t.Errorf("by another error: %+v", p)
+	}
+
+	if p := redrive("", `{"since":"2100-01-01T00:00:00Z"}`); len(p.Letters) != 0 {
+		t.Errorf("of a later time: %+v", p)
+	}
+
+	if p := redrive("", `{"dryRun":true,"error":"refuses"}`); strings.Count(results(p), "selected") != 3 {
+		t.Errorf("dry run: %s", results(p))
+	}
+
+	// Page by page, until there is no next one.
+	queued, query := 0, "?limit=2"
+	for pages := 0; ; pages++ {
+		p := redrive(query, `{"since":"2020-01-01T00:00:00Z"}`)
+		queued += strings.Count(results(p), "queued")
+
+		if len(p.Letters) > 2 || strings.Contains(results(p), "o-4") {
+			t.Fatalf("page %d: %s", pages, results(p))
+		}
+
+		if p.Next == "" {
+			break
+		}
+		query = "?limit=2&cursor=" + p.Next
+	}
+
+	if queued != 3 {
+		t.Errorf("%d were queued", queued)
+	}
+
+	for _, body := range []string{`{}`, `{"dryRun":true}`} {
+		if p := redrive("", body); strings.Count(results(p), "waiting") != 3 {
+			t.Errorf("again with %s: %s", body, results(p))
+		}
+	}
+	w.want(w.ask("POST", "/v1/dead-letters/nobody/redrive", `{}`, "Authorization", acme), http.StatusNotFound, "handler_not_found")
+	w.want(w.ask("POST", "/v1/dead-letters/notify/redrive", `{"since":"yesterday"}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
+}
+
+// replay replays an order as the server does. Each has two changes, and has lost older ones.
+func (w *world) replay(ctx context.Context, r api.Replay) (streams.RebuildCount, error) {
+	return streams.Rebuild{
+		Queue:    w.cfg.RetryQueue,
+		DynamoDB: w.db,
+		Name:     "replay",
+		Handlers: r.Handlers,
+		Expand: func(_ context.Context, item map[string]types.AttributeValue) ([]streams.Version, bool, error) {
+			return []streams.Version{{Number: 1, New: item}, {Number: 2, Old: item, New: item}}, true, nil
+		},
+		Again:  r.Again,
+		Repeat: true,
+		Keys:   map[string]types.AttributeValue{"orderId": dynamo.S(string(r.Order))},
+		DryRun: r.DryRun,
+	}.Run(ctx)
+}
+
+func TestAnOrderIsReplayedToItsHandlers(t *testing.T) {
+	w := newWorld(t, func(c *api.Config) { c.Handlers = []streams.Handler{{Name: "notify"}, {Name: "journal"}} })
+	acme, other := w.key("acme", auth.Admin), w.key("other", auth.Admin)
+	w.want(w.ask("PUT", "/v1/orders/o-1", mugs, "Authorization", acme), http.StatusCreated, "")
+
+	for _, test := range []struct {
+		body          string
+		queued, items string // items: with a record in the queue of notify, of journal
+	}{
+		{`{"dryRun":true}`, "4", "0 0"},
+		{`{"handler":"notify","again":true}`, "2", "1 0"},
+		{`{}`, "4", "1 1"},
+	} {
+		a := w.want(w.ask("POST", "/v1/orders/o-1/replay", test.body, "Authorization", acme), http.StatusOK, "")
+		if a.field("changes") != "2" || a.field("queued") != test.queued || a.field("lost") != "true" {
+			t.Errorf("%s: %s", test.body, a.text)
+		}
+
+		if got := w.waitingItems("notify") + " " + w.waitingItems("journal"); got != test.items {
+			t.Errorf("%s: %s items wait, want %s", test.body, got, test.items)
+		}
+	}
+	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{}`, "Authorization", other), http.StatusNotFound, "order_not_found")
+	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{"handler":"nobody"}`, "Authorization", acme), http.StatusNotFound, "handler_not_found")
+	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{"handler":"no body"}`, "Authorization", acme), http.StatusUnprocessableEntity, "invalid_request")
+}
+
+// waitingItems returns how many items wait in the retry queue of a handler.
+func (w *world) waitingItems(handler string) string {
+	w.t.Helper()
+
+	items, err := w.cfg.DeadLetters.Waiting(context.Background(), "orders", handler)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+
+	return strconv.Itoa(len(items))
+}
+
+func TestWithoutAStreamNothingIsReplayed(t *testing.T) {
+	w := newWorld(t, func(c *api.Config) { dev(c); c.Replay = nil })
+	w.must("PUT", "/v1/orders/o-1", mugs)
+	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{}`), http.StatusNotFound, "stream_not_found")
+}
