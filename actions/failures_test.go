@@ -202,7 +202,7 @@ func TestABatchIsWrittenInParallel(t *testing.T) {
 }
 
 // A code whose name is taken by another batch gets another name, 16 times. What cannot be
-// read is nobody's code.
+// read belongs to no action.
 func TestABatchEndsAtACodeThatItCannotHave(t *testing.T) {
 	for about, row := range map[string]struct {
 		status, batch string

@@ -205,7 +205,7 @@ func TestTheMarginOfTheClocksWithoutALease(t *testing.T) {
 	}
 }
 
-// A clock that is ahead keeps nobody from reading what has ended, or who works.
+// A clock that is ahead does not hide what has ended, or who works.
 func TestAClockThatIsAheadReads(t *testing.T) {
 	w := newWorld(t, func(c *once.Config) { c.Lease = 30 * time.Minute })
 	ahead := w.machine(t, 5*time.Minute)

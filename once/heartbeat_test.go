@@ -135,7 +135,7 @@ func TestAHeartbeatKeepsTheClaimForAsLongAsTheWorkTakes(t *testing.T) {
 	}
 }
 
-// The work is told at the next heartbeat that its claim is lost, and the heartbeat ends.
+// The work learns at the next heartbeat that its claim is lost, and the heartbeat ends.
 func TestAHeartbeatTellsTheWorkThatItsClaimIsLost(t *testing.T) {
 	for _, test := range []struct {
 		about string

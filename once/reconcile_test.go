@@ -92,7 +92,7 @@ func TestAResolutionThatIsNotStoredIsAnError(t *testing.T) {
 	}
 }
 
-// The next caller of a key that an operator has freed is told whether a former holder may
+// The next caller of a key that an operator has freed learns whether a former holder may
 // have begun the work, and the record stays as long as that matters.
 func TestForceReleaseKeepsWhatIsKnownOfTheHolder(t *testing.T) {
 	for about, row := range map[string]struct {

@@ -115,7 +115,7 @@ func TestACompletionMayBeRepeated(t *testing.T) {
 	}
 }
 
-// A replay is nobody's claim: its steps are refused before anything is sent.
+// A replay holds no claim: its steps are refused before anything is sent.
 func TestAReplayHasNoSteps(t *testing.T) {
 	w := newWorld(t)
 	must(t, take(t, w.Claims, "k").Complete(t.Context(), nil))

@@ -28,7 +28,7 @@ func IDForOrder(orderID string) string {
 }
 
 // PaidRequest is the request id of the transition with which an execution pays its order. It tells
-// that the order's pieces were reserved before, which nobody else who pays an order promises. The
+// that the order's pieces were reserved before, which no other caller who pays an order promises. The
 // text is stored, as a digest, and never changes.
 const PaidRequest = "payment/paid"
 

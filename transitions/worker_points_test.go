@@ -42,7 +42,7 @@ func TestWorkerPoint20_ACanceledCallBlocksNoOrder(t *testing.T) {
 }
 
 // TestWorkerPoint22_ATransitionToTheSameStateIsRecorded: it has an id and evidence of its own, and so a
-// repeat of it is told from a second one.
+// repeat of it differs from a second one.
 func TestWorkerPoint22_ATransitionToTheSameStateIsRecorded(t *testing.T) {
 	inBothModes(t, func(t *testing.T, newShop maker) {
 		s := newShop(t)
