@@ -135,8 +135,12 @@ func TestWorkerPoint12_TheAnswerOutlivesTheHandlersContextAndTheStop(t *testing.
 			return time.Since(s.began) < 20*time.Second
 		}))
 		done := make(ends, 1)
-		// The handler's own time is over when its answer is sent, and so is the worker's.
-		r := begin(t, s.config(lasts(9*time.Second), done.note, func(c *Config) { c.Activities[0].Timeout = 10 * time.Second }))
+		// The handler's own time is over when its answer is sent, and so is the worker's: the stop
+		// ends the handlers' contexts after 15 s.
+		r := begin(t, s.config(lasts(9*time.Second), done.note, func(c *Config) {
+			c.Activities[0].Timeout = 10 * time.Second
+			c.DrainTimeout, c.DrainGrace = 10*time.Second, 10*time.Second
+		}))
 		time.Sleep(5 * time.Second)
 		wantNil(t, r.stop())
 

@@ -53,6 +53,25 @@ func TestWorkerPoint13_NamesAndCausesAreCutBetweenRunes(t *testing.T) {
 	}
 }
 
+// faulty is an output whose encoding panics.
+type faulty struct{}
+
+func (faulty) MarshalJSON() ([]byte, error) { panic("boom") }
+
+func TestWorkerPoint14_AnOutputThatIsNoJSONBecomesAFailure(t *testing.T) {
+	for what, output := range map[string]any{
+		"half a document": json.RawMessage(`{"a":`),
+		"two documents":   json.RawMessage(`{} {}`),
+		"a channel":       make(chan int),
+		"a panic":         faulty{},
+	} {
+		handle := func(context.Context, Task) (any, error) { return output, nil }
+		if name, _ := failure(t, handle); name != "Worker.InvalidOutput" {
+			t.Errorf("%s: sent as %s", what, name)
+		}
+	}
+}
+
 func TestWorkerPoint15_NoErrorNameBeginsLikeTheServicesOwn(t *testing.T) {
 	for _, own := range []string{"States.Timeout", "States.TaskFailed", "States.ALL", "States.Mine"} {
 		if name, _ := failure(t, fails(Fail(own, errors.New("pretense")))); name != "Worker.Unknown" {

@@ -192,6 +192,22 @@ func TestWorkerPoint41_QuotaErrorsHalveThePollsAndWaitASecond(t *testing.T) {
 	}
 }
 
+func TestWorkerPoint41_TheFirstQuotaErrorWaitsASecond(t *testing.T) {
+	for _, code := range []string{"ActivityWorkerLimitExceeded", "ThrottlingException", "KmsThrottlingException"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScript()
+			s.transport.Inject(embeddedtest.Answer(code, "GetActivityTask").Next(1))
+			r := begin(t, s.config(succeed))
+			time.Sleep(10 * time.Second)
+			wantNil(t, r.stop())
+
+			if polls := s.of("GetActivityTask"); len(polls) != 2 || polls[1].at-polls[0].at < time.Second {
+				t.Errorf("%s: polls %v, want the second a second after the first", code, polls)
+			}
+		})
+	}
+}
+
 func TestPollsGrowSlowlyAfterAQuotaError(t *testing.T) {
 	began := time.Now()
 	p := newPace(64)

@@ -70,6 +70,18 @@ var stories = []story{
 		},
 	},
 	{
+		name: "paid by another caller before it began, without the pieces at first", state: workflow.Delivered, payment: "VOIDED", sold: 1, booked: true,
+		before: func(m *matrix, id transitions.OrderID) {
+			m.setMugs(0)
+			m.place(id)
+			m.moveFrom(id, workflow.Pending, workflow.Pay)
+		},
+		during: func(m *matrix, _ transitions.OrderID) {
+			time.Sleep(3 * time.Second)
+			m.setMugs(1_000_000)
+		},
+	},
+	{
 		name: "payment declined", state: workflow.PaymentFailed, payment: "FAILED",
 		edit: func(c *server.Config) { c.DeclinePercent = 100 },
 	},
@@ -91,6 +103,12 @@ func (m *matrix) place(id transitions.OrderID) {
 
 	if _, err := m.Orders.Create(m.t.Context(), order); err != nil {
 		m.t.Error(err)
+	}
+}
+
+func (m *matrix) setMugs(available int64) {
+	if err := m.Stock.Set(m.t.Context(), "mug", available); err != nil {
+		m.t.Fatal(err)
 	}
 }
 
@@ -154,9 +172,7 @@ func tell(t *testing.T, dir string, number int, s story) {
 
 	m := &matrix{Backend: b, t: t, story: s}
 	if s.stock >= 0 {
-		if err := b.Stock.Set(t.Context(), "mug", 1_000_000); err != nil {
-			t.Fatal(err)
-		}
+		m.setMugs(1_000_000)
 	}
 
 	ctx, stop := context.WithCancel(t.Context())

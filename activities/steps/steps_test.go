@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -36,6 +37,7 @@ var (
 type shop struct {
 	orders   *transitions.Orders
 	stock    *inventory.Stock
+	ledger   *ledger.Ledger
 	payments *payments.Payments
 	booker   *shipping.Booker
 	parked   *tasktoken.Store
@@ -124,16 +126,16 @@ func newShop(t *testing.T, db *dynamodb.Client, version int, edit ...func(*sides
 
 	s.booker, err = shipping.New(shipping.Config{Claims: claims, Carrier: far.carrier})
 	must(err)
-	l, err := ledger.New(ledger.Config{DynamoDB: db, Tables: ledgerTables})
+	s.ledger, err = ledger.New(ledger.Config{DynamoDB: db, Tables: ledgerTables})
 	must(err)
-	s.payments, err = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables, Ledger: l, Processor: far.process})
+	s.payments, err = payments.New(payments.Config{DynamoDB: db, Tables: paymentTables, Ledger: s.ledger, Processor: far.process})
 	must(err)
 
 	s.steps, err = steps.New(steps.Config{
 		Orders:   s.orders,
 		Stock:    s.stock,
 		Payments: s.payments,
-		Ledger:   l,
+		Ledger:   s.ledger,
 		Capture:  far.capture,
 		Booker:   s.booker,
 		Gateway:  far.bank,
@@ -149,10 +151,17 @@ func newShop(t *testing.T, db *dynamodb.Client, version int, edit ...func(*sides
 func (s *shop) run(t *testing.T, name, input string) (string, error) {
 	t.Helper()
 
+	return s.runIn(t.Context(), t, name, input)
+}
+
+// runIn is run with a context of its own.
+func (s *shop) runIn(ctx context.Context, t *testing.T, name, input string) (string, error) {
+	t.Helper()
+
 	all := append(s.steps.All(), s.steps.Old()...)
 	i := slices.IndexFunc(all, func(s steps.Step) bool { return s.Name == name })
 
-	out, err := all[i].Handle(t.Context(), activities.Task{Token: "token", Input: json.RawMessage(input)})
+	out, err := all[i].Handle(ctx, activities.Task{Token: "token", Input: json.RawMessage(input)})
 	if err != nil {
 		return "", err
 	}
