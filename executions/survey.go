@@ -24,7 +24,8 @@ const (
 	Failed Kind = "failed"
 	// Ended: the execution succeeded, and the order is not where an execution ends.
 	Ended Kind = "ended"
-	// Missing: the order has no execution, or Step Functions has forgotten it.
+	// Missing: the order has no execution, or Step Functions has forgotten it. Of orders at their end,
+	// only those are missing one that were paid and not delivered.
 	Missing Kind = "missing"
 	// Overdue: the execution runs, and the order has not moved for longer than
 	// Config.Deadline, or the deadline of its state; or it has been at its end for longer than
@@ -211,13 +212,19 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	repair := "ratchet executions repair " + string(order.ID)
 
 	switch {
-	case !exists && terminal:
-		return Problem{}, false, nil // nothing was begun for it, or it ended more than 90 days ago
+	case !exists && terminal && !endedPaid(order):
+		return Problem{}, false, nil // nothing was begun for it
 	case !exists:
+		age := now.Sub(order.UpdatedAt)
+
 		p.Kind, p.Cause = Missing, "the order has no execution"
+		if terminal {
+			p.Cause = fmt.Sprintf("the order became %s after it was paid, and has no execution that undoes it", order.State)
+		}
 		p.Commands = []string{repair}
 
-		return p, now.Sub(order.UpdatedAt) >= e.cfg.StartWithin, nil
+		// An execution that saw the order's end is known for longer than that.
+		return p, age >= e.cfg.StartWithin && (!terminal || age < forgottenAfter), nil
 	case current.Failed():
 		p.Kind, p.Since, p.Cause = Failed, current.StoppedAt, failure(current)
 		if current.NotRedrivable == "" {
@@ -248,6 +255,20 @@ func (e *Executions) problem(ctx context.Context, now time.Time, order *transiti
 	overdue := current.Status == types.ExecutionStatusRunning && now.Sub(order.UpdatedAt) >= deadline
 
 	return p, overdue, nil
+}
+
+// forgottenAfter is less than the 90 days for which Step Functions knows an execution after its end.
+const forgottenAfter = 89 * 24 * time.Hour
+
+// endedPaid reports whether the order was paid and not delivered when it came to its end: its shipment
+// may be booked and its pieces reserved.
+func endedPaid(order *transitions.Order) bool {
+	switch order.PreviousState {
+	case workflow.PaymentReceived, workflow.PaidOnHold, workflow.PartiallyShipped, workflow.Shipped:
+		return true
+	}
+
+	return false
 }
 
 // deadline is how long an execution may run without moving an order in the state.
