@@ -536,6 +536,7 @@ func TestNewNamesEveryFieldThatBreaksARule(t *testing.T) {
 type mistaken struct {
 	*bank
 	knows payments.Operation
+	fails error // of the lookup
 }
 
 func (m *mistaken) Capture(context.Context, payments.Request) (string, error) {
@@ -543,7 +544,31 @@ func (m *mistaken) Capture(context.Context, payments.Request) (string, error) {
 }
 
 func (m *mistaken) Lookup(context.Context, string) (payments.Operation, error) {
-	return m.knows, nil
+	return m.knows, m.fails
+}
+
+// What the processor knows under the key of a step is its answer, whatever the call said.
+func TestALookupAnswersForALostCall(t *testing.T) {
+	for _, c := range []struct {
+		knows payments.Operation
+		fails error
+		want  error
+		state workflow.State
+	}{
+		{payments.Operation{Status: payments.OperationDeclined}, nil, payments.ErrDeclined, "FAILED"},
+		{payments.Operation{Status: payments.OperationVoided}, nil, payments.ErrVoided, "FAILED"},
+		{payments.Operation{}, nil, payments.ErrTimeout, "CAPTURING"},
+		{payments.Operation{}, errDown, errDown, "CAPTURING"},
+	} {
+		s := newShop(t)
+		s.authorized(t, "p", 100)
+
+		_, err := s.with(t, &mistaken{bank: s.bank, knows: c.knows, fails: c.fails}).Capture(t.Context(), "p", ask("c", 60))
+		if !errors.Is(err, c.want) || errors.Is(err, payments.ErrUnresolved) != (c.state == "CAPTURING") {
+			t.Errorf("%+v, %v: %v", c.knows, c.fails, err)
+		}
+		s.is(t, "p", c.state, 0, 0)
+	}
 }
 
 func TestLookupOfAnotherAmountOrCurrencyIsNoSuccess(t *testing.T) {

@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -238,5 +239,72 @@ func TestTheProcessorIsAskedThreeTimes(t *testing.T) {
 
 	if s.bank.asked["p/c"] != 3 || s.bank.lookups["p/c"] != 3 || s.bank.asked["void q/authorize"] != 3 || s.bank.lookups["q/void"] != 0 {
 		t.Errorf("asked %v, looked up %v", s.bank.asked, s.bank.lookups)
+	}
+}
+
+// readsPayment reports whether the call reads the record of a payment.
+func readsPayment(c *embeddedtest.Call) bool {
+	return c.Is("dynamodb.GetItem") && bytes.Contains(c.Body(), []byte(`"TableName":"payments"`))
+}
+
+// A step that another worker ends first is answered by the payment as that worker left it. If
+// the payment cannot be read, the error says so.
+func TestAStepThatAnotherWorkerEndsIsItsAnswer(t *testing.T) {
+	for _, kind := range []payments.Kind{payments.Capturing, payments.Refunding} {
+		s := newShop(t)
+		s.pendingStep(t, kind)
+
+		worker := func(then func()) *payments.Payments {
+			return s.with(t, &interrupted{bank: s.bank, once: func() {
+				if _, err := s.step(t.Context(), kind); err != nil {
+					t.Errorf("%s: the faster worker: %v", kind, err)
+				}
+				then()
+			}})
+		}
+		do := func(p *payments.Payments) (payments.Payment, error) {
+			if kind == payments.Refunding {
+				return p.Refund(t.Context(), "p", ask("r", 60))
+			}
+
+			return p.Capture(t.Context(), "p", ask("c", 60))
+		}
+
+		got, err := do(worker(func() { s.now.Add(1000) }))
+		if stored, getErr := s.Get(t.Context(), "p"); err != nil || getErr != nil || !got.UpdatedAt.Equal(stored.UpdatedAt) || got.Revision != stored.Revision {
+			t.Errorf("%s: %+v, %v; stored is %+v, %v", kind, got, err, stored, getErr)
+		}
+
+		s = newShop(t)
+		s.pendingStep(t, kind)
+		slow := worker(func() { s.faults.Inject(embeddedtest.Answer("AccessDeniedException").If(readsPayment).Next(1)) })
+
+		if _, err := do(slow); err == nil || !strings.Contains(err.Error(), "read payment p: ") {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+}
+
+// A step that nobody else writes reads its payment before it begins, and not again.
+func TestAStepReadsItsPaymentFirst(t *testing.T) {
+	s := newShop(t)
+	s.authorized(t, "p", 100)
+
+	reads := 0
+	s.faults.Before(func(c *embeddedtest.Call) error {
+		if readsPayment(c) {
+			reads++
+		}
+
+		return nil
+	})
+
+	if _, err := s.Capture(t.Context(), "p", ask("c", 100)); err != nil || reads != 1 {
+		t.Errorf("capture: %v after %d reads", err, reads)
+	}
+
+	// A refund reads it once more, for what may have to be voided.
+	if _, err := s.Refund(t.Context(), "p", ask("r", 100)); err != nil || reads != 1+2 {
+		t.Errorf("refund: %v after %d reads", err, reads)
 	}
 }
