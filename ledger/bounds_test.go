@@ -124,7 +124,13 @@ func TestACursorHasBounds(t *testing.T) {
 	b.open(t, ledger.NewAccount{ID: "a"}, 1000)
 
 	for after, valid := range map[string]bool{"0.0": true, "0.1": true, "15.0": true, "16.0": false, "-1.0": false, "0.-1": false, "0": false, "0.": false, ".0": false, "x.0": false} {
+		reads := b.wire.reads
 		page, next, err := b.Statement(t.Context(), "a", after, 10)
+
+		if read := b.wire.reads - reads; after == "0.0" && read != 2 {
+			t.Errorf("%d reads for the account and the only page", read)
+		}
+
 		if valid != (err == nil) || !valid && !errors.Is(err, ledger.ErrInvalid) || next != "" {
 			t.Errorf("%q: %v, %q, %v", after, page, next, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"strings"
 	"testing"
 	"time"
@@ -114,11 +115,47 @@ func TestASweepNamesTenFailures(t *testing.T) {
 	}
 }
 
-// A sweep whose caller has left does not go on with the next hold.
+// inPartition returns the id of a hold whose due row is in that partition of 16.
+func inPartition(n uint32) string {
+	for i := 0; ; i++ {
+		id := fmt.Sprint("h-", i)
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(id))
+
+		if h.Sum32()%16 == n {
+			return id
+		}
+	}
+}
+
+// A sweep that reaches its limit reports what it could not release before.
+func TestASweepReportsFailuresAtItsLimit(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+	b.open(t, ledger.NewAccount{ID: "gone"}, 1000)
+
+	for n, account := range map[uint32]string{0: "gone", 15: "alice"} {
+		h := hold(inPartition(n), account, 10)
+		h.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+		b.reserve(t, h)
+	}
+	b.now.Add(time.Minute.Milliseconds())
+	b.remove(t, "accounts", item{"accountId": str("gone")})
+
+	if n, more, err := b.ReleaseExpired(t.Context(), 1); n != 1 || !more || !errors.Is(err, ledger.ErrCorrupt) {
+		t.Errorf("%d released, more %v, %v", n, more, err)
+	}
+}
+
+// A sweep whose caller has left says so, also if only one hold was due, in the last partition.
 func TestASweepEndsWithItsCaller(t *testing.T) {
 	b := newBank(t)
 	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
-	b.expiring(t, "alice", 6)
+
+	h := hold(inPartition(15), "alice", 10)
+	h.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Minute)
+	b.reserve(t, h)
+	b.now.Add(time.Minute.Milliseconds())
 
 	ctx, cancel := context.WithCancel(t.Context())
 	s := &sender{Client: b.db, after: cancel}

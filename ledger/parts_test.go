@@ -265,11 +265,13 @@ func TestTheContentOfATransferIsItsMoney(t *testing.T) {
 	if _, err := b.Post(t.Context(), made); err != nil {
 		t.Fatal(err)
 	}
+	b.reserve(t, hold("h", "alice", 10))
 
 	for name, change := range map[string]func(t *ledger.Transfer){
 		"currency":  func(t *ledger.Transfer) { t.Currency = "USD" },
 		"reference": func(t *ledger.Transfer) { t.Reference = "invoice 2" },
 		"amount":    func(t *ledger.Transfer) { t.Legs = ledger.Move("t", "alice", "shop", 11, "EUR").Legs },
+		"hold":      func(t *ledger.Transfer) { t.Legs = settle("t", "alice", "h", "shop", 10, false).Legs },
 		"direction": func(t *ledger.Transfer) { t.Legs = ledger.Move("t", "shop", "alice", 10, "EUR").Legs },
 	} {
 		other := made
@@ -282,5 +284,41 @@ func TestTheContentOfATransferIsItsMoney(t *testing.T) {
 
 	if p, err := b.Post(t.Context(), made); err != nil || !p.Replayed {
 		t.Errorf("again: %+v, %v", p, err)
+	}
+
+	if _, err := b.Post(t.Context(), settle("s", "alice", "h", "shop", 1, false)); err != nil {
+		t.Fatal(err)
+	}
+
+	if _, err := b.Post(t.Context(), settle("s", "alice", "h", "shop", 1, true)); !errors.Is(err, ledger.ErrConflict) {
+		t.Errorf("with the return of the rest: %v", err)
+	}
+}
+
+// Other money, another currency or another end is another hold.
+func TestTheContentOfAHoldIsItsMoneyAndItsEnd(t *testing.T) {
+	b := newBank(t)
+	b.open(t, ledger.NewAccount{ID: "alice"}, 1000)
+
+	made := hold("h", "alice", 10)
+	made.ExpiresAt = time.UnixMilli(b.now.Load()).Add(time.Hour)
+	b.reserve(t, made)
+
+	for name, change := range map[string]func(n *ledger.NewHold){
+		"amount":   func(n *ledger.NewHold) { n.Amount = 11 },
+		"currency": func(n *ledger.NewHold) { n.Currency = "USD" },
+		"end":      func(n *ledger.NewHold) { n.ExpiresAt = n.ExpiresAt.Add(time.Millisecond) },
+		"no end":   func(n *ledger.NewHold) { n.ExpiresAt = time.Time{} },
+	} {
+		other := made
+		change(&other)
+
+		if _, _, err := b.Reserve(t.Context(), other); !errors.Is(err, ledger.ErrConflict) {
+			t.Errorf("another %s: %v", name, err)
+		}
+	}
+
+	if h, replayed, err := b.Reserve(t.Context(), made); err != nil || !replayed || !h.ExpiresAt.Equal(made.ExpiresAt) {
+		t.Errorf("again: %+v, %v, %v", h, replayed, err)
 	}
 }
