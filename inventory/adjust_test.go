@@ -6,7 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/inventory"
 	"ratchet/txn"
 )
@@ -237,5 +240,120 @@ func TestSettleClosesAnOrderThatHasReservedNothing(t *testing.T) {
 
 	if err := errors.Join(s.Release(t.Context(), "o-3"), s.Settle(t.Context(), "o-3")); !errors.Is(err, inventory.ErrClosed) {
 		t.Errorf("settled after the release: %v", err)
+	}
+}
+
+// meanwhile runs do once, before the next transaction is sent.
+func (s *shop) meanwhile(do func()) {
+	done := false
+	s.transport.Before(func(c *embeddedtest.Call) error {
+		if c.Is("TransactWriteItems") && !done {
+			done = true
+			do()
+		}
+
+		return nil
+	})
+}
+
+// TestAdjustSeesEveryChangeInBetween: what it has read has changed when it writes, so it
+// begins again, and no piece is lost or set aside twice.
+func TestAdjustSeesEveryChangeInBetween(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, meanwhile func(t *testing.T, s *shop) error
+	}{
+		"the order reserves": {
+			func(*testing.T, *shop) error { return nil },
+			func(t *testing.T, s *shop) error {
+				return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 3)})
+			},
+		},
+		"the reservation is adjusted and grows again": {
+			func(t *testing.T, s *shop) error {
+				return s.Reserve(t.Context(), "o-1", []inventory.Line{pieces("mug", 4)})
+			},
+			func(t *testing.T, s *shop) error {
+				err := s.Adjust(t.Context(), "o-1", []inventory.Line{pieces("mug", 1)})
+				add, addErr := s.AddIn("o-1", []inventory.Line{pieces("mug", 1)})
+
+				var tx txn.Transaction
+				add(&tx)
+
+				return errors.Join(err, addErr, s.writer.Write(t.Context(), &tx))
+			},
+		},
+	} {
+		s := newStock(t)
+		set(t, s, "mug", 10)
+
+		if err := c.before(t, s); err != nil {
+			t.Fatal(err)
+		}
+
+		s.meanwhile(func() {
+			if err := c.meanwhile(t, s); err != nil {
+				t.Error(name, err)
+			}
+		})
+
+		if err := s.Adjust(t.Context(), "o-1", []inventory.Line{pieces("mug", 5)}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		level(t, s, "mug", inventory.Level{Available: 5, Reserved: 5})
+	}
+}
+
+// TestAdjustWritesTheCallersPartsToo: a part that refuses keeps the reservation as it was,
+// and its error is that of the call.
+func TestAdjustWritesTheCallersPartsToo(t *testing.T) {
+	s := newStock(t)
+	set(t, s, "mug", 10)
+	set(t, s, "audit", 0)
+	errNo := errors.New("the order has other lines")
+
+	audit := func(condition string) func(*txn.Transaction) {
+		return func(tx *txn.Transaction) {
+			update := dynamo.NewUpdate("inventory", dynamo.Item{"sku": dynamo.S("audit")}).If(condition).SetValue("seen", dynamo.N(1))
+			tx.Add("audit", types.TransactWriteItem{Update: update.Part()}, txn.FailWith(errNo))
+		}
+	}
+	lines := []inventory.Line{pieces("mug", 2)}
+
+	if err := s.Adjust(t.Context(), "o-1", lines, audit("attribute_exists(seen)")); !errors.Is(err, errNo) {
+		t.Errorf("a part that refuses: %v", err)
+	}
+	level(t, s, "mug", inventory.Level{Available: 10})
+
+	if err := s.Adjust(t.Context(), "o-1", lines, audit("attribute_not_exists(seen)")); err != nil {
+		t.Errorf("a part that is written: %v", err)
+	}
+	level(t, s, "mug", inventory.Level{Available: 8, Reserved: 2})
+
+	if err := s.Adjust(t.Context(), "o-1", nil, audit("attribute_exists(seen)")); err != nil {
+		t.Errorf("what the part has written: %v", err)
+	}
+}
+
+// TestAdjustChangesAsManySKUsAsThereMayBeLines holds the bound of a transaction.
+func TestAdjustChangesAsManySKUsAsThereMayBeLines(t *testing.T) {
+	s := newStock(t)
+
+	most := make([]inventory.Line, inventory.MaxLines)
+	for i := range most {
+		most[i] = pieces(fmt.Sprint("sku-", i), 1)
+		set(t, s, most[i].SKU, 1)
+	}
+
+	if err := s.Adjust(t.Context(), "o-1", most); err != nil {
+		t.Error(err)
+	}
+
+	if covers, err := s.Covers(t.Context(), "o-1", most); !covers || err != nil {
+		t.Errorf("covers them: %v, %v", covers, err)
+	}
+	s.transport.Inject(embeddedtest.Answer("AccessDeniedException"))
+
+	if covers, err := s.Covers(t.Context(), "o-1", most); covers || err == nil {
+		t.Errorf("a reservation that cannot be read: %v, %v", covers, err)
 	}
 }
