@@ -86,3 +86,56 @@ func TestAnActionSaysUntilWhenItIsHeld(t *testing.T) {
 		t.Errorf("held: %+v, %v", a, err)
 	}
 }
+
+// Holds of 1 s and 24 h are valid, and a hold ends with its action to the millisecond.
+func TestHoldsHaveBounds(t *testing.T) {
+	for hold, valid := range map[time.Duration]bool{
+		time.Second - time.Millisecond: false, time.Second: true, 24 * time.Hour: true, 24*time.Hour + time.Millisecond: false,
+	} {
+		s := newShop(t)
+		id := s.make(t, nil).ID
+
+		if r, err := s.Reserve(t.Context(), actions.Request{ID: id, Holder: "me"}, hold); valid != (err == nil) || valid != (r.Outcome == actions.Reserved) {
+			t.Errorf("%s: %s, %v", hold, r.Outcome, err)
+		}
+	}
+
+	for at, want := range map[time.Duration]actions.Outcome{time.Hour - time.Millisecond: actions.Released, time.Hour: actions.Expired} {
+		s := newShop(t)
+		request := actions.Request{ID: s.make(t, nil).ID, Holder: "me"}
+		held, err := s.Reserve(t.Context(), request, 2*time.Hour)
+		outcome(t, held, err, actions.Reserved)
+		request.Fence = held.Fence
+		s.clock.Advance(at)
+
+		released, err := s.Release(t.Context(), request)
+		outcome(t, released, err, want)
+	}
+}
+
+// The second in an id is the first one at or after the end of its action.
+func TestAnIDKnowsTheSecondOfItsEnd(t *testing.T) {
+	for life, seconds := range map[time.Duration]time.Duration{
+		time.Hour: time.Hour, time.Hour + time.Millisecond: time.Hour + time.Second, time.Hour + time.Second - time.Millisecond: time.Hour + time.Second,
+	} {
+		s := newShop(t)
+		id := s.make(t, func(spec *actions.Spec) { spec.ExpiresAt = start.Add(life) }).ID
+		s.remove(t)
+
+		for at, want := range map[time.Duration]actions.Outcome{seconds - time.Millisecond: actions.NotFound, seconds: actions.Expired} {
+			s.clock.Set(start.Add(at))
+			s.want(t, actions.Request{ID: id}, want)
+		}
+	}
+}
+
+// A code may be typed with hyphens between any characters, up to 128 characters in all.
+func TestTypedCodesHaveABound(t *testing.T) {
+	s := newShop(t)
+	codes, _ := s.bulk(t, coupons(2))
+
+	for i, want := range []actions.Outcome{actions.Consumed, actions.NotFound} {
+		code := string(codes[i])
+		s.want(t, actions.Request{ID: actions.ID(code + strings.Repeat("-", 128+i-len(code)))}, want)
+	}
+}

@@ -122,10 +122,14 @@ func TestARefusalWithoutAReasonIsAnError(t *testing.T) {
 	for verb, never := range map[string]string{
 		"consume": "attribute_not_exists(actionId) AND ",
 		"cancel":  "attribute_not_exists(actionId) AND ",
+		"reserve": "attribute_not_exists(actionId) AND ",
 		"create":  "attribute_exists(actionId) AND ",
 	} {
 		s := newShop(t)
 		id := s.make(t, nil).ID
+		_, err := s.Reserve(t.Context(), actions.Request{ID: id, Holder: "me"}, time.Second)
+		ok(t, err)
+		s.clock.Advance(time.Minute) // the hold has run out
 		s.transport.Before(func(c *embeddedtest.Call) error {
 			const condition = `"ConditionExpression":"`
 			c.SetBody(bytes.Replace(c.Body(), []byte(condition), []byte(condition+never), 1))

@@ -218,6 +218,25 @@ func TestKeysAreChecked(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+
+	// The error names the key and its rule.
+	long := actions.Key{Version: 2, Secret: make([]byte, 65)}
+	for text, want := range map[string]string{
+		good.Reveal() + " x" + good.Reveal():  "key 2: must be VERSION:BASE64",
+		good.Reveal() + " 2:***":              "key 2: must be VERSION:BASE64",
+		good.Reveal() + " 0" + good.Reveal():  "key 2: version 1 is listed twice",
+		good.Reveal() + " 3" + other.Reveal(): "key 2: version 331: 1 to 31",
+		good.Reveal() + " " + long.Reveal():   "key 2: secret: 32 to 64 bytes, got 65",
+	} {
+		if _, err := actions.ParseKeys(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+
+	longest := actions.Key{Version: 31, Secret: make([]byte, 64)}
+	if _, err := actions.ParseKeys(longest.Reveal()); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestWithoutAKeyEveryCallReturnsErrNoKey(t *testing.T) {
