@@ -9,6 +9,9 @@ import (
 	"ratchet/actions"
 )
 
+// jsonText is a JSON string of n bytes.
+func jsonText(n int) []byte { return []byte(`"` + strings.Repeat("x", n-2) + `"`) }
+
 // PINs and lives have bounds, and what is at its bound is valid.
 func TestPINsAndLivesHaveBounds(t *testing.T) {
 	s := newShop(t)
@@ -22,6 +25,11 @@ func TestPINsAndLivesHaveBounds(t *testing.T) {
 		"a PIN of 4":                 {func(spec *actions.Spec) { spec.PIN = "1234" }, true},
 		"a PIN of 64":                {func(spec *actions.Spec) { spec.PIN = actions.PIN(strings.Repeat("1", 64)) }, true},
 		"a PIN of 65":                {func(spec *actions.Spec) { spec.PIN = actions.PIN(strings.Repeat("1", 65)) }, false},
+		"a payload of 32 KiB":        {func(spec *actions.Spec) { spec.Payload = jsonText(32 << 10) }, true},
+		"a payload that is longer":   {func(spec *actions.Spec) { spec.Payload = jsonText(32<<10 + 1) }, false},
+		"a payload of no JSON":       {func(spec *actions.Spec) { spec.Payload = []byte("{") }, false},
+		"ten tries":                  {func(spec *actions.Spec) { spec.PIN, spec.MaxAttempts = "1234", 10 }, true},
+		"eleven tries":               {func(spec *actions.Spec) { spec.PIN, spec.MaxAttempts = "1234", 11 }, false},
 		"the longest life":           {func(spec *actions.Spec) { spec.ExpiresAt = s.clock.Now().Add(longest) }, true},
 		"a life that is too long":    {func(spec *actions.Spec) { spec.ExpiresAt = s.clock.Now().Add(longest + time.Millisecond) }, false},
 		"a life that ends at once":   {func(spec *actions.Spec) { spec.ExpiresAt = s.clock.Now() }, false},

@@ -68,16 +68,16 @@ func TestAnItemThatCannotBeReadIsAnError(t *testing.T) {
 		"no expiry":       func(t *testing.T, s *shop, id actions.ID) { t.Helper(); s.setAttribute(t, id, "expiresAt", nil) },
 		"no limit of PIN": func(t *testing.T, s *shop, id actions.ID) { t.Helper(); s.setAttribute(t, id, "maxAttempts", nil) },
 	} {
-		s := newShop(t)
-		made := s.make(t, withPIN)
-		damage(t, s, made.ID)
+		for _, code := range []string{"", "SUMMER-24"} {
+			s := newShop(t)
+			made := s.make(t, func(spec *actions.Spec) { spec.PIN, spec.Code = "1234", code })
+			damage(t, s, made.ID)
 
-		if _, _, err := s.Get(t.Context(), made.ID); err == nil {
-			t.Errorf("%s: read", name)
-		}
-
-		if r, err := s.Consume(t.Context(), actions.Request{ID: made.ID, PIN: "1234", ConsumeID: "c"}); err == nil && r.Outcome == actions.Consumed {
-			t.Errorf("%s: consumed", name)
+			for verb, call := range verbs {
+				if got, err := call(t.Context(), s, made.ID); verb != "create" && err == nil {
+					t.Errorf("%s: %s: %q", name, verb, got)
+				}
+			}
 		}
 	}
 }

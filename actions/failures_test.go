@@ -3,6 +3,7 @@ package actions_test
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -234,7 +235,16 @@ func TestTheFormOfCodesAndIDsStays(t *testing.T) {
 	s.reopen(t, func(c *actions.Config) { c.Keys = []actions.Key{key} })
 
 	codes, _ := s.bulk(t, coupons(2))
+	s.remove(t)
 	id := s.make(t, func(spec *actions.Spec) { spec.RequestID, spec.ExpiresAt = "order-1", start.Add(time.Hour) }).ID
+
+	// A repeat is recognized by the digest that an earlier release has stored.
+	out, err := s.db.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("actions")})
+	ok(t, err)
+
+	if content, _ := out.Items[0]["content"].(*types.AttributeValueMemberB); hex.EncodeToString(content.Value[:8]) != "4f1f7c3ccc69eaaf" {
+		t.Errorf("the digest of the content begins with %x", content.Value[:8])
+	}
 
 	if got, want := fmt.Sprintf("%s", []string{string(codes[0]), string(codes[1]), string(id)}), "[SUMMER-11V0W-XCHGR-PWZTA-QNTR8 SUMMER-11V0W-1K22W-8DMXT-GP3HR act_AQBrAZXQseW5eq3wD6qIOy7zHruS9R0ny8qPPnzjiCE]"; got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -59,7 +59,7 @@ func (a *Actions) tryPIN(ctx context.Context, c *call) (Result, bool, error) {
 	names := a.keys.tryNames(c.itemKey, c.triedBy(), c.PIN)
 
 	rec, counted, err := a.countTry(ctx, c, names[0], names[1:])
-	if err == nil && !counted && rec != nil {
+	if rec != nil {
 		// A try that was counted before the signing key changed keeps its name.
 		if i := slices.IndexFunc(names[1:], func(name string) bool { return slices.Contains(rec.tries, name) }); i >= 0 {
 			rec, counted, err = a.countTry(ctx, c, names[1+i], nil)

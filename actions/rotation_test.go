@@ -79,8 +79,11 @@ func TestATryCountsOnceAcrossARotation(t *testing.T) {
 	guess := actions.Request{ID: made.ID, PIN: "0000", ConsumeID: "guess"}
 	s.want(t, guess, actions.InvalidPIN)
 
-	for range 3 {
-		if r, err := after.Consume(t.Context(), guess); err != nil || r.Outcome != actions.InvalidPIN {
+	s.keys = append([]actions.Key{actions.NewKey(2)}, s.keys...)
+	twice := s.with(t, func(cfg *actions.Config) { cfg.Keys = append([]actions.Key{actions.NewKey(3)}, s.keys...) })
+
+	for _, all := range []*actions.Actions{after, after, twice} {
+		if r, err := all.Consume(t.Context(), guess); err != nil || r.Outcome != actions.InvalidPIN {
 			t.Fatalf("the repeated guess: %+v, %v", r, err)
 		}
 	}
