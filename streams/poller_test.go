@@ -8,8 +8,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"ratchet/embedded"
 	"ratchet/embedded/embeddedtest"
 	"ratchet/internal/worker"
 )
@@ -140,47 +142,16 @@ func TestACrashedWorkerIsReplacedWithoutLoss(t *testing.T) {
 // A worker crashes at its n-th call to AWS, for every n, and another one continues.
 // No record may be lost or come out of order.
 func TestACrashBetweenAnyTwoCallsLosesNothing(t *testing.T) {
-	const items, versions = 3, 6
-
 	step := 1
 	if testing.Short() {
 		step = 25
 	}
 
 	for n := 1; ; n += step {
-		w := newTestEnv(t, 2)
-		l := newRecorder()
-
-		for v := 1; v <= versions; v++ {
-			for k := range items {
-				w.write("o-"+string(rune('0'+k)), v)
-			}
-
-			if v%2 == 0 {
-				w.roll()
-			}
-		}
-		quick := func(c *Config) { c.LeaseDuration, c.CheckpointEvery = 150*time.Millisecond, 5*time.Millisecond }
-		transport, throughTransport := w.intercept()
-		var calls atomic.Int32
-		var dead atomic.Bool
-		transport.Before(func(c *embeddedtest.Call) error {
-			if int(calls.Add(1)) >= n {
-				dead.Store(true)
-				return errors.New("the process is dead")
-			}
-
-			return nil
+		dir, survived := t.TempDir(), false
+		synctest.Test(t, func(t *testing.T) {
+			survived = crashAt(t, n, newTestEnv(t, 2, func(c *embedded.Config) { c.Dir = dir }))
 		})
-		crashing := w.start(w.config(l.handle, throughTransport, quick))
-		w.until("the worker has died or is done", func() bool { return dead.Load() || l.distinct() == items*versions })
-		survived := !dead.Load()
-		transport.Before(func(c *embeddedtest.Call) error { return errors.New("the process is dead") })
-		successor := w.start(w.config(l.handle, quick))
-		w.until("all records have been handled", func() bool { return l.distinct() == items*versions })
-		w.stopped(successor)
-		_ = crashing.stop()
-		l.ordered(t, items, versions)
 
 		if t.Failed() {
 			t.Fatalf("died at call %d", n)
@@ -191,6 +162,48 @@ func TestACrashBetweenAnyTwoCallsLosesNothing(t *testing.T) {
 			return
 		}
 	}
+}
+
+// crashAt lets a worker die at its n-th call, and another one go on. It reports whether the first
+// one was done before.
+func crashAt(t *testing.T, n int, w *testEnv) (survived bool) {
+	t.Helper()
+
+	const items, versions = 3, 6
+	l := newRecorder()
+
+	for v := 1; v <= versions; v++ {
+		for k := range items {
+			w.write("o-"+strconv.Itoa(k), v)
+		}
+
+		if v%2 == 0 {
+			w.roll()
+		}
+	}
+	quick := func(c *Config) { c.LeaseDuration, c.CheckpointEvery = 150*time.Millisecond, 5*time.Millisecond }
+	transport, throughTransport := w.intercept()
+	var calls atomic.Int32
+	var dead atomic.Bool
+	transport.Before(func(*embeddedtest.Call) error {
+		if int(calls.Add(1)) >= n {
+			dead.Store(true)
+			return errors.New("the process is dead")
+		}
+
+		return nil
+	})
+	crashing := w.start(w.config(l.handle, throughTransport, quick))
+	w.until("the worker has died or is done", func() bool { return dead.Load() || l.distinct() == items*versions })
+	survived = !dead.Load()
+	transport.Before(func(*embeddedtest.Call) error { return errors.New("the process is dead") })
+	successor := w.start(w.config(l.handle, quick))
+	w.until("all records have been handled", func() bool { return l.distinct() == items*versions })
+	w.stopped(successor)
+	_ = crashing.stop()
+	l.ordered(t, items, versions)
+
+	return survived
 }
 
 func TestAChildWaitsUntilTheParentsLastRecordIsHandled(t *testing.T) {
