@@ -10,7 +10,7 @@ import (
 )
 
 // TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce: of many callers one places and one
-// starts; the others get the same answer. Other content is refused, whoever asks first.
+// starts; the others get the same answer. Other content is refused.
 func TestWorkerPoint31_AnOrderIsPlacedOnceAndItsExecutionStartedOnce(t *testing.T) {
 	w := newWorld(t)
 	order := content("wait-1")

@@ -191,6 +191,9 @@ func TestWorkerPoint35_VoidAndCaptureExcludeEachOther(t *testing.T) {
 			if lost := s.want(t, []transitions.Request{void, capture}[won], []transitions.Verdict{transitions.WrongState, transitions.Superseded}[won]); lost.Order.State != order.State {
 				t.Errorf("the refusal must show the state of the payment: %+v", lost.Order)
 			}
+
+			// A later id of the loser is refused by the state alone.
+			s.want(t, given(id, []workflow.Event{"void", "capture"}[won], 4), transitions.WrongState)
 		}
 	})
 }
