@@ -139,6 +139,25 @@ func TestWorkerPoint42_AbortEndsAtOnce(t *testing.T) {
 	}
 }
 
+func TestWorkerPoint42_AHandlerThatReturnsSoonAfterAnAbortIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScript("t")
+		r := begin(t, s.config(func(ctx context.Context, _ Task) (any, error) {
+			<-ctx.Done()
+			time.Sleep(abortGrace / 2)
+
+			return "done", nil
+		}))
+		synctest.Wait()
+		r.Abort()
+		wantNil(t, r.stop())
+
+		if len(s.of("SendTaskSuccess")) != 1 || len(s.of("SendTaskFailure")) != 0 {
+			t.Errorf("%d successes and %d failures were sent", len(s.of("SendTaskSuccess")), len(s.of("SendTaskFailure")))
+		}
+	})
+}
+
 func TestAnAbortedWorkerDoesNotServe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript()
