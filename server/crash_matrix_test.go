@@ -77,7 +77,7 @@ var stories = []story{
 			m.moveFrom(id, workflow.Pending, workflow.Pay)
 		},
 		during: func(m *matrix, _ transitions.OrderID) {
-			time.Sleep(3 * time.Second)
+			time.Sleep(time.Second)
 			m.setMugs(1_000_000)
 		},
 	},
