@@ -96,6 +96,8 @@ func TestAccountsListsEveryAccountOnce(t *testing.T) {
 		b.open(t, ledger.NewAccount{ID: fmt.Sprint("a-", i), Shards: 1 + i%3}, 0)
 	}
 
+	b.spreadOut(t, "spread", 1, 2, 3)
+
 	seen := map[string]bool{}
 	for after := ""; ; {
 		page, next, err := b.Accounts(t.Context(), after, 4)
@@ -104,6 +106,10 @@ func TestAccountsListsEveryAccountOnce(t *testing.T) {
 		}
 
 		for _, a := range page {
+			if (a.Balance == 6) != (a.ID == "spread") {
+				t.Errorf("%s has %d on its shards", a.ID, a.Balance)
+			}
+
 			if seen[a.ID] || strings.Contains(a.ID, "#") {
 				t.Errorf("%s twice, or a shard", a.ID)
 			}
@@ -115,8 +121,8 @@ func TestAccountsListsEveryAccountOnce(t *testing.T) {
 		}
 	}
 
-	if len(seen) != 25 {
-		t.Errorf("%d of 25 accounts", len(seen))
+	if len(seen) != 26 {
+		t.Errorf("%d of 26 accounts", len(seen))
 	}
 }
 

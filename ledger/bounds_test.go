@@ -171,6 +171,17 @@ func TestAnIDIsPlainOrHasAnOwner(t *testing.T) {
 		}
 	}
 
+	for _, id := range []string{"", "a#1", "a b"} {
+		_, _, account := b.Account(t.Context(), id)
+		_, _, statement := b.Statement(t.Context(), id, "", 1)
+
+		for _, err := range []error{account, statement, b.CloseAccount(t.Context(), id)} {
+			if !errors.Is(err, ledger.ErrInvalid) || !strings.Contains(err.Error(), "account: 1 to 100 of") {
+				t.Errorf("account %q: %v", id, err)
+			}
+		}
+	}
+
 	if _, _, err := b.Hold(t.Context(), "a#1", "h"); !errors.Is(err, ledger.ErrInvalid) || !strings.Contains(err.Error(), "account") {
 		t.Errorf("the hold of a shard: %v", err)
 	}
