@@ -101,8 +101,8 @@ func TestAccountsListsEveryAccountOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for after := ""; ; {
 		page, next, err := b.Accounts(t.Context(), after, 4)
-		if err != nil || len(page) > 4 {
-			t.Fatal(len(page), err)
+		if err != nil || len(page) > 4 || next != "" && len(page) < 4 {
+			t.Fatal(len(page), next, err)
 		}
 
 		for _, a := range page {

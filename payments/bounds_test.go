@@ -181,3 +181,33 @@ func TestCancelGivesUpAfterManyDeclinedRefunds(t *testing.T) {
 		t.Errorf("%s was the last step, %+v is pending", last, p.Pending)
 	}
 }
+
+// A transfer of the ledger belongs to a step of a payment if its id says so.
+func TestATransferNamesItsStep(t *testing.T) {
+	for id, want := range map[string]string{
+		"p/c#payment": "p/c",
+		"p/c":         "",
+		"p/c#other":   "",
+	} {
+		key, kind, ok := payments.ParseTransfer(ledger.Transfer{ID: id, Reference: "payment capture"})
+		if key != want || ok != (want != "") || ok && kind != payments.Capturing || !ok && kind != "" {
+			t.Errorf("%s: %q, %q, %v", id, key, kind, ok)
+		}
+	}
+}
+
+// A sweep whose caller has left ends with an error, and leaves no payment out in silence.
+func TestASweepEndsWithItsCaller(t *testing.T) {
+	s := newShop(t)
+	pendingCaptures(t, s, "p")
+
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+
+	s.bank.set(true, leave)
+	defer s.bank.set(false, nil)
+
+	if r, err := s.Recover(ctx, "", 100); !errors.Is(err, payments.ErrUnresolved) || len(r.Left) != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

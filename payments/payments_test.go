@@ -495,8 +495,8 @@ func TestListReturnsEveryPaymentOnce(t *testing.T) {
 	seen := 0
 	for after := ""; ; {
 		page, next, err := s.List(t.Context(), "AUTHORIZED", after, 3)
-		if err != nil || len(page) > 3 {
-			t.Fatal(len(page), err)
+		if err != nil || len(page) > 3 || next != "" && len(page) < 3 {
+			t.Fatal(len(page), next, err)
 		}
 		seen += len(page)
 

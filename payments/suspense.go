@@ -21,7 +21,7 @@ const (
 	maxAccountID = 100 // bytes
 	// maxSuspense is how many suspense accounts of one account a step tries. The next one is
 	// needed only if a person has closed the one before, or it is full or of another kind.
-	maxSuspense = 1000
+	maxSuspense = 100
 )
 
 // suspenseID returns the id of the n-th suspense account of an account, from 1. It begins

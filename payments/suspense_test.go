@@ -4,9 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/embedded/embeddedtest"
 	"ratchet/ledger"
 	"ratchet/payments"
 	"ratchet/workflow"
@@ -372,6 +378,65 @@ func TestCrashDuringARefundToSuspenseCreditsItOnce(t *testing.T) {
 			s.has(t, "till", 40, 0)
 			s.has(t, "wallet.suspense", 60, 0)
 			s.sound(t)
+		}
+	}
+}
+
+// A step whose suspense accounts all refuse the money stays pending, for a person to look at.
+func TestAStepWithoutASuspenseAccountStaysPending(t *testing.T) {
+	const most = 100
+
+	for refusing, want := range map[int]error{most: payments.ErrUnresolved, most - 1: nil} {
+		s := newShop(t)
+		s.pendingStep(t, payments.Refunding)
+		s.closeAccount(t, "wallet")
+
+		for n := 1; n <= refusing; n++ {
+			id := "wallet.suspense"
+			if n > 1 {
+				id += fmt.Sprint(".", n)
+			}
+
+			// An account of another kind.
+			if _, err := s.direct.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("accounts"), Item: map[string]types.AttributeValue{
+				"accountId": &types.AttributeValueMemberS{Value: id}, "currency": &types.AttributeValueMemberS{Value: "USD"}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+
+		p, err := s.step(t.Context(), payments.Refunding)
+		if !errors.Is(err, want) || want == nil && err != nil || (p.Pending != nil) != (want != nil) {
+			t.Errorf("%d refuse: %+v, %v", refusing, p, err)
+		}
+
+		if want != nil && !strings.HasSuffix(err.Error(), "all 100 suspense accounts of wallet refuse the money") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// A payee whose account is lost is no reason to credit a suspense account.
+func TestACaptureForALostAccountStaysPending(t *testing.T) {
+	for _, outage := range []bool{false, true} {
+		s := newShop(t)
+		s.pendingStep(t, payments.Capturing)
+
+		if _, err := s.direct.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("accounts"), Key: map[string]types.AttributeValue{"accountId": &types.AttributeValueMemberS{Value: "till"}}}); err != nil {
+			t.Fatal(err)
+		}
+
+		want := ledger.ErrUnknownAccount.Error()
+		if outage {
+			want = "AccessDeniedException"
+			s.faults.Inject(embeddedtest.Answer(want, "BatchGetItem").Next(1))
+		}
+
+		if _, err := s.step(t.Context(), payments.Capturing); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("outage %v: %v", outage, err)
+		}
+
+		if p := s.is(t, "p", "CAPTURING", 0, 0); p.Pending == nil {
+			t.Errorf("outage %v: %+v", outage, p)
 		}
 	}
 }
