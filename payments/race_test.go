@@ -182,9 +182,17 @@ func TestAChargebackThatTheAccountCannotPayIsParked(t *testing.T) {
 }
 
 // Two processes begin a refund under one id. The later one goes on with the refund that is
-// stored, or says that it is another one.
+// stored, or says that it is another one, or that it cannot read it.
 func TestARefundThatAnotherCallHasBegunGoesOn(t *testing.T) {
-	for amount, want := range map[int64]error{40: nil, 41: payments.ErrConflict} {
+	for _, c := range []struct {
+		amount int64
+		outage bool
+		want   string
+	}{
+		{40, false, ""},
+		{41, false, payments.ErrConflict.Error()},
+		{40, true, "read payment p: "},
+	} {
 		s := newShop(t)
 		s.charged(t, "p", 100)
 
@@ -197,10 +205,15 @@ func TestARefundThatAnotherCallHasBegunGoesOn(t *testing.T) {
 			if _, err := other.Refund(t.Context(), "p", ask("r", 40)); err != nil {
 				t.Error(err)
 			}
+
+			if c.outage {
+				s.faults.Inject(embeddedtest.Answer("AccessDeniedException").If(readsPayment).Next(1))
+			}
 		})
 
-		if p, err := s.Refund(t.Context(), "p", ask("r", amount)); !errors.Is(err, want) || want == nil && err != nil || p.Refunded != 40 {
-			t.Errorf("%d: %+v, %v", amount, p, err)
+		p, err := s.Refund(t.Context(), "p", ask("r", c.amount))
+		if c.want == "" && (err != nil || p.Refunded != 40) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%+v: %+v, %v", c, p, err)
 		}
 		s.is(t, "p", "PARTIALLY_REFUNDED", 100, 40)
 		s.sound(t)
