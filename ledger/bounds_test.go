@@ -75,6 +75,10 @@ func TestATransferOfAHundredItemsIsMade(t *testing.T) {
 		if _, err := b.Post(t.Context(), big); !errors.Is(err, c.want) || c.want == nil && err != nil {
 			t.Errorf("%d shards: %v", c.last, err)
 		}
+
+		if c.want == nil {
+			b.want(t, "held", 10, 10) // what the second shard held was returned
+		}
 	}
 }
 
