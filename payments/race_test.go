@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -319,5 +321,40 @@ func TestAStepReadsItsPaymentFirst(t *testing.T) {
 	// A refund reads it once more, for what may have to be voided.
 	if _, err := s.Refund(t.Context(), "p", ask("r", 100)); err != nil || reads != 1+2 {
 		t.Errorf("refund: %v after %d reads", err, reads)
+	}
+}
+
+// token is what DynamoDB knows a repeated transaction by, for ten minutes.
+var token = regexp.MustCompile(`"ClientRequestToken":"[^"]*"`)
+
+// A write whose answer was lost is known again by the record, also when DynamoDB has forgotten
+// its token: the call goes on, and leaves nothing to others.
+func TestAWriteWithoutAnAnswerIsKnownAgain(t *testing.T) {
+	const save = 2 // the transaction that refuses the charge, after the transfer was refused
+
+	s := newShop(t)
+	closedDuringCharge(t, s, "p")
+
+	n := 0
+	s.faults.Before(func(c *embeddedtest.Call) error {
+		if !c.Is("dynamodb.TransactWriteItems") {
+			return nil
+		}
+		n++
+		c.SetBody(token.ReplaceAll(c.Body(), fmt.Appendf(nil, `"ClientRequestToken":"fresh-%d"`, n)))
+
+		if n == save {
+			return embeddedtest.ErrAnswerLost
+		}
+
+		return nil
+	})
+
+	if p, err := s.Charge(t.Context(), between("clearing", "till-p", "p")); !errors.Is(err, payments.ErrDeclined) || p.Pending != nil || p.State != "VOIDED" {
+		t.Errorf("%+v, %v after %d transactions", p, err, n)
+	}
+
+	if p := s.is(t, "p", "VOIDED", 0, 0); p.Pending != nil {
+		t.Errorf("%+v is pending", p.Pending)
 	}
 }
