@@ -147,3 +147,56 @@ func TestTypedCodesHaveABound(t *testing.T) {
 		s.want(t, actions.Request{ID: actions.ID(code + strings.Repeat("-", 128+i-len(code)))}, want)
 	}
 }
+
+// For others a hold ends a margin later than for its holder, to the millisecond.
+func TestAHoldEndsToTheMillisecond(t *testing.T) {
+	const margin = 2 * time.Second // the default
+	consume := func(s *shop, id actions.ID) (actions.Result, error) {
+		return s.Consume(t.Context(), actions.Request{ID: id})
+	}
+	reserve := func(holder string) func(*shop, actions.ID) (actions.Result, error) {
+		return func(s *shop, id actions.ID) (actions.Result, error) {
+			return s.Reserve(t.Context(), actions.Request{ID: id, Holder: holder}, time.Minute)
+		}
+	}
+
+	for about, row := range map[string]struct {
+		call  func(*shop, actions.ID) (actions.Result, error)
+		ends  time.Duration // after the hold's own end
+		until actions.Outcome
+		then  actions.Outcome
+		fence int64 // of the hold then
+	}{
+		"another consumes":       {consume, margin, actions.Held, actions.Consumed, 0},
+		"another reserves":       {reserve("another"), margin, actions.Held, actions.Reserved, 2},
+		"the holder reserves it": {reserve("me"), 0, actions.Reserved, actions.Reserved, 2},
+	} {
+		for late, want := range map[time.Duration]actions.Outcome{-time.Millisecond: row.until, 0: row.then} {
+			s := newShop(t)
+			id := s.make(t, nil).ID
+			held, err := reserve("me")(s, id)
+			outcome(t, held, err, actions.Reserved)
+			s.clock.Set(held.HeldUntil.Add(row.ends + late))
+
+			got, err := row.call(s, id)
+			outcome(t, got, err, want)
+
+			if late == 0 && got.Fence != row.fence || late < 0 && got.Fence > held.Fence {
+				t.Errorf("%s, %s late: fence %d", about, late, got.Fence)
+			}
+		}
+	}
+}
+
+// A chosen code is remembered without end, so the winner's repeat is recognized without end.
+func TestTheWinnerOfAChosenCodeIsAlwaysRecognized(t *testing.T) {
+	s := newShop(t)
+	id := s.make(t, func(spec *actions.Spec) { spec.Code, spec.PIN = "SUMMER-24", "1234" }).ID
+	winner := actions.Request{ID: id, PIN: "1234", ConsumeID: "c"}
+	s.want(t, winner, actions.Consumed)
+	s.clock.Advance(365 * 24 * time.Hour)
+
+	if again := s.want(t, winner, actions.Consumed); !again.Replayed {
+		t.Errorf("%+v", again)
+	}
+}

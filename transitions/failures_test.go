@@ -136,39 +136,37 @@ func ofVersion1(t *testing.T, s *shop) {
 }
 
 // What DynamoDB refuses to do is an error of the call, whichever of its requests that is,
-// and no verdict. With an observer of the costs it is the same.
+// and no verdict. An observer of the costs does not change that.
 func TestFailuresOfDynamoDBAreErrors(t *testing.T) {
 	for name, c := range calls {
-		for _, metered := range []bool{false, true} {
-			open := func() *shop {
-				s := newShopIn(t, transitions.JournalTransactional)
-				c.prepare(t, s)
+		open := func() *shop {
+			s := newShopIn(t, transitions.JournalTransactional)
+			c.prepare(t, s)
 
-				if metered && !strings.HasPrefix(name, "migrate") { // they have a configuration of their own
-					s.reconfigure(t, func(c *transitions.Config) {
-						c.Journal = s.mode
-						c.Events.Consumed = func(transitions.OrderID, transitions.Verdict, float64, float64) {}
-					})
-				}
-				s.wire.Reset()
-
-				return s
+			if !strings.HasPrefix(name, "migrate") { // which has a configuration of its own
+				s.reconfigure(t, func(c *transitions.Config) {
+					c.Journal = s.mode
+					c.Events.Consumed = func(transitions.OrderID, transitions.Verdict, float64, float64) {}
+				})
 			}
+			s.wire.Reset()
 
-			// The first run says how many requests there are.
+			return s
+		}
+
+		// The first run says how many requests there are.
+		s := open()
+		if _, err := c.call(t.Context(), t, s); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		requests := s.wire.Calls()
+
+		for i, request := range requests {
 			s := open()
-			if _, err := c.call(t.Context(), t, s); err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			requests := s.wire.Calls()
+			s.wire.Inject(embeddedtest.Answer("AccessDeniedException").From(i + 1).Next(1))
 
-			for i, request := range requests {
-				s := open()
-				s.wire.Inject(embeddedtest.Answer("AccessDeniedException").From(i + 1).Next(1))
-
-				if verdict, err := c.call(t.Context(), t, s); err == nil || verdict != 0 || !strings.Contains(err.Error(), "AccessDenied") {
-					t.Errorf("%s: %s, request %d of %d, failed: %s, %v", name, request, i+1, len(requests), verdict, err)
-				}
+			if verdict, err := c.call(t.Context(), t, s); err == nil || verdict != 0 || !strings.Contains(err.Error(), "AccessDenied") {
+				t.Errorf("%s: %s, request %d of %d, failed: %s, %v", name, request, i+1, len(requests), verdict, err)
 			}
 		}
 	}
