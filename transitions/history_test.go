@@ -1,0 +1,310 @@
+package transitions_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"ratchet/embedded/embeddedtest"
+	"ratchet/transitions"
+	"ratchet/workflow"
+)
+
+// putRow writes a row of the journal of o-1 with further attributes.
+func (s *shop) putRow(t *testing.T, id, previous int, further map[string]types.AttributeValue) {
+	t.Helper()
+	number := func(n int) types.AttributeValue { return &types.AttributeValueMemberN{Value: fmt.Sprint(n)} }
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+	row := map[string]types.AttributeValue{"orderId": text("o-1"), "transitionId": number(id), "previousId": number(previous), "definitionVersion": number(1),
+		"event": text("hold"), "fromState": text("PENDING"), "toState": text("ON_HOLD"), "at": number(1_790_000_000_000)}
+	for name, v := range further {
+		row[name] = v
+	}
+
+	if _, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("events"), Item: row}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows reads the journal of o-1.
+func (s *shop) rows(t *testing.T, after transitions.TransitionID) (rows []transitions.Row) {
+	t.Helper()
+
+	for row, err := range s.Rows(t.Context(), "o-1", after) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row)
+	}
+
+	return rows
+}
+
+// A row continues the chain that ends with the id before it. The first row of an order that
+// another program has moved begins one, and a row that stands for lost ones covers them.
+func TestARowFollowsWhatItNames(t *testing.T) {
+	yes := &types.AttributeValueMemberBOOL{Value: true}
+	for about, row := range map[string]struct {
+		further map[string]types.AttributeValue
+		follows []transitions.TransitionID
+	}{
+		"a row":                 {nil, []transitions.TransitionID{4}},
+		"an adopted row":        {map[string]types.AttributeValue{"adopted": yes}, []transitions.TransitionID{0, 4}},
+		"a row for lost ones":   {map[string]types.AttributeValue{"lost": yes}, []transitions.TransitionID{4, 5, 6}},
+		"lost, and adopted too": {map[string]types.AttributeValue{"lost": yes, "adopted": yes}, []transitions.TransitionID{0, 4, 5, 6}},
+	} {
+		s := newShop(t)
+		s.putRow(t, 7, 4, row.further)
+
+		var follows []transitions.TransitionID
+		for last := range transitions.TransitionID(7) {
+			if s.rows(t, 0)[0].Follows(last) {
+				follows = append(follows, last)
+			}
+		}
+
+		if fmt.Sprint(follows) != fmt.Sprint(row.follows) {
+			t.Errorf("%s with the id 4 before it follows %v, want %v", about, follows, row.follows)
+		}
+	}
+}
+
+// The rows come after the id that is given. An error is the last element.
+func TestRowsComeAfterAnID(t *testing.T) {
+	s := newShop(t)
+	for id := 1; id <= 3; id++ {
+		s.putRow(t, id, id-1, nil)
+	}
+
+	for after, want := range []int{3, 2, 1, 0} {
+		if rows := s.rows(t, transitions.TransitionID(after)); len(rows) != want || want > 0 && rows[0].ID != transitions.TransitionID(after+1) {
+			t.Errorf("after %d: %+v", after, rows)
+		}
+	}
+	s.putRow(t, 2, 1, map[string]types.AttributeValue{"event": &types.AttributeValueMemberBOOL{Value: true}})
+
+	var facts transitions.Facts
+	err := facts.Rebuild(s.Rows(t.Context(), "o-1", 0))
+	var chain *transitions.JournalError
+	if !errors.As(err, &chain) || !chain.Unreadable || chain.At != 2 || errors.Is(err, transitions.ErrJournalBroken) || !strings.Contains(err.Error(), "journal of order o-1: journal row 2: ") {
+		t.Errorf("a row that cannot be read: %v", err)
+	}
+
+	if facts.TransitionID != 1 {
+		t.Errorf("the facts up to it: %+v", facts)
+	}
+	s.putRow(t, 2, 9, nil)
+
+	err = new(transitions.Facts).Rebuild(s.Rows(t.Context(), "o-1", 0))
+	if !errors.Is(err, transitions.ErrJournalBroken) || !strings.Contains(err.Error(), "broken at transition 2: it follows transition 9, but the row before it is 1") {
+		t.Errorf("a row that does not follow: %v", err)
+	}
+	s.reconfigure(t, func(c *transitions.Config) { c.JournalTable = "" })
+
+	count := 0
+	for _, err := range s.Rows(t.Context(), "o-1", 0) {
+		if count++; err == nil || !strings.Contains(err.Error(), "no journal table is configured") {
+			t.Errorf("without a journal: %v", err)
+		}
+	}
+
+	if count != 1 {
+		t.Errorf("without a journal: %d elements", count)
+	}
+}
+
+// The ring gives the rows since an id, and says whether these are all.
+func TestTheRingGivesTheRowsSinceAnID(t *testing.T) {
+	s := newShop(t)
+	moved(t, s) // to transition 12; the ring holds 5 to 12
+
+	order, _, err := s.Get(t.Context(), "o-1")
+	if err != nil || order.TransitionID != 12 {
+		t.Fatal(order, err)
+	}
+
+	for last, want := range map[transitions.TransitionID]struct {
+		rows     int
+		complete bool
+	}{0: {8, false}, 3: {8, false}, 4: {8, true}, 5: {7, true}, 11: {1, true}, 12: {0, true}, 13: {0, true}} {
+		rows, complete := order.Since(last)
+		if len(rows) != want.rows || complete != want.complete {
+			t.Errorf("since %d: %d rows, complete %v", last, len(rows), complete)
+		}
+
+		for i, row := range rows {
+			version, previous := 0, row.ID-1
+			if row.ID == 12 {
+				version = 1
+			}
+
+			if i == 0 {
+				previous = last
+			}
+
+			if row.DefinitionVersion != version || row.PreviousID != previous || row.ID != 12-transitions.TransitionID(len(rows)-1-i) {
+				t.Errorf("since %d, row %d: %+v", last, i, row)
+			}
+		}
+	}
+}
+
+// What Restore finds when its condition has failed is the restored order only if state and
+// id are those of the journal.
+func TestRestoreRecognizesOnlyWhatItWrites(t *testing.T) {
+	text := func(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
+
+	for about, row := range map[string]struct {
+		meanwhile map[string]types.AttributeValue // of the item; none to delete it
+		want      error
+	}{
+		"the same":          {map[string]types.AttributeValue{"orderState": text("DELIVERED"), "transitionId": &types.AttributeValueMemberN{Value: "12"}}, nil},
+		"another state":     {map[string]types.AttributeValue{"orderState": text("SHIPPED"), "transitionId": &types.AttributeValueMemberN{Value: "12"}}, transitions.ErrContended},
+		"another id":        {map[string]types.AttributeValue{"orderState": text("DELIVERED"), "transitionId": &types.AttributeValueMemberN{Value: "11"}}, transitions.ErrContended},
+		"nothing to decode": {map[string]types.AttributeValue{"orderState": text("DELIVERED"), "transitionId": text("12")}, transitions.ErrContended},
+		"no order":          {nil, transitions.ErrContended},
+	} {
+		s := newShopIn(t, transitions.JournalTransactional)
+		moved(t, s)
+		s.putBack(t)
+
+		done := false
+		s.wire.Before(func(c *embeddedtest.Call) error {
+			if !c.Is("UpdateItem") || done {
+				return nil
+			}
+			done = true
+
+			if row.meanwhile == nil {
+				_, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"), Key: map[string]types.AttributeValue{"orderId": text("o-1")}})
+				return err
+			}
+			row.meanwhile["orderId"] = text("o-1")
+			_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: row.meanwhile})
+
+			return err
+		})
+
+		if r, err := s.Restore(t.Context(), "o-1", true); !errors.Is(err, row.want) || r.Written != (err == nil) {
+			t.Errorf("%s: written %v, %v", about, r.Written, err)
+		}
+	}
+}
+
+// A restored order was last changed when its newest transition was made.
+func TestARestoredOrderIsAsOldAsItsNewestTransition(t *testing.T) {
+	s := newShopIn(t, transitions.JournalTransactional)
+	moved(t, s)
+	before, _, err := s.Get(t.Context(), "o-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.putBack(t)
+	s.restored(t, true)
+
+	if after, _, err := s.Get(t.Context(), "o-1"); err != nil || !after.UpdatedAt.Equal(before.UpdatedAt) {
+		t.Errorf("%s, was %s, %v", after.UpdatedAt, before.UpdatedAt, err)
+	}
+}
+
+// beforeMigration runs do before each write of a migration, and returns how often it did.
+func (s *shop) beforeMigration(do func(n int)) *int {
+	n, inside := new(int), false
+	s.wire.Before(func(c *embeddedtest.Call) error {
+		if c.Is("UpdateItem") && !inside {
+			inside = true
+			*n++
+			do(*n)
+			inside = false
+		}
+
+		return nil
+	})
+
+	return n
+}
+
+// A migration that is overtaken is planned again, and ends when there is nothing left to do,
+// when the order is gone, or after Config.Attempts.
+func TestAMigrationThatIsOvertaken(t *testing.T) {
+	for about, row := range map[string]struct {
+		meanwhile func(t *testing.T, s *shop, n int)
+		want      error
+		writes    int
+	}{
+		"another migrates the order": {func(t *testing.T, s *shop, _ int) {
+			order, _, err := s.Get(t.Context(), "o-1")
+			if _, moved, migrateErr := s.Migrate(t.Context(), ways(t, 1, 2), order); !moved || err != nil || migrateErr != nil {
+				t.Error(moved, err, migrateErr)
+			}
+		}, nil, 1},
+		"the order is deleted": {func(t *testing.T, s *shop, _ int) {
+			_, err := s.db.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: aws.String("orders"),
+				Key: map[string]types.AttributeValue{"orderId": &types.AttributeValueMemberS{Value: "o-1"}}})
+			if err != nil {
+				t.Error(err)
+			}
+		}, transitions.ErrUnknownOrder, 1},
+		"it moves each time": {func(t *testing.T, s *shop, n int) {
+			old, err := transitions.New(transitions.Config{DynamoDB: s.db, Table: "orders", RequestsTable: "requests", Definition: renamed(t, 1), Log: embeddedtest.Quiet()})
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			event := []workflow.Event{"release", "hold"}[n%2]
+			if r, err := old.Apply(t.Context(), given("o-1", event, transitions.TransitionID(n+1))); err != nil || r.Verdict != transitions.Applied {
+				t.Error(r.Verdict, err)
+			}
+		}, transitions.ErrContended, 8},
+	} {
+		for _, all := range []bool{false, true} {
+			s := newShop(t)
+			ofVersion1(t, s)
+			order, _, err := s.Get(t.Context(), "o-1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			writes := s.beforeMigration(func(n int) { row.meanwhile(t, s, n) })
+
+			if !all {
+				_, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order)
+				if moved || !errors.Is(err, row.want) || err != nil && !strings.HasPrefix(err.Error(), "migrate order o-1 from version 1 to 2: ") {
+					t.Errorf("%s: moved %v, %v", about, moved, err)
+				}
+			} else if moved, unmapped, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{Segments: 1}); moved+unmapped != 0 || !errors.Is(err, row.want) || err != nil && !strings.HasPrefix(err.Error(), "migrate orders: ") {
+				t.Errorf("%s: %d moved, %d unmapped, %v", about, moved, unmapped, err)
+			}
+
+			if *writes != row.writes {
+				t.Errorf("%s: %d writes", about, *writes)
+			}
+		}
+	}
+}
+
+// An order that cannot be read ends the migration of all, with the reason.
+func TestAnOrderThatCannotBeReadEndsTheMigrationOfAll(t *testing.T) {
+	s := newShop(t)
+	ofVersion1(t, s)
+	_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
+		"orderId": &types.AttributeValueMemberS{Value: "o-2"}, "orderState": &types.AttributeValueMemberBOOL{Value: true},
+		"definitionVersion": &types.AttributeValueMemberN{Value: "1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	if _, _, err := s.MigrateAll(t.Context(), ways(t, 1, 2), transitions.Sweep{}); err == nil || !strings.Contains(err.Error(), "orderState") {
+		t.Errorf("%v", err)
+	}
+
+	order := &transitions.Order{ID: "o-1", State: "SOLD", TransitionID: 1, DefinitionVersion: 1}
+	if _, moved, err := s.Migrate(t.Context(), ways(t, 1, 2), order); err == nil || moved {
+		t.Errorf("a state without a mapping: %v, %v", moved, err)
+	}
+}
