@@ -1,6 +1,7 @@
 package once_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"ratchet/embedded/embeddedtest"
+	"ratchet/internal/dynamo"
 	"ratchet/once"
 )
 
@@ -81,5 +84,30 @@ func TestACountIsBounded(t *testing.T) {
 
 	if _, err := w.Claim(t.Context(), "counted#k", payload); !errors.Is(err, once.ErrInvalid) {
 		t.Errorf("a claim of a count's key: %v", err)
+	}
+}
+
+// A count that others begin and that expires again before each write is in use.
+func TestACountThatChangesAtEachWriteIsInProgress(t *testing.T) {
+	w := newWorld(t)
+	counted(t, w, "k", "a", 1)
+
+	writes := 0
+	w.transport.Before(func(c *embeddedtest.Call) error {
+		if !c.Is("UpdateItem") || writes > 8 {
+			return nil
+		}
+
+		if bytes.Contains(c.Body(), []byte("contains")) || bytes.Contains(c.Body(), []byte("#events = ")) { // not the test's own
+			writes++
+			expiry := w.clock.Now().Add(time.Duration(1-2*(writes%2)) * time.Minute)
+			w.change(t, "counted#k", item{"expiresAt": dynamo.Seconds(expiry)})
+		}
+
+		return nil
+	})
+
+	if n, err := w.Count(t.Context(), "k", "b"); !errors.Is(err, once.ErrInProgress) || n != 0 || writes != 8 {
+		t.Errorf("%d, %v after %d writes", n, err, writes)
 	}
 }

@@ -159,11 +159,16 @@ func TestAKeyThatHasEndedIsRefusedInEveryMode(t *testing.T) {
 	}
 	must(t, modes["repeatable"]())
 	w.clock.Advance(2 * time.Minute)
+	w.calls()
 
 	for name, mode := range modes {
 		if err := mode(); !errors.Is(err, once.ErrKeyExpired) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+
+	if sent := w.calls(); len(sent) > 0 {
+		t.Errorf("sent %v", sent)
 	}
 }
 

@@ -126,6 +126,10 @@ func TestForceReleaseKeepsWhatIsKnownOfTheHolder(t *testing.T) {
 		if next := take(t, w.Claims, "k"); (next.Outcome == once.TakenOver) != row.begun {
 			t.Errorf("%s: the next caller is %s", about, next.Outcome)
 		}
+
+		if r := w.stored(t, "k"); r.ReleasedBy != "" || r.Reason != "" || r.ResultBytes != 0 || r.FailureCode != "" {
+			t.Errorf("%s: the next claim still has %+v", about, r)
+		}
 	}
 }
 

@@ -38,6 +38,25 @@ func TestAnExtendedClaimDoesNotExpireBeforeItsLease(t *testing.T) {
 	}
 }
 
+// An outcome that is unknown stays so until it is resolved, whoever has claimed the key.
+func TestAnUnknownOutcomeIsNotForgotten(t *testing.T) {
+	w := newWorld(t)
+	careful := w.with(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
+	take(t, w.Claims, "left by a claim that would be taken over")
+	must(t, take(t, w.Claims, "said so").Unknown(t.Context()))
+	w.clock.Advance(pastLease)
+
+	for _, key := range []string{"left by a claim that would be taken over", "said so"} {
+		refused(t, careful, key, once.ErrUnknownOutcome)
+
+		if r := w.stored(t, key); !r.ExpiresAt.IsZero() {
+			t.Errorf("%s: it expires at %s", key, r.ExpiresAt)
+		}
+	}
+	w.clock.Advance(24 * time.Hour)
+	refused(t, w.Claims, "left by a claim that would be taken over", once.ErrUnknownOutcome)
+}
+
 // Every change of a record says when it was made.
 func TestARecordSaysWhenItWasChanged(t *testing.T) {
 	w := newWorld(t)
