@@ -1,6 +1,7 @@
 package once_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -284,6 +285,60 @@ func TestTheMessageOfAFailureIsShortened(t *testing.T) {
 		var f *once.Failure
 		if !errors.As(err, &f) || f.Code != "Closed" || !strings.HasPrefix(message, f.Message) || f.Message == "" || len(f.Message) < min(len(message), 1024)-1 || name == "as long as may" && f.Message != message {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Some endpoints do not return the item that failed a condition. It is then read, and if
+// that fails, so does the call. Where it is returned, nothing is read.
+func TestTheItemThatFailedAConditionIsReadIfItIsNotReturned(t *testing.T) {
+	for _, mode := range []string{"claim", "transaction"} {
+		w := newWorld(t)
+		states["completed"](t, w)
+		w.calls()
+		must(t, operations[mode](t.Context(), w, t))
+
+		if n := w.transport.Count("GetItem"); n != 0 {
+			t.Errorf("%s: %d reads", mode, n)
+		}
+		w.transport.Before(func(c *embeddedtest.Call) error {
+			c.SetBody(bytes.ReplaceAll(c.Body(), []byte(`"ALL_OLD"`), []byte(`"NONE"`)))
+			return nil
+		})
+		must(t, operations[mode](t.Context(), w, t))
+
+		if n := w.transport.Count("GetItem"); n != 1 {
+			t.Errorf("%s without the item: %d reads", mode, n)
+		}
+		w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "GetItem"))
+
+		if err := operations[mode](t.Context(), w, t); err == nil || !strings.Contains(err.Error(), "AccessDenied") {
+			t.Errorf("%s without the item, which cannot be read: %v", mode, err)
+		}
+	}
+}
+
+// A key that ends during the call is refused from then on.
+func TestAKeyMayEndDuringTheCall(t *testing.T) {
+	for operation, mode := range map[string]func(w *world, key string) error{
+		"GetItem": func(w *world, key string) error {
+			_, _, err := w.DoRepeatable(t.Context(), key, payload, func(context.Context) ([]byte, error) { return nil, nil })
+			return err
+		},
+		"TransactWriteItems": func(w *world, key string) error {
+			_, _, err := w.DoInTransaction(t.Context(), key, payload, nil, func(*txn.Transaction) {})
+			return err
+		},
+	} {
+		w := newWorld(t, func(c *once.Config) { c.KeysExpire = true })
+
+		key, err := keys.Expiring("job", "1", w.clock.Now().Add(time.Minute))
+		must(t, err)
+		must(t, take(t, w.Claims, key).Release(t.Context()))
+		w.beforeCall(operation, 1, func() { w.clock.Advance(2 * time.Minute) })
+
+		if err := mode(w, key); !errors.Is(err, once.ErrKeyExpired) {
+			t.Errorf("%s: %v", operation, err)
 		}
 	}
 }

@@ -81,6 +81,12 @@ func TestAMalformedTicketIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 
+	for _, key := range []string{"", strings.Repeat("k", keys.MaxBytes+1), "lock#k"} {
+		if _, err := w.Resume(key, claim.Ticket()); !errors.Is(err, once.ErrInvalid) {
+			t.Errorf("a ticket for the key %.10q: %v", key, err)
+		}
+	}
+
 	if text := fmt.Sprintf("%v %+v %#v %s", claim.Ticket(), claim.Ticket(), claim.Ticket(), claim.Ticket()); strings.Contains(text, string(claim.Ticket())[:26]) {
 		t.Error("a ticket must not print its secret")
 	}
