@@ -69,6 +69,11 @@ func TestEveryVerdictHasItsStatus(t *testing.T) {
 	w.want(move("ship", `{"event":"deliver","transitionId":9}`), http.StatusConflict, "conflict")
 	w.want(move("later", `{"event":"deliver","transitionId":5}`), http.StatusConflict, "superseded")
 	w.want(move("illegal", `{"event":"pay","from":"DELIVERED"}`), http.StatusUnprocessableEntity, "illegal")
+
+	// Under these keys an execution would take the transition for its own.
+	for _, key := range []string{"payment/paid", `"payment/paid"`, "payment/declined", "accept/out-of-stock", "refund/returned", "carrier/1"} {
+		w.want(move(key, `{"event":"deliver"}`), http.StatusUnprocessableEntity, "invalid_request")
+	}
 	w.want(move("unknown", `{"event":"fly"}`), http.StatusUnprocessableEntity, "invalid_request")
 	w.want(move("place", `{"event":"place"}`), http.StatusUnprocessableEntity, "invalid_request")
 	w.want(w.ask("POST", "/v1/orders/o-2/transitions", `{"event":"pay"}`, "Idempotency-Key", "k"), http.StatusNotFound, "order_not_found")

@@ -150,6 +150,11 @@ func (s *service) applyTransition(ctx context.Context, c caller, in *applyInput)
 			withField("header", ifMatch, "not together with transitionId")
 	}
 
+	if r.RequestID.IsReserved() {
+		return nil, newProblem(http.StatusUnprocessableEntity, "invalid_request", "The key is one of those that executions use.").
+			withField("header", idempotencyKey, "must not be a key of executions, such as payment/paid")
+	}
+
 	result, err := s.cfg.Orders.Apply(ctx, r)
 	if err != nil {
 		return nil, err

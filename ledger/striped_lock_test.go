@@ -39,7 +39,7 @@ func TestACallThatGivesUpLeavesNoLock(t *testing.T) {
 		}
 		unlock()
 
-		// If a lock were left, this would wait for ever.
+		// If a lock were left, this would not end.
 		unlock, err = s.lock(t.Context(), []string{first, second, first})
 		if err != nil {
 			t.Fatal(err)

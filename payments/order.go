@@ -27,11 +27,6 @@ func IDForOrder(orderID string) string {
 	return digestPrefix + hex.EncodeToString(sum[:26])
 }
 
-// PaidRequest is the request id of the transition with which an execution pays its order. It tells
-// that the order's pieces were reserved before, which no other caller who pays an order promises. The
-// text is stored, as a digest, and never changes.
-const PaidRequest = "payment/paid"
-
 // OrderAccounts are the accounts of the ledger between which the orders of one currency are
 // paid.
 type OrderAccounts struct {

@@ -300,7 +300,7 @@ func TestAStepThatAnotherWorkerEndsIsItsAnswer(t *testing.T) {
 	}
 }
 
-// A step that nobody else writes reads its payment before it begins, and not again.
+// A step that no other worker writes reads its payment before it begins, and not again.
 func TestAStepReadsItsPaymentFirst(t *testing.T) {
 	s := newShop(t)
 	s.authorized(t, "p", 100)

@@ -197,8 +197,8 @@ func (s silent) GetItem(ctx context.Context, in *dynamodb.GetItemInput, o ...fun
 }
 
 // What an endpoint does not report is counted as nothing, and calls without a verdict, such
-// as Get, report to nobody.
-func TestCostsThatNobodyReportsAreNone(t *testing.T) {
+// as Get, report nothing.
+func TestCostsThatAreNotReportedAreNone(t *testing.T) {
 	for _, says := range []*types.ConsumedCapacity{nil, {}} {
 		s, consumed := meteredShop(t, transitions.JournalByStream)
 		s.place(t, "o-1")

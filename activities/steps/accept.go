@@ -24,10 +24,6 @@ type acceptInput struct {
 	Started string `json:"started"`
 }
 
-// outOfStock is the request id with which an order is canceled whose stock is short, so that
-// a retry finds out why the order was canceled.
-const outOfStock transitions.RequestID = "accept/out-of-stock"
-
 // accept places the order and reserves its stock in one transaction. If the order exists
 // and waits for its payment, accept only reserves; if it is elsewhere, the execution goes on
 // from there.
@@ -153,7 +149,7 @@ func (s *Steps) refuseOrder(ctx context.Context, seen *transitions.Order, reason
 		OrderID:   seen.ID,
 		Event:     workflow.Cancel,
 		From:      s.cfg.Orders.Definition().Initial(),
-		RequestID: outOfStock,
+		RequestID: transitions.OutOfStockRequest,
 		IfContent: &seen.ContentVersion,
 	})
 	switch {

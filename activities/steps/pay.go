@@ -21,13 +21,6 @@ type payInput struct {
 	TransitionID transitions.TransitionID `json:"transitionId"`
 }
 
-// The request ids of the transitions that follow a payment. They tell the execution's own
-// payment from one that another caller has reported.
-const (
-	paidRequest     transitions.RequestID = payments.PaidRequest
-	declinedRequest transitions.RequestID = "payment/declined"
-)
-
 // pay takes the order's money, or holds it, and applies the transition that follows. It
 // looks before it asks the bank: an order that was moved meanwhile is not charged.
 func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
@@ -58,7 +51,7 @@ func (s *Steps) pay(ctx context.Context, in payInput) (any, error) {
 		OrderID:      in.OrderID,
 		Event:        workflow.Pay,
 		TransitionID: in.TransitionID,
-		RequestID:    paidRequest,
+		RequestID:    transitions.PaidRequest,
 		IfContent:    &order.ContentVersion, // the total that was charged
 	})
 	switch {
@@ -147,7 +140,7 @@ func (s *Steps) failPayment(ctx context.Context, in payInput, reason error) erro
 		OrderID:      in.OrderID,
 		Event:        workflow.FailPayment,
 		TransitionID: in.TransitionID,
-		RequestID:    declinedRequest,
+		RequestID:    transitions.DeclinedRequest,
 	})
 	switch {
 	case err != nil:
@@ -190,7 +183,7 @@ func (s *Steps) settleMoved(ctx context.Context, order *transitions.Order) error
 func (s *Steps) isPaidByExecution(ctx context.Context, order *transitions.Order) (bool, error) {
 	paid, err := s.cfg.Orders.TransitionsBy(ctx, order, workflow.Pay)
 
-	return slices.ContainsFunc(paid, func(t transitions.Transition) bool { return t.IsBy(paidRequest) }), err
+	return slices.ContainsFunc(paid, func(t transitions.Transition) bool { return t.IsBy(transitions.PaidRequest) }), err
 }
 
 // coverPaid makes the reservation of an order that another caller has paid hold its lines until it

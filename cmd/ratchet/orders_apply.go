@@ -30,6 +30,10 @@ func ordersApply(s *settings) *cobra.Command {
 			return err
 		}
 
+		if transitions.RequestID(*request).IsReserved() {
+			return usageError("request-id %s: must not be one of those that executions use", *request)
+		}
+
 		if c.Flags().Changed("id") && *id == 0 {
 			return usageError("id 0: ids count from 1")
 		}

@@ -66,6 +66,10 @@ func Decode(m queues.Message) (transitions.Request, error) {
 		r.RequestID = ownID(m)
 	}
 
+	if r.RequestID.IsReserved() {
+		return transitions.Request{}, fmt.Errorf("%w: requestId: must not be one of those that executions use, such as payment/paid", ErrMalformed)
+	}
+
 	if err := r.Validate(); err != nil {
 		return transitions.Request{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}

@@ -97,16 +97,13 @@ func (d *Desk) moveOrder(ctx context.Context, r shipping.Report) (ruling, error)
 	return accepted, nil
 }
 
-// requestPrefix begins the request ids of reports, so that a report cannot take the id of another
-// caller's request. The text is stored.
-const requestPrefix = "carrier/"
-
+// requestID returns the request id of a report: one that no other caller's request can have.
 func requestID(r shipping.Report) transitions.RequestID {
-	if strings.HasPrefix(r.ID, requestPrefix) {
+	if strings.HasPrefix(r.ID, transitions.CarrierRequests) {
 		return transitions.RequestID(r.ID)
 	}
 
-	return transitions.RequestID(requestPrefix + r.ID)
+	return transitions.RequestID(transitions.CarrierRequests + r.ID)
 }
 
 // refusal says whether the order that refused a transition can come to the target.

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"ratchet/inventory"
-	"ratchet/payments"
 	"ratchet/streams"
 	"ratchet/streams/reactions"
 	"ratchet/transitions"
@@ -19,7 +18,7 @@ func (s *shop) payByExecution(t *testing.T, orders *transitions.Orders) streams.
 
 	return s.change(t, func() {
 		r, err := orders.Apply(t.Context(), transitions.Request{
-			OrderID: "o-1", Event: workflow.Pay, TransitionID: 2, RequestID: payments.PaidRequest,
+			OrderID: "o-1", Event: workflow.Pay, TransitionID: 2, RequestID: transitions.PaidRequest,
 		})
 		if err != nil || r.Verdict != transitions.Applied {
 			t.Fatal(r.Verdict, err)

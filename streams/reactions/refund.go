@@ -11,10 +11,6 @@ import (
 	"ratchet/workflow"
 )
 
-// refundRequest is the id of the transition that follows the refund. It is stored and never
-// changes.
-const refundRequest transitions.RequestID = "refund/returned"
-
 // comesBack selects the changes after which the goods of an order are back.
 func comesBack(c transitions.Change) bool { return enters(c, workflow.Returned) }
 
@@ -31,12 +27,12 @@ func (r *Reactions) refund(ctx context.Context, c change) error {
 		}
 	}
 
-	result, err := r.cfg.Orders.Apply(ctx, transitions.Request{OrderID: c.New.ID, Event: workflow.Refund, RequestID: refundRequest})
+	result, err := r.cfg.Orders.Apply(ctx, transitions.Request{OrderID: c.New.ID, Event: workflow.Refund, RequestID: transitions.ReturnedRequest})
 	switch {
 	case err != nil:
 		return err
 	case result.Verdict == transitions.Conflict:
-		return streams.Permanent(fmt.Errorf("order %s is not moved to REFUNDED: the request id %s was used for something else", c.New.ID, refundRequest))
+		return streams.Permanent(fmt.Errorf("order %s is not moved to REFUNDED: the request id %s was used for something else", c.New.ID, transitions.ReturnedRequest))
 	case !result.Verdict.Done():
 		r.cfg.Log.InfoContext(ctx, "a returned order was moved by another caller", "order", c.New.ID, "verdict", result.Verdict)
 	}
