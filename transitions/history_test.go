@@ -308,3 +308,57 @@ func TestAnOrderThatCannotBeReadEndsTheMigrationOfAll(t *testing.T) {
 		t.Errorf("a state without a mapping: %v, %v", moved, err)
 	}
 }
+
+// What is at its bound is valid, and what is beyond it names the field and the rule.
+func TestOrdersAndIDsHaveBounds(t *testing.T) {
+	const largest = 1_000_000_000_000_000
+	s := newShop(t)
+
+	most := transitions.NewOrder{ID: "o-1", Items: []transitions.Item{{SKU: "ring", Quantity: 1_000_000, Price: 1_000_000_000}},
+		Total: transitions.Money{Amount: largest, Currency: "EUR"}}
+	if r, err := s.Create(t.Context(), most); err != nil || r.Verdict != transitions.Applied {
+		t.Fatal(r, err)
+	}
+
+	_, err := s.AddItems(t.Context(), edit("o-1", "e"), transitions.Item{SKU: "cup", Quantity: 1, Price: 1})
+	if what := limitOf(t, err); what != "total.amount" {
+		t.Errorf("a cent more: %q", what)
+	}
+
+	if o, _, err := s.Get(t.Context(), "o-1"); err != nil || o.Total.Amount != largest {
+		t.Errorf("%+v, %v", o.Total, err)
+	}
+
+	for skus, valid := range map[int]bool{97: true, 98: false} {
+		n := transitions.NewOrder{ID: "o-2", Total: transitions.Money{Currency: "EUR"}}
+		for i := range skus {
+			n.Items = append(n.Items, transitions.Item{SKU: fmt.Sprint("sku-", i), Quantity: 1})
+		}
+
+		if err := n.Validate(); valid != (err == nil) || !valid && !strings.Contains(err.Error(), fmt.Sprintf("items: %d different SKUs, at most", skus)) {
+			t.Errorf("%d SKUs: %v", skus, err)
+		}
+	}
+
+	if err := (transitions.NewOrder{Total: transitions.Money{Currency: "EUR"}}).Validate(); !errors.Is(err, transitions.ErrInvalidRequest) {
+		t.Errorf("no id: %v", err)
+	}
+
+	for id, valid := range map[transitions.TransitionID]bool{1<<53 - 1: true, 1 << 53: false} {
+		if r, err := s.Apply(t.Context(), given("o-1", workflow.Hold, id)); valid != (err == nil) || !valid && !errors.Is(err, transitions.ErrInvalidRequest) {
+			t.Errorf("transition %d: %s, %v", id, r.Verdict, err)
+		}
+	}
+}
+
+// An order knows the parcels that have left.
+func TestAnOrderKnowsItsParcels(t *testing.T) {
+	s := newShop(t)
+	paid(t, s)
+	s.sends(t, parcel("p-1", pieces("mug", 1)), transitions.Applied)
+
+	order, _, err := s.Get(t.Context(), "o-1")
+	if err != nil || order.Parcels() != 1 || !order.HasParcel("p-1") || order.HasParcel("p-2") {
+		t.Errorf("%d parcels, %v", order.Parcels(), err)
+	}
+}
