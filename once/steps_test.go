@@ -38,7 +38,7 @@ func TestAnExtendedClaimDoesNotExpireBeforeItsLease(t *testing.T) {
 	}
 }
 
-// An outcome that is unknown stays so until it is resolved, also when others have claimed the key.
+// An outcome that is unknown stays so until it is resolved, under any configuration.
 func TestAnUnknownOutcomeIsNotForgotten(t *testing.T) {
 	w := newWorld(t)
 	careful := w.with(t, func(c *once.Config) { c.ExpiredIsUnknown = true })
