@@ -285,3 +285,14 @@ func TestWhatHasEndedIsAskedForOnce(t *testing.T) {
 		}
 	}
 }
+
+// A claim that was refused by the service was not made, so there is nothing to undo.
+func TestARefusedClaimIsNotUndone(t *testing.T) {
+	w := newWorld(t)
+	w.transport.Inject(embeddedtest.Answer("AccessDeniedException", "UpdateItem"))
+	w.calls()
+
+	if _, err := w.Claim(t.Context(), "k", payload); err == nil || w.transport.Count() != 1 {
+		t.Errorf("%d requests, %v", w.transport.Count(), err)
+	}
+}
