@@ -90,7 +90,7 @@ long: ## run the long versions of the tests (sizes: KILLS CRASHES WORKERKILLS OP
 	go test ./streams -count=1 -run 'TestSimulation|Thousands' -timeout 3h -v -args -simseeds $(SIMSEEDS) -fleetshards 10000
 	go test ./queues/requests -count=1 -timeout 1h -args -orders $(ORDERS) -each $(EACH)
 	go test -short -count=$(REPEATS) -timeout 10h ./txn ./once/... ./actions ./inventory ./ledger ./lists ./api/auth
-	go run ./tests/mutants -every $(MUTANTS) ./txn ./api/auth ./once ./once/idempotency ./actions ./inventory ./ledger ./payments
+	go run ./tests/mutants -every $(MUTANTS) ./txn ./api/auth ./once ./once/idempotency ./actions ./ledger ./payments
 	go test ./activities -count=1 -run Soak -timeout 1h -v -args -tasks $(TASKS)
 	@set -e; for dir in $$(git grep -l '"pgregory.net/rapid"' -- '*_test.go' ':!tests/conformance' | xargs -n1 dirname | sort -u); do \
 	  echo "./$$dir, $(CHECKS) checks"; go test "./$$dir" -count=1 -timeout 2h -args -rapid.checks=$(CHECKS); done
