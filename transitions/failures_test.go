@@ -203,6 +203,7 @@ func TestCostsThatAreNotReportedAreNone(t *testing.T) {
 		s, consumed := meteredShop(t, transitions.JournalByStream)
 		s.place(t, "o-1")
 		consumed(units{transitions.Applied, 0, 1})
+
 		order, _, err := s.Get(t.Context(), "o-1")
 		if err != nil || order.TransitionID != 1 {
 			t.Fatal(order, err)
@@ -238,7 +239,7 @@ func TestEvidenceInTheJournalIsACost(t *testing.T) {
 	consumed(units{transitions.Applied, 1, 4})
 
 	for id := range transitions.TransitionID(ringSize) {
-		event := workflow.Event(workflow.Deliver)
+		event := workflow.Deliver
 		if id > 0 {
 			event = []workflow.Event{workflow.RejectReturn, workflow.RequestReturn}[id%2]
 		}

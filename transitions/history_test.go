@@ -90,6 +90,7 @@ func TestRowsComeAfterAnID(t *testing.T) {
 	s.putRow(t, 2, 1, map[string]types.AttributeValue{"event": &types.AttributeValueMemberBOOL{Value: true}})
 
 	var facts transitions.Facts
+
 	err := facts.Rebuild(s.Rows(t.Context(), "o-1", 0))
 	var chain *transitions.JournalError
 	if !errors.As(err, &chain) || !chain.Unreadable || chain.At != 2 || errors.Is(err, transitions.ErrJournalBroken) || !strings.Contains(err.Error(), "journal of order o-1: journal row 2: ") {
@@ -201,6 +202,7 @@ func TestRestoreRecognizesOnlyWhatItWrites(t *testing.T) {
 func TestARestoredOrderIsAsOldAsItsNewestTransition(t *testing.T) {
 	s := newShopIn(t, transitions.JournalTransactional)
 	moved(t, s)
+
 	before, _, err := s.Get(t.Context(), "o-1")
 	if err != nil {
 		t.Fatal(err)
@@ -266,6 +268,7 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 		for _, all := range []bool{false, true} {
 			s := newShop(t)
 			ofVersion1(t, s)
+
 			order, _, err := s.Get(t.Context(), "o-1")
 			if err != nil {
 				t.Fatal(err)
@@ -292,6 +295,7 @@ func TestAMigrationThatIsOvertaken(t *testing.T) {
 func TestAnOrderThatCannotBeReadEndsTheMigrationOfAll(t *testing.T) {
 	s := newShop(t)
 	ofVersion1(t, s)
+
 	_, err := s.db.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String("orders"), Item: map[string]types.AttributeValue{
 		"orderId": &types.AttributeValueMemberS{Value: "o-2"}, "orderState": &types.AttributeValueMemberBOOL{Value: true},
 		"definitionVersion": &types.AttributeValueMemberN{Value: "1"}}})
