@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strings"
 	"time"
 
@@ -25,11 +24,8 @@ const (
 )
 
 func dueItem(order string, at time.Time) image {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(order)) // a hash does not fail
-
 	return image{
-		shardKey: dynamo.S(shardName(int(h.Sum32() % dueShards))),
+		shardKey: dynamo.S(shardName(dynamo.Shard(order, dueShards))),
 		dueKey:   dynamo.S(dueBound(at) + "#" + order),
 	}
 }

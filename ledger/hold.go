@@ -166,7 +166,7 @@ const duePartitions = 16
 // dueKey returns the key of the hold's due row. It cannot be the key of a hold, because no
 // account's id contains a "#".
 func (h Hold) dueKey() dynamo.Item {
-	return holdKey(duePartition(shardFor(h.ID, duePartitions)), fmt.Sprintf("%015d#%s#%s", h.ExpiresAt.UnixMilli(), h.Account, h.ID))
+	return holdKey(duePartition(dynamo.Shard(h.ID, duePartitions)), fmt.Sprintf("%015d#%s#%s", h.ExpiresAt.UnixMilli(), h.Account, h.ID))
 }
 
 func duePartition(n int) string { return fmt.Sprint("due#", n) }

@@ -3,9 +3,10 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"hash/fnv"
 	"slices"
 	"strings"
+
+	"ratchet/internal/dynamo"
 )
 
 // plan returns which items of which accounts the legs change.
@@ -153,13 +154,5 @@ func accountShard(id string, shards int) int {
 		id, _, _ = strings.Cut(bare, "/")
 	}
 
-	return shardFor(id, shards)
-}
-
-// shardFor selects a shard by an id, so that all shards are used about equally.
-func shardFor(id string, shards int) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // a hash does not fail
-
-	return int(h.Sum32() % uint32(shards))
+	return dynamo.Shard(id, shards)
 }

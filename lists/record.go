@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"time"
@@ -241,12 +240,7 @@ func ownerOf(id transitions.OrderID) string {
 	return owner
 }
 
-func shardOf(id transitions.OrderID) int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // a hash does not fail
-
-	return int(h.Sum32() % shards)
-}
+func shardOf(id transitions.OrderID) int { return dynamo.Shard(string(id), shards) }
 
 func stateList(id transitions.OrderID, s workflow.State) string {
 	return stateShard(ownerOf(id), s, shardOf(id))

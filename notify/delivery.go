@@ -2,7 +2,6 @@ package notify
 
 import (
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"regexp"
 	"strconv"
@@ -155,12 +154,7 @@ func (d Delivery) itemKey() dynamo.Item {
 // what was missed.
 func (d Delivery) queue() string { return queueName(d.Endpoint, d.Status, d.shard()) }
 
-func (d Delivery) shard() int {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(d.OrderID)) // a hash does not fail
-
-	return int(h.Sum32() % queueShards)
-}
+func (d Delivery) shard() int { return dynamo.Shard(string(d.OrderID), queueShards) }
 
 func queueName(endpoint string, status Status, shard int) string {
 	if status == Missed {

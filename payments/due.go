@@ -3,7 +3,6 @@ package payments
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 	"time"
@@ -39,12 +38,8 @@ var duePartitions = func() (all []string) {
 
 // dueKey returns the key of a row. Step is empty for an expiry.
 func dueKey(kind, payment, step string, at time.Time) dynamo.Item {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(payment)) // a hash does not fail
-	shard := int(h.Sum32() % dueShards)
-
 	return dynamo.Item{
-		"shard": dynamo.S(kind + "#" + strconv.Itoa(shard)),
+		"shard": dynamo.S(kind + "#" + strconv.Itoa(dynamo.Shard(payment, dueShards))),
 		"due":   dynamo.S(fmt.Sprintf("%015d#%s#%s", at.UnixMilli(), payment, step)),
 	}
 }

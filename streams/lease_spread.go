@@ -1,8 +1,9 @@
 package streams
 
 import (
-	"hash/fnv"
 	"strconv"
+
+	"ratchet/internal/dynamo"
 )
 
 // leasesPerPartition is how many leases of a stream there may be for each partition key.
@@ -40,8 +41,5 @@ func partitionOf(shard string, spread int) int {
 		return 0
 	}
 
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(shard)) // never fails
-
-	return int(h.Sum32() % uint32(spread))
+	return dynamo.Shard(shard, spread)
 }

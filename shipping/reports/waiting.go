@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
 	"time"
@@ -44,10 +43,7 @@ type Stored struct {
 }
 
 func waitingShard(id string) string {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(id)) // a hash does not fail
-
-	return "waiting#" + strconv.Itoa(int(h.Sum32()%waitingShards))
+	return "waiting#" + strconv.Itoa(dynamo.Shard(id, waitingShards))
 }
 
 func rowKey(partition, id string) dynamo.Item {
