@@ -72,7 +72,7 @@ func (s *service) redriveOne(ctx context.Context, l streams.DeadLetter, dryRun b
 	switch {
 	case errors.Is(err, streams.ErrUnreadable), l.Unreadable != "":
 		return "unreadable", nil
-	case errors.Is(err, streams.ErrRedriving), !l.QueuedAt.IsZero():
+	case errors.Is(err, streams.ErrRedriving), dryRun && !l.QueuedAt.IsZero():
 		return "waiting", nil
 	case errors.Is(err, streams.ErrDeadLetterNotFound):
 		return "", nil

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -146,4 +147,30 @@ func TestWithoutAStreamNothingIsReplayed(t *testing.T) {
 	w := newWorld(t, func(c *api.Config) { dev(c); c.Replay = nil })
 	w.must("PUT", "/v1/orders/o-1", mugs)
 	w.want(w.ask("POST", "/v1/orders/o-1/replay", `{}`), http.StatusNotFound, "stream_not_found")
+}
+
+// TestALetterThatWasQueuedLongAgoIsQueuedAgain: its entry may be lost, so the answer says that it
+// waits only while the queue refuses it.
+func TestALetterThatWasQueuedLongAgoIsQueuedAgain(t *testing.T) {
+	handler := streams.Handler{Name: "notify", Handle: refuses}
+	w := newWorld(t, func(c *api.Config) { dev(c); c.Handlers = []streams.Handler{handler} })
+	w.must("PUT", "/v1/orders/o-1", mugs)
+	w.createDeadLetters(handler, 1)
+
+	letters, _, err := w.cfg.DeadLetters.List(t.Context(), "notify", "", 10)
+	if err != nil || len(letters) != 1 {
+		t.Fatal(letters, err)
+	}
+
+	longAgo := dynamo.NewUpdate("letters", dynamo.Item{"source": dynamo.S("streams/notify"), "id": dynamo.S(letters[0].ID)}).
+		IfPresent("id").
+		SetValue("queuedAt", dynamo.Millis(time.Now().Add(-2*time.Hour)))
+	if _, err := w.db.UpdateItem(t.Context(), longAgo.Input()); err != nil {
+		t.Fatal(err)
+	}
+
+	a := w.want(w.ask("POST", "/v1/dead-letters/notify/redrive", `{}`), http.StatusOK, "")
+	if !strings.Contains(a.text, `"result":"queued"`) || w.waitingItems("notify") != "1" {
+		t.Errorf("%s items wait: %s", w.waitingItems("notify"), a.text)
+	}
 }

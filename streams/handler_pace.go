@@ -39,6 +39,10 @@ func (s *shardLanes) checkPace(now time.Time) {
 	s.scheduler.mu.Lock()
 	defer s.scheduler.mu.Unlock()
 
+	if s.stopped {
+		return
+	}
+
 	for h := range s.pace {
 		p := &s.pace[h]
 
@@ -53,12 +57,27 @@ func (s *shardLanes) checkPace(now time.Time) {
 		case p.since.IsZero():
 			p.since = now
 		case now.Sub(p.since) >= s.scheduler.cfg.HoldBack:
-			p.behind, p.since = !p.behind, time.Time{}
+			s.setBehind(h, !p.behind)
 			s.notePace(h)
 		}
 	}
 
 	s.scheduler.startParking()
+}
+
+// setBehind notes whether the handler is left behind. The caller holds scheduler.mu.
+func (s *shardLanes) setBehind(handler int, behind bool) {
+	p := &s.pace[handler]
+	if p.since = (time.Time{}); p.behind == behind {
+		return
+	}
+	p.behind = behind
+
+	if behind {
+		s.scheduler.handlers[handler].behind++
+	} else {
+		s.scheduler.handlers[handler].behind--
+	}
 }
 
 // notePace logs that the handler was left behind or has caught up. The caller holds
@@ -109,8 +128,8 @@ func (s *laneScheduler) startParking() {
 // a parking place for it. It returns nil if there is none. The caller holds mu.
 func (s *laneScheduler) nextToPark(handler int) *lane {
 	ready := &s.handlers[handler]
-	if ready.parking >= parkingPlaces {
-		return nil
+	if ready.behind == 0 || ready.parking >= parkingPlaces {
+		return nil // as a rule, without a look at the lanes: it is called for every step
 	}
 
 	var before *lane

@@ -127,6 +127,9 @@ func TestWhoIsLeftBehind(t *testing.T) {
 				return
 			}
 
+			if lanes.scheduler.handlers[0].behind != 1 {
+				t.Error("no surplus is looked for")
+			}
 			lanes.pace[0].pending = cfg.MaxPending / 8
 
 			if !check(holdBack) {
@@ -137,7 +140,29 @@ func TestWhoIsLeftBehind(t *testing.T) {
 			if !check(0) || !check(holdBack-1) || check(1) {
 				t.Error("it must have caught up after HoldBack, not before")
 			}
+
+			if lanes.scheduler.handlers[0].behind != 0 {
+				t.Error("a surplus is looked for although it has caught up")
+			}
 		})
+	}
+}
+
+// TestAShardThatStopsHasNoSurplus: the scheduler looks for a surplus as long as a handler is left
+// behind on any shard, which costs a look at all ready lanes for each step.
+func TestAShardThatStopsHasNoSurplus(t *testing.T) {
+	cfg := Config{Handlers: []Handler{{Name: "h", Handle: newRecorder().handle}}, Log: embeddedtest.Quiet()}.withDefaults()
+	scheduler := newLaneScheduler(&cfg)
+	lanes := scheduler.newShardLanes(t.Context(), nil, newPendingWindow(1, maxWindow, &memoryBudget{limit: 1}))
+
+	scheduler.mu.Lock()
+	lanes.setBehind(0, true)
+	scheduler.mu.Unlock()
+	lanes.stop()
+	lanes.checkPace(time.Now())
+
+	if n := scheduler.handlers[0].behind; n != 0 {
+		t.Errorf("the handler is left behind on %d shards", n)
 	}
 }
 

@@ -42,6 +42,7 @@ type handlerLanes struct {
 	running     int // calls
 	limit       int // Handler.Concurrency
 	parking     int // records on their way to the retry queue, in places of their own
+	behind      int // shards that are worked on and for which the handler is left behind
 }
 
 // unlink removes a lane, which comes after the lane before, nil for the first one.

@@ -147,6 +147,9 @@ func (s *shardLanes) stop() <-chan struct{} {
 
 	if !s.stopped {
 		s.stopped = true
+		for h := range s.pace {
+			s.setBehind(h, false)
+		}
 		s.removeEnded()
 	}
 
