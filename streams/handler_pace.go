@@ -108,11 +108,15 @@ func (s *shardLanes) holdsOthersBack(handler, unfinished int) bool {
 	return false
 }
 
-// hasSurplus reports whether records of the handler should move to the retry queue. The caller
-// holds scheduler.mu.
+// hasSurplus reports whether records of the handler should move to the retry queue: all of them if
+// the shard's children wait for them. The caller holds scheduler.mu.
 func (s *shardLanes) hasSurplus(handler int) bool {
 	p := s.pace[handler]
-	return p.behind && (p.pending-p.parking > s.scheduler.cfg.MaxPending/surplusPart || !s.window.memory.hasRoom())
+	if !p.behind {
+		return false
+	}
+
+	return p.pending-p.parking > s.scheduler.cfg.MaxPending/surplusPart || s.window.ends.Load() || !s.window.memory.hasRoom()
 }
 
 // startParking starts goroutines for the surplus of all handlers. The caller holds mu.

@@ -148,6 +148,37 @@ func TestWhoIsLeftBehind(t *testing.T) {
 	}
 }
 
+// TestTheEndOfAShardIsNotHeldBack: its children are read when all its records are finished, so all
+// that do not run are surplus, however few they are.
+func TestTheEndOfAShardIsNotHeldBack(t *testing.T) {
+	const items = 30
+	w := newTestEnv(t, 1)
+	let := make(chan struct{})
+
+	cfg, slow, fast := w.besideSlow(let, func(c *Config) {
+		c.MaxPending, c.Concurrency, c.HoldBack = 10*items, 4, 50*time.Millisecond
+		c.LeaseDuration = 5 * time.Second
+	})
+	p := w.start(cfg)
+
+	write := func(version int) {
+		for i := range items {
+			w.write("o-"+strconv.Itoa(i), version)
+		}
+	}
+	write(1)
+	w.until("the others have the shard's records", func() bool { return fast.distinct() == items })
+	w.roll()
+	write(2)
+	w.until("what does not run waits in the retry queue", func() bool { return len(w.waitingRows()) >= items-cfg.Concurrency })
+	close(let)
+	w.until("all is handled", func() bool { return slow.distinct() == 2*items && fast.distinct() == 2*items })
+	w.stopped(p)
+
+	slow.ordered(t, items, 2)
+	fast.ordered(t, items, 2)
+}
+
 // TestAShardThatStopsHasNoSurplus: the scheduler looks for a surplus as long as a handler is left
 // behind on any shard, which costs a look at all ready lanes for each step.
 func TestAShardThatStopsHasNoSurplus(t *testing.T) {

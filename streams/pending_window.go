@@ -25,6 +25,7 @@ type pendingWindow struct {
 	memory     *memoryBudget
 	waits      atomic.Bool // the reader waits for room
 	waited     atomic.Bool // it has, since readerWaited was called
+	ends       atomic.Bool // the shard is read, and its children wait until every record is finished
 
 	mu           sync.Mutex
 	slots        []windowSlot // ring buffer
@@ -199,11 +200,17 @@ func (w *pendingWindow) waitForRoom(ctx context.Context) error {
 	})
 }
 
-// readerWaited reports whether the reader waits for room, or has since the last call.
-func (w *pendingWindow) readerWaited() bool { return w.waited.Swap(false) || w.waits.Load() }
+// readerWaited reports whether a reader waits for room or for the shard's end, or has waited for
+// room since the last call.
+func (w *pendingWindow) readerWaited() bool {
+	return w.waited.Swap(false) || w.waits.Load() || w.ends.Load()
+}
 
 // waitUntilEmpty waits until every record is finished. Its error is ctx's.
 func (w *pendingWindow) waitUntilEmpty(ctx context.Context) error {
+	w.ends.Store(true)
+	defer w.ends.Store(false)
+
 	return w.waitUntil(ctx, func() bool { return w.head == w.next })
 }
 
